@@ -1,0 +1,43 @@
+//! The `sweetspot` command: what was typed, then a short story per verb.
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+mod verbs;
+
+/// Finds, holds and explains the window at which TCP is fastest and its path calmest.
+#[derive(Debug, Parser)]
+#[command(name = "sweetspot", version, max_term_width = 100)]
+struct Typed {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Run a command across an emulated path between two network namespaces
+    Emulate(verbs::emulate::Arguments),
+    /// Receive files
+    Serve(verbs::serve::Arguments),
+    /// Send a file
+    Send(verbs::send::Arguments),
+    /// Show on this machine's kernel what sizing the window gains
+    Demo(verbs::demo::Arguments),
+}
+
+fn main() -> ExitCode {
+    let result = match Typed::parse().verb {
+        Verb::Emulate(arguments) => verbs::emulate::run(arguments),
+        Verb::Serve(arguments) => verbs::serve::run(arguments),
+        Verb::Send(arguments) => verbs::send::run(arguments),
+        Verb::Demo(arguments) => verbs::demo::run(arguments),
+    };
+    match result {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("sweetspot: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

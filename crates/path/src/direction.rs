@@ -1,0 +1,102 @@
+use sweetspot_units::{Duration, Rate, Time};
+
+use crate::{Counters, DirectionSpec, DropTail, Jitter, Link, Packet, Pipe, RandomLoss};
+
+/// One direction of a path: random loss, then the queue and its link, then propagation.
+#[derive(Debug)]
+pub struct Direction<P> {
+    loss: RandomLoss,
+    link: Link<P, DropTail<P>>,
+    jitter: Jitter,
+    pipe: Pipe<P>,
+    delay: Duration,
+    lost: u64,
+}
+
+/// Why a packet was not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// The bottleneck's buffer was full.
+    BufferFull,
+    /// Random loss took it.
+    RandomLoss,
+}
+
+/// A packet that was not taken, given back with the reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Dropped<P> {
+    /// The packet.
+    pub packet: P,
+    /// Why.
+    pub refusal: Refusal,
+}
+
+impl<P: Packet> Direction<P> {
+    /// An idle direction as `spec` describes it. `seed` decides loss and jitter.
+    pub fn new(spec: &DirectionSpec, seed: u64) -> Direction<P> {
+        Direction {
+            loss: RandomLoss::new(spec.loss, seed),
+            link: Link::new(spec.rate, DropTail::new(spec.buffer)),
+            jitter: Jitter::new(spec.jitter, seed ^ 0x6a69_7474_6572),
+            pipe: Pipe::default(),
+            delay: spec.delay,
+            lost: 0,
+        }
+    }
+
+    /// A packet arrives at the path's entry at `now`. Departures from the link up to `now` are
+    /// worked off first, so that the queue is judged as it stood then, however late the call.
+    pub fn handle_arrival(&mut self, now: Time, packet: P) -> Result<(), Dropped<P>> {
+        self.advance(now);
+        if self.loss.takes_next() {
+            self.lost += 1;
+            return Err(Dropped { packet, refusal: Refusal::RandomLoss });
+        }
+        self.link
+            .handle_arrival(now, packet)
+            .map_err(|packet| Dropped { packet, refusal: Refusal::BufferFull })
+    }
+
+    /// When this direction next has something to do.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        match (self.link.poll_timeout(), self.pipe.poll_timeout()) {
+            // What leaves the link at t comes out of the pipe at t + delay at the earliest.
+            (Some(leaves), None) => Some(leaves + self.delay),
+            (_, due) => due,
+        }
+    }
+
+    /// The next packet that is through by `now`, with the time at which it was due.
+    pub fn poll_delivery(&mut self, now: Time) -> Option<(Time, P)> {
+        self.advance(now);
+        self.pipe.poll_exit(now)
+    }
+
+    /// Changes the bottleneck's rate from `now` on.
+    pub fn set_rate(&mut self, now: Time, rate: Rate) {
+        self.advance(now);
+        self.link.set_rate(now, rate);
+    }
+
+    /// The queue and link, for their backlog and counters.
+    pub fn link(&self) -> &Link<P, DropTail<P>> {
+        &self.link
+    }
+
+    /// What this direction did so far, random loss and packets in flight among it.
+    pub fn counters(&self) -> Counters {
+        let (link, pipe) = (self.link.counters(), self.pipe.counters());
+        Counters {
+            received: link.received + self.lost,
+            delivered: pipe.delivered,
+            dropped: link.dropped + self.lost,
+            queued: link.queued + pipe.queued,
+        }
+    }
+
+    fn advance(&mut self, now: Time) {
+        while let Some((left, packet)) = self.link.poll_departure(now, &mut |_| {}) {
+            self.pipe.handle_entry(left + self.delay + self.jitter.next_delay(), packet);
+        }
+    }
+}

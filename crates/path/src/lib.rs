@@ -1,0 +1,58 @@
+//! The elements of a network path as sans-IO state machines, one physical thing per file.
+//!
+//! They exist once and serve both the simulator and the real-time emulator (law 2 of the house):
+//! a [`Link`] serves a [`DropTail`] queue at a rate, a [`Pipe`] delays what left the link, and
+//! the two never mix: bytes in flight on the wire do not count as buffer. [`Direction`] chains
+//! them the way a path reads: loss, queue and link, propagation.
+//!
+//! **Contract.** Time is an argument and must not go backwards between calls on one element.
+//! Before a packet is handed in with time `t`, everything due at or before `t` must have been
+//! polled out; every element says so with a debug assertion. Every element counts what it
+//! received, delivered, dropped and still holds, and the first is always the sum of the others
+//! (law 7).
+
+mod direction;
+mod jitter;
+mod link;
+mod loss;
+mod pipe;
+mod queue;
+mod random;
+mod spec;
+
+pub use direction::{Direction, Dropped, Refusal};
+pub use jitter::Jitter;
+pub use link::Link;
+pub use loss::RandomLoss;
+pub use pipe::Pipe;
+pub use queue::{DropTail, Queue};
+pub use random::Random;
+pub use spec::{DirectionSpec, PathError, PathSpec};
+
+use sweetspot_units::Bytes;
+
+/// Anything that has a size on the wire.
+pub trait Packet {
+    /// The bytes that the link must serialise.
+    fn wire_size(&self) -> Bytes;
+}
+
+/// What an element did so far, in packets.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Packets handed in.
+    pub received: u64,
+    /// Packets handed out.
+    pub delivered: u64,
+    /// Packets thrown away.
+    pub dropped: u64,
+    /// Packets held now.
+    pub queued: u64,
+}
+
+impl Counters {
+    /// Law 7: nothing appears, nothing vanishes.
+    pub fn conserved(&self) -> bool {
+        self.received == self.delivered + self.dropped + self.queued
+    }
+}

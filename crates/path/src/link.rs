@@ -1,0 +1,130 @@
+use sweetspot_units::{Bytes, Duration, Rate, Time};
+
+use crate::{Counters, Packet, Queue};
+
+/// A transmitter: takes packets from its queue and puts them on the wire at a constant rate.
+///
+/// A packet leaves when its last bit has been sent. Service times carry their sub-nanosecond
+/// remainder through a busy period, so that the long-run rate is exact. One timer is pending at
+/// most: the end of the packet in service.
+#[derive(Debug)]
+pub struct Link<P, Q> {
+    rate: Rate,
+    queue: Q,
+    service: Option<Service<P>>,
+    /// What the busy period's service times lost to whole nanoseconds, in bit·ns/rate.
+    remainder: u64,
+    counters: Counters,
+}
+
+#[derive(Debug)]
+struct Service<P> {
+    packet: P,
+    size: Bytes,
+    ends: Time,
+}
+
+impl<P: Packet, Q: Queue<P>> Link<P, Q> {
+    /// An idle link of `rate` (not zero) behind `queue`.
+    pub fn new(rate: Rate, queue: Q) -> Link<P, Q> {
+        assert!(rate > Rate::ZERO, "a link needs a rate above zero");
+        Link { rate, queue, service: None, remainder: 0, counters: Counters::default() }
+    }
+
+    /// A packet arrives at the queue. It is given back if the queue drops it.
+    pub fn handle_arrival(&mut self, now: Time, packet: P) -> Result<(), P> {
+        debug_assert!(
+            self.poll_timeout().is_none_or(|due| now <= due),
+            "departures up to an arrival must be polled before it"
+        );
+        self.counters.received += 1;
+        let size = packet.wire_size();
+        let in_service = self.service.as_ref().map_or(Bytes::ZERO, |s| s.size);
+        if let Err(packet) = self.queue.enqueue(now, packet, size, in_service) {
+            self.counters.dropped += 1;
+            return Err(packet);
+        }
+        self.counters.queued += 1;
+        if self.service.is_none() {
+            self.remainder = 0;
+            // A queue may drop at its head only while others wait; the sole packet is served.
+            self.serve_next(now, &mut |_| {});
+        }
+        debug_assert!(self.counters.conserved());
+        Ok(())
+    }
+
+    /// When the packet in service will have left, if one is.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        self.service.as_ref().map(|s| s.ends)
+    }
+
+    /// The next packet that has left by `now`, with the time at which it did. Packets that the
+    /// queue drops at its head go to `dropped`. A late call makes nothing late: the next
+    /// packet's service starts when the one before it ended.
+    pub fn poll_departure(&mut self, now: Time, dropped: &mut dyn FnMut(P)) -> Option<(Time, P)> {
+        if self.poll_timeout()? > now {
+            return None;
+        }
+        let done = self.service.take()?;
+        self.counters.delivered += 1;
+        self.counters.queued -= 1;
+        self.serve_next(done.ends, dropped);
+        debug_assert!(self.counters.conserved());
+        Some((done.ends, done.packet))
+    }
+
+    /// Changes the rate. The bits of the packet in service that are not yet sent go at the new
+    /// rate.
+    pub fn set_rate(&mut self, now: Time, rate: Rate) {
+        assert!(rate > Rate::ZERO, "a link needs a rate above zero");
+        if let Some(service) = &mut self.service {
+            let left = service.ends.since(now);
+            service.ends = now + left.scaled(self.rate.as_f64() / rate.as_f64());
+        }
+        self.remainder = 0;
+        self.rate = rate;
+    }
+
+    /// The rate now.
+    pub fn rate(&self) -> Rate {
+        self.rate
+    }
+
+    /// Bytes in the buffer, the packet in service among them.
+    pub fn backlog(&self) -> Bytes {
+        self.queue.bytes() + self.service.as_ref().map_or(Bytes::ZERO, |s| s.size)
+    }
+
+    /// Packets in the buffer, the packet in service among them.
+    pub fn backlog_packets(&self) -> u64 {
+        self.queue.packets() + u64::from(self.service.is_some())
+    }
+
+    /// What this link did so far.
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    fn serve_next(&mut self, start: Time, dropped: &mut dyn FnMut(P)) {
+        let mut victims = 0;
+        let next = self.queue.dequeue(start, &mut |packet| {
+            victims += 1;
+            dropped(packet);
+        });
+        self.counters.dropped += victims;
+        self.counters.queued -= victims;
+        self.service = next.map(|(packet, size)| {
+            let ends = start + self.service_time(size);
+            Service { packet, size, ends }
+        });
+    }
+
+    fn service_time(&mut self, size: Bytes) -> Duration {
+        // size * 8 bit * 10^9 ns/s fits 64 bits up to 2 GB.
+        let work = size.get() * 8_000_000_000 + self.remainder;
+        let rate = self.rate.bits_per_second();
+        self.remainder = work % rate;
+        Duration::from_nanos(work / rate)
+    }
+}

@@ -1,0 +1,109 @@
+use core::fmt;
+use core::str::FromStr;
+
+use sweetspot_units::{Bytes, UnitError, Volume};
+use thiserror::Error;
+
+use crate::simple::{Decision, Static};
+use crate::sobas::{self, Sobas};
+use crate::{Controller, KnownPath};
+
+/// How a transfer's window is sized, as written by a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sizing {
+    /// `kernel`: hands off, the kernel's autotuning decides.
+    Kernel,
+    /// `fixed:SIZE`: this window, always.
+    Fixed(Volume),
+    /// `max`: the largest window the host allows.
+    Max,
+    /// `bdp`: C x T_m of a path that must be known.
+    Bdp,
+    /// `sobas`: finds the sweet spot by itself.
+    Sobas,
+    /// `sobas:paper`: section VII-A of the SOBAS paper to the letter.
+    SobasPaper,
+}
+
+/// What a controller is built from besides its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Setting {
+    /// Maximum segment size: payload bytes in a full packet.
+    pub mss: Bytes,
+    /// Bytes of a full packet on the wire.
+    pub packet: Bytes,
+    /// The largest window that the host lets a connection advertise.
+    pub max_window: Bytes,
+    /// The path, where somebody knows it.
+    pub path: Option<KnownPath>,
+}
+
+/// What is wrong with a sizing.
+#[derive(Debug, Clone, PartialEq, Error)]
+pub enum SizingError {
+    /// No such controller.
+    #[error("unknown sizing \"{0}\"; known are kernel, fixed:SIZE, max, bdp, sobas, sobas:paper")]
+    Unknown(String),
+    /// `fixed:` with something that is no size.
+    #[error("sizing fixed: {0}")]
+    Size(#[from] UnitError),
+    /// `fixed:0B`.
+    #[error("sizing fixed: a window of zero moves nothing; give at least one packet")]
+    Zero,
+    /// `bdp` without a path.
+    #[error(
+        "sizing bdp needs to know the path's rate and round-trip time; use fixed:SIZE, or sobas, which finds them"
+    )]
+    PathUnknown,
+}
+
+impl Sizing {
+    /// The controller for one connection.
+    pub fn controller(self, setting: &Setting) -> Result<Box<dyn Controller + Send>, SizingError> {
+        let fixed = |window| Box::new(Static::new(Decision::Window(window)));
+        Ok(match self {
+            Sizing::Kernel => Box::new(Static::new(Decision::LeaveToKernel)),
+            Sizing::Fixed(size) => fixed(size.in_bytes(setting.packet)),
+            Sizing::Max => Box::new(Static::new(Decision::Open)),
+            Sizing::Bdp => fixed(setting.path.ok_or(SizingError::PathUnknown)?.bdp()),
+            Sizing::Sobas => Box::new(Sobas::new(setting)),
+            Sizing::SobasPaper => Box::new(sobas::Paper::new(setting)),
+        })
+    }
+}
+
+impl FromStr for Sizing {
+    type Err = SizingError;
+    fn from_str(text: &str) -> Result<Sizing, SizingError> {
+        Ok(match text {
+            "kernel" => Sizing::Kernel,
+            "max" => Sizing::Max,
+            "bdp" => Sizing::Bdp,
+            "sobas" => Sizing::Sobas,
+            "sobas:paper" => Sizing::SobasPaper,
+            _ => {
+                let size = text
+                    .strip_prefix("fixed:")
+                    .ok_or_else(|| SizingError::Unknown(text.to_owned()))?;
+                let size: Volume = size.parse()?;
+                if size.in_bytes(Bytes::new(1)) == Bytes::ZERO {
+                    return Err(SizingError::Zero);
+                }
+                Sizing::Fixed(size)
+            }
+        })
+    }
+}
+
+impl fmt::Display for Sizing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Sizing::Kernel => f.pad("kernel"),
+            Sizing::Max => f.pad("max"),
+            Sizing::Bdp => f.pad("bdp"),
+            Sizing::Sobas => f.pad("sobas"),
+            Sizing::SobasPaper => f.pad("sobas:paper"),
+            Sizing::Fixed(size) => f.pad(&format!("fixed:{}", size.to_string().replace(' ', ""))),
+        }
+    }
+}

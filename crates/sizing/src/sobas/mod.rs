@@ -1,0 +1,6 @@
+//! SOBAS: socket buffer auto-sizing (section VII of Jain, Prasad, Dovrolis).
+
+mod paper;
+
+pub use paper::Paper;
+pub use paper::Paper as Sobas;

@@ -1,0 +1,112 @@
+//! The notation every quantity shares: a decimal number followed by a unit.
+
+use crate::UnitError;
+
+/// What one quantity may be written as.
+pub(crate) struct Notation {
+    pub quantity: &'static str,
+    pub examples: &'static str,
+    /// Unit spelling and its size in the quantity's base unit.
+    pub units: &'static [(&'static str, f64)],
+}
+
+impl Notation {
+    pub(crate) fn error(&self, given: &str, reason: impl Into<String>) -> UnitError {
+        UnitError {
+            quantity: self.quantity,
+            given: given.trim().to_owned(),
+            reason: reason.into(),
+            examples: self.examples,
+        }
+    }
+
+    /// Splits `text` into its number and its unit; the number is finite and not negative.
+    pub(crate) fn split<'a>(&self, text: &'a str) -> Result<(f64, &'a str), UnitError> {
+        let trimmed = text.trim();
+        let unit_at = unit_start(trimmed);
+        let (number, unit) = trimmed.split_at(unit_at);
+        let number = number.trim_end();
+        if number.is_empty() {
+            return Err(self.error(text, "it does not start with a number"));
+        }
+        let value: f64 = number
+            .parse()
+            .map_err(|_| self.error(text, format!("\"{number}\" is not a number")))?;
+        if !value.is_finite() || value < 0.0 {
+            return Err(self.error(text, "it must be a finite number, zero or more"));
+        }
+        Ok((value, unit.trim_start()))
+    }
+
+    /// Reads `text` in this notation and returns it in base units.
+    pub(crate) fn read(&self, text: &str) -> Result<f64, UnitError> {
+        let (value, unit) = self.split(text)?;
+        if unit.is_empty() {
+            return Err(self.error(text, "it has no unit"));
+        }
+        let scale = self.units.iter().find(|(name, _)| *name == unit);
+        match scale {
+            Some((_, scale)) => Ok(value * scale),
+            None => Err(self.error(text, format!("unknown unit \"{unit}\""))),
+        }
+    }
+
+    /// The same, rounded to whole base units that fit 64 bits.
+    pub(crate) fn read_whole(&self, text: &str) -> Result<u64, UnitError> {
+        let value = self.read(text)?.round();
+        // 2^63 keeps sums of two such values inside u64.
+        if value >= 9.2e18 {
+            return Err(self.error(text, "it is too large"));
+        }
+        Ok(value as u64)
+    }
+}
+
+/// Where the unit begins. An `e` belongs to the number only if digits follow it (1e-5), so that
+/// a unit may begin with any letter.
+fn unit_start(text: &str) -> usize {
+    let b = text.as_bytes();
+    let mut i = 0;
+    while i < b.len() {
+        let exponent_digit = |at: usize| b.get(at).is_some_and(u8::is_ascii_digit);
+        match b[i] {
+            b'0'..=b'9' | b'.' => i += 1,
+            b'+' | b'-' if i == 0 => i += 1,
+            b'e' | b'E' if i > 0 && exponent_digit(i + 1) => i += 2,
+            b'e' | b'E'
+                if i > 0 && matches!(b.get(i + 1), Some(b'+' | b'-')) && exponent_digit(i + 2) =>
+            {
+                i += 3;
+            }
+            _ => break,
+        }
+    }
+    i
+}
+
+/// Prints `value` with the largest of `units` (largest first) that leaves at least 1 before the
+/// decimal point, with up to four significant digits and no trailing zeros.
+pub(crate) fn print(
+    f: &mut core::fmt::Formatter<'_>,
+    value: f64,
+    units: &[(&str, f64)],
+) -> core::fmt::Result {
+    let (name, scale) = units
+        .iter()
+        .find(|(_, scale)| value >= *scale)
+        .or(units.last())
+        .copied()
+        .unwrap_or(("", 1.0));
+    let scaled = value / scale;
+    let digits = match scaled {
+        s if s >= 1000.0 => 0,
+        s if s >= 100.0 => 1,
+        s if s >= 10.0 => 2,
+        _ => 3,
+    };
+    let mut text = format!("{scaled:.digits$}");
+    if text.contains('.') {
+        text.truncate(text.trim_end_matches('0').trim_end_matches('.').len());
+    }
+    f.pad(&format!("{text} {name}"))
+}

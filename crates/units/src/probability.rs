@@ -1,0 +1,48 @@
+use core::fmt;
+use core::str::FromStr;
+
+use crate::UnitError;
+use crate::notation::Notation;
+
+/// A probability, from 0 to 1.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default)]
+pub struct Probability(f64);
+
+const NOTATION: Notation = Notation {
+    quantity: "probability",
+    examples: "0, 1e-5, 0.02, 2%",
+    units: &[("", 1.0), ("%", 0.01)],
+};
+
+impl Probability {
+    /// Never.
+    pub const ZERO: Probability = Probability(0.0);
+
+    /// `p`, if it lies between 0 and 1.
+    pub fn new(p: f64) -> Option<Probability> {
+        (0.0..=1.0).contains(&p).then_some(Probability(p))
+    }
+
+    /// The number between 0 and 1.
+    pub const fn get(self) -> f64 {
+        self.0
+    }
+}
+
+impl FromStr for Probability {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Probability, UnitError> {
+        let (value, unit) = NOTATION.split(text)?;
+        let Some((_, scale)) = NOTATION.units.iter().find(|(name, _)| *name == unit) else {
+            return Err(NOTATION.error(text, format!("unknown unit \"{unit}\"")));
+        };
+        Probability::new(value * scale)
+            .ok_or_else(|| NOTATION.error(text, "it must lie between 0 and 1"))
+    }
+}
+
+impl fmt::Display for Probability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format!("{} %", self.0 * 100.0))
+    }
+}

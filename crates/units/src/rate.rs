@@ -1,0 +1,113 @@
+use core::fmt;
+use core::ops::{Add, Mul, Sub};
+use core::str::FromStr;
+
+use crate::notation::{self, Notation};
+use crate::{Bytes, Duration, UnitError};
+
+/// A data rate in bits per second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Rate(u64);
+
+const NOTATION: Notation = Notation {
+    quantity: "rate",
+    examples: "20Mbit/s, 1.5Gbit/s, 12.5MB/s",
+    units: &[
+        ("bit/s", 1.0),
+        ("kbit/s", 1e3),
+        ("Mbit/s", 1e6),
+        ("Gbit/s", 1e9),
+        ("Tbit/s", 1e12),
+        ("B/s", 8.0),
+        ("kB/s", 8e3),
+        ("MB/s", 8e6),
+        ("GB/s", 8e9),
+    ],
+};
+
+impl Rate {
+    /// Nothing moves.
+    pub const ZERO: Rate = Rate(0);
+    /// Faster than any link.
+    pub const MAX: Rate = Rate(u64::MAX);
+
+    /// `n` bits per second.
+    pub const fn from_bits_per_second(n: u64) -> Rate {
+        Rate(n)
+    }
+
+    /// `n` million bits per second.
+    pub const fn from_mbit_per_second(n: u64) -> Rate {
+        Rate(n * 1_000_000)
+    }
+
+    /// `n` bits per second, rounded; negative and NaN become zero.
+    pub fn from_f64(n: f64) -> Rate {
+        Rate(n.round() as u64)
+    }
+
+    /// Bits per second.
+    pub const fn bits_per_second(self) -> u64 {
+        self.0
+    }
+
+    /// Bytes per second, rounded down: the unit of the kernel's pacing options.
+    pub const fn bytes_per_second(self) -> u64 {
+        self.0 / 8
+    }
+
+    /// Bits per second as a float, for formulas.
+    pub fn as_f64(self) -> f64 {
+        self.0 as f64
+    }
+
+    /// This rate times a factor, rounded.
+    #[must_use]
+    pub fn scaled(self, factor: f64) -> Rate {
+        Rate::from_f64(self.as_f64() * factor)
+    }
+
+    /// The difference, or zero where `other` is larger.
+    #[must_use]
+    pub const fn saturating_sub(self, other: Rate) -> Rate {
+        Rate(self.0.saturating_sub(other.0))
+    }
+}
+
+impl Add for Rate {
+    type Output = Rate;
+    fn add(self, other: Rate) -> Rate {
+        Rate(self.0 + other.0)
+    }
+}
+
+impl Sub for Rate {
+    type Output = Rate;
+    fn sub(self, other: Rate) -> Rate {
+        Rate(self.0 - other.0)
+    }
+}
+
+/// How much data the rate carries in `duration`, rounded down.
+impl Mul<Duration> for Rate {
+    type Output = Bytes;
+    fn mul(self, duration: Duration) -> Bytes {
+        let bytes = u128::from(self.0) * u128::from(duration.as_nanos()) / 8_000_000_000;
+        Bytes::new(u64::try_from(bytes).unwrap_or(u64::MAX))
+    }
+}
+
+impl FromStr for Rate {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Rate, UnitError> {
+        NOTATION.read_whole(text).map(Rate)
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let units =
+            [("Tbit/s", 1e12), ("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3), ("bit/s", 1.0)];
+        notation::print(f, self.as_f64(), &units)
+    }
+}

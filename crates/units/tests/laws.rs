@@ -1,0 +1,146 @@
+//! Laws of the dimensions.
+
+use proptest::prelude::*;
+use sweetspot_units::{Bytes, Duration, Probability, Rate, Time, Volume};
+
+fn rate(s: &str) -> Rate {
+    s.parse().unwrap()
+}
+
+#[test]
+fn rate_times_duration_is_bytes() {
+    // 100 Mbit/s for 100 ms: 10^8 * 0.1 / 8 = 1.25 MB, the demo path's BDP.
+    assert_eq!(rate("100Mbit/s") * Duration::from_millis(100), Bytes::new(1_250_000));
+}
+
+#[test]
+fn bytes_over_rate_is_duration() {
+    // 1500 B at 100 Mbit/s: 12,000 bit / 10^8 = 120 us.
+    assert_eq!(Bytes::new(1500) / rate("100Mbit/s"), Duration::from_micros(120));
+}
+
+#[test]
+fn bytes_over_duration_is_rate() {
+    assert_eq!(Bytes::new(1_250_000) / Duration::from_millis(100), rate("100Mbit/s"));
+}
+
+#[test]
+fn division_by_nothing_is_a_bound_and_not_a_panic() {
+    assert_eq!(Bytes::new(1) / Rate::ZERO, Duration::MAX);
+    assert_eq!(Bytes::new(1) / Duration::ZERO, Rate::MAX);
+}
+
+#[test]
+fn a_kilobyte_is_1000_bytes_and_a_kibibyte_1024() {
+    assert_eq!("1kB".parse(), Ok(Bytes::new(1000)));
+    assert_eq!("1KiB".parse(), Ok(Bytes::new(1024)));
+    assert_eq!("1kB/s".parse(), Ok(Rate::from_bits_per_second(8000)));
+}
+
+#[test]
+fn a_number_without_a_unit_is_refused() {
+    let e = "100".parse::<Rate>().unwrap_err().to_string();
+    assert_eq!(
+        e,
+        "\"100\" is not a rate: it has no unit; write it like 20Mbit/s, 1.5Gbit/s, 12.5MB/s"
+    );
+    assert!("100".parse::<Bytes>().is_err());
+    assert!("100".parse::<Duration>().is_err());
+    assert!("100".parse::<Volume>().is_err());
+}
+
+#[test]
+fn an_unknown_unit_is_named() {
+    let e = "100Mb".parse::<Rate>().unwrap_err().to_string();
+    assert!(e.contains("unknown unit \"Mb\""), "{e}");
+}
+
+#[test]
+fn garbage_is_an_error() {
+    for text in [
+        "",
+        " ",
+        "Mbit/s",
+        "-1Mbit/s",
+        "nan Mbit/s",
+        "1e999Mbit/s",
+        "1..2kB",
+        "--3ms",
+        "1e30Mbit/s",
+    ] {
+        assert!(text.parse::<Rate>().is_err(), "{text}");
+        assert!(text.parse::<Bytes>().is_err(), "{text}");
+        assert!(text.parse::<Duration>().is_err(), "{text}");
+        assert!(text.parse::<Volume>().is_err(), "{text}");
+    }
+}
+
+#[test]
+fn exponents_and_fractions_are_numbers() {
+    assert_eq!("1.5ms".parse(), Ok(Duration::from_micros(1500)));
+    assert_eq!("1e3B".parse(), Ok(Bytes::new(1000)));
+    assert_eq!("1e-5".parse(), Ok(Probability::new(1e-5).unwrap()));
+    assert_eq!("2 %".parse(), Ok(Probability::new(0.02).unwrap()));
+}
+
+#[test]
+fn probabilities_stay_between_0_and_1() {
+    assert!("1.1".parse::<Probability>().is_err());
+    assert!("101%".parse::<Probability>().is_err());
+    assert_eq!(Probability::new(f64::NAN), None);
+}
+
+#[test]
+fn volumes_keep_the_unit_they_were_written_in() {
+    assert_eq!("625pkt".parse(), Ok(Volume::Packets(625)));
+    assert_eq!("625 kB".parse(), Ok(Volume::Bytes(Bytes::new(625_000))));
+    assert!("1.5pkt".parse::<Volume>().is_err());
+    assert_eq!(Volume::Packets(625).in_bytes(Bytes::new(1000)), Bytes::new(625_000));
+    assert_eq!(Volume::Bytes(Bytes::new(2999)).in_packets(Bytes::new(1000)), 2);
+}
+
+#[test]
+fn printing_carries_the_unit_and_four_digits() {
+    assert_eq!(rate("96.5333Mbit/s").to_string(), "96.53 Mbit/s");
+    assert_eq!(Bytes::new(1_250_000).to_string(), "1.25 MB");
+    assert_eq!(Duration::from_micros(37_250).to_string(), "37.25 ms");
+    assert_eq!(Bytes::ZERO.to_string(), "0 B");
+}
+
+#[test]
+fn times_subtract_to_spans_and_never_below_zero() {
+    let (a, b) = (Time::from_nanos(5), Time::from_nanos(9));
+    assert_eq!(b.since(a), Duration::from_nanos(4));
+    assert_eq!(a.since(b), Duration::ZERO);
+}
+
+proptest! {
+    #[test]
+    fn what_is_printed_is_read_back_within_its_digits(n in 1u64..1_000_000_000_000) {
+        let close = |a: f64, b: f64| (a - b).abs() <= 1e-3 * a;
+        let b: Bytes = Bytes::new(n).to_string().parse().unwrap();
+        prop_assert!(close(n as f64, b.as_f64()));
+        let r: Rate = Rate::from_bits_per_second(n).to_string().parse().unwrap();
+        prop_assert!(close(n as f64, r.as_f64()));
+        let d: Duration = Duration::from_nanos(n).to_string().parse().unwrap();
+        prop_assert!(close(n as f64, d.as_nanos() as f64));
+    }
+
+    #[test]
+    fn carrying_bytes_takes_the_time_that_carries_them(n in 1u64..1 << 40, bps in 1_000u64..1 << 37) {
+        let (bytes, rate) = (Bytes::new(n), Rate::from_bits_per_second(bps));
+        let back = rate * (bytes / rate);
+        // Rounding down to a nanosecond loses at most what the rate carries in one, plus one byte.
+        let slack = bps / 8_000_000_000 + 2;
+        prop_assert!(back <= bytes && bytes.get() - back.get() <= slack);
+    }
+
+    #[test]
+    fn no_text_panics(text in "\\PC*") {
+        let _ = text.parse::<Rate>();
+        let _ = text.parse::<Bytes>();
+        let _ = text.parse::<Duration>();
+        let _ = text.parse::<Probability>();
+        let _ = text.parse::<Volume>();
+    }
+}
