@@ -1,0 +1,43 @@
+//! The one place that reads a clock or waits (law 3).
+
+use sweetspot_units::Time;
+
+/// `CLOCK_MONOTONIC` now. Its origin is the machine's boot; only differences mean anything.
+pub fn now() -> Time {
+    read(libc::CLOCK_MONOTONIC)
+}
+
+/// `CLOCK_REALTIME` now: the clock of the kernel's packet timestamps.
+pub fn wall() -> Time {
+    read(libc::CLOCK_REALTIME)
+}
+
+/// Sleeps until `due` on the clock of [`now`]; returns at once if that has passed.
+pub fn sleep_until(due: Time) {
+    let due = timespec(due);
+    // SAFETY: both pointers are valid for the call; a null remainder is allowed with TIMER_ABSTIME.
+    while unsafe {
+        libc::clock_nanosleep(
+            libc::CLOCK_MONOTONIC,
+            libc::TIMER_ABSTIME,
+            &due,
+            std::ptr::null_mut(),
+        )
+    } == libc::EINTR
+    {}
+}
+
+fn read(clock: libc::clockid_t) -> Time {
+    let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `t` is a valid timespec to write to; the call cannot fail for these clocks.
+    unsafe { libc::clock_gettime(clock, &mut t) };
+    Time::from_nanos(t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64)
+}
+
+fn timespec(t: Time) -> libc::timespec {
+    let ns = t.as_nanos();
+    libc::timespec {
+        tv_sec: (ns / 1_000_000_000) as libc::time_t,
+        tv_nsec: (ns % 1_000_000_000) as libc::c_long,
+    }
+}
