@@ -3,3 +3,8 @@
 //! It is also the only crate in which `unsafe` may stand; every block says why it is sound.
 
 pub mod clock;
+pub mod file;
+pub mod process;
+mod sockopt;
+pub mod sysctl;
+pub mod tcp;
