@@ -158,7 +158,7 @@ pub fn drive(controller: &mut dyn Controller, fluid: &Fluid, seconds: f64) -> Ru
         queue += sent;
         let served = queue.min(capacity * STEP);
         queue -= served;
-        if fluid.others_congest.is_some_and(|every| n % ((every / STEP) as u64) == 1) {
+        if fluid.others_congest.is_some_and(|every| (n + 1).is_multiple_of((every / STEP) as u64)) {
             sender.retransmitted += 1;
             forward_lost += 1;
             sender.cwnd *= 0.5;
@@ -193,11 +193,11 @@ pub fn drive(controller: &mut dyn Controller, fluid: &Fluid, seconds: f64) -> Ru
                 row_bytes += whole;
                 controller.handle_data(now, Bytes::from_f64(whole), Bytes::ZERO);
             }
-        } else if n % 20 == 0 && backlog > 0.0 {
+        } else if n.is_multiple_of(20) && backlog > 0.0 {
             controller.handle_data(now, Bytes::new(1), Bytes::from_f64(backlog));
         }
 
-        if n % 20 == 0 {
+        if n.is_multiple_of(20) {
             probes += 1;
             if fluid.lose_every.is_some_and(|k| probes.is_multiple_of(k)) {
                 forward_lost += 1;
