@@ -6,6 +6,7 @@
 mod colour;
 mod headline;
 mod html;
+mod lab;
 mod outcome;
 mod series;
 mod svg;
@@ -14,6 +15,7 @@ mod wire;
 
 pub use headline::headline;
 pub use html::page;
+pub use lab::{Cell, LabBench, Reference, markdown, notes};
 pub use outcome::{Certificate, Contender, DemoOutcome, FileFacts, PathFacts};
 pub use series::{Mark, QueueSeries, Series, percentile};
 pub use table::table;

@@ -110,6 +110,12 @@ pub struct Contender {
     /// When goodput over half a second first reached 90 % of the payload capacity.
     #[serde(rename = "seconds_to_90_percent", with = "wire")]
     pub time_to_90_percent: Option<Duration>,
+    /// CPU time of the sending program, user and system.
+    #[serde(rename = "sender_cpu_s", with = "wire")]
+    pub sender_cpu: Option<Duration>,
+    /// CPU time of the receiving program.
+    #[serde(rename = "receiver_cpu_s", with = "wire")]
+    pub receiver_cpu: Option<Duration>,
     /// Whether the file that arrived, read back from the disk, is the file that was sent.
     pub hash_ok: bool,
     /// What the emulator says about this run.
@@ -135,6 +141,8 @@ impl Contender {
             rtt_median: None,
             rtt_p99: None,
             time_to_90_percent: None,
+            sender_cpu: None,
+            receiver_cpu: None,
             hash_ok: false,
             certificate: None,
             failure: None,
@@ -173,7 +181,7 @@ pub struct Certificate {
     pub trust: bool,
     /// Why not, where not.
     pub reasons: Vec<String>,
-    /// Packets were this late or less, half of them.
+    /// Half of the packets were released this late or less, in the worse direction.
     #[serde(rename = "lateness_p50_s", with = "wire")]
     pub lateness_p50: Duration,
     /// And 99 of 100.
@@ -186,4 +194,6 @@ pub struct Certificate {
     pub drops: Vec<(String, u64)>,
     /// The whole certificate as the emulator prints it.
     pub text: String,
+    /// The same for programs, in the emulator's own words: histogram, rates, queue.
+    pub emulator: serde_json::Value,
 }
