@@ -6,6 +6,7 @@ mod cubic;
 mod delivery_rate;
 mod harness;
 mod hystart;
+mod pacing;
 mod prr;
 mod reno;
 mod vegas;
