@@ -4,6 +4,7 @@ pub mod demo;
 pub mod emulate;
 pub mod send;
 pub mod serve;
+mod transfer;
 
 use std::process::ExitCode;
 
