@@ -26,7 +26,7 @@ impl PathArguments {
     pub fn resolve(&self) -> Result<Option<KnownPath>, &'static str> {
         match (self.path_rate, self.path_rtt) {
             (Some(rate), Some(rtt)) if rate > Rate::ZERO && rtt > Duration::ZERO => {
-                Ok(Some(KnownPath { rate, rtt }))
+                Ok(Some(KnownPath::new(rate, rtt)))
             }
             (None, None) => Ok(None),
             (Some(_), Some(_)) => Err("--path-rate and --path-rtt must be more than zero"),
