@@ -4,6 +4,8 @@ use std::io;
 use std::mem::{self, MaybeUninit};
 use std::os::fd::{AsFd, AsRawFd};
 
+use crate::check;
+
 /// A type without padding or invalid bit patterns, which the kernel may fill in.
 ///
 /// # Safety
@@ -27,7 +29,7 @@ pub(crate) fn set<T: Plain>(socket: impl AsFd, level: i32, name: i32, value: T) 
             mem::size_of::<T>() as libc::socklen_t,
         )
     };
-    if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    check(rc).map(|_| ())
 }
 
 /// Sets an option to a string of bytes.
@@ -42,7 +44,7 @@ pub(crate) fn set_bytes(socket: impl AsFd, level: i32, name: i32, value: &[u8]) 
             value.len() as libc::socklen_t,
         )
     };
-    if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    check(rc).map(|_| ())
 }
 
 /// Reads an option that is a plain value.
@@ -59,9 +61,7 @@ pub(crate) fn get<T: Plain>(socket: impl AsFd, level: i32, name: i32) -> io::Res
             &mut length,
         )
     };
-    if rc != 0 {
-        return Err(io::Error::last_os_error());
-    }
+    check(rc)?;
     // SAFETY: zeroed at first, and `Plain` takes every bit pattern.
     Ok(unsafe { value.assume_init() })
 }
@@ -84,7 +84,7 @@ pub(crate) fn get_bytes(
             &mut length,
         )
     };
-    if rc == 0 { Ok(length as usize) } else { Err(io::Error::last_os_error()) }
+    check(rc).map(|_| length as usize)
 }
 
 /// An `ioctl` that reports one number about a socket (`SIOCINQ`, `SIOCOUTQ`, `SIOCOUTQNSD`).
@@ -92,5 +92,5 @@ pub(crate) fn queue_length(socket: impl AsFd, request: libc::Ioctl) -> io::Resul
     let mut n: libc::c_int = 0;
     // SAFETY: these requests write one int through the pointer.
     let rc = unsafe { libc::ioctl(socket.as_fd().as_raw_fd(), request, &mut n) };
-    if rc == 0 { Ok(n.max(0) as u64) } else { Err(io::Error::last_os_error()) }
+    check(rc).map(|_| n.max(0) as u64)
 }

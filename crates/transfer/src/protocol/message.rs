@@ -171,10 +171,7 @@ impl From<KnownPath> for KnownPathMessage {
 
 impl From<KnownPathMessage> for KnownPath {
     fn from(path: KnownPathMessage) -> KnownPath {
-        KnownPath::new(
-            Rate::from_bits_per_second(path.rate_bps),
-            Duration::from_nanos(path.rtt_ns),
-        )
+        KnownPath::new(Rate::from_bits_per_second(path.rate_bps), Duration::from_nanos(path.rtt_ns))
     }
 }
 
