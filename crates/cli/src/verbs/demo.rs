@@ -60,6 +60,9 @@ pub fn run(arguments: Arguments) -> Ending {
     if let Some(file) = &arguments.file {
         refuse_unreadable(file)?;
     }
+    if arguments.size == Bytes::ZERO {
+        return Err("--size 0B: nothing to move; give at least one byte".into());
+    }
     fs::create_dir_all(&arguments.out)
         .map_err(|e| format!("--out {}: {e}; name a directory", arguments.out.display()))?;
     let program = std::env::var_os("FAKE").map(PathBuf::from).unwrap_or(std::env::current_exe()?);
