@@ -14,6 +14,7 @@ pub mod signals;
 mod sockopt;
 pub mod sysctl;
 pub mod tcp;
+pub mod udp;
 pub mod wake;
 
 /// A system call's result as Rust has it: -1 means that errno holds the reason.
