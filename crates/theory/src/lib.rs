@@ -1,0 +1,19 @@
+//! Closed forms: what a TCP transfer, its window and a router's buffer should be, on paper.
+//!
+//! One file per result. Above the body of each function stands the paper and equation; its types
+//! carry the units; its errors say where the formula does not hold. A function answers with a
+//! number or a [`TheoryError`], never with NaN or a value that was made up.
+//!
+//! - [`path`]: throughput against socket buffer, cross traffic, the sawtooth, the six
+//!   bandwidth-delay products (Jain, Prasad, Dovrolis).
+//!
+//! The crate is pure: it reads no clock and touches no operating system, and its logarithms and
+//! powers give the same bits on every platform.
+
+pub mod path;
+
+mod error;
+mod packets;
+
+pub use error::TheoryError;
+pub use packets::Packets;
