@@ -6,10 +6,13 @@
 //!
 //! - [`path`]: throughput against socket buffer, cross traffic, the sawtooth, the six
 //!   bandwidth-delay products (Jain, Prasad, Dovrolis).
+//! - [`host`]: socket buffer to advertised window, window scale, frame efficiency, receivers that
+//!   size themselves (Gordon; Heffner; Weigle and Feng; RFC 9840).
 //!
 //! The crate is pure: it reads no clock and touches no operating system, and its logarithms and
 //! powers give the same bits on every platform.
 
+pub mod host;
 pub mod path;
 
 mod error;
