@@ -6,6 +6,7 @@
 //!
 //! - [`path`]: throughput against socket buffer, cross traffic, the sawtooth, the six
 //!   bandwidth-delay products (Jain, Prasad, Dovrolis).
+//! - [`reno`]: throughput against loss (PFTK, the L- and S-model), losses of many flows (Morris).
 //! - [`host`]: socket buffer to advertised window, window scale, frame efficiency, receivers that
 //!   size themselves (Gordon; Heffner; Weigle and Feng; RFC 9840).
 //!
@@ -14,6 +15,7 @@
 
 pub mod host;
 pub mod path;
+pub mod reno;
 
 mod error;
 mod packets;
