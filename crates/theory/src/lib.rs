@@ -7,6 +7,7 @@
 //! - [`path`]: throughput against socket buffer, cross traffic, the sawtooth, the six
 //!   bandwidth-delay products (Jain, Prasad, Dovrolis).
 //! - [`reno`]: throughput against loss (PFTK, the L- and S-model), losses of many flows (Morris).
+//! - [`router`]: the best buffer of a router (Prasad, Dovrolis, Thottan), and the other rules.
 //! - [`host`]: socket buffer to advertised window, window scale, frame efficiency, receivers that
 //!   size themselves (Gordon; Heffner; Weigle and Feng; RFC 9840).
 //!
@@ -16,6 +17,7 @@
 pub mod host;
 pub mod path;
 pub mod reno;
+pub mod router;
 
 mod error;
 mod packets;
