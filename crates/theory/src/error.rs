@@ -1,5 +1,6 @@
 use core::fmt::Display;
 
+use sweetspot_units::Probability;
 use thiserror::Error;
 
 /// Why a formula gives no answer. Every function of this crate answers with a number or with
@@ -45,4 +46,13 @@ pub(crate) fn require(
         return Ok(());
     }
     Err(TheoryError::OutOfDomain { quantity, given: given.to_string(), wanted })
+}
+
+/// A formula's result as a probability.
+pub(crate) fn probability(quantity: &'static str, p: f64) -> Result<Probability, TheoryError> {
+    Probability::new(p).ok_or_else(|| TheoryError::OutOfDomain {
+        quantity,
+        given: p.to_string(),
+        wanted: "a probability, from 0 to 1",
+    })
 }

@@ -31,9 +31,12 @@ impl WindowScale {
     /// # Errors
     /// If `window` exceeds 65,535 x 2^14, the largest that TCP has.
     pub fn for_window(window: Bytes) -> Result<WindowScale, TheoryError> {
-        let bits = (0..=14).find(|bits| window.get() <= FIELD << bits);
-        require(bits.is_some(), "window", window, "1,073,725,440 B at most (RFC 7323)")?;
-        WindowScale::new(bits.unwrap_or(14))
+        let fits = |bits: &u8| window.get() <= FIELD << bits;
+        (0..=14).find(fits).map(WindowScale).ok_or_else(|| TheoryError::OutOfDomain {
+            quantity: "window",
+            given: window.to_string(),
+            wanted: "1,073,725,440 B at most (RFC 7323)",
+        })
     }
 
     // Linux net/ipv4/tcp_output.c, tcp_select_initial_window(): the scale that covers

@@ -4,7 +4,7 @@ use sweetspot_units::{Bytes, Duration, Probability};
 
 use super::Path;
 use crate::TheoryError;
-use crate::error::require;
+use crate::error::{probability, require};
 use crate::packets::Packets;
 
 /// One period of the sawtooth, from the loss of one packet to the loss of the next.
@@ -55,7 +55,7 @@ pub fn sawtooth(path: &Path, packet: Bytes) -> Result<Sawtooth, TheoryError> {
     // Eq. (13): N_V = 3/8 (C T_m + B_t)^2.
     let packets = 0.375 * peak * peak;
     // Eq. (14): p = 1 / N_V; peak >= 4 keeps it below 1/6.
-    let loss = Probability::new(1.0 / packets).unwrap_or_default();
+    let loss = probability("loss", 1.0 / packets)?;
 
     // Time is counted in packets: one takes `service` seconds at C.
     let service = packet.as_f64() * 8.0 / path.capacity().as_f64();

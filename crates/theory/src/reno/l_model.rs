@@ -4,7 +4,7 @@ use sweetspot_units::{Bytes, Duration, Probability, Rate};
 
 use super::require_lossy;
 use crate::TheoryError;
-use crate::error::require;
+use crate::error::{probability, require};
 
 /// The constant k for one ACK per segment: sqrt(3/2), which the router-buffer paper (§IV)
 /// rounds to 1.22.
@@ -31,7 +31,7 @@ pub fn tolerable_loss(mss: Bytes, rtt: Duration, rate: Rate) -> Result<Probabili
     require(rtt > Duration::ZERO, "RTT", rtt, "it must be above zero")?;
     require(rate > Rate::ZERO, "rate", rate, "it must be above zero")?;
     let root = K * mss.as_f64() * 8.0 / (rate.as_f64() * rtt.as_secs_f64());
-    Ok(Probability::new((root * root).min(1.0)).unwrap_or_default())
+    probability("loss", (root * root).min(1.0))
 }
 
 #[cfg(test)]

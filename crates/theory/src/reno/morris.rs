@@ -4,7 +4,7 @@
 use sweetspot_units::Probability;
 
 use crate::TheoryError;
-use crate::error::require;
+use crate::error::{probability, require};
 use crate::packets::Packets;
 
 // Morris 2000: the mean window of a flow is w = 0.87 / sqrt(l).
@@ -30,7 +30,7 @@ pub fn loss(flows: u64, storage: Packets) -> Result<Probability, TheoryError> {
     let wanted = "2 packets per flow or more; with fewer the flows live in timeouts";
     require(per_flow >= 2.0, "storage", format!("{per_flow:.2} packets per flow"), wanted)?;
     // At 2 packets per flow this is 0.19, so it is always a probability.
-    Ok(Probability::new(0.76 / (per_flow * per_flow)).unwrap_or_default())
+    probability("loss", 0.76 / (per_flow * per_flow))
 }
 
 #[cfg(test)]

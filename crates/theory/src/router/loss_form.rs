@@ -13,13 +13,15 @@ pub struct LossForm {
     form: Form,
     a: f64,
     b: f64,
+    smallest_buffer: Packets,
 }
 
 impl LossForm {
     /// p(B) = a B^-b.
     ///
     /// # Errors
-    /// If `a` or `b` is not a finite number above zero.
+    /// If `a` or `b` is not a finite number above zero, or if no finite buffer brings the loss
+    /// below 1.
     pub fn power_law(a: f64, b: f64) -> Result<LossForm, TheoryError> {
         LossForm::new(Form::PowerLaw, a, b)
     }
@@ -43,7 +45,11 @@ impl LossForm {
         if form == Form::Exponential {
             require(a <= 1.0, "a", a, "at most 1: it is the loss without a buffer")?;
         }
-        Ok(LossForm { form, a, b })
+        let smallest_buffer = match form {
+            Form::PowerLaw => Packets::new(libm::pow(a, 1.0 / b))?,
+            Form::Exponential => Packets::ZERO,
+        };
+        Ok(LossForm { form, a, b, smallest_buffer })
     }
 
     /// Which form.
@@ -78,11 +84,7 @@ impl LossForm {
 
     /// The buffer at which the form gives a loss of 1; it means nothing below.
     pub fn smallest_buffer(&self) -> Packets {
-        let b = match self.form {
-            Form::PowerLaw => libm::pow(self.a, 1.0 / self.b),
-            Form::Exponential => 0.0,
-        };
-        Packets::new(b).unwrap_or_default()
+        self.smallest_buffer
     }
 
     /// The form's value, which may exceed 1.

@@ -6,13 +6,14 @@ use sweetspot_units::{Bytes, Duration, Probability, Rate};
 use super::loss_form::LossForm;
 use super::per_flow::Link;
 use crate::TheoryError;
-use crate::error::require;
+use crate::error::{probability, require};
 
 /// Poisson arrivals, exponential service, room for B packets, the one in service among them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Mm1b {
     load: f64,
     places: u64,
+    loss: Probability,
 }
 
 impl Mm1b {
@@ -23,23 +24,13 @@ impl Mm1b {
     pub fn new(load: f64, places: u64) -> Result<Mm1b, TheoryError> {
         require(load.is_finite() && load > 0.0, "load", load, "a finite number above zero")?;
         require(places > 0, "places", places, "1 or more")?;
-        Ok(Mm1b { load, places })
+        let loss = probability("loss", loss(load, places as f64).clamp(0.0, 1.0))?;
+        Ok(Mm1b { load, places, loss })
     }
 
-    // Router-buffer §V: p = (1 - rho) rho^B / (1 - rho^(B+1)); 1/(B+1) at rho = 1.
     /// The share of packets that find the buffer full.
     pub fn loss(&self) -> Probability {
-        let log = libm::log(self.load);
-        let places = self.places as f64;
-        let p = if log == 0.0 {
-            1.0 / (places + 1.0)
-        } else if log < 0.0 {
-            libm::exp(places * log) * libm::expm1(log) / libm::expm1((places + 1.0) * log)
-        } else {
-            // Divided by rho^(B+1), which overflows.
-            libm::expm1(-log) / libm::expm1(-(places + 1.0) * log)
-        };
-        Probability::new(p.clamp(0.0, 1.0)).unwrap_or_default()
+        self.loss
     }
 
     // L = rho/(1 - rho) - (B+1) rho^(B+1) / (1 - rho^(B+1)); B/2 at rho = 1.
@@ -66,13 +57,26 @@ impl Mm1b {
         require(packet > Bytes::ZERO, "packet size", packet, "it must be 1 B or more")?;
         require(rate > Rate::ZERO, "rate", rate, "it must be above zero")?;
         let service = packet.as_f64() * 8.0 / rate.as_f64();
-        let admitted = self.load * (1.0 - self.loss().get());
+        let admitted = self.load * (1.0 - self.loss.get());
         Ok(Duration::from_secs_f64(self.mean_packets() / admitted * service))
     }
 
     /// The share of time in which the link works.
     pub fn utilisation(&self) -> f64 {
-        (self.load * (1.0 - self.loss().get())).min(1.0)
+        (self.load * (1.0 - self.loss.get())).min(1.0)
+    }
+}
+
+// Router-buffer §V: p = (1 - rho) rho^B / (1 - rho^(B+1)); 1/(B+1) at rho = 1.
+fn loss(load: f64, places: f64) -> f64 {
+    let log = libm::log(load);
+    if log == 0.0 {
+        1.0 / (places + 1.0)
+    } else if log < 0.0 {
+        libm::exp(places * log) * libm::expm1(log) / libm::expm1((places + 1.0) * log)
+    } else {
+        // Divided by rho^(B+1), which overflows.
+        libm::expm1(-log) / libm::expm1(-(places + 1.0) * log)
     }
 }
 

@@ -87,7 +87,7 @@ fn power_law_long(router: &Router) -> Result<Optimum, TheoryError> {
     if b >= 2.0 {
         return none(Best::Unbounded);
     }
-    let buffer = b / (f * (2.0 - b)) * router.link.bdp_packets();
+    let buffer = b / (f * (2.0 - b)) * router.link.bdp().get();
     single(buffer, Kind::Maximum, Best::At(Packets::new(buffer)?))
 }
 
@@ -102,7 +102,7 @@ fn power_law_short(router: &Router, flow: ShortFlow) -> Result<Optimum, TheoryEr
         return none(Best::Zero);
     }
     let d = flow.slow_start_rtts() as f64;
-    let right = b * lost * router.link.bdp_packets() / f;
+    let right = b * lost * router.link.bdp().get() / f;
     let left = |x: f64| d * libm::pow(x, 1.0 + b) + lost * (1.0 - b) * x;
     match roots::beyond(0.0, LIMIT, |x| left(x) < right) {
         Some(x) => single(x, Kind::Maximum, Best::At(Packets::new(x)?)),
@@ -113,7 +113,7 @@ fn power_law_short(router: &Router, flow: ShortFlow) -> Result<Optimum, TheoryEr
 // Eq. (16): B = 2/(fb) (f - b C T_o / 2), a minimum. It is positive where dR/dB < 0 at zero.
 fn exponential_long(router: &Router) -> Result<Optimum, TheoryError> {
     let (b, f) = (router.loss.b(), router.link.delay_slope());
-    let buffer = 2.0 / (f * b) * (f - b * router.link.bdp_packets() / 2.0);
+    let buffer = 2.0 / (f * b) * (f - b * router.link.bdp().get() / 2.0);
     if buffer > 0.0 {
         return single(buffer, Kind::Minimum, Best::Zero);
     }
@@ -130,7 +130,7 @@ fn exponential_short(router: &Router, flow: ShortFlow) -> Result<Optimum, Theory
     if lost == 0.0 {
         return none(Best::Zero);
     }
-    let k = b * router.link.bdp_packets() / f;
+    let k = b * router.link.bdp().get() / f;
     let level = flow.slow_start_rtts() as f64 / lost;
     let left = |x: f64| (x + k - 1.0) * libm::exp(-x);
     let top = (2.0 - k).max(0.0);

@@ -19,6 +19,7 @@ pub struct Link {
     propagation: Duration,
     packet: Bytes,
     delay_slope: f64,
+    bdp: Packets,
 }
 
 impl Link {
@@ -38,7 +39,9 @@ impl Link {
         require(packet > Bytes::ZERO, "packet size", packet, "it must be 1 B or more")?;
         let share = delay_slope > 0.0 && delay_slope <= 1.0;
         require(share, "f", delay_slope, "above 0 and at most 1: the share of the buffer in use")?;
-        Ok(Link { capacity, propagation, packet, delay_slope })
+        let bits = capacity.as_f64() * propagation.as_secs_f64();
+        let bdp = Packets::new(bits / (packet.as_f64() * 8.0))?;
+        Ok(Link { capacity, propagation, packet, delay_slope, bdp })
     }
 
     /// C.
@@ -63,7 +66,7 @@ impl Link {
 
     /// C T_o in packets.
     pub fn bdp(&self) -> Packets {
-        Packets::new(self.bdp_packets()).unwrap_or_default()
+        self.bdp
     }
 
     // Router-buffer eq. (9): T(B) = T_o + f B / C.
@@ -76,11 +79,6 @@ impl Link {
     /// The delay of a full `buffer`.
     pub fn worst_delay(&self, buffer: Packets) -> Duration {
         buffer.in_bytes(self.packet) / self.capacity
-    }
-
-    pub(crate) fn bdp_packets(&self) -> f64 {
-        let bits = self.capacity.as_f64() * self.propagation.as_secs_f64();
-        bits / (self.packet.as_f64() * 8.0)
     }
 
     fn rtt_seconds(&self, buffer: f64) -> f64 {
