@@ -1,0 +1,110 @@
+use sweetspot_units::{Duration, Time};
+
+/// Delivery rate estimation (draft-cheng-iccrg-delivery-rate-estimation-00), in packets.
+///
+/// For every packet sent, [`DeliveryRate::handle_sent`] gives a stamp to keep with it. When an
+/// ACK arrives, the stamp of every packet that it newly acknowledges goes to
+/// [`DeliveryRate::handle_delivered`], then [`DeliveryRate::poll_sample`] says at which rate the
+/// path delivered. Only controls that look at [`super::Ack::rate`] need one
+/// ([`super::Algorithm::needs_delivery_rate`]).
+#[derive(Debug, Clone, Default)]
+pub struct DeliveryRate {
+    /// C.delivered.
+    delivered: u64,
+    /// C.delivered_time.
+    delivered_time: Time,
+    /// C.first_sent_time.
+    first_sent: Time,
+    /// C.app_limited: the sender was starved until so many packets are delivered; 0 if not.
+    starved_until: u64,
+    /// The newest stamp that the ACK at hand delivered.
+    newest: Option<SentStamp>,
+}
+
+/// What a packet carries from its sending to its delivery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SentStamp {
+    sent: Time,
+    first_sent: Time,
+    delivered_time: Time,
+    delivered: u64,
+    app_limited: bool,
+}
+
+/// How fast the path delivered lately.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RateSample {
+    /// Packets delivered within [`RateSample::interval`].
+    pub delivered: u64,
+    /// The time they took: the longer of the time to send and the time to acknowledge them.
+    pub interval: Duration,
+    /// Packets delivered on the connection when the sampled packet was sent.
+    pub prior_delivered: u64,
+    /// Packets delivered on the connection now.
+    pub total_delivered: u64,
+    /// Whether the sender had nothing to send meanwhile: the path may be faster than this.
+    pub app_limited: bool,
+}
+
+impl RateSample {
+    /// Packets per second.
+    pub fn packets_per_second(&self) -> f64 {
+        self.delivered as f64 / self.interval.as_secs_f64()
+    }
+}
+
+impl DeliveryRate {
+    /// A packet is sent while `in_flight` others are (section 3.2).
+    pub fn handle_sent(&mut self, now: Time, in_flight: u32) -> SentStamp {
+        if in_flight == 0 {
+            self.first_sent = now;
+            self.delivered_time = now;
+        }
+        SentStamp {
+            sent: now,
+            first_sent: self.first_sent,
+            delivered_time: self.delivered_time,
+            delivered: self.delivered,
+            app_limited: self.starved_until != 0,
+        }
+    }
+
+    /// A packet with this stamp is newly acknowledged, cumulatively or selectively
+    /// (section 3.3, UpdateRateSample).
+    pub fn handle_delivered(&mut self, now: Time, stamp: &SentStamp) {
+        self.delivered += 1;
+        self.delivered_time = now;
+        let newer =
+            |newest: SentStamp| (stamp.delivered, stamp.sent) > (newest.delivered, newest.sent);
+        if self.newest.is_none_or(newer) {
+            self.newest = Some(*stamp);
+            self.first_sent = stamp.sent;
+        }
+    }
+
+    /// The sample of the ACK whose packets were handed in, once per ACK. `None` where it
+    /// delivered nothing, or where the sample spans less than `min_rtt` and so is the work of
+    /// a reordered or lost ACK (section 3.3, GenerateRateSample).
+    pub fn poll_sample(&mut self, now: Time, min_rtt: Duration) -> Option<RateSample> {
+        if self.starved_until != 0 && self.delivered > self.starved_until {
+            self.starved_until = 0;
+        }
+        let stamp = self.newest.take()?;
+        let send_elapsed = stamp.sent.since(stamp.first_sent);
+        let ack_elapsed = now.since(stamp.delivered_time);
+        let interval = send_elapsed.max(ack_elapsed);
+        (interval >= min_rtt && interval > Duration::ZERO).then(|| RateSample {
+            delivered: self.delivered - stamp.delivered,
+            interval,
+            prior_delivered: stamp.delivered,
+            total_delivered: self.delivered,
+            app_limited: stamp.app_limited,
+        })
+    }
+
+    /// The sender has nothing to send while window is left, with `in_flight` packets out
+    /// (section 3.4).
+    pub fn handle_starved(&mut self, in_flight: u32) {
+        self.starved_until = (self.delivered + u64::from(in_flight)).max(1);
+    }
+}

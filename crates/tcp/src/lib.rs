@@ -1,0 +1,3 @@
+//! TCP as sans-IO state machines.
+
+pub mod congestion;
