@@ -82,7 +82,8 @@ fn an_interrupted_demonstration_leaves_nothing_behind() -> Tested {
     let dir = tempfile::tempdir()?;
     fs::create_dir_all(dir.path().join("tmp"))?;
     // At this path's rate the transfer takes minutes: it will be running when it is told to end.
-    let mut running = demo(dir.path(), &["--size", "2GB", "--sizing", "kernel"])
+    let slow = "rate=1Mbit/s rtt=10ms buffer=125kB";
+    let mut running = demo(dir.path(), slow, &["--size", "20MB", "--sizing", "kernel"])
         .stderr(Stdio::piped())
         .spawn()?;
     let mut said = BufReader::new(running.stderr.take().ok_or("no standard error")?).lines();
