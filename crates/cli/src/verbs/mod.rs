@@ -1,7 +1,10 @@
 //! One file per verb: its arguments as typed, and its story.
 
+pub mod bench_lab;
+pub mod completions;
 pub mod demo;
 pub mod emulate;
+pub mod man;
 pub mod send;
 pub mod serve;
 mod transfer;
