@@ -4,9 +4,11 @@
 
 pub mod clock;
 pub mod ethtool;
+pub mod host;
 pub mod isolation;
 pub mod namespace;
 pub mod packet;
+pub mod qdisc;
 pub mod scheduling;
 pub mod signals;
 pub mod wake;
