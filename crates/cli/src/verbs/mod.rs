@@ -1,7 +1,11 @@
 //! One file per verb: its arguments as typed, and its story.
 
+<<<<<<< HEAD
 pub mod bench_lab;
 pub mod completions;
+=======
+pub mod advise;
+>>>>>>> theory
 pub mod demo;
 pub mod emulate;
 pub mod man;
