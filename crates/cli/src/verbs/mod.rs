@@ -1,11 +1,8 @@
 //! One file per verb: its arguments as typed, and its story.
 
-<<<<<<< HEAD
+pub mod advise;
 pub mod bench_lab;
 pub mod completions;
-=======
-pub mod advise;
->>>>>>> theory
 pub mod demo;
 pub mod emulate;
 pub mod man;
