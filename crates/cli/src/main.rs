@@ -2,8 +2,10 @@
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
+mod bench;
+mod contest;
 mod verbs;
 
 /// Finds, holds and explains the window at which TCP is fastest and its path calmest.
@@ -26,6 +28,13 @@ enum Verb {
     Send(verbs::send::Arguments),
     /// Show on this machine's kernel what sizing the window gains
     Demo(verbs::demo::Arguments),
+    /// Measure the demo path and a matrix of paths, and write docs/results/lab.md
+    #[command(hide = true)]
+    BenchLab(verbs::bench_lab::Arguments),
+    /// Write the man pages
+    Man(verbs::man::Arguments),
+    /// Print completions for a shell
+    Completions(verbs::completions::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -35,6 +44,9 @@ fn main() -> ExitCode {
         Verb::Serve(arguments) => verbs::serve::run(arguments),
         Verb::Send(arguments) => verbs::send::run(arguments),
         Verb::Demo(arguments) => verbs::demo::run(arguments),
+        Verb::BenchLab(arguments) => verbs::bench_lab::run(arguments),
+        Verb::Man(arguments) => verbs::man::run(arguments, Typed::command()),
+        Verb::Completions(arguments) => verbs::completions::run(arguments, Typed::command()),
     };
     match result {
         Ok(code) => code,

@@ -1,0 +1,14 @@
+//! The protocol's I/O: blocking threads around the pure parts.
+
+mod admission;
+mod channel;
+mod delivery;
+mod helm;
+mod identity;
+mod partial;
+mod receiver;
+pub mod sender;
+pub mod server;
+mod sink;
+mod source;
+mod talk;
