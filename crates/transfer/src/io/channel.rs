@@ -2,7 +2,7 @@ use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use rustls::{ClientConnection, Connection, ServerConnection};
+use rustls::{ClientConnection, Connection, IoState, ServerConnection};
 use sweetspot_linux::{clock, tcp};
 use sweetspot_units::{Bytes, Duration, Time};
 
@@ -104,6 +104,10 @@ impl Channel {
     /// Reads what is there, or waits for it, and appends its plain text to `plain`. `raw` is
     /// scratch space.
     pub fn read(&self, raw: &mut [u8], plain: &mut Vec<u8>) -> Result<Incoming, TransferError> {
+        // What came in one segment with the end of the handshake has left the socket already.
+        if self.decrypt(&mut lock(&self.tls), plain)?.plaintext_bytes_to_read() > 0 {
+            return Ok(Incoming::Bytes(Bytes::ZERO));
+        }
         let n = loop {
             match (&self.socket).read(raw) {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
@@ -118,17 +122,21 @@ impl Channel {
         let mut tls = lock(&self.tls);
         while !rest.is_empty() {
             tls.read_tls(&mut rest).map_err(TransferError::system("reading"))?;
-            let state = tls.process_new_packets().map_err(|e| tls_error(self.peer, &e))?;
-            let (have, more) = (plain.len(), state.plaintext_bytes_to_read());
-            plain.resize(have + more, 0);
-            tls.reader()
-                .read_exact(&mut plain[have..])
-                .map_err(TransferError::system("reading"))?;
+            let state = self.decrypt(&mut tls, plain)?;
             if state.peer_has_closed() {
                 break;
             }
         }
         Ok(Incoming::Bytes(Bytes::new(n as u64)))
+    }
+
+    /// Moves what TLS can decrypt to `plain`; the state says how much that was.
+    fn decrypt(&self, tls: &mut Connection, plain: &mut Vec<u8>) -> Result<IoState, TransferError> {
+        let state = tls.process_new_packets().map_err(|e| tls_error(self.peer, &e))?;
+        let (have, more) = (plain.len(), state.plaintext_bytes_to_read());
+        plain.resize(have + more, 0);
+        tls.reader().read_exact(&mut plain[have..]).map_err(TransferError::system("reading"))?;
+        Ok(state)
     }
 
     /// The same, but waits no longer than `patience`.
