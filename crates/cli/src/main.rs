@@ -18,6 +18,8 @@ struct Typed {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
+    /// Say how large a window, which host settings, or how much router buffer a path needs
+    Advise(verbs::advise::Arguments),
     /// Run a command across an emulated path between two network namespaces
     Emulate(verbs::emulate::Arguments),
     /// Receive files
@@ -37,6 +39,7 @@ enum Verb {
 
 fn main() -> ExitCode {
     let result = match Typed::parse().verb {
+        Verb::Advise(arguments) => verbs::advise::run(arguments),
         Verb::Emulate(arguments) => verbs::emulate::run(arguments),
         Verb::Serve(arguments) => verbs::serve::run(arguments),
         Verb::Send(arguments) => verbs::send::run(arguments),

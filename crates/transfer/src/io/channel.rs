@@ -65,6 +65,9 @@ impl Channel {
     ) -> Result<Channel, TransferError> {
         let peer = socket.peer_addr().map_err(TransferError::system("asking for the peer"))?;
         let mut tls = tls.map_err(|e| tls_error(peer, &e))?;
+        // The end of the handshake and the first message are two small writes: Nagle's algorithm
+        // would hold the second back for a round trip and a delayed ACK.
+        socket.set_nodelay(true).map_err(TransferError::system("TCP_NODELAY"))?;
         // No limit: what is buffered is one frame, and it is written out at once.
         tls.set_buffer_limit(None);
         // A short message must not wait for the acknowledgement of the one before it, which would
