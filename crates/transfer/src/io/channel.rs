@@ -70,9 +70,6 @@ impl Channel {
         socket.set_nodelay(true).map_err(TransferError::system("TCP_NODELAY"))?;
         // No limit: what is buffered is one frame, and it is written out at once.
         tls.set_buffer_limit(None);
-        // A short message must not wait for the acknowledgement of the one before it, which would
-        // cost a round trip.
-        socket.set_nodelay(true).map_err(TransferError::system("TCP_NODELAY"))?;
         let result = handshake(&mut tls, &socket, peer, deadline);
         if result.is_err() {
             // The alert that says why, if there is one.
