@@ -18,7 +18,6 @@ struct Typed {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Run a command across an emulated path between two network namespaces
     Emulate(verbs::emulate::Arguments),
     /// Receive files
     Serve(verbs::serve::Arguments),

@@ -28,20 +28,22 @@ Examples:
   How fast a path this machine can emulate truthfully:
     sweetspot emulate --self-test";
 
-/// Runs COMMAND at the near end (10.77.0.1) of an emulated path, beside this machine's own
-/// network, and certifies afterwards how true the emulation was.
+/// Run a command across an emulated path between two network namespaces
 ///
-/// The path joins two network namespaces. Every packet between them waits in a drop-tail
-/// buffer, is sent at the given rate and then delayed; both ends use this machine's own kernel.
+/// COMMAND runs at the near end (10.77.0.1); the far end is 10.77.0.2. Both use this machine's
+/// own kernel and see nothing of its network. Every packet between them waits in a drop-tail
+/// buffer, is sent at the given rate and then delayed; a certificate says afterwards how true
+/// that was. Rates and buffers count IP packets, without Ethernet's headers.
+///
 /// Works as root and, where user namespaces are allowed, without. When COMMAND ends, everything
-/// that was started inside ends too. The exit code is COMMAND's.
+/// that was started inside ends too. The exit code is COMMAND's, or 128 + n after signal n.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
     /// The path: rate=, rtt= and buffer= are needed; delay=, loss=, jitter=, mtu= and seed= may
     /// be given. up.KEY=... and down.KEY=... set one direction only (up: near to far)
     #[arg(long, value_name = "SPEC", required_unless_present = "self_test")]
-    path: Option<PathSpec>,
+    path: Option<String>,
 
     /// A shell command to run at the far end (10.77.0.2), started before COMMAND
     #[arg(long, value_name = "SHELL COMMAND")]
@@ -70,8 +72,12 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: Arguments) -> Ending {
-    let story = if arguments.self_test { test_machine } else { play };
-    let code = isolate(|| match story(&arguments) {
+    let path = arguments.path.as_deref().map(str::parse::<PathSpec>).transpose()?;
+    let story = || match path {
+        Some(path) => play(&path, &arguments),
+        None => test_machine(&arguments),
+    };
+    let code = isolate(|| match story() {
         Ok(code) => code,
         Err(error) => {
             eprintln!("sweetspot: {error}");
@@ -86,10 +92,8 @@ pub fn run(arguments: Arguments) -> Ending {
 }
 
 /// The story inside the namespaces; returns the command's exit code.
-fn play(arguments: &Arguments) -> Result<u8, Box<dyn std::error::Error>> {
-    let (Some(path), [program, rest @ ..]) = (&arguments.path, &arguments.command[..]) else {
-        return Ok(0);
-    };
+fn play(path: &PathSpec, arguments: &Arguments) -> Result<u8, Box<dyn std::error::Error>> {
+    let (program, rest) = arguments.command.split_first().ok_or("no command was given")?;
     let mut supervisor = Supervisor::new()?;
     let emulation = Emulation::start(path)?;
     let far = match &arguments.far {
