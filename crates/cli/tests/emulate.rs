@@ -129,6 +129,19 @@ fn a_request_to_end_ends_the_command_and_is_still_certified() {
 }
 
 #[test]
+fn the_far_command_is_asked_to_end_before_it_is_killed() {
+    if !may_emulate() {
+        return;
+    }
+    let ready = std::env::temp_dir().join(format!("far-ready-{}", std::process::id()));
+    let file = ready.display();
+    let far = format!("trap 'echo written; exit' TERM; touch {file}; while :; do sleep 0.05; done");
+    let output = run(&["--far", &far], &format!("until [ -e {file} ]; do sleep 0.05; done"));
+    fs::remove_file(&ready).unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "written\n");
+}
+
+#[test]
 fn a_second_request_kills_a_command_that_ignores_the_first() {
     if !may_emulate() {
         return;

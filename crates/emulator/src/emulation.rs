@@ -28,7 +28,8 @@ pub struct Emulation {
 }
 
 impl Emulation {
-    /// Makes the namespaces and starts to carry packets between them.
+    /// Makes the namespaces and starts to carry packets between them. The calling thread must
+    /// not have [entered](Side::enter) a side of another emulation.
     pub fn start(spec: &PathSpec) -> Result<Emulation, EmulatorError> {
         let near = Cable::lay(NEAR, FAR, spec.mtu)?;
         let far = Cable::lay(FAR, NEAR, spec.mtu)?;

@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, Sender};
 use sweetspot_linux::packet::PacketPort;
 use sweetspot_linux::wake::{Bell, wait_readable};
 use sweetspot_linux::{clock, scheduling};
-use sweetspot_path::PathSpec;
+use sweetspot_path::{DirectionSpec, PathSpec};
 use sweetspot_units::{Duration, Rate, Time};
 
 use crate::lane::Lane;
@@ -16,6 +16,7 @@ use crate::pool::Pool;
 use crate::rest::Rest;
 use crate::series::Sample;
 use crate::tally::Tally;
+use crate::wires::frame_size;
 
 /// Between two samples of the series.
 pub(crate) const SAMPLING: Duration = Duration::from_millis(10);
@@ -72,7 +73,6 @@ impl Engine {
         orders: Receiver<Order>,
         samples: Sender<Sample>,
     ) -> Engine {
-        let largest = spec.mtu.get() as usize + crate::wires::ETHERNET_HEADER;
         // Half the delay: an arrival is always seen before it can be due.
         let patience = (spec.up.delay.min(spec.down.delay) / 2).min(PATIENCE);
         Engine {
@@ -81,7 +81,7 @@ impl Engine {
             up: Lane::new(&spec.up, spec.mtu, spec.seed),
             // The directions' losses must not fall together.
             down: Lane::new(&spec.down, spec.mtu, spec.seed ^ 0x646f_776e),
-            pool: Pool::new(largest, pool_slots(spec)),
+            pool: Pool::new(frame_size(spec.mtu), pool_slots(spec)),
             patience,
             rest: Rest::new(clock::now()),
             bell,
@@ -197,7 +197,7 @@ impl Engine {
 fn pool_slots(spec: &PathSpec) -> usize {
     // The pool grows beyond this when it must; memory is not taken in advance without limit.
     const MOST: u64 = 64 << 20;
-    let hold = |s: &sweetspot_path::DirectionSpec| s.rate * s.delay + s.buffer.in_bytes(spec.mtu);
+    let hold = |s: &DirectionSpec| s.rate * s.delay + s.buffer.in_bytes(spec.mtu);
     let bytes = (hold(&spec.up).get() + hold(&spec.down).get()).min(MOST);
     2 * (bytes / spec.mtu.get()) as usize + 1024
 }

@@ -1,10 +1,12 @@
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitCode};
+use std::process::{Command, ExitCode, Stdio};
 
 use sweetspot_emulator::{Certificate, Emulation, EmulatorError, isolate, self_test};
+use sweetspot_linux::clock;
 use sweetspot_linux::signals::{Event, Signal, Supervisor};
 use sweetspot_path::PathSpec;
+use sweetspot_units::Duration;
 
 use super::Ending;
 
@@ -45,7 +47,8 @@ pub struct Arguments {
     #[arg(long, value_name = "SPEC", required_unless_present = "self_test")]
     path: Option<String>,
 
-    /// A shell command to run at the far end (10.77.0.2), started before COMMAND
+    /// A shell command to run at the far end (10.77.0.2), started just before COMMAND and ended
+    /// after it
     #[arg(long, value_name = "SHELL COMMAND")]
     far: Option<String>,
 
@@ -97,11 +100,20 @@ fn play(path: &PathSpec, arguments: &Arguments) -> Result<u8, Box<dyn std::error
     let mut supervisor = Supervisor::new()?;
     let emulation = Emulation::start(path)?;
     let far = match &arguments.far {
-        Some(line) => Some(emulation.far().spawn(Command::new("sh").args(["-c", line]))?),
+        Some(line) => {
+            let mut shell = Command::new("sh");
+            // The terminal belongs to the near command.
+            shell.args(["-c", line]).stdin(Stdio::null());
+            Some(emulation.far().spawn(&mut shell)?)
+        }
         None => None,
     };
     let near = emulation.near().spawn(Command::new(program).args(rest))?;
-    let code = wait(&mut supervisor, &near, far.as_ref())?;
+    let mut far = far.map(|child| child.id());
+    let code = wait_near(&mut supervisor, near.id(), &mut far)?;
+    if let Some(far) = far {
+        end_far(&mut supervisor, far)?;
+    }
     let certificate = emulation.finish()?;
     hand_over(arguments, &certificate)?;
     Ok(code)
@@ -132,25 +144,39 @@ fn test_machine(arguments: &Arguments) -> Result<u8, Box<dyn std::error::Error>>
 }
 
 /// Waits for the near command. The first request to end is passed on to it, the second kills
-/// it; a far command that fails meanwhile is named, for it may be why the near one never ends.
-fn wait(supervisor: &mut Supervisor, near: &Child, far: Option<&Child>) -> std::io::Result<u8> {
+/// it. A far command that ends meanwhile is forgotten, and named if it failed, for that may be
+/// why the near one does not end.
+fn wait_near(supervisor: &mut Supervisor, near: u32, far: &mut Option<u32>) -> std::io::Result<u8> {
     let mut asked = false;
     loop {
         match supervisor.next_event()? {
-            Event::ChildEnded { pid, code } if pid == near.id() => return Ok(code),
+            Event::ChildEnded { pid, code } if pid == near => return Ok(code),
             Event::ChildEnded { pid, code } => {
-                if code != 0 && far.is_some_and(|far| far.id() == pid) {
+                if far.take_if(|far| *far == pid).is_some() && code != 0 {
                     eprintln!("sweetspot: the far command ended early with exit code {code}");
                 }
             }
-            Event::Told(_) | Event::ToldByTerminal(_) if asked => Signal::KILL.send(near.id()),
+            Event::Told(_) | Event::ToldByTerminal(_) if asked => Signal::KILL.send(near),
             Event::Told(signal) => {
                 asked = true;
-                signal.send(near.id());
+                signal.send(near);
             }
             Event::ToldByTerminal(_) => asked = true,
         }
     }
+}
+
+/// Asks the far command to end, and gives it a second to write what it has: what is left after
+/// that is killed with the namespaces.
+fn end_far(supervisor: &mut Supervisor, far: u32) -> std::io::Result<()> {
+    Signal::TERMINATE.send(far);
+    let due = clock::now() + Duration::from_secs(1);
+    while let Some(event) = supervisor.next_event_by(due)? {
+        if matches!(event, Event::ChildEnded { pid, .. } if pid == far) {
+            break;
+        }
+    }
+    Ok(())
 }
 
 fn hand_over(
