@@ -18,6 +18,8 @@ struct Typed {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
+    /// Say how large a window, which host settings, or how much router buffer a path needs
+    Advise(verbs::advise::Arguments),
     Emulate(verbs::emulate::Arguments),
     /// Receive files
     Serve(verbs::serve::Arguments),
@@ -36,6 +38,7 @@ enum Verb {
 
 fn main() -> ExitCode {
     let result = match Typed::parse().verb {
+        Verb::Advise(arguments) => verbs::advise::run(arguments),
         Verb::Emulate(arguments) => verbs::emulate::run(arguments),
         Verb::Serve(arguments) => verbs::serve::run(arguments),
         Verb::Send(arguments) => verbs::send::run(arguments),

@@ -5,10 +5,12 @@
 pub mod clock;
 pub mod ethtool;
 pub mod file;
+pub mod host;
 pub mod isolation;
 pub mod namespace;
 pub mod packet;
 pub mod process;
+pub mod qdisc;
 pub mod scheduling;
 pub mod signals;
 mod sockopt;

@@ -7,9 +7,11 @@
 
 mod error;
 mod io;
+mod measured;
 mod name;
 mod observer;
 mod outcome;
+pub mod probe;
 pub mod protocol;
 pub mod series;
 mod steering;
@@ -18,8 +20,9 @@ mod ticket;
 pub use error::TransferError;
 pub use io::sender::{SendOptions, send};
 pub use io::server::{Reception, ServeOptions, Server};
+pub use measured::Measured;
 pub use name::{FileName, NameError};
 pub use observer::{Blind, Observer, Opened};
 pub use outcome::{Outcome, Probes, Role, RttSource};
-pub use steering::{CONTROL_INTERVAL, Effect, KernelView, ROW_INTERVAL, Steering};
+pub use steering::{CONTROL_INTERVAL, Effect, KernelView, PROBE_SIZE, ROW_INTERVAL, Steering};
 pub use ticket::{Host, Secret, Ticket, TicketError};

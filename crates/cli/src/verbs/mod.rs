@@ -1,5 +1,6 @@
 //! One file per verb: its arguments as typed, and its story.
 
+pub mod advise;
 pub mod bench_lab;
 pub mod completions;
 pub mod demo;

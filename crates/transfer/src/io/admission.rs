@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use sweetspot_linux::clock;
 use sweetspot_linux::tcp::Recipe;
 use sweetspot_sizing::{KnownPath, Sizing};
-use sweetspot_units::{Duration, Time};
+use sweetspot_units::{Bytes, Duration, Time};
 
 use super::channel::{Channel, Incoming, READ_SIZE};
 use super::identity::Identity;
 use crate::TransferError;
 use crate::protocol::frame::Decoder;
-use crate::protocol::{Arrival, Hello, Message, ReceiverOrder, Session, VERSION};
+use crate::protocol::{Arrival, Hello, Message, ProtocolError, ReceiverOrder, Session, VERSION};
 use crate::ticket::Secret;
 
 /// A stranger has this long to prove the ticket, from its first packet on.
@@ -38,6 +38,11 @@ pub(crate) struct Admitted {
     pub channel: Channel,
     pub session: Session,
     pub hello: Hello,
+    pub opening: Opening,
+}
+
+/// A sender's stream right after its hello.
+pub(crate) struct Opening {
     pub order: ReceiverOrder,
     pub decoder: Decoder,
     /// Plain text that followed the hello.
@@ -49,12 +54,11 @@ pub(crate) fn admit(house: &House, socket: TcpStream) -> Result<Admitted, Transf
     let deadline = clock::now() + OPENING;
     let channel = Channel::accept(socket, &house.identity, deadline)?;
     let session = channel.session(&house.secret)?;
-    let mut order = ReceiverOrder::default();
-    let mut decoder = Decoder::default();
-    let opening = read_hello(&channel, &mut order, &mut decoder, deadline)
-        .and_then(|opening| judge(house, &session, &channel, &opening.0).map(|()| opening));
-    match opening {
-        Ok((hello, rest)) => Ok(Admitted { channel, session, hello, order, decoder, rest }),
+    let judged = read_hello(&channel, deadline).and_then(|(hello, opening)| {
+        judge(house, &session, &channel, &hello).map(|()| (hello, opening))
+    });
+    match judged {
+        Ok((hello, opening)) => Ok(Admitted { channel, session, hello, opening }),
         Err(error) => {
             channel.hang_up(&Message::Refuse { reason: refusal(&error) });
             Err(error)
@@ -62,13 +66,9 @@ pub(crate) fn admit(house: &House, socket: TcpStream) -> Result<Admitted, Transf
     }
 }
 
-/// Reads until the hello is whole; gives back what came after it.
-fn read_hello(
-    channel: &Channel,
-    order: &mut ReceiverOrder,
-    decoder: &mut Decoder,
-    deadline: Time,
-) -> Result<(Hello, Vec<u8>), TransferError> {
+/// Reads until the hello is whole.
+fn read_hello(channel: &Channel, deadline: Time) -> Result<(Hello, Opening), TransferError> {
+    let (mut order, mut decoder) = (ReceiverOrder::default(), Decoder::default());
     let (mut raw, mut plain) = (vec![0; READ_SIZE], Vec::new());
     loop {
         let left = deadline.since(clock::now());
@@ -78,21 +78,20 @@ fn read_hello(
         }
         plain.clear();
         if let Incoming::Closed = channel.read_within(&mut raw, &mut plain, left)? {
-            return Err(channel.gone(sweetspot_units::Bytes::ZERO));
+            return Err(channel.gone(Bytes::ZERO));
         }
         let mut input = &plain[..];
-        let Some(piece) = decoder.next(&mut input).map_err(protocol)? else { continue };
+        let Some(piece) = decoder.next(&mut input).map_err(ProtocolError::from)? else { continue };
         return match order.handle(piece)? {
-            Arrival::Hello(hello) => Ok((hello, input.to_vec())),
+            Arrival::Hello(hello) => {
+                let rest = input.to_vec();
+                Ok((hello, Opening { order, decoder, rest }))
+            }
             Arrival::Failed(reason) => Err(TransferError::PeerFailed(reason)),
             // Nothing else is in order before a hello.
-            _ => Err(channel.gone(sweetspot_units::Bytes::ZERO)),
+            _ => Err(channel.gone(Bytes::ZERO)),
         };
     }
-}
-
-fn protocol(error: crate::protocol::frame::FrameError) -> TransferError {
-    TransferError::Protocol { error: error.into() }
 }
 
 fn judge(

@@ -1,49 +1,51 @@
 //! The receiving end of one transfer, once its sender is admitted.
 
+use std::net::SocketAddr;
+use std::sync::Arc;
 use std::thread;
 
 use sweetspot_linux::tcp::{Info, options};
 use sweetspot_linux::{clock, process, sysctl};
 use sweetspot_sizing::{KnownPath, Setting, Sizing};
-use sweetspot_units::{Bytes, Duration, Time};
+use sweetspot_units::{Bytes, Time};
 
 use super::admission::{Admitted, House};
-use super::channel::{Channel, Incoming, READ_SIZE};
+use super::channel::Channel;
 use super::helm::Helm;
 use super::partial::Partial;
 use super::sink::{Sink, Written};
+use super::stream::Stream;
+use super::switchboard::{Line, Switchboard};
 use crate::TransferError;
 use crate::name::FileName;
 use crate::observer::{Observer, Opened};
-use crate::outcome::{End, Outcome, Probes, Role, RttSource};
-use crate::protocol::frame::Decoder;
-use crate::protocol::{Accept, Arrival, Closing, Hello, Message, ReceiverOrder, Verdict};
+use crate::outcome::{End, Outcome, Role};
+use crate::probe::Seal;
+use crate::protocol::{Accept, Closing, Hello, Message, Session, Verdict};
 use crate::steering::Steering;
 
 /// IPv4 and TCP headers with the timestamp option (RFC 7323).
-const HEADERS: Bytes = Bytes::new(52);
+const TCP_HEADERS: Bytes = Bytes::new(52);
 
 /// Receives one file from an admitted sender. `start` is when its connection was accepted.
 pub(crate) fn receive(
     house: &House,
+    switchboard: &Switchboard,
     admitted: Admitted,
     start: Time,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, TransferError> {
-    let channel = admitted.channel;
-    let mut stream = Stream {
-        channel: &channel,
-        order: admitted.order,
-        decoder: admitted.decoder,
-        raw: vec![0; READ_SIZE],
-        plain: admitted.rest,
-        content: Bytes::ZERO,
-    };
-    let result = Plan::make(house, &admitted.hello, &channel).and_then(|plan| {
-        let proof = admitted.session.receiver_proof();
-        channel.say(&Message::Accept(plan.accept(house, proof)))?;
-        stream.order.accept();
-        plan.run(house, &mut stream, start, observer)
+    let Admitted { channel, session, hello, opening } = admitted;
+    let result = Plan::make(house, &hello, &channel).and_then(|plan| {
+        let line = plan.probes.then(|| {
+            let opened = switchboard.open_line(session.probe_id(), Seal::new(&session));
+            opened.map_err(TransferError::system("preparing probes"))
+        });
+        let transfer = Transfer { house, channel: &channel, session: &session, start };
+        let line = line.transpose()?;
+        let result = transfer.run(plan, Stream::new(&channel, opening), line.clone(), observer);
+        line.iter().for_each(|line| switchboard.close_line(line));
+        result
     });
     if let Err(error) = &result {
         part(&channel, error);
@@ -68,6 +70,7 @@ struct Plan {
     sizing: Sizing,
     setting: Setting,
     partial: Partial,
+    probes: bool,
 }
 
 impl Plan {
@@ -85,55 +88,55 @@ impl Plan {
         sizing.controller(&setting)?;
         let size = Bytes::new(hello.size);
         let partial = Partial::create(&house.directory, size)?;
-        Ok(Plan { name, size, sizing, setting, partial })
+        let probes = house.probes && hello.probes;
+        Ok(Plan { name, size, sizing, setting, partial, probes })
     }
+}
 
-    fn accept(&self, house: &House, proof: String) -> Accept {
-        Accept {
-            proof,
-            sizing: self.sizing.to_string(),
-            congestion: house.congestion.clone(),
-            probes: house.probes,
-        }
-    }
+/// One transfer's surroundings.
+struct Transfer<'a> {
+    house: &'a House,
+    channel: &'a Channel,
+    session: &'a Session,
+    start: Time,
+}
 
+impl Transfer<'_> {
     fn run(
-        self,
-        house: &House,
-        stream: &mut Stream<'_>,
-        start: Time,
+        &self,
+        plan: Plan,
+        mut stream: Stream<'_>,
+        line: Option<Arc<Line>>,
         observer: &mut dyn Observer,
     ) -> Result<Outcome, TransferError> {
         let cpu = process::cpu_time();
-        let peer = stream.channel.peer();
-        observer.opened(&Opened {
-            peer,
-            name: self.name.to_string(),
-            size: self.size,
-            sizing: self.sizing,
-        });
-        let controller = self.sizing.controller(&self.setting)?;
-        let steering = Steering::new(controller, start, clock::now());
-        let helm = Helm::new(stream.channel, steering, house.recipe, observer);
-        let sink = Sink::new(self.partial)?;
+        let (house, peer) = (self.house, self.channel.peer());
+        self.channel.say(&Message::Accept(Accept {
+            proof: self.session.receiver_proof(),
+            sizing: plan.sizing.to_string(),
+            congestion: house.congestion.clone(),
+            probes: plan.probes,
+        }))?;
+        stream.accept();
+        let (name, size, sizing) = (plan.name.to_string(), plan.size, plan.sizing);
+        observer.opened(&Opened { peer, name, size, sizing });
+        let controller = plan.sizing.controller(&plan.setting)?;
+        let seal = line.as_ref().map(|_| Seal::new(self.session));
+        let steering = Steering::new(controller, self.start, clock::now(), seal, udp_headers(peer));
+        let helm = Helm::new(self.channel, steering, house.recipe, line, observer);
+        let (name, partial) = (plan.name, plan.partial);
         let (verdict, closing) = thread::scope(|scope| {
-            let clock = scope.spawn(|| {
+            let timekeeper = scope.spawn(|| {
                 let kept = helm.keep_time();
                 if kept.is_err() {
-                    stream.channel.sever();
+                    self.channel.sever();
                 }
                 kept
             });
-            let received = stream.receive(&helm, sink).and_then(|(written, sent)| {
-                let hash = verify(&written, &sent)?;
-                written.partial.keep(&house.directory, &self.name, house.overwrite)?;
-                let verdict = verdict(hash, &helm, self.sizing, house);
-                stream.channel.say(&Message::Verdict(verdict.clone()))?;
-                Ok((verdict, stream.closing()))
-            });
+            let received = self.take_in(&mut stream, &helm, &name, partial, sizing);
             helm.done();
             // Where the timekeeper failed first, its error is the cause and ours the effect.
-            match clock.join() {
+            match timekeeper.join() {
                 Ok(Err(cause)) if received.is_err() => Err(cause),
                 _ => received,
             }
@@ -141,13 +144,58 @@ impl Plan {
         let end = End {
             role: Role::Receiver,
             peer,
-            name: self.name.as_str(),
-            sizing: &self.sizing.to_string(),
-            bytes: self.size,
-            took: clock::now().since(start),
+            name: name.as_str(),
+            sizing: &sizing.to_string(),
+            bytes: size,
+            took: clock::now().since(self.start),
             cpu: process::cpu_time().saturating_sub(cpu),
         };
         Ok(Outcome::new(end, verdict, closing))
+    }
+
+    /// Content to disk, hash checked, final name, verdict said, closing heard.
+    fn take_in(
+        &self,
+        stream: &mut Stream<'_>,
+        helm: &Helm<'_>,
+        name: &FileName,
+        partial: Partial,
+        sizing: Sizing,
+    ) -> Result<(Verdict, Option<Closing>), TransferError> {
+        let (written, sent) = stream.receive(helm, Sink::new(partial)?)?;
+        let hash = verify(&written, &sent)?;
+        written.partial.keep(&self.house.directory, name, self.house.overwrite)?;
+        let verdict = self.verdict(hash, helm, sizing);
+        self.channel.say(&Message::Verdict(verdict.clone()))?;
+        Ok((verdict, stream.closing()))
+    }
+
+    fn verdict(&self, hash: String, helm: &Helm<'_>, sizing: Sizing) -> Verdict {
+        let (measured, wanted) = helm.ask(|steering| (steering.measured(), steering.wanted()));
+        let limit = wanted.and_then(|wanted| self.limit(wanted, measured.window));
+        Verdict {
+            hash,
+            rtt_s: measured.rtt.map(|rtt| rtt.map(|t| t.as_secs_f64())),
+            rtt_source: measured.rtt_source,
+            probes: measured.probes,
+            window_final_bytes: measured.window.map(Bytes::get),
+            recipe: (sizing != Sizing::Kernel).then(|| self.house.recipe.to_string()),
+            limits: limit.into_iter().collect(),
+        }
+    }
+
+    /// The sysctl that kept the window below what was wanted, if one did.
+    fn limit(&self, wanted: Bytes, advertised: Option<Bytes>) -> Option<String> {
+        let most = sysctl::tcp_rmem().ok()?.most;
+        let buffer = options::receive_buffer(self.channel.socket()).ok()?;
+        // A buffer below its limit was not held back by it; the window is rounded down to
+        // whole segments.
+        (buffer >= most && advertised? < wanted.scaled(0.9)).then(|| {
+            format!(
+                "a window of {wanted} was wanted: raise net.ipv4.tcp_rmem (its third number), now {}, on the receiving host",
+                most.get()
+            )
+        })
     }
 }
 
@@ -159,8 +207,15 @@ fn setting(channel: &Channel, path: Option<KnownPath>) -> Result<Setting, Transf
     // The peer's segments are as large as ours unless the path is lopsided.
     let mss = info.snd_mss;
     // Half of a buffer is window where the kernel assumes the worst of its bookkeeping
-    // (TCP_DEFAULT_SCALING_RATIO, net/ipv4/tcp.h).
-    Ok(Setting { mss, packet: mss + HEADERS, max_window: Bytes::new(limits.most.get() / 2), path })
+    // (TCP_DEFAULT_SCALING_RATIO, include/net/tcp.h).
+    let max_window = Bytes::new(limits.most.get() / 2);
+    Ok(Setting { mss, packet: mss + TCP_HEADERS, max_window, path })
+}
+
+/// Bytes of IP and UDP headers.
+fn udp_headers(peer: SocketAddr) -> Bytes {
+    // An IPv4 address in IPv6 form travels as IPv4.
+    Bytes::new(if peer.ip().to_canonical().is_ipv4() { 28 } else { 48 })
 }
 
 fn verify(written: &Written, sent: &str) -> Result<String, TransferError> {
@@ -169,105 +224,5 @@ fn verify(written: &Written, sent: &str) -> Result<String, TransferError> {
         Ok(received)
     } else {
         Err(TransferError::WrongHash { sent: sent.to_owned(), received })
-    }
-}
-
-fn verdict(hash: String, helm: &Helm<'_>, sizing: Sizing, house: &House) -> Verdict {
-    Verdict {
-        hash,
-        rtt_s: None,
-        rtt_source: RttSource::Nobody,
-        probes: Probes::default(),
-        window_final_bytes: helm.ask(|steering| steering.window().map(Bytes::get)),
-        recipe: (sizing != Sizing::Kernel).then(|| house.recipe.to_string()),
-        limits: Vec::new(),
-    }
-}
-
-/// The sender's stream: bytes in, content out.
-struct Stream<'a> {
-    channel: &'a Channel,
-    order: ReceiverOrder,
-    decoder: Decoder,
-    raw: Vec<u8>,
-    plain: Vec<u8>,
-    content: Bytes,
-}
-
-impl Stream<'_> {
-    /// Receives all content into `sink`; returns what was written, and the hash that the sender
-    /// gave.
-    fn receive(
-        &mut self,
-        helm: &Helm<'_>,
-        mut sink: Sink,
-    ) -> Result<(Written, String), TransferError> {
-        let mut read = Bytes::ZERO;
-        let sent = loop {
-            let before = self.content;
-            let end = self.take_in(&mut sink)?;
-            if let Some(hash) = end {
-                break hash;
-            }
-            let failed = TransferError::system("SIOCINQ");
-            let unread = options::unread(self.channel.socket()).map_err(failed)?;
-            helm.handle_data(read, self.content - before, unread)?;
-            read = self.read()?;
-        };
-        helm.finishing();
-        Ok((sink.finish()?, sent))
-    }
-
-    /// Passes what was read on to the disk; returns the sender's hash at the end.
-    fn take_in(&mut self, sink: &mut Sink) -> Result<Option<String>, TransferError> {
-        let plain = std::mem::take(&mut self.plain);
-        let (mut input, mut block) = (&plain[..], sink.buffer());
-        let mut end = None;
-        while let Some(piece) = self
-            .decoder
-            .next(&mut input)
-            .map_err(|e| TransferError::Protocol { error: e.into() })?
-        {
-            match self.order.handle(piece)? {
-                Arrival::Content(bytes) => block.extend_from_slice(bytes),
-                Arrival::End { hash } => end = Some(hash),
-                Arrival::Failed(reason) => return Err(TransferError::PeerFailed(reason)),
-                Arrival::Hello(_) | Arrival::Closing(_) => {}
-            }
-        }
-        self.content += Bytes::new(block.len() as u64);
-        if !block.is_empty() {
-            sink.write(block)?;
-        }
-        self.plain = plain;
-        self.plain.clear();
-        Ok(end)
-    }
-
-    fn read(&mut self) -> Result<Bytes, TransferError> {
-        match self.channel.read(&mut self.raw, &mut self.plain)? {
-            Incoming::Bytes(n) => Ok(n),
-            Incoming::Closed => Err(self.channel.gone(self.content)),
-        }
-    }
-
-    /// The sender's numbers, if it still gives them: the content is safe either way.
-    fn closing(&mut self) -> Option<Closing> {
-        let deadline = clock::now() + Duration::from_secs(10);
-        loop {
-            let left = deadline.since(clock::now());
-            match self.channel.read_within(&mut self.raw, &mut self.plain, left) {
-                Ok(Incoming::Bytes(_)) => {}
-                _ => return None,
-            }
-            let mut input = &self.plain[..];
-            if let Ok(Some(piece)) = self.decoder.next(&mut input) {
-                return match self.order.handle(piece) {
-                    Ok(Arrival::Closing(closing)) => Some(closing),
-                    _ => None,
-                };
-            }
-            self.plain.clear();
-        }
     }
 }

@@ -7,6 +7,7 @@ use sweetspot_linux::{clock, process, sysctl, tcp};
 use sweetspot_sizing::{KnownPath, Sizing};
 use sweetspot_units::{Duration, Rate};
 
+use super::answering::Answering;
 use super::channel::Channel;
 use super::delivery::Delivery;
 use super::source::Source;
@@ -14,6 +15,8 @@ use super::talk::Talk;
 use crate::TransferError;
 use crate::observer::{Observer, Opened};
 use crate::outcome::{End, Outcome, Role};
+use crate::probe::Seal;
+use crate::protocol::{Closing, Message, Session};
 use crate::ticket::{Host, Ticket};
 
 /// A receiver that does not answer a SYN in this time is not there.
@@ -64,7 +67,11 @@ pub fn send(
         tcp::options::set_max_pacing_rate(channel.socket(), Some(PACED)).map_err(failed)?;
     }
     observer.opened(&Opened { peer: channel.peer(), name: name.clone(), size, sizing });
-    let (verdict, closing) = Delivery::new(&channel, observer).run(source, talk)?;
+    let answering = answering(&channel, &session, accept.probes && options.probes, observer);
+    let delivery = Delivery::new(&channel, answering);
+    let verdict = delivery.run(source, talk)?;
+    let closing = closing(&channel, delivery.limits())?;
+    channel.say(&Message::Closing(closing.clone()))?;
     let end = End {
         role: Role::Sender,
         peer: channel.peer(),
@@ -75,6 +82,34 @@ pub fn send(
         cpu: process::cpu_time().saturating_sub(cpu),
     };
     Ok(Outcome::new(end, verdict, Some(closing)))
+}
+
+/// The means to answer probes, if both ends want that and this host allows it.
+fn answering<'a>(
+    channel: &'a Channel,
+    session: &Session,
+    wanted: bool,
+    observer: &mut dyn Observer,
+) -> Option<Answering<'a>> {
+    if !wanted {
+        return None;
+    }
+    let answering = Answering::new(channel, Seal::new(session));
+    if let Err(error) = &answering {
+        observer.note(&format!("probes cannot be answered: {error}"));
+    }
+    answering.ok()
+}
+
+fn closing(channel: &Channel, limits: Vec<String>) -> Result<Closing, TransferError> {
+    let failed = || TransferError::system("TCP_INFO");
+    let info = tcp::Info::read(channel.socket()).map_err(failed())?;
+    Ok(Closing {
+        congestion: tcp::options::congestion(channel.socket()).map_err(failed())?,
+        segments: info.data_segs_out.into(),
+        retransmitted_segments: info.total_retrans.into(),
+        limits,
+    })
 }
 
 /// Connects to the ticket's receiver with the congestion control already chosen.

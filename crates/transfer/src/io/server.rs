@@ -11,7 +11,9 @@ use sweetspot_sizing::{KnownPath, Sizing};
 use sweetspot_units::{Duration, Time};
 
 use super::admission::{self, House};
+use super::channel::lock;
 use super::identity::Identity;
+use super::switchboard::Switchboard;
 use super::{partial, receiver};
 use crate::TransferError;
 use crate::observer::Observer;
@@ -49,6 +51,7 @@ pub struct ServeOptions {
 /// A listening receiver.
 pub struct Server {
     listener: TcpListener,
+    switchboard: Switchboard,
     house: House,
     ticket: Ticket,
     once: bool,
@@ -75,7 +78,7 @@ impl Server {
         }
         partial::sweep(&directory).map_err(wrong)?;
         let cannot = |source| TransferError::Listen { address: options.listen.to_string(), source };
-        let listener = TcpListener::bind(options.listen).map_err(cannot)?;
+        let (listener, switchboard) = bind_both(options.listen).map_err(cannot)?;
         let bound = listener.local_addr().map_err(cannot)?;
         let identity = Identity::new().map_err(|reason| TransferError::System {
             what: "preparing TLS",
@@ -112,7 +115,7 @@ impl Server {
             probes: options.probes,
             recipe: recipe.unwrap_or(Recipe::ClampAutotuned),
         };
-        Ok(Server { listener, house, ticket, once: options.once })
+        Ok(Server { listener, switchboard, house, ticket, once: options.once })
     }
 
     /// What a sender needs.
@@ -131,9 +134,11 @@ impl Server {
         let (strangers, admitted) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let once = std::sync::Mutex::new(None);
         thread::scope(|scope| {
+            scope.spawn(|| self.switchboard.run());
             loop {
                 let accepted = self.listener.accept();
-                if let Some(result) = super::channel::lock(&once).take() {
+                if let Some(result) = lock(&once).take() {
+                    self.switchboard.close();
                     return result;
                 }
                 let Ok((socket, peer)) = accepted else { continue };
@@ -147,7 +152,7 @@ impl Server {
                 scope.spawn(move || {
                     let result = self.entertain(guest, strangers, admitted, reception);
                     if let Some(result) = result.filter(|_| self.once) {
-                        *super::channel::lock(once) = Some(result.map(Some));
+                        *lock(once) = Some(result.map(Some));
                         // Wakes the loop out of accept.
                         let _ = TcpStream::connect(self.listener_address());
                     }
@@ -175,7 +180,8 @@ impl Server {
         };
         let number = admitted.fetch_add(1, Ordering::AcqRel) as u64 + 1;
         let mut observer = reception.admitted(number, guest.peer);
-        let result = receiver::receive(&self.house, sender, guest.start, observer.as_mut());
+        let (house, board) = (&self.house, &self.switchboard);
+        let result = receiver::receive(house, board, sender, guest.start, observer.as_mut());
         drop(observer);
         reception.ended(number, &result);
         Some(result)
@@ -192,6 +198,20 @@ struct Guest {
     socket: TcpStream,
     peer: SocketAddr,
     start: Time,
+}
+
+/// TCP and UDP on the same port. Where any port will do, one that is free for both is found.
+fn bind_both(address: SocketAddr) -> std::io::Result<(TcpListener, Switchboard)> {
+    const ATTEMPTS: usize = 20;
+    let mut attempt = 1;
+    loop {
+        let listener = TcpListener::bind(address)?;
+        match Switchboard::new(listener.local_addr()?) {
+            Ok(switchboard) => return Ok((listener, switchboard)),
+            Err(_) if address.port() == 0 && attempt < ATTEMPTS => attempt += 1,
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 fn loopback(ip: IpAddr) -> IpAddr {

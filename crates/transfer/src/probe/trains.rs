@@ -95,9 +95,7 @@ impl UnderWay {
     fn is_over(&self, now: Time) -> bool {
         match &self.arrivals {
             None => now.since(self.asked) >= LOST,
-            Some(arrivals) => {
-                arrivals.received == self.packets || now.since(arrivals.last) >= OVER
-            }
+            Some(arrivals) => arrivals.received == self.packets || now.since(arrivals.last) >= OVER,
         }
     }
 }
@@ -121,7 +119,11 @@ mod tests {
         // 1500 B every 120 us: 100 Mbit/s.
         for index in 0..5 {
             assert_eq!(trains.poll(us(1000)), None);
-            trains.handle_packet(us(1000 + 120 * u64::from(index)), SIZE, TrainPacket { train, index });
+            trains.handle_packet(
+                us(1000 + 120 * u64::from(index)),
+                SIZE,
+                TrainPacket { train, index },
+            );
         }
         let train = trains.poll(us(1480)).unwrap();
         assert_eq!((train.sent, train.received), (5, 5));

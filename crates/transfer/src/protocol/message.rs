@@ -24,8 +24,8 @@ pub enum Message {
     Steer {
         /// Pace payload at this rate, bits per second; nothing: as you like.
         pacing_bps: Option<u64>,
-        /// Have this many bytes of payload in flight; nothing: as many as you can.
-        window_bytes: Option<u64>,
+        /// Have room for this many bytes of payload in flight; nothing: as you like.
+        window: Option<u64>,
     },
     /// Receiver: send one packet train.
     Train {
@@ -33,8 +33,8 @@ pub enum Message {
         id: u32,
         /// Packets.
         packets: u32,
-        /// Bytes of each on the wire.
-        packet_bytes: u32,
+        /// UDP payload of each.
+        payload_bytes: u32,
     },
     /// Sender: that was all.
     End {
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn a_message_is_read_back_as_sent() {
-        let steer = Message::Steer { pacing_bps: Some(95_000_000), window_bytes: None };
+        let steer = Message::Steer { pacing_bps: Some(95_000_000), window: None };
         let frame = steer.to_frame();
         assert_eq!(Message::read(&frame[frame::HEADER..]), Ok(steer));
     }
