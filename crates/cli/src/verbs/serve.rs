@@ -5,13 +5,14 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread;
 
+use sweetspot_linux::process;
 use sweetspot_linux::signals::{Event, Supervisor};
 use sweetspot_sizing::Sizing;
 use sweetspot_transfer::{Host, Observer, Outcome, Reception, ServeOptions, Server, TransferError};
 use sweetspot_units::Duration;
 
 use super::Ending;
-use super::transfer::{PathArguments, Watch, print_failure, print_outcome, say};
+use super::transfer::{PathArguments, Watch};
 
 /// `sweetspot serve` as typed.
 #[derive(Debug, clap::Args)]
@@ -67,9 +68,8 @@ pub struct Arguments {
 const INTERRUPTED: i32 = 130;
 
 pub fn run(arguments: Arguments) -> Ending {
-    let watch = Watch::new(arguments.series.as_deref(), arguments.verbose)?;
-    let desk = Desk { watch, json: arguments.json };
-    let verbose = arguments.verbose;
+    let desk = Desk(Watch::new(arguments.series.as_deref(), arguments.json, arguments.verbose)?);
+    process::report_file_size_limit();
     // Held back before any thread starts, so that only the one that waits for them gets them.
     let signals = Supervisor::new()?;
     let server = Arc::new(Server::bind(resolve(arguments)?)?);
@@ -78,9 +78,7 @@ pub fn run(arguments: Arguments) -> Ending {
     writeln!(stdout, "{}", server.ticket())?;
     stdout.flush()?;
     drop(stdout);
-    if verbose {
-        say(&format!("the receive window is steered by {}", server.recipe()));
-    }
+    desk.0.detail(&format!("the receive window is steered by {}", server.recipe()));
     let told = Arc::clone(&server);
     // Not waited for: it ends with the process.
     thread::spawn(move || stop_when_told(&told, signals));
@@ -136,28 +134,25 @@ fn advertised(text: &str) -> Result<(Host, Option<u16>), String> {
 }
 
 /// Reports on the transfers of one server.
-struct Desk {
-    watch: Watch,
-    json: bool,
-}
+struct Desk(Watch);
 
 impl Reception for Desk {
     fn admitted(&self, number: u64, _peer: SocketAddr) -> Box<dyn Observer> {
-        self.watch.observer(number)
+        self.0.observer(number)
     }
 
     fn ended(&self, _number: u64, result: &Result<Outcome, TransferError>) {
         match result {
-            Ok(outcome) => print_outcome(outcome, self.json),
+            Ok(outcome) => self.0.outcome(outcome),
             Err(error) => {
-                say(&error.to_string());
-                print_failure(error, self.json);
+                self.0.say(&error.to_string());
+                self.0.failure(error);
             }
         }
     }
 
     fn turned_away(&self, error: &TransferError) {
-        say(&error.to_string());
+        self.0.say(&error.to_string());
     }
 }
 
