@@ -27,7 +27,7 @@ const DISPERSION: Duration = Duration::from_micros(2_000);
 const IDLE: u64 = 1;
 
 /// How long to wait for a train: far beyond any round trip on which SOBAS pays.
-const PATIENCE: Duration = Duration::from_millis(1_000);
+const PATIENCE: Duration = Duration::from_millis(600);
 
 /// Five packet trains: a short one to learn the rate roughly, then four of the length that can be
 /// timed well at that rate.
