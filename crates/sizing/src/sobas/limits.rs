@@ -8,9 +8,18 @@ use crate::{Event, EventKind, Output, Setting};
 /// (after a stall of the sender, or of compressed ACKs) leave it smoothly.
 const PACING_OVER_WINDOW: f64 = 1.02;
 
+/// Pacing until the first train is in, which is a round trip or two. Slow start would overflow a
+/// short path's buffer in that time; at this rate a path of 20 ms gets three times TCP's initial
+/// window per round trip, and a path slower than this is in slow start's own hands.
+const FIRST_PACING: Rate = Rate::from_mbit_per_second(20);
+
 /// The smallest window, in segments: one that fast retransmit still works with (RFC 5681 needs
 /// three duplicate ACKs behind a loss).
 const LEAST_SEGMENTS: u64 = 4;
+
+/// What a delaying receiver may hold back from the acknowledgements, in segments (RFC 5681
+/// section 4.2): so much of the window is not in flight.
+const UNACKNOWLEDGED_SEGMENTS: u64 = 2;
 
 /// How long an overflowed window stays forbidden.
 const CEILING_LASTS: Duration = Duration::from_secs(10);
@@ -26,15 +35,15 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    /// No limits yet: "upon connection establishment, SOBAS sets the send and receive socket
+    /// No window yet: "upon connection establishment, SOBAS sets the send and receive socket
     /// buffers to their maximum possible value" (section VII-A).
     pub(super) fn new(setting: &Setting) -> Limits {
         Limits {
             setting: *setting,
             window: None,
-            pacing: None,
+            pacing: Some(FIRST_PACING),
             ceiling: None,
-            outputs: VecDeque::from([Output::Window(None)]),
+            outputs: VecDeque::from([Output::Window(None), Output::Pacing(Some(FIRST_PACING))]),
         }
     }
 
@@ -102,9 +111,20 @@ impl Limits {
         self.emit(now, EventKind::Lifted);
     }
 
+    /// The time in which what is held back from the acknowledgements drains at `rate`.
+    pub(super) fn hesitation(&self, rate: Rate) -> Duration {
+        self.setting.mss * UNACKNOWLEDGED_SEGMENTS / rate
+    }
+
+    /// The window that lets `rate` through in round trips of `rtt`.
+    pub(super) fn window_for(&self, rate: Rate, rtt: Duration) -> Bytes {
+        rate * rtt + self.setting.mss * UNACKNOWLEDGED_SEGMENTS
+    }
+
     /// The rate that the limits in force allow on a path of round trip `rtt`.
     pub(super) fn offered(&self, rtt: Duration) -> Option<Rate> {
-        let by_window = self.window? / rtt;
+        let usable = self.window?.saturating_sub(self.setting.mss * UNACKNOWLEDGED_SEGMENTS);
+        let by_window = usable / rtt;
         Some(self.pacing.map_or(by_window, |pacing| pacing.min(by_window)))
     }
 }

@@ -22,6 +22,8 @@ pub(crate) struct Channel {
     peer: SocketAddr,
     /// Held only while bytes are encrypted or decrypted, never across a call that may block.
     tls: Mutex<Connection>,
+    /// Plain text that came with the handshake's last packet.
+    early: Mutex<Vec<u8>>,
     /// Held across the writing of a record, so that records leave in the order of encryption.
     outgoing: Mutex<Vec<u8>>,
 }
@@ -63,6 +65,9 @@ impl Channel {
     ) -> Result<Channel, TransferError> {
         let peer = socket.peer_addr().map_err(TransferError::system("asking for the peer"))?;
         let mut tls = tls.map_err(|e| tls_error(peer, &e))?;
+        // The end of the handshake and the first message are two small writes: Nagle's algorithm
+        // would hold the second back for a round trip and a delayed ACK.
+        socket.set_nodelay(true).map_err(TransferError::system("TCP_NODELAY"))?;
         // No limit: what is buffered is one frame, and it is written out at once.
         tls.set_buffer_limit(None);
         let result = handshake(&mut tls, &socket, peer, deadline);
@@ -77,7 +82,10 @@ impl Channel {
             tcp::options::set_user_timeout(&socket, PATIENCE)
         };
         setup().map_err(TransferError::system("setting up the connection"))?;
-        Ok(Channel { socket, peer, tls: Mutex::new(tls), outgoing: Mutex::default() })
+        let mut early = Vec::new();
+        drain(&mut tls, peer, &mut early)?;
+        let (tls, early) = (Mutex::new(tls), Mutex::new(early));
+        Ok(Channel { socket, peer, tls, early, outgoing: Mutex::default() })
     }
 
     /// The proofs and keys that both ends derive from this connection and the ticket.
@@ -101,6 +109,12 @@ impl Channel {
     /// Reads what is there, or waits for it, and appends its plain text to `plain`. `raw` is
     /// scratch space.
     pub fn read(&self, raw: &mut [u8], plain: &mut Vec<u8>) -> Result<Incoming, TransferError> {
+        let mut early = lock(&self.early);
+        if !early.is_empty() {
+            plain.append(&mut early);
+            return Ok(Incoming::Bytes(Bytes::ZERO));
+        }
+        drop(early);
         let n = loop {
             match (&self.socket).read(raw) {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
@@ -115,13 +129,7 @@ impl Channel {
         let mut tls = lock(&self.tls);
         while !rest.is_empty() {
             tls.read_tls(&mut rest).map_err(TransferError::system("reading"))?;
-            let state = tls.process_new_packets().map_err(|e| tls_error(self.peer, &e))?;
-            let (have, more) = (plain.len(), state.plaintext_bytes_to_read());
-            plain.resize(have + more, 0);
-            tls.reader()
-                .read_exact(&mut plain[have..])
-                .map_err(TransferError::system("reading"))?;
-            if state.peer_has_closed() {
+            if drain(&mut tls, self.peer, plain)? {
                 break;
             }
         }
@@ -239,6 +247,20 @@ fn handshake(
         }
     }
     Ok(())
+}
+
+/// Decrypts what `tls` was fed and appends it to `plain`; true if the other end closed.
+fn drain(
+    tls: &mut Connection,
+    peer: SocketAddr,
+    plain: &mut Vec<u8>,
+) -> Result<bool, TransferError> {
+    let state = tls.process_new_packets().map_err(|e| tls_error(peer, &e))?;
+    let (have, more) = (plain.len(), state.plaintext_bytes_to_read());
+    plain.resize(have + more, 0);
+    let read = tls.reader().read_exact(&mut plain[have..]);
+    read.map_err(TransferError::system("reading"))?;
+    Ok(state.peer_has_closed())
 }
 
 fn tls_error(peer: SocketAddr, error: &rustls::Error) -> TransferError {
