@@ -1,0 +1,75 @@
+use sweetspot_units::Time;
+
+/// Where a TCP connection or a stream of datagrams goes, and what it is part of.
+#[derive(Debug, Clone)]
+pub(crate) struct Flow {
+    /// Which group it belongs to.
+    pub group: u32,
+    /// Which way its data goes.
+    pub way: Way,
+    /// Which of its connections this is, counted from 0.
+    pub round: u32,
+    /// Access link from its source to the first router.
+    pub out: u32,
+    /// Access link from that router back to the source.
+    pub back: u32,
+    /// Access link from the last router to its sink, where the sink is not at the router.
+    pub far_out: Option<u32>,
+    /// Access link from its sink to that router.
+    pub far_back: Option<u32>,
+    /// The lowest and the highest hop on its way.
+    pub hops: (u16, u16),
+    /// When its pending event comes; [`Time::MAX`]: none is pending.
+    pub pending: Time,
+    /// When its application wants to act; [`Time::MAX`]: it does not.
+    pub wake: Time,
+    /// When its current transfer began.
+    pub began: Time,
+    /// Packets of its data that routers dropped.
+    pub dropped: u64,
+}
+
+/// Which way a packet crosses the hops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// As the target's data goes.
+    Forward = 0,
+    /// As the target's ACKs go.
+    Backward = 1,
+}
+
+impl Way {
+    pub(crate) fn other(self) -> Way {
+        match self {
+            Way::Forward => Way::Backward,
+            Way::Backward => Way::Forward,
+        }
+    }
+}
+
+impl Flow {
+    /// The round as packets carry it.
+    #[inline]
+    pub(crate) fn epoch(&self) -> u8 {
+        self.round as u8
+    }
+
+    /// The hop at which a packet that goes `way` enters.
+    #[inline]
+    pub(crate) fn entry(&self, way: Way) -> u16 {
+        match way {
+            Way::Forward => self.hops.0,
+            Way::Backward => self.hops.1,
+        }
+    }
+
+    /// The hop after `hop`, or `None` where it leaves the routers.
+    #[inline]
+    pub(crate) fn after(&self, way: Way, hop: u16) -> Option<u16> {
+        match way {
+            Way::Forward if hop < self.hops.1 => Some(hop + 1),
+            Way::Backward if hop > self.hops.0 => Some(hop - 1),
+            _ => None,
+        }
+    }
+}
