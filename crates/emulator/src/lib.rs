@@ -1,1 +1,47 @@
-//! stub
+//! A path between two network namespaces of this machine, in real time, with a certificate.
+//!
+//! ```text
+//!  near namespace            middle (this process)              far namespace
+//!  10.77.0.1  veth --- veth | ring -> Direction -> send | veth --- veth  10.77.0.2
+//!                           | send <- Direction <- ring |
+//! ```
+//!
+//! The kernel's own TCP runs in the near and far namespaces; every packet between them passes
+//! through this process, which holds it as the elements of [`sweetspot_path`] say: rate,
+//! drop-tail queue, delay, loss, jitter, each direction its own. A packet's fate is decided by
+//! the time at which the kernel stamped its arrival, never by the time at which this process
+//! got to it; being late can only release packets late, and how late each one was is counted
+//! in the [`Certificate`] that ends every emulation.
+//!
+//! **What counts as size.** Rates, buffers and counters count IP packets; Ethernet's 14 bytes of
+//! header are not part of the path. Devices have every offload off, so packets are at most MTU
+//! long and carry real checksums.
+//!
+//! **How to use it.** [`isolate`] first, while the process has one thread; inside,
+//! [`Emulation::start`], then commands and threads on its two [`Side`]s, then
+//! [`Emulation::finish`]. Emulations can follow one another in the same process.
+
+mod certificate;
+mod emulation;
+mod engine;
+mod error;
+mod lane;
+mod lateness;
+mod netlink;
+mod pool;
+mod series;
+mod side;
+mod tally;
+mod verdict;
+mod wires;
+
+pub use certificate::{
+    Certificate, DirectionCertificate, LatenessBucket, LatenessCertificate, MachineLosses,
+};
+pub use emulation::Emulation;
+pub use error::EmulatorError;
+pub use lateness::Lateness;
+pub use series::{Flow, Sample};
+pub use side::Side;
+pub use sweetspot_linux::isolation::{IsolationError, isolate};
+pub use verdict::Verdict;

@@ -3,3 +3,15 @@
 //! It is also the only crate in which `unsafe` may stand; every block says why it is sound.
 
 pub mod clock;
+pub mod ethtool;
+pub mod isolation;
+pub mod namespace;
+pub mod packet;
+pub mod scheduling;
+pub mod signals;
+pub mod wake;
+
+/// A system call's result as Rust has it: -1 means that errno holds the reason.
+fn check(result: i32) -> std::io::Result<i32> {
+    if result == -1 { Err(std::io::Error::last_os_error()) } else { Ok(result) }
+}

@@ -45,7 +45,9 @@ impl<P: Packet> Direction<P> {
     }
 
     /// A packet arrives at the path's entry at `now`. Departures from the link up to `now` are
-    /// worked off first, so that the queue is judged as it stood then, however late the call.
+    /// worked off first, so that the queue is judged as it stood then, however late the call:
+    /// `now` may lie before the time of an earlier [`Direction::poll_delivery`], by up to the
+    /// propagation delay, because that call looks no further than it must.
     pub fn handle_arrival(&mut self, now: Time, packet: P) -> Result<(), Dropped<P>> {
         self.advance(now);
         if self.loss.takes_next() {
@@ -68,7 +70,8 @@ impl<P: Packet> Direction<P> {
 
     /// The next packet that is through by `now`, with the time at which it was due.
     pub fn poll_delivery(&mut self, now: Time) -> Option<(Time, P)> {
-        self.advance(now);
+        // What leaves the link later than this cannot be through by `now`.
+        self.advance(now - self.delay);
         self.pipe.poll_exit(now)
     }
 
@@ -94,7 +97,9 @@ impl<P: Packet> Direction<P> {
         }
     }
 
-    fn advance(&mut self, now: Time) {
+    /// Works off what has left the link by `now`, so that [`Direction::link`] shows its backlog
+    /// as it stands then. Arrivals before `now` must have been handed in.
+    pub fn advance(&mut self, now: Time) {
         while let Some((left, packet)) = self.link.poll_departure(now, &mut |_| {}) {
             self.pipe.handle_entry(left + self.delay + self.jitter.next_delay(), packet);
         }

@@ -1,6 +1,20 @@
 //! SOBAS: socket buffer auto-sizing (section VII of Jain, Prasad, Dovrolis).
+//!
+//! [`Paper`] is the paper's algorithm to the letter. [`Sobas`] goes further: it decides per round
+//! trip, ramps without overflowing a small buffer, paces the sender and keeps watching. Both are
+//! made of the same parts, a file each: the packet trains, the probes' round trip, the
+//! congestion check.
 
+mod adaptive;
+mod congestion;
+mod epoch;
+mod hold;
+mod limits;
+mod meter;
 mod paper;
+mod round_trip;
+mod saturation;
+mod trains;
 
+pub use adaptive::Sobas;
 pub use paper::Paper;
-pub use paper::Paper as Sobas;

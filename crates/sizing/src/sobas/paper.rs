@@ -1,32 +1,208 @@
-use sweetspot_units::{Bytes, Duration, Time};
+use std::collections::VecDeque;
 
-use crate::{Controller, Output, Phase, Probe, Setting, Train};
+use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-/// Section VII-A to the letter.
+use super::congestion::CongestionCheck;
+use super::round_trip::RoundTrip;
+use super::saturation::RateSaturation;
+use super::trains::Trains;
+use crate::{Controller, Event, EventKind, Output, Phase, Probe, Setting, Train};
+
+/// "By two maximum segments per round-trip" (section VII-A).
+const SEGMENTS_PER_ROUND_TRIP: u64 = 2;
+
+/// The share of the limit at which "the transfer's window has reached S~" (section VII-A): the
+/// receive throughput is an average and lags behind a growing window.
+const REACHED: f64 = 0.95;
+
+/// What still waits after a read, as a share of the window, when the application is stalled.
+const STALLED: f64 = 0.5;
+
+/// SOBAS as section VII-A of the paper describes it, to the letter: five packet trains, the
+/// initial limit C~ x T~, two segments per round trip beyond it, receive throughput per second,
+/// and S = R x T once, where the slope of the last five is about zero and none of the last 1000
+/// probes was lost.
 #[derive(Debug)]
-pub struct Paper {}
+pub struct Paper {
+    setting: Setting,
+    state: State,
+    trains: Trains,
+    saturation: RateSaturation,
+    congestion: CongestionCheck,
+    round_trip: RoundTrip,
+    outputs: VecDeque<Output>,
+}
+
+#[derive(Debug)]
+enum State {
+    /// The trains are out.
+    Measuring,
+    /// Limited to the initial limit or what has been added to it.
+    Ramping { limit: Bytes, next_growth: Option<Time> },
+    /// No limit: there is no capacity estimate, or the path is congested.
+    Unlimited,
+    /// Rate saturation was found; the limit stays.
+    Saturated,
+}
 
 impl Paper {
     /// A controller before the first byte.
-    pub fn new(_setting: &Setting) -> Paper {
-        Paper {}
+    pub fn new(setting: &Setting) -> Paper {
+        // "Upon connection establishment, SOBAS sets the send and receive socket buffers to their
+        // maximum possible value."
+        Paper {
+            setting: *setting,
+            state: State::Measuring,
+            trains: Trains::new(setting),
+            saturation: RateSaturation::default(),
+            congestion: CongestionCheck::default(),
+            round_trip: RoundTrip::default(),
+            outputs: VecDeque::from([Output::Window(None)]),
+        }
+    }
+
+    fn emit(&mut self, at: Time, kind: EventKind) {
+        self.outputs.push_back(Output::Event(Event { at, kind }));
+    }
+
+    fn limit(&mut self, now: Time, window: Bytes) {
+        self.outputs.push_back(Output::Window(Some(window)));
+        self.emit(now, EventKind::Limited { window });
+    }
+
+    fn advance(&mut self, now: Time) {
+        if matches!(self.state, State::Measuring) {
+            self.set_initial_limit(now);
+        }
+        if let Some(rate) = self.saturation.poll_measurement(now) {
+            self.check_reached(now, rate);
+            if self.saturation.is_saturated() {
+                self.react_to_saturation(now, rate);
+            }
+        }
+        self.grow(now);
+    }
+
+    /// "SOBAS limits the initial socket buffer size to S~ = C~ x T~."
+    fn set_initial_limit(&mut self, now: Time) {
+        while let Some(request) = self.trains.poll_request(now) {
+            self.outputs.push_back(request);
+        }
+        if !self.trains.are_over(now) {
+            return;
+        }
+        match (self.trains.estimate(), self.round_trip.average()) {
+            (Some(rate), Some(rtt)) => {
+                self.emit(now, EventKind::CapacityEstimated { rate, rtt });
+                let limit = rate * rtt;
+                self.limit(now, limit);
+                self.state = State::Ramping { limit, next_growth: None };
+            }
+            _ => self.state = State::Unlimited,
+        }
+    }
+
+    /// "If SOBAS detects that the transfer's window has reached S~ [...] the socket buffer size
+    /// is further increased linearly, by two maximum segments per round-trip."
+    fn grow(&mut self, now: Time) {
+        let Some(rtt) = self.round_trip.average() else { return };
+        let step = self.setting.mss * SEGMENTS_PER_ROUND_TRIP;
+        let State::Ramping { limit, next_growth: Some(due) } = &mut self.state else { return };
+        if now < *due {
+            return;
+        }
+        *limit += step;
+        *due = now + rtt;
+        let window = *limit;
+        self.limit(now, window);
+    }
+
+    /// Starts the linear growth when a second's throughput shows that the limit was reached.
+    fn check_reached(&mut self, now: Time, rate: Rate) {
+        let Some(rtt) = self.round_trip.average() else { return };
+        if let State::Ramping { limit, next_growth: next @ None } = &mut self.state
+            && (rate * rtt) >= limit.scaled(REACHED)
+        {
+            *next = Some(now);
+        }
+    }
+
+    fn react_to_saturation(&mut self, now: Time, rate: Rate) {
+        let Some(rtt) = self.round_trip.average() else { return };
+        if matches!(self.state, State::Measuring | State::Saturated) {
+            return;
+        }
+        self.emit(now, EventKind::Saturated { rate, rtt });
+        if self.congestion.is_congested() {
+            if !matches!(self.state, State::Unlimited) {
+                self.outputs.push_back(Output::Window(None));
+                self.emit(now, EventKind::Congested);
+                self.state = State::Unlimited;
+            }
+            return;
+        }
+        // "SOBAS limits then the receive-socket buffer size to S_rs = R_rs x T_rs", and "does not
+        // attempt to readjust the socket buffer size after it has already done so once".
+        self.limit(now, rate * rtt);
+        self.state = State::Saturated;
     }
 }
 
 impl Controller for Paper {
-    fn handle_data(&mut self, _now: Time, _bytes: Bytes, _unread: Bytes) {}
-    fn handle_probe(&mut self, _now: Time, _probe: &Probe) {}
-    fn handle_kernel_rtt(&mut self, _now: Time, _rtt: Duration) {}
-    fn handle_train(&mut self, _now: Time, _train: &Train) {}
+    fn handle_data(&mut self, now: Time, bytes: Bytes, unread: Bytes) {
+        self.saturation.handle_data(now, bytes);
+        let window = match self.state {
+            State::Ramping { limit, .. } => limit,
+            _ => self.setting.max_window,
+        };
+        if unread > window.scaled(STALLED) {
+            self.saturation.handle_stall();
+        }
+        self.handle_timeout(now);
+    }
+
+    fn handle_probe(&mut self, now: Time, probe: &Probe) {
+        self.round_trip.handle_sample(probe.rtt);
+        self.congestion.handle_probe(probe);
+        self.handle_timeout(now);
+    }
+
+    fn handle_kernel_rtt(&mut self, now: Time, rtt: Duration) {
+        self.round_trip.handle_sample(rtt);
+        self.handle_timeout(now);
+    }
+
+    fn handle_train(&mut self, now: Time, train: &Train) {
+        self.trains.handle_train(now, train);
+        self.handle_timeout(now);
+    }
+
     fn handle_window(&mut self, _now: Time, _advertised: Bytes) {}
-    fn handle_timeout(&mut self, _now: Time) {}
+
+    fn handle_timeout(&mut self, now: Time) {
+        self.advance(now);
+    }
+
     fn poll_timeout(&self) -> Option<Time> {
-        None
+        let trains = match self.state {
+            State::Measuring => self.trains.poll_timeout(),
+            State::Ramping { next_growth, .. } => next_growth,
+            State::Unlimited | State::Saturated => None,
+        };
+        [trains, self.saturation.poll_timeout()].into_iter().flatten().min()
     }
+
     fn poll_output(&mut self) -> Option<Output> {
-        None
+        self.outputs.pop_front()
     }
+
     fn phase(&self) -> Phase {
-        Phase::Measuring
+        match self.state {
+            State::Measuring => Phase::Measuring,
+            State::Ramping { .. } => Phase::Ramping,
+            State::Saturated => Phase::Holding,
+            State::Unlimited if self.congestion.is_congested() => Phase::Congested,
+            State::Unlimited => Phase::Ramping,
+        }
     }
 }

@@ -1,0 +1,223 @@
+//! What an emulation certifies about itself.
+
+mod text;
+
+use serde::{Serialize, Serializer};
+use sweetspot_path::{DirectionSpec, PathSpec};
+use sweetspot_units::{Bytes, Duration, Rate, Volume};
+
+use crate::engine::Books;
+use crate::tally::Tally;
+use crate::{Lateness, Verdict};
+
+/// How true an emulation was to the path it was asked to be. Serialised, times are in seconds,
+/// rates in bit/s, sizes in bytes.
+#[derive(Debug, Clone, Serialize)]
+pub struct Certificate {
+    /// Trust or do not trust.
+    pub verdict: Verdict,
+    /// The path, every key written out.
+    pub path: String,
+    /// How long packets were carried.
+    #[serde(rename = "duration_s", serialize_with = "seconds")]
+    pub duration: Duration,
+    /// Whether the loop ran at real-time priority.
+    pub real_time_priority: bool,
+    /// Near to far.
+    pub up: DirectionCertificate,
+    /// Far to near.
+    pub down: DirectionCertificate,
+}
+
+/// One direction of a [`Certificate`]. Packets are IP packets, bytes are IP bytes.
+#[derive(Debug, Clone, Serialize)]
+pub struct DirectionCertificate {
+    /// Packets that arrived.
+    pub packets_in: u64,
+    /// Bytes that arrived.
+    #[serde(serialize_with = "bytes")]
+    pub bytes_in: Bytes,
+    /// Packets released.
+    pub packets_out: u64,
+    /// Bytes released.
+    #[serde(serialize_with = "bytes")]
+    pub bytes_out: Bytes,
+    /// Packets on the path at the end.
+    pub packets_held: u64,
+    /// Packets that the full buffer dropped.
+    pub dropped_by_buffer: u64,
+    /// Packets lost at random, as asked.
+    pub dropped_at_random: u64,
+    /// Packets that the machine lost: none, or the emulation is void.
+    pub lost_by_machine: MachineLosses,
+    /// The bottleneck's rate as asked for.
+    #[serde(rename = "asked_bps", serialize_with = "bits_per_second")]
+    pub asked: Rate,
+    /// The rate of releases while the bottleneck was backlogged, if it ever was.
+    #[serde(rename = "achieved_bps", serialize_with = "maybe_bits_per_second")]
+    pub achieved: Option<Rate>,
+    /// For how long it was backlogged.
+    #[serde(rename = "backlogged_s", serialize_with = "seconds")]
+    pub backlogged: Duration,
+    /// The buffer as asked for.
+    #[serde(serialize_with = "shown")]
+    pub buffer: Volume,
+    /// The mean backlog over the whole duration, sampled every 10 ms.
+    #[serde(rename = "queue_mean_bytes", serialize_with = "bytes")]
+    pub queue_mean: Bytes,
+    /// The largest backlog.
+    #[serde(rename = "queue_max_bytes", serialize_with = "bytes")]
+    pub queue_max: Bytes,
+    /// How late packets were released.
+    pub lateness: LatenessCertificate,
+    /// Arrivals whose stamp came after a decision that it should have entered; they were
+    /// counted as arriving at that decision.
+    pub stale_stamps: u64,
+    /// By how much at most.
+    #[serde(rename = "stalest_s", serialize_with = "seconds")]
+    pub stalest: Duration,
+}
+
+/// Packets lost by the machine and not by the path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct MachineLosses {
+    /// The receive ring was full.
+    pub ring: u64,
+    /// The kernel dropped them between a side and the path.
+    pub cable: u64,
+    /// The kernel did not take them when they were due.
+    pub release: u64,
+    /// They were longer than the MTU.
+    pub oversized: u64,
+}
+
+impl MachineLosses {
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.ring + self.cable + self.release + self.oversized
+    }
+}
+
+/// How late packets were released, from due to handed over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LatenessCertificate {
+    /// The median, rounded up by at most a sixteenth.
+    #[serde(rename = "p50_s", serialize_with = "seconds")]
+    pub p50: Duration,
+    /// The 99th percentile, rounded up by at most a sixteenth.
+    #[serde(rename = "p99_s", serialize_with = "seconds")]
+    pub p99: Duration,
+    /// The latest.
+    #[serde(rename = "max_s", serialize_with = "seconds")]
+    pub max: Duration,
+    /// The histogram.
+    pub buckets: Vec<LatenessBucket>,
+}
+
+/// One bar of the histogram.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct LatenessBucket {
+    /// Releases up to this late, and later than the bucket before; none: later than all.
+    #[serde(rename = "up_to_s", serialize_with = "maybe_seconds")]
+    pub up_to: Option<Duration>,
+    /// How many there were.
+    pub packets: u64,
+}
+
+/// The histogram's borders in microseconds.
+const BORDERS_US: [u64; 9] = [10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000];
+
+impl Certificate {
+    pub(crate) fn new(spec: &PathSpec, books: &Books) -> Certificate {
+        Certificate {
+            verdict: Verdict::of(spec, books),
+            path: spec.to_string(),
+            duration: books.ran,
+            real_time_priority: books.real_time,
+            up: DirectionCertificate::new(&spec.up, &books.up),
+            down: DirectionCertificate::new(&spec.down, &books.down),
+        }
+    }
+
+    /// The lateness that 99 % of the releases did not exceed, in the worse direction.
+    pub fn p99_lateness(&self) -> Duration {
+        self.up.lateness.p99.max(self.down.lateness.p99)
+    }
+}
+
+impl DirectionCertificate {
+    fn new(spec: &DirectionSpec, tally: &Tally) -> DirectionCertificate {
+        DirectionCertificate {
+            packets_in: tally.packets_in,
+            bytes_in: tally.bytes_in,
+            packets_out: tally.packets_out,
+            bytes_out: tally.bytes_out,
+            packets_held: tally.held,
+            dropped_by_buffer: tally.buffer_drops,
+            dropped_at_random: tally.random_losses,
+            lost_by_machine: MachineLosses {
+                ring: tally.ring_losses,
+                cable: tally.cable_losses,
+                release: tally.send_failures,
+                oversized: tally.oversized,
+            },
+            asked: spec.rate,
+            achieved: (tally.backlogged_time > Duration::ZERO)
+                .then(|| tally.backlogged_bytes / tally.backlogged_time),
+            backlogged: tally.backlogged_time,
+            buffer: spec.buffer,
+            queue_mean: Bytes::new(tally.backlog_sum.get() / tally.backlog_samples.max(1)),
+            queue_max: tally.backlog_max,
+            lateness: LatenessCertificate::new(&tally.lateness),
+            stale_stamps: tally.stale_stamps,
+            stalest: tally.stalest,
+        }
+    }
+}
+
+impl LatenessCertificate {
+    fn new(lateness: &Lateness) -> LatenessCertificate {
+        let mut before = 0;
+        let mut bar = |up_to: Option<Duration>, until: u64| {
+            let packets = until - before;
+            before = until;
+            LatenessBucket { up_to, packets }
+        };
+        let mut buckets: Vec<_> = BORDERS_US
+            .map(Duration::from_micros)
+            .into_iter()
+            .map(|border| bar(Some(border), lateness.at_most(border)))
+            .collect();
+        buckets.push(bar(None, lateness.total()));
+        LatenessCertificate {
+            p50: lateness.quantile(0.5),
+            p99: lateness.quantile(0.99),
+            max: lateness.max(),
+            buckets,
+        }
+    }
+}
+
+fn seconds<S: Serializer>(d: &Duration, s: S) -> Result<S::Ok, S::Error> {
+    s.serialize_f64(d.as_secs_f64())
+}
+
+fn maybe_seconds<S: Serializer>(d: &Option<Duration>, s: S) -> Result<S::Ok, S::Error> {
+    d.map(Duration::as_secs_f64).serialize(s)
+}
+
+fn bytes<S: Serializer>(b: &Bytes, s: S) -> Result<S::Ok, S::Error> {
+    s.serialize_u64(b.get())
+}
+
+fn bits_per_second<S: Serializer>(r: &Rate, s: S) -> Result<S::Ok, S::Error> {
+    s.serialize_u64(r.bits_per_second())
+}
+
+fn maybe_bits_per_second<S: Serializer>(r: &Option<Rate>, s: S) -> Result<S::Ok, S::Error> {
+    r.map(Rate::bits_per_second).serialize(s)
+}
+
+fn shown<S: Serializer>(v: &Volume, s: S) -> Result<S::Ok, S::Error> {
+    s.collect_str(v)
+}

@@ -1,0 +1,70 @@
+use std::fmt;
+
+use sweetspot_units::Duration;
+
+use super::{Certificate, DirectionCertificate, LatenessCertificate};
+
+/// The longest bar of the histogram, so that a line stays within 80 columns.
+const BAR: u64 = 16;
+
+impl fmt::Display for Certificate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let verdict = if self.verdict.trust { "TRUST" } else { "DO NOT TRUST" };
+        let priority = if self.real_time_priority { "real-time" } else { "ordinary" };
+        writeln!(f, "Emulation certificate: {verdict} ({}, {priority} priority)", self.duration)?;
+        for reason in &self.verdict.reasons {
+            writeln!(f, "  because {reason}")?;
+        }
+        let (up, down) = (&self.up, &self.down);
+        writeln!(f, "{:26}{:>22}{:>22}", "", "up (near to far)", "down (far to near)")?;
+        let mut row = |name: &str, show: &dyn Fn(&DirectionCertificate) -> String| {
+            writeln!(f, "  {name:24}{:>22}{:>22}", show(up), show(down))
+        };
+        row("rate asked", &|d| d.asked.to_string())?;
+        row("  achieved when backlogged", &|d| match d.achieved {
+            Some(rate) => rate.to_string(),
+            None => "never backlogged".into(),
+        })?;
+        row("packets in", &|d| d.packets_in.to_string())?;
+        row("  out", &|d| d.packets_out.to_string())?;
+        row("  on the path at the end", &|d| d.packets_held.to_string())?;
+        row("  dropped: buffer full", &|d| d.dropped_by_buffer.to_string())?;
+        row("  dropped: random loss", &|d| d.dropped_at_random.to_string())?;
+        row("  lost by this machine", &|d| d.lost_by_machine.total().to_string())?;
+        row("queue mean / max", &|d| format!("{} / {}", d.queue_mean, d.queue_max))?;
+        row("  of a buffer of", &|d| d.buffer.to_string())?;
+        row("released late by: median", &|d| d.lateness.p50.to_string())?;
+        row("  p99", &|d| d.lateness.p99.to_string())?;
+        row("  max", &|d| d.lateness.max.to_string())?;
+        histogram(f, &up.lateness, &down.lateness)
+    }
+}
+
+fn histogram(
+    f: &mut fmt::Formatter<'_>,
+    up: &LatenessCertificate,
+    down: &LatenessCertificate,
+) -> fmt::Result {
+    let most = up.buckets.iter().chain(&down.buckets).map(|b| b.packets).max().unwrap_or(0);
+    let mut last = Duration::ZERO;
+    for (up, down) in up.buckets.iter().zip(&down.buckets) {
+        let name = match up.up_to {
+            Some(border) => format!("up to {border}"),
+            None => format!("over {last}"),
+        };
+        last = up.up_to.unwrap_or(last);
+        if up.packets + down.packets == 0 {
+            continue;
+        }
+        let bar = |packets: u64| "#".repeat((packets * BAR).div_ceil(most.max(1)) as usize);
+        let line = format!(
+            "  {name:>16} {:>9} {:16} {:>9} {}",
+            up.packets,
+            bar(up.packets),
+            down.packets,
+            bar(down.packets)
+        );
+        writeln!(f, "{}", line.trim_end())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,155 @@
+use sweetspot_linux::clock;
+use sweetspot_linux::packet::{BATCH, Frame, PacketPort};
+use sweetspot_path::{Direction, DirectionSpec, Packet, Refusal};
+use sweetspot_units::{Bytes, Duration, Rate, Time};
+
+use crate::pool::{Parcel, Pool};
+use crate::series::Flow;
+use crate::tally::Tally;
+use crate::wires::ETHERNET_HEADER;
+
+/// One direction of the path, between the ring it arrives from and the port it leaves by.
+pub(crate) struct Lane {
+    direction: Direction<Parcel>,
+    largest: usize,
+    delay: Duration,
+    /// The queue has been judged as of this time; what arrived before it comes too late to have
+    /// been in it and counts as arriving now.
+    decided: Time,
+    batch: Vec<(Time, Parcel)>,
+    last: Option<Release>,
+    pub tally: Tally,
+}
+
+/// A release: when it was due and when the kernel had taken it.
+#[derive(Debug, Clone, Copy)]
+struct Release {
+    due: Time,
+    done: Time,
+}
+
+impl Lane {
+    /// An idle lane for packets of up to `mtu` bytes.
+    pub fn new(spec: &DirectionSpec, mtu: Bytes, seed: u64) -> Lane {
+        Lane {
+            direction: Direction::new(spec, seed),
+            largest: mtu.get() as usize + ETHERNET_HEADER,
+            delay: spec.delay,
+            decided: Time::ZERO,
+            batch: Vec::with_capacity(BATCH),
+            last: None,
+            tally: Tally::default(),
+        }
+    }
+
+    /// A frame arrived at `stamp`.
+    pub fn handle_arrival(&mut self, stamp: Time, frame: Frame<'_>, pool: &mut Pool) {
+        if frame.length > self.largest || frame.bytes.len() < frame.length {
+            self.tally.oversized += 1;
+            return;
+        }
+        if stamp < self.decided {
+            self.tally.stale_stamps += 1;
+            self.tally.stalest = self.tally.stalest.max(self.decided.since(stamp));
+        }
+        let now = stamp.max(self.decided);
+        self.direction.advance(now);
+        self.decided = now;
+        let follows = self.direction.link().backlog_packets() > 0;
+        let parcel = pool.store(frame.bytes, follows);
+        self.tally.packets_in += 1;
+        self.tally.bytes_in += parcel.wire_size();
+        if let Err(dropped) = self.direction.handle_arrival(now, parcel) {
+            pool.free(dropped.packet);
+            match dropped.refusal {
+                Refusal::BufferFull => self.tally.buffer_drops += 1,
+                Refusal::RandomLoss => self.tally.random_losses += 1,
+            }
+        }
+        self.tally.backlog_max = self.tally.backlog_max.max(self.direction.link().backlog());
+    }
+
+    /// When the next packet is due at the exit.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        self.direction.poll_timeout()
+    }
+
+    /// Sends what is due by `now`, a batch at most, through `port`; false if nothing was due.
+    pub fn release(&mut self, now: Time, pool: &mut Pool, port: &PacketPort) -> bool {
+        let mut batch = std::mem::take(&mut self.batch);
+        batch.clear();
+        while batch.len() < BATCH
+            && let Some(delivery) = self.direction.poll_delivery(now)
+        {
+            batch.push(delivery);
+        }
+        self.decided = self.decided.max(now - self.delay);
+        let mut rest = &batch[..];
+        while let Some(&(_, first)) = rest.first() {
+            let mut frames = [pool.frame(first); BATCH];
+            for (frame, (_, parcel)) in frames.iter_mut().zip(rest) {
+                *frame = pool.frame(*parcel);
+            }
+            let Ok(taken) = port.send(&frames[..rest.len()]) else {
+                self.tally.send_failures += 1;
+                rest = &rest[1..];
+                continue;
+            };
+            // After the call: the time at which the last of these had surely been handed over.
+            let done = clock::now();
+            for (due, parcel) in &rest[..taken] {
+                self.count(Release { due: *due, done }, parcel);
+            }
+            rest = &rest[taken..];
+        }
+        for (_, parcel) in &batch {
+            pool.free(*parcel);
+        }
+        self.batch = batch;
+        !self.batch.is_empty()
+    }
+
+    /// The lane as it stands at `now`. Arrivals before `now` must have been handed in.
+    pub fn observe(&mut self, now: Time) -> Flow {
+        self.direction.advance(now);
+        self.decided = self.decided.max(now);
+        let link = self.direction.link();
+        let backlog = link.backlog();
+        self.tally.backlog_sum += backlog;
+        self.tally.backlog_samples += 1;
+        Flow {
+            backlog,
+            backlog_packets: link.backlog_packets(),
+            queue_delay: backlog / link.rate(),
+            buffer_drops: self.tally.buffer_drops,
+            random_losses: self.tally.random_losses,
+            delivered: self.tally.bytes_out,
+        }
+    }
+
+    /// Changes the bottleneck's rate from `now` on.
+    pub fn set_rate(&mut self, now: Time, rate: Rate) {
+        self.direction.set_rate(now, rate);
+        self.decided = self.decided.max(now);
+    }
+
+    /// Closes the books.
+    pub fn into_tally(mut self) -> Tally {
+        self.tally.held = self.direction.counters().queued;
+        self.tally
+    }
+
+    fn count(&mut self, release: Release, parcel: &Parcel) {
+        let tally = &mut self.tally;
+        tally.packets_out += 1;
+        tally.bytes_out += parcel.wire_size();
+        tally.lateness.record(release.done.since(release.due));
+        if let Some(last) = self.last.replace(release)
+            && parcel.follows
+        {
+            tally.backlogged_bytes += parcel.wire_size();
+            tally.backlogged_time += release.done.since(last.done);
+            tally.backlogged_due += release.due.since(last.due);
+        }
+    }
+}

@@ -1,0 +1,52 @@
+use std::io;
+use std::net::Ipv4Addr;
+use std::process::{Child, Command};
+
+use crate::error::EmulatorError;
+use crate::wires::{Cable, End, FAR, NEAR};
+
+/// The environment variables in which commands find the two addresses.
+const ADDRESSES: [(&str, End); 2] = [("SWEETSPOT_NEAR", NEAR), ("SWEETSPOT_FAR", FAR)];
+
+/// One end of the path: a network namespace with one address.
+pub struct Side {
+    end: End,
+    pub(crate) cable: Cable,
+}
+
+impl Side {
+    pub(crate) fn new(end: End, cable: Cable) -> Side {
+        Side { end, cable }
+    }
+
+    /// "near" or "far".
+    pub fn name(&self) -> &'static str {
+        self.end.name
+    }
+
+    /// The side's address.
+    pub fn address(&self) -> Ipv4Addr {
+        self.end.address
+    }
+
+    /// Starts `command` on this side, with the addresses of both in its environment.
+    pub fn spawn(&self, command: &mut Command) -> Result<Child, EmulatorError> {
+        command.envs(ADDRESSES.map(|(name, end)| (name, end.address.to_string())));
+        let started = self.cable.namespace.enter_on_exec(command).and_then(|()| command.spawn());
+        started.map_err(|source| EmulatorError::Command {
+            program: command.get_program().to_string_lossy().into_owned(),
+            source,
+        })
+    }
+
+    /// Runs `work` on this side, on a thread of its own that is joined. Sockets made there stay
+    /// on this side wherever they are used later.
+    pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
+        self.cable.namespace.run(work)
+    }
+
+    /// Moves the calling thread to this side for the rest of its life.
+    pub fn enter(&self) -> io::Result<()> {
+        self.cable.namespace.enter()
+    }
+}

@@ -1,0 +1,52 @@
+//! What the loop counts while it runs; the certificate is made from it.
+
+use sweetspot_units::{Bytes, Duration};
+
+use crate::Lateness;
+
+/// One direction's counts. Packets are IP packets, bytes are IP bytes.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Tally {
+    /// Arrived at the path's entry.
+    pub packets_in: u64,
+    pub bytes_in: Bytes,
+    /// Released at its exit.
+    pub packets_out: u64,
+    pub bytes_out: Bytes,
+    /// Dropped because the bottleneck's buffer was full.
+    pub buffer_drops: u64,
+    /// Lost at random, as asked.
+    pub random_losses: u64,
+    /// Still on the path at the end.
+    pub held: u64,
+    /// Longer than the MTU although every offload is off; not let through.
+    pub oversized: u64,
+    /// Found no room in the ring: this process was too slow.
+    pub ring_losses: u64,
+    /// Lost by the kernel between a namespace and this process.
+    pub cable_losses: u64,
+    /// Due, but refused by the kernel.
+    pub send_failures: u64,
+    /// Arrivals whose stamp was older than a decision already made, and by how much at most.
+    pub stale_stamps: u64,
+    pub stalest: Duration,
+    /// Releases: how much later than due.
+    pub lateness: Lateness,
+    /// The bottleneck's backlog: its sum over `backlog_samples` regular samples, and its peak.
+    pub backlog_sum: Bytes,
+    pub backlog_samples: u64,
+    pub backlog_max: Bytes,
+    /// Packets that left right behind another: their bytes, the time from release to release,
+    /// and the time from due to due.
+    pub backlogged_bytes: Bytes,
+    pub backlogged_time: Duration,
+    pub backlogged_due: Duration,
+}
+
+impl Tally {
+    /// Law 7: nothing appears, nothing vanishes.
+    pub fn conserved(&self) -> bool {
+        let gone = self.buffer_drops + self.random_losses + self.send_failures;
+        self.packets_in == self.packets_out + gone + self.held
+    }
+}

@@ -1,0 +1,138 @@
+//! The cables: two namespaces, each joined by a veth pair to this process's own.
+
+use std::io;
+use std::net::Ipv4Addr;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use sweetspot_linux::ethtool;
+use sweetspot_linux::namespace::NetworkNamespace;
+use sweetspot_linux::packet::PacketPort;
+use sweetspot_units::Bytes;
+
+use crate::error::{Doing, EmulatorError};
+use crate::netlink::{Mac, Netlink, VethEnd};
+
+/// The device's name inside the near and the far namespace.
+const INSIDE: &str = "path0";
+/// Ethernet's header: two addresses and a type.
+pub(crate) const ETHERNET_HEADER: usize = 14;
+/// Ring slots per side: at 1 Gbit/s of full packets the loop may stall for 0.1 s.
+const RING_SLOTS: usize = 8192;
+
+/// Who is at one end of the path.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct End {
+    pub name: &'static str,
+    pub address: Ipv4Addr,
+    mac: Mac,
+}
+
+/// The end at which commands run.
+pub(crate) const NEAR: End =
+    End { name: "near", address: Ipv4Addr::new(10, 77, 0, 1), mac: [2, 0, 0, 0, 0, 1] };
+/// The other end.
+pub(crate) const FAR: End =
+    End { name: "far", address: Ipv4Addr::new(10, 77, 0, 2), mac: [2, 0, 0, 0, 0, 2] };
+
+/// A namespace at the end of its cable; this process holds the other end.
+pub(crate) struct Cable {
+    pub namespace: NetworkNamespace,
+    index: u32,
+    inside: u32,
+}
+
+/// Packets that a cable lost although no queue of the path was full: the machine's fault.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct CableLosses {
+    /// On the way from the namespace to this process.
+    pub inbound: u64,
+    /// On the way from this process to the namespace.
+    pub outbound: u64,
+}
+
+impl Cable {
+    /// Makes the namespace of `end`, from which `peer` can be reached, and its cable.
+    pub fn lay(end: End, peer: End, mtu: Bytes) -> Result<Cable, EmulatorError> {
+        // Each emulation of a process has its own device names.
+        static LAID: AtomicU32 = AtomicU32::new(0);
+        let outside = format!("{}{}", end.name, LAID.fetch_add(1, Ordering::Relaxed));
+        let mtu = mtu.get() as u32;
+
+        let namespace = NetworkNamespace::new().doing("make a network namespace")?;
+        switch_ipv6_off().doing("switch IPv6 off")?;
+        namespace.run(switch_ipv6_off).and_then(|done| done).doing("switch IPv6 off")?;
+        let mut netlink = Netlink::new().doing("open a netlink socket")?;
+        let here = VethEnd { name: &outside, mac: middle_mac(end), mtu };
+        let there = VethEnd { name: INSIDE, mac: end.mac, mtu };
+        netlink.add_veth(&here, &there, namespace.as_fd()).doing("make a veth pair")?;
+        let index = netlink.index_of(&outside).doing("find the veth pair")?;
+        ethtool::turn_offloads_off(&outside).doing("turn offloads off")?;
+        let inside = namespace
+            .run(|| furnish(end, peer))
+            .and_then(|done| done)
+            .doing("set up the network of a namespace")?;
+        netlink.set_up(index).doing("set a veth up")?;
+        Ok(Cable { namespace, index, inside })
+    }
+
+    /// The port through which this process receives and sends on the cable.
+    pub fn port(&self, mtu: Bytes) -> Result<PacketPort, EmulatorError> {
+        let largest = mtu.get() as usize + ETHERNET_HEADER;
+        PacketPort::open(self.index, largest, RING_SLOTS).doing("open a packet ring")
+    }
+
+    /// What the cable lost so far.
+    pub fn losses(&self) -> Result<CableLosses, EmulatorError> {
+        let read = || {
+            let outbound = Netlink::new()?.statistics(self.index)?.tx_dropped;
+            let inside = self.inside;
+            let inbound = self.namespace.run(|| Netlink::new()?.statistics(inside))??.tx_dropped;
+            Ok(CableLosses { inbound, outbound })
+        };
+        read().doing("read a device's counters")
+    }
+}
+
+impl Drop for Cable {
+    fn drop(&mut self) {
+        // With one end the other goes; the namespace goes with its last user.
+        if let Ok(mut netlink) = Netlink::new() {
+            let _ = netlink.remove(self.index);
+        }
+    }
+}
+
+use std::os::fd::AsFd;
+
+/// The middle's end of a cable; nobody addresses it.
+fn middle_mac(end: End) -> Mac {
+    let mut mac = end.mac;
+    mac[4] = 1;
+    mac
+}
+
+/// Inside a namespace: loopback, address, neighbour; returns the device's number.
+fn furnish(end: End, peer: End) -> io::Result<u32> {
+    let mut netlink = Netlink::new()?;
+    let loopback = netlink.index_of("lo")?;
+    netlink.set_up(loopback)?;
+    let index = netlink.index_of(INSIDE)?;
+    ethtool::turn_offloads_off(INSIDE)?;
+    netlink.set_up(index)?;
+    netlink.add_address(index, end.address, 24)?;
+    netlink.add_neighbour(index, peer.address, peer.mac)?;
+    Ok(index)
+}
+
+/// In the calling thread's namespace. Router solicitations and the like are not the user's
+/// traffic and must not cross the path.
+fn switch_ipv6_off() -> io::Result<()> {
+    for which in ["all", "default"] {
+        match std::fs::write(format!("/proc/sys/net/ipv6/conf/{which}/disable_ipv6"), "1") {
+            // A kernel without IPv6 has nothing to switch off.
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}

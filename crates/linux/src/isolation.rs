@@ -1,0 +1,273 @@
+//! A process tree of its own, with namespaces of its own, that dies as a whole.
+
+use std::ffi::CStr;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use thiserror::Error;
+
+use crate::check;
+use crate::signals::Supervisor;
+
+/// Why there is no isolated process tree.
+#[derive(Debug, Error)]
+pub enum IsolationError {
+    /// The kernel refuses namespaces to this user.
+    #[error(
+        "no permission for namespaces ({step}: {source}); run as root, or allow them to users: \
+         sysctl user.max_user_namespaces above 0, kernel.unprivileged_userns_clone=1 and \
+         kernel.apparmor_restrict_unprivileged_userns=0 where these exist"
+    )]
+    NoPermission {
+        /// What was refused.
+        step: &'static str,
+        /// The kernel's reason.
+        source: io::Error,
+    },
+    /// A step failed for another reason.
+    #[error("cannot isolate a process: {step}: {source}")]
+    Failed {
+        /// What failed.
+        step: &'static str,
+        /// The kernel's reason.
+        source: io::Error,
+    },
+    /// Only a process with a single thread can fork safely.
+    #[error("cannot isolate a process that runs {0} threads; isolate before starting them")]
+    Threads(usize),
+}
+
+/// The steps between the caller and the isolated work, in the order they are taken; the number
+/// crosses a pipe when one fails.
+const STEPS: [&str; 8] = [
+    "fork",
+    "prctl(PR_SET_PDEATHSIG)",
+    "unshare(CLONE_NEWUSER)",
+    "unshare(CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET)",
+    "writing /proc/self/setgroups",
+    "writing /proc/self/uid_map",
+    "writing /proc/self/gid_map",
+    "mount(MS_PRIVATE)",
+];
+const FORK: u8 = 0;
+const DEATH_SIGNAL: u8 = 1;
+const USER_NAMESPACE: u8 = 2;
+const NAMESPACES: u8 = 3;
+const SETGROUPS: u8 = 4;
+const UID_MAP: u8 = 5;
+const GID_MAP: u8 = 6;
+const PRIVATE_MOUNTS: u8 = 7;
+
+/// A failed step on its way to the caller.
+struct Failure(u8, io::Error);
+
+type Step<T> = Result<T, Failure>;
+
+trait At<T> {
+    fn at(self, step: u8) -> Step<T>;
+}
+
+impl<T> At<T> for io::Result<T> {
+    fn at(self, step: u8) -> Step<T> {
+        self.map_err(|error| Failure(step, error))
+    }
+}
+
+/// Runs `work` in namespaces of its own (PIDs, mounts, network; users too unless we are root)
+/// and returns its exit code, or 128 + n if signal n ended it.
+///
+/// Three processes stand between the caller and the work, so that nothing can stay behind: a
+/// *keeper* that enters the namespaces (the caller stays as it is), an *init* that is PID 1 of
+/// the new PID namespace and reaps orphans, and the *worker* that runs `work`. When the worker
+/// ends, init ends, and with it the kernel kills every process inside; when the caller or the
+/// keeper dies, even by SIGKILL, the kernel kills the next in line. SIGINT, SIGTERM, SIGHUP
+/// and SIGQUIT sent to the caller are passed on to the worker.
+pub fn isolate(work: impl FnOnce() -> u8) -> Result<u8, IsolationError> {
+    let threads = fs::read_dir("/proc/self/task").map_or(1, |tasks| tasks.count());
+    if threads != 1 {
+        return Err(IsolationError::Threads(threads));
+    }
+    // What is buffered now would be written by both sides of the fork.
+    let _ = io::stdout().flush();
+    let failed = |step: u8, source: io::Error| IsolationError::Failed {
+        step: STEPS[usize::from(step)],
+        source,
+    };
+    let mut supervisor = Supervisor::new().map_err(|e| failed(FORK, e))?;
+    let (mut complaints, complain) = pipe().map_err(|e| failed(FORK, e))?;
+    let caller = std::process::id();
+    let keeper = match fork().map_err(|e| failed(FORK, e))? {
+        None => {
+            drop(complaints);
+            keep(caller, supervisor, complain, work)
+        }
+        Some(keeper) => keeper,
+    };
+    drop(complain);
+    let mut complaint = [0; 5];
+    // The pipe ends without a word once the worker has begun.
+    let complained = complaints.read_exact(&mut complaint).is_ok();
+    let code = supervisor.wait_for(keeper).map_err(|e| failed(FORK, e))?;
+    if !complained {
+        return Ok(code);
+    }
+    let [step, errno @ ..] = complaint;
+    let source = io::Error::from_raw_os_error(i32::from_ne_bytes(errno));
+    let step = STEPS[usize::from(step) % STEPS.len()];
+    Err(match source.raw_os_error() {
+        // ENOSPC: the limit user.max_user_namespaces is reached, or is zero.
+        Some(libc::EPERM | libc::EACCES | libc::ENOSPC) => {
+            IsolationError::NoPermission { step, source }
+        }
+        _ => IsolationError::Failed { step, source },
+    })
+}
+
+/// The keeper: enters the namespaces, starts init and waits for it.
+fn keep(
+    caller: u32,
+    mut supervisor: Supervisor,
+    mut complain: File,
+    work: impl FnOnce() -> u8,
+) -> ! {
+    let arm = || {
+        die_with_parent()?;
+        // The caller may have died before that was armed.
+        if parent() == caller { Ok(()) } else { Err(io::ErrorKind::NotFound.into()) }
+    };
+    let started = arm().at(DEATH_SIGNAL).and_then(|()| {
+        enter_namespaces()?;
+        // Entering a user namespace disarms the death signal.
+        arm().at(DEATH_SIGNAL)?;
+        let (pulse, alive) = pipe().at(FORK)?;
+        Ok((fork().at(FORK)?, pulse, alive))
+    });
+    match started {
+        Ok((None, pulse, alive)) => {
+            drop(alive);
+            init(pulse, supervisor, complain, work)
+        }
+        Ok((Some(init), pulse, alive)) => {
+            drop((pulse, complain));
+            let code = supervisor.wait_for(init).unwrap_or(1);
+            drop(alive);
+            end(code)
+        }
+        Err(failure) => end_complaining(&mut complain, &failure),
+    }
+}
+
+/// PID 1: mounts the new namespace's /proc, starts the worker, and reaps until it has ended.
+fn init(
+    pulse: File,
+    mut supervisor: Supervisor,
+    mut complain: File,
+    work: impl FnOnce() -> u8,
+) -> ! {
+    if let Err(error) = die_with_parent() {
+        end_complaining(&mut complain, &Failure(DEATH_SIGNAL, error));
+    }
+    // Our parent has no number in this namespace to compare; its end of the pipe tells.
+    if !writer_lives(pulse) {
+        end(1);
+    }
+    mount_proc();
+    match fork() {
+        Err(error) => end_complaining(&mut complain, &Failure(FORK, error)),
+        Ok(Some(worker)) => {
+            drop(complain);
+            end(supervisor.wait_for(worker).unwrap_or(1))
+        }
+        Ok(None) => {
+            drop((complain, supervisor));
+            // A panic must end here and not unwind into the caller's copy of its own stack.
+            let code = catch_unwind(AssertUnwindSafe(work)).unwrap_or(101);
+            let _ = io::stdout().flush();
+            std::process::exit(i32::from(code))
+        }
+    }
+}
+
+fn enter_namespaces() -> Step<()> {
+    // SAFETY: geteuid and getegid cannot fail and touch no memory.
+    let (uid, gid) = unsafe { (libc::geteuid(), libc::getegid()) };
+    if uid != 0 {
+        unshare(libc::CLONE_NEWUSER).at(USER_NAMESPACE)?;
+        // Without this the kernel lets nobody write gid_map (user_namespaces(7)).
+        fs::write("/proc/self/setgroups", "deny").at(SETGROUPS)?;
+        fs::write("/proc/self/uid_map", format!("0 {uid} 1")).at(UID_MAP)?;
+        fs::write("/proc/self/gid_map", format!("0 {gid} 1")).at(GID_MAP)?;
+    }
+    unshare(libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWNET).at(NAMESPACES)?;
+    // What is mounted inside must not show outside.
+    mount(c"none", c"/", None, libc::MS_REC | libc::MS_PRIVATE).at(PRIVATE_MOUNTS)
+}
+
+/// Lets /proc show the new PID namespace. Where the kernel forbids it (a container that masks
+/// parts of /proc), the old one stays and only process listings are wrong.
+fn mount_proc() {
+    let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
+    let _ = mount(c"proc", c"/proc", Some(c"proc"), flags);
+}
+
+fn mount(source: &CStr, target: &CStr, kind: Option<&CStr>, flags: u64) -> io::Result<()> {
+    let kind = kind.map_or(std::ptr::null(), CStr::as_ptr);
+    // SAFETY: all pointers are null or C strings that outlive the call.
+    check(unsafe { libc::mount(source.as_ptr(), target.as_ptr(), kind, flags, std::ptr::null()) })?;
+    Ok(())
+}
+
+fn unshare(flags: i32) -> io::Result<()> {
+    // SAFETY: unshare takes a number.
+    check(unsafe { libc::unshare(flags) })?;
+    Ok(())
+}
+
+/// The child's process id, or nothing in the child.
+fn fork() -> io::Result<Option<u32>> {
+    // SAFETY: `isolate` made sure that there is one thread, and its children start none before
+    // they fork, so no lock can be held by a thread that the child lacks.
+    let pid = check(unsafe { libc::fork() })?;
+    Ok((pid != 0).then_some(pid as u32))
+}
+
+fn parent() -> u32 {
+    std::os::unix::process::parent_id()
+}
+
+fn die_with_parent() -> io::Result<()> {
+    // SAFETY: this prctl takes numbers only.
+    check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) })?;
+    Ok(())
+}
+
+/// A pipe: its end to read from and its end to write to, both closed by exec.
+fn pipe() -> io::Result<(File, File)> {
+    let mut ends = [0; 2];
+    // SAFETY: `ends` has room for the two descriptors.
+    check(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) })?;
+    // SAFETY: both are open and nobody else owns them.
+    Ok(unsafe { (File::from_raw_fd(ends[0]), File::from_raw_fd(ends[1])) })
+}
+
+/// Whether somebody still holds the other end of a pipe that nothing is ever written to.
+fn writer_lives(pipe: File) -> bool {
+    let mut fd = libc::pollfd { fd: pipe.as_raw_fd(), events: 0, revents: 0 };
+    // SAFETY: one valid pollfd; a timeout of zero returns at once.
+    unsafe { libc::poll(&mut fd, 1, 0) };
+    fd.revents & libc::POLLHUP == 0
+}
+
+fn end_complaining(complain: &mut File, Failure(step, error): &Failure) -> ! {
+    let errno = error.raw_os_error().unwrap_or(0).to_ne_bytes();
+    let _ = complain.write_all(&[&[*step][..], &errno].concat());
+    end(1)
+}
+
+/// Ends without running the caller's exit handlers, of which this is only a copy.
+fn end(code: u8) -> ! {
+    // SAFETY: _exit does not return and touches no memory.
+    unsafe { libc::_exit(i32::from(code)) }
+}

@@ -1,0 +1,79 @@
+//! Network namespaces: made, entered, lent to commands.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::thread;
+
+use crate::{check, signals};
+
+/// A network namespace. It exists for as long as this handle, a process or a socket is in it.
+#[derive(Debug)]
+pub struct NetworkNamespace {
+    file: File,
+}
+
+impl NetworkNamespace {
+    /// Makes a new one, with nothing in it but a loopback device that is down. Needs
+    /// CAP_SYS_ADMIN, as [`isolate`](crate::isolation::isolate) gives.
+    pub fn new() -> io::Result<NetworkNamespace> {
+        // A namespace belongs to a thread: a short-lived one makes it, its file keeps it.
+        on_own_thread(|| {
+            // SAFETY: unshare takes a number and concerns this thread only.
+            check(unsafe { libc::unshare(libc::CLONE_NEWNET) })?;
+            NetworkNamespace::current()
+        })?
+    }
+
+    /// The one the calling thread is in.
+    pub fn current() -> io::Result<NetworkNamespace> {
+        Ok(NetworkNamespace { file: File::open("/proc/thread-self/ns/net")? })
+    }
+
+    /// Runs `work` in this namespace, on a thread of its own. Sockets made there stay in the
+    /// namespace wherever they are used later.
+    pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
+        on_own_thread(|| {
+            self.enter()?;
+            Ok(work())
+        })?
+    }
+
+    /// Moves the calling thread into this namespace for the rest of its life.
+    pub fn enter(&self) -> io::Result<()> {
+        set_namespace(self.file.as_fd())
+    }
+
+    /// Lets `command` start in this namespace, with no signal blocked.
+    pub fn enter_on_exec(&self, command: &mut Command) -> io::Result<()> {
+        let file = self.file.try_clone()?;
+        let enter = move || {
+            signals::unblock_all();
+            set_namespace(file.as_fd())
+        };
+        // SAFETY: setns and pthread_sigmask are async-signal-safe and nothing allocates.
+        unsafe { command.pre_exec(enter) };
+        Ok(())
+    }
+}
+
+impl AsFd for NetworkNamespace {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+fn set_namespace(namespace: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: the descriptor is open; CLONE_NEWNET concerns the calling thread only.
+    check(unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) })?;
+    Ok(())
+}
+
+fn on_own_thread<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
+    thread::scope(|scope| {
+        let worker = thread::Builder::new().spawn_scoped(scope, work)?;
+        worker.join().map_err(|_| io::Error::other("the thread in the namespace panicked"))
+    })
+}

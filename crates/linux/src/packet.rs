@@ -1,0 +1,199 @@
+//! Raw Ethernet frames of one device, received through a ring that the kernel fills and stamps.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use sweetspot_units::Time;
+
+use crate::check;
+
+mod batch;
+
+pub use batch::BATCH;
+
+/// A packet socket bound to one device: frames come in through a TPACKET_V2 ring, stamped with
+/// the time of their arrival, and go out past the queueing disciplines.
+#[derive(Debug)]
+pub struct PacketPort {
+    socket: OwnedFd,
+    ring: Ring,
+    lost: u64,
+}
+
+/// A frame in the ring.
+#[derive(Debug, Clone, Copy)]
+pub struct Frame<'a> {
+    /// The frame from its Ethernet header on, cut to the size of a ring slot.
+    pub bytes: &'a [u8],
+    /// Its full length.
+    pub length: usize,
+    /// When it reached the device, on the clock of [`crate::clock::wall`].
+    pub arrived: Time,
+}
+
+impl PacketPort {
+    /// Opens a port on the device number `index` of the calling thread's network namespace.
+    /// The ring holds `slots` frames (rounded up to whole blocks) of up to `largest` bytes.
+    /// Needs CAP_NET_RAW.
+    pub fn open(index: u32, largest: usize, slots: usize) -> io::Result<PacketPort> {
+        // Protocol 0: nothing is received before the ring stands and the socket is bound.
+        let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+        // SAFETY: socket takes numbers; the descriptor it returns is ours alone.
+        let socket = unsafe {
+            let fd = check(libc::socket(libc::AF_PACKET, kind, 0))?;
+            OwnedFd::from_raw_fd(fd)
+        };
+        let fd = socket.as_fd();
+        set(fd, libc::SOL_PACKET, libc::PACKET_VERSION, libc::tpacket_versions::TPACKET_V2 as i32)?;
+        set(fd, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)?;
+        set(fd, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, 1)?;
+        // Makes the kernel stamp at the device's door and not when it copies into the ring.
+        set(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
+        // Room for a batch; more than the limit is cut by the kernel, which is no error.
+        set(fd, libc::SOL_SOCKET, libc::SO_SNDBUF, 4 << 20)?;
+        let ring = Ring::map(fd, largest, slots)?;
+        bind(fd, index)?;
+        Ok(PacketPort { socket, ring, lost: 0 })
+    }
+
+    /// Hands the next received frame to `work` and gives its slot back to the kernel; false if
+    /// there is none.
+    pub fn receive(&mut self, work: impl FnOnce(Frame<'_>)) -> bool {
+        self.ring.take(work)
+    }
+
+    /// Frames that the ring had no room for, since the port was opened.
+    pub fn lost(&mut self) -> io::Result<u64> {
+        let mut counts = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
+        let mut size = size_of_val(&counts) as libc::socklen_t;
+        // SAFETY: `counts` is valid for writing its own size.
+        check(unsafe {
+            libc::getsockopt(
+                self.socket.as_raw_fd(),
+                libc::SOL_PACKET,
+                libc::PACKET_STATISTICS,
+                (&raw mut counts).cast(),
+                &mut size,
+            )
+        })?;
+        // Reading resets the kernel's count.
+        self.lost += u64::from(counts.tp_drops);
+        Ok(self.lost)
+    }
+}
+
+impl AsFd for PacketPort {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// The memory shared with the kernel: slots of equal size, each with its header in front.
+#[derive(Debug)]
+struct Ring {
+    memory: *mut u8,
+    length: usize,
+    slot: usize,
+    slots: usize,
+    next: usize,
+}
+
+// SAFETY: the mapping belongs to this value alone and is only touched through `&mut self`.
+unsafe impl Send for Ring {}
+
+/// Header, address and padding before a frame: TPACKET2_HDRLEN and the alignment behind it.
+const SLOT_HEADER: usize = 128;
+/// A power of two of pages, as the kernel wants it, and of every slot size up to itself.
+const BLOCK: usize = 1 << 18;
+
+impl Ring {
+    fn map(socket: BorrowedFd<'_>, largest: usize, slots: usize) -> io::Result<Ring> {
+        // A power of two divides the block, so that slot i simply stands at i x size.
+        let slot = (largest + SLOT_HEADER).next_power_of_two();
+        if slot > BLOCK {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let blocks = slots.div_ceil(BLOCK / slot).max(1);
+        let slots = blocks * (BLOCK / slot);
+        let request = libc::tpacket_req {
+            tp_block_size: BLOCK as u32,
+            tp_block_nr: blocks as u32,
+            tp_frame_size: slot as u32,
+            tp_frame_nr: slots as u32,
+        };
+        set(socket, libc::SOL_PACKET, libc::PACKET_RX_RING, request)?;
+        let length = blocks * BLOCK;
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: a new mapping of the ring that was just made, of its full length.
+        let memory = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                length,
+                access,
+                libc::MAP_SHARED,
+                socket.as_raw_fd(),
+                0,
+            )
+        };
+        if memory == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Ring { memory: memory.cast(), length, slot, slots, next: 0 })
+    }
+
+    fn take(&mut self, work: impl FnOnce(Frame<'_>)) -> bool {
+        // SAFETY: `next` is below `slots`, so the slot and its header lie inside the mapping;
+        // slots are aligned to their size, a power of two above the header's alignment.
+        let header: *mut libc::tpacket2_hdr =
+            unsafe { self.memory.add(self.next * self.slot).cast() };
+        // SAFETY: the kernel and we both access the status word atomically.
+        let status = unsafe { AtomicU32::from_ptr(&raw mut (*header).tp_status) };
+        // Acquire: the frame's bytes are read after the word that says they are there.
+        if status.load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
+            return false;
+        }
+        // SAFETY: the status says the slot is ours until we give it back below; the kernel
+        // wrote `tp_snaplen` bytes at `tp_mac` inside the slot.
+        let (head, bytes) = unsafe {
+            let head = header.read();
+            let start = usize::from(head.tp_mac).min(self.slot);
+            let length = (head.tp_snaplen as usize).min(self.slot - start);
+            (head, std::slice::from_raw_parts(header.cast::<u8>().add(start), length))
+        };
+        let nanos = u64::from(head.tp_sec) * 1_000_000_000 + u64::from(head.tp_nsec);
+        work(Frame { bytes, length: head.tp_len as usize, arrived: Time::from_nanos(nanos) });
+        // Release: our reads are over before the kernel may write again.
+        status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
+        self.next = (self.next + 1) % self.slots;
+        true
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        // SAFETY: exactly the mapping made in `map`, which nothing refers to any more.
+        unsafe { libc::munmap(self.memory.cast(), self.length) };
+    }
+}
+
+fn bind(socket: BorrowedFd<'_>, index: u32) -> io::Result<()> {
+    // SAFETY: sockaddr_ll is plain data for which zeros are a value.
+    let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+    address.sll_family = libc::AF_PACKET as u16;
+    address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
+    address.sll_ifindex = index as i32;
+    let size = size_of_val(&address) as libc::socklen_t;
+    // SAFETY: the address is valid for the call and of the size given.
+    check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), size) })?;
+    Ok(())
+}
+
+fn set<T>(socket: BorrowedFd<'_>, level: i32, name: i32, value: T) -> io::Result<()> {
+    let size = size_of::<T>() as libc::socklen_t;
+    // SAFETY: `value` is valid for reading its own size.
+    check(unsafe {
+        libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const value).cast(), size)
+    })?;
+    Ok(())
+}

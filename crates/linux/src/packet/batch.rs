@@ -1,0 +1,37 @@
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+
+use super::PacketPort;
+use crate::check;
+
+/// The most frames that one call sends.
+pub const BATCH: usize = 32;
+
+impl PacketPort {
+    /// Sends the first [`BATCH`] of `frames`, each a whole Ethernet frame, in one system call,
+    /// and returns how many the kernel took. An error concerns the first frame.
+    pub fn send(&self, frames: &[&[u8]]) -> io::Result<usize> {
+        let count = frames.len().min(BATCH);
+        // SAFETY: both are plain data for which zeros are a value.
+        let (mut parts, mut messages): ([libc::iovec; BATCH], [libc::mmsghdr; BATCH]) =
+            unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
+        for ((frame, part), message) in frames.iter().zip(&mut parts).zip(&mut messages) {
+            // sendmmsg only reads through this pointer.
+            part.iov_base = frame.as_ptr().cast_mut().cast();
+            part.iov_len = frame.len();
+            message.msg_hdr.msg_iov = part;
+            message.msg_hdr.msg_iovlen = 1;
+        }
+        // SAFETY: the first `count` messages point at parts, and these at frames, that outlive
+        // the call.
+        let sent = check(unsafe {
+            libc::sendmmsg(
+                self.as_fd().as_raw_fd(),
+                messages.as_mut_ptr(),
+                count as u32,
+                libc::MSG_DONTWAIT,
+            )
+        })?;
+        Ok(sent as usize)
+    }
+}

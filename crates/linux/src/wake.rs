@@ -1,0 +1,63 @@
+//! Waiting for descriptors until a point in time.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use sweetspot_units::Time;
+
+use crate::{check, clock};
+
+/// Waits until one of `sources` can be read or `due` has come on the clock of
+/// [`clock::now`], whichever is first. At most four sources.
+pub fn wait_readable(sources: &[BorrowedFd<'_>], due: Time) -> io::Result<()> {
+    let mut fds = [libc::pollfd { fd: -1, events: libc::POLLIN, revents: 0 }; 4];
+    for (fd, source) in fds.iter_mut().zip(sources) {
+        fd.fd = source.as_raw_fd();
+    }
+    let left = due.since(clock::now()).as_nanos();
+    let timeout = libc::timespec {
+        tv_sec: (left / 1_000_000_000) as libc::time_t,
+        tv_nsec: (left % 1_000_000_000) as libc::c_long,
+    };
+    let count = sources.len().min(fds.len()) as libc::nfds_t;
+    // SAFETY: `fds` and `timeout` outlive the call; a null mask leaves signals as they are.
+    match check(unsafe { libc::ppoll(fds.as_mut_ptr(), count, &timeout, std::ptr::null()) }) {
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
+        other => other.map(|_| ()),
+    }
+}
+
+/// A bell: one thread rings it, another waits for it among its other sources.
+#[derive(Debug)]
+pub struct Bell(OwnedFd);
+
+impl Bell {
+    /// A silent bell.
+    pub fn new() -> io::Result<Bell> {
+        // SAFETY: eventfd takes numbers; the descriptor it returns is ours alone.
+        unsafe {
+            let fd = check(libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK))?;
+            Ok(Bell(OwnedFd::from_raw_fd(fd)))
+        }
+    }
+
+    /// Rings it; it stays readable until [`Bell::silence`].
+    pub fn ring(&self) {
+        let one = 1_u64;
+        // SAFETY: eight bytes are read from `one`. A full counter is as good as a rung bell.
+        unsafe { libc::write(self.0.as_raw_fd(), (&raw const one).cast(), 8) };
+    }
+
+    /// Silences it.
+    pub fn silence(&self) {
+        let mut count = 0_u64;
+        // SAFETY: eight bytes are written to `count`. A silent bell returns EAGAIN.
+        unsafe { libc::read(self.0.as_raw_fd(), (&raw mut count).cast(), 8) };
+    }
+}
+
+impl AsFd for Bell {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}

@@ -1,0 +1,279 @@
+use sweetspot_units::{Bytes, Duration, Rate, Time};
+
+use super::congestion::CongestionCheck;
+use super::epoch::{Epoch, Epochs};
+use super::hold::{Hold, Move};
+use super::limits::Limits;
+use super::round_trip::RoundTrip;
+use super::trains::Trains;
+use crate::{Controller, EventKind, Output, Phase, Probe, Setting, Train};
+
+/// Share of the trains' capacity at which the sender is paced while its window opens. Below
+/// capacity no queue forms however fast the window grows; a tenth is what the trains err by.
+const RAMP_PACING: f64 = 0.9;
+
+/// The standing queue aimed for, as a share of the base round trip. It keeps the link busy
+/// through the sender's and receiver's hesitations and costs this share of delay.
+const QUEUE_SHARE: f64 = 0.03;
+
+/// ... and at least this much: below it, neither probes nor the kernel's timers see a queue.
+const QUEUE_LEAST: Duration = Duration::from_millis(1);
+
+/// Growth of the window in the first step beyond what is known to fit, well inside the smallest
+/// buffer worth serving, a tenth of a BDP.
+pub(super) const FIRST_STEP: f64 = 1.04;
+
+/// Share of what the limits allow at which the transfer has caught up with them.
+const REACHED: f64 = 0.95;
+
+/// The same where it is to be judged whether the limits or congestion control bind.
+const BOUND: f64 = 0.85;
+
+/// Epochs that a change of window needs to show: one for the window to reach the sender and its
+/// data to come back, one to measure.
+pub(super) const EPOCHS_PER_STEP: u32 = 2;
+
+/// After an overflow, the share of the window that is kept.
+const AFTER_OVERFLOW: f64 = 0.95;
+
+/// Lost probes that make a path congested rather than unlucky.
+const CONGESTED_LOSSES: u64 = 2;
+
+/// Growth per epoch where there is no capacity estimate: a round trip and a quarter of what
+/// arrives, so that the window never runs far ahead of the path.
+const BLIND_STEP: f64 = 1.25;
+
+/// SOBAS, improved: finds the window at which the path is full and its buffer is not, holds it,
+/// and keeps watching.
+///
+/// - The sender is paced just below the trains' estimate while its window opens, so that slow
+///   start cannot overflow a small buffer.
+/// - Then the window grows in small steps for as long as no queue stands; where one does, the
+///   path is saturated, and the window is R x T_base plus a small queue.
+/// - It re-opens when the queue vanishes, tightens when one stands, stays below what overflowed,
+///   and leaves a path that loses packets by itself to congestion control.
+#[derive(Debug)]
+pub struct Sobas {
+    setting: Setting,
+    state: State,
+    trains: Trains,
+    epochs: Epochs,
+    round_trip: RoundTrip,
+    congestion: CongestionCheck,
+    /// Segments that the sender said it retransmitted, since the connection began.
+    retransmitted: u64,
+    limits: Limits,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum State {
+    /// The trains are out.
+    Measuring,
+    /// The window opens up to the limits, and these step by step; so many epochs since the last.
+    Ramping { epochs: u32 },
+    /// At the sweet spot.
+    Holding(Hold),
+    /// Left to congestion control.
+    Congested,
+}
+
+/// The queue that a path of round trip `base` is to hold, as the time it takes to drain.
+pub(super) fn queue_aim(base: Duration) -> Duration {
+    base.scaled(QUEUE_SHARE).max(QUEUE_LEAST)
+}
+
+/// The window that keeps a path of `rate` full with the aimed queue.
+pub(super) fn sweet_spot(rate: Rate, base: Duration) -> Bytes {
+    rate * (base + queue_aim(base))
+}
+
+impl Sobas {
+    /// A controller before the first byte.
+    pub fn new(setting: &Setting) -> Sobas {
+        Sobas {
+            setting: *setting,
+            state: State::Measuring,
+            trains: Trains::new(setting),
+            epochs: Epochs::default(),
+            round_trip: RoundTrip::default(),
+            congestion: CongestionCheck::default(),
+            retransmitted: 0,
+            limits: Limits::new(setting),
+        }
+    }
+
+    fn advance(&mut self, now: Time) {
+        if self.state == State::Measuring {
+            self.measure(now);
+        }
+        let Some(epoch) = self.epochs.poll_epoch(now, &mut self.round_trip) else { return };
+        let Some(base) = self.round_trip.base() else { return };
+        if epoch.losses > 0 && self.reacts_to_loss(now, &epoch, base) {
+            return;
+        }
+        match self.state {
+            State::Measuring => {}
+            State::Ramping { epochs } => self.ramp(now, &epoch, base, epochs + 1),
+            State::Holding(hold) => self.hold(now, &epoch, base, hold),
+            State::Congested if !self.congestion.is_congested() && !epoch.stalled => {
+                self.saturate(now, &epoch, base);
+            }
+            State::Congested => {}
+        }
+    }
+
+    /// Asks for the trains, and limits window and pacing by their estimate as it comes in.
+    fn measure(&mut self, now: Time) {
+        while let Some(request) = self.trains.poll_request(now) {
+            self.limits.push(request);
+        }
+        let estimate = self.trains.estimate().zip(self.round_trip.base());
+        if let Some((rate, rtt)) = estimate {
+            let payload = self.setting.mss.as_f64() / self.setting.packet.as_f64();
+            self.limits.set(now, rate * rtt, rate.scaled(payload * RAMP_PACING));
+        }
+        if self.trains.are_over(now) {
+            if let Some((rate, rtt)) = estimate {
+                self.limits.emit(now, EventKind::CapacityEstimated { rate, rtt });
+            }
+            self.state = State::Ramping { epochs: 0 };
+        }
+    }
+
+    fn ramp(&mut self, now: Time, epoch: &Epoch, base: Duration, epochs: u32) {
+        self.state = State::Ramping { epochs };
+        if epoch.stalled {
+            return;
+        }
+        let reached =
+            self.limits.offered(base).map(|offered| epoch.rate >= offered.scaled(REACHED));
+        let queue_stands = epoch.rtt > base + queue_aim(base);
+        match reached {
+            _ if queue_stands => self.saturate(now, epoch, base),
+            // Without a capacity estimate the pace comes from what arrives.
+            None => self.limits.pace(epoch.rate.scaled(BLIND_STEP)),
+            // The limits were reached and no queue stands: the path may have more to give.
+            Some(true) if epochs >= EPOCHS_PER_STEP => {
+                let known = sweet_spot(epoch.rate, base).min(self.limits.window_or_max());
+                self.limits.steer(now, known.scaled(FIRST_STEP), base);
+                self.state = State::Ramping { epochs: 0 };
+            }
+            Some(_) => {}
+        }
+    }
+
+    fn saturate(&mut self, now: Time, epoch: &Epoch, base: Duration) {
+        self.limits.emit(now, EventKind::Saturated { rate: epoch.rate, rtt: epoch.rtt });
+        self.limits.steer(now, sweet_spot(epoch.rate, base), base);
+        self.state = State::Holding(Hold::new(epoch.rate));
+    }
+
+    fn hold(&mut self, now: Time, epoch: &Epoch, base: Duration, mut hold: Hold) {
+        let window = self.limits.window_or_max();
+        let offered = self.limits.offered(base).unwrap_or(Rate::MAX);
+        let calm = hold.is_calm();
+        match hold.handle_epoch(epoch, base, window, offered) {
+            Move::Stay => {}
+            Move::Grow(factor) => {
+                if calm {
+                    self.limits.emit(now, EventKind::Reopened);
+                }
+                self.limits.steer(now, window.scaled(factor), base);
+            }
+            Move::Tighten(window) => {
+                self.limits.steer(now, window, base);
+                self.limits.emit(now, EventKind::Tightened { window });
+            }
+            Move::Rebase(rtt) => {
+                self.round_trip.rebase(rtt);
+                self.limits.steer(now, sweet_spot(epoch.rate, rtt), rtt);
+            }
+        }
+        self.state = State::Holding(hold);
+    }
+
+    /// Tells three kinds of loss apart; whether this one called for action. Behind our own queue
+    /// and at our own limits it is an overflow. Behind a queue while congestion control holds us
+    /// back, with probes lost too, the path is congested by others. Without a queue it is
+    /// random, and no reason to go slower.
+    fn reacts_to_loss(&mut self, now: Time, epoch: &Epoch, base: Duration) -> bool {
+        let queue_rose = epoch.highest_rtt > base + queue_aim(base);
+        let bound = self.limits.offered(epoch.rtt).is_some_and(|o| epoch.rate >= o.scaled(BOUND));
+        if !queue_rose || self.state == State::Congested {
+            return false;
+        }
+        if bound {
+            self.limits.emit(now, EventKind::Overflowed { rate: epoch.rate });
+            let window = self.limits.window_or_max().scaled(AFTER_OVERFLOW);
+            self.limits.forbid(now, window);
+            self.limits.steer(now, window, base);
+            self.state = State::Holding(Hold::new(epoch.rate));
+            return true;
+        }
+        if self.congestion.is_congested() && self.congestion.losses() >= CONGESTED_LOSSES {
+            self.limits.lift(now);
+            self.limits.emit(now, EventKind::Congested);
+            self.state = State::Congested;
+            return true;
+        }
+        false
+    }
+}
+
+impl Controller for Sobas {
+    fn handle_data(&mut self, now: Time, bytes: Bytes, unread: Bytes) {
+        self.epochs.handle_data(now, bytes, unread, self.limits.window_or_max());
+        self.advance(now);
+    }
+
+    fn handle_probe(&mut self, now: Time, probe: &Probe) {
+        self.round_trip.handle_sample(probe.rtt);
+        self.congestion.handle_probe(probe);
+        self.epochs.handle_losses(probe.forward_lost);
+        if let Some(sender) = probe.sender {
+            self.epochs.handle_losses(sender.retransmitted.saturating_sub(self.retransmitted));
+            self.retransmitted = self.retransmitted.max(sender.retransmitted);
+            if sender.starved {
+                self.epochs.handle_starvation();
+            }
+        }
+        self.advance(now);
+    }
+
+    fn handle_kernel_rtt(&mut self, now: Time, rtt: Duration) {
+        self.round_trip.handle_sample(rtt);
+        self.advance(now);
+    }
+
+    fn handle_train(&mut self, now: Time, train: &Train) {
+        self.trains.handle_train(now, train);
+        self.advance(now);
+    }
+
+    fn handle_window(&mut self, _now: Time, _advertised: Bytes) {}
+
+    fn handle_timeout(&mut self, now: Time) {
+        self.advance(now);
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        let trains = match self.state {
+            State::Measuring => self.trains.poll_timeout(),
+            _ => None,
+        };
+        [trains, self.epochs.poll_timeout()].into_iter().flatten().min()
+    }
+
+    fn poll_output(&mut self) -> Option<Output> {
+        self.limits.poll_output()
+    }
+
+    fn phase(&self) -> Phase {
+        match self.state {
+            State::Measuring => Phase::Measuring,
+            State::Ramping { .. } => Phase::Ramping,
+            State::Holding(_) => Phase::Holding,
+            State::Congested => Phase::Congested,
+        }
+    }
+}

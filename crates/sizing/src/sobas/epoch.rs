@@ -1,0 +1,87 @@
+use sweetspot_units::{Bytes, Duration, Rate, Time};
+
+use super::meter::Meter;
+use super::round_trip::RoundTrip;
+
+/// The shortest epoch: three probes fit, so that one late answer is not taken for a queue.
+const SHORTEST: Duration = Duration::from_millis(60);
+
+/// What still waits after a read, as a share of the window, when the application and not the
+/// path holds the transfer back.
+const STALLED: f64 = 0.25;
+
+/// What one epoch of about a round trip showed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Epoch {
+    /// Receive throughput, payload.
+    pub rate: Rate,
+    /// Its lowest round trip: what a standing queue leaves of it.
+    pub rtt: Duration,
+    /// Its highest round trip: what the queue rose to.
+    pub highest_rtt: Duration,
+    /// Whether the sender or the receiver had its application to wait for. Then the rate says
+    /// nothing about the path.
+    pub stalled: bool,
+    /// Segments that the sender retransmitted, or probes lost.
+    pub losses: u64,
+}
+
+/// Gathers samples into epochs: "decide per RTT or faster, not per second".
+#[derive(Debug, Default)]
+pub(super) struct Epochs {
+    meter: Meter,
+    stalled: bool,
+    /// A stall's backlog is read faster than the path delivers: the epoch after one is no
+    /// measurement either.
+    stalled_before: bool,
+    losses: u64,
+    ends: Option<Time>,
+}
+
+impl Epochs {
+    /// Payload reached the application, and `unread` waited behind it.
+    pub(super) fn handle_data(&mut self, now: Time, bytes: Bytes, unread: Bytes, window: Bytes) {
+        self.meter.handle_data(now, bytes);
+        self.stalled |= unread > window.scaled(STALLED);
+        self.ends.get_or_insert(now + SHORTEST);
+    }
+
+    /// The sender had nothing to send.
+    pub(super) fn handle_starvation(&mut self) {
+        self.stalled = true;
+    }
+
+    /// Segments were retransmitted or probes lost.
+    pub(super) fn handle_losses(&mut self, count: u64) {
+        self.losses += count;
+    }
+
+    /// When the epoch that runs is over.
+    pub(super) fn poll_timeout(&self) -> Option<Time> {
+        self.ends
+    }
+
+    /// Ends the epoch that is over by `now`. Without data or a round trip it is silent and only
+    /// the next one begins.
+    pub(super) fn poll_epoch(&mut self, now: Time, round_trip: &mut RoundTrip) -> Option<Epoch> {
+        if now < self.ends? {
+            return None;
+        }
+        let length = round_trip.average().unwrap_or(SHORTEST).max(SHORTEST);
+        self.ends = Some(now + length);
+        let stalled = std::mem::take(&mut self.stalled);
+        // Data that came at the beginning only: the average over it would be a burst's rate.
+        let silent = self.meter.span() < length / 2;
+        let measured = self.meter.take();
+        let losses = std::mem::take(&mut self.losses);
+        let epoch = measured.zip(round_trip.take_range()).map(|(rate, (rtt, highest_rtt))| Epoch {
+            rate,
+            rtt,
+            highest_rtt,
+            stalled: stalled || silent || self.stalled_before,
+            losses,
+        });
+        self.stalled_before = stalled;
+        epoch
+    }
+}

@@ -1,0 +1,109 @@
+use std::collections::VecDeque;
+
+use sweetspot_units::{Bytes, Duration, Rate, Time};
+
+use crate::{Event, EventKind, Output, Setting};
+
+/// Pacing over what the window allows on an empty path. The window is then the limit, and bursts
+/// (after a stall of the sender, or of compressed ACKs) leave it smoothly.
+const PACING_OVER_WINDOW: f64 = 1.02;
+
+/// The smallest window, in segments: one that fast retransmit still works with (RFC 5681 needs
+/// three duplicate ACKs behind a loss).
+const LEAST_SEGMENTS: u64 = 4;
+
+/// How long an overflowed window stays forbidden.
+const CEILING_LASTS: Duration = Duration::from_secs(10);
+
+/// What the controller holds the transfer to, and the outputs that say so.
+#[derive(Debug)]
+pub(super) struct Limits {
+    setting: Setting,
+    window: Option<Bytes>,
+    pacing: Option<Rate>,
+    ceiling: Option<(Bytes, Time)>,
+    outputs: VecDeque<Output>,
+}
+
+impl Limits {
+    /// No limits yet: "upon connection establishment, SOBAS sets the send and receive socket
+    /// buffers to their maximum possible value" (section VII-A).
+    pub(super) fn new(setting: &Setting) -> Limits {
+        Limits {
+            setting: *setting,
+            window: None,
+            pacing: None,
+            ceiling: None,
+            outputs: VecDeque::from([Output::Window(None)]),
+        }
+    }
+
+    /// Records something.
+    pub(super) fn emit(&mut self, at: Time, kind: EventKind) {
+        self.outputs.push_back(Output::Event(Event { at, kind }));
+    }
+
+    /// Passes an output on.
+    pub(super) fn push(&mut self, output: Output) {
+        self.outputs.push_back(output);
+    }
+
+    /// The next output.
+    pub(super) fn poll_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    /// The window in force, or the largest there is.
+    pub(super) fn window_or_max(&self) -> Bytes {
+        self.window.unwrap_or(self.setting.max_window)
+    }
+
+    /// Sets the window and a pacing of its own.
+    pub(super) fn set(&mut self, now: Time, window: Bytes, pacing: Rate) {
+        let least = self.setting.mss * LEAST_SEGMENTS;
+        let window = window.max(least).min(self.setting.max_window);
+        if self.window != Some(window) {
+            self.window = Some(window);
+            self.outputs.push_back(Output::Window(Some(window)));
+            self.emit(now, EventKind::Limited { window });
+        }
+        self.pace(pacing);
+    }
+
+    /// Sets the pacing alone.
+    pub(super) fn pace(&mut self, pacing: Rate) {
+        if self.pacing != Some(pacing) {
+            self.pacing = Some(pacing);
+            self.outputs.push_back(Output::Pacing(Some(pacing)));
+        }
+    }
+
+    /// Sets the window, below what overflowed lately, and the pacing that just lets it fill an
+    /// empty path of round trip `base`.
+    pub(super) fn steer(&mut self, now: Time, window: Bytes, base: Duration) {
+        let allowed = match self.ceiling {
+            Some((ceiling, until)) if now < until => window.min(ceiling),
+            _ => window,
+        };
+        self.set(now, allowed, (allowed / base).scaled(PACING_OVER_WINDOW));
+    }
+
+    /// Forbids more than `window` for a while.
+    pub(super) fn forbid(&mut self, now: Time, window: Bytes) {
+        self.ceiling = Some((window, now + CEILING_LASTS));
+    }
+
+    /// Lifts every limit.
+    pub(super) fn lift(&mut self, now: Time) {
+        self.window = None;
+        self.pacing = None;
+        self.outputs.extend([Output::Window(None), Output::Pacing(None)]);
+        self.emit(now, EventKind::Lifted);
+    }
+
+    /// The rate that the limits in force allow on a path of round trip `rtt`.
+    pub(super) fn offered(&self, rtt: Duration) -> Option<Rate> {
+        let by_window = self.window? / rtt;
+        Some(self.pacing.map_or(by_window, |pacing| pacing.min(by_window)))
+    }
+}

@@ -1,0 +1,102 @@
+use sweetspot_units::{Bytes, Duration, Rate, Time};
+
+use crate::{Output, Setting, Train, TrainRequest};
+
+/// "SOBAS sends five packet trains at the forward path during the first few round-trips of the
+/// transfer" (section VII-A).
+const TRAINS: usize = 5;
+
+/// Packets in the first train. The paper gives no length. Ten full packets are 15 kB, the
+/// initial window of TCP itself (RFC 6928): a buffer that cannot hold them cannot hold a
+/// connection's first flight either.
+const FIRST_LENGTH: u32 = 10;
+
+/// Packets in the longest train.
+const LONGEST: u32 = 128;
+
+/// Dispersion aimed for after the first train: below it the receiver's clock and the path's
+/// jitter (about 100 us each) blur the rate by more than a tenth.
+const DISPERSION: Duration = Duration::from_micros(2_000);
+
+/// Idle time between two trains, in dispersions, so that one is out of the bottleneck before the
+/// next comes and the transfer's own data passes between them.
+const IDLE: u64 = 1;
+
+/// How long to wait for a train: far beyond any round trip on which SOBAS pays.
+const PATIENCE: Duration = Duration::from_millis(1_000);
+
+/// Five packet trains: a short one to learn the rate roughly, then four of the length that can be
+/// timed well at that rate.
+#[derive(Debug)]
+pub(super) struct Trains {
+    packet: Bytes,
+    length: u32,
+    gap: Duration,
+    asked: usize,
+    heard: Vec<Rate>,
+    next_request: Option<Time>,
+    deadline: Option<Time>,
+}
+
+impl Trains {
+    pub(super) fn new(setting: &Setting) -> Trains {
+        Trains {
+            packet: setting.packet,
+            length: FIRST_LENGTH,
+            gap: Duration::ZERO,
+            asked: 0,
+            heard: Vec::with_capacity(TRAINS),
+            next_request: Some(Time::ZERO),
+            deadline: None,
+        }
+    }
+
+    /// When the next train is to be asked for, or the waiting ends.
+    pub(super) fn poll_timeout(&self) -> Option<Time> {
+        self.next_request.or(self.deadline)
+    }
+
+    /// The request that is due by `now`.
+    pub(super) fn poll_request(&mut self, now: Time) -> Option<Output> {
+        if self.next_request? > now {
+            return None;
+        }
+        self.asked += 1;
+        // The second train waits for the first, the others only for their gap.
+        let more = self.asked > 1 && self.asked < TRAINS;
+        self.next_request = more.then_some(now + self.gap);
+        self.deadline = Some(now + PATIENCE);
+        Some(Output::Train(TrainRequest { packets: self.length, size: self.packet }))
+    }
+
+    /// A train arrived.
+    pub(super) fn handle_train(&mut self, now: Time, train: &Train) {
+        let Some(rate) = train.rate() else { return };
+        if self.heard.is_empty() {
+            let packets = (rate * DISPERSION).get() / self.packet.get().max(1);
+            self.length = (packets as u32).clamp(FIRST_LENGTH, LONGEST);
+            self.gap = (self.packet * u64::from(self.length) / rate) * (1 + IDLE);
+            self.next_request = Some(now);
+        }
+        self.heard.push(rate);
+    }
+
+    /// The estimate so far: the first train's until the others are in, then the median of those,
+    /// which one train that met cross traffic or an interrupt does not move.
+    pub(super) fn estimate(&self) -> Option<Rate> {
+        let mut rates = match self.heard.len() {
+            0 | 1 => self.heard.clone(),
+            _ => self.heard[1..].to_vec(),
+        };
+        rates.sort_unstable();
+        // Of an even number the lower middle: too low a first limit costs a round trip, too high
+        // a one may cost a buffer.
+        rates.get(rates.len().saturating_sub(1) / 2).copied()
+    }
+
+    /// Whether no more trains are to be expected.
+    pub(super) fn are_over(&self, now: Time) -> bool {
+        let waited = self.next_request.is_none() && self.deadline.is_some_and(|d| now >= d);
+        self.heard.len() >= TRAINS || waited
+    }
+}

@@ -1,0 +1,257 @@
+//! A fluid path that scripts a controller's samples: a bottleneck with a drop-tail buffer, a
+//! sender in slow start and then congestion avoidance, probes every 20 ms, trains on request. It
+//! steps by a millisecond and is deterministic.
+
+use std::collections::VecDeque;
+
+use sweetspot_sizing::{Controller, EventKind, Output, Probe, SenderReport, Train};
+use sweetspot_units::{Bytes, Duration, Time};
+
+pub const MSS: f64 = 1448.0;
+pub const PACKET: f64 = 1500.0;
+const STEP: f64 = 0.001;
+
+/// What a test varies.
+#[derive(Debug, Clone)]
+pub struct Fluid {
+    /// Payload rate of the bottleneck in bit/s, as a function of time.
+    pub rate: fn(f64) -> f64,
+    /// Propagation both ways in seconds, as a function of time.
+    pub rtt: fn(f64) -> f64,
+    /// Buffer in bytes.
+    pub buffer: f64,
+    /// Whether the sender's application has nothing to send at this time.
+    pub sender_stalls: fn(f64) -> bool,
+    /// Whether the receiver's application does not read at this time.
+    pub receiver_stalls: fn(f64) -> bool,
+    /// Largest extra round trip of a probe in seconds, spread evenly.
+    pub probe_noise: f64,
+    /// Every how manyth probe is lost on the forward path, whatever the queue does.
+    pub lose_every: Option<u64>,
+    /// Every how many seconds congestion by others makes the sender lose a segment, and a probe
+    /// with it.
+    pub others_congest: Option<f64>,
+    /// Whether probes and trains pass at all.
+    pub udp_passes: bool,
+    /// What the trains' dispersion is off by.
+    pub train_error: f64,
+    /// Whether the sender obeys pacing hints.
+    pub paces: bool,
+}
+
+impl Fluid {
+    /// 100 Mbit/s of payload, 100 ms, a tenth of a BDP of buffer, nothing wrong.
+    pub fn clean() -> Fluid {
+        Fluid {
+            rate: |_| 100e6,
+            rtt: |_| 0.1,
+            buffer: 125e3,
+            sender_stalls: |_| false,
+            receiver_stalls: |_| false,
+            probe_noise: 0.000_2,
+            lose_every: None,
+            others_congest: None,
+            udp_passes: true,
+            train_error: 1.0,
+            paces: true,
+        }
+    }
+}
+
+/// What a run showed.
+#[derive(Debug, Clone, Default)]
+pub struct Run {
+    /// Rows of 100 ms: time, goodput in bit/s, window in force, queue in bytes.
+    pub rows: Vec<(f64, f64, f64, f64)>,
+    pub events: Vec<(f64, EventKind)>,
+    pub dropped_bytes: f64,
+    /// When the last drop happened, in seconds.
+    pub last_drop: f64,
+    pub window: Option<Bytes>,
+}
+
+impl Run {
+    /// Mean goodput between two times.
+    pub fn goodput(&self, from: f64, to: f64) -> f64 {
+        self.mean(from, to, |r| r.1)
+    }
+    /// Mean queue between two times.
+    pub fn queue(&self, from: f64, to: f64) -> f64 {
+        self.mean(from, to, |r| r.3)
+    }
+    fn mean(&self, from: f64, to: f64, of: impl Fn(&(f64, f64, f64, f64)) -> f64) -> f64 {
+        let rows: Vec<f64> = self.rows.iter().filter(|r| r.0 >= from && r.0 < to).map(of).collect();
+        rows.iter().sum::<f64>() / rows.len() as f64
+    }
+    pub fn saw(&self, wanted: impl Fn(&EventKind) -> bool) -> bool {
+        self.events.iter().any(|(_, kind)| wanted(kind))
+    }
+}
+
+struct Sender {
+    cwnd: f64,
+    ssthresh: f64,
+    in_flight: f64,
+    window: f64,
+    pacing: f64,
+    retransmitted: u64,
+    /// One reduction per round trip.
+    recovers_until: f64,
+}
+
+/// Drives `controller` over the path for `seconds`.
+pub fn drive(controller: &mut dyn Controller, fluid: &Fluid, seconds: f64) -> Run {
+    let mut run = Run::default();
+    let mut sender = Sender {
+        cwnd: 10.0 * MSS,
+        ssthresh: f64::INFINITY,
+        in_flight: 0.0,
+        window: f64::INFINITY,
+        pacing: f64::INFINITY,
+        retransmitted: 0,
+        recovers_until: 0.0,
+    };
+    let (mut queue, mut backlog) = (0.0f64, 0.0f64);
+    // Things under way, each with its due time.
+    let mut arriving: VecDeque<(f64, f64)> = VecDeque::new();
+    let mut acked: VecDeque<(f64, f64)> = VecDeque::new();
+    let mut steering: VecDeque<(f64, Output)> = VecDeque::new();
+    let mut trains: VecDeque<(f64, Train)> = VecDeque::new();
+    let (mut probes, mut forward_lost, mut starved) = (0u64, 0u64, false);
+    let (mut row_bytes, mut record) = (0.0, 0.0);
+
+    let steps = (seconds / STEP) as u64;
+    for n in 0..steps {
+        let t = n as f64 * STEP;
+        let now = Time::from_nanos((t * 1e9) as u64 + 1);
+        let (capacity, rtt) = ((fluid.rate)(t) / 8.0, (fluid.rtt)(t));
+
+        while steering.front().is_some_and(|(due, _)| *due <= t) {
+            match steering.pop_front().unwrap().1 {
+                Output::Window(w) => sender.window = w.map_or(f64::INFINITY, |w| w.as_f64()),
+                Output::Pacing(p) if fluid.paces => {
+                    sender.pacing = p.map_or(f64::INFINITY, |p| p.as_f64() / 8.0);
+                }
+                _ => {}
+            }
+        }
+        while acked.front().is_some_and(|(due, _)| *due <= t) {
+            let bytes = acked.pop_front().unwrap().1;
+            sender.in_flight -= bytes;
+            if sender.cwnd < sender.ssthresh {
+                sender.cwnd += bytes;
+            } else {
+                sender.cwnd += MSS * bytes / sender.cwnd;
+            }
+            // A cwnd far beyond what is used does not grow (RFC 7661).
+            sender.cwnd = sender.cwnd.min(2.0 * sender.window);
+        }
+
+        let room = (sender.cwnd.min(sender.window) - sender.in_flight).max(0.0);
+        let own_pacing = 2.0 * sender.cwnd / rtt;
+        let mut sent = room.min(sender.pacing.min(own_pacing) * STEP);
+        if (fluid.sender_stalls)(t) {
+            starved |= room > 0.0;
+            sent = 0.0;
+        }
+        sender.in_flight += sent;
+        queue += sent;
+        let served = queue.min(capacity * STEP);
+        queue -= served;
+        if fluid.others_congest.is_some_and(|every| (n + 1).is_multiple_of((every / STEP) as u64)) {
+            sender.retransmitted += 1;
+            forward_lost += 1;
+            sender.cwnd *= 0.5;
+            sender.ssthresh = sender.cwnd;
+        }
+        if queue > fluid.buffer {
+            let lost = queue - fluid.buffer;
+            queue = fluid.buffer;
+            run.dropped_bytes += lost;
+            run.last_drop = t;
+            sender.retransmitted += (lost / MSS).ceil() as u64;
+            sender.in_flight -= lost;
+            if t >= sender.recovers_until {
+                sender.cwnd *= 0.7;
+                sender.ssthresh = sender.cwnd;
+                sender.recovers_until = t + rtt;
+            }
+        }
+        arriving.push_back((t + rtt / 2.0, served));
+        acked.push_back((t + rtt, served));
+
+        // The receiver reads records of 16 kB, and acknowledges what it has not yet read too.
+        while arriving.front().is_some_and(|(due, _)| *due <= t) {
+            backlog += arriving.pop_front().unwrap().1;
+        }
+        if !(fluid.receiver_stalls)(t) {
+            let readable = backlog + record;
+            let whole = (readable / 16384.0).floor() * 16384.0;
+            record = readable - whole;
+            backlog = 0.0;
+            if whole > 0.0 {
+                row_bytes += whole;
+                controller.handle_data(now, Bytes::from_f64(whole), Bytes::ZERO);
+            }
+        } else if n.is_multiple_of(20) && backlog > 0.0 {
+            controller.handle_data(now, Bytes::new(1), Bytes::from_f64(backlog));
+        }
+
+        if n.is_multiple_of(20) {
+            probes += 1;
+            if fluid.lose_every.is_some_and(|k| probes.is_multiple_of(k)) {
+                forward_lost += 1;
+            } else if fluid.udp_passes {
+                let noise = fluid.probe_noise * ((probes * 7919) % 101) as f64 / 101.0;
+                controller.handle_probe(
+                    now,
+                    &Probe {
+                        rtt: Duration::from_secs_f64(rtt + queue / capacity + noise),
+                        forward_lost: std::mem::take(&mut forward_lost),
+                        sender: Some(SenderReport {
+                            retransmitted: sender.retransmitted,
+                            cwnd: Bytes::from_f64(sender.cwnd),
+                            starved: std::mem::take(&mut starved),
+                        }),
+                    },
+                );
+            } else {
+                controller.handle_kernel_rtt(now, Duration::from_secs_f64(rtt + queue / capacity));
+            }
+        }
+        while trains.front().is_some_and(|(due, _)| *due <= t) {
+            controller.handle_train(now, &trains.pop_front().unwrap().1);
+        }
+        if controller.poll_timeout().is_some_and(|due| due <= now) {
+            controller.handle_timeout(now);
+        }
+        while let Some(output) = controller.poll_output() {
+            match output {
+                Output::Event(event) => run.events.push((t, event.kind)),
+                Output::Train(request) => {
+                    let gaps = f64::from(request.packets - 1) * request.size.as_f64();
+                    let wire = capacity * PACKET / MSS;
+                    let train = Train {
+                        sent: request.packets,
+                        received: request.packets,
+                        bytes_after_first: Bytes::from_f64(gaps),
+                        dispersion: Duration::from_secs_f64(gaps / wire * fluid.train_error),
+                    };
+                    if fluid.udp_passes {
+                        trains.push_back((t + rtt, train));
+                    }
+                }
+                Output::Window(w) => {
+                    run.window = w;
+                    steering.push_back((t + rtt / 2.0, output));
+                }
+                Output::Pacing(_) => steering.push_back((t + rtt / 2.0, output)),
+            }
+        }
+        if n % 100 == 99 {
+            run.rows.push((t, row_bytes * 80.0, sender.window, queue));
+            row_bytes = 0.0;
+        }
+    }
+    run
+}

@@ -1,0 +1,5 @@
+//! Laws of both SOBAS variants, on paths scripted by a fluid model.
+
+mod adaptive;
+mod fluid;
+mod paper;
