@@ -1,7 +1,7 @@
 //! The elements of a network path as sans-IO state machines, one physical thing per file.
 //!
 //! They exist once and serve both the simulator and the real-time emulator (law 2 of the house):
-//! a [`Link`] serves a [`DropTail`] queue at a rate, a [`Pipe`] delays what left the link, and
+//! a [`Link`] serves a [`Queue`] at a rate, a [`Pipe`] delays what left the link, and
 //! the two never mix: bytes in flight on the wire do not count as buffer. [`Direction`] chains
 //! them the way a path reads: loss, queue and link, propagation.
 //!
@@ -25,7 +25,9 @@ pub use jitter::Jitter;
 pub use link::Link;
 pub use loss::RandomLoss;
 pub use pipe::Pipe;
-pub use queue::{DropTail, Queue};
+pub use queue::{
+    Codel, CodelSetting, Discipline, DropTail, FqCodel, FqCodelSetting, Queue, Red, RedSetting,
+};
 pub use random::Random;
 pub use spec::{DirectionSpec, PathError, PathSpec};
 
@@ -35,6 +37,17 @@ use sweetspot_units::Bytes;
 pub trait Packet {
     /// The bytes that the link must serialise.
     fn wire_size(&self) -> Bytes;
+
+    /// The flow it belongs to, for disciplines that tell flows apart (FQ-CoDel).
+    fn flow(&self) -> u64 {
+        0
+    }
+
+    /// Sets the mark "congestion experienced" (RFC 3168) where the packet's transport supports
+    /// it. Whether it is set now; a packet that cannot carry it is dropped instead.
+    fn mark_ecn(&mut self) -> bool {
+        false
+    }
 }
 
 /// What an element did so far, in packets.

@@ -2,20 +2,32 @@
 //!
 //! They work in packets, as ns-2 does, with fractions between them. A control decides on the
 //! window alone; which packets to retransmit, and what may be sent while recovery lasts (Reno's
-//! inflation, NewReno's partial ACKs, proportional rate reduction), is the sender's business.
+//! inflation, NewReno's partial ACKs, [`Prr`]), is the sender's business.
 //!
 //! **Contract.** `now` never goes backwards. Every ACK goes to [`CongestionControl::handle_ack`],
 //! those of a recovery too ([`Ack::recovering`]). A recovery is one
 //! [`CongestionControl::handle_recovery`], then, unless a timeout ends it,
 //! [`CongestionControl::handle_recovered`], which comes before the `handle_ack` of the ACK that
-//! ended it. [`Congestion`] holds any of the controls without a box on the common path, so that
-//! a flow is small and a call is a jump.
+//! ended it. [`Congestion`] holds any of the controls, the small one inline and the others boxed, so
+//! that a flow is compact and a call is a jump.
 
+mod bbr;
+mod cubic;
 mod delivery_rate;
+mod hystart;
+mod pacing;
+mod prr;
 mod reno;
+mod vegas;
 
+pub use bbr::Bbr;
+pub use cubic::Cubic;
 pub use delivery_rate::{DeliveryRate, RateSample, SentStamp};
+pub use hystart::{HyStart, SlowStart};
+pub use pacing::window_pacing_rate;
+pub use prr::Prr;
 pub use reno::Reno;
+pub use vegas::Vegas;
 
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
@@ -125,15 +137,19 @@ pub struct Setting {
 pub enum Algorithm {
     /// Jacobson's, the window of Reno, NewReno and SACK TCP alike.
     Reno,
+    /// RFC 9438, with HyStart++.
+    Cubic,
+    /// Brakmo and Peterson's.
+    Vegas,
+    /// Version 1.
+    Bbr,
 }
 
 impl Algorithm {
     /// Whether its control looks at [`Ack::rate`], so that the sender must keep a
     /// [`DeliveryRate`].
     pub fn needs_delivery_rate(self) -> bool {
-        match self {
-            Algorithm::Reno => false,
-        }
+        self == Algorithm::Bbr
     }
 }
 
@@ -142,6 +158,12 @@ impl Algorithm {
 pub enum Congestion {
     /// See [`Reno`].
     Reno(Reno),
+    /// See [`Cubic`].
+    Cubic(Box<Cubic>),
+    /// See [`Vegas`].
+    Vegas(Box<Vegas>),
+    /// See [`Bbr`].
+    Bbr(Box<Bbr>),
 }
 
 impl Congestion {
@@ -149,6 +171,9 @@ impl Congestion {
     pub fn new(algorithm: Algorithm, setting: &Setting) -> Congestion {
         match algorithm {
             Algorithm::Reno => Congestion::Reno(Reno::new(setting)),
+            Algorithm::Cubic => Congestion::Cubic(Box::new(Cubic::new(setting))),
+            Algorithm::Vegas => Congestion::Vegas(Box::new(Vegas::new(setting))),
+            Algorithm::Bbr => Congestion::Bbr(Box::new(Bbr::new(setting))),
         }
     }
 }
@@ -158,6 +183,9 @@ macro_rules! dispatch {
     ($self:ident, $control:ident => $call:expr) => {
         match $self {
             Congestion::Reno($control) => $call,
+            Congestion::Cubic($control) => $call,
+            Congestion::Vegas($control) => $call,
+            Congestion::Bbr($control) => $call,
         }
     };
 }

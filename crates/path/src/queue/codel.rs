@@ -1,0 +1,174 @@
+use sweetspot_units::{Bytes, Duration, Time, Volume};
+
+use super::Queue;
+use super::fifo::{Fifo, Waiting};
+use crate::Packet;
+
+/// Controlled Delay (RFC 8289): drops at the head, ever faster, while every packet of the last
+/// interval waited longer than a target.
+#[derive(Debug, Clone)]
+pub struct Codel<P> {
+    limit: Volume,
+    setting: CodelSetting,
+    queue: Fifo<P>,
+    control: Control,
+}
+
+/// How [`Codel`] is set. By default target 5 ms, interval 100 ms (RFC 8289 sections 4.2 and
+/// 4.3), no marking.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CodelSetting {
+    /// The standing delay that is tolerated.
+    pub target: Duration,
+    /// How long a delay must stand: about the longest round-trip time.
+    pub interval: Duration,
+    /// Mark packets that can be marked instead of dropping them.
+    pub ecn: bool,
+}
+
+impl Default for CodelSetting {
+    fn default() -> CodelSetting {
+        CodelSetting {
+            target: Duration::from_millis(5),
+            interval: Duration::from_millis(100),
+            ecn: false,
+        }
+    }
+}
+
+impl<P> Codel<P> {
+    /// An empty queue with room for `limit`, the packet in service included.
+    pub fn new(limit: Volume, setting: CodelSetting) -> Codel<P> {
+        Codel { limit, setting, queue: Fifo::default(), control: Control::default() }
+    }
+}
+
+impl<P: Packet> Queue<P> for Codel<P> {
+    fn enqueue(&mut self, now: Time, packet: P, size: Bytes, in_service: Bytes) -> Result<(), P> {
+        let fits = match self.limit {
+            Volume::Bytes(room) => self.queue.bytes() + in_service + size <= room,
+            Volume::Packets(room) => {
+                self.queue.packets() + u64::from(in_service > Bytes::ZERO) < room
+            }
+        };
+        if !fits {
+            return Err(packet);
+        }
+        self.queue.push(now, packet, size);
+        Ok(())
+    }
+
+    fn dequeue(&mut self, now: Time, dropped: &mut dyn FnMut(P)) -> Option<(P, Bytes)> {
+        self.control.dequeue(now, &self.setting, &mut self.queue, dropped)
+    }
+
+    fn packets(&self) -> u64 {
+        self.queue.packets()
+    }
+
+    fn bytes(&self) -> Bytes {
+        self.queue.bytes()
+    }
+}
+
+/// CoDel's state for one queue, apart from the queue so that FQ-CoDel can have many.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Control {
+    /// When the delay will have stood for an interval; `None` while it is below target.
+    first_above: Option<Time>,
+    /// When the next packet is dropped, valid while dropping and for some time after.
+    drop_next: Time,
+    /// Packets dropped since the dropping state was entered.
+    count: u32,
+    /// `count` when it was entered.
+    last_count: u32,
+    dropping: bool,
+    largest_packet: Bytes,
+}
+
+impl Control {
+    /// RFC 8289 section 5.5, dequeue().
+    pub(super) fn dequeue<P: Packet>(
+        &mut self,
+        now: Time,
+        setting: &CodelSetting,
+        queue: &mut Fifo<P>,
+        dropped: &mut dyn FnMut(P),
+    ) -> Option<(P, Bytes)> {
+        let (mut head, mut stands) = self.next(now, setting, queue);
+        if self.dropping {
+            self.dropping = stands;
+            while self.dropping && now >= self.drop_next {
+                self.count += 1;
+                let (spared, next) = punish(head, setting, dropped);
+                if spared {
+                    self.drop_next = self.control_law(self.drop_next, setting);
+                    return next.map(|w| (w.packet, w.size));
+                }
+                (head, stands) = self.next(now, setting, queue);
+                self.dropping = stands;
+                if stands {
+                    self.drop_next = self.control_law(self.drop_next, setting);
+                }
+            }
+        } else if stands {
+            let (spared, next) = punish(head, setting, dropped);
+            head = if spared { next } else { self.next(now, setting, queue).0 };
+            self.enter_dropping(now, setting);
+        }
+        head.map(|w| (w.packet, w.size))
+    }
+
+    /// Starts at the rate that controlled the queue the last time, if that was lately.
+    fn enter_dropping(&mut self, now: Time, setting: &CodelSetting) {
+        self.dropping = true;
+        let delta = self.count.saturating_sub(self.last_count);
+        let lately = now.since(self.drop_next) < setting.interval * 16;
+        self.count = if delta > 1 && lately { delta } else { 1 };
+        self.drop_next = self.control_law(now, setting);
+        self.last_count = self.count;
+    }
+
+    /// Section 5.4: t + interval / sqrt(count).
+    fn control_law(&self, t: Time, setting: &CodelSetting) -> Time {
+        t + setting.interval.scaled(1.0 / f64::from(self.count).sqrt())
+    }
+
+    /// Section 5.6, dodequeue(): the head, and whether its delay has stood for an interval.
+    fn next<P: Packet>(
+        &mut self,
+        now: Time,
+        setting: &CodelSetting,
+        queue: &mut Fifo<P>,
+    ) -> (Option<Waiting<P>>, bool) {
+        let Some(head) = queue.pop() else {
+            self.first_above = None;
+            return (None, false);
+        };
+        self.largest_packet = self.largest_packet.max(head.size);
+        let sojourn = now.since(head.arrived);
+        let mut stands = false;
+        if sojourn < setting.target || queue.bytes() <= self.largest_packet {
+            self.first_above = None;
+        } else if let Some(due) = self.first_above {
+            stands = now >= due;
+        } else {
+            self.first_above = Some(now + setting.interval);
+        }
+        (Some(head), stands)
+    }
+}
+
+/// Marks the packet where that is possible, and spares it, or drops it.
+fn punish<P: Packet>(
+    head: Option<Waiting<P>>,
+    setting: &CodelSetting,
+    dropped: &mut dyn FnMut(P),
+) -> (bool, Option<Waiting<P>>) {
+    let Some(mut waiting) = head else { return (false, None) };
+    if setting.ecn && waiting.packet.mark_ecn() {
+        return (true, Some(waiting));
+    }
+    dropped(waiting.packet);
+    (false, None)
+}

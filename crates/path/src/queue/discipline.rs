@@ -1,0 +1,49 @@
+use sweetspot_units::{Bytes, Time};
+
+use super::{Codel, DropTail, FqCodel, Queue, Red};
+use crate::Packet;
+
+/// Any queue discipline, where it is chosen at run time. Drop-tail stays a direct call.
+#[derive(Debug, Clone)]
+pub enum Discipline<P> {
+    /// See [`DropTail`].
+    DropTail(DropTail<P>),
+    /// See [`Red`].
+    Red(Box<Red<P>>),
+    /// See [`Codel`].
+    Codel(Box<Codel<P>>),
+    /// See [`FqCodel`].
+    FqCodel(Box<FqCodel<P>>),
+}
+
+/// Calls a method of whichever discipline it is.
+macro_rules! dispatch {
+    ($self:ident, $queue:ident => $call:expr) => {
+        match $self {
+            Discipline::DropTail($queue) => $call,
+            Discipline::Red($queue) => $call,
+            Discipline::Codel($queue) => $call,
+            Discipline::FqCodel($queue) => $call,
+        }
+    };
+}
+
+impl<P: Packet> Queue<P> for Discipline<P> {
+    #[inline]
+    fn enqueue(&mut self, now: Time, packet: P, size: Bytes, in_service: Bytes) -> Result<(), P> {
+        dispatch!(self, q => q.enqueue(now, packet, size, in_service))
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Time, dropped: &mut dyn FnMut(P)) -> Option<(P, Bytes)> {
+        dispatch!(self, q => q.dequeue(now, dropped))
+    }
+
+    fn packets(&self) -> u64 {
+        dispatch!(self, q => q.packets())
+    }
+
+    fn bytes(&self) -> Bytes {
+        dispatch!(self, q => q.bytes())
+    }
+}

@@ -1,0 +1,45 @@
+use std::collections::VecDeque;
+
+use sweetspot_units::{Bytes, Time};
+
+/// Packets in order of arrival, with the time at which each arrived.
+#[derive(Debug, Clone)]
+pub(super) struct Fifo<P> {
+    waiting: VecDeque<Waiting<P>>,
+    bytes: Bytes,
+}
+
+/// A packet that waits.
+#[derive(Debug, Clone)]
+pub(super) struct Waiting<P> {
+    pub(super) packet: P,
+    pub(super) size: Bytes,
+    pub(super) arrived: Time,
+}
+
+impl<P> Default for Fifo<P> {
+    fn default() -> Fifo<P> {
+        Fifo { waiting: VecDeque::new(), bytes: Bytes::ZERO }
+    }
+}
+
+impl<P> Fifo<P> {
+    pub(super) fn push(&mut self, arrived: Time, packet: P, size: Bytes) {
+        self.bytes += size;
+        self.waiting.push_back(Waiting { packet, size, arrived });
+    }
+
+    pub(super) fn pop(&mut self) -> Option<Waiting<P>> {
+        let head = self.waiting.pop_front()?;
+        self.bytes -= head.size;
+        Some(head)
+    }
+
+    pub(super) fn packets(&self) -> u64 {
+        self.waiting.len() as u64
+    }
+
+    pub(super) fn bytes(&self) -> Bytes {
+        self.bytes
+    }
+}

@@ -1,0 +1,198 @@
+use sweetspot_units::{Bytes, Duration, Time, Volume};
+
+use super::Queue;
+use super::fifo::Fifo;
+use crate::{Packet, Random};
+
+/// Random Early Detection (Floyd and Jacobson, IEEE/ACM ToN 1(4), 1993) with the gentle option
+/// (Floyd, "Recommendation on using the gentle variant of RED", 2000).
+#[derive(Debug, Clone)]
+pub struct Red<P> {
+    setting: RedSetting,
+    queue: Fifo<P>,
+    average: f64,
+    /// Packets admitted since the last drop, while the average is above the lower threshold.
+    since_drop: u32,
+    /// When the link fell idle.
+    idle_since: Option<Time>,
+    random: Random,
+}
+
+/// How a [`Red`] queue is set. Thresholds and average are in the unit of `limit`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RedSetting {
+    /// The room there is, the packet in service included. Its unit says whether the queue is
+    /// measured in packets or in bytes.
+    pub limit: Volume,
+    /// Below this average nothing is dropped: min_th.
+    pub lower: f64,
+    /// At this average the drop probability is `max_probability`: max_th.
+    pub upper: f64,
+    /// Weight of a new queue length in the average: w_q.
+    pub weight: f64,
+    /// max_p.
+    pub max_probability: f64,
+    /// Whether the probability rises on from `upper` to one at twice `upper`, instead of
+    /// jumping to one.
+    pub gentle: bool,
+    /// Mark packets that can be marked instead of dropping them early.
+    pub ecn: bool,
+    /// The time that a mean packet takes on the link: while it idles, the average decays as if
+    /// so many packets had found it empty.
+    pub packet_time: Duration,
+    /// In bytes, a packet of this size is dropped with the probability computed, a smaller one
+    /// proportionally less.
+    pub mean_packet: Bytes,
+}
+
+impl RedSetting {
+    /// The common setting for a buffer of `limit` behind a link that sends a packet of
+    /// `mean_packet` in `packet_time`: w_q 0.002 and max_th = 3 min_th (section 7 of the paper),
+    /// max_p 0.1 and gentle (Floyd's later advice), max_th at half of the limit, so that twice
+    /// max_th is all of it.
+    pub fn new(limit: Volume, mean_packet: Bytes, packet_time: Duration) -> RedSetting {
+        let room = match limit {
+            Volume::Bytes(room) => room.as_f64(),
+            Volume::Packets(room) => room as f64,
+        };
+        RedSetting {
+            limit,
+            lower: room / 6.0,
+            upper: room / 2.0,
+            weight: 0.002,
+            max_probability: 0.1,
+            gentle: true,
+            ecn: false,
+            packet_time,
+            mean_packet,
+        }
+    }
+}
+
+/// What the average says about an arrival.
+enum Verdict {
+    Admit,
+    Early,
+    Forced,
+}
+
+impl<P> Red<P> {
+    /// An empty queue. `seed` decides who is dropped early.
+    pub fn new(setting: RedSetting, seed: u64) -> Red<P> {
+        Red {
+            setting,
+            queue: Fifo::default(),
+            average: 0.0,
+            since_drop: 0,
+            idle_since: Some(Time::ZERO),
+            random: Random::new(seed),
+        }
+    }
+
+    /// The average queue length, in the unit of the limit.
+    pub fn average(&self) -> f64 {
+        self.average
+    }
+
+    fn length(&self) -> f64 {
+        match self.setting.limit {
+            Volume::Bytes(_) => self.queue.bytes().as_f64(),
+            Volume::Packets(_) => self.queue.packets() as f64,
+        }
+    }
+
+    fn update_average(&mut self, now: Time) {
+        let weight = self.setting.weight;
+        if let Some(since) = self.idle_since.take() {
+            // m = (time - q_time) / s; avg = (1 - w_q)^m avg
+            let missed = now.since(since).as_nanos() as f64
+                / (self.setting.packet_time.as_nanos().max(1)) as f64;
+            self.average *= libm::pow(1.0 - weight, missed);
+        }
+        // avg = (1 - w_q) avg + w_q q
+        self.average += weight * (self.length() - self.average);
+    }
+
+    /// p_b: what the average alone asks for; `None` means every packet.
+    fn base_probability(&self) -> Option<f64> {
+        let RedSetting { lower, upper, max_probability: most, gentle, .. } = self.setting;
+        if self.average < upper {
+            // p_b = max_p (avg - min_th) / (max_th - min_th)
+            Some(most * (self.average - lower) / (upper - lower))
+        } else if gentle && self.average < 2.0 * upper {
+            // from max_p at max_th to one at 2 max_th
+            Some(most + (1.0 - most) * (self.average - upper) / upper)
+        } else {
+            None
+        }
+    }
+
+    fn judge(&mut self, size: Bytes) -> Verdict {
+        if self.average < self.setting.lower {
+            self.since_drop = 0;
+            return Verdict::Admit;
+        }
+        let Some(mut base) = self.base_probability() else {
+            self.since_drop = 0;
+            return Verdict::Forced;
+        };
+        if let Volume::Bytes(_) = self.setting.limit {
+            // p_b = p_b PacketSize / MaximumPacketSize
+            base *= size.as_f64() / self.setting.mean_packet.as_f64();
+        }
+        // p_a = p_b / (1 - count p_b), count from 0: the gap between drops is uniform on
+        // 1 .. 1/p_b packets (section 7, method 2), so that they do not come in clusters.
+        let spread = 1.0 - f64::from(self.since_drop) * base;
+        let drops = spread <= 0.0 || self.random.unit() < base / spread;
+        self.since_drop = if drops { 0 } else { self.since_drop + 1 };
+        if drops { Verdict::Early } else { Verdict::Admit }
+    }
+
+    fn fits(&self, size: Bytes, in_service: Bytes) -> bool {
+        match self.setting.limit {
+            Volume::Bytes(room) => self.queue.bytes() + in_service + size <= room,
+            Volume::Packets(room) => {
+                self.queue.packets() + u64::from(in_service > Bytes::ZERO) < room
+            }
+        }
+    }
+}
+
+impl<P: Packet> Queue<P> for Red<P> {
+    fn enqueue(
+        &mut self,
+        now: Time,
+        mut packet: P,
+        size: Bytes,
+        in_service: Bytes,
+    ) -> Result<(), P> {
+        self.update_average(now);
+        let dropped = match self.judge(size) {
+            Verdict::Admit => false,
+            Verdict::Early => !(self.setting.ecn && packet.mark_ecn()),
+            // RFC 3168 section 7: above the thresholds marking is no longer enough.
+            Verdict::Forced => true,
+        };
+        if dropped || !self.fits(size, in_service) {
+            return Err(packet);
+        }
+        self.queue.push(now, packet, size);
+        Ok(())
+    }
+
+    fn dequeue(&mut self, now: Time, _dropped: &mut dyn FnMut(P)) -> Option<(P, Bytes)> {
+        let Some(head) = self.queue.pop() else {
+            self.idle_since = Some(now);
+            return None;
+        };
+        Some((head.packet, head.size))
+    }
+
+    fn packets(&self) -> u64 {
+        self.queue.packets()
+    }
+
+    fn bytes(&self) -> Bytes {
+        self.queue.bytes()
+    }
+}

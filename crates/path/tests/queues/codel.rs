@@ -1,0 +1,109 @@
+use sweetspot_path::{Codel, CodelSetting, Queue};
+use sweetspot_units::{Bytes, Volume};
+
+use crate::{Numbered, at, packet};
+
+const PACKET: Bytes = Bytes::new(1000);
+
+fn codel(setting: CodelSetting) -> Codel<Numbered> {
+    Codel::new(Volume::Packets(100_000), setting)
+}
+
+/// A standing queue: everything arrived at 0; from then on one packet leaves per millisecond.
+/// When drops happened.
+fn drop_times(codel: &mut Codel<Numbered>, until: u64) -> Vec<u64> {
+    for number in 0..5000 {
+        codel.enqueue(at(0), packet(number), PACKET, PACKET).unwrap();
+    }
+    let mut times = Vec::new();
+    for millis in 0..until {
+        codel.dequeue(at(millis), &mut |_| times.push(millis));
+    }
+    times
+}
+
+#[test]
+fn drops_follow_the_control_law() {
+    // The sojourn time reaches the target at 5 ms, has stood there for an interval at 105 ms:
+    // the first drop. Then at 105 + 100 / sqrt(1) = 205, + 100 / sqrt(2) = 275.7,
+    // + 100 / sqrt(3) = 333.4, + 50 = 383.4, + 44.7 = 428.2: each by the next whole millisecond.
+    let times = drop_times(&mut codel(CodelSetting::default()), 430);
+    assert_eq!(times, [105, 205, 276, 334, 384, 429]);
+}
+
+#[test]
+fn a_queue_that_stays_below_target_is_left_alone() {
+    let mut codel = codel(CodelSetting::default());
+    for millis in 0..1000 {
+        for number in 0..4 {
+            codel.enqueue(at(millis), packet(number), PACKET, PACKET).unwrap();
+        }
+        for _ in 0..4 {
+            codel.dequeue(at(millis + 4), &mut |p| panic!("dropped {p:?}")).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_burst_shorter_than_an_interval_is_left_alone() {
+    let mut codel = codel(CodelSetting::default());
+    for number in 0..90 {
+        codel.enqueue(at(0), packet(number), PACKET, PACKET).unwrap();
+    }
+    for millis in 1..=90 {
+        codel.dequeue(at(millis), &mut |p| panic!("dropped {p:?}")).unwrap();
+    }
+}
+
+#[test]
+fn the_last_packet_is_never_dropped_however_long_it_waited() {
+    let mut codel = codel(CodelSetting::default());
+    codel.enqueue(at(0), packet(0), PACKET, PACKET).unwrap();
+    codel.enqueue(at(0), packet(1), PACKET, PACKET).unwrap();
+    assert!(codel.dequeue(at(5000), &mut |p| panic!("dropped {p:?}")).is_some());
+    assert!(codel.dequeue(at(9000), &mut |p| panic!("dropped {p:?}")).is_some());
+}
+
+#[test]
+fn a_queue_that_comes_back_soon_is_met_with_the_rate_that_worked() {
+    // Four drops (count 4 at 383.4) and then below target; again above for an interval within
+    // 16 intervals of drop_next: count starts at 4 - 1 = 3, so the second drop follows the first
+    // after 100 / sqrt(3) = 57.7 ms instead of 100.
+    let mut codel = codel(CodelSetting::default());
+    drop_times(&mut codel, 400);
+    while codel.dequeue(at(400), &mut |_| {}).is_some() {}
+    for number in 0..5000 {
+        codel.enqueue(at(500), packet(number), PACKET, PACKET).unwrap();
+    }
+    let mut times = Vec::new();
+    for millis in 500..700 {
+        codel.dequeue(at(millis), &mut |_| times.push(millis));
+    }
+    assert_eq!(times[0], 605);
+    assert!(times[1] < 605 + 100, "{times:?}");
+}
+
+#[test]
+fn marking_replaces_dropping_one_for_one() {
+    let mut codel = codel(CodelSetting { ecn: true, ..CodelSetting::default() });
+    for number in 0..5000 {
+        let capable = Numbered { ecn_capable: true, ..packet(number) };
+        codel.enqueue(at(0), capable, PACKET, PACKET).unwrap();
+    }
+    let mut marked = Vec::new();
+    for millis in 0..430 {
+        let head = codel.dequeue(at(millis), &mut |p| panic!("dropped {p:?}"));
+        if head.unwrap().0.marked {
+            marked.push(millis);
+        }
+    }
+    assert_eq!(marked, [105, 205, 276, 334, 384, 429]);
+}
+
+#[test]
+fn the_limit_holds_the_packet_in_service_too() {
+    let mut codel = Codel::new(Volume::Packets(3), CodelSetting::default());
+    assert!(codel.enqueue(at(0), packet(0), PACKET, PACKET).is_ok());
+    assert!(codel.enqueue(at(0), packet(1), PACKET, PACKET).is_ok());
+    assert_eq!(codel.enqueue(at(0), packet(2), PACKET, PACKET), Err(packet(2)));
+}

@@ -1,0 +1,182 @@
+use sweetspot_path::{Queue, Red, RedSetting};
+use sweetspot_units::{Bytes, Duration, Volume};
+
+use crate::{Numbered, at, packet};
+
+const PACKET: Bytes = Bytes::new(1000);
+
+fn setting() -> RedSetting {
+    let limit = Volume::Packets(60);
+    RedSetting {
+        lower: 5.0,
+        upper: 15.0,
+        ..RedSetting::new(limit, PACKET, Duration::from_millis(1))
+    }
+}
+
+/// Pushes packet `number` while another is in service.
+fn push(red: &mut Red<Numbered>, number: u64) -> Result<(), Numbered> {
+    red.enqueue(at(0), packet(number), PACKET, PACKET)
+}
+
+#[test]
+fn the_average_follows_the_queue_by_its_weight() {
+    // w_q = 0.5, lengths found on arrival 0, 1, 2, 3:
+    // 0, 0.5, 1.25, 2.125.
+    let mut red = Red::new(RedSetting { weight: 0.5, ..setting() }, 1);
+    let mut averages = Vec::new();
+    for number in 0..4 {
+        push(&mut red, number).unwrap();
+        averages.push(red.average());
+    }
+    assert_eq!(averages, [0.0, 0.5, 1.25, 2.125]);
+}
+
+#[test]
+fn an_idle_link_lets_the_average_decay_as_if_packets_had_found_it_empty() {
+    // Average 2.125 as above, drained; after 3 ms idle at 1 ms per packet (1 - 0.5)^3 of it is
+    // left, then the arrival's own sample of zero halves it: 2.125 / 16.
+    let mut red = Red::new(RedSetting { weight: 0.5, ..setting() }, 1);
+    for number in 0..4 {
+        push(&mut red, number).unwrap();
+    }
+    while red.dequeue(at(10), &mut |_| {}).is_some() {}
+    red.enqueue(at(13), packet(4), PACKET, Bytes::ZERO).unwrap();
+    assert!((red.average() - 2.125 / 16.0).abs() < 1e-12, "{}", red.average());
+}
+
+/// Share of 20,000 arrivals dropped at a queue held at `length`.
+fn drop_share(setting: RedSetting, length: u64) -> f64 {
+    let mut red = Red::new(RedSetting { weight: 1.0, ..setting }, 7);
+    let mut number = 0;
+    while red.packets() < length {
+        let _ = push(&mut red, number);
+        number += 1;
+    }
+    let mut dropped = 0;
+    for _ in 0..20_000 {
+        if push(&mut red, number).is_err() {
+            dropped += 1;
+        } else {
+            red.dequeue(at(0), &mut |_| {});
+        }
+    }
+    f64::from(dropped) / 20_000.0
+}
+
+#[test]
+fn below_the_lower_threshold_nothing_is_dropped() {
+    assert_eq!(drop_share(setting(), 4), 0.0);
+}
+
+#[test]
+fn the_drop_probability_rises_linearly_between_the_thresholds() {
+    // At 10 of 5..15: p_b = 0.1 * 0.5 = 0.05. With count the gap between drops is uniform on
+    // 1..1/p_b = 20 packets, so 10.5 in the mean: a share of 0.095.
+    let share = drop_share(setting(), 10);
+    assert!((share - 1.0 / 10.5).abs() < 0.01, "{share}");
+}
+
+#[test]
+fn early_drops_are_spread_and_never_further_apart_than_the_inverse_probability() {
+    // p_b = 0.05 at 10: the 20th packet after a drop goes at the latest.
+    let mut red = Red::new(RedSetting { weight: 1.0, ..setting() }, 3);
+    let mut number = 0;
+    while red.packets() < 10 {
+        let _ = push(&mut red, number);
+        number += 1;
+    }
+    let mut since = 0;
+    for _ in 0..5000 {
+        since += 1;
+        if push(&mut red, number).is_err() {
+            since = 0;
+        } else {
+            red.dequeue(at(0), &mut |_| {});
+        }
+        assert!(since <= 20);
+    }
+}
+
+#[test]
+fn gentle_rises_from_max_p_to_one_and_the_original_jumps() {
+    // At 22.5, halfway from 15 to 30, gentle asks for p_b = 0.1 + 0.9 / 2 = 0.55. With count:
+    // gaps of one or two packets, drop with 0.55 first, surely (0.55 / 0.45 > 1) second: mean
+    // gap 0.55 + 0.45 * 2 = 1.45, share 0.69. The queue holds whole packets: 22 gives
+    // p_b = 0.52, gaps 0.52 + 0.48 * 2 = 1.48, share 0.676.
+    let share = drop_share(setting(), 22);
+    assert!((share - 1.0 / 1.48).abs() < 0.01, "{share}");
+    // Without gentle nothing gets in above the upper threshold: the queue cannot be held there.
+    let mut red = Red::new(RedSetting { weight: 1.0, gentle: false, ..setting() }, 7);
+    for number in 0..10_000 {
+        let _ = push(&mut red, number);
+    }
+    assert_eq!(red.packets(), 15);
+}
+
+#[test]
+fn in_bytes_a_small_packet_is_dropped_in_proportion_to_its_size() {
+    // Queue held at 10 kB of thresholds 5 and 15 kB: p_b = 0.05 for 1000 bytes, 0.002 for 40.
+    let setting = RedSetting {
+        limit: Volume::Bytes(Bytes::new(60_000)),
+        lower: 5000.0,
+        upper: 15_000.0,
+        weight: 1.0,
+        ..setting()
+    };
+    let mut red = Red::new(setting, 5);
+    let mut number = 0;
+    while red.bytes() < Bytes::new(10_000) {
+        let _ = push(&mut red, number);
+        number += 1;
+    }
+    let small = Numbered { size: 40, ..packet(0) };
+    let mut dropped = 0;
+    for _ in 0..20_000 {
+        if red.enqueue(at(0), small, Bytes::new(40), PACKET).is_err() {
+            dropped += 1;
+        } else {
+            // Ten full packets go round in front of it: leave the length as it was.
+            let (head, size) = red.dequeue(at(0), &mut |_| {}).unwrap();
+            if size == PACKET {
+                red.enqueue(at(0), head, size, PACKET).ok();
+            }
+        }
+    }
+    let share = f64::from(dropped) / 20_000.0;
+    assert!(share < 0.01, "{share}");
+}
+
+#[test]
+fn a_packet_that_can_be_marked_is_marked_instead_of_dropped_early() {
+    let mut red = Red::new(RedSetting { weight: 1.0, ecn: true, ..setting() }, 7);
+    for number in 0..10_000 {
+        let capable = Numbered { ecn_capable: true, ..packet(number) };
+        if red.packets() < 12 {
+            red.enqueue(at(0), capable, PACKET, PACKET).expect("marked, not dropped");
+        } else {
+            red.dequeue(at(0), &mut |_| {});
+        }
+    }
+    let marked = core::iter::from_fn(|| red.dequeue(at(0), &mut |_| {}))
+        .filter(|(packet, _)| packet.marked)
+        .count();
+    assert!(marked < 12, "not all are");
+}
+
+#[test]
+fn the_same_seed_drops_the_same_packets() {
+    let run = |seed| {
+        let mut red = Red::new(RedSetting { weight: 0.2, ..setting() }, seed);
+        (0..3000u64)
+            .filter(|number| {
+                if number % 3 == 0 {
+                    red.dequeue(at(0), &mut |_| {});
+                }
+                push(&mut red, *number).is_err()
+            })
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(run(9), run(9));
+    assert_ne!(run(9), run(10));
+}

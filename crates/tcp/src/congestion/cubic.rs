@@ -1,0 +1,182 @@
+use sweetspot_units::{Duration, Rate, Time};
+
+use super::hystart::{HyStart, SlowStart};
+use super::{Ack, CongestionControl, CongestionEvent, Growth, Setting};
+
+/// CUBIC (RFC 9438) with HyStart++ (RFC 9406) in its first slow start.
+#[derive(Debug, Clone)]
+pub struct Cubic {
+    cwnd: f64,
+    ssthresh: f64,
+    initial_window: f64,
+    growth: Growth,
+    /// The window at the last reduction, lowered by fast convergence: W_max.
+    w_max: f64,
+    /// The window just before the last reduction: cwnd_prior.
+    prior: f64,
+    epoch: Option<Epoch>,
+    hystart: HyStart,
+    last_ack: Time,
+    srtt: Duration,
+}
+
+/// A congestion avoidance stage.
+#[derive(Debug, Clone, Copy)]
+struct Epoch {
+    /// t_epoch.
+    start: Time,
+    /// K, in seconds.
+    k: f64,
+    /// The plateau of this stage's curve.
+    w_max: f64,
+    /// W_est.
+    reno: f64,
+}
+
+/// RFC 9438 section 5: in packets per cubic second.
+const C: f64 = 0.4;
+/// Section 4.6: beta_cubic.
+const BETA: f64 = 0.7;
+/// Section 4.3: alpha_cubic = 3 (1 - beta) / (1 + beta), Reno's rate of growth given beta.
+const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
+
+impl Cubic {
+    /// At the start of a connection.
+    pub fn new(setting: &Setting) -> Cubic {
+        Cubic {
+            cwnd: setting.initial_window,
+            ssthresh: setting.initial_ssthresh,
+            initial_window: setting.initial_window,
+            growth: setting.growth,
+            w_max: 0.0,
+            prior: 0.0,
+            epoch: None,
+            hystart: HyStart::default(),
+            last_ack: Time::ZERO,
+            srtt: Duration::ZERO,
+        }
+    }
+
+    fn slow_start(&mut self, ack: &Ack, counted: f64) {
+        match self.hystart.handle_ack(ack, counted) {
+            SlowStart::Grow(packets) => self.cwnd += packets,
+            SlowStart::Exit => self.ssthresh = self.cwnd,
+        }
+    }
+
+    /// A stage begins (RFC 9438 section 4.2, equation (2)).
+    fn begin(&self, now: Time) -> Epoch {
+        // After a timeout, or where slow start ended without a loss: K = 0 and W_max = cwnd
+        // (sections 4.8 and 4.10).
+        let w_max = self.w_max.max(self.cwnd);
+        let k = libm::cbrt((w_max - self.cwnd) / C);
+        Epoch { start: now, k, w_max, reno: self.cwnd }
+    }
+
+    fn congestion_avoidance(&mut self, ack: &Ack, counted: f64) {
+        let mut epoch = self.epoch.unwrap_or_else(|| self.begin(ack.now));
+        // Section 4.3, equation (4): alpha is 1 once the window of the last reduction is back.
+        let alpha = if epoch.reno < self.prior { ALPHA } else { 1.0 };
+        epoch.reno += alpha * f64::from(ack.acked) / self.cwnd;
+        self.epoch = Some(epoch);
+
+        let t = ack.now.since(epoch.start);
+        if epoch.at(t) < epoch.reno {
+            // The Reno-friendly region (section 4.3).
+            self.cwnd = self.cwnd.max(epoch.reno);
+        } else {
+            // Sections 4.2, 4.4 and 4.5.
+            let target = epoch.at(t + self.srtt).clamp(self.cwnd, 1.5 * self.cwnd);
+            self.cwnd += counted * (target - self.cwnd) / self.cwnd;
+        }
+    }
+
+    /// Multiplicative decrease (section 4.6) with fast convergence (section 4.7).
+    fn decrease(&mut self, event: &CongestionEvent) {
+        // What was in use: the window, bounded by what else bounded the flight (section 4.6
+        // asks for the flight size, which duplicate ACKs have already drained here).
+        let used = self.cwnd.min(event.window);
+        self.w_max = if used < self.w_max { used * (1.0 + BETA) / 2.0 } else { used };
+        self.prior = used;
+        self.ssthresh = (used * BETA).max(2.0);
+        self.epoch = None;
+        self.hystart.handle_congestion();
+    }
+}
+
+impl Epoch {
+    /// W_cubic(t), equation (1).
+    fn at(&self, t: Duration) -> f64 {
+        let x = t.as_secs_f64() - self.k;
+        C * x * x * x + self.w_max
+    }
+}
+
+impl CongestionControl for Cubic {
+    fn handle_ack(&mut self, ack: &Ack) {
+        let idle = ack.now.since(self.last_ack);
+        self.last_ack = ack.now;
+        if let Some(rtt) = ack.rtt {
+            // RFC 6298 section 2.3, alpha 1/8.
+            self.srtt = match self.srtt {
+                Duration::ZERO => rtt,
+                srtt => (srtt * 7 + rtt) / 8,
+            };
+        }
+        if ack.acked == 0 || ack.recovering {
+            return;
+        }
+        if !ack.cwnd_limited {
+            // Section 5.8, and 4.2: time in which something else was the limit does not count.
+            if let Some(epoch) = &mut self.epoch {
+                epoch.start += idle;
+            }
+            return;
+        }
+        let counted = match self.growth {
+            Growth::PerAck => 1.0,
+            Growth::PerPacket => f64::from(ack.acked),
+        };
+        if self.cwnd < self.ssthresh {
+            self.slow_start(ack, counted);
+        } else {
+            self.congestion_avoidance(ack, counted);
+        }
+    }
+
+    fn handle_recovery(&mut self, event: &CongestionEvent) {
+        self.decrease(event);
+        self.cwnd = self.ssthresh;
+    }
+
+    fn handle_recovered(&mut self, _now: Time) {}
+
+    fn handle_timeout(&mut self, event: &CongestionEvent) {
+        self.decrease(event);
+        // Section 4.8: the curve starts anew from where slow start will leave off.
+        self.w_max = 0.0;
+        self.cwnd = 1.0;
+    }
+
+    fn handle_ecn(&mut self, event: &CongestionEvent) {
+        self.decrease(event);
+        self.cwnd = self.ssthresh;
+    }
+
+    fn handle_restart(&mut self, _now: Time) {
+        self.cwnd = self.cwnd.min(self.initial_window);
+        self.epoch = None;
+    }
+
+    fn cwnd(&self) -> f64 {
+        self.cwnd
+    }
+
+    fn ssthresh(&self) -> f64 {
+        self.ssthresh
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        None
+    }
+}

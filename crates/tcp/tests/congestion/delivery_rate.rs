@@ -1,0 +1,68 @@
+use sweetspot_tcp::congestion::DeliveryRate;
+use sweetspot_units::Duration;
+
+use crate::harness::at;
+
+#[test]
+fn the_rate_is_what_was_delivered_between_sending_and_acknowledgement() {
+    // Ten packets sent at 0, acknowledged one per 10 ms from 100 ms on. When the last arrives
+    // at 190 ms, ten were delivered since it was sent at 0: 10 / 190 ms.
+    let mut rate = DeliveryRate::default();
+    let stamps: Vec<_> = (0..10).map(|i| rate.handle_sent(at(0), i)).collect();
+    let mut last = None;
+    for (i, stamp) in stamps.iter().enumerate() {
+        let now = at(100 + 10 * i as u64);
+        rate.handle_delivered(now, stamp);
+        last = rate.poll_sample(now, Duration::ZERO);
+    }
+    let sample = last.expect("the last ACK delivered a packet");
+    assert_eq!((sample.delivered, sample.interval), (10, Duration::from_millis(190)));
+}
+
+#[test]
+fn compressed_acks_do_not_feign_speed() {
+    // Two packets sent 100 ms apart whose ACKs arrive together at 250 ms: the send interval of
+    // the second, 100 ms since the first, bounds the rate, whatever the ACKs say.
+    let mut rate = DeliveryRate::default();
+    let first = rate.handle_sent(at(0), 0);
+    rate.handle_delivered(at(150), &first);
+    rate.poll_sample(at(150), Duration::ZERO);
+    let second = rate.handle_sent(at(160), 1);
+    let third = rate.handle_sent(at(260), 2);
+    rate.handle_delivered(at(300), &second);
+    rate.poll_sample(at(300), Duration::ZERO);
+    rate.handle_delivered(at(300), &third);
+    let sample = rate.poll_sample(at(300), Duration::ZERO).expect("a packet was delivered");
+    // Sent 260, the first of its flight at 0 (in flight were others): 260 ms of sending; two
+    // delivered since the ACK at 150 ms. The longer one counts.
+    assert_eq!((sample.delivered, sample.interval), (2, Duration::from_millis(260)));
+}
+
+#[test]
+fn a_sample_shorter_than_the_round_trip_is_refused() {
+    let mut rate = DeliveryRate::default();
+    let stamp = rate.handle_sent(at(0), 0);
+    rate.handle_delivered(at(10), &stamp);
+    assert_eq!(rate.poll_sample(at(10), Duration::from_millis(50)), None);
+}
+
+#[test]
+fn an_ack_that_delivers_nothing_gives_no_sample() {
+    assert_eq!(DeliveryRate::default().poll_sample(at(10), Duration::ZERO), None);
+}
+
+#[test]
+fn samples_are_marked_while_the_sender_is_starved_and_not_after() {
+    let mut rate = DeliveryRate::default();
+    rate.handle_starved(0);
+    let starved = rate.handle_sent(at(0), 0);
+    rate.handle_delivered(at(50), &starved);
+    assert!(rate.poll_sample(at(50), Duration::ZERO).unwrap().app_limited);
+    // Two delivered, one more than were out when it starved: it is over.
+    let busy = rate.handle_sent(at(50), 1);
+    rate.handle_delivered(at(100), &busy);
+    rate.poll_sample(at(100), Duration::ZERO);
+    let after = rate.handle_sent(at(100), 1);
+    rate.handle_delivered(at(150), &after);
+    assert!(!rate.poll_sample(at(150), Duration::ZERO).unwrap().app_limited);
+}

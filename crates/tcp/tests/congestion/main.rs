@@ -1,0 +1,12 @@
+//! Laws of the congestion controls.
+
+mod bbr;
+mod contract;
+mod cubic;
+mod delivery_rate;
+mod harness;
+mod hystart;
+mod pacing;
+mod prr;
+mod reno;
+mod vegas;

@@ -1,0 +1,56 @@
+use proptest::prelude::*;
+use sweetspot_tcp::congestion::Prr;
+
+#[test]
+fn half_a_window_is_let_out_evenly() {
+    // RFC 6937 section 4's example: 20 packets out, the first lost, ssthresh 10. Each of the 19
+    // ACKs delivers one; over the recovery every second ACK lets one packet out. Here from the
+    // third duplicate on.
+    let mut prr = Prr::new(10.0, 20);
+    let mut sent = Vec::new();
+    let mut pipe = 17;
+    for _ in 0..10 {
+        let allowed = prr.handle_ack(1, pipe);
+        prr.handle_sent(allowed);
+        pipe = pipe - 1 + allowed;
+        sent.push(allowed);
+    }
+    assert_eq!(sent, [1, 0, 1, 0, 1, 0, 1, 0, 1, 0]);
+}
+
+#[test]
+fn after_a_heavy_loss_the_window_is_rebuilt_no_faster_than_slow_start() {
+    // One packet of 20 still flies, ssthresh 10: each ACK lets out what arrived and one more.
+    let mut prr = Prr::new(10.0, 20);
+    assert_eq!(prr.handle_ack(1, 1), 2);
+    prr.handle_sent(2);
+    assert_eq!(prr.handle_ack(1, 2), 2);
+}
+
+#[test]
+fn the_first_ack_always_lets_the_retransmission_out() {
+    assert_eq!(Prr::new(2.0, 100).handle_ack(0, 99), 1);
+}
+
+proptest! {
+    #[test]
+    fn the_flight_never_rises_above_ssthresh_once_below(
+        ssthresh in 2u32..50,
+        flight in 4u32..100,
+        acks in prop::collection::vec(0u32..4, 1..100),
+    ) {
+        let mut prr = Prr::new(f64::from(ssthresh), flight);
+        let mut pipe = flight;
+        let mut first = true;
+        for delivered in acks {
+            pipe -= delivered.min(pipe);
+            let allowed = prr.handle_ack(delivered, pipe);
+            if !first && pipe <= ssthresh {
+                prop_assert!(pipe + allowed <= ssthresh.max(pipe + 1));
+            }
+            first = false;
+            prr.handle_sent(allowed);
+            pipe += allowed;
+        }
+    }
+}

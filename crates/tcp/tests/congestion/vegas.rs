@@ -1,0 +1,46 @@
+use sweetspot_tcp::congestion::{Algorithm, Congestion, CongestionControl, Vegas};
+use sweetspot_units::Duration;
+
+use crate::harness::{Flow, at, event, setting};
+
+fn flow(rate: f64, rtt: u64) -> Flow {
+    let control = Congestion::new(Algorithm::Vegas, &setting());
+    Flow::new(control, rate, Duration::from_millis(rtt))
+}
+
+#[test]
+fn between_alpha_and_beta_packets_wait_in_the_bottleneck() {
+    for (rate, rtt) in [(1000.0, 50), (2000.0, 20), (500.0, 100)] {
+        let mut flow = flow(rate, rtt);
+        flow.run_until(at(30_000));
+        let delivered = flow.run_until(at(40_000));
+        assert!(delivered as f64 > 0.99 * rate * 10.0, "{delivered} at {rate}");
+        // One packet more or less is in service.
+        let queued = flow.queued();
+        assert!((Vegas::ALPHA - 1.0..=Vegas::BETA + 1.0).contains(&queued), "{queued} at {rate}");
+    }
+}
+
+#[test]
+fn a_window_of_bdp_plus_alpha_to_beta_is_kept() {
+    // 1000 packets/s and 50 ms plus 1 ms of service: BDP = 51 packets.
+    let mut flow = flow(1000.0, 50);
+    flow.run_until(at(30_000));
+    let mut seen = Vec::new();
+    for second in 31..60 {
+        flow.run_until(at(second * 1000));
+        seen.push(flow.control.cwnd());
+    }
+    assert!(seen.iter().all(|w| (51.0..=55.0).contains(w)), "{seen:?}");
+}
+
+#[test]
+fn a_loss_takes_a_quarter_and_a_timeout_all() {
+    let mut flow = flow(1000.0, 50);
+    flow.run_until(at(30_000));
+    let before = flow.control.cwnd();
+    flow.control.handle_recovery(&event(at(30_000)));
+    assert!((flow.control.cwnd() - before * 0.75).abs() < 1e-9);
+    flow.control.handle_timeout(&event(at(30_000)));
+    assert_eq!(flow.control.cwnd(), 1.0);
+}
