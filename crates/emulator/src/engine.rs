@@ -13,6 +13,7 @@ use sweetspot_units::{Duration, Rate, Time};
 
 use crate::lane::Lane;
 use crate::pool::Pool;
+use crate::rest::Rest;
 use crate::series::Sample;
 use crate::tally::Tally;
 
@@ -56,6 +57,7 @@ pub(crate) struct Engine {
     down: Lane,
     pool: Pool,
     patience: Duration,
+    rest: Rest,
     bell: Arc<Bell>,
     orders: Receiver<Order>,
     samples: Sender<Sample>,
@@ -81,6 +83,7 @@ impl Engine {
             down: Lane::new(&spec.down, spec.mtu, spec.seed ^ 0x646f_776e),
             pool: Pool::new(largest, pool_slots(spec)),
             patience,
+            rest: Rest::new(clock::now()),
             bell,
             orders,
             samples,
@@ -101,8 +104,9 @@ impl Engine {
                 self.sample(started, next_sample);
                 // After a stall the series has a gap, not a burst.
                 next_sample = now.max(next_sample) + SAMPLING;
+                self.rest.review(now);
             }
-            if !busy {
+            if !busy || self.rest.needed(now) {
                 if self.obey() {
                     break clock::now();
                 }
@@ -167,19 +171,24 @@ impl Engine {
     }
 
     /// Sleeps until something is due or, if the path is empty, arrives.
-    fn wait(&self, next_sample: Time) -> io::Result<()> {
+    fn wait(&mut self, next_sample: Time) -> io::Result<()> {
         let rings = [self.bell.as_fd(), self.near.as_fd(), self.far.as_fd()];
-        let next = [self.up.poll_timeout(), self.down.poll_timeout()].into_iter().flatten().min();
-        match next {
-            None => wait_readable(&rings, next_sample),
-            Some(due) if self.patience < LEAST_PATIENCE => {
-                wait_readable(&rings, due.min(next_sample))
-            }
-            Some(due) => {
-                let look = clock::now() + self.patience;
-                wait_readable(&rings[..1], due.min(next_sample).min(look))
-            }
+        let now = clock::now();
+        let due = [self.up.poll_timeout(), self.down.poll_timeout()].into_iter().flatten().min();
+        let until = due.map_or(next_sample, |due| due.min(next_sample));
+        let least = self.rest.least(now);
+        let (sources, until) = if due.is_none() || self.patience < LEAST_PATIENCE {
+            (&rings[..], until)
+        } else {
+            (&rings[..1], until.min(now + self.patience))
+        };
+        // What comes in during the least rest is not waited for either.
+        let (sources, until) = if until < least { (&rings[..1], least) } else { (sources, until) };
+        if until > now {
+            wait_readable(sources, until)?;
         }
+        self.rest.rested(now, clock::now());
+        Ok(())
     }
 }
 

@@ -29,6 +29,7 @@ mod lane;
 mod lateness;
 mod netlink;
 mod pool;
+mod rest;
 mod series;
 mod side;
 mod tally;

@@ -6,7 +6,9 @@ use thiserror::Error;
 
 use crate::simple::{Decision, Static};
 use crate::sobas::{self, Sobas};
-use crate::{Controller, KnownPath};
+use crate::{
+    BdpDefinition, Controller, Heffner, KnownPath, LinuxAutotuning, LinuxRule, RightSizing,
+};
 
 /// How a transfer's window is sized, as written by a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +21,14 @@ pub enum Sizing {
     Max,
     /// `bdp`: C x T_m of a path that must be known.
     Bdp,
+    /// `bdp1` ... `bdp6`: one of the six readings of "bandwidth-delay product".
+    BdpBy(BdpDefinition),
+    /// `drs`: Dynamic Right-Sizing.
+    RightSizing,
+    /// `heffner`: Heffner's receiver.
+    Heffner,
+    /// `linux`, `linux:VERSION`: the kernel's own rule, without the kernel.
+    Linux(LinuxRule),
     /// `sobas`: finds the sweet spot by itself.
     Sobas,
     /// `sobas:paper`: section VII-A of the SOBAS paper to the letter.
@@ -42,8 +52,13 @@ pub struct Setting {
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum SizingError {
     /// No such controller.
-    #[error("unknown sizing \"{0}\"; known are kernel, fixed:SIZE, max, bdp, sobas, sobas:paper")]
+    #[error(
+        "unknown sizing \"{0}\"; known are kernel, fixed:SIZE, max, bdp, bdp1 to bdp6, drs, heffner, linux, linux:VERSION, sobas, sobas:paper"
+    )]
     Unknown(String),
+    /// `linux:` with something that is no kernel version.
+    #[error("sizing linux: \"{0}\" is not a kernel version; write it like linux:6.15, or linux")]
+    KernelVersion(String),
     /// `fixed:` with something that is no size.
     #[error("sizing fixed: {0}")]
     Size(#[from] UnitError),
@@ -55,6 +70,16 @@ pub enum SizingError {
         "sizing bdp needs to know the path's rate and round-trip time; use fixed:SIZE, or sobas, which finds them"
     )]
     PathUnknown,
+    /// A static scheme without a quantity it is made of.
+    #[error("sizing {sizing} needs {quantity}; {origin}; sobas needs to be told nothing")]
+    Missing {
+        /// The scheme.
+        sizing: &'static str,
+        /// What it lacks.
+        quantity: &'static str,
+        /// Where that comes from.
+        origin: &'static str,
+    },
 }
 
 impl Sizing {
@@ -66,6 +91,13 @@ impl Sizing {
             Sizing::Fixed(size) => fixed(size.in_bytes(setting.packet)),
             Sizing::Max => Box::new(Static::new(Decision::Open)),
             Sizing::Bdp => fixed(setting.path.ok_or(SizingError::PathUnknown)?.bdp()),
+            Sizing::BdpBy(definition) => match definition.window(setting.path.as_ref())? {
+                Some(window) => fixed(window),
+                None => Box::new(Static::new(Decision::Open)),
+            },
+            Sizing::RightSizing => Box::new(RightSizing::new(setting)),
+            Sizing::Heffner => Box::new(Heffner::new(setting)),
+            Sizing::Linux(rule) => Box::new(LinuxAutotuning::new(rule, setting)),
             Sizing::Sobas => Box::new(Sobas::new(setting)),
             Sizing::SobasPaper => Box::new(sobas::Paper::new(setting)),
         })
@@ -79,20 +111,34 @@ impl FromStr for Sizing {
             "kernel" => Sizing::Kernel,
             "max" => Sizing::Max,
             "bdp" => Sizing::Bdp,
+            "drs" => Sizing::RightSizing,
+            "heffner" => Sizing::Heffner,
+            "linux" => Sizing::Linux(LinuxRule::NEWEST),
             "sobas" => Sizing::Sobas,
             "sobas:paper" => Sizing::SobasPaper,
-            _ => {
-                let size = text
-                    .strip_prefix("fixed:")
-                    .ok_or_else(|| SizingError::Unknown(text.to_owned()))?;
-                let size: Volume = size.parse()?;
-                if size.in_bytes(Bytes::new(1)) == Bytes::ZERO {
-                    return Err(SizingError::Zero);
-                }
-                Sizing::Fixed(size)
-            }
+            _ => return read_with_argument(text),
         })
     }
+}
+
+fn read_with_argument(text: &str) -> Result<Sizing, SizingError> {
+    if let Some(size) = text.strip_prefix("fixed:") {
+        let size: Volume = size.parse()?;
+        if size.in_bytes(Bytes::new(1)) == Bytes::ZERO {
+            return Err(SizingError::Zero);
+        }
+        return Ok(Sizing::Fixed(size));
+    }
+    if let Some(version) = text.strip_prefix("linux:") {
+        let number = |part: &str| part.parse::<u32>().ok();
+        let (major, minor) = version
+            .split_once('.')
+            .and_then(|(major, minor)| number(major).zip(number(minor)))
+            .ok_or_else(|| SizingError::KernelVersion(version.to_owned()))?;
+        return Ok(Sizing::Linux(LinuxRule::of_version(major, minor)));
+    }
+    let definition = BdpDefinition::ALL.into_iter().find(|definition| definition.name() == text);
+    definition.map(Sizing::BdpBy).ok_or_else(|| SizingError::Unknown(text.to_owned()))
 }
 
 impl fmt::Display for Sizing {
@@ -101,6 +147,11 @@ impl fmt::Display for Sizing {
             Sizing::Kernel => f.pad("kernel"),
             Sizing::Max => f.pad("max"),
             Sizing::Bdp => f.pad("bdp"),
+            Sizing::BdpBy(definition) => definition.fmt(f),
+            Sizing::RightSizing => f.pad("drs"),
+            Sizing::Heffner => f.pad("heffner"),
+            Sizing::Linux(LinuxRule::NEWEST) => f.pad("linux"),
+            Sizing::Linux(rule) => f.pad(&format!("linux:{rule}")),
             Sizing::Sobas => f.pad("sobas"),
             Sizing::SobasPaper => f.pad("sobas:paper"),
             Sizing::Fixed(size) => f.pad(&format!("fixed:{}", size.to_string().replace(' ', ""))),

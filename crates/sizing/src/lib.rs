@@ -10,13 +10,23 @@
 //! [`Controller::handle_timeout`] next. What the actuator really did is read back into
 //! [`Controller::handle_window`].
 
+mod advertised;
+mod bdp;
 mod choice;
+mod heffner;
 mod known_path;
+mod linux_autotuning;
+mod reception;
+mod right_sizing;
 mod simple;
 pub mod sobas;
 
+pub use bdp::BdpDefinition;
 pub use choice::{Setting, Sizing, SizingError};
+pub use heffner::Heffner;
 pub use known_path::KnownPath;
+pub use linux_autotuning::{LinuxAutotuning, LinuxRule};
+pub use right_sizing::RightSizing;
 
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 

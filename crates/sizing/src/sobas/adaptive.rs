@@ -24,7 +24,7 @@ const QUEUE_LEAST: Duration = Duration::from_millis(1);
 pub(super) const FIRST_STEP: f64 = 1.04;
 
 /// Share of what the limits allow at which the transfer has caught up with them.
-const REACHED: f64 = 0.95;
+pub(super) const REACHED: f64 = 0.95;
 
 /// The same where it is to be judged whether the limits or congestion control bind.
 const BOUND: f64 = 0.85;
@@ -33,7 +33,7 @@ const BOUND: f64 = 0.85;
 /// data to come back, one to measure.
 pub(super) const EPOCHS_PER_STEP: u32 = 2;
 
-/// After an overflow, the share of the window that is kept.
+/// After an overflow, the share of the window that is kept at most.
 const AFTER_OVERFLOW: f64 = 0.95;
 
 /// Lost probes that make a path congested rather than unlucky.
@@ -165,7 +165,7 @@ impl Sobas {
     fn saturate(&mut self, now: Time, epoch: &Epoch, base: Duration) {
         self.limits.emit(now, EventKind::Saturated { rate: epoch.rate, rtt: epoch.rtt });
         self.limits.steer(now, sweet_spot(epoch.rate, base), base);
-        self.state = State::Holding(Hold::new(epoch.rate));
+        self.state = State::Holding(Hold::new(epoch.rate, base));
     }
 
     fn hold(&mut self, now: Time, epoch: &Epoch, base: Duration, mut hold: Hold) {
@@ -178,11 +178,16 @@ impl Sobas {
                 if calm {
                     self.limits.emit(now, EventKind::Reopened);
                 }
-                self.limits.steer(now, window.scaled(factor), base);
+                if !self.limits.steer(now, window.scaled(factor), base) {
+                    hold.handle_ceiling();
+                }
             }
             Move::Tighten(window) => {
                 self.limits.steer(now, window, base);
                 self.limits.emit(now, EventKind::Tightened { window });
+            }
+            Move::Explore(window) => {
+                self.limits.steer(now, window, base);
             }
             Move::Rebase(rtt) => {
                 self.round_trip.rebase(rtt);
@@ -203,11 +208,16 @@ impl Sobas {
             return false;
         }
         if bound {
+            let mut hold = match self.state {
+                State::Holding(hold) if hold.is_settling() => return false,
+                State::Holding(hold) => hold,
+                _ => Hold::new(epoch.rate, base),
+            };
             self.limits.emit(now, EventKind::Overflowed { rate: epoch.rate });
-            let window = self.limits.window_or_max().scaled(AFTER_OVERFLOW);
-            self.limits.forbid(now, window);
-            self.limits.steer(now, window, base);
-            self.state = State::Holding(Hold::new(epoch.rate));
+            let most = self.limits.window_or_max().scaled(AFTER_OVERFLOW);
+            self.limits.forbid(now, most);
+            self.limits.steer(now, hold.handle_overflow(epoch, base).min(most), base);
+            self.state = State::Holding(hold);
             return true;
         }
         if self.congestion.is_congested() && self.congestion.losses() >= CONGESTED_LOSSES {

@@ -15,6 +15,8 @@ const STALLED: f64 = 0.25;
 pub(super) struct Epoch {
     /// Receive throughput, payload.
     pub rate: Rate,
+    /// The time it was measured over.
+    pub span: Duration,
     /// Its lowest round trip: what a standing queue leaves of it.
     pub rtt: Duration,
     /// Its highest round trip: what the queue rose to.
@@ -74,13 +76,15 @@ impl Epochs {
         let silent = self.meter.span() < length / 2;
         let measured = self.meter.take();
         let losses = std::mem::take(&mut self.losses);
-        let epoch = measured.zip(round_trip.take_range()).map(|(rate, (rtt, highest_rtt))| Epoch {
-            rate,
-            rtt,
-            highest_rtt,
-            stalled: stalled || silent || self.stalled_before,
-            losses,
-        });
+        let epoch =
+            measured.zip(round_trip.take_range()).map(|((rate, span), (rtt, highest_rtt))| Epoch {
+                rate,
+                span,
+                rtt,
+                highest_rtt,
+                stalled: stalled || silent || self.stalled_before,
+                losses,
+            });
         self.stalled_before = stalled;
         epoch
     }

@@ -1,10 +1,14 @@
 use sweetspot_units::{Bytes, Duration, Rate};
 
-use super::adaptive::{EPOCHS_PER_STEP, FIRST_STEP, queue_aim, sweet_spot};
+use super::adaptive::{EPOCHS_PER_STEP, FIRST_STEP, REACHED, queue_aim};
 use super::epoch::Epoch;
+use super::explore::{Explorer, Verdict};
 
 /// Queue in aims at which it is taken away.
-const EXCESS: f64 = 2.0;
+const EXCESS: f64 = 1.5;
+
+/// Share of the queue aimed for that is kept after it overflowed.
+const AIM_AFTER_OVERFLOW: f64 = 0.9;
 
 /// The largest step of growth towards a rate that the path is known to have carried.
 const KNOWN_STEP: f64 = 1.125;
@@ -29,6 +33,8 @@ pub(super) enum Move {
     Tighten(Bytes),
     /// What looked like a queue stays when we go: the path's round trip is this long now.
     Rebase(Duration),
+    /// This window, to see whether a larger queue pays, or because it did not.
+    Explore(Bytes),
 }
 
 /// Watches over the sweet spot.
@@ -44,12 +50,43 @@ pub(super) struct Hold {
     tightened: Option<(Rate, Bytes)>,
     /// Tightenings in a row.
     tightenings: u32,
+    /// The standing queue that pays on this path, as the time it takes to drain.
+    aim: Duration,
+    explorer: Explorer,
 }
 
 impl Hold {
-    /// Holding begins at a path that carried `rate`.
-    pub(super) fn new(rate: Rate) -> Hold {
-        Hold { epochs: 0, growth: FIRST_STEP, best: rate, tightened: None, tightenings: 0 }
+    /// Holding begins at a path of round trip `base` that carried `rate`.
+    pub(super) fn new(rate: Rate, base: Duration) -> Hold {
+        Hold {
+            epochs: 0,
+            growth: FIRST_STEP,
+            best: rate,
+            tightened: None,
+            tightenings: 0,
+            aim: queue_aim(base),
+            explorer: Explorer::new(),
+        }
+    }
+
+    /// Whether the effect of the last change of window has yet to show; losses until then belong
+    /// to the window before it.
+    pub(super) fn is_settling(&self) -> bool {
+        self.epochs < EPOCHS_PER_STEP
+    }
+
+    /// The window overflowed the bottleneck's buffer. The one to go on with.
+    pub(super) fn handle_overflow(&mut self, epoch: &Epoch, base: Duration) -> Bytes {
+        self.epochs = 0;
+        self.growth = FIRST_STEP;
+        self.aim = self.aim.scaled(AIM_AFTER_OVERFLOW).max(queue_aim(base));
+        self.explorer.give_up();
+        epoch.rate * (base + self.aim)
+    }
+
+    /// Growth was held back by a ceiling: it does not count as a step that was answered.
+    pub(super) fn handle_ceiling(&mut self) {
+        self.growth = FIRST_STEP;
     }
 
     /// Whether the next growth would be the first one in a row.
@@ -65,22 +102,42 @@ impl Hold {
         window: Bytes,
         offered: Rate,
     ) -> Move {
-        self.epochs += 1;
-        if self.epochs < EPOCHS_PER_STEP || epoch.stalled {
+        self.epochs = self.epochs.saturating_add(1);
+        if self.is_settling() || epoch.stalled {
             return Move::Stay;
         }
         self.best = self.best.max(epoch.rate);
         let queue = epoch.rtt.saturating_sub(base);
-        if queue > queue_aim(base).scaled(EXCESS) {
+        // A trial stands above the aim by its step.
+        if queue > self.aim.scaled(EXCESS) && !self.explorer.is_trying() {
+            self.explorer.restart();
             return self.tighten(epoch, base, window);
         }
         self.tightened = None;
         self.tightenings = 0;
-        if queue < queue_aim(base) / 2 && epoch.rate >= offered.scaled(0.95) {
+        if queue < self.aim / 2 && epoch.rate >= offered.scaled(REACHED) {
+            self.explorer.restart();
             return self.grow(epoch);
         }
         self.growth = FIRST_STEP;
+        if epoch.rate >= (window / epoch.rtt).scaled(REACHED) {
+            return self.explore(epoch, queue, window);
+        }
         Move::Stay
+    }
+
+    fn explore(&mut self, epoch: &Epoch, queue: Duration, window: Bytes) -> Move {
+        match self.explorer.handle_epoch(epoch, window) {
+            Verdict::Wait => Move::Stay,
+            Verdict::Try(window) | Verdict::Back(window) => {
+                self.epochs = 0;
+                Move::Explore(window)
+            }
+            Verdict::Paid => {
+                self.aim = self.aim.max(queue);
+                Move::Stay
+            }
+        }
     }
 
     fn grow(&mut self, epoch: &Epoch) -> Move {
@@ -103,10 +160,10 @@ impl Hold {
             let cut = 1.0 - window.as_f64() / wider.as_f64();
             let fall = 1.0 - epoch.rate.as_f64() / rate.as_f64();
             if cut > 0.0 && fall > cut * FELL_WITH_THE_WINDOW {
-                *self = Hold::new(self.best);
+                *self = Hold::new(self.best, epoch.rtt);
                 return Move::Rebase(epoch.rtt);
             }
         }
-        Move::Tighten(sweet_spot(epoch.rate, base))
+        Move::Tighten(epoch.rate * (base + self.aim))
     }
 }

@@ -79,13 +79,14 @@ impl Limits {
     }
 
     /// Sets the window, below what overflowed lately, and the pacing that just lets it fill an
-    /// empty path of round trip `base`.
-    pub(super) fn steer(&mut self, now: Time, window: Bytes, base: Duration) {
+    /// empty path of round trip `base`. Whether the whole window was allowed.
+    pub(super) fn steer(&mut self, now: Time, window: Bytes, base: Duration) -> bool {
         let allowed = match self.ceiling {
             Some((ceiling, until)) if now < until => window.min(ceiling),
             _ => window,
         };
         self.set(now, allowed, (allowed / base).scaled(PACING_OVER_WINDOW));
+        allowed == window
     }
 
     /// Forbids more than `window` for a while.

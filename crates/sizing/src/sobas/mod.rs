@@ -8,6 +8,7 @@
 mod adaptive;
 mod congestion;
 mod epoch;
+mod explore;
 mod hold;
 mod limits;
 mod meter;

@@ -163,3 +163,28 @@ fn scale_changes_nothing() {
     assert!(run_slow.goodput(1.0, 10.0) >= 0.98 * 20e6, "{}", run_slow.goodput(1.0, 10.0));
     assert_eq!(run_slow.dropped_bytes, 0.0);
 }
+
+#[test]
+fn where_cross_traffic_yields_to_a_queue_the_queue_is_raised_to_its_bound() {
+    // 20 transfers of 22 packets of 1000 B and 100 ms (Figure 4), on 50 Mbit/s with 625 kB of
+    // buffer: 35.2 Mbit/s when there is no queue. Eq. (6): they fall to 35.2 / (1 + Q/C / 100 ms).
+    let fluid = Fluid {
+        rate: |_| 50e6,
+        buffer: 625e3,
+        cross: |drain| 20.0 * 22e3 * 8.0 / (0.1 + drain),
+        ..Fluid::clean()
+    };
+    let run = run(&fluid, 120.0);
+    // Eq. (8) with A = 14.8 Mbit/s and B/C = 100 ms: the full buffer leaves them half of their
+    // rate, and us 50 - 17.6 = 32.4 Mbit/s. Without a standing queue we would have 14.8.
+    assert!(run.goodput(60.0, 120.0) >= 0.85 * 32.4e6, "{}", run.goodput(60.0, 120.0));
+}
+
+#[test]
+fn where_cross_traffic_does_not_yield_the_queue_stays_small() {
+    let fluid = Fluid { buffer: BDP, cross: |_| 50e6, ..Fluid::clean() };
+    let run = run(&fluid, 60.0);
+    assert!(run.goodput(5.0, 60.0) >= 0.98 * 50e6, "{}", run.goodput(5.0, 60.0));
+    assert!(run.queue(5.0, 60.0) <= 0.1 * BDP, "{}", run.queue(5.0, 60.0));
+    assert_eq!(run.dropped_bytes, 0.0);
+}

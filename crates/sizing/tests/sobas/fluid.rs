@@ -20,6 +20,9 @@ pub struct Fluid {
     pub rtt: fn(f64) -> f64,
     /// Buffer in bytes.
     pub buffer: f64,
+    /// Cross traffic through the bottleneck in bit/s of payload, as a function of the time that
+    /// its queue takes to drain.
+    pub cross: fn(f64) -> f64,
     /// Whether the sender's application has nothing to send at this time.
     pub sender_stalls: fn(f64) -> bool,
     /// Whether the receiver's application does not read at this time.
@@ -46,6 +49,7 @@ impl Fluid {
             rate: |_| 100e6,
             rtt: |_| 0.1,
             buffer: 125e3,
+            cross: |_| 0.0,
             sender_stalls: |_| false,
             receiver_stalls: |_| false,
             probe_noise: 0.000_2,
@@ -111,7 +115,7 @@ pub fn drive(controller: &mut dyn Controller, fluid: &Fluid, seconds: f64) -> Ru
         retransmitted: 0,
         recovers_until: 0.0,
     };
-    let (mut queue, mut backlog) = (0.0f64, 0.0f64);
+    let (mut queue, mut ours, mut backlog) = (0.0f64, 0.0f64, 0.0f64);
     // Things under way, each with its due time.
     let mut arriving: VecDeque<(f64, f64)> = VecDeque::new();
     let mut acked: VecDeque<(f64, f64)> = VecDeque::new();
@@ -155,9 +159,14 @@ pub fn drive(controller: &mut dyn Controller, fluid: &Fluid, seconds: f64) -> Ru
             sent = 0.0;
         }
         sender.in_flight += sent;
-        queue += sent;
-        let served = queue.min(capacity * STEP);
-        queue -= served;
+        // First in, first out: what is served is ours in the share that we have of the queue.
+        let crossing = (fluid.cross)(queue / capacity) / 8.0 * STEP;
+        ours += sent;
+        queue += sent + crossing;
+        let all_served = queue.min(capacity * STEP);
+        let served = all_served * ours / queue.max(1.0);
+        ours -= served;
+        queue -= all_served;
         if fluid.others_congest.is_some_and(|every| (n + 1).is_multiple_of((every / STEP) as u64)) {
             sender.retransmitted += 1;
             forward_lost += 1;
@@ -167,6 +176,7 @@ pub fn drive(controller: &mut dyn Controller, fluid: &Fluid, seconds: f64) -> Ru
         if queue > fluid.buffer {
             let lost = queue - fluid.buffer;
             queue = fluid.buffer;
+            ours -= lost.min(ours);
             run.dropped_bytes += lost;
             run.last_drop = t;
             sender.retransmitted += (lost / MSS).ceil() as u64;

@@ -1,7 +1,9 @@
-use sweetspot_tcp::congestion::{Ack, CongestionControl, CongestionEvent, Cubic, Setting};
+use sweetspot_tcp::congestion::{
+    Ack, Algorithm, Congestion, CongestionControl, CongestionEvent, Cubic, Setting,
+};
 use sweetspot_units::Duration;
 
-use crate::harness::{ack, at, event, setting};
+use crate::harness::{Flow, ack, at, event, setting};
 
 fn after_loss_at(window: f64) -> Cubic {
     let mut cubic = Cubic::new(&Setting { initial_window: window, ..setting() });
@@ -122,4 +124,20 @@ fn after_a_timeout_the_curve_starts_where_slow_start_ends() {
     clock(&mut cubic, 200, 1000);
     // alpha is 0.529 below cwnd_prior = 700: five windows of ACKs add 2.6.
     assert!((490.0..494.0).contains(&cubic.cwnd()), "{}", cubic.cwnd());
+}
+
+#[test]
+fn slow_start_ends_without_a_loss_where_the_queue_has_no_end() {
+    // 1000 packets/s, 100 ms: BDP 101 packets. Windows double 2, 4 ... 128; the round that
+    // starts with 128 is the first over a full pipe. Its packets' ACKs, which come while the
+    // window grows to 256, show it after the eighth of the next round at the latest: 264. Five
+    // rounds at a quarter of the pace are a factor of 1.25^5 = 3.05: 806 packets.
+    let control = Congestion::new(Algorithm::Cubic, &setting());
+    let mut flow = Flow::new(control, 1000.0, Duration::from_millis(100));
+    let left_at = (0..5000).find_map(|tick| {
+        flow.run_until(at(tick));
+        flow.control.ssthresh().is_finite().then(|| flow.control.cwnd())
+    });
+    let left_at = left_at.expect("slow start ends");
+    assert!((101.0..=806.0).contains(&left_at), "{left_at}");
 }

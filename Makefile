@@ -1,0 +1,51 @@
+# `make help` lists what can be made. Options for a program go into ARGS: make demo ARGS="--out /tmp/demo"
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo test fmt clippy purity doc unit bench-lab man clean tools tools-test
+
+SWEETSPOT := target/release/sweetspot
+ARGS ?=
+
+help: ## List the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|' 2>/dev/null || \
+		sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1: \2/p' $(MAKEFILE_LIST)
+
+demo: build ## Move a file across an emulated long path, several ways, and draw why one wins
+	$(SWEETSPOT) demo $(ARGS)
+
+test: tools-test fmt clippy purity doc unit ## Formatting, lints, purity, documentation, every test
+
+bench-lab: build ## Measure the demo path and the matrix; writes docs/results/lab.md (about 25 minutes)
+	$(SWEETSPOT) bench-lab $(ARGS)
+
+man: build ## Man pages and shell completions, into target/man and target/completions
+	mkdir -p target/man target/completions
+	$(SWEETSPOT) man target/man
+	for shell in bash zsh fish; do $(SWEETSPOT) completions $$shell > target/completions/sweetspot.$$shell; done
+
+build: tools ## The sweetspot program, optimised
+	cargo build --release --locked --bin sweetspot
+
+fmt: tools-test ## Check the formatting
+	cargo fmt --all --check
+
+clippy: tools-test ## Lints; a warning is an error
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+
+purity: tools ## Pure crates build without an operating system
+	scripts/check-purity.sh
+
+doc: tools ## The crates' documentation; a broken link is an error
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
+
+unit: tools ## Every test, and nothing else
+	cargo test --workspace --locked
+
+clean: ## Remove what was built
+	cargo clean
+
+tools:
+	@scripts/check-tools.sh
+
+tools-test:
+	@scripts/check-tools.sh test

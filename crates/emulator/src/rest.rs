@@ -1,0 +1,64 @@
+//! How the loop shares out its sleep.
+
+use sweetspot_units::{Duration, Time};
+
+/// When most of the time goes into work, each sleep lasts at least this long, so that several
+/// packets share one wake-up. Setting a timer and waking cost some 10 us, on a virtual machine
+/// more, which at 1 Gbit/s is a packet's time.
+const SHARED_WAKE_UP: Duration = Duration::from_micros(50);
+/// Wake-ups are shared once the loop sleeps less than this share of the time ...
+const SHARE_BELOW: f64 = 0.4;
+/// ... until it sleeps more than this.
+const SINGLE_ABOVE: f64 = 0.7;
+/// Work without sleep lasts at most this long, ...
+const LONGEST_WORK: Duration = Duration::from_millis(1);
+/// ... then the loop sleeps, due packets or not. The kernel lets real-time threads run for 95 %
+/// of each second (sched_rt_runtime_us) and stops one that wants more for the remaining 50 ms,
+/// which no path survives; a short rest in each millisecond avoids the long one.
+const FORCED: Duration = Duration::from_micros(80);
+
+/// Watches how much the loop sleeps.
+#[derive(Debug)]
+pub(crate) struct Rest {
+    shared: bool,
+    woke: Time,
+    slept: Duration,
+    reviewed: Time,
+}
+
+impl Rest {
+    /// Rested as of `now`.
+    pub fn new(now: Time) -> Rest {
+        Rest { shared: false, woke: now, slept: Duration::ZERO, reviewed: now }
+    }
+
+    /// Whether the loop must sleep, whatever there is to do.
+    pub fn needed(&self, now: Time) -> bool {
+        now.since(self.woke) > LONGEST_WORK
+    }
+
+    /// The end of the shortest sleep that may begin at `now`.
+    pub fn least(&self, now: Time) -> Time {
+        if self.needed(now) {
+            now + FORCED
+        } else if self.shared {
+            now + SHARED_WAKE_UP
+        } else {
+            now
+        }
+    }
+
+    /// The loop slept from `since` to `until`.
+    pub fn rested(&mut self, since: Time, until: Time) {
+        self.slept += until.since(since);
+        self.woke = until;
+    }
+
+    /// Looks back at the time since the last review and decides about shared wake-ups.
+    pub fn review(&mut self, now: Time) {
+        let share = self.slept.as_secs_f64() / now.since(self.reviewed).as_secs_f64();
+        self.shared = share < if self.shared { SINGLE_ABOVE } else { SHARE_BELOW };
+        self.slept = Duration::ZERO;
+        self.reviewed = now;
+    }
+}

@@ -1,0 +1,81 @@
+use sweetspot_units::Duration;
+
+use crate::outcome::{Contender, DemoOutcome};
+
+/// What happened, in sentences for people: first how SOBAS (or else whoever was fastest) did,
+/// then one for each of the others.
+pub fn headline(outcome: &DemoOutcome) -> Vec<String> {
+    let finished: Vec<(&Contender, Duration)> =
+        outcome.contenders.iter().filter_map(|c| c.duration.map(|d| (c, d))).collect();
+    let chosen = finished
+        .iter()
+        .find(|(c, _)| c.sizing == "sobas")
+        .or_else(|| finished.iter().min_by_key(|(_, duration)| *duration));
+    let Some(&(hero, time)) = chosen else {
+        return vec!["No transfer reached its end.".to_owned()];
+    };
+    let share = hero.share_of_capacity.map_or(String::new(), |share| {
+        format!(", {:.0} % of what this path can carry", share * 100.0)
+    });
+    let first = format!(
+        "{} moved {} in {}{share}{}.",
+        name(hero),
+        outcome.file.size,
+        seconds(time),
+        resent(hero)
+    );
+    let others = finished.iter().filter(|(c, _)| !std::ptr::eq(*c, hero));
+    [first].into_iter().chain(others.map(|&(c, other)| comparison(c, other, time))).collect()
+}
+
+/// A contender's name in a sentence.
+fn name(c: &Contender) -> String {
+    let sizing = match c.sizing.as_str() {
+        "sobas" => "SOBAS",
+        "sobas:paper" => "SOBAS as published",
+        "kernel" => "The kernel's own sizing",
+        "bdp" => "A window of one BDP",
+        other => other,
+    };
+    format!("{sizing} ({})", c.congestion)
+}
+
+fn comparison(c: &Contender, time: Duration, hero: Duration) -> String {
+    let ratio = time.as_secs_f64() / hero.as_secs_f64();
+    // Within a hundredth two runs of the same program differ as well.
+    let how = if ratio > 1.01 {
+        format!("took {ratio:.2} times as long ({})", seconds(time))
+    } else if ratio < 0.99 {
+        format!("was faster ({})", seconds(time))
+    } else {
+        format!("took as long ({})", seconds(time))
+    };
+    format!("{} {how}{}.", name(c), resent(c))
+}
+
+fn resent(c: &Contender) -> String {
+    match c.retransmitted_segments {
+        None => String::new(),
+        Some(0) => ", without one segment resent".to_owned(),
+        Some(1) => ", with one segment resent".to_owned(),
+        Some(n) => format!(", with {} segments resent", grouped(n)),
+    }
+}
+
+/// 137,931 rather than 137931.
+pub fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let first = digits.len() % 3;
+    let mut text = digits[..first].to_owned();
+    for group in digits.as_bytes()[first..].chunks(3) {
+        if !text.is_empty() {
+            text.push(',');
+        }
+        text.extend(group.iter().map(|&b| char::from(b)));
+    }
+    text
+}
+
+pub fn seconds(t: Duration) -> String {
+    format!("{:.1} s", t.as_secs_f64())
+}

@@ -1,0 +1,177 @@
+use std::fmt::Write;
+
+use super::race::longest;
+use crate::colour;
+use crate::outcome::{Contender, DemoOutcome, PathFacts};
+use crate::svg::{Band, Panel, Rule, Run, Scale, escape, time_axis};
+
+/// Four panels per contender, all with the same scales, so that two contenders can be compared
+/// by eye.
+pub fn section(outcome: &DemoOutcome) -> String {
+    let end = longest(outcome);
+    let cards: String = outcome
+        .contenders
+        .iter()
+        .enumerate()
+        .map(|(i, c)| card(i, c, &outcome.path, end))
+        .collect();
+    format!(
+        r#"<section id="runs">
+<h2>Why</h2>
+<p>All frames share their scales. The shaded window is the sweet spot, from C × Tm (the path is full) to
+C × Tm + B (so is the buffer); dashed lines are what the path can carry, the round trip without a queue and
+the buffer's size. Small triangles mark what the controller did.</p>
+<div class="cards">{cards}</div>
+</section>"#
+    )
+}
+
+const WIDTH: f64 = 360.0;
+const LEFT: f64 = 38.0;
+const FRAME_HEIGHT: f64 = 78.0;
+/// From one frame's top to the next one's: room for a title between them.
+const PITCH: f64 = 104.0;
+const FIRST_TOP: f64 = 22.0;
+
+fn card(index: usize, c: &Contender, path: &PathFacts, end: f64) -> String {
+    let x = Scale::new((0.0, end), (LEFT, WIDTH - 8.0));
+    let frames: [fn(&mut Frame<'_>) -> String; 4] = [goodput, window, rtt, queue];
+    let mut drawn = String::new();
+    for (i, draw) in frames.iter().enumerate() {
+        let top = FIRST_TOP + PITCH * i as f64;
+        let class = colour::class(index);
+        drawn += &draw(&mut Frame { c, path, x, at: (top + FRAME_HEIGHT, top), class });
+    }
+    let bottom = FIRST_TOP + PITCH * 3.0 + FRAME_HEIGHT;
+    let height = bottom + 20.0;
+    let distrust = c.distrust().map_or(String::new(), |why| {
+        format!(r#"<p class="distrust">Do not trust this run: {}</p>"#, escape(&why))
+    });
+    let failure = c
+        .failure
+        .as_ref()
+        .map_or(String::new(), |why| format!(r#"<p class="distrust">Failed: {}</p>"#, escape(why)));
+    format!(
+        r#"<figure class="card {class}"><figcaption><i></i>{name}</figcaption><svg data-run="{index}" data-t="{end} {LEFT} {right}" viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{name}: goodput, window, round-trip time and queue over time">{drawn}{axis}{marks}<path class="cursor" d="M0 {FIRST_TOP}V{bottom}"/></svg>{distrust}{failure}</figure>"#,
+        class = colour::class(index),
+        name = escape(&c.name()),
+        right = x.range.1,
+        axis = time_axis(&x, bottom),
+        marks = marks(c, &x),
+    )
+}
+
+/// Where one of a contender's panels stands.
+struct Frame<'a> {
+    c: &'a Contender,
+    path: &'a PathFacts,
+    x: Scale,
+    /// Bottom and top.
+    at: (f64, f64),
+    class: String,
+}
+
+impl Frame<'_> {
+    /// A run over the receiver's times.
+    fn run(&self, values: impl Iterator<Item = Option<f64>>) -> Vec<Run> {
+        let mut runs = vec![Run { class: self.class.clone(), points: Vec::new() }];
+        for (t, value) in self.c.series.t.iter().zip(values) {
+            match (value, runs.last_mut()) {
+                (Some(value), Some(run)) => run.points.push((t.as_secs_f64(), value)),
+                (None, Some(run)) if !run.points.is_empty() => {
+                    runs.push(Run { class: self.class.clone(), points: Vec::new() });
+                }
+                _ => {}
+            }
+        }
+        runs
+    }
+}
+
+fn goodput(f: &mut Frame<'_>) -> String {
+    let capacity = f.path.payload_capacity.as_f64() / 1e6;
+    Panel {
+        title: "Goodput, Mbit/s",
+        key: "goodput",
+        x: f.x,
+        y: Scale::new((0.0, capacity * 1.15), f.at),
+        band: None,
+        rules: vec![Rule { at: capacity, label: &format!("path carries {capacity:.1}") }],
+        runs: f.run(f.c.series.goodput.iter().map(|g| Some(g.as_f64() / 1e6))),
+        filled: true,
+    }
+    .draw()
+}
+
+fn window(f: &mut Frame<'_>) -> String {
+    let (full, overflow) = (f.path.bdp.as_f64(), (f.path.bdp + f.path.buffer).as_f64());
+    // Twice the sweet spot's upper end: beyond that a window differs in nothing.
+    let top = overflow * 2.0;
+    let (unit, title) =
+        if top > 2e6 { (1e6, "Advertised window, MB") } else { (1e3, "Advertised window, kB") };
+    Panel {
+        title,
+        key: "window",
+        x: f.x,
+        y: Scale::new((0.0, top / unit), f.at),
+        band: Some(Band { span: (full / unit, overflow / unit), label: "sweet spot" }),
+        rules: Vec::new(),
+        runs: f.run(f.c.series.window.iter().map(|w| w.map(|w| w.as_f64() / unit))),
+        filled: false,
+    }
+    .draw()
+}
+
+fn rtt(f: &mut Frame<'_>) -> String {
+    let least = f.path.rtt.as_secs_f64() * 1e3;
+    let wait = f.path.longest_wait().as_secs_f64() * 1e3;
+    Panel {
+        title: "Round-trip time, ms",
+        key: "rtt",
+        x: f.x,
+        y: Scale::new((least - wait * 0.25, least + wait * 1.35), f.at),
+        band: None,
+        rules: vec![
+            Rule { at: least, label: &format!("Tm {least:.0}") },
+            Rule { at: least + wait, label: &format!("buffer full {:.0}", least + wait) },
+        ],
+        runs: f.run(f.c.series.rtt.iter().map(|r| r.map(|r| r.as_secs_f64() * 1e3))),
+        filled: false,
+    }
+    .draw()
+}
+
+fn queue(f: &mut Frame<'_>) -> String {
+    let buffer = f.path.buffer.as_f64() / 1e3;
+    let queue = &f.c.series.queue;
+    let points = queue.t.iter().zip(&queue.bytes);
+    let points = points.map(|(t, b)| (t.as_secs_f64(), b.as_f64() / 1e3)).collect();
+    Panel {
+        title: "Bottleneck queue, kB",
+        key: "queue",
+        x: f.x,
+        y: Scale::new((0.0, buffer * 1.15), f.at),
+        band: None,
+        rules: vec![Rule { at: buffer, label: &format!("buffer {buffer:.0}") }],
+        runs: vec![Run { class: f.class.clone(), points }],
+        filled: true,
+    }
+    .draw()
+}
+
+/// The controller's events, along the top of the window's frame.
+fn marks(c: &Contender, x: &Scale) -> String {
+    let y = FIRST_TOP + PITCH + 1.0;
+    let mut svg = String::new();
+    for mark in &c.series.events {
+        let at = x.at(mark.t.as_secs_f64());
+        let words = format!("{:.2} s: {}", mark.t.as_secs_f64(), mark.what);
+        let _ = write!(
+            svg,
+            r#"<path class="mark" d="M{:.1} {y}h7l-3.5 6z"><title>{}</title></path>"#,
+            at - 3.5,
+            escape(&words)
+        );
+    }
+    svg
+}

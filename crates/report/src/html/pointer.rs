@@ -1,0 +1,43 @@
+//! What the page's script needs to say the values under the pointer.
+
+use serde_json::{Value, json};
+
+use super::race::longest;
+use crate::outcome::{Contender, DemoOutcome};
+
+/// The time axis is cut into so many steps; each shows the sample last seen by then.
+const STEPS: usize = 400;
+
+/// For each contender and quantity one value per step, ready to be shown; `null` where there
+/// is none. Safe inside a script element: numbers and nulls only.
+pub fn samples(outcome: &DemoOutcome) -> String {
+    let end = longest(outcome);
+    let runs: Vec<Value> = outcome.contenders.iter().map(|c| run(c, end)).collect();
+    json!({ "steps": STEPS, "runs": runs }).to_string()
+}
+
+fn run(c: &Contender, end: f64) -> Value {
+    let s = &c.series;
+    let step_times = |i: usize| end * i as f64 / (STEPS - 1) as f64;
+    let column = |times: &[f64], value: &dyn Fn(usize) -> Option<f64>| -> Vec<Value> {
+        let last = times.last().copied().unwrap_or(0.0);
+        (0..STEPS)
+            .map(|step| {
+                let t = step_times(step);
+                let seen = times.partition_point(|&at| at <= t);
+                let shown = if t > last { None } else { seen.checked_sub(1).and_then(value) };
+                shown.map_or(Value::Null, |v| json!((v * 100.0).round() / 100.0))
+            })
+            .collect()
+    };
+    let seconds = |times: &[sweetspot_units::Duration]| -> Vec<f64> {
+        times.iter().map(|t| t.as_secs_f64()).collect()
+    };
+    let (looks, queue_looks) = (seconds(&s.t), seconds(&s.queue.t));
+    json!({
+        "goodput": column(&looks, &|i| s.goodput.get(i).map(|g| g.as_f64() / 1e6)),
+        "window": column(&looks, &|i| s.window.get(i).copied().flatten().map(|w| w.as_f64() / 1e3)),
+        "rtt": column(&looks, &|i| s.rtt.get(i).copied().flatten().map(|r| r.as_secs_f64() * 1e3)),
+        "queue": column(&queue_looks, &|i| s.queue.bytes.get(i).map(|b| b.as_f64() / 1e3)),
+    })
+}

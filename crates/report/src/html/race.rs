@@ -1,0 +1,67 @@
+use crate::colour;
+use crate::headline::seconds;
+use crate::outcome::DemoOutcome;
+use crate::svg::{Panel, Run, Scale, escape, time_axis};
+
+/// How much of the file had arrived, over time, all contenders in one frame.
+pub fn section(outcome: &DemoOutcome) -> String {
+    let mut legend = String::new();
+    for (i, c) in outcome.contenders.iter().enumerate() {
+        let time = c.duration.map_or_else(|| "did not arrive".to_owned(), seconds);
+        legend += &format!(
+            r#"<li class="{}"><i></i><span>{}</span> <b>{time}</b></li>"#,
+            colour::class(i),
+            escape(&c.name())
+        );
+    }
+    // Two drawings of the same, so that letters keep their size: CSS shows the one that fits.
+    format!(
+        r#"<section id="race">
+<h2>The file on its way</h2>
+<ul class="legend">{legend}</ul>
+{}{}
+</section>"#,
+        drawing(outcome, "wide", 1080.0, 300.0),
+        drawing(outcome, "narrow", 360.0, 260.0),
+    )
+}
+
+fn drawing(outcome: &DemoOutcome, class: &str, width: f64, height: f64) -> String {
+    let x = Scale::new((0.0, longest(outcome)), (38.0, width - 14.0));
+    let bottom = height - 22.0;
+    let size = outcome.file.size.as_f64();
+    let runs = outcome
+        .contenders
+        .iter()
+        .enumerate()
+        .map(|(i, c)| {
+            let arrived = c.series.received.iter().map(|r| r.as_f64() / size * 100.0);
+            let points = c.series.t.iter().map(|t| t.as_secs_f64()).zip(arrived);
+            Run {
+                class: colour::class(i),
+                points: [(0.0, 0.0)].into_iter().chain(points).collect(),
+            }
+        })
+        .collect();
+    let panel = Panel {
+        title: "Arrived, % of the file",
+        key: "arrived",
+        x,
+        y: Scale::new((0.0, 100.0), (bottom, 22.0)),
+        band: None,
+        rules: Vec::new(),
+        runs,
+        filled: false,
+    };
+    format!(
+        r#"<svg class="{class}" viewBox="0 0 {width} {height}" role="img" aria-label="share of the file that had arrived, over time">{}{}</svg>"#,
+        panel.draw(),
+        time_axis(&x, bottom),
+    )
+}
+
+/// When the last contender was done, in seconds: the end of every time axis.
+pub fn longest(outcome: &DemoOutcome) -> f64 {
+    let ends = outcome.contenders.iter().filter_map(|c| c.series.t.last());
+    ends.map(|t| t.as_secs_f64()).fold(0.1, f64::max)
+}

@@ -1,0 +1,67 @@
+//! The benchmark on emulated paths: what was measured, what was to be reached, and the document
+//! that says both.
+
+mod document;
+mod targets;
+
+pub use document::{markdown, notes};
+
+use serde::{Deserialize, Serialize};
+use sweetspot_units::{Bytes, Duration, Rate};
+
+use crate::outcome::DemoOutcome;
+use crate::wire;
+
+/// Everything the document is made of.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LabBench {
+    /// The command that repeats it.
+    pub command: String,
+    /// The path of the demonstration, with the targets that are its own.
+    pub demo: Option<Cell>,
+    /// The matrix of paths; a cell that was not measured is missing.
+    pub matrix: Vec<Cell>,
+    /// How many cells the matrix has.
+    pub matrix_size: usize,
+    /// What the emulator found out about the machine, as it prints it.
+    pub self_test: Option<String>,
+    /// What somebody wrote about these results.
+    pub notes: String,
+}
+
+/// One path and all that crossed it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Cell {
+    /// Its name, e.g. `100Mbit/s-20ms-1.0BDP`.
+    pub name: String,
+    /// The contenders, without their series.
+    pub outcome: DemoOutcome,
+    /// Another program on the same path, for its CPU time.
+    pub reference: Option<Reference>,
+}
+
+/// What another program needed for the same transfer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Reference {
+    /// Its name and version.
+    pub program: String,
+    /// Its congestion control.
+    pub congestion: String,
+    /// Payload moved.
+    #[serde(rename = "size_bytes", with = "wire")]
+    pub size: Bytes,
+    /// How fast.
+    #[serde(rename = "goodput_bps", with = "wire")]
+    pub goodput: Rate,
+    /// CPU time of the sender.
+    #[serde(rename = "sender_cpu_s", with = "wire")]
+    pub sender_cpu: Duration,
+    /// CPU time of the receiver.
+    #[serde(rename = "receiver_cpu_s", with = "wire")]
+    pub receiver_cpu: Duration,
+}
+
+/// CPU seconds per 10^9 bytes of payload.
+fn cpu_per_gb(cpu: Duration, payload: Bytes) -> f64 {
+    cpu.as_secs_f64() / (payload.as_f64() / 1e9)
+}

@@ -1,0 +1,94 @@
+use super::{Cell, LabBench};
+use crate::outcome::Contender;
+
+/// One number that was to be reached.
+pub struct Target {
+    /// Where and what, in words.
+    pub what: String,
+    /// What was measured, in words.
+    pub measured: String,
+    /// Whether that is enough.
+    pub met: bool,
+}
+
+/// SOBAS carries this share of the payload capacity, over the whole transfer.
+const SHARE: f64 = 0.90;
+/// At most this share of segments is retransmitted on the demonstration's path.
+const RETRANSMITTED: f64 = 0.0005;
+/// The median round trip there, over the propagation.
+const MEDIAN_RTT: f64 = 1.10;
+/// SOBAS is never slower than this share of the best other contender.
+const OF_THE_BEST: f64 = 0.97;
+/// 99 of 100 packets leave the emulator at most this late at 100 Mbit/s: microseconds.
+const LATENESS_US: f64 = 200.0;
+
+/// Every target whose cell was measured, in the order of the document.
+pub fn targets(bench: &LabBench) -> Vec<Target> {
+    let mut all = bench.demo.as_ref().map(demo).unwrap_or_default();
+    all.extend(bench.matrix.iter().flat_map(matrix_cell));
+    all
+}
+
+fn demo(cell: &Cell) -> Vec<Target> {
+    let mut all = vec![share(cell)];
+    let sobas = sobas(cell);
+    let resent = sobas.and_then(Contender::retransmitted_share);
+    all.push(Target {
+        what: format!("{}: segments retransmitted <= {} %", cell.name, RETRANSMITTED * 100.0),
+        measured: words(resent, |share| format!("{:.4} %", share * 100.0)),
+        met: resent.is_some_and(|share| share <= RETRANSMITTED),
+    });
+    let least = cell.outcome.path.rtt.as_secs_f64();
+    let median = sobas.and_then(|c| c.rtt_median).map(|rtt| rtt.as_secs_f64() / least);
+    all.push(Target {
+        what: format!("{}: median RTT <= {MEDIAN_RTT:.2} x T_m", cell.name),
+        measured: words(median, |ratio| format!("{ratio:.3} x T_m")),
+        met: median.is_some_and(|ratio| ratio <= MEDIAN_RTT),
+    });
+    let certificates = cell.outcome.contenders.iter().filter_map(|c| c.certificate.as_ref());
+    let worst = certificates.map(|k| k.lateness_p99.as_secs_f64() * 1e6).reduce(f64::max);
+    all.push(Target {
+        what: format!("{}: p99 lateness of every run < {LATENESS_US} us", cell.name),
+        measured: words(worst, |us| format!("{us:.0} us in the worst run")),
+        met: worst.is_some_and(|us| us < LATENESS_US),
+    });
+    all
+}
+
+fn matrix_cell(cell: &Cell) -> Vec<Target> {
+    vec![share(cell), beside_the_best(cell)]
+}
+
+fn share(cell: &Cell) -> Target {
+    let share = sobas(cell).and_then(|c| c.share_of_capacity);
+    Target {
+        what: format!("{}: sobas >= {:.0} % of the payload capacity", cell.name, SHARE * 100.0),
+        measured: words(share, |share| format!("{:.1} %", share * 100.0)),
+        met: share.is_some_and(|share| share >= SHARE),
+    }
+}
+
+fn beside_the_best(cell: &Cell) -> Target {
+    let best = cell
+        .outcome
+        .contenders
+        .iter()
+        .filter(|c| c.sizing != "sobas")
+        .filter_map(|c| Some((c.goodput?, c)))
+        .max_by_key(|(goodput, _)| *goodput);
+    let own = sobas(cell).and_then(|c| c.goodput);
+    let ratio = best.zip(own).map(|((best, c), own)| (own.as_f64() / best.as_f64(), c));
+    Target {
+        what: format!("{}: sobas >= {:.0} % of the best other", cell.name, OF_THE_BEST * 100.0),
+        measured: words(ratio, |(ratio, c)| format!("{:.1} % of {}", ratio * 100.0, c.name())),
+        met: ratio.is_some_and(|(ratio, _)| ratio >= OF_THE_BEST),
+    }
+}
+
+fn sobas(cell: &Cell) -> Option<&Contender> {
+    cell.outcome.contenders.iter().find(|c| c.sizing == "sobas")
+}
+
+fn words<T>(value: Option<T>, text: impl FnOnce(T) -> String) -> String {
+    value.map_or_else(|| "not measured".to_owned(), text)
+}

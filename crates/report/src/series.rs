@@ -1,0 +1,93 @@
+use serde::{Deserialize, Serialize};
+use sweetspot_units::{Bytes, Duration, Rate};
+
+use crate::wire;
+
+/// A run over time, column by column; the n-th entries of the first columns belong together.
+/// Time is zero when the transfer began.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Series {
+    /// When the receiver looked.
+    #[serde(rename = "t_s", with = "wire")]
+    pub t: Vec<Duration>,
+    /// Payload received by then.
+    #[serde(rename = "received_bytes", with = "wire")]
+    pub received: Vec<Bytes>,
+    /// Goodput over [`Series::SPAN`] before then, see [`Series::fill_goodput`].
+    #[serde(rename = "goodput_bps", with = "wire")]
+    pub goodput: Vec<Rate>,
+    /// The window advertised then.
+    #[serde(rename = "window_bytes", with = "wire")]
+    pub window: Vec<Option<Bytes>>,
+    /// Round-trip time seen last.
+    #[serde(rename = "rtt_s", with = "wire")]
+    pub rtt: Vec<Option<Duration>>,
+    /// The bottleneck's queue, on the emulator's own times.
+    pub queue: QueueSeries,
+    /// What the controller did and why.
+    pub events: Vec<Mark>,
+}
+
+/// Bytes in the bottleneck's buffer over time, the way the data goes.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct QueueSeries {
+    /// When.
+    #[serde(rename = "t_s", with = "wire")]
+    pub t: Vec<Duration>,
+    /// How much.
+    #[serde(rename = "bytes", with = "wire")]
+    pub bytes: Vec<Bytes>,
+}
+
+/// Something that happened at one moment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Mark {
+    /// When.
+    #[serde(rename = "t_s", with = "wire")]
+    pub t: Duration,
+    /// What, in words.
+    pub what: String,
+}
+
+impl Series {
+    /// Goodput is counted over this long: five round trips of a 100 ms path, so that one
+    /// repaired hole does not look like a burst above the link's rate.
+    pub const SPAN: Duration = Duration::from_millis(500);
+
+    /// Computes goodput from what was received. In the first half second, too, it counts over
+    /// the whole span, with nothing before zero: the rate climbs as the transfer does.
+    pub fn fill_goodput(&mut self) {
+        let over_span = |(&t, &received): (&Duration, &Bytes)| {
+            let before = self.received_at(t.saturating_sub(Series::SPAN));
+            received.saturating_sub(before) / Series::SPAN
+        };
+        self.goodput = self.t.iter().zip(&self.received).map(over_span).collect();
+    }
+
+    /// What had been received at `t`, on a straight line between two looks.
+    fn received_at(&self, t: Duration) -> Bytes {
+        let after = self.t.partition_point(|&look| look < t);
+        let look = |i: usize| (self.t[i].as_secs_f64(), self.received[i].as_f64());
+        let (t0, r0) = after.checked_sub(1).map_or((0.0, 0.0), look);
+        let (t1, r1) = if after < self.t.len() { look(after) } else { (t0, r0) };
+        let part = if t1 > t0 { (t.as_secs_f64() - t0) / (t1 - t0) } else { 0.0 };
+        Bytes::from_f64(r0 + (r1 - r0) * part)
+    }
+
+    /// When goodput first reached `rate`.
+    pub fn time_to(&self, rate: Rate) -> Option<Duration> {
+        self.goodput.iter().position(|&g| g >= rate).map(|i| self.t[i])
+    }
+
+    /// The round-trip times that were seen.
+    pub fn rtts(&self) -> Vec<Duration> {
+        self.rtt.iter().flatten().copied().collect()
+    }
+}
+
+/// The smallest of `values` that a share `p` (0 to 1) of them does not exceed.
+pub fn percentile(mut values: Vec<Duration>, p: f64) -> Option<Duration> {
+    values.sort_unstable();
+    let rank = (p * values.len() as f64).ceil() as usize;
+    values.get(rank.saturating_sub(1)).copied()
+}

@@ -1,0 +1,15 @@
+//! Line charts as SVG text, drawn here: the page needs no script to be seen.
+
+mod axis;
+mod panel;
+mod scale;
+mod thin;
+
+pub use axis::time_axis;
+pub use panel::{Band, Panel, Rule, Run};
+pub use scale::Scale;
+
+/// Text that can stand in SVG and HTML.
+pub fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}

@@ -1,0 +1,171 @@
+use std::fmt::Write;
+
+use super::axis::number;
+use super::thin::thin;
+use super::{Scale, escape};
+
+/// One quantity over time: a frame with its scale, what it should be, and what it was.
+#[derive(Debug)]
+pub struct Panel<'a> {
+    /// The quantity and its unit, e.g. "Goodput, Mbit/s".
+    pub title: &'a str,
+    /// For the reader who cannot see it, and for scripts: `goodput`.
+    pub key: &'a str,
+    /// Positions; the range of `y` runs upwards, so from the larger SVG coordinate.
+    pub x: Scale,
+    /// The values shown. What lies outside is drawn at the edge, and said.
+    pub y: Scale,
+    /// A span of values worth being in.
+    pub band: Option<Band<'a>>,
+    /// Values worth knowing.
+    pub rules: Vec<Rule<'a>>,
+    /// Lines; where a quantity is unknown there is a gap between two runs.
+    pub runs: Vec<Run>,
+    /// Whether the area below a line is tinted.
+    pub filled: bool,
+}
+
+/// Points that one line joins, time and value.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// The CSS class that colours it.
+    pub class: String,
+    /// The points, in the order of time.
+    pub points: Vec<(f64, f64)>,
+}
+
+/// A shaded span of values.
+#[derive(Debug, Clone, Copy)]
+pub struct Band<'a> {
+    /// Lower and upper end.
+    pub span: (f64, f64),
+    /// Its name.
+    pub label: &'a str,
+}
+
+/// A dashed line at one value.
+#[derive(Debug, Clone)]
+pub struct Rule<'a> {
+    /// The value.
+    pub at: f64,
+    /// Its name, with the value in words; empty where the title row has no room for it.
+    pub label: &'a str,
+}
+
+impl Panel<'_> {
+    /// The panel as SVG elements. Its title stands above the frame.
+    pub fn draw(&self) -> String {
+        let mut svg = format!(r#"<g class="panel" data-key="{}">"#, self.key);
+        self.frame(&mut svg);
+        for run in &self.runs {
+            self.line(&mut svg, run);
+        }
+        self.outside(&mut svg);
+        self.legend(&mut svg);
+        svg.push_str("</g>");
+        svg
+    }
+
+    fn frame(&self, svg: &mut String) {
+        let (left, right) = self.x.range;
+        let (bottom, top) = self.y.range;
+        let (width, height) = (right - left, bottom - top);
+        let _ = write!(
+            svg,
+            r#"<rect class="frame" x="{left}" y="{top}" width="{width}" height="{height}"/>"#
+        );
+        for value in self.y.ticks(3) {
+            let y = self.y.at(value);
+            let _ = write!(
+                svg,
+                r#"<path class="grid" d="M{left} {y:.1}H{right}"/><text class="num" x="{:.1}" y="{:.1}" text-anchor="end">{}</text>"#,
+                left - 5.0,
+                y + 3.5,
+                number(value),
+            );
+        }
+        if let Some(band) = self.band {
+            let (y0, y1) = (self.clamped(band.span.1), self.clamped(band.span.0));
+            let _ = write!(
+                svg,
+                r#"<rect class="band" x="{left}" y="{y0:.1}" width="{width}" height="{:.1}"/>"#,
+                (y1 - y0).max(1.0)
+            );
+        }
+        for rule in &self.rules {
+            let y = self.clamped(rule.at);
+            let _ = write!(svg, r#"<path class="rule" d="M{left} {y:.1}H{right}"/>"#);
+        }
+    }
+
+    fn line(&self, svg: &mut String, run: &Run) {
+        let points = thin(&run.points, &self.x);
+        let (Some(first), Some(last)) = (points.first(), points.last()) else { return };
+        let mut d = String::new();
+        for (i, &(t, value)) in points.iter().enumerate() {
+            let command = if i == 0 { 'M' } else { 'L' };
+            let _ = write!(d, "{command}{:.1} {:.1}", self.x.at(t), self.clamped(value));
+        }
+        if self.filled {
+            let (bottom, _) = self.y.range;
+            let (from, to) = (self.x.at(first.0), self.x.at(last.0));
+            let _ = write!(
+                svg,
+                r#"<path class="area {}" d="{d}L{to:.1} {bottom}L{from:.1} {bottom}Z"/>"#,
+                run.class
+            );
+        }
+        let _ = write!(svg, r#"<path class="line {}" d="{d}"/>"#, run.class);
+    }
+
+    /// Says how far the values went beyond the frame.
+    fn outside(&self, svg: &mut String) {
+        let values = || self.runs.iter().flat_map(|run| &run.points).map(|point| point.1);
+        let highest = values().fold(f64::NEG_INFINITY, f64::max);
+        let lowest = values().fold(f64::INFINITY, f64::min);
+        let (bottom, top) = self.y.range;
+        let x = self.x.range.1 - 4.0;
+        let mut say = |y: f64, arrow: char, value: f64| {
+            let text = number((value * 100.0).round() / 100.0);
+            let _ = write!(
+                svg,
+                r#"<text class="outside" x="{x:.1}" y="{y:.1}" text-anchor="end">{arrow} to {text}</text>"#
+            );
+        };
+        if highest > self.y.domain.1 {
+            say(top + 12.0, '▲', highest);
+        }
+        if lowest < self.y.domain.0 {
+            say(bottom - 5.0, '▼', lowest);
+        }
+    }
+
+    /// The title, the value under the pointer, and the names of band and rules.
+    fn legend(&self, svg: &mut String) {
+        let (left, right) = self.x.range;
+        let y = self.y.range.1 - 6.0;
+        let _ = write!(
+            svg,
+            r#"<text class="title" x="{left}" y="{y:.1}">{}<tspan class="value"></tspan></text>"#,
+            escape(self.title)
+        );
+        let labels: Vec<&str> = self
+            .band
+            .iter()
+            .map(|b| b.label)
+            .chain(self.rules.iter().map(|r| r.label))
+            .filter(|label| !label.is_empty())
+            .collect();
+        if !labels.is_empty() {
+            let _ = write!(
+                svg,
+                r#"<text class="key" x="{right}" y="{y:.1}" text-anchor="end">{}</text>"#,
+                escape(&labels.join(" · "))
+            );
+        }
+    }
+
+    fn clamped(&self, value: f64) -> f64 {
+        self.y.at(value.clamp(self.y.domain.0, self.y.domain.1))
+    }
+}

@@ -1,0 +1,59 @@
+/// Maps values to positions, straight.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Scale {
+    /// The values at the two ends.
+    pub domain: (f64, f64),
+    /// The positions there, in SVG units.
+    pub range: (f64, f64),
+}
+
+impl Scale {
+    /// A scale whose domain is not empty: where it would be, it is made one wide.
+    pub fn new(domain: (f64, f64), range: (f64, f64)) -> Scale {
+        let (low, high) = domain;
+        Scale { domain: (low, if high > low { high } else { low + 1.0 }), range }
+    }
+
+    /// Where `value` stands.
+    pub fn at(&self, value: f64) -> f64 {
+        let ((v0, v1), (p0, p1)) = (self.domain, self.range);
+        p0 + (value - v0) / (v1 - v0) * (p1 - p0)
+    }
+
+    /// Round values inside the domain, about `wanted` of them: multiples of 1, 2 or 5 times a
+    /// power of ten.
+    pub fn ticks(&self, wanted: usize) -> Vec<f64> {
+        let (low, high) = self.domain;
+        let rough = (high - low) / wanted.max(1) as f64;
+        let power = 10_f64.powf(rough.log10().floor());
+        let step = match rough / power {
+            r if r <= 1.0 => power,
+            r if r <= 2.0 => 2.0 * power,
+            r if r <= 5.0 => 5.0 * power,
+            _ => 10.0 * power,
+        };
+        // A little slack, so that a tick at the very end is not lost to rounding.
+        let first = (low / step - 1e-9).ceil() as i64;
+        let last = (high / step + 1e-9).floor() as i64;
+        (first..=last).map(|n| n as f64 * step).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_round_and_inside() {
+        // 100/5 = 20 apart.
+        let scale = Scale::new((0.0, 100.0), (0.0, 1.0));
+        assert_eq!(scale.ticks(5), [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]);
+        // 17.4/6 = 2.9, so 5 apart.
+        assert_eq!(Scale::new((0.0, 17.4), (0.0, 1.0)).ticks(6), [0.0, 5.0, 10.0, 15.0]);
+    }
+
+    #[test]
+    fn an_empty_domain_still_has_a_scale() {
+        assert_eq!(Scale::new((3.0, 3.0), (0.0, 10.0)).at(3.5), 5.0);
+    }
+}

@@ -1,0 +1,40 @@
+use super::Scale;
+
+/// Fewer points that draw the same picture: of all points in one column of a pixel's width the
+/// first, the lowest, the highest and the last, in their order. A peak is never lost.
+pub fn thin(points: &[(f64, f64)], x: &Scale) -> Vec<(f64, f64)> {
+    let column = |&(t, _): &(f64, f64)| x.at(t).floor() as i64;
+    points
+        .chunk_by(|a, b| column(a) == column(b))
+        .flat_map(|same| {
+            let by_value = |a: &usize, b: &usize| same[*a].1.total_cmp(&same[*b].1);
+            let lowest = (0..same.len()).min_by(by_value).unwrap_or(0);
+            let highest = (0..same.len()).max_by(by_value).unwrap_or(0);
+            let mut kept = vec![0, lowest, highest, same.len() - 1];
+            kept.sort_unstable();
+            kept.dedup();
+            kept.into_iter().map(|i| same[i])
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_single_peak_among_thousands_survives() {
+        let mut points: Vec<(f64, f64)> = (0..10_000).map(|i| (f64::from(i), 1.0)).collect();
+        points[5_432].1 = 9.0;
+        let thinned = thin(&points, &Scale::new((0.0, 10_000.0), (0.0, 100.0)));
+        assert!(thinned.contains(&(5_432.0, 9.0)));
+        // 100 columns of at most 4 points each.
+        assert!(thinned.len() <= 400);
+    }
+
+    #[test]
+    fn few_points_stay_as_they_are() {
+        let points = [(0.0, 1.0), (5.0, 3.0), (10.0, 2.0)];
+        assert_eq!(thin(&points, &Scale::new((0.0, 10.0), (0.0, 100.0))), points);
+    }
+}

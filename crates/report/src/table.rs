@@ -1,0 +1,94 @@
+use sweetspot_units::Duration;
+
+use crate::outcome::{Contender, DemoOutcome};
+
+/// The outcome as a text table of at most 80 columns. A contender that failed, or whose
+/// certificate says that it is not to be trusted, says so in its row.
+pub fn table(outcome: &DemoOutcome) -> String {
+    let widest = outcome.contenders.iter().map(|c| c.name().chars().count()).max();
+    let name_width = widest.unwrap_or(0).max("contender".len());
+    let mut lines = vec![
+        heading(name_width, ["goodput", "of", "resent", "", "drops", "RTT", "RTT", "90%", ""]),
+        heading(
+            name_width,
+            ["Mbit/s", "path", "segs", "resent", "", "med ms", "p99", "at s", "trust"],
+        ),
+    ];
+    for contender in &outcome.contenders {
+        lines.push(row(name_width, contender));
+        if let Some(why) = contender.distrust() {
+            let why = wrap(&format!("do not trust this row: {why}"), 76);
+            lines.extend(why.iter().map(|line| format!("    {line}")));
+        }
+    }
+    let mut text = String::new();
+    for line in lines {
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+const WIDTHS: [usize; 9] = [8, 6, 7, 8, 7, 7, 7, 6, 6];
+
+fn columns(name_width: usize, name: &str, cells: [String; 9]) -> String {
+    let mut line = format!("{name:name_width$}");
+    for (cell, width) in cells.iter().zip(WIDTHS) {
+        line.push_str(&format!("{cell:>width$}"));
+    }
+    line
+}
+
+fn heading(name_width: usize, cells: [&str; 9]) -> String {
+    let name = if cells[0] == "Mbit/s" { "contender" } else { "" };
+    columns(name_width, name, cells.map(str::to_owned))
+}
+
+fn row(name_width: usize, c: &Contender) -> String {
+    let name = c.name();
+    if let Some(why) = &c.failure {
+        let indent = format!("\n{:1$}", "", name_width + 2);
+        let lines = wrap(&format!("failed: {why}"), 78_usize.saturating_sub(name_width));
+        return format!("{name:name_width$}  {}", lines.join(&indent));
+    }
+    columns(
+        name_width,
+        &name,
+        [
+            show(c.goodput, |rate| format!("{:.1}", rate.as_f64() / 1e6)),
+            show(c.share_of_capacity, |share| format!("{:.0}%", share * 100.0)),
+            show(c.retransmitted_segments, |n| n.to_string()),
+            show(c.retransmitted_share(), |share| format!("{:.3}%", share * 100.0)),
+            show(c.bottleneck_drops, |n| n.to_string()),
+            show(c.rtt_median, milliseconds),
+            show(c.rtt_p99, milliseconds),
+            show(c.time_to_90_percent, |t| format!("{:.1}", t.as_secs_f64())),
+            show(c.certificate.as_ref(), |k| if k.trust { "yes" } else { "NO" }.to_owned()),
+        ],
+    )
+}
+
+fn milliseconds(t: Duration) -> String {
+    format!("{:.1}", t.as_secs_f64() * 1e3)
+}
+
+/// A dash where nothing was measured.
+fn show<T>(value: Option<T>, text: impl FnOnce(T) -> String) -> String {
+    value.map_or_else(|| "-".to_owned(), text)
+}
+
+/// `text` in lines of at most `width` characters; a longer word has its line to itself.
+fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let line = lines.last_mut().filter(|line| {
+            line.is_empty() || line.chars().count() + 1 + word.chars().count() <= width
+        });
+        match line {
+            Some(line) if line.is_empty() => line.push_str(word),
+            Some(line) => line.extend([" ", word]),
+            None => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}

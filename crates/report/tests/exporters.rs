@@ -1,0 +1,108 @@
+//! Laws of the exporters.
+
+mod synthetic;
+
+use sweetspot_report::{Contender, DemoOutcome, headline, page, table};
+use sweetspot_units::{Bytes, Duration, Rate};
+
+#[test]
+fn the_table_fits_eighty_columns_and_aligns() {
+    let text = table(&synthetic::outcome());
+    for line in text.lines() {
+        assert!(line.chars().count() <= 80, "too wide: {line:?}");
+    }
+    let lengths: Vec<usize> =
+        text.lines().filter(|l| l.contains("%  ")).map(|l| l.chars().count()).collect();
+    assert!(lengths.windows(2).all(|w| w[0] == w[1]), "ragged:\n{text}");
+}
+
+#[test]
+fn a_row_that_is_not_to_be_trusted_says_so() {
+    let text = table(&synthetic::outcome());
+    let marked: Vec<&str> = text.lines().filter(|l| l.ends_with(" NO")).collect();
+    assert_eq!(marked.len(), 1);
+    assert!(marked[0].starts_with("bdp+cubic"));
+    assert!(page(&synthetic::outcome()).contains("Do not trust the row above"));
+}
+
+#[test]
+fn a_contender_that_failed_is_a_row_that_says_why() {
+    let mut outcome = synthetic::outcome();
+    let mut failed = Contender::new("kernel", "bbr");
+    failed.failure = Some("congestion control bbr is not here; modprobe tcp_bbr".into());
+    outcome.contenders[1] = failed;
+    assert!(table(&outcome).contains("kernel+bbr         failed: congestion control bbr is not"));
+    assert!(page(&outcome).contains("failed: congestion control bbr is not here"));
+}
+
+#[test]
+fn an_outcome_survives_json_to_the_last_sample() {
+    let outcome = synthetic::outcome();
+    let json = serde_json::to_string(&outcome).expect("serialises");
+    let back: DemoOutcome = serde_json::from_str(&json).expect("deserialises");
+    assert_eq!(back, outcome);
+}
+
+#[test]
+fn outcome_json_names_its_units() {
+    let json = serde_json::to_value(synthetic::outcome()).expect("serialises");
+    let first = &json["contenders"][0];
+    for field in [
+        "sizing",
+        "congestion",
+        "goodput_bps",
+        "share_of_capacity",
+        "segments",
+        "retransmitted_segments",
+        "bottleneck_drops",
+        "rtt_median_s",
+        "rtt_p99_s",
+        "seconds_to_90_percent",
+        "hash_ok",
+        "certificate",
+    ] {
+        assert!(first.get(field).is_some(), "{field} is missing");
+    }
+    // C = 100 Mbit/s of 1500-byte packets that carry 1448 bytes each: 96,533,333 bit/s.
+    assert_eq!(json["path"]["payload_capacity_bps"], 96_533_333);
+}
+
+#[test]
+fn the_page_asks_nothing_of_the_network() {
+    let page = page(&synthetic::outcome());
+    for reference in ["http:", "https:", "src=", "@import", "url("] {
+        assert!(!page.contains(reference), "{reference} in the page");
+    }
+}
+
+#[test]
+fn hostile_words_do_not_become_markup() {
+    let mut outcome = synthetic::outcome();
+    outcome.machine = "<script>alert(1)</script>".into();
+    outcome.contenders[0].failure = Some("<img>".into());
+    let page = page(&outcome);
+    assert!(!page.contains("<script>alert") && !page.contains("<img>"));
+}
+
+#[test]
+fn the_headline_is_about_sobas_and_counts_what_was_resent() {
+    let words = headline(&synthetic::outcome());
+    assert!(words[0].starts_with("SOBAS (cubic) moved 200 MB in 17."), "{words:?}");
+    assert!(words[0].contains("without one segment resent"), "{words:?}");
+    assert!(words[2].contains("5,709 segments resent"), "{words:?}");
+}
+
+#[test]
+fn goodput_counts_over_half_a_second() {
+    let mut series = sweetspot_report::Series::default();
+    // 1 MB every 100 ms: 80 Mbit/s as soon as half a second has passed, a fifth of it after 100 ms.
+    for i in 1..=10_u64 {
+        series.t.push(Duration::from_millis(100 * i));
+        series.received.push(Bytes::new(1_000_000 * i));
+    }
+    series.fill_goodput();
+    assert_eq!(series.goodput[0], Rate::from_mbit_per_second(16));
+    assert_eq!(series.goodput[4], Rate::from_mbit_per_second(80));
+    assert_eq!(series.goodput[9], Rate::from_mbit_per_second(80));
+    assert_eq!(series.time_to(Rate::from_mbit_per_second(72)), Some(Duration::from_millis(500)));
+}

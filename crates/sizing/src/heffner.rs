@@ -1,0 +1,91 @@
+use sweetspot_units::{Bytes, Duration, Time};
+
+use crate::advertised::Advertised;
+use crate::reception::Reception;
+use crate::{Controller, Output, Phase, Probe, Setting, Train};
+
+/// Heffner's receiver (Heffner 2002, "High bandwidth TCP queuing", section 6): the receive
+/// space is what arrived in the last round trip and four segments, the round trip being the
+/// lowest that timestamps showed.
+///
+/// The rest of that paper is not the controller's: the window comes from sequence space and the
+/// retransmit queue is apart from the socket's buffer in any transfer that it steers.
+#[derive(Debug)]
+pub struct Heffner {
+    mss: Bytes,
+    /// rcv_min_rtt.
+    min_rtt: Option<Duration>,
+    /// rcv_space.
+    space: Bytes,
+    taken: Bytes,
+    unread: Bytes,
+    reception: Reception,
+    advertised: Advertised,
+    growing: bool,
+}
+
+/// Section 6.5: "initialized to 4 * MSS", and the 4 MSS on top of what arrived.
+const SEGMENTS: u64 = 4;
+
+impl Heffner {
+    /// A controller before the first byte.
+    pub fn new(setting: &Setting) -> Heffner {
+        Heffner {
+            mss: setting.mss,
+            min_rtt: None,
+            space: setting.mss * SEGMENTS,
+            taken: Bytes::ZERO,
+            unread: Bytes::ZERO,
+            reception: Reception::default(),
+            advertised: Advertised::new(setting),
+            growing: true,
+        }
+    }
+
+    /// Section 6.6: rcv_space - rcv_alloc. What is out of order is not known here; its term only
+    /// gives back what holding it took.
+    fn advertise(&mut self, now: Time) {
+        self.advertised.set(now, self.space.saturating_sub(self.unread));
+    }
+
+    /// Section 6.5: once per rcv_min_rtt.
+    fn measure(&mut self, now: Time) {
+        let Some(rtt) = self.min_rtt else { return };
+        let Some(round) = self.reception.poll_round(now, rtt) else { return };
+        let arrived = round.bytes + self.mss * SEGMENTS;
+        let before = self.space;
+        // "It is set to no less than half its previous value".
+        self.space = arrived.max(before.scaled(0.5));
+        self.growing = self.space > before;
+    }
+}
+
+impl Controller for Heffner {
+    fn handle_data(&mut self, now: Time, bytes: Bytes, unread: Bytes) {
+        self.taken += bytes;
+        self.unread = unread;
+        // rcv_next: what the application took and what waits for it.
+        self.reception.handle_total(self.taken + unread);
+        self.measure(now);
+        self.advertise(now);
+    }
+    fn handle_probe(&mut self, _now: Time, _probe: &Probe) {}
+    fn handle_kernel_rtt(&mut self, now: Time, rtt: Duration) {
+        self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
+        self.reception.begin(now);
+    }
+    fn handle_train(&mut self, _now: Time, _train: &Train) {}
+    fn handle_window(&mut self, _now: Time, _advertised: Bytes) {}
+    fn handle_timeout(&mut self, now: Time) {
+        self.advertise(now);
+    }
+    fn poll_timeout(&self) -> Option<Time> {
+        (!self.advertised.is_set()).then_some(Time::ZERO)
+    }
+    fn poll_output(&mut self) -> Option<Output> {
+        self.advertised.poll_output()
+    }
+    fn phase(&self) -> Phase {
+        if self.growing { Phase::Ramping } else { Phase::Holding }
+    }
+}

@@ -1,0 +1,41 @@
+use sweetspot_units::{Bytes, Duration, Time};
+
+/// How much arrived in a round trip, as a receiver can tell: bytes between two times at least
+/// one receiver RTT apart.
+#[derive(Debug, Default)]
+pub(crate) struct Reception {
+    total: Bytes,
+    begun: Option<(Time, Bytes)>,
+}
+
+/// One measurement of [`Reception`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Round {
+    /// What arrived.
+    pub(crate) bytes: Bytes,
+    /// The time it took, one round trip or a little more.
+    pub(crate) lasted: Duration,
+}
+
+impl Reception {
+    /// So much arrived on the connection so far.
+    pub(crate) fn handle_total(&mut self, total: Bytes) {
+        self.total = total;
+    }
+
+    /// Begins a measurement now, if none is under way.
+    pub(crate) fn begin(&mut self, now: Time) {
+        self.begun.get_or_insert((now, self.total));
+    }
+
+    /// The measurement that has lasted a round trip of `rtt`; the next one begins.
+    pub(crate) fn poll_round(&mut self, now: Time, rtt: Duration) -> Option<Round> {
+        let (since, before) = self.begun?;
+        let lasted = now.since(since);
+        if lasted < rtt {
+            return None;
+        }
+        self.begun = Some((now, self.total));
+        Some(Round { bytes: self.total.saturating_sub(before), lasted })
+    }
+}

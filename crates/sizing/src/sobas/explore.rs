@@ -1,0 +1,136 @@
+use sweetspot_units::{Bytes, Duration, Rate};
+
+use super::adaptive::FIRST_STEP;
+use super::epoch::Epoch;
+
+/// Share of a trial's growth that the rate must follow with for the trial to have paid. On a path
+/// that we fill alone it is nil; where cross traffic yields to our queue (eqs 6-8) about a half.
+const PAID: f64 = 0.3;
+
+/// Epochs after a change of window before its effect is measured.
+const SETTLING: u32 = 2;
+
+/// Epochs over which a rate is averaged before and during a trial.
+const AVERAGED: u32 = 4;
+
+/// Epochs between two trials, doubled each time that one does not pay.
+const FIRST_REST: u32 = 8;
+const LONGEST_REST: u32 = 128;
+
+/// Tries whether a larger window pays.
+///
+/// A standing queue takes nothing from unresponsive cross traffic, but from window-limited
+/// transfers it takes rate (section V-B): there the Maximum Feasible Throughput lies at the
+/// largest window that overflows nothing. Whether the path is of that kind shows in how the rate
+/// answers a little more window.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Explorer {
+    stage: Stage,
+    rest: u32,
+    /// What was received in this stage, over how long, in how many epochs.
+    bytes: Bytes,
+    time: Duration,
+    epochs: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Stage {
+    /// Measuring the rate without a trial, for so many epochs at least.
+    Resting { left: u32 },
+    /// A larger window is in force.
+    Trying { from: Bytes, before: Rate, settling: u32 },
+}
+
+/// What the explorer wants.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Verdict {
+    /// Nothing.
+    Wait,
+    /// Try this window.
+    Try(Bytes),
+    /// The trial paid: its window stays.
+    Paid,
+    /// The trial did not pay: back to this window.
+    Back(Bytes),
+}
+
+impl Explorer {
+    pub(super) fn new() -> Explorer {
+        Explorer {
+            stage: Stage::Resting { left: FIRST_REST },
+            rest: FIRST_REST,
+            bytes: Bytes::ZERO,
+            time: Duration::ZERO,
+            epochs: 0,
+        }
+    }
+
+    /// Something else changed the window: what was measured no longer counts.
+    pub(super) fn restart(&mut self) {
+        self.enter(Stage::Resting { left: self.rest });
+    }
+
+    /// The window overflowed: no more trials for long.
+    pub(super) fn give_up(&mut self) {
+        self.rest = LONGEST_REST;
+        self.restart();
+    }
+
+    /// Whether a trial is on.
+    pub(super) fn is_trying(&self) -> bool {
+        matches!(self.stage, Stage::Trying { .. })
+    }
+
+    /// Judges an epoch that was spent under `window` with the window as the limit.
+    pub(super) fn handle_epoch(&mut self, epoch: &Epoch, window: Bytes) -> Verdict {
+        match &mut self.stage {
+            Stage::Trying { settling, .. } if *settling > 0 => {
+                *settling -= 1;
+                return Verdict::Wait;
+            }
+            Stage::Resting { left } => *left = left.saturating_sub(1),
+            Stage::Trying { .. } => {}
+        }
+        // Over several epochs, so that the lumps in which data arrives count once and not each time.
+        self.bytes += epoch.rate * epoch.span;
+        self.time += epoch.span;
+        self.epochs += 1;
+        if self.epochs < AVERAGED {
+            return Verdict::Wait;
+        }
+        let rate = self.bytes / self.time;
+        match self.stage {
+            // Only the latest epochs are to be compared with the trial.
+            Stage::Resting { left } if left > 0 => {
+                self.enter(self.stage);
+                Verdict::Wait
+            }
+            Stage::Resting { .. } => {
+                self.enter(Stage::Trying { from: window, before: rate, settling: SETTLING });
+                Verdict::Try(window.scaled(FIRST_STEP))
+            }
+            Stage::Trying { from, before, .. } => self.judge(window, from, before, rate),
+        }
+    }
+
+    fn judge(&mut self, window: Bytes, from: Bytes, before: Rate, rate: Rate) -> Verdict {
+        let grown = window.as_f64() / from.as_f64() - 1.0;
+        let followed = rate.as_f64() / before.as_f64() - 1.0;
+        if followed > PAID * grown {
+            self.rest = FIRST_REST;
+            self.enter(Stage::Resting { left: AVERAGED });
+            Verdict::Paid
+        } else {
+            self.rest = (self.rest * 2).min(LONGEST_REST);
+            self.enter(Stage::Resting { left: self.rest });
+            Verdict::Back(from)
+        }
+    }
+
+    fn enter(&mut self, stage: Stage) {
+        self.stage = stage;
+        self.bytes = Bytes::ZERO;
+        self.time = Duration::ZERO;
+        self.epochs = 0;
+    }
+}

@@ -1,0 +1,65 @@
+use sweetspot_sizing::Phase;
+
+use crate::{MSS, RTT, Script};
+
+/// As many round trips as `windows`, of so many segments each.
+fn rounds(script: &mut Script, windows: &[u64]) {
+    for segments in windows {
+        script.receive(segments * MSS, RTT);
+    }
+}
+
+#[test]
+fn it_starts_from_the_usual_static_window() {
+    assert_eq!(Script::new("drs").window, 65_535);
+}
+
+#[test]
+fn in_slow_start_the_window_is_twice_what_arrives_per_round_trip() {
+    // 10, 20, 40, 80 segments per round trip: the sender may have 160 next.
+    let mut script = Script::new("drs");
+    rounds(&mut script, &[10, 20, 40, 80]);
+    assert_eq!(script.window, 160 * MSS);
+    assert_eq!(script.controller.phase(), Phase::Ramping);
+}
+
+#[test]
+fn delayed_acks_slow_start_counts_as_slow_start() {
+    // Half as much more per round trip: 20, 30, 45, 68.
+    let mut script = Script::new("drs");
+    rounds(&mut script, &[20, 30, 45, 68]);
+    assert_eq!(script.window, 136 * MSS);
+}
+
+#[test]
+fn in_additive_increase_the_window_is_a_segment_more_than_arrives() {
+    // Slow start's last 2 x 80 is remembered for four round trips; then it is 93, and one.
+    let mut script = Script::new("drs");
+    rounds(&mut script, &[20, 40, 80, 90, 91, 92]);
+    assert_eq!(script.window, 160 * MSS);
+    rounds(&mut script, &[93]);
+    assert_eq!(script.window, 94 * MSS);
+    assert_eq!(script.controller.phase(), Phase::Holding);
+}
+
+#[test]
+fn it_never_limits_a_sender_that_doubles_or_adds_one() {
+    let mut script = Script::new("drs");
+    let mut cwnd = 10;
+    for round in 0..40 {
+        assert!(script.window >= cwnd * MSS, "round {round}");
+        script.receive(cwnd * MSS, RTT);
+        cwnd = if round < 7 { cwnd * 2 } else { cwnd + 1 };
+    }
+}
+
+#[test]
+fn after_a_decrease_the_window_shrinks_once_four_round_trips_agree() {
+    let mut script = Script::new("drs");
+    rounds(&mut script, &[100, 101, 102, 103]);
+    let held = script.window;
+    rounds(&mut script, &[52, 53, 54]);
+    assert_eq!(script.window, held.min(104 * MSS));
+    rounds(&mut script, &[55]);
+    assert_eq!(script.window, 56 * MSS);
+}

@@ -1,0 +1,47 @@
+use sweetspot_units::Duration;
+
+use crate::{MSS, RTT, Script};
+
+#[test]
+fn it_starts_with_four_segments() {
+    assert_eq!(Script::new("heffner").window, 4 * MSS);
+}
+
+#[test]
+fn the_space_is_what_arrived_in_a_round_trip_and_four_segments() {
+    let mut script = Script::new("heffner");
+    script.receive(50 * MSS, RTT);
+    assert_eq!(script.window, 54 * MSS);
+    script.receive(80 * MSS, RTT);
+    assert_eq!(script.window, 84 * MSS);
+}
+
+#[test]
+fn the_space_never_falls_below_half_of_what_it_was() {
+    // 84, then a round trip with one segment: 42 and not 5; then 21.
+    let mut script = Script::new("heffner");
+    script.receive(80 * MSS, RTT);
+    script.receive(MSS, RTT);
+    assert_eq!(script.window, 42 * MSS);
+    script.receive(MSS, RTT);
+    assert_eq!(script.window, 21 * MSS);
+}
+
+#[test]
+fn the_lowest_round_trip_counts() {
+    // Once 50 ms were seen, later samples of 200 ms do not lengthen the measurement.
+    let mut script = Script::new("heffner");
+    script.rtt(Duration::from_millis(50));
+    script.rtt(Duration::from_millis(200));
+    script.receive(40 * MSS, RTT);
+    assert_eq!(script.window, 24 * MSS);
+}
+
+#[test]
+fn what_waits_for_the_application_is_not_offered_again() {
+    // 50 segments arrived and were read but for 10 that still wait: 10 more arrived than were
+    // read, so the space is 60 + 4, less the 10.
+    let mut script = Script::new("heffner");
+    script.receive_leaving(50 * MSS, RTT, 10 * MSS);
+    assert_eq!(script.window, (50 + 10 + 4 - 10) * MSS);
+}

@@ -1,0 +1,68 @@
+//! Laws of the right-sizing receivers, on scripted receptions.
+
+mod drs;
+mod every_receiver;
+mod heffner;
+mod linux;
+
+use sweetspot_sizing::{Controller, Output, Setting, Sizing};
+use sweetspot_units::{Bytes, Duration, Time};
+
+const MSS: u64 = 1000;
+const MAX: u64 = 32_000_000;
+const RTT: Duration = Duration::from_millis(100);
+
+/// A receiver fed by hand, and the window it last asked for.
+struct Script {
+    controller: Box<dyn Controller + Send>,
+    now: Time,
+    window: u64,
+}
+
+impl Script {
+    /// `sizing` at the first byte of a connection, with its receiver's RTT known.
+    fn new(sizing: &str) -> Script {
+        let setting = Setting {
+            mss: Bytes::new(MSS),
+            packet: Bytes::new(MSS + 52),
+            max_window: Bytes::new(MAX),
+            path: None,
+        };
+        let controller = sizing.parse::<Sizing>().unwrap().controller(&setting).unwrap();
+        let mut script = Script { controller, now: Time::ZERO, window: MAX };
+        script.controller.handle_timeout(script.now);
+        script.read_outputs();
+        script.rtt(RTT);
+        script
+    }
+
+    fn rtt(&mut self, rtt: Duration) {
+        self.controller.handle_kernel_rtt(self.now, rtt);
+        self.read_outputs();
+    }
+
+    /// `bytes` arrive evenly over `lasting`, in segments, and are read at once.
+    fn receive(&mut self, bytes: u64, lasting: Duration) {
+        self.receive_leaving(bytes, lasting, 0);
+    }
+
+    /// The same, `unread` bytes waiting after each read.
+    fn receive_leaving(&mut self, bytes: u64, lasting: Duration, unread: u64) {
+        let segments = bytes / MSS;
+        let begun = self.now;
+        for i in 1..=segments {
+            self.now = begun + lasting.scaled(i as f64 / segments as f64);
+            self.controller.handle_data(self.now, Bytes::new(MSS), Bytes::new(unread));
+            self.read_outputs();
+        }
+        self.now = begun + lasting;
+    }
+
+    fn read_outputs(&mut self) {
+        while let Some(output) = self.controller.poll_output() {
+            if let Output::Window(window) = output {
+                self.window = window.map_or(MAX, Bytes::get);
+            }
+        }
+    }
+}
