@@ -2,6 +2,7 @@
 
 pub mod demo;
 pub mod emulate;
+pub mod run;
 pub mod send;
 pub mod serve;
 
