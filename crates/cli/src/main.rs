@@ -26,6 +26,12 @@ enum Verb {
     Demo(verbs::demo::Arguments),
     /// Play a scenario
     Run(verbs::run::Arguments),
+    /// Play a scenario once per value of one of its keys
+    Sweep(verbs::sweep::Arguments),
+    /// Search the window at which a scenario's transfer is fastest
+    Mft(verbs::mft::Arguments),
+    /// Write a document of results: agreement with ns-2, the papers' figures
+    Reproduce(verbs::reproduce::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -35,6 +41,9 @@ fn main() -> ExitCode {
         Verb::Send(arguments) => verbs::send::run(arguments),
         Verb::Demo(arguments) => verbs::demo::run(arguments),
         Verb::Run(arguments) => verbs::run::run(arguments),
+        Verb::Sweep(arguments) => verbs::sweep::run(arguments),
+        Verb::Mft(arguments) => verbs::mft::run(arguments),
+        Verb::Reproduce(arguments) => verbs::reproduce::run(arguments),
     };
     match result {
         Ok(code) => code,

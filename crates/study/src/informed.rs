@@ -16,7 +16,11 @@ impl<E: Engine> Engine for Informed<E> {
         self.0.name()
     }
 
-    fn run(&self, scenario: &Scenario, recorder: &mut dyn Recorder) -> Result<Outcome, EngineError> {
+    fn run(
+        &self,
+        scenario: &Scenario,
+        recorder: &mut dyn Recorder,
+    ) -> Result<Outcome, EngineError> {
         let inform = inform(&self.0, scenario);
         let informed = inform.map_err(|error| EngineError::Unsupported {
             engine: self.0.name(),

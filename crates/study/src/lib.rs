@@ -7,6 +7,7 @@
 pub mod csv;
 mod informed;
 pub mod markdown;
+pub mod ns2;
 mod play;
 pub mod search;
 mod sweep;

@@ -2,9 +2,13 @@
 
 pub mod demo;
 pub mod emulate;
+pub mod mft;
+pub mod reproduce;
 pub mod run;
+mod scenario_file;
 pub mod send;
 pub mod serve;
+pub mod sweep;
 
 use std::process::ExitCode;
 

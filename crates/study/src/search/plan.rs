@@ -77,9 +77,7 @@ impl Search {
         loop {
             let mut wanted = match &mut self.stage {
                 Stage::Ladder => ladder(self.bounds),
-                Stage::Narrowing(brackets) => {
-                    narrow(brackets, &self.trials, self.bounds.tolerance)
-                }
+                Stage::Narrowing(brackets) => narrow(brackets, &self.trials, self.bounds.tolerance),
                 Stage::Around { looks: 0 } => return None,
                 Stage::Around { looks } => {
                     *looks -= 1;
@@ -159,11 +157,7 @@ fn ladder(bounds: Bounds) -> Vec<u64> {
 }
 
 /// Narrows every bracket as far as the trials tell, and names the windows that tell more.
-fn narrow(
-    brackets: &mut [Bracket],
-    trials: &BTreeMap<u64, Trial>,
-    tolerance: f64,
-) -> Vec<u64> {
+fn narrow(brackets: &mut [Bracket], trials: &BTreeMap<u64, Trial>, tolerance: f64) -> Vec<u64> {
     let mut wanted = Vec::new();
     for bracket in brackets {
         while let Some(window) = bracket.next(tolerance) {
@@ -219,7 +213,11 @@ mod tests {
             };
             let (best, _) = search(BOUNDS, rate, cliff);
             assert!(best.window <= cliff, "past the cliff at {cliff}: {}", best.window);
-            assert!(cliff - best.window <= step(cliff, BOUNDS.tolerance), "{cliff}: {}", best.window);
+            assert!(
+                cliff - best.window <= step(cliff, BOUNDS.tolerance),
+                "{cliff}: {}",
+                best.window
+            );
         }
     }
 
