@@ -1,32 +1,32 @@
 //! From what is written to what runs.
 
-use sweetspot_scenario::{Cross, Kind, Path, Reverse, Scenario};
-use sweetspot_sizing::Sizing;
-use sweetspot_tcp::{Receiver, Sender};
-use sweetspot_units::{Duration, Rate, Time, Volume};
+use sweetspot_scenario::{Cross, Kind, Path, Reverse, Scenario, Transfer};
+use sweetspot_sizing::{KnownPath, Sizing};
+use sweetspot_units::{Duration, Time};
 
-use crate::access::Access;
 use crate::event::Event;
 use crate::flow::{Flow, Way};
 use crate::group::{Application, Group};
 use crate::hop::Hop;
 use crate::random;
-use crate::scheduler::Scheduler;
-use crate::source::{Gaps, Source};
+use crate::scheduler::{Key, Scheduler};
+use crate::source::{Gaps, Sends, Source};
 use crate::target::Target;
 use crate::world::World;
 
 /// A world as `scenario` describes it, with everything that starts by itself on its agenda.
-pub(crate) fn build<S: Scheduler>(scenario: &Scenario, agenda: S) -> World<S> {
-    let packet = scenario.path.packet.get() as u16;
-    let mut world = World::new(agenda, scenario.ties, scenario.seed, packet);
+pub(crate) fn build<S: Scheduler>(scenario: &Scenario, known: KnownPath, agenda: S) -> World<S> {
+    let mut world = World::new(agenda, scenario, known);
     for way in [0, 1] {
         for (i, hop) in scenario.path.hops.iter().enumerate() {
             let seed = random::stream(scenario.seed, 3, way, i as u64).bits();
-            world.hops.push(Hop::new(hop, seed));
+            world.hops.push(Hop::new(hop, scenario.path.packet, seed));
+            world.hop_keys.push(Key::NEVER);
         }
     }
-    let mut builder = Builder { world, path: &scenario.path };
+    let begin = Time::ZERO + scenario.warmup;
+    let measured = (begin, begin + scenario.duration);
+    let mut builder = Builder { world, path: &scenario.path, measured };
     for transfer in &scenario.transfers {
         builder.add_transfer(transfer);
     }
@@ -39,17 +39,11 @@ pub(crate) fn build<S: Scheduler>(scenario: &Scenario, agenda: S) -> World<S> {
 struct Builder<'a, S> {
     world: World<S>,
     path: &'a Path,
-}
-
-/// The links of a host to its router, both directions.
-#[derive(Clone, Copy)]
-struct Node {
-    out: u32,
-    back: u32,
+    measured: (Time, Time),
 }
 
 impl<S: Scheduler> Builder<'_, S> {
-    fn add_transfer(&mut self, transfer: &sweetspot_scenario::Transfer) {
+    fn add_transfer(&mut self, transfer: &Transfer) {
         let window = match transfer.sizing {
             Sizing::Fixed(window) => Some(window),
             _ => None,
@@ -67,16 +61,11 @@ impl<S: Scheduler> Builder<'_, S> {
         // What propagation the hops leave is spread over the two hosts' links: Figure 2.
         let between = self.path.hops.iter().fold(Duration::ZERO, |sum, hop| sum + hop.delay);
         let each = (self.path.rtt / 2).saturating_sub(between) / 2;
-        let (near, far) = (self.add_node(each), self.add_node(each));
         let last = (self.path.hops.len() - 1) as u16;
-        let flow = Flow {
-            far_out: Some(far.back),
-            far_back: Some(far.out),
-            ..flow(group, Way::Forward, near, (0, last))
-        };
-        let index = self.add_flow(flow, Time::ZERO + transfer.start);
-        debug_assert_eq!(index as usize, self.world.targets.len());
-        self.world.targets.push(Target::default());
+        self.world.targets.push(Target::new(each, transfer.sizing, self.measured));
+        let start = Time::ZERO + transfer.start;
+        let index = self.add_flow(Flow::new(group, Way::Forward, (0, last), each), start);
+        debug_assert_eq!(index as usize + 1, self.world.targets.len());
     }
 
     fn add_cross(&mut self, cross: &Cross) {
@@ -96,7 +85,10 @@ impl<S: Scheduler> Builder<'_, S> {
                 };
                 (users, nodes, window, application)
             }
-            Kind::Arrivals { .. } => return,
+            Kind::Arrivals { nodes, size_mean, size_shape, window, .. } => {
+                let size_mean = size_mean.as_f64();
+                (nodes, nodes, window, Application::Arrival { size_mean, size_shape })
+            }
         };
         let group = self.add_group(Group::new(
             &cross.tcp,
@@ -110,98 +102,72 @@ impl<S: Scheduler> Builder<'_, S> {
             Reverse::Clean => &[Way::Forward],
         };
         for way in ways {
-            self.add_sources(cross, group, *way, count, nodes);
+            self.add_flows(cross, group, *way, count, nodes);
         }
     }
 
-    /// `count` flows on `nodes` hosts whose round trips are spread evenly.
-    fn add_sources(&mut self, cross: &Cross, group: u32, way: Way, count: u64, nodes: u64) {
-        let hops = &self.path.hops[cross.hops.0..=cross.hops.1];
-        let between = hops.iter().fold(Duration::ZERO, |sum, hop| sum + hop.delay);
+    /// `count` flows whose round trips take `nodes` values, spread evenly.
+    fn add_flows(&mut self, cross: &Cross, group: u32, way: Way, count: u64, nodes: u64) {
+        let crossed = &self.path.hops[cross.hops.0..=cross.hops.1];
+        let between = crossed.iter().fold(Duration::ZERO, |sum, hop| sum + hop.delay);
+        let hops = (cross.hops.0 as u16, cross.hops.1 as u16);
         for node in 0..nodes {
             let share = if nodes > 1 { node as f64 / (nodes - 1) as f64 } else { 0.5 };
             let rtt = cross.rtt.0 + (cross.rtt.1 - cross.rtt.0).scaled(share);
-            let near = self.add_node((rtt / 2).saturating_sub(between));
+            let delay = (rtt / 2).saturating_sub(between);
             let own = count / nodes + u64::from(node < count % nodes);
             for _ in 0..own {
-                let hops = (cross.hops.0 as u16, cross.hops.1 as u16);
-                let mut lot =
-                    random::stream(self.world.seed, 4, self.world.flows.len() as u64, 0);
+                let mut lot = random::stream(self.world.seed, 4, self.world.flows.len() as u64, 0);
                 let start = Time::ZERO + random::between(&mut lot, cross.start);
-                let flow = flow(group, way, near, hops);
-                match cross.kind {
-                    Kind::Pareto { rate, shape, .. } => {
-                        self.add_source(flow, start, rate, Gaps::Pareto { shape });
-                    }
-                    Kind::Poisson { rate, .. } => {
-                        self.add_source(flow, start, rate, Gaps::Exponential);
-                    }
-                    _ => {
-                        self.add_flow(flow, start);
-                    }
-                }
+                let flow = Flow::new(group, way, hops, delay);
+                self.add_member(cross, flow, start, nodes);
             }
         }
     }
 
-    fn add_source(&mut self, flow: Flow, start: Time, rate: Rate, gaps: Gaps) {
-        let index = self.push_flow(flow);
-        let random = random::stream(self.world.seed, 5, u64::from(index), 0);
-        let mean = self.path.packet.as_f64() * 8.0 / rate.as_f64();
-        let source = self.world.sources.len() as u32;
-        self.world.sources.push(Source::new(index, random, mean, gaps));
-        self.world.schedule(start, Event::Source(source));
+    fn add_member(&mut self, cross: &Cross, flow: Flow, start: Time, nodes: u64) {
+        let bits = self.path.packet.as_f64() * 8.0;
+        match cross.kind {
+            Kind::Pareto { rate, shape, .. } => {
+                let mean = bits / rate.as_f64();
+                self.add_datagrams(flow, start, mean, Gaps::Pareto { shape });
+            }
+            Kind::Poisson { rate, .. } => {
+                self.add_datagrams(flow, start, bits / rate.as_f64(), Gaps::Exponential);
+            }
+            Kind::Arrivals { rate, size_mean, .. } => {
+                // Each node opens its share of the connections.
+                let mean = size_mean.as_f64() * 8.0 / rate.as_f64() * nodes as f64;
+                let index = self.world.push_flow(flow);
+                self.add_source(Sends::Connections(index), start, mean, Gaps::Exponential);
+            }
+            Kind::Elephants { .. } | Kind::Mice { .. } | Kind::ClosedLoop { .. } => {
+                self.add_flow(flow, start);
+            }
+        }
     }
 
-    fn add_flow(&mut self, mut flow: Flow, start: Time) -> u32 {
-        flow.wake = start;
-        let index = self.push_flow(flow);
+    fn add_datagrams(&mut self, flow: Flow, start: Time, mean: f64, gaps: Gaps) {
+        let start = start + flow.delay + self.world.wire.of(self.world.packet);
+        let index = self.world.push_flow(flow);
+        self.add_source(Sends::Datagrams(index), start, mean, gaps);
+    }
+
+    fn add_source(&mut self, sends: Sends, start: Time, mean: f64, gaps: Gaps) {
+        let index = self.world.sources.len() as u32;
+        let random = random::stream(self.world.seed, 5, u64::from(index), 0);
+        self.world.sources.push(Source::new(sends, random, mean, gaps));
+        self.world.schedule(start, Event::Source(index));
+    }
+
+    fn add_flow(&mut self, flow: Flow, start: Time) -> u32 {
+        let index = self.world.push_flow(Flow { wake: start, ..flow });
         self.world.reschedule(index);
         index
-    }
-
-    fn push_flow(&mut self, flow: Flow) -> u32 {
-        let group = &self.world.groups[flow.group as usize];
-        self.world.senders.push(Sender::new(&group.sender, Some(0)));
-        self.world.receivers.push(Receiver::new(&group.receiver));
-        self.world.flows.push(flow);
-        (self.world.flows.len() - 1) as u32
     }
 
     fn add_group(&mut self, group: Group) -> u32 {
         self.world.groups.push(group);
         (self.world.groups.len() - 1) as u32
     }
-
-    fn add_node(&mut self, delay: Duration) -> Node {
-        let first = self.world.access.len() as u32;
-        for to_router in [true, false] {
-            self.world.access.push(Access::new(self.path.access_rate, delay));
-            self.world.to_router.push(to_router);
-        }
-        Node { out: first, back: first + 1 }
-    }
-}
-
-fn flow(group: u32, way: Way, near: Node, hops: (u16, u16)) -> Flow {
-    Flow {
-        group,
-        way,
-        round: 0,
-        out: near.out,
-        back: near.back,
-        far_out: None,
-        far_back: None,
-        hops,
-        pending: Time::MAX,
-        wake: Time::MAX,
-        began: Time::MAX,
-        dropped: 0,
-    }
-}
-
-/// A window in whole packets of payload.
-#[allow(dead_code)]
-fn packets(volume: Volume, payload: sweetspot_units::Bytes) -> u64 {
-    volume.in_packets(payload)
 }

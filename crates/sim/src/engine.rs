@@ -1,15 +1,10 @@
-use sweetspot_scenario::{
-    BottleneckOutcome, CrossOutcome, Engine, EngineError, Outcome, Recorder, Sample, Scenario,
-    TransferOutcome,
-};
-use sweetspot_tcp::Statistics;
-use sweetspot_units::{Duration, Time};
+use sweetspot_scenario::{Engine, EngineError, NoRecorder, Outcome, Recorder, Sample, Scenario};
+use sweetspot_sizing::{BdpDefinition, KnownPath, Sizing};
+use sweetspot_units::{Duration, Rate, Time};
 
 use crate::build::build;
 use crate::event::Event;
-use crate::group::Totals;
-use crate::histogram::Histogram;
-use crate::meter::QueueTotals;
+use crate::outcome::{Snapshot, outcome};
 use crate::scheduler::{QuadHeap, Scheduler};
 use crate::world::World;
 
@@ -22,212 +17,175 @@ impl Engine for Simulator {
         "sim"
     }
 
-    fn run(&self, scenario: &Scenario, recorder: &mut dyn Recorder) -> Result<Outcome, EngineError> {
-        Ok(run_with(scenario, recorder, QuadHeap::default()))
+    fn run(
+        &self,
+        scenario: &Scenario,
+        recorder: &mut dyn Recorder,
+    ) -> Result<Outcome, EngineError> {
+        Ok(run_with(scenario, recorder, QuadHeap::default))
     }
 }
 
-/// Plays `scenario` on a scheduler of the caller's choice; the outcome is the same on all.
+/// Plays `scenario` on schedulers of the caller's choice; the outcome is the same on all.
 pub fn run_with<S: Scheduler>(
     scenario: &Scenario,
     recorder: &mut dyn Recorder,
-    scheduler: S,
+    scheduler: impl Fn() -> S,
 ) -> Outcome {
-    let mut run = Run { world: build(scenario, scheduler), scenario, recorder };
-    run.play()
+    let path = &scenario.path;
+    let mut known = KnownPath::new(path.narrow().rate, path.rtt);
+    let needs_pass = Sizing::BdpBy(BdpDefinition::Bdp5);
+    if scenario.transfers.iter().any(|transfer| transfer.sizing == needs_pass) {
+        // BTC and T_a are what a transfer limited by congestion alone gets: a first pass.
+        let mut first = scenario.clone();
+        for transfer in &mut first.transfers {
+            transfer.sizing = Sizing::Max;
+        }
+        let first = play(&first, known, &mut NoRecorder, scheduler());
+        let transfer = &first.transfers[0];
+        known.bulk_capacity = Some(Rate::from_f64(transfer.goodput_bps));
+        known.loaded_rtt = Some(Duration::from_secs_f64(transfer.rtt_mean_s));
+    }
+    play(scenario, known, recorder, scheduler())
 }
 
-/// Entries of the run's agenda.
-const BEFORE_BEGINS: u32 = 0;
-const BEFORE_ENDS: u32 = 1;
-const MEASURE: u32 = 2;
-const END: u32 = 3;
-const SAMPLE: u32 = 4;
+fn play<S: Scheduler>(
+    scenario: &Scenario,
+    known: KnownPath,
+    recorder: &mut dyn Recorder,
+    scheduler: S,
+) -> Outcome {
+    let world = build(scenario, known, scheduler);
+    Run { world, scenario, recorder, next_sample: 0 }.play()
+}
 
 struct Run<'a, S> {
     world: World<S>,
     scenario: &'a Scenario,
     recorder: &'a mut dyn Recorder,
+    /// The next sample's time, in intervals.
+    next_sample: u64,
 }
 
-/// Everything countable at one time.
-struct Snapshot {
-    at: Time,
-    queue: QueueTotals,
-    targets: Vec<(u64, Statistics, u64)>,
-    groups: Vec<Totals>,
+/// The times that matter to the outcome.
+struct Moments {
+    /// The last third of the time before the first transfer: what start-up did is over.
+    before: (Time, Time),
+    measured: (Time, Time),
 }
 
 impl<S: Scheduler> Run<'_, S> {
-    fn play(&mut self) -> Outcome {
-        let measure = Time::ZERO + self.scenario.warmup;
+    fn play(mut self) -> Outcome {
+        let begin = Time::ZERO + self.scenario.warmup;
         let first = self.scenario.transfers.iter().map(|t| t.start).min();
         let first = Time::ZERO + first.unwrap_or(self.scenario.warmup);
-        // The last third of the time before the first transfer: what start-up did is over.
-        let quiet = Time::from_nanos(first.as_nanos() / 3 * 2);
-        self.world.schedule(quiet, Event::Agenda(BEFORE_BEGINS));
-        self.world.schedule(first, Event::Agenda(BEFORE_ENDS));
-        self.world.schedule(measure, Event::Agenda(MEASURE));
-        self.world.schedule(measure + self.scenario.duration, Event::Agenda(END));
-        if self.recorder.interval().is_some() {
-            self.world.schedule(Time::ZERO, Event::Agenda(SAMPLE));
-        }
-        let (mut before, mut after, mut begin) = (None, None, None);
-        while let Some(entry) = self.world.run() {
-            match entry {
-                BEFORE_BEGINS => before = Some(self.snapshot()),
-                BEFORE_ENDS => after = Some(self.snapshot()),
-                MEASURE => {
-                    self.world.targets.iter_mut().for_each(|t| t.rtt = Histogram::default());
-                    let narrow = self.narrow();
-                    self.world.hops[narrow].meter.most = 0;
-                    begin = Some(self.snapshot());
-                }
-                SAMPLE => self.sample(),
-                _ => break,
+        let moments = Moments {
+            before: (Time::from_nanos(first.as_nanos() / 3 * 2), first),
+            measured: (begin, begin + self.scenario.duration),
+        };
+        self.schedule_observations(&moments);
+        let (mut before, mut until, mut start) = (None, None, None);
+        let end = loop {
+            let Some(index) = self.world.run() else { break self.snapshot() };
+            let now = self.world.observations[index];
+            self.watch_all();
+            if self.is_sample(now) {
+                self.sample(now);
             }
-        }
-        let end = self.snapshot();
+            if now == moments.before.0 && before.is_none() {
+                before = Some(self.snapshot());
+                self.note_path(now);
+            }
+            if now == moments.before.1 && until.is_none() {
+                until = Some(self.snapshot());
+            }
+            if now == moments.measured.0 && start.is_none() {
+                let narrow = self.world.path.narrow;
+                self.world.hops[narrow].reset_most();
+                start = Some(self.snapshot());
+            }
+            if now == moments.measured.1 {
+                break self.snapshot();
+            }
+            self.forget_views();
+        };
         self.world.assert_conservation();
-        let before = before.zip(after);
-        self.outcome(begin.as_ref().unwrap_or(&end), &end, before)
+        outcome(self.scenario, &self.world, start.as_ref().unwrap_or(&end), &end, before.zip(until))
     }
 
-    fn narrow(&self) -> usize {
-        self.scenario.path.bottleneck()
+    /// Puts every time at which something is looked at on the agenda, once.
+    fn schedule_observations(&mut self, moments: &Moments) {
+        let Moments { before, measured } = moments;
+        let mut times = vec![before.0, before.1, measured.0, measured.1];
+        if let Some(interval) = self.interval() {
+            let count = measured.1.as_nanos() / interval.as_nanos();
+            times.extend((0..=count).map(|n| Time::ZERO + interval * n));
+        }
+        times.sort_unstable();
+        times.dedup();
+        for (i, time) in times.iter().enumerate() {
+            self.world.schedule(*time, Event::Observe(i as u32));
+        }
+        self.world.observations = times;
+    }
+
+    fn interval(&self) -> Option<Duration> {
+        self.recorder.interval().map(|interval| interval.max(Duration::from_micros(1)))
+    }
+
+    fn is_sample(&self, now: Time) -> bool {
+        self.interval().is_some_and(|interval| now == Time::ZERO + interval * self.next_sample)
+    }
+
+    /// Looks at the hosts that have not passed this time by themselves.
+    fn watch_all(&mut self) {
+        let just_after = self.world.now + Duration::from_nanos(1);
+        for index in 0..self.world.targets.len() {
+            self.world.watch_source(index, just_after);
+            self.world.watch_sink(index, just_after);
+        }
+    }
+
+    /// The views of this time are used up.
+    fn forget_views(&mut self) {
+        for target in &mut self.world.targets {
+            target.watch.sources.pop_front();
+            target.watch.windows.pop_front();
+        }
+    }
+
+    /// From now on, averages tell static sizings about the path.
+    fn note_path(&mut self, now: Time) {
+        let narrow = self.world.path.narrow;
+        let half = self.world.hops.len() / 2;
+        let forward = self.world.hops[narrow].totals(now);
+        let backward = self.world.hops[half + narrow].totals(now);
+        self.world.path.before = Some((now, forward, backward));
     }
 
     fn snapshot(&mut self) -> Snapshot {
-        let narrow = self.narrow();
-        let world = &mut self.world;
-        let now = world.now;
-        let hop = &mut world.hops[narrow];
-        hop.advance(now);
-        let queue = hop.meter.totals(now);
-        let mut groups: Vec<Totals> = world.groups.iter().map(|group| group.totals).collect();
-        for (flow, sender) in world.flows.iter().zip(&world.senders) {
-            groups[flow.group as usize].add(sender.acknowledged(), sender.statistics());
-        }
-        let targets = (0..world.targets.len()).map(|i| {
-            let sender = &world.senders[i];
-            (sender.acknowledged(), sender.statistics(), world.flows[i].dropped)
-        });
-        Snapshot { at: now, queue, targets: targets.collect(), groups }
+        Snapshot::take(&mut self.world)
     }
 
-    fn sample(&mut self) {
-        let narrow = self.narrow();
-        let now = self.world.now;
-        self.world.hops[narrow].advance(now);
+    fn sample(&mut self, now: Time) {
+        self.next_sample += 1;
+        let narrow = self.world.path.narrow;
+        let waiting = self.world.hops[narrow].waiting(now);
+        let dropped = self.world.hops[narrow].totals(now).drops;
         for transfer in 0..self.world.targets.len() {
-            let sender = &self.world.senders[transfer];
-            let group = &self.world.groups[self.world.flows[transfer].group as usize];
+            let payload = self.world.payload(transfer).get();
+            let watch = &self.world.targets[transfer].watch;
+            let source = watch.sources.front().copied().unwrap_or_default();
             self.recorder.record(&Sample {
                 at_s: now.as_secs_f64(),
                 transfer,
-                cwnd_packets: sender.cwnd(),
-                ssthresh_packets: sender.ssthresh(),
-                window_bytes: self.world.receivers[transfer].advertised() * group.payload.get(),
-                acked_bytes: sender.acknowledged() * group.payload.get(),
-                queue_packets: self.world.hops[narrow].waiting(),
-                dropped_packets: self.world.hops[narrow].meter.dropped(),
+                cwnd_packets: source.cwnd,
+                ssthresh_packets: source.ssthresh,
+                window_bytes: watch.windows.front().copied().unwrap_or(0) * payload,
+                acked_bytes: source.acknowledged * payload,
+                queue_packets: waiting,
+                dropped_packets: dropped,
             });
         }
-        if let Some(interval) = self.recorder.interval() {
-            let next = now + interval.max(Duration::from_micros(1));
-            self.world.schedule(next, Event::Agenda(SAMPLE));
-        }
     }
-
-    fn outcome(
-        &self,
-        begin: &Snapshot,
-        end: &Snapshot,
-        before: Option<(Snapshot, Snapshot)>,
-    ) -> Outcome {
-        let transfers = 0..self.world.targets.len();
-        let crosses = self.scenario.transfers.len()..self.world.groups.len();
-        let forwarded = self.world.hops.iter().map(|hop| hop.meter.departed()).sum();
-        Outcome {
-            scenario: self.scenario.title.clone(),
-            engine: "sim".into(),
-            seed: self.scenario.seed,
-            version: env!("CARGO_PKG_VERSION").into(),
-            transfers: transfers.map(|i| self.transfer_outcome(i, begin, end)).collect(),
-            cross: crosses.map(|i| self.cross_outcome(i, begin, end)).collect(),
-            bottleneck: self.bottleneck_outcome(begin, end, before),
-            events: self.world.events,
-            packets_forwarded: forwarded,
-            wall_s: 0.0,
-        }
-    }
-
-    fn transfer_outcome(&self, i: usize, begin: &Snapshot, end: &Snapshot) -> TransferOutcome {
-        let world = &self.world;
-        let payload = world.groups[world.flows[i].group as usize].payload;
-        let ((acked0, stats0, dropped0), (acked1, stats1, dropped1)) =
-            (begin.targets[i], end.targets[i]);
-        let elapsed = end.at.since(begin.at).as_secs_f64();
-        let rtt = &world.targets[i].rtt;
-        TransferOutcome {
-            goodput_bps: (acked1 - acked0) as f64 * payload.as_f64() * 8.0 / elapsed,
-            rtt_mean_s: rtt.mean().as_secs_f64(),
-            rtt_p99_s: rtt.quantile(0.99).as_secs_f64(),
-            loss_rate: ratio(dropped1 - dropped0, stats1.sent - stats0.sent),
-            retransmitted_packets: stats1.retransmitted - stats0.retransmitted,
-            timeouts: stats1.timeouts - stats0.timeouts,
-            window_final_bytes: world.receivers[i].advertised() * payload.get(),
-            sizing: self.scenario.transfers[i].sizing.to_string(),
-            events: Vec::new(),
-        }
-    }
-
-    fn cross_outcome(&self, i: usize, begin: &Snapshot, end: &Snapshot) -> CrossOutcome {
-        let totals = end.groups[i].since(begin.groups[i]);
-        let payload = self.world.groups[i].payload;
-        let elapsed = end.at.since(begin.at).as_secs_f64();
-        let kind = &self.scenario.cross[i - self.scenario.transfers.len()].kind;
-        CrossOutcome {
-            kind: kind.name().into(),
-            goodput_bps: totals.delivered as f64 * payload.as_f64() * 8.0 / elapsed,
-            loss_rate: ratio(totals.dropped, totals.sent),
-            retransmitted_packets: totals.retransmitted,
-            timeouts: totals.timeouts,
-            completed: totals.completed,
-            completion_mean_s: match totals.completed {
-                0 => 0.0,
-                n => totals.completion as f64 / n as f64 / 1e9,
-            },
-        }
-    }
-
-    fn bottleneck_outcome(
-        &self,
-        begin: &Snapshot,
-        end: &Snapshot,
-        before: Option<(Snapshot, Snapshot)>,
-    ) -> BottleneckOutcome {
-        let narrow = self.narrow();
-        let rate = self.scenario.path.narrow().rate.as_f64();
-        let elapsed = end.at.since(begin.at).as_secs_f64();
-        let nanos = elapsed * 1e9;
-        let utilisation = |a: &Snapshot, b: &Snapshot| {
-            let bytes = b.queue.departed_bytes - a.queue.departed_bytes;
-            let seconds = b.at.since(a.at).as_secs_f64();
-            if seconds > 0.0 { bytes as f64 * 8.0 / rate / seconds } else { 0.0 }
-        };
-        let (a, b) = (&begin.queue, &end.queue);
-        BottleneckOutcome {
-            utilisation: utilisation(begin, end),
-            utilisation_before: before.map_or(0.0, |(a, b)| utilisation(&a, &b)),
-            loss_rate: ratio(b.drops - a.drops, b.arrivals - a.arrivals),
-            queue_mean_packets: (b.packet_time - a.packet_time) as f64 / nanos,
-            queue_max_packets: self.world.hops[narrow].meter.most,
-            queue_delay_mean_s: (b.byte_time - a.byte_time) as f64 / nanos * 8.0 / rate,
-        }
-    }
-}
-
-fn ratio(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }

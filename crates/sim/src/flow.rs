@@ -1,29 +1,23 @@
-use sweetspot_units::Time;
+use sweetspot_units::{Duration, Time};
 
 /// Where a TCP connection or a stream of datagrams goes, and what it is part of.
 #[derive(Debug, Clone)]
 pub(crate) struct Flow {
     /// Which group it belongs to.
     pub group: u32,
-    /// Which way its data goes.
-    pub way: Way,
     /// Which of its connections this is, counted from 0.
     pub round: u32,
-    /// Access link from its source to the first router.
-    pub out: u32,
-    /// Access link from that router back to the source.
-    pub back: u32,
-    /// Access link from the last router to its sink, where the sink is not at the router.
-    pub far_out: Option<u32>,
-    /// Access link from its sink to that router.
-    pub far_back: Option<u32>,
     /// The lowest and the highest hop on its way.
     pub hops: (u16, u16),
+    /// Which way its data goes.
+    pub way: Way,
+    /// Propagation between its source and the first router.
+    pub delay: Duration,
     /// When its pending event comes; [`Time::MAX`]: none is pending.
     pub pending: Time,
     /// When its application wants to act; [`Time::MAX`]: it does not.
     pub wake: Time,
-    /// When its current transfer began.
+    /// When its current transfer began; [`Time::MAX`]: none is under way.
     pub began: Time,
     /// Packets of its data that routers dropped.
     pub dropped: u64,
@@ -48,6 +42,20 @@ impl Way {
 }
 
 impl Flow {
+    pub(crate) fn new(group: u32, way: Way, hops: (u16, u16), delay: Duration) -> Flow {
+        Flow {
+            group,
+            round: 0,
+            hops,
+            way,
+            delay,
+            pending: Time::MAX,
+            wake: Time::MAX,
+            began: Time::MAX,
+            dropped: 0,
+        }
+    }
+
     /// The round as packets carry it.
     #[inline]
     pub(crate) fn epoch(&self) -> u8 {

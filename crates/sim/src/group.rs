@@ -13,8 +13,14 @@ pub(crate) struct Group {
     /// Payload of a full packet.
     pub payload: Bytes,
     pub application: Application,
+    /// Whether its data can carry congestion marks.
+    pub ecn: bool,
+    /// The advertised window is a multiple of 2 to this power.
+    window_scale: u64,
     /// What its flows' finished connections did, and its datagrams.
     pub totals: Totals,
+    /// Flows whose connection is over and may be used again.
+    pub idle: Vec<u32>,
 }
 
 /// What an application does with its connection.
@@ -26,6 +32,8 @@ pub(crate) enum Application {
     Mice { packets: (u64, u64), sleep: (Duration, Duration) },
     /// A Pareto-sized transfer, a pause to think, a new connection.
     ClosedLoop { size_mean: f64, size_shape: f64, think_mean: f64 },
+    /// A Pareto-sized transfer, once.
+    Arrival { size_mean: f64, size_shape: f64 },
     /// Datagrams.
     Datagrams,
 }
@@ -79,7 +87,10 @@ impl Group {
         let (algorithm, recovery) = match congestion {
             Congestion::Reno => (Algorithm::Reno, RecoveryStyle::Reno),
             Congestion::NewReno => (Algorithm::Reno, RecoveryStyle::NewReno),
-            _ => (Algorithm::Reno, RecoveryStyle::Sack),
+            Congestion::Sack => (Algorithm::Reno, RecoveryStyle::Sack),
+            Congestion::Cubic => (Algorithm::Cubic, RecoveryStyle::Sack),
+            Congestion::Vegas => (Algorithm::Vegas, RecoveryStyle::Sack),
+            Congestion::Bbr => (Algorithm::Bbr, RecoveryStyle::Sack),
         };
         let payload = packet.saturating_sub(tcp.header);
         let packets = |volume: Volume| volume.in_packets(payload).clamp(1, UNLIMITED);
@@ -113,8 +124,18 @@ impl Group {
             },
             payload,
             application,
+            ecn: tcp.ecn,
+            window_scale: tcp.window_scale,
             totals: Totals::default(),
+            idle: Vec::new(),
         }
+    }
+
+    /// A window in whole packets. What is advertised is rounded up to the window scale's
+    /// granularity, as by Linux.
+    pub(crate) fn window_in_packets(&self, window: Bytes, payload: Bytes) -> u64 {
+        let bytes = window.get().min(1 << 60).next_multiple_of(1 << self.window_scale);
+        bytes / payload.get().max(1)
     }
 
     /// What connection number `round` of flow `flow` has to send.
@@ -122,7 +143,8 @@ impl Group {
         match self.application {
             Application::Bulk(packets) => packets,
             Application::Mice { packets, .. } => Some(random::whole(random, packets)),
-            Application::ClosedLoop { size_mean, size_shape, .. } => {
+            Application::ClosedLoop { size_mean, size_shape, .. }
+            | Application::Arrival { size_mean, size_shape } => {
                 let bytes = random::pareto(random, size_mean, size_shape);
                 Some(((bytes / self.payload.as_f64()).ceil() as u64).clamp(1, 1 << 40))
             }
@@ -133,7 +155,7 @@ impl Group {
     /// How long its users pause after a connection; `None`: there is no next one.
     pub(crate) fn pause(&self, random: &mut sweetspot_path::Random) -> Option<Duration> {
         match self.application {
-            Application::Bulk(_) | Application::Datagrams => None,
+            Application::Bulk(_) | Application::Datagrams | Application::Arrival { .. } => None,
             Application::Mice { sleep, .. } => Some(random::between(random, sleep)),
             Application::ClosedLoop { think_mean, .. } => {
                 Some(Duration::from_secs_f64(random::exponential(random, think_mean)))

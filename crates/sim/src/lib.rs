@@ -1,19 +1,22 @@
 //! The packet-level simulator: deterministic, from a seed.
 
-mod access;
 mod build;
 mod engine;
 mod event;
+mod feed;
 mod flow;
 mod group;
 mod histogram;
 mod hop;
-mod meter;
+mod outcome;
 mod packet;
 mod random;
 pub mod scheduler;
 mod shelf;
+mod sink_side;
 mod source;
+mod source_side;
+mod steering;
 mod target;
 mod world;
 

@@ -1,4 +1,7 @@
-/// Things too big to travel in a packet, under a ticket that is not 0. Tickets are used again.
+use crate::packet::{Packet, TICKET};
+
+/// Things too big to travel in a packet, which carries a ticket instead; ticket 0 is none.
+/// Tickets are used again.
 #[derive(Debug)]
 pub(crate) struct Shelf<T> {
     slots: Vec<T>,
@@ -21,24 +24,17 @@ impl<T: Copy> Shelf<T> {
             }
             None => {
                 self.slots.push(thing);
+                debug_assert!(self.slots.len() < TICKET as usize);
                 self.slots.len() as u32
             }
         }
     }
 
-    /// Takes it back; nothing for ticket 0.
+    /// Takes back what `packet` has a ticket for.
     #[inline]
-    pub(crate) fn take(&mut self, ticket: u32) -> Option<T> {
-        let slot = ticket.checked_sub(1)?;
+    pub(crate) fn take(&mut self, packet: &Packet) -> Option<T> {
+        let slot = (packet.extra & TICKET).checked_sub(1)?;
         self.free.push(slot);
         Some(self.slots[slot as usize])
-    }
-
-    /// Throws it away.
-    #[inline]
-    pub(crate) fn discard(&mut self, ticket: u32) {
-        if ticket > 0 {
-            self.free.push(ticket - 1);
-        }
     }
 }

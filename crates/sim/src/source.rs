@@ -3,14 +3,23 @@ use sweetspot_units::Duration;
 
 use crate::random;
 
-/// Sends datagrams whatever happens to them.
+/// Sends, or opens connections, whatever becomes of them.
 #[derive(Debug)]
 pub(crate) struct Source {
-    pub flow: u32,
+    pub sends: Sends,
     random: Random,
     /// Mean gap, seconds.
     mean: f64,
     gaps: Gaps,
+}
+
+/// What a source sends.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Sends {
+    /// Datagrams of this flow.
+    Datagrams(u32),
+    /// Connections like those of this flow.
+    Connections(u32),
 }
 
 /// How gaps are distributed.
@@ -21,11 +30,11 @@ pub(crate) enum Gaps {
 }
 
 impl Source {
-    pub(crate) fn new(flow: u32, random: Random, mean: f64, gaps: Gaps) -> Source {
-        Source { flow, random, mean, gaps }
+    pub(crate) fn new(sends: Sends, random: Random, mean: f64, gaps: Gaps) -> Source {
+        Source { sends, random, mean, gaps }
     }
 
-    /// Time to the next datagram.
+    /// Time to the next one.
     pub(crate) fn gap(&mut self) -> Duration {
         let random = &mut self.random;
         Duration::from_secs_f64(match self.gaps {

@@ -1,16 +1,17 @@
 use sweetspot_path::Random;
-use sweetspot_scenario::Ties;
-use sweetspot_tcp::{Acknowledgement, Arrival, Receiver, SackBlocks, Sender};
+use sweetspot_scenario::{Scenario, Ties};
+use sweetspot_sizing::{KnownPath, SenderReport};
+use sweetspot_tcp::{Receiver, SackBlocks, Sender};
 use sweetspot_units::{Duration, Time};
 
-use crate::access::Access;
 use crate::event::Event;
+use crate::feed::{Feed, Inlet};
 use crate::flow::{Flow, Way};
 use crate::group::Group;
-use crate::hop::Hop;
-use crate::packet::{BARE, Kind, Packet};
+use crate::hop::{Hop, HopTotals};
+use crate::packet::{Kind, Packet};
 use crate::random;
-use crate::scheduler::Scheduler;
+use crate::scheduler::{Key, Scheduler};
 use crate::shelf::Shelf;
 use crate::source::Source;
 use crate::target::Target;
@@ -18,27 +19,85 @@ use crate::target::Target;
 /// Everything that moves, and the clock that moves it.
 ///
 /// Senders, receivers and flows lie in arrays of their own under the same index, because an
-/// event touches one of the three far more often than all. Targets are the first flows.
+/// event touches one of them far more often than all. Targets are the first flows.
+///
+/// The clock follows what happens at routers. A host has its link to itself, so nothing but its
+/// own packets and timers reaches it, in an order that is known: a packet for it is worked off
+/// when it leaves the router, with the time at which it will arrive, after the timers that
+/// expire before. A packet thus costs two events per router-to-router link that it crosses at
+/// most: one to get there, one to come out.
 pub(crate) struct World<S> {
     pub now: Time,
     pub agenda: S,
     pub events: u64,
     order: Order,
     pub seed: u64,
-    pub access: Vec<Access>,
-    /// Whether what comes out of an access link is at a router (or at a host).
-    pub to_router: Vec<bool>,
-    /// Forward hops, then as many backward ones.
+    /// Forward hops, then as many backward ones, and the next event of each.
     pub hops: Vec<Hop>,
+    pub hop_keys: Vec<Key>,
     pub flows: Vec<Flow>,
     pub senders: Vec<Sender>,
     pub receivers: Vec<Receiver>,
+    /// What each flow's source has sent and its router has not received yet.
+    pub feeds: Vec<Feed>,
+    pub inlets: Vec<Inlet>,
     pub groups: Vec<Group>,
     pub sources: Vec<Source>,
     pub targets: Vec<Target>,
-    sacks: Shelf<SackBlocks>,
+    pub sacks: Shelf<SackBlocks>,
+    pub reports: Shelf<SenderReport>,
     /// Bytes of a data packet on the wire.
     pub packet: u16,
+    pub wire: WireTimes,
+    /// When everything is looked at.
+    pub observations: Vec<Time>,
+    /// What is known of the path before anything is sent.
+    pub path: PathFacts,
+}
+
+/// What a static sizing is told about the path, as far as it does not change.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PathFacts {
+    /// The narrow hop.
+    pub narrow: usize,
+    /// Its rate, the target's propagation, and what a first pass measured.
+    pub known: KnownPath,
+    /// Serialisation of a data packet there.
+    pub packet_time: Duration,
+    /// Since when the path was watched, and what its hops had done by then.
+    pub before: Option<(Time, HopTotals, HopTotals)>,
+}
+
+/// How long packets take on the hosts' links, which are all alike.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WireTimes {
+    rate: u64,
+    packet: (u16, Duration),
+    bare: (u16, Duration),
+}
+
+impl WireTimes {
+    pub(crate) fn new(rate: sweetspot_units::Rate, packet: u16) -> WireTimes {
+        let mut times = WireTimes {
+            rate: rate.bits_per_second(),
+            packet: (0, Duration::ZERO),
+            bare: (0, Duration::ZERO),
+        };
+        times.packet = (packet, times.of(packet));
+        times.bare = (crate::packet::BARE, times.of(crate::packet::BARE));
+        times
+    }
+
+    #[inline]
+    pub(crate) fn of(&self, size: u16) -> Duration {
+        if size == self.packet.0 {
+            self.packet.1
+        } else if size == self.bare.0 {
+            self.bare.1
+        } else {
+            Duration::from_nanos(u64::from(size) * 8_000_000_000 / self.rate)
+        }
+    }
 }
 
 /// Who goes first among simultaneous events.
@@ -68,82 +127,111 @@ impl Order {
 }
 
 impl<S: Scheduler> World<S> {
-    pub(crate) fn new(agenda: S, ties: Ties, seed: u64, packet: u16) -> World<S> {
+    pub(crate) fn new(agenda: S, scenario: &Scenario, known: KnownPath) -> World<S> {
+        let packet = scenario.path.packet.get() as u16;
+        let narrow = scenario.path.bottleneck();
         World {
             now: Time::ZERO,
             agenda,
             events: 0,
-            order: Order::new(ties, seed),
-            seed,
-            access: Vec::new(),
-            to_router: Vec::new(),
+            order: Order::new(scenario.ties, scenario.seed),
+            seed: scenario.seed,
             hops: Vec::new(),
+            hop_keys: Vec::new(),
             flows: Vec::new(),
             senders: Vec::new(),
             receivers: Vec::new(),
+            feeds: Vec::new(),
+            inlets: Vec::new(),
             groups: Vec::new(),
             sources: Vec::new(),
             targets: Vec::new(),
             sacks: Shelf::default(),
+            reports: Shelf::default(),
             packet,
+            wire: WireTimes::new(scenario.path.access_rate, packet),
+            observations: Vec::new(),
+            path: PathFacts {
+                narrow,
+                known,
+                packet_time: scenario.path.packet / scenario.path.narrow().rate,
+                before: None,
+            },
         }
+    }
+
+    #[inline]
+    fn key(&mut self, at: Time, event: Event) -> Key {
+        Key::new(at, self.order.next(), event.pack())
     }
 
     /// Asks for `event` at `at`.
     #[inline]
     pub(crate) fn schedule(&mut self, at: Time, event: Event) {
-        let order = self.order.next();
-        self.agenda.push(at, order, event.pack());
+        let key = self.key(at, event);
+        self.agenda.push(key);
     }
 
-    /// Works events off until an entry of the agenda comes up, which is given back.
-    pub(crate) fn run(&mut self) -> Option<u32> {
-        while let Some((at, event)) = self.agenda.pop() {
-            debug_assert!(at >= self.now, "time runs backwards");
-            self.now = at;
+    /// Works events off until everything is to be looked at; gives back for which time.
+    pub(crate) fn run(&mut self) -> Option<usize> {
+        loop {
+            // Hops are few and each has an event nearly always: their keys stay out of the
+            // agenda, which is then the hosts' alone.
+            let mut next = self.agenda.peek();
+            let mut hop = None;
+            for (i, key) in self.hop_keys.iter().enumerate() {
+                if *key < next {
+                    next = *key;
+                    hop = Some(i);
+                }
+            }
+            if next == Key::NEVER {
+                return None;
+            }
+            debug_assert!(next.at() >= self.now, "time runs backwards");
+            self.now = next.at();
             self.events += 1;
-            match Event::unpack(event) {
-                Event::Access(i) => self.leave_access(i),
-                Event::Hop(i) => self.leave_hop(i),
+            if let Some(hop) = hop {
+                self.leave_hop(hop);
+                continue;
+            }
+            self.agenda.pop();
+            match Event::unpack(next.event()) {
+                Event::Feed(i) => self.leave_feed(i),
+                Event::FarFeed(i) => self.leave_far_feed(i),
                 Event::Flow(i) => self.wake_flow(i),
-                Event::Source(i) => self.send_datagram(i),
-                Event::Agenda(i) => return Some(i),
+                Event::Source(i) => self.wake_source(i),
+                Event::Observe(i) => return Some(i as usize),
+                Event::Hop(_) => {}
             }
         }
-        None
     }
 
     #[inline]
-    fn leave_access(&mut self, index: u32) {
-        let line = &mut self.access[index as usize];
-        let Some(packet) = line.exit(self.now) else { return };
-        if let Some(due) = line.due() {
-            self.schedule(due, Event::Access(index));
+    fn leave_feed(&mut self, index: u32) {
+        let Some((packet, next)) = self.feeds[index as usize].arrive() else { return };
+        if let Some(due) = next {
+            self.schedule(due, Event::Feed(index));
         }
-        if self.to_router[index as usize] {
-            self.enter_routers(packet);
-        } else {
-            self.arrive(packet);
-        }
+        self.enter_routers(packet);
     }
 
-    #[inline]
-    fn enter_access(&mut self, index: u32, packet: Packet) {
-        if let Some(due) = self.access[index as usize].enter(self.now, packet) {
-            self.schedule(due, Event::Access(index));
+    fn leave_far_feed(&mut self, index: u32) {
+        let Some((packet, next)) = self.targets[index as usize].feed.arrive() else { return };
+        if let Some(due) = next {
+            self.schedule(due, Event::FarFeed(index));
         }
+        self.enter_routers(packet);
     }
 
     #[inline]
     fn way(flow: &Flow, packet: &Packet) -> Way {
-        match packet.kind {
-            Kind::Data | Kind::Datagram => flow.way,
-            Kind::Ack => flow.way.other(),
-        }
+        if packet.kind.goes_with_data() { flow.way } else { flow.way.other() }
     }
 
+    /// A packet is at its first router.
     #[inline]
-    fn enter_routers(&mut self, packet: Packet) {
+    pub(crate) fn enter_routers(&mut self, packet: Packet) {
         let flow = &self.flows[packet.flow as usize];
         let way = Self::way(flow, &packet);
         let hop = flow.entry(way);
@@ -153,241 +241,95 @@ impl<S: Scheduler> World<S> {
     #[inline]
     fn enter_hop(&mut self, way: Way, hop: u16, packet: Packet) {
         let index = way as usize * (self.hops.len() / 2) + usize::from(hop);
-        let line = &mut self.hops[index];
-        match line.enter(self.now, packet) {
-            Ok(()) => {
-                if !line.pending
-                    && let Some(due) = line.due()
-                {
-                    line.pending = true;
-                    self.schedule(due, Event::Hop(index as u32));
-                }
-            }
-            Err(packet) => self.drop_packet(packet),
+        let taken = self.hops[index].enter(self.now, packet);
+        if self.hop_keys[index] == Key::NEVER {
+            self.ask_for_hop(index);
         }
+        if let Err(packet) = taken {
+            self.drop_packet(packet);
+        }
+    }
+
+    #[inline]
+    fn ask_for_hop(&mut self, index: usize) {
+        self.hop_keys[index] = match self.hops[index].due() {
+            Some(due) => self.key(due.max(self.now), Event::Hop(index as u32)),
+            None => Key::NEVER,
+        };
     }
 
     #[cold]
     fn drop_packet(&mut self, packet: Packet) {
-        self.sacks.discard(packet.sack);
-        if packet.kind != Kind::Ack {
-            let flow = &mut self.flows[packet.flow as usize];
-            flow.dropped += 1;
-            self.groups[flow.group as usize].totals.dropped += 1;
+        match packet.kind {
+            Kind::Ack => drop(self.sacks.take(&packet)),
+            Kind::Answer => drop(self.reports.take(&packet)),
+            Kind::Data | Kind::Datagram => {
+                let flow = &mut self.flows[packet.flow as usize];
+                flow.dropped += 1;
+                self.groups[flow.group as usize].totals.dropped += 1;
+            }
+            // They go over the connection, which sends again what is lost.
+            Kind::Request => {
+                self.targets[packet.flow as usize].lost_requests.push(packet.number);
+            }
+            Kind::Train | Kind::Probe => {}
         }
     }
 
     #[inline]
-    fn leave_hop(&mut self, index: u32) {
-        let line = &mut self.hops[index as usize];
-        let left = line.exit(self.now);
-        match line.due() {
-            Some(due) => self.schedule(due, Event::Hop(index)),
-            None => line.pending = false,
+    fn leave_hop(&mut self, index: usize) {
+        let left = self.hops[index].exit(self.now);
+        self.ask_for_hop(index);
+        while let Some(victim) = self.hops[index].poll_victim() {
+            self.drop_packet(victim);
         }
         let Some(packet) = left else { return };
-        let flow = &self.flows[packet.flow as usize];
-        let way = Self::way(flow, &packet);
-        let backward = way as usize * (self.hops.len() / 2);
-        if let Some(next) = flow.after(way, (index as usize - backward) as u16) {
-            return self.enter_hop(way, next, packet);
-        }
-        // Out of the routers: the source's access link for ACKs, the sink's for data.
-        match packet.kind {
-            Kind::Ack => {
-                let back = flow.back;
-                self.enter_access(back, packet);
+        let half = self.hops.len() / 2;
+        if half > 1 {
+            let flow = &self.flows[packet.flow as usize];
+            let way = Self::way(flow, &packet);
+            if let Some(next) = flow.after(way, (index - way as usize * half) as u16) {
+                return self.enter_hop(way, next, packet);
             }
-            _ => match flow.far_out {
-                Some(line) => self.enter_access(line, packet),
-                None => self.arrive(packet),
-            },
         }
-    }
-
-    /// A packet is at its host.
-    #[inline]
-    fn arrive(&mut self, packet: Packet) {
-        let index = packet.flow as usize;
-        if packet.kind == Kind::Datagram {
-            let group = self.flows[index].group;
-            self.groups[group as usize].totals.delivered += 1;
-            return;
-        }
-        if packet.epoch != self.flows[index].epoch() {
-            self.sacks.discard(packet.sack);
-            return;
-        }
-        if packet.kind == Kind::Data {
-            let arrival = Arrival {
-                number: packet.number,
-                sent: packet.sent,
-                congested: false,
-                window_reduced: false,
-            };
-            let received = self.receivers[index].handle_data(self.now, &arrival);
-            match received.ack {
-                Some(ack) => self.send_ack(packet.flow, &ack),
-                None => self.reschedule(packet.flow),
-            }
+        if packet.kind.goes_with_data() {
+            self.reach_sink(packet);
         } else {
-            let ack = Acknowledgement {
-                next: packet.number,
-                window: packet.window,
-                echo: packet.sent,
-                congestion_echo: false,
-                sack: self.sacks.take(packet.sack).unwrap_or(SackBlocks::NONE),
-            };
-            self.senders[index].handle_ack(self.now, &ack);
-            if index < self.targets.len() {
-                self.targets[index].rtt.add(self.now.since(ack.echo));
-            }
-            self.pump(packet.flow);
+            self.reach_source(packet);
         }
-    }
-
-    fn send_ack(&mut self, flow: u32, ack: &Acknowledgement) {
-        let sack = if ack.sack.is_empty() { 0 } else { self.sacks.put(ack.sack) };
-        let route = &self.flows[flow as usize];
-        let packet = Packet {
-            flow,
-            size: BARE,
-            kind: Kind::Ack,
-            epoch: route.epoch(),
-            number: ack.next,
-            sent: ack.echo,
-            window: ack.window,
-            sack,
-        };
-        match route.far_back {
-            Some(line) => self.enter_access(line, packet),
-            None => {
-                let way = route.way.other();
-                let hop = route.entry(way);
-                self.enter_hop(way, hop, packet);
-            }
-        }
-    }
-
-    /// Sends what a flow's sender has to send now.
-    #[inline]
-    fn pump(&mut self, flow: u32) {
-        let index = flow as usize;
-        while let Some(segment) = self.senders[index].poll_transmit(self.now) {
-            let route = &self.flows[index];
-            let packet = Packet {
-                flow,
-                size: if segment.number == 0 { BARE } else { self.packet },
-                kind: Kind::Data,
-                epoch: route.epoch(),
-                number: segment.number,
-                sent: self.now,
-                window: 0,
-                sack: 0,
-            };
-            let out = route.out;
-            self.enter_access(out, packet);
-        }
-        if self.senders[index].is_done() {
-            self.finish(flow);
-        }
-        self.reschedule(flow);
-    }
-
-    /// A connection's data is all acknowledged.
-    #[cold]
-    fn finish(&mut self, index: u32) {
-        let flow = &mut self.flows[index as usize];
-        if flow.wake < Time::MAX || flow.began == Time::MAX {
-            return;
-        }
-        let group = &mut self.groups[flow.group as usize];
-        group.totals.completed += 1;
-        group.totals.completion += u128::from(self.now.since(flow.began).as_nanos());
-        flow.began = Time::MAX;
-        let mut lot = random::stream(self.seed, 2, u64::from(index), u64::from(flow.round));
-        if let Some(pause) = group.pause(&mut lot) {
-            flow.wake = self.now + pause;
-        }
-    }
-
-    /// A flow's application begins: its first connection, or a new one.
-    fn begin(&mut self, index: u32) {
-        let flow = &mut self.flows[index as usize];
-        let group = &mut self.groups[flow.group as usize];
-        let sender = &mut self.senders[index as usize];
-        if sender.statistics().sent > 0 {
-            // What the connection before did is kept with the group.
-            group.totals.add(sender.acknowledged(), sender.statistics());
-            flow.round += 1;
-        }
-        flow.began = self.now;
-        let round = u64::from(flow.round);
-        let mut lot = random::stream(self.seed, 1, u64::from(index), round);
-        let mut config = group.sender;
-        config.clock_phase = config.clock.scaled(lot.unit());
-        config.seed = lot.bits();
-        *sender = Sender::new(&config, group.size(&mut lot));
-        self.receivers[index as usize] = Receiver::new(&group.receiver);
-    }
-
-    fn wake_flow(&mut self, index: u32) {
-        let flow = &mut self.flows[index as usize];
-        if flow.pending != self.now {
-            // Asked for before something earlier came up.
-            return;
-        }
-        flow.pending = Time::MAX;
-        if flow.wake <= self.now {
-            flow.wake = Time::MAX;
-            self.begin(index);
-        }
-        if let Some(ack) = self.receivers[index as usize].handle_timeout(self.now) {
-            self.send_ack(index, &ack);
-        }
-        self.senders[index as usize].handle_timeout(self.now);
-        self.pump(index);
     }
 
     /// Makes sure that a flow's event comes no later than it is needed.
     #[inline]
     pub(crate) fn reschedule(&mut self, index: u32) {
-        let flow = &mut self.flows[index as usize];
-        let sender = self.senders[index as usize].poll_timeout().unwrap_or(Time::MAX);
-        let receiver = self.receivers[index as usize].poll_timeout().unwrap_or(Time::MAX);
-        let due = sender.min(receiver).min(flow.wake);
+        let at = index as usize;
+        let source = self.source_due(at);
+        let sink = self.sink_due(at);
+        let due = source.min(sink);
+        let flow = &mut self.flows[at];
         // An event that comes too early finds nothing to do and asks again: a retransmission
         // timer that every ACK puts off costs one event per timeout, not one per ACK.
         if due < flow.pending {
             flow.pending = due;
+            let due = due.max(self.now);
             self.schedule(due, Event::Flow(index));
         }
     }
 
-    fn send_datagram(&mut self, index: u32) {
-        let source = &mut self.sources[index as usize];
-        let gap = source.gap();
-        let flow = source.flow;
-        let route = &self.flows[flow as usize];
-        self.groups[route.group as usize].totals.sent += 1;
-        let packet = Packet {
-            flow,
-            size: self.packet,
-            kind: Kind::Datagram,
-            epoch: 0,
-            number: 0,
-            sent: self.now,
-            window: 0,
-            sack: 0,
-        };
-        let out = route.out;
-        self.enter_access(out, packet);
-        self.schedule(self.now + gap.max(Duration::from_nanos(1)), Event::Source(index));
+    fn wake_flow(&mut self, index: u32) {
+        let at = index as usize;
+        if self.flows[at].pending > self.now {
+            // Asked for before something else came up.
+            return;
+        }
+        self.flows[at].pending = Time::MAX;
+        self.run_source_timers(index, self.now, true);
+        self.run_sink_timers(index, self.now, true);
+        self.reschedule(index);
     }
 
     /// Law 7: received = delivered + dropped + held, in every element.
     pub(crate) fn assert_conservation(&self) {
-        assert!(self.access.iter().all(Access::conserves), "an access link lost count");
         assert!(self.hops.iter().all(Hop::conserves), "a hop lost count");
     }
 }

@@ -1,33 +1,28 @@
-use sweetspot_units::Time;
-
-use super::{Scheduler, key, unlock};
+use super::{Key, Scheduler};
 
 /// A heap with four children per node: half the depth of a binary one, and the children of a
 /// node share a cache line. What is popped leaves its place at the top open for what is pushed
-/// next, which is how a link or a flow that stays busy asks for its next event.
+/// next, which is how a flow that stays busy asks for its next event.
 #[derive(Debug, Default)]
 pub struct QuadHeap {
-    keys: Vec<u128>,
+    keys: Vec<Key>,
     /// Whether the top has been popped and nothing has taken its place.
     open: bool,
 }
 
 impl QuadHeap {
     #[inline]
-    fn sift_down(&mut self, key: u128) {
+    fn sift_down(&mut self, key: Key) {
         let keys = &mut self.keys[..];
         let mut at = 0;
         loop {
             let first = 4 * at + 1;
-            let least = if first + 4 <= keys.len() {
-                let half = |a: usize, b: usize| if keys[b] < keys[a] { b } else { a };
-                let (low, high) = (half(first, first + 1), half(first + 2, first + 3));
-                if keys[high] < keys[low] { high } else { low }
-            } else {
-                match (first..keys.len()).min_by_key(|child| keys[*child]) {
+            let least = match keys.get(first..first + 4) {
+                Some(four) => first + least_of_four(four),
+                None => match (first..keys.len()).min_by_key(|child| keys[*child]) {
                     None => break,
                     Some(child) => child,
-                }
+                },
             };
             if keys[least] >= key {
                 break;
@@ -39,7 +34,7 @@ impl QuadHeap {
     }
 
     #[inline]
-    fn sift_up(&mut self, key: u128) {
+    fn sift_up(&mut self, key: Key) {
         let mut at = self.keys.len();
         self.keys.push(key);
         while at > 0 {
@@ -52,12 +47,32 @@ impl QuadHeap {
         }
         self.keys[at] = key;
     }
+
+    /// Puts the last key into the open place, if nothing was pushed there.
+    #[inline]
+    fn close(&mut self) {
+        if self.open {
+            self.open = false;
+            if let Some(last) = self.keys.pop()
+                && !self.keys.is_empty()
+            {
+                self.sift_down(last);
+            }
+        }
+    }
+}
+
+/// Without branches: which of four is least is a coin that no predictor calls.
+#[inline]
+fn least_of_four(four: &[Key]) -> usize {
+    let low = usize::from(four[1] < four[0]);
+    let high = 2 + usize::from(four[3] < four[2]);
+    if four[high] < four[low] { high } else { low }
 }
 
 impl Scheduler for QuadHeap {
     #[inline]
-    fn push(&mut self, at: Time, order: u32, event: u32) {
-        let key = key(at, order, event);
+    fn push(&mut self, key: Key) {
         if self.open {
             self.open = false;
             self.sift_down(key);
@@ -67,15 +82,17 @@ impl Scheduler for QuadHeap {
     }
 
     #[inline]
-    fn pop(&mut self) -> Option<(Time, u32)> {
-        if self.open {
-            let last = self.keys.pop()?;
-            if !self.keys.is_empty() {
-                self.sift_down(last);
-            }
-        }
-        self.open = !self.keys.is_empty();
-        self.keys.first().map(|key| unlock(*key))
+    fn peek(&mut self) -> Key {
+        self.close();
+        self.keys.first().copied().unwrap_or(Key::NEVER)
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Option<Key> {
+        self.close();
+        let top = self.keys.first().copied();
+        self.open = top.is_some();
+        top
     }
 
     fn len(&self) -> usize {

@@ -1,7 +1,7 @@
 //! What happens next.
 //!
-//! Every link, flow and source has one pending event at most; a [`Scheduler`] gives them back in
-//! order of time. [`Obvious`] is the slow one that the others are tested against.
+//! Every flow and source has one pending event at most; a [`Scheduler`] gives them back in order
+//! of time. [`Obvious`] is the slow one that the other is tested against.
 
 mod heap;
 mod obvious;
@@ -13,12 +13,14 @@ use sweetspot_units::Time;
 
 /// A queue of events.
 pub trait Scheduler {
-    /// `event` is to happen at `at`. Among events of the same time the lower `order` is first,
-    /// then the lower event.
-    fn push(&mut self, at: Time, order: u32, event: u32);
+    /// An event is to happen.
+    fn push(&mut self, key: Key);
 
-    /// The next event.
-    fn pop(&mut self) -> Option<(Time, u32)>;
+    /// The next event, [`Key::NEVER`] where none is pending.
+    fn peek(&mut self) -> Key;
+
+    /// The next event, which is pending no more.
+    fn pop(&mut self) -> Option<Key>;
 
     /// How many are pending.
     fn len(&self) -> usize;
@@ -29,14 +31,29 @@ pub trait Scheduler {
     }
 }
 
-/// An event as one number: time above order above event.
-#[inline]
-fn key(at: Time, order: u32, event: u32) -> u128 {
-    u128::from(at.as_nanos()) << 64 | u128::from(order) << 32 | u128::from(event)
-}
+/// An event with its place in time: keys compare by time, then by order, then by event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Key(u128);
 
-/// Time and event of a key.
-#[inline]
-fn unlock(key: u128) -> (Time, u32) {
-    (Time::from_nanos((key >> 64) as u64), key as u32)
+impl Key {
+    /// Later than everything.
+    pub const NEVER: Key = Key(u128::MAX);
+
+    /// `event` at `at`; the lower `order` is first among events of the same time.
+    #[inline]
+    pub fn new(at: Time, order: u32, event: u32) -> Key {
+        Key(u128::from(at.as_nanos()) << 64 | u128::from(order) << 32 | u128::from(event))
+    }
+
+    /// When.
+    #[inline]
+    pub fn at(self) -> Time {
+        Time::from_nanos((self.0 >> 64) as u64)
+    }
+
+    /// What.
+    #[inline]
+    pub fn event(self) -> u32 {
+        self.0 as u32
+    }
 }

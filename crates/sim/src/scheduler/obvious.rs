@@ -1,21 +1,23 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use sweetspot_units::Time;
-
-use super::{Scheduler, key, unlock};
+use super::{Key, Scheduler};
 
 /// The standard library's heap.
 #[derive(Debug, Default)]
-pub struct Obvious(BinaryHeap<Reverse<u128>>);
+pub struct Obvious(BinaryHeap<Reverse<Key>>);
 
 impl Scheduler for Obvious {
-    fn push(&mut self, at: Time, order: u32, event: u32) {
-        self.0.push(Reverse(key(at, order, event)));
+    fn push(&mut self, key: Key) {
+        self.0.push(Reverse(key));
     }
 
-    fn pop(&mut self) -> Option<(Time, u32)> {
-        self.0.pop().map(|Reverse(key)| unlock(key))
+    fn peek(&mut self) -> Key {
+        self.0.peek().map_or(Key::NEVER, |Reverse(key)| *key)
+    }
+
+    fn pop(&mut self) -> Option<Key> {
+        self.0.pop().map(|Reverse(key)| key)
     }
 
     fn len(&self) -> usize {
