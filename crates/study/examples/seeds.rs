@@ -14,7 +14,7 @@ fn main() {
         })
         .collect();
     let outs =
-        play_all(&sweetspot_study::Informed(sweetspot_sim::Simulator), &runs, Workers::new(2))
+        play_all(&sweetspot_sim::Simulator, &runs, Workers::new(2))
             .unwrap();
     let mut g = vec![];
     for o in &outs {

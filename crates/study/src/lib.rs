@@ -1,11 +1,10 @@
-//! Studies made of many runs: sweeps, the search for the Maximum Feasible Throughput, what a
-//! static scheme must know of its path, agreement with ns-2, the papers' figures.
+//! Studies made of many runs: sweeps, the search for the Maximum Feasible Throughput, agreement
+//! with ns-2, the papers' figures.
 //!
 //! Every study is a function from scenarios to numbers. How many [`Workers`] share the runs is
 //! the caller's choice and never shows in the result.
 
 pub mod csv;
-mod informed;
 pub mod markdown;
 pub mod ns2;
 mod play;
@@ -13,7 +12,6 @@ pub mod search;
 mod sweep;
 mod workers;
 
-pub use informed::{Informed, survey};
 pub use play::{StudyError, play_all};
 pub use search::{Bounds, Mft, find_mft};
 pub use sweep::{Sweep, SweepPoint};

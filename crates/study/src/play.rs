@@ -1,5 +1,4 @@
 use sweetspot_scenario::{Engine, EngineError, NoRecorder, Outcome, Scenario, ScenarioError};
-use sweetspot_sizing::SizingError;
 use thiserror::Error;
 
 use crate::Workers;
@@ -13,9 +12,6 @@ pub enum StudyError {
     /// The engine cannot play one of the scenarios.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// A static scheme lacks something that no measurement gave.
-    #[error(transparent)]
-    Sizing(#[from] SizingError),
     /// Nothing to measure.
     #[error("\"{title}\" has no [[transfer]]; add one: the study is about what it achieves")]
     NoTransfer {

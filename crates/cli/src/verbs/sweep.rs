@@ -1,7 +1,7 @@
 use std::process::ExitCode;
 
 use sweetspot_sim::Simulator;
-use sweetspot_study::{Informed, Sweep, SweepPoint};
+use sweetspot_study::{Sweep, SweepPoint};
 
 use super::Ending;
 use super::scenario_file::{Parallel, ScenarioFile};
@@ -31,7 +31,7 @@ pub fn run(arguments: Arguments) -> Ending {
         values: values.split(',').map(|value| value.trim().to_owned()).collect(),
     };
     let points = sweep
-        .run(&Informed(Simulator), arguments.parallel.workers())
+        .run(&Simulator, arguments.parallel.workers())
         .map_err(|error| arguments.file.blame(&error))?;
     if !arguments.json {
         println!("{key:>20}  transfer  Mbit/s  RTT ms  loss %  timeouts");
