@@ -2,8 +2,10 @@
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
+mod bench;
+mod contest;
 mod verbs;
 
 /// Finds, holds and explains the window at which TCP is fastest and its path calmest.
@@ -16,6 +18,8 @@ struct Typed {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
+    /// Say how large a window, which host settings, or how much router buffer a path needs
+    Advise(verbs::advise::Arguments),
     /// Run a command across an emulated path between two network namespaces
     Emulate(verbs::emulate::Arguments),
     /// Receive files
@@ -24,6 +28,7 @@ enum Verb {
     Send(verbs::send::Arguments),
     /// Show on this machine's kernel what sizing the window gains
     Demo(verbs::demo::Arguments),
+<<<<<<< HEAD
     /// Play a scenario
     Run(verbs::run::Arguments),
     /// Play a scenario once per value of one of its keys
@@ -32,18 +37,34 @@ enum Verb {
     Mft(verbs::mft::Arguments),
     /// Write a document of results: agreement with ns-2, the papers' figures
     Reproduce(verbs::reproduce::Arguments),
+=======
+    /// Measure the demo path and a matrix of paths, and write docs/results/lab.md
+    #[command(hide = true)]
+    BenchLab(verbs::bench_lab::Arguments),
+    /// Write the man pages
+    Man(verbs::man::Arguments),
+    /// Print completions for a shell
+    Completions(verbs::completions::Arguments),
+>>>>>>> main
 }
 
 fn main() -> ExitCode {
     let result = match Typed::parse().verb {
+        Verb::Advise(arguments) => verbs::advise::run(arguments),
         Verb::Emulate(arguments) => verbs::emulate::run(arguments),
         Verb::Serve(arguments) => verbs::serve::run(arguments),
         Verb::Send(arguments) => verbs::send::run(arguments),
         Verb::Demo(arguments) => verbs::demo::run(arguments),
+<<<<<<< HEAD
         Verb::Run(arguments) => verbs::run::run(arguments),
         Verb::Sweep(arguments) => verbs::sweep::run(arguments),
         Verb::Mft(arguments) => verbs::mft::run(arguments),
         Verb::Reproduce(arguments) => verbs::reproduce::run(arguments),
+=======
+        Verb::BenchLab(arguments) => verbs::bench_lab::run(arguments),
+        Verb::Man(arguments) => verbs::man::run(arguments, Typed::command()),
+        Verb::Completions(arguments) => verbs::completions::run(arguments, Typed::command()),
+>>>>>>> main
     };
     match result {
         Ok(code) => code,

@@ -30,6 +30,8 @@ mod lateness;
 mod netlink;
 mod pool;
 mod rest;
+mod self_test;
+mod serial;
 mod series;
 mod side;
 mod tally;
@@ -42,6 +44,7 @@ pub use certificate::{
 pub use emulation::Emulation;
 pub use error::EmulatorError;
 pub use lateness::Lateness;
+pub use self_test::{DelayError, SelfTest, Trial, self_test};
 pub use series::{Flow, Sample};
 pub use side::Side;
 pub use sweetspot_linux::isolation::{IsolationError, isolate};

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::Ipv4Addr;
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use sweetspot_linux::ethtool;
@@ -38,7 +39,8 @@ pub(crate) const FAR: End =
 pub(crate) struct Cable {
     pub namespace: NetworkNamespace,
     index: u32,
-    inside: u32,
+    /// The device's number inside the namespace.
+    pub inside: u32,
 }
 
 /// Packets that a cable lost although no queue of the path was full: the machine's fault.
@@ -101,8 +103,6 @@ impl Drop for Cable {
         }
     }
 }
-
-use std::os::fd::AsFd;
 
 /// The middle's end of a cable; nobody addresses it.
 fn middle_mac(end: End) -> Mac {

@@ -2,7 +2,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode};
 
-use sweetspot_emulator::{Certificate, Emulation, EmulatorError, isolate};
+use sweetspot_emulator::{Certificate, Emulation, EmulatorError, isolate, self_test};
 use sweetspot_linux::signals::{Event, Signal, Supervisor};
 use sweetspot_path::PathSpec;
 
@@ -70,7 +70,8 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: Arguments) -> Ending {
-    let code = isolate(|| match inside(&arguments) {
+    let story = if arguments.self_test { test_machine } else { play };
+    let code = isolate(|| match story(&arguments) {
         Ok(code) => code,
         Err(error) => {
             eprintln!("sweetspot: {error}");
@@ -85,7 +86,7 @@ pub fn run(arguments: Arguments) -> Ending {
 }
 
 /// The story inside the namespaces; returns the command's exit code.
-fn inside(arguments: &Arguments) -> Result<u8, Box<dyn std::error::Error>> {
+fn play(arguments: &Arguments) -> Result<u8, Box<dyn std::error::Error>> {
     let (Some(path), [program, rest @ ..]) = (&arguments.path, &arguments.command[..]) else {
         return Ok(0);
     };
@@ -100,6 +101,30 @@ fn inside(arguments: &Arguments) -> Result<u8, Box<dyn std::error::Error>> {
     let certificate = emulation.finish()?;
     hand_over(arguments, &certificate)?;
     Ok(code)
+}
+
+/// Measures the machine and says what it found.
+fn test_machine(arguments: &Arguments) -> Result<u8, Box<dyn std::error::Error>> {
+    eprintln!("Trying rates on a path of 20 ms with one BDP of buffer; this takes half a minute.");
+    let found = self_test(&mut |trial| {
+        let verdict = if trial.truthful { "trust" } else { "do not trust" };
+        eprintln!("  {:>12}  p99 late {:>8}  {verdict}", trial.rate, trial.p99_lateness);
+        trial.reasons.iter().for_each(|reason| eprintln!("                because {reason}"));
+    })?;
+    if arguments.json {
+        println!("{}", serde_json::to_string(&found)?);
+        return Ok(0);
+    }
+    match found.highest {
+        Some(rate) => println!("Highest rate emulated truthfully: {rate}"),
+        None => println!("No rate was emulated truthfully; is the machine busy?"),
+    }
+    let error = found.delay_error;
+    println!(
+        "Delay error: median {}, p99 {}, max {} ({} probes at 100 Mbit/s and 20 ms, {} early)",
+        error.median, error.p99, error.max, error.probes, error.early
+    );
+    Ok(u8::from(found.highest.is_none()))
 }
 
 /// Waits for the near command. The first request to end is passed on to it, the second kills

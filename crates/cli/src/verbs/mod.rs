@@ -1,7 +1,11 @@
 //! One file per verb: its arguments as typed, and its story.
 
+pub mod advise;
+pub mod bench_lab;
+pub mod completions;
 pub mod demo;
 pub mod emulate;
+pub mod man;
 pub mod mft;
 pub mod reproduce;
 pub mod run;
@@ -9,6 +13,7 @@ mod scenario_file;
 pub mod send;
 pub mod serve;
 pub mod sweep;
+pub mod transfer;
 
 use std::process::ExitCode;
 
