@@ -18,7 +18,8 @@ impl<S: Scheduler> World<S> {
     #[inline]
     pub(crate) fn reach_sink(&mut self, packet: Packet) {
         let index = packet.flow as usize;
-        if packet.kind == Kind::Datagram {
+        let kind = packet.kind.bare();
+        if kind == Kind::Datagram {
             let group = self.flows[index].group;
             self.groups[group as usize].totals.delivered += 1;
             return;
@@ -30,7 +31,10 @@ impl<S: Scheduler> World<S> {
             let (_, ack) = self.receive(self.now, &packet);
             match ack {
                 Some(ack) => self.send_from_sink(self.now, packet.flow, &ack),
-                None => self.reschedule(packet.flow),
+                None => {
+                    let due = self.sink_due(index);
+                    self.expect(packet.flow, due);
+                }
             }
         }
     }
@@ -43,7 +47,7 @@ impl<S: Scheduler> World<S> {
         let at = target.inlet.arrival(self.now, wire_time, target.far_delay);
         self.run_sink_timers(packet.flow, at, false);
         self.watch_sink(index, at);
-        match packet.kind {
+        match packet.kind.bare() {
             Kind::Data => {
                 let (delivered, ack) = self.receive(at, &packet);
                 if self.targets[index].steering.is_some() {
@@ -67,7 +71,8 @@ impl<S: Scheduler> World<S> {
             }
         }
         self.work_for_steering(index, at);
-        self.reschedule(packet.flow);
+        let due = self.sink_due(index);
+        self.expect(packet.flow, due);
     }
 
     #[inline]
@@ -85,14 +90,17 @@ impl<S: Scheduler> World<S> {
     #[inline]
     fn send_from_sink(&mut self, at: Time, flow: u32, ack: &Acknowledgement) {
         let index = flow as usize;
-        let mut extra = if ack.sack.is_empty() { 0 } else { self.sacks.put(ack.sack) };
+        let mut extra = 0;
+        if ack.sacks {
+            extra = self.sacks.put(self.receivers[index].sack_blocks());
+        }
         if ack.congestion_echo {
             extra |= ECHO;
         }
         let packet = Packet {
             flow,
             size: BARE,
-            kind: Kind::Ack,
+            kind: Kind::Ack.on(self.flows[index].way),
             epoch: self.flows[index].epoch(),
             number: ack.next,
             sent: ack.echo,
@@ -170,7 +178,7 @@ impl<S: Scheduler> World<S> {
         let packet = Packet {
             flow: index as u32,
             size: PROBE,
-            kind,
+            kind: kind.on(self.flows[index].way),
             epoch: self.flows[index].epoch(),
             number,
             sent: at,

@@ -3,8 +3,8 @@ use sweetspot_units::Time;
 use super::transmit::DUPLICATES;
 use super::{Phase, Sender};
 use crate::config::RecoveryStyle;
-use crate::congestion::{Ack, CongestionControl, RateSample};
-use crate::segment::Acknowledgement;
+use crate::congestion::{Ack, Congestion, CongestionControl, RateSample};
+use crate::segment::{Acknowledgement, Run};
 
 /// What one ACK brought, before the congestion control hears of it.
 #[derive(Debug, Clone, Copy, Default)]
@@ -18,9 +18,9 @@ pub(super) struct News {
 }
 
 impl Sender {
-    /// An ACK arrived.
+    /// An ACK arrived, with these SACK blocks.
     #[inline]
-    pub fn handle_ack(&mut self, now: Time, ack: &Acknowledgement) {
+    pub fn handle_ack(&mut self, now: Time, ack: &Acknowledgement, blocks: &[Run]) {
         if ack.next > self.highest || ack.next < self.una {
             return;
         }
@@ -28,10 +28,10 @@ impl Sender {
         let mut news = News {
             acked: ack.next - self.una,
             delivered: ack.next - self.una,
-            cwnd_limited: self.next - self.una >= self.congestion.cwnd() as u64,
+            cwnd_limited: self.next - self.una >= self.cwnd,
         };
         if self.scoreboard.is_some() {
-            self.read_scoreboard(now, ack, &mut news);
+            self.read_scoreboard(now, ack, blocks, &mut news);
         }
         if ack.congestion_echo {
             self.hear_congestion(now);
@@ -41,27 +41,34 @@ impl Sender {
         } else if self.una < self.highest {
             self.handle_duplicate(now, ack, news);
         }
+        self.refresh();
     }
 
     #[inline]
-    fn read_scoreboard(&mut self, now: Time, ack: &Acknowledgement, news: &mut News) {
+    fn read_scoreboard(
+        &mut self,
+        now: Time,
+        ack: &Acknowledgement,
+        blocks: &[Run],
+        news: &mut News,
+    ) {
         let Some(board) = &mut self.scoreboard else { return };
-        if board.is_empty() && ack.sack.is_empty() {
-            self.deliver_stamps(now, ack);
+        if board.is_empty() && blocks.is_empty() {
+            self.deliver_stamps(now, ack, blocks);
             return;
         }
         let below = board.remove_below(ack.next);
-        let sacked = board.handle_blocks(ack.next, &ack.sack);
+        let sacked = board.handle_blocks(ack.next, blocks);
         // What was known selectively is no news now.
         news.delivered = news.acked - below + sacked;
-        self.deliver_stamps(now, ack);
+        self.deliver_stamps(now, ack, blocks);
     }
 
     /// Hands the stamps of what was delivered to the rate estimator.
-    fn deliver_stamps(&mut self, now: Time, ack: &Acknowledgement) {
+    fn deliver_stamps(&mut self, now: Time, ack: &Acknowledgement, blocks: &[Run]) {
         let una = self.una;
         let Some(stamps) = &mut self.stamps else { return };
-        for run in ack.sack.as_slice() {
+        for run in blocks {
             for number in run.start.max(ack.next)..run.end {
                 let slot = stamps.sent.get_mut((number - una) as usize);
                 if let Some(stamp) = slot.and_then(Option::take) {
@@ -183,6 +190,16 @@ impl Sender {
 
     #[inline]
     fn tell_congestion(&mut self, now: Time, ack: &Acknowledgement, news: News) {
+        let recovering = self.phase == Phase::Recovering;
+        if let Congestion::Reno(reno) = &mut self.congestion {
+            // Reno looks at little, and most flows are Reno's: nothing else is worked out.
+            if news.acked > 0 && !recovering {
+                let (acked, una, nxt) = (news.acked as u32, self.una, self.highest);
+                let cwnd_limited = news.cwnd_limited;
+                reno.handle_ack(&Ack { acked, cwnd_limited, una, nxt, ..Ack::at(now) });
+            }
+            return;
+        }
         let rate = if self.stamps.is_some() { self.rate_sample(now) } else { None };
         let event = Ack {
             now,
@@ -194,7 +211,7 @@ impl Sender {
             nxt: self.highest,
             in_flight: self.in_flight() as u32,
             cwnd_limited: news.cwnd_limited,
-            recovering: self.phase == Phase::Recovering,
+            recovering,
             rate,
         };
         self.congestion.handle_ack(&event);
