@@ -51,13 +51,13 @@ impl<S: Scheduler> Builder<'_, S> {
         let payload = self.path.packet.saturating_sub(transfer.tcp.header);
         let packets = transfer.size.map(|size| size.get().div_ceil(payload.get().max(1)));
         let application = Application::Bulk(packets);
-        let group = self.add_group(Group::new(
-            &transfer.tcp,
-            transfer.congestion,
-            self.path.packet,
-            window,
-            application,
-        ));
+        let mut group =
+            Group::new(&transfer.tcp, transfer.congestion, self.path.packet, window, application);
+        if !matches!(transfer.sizing, Sizing::Fixed(_) | Sizing::Max | Sizing::BdpBy(_)) {
+            // Linux: the first window is 64 kB.
+            group.receiver.first_window = Some((65_535 / payload.get().max(1)).max(2));
+        }
+        let group = self.add_group(group);
         // What propagation the hops leave is spread over the two hosts' links: Figure 2.
         let between = self.path.hops.iter().fold(Duration::ZERO, |sum, hop| sum + hop.delay);
         let each = (self.path.rtt / 2).saturating_sub(between) / 2;

@@ -9,7 +9,7 @@ use crate::group::UNLIMITED;
 use crate::packet::{BARE, CONGESTED, ECHO, Kind, Packet};
 use crate::scheduler::Scheduler;
 use crate::source_side::PROBE;
-use crate::steering::{Effect, Steering};
+use crate::steering::{Effect, Interest, Steering};
 use crate::target::Request;
 use crate::world::{PathFacts, World};
 
@@ -50,8 +50,9 @@ impl<S: Scheduler> World<S> {
         match packet.kind.bare() {
             Kind::Data => {
                 let (delivered, ack) = self.receive(at, &packet);
-                if self.targets[index].steering.is_some() {
+                if self.is_steered(index) {
                     self.tell_steering(index, at, &packet, delivered);
+                    self.work_for_steering(index, at);
                 }
                 if let Some(ack) = ack {
                     self.send_from_sink(at, packet.flow, &ack);
@@ -62,17 +63,24 @@ impl<S: Scheduler> World<S> {
                     && let Some(steering) = &mut self.targets[index].steering
                 {
                     steering.handle_answer(at, &packet, report);
+                    self.work_for_steering(index, at);
                 }
             }
             _ => {
                 if let Some(steering) = &mut self.targets[index].steering {
                     steering.handle_train_packet(at, &packet);
+                    self.work_for_steering(index, at);
                 }
             }
         }
-        self.work_for_steering(index, at);
         let due = self.sink_due(index);
         self.expect(packet.flow, due);
+    }
+
+    /// Whether a control loop listens to what arrives.
+    #[inline]
+    fn is_steered(&self, index: usize) -> bool {
+        self.targets[index].steering.as_ref().is_some_and(Steering::listens)
     }
 
     #[inline]
@@ -108,7 +116,7 @@ impl<S: Scheduler> World<S> {
             extra,
         };
         if index < self.targets.len() {
-            if self.targets[index].steering.is_some() {
+            if self.is_steered(index) {
                 self.targets[index].told.push_back((ack.next, at));
             }
             self.send_from_far_sink(at, packet);
@@ -222,9 +230,8 @@ impl<S: Scheduler> World<S> {
                 Effect::Window(limit) => {
                     let group = &self.groups[self.flows[index].group as usize];
                     let open = group.receiver.window;
-                    let packets = limit.map_or(open, |bytes| {
-                        group.window_in_packets(bytes, payload).min(open)
-                    });
+                    let packets = limit
+                        .map_or(open, |bytes| group.window_in_packets(bytes, payload).min(open));
                     self.receivers[index].set_window(packets.clamp(1, UNLIMITED));
                 }
                 Effect::Pacing(rate) => {
@@ -259,8 +266,12 @@ impl<S: Scheduler> World<S> {
         };
         // Whatever a sizing may lack is known here.
         let Ok(controller) = sizing.controller(&setting) else { return };
-        let probes = matches!(sizing, Sizing::Sobas | Sizing::SobasPaper);
-        self.targets[index].steering = Some(Steering::new(controller, probes, at));
+        let interest = match sizing {
+            Sizing::Sobas | Sizing::SobasPaper => Interest::Probes,
+            Sizing::RightSizing | Sizing::Heffner | Sizing::Linux(_) => Interest::Kernel,
+            _ => Interest::Nothing,
+        };
+        self.targets[index].steering = Some(Steering::new(controller, interest, at));
         self.run_sink_timers(index as u32, at, true);
     }
 
@@ -291,7 +302,7 @@ impl<S: Scheduler> World<S> {
         }
     }
 
-    /// Looks at a target's sink if it is about to pass the time to do so.
+    /// Interest at a target's sink if it is about to pass the time to do so.
     #[inline]
     pub(crate) fn watch_sink(&mut self, index: usize, at: Time) {
         let watch = &mut self.targets[index].watch;

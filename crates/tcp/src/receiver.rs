@@ -18,6 +18,8 @@ pub struct Receiver {
     right_edge: u64,
     /// The window to advertise, packets.
     window: u64,
+    /// What of it has been opened so far (Linux: `rcv_ssthresh`).
+    opened: u64,
     /// What arrived beyond `next`.
     early: Runs,
     /// The blocks reported last.
@@ -67,6 +69,7 @@ impl Receiver {
             next: 0,
             right_edge: 0,
             window: config.window,
+            opened: config.first_window.unwrap_or(u64::MAX),
             early: Runs::default(),
             blocks: config.sack.then(Box::default),
             waiting: None,
@@ -82,6 +85,8 @@ impl Receiver {
         self.note_congestion(arrival);
         if arrival.number == self.next && self.early.is_empty() {
             self.next += 1;
+            // Linux `__tcp_grow_window`: two segments for each that arrives in order.
+            self.opened = self.opened.saturating_add(2);
             return Received { delivered: 1, ack: self.acknowledge_in_order(now, arrival) };
         }
         self.handle_disorder(arrival)
@@ -146,7 +151,7 @@ impl Receiver {
 
     #[inline]
     fn acknowledge(&mut self, echo: Time) -> Acknowledgement {
-        self.right_edge = self.right_edge.max(self.next + self.window);
+        self.right_edge = self.right_edge.max(self.next + self.window.min(self.opened));
         Acknowledgement {
             next: self.next,
             window: u32::try_from(self.right_edge - self.next).unwrap_or(u32::MAX),
@@ -178,6 +183,10 @@ impl Receiver {
     /// Advertise `packets` from now on, as far as the right edge allows.
     pub fn set_window(&mut self, packets: u64) {
         self.window = packets;
+        // Linux: rcv_ssthresh = min(rcv_ssthresh, window_clamp).
+        if self.opened < u64::MAX {
+            self.opened = self.opened.min(packets);
+        }
     }
 
     /// The window that is advertised, packets.

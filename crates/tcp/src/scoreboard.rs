@@ -62,6 +62,11 @@ impl Scoreboard {
         missing - lost + sent_again
     }
 
+    /// Packets from `una` on that are lost.
+    pub(crate) fn lost(&self, una: u64) -> u64 {
+        self.lost_to.saturating_sub(una + self.sacked.count_below(self.lost_to))
+    }
+
     /// NextSeg() rule (1): the lowest lost packet not sent again yet.
     pub(crate) fn next_hole(&self, una: u64) -> Option<u64> {
         let hole = self.sacked.first_missing(self.retransmitted_to.max(una));

@@ -1,4 +1,4 @@
-use sweetspot_units::Time;
+use sweetspot_units::{Duration, Time};
 
 use super::transmit::DUPLICATES;
 use super::{Phase, Sender};
@@ -13,6 +13,8 @@ pub(super) struct News {
     pub acked: u64,
     /// Packets newly known to have arrived.
     pub delivered: u64,
+    /// Packets newly found to be lost.
+    pub lost: u64,
     /// Whether cwnd was the limit when the ACK came.
     pub cwnd_limited: bool,
 }
@@ -28,6 +30,7 @@ impl Sender {
         let mut news = News {
             acked: ack.next - self.una,
             delivered: ack.next - self.una,
+            lost: 0,
             cwnd_limited: self.next - self.una >= self.cwnd,
         };
         if self.scoreboard.is_some() {
@@ -58,7 +61,9 @@ impl Sender {
             return;
         }
         let below = board.remove_below(ack.next);
+        let lost_before = board.lost(ack.next);
         let sacked = board.handle_blocks(ack.next, blocks);
+        news.lost = board.lost(ack.next).saturating_sub(lost_before);
         // What was known selectively is no news now.
         news.delivered = news.acked - below + sacked;
         self.deliver_stamps(now, ack, blocks);
@@ -83,9 +88,11 @@ impl Sender {
         }
     }
 
-    fn rate_sample(&mut self, now: Time) -> Option<RateSample> {
+    fn rate_sample(&mut self, now: Time, rtt: Duration) -> Option<RateSample> {
         let stamps = self.stamps.as_mut()?;
-        stamps.rate.poll_sample(now, sweetspot_units::Duration::ZERO)
+        let min_rtt = stamps.min_rtt.map_or(rtt, |least| least.min(rtt));
+        stamps.min_rtt = Some(min_rtt);
+        stamps.rate.poll_sample(now, min_rtt)
     }
 
     /// The cumulative ACK advances (ns-2 `recv_newack_helper`).
@@ -200,13 +207,14 @@ impl Sender {
             }
             return;
         }
-        let rate = if self.stamps.is_some() { self.rate_sample(now) } else { None };
+        let rtt = now.since(ack.echo);
+        let rate = self.rate_sample(now, rtt);
         let event = Ack {
             now,
             acked: news.acked as u32,
             delivered: news.delivered as u32,
-            rtt: Some(now.since(ack.echo)),
-            lost: 0,
+            rtt: Some(rtt),
+            lost: news.lost as u32,
             una: self.una,
             nxt: self.highest,
             in_flight: self.in_flight() as u32,

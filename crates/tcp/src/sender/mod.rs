@@ -106,6 +106,8 @@ struct Pacer {
 #[derive(Debug, Clone, Default)]
 struct Stamps {
     rate: DeliveryRate,
+    /// The least round trip seen: a sample over less time is no sample.
+    min_rtt: Option<Duration>,
     sent: std::collections::VecDeque<Option<SentStamp>>,
 }
 
@@ -132,12 +134,8 @@ impl Sender {
             packet: config.packet,
             seed: config.seed,
         };
-        let rtt = RttEstimator::new(
-            config.clock,
-            config.clock_phase,
-            config.min_rto,
-            config.initial_rto,
-        );
+        let rtt =
+            RttEstimator::new(config.clock, config.clock_phase, config.min_rto, config.initial_rto);
         let sack = config.recovery == RecoveryStyle::Sack;
         Sender {
             una: 0,
@@ -214,7 +212,8 @@ impl Sender {
             return;
         }
         self.statistics.timeouts += 1;
-        let event = self.congestion_event(now);
+        // All that was in flight counts as lost (RFC 6298 (5.4) goes back to the oldest).
+        let event = CongestionEvent { in_flight: 0, ..self.congestion_event(now) };
         self.congestion.handle_timeout(&event);
         self.rtt.back_off();
         self.timed = None;

@@ -46,7 +46,8 @@ impl Sender {
 
     /// Whether a packet could leave if pacing allowed it.
     pub(super) fn may_send(&self) -> bool {
-        let next = || if self.repairs_by_pipe() { self.peek_by_pipe() } else { self.peek_by_window() };
+        let next =
+            || if self.repairs_by_pipe() { self.peek_by_pipe() } else { self.peek_by_window() };
         self.resend.is_some() || next().is_some()
     }
 
