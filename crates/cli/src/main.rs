@@ -2,8 +2,10 @@
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
+mod bench;
+mod contest;
 mod verbs;
 
 /// Finds, holds and explains the window at which TCP is fastest and its path calmest.
@@ -16,7 +18,8 @@ struct Typed {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Run a command across an emulated path between two network namespaces
+    /// Say how large a window, which host settings, or how much router buffer a path needs
+    Advise(verbs::advise::Arguments),
     Emulate(verbs::emulate::Arguments),
     /// Receive files
     Serve(verbs::serve::Arguments),
@@ -26,15 +29,26 @@ enum Verb {
     Demo(verbs::demo::Arguments),
     /// Play a scenario
     Run(verbs::run::Arguments),
+    /// Measure the demo path and a matrix of paths, and write docs/results/lab.md
+    #[command(hide = true)]
+    BenchLab(verbs::bench_lab::Arguments),
+    /// Write the man pages
+    Man(verbs::man::Arguments),
+    /// Print completions for a shell
+    Completions(verbs::completions::Arguments),
 }
 
 fn main() -> ExitCode {
     let result = match Typed::parse().verb {
+        Verb::Advise(arguments) => verbs::advise::run(arguments),
         Verb::Emulate(arguments) => verbs::emulate::run(arguments),
         Verb::Serve(arguments) => verbs::serve::run(arguments),
         Verb::Send(arguments) => verbs::send::run(arguments),
         Verb::Demo(arguments) => verbs::demo::run(arguments),
         Verb::Run(arguments) => verbs::run::run(arguments),
+        Verb::BenchLab(arguments) => verbs::bench_lab::run(arguments),
+        Verb::Man(arguments) => verbs::man::run(arguments, Typed::command()),
+        Verb::Completions(arguments) => verbs::completions::run(arguments, Typed::command()),
     };
     match result {
         Ok(code) => code,

@@ -6,7 +6,7 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 use crate::pool::{Parcel, Pool};
 use crate::series::Flow;
 use crate::tally::Tally;
-use crate::wires::ETHERNET_HEADER;
+use crate::wires::frame_size;
 
 /// One direction of the path, between the ring it arrives from and the port it leaves by.
 pub(crate) struct Lane {
@@ -17,7 +17,7 @@ pub(crate) struct Lane {
     /// been in it and counts as arriving now.
     decided: Time,
     batch: Vec<(Time, Parcel)>,
-    last: Option<Release>,
+    run: Option<Run>,
     pub tally: Tally,
 }
 
@@ -28,16 +28,29 @@ struct Release {
     done: Time,
 }
 
+/// A busy period of the bottleneck: packets released right behind one another.
+#[derive(Debug, Clone, Copy)]
+struct Run {
+    first: Release,
+    last: Release,
+    /// Released after the first.
+    bytes: Bytes,
+}
+
+/// A shorter busy period tells more about the lateness of its first and last packet than about
+/// the rate between them.
+const LEAST_RUN: Duration = Duration::from_millis(20);
+
 impl Lane {
     /// An idle lane for packets of up to `mtu` bytes.
     pub fn new(spec: &DirectionSpec, mtu: Bytes, seed: u64) -> Lane {
         Lane {
             direction: Direction::new(spec, seed),
-            largest: mtu.get() as usize + ETHERNET_HEADER,
+            largest: frame_size(mtu),
             delay: spec.delay,
             decided: Time::ZERO,
             batch: Vec::with_capacity(BATCH),
-            last: None,
+            run: None,
             tally: Tally::default(),
         }
     }
@@ -135,6 +148,7 @@ impl Lane {
 
     /// Closes the books.
     pub fn into_tally(mut self) -> Tally {
+        self.close_run();
         self.tally.held = self.direction.counters().queued;
         self.tally
     }
@@ -144,12 +158,25 @@ impl Lane {
         tally.packets_out += 1;
         tally.bytes_out += parcel.wire_size();
         tally.lateness.record(release.done.since(release.due));
-        if let Some(last) = self.last.replace(release)
-            && parcel.follows
-        {
-            tally.backlogged_bytes += parcel.wire_size();
-            tally.backlogged_time += release.done.since(last.done);
-            tally.backlogged_due += release.due.since(last.due);
+        match &mut self.run {
+            Some(run) if parcel.follows => {
+                run.last = release;
+                run.bytes += parcel.wire_size();
+            }
+            _ => {
+                self.close_run();
+                self.run = Some(Run { first: release, last: release, bytes: Bytes::ZERO });
+            }
+        }
+    }
+
+    fn close_run(&mut self) {
+        let Some(Run { first, last, bytes }) = self.run.take() else { return };
+        let due = last.due.since(first.due);
+        if due >= LEAST_RUN {
+            self.tally.backlogged_bytes += bytes;
+            self.tally.backlogged_due += due;
+            self.tally.backlogged_time += last.done.since(first.done);
         }
     }
 }

@@ -29,7 +29,10 @@ mod lane;
 mod lateness;
 mod netlink;
 mod pool;
+mod relay;
 mod rest;
+mod self_test;
+mod serial;
 mod series;
 mod side;
 mod tally;
@@ -42,6 +45,7 @@ pub use certificate::{
 pub use emulation::Emulation;
 pub use error::EmulatorError;
 pub use lateness::Lateness;
+pub use self_test::{DelayError, SelfTest, Trial, self_test};
 pub use series::{Flow, Sample};
 pub use side::Side;
 pub use sweetspot_linux::isolation::{IsolationError, isolate};

@@ -36,8 +36,8 @@ pub(crate) struct Tally {
     pub backlog_sum: Bytes,
     pub backlog_samples: u64,
     pub backlog_max: Bytes,
-    /// Packets that left right behind another: their bytes, the time from release to release,
-    /// and the time from due to due.
+    /// Busy periods of the bottleneck: their bytes, the time from their first to their last
+    /// release, and what that time should have been.
     pub backlogged_bytes: Bytes,
     pub backlogged_time: Duration,
     pub backlogged_due: Duration,

@@ -21,7 +21,10 @@ const SHARE_OF_RTT: f64 = 0.05;
 const RATE_TOLERANCE: f64 = 0.01;
 /// The rate is judged if the bottleneck was backlogged for this long; a shorter time measures
 /// the lateness of two packets more than the rate.
-const LEAST_BACKLOG: Duration = Duration::from_millis(500);
+pub(crate) const LEAST_BACKLOG: Duration = Duration::from_millis(500);
+
+/// This share of the arrivals may have been seen too late for the queue to be judged with them.
+const STALE_SHARE: f64 = 1e-3;
 
 /// Trust or do not trust, and why not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -85,6 +88,9 @@ fn judge(name: &str, limits: &Limits, tally: &Tally, reasons: &mut Vec<String>) 
         let reason = format!("the rate was off by {percent:+.2} % while backlogged");
         object(error.abs() > RATE_TOLERANCE, reason);
     }
+    let stale = tally.stale_stamps as f64 > STALE_SHARE * tally.packets_in as f64;
+    let stalest = tally.stalest;
+    object(stale, format!("{} arrivals were seen up to {stalest} too late", tally.stale_stamps));
     object(!tally.conserved(), "packets in are not packets out, dropped and held".into());
 }
 
@@ -94,4 +100,102 @@ fn rate_error(tally: &Tally) -> Option<f64> {
         return None;
     }
     Some(tally.backlogged_due.as_secs_f64() / tally.backlogged_time.as_secs_f64() - 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use sweetspot_units::Bytes;
+
+    use super::*;
+
+    /// 125 kB at 100 Mbit/s drain in 10 ms: p99 may be 1 ms, the maximum 10 ms.
+    const PATH: &str = "rate=100Mbit/s rtt=100ms buffer=125kB";
+
+    fn verdict(path: &str, up: Tally) -> Verdict {
+        let books =
+            Books { up, down: Tally::default(), real_time: true, ran: Duration::from_secs(10) };
+        Verdict::of(&path.parse().unwrap(), &books)
+    }
+
+    /// A tally of `count` packets, each released `late`.
+    fn late(count: u64, late: Duration) -> Tally {
+        let mut tally = Tally { packets_in: count, packets_out: count, ..Tally::default() };
+        (0..count).for_each(|_| tally.lateness.record(late));
+        tally
+    }
+
+    fn objection(path: &str, up: Tally) -> String {
+        let verdict = verdict(path, up);
+        assert!(!verdict.trust && verdict.reasons.len() == 1, "{verdict:?}");
+        verdict.reasons[0].clone()
+    }
+
+    #[test]
+    fn packets_on_time_are_trusted() {
+        assert!(verdict(PATH, late(1000, Duration::from_micros(900))).trust);
+    }
+
+    #[test]
+    fn lateness_beyond_a_tenth_of_the_buffer_is_not() {
+        let said = objection(PATH, late(1000, Duration::from_micros(1100)));
+        assert!(said.starts_with("up: p99 lateness 1.1 ms exceeds 1 ms"), "{said}");
+    }
+
+    #[test]
+    fn lateness_beyond_a_twentieth_of_the_rtt_is_not() {
+        // A deep buffer on a short path: 5 % of 10 ms are 0.5 ms.
+        let path = "rate=100Mbit/s rtt=10ms buffer=10MB";
+        assert!(verdict(path, late(1000, Duration::from_micros(450))).trust);
+        objection(path, late(1000, Duration::from_micros(550)));
+    }
+
+    #[test]
+    fn what_real_hosts_do_not_notice_is_trusted_however_small_the_buffer() {
+        // 15 kB at 1 Gbit/s drain in 120 us.
+        let path = "rate=1Gbit/s rtt=1ms buffer=15kB";
+        assert!(verdict(path, late(1000, Duration::from_micros(90))).trust);
+        objection(path, late(1000, Duration::from_micros(110)));
+    }
+
+    #[test]
+    fn one_stall_longer_than_the_buffer_drains_is_not_trusted() {
+        let mut tally = late(1000, Duration::ZERO);
+        tally.lateness.record(Duration::from_millis(11));
+        tally.packets_in += 1;
+        tally.packets_out += 1;
+        let said = objection(PATH, tally);
+        assert!(said.contains("the latest release, 11 ms, exceeds 10 ms"), "{said}");
+    }
+
+    #[test]
+    fn a_packet_lost_by_the_machine_is_one_too_many() {
+        let tally = Tally { ring_losses: 1, ..late(1000, Duration::ZERO) };
+        assert!(objection(PATH, tally).contains("1 packets overflowed the ring"));
+    }
+
+    #[test]
+    fn arrivals_seen_too_late_to_count_are_not_trusted() {
+        let stale = |stale_stamps| Tally { stale_stamps, ..late(10_000, Duration::ZERO) };
+        assert!(verdict(PATH, stale(10)).trust);
+        assert!(objection(PATH, stale(11)).contains("11 arrivals were seen"));
+    }
+
+    #[test]
+    fn a_rate_off_by_more_than_a_percent_is_not_trusted() {
+        let backlogged = |actual_ms| Tally {
+            backlogged_bytes: Bytes::new(12_500_000),
+            backlogged_due: Duration::from_millis(1000),
+            backlogged_time: Duration::from_millis(actual_ms),
+            ..late(1000, Duration::ZERO)
+        };
+        assert!(verdict(PATH, backlogged(1009)).trust);
+        // 1000 / 1012 - 1 = -1.19 %.
+        assert!(objection(PATH, backlogged(1012)).contains("off by -1.19 %"));
+    }
+
+    #[test]
+    fn books_that_do_not_balance_are_not_trusted() {
+        let tally = Tally { packets_in: 1001, ..late(1000, Duration::ZERO) };
+        assert!(objection(PATH, tally).contains("packets in are not packets out"));
+    }
 }

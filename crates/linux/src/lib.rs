@@ -4,11 +4,19 @@
 
 pub mod clock;
 pub mod ethtool;
+pub mod file;
+pub mod host;
 pub mod isolation;
 pub mod namespace;
 pub mod packet;
+pub mod process;
+pub mod qdisc;
 pub mod scheduling;
 pub mod signals;
+mod sockopt;
+pub mod sysctl;
+pub mod tcp;
+pub mod udp;
 pub mod wake;
 
 /// A system call's result as Rust has it: -1 means that errno holds the reason.

@@ -7,12 +7,10 @@ use crate::outcome::{Contender, DemoOutcome};
 pub fn table(outcome: &DemoOutcome) -> String {
     let widest = outcome.contenders.iter().map(|c| c.name().chars().count()).max();
     let name_width = widest.unwrap_or(0).max("contender".len());
+    let heading = |name, cells: [&str; 9]| columns(name_width, name, cells.map(str::to_owned));
     let mut lines = vec![
-        heading(name_width, ["goodput", "of", "resent", "", "drops", "RTT", "RTT", "90%", ""]),
-        heading(
-            name_width,
-            ["Mbit/s", "path", "segs", "resent", "", "med ms", "p99", "at s", "trust"],
-        ),
+        heading("", ["goodput", "share", "resent", "resent", "drops", "RTT", "RTT", "90 %", ""]),
+        heading("contender", ["Mbit/s", "%", "segs", "%", "", "med ms", "p99 ms", "at s", "trust"]),
     ];
     for contender in &outcome.contenders {
         lines.push(row(name_width, contender));
@@ -39,11 +37,6 @@ fn columns(name_width: usize, name: &str, cells: [String; 9]) -> String {
     line
 }
 
-fn heading(name_width: usize, cells: [&str; 9]) -> String {
-    let name = if cells[0] == "Mbit/s" { "contender" } else { "" };
-    columns(name_width, name, cells.map(str::to_owned))
-}
-
 fn row(name_width: usize, c: &Contender) -> String {
     let name = c.name();
     if let Some(why) = &c.failure {
@@ -56,9 +49,9 @@ fn row(name_width: usize, c: &Contender) -> String {
         &name,
         [
             show(c.goodput, |rate| format!("{:.1}", rate.as_f64() / 1e6)),
-            show(c.share_of_capacity, |share| format!("{:.0}%", share * 100.0)),
+            show(c.share_of_capacity, |share| format!("{:.1}", share * 100.0)),
             show(c.retransmitted_segments, |n| n.to_string()),
-            show(c.retransmitted_share(), |share| format!("{:.3}%", share * 100.0)),
+            show(c.retransmitted_share(), |share| format!("{:.3}", share * 100.0)),
             show(c.bottleneck_drops, |n| n.to_string()),
             show(c.rtt_median, milliseconds),
             show(c.rtt_p99, milliseconds),

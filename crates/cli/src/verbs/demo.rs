@@ -1,10 +1,165 @@
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::str::FromStr;
+
+use sweetspot_emulator::isolate;
+use sweetspot_path::{PathError, PathSpec};
+use sweetspot_report::{DemoOutcome, FileFacts, PathFacts, headline, page, table};
+use sweetspot_units::Bytes;
 
 use super::Ending;
+use crate::contest::{Arena, Contender, Content, Ticker, machine, scratch, usual};
+
+/// 100 Mbit/s and 100 ms with a buffer of a tenth of a BDP: long, fat, and unforgiving.
+pub const USUAL_PATH: &str = "rate=100Mbit/s rtt=100ms buffer=125kB";
 
 #[derive(Debug, clap::Args)]
-pub struct Arguments {}
+#[command(after_help = "Examples:
+  sweetspot demo
+  sweetspot demo --path \"rate=20Mbit/s rtt=20ms buffer=50kB\" --size 40MB
+  sweetspot demo --sizing sobas,kernel+bbr,fixed:2MB+reno --out /tmp/mine
+  sweetspot demo --json | python3 -m json.tool | less")]
+pub struct Arguments {
+    /// The path to cross
+    #[arg(long, value_name = "SPEC", default_value = USUAL_PATH)]
+    path: WrittenPath,
+    /// Move this file, instead of incompressible data made from the path's seed
+    #[arg(long, value_name = "FILE", conflicts_with = "size")]
+    file: Option<PathBuf>,
+    /// How much data to make
+    #[arg(long, value_name = "SIZE", default_value = "200MB")]
+    size: Bytes,
+    /// How to move it: SIZING or SIZING+CONGESTION, by commas [default: kernel+cubic,kernel+bbr,bdp,sobas:paper,sobas]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    sizing: Vec<Contender>,
+    /// Where report.html and outcome.json go
+    #[arg(long, value_name = "DIR", default_value = "demo-out")]
+    out: PathBuf,
+    /// Print what outcome.json holds, and nothing else
+    #[arg(long)]
+    json: bool,
+}
 
-pub fn run(_arguments: Arguments) -> Ending {
-    Ok(ExitCode::SUCCESS)
+/// A path and the words in which it was asked for.
+#[derive(Debug, Clone)]
+struct WrittenPath {
+    text: String,
+    spec: PathSpec,
+}
+
+impl FromStr for WrittenPath {
+    type Err = PathError;
+    fn from_str(text: &str) -> Result<WrittenPath, PathError> {
+        Ok(WrittenPath { text: text.to_owned(), spec: text.parse()? })
+    }
+}
+
+pub fn run(arguments: Arguments) -> Ending {
+    let contenders = if arguments.sizing.is_empty() { usual() } else { arguments.sizing.clone() };
+    if let Some(file) = &arguments.file {
+        refuse_unreadable(file)?;
+    }
+    if arguments.size == Bytes::ZERO {
+        return Err("--size 0B: nothing to move; give at least one byte".into());
+    }
+    fs::create_dir_all(&arguments.out)
+        .map_err(|e| format!("--out {}: {e}; name a directory", arguments.out.display()))?;
+    let program = std::env::var_os("FAKE").map(PathBuf::from).unwrap_or(std::env::current_exe()?);
+    // Made and removed out here: whatever ends the isolated part, this process goes on.
+    let scratch = scratch::make()?;
+    let code = isolate(|| match story(&arguments, &contenders, &program, scratch.path()) {
+        Ok(code) => code,
+        Err(why) => {
+            eprintln!("sweetspot: {why}");
+            1
+        }
+    })?;
+    Ok(ExitCode::from(code))
+}
+
+fn story(
+    arguments: &Arguments,
+    contenders: &[Contender],
+    program: &Path,
+    scratch: &Path,
+) -> Result<u8, Box<dyn std::error::Error>> {
+    let content = content(arguments, scratch)?;
+    let arena = Arena { path: &arguments.path.spec, content: &content, scratch, program };
+    let mut rows = Vec::new();
+    for (i, contender) in contenders.iter().enumerate() {
+        let ticker = Ticker::new(&format!("{}/{} {contender}", i + 1, contenders.len()), &arena);
+        let row = arena.play(contender, &mut |now| ticker.show(now));
+        ticker.finish(&row);
+        rows.push(row);
+    }
+    let failed = rows.iter().any(|row| row.failure.is_some());
+    let outcome = DemoOutcome {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        command: command(arguments),
+        date: machine::date(),
+        machine: machine::machine(),
+        kernel: machine::kernel(),
+        path: PathFacts {
+            spec: arguments.path.text.clone(),
+            ..PathFacts::of(&arguments.path.spec)
+        },
+        file: FileFacts {
+            size: content.size,
+            seed: arguments.file.is_none().then_some(arguments.path.spec.seed),
+        },
+        contenders: rows,
+    };
+    publish(&outcome, arguments)?;
+    Ok(u8::from(failed))
+}
+
+fn publish(outcome: &DemoOutcome, arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
+    let json = serde_json::to_string(outcome)? + "\n";
+    let write = |name: &str, text: &str| {
+        let path = arguments.out.join(name);
+        fs::write(&path, text).map_err(|e| format!("cannot write {}: {e}", path.display()))?;
+        Ok::<PathBuf, String>(path)
+    };
+    let data = write("outcome.json", &json)?;
+    let page = write("report.html", &page(outcome))?;
+    if arguments.json {
+        print!("{json}");
+        return Ok(());
+    }
+    println!("\n{}\n{}", table(outcome), headline(outcome).join("\n"));
+    println!("\nThe picture of why: {}\nThe numbers:        {}", page.display(), data.display());
+    Ok(())
+}
+
+/// The file to move: the user's, or one made for the occasion.
+fn content(arguments: &Arguments, scratch: &Path) -> Result<Content, String> {
+    match &arguments.file {
+        Some(file) => Content::of(file),
+        None => Content::random(scratch, arguments.size, arguments.path.spec.seed),
+    }
+}
+
+fn refuse_unreadable(file: &Path) -> Result<(), String> {
+    let refuse = |why: String| Err(format!("--file {}: {why}", file.display()));
+    match fs::File::open(file).and_then(|f| f.metadata()) {
+        Err(error) => refuse(error.to_string()),
+        Ok(facts) if !facts.is_file() => refuse("not a regular file; name one".to_owned()),
+        Ok(facts) if facts.len() == 0 => refuse("it is empty; name one with content".to_owned()),
+        Ok(_) => Ok(()),
+    }
+}
+
+/// The command that repeats this.
+fn command(arguments: &Arguments) -> String {
+    let mut text = format!("sweetspot demo --path \"{}\"", arguments.path.text);
+    match &arguments.file {
+        Some(file) => text += &format!(" --file {}", file.display()),
+        None => text += &format!(" --size {}", arguments.size.to_string().replace(' ', "")),
+    }
+    if !arguments.sizing.is_empty() {
+        let names: Vec<String> = arguments.sizing.iter().map(Contender::to_string).collect();
+        text += &format!(" --sizing {}", names.join(","));
+    }
+    text
 }

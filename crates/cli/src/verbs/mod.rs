@@ -1,10 +1,15 @@
 //! One file per verb: its arguments as typed, and its story.
 
+pub mod advise;
+pub mod bench_lab;
+pub mod completions;
 pub mod demo;
 pub mod emulate;
+pub mod man;
 pub mod run;
 pub mod send;
 pub mod serve;
+mod transfer;
 
 use std::process::ExitCode;
 

@@ -1,10 +1,69 @@
+use std::path::PathBuf;
 use std::process::ExitCode;
 
+use sweetspot_sizing::Sizing;
+use sweetspot_transfer::{SendOptions, Ticket, send};
+
 use super::Ending;
+use super::transfer::{PathArguments, Watch, print_failure, print_outcome};
 
+/// `sweetspot send` as typed.
 #[derive(Debug, clap::Args)]
-pub struct Arguments {}
+#[command(after_help = "\
+Examples:
+  sweetspot send results.tar sweetspot1:...
+      sends the file to whoever printed that ticket, as fast as the path allows
+  sweetspot send results.tar sweetspot1:... --congestion cubic --sizing kernel --json
+      the same without steering the window, for comparison")]
+pub struct Arguments {
+    /// File to send
+    file: PathBuf,
+    /// Ticket that `sweetspot serve` printed
+    ticket: String,
+    /// Name at the receiver [default: the file's own]
+    #[arg(long)]
+    name: Option<String>,
+    /// How the receiver is to size the window: kernel, fixed:SIZE, max, bdp, sobas or sobas:paper
+    /// [default: what the receiver wants, else sobas]
+    #[arg(long)]
+    sizing: Option<Sizing>,
+    /// Congestion control of this connection [default: the system's]
+    #[arg(long, value_name = "NAME")]
+    congestion: Option<String>,
+    #[command(flatten)]
+    path: PathArguments,
+    /// Do not answer probes; round-trip times are then the receiving kernel's estimates
+    #[arg(long)]
+    no_probes: bool,
+    /// Print one JSON object at the end
+    #[arg(long)]
+    json: bool,
+    /// Write the time series, as this end sees it, to this file, as JSON lines
+    #[arg(long, value_name = "FILE")]
+    series: Option<PathBuf>,
+    /// Say more
+    #[arg(long, short)]
+    verbose: bool,
+}
 
-pub fn run(_arguments: Arguments) -> Ending {
-    Ok(ExitCode::SUCCESS)
+pub fn run(arguments: Arguments) -> Ending {
+    let ticket: Ticket = arguments.ticket.parse()?;
+    let watch = Watch::new(arguments.series.as_deref(), arguments.verbose)?;
+    let options = SendOptions {
+        name: arguments.name,
+        sizing: arguments.sizing,
+        congestion: arguments.congestion,
+        path: arguments.path.resolve()?,
+        probes: !arguments.no_probes,
+    };
+    match send(&arguments.file, &ticket, &options, watch.observer(1).as_mut()) {
+        Ok(outcome) => {
+            print_outcome(&outcome, arguments.json);
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(error) => {
+            print_failure(&error, arguments.json);
+            Err(error.into())
+        }
+    }
 }

@@ -1,10 +1,154 @@
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
+use sweetspot_sizing::Sizing;
+use sweetspot_transfer::{Host, Observer, Outcome, Reception, ServeOptions, Server, TransferError};
+use sweetspot_units::Duration;
+
 use super::Ending;
+use super::transfer::{PathArguments, Watch, print_failure, print_outcome, say};
 
+/// `sweetspot serve` as typed.
 #[derive(Debug, clap::Args)]
-pub struct Arguments {}
+#[command(after_help = "\
+Examples:
+  sweetspot serve --dir incoming
+      listens on port 7411 and prints a ticket; give it to whoever is to send
+  sweetspot serve --dir incoming --listen 192.0.2.7:9000 --once --json
+      takes one file, then prints what the transfer came to, as JSON")]
+pub struct Arguments {
+    /// Directory that received files go to
+    #[arg(long, value_name = "DIR")]
+    dir: PathBuf,
+    /// Address and port to listen on, TCP and UDP; port 0 picks a free one
+    #[arg(long, value_name = "ADDR:PORT", default_value = "0.0.0.0:7411")]
+    listen: SocketAddr,
+    /// Host that the ticket names, where senders reach this one under another address
+    #[arg(long, value_name = "HOST[:PORT]")]
+    advertise: Option<String>,
+    /// End after one transfer
+    #[arg(long)]
+    once: bool,
+    /// How long the ticket is taken
+    #[arg(long, value_name = "DURATION", default_value = "24h")]
+    lifetime: Duration,
+    /// Overwrite existing files
+    #[arg(long)]
+    force: bool,
+    /// How the window is sized, whatever the sender asks for: kernel, fixed:SIZE, max, bdp,
+    /// sobas or sobas:paper [default: what the sender asks for, else sobas]
+    #[arg(long)]
+    sizing: Option<Sizing>,
+    /// Congestion control at the sender, whatever it chose
+    #[arg(long, value_name = "NAME")]
+    congestion: Option<String>,
+    #[command(flatten)]
+    path: PathArguments,
+    /// Do not probe the path; round-trip times are then the kernel's estimates
+    #[arg(long)]
+    no_probes: bool,
+    /// Print one JSON object per transfer
+    #[arg(long)]
+    json: bool,
+    /// Write the time series to this file, as JSON lines
+    #[arg(long, value_name = "FILE")]
+    series: Option<PathBuf>,
+    /// Say more
+    #[arg(long, short)]
+    verbose: bool,
+}
 
-pub fn run(_arguments: Arguments) -> Ending {
-    Ok(ExitCode::SUCCESS)
+pub fn run(arguments: Arguments) -> Ending {
+    let watch = Watch::new(arguments.series.as_deref(), arguments.verbose)?;
+    let desk = Desk { watch, json: arguments.json, once: arguments.once };
+    let verbose = arguments.verbose;
+    let server = Server::bind(resolve(arguments)?)?;
+    // The ticket is the first line, at once: whoever started us may be waiting for it.
+    let mut stdout = std::io::stdout().lock();
+    writeln!(stdout, "{}", server.ticket())?;
+    stdout.flush()?;
+    drop(stdout);
+    if verbose {
+        say(&format!("the receive window is steered by {}", server.recipe()));
+    }
+    match server.run(&desk) {
+        Ok(_) => Ok(ExitCode::SUCCESS),
+        // The desk has reported it already.
+        Err(_) if desk.once => Ok(ExitCode::FAILURE),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn resolve(arguments: Arguments) -> Result<ServeOptions, Box<dyn std::error::Error>> {
+    Ok(ServeOptions {
+        directory: arguments.dir,
+        listen: arguments.listen,
+        advertise: arguments.advertise.as_deref().map(advertised).transpose()?,
+        once: arguments.once,
+        sizing: arguments.sizing,
+        congestion: arguments.congestion,
+        path: arguments.path.resolve()?,
+        overwrite: arguments.force,
+        probes: !arguments.no_probes,
+        lifetime: arguments.lifetime,
+    })
+}
+
+/// `HOST`, `HOST:PORT`, `[v6 address]:PORT` or a bare v6 address.
+fn advertised(text: &str) -> Result<(Host, Option<u16>), String> {
+    let whole = Host::parse(text).map(|host| (host, None));
+    whole
+        .or_else(|| {
+            let (host, port) = text.rsplit_once(':')?;
+            Some((Host::parse(host)?, Some(port.parse().ok().filter(|port| *port != 0)?)))
+        })
+        .ok_or_else(|| {
+            format!("--advertise \"{text}\" is no host; write it like example.org, 192.0.2.7:9000 or [2001:db8::7]:9000")
+        })
+}
+
+/// Reports on the transfers of one server.
+struct Desk {
+    watch: Watch,
+    json: bool,
+    once: bool,
+}
+
+impl Reception for Desk {
+    fn admitted(&self, number: u64, _peer: SocketAddr) -> Box<dyn Observer> {
+        self.watch.observer(number)
+    }
+
+    fn ended(&self, _number: u64, result: &Result<Outcome, TransferError>) {
+        match result {
+            Ok(outcome) => print_outcome(outcome, self.json),
+            Err(error) => {
+                say(&error.to_string());
+                print_failure(error, self.json);
+            }
+        }
+    }
+
+    fn turned_away(&self, error: &TransferError) {
+        say(&error.to_string());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_to_advertise_come_with_and_without_ports() {
+        let port = |text: &str| advertised(text).map(|(host, port)| (host.to_string(), port));
+        assert_eq!(port("example.org"), Ok(("example.org".into(), None)));
+        assert_eq!(port("192.0.2.7:9000"), Ok(("192.0.2.7".into(), Some(9000))));
+        assert_eq!(port("2001:db8::7"), Ok(("[2001:db8::7]".into(), None)));
+        assert_eq!(port("[2001:db8::7]:9000"), Ok(("[2001:db8::7]".into(), Some(9000))));
+        for wrong in ["", "a b", "host:0", "host:99999", "host:"] {
+            assert!(advertised(wrong).is_err(), "{wrong}");
+        }
+    }
 }

@@ -2,12 +2,14 @@
 
 mod text;
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use sweetspot_path::{DirectionSpec, PathSpec};
 use sweetspot_units::{Bytes, Duration, Rate, Volume};
 
 use crate::engine::Books;
+use crate::serial::{bits_per_second, bytes, maybe_bits_per_second, maybe_seconds, seconds, shown};
 use crate::tally::Tally;
+use crate::verdict::LEAST_BACKLOG;
 use crate::{Lateness, Verdict};
 
 /// How true an emulation was to the path it was asked to be. Serialised, times are in seconds,
@@ -53,7 +55,7 @@ pub struct DirectionCertificate {
     /// The bottleneck's rate as asked for.
     #[serde(rename = "asked_bps", serialize_with = "bits_per_second")]
     pub asked: Rate,
-    /// The rate of releases while the bottleneck was backlogged, if it ever was.
+    /// The rate of releases while the bottleneck was backlogged, if it was for half a second.
     #[serde(rename = "achieved_bps", serialize_with = "maybe_bits_per_second")]
     pub achieved: Option<Rate>,
     /// For how long it was backlogged.
@@ -162,7 +164,7 @@ impl DirectionCertificate {
                 oversized: tally.oversized,
             },
             asked: spec.rate,
-            achieved: (tally.backlogged_time > Duration::ZERO)
+            achieved: (tally.backlogged_due >= LEAST_BACKLOG)
                 .then(|| tally.backlogged_bytes / tally.backlogged_time),
             backlogged: tally.backlogged_time,
             buffer: spec.buffer,
@@ -196,28 +198,4 @@ impl LatenessCertificate {
             buckets,
         }
     }
-}
-
-fn seconds<S: Serializer>(d: &Duration, s: S) -> Result<S::Ok, S::Error> {
-    s.serialize_f64(d.as_secs_f64())
-}
-
-fn maybe_seconds<S: Serializer>(d: &Option<Duration>, s: S) -> Result<S::Ok, S::Error> {
-    d.map(Duration::as_secs_f64).serialize(s)
-}
-
-fn bytes<S: Serializer>(b: &Bytes, s: S) -> Result<S::Ok, S::Error> {
-    s.serialize_u64(b.get())
-}
-
-fn bits_per_second<S: Serializer>(r: &Rate, s: S) -> Result<S::Ok, S::Error> {
-    s.serialize_u64(r.bits_per_second())
-}
-
-fn maybe_bits_per_second<S: Serializer>(r: &Option<Rate>, s: S) -> Result<S::Ok, S::Error> {
-    r.map(Rate::bits_per_second).serialize(s)
-}
-
-fn shown<S: Serializer>(v: &Volume, s: S) -> Result<S::Ok, S::Error> {
-    s.collect_str(v)
 }

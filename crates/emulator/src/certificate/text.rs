@@ -9,7 +9,11 @@ const BAR: u64 = 16;
 
 impl fmt::Display for Certificate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let verdict = if self.verdict.trust { "TRUST" } else { "DO NOT TRUST" };
+        let verdict = match (self.verdict.trust, self.up.packets_in + self.down.packets_in) {
+            (true, 0) => "nothing crossed the path",
+            (true, _) => "TRUST",
+            (false, _) => "DO NOT TRUST",
+        };
         let priority = if self.real_time_priority { "real-time" } else { "ordinary" };
         writeln!(f, "Emulation certificate: {verdict} ({}, {priority} priority)", self.duration)?;
         for reason in &self.verdict.reasons {
@@ -23,7 +27,7 @@ impl fmt::Display for Certificate {
         row("rate asked", &|d| d.asked.to_string())?;
         row("  achieved when backlogged", &|d| match d.achieved {
             Some(rate) => rate.to_string(),
-            None => "never backlogged".into(),
+            None => "hardly backlogged".into(),
         })?;
         row("packets in", &|d| d.packets_in.to_string())?;
         row("  out", &|d| d.packets_out.to_string())?;

@@ -34,6 +34,19 @@ const PITCH: f64 = 104.0;
 const FIRST_TOP: f64 = 22.0;
 
 fn card(index: usize, c: &Contender, path: &PathFacts, end: f64) -> String {
+    let class = colour::class(index);
+    let name = escape(&c.name());
+    let note = c.failure.as_ref().map(|why| format!("Failed: {why}"));
+    let note = note.or(c.distrust().map(|why| format!("Do not trust this run: {why}")));
+    let note = note
+        .map_or(String::new(), |words| format!(r#"<p class="distrust">{}</p>"#, escape(&words)));
+    let drawing = if c.series.t.is_empty() { String::new() } else { drawing(index, c, path, end) };
+    format!(
+        r#"<figure class="card {class}"><figcaption><i></i>{name}</figcaption>{drawing}{note}</figure>"#
+    )
+}
+
+fn drawing(index: usize, c: &Contender, path: &PathFacts, end: f64) -> String {
     let x = Scale::new((0.0, end), (LEFT, WIDTH - 8.0));
     let frames: [fn(&mut Frame<'_>) -> String; 4] = [goodput, window, rtt, queue];
     let mut drawn = String::new();
@@ -44,16 +57,8 @@ fn card(index: usize, c: &Contender, path: &PathFacts, end: f64) -> String {
     }
     let bottom = FIRST_TOP + PITCH * 3.0 + FRAME_HEIGHT;
     let height = bottom + 20.0;
-    let distrust = c.distrust().map_or(String::new(), |why| {
-        format!(r#"<p class="distrust">Do not trust this run: {}</p>"#, escape(&why))
-    });
-    let failure = c
-        .failure
-        .as_ref()
-        .map_or(String::new(), |why| format!(r#"<p class="distrust">Failed: {}</p>"#, escape(why)));
     format!(
-        r#"<figure class="card {class}"><figcaption><i></i>{name}</figcaption><svg data-run="{index}" data-t="{end} {LEFT} {right}" viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{name}: goodput, window, round-trip time and queue over time">{drawn}{axis}{marks}<path class="cursor" d="M0 {FIRST_TOP}V{bottom}"/></svg>{distrust}{failure}</figure>"#,
-        class = colour::class(index),
+        r#"<svg data-run="{index}" data-t="{end} {LEFT} {right}" viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{name}: goodput, window, round-trip time and queue over time">{drawn}{axis}{marks}<path class="cursor" d="M0 {FIRST_TOP}V{bottom}"/></svg>"#,
         name = escape(&c.name()),
         right = x.range.1,
         axis = time_axis(&x, bottom),
@@ -105,8 +110,8 @@ fn goodput(f: &mut Frame<'_>) -> String {
 
 fn window(f: &mut Frame<'_>) -> String {
     let (full, overflow) = (f.path.bdp.as_f64(), (f.path.bdp + f.path.buffer).as_f64());
-    // Twice the sweet spot's upper end: beyond that a window differs in nothing.
-    let top = overflow * 2.0;
+    // Half as much again as the sweet spot: beyond that one window differs from another in nothing.
+    let top = overflow * 1.5;
     let (unit, title) =
         if top > 2e6 { (1e6, "Advertised window, MB") } else { (1e3, "Advertised window, kB") };
     Panel {

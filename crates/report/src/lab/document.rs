@@ -36,15 +36,15 @@ fn head(bench: &LabBench) -> String {
         namespaces. Written by `make bench-lab`.\n\n"
         .to_owned();
     let _ = writeln!(text, "| | |\n|---|---|\n| command | `{}` |", bench.command);
+    let _ = writeln!(text, "| program | {} |", bench.build);
     // Cells may come from different days and machines: each combination is named once.
     let mut seen = Vec::new();
     for cell in cells(bench) {
         let o = &cell.outcome;
         let place = format!(
-            "| measured on | {}, {}, sweetspot {}, {} |",
+            "| measured on | {}, {}, {} |",
             o.machine,
             o.kernel,
-            o.version,
             o.date.split('T').next().unwrap_or_default()
         );
         if !seen.contains(&place) {
@@ -72,6 +72,9 @@ fn verdict(bench: &LabBench) -> String {
         }
         text += "\n";
     }
+    for cell in cells(bench).filter(|cell| !cell.not_measured.is_empty()) {
+        let _ = writeln!(text, "Not measured: {}: {}\n", cell.name, cell.not_measured.join(", "));
+    }
     let _ = writeln!(text, "{NOTES_BEGIN}\n{}\n{NOTES_END}\n", bench.notes.trim());
     text += "| target | measured | |\n|---|---|---|\n";
     for target in &all {
@@ -94,13 +97,12 @@ pub fn notes(document: &str) -> &str {
 fn demo(cell: &Cell) -> String {
     let o = &cell.outcome;
     let mut text = format!(
-        "## The demonstration's path\n\n{} over {}, {}, buffer {} ({:.2} BDP): `{}`\n\n",
+        "## The demonstration's path\n\n{} over {}, {}, buffer {} ({:.2} BDP).\n\n",
         o.file.size,
         o.path.rate,
         o.path.rtt,
         o.path.buffer,
         o.path.buffer.as_f64() / o.path.bdp.as_f64(),
-        o.command,
     );
     text += "| transfer | goodput Mbit/s | of capacity | retransmitted | | drops | RTT median ms | p99 ms | 90 % after s |\n\
              |---|--:|--:|--:|--:|--:|--:|--:|--:|\n";
@@ -130,15 +132,24 @@ fn demo_row(c: &Contender) -> String {
 }
 
 fn matrix(bench: &LabBench) -> String {
-    let Some(first) = bench.matrix.first() else { return String::new() };
-    let names: Vec<String> = first.outcome.contenders.iter().map(Contender::name).collect();
+    let mut names: Vec<String> = Vec::new();
+    for c in bench.matrix.iter().flat_map(|cell| &cell.outcome.contenders) {
+        if !names.contains(&c.name()) {
+            names.push(c.name());
+        }
+    }
+    if names.is_empty() {
+        return String::new();
+    }
     let mut text = "## Matrix\n\nGoodput over the whole transfer as a share of the path's payload capacity, and in brackets the\n\
         retransmitted share of segments. A run whose certificate says not to trust it carries a (!).\n\n"
         .to_owned();
     let _ = writeln!(text, "| path | file | {} |", names.join(" | "));
     let _ = writeln!(text, "|---|--:|{}", "--:|".repeat(names.len()));
     for cell in &bench.matrix {
-        let results: Vec<String> = cell.outcome.contenders.iter().map(matrix_result).collect();
+        let of = |name: &String| cell.outcome.contenders.iter().find(|c| c.name() == *name);
+        let results: Vec<String> =
+            names.iter().map(|name| of(name).map_or("-".to_owned(), matrix_result)).collect();
         let _ = writeln!(
             text,
             "| {} | {} | {} |",

@@ -2,7 +2,7 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use super::congestion::CongestionCheck;
 use super::epoch::{Epoch, Epochs};
-use super::hold::{Hold, Move};
+use super::hold::{Allowed, Hold, Move};
 use super::limits::Limits;
 use super::round_trip::RoundTrip;
 use super::trains::Trains;
@@ -28,6 +28,10 @@ pub(super) const REACHED: f64 = 0.95;
 
 /// The same where it is to be judged whether the limits or congestion control bind.
 const BOUND: f64 = 0.85;
+
+/// Growth per epoch below which the rate no longer rises: slow start doubles it in a round trip,
+/// with delayed ACKs and three round trips to a short path's epoch still by more than this.
+const RISING: f64 = 1.1;
 
 /// Epochs that a change of window needs to show: one for the window to reach the sender and its
 /// data to come back, one to measure.
@@ -69,8 +73,9 @@ pub struct Sobas {
 enum State {
     /// The trains are out.
     Measuring,
-    /// The window opens up to the limits, and these step by step; so many epochs since the last.
-    Ramping { epochs: u32 },
+    /// The window opens up to the limits, and these step by step: the epochs since the last step,
+    /// and the last epoch's rate.
+    Ramping { epochs: u32, last: Rate },
     /// At the sweet spot.
     Holding(Hold),
     /// Left to congestion control.
@@ -80,11 +85,6 @@ enum State {
 /// The queue that a path of round trip `base` is to hold, as the time it takes to drain.
 pub(super) fn queue_aim(base: Duration) -> Duration {
     base.scaled(QUEUE_SHARE).max(QUEUE_LEAST)
-}
-
-/// The window that keeps a path of `rate` full with the aimed queue.
-pub(super) fn sweet_spot(rate: Rate, base: Duration) -> Bytes {
-    rate * (base + queue_aim(base))
 }
 
 impl Sobas {
@@ -113,7 +113,7 @@ impl Sobas {
         }
         match self.state {
             State::Measuring => {}
-            State::Ramping { epochs } => self.ramp(now, &epoch, base, epochs + 1),
+            State::Ramping { epochs, last } => self.ramp(now, &epoch, base, epochs + 1, last),
             State::Holding(hold) => self.hold(now, &epoch, base, hold),
             State::Congested if !self.congestion.is_congested() && !epoch.stalled => {
                 self.saturate(now, &epoch, base);
@@ -122,41 +122,50 @@ impl Sobas {
         }
     }
 
-    /// Asks for the trains, and limits window and pacing by their estimate as it comes in.
+    /// Asks for the trains, until they are in.
     fn measure(&mut self, now: Time) {
         while let Some(request) = self.trains.poll_request(now) {
             self.limits.push(request);
         }
-        let estimate = self.trains.estimate().zip(self.round_trip.base());
-        if let Some((rate, rtt)) = estimate {
-            let payload = self.setting.mss.as_f64() / self.setting.packet.as_f64();
-            self.limits.set(now, rate * rtt, rate.scaled(payload * RAMP_PACING));
-        }
         if self.trains.are_over(now) {
-            if let Some((rate, rtt)) = estimate {
+            if let Some((rate, rtt)) = self.trains.estimate().zip(self.round_trip.base()) {
                 self.limits.emit(now, EventKind::CapacityEstimated { rate, rtt });
             }
-            self.state = State::Ramping { epochs: 0 };
+            self.state = State::Ramping { epochs: 0, last: Rate::ZERO };
         }
     }
 
-    fn ramp(&mut self, now: Time, epoch: &Epoch, base: Duration, epochs: u32) {
-        self.state = State::Ramping { epochs };
+    /// Limits window and pacing by what the trains said so far, before slow start can overflow.
+    fn limit_by_estimate(&mut self, now: Time) {
+        if let Some((rate, rtt)) = self.trains.estimate().zip(self.round_trip.base()) {
+            let payload = self.setting.mss.as_f64() / self.setting.packet.as_f64();
+            self.limits.set(now, rate * rtt, rate.scaled(payload * RAMP_PACING));
+        }
+    }
+
+    fn ramp(&mut self, now: Time, epoch: &Epoch, base: Duration, epochs: u32, last: Rate) {
+        self.state = State::Ramping { epochs, last: epoch.rate };
         if epoch.stalled {
             return;
         }
         let reached =
             self.limits.offered(base).map(|offered| epoch.rate >= offered.scaled(REACHED));
-        let queue_stands = epoch.rtt > base + queue_aim(base);
+        // A queue may be others', and the rate may have to rise yet.
+        let bound = self.limits.offered(epoch.rtt).is_some_and(|o| epoch.rate >= o.scaled(REACHED));
+        let flat = epoch.rate <= last.scaled(RISING);
+        let queue_stands = epoch.rtt > base + queue_aim(base) && (bound || flat);
         match reached {
             _ if queue_stands => self.saturate(now, epoch, base),
             // Without a capacity estimate the pace comes from what arrives.
             None => self.limits.pace(epoch.rate.scaled(BLIND_STEP)),
             // The limits were reached and no queue stands: the path may have more to give.
             Some(true) if epochs >= EPOCHS_PER_STEP => {
-                let known = sweet_spot(epoch.rate, base).min(self.limits.window_or_max());
+                let known = self
+                    .limits
+                    .window_for(epoch.rate, base + queue_aim(base))
+                    .min(self.limits.window_or_max());
                 self.limits.steer(now, known.scaled(FIRST_STEP), base);
-                self.state = State::Ramping { epochs: 0 };
+                self.state = State::Ramping { epochs: 0, last: epoch.rate };
             }
             Some(_) => {}
         }
@@ -164,34 +173,36 @@ impl Sobas {
 
     fn saturate(&mut self, now: Time, epoch: &Epoch, base: Duration) {
         self.limits.emit(now, EventKind::Saturated { rate: epoch.rate, rtt: epoch.rtt });
-        self.limits.steer(now, sweet_spot(epoch.rate, base), base);
+        self.limits.steer(now, self.limits.window_for(epoch.rate, base + queue_aim(base)), base);
         self.state = State::Holding(Hold::new(epoch.rate, base));
     }
 
     fn hold(&mut self, now: Time, epoch: &Epoch, base: Duration, mut hold: Hold) {
         let window = self.limits.window_or_max();
-        let offered = self.limits.offered(base).unwrap_or(Rate::MAX);
+        let allowed = Allowed {
+            window,
+            without_queue: self.limits.offered(base).unwrap_or(Rate::MAX),
+            with_queue: self.limits.offered(epoch.rtt).unwrap_or(Rate::MAX),
+            hesitation: self.limits.hesitation(epoch.rate),
+        };
         let calm = hold.is_calm();
-        match hold.handle_epoch(epoch, base, window, offered) {
+        match hold.handle_epoch(epoch, base, &allowed) {
             Move::Stay => {}
             Move::Grow(factor) => {
-                if calm {
+                let grew = self.limits.steer(now, window.scaled(factor), base);
+                if !grew {
+                    hold.handle_ceiling();
+                } else if calm {
                     self.limits.emit(now, EventKind::Reopened);
                 }
-                if !self.limits.steer(now, window.scaled(factor), base) {
-                    hold.handle_ceiling();
-                }
             }
-            Move::Tighten(window) => {
+            Move::Tighten(queue) => {
+                let window = self.limits.window_for(epoch.rate, base + queue).min(window);
                 self.limits.steer(now, window, base);
                 self.limits.emit(now, EventKind::Tightened { window });
             }
-            Move::Explore(window) => {
+            Move::Set(window) => {
                 self.limits.steer(now, window, base);
-            }
-            Move::Rebase(rtt) => {
-                self.round_trip.rebase(rtt);
-                self.limits.steer(now, sweet_spot(epoch.rate, rtt), rtt);
             }
         }
         self.state = State::Holding(hold);
@@ -216,7 +227,8 @@ impl Sobas {
             self.limits.emit(now, EventKind::Overflowed { rate: epoch.rate });
             let most = self.limits.window_or_max().scaled(AFTER_OVERFLOW);
             self.limits.forbid(now, most);
-            self.limits.steer(now, hold.handle_overflow(epoch, base).min(most), base);
+            let window = self.limits.window_for(epoch.rate, base + hold.handle_overflow(base));
+            self.limits.steer(now, window, base);
             self.state = State::Holding(hold);
             return true;
         }
@@ -256,7 +268,11 @@ impl Controller for Sobas {
     }
 
     fn handle_train(&mut self, now: Time, train: &Train) {
-        self.trains.handle_train(now, train);
+        let rtt = self.round_trip.base().unwrap_or(Duration::MAX);
+        self.trains.handle_train(now, train, rtt);
+        if self.state == State::Measuring {
+            self.limit_by_estimate(now);
+        }
         self.advance(now);
     }
 

@@ -19,8 +19,13 @@ const KNOWN_STEP: f64 = 1.125;
 const UNKNOWN_STEP: f64 = 1.08;
 
 /// Share of a cut in the window with which the rate must have fallen for the queue to belong to
-/// others, or to a longer route: on a path that we fill ourselves it does not fall at all.
+/// others, or the round trip to a longer route: on a path that we fill ourselves it does not fall
+/// at all.
 const FELL_WITH_THE_WINDOW: f64 = 0.6;
+
+/// Epochs in a row that must show a queue before it is taken away: the first one may have
+/// measured the change that made it.
+const EXCESS_EPOCHS: u32 = 2;
 
 /// What holding decides at the end of an epoch.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -29,12 +34,22 @@ pub(super) enum Move {
     Stay,
     /// The queue is gone though the limits bind: more, by this factor.
     Grow(f64),
-    /// A queue stands that need not: down to this window.
-    Tighten(Bytes),
-    /// What looked like a queue stays when we go: the path's round trip is this long now.
-    Rebase(Duration),
-    /// This window, to see whether a larger queue pays, or because it did not.
-    Explore(Bytes),
+    /// A queue stands that need not: down to one that drains in this time.
+    Tighten(Duration),
+    /// This window, to see whether a larger queue pays, or because a trial did not.
+    Set(Bytes),
+}
+
+/// What the limits allow while an epoch lasts.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Allowed {
+    pub window: Bytes,
+    /// The rate on a path without a queue.
+    pub without_queue: Rate,
+    /// The rate at the epoch's round trip.
+    pub with_queue: Rate,
+    /// What delayed acknowledgements add to the queue, as the time it takes to drain.
+    pub hesitation: Duration,
 }
 
 /// Watches over the sweet spot.
@@ -46,13 +61,21 @@ pub(super) struct Hold {
     growth: f64,
     /// The best rate that was seen on this path.
     best: Rate,
-    /// Rate and window at the time of each tightening in a row, the last one only.
-    tightened: Option<(Rate, Bytes)>,
-    /// Tightenings in a row.
-    tightenings: u32,
+    /// Epochs in a row in which too long a queue stood.
+    excess: u32,
+    /// A tightening whose effect has yet to be judged.
+    tightened: Option<Tightening>,
     /// The standing queue that pays on this path, as the time it takes to drain.
     aim: Duration,
     explorer: Explorer,
+}
+
+/// What stood before a tightening.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Tightening {
+    rate: Rate,
+    window: Bytes,
+    queue: Duration,
 }
 
 impl Hold {
@@ -62,8 +85,8 @@ impl Hold {
             epochs: 0,
             growth: FIRST_STEP,
             best: rate,
+            excess: 0,
             tightened: None,
-            tightenings: 0,
             aim: queue_aim(base),
             explorer: Explorer::new(),
         }
@@ -75,13 +98,14 @@ impl Hold {
         self.epochs < EPOCHS_PER_STEP
     }
 
-    /// The window overflowed the bottleneck's buffer. The one to go on with.
-    pub(super) fn handle_overflow(&mut self, epoch: &Epoch, base: Duration) -> Bytes {
+    /// The window overflowed the bottleneck's buffer. The queue to go on with, as the time it
+    /// takes to drain.
+    pub(super) fn handle_overflow(&mut self, base: Duration) -> Duration {
         self.epochs = 0;
         self.growth = FIRST_STEP;
         self.aim = self.aim.scaled(AIM_AFTER_OVERFLOW).max(queue_aim(base));
         self.explorer.give_up();
-        epoch.rate * (base + self.aim)
+        self.aim
     }
 
     /// Growth was held back by a ceiling: it does not count as a step that was answered.
@@ -94,13 +118,12 @@ impl Hold {
         self.growth == FIRST_STEP
     }
 
-    /// Judges an epoch that was spent under `window`, which allowed `offered`.
+    /// Judges an epoch.
     pub(super) fn handle_epoch(
         &mut self,
         epoch: &Epoch,
         base: Duration,
-        window: Bytes,
-        offered: Rate,
+        allowed: &Allowed,
     ) -> Move {
         self.epochs = self.epochs.saturating_add(1);
         if self.is_settling() || epoch.stalled {
@@ -108,22 +131,33 @@ impl Hold {
         }
         self.best = self.best.max(epoch.rate);
         let queue = epoch.rtt.saturating_sub(base);
-        // A trial stands above the aim by its step.
-        if queue > self.aim.scaled(EXCESS) && !self.explorer.is_trying() {
-            self.explorer.restart();
-            return self.tighten(epoch, base, window);
+        if let Some(before) = self.tightened.take()
+            && self.was_not_ours(epoch, allowed.window, &before)
+        {
+            return Move::Set(before.window);
         }
-        self.tightened = None;
-        self.tightenings = 0;
-        if queue < self.aim / 2 && epoch.rate >= offered.scaled(REACHED) {
-            self.explorer.restart();
-            return self.grow(epoch);
+        // A trial stands above the aim by its step.
+        let most = self.aim.scaled(EXCESS) + allowed.hesitation;
+        if queue > most && !self.explorer.is_trying() {
+            return self.tighten(epoch, queue, allowed.window);
+        }
+        self.excess = 0;
+        // Both the probes and the transfer's own pace say that the queue is gone: probes alone
+        // may have slipped through between two bursts.
+        let pace_without_queue = allowed.without_queue.scaled(1.0 / (1.0 + self.slack(base)));
+        if queue < self.aim / 2 && epoch.rate >= pace_without_queue {
+            return self.grow(epoch, base);
         }
         self.growth = FIRST_STEP;
-        if epoch.rate >= (window / epoch.rtt).scaled(REACHED) {
-            return self.explore(epoch, queue, window);
+        if epoch.rate >= allowed.with_queue.scaled(REACHED) {
+            return self.explore(epoch, queue, allowed.window);
         }
         Move::Stay
+    }
+
+    /// Half of the aimed queue as a share of the base round trip.
+    fn slack(&self, base: Duration) -> f64 {
+        self.aim.as_secs_f64() / 2.0 / base.as_secs_f64()
     }
 
     fn explore(&mut self, epoch: &Epoch, queue: Duration, window: Bytes) -> Move {
@@ -131,7 +165,7 @@ impl Hold {
             Verdict::Wait => Move::Stay,
             Verdict::Try(window) | Verdict::Back(window) => {
                 self.epochs = 0;
-                Move::Explore(window)
+                Move::Set(window)
             }
             Verdict::Paid => {
                 self.aim = self.aim.max(queue);
@@ -140,30 +174,45 @@ impl Hold {
         }
     }
 
-    fn grow(&mut self, epoch: &Epoch) -> Move {
+    fn grow(&mut self, epoch: &Epoch, base: Duration) -> Move {
+        self.epochs = 0;
+        self.explorer.restart();
+        let least = queue_aim(base);
+        if self.aim > least {
+            // What we had accepted as others' queue, or what had paid, is gone: look again first.
+            self.aim = least;
+            return Move::Stay;
+        }
         let largest =
             if epoch.rate.scaled(KNOWN_STEP) < self.best { KNOWN_STEP } else { UNKNOWN_STEP };
         let growth = self.growth.min(largest);
-        self.growth *= self.growth;
-        self.growth = self.growth.min(KNOWN_STEP);
-        self.epochs = 0;
+        self.growth = (self.growth * self.growth).min(KNOWN_STEP);
         Move::Grow(growth)
     }
 
-    fn tighten(&mut self, epoch: &Epoch, base: Duration, window: Bytes) -> Move {
-        self.epochs = 0;
+    fn tighten(&mut self, epoch: &Epoch, queue: Duration, window: Bytes) -> Move {
+        self.excess += 1;
         self.growth = FIRST_STEP;
-        self.tightenings += 1;
-        let before = self.tightened.replace((epoch.rate, window));
-        // The first tightening after a change measured the change itself: compare from the second.
-        if let Some((rate, wider)) = before.filter(|_| self.tightenings > 2) {
-            let cut = 1.0 - window.as_f64() / wider.as_f64();
-            let fall = 1.0 - epoch.rate.as_f64() / rate.as_f64();
-            if cut > 0.0 && fall > cut * FELL_WITH_THE_WINDOW {
-                *self = Hold::new(self.best, epoch.rtt);
-                return Move::Rebase(epoch.rtt);
-            }
+        self.explorer.restart();
+        if self.excess < EXCESS_EPOCHS {
+            return Move::Stay;
         }
-        Move::Tighten(epoch.rate * (base + self.aim))
+        self.epochs = 0;
+        self.excess = 0;
+        self.tightened = Some(Tightening { rate: epoch.rate, window, queue });
+        Move::Tighten(self.aim)
+    }
+
+    /// Whether the rate fell with the window: then the queue is others', or the round trip the
+    /// path's own, T_e of the paper, and is accepted as it is.
+    fn was_not_ours(&mut self, epoch: &Epoch, window: Bytes, before: &Tightening) -> bool {
+        let cut = 1.0 - window.as_f64() / before.window.as_f64();
+        let fall = 1.0 - epoch.rate.as_f64() / before.rate.as_f64();
+        let accepted = cut > 0.0 && fall > cut * FELL_WITH_THE_WINDOW;
+        if accepted {
+            self.aim = before.queue;
+            self.epochs = 0;
+        }
+        accepted
     }
 }

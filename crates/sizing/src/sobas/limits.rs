@@ -12,6 +12,10 @@ const PACING_OVER_WINDOW: f64 = 1.02;
 /// three duplicate ACKs behind a loss).
 const LEAST_SEGMENTS: u64 = 4;
 
+/// What a delaying receiver may hold back from the acknowledgements, in segments (RFC 5681
+/// section 4.2): so much of the window is not in flight.
+const UNACKNOWLEDGED_SEGMENTS: u64 = 2;
+
 /// How long an overflowed window stays forbidden.
 const CEILING_LASTS: Duration = Duration::from_secs(10);
 
@@ -102,9 +106,20 @@ impl Limits {
         self.emit(now, EventKind::Lifted);
     }
 
+    /// The time in which what is held back from the acknowledgements drains at `rate`.
+    pub(super) fn hesitation(&self, rate: Rate) -> Duration {
+        self.setting.mss * UNACKNOWLEDGED_SEGMENTS / rate
+    }
+
+    /// The window that lets `rate` through in round trips of `rtt`.
+    pub(super) fn window_for(&self, rate: Rate, rtt: Duration) -> Bytes {
+        rate * rtt + self.setting.mss * UNACKNOWLEDGED_SEGMENTS
+    }
+
     /// The rate that the limits in force allow on a path of round trip `rtt`.
     pub(super) fn offered(&self, rtt: Duration) -> Option<Rate> {
-        let by_window = self.window? / rtt;
+        let usable = self.window?.saturating_sub(self.setting.mss * UNACKNOWLEDGED_SEGMENTS);
+        let by_window = usable / rtt;
         Some(self.pacing.map_or(by_window, |pacing| pacing.min(by_window)))
     }
 }

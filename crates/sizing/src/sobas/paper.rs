@@ -173,7 +173,8 @@ impl Controller for Paper {
     }
 
     fn handle_train(&mut self, now: Time, train: &Train) {
-        self.trains.handle_train(now, train);
+        let rtt = self.round_trip.average().unwrap_or(Duration::MAX);
+        self.trains.handle_train(now, train, rtt);
         self.handle_timeout(now);
     }
 

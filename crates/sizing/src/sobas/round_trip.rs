@@ -36,11 +36,6 @@ impl RoundTrip {
         self.base
     }
 
-    /// The path's own round trip has become longer: `base` is the new one.
-    pub(super) fn rebase(&mut self, base: Duration) {
-        self.base = Some(base);
-    }
-
     /// The lowest and the highest sample since the last call.
     pub(super) fn take_range(&mut self) -> Option<(Duration, Duration)> {
         self.range.take()

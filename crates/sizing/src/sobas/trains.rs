@@ -6,13 +6,17 @@ use crate::{Output, Setting, Train, TrainRequest};
 /// transfer" (section VII-A).
 const TRAINS: usize = 5;
 
-/// Packets in the first train. The paper gives no length. Ten full packets are 15 kB, the
-/// initial window of TCP itself (RFC 6928): a buffer that cannot hold them cannot hold a
-/// connection's first flight either.
-const FIRST_LENGTH: u32 = 10;
+/// Packets in the first train, and in any train at least. The paper gives no length. Five full
+/// packets are half of TCP's own initial window (RFC 6928): a buffer that holds a connection's
+/// first flight holds them beside the transfer's data.
+const FIRST_LENGTH: u32 = 5;
 
 /// Packets in the longest train.
 const LONGEST: u32 = 128;
+
+/// The largest share of a BDP that a train may have, so that it and the data that grows beside it
+/// fit into the smallest buffer worth serving, a tenth of a BDP.
+const SHARE_OF_BDP: f64 = 0.04;
 
 /// Dispersion aimed for after the first train: below it the receiver's clock and the path's
 /// jitter (about 100 us each) blur the rate by more than a tenth.
@@ -69,11 +73,12 @@ impl Trains {
         Some(Output::Train(TrainRequest { packets: self.length, size: self.packet }))
     }
 
-    /// A train arrived.
-    pub(super) fn handle_train(&mut self, now: Time, train: &Train) {
+    /// A train arrived over a path of round trip `rtt`.
+    pub(super) fn handle_train(&mut self, now: Time, train: &Train, rtt: Duration) {
         let Some(rate) = train.rate() else { return };
         if self.heard.is_empty() {
-            let packets = (rate * DISPERSION).get() / self.packet.get().max(1);
+            let longest = (rate * DISPERSION).min((rate * rtt).scaled(SHARE_OF_BDP));
+            let packets = longest.get() / self.packet.get().max(1);
             self.length = (packets as u32).clamp(FIRST_LENGTH, LONGEST);
             self.gap = (self.packet * u64::from(self.length) / rate) * (1 + IDLE);
             self.next_request = Some(now);

@@ -1,0 +1,150 @@
+//! The windows that an end's settings allow.
+
+use sweetspot_theory::host::advertised_window::Era;
+use sweetspot_theory::host::window_scale::WindowScale;
+use sweetspot_units::{Bytes, Duration, Rate};
+
+use super::{End, Snapshot, Sysctls};
+use crate::Kernel;
+
+/// Sending or receiving.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// The sender.
+    Sender,
+    /// The receiver.
+    Receiver,
+}
+
+/// What limits a flow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cap {
+    /// The setting.
+    pub what: String,
+    /// Whose.
+    pub end: End,
+    /// In which role.
+    pub side: Side,
+    /// The largest window it allows.
+    pub window: Bytes,
+}
+
+impl Cap {
+    /// The rate that this window carries over `rtt`.
+    pub fn rate(&self, rtt: Duration) -> Rate {
+        self.window / rtt
+    }
+}
+
+/// The payload share of a send buffer: 200,000 B carried 130,000 B on kernel 6.18; the rest is
+/// the kernel's own.
+pub(super) const SEND_SHARE: f64 = 0.65;
+
+/// What `host` allows in the role of receiver, smallest window first. Nothing for what could not
+/// be read.
+pub(super) fn receiver(host: &Snapshot, end: End) -> Vec<Cap> {
+    let s = &host.sysctls;
+    let cap = |what: &str, window| Cap { what: what.to_owned(), end, side: Side::Receiver, window };
+    let mut all = Vec::new();
+    if s.number("net.ipv4.tcp_window_scaling") == Some(0) {
+        all.push(cap("net.ipv4.tcp_window_scaling", WindowScale::NONE.largest_window()));
+    }
+    if let (Some(rmem), Some(kernel)) = (s.triple("net.ipv4.tcp_rmem"), host.kernel) {
+        let tuned = s.number("net.ipv4.tcp_moderate_rcvbuf") != Some(0);
+        let (what, memory) = match tuned {
+            true => ("net.ipv4.tcp_rmem", rmem[2]),
+            false => ("net.ipv4.tcp_moderate_rcvbuf", rmem[1]),
+        };
+        all.push(cap(what, window_of(Bytes::new(memory), kernel, s)));
+        if let Some(most) = s.bytes("net.core.rmem_max") {
+            let scale = WindowScale::of_linux(Bytes::new(rmem[2]), most, None);
+            all.push(cap("the window scale of tcp_rmem and rmem_max", scale.largest_window()));
+        }
+    }
+    all.sort_by_key(|c| c.window);
+    all
+}
+
+/// What `host` allows in the role of sender.
+pub(super) fn sender(host: &Snapshot, end: End) -> Vec<Cap> {
+    let wmem = host.sysctls.triple("net.ipv4.tcp_wmem");
+    wmem.map(|[_, _, most]| Cap {
+        what: "net.ipv4.tcp_wmem".to_owned(),
+        end,
+        side: Side::Sender,
+        window: Bytes::new(most).scaled(SEND_SHARE),
+    })
+    .into_iter()
+    .collect()
+}
+
+// Linux before 6.6, tcp_win_from_space(): the sysctl decides, its default being the era's.
+/// The window for `memory`; an edited `tcp_adv_win_scale` counts where the kernel heeds it.
+fn window_of(memory: Bytes, kernel: Kernel, sysctls: &Sysctls) -> Bytes {
+    let era = kernel.era();
+    let edited = sysctls.number("net.ipv4.tcp_adv_win_scale").filter(|_| era.obeys_adv_win_scale());
+    match edited {
+        Some(scale @ 1..=30) => memory - Bytes::new(memory.get() >> scale),
+        Some(scale @ -30..=0) => Bytes::new(memory.get() >> -scale),
+        _ => era.window(memory, None),
+    }
+}
+
+/// The `tcp_adv_win_scale` that a kernel of `era` comes with.
+pub(super) fn default_adv_win_scale(era: Era) -> i64 {
+    if era == Era::ThreeQuarters { 2 } else { 1 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host(kernel: &str, settings: &str) -> Snapshot {
+        Snapshot {
+            kernel: kernel.parse().ok(),
+            sysctls: Sysctls::read(settings).unwrap(),
+            ..Snapshot::default()
+        }
+    }
+
+    const RMEM: &str = "net.ipv4.tcp_rmem = 4096 131072 8000000\nnet.core.rmem_max = 212992\n";
+
+    #[test]
+    fn half_of_the_largest_buffer_is_window_today() {
+        let caps = receiver(&host("6.18", RMEM), End::Here);
+        assert_eq!(caps[0].what, "net.ipv4.tcp_rmem");
+        assert_eq!(caps[0].window, Bytes::new(4_000_000));
+        // 4 MB over 80 ms = 400 Mbit/s.
+        assert_eq!(caps[0].rate(Duration::from_millis(80)), Rate::from_mbit_per_second(400));
+    }
+
+    #[test]
+    fn no_autotuning_leaves_the_initial_buffer() {
+        let off = format!("{RMEM}net.ipv4.tcp_moderate_rcvbuf = 0\n");
+        let caps = receiver(&host("6.18", &off), End::Here);
+        assert_eq!(
+            (caps[0].what.as_str(), caps[0].window.get()),
+            ("net.ipv4.tcp_moderate_rcvbuf", 65_536)
+        );
+    }
+
+    #[test]
+    fn no_scaling_leaves_sixteen_bits() {
+        let off = format!("{RMEM}net.ipv4.tcp_window_scaling = 0\n");
+        assert_eq!(receiver(&host("6.18", &off), End::Here)[0].window, Bytes::new(65_535));
+    }
+
+    #[test]
+    fn an_edited_adv_win_scale_counts_up_to_6_5_only() {
+        let edited = format!("{RMEM}net.ipv4.tcp_adv_win_scale = 3\n");
+        // 7/8 of 8 MB on 5.15; half on 6.18.
+        assert_eq!(receiver(&host("5.15", &edited), End::Here)[0].window.get(), 7_000_000);
+        assert_eq!(receiver(&host("6.18", &edited), End::Here)[0].window.get(), 4_000_000);
+    }
+
+    #[test]
+    fn what_was_not_read_does_not_cap() {
+        assert!(receiver(&Snapshot::default(), End::Here).is_empty());
+        assert!(sender(&Snapshot::default(), End::Here).is_empty());
+    }
+}

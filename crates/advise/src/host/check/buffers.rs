@@ -1,0 +1,105 @@
+//! Socket buffers that are too small for the path.
+
+use sweetspot_units::Bytes;
+
+use super::Target;
+use crate::host::caps::{self, SEND_SHARE};
+use crate::host::{End, Finding, Snapshot};
+
+pub(super) fn check(host: &Snapshot, end: End, target: &Target, found: &mut Vec<Finding>) {
+    receive(host, end, target, found);
+    send(host, end, target, found);
+    explicit(host, end, target, found);
+}
+
+fn receive(host: &Snapshot, end: End, target: &Target, found: &mut Vec<Finding>) {
+    let s = &host.sysctls;
+    let (Some([least, first, most]), Some(kernel)) = (s.triple("net.ipv4.tcp_rmem"), host.kernel)
+    else {
+        return;
+    };
+    let window = caps::receiver(host, end)
+        .into_iter()
+        .find(|c| c.what == "net.ipv4.tcp_rmem")
+        .map(|c| c.window);
+    let wanted = kernel.era().memory_for(target.window, None);
+    if let Some(window) = window.filter(|w| *w < target.rate * target.rtt) {
+        let why = format!(
+            "autotuning stops at a window of {window}: {} over {}",
+            window / target.rtt,
+            target.rtt
+        );
+        found.push(
+            Finding::sysctl(
+                end,
+                "net.ipv4.tcp_rmem",
+                format!("{least} {first} {most}"),
+                format!("{least} {first} {}", wanted.get().max(most)),
+                why,
+            )
+            .gains(target.gain_over(window))
+            .costs(memory(wanted, Bytes::new(most), target)),
+        );
+    }
+}
+
+fn send(host: &Snapshot, end: End, target: &Target, found: &mut Vec<Finding>) {
+    let Some([least, first, most]) = host.sysctls.triple("net.ipv4.tcp_wmem") else { return };
+    let window = Bytes::new(most).scaled(SEND_SHARE);
+    if window >= target.rate * target.rtt {
+        return;
+    }
+    // Linux tcp_sndbuf_expand(): twice the congestion window.
+    let wanted = target.window * 2;
+    let why = format!(
+        "the hidden cap of a sender: its buffer holds at most {window} of payload, {} over {}",
+        window / target.rtt,
+        target.rtt
+    );
+    found.push(
+        Finding::sysctl(
+            end,
+            "net.ipv4.tcp_wmem",
+            format!("{least} {first} {most}"),
+            format!("{least} {first} {wanted}", wanted = wanted.get()),
+            why,
+        )
+        .gains(target.gain_over(window))
+        .costs(memory(wanted, Bytes::new(most), target)),
+    );
+}
+
+/// A program that sets SO_RCVBUF turns autotuning off and gets no more than rmem_max.
+fn explicit(host: &Snapshot, end: End, target: &Target, found: &mut Vec<Finding>) {
+    let s = &host.sysctls;
+    let Some(kernel) = host.kernel else { return };
+    for (name, option) in [("net.core.rmem_max", "SO_RCVBUF"), ("net.core.wmem_max", "SO_SNDBUF")] {
+        let Some(most) = s.bytes(name) else { continue };
+        let wanted = kernel.era().so_rcvbuf_for(target.window, None);
+        if most >= wanted {
+            continue;
+        }
+        // Twice what was asked; SO_SNDBUF's payload share is that of any send buffer.
+        let doubled = most.saturating_add(most);
+        let window = match option {
+            "SO_RCVBUF" => kernel.era().window(doubled, None),
+            _ => doubled.scaled(SEND_SHARE),
+        };
+        let Some(gain) = target.gain_over(window) else { continue };
+        let why = format!(
+            "programs that set {option} (iperf3 -w and many transfer tools) turn autotuning off \
+             and are cut to this: {} over {}",
+            window / target.rtt,
+            target.rtt
+        );
+        found.push(
+            Finding::sysctl(end, name, most.get(), wanted.get(), why)
+                .gains(Some(gain))
+                .costs(Some(Bytes::ZERO)),
+        );
+    }
+}
+
+fn memory(wanted: Bytes, now: Bytes, target: &Target) -> Option<Bytes> {
+    Some(Bytes::new(wanted.saturating_sub(now).get().saturating_mul(target.connections)))
+}

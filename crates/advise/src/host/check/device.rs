@@ -1,0 +1,129 @@
+//! The network device: its speed, packets, queue, rings and offloads.
+
+use sweetspot_units::{Bytes, Rate};
+
+use super::Target;
+use crate::host::{Device, End, Finding, Snapshot};
+
+/// From here on per-packet work matters: offloads, rings and queues.
+const FAST: Rate = Rate::from_mbit_per_second(1000);
+const ETHERNET: Bytes = Bytes::new(1500);
+
+pub(super) fn check(host: &Snapshot, end: End, target: Option<&Target>, found: &mut Vec<Finding>) {
+    let Some(device) = &host.device else { return };
+    if let Some(target) = target {
+        speed(device, end, target, found);
+    }
+    packets(host, device, end, found);
+    if device.speed.is_none_or(|s| s >= FAST) {
+        queue(device, end, target, found);
+        rings(device, end, found);
+        offloads(device, end, found);
+    }
+}
+
+fn speed(device: &Device, end: End, target: &Target, found: &mut Vec<Finding>) {
+    let Some(speed) = device.speed.filter(|s| *s < target.rate) else { return };
+    found.push(Finding {
+        what: format!("speed of {}", device.name),
+        end,
+        why: "the device is slower than the path".to_owned(),
+        now: speed.to_string(),
+        wanted: target.rate.to_string(),
+        gain: Some(target.rate - speed),
+        cost: None,
+        command: format!("ethtool {}   # shows what the link negotiated", device.name),
+    });
+}
+
+fn packets(host: &Snapshot, device: &Device, end: End, found: &mut Vec<Finding>) {
+    let probing = host.sysctls.number("net.ipv4.tcp_mtu_probing");
+    if device.mtu.is_some_and(|mtu| mtu > ETHERNET) && probing == Some(0) {
+        let why = format!(
+            "{} sends packets of {}; where a link on the path takes less and its message is lost, \
+             connections hang. Probing finds the size (RFC 4821)",
+            device.name,
+            device.mtu.unwrap_or(ETHERNET)
+        );
+        found.push(Finding::sysctl(end, "net.ipv4.tcp_mtu_probing", 0, 1, why));
+    }
+}
+
+fn queue(device: &Device, end: End, target: Option<&Target>, found: &mut Vec<Finding>) {
+    let fifo = device.qdisc.as_deref().is_some_and(|q| q.ends_with("fifo") || q == "pfifo_fast");
+    if fifo && target.is_some() {
+        found.push(Finding {
+            what: format!("qdisc of {}", device.name),
+            end,
+            why: "fq spreads a window over the RTT instead of sending it at line rate, which \
+                  small buffers on the path cannot hold"
+                .to_owned(),
+            now: device.qdisc.clone().unwrap_or_default(),
+            wanted: "fq".to_owned(),
+            gain: None,
+            cost: None,
+            command: format!("tc qdisc replace dev {} root fq", device.name),
+        });
+    }
+    if let Some(length) = device.queue_length.filter(|n| *n < 1000 && fifo) {
+        found.push(Finding {
+            what: format!("txqueuelen of {}", device.name),
+            end,
+            why: "a short queue drops a sender's own bursts".to_owned(),
+            now: length.to_string(),
+            wanted: "1000".to_owned(),
+            gain: None,
+            cost: None,
+            command: format!("ip link set {} txqueuelen 1000", device.name),
+        });
+    }
+    if device.byte_queue_limits == Some(false) {
+        found.push(Finding {
+            what: format!("byte queue limits of {}", device.name),
+            end,
+            why: "the driver has none: what waits in its ring is out of the qdisc's reach, so \
+                  other flows wait behind it"
+                .to_owned(),
+            now: "none".to_owned(),
+            wanted: "a driver with BQL".to_owned(),
+            gain: None,
+            cost: None,
+            command: format!("ethtool -G {} tx 256   # a smaller ring bounds it", device.name),
+        });
+    }
+}
+
+fn rings(device: &Device, end: End, found: &mut Vec<Finding>) {
+    if let Some((now, most)) = device.receive_ring.filter(|(now, most)| now < most) {
+        found.push(Finding {
+            what: format!("receive ring of {}", device.name),
+            end,
+            why: "a burst that arrives while the CPU is busy is dropped when the ring is full"
+                .to_owned(),
+            now: now.to_string(),
+            wanted: most.to_string(),
+            gain: None,
+            // A descriptor points at a page or at a packet; 2 KiB is the common size.
+            cost: Some(Bytes::new((most - now) * 2048)),
+            command: format!("ethtool -G {} rx {most}", device.name),
+        });
+    }
+}
+
+fn offloads(device: &Device, end: End, found: &mut Vec<Finding>) {
+    let all = [("tso", device.tso), ("gso", device.gso), ("gro", device.gro)];
+    for (name, _) in all.iter().filter(|(_, on)| *on == Some(false)) {
+        found.push(Finding {
+            what: format!("{name} of {}", device.name),
+            end,
+            why: "each packet costs the CPU as much as 64 kB would; right for measurements of \
+                  single packets only"
+                .to_owned(),
+            now: "off".to_owned(),
+            wanted: "on".to_owned(),
+            gain: None,
+            cost: None,
+            command: format!("ethtool -K {} {name} on", device.name),
+        });
+    }
+}

@@ -1,0 +1,81 @@
+//! TCP's options and memory of earlier connections.
+
+use sweetspot_theory::host::right_sizing::convergence_time;
+use sweetspot_units::Bytes;
+
+use super::Target;
+use crate::host::caps::default_adv_win_scale;
+use crate::host::{End, Finding, Snapshot};
+
+const SIXTEEN_BITS: Bytes = Bytes::new(65_535);
+/// Of a full Ethernet packet with timestamps.
+const SEGMENT: Bytes = Bytes::new(1448);
+
+pub(super) fn check(host: &Snapshot, end: End, target: Option<&Target>, found: &mut Vec<Finding>) {
+    let s = &host.sysctls;
+    let off = |name: &str| s.number(name) == Some(0);
+    let gain = |window| target.and_then(|t| t.gain_over(window));
+
+    if off("net.ipv4.tcp_window_scaling") {
+        let name = "net.ipv4.tcp_window_scaling";
+        let why = "no window above 65,535 B can be advertised, in either direction";
+        found.push(Finding::sysctl(end, name, 0, 1, why).gains(gain(SIXTEEN_BITS)));
+    }
+    if off("net.ipv4.tcp_moderate_rcvbuf") {
+        let name = "net.ipv4.tcp_moderate_rcvbuf";
+        let why = "receive buffers do not grow: each connection keeps tcp_rmem[1]";
+        let window = s.triple("net.ipv4.tcp_rmem").zip(host.kernel);
+        let window = window.map(|(rmem, k)| k.era().window(Bytes::new(rmem[1]), None));
+        found.push(Finding::sysctl(end, name, 0, 1, why).gains(window.and_then(gain)));
+    }
+    if off("net.ipv4.tcp_sack") {
+        let why = "without SACK several losses in a window cost an RTT each, or a timeout";
+        found.push(Finding::sysctl(end, "net.ipv4.tcp_sack", 0, 1, why));
+    }
+    if off("net.ipv4.tcp_timestamps") {
+        let why = "without timestamps the receiver cannot measure the RTT well, so its buffer \
+                   grows late, and sequence numbers wrap unprotected on fast paths (RFC 7323)";
+        found.push(Finding::sysctl(end, "net.ipv4.tcp_timestamps", 0, 1, why));
+    }
+    if off("net.ipv4.tcp_no_metrics_save") {
+        let why = "one bad connection's ssthresh is remembered for the next ones to that host";
+        found.push(Finding::sysctl(end, "net.ipv4.tcp_no_metrics_save", 0, 1, why));
+    }
+    if let (Some(scale), Some(kernel)) = (s.number("net.ipv4.tcp_adv_win_scale"), host.kernel) {
+        let usual = default_adv_win_scale(kernel.era());
+        if scale != usual && !kernel.era().obeys_adv_win_scale() {
+            let why = format!("edited, but kernel {kernel} ignores it; remove it from your files");
+            found.push(Finding::sysctl(end, "net.ipv4.tcp_adv_win_scale", scale, usual, why));
+        }
+    }
+    small_clamp(host, end, target, found);
+    slow_control(host, end, target, found);
+}
+
+/// A largest buffer below 64 KiB makes the handshake offer no scaling.
+fn small_clamp(host: &Snapshot, end: End, target: Option<&Target>, found: &mut Vec<Finding>) {
+    let s = &host.sysctls;
+    let Some([least, first, most]) = s.triple("net.ipv4.tcp_rmem") else { return };
+    let Some(rmem_max) = s.bytes("net.core.rmem_max") else { return };
+    if most.max(rmem_max.get()) > SIXTEEN_BITS.get() || target.is_some() {
+        // With a target the buffer itself is a finding already.
+        return;
+    }
+    let why = "buffers below 64 KiB make every handshake offer a window scale of 0: no window \
+               above 65,535 B for the life of the connection";
+    let now = format!("{least} {first} {most}");
+    let wanted = format!("{least} {first} 6291456");
+    found.push(Finding::sysctl(end, "net.ipv4.tcp_rmem", now, wanted, why));
+}
+
+/// One segment per RTT is slow on a long fat path.
+fn slow_control(host: &Snapshot, end: End, target: Option<&Target>, found: &mut Vec<Finding>) {
+    let s = &host.sysctls;
+    let name = "net.ipv4.tcp_congestion_control";
+    let offered = s.text("net.ipv4.tcp_available_congestion_control").unwrap_or_default();
+    let cubic = offered.split_whitespace().any(|c| c == "cubic");
+    let (Some("reno"), true, Some(target)) = (s.text(name), cubic, target) else { return };
+    let Ok(time) = convergence_time(target.window, SEGMENT, target.rtt) else { return };
+    let why = format!("after a loss, Reno needs {time} on this path to fill its window again");
+    found.push(Finding::sysctl(end, name, "reno", "cubic", why));
+}

@@ -1,0 +1,131 @@
+//! From what is known of both ends to findings.
+
+use sweetspot_units::{Bytes, Duration, Rate};
+
+use super::caps::{self, Cap};
+use super::check::{self, Target};
+use super::{End, Finding, Reference, Snapshot, reference};
+use crate::AdviceError;
+use crate::error::possible;
+
+/// How far above the bandwidth-delay product buffers should reach.
+const MARGIN: f64 = 1.05;
+
+/// What is asked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Question {
+    /// This host.
+    pub here: Snapshot,
+    /// The other one, if its settings are known.
+    pub peer: Option<Snapshot>,
+    /// The path's rate and RTT, if they are known; buffers cannot be judged without.
+    pub path: Option<(Rate, Duration)>,
+    /// How many connections there are at a time.
+    pub connections: u64,
+}
+
+/// Sending or receiving, as this host sees it, and what caps it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Direction {
+    /// "receiving" or "sending".
+    pub name: &'static str,
+    /// The smallest cap, if any end's settings are known.
+    pub cap: Option<Cap>,
+    /// The rate of one flow.
+    pub rate: Rate,
+}
+
+/// The answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Advice {
+    /// What was asked.
+    pub question: Question,
+    /// The window to reach.
+    pub window: Option<Bytes>,
+    /// What one flow gets each way, if the path is known.
+    pub directions: Vec<Direction>,
+    /// What to change, the largest gain first.
+    pub findings: Vec<Finding>,
+    /// What others recommend.
+    pub references: Vec<Reference>,
+}
+
+/// Answers `question`.
+///
+/// # Errors
+/// If the path is impossible or there is no connection.
+pub fn advise(question: &Question) -> Result<Advice, AdviceError> {
+    let q = question;
+    possible(q.connections > 0, "--connections", q.connections, "it must be 1 or more")?;
+    let target = q.path.map(|(rate, rtt)| target(rate, rtt, q.connections)).transpose()?;
+    let mut findings = check::all(&q.here, End::Here, target.as_ref());
+    if let Some(peer) = &q.peer {
+        findings.extend(check::all(peer, End::Peer, target.as_ref()));
+        findings.extend(mtu_mismatch(&q.here, peer));
+    }
+    // Stable: within a gain, here before the peer.
+    findings.sort_by_key(|f| core::cmp::Reverse(f.gain));
+    Ok(Advice {
+        window: target.map(|t| t.window),
+        directions: target.map_or(Vec::new(), |t| directions(q, &t)),
+        references: target.map_or(Vec::new(), |t| references(q, &t)),
+        findings,
+        question: q.clone(),
+    })
+}
+
+fn target(rate: Rate, rtt: Duration, connections: u64) -> Result<Target, AdviceError> {
+    possible(rate > Rate::ZERO, "--rate", rate, "a path has a rate above zero")?;
+    possible(rtt > Duration::ZERO, "--rtt", rtt, "a path has an RTT above zero")?;
+    possible(rtt <= Duration::from_secs(120), "--rtt", rtt, "it must be 120s or less")?;
+    let window = (rate * rtt).scaled(MARGIN);
+    let largest = Bytes::new(65_535 << 14);
+    let why = "TCP has no window above 1.07 GB (RFC 7323); use several connections";
+    possible(window <= largest, "the window of this path,", window, why)?;
+    Ok(Target { rate, rtt, connections, window })
+}
+
+fn directions(q: &Question, target: &Target) -> Vec<Direction> {
+    let both = |receiver: (&Snapshot, End), sender: Option<(&Snapshot, End)>| {
+        let mut all = caps::receiver(receiver.0, receiver.1);
+        all.extend(sender.map_or(Vec::new(), |(host, end)| caps::sender(host, end)));
+        all.into_iter().min_by_key(|c| c.window)
+    };
+    let peer = q.peer.as_ref().map(|p| (p, End::Peer));
+    let receiving = both((&q.here, End::Here), peer);
+    let sending = match peer {
+        Some(peer) => both(peer, Some((&q.here, End::Here))),
+        None => caps::sender(&q.here, End::Here).into_iter().next(),
+    };
+    let speeds = [Some(&q.here), q.peer.as_ref()];
+    let line = speeds.into_iter().flatten().filter_map(|h| h.device.as_ref()?.speed).min();
+    let most = line.map_or(target.rate, |speed| speed.min(target.rate));
+    let direction = |name, cap: Option<Cap>| {
+        let rate = cap.as_ref().map_or(most, |c| c.rate(target.rtt).min(most));
+        Direction { name, cap, rate }
+    };
+    vec![direction("receiving", receiving), direction("sending", sending)]
+}
+
+fn references(q: &Question, target: &Target) -> Vec<Reference> {
+    let speed = q.here.device.as_ref().and_then(|d| d.speed).unwrap_or(target.rate);
+    vec![reference::esnet(speed, target.rtt), reference::perfsonar(speed)]
+}
+
+fn mtu_mismatch(here: &Snapshot, peer: &Snapshot) -> Option<Finding> {
+    let mtu = |h: &Snapshot| h.device.as_ref().and_then(|d| d.mtu.map(|m| (d.name.clone(), m)));
+    let ((name, ours), (_, theirs)) = (mtu(here)?, mtu(peer)?);
+    (ours != theirs).then(|| Finding {
+        what: format!("MTU of {name}"),
+        end: End::Here,
+        why: format!("the ends differ: {ours} here, {theirs} at the peer; the smaller one rules"),
+        now: ours.get().to_string(),
+        wanted: theirs.get().to_string(),
+        gain: None,
+        cost: None,
+        command: format!(
+            "ip link set {name} mtu {}   # if every link between takes it",
+            theirs.get()
+        ),
+    })
+}

@@ -1,0 +1,220 @@
+//! The advice in words, as a table, as JSON, and as a sysctl.d file.
+
+use serde_json::{Value, json};
+use sweetspot_units::{Bytes, Rate};
+
+use super::{Advice, Direction, End, Finding};
+use crate::formula::{Formula, explained};
+use crate::text::{row, table, wrap};
+
+const SOURCES: &str = "Sources: Linux Documentation/networking/ip-sysctl.rst and \
+    net/ipv4/tcp_input.c; fasterdata.es.net/host-tuning/linux; perfSONAR 5.2 configure_sysctl; \
+    RFC 7323, 4821.";
+
+impl Advice {
+    /// The advice as text of at most 80 columns; `explain` adds the formulas with their numbers.
+    pub fn text(&self, explain: bool) -> String {
+        let mut out = wrap(&self.words(), 80, 0);
+        if !self.findings.is_empty() {
+            out.push('\n');
+            out.push_str(&self.findings_text());
+        }
+        if self.window.is_some() {
+            out.push('\n');
+            out.push_str(&self.beside());
+        }
+        if explain {
+            out.push_str(&explained(&self.formulas()));
+        }
+        out.push('\n');
+        out.push_str(&wrap(SOURCES, 80, 2));
+        out
+    }
+
+    fn words(&self) -> String {
+        let Some((rate, rtt)) = self.question.path else {
+            return format!(
+                "{}. Give --rate and --rtt of a path to see what caps a flow on it and what each \
+                 change gains.",
+                capital(&self.count())
+            );
+        };
+        let each: Vec<String> = self.directions.iter().map(|d| direction(d, rate)).collect();
+        format!("On {rate} with an RTT of {rtt}: {}. {}.", each.join("; "), capital(&self.count()))
+    }
+
+    fn count(&self) -> String {
+        match self.findings.len() {
+            0 => "nothing to change".to_owned(),
+            1 => "one thing to change".to_owned(),
+            n => format!("{n} things to change"),
+        }
+    }
+
+    fn findings_text(&self) -> String {
+        let mut out = String::new();
+        for (i, f) in self.findings.iter().enumerate() {
+            let head = format!("{}. {} on {}: {}.", i + 1, f.what, f.end.name(), f.why);
+            out.push_str(&wrap(&head, 80, 3));
+            let gain = f.gain.map_or(String::new(), |g| format!("; gains up to {g}"));
+            let cost = match f.cost {
+                Some(cost) if cost > Bytes::ZERO => format!("; costs up to {cost} of memory"),
+                _ => String::new(),
+            };
+            let change = format!("   now {}, wanted {}{gain}{cost}", f.now, f.wanted);
+            out.push_str(&wrap(&change, 80, 3));
+            // A line to copy is never broken.
+            out.push_str(&format!("   {}\n", f.command));
+        }
+        out
+    }
+
+    fn beside(&self) -> String {
+        let mut head = vec!["limit".to_owned(), "here".to_owned(), "ours".to_owned()];
+        head.extend(self.references.iter().map(|r| r.who.to_owned()));
+        let mut rows = vec![head];
+        for (name, autotuning) in
+            [("tcp_rmem[2]", true), ("tcp_wmem[2]", true), ("rmem_max", false), ("wmem_max", false)]
+        {
+            let mut cells = row([&name, &self.now(name), &self.wanted(name)]);
+            cells.extend(self.references.iter().map(|r| {
+                let value = if autotuning { r.autotuning_max } else { r.socket_max };
+                value.get().to_string()
+            }));
+            rows.push(cells);
+        }
+        let classes: Vec<String> =
+            self.references.iter().map(|r| format!("{}: {}", r.who, r.class)).collect();
+        format!("Beside what others recommend:\n{}  ({})\n", table(1, &rows), classes.join("; "))
+    }
+
+    fn now(&self, name: &str) -> String {
+        let s = &self.question.here.sysctls;
+        let value = match name.strip_suffix("[2]") {
+            Some(name) => s.triple(&format!("net.ipv4.{name}")).map(|t| t[2].to_string()),
+            None => s.text(&format!("net.core.{name}")).map(str::to_owned),
+        };
+        value.unwrap_or("not known".to_owned())
+    }
+
+    /// The value that a finding wants, or the one that is there.
+    fn wanted(&self, name: &str) -> String {
+        let full = match name.strip_suffix("[2]") {
+            Some(name) => format!("net.ipv4.{name}"),
+            None => format!("net.core.{name}"),
+        };
+        let found = self.findings.iter().find(|f| f.end == End::Here && f.what == full);
+        let last = found.and_then(|f| f.wanted.split_whitespace().last());
+        last.map_or_else(|| self.now(name), str::to_owned)
+    }
+
+    fn formulas(&self) -> Vec<Formula> {
+        let (Some((rate, rtt)), Some(window)) = (self.question.path, self.window) else {
+            return Vec::new();
+        };
+        let mut all = vec![Formula {
+            what: "window to reach",
+            rule: "1.05 C T",
+            numbers: format!("1.05 x {rate} x {rtt} = {window}"),
+            source: "Jain, Prasad, Dovrolis, section IV",
+        }];
+        if let Some(kernel) = self.question.here.kernel {
+            all.push(Formula {
+                what: "memory for it",
+                rule: "tcp_rmem[2] x (share that is window)",
+                numbers: format!("{} on kernel {kernel}", kernel.era().memory_for(window, None)),
+                source: "Linux tcp_win_from_space()",
+            });
+        }
+        for d in &self.directions {
+            let Some(cap) = &d.cap else { continue };
+            all.push(Formula {
+                what: d.name,
+                rule: "R = min(C, W / T)",
+                numbers: format!("{} allows {}: / {rtt} = {}", cap.what, cap.window, cap.rate(rtt)),
+                source: "Jain, Prasad, Dovrolis, eq. (3)",
+            });
+        }
+        all
+    }
+
+    /// The advice as JSON.
+    pub fn json(&self) -> Value {
+        let findings: Vec<Value> = self.findings.iter().map(finding).collect();
+        let directions: Vec<Value> = self
+            .directions
+            .iter()
+            .map(|d| {
+                json!({
+                    "direction": d.name,
+                    "expected_bps": d.rate.bits_per_second(),
+                    "cap": d.cap.as_ref().map(|c| c.what.clone()),
+                    "cap_end": d.cap.as_ref().map(|c| c.end.name()),
+                    "cap_window_bytes": d.cap.as_ref().map(|c| c.window.get()),
+                })
+            })
+            .collect();
+        let references: Vec<Value> = self
+            .references
+            .iter()
+            .map(|r| {
+                json!({
+                    "who": r.who,
+                    "class": r.class,
+                    "socket_max_bytes": r.socket_max.get(),
+                    "autotuning_max_bytes": r.autotuning_max.get(),
+                })
+            })
+            .collect();
+        let formulas: Vec<Value> = self.formulas().iter().map(Formula::json).collect();
+        json!({
+            "window_bytes": self.window.map(Bytes::get),
+            "directions": directions,
+            "findings": findings,
+            "references": references,
+            "formulas": formulas,
+            "sources": SOURCES,
+        })
+    }
+
+    /// The changes to this host's sysctls as a file for /etc/sysctl.d.
+    pub fn sysctl_file(&self) -> String {
+        let mut out = String::from("# Written by sweetspot advise host.\n");
+        for f in self.findings.iter().filter(|f| f.end == End::Here && f.is_sysctl()) {
+            out.push_str(&wrap(&format!("# {}", f.why), 78, 0).replace('\n', "\n# "));
+            out.truncate(out.trim_end_matches("# ").len());
+            out.push_str(&format!("{} = {}\n", f.what, f.wanted));
+        }
+        out
+    }
+}
+
+fn direction(d: &Direction, rate: Rate) -> String {
+    match &d.cap {
+        Some(cap) if d.rate < rate && d.rate < rate.scaled(0.995) => {
+            format!("{}, {} of {} caps a flow at {}", d.name, cap.what, cap.end.name(), d.rate)
+        }
+        _ if d.rate < rate => format!("{}, the device caps a flow at {}", d.name, d.rate),
+        _ => format!("{}, no setting caps a flow", d.name),
+    }
+}
+
+fn finding(f: &Finding) -> Value {
+    json!({
+        "what": f.what,
+        "end": f.end.name(),
+        "why": f.why,
+        "now": f.now,
+        "wanted": f.wanted,
+        "gain_bps": f.gain.map(Rate::bits_per_second),
+        "cost_bytes": f.cost.map(Bytes::get),
+        "command": f.command,
+    })
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters
+        .next()
+        .map_or(String::new(), |c| c.to_uppercase().collect::<String>() + letters.as_str())
+}

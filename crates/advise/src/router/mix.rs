@@ -1,0 +1,173 @@
+use core::fmt;
+use core::str::FromStr;
+
+use sweetspot_theory::reno::classify::{self, Model};
+use sweetspot_theory::reno::s_model::ShortFlow;
+use sweetspot_units::Bytes;
+
+use crate::AdviceError;
+
+/// What the traffic is made of.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Mix {
+    /// Transfers that end in slow start.
+    Short,
+    /// Transfers that live in congestion avoidance.
+    Bulk,
+    /// Transfers of these sizes, as often as each occurs.
+    Sizes(Vec<Bytes>),
+}
+
+/// Whom the buffer is to serve.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Favour {
+    /// Long flows: the L-model.
+    Throughput,
+    /// Short flows: the S-model.
+    Short,
+    /// Whoever waits in the queue: the smallest buffer that leaves short flows 90 %.
+    Latency,
+}
+
+/// The paper's short flow: 30 packets (router-buffer §VII-C).
+const PAPERS_SHORT_FLOW: u64 = 30;
+
+impl Mix {
+    /// Reads one transfer size per line, such as `80kB`; empty lines and lines that begin with
+    /// `#` do not count.
+    ///
+    /// # Errors
+    /// If a line is not a size above zero, or there is none.
+    pub fn from_sizes(text: &str) -> Result<Mix, AdviceError> {
+        let mut sizes = Vec::new();
+        for (number, line) in text.lines().enumerate() {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let wrong = |why: String| AdviceError::Line {
+                file: "--mix",
+                line: number + 1,
+                given: line.chars().take(60).collect(),
+                why,
+            };
+            let size: Bytes = line.parse().map_err(|e| wrong(format!("{e}")))?;
+            if size == Bytes::ZERO {
+                return Err(wrong("a transfer has 1 B or more".to_owned()));
+            }
+            sizes.push(size);
+        }
+        if sizes.is_empty() {
+            return Err(AdviceError::NotThat {
+                given: text.chars().take(60).collect(),
+                wanted: "a list of transfer sizes",
+                example: "one size per line: 80kB",
+            });
+        }
+        sizes.sort_unstable();
+        Ok(Mix::Sizes(sizes))
+    }
+
+    /// The favour that fits the mix, if nobody said whom to favour.
+    pub fn usual_favour(&self, loss: f64, packet: Bytes) -> Favour {
+        match self {
+            Mix::Short => Favour::Short,
+            Mix::Bulk => Favour::Throughput,
+            Mix::Sizes(_) if self.long_share(loss, packet) > 0.5 => Favour::Throughput,
+            Mix::Sizes(_) => Favour::Short,
+        }
+    }
+
+    // Router-buffer §IV: five congestion events make a long flow; a flow of M segments sees p M.
+    /// The share of bytes in flows that would see five losses or more at `loss`.
+    pub fn long_share(&self, loss: f64, packet: Bytes) -> f64 {
+        let Mix::Sizes(sizes) = self else { return if *self == Mix::Bulk { 1.0 } else { 0.0 } };
+        let bytes = |long_only: bool| -> f64 {
+            let counted = sizes.iter().filter(|s| !long_only || is_long(**s, loss, packet));
+            counted.map(|s| s.as_f64()).sum()
+        };
+        bytes(true) / bytes(false)
+    }
+
+    /// The short flow to serve: the paper's, or the median of the short ones.
+    ///
+    /// # Errors
+    /// If the packet size is zero.
+    pub fn short_flow(&self, loss: f64, packet: Bytes) -> Result<ShortFlow, AdviceError> {
+        let size = match self {
+            Mix::Short | Mix::Bulk => packet * PAPERS_SHORT_FLOW,
+            Mix::Sizes(sizes) => {
+                // Sorted by size, so the short ones come first.
+                let short = sizes.iter().take_while(|s| !is_long(**s, loss, packet)).count();
+                sizes[short.saturating_sub(1) / 2]
+            }
+        };
+        Ok(ShortFlow::new(size, packet)?)
+    }
+}
+
+fn is_long(size: Bytes, loss: f64, packet: Bytes) -> bool {
+    let events = (size.as_f64() / packet.as_f64() * loss).round() as usize;
+    classify::model(events) == Model::L
+}
+
+impl FromStr for Favour {
+    type Err = AdviceError;
+
+    fn from_str(text: &str) -> Result<Favour, AdviceError> {
+        match text {
+            "throughput" => Ok(Favour::Throughput),
+            "short" => Ok(Favour::Short),
+            "latency" => Ok(Favour::Latency),
+            _ => Err(AdviceError::NotThat {
+                given: text.to_owned(),
+                wanted: "whom to favour",
+                example: "throughput, short or latency",
+            }),
+        }
+    }
+}
+
+impl fmt::Display for Favour {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Favour::Throughput => "long flows (throughput)",
+            Favour::Short => "short flows",
+            Favour::Latency => "latency",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PACKET: Bytes = Bytes::new(1500);
+
+    #[test]
+    fn sizes_are_read_one_per_line() {
+        let mix = Mix::from_sizes("# a log\n80kB\n\n 10kB\n15MB\n").unwrap();
+        let sizes = [10_000, 80_000, 15_000_000].map(Bytes::new);
+        assert_eq!(mix, Mix::Sizes(sizes.to_vec()));
+    }
+
+    #[test]
+    fn a_wrong_line_is_named_with_its_number() {
+        let e = Mix::from_sizes("80kB\n12 cats\n").unwrap_err().to_string();
+        assert!(e.starts_with("line 2 of the --mix file, \"12 cats\":"), "{e}");
+        assert!(Mix::from_sizes("\n#\n").is_err());
+        assert!(Mix::from_sizes("0B\n").is_err());
+    }
+
+    #[test]
+    fn long_flows_are_those_with_five_losses() {
+        // At 1 %: 5 losses are 450 segments (4.5 rounds to 5 from 450 on); 15 MB has 10,000.
+        let mix = Mix::from_sizes("10kB\n80kB\n15MB\n").unwrap();
+        assert!((mix.long_share(0.01, PACKET) - 15_000_000.0 / 15_090_000.0).abs() < 1e-12);
+        assert_eq!(mix.usual_favour(0.01, PACKET), Favour::Throughput);
+        // At one in a million nobody is long: all complete in slow start.
+        assert_eq!(mix.usual_favour(1e-6, PACKET), Favour::Short);
+        // The short ones at 1 % are 10 and 80 kB: 7 segments is their lower median.
+        assert_eq!(mix.short_flow(0.01, PACKET).unwrap().segments(), 7);
+    }
+}

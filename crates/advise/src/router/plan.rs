@@ -1,0 +1,218 @@
+//! From the question to the buffer.
+
+use sweetspot_theory::router::capacity_ratio::Form;
+use sweetspot_theory::router::optimum::{Best, optimum};
+use sweetspot_theory::router::per_flow::{Favoured, Router};
+use sweetspot_theory::router::rules::{self, Control};
+use sweetspot_theory::router::sensitivity::tolerance;
+use sweetspot_theory::{Packets, TheoryError};
+use sweetspot_units::{Bytes, Duration, Rate};
+
+use super::model::Model;
+use super::{Favour, Question};
+use crate::error::possible;
+use crate::{AdviceError, Formula};
+
+/// The share of the best throughput that the range keeps.
+const SHARE: f64 = 0.9;
+
+/// Where the recommended buffer comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Basis {
+    /// The inputs together cannot exceed the output.
+    NothingQueues,
+    /// The formula's optimum.
+    Optimum,
+    /// The smallest buffer of the range, or what bursts need: for latency.
+    RangeLow,
+    /// The formula says none; this many packets were best in the paper's simulations.
+    Simulation,
+    /// The formula says the more the better; a bandwidth-delay product is where the paper's
+    /// simulations leave the range of the formula.
+    Unbounded,
+}
+
+/// The buffers within which throughput stays above 90 % of the best; `None` where it has no end.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Range {
+    /// The smallest.
+    pub low: Packets,
+    /// The largest.
+    pub high: Option<Packets>,
+}
+
+/// A buffer and what it does to the link.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Choice {
+    /// Whose rule it is.
+    pub name: &'static str,
+    /// The rule.
+    pub rule: &'static str,
+    /// The buffer.
+    pub buffer: Packets,
+    /// The buffer in bytes.
+    pub bytes: Bytes,
+    /// The delay of a full buffer.
+    pub worst_delay: Duration,
+    /// The loss, where it is known.
+    pub loss: Option<f64>,
+    /// Throughput of the favoured flows over that with the recommended buffer.
+    pub share: Option<f64>,
+}
+
+/// The answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Advice {
+    /// What was asked.
+    pub question: Question,
+    /// C_out / C_in.
+    pub gamma: f64,
+    /// The loss form that holds.
+    pub form: Form,
+    /// Where the buffer comes from.
+    pub basis: Basis,
+    /// The recommended buffer.
+    pub recommended: Choice,
+    /// Around it, the buffers that keep 90 % of throughput; `None` where loss is not known.
+    pub range: Option<Range>,
+    /// The throughput of a favoured flow, where it is known.
+    pub per_flow: Option<Rate>,
+    /// What the other rules give.
+    pub rules: Vec<Choice>,
+    /// What the device has.
+    pub available: Option<Choice>,
+    /// What was assumed.
+    pub assumptions: Vec<String>,
+    /// How each number came about.
+    pub formulas: Vec<Formula>,
+}
+
+/// Answers `question`.
+///
+/// # Errors
+/// If a quantity is impossible, or neither loss form holds for the traffic.
+pub fn advise(question: &Question) -> Result<Advice, AdviceError> {
+    let q = question;
+    possible(q.rate > Rate::ZERO, "--rate", q.rate, "a link has a rate above zero")?;
+    possible(q.rtt > Duration::ZERO, "--rtt", q.rtt, "a path has an RTT above zero")?;
+    possible(q.rtt <= Duration::from_secs(120), "--rtt", q.rtt, "it must be 120s or less")?;
+    possible(q.input_rate > Rate::ZERO, "--input-rate", q.input_rate, "it must be above zero")?;
+    possible(q.inputs != Some(0), "--inputs", 0, "a link that nothing feeds needs no buffer")?;
+    possible(q.flows != Some(0), "--flows", 0, "it must be 1 or more")?;
+    possible((64..=65_535).contains(&q.packet.get()), "--packet", q.packet, "64B to 65535B")?;
+
+    let model = Model::new(q)?;
+    let flows = favoured(q, &model)?;
+    let router = model.loss.map(|loss| Router { link: model.link, loss, favoured: flows });
+    let (buffer, basis, range) = choose(q, &model, router.as_ref())?;
+    let judge = Judge { model: &model, router: router.as_ref(), reference: buffer };
+    let available =
+        q.available.map(|bytes| judge.option("available", "the device's", bytes)).transpose()?;
+    Ok(Advice {
+        gamma: model.ratio.gamma(),
+        form: model.form,
+        basis,
+        recommended: judge.packets("recommended", "", buffer)?,
+        range,
+        per_flow: router.and_then(|r| r.throughput(buffer).ok()),
+        rules: other_rules(q, &judge)?,
+        available,
+        assumptions: model.assumptions(q),
+        formulas: super::show::formulas(q, &model, router.as_ref(), buffer),
+        question: q.clone(),
+    })
+}
+
+fn favoured(q: &Question, model: &Model) -> Result<Favoured, AdviceError> {
+    // How long a flow counts as short depends on the loss, here that of a whole BDP of buffer.
+    let loss = model.loss_at(model.link.bdp()).unwrap_or(0.001);
+    Ok(match q.favour {
+        Favour::Throughput => Favoured::Long,
+        Favour::Short | Favour::Latency => Favoured::Short(q.mix.short_flow(loss, q.packet)?),
+    })
+}
+
+fn choose(
+    q: &Question,
+    model: &Model,
+    router: Option<&Router>,
+) -> Result<(Packets, Basis, Option<Range>), AdviceError> {
+    if q.inputs.is_some_and(|n| !model.ratio.can_queue(n)) {
+        return Ok((Packets::ZERO, Basis::NothingQueues, None));
+    }
+    // Router-buffer Table II: 30 packets for long flows, 20 for short ones.
+    let simulated = if q.favour == Favour::Throughput { 30.0 } else { 20.0 };
+    let Some(router) = router else {
+        return Ok((Packets::new(simulated)?, Basis::Simulation, None));
+    };
+    let range = match tolerance(router, SHARE) {
+        Ok(t) => Some(Range { low: t.low, high: t.high }),
+        Err(TheoryError::NotCovered { .. }) => None,
+        Err(other) => return Err(other.into()),
+    };
+    Ok(match (optimum(router)?.best, range) {
+        (Best::At(_), Some(range)) if q.favour == Favour::Latency => {
+            // The formula neglects the bursts of single flows, which Table II shows.
+            let low = range.low.get().max(simulated);
+            (Packets::new(low)?, Basis::RangeLow, Some(range))
+        }
+        (Best::At(buffer), range) => (buffer, Basis::Optimum, range),
+        (Best::Zero, range) => (Packets::new(simulated)?, Basis::Simulation, range),
+        (Best::Unbounded, range) => (model.link.bdp(), Basis::Unbounded, range),
+    })
+}
+
+fn other_rules(q: &Question, judge: &Judge<'_>) -> Result<Vec<Choice>, AdviceError> {
+    let mut all = vec![judge.option("BDP", "C x T", rules::bandwidth_delay(q.rate, q.rtt)?)?];
+    if let Some(n) = q.flows {
+        let root = rules::square_root(q.rate, q.rtt, n)?;
+        all.push(judge.option("BDP/sqrt(n)", "Appenzeller", root)?);
+        let cubic = rules::updated(q.rate, q.rtt, n, Control::Cubic)?;
+        all.push(judge.option("Cubic", "3/7 of that, Spang", cubic)?);
+        let bbr = rules::updated(q.rate, q.rtt, n, Control::Bbr)?;
+        all.push(judge.option("BBR", "1/4 of it, Spang", bbr)?);
+    }
+    let tiny = Packets::new(rules::TINY as f64)?;
+    all.push(judge.packets("tiny", "paced, Enachescu", tiny)?);
+    Ok(all)
+}
+
+/// What a buffer does to the link, beside the recommended one.
+struct Judge<'a> {
+    model: &'a Model,
+    router: Option<&'a Router>,
+    reference: Packets,
+}
+
+impl Judge<'_> {
+    fn option(
+        &self,
+        name: &'static str,
+        rule: &'static str,
+        bytes: Bytes,
+    ) -> Result<Choice, AdviceError> {
+        self.packets(name, rule, Packets::of(bytes, self.model.link.packet())?)
+    }
+
+    fn packets(
+        &self,
+        name: &'static str,
+        rule: &'static str,
+        buffer: Packets,
+    ) -> Result<Choice, AdviceError> {
+        let rate = |b: Packets| self.router.and_then(|r| r.throughput(b).ok());
+        let share = match (rate(buffer), rate(self.reference)) {
+            (Some(this), Some(best)) if best > Rate::ZERO => Some(this.as_f64() / best.as_f64()),
+            _ => None,
+        };
+        Ok(Choice {
+            name,
+            rule,
+            buffer,
+            bytes: buffer.in_bytes(self.model.link.packet()),
+            worst_delay: self.model.link.worst_delay(buffer),
+            loss: self.model.loss_at(buffer),
+            share,
+        })
+    }
+}

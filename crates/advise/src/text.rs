@@ -1,0 +1,84 @@
+//! Prose and tables of at most 80 columns.
+
+/// `text` in lines of at most `width` characters, each ended; lines after the first are indented.
+pub(crate) fn wrap(text: &str, width: usize, indent: usize) -> String {
+    let lead = text.len() - text.trim_start().len();
+    let mut out = String::new();
+    let mut line = " ".repeat(lead);
+    let mut empty = true;
+    for word in text.split_whitespace() {
+        if !empty && line.chars().count() + 1 + word.chars().count() > width {
+            out.push_str(&line);
+            out.push('\n');
+            line = " ".repeat(indent);
+            empty = true;
+        }
+        if !empty {
+            line.push(' ');
+        }
+        line.push_str(word);
+        empty = false;
+    }
+    out.push_str(&line);
+    out.push('\n');
+    out
+}
+
+/// A table: `left` columns of words, then columns of numbers; each as wide as its widest cell.
+pub(crate) fn table(left: usize, rows: &[Vec<String>]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |c: usize| {
+        rows.iter().filter_map(|r| r.get(c)).map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let mut out = String::new();
+    for row in rows {
+        let mut line = String::from(" ");
+        for (c, cell) in row.iter().enumerate() {
+            let pad = " ".repeat(widths[c] - cell.chars().count());
+            let gap = if c == 0 { " " } else { "  " };
+            let (before, after) = if c < left { ("", pad.as_str()) } else { (pad.as_str(), "") };
+            line.push_str(&format!("{gap}{before}{cell}{after}"));
+        }
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+    out
+}
+
+/// A row of a table.
+pub(crate) fn row<const N: usize>(cells: [&dyn core::fmt::Display; N]) -> Vec<String> {
+    cells.iter().map(|cell| cell.to_string()).collect()
+}
+
+/// A list of remarks under a heading; nothing if there are none.
+pub(crate) fn list(heading: &str, items: &[String]) -> String {
+    if items.is_empty() {
+        return String::new();
+    }
+    let lines: String = items.iter().map(|i| wrap(&format!("  - {i}"), 80, 4)).collect();
+    format!("\n{heading}:\n{lines}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prose_breaks_between_words() {
+        assert_eq!(wrap("one two three", 7, 2), "one two\n  three\n");
+        assert_eq!(wrap("  - a bc", 6, 4), "  - a\n    bc\n");
+        assert_eq!(wrap("unbreakable", 4, 0), "unbreakable\n");
+    }
+
+    #[test]
+    fn numbers_stand_under_each_other() {
+        let rows = [row([&"a", &1]), row([&"bcd", &100])];
+        assert_eq!(table(1, &rows), "  a      1\n  bcd  100\n");
+    }
+
+    #[test]
+    fn no_remarks_have_no_heading() {
+        assert_eq!(list("Notes", &[]), "");
+    }
+}

@@ -1,0 +1,92 @@
+use core::fmt;
+use core::str::FromStr;
+
+use sweetspot_units::{Probability, Rate};
+
+use crate::AdviceError;
+
+/// The cross traffic on a path, as written on the command line: `udp:30%`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Cross {
+    /// What it is made of.
+    pub kind: Kind,
+    /// The share of the capacity that it uses before the transfer starts.
+    pub share: Probability,
+}
+
+/// Cross traffic by how it reacts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Constant rate, no reaction.
+    Udp,
+    /// Persistent transfers that their windows limit.
+    Elephants,
+    /// Many short transfers.
+    Mice,
+}
+
+impl Cross {
+    /// What it leaves of `capacity`.
+    pub fn available(&self, capacity: Rate) -> Rate {
+        capacity.saturating_sub(capacity.scaled(self.share.get()))
+    }
+}
+
+impl FromStr for Cross {
+    type Err = AdviceError;
+
+    fn from_str(text: &str) -> Result<Cross, AdviceError> {
+        let wrong = || AdviceError::NotThat {
+            given: text.to_owned(),
+            wanted: "cross traffic",
+            example: "udp:30%, elephants:30% or mice:30%",
+        };
+        let (kind, share) = text.split_once(':').ok_or_else(wrong)?;
+        let kind = match kind.trim() {
+            "udp" => Kind::Udp,
+            "elephants" => Kind::Elephants,
+            "mice" => Kind::Mice,
+            _ => return Err(wrong()),
+        };
+        let share: Probability = share.parse()?;
+        if share.get() >= 1.0 {
+            return Err(AdviceError::Impossible {
+                what: "cross traffic",
+                given: text.to_owned(),
+                why: "it leaves nothing; a path that is full already is described by --loss",
+            });
+        }
+        Ok(Cross { kind, share })
+    }
+}
+
+impl fmt::Display for Cross {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = match self.kind {
+            Kind::Udp => "unresponsive (UDP)",
+            Kind::Elephants => "elephant",
+            Kind::Mice => "mice",
+        };
+        write!(f, "{:.0} % of {kind} cross traffic", self.share.get() * 100.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_and_a_share_are_read() {
+        let cross: Cross = "elephants:70%".parse().unwrap();
+        assert_eq!(cross.kind, Kind::Elephants);
+        // 50 Mbit/s less 70 %: 15 Mbit/s.
+        assert_eq!(cross.available(Rate::from_mbit_per_second(50)), Rate::from_mbit_per_second(15));
+    }
+
+    #[test]
+    fn other_words_and_full_paths_are_refused() {
+        for wrong in ["", "udp", "udp:", "cats:10%", "udp:100%", "udp:-1%", "mice:x"] {
+            assert!(wrong.parse::<Cross>().is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! The formulas behind the advice, with the numbers put in.
+
+use sweetspot_theory::path::saturation;
+use sweetspot_units::Bytes;
+
+use super::situation::Situation;
+use crate::{AdviceError, Formula};
+
+pub(super) fn formulas(s: &Situation, window: Bytes) -> Result<Vec<Formula>, AdviceError> {
+    let (a, t, b) = (s.left.capacity(), s.left.minimum_rtt(), s.bare.buffer());
+    let spot = saturation::sweet_spot(&s.left);
+    let mut all = vec![Formula {
+        what: "sweet spot",
+        rule: "A T_e <= S <= A T_e + B",
+        numbers: format!("{a} x {t} = {}; + {b} = {}", spot.low, spot.high),
+        source: "Jain, Prasad, Dovrolis, section IV and V-A",
+    }];
+    if let Some(e) = s.elephants {
+        let best = e.optimum();
+        all.push(Formula {
+            what: "largest throughput against elephants",
+            rule: "R = A (T_ct + B/A) / (T_ct + B/C), S = R T_e + B",
+            numbers: format!(
+                "{a} against C = {}, T_ct = {t}, B = {b}: R = {}, S = {}",
+                s.bare.capacity(),
+                best.rate,
+                best.socket_buffer
+            ),
+            source: "Jain, Prasad, Dovrolis, eq. (8)",
+        });
+    }
+    all.push(Formula {
+        what: "beyond the sweet spot",
+        rule: "R = 3A/4 (A T_e + B)^2 / ((A T_e + B)^2 - A T_e B), A if B >= A T_e",
+        numbers: format!(
+            "A T_e = {}, B = {b}: {}",
+            spot.low,
+            saturation::congestion_limited(&s.left)
+        ),
+        source: "Jain, Prasad, Dovrolis, eqs (4), (5), (17)",
+    });
+    if let (Some(most), Some(p)) = (s.lossy, s.question.loss) {
+        all.push(Formula {
+            what: "what loss allows",
+            rule: "R = m / (T sqrt(2bp/3) + T_0 min(1, 3 sqrt(3bp/8)) p (1 + 32 p^2))",
+            numbers: format!("p = {}, T = {t}, b = 2: {most}", p.get()),
+            source: "Padhye, Firoiu, Towsley, Kurose 1998",
+        });
+    }
+    let kernel = s.question.kernel;
+    all.push(Formula {
+        what: "memory for the window",
+        rule: "tcp_rmem[2] x (share that is window) >= S",
+        numbers: format!("{} on kernel {kernel}", kernel.era().memory_for(window, None)),
+        source: "Linux include/net/tcp.h, tcp_win_from_space()",
+    });
+    Ok(all)
+}

@@ -1,0 +1,139 @@
+//! How large a window: the sweet spot, the six bandwidth-delay products, what each gives, what a
+//! wrong one costs, and the settings that lead there.
+
+mod cross;
+mod explain;
+mod settings;
+mod show;
+mod situation;
+
+pub use cross::{Cross, Kind};
+pub use settings::Settings;
+
+use sweetspot_theory::path::saturation::SweetSpot;
+use sweetspot_units::{Bytes, Duration, Probability, Rate};
+
+use crate::error::possible;
+use crate::{AdviceError, Formula, Kernel};
+use situation::Situation;
+
+/// What is asked.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Question {
+    /// The capacity of the path's narrowest link.
+    pub rate: Rate,
+    /// The RTT without queues.
+    pub rtt: Duration,
+    /// The buffer of that link, if it is known.
+    pub buffer: Option<Bytes>,
+    /// What else uses the path.
+    pub cross: Option<Cross>,
+    /// Random loss, or the loss of a path that was congested before.
+    pub loss: Option<Probability>,
+    /// The largest packet.
+    pub mtu: Bytes,
+    /// The receiver's kernel.
+    pub kernel: Kernel,
+}
+
+/// A window and what it gives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Choice {
+    /// What the window is, e.g. "bdp1".
+    pub name: &'static str,
+    /// How it is defined, e.g. "C x T_m".
+    pub rule: &'static str,
+    /// The window; `None` where no closed form gives it.
+    pub window: Option<Bytes>,
+    /// The expected rate on the bottleneck, `None` where no closed form gives it.
+    pub rate: Option<Rate>,
+}
+
+/// The answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Advice {
+    /// What was asked.
+    pub question: Question,
+    /// The windows that fill the path without loss.
+    pub sweet_spot: SweetSpot,
+    /// The window to hold.
+    pub recommended: Choice,
+    /// Half of it and twice of it.
+    pub wrong_by_two: [Choice; 2],
+    /// The ends of the sweet spot.
+    pub ends: [Choice; 2],
+    /// The six bandwidth-delay products.
+    pub bdps: Vec<Choice>,
+    /// The queueing delay that the recommended window adds, and twice of it.
+    pub added_delay: [Duration; 2],
+    /// Whether loss, not the window, limits the transfer.
+    pub loss_limited: bool,
+    /// The settings that give the recommended window.
+    pub settings: Settings,
+    /// What was assumed.
+    pub assumptions: Vec<String>,
+    /// How each number came about.
+    pub formulas: Vec<Formula>,
+}
+
+/// Answers `question`.
+///
+/// # Errors
+/// If a quantity is impossible, or the path holds too few packets for the formulas.
+pub fn advise(question: &Question) -> Result<Advice, AdviceError> {
+    let q = question;
+    possible(q.rate > Rate::ZERO, "--rate", q.rate, "a path has a rate above zero")?;
+    possible(q.rtt > Duration::ZERO, "--rtt", q.rtt, "a path has an RTT above zero")?;
+    possible(q.rtt <= Duration::from_secs(120), "--rtt", q.rtt, "it must be 120s or less")?;
+    let mtu = (576..=65_535).contains(&q.mtu.get());
+    possible(mtu, "--mtu", q.mtu, "it must lie between 576B and 65535B")?;
+    if let Some(loss) = q.loss {
+        possible(loss.get() < 1.0, "--loss", loss, "nothing would pass; it must be below 1")?;
+    }
+    if let Some(buffer) = q.buffer {
+        let fits = buffer <= Bytes::new(1 << 42);
+        possible(fits, "--buffer", buffer, "no router has that much; it must be 4 TB or less")?;
+    }
+
+    let largest = Bytes::new(65_535 << 14);
+    let why = "TCP has no window above 1.07 GB (RFC 7323); share the path among connections";
+    possible(q.rate * q.rtt < largest, "C x T =", q.rate * q.rtt, why)?;
+
+    let s = Situation::new(q)?;
+    let sweet_spot = s.sweet_spot();
+    let window = s.recommended();
+    let at = |name, rule, w: Option<Bytes>| -> Result<Choice, AdviceError> {
+        let rate = w.map(|w| s.rate_at(w)).transpose()?.flatten();
+        Ok(Choice { name, rule, window: w, rate })
+    };
+    let products = s.six_bdps()?;
+    let names = [
+        ("bdp1", "C x T_m"),
+        ("bdp2", "C x T_e"),
+        ("bdp3", "A x T_m"),
+        ("bdp4", "A x T_e"),
+        ("bdp5", "BTC x T_a"),
+        ("bdp6", "above max W_c"),
+    ];
+    let named = names.into_iter().zip(products);
+    let bdps = named.map(|((name, rule), w)| at(name, rule, w)).collect::<Result<Vec<_>, _>>()?;
+    Ok(Advice {
+        question: *q,
+        sweet_spot,
+        recommended: at("hold", "recommended", Some(window))?,
+        wrong_by_two: [
+            at("half", "half of it", Some(Bytes::new((window.get() / 2).max(1))))?,
+            at("double", "twice of it", Some(window.saturating_add(window)))?,
+        ],
+        ends: [
+            at("sweet_spot_low", "sweet spot, low", Some(sweet_spot.low))?,
+            at("sweet_spot_high", "sweet spot, high", Some(sweet_spot.high))?,
+        ],
+        bdps,
+        added_delay: [s.added_delay(window), s.added_delay(window.saturating_add(window))],
+        loss_limited: s.loss_limited(),
+        settings: Settings::for_window(window, q.kernel)?,
+        assumptions: s.assumptions(),
+        formulas: explain::formulas(&s, window)?,
+    })
+}

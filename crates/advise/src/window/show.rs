@@ -1,0 +1,137 @@
+//! The advice in words, as a table, and as JSON.
+
+use serde_json::{Map, Value, json};
+use sweetspot_units::{Bytes, Rate};
+
+use super::{Advice, Choice};
+use crate::formula::{Formula, explained};
+use crate::text::{list, row, table, wrap};
+
+const SOURCES: &str = "Sources: Jain, Prasad, Dovrolis, \"The TCP Bandwidth-Delay Product \
+    revisited\"; Padhye et al. 1998; Linux net/ipv4/tcp_input.c; RFC 7323.";
+
+impl Advice {
+    /// The advice as text of at most 80 columns; `explain` adds the formulas with their numbers.
+    pub fn text(&self, explain: bool) -> String {
+        let mut out = wrap(&self.words(), 80, 0);
+        out.push('\n');
+        out.push_str(&self.table());
+        out.push('\n');
+        out.push_str(&self.settings_text());
+        out.push_str(&list("Assumed", &self.assumptions));
+        if explain {
+            out.push_str(&explained(&self.formulas));
+        }
+        out.push('\n');
+        out.push_str(&wrap(SOURCES, 80, 2));
+        out
+    }
+
+    fn words(&self) -> String {
+        let q = &self.question;
+        let hold = size(self.recommended.window);
+        let mut path = format!("{} with an RTT of {}", q.rate, q.rtt);
+        if let Some(cross) = q.cross {
+            path.push_str(&format!(" and {cross}"));
+        }
+        let wrong = |i: usize, word: &str| {
+            let choice: &Choice = &self.wrong_by_two[i];
+            match choice.rate {
+                Some(r) => format!("{word} gives {r}"),
+                None => format!("{word} overflows the buffer (no closed form says what is left)"),
+            }
+        };
+        if self.loss_limited {
+            return format!(
+                "At {path}, loss limits the transfer to {}: no window changes that, a small one \
+                 only makes it worse. Let the window be {hold} or more, and look for the loss; \
+                 parallel streams or a control that does not take loss for congestion (BBR) help \
+                 meanwhile.",
+                rate(self.recommended.rate),
+            );
+        }
+        let spot = self.sweet_spot;
+        let between = if spot.low == spot.high {
+            format!("a window of {} fills the path", spot.low)
+        } else {
+            format!("a window between {} and {} fills the path without loss", spot.low, spot.high)
+        };
+        format!(
+            "At {path}, {between}. Hold {hold}: {}, {} of queueing delay. Being wrong by two \
+             costs: {}; {}, and up to {} of delay.",
+            rate(self.recommended.rate),
+            self.added_delay[0],
+            wrong(0, "half"),
+            wrong(1, "twice"),
+            self.added_delay[1],
+        )
+    }
+
+    fn table(&self) -> String {
+        let mut rows = vec![row([&"window", &"what it is", &"bytes", &"expected rate"])];
+        let mut add = |c: &Choice| {
+            let bytes = c.window.map_or("not known".to_owned(), |w| w.get().to_string());
+            rows.push(row([&c.name, &c.rule, &bytes, &rate(c.rate)]));
+        };
+        add(&self.recommended);
+        self.wrong_by_two.iter().chain(&self.ends).chain(&self.bdps).for_each(&mut add);
+        table(2, &rows)
+    }
+
+    fn settings_text(&self) -> String {
+        let s = &self.settings;
+        let kernel = self.question.kernel;
+        let rmem_max = s.so_rcvbuf;
+        let rows = [
+            row([&"receiver", &"net.ipv4.tcp_rmem[2]", &s.tcp_rmem_max.get()]),
+            row([&"", &"or SO_RCVBUF (and net.core.rmem_max)", &rmem_max.get()]),
+            row([&"", &"window scale", &s.window_scale.bits()]),
+            row([&"sender", &"net.ipv4.tcp_wmem[2]", &s.tcp_wmem_max.get()]),
+        ];
+        format!("To get it on Linux {kernel}:\n{}", table(2, &rows))
+    }
+
+    /// The advice as JSON.
+    pub fn json(&self) -> Value {
+        let mut out = Map::new();
+        out.insert("sweet_spot_low_bytes".into(), self.sweet_spot.low.get().into());
+        out.insert("sweet_spot_high_bytes".into(), self.sweet_spot.high.get().into());
+        for c in &self.bdps {
+            out.insert(format!("{}_bytes", c.name), json!(c.window.map(Bytes::get)));
+        }
+        out.insert("recommended_bytes".into(), json!(self.recommended.window.map(Bytes::get)));
+        let mut expected = Map::new();
+        let all = [&self.recommended].into_iter().chain(&self.wrong_by_two);
+        for c in all.chain(&self.ends).chain(&self.bdps) {
+            let name = if c.name == "hold" { "recommended" } else { c.name };
+            expected.insert(name.into(), json!(c.rate.map(Rate::bits_per_second)));
+        }
+        out.insert("expected_bps".into(), expected.into());
+        let added = self.added_delay.map(|d| d.as_secs_f64());
+        out.insert("added_delay_s".into(), json!({"recommended": added[0], "double": added[1]}));
+        out.insert("loss_limited".into(), self.loss_limited.into());
+        let s = &self.settings;
+        let settings = json!({
+            "kernel": self.question.kernel.to_string(),
+            "tcp_rmem_max_bytes": s.tcp_rmem_max.get(),
+            "so_rcvbuf_bytes": s.so_rcvbuf.get(),
+            "tcp_wmem_max_bytes": s.tcp_wmem_max.get(),
+            "window_scale": s.window_scale.bits(),
+            "granularity_bytes": s.granularity.get(),
+        });
+        out.insert("settings".into(), settings);
+        out.insert("assumptions".into(), json!(self.assumptions));
+        let formulas: Vec<Value> = self.formulas.iter().map(Formula::json).collect();
+        out.insert("formulas".into(), formulas.into());
+        out.insert("sources".into(), SOURCES.into());
+        out.into()
+    }
+}
+
+fn rate(rate: Option<Rate>) -> String {
+    rate.map_or("not known".to_owned(), |r| r.to_string())
+}
+
+fn size(bytes: Option<Bytes>) -> String {
+    bytes.map_or("not known".to_owned(), |b| b.to_string())
+}

@@ -1,0 +1,173 @@
+//! The path, its cross traffic and its loss, as the formulas take them.
+
+use sweetspot_theory::TheoryError;
+use sweetspot_theory::path::elephants::Elephants;
+use sweetspot_theory::path::saturation::{self, SweetSpot};
+use sweetspot_theory::path::six_bdps::{self, PathState};
+use sweetspot_theory::path::{Path, unresponsive};
+use sweetspot_theory::reno::pftk::Flow;
+use sweetspot_units::{Bytes, Duration, Rate};
+
+use super::{Cross, Kind, Question};
+use crate::AdviceError;
+
+/// IPv4, TCP and timestamps (RFC 791, 9293, 7323).
+const HEADERS: Bytes = Bytes::new(52);
+/// RFC 6298 with Linux's TCP_RTO_MIN: the RTT plus at least 200 ms.
+const SMALLEST_VARIANCE: Duration = Duration::from_millis(200);
+/// How far above A T_e to hold: the first few percent of queue cost 1/20 of an RTT and cover
+/// what a slightly wrong estimate of rate or RTT would lose.
+const MARGIN: f64 = 1.05;
+
+pub(super) struct Situation {
+    pub question: Question,
+    /// The path as built: C, T_m, B.
+    pub bare: Path,
+    /// What unresponsive cross traffic leaves of it: A, T_e, B.
+    pub left: Path,
+    pub elephants: Option<Elephants>,
+    /// What loss alone allows.
+    pub lossy: Option<Rate>,
+}
+
+impl Situation {
+    pub(super) fn new(q: &Question) -> Result<Situation, AdviceError> {
+        let buffer = q.buffer.unwrap_or(Bytes::ZERO);
+        let bare = Path::new(q.rate, q.rtt, buffer)?;
+        let available = q.cross.map_or(q.rate, |c| c.available(q.rate));
+        let left = unresponsive::path(q.rate, q.rate.saturating_sub(available), q.rtt, buffer)?;
+        let elephants = match q.cross {
+            Some(Cross { kind: Kind::Elephants, .. }) => {
+                Some(Elephants::new(q.rate, available, q.rtt, q.rtt, buffer)?)
+            }
+            _ => None,
+        };
+        let lossy = match q.loss {
+            Some(p) if p.get() > 0.0 => {
+                let mss = q.mtu - HEADERS;
+                Some(Flow::new(mss, q.rtt, q.rtt + SMALLEST_VARIANCE, p)?.approximate())
+            }
+            _ => None,
+        };
+        Ok(Situation { question: *q, bare, left, elephants, lossy })
+    }
+
+    /// The expected rate with `window`; `None` where no closed form is known.
+    pub(super) fn rate_at(&self, window: Bytes) -> Result<Option<Rate>, AdviceError> {
+        let base = match self.elephants {
+            None => Some(saturation::throughput(&self.left, window)?.rate),
+            Some(elephants) => match elephants.throughput(window) {
+                Ok(t) => Some(t.rate),
+                Err(TheoryError::NotCovered { .. }) => None,
+                Err(other) => return Err(other.into()),
+            },
+        };
+        Ok(base.map(|rate| self.lossy.map_or(rate, |most| rate.min(most))))
+    }
+
+    pub(super) fn sweet_spot(&self) -> SweetSpot {
+        match self.elephants {
+            None => saturation::sweet_spot(&self.left),
+            Some(e) => {
+                let low = saturation::sweet_spot(&self.left).low;
+                SweetSpot { low, high: e.optimum().socket_buffer }
+            }
+        }
+    }
+
+    /// Whether loss keeps the transfer below what its window could carry.
+    pub(super) fn loss_limited(&self) -> bool {
+        self.lossy.is_some_and(|most| most < self.left.capacity())
+    }
+
+    pub(super) fn recommended(&self) -> Bytes {
+        let spot = self.sweet_spot();
+        if self.loss_limited() {
+            // SOBAS §VI: on a path that loses anyway, a window can only take.
+            return self.above_every_window();
+        }
+        match self.elephants {
+            Some(_) => spot.high,
+            None => spot.low.scaled(MARGIN).min(spot.high),
+        }
+    }
+
+    /// In the order of the paper; `None` where no closed form is known.
+    pub(super) fn six_bdps(&self) -> Result<[Option<Bytes>; 6], AdviceError> {
+        let state = self.state()?;
+        let known = self.elephants.is_none()
+            && !matches!(self.question.cross, Some(Cross { kind: Kind::Mice, .. }));
+        let mut all = six_bdps::six_bdps(&state)?.all().map(Some);
+        if !known && !self.loss_limited() {
+            // BTC against traffic that reacts is not known in closed form.
+            all[4] = None;
+        }
+        Ok(all)
+    }
+
+    fn state(&self) -> Result<PathState, AdviceError> {
+        let mut state = six_bdps::alone(&self.left, self.question.mtu)?;
+        state.capacity = self.bare.capacity();
+        state.largest_window = self.above_every_window() - self.question.mtu;
+        if let Some(most) = self.lossy.filter(|most| *most < state.bulk_transfer_capacity) {
+            // Too slow to queue.
+            state.bulk_transfer_capacity = most;
+            state.average_rtt = self.left.minimum_rtt();
+        }
+        Ok(state)
+    }
+
+    /// No window on the path exceeds what pipe and buffer hold, whoever else is there.
+    fn above_every_window(&self) -> Bytes {
+        saturation::sweet_spot(&self.bare).high + self.question.mtu * 2
+    }
+
+    /// The queueing delay that `window` adds: what it holds above the pipe, up to the buffer.
+    pub(super) fn added_delay(&self, window: Bytes) -> Duration {
+        if self.loss_limited() {
+            return Duration::ZERO;
+        }
+        let above = window.saturating_sub(saturation::sweet_spot(&self.left).low);
+        above.min(self.bare.buffer()) / self.bare.capacity()
+    }
+
+    pub(super) fn assumptions(&self) -> Vec<String> {
+        let mut all = vec![
+            "Rates are those of the bottleneck, headers included; one Reno flow in steady state, \
+             single losses, recovered without a timeout."
+                .to_owned(),
+        ];
+        if self.question.buffer.is_none() {
+            all.push(
+                "The bottleneck's buffer is not known, so there is none in the numbers: the worst \
+                 case. With --buffer the sweet spot gets its upper end."
+                    .to_owned(),
+            );
+        }
+        match self.question.cross.map(|c| c.kind) {
+            None => {}
+            Some(Kind::Udp) => all.push(
+                "Cross traffic as a fluid: T_e = T_m and the whole buffer free. Bursts make the \
+                 best window lie near the low end."
+                    .to_owned(),
+            ),
+            Some(Kind::Elephants) => all.push(
+                "Elephants with the same RTT, limited by their windows; beyond the sweet spot no \
+                 closed form is known. Simulation gives about a tenth less (SOBAS Fig. 4)."
+                    .to_owned(),
+            ),
+            Some(Kind::Mice) => all.push(
+                "Mice counted as if they did not react; they do a little, so the true rate lies \
+                 up to a quarter higher (SOBAS Fig. 5). No closed form is known."
+                    .to_owned(),
+            ),
+        }
+        if self.lossy.is_some() {
+            all.push(format!(
+                "Loss by PFTK with one ACK per two segments and a first timeout of {}.",
+                self.question.rtt + SMALLEST_VARIANCE
+            ));
+        }
+        all
+    }
+}

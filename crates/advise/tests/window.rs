@@ -1,0 +1,90 @@
+//! What the window advice must hold.
+
+use sweetspot_advise::AdviceError;
+use sweetspot_advise::window::{Question, advise};
+use sweetspot_units::{Bytes, Duration, Rate};
+
+fn question(rate: &str, rtt: &str) -> Question {
+    Question {
+        rate: rate.parse().unwrap(),
+        rtt: rtt.parse().unwrap(),
+        buffer: None,
+        cross: None,
+        loss: None,
+        mtu: Bytes::new(1500),
+        kernel: "6.18".parse().unwrap(),
+    }
+}
+
+#[test]
+fn ten_gigabit_over_80_ms_by_hand() {
+    // C T = 1e10 * 0.08 / 8 = 100 MB, + 12 MB; hold 105 MB: 5 MB * 8 / 1e10 = 4 ms of queue; half
+    // of it is 52.5e6 * 8 / 0.08 = 5.25 Gbit/s; beyond, 0.75e10 * 112^2 / (112^2 - 1200) = 8.293.
+    let q = Question { buffer: Some(Bytes::new(12_000_000)), ..question("10Gbit/s", "80ms") };
+    let json = advise(&q).unwrap().json();
+    assert_eq!(json["sweet_spot_low_bytes"], 100_000_000);
+    assert_eq!(json["sweet_spot_high_bytes"], 112_000_000);
+    assert_eq!(json["bdp1_bytes"], 100_000_000);
+    assert_eq!(json["bdp6_bytes"], 112_003_000);
+    assert_eq!(json["expected_bps"]["recommended"], 10_000_000_000_u64);
+    assert_eq!(json["expected_bps"]["half"], 5_250_000_000_u64);
+    assert_eq!(json["expected_bps"]["double"].as_u64().unwrap() / 1_000_000, 8_293);
+    assert_eq!(json["added_delay_s"]["recommended"], 0.004);
+    assert_eq!(json["settings"]["window_scale"], 11);
+    assert_eq!(json["settings"]["tcp_rmem_max_bytes"], 210_000_000);
+}
+
+#[test]
+fn against_elephants_the_advice_is_equation_8() {
+    let q = Question {
+        buffer: Some(Bytes::new(625_000)),
+        cross: Some("elephants:70%".parse().unwrap()),
+        ..question("50Mbit/s", "100ms")
+    };
+    let json = advise(&q).unwrap().json();
+    assert_eq!(json["recommended_bytes"], 1_031_250);
+    assert_eq!(json["expected_bps"]["recommended"], 32_500_000);
+    // What no closed form gives is null, not a guess.
+    assert!(json["expected_bps"]["double"].is_null() && json["bdp5_bytes"].is_null());
+}
+
+#[test]
+fn where_loss_limits_no_window_is_said_to_help() {
+    let q = Question { loss: Some("1e-5".parse().unwrap()), ..question("10Gbit/s", "80ms") };
+    let advice = advise(&q).unwrap();
+    assert!(advice.loss_limited);
+    let json = advice.json();
+    assert_eq!(json["expected_bps"]["recommended"], json["expected_bps"]["bdp6"]);
+    assert!(advice.text(false).contains("loss limits the transfer"));
+}
+
+#[test]
+fn an_unknown_buffer_is_said_to_be_assumed_away() {
+    let advice = advise(&question("100Mbit/s", "20ms")).unwrap();
+    assert_eq!(advice.sweet_spot.low, advice.sweet_spot.high);
+    assert!(advice.assumptions.iter().any(|a| a.contains("--buffer")));
+}
+
+#[test]
+fn impossible_paths_are_refused_in_words() {
+    let refused = |q: &Question| advise(q).unwrap_err().to_string();
+    let q = question("1Gbit/s", "1ms");
+    assert!(refused(&Question { rate: Rate::ZERO, ..q }).contains("--rate"));
+    assert!(refused(&Question { rtt: Duration::ZERO, ..q }).contains("--rtt"));
+    assert!(refused(&Question { loss: Some("1".parse().unwrap()), ..q }).contains("--loss"));
+    assert!(refused(&Question { mtu: Bytes::new(10), ..q }).contains("--mtu"));
+    assert!(refused(&question("1Tbit/s", "1s")).contains("RFC 7323"));
+    assert!(matches!(advise(&question("1kbit/s", "1ms")), Err(AdviceError::Theory(_))));
+}
+
+#[test]
+fn no_line_is_longer_than_80_columns() {
+    for cross in [None, Some("udp:30%"), Some("mice:30%"), Some("elephants:99%")] {
+        for buffer in [None, Some(Bytes::new(123_456_789))] {
+            let cross = cross.map(|c| c.parse().unwrap());
+            let q = Question { cross, buffer, ..question("9.999Gbit/s", "88.88ms") };
+            let text = advise(&q).unwrap().text(true);
+            assert!(text.lines().all(|l| l.chars().count() <= 80), "{text}");
+        }
+    }
+}

@@ -1,0 +1,37 @@
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// Results kept in a directory, one file each, so that a long benchmark can be made in parts.
+pub struct Store {
+    dir: PathBuf,
+}
+
+impl Store {
+    /// Keeps results in `dir`, which is made where it is missing.
+    pub fn open(dir: &Path) -> Result<Store, String> {
+        fs::create_dir_all(dir).map_err(|e| format!("cannot make {}: {e}", dir.display()))?;
+        Ok(Store { dir: dir.to_owned() })
+    }
+
+    /// The result kept as `name`. One that cannot be read (it is of another version) is as good
+    /// as none: it is measured again.
+    pub fn get<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
+        serde_json::from_str(&fs::read_to_string(self.file(name)).ok()?).ok()
+    }
+
+    /// Keeps a result.
+    pub fn put<T: Serialize>(&self, name: &str, result: &T) -> Result<(), String> {
+        let file = self.file(name);
+        let complain = |why: String| format!("cannot keep a result in {}: {why}", file.display());
+        let text = serde_json::to_string_pretty(result).map_err(|e| complain(e.to_string()))?;
+        fs::write(&file, text).map_err(|e| complain(e.to_string()))
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        // Names of contenders have colons and pluses, which every file system here takes.
+        self.dir.join(name.replace('/', "_") + ".json")
+    }
+}

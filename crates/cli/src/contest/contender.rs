@@ -1,0 +1,86 @@
+use core::fmt;
+use core::str::FromStr;
+
+use sweetspot_sizing::{Sizing, SizingError};
+
+/// One way of moving the file, written `SIZING` or `SIZING+CONGESTION`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Contender {
+    /// How the receiver sizes the window.
+    pub sizing: Sizing,
+    /// The sender's congestion control.
+    pub congestion: String,
+}
+
+/// Every Linux has it built in or as a module, and it is the default of most distributions.
+const USUAL_CONGESTION: &str = "cubic";
+
+/// What is shown unless somebody chooses: what a kernel does by itself, with both of the usual
+/// congestion controls, what a textbook would set, and SOBAS as published and as built here.
+pub fn usual() -> Vec<Contender> {
+    let one = |sizing, congestion: &str| Contender { sizing, congestion: congestion.to_owned() };
+    vec![
+        one(Sizing::Kernel, "cubic"),
+        one(Sizing::Kernel, "bbr"),
+        one(Sizing::Bdp, "cubic"),
+        one(Sizing::SobasPaper, "cubic"),
+        one(Sizing::Sobas, "cubic"),
+    ]
+}
+
+impl FromStr for Contender {
+    type Err = ContenderError;
+
+    fn from_str(text: &str) -> Result<Contender, ContenderError> {
+        let (sizing, congestion) = text.split_once('+').unwrap_or((text, USUAL_CONGESTION));
+        // The name reaches the kernel as it is; TCP_CA_NAME_MAX is 16 with its closing zero.
+        let plausible = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        if congestion.is_empty() || congestion.len() > 15 || !congestion.chars().all(plausible) {
+            return Err(ContenderError::Congestion(congestion.to_owned()));
+        }
+        Ok(Contender { sizing: sizing.parse()?, congestion: congestion.to_owned() })
+    }
+}
+
+impl fmt::Display for Contender {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format!("{}+{}", self.sizing, self.congestion))
+    }
+}
+
+/// What is wrong with a contender.
+#[derive(Debug, PartialEq, thiserror::Error)]
+pub enum ContenderError {
+    /// Before the plus.
+    #[error(transparent)]
+    Sizing(#[from] SizingError),
+    /// After the plus.
+    #[error("\"{0}\" is no name of a congestion control; write it like sobas+cubic or kernel+bbr")]
+    Congestion(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_contender_without_congestion_control_uses_cubic() {
+        assert_eq!("sobas".parse::<Contender>().map(|c| c.to_string()), Ok("sobas+cubic".into()));
+    }
+
+    #[test]
+    fn what_is_printed_can_be_typed_again() {
+        for contender in usual() {
+            assert_eq!(contender.to_string().parse(), Ok(contender));
+        }
+        let fixed: Contender = "fixed:1.25MB+reno".parse().expect("a fixed window");
+        assert_eq!(fixed.to_string(), "fixed:1.25MB+reno");
+    }
+
+    #[test]
+    fn an_empty_or_strange_congestion_control_is_refused() {
+        for text in ["sobas+", "sobas+cu bic", "sobas+../x", "sobas+aaaaaaaaaaaaaaaa"] {
+            assert!(text.parse::<Contender>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,83 @@
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+
+use sweetspot_path::Random;
+use sweetspot_units::Bytes;
+
+/// What everybody moves.
+pub struct Content {
+    /// Where it is.
+    pub path: PathBuf,
+    /// How much it is.
+    pub size: Bytes,
+    /// Its BLAKE3.
+    pub hash: blake3::Hash,
+}
+
+impl Content {
+    /// A file that exists.
+    pub fn of(path: &Path) -> Result<Content, String> {
+        let complain = |e: io::Error| format!("cannot read {}: {e}", path.display());
+        let size = Bytes::new(fs::metadata(path).map_err(complain)?.len());
+        Ok(Content { path: path.to_owned(), size, hash: hash(path).map_err(complain)? })
+    }
+
+    /// A new file in `dir`, made from `seed`.
+    pub fn random(dir: &Path, size: Bytes, seed: u64) -> Result<Content, String> {
+        let path = dir.join("content");
+        write_random(&path, size, seed).map_err(|e| {
+            format!(
+                "cannot write {size} to {}: {e}; set TMPDIR to a place with room",
+                dir.display()
+            )
+        })?;
+        Content::of(&path)
+    }
+}
+
+/// Writes `size` bytes that no compression shortens; the same seed gives the same bytes.
+fn write_random(path: &Path, size: Bytes, seed: u64) -> io::Result<()> {
+    let mut random = Random::new(seed);
+    let mut file = BufWriter::with_capacity(1 << 20, File::create_new(path)?);
+    let mut left = size.get();
+    while left > 0 {
+        let word = random.bits().to_le_bytes();
+        let taken = left.min(word.len() as u64);
+        file.write_all(&word[..taken as usize])?;
+        left -= taken;
+    }
+    file.into_inner()?.sync_all()
+}
+
+/// The BLAKE3 hash of what is on the disk.
+pub fn hash(path: &Path) -> io::Result<blake3::Hash> {
+    let mut file = File::open(path)?;
+    let mut hasher = blake3::Hasher::new();
+    let mut piece = vec![0; 1 << 20];
+    loop {
+        match file.read(&mut piece)? {
+            0 => return Ok(hasher.finalize()),
+            n => hasher.update(&piece[..n]),
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_seed_gives_the_same_bytes_and_exactly_as_many() -> io::Result<()> {
+        let dir = tempfile::tempdir()?;
+        let file = |name: &str| dir.path().join(name);
+        // 1003 is no multiple of the generator's 8 bytes.
+        write_random(&file("a"), Bytes::new(1003), 7)?;
+        write_random(&file("b"), Bytes::new(1003), 7)?;
+        write_random(&file("c"), Bytes::new(1003), 8)?;
+        assert_eq!(std::fs::metadata(file("a"))?.len(), 1003);
+        assert_eq!(hash(&file("a"))?, hash(&file("b"))?);
+        assert_ne!(hash(&file("a"))?, hash(&file("c"))?);
+        Ok(())
+    }
+}

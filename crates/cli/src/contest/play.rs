@@ -1,0 +1,205 @@
+//! One transfer: a fresh path, a receiver on its far side, a sender on its near side.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use sweetspot_emulator::{Emulation, Sample};
+use sweetspot_linux::clock;
+use sweetspot_path::PathSpec;
+use sweetspot_report as report;
+use sweetspot_sizing::Sizing;
+use sweetspot_transfer::Outcome;
+use sweetspot_units::{Bytes, Duration};
+
+use super::certify::certificate;
+use super::contender::Contender;
+use super::content::{self, Content};
+use super::program::Program;
+use super::summary::{self, Traces};
+
+/// Where a transfer stands.
+pub struct Progress {
+    /// Since it began.
+    pub elapsed: Duration,
+    /// IP bytes that the path has delivered to the receiver.
+    pub delivered: Bytes,
+    /// In the bottleneck's buffer.
+    pub queue: Bytes,
+}
+
+/// Plays contenders on one path.
+pub struct Arena<'a> {
+    /// The path; each transfer gets a fresh one.
+    pub path: &'a PathSpec,
+    /// The file.
+    pub content: &'a Content,
+    /// A directory for files that come and go.
+    pub scratch: &'a Path,
+    /// This program.
+    pub program: &'a Path,
+}
+
+/// Between two looks at a running transfer.
+const LOOK: Duration = Duration::from_millis(50);
+/// A receiver says where it listens within this time.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+impl Arena<'_> {
+    /// Moves the file as `contender` says and tells how it went; a failure is a row, too.
+    pub fn play(
+        &self,
+        contender: &Contender,
+        progress: &mut dyn FnMut(&Progress),
+    ) -> report::Contender {
+        let mut row =
+            report::Contender::new(contender.sizing.to_string(), contender.congestion.clone());
+        let inbox = self.scratch.join("received");
+        let outcome = refuse_missing_congestion_control(&contender.congestion)
+            .and_then(|()| fs::create_dir(&inbox).map_err(|e| e.to_string()))
+            .and_then(|()| self.transfer(contender, &inbox, &mut row, progress));
+        row.failure = outcome.err();
+        // What arrived has been checked; the next contender needs the room.
+        let _ = fs::remove_dir_all(&inbox);
+        row
+    }
+
+    fn transfer(
+        &self,
+        contender: &Contender,
+        inbox: &Path,
+        row: &mut report::Contender,
+        progress: &mut dyn FnMut(&Progress),
+    ) -> Result<(), String> {
+        let emulation = Emulation::start(self.path).map_err(|e| e.to_string())?;
+        let moved = self.move_file(&emulation, contender, inbox, progress);
+        let certified = emulation.finish().map_err(|e| e.to_string())?;
+        row.bottleneck_drops = Some(certified.up.dropped_by_buffer);
+        row.certificate = Some(certificate(&certified));
+        let traces = moved?;
+        summary::fill(row, &traces, self.path);
+        let arrived = inbox.join(&traces.receiver.name);
+        let hash = content::hash(&arrived).map_err(|e| format!("{}: {e}", arrived.display()))?;
+        row.hash_ok = hash == self.content.hash;
+        if row.hash_ok { Ok(()) } else { Err("the file that arrived differs".to_owned()) }
+    }
+
+    fn move_file(
+        &self,
+        emulation: &Emulation,
+        contender: &Contender,
+        inbox: &Path,
+        progress: &mut dyn FnMut(&Progress),
+    ) -> Result<Traces, String> {
+        let series = self.scratch.join("series");
+        let mut serve = Program::start(emulation.far(), &mut self.serve(emulation, inbox, &series))
+            .map_err(|e| e.to_string())?;
+        let ticket = match wait_for_ticket(&mut serve) {
+            Some(ticket) => ticket,
+            None => return Err(serve.kill().unwrap_or_else(|| "the receiver is silent".into())),
+        };
+        let mut send = Program::start(emulation.near(), &mut self.send(contender, &ticket))
+            .map_err(|e| e.to_string())?;
+        let samples = self.watch(emulation, &mut send, progress)?;
+        let sent = match send.finish() {
+            Ok(lines) => lines,
+            Err(why) => {
+                let _ = serve.kill();
+                return Err(why);
+            }
+        };
+        let received = serve.finish()?;
+        let series = fs::read_to_string(&series).map_err(|e| format!("series: {e}"))?;
+        Ok(Traces {
+            sender: outcome("sender", &sent)?,
+            receiver: outcome("receiver", &received)?,
+            series,
+            path: samples,
+        })
+    }
+
+    fn serve(&self, emulation: &Emulation, inbox: &Path, series: &Path) -> Command {
+        let mut command = Command::new(self.program);
+        command.args(["serve", "--once", "--json", "--listen"]);
+        command.arg(format!("{}:0", emulation.far().address()));
+        command.arg("--dir").arg(inbox).arg("--series").arg(series);
+        command
+    }
+
+    fn send(&self, contender: &Contender, ticket: &str) -> Command {
+        let mut command = Command::new(self.program);
+        command.args(["send", "--json", "--sizing", &contender.sizing.to_string()]);
+        if contender.sizing == Sizing::Bdp {
+            let (rate, rtt) = (self.path.up.rate.bits_per_second(), self.path.rtt().as_nanos());
+            command.args([
+                "--path-rate",
+                &format!("{rate}bit/s"),
+                "--path-rtt",
+                &format!("{rtt}ns"),
+            ]);
+        }
+        command.args(["--congestion", &contender.congestion]);
+        command.arg(&self.content.path).arg(ticket);
+        command
+    }
+
+    /// Watches the path until the sender has ended, for no longer than a transfer at a
+    /// fiftieth of the path's rate would take.
+    fn watch(
+        &self,
+        emulation: &Emulation,
+        send: &mut Program,
+        progress: &mut dyn FnMut(&Progress),
+    ) -> Result<Vec<Sample>, String> {
+        let begun = clock::now();
+        let at_best = self.content.size / self.path.payload_capacity();
+        let limit = PATIENCE + at_best * 50;
+        let mut samples = emulation.observe();
+        while send.ended().is_none() {
+            let elapsed = clock::now().since(begun);
+            if elapsed > limit {
+                return Err(format!("given up after {limit}: not even 2 % of the path's rate"));
+            }
+            clock::sleep_until(clock::now() + LOOK);
+            samples.extend(emulation.observe());
+            if let Some(last) = samples.last() {
+                let (delivered, queue) = (last.up.delivered, last.up.backlog);
+                progress(&Progress { elapsed, delivered, queue });
+            }
+        }
+        samples.extend(emulation.observe());
+        Ok(samples)
+    }
+}
+
+fn wait_for_ticket(serve: &mut Program) -> Option<String> {
+    let until = clock::now() + PATIENCE;
+    while clock::now() < until && serve.ended().is_none() {
+        let words = serve.said().iter().flat_map(|line| line.split('"'));
+        if let Some(ticket) =
+            words.flat_map(str::split_whitespace).find(|w| w.starts_with("sweetspot1:"))
+        {
+            return Some(ticket.to_owned());
+        }
+        clock::sleep_until(clock::now() + Duration::from_millis(10));
+    }
+    None
+}
+
+/// The object that `--json` printed last.
+fn outcome(who: &str, lines: &[String]) -> Result<Outcome, String> {
+    let last = lines.iter().rfind(|line| line.starts_with('{')).map_or("", String::as_str);
+    serde_json::from_str(last).map_err(|e| format!("the {who} did not tell how it went: {e}"))
+}
+
+fn refuse_missing_congestion_control(name: &str) -> Result<(), String> {
+    let list = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+    let available = fs::read_to_string(list).unwrap_or_default();
+    if available.is_empty() || available.split_whitespace().any(|other| other == name) {
+        return Ok(());
+    }
+    Err(format!(
+        "congestion control {name} is not loaded (there are {}); load it with: sudo modprobe tcp_{name}",
+        available.split_whitespace().collect::<Vec<_>>().join(", ")
+    ))
+}

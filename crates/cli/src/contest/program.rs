@@ -1,0 +1,82 @@
+//! A program that runs on one side of the path while we listen to what it says.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::thread::{self, JoinHandle};
+
+use sweetspot_emulator::{EmulatorError, Side};
+
+/// A running program. Dropped, it is killed.
+pub struct Program {
+    child: Child,
+    lines: Receiver<String>,
+    said: Vec<String>,
+    complaints: Option<JoinHandle<String>>,
+}
+
+impl Program {
+    /// Starts `command` on `side` with its output coming to us.
+    pub fn start(side: &Side, command: &mut Command) -> Result<Program, EmulatorError> {
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = side.spawn(command)?;
+        let (send, lines) = mpsc::channel();
+        if let Some(output) = child.stdout.take() {
+            thread::spawn(move || {
+                let lines = BufReader::new(output).lines().map_while(Result::ok);
+                // Nobody listens any more: the program is being killed.
+                lines.take_while(|line| send.send(line.clone()).is_ok()).for_each(drop);
+            });
+        }
+        let complaints = child.stderr.take().map(|mut errors| {
+            thread::spawn(move || {
+                let mut bytes = Vec::new();
+                let _ = errors.read_to_end(&mut bytes);
+                String::from_utf8_lossy(&bytes).into_owned()
+            })
+        });
+        Ok(Program { child, lines, said: Vec::new(), complaints })
+    }
+
+    /// Whether it has ended, and how.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        // An error here means that there is no such child any more.
+        self.child.try_wait().unwrap_or_else(|_| Some(ExitStatus::default()))
+    }
+
+    /// The lines it has printed up to now.
+    pub fn said(&mut self) -> &[String] {
+        self.said.extend(self.lines.try_iter());
+        &self.said
+    }
+
+    /// Waits for its end and returns its lines, or its last complaint if it failed.
+    pub fn finish(mut self) -> Result<Vec<String>, String> {
+        let status = self.child.wait().map_err(|e| e.to_string())?;
+        self.said.extend(self.lines.iter());
+        if status.success() {
+            return Ok(std::mem::take(&mut self.said));
+        }
+        Err(self.complaint().unwrap_or_else(|| format!("it ended with {status}")))
+    }
+
+    /// Kills it, if it still runs, and returns its last complaint.
+    pub fn kill(mut self) -> Option<String> {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        self.complaint()
+    }
+
+    fn complaint(&mut self) -> Option<String> {
+        let text = self.complaints.take()?.join().ok()?;
+        let last = text.lines().rfind(|line| !line.trim().is_empty())?;
+        Some(last.trim().trim_start_matches("sweetspot: ").to_owned())
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

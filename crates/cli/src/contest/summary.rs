@@ -1,0 +1,89 @@
+//! From what the programs and the emulator say to a contender's row and curves.
+//!
+//! Time is zero when the sender began to connect: the whole transfer counts, handshakes too.
+
+use sweetspot_path::PathSpec;
+use sweetspot_report as report;
+use sweetspot_transfer::Outcome;
+use sweetspot_transfer::series::{Line, Mark};
+use sweetspot_units::{Bytes, Duration, Rate};
+
+/// What one transfer left behind.
+pub struct Traces {
+    /// What the sender says.
+    pub sender: Outcome,
+    /// What the receiver says.
+    pub receiver: Outcome,
+    /// The receiver's series, a JSON object per line.
+    pub series: String,
+    /// The emulator's samples.
+    pub path: Vec<sweetspot_emulator::Sample>,
+}
+
+/// Fills `row` with what `traces` tell.
+pub fn fill(row: &mut report::Contender, traces: &Traces, path: &PathSpec) {
+    let (sender, receiver) = (&traces.sender, &traces.receiver);
+    let capacity = path.payload_capacity();
+    let goodput = Rate::from_f64(sender.goodput_bps);
+    row.goodput = Some(goodput);
+    row.share_of_capacity = Some(goodput.as_f64() / capacity.as_f64());
+    row.duration = Some(Duration::from_secs_f64(sender.seconds));
+    row.segments = sender.segments;
+    row.retransmitted_segments = sender.retransmitted_segments;
+    row.rtt_median = receiver.rtt_median_s.map(Duration::from_secs_f64);
+    row.rtt_p99 = receiver.rtt_p99_s.map(Duration::from_secs_f64);
+    row.sender_cpu = Some(Duration::from_secs_f64(sender.cpu_seconds));
+    row.receiver_cpu = Some(Duration::from_secs_f64(receiver.cpu_seconds));
+    row.series = series(&traces.series, path);
+    row.series.queue = queue(&traces.path, path);
+    row.time_to_90_percent = row.series.time_to(capacity.scaled(0.9));
+}
+
+/// The receiver's series. Its zero is its accept, which on a path that still is idle comes one
+/// and a half round trips after the sender's SYN.
+fn series(text: &str, path: &PathSpec) -> report::Series {
+    let handshake = path.up.delay + path.rtt();
+    let at = |t: f64| Duration::from_secs_f64(t) + handshake;
+    let mut series = report::Series::default();
+    for line in text.lines() {
+        match serde_json::from_str(line) {
+            Ok(Line::Row(row)) => {
+                series.t.push(at(row.t_s));
+                series.received.push(Bytes::new(row.bytes));
+                series.window.push(row.window_bytes.map(Bytes::new));
+                series.rtt.push(row.rtt_s.map(Duration::from_secs_f64));
+            }
+            Ok(Line::Event(mark)) => {
+                series.events.push(report::Mark { t: at(mark.t_s), what: in_words(&mark) });
+            }
+            // The last line of a transfer that was cut off.
+            Err(_) => {}
+        }
+    }
+    series.fill_goodput();
+    series
+}
+
+/// The bottleneck's queue. The SYN is the first packet through, and leaves the path one
+/// propagation after it was sent.
+fn queue(samples: &[sweetspot_emulator::Sample], path: &PathSpec) -> report::QueueSeries {
+    let arrived = samples.iter().find(|s| s.up.delivered > Bytes::ZERO);
+    let zero = arrived.map_or(Duration::ZERO, |s| s.at.saturating_sub(path.up.delay));
+    let since = samples.iter().filter(|s| s.at >= zero);
+    let (t, bytes) = since.map(|s| (s.at - zero, s.up.backlog)).unzip();
+    report::QueueSeries { t, bytes }
+}
+
+fn in_words(mark: &Mark) -> String {
+    let mut words = mark.event.replace('_', " ");
+    if let Some(rate) = mark.rate_bps {
+        words += &format!(", {}", Rate::from_f64(rate));
+    }
+    if let Some(rtt) = mark.rtt_s {
+        words += &format!(", {:.1} ms", rtt * 1e3);
+    }
+    if let Some(window) = mark.window_bytes {
+        words += &format!(", {}", Bytes::new(window));
+    }
+    words
+}

@@ -1,0 +1,104 @@
+use std::path::PathBuf;
+
+use sweetspot_advise::Kernel;
+use sweetspot_advise::host::{Device, Question, Snapshot, Sysctls, advise};
+use sweetspot_linux::host;
+use sweetspot_units::{Duration, Rate};
+
+use super::Manner;
+use crate::verbs::Ending;
+
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Capacity of the path
+    #[arg(long, allow_hyphen_values = true, value_name = "10Gbit/s", requires = "rtt")]
+    rate: Option<Rate>,
+    /// Round-trip time of the path
+    #[arg(long, allow_hyphen_values = true, value_name = "80ms", requires = "rate")]
+    rtt: Option<Duration>,
+    /// Connections at a time
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    connections: u64,
+    /// What `sysctl -a` printed on the other end
+    #[arg(long, value_name = "FILE")]
+    peer_sysctl: Option<PathBuf>,
+    /// The other end's kernel, if it is not this one
+    #[arg(long, value_name = "6.18", requires = "peer_sysctl")]
+    peer_kernel: Option<Kernel>,
+    /// Write the wanted settings as a sysctl.d file; without it nothing is written
+    #[arg(long, value_name = "FILE")]
+    write: Option<PathBuf>,
+    #[command(flatten)]
+    manner: Manner,
+}
+
+/// The settings that are judged.
+const SETTINGS: [&str; 14] = [
+    "net.core.rmem_max",
+    "net.core.wmem_max",
+    "net.ipv4.tcp_rmem",
+    "net.ipv4.tcp_wmem",
+    "net.ipv4.tcp_mem",
+    "net.ipv4.tcp_adv_win_scale",
+    "net.ipv4.tcp_available_congestion_control",
+    "net.ipv4.tcp_congestion_control",
+    "net.ipv4.tcp_moderate_rcvbuf",
+    "net.ipv4.tcp_mtu_probing",
+    "net.ipv4.tcp_no_metrics_save",
+    "net.ipv4.tcp_sack",
+    "net.ipv4.tcp_timestamps",
+    "net.ipv4.tcp_window_scaling",
+];
+
+pub fn run(a: Arguments) -> Ending {
+    let here = snapshot();
+    let peer = match &a.peer_sysctl {
+        None => None,
+        Some(file) => Some(peer(Sysctls::read(&super::read(file)?)?, a.peer_kernel, &here)),
+    };
+    let question = Question { here, peer, path: a.rate.zip(a.rtt), connections: a.connections };
+    let advice = advise(&question)?;
+    if let Some(file) = &a.write {
+        std::fs::write(file, advice.sysctl_file())
+            .map_err(|e| format!("{}: {e}; name a file that can be written", file.display()))?;
+    }
+    a.manner.show(|explain| advice.text(explain), || advice.json())
+}
+
+fn snapshot() -> Snapshot {
+    let mut sysctls = Sysctls::default();
+    for name in SETTINGS {
+        if let Some(value) = host::sysctl(name) {
+            sysctls.insert(name, &value);
+        }
+    }
+    Snapshot {
+        kernel: host::kernel_release().and_then(|r| r.parse().ok()),
+        sysctls,
+        memory: host::memory(),
+        page: host::page(),
+        device: host::default_device().map(device),
+    }
+}
+
+/// `sysctl -a` names the kernel too; a hand-made file may not, and then this host's is taken.
+fn peer(sysctls: Sysctls, named: Option<Kernel>, here: &Snapshot) -> Snapshot {
+    let own = sysctls.text("kernel.osrelease").and_then(|r| r.parse().ok());
+    Snapshot { kernel: named.or(own).or(here.kernel), sysctls, ..Snapshot::default() }
+}
+
+fn device(d: host::Device) -> Device {
+    Device {
+        name: d.name,
+        speed: d.speed,
+        mtu: d.mtu,
+        queue_length: d.queue_length,
+        byte_queue_limits: d.byte_queue_limits,
+        qdisc: d.qdisc,
+        receive_ring: d.rings.map(|r| (r.receive, r.receive_most)),
+        transmit_ring: d.rings.map(|r| (r.transmit, r.transmit_most)),
+        tso: d.offloads.tso,
+        gso: d.offloads.gso,
+        gro: d.offloads.gro,
+    }
+}

@@ -1,0 +1,75 @@
+//! Advice from closed forms.
+
+mod host;
+mod router;
+mod window;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::Subcommand;
+use serde_json::Value;
+use sweetspot_advise::Kernel;
+
+use super::Ending;
+
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    #[command(subcommand)]
+    about: About,
+}
+
+#[derive(Debug, Subcommand)]
+enum About {
+    /// How large a window a path needs, and what a wrong one costs
+    Window(window::Arguments),
+    /// What caps a flow on this host, and the lines that change it
+    Host(host::Arguments),
+    /// How much buffer a router's link should have
+    Router(router::Arguments),
+}
+
+/// How the answer is shown.
+#[derive(Debug, Clone, Copy, clap::Args)]
+struct Manner {
+    /// Print everything as JSON
+    #[arg(long)]
+    json: bool,
+    /// Show each formula with the numbers put in
+    #[arg(long)]
+    explain: bool,
+}
+
+impl Manner {
+    fn show(self, text: impl FnOnce(bool) -> String, json: impl FnOnce() -> Value) -> Ending {
+        if self.json {
+            println!("{}", serde_json::to_string_pretty(&json())?);
+        } else {
+            print!("{}", text(self.explain));
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+pub fn run(arguments: Arguments) -> Ending {
+    match arguments.about {
+        About::Window(arguments) => window::run(arguments),
+        About::Host(arguments) => host::run(arguments),
+        About::Router(arguments) => router::run(arguments),
+    }
+}
+
+/// The kernel that was named, or this one.
+fn kernel(named: Option<Kernel>) -> Result<Kernel, Box<dyn std::error::Error>> {
+    if let Some(kernel) = named {
+        return Ok(kernel);
+    }
+    let release = sweetspot_linux::host::kernel_release()
+        .ok_or("this kernel's version cannot be read; name one with --kernel 6.18")?;
+    Ok(release.parse()?)
+}
+
+fn read(path: &Path) -> Result<String, Box<dyn std::error::Error>> {
+    std::fs::read_to_string(path)
+        .map_err(|e| format!("{}: {e}; name a file that can be read", path.display()).into())
+}

@@ -1,0 +1,86 @@
+use std::path::{Path, PathBuf};
+
+use sweetspot_advise::router::{Favour, Mix, Parameters, Question, advise};
+use sweetspot_units::{Bytes, Duration, Rate};
+
+use super::Manner;
+use crate::verbs::Ending;
+
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Rate of the output link
+    #[arg(long, allow_hyphen_values = true, value_name = "1Gbit/s")]
+    rate: Rate,
+    /// Round-trip time of the flows without this link's queue
+    #[arg(long, allow_hyphen_values = true, value_name = "60ms")]
+    rtt: Duration,
+    /// Rate of the links that feed it, or of the flows' bottleneck before it
+    #[arg(long, allow_hyphen_values = true, value_name = "10Gbit/s")]
+    input_rate: Rate,
+    /// How many such links
+    #[arg(long, value_name = "N")]
+    inputs: Option<u64>,
+    /// Long flows at a time
+    #[arg(long, value_name = "N")]
+    flows: Option<u64>,
+    /// What the traffic is made of: short, bulk, or a file with a transfer size per line
+    #[arg(long, value_name = "short|bulk|FILE", default_value = "bulk")]
+    mix: String,
+    /// Whom the buffer serves: throughput, short or latency [default: what the mix is made of]
+    #[arg(long, value_name = "throughput|short|latency")]
+    favour: Option<Favour>,
+    /// The buffer that the device has
+    #[arg(long, allow_hyphen_values = true, value_name = "12MB")]
+    available: Option<Bytes>,
+    /// Packet size
+    #[arg(long, allow_hyphen_values = true, value_name = "1500B", default_value = "1500B")]
+    packet: Bytes,
+    /// Factor a of the measured loss form, buffers in packets
+    #[arg(long, value_name = "A")]
+    loss_a: Option<f64>,
+    /// Decay b of the measured loss form
+    #[arg(long, value_name = "B")]
+    loss_b: Option<f64>,
+    /// Share f of the buffer that is full on average
+    #[arg(long, value_name = "F")]
+    delay_f: Option<f64>,
+    /// Pareto tail index of the transfer sizes
+    #[arg(long, value_name = "1.5")]
+    tail_index: Option<f64>,
+    #[command(flatten)]
+    manner: Manner,
+}
+
+/// How long a flow of the mix counts as short, before the loss is known: one in a thousand.
+const FIRST_LOSS: f64 = 1e-3;
+
+pub fn run(a: Arguments) -> Ending {
+    let mix = match a.mix.as_str() {
+        "short" => Mix::Short,
+        "bulk" => Mix::Bulk,
+        file if Path::new(file).exists() => Mix::from_sizes(&super::read(&PathBuf::from(file))?)?,
+        other => {
+            let help = "write short, bulk, or the name of a file with a transfer size per line";
+            return Err(format!("--mix {other}: there is no such file; {help}").into());
+        }
+    };
+    let question = Question {
+        rate: a.rate,
+        rtt: a.rtt,
+        input_rate: a.input_rate,
+        inputs: a.inputs,
+        flows: a.flows,
+        favour: a.favour.unwrap_or_else(|| mix.usual_favour(FIRST_LOSS, a.packet)),
+        mix,
+        available: a.available,
+        packet: a.packet,
+        parameters: Parameters {
+            loss_a: a.loss_a,
+            loss_b: a.loss_b,
+            delay_f: a.delay_f,
+            tail_index: a.tail_index,
+        },
+    };
+    let advice = advise(&question)?;
+    a.manner.show(|explain| advice.text(explain), || advice.json())
+}

@@ -1,0 +1,21 @@
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap_complete::Shell;
+
+use super::Ending;
+
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// The shell
+    shell: Shell,
+}
+
+/// Prints the completions for a shell.
+pub fn run(arguments: Arguments, mut program: clap::Command) -> Ending {
+    let name = program.get_name().to_owned();
+    let mut script = Vec::new();
+    clap_complete::generate(arguments.shell, &mut program, name, &mut script);
+    io::stdout().write_all(&script)?;
+    Ok(ExitCode::SUCCESS)
+}

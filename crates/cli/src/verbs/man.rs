@@ -1,0 +1,18 @@
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use super::Ending;
+
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// The directory to write them to; it must exist
+    dir: PathBuf,
+}
+
+/// Writes one man page for the program and one per verb.
+pub fn run(arguments: Arguments, program: clap::Command) -> Ending {
+    clap_mangen::generate_to(program, &arguments.dir).map_err(|error| {
+        format!("man: cannot write to {}: {error}; name a directory", arguments.dir.display())
+    })?;
+    Ok(ExitCode::SUCCESS)
+}

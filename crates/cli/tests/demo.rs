@@ -1,0 +1,127 @@
+//! The demonstration end to end: real programs, real kernel TCP, an emulated path. Where the
+//! machine does not allow namespaces these tests say so and pass.
+
+use std::error::Error;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+type Tested = Result<(), Box<dyn Error>>;
+
+const PATH: &str = "rate=100Mbit/s rtt=10ms buffer=125kB";
+
+/// A demonstration whose every file goes below `dir`.
+fn demo(dir: &Path, path: &str, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sweetspot"));
+    command.args(["demo", "--path", path, "--out"]).arg(dir.join("out")).args(arguments);
+    command.env("TMPDIR", dir.join("tmp"));
+    command
+}
+
+/// Runs it; nothing where namespaces are not allowed.
+fn run(dir: &Path, arguments: &[&str]) -> Result<Option<Output>, Box<dyn Error>> {
+    fs::create_dir_all(dir.join("tmp"))?;
+    let output = demo(dir, PATH, arguments).output()?;
+    let complaints = String::from_utf8_lossy(&output.stderr);
+    if complaints.contains("no permission for namespaces") {
+        eprintln!("skipped: {}", complaints.trim());
+        return Ok(None);
+    }
+    Ok(Some(output))
+}
+
+fn is_empty(dir: &Path) -> std::io::Result<bool> {
+    Ok(fs::read_dir(dir)?.next().is_none())
+}
+
+#[test]
+fn every_contender_moves_the_file_whole_and_nothing_stays_behind() -> Tested {
+    let dir = tempfile::tempdir()?;
+    let chosen = ["--size", "3MB", "--sizing", "kernel,bdp,sobas:paper,sobas", "--json"];
+    let Some(output) = run(dir.path(), &chosen)? else { return Ok(()) };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let outcome: Value = serde_json::from_slice(&output.stdout)?;
+    assert_eq!(
+        outcome,
+        serde_json::from_slice::<Value>(&fs::read(dir.path().join("out/outcome.json"))?)?
+    );
+    let contenders = outcome["contenders"].as_array().ok_or("no contenders")?;
+    assert_eq!(contenders.len(), 4);
+    for c in contenders {
+        assert_eq!(c["hash_ok"], true, "{c}");
+        assert_eq!(c["congestion"], "cubic");
+        // No transfer is faster than its path.
+        let goodput = c["goodput_bps"].as_f64().ok_or("no goodput")?;
+        let capacity = outcome["path"]["payload_capacity_bps"].as_f64().ok_or("no capacity")?;
+        assert!(goodput > 0.0 && goodput <= capacity, "{goodput} of {capacity}");
+        assert!(!c["series"]["t_s"].as_array().ok_or("no series")?.is_empty());
+    }
+    assert!(fs::read_to_string(dir.path().join("out/report.html"))?.contains("<svg"));
+    assert!(is_empty(&dir.path().join("tmp"))?);
+    Ok(())
+}
+
+#[test]
+fn a_contender_that_cannot_run_is_named_with_the_way_out() -> Tested {
+    let dir = tempfile::tempdir()?;
+    let chosen = ["--size", "200kB", "--sizing", "kernel+nosuch,kernel+cubic"];
+    let Some(output) = run(dir.path(), &chosen)? else { return Ok(()) };
+    assert_eq!(output.status.code(), Some(1));
+    let table = String::from_utf8_lossy(&output.stdout);
+    assert!(table.contains("kernel+nosuch  failed: congestion control nosuch is not"), "{table}");
+    let advice = String::from_utf8_lossy(&output.stderr);
+    assert!(advice.contains("sudo modprobe tcp_nosuch"), "{advice}");
+    Ok(())
+}
+
+#[test]
+fn an_interrupted_demonstration_leaves_nothing_behind() -> Tested {
+    let dir = tempfile::tempdir()?;
+    fs::create_dir_all(dir.path().join("tmp"))?;
+    // At this path's rate the transfer takes minutes: it will be running when it is told to end.
+    let slow = "rate=1Mbit/s rtt=10ms buffer=125kB";
+    let mut running = demo(dir.path(), slow, &["--size", "20MB", "--sizing", "kernel"])
+        .stderr(Stdio::piped())
+        .spawn()?;
+    let mut said = BufReader::new(running.stderr.take().ok_or("no standard error")?).lines();
+    let first = said.next().ok_or("it said nothing")??;
+    if first.contains("no permission for namespaces") {
+        eprintln!("skipped: {first}");
+        return Ok(());
+    }
+    assert!(first.ends_with("running"), "{first}");
+    Command::new("kill").args(["-TERM", &running.id().to_string()]).status()?;
+    let status = running.wait()?;
+    // 143 = 128 + SIGTERM, as a shell has it.
+    assert_eq!(status.code(), Some(143));
+    assert!(is_empty(&dir.path().join("tmp"))?);
+    Ok(())
+}
+
+#[test]
+fn bad_input_is_refused_in_words_before_anything_is_made() -> Tested {
+    let dir = tempfile::tempdir()?;
+    fs::create_dir_all(dir.path().join("tmp"))?;
+    let empty = dir.path().join("empty");
+    fs::write(&empty, "")?;
+    let empty = empty.to_string_lossy().into_owned();
+    for (arguments, word) in [
+        (vec!["--file", "/nonexistent"], "/nonexistent"),
+        (vec!["--file", "/"], "not a regular file"),
+        (vec!["--file", empty.as_str()], "it is empty"),
+        (vec!["--size", "200"], "has no unit"),
+        (vec!["--size", "0B"], "one byte"),
+        (vec!["--sizing", "sobas,best"], "unknown sizing"),
+        (vec!["--sizing", "sobas+"], "congestion control"),
+    ] {
+        let output = demo(dir.path(), PATH, &arguments).output()?;
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success(), "{arguments:?}");
+        assert!(complaint.contains(word), "{arguments:?}: {complaint}");
+    }
+    assert!(is_empty(&dir.path().join("tmp"))?);
+    Ok(())
+}

@@ -1,0 +1,100 @@
+//! The delay as the kernel's stamps show it, beside the delay that was asked for.
+
+use std::net::UdpSocket;
+
+use serde::Serialize;
+use sweetspot_linux::clock;
+use sweetspot_linux::packet::PacketPort;
+use sweetspot_path::PathSpec;
+use sweetspot_units::{Bytes, Duration, Rate, Time};
+
+use super::path;
+use crate::Lateness;
+use crate::error::{Doing, EmulatorError};
+use crate::serial::seconds;
+use crate::{Emulation, Side};
+
+/// Probes sent, and how far apart.
+const PROBES: u64 = 2000;
+const GAP: Duration = Duration::from_millis(1);
+const PORT: u16 = 9;
+/// Where a probe's stamp stands in its frame: behind 14 bytes of Ethernet, 20 of IPv4, 8 of UDP.
+const STAMP: usize = 42;
+/// The size of a probe's IP packet.
+const SIZE: Bytes = Bytes::new(20 + 8 + 8);
+
+/// By how much packets took longer than asked on an otherwise empty path. Serialised in
+/// seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct DelayError {
+    /// The median.
+    #[serde(rename = "median_s", serialize_with = "seconds")]
+    pub median: Duration,
+    /// The 99th percentile.
+    #[serde(rename = "p99_s", serialize_with = "seconds")]
+    pub p99: Duration,
+    /// The largest.
+    #[serde(rename = "max_s", serialize_with = "seconds")]
+    pub max: Duration,
+    /// Probes that arrived, of 2000 sent.
+    pub probes: u64,
+    /// Probes that arrived earlier than asked: none, or the emulator is wrong.
+    pub early: u64,
+}
+
+/// Measures it on a path of 100 Mbit/s and 20 ms.
+pub(super) fn measure() -> Result<DelayError, EmulatorError> {
+    let path = path(Rate::from_mbit_per_second(100));
+    let emulation = Emulation::start(&path)?;
+    // The far device's own ring stamps what arrives, whenever somebody looks.
+    let mut arrivals = emulation.far().cable.port_inside(path.mtu, PROBES as usize)?;
+    send(emulation.near(), emulation.far())?;
+    clock::sleep_until(clock::now() + path.rtt());
+    let error = evaluate(&path, &mut arrivals);
+    emulation.finish()?;
+    Ok(error)
+}
+
+fn send(near: &Side, far: &Side) -> Result<(), EmulatorError> {
+    let probe = || -> std::io::Result<()> {
+        let socket = UdpSocket::bind((near.address(), PORT))?;
+        let mut next = clock::now();
+        for _ in 0..PROBES {
+            clock::sleep_until(next);
+            next += GAP;
+            let stamp = clock::wall().as_nanos().to_be_bytes();
+            socket.send_to(&stamp, (far.address(), PORT))?;
+        }
+        Ok(())
+    };
+    // A socket takes what arrives, or the far side would answer each probe with an ICMP error.
+    let _sink = far
+        .run(|| UdpSocket::bind((far.address(), PORT)))
+        .and_then(|bound| bound)
+        .doing("open a UDP socket")?;
+    near.run(probe).and_then(|sent| sent).doing("send a probe")
+}
+
+fn evaluate(path: &PathSpec, arrivals: &mut PacketPort) -> DelayError {
+    let asked = SIZE / path.up.rate + path.up.delay;
+    let (mut errors, mut early) = (Lateness::default(), 0);
+    let mut next = true;
+    while next {
+        next = arrivals.receive(|frame| {
+            let Some(stamp) = frame.bytes.get(STAMP..).and_then(|s| s.first_chunk()) else {
+                return;
+            };
+            let sent = Time::from_nanos(u64::from_be_bytes(*stamp));
+            let took = frame.arrived.since(sent);
+            early += u64::from(took < asked);
+            errors.record(took.saturating_sub(asked));
+        });
+    }
+    DelayError {
+        median: errors.quantile(0.5),
+        p99: errors.quantile(0.99),
+        max: errors.max(),
+        probes: errors.total(),
+        early,
+    }
+}

@@ -1,0 +1,70 @@
+//! A load that keeps the bottleneck backlogged: full-size datagrams one way, small ones back.
+
+use std::io;
+use std::net::UdpSocket;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use sweetspot_linux::clock;
+use sweetspot_path::PathSpec;
+use sweetspot_units::{Bytes, Duration, Rate};
+
+use crate::error::{Doing, EmulatorError};
+use crate::{Certificate, Emulation, Side};
+
+/// The discard port (RFC 863).
+const PORT: u16 = 9;
+/// IPv4 and UDP headers.
+const HEADERS: u64 = 28;
+/// An IPv4 packet with a TCP acknowledgement and its timestamp option (RFC 7323).
+const ACKNOWLEDGEMENT: Bytes = Bytes::new(52);
+/// The load exceeds the rate by this much, so that the bottleneck stays backlogged.
+const EXCESS: f64 = 1.05;
+/// Datagrams go out in bunches this far apart.
+const BUNCHES: Duration = Duration::from_micros(500);
+
+/// Loads `path` for `span` and returns what the emulation certifies.
+pub(super) fn carry(path: &PathSpec, span: Duration) -> Result<Certificate, EmulatorError> {
+    let emulation = Emulation::start(path)?;
+    let (near, far) = (emulation.near(), emulation.far());
+    let (near_end, far_end) = (end(near, far)?, end(far, near)?);
+    let over = AtomicBool::new(false);
+    let packets = path.up.rate.scaled(EXCESS).as_f64() / (8.0 * path.mtu.as_f64());
+    // TCP acknowledges every second packet (RFC 9293, section 3.8.6.3).
+    let back = Rate::from_f64(packets / 2.0 * 8.0 * ACKNOWLEDGEMENT.as_f64());
+    thread::scope(|scope| {
+        scope.spawn(|| send(&near_end, path.up.rate.scaled(EXCESS), path.mtu, &over));
+        scope.spawn(|| send(&far_end, back, ACKNOWLEDGEMENT, &over));
+        clock::sleep_until(clock::now() + span);
+        over.store(true, Ordering::Relaxed);
+    });
+    emulation.finish()
+}
+
+/// A socket on `side` that sends to `other`. Nobody reads: what arrives beyond the socket's
+/// buffer is thrown away at little cost, which leaves the machine to the emulator.
+fn end(side: &Side, other: &Side) -> Result<UdpSocket, EmulatorError> {
+    let open = || -> io::Result<UdpSocket> {
+        let socket = UdpSocket::bind((side.address(), PORT))?;
+        socket.connect((other.address(), PORT))?;
+        Ok(socket)
+    };
+    side.run(open).and_then(|opened| opened).doing("open a UDP socket")
+}
+
+/// Sends packets of `size` at `rate` until it is `over`.
+fn send(socket: &UdpSocket, rate: Rate, size: Bytes, over: &AtomicBool) {
+    let payload = vec![0; size.get().saturating_sub(HEADERS) as usize];
+    let started = clock::now();
+    let (mut sent, mut next) = (Bytes::ZERO, started);
+    while !over.load(Ordering::Relaxed) {
+        let due = rate * clock::now().since(started);
+        while sent < due && !over.load(Ordering::Relaxed) {
+            // A refused datagram is one that the certificate will miss; trying on is all.
+            let _ = socket.send(&payload);
+            sent += size;
+        }
+        next += BUNCHES;
+        clock::sleep_until(next);
+    }
+}

@@ -1,0 +1,167 @@
+//! What this machine can emulate: the highest rate that its own certificate trusts, and the
+//! error of the delay.
+
+mod delay;
+mod load;
+
+use serde::Serialize;
+use sweetspot_path::{DirectionSpec, PathSpec};
+use sweetspot_units::{Bytes, Duration, Probability, Rate, Volume};
+
+use crate::certificate::Certificate;
+use crate::error::EmulatorError;
+use crate::serial::{bits_per_second, maybe_bits_per_second, seconds};
+
+pub use delay::DelayError;
+
+/// Where the search for the highest rate begins; it doubles from here.
+const FIRST: Rate = Rate::from_mbit_per_second(125);
+/// Where it ends at the latest.
+const LAST: Rate = Rate::from_mbit_per_second(16_000);
+/// Halvings of the last doubling: the result is known to an eighth.
+const BISECTIONS: usize = 3;
+/// How often a rate is tried before it counts as too high: another program may have disturbed.
+const TRIES: usize = 2;
+/// How long each try lasts.
+const TRY: Duration = Duration::from_millis(1500);
+/// The bottleneck must have been backlogged for this share of a try, or it proves nothing.
+const LEAST_BACKLOG: f64 = 0.8;
+/// The paths tried: a round trip of 20 ms and one BDP of buffer.
+const RTT: Duration = Duration::from_millis(20);
+
+/// What the self-test found. Serialised, times are in seconds and rates in bit/s.
+#[derive(Debug, Clone, Serialize)]
+pub struct SelfTest {
+    /// The highest rate at which the certificate said trust, if any: near to far full-size
+    /// packets, far to near half as many of 52 bytes, as TCP's acknowledgements would be, on a
+    /// path of 20 ms with one BDP of buffer.
+    #[serde(rename = "highest_rate_bps", serialize_with = "maybe_bits_per_second")]
+    pub highest: Option<Rate>,
+    /// The rates tried, in order.
+    pub trials: Vec<Trial>,
+    /// The delay of a packet on an otherwise empty path, measured by the kernel's stamps.
+    pub delay_error: DelayError,
+    /// How long it took.
+    #[serde(rename = "duration_s", serialize_with = "seconds")]
+    pub duration: Duration,
+}
+
+/// One rate tried.
+#[derive(Debug, Clone, Serialize)]
+pub struct Trial {
+    /// The rate.
+    #[serde(rename = "rate_bps", serialize_with = "bits_per_second")]
+    pub rate: Rate,
+    /// Whether the emulation was loaded and true.
+    pub truthful: bool,
+    /// What speaks against it; empty if it was truthful.
+    pub reasons: Vec<String>,
+    /// The lateness that 99 % of the releases did not exceed.
+    #[serde(rename = "p99_lateness_s", serialize_with = "seconds")]
+    pub p99_lateness: Duration,
+}
+
+/// Tests the machine, which should be idle, and tells `progress` each step. Takes about half a
+/// minute. Needs what [`isolate`](crate::isolate) gives.
+pub fn self_test(progress: &mut dyn FnMut(&Trial)) -> Result<SelfTest, EmulatorError> {
+    let started = sweetspot_linux::clock::now();
+    let delay_error = delay::measure()?;
+    let mut trials = Vec::new();
+    let mut truthful_at = |rate| {
+        let mut truthful = false;
+        for _ in 0..TRIES {
+            let trial = try_rate(rate)?;
+            progress(&trial);
+            truthful = trial.truthful;
+            trials.push(trial);
+            if truthful {
+                break;
+            }
+        }
+        Ok(truthful)
+    };
+    let highest = search(&mut truthful_at)?;
+    let duration = sweetspot_linux::clock::now().since(started);
+    Ok(SelfTest { highest, trials, delay_error, duration })
+}
+
+/// Doubles the rate until it is too high, then halves the gap.
+fn search(
+    truthful_at: &mut dyn FnMut(Rate) -> Result<bool, EmulatorError>,
+) -> Result<Option<Rate>, EmulatorError> {
+    let (mut good, mut rate) = (None, FIRST);
+    while rate <= LAST {
+        if !truthful_at(rate)? {
+            break;
+        }
+        good = Some(rate);
+        rate = rate.scaled(2.0);
+    }
+    let Some(mut good) = good else { return Ok(None) };
+    let mut bad = rate;
+    for _ in 0..BISECTIONS {
+        if bad > LAST {
+            break;
+        }
+        let middle = (good + bad).scaled(0.5);
+        if truthful_at(middle)? { good = middle } else { bad = middle }
+    }
+    Ok(Some(good))
+}
+
+fn try_rate(rate: Rate) -> Result<Trial, EmulatorError> {
+    let certificate = load::carry(&path(rate), TRY)?;
+    let mut reasons = certificate.verdict.reasons.clone();
+    reasons.extend(underload(&certificate));
+    Ok(Trial {
+        rate,
+        truthful: reasons.is_empty(),
+        reasons,
+        p99_lateness: certificate.p99_lateness(),
+    })
+}
+
+/// Why the load was too low to prove anything, if it was.
+fn underload(certificate: &Certificate) -> Option<String> {
+    let backlogged = certificate.up.backlogged.as_secs_f64() / TRY.as_secs_f64();
+    (backlogged < LEAST_BACKLOG).then(|| {
+        let offered = certificate.up.bytes_in / certificate.duration;
+        format!("up: the load generator came to {offered} only")
+    })
+}
+
+fn path(rate: Rate) -> PathSpec {
+    let direction = DirectionSpec {
+        rate,
+        delay: RTT / 2,
+        buffer: Volume::Bytes(rate * RTT),
+        loss: Probability::ZERO,
+        jitter: Duration::ZERO,
+    };
+    PathSpec { up: direction, down: direction, mtu: Bytes::new(1500), seed: 1 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The result of a search on a machine that is truthful up to `limit`.
+    fn found(limit: Rate) -> Option<Rate> {
+        search(&mut |rate| Ok(rate <= limit)).unwrap()
+    }
+
+    #[test]
+    fn the_search_comes_within_an_eighth_below_the_limit() {
+        for mbit in [125, 126, 249, 1000, 1234, 7999] {
+            let limit = Rate::from_mbit_per_second(mbit);
+            let found = found(limit).unwrap();
+            assert!(found <= limit && found.as_f64() * 1.126 > limit.as_f64(), "{limit}: {found}");
+        }
+    }
+
+    #[test]
+    fn a_machine_that_can_nothing_and_one_that_can_everything_end_the_search() {
+        assert_eq!(found(Rate::ZERO), None);
+        assert_eq!(found(Rate::MAX), Some(LAST));
+    }
+}

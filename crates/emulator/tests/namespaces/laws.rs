@@ -1,0 +1,219 @@
+//! What must hold inside the namespaces.
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::process::{Command, Stdio};
+use std::time::Duration as StdDuration;
+
+use sweetspot_emulator::{Certificate, Emulation, EmulatorError, Side};
+use sweetspot_linux::clock;
+use sweetspot_units::{Bytes, Duration, Rate};
+
+/// An IPv4 and a UDP header: 20 + 8 bytes.
+const UDP_HEADERS: u64 = 28;
+/// Long enough for anything here on a busy machine.
+const PATIENCE: StdDuration = StdDuration::from_secs(20);
+
+fn emulate(path: &str) -> Emulation {
+    Emulation::start(&path.parse().unwrap()).unwrap()
+}
+
+fn udp(side: &Side) -> UdpSocket {
+    let socket = side.run(|| UdpSocket::bind((side.address(), 7))).unwrap().unwrap();
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    socket
+}
+
+fn echo_port(side: &Side) -> SocketAddr {
+    (side.address(), 7).into()
+}
+
+/// Sends `count` datagrams of `size` IP bytes from near to far, as fast as it goes.
+fn burst(emulation: &Emulation, count: usize, size: u64) {
+    let near = udp(emulation.near());
+    let payload = vec![0; (size - UDP_HEADERS) as usize];
+    for _ in 0..count {
+        near.send_to(&payload, echo_port(emulation.far())).unwrap();
+    }
+}
+
+/// Sends `amount` bytes over TCP from near to far.
+fn transfer(emulation: &Emulation, amount: usize) {
+    let (near, far) = (emulation.near(), emulation.far());
+    let listener = far.run(|| TcpListener::bind((far.address(), 80))).unwrap().unwrap();
+    std::thread::scope(|scope| {
+        let receiver = scope.spawn(|| {
+            let mut received = Vec::new();
+            listener.accept().unwrap().0.read_to_end(&mut received).unwrap();
+            received.len()
+        });
+        let mut sender = near.run(|| TcpStream::connect((far.address(), 80))).unwrap().unwrap();
+        sender.write_all(&vec![7; amount]).unwrap();
+        drop(sender);
+        assert_eq!(receiver.join().unwrap(), amount);
+    });
+}
+
+/// Nothing is wrong but, on a busy machine, the timing.
+fn assert_sane(certificate: &Certificate) {
+    for direction in [&certificate.up, &certificate.down] {
+        let gone = direction.dropped_by_buffer + direction.dropped_at_random;
+        let accounted = direction.packets_out + gone + direction.packets_held;
+        assert_eq!(direction.packets_in, accounted, "{certificate}");
+        assert_eq!(direction.lost_by_machine.total(), 0, "{certificate}");
+        let released: u64 = direction.lateness.buckets.iter().map(|b| b.packets).sum();
+        assert_eq!(released, direction.packets_out, "{certificate}");
+        assert!(direction.lateness.p50 <= direction.lateness.p99);
+        assert!(direction.lateness.p99 <= direction.lateness.max);
+    }
+}
+
+pub fn a_round_trip_takes_the_delay_of_both_ways() {
+    let emulation = emulate("rate=1Gbit/s up.delay=30ms down.delay=10ms buffer=100kB");
+    let (near, far) = (udp(emulation.near()), udp(emulation.far()));
+    let mut best = Duration::MAX;
+    for _ in 0..10 {
+        let sent = clock::now();
+        near.send_to(b"ping", echo_port(emulation.far())).unwrap();
+        let (_, from) = far.recv_from(&mut [0; 16]).unwrap();
+        far.send_to(b"pong", from).unwrap();
+        near.recv_from(&mut [0; 16]).unwrap();
+        let rtt = clock::now().since(sent);
+        // 30 + 10 ms of delay; serialisation of 32 bytes at 1 Gbit/s adds 0.26 us each way.
+        assert!(rtt >= Duration::from_millis(40), "{rtt} is faster than the path");
+        best = best.min(rtt);
+    }
+    // The best of ten, with room for a machine that builds something meanwhile.
+    assert!(best < Duration::from_millis(50), "{best}");
+    assert_sane(&emulation.finish().unwrap());
+}
+
+pub fn a_burst_fills_the_buffer_and_no_more() {
+    // 1000 B at 100 kbit/s take 80 ms, so that nothing leaves while the burst comes in: of 100
+    // packets the buffer takes 20, one on the link and 19 behind it, whatever the delay.
+    for delay in ["0ms", "1s"] {
+        let emulation = emulate(&format!("rate=100kbit/s delay={delay} buffer=20pkt"));
+        let _far = udp(emulation.far());
+        burst(&emulation, 100, 1000);
+        let certificate = emulation.finish().unwrap();
+        assert_eq!(certificate.up.packets_in, 100);
+        // One more for each 80 ms that a busy machine needs for the burst.
+        assert!((78..=80).contains(&certificate.up.dropped_by_buffer), "{certificate}");
+        assert_eq!(certificate.up.queue_max, Bytes::new(20_000));
+        assert_sane(&certificate);
+    }
+}
+
+pub fn tcp_packets_stay_mtu_sized() {
+    for mtu in [1500, 1400, 9000] {
+        let emulation = emulate(&format!("rate=200Mbit/s rtt=4ms buffer=1MB mtu={mtu}B"));
+        transfer(&emulation, 1_000_000);
+        let certificate = emulation.finish().unwrap();
+        let up = &certificate.up;
+        // Nothing longer came (it would count as lost by the machine), and with 52 bytes of
+        // headers in each packet a megabyte takes at least this many.
+        assert_sane(&certificate);
+        assert!(up.packets_in >= 1_000_000_u64.div_ceil(mtu - 52), "{certificate}");
+        // And no shorter than need be: the mean of all, with SYN and FIN, is near the MTU.
+        assert!(up.bytes_in.get() / up.packets_in > mtu * 3 / 4, "{certificate}");
+    }
+}
+
+pub fn random_loss_is_counted_as_such() {
+    let emulation = emulate("rate=1Gbit/s rtt=2ms buffer=10MB up.loss=20%");
+    let _far = udp(emulation.far());
+    burst(&emulation, 1000, 500);
+    let certificate = emulation.finish().unwrap();
+    // Binomial: mean 200, standard deviation sqrt(1000 x 0.2 x 0.8) = 12.6; five of them.
+    assert!(certificate.up.dropped_at_random.abs_diff(200) < 63, "{certificate}");
+    assert_eq!(certificate.up.dropped_by_buffer, 0);
+    assert_sane(&certificate);
+}
+
+pub fn each_direction_is_its_own() {
+    let emulation = emulate("up.rate=100kbit/s down.rate=1Gbit/s rtt=1ms buffer=2pkt");
+    let (near, far) = (udp(emulation.near()), udp(emulation.far()));
+    for _ in 0..50 {
+        near.send_to(&[0; 972], echo_port(emulation.far())).unwrap();
+    }
+    // 10 packets of 1 kB at 1 Gbit/s never wait when one is sent after the other is through.
+    for _ in 0..10 {
+        far.send_to(&[0; 972], echo_port(emulation.near())).unwrap();
+        near.recv_from(&mut [0; 1000]).unwrap();
+    }
+    let certificate = emulation.finish().unwrap();
+    assert!(certificate.up.dropped_by_buffer >= 40, "{certificate}");
+    assert_eq!(certificate.down.dropped_by_buffer, 0, "{certificate}");
+    assert_eq!(certificate.down.packets_out, 10);
+}
+
+pub fn the_rate_can_change_midway() {
+    let emulation = emulate("rate=10kbit/s rtt=0ms buffer=100pkt");
+    let far = udp(emulation.far());
+    // At 10 kbit/s these would take 40 s.
+    burst(&emulation, 50, 1000);
+    emulation.set_rate_up(Rate::from_mbit_per_second(100));
+    emulation.set_rate_up(Rate::ZERO);
+    for _ in 0..50 {
+        far.recv_from(&mut [0; 1000]).unwrap();
+    }
+    let samples = emulation.observe();
+    assert!(samples.windows(2).all(|w| w[0].at < w[1].at));
+    assert!(samples.windows(2).all(|w| w[0].up.delivered <= w[1].up.delivered));
+    assert_eq!(emulation.finish().unwrap().up.packets_out, 50);
+}
+
+pub fn emulations_follow_one_another() {
+    for round in 0..5 {
+        let emulation = emulate("rate=100Mbit/s rtt=2ms buffer=1MB");
+        transfer(&emulation, 100_000);
+        let certificate = emulation.finish().unwrap();
+        assert_sane(&certificate);
+        assert!(certificate.up.bytes_out > Bytes::new(100_000), "round {round}: {certificate}");
+    }
+    // One that is dropped leaves as little as one that is finished.
+    drop(emulate("rate=100Mbit/s rtt=2ms buffer=1MB"));
+    // Two header lines and the loopback device.
+    assert_eq!(std::fs::read_to_string("/proc/thread-self/net/dev").unwrap().lines().count(), 3);
+}
+
+pub fn commands_run_on_their_side() {
+    let emulation = emulate("rate=100Mbit/s rtt=2ms buffer=1MB");
+    let mut said = Vec::new();
+    for side in [emulation.near(), emulation.far()] {
+        let mut command = Command::new("sh");
+        command.args(["-c", "cat /proc/net/fib_trie; echo $SWEETSPOT_NEAR $SWEETSPOT_FAR"]);
+        let child = side.spawn(command.stdout(Stdio::piped())).unwrap();
+        said.push(String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap());
+    }
+    let local = |said: &str, address: Ipv4Addr| {
+        let address = format!("|-- {address}\n");
+        said.split(&address).skip(1).any(|rest| rest.trim_start().starts_with("/32 host LOCAL"))
+    };
+    let (near, far) = (emulation.near().address(), emulation.far().address());
+    assert!(local(&said[0], near) && !local(&said[0], far), "{}", said[0]);
+    assert!(local(&said[1], far) && !local(&said[1], near), "{}", said[1]);
+    assert!(said.iter().all(|s| s.trim_end().ends_with(&format!("{near} {far}"))));
+}
+
+pub fn a_missing_command_is_named() {
+    let emulation = emulate("rate=100Mbit/s rtt=2ms buffer=1MB");
+    let error = emulation.near().spawn(&mut Command::new("no-such-program")).unwrap_err();
+    assert!(matches!(error, EmulatorError::Command { .. }));
+    assert!(error.to_string().contains("cannot run \"no-such-program\""), "{error}");
+}
+
+pub fn the_certificate_is_stable_json() {
+    let emulation = emulate("rate=100Mbit/s rtt=2ms buffer=125kB");
+    transfer(&emulation, 10_000);
+    let certificate = emulation.finish().unwrap();
+    let json = serde_json::to_value(&certificate).unwrap();
+    assert!(json["verdict"]["trust"].is_boolean());
+    assert!(json["verdict"]["reasons"].is_array());
+    assert_eq!(json["up"]["asked_bps"], 100_000_000);
+    assert_eq!(json["up"]["buffer"], "125 kB");
+    assert_eq!(json["up"]["packets_out"], certificate.up.packets_out);
+    assert_eq!(json["up"]["lateness"]["p99_s"], certificate.up.lateness.p99.as_secs_f64());
+    assert_eq!(json["up"]["lateness"]["buckets"][0]["up_to_s"], 1e-5);
+    assert!(certificate.to_string().lines().all(|line| line.chars().count() <= 80));
+}

@@ -1,0 +1,61 @@
+//! Laws of the emulator on the real kernel, each in namespaces of its own.
+//!
+//! They need root or user namespaces; where there are none they are skipped, and say so.
+
+mod laws;
+mod leftovers;
+
+use std::process::ExitCode;
+
+use sweetspot_emulator::{IsolationError, isolate};
+
+/// A law: what must hold, and the code that panics if it does not.
+type Law = (&'static str, fn());
+
+const INSIDE: &[Law] = &[
+    ("a_round_trip_takes_the_delay_of_both_ways", laws::a_round_trip_takes_the_delay_of_both_ways),
+    ("a_burst_fills_the_buffer_and_no_more", laws::a_burst_fills_the_buffer_and_no_more),
+    ("tcp_packets_stay_mtu_sized", laws::tcp_packets_stay_mtu_sized),
+    ("random_loss_is_counted_as_such", laws::random_loss_is_counted_as_such),
+    ("each_direction_is_its_own", laws::each_direction_is_its_own),
+    ("the_rate_can_change_midway", laws::the_rate_can_change_midway),
+    ("emulations_follow_one_another", laws::emulations_follow_one_another),
+    ("commands_run_on_the_side_they_were_given_to", laws::commands_run_on_their_side),
+    ("a_missing_command_is_named", laws::a_missing_command_is_named),
+    ("the_certificate_is_stable_json", laws::the_certificate_is_stable_json),
+];
+
+const OUTSIDE: &[Law] = &[
+    ("the_worker_s_exit_code_comes_back", leftovers::the_worker_s_exit_code_comes_back),
+    ("a_panic_inside_ends_inside", leftovers::a_panic_inside_ends_inside),
+    ("processes_and_namespaces_are_gone", leftovers::processes_and_namespaces_are_gone),
+];
+
+fn main() -> ExitCode {
+    // As libtest: a name to look for; flags are for it and not for us.
+    let wanted = std::env::args().skip(1).find(|a| !a.starts_with('-')).unwrap_or_default();
+    match isolate(|| 0) {
+        Err(error @ IsolationError::NoPermission { .. }) => {
+            println!("skipped, all laws of the emulator: {error}");
+            return ExitCode::SUCCESS;
+        }
+        other => assert_eq!(other.unwrap(), 0),
+    }
+    let mut failed = 0;
+    let mut report = |name: &str, held: bool| {
+        println!("test {name} ... {}", if held { "ok" } else { "FAILED" });
+        failed += usize::from(!held);
+    };
+    for (name, law) in INSIDE.iter().filter(|(name, _)| name.contains(&wanted)) {
+        let code = isolate(|| {
+            law();
+            0
+        });
+        report(name, code.unwrap() == 0);
+    }
+    for (name, law) in OUTSIDE.iter().filter(|(name, _)| name.contains(&wanted)) {
+        report(name, std::panic::catch_unwind(law).is_ok());
+    }
+    println!("test result: {failed} failed");
+    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

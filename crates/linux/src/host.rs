@@ -1,0 +1,124 @@
+//! What this host looks like: settings, memory, the device of the default route. Nothing here
+//! writes; what cannot be read is `None`.
+
+use std::fs;
+use std::path::Path;
+
+use sweetspot_units::{Bytes, Rate};
+
+use crate::{ethtool, qdisc};
+
+/// A network device.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Device {
+    /// Its name.
+    pub name: String,
+    /// Its speed; virtual devices have none.
+    pub speed: Option<Rate>,
+    /// The largest packet.
+    pub mtu: Option<Bytes>,
+    /// `txqueuelen`, in packets.
+    pub queue_length: Option<u64>,
+    /// Whether its driver takes part in byte queue limits.
+    pub byte_queue_limits: Option<bool>,
+    /// The kind of its root queueing discipline.
+    pub qdisc: Option<String>,
+    /// Its rings.
+    pub rings: Option<ethtool::Rings>,
+    /// Its offloads.
+    pub offloads: ethtool::Offloads,
+}
+
+/// The kernel's release, as `uname -r` prints it.
+pub fn kernel_release() -> Option<String> {
+    text("/proc/sys/kernel/osrelease")
+}
+
+/// A setting by its dotted name, such as `net.ipv4.tcp_rmem`, in this network namespace.
+pub fn sysctl(name: &str) -> Option<String> {
+    text(Path::new("/proc/sys").join(name.replace('.', "/")))
+}
+
+/// The host's memory.
+pub fn memory() -> Option<Bytes> {
+    let info = text("/proc/meminfo")?;
+    let line = info.lines().find_map(|l| l.strip_prefix("MemTotal:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(Bytes::new(kib * 1024))
+}
+
+/// The size of a page.
+pub fn page() -> Option<Bytes> {
+    // SAFETY: sysconf takes no pointers and has no preconditions.
+    let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    u64::try_from(size).ok().map(Bytes::new)
+}
+
+/// The device that the default IPv4 route takes.
+pub fn default_device() -> Option<Device> {
+    let routes = text("/proc/net/route")?;
+    let name = routes.lines().skip(1).find_map(|line| {
+        let mut words = line.split_whitespace();
+        let (name, destination) = (words.next()?, words.next()?);
+        (destination == "00000000").then_some(name)
+    })?;
+    Some(device(name))
+}
+
+/// The device of this name.
+pub fn device(name: &str) -> Device {
+    let folder = Path::new("/sys/class/net").join(name);
+    let number = |file: &str| text(folder.join(file)).and_then(|t| t.parse::<i64>().ok());
+    let positive = |file: &str| number(file).and_then(|n| u64::try_from(n).ok());
+    Device {
+        name: name.to_owned(),
+        // Mbit/s; -1 where the driver knows none.
+        speed: positive("speed").filter(|n| *n > 0).map(Rate::from_mbit_per_second),
+        mtu: positive("mtu").map(Bytes::new),
+        queue_length: positive("tx_queue_len"),
+        byte_queue_limits: byte_queue_limits(&folder),
+        qdisc: positive("ifindex").and_then(|index| qdisc::root(index as i32).ok().flatten()),
+        rings: ethtool::rings(name).ok(),
+        offloads: ethtool::offloads(name),
+    }
+}
+
+/// The limit of an idle queue is what dynamic queue limits last allowed; a driver that takes no
+/// part leaves it at zero for ever, so zero says no only once the device has sent something.
+fn byte_queue_limits(folder: &Path) -> Option<bool> {
+    let sent: u64 = text(folder.join("statistics/tx_packets"))?.parse().ok()?;
+    let limit: u64 = text(folder.join("queues/tx-0/byte_queue_limits/limit"))?.parse().ok()?;
+    match (limit, sent) {
+        (0, 0..1000) => None,
+        (limit, _) => Some(limit > 0),
+    }
+}
+
+fn text(path: impl AsRef<Path>) -> Option<String> {
+    Some(fs::read_to_string(path).ok()?.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_host_has_a_kernel_memory_and_pages() {
+        assert!(kernel_release().is_some_and(|r| !r.is_empty()));
+        assert!(memory().is_some_and(|m| m > Bytes::new(1 << 20)));
+        assert!(page().is_some_and(|p| p.get().is_power_of_two()));
+    }
+
+    #[test]
+    fn a_setting_is_read_by_its_dotted_name() {
+        assert_eq!(sysctl("net.ipv4.tcp_rmem").map(|t| t.split_whitespace().count()), Some(3));
+        assert_eq!(sysctl("net.ipv4.no_such_setting"), None);
+    }
+
+    #[test]
+    fn the_loopback_device_is_there_and_a_missing_one_has_nothing() {
+        assert!(device("lo").mtu.is_some());
+        let none = device("no-such-device0");
+        assert_eq!((none.mtu, none.speed, none.qdisc, none.rings), (None, None, None, None));
+    }
+}

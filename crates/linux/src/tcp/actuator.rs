@@ -1,0 +1,81 @@
+use std::io;
+use std::os::fd::AsFd;
+
+use sweetspot_units::Bytes;
+
+use super::{Info, Recipe, options};
+use crate::sysctl;
+
+/// Holds the window that a socket advertises at a limit, against a kernel that overwrites it.
+///
+/// The limit is set only once data flows: before the handshake it would lower the window scale
+/// for good, and right after it the first full segments overwrite it (kernel commits
+/// 05f76b2d634e, a2cbb1603943). Autotuning overwrites it again whenever it grows the buffer, so
+/// [`WindowActuator::hold`] must be called every control interval, best after every read.
+#[derive(Debug)]
+pub struct WindowActuator {
+    recipe: Recipe,
+    limit: Limit,
+    /// Clamp that counts as none: as much as the window scale can express.
+    lifted: Bytes,
+    buffer_set: bool,
+}
+
+/// What was asked of the actuator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Limit {
+    /// Nothing yet: the socket is the kernel's.
+    Untouched,
+    /// The largest window the host allows.
+    Open,
+    /// At most this.
+    AtMost(Bytes),
+}
+
+impl WindowActuator {
+    /// An actuator that has not touched its socket. `recipe` is what [`Recipe::find`] found.
+    pub fn new(recipe: Recipe) -> WindowActuator {
+        WindowActuator {
+            recipe,
+            limit: Limit::Untouched,
+            lifted: Bytes::new(i32::MAX as u64),
+            buffer_set: false,
+        }
+    }
+
+    /// Limits the window; `None` lifts the limit. Acts at the next [`WindowActuator::hold`].
+    pub fn set(&mut self, limit: Option<Bytes>) {
+        self.limit = limit.map_or(Limit::Open, Limit::AtMost);
+    }
+
+    /// Applies the limit to a socket on which data flows, again if need be.
+    pub fn hold(&mut self, socket: impl AsFd) -> io::Result<()> {
+        let socket = socket.as_fd();
+        let clamp = match self.limit {
+            Limit::Untouched => return Ok(()),
+            Limit::Open => self.lifted,
+            Limit::AtMost(window) => window,
+        };
+        match self.recipe {
+            Recipe::ClampAutotuned => options::set_window_clamp(socket, clamp),
+            Recipe::ClampLargeBuffer => {
+                if !self.buffer_set {
+                    options::set_receive_buffer(socket, sysctl::rmem_max()?)?;
+                    self.buffer_set = true;
+                }
+                options::set_window_clamp(socket, clamp)
+            }
+            Recipe::BufferAlone => {
+                // Half of the doubled buffer is window where the kernel assumes the worst of
+                // its bookkeeping, so what is asked for is about what is advertised.
+                let size = clamp.get().min(sysctl::rmem_max()?.get());
+                options::set_receive_buffer(socket, Bytes::new(size)).map(|_| ())
+            }
+        }
+    }
+
+    /// The window advertised last; `None` on kernels before 6.2, which do not tell.
+    pub fn advertised(socket: impl AsFd) -> io::Result<Option<Bytes>> {
+        Info::read(socket).map(|info| info.rcv_wnd)
+    }
+}

@@ -1,0 +1,375 @@
+use std::io;
+use std::os::fd::AsFd;
+
+use sweetspot_units::{Bytes, Duration, Rate};
+
+use crate::sockopt;
+
+/// `TCP_INFO` in full, as of Linux 6.18 (include/uapi/linux/tcp.h). Older kernels give a shorter
+/// structure: what came after Linux 4.15 is `None` there.
+///
+/// Counters run from the start of the connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Info {
+    /// Connection state (`TCP_ESTABLISHED` is 1).
+    pub state: u8,
+    /// Congestion avoidance state: 0 open, 1 disorder, 2 CWR, 3 recovery, 4 loss.
+    pub ca_state: u8,
+    /// Timeouts in a row of the oldest segment.
+    pub retransmits: u8,
+    /// Window probes in a row without an answer.
+    pub probes: u8,
+    /// Exponent of the retransmission timeout's backoff.
+    pub backoff: u8,
+    /// Bits of negotiated options (`TCPI_OPT_*`).
+    pub options: u8,
+    /// Window scale that the peer announced.
+    pub snd_wscale: u8,
+    /// Window scale that this end announced.
+    pub rcv_wscale: u8,
+    /// Whether `delivery_rate` was measured while the application had too little to send.
+    pub delivery_rate_app_limited: bool,
+    /// Why TCP Fast Open failed.
+    pub fastopen_client_fail: u8,
+    /// Retransmission timeout.
+    pub rto: Duration,
+    /// Delayed acknowledgement timeout.
+    pub ato: Duration,
+    /// Payload of a full segment sent.
+    pub snd_mss: Bytes,
+    /// Payload of a full segment received, as observed.
+    pub rcv_mss: Bytes,
+    /// Segments sent and not acknowledged.
+    pub unacked: u32,
+    /// Segments acknowledged selectively.
+    pub sacked: u32,
+    /// Segments held for lost.
+    pub lost: u32,
+    /// Retransmitted segments in flight.
+    pub retrans: u32,
+    /// Unused since Linux 4.15.
+    pub fackets: u32,
+    /// Since data was last sent.
+    pub last_data_sent: Duration,
+    /// Not kept by the kernel.
+    pub last_ack_sent: Duration,
+    /// Since data was last received.
+    pub last_data_recv: Duration,
+    /// Since an acknowledgement was last received.
+    pub last_ack_recv: Duration,
+    /// Path MTU.
+    pub pmtu: Bytes,
+    /// The receiver's own slow-start limit on the window that it advertises.
+    pub rcv_ssthresh: Bytes,
+    /// Smoothed round-trip time (RFC 6298).
+    pub rtt: Duration,
+    /// Its mean deviation.
+    pub rttvar: Duration,
+    /// Slow-start threshold in segments.
+    pub snd_ssthresh: u32,
+    /// Congestion window in segments.
+    pub snd_cwnd: u32,
+    /// MSS that this end announced.
+    pub advmss: Bytes,
+    /// Packets of reordering tolerated before loss is inferred.
+    pub reordering: u32,
+    /// Round-trip time as the receiver estimates it; zero where it has no estimate.
+    pub rcv_rtt: Duration,
+    /// Bytes copied to the application in one receiver RTT: what receive autotuning works from.
+    pub rcv_space: Bytes,
+    /// Segments retransmitted.
+    pub total_retrans: u32,
+    /// Rate at which TCP paces.
+    pub pacing_rate: Rate,
+    /// SO_MAX_PACING_RATE; `Rate::MAX` where unlimited.
+    pub max_pacing_rate: Rate,
+    /// Payload acknowledged.
+    pub bytes_acked: Bytes,
+    /// Payload received.
+    pub bytes_received: Bytes,
+    /// Segments sent, pure acknowledgements included.
+    pub segs_out: u32,
+    /// Segments received, pure acknowledgements included.
+    pub segs_in: u32,
+    /// Bytes in the send buffer never sent.
+    pub notsent: Bytes,
+    /// Least round-trip time within the kernel's window (5 min).
+    pub min_rtt: Duration,
+    /// Segments received that carried payload.
+    pub data_segs_in: u32,
+    /// Segments sent that carried payload, retransmissions included.
+    pub data_segs_out: u32,
+    /// Latest measured delivery rate.
+    pub delivery_rate: Rate,
+    /// Time with data outstanding.
+    pub busy_time: Duration,
+    /// Of that, time held back by the peer's receive window.
+    pub rwnd_limited: Duration,
+    /// Of that, time held back by the send buffer.
+    pub sndbuf_limited: Duration,
+    /// Segments delivered (Linux 4.18).
+    pub delivered: Option<u32>,
+    /// Segments delivered with a congestion mark (4.18).
+    pub delivered_ce: Option<u32>,
+    /// Payload sent, retransmissions included (4.19).
+    pub bytes_sent: Option<Bytes>,
+    /// Payload retransmitted (4.19).
+    pub bytes_retrans: Option<Bytes>,
+    /// Duplicates the receiver reported: spurious retransmissions (4.19).
+    pub dsack_dups: Option<u32>,
+    /// Reordering events seen (4.19).
+    pub reord_seen: Option<u32>,
+    /// Segments received out of order (5.4).
+    pub rcv_ooopack: Option<u32>,
+    /// The peer's advertised window (5.4).
+    pub snd_wnd: Option<Bytes>,
+    /// The window this end advertised last (6.2).
+    pub rcv_wnd: Option<Bytes>,
+    /// Changes of path attempted after timeouts (6.2).
+    pub rehash: Option<u32>,
+    /// Retransmission timeouts (6.7).
+    pub total_rto: Option<u16>,
+    /// Timeout recoveries begun (6.7).
+    pub total_rto_recoveries: Option<u16>,
+    /// Time spent in timeout recovery (6.7).
+    pub total_rto_time: Option<Duration>,
+    /// Accurate ECN (6.18).
+    pub accecn: Option<AccEcn>,
+}
+
+/// The counters of Accurate ECN (RFC 9768) in [`Info`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AccEcn {
+    /// Segments received with a congestion mark.
+    pub received_ce: u32,
+    /// Payload delivered as ECT(1).
+    pub delivered_e1: Bytes,
+    /// Payload delivered as ECT(0).
+    pub delivered_e0: Bytes,
+    /// Payload delivered marked.
+    pub delivered_ce: Bytes,
+    /// Payload received as ECT(1).
+    pub received_e1: Bytes,
+    /// Payload received as ECT(0).
+    pub received_e0: Bytes,
+    /// Payload received marked.
+    pub received_ce_bytes: Bytes,
+    /// Failure mode and options seen, as the kernel packs them (the packing changed after 6.18).
+    pub state: u32,
+}
+
+impl Info {
+    /// Reads a socket's `TCP_INFO`.
+    pub fn read(socket: impl AsFd) -> io::Result<Info> {
+        // Room for what future kernels may add; they write as much as fits.
+        let mut buffer = [0; 512];
+        let n = sockopt::get_bytes(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut buffer)?;
+        Ok(Info::parse(&buffer[..n]))
+    }
+
+    /// The congestion window in bytes of payload.
+    pub fn cwnd(&self) -> Bytes {
+        self.snd_mss * u64::from(self.snd_cwnd)
+    }
+
+    /// Reads the structure, however much of it the kernel gave.
+    fn parse(structure: &[u8]) -> Info {
+        let mut f = Fields { rest: structure };
+        let mut bytes8 = [0; 8];
+        bytes8.fill_with(|| f.u8().unwrap_or(0));
+        let [state, ca_state, retransmits, probes, backoff, options, wscale, flags] = bytes8;
+        // Bit fields fill from the low end on little-endian machines and from the high end on
+        // big-endian ones.
+        let little = cfg!(target_endian = "little");
+        let (low, high) = (wscale & 0xf, wscale >> 4);
+        let (snd_wscale, rcv_wscale) = if little { (low, high) } else { (high, low) };
+        let (app_limited, fastopen) =
+            if little { (flags & 1, (flags >> 1) & 3) } else { (flags >> 7, (flags >> 5) & 3) };
+        Info {
+            state,
+            ca_state,
+            retransmits,
+            probes,
+            backoff,
+            options,
+            snd_wscale,
+            rcv_wscale,
+            delivery_rate_app_limited: app_limited == 1,
+            fastopen_client_fail: fastopen,
+            rto: f.micros(),
+            ato: f.micros(),
+            snd_mss: f.bytes32(),
+            rcv_mss: f.bytes32(),
+            unacked: f.count(),
+            sacked: f.count(),
+            lost: f.count(),
+            retrans: f.count(),
+            fackets: f.count(),
+            last_data_sent: f.millis(),
+            last_ack_sent: f.millis(),
+            last_data_recv: f.millis(),
+            last_ack_recv: f.millis(),
+            pmtu: f.bytes32(),
+            rcv_ssthresh: f.bytes32(),
+            rtt: f.micros(),
+            rttvar: f.micros(),
+            snd_ssthresh: f.count(),
+            snd_cwnd: f.count(),
+            advmss: f.bytes32(),
+            reordering: f.count(),
+            rcv_rtt: f.micros(),
+            rcv_space: f.bytes32(),
+            total_retrans: f.count(),
+            pacing_rate: f.rate(),
+            max_pacing_rate: f.rate(),
+            bytes_acked: f.bytes64(),
+            bytes_received: f.bytes64(),
+            segs_out: f.count(),
+            segs_in: f.count(),
+            notsent: f.bytes32(),
+            min_rtt: f.micros(),
+            data_segs_in: f.count(),
+            data_segs_out: f.count(),
+            delivery_rate: f.rate(),
+            busy_time: f.micros64(),
+            rwnd_limited: f.micros64(),
+            sndbuf_limited: f.micros64(),
+            delivered: f.u32(),
+            delivered_ce: f.u32(),
+            bytes_sent: f.u64().map(Bytes::new),
+            bytes_retrans: f.u64().map(Bytes::new),
+            dsack_dups: f.u32(),
+            reord_seen: f.u32(),
+            rcv_ooopack: f.u32(),
+            snd_wnd: f.u32().map(|n| Bytes::new(n.into())),
+            rcv_wnd: f.u32().map(|n| Bytes::new(n.into())),
+            rehash: f.u32(),
+            total_rto: f.u16(),
+            total_rto_recoveries: f.u16(),
+            total_rto_time: f.u32().map(|ms| Duration::from_millis(ms.into())),
+            accecn: f.accecn(),
+        }
+    }
+}
+
+/// Takes the structure's fields one after the other; past its end there is nothing.
+struct Fields<'a> {
+    rest: &'a [u8],
+}
+
+impl Fields<'_> {
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let Some((field, rest)) = self.rest.split_first_chunk::<N>() else {
+            // A field cut in half is none, and neither is anything after it.
+            self.rest = &[];
+            return None;
+        };
+        self.rest = rest;
+        Some(*field)
+    }
+    fn u8(&mut self) -> Option<u8> {
+        self.take::<1>().map(|[byte]| byte)
+    }
+    fn u16(&mut self) -> Option<u16> {
+        self.take().map(u16::from_ne_bytes)
+    }
+    fn u32(&mut self) -> Option<u32> {
+        self.take().map(u32::from_ne_bytes)
+    }
+    fn u64(&mut self) -> Option<u64> {
+        self.take().map(u64::from_ne_bytes)
+    }
+    fn count(&mut self) -> u32 {
+        self.u32().unwrap_or(0)
+    }
+    fn bytes32(&mut self) -> Bytes {
+        Bytes::new(self.count().into())
+    }
+    fn bytes64(&mut self) -> Bytes {
+        Bytes::new(self.u64().unwrap_or(0))
+    }
+    fn micros(&mut self) -> Duration {
+        Duration::from_micros(self.count().into())
+    }
+    fn millis(&mut self) -> Duration {
+        Duration::from_millis(self.count().into())
+    }
+    fn micros64(&mut self) -> Duration {
+        Duration::from_nanos(self.u64().unwrap_or(0).saturating_mul(1000))
+    }
+    fn rate(&mut self) -> Rate {
+        Rate::from_bits_per_second(self.u64().unwrap_or(0).saturating_mul(8))
+    }
+    fn accecn(&mut self) -> Option<AccEcn> {
+        let received_ce = self.u32()?;
+        let mut bytes = [Bytes::ZERO; 6];
+        for b in &mut bytes {
+            *b = Bytes::new(self.u32()?.into());
+        }
+        let [delivered_e1, delivered_e0, delivered_ce, received_e1, received_e0, received_ce_bytes] =
+            bytes;
+        Some(AccEcn {
+            received_ce,
+            delivered_e1,
+            delivered_e0,
+            delivered_ce,
+            received_e1,
+            received_e0,
+            received_ce_bytes,
+            state: self.u32()?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+
+    #[test]
+    fn a_live_socket_counts_what_it_moved() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let mut far = listener.accept().unwrap().0;
+        near.write_all(&[1; 100_000]).unwrap();
+        far.read_exact(&mut vec![0; 100_000]).unwrap();
+        let (near, far) = (Info::read(&near).unwrap(), Info::read(&far).unwrap());
+        assert_eq!(near.state, 1);
+        assert_eq!(near.max_pacing_rate, Rate::MAX);
+        assert_eq!(far.bytes_received, Bytes::new(100_000));
+        assert_eq!(near.total_retrans, 0);
+        if let Some(window) = far.rcv_wnd {
+            assert!(window > Bytes::ZERO);
+        }
+    }
+
+    /// Offsets counted by hand from include/uapi/linux/tcp.h: tcpi_rtt follows 8 bytes of small
+    /// fields and 15 words (8 + 60 = 68); tcpi_bytes_acked follows 24 words and 2 double words
+    /// (8 + 96 + 16 = 120); tcpi_rcv_wnd ends the 5.x-6.2 part at 228 + 4.
+    #[test]
+    fn fields_stand_where_the_kernel_puts_them() {
+        let mut s = [0u8; 280];
+        s[68..72].copy_from_slice(&37_250u32.to_ne_bytes());
+        s[120..128].copy_from_slice(&(1u64 << 40).to_ne_bytes());
+        s[228..232].copy_from_slice(&150_528u32.to_ne_bytes());
+        s[232..236].copy_from_slice(&7u32.to_ne_bytes());
+        let info = Info::parse(&s);
+        assert_eq!(info.rtt, Duration::from_micros(37_250));
+        assert_eq!(info.bytes_acked, Bytes::new(1 << 40));
+        assert_eq!(info.snd_wnd, Some(Bytes::new(150_528)));
+        assert_eq!(info.rcv_wnd, Some(Bytes::new(7)));
+        assert!(info.accecn.is_some());
+    }
+
+    #[test]
+    fn a_shorter_structure_lacks_its_tail_and_nothing_else() {
+        let whole = [1u8; 280];
+        for n in 0..whole.len() {
+            let info = Info::parse(&whole[..n]);
+            assert_eq!(info.rcv_wnd.is_some(), n >= 236, "{n}");
+            assert_eq!(info.delivered.is_some(), n >= 196, "{n}");
+            assert_eq!(info.accecn.is_some(), n >= 280, "{n}");
+        }
+    }
+}

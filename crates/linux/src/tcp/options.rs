@@ -1,0 +1,165 @@
+//! Socket options of TCP, with units. A setter that may give less than it was asked for returns
+//! what was really got.
+
+use std::io;
+use std::os::fd::AsFd;
+
+use sweetspot_units::{Bytes, Rate};
+
+use crate::sockopt;
+
+/// `TCP_WINDOW_CLAMP`: the most that the receive window may be. The kernel raises it to at least
+/// half of the smallest receive buffer, and overwrites it when it resizes the buffer.
+pub fn set_window_clamp(socket: impl AsFd, clamp: Bytes) -> io::Result<()> {
+    sockopt::set(socket, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, int(clamp))
+}
+
+/// `TCP_WINDOW_CLAMP` as it stands.
+pub fn window_clamp(socket: impl AsFd) -> io::Result<Bytes> {
+    sockopt::get(socket, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP).map(bytes)
+}
+
+/// `SO_MAX_PACING_RATE`, 64 bits wide: the most that TCP paces payload at. A finite value, however
+/// large, turns on TCP's own pacing (without the fq qdisc); `None` lifts the limit but leaves
+/// pacing on.
+pub fn set_max_pacing_rate(socket: impl AsFd, rate: Option<Rate>) -> io::Result<()> {
+    let rate = rate.map_or(u64::MAX, Rate::bytes_per_second);
+    sockopt::set(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, rate)
+}
+
+/// `SO_MAX_PACING_RATE` as it stands; `None`: no limit.
+pub fn max_pacing_rate(socket: impl AsFd) -> io::Result<Option<Rate>> {
+    let rate: u64 = sockopt::get(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE)?;
+    let bits = rate.checked_mul(8).filter(|_| rate != u64::from(u32::MAX));
+    Ok(bits.map(Rate::from_bits_per_second))
+}
+
+/// `TCP_CONGESTION`: the sender's congestion control.
+pub fn set_congestion(socket: impl AsFd, name: &str) -> io::Result<()> {
+    sockopt::set_bytes(socket, libc::IPPROTO_TCP, libc::TCP_CONGESTION, name.as_bytes())
+}
+
+/// `TCP_CONGESTION` as it stands.
+pub fn congestion(socket: impl AsFd) -> io::Result<String> {
+    // TCP_CA_NAME_MAX of include/net/tcp.h.
+    let mut name = [0; 16];
+    let n = sockopt::get_bytes(socket, libc::IPPROTO_TCP, libc::TCP_CONGESTION, &mut name)?;
+    let name = name[..n].split(|b| *b == 0).next().unwrap_or_default();
+    Ok(String::from_utf8_lossy(name).into_owned())
+}
+
+/// `SO_SNDBUF`: asks for `size` and returns the buffer that was got, which counts bookkeeping too
+/// (the kernel doubles what it grants, and grants at most `net.core.wmem_max`). Turns the send
+/// buffer's autotuning off for good.
+pub fn set_send_buffer(socket: impl AsFd, size: Bytes) -> io::Result<Bytes> {
+    sockopt::set(socket.as_fd(), libc::SOL_SOCKET, libc::SO_SNDBUF, int(size))?;
+    send_buffer(socket)
+}
+
+/// `SO_SNDBUF` as it stands, bookkeeping included.
+pub fn send_buffer(socket: impl AsFd) -> io::Result<Bytes> {
+    sockopt::get(socket, libc::SOL_SOCKET, libc::SO_SNDBUF).map(bytes)
+}
+
+/// `SO_RCVBUF`: asks for `size` and returns the buffer that was got, which counts bookkeeping too
+/// (the kernel doubles what it grants, and grants at most `net.core.rmem_max`). Turns the receive
+/// buffer's autotuning off for good.
+pub fn set_receive_buffer(socket: impl AsFd, size: Bytes) -> io::Result<Bytes> {
+    sockopt::set(socket.as_fd(), libc::SOL_SOCKET, libc::SO_RCVBUF, int(size))?;
+    receive_buffer(socket)
+}
+
+/// `SO_RCVBUF` as it stands, bookkeeping included.
+pub fn receive_buffer(socket: impl AsFd) -> io::Result<Bytes> {
+    sockopt::get(socket, libc::SOL_SOCKET, libc::SO_RCVBUF).map(bytes)
+}
+
+/// `TCP_NOTSENT_LOWAT`: how much may wait in the send buffer that was never sent.
+pub fn set_notsent_low_water(socket: impl AsFd, size: Bytes) -> io::Result<()> {
+    sockopt::set(socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, int(size))
+}
+
+/// `TCP_NOTSENT_LOWAT` as it stands.
+pub fn notsent_low_water(socket: impl AsFd) -> io::Result<Bytes> {
+    let n: libc::c_int = sockopt::get(socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT)?;
+    // The option is unsigned; all ones is "no limit".
+    Ok(Bytes::new(u64::from(n as u32)))
+}
+
+/// `TCP_USER_TIMEOUT`: how long sent data may stay unacknowledged before the connection is given
+/// up (RFC 5482).
+pub fn set_user_timeout(socket: impl AsFd, timeout: sweetspot_units::Duration) -> io::Result<()> {
+    let ms = i32::try_from(timeout.as_micros() / 1000).unwrap_or(i32::MAX);
+    sockopt::set(socket, libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT, ms)
+}
+
+/// `SIOCINQ`: bytes that wait in the receive buffer, in order, unread.
+pub fn unread(socket: impl AsFd) -> io::Result<Bytes> {
+    sockopt::queue_length(socket, libc::FIONREAD).map(Bytes::new)
+}
+
+/// `SIOCOUTQNSD`: bytes in the send buffer that were never sent.
+pub fn unsent(socket: impl AsFd) -> io::Result<Bytes> {
+    // include/uapi/linux/sockios.h; libc does not name it.
+    const SIOCOUTQNSD: libc::Ioctl = 0x894B;
+    sockopt::queue_length(socket, SIOCOUTQNSD).map(Bytes::new)
+}
+
+fn int(n: Bytes) -> libc::c_int {
+    libc::c_int::try_from(n.get()).unwrap_or(libc::c_int::MAX)
+}
+
+fn bytes(n: libc::c_int) -> Bytes {
+    Bytes::new(n.max(0) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{TcpListener, TcpStream};
+
+    fn pair() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        (near, listener.accept().unwrap().0)
+    }
+
+    #[test]
+    fn congestion_control_is_read_back_as_set() {
+        let (near, _far) = pair();
+        set_congestion(&near, "reno").unwrap();
+        assert_eq!(congestion(&near).unwrap(), "reno");
+        assert!(set_congestion(&near, "no-such-control").is_err());
+    }
+
+    #[test]
+    fn pacing_rates_are_wider_than_32_bits() {
+        let (near, _far) = pair();
+        assert_eq!(max_pacing_rate(&near).unwrap(), None);
+        // 100 Gbit/s = 12.5e9 B/s, more than 2^32.
+        let rate = Rate::from_mbit_per_second(100_000);
+        set_max_pacing_rate(&near, Some(rate)).unwrap();
+        assert_eq!(max_pacing_rate(&near).unwrap(), Some(rate));
+        set_max_pacing_rate(&near, None).unwrap();
+        assert_eq!(max_pacing_rate(&near).unwrap(), None);
+    }
+
+    #[test]
+    fn a_buffer_is_doubled_by_the_kernel_and_never_above_its_limit() {
+        let (near, _far) = pair();
+        // 100 kB are granted twice over (socket(7)).
+        assert_eq!(set_send_buffer(&near, Bytes::new(100_000)).unwrap(), Bytes::new(200_000));
+        let most = crate::sysctl::wmem_max().unwrap();
+        assert_eq!(set_send_buffer(&near, Bytes::new(1 << 30)).unwrap(), most * 2);
+    }
+
+    #[test]
+    fn what_waits_unread_is_counted() {
+        use std::io::{Read, Write};
+        let (mut near, mut far) = pair();
+        near.write_all(&[7; 1000]).unwrap();
+        far.read_exact(&mut [0; 1]).unwrap();
+        assert_eq!(unread(&far).unwrap(), Bytes::new(999));
+        assert_eq!(unsent(&near).unwrap(), Bytes::ZERO);
+    }
+}

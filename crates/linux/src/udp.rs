@@ -1,0 +1,283 @@
+//! UDP with the kernel's arrival times, and bursts sent in one call.
+
+use std::io;
+use std::mem::{self, MaybeUninit};
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, AsRawFd};
+use std::ptr;
+
+use socket2::{Domain, Protocol, SockAddr, SockAddrStorage, Socket, Type};
+use sweetspot_units::{Duration, Time};
+
+use crate::{check, clock, sockopt};
+
+/// A UDP socket that says when the kernel got each datagram.
+#[derive(Debug)]
+pub struct Udp(UdpSocket);
+
+/// A datagram that arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Arrival {
+    /// Its length, which may be more than the buffer took.
+    pub length: usize,
+    /// Who sent it.
+    pub from: SocketAddr,
+    /// When the kernel got it, on the clock of [`clock::now`].
+    pub at: Time,
+}
+
+/// A train of 128 full packets fits, with the kernel's bookkeeping, which may exceed the payload;
+/// the default does not hold one.
+const BUFFER: usize = 1 << 20;
+/// The most that goes into one call of sendmmsg(2).
+const BURST: usize = 64;
+
+impl Udp {
+    /// A socket bound to `address`, which it may share with other sockets of this user: those
+    /// that are [connected](Udp::connect) get their peer's datagrams, the other one the rest.
+    pub fn bind_shared(address: SocketAddr) -> io::Result<Udp> {
+        let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
+        socket.set_reuse_port(true)?;
+        if address.is_ipv6() {
+            // As the standard library's listeners: an IPv6 wildcard takes IPv4 as well.
+            socket.set_only_v6(false)?;
+        }
+        socket.bind(&address.into())?;
+        socket.set_nonblocking(true)?;
+        sockopt::set(&socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
+        socket.set_recv_buffer_size(BUFFER)?;
+        socket.set_send_buffer_size(BUFFER)?;
+        Ok(Udp(socket.into()))
+    }
+
+    /// A socket of its own port.
+    pub fn bind_any(like: SocketAddr) -> io::Result<Udp> {
+        let any: SocketAddr = match like {
+            SocketAddr::V4(_) => (std::net::Ipv4Addr::UNSPECIFIED, 0).into(),
+            SocketAddr::V6(_) => (std::net::Ipv6Addr::UNSPECIFIED, 0).into(),
+        };
+        Udp::bind_shared(any)
+    }
+
+    /// From now on only datagrams from `peer` come in, and all go there.
+    pub fn connect(&self, peer: SocketAddr) -> io::Result<()> {
+        self.0.connect(peer)
+    }
+
+    /// The bound address.
+    pub fn local_address(&self) -> io::Result<SocketAddr> {
+        self.0.local_addr()
+    }
+
+    /// Sends one datagram to the connected peer. A full send queue drops it, as the network may.
+    pub fn send(&self, datagram: &[u8]) -> io::Result<()> {
+        match self.0.send(datagram) {
+            Err(e) if !passes(&e) => Err(e),
+            _ => Ok(()),
+        }
+    }
+
+    /// The next datagram that waits, if any, into `buffer`.
+    pub fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<Arrival>> {
+        loop {
+            match self.receive_once(buffer) {
+                Ok(arrival) => return Ok(Some(arrival)),
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+                // An ICMP error about an earlier datagram: the next one may be good.
+                Err(e) if passes(&e) => {}
+                Err(e) => return Err(e),
+            }
+        }
+    }
+
+    fn receive_once(&self, buffer: &mut [u8]) -> io::Result<Arrival> {
+        let mut name = SockAddrStorage::zeroed();
+        let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+        // Room for one timestamp and its header; u64 for their alignment.
+        let mut control = [0u64; 8];
+        // SAFETY: msghdr is plain data for which zeros are a value.
+        let mut header: libc::msghdr = unsafe { mem::zeroed() };
+        header.msg_namelen = name.size_of();
+        // SAFETY: the storage is at least as large and aligned as what the kernel writes to it.
+        header.msg_name = ptr::from_mut(unsafe { name.view_as::<libc::sockaddr_storage>() }).cast();
+        header.msg_iov = &mut part;
+        header.msg_iovlen = 1;
+        header.msg_control = control.as_mut_ptr().cast();
+        header.msg_controllen = mem::size_of_val(&control);
+        // SAFETY: `header` points to three buffers that outlive the call, with their lengths.
+        let n = unsafe { libc::recvmsg(self.0.as_raw_fd(), &mut header, libc::MSG_TRUNC) };
+        let length = usize::try_from(n).map_err(|_| io::Error::last_os_error())?;
+        // SAFETY: the kernel wrote an address of that length.
+        let from = unsafe { SockAddr::new(name, header.msg_namelen) };
+        Ok(Arrival {
+            length,
+            from: from.as_socket().ok_or_else(|| io::Error::other("a datagram from nowhere"))?,
+            at: monotonic(timestamp(&header)),
+        })
+    }
+
+    /// Sends datagrams back to back to the connected peer; returns how many were taken.
+    pub fn send_burst(&self, datagrams: &[Vec<u8>]) -> io::Result<usize> {
+        let mut sent = 0;
+        while sent < datagrams.len() {
+            let mut parts = [const { MaybeUninit::<libc::iovec>::uninit() }; BURST];
+            let mut headers = [const { MaybeUninit::<libc::mmsghdr>::zeroed() }; BURST];
+            let batch = &datagrams[sent..(sent + BURST).min(datagrams.len())];
+            for ((part, header), datagram) in parts.iter_mut().zip(&mut headers).zip(batch) {
+                let part = part.write(libc::iovec {
+                    // sendmmsg only reads through it.
+                    iov_base: datagram.as_ptr().cast_mut().cast(),
+                    iov_len: datagram.len(),
+                });
+                // SAFETY: zeroed, which is a valid mmsghdr: no address, no control data.
+                let header = unsafe { header.assume_init_mut() };
+                header.msg_hdr.msg_iov = ptr::from_mut(part);
+                header.msg_hdr.msg_iovlen = 1;
+            }
+            // SAFETY: the first `batch.len()` headers are initialised and point to parts and
+            // datagrams that outlive the call.
+            let n = unsafe {
+                libc::sendmmsg(
+                    self.0.as_raw_fd(),
+                    headers.as_mut_ptr().cast(),
+                    batch.len() as libc::c_uint,
+                    0,
+                )
+            };
+            match check(n) {
+                Ok(0) => break,
+                Ok(n) => sent += n as usize,
+                // The rest of the burst would no longer be back to back.
+                Err(e) if passes(&e) => break,
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(sent)
+    }
+}
+
+impl AsFd for Udp {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// The kernel's timestamp among what came with a datagram: wall clock.
+fn timestamp(header: &libc::msghdr) -> Option<Time> {
+    // SAFETY: `header` was filled by recvmsg, and its control buffer is still there; the macros
+    // stay within its length.
+    unsafe {
+        let mut message = libc::CMSG_FIRSTHDR(header);
+        while let Some(m) = message.as_ref() {
+            if m.cmsg_level == libc::SOL_SOCKET && m.cmsg_type == libc::SCM_TIMESTAMPNS {
+                let t = libc::CMSG_DATA(m).cast::<libc::timespec>().read_unaligned();
+                return Some(Time::from_nanos(t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64));
+            }
+            message = libc::CMSG_NXTHDR(header, m);
+        }
+    }
+    None
+}
+
+/// A recent point in time on the wall clock as one on the clock of [`clock::now`]. What counts is
+/// how long ago it was, so a wall clock that is stepped spoils only what is read at that moment;
+/// more than a second is such a step, or a thread that slept, and says nothing.
+fn monotonic(wall: Option<Time>) -> Time {
+    let (now, wall_now) = (clock::now(), clock::wall());
+    let ago = wall.map_or(Duration::ZERO, |wall| wall_now.since(wall));
+    let ago = if ago > Duration::from_secs(1) { Duration::ZERO } else { ago };
+    Time::from_nanos(now.as_nanos().saturating_sub(ago.as_nanos()))
+}
+
+/// Whether an error is the network's, which datagrams are subject to anyway.
+fn passes(e: &io::Error) -> bool {
+    use io::ErrorKind::{
+        ConnectionRefused, HostUnreachable, Interrupted, NetworkDown, NetworkUnreachable,
+        PermissionDenied, WouldBlock,
+    };
+    matches!(
+        e.kind(),
+        // A firewall that drops what is sent shows as EPERM.
+        ConnectionRefused
+            | HostUnreachable
+            | Interrupted
+            | NetworkDown
+            | NetworkUnreachable
+            | PermissionDenied
+            | WouldBlock
+    ) || matches!(e.raw_os_error(), Some(libc::ENOBUFS | libc::EMSGSIZE))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wake;
+
+    const LOCAL: SocketAddr =
+        SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
+
+    fn received(socket: &Udp) -> (Vec<u8>, Arrival) {
+        let due = clock::now() + Duration::from_secs(5);
+        wake::wait_readable(&[socket.as_fd()], due).unwrap();
+        let mut buffer = [0; 2000];
+        let arrival = socket.receive(&mut buffer).unwrap().expect("a datagram");
+        (buffer[..arrival.length].to_vec(), arrival)
+    }
+
+    #[test]
+    fn arrival_times_lie_between_sending_and_reading() {
+        let (near, far) = (Udp::bind_shared(LOCAL).unwrap(), Udp::bind_shared(LOCAL).unwrap());
+        near.connect(far.local_address().unwrap()).unwrap();
+        let before = clock::now();
+        near.send(b"probe").unwrap();
+        let (bytes, arrival) = received(&far);
+        let after = clock::now();
+        assert_eq!(bytes, b"probe");
+        assert_eq!(arrival.from, near.local_address().unwrap());
+        // The two clocks are read one after the other, hence the slack.
+        let slack = Duration::from_millis(5);
+        assert!(before <= arrival.at + slack && arrival.at <= after + slack);
+    }
+
+    #[test]
+    fn a_connected_socket_takes_its_peers_datagrams_from_the_shared_port() {
+        let door = Udp::bind_shared(LOCAL).unwrap();
+        let port = door.local_address().unwrap();
+        let [guest, stranger] = [0, 1].map(|_| {
+            let socket = Udp::bind_any(port).unwrap();
+            socket.connect(port).unwrap();
+            socket
+        });
+        guest.send(b"knock").unwrap();
+        let (_, knock) = received(&door);
+        let room = Udp::bind_shared(port).unwrap();
+        room.connect(knock.from).unwrap();
+        guest.send(b"hello").unwrap();
+        stranger.send(b"who?").unwrap();
+        assert_eq!(received(&room).0, b"hello");
+        assert_eq!(received(&door).0, b"who?");
+        assert_eq!(room.receive(&mut [0; 10]).unwrap(), None);
+    }
+
+    #[test]
+    fn a_burst_arrives_whole_and_in_order() {
+        let (near, far) = (Udp::bind_shared(LOCAL).unwrap(), Udp::bind_shared(LOCAL).unwrap());
+        near.connect(far.local_address().unwrap()).unwrap();
+        let burst: Vec<Vec<u8>> = (0..100u8).map(|n| vec![n; 1000]).collect();
+        assert_eq!(near.send_burst(&burst).unwrap(), 100);
+        for datagram in &burst {
+            assert_eq!(&received(&far).0, datagram);
+        }
+    }
+
+    #[test]
+    fn a_closed_port_at_the_other_end_is_no_error() {
+        let (near, far) = (Udp::bind_shared(LOCAL).unwrap(), Udp::bind_shared(LOCAL).unwrap());
+        near.connect(far.local_address().unwrap()).unwrap();
+        drop(far);
+        for _ in 0..3 {
+            near.send(b"anybody?").unwrap();
+            assert_eq!(near.receive(&mut [0; 10]).unwrap(), None);
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! Laws of the path's elements.
+
+mod elements;
+mod spec;

@@ -1,0 +1,145 @@
+//! Paths as they are written.
+
+use proptest::prelude::*;
+use sweetspot_path::{PathError, PathSpec};
+use sweetspot_units::{Bytes, Duration, Rate, Volume};
+
+const DEMO: &str = "rate=100Mbit/s rtt=100ms buffer=125kB loss=0";
+
+fn path(text: &str) -> PathSpec {
+    text.parse().unwrap()
+}
+
+fn complaint(text: &str) -> String {
+    text.parse::<PathSpec>().unwrap_err().to_string()
+}
+
+#[test]
+fn the_demo_path_is_what_it_says() {
+    let demo = path(DEMO);
+    assert_eq!(demo.up, demo.down);
+    assert_eq!(demo.up.rate, Rate::from_mbit_per_second(100));
+    assert_eq!(demo.up.delay, Duration::from_millis(50));
+    assert_eq!(demo.rtt(), Duration::from_millis(100));
+    assert_eq!(demo.up.buffer, Volume::Bytes(Bytes::new(125_000)));
+    assert_eq!(demo.mtu, Bytes::new(1500));
+    // 10^8 bit/s x 0.1 s / 8 = 1.25 MB.
+    assert_eq!(demo.bdp(), Bytes::new(1_250_000));
+    // 100 Mbit/s x 1448 / 1500.
+    assert_eq!(demo.payload_capacity(), Rate::from_bits_per_second(96_533_333));
+}
+
+#[test]
+fn each_direction_is_its_own() {
+    let line = path(
+        "up.rate=10Mbit/s down.rate=100Mbit/s up.delay=20ms down.delay=5ms up.buffer=64kB \
+         down.buffer=100pkt up.loss=1% down.jitter=2ms",
+    );
+    assert_eq!(line.up.rate, Rate::from_mbit_per_second(10));
+    assert_eq!(line.down.rate, Rate::from_mbit_per_second(100));
+    assert_eq!(line.rtt(), Duration::from_millis(25));
+    assert_eq!(line.up.buffer, Volume::Bytes(Bytes::new(64_000)));
+    assert_eq!(line.down.buffer, Volume::Packets(100));
+    assert_eq!((line.up.loss.get(), line.down.loss.get()), (0.01, 0.0));
+    assert_eq!((line.up.jitter, line.down.jitter), (Duration::ZERO, Duration::from_millis(2)));
+}
+
+#[test]
+fn a_direction_s_own_key_beats_the_common_one() {
+    let line = path("rate=100Mbit/s up.rate=20Mbit/s rtt=10ms buffer=100pkt");
+    assert_eq!(line.up.rate, Rate::from_mbit_per_second(20));
+    assert_eq!(line.down.rate, Rate::from_mbit_per_second(100));
+}
+
+#[test]
+fn an_unknown_unit_is_named_with_its_key() {
+    assert_eq!(
+        complaint("rate=100Mb rtt=100ms buffer=125kB"),
+        "path: rate: \"100Mb\" is not a rate: unknown unit \"Mb\"; \
+         write it like 20Mbit/s, 1.5Gbit/s, 12.5MB/s"
+    );
+    assert!(complaint("rate=1Mbit/s rtt=100 buffer=125kB").contains("rtt: \"100\""));
+    assert!(complaint("rate=1Mbit/s rtt=1ms up.buffer=9kb").contains("up.buffer: \"9kb\""));
+}
+
+#[test]
+fn a_rate_of_zero_is_refused() {
+    assert_eq!(
+        complaint("rate=0Mbit/s rtt=100ms buffer=125kB"),
+        "path: rate=0Mbit/s is impossible: it must be 1kbit/s or more"
+    );
+    assert!(complaint("rate=1Mbit/s down.rate=0bit/s rtt=1ms buffer=9kB").contains("down.rate"));
+    assert!(complaint("rate=9Tbit/s rtt=1ms buffer=9kB").contains("1Tbit/s or less"));
+}
+
+#[test]
+fn a_buffer_below_one_packet_is_refused() {
+    for buffer in ["1499B", "0B", "0pkt"] {
+        let said = complaint(&format!("rate=1Mbit/s rtt=1ms buffer={buffer}"));
+        assert!(said.contains(&format!("buffer={buffer} is impossible")), "{said}");
+        assert!(said.contains("below one packet"), "{said}");
+    }
+    // What one packet is depends on the MTU.
+    assert!("rate=1Mbit/s rtt=1ms buffer=1500B".parse::<PathSpec>().is_ok());
+    assert!(complaint("rate=1Mbit/s rtt=1ms buffer=1500B mtu=9000B").contains("one packet"));
+}
+
+#[test]
+fn what_is_missing_is_named_with_an_example() {
+    assert_eq!(complaint(""), "path: rate is missing; write it like rate=100Mbit/s");
+    assert!(complaint("rate=1Mbit/s buffer=9kB").contains("rtt is missing"));
+    assert!(complaint("rate=1Mbit/s rtt=1ms").contains("buffer is missing"));
+    assert!(complaint("up.rate=1Mbit/s rtt=1ms buffer=9kB").contains("rate is missing"));
+}
+
+#[test]
+fn what_is_not_understood_is_named() {
+    let not_a_pair = PathError::NotAPair("fast".into());
+    assert_eq!("fast".parse::<PathSpec>(), Err(not_a_pair));
+    for key in ["speed", "up.rtt", "sideways.rate", "up.", "="] {
+        let said = complaint(&format!("{key}=1 {DEMO}"));
+        assert!(said.contains("unknown key"), "{said}");
+    }
+    assert_eq!(complaint(&format!("{DEMO} rtt=1ms")), "path: rtt is given twice; keep one");
+}
+
+#[test]
+fn what_no_path_can_have_is_refused() {
+    let with = |words: &str| complaint(&format!("rate=1Mbit/s buffer=9kB {words}"));
+    assert!(with("rtt=1ms loss=1").contains("nothing would pass"));
+    assert!(with("rtt=1ms loss=1.5").contains("between 0 and 1"));
+    assert!(with("rtt=1ms mtu=100B").contains("between 576B and 9000B"));
+    assert!(with("rtt=1ms mtu=65535B").contains("between 576B and 9000B"));
+    assert!(with("rtt=1h").contains("60s or less"));
+    assert!(with("delay=1h").contains("60s or less"));
+    assert!(with("rtt=1ms seed=-1").contains("whole number"));
+}
+
+proptest! {
+    #[test]
+    fn no_text_panics(text in "\\PC*") {
+        let _ = text.parse::<PathSpec>();
+    }
+
+    #[test]
+    fn no_value_panics(
+        key in "(up\\.|down\\.)?(rate|rtt|delay|buffer|loss|jitter|mtu|seed)",
+        value in "[0-9.e+-]{0,25}(bit/s|Tbit/s|ms|h|B|TB|pkt|%)?",
+    ) {
+        let _ = format!("{key}={value} rate=1Mbit/s rtt=1ms buffer=9kB").parse::<PathSpec>();
+        let _ = format!("{key}={value}").parse::<PathSpec>();
+    }
+
+    #[test]
+    fn what_is_printed_is_read_back(
+        mbit in 1_u64..900, delay_ms in 0_u64..900, kb in 9_u64..900, loss in 0_u32..100,
+        seed: u64,
+    ) {
+        // Printing keeps four digits, which these values do not exceed.
+        let text = format!(
+            "rate={mbit}Mbit/s delay={delay_ms}ms buffer={kb}kB loss={loss}e-3 seed={seed}"
+        );
+        let written = path(&text);
+        prop_assert_eq!(path(&written.to_string()), written);
+    }
+}

@@ -1,0 +1,58 @@
+use core::fmt::Display;
+
+use sweetspot_units::Probability;
+use thiserror::Error;
+
+/// Why a formula gives no answer. Every function of this crate answers with a number or with
+/// one of these, never with NaN or a value that was made up.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum TheoryError {
+    /// An argument for which the formula does not hold.
+    #[error("{quantity} {given} is outside what this formula covers: {wanted}")]
+    OutOfDomain {
+        /// The argument's name.
+        quantity: &'static str,
+        /// Its value, with its unit.
+        given: String,
+        /// What is allowed, and why.
+        wanted: &'static str,
+    },
+    /// A fit from too few points.
+    #[error("{given} points are too few to fit {fitted}: {needed} or more are needed")]
+    TooFewPoints {
+        /// What was to be fitted.
+        fitted: &'static str,
+        /// How many usable points there were.
+        given: usize,
+        /// How many it takes.
+        needed: usize,
+    },
+    /// A case for which no closed form is known.
+    #[error("no closed form covers this: {because}")]
+    NotCovered {
+        /// Why.
+        because: &'static str,
+    },
+}
+
+/// `Ok` if the argument lies in the formula's domain.
+pub(crate) fn require(
+    holds: bool,
+    quantity: &'static str,
+    given: impl Display,
+    wanted: &'static str,
+) -> Result<(), TheoryError> {
+    if holds {
+        return Ok(());
+    }
+    Err(TheoryError::OutOfDomain { quantity, given: given.to_string(), wanted })
+}
+
+/// A formula's result as a probability.
+pub(crate) fn probability(quantity: &'static str, p: f64) -> Result<Probability, TheoryError> {
+    Probability::new(p).ok_or_else(|| TheoryError::OutOfDomain {
+        quantity,
+        given: p.to_string(),
+        wanted: "a probability, from 0 to 1",
+    })
+}

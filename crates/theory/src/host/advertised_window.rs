@@ -1,0 +1,190 @@
+//! The window that a Linux receiver advertises for a socket buffer, for each era of the kernel.
+//! The blog (S. Gordon 2012) found the first two by experiment.
+
+use sweetspot_units::Bytes;
+
+use crate::TheoryError;
+use crate::error::require;
+
+/// Kernels that turn a buffer into a window by the same rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Era {
+    /// Up to 3.3: `tcp_adv_win_scale` = 2 keeps a quarter of the buffer for overhead.
+    ThreeQuarters,
+    /// 3.4 to 6.5: `tcp_adv_win_scale` = 1 keeps a half (kernel commit b49960a05e32, also in
+    /// Ubuntu's 3.2).
+    Half,
+    /// 6.6 and 6.7: the measured ratio of payload to memory, from a cautious start of about a
+    /// quarter (kernel commit dfa2f0483360); `tcp_adv_win_scale` does nothing any more.
+    CautiousRatio,
+    /// From 6.8: the measured ratio, from a half (kernel commit 697a6c8cec03).
+    Ratio,
+}
+
+/// Payload over memory in 256ths, as the kernel keeps it from 6.6 on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ScalingRatio(u16);
+
+impl ScalingRatio {
+    // Linux net/ipv4/tcp_input.c, tcp_measure_rcv_mss(): (payload << 8) / truesize, at least 1.
+    /// The ratio of packets with `payload` bytes that take `memory` bytes of kernel memory each.
+    ///
+    /// # Errors
+    /// If `memory` is zero or less than the payload it holds.
+    pub fn measured(payload: Bytes, memory: Bytes) -> Result<ScalingRatio, TheoryError> {
+        let holds = memory > Bytes::ZERO && payload <= memory;
+        require(holds, "memory", memory, "at least the payload that it holds")?;
+        // The kernel keeps it in 8 bits.
+        Ok(ScalingRatio((payload.get() * 256 / memory.get()).clamp(1, 255) as u16))
+    }
+
+    /// The share of the buffer that becomes window.
+    pub fn share(self) -> f64 {
+        f64::from(self.0) / 256.0
+    }
+}
+
+impl Era {
+    /// The era of kernel `major`.`minor` as released; distributions move patches between them.
+    pub fn of_kernel(major: u32, minor: u32) -> Era {
+        match (major, minor) {
+            version if version < (3, 4) => Era::ThreeQuarters,
+            version if version < (6, 6) => Era::Half,
+            version if version < (6, 8) => Era::CautiousRatio,
+            _ => Era::Ratio,
+        }
+    }
+
+    /// Whether `tcp_adv_win_scale` changes anything.
+    pub fn obeys_adv_win_scale(self) -> bool {
+        self < Era::CautiousRatio
+    }
+
+    // Linux include/net/tcp.h, tcp_win_from_space().
+    /// The window for `memory`, the socket's whole receive buffer. From 6.6 on `measured`
+    /// replaces the ratio that a connection starts with, once full segments have come.
+    pub fn window(self, memory: Bytes, measured: Option<ScalingRatio>) -> Bytes {
+        let space = memory.get();
+        Bytes::new(match self {
+            Era::ThreeQuarters => space - space / 4,
+            Era::Half => space - space / 2,
+            Era::CautiousRatio | Era::Ratio => {
+                let ratio = measured.unwrap_or(self.first_ratio());
+                (u128::from(space) * u128::from(ratio.0) / 256) as u64
+            }
+        })
+    }
+
+    // Linux net/core/sock.c, __sock_set_rcvbuf(): twice what was asked, the request cut to
+    // rmem_max first.
+    /// The window of a program that sets SO_RCVBUF to `asked` on a host that allows `rmem_max`.
+    ///
+    /// # Errors
+    /// If `asked` is zero.
+    pub fn window_of_so_rcvbuf(
+        self,
+        asked: Bytes,
+        rmem_max: Bytes,
+        measured: Option<ScalingRatio>,
+    ) -> Result<Bytes, TheoryError> {
+        require(asked > Bytes::ZERO, "SO_RCVBUF", asked, "it must be above zero")?;
+        let granted = asked.min(rmem_max);
+        Ok(self.window(granted.saturating_add(granted), measured))
+    }
+
+    /// The least memory whose window is `window` or more: what `tcp_rmem[2]` must be for
+    /// autotuning to get there.
+    pub fn memory_for(self, window: Bytes, measured: Option<ScalingRatio>) -> Bytes {
+        let w = u128::from(window.get());
+        let memory = match self {
+            // space - floor(space/4) = ceil(3 space/4) >= w  <=>  space > 4 (w - 1) / 3.
+            Era::ThreeQuarters => (w * 4).saturating_sub(4) / 3 + u128::from(w > 0),
+            Era::Half => (w * 2).saturating_sub(1),
+            Era::CautiousRatio | Era::Ratio => {
+                (w * 256).div_ceil(u128::from(measured.unwrap_or(self.first_ratio()).0))
+            }
+        };
+        Bytes::new(u64::try_from(memory).unwrap_or(u64::MAX))
+    }
+
+    /// The SO_RCVBUF that a program must ask for: half the memory, for the kernel doubles it.
+    pub fn so_rcvbuf_for(self, window: Bytes, measured: Option<ScalingRatio>) -> Bytes {
+        Bytes::new(self.memory_for(window, measured).get().div_ceil(2))
+    }
+
+    fn first_ratio(self) -> ScalingRatio {
+        match self {
+            // (1200 << 8) / SKB_TRUESIZE(4096); an sk_buff and its shared info take 576 B on
+            // 64-bit machines: 307,200 / 4,672 = 65.
+            Era::CautiousRatio => ScalingRatio(65),
+            // 1 << (8 - 1).
+            _ => ScalingRatio(128),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ERAS: [Era; 4] = [Era::ThreeQuarters, Era::Half, Era::CautiousRatio, Era::Ratio];
+
+    #[test]
+    fn kernels_fall_into_their_eras() {
+        let of = |(a, b)| Era::of_kernel(a, b);
+        assert_eq!([(2, 6), (3, 3)].map(of), [Era::ThreeQuarters; 2]);
+        assert_eq!([(3, 4), (4, 19), (5, 15), (6, 5)].map(of), [Era::Half; 4]);
+        assert_eq!([(6, 6), (6, 7)].map(of), [Era::CautiousRatio; 2]);
+        assert_eq!([(6, 8), (6, 18), (7, 0)].map(of), [Era::Ratio; 3]);
+        assert!(Era::Half.obeys_adv_win_scale() && !Era::CautiousRatio.obeys_adv_win_scale());
+    }
+
+    #[test]
+    fn a_megabyte_in_each_era_by_hand() {
+        // 1,000,000 B: 3/4, 1/2, 65/256 = 253,906, 128/256.
+        let windows = ERAS.map(|era| era.window(Bytes::new(1_000_000), None).get());
+        assert_eq!(windows, [750_000, 500_000, 253_906, 500_000]);
+    }
+
+    #[test]
+    fn full_segments_replace_the_first_ratio() {
+        // 1448 B in a packet of 2304 B of memory: 370,688 / 2304 = 160; 160/256 of 1 MB.
+        let ratio = ScalingRatio::measured(Bytes::new(1448), Bytes::new(2304)).unwrap();
+        assert_eq!(ratio.share(), 0.625);
+        assert_eq!(Era::Ratio.window(Bytes::new(1_000_000), Some(ratio)), Bytes::new(625_000));
+        assert_eq!(Era::Half.window(Bytes::new(1_000_000), Some(ratio)), Bytes::new(500_000));
+        assert!(ScalingRatio::measured(Bytes::new(2), Bytes::new(1)).is_err());
+        assert!(ScalingRatio::measured(Bytes::ZERO, Bytes::ZERO).is_err());
+    }
+
+    #[test]
+    fn rmem_max_cuts_what_a_program_asks_for() {
+        // The classic trap: 4 MB asked, 212,992 allowed, doubled, half of it is window.
+        let asked = Bytes::new(4_000_000);
+        let window = Era::Half.window_of_so_rcvbuf(asked, Bytes::new(212_992), None);
+        assert_eq!(window, Ok(Bytes::new(212_992)));
+        assert!(Era::Half.window_of_so_rcvbuf(Bytes::ZERO, asked, None).is_err());
+    }
+
+    #[test]
+    fn the_memory_for_a_window_is_the_least_that_gives_it() {
+        for era in ERAS {
+            for w in [1u64, 2, 3, 4, 5, 1000, 65_535, 1_000_001] {
+                let memory = era.memory_for(Bytes::new(w), None);
+                assert!(era.window(memory, None).get() >= w, "{era:?} {w} {memory}");
+                let less = memory - Bytes::new(1);
+                assert!(era.window(less, None).get() < w, "{era:?} {w} {memory}");
+            }
+            assert_eq!(era.memory_for(Bytes::ZERO, None), Bytes::ZERO);
+        }
+    }
+
+    #[test]
+    fn asking_for_it_gives_it() {
+        for era in ERAS {
+            let wanted = Bytes::new(12_345_678);
+            let asked = era.so_rcvbuf_for(wanted, None);
+            assert!(era.window_of_so_rcvbuf(asked, Bytes::MAX, None).unwrap() >= wanted);
+        }
+    }
+}

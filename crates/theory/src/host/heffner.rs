@@ -1,0 +1,63 @@
+//! A receive window in sequence space instead of memory: J. Heffner, "High Bandwidth TCP
+//! Queuing" (2002), §6.
+
+use sweetspot_units::Bytes;
+
+// Heffner §6.6: rcv_space - rcv_alloc + ofo_alloc.
+/// The window to announce: the buffer's target less what waits in order for the application.
+/// Data out of order does not shrink it, so that one loss does not close the window.
+///
+/// `out_of_order` is counted within `in_buffer`, the whole that the receiver holds.
+pub fn window(space: Bytes, in_buffer: Bytes, out_of_order: Bytes) -> Bytes {
+    space.saturating_sub(in_buffer.saturating_sub(out_of_order))
+}
+
+// Heffner §6.6: "may not retract a previously advertised window".
+/// The window to announce where `promised` bytes of an earlier announcement are still open.
+pub fn never_retracted(window: Bytes, promised: Bytes) -> Bytes {
+    window.max(promised)
+}
+
+// Heffner §6.5: 4 MSS at the start; once per RTT the bytes that came plus 4 MSS, and no less
+// than half of what it was.
+/// The buffer's target after an RTT in which `received` bytes came.
+pub fn next_space(space: Bytes, received: Bytes, mss: Bytes) -> Bytes {
+    received.saturating_add(mss * 4).max(Bytes::new(space.get() / 2))
+}
+
+/// The buffer's target before anything has come.
+pub fn initial_space(mss: Bytes) -> Bytes {
+    mss * 4
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: Bytes = Bytes::new(1460);
+
+    #[test]
+    fn unread_data_takes_from_the_window_and_data_out_of_order_does_not() {
+        let space = Bytes::new(100_000);
+        assert_eq!(window(space, Bytes::new(30_000), Bytes::ZERO), Bytes::new(70_000));
+        // 30,000 held, all of it waiting for one lost packet: the window stays whole.
+        assert_eq!(window(space, Bytes::new(30_000), Bytes::new(30_000)), space);
+        assert_eq!(window(space, Bytes::new(130_000), Bytes::new(10_000)), Bytes::ZERO);
+    }
+
+    #[test]
+    fn the_target_follows_the_data_and_falls_by_half_at_most() {
+        // 50,000 received: + 4 * 1460 = 55,840. Nothing received: max(5,840, 50,000).
+        let space = Bytes::new(100_000);
+        assert_eq!(next_space(space, Bytes::new(50_000), MSS), Bytes::new(55_840));
+        assert_eq!(next_space(space, Bytes::ZERO, MSS), Bytes::new(50_000));
+        assert_eq!(initial_space(MSS), Bytes::new(5_840));
+    }
+
+    #[test]
+    fn a_promise_is_kept() {
+        let promised = Bytes::new(60_000);
+        assert_eq!(never_retracted(Bytes::new(40_000), promised), promised);
+        assert_eq!(never_retracted(Bytes::new(80_000), promised), Bytes::new(80_000));
+    }
+}

@@ -1,0 +1,101 @@
+//! Dynamic Right-Sizing: Weigle and Feng, "Dynamic Right-Sizing: A Simulation Study" (2001).
+
+use sweetspot_units::{Bytes, Duration, Rate};
+
+use crate::TheoryError;
+use crate::error::require;
+
+/// What the sender's congestion control does, as the receiver infers it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// The window doubles per RTT.
+    SlowStart,
+    /// The window grows by one segment per RTT.
+    AdditiveIncrease,
+}
+
+// DRS §II: awnd >= 2 cwnd in slow start, awnd >= cwnd + 1 in additive increase.
+/// The least window a receiver must advertise so that it never limits a sender whose window was
+/// `congestion_window` in the last RTT.
+pub fn advertised_window(congestion_window: Bytes, mss: Bytes, phase: Phase) -> Bytes {
+    match phase {
+        Phase::SlowStart => congestion_window.saturating_add(congestion_window),
+        Phase::AdditiveIncrease => congestion_window.saturating_add(mss),
+    }
+}
+
+// DRS §II: fwnd = min(cwnd, awnd, maxwnd).
+/// The sender's flow-control window, where one connection may use `most` memory.
+pub fn flow_window(congestion_window: Bytes, advertised: Bytes, most: Bytes) -> Bytes {
+    congestion_window.min(advertised).min(most)
+}
+
+// DRS §IV-D: "bandwidth proportional to the memory they dedicate".
+/// The rate that is a connection's fair share when it dedicates `own` of the `all` memory that
+/// the connections on a link of `rate` dedicate together.
+///
+/// # Errors
+/// If nothing is dedicated, or a connection dedicates more than all do.
+pub fn fair_share(rate: Rate, own: Bytes, all: Bytes) -> Result<Rate, TheoryError> {
+    require(all > Bytes::ZERO, "memory of all", all, "it must be above zero")?;
+    require(own <= all, "own memory", own, "at most that of all connections")?;
+    Ok(rate.scaled(own.as_f64() / all.as_f64()))
+}
+
+// DRS §I-B footnote 2: half the window, one segment per RTT.
+/// How long additive increase takes from half of `window` back to all of it.
+///
+/// # Errors
+/// If `mss` or `rtt` is zero.
+pub fn convergence_time(window: Bytes, mss: Bytes, rtt: Duration) -> Result<Duration, TheoryError> {
+    require(mss > Bytes::ZERO, "MSS", mss, "it must be 1 B or more")?;
+    require(rtt > Duration::ZERO, "RTT", rtt, "it must be above zero")?;
+    Ok(rtt.scaled(window.as_f64() / 2.0 / mss.as_f64()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: Bytes = Bytes::new(1500);
+
+    #[test]
+    fn the_receiver_stays_ahead_of_the_sender() {
+        let w = Bytes::new(30_000);
+        assert_eq!(advertised_window(w, MSS, Phase::SlowStart), Bytes::new(60_000));
+        assert_eq!(advertised_window(w, MSS, Phase::AdditiveIncrease), Bytes::new(31_500));
+    }
+
+    #[test]
+    fn the_administrators_limit_binds_last() {
+        let (a, b, c) = (Bytes::new(3), Bytes::new(2), Bytes::new(1));
+        assert_eq!(flow_window(a, b, c), c);
+        assert_eq!(flow_window(c, a, b), c);
+    }
+
+    #[test]
+    fn shares_of_all_memory_add_up_to_the_link() {
+        let (link, all) = (Rate::from_mbit_per_second(100), Bytes::new(5_440_000));
+        let (big, small) = (Bytes::new(1_024_000), Bytes::new(64_000));
+        let share = |own| fair_share(link, own, all).unwrap().as_f64();
+        assert!((5.0 * (share(big) + share(small)) - 1e8).abs() < 10.0);
+        // Sixteen times the memory, sixteen times the rate.
+        assert!((share(big) / share(small) - 16.0).abs() < 1e-5);
+    }
+
+    #[test]
+    fn convergence_grows_with_window_and_rtt() {
+        // 3 MB: 1.5 MB / 1500 B = 1000 RTTs of 100 ms.
+        let t = convergence_time(Bytes::new(3_000_000), MSS, Duration::from_millis(100));
+        assert_eq!(t, Ok(Duration::from_secs(100)));
+    }
+
+    #[test]
+    fn impossible_memory_is_refused() {
+        let link = Rate::from_mbit_per_second(100);
+        assert!(fair_share(link, Bytes::ZERO, Bytes::ZERO).is_err());
+        assert!(fair_share(link, Bytes::new(2), Bytes::new(1)).is_err());
+        assert!(convergence_time(MSS, Bytes::ZERO, Duration::from_millis(1)).is_err());
+        assert!(convergence_time(MSS, MSS, Duration::ZERO).is_err());
+    }
+}

@@ -1,0 +1,96 @@
+//! rLEDBAT (RFC 9840): a receiver that holds the window so that only a small standing queue
+//! remains, and that gives way to other traffic. The other way to use a receiver's window.
+
+use sweetspot_units::{Bytes, Duration};
+
+use crate::TheoryError;
+use crate::error::require;
+use crate::path::Path;
+
+/// LEDBAT++'s target of queueing delay (draft-irtf-iccrg-ledbat-plus-plus §4.1), with which
+/// RFC 9840 runs by default.
+pub const TARGET: Duration = Duration::from_millis(60);
+
+/// RFC 6817 §2.4.2: the target must not exceed 100 ms.
+const LARGEST_TARGET: Duration = Duration::from_millis(100);
+
+/// Where a less-than-best-effort flow alone on its path comes to rest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rest {
+    /// Its window: C (T_m + target).
+    pub window: Bytes,
+    /// The queue that it keeps: C x target.
+    pub standing_queue: Bytes,
+}
+
+// RFC 9840 §4, RFC 6817 §2.4.2: the window grows while queueing delay is below the target and
+// shrinks above it, so it rests where C x target is queued.
+/// The rest of a flow with `target` on `path`.
+///
+/// # Errors
+/// If `target` is zero or above RFC 6817's 100 ms, or if the path's buffer cannot hold it: then
+/// losses come before the target and the flow is an ordinary one.
+pub fn rest(path: &Path, target: Duration) -> Result<Rest, TheoryError> {
+    let allowed = target > Duration::ZERO && target <= LARGEST_TARGET;
+    require(allowed, "target", target, "above zero and at most 100 ms (RFC 6817)")?;
+    let standing_queue = path.capacity() * target;
+    if standing_queue > path.buffer() {
+        let because = "the buffer holds less than the target delay, so losses come first and \
+                       the flow competes like any other; choose a smaller target";
+        return Err(TheoryError::NotCovered { because });
+    }
+    Ok(Rest { window: path.bdp().saturating_add(standing_queue), standing_queue })
+}
+
+// draft-irtf-iccrg-ledbat-plus-plus §4.2: GAIN = 1 / min(16, ceil(2 TARGET / base)).
+/// How many segments the window grows by per RTT on an idle path: one on long paths, less on
+/// short ones, 1/16 at least.
+///
+/// # Errors
+/// If `base_rtt` is zero.
+pub fn gain(base_rtt: Duration, target: Duration) -> Result<f64, TheoryError> {
+    require(base_rtt > Duration::ZERO, "base RTT", base_rtt, "it must be above zero")?;
+    let steps = (target * 2).as_nanos().div_ceil(base_rtt.as_nanos());
+    Ok(1.0 / steps.clamp(1, 16) as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sweetspot_units::Rate;
+
+    fn path(buffer: u64) -> Path {
+        let rtt = Duration::from_millis(40);
+        Path::new(Rate::from_mbit_per_second(100), rtt, Bytes::new(buffer)).unwrap()
+    }
+
+    #[test]
+    fn a_flow_rests_with_its_target_queued() {
+        // 100 Mbit/s: 40 ms = 500 kB, 60 ms = 750 kB.
+        let rest = rest(&path(1_000_000), TARGET).unwrap();
+        assert_eq!(rest.standing_queue, Bytes::new(750_000));
+        assert_eq!(rest.window, Bytes::new(1_250_000));
+    }
+
+    #[test]
+    fn a_small_buffer_makes_it_an_ordinary_flow() {
+        let e = rest(&path(700_000), TARGET).unwrap_err();
+        assert!(matches!(e, TheoryError::NotCovered { .. }));
+        // 5 ms is 62.5 kB: that fits.
+        assert!(rest(&path(700_000), Duration::from_millis(5)).is_ok());
+    }
+
+    #[test]
+    fn short_paths_grow_slowly() {
+        // 120 ms / 20 ms = 6; / 7 ms = 17.1 -> 18 -> 16; / 120 ms = 1; / 200 ms -> 1.
+        let at = |ms| gain(Duration::from_millis(ms), TARGET).unwrap();
+        assert_eq!([20, 7, 120, 200].map(at), [1.0 / 6.0, 1.0 / 16.0, 1.0, 1.0]);
+        assert!(gain(Duration::ZERO, TARGET).is_err());
+    }
+
+    #[test]
+    fn targets_beyond_the_standard_are_refused() {
+        assert!(rest(&path(10_000_000), Duration::from_millis(101)).is_err());
+        assert!(rest(&path(10_000_000), Duration::ZERO).is_err());
+    }
+}

@@ -1,0 +1,41 @@
+//! Cross traffic of many short TCP transfers: SOBAS §V-C.
+
+use sweetspot_units::Rate;
+
+use super::elephants::Elephants;
+
+/// Between what and what the Maximum Feasible Throughput lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// As if the mice did not react at all: A.
+    pub low: Rate,
+    /// As if they were elephants: eq. (8).
+    pub high: Rate,
+}
+
+// SOBAS §V-C: size-limited transfers behave between UDP (§V-A) and elephants (§V-B); the paper
+// knows no closed form.
+/// Bounds of the Maximum Feasible Throughput against mice that leave as much bandwidth and
+/// buffer as `as_elephants` says. Where the buffer is small, bursts can push the true value
+/// slightly below the lower bound.
+pub fn bounds(as_elephants: &Elephants) -> Bounds {
+    let low = as_elephants.rate_at_backlog(sweetspot_units::Bytes::ZERO);
+    Bounds { low, high: as_elephants.optimum().rate }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sweetspot_units::{Bytes, Duration};
+
+    #[test]
+    fn mice_lie_between_udp_and_elephants() {
+        // As in §V-B with B = 1250 kB = 10 Mbit: R = 15 * 0.76667 / 0.3 = 38.333 Mbit/s.
+        let t = Duration::from_millis(100);
+        let mbit = Rate::from_mbit_per_second;
+        let link = Elephants::new(mbit(50), mbit(15), t, t, Bytes::new(1_250_000)).unwrap();
+        let b = bounds(&link);
+        assert_eq!(b.low, mbit(15));
+        assert!((b.high.as_f64() - 38.333e6).abs() < 1e3);
+    }
+}

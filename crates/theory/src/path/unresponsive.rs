@@ -1,0 +1,58 @@
+//! Cross traffic that does not react: rate-controlled UDP, SOBAS §V-A.
+
+use sweetspot_units::{Bytes, Duration, Rate};
+
+use super::Path;
+use crate::TheoryError;
+use crate::error::require;
+
+// SOBAS §V-A: equations (4) and (5) with A for C, T_e for T_m and the available buffer for B_t.
+/// The path as the target transfer sees it: what unresponsive cross traffic of `cross` leaves of
+/// `capacity`, the RTT `exogenous_rtt` (T_e) that it causes, and the buffer it leaves free.
+/// Everything that holds for a [`Path`] then holds for the result, so the Maximum Feasible
+/// Throughput is A = C - R_c and the sweet spot [A T_e, A T_e + B].
+///
+/// A fluid model: bursts make the true optimum lie near A T_e.
+///
+/// # Errors
+/// If the cross traffic needs all the capacity, or capacity or RTT are zero.
+pub fn path(
+    capacity: Rate,
+    cross: Rate,
+    exogenous_rtt: Duration,
+    available_buffer: Bytes,
+) -> Result<Path, TheoryError> {
+    require(cross < capacity, "cross traffic", cross, "below the capacity, or nothing is left")?;
+    Path::new(capacity - cross, exogenous_rtt, available_buffer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::path::saturation::{maximum_feasible, sweet_spot};
+
+    fn mbit(n: u64) -> Rate {
+        Rate::from_mbit_per_second(n)
+    }
+
+    #[test]
+    fn no_cross_traffic_is_the_bare_path() {
+        let (c, t, b) = (mbit(50), Duration::from_millis(100), Bytes::new(625_000));
+        assert_eq!(path(c, Rate::ZERO, t, b), Path::new(c, t, b));
+    }
+
+    #[test]
+    fn what_is_left_bounds_throughput_and_sizes_the_window() {
+        // A = 15 Mbit/s, T_e = 102 ms: A T_e = 15e6 * 0.102 / 8 = 191,250 B.
+        let left = path(mbit(50), mbit(35), Duration::from_millis(102), Bytes::new(313_000));
+        let left = left.unwrap();
+        assert_eq!(maximum_feasible(&left), mbit(15));
+        assert_eq!(sweet_spot(&left).low, Bytes::new(191_250));
+        assert_eq!(sweet_spot(&left).high, Bytes::new(504_250));
+    }
+
+    #[test]
+    fn cross_traffic_that_leaves_nothing_is_refused() {
+        assert!(path(mbit(50), mbit(50), Duration::from_millis(1), Bytes::ZERO).is_err());
+    }
+}

@@ -1,0 +1,24 @@
+//! What TCP makes of a path that loses packets.
+
+pub mod classify;
+pub mod l_model;
+pub mod morris;
+pub mod pftk;
+pub mod s_model;
+
+use sweetspot_units::{Bytes, Duration, Probability};
+
+use crate::TheoryError;
+use crate::error::require;
+
+/// What every formula of this module asks of loss, RTT and segment size.
+pub(crate) fn require_lossy(
+    mss: Bytes,
+    rtt: Duration,
+    loss: Probability,
+) -> Result<(), TheoryError> {
+    require(mss > Bytes::ZERO, "MSS", mss, "it must be 1 B or more")?;
+    require(rtt > Duration::ZERO, "RTT", rtt, "it must be above zero")?;
+    let wanted = "above 0 and below 1; without loss the window limits, not the loss";
+    require(loss.get() > 0.0 && loss.get() < 1.0, "loss", loss, wanted)
+}

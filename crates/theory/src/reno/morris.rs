@@ -1,0 +1,69 @@
+//! Loss with many flows: R. Morris, "TCP Behavior with Many Flows", ICNP 1997, and "Scalable TCP
+//! Congestion Control", INFOCOM 2000.
+
+use sweetspot_units::Probability;
+
+use crate::TheoryError;
+use crate::error::{probability, require};
+use crate::packets::Packets;
+
+// Morris 2000: the mean window of a flow is w = 0.87 / sqrt(l).
+/// The mean window of one Reno flow (one ACK for two segments) at loss `loss`.
+///
+/// # Errors
+/// If `loss` is zero.
+pub fn mean_window(loss: Probability) -> Result<Packets, TheoryError> {
+    require(loss.get() > 0.0, "loss", loss, "above zero; without loss the window only grows")?;
+    Packets::new(0.87 / libm::sqrt(loss.get()))
+}
+
+// Morris 1997: l = 0.76 (n / S)^2; it is w = S / n put into the law above (0.87^2 = 0.757).
+/// The loss that `flows` n persistent flows cause where pipe and buffer together hold `storage` S
+/// packets: it grows with the square of the number of flows.
+///
+/// # Errors
+/// If there is no flow, or fewer than two packets of storage per flow: below that, flows live in
+/// timeouts and the law overstates what they can send.
+pub fn loss(flows: u64, storage: Packets) -> Result<Probability, TheoryError> {
+    require(flows > 0, "flows", flows, "it must be 1 or more")?;
+    let per_flow = storage.get() / flows as f64;
+    let wanted = "2 packets per flow or more; with fewer the flows live in timeouts";
+    require(per_flow >= 2.0, "storage", format!("{per_flow:.2} packets per flow"), wanted)?;
+    // At 2 packets per flow this is 0.19, so it is always a probability.
+    probability("loss", 0.76 / (per_flow * per_flow))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packets(n: f64) -> Packets {
+        Packets::new(n).unwrap()
+    }
+
+    #[test]
+    fn a_hundred_flows_by_hand() {
+        // 1000 packets for 100 flows: 10 each, 0.76 / 100 = 0.76 %.
+        assert!((loss(100, packets(1000.0)).unwrap().get() - 0.0076).abs() < 1e-12);
+    }
+
+    #[test]
+    fn loss_grows_with_the_square_of_the_flows() {
+        let at = |n| loss(n, packets(1e6)).unwrap().get();
+        assert!((at(2000) / at(1000) - 4.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_two_papers_agree() {
+        let p = loss(50, packets(1000.0)).unwrap();
+        // S/n = 20; 0.87 against sqrt(0.76) = 0.8718 leaves 0.2 %.
+        assert!((mean_window(p).unwrap().get() / 20.0 - 1.0).abs() < 0.003);
+    }
+
+    #[test]
+    fn flows_without_storage_are_not_covered() {
+        assert!(loss(0, packets(10.0)).is_err());
+        assert!(loss(6, packets(10.0)).is_err());
+        assert!(mean_window(Probability::ZERO).is_err());
+    }
+}

@@ -1,0 +1,215 @@
+//! Reno's throughput at a given loss, timeouts included: Padhye, Firoiu, Towsley, Kurose,
+//! "Modeling TCP Throughput: A Simple Model and its Empirical Validation", SIGCOMM 1998 (PFTK).
+
+use sweetspot_units::{Bytes, Duration, Probability, Rate};
+
+use super::require_lossy;
+use crate::TheoryError;
+use crate::error::require;
+
+/// A Reno flow on a path whose loss and RTT are given.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Flow {
+    mss: Bytes,
+    rtt: Duration,
+    timeout: Duration,
+    loss: Probability,
+    segments_per_ack: f64,
+}
+
+impl Flow {
+    /// A flow with segments of `mss`, mean `rtt`, first retransmission `timeout` T_0 and `loss` p
+    /// (the share of loss events, each of which ends a round), one ACK per two segments (b = 2).
+    ///
+    /// # Errors
+    /// If `mss`, `rtt` or `timeout` is zero, or `loss` is not between 0 and 1.
+    pub fn new(
+        mss: Bytes,
+        rtt: Duration,
+        timeout: Duration,
+        loss: Probability,
+    ) -> Result<Flow, TheoryError> {
+        require_lossy(mss, rtt, loss)?;
+        require(timeout > Duration::ZERO, "timeout", timeout, "it must be above zero")?;
+        Ok(Flow { mss, rtt, timeout, loss, segments_per_ack: 2.0 })
+    }
+
+    /// The same flow with one ACK for every `segments` (the paper's b; 1 is an ACK for each).
+    ///
+    /// # Errors
+    /// If `segments` is zero.
+    pub fn with_segments_per_ack(self, segments: u32) -> Result<Flow, TheoryError> {
+        require(segments > 0, "segments per ACK", segments, "1 or more")?;
+        Ok(Flow { segments_per_ack: f64::from(segments), ..self })
+    }
+
+    // PFTK eq. (20): B(p) = 1/RTT sqrt(3 / 2bp).
+    /// The square-root formula: losses found by duplicate ACKs only.
+    pub fn square_root(&self) -> Rate {
+        let (b, p) = (self.segments_per_ack, self.loss.get());
+        self.rate(libm::sqrt(3.0 / (2.0 * b * p)) / self.rtt.as_secs_f64())
+    }
+
+    // PFTK §2.2, approximation: B(p) = 1 / (RTT sqrt(2bp/3) + T_0 min(1, 3 sqrt(3bp/8)) p (1 + 32 p^2)).
+    /// The approximate formula with timeouts.
+    pub fn approximate(&self) -> Rate {
+        let (b, p) = (self.segments_per_ack, self.loss.get());
+        let rounds = self.rtt.as_secs_f64() * libm::sqrt(2.0 * b * p / 3.0);
+        let share = (3.0 * libm::sqrt(3.0 * b * p / 8.0)).min(1.0);
+        let waits = self.timeout.as_secs_f64() * share * p * (1.0 + 32.0 * p * p);
+        self.rate(1.0 / (rounds + waits))
+    }
+
+    // PFTK §2.2 and §2.3: the full model, without and with the window limit W_m.
+    /// The full formula; `window` is the largest window that the hosts allow.
+    ///
+    /// # Errors
+    /// If `window` holds less than one segment.
+    pub fn full(&self, window: Option<Bytes>) -> Result<Rate, TheoryError> {
+        let limit = window.map_or(f64::INFINITY, |w| w.as_f64() / self.mss.as_f64());
+        require(limit >= 1.0, "window", format!("{limit:.2} segments"), "one segment or more")?;
+        let (b, p) = (self.segments_per_ack, self.loss.get());
+        let (rtt, timeout) = (self.rtt.as_secs_f64(), self.timeout.as_secs_f64());
+
+        // PFTK §2.1, E[W]: the mean window at the end of a period that nothing but loss limits.
+        let mid = (2.0 + b) / (3.0 * b);
+        let unlimited = mid + libm::sqrt(8.0 * (1.0 - p) / (3.0 * b * p) + mid * mid);
+        let peak = unlimited.min(limit);
+        // The rounds of a period: growth all the way, or growth and then a flat top.
+        let rounds = if unlimited < limit {
+            b / 2.0 * unlimited + 1.0
+        } else {
+            b / 8.0 * limit + (1.0 - p) / (p * limit) + 2.0
+        };
+        let timeouts = timeout_share(p, peak);
+        let packets = (1.0 - p) / p + peak + timeouts / (1.0 - p);
+        let seconds = rtt * rounds + timeouts * timeout * backoff(p) / (1.0 - p);
+        Ok(self.rate(packets / seconds))
+    }
+
+    // SOBAS eq. (9), after PFTK eq. (32): R(S) = min(S/T, f(T, p)).
+    /// Throughput on a path that was congested before the flow came: a socket buffer can only
+    /// take from it, so the best one is any that never limits.
+    pub fn on_congested_path(&self, socket_buffer: Bytes) -> Rate {
+        (socket_buffer / self.rtt).min(self.approximate())
+    }
+
+    fn rate(&self, packets_per_second: f64) -> Rate {
+        Rate::from_f64(packets_per_second * self.mss.as_f64() * 8.0)
+    }
+}
+
+// PFTK §2.2, Q(w).
+/// The share of loss events, at a window of `w` segments, that end in a timeout.
+fn timeout_share(p: f64, w: f64) -> f64 {
+    if w <= 3.0 {
+        return 1.0;
+    }
+    // (1-p)^n and 1 - (1-p)^n through logarithms: they stay exact where p is tiny.
+    let log = libm::log1p(-p);
+    let kept = |n: f64| libm::exp(n * log);
+    let lost = |n: f64| -libm::expm1(n * log);
+    (lost(3.0) * (1.0 + kept(3.0) * lost(w - 3.0)) / lost(w)).min(1.0)
+}
+
+// PFTK §2.2, f(p) = 1 + p + 2p^2 + 4p^3 + 8p^4 + 16p^5 + 32p^6.
+/// The mean length of a series of timeouts, in first timeouts, times 1 - p: each doubles the
+/// one before up to 64.
+fn backoff(p: f64) -> f64 {
+    let powers = [1.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0];
+    powers.iter().rev().fold(0.0, |sum, c| sum * p + c)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flow(p: f64) -> Flow {
+        let loss = Probability::new(p).unwrap();
+        Flow::new(Bytes::new(1000), Duration::from_millis(100), Duration::from_secs(1), loss)
+            .unwrap()
+    }
+
+    #[test]
+    fn the_square_root_formula_by_hand() {
+        // b = 2, p = 0.0003: sqrt(3 / 0.0012) = 50 segments per 0.1 s = 4 Mbit/s.
+        assert_eq!(flow(3e-4).square_root(), Rate::from_f64(4e6));
+        // b = 1: sqrt(2) more.
+        let each = flow(3e-4).with_segments_per_ack(1).unwrap().square_root();
+        assert!((each.as_f64() / 4e6 - core::f64::consts::SQRT_2).abs() < 1e-6);
+    }
+
+    #[test]
+    fn the_approximate_formula_by_hand() {
+        // p = 0.01, b = 2: RTT term 0.1 * sqrt(0.013333) = 0.0115470; timeout term
+        // 3 sqrt(0.0075) = 0.259808, * 0.01 * 1.0032 = 0.00260639; 1 / 0.0141534 = 70.6544
+        // segments/s = 565.235 kbit/s.
+        let rate = flow(0.01).approximate().as_f64();
+        assert!((rate - 565_235.0).abs() < 10.0, "{rate}");
+    }
+
+    #[test]
+    fn the_full_formula_by_hand() {
+        // p = 0.01, b = 2: mid = 2/3; W = 2/3 + sqrt(132 + 4/9) = 12.17514.
+        // Q: lost(3) = 0.029701, kept(3) = 0.970299, lost(9.17514) = 0.0880939,
+        // lost(12.17514) = 0.1151784: 0.029701 * 1.0854774 / 0.1151784 = 0.279911.
+        // packets = 99 + 12.17514 + 0.282739 = 111.457879; rounds = 13.17514;
+        // backoff = 1.010204; seconds = 1.317514 + 0.279911 * 1.010204 / 0.99 = 1.603136.
+        // 69.5249 segments/s = 556.199 kbit/s.
+        let rate = flow(0.01).full(None).unwrap().as_f64();
+        assert!((rate - 556_199.0).abs() < 20.0, "{rate}");
+    }
+
+    #[test]
+    fn at_small_loss_all_three_agree() {
+        let f = flow(1e-6);
+        let (root, approximate) = (f.square_root().as_f64(), f.approximate().as_f64());
+        assert!((approximate / root - 1.0).abs() < 0.02);
+        assert!((f.full(None).unwrap().as_f64() / root - 1.0).abs() < 0.02);
+    }
+
+    #[test]
+    fn a_window_that_limits_gives_window_over_rtt() {
+        // 20 segments per 0.1 s = 1.6 Mbit/s, while loss alone would allow 69 Mbit/s.
+        let limited = flow(1e-6).full(Some(Bytes::new(20_000))).unwrap().as_f64();
+        assert!((limited / 1.6e6 - 1.0).abs() < 0.001, "{limited}");
+    }
+
+    #[test]
+    fn a_window_above_the_mean_does_not_limit() {
+        let f = flow(0.01);
+        assert_eq!(f.full(Some(Bytes::new(1_000_000))), f.full(None));
+    }
+
+    #[test]
+    fn timeouts_only_take_and_more_loss_only_takes() {
+        let mut last = Rate::MAX;
+        for exponent in 0..60 {
+            let f = flow(libm::pow(10.0, -6.0 + f64::from(exponent) * 0.1).min(0.99));
+            let now = f.approximate();
+            assert!(now <= f.square_root() && now <= last);
+            last = now;
+        }
+    }
+
+    #[test]
+    fn on_a_congested_path_a_socket_buffer_only_takes() {
+        let f = flow(0.01);
+        let free = f.on_congested_path(Bytes::MAX);
+        assert_eq!(free, f.approximate());
+        // 2 kB per 0.1 s = 160 kbit/s.
+        assert_eq!(f.on_congested_path(Bytes::new(2000)), Rate::from_bits_per_second(160_000));
+    }
+
+    #[test]
+    fn impossible_flows_are_refused() {
+        let (m, t) = (Bytes::new(1000), Duration::from_millis(100));
+        for p in [0.0, 1.0] {
+            assert!(Flow::new(m, t, t, Probability::new(p).unwrap()).is_err());
+        }
+        let p = Probability::new(0.1).unwrap();
+        assert!(Flow::new(m, t, Duration::ZERO, p).is_err());
+        assert!(flow(0.1).with_segments_per_ack(0).is_err());
+        assert!(flow(0.1).full(Some(Bytes::new(999))).is_err());
+    }
+}

@@ -1,0 +1,18 @@
+//! How much buffer a router should have: Prasad, Dovrolis and Thottan, "Router Buffer Sizing for
+//! TCP Traffic and the Role of the Output/Input Capacity Ratio" (called "router-buffer" here),
+//! and the rules before and after it.
+
+pub mod capacity_ratio;
+pub mod closed_loop;
+pub mod fit;
+pub mod form_test;
+pub mod loss_form;
+pub mod mm1b;
+pub mod optimum;
+pub mod per_flow;
+pub mod rules;
+pub mod sensitivity;
+
+mod regression;
+mod roots;
+mod student_t;

@@ -1,0 +1,131 @@
+//! Straight lines through points, by least squares.
+
+use super::student_t;
+use crate::TheoryError;
+use crate::error::require;
+
+/// A number with its confidence interval.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Estimate {
+    /// The best value.
+    pub value: f64,
+    /// The interval's lower end.
+    pub low: f64,
+    /// The interval's upper end.
+    pub high: f64,
+}
+
+impl Estimate {
+    fn new(value: f64, error: f64, t: f64) -> Estimate {
+        Estimate { value, low: value - t * error, high: value + t * error }
+    }
+
+    /// The estimate of a rising function of this number.
+    pub(crate) fn map(self, rising: impl Fn(f64) -> f64) -> Estimate {
+        Estimate { value: rising(self.value), low: rising(self.low), high: rising(self.high) }
+    }
+
+    /// The estimate of the number with its sign turned.
+    pub(crate) fn negated(self) -> Estimate {
+        Estimate { value: -self.value, low: -self.high, high: -self.low }
+    }
+}
+
+/// y = intercept + slope x.
+pub(crate) struct Line {
+    pub intercept: Estimate,
+    pub slope: Estimate,
+    pub residual_squares: f64,
+}
+
+/// The line through `points` with intervals of `confidence`; takes three points, so that one
+/// degree of freedom is left.
+pub(crate) fn line(
+    points: &[(f64, f64)],
+    confidence: f64,
+    fitted: &'static str,
+) -> Result<Line, TheoryError> {
+    let n = points.len();
+    enough(n, 3, fitted)?;
+    let count = n as f64;
+    let mean_x = points.iter().map(|p| p.0).sum::<f64>() / count;
+    let mean_y = points.iter().map(|p| p.1).sum::<f64>() / count;
+    let sxx: f64 = points.iter().map(|p| (p.0 - mean_x) * (p.0 - mean_x)).sum();
+    let sxy: f64 = points.iter().map(|p| (p.0 - mean_x) * (p.1 - mean_y)).sum();
+    let vary = points.iter().any(|p| p.0 != points[0].0);
+    require(vary, "buffers", "all the same", "different, or no slope can be seen")?;
+
+    let slope = sxy / sxx;
+    let intercept = mean_y - slope * mean_x;
+    let residual = |p: &(f64, f64)| p.1 - intercept - slope * p.0;
+    let residual_squares: f64 = points.iter().map(|p| residual(p) * residual(p)).sum();
+
+    let variance = residual_squares / (count - 2.0);
+    let t = student_t::two_sided_quantile(1.0 - confidence, count - 2.0);
+    let slope_error = libm::sqrt(variance / sxx);
+    let intercept_error = libm::sqrt(variance * (1.0 / count + mean_x * mean_x / sxx));
+    Ok(Line {
+        intercept: Estimate::new(intercept, intercept_error, t),
+        slope: Estimate::new(slope, slope_error, t),
+        residual_squares,
+    })
+}
+
+/// The slope of the line through the origin and `points`; takes two points.
+pub(crate) fn through_origin(
+    points: &[(f64, f64)],
+    confidence: f64,
+    fitted: &'static str,
+) -> Result<Estimate, TheoryError> {
+    enough(points.len(), 2, fitted)?;
+    let sxx: f64 = points.iter().map(|p| p.0 * p.0).sum();
+    let sxy: f64 = points.iter().map(|p| p.0 * p.1).sum();
+    require(sxx > 0.0, "buffers", "all zero", "above zero, or no slope can be seen")?;
+    let slope = sxy / sxx;
+    let squares: f64 = points.iter().map(|p| (p.1 - slope * p.0) * (p.1 - slope * p.0)).sum();
+    let degrees = points.len() as f64 - 1.0;
+    let t = student_t::two_sided_quantile(1.0 - confidence, degrees);
+    Ok(Estimate::new(slope, libm::sqrt(squares / degrees / sxx), t))
+}
+
+fn enough(given: usize, needed: usize, fitted: &'static str) -> Result<(), TheoryError> {
+    if given < needed {
+        return Err(TheoryError::TooFewPoints { fitted, given, needed });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_with_noise_by_hand() {
+        // (1,1) (2,3) (3,2): mean 2, 2; Sxx = 2, Sxy = 1: slope 1/2, intercept 1;
+        // residuals -1/2, 1, -1/2: 3/2, one degree of freedom: error sqrt(1.5 / 2) = 0.8660,
+        // times 12.7062 = 11.004.
+        let l = line(&[(1.0, 1.0), (2.0, 3.0), (3.0, 2.0)], 0.95, "a line").unwrap();
+        assert!((l.slope.value - 0.5).abs() < 1e-12 && (l.intercept.value - 1.0).abs() < 1e-12);
+        assert!((l.residual_squares - 1.5).abs() < 1e-12);
+        assert!((l.slope.high - 11.504).abs() < 1e-3 && (l.slope.low + 10.504).abs() < 1e-3);
+    }
+
+    #[test]
+    fn a_line_through_the_origin_by_hand() {
+        // (1,2) (2,3): 8/5 = 1.6; residuals 0.4, -0.2: 0.2; error sqrt(0.2 / 5) = 0.2.
+        let slope = through_origin(&[(1.0, 2.0), (2.0, 3.0)], 0.95, "a slope").unwrap();
+        assert!((slope.value - 1.6).abs() < 1e-12);
+        assert!((slope.high - 1.6 - 0.2 * 12.7062).abs() < 1e-4);
+    }
+
+    #[test]
+    fn two_points_leave_no_error_to_see() {
+        let e = line(&[(1.0, 1.0), (2.0, 2.0)], 0.95, "a line").err().unwrap();
+        assert_eq!(e, TheoryError::TooFewPoints { fitted: "a line", given: 2, needed: 3 });
+    }
+
+    #[test]
+    fn points_above_each_other_have_no_slope() {
+        assert!(line(&[(1.0, 1.0), (1.0, 2.0), (1.0, 3.0)], 0.95, "a line").is_err());
+    }
+}

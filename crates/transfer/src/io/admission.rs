@@ -1,0 +1,130 @@
+//! From an accepted TCP connection to a sender that proved its ticket.
+
+use std::net::TcpStream;
+use std::path::PathBuf;
+
+use sweetspot_linux::clock;
+use sweetspot_linux::tcp::Recipe;
+use sweetspot_sizing::{KnownPath, Sizing};
+use sweetspot_units::{Bytes, Duration, Time};
+
+use super::channel::{Channel, Incoming, READ_SIZE};
+use super::identity::Identity;
+use crate::TransferError;
+use crate::protocol::frame::Decoder;
+use crate::protocol::{Arrival, Hello, Message, ProtocolError, ReceiverOrder, Session, VERSION};
+use crate::ticket::Secret;
+
+/// A stranger has this long to prove the ticket, from its first packet on.
+const OPENING: Duration = Duration::from_secs(10);
+
+/// What a server knows and wants, for all its connections.
+pub(crate) struct House {
+    pub identity: Identity,
+    pub secret: Secret,
+    /// By the wall clock.
+    pub expires: Time,
+    pub directory: PathBuf,
+    pub overwrite: bool,
+    pub sizing: Option<Sizing>,
+    pub congestion: Option<String>,
+    pub path: Option<KnownPath>,
+    pub probes: bool,
+    pub recipe: Recipe,
+}
+
+/// A sender that holds the ticket, and what of its stream was read already.
+pub(crate) struct Admitted {
+    pub channel: Channel,
+    pub session: Session,
+    pub hello: Hello,
+    pub opening: Opening,
+}
+
+/// A sender's stream right after its hello.
+pub(crate) struct Opening {
+    pub order: ReceiverOrder,
+    pub decoder: Decoder,
+    /// Plain text that followed the hello.
+    pub rest: Vec<u8>,
+}
+
+/// Admits the sender behind `socket`, or says why not, to it and to the caller.
+pub(crate) fn admit(house: &House, socket: TcpStream) -> Result<Admitted, TransferError> {
+    let deadline = clock::now() + OPENING;
+    let channel = Channel::accept(socket, &house.identity, deadline)?;
+    let session = channel.session(&house.secret)?;
+    let judged = read_hello(&channel, deadline).and_then(|(hello, opening)| {
+        judge(house, &session, &channel, &hello).map(|()| (hello, opening))
+    });
+    match judged {
+        Ok((hello, opening)) => Ok(Admitted { channel, session, hello, opening }),
+        Err(error) => {
+            channel.hang_up(&Message::Refuse { reason: refusal(&error) });
+            Err(error)
+        }
+    }
+}
+
+/// Reads until the hello is whole.
+fn read_hello(channel: &Channel, deadline: Time) -> Result<(Hello, Opening), TransferError> {
+    let (mut order, mut decoder) = (ReceiverOrder::default(), Decoder::default());
+    let (mut raw, mut plain) = (vec![0; READ_SIZE], Vec::new());
+    loop {
+        let left = deadline.since(clock::now());
+        if left == Duration::ZERO {
+            let peer = channel.peer().to_string();
+            return Err(TransferError::Silent { peer, patience: OPENING });
+        }
+        plain.clear();
+        if let Incoming::Closed = channel.read_within(&mut raw, &mut plain, left)? {
+            return Err(channel.gone(Bytes::ZERO));
+        }
+        let mut input = &plain[..];
+        let Some(piece) = decoder.next(&mut input).map_err(ProtocolError::from)? else { continue };
+        return match order.handle(piece)? {
+            Arrival::Hello(hello) => {
+                let rest = input.to_vec();
+                Ok((hello, Opening { order, decoder, rest }))
+            }
+            Arrival::Failed(reason) => Err(TransferError::PeerFailed(reason)),
+            // Nothing else is in order before a hello.
+            _ => Err(channel.gone(Bytes::ZERO)),
+        };
+    }
+}
+
+fn judge(
+    house: &House,
+    session: &Session,
+    channel: &Channel,
+    hello: &Hello,
+) -> Result<(), TransferError> {
+    let peer = channel.peer().to_string();
+    if hello.version != VERSION {
+        return Err(TransferError::Version { peer, theirs: hello.version });
+    }
+    if !session.is_sender_proof(&hello.proof) {
+        return Err(TransferError::WrongTicket(peer));
+    }
+    // After the proof: only who held the ticket learns that it has expired.
+    if clock::wall() >= house.expires {
+        return Err(TransferError::Expired(peer));
+    }
+    Ok(())
+}
+
+/// What a stranger is told: enough for the next step, nothing of this host.
+fn refusal(error: &TransferError) -> String {
+    match error {
+        TransferError::WrongTicket(_) => {
+            "the ticket's secret is wrong; copy the whole line that the running `sweetspot serve` printed"
+        }
+        TransferError::Expired(_) => "the ticket has expired; ask for a new one",
+        TransferError::Version { .. } => {
+            "the versions differ; use the same version of sweetspot on both ends"
+        }
+        _ => "the opening was not understood",
+    }
+    .to_owned()
+}

@@ -1,0 +1,298 @@
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rustls::{ClientConnection, Connection, ServerConnection};
+use sweetspot_linux::{clock, tcp};
+use sweetspot_units::{Bytes, Duration, Time};
+
+use super::identity;
+use crate::TransferError;
+use crate::protocol::{EXPORTER_LABEL, EXPORTER_LENGTH, Message, Session};
+use crate::ticket::Secret;
+
+/// How long the other end may be silent, or deaf, before the connection is given up.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+/// How much is read from the socket at a time.
+pub(crate) const READ_SIZE: usize = 256 << 10;
+
+/// A TLS connection that one thread reads while others write.
+pub(crate) struct Channel {
+    socket: TcpStream,
+    peer: SocketAddr,
+    /// Held only while bytes are encrypted or decrypted, never across a call that may block.
+    tls: Mutex<Connection>,
+    /// Plain text that came with the handshake's last packet.
+    early: Mutex<Vec<u8>>,
+    /// Held across the writing of a record, so that records leave in the order of encryption.
+    outgoing: Mutex<Vec<u8>>,
+}
+
+/// What a read brought.
+pub(crate) enum Incoming {
+    /// So many bytes off the socket, which are now plain text in the buffer.
+    Bytes(Bytes),
+    /// The other end closed.
+    Closed,
+}
+
+impl Channel {
+    /// The receiver's side of a connection, once TLS is up; until `deadline`.
+    pub fn accept(
+        socket: TcpStream,
+        identity: &identity::Identity,
+        deadline: Time,
+    ) -> Result<Channel, TransferError> {
+        let tls = ServerConnection::new(identity.config.clone());
+        Channel::shake_hands(socket, tls.map(Connection::from), deadline)
+    }
+
+    /// The sender's side of a connection, once TLS is up with the pinned receiver.
+    pub fn connect(
+        socket: TcpStream,
+        fingerprint: [u8; 32],
+        deadline: Time,
+    ) -> Result<Channel, TransferError> {
+        let tls = identity::pinned(fingerprint)
+            .and_then(|config| ClientConnection::new(config, identity::server_name()?));
+        Channel::shake_hands(socket, tls.map(Connection::from), deadline)
+    }
+
+    fn shake_hands(
+        socket: TcpStream,
+        tls: Result<Connection, rustls::Error>,
+        deadline: Time,
+    ) -> Result<Channel, TransferError> {
+        let peer = socket.peer_addr().map_err(TransferError::system("asking for the peer"))?;
+        let mut tls = tls.map_err(|e| tls_error(peer, &e))?;
+        // The end of the handshake and the first message are two small writes: Nagle's algorithm
+        // would hold the second back for a round trip and a delayed ACK.
+        socket.set_nodelay(true).map_err(TransferError::system("TCP_NODELAY"))?;
+        // No limit: what is buffered is one frame, and it is written out at once.
+        tls.set_buffer_limit(None);
+        let result = handshake(&mut tls, &socket, peer, deadline);
+        if result.is_err() {
+            // The alert that says why, if there is one.
+            let _ = tls.write_tls(&mut &socket);
+        }
+        result?;
+        let setup = || {
+            socket.set_read_timeout(Some(PATIENCE.into()))?;
+            socket.set_write_timeout(Some(PATIENCE.into()))?;
+            tcp::options::set_user_timeout(&socket, PATIENCE)
+        };
+        setup().map_err(TransferError::system("setting up the connection"))?;
+        let mut early = Vec::new();
+        drain(&mut tls, peer, &mut early)?;
+        let (tls, early) = (Mutex::new(tls), Mutex::new(early));
+        Ok(Channel { socket, peer, tls, early, outgoing: Mutex::default() })
+    }
+
+    /// The proofs and keys that both ends derive from this connection and the ticket.
+    pub fn session(&self, secret: &Secret) -> Result<Session, TransferError> {
+        lock(&self.tls)
+            .export_keying_material([0; EXPORTER_LENGTH], EXPORTER_LABEL, None)
+            .map(|exporter| Session::new(secret, &exporter))
+            .map_err(|e| tls_error(self.peer, &e))
+    }
+
+    /// The socket, for its options.
+    pub fn socket(&self) -> &TcpStream {
+        &self.socket
+    }
+
+    /// The other end.
+    pub fn peer(&self) -> SocketAddr {
+        self.peer
+    }
+
+    /// Reads what is there, or waits for it, and appends its plain text to `plain`. `raw` is
+    /// scratch space.
+    pub fn read(&self, raw: &mut [u8], plain: &mut Vec<u8>) -> Result<Incoming, TransferError> {
+        let mut early = lock(&self.early);
+        if !early.is_empty() {
+            plain.append(&mut early);
+            return Ok(Incoming::Bytes(Bytes::ZERO));
+        }
+        drop(early);
+        let n = loop {
+            match (&self.socket).read(raw) {
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) if is_timeout(&e) => return Err(self.silent()),
+                Err(e) if is_gone(&e) => return Ok(Incoming::Closed),
+                Err(e) => return Err(TransferError::System { what: "reading", source: e }),
+                Ok(0) => return Ok(Incoming::Closed),
+                Ok(n) => break n,
+            }
+        };
+        let mut rest = &raw[..n];
+        let mut tls = lock(&self.tls);
+        while !rest.is_empty() {
+            tls.read_tls(&mut rest).map_err(TransferError::system("reading"))?;
+            if drain(&mut tls, self.peer, plain)? {
+                break;
+            }
+        }
+        Ok(Incoming::Bytes(Bytes::new(n as u64)))
+    }
+
+    /// The same, but waits no longer than `patience`.
+    pub fn read_within(
+        &self,
+        raw: &mut [u8],
+        plain: &mut Vec<u8>,
+        patience: Duration,
+    ) -> Result<Incoming, TransferError> {
+        let set = |patience: Duration| {
+            // Zero would mean for ever.
+            let patience = patience.max(Duration::from_millis(1));
+            let set = self.socket.set_read_timeout(Some(patience.into()));
+            set.map_err(TransferError::system("setting a timeout"))
+        };
+        set(patience)?;
+        let result = self.read(raw, plain);
+        set(PATIENCE)?;
+        result
+    }
+
+    /// Writes `parts` as one, waiting while the send buffer is full.
+    pub fn write(&self, parts: &[&[u8]]) -> Result<(), TransferError> {
+        let mut outgoing = lock(&self.outgoing);
+        outgoing.clear();
+        {
+            let mut tls = lock(&self.tls);
+            for part in parts {
+                tls.writer().write_all(part).map_err(TransferError::system("writing"))?;
+            }
+            while tls.wants_write() {
+                tls.write_tls(&mut *outgoing).map_err(TransferError::system("writing"))?;
+            }
+        }
+        match (&self.socket).write_all(&outgoing) {
+            Err(e) if is_timeout(&e) => Err(self.silent()),
+            Err(e) if is_gone(&e) => Err(self.gone(Bytes::ZERO)),
+            other => other.map_err(TransferError::system("writing")),
+        }
+    }
+
+    /// Writes one message.
+    pub fn say(&self, message: &Message) -> Result<(), TransferError> {
+        self.write(&[&message.to_frame()])
+    }
+
+    /// Tells the other end why this one gives up, as far as it will hear, and hangs up.
+    pub fn hang_up(&self, parting: &Message) {
+        let _ = self.socket.set_write_timeout(Some(std::time::Duration::from_secs(1)));
+        let _ = self.say(parting);
+        let _ = self.socket.shutdown(Shutdown::Write);
+        // Closing with unread data would send a reset, which destroys the parting words on
+        // their way; so what still comes is read and dropped, for a while.
+        let _ = self.socket.set_read_timeout(Some(std::time::Duration::from_millis(200)));
+        let until = clock::now() + Duration::from_secs(2);
+        let mut scratch = [0; 4096];
+        while clock::now() < until {
+            match (&self.socket).read(&mut scratch) {
+                Ok(n) if n > 0 => {}
+                _ => break,
+            }
+        }
+    }
+
+    /// Ends the connection now; every thread that waits on it wakes.
+    pub fn sever(&self) {
+        let _ = self.socket.shutdown(Shutdown::Both);
+    }
+
+    /// The error for a peer that is gone.
+    pub fn gone(&self, done: Bytes) -> TransferError {
+        TransferError::PeerGone { peer: self.peer.to_string(), done }
+    }
+
+    fn silent(&self) -> TransferError {
+        TransferError::Silent { peer: self.peer.to_string(), patience: PATIENCE }
+    }
+}
+
+/// Brings TLS up before `deadline`, however slowly the other end trickles.
+fn handshake(
+    tls: &mut Connection,
+    socket: &TcpStream,
+    peer: SocketAddr,
+    deadline: Time,
+) -> Result<(), TransferError> {
+    let late = || TransferError::Tls {
+        peer: peer.to_string(),
+        reason: "it did not complete the handshake in time".into(),
+    };
+    let mut io = socket;
+    while tls.is_handshaking() || tls.wants_write() {
+        let left = deadline.since(clock::now());
+        if left == Duration::ZERO {
+            return Err(late());
+        }
+        let map = |e: io::Error| match e {
+            e if is_timeout(&e) => late(),
+            e => TransferError::Tls { peer: peer.to_string(), reason: e.to_string() },
+        };
+        if tls.wants_write() {
+            socket.set_write_timeout(Some(left.into())).map_err(map)?;
+            tls.write_tls(&mut io).map_err(map)?;
+        } else {
+            socket.set_read_timeout(Some(left.into())).map_err(map)?;
+            if tls.read_tls(&mut io).map_err(map)? == 0 {
+                let reason = "it hung up during the handshake".into();
+                return Err(TransferError::Tls { peer: peer.to_string(), reason });
+            }
+            tls.process_new_packets().map_err(|e| tls_error(peer, &e))?;
+        }
+    }
+    Ok(())
+}
+
+/// Decrypts what `tls` was fed and appends it to `plain`; true if the other end closed.
+fn drain(
+    tls: &mut Connection,
+    peer: SocketAddr,
+    plain: &mut Vec<u8>,
+) -> Result<bool, TransferError> {
+    let state = tls.process_new_packets().map_err(|e| tls_error(peer, &e))?;
+    let (have, more) = (plain.len(), state.plaintext_bytes_to_read());
+    plain.resize(have + more, 0);
+    let read = tls.reader().read_exact(&mut plain[have..]);
+    read.map_err(TransferError::system("reading"))?;
+    Ok(state.peer_has_closed())
+}
+
+fn tls_error(peer: SocketAddr, error: &rustls::Error) -> TransferError {
+    let peer = peer.to_string();
+    match error {
+        rustls::Error::InvalidCertificate(_) => TransferError::Impostor(peer),
+        rustls::Error::AlertReceived(_) => {
+            let reason =
+                format!("the other end ended it ({error}); was its ticket for another serve?");
+            TransferError::Tls { peer, reason }
+        }
+        _ => TransferError::Tls { peer, reason: error.to_string() },
+    }
+}
+
+fn is_timeout(e: &io::Error) -> bool {
+    // A socket's timeout shows as WouldBlock; TCP_USER_TIMEOUT as TimedOut.
+    matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
+}
+
+fn is_gone(e: &io::Error) -> bool {
+    use io::ErrorKind::{
+        BrokenPipe, ConnectionAborted, ConnectionReset, NotConnected, UnexpectedEof,
+    };
+    matches!(
+        e.kind(),
+        BrokenPipe | ConnectionAborted | ConnectionReset | NotConnected | UnexpectedEof
+    )
+}
+
+/// A lock whose holder panicked still guards consistent data here: every holder finishes or the
+/// connection ends.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,18 @@
+//! The protocol's I/O: blocking threads around the pure parts.
+
+mod admission;
+mod answering;
+mod channel;
+mod delivery;
+mod helm;
+mod identity;
+mod partial;
+mod receiver;
+mod room;
+pub mod sender;
+pub mod server;
+mod sink;
+mod source;
+mod stream;
+mod switchboard;
+mod talk;

@@ -1,0 +1,214 @@
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use data_encoding::HEXLOWER;
+use sweetspot_linux::file;
+use sweetspot_units::Bytes;
+
+use crate::TransferError;
+use crate::name::{FileName, PARTIAL_PREFIX};
+
+const SUFFIX: &str = ".part";
+/// Hexadecimal digits between prefix and suffix.
+const DIGITS: usize = 32;
+
+/// A file that is not yet whole: unpredictable name, locked while its process lives, gone when
+/// dropped, unless it was [kept](Partial::keep).
+pub(crate) struct Partial {
+    file: File,
+    path: PathBuf,
+    kept: bool,
+}
+
+impl Partial {
+    /// A new one in `directory`, with room for `size` bytes.
+    pub fn create(directory: &Path, size: Bytes) -> Result<Partial, TransferError> {
+        let fail = |source| TransferError::write(directory.to_owned(), source);
+        let partial = loop {
+            let mut random = [0; DIGITS / 2];
+            getrandom::fill(&mut random).map_err(|e| fail(io::Error::other(e.to_string())))?;
+            let name = format!("{PARTIAL_PREFIX}{}{SUFFIX}", HEXLOWER.encode(&random));
+            let path = directory.join(name);
+            let file = OpenOptions::new()
+                .write(true)
+                .create_new(true)
+                .mode(0o600)
+                .open(&path)
+                .map_err(fail)?;
+            let partial = Partial { file, path, kept: false };
+            // Between creation and lock another process's sweep may have taken it for a leftover.
+            let locked = file::try_lock(&partial.file).map_err(fail)?;
+            if locked && partial.file.metadata().map_err(fail)?.nlink() > 0 {
+                break partial;
+            }
+        };
+        // Asked for now, so that a full disk is known before anything is sent.
+        file::reserve(&partial.file, size).map_err(fail)?;
+        Ok(partial)
+    }
+
+    /// The file to write to.
+    pub fn file(&mut self) -> &mut File {
+        &mut self.file
+    }
+
+    /// Where it lies.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Gives it its final name, all of it on disk first. Without `overwrite` an existing file of
+    /// that name stays, and this is an error, even if it appeared this moment.
+    pub fn keep(
+        mut self,
+        directory: &Path,
+        name: &FileName,
+        overwrite: bool,
+    ) -> Result<(), TransferError> {
+        let target = directory.join(name.as_str());
+        let fail = |source| TransferError::write(target.clone(), source);
+        self.file.set_permissions(Permissions::from_mode(0o666 & !umask())).map_err(fail)?;
+        self.file.sync_all().map_err(fail)?;
+        if overwrite {
+            fs::rename(&self.path, &target).map_err(fail)?;
+        } else {
+            file::rename_new(&self.path, &target).map_err(|e| match e.kind() {
+                io::ErrorKind::AlreadyExists => TransferError::Exists(target.clone()),
+                _ => fail(e),
+            })?;
+        }
+        self.kept = true;
+        File::open(directory).and_then(|d| d.sync_all()).map_err(fail)
+    }
+}
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        if !self.kept {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Removes what transfers left in `directory` whose process died: files with our kind of name on
+/// which nobody holds the lock. Returns how many.
+pub(crate) fn sweep(directory: &Path) -> io::Result<usize> {
+    let mut swept = 0;
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        let ours = entry.file_name().to_str().is_some_and(is_partial_name)
+            && entry.file_type().is_ok_and(|t| t.is_file());
+        if !ours {
+            continue;
+        }
+        let Ok(file) = File::open(entry.path()) else { continue };
+        if file::try_lock(&file).unwrap_or(false) && fs::remove_file(entry.path()).is_ok() {
+            swept += 1;
+        }
+    }
+    Ok(swept)
+}
+
+fn is_partial_name(name: &str) -> bool {
+    name.strip_prefix(PARTIAL_PREFIX).and_then(|rest| rest.strip_suffix(SUFFIX)).is_some_and(
+        |digits| {
+            digits.len() == DIGITS && digits.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+        },
+    )
+}
+
+/// The process's file mode mask. Read from /proc because umask(2) can only be read by setting it.
+fn umask() -> u32 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    status
+        .lines()
+        .find_map(|line| line.strip_prefix("Umask:"))
+        .and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok())
+        .unwrap_or(0o077)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    fn names(directory: &Path) -> Vec<String> {
+        let mut names: Vec<_> = fs::read_dir(directory)
+            .unwrap()
+            .map(|e| e.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    fn partial(directory: &Path, content: &[u8]) -> Partial {
+        let mut partial = Partial::create(directory, Bytes::new(content.len() as u64)).unwrap();
+        partial.file().write_all(content).unwrap();
+        partial
+    }
+
+    #[test]
+    fn what_is_dropped_leaves_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        drop(partial(dir.path(), b"x"));
+        assert!(names(dir.path()).is_empty());
+    }
+
+    #[test]
+    fn what_is_kept_has_its_name_and_nothing_else_remains() {
+        let dir = tempfile::tempdir().unwrap();
+        let name = "f".parse().unwrap();
+        partial(dir.path(), b"new").keep(dir.path(), &name, false).unwrap();
+        assert_eq!(names(dir.path()), ["f"]);
+        assert_eq!(fs::read(dir.path().join("f")).unwrap(), b"new");
+    }
+
+    #[test]
+    fn an_existing_file_stays_unless_forced() {
+        let dir = tempfile::tempdir().unwrap();
+        let name = "f".parse().unwrap();
+        fs::write(dir.path().join("f"), "old").unwrap();
+        let refused = partial(dir.path(), b"new").keep(dir.path(), &name, false);
+        assert!(matches!(refused, Err(TransferError::Exists(_))));
+        assert_eq!(fs::read(dir.path().join("f")).unwrap(), b"old");
+        partial(dir.path(), b"new").keep(dir.path(), &name, true).unwrap();
+        assert_eq!(fs::read(dir.path().join("f")).unwrap(), b"new");
+        assert_eq!(names(dir.path()), ["f"]);
+    }
+
+    #[test]
+    fn overwriting_a_symlink_replaces_the_link_and_not_its_target() {
+        let dir = tempfile::tempdir().unwrap();
+        let outside = tempfile::tempdir().unwrap();
+        let victim = outside.path().join("victim");
+        fs::write(&victim, "safe").unwrap();
+        std::os::unix::fs::symlink(&victim, dir.path().join("f")).unwrap();
+        let name = "f".parse().unwrap();
+        assert!(partial(dir.path(), b"new").keep(dir.path(), &name, false).is_err());
+        partial(dir.path(), b"new").keep(dir.path(), &name, true).unwrap();
+        assert_eq!(fs::read(&victim).unwrap(), b"safe");
+    }
+
+    #[test]
+    fn a_sweep_takes_dead_leftovers_and_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let dead = format!("{PARTIAL_PREFIX}{}{SUFFIX}", "0a".repeat(16));
+        let strange = format!("{PARTIAL_PREFIX}mine{SUFFIX}");
+        for name in [&dead, &strange, &"other.part".to_owned()] {
+            fs::write(dir.path().join(name), "x").unwrap();
+        }
+        let alive = partial(dir.path(), b"x");
+        assert_eq!(sweep(dir.path()).unwrap(), 1);
+        assert!(alive.path().exists() && !dir.path().join(&dead).exists());
+        assert_eq!(names(dir.path()).len(), 3);
+    }
+
+    #[test]
+    fn more_than_the_disk_holds_is_refused_at_once() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(Partial::create(dir.path(), Bytes::new(1 << 62)).is_err());
+        assert!(names(dir.path()).is_empty());
+    }
+}

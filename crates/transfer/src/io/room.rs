@@ -1,0 +1,114 @@
+//! Room in the send buffer for the window that the receiver offers.
+
+use std::sync::Mutex;
+
+use sweetspot_linux::sysctl;
+use sweetspot_linux::tcp::{Info, options};
+use sweetspot_units::{Bytes, Duration};
+
+use super::channel::{Channel, lock};
+use crate::TransferError;
+
+/// Share of a send buffer that is payload in the worst case: each segment of 1448 bytes may take
+/// 2304 bytes of kernel memory (SKB_TRUESIZE, include/linux/skbuff.h), though most share large
+/// ones.
+const PAYLOAD_SHARE: f64 = 1448.0 / 2304.0;
+/// A limit that held the connection back for less of its time than this was not in the way.
+const IN_THE_WAY: f64 = 0.02;
+
+/// Raises SO_SNDBUF where autotuning cannot reach what a window needs, and names the sysctl that
+/// gets in the way.
+pub(crate) struct Room<'a> {
+    channel: &'a Channel,
+    /// What the buffer was last made, once it was.
+    made: Mutex<Option<Bytes>>,
+}
+
+/// What to do about a window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Plan {
+    /// Autotuning gets there, or no further than we would.
+    Leave,
+    /// Ask SO_SNDBUF for this, which the kernel doubles.
+    Ask(Bytes),
+}
+
+/// `tcp_wmem[2]` bounds autotuning, twice `wmem_max` what may be set by hand.
+fn plan(window: Bytes, tcp_wmem_most: Bytes, wmem_max: Bytes) -> Plan {
+    let needed = Bytes::from_f64(window.as_f64() / PAYLOAD_SHARE);
+    let by_hand = needed.get().min(wmem_max.get().saturating_mul(2));
+    if needed <= tcp_wmem_most || by_hand <= tcp_wmem_most.get() {
+        return Plan::Leave;
+    }
+    Plan::Ask(Bytes::new(by_hand.div_ceil(2)))
+}
+
+impl<'a> Room<'a> {
+    pub fn new(channel: &'a Channel) -> Room<'a> {
+        Room { channel, made: Mutex::default() }
+    }
+
+    /// Makes room for `window`, if that needs doing.
+    pub fn make(&self, window: Bytes) -> Result<(), TransferError> {
+        let failed = || TransferError::system("making room in the send buffer");
+        let tcp_wmem = sysctl::tcp_wmem().map_err(failed())?;
+        let wmem_max = sysctl::wmem_max().map_err(failed())?;
+        let Plan::Ask(size) = plan(window, tcp_wmem.most, wmem_max) else { return Ok(()) };
+        let mut made = lock(&self.made);
+        // Never smaller: what is queued already would stand in the way of more.
+        if made.is_none_or(|made| made < size * 2) {
+            let got = options::set_send_buffer(self.channel.socket(), size).map_err(failed())?;
+            *made = Some(got);
+        }
+        Ok(())
+    }
+
+    /// What of this host held the connection back, by the kernel's own account.
+    pub fn limits(&self) -> Vec<String> {
+        let Ok(info) = Info::read(self.channel.socket()) else { return Vec::new() };
+        let (limited, busy) = (info.sndbuf_limited, info.busy_time);
+        if limited.as_secs_f64() <= IN_THE_WAY * busy.as_secs_f64() {
+            return Vec::new();
+        }
+        let made = *lock(&self.made);
+        describe(made, limited, busy).into_iter().collect()
+    }
+}
+
+fn describe(made: Option<Bytes>, limited: Duration, busy: Duration) -> Option<String> {
+    let share = 100.0 * limited.as_secs_f64() / busy.as_secs_f64();
+    let (sysctl, now) = match made {
+        Some(_) => ("net.core.wmem_max", sysctl::wmem_max().ok()?),
+        None => ("net.ipv4.tcp_wmem (its third number)", sysctl::tcp_wmem().ok()?.most),
+    };
+    Some(format!(
+        "the send buffer held the connection back {share:.0} % of the time: raise {sysctl}, now {}, on the sending host",
+        now.get()
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MB: fn(u64) -> Bytes = |n| Bytes::new(n * 1_000_000);
+
+    #[test]
+    fn a_window_within_autotunings_reach_is_left_to_it() {
+        // 2 MB of payload need 2 x 2304/1448 = 3.2 MB.
+        assert_eq!(plan(MB(2), MB(4), MB(100)), Plan::Leave);
+    }
+
+    #[test]
+    fn a_larger_window_is_asked_for_by_hand_as_far_as_that_goes() {
+        // 400 Mbit/s x 100 ms: 5 MB, which need 7.96 MB, half of which is asked for.
+        let Plan::Ask(size) = plan(MB(5), MB(4), MB(100)) else { panic!() };
+        assert_eq!(size.get() / 10_000, 397);
+        assert_eq!(plan(MB(50), MB(4), MB(4)), Plan::Ask(MB(4)));
+    }
+
+    #[test]
+    fn what_can_be_set_by_hand_is_not_less_than_autotuning() {
+        assert_eq!(plan(MB(5), MB(4), MB(2)), Plan::Leave);
+    }
+}

@@ -1,0 +1,119 @@
+use sweetspot_linux::clock;
+use sweetspot_linux::tcp::options;
+use sweetspot_units::{Bytes, Duration};
+
+use super::admission::Opening;
+use super::channel::{Channel, Incoming, READ_SIZE};
+use super::helm::Helm;
+use super::sink::{Sink, Written};
+use crate::TransferError;
+use crate::protocol::frame::Decoder;
+use crate::protocol::{Arrival, Closing, ReceiverOrder};
+
+/// The sender's closing words are waited for this long.
+const CLOSING: Duration = Duration::from_secs(10);
+
+/// The sender's stream: bytes in, content out.
+pub(crate) struct Stream<'a> {
+    channel: &'a Channel,
+    order: ReceiverOrder,
+    decoder: Decoder,
+    raw: Vec<u8>,
+    plain: Vec<u8>,
+    content: Bytes,
+}
+
+impl<'a> Stream<'a> {
+    /// The stream of an admitted sender over `channel`, from what followed its hello on.
+    pub fn new(channel: &'a Channel, admitted: Opening) -> Stream<'a> {
+        Stream {
+            channel,
+            order: admitted.order,
+            decoder: admitted.decoder,
+            raw: vec![0; READ_SIZE],
+            plain: admitted.rest,
+            content: Bytes::ZERO,
+        }
+    }
+
+    /// The hello was accepted.
+    pub fn accept(&mut self) {
+        self.order.accept();
+    }
+
+    /// Receives all content into `sink`; returns what was written, and the hash that the sender
+    /// gave.
+    pub fn receive(
+        &mut self,
+        helm: &Helm<'_>,
+        mut sink: Sink,
+    ) -> Result<(Written, String), TransferError> {
+        let mut read = Bytes::ZERO;
+        let sent = loop {
+            let before = self.content;
+            let end = self.take_in(&mut sink)?;
+            if let Some(hash) = end {
+                break hash;
+            }
+            let failed = TransferError::system("SIOCINQ");
+            let unread = options::unread(self.channel.socket()).map_err(failed)?;
+            helm.handle_data(read, self.content - before, unread)?;
+            read = self.read()?;
+        };
+        helm.finishing();
+        Ok((sink.finish()?, sent))
+    }
+
+    /// Passes what was read on to the disk; returns the sender's hash at the end.
+    fn take_in(&mut self, sink: &mut Sink) -> Result<Option<String>, TransferError> {
+        let plain = std::mem::take(&mut self.plain);
+        let (mut input, mut block) = (&plain[..], sink.buffer());
+        let mut end = None;
+        while let Some(piece) = self
+            .decoder
+            .next(&mut input)
+            .map_err(|e| TransferError::Protocol { error: e.into() })?
+        {
+            match self.order.handle(piece)? {
+                Arrival::Content(bytes) => block.extend_from_slice(bytes),
+                Arrival::End { hash } => end = Some(hash),
+                Arrival::Failed(reason) => return Err(TransferError::PeerFailed(reason)),
+                Arrival::Hello(_) | Arrival::Closing(_) => {}
+            }
+        }
+        self.content += Bytes::new(block.len() as u64);
+        if !block.is_empty() {
+            sink.write(block)?;
+        }
+        self.plain = plain;
+        self.plain.clear();
+        Ok(end)
+    }
+
+    fn read(&mut self) -> Result<Bytes, TransferError> {
+        match self.channel.read(&mut self.raw, &mut self.plain)? {
+            Incoming::Bytes(n) => Ok(n),
+            Incoming::Closed => Err(self.channel.gone(self.content)),
+        }
+    }
+
+    /// The sender's numbers, if it still gives them: the content is safe either way.
+    pub fn closing(&mut self) -> Option<Closing> {
+        let deadline = clock::now() + CLOSING;
+        loop {
+            let left = deadline.since(clock::now());
+            match self.channel.read_within(&mut self.raw, &mut self.plain, left) {
+                Ok(Incoming::Bytes(_)) => {}
+                _ => return None,
+            }
+            let mut input = &self.plain[..];
+            if let Ok(Some(piece)) = self.decoder.next(&mut input) {
+                return match self.order.handle(piece) {
+                    Ok(Arrival::Closing(closing)) => Some(closing),
+                    _ => None,
+                };
+            }
+            self.plain.clear();
+        }
+    }
+}

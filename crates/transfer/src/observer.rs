@@ -1,0 +1,43 @@
+use std::net::SocketAddr;
+
+use sweetspot_sizing::Sizing;
+use sweetspot_units::Bytes;
+
+use crate::series::Line;
+
+/// Watches one transfer. The transfer emits, and never prints.
+///
+/// Calls come from the transfer's own threads, one at a time; what takes long delays steering.
+pub trait Observer: Send {
+    /// Both ends agreed; content follows.
+    fn opened(&mut self, opened: &Opened) {
+        let _ = opened;
+    }
+    /// The next line of the time series.
+    fn line(&mut self, line: &Line) {
+        let _ = line;
+    }
+    /// Something worth telling whoever asked for detail.
+    fn note(&mut self, note: &str) {
+        let _ = note;
+    }
+}
+
+/// What both ends agreed on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Opened {
+    /// The other end.
+    pub peer: SocketAddr,
+    /// The file's name at the receiver.
+    pub name: String,
+    /// Its length.
+    pub size: Bytes,
+    /// The sizing that rules.
+    pub sizing: Sizing,
+}
+
+/// Watches nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Blind;
+
+impl Observer for Blind {}

@@ -1,0 +1,15 @@
+//! The out-of-band packets without their I/O (section VII-A of the SOBAS paper): periodic probes
+//! and their answers, and packet trains.
+//!
+//! The receiver probes, the sender answers; so the answers travel the path that the content
+//! takes. Answers are numbered as well as probes, which tells losses on the two paths apart.
+
+mod packet;
+mod prober;
+mod reflector;
+mod trains;
+
+pub use packet::{Answer, Packet, Seal};
+pub use prober::{PROBE_INTERVAL, Prober};
+pub use reflector::Reflector;
+pub use trains::{TrainPacket, Trains};

@@ -1,0 +1,270 @@
+use std::collections::VecDeque;
+
+use sweetspot_sizing::{Probe, SenderReport};
+use sweetspot_units::{Duration, Time};
+
+use super::Answer;
+use crate::outcome::Probes;
+
+/// Between probes: 20 ms (section VII-A of the SOBAS paper).
+pub const PROBE_INTERVAL: Duration = Duration::from_millis(20);
+/// Without an answer for this long, or for three round trips, probes do not pass.
+const SILENCE: Duration = Duration::from_secs(1);
+/// Probes that may be on their way at once; an answer to an older one is no measurement.
+const OUTSTANDING: usize = 1024;
+
+/// The receiver's side of the periodic probes.
+///
+/// **Contract.** `now` never goes backwards.
+#[derive(Debug)]
+pub struct Prober {
+    schedule: Schedule,
+    /// When the probes from `first` on were sent; `None` once answered.
+    sent: VecDeque<Option<Time>>,
+    first: u32,
+    next_answer: u32,
+    /// Losses on the way of the answers, less those that turned up late after all.
+    lost_forward: u64,
+    lost_reverse: u64,
+    answered: u64,
+    /// Since when nothing was heard.
+    quiet_since: Time,
+    rtt: Option<Duration>,
+    report: Option<SenderReport>,
+    fell_back: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Schedule {
+    /// The sender's address is not known yet.
+    Waiting,
+    /// The next probe is due then.
+    Running { due: Time },
+}
+
+impl Prober {
+    /// A prober that waits for the sender to open the way.
+    pub fn new(now: Time) -> Prober {
+        Prober {
+            schedule: Schedule::Waiting,
+            sent: VecDeque::new(),
+            first: 0,
+            next_answer: 0,
+            lost_forward: 0,
+            lost_reverse: 0,
+            answered: 0,
+            quiet_since: now,
+            rtt: None,
+            report: None,
+            fell_back: false,
+        }
+    }
+
+    /// The sender can be reached.
+    pub fn start(&mut self, now: Time) {
+        if self.schedule == Schedule::Waiting {
+            self.schedule = Schedule::Running { due: now };
+        }
+    }
+
+    /// Whether the sender can be reached.
+    pub fn is_started(&self) -> bool {
+        self.schedule != Schedule::Waiting
+    }
+
+    /// The next probe's number, if one is due.
+    pub fn handle_timeout(&mut self, now: Time) -> Option<u32> {
+        let Schedule::Running { due } = &mut self.schedule else { return None };
+        if now < *due {
+            return None;
+        }
+        // Late once does not mean two at once.
+        *due = (*due + PROBE_INTERVAL).max(now);
+        if self.sent.len() == OUTSTANDING {
+            self.sent.pop_front();
+            self.first += 1;
+        }
+        self.sent.push_back(Some(now));
+        Some(self.first + self.sent.len() as u32 - 1)
+    }
+
+    /// When the next probe is due.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        match self.schedule {
+            Schedule::Waiting => None,
+            Schedule::Running { due } => Some(due),
+        }
+    }
+
+    /// An answer arrived. `None` if it is a duplicate, too old, or makes no sense.
+    pub fn handle_answer(&mut self, arrived: Time, answer: &Answer) -> Option<Probe> {
+        // There cannot be more answers than probes.
+        if answer.sequence > answer.probe {
+            return None;
+        }
+        let at = answer.probe.checked_sub(self.first)? as usize;
+        let sent = self.sent.get_mut(at)?.take()?;
+        let rtt = arrived.since(sent).saturating_sub(answer.held);
+        self.answered += 1;
+        self.quiet_since = self.quiet_since.max(arrived);
+        self.rtt = Some(rtt);
+        let mut forward_lost = 0;
+        if answer.sequence >= self.next_answer {
+            forward_lost = u64::from(answer.sequence - self.next_answer);
+            self.next_answer = answer.sequence + 1;
+            self.lost_forward += forward_lost;
+            self.lost_reverse = u64::from(answer.probe - answer.sequence);
+            self.report = Some(answer.report);
+        } else {
+            // Overtaken by a later one, and counted as lost then.
+            self.lost_forward = self.lost_forward.saturating_sub(1);
+        }
+        Some(Probe { rtt, forward_lost, sender: Some(answer.report) })
+    }
+
+    /// Whether probes do not pass, so that the kernel's estimate must stand in. `kernel_rtt` is
+    /// that estimate, zero where there is none.
+    pub fn is_blocked(&mut self, now: Time, kernel_rtt: Duration) -> bool {
+        let rtt = self.rtt.unwrap_or(kernel_rtt);
+        let blocked = now.since(self.quiet_since) > SILENCE.max(rtt * 3);
+        self.fell_back |= blocked;
+        blocked
+    }
+
+    /// The latest round-trip time.
+    pub fn rtt(&self) -> Option<Duration> {
+        self.rtt
+    }
+
+    /// What the sender last said of itself.
+    pub fn report(&self) -> Option<&SenderReport> {
+        self.report.as_ref()
+    }
+
+    /// What became of the probes so far.
+    pub fn counts(&self) -> Probes {
+        Probes {
+            sent: u64::from(self.first) + self.sent.len() as u64,
+            answered: self.answered,
+            lost_forward: self.lost_forward,
+            lost_reverse: self.lost_reverse,
+            fallback: self.fell_back,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Reflector;
+    use super::*;
+    use proptest::prelude::*;
+    use sweetspot_units::Bytes;
+
+    const REPORT: SenderReport =
+        SenderReport { retransmitted: 0, cwnd: Bytes::new(14_480), starved: false };
+
+    fn ms(n: u64) -> Time {
+        Time::ZERO + Duration::from_millis(n)
+    }
+
+    fn answer(probe: u32, sequence: u32) -> Answer {
+        Answer { probe, sequence, held: Duration::ZERO, report: REPORT }
+    }
+
+    fn started(probes: u64) -> Prober {
+        let mut prober = Prober::new(Time::ZERO);
+        prober.start(Time::ZERO);
+        for n in 0..probes {
+            assert_eq!(prober.handle_timeout(ms(20 * n)), Some(n as u32));
+            assert_eq!(prober.handle_timeout(ms(20 * n)), None);
+        }
+        prober
+    }
+
+    #[test]
+    fn the_time_an_answer_was_held_is_not_the_paths() {
+        let mut prober = started(1);
+        let held = Duration::from_millis(7);
+        let probe = prober.handle_answer(ms(44), &Answer { held, ..answer(0, 0) }).unwrap();
+        assert_eq!(probe.rtt, Duration::from_millis(37));
+    }
+
+    #[test]
+    fn losses_on_the_two_paths_are_told_apart() {
+        let mut prober = started(10);
+        // Probes 1 and 2 never reached the sender; it answered 0, 3, 4, 5 as 0, 1, 2, 3. Answers 1
+        // and 2 were lost on the way back.
+        prober.handle_answer(ms(40), &answer(0, 0)).unwrap();
+        let probe = prober.handle_answer(ms(140), &answer(5, 3)).unwrap();
+        assert_eq!(probe.forward_lost, 2);
+        let counts = prober.counts();
+        assert_eq!((counts.lost_forward, counts.lost_reverse), (2, 2));
+    }
+
+    #[test]
+    fn an_overtaken_answer_is_not_a_loss() {
+        let mut prober = started(3);
+        assert_eq!(prober.handle_answer(ms(60), &answer(1, 1)).unwrap().forward_lost, 1);
+        assert_eq!(prober.handle_answer(ms(61), &answer(0, 0)).unwrap().forward_lost, 0);
+        assert_eq!(prober.counts().lost_forward, 0);
+    }
+
+    #[test]
+    fn an_answer_counts_once() {
+        let mut prober = started(2);
+        assert!(prober.handle_answer(ms(30), &answer(0, 0)).is_some());
+        assert!(prober.handle_answer(ms(31), &answer(0, 0)).is_none());
+        assert!(prober.handle_answer(ms(31), &answer(0, 1)).is_none());
+        assert_eq!(prober.counts().answered, 1);
+    }
+
+    #[test]
+    fn answers_that_cannot_be_are_ignored() {
+        let mut prober = started(2);
+        assert!(prober.handle_answer(ms(30), &answer(7, 0)).is_none());
+        assert!(prober.handle_answer(ms(30), &answer(1, 2)).is_none());
+    }
+
+    #[test]
+    fn a_late_prober_does_not_catch_up_with_a_burst() {
+        let mut prober = started(1);
+        assert!(prober.handle_timeout(ms(200)).is_some());
+        assert!(prober.handle_timeout(ms(200)).is_some(), "the one that was due meanwhile");
+        assert!(prober.handle_timeout(ms(200)).is_none());
+    }
+
+    #[test]
+    fn silence_of_a_second_or_three_round_trips_is_a_block() {
+        let mut prober = started(1);
+        assert!(!prober.is_blocked(ms(1000), Duration::ZERO));
+        assert!(prober.is_blocked(ms(1001), Duration::ZERO));
+        assert!(!prober.is_blocked(ms(1500), Duration::from_millis(600)));
+        prober.handle_answer(ms(1600), &answer(0, 0)).unwrap();
+        assert!(!prober.is_blocked(ms(2000), Duration::ZERO));
+        assert!(prober.counts().fallback);
+    }
+
+    proptest! {
+        /// Over any pattern of losses each way, in order: what was sent is answered, lost one
+        /// way, lost the other way, or not yet known.
+        #[test]
+        fn probes_are_conserved(fates in proptest::collection::vec(0u8..3, 1..300)) {
+            let (mut prober, mut reflector) = (started(0), Reflector::default());
+            for (n, fate) in fates.iter().enumerate() {
+                let now = ms(20 * n as u64);
+                let probe = prober.handle_timeout(now).unwrap();
+                if *fate == 1 { continue; }
+                let sequence = reflector.handle_probe(probe).unwrap();
+                if *fate == 2 { continue; }
+                prober.handle_answer(now, &answer(probe, sequence)).unwrap();
+            }
+            let last = fates.iter().rposition(|f| *f == 0).map_or(0, |n| n + 1);
+            let count = |kind| fates[..last].iter().filter(|f| **f == kind).count() as u64;
+            let counts = prober.counts();
+            prop_assert_eq!(counts.sent, fates.len() as u64);
+            prop_assert_eq!(counts.answered, count(0));
+            prop_assert_eq!(counts.lost_reverse, count(1));
+            prop_assert_eq!(counts.lost_forward, count(2));
+        }
+    }
+}

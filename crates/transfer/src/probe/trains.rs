@@ -1,0 +1,162 @@
+use std::collections::VecDeque;
+
+use sweetspot_sizing::{Train, TrainRequest};
+use sweetspot_units::{Bytes, Duration, Time};
+
+/// One packet of a train.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TrainPacket {
+    /// Which train.
+    pub train: u32,
+    /// Which packet of it, from 0.
+    pub index: u32,
+}
+
+/// A train of which nothing arrives for this long after it was asked for is lost. Longer than any
+/// round trip on earth with a queue on top.
+const LOST: Duration = Duration::from_secs(2);
+/// A train of which no more arrives for this long is over: what is missing was dropped.
+const OVER: Duration = Duration::from_millis(100);
+/// Trains under way at once; a controller that asks for more loses the oldest.
+const UNDER_WAY: usize = 8;
+
+/// Collects packet trains at the receiver and measures their dispersion.
+///
+/// **Contract.** `now` never goes backwards; arrival times may lie before it.
+#[derive(Debug, Default)]
+pub struct Trains {
+    under_way: VecDeque<UnderWay>,
+    next_id: u32,
+}
+
+#[derive(Debug)]
+struct UnderWay {
+    id: u32,
+    packets: u32,
+    asked: Time,
+    seen: Vec<bool>,
+    arrivals: Option<Arrivals>,
+}
+
+#[derive(Debug)]
+struct Arrivals {
+    first: Time,
+    last: Time,
+    received: u32,
+    bytes_after_first: Bytes,
+}
+
+impl Trains {
+    /// A train is asked for; returns its number.
+    pub fn ask(&mut self, now: Time, request: &TrainRequest) -> u32 {
+        if self.under_way.len() == UNDER_WAY {
+            self.under_way.pop_front();
+        }
+        let id = self.next_id;
+        self.next_id = self.next_id.wrapping_add(1);
+        let packets = request.packets;
+        let seen = vec![false; packets as usize];
+        self.under_way.push_back(UnderWay { id, packets, asked: now, seen, arrivals: None });
+        id
+    }
+
+    /// A packet of `size` bytes on the wire arrived.
+    pub fn handle_packet(&mut self, arrived: Time, size: Bytes, packet: TrainPacket) {
+        let Some(train) = self.under_way.iter_mut().find(|t| t.id == packet.train) else { return };
+        let Some(seen @ false) = train.seen.get_mut(packet.index as usize) else { return };
+        *seen = true;
+        match &mut train.arrivals {
+            None => {
+                let bytes_after_first = Bytes::ZERO;
+                let (first, last) = (arrived, arrived);
+                train.arrivals = Some(Arrivals { first, last, received: 1, bytes_after_first });
+            }
+            Some(arrivals) => {
+                arrivals.last = arrivals.last.max(arrived);
+                arrivals.received += 1;
+                arrivals.bytes_after_first += size;
+            }
+        }
+    }
+
+    /// The next train that is complete, or will not become so.
+    pub fn poll(&mut self, now: Time) -> Option<Train> {
+        let at = self.under_way.iter().position(|t| t.is_over(now))?;
+        let train = self.under_way.remove(at)?;
+        let (received, bytes_after_first, dispersion) = match train.arrivals {
+            Some(a) => (a.received, a.bytes_after_first, a.last.since(a.first)),
+            None => (0, Bytes::ZERO, Duration::ZERO),
+        };
+        Some(Train { sent: train.packets, received, bytes_after_first, dispersion })
+    }
+}
+
+impl UnderWay {
+    fn is_over(&self, now: Time) -> bool {
+        match &self.arrivals {
+            None => now.since(self.asked) >= LOST,
+            Some(arrivals) => arrivals.received == self.packets || now.since(arrivals.last) >= OVER,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sweetspot_units::Rate;
+
+    const SIZE: Bytes = Bytes::new(1500);
+    const REQUEST: TrainRequest = TrainRequest { packets: 5, size: SIZE };
+
+    fn us(n: u64) -> Time {
+        Time::ZERO + Duration::from_micros(n)
+    }
+
+    #[test]
+    fn dispersion_is_the_bottlenecks_rate() {
+        let mut trains = Trains::default();
+        let train = trains.ask(Time::ZERO, &REQUEST);
+        // 1500 B every 120 us: 100 Mbit/s.
+        for index in 0..5 {
+            assert_eq!(trains.poll(us(1000)), None);
+            trains.handle_packet(
+                us(1000 + 120 * u64::from(index)),
+                SIZE,
+                TrainPacket { train, index },
+            );
+        }
+        let train = trains.poll(us(1480)).unwrap();
+        assert_eq!((train.sent, train.received), (5, 5));
+        assert_eq!(train.rate(), Some(Rate::from_mbit_per_second(100)));
+        assert_eq!(trains.poll(us(1480)), None);
+    }
+
+    #[test]
+    fn a_train_with_losses_ends_when_no_more_comes() {
+        let mut trains = Trains::default();
+        let train = trains.ask(Time::ZERO, &REQUEST);
+        trains.handle_packet(us(1000), SIZE, TrainPacket { train, index: 0 });
+        trains.handle_packet(us(1240), SIZE, TrainPacket { train, index: 2 });
+        trains.handle_packet(us(1240), SIZE, TrainPacket { train, index: 2 });
+        assert_eq!(trains.poll(us(101_239)), None);
+        let train = trains.poll(us(101_240)).unwrap();
+        assert_eq!((train.received, train.bytes_after_first), (2, SIZE));
+    }
+
+    #[test]
+    fn a_train_that_never_comes_is_reported() {
+        let mut trains = Trains::default();
+        trains.ask(Time::ZERO, &REQUEST);
+        let train = trains.poll(us(2_000_000)).unwrap();
+        assert_eq!((train.sent, train.received, train.rate()), (5, 0, None));
+    }
+
+    #[test]
+    fn packets_of_no_known_train_are_ignored() {
+        let mut trains = Trains::default();
+        let train = trains.ask(Time::ZERO, &REQUEST);
+        trains.handle_packet(us(1), SIZE, TrainPacket { train: train + 1, index: 0 });
+        trains.handle_packet(us(1), SIZE, TrainPacket { train, index: 5 });
+        assert_eq!(trains.poll(us(1000)), None);
+    }
+}
