@@ -20,7 +20,6 @@ struct Typed {
 enum Verb {
     /// Say how large a window, which host settings, or how much router buffer a path needs
     Advise(verbs::advise::Arguments),
-    /// Run a command across an emulated path between two network namespaces
     Emulate(verbs::emulate::Arguments),
     /// Receive files
     Serve(verbs::serve::Arguments),

@@ -1,7 +1,8 @@
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
-use std::thread::{self, JoinHandle};
 
+use sweetspot_linux::packet::PacketPort;
 use sweetspot_linux::wake::Bell;
 use sweetspot_path::PathSpec;
 use sweetspot_units::Rate;
@@ -9,6 +10,7 @@ use sweetspot_units::Rate;
 use crate::certificate::Certificate;
 use crate::engine::{Books, Engine, Order};
 use crate::error::{Doing, EmulatorError};
+use crate::relay::Carriers;
 use crate::series::Sample;
 use crate::side::Side;
 use crate::wires::{Cable, CableLosses, FAR, NEAR};
@@ -24,11 +26,12 @@ pub struct Emulation {
     bell: Arc<Bell>,
     orders: Sender<Order>,
     samples: Receiver<Sample>,
-    engine: Option<JoinHandle<std::io::Result<Books>>>,
+    carriers: Option<Carriers>,
 }
 
 impl Emulation {
-    /// Makes the namespaces and starts to carry packets between them.
+    /// Makes the namespaces and starts to carry packets between them. The calling thread must
+    /// not have [entered](Side::enter) a side of another emulation.
     pub fn start(spec: &PathSpec) -> Result<Emulation, EmulatorError> {
         let near = Cable::lay(NEAR, FAR, spec.mtu)?;
         let far = Cable::lay(FAR, NEAR, spec.mtu)?;
@@ -36,11 +39,13 @@ impl Emulation {
         let bell = Arc::new(Bell::new().doing("make an eventfd")?);
         let (orders, receive_orders) = mpsc::channel();
         let (send_samples, samples) = mpsc::channel();
-        let engine = Engine::new(spec, ports, bell.clone(), receive_orders, send_samples);
-        let engine = thread::Builder::new()
-            .name("path".into())
-            .spawn(|| engine.run())
-            .doing("start a thread")?;
+        let start = || {
+            let ring = |port: &PacketPort| port.as_fd().try_clone_to_owned();
+            let rings = [ring(&ports.0)?, ring(&ports.1)?];
+            let engine = Engine::new(spec, ports, receive_orders, send_samples);
+            Carriers::start(engine, rings, bell.clone())
+        };
+        let carriers = start().doing("start the threads that carry the packets")?;
         Ok(Emulation {
             spec: spec.clone(),
             near: Side::new(NEAR, near),
@@ -48,7 +53,7 @@ impl Emulation {
             bell,
             orders,
             samples,
-            engine: Some(engine),
+            carriers: Some(carriers),
         })
     }
 
@@ -103,15 +108,14 @@ impl Emulation {
 
     fn stop(&mut self) -> Result<Books, EmulatorError> {
         self.order(Order::Stop);
-        let gone = || EmulatorError::Loop(std::io::Error::other("it panicked"));
-        let ended = self.engine.take().ok_or_else(gone)?.join().map_err(|_| gone())?;
-        ended.map_err(EmulatorError::Loop)
+        let carriers = self.carriers.take().ok_or_else(|| std::io::Error::other("it ended before"));
+        carriers.and_then(Carriers::join).map_err(EmulatorError::Loop)
     }
 }
 
 impl Drop for Emulation {
     fn drop(&mut self) {
-        if self.engine.is_some() {
+        if self.carriers.is_some() {
             let _ = self.stop();
         }
     }

@@ -1,14 +1,11 @@
-//! The real-time loop: rings in, elements, ports out.
+//! The loop's work: rings in, elements, ports out. Who does it, and when, is `relay`'s matter.
 
 use std::io;
-use std::os::fd::AsFd;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 
+use sweetspot_linux::clock;
 use sweetspot_linux::packet::PacketPort;
-use sweetspot_linux::wake::{Bell, wait_readable};
-use sweetspot_linux::{clock, scheduling};
-use sweetspot_path::PathSpec;
+use sweetspot_path::{DirectionSpec, PathSpec};
 use sweetspot_units::{Duration, Rate, Time};
 
 use crate::lane::Lane;
@@ -16,6 +13,7 @@ use crate::pool::Pool;
 use crate::rest::Rest;
 use crate::series::Sample;
 use crate::tally::Tally;
+use crate::wires::frame_size;
 
 /// Between two samples of the series.
 pub(crate) const SAMPLING: Duration = Duration::from_millis(10);
@@ -24,8 +22,6 @@ pub(crate) const SAMPLING: Duration = Duration::from_millis(10);
 const PATIENCE: Duration = Duration::from_millis(1);
 /// Below this the loop wakes for every arrival: looking at the ring on a timer would cost more.
 const LEAST_PATIENCE: Duration = Duration::from_micros(100);
-/// The loop's real-time priority: above other programs, below the kernel's own threads (50).
-const PRIORITY: u8 = 40;
 /// Frames taken from a ring before due packets are looked at again.
 const GULP: usize = 64;
 
@@ -49,6 +45,17 @@ pub(crate) struct Books {
     pub ran: Duration,
 }
 
+/// What to do until the next [`Engine::work`].
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Until {
+    /// Sleep until then.
+    Time(Time),
+    /// Sleep until then or until a packet arrives.
+    ArrivalOr(Time),
+    /// End.
+    Stopped,
+}
+
 /// The loop's state.
 pub(crate) struct Engine {
     near: PacketPort,
@@ -58,21 +65,21 @@ pub(crate) struct Engine {
     pool: Pool,
     patience: Duration,
     rest: Rest,
-    bell: Arc<Bell>,
+    started: Time,
+    next_sample: Time,
     orders: Receiver<Order>,
     samples: Sender<Sample>,
 }
 
 impl Engine {
-    /// A loop between the two ports, which obeys `orders` when `bell` rings.
+    /// A loop between the two ports, which obeys `orders`.
     pub fn new(
         spec: &PathSpec,
         (near, far): (PacketPort, PacketPort),
-        bell: Arc<Bell>,
         orders: Receiver<Order>,
         samples: Sender<Sample>,
     ) -> Engine {
-        let largest = spec.mtu.get() as usize + crate::wires::ETHERNET_HEADER;
+        let started = clock::now();
         // Half the delay: an arrival is always seen before it can be due.
         let patience = (spec.up.delay.min(spec.down.delay) / 2).min(PATIENCE);
         Engine {
@@ -81,45 +88,50 @@ impl Engine {
             up: Lane::new(&spec.up, spec.mtu, spec.seed),
             // The directions' losses must not fall together.
             down: Lane::new(&spec.down, spec.mtu, spec.seed ^ 0x646f_776e),
-            pool: Pool::new(largest, pool_slots(spec)),
+            pool: Pool::new(frame_size(spec.mtu), pool_slots(spec)),
             patience,
-            rest: Rest::new(clock::now()),
-            bell,
+            rest: Rest::new(started),
+            started,
+            next_sample: started,
             orders,
             samples,
         }
     }
 
-    /// Runs until told to stop.
-    pub fn run(mut self) -> io::Result<Books> {
-        scheduling::drop_timer_slack()?;
-        let real_time = scheduling::set_real_time(PRIORITY).is_ok();
-        let started = clock::now();
-        let mut next_sample = started;
-        let stopped = loop {
+    /// Does all there is to do, and says for how long to sleep.
+    pub fn work(&mut self) -> Until {
+        self.rest.ended(clock::now());
+        loop {
             let now = clock::now();
             let busy = self.take_arrivals();
             let busy = self.release(now) || busy;
-            if now >= next_sample {
-                self.sample(started, next_sample);
+            if now >= self.next_sample {
+                self.sample();
                 // After a stall the series has a gap, not a burst.
-                next_sample = now.max(next_sample) + SAMPLING;
+                self.next_sample = now.max(self.next_sample) + SAMPLING;
                 self.rest.review(now);
             }
             if !busy || self.rest.needed(now) {
                 if self.obey() {
-                    break clock::now();
+                    return Until::Stopped;
                 }
-                self.wait(next_sample)?;
+                match self.next_work() {
+                    Until::Time(due) | Until::ArrivalOr(due) if due <= clock::now() => {}
+                    until => return until,
+                }
             }
-        };
+        }
+    }
+
+    /// Closes the books.
+    pub fn into_books(mut self, real_time: bool) -> io::Result<Books> {
         self.up.tally.ring_losses = self.near.lost()?;
         self.down.tally.ring_losses = self.far.lost()?;
         Ok(Books {
             up: self.up.into_tally(),
             down: self.down.into_tally(),
             real_time,
-            ran: stopped.since(started),
+            ran: clock::now().since(self.started),
         })
     }
 
@@ -150,16 +162,16 @@ impl Engine {
         up || down
     }
 
-    fn sample(&mut self, started: Time, at: Time) {
-        let sample =
-            Sample { at: at.since(started), up: self.up.observe(at), down: self.down.observe(at) };
+    fn sample(&mut self) {
+        let at = self.next_sample;
+        let (up, down) = (self.up.observe(at), self.down.observe(at));
+        let sample = Sample { at: at.since(self.started), up, down };
         // Nobody may be listening any more.
         let _ = self.samples.send(sample);
     }
 
     /// Carries out orders; true if told to stop.
     fn obey(&mut self) -> bool {
-        self.bell.silence();
         while let Ok(order) = self.orders.try_recv() {
             match order {
                 Order::RateUp(rate) => self.up.set_rate(clock::now(), rate),
@@ -170,25 +182,20 @@ impl Engine {
         false
     }
 
-    /// Sleeps until something is due or, if the path is empty, arrives.
-    fn wait(&mut self, next_sample: Time) -> io::Result<()> {
-        let rings = [self.bell.as_fd(), self.near.as_fd(), self.far.as_fd()];
+    /// When something is due or, if the path is empty, arrives.
+    fn next_work(&mut self) -> Until {
         let now = clock::now();
         let due = [self.up.poll_timeout(), self.down.poll_timeout()].into_iter().flatten().min();
-        let until = due.map_or(next_sample, |due| due.min(next_sample));
-        let least = self.rest.least(now);
-        let (sources, until) = if due.is_none() || self.patience < LEAST_PATIENCE {
-            (&rings[..], until)
+        let until = due.map_or(self.next_sample, |due| due.min(self.next_sample));
+        let least = self.rest.began(now);
+        if until < least {
+            // What comes in during the least rest is not waited for either.
+            Until::Time(least)
+        } else if due.is_none() || self.patience < LEAST_PATIENCE {
+            Until::ArrivalOr(until)
         } else {
-            (&rings[..1], until.min(now + self.patience))
-        };
-        // What comes in during the least rest is not waited for either.
-        let (sources, until) = if until < least { (&rings[..1], least) } else { (sources, until) };
-        if until > now {
-            wait_readable(sources, until)?;
+            Until::Time(until.min(now + self.patience))
         }
-        self.rest.rested(now, clock::now());
-        Ok(())
     }
 }
 
@@ -197,7 +204,7 @@ impl Engine {
 fn pool_slots(spec: &PathSpec) -> usize {
     // The pool grows beyond this when it must; memory is not taken in advance without limit.
     const MOST: u64 = 64 << 20;
-    let hold = |s: &sweetspot_path::DirectionSpec| s.rate * s.delay + s.buffer.in_bytes(spec.mtu);
+    let hold = |s: &DirectionSpec| s.rate * s.delay + s.buffer.in_bytes(spec.mtu);
     let bytes = (hold(&spec.up).get() + hold(&spec.down).get()).min(MOST);
     2 * (bytes / spec.mtu.get()) as usize + 1024
 }

@@ -6,7 +6,7 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 use crate::pool::{Parcel, Pool};
 use crate::series::Flow;
 use crate::tally::Tally;
-use crate::wires::ETHERNET_HEADER;
+use crate::wires::frame_size;
 
 /// One direction of the path, between the ring it arrives from and the port it leaves by.
 pub(crate) struct Lane {
@@ -46,7 +46,7 @@ impl Lane {
     pub fn new(spec: &DirectionSpec, mtu: Bytes, seed: u64) -> Lane {
         Lane {
             direction: Direction::new(spec, seed),
-            largest: mtu.get() as usize + ETHERNET_HEADER,
+            largest: frame_size(mtu),
             delay: spec.delay,
             decided: Time::ZERO,
             batch: Vec::with_capacity(BATCH),

@@ -29,6 +29,7 @@ mod lane;
 mod lateness;
 mod netlink;
 mod pool;
+mod relay;
 mod rest;
 mod self_test;
 mod serial;

@@ -21,6 +21,7 @@ const FORCED: Duration = Duration::from_micros(80);
 #[derive(Debug)]
 pub(crate) struct Rest {
     shared: bool,
+    lay_down: Time,
     woke: Time,
     slept: Duration,
     reviewed: Time,
@@ -29,7 +30,7 @@ pub(crate) struct Rest {
 impl Rest {
     /// Rested as of `now`.
     pub fn new(now: Time) -> Rest {
-        Rest { shared: false, woke: now, slept: Duration::ZERO, reviewed: now }
+        Rest { shared: false, lay_down: now, woke: now, slept: Duration::ZERO, reviewed: now }
     }
 
     /// Whether the loop must sleep, whatever there is to do.
@@ -37,8 +38,9 @@ impl Rest {
         now.since(self.woke) > LONGEST_WORK
     }
 
-    /// The end of the shortest sleep that may begin at `now`.
-    pub fn least(&self, now: Time) -> Time {
+    /// A sleep begins at `now`; returns when it may end at the earliest.
+    pub fn began(&mut self, now: Time) -> Time {
+        self.lay_down = now;
         if self.needed(now) {
             now + FORCED
         } else if self.shared {
@@ -48,10 +50,10 @@ impl Rest {
         }
     }
 
-    /// The loop slept from `since` to `until`.
-    pub fn rested(&mut self, since: Time, until: Time) {
-        self.slept += until.since(since);
-        self.woke = until;
+    /// The sleep ended at `now`.
+    pub fn ended(&mut self, now: Time) {
+        self.slept += now.since(self.lay_down);
+        self.woke = now;
     }
 
     /// Looks back at the time since the last review and decides about shared wake-ups.

@@ -2,9 +2,7 @@ use std::io;
 use std::net::Ipv4Addr;
 use std::process::{Child, Command};
 
-use sweetspot_linux::packet::PacketPort;
-
-use crate::error::{Doing, EmulatorError};
+use crate::error::EmulatorError;
 use crate::wires::{Cable, End, FAR, NEAR};
 
 /// The environment variables in which commands find the two addresses.
@@ -45,12 +43,6 @@ impl Side {
     /// on this side wherever they are used later.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
         self.cable.namespace.run(work)
-    }
-
-    /// A port on the side's own device, whose ring of `slots` stamps what arrives.
-    pub(crate) fn listen(&self, slots: usize) -> Result<PacketPort, EmulatorError> {
-        let open = || PacketPort::open(self.cable.inside, 1514, slots);
-        self.run(open).and_then(|opened| opened).doing("open a packet ring")
     }
 
     /// Moves the calling thread to this side for the rest of its life.

@@ -23,6 +23,9 @@ const RATE_TOLERANCE: f64 = 0.01;
 /// the lateness of two packets more than the rate.
 pub(crate) const LEAST_BACKLOG: Duration = Duration::from_millis(500);
 
+/// This share of the arrivals may have been seen too late for the queue to be judged with them.
+const STALE_SHARE: f64 = 1e-3;
+
 /// Trust or do not trust, and why not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Verdict {
@@ -85,6 +88,9 @@ fn judge(name: &str, limits: &Limits, tally: &Tally, reasons: &mut Vec<String>) 
         let reason = format!("the rate was off by {percent:+.2} % while backlogged");
         object(error.abs() > RATE_TOLERANCE, reason);
     }
+    let stale = tally.stale_stamps as f64 > STALE_SHARE * tally.packets_in as f64;
+    let stalest = tally.stalest;
+    object(stale, format!("{} arrivals were seen up to {stalest} too late", tally.stale_stamps));
     object(!tally.conserved(), "packets in are not packets out, dropped and held".into());
 }
 
@@ -165,6 +171,13 @@ mod tests {
     fn a_packet_lost_by_the_machine_is_one_too_many() {
         let tally = Tally { ring_losses: 1, ..late(1000, Duration::ZERO) };
         assert!(objection(PATH, tally).contains("1 packets overflowed the ring"));
+    }
+
+    #[test]
+    fn arrivals_seen_too_late_to_count_are_not_trusted() {
+        let stale = |stale_stamps| Tally { stale_stamps, ..late(10_000, Duration::ZERO) };
+        assert!(verdict(PATH, stale(10)).trust);
+        assert!(objection(PATH, stale(11)).contains("11 arrivals were seen"));
     }
 
     #[test]

@@ -38,9 +38,21 @@ pub(crate) const FAR: End =
 /// A namespace at the end of its cable; this process holds the other end.
 pub(crate) struct Cable {
     pub namespace: NetworkNamespace,
+    middle: Device,
+    inside: Device,
+}
+
+/// A device, and the netlink socket of the namespace in which it has its number.
+struct Device {
+    netlink: Netlink,
     index: u32,
-    /// The device's number inside the namespace.
-    pub inside: u32,
+}
+
+impl Device {
+    /// Packets it sent that its other end did not take.
+    fn dropped(&mut self) -> io::Result<u64> {
+        Ok(self.netlink.statistics(self.index)?.tx_dropped)
+    }
 }
 
 /// Packets that a cable lost although no queue of the path was full: the machine's fault.
@@ -74,22 +86,24 @@ impl Cable {
             .and_then(|done| done)
             .doing("set up the network of a namespace")?;
         netlink.set_up(index).doing("set a veth up")?;
-        Ok(Cable { namespace, index, inside })
+        Ok(Cable { namespace, middle: Device { netlink, index }, inside })
     }
 
     /// The port through which this process receives and sends on the cable.
     pub fn port(&self, mtu: Bytes) -> Result<PacketPort, EmulatorError> {
-        let largest = mtu.get() as usize + ETHERNET_HEADER;
-        PacketPort::open(self.index, largest, RING_SLOTS).doing("open a packet ring")
+        PacketPort::open(self.middle.index, frame_size(mtu), RING_SLOTS).doing("open a packet ring")
+    }
+
+    /// A port on the device inside, which sees what comes in there; its ring holds `slots`.
+    pub fn port_inside(&self, mtu: Bytes, slots: usize) -> Result<PacketPort, EmulatorError> {
+        let open = || PacketPort::open(self.inside.index, frame_size(mtu), slots);
+        self.namespace.run(open).and_then(|opened| opened).doing("open a packet ring")
     }
 
     /// What the cable lost so far.
-    pub fn losses(&self) -> Result<CableLosses, EmulatorError> {
-        let read = || {
-            let outbound = Netlink::new()?.statistics(self.index)?.tx_dropped;
-            let inside = self.inside;
-            let inbound = self.namespace.run(|| Netlink::new()?.statistics(inside))??.tx_dropped;
-            Ok(CableLosses { inbound, outbound })
+    pub fn losses(&mut self) -> Result<CableLosses, EmulatorError> {
+        let mut read = || -> io::Result<CableLosses> {
+            Ok(CableLosses { inbound: self.inside.dropped()?, outbound: self.middle.dropped()? })
         };
         read().doing("read a device's counters")
     }
@@ -98,10 +112,13 @@ impl Cable {
 impl Drop for Cable {
     fn drop(&mut self) {
         // With one end the other goes; the namespace goes with its last user.
-        if let Ok(mut netlink) = Netlink::new() {
-            let _ = netlink.remove(self.index);
-        }
+        let _ = self.middle.netlink.remove(self.middle.index);
     }
+}
+
+/// The largest frame: the MTU and Ethernet's header.
+pub(crate) fn frame_size(mtu: Bytes) -> usize {
+    mtu.get() as usize + ETHERNET_HEADER
 }
 
 /// The middle's end of a cable; nobody addresses it.
@@ -111,8 +128,8 @@ fn middle_mac(end: End) -> Mac {
     mac
 }
 
-/// Inside a namespace: loopback, address, neighbour; returns the device's number.
-fn furnish(end: End, peer: End) -> io::Result<u32> {
+/// Inside a namespace: loopback, address, neighbour.
+fn furnish(end: End, peer: End) -> io::Result<Device> {
     let mut netlink = Netlink::new()?;
     let loopback = netlink.index_of("lo")?;
     netlink.set_up(loopback)?;
@@ -121,7 +138,7 @@ fn furnish(end: End, peer: End) -> io::Result<u32> {
     netlink.set_up(index)?;
     netlink.add_address(index, end.address, 24)?;
     netlink.add_neighbour(index, peer.address, peer.mac)?;
-    Ok(index)
+    Ok(Device { netlink, index })
 }
 
 /// In the calling thread's namespace. Router solicitations and the like are not the user's

@@ -34,7 +34,7 @@ fn read(clock: libc::clockid_t) -> Time {
     Time::from_nanos(t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64)
 }
 
-fn timespec(t: Time) -> libc::timespec {
+pub(crate) fn timespec(t: Time) -> libc::timespec {
     let ns = t.as_nanos();
     libc::timespec {
         tv_sec: (ns / 1_000_000_000) as libc::time_t,

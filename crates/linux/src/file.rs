@@ -68,6 +68,16 @@ pub fn reserve(file: impl AsFd, size: Bytes) -> io::Result<()> {
     }
 }
 
+/// Starts to write a range of a file back to disk, without waiting. It is a hint, so failing
+/// changes nothing.
+pub fn start_writeback(file: &File, offset: u64, length: u64) {
+    let (Ok(offset), Ok(length)) = (offset.try_into(), length.try_into()) else { return };
+    // SAFETY: the descriptor is open.
+    unsafe {
+        libc::sync_file_range(file.as_raw_fd(), offset, length, libc::SYNC_FILE_RANGE_WRITE);
+    }
+}
+
 fn c_path(path: &Path) -> io::Result<CString> {
     CString::new(path.as_os_str().as_bytes())
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "a NUL byte in a file name"))

@@ -16,9 +16,9 @@ use crate::signals::Supervisor;
 pub enum IsolationError {
     /// The kernel refuses namespaces to this user.
     #[error(
-        "no permission for namespaces ({step}: {source}); run as root, or allow them to users: \
-         sysctl user.max_user_namespaces above 0, kernel.unprivileged_userns_clone=1 and \
-         kernel.apparmor_restrict_unprivileged_userns=0 where these exist"
+        "no permission for namespaces ({step}: {source}); run as root, or let users have them: \
+         sysctl user.max_user_namespaces above 0 and, where they exist, \
+         kernel.unprivileged_userns_clone=1 and kernel.apparmor_restrict_unprivileged_userns=0"
     )]
     NoPermission {
         /// What was refused.
@@ -75,7 +75,7 @@ impl<T> At<T> for io::Result<T> {
     }
 }
 
-/// Runs `work` in namespaces of its own (PIDs, mounts, network; users too unless we are root)
+/// Runs `work` in namespaces of its own (PIDs, mounts, network; users too where the caller lacks the right to the others)
 /// and returns its exit code, or 128 + n if signal n ended it.
 ///
 /// Three processes stand between the caller and the work, so that nothing can stay behind: a
@@ -190,19 +190,29 @@ fn init(
     }
 }
 
+/// With the rights we have, or else (not root, or root in a container) with those of a user
+/// namespace in which we are root.
 fn enter_namespaces() -> Step<()> {
-    // SAFETY: geteuid and getegid cannot fail and touch no memory.
-    let (uid, gid) = unsafe { (libc::geteuid(), libc::getegid()) };
-    if uid != 0 {
-        unshare(libc::CLONE_NEWUSER).at(USER_NAMESPACE)?;
-        // Without this the kernel lets nobody write gid_map (user_namespaces(7)).
-        fs::write("/proc/self/setgroups", "deny").at(SETGROUPS)?;
-        fs::write("/proc/self/uid_map", format!("0 {uid} 1")).at(UID_MAP)?;
-        fs::write("/proc/self/gid_map", format!("0 {gid} 1")).at(GID_MAP)?;
+    let all = libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWNET;
+    match unshare(all) {
+        Err(error) if error.raw_os_error() == Some(libc::EPERM) => {
+            enter_user_namespace()?;
+            unshare(all).at(NAMESPACES)?;
+        }
+        other => other.at(NAMESPACES)?,
     }
-    unshare(libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWNET).at(NAMESPACES)?;
     // What is mounted inside must not show outside.
     mount(c"none", c"/", None, libc::MS_REC | libc::MS_PRIVATE).at(PRIVATE_MOUNTS)
+}
+
+fn enter_user_namespace() -> Step<()> {
+    // SAFETY: geteuid and getegid cannot fail and touch no memory.
+    let (uid, gid) = unsafe { (libc::geteuid(), libc::getegid()) };
+    unshare(libc::CLONE_NEWUSER).at(USER_NAMESPACE)?;
+    // Without this the kernel lets nobody write gid_map (user_namespaces(7)).
+    fs::write("/proc/self/setgroups", "deny").at(SETGROUPS)?;
+    fs::write("/proc/self/uid_map", format!("0 {uid} 1")).at(UID_MAP)?;
+    fs::write("/proc/self/gid_map", format!("0 {gid} 1")).at(GID_MAP)
 }
 
 /// Lets /proc show the new PID namespace. Where the kernel forbids it (a container that masks

@@ -23,6 +23,33 @@ pub fn drop_timer_slack() -> io::Result<()> {
     Ok(())
 }
 
+/// The processors on which the calling thread may run.
+pub fn allowed_processors() -> io::Result<Vec<usize>> {
+    // SAFETY: cpu_set_t is plain data for which zeros are the empty set.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    // SAFETY: `set` is valid for writing its own size; 0 means the calling thread.
+    check(unsafe { libc::sched_getaffinity(0, size_of_val(&set), &mut set) })?;
+    let most = libc::CPU_SETSIZE as usize;
+    // SAFETY: every number below CPU_SETSIZE is inside the set.
+    Ok((0..most).filter(|&cpu| unsafe { libc::CPU_ISSET(cpu, &set) }).collect())
+}
+
+/// Lets the calling thread run on `processor` only.
+pub fn stay_on(processor: usize) -> io::Result<()> {
+    if processor >= libc::CPU_SETSIZE as usize {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    // SAFETY: cpu_set_t is plain data for which zeros are the empty set.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the number is below CPU_SETSIZE, the set is valid for the call, 0 means the
+    // calling thread.
+    check(unsafe {
+        libc::CPU_SET(processor, &mut set);
+        libc::sched_setaffinity(0, size_of_val(&set), &set)
+    })?;
+    Ok(())
+}
+
 /// Keeps `memory` from being swapped out, as far as RLIMIT_MEMLOCK allows.
 pub fn lock_memory(memory: &[u8]) -> io::Result<()> {
     // SAFETY: the slice is mapped; mlock reads and changes nothing in it.

@@ -2,7 +2,9 @@
 
 use std::io;
 
-use crate::check;
+use sweetspot_units::{Duration, Time};
+
+use crate::{check, clock};
 
 /// What a [`Supervisor`] saw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,18 +68,33 @@ impl Supervisor {
     /// Waits for the next event.
     pub fn next_event(&mut self) -> io::Result<Event> {
         loop {
-            // Several ended children may stand behind one SIGCHLD: look before waiting.
-            if let Some(event) = reap()? {
+            if let Some(event) = self.next_event_by(Time::MAX)? {
                 return Ok(event);
             }
+        }
+    }
+
+    /// Waits for the next event, but not beyond `due` on the clock of [`clock::now`].
+    pub fn next_event_by(&mut self, due: Time) -> io::Result<Option<Event>> {
+        loop {
+            // Several ended children may stand behind one SIGCHLD: look before waiting.
+            if let Some(event) = reap()? {
+                return Ok(Some(event));
+            }
+            // The kernel takes no timeout beyond what its signed seconds hold.
+            let left = due.since(clock::now()).min(Duration::from_secs(3600));
+            let timeout = clock::timespec(Time::ZERO + left);
             // SAFETY: siginfo_t is plain data for which zeros are a value.
             let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
-            // SAFETY: the set is initialised and `info` is valid for writing.
-            match check(unsafe { libc::sigwaitinfo(&self.held, &mut info) }) {
+            // SAFETY: the set and the timeout are initialised, `info` is valid for writing.
+            match check(unsafe { libc::sigtimedwait(&self.held, &mut info, &timeout) }) {
                 Ok(libc::SIGCHLD) => {}
                 // si_code above zero: the kernel sent it, for the terminal's interrupt key.
-                Ok(signal) if info.si_code > 0 => return Ok(Event::ToldByTerminal(Signal(signal))),
-                Ok(signal) => return Ok(Event::Told(Signal(signal))),
+                Ok(signal) if info.si_code > 0 => {
+                    return Ok(Some(Event::ToldByTerminal(Signal(signal))));
+                }
+                Ok(signal) => return Ok(Some(Event::Told(Signal(signal)))),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }

@@ -14,11 +14,7 @@ pub fn wait_readable(sources: &[BorrowedFd<'_>], due: Time) -> io::Result<()> {
     for (fd, source) in fds.iter_mut().zip(sources) {
         fd.fd = source.as_raw_fd();
     }
-    let left = due.since(clock::now()).as_nanos();
-    let timeout = libc::timespec {
-        tv_sec: (left / 1_000_000_000) as libc::time_t,
-        tv_nsec: (left % 1_000_000_000) as libc::c_long,
-    };
+    let timeout = clock::timespec(Time::ZERO + due.since(clock::now()));
     let count = sources.len().min(fds.len()) as libc::nfds_t;
     // SAFETY: `fds` and `timeout` outlive the call; a null mask leaves signals as they are.
     match check(unsafe { libc::ppoll(fds.as_mut_ptr(), count, &timeout, std::ptr::null()) }) {

@@ -5,10 +5,15 @@ mod synthetic;
 use sweetspot_report::{Cell, LabBench, markdown, notes};
 
 fn bench() -> LabBench {
-    let cell =
-        |name: &str| Cell { name: name.into(), outcome: synthetic::outcome(), reference: None };
+    let cell = |name: &str| Cell {
+        name: name.into(),
+        outcome: synthetic::outcome(),
+        reference: None,
+        not_measured: Vec::new(),
+    };
     LabBench {
         command: "make bench-lab".into(),
+        build: "sweetspot 0.1.0, build 1234abcd".into(),
         demo: Some(cell("demo")),
         matrix: vec![cell("100Mbit/s-100ms-0.1BDP")],
         matrix_size: 12,
@@ -35,7 +40,11 @@ fn a_transfer_that_failed_misses_its_target() {
 
 #[test]
 fn cells_that_were_not_measured_are_counted() {
-    assert!(markdown(&bench()).contains("1 of 12 cells of the matrix were measured"));
+    let mut bench = bench();
+    bench.matrix[0].not_measured.push("kernel+bbr".into());
+    let text = markdown(&bench);
+    assert!(text.contains("1 of 12 cells of the matrix were measured"));
+    assert!(text.contains("Not measured: 100Mbit/s-100ms-0.1BDP: kernel+bbr"));
 }
 
 #[test]

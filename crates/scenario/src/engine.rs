@@ -9,7 +9,8 @@ pub trait Engine {
     fn name(&self) -> &'static str;
 
     /// Plays `scenario` and hands every sample of its time series to `recorder`.
-    fn run(&self, scenario: &Scenario, recorder: &mut dyn Recorder) -> Result<Outcome, EngineError>;
+    fn run(&self, scenario: &Scenario, recorder: &mut dyn Recorder)
+    -> Result<Outcome, EngineError>;
 }
 
 /// Takes time series as they come up.

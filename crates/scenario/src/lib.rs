@@ -13,9 +13,7 @@ mod tree;
 
 pub use engine::{Engine, EngineError, NoRecorder, Recorder, Sample};
 pub use error::{Origin, ScenarioError};
-pub use outcome::{
-    BottleneckOutcome, ControllerEvent, CrossOutcome, Outcome, TransferOutcome,
-};
+pub use outcome::{BottleneckOutcome, ControllerEvent, CrossOutcome, Outcome, TransferOutcome};
 pub use path::{Hop, Path, Queue, Reverse};
 pub use scenario::{Scenario, Ties};
 pub use tcp::{Congestion, Flavour, Tcp};

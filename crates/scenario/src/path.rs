@@ -96,8 +96,9 @@ impl Path {
         }
         let mut written = reader.tables("hop")?;
         let mut hops = Vec::new();
-        for (i, hop) in written.iter_mut().enumerate() {
-            hops.push(Hop::read(hop, rtt / (5 * (i as u64 + 1)), packet)?);
+        let each = rtt / (5 * written.len().max(1) as u64);
+        for hop in &mut written {
+            hops.push(Hop::read(hop, each, packet)?);
         }
         for hop in written {
             hop.finish()?;

@@ -195,10 +195,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The tables of a list, each with a name for messages; none where the key is absent.
-    pub(crate) fn tables(
-        &mut self,
-        key: &'static str,
-    ) -> Result<Vec<Reader<'a>>, ScenarioError> {
+    pub(crate) fn tables(&mut self, key: &'static str) -> Result<Vec<Reader<'a>>, ScenarioError> {
         let Some(node) = self.node(key) else { return Ok(Vec::new()) };
         match &node.value {
             Value::List(entries) => entries
@@ -212,10 +209,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The table under `key`.
-    pub(crate) fn table(
-        &mut self,
-        key: &'static str,
-    ) -> Result<Option<Reader<'a>>, ScenarioError> {
+    pub(crate) fn table(&mut self, key: &'static str) -> Result<Option<Reader<'a>>, ScenarioError> {
         let Some(node) = self.node(key) else { return Ok(None) };
         Reader::new(self.full(key), node).map(Some)
     }

@@ -150,7 +150,10 @@ impl Cross {
         if rtt.0 < delay * 2 {
             return Err(reader.impossible(
                 "rtt",
-                &format!("it must be {} or more, the propagation of the hops it crosses", delay * 2),
+                &format!(
+                    "it must be {} or more, the propagation of the hops it crosses",
+                    delay * 2
+                ),
             ));
         }
         let cross = Cross {
@@ -204,9 +207,7 @@ impl Kind {
                 rate: rate(reader)?,
                 shape: shape(reader, "shape")?,
             },
-            Word::Poisson => {
-                Kind::Poisson { count: count(reader, "count")?, rate: rate(reader)? }
-            }
+            Word::Poisson => Kind::Poisson { count: count(reader, "count")?, rate: rate(reader)? },
             Word::Elephants => Kind::Elephants {
                 count: count(reader, "count")?,
                 window: reader.quantity("window")?,
@@ -263,10 +264,7 @@ impl Kind {
 
 impl Transfer {
     /// One entry may stand for several alike.
-    pub(crate) fn read(
-        mut reader: Reader<'_>,
-        base: Tcp,
-    ) -> Result<Vec<Transfer>, ScenarioError> {
+    pub(crate) fn read(mut reader: Reader<'_>, base: Tcp) -> Result<Vec<Transfer>, ScenarioError> {
         let count = reader.whole("count", 1, 10_000)?.unwrap_or(1);
         let transfer = Transfer {
             start: reader.quantity("start")?.unwrap_or(Duration::ZERO),

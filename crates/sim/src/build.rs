@@ -5,7 +5,7 @@ use sweetspot_sizing::{KnownPath, Sizing};
 use sweetspot_units::{Duration, Time};
 
 use crate::event::Event;
-use crate::flow::{Flow, Way};
+use crate::flow::Way;
 use crate::group::{Application, Group};
 use crate::hop::Hop;
 use crate::random;
@@ -51,20 +51,21 @@ impl<S: Scheduler> Builder<'_, S> {
         let payload = self.path.packet.saturating_sub(transfer.tcp.header);
         let packets = transfer.size.map(|size| size.get().div_ceil(payload.get().max(1)));
         let application = Application::Bulk(packets);
-        let group = self.add_group(Group::new(
-            &transfer.tcp,
-            transfer.congestion,
-            self.path.packet,
-            window,
-            application,
-        ));
+        let mut group =
+            Group::new(&transfer.tcp, transfer.congestion, self.path.packet, window, application);
+        if !matches!(transfer.sizing, Sizing::Fixed(_) | Sizing::Max | Sizing::BdpBy(_)) {
+            // Linux: the first window is 64 kB.
+            group.receiver.first_window = Some((65_535 / payload.get().max(1)).max(2));
+        }
+        let group = self.add_group(group);
         // What propagation the hops leave is spread over the two hosts' links: Figure 2.
         let between = self.path.hops.iter().fold(Duration::ZERO, |sum, hop| sum + hop.delay);
         let each = (self.path.rtt / 2).saturating_sub(between) / 2;
         let last = (self.path.hops.len() - 1) as u16;
         self.world.targets.push(Target::new(each, transfer.sizing, self.measured));
         let start = Time::ZERO + transfer.start;
-        let index = self.add_flow(Flow::new(group, Way::Forward, (0, last), each), start);
+        let index = self.world.push_flow(group, Way::Forward, (0, last), each);
+        self.start_flow(index, start);
         debug_assert_eq!(index as usize + 1, self.world.targets.len());
     }
 
@@ -119,37 +120,37 @@ impl<S: Scheduler> Builder<'_, S> {
             for _ in 0..own {
                 let mut lot = random::stream(self.world.seed, 4, self.world.flows.len() as u64, 0);
                 let start = Time::ZERO + random::between(&mut lot, cross.start);
-                let flow = Flow::new(group, way, hops, delay);
-                self.add_member(cross, flow, start, nodes);
+                let index = self.world.push_flow(group, way, hops, delay);
+                self.start_member(cross, index, start, nodes);
             }
         }
     }
 
-    fn add_member(&mut self, cross: &Cross, flow: Flow, start: Time, nodes: u64) {
+    fn start_member(&mut self, cross: &Cross, index: u32, start: Time, nodes: u64) {
         let bits = self.path.packet.as_f64() * 8.0;
         match cross.kind {
             Kind::Pareto { rate, shape, .. } => {
                 let mean = bits / rate.as_f64();
-                self.add_datagrams(flow, start, mean, Gaps::Pareto { shape });
+                self.start_datagrams(index, start, mean, Gaps::Pareto { shape });
             }
             Kind::Poisson { rate, .. } => {
-                self.add_datagrams(flow, start, bits / rate.as_f64(), Gaps::Exponential);
+                self.start_datagrams(index, start, bits / rate.as_f64(), Gaps::Exponential);
             }
             Kind::Arrivals { rate, size_mean, .. } => {
                 // Each node opens its share of the connections.
                 let mean = size_mean.as_f64() * 8.0 / rate.as_f64() * nodes as f64;
-                let index = self.world.push_flow(flow);
                 self.add_source(Sends::Connections(index), start, mean, Gaps::Exponential);
             }
             Kind::Elephants { .. } | Kind::Mice { .. } | Kind::ClosedLoop { .. } => {
-                self.add_flow(flow, start);
+                self.start_flow(index, start);
             }
         }
     }
 
-    fn add_datagrams(&mut self, flow: Flow, start: Time, mean: f64, gaps: Gaps) {
-        let start = start + flow.delay + self.world.wire.of(self.world.packet);
-        let index = self.world.push_flow(flow);
+    fn start_datagrams(&mut self, index: u32, start: Time, mean: f64, gaps: Gaps) {
+        // Their time is that at the router.
+        let delay = self.world.flows[index as usize].delay;
+        let start = start + delay + self.world.wire.of(self.world.packet);
         self.add_source(Sends::Datagrams(index), start, mean, gaps);
     }
 
@@ -160,10 +161,9 @@ impl<S: Scheduler> Builder<'_, S> {
         self.world.schedule(start, Event::Source(index));
     }
 
-    fn add_flow(&mut self, flow: Flow, start: Time) -> u32 {
-        let index = self.world.push_flow(Flow { wake: start, ..flow });
-        self.world.reschedule(index);
-        index
+    fn start_flow(&mut self, index: u32, start: Time) {
+        self.world.flows[index as usize].wake = start;
+        self.world.expect(index, start);
     }
 
     fn add_group(&mut self, group: Group) -> u32 {

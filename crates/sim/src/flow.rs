@@ -1,8 +1,16 @@
+use sweetspot_tcp::Sender;
 use sweetspot_units::{Duration, Time};
 
-/// Where a TCP connection or a stream of datagrams goes, and what it is part of.
-#[derive(Debug, Clone)]
+use crate::feed::{Feed, Inlet};
+
+/// A TCP connection or a stream of datagrams: where it goes, what it is part of, and all that
+/// its source needs at hand when an ACK arrives.
+#[derive(Debug)]
 pub(crate) struct Flow {
+    pub sender: Sender,
+    /// What its source has sent and its router has not received yet.
+    pub feed: Feed,
+    pub inlet: Inlet,
     /// Which group it belongs to.
     pub group: u32,
     /// Which of its connections this is, counted from 0.
@@ -21,6 +29,8 @@ pub(crate) struct Flow {
     pub began: Time,
     /// Packets of its data that routers dropped.
     pub dropped: u64,
+    /// What its data packets carry in [`crate::packet::Packet::extra`].
+    pub marks: u32,
 }
 
 /// Which way a packet crosses the hops.
@@ -32,18 +42,18 @@ pub(crate) enum Way {
     Backward = 1,
 }
 
-impl Way {
-    pub(crate) fn other(self) -> Way {
-        match self {
-            Way::Forward => Way::Backward,
-            Way::Backward => Way::Forward,
-        }
-    }
-}
-
 impl Flow {
-    pub(crate) fn new(group: u32, way: Way, hops: (u16, u16), delay: Duration) -> Flow {
+    pub(crate) fn new(
+        sender: Sender,
+        group: u32,
+        way: Way,
+        hops: (u16, u16),
+        delay: Duration,
+    ) -> Flow {
         Flow {
+            sender,
+            feed: Feed::default(),
+            inlet: Inlet::default(),
             group,
             round: 0,
             hops,
@@ -53,6 +63,7 @@ impl Flow {
             wake: Time::MAX,
             began: Time::MAX,
             dropped: 0,
+            marks: 0,
         }
     }
 
@@ -60,6 +71,12 @@ impl Flow {
     #[inline]
     pub(crate) fn epoch(&self) -> u8 {
         self.round as u8
+    }
+
+    /// When something is due at its source.
+    #[inline]
+    pub(crate) fn source_due(&self) -> Time {
+        self.sender.due().min(self.wake)
     }
 
     /// The hop at which a packet that goes `way` enters.

@@ -121,6 +121,7 @@ impl Group {
                 }),
                 sack: recovery == RecoveryStyle::Sack,
                 window: packets(window.unwrap_or(tcp.max_window)),
+                first_window: None,
             },
             payload,
             application,

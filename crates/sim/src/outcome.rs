@@ -33,7 +33,8 @@ impl Snapshot {
         let at = world.now;
         let narrow = world.hops[world.path.narrow].totals(at);
         let mut groups: Vec<Totals> = world.groups.iter().map(|group| group.totals).collect();
-        for (flow, sender) in world.flows.iter().zip(&world.senders) {
+        for flow in &world.flows {
+            let sender = &flow.sender;
             groups[flow.group as usize].add(sender.acknowledged(), sender.statistics());
         }
         let targets = world.targets.iter().zip(&world.flows).map(|(target, flow)| TargetTotals {

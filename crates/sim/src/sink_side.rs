@@ -9,7 +9,7 @@ use crate::group::UNLIMITED;
 use crate::packet::{BARE, CONGESTED, ECHO, Kind, Packet};
 use crate::scheduler::Scheduler;
 use crate::source_side::PROBE;
-use crate::steering::{Effect, Steering};
+use crate::steering::{Effect, Interest, Steering};
 use crate::target::Request;
 use crate::world::{PathFacts, World};
 
@@ -18,7 +18,8 @@ impl<S: Scheduler> World<S> {
     #[inline]
     pub(crate) fn reach_sink(&mut self, packet: Packet) {
         let index = packet.flow as usize;
-        if packet.kind == Kind::Datagram {
+        let kind = packet.kind.bare();
+        if kind == Kind::Datagram {
             let group = self.flows[index].group;
             self.groups[group as usize].totals.delivered += 1;
             return;
@@ -30,7 +31,10 @@ impl<S: Scheduler> World<S> {
             let (_, ack) = self.receive(self.now, &packet);
             match ack {
                 Some(ack) => self.send_from_sink(self.now, packet.flow, &ack),
-                None => self.reschedule(packet.flow),
+                None => {
+                    let due = self.sink_due(index);
+                    self.expect(packet.flow, due);
+                }
             }
         }
     }
@@ -43,11 +47,12 @@ impl<S: Scheduler> World<S> {
         let at = target.inlet.arrival(self.now, wire_time, target.far_delay);
         self.run_sink_timers(packet.flow, at, false);
         self.watch_sink(index, at);
-        match packet.kind {
+        match packet.kind.bare() {
             Kind::Data => {
                 let (delivered, ack) = self.receive(at, &packet);
-                if self.targets[index].steering.is_some() {
+                if self.is_steered(index) {
                     self.tell_steering(index, at, &packet, delivered);
+                    self.work_for_steering(index, at);
                 }
                 if let Some(ack) = ack {
                     self.send_from_sink(at, packet.flow, &ack);
@@ -58,16 +63,24 @@ impl<S: Scheduler> World<S> {
                     && let Some(steering) = &mut self.targets[index].steering
                 {
                     steering.handle_answer(at, &packet, report);
+                    self.work_for_steering(index, at);
                 }
             }
             _ => {
                 if let Some(steering) = &mut self.targets[index].steering {
                     steering.handle_train_packet(at, &packet);
+                    self.work_for_steering(index, at);
                 }
             }
         }
-        self.work_for_steering(index, at);
-        self.reschedule(packet.flow);
+        let due = self.sink_due(index);
+        self.expect(packet.flow, due);
+    }
+
+    /// Whether a control loop listens to what arrives.
+    #[inline]
+    fn is_steered(&self, index: usize) -> bool {
+        self.targets[index].steering.as_ref().is_some_and(Steering::listens)
     }
 
     #[inline]
@@ -85,14 +98,17 @@ impl<S: Scheduler> World<S> {
     #[inline]
     fn send_from_sink(&mut self, at: Time, flow: u32, ack: &Acknowledgement) {
         let index = flow as usize;
-        let mut extra = if ack.sack.is_empty() { 0 } else { self.sacks.put(ack.sack) };
+        let mut extra = 0;
+        if ack.sacks {
+            extra = self.sacks.put(self.receivers[index].sack_blocks());
+        }
         if ack.congestion_echo {
             extra |= ECHO;
         }
         let packet = Packet {
             flow,
             size: BARE,
-            kind: Kind::Ack,
+            kind: Kind::Ack.on(self.flows[index].way),
             epoch: self.flows[index].epoch(),
             number: ack.next,
             sent: ack.echo,
@@ -100,7 +116,7 @@ impl<S: Scheduler> World<S> {
             extra,
         };
         if index < self.targets.len() {
-            if self.targets[index].steering.is_some() {
+            if self.is_steered(index) {
                 self.targets[index].told.push_back((ack.next, at));
             }
             self.send_from_far_sink(at, packet);
@@ -170,7 +186,7 @@ impl<S: Scheduler> World<S> {
         let packet = Packet {
             flow: index as u32,
             size: PROBE,
-            kind,
+            kind: kind.on(self.flows[index].way),
             epoch: self.flows[index].epoch(),
             number,
             sent: at,
@@ -214,9 +230,8 @@ impl<S: Scheduler> World<S> {
                 Effect::Window(limit) => {
                     let group = &self.groups[self.flows[index].group as usize];
                     let open = group.receiver.window;
-                    let packets = limit.map_or(open, |bytes| {
-                        group.window_in_packets(bytes, payload).min(open)
-                    });
+                    let packets = limit
+                        .map_or(open, |bytes| group.window_in_packets(bytes, payload).min(open));
                     self.receivers[index].set_window(packets.clamp(1, UNLIMITED));
                 }
                 Effect::Pacing(rate) => {
@@ -251,8 +266,12 @@ impl<S: Scheduler> World<S> {
         };
         // Whatever a sizing may lack is known here.
         let Ok(controller) = sizing.controller(&setting) else { return };
-        let probes = matches!(sizing, Sizing::Sobas | Sizing::SobasPaper);
-        self.targets[index].steering = Some(Steering::new(controller, probes, at));
+        let interest = match sizing {
+            Sizing::Sobas | Sizing::SobasPaper => Interest::Probes,
+            Sizing::RightSizing | Sizing::Heffner | Sizing::Linux(_) => Interest::Kernel,
+            _ => Interest::Nothing,
+        };
+        self.targets[index].steering = Some(Steering::new(controller, interest, at));
         self.run_sink_timers(index as u32, at, true);
     }
 
@@ -283,7 +302,7 @@ impl<S: Scheduler> World<S> {
         }
     }
 
-    /// Looks at a target's sink if it is about to pass the time to do so.
+    /// Interest at a target's sink if it is about to pass the time to do so.
     #[inline]
     pub(crate) fn watch_sink(&mut self, index: usize, at: Time) {
         let watch = &mut self.targets[index].watch;

@@ -5,6 +5,8 @@ use sweetspot_tcp::{Acknowledgement, Receiver, SackBlocks, Sender};
 use sweetspot_units::{Bytes, Duration, Time};
 
 use crate::event::Event;
+use crate::flow::{Flow, Way};
+use crate::group::Group;
 use crate::packet::{BARE, CAPABLE, ECHO, Kind, Packet};
 use crate::random;
 use crate::scheduler::Scheduler;
@@ -19,23 +21,26 @@ impl<S: Scheduler> World<S> {
     /// A packet has left the routers on its way to a flow's source.
     #[inline]
     pub(crate) fn reach_source(&mut self, packet: Packet) {
-        let index = packet.flow as usize;
-        let delay = self.flows[index].delay;
         let wire_time = self.wire.of(packet.size);
-        let at = self.inlets[index].arrival(self.now, wire_time, delay);
-        self.run_source_timers(packet.flow, at, false);
-        match packet.kind {
+        let flow = &mut self.flows[packet.flow as usize];
+        let at = flow.inlet.arrival(self.now, wire_time, flow.delay);
+        // Nothing is due before the flow's pending event.
+        if flow.pending < at {
+            self.run_source_timers(packet.flow, at, false);
+        }
+        match packet.kind.bare() {
             Kind::Ack => self.hear_ack(at, packet),
             Kind::Probe => self.answer(at, &packet),
             _ => self.grant(at, packet.flow, packet.number),
         }
-        self.reschedule(packet.flow);
+        let due = self.flows[packet.flow as usize].source_due();
+        self.expect(packet.flow, due);
     }
 
     #[inline]
     fn hear_ack(&mut self, at: Time, packet: Packet) {
         let index = packet.flow as usize;
-        let sack = self.sacks.take(&packet);
+        let blocks = self.sacks.take(&packet);
         if packet.epoch != self.flows[index].epoch() {
             return;
         }
@@ -51,61 +56,58 @@ impl<S: Scheduler> World<S> {
             window: packet.window,
             echo: packet.sent,
             congestion_echo: packet.extra & ECHO != 0,
-            sack: sack.unwrap_or(SackBlocks::NONE),
+            sacks: blocks.is_some(),
         };
-        self.senders[index].handle_ack(at, &ack);
+        let blocks = blocks.as_ref().map_or(&[][..], SackBlocks::as_slice);
+        self.flows[index].sender.handle_ack(at, &ack, blocks);
         self.pump(packet.flow, at);
     }
 
     /// Sends what a flow's sender has to send now.
     #[inline]
-    fn pump(&mut self, flow: u32, at: Time) {
-        let index = flow as usize;
-        while let Some(segment) = self.senders[index].poll_transmit(at) {
-            let group = &self.groups[self.flows[index].group as usize];
-            let mut extra = if group.ecn && !segment.retransmitted { CAPABLE } else { 0 };
+    fn pump(&mut self, index: u32, at: Time) {
+        let flow = &mut self.flows[index as usize];
+        let mut due = None;
+        while let Some(segment) = flow.sender.poll_transmit(at) {
+            let size = if segment.number == 0 { BARE } else { self.packet };
+            // RFC 3168 section 6.1.5: retransmissions are not marked.
+            let mut extra = if segment.retransmitted { 0 } else { flow.marks };
             if segment.window_reduced {
                 extra |= ECHO;
             }
             let packet = Packet {
-                flow,
-                size: if segment.number == 0 { BARE } else { self.packet },
-                kind: Kind::Data,
-                epoch: self.flows[index].epoch(),
+                flow: index,
+                size,
+                kind: Kind::Data.on(flow.way),
+                epoch: flow.epoch(),
                 number: segment.number,
                 sent: at,
-                window: self.senders[index].acknowledged() as u32,
+                window: flow.sender.acknowledged() as u32,
                 extra,
             };
-            self.send_from_source(at, packet);
+            due = due.or(flow.feed.send(at, packet, self.wire.of(size), flow.delay));
         }
-        if self.senders[index].is_done() {
-            self.finish(flow, at);
+        let done = flow.sender.is_done();
+        if let Some(due) = due {
+            self.schedule(due, Event::Feed(index));
+        }
+        if done {
+            self.finish(index, at);
         }
     }
 
-    #[inline]
     fn send_from_source(&mut self, at: Time, packet: Packet) {
-        let index = packet.flow as usize;
         let wire_time = self.wire.of(packet.size);
-        let delay = self.flows[index].delay;
-        if let Some(due) = self.feeds[index].send(at, packet, wire_time, delay) {
+        let flow = &mut self.flows[packet.flow as usize];
+        if let Some(due) = flow.feed.send(at, packet, wire_time, flow.delay) {
             self.schedule(due, Event::Feed(packet.flow));
         }
     }
 
-    /// When something is due at a flow's source.
-    #[inline]
-    pub(crate) fn source_due(&self, index: usize) -> Time {
-        let sender = self.senders[index].poll_timeout().unwrap_or(Time::MAX);
-        sender.min(self.flows[index].wake)
-    }
-
     /// Lets the source's timers expire that do so before `until`, or, if so wanted, at it.
-    #[inline]
     pub(crate) fn run_source_timers(&mut self, flow: u32, until: Time, inclusive: bool) {
         loop {
-            let due = self.source_due(flow as usize);
+            let due = self.flows[flow as usize].source_due();
             if due > until || (due == until && !inclusive) {
                 return;
             }
@@ -122,7 +124,7 @@ impl<S: Scheduler> World<S> {
             self.flows[index].wake = Time::MAX;
             self.begin(flow, at);
         }
-        self.senders[index].handle_timeout(at);
+        self.flows[index].sender.handle_timeout(at);
         self.pump(flow, at);
     }
 
@@ -130,7 +132,7 @@ impl<S: Scheduler> World<S> {
     fn begin(&mut self, index: u32, at: Time) {
         let flow = &mut self.flows[index as usize];
         let group = &mut self.groups[flow.group as usize];
-        let sender = &mut self.senders[index as usize];
+        let sender = &mut flow.sender;
         if sender.statistics().sent > 0 {
             // What the connection before did is kept with the group.
             group.totals.add(sender.acknowledged(), sender.statistics());
@@ -169,7 +171,7 @@ impl<S: Scheduler> World<S> {
     /// A probe arrived: its answer tells what the sender knows of itself.
     fn answer(&mut self, at: Time, probe: &Packet) {
         let index = probe.flow as usize;
-        let sender = &self.senders[index];
+        let sender = &self.flows[index].sender;
         let payload = self.groups[self.flows[index].group as usize].payload;
         let report = SenderReport {
             retransmitted: sender.statistics().retransmitted,
@@ -180,7 +182,8 @@ impl<S: Scheduler> World<S> {
         let number = target.answers;
         target.answers += 1;
         let extra = self.reports.put(report);
-        let answer = Packet { kind: Kind::Answer, number, extra, ..*probe };
+        let kind = Kind::Answer.on(self.flows[index].way);
+        let answer = Packet { kind, number, extra, ..*probe };
         self.send_from_source(at, answer);
     }
 
@@ -191,16 +194,17 @@ impl<S: Scheduler> World<S> {
         let Some(place) = requests.iter().position(|(n, _)| *n == number) else { return };
         match requests.remove(place).1 {
             Request::Pacing(rate) => {
-                self.senders[index].set_pacing(rate);
+                self.flows[index].sender.set_pacing(rate);
                 self.pump(flow, at);
             }
             Request::Train { packets, size } => {
                 let epoch = self.flows[index].epoch();
+                let kind = Kind::Train.on(self.flows[index].way);
                 for number in 0..packets {
                     let packet = Packet {
                         flow,
                         size,
-                        kind: Kind::Train,
+                        kind,
                         epoch,
                         number: u64::from(number),
                         sent: at,
@@ -218,7 +222,7 @@ impl<S: Scheduler> World<S> {
     pub(crate) fn watch_source(&mut self, index: usize, at: Time) {
         let watch = &mut self.targets[index].watch;
         while self.observations.get(watch.next_source).is_some_and(|time| *time < at) {
-            let sender = &self.senders[index];
+            let sender = &self.flows[index].sender;
             watch.next_source += 1;
             watch.sources.push_back(SourceView {
                 acknowledged: sender.acknowledged(),
@@ -239,7 +243,7 @@ impl<S: Scheduler> World<S> {
                 let packet = Packet {
                     flow,
                     size: self.packet,
-                    kind: Kind::Datagram,
+                    kind: Kind::Datagram.on(self.flows[flow as usize].way),
                     epoch: 0,
                     number: 0,
                     sent: self.now,
@@ -256,26 +260,27 @@ impl<S: Scheduler> World<S> {
 
     /// One more connection like those of flow `first`, on an idle flow if there is one.
     fn open_connection(&mut self, first: u32) {
-        let like = &self.flows[first as usize];
-        let group = &mut self.groups[like.group as usize];
-        let index = match group.idle.pop() {
+        let Flow { group, way, hops, delay, .. } = self.flows[first as usize];
+        let index = match self.groups[group as usize].idle.pop() {
             Some(index) => index,
-            None => {
-                let flow = crate::flow::Flow::new(like.group, like.way, like.hops, like.delay);
-                self.push_flow(flow)
-            }
+            None => self.push_flow(group, way, hops, delay),
         };
         self.flows[index as usize].wake = self.now;
-        self.reschedule(index);
+        self.expect(index, self.now);
     }
 
     /// A new flow, which has done nothing yet.
-    pub(crate) fn push_flow(&mut self, flow: crate::flow::Flow) -> u32 {
-        let group = &self.groups[flow.group as usize];
-        self.senders.push(Sender::new(&group.sender, Some(0)));
-        self.receivers.push(Receiver::new(&group.receiver));
-        self.feeds.push(crate::feed::Feed::default());
-        self.inlets.push(crate::feed::Inlet::default());
+    pub(crate) fn push_flow(
+        &mut self,
+        group: u32,
+        way: Way,
+        hops: (u16, u16),
+        delay: Duration,
+    ) -> u32 {
+        let Group { sender, receiver, ecn, .. } = &self.groups[group as usize];
+        let mut flow = Flow::new(Sender::new(sender, Some(0)), group, way, hops, delay);
+        flow.marks = if *ecn { CAPABLE } else { 0 };
+        self.receivers.push(Receiver::new(receiver));
         self.flows.push(flow);
         (self.flows.len() - 1) as u32
     }

@@ -14,8 +14,9 @@ pub(crate) struct Steering {
     pub events: Vec<Event>,
     /// When the next probe is due; `None`: this controller has no use for probes.
     next_probe: Option<Time>,
-    /// When the kernel's view is next read.
-    next_tick: Time,
+    /// When the kernel's view is next read; `None`: this controller decides once and looks at
+    /// nothing.
+    next_tick: Option<Time>,
     /// Answers expected next.
     next_answer: u64,
     train: Option<UnderWay>,
@@ -23,6 +24,17 @@ pub(crate) struct Steering {
     not_before: Time,
     /// The receiver's own estimate of the round trip.
     pub kernel_rtt: Option<Duration>,
+}
+
+/// What a controller looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Interest {
+    /// Nothing: it has decided before the first byte.
+    Nothing,
+    /// What its own kernel knows.
+    Kernel,
+    /// That and answers to probes.
+    Probes,
 }
 
 /// Something to be done for the controller.
@@ -57,17 +69,26 @@ const TRAIN_OVER: Duration = Duration::from_millis(100);
 
 impl Steering {
     /// A loop that begins at `start`.
-    pub(crate) fn new(controller: Box<dyn Controller + Send>, probes: bool, start: Time) -> Self {
+    pub(crate) fn new(
+        controller: Box<dyn Controller + Send>,
+        interest: Interest,
+        start: Time,
+    ) -> Self {
         Steering {
             controller,
             events: Vec::new(),
-            next_probe: probes.then_some(start),
-            next_tick: start,
+            next_probe: (interest == Interest::Probes).then_some(start),
+            next_tick: (interest != Interest::Nothing).then_some(start),
             next_answer: 0,
             train: None,
             not_before: start,
             kernel_rtt: None,
         }
+    }
+
+    /// Whether what arrives is to be handed in.
+    pub(crate) fn listens(&self) -> bool {
+        self.next_tick.is_some()
     }
 
     /// The application read `bytes` of payload; it always keeps up.
@@ -123,8 +144,8 @@ impl Steering {
     /// When [`Steering::handle_timeout`] next wants to be called.
     pub(crate) fn poll_timeout(&self) -> Time {
         let train = self.train.map(|train| train.last + TRAIN_OVER);
-        let others = [self.controller.poll_timeout(), self.next_probe, train];
-        others.into_iter().flatten().fold(self.next_tick, Time::min).max(self.not_before)
+        let dues = [self.controller.poll_timeout(), self.next_probe, train, self.next_tick];
+        dues.into_iter().flatten().fold(Time::MAX, Time::min).max(self.not_before)
     }
 
     /// That time has come. `advertised` is the window that the receiver advertises now. Whether
@@ -133,8 +154,8 @@ impl Steering {
         if self.train.is_some_and(|train| train.last + TRAIN_OVER <= now) {
             self.end_train(now);
         }
-        if self.next_tick <= now {
-            self.next_tick = now + TICK;
+        if self.next_tick.is_some_and(|due| due <= now) {
+            self.next_tick = Some(now + TICK);
             self.controller.handle_window(now, advertised);
             if let Some(rtt) = self.kernel_rtt.filter(|_| self.next_probe.is_none()) {
                 self.controller.handle_kernel_rtt(now, rtt);

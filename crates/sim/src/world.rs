@@ -1,11 +1,9 @@
-use sweetspot_path::Random;
 use sweetspot_scenario::{Scenario, Ties};
 use sweetspot_sizing::{KnownPath, SenderReport};
-use sweetspot_tcp::{Receiver, SackBlocks, Sender};
+use sweetspot_tcp::{Receiver, SackBlocks};
 use sweetspot_units::{Duration, Time};
 
 use crate::event::Event;
-use crate::feed::{Feed, Inlet};
 use crate::flow::{Flow, Way};
 use crate::group::Group;
 use crate::hop::{Hop, HopTotals};
@@ -18,8 +16,8 @@ use crate::target::Target;
 
 /// Everything that moves, and the clock that moves it.
 ///
-/// Senders, receivers and flows lie in arrays of their own under the same index, because an
-/// event touches one of them far more often than all. Targets are the first flows.
+/// Sources (in [`Flow`]) and sinks (receivers) lie in arrays of their own under the same index,
+/// because an event touches one of the two, never both. Targets are the first flows.
 ///
 /// The clock follows what happens at routers. A host has its link to itself, so nothing but its
 /// own packets and timers reaches it, in an order that is known: a packet for it is worked off
@@ -35,12 +33,10 @@ pub(crate) struct World<S> {
     /// Forward hops, then as many backward ones, and the next event of each.
     pub hops: Vec<Hop>,
     pub hop_keys: Vec<Key>,
+    /// The first of those events, and whose it is.
+    next_hop: (Key, usize),
     pub flows: Vec<Flow>,
-    pub senders: Vec<Sender>,
     pub receivers: Vec<Receiver>,
-    /// What each flow's source has sent and its router has not received yet.
-    pub feeds: Vec<Feed>,
-    pub inlets: Vec<Inlet>,
     pub groups: Vec<Group>,
     pub sources: Vec<Source>,
     pub targets: Vec<Target>,
@@ -101,15 +97,18 @@ impl WireTimes {
 }
 
 /// Who goes first among simultaneous events.
+#[derive(Debug, Clone, Copy)]
 pub(crate) enum Order {
-    Seeded(Random),
+    /// The upper half of a linear congruential generator: good enough to toss coins with, and
+    /// tossed for every event.
+    Seeded(u64),
     Declared(u32),
 }
 
 impl Order {
     pub(crate) fn new(ties: Ties, seed: u64) -> Order {
         match ties {
-            Ties::Seeded => Order::Seeded(random::stream(seed, 0, 0, 0)),
+            Ties::Seeded => Order::Seeded(random::stream(seed, 0, 0, 0).bits()),
             Ties::Declared => Order::Declared(0),
         }
     }
@@ -117,7 +116,12 @@ impl Order {
     #[inline]
     fn next(&mut self) -> u32 {
         match self {
-            Order::Seeded(random) => random.bits() as u32,
+            // Multiplier and increment of Knuth's MMIX.
+            Order::Seeded(state) => {
+                *state = state.wrapping_mul(6_364_136_223_846_793_005);
+                *state = state.wrapping_add(1_442_695_040_888_963_407);
+                (*state >> 32) as u32
+            }
             Order::Declared(count) => {
                 *count = count.wrapping_add(1);
                 *count
@@ -138,11 +142,9 @@ impl<S: Scheduler> World<S> {
             seed: scenario.seed,
             hops: Vec::new(),
             hop_keys: Vec::new(),
+            next_hop: (Key::NEVER, 0),
             flows: Vec::new(),
-            senders: Vec::new(),
             receivers: Vec::new(),
-            feeds: Vec::new(),
-            inlets: Vec::new(),
             groups: Vec::new(),
             sources: Vec::new(),
             targets: Vec::new(),
@@ -177,13 +179,13 @@ impl<S: Scheduler> World<S> {
         loop {
             // Hops are few and each has an event nearly always: their keys stay out of the
             // agenda, which is then the hosts' alone.
-            let mut next = self.agenda.peek();
-            let mut hop = None;
-            for (i, key) in self.hop_keys.iter().enumerate() {
-                if *key < next {
-                    next = *key;
-                    hop = Some(i);
-                }
+            let next = self.agenda.peek();
+            let (hop_key, hop) = self.next_hop;
+            if hop_key < next {
+                self.now = hop_key.at();
+                self.events += 1;
+                self.leave_hop(hop);
+                continue;
             }
             if next == Key::NEVER {
                 return None;
@@ -191,10 +193,6 @@ impl<S: Scheduler> World<S> {
             debug_assert!(next.at() >= self.now, "time runs backwards");
             self.now = next.at();
             self.events += 1;
-            if let Some(hop) = hop {
-                self.leave_hop(hop);
-                continue;
-            }
             self.agenda.pop();
             match Event::unpack(next.event()) {
                 Event::Feed(i) => self.leave_feed(i),
@@ -209,7 +207,7 @@ impl<S: Scheduler> World<S> {
 
     #[inline]
     fn leave_feed(&mut self, index: u32) {
-        let Some((packet, next)) = self.feeds[index as usize].arrive() else { return };
+        let Some((packet, next)) = self.flows[index as usize].feed.arrive() else { return };
         if let Some(due) = next {
             self.schedule(due, Event::Feed(index));
         }
@@ -224,17 +222,14 @@ impl<S: Scheduler> World<S> {
         self.enter_routers(packet);
     }
 
-    #[inline]
-    fn way(flow: &Flow, packet: &Packet) -> Way {
-        if packet.kind.goes_with_data() { flow.way } else { flow.way.other() }
-    }
-
     /// A packet is at its first router.
     #[inline]
     pub(crate) fn enter_routers(&mut self, packet: Packet) {
-        let flow = &self.flows[packet.flow as usize];
-        let way = Self::way(flow, &packet);
-        let hop = flow.entry(way);
+        let way = packet.kind.way();
+        let hop = match self.hops.len() {
+            2 => 0,
+            _ => self.flows[packet.flow as usize].entry(way),
+        };
         self.enter_hop(way, hop, packet);
     }
 
@@ -256,11 +251,18 @@ impl<S: Scheduler> World<S> {
             Some(due) => self.key(due.max(self.now), Event::Hop(index as u32)),
             None => Key::NEVER,
         };
+        let mut next = (Key::NEVER, 0);
+        for (i, key) in self.hop_keys.iter().enumerate() {
+            if *key < next.0 {
+                next = (*key, i);
+            }
+        }
+        self.next_hop = next;
     }
 
     #[cold]
     fn drop_packet(&mut self, packet: Packet) {
-        match packet.kind {
+        match packet.kind.bare() {
             Kind::Ack => drop(self.sacks.take(&packet)),
             Kind::Answer => drop(self.reports.take(&packet)),
             Kind::Data | Kind::Datagram => {
@@ -272,7 +274,7 @@ impl<S: Scheduler> World<S> {
             Kind::Request => {
                 self.targets[packet.flow as usize].lost_requests.push(packet.number);
             }
-            Kind::Train | Kind::Probe => {}
+            _ => {}
         }
     }
 
@@ -286,8 +288,8 @@ impl<S: Scheduler> World<S> {
         let Some(packet) = left else { return };
         let half = self.hops.len() / 2;
         if half > 1 {
+            let way = packet.kind.way();
             let flow = &self.flows[packet.flow as usize];
-            let way = Self::way(flow, &packet);
             if let Some(next) = flow.after(way, (index - way as usize * half) as u16) {
                 return self.enter_hop(way, next, packet);
             }
@@ -299,18 +301,13 @@ impl<S: Scheduler> World<S> {
         }
     }
 
-    /// Makes sure that a flow's event comes no later than it is needed.
+    /// Makes sure that a flow's event comes no later than it is needed at `due`.
     #[inline]
-    pub(crate) fn reschedule(&mut self, index: u32) {
-        let at = index as usize;
-        let source = self.source_due(at);
-        let sink = self.sink_due(at);
-        let due = source.min(sink);
-        let flow = &mut self.flows[at];
+    pub(crate) fn expect(&mut self, index: u32, due: Time) {
         // An event that comes too early finds nothing to do and asks again: a retransmission
         // timer that every ACK puts off costs one event per timeout, not one per ACK.
-        if due < flow.pending {
-            flow.pending = due;
+        if due < self.flows[index as usize].pending {
+            self.flows[index as usize].pending = due;
             let due = due.max(self.now);
             self.schedule(due, Event::Flow(index));
         }
@@ -325,7 +322,8 @@ impl<S: Scheduler> World<S> {
         self.flows[at].pending = Time::MAX;
         self.run_source_timers(index, self.now, true);
         self.run_sink_timers(index, self.now, true);
-        self.reschedule(index);
+        let due = self.flows[at].source_due().min(self.sink_due(at));
+        self.expect(index, due);
     }
 
     /// Law 7: received = delivered + dropped + held, in every element.

@@ -13,9 +13,7 @@ fn main() {
             Scenario::parse_with(&text, &o).unwrap()
         })
         .collect();
-    let outs =
-        play_all(&sweetspot_sim::Simulator, &runs, Workers::new(2))
-            .unwrap();
+    let outs = play_all(&sweetspot_sim::Simulator, &runs, Workers::new(2)).unwrap();
     let mut g = vec![];
     for o in &outs {
         let t = &o.transfers[0];

@@ -7,6 +7,7 @@
 pub mod csv;
 pub mod markdown;
 pub mod ns2;
+pub mod papers;
 mod play;
 pub mod search;
 mod sweep;

@@ -57,6 +57,10 @@ pub struct ReceiverConfig {
     pub sack: bool,
     /// The window to advertise, packets.
     pub window: u64,
+    /// Where the advertised window starts, packets, to grow from there with what arrives, as in
+    /// Linux; `None`: the whole window is advertised at once. An edge that was advertised never
+    /// comes back, so a receiver that is to be steered must not begin with all it has.
+    pub first_window: Option<u64>,
 }
 
 /// Delayed ACKs (RFC 5681 section 4.2): every second packet, or after a while.

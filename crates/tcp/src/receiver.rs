@@ -18,16 +18,17 @@ pub struct Receiver {
     right_edge: u64,
     /// The window to advertise, packets.
     window: u64,
+    /// What of it has been opened so far (Linux: `rcv_ssthresh`).
+    opened: u64,
     /// What arrived beyond `next`.
     early: Runs,
-    /// A number in each of the blocks reported last, newest first.
-    recent: [u64; 2],
+    /// The blocks reported last.
+    blocks: Option<Box<SackBlocks>>,
     /// Sending time of the packet that the next ACK echoes, while an ACK is delayed.
     waiting: Option<Waiting>,
     delayed: Option<DelayedAck>,
     /// Packets still to be acknowledged at once.
     quick: u32,
-    sack: bool,
     /// Congestion marks seen and not yet answered by the sender.
     congestion_echo: bool,
 }
@@ -68,12 +69,12 @@ impl Receiver {
             next: 0,
             right_edge: 0,
             window: config.window,
+            opened: config.first_window.unwrap_or(u64::MAX),
             early: Runs::default(),
-            recent: [0; 2],
+            blocks: config.sack.then(Box::default),
             waiting: None,
             delayed: config.delayed_ack,
             quick: config.delayed_ack.map_or(0, |d| d.quick_start),
-            sack: config.sack,
             congestion_echo: false,
         }
     }
@@ -84,6 +85,8 @@ impl Receiver {
         self.note_congestion(arrival);
         if arrival.number == self.next && self.early.is_empty() {
             self.next += 1;
+            // Linux `__tcp_grow_window`: two segments for each that arrives in order.
+            self.opened = self.opened.saturating_add(2);
             return Received { delivered: 1, ack: self.acknowledge_in_order(now, arrival) };
         }
         self.handle_disorder(arrival)
@@ -93,15 +96,15 @@ impl Receiver {
     #[inline]
     fn acknowledge_in_order(&mut self, now: Time, arrival: &Arrival) -> Option<Acknowledgement> {
         let Some(delayed) = &self.delayed else {
-            return Some(self.acknowledge(arrival.sent, SackBlocks::NONE));
+            return Some(self.acknowledge(arrival.sent));
         };
         // The SYN is answered at once, and so is every second packet.
         let at_once = arrival.number == 0 || self.quick > 0;
         self.quick = self.quick.saturating_sub(1);
         match self.waiting.take() {
             // RFC 7323 section 4.2: the echo is that of the packet that waited.
-            Some(waiting) => Some(self.acknowledge(waiting.echo, SackBlocks::NONE)),
-            None if at_once => Some(self.acknowledge(arrival.sent, SackBlocks::NONE)),
+            Some(waiting) => Some(self.acknowledge(waiting.echo)),
+            None if at_once => Some(self.acknowledge(arrival.sent)),
             None => {
                 self.waiting = Some(Waiting { until: now + delayed.delay, echo: arrival.sent });
                 None
@@ -121,37 +124,40 @@ impl Receiver {
         }
         self.next = self.early.first_missing(self.next);
         self.early.remove_below(self.next);
-        let sack = if self.sack { self.blocks(number) } else { SackBlocks::NONE };
-        let ack = self.acknowledge(arrival.sent, sack);
+        let mut ack = self.acknowledge(arrival.sent);
+        ack.sacks = self.report(number);
         Received { delivered: self.next - before, ack: Some(ack) }
     }
 
     /// RFC 2018 section 4: first the block with the packet that just came, then those reported
-    /// most recently.
-    fn blocks(&mut self, number: u64) -> SackBlocks {
+    /// most recently. Whether there is anything to report.
+    fn report(&mut self, number: u64) -> bool {
+        let Some(last) = &mut self.blocks else { return false };
         let mut blocks = SackBlocks::NONE;
-        let [first, second] = self.recent;
-        for candidate in [number, first, second] {
+        let candidates = last.as_slice().iter().map(|run| run.start);
+        for candidate in [number].into_iter().chain(candidates) {
             if let Some(run) = self.early.holding(candidate) {
                 blocks.push(run);
             }
         }
-        let starts = blocks.as_slice().iter().map(|run| run.start);
-        for (slot, start) in self.recent.iter_mut().zip(starts) {
-            *slot = start;
-        }
-        blocks
+        **last = blocks;
+        !blocks.is_empty()
+    }
+
+    /// The SACK blocks of the ACK just given out, where it has any.
+    pub fn sack_blocks(&self) -> SackBlocks {
+        self.blocks.as_deref().copied().unwrap_or(SackBlocks::NONE)
     }
 
     #[inline]
-    fn acknowledge(&mut self, echo: Time, sack: SackBlocks) -> Acknowledgement {
-        self.right_edge = self.right_edge.max(self.next + self.window);
+    fn acknowledge(&mut self, echo: Time) -> Acknowledgement {
+        self.right_edge = self.right_edge.max(self.next + self.window.min(self.opened));
         Acknowledgement {
             next: self.next,
             window: u32::try_from(self.right_edge - self.next).unwrap_or(u32::MAX),
             echo,
             congestion_echo: self.congestion_echo,
-            sack,
+            sacks: false,
         }
     }
 
@@ -171,12 +177,16 @@ impl Receiver {
     pub fn handle_timeout(&mut self, now: Time) -> Option<Acknowledgement> {
         let waiting = self.waiting.filter(|waiting| waiting.until <= now)?;
         self.waiting = None;
-        Some(self.acknowledge(waiting.echo, SackBlocks::NONE))
+        Some(self.acknowledge(waiting.echo))
     }
 
     /// Advertise `packets` from now on, as far as the right edge allows.
     pub fn set_window(&mut self, packets: u64) {
         self.window = packets;
+        // Linux: rcv_ssthresh = min(rcv_ssthresh, window_clamp).
+        if self.opened < u64::MAX {
+            self.opened = self.opened.min(packets);
+        }
     }
 
     /// The window that is advertised, packets.

@@ -1,5 +1,5 @@
 use crate::runs::Runs;
-use crate::segment::SackBlocks;
+use crate::segment::Run;
 
 /// What a sender knows from SACK blocks (RFC 6675), in whole packets.
 #[derive(Debug, Clone, Default)]
@@ -16,9 +16,9 @@ const THRESHOLD: u64 = 3;
 
 impl Scoreboard {
     /// Takes the blocks of an ACK up to `una` in and returns how many packets are news.
-    pub(crate) fn handle_blocks(&mut self, una: u64, blocks: &SackBlocks) -> u64 {
+    pub(crate) fn handle_blocks(&mut self, una: u64, blocks: &[Run]) -> u64 {
         let mut news = 0;
-        for run in blocks.as_slice() {
+        for run in blocks {
             let mut run = *run;
             run.start = run.start.max(una);
             if run.start < run.end {
@@ -60,6 +60,11 @@ impl Scoreboard {
         let lost = missing_below(self.lost_to);
         let sent_again = missing_below(self.retransmitted_to);
         missing - lost + sent_again
+    }
+
+    /// Packets from `una` on that are lost.
+    pub(crate) fn lost(&self, una: u64) -> u64 {
+        self.lost_to.saturating_sub(una + self.sacked.count_below(self.lost_to))
     }
 
     /// NextSeg() rule (1): the lowest lost packet not sent again yet.

@@ -23,8 +23,8 @@ pub struct Acknowledgement {
     pub echo: Time,
     /// Whether congestion marks were seen (RFC 3168, ECE).
     pub congestion_echo: bool,
-    /// What has arrived beyond [`Acknowledgement::next`].
-    pub sack: SackBlocks,
+    /// Whether SACK blocks go with it, which travel apart because few ACKs have any.
+    pub sacks: bool,
 }
 
 /// Up to three runs of packets that arrived out of order, the newest news first (RFC 2018).

@@ -38,14 +38,16 @@ const SELF_TEST: &str = "self-test";
 
 /// Measures what is asked for, run by run, then writes the document from all there is.
 pub fn run(arguments: Arguments) -> Ending {
-    let store = Store::open(&arguments.results)?;
     let program = std::env::current_exe()?;
+    let build = build(&program)?;
+    // Results of another build are not mixed in: they would be of another program.
+    let store = Store::open(&arguments.results.join(&build))?;
     if arguments.wants(SELF_TEST) && !(arguments.resume && store.get::<String>(SELF_TEST).is_some())
     {
         store.put(SELF_TEST, &self_test(&program)?)?;
     }
     let scratch = scratch::make()?;
-    let bench = Bench { arguments: &arguments, store: &store, program: &program };
+    let bench = Bench { arguments: &arguments, store: &store, program: &program, build };
     let code = isolate(|| match bench.measure(scratch.path()) {
         Ok(()) => 0,
         Err(why) => {
@@ -57,6 +59,11 @@ pub fn run(arguments: Arguments) -> Ending {
         bench.write_document()?;
     }
     Ok(ExitCode::from(code))
+}
+
+/// Which build this is: the first digits of its executable's BLAKE3.
+fn build(program: &Path) -> Result<String, Box<dyn std::error::Error>> {
+    Ok(Content::of(program)?.hash.to_hex()[..8].to_owned())
 }
 
 fn self_test(program: &Path) -> Result<String, Box<dyn std::error::Error>> {
@@ -73,6 +80,7 @@ struct Bench<'a> {
     arguments: &'a Arguments,
     store: &'a Store,
     program: &'a Path,
+    build: String,
 }
 
 impl Bench<'_> {
@@ -130,11 +138,17 @@ impl Bench<'_> {
 
     /// The results of one path, as far as there are any.
     fn cell(&self, plan: &Plan) -> Option<Cell> {
-        let mut runs = usual().into_iter().filter_map(|c| self.store.get(&run_name(plan, &c)));
-        let mut outcome: DemoOutcome = runs.next()?;
-        outcome.contenders.extend(runs.flat_map(|run: DemoOutcome| run.contenders));
+        let kept = |c: &Contender| self.store.get::<DemoOutcome>(&run_name(plan, c));
+        let (runs, not_measured): (Vec<_>, Vec<_>) = usual()
+            .into_iter()
+            .map(|c| (kept(&c), c.to_string()))
+            .partition(|(run, _)| run.is_some());
+        let mut runs = runs.into_iter().filter_map(|(run, _)| run);
+        let mut outcome = runs.next()?;
+        outcome.contenders.extend(runs.flat_map(|run| run.contenders));
+        let not_measured = not_measured.into_iter().map(|(_, name)| name).collect();
         let reference: Option<Reference> = self.store.get(&reference_name(plan));
-        Some(Cell { name: plan.name.clone(), outcome, reference })
+        Some(Cell { name: plan.name.clone(), outcome, not_measured, reference })
     }
 
     fn write_document(&self) -> Result<(), Box<dyn std::error::Error>> {
@@ -143,6 +157,7 @@ impl Bench<'_> {
         let earlier = fs::read_to_string(out).unwrap_or_default();
         let bench = LabBench {
             command: "make bench-lab".to_owned(),
+            build: format!("sweetspot {}, build {}", env!("CARGO_PKG_VERSION"), self.build),
             demo: self.cell(&demo()),
             matrix: plans.iter().filter_map(|plan| self.cell(plan)).collect(),
             matrix_size: plans.len(),

@@ -100,7 +100,10 @@ fn story(
         date: machine::date(),
         machine: machine::machine(),
         kernel: machine::kernel(),
-        path: PathFacts::of(&arguments.path.spec),
+        path: PathFacts {
+            spec: arguments.path.text.clone(),
+            ..PathFacts::of(&arguments.path.spec)
+        },
         file: FileFacts {
             size: content.size,
             seed: arguments.file.is_none().then_some(arguments.path.spec.seed),

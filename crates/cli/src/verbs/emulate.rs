@@ -1,10 +1,12 @@
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitCode};
+use std::process::{Command, ExitCode, Stdio};
 
 use sweetspot_emulator::{Certificate, Emulation, EmulatorError, isolate, self_test};
+use sweetspot_linux::clock;
 use sweetspot_linux::signals::{Event, Signal, Supervisor};
 use sweetspot_path::PathSpec;
+use sweetspot_units::Duration;
 
 use super::Ending;
 
@@ -28,22 +30,25 @@ Examples:
   How fast a path this machine can emulate truthfully:
     sweetspot emulate --self-test";
 
-/// Runs COMMAND at the near end (10.77.0.1) of an emulated path, beside this machine's own
-/// network, and certifies afterwards how true the emulation was.
+/// Run a command across an emulated path between two network namespaces
 ///
-/// The path joins two network namespaces. Every packet between them waits in a drop-tail
-/// buffer, is sent at the given rate and then delayed; both ends use this machine's own kernel.
+/// COMMAND runs at the near end (10.77.0.1); the far end is 10.77.0.2. Both use this machine's
+/// own kernel and see nothing of its network. Every packet between them waits in a drop-tail
+/// buffer, is sent at the given rate and then delayed; a certificate says afterwards how true
+/// that was. Rates and buffers count IP packets, without Ethernet's headers.
+///
 /// Works as root and, where user namespaces are allowed, without. When COMMAND ends, everything
-/// that was started inside ends too. The exit code is COMMAND's.
+/// that was started inside ends too. The exit code is COMMAND's, or 128 + n after signal n.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
     /// The path: rate=, rtt= and buffer= are needed; delay=, loss=, jitter=, mtu= and seed= may
     /// be given. up.KEY=... and down.KEY=... set one direction only (up: near to far)
     #[arg(long, value_name = "SPEC", required_unless_present = "self_test")]
-    path: Option<PathSpec>,
+    path: Option<String>,
 
-    /// A shell command to run at the far end (10.77.0.2), started before COMMAND
+    /// A shell command to run at the far end (10.77.0.2), started just before COMMAND and ended
+    /// after it
     #[arg(long, value_name = "SHELL COMMAND")]
     far: Option<String>,
 
@@ -70,8 +75,12 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: Arguments) -> Ending {
-    let story = if arguments.self_test { test_machine } else { play };
-    let code = isolate(|| match story(&arguments) {
+    let path = arguments.path.as_deref().map(str::parse::<PathSpec>).transpose()?;
+    let story = || match path {
+        Some(path) => play(&path, &arguments),
+        None => test_machine(&arguments),
+    };
+    let code = isolate(|| match story() {
         Ok(code) => code,
         Err(error) => {
             eprintln!("sweetspot: {error}");
@@ -86,18 +95,25 @@ pub fn run(arguments: Arguments) -> Ending {
 }
 
 /// The story inside the namespaces; returns the command's exit code.
-fn play(arguments: &Arguments) -> Result<u8, Box<dyn std::error::Error>> {
-    let (Some(path), [program, rest @ ..]) = (&arguments.path, &arguments.command[..]) else {
-        return Ok(0);
-    };
+fn play(path: &PathSpec, arguments: &Arguments) -> Result<u8, Box<dyn std::error::Error>> {
+    let (program, rest) = arguments.command.split_first().ok_or("no command was given")?;
     let mut supervisor = Supervisor::new()?;
     let emulation = Emulation::start(path)?;
     let far = match &arguments.far {
-        Some(line) => Some(emulation.far().spawn(Command::new("sh").args(["-c", line]))?),
+        Some(line) => {
+            let mut shell = Command::new("sh");
+            // The terminal belongs to the near command.
+            shell.args(["-c", line]).stdin(Stdio::null());
+            Some(emulation.far().spawn(&mut shell)?)
+        }
         None => None,
     };
     let near = emulation.near().spawn(Command::new(program).args(rest))?;
-    let code = wait(&mut supervisor, &near, far.as_ref())?;
+    let mut far = far.map(|child| child.id());
+    let code = wait_near(&mut supervisor, near.id(), &mut far)?;
+    if let Some(far) = far {
+        end_far(&mut supervisor, far)?;
+    }
     let certificate = emulation.finish()?;
     hand_over(arguments, &certificate)?;
     Ok(code)
@@ -128,25 +144,39 @@ fn test_machine(arguments: &Arguments) -> Result<u8, Box<dyn std::error::Error>>
 }
 
 /// Waits for the near command. The first request to end is passed on to it, the second kills
-/// it; a far command that fails meanwhile is named, for it may be why the near one never ends.
-fn wait(supervisor: &mut Supervisor, near: &Child, far: Option<&Child>) -> std::io::Result<u8> {
+/// it. A far command that ends meanwhile is forgotten, and named if it failed, for that may be
+/// why the near one does not end.
+fn wait_near(supervisor: &mut Supervisor, near: u32, far: &mut Option<u32>) -> std::io::Result<u8> {
     let mut asked = false;
     loop {
         match supervisor.next_event()? {
-            Event::ChildEnded { pid, code } if pid == near.id() => return Ok(code),
+            Event::ChildEnded { pid, code } if pid == near => return Ok(code),
             Event::ChildEnded { pid, code } => {
-                if code != 0 && far.is_some_and(|far| far.id() == pid) {
+                if far.take_if(|far| *far == pid).is_some() && code != 0 {
                     eprintln!("sweetspot: the far command ended early with exit code {code}");
                 }
             }
-            Event::Told(_) | Event::ToldByTerminal(_) if asked => Signal::KILL.send(near.id()),
+            Event::Told(_) | Event::ToldByTerminal(_) if asked => Signal::KILL.send(near),
             Event::Told(signal) => {
                 asked = true;
-                signal.send(near.id());
+                signal.send(near);
             }
             Event::ToldByTerminal(_) => asked = true,
         }
     }
+}
+
+/// Asks the far command to end, and gives it a second to write what it has: what is left after
+/// that is killed with the namespaces.
+fn end_far(supervisor: &mut Supervisor, far: u32) -> std::io::Result<()> {
+    Signal::TERMINATE.send(far);
+    let due = clock::now() + Duration::from_secs(1);
+    while let Some(event) = supervisor.next_event_by(due)? {
+        if matches!(event, Event::ChildEnded { pid, .. } if pid == far) {
+            break;
+        }
+    }
+    Ok(())
 }
 
 fn hand_over(

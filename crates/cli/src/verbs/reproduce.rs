@@ -3,7 +3,7 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 use sweetspot_sim::Simulator;
-use sweetspot_study::ns2;
+use sweetspot_study::{ns2, papers};
 
 use super::Ending;
 use super::scenario_file::Parallel;
@@ -24,12 +24,15 @@ pub struct Arguments {
 enum Document {
     /// The same work done by ns-2 and by this simulator
     Ns2,
+    /// The figures and tables of the SOBAS and Dynamic Right-Sizing papers
+    Papers,
 }
 
 impl Document {
     fn file(self) -> &'static str {
         match self {
             Document::Ns2 => "docs/results/ns2.md",
+            Document::Papers => "docs/results/papers.md",
         }
     }
 }
@@ -38,6 +41,7 @@ pub fn run(arguments: Arguments) -> Ending {
     let workers = arguments.parallel.workers();
     let text = match arguments.what {
         Document::Ns2 => ns2::document(&Simulator, workers)?,
+        Document::Papers => papers::document(&Simulator, workers)?,
     };
     let path = arguments.out.unwrap_or_else(|| arguments.what.file().into());
     std::fs::write(&path, text).map_err(|error| {

@@ -1,7 +1,7 @@
 //! What `serve` and `send` share: the path as typed, and reporting on a transfer.
 
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{LineWriter, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -82,7 +82,7 @@ fn print_json(value: &impl serde::Serialize) -> std::io::Result<()> {
 
 /// Reports on transfers while they run.
 pub struct Watch {
-    series: Option<Arc<Mutex<BufWriter<File>>>>,
+    series: Option<Arc<Mutex<LineWriter<File>>>>,
     verbose: bool,
 }
 
@@ -93,7 +93,7 @@ impl Watch {
             let file = File::create(path).map_err(|e| {
                 format!("{}: {e}; give --series a file that you may write", path.display())
             })?;
-            Ok::<_, String>(Arc::new(Mutex::new(BufWriter::new(file))))
+            Ok::<_, String>(Arc::new(Mutex::new(LineWriter::new(file))))
         };
         Ok(Watch { series: series.map(open).transpose()?, verbose })
     }
@@ -105,7 +105,7 @@ impl Watch {
 }
 
 struct Watching {
-    series: Option<Arc<Mutex<BufWriter<File>>>>,
+    series: Option<Arc<Mutex<LineWriter<File>>>>,
     verbose: bool,
     number: u64,
 }
@@ -139,14 +139,6 @@ impl Observer for Watching {
     fn note(&mut self, note: &str) {
         if self.verbose {
             say(note);
-        }
-    }
-}
-
-impl Drop for Watching {
-    fn drop(&mut self) {
-        if let Some(series) = &self.series {
-            let _ = series.lock().unwrap_or_else(PoisonError::into_inner).flush();
         }
     }
 }

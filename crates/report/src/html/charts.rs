@@ -110,8 +110,8 @@ fn goodput(f: &mut Frame<'_>) -> String {
 
 fn window(f: &mut Frame<'_>) -> String {
     let (full, overflow) = (f.path.bdp.as_f64(), (f.path.bdp + f.path.buffer).as_f64());
-    // Twice the sweet spot's upper end: beyond that a window differs in nothing.
-    let top = overflow * 2.0;
+    // Half as much again as the sweet spot: beyond that one window differs from another in nothing.
+    let top = overflow * 1.5;
     let (unit, title) =
         if top > 2e6 { (1e6, "Advertised window, MB") } else { (1e3, "Advertised window, kB") };
     Panel {

@@ -36,15 +36,15 @@ fn head(bench: &LabBench) -> String {
         namespaces. Written by `make bench-lab`.\n\n"
         .to_owned();
     let _ = writeln!(text, "| | |\n|---|---|\n| command | `{}` |", bench.command);
+    let _ = writeln!(text, "| program | {} |", bench.build);
     // Cells may come from different days and machines: each combination is named once.
     let mut seen = Vec::new();
     for cell in cells(bench) {
         let o = &cell.outcome;
         let place = format!(
-            "| measured on | {}, {}, sweetspot {}, {} |",
+            "| measured on | {}, {}, {} |",
             o.machine,
             o.kernel,
-            o.version,
             o.date.split('T').next().unwrap_or_default()
         );
         if !seen.contains(&place) {
@@ -71,6 +71,9 @@ fn verdict(bench: &LabBench) -> String {
             let _ = writeln!(text, "- {}: **{}**", target.what, target.measured);
         }
         text += "\n";
+    }
+    for cell in cells(bench).filter(|cell| !cell.not_measured.is_empty()) {
+        let _ = writeln!(text, "Not measured: {}: {}\n", cell.name, cell.not_measured.join(", "));
     }
     let _ = writeln!(text, "{NOTES_BEGIN}\n{}\n{NOTES_END}\n", bench.notes.trim());
     text += "| target | measured | |\n|---|---|---|\n";

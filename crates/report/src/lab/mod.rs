@@ -17,6 +17,8 @@ use crate::wire;
 pub struct LabBench {
     /// The command that repeats it.
     pub command: String,
+    /// Which build of the program was measured.
+    pub build: String,
     /// The path of the demonstration, with the targets that are its own.
     pub demo: Option<Cell>,
     /// The matrix of paths; a cell that was not measured is missing.
@@ -30,12 +32,14 @@ pub struct LabBench {
 }
 
 /// One path and all that crossed it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Cell {
     /// Its name, e.g. `100Mbit/s-20ms-1.0BDP`.
     pub name: String,
     /// The contenders, without their series.
     pub outcome: DemoOutcome,
+    /// Contenders that were to be measured and were not.
+    pub not_measured: Vec<String>,
     /// Another program on the same path, for its CPU time.
     pub reference: Option<Reference>,
 }

@@ -1,10 +1,10 @@
-use sweetspot_units::Time;
+use sweetspot_units::{Duration, Time};
 
 use super::transmit::DUPLICATES;
 use super::{Phase, Sender};
 use crate::config::RecoveryStyle;
-use crate::congestion::{Ack, CongestionControl, RateSample};
-use crate::segment::Acknowledgement;
+use crate::congestion::{Ack, Congestion, CongestionControl, RateSample};
+use crate::segment::{Acknowledgement, Run};
 
 /// What one ACK brought, before the congestion control hears of it.
 #[derive(Debug, Clone, Copy, Default)]
@@ -13,14 +13,16 @@ pub(super) struct News {
     pub acked: u64,
     /// Packets newly known to have arrived.
     pub delivered: u64,
+    /// Packets newly found to be lost.
+    pub lost: u64,
     /// Whether cwnd was the limit when the ACK came.
     pub cwnd_limited: bool,
 }
 
 impl Sender {
-    /// An ACK arrived.
+    /// An ACK arrived, with these SACK blocks.
     #[inline]
-    pub fn handle_ack(&mut self, now: Time, ack: &Acknowledgement) {
+    pub fn handle_ack(&mut self, now: Time, ack: &Acknowledgement, blocks: &[Run]) {
         if ack.next > self.highest || ack.next < self.una {
             return;
         }
@@ -28,10 +30,11 @@ impl Sender {
         let mut news = News {
             acked: ack.next - self.una,
             delivered: ack.next - self.una,
-            cwnd_limited: self.next - self.una >= self.congestion.cwnd() as u64,
+            lost: 0,
+            cwnd_limited: self.next - self.una >= self.cwnd,
         };
         if self.scoreboard.is_some() {
-            self.read_scoreboard(now, ack, &mut news);
+            self.read_scoreboard(now, ack, blocks, &mut news);
         }
         if ack.congestion_echo {
             self.hear_congestion(now);
@@ -41,27 +44,36 @@ impl Sender {
         } else if self.una < self.highest {
             self.handle_duplicate(now, ack, news);
         }
+        self.refresh();
     }
 
     #[inline]
-    fn read_scoreboard(&mut self, now: Time, ack: &Acknowledgement, news: &mut News) {
+    fn read_scoreboard(
+        &mut self,
+        now: Time,
+        ack: &Acknowledgement,
+        blocks: &[Run],
+        news: &mut News,
+    ) {
         let Some(board) = &mut self.scoreboard else { return };
-        if board.is_empty() && ack.sack.is_empty() {
-            self.deliver_stamps(now, ack);
+        if board.is_empty() && blocks.is_empty() {
+            self.deliver_stamps(now, ack, blocks);
             return;
         }
         let below = board.remove_below(ack.next);
-        let sacked = board.handle_blocks(ack.next, &ack.sack);
+        let lost_before = board.lost(ack.next);
+        let sacked = board.handle_blocks(ack.next, blocks);
+        news.lost = board.lost(ack.next).saturating_sub(lost_before);
         // What was known selectively is no news now.
         news.delivered = news.acked - below + sacked;
-        self.deliver_stamps(now, ack);
+        self.deliver_stamps(now, ack, blocks);
     }
 
     /// Hands the stamps of what was delivered to the rate estimator.
-    fn deliver_stamps(&mut self, now: Time, ack: &Acknowledgement) {
+    fn deliver_stamps(&mut self, now: Time, ack: &Acknowledgement, blocks: &[Run]) {
         let una = self.una;
         let Some(stamps) = &mut self.stamps else { return };
-        for run in ack.sack.as_slice() {
+        for run in blocks {
             for number in run.start.max(ack.next)..run.end {
                 let slot = stamps.sent.get_mut((number - una) as usize);
                 if let Some(stamp) = slot.and_then(Option::take) {
@@ -76,9 +88,11 @@ impl Sender {
         }
     }
 
-    fn rate_sample(&mut self, now: Time) -> Option<RateSample> {
+    fn rate_sample(&mut self, now: Time, rtt: Duration) -> Option<RateSample> {
         let stamps = self.stamps.as_mut()?;
-        stamps.rate.poll_sample(now, sweetspot_units::Duration::ZERO)
+        let min_rtt = stamps.min_rtt.map_or(rtt, |least| least.min(rtt));
+        stamps.min_rtt = Some(min_rtt);
+        stamps.rate.poll_sample(now, min_rtt)
     }
 
     /// The cumulative ACK advances (ns-2 `recv_newack_helper`).
@@ -183,18 +197,29 @@ impl Sender {
 
     #[inline]
     fn tell_congestion(&mut self, now: Time, ack: &Acknowledgement, news: News) {
-        let rate = if self.stamps.is_some() { self.rate_sample(now) } else { None };
+        let recovering = self.phase == Phase::Recovering;
+        if let Congestion::Reno(reno) = &mut self.congestion {
+            // Reno looks at little, and most flows are Reno's: nothing else is worked out.
+            if news.acked > 0 && !recovering {
+                let (acked, una, nxt) = (news.acked as u32, self.una, self.highest);
+                let cwnd_limited = news.cwnd_limited;
+                reno.handle_ack(&Ack { acked, cwnd_limited, una, nxt, ..Ack::at(now) });
+            }
+            return;
+        }
+        let rtt = now.since(ack.echo);
+        let rate = self.rate_sample(now, rtt);
         let event = Ack {
             now,
             acked: news.acked as u32,
             delivered: news.delivered as u32,
-            rtt: Some(now.since(ack.echo)),
-            lost: 0,
+            rtt: Some(rtt),
+            lost: news.lost as u32,
             una: self.una,
             nxt: self.highest,
             in_flight: self.in_flight() as u32,
             cwnd_limited: news.cwnd_limited,
-            recovering: self.phase == Phase::Recovering,
+            recovering,
             rate,
         };
         self.congestion.handle_ack(&event);

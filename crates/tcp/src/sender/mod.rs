@@ -8,7 +8,7 @@ use sweetspot_units::{Duration, Rate, Time};
 
 use crate::config::{RecoveryStyle, SenderConfig};
 use crate::congestion::{
-    Congestion, CongestionControl, CongestionEvent, DeliveryRate, SentStamp, Setting,
+    Algorithm, Congestion, CongestionControl, CongestionEvent, DeliveryRate, SentStamp, Setting,
 };
 use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
@@ -33,6 +33,10 @@ pub struct Sender {
     right_edge: u64,
     /// SND.NXT when the last recovery or timeout began. Losses below it are no news.
     recover: u64,
+    /// One past the last number that may be sent now, while no loss is being repaired.
+    limit: u64,
+    /// The congestion window in whole packets.
+    cwnd: u64,
     congestion: Congestion,
     rtt: RttEstimator,
     /// The one packet that is being timed, and when it was sent.
@@ -64,7 +68,7 @@ pub struct Sender {
 }
 
 /// Where loss recovery stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Phase {
     /// The SYN is not acknowledged yet.
     Opening,
@@ -83,6 +87,8 @@ struct Options {
     limited_transmit: bool,
     slow_start_restart: bool,
     pacing: bool,
+    /// Whether packets leave at a pace at all, whoever sets it.
+    paced: bool,
     send_buffer: u64,
     packet: sweetspot_units::Bytes,
 }
@@ -100,6 +106,8 @@ struct Pacer {
 #[derive(Debug, Clone, Default)]
 struct Stamps {
     rate: DeliveryRate,
+    /// The least round trip seen: a sample over less time is no sample.
+    min_rtt: Option<Duration>,
     sent: std::collections::VecDeque<Option<SentStamp>>,
 }
 
@@ -126,12 +134,8 @@ impl Sender {
             packet: config.packet,
             seed: config.seed,
         };
-        let rtt = RttEstimator::new(
-            config.clock,
-            config.clock_phase,
-            config.min_rto,
-            config.initial_rto,
-        );
+        let rtt =
+            RttEstimator::new(config.clock, config.clock_phase, config.min_rto, config.initial_rto);
         let sack = config.recovery == RecoveryStyle::Sack;
         Sender {
             una: 0,
@@ -141,6 +145,8 @@ impl Sender {
             // The SYN is all that a receiver takes before it has told its window.
             right_edge: 1,
             recover: 0,
+            limit: 1,
+            cwnd: config.initial_window,
             congestion: Congestion::new(config.algorithm, &setting),
             rtt,
             timed: None,
@@ -157,6 +163,7 @@ impl Sender {
                 limited_transmit: config.limited_transmit,
                 slow_start_restart: config.slow_start_restart,
                 pacing: config.pacing,
+                paced: config.pacing || config.algorithm == Algorithm::Bbr,
                 send_buffer: config.send_buffer,
                 packet: config.packet,
             },
@@ -173,22 +180,30 @@ impl Sender {
     /// The application gives `packets` more.
     pub fn offer(&mut self, packets: u64) {
         self.end = self.end.saturating_add(packets);
+        self.refresh();
     }
 
     /// The receiver asks for packets to leave at `rate` on the wire; `None`: as the sender
     /// likes.
     pub fn set_pacing(&mut self, rate: Option<Rate>) {
         self.pacer.asked = rate;
+        self.options.paced |= rate.is_some();
     }
 
     /// When something is due that no ACK brings, if anything.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Time> {
-        let due = match self.pacing_rate() {
-            Some(_) if self.may_send() => self.deadline.min(self.pacer.release),
-            _ => self.deadline,
-        };
+        let due = self.due();
         (due < Time::MAX).then_some(due)
+    }
+
+    /// The same as a time, [`Time::MAX`] where nothing is due.
+    #[inline]
+    pub fn due(&self) -> Time {
+        if self.options.paced && self.may_send() {
+            return self.deadline.min(self.pacer.release);
+        }
+        self.deadline
     }
 
     /// The time that [`Sender::poll_timeout`] named has come.
@@ -197,7 +212,8 @@ impl Sender {
             return;
         }
         self.statistics.timeouts += 1;
-        let event = self.congestion_event(now);
+        // All that was in flight counts as lost (RFC 6298 (5.4) goes back to the oldest).
+        let event = CongestionEvent { in_flight: 0, ..self.congestion_event(now) };
         self.congestion.handle_timeout(&event);
         self.rtt.back_off();
         self.timed = None;
@@ -215,6 +231,17 @@ impl Sender {
             scoreboard.handle_timeout();
         }
         self.restart_timer(now);
+        self.refresh();
+    }
+
+    /// What decides what may be sent has changed.
+    #[inline]
+    fn refresh(&mut self) {
+        self.cwnd = self.congestion.cwnd() as u64;
+        // ns-2 `RenoTcpAgent::window`: int(cwnd_) + dupwnd_, no more than wnd_.
+        let window = (self.cwnd as i64 + self.inflation).max(1) as u64;
+        let window = window.min(self.options.send_buffer);
+        self.limit = (self.una + window).min(self.right_edge).min(self.end);
     }
 
     /// Packets acknowledged, the SYN not among them.

@@ -9,72 +9,63 @@ impl Sender {
     /// The next packet to send now, until there is none.
     #[inline]
     pub fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
-        if self.is_paced() && self.pacer.release > now {
+        if self.options.paced && self.pacer.release > now {
             return None;
         }
+        if self.dupacks > 0 || self.phase > Phase::Open {
+            return self.poll_repair(now);
+        }
+        if self.next >= self.limit {
+            return None;
+        }
+        if self.options.slow_start_restart && self.una == self.highest {
+            self.restart_after_idle(now);
+        }
+        Some(self.emit(now, self.next))
+    }
+
+    /// The same while losses are suspected or repaired.
+    fn poll_repair(&mut self, now: Time) -> Option<Segment> {
         if let Some(number) = self.resend.take() {
             return Some(self.emit(now, number));
         }
-        let number = match self.phase {
-            Phase::Recovering if self.style == RecoveryStyle::Sack => self.next_by_pipe()?,
-            _ => self.next_by_window()?,
+        let number = if self.repairs_by_pipe() {
+            self.next_by_pipe()?
+        } else {
+            self.skip_sacked();
+            let number = self.peek_by_window();
+            self.limited_credit = false;
+            number?
         };
-        if number >= self.highest && self.options.slow_start_restart {
-            self.restart_after_idle(now);
-        }
         Some(self.emit(now, number))
+    }
+
+    fn repairs_by_pipe(&self) -> bool {
+        self.phase == Phase::Recovering && self.style == RecoveryStyle::Sack
     }
 
     /// Whether a packet could leave if pacing allowed it.
     pub(super) fn may_send(&self) -> bool {
-        self.resend.is_some()
-            || match self.phase {
-                Phase::Recovering if self.style == RecoveryStyle::Sack => {
-                    self.peek_by_pipe().is_some()
-                }
-                _ => self.peek_by_window().is_some(),
-            }
-    }
-
-    #[inline]
-    fn is_paced(&self) -> bool {
-        self.options.pacing
-            || self.pacer.asked.is_some()
-            || self.congestion.pacing_rate().is_some()
-    }
-
-    /// In packets: cwnd, and what recovery adds to it.
-    #[inline]
-    pub(super) fn window(&self) -> u64 {
-        // ns-2 `RenoTcpAgent::window`: int(cwnd_) + dupwnd_, no more than wnd_.
-        let congestion = (self.congestion.cwnd() as i64 + self.inflation).max(1) as u64;
-        congestion.min(self.options.send_buffer)
+        let next =
+            || if self.repairs_by_pipe() { self.peek_by_pipe() } else { self.peek_by_window() };
+        self.resend.is_some() || next().is_some()
     }
 
     /// The next number that the window lets go.
-    #[inline]
-    fn next_by_window(&mut self) -> Option<u64> {
-        self.skip_sacked();
-        let number = self.peek_by_window();
-        self.limited_credit = false;
-        number
-    }
-
-    #[inline]
     fn peek_by_window(&self) -> Option<u64> {
         let limit = if self.dupacks == 0 || self.dupacks >= DUPLICATES {
-            self.una + self.window()
+            self.limit
         } else if self.limited_credit {
             // RFC 3042: one new packet for each of the first two duplicate ACKs.
-            self.una + self.congestion.cwnd() as u64 + u64::from(self.dupacks)
+            let limit = self.una + self.cwnd + u64::from(self.dupacks);
+            limit.min(self.right_edge).min(self.end).min(self.una + self.options.send_buffer)
         } else {
             return None;
         };
-        (self.next < limit.min(self.right_edge).min(self.end)).then_some(self.next)
+        (self.next < limit).then_some(self.next)
     }
 
     /// After a timeout, what the receiver holds already is not sent again.
-    #[inline]
     fn skip_sacked(&mut self) {
         if let Some(board) = &self.scoreboard
             && self.phase == Phase::Timeout
@@ -96,7 +87,7 @@ impl Sender {
 
     fn peek_by_pipe(&self) -> Option<u64> {
         let board = self.scoreboard.as_ref()?;
-        if board.pipe(self.una, self.highest) >= self.congestion.cwnd() as u64 {
+        if board.pipe(self.una, self.highest) >= self.cwnd {
             return None;
         }
         let room = self.right_edge.min(self.end).min(self.una + self.options.send_buffer);
@@ -124,7 +115,7 @@ impl Sender {
             self.next = number + 1;
         }
         self.stamp(now, number);
-        if self.is_paced() {
+        if self.options.paced {
             self.pace(now);
         }
         self.last_sent = now;
@@ -148,11 +139,10 @@ impl Sender {
         }
     }
 
-    #[inline]
     fn restart_after_idle(&mut self, now: Time) {
-        let idle = self.una == self.highest && self.phase != Phase::Opening;
-        if idle && now.since(self.last_sent) > self.rtt.timeout() {
+        if self.phase != Phase::Opening && now.since(self.last_sent) > self.rtt.timeout() {
             self.congestion.handle_restart(now);
+            self.refresh();
         }
     }
 }

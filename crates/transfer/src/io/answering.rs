@@ -43,6 +43,12 @@ impl<'a> Answering<'a> {
         Ok(Answering { channel, udp, seal, starved, done, bell: Bell::new()? })
     }
 
+    /// Tells the receiver where we are.
+    pub fn punch(&self) {
+        let size = PROBE_SIZE.saturating_sub(HEADERS);
+        let _ = self.udp.send(&self.seal.close(&Packet::Punch, size));
+    }
+
     /// The connection had nothing to send.
     pub fn starved(&self) {
         self.starved.store(true, Ordering::Relaxed);
@@ -60,8 +66,7 @@ impl<'a> Answering<'a> {
         let (mut datagram, mut punch_at) = ([0; 2048], clock::now());
         while !self.done.load(Ordering::Acquire) {
             if clock::now() >= punch_at {
-                let size = PROBE_SIZE.saturating_sub(HEADERS);
-                let _ = self.udp.send(&self.seal.close(&Packet::Punch, size));
+                self.punch();
                 punch_at = clock::now() + PUNCH_INTERVAL;
             }
             if wait_readable(&[self.udp.as_fd(), self.bell.as_fd()], punch_at).is_err() {

@@ -2,7 +2,7 @@ use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use rustls::{ClientConnection, Connection, IoState, ServerConnection};
+use rustls::{ClientConnection, Connection, ServerConnection};
 use sweetspot_linux::{clock, tcp};
 use sweetspot_units::{Bytes, Duration, Time};
 
@@ -22,6 +22,8 @@ pub(crate) struct Channel {
     peer: SocketAddr,
     /// Held only while bytes are encrypted or decrypted, never across a call that may block.
     tls: Mutex<Connection>,
+    /// Plain text that came with the handshake's last packet.
+    early: Mutex<Vec<u8>>,
     /// Held across the writing of a record, so that records leave in the order of encryption.
     outgoing: Mutex<Vec<u8>>,
 }
@@ -80,7 +82,10 @@ impl Channel {
             tcp::options::set_user_timeout(&socket, PATIENCE)
         };
         setup().map_err(TransferError::system("setting up the connection"))?;
-        Ok(Channel { socket, peer, tls: Mutex::new(tls), outgoing: Mutex::default() })
+        let mut early = Vec::new();
+        drain(&mut tls, peer, &mut early)?;
+        let (tls, early) = (Mutex::new(tls), Mutex::new(early));
+        Ok(Channel { socket, peer, tls, early, outgoing: Mutex::default() })
     }
 
     /// The proofs and keys that both ends derive from this connection and the ticket.
@@ -104,10 +109,12 @@ impl Channel {
     /// Reads what is there, or waits for it, and appends its plain text to `plain`. `raw` is
     /// scratch space.
     pub fn read(&self, raw: &mut [u8], plain: &mut Vec<u8>) -> Result<Incoming, TransferError> {
-        // What came in one segment with the end of the handshake has left the socket already.
-        if self.decrypt(&mut lock(&self.tls), plain)?.plaintext_bytes_to_read() > 0 {
+        let mut early = lock(&self.early);
+        if !early.is_empty() {
+            plain.append(&mut early);
             return Ok(Incoming::Bytes(Bytes::ZERO));
         }
+        drop(early);
         let n = loop {
             match (&self.socket).read(raw) {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
@@ -122,21 +129,11 @@ impl Channel {
         let mut tls = lock(&self.tls);
         while !rest.is_empty() {
             tls.read_tls(&mut rest).map_err(TransferError::system("reading"))?;
-            let state = self.decrypt(&mut tls, plain)?;
-            if state.peer_has_closed() {
+            if drain(&mut tls, self.peer, plain)? {
                 break;
             }
         }
         Ok(Incoming::Bytes(Bytes::new(n as u64)))
-    }
-
-    /// Moves what TLS can decrypt to `plain`; the state says how much that was.
-    fn decrypt(&self, tls: &mut Connection, plain: &mut Vec<u8>) -> Result<IoState, TransferError> {
-        let state = tls.process_new_packets().map_err(|e| tls_error(self.peer, &e))?;
-        let (have, more) = (plain.len(), state.plaintext_bytes_to_read());
-        plain.resize(have + more, 0);
-        tls.reader().read_exact(&mut plain[have..]).map_err(TransferError::system("reading"))?;
-        Ok(state)
     }
 
     /// The same, but waits no longer than `patience`.
@@ -250,6 +247,20 @@ fn handshake(
         }
     }
     Ok(())
+}
+
+/// Decrypts what `tls` was fed and appends it to `plain`; true if the other end closed.
+fn drain(
+    tls: &mut Connection,
+    peer: SocketAddr,
+    plain: &mut Vec<u8>,
+) -> Result<bool, TransferError> {
+    let state = tls.process_new_packets().map_err(|e| tls_error(peer, &e))?;
+    let (have, more) = (plain.len(), state.plaintext_bytes_to_read());
+    plain.resize(have + more, 0);
+    let read = tls.reader().read_exact(&mut plain[have..]);
+    read.map_err(TransferError::system("reading"))?;
+    Ok(state.peer_has_closed())
 }
 
 fn tls_error(peer: SocketAddr, error: &rustls::Error) -> TransferError {

@@ -57,7 +57,11 @@ pub fn send(
     let session = channel.session(&ticket.secret)?;
     let name = name(file, options);
     let (size, mut talk) = (source.size(), Talk::new(&channel));
-    let accept = talk.open(&session, &name, size, options)?;
+    let answering = answering(&channel, &session, options.probes, observer);
+    talk.hello(&session, &name, size, options)?;
+    // On the heels of the hello, so that the receiver can probe as soon as it has answered.
+    answering.iter().for_each(Answering::punch);
+    let accept = talk.answer(&session)?;
     let sizing = accept.sizing.parse::<Sizing>()?;
     if let Some(congestion) = &accept.congestion {
         set_congestion(channel.socket(), congestion)?;
@@ -67,8 +71,7 @@ pub fn send(
         tcp::options::set_max_pacing_rate(channel.socket(), Some(PACED)).map_err(failed)?;
     }
     observer.opened(&Opened { peer: channel.peer(), name: name.clone(), size, sizing });
-    let answering = answering(&channel, &session, accept.probes && options.probes, observer);
-    let delivery = Delivery::new(&channel, answering);
+    let delivery = Delivery::new(&channel, answering.filter(|_| accept.probes));
     let verdict = delivery.run(source, talk)?;
     let closing = closing(&channel, delivery.limits())?;
     channel.say(&Message::Closing(closing.clone()))?;

@@ -1,7 +1,9 @@
 //! The server's UDP port: tells each transfer under which address its sender's datagrams come.
 
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use sweetspot_linux::udp::Udp;
@@ -14,10 +16,21 @@ use crate::probe::{Packet, Seal};
 /// One UDP socket for senders whose address is not known yet.
 pub(crate) struct Switchboard {
     door: Udp,
-    lines: Mutex<Vec<Arc<Line>>>,
+    calls: Mutex<Calls>,
     closing: Bell,
-    closed: std::sync::atomic::AtomicBool,
+    closed: AtomicBool,
 }
+
+#[derive(Default)]
+struct Calls {
+    lines: Vec<Arc<Line>>,
+    /// Datagrams that no line was open for: a sender's first one may overtake its hello.
+    early: VecDeque<(Vec<u8>, SocketAddr)>,
+}
+
+/// Early datagrams kept, and the longest that is.
+const EARLY: usize = 64;
+const LONGEST: usize = 128;
 
 /// Where one transfer waits for its sender's address.
 pub(crate) struct Line {
@@ -32,7 +45,7 @@ impl Switchboard {
     pub fn new(address: SocketAddr) -> std::io::Result<Switchboard> {
         Ok(Switchboard {
             door: Udp::bind_shared(address)?,
-            lines: Mutex::default(),
+            calls: Mutex::default(),
             closing: Bell::new()?,
             closed: false.into(),
         })
@@ -42,19 +55,21 @@ impl Switchboard {
     pub fn open_line(&self, id: [u8; 8], seal: Seal) -> std::io::Result<Arc<Line>> {
         let line = Line { id, seal, caller: Mutex::default(), bell: Bell::new()? };
         let line = Arc::new(line);
-        lock(&self.lines).push(Arc::clone(&line));
+        let mut calls = lock(&self.calls);
+        calls.early.iter().for_each(|(datagram, from)| line.ring(datagram, *from));
+        calls.lines.push(Arc::clone(&line));
         Ok(line)
     }
 
     /// The transfer is over.
     pub fn close_line(&self, line: &Arc<Line>) {
-        lock(&self.lines).retain(|other| !Arc::ptr_eq(other, line));
+        lock(&self.calls).lines.retain(|other| !Arc::ptr_eq(other, line));
     }
 
     /// Listens until [`Switchboard::close`].
     pub fn run(&self) {
         let mut datagram = [0; 2048];
-        while !self.closed.load(std::sync::atomic::Ordering::Acquire) {
+        while !self.closed.load(Ordering::Acquire) {
             let sources = [self.door.as_fd(), self.closing.as_fd()];
             if wait_readable(&sources, Time::MAX).is_err() {
                 return;
@@ -69,23 +84,33 @@ impl Switchboard {
 
     /// Ends [`Switchboard::run`].
     pub fn close(&self) {
-        self.closed.store(true, std::sync::atomic::Ordering::Release);
+        self.closed.store(true, Ordering::Release);
         self.closing.ring();
     }
 
     fn connect(&self, datagram: &[u8], from: SocketAddr) {
         let Some(id) = Seal::claimed_id(datagram) else { return };
-        let Some(line) = lock(&self.lines).iter().find(|line| line.id == id).cloned() else {
-            return;
-        };
-        if line.seal.open(datagram) == Some(Packet::Punch) {
-            *lock(&line.caller) = Some(from);
-            line.bell.ring();
+        let mut calls = lock(&self.calls);
+        if let Some(line) = calls.lines.iter().find(|line| line.id == id) {
+            line.ring(datagram, from);
+        } else if datagram.len() <= LONGEST {
+            if calls.early.len() == EARLY {
+                calls.early.pop_front();
+            }
+            calls.early.push_back((datagram.to_vec(), from));
         }
     }
 }
 
 impl Line {
+    /// Takes down the caller, if this is the sender's call.
+    fn ring(&self, datagram: &[u8], from: SocketAddr) {
+        if self.seal.open(datagram) == Some(Packet::Punch) {
+            *lock(&self.caller) = Some(from);
+            self.bell.ring();
+        }
+    }
+
     /// The sender's address, if it called since this was last asked.
     pub fn caller(&self) -> Option<SocketAddr> {
         self.bell.silence();

@@ -33,14 +33,14 @@ impl<'a> Talk<'a> {
         }
     }
 
-    /// Says hello and hears whether we may come in.
-    pub fn open(
-        &mut self,
+    /// Says hello.
+    pub fn hello(
+        &self,
         session: &Session,
         name: &str,
         size: Bytes,
         options: &SendOptions,
-    ) -> Result<Accept, TransferError> {
+    ) -> Result<(), TransferError> {
         self.channel.say(&Message::Hello(Hello {
             version: VERSION,
             proof: session.sender_proof(),
@@ -50,7 +50,11 @@ impl<'a> Talk<'a> {
             congestion: options.congestion.clone(),
             path: options.path.map(Into::into),
             probes: options.probes,
-        }))?;
+        }))
+    }
+
+    /// Hears whether we may come in.
+    pub fn answer(&mut self, session: &Session) -> Result<Accept, TransferError> {
         let deadline = clock::now() + ANSWER;
         match self.next(|| deadline.since(clock::now()), || false)? {
             Message::Accept(accept) if session.is_receiver_proof(&accept.proof) => Ok(accept),

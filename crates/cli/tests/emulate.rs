@@ -1,0 +1,200 @@
+//! Laws of `sweetspot emulate`, as its user sees it.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, Output, Stdio};
+
+const SWEETSPOT: &str = env!("CARGO_BIN_EXE_sweetspot");
+const PATH: &str = "rate=100Mbit/s rtt=10ms buffer=125kB";
+/// The user "nobody", who may do nothing special.
+const NOBODY: u32 = 65534;
+
+fn emulate(program: &str, options: &[&str], line: &str) -> Command {
+    let mut command = Command::new(program);
+    command.args(["emulate", "--path", PATH]).args(options).args(["--", "sh", "-c", line]);
+    command
+}
+
+fn run(options: &[&str], line: &str) -> Output {
+    emulate(SWEETSPOT, options, line).output().unwrap()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+/// Whether this user may make namespaces; says so if not.
+fn may_emulate() -> bool {
+    let said = said(&run(&["--quiet"], "true"));
+    let may = !said.contains("no permission for namespaces");
+    if !may {
+        println!("skipped: {said}");
+    }
+    may
+}
+
+/// Starts `command`, which prints a line when it is ready, and waits for that line.
+fn start(command: &mut Command) -> Child {
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "ready\n");
+    child
+}
+
+fn send(signal: &str, process: u32) {
+    let sent = Command::new("sh").args(["-c", &format!("kill -{signal} {process}")]).status();
+    assert!(sent.unwrap().success());
+}
+
+/// The processes whose command line contains `word`.
+fn processes_with(word: &str) -> Vec<String> {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    processes
+        .filter_map(|p| fs::read(p.path().join("cmdline")).ok())
+        .map(|words| String::from_utf8_lossy(&words).replace('\0', " "))
+        .filter(|words| words.contains(word))
+        .collect()
+}
+
+#[test]
+fn the_exit_code_is_the_command_s() {
+    if !may_emulate() {
+        return;
+    }
+    assert_eq!(run(&[], "exit 7").status.code(), Some(7));
+    assert_eq!(run(&[], "kill -KILL $$").status.code(), Some(128 + 9));
+}
+
+#[test]
+fn packets_cross_and_a_certificate_follows() {
+    if !may_emulate() {
+        return;
+    }
+    let line = "python3 -c 'import os, socket; socket.socket(socket.AF_INET, \
+                socket.SOCK_DGRAM).sendto(b\"x\", (os.environ[\"SWEETSPOT_FAR\"], 9))'";
+    let output = run(&["--json"], line);
+    let json = said(&output);
+    let certificate: serde_json::Value = serde_json::from_str(json.trim()).unwrap();
+    assert_eq!(certificate["up"]["packets_in"], 1, "{json}");
+}
+
+#[test]
+fn the_certificate_goes_to_a_file() {
+    if !may_emulate() {
+        return;
+    }
+    let file = std::env::temp_dir().join(format!("certificate-{}.json", std::process::id()));
+    let output = run(&["--certificate", file.to_str().unwrap()], "true");
+    assert!(said(&output).contains("Emulation certificate"), "{}", said(&output));
+    let json: serde_json::Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    fs::remove_file(&file).unwrap();
+    assert_eq!(json["up"]["asked_bps"], 100_000_000);
+}
+
+#[test]
+fn what_is_wrong_is_said_in_one_line() {
+    let wrong = |arguments: &[&str], code: i32, word: &str| {
+        let output = Command::new(SWEETSPOT).arg("emulate").args(arguments).output().unwrap();
+        let said = said(&output);
+        assert_eq!(output.status.code(), Some(code), "{said}");
+        assert!(said.contains(word) && said.lines().count() == 1, "{said}");
+    };
+    wrong(&["--path", "rate=1Mb rtt=1ms buffer=9kB", "--", "true"], 1, "unknown unit \"Mb\"");
+    wrong(&["--path", "rate=0bit/s rtt=1ms buffer=9kB", "--", "true"], 1, "rate=0bit/s");
+    wrong(&["--path", "rate=1Mbit/s rtt=1ms buffer=1B", "--", "true"], 1, "below one packet");
+    if may_emulate() {
+        wrong(&["--path", PATH, "--", "no-such-program"], 127, "cannot run \"no-such-program\"");
+        let nowhere = ["--quiet", "--certificate", "/nowhere/c", "--path", PATH, "--", "true"];
+        wrong(&nowhere, 1, "cannot write the certificate to /nowhere/c");
+        let far = ["--quiet", "--far", "exit 3", "--path", PATH, "--", "sleep", "0.5"];
+        wrong(&far, 0, "the far command ended early with exit code 3");
+    }
+}
+
+#[test]
+fn a_request_to_end_ends_the_command_and_is_still_certified() {
+    if !may_emulate() {
+        return;
+    }
+    for (signal, code) in [("TERM", 128 + 15), ("INT", 128 + 2)] {
+        let child = start(&mut emulate(SWEETSPOT, &[], "echo ready; exec sleep 60"));
+        send(signal, child.id());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(code));
+        assert!(said(&output).contains("Emulation certificate"), "{}", said(&output));
+    }
+}
+
+#[test]
+fn the_far_command_is_asked_to_end_before_it_is_killed() {
+    if !may_emulate() {
+        return;
+    }
+    let ready = std::env::temp_dir().join(format!("far-ready-{}", std::process::id()));
+    let file = ready.display();
+    let far = format!("trap 'echo written; exit' TERM; touch {file}; while :; do sleep 0.05; done");
+    let output = run(&["--far", &far], &format!("until [ -e {file} ]; do sleep 0.05; done"));
+    fs::remove_file(&ready).unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "written\n");
+}
+
+#[test]
+fn a_second_request_kills_a_command_that_ignores_the_first() {
+    if !may_emulate() {
+        return;
+    }
+    let line = "trap 'echo heard' TERM; echo ready; while true; do sleep 0.1; done";
+    let mut child = start(&mut emulate(SWEETSPOT, &[], line));
+    send("TERM", child.id());
+    let mut heard = [0; 6];
+    child.stdout.as_mut().unwrap().read_exact(&mut heard).unwrap();
+    send("TERM", child.id());
+    assert_eq!(child.wait().unwrap().code(), Some(128 + 9));
+}
+
+#[test]
+fn nothing_is_left_when_the_parent_is_killed() {
+    if !may_emulate() {
+        return;
+    }
+    let nap = format!("4321.{}", std::process::id());
+    let line = format!("setsid sleep {nap} & echo ready; exec sleep {nap}");
+    let far = format!("exec sleep {nap}");
+    let mut child = start(&mut emulate(SWEETSPOT, &["--far", &far], &line));
+    assert!(processes_with(&nap).len() >= 4, "{:?}", processes_with(&nap));
+    send("KILL", child.id());
+    assert_eq!(child.wait().unwrap().signal(), Some(9));
+    // The pipe closes when the last process inside has ended.
+    child.stdout.as_mut().unwrap().read_to_end(&mut Vec::new()).unwrap();
+    child.stderr.as_mut().unwrap().read_to_end(&mut Vec::new()).unwrap();
+    assert_eq!(processes_with(&nap), Vec::<String>::new());
+}
+
+#[test]
+fn it_works_without_root() {
+    // The owner of /proc/self is who we are.
+    let me = fs::metadata("/proc/self").unwrap().uid();
+    if me != 0 {
+        println!("skipped: the other tests run without root already");
+        return;
+    }
+    if !may_emulate() {
+        return;
+    }
+    // A place where nobody may run it.
+    let copy = std::env::temp_dir().join(format!("sweetspot-{}", std::process::id()));
+    fs::copy(SWEETSPOT, &copy).unwrap();
+    fs::set_permissions(&copy, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = emulate(copy.to_str().unwrap(), &["--json"], "exit 7");
+    let output = command.uid(NOBODY).gid(NOBODY).current_dir("/").output().unwrap();
+    fs::remove_file(&copy).unwrap();
+    if said(&output).contains("no permission for namespaces") {
+        println!("skipped: {}", said(&output));
+        return;
+    }
+    assert_eq!(output.status.code(), Some(7), "{}", said(&output));
+    assert!(said(&output).contains("\"verdict\""), "{}", said(&output));
+}

@@ -1,0 +1,138 @@
+//! Who carries the packets: threads that relieve one another.
+//!
+//! A kernel without full preemption lets a program finish a long system call (a large write, say)
+//! before it runs even a real-time thread on the same processor, and leaves that thread waiting
+//! beside an idle processor: 5 ms and more, the whole of a small buffer. So there are two
+//! threads, each bound to a processor of its own. One carries; the other stands by, looks every
+//! now and then whether the work is overdue, and takes it over if so.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, TryLockError};
+use std::thread::{self, JoinHandle};
+
+use sweetspot_linux::wake::{Bell, wait_readable};
+use sweetspot_linux::{clock, scheduling};
+use sweetspot_units::{Duration, Time};
+
+use crate::engine::{Books, Engine, Until};
+
+/// Work this much overdue is taken over: some ten wake-ups long, so that it costs little to look,
+/// and a fraction of the buffers that anybody studies.
+const GRACE: Duration = Duration::from_micros(250);
+/// The threads' real-time priority: above other programs, below the kernel's own threads (50).
+const PRIORITY: u8 = 40;
+/// Threads that relieve one another.
+const THREADS: usize = 2;
+
+/// The work and who does it.
+struct Relay {
+    /// Only ever tried, never waited for: who does not get it is not needed.
+    engine: Mutex<Engine>,
+    /// The thread that carries.
+    carrier: AtomicUsize,
+    /// When it must have come back to work, in nanoseconds on the monotonic clock.
+    due: AtomicU64,
+    over: AtomicBool,
+    bell: Arc<Bell>,
+    rings: [OwnedFd; 2],
+}
+
+/// The running threads.
+pub(crate) struct Carriers {
+    relay: Arc<Relay>,
+    threads: Vec<JoinHandle<io::Result<bool>>>,
+}
+
+impl Carriers {
+    /// Starts to carry. `rings` become readable when packets arrive, `bell` when there are
+    /// orders.
+    pub fn start(engine: Engine, rings: [OwnedFd; 2], bell: Arc<Bell>) -> io::Result<Carriers> {
+        let processors = scheduling::allowed_processors()?;
+        let relay = Arc::new(Relay {
+            engine: Mutex::new(engine),
+            carrier: AtomicUsize::new(0),
+            due: AtomicU64::new(clock::now().as_nanos()),
+            over: AtomicBool::new(false),
+            bell,
+            rings,
+        });
+        let mut carriers = Carriers { relay, threads: Vec::new() };
+        // The last processors: the first one often serves the machine's interrupts.
+        for (number, processor) in processors.into_iter().rev().take(THREADS).enumerate() {
+            let relay = carriers.relay.clone();
+            let life = move || relay.carry(number, processor);
+            carriers.threads.push(thread::Builder::new().name("path".into()).spawn(life)?);
+        }
+        Ok(carriers)
+    }
+
+    /// Waits for the threads, which must have been told to stop, and closes the books.
+    pub fn join(self) -> io::Result<Books> {
+        let mut real_time = true;
+        for thread in self.threads {
+            real_time &= thread.join().map_err(|_| panicked())??;
+        }
+        let relay = Arc::into_inner(self.relay).ok_or_else(panicked)?;
+        relay.engine.into_inner().map_err(|_| panicked())?.into_books(real_time)
+    }
+}
+
+fn panicked() -> io::Error {
+    io::Error::other("it panicked")
+}
+
+impl Relay {
+    /// The life of thread `me`; returns whether it had real-time priority.
+    fn carry(&self, me: usize, processor: usize) -> io::Result<bool> {
+        scheduling::drop_timer_slack()?;
+        // A processor may have been taken from us since; anywhere is the second best place.
+        let _ = scheduling::stay_on(processor);
+        let real_time = scheduling::set_real_time(PRIORITY).is_ok();
+        while !self.over.load(Ordering::Acquire) {
+            if self.carrier.load(Ordering::Acquire) != me && !self.is_overdue() {
+                let due = Time::from_nanos(self.due.load(Ordering::Acquire));
+                clock::sleep_until(due.max(clock::now()) + GRACE);
+                continue;
+            }
+            let mut engine = match self.engine.try_lock() {
+                Ok(engine) => engine,
+                Err(TryLockError::Poisoned(_)) => return Err(panicked()),
+                Err(TryLockError::WouldBlock) => {
+                    // The other one is at work after all.
+                    clock::sleep_until(clock::now() + GRACE);
+                    continue;
+                }
+            };
+            self.carrier.store(me, Ordering::Release);
+            self.bell.silence();
+            let until = engine.work();
+            if let Until::Time(due) | Until::ArrivalOr(due) = until {
+                self.due.store(due.as_nanos(), Ordering::Release);
+            }
+            drop(engine);
+            self.sleep(until)?;
+        }
+        Ok(real_time)
+    }
+
+    fn is_overdue(&self) -> bool {
+        let due = Time::from_nanos(self.due.load(Ordering::Acquire));
+        clock::now() >= due + GRACE
+    }
+
+    fn sleep(&self, until: Until) -> io::Result<()> {
+        let [near, far] = &self.rings;
+        match until {
+            Until::Time(due) => wait_readable(&[self.bell.as_fd()], due),
+            Until::ArrivalOr(due) => {
+                wait_readable(&[self.bell.as_fd(), near.as_fd(), far.as_fd()], due)
+            }
+            Until::Stopped => {
+                self.over.store(true, Ordering::Release);
+                Ok(())
+            }
+        }
+    }
+}
