@@ -27,6 +27,14 @@ enum Verb {
     Send(verbs::send::Arguments),
     /// Show on this machine's kernel what sizing the window gains
     Demo(verbs::demo::Arguments),
+    /// Play a scenario
+    Run(verbs::run::Arguments),
+    /// Play a scenario once per value of one of its keys
+    Sweep(verbs::sweep::Arguments),
+    /// Search the window at which a scenario's transfer is fastest
+    Mft(verbs::mft::Arguments),
+    /// Write a document of results: agreement with ns-2, the papers' figures
+    Reproduce(verbs::reproduce::Arguments),
     /// Measure the demo path and a matrix of paths, and write docs/results/lab.md
     #[command(hide = true)]
     BenchLab(verbs::bench_lab::Arguments),
@@ -43,6 +51,10 @@ fn main() -> ExitCode {
         Verb::Serve(arguments) => verbs::serve::run(arguments),
         Verb::Send(arguments) => verbs::send::run(arguments),
         Verb::Demo(arguments) => verbs::demo::run(arguments),
+        Verb::Run(arguments) => verbs::run::run(arguments),
+        Verb::Sweep(arguments) => verbs::sweep::run(arguments),
+        Verb::Mft(arguments) => verbs::mft::run(arguments),
+        Verb::Reproduce(arguments) => verbs::reproduce::run(arguments),
         Verb::BenchLab(arguments) => verbs::bench_lab::run(arguments),
         Verb::Man(arguments) => verbs::man::run(arguments, Typed::command()),
         Verb::Completions(arguments) => verbs::completions::run(arguments, Typed::command()),

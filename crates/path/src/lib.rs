@@ -11,6 +11,7 @@
 //! received, delivered, dropped and still holds, and the first is always the sum of the others
 //! (law 7).
 
+mod conduit;
 mod direction;
 mod jitter;
 mod link;
@@ -20,6 +21,7 @@ mod queue;
 mod random;
 mod spec;
 
+pub use conduit::{Conduit, Waits};
 pub use direction::{Direction, Dropped, Refusal};
 pub use jitter::Jitter;
 pub use link::Link;

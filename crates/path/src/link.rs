@@ -101,6 +101,18 @@ impl<P: Packet, Q: Queue<P>> Link<P, Q> {
         self.queue.packets() + u64::from(self.service.is_some())
     }
 
+    /// Packets waiting, the one in service not among them.
+    #[inline]
+    pub fn waiting_packets(&self) -> u64 {
+        self.queue.packets()
+    }
+
+    /// Bytes waiting, the packet in service not among them.
+    #[inline]
+    pub fn waiting_bytes(&self) -> u64 {
+        self.queue.bytes().get()
+    }
+
     /// What this link did so far.
     pub fn counters(&self) -> Counters {
         self.counters

@@ -6,9 +6,14 @@ pub mod completions;
 pub mod demo;
 pub mod emulate;
 pub mod man;
+pub mod mft;
+pub mod reproduce;
+pub mod run;
+mod scenario_file;
 pub mod send;
 pub mod serve;
-mod transfer;
+pub mod sweep;
+pub mod transfer;
 
 use std::process::ExitCode;
 

@@ -91,6 +91,25 @@ pub struct Ack {
     pub rate: Option<RateSample>,
 }
 
+impl Ack {
+    /// An ACK at `now` of which nothing else is known.
+    pub fn at(now: Time) -> Ack {
+        Ack {
+            now,
+            acked: 0,
+            delivered: 0,
+            rtt: None,
+            lost: 0,
+            una: 0,
+            nxt: 0,
+            in_flight: 0,
+            cwnd_limited: false,
+            recovering: false,
+            rate: None,
+        }
+    }
+}
+
 /// A sign of congestion, seen at most once per window of data.
 #[derive(Debug, Clone, Copy)]
 pub struct CongestionEvent {

@@ -1,0 +1,63 @@
+use std::process::ExitCode;
+
+use sweetspot_sim::Simulator;
+use sweetspot_study::{Bounds, Mft, find_mft};
+
+use super::Ending;
+use super::scenario_file::{Parallel, ScenarioFile};
+
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    file: ScenarioFile,
+    /// Seeds to average over, from the scenario's own on
+    #[arg(long, default_value_t = 1)]
+    seeds: u64,
+    /// How close to the best window is close enough, as a share of it
+    #[arg(long, default_value_t = 0.005)]
+    tolerance: f64,
+    #[command(flatten)]
+    parallel: Parallel,
+    /// Print everything tried as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(arguments: Arguments) -> Ending {
+    let scenario = arguments.file.scenario()?;
+    let bounds = Bounds { tolerance: arguments.tolerance, ..Bounds::around(&scenario) };
+    let workers = arguments.parallel.workers();
+    let found = find_mft(&Simulator, &scenario, bounds, arguments.seeds, workers)?;
+    if arguments.json {
+        println!("{}", json(&scenario.title, &found));
+    } else {
+        print_for_people(&scenario.title, &found);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn json(title: &str, found: &Mft) -> serde_json::Value {
+    let trials = found.trials.iter().map(|trial| {
+        serde_json::json!({
+            "window_packets": trial.window,
+            "goodput_bps": trial.rate_bps,
+            "lossless": trial.lossless,
+        })
+    });
+    serde_json::json!({
+        "scenario": title,
+        "mft_bps": found.rate_bps,
+        "window_packets": found.window,
+        "trials": trials.collect::<Vec<_>>(),
+    })
+}
+
+fn print_for_people(title: &str, found: &Mft) {
+    println!("{title}: {:.2} Mbit/s at S = {} packets", found.rate_bps / 1e6, found.window);
+    for trial in &found.trials {
+        let bar = "#".repeat((trial.rate_bps / found.rate_bps * 50.0) as usize);
+        let loss = if trial.lossless { ' ' } else { '!' };
+        println!("{:>7} {:>8.2} {loss} {bar}", trial.window, trial.rate_bps / 1e6);
+    }
+    println!("! marks windows at which the bottleneck dropped packets");
+}

@@ -1,0 +1,105 @@
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::ValueEnum;
+use sweetspot_linux::clock;
+use sweetspot_scenario::{Engine, NoRecorder, Outcome, Scenario};
+use sweetspot_sim::Simulator;
+
+use super::Ending;
+
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// The scenario, a TOML file; docs/scenario.md describes it
+    scenario: PathBuf,
+    /// What plays it
+    #[arg(long, value_enum, default_value_t = EngineName::Sim)]
+    engine: EngineName,
+    /// Another seed than the scenario's
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Another value for a key, e.g. path.buffer=625pkt or transfer.0.sizing=sobas
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    overrides: Vec<String>,
+    /// Print the outcome as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum EngineName {
+    /// Packet by packet, deterministic
+    Sim,
+}
+
+pub fn run(arguments: Arguments) -> Ending {
+    let scenario = read(&arguments.scenario, &arguments.overrides, arguments.seed)?;
+    let engine = match arguments.engine {
+        EngineName::Sim => Simulator,
+    };
+    let started = clock::now();
+    let mut outcome = engine.run(&scenario, &mut NoRecorder)?;
+    outcome.wall_s = clock::now().since(started).as_secs_f64();
+    if arguments.json {
+        println!("{}", serde_json::to_string_pretty(&outcome)?);
+    } else {
+        print_for_people(&outcome);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Reads a scenario file; an error names the file.
+fn read(
+    path: &Path,
+    overrides: &[String],
+    seed: Option<u64>,
+) -> Result<Scenario, Box<dyn std::error::Error>> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| format!("{}: {error}; name a scenario file", path.display()))?;
+    let mut scenario = Scenario::parse_with(&text, overrides)
+        .map_err(|error| format!("{}: {error}", path.display()))?;
+    if let Some(seed) = seed {
+        scenario.seed = seed;
+    }
+    Ok(scenario)
+}
+
+fn print_for_people(outcome: &Outcome) {
+    println!("{} ({} engine, seed {})", outcome.scenario, outcome.engine, outcome.seed);
+    for (i, t) in outcome.transfers.iter().enumerate() {
+        println!(
+            "transfer {i}: {:.2} Mbit/s, RTT {:.1} ms (99 %: {:.1} ms), loss {:.4} %, {} timeouts, window {} kB [{}]",
+            t.goodput_bps / 1e6,
+            t.rtt_mean_s * 1e3,
+            t.rtt_p99_s * 1e3,
+            t.loss_rate * 100.0,
+            t.timeouts,
+            t.window_final_bytes / 1000,
+            t.sizing,
+        );
+        for event in &t.events {
+            println!("  {:8.3} s  {}", event.at_s, event.kind);
+        }
+    }
+    for (i, c) in outcome.cross.iter().enumerate() {
+        println!(
+            "cross {i} ({}): {:.2} Mbit/s, loss {:.4} %",
+            c.kind,
+            c.goodput_bps / 1e6,
+            c.loss_rate * 100.0
+        );
+    }
+    let b = &outcome.bottleneck;
+    println!(
+        "bottleneck: {:.1} % used ({:.1} % before), loss {:.4} %, {:.1} packets wait ({} at most)",
+        b.utilisation * 100.0,
+        b.utilisation_before * 100.0,
+        b.loss_rate * 100.0,
+        b.queue_mean_packets,
+        b.queue_max_packets,
+    );
+    println!(
+        "{} events, {} packets forwarded, {:.3} s",
+        outcome.events, outcome.packets_forwarded, outcome.wall_s
+    );
+}

@@ -1,0 +1,47 @@
+use std::path::PathBuf;
+
+use sweetspot_scenario::Scenario;
+use sweetspot_study::Workers;
+
+/// A scenario and what a study changes in it.
+#[derive(Debug, clap::Args)]
+pub struct ScenarioFile {
+    /// The scenario, a TOML file; docs/scenario.md describes it
+    path: PathBuf,
+    /// Another value for a key, e.g. path.buffer=625pkt or transfer.0.sizing=sobas
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub overrides: Vec<String>,
+}
+
+impl ScenarioFile {
+    /// The text; an error names the file.
+    pub fn text(&self) -> Result<String, String> {
+        std::fs::read_to_string(&self.path)
+            .map_err(|error| format!("{}: {error}; name a scenario file", self.path.display()))
+    }
+
+    /// The scenario; an error names the file.
+    pub fn scenario(&self) -> Result<Scenario, String> {
+        Scenario::parse_with(&self.text()?, &self.overrides).map_err(|error| self.blame(&error))
+    }
+
+    /// `error` with the file it is about.
+    pub fn blame(&self, error: &dyn std::fmt::Display) -> String {
+        format!("{}: {error}", self.path.display())
+    }
+}
+
+/// How many runs go on at the same time.
+#[derive(Debug, clap::Args)]
+pub struct Parallel {
+    /// Runs at the same time; the result does not depend on it [default: one per core]
+    #[arg(long, value_name = "N")]
+    workers: Option<usize>,
+}
+
+impl Parallel {
+    pub fn workers(&self) -> Workers {
+        let cores = || std::thread::available_parallelism().map_or(1, |n| n.get());
+        Workers::new(self.workers.unwrap_or_else(cores))
+    }
+}

@@ -1,0 +1,95 @@
+//! The conduit is a link behind a drop-tail queue and a pipe.
+
+use proptest::prelude::*;
+use sweetspot_path::{Conduit, DropTail, Link, Packet, Pipe};
+use sweetspot_units::{Bytes, Duration, Rate, Time, Volume};
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Sized(u64, usize);
+
+impl Packet for Sized {
+    fn wire_size(&self) -> Bytes {
+        Bytes::new(self.0)
+    }
+}
+
+/// The slow version: every departure is worked off one by one.
+struct Chain {
+    link: Link<Sized, DropTail<Sized>>,
+    pipe: Pipe<Sized>,
+    delay: Duration,
+    last: Time,
+    packet_time: u128,
+    byte_time: u128,
+}
+
+impl Chain {
+    fn observe(&mut self, now: Time) {
+        let elapsed = u128::from(now.since(self.last).as_nanos());
+        self.packet_time += u128::from(self.link.waiting_packets()) * elapsed;
+        self.byte_time += u128::from(self.link.waiting_bytes()) * elapsed;
+        self.last = now;
+    }
+
+    fn advance(&mut self, now: Time) {
+        while let Some(end) = self.link.poll_timeout().filter(|end| *end <= now) {
+            self.observe(end);
+            if let Some((left, packet)) = self.link.poll_departure(end, &mut |_| {}) {
+                self.pipe.handle_entry(left + self.delay, packet);
+            }
+        }
+        self.observe(now);
+    }
+
+    fn exits(&mut self, now: Time) -> Vec<(Time, Sized)> {
+        self.advance(now);
+        std::iter::from_fn(|| self.pipe.poll_exit(now)).collect()
+    }
+}
+
+fn limits() -> impl Strategy<Value = Volume> {
+    prop_oneof![
+        (1u64..8).prop_map(Volume::Packets),
+        (1500u64..9000).prop_map(|b| Volume::Bytes(Bytes::new(b))),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn a_conduit_is_a_queue_a_link_and_a_pipe(
+        limit in limits(),
+        rate in 1_000_000u64..100_000_000,
+        delay in 0u64..3_000_000,
+        arrivals in prop::collection::vec((0u64..400_000, 40u64..1500), 1..120),
+    ) {
+        let (rate, delay) = (Rate::from_bits_per_second(rate), Duration::from_nanos(delay));
+        let mut conduit = Conduit::new(rate, limit, delay);
+        let mut chain = Chain {
+            link: Link::new(rate, DropTail::new(limit)),
+            pipe: Pipe::default(),
+            delay,
+            last: Time::ZERO,
+            packet_time: 0,
+            byte_time: 0,
+        };
+        let mut now = Time::ZERO;
+        for (number, (gap, size)) in arrivals.into_iter().enumerate() {
+            now += Duration::from_nanos(gap);
+            let out: Vec<_> = std::iter::from_fn(|| conduit.poll_exit(now)).collect();
+            prop_assert_eq!(out, chain.exits(now));
+            let packet = Sized(size, number);
+            let taken = conduit.handle_arrival(now, packet);
+            prop_assert_eq!(taken, chain.link.handle_arrival(now, packet));
+            prop_assert_eq!(conduit.backlog_packets(now), chain.link.backlog_packets());
+            prop_assert_eq!(conduit.backlog(now), chain.link.backlog());
+            prop_assert!(conduit.counters().conserved());
+            let waits = conduit.waits(now);
+            prop_assert_eq!(waits.packet_time, chain.packet_time);
+            prop_assert_eq!(waits.byte_time, chain.byte_time);
+        }
+        let end = now + Duration::from_secs(60);
+        let rest: Vec<_> = std::iter::from_fn(|| conduit.poll_exit(end)).collect();
+        prop_assert_eq!(rest, chain.exits(end));
+        prop_assert_eq!(conduit.counters().queued, 0);
+    }
+}

@@ -1,0 +1,68 @@
+use sweetspot_units::Duration;
+use thiserror::Error;
+
+use crate::{Outcome, Scenario};
+
+/// What plays a scenario: closed forms, a simulation, or this machine's kernel.
+pub trait Engine {
+    /// As `--engine` names it.
+    fn name(&self) -> &'static str;
+
+    /// Plays `scenario` and hands every sample of its time series to `recorder`.
+    fn run(&self, scenario: &Scenario, recorder: &mut dyn Recorder)
+    -> Result<Outcome, EngineError>;
+}
+
+/// Takes time series as they come up.
+pub trait Recorder {
+    /// How far samples shall lie apart; `None`: none are wanted.
+    fn interval(&self) -> Option<Duration>;
+
+    /// One sample of one transfer.
+    fn record(&mut self, sample: &Sample);
+}
+
+/// What is known of one transfer and of the narrow link at one time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sample {
+    /// Seconds since the start of the run.
+    pub at_s: f64,
+    /// Which transfer, counted from 0.
+    pub transfer: usize,
+    /// Congestion window, packets.
+    pub cwnd_packets: f64,
+    /// Slow-start threshold, packets.
+    pub ssthresh_packets: f64,
+    /// Advertised window, bytes of payload.
+    pub window_bytes: u64,
+    /// Payload acknowledged since the transfer started, bytes.
+    pub acked_bytes: u64,
+    /// Packets that wait at the narrow link.
+    pub queue_packets: u64,
+    /// Packets that the narrow link has dropped so far.
+    pub dropped_packets: u64,
+}
+
+/// Wants no samples.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoRecorder;
+
+impl Recorder for NoRecorder {
+    fn interval(&self) -> Option<Duration> {
+        None
+    }
+    fn record(&mut self, _sample: &Sample) {}
+}
+
+/// Why an engine could not play a scenario.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum EngineError {
+    /// The scenario asks for something this engine cannot do.
+    #[error("the {engine} engine cannot play this scenario: {reason}")]
+    Unsupported {
+        /// The engine.
+        engine: &'static str,
+        /// What it cannot do, and what to change.
+        reason: String,
+    },
+}

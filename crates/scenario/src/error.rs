@@ -1,0 +1,71 @@
+use core::fmt;
+
+use thiserror::Error;
+
+/// Where in a scenario something was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// A line of the file, counted from 1.
+    Line(usize),
+    /// An override from the command line.
+    Override,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Origin::Line(n) => write!(f, "line {n}"),
+            Origin::Override => f.write_str("--set"),
+        }
+    }
+}
+
+/// Why a text is no scenario. Every message names the key, where it stands and what is allowed.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ScenarioError {
+    /// Not TOML at all.
+    #[error("{origin}: {message}")]
+    Syntax {
+        /// Where the reader gave up.
+        origin: Origin,
+        /// What it had expected.
+        message: String,
+    },
+    /// A key that means nothing there.
+    #[error("{origin}: unknown key {key}; {table} knows {allowed}")]
+    UnknownKey {
+        /// Where it stands.
+        origin: Origin,
+        /// The key with the table it is in.
+        key: String,
+        /// The table.
+        table: String,
+        /// The keys that the table knows.
+        allowed: String,
+    },
+    /// A key that must be there is not.
+    #[error("{origin}: {key} is missing; write it like {example}")]
+    Missing {
+        /// Where its table begins.
+        origin: Origin,
+        /// The key with the table it belongs to.
+        key: String,
+        /// A value that would do.
+        example: &'static str,
+    },
+    /// A value that cannot be.
+    #[error("{origin}: {key} = {given}: {reason}")]
+    Value {
+        /// Where it stands.
+        origin: Origin,
+        /// The key with the table it is in.
+        key: String,
+        /// The value as written.
+        given: String,
+        /// What is wrong with it and what is allowed.
+        reason: String,
+    },
+    /// `--set` with something that is not `key=value`.
+    #[error("--set {0}: write it like --set path.buffer=625pkt or --set transfer.0.sizing=sobas")]
+    Override(String),
+}

@@ -1,0 +1,20 @@
+//! What goes into an engine and what comes out of it: [`Scenario`], [`Outcome`], and the
+//! [`Engine`] between them. The format is described in docs/scenario.md.
+
+mod engine;
+mod error;
+mod outcome;
+mod path;
+mod reader;
+mod scenario;
+mod tcp;
+mod traffic;
+mod tree;
+
+pub use engine::{Engine, EngineError, NoRecorder, Recorder, Sample};
+pub use error::{Origin, ScenarioError};
+pub use outcome::{BottleneckOutcome, ControllerEvent, CrossOutcome, Outcome, TransferOutcome};
+pub use path::{Hop, Path, Queue, Reverse};
+pub use scenario::{Scenario, Ties};
+pub use tcp::{Congestion, Flavour, Tcp};
+pub use traffic::{Cross, Kind, Transfer};

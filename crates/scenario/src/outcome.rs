@@ -1,0 +1,105 @@
+use serde::{Deserialize, Serialize};
+
+/// What an engine returns: the stable object that `sweetspot run --json` prints.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// The scenario's title.
+    pub scenario: String,
+    /// Which engine played it.
+    pub engine: String,
+    /// The seed.
+    pub seed: u64,
+    /// The version of Sweetspot.
+    pub version: String,
+    /// Each transfer, in the order of the file.
+    pub transfers: Vec<TransferOutcome>,
+    /// Each entry of cross traffic, both directions summed.
+    pub cross: Vec<CrossOutcome>,
+    /// The narrow link, in the direction of the data.
+    pub bottleneck: BottleneckOutcome,
+    /// Events that the engine worked off.
+    pub events: u64,
+    /// Packets that the routers' links put on the wire, both directions.
+    pub packets_forwarded: u64,
+    /// How long the run took, seconds. The only member that differs between two runs of one
+    /// seed; whoever called the engine fills it in.
+    pub wall_s: f64,
+}
+
+/// One transfer, over the measured interval.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TransferOutcome {
+    /// Payload acknowledged, bit/s.
+    pub goodput_bps: f64,
+    /// Mean round-trip time of its packets, seconds.
+    pub rtt_mean_s: f64,
+    /// Their 99th percentile, seconds, within 1 %.
+    pub rtt_p99_s: f64,
+    /// Packets lost over packets sent.
+    pub loss_rate: f64,
+    /// Packets sent again.
+    pub retransmitted_packets: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// The window advertised at the end, bytes of payload.
+    pub window_final_bytes: u64,
+    /// How the window was sized, as in the scenario.
+    pub sizing: String,
+    /// What the sizing controller decided and why, from the start.
+    pub events: Vec<ControllerEvent>,
+}
+
+/// One entry of cross traffic, over the measured interval.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CrossOutcome {
+    /// Its kind, as in the scenario.
+    pub kind: String,
+    /// Payload acknowledged (TCP) or received (UDP), bit/s.
+    pub goodput_bps: f64,
+    /// Packets lost over packets sent.
+    pub loss_rate: f64,
+    /// Packets sent again.
+    pub retransmitted_packets: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Transfers that finished; zero for those that never do.
+    pub completed: u64,
+    /// Their mean duration, seconds.
+    pub completion_mean_s: f64,
+}
+
+/// The narrow link.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BottleneckOutcome {
+    /// Share of the measured interval's capacity that was used, ACKs included.
+    pub utilisation: f64,
+    /// The same over the last third of the time before the first transfer starts; zero where
+    /// it starts at once.
+    pub utilisation_before: f64,
+    /// Packets dropped over packets that arrived.
+    pub loss_rate: f64,
+    /// Packets waiting, averaged over time, the one being sent not among them.
+    pub queue_mean_packets: f64,
+    /// The most that waited.
+    pub queue_max_packets: u64,
+    /// Time that what waits takes to send, averaged over time, seconds.
+    pub queue_delay_mean_s: f64,
+}
+
+/// Something a controller did.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ControllerEvent {
+    /// When, seconds since the start of the run.
+    pub at_s: f64,
+    /// What.
+    pub kind: String,
+    /// The window it set, bytes, where it set one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window_bytes: Option<u64>,
+    /// The rate it saw, bit/s, where it saw one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_bps: Option<f64>,
+    /// The round-trip time that went with it, seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rtt_s: Option<f64>,
+}

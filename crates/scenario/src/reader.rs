@@ -1,0 +1,249 @@
+//! Takes a table apart key by key and remembers which keys it knows.
+
+use core::str::FromStr;
+
+use sweetspot_units::Duration;
+
+use crate::error::{Origin, ScenarioError};
+use crate::tree::{Node, Value};
+
+/// A table being read.
+pub(crate) struct Reader<'a> {
+    name: String,
+    origin: Origin,
+    pairs: &'a [(String, Node)],
+    known: Vec<&'static str>,
+}
+
+impl<'a> Reader<'a> {
+    /// A reader of `node`, which must be a table and is called `name` in messages.
+    pub(crate) fn new(name: impl Into<String>, node: &'a Node) -> Result<Self, ScenarioError> {
+        let name = name.into();
+        match &node.value {
+            Value::Table(pairs) => {
+                Ok(Reader { name, origin: node.origin.clone(), pairs, known: Vec::new() })
+            }
+            other => Err(ScenarioError::Value {
+                origin: node.origin.clone(),
+                key: name,
+                given: other.written(),
+                reason: "it must be a table".into(),
+            }),
+        }
+    }
+
+    /// The node under `key`, if it is there.
+    pub(crate) fn node(&mut self, key: &'static str) -> Option<&'a Node> {
+        if !self.known.contains(&key) {
+            self.known.push(key);
+        }
+        self.pairs.iter().find(|(k, _)| k == key).map(|(_, node)| node)
+    }
+
+    /// Complains about `key`.
+    pub(crate) fn error(&self, key: &str, node: &Node, reason: impl Into<String>) -> ScenarioError {
+        ScenarioError::Value {
+            origin: node.origin.clone(),
+            key: self.full(key),
+            given: node.value.written(),
+            reason: reason.into(),
+        }
+    }
+
+    /// Complains about `key`, which passed as a value and turned out impossible.
+    pub(crate) fn impossible(&mut self, key: &'static str, reason: &str) -> ScenarioError {
+        match self.node(key) {
+            Some(node) => self.error(key, node, reason),
+            None => ScenarioError::Value {
+                origin: self.origin.clone(),
+                key: self.full(key),
+                given: "(default)".into(),
+                reason: reason.into(),
+            },
+        }
+    }
+
+    /// A text of some quantity.
+    pub(crate) fn quantity<T>(&mut self, key: &'static str) -> Result<Option<T>, ScenarioError>
+    where
+        T: FromStr,
+        T::Err: core::fmt::Display,
+    {
+        let Some(node) = self.node(key) else { return Ok(None) };
+        self.parse(key, node).map(Some)
+    }
+
+    /// The same, where it must be there.
+    pub(crate) fn required<T>(
+        &mut self,
+        key: &'static str,
+        example: &'static str,
+    ) -> Result<T, ScenarioError>
+    where
+        T: FromStr,
+        T::Err: core::fmt::Display,
+    {
+        self.quantity(key)?.ok_or_else(|| self.missing(key, example))
+    }
+
+    /// The error that `key` is missing.
+    pub(crate) fn missing(&self, key: &str, example: &'static str) -> ScenarioError {
+        ScenarioError::Missing { origin: self.origin.clone(), key: self.full(key), example }
+    }
+
+    /// A whole number between bounds.
+    pub(crate) fn whole(
+        &mut self,
+        key: &'static str,
+        least: u64,
+        most: u64,
+    ) -> Result<Option<u64>, ScenarioError> {
+        let Some(node) = self.node(key) else { return Ok(None) };
+        match node.value {
+            Value::Number(n) if n.fract() == 0.0 && n >= least as f64 && n <= most as f64 => {
+                Ok(Some(n as u64))
+            }
+            _ => {
+                let reason = format!("it must be a whole number between {least} and {most}");
+                Err(self.error(key, node, reason))
+            }
+        }
+    }
+
+    /// A number above a bound.
+    pub(crate) fn number_above(
+        &mut self,
+        key: &'static str,
+        bound: f64,
+    ) -> Result<Option<f64>, ScenarioError> {
+        let Some(node) = self.node(key) else { return Ok(None) };
+        match node.value {
+            Value::Number(n) if n > bound && n.is_finite() => Ok(Some(n)),
+            _ => Err(self.error(key, node, format!("it must be a number above {bound}"))),
+        }
+    }
+
+    /// `true` or `false`.
+    pub(crate) fn truth(&mut self, key: &'static str) -> Result<Option<bool>, ScenarioError> {
+        let Some(node) = self.node(key) else { return Ok(None) };
+        match node.value {
+            Value::Truth(truth) => Ok(Some(truth)),
+            _ => Err(self.error(key, node, "it must be true or false")),
+        }
+    }
+
+    /// One of a few words.
+    pub(crate) fn choice<T: Copy>(
+        &mut self,
+        key: &'static str,
+        choices: &[(&str, T)],
+    ) -> Result<Option<T>, ScenarioError> {
+        let Some(node) = self.node(key) else { return Ok(None) };
+        if let Value::Text(text) = &node.value
+            && let Some((_, choice)) = choices.iter().find(|(word, _)| word == text)
+        {
+            return Ok(Some(*choice));
+        }
+        let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
+        Err(self.error(key, node, format!("it must be one of {}", words.join(", "))))
+    }
+
+    /// A duration, or two that bound it.
+    pub(crate) fn span(
+        &mut self,
+        key: &'static str,
+    ) -> Result<Option<(Duration, Duration)>, ScenarioError> {
+        let Some(node) = self.node(key) else { return Ok(None) };
+        let (low, high) = match &node.value {
+            Value::List(ends) if ends.len() == 2 => {
+                (self.parse(key, &ends[0])?, self.parse(key, &ends[1])?)
+            }
+            Value::List(_) => {
+                return Err(self.error(key, node, "it must be a duration or [least, most]"));
+            }
+            _ => {
+                let one = self.parse(key, node)?;
+                (one, one)
+            }
+        };
+        if low > high {
+            return Err(self.error(key, node, "the first must not be above the second"));
+        }
+        Ok(Some((low, high)))
+    }
+
+    /// A whole number, or two that bound it.
+    pub(crate) fn whole_span(
+        &mut self,
+        key: &'static str,
+    ) -> Result<Option<(u64, u64)>, ScenarioError> {
+        let Some(node) = self.node(key) else { return Ok(None) };
+        let whole = |value: &Value| match value {
+            Value::Number(n) if n.fract() == 0.0 && (1.0..=1e15).contains(n) => Some(*n as u64),
+            _ => None,
+        };
+        let ends = match &node.value {
+            Value::List(ends) if ends.len() == 2 => {
+                whole(&ends[0].value).zip(whole(&ends[1].value))
+            }
+            one => whole(one).map(|n| (n, n)),
+        };
+        match ends {
+            Some((low, high)) if low <= high => Ok(Some((low, high))),
+            _ => Err(self.error(key, node, "it must be a whole number or [least, most]")),
+        }
+    }
+
+    /// The tables of a list, each with a name for messages; none where the key is absent.
+    pub(crate) fn tables(&mut self, key: &'static str) -> Result<Vec<Reader<'a>>, ScenarioError> {
+        let Some(node) = self.node(key) else { return Ok(Vec::new()) };
+        match &node.value {
+            Value::List(entries) => entries
+                .iter()
+                .enumerate()
+                .map(|(i, entry)| Reader::new(format!("{}.{i}", self.full(key)), entry))
+                .collect(),
+            Value::Table(_) => Ok(vec![Reader::new(self.full(key), node)?]),
+            _ => Err(self.error(key, node, format!("it must be a table: [[{key}]]"))),
+        }
+    }
+
+    /// The table under `key`.
+    pub(crate) fn table(&mut self, key: &'static str) -> Result<Option<Reader<'a>>, ScenarioError> {
+        let Some(node) = self.node(key) else { return Ok(None) };
+        Reader::new(self.full(key), node).map(Some)
+    }
+
+    /// Every key must have been asked for by now.
+    pub(crate) fn finish(self) -> Result<(), ScenarioError> {
+        match self.pairs.iter().find(|(key, _)| !self.known.contains(&key.as_str())) {
+            None => Ok(()),
+            Some((key, node)) => Err(ScenarioError::UnknownKey {
+                origin: node.origin.clone(),
+                key: self.full(key),
+                table: if self.name.is_empty() { "a scenario".into() } else { self.name.clone() },
+                allowed: self.known.join(", "),
+            }),
+        }
+    }
+
+    fn full(&self, key: &str) -> String {
+        if self.name.is_empty() { key.to_owned() } else { format!("{}.{key}", self.name) }
+    }
+
+    fn parse<T>(&self, key: &str, node: &Node) -> Result<T, ScenarioError>
+    where
+        T: FromStr,
+        T::Err: core::fmt::Display,
+    {
+        match &node.value {
+            Value::Text(text) => text.parse().map_err(|e: T::Err| ScenarioError::Value {
+                origin: node.origin.clone(),
+                key: self.full(key),
+                given: node.value.written(),
+                reason: e.to_string(),
+            }),
+            _ => Err(self.error(key, node, "it must be a text in quotes with a unit")),
+        }
+    }
+}

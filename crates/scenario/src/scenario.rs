@@ -1,0 +1,94 @@
+use sweetspot_units::Duration;
+
+use crate::error::ScenarioError;
+use crate::path::Path;
+use crate::reader::Reader;
+use crate::tcp::Tcp;
+use crate::traffic::{Cross, Transfer};
+use crate::tree::Node;
+
+/// What is written in a scenario file: a path, its cross traffic, the transfers that are
+/// measured, and for how long.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scenario {
+    /// What it is, for people.
+    pub title: String,
+    /// Decides everything that is drawn by lot.
+    pub seed: u64,
+    /// From time 0 to the start of measurement.
+    pub warmup: Duration,
+    /// How long is measured.
+    pub duration: Duration,
+    /// Who goes first when two things happen at the same nanosecond.
+    pub ties: Ties,
+    /// The path.
+    pub path: Path,
+    /// Cross traffic.
+    pub cross: Vec<Cross>,
+    /// The transfers that are measured one by one.
+    pub transfers: Vec<Transfer>,
+}
+
+/// Who goes first among simultaneous events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ties {
+    /// Drawn by lot from the seed, so that the order in which flows are declared favours nobody.
+    Seeded,
+    /// In the order in which they came up, as in ns-2: flows declared first go first.
+    Declared,
+}
+
+impl Scenario {
+    /// Reads a scenario from TOML.
+    pub fn parse(text: &str) -> Result<Scenario, ScenarioError> {
+        Scenario::parse_with(text, &[])
+    }
+
+    /// The same, with `key=value` overrides.
+    pub fn parse_with(text: &str, overrides: &[String]) -> Result<Scenario, ScenarioError> {
+        let mut tree = Node::parse(text)?;
+        for assignment in overrides {
+            tree.set(assignment)?;
+        }
+        let mut reader = Reader::new("", &tree)?;
+        let title = match reader.node("title") {
+            None => String::new(),
+            Some(node) => match &node.value {
+                crate::tree::Value::Text(text) => text.clone(),
+                _ => return Err(reader.error("title", node, "it must be a text in quotes")),
+            },
+        };
+        // 2^53: what a TOML reader and a JSON reader both keep exactly.
+        let seed = reader.whole("seed", 0, 1 << 53)?.unwrap_or(1);
+        let warmup = reader.quantity("warmup")?.unwrap_or(Duration::ZERO);
+        let duration: Duration = reader.required("duration", "duration = \"150s\"")?;
+        if duration == Duration::ZERO {
+            return Err(reader.impossible("duration", "nothing would be measured"));
+        }
+        let ties = [("seeded", Ties::Seeded), ("declared", Ties::Declared)];
+        let ties = reader.choice("ties", &ties)?.unwrap_or(Ties::Seeded);
+        let path = reader.table("path")?.ok_or_else(|| reader.missing("path", "[path]"))?;
+        let path = Path::read(path)?;
+        let tcp = match reader.table("tcp")? {
+            None => Tcp::NS2,
+            Some(mut table) => {
+                let tcp = Tcp::read(&mut table, Tcp::NS2)?;
+                table.finish()?;
+                tcp
+            }
+        };
+        if tcp.header >= path.packet {
+            return Err(reader.impossible("tcp", "header leaves no room in path.packet"));
+        }
+        let mut cross = Vec::new();
+        for entry in reader.tables("cross")? {
+            cross.push(Cross::read(entry, &path, tcp)?);
+        }
+        let mut transfers = Vec::new();
+        for entry in reader.tables("transfer")? {
+            transfers.extend(Transfer::read(entry, tcp)?);
+        }
+        reader.finish()?;
+        Ok(Scenario { title, seed, warmup, duration, ties, path, cross, transfers })
+    }
+}

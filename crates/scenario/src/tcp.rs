@@ -1,0 +1,167 @@
+use sweetspot_units::{Bytes, Duration, Volume};
+
+use crate::error::ScenarioError;
+use crate::reader::Reader;
+
+/// What `congestion` may name: the window's rule and the loss recovery that goes with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Congestion {
+    /// Reno as in ns-2: fast retransmit, fast recovery, no partial-ACK handling.
+    Reno,
+    /// NewReno (RFC 6582).
+    NewReno,
+    /// Reno's window with SACK recovery (RFC 6675).
+    Sack,
+    /// CUBIC (RFC 9438) with HyStart++ (RFC 9406), on SACK recovery.
+    Cubic,
+    /// Vegas, on SACK recovery.
+    Vegas,
+    /// BBR version 1, on SACK recovery.
+    Bbr,
+}
+
+impl Congestion {
+    pub(crate) const CHOICES: [(&'static str, Congestion); 6] = [
+        ("reno", Congestion::Reno),
+        ("newreno", Congestion::NewReno),
+        ("sack", Congestion::Sack),
+        ("cubic", Congestion::Cubic),
+        ("vegas", Congestion::Vegas),
+        ("bbr", Congestion::Bbr),
+    ];
+
+    /// As written in a scenario.
+    pub fn name(self) -> &'static str {
+        Congestion::CHOICES.iter().find(|(_, c)| *c == self).map_or("", |(name, _)| name)
+    }
+}
+
+/// Whose habits a TCP follows where the RFCs leave a choice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flavour {
+    /// ns-2.35's agents.
+    Ns2,
+    /// Linux: windows grow by packets acknowledged, proportional rate reduction, quick-ack
+    /// start, delayed ACKs after 40 ms, one-millisecond clock, 52 bytes of headers.
+    Linux,
+}
+
+/// `[tcp]`: how every flow behaves, unless its own entry says otherwise.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Tcp {
+    /// Whose habits.
+    pub flavour: Flavour,
+    /// Whether every second packet is acknowledged, or each.
+    pub delayed_ack: bool,
+    /// How long an ACK is delayed at most.
+    pub ack_delay: Duration,
+    /// Initial congestion window in packets.
+    pub initial_window: u64,
+    /// Least retransmission timeout.
+    pub min_rto: Duration,
+    /// Retransmission timeout before the first RTT sample.
+    pub initial_rto: Duration,
+    /// Granularity of the clock that times round trips: G of RFC 6298.
+    pub clock: Duration,
+    /// Whether every ACK gives an RTT sample (RFC 7323), or one packet per window.
+    pub timestamps: bool,
+    /// Limited transmit (RFC 3042).
+    pub limited_transmit: bool,
+    /// Slow-start restart after idle (RFC 5681 section 4.1).
+    pub slow_start_restart: bool,
+    /// Whether the sender spreads its packets over the round trip.
+    pub pacing: bool,
+    /// ECN (RFC 3168).
+    pub ecn: bool,
+    /// Bytes of each packet that are headers and do not count as goodput.
+    pub header: Bytes,
+    /// Granularity of the advertised window: it is a multiple of 2 to this power.
+    pub window_scale: u64,
+    /// The sender's buffer; `None`: never the limit.
+    pub send_buffer: Option<Volume>,
+    /// The largest window that a host lets a connection advertise.
+    pub max_window: Volume,
+}
+
+impl Tcp {
+    /// What holds where nothing is written: ns-2.35's defaults.
+    pub const NS2: Tcp = Tcp {
+        flavour: Flavour::Ns2,
+        delayed_ack: false,
+        ack_delay: Duration::from_millis(100),
+        initial_window: 2,
+        min_rto: Duration::from_millis(200),
+        initial_rto: Duration::from_secs(3),
+        clock: Duration::from_millis(10),
+        timestamps: false,
+        limited_transmit: true,
+        slow_start_restart: false,
+        pacing: false,
+        ecn: false,
+        header: Bytes::ZERO,
+        window_scale: 0,
+        send_buffer: None,
+        max_window: Volume::Packets(1_000_000),
+    };
+
+    /// What `flavour = "linux"` stands for (kernel 6.18).
+    pub const LINUX: Tcp = Tcp {
+        flavour: Flavour::Linux,
+        delayed_ack: true,
+        ack_delay: Duration::from_millis(40),
+        initial_window: 10,
+        initial_rto: Duration::from_secs(1),
+        clock: Duration::from_millis(1),
+        timestamps: true,
+        slow_start_restart: true,
+        // 20 IP + 20 TCP + 12 timestamps.
+        header: Bytes::new(52),
+        window_scale: 10,
+        ..Tcp::NS2
+    };
+
+    /// Reads the keys of `[tcp]` from any table that may hold them, over `base`.
+    pub(crate) fn read(reader: &mut Reader<'_>, base: Tcp) -> Result<Tcp, ScenarioError> {
+        let flavours = [("ns2", Tcp::NS2), ("linux", Tcp::LINUX)];
+        let base = reader.choice("flavour", &flavours)?.unwrap_or(base);
+        let tcp = Tcp {
+            flavour: base.flavour,
+            delayed_ack: reader.truth("delayed_ack")?.unwrap_or(base.delayed_ack),
+            ack_delay: reader.quantity("ack_delay")?.unwrap_or(base.ack_delay),
+            initial_window: packets(reader, "initial_window")?.unwrap_or(base.initial_window),
+            min_rto: reader.quantity("min_rto")?.unwrap_or(base.min_rto),
+            initial_rto: reader.quantity("initial_rto")?.unwrap_or(base.initial_rto),
+            clock: reader.quantity("clock")?.unwrap_or(base.clock),
+            timestamps: reader.truth("timestamps")?.unwrap_or(base.timestamps),
+            limited_transmit: reader.truth("limited_transmit")?.unwrap_or(base.limited_transmit),
+            slow_start_restart: reader
+                .truth("slow_start_restart")?
+                .unwrap_or(base.slow_start_restart),
+            pacing: reader.truth("pacing")?.unwrap_or(base.pacing),
+            ecn: reader.truth("ecn")?.unwrap_or(base.ecn),
+            header: reader.quantity("header")?.unwrap_or(base.header),
+            window_scale: reader.whole("window_scale", 0, 14)?.unwrap_or(base.window_scale),
+            send_buffer: reader.quantity("send_buffer")?.or(base.send_buffer),
+            max_window: reader.quantity("max_window")?.unwrap_or(base.max_window),
+        };
+        if tcp.clock == Duration::ZERO {
+            return Err(reader.impossible("clock", "it must be above zero, e.g. \"10ms\""));
+        }
+        if tcp.min_rto == Duration::ZERO {
+            return Err(reader.impossible("min_rto", "it must be above zero, e.g. \"200ms\""));
+        }
+        Ok(tcp)
+    }
+}
+
+/// A whole number of packets, one at least.
+pub(crate) fn packets(
+    reader: &mut Reader<'_>,
+    key: &'static str,
+) -> Result<Option<u64>, ScenarioError> {
+    match reader.quantity::<Volume>(key)? {
+        None => Ok(None),
+        Some(Volume::Packets(n)) if n > 0 => Ok(Some(n)),
+        Some(_) => Err(reader.impossible(key, "it must be in packets, 1pkt or more")),
+    }
+}

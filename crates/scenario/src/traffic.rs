@@ -1,0 +1,281 @@
+use sweetspot_sizing::Sizing;
+use sweetspot_units::{Bytes, Duration, Rate, Volume};
+
+use crate::error::ScenarioError;
+use crate::path::Path;
+use crate::reader::Reader;
+use crate::tcp::{Congestion, Tcp};
+
+/// `[[cross]]`: traffic that the target meets.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cross {
+    /// What sends.
+    pub kind: Kind,
+    /// Two-way propagation, spread evenly over the nodes from the first to the second.
+    pub rtt: (Duration, Duration),
+    /// When flows start: each at a moment drawn between the two.
+    pub start: (Duration, Duration),
+    /// The first hop that it crosses and the last, counted from 0.
+    pub hops: (usize, usize),
+    /// Congestion control of those that are TCP.
+    pub congestion: Congestion,
+    /// TCP of those that are TCP.
+    pub tcp: Tcp,
+}
+
+/// The kinds of cross traffic.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Kind {
+    /// UDP packets with Pareto gaps.
+    Pareto {
+        /// Sources.
+        count: u64,
+        /// Mean rate of one.
+        rate: Rate,
+        /// Shape of the gaps' distribution, above 1.
+        shape: f64,
+    },
+    /// UDP packets with exponential gaps.
+    Poisson {
+        /// Sources.
+        count: u64,
+        /// Mean rate of one.
+        rate: Rate,
+    },
+    /// Persistent TCP transfers.
+    Elephants {
+        /// Flows.
+        count: u64,
+        /// Window limit; `None`: congestion alone limits.
+        window: Option<Volume>,
+    },
+    /// Users that each send a few packets, sleep, and begin anew in slow start.
+    Mice {
+        /// Users.
+        count: u64,
+        /// Nodes they are spread over.
+        nodes: u64,
+        /// Packets of one transfer, drawn between the two.
+        packets: (u64, u64),
+        /// Time from the last ACK to the next transfer, drawn between the two.
+        sleep: (Duration, Duration),
+        /// Window limit.
+        window: Option<Volume>,
+    },
+    /// Users that each send a Pareto-sized transfer, think for an exponential time, and repeat.
+    ClosedLoop {
+        /// Users.
+        users: u64,
+        /// Nodes they are spread over.
+        nodes: u64,
+        /// Mean size.
+        size_mean: Bytes,
+        /// Shape of the sizes' distribution, above 1.
+        size_shape: f64,
+        /// Mean think time.
+        think_mean: Duration,
+        /// Window limit.
+        window: Option<Volume>,
+    },
+    /// TCP transfers of Pareto size that arrive as a Poisson process, whoever is still busy.
+    Arrivals {
+        /// Mean load offered.
+        rate: Rate,
+        /// Nodes they are spread over.
+        nodes: u64,
+        /// Mean size.
+        size_mean: Bytes,
+        /// Shape of the sizes' distribution, above 1.
+        size_shape: f64,
+        /// Window limit.
+        window: Option<Volume>,
+    },
+}
+
+/// `[[transfer]]`: bulk TCP that is measured one by one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Transfer {
+    /// When it starts.
+    pub start: Duration,
+    /// Bytes of payload after which it ends; `None`: never.
+    pub size: Option<Bytes>,
+    /// Congestion control.
+    pub congestion: Congestion,
+    /// How its window is sized.
+    pub sizing: Sizing,
+    /// TCP.
+    pub tcp: Tcp,
+}
+
+const KINDS: [(&str, Word); 6] = [
+    ("pareto", Word::Pareto),
+    ("poisson", Word::Poisson),
+    ("elephants", Word::Elephants),
+    ("mice", Word::Mice),
+    ("closed-loop", Word::ClosedLoop),
+    ("arrivals", Word::Arrivals),
+];
+
+#[derive(Clone, Copy)]
+enum Word {
+    Pareto,
+    Poisson,
+    Elephants,
+    Mice,
+    ClosedLoop,
+    Arrivals,
+}
+
+/// More than any test asks for, and what indices hold with room to spare.
+const MOST_FLOWS: u64 = 10_000_000;
+
+impl Cross {
+    pub(crate) fn read(
+        mut reader: Reader<'_>,
+        path: &Path,
+        base: Tcp,
+    ) -> Result<Cross, ScenarioError> {
+        let word = reader
+            .choice("kind", &KINDS)?
+            .ok_or_else(|| reader.missing("kind", "kind = \"elephants\""))?;
+        let kind = Kind::read(&mut reader, word)?;
+        let rtt = reader.span("rtt")?.unwrap_or((path.rtt, path.rtt));
+        let last = path.hops.len() as u64 - 1;
+        let first_hop = reader.whole("hop", 0, last)?;
+        let last_hop = reader.whole("last_hop", first_hop.unwrap_or(0), last)?;
+        let first = first_hop.unwrap_or(0) as usize;
+        // A source named by its hop leaves after it; one without a hop crosses them all.
+        let until = last_hop.unwrap_or(first_hop.unwrap_or(last)) as usize;
+        let delay = path.hops[first..=until].iter().fold(Duration::ZERO, |sum, h| sum + h.delay);
+        if rtt.0 < delay * 2 {
+            return Err(reader.impossible(
+                "rtt",
+                &format!(
+                    "it must be {} or more, the propagation of the hops it crosses",
+                    delay * 2
+                ),
+            ));
+        }
+        let cross = Cross {
+            kind,
+            rtt,
+            start: reader.span("start")?.unwrap_or(kind.usual_start()),
+            hops: (first, until),
+            congestion: reader
+                .choice("congestion", &Congestion::CHOICES)?
+                .unwrap_or(Congestion::Reno),
+            tcp: Tcp::read(&mut reader, base)?,
+        };
+        reader.finish()?;
+        Ok(cross)
+    }
+}
+
+impl Kind {
+    /// As written in a scenario.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Kind::Pareto { .. } => "pareto",
+            Kind::Poisson { .. } => "poisson",
+            Kind::Elephants { .. } => "elephants",
+            Kind::Mice { .. } => "mice",
+            Kind::ClosedLoop { .. } => "closed-loop",
+            Kind::Arrivals { .. } => "arrivals",
+        }
+    }
+
+    fn read(reader: &mut Reader<'_>, word: Word) -> Result<Kind, ScenarioError> {
+        let count = |reader: &mut Reader<'_>, key| {
+            reader.whole(key, 1, MOST_FLOWS)?.ok_or_else(|| reader.missing(key, "count = 20"))
+        };
+        let shape = |reader: &mut Reader<'_>, key| {
+            Ok::<_, ScenarioError>(reader.number_above(key, 1.0)?.unwrap_or(1.5))
+        };
+        let nodes = |reader: &mut Reader<'_>, users: u64| {
+            Ok::<_, ScenarioError>(reader.whole("nodes", 1, users)?.unwrap_or(users.min(10)))
+        };
+        let rate = |reader: &mut Reader<'_>| {
+            let rate: Rate = reader.required("rate", "rate = \"3.5Mbit/s\"")?;
+            if rate == Rate::ZERO {
+                return Err(reader.impossible("rate", "it must be above zero"));
+            }
+            Ok(rate)
+        };
+        Ok(match word {
+            Word::Pareto => Kind::Pareto {
+                count: count(reader, "count")?,
+                rate: rate(reader)?,
+                shape: shape(reader, "shape")?,
+            },
+            Word::Poisson => Kind::Poisson { count: count(reader, "count")?, rate: rate(reader)? },
+            Word::Elephants => Kind::Elephants {
+                count: count(reader, "count")?,
+                window: reader.quantity("window")?,
+            },
+            Word::Mice => {
+                let count = count(reader, "count")?;
+                Kind::Mice {
+                    count,
+                    nodes: nodes(reader, count)?,
+                    packets: reader
+                        .whole_span("packets")?
+                        .ok_or_else(|| reader.missing("packets", "packets = [10, 15]"))?,
+                    sleep: reader
+                        .span("sleep")?
+                        .ok_or_else(|| reader.missing("sleep", "sleep = [\"4.85s\", \"5.35s\"]"))?,
+                    window: reader.quantity("window")?,
+                }
+            }
+            Word::ClosedLoop => {
+                let users = count(reader, "users")?;
+                Kind::ClosedLoop {
+                    users,
+                    nodes: nodes(reader, users)?,
+                    size_mean: reader.required("size_mean", "size_mean = \"80kB\"")?,
+                    size_shape: shape(reader, "size_shape")?,
+                    think_mean: reader.required("think_mean", "think_mean = \"1s\"")?,
+                    window: reader.quantity("window")?,
+                }
+            }
+            Word::Arrivals => Kind::Arrivals {
+                rate: rate(reader)?,
+                nodes: nodes(reader, 10)?,
+                size_mean: reader.required("size_mean", "size_mean = \"80kB\"")?,
+                size_shape: shape(reader, "size_shape")?,
+                window: reader.quantity("window")?,
+            },
+        })
+    }
+
+    /// Enough disorder that flows do not march in step.
+    fn usual_start(&self) -> (Duration, Duration) {
+        let most = match self {
+            Kind::Pareto { .. } | Kind::Poisson { .. } | Kind::Arrivals { .. } => {
+                Duration::from_secs(1)
+            }
+            Kind::Elephants { .. } => Duration::from_secs(3),
+            // One cycle: the sleep and about four round trips of a tenth of a second.
+            Kind::Mice { sleep, .. } => sleep.1 + Duration::from_millis(400),
+            Kind::ClosedLoop { think_mean, .. } => *think_mean * 2,
+        };
+        (Duration::ZERO, most)
+    }
+}
+
+impl Transfer {
+    /// One entry may stand for several alike.
+    pub(crate) fn read(mut reader: Reader<'_>, base: Tcp) -> Result<Vec<Transfer>, ScenarioError> {
+        let count = reader.whole("count", 1, 10_000)?.unwrap_or(1);
+        let transfer = Transfer {
+            start: reader.quantity("start")?.unwrap_or(Duration::ZERO),
+            size: reader.quantity("size")?,
+            congestion: reader
+                .choice("congestion", &Congestion::CHOICES)?
+                .unwrap_or(Congestion::Reno),
+            sizing: reader.quantity("sizing")?.unwrap_or(Sizing::Max),
+            tcp: Tcp::read(&mut reader, base)?,
+        };
+        reader.finish()?;
+        Ok(vec![transfer; count as usize])
+    }
+}

@@ -1,0 +1,144 @@
+//! A scenario as written: a tree of values that remember where they stand.
+
+use toml::de::{DeTable, DeValue};
+
+use crate::error::{Origin, ScenarioError};
+
+/// A value with its place.
+#[derive(Debug, Clone)]
+pub(crate) struct Node {
+    pub origin: Origin,
+    pub value: Value,
+}
+
+/// What can be written.
+#[derive(Debug, Clone)]
+pub(crate) enum Value {
+    Text(String),
+    Number(f64),
+    Truth(bool),
+    List(Vec<Node>),
+    Table(Vec<(String, Node)>),
+}
+
+impl Node {
+    /// The tree of a TOML document.
+    pub(crate) fn parse(text: &str) -> Result<Node, ScenarioError> {
+        let lines = Lines::of(text);
+        let document = DeTable::parse(text).map_err(|error| ScenarioError::Syntax {
+            origin: Origin::Line(lines.at(error.span().map_or(0, |span| span.start))),
+            message: error.message().to_owned(),
+        })?;
+        let table = grow_table(document.get_ref(), &lines)?;
+        Ok(Node { origin: Origin::Line(1), value: table })
+    }
+
+    /// Puts `value` at a dotted `path`, in which a number counts the entries of a list.
+    pub(crate) fn set(&mut self, assignment: &str) -> Result<(), ScenarioError> {
+        let wrong = || ScenarioError::Override(assignment.to_owned());
+        let (path, value) = assignment.split_once('=').ok_or_else(wrong)?;
+        let mut node = self;
+        for word in path.trim().split('.') {
+            node = node.child(word).ok_or_else(wrong)?;
+        }
+        *node = Node { origin: Origin::Override, value: Value::bare(value.trim()) };
+        Ok(())
+    }
+
+    /// The value under a key, made if need be, or the entry of a list.
+    fn child(&mut self, word: &str) -> Option<&mut Node> {
+        match &mut self.value {
+            Value::List(entries) => entries.get_mut(word.parse::<usize>().ok()?),
+            Value::Table(pairs) if !word.is_empty() => {
+                let at = pairs.iter().position(|(key, _)| key == word).unwrap_or_else(|| {
+                    let value = Value::Table(Vec::new());
+                    pairs.push((word.to_owned(), Node { origin: Origin::Override, value }));
+                    pairs.len() - 1
+                });
+                Some(&mut pairs[at].1)
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Value {
+    /// A value as typed on a command line, where texts need no quotes.
+    fn bare(text: &str) -> Value {
+        if let Ok(table) = DeTable::parse(&format!("v = {text}"))
+            && let Some(value) = table.get_ref().get("v")
+            && let Ok(node) = grow(value.get_ref(), Origin::Override, &Lines::of(""))
+        {
+            return node.value;
+        }
+        Value::Text(text.to_owned())
+    }
+
+    /// The value as a person would write it, for messages.
+    pub(crate) fn written(&self) -> String {
+        match self {
+            Value::Text(text) => format!("\"{text}\""),
+            Value::Number(number) => number.to_string(),
+            Value::Truth(truth) => truth.to_string(),
+            Value::List(entries) => {
+                let inner: Vec<String> = entries.iter().map(|e| e.value.written()).collect();
+                format!("[{}]", inner.join(", "))
+            }
+            Value::Table(_) => "{ ... }".to_owned(),
+        }
+    }
+}
+
+/// Turns byte offsets into line numbers.
+struct Lines(Vec<usize>);
+
+impl Lines {
+    fn of(text: &str) -> Lines {
+        Lines(text.match_indices('\n').map(|(at, _)| at).collect())
+    }
+
+    fn at(&self, offset: usize) -> usize {
+        self.0.partition_point(|newline| *newline < offset) + 1
+    }
+}
+
+fn grow_table(table: &DeTable<'_>, lines: &Lines) -> Result<Value, ScenarioError> {
+    // By place, so that messages about several keys come in the order of the file.
+    let mut pairs: Vec<_> = table.iter().collect();
+    pairs.sort_by_key(|(key, _)| key.span().start);
+    let pairs = pairs.into_iter().map(|(key, value)| {
+        let origin = Origin::Line(lines.at(key.span().start));
+        Ok((key.get_ref().to_string(), grow(value.get_ref(), origin, lines)?))
+    });
+    Ok(Value::Table(pairs.collect::<Result<_, ScenarioError>>()?))
+}
+
+fn grow(value: &DeValue<'_>, origin: Origin, lines: &Lines) -> Result<Node, ScenarioError> {
+    let number = |text: String, origin: &Origin| {
+        text.parse::<f64>().map(Value::Number).map_err(|_| ScenarioError::Syntax {
+            origin: origin.clone(),
+            message: format!("{text} is no number"),
+        })
+    };
+    let value = match value {
+        DeValue::String(text) => Value::Text(text.to_string()),
+        DeValue::Integer(integer) => number(integer.to_string(), &origin)?,
+        DeValue::Float(float) => number(float.as_str().replace('_', ""), &origin)?,
+        DeValue::Boolean(truth) => Value::Truth(*truth),
+        DeValue::Datetime(date) => Value::Text(date.to_string()),
+        DeValue::Array(entries) => Value::List(
+            entries
+                .iter()
+                .map(|entry| {
+                    let line = match origin {
+                        Origin::Override => Origin::Override,
+                        Origin::Line(_) => Origin::Line(lines.at(entry.span().start)),
+                    };
+                    grow(entry.get_ref(), line, lines)
+                })
+                .collect::<Result<_, _>>()?,
+        ),
+        DeValue::Table(table) => grow_table(table, lines)?,
+    };
+    Ok(Node { origin, value })
+}

@@ -1,0 +1,127 @@
+//! Every mistake in a scenario is named with its key, its line, and what is allowed.
+
+use proptest::prelude::*;
+use sweetspot_scenario::{Kind, Scenario};
+use sweetspot_units::{Duration, Volume};
+
+const GOOD: &str = r#"title = "t"
+seed = 7
+warmup = "65s"
+duration = "150s"
+[path]
+rate = "50Mbit/s"
+rtt = "100ms"
+buffer = "625pkt"
+[tcp]
+initial_window = "1pkt"
+[[cross]]
+kind = "elephants"
+count = 20
+window = "22pkt"
+rtt = ["80ms", "120ms"]
+[[transfer]]
+start = "15s"
+sizing = "fixed:450pkt"
+"#;
+
+fn message(from: &str, to: &str) -> String {
+    let text = GOOD.replacen(from, to, 1);
+    assert_ne!(text, GOOD, "nothing was replaced");
+    Scenario::parse(&text).expect_err("the scenario is wrong").to_string()
+}
+
+#[test]
+fn what_is_written_is_read() {
+    let scenario = Scenario::parse(GOOD).unwrap();
+    assert_eq!((scenario.title.as_str(), scenario.seed), ("t", 7));
+    assert_eq!(scenario.path.narrow().buffer, Volume::Packets(625));
+    assert_eq!(scenario.cross[0].rtt.0, Duration::from_millis(80));
+    let window = Some(Volume::Packets(22));
+    assert_eq!(scenario.cross[0].kind, Kind::Elephants { count: 20, window });
+    assert_eq!(scenario.transfers[0].tcp.initial_window, 1);
+}
+
+#[test]
+fn an_unknown_key_is_named_with_its_line_and_the_known_ones() {
+    let message = message("rtt = \"100ms\"", "rrt = \"100ms\"");
+    // rtt is then missing, which is said first; the path's table begins on line 5.
+    assert_eq!(message, "line 5: path.rtt is missing; write it like rtt = \"100ms\"");
+    let message = self::message("buffer =", "colour = \"red\"\nbuffer =");
+    assert!(message.starts_with("line 8: unknown key path.colour; path knows rtt, packet"));
+    let message = self::message("window = \"22pkt\"", "windw = \"22pkt\"");
+    assert!(message.starts_with("line 14: unknown key cross.0.windw; cross.0 knows kind, count"));
+}
+
+#[test]
+fn an_impossible_value_is_named_with_what_is_allowed() {
+    for (from, to, expected) in [
+        (
+            "\"50Mbit/s\"",
+            "\"50 horses\"",
+            "line 6: path.rate = \"50 horses\": \"50 horses\" is not a rate: unknown unit \"horses\"; \
+             write it like 20Mbit/s, 1.5Gbit/s, 12.5MB/s",
+        ),
+        (
+            "\"elephants\"",
+            "\"whales\"",
+            "line 12: cross.0.kind = \"whales\": it must be one of pareto, poisson, elephants, \
+             mice, closed-loop, arrivals",
+        ),
+        (
+            "count = 20",
+            "count = 0",
+            "line 13: cross.0.count = 0: it must be a whole number between 1 and 10000000",
+        ),
+        (
+            "[\"80ms\", \"120ms\"]",
+            "[\"8ms\", \"120ms\"]",
+            "line 15: cross.0.rtt = [\"8ms\", \"120ms\"]: it must be 40 ms or more, the \
+             propagation of the hops it crosses",
+        ),
+        (
+            "\"625pkt\"",
+            "\"0pkt\"",
+            "line 8: path.buffer = \"0pkt\": nothing fits; it must be 1pkt or more",
+        ),
+        ("\"150s\"", "\"0s\"", "line 4: duration = \"0s\": nothing would be measured"),
+        (
+            "\"fixed:450pkt\"",
+            "\"fixed:0pkt\"",
+            "line 18: transfer.0.sizing = \"fixed:0pkt\": sizing fixed: a window of zero moves \
+             nothing; give at least one packet",
+        ),
+    ] {
+        assert_eq!(message(from, to), expected);
+    }
+}
+
+#[test]
+fn no_toml_is_an_error_with_a_line() {
+    assert!(message("seed = 7", "seed = = 7").starts_with("line 2: "));
+}
+
+#[test]
+fn overrides_go_where_their_path_says() {
+    let set = |assignment: &str| Scenario::parse_with(GOOD, &[assignment.to_owned()]);
+    assert_eq!(set("path.buffer=100pkt").unwrap().path.narrow().buffer, Volume::Packets(100));
+    assert_eq!(set("transfer.0.sizing=max").unwrap().transfers[0].sizing.to_string(), "max");
+    assert!(set("tcp.delayed_ack=true").unwrap().cross[0].tcp.delayed_ack);
+    assert_eq!(
+        set("path.bufer=100pkt").unwrap_err().to_string().split(';').next(),
+        Some("--set: unknown key path.bufer")
+    );
+    assert!(set("transfer.1.sizing=max").is_err());
+    assert!(set("nonsense").is_err());
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_the_reader_panic(text in ".{0,200}", at in 0usize..300) {
+        let _ = Scenario::parse(&text);
+        let mut broken = GOOD.to_owned();
+        if broken.is_char_boundary(at.min(broken.len())) {
+            broken.insert_str(at.min(GOOD.len()), &text);
+        }
+        let _ = Scenario::parse(&broken);
+    }
+}

@@ -1,0 +1,173 @@
+//! From what is written to what runs.
+
+use sweetspot_scenario::{Cross, Kind, Path, Reverse, Scenario, Transfer};
+use sweetspot_sizing::{KnownPath, Sizing};
+use sweetspot_units::{Duration, Time};
+
+use crate::event::Event;
+use crate::flow::Way;
+use crate::group::{Application, Group};
+use crate::hop::Hop;
+use crate::random;
+use crate::scheduler::{Key, Scheduler};
+use crate::source::{Gaps, Sends, Source};
+use crate::target::Target;
+use crate::world::World;
+
+/// A world as `scenario` describes it, with everything that starts by itself on its agenda.
+pub(crate) fn build<S: Scheduler>(scenario: &Scenario, known: KnownPath, agenda: S) -> World<S> {
+    let mut world = World::new(agenda, scenario, known);
+    for way in [0, 1] {
+        for (i, hop) in scenario.path.hops.iter().enumerate() {
+            let seed = random::stream(scenario.seed, 3, way, i as u64).bits();
+            world.hops.push(Hop::new(hop, scenario.path.packet, seed));
+            world.hop_keys.push(Key::NEVER);
+        }
+    }
+    let begin = Time::ZERO + scenario.warmup;
+    let measured = (begin, begin + scenario.duration);
+    let mut builder = Builder { world, path: &scenario.path, measured };
+    for transfer in &scenario.transfers {
+        builder.add_transfer(transfer);
+    }
+    for cross in &scenario.cross {
+        builder.add_cross(cross);
+    }
+    builder.world
+}
+
+struct Builder<'a, S> {
+    world: World<S>,
+    path: &'a Path,
+    measured: (Time, Time),
+}
+
+impl<S: Scheduler> Builder<'_, S> {
+    fn add_transfer(&mut self, transfer: &Transfer) {
+        let window = match transfer.sizing {
+            Sizing::Fixed(window) => Some(window),
+            _ => None,
+        };
+        let payload = self.path.packet.saturating_sub(transfer.tcp.header);
+        let packets = transfer.size.map(|size| size.get().div_ceil(payload.get().max(1)));
+        let application = Application::Bulk(packets);
+        let mut group =
+            Group::new(&transfer.tcp, transfer.congestion, self.path.packet, window, application);
+        if !matches!(transfer.sizing, Sizing::Fixed(_) | Sizing::Max | Sizing::BdpBy(_)) {
+            // Linux: the first window is 64 kB.
+            group.receiver.first_window = Some((65_535 / payload.get().max(1)).max(2));
+        }
+        let group = self.add_group(group);
+        // What propagation the hops leave is spread over the two hosts' links: Figure 2.
+        let between = self.path.hops.iter().fold(Duration::ZERO, |sum, hop| sum + hop.delay);
+        let each = (self.path.rtt / 2).saturating_sub(between) / 2;
+        let last = (self.path.hops.len() - 1) as u16;
+        self.world.targets.push(Target::new(each, transfer.sizing, self.measured));
+        let start = Time::ZERO + transfer.start;
+        let index = self.world.push_flow(group, Way::Forward, (0, last), each);
+        self.start_flow(index, start);
+        debug_assert_eq!(index as usize + 1, self.world.targets.len());
+    }
+
+    fn add_cross(&mut self, cross: &Cross) {
+        let (count, nodes, window, application) = match cross.kind {
+            Kind::Pareto { count, .. } | Kind::Poisson { count, .. } => {
+                (count, count, None, Application::Datagrams)
+            }
+            Kind::Elephants { count, window } => (count, count, window, Application::Bulk(None)),
+            Kind::Mice { count, nodes, packets, sleep, window } => {
+                (count, nodes, window, Application::Mice { packets, sleep })
+            }
+            Kind::ClosedLoop { users, nodes, size_mean, size_shape, think_mean, window } => {
+                let application = Application::ClosedLoop {
+                    size_mean: size_mean.as_f64(),
+                    size_shape,
+                    think_mean: think_mean.as_secs_f64(),
+                };
+                (users, nodes, window, application)
+            }
+            Kind::Arrivals { nodes, size_mean, size_shape, window, .. } => {
+                let size_mean = size_mean.as_f64();
+                (nodes, nodes, window, Application::Arrival { size_mean, size_shape })
+            }
+        };
+        let group = self.add_group(Group::new(
+            &cross.tcp,
+            cross.congestion,
+            self.path.packet,
+            window,
+            application,
+        ));
+        let ways: &[Way] = match self.path.reverse {
+            Reverse::Mirror => &[Way::Forward, Way::Backward],
+            Reverse::Clean => &[Way::Forward],
+        };
+        for way in ways {
+            self.add_flows(cross, group, *way, count, nodes);
+        }
+    }
+
+    /// `count` flows whose round trips take `nodes` values, spread evenly.
+    fn add_flows(&mut self, cross: &Cross, group: u32, way: Way, count: u64, nodes: u64) {
+        let crossed = &self.path.hops[cross.hops.0..=cross.hops.1];
+        let between = crossed.iter().fold(Duration::ZERO, |sum, hop| sum + hop.delay);
+        let hops = (cross.hops.0 as u16, cross.hops.1 as u16);
+        for node in 0..nodes {
+            let share = if nodes > 1 { node as f64 / (nodes - 1) as f64 } else { 0.5 };
+            let rtt = cross.rtt.0 + (cross.rtt.1 - cross.rtt.0).scaled(share);
+            let delay = (rtt / 2).saturating_sub(between);
+            let own = count / nodes + u64::from(node < count % nodes);
+            for _ in 0..own {
+                let mut lot = random::stream(self.world.seed, 4, self.world.flows.len() as u64, 0);
+                let start = Time::ZERO + random::between(&mut lot, cross.start);
+                let index = self.world.push_flow(group, way, hops, delay);
+                self.start_member(cross, index, start, nodes);
+            }
+        }
+    }
+
+    fn start_member(&mut self, cross: &Cross, index: u32, start: Time, nodes: u64) {
+        let bits = self.path.packet.as_f64() * 8.0;
+        match cross.kind {
+            Kind::Pareto { rate, shape, .. } => {
+                let mean = bits / rate.as_f64();
+                self.start_datagrams(index, start, mean, Gaps::Pareto { shape });
+            }
+            Kind::Poisson { rate, .. } => {
+                self.start_datagrams(index, start, bits / rate.as_f64(), Gaps::Exponential);
+            }
+            Kind::Arrivals { rate, size_mean, .. } => {
+                // Each node opens its share of the connections.
+                let mean = size_mean.as_f64() * 8.0 / rate.as_f64() * nodes as f64;
+                self.add_source(Sends::Connections(index), start, mean, Gaps::Exponential);
+            }
+            Kind::Elephants { .. } | Kind::Mice { .. } | Kind::ClosedLoop { .. } => {
+                self.start_flow(index, start);
+            }
+        }
+    }
+
+    fn start_datagrams(&mut self, index: u32, start: Time, mean: f64, gaps: Gaps) {
+        // Their time is that at the router.
+        let delay = self.world.flows[index as usize].delay;
+        let start = start + delay + self.world.wire.of(self.world.packet);
+        self.add_source(Sends::Datagrams(index), start, mean, gaps);
+    }
+
+    fn add_source(&mut self, sends: Sends, start: Time, mean: f64, gaps: Gaps) {
+        let index = self.world.sources.len() as u32;
+        let random = random::stream(self.world.seed, 5, u64::from(index), 0);
+        self.world.sources.push(Source::new(sends, random, mean, gaps));
+        self.world.schedule(start, Event::Source(index));
+    }
+
+    fn start_flow(&mut self, index: u32, start: Time) {
+        self.world.flows[index as usize].wake = start;
+        self.world.expect(index, start);
+    }
+
+    fn add_group(&mut self, group: Group) -> u32 {
+        self.world.groups.push(group);
+        (self.world.groups.len() - 1) as u32
+    }
+}

@@ -1,0 +1,191 @@
+use sweetspot_scenario::{Engine, EngineError, NoRecorder, Outcome, Recorder, Sample, Scenario};
+use sweetspot_sizing::{BdpDefinition, KnownPath, Sizing};
+use sweetspot_units::{Duration, Rate, Time};
+
+use crate::build::build;
+use crate::event::Event;
+use crate::outcome::{Snapshot, outcome};
+use crate::scheduler::{QuadHeap, Scheduler};
+use crate::world::World;
+
+/// The packet-level simulator.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Simulator;
+
+impl Engine for Simulator {
+    fn name(&self) -> &'static str {
+        "sim"
+    }
+
+    fn run(
+        &self,
+        scenario: &Scenario,
+        recorder: &mut dyn Recorder,
+    ) -> Result<Outcome, EngineError> {
+        Ok(run_with(scenario, recorder, QuadHeap::default))
+    }
+}
+
+/// Plays `scenario` on schedulers of the caller's choice; the outcome is the same on all.
+pub fn run_with<S: Scheduler>(
+    scenario: &Scenario,
+    recorder: &mut dyn Recorder,
+    scheduler: impl Fn() -> S,
+) -> Outcome {
+    let path = &scenario.path;
+    let mut known = KnownPath::new(path.narrow().rate, path.rtt);
+    let needs_pass = Sizing::BdpBy(BdpDefinition::Bdp5);
+    if scenario.transfers.iter().any(|transfer| transfer.sizing == needs_pass) {
+        // BTC and T_a are what a transfer limited by congestion alone gets: a first pass.
+        let mut first = scenario.clone();
+        for transfer in &mut first.transfers {
+            transfer.sizing = Sizing::Max;
+        }
+        let first = play(&first, known, &mut NoRecorder, scheduler());
+        let transfer = &first.transfers[0];
+        known.bulk_capacity = Some(Rate::from_f64(transfer.goodput_bps));
+        known.loaded_rtt = Some(Duration::from_secs_f64(transfer.rtt_mean_s));
+    }
+    play(scenario, known, recorder, scheduler())
+}
+
+fn play<S: Scheduler>(
+    scenario: &Scenario,
+    known: KnownPath,
+    recorder: &mut dyn Recorder,
+    scheduler: S,
+) -> Outcome {
+    let world = build(scenario, known, scheduler);
+    Run { world, scenario, recorder, next_sample: 0 }.play()
+}
+
+struct Run<'a, S> {
+    world: World<S>,
+    scenario: &'a Scenario,
+    recorder: &'a mut dyn Recorder,
+    /// The next sample's time, in intervals.
+    next_sample: u64,
+}
+
+/// The times that matter to the outcome.
+struct Moments {
+    /// The last third of the time before the first transfer: what start-up did is over.
+    before: (Time, Time),
+    measured: (Time, Time),
+}
+
+impl<S: Scheduler> Run<'_, S> {
+    fn play(mut self) -> Outcome {
+        let begin = Time::ZERO + self.scenario.warmup;
+        let first = self.scenario.transfers.iter().map(|t| t.start).min();
+        let first = Time::ZERO + first.unwrap_or(self.scenario.warmup);
+        let moments = Moments {
+            before: (Time::from_nanos(first.as_nanos() / 3 * 2), first),
+            measured: (begin, begin + self.scenario.duration),
+        };
+        self.schedule_observations(&moments);
+        let (mut before, mut until, mut start) = (None, None, None);
+        let end = loop {
+            let Some(index) = self.world.run() else { break self.snapshot() };
+            let now = self.world.observations[index];
+            self.watch_all();
+            if self.is_sample(now) {
+                self.sample(now);
+            }
+            if now == moments.before.0 && before.is_none() {
+                before = Some(self.snapshot());
+                self.note_path(now);
+            }
+            if now == moments.before.1 && until.is_none() {
+                until = Some(self.snapshot());
+            }
+            if now == moments.measured.0 && start.is_none() {
+                let narrow = self.world.path.narrow;
+                self.world.hops[narrow].reset_most();
+                start = Some(self.snapshot());
+            }
+            if now == moments.measured.1 {
+                break self.snapshot();
+            }
+            self.forget_views();
+        };
+        self.world.assert_conservation();
+        outcome(self.scenario, &self.world, start.as_ref().unwrap_or(&end), &end, before.zip(until))
+    }
+
+    /// Puts every time at which something is looked at on the agenda, once.
+    fn schedule_observations(&mut self, moments: &Moments) {
+        let Moments { before, measured } = moments;
+        let mut times = vec![before.0, before.1, measured.0, measured.1];
+        if let Some(interval) = self.interval() {
+            let count = measured.1.as_nanos() / interval.as_nanos();
+            times.extend((0..=count).map(|n| Time::ZERO + interval * n));
+        }
+        times.sort_unstable();
+        times.dedup();
+        for (i, time) in times.iter().enumerate() {
+            self.world.schedule(*time, Event::Observe(i as u32));
+        }
+        self.world.observations = times;
+    }
+
+    fn interval(&self) -> Option<Duration> {
+        self.recorder.interval().map(|interval| interval.max(Duration::from_micros(1)))
+    }
+
+    fn is_sample(&self, now: Time) -> bool {
+        self.interval().is_some_and(|interval| now == Time::ZERO + interval * self.next_sample)
+    }
+
+    /// Looks at the hosts that have not passed this time by themselves.
+    fn watch_all(&mut self) {
+        let just_after = self.world.now + Duration::from_nanos(1);
+        for index in 0..self.world.targets.len() {
+            self.world.watch_source(index, just_after);
+            self.world.watch_sink(index, just_after);
+        }
+    }
+
+    /// The views of this time are used up.
+    fn forget_views(&mut self) {
+        for target in &mut self.world.targets {
+            target.watch.sources.pop_front();
+            target.watch.windows.pop_front();
+        }
+    }
+
+    /// From now on, averages tell static sizings about the path.
+    fn note_path(&mut self, now: Time) {
+        let narrow = self.world.path.narrow;
+        let half = self.world.hops.len() / 2;
+        let forward = self.world.hops[narrow].totals(now);
+        let backward = self.world.hops[half + narrow].totals(now);
+        self.world.path.before = Some((now, forward, backward));
+    }
+
+    fn snapshot(&mut self) -> Snapshot {
+        Snapshot::take(&mut self.world)
+    }
+
+    fn sample(&mut self, now: Time) {
+        self.next_sample += 1;
+        let narrow = self.world.path.narrow;
+        let waiting = self.world.hops[narrow].waiting(now);
+        let dropped = self.world.hops[narrow].totals(now).drops;
+        for transfer in 0..self.world.targets.len() {
+            let payload = self.world.payload(transfer).get();
+            let watch = &self.world.targets[transfer].watch;
+            let source = watch.sources.front().copied().unwrap_or_default();
+            self.recorder.record(&Sample {
+                at_s: now.as_secs_f64(),
+                transfer,
+                cwnd_packets: source.cwnd,
+                ssthresh_packets: source.ssthresh,
+                window_bytes: watch.windows.front().copied().unwrap_or(0) * payload,
+                acked_bytes: source.acknowledged * payload,
+                queue_packets: waiting,
+                dropped_packets: dropped,
+            });
+        }
+    }
+}

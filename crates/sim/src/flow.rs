@@ -1,0 +1,100 @@
+use sweetspot_tcp::Sender;
+use sweetspot_units::{Duration, Time};
+
+use crate::feed::{Feed, Inlet};
+
+/// A TCP connection or a stream of datagrams: where it goes, what it is part of, and all that
+/// its source needs at hand when an ACK arrives.
+#[derive(Debug)]
+pub(crate) struct Flow {
+    pub sender: Sender,
+    /// What its source has sent and its router has not received yet.
+    pub feed: Feed,
+    pub inlet: Inlet,
+    /// Which group it belongs to.
+    pub group: u32,
+    /// Which of its connections this is, counted from 0.
+    pub round: u32,
+    /// The lowest and the highest hop on its way.
+    pub hops: (u16, u16),
+    /// Which way its data goes.
+    pub way: Way,
+    /// Propagation between its source and the first router.
+    pub delay: Duration,
+    /// When its pending event comes; [`Time::MAX`]: none is pending.
+    pub pending: Time,
+    /// When its application wants to act; [`Time::MAX`]: it does not.
+    pub wake: Time,
+    /// When its current transfer began; [`Time::MAX`]: none is under way.
+    pub began: Time,
+    /// Packets of its data that routers dropped.
+    pub dropped: u64,
+    /// What its data packets carry in [`crate::packet::Packet::extra`].
+    pub marks: u32,
+}
+
+/// Which way a packet crosses the hops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// As the target's data goes.
+    Forward = 0,
+    /// As the target's ACKs go.
+    Backward = 1,
+}
+
+impl Flow {
+    pub(crate) fn new(
+        sender: Sender,
+        group: u32,
+        way: Way,
+        hops: (u16, u16),
+        delay: Duration,
+    ) -> Flow {
+        Flow {
+            sender,
+            feed: Feed::default(),
+            inlet: Inlet::default(),
+            group,
+            round: 0,
+            hops,
+            way,
+            delay,
+            pending: Time::MAX,
+            wake: Time::MAX,
+            began: Time::MAX,
+            dropped: 0,
+            marks: 0,
+        }
+    }
+
+    /// The round as packets carry it.
+    #[inline]
+    pub(crate) fn epoch(&self) -> u8 {
+        self.round as u8
+    }
+
+    /// When something is due at its source.
+    #[inline]
+    pub(crate) fn source_due(&self) -> Time {
+        self.sender.due().min(self.wake)
+    }
+
+    /// The hop at which a packet that goes `way` enters.
+    #[inline]
+    pub(crate) fn entry(&self, way: Way) -> u16 {
+        match way {
+            Way::Forward => self.hops.0,
+            Way::Backward => self.hops.1,
+        }
+    }
+
+    /// The hop after `hop`, or `None` where it leaves the routers.
+    #[inline]
+    pub(crate) fn after(&self, way: Way, hop: u16) -> Option<u16> {
+        match way {
+            Way::Forward if hop < self.hops.1 => Some(hop + 1),
+            Way::Backward if hop > self.hops.0 => Some(hop - 1),
+            _ => None,
+        }
+    }
+}

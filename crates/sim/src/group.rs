@@ -1,0 +1,166 @@
+use sweetspot_scenario::{Congestion, Flavour, Tcp};
+use sweetspot_tcp::congestion::{Algorithm, Growth};
+use sweetspot_tcp::{DelayedAck, ReceiverConfig, RecoveryStyle, SenderConfig, Statistics};
+use sweetspot_units::{Bytes, Duration, Volume};
+
+use crate::random;
+
+/// Flows that are alike: an entry of cross traffic, or one transfer.
+#[derive(Debug, Clone)]
+pub(crate) struct Group {
+    pub sender: SenderConfig,
+    pub receiver: ReceiverConfig,
+    /// Payload of a full packet.
+    pub payload: Bytes,
+    pub application: Application,
+    /// Whether its data can carry congestion marks.
+    pub ecn: bool,
+    /// The advertised window is a multiple of 2 to this power.
+    window_scale: u64,
+    /// What its flows' finished connections did, and its datagrams.
+    pub totals: Totals,
+    /// Flows whose connection is over and may be used again.
+    pub idle: Vec<u32>,
+}
+
+/// What an application does with its connection.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Application {
+    /// Sends so many packets, or without end.
+    Bulk(Option<u64>),
+    /// A few packets, a sleep, a new connection.
+    Mice { packets: (u64, u64), sleep: (Duration, Duration) },
+    /// A Pareto-sized transfer, a pause to think, a new connection.
+    ClosedLoop { size_mean: f64, size_shape: f64, think_mean: f64 },
+    /// A Pareto-sized transfer, once.
+    Arrival { size_mean: f64, size_shape: f64 },
+    /// Datagrams.
+    Datagrams,
+}
+
+/// Running totals of a group.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Totals {
+    /// Packets of payload acknowledged, or datagrams received.
+    pub delivered: u64,
+    pub sent: u64,
+    pub retransmitted: u64,
+    pub timeouts: u64,
+    pub dropped: u64,
+    pub completed: u64,
+    /// Nanoseconds that completed transfers took together.
+    pub completion: u128,
+}
+
+impl Totals {
+    pub(crate) fn add(&mut self, acknowledged: u64, statistics: Statistics) {
+        self.delivered += acknowledged;
+        self.sent += statistics.sent;
+        self.retransmitted += statistics.retransmitted;
+        self.timeouts += statistics.timeouts;
+    }
+
+    pub(crate) fn since(self, earlier: Totals) -> Totals {
+        Totals {
+            delivered: self.delivered - earlier.delivered,
+            sent: self.sent - earlier.sent,
+            retransmitted: self.retransmitted - earlier.retransmitted,
+            timeouts: self.timeouts - earlier.timeouts,
+            dropped: self.dropped - earlier.dropped,
+            completed: self.completed - earlier.completed,
+            completion: self.completion - earlier.completion,
+        }
+    }
+}
+
+/// Nothing is limited by windows of so many packets.
+pub(crate) const UNLIMITED: u64 = u32::MAX as u64;
+
+impl Group {
+    pub(crate) fn new(
+        tcp: &Tcp,
+        congestion: Congestion,
+        packet: Bytes,
+        window: Option<Volume>,
+        application: Application,
+    ) -> Group {
+        let (algorithm, recovery) = match congestion {
+            Congestion::Reno => (Algorithm::Reno, RecoveryStyle::Reno),
+            Congestion::NewReno => (Algorithm::Reno, RecoveryStyle::NewReno),
+            Congestion::Sack => (Algorithm::Reno, RecoveryStyle::Sack),
+            Congestion::Cubic => (Algorithm::Cubic, RecoveryStyle::Sack),
+            Congestion::Vegas => (Algorithm::Vegas, RecoveryStyle::Sack),
+            Congestion::Bbr => (Algorithm::Bbr, RecoveryStyle::Sack),
+        };
+        let payload = packet.saturating_sub(tcp.header);
+        let packets = |volume: Volume| volume.in_packets(payload).clamp(1, UNLIMITED);
+        let linux = tcp.flavour == Flavour::Linux;
+        Group {
+            sender: SenderConfig {
+                algorithm,
+                recovery,
+                growth: if linux { Growth::PerPacket } else { Growth::PerAck },
+                initial_window: tcp.initial_window,
+                packet,
+                min_rto: tcp.min_rto,
+                initial_rto: tcp.initial_rto,
+                clock: tcp.clock,
+                clock_phase: Duration::ZERO,
+                timestamps: tcp.timestamps,
+                limited_transmit: tcp.limited_transmit,
+                slow_start_restart: tcp.slow_start_restart,
+                pacing: tcp.pacing,
+                send_buffer: tcp.send_buffer.map_or(UNLIMITED, packets),
+                seed: 0,
+            },
+            receiver: ReceiverConfig {
+                // Linux: 16 quick ACKs at the start (TCP_MAX_QUICKACKS).
+                delayed_ack: tcp.delayed_ack.then_some(DelayedAck {
+                    delay: tcp.ack_delay,
+                    quick_start: if linux { 16 } else { 0 },
+                }),
+                sack: recovery == RecoveryStyle::Sack,
+                window: packets(window.unwrap_or(tcp.max_window)),
+                first_window: None,
+            },
+            payload,
+            application,
+            ecn: tcp.ecn,
+            window_scale: tcp.window_scale,
+            totals: Totals::default(),
+            idle: Vec::new(),
+        }
+    }
+
+    /// A window in whole packets. What is advertised is rounded up to the window scale's
+    /// granularity, as by Linux.
+    pub(crate) fn window_in_packets(&self, window: Bytes, payload: Bytes) -> u64 {
+        let bytes = window.get().min(1 << 60).next_multiple_of(1 << self.window_scale);
+        bytes / payload.get().max(1)
+    }
+
+    /// What connection number `round` of flow `flow` has to send.
+    pub(crate) fn size(&self, random: &mut sweetspot_path::Random) -> Option<u64> {
+        match self.application {
+            Application::Bulk(packets) => packets,
+            Application::Mice { packets, .. } => Some(random::whole(random, packets)),
+            Application::ClosedLoop { size_mean, size_shape, .. }
+            | Application::Arrival { size_mean, size_shape } => {
+                let bytes = random::pareto(random, size_mean, size_shape);
+                Some(((bytes / self.payload.as_f64()).ceil() as u64).clamp(1, 1 << 40))
+            }
+            Application::Datagrams => Some(0),
+        }
+    }
+
+    /// How long its users pause after a connection; `None`: there is no next one.
+    pub(crate) fn pause(&self, random: &mut sweetspot_path::Random) -> Option<Duration> {
+        match self.application {
+            Application::Bulk(_) | Application::Datagrams | Application::Arrival { .. } => None,
+            Application::Mice { sleep, .. } => Some(random::between(random, sleep)),
+            Application::ClosedLoop { think_mean, .. } => {
+                Some(Duration::from_secs_f64(random::exponential(random, think_mean)))
+            }
+        }
+    }
+}

@@ -1,0 +1,231 @@
+use sweetspot_path::{
+    Codel, CodelSetting, Conduit, Discipline, FqCodel, FqCodelSetting, Link, Pipe, RandomLoss, Red,
+    RedSetting, Waits,
+};
+use sweetspot_scenario::Queue;
+use sweetspot_units::{Bytes, Duration, Probability, Time};
+
+use crate::packet::Packet;
+
+/// One direction of a link between two routers: random loss, queue and transmitter, propagation.
+#[derive(Debug)]
+pub(crate) struct Hop {
+    loss: Option<RandomLoss>,
+    elements: Elements,
+    /// Packets and bytes that were let in and not thrown out later.
+    accepted: u64,
+    accepted_bytes: u64,
+    lost: u64,
+    refused: u64,
+}
+
+// Hops are few: the usual one is worth its room.
+#[allow(clippy::large_enum_variant)]
+#[derive(Debug)]
+enum Elements {
+    /// Drop-tail: all about a packet is known when it arrives.
+    Plain(Conduit<Packet>),
+    /// Disciplines that decide later.
+    Managed(Box<Managed>),
+}
+
+#[derive(Debug)]
+struct Managed {
+    link: Link<Packet, Discipline<Packet>>,
+    delay: Duration,
+    pipe: Pipe<Packet>,
+    /// What the discipline threw out after it had let it in.
+    victims: Vec<Packet>,
+    waits: Waits,
+    seen: Time,
+}
+
+/// What a hop did so far.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct HopTotals {
+    pub arrivals: u64,
+    pub drops: u64,
+    pub departures: u64,
+    pub departed_bytes: u64,
+    pub waits: Waits,
+}
+
+impl Hop {
+    pub(crate) fn new(spec: &sweetspot_scenario::Hop, packet: Bytes, seed: u64) -> Hop {
+        let queue = match spec.queue {
+            Queue::DropTail => None,
+            Queue::Red => {
+                let setting = RedSetting::new(spec.buffer, packet, packet / spec.rate);
+                let setting = RedSetting { ecn: true, ..setting };
+                Some(Discipline::Red(Box::new(Red::new(setting, seed))))
+            }
+            Queue::CoDel => {
+                let setting = CodelSetting { ecn: true, ..CodelSetting::default() };
+                Some(Discipline::Codel(Box::new(Codel::new(spec.buffer, setting))))
+            }
+            Queue::FqCoDel => {
+                let mut setting = FqCodelSetting::new(spec.buffer.in_packets(packet));
+                setting.codel.ecn = true;
+                Some(Discipline::FqCodel(Box::new(FqCodel::new(setting, seed))))
+            }
+        };
+        let elements = match queue {
+            None => Elements::Plain(Conduit::new(spec.rate, spec.buffer, spec.delay)),
+            Some(queue) => Elements::Managed(Box::new(Managed {
+                link: Link::new(spec.rate, queue),
+                delay: spec.delay,
+                pipe: Pipe::default(),
+                victims: Vec::new(),
+                waits: Waits::default(),
+                seen: Time::ZERO,
+            })),
+        };
+        let loss = (spec.loss > Probability::ZERO).then(|| RandomLoss::new(spec.loss, !seed));
+        Hop { loss, elements, accepted: 0, accepted_bytes: 0, lost: 0, refused: 0 }
+    }
+
+    /// A packet arrives; the one that has to go is given back, itself or another.
+    #[inline]
+    pub(crate) fn enter(&mut self, now: Time, packet: Packet) -> Result<(), Packet> {
+        if let Some(loss) = &mut self.loss
+            && loss.takes_next()
+        {
+            self.lost += 1;
+            return Err(packet);
+        }
+        self.accepted += 1;
+        self.accepted_bytes += u64::from(packet.size);
+        let taken = match &mut self.elements {
+            Elements::Plain(conduit) => conduit.handle_arrival(now, packet),
+            Elements::Managed(managed) => managed.enter(now, packet),
+        };
+        if let Err(packet) = taken {
+            self.refuse(packet);
+            return Err(packet);
+        }
+        Ok(())
+    }
+
+    /// Takes a packet out of the books again.
+    fn refuse(&mut self, packet: Packet) {
+        self.accepted -= 1;
+        self.accepted_bytes -= u64::from(packet.size);
+        self.refused += 1;
+    }
+
+    /// The next packet that is through by now.
+    #[inline]
+    pub(crate) fn exit(&mut self, now: Time) -> Option<Packet> {
+        let left = match &mut self.elements {
+            Elements::Plain(conduit) => conduit.poll_exit(now),
+            Elements::Managed(managed) => managed.exit(now),
+        };
+        left.map(|(_, packet)| packet)
+    }
+
+    /// When to look for the next packet: when it is through, or not later.
+    #[inline]
+    pub(crate) fn due(&self) -> Option<Time> {
+        match &self.elements {
+            Elements::Plain(conduit) => conduit.poll_timeout(),
+            Elements::Managed(managed) => managed.due(),
+        }
+    }
+
+    /// A packet that was let in and thrown out later.
+    #[inline]
+    pub(crate) fn poll_victim(&mut self) -> Option<Packet> {
+        let Elements::Managed(managed) = &mut self.elements else { return None };
+        let victim = managed.victims.pop()?;
+        self.refuse(victim);
+        Some(victim)
+    }
+
+    /// Packets that wait at `now`, the one being sent not among them.
+    pub(crate) fn waiting(&mut self, now: Time) -> u64 {
+        match &mut self.elements {
+            Elements::Plain(conduit) => conduit.backlog_packets(now).saturating_sub(1),
+            Elements::Managed(managed) => {
+                managed.advance(now);
+                managed.link.waiting_packets()
+            }
+        }
+    }
+
+    /// Everything up to `now`.
+    pub(crate) fn totals(&mut self, now: Time) -> HopTotals {
+        let (held, bytes, waits) = match &mut self.elements {
+            Elements::Plain(conduit) => {
+                (conduit.backlog_packets(now), conduit.backlog(now), conduit.waits(now))
+            }
+            Elements::Managed(managed) => {
+                managed.advance(now);
+                (managed.link.backlog_packets(), managed.link.backlog(), managed.waits)
+            }
+        };
+        HopTotals {
+            arrivals: self.accepted + self.lost + self.refused,
+            drops: self.lost + self.refused,
+            departures: self.accepted - held,
+            departed_bytes: self.accepted_bytes - bytes.get(),
+            waits,
+        }
+    }
+
+    /// Forgets how many waited at most.
+    pub(crate) fn reset_most(&mut self) {
+        match &mut self.elements {
+            Elements::Plain(conduit) => conduit.reset_most(),
+            Elements::Managed(managed) => managed.waits.most = 0,
+        }
+    }
+
+    pub(crate) fn conserves(&self) -> bool {
+        match &self.elements {
+            Elements::Plain(conduit) => conduit.counters().conserved(),
+            Elements::Managed(managed) => {
+                managed.link.counters().conserved() && managed.pipe.counters().conserved()
+            }
+        }
+    }
+}
+
+impl Managed {
+    fn enter(&mut self, now: Time, packet: Packet) -> Result<(), Packet> {
+        self.advance(now);
+        let taken = self.link.handle_arrival(now, packet);
+        self.waits.most = self.waits.most.max(self.link.waiting_packets());
+        taken
+    }
+
+    fn exit(&mut self, now: Time) -> Option<(Time, Packet)> {
+        self.advance(now);
+        self.pipe.poll_exit(now)
+    }
+
+    /// What leaves the link at t is through at t + delay.
+    fn due(&self) -> Option<Time> {
+        self.pipe.poll_timeout().or_else(|| self.link.poll_timeout().map(|t| t + self.delay))
+    }
+
+    /// Works off what has left the link by now.
+    fn advance(&mut self, now: Time) {
+        while let Some(end) = self.link.poll_timeout().filter(|end| *end <= now) {
+            self.observe(end);
+            let victims = &mut self.victims;
+            if let Some((left, packet)) =
+                self.link.poll_departure(end, &mut |victim| victims.push(victim))
+            {
+                self.pipe.handle_entry(left + self.delay, packet);
+            }
+        }
+        self.observe(now);
+    }
+
+    fn observe(&mut self, now: Time) {
+        let elapsed = u128::from(now.since(self.seen).as_nanos());
+        self.waits.packet_time += u128::from(self.link.waiting_packets()) * elapsed;
+        self.waits.byte_time += u128::from(self.link.waiting_bytes()) * elapsed;
+        self.seen = now;
+    }
+}

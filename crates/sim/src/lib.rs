@@ -1,0 +1,23 @@
+//! The packet-level simulator: deterministic, from a seed.
+
+mod build;
+mod engine;
+mod event;
+mod feed;
+mod flow;
+mod group;
+mod histogram;
+mod hop;
+mod outcome;
+mod packet;
+mod random;
+pub mod scheduler;
+mod shelf;
+mod sink_side;
+mod source;
+mod source_side;
+mod steering;
+mod target;
+mod world;
+
+pub use engine::{Simulator, run_with};

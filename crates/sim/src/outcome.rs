@@ -1,0 +1,191 @@
+//! From what ran to what is told.
+
+use sweetspot_scenario::{
+    BottleneckOutcome, ControllerEvent, CrossOutcome, Outcome, Scenario, TransferOutcome,
+};
+use sweetspot_sizing::{Event, EventKind};
+use sweetspot_units::Time;
+
+use crate::group::Totals;
+use crate::hop::HopTotals;
+use crate::scheduler::Scheduler;
+use crate::target::SourceView;
+use crate::world::World;
+
+/// Everything countable at one time.
+pub(crate) struct Snapshot {
+    at: Time,
+    narrow: HopTotals,
+    /// Packets that all hops put on the wire.
+    forwarded: u64,
+    targets: Vec<TargetTotals>,
+    groups: Vec<Totals>,
+}
+
+struct TargetTotals {
+    source: SourceView,
+    window: u64,
+    dropped: u64,
+}
+
+impl Snapshot {
+    pub(crate) fn take<S: Scheduler>(world: &mut World<S>) -> Snapshot {
+        let at = world.now;
+        let narrow = world.hops[world.path.narrow].totals(at);
+        let mut groups: Vec<Totals> = world.groups.iter().map(|group| group.totals).collect();
+        for flow in &world.flows {
+            let sender = &flow.sender;
+            groups[flow.group as usize].add(sender.acknowledged(), sender.statistics());
+        }
+        let targets = world.targets.iter().zip(&world.flows).map(|(target, flow)| TargetTotals {
+            source: target.watch.sources.front().copied().unwrap_or_default(),
+            window: target.watch.windows.front().copied().unwrap_or(0),
+            dropped: flow.dropped,
+        });
+        let forwarded = world.hops.iter_mut().map(|hop| hop.totals(at).departures).sum();
+        Snapshot { at, narrow, forwarded, targets: targets.collect(), groups }
+    }
+}
+
+/// What is told of the time from `begin` to `end`.
+pub(crate) fn outcome<S: Scheduler>(
+    scenario: &Scenario,
+    world: &World<S>,
+    begin: &Snapshot,
+    end: &Snapshot,
+    before: Option<(Snapshot, Snapshot)>,
+) -> Outcome {
+    let transfers = 0..world.targets.len();
+    let crosses = scenario.transfers.len()..world.groups.len();
+    Outcome {
+        scenario: scenario.title.clone(),
+        engine: "sim".into(),
+        seed: scenario.seed,
+        version: env!("CARGO_PKG_VERSION").into(),
+        transfers: transfers.map(|i| transfer_outcome(scenario, world, i, begin, end)).collect(),
+        cross: crosses.map(|i| cross_outcome(scenario, world, i, begin, end)).collect(),
+        bottleneck: bottleneck_outcome(scenario, begin, end, before),
+        events: world.events,
+        packets_forwarded: end.forwarded,
+        wall_s: 0.0,
+    }
+}
+
+fn transfer_outcome<S>(
+    scenario: &Scenario,
+    world: &World<S>,
+    i: usize,
+    begin: &Snapshot,
+    end: &Snapshot,
+) -> TransferOutcome {
+    let payload = world.groups[world.flows[i].group as usize].payload;
+    let (a, b) = (&begin.targets[i], &end.targets[i]);
+    let (old, new) = (a.source.statistics, b.source.statistics);
+    let elapsed = end.at.since(begin.at).as_secs_f64();
+    let acknowledged = b.source.acknowledged - a.source.acknowledged;
+    let target = &world.targets[i];
+    let events = target.steering.as_ref().map_or(&[][..], |steering| &steering.events);
+    TransferOutcome {
+        goodput_bps: acknowledged as f64 * payload.as_f64() * 8.0 / elapsed,
+        rtt_mean_s: target.watch.rtt.mean().as_secs_f64(),
+        rtt_p99_s: target.watch.rtt.quantile(0.99).as_secs_f64(),
+        loss_rate: ratio(b.dropped - a.dropped, new.sent - old.sent),
+        retransmitted_packets: new.retransmitted - old.retransmitted,
+        timeouts: new.timeouts - old.timeouts,
+        window_final_bytes: b.window * payload.get(),
+        sizing: scenario.transfers[i].sizing.to_string(),
+        events: events.iter().map(controller_event).collect(),
+    }
+}
+
+fn controller_event(event: &Event) -> ControllerEvent {
+    let mut told = ControllerEvent {
+        at_s: event.at.as_secs_f64(),
+        kind: String::new(),
+        window_bytes: None,
+        rate_bps: None,
+        rtt_s: None,
+    };
+    told.kind = match event.kind {
+        EventKind::CapacityEstimated { rate, rtt } => {
+            told.rate_bps = Some(rate.as_f64());
+            told.rtt_s = Some(rtt.as_secs_f64());
+            "capacity-estimated"
+        }
+        EventKind::Limited { window } => {
+            told.window_bytes = Some(window.get());
+            "limited"
+        }
+        EventKind::Lifted => "lifted",
+        EventKind::Saturated { rate, rtt } => {
+            told.rate_bps = Some(rate.as_f64());
+            told.rtt_s = Some(rtt.as_secs_f64());
+            "saturated"
+        }
+        EventKind::Congested => "congested",
+        EventKind::Overflowed { rate } => {
+            told.rate_bps = Some(rate.as_f64());
+            "overflowed"
+        }
+        EventKind::Tightened { window } => {
+            told.window_bytes = Some(window.get());
+            "tightened"
+        }
+        EventKind::Reopened => "reopened",
+    }
+    .into();
+    told
+}
+
+fn cross_outcome<S>(
+    scenario: &Scenario,
+    world: &World<S>,
+    i: usize,
+    begin: &Snapshot,
+    end: &Snapshot,
+) -> CrossOutcome {
+    let totals = end.groups[i].since(begin.groups[i]);
+    let payload = world.groups[i].payload;
+    let elapsed = end.at.since(begin.at).as_secs_f64();
+    CrossOutcome {
+        kind: scenario.cross[i - scenario.transfers.len()].kind.name().into(),
+        goodput_bps: totals.delivered as f64 * payload.as_f64() * 8.0 / elapsed,
+        loss_rate: ratio(totals.dropped, totals.sent),
+        retransmitted_packets: totals.retransmitted,
+        timeouts: totals.timeouts,
+        completed: totals.completed,
+        completion_mean_s: match totals.completed {
+            0 => 0.0,
+            n => totals.completion as f64 / n as f64 / 1e9,
+        },
+    }
+}
+
+fn bottleneck_outcome(
+    scenario: &Scenario,
+    begin: &Snapshot,
+    end: &Snapshot,
+    before: Option<(Snapshot, Snapshot)>,
+) -> BottleneckOutcome {
+    let rate = scenario.path.narrow().rate.as_f64();
+    let utilisation = |a: &Snapshot, b: &Snapshot| {
+        let bytes = b.narrow.departed_bytes - a.narrow.departed_bytes;
+        let seconds = b.at.since(a.at).as_secs_f64();
+        if seconds > 0.0 { bytes as f64 * 8.0 / rate / seconds } else { 0.0 }
+    };
+    let (a, b) = (&begin.narrow, &end.narrow);
+    let nanos = end.at.since(begin.at).as_nanos() as f64;
+    let waited = |a: u128, b: u128| (b - a) as f64 / nanos;
+    BottleneckOutcome {
+        utilisation: utilisation(begin, end),
+        utilisation_before: before.map_or(0.0, |(a, b)| utilisation(&a, &b)),
+        loss_rate: ratio(b.drops - a.drops, b.arrivals - a.arrivals),
+        queue_mean_packets: waited(a.waits.packet_time, b.waits.packet_time),
+        queue_max_packets: b.waits.most,
+        queue_delay_mean_s: waited(a.waits.byte_time, b.waits.byte_time) * 8.0 / rate,
+    }
+}
+
+fn ratio(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}

@@ -1,0 +1,314 @@
+//! What happens at the hosts that receive data. Those of cross traffic are at the router.
+
+use sweetspot_sizing::{KnownPath, LinuxRule, Setting, Sizing};
+use sweetspot_tcp::{Acknowledgement, Arrival};
+use sweetspot_units::{Bytes, Duration, Rate, Time};
+
+use crate::event::Event;
+use crate::group::UNLIMITED;
+use crate::packet::{BARE, CONGESTED, ECHO, Kind, Packet};
+use crate::scheduler::Scheduler;
+use crate::source_side::PROBE;
+use crate::steering::{Effect, Interest, Steering};
+use crate::target::Request;
+use crate::world::{PathFacts, World};
+
+impl<S: Scheduler> World<S> {
+    /// A packet has left the routers on its way to a flow's sink.
+    #[inline]
+    pub(crate) fn reach_sink(&mut self, packet: Packet) {
+        let index = packet.flow as usize;
+        let kind = packet.kind.bare();
+        if kind == Kind::Datagram {
+            let group = self.flows[index].group;
+            self.groups[group as usize].totals.delivered += 1;
+            return;
+        }
+        if index < self.targets.len() {
+            return self.reach_far_sink(packet);
+        }
+        if packet.epoch == self.flows[index].epoch() {
+            let (_, ack) = self.receive(self.now, &packet);
+            match ack {
+                Some(ack) => self.send_from_sink(self.now, packet.flow, &ack),
+                None => {
+                    let due = self.sink_due(index);
+                    self.expect(packet.flow, due);
+                }
+            }
+        }
+    }
+
+    /// The same for a target, whose sink lies behind a link of its own.
+    fn reach_far_sink(&mut self, packet: Packet) {
+        let index = packet.flow as usize;
+        let wire_time = self.wire.of(packet.size);
+        let target = &mut self.targets[index];
+        let at = target.inlet.arrival(self.now, wire_time, target.far_delay);
+        self.run_sink_timers(packet.flow, at, false);
+        self.watch_sink(index, at);
+        match packet.kind.bare() {
+            Kind::Data => {
+                let (delivered, ack) = self.receive(at, &packet);
+                if self.is_steered(index) {
+                    self.tell_steering(index, at, &packet, delivered);
+                    self.work_for_steering(index, at);
+                }
+                if let Some(ack) = ack {
+                    self.send_from_sink(at, packet.flow, &ack);
+                }
+            }
+            Kind::Answer => {
+                if let Some(report) = self.reports.take(&packet)
+                    && let Some(steering) = &mut self.targets[index].steering
+                {
+                    steering.handle_answer(at, &packet, report);
+                    self.work_for_steering(index, at);
+                }
+            }
+            _ => {
+                if let Some(steering) = &mut self.targets[index].steering {
+                    steering.handle_train_packet(at, &packet);
+                    self.work_for_steering(index, at);
+                }
+            }
+        }
+        let due = self.sink_due(index);
+        self.expect(packet.flow, due);
+    }
+
+    /// Whether a control loop listens to what arrives.
+    #[inline]
+    fn is_steered(&self, index: usize) -> bool {
+        self.targets[index].steering.as_ref().is_some_and(Steering::listens)
+    }
+
+    #[inline]
+    fn receive(&mut self, at: Time, packet: &Packet) -> (u64, Option<Acknowledgement>) {
+        let arrival = Arrival {
+            number: packet.number,
+            sent: packet.sent,
+            congested: packet.extra & CONGESTED != 0,
+            window_reduced: packet.extra & ECHO != 0,
+        };
+        let received = self.receivers[packet.flow as usize].handle_data(at, &arrival);
+        (received.delivered, received.ack)
+    }
+
+    #[inline]
+    fn send_from_sink(&mut self, at: Time, flow: u32, ack: &Acknowledgement) {
+        let index = flow as usize;
+        let mut extra = 0;
+        if ack.sacks {
+            extra = self.sacks.put(self.receivers[index].sack_blocks());
+        }
+        if ack.congestion_echo {
+            extra |= ECHO;
+        }
+        let packet = Packet {
+            flow,
+            size: BARE,
+            kind: Kind::Ack.on(self.flows[index].way),
+            epoch: self.flows[index].epoch(),
+            number: ack.next,
+            sent: ack.echo,
+            window: ack.window,
+            extra,
+        };
+        if index < self.targets.len() {
+            if self.is_steered(index) {
+                self.targets[index].told.push_back((ack.next, at));
+            }
+            self.send_from_far_sink(at, packet);
+        } else {
+            self.enter_routers(packet);
+        }
+    }
+
+    fn send_from_far_sink(&mut self, at: Time, packet: Packet) {
+        let wire_time = self.wire.of(packet.size);
+        let target = &mut self.targets[packet.flow as usize];
+        if let Some(due) = target.feed.send(at, packet, wire_time, target.far_delay) {
+            self.schedule(due, Event::FarFeed(packet.flow));
+        }
+    }
+
+    /// When something is due at a flow's sink.
+    #[inline]
+    pub(crate) fn sink_due(&self, index: usize) -> Time {
+        let receiver = self.receivers[index].poll_timeout().unwrap_or(Time::MAX);
+        match self.targets.get(index).and_then(|target| target.steering.as_ref()) {
+            Some(steering) => receiver.min(steering.poll_timeout()),
+            None => receiver,
+        }
+    }
+
+    /// Lets the sink's timers expire that do so before `until`, or, if so wanted, at it.
+    pub(crate) fn run_sink_timers(&mut self, flow: u32, until: Time, inclusive: bool) {
+        loop {
+            let due = self.sink_due(flow as usize);
+            if due > until || (due == until && !inclusive) {
+                return;
+            }
+            self.run_sink_timer(flow, due);
+        }
+    }
+
+    fn run_sink_timer(&mut self, flow: u32, at: Time) {
+        let index = flow as usize;
+        if let Some(ack) = self.receivers[index].handle_timeout(at) {
+            self.send_from_sink(at, flow, &ack);
+        }
+        if index >= self.targets.len() {
+            return;
+        }
+        self.watch_sink(index, at);
+        let advertised = self.payload(index) * self.receivers[index].advertised();
+        let Some(steering) = &mut self.targets[index].steering else { return };
+        if steering.poll_timeout() <= at && steering.handle_timeout(at, advertised) {
+            self.send_small(index, at, Kind::Probe, 0);
+        }
+        while let Some(number) = self.targets[index].lost_requests.pop() {
+            self.send_small(index, at, Kind::Request, number);
+        }
+        self.work_for_steering(index, at);
+    }
+
+    fn ask_source(&mut self, index: usize, at: Time, request: Request) {
+        let target = &mut self.targets[index];
+        let number = target.next_request;
+        target.next_request += 1;
+        target.requests.push((number, request));
+        self.send_small(index, at, Kind::Request, number);
+    }
+
+    fn send_small(&mut self, index: usize, at: Time, kind: Kind, number: u64) {
+        let packet = Packet {
+            flow: index as u32,
+            size: PROBE,
+            kind: kind.on(self.flows[index].way),
+            epoch: self.flows[index].epoch(),
+            number,
+            sent: at,
+            window: 0,
+            extra: 0,
+        };
+        self.send_from_far_sink(at, packet);
+    }
+
+    /// Tells the control loop what a data packet brought.
+    fn tell_steering(&mut self, index: usize, at: Time, packet: &Packet, delivered: u64) {
+        let payload = self.payload(index);
+        let target = &mut self.targets[index];
+        let Some(steering) = &mut target.steering else { return };
+        // The packet tells which ACK its sender had seen last; when was that one sent?
+        let seen = u64::from(packet.window) + 1;
+        let mut sent = None;
+        while let Some((next, at)) = target.told.front().copied().filter(|told| told.0 <= seen) {
+            sent = (next == seen).then_some(at);
+            target.told.pop_front();
+        }
+        if let Some(sent) = sent {
+            steering.kernel_rtt = Some(at.since(sent));
+        }
+        // The SYN carries no payload.
+        let bytes = payload * (delivered - u64::from(packet.number == 0 && delivered > 0));
+        if bytes > Bytes::ZERO {
+            steering.handle_data(at, bytes);
+        }
+    }
+
+    /// Does what a target's control loop wants done.
+    fn work_for_steering(&mut self, index: usize, at: Time) {
+        let payload = self.payload(index);
+        loop {
+            let target = &mut self.targets[index];
+            let Some(effect) = target.steering.as_mut().and_then(|s| s.poll_effect()) else {
+                return;
+            };
+            match effect {
+                Effect::Window(limit) => {
+                    let group = &self.groups[self.flows[index].group as usize];
+                    let open = group.receiver.window;
+                    let packets = limit
+                        .map_or(open, |bytes| group.window_in_packets(bytes, payload).min(open));
+                    self.receivers[index].set_window(packets.clamp(1, UNLIMITED));
+                }
+                Effect::Pacing(rate) => {
+                    // Asked for in payload, kept on the wire.
+                    let wire = f64::from(self.packet) / payload.as_f64();
+                    let rate = rate.map(|rate| rate.scaled(wire));
+                    self.ask_source(index, at, Request::Pacing(rate));
+                }
+                Effect::Train(request) => {
+                    let size = request.size.get().clamp(u64::from(BARE), 65_000) as u16;
+                    let packets = request.packets.max(1);
+                    self.ask_source(index, at, Request::Train { packets, size });
+                }
+            }
+        }
+    }
+
+    /// A target begins: so does its control loop.
+    pub(crate) fn begin_steering(&mut self, index: usize, at: Time) {
+        let payload = self.payload(index);
+        let sizing = match self.targets[index].sizing {
+            // The simulated kernel's own rule.
+            Sizing::Kernel => Sizing::Linux(LinuxRule::NEWEST),
+            sizing => sizing,
+        };
+        let group = &self.groups[self.flows[index].group as usize];
+        let setting = Setting {
+            mss: payload,
+            packet: Bytes::new(u64::from(self.packet)),
+            max_window: payload * group.receiver.window,
+            path: Some(self.known_path(at)),
+        };
+        // Whatever a sizing may lack is known here.
+        let Ok(controller) = sizing.controller(&setting) else { return };
+        let interest = match sizing {
+            Sizing::Sobas | Sizing::SobasPaper => Interest::Probes,
+            Sizing::RightSizing | Sizing::Heffner | Sizing::Linux(_) => Interest::Kernel,
+            _ => Interest::Nothing,
+        };
+        self.targets[index].steering = Some(Steering::new(controller, interest, at));
+        self.run_sink_timers(index as u32, at, true);
+    }
+
+    /// The path as it is known at `now`, before a transfer starts: A and T_e are averages since
+    /// the watch began.
+    fn known_path(&mut self, now: Time) -> KnownPath {
+        let PathFacts { narrow, known, packet_time, before } = self.path;
+        let Some((since, forward, backward)) = before.filter(|(since, ..)| *since < now) else {
+            return KnownPath {
+                available: Some(known.rate),
+                exogenous_rtt: Some(known.rtt),
+                ..known
+            };
+        };
+        let seconds = now.since(since).as_secs_f64();
+        let half = self.hops.len() / 2;
+        let mut queued = 0.0;
+        for (hop, earlier) in [(narrow, forward), (half + narrow, backward)] {
+            let waited = self.hops[hop].totals(now).waits.byte_time - earlier.waits.byte_time;
+            queued += waited as f64 / 1e9 * 8.0 / known.rate.as_f64() / seconds;
+        }
+        let sent = self.hops[narrow].totals(now).departed_bytes - forward.departed_bytes;
+        let used = Rate::from_f64(sent as f64 * 8.0 / seconds);
+        KnownPath {
+            available: Some(known.rate.saturating_sub(used)),
+            exogenous_rtt: Some(known.rtt + Duration::from_secs_f64(queued) + packet_time),
+            ..known
+        }
+    }
+
+    /// Interest at a target's sink if it is about to pass the time to do so.
+    #[inline]
+    pub(crate) fn watch_sink(&mut self, index: usize, at: Time) {
+        let watch = &mut self.targets[index].watch;
+        while self.observations.get(watch.next_sink).is_some_and(|time| *time < at) {
+            watch.next_sink += 1;
+            watch.windows.push_back(self.receivers[index].advertised());
+        }
+    }
+}

@@ -1,0 +1,45 @@
+use sweetspot_path::Random;
+use sweetspot_units::Duration;
+
+use crate::random;
+
+/// Sends, or opens connections, whatever becomes of them.
+#[derive(Debug)]
+pub(crate) struct Source {
+    pub sends: Sends,
+    random: Random,
+    /// Mean gap, seconds.
+    mean: f64,
+    gaps: Gaps,
+}
+
+/// What a source sends.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Sends {
+    /// Datagrams of this flow.
+    Datagrams(u32),
+    /// Connections like those of this flow.
+    Connections(u32),
+}
+
+/// How gaps are distributed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Gaps {
+    Exponential,
+    Pareto { shape: f64 },
+}
+
+impl Source {
+    pub(crate) fn new(sends: Sends, random: Random, mean: f64, gaps: Gaps) -> Source {
+        Source { sends, random, mean, gaps }
+    }
+
+    /// Time to the next one.
+    pub(crate) fn gap(&mut self) -> Duration {
+        let random = &mut self.random;
+        Duration::from_secs_f64(match self.gaps {
+            Gaps::Exponential => random::exponential(random, self.mean),
+            Gaps::Pareto { shape } => random::pareto(random, self.mean, shape),
+        })
+    }
+}

@@ -1,0 +1,86 @@
+use std::collections::VecDeque;
+
+use sweetspot_sizing::Sizing;
+use sweetspot_tcp::Statistics;
+use sweetspot_units::{Duration, Rate, Time};
+
+use crate::feed::{Feed, Inlet};
+use crate::histogram::Histogram;
+use crate::steering::Steering;
+
+/// What a transfer that is measured by itself has besides its flow: a sink that is not at the
+/// router, a control loop, and somebody who watches.
+pub(crate) struct Target {
+    /// Propagation between the last router and its sink.
+    pub far_delay: Duration,
+    /// What its sink has sent and the router has not received yet.
+    pub feed: Feed,
+    pub inlet: Inlet,
+    pub steering: Option<Steering>,
+    /// Numbers that ACKs said are expected next, and when they were sent: what the sink times
+    /// round trips by (the timestamps of RFC 7323).
+    pub told: VecDeque<(u64, Time)>,
+    /// Answers its source has sent.
+    pub answers: u64,
+    /// Requests that its source has not granted yet, under their numbers.
+    pub requests: Vec<(u64, Request)>,
+    /// Requests that were lost on the way and are to be repeated.
+    pub lost_requests: Vec<u64>,
+    pub next_request: u64,
+    /// How its window will be sized once it begins.
+    pub sizing: Sizing,
+    pub watch: Watch,
+}
+
+/// What a sink asks of its source.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Request {
+    /// So many packets of so many bytes back to back.
+    Train { packets: u32, size: u16 },
+    /// This pace.
+    Pacing(Option<Rate>),
+}
+
+/// Looks at source and sink at given times.
+///
+/// Hosts run ahead of the routers by the propagation between them: what reaches a host is worked
+/// off when it leaves the router, at the time at which it arrives. So a host is looked at when
+/// it is about to pass the time, and what was seen waits until the routers are there.
+#[derive(Debug, Default)]
+pub(crate) struct Watch {
+    /// Round trips of its packets from the first to before the second time.
+    pub rtt: Histogram,
+    pub measured: (Time, Time),
+    pub sources: VecDeque<SourceView>,
+    pub windows: VecDeque<u64>,
+    /// Which time the source, and the sink, will pass next.
+    pub next_source: usize,
+    pub next_sink: usize,
+}
+
+/// What is seen of a source.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct SourceView {
+    pub acknowledged: u64,
+    pub statistics: Statistics,
+    pub cwnd: f64,
+    pub ssthresh: f64,
+}
+
+impl Target {
+    pub(crate) fn new(far_delay: Duration, sizing: Sizing, measured: (Time, Time)) -> Target {
+        Target {
+            far_delay,
+            feed: Feed::default(),
+            inlet: Inlet::default(),
+            steering: None,
+            told: VecDeque::new(),
+            answers: 0,
+            requests: Vec::new(),
+            lost_requests: Vec::new(),
+            next_request: 0,
+            sizing,
+            watch: Watch { measured, ..Watch::default() },
+        }
+    }
+}

@@ -1,0 +1,333 @@
+use sweetspot_scenario::{Scenario, Ties};
+use sweetspot_sizing::{KnownPath, SenderReport};
+use sweetspot_tcp::{Receiver, SackBlocks};
+use sweetspot_units::{Duration, Time};
+
+use crate::event::Event;
+use crate::flow::{Flow, Way};
+use crate::group::Group;
+use crate::hop::{Hop, HopTotals};
+use crate::packet::{Kind, Packet};
+use crate::random;
+use crate::scheduler::{Key, Scheduler};
+use crate::shelf::Shelf;
+use crate::source::Source;
+use crate::target::Target;
+
+/// Everything that moves, and the clock that moves it.
+///
+/// Sources (in [`Flow`]) and sinks (receivers) lie in arrays of their own under the same index,
+/// because an event touches one of the two, never both. Targets are the first flows.
+///
+/// The clock follows what happens at routers. A host has its link to itself, so nothing but its
+/// own packets and timers reaches it, in an order that is known: a packet for it is worked off
+/// when it leaves the router, with the time at which it will arrive, after the timers that
+/// expire before. A packet thus costs two events per router-to-router link that it crosses at
+/// most: one to get there, one to come out.
+pub(crate) struct World<S> {
+    pub now: Time,
+    pub agenda: S,
+    pub events: u64,
+    order: Order,
+    pub seed: u64,
+    /// Forward hops, then as many backward ones, and the next event of each.
+    pub hops: Vec<Hop>,
+    pub hop_keys: Vec<Key>,
+    /// The first of those events, and whose it is.
+    next_hop: (Key, usize),
+    pub flows: Vec<Flow>,
+    pub receivers: Vec<Receiver>,
+    pub groups: Vec<Group>,
+    pub sources: Vec<Source>,
+    pub targets: Vec<Target>,
+    pub sacks: Shelf<SackBlocks>,
+    pub reports: Shelf<SenderReport>,
+    /// Bytes of a data packet on the wire.
+    pub packet: u16,
+    pub wire: WireTimes,
+    /// When everything is looked at.
+    pub observations: Vec<Time>,
+    /// What is known of the path before anything is sent.
+    pub path: PathFacts,
+}
+
+/// What a static sizing is told about the path, as far as it does not change.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PathFacts {
+    /// The narrow hop.
+    pub narrow: usize,
+    /// Its rate, the target's propagation, and what a first pass measured.
+    pub known: KnownPath,
+    /// Serialisation of a data packet there.
+    pub packet_time: Duration,
+    /// Since when the path was watched, and what its hops had done by then.
+    pub before: Option<(Time, HopTotals, HopTotals)>,
+}
+
+/// How long packets take on the hosts' links, which are all alike.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WireTimes {
+    rate: u64,
+    packet: (u16, Duration),
+    bare: (u16, Duration),
+}
+
+impl WireTimes {
+    pub(crate) fn new(rate: sweetspot_units::Rate, packet: u16) -> WireTimes {
+        let mut times = WireTimes {
+            rate: rate.bits_per_second(),
+            packet: (0, Duration::ZERO),
+            bare: (0, Duration::ZERO),
+        };
+        times.packet = (packet, times.of(packet));
+        times.bare = (crate::packet::BARE, times.of(crate::packet::BARE));
+        times
+    }
+
+    #[inline]
+    pub(crate) fn of(&self, size: u16) -> Duration {
+        if size == self.packet.0 {
+            self.packet.1
+        } else if size == self.bare.0 {
+            self.bare.1
+        } else {
+            Duration::from_nanos(u64::from(size) * 8_000_000_000 / self.rate)
+        }
+    }
+}
+
+/// Who goes first among simultaneous events.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Order {
+    /// The upper half of a linear congruential generator: good enough to toss coins with, and
+    /// tossed for every event.
+    Seeded(u64),
+    Declared(u32),
+}
+
+impl Order {
+    pub(crate) fn new(ties: Ties, seed: u64) -> Order {
+        match ties {
+            Ties::Seeded => Order::Seeded(random::stream(seed, 0, 0, 0).bits()),
+            Ties::Declared => Order::Declared(0),
+        }
+    }
+
+    #[inline]
+    fn next(&mut self) -> u32 {
+        match self {
+            // Multiplier and increment of Knuth's MMIX.
+            Order::Seeded(state) => {
+                *state = state.wrapping_mul(6_364_136_223_846_793_005);
+                *state = state.wrapping_add(1_442_695_040_888_963_407);
+                (*state >> 32) as u32
+            }
+            Order::Declared(count) => {
+                *count = count.wrapping_add(1);
+                *count
+            }
+        }
+    }
+}
+
+impl<S: Scheduler> World<S> {
+    pub(crate) fn new(agenda: S, scenario: &Scenario, known: KnownPath) -> World<S> {
+        let packet = scenario.path.packet.get() as u16;
+        let narrow = scenario.path.bottleneck();
+        World {
+            now: Time::ZERO,
+            agenda,
+            events: 0,
+            order: Order::new(scenario.ties, scenario.seed),
+            seed: scenario.seed,
+            hops: Vec::new(),
+            hop_keys: Vec::new(),
+            next_hop: (Key::NEVER, 0),
+            flows: Vec::new(),
+            receivers: Vec::new(),
+            groups: Vec::new(),
+            sources: Vec::new(),
+            targets: Vec::new(),
+            sacks: Shelf::default(),
+            reports: Shelf::default(),
+            packet,
+            wire: WireTimes::new(scenario.path.access_rate, packet),
+            observations: Vec::new(),
+            path: PathFacts {
+                narrow,
+                known,
+                packet_time: scenario.path.packet / scenario.path.narrow().rate,
+                before: None,
+            },
+        }
+    }
+
+    #[inline]
+    fn key(&mut self, at: Time, event: Event) -> Key {
+        Key::new(at, self.order.next(), event.pack())
+    }
+
+    /// Asks for `event` at `at`.
+    #[inline]
+    pub(crate) fn schedule(&mut self, at: Time, event: Event) {
+        let key = self.key(at, event);
+        self.agenda.push(key);
+    }
+
+    /// Works events off until everything is to be looked at; gives back for which time.
+    pub(crate) fn run(&mut self) -> Option<usize> {
+        loop {
+            // Hops are few and each has an event nearly always: their keys stay out of the
+            // agenda, which is then the hosts' alone.
+            let next = self.agenda.peek();
+            let (hop_key, hop) = self.next_hop;
+            if hop_key < next {
+                self.now = hop_key.at();
+                self.events += 1;
+                self.leave_hop(hop);
+                continue;
+            }
+            if next == Key::NEVER {
+                return None;
+            }
+            debug_assert!(next.at() >= self.now, "time runs backwards");
+            self.now = next.at();
+            self.events += 1;
+            self.agenda.pop();
+            match Event::unpack(next.event()) {
+                Event::Feed(i) => self.leave_feed(i),
+                Event::FarFeed(i) => self.leave_far_feed(i),
+                Event::Flow(i) => self.wake_flow(i),
+                Event::Source(i) => self.wake_source(i),
+                Event::Observe(i) => return Some(i as usize),
+                Event::Hop(_) => {}
+            }
+        }
+    }
+
+    #[inline]
+    fn leave_feed(&mut self, index: u32) {
+        let Some((packet, next)) = self.flows[index as usize].feed.arrive() else { return };
+        if let Some(due) = next {
+            self.schedule(due, Event::Feed(index));
+        }
+        self.enter_routers(packet);
+    }
+
+    fn leave_far_feed(&mut self, index: u32) {
+        let Some((packet, next)) = self.targets[index as usize].feed.arrive() else { return };
+        if let Some(due) = next {
+            self.schedule(due, Event::FarFeed(index));
+        }
+        self.enter_routers(packet);
+    }
+
+    /// A packet is at its first router.
+    #[inline]
+    pub(crate) fn enter_routers(&mut self, packet: Packet) {
+        let way = packet.kind.way();
+        let hop = match self.hops.len() {
+            2 => 0,
+            _ => self.flows[packet.flow as usize].entry(way),
+        };
+        self.enter_hop(way, hop, packet);
+    }
+
+    #[inline]
+    fn enter_hop(&mut self, way: Way, hop: u16, packet: Packet) {
+        let index = way as usize * (self.hops.len() / 2) + usize::from(hop);
+        let taken = self.hops[index].enter(self.now, packet);
+        if self.hop_keys[index] == Key::NEVER {
+            self.ask_for_hop(index);
+        }
+        if let Err(packet) = taken {
+            self.drop_packet(packet);
+        }
+    }
+
+    #[inline]
+    fn ask_for_hop(&mut self, index: usize) {
+        self.hop_keys[index] = match self.hops[index].due() {
+            Some(due) => self.key(due.max(self.now), Event::Hop(index as u32)),
+            None => Key::NEVER,
+        };
+        let mut next = (Key::NEVER, 0);
+        for (i, key) in self.hop_keys.iter().enumerate() {
+            if *key < next.0 {
+                next = (*key, i);
+            }
+        }
+        self.next_hop = next;
+    }
+
+    #[cold]
+    fn drop_packet(&mut self, packet: Packet) {
+        match packet.kind.bare() {
+            Kind::Ack => drop(self.sacks.take(&packet)),
+            Kind::Answer => drop(self.reports.take(&packet)),
+            Kind::Data | Kind::Datagram => {
+                let flow = &mut self.flows[packet.flow as usize];
+                flow.dropped += 1;
+                self.groups[flow.group as usize].totals.dropped += 1;
+            }
+            // They go over the connection, which sends again what is lost.
+            Kind::Request => {
+                self.targets[packet.flow as usize].lost_requests.push(packet.number);
+            }
+            _ => {}
+        }
+    }
+
+    #[inline]
+    fn leave_hop(&mut self, index: usize) {
+        let left = self.hops[index].exit(self.now);
+        self.ask_for_hop(index);
+        while let Some(victim) = self.hops[index].poll_victim() {
+            self.drop_packet(victim);
+        }
+        let Some(packet) = left else { return };
+        let half = self.hops.len() / 2;
+        if half > 1 {
+            let way = packet.kind.way();
+            let flow = &self.flows[packet.flow as usize];
+            if let Some(next) = flow.after(way, (index - way as usize * half) as u16) {
+                return self.enter_hop(way, next, packet);
+            }
+        }
+        if packet.kind.goes_with_data() {
+            self.reach_sink(packet);
+        } else {
+            self.reach_source(packet);
+        }
+    }
+
+    /// Makes sure that a flow's event comes no later than it is needed at `due`.
+    #[inline]
+    pub(crate) fn expect(&mut self, index: u32, due: Time) {
+        // An event that comes too early finds nothing to do and asks again: a retransmission
+        // timer that every ACK puts off costs one event per timeout, not one per ACK.
+        if due < self.flows[index as usize].pending {
+            self.flows[index as usize].pending = due;
+            let due = due.max(self.now);
+            self.schedule(due, Event::Flow(index));
+        }
+    }
+
+    fn wake_flow(&mut self, index: u32) {
+        let at = index as usize;
+        if self.flows[at].pending > self.now {
+            // Asked for before something else came up.
+            return;
+        }
+        self.flows[at].pending = Time::MAX;
+        self.run_source_timers(index, self.now, true);
+        self.run_sink_timers(index, self.now, true);
+        let due = self.flows[at].source_due().min(self.sink_due(at));
+        self.expect(index, due);
+    }
+
+    /// Law 7: received = delivered + dropped + held, in every element.
+    pub(crate) fn assert_conservation(&self) {
+        assert!(self.hops.iter().all(Hop::conserves), "a hop lost count");
+    }
+}

@@ -1,0 +1,70 @@
+//! Tables of reference numbers that are part of the program: comma-separated, a line of column
+//! names, comments behind `#`, no quotes.
+
+use crate::StudyError;
+
+/// A table.
+#[derive(Debug, Clone)]
+pub struct Table {
+    name: &'static str,
+    columns: Vec<&'static str>,
+    rows: Vec<(usize, Vec<&'static str>)>,
+}
+
+/// A row of a [`Table`].
+#[derive(Debug, Clone, Copy)]
+pub struct Row<'a> {
+    table: &'a Table,
+    line: usize,
+    fields: &'a [&'static str],
+}
+
+impl Table {
+    /// Reads `text`, which is called `name` in messages.
+    pub fn parse(name: &'static str, text: &'static str) -> Result<Table, StudyError> {
+        let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line));
+        let mut lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+        let columns: Vec<&str> =
+            lines.next().map(|(_, line)| line.split(',').collect()).unwrap_or_default();
+        let mut rows = Vec::new();
+        for (line, text) in lines {
+            let fields: Vec<&str> = text.split(',').collect();
+            if fields.len() != columns.len() {
+                let reason = format!("{} fields, {} columns", fields.len(), columns.len());
+                return Err(StudyError::Reference { table: name, line, reason });
+            }
+            rows.push((line, fields));
+        }
+        Ok(Table { name, columns, rows })
+    }
+
+    /// Its rows.
+    pub fn rows(&self) -> impl Iterator<Item = Row<'_>> {
+        self.rows.iter().map(|(line, fields)| Row { table: self, line: *line, fields })
+    }
+}
+
+impl Row<'_> {
+    /// The text in `column`.
+    pub fn text(&self, column: &str) -> Result<&'static str, StudyError> {
+        let at = self.table.columns.iter().position(|name| *name == column);
+        at.map(|at| self.fields[at])
+            .ok_or_else(|| self.wrong(format!("there is no column {column}")))
+    }
+
+    /// The number in `column`.
+    pub fn number(&self, column: &str) -> Result<f64, StudyError> {
+        let text = self.text(column)?;
+        text.parse().map_err(|_| self.wrong(format!("{column} = \"{text}\" is no number")))
+    }
+
+    /// The whole number in `column`.
+    pub fn whole(&self, column: &str) -> Result<u64, StudyError> {
+        let text = self.text(column)?;
+        text.parse().map_err(|_| self.wrong(format!("{column} = \"{text}\" is no whole number")))
+    }
+
+    fn wrong(&self, reason: String) -> StudyError {
+        StudyError::Reference { table: self.table.name, line: self.line, reason }
+    }
+}

@@ -1,0 +1,57 @@
+use sweetspot_scenario::{Engine, EngineError, NoRecorder, Outcome, Scenario, ScenarioError};
+use thiserror::Error;
+
+use crate::Workers;
+
+/// Why a study could not be made.
+#[derive(Debug, Error)]
+pub enum StudyError {
+    /// A text is no scenario.
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+    /// The engine cannot play one of the scenarios.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// Nothing to measure.
+    #[error("\"{title}\" has no [[transfer]]; add one: the study is about what it achieves")]
+    NoTransfer {
+        /// The scenario's title.
+        title: String,
+    },
+    /// A table of reference numbers that cannot be read.
+    #[error("{table}, line {line}: {reason}")]
+    Reference {
+        /// Which table.
+        table: &'static str,
+        /// Counted from 1.
+        line: usize,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+/// The outcomes of `scenarios`, in their order, or the first one's error.
+pub fn play_all<E: Engine + Sync>(
+    engine: &E,
+    scenarios: &[Scenario],
+    workers: Workers,
+) -> Result<Vec<Outcome>, StudyError> {
+    let outcomes = workers.map(scenarios, |scenario| engine.run(scenario, &mut NoRecorder));
+    outcomes.into_iter().map(|outcome| Ok(outcome?)).collect()
+}
+
+/// What the first transfer of an outcome achieved, bit/s.
+pub(crate) fn goodput(outcome: &Outcome) -> f64 {
+    outcome.transfers.first().map_or(0.0, |transfer| transfer.goodput_bps)
+}
+
+/// `scenario` with the same window for its first transfer, always.
+pub(crate) fn with_window(scenario: &Scenario, packets: u64) -> Scenario {
+    use sweetspot_sizing::Sizing;
+    use sweetspot_units::Volume;
+    let mut scenario = scenario.clone();
+    if let Some(transfer) = scenario.transfers.first_mut() {
+        transfer.sizing = Sizing::Fixed(Volume::Packets(packets));
+    }
+    scenario
+}

@@ -1,0 +1,77 @@
+use super::Trial;
+
+/// An interval in which the best window may lie, and how it is narrowed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Bracket {
+    /// `middle` did at least as well as `low` and `high`: golden section.
+    Peak { low: u64, middle: u64, high: u64 },
+    /// `low` lost nothing, `high` did: bisection.
+    Edge { low: u64, high: u64 },
+}
+
+impl Bracket {
+    /// The next window to try, unless the bracket is no wider than `tolerance` allows.
+    pub(super) fn next(&self, tolerance: f64) -> Option<u64> {
+        match *self {
+            Bracket::Peak { low, middle, high } => {
+                let (below, above) = (middle - low, high - middle);
+                let step = step(middle, tolerance);
+                if below.max(above) <= step {
+                    return None;
+                }
+                // The larger part is cut where the smaller one's share stays golden:
+                // (3 - sqrt 5) / 2 of it, at least a packet from either end.
+                let share = |part: u64| ((part as f64 * GOLDEN) as u64).clamp(1, part - 1);
+                Some(if above >= below { middle + share(above) } else { middle - share(below) })
+            }
+            Bracket::Edge { low, high } => {
+                (high - low > step(low, tolerance)).then(|| low + (high - low) / 2)
+            }
+        }
+    }
+
+    /// What is left after `trial` of the window that [`Bracket::next`] named; `middle_rate` is
+    /// what the middle of a peak achieved.
+    pub(super) fn narrowed(self, trial: &Trial, middle_rate: f64) -> Bracket {
+        let window = trial.window;
+        match self {
+            // Between equals the smaller window is the better one: it queues less.
+            Bracket::Peak { low, middle, high } if window < middle => {
+                if trial.rate_bps >= middle_rate {
+                    Bracket::Peak { low, middle: window, high: middle }
+                } else {
+                    Bracket::Peak { low: window, middle, high }
+                }
+            }
+            Bracket::Peak { low, middle, high } => {
+                if trial.rate_bps > middle_rate {
+                    Bracket::Peak { low: middle, middle: window, high }
+                } else {
+                    Bracket::Peak { low, middle, high: window }
+                }
+            }
+            Bracket::Edge { low, high } => {
+                if trial.lossless {
+                    Bracket::Edge { low: window, high }
+                } else {
+                    Bracket::Edge { low, high: window }
+                }
+            }
+        }
+    }
+
+    /// The middle of a peak.
+    pub(super) fn middle(&self) -> Option<u64> {
+        match *self {
+            Bracket::Peak { middle, .. } => Some(middle),
+            Bracket::Edge { .. } => None,
+        }
+    }
+}
+
+const GOLDEN: f64 = 0.381_966_011_250_105_1;
+
+/// The width that `tolerance` allows at `window`, a packet at least.
+pub(super) fn step(window: u64, tolerance: f64) -> u64 {
+    ((window as f64 * tolerance) as u64).max(1)
+}

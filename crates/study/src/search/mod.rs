@@ -1,0 +1,77 @@
+//! The search for the Maximum Feasible Throughput (section II of the SOBAS paper): the window S
+//! at which R(S) is largest.
+//!
+//! R(S) rises while the window is the limit, falls off a cliff where the transfer begins to
+//! overflow the bottleneck, dips just past it and climbs again to what congestion control alone
+//! gets (docs/results/ns2.md). So it has one peak on either side of the cliff, and a search that
+//! trusts in a single one can end on the wrong side. This one climbs a geometric ladder first,
+//! then works on every interval in which the best window can still lie: golden section where a
+//! rung stands above its neighbours, bisection between the last rung without loss and the first
+//! with. At the end it looks around the winner.
+//!
+//! What it guarantees: the result is the best of all windows tried, rungs and both ends
+//! included; where R has one peak between neighbouring rungs, the window is within the
+//! tolerance of it; all windows meet the same cross traffic (common random numbers), so that
+//! what differs is the window; the result depends on nothing but the scenario, the seeds and
+//! the bounds, least of all on the number of workers. Where R is as noisy as it is between
+//! windows a tolerance apart, the maximum over many trials is biased upwards, the more the
+//! noisier: more seeds lower the bias.
+
+mod bracket;
+mod plan;
+
+pub use plan::{Bounds, Search, Trial};
+
+use sweetspot_scenario::{Engine, Outcome, Scenario};
+
+use crate::play::{goodput, play_all, with_window};
+use crate::{StudyError, Workers};
+
+/// What a search found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mft {
+    /// The window, packets.
+    pub window: u64,
+    /// The Maximum Feasible Throughput, bit/s, mean over the seeds.
+    pub rate_bps: f64,
+    /// Everything that was tried, by window.
+    pub trials: Vec<Trial>,
+}
+
+/// The Maximum Feasible Throughput of the first transfer of `scenario`, over `seeds` seeds from
+/// the scenario's own on.
+pub fn find_mft<E: Engine + Sync>(
+    engine: &E,
+    scenario: &Scenario,
+    bounds: Bounds,
+    seeds: u64,
+    workers: Workers,
+) -> Result<Mft, StudyError> {
+    if scenario.transfers.is_empty() {
+        return Err(StudyError::NoTransfer { title: scenario.title.clone() });
+    }
+    let seeds = seeds.max(1);
+    let mut search = Search::new(bounds);
+    while let Some(windows) = search.poll_windows() {
+        let runs: Vec<Scenario> = windows
+            .iter()
+            .flat_map(|window| (0..seeds).map(move |i| (*window, scenario.seed + i)))
+            .map(|(window, seed)| Scenario { seed, ..with_window(scenario, window) })
+            .collect();
+        let outcomes = play_all(engine, &runs, workers)?;
+        for (window, outcomes) in windows.iter().zip(outcomes.chunks(seeds as usize)) {
+            search.handle_trial(trial(*window, outcomes));
+        }
+    }
+    let (window, rate_bps) = search.best().map_or((0, 0.0), |best| (best.window, best.rate_bps));
+    Ok(Mft { window, rate_bps, trials: search.trials().copied().collect() })
+}
+
+fn trial(window: u64, outcomes: &[Outcome]) -> Trial {
+    let rates = outcomes.iter().map(goodput);
+    Trial {
+        window,
+        rate_bps: rates.sum::<f64>() / outcomes.len() as f64,
+        lossless: outcomes.iter().all(|outcome| outcome.bottleneck.loss_rate == 0.0),
+    }
+}

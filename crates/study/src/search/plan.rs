@@ -1,0 +1,239 @@
+use std::collections::BTreeMap;
+
+use sweetspot_scenario::Scenario;
+
+use super::bracket::{Bracket, step};
+
+/// One window and what came of it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Trial {
+    /// Packets.
+    pub window: u64,
+    /// Goodput, bit/s.
+    pub rate_bps: f64,
+    /// Whether the bottleneck dropped nothing.
+    pub lossless: bool,
+}
+
+/// Where a search looks, and how closely.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bounds {
+    /// The least window, packets.
+    pub least: u64,
+    /// The largest.
+    pub most: u64,
+    /// How far from the peak the result may lie, as a share of the window.
+    pub tolerance: f64,
+}
+
+impl Bounds {
+    /// From a thirty-second of C T_m, which no available bandwidth worth a bulk transfer falls
+    /// below, to well above C T_m + B_t, where congestion alone is the limit (eqs 4 and 5).
+    pub fn around(scenario: &Scenario) -> Bounds {
+        let packet = scenario.path.packet;
+        let bdp = scenario.path.bdp().get().div_ceil(packet.get());
+        let buffer = scenario.path.narrow().buffer.in_packets(packet);
+        Bounds { least: (bdp / 32).max(2), most: 2 * (bdp + buffer), tolerance: 0.005 }
+    }
+}
+
+/// The search as a state machine without runs: it names windows, is told what they achieved,
+/// and names the next.
+///
+/// **Contract.** After [`Search::poll_windows`] every window that it named is reported with
+/// [`Search::handle_trial`] before it is called again.
+#[derive(Debug, Clone)]
+pub struct Search {
+    bounds: Bounds,
+    trials: BTreeMap<u64, Trial>,
+    stage: Stage,
+}
+
+#[derive(Debug, Clone)]
+enum Stage {
+    Ladder,
+    Narrowing(Vec<Bracket>),
+    /// Looking around the winner, so many times more.
+    Around {
+        looks: u32,
+    },
+}
+
+/// Rungs per doubling of the window.
+const RUNGS: f64 = 2.0;
+/// Peaks of the ladder that are worth narrowing.
+const PEAKS: usize = 2;
+/// How often the look around may follow a better neighbour.
+const LOOKS: u32 = 4;
+
+impl Search {
+    /// Before the first trial.
+    pub fn new(bounds: Bounds) -> Search {
+        Search { bounds, trials: BTreeMap::new(), stage: Stage::Ladder }
+    }
+
+    /// The windows to try next, none of them tried before; `None`: the search is over.
+    pub fn poll_windows(&mut self) -> Option<Vec<u64>> {
+        loop {
+            let mut wanted = match &mut self.stage {
+                Stage::Ladder => ladder(self.bounds),
+                Stage::Narrowing(brackets) => narrow(brackets, &self.trials, self.bounds.tolerance),
+                Stage::Around { looks: 0 } => return None,
+                Stage::Around { looks } => {
+                    *looks -= 1;
+                    self.neighbours()
+                }
+            };
+            wanted.retain(|window| !self.trials.contains_key(window));
+            wanted.sort_unstable();
+            wanted.dedup();
+            if !wanted.is_empty() {
+                return Some(wanted);
+            }
+            self.stage = match self.stage {
+                Stage::Ladder => Stage::Narrowing(self.brackets()),
+                Stage::Narrowing(_) => Stage::Around { looks: LOOKS },
+                Stage::Around { .. } => return None,
+            };
+        }
+    }
+
+    /// What a window achieved.
+    pub fn handle_trial(&mut self, trial: Trial) {
+        self.trials.insert(trial.window, trial);
+    }
+
+    /// The best so far; between equals the smaller window.
+    pub fn best(&self) -> Option<Trial> {
+        self.trials.values().copied().reduce(|a, b| if b.rate_bps > a.rate_bps { b } else { a })
+    }
+
+    /// Everything tried so far, by window.
+    pub fn trials(&self) -> impl Iterator<Item = &Trial> {
+        self.trials.values()
+    }
+
+    /// The intervals of the ladder in which the best window can lie.
+    fn brackets(&self) -> Vec<Bracket> {
+        let rungs: Vec<Trial> = self.trials.values().copied().collect();
+        let last = rungs.len() - 1;
+        let mut peaks: Vec<(f64, Bracket)> = Vec::new();
+        for (i, rung) in rungs.iter().enumerate() {
+            let (below, above) = (rungs[i.saturating_sub(1)], rungs[(i + 1).min(last)]);
+            // Of equal neighbours the first is the peak.
+            if (i == 0 || rung.rate_bps > below.rate_bps) && rung.rate_bps >= above.rate_bps {
+                let (low, middle, high) = (below.window, rung.window, above.window);
+                peaks.push((rung.rate_bps, Bracket::Peak { low, middle, high }));
+            }
+        }
+        peaks.sort_by(|a, b| b.0.total_cmp(&a.0));
+        peaks.truncate(PEAKS);
+        let mut brackets: Vec<Bracket> = peaks.into_iter().map(|(_, bracket)| bracket).collect();
+        let edge = rungs.windows(2).rfind(|pair| pair[0].lossless && !pair[1].lossless);
+        if let Some([low, high]) = edge {
+            brackets.push(Bracket::Edge { low: low.window, high: high.window });
+        }
+        brackets
+    }
+
+    /// Windows close to the best one.
+    fn neighbours(&self) -> Vec<u64> {
+        let Some(best) = self.best() else { return Vec::new() };
+        let step = step(best.window, self.bounds.tolerance);
+        let near = [1, 2, 4].into_iter().flat_map(|n| {
+            [best.window.saturating_sub(n * step), best.window.saturating_add(n * step)]
+        });
+        near.filter(|window| (self.bounds.least..=self.bounds.most).contains(window)).collect()
+    }
+}
+
+/// Geometric rungs from the least window to the largest, both included.
+fn ladder(bounds: Bounds) -> Vec<u64> {
+    let (least, most) = (bounds.least.max(1), bounds.most.max(bounds.least.max(1)));
+    let doublings = libm::log2(most as f64 / least as f64);
+    let steps = libm::ceil(doublings * RUNGS).max(1.0);
+    let rung = |i: u64| least as f64 * libm::exp2(doublings * i as f64 / steps);
+    (0..=steps as u64).map(|i| (libm::round(rung(i)) as u64).clamp(least, most)).collect()
+}
+
+/// Narrows every bracket as far as the trials tell, and names the windows that tell more.
+fn narrow(brackets: &mut [Bracket], trials: &BTreeMap<u64, Trial>, tolerance: f64) -> Vec<u64> {
+    let mut wanted = Vec::new();
+    for bracket in brackets {
+        while let Some(window) = bracket.next(tolerance) {
+            let Some(trial) = trials.get(&window) else {
+                wanted.push(window);
+                break;
+            };
+            let middle = bracket.middle().and_then(|middle| trials.get(&middle));
+            *bracket = bracket.narrowed(trial, middle.map_or(0.0, |middle| middle.rate_bps));
+        }
+    }
+    wanted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn search(bounds: Bounds, rate: impl Fn(u64) -> f64, cliff: u64) -> (Trial, usize) {
+        let mut search = Search::new(bounds);
+        while let Some(windows) = search.poll_windows() {
+            for window in windows {
+                let lossless = window <= cliff;
+                search.handle_trial(Trial { window, rate_bps: rate(window), lossless });
+            }
+        }
+        (search.best().unwrap(), search.trials().count())
+    }
+
+    const BOUNDS: Bounds = Bounds { least: 20, most: 3750, tolerance: 0.005 };
+
+    #[test]
+    fn a_smooth_peak_is_found_within_the_tolerance_wherever_it_lies() {
+        for peak in (20..3750).step_by(37) {
+            let rate = |s: u64| 1e6 - (s as f64 - peak as f64).abs();
+            let (best, trials) = search(BOUNDS, rate, 0);
+            let error = best.window.abs_diff(peak);
+            assert!(error <= step(peak, BOUNDS.tolerance), "{peak}: {}", best.window);
+            // 17 rungs, some 11 cuts of the golden section from a ratio of 2 down to 1 %
+            // (ln 100 / ln 1.62 = 9.6), 6 neighbours for each of a few looks.
+            assert!(trials < 60, "{trials}");
+        }
+    }
+
+    #[test]
+    fn a_peak_at_a_cliff_is_found_although_what_lies_far_above_is_almost_as_good() {
+        for cliff in (100..2000).step_by(13) {
+            // Rising slowly to the cliff, a dip past it, then 97 % of the peak.
+            let rate = |s: u64| match s {
+                s if s <= cliff => 30.0 + s as f64 / cliff as f64,
+                s if s < 2 * cliff => 25.0,
+                _ => 30.07,
+            };
+            let (best, _) = search(BOUNDS, rate, cliff);
+            assert!(best.window <= cliff, "past the cliff at {cliff}: {}", best.window);
+            assert!(
+                cliff - best.window <= step(cliff, BOUNDS.tolerance),
+                "{cliff}: {}",
+                best.window
+            );
+        }
+    }
+
+    #[test]
+    fn a_plateau_gives_its_highest_point_and_a_constant_the_least_window() {
+        let (best, _) = search(BOUNDS, |s| s.min(625) as f64, 3750);
+        // Every window from 625 on is as good; one rung lies within a factor of sqrt 2 of it.
+        assert_eq!(best.rate_bps, 625.0);
+        let (best, _) = search(BOUNDS, |_| 1.0, 3750);
+        assert_eq!(best.window, BOUNDS.least);
+    }
+
+    #[test]
+    fn bounds_that_leave_one_window_are_no_trouble() {
+        let bounds = Bounds { least: 7, most: 7, tolerance: 0.01 };
+        let (best, trials) = search(bounds, |s| s as f64, 0);
+        assert_eq!((best.window, trials), (7, 1));
+    }
+}

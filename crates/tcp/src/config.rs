@@ -1,0 +1,74 @@
+use sweetspot_units::{Bytes, Duration};
+
+use crate::congestion::{Algorithm, Growth};
+
+/// Everything that a sender is told before it starts.
+#[derive(Debug, Clone, Copy)]
+pub struct SenderConfig {
+    /// Congestion control.
+    pub algorithm: Algorithm,
+    /// Loss recovery.
+    pub recovery: RecoveryStyle,
+    /// How ACKs make the window grow.
+    pub growth: Growth,
+    /// Initial window, packets.
+    pub initial_window: u64,
+    /// Bytes of a data packet on the wire.
+    pub packet: Bytes,
+    /// Least retransmission timeout.
+    pub min_rto: Duration,
+    /// Retransmission timeout before the first sample.
+    pub initial_rto: Duration,
+    /// Granularity of the clock: G of RFC 6298.
+    pub clock: Duration,
+    /// Where in a tick that clock stands at time 0.
+    pub clock_phase: Duration,
+    /// Whether every ACK is an RTT sample.
+    pub timestamps: bool,
+    /// Limited transmit (RFC 3042).
+    pub limited_transmit: bool,
+    /// Slow-start restart (RFC 5681 section 4.1).
+    pub slow_start_restart: bool,
+    /// Whether packets are spread over the round trip.
+    pub pacing: bool,
+    /// The send buffer, packets.
+    pub send_buffer: u64,
+    /// Decides what is drawn by lot.
+    pub seed: u64,
+}
+
+/// How a sender gets out of losses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RecoveryStyle {
+    /// As in ns-2: one retransmission per recovery, the first new ACK ends it.
+    Reno,
+    /// A partial ACK retransmits the next hole (RFC 6582).
+    NewReno,
+    /// A scoreboard of what was selectively acknowledged (RFC 6675).
+    Sack,
+}
+
+/// Everything that a receiver is told before it starts.
+#[derive(Debug, Clone, Copy)]
+pub struct ReceiverConfig {
+    /// Delayed ACKs; `None`: every packet is acknowledged at once.
+    pub delayed_ack: Option<DelayedAck>,
+    /// Whether ACKs carry SACK blocks.
+    pub sack: bool,
+    /// The window to advertise, packets.
+    pub window: u64,
+    /// Where the advertised window starts, packets, to grow from there with what arrives, as in
+    /// Linux; `None`: the whole window is advertised at once. An edge that was advertised never
+    /// comes back, so a receiver that is to be steered must not begin with all it has.
+    pub first_window: Option<u64>,
+}
+
+/// Delayed ACKs (RFC 5681 section 4.2): every second packet, or after a while.
+#[derive(Debug, Clone, Copy)]
+pub struct DelayedAck {
+    /// How long at most.
+    pub delay: Duration,
+    /// How many packets are acknowledged at once before the first ACK is delayed: Linux's
+    /// quick-ack start.
+    pub quick_start: u32,
+}

@@ -1,0 +1,201 @@
+use sweetspot_units::Time;
+
+use crate::config::{DelayedAck, ReceiverConfig};
+use crate::runs::Runs;
+use crate::segment::{Acknowledgement, Run, SackBlocks};
+
+/// A receiver: puts packets in order and acknowledges them.
+///
+/// **Contract.** `now` never goes backwards. [`Receiver::handle_data`] and
+/// [`Receiver::handle_timeout`] give back the ACK to send, if any; the latter is due when
+/// [`Receiver::poll_timeout`] says so. The application takes what is in order at once.
+#[derive(Debug, Clone)]
+pub struct Receiver {
+    /// The number expected next.
+    next: u64,
+    /// One past the highest number that was ever advertised. The edge never retracts
+    /// (RFC 9293 section 3.8.6): a smaller window takes effect as data arrives.
+    right_edge: u64,
+    /// The window to advertise, packets.
+    window: u64,
+    /// What of it has been opened so far (Linux: `rcv_ssthresh`).
+    opened: u64,
+    /// What arrived beyond `next`.
+    early: Runs,
+    /// The blocks reported last.
+    blocks: Option<Box<SackBlocks>>,
+    /// Sending time of the packet that the next ACK echoes, while an ACK is delayed.
+    waiting: Option<Waiting>,
+    delayed: Option<DelayedAck>,
+    /// Packets still to be acknowledged at once.
+    quick: u32,
+    /// Congestion marks seen and not yet answered by the sender.
+    congestion_echo: bool,
+}
+
+/// An ACK that is being delayed.
+#[derive(Debug, Clone, Copy)]
+struct Waiting {
+    until: Time,
+    echo: Time,
+}
+
+/// What became of a packet.
+#[derive(Debug, Clone, Copy)]
+pub struct Received {
+    /// Packets that the application can read now.
+    pub delivered: u64,
+    /// The ACK to send.
+    pub ack: Option<Acknowledgement>,
+}
+
+/// What arrived.
+#[derive(Debug, Clone, Copy)]
+pub struct Arrival {
+    /// The packet's number.
+    pub number: u64,
+    /// When it was sent.
+    pub sent: Time,
+    /// Whether a router marked it (RFC 3168, CE).
+    pub congested: bool,
+    /// Whether the sender says that it heard the echo (CWR).
+    pub window_reduced: bool,
+}
+
+impl Receiver {
+    /// Before the SYN.
+    pub fn new(config: &ReceiverConfig) -> Receiver {
+        Receiver {
+            next: 0,
+            right_edge: 0,
+            window: config.window,
+            opened: config.first_window.unwrap_or(u64::MAX),
+            early: Runs::default(),
+            blocks: config.sack.then(Box::default),
+            waiting: None,
+            delayed: config.delayed_ack,
+            quick: config.delayed_ack.map_or(0, |d| d.quick_start),
+            congestion_echo: false,
+        }
+    }
+
+    /// A packet arrived.
+    #[inline]
+    pub fn handle_data(&mut self, now: Time, arrival: &Arrival) -> Received {
+        self.note_congestion(arrival);
+        if arrival.number == self.next && self.early.is_empty() {
+            self.next += 1;
+            // Linux `__tcp_grow_window`: two segments for each that arrives in order.
+            self.opened = self.opened.saturating_add(2);
+            return Received { delivered: 1, ack: self.acknowledge_in_order(now, arrival) };
+        }
+        self.handle_disorder(arrival)
+    }
+
+    /// In order: acknowledged at once or delayed.
+    #[inline]
+    fn acknowledge_in_order(&mut self, now: Time, arrival: &Arrival) -> Option<Acknowledgement> {
+        let Some(delayed) = &self.delayed else {
+            return Some(self.acknowledge(arrival.sent));
+        };
+        // The SYN is answered at once, and so is every second packet.
+        let at_once = arrival.number == 0 || self.quick > 0;
+        self.quick = self.quick.saturating_sub(1);
+        match self.waiting.take() {
+            // RFC 7323 section 4.2: the echo is that of the packet that waited.
+            Some(waiting) => Some(self.acknowledge(waiting.echo)),
+            None if at_once => Some(self.acknowledge(arrival.sent)),
+            None => {
+                self.waiting = Some(Waiting { until: now + delayed.delay, echo: arrival.sent });
+                None
+            }
+        }
+    }
+
+    /// Out of order, filling a hole, or for the second time: RFC 5681 section 4.2 wants an ACK
+    /// at once.
+    #[cold]
+    fn handle_disorder(&mut self, arrival: &Arrival) -> Received {
+        self.waiting = None;
+        let before = self.next;
+        let number = arrival.number;
+        if number >= self.next {
+            self.early.insert(Run { start: number, end: number + 1 });
+        }
+        self.next = self.early.first_missing(self.next);
+        self.early.remove_below(self.next);
+        let mut ack = self.acknowledge(arrival.sent);
+        ack.sacks = self.report(number);
+        Received { delivered: self.next - before, ack: Some(ack) }
+    }
+
+    /// RFC 2018 section 4: first the block with the packet that just came, then those reported
+    /// most recently. Whether there is anything to report.
+    fn report(&mut self, number: u64) -> bool {
+        let Some(last) = &mut self.blocks else { return false };
+        let mut blocks = SackBlocks::NONE;
+        let candidates = last.as_slice().iter().map(|run| run.start);
+        for candidate in [number].into_iter().chain(candidates) {
+            if let Some(run) = self.early.holding(candidate) {
+                blocks.push(run);
+            }
+        }
+        **last = blocks;
+        !blocks.is_empty()
+    }
+
+    /// The SACK blocks of the ACK just given out, where it has any.
+    pub fn sack_blocks(&self) -> SackBlocks {
+        self.blocks.as_deref().copied().unwrap_or(SackBlocks::NONE)
+    }
+
+    #[inline]
+    fn acknowledge(&mut self, echo: Time) -> Acknowledgement {
+        self.right_edge = self.right_edge.max(self.next + self.window.min(self.opened));
+        Acknowledgement {
+            next: self.next,
+            window: u32::try_from(self.right_edge - self.next).unwrap_or(u32::MAX),
+            echo,
+            congestion_echo: self.congestion_echo,
+            sacks: false,
+        }
+    }
+
+    /// RFC 3168 section 6.1.3: marks are echoed until the sender says that it heard.
+    #[inline]
+    fn note_congestion(&mut self, arrival: &Arrival) {
+        self.congestion_echo =
+            arrival.congested || (self.congestion_echo && !arrival.window_reduced);
+    }
+
+    /// When a delayed ACK is due.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        self.waiting.map(|waiting| waiting.until)
+    }
+
+    /// The time that [`Receiver::poll_timeout`] named has come.
+    pub fn handle_timeout(&mut self, now: Time) -> Option<Acknowledgement> {
+        let waiting = self.waiting.filter(|waiting| waiting.until <= now)?;
+        self.waiting = None;
+        Some(self.acknowledge(waiting.echo))
+    }
+
+    /// Advertise `packets` from now on, as far as the right edge allows.
+    pub fn set_window(&mut self, packets: u64) {
+        self.window = packets;
+        // Linux: rcv_ssthresh = min(rcv_ssthresh, window_clamp).
+        if self.opened < u64::MAX {
+            self.opened = self.opened.min(packets);
+        }
+    }
+
+    /// The window that is advertised, packets.
+    pub fn advertised(&self) -> u64 {
+        self.right_edge.saturating_sub(self.next)
+    }
+
+    /// The number expected next.
+    pub fn next(&self) -> u64 {
+        self.next
+    }
+}

@@ -1,0 +1,149 @@
+use sweetspot_units::{Duration, Time};
+
+/// Round-trip time estimation and the retransmission timeout (RFC 6298) on a clock that ticks:
+/// Jacobson's integer arithmetic, as in BSD and ns-2.
+#[derive(Debug, Clone)]
+pub struct RttEstimator {
+    /// G of RFC 6298, nanoseconds.
+    tick: u64,
+    /// Where in a tick the clock stood at time 0.
+    phase: u64,
+    least: Duration,
+    /// SRTT in ticks, three bits behind the binary point; 0: no sample yet.
+    srtt: i64,
+    /// RTTVAR in ticks, two bits behind the binary point.
+    rttvar: i64,
+    /// The timeout before back-off.
+    base: Duration,
+    backoff: u32,
+}
+
+/// RFC 6298 (2.4) allows a ceiling of 60 s or more.
+const MOST: Duration = Duration::from_secs(60);
+
+impl RttEstimator {
+    /// Before the first sample. `phase` is where in a tick the clock stands at time 0.
+    pub fn new(tick: Duration, phase: Duration, least: Duration, initial: Duration) -> Self {
+        RttEstimator {
+            tick: tick.as_nanos().max(1),
+            phase: phase.as_nanos(),
+            least,
+            srtt: 0,
+            rttvar: 0,
+            base: initial,
+            backoff: 1,
+        }
+    }
+
+    /// One packet was timed: sent at `sent`, acknowledged at `now`. What is measured is how
+    /// often the clock ticked in between (ns-2 `rtt_update`).
+    pub fn handle_timed(&mut self, now: Time, sent: Time) {
+        let into_tick = (sent.as_nanos() + self.phase) % self.tick;
+        self.update((now.since(sent).as_nanos() + into_tick) / self.tick);
+        self.backoff = 1;
+    }
+
+    /// A timestamp came back (RFC 7323): rounded to the nearest tick.
+    pub fn handle_timestamp(&mut self, now: Time, sent: Time) {
+        self.update((now.since(sent).as_nanos() + self.tick / 2) / self.tick);
+    }
+
+    /// A packet that was sent once was acknowledged: the path carries data again.
+    pub fn end_backoff(&mut self) {
+        self.backoff = 1;
+    }
+
+    fn update(&mut self, ticks: u64) {
+        let measured = (ticks as i64).max(1);
+        if self.srtt == 0 {
+            // RFC 6298 (2.2): SRTT = R, RTTVAR = R/2.
+            self.srtt = measured << 3;
+            self.rttvar = measured << 1;
+        } else {
+            // RFC 6298 (2.3) with alpha = 1/8, beta = 1/4.
+            let delta = measured - (self.srtt >> 3);
+            self.srtt = (self.srtt + delta).max(1);
+            self.rttvar = (self.rttvar + delta.abs() - (self.rttvar >> 2)).max(1);
+        }
+        // RTO = SRTT + 4 RTTVAR; RTTVAR is at least a quarter of a tick, so that the term is
+        // at least G.
+        let ticks = ((self.rttvar << 3) + self.srtt) >> 3;
+        self.base = Duration::from_nanos(ticks as u64 * self.tick);
+    }
+
+    /// RFC 6298 (5.5): the timer expired.
+    pub fn back_off(&mut self) {
+        if self.timeout() < MOST {
+            self.backoff *= 2;
+        }
+        // So far off, the estimate is worth nothing: RFC 6298 section 5, ns-2 `rtt_backoff`.
+        if self.backoff > 8 {
+            self.rttvar += self.srtt >> 3;
+            self.srtt = 0;
+        }
+    }
+
+    /// The retransmission timeout now.
+    #[inline]
+    pub fn timeout(&self) -> Duration {
+        let timeout = self.base.max(self.least) * u64::from(self.backoff);
+        timeout.min(MOST).max(Duration::from_nanos(2 * self.tick))
+    }
+
+    /// The smoothed round trip, once there was a sample.
+    pub fn smoothed(&self) -> Option<Duration> {
+        (self.srtt > 0).then(|| Duration::from_nanos((self.srtt as u64 * self.tick) >> 3))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn estimator() -> RttEstimator {
+        let ms = Duration::from_millis;
+        RttEstimator::new(ms(10), Duration::ZERO, ms(200), Duration::from_secs(3))
+    }
+
+    fn ms(n: u64) -> Time {
+        Time::from_nanos(n * 1_000_000)
+    }
+
+    #[test]
+    fn first_sample_gives_three_times_the_round_trip() {
+        // RFC 6298 (2.2): RTO = R + 4 * R/2 = 3 R; 100 ms = 10 ticks -> 300 ms.
+        let mut rtt = estimator();
+        rtt.handle_timed(ms(100), ms(0));
+        assert_eq!(rtt.timeout(), Duration::from_millis(300));
+        assert_eq!(rtt.smoothed(), Some(Duration::from_millis(100)));
+    }
+
+    #[test]
+    fn steady_samples_bring_the_timeout_down_to_the_least() {
+        let mut rtt = estimator();
+        for i in 0..50 {
+            rtt.handle_timed(ms(100 * (i + 1)), ms(100 * i));
+        }
+        // RTTVAR decays to its least, SRTT + 4 * tick/4 = 110 ms, below 200 ms.
+        assert_eq!(rtt.timeout(), Duration::from_millis(200));
+    }
+
+    #[test]
+    fn each_expiry_doubles_the_timeout_up_to_a_minute() {
+        let mut rtt = estimator();
+        let mut expected = 3;
+        for _ in 0..10 {
+            assert_eq!(rtt.timeout(), Duration::from_secs(expected.min(60)));
+            rtt.back_off();
+            expected *= 2;
+        }
+    }
+
+    #[test]
+    fn a_tick_that_begins_during_the_round_trip_counts() {
+        // Sent 1 ms before a tick, acknowledged 1 ms after the next: 12 ms apart, 2 ticks.
+        let mut rtt = estimator();
+        rtt.handle_timed(ms(21), ms(9));
+        assert_eq!(rtt.smoothed(), Some(Duration::from_millis(20)));
+    }
+}

@@ -1,0 +1,238 @@
+use sweetspot_units::{Duration, Time};
+
+use super::transmit::DUPLICATES;
+use super::{Phase, Sender};
+use crate::config::RecoveryStyle;
+use crate::congestion::{Ack, Congestion, CongestionControl, RateSample};
+use crate::segment::{Acknowledgement, Run};
+
+/// What one ACK brought, before the congestion control hears of it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct News {
+    /// Packets newly covered by the cumulative ACK.
+    pub acked: u64,
+    /// Packets newly known to have arrived.
+    pub delivered: u64,
+    /// Packets newly found to be lost.
+    pub lost: u64,
+    /// Whether cwnd was the limit when the ACK came.
+    pub cwnd_limited: bool,
+}
+
+impl Sender {
+    /// An ACK arrived, with these SACK blocks.
+    #[inline]
+    pub fn handle_ack(&mut self, now: Time, ack: &Acknowledgement, blocks: &[Run]) {
+        if ack.next > self.highest || ack.next < self.una {
+            return;
+        }
+        self.right_edge = self.right_edge.max(ack.next + u64::from(ack.window));
+        let mut news = News {
+            acked: ack.next - self.una,
+            delivered: ack.next - self.una,
+            lost: 0,
+            cwnd_limited: self.next - self.una >= self.cwnd,
+        };
+        if self.scoreboard.is_some() {
+            self.read_scoreboard(now, ack, blocks, &mut news);
+        }
+        if ack.congestion_echo {
+            self.hear_congestion(now);
+        }
+        if news.acked > 0 {
+            self.handle_new(now, ack, news);
+        } else if self.una < self.highest {
+            self.handle_duplicate(now, ack, news);
+        }
+        self.refresh();
+    }
+
+    #[inline]
+    fn read_scoreboard(
+        &mut self,
+        now: Time,
+        ack: &Acknowledgement,
+        blocks: &[Run],
+        news: &mut News,
+    ) {
+        let Some(board) = &mut self.scoreboard else { return };
+        if board.is_empty() && blocks.is_empty() {
+            self.deliver_stamps(now, ack, blocks);
+            return;
+        }
+        let below = board.remove_below(ack.next);
+        let lost_before = board.lost(ack.next);
+        let sacked = board.handle_blocks(ack.next, blocks);
+        news.lost = board.lost(ack.next).saturating_sub(lost_before);
+        // What was known selectively is no news now.
+        news.delivered = news.acked - below + sacked;
+        self.deliver_stamps(now, ack, blocks);
+    }
+
+    /// Hands the stamps of what was delivered to the rate estimator.
+    fn deliver_stamps(&mut self, now: Time, ack: &Acknowledgement, blocks: &[Run]) {
+        let una = self.una;
+        let Some(stamps) = &mut self.stamps else { return };
+        for run in blocks {
+            for number in run.start.max(ack.next)..run.end {
+                let slot = stamps.sent.get_mut((number - una) as usize);
+                if let Some(stamp) = slot.and_then(Option::take) {
+                    stamps.rate.handle_delivered(now, &stamp);
+                }
+            }
+        }
+        for _ in una..ack.next {
+            if let Some(Some(stamp)) = stamps.sent.pop_front() {
+                stamps.rate.handle_delivered(now, &stamp);
+            }
+        }
+    }
+
+    fn rate_sample(&mut self, now: Time, rtt: Duration) -> Option<RateSample> {
+        let stamps = self.stamps.as_mut()?;
+        let min_rtt = stamps.min_rtt.map_or(rtt, |least| least.min(rtt));
+        stamps.min_rtt = Some(min_rtt);
+        stamps.rate.poll_sample(now, min_rtt)
+    }
+
+    /// The cumulative ACK advances (ns-2 `recv_newack_helper`).
+    #[inline]
+    fn handle_new(&mut self, now: Time, ack: &Acknowledgement, news: News) {
+        if self.phase == Phase::Opening {
+            self.advance(now, ack);
+            // The handshake takes the window nowhere.
+            self.phase = Phase::Open;
+            return;
+        }
+        match self.phase {
+            Phase::Recovering if ack.next < self.recover && self.style != RecoveryStyle::Reno => {
+                self.handle_partial(now, ack);
+            }
+            Phase::Recovering => {
+                self.phase = Phase::Open;
+                self.inflation = 0;
+                self.advance(now, ack);
+                if self.style == RecoveryStyle::Sack {
+                    // What recovery sent anew lies at the end; sending goes on from there.
+                    self.next = self.highest;
+                }
+                self.congestion.handle_recovered(now);
+            }
+            Phase::Timeout => {
+                self.advance(now, ack);
+                if self.una >= self.recover {
+                    self.phase = Phase::Open;
+                }
+            }
+            _ => self.advance(now, ack),
+        }
+        self.tell_congestion(now, ack, news);
+    }
+
+    /// Takes what `ack` acknowledges out of the books (ns-2 `newack`).
+    #[inline]
+    fn advance(&mut self, now: Time, ack: &Acknowledgement) {
+        self.dupacks = 0;
+        self.una = ack.next;
+        self.next = self.next.max(ack.next);
+        if self.options.timestamps {
+            self.rtt.handle_timestamp(now, ack.echo);
+            self.rtt.end_backoff();
+            self.timed = None;
+        } else if let Some((number, sent)) = self.timed
+            && ack.next > number
+        {
+            self.timed = None;
+            self.rtt.handle_timed(now, sent);
+        }
+        // RFC 6298 (5.2), (5.3).
+        if self.una == self.highest {
+            self.deadline = Time::MAX;
+        } else {
+            self.restart_timer(now);
+        }
+    }
+
+    /// A new ACK that does not reach the end of the recovery.
+    fn handle_partial(&mut self, now: Time, ack: &Acknowledgement) {
+        // RFC 6582 section 4: the first partial ACK alone restarts the timer ("impatient"),
+        // RFC 6675: every one does.
+        if !self.partial_seen || self.style == RecoveryStyle::Sack {
+            self.partial_seen = true;
+            self.restart_timer(now);
+        }
+        let covered = ack.next - self.una;
+        self.una = ack.next;
+        self.next = self.next.max(ack.next);
+        if let Some((number, _)) = self.timed
+            && ack.next > number
+        {
+            self.timed = None;
+            self.rtt.end_backoff();
+        }
+        if self.style == RecoveryStyle::NewReno {
+            // RFC 6582 section 3.2 step 3: send the first hole again, deflate the window by
+            // what was acknowledged, add back one packet.
+            self.inflation -= covered as i64 - 1;
+            self.resend = Some(self.una);
+        }
+    }
+
+    /// The same ACK again while packets are outstanding.
+    fn handle_duplicate(&mut self, now: Time, ack: &Acknowledgement, news: News) {
+        // RFC 6675 section 4: with SACK, only an ACK that reports something new counts.
+        if self.style == RecoveryStyle::Sack && news.delivered == 0 {
+            self.tell_congestion(now, ack, news);
+            return;
+        }
+        self.dupacks += 1;
+        self.limited_credit = self.options.limited_transmit && self.dupacks < DUPLICATES;
+        match self.phase {
+            Phase::Recovering => self.inflation += 1,
+            _ if self.finds_loss() => self.enter_recovery(now),
+            _ => {}
+        }
+        self.tell_congestion(now, ack, news);
+    }
+
+    #[inline]
+    fn tell_congestion(&mut self, now: Time, ack: &Acknowledgement, news: News) {
+        let recovering = self.phase == Phase::Recovering;
+        if let Congestion::Reno(reno) = &mut self.congestion {
+            // Reno looks at little, and most flows are Reno's: nothing else is worked out.
+            if news.acked > 0 && !recovering {
+                let (acked, una, nxt) = (news.acked as u32, self.una, self.highest);
+                let cwnd_limited = news.cwnd_limited;
+                reno.handle_ack(&Ack { acked, cwnd_limited, una, nxt, ..Ack::at(now) });
+            }
+            return;
+        }
+        let rtt = now.since(ack.echo);
+        let rate = self.rate_sample(now, rtt);
+        let event = Ack {
+            now,
+            acked: news.acked as u32,
+            delivered: news.delivered as u32,
+            rtt: Some(rtt),
+            lost: news.lost as u32,
+            una: self.una,
+            nxt: self.highest,
+            in_flight: self.in_flight() as u32,
+            cwnd_limited: news.cwnd_limited,
+            recovering,
+            rate,
+        };
+        self.congestion.handle_ack(&event);
+    }
+
+    /// RFC 3168 section 6.1.2: an echo is heard once per window of data.
+    #[cold]
+    fn hear_congestion(&mut self, now: Time) {
+        if self.una >= self.heard && self.phase == Phase::Open {
+            self.heard = self.highest;
+            let event = self.congestion_event(now);
+            self.congestion.handle_ecn(&event);
+            self.window_reduced = true;
+        }
+    }
+}

@@ -1,0 +1,329 @@
+//! The sending half of a connection.
+
+mod ack;
+mod recovery;
+mod transmit;
+
+use sweetspot_units::{Duration, Rate, Time};
+
+use crate::config::{RecoveryStyle, SenderConfig};
+use crate::congestion::{
+    Algorithm, Congestion, CongestionControl, CongestionEvent, DeliveryRate, SentStamp, Setting,
+};
+use crate::rtt::RttEstimator;
+use crate::scoreboard::Scoreboard;
+
+/// A sender: decides which packet leaves when.
+///
+/// **Contract.** `now` never goes backwards. After every `handle_*` call and every
+/// [`Sender::offer`], [`Sender::poll_transmit`] is called until it gives nothing more; after
+/// that [`Sender::poll_timeout`] says when [`Sender::handle_timeout`] is due at the latest.
+/// Numbers count packets: 0 is the SYN, data starts at 1.
+#[derive(Debug, Clone)]
+pub struct Sender {
+    /// SND.UNA: the oldest number not acknowledged.
+    una: u64,
+    /// The number to send next. A timeout takes it back to `una`.
+    next: u64,
+    /// SND.NXT: one past the highest number ever sent.
+    highest: u64,
+    /// One past the last number that the application has given.
+    end: u64,
+    /// One past the last number that the receiver has room for.
+    right_edge: u64,
+    /// SND.NXT when the last recovery or timeout began. Losses below it are no news.
+    recover: u64,
+    /// One past the last number that may be sent now, while no loss is being repaired.
+    limit: u64,
+    /// The congestion window in whole packets.
+    cwnd: u64,
+    congestion: Congestion,
+    rtt: RttEstimator,
+    /// The one packet that is being timed, and when it was sent.
+    timed: Option<(u64, Time)>,
+    /// When the retransmission timer expires; [`Time::MAX`]: it is off.
+    deadline: Time,
+    dupacks: u32,
+    /// Packets by which Reno's and NewReno's recovery widens the window: duplicate ACKs, each
+    /// a packet that has left the network. NewReno's partial ACKs can make it negative.
+    inflation: i64,
+    phase: Phase,
+    style: RecoveryStyle,
+    /// A packet to send again now, whatever the window.
+    resend: Option<u64>,
+    /// Whether limited transmit owes one new packet for the duplicate ACK just seen.
+    limited_credit: bool,
+    /// Whether NewReno's timer was restarted by a partial ACK of this recovery.
+    partial_seen: bool,
+    options: Options,
+    statistics: Statistics,
+    pacer: Pacer,
+    last_sent: Time,
+    scoreboard: Option<Box<Scoreboard>>,
+    stamps: Option<Box<Stamps>>,
+    /// SND.NXT when a congestion echo was last heard.
+    heard: u64,
+    /// Whether the next data packet answers a congestion echo.
+    window_reduced: bool,
+}
+
+/// Where loss recovery stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Phase {
+    /// The SYN is not acknowledged yet.
+    Opening,
+    /// Nothing is known to be lost.
+    Open,
+    /// Fast recovery.
+    Recovering,
+    /// Going back after a timeout, until all that was sent before is acknowledged.
+    Timeout,
+}
+
+/// What the sender is asked at every packet.
+#[derive(Debug, Clone, Copy)]
+struct Options {
+    timestamps: bool,
+    limited_transmit: bool,
+    slow_start_restart: bool,
+    pacing: bool,
+    /// Whether packets leave at a pace at all, whoever sets it.
+    paced: bool,
+    send_buffer: u64,
+    packet: sweetspot_units::Bytes,
+}
+
+/// When the next packet may leave.
+#[derive(Debug, Clone, Copy, Default)]
+struct Pacer {
+    /// What the receiver asked for; it goes before everything else.
+    asked: Option<Rate>,
+    /// No packet before this.
+    release: Time,
+}
+
+/// Delivery rates and the stamps of all packets from SND.UNA on.
+#[derive(Debug, Clone, Default)]
+struct Stamps {
+    rate: DeliveryRate,
+    /// The least round trip seen: a sample over less time is no sample.
+    min_rtt: Option<Duration>,
+    sent: std::collections::VecDeque<Option<SentStamp>>,
+}
+
+/// What a sender has done since it began.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Packets sent, retransmissions among them.
+    pub sent: u64,
+    /// Packets sent again.
+    pub retransmitted: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Fast recoveries.
+    pub recoveries: u64,
+}
+
+impl Sender {
+    /// Before the SYN. The application has `packets` to send, or without end.
+    pub fn new(config: &SenderConfig, packets: Option<u64>) -> Sender {
+        let setting = Setting {
+            initial_window: config.initial_window as f64,
+            initial_ssthresh: f64::INFINITY,
+            growth: config.growth,
+            packet: config.packet,
+            seed: config.seed,
+        };
+        let rtt =
+            RttEstimator::new(config.clock, config.clock_phase, config.min_rto, config.initial_rto);
+        let sack = config.recovery == RecoveryStyle::Sack;
+        Sender {
+            una: 0,
+            next: 0,
+            highest: 0,
+            end: packets.map_or(u64::MAX, |n| n + 1),
+            // The SYN is all that a receiver takes before it has told its window.
+            right_edge: 1,
+            recover: 0,
+            limit: 1,
+            cwnd: config.initial_window,
+            congestion: Congestion::new(config.algorithm, &setting),
+            rtt,
+            timed: None,
+            deadline: Time::MAX,
+            dupacks: 0,
+            inflation: 0,
+            phase: Phase::Opening,
+            style: config.recovery,
+            resend: None,
+            limited_credit: false,
+            partial_seen: false,
+            options: Options {
+                timestamps: config.timestamps,
+                limited_transmit: config.limited_transmit,
+                slow_start_restart: config.slow_start_restart,
+                pacing: config.pacing,
+                paced: config.pacing || config.algorithm == Algorithm::Bbr,
+                send_buffer: config.send_buffer,
+                packet: config.packet,
+            },
+            statistics: Statistics::default(),
+            pacer: Pacer::default(),
+            last_sent: Time::ZERO,
+            scoreboard: sack.then(Box::default),
+            stamps: config.algorithm.needs_delivery_rate().then(Box::default),
+            heard: 0,
+            window_reduced: false,
+        }
+    }
+
+    /// The application gives `packets` more.
+    pub fn offer(&mut self, packets: u64) {
+        self.end = self.end.saturating_add(packets);
+        self.refresh();
+    }
+
+    /// The receiver asks for packets to leave at `rate` on the wire; `None`: as the sender
+    /// likes.
+    pub fn set_pacing(&mut self, rate: Option<Rate>) {
+        self.pacer.asked = rate;
+        self.options.paced |= rate.is_some();
+    }
+
+    /// When something is due that no ACK brings, if anything.
+    #[inline]
+    pub fn poll_timeout(&self) -> Option<Time> {
+        let due = self.due();
+        (due < Time::MAX).then_some(due)
+    }
+
+    /// The same as a time, [`Time::MAX`] where nothing is due.
+    #[inline]
+    pub fn due(&self) -> Time {
+        if self.options.paced && self.may_send() {
+            return self.deadline.min(self.pacer.release);
+        }
+        self.deadline
+    }
+
+    /// The time that [`Sender::poll_timeout`] named has come.
+    pub fn handle_timeout(&mut self, now: Time) {
+        if self.deadline > now {
+            return;
+        }
+        self.statistics.timeouts += 1;
+        // All that was in flight counts as lost (RFC 6298 (5.4) goes back to the oldest).
+        let event = CongestionEvent { in_flight: 0, ..self.congestion_event(now) };
+        self.congestion.handle_timeout(&event);
+        self.rtt.back_off();
+        self.timed = None;
+        self.recover = self.highest;
+        // Go back to the oldest packet not acknowledged (RFC 6298 (5.4)).
+        self.next = self.una;
+        self.dupacks = 0;
+        self.inflation = 0;
+        self.resend = None;
+        self.limited_credit = false;
+        if self.phase != Phase::Opening {
+            self.phase = Phase::Timeout;
+        }
+        if let Some(scoreboard) = &mut self.scoreboard {
+            scoreboard.handle_timeout();
+        }
+        self.restart_timer(now);
+        self.refresh();
+    }
+
+    /// What decides what may be sent has changed.
+    #[inline]
+    fn refresh(&mut self) {
+        self.cwnd = self.congestion.cwnd() as u64;
+        // ns-2 `RenoTcpAgent::window`: int(cwnd_) + dupwnd_, no more than wnd_.
+        let window = (self.cwnd as i64 + self.inflation).max(1) as u64;
+        let window = window.min(self.options.send_buffer);
+        self.limit = (self.una + window).min(self.right_edge).min(self.end);
+    }
+
+    /// Packets acknowledged, the SYN not among them.
+    pub fn acknowledged(&self) -> u64 {
+        self.una.saturating_sub(1)
+    }
+
+    /// Whether all that the application gave is acknowledged.
+    pub fn is_done(&self) -> bool {
+        self.una >= self.end
+    }
+
+    /// The congestion window in packets.
+    pub fn cwnd(&self) -> f64 {
+        self.congestion.cwnd()
+    }
+
+    /// The slow-start threshold in packets.
+    pub fn ssthresh(&self) -> f64 {
+        self.congestion.ssthresh()
+    }
+
+    /// What this sender has done so far.
+    pub fn statistics(&self) -> Statistics {
+        self.statistics
+    }
+
+    /// What bounds the window besides congestion: the receiver's window and the send buffer.
+    fn other_limit(&self) -> u64 {
+        self.right_edge.saturating_sub(self.una).min(self.options.send_buffer)
+    }
+
+    fn congestion_event(&self, now: Time) -> CongestionEvent {
+        CongestionEvent {
+            now,
+            window: self.other_limit() as f64,
+            in_flight: u32::try_from(self.in_flight()).unwrap_or(u32::MAX),
+            nxt: self.highest,
+        }
+    }
+
+    /// Packets sent and not known to have arrived or to be lost.
+    fn in_flight(&self) -> u64 {
+        match &self.scoreboard {
+            Some(board) if !board.is_empty() => board.pipe(self.una, self.highest),
+            _ => self.next.saturating_sub(self.una),
+        }
+    }
+
+    #[inline]
+    fn restart_timer(&mut self, now: Time) {
+        self.deadline = now + self.rtt.timeout();
+    }
+
+    /// The rate at which packets must leave, if they are paced.
+    fn pacing_rate(&self) -> Option<Rate> {
+        if let Some(rate) = self.pacer.asked {
+            return Some(rate);
+        }
+        if let Some(rate) = self.congestion.pacing_rate() {
+            return Some(rate);
+        }
+        if !self.options.pacing {
+            return None;
+        }
+        let smoothed = self.rtt.smoothed()?;
+        // Linux `tcp_update_pacing_rate`: twice the window per round trip while it doubles,
+        // 1.2 times afterwards (sysctl tcp_pacing_ss_ratio, tcp_pacing_ca_ratio).
+        let cwnd = self.congestion.cwnd();
+        let factor = if cwnd < self.congestion.ssthresh() / 2.0 { 2.0 } else { 1.2 };
+        Some((self.options.packet.scaled(cwnd * factor)) / smoothed)
+    }
+
+    fn pace(&mut self, now: Time) {
+        if let Some(rate) = self.pacing_rate() {
+            let gap = self.options.packet / rate;
+            // A sender that fell behind by less than a gap makes up for it.
+            let from = self.pacer.release.max(now - gap);
+            self.pacer.release = from + gap.min(LONGEST_GAP);
+        }
+    }
+}
+
+/// However slow the pace, a packet leaves once in a while.
+const LONGEST_GAP: Duration = Duration::from_secs(1);

@@ -1,0 +1,151 @@
+use sweetspot_units::Time;
+
+use super::{Phase, Sender};
+use crate::config::RecoveryStyle;
+use crate::congestion::CongestionControl;
+use crate::segment::Segment;
+
+impl Sender {
+    /// The next packet to send now, until there is none.
+    #[inline]
+    pub fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
+        if self.options.paced && self.pacer.release > now {
+            return None;
+        }
+        if self.dupacks > 0 || self.phase > Phase::Open {
+            return self.poll_repair(now);
+        }
+        if self.next >= self.limit {
+            return None;
+        }
+        if self.options.slow_start_restart && self.una == self.highest {
+            self.restart_after_idle(now);
+        }
+        Some(self.emit(now, self.next))
+    }
+
+    /// The same while losses are suspected or repaired.
+    fn poll_repair(&mut self, now: Time) -> Option<Segment> {
+        if let Some(number) = self.resend.take() {
+            return Some(self.emit(now, number));
+        }
+        let number = if self.repairs_by_pipe() {
+            self.next_by_pipe()?
+        } else {
+            self.skip_sacked();
+            let number = self.peek_by_window();
+            self.limited_credit = false;
+            number?
+        };
+        Some(self.emit(now, number))
+    }
+
+    fn repairs_by_pipe(&self) -> bool {
+        self.phase == Phase::Recovering && self.style == RecoveryStyle::Sack
+    }
+
+    /// Whether a packet could leave if pacing allowed it.
+    pub(super) fn may_send(&self) -> bool {
+        let next =
+            || if self.repairs_by_pipe() { self.peek_by_pipe() } else { self.peek_by_window() };
+        self.resend.is_some() || next().is_some()
+    }
+
+    /// The next number that the window lets go.
+    fn peek_by_window(&self) -> Option<u64> {
+        let limit = if self.dupacks == 0 || self.dupacks >= DUPLICATES {
+            self.limit
+        } else if self.limited_credit {
+            // RFC 3042: one new packet for each of the first two duplicate ACKs.
+            let limit = self.una + self.cwnd + u64::from(self.dupacks);
+            limit.min(self.right_edge).min(self.end).min(self.una + self.options.send_buffer)
+        } else {
+            return None;
+        };
+        (self.next < limit).then_some(self.next)
+    }
+
+    /// After a timeout, what the receiver holds already is not sent again.
+    fn skip_sacked(&mut self) {
+        if let Some(board) = &self.scoreboard
+            && self.phase == Phase::Timeout
+        {
+            self.next = board.first_missing(self.next);
+        }
+    }
+
+    /// RFC 6675 section 5, step (C): while the pipe has room, NextSeg().
+    fn next_by_pipe(&mut self) -> Option<u64> {
+        let number = self.peek_by_pipe()?;
+        if let Some(board) = &mut self.scoreboard
+            && number < self.highest
+        {
+            board.handle_retransmission(number);
+        }
+        Some(number)
+    }
+
+    fn peek_by_pipe(&self) -> Option<u64> {
+        let board = self.scoreboard.as_ref()?;
+        if board.pipe(self.una, self.highest) >= self.cwnd {
+            return None;
+        }
+        let room = self.right_edge.min(self.end).min(self.una + self.options.send_buffer);
+        board.next_hole(self.una).or_else(|| (self.highest < room).then_some(self.highest))
+    }
+
+    /// Sends `number` (ns-2 `TcpAgent::output`).
+    #[inline]
+    fn emit(&mut self, now: Time, number: u64) -> Segment {
+        // Nothing was outstanding: RFC 6298 (5.1).
+        if self.deadline == Time::MAX || self.una == self.highest {
+            self.restart_timer(now);
+        }
+        self.statistics.sent += 1;
+        let retransmitted = number < self.highest;
+        if retransmitted {
+            self.statistics.retransmitted += 1;
+        } else {
+            self.highest = number + 1;
+            if self.timed.is_none() {
+                self.timed = Some((number, now));
+            }
+        }
+        if number == self.next || !retransmitted {
+            self.next = number + 1;
+        }
+        self.stamp(now, number);
+        if self.options.paced {
+            self.pace(now);
+        }
+        self.last_sent = now;
+        let window_reduced = core::mem::take(&mut self.window_reduced);
+        Segment { number, retransmitted, window_reduced }
+    }
+
+    #[inline]
+    fn stamp(&mut self, now: Time, number: u64) {
+        let in_flight = match self.stamps {
+            None => return,
+            Some(_) => u32::try_from(self.in_flight()).unwrap_or(u32::MAX),
+        };
+        let at = (number - self.una) as usize;
+        if let Some(stamps) = &mut self.stamps {
+            let stamp = stamps.rate.handle_sent(now, in_flight);
+            if stamps.sent.len() <= at {
+                stamps.sent.resize(at + 1, None);
+            }
+            stamps.sent[at] = Some(stamp);
+        }
+    }
+
+    fn restart_after_idle(&mut self, now: Time) {
+        if self.phase != Phase::Opening && now.since(self.last_sent) > self.rtt.timeout() {
+            self.congestion.handle_restart(now);
+            self.refresh();
+        }
+    }
+}
+
+/// Duplicate ACKs that mean a loss (RFC 5681 section 3.2).
+pub(super) const DUPLICATES: u32 = 3;
