@@ -1,10 +1,16 @@
 //! The `sweetspot` command: what was typed, then a short story per verb.
 
+// They panic where nobody can be told; see `print`.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
+#[macro_use]
+mod print;
 mod bench;
+mod complaint;
 mod contest;
 mod verbs;
 
@@ -45,7 +51,11 @@ enum Verb {
 }
 
 fn main() -> ExitCode {
-    let result = match Typed::parse().verb {
+    let typed = match Typed::try_parse() {
+        Ok(typed) => typed,
+        Err(error) => return complaint::answer(&error),
+    };
+    let result = match typed.verb {
         Verb::Advise(arguments) => verbs::advise::run(arguments),
         Verb::Emulate(arguments) => verbs::emulate::run(arguments),
         Verb::Serve(arguments) => verbs::serve::run(arguments),
@@ -62,7 +72,7 @@ fn main() -> ExitCode {
     match result {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("sweetspot: {error}");
+            say!("sweetspot: {error}");
             ExitCode::FAILURE
         }
     }
