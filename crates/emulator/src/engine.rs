@@ -103,9 +103,10 @@ impl Engine {
         self.rest.ended(clock::now());
         loop {
             let now = clock::now();
-            let busy = self.take_arrivals();
-            let busy = self.release(now) || busy;
-            if now >= self.next_sample {
+            let more = self.take_arrivals();
+            let busy = self.release(now) || more;
+            // A sample fixes the queue as of its time, so every earlier arrival must be in.
+            if now >= self.next_sample && !more {
                 self.sample();
                 // After a stall the series has a gap, not a burst.
                 self.next_sample = now.max(self.next_sample) + SAMPLING;

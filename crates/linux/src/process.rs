@@ -1,4 +1,4 @@
-//! What this process used and how it is told to end.
+//! What this process used, and how it learns of limits.
 
 use sweetspot_units::Duration;
 
@@ -15,4 +15,11 @@ pub fn cpu_time() -> Duration {
         Duration::from_secs(t.tv_sec as u64) + Duration::from_micros(t.tv_usec as u64)
     };
     span(usage.ru_utime) + span(usage.ru_stime)
+}
+
+/// Makes a write beyond the limit on file sizes (`ulimit -f`) an error that can be reported,
+/// instead of a signal that ends the process.
+pub fn report_file_size_limit() {
+    // SAFETY: ignoring a signal installs no handler.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
 }

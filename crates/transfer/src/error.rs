@@ -96,6 +96,9 @@ pub enum TransferError {
         "{0} was turned away: the ticket has expired; start serve again for a new one, or give it longer with --lifetime"
     )]
     Expired(String),
+    /// Too many came at once that had proved nothing yet.
+    #[error("{0} was turned away: too many unproven connections at once; let it try again later")]
+    Crowded(String),
     /// The other end speaks another version.
     #[error(
         "{peer} speaks version {theirs} of the protocol and this program version 1; use the same version of sweetspot on both ends"

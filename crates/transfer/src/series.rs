@@ -19,13 +19,15 @@ pub enum Line {
 pub struct Row {
     /// Seconds since the connection began.
     pub t_s: f64,
-    /// Content so far, bytes.
+    /// Content so far, bytes: received, or at the sender acknowledged (a tenth of a per cent of
+    /// which is TLS).
     pub bytes: u64,
     /// Content since the last row over the time since then, bits per second.
     pub goodput_bps: f64,
     /// The window that the receiver advertises: its own word, or what the sender last heard.
     pub window_bytes: Option<u64>,
-    /// The latest round-trip time.
+    /// The latest round-trip time: a probe's, or the kernel's where probes do not pass, and at the
+    /// sender.
     pub rtt_s: Option<f64>,
     /// Where the controller stands.
     pub phase: Option<String>,

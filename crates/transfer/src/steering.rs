@@ -1,6 +1,6 @@
 use std::collections::VecDeque;
 
-use sweetspot_sizing::{Controller, Output, Train, TrainRequest};
+use sweetspot_sizing::{Controller, Output, Phase, Train, TrainRequest};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use crate::measured::{Measured, RoundTrips};
@@ -34,6 +34,8 @@ pub struct Steering {
     /// What the controller last wanted, once it wanted anything.
     limit: Option<Option<Bytes>>,
     pacing: Option<Rate>,
+    /// The phase that the sender was told last.
+    told: Option<Phase>,
     probing: Option<Probing>,
     kernel_rtt: Duration,
     by_probes: RoundTrips,
@@ -102,6 +104,7 @@ impl Steering {
             window: None,
             limit: None,
             pacing: None,
+            told: None,
             probing: seal.map(|seal| Probing {
                 seal,
                 headers,
@@ -252,11 +255,16 @@ impl Steering {
                 }
             }
         }
+        if self.told != Some(self.controller.phase()) {
+            self.tell_steer();
+        }
     }
 
     fn tell_steer(&mut self) {
         // A wish that a newer one overtook before it was said need not be said.
         self.effects.retain(|e| !matches!(e, Effect::Tell(Message::Steer { .. })));
+        let phase = self.controller.phase();
+        self.told = Some(phase);
         self.effects.push_back(Effect::Tell(Message::Steer {
             pacing_bps: self.pacing.map(Rate::bits_per_second),
             window: match self.limit {
@@ -264,6 +272,7 @@ impl Steering {
                 Some(None) => Some(u64::MAX),
                 Some(Some(window)) => Some(window.get()),
             },
+            phase: phase.to_string(),
         }));
     }
 

@@ -1,4 +1,5 @@
 use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
@@ -123,12 +124,19 @@ fn publish(outcome: &DemoOutcome, arguments: &Arguments) -> Result<(), Box<dyn s
     };
     let data = write("outcome.json", &json)?;
     let page = write("report.html", &page(outcome))?;
-    if arguments.json {
-        print!("{json}");
-        return Ok(());
-    }
-    println!("\n{}\n{}", table(outcome), headline(outcome).join("\n"));
-    println!("\nThe picture of why: {}\nThe numbers:        {}", page.display(), data.display());
+    let words = if arguments.json {
+        json
+    } else {
+        format!(
+            "\n{}\n{}\n\nThe picture of why: {}\nThe numbers:        {}\n",
+            table(outcome),
+            headline(outcome).join("\n"),
+            page.display(),
+            data.display()
+        )
+    };
+    // A reader that has gone (`| head`) has seen what it wanted; the files are written.
+    let _ = io::stdout().write_all(words.as_bytes());
     Ok(())
 }
 

@@ -5,7 +5,7 @@ use sweetspot_sizing::Sizing;
 use sweetspot_transfer::{SendOptions, Ticket, send};
 
 use super::Ending;
-use super::transfer::{PathArguments, Watch, print_failure, print_outcome};
+use super::transfer::{PathArguments, Watch};
 
 /// `sweetspot send` as typed.
 #[derive(Debug, clap::Args)]
@@ -48,7 +48,7 @@ pub struct Arguments {
 
 pub fn run(arguments: Arguments) -> Ending {
     let ticket: Ticket = arguments.ticket.parse()?;
-    let watch = Watch::new(arguments.series.as_deref(), arguments.verbose)?;
+    let watch = Watch::new(arguments.series.as_deref(), arguments.json, arguments.verbose)?;
     let options = SendOptions {
         name: arguments.name,
         sizing: arguments.sizing,
@@ -58,11 +58,11 @@ pub fn run(arguments: Arguments) -> Ending {
     };
     match send(&arguments.file, &ticket, &options, watch.observer(1).as_mut()) {
         Ok(outcome) => {
-            print_outcome(&outcome, arguments.json);
+            watch.outcome(&outcome);
             Ok(ExitCode::SUCCESS)
         }
         Err(error) => {
-            print_failure(&error, arguments.json);
+            watch.failure(&error);
             Err(error.into())
         }
     }

@@ -2,13 +2,17 @@ use std::io::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::thread;
 
+use sweetspot_linux::process;
+use sweetspot_linux::signals::{Event, Supervisor};
 use sweetspot_sizing::Sizing;
 use sweetspot_transfer::{Host, Observer, Outcome, Reception, ServeOptions, Server, TransferError};
 use sweetspot_units::Duration;
 
 use super::Ending;
-use super::transfer::{PathArguments, Watch, print_failure, print_outcome, say};
+use super::transfer::{PathArguments, Watch};
 
 /// `sweetspot serve` as typed.
 #[derive(Debug, clap::Args)]
@@ -60,24 +64,44 @@ pub struct Arguments {
     verbose: bool,
 }
 
+/// The shell's code for a program that SIGINT ended.
+const INTERRUPTED: i32 = 130;
+
 pub fn run(arguments: Arguments) -> Ending {
-    let watch = Watch::new(arguments.series.as_deref(), arguments.verbose)?;
-    let desk = Desk { watch, json: arguments.json, once: arguments.once };
-    let verbose = arguments.verbose;
-    let server = Server::bind(resolve(arguments)?)?;
+    let desk = Desk(Watch::new(arguments.series.as_deref(), arguments.json, arguments.verbose)?);
+    process::report_file_size_limit();
+    // Held back before any thread starts, so that only the one that waits for them gets them.
+    let signals = Supervisor::new()?;
+    let server = Arc::new(Server::bind(resolve(arguments)?)?);
     // The ticket is the first line, at once: whoever started us may be waiting for it.
     let mut stdout = std::io::stdout().lock();
     writeln!(stdout, "{}", server.ticket())?;
     stdout.flush()?;
     drop(stdout);
-    if verbose {
-        say(&format!("the receive window is steered by {}", server.recipe()));
-    }
+    desk.0.detail(&format!("the receive window is steered by {}", server.recipe()));
+    let told = Arc::clone(&server);
+    // Not waited for: it ends with the process.
+    thread::spawn(move || stop_when_told(&told, signals));
     match server.run(&desk) {
         Ok(_) => Ok(ExitCode::SUCCESS),
+        Err(TransferError::Interrupted) => Ok(ExitCode::from(INTERRUPTED as u8)),
         // The desk has reported it already.
-        Err(_) if desk.once => Ok(ExitCode::FAILURE),
-        Err(error) => Err(error.into()),
+        Err(_) => Ok(ExitCode::FAILURE),
+    }
+}
+
+/// Ends the transfers in an orderly way when a signal asks for it, and at once at the second.
+fn stop_when_told(server: &Server, mut signals: Supervisor) {
+    let mut told = false;
+    while let Ok(event) = signals.next_event() {
+        match event {
+            Event::ChildEnded { .. } => {}
+            Event::Told(_) | Event::ToldByTerminal(_) if told => std::process::exit(INTERRUPTED),
+            Event::Told(_) | Event::ToldByTerminal(_) => {
+                told = true;
+                server.stop();
+            }
+        }
     }
 }
 
@@ -110,29 +134,25 @@ fn advertised(text: &str) -> Result<(Host, Option<u16>), String> {
 }
 
 /// Reports on the transfers of one server.
-struct Desk {
-    watch: Watch,
-    json: bool,
-    once: bool,
-}
+struct Desk(Watch);
 
 impl Reception for Desk {
     fn admitted(&self, number: u64, _peer: SocketAddr) -> Box<dyn Observer> {
-        self.watch.observer(number)
+        self.0.observer(number)
     }
 
     fn ended(&self, _number: u64, result: &Result<Outcome, TransferError>) {
         match result {
-            Ok(outcome) => print_outcome(outcome, self.json),
+            Ok(outcome) => self.0.outcome(outcome),
             Err(error) => {
-                say(&error.to_string());
-                print_failure(error, self.json);
+                self.0.say(&error.to_string());
+                self.0.failure(error);
             }
         }
     }
 
     fn turned_away(&self, error: &TransferError) {
-        say(&error.to_string());
+        self.0.say(&error.to_string());
     }
 }
 

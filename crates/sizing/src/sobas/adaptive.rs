@@ -33,6 +33,9 @@ const BOUND: f64 = 0.85;
 /// with delayed ACKs and three round trips to a short path's epoch still by more than this.
 const RISING: f64 = 1.1;
 
+/// Share of the trains' capacity at which a transfer has the path to itself.
+const ALONE: f64 = 0.95;
+
 /// Epochs that a change of window needs to show: one for the window to reach the sender and its
 /// data to come back, one to measure.
 pub(super) const EPOCHS_PER_STEP: u32 = 2;
@@ -135,11 +138,17 @@ impl Sobas {
         }
     }
 
+    /// The trains' estimate as payload.
+    fn capacity(&self) -> Option<Rate> {
+        let payload = self.setting.mss.as_f64() / self.setting.packet.as_f64();
+        self.trains.estimate().map(|rate| rate.scaled(payload))
+    }
+
     /// Limits window and pacing by what the trains said so far, before slow start can overflow.
     fn limit_by_estimate(&mut self, now: Time) {
-        if let Some((rate, rtt)) = self.trains.estimate().zip(self.round_trip.base()) {
-            let payload = self.setting.mss.as_f64() / self.setting.packet.as_f64();
-            self.limits.set(now, rate * rtt, rate.scaled(payload * RAMP_PACING));
+        let estimate = self.trains.estimate().zip(self.capacity());
+        if let Some(((rate, payload), rtt)) = estimate.zip(self.round_trip.base()) {
+            self.limits.set(now, rate * rtt, payload.scaled(RAMP_PACING));
         }
     }
 
@@ -183,6 +192,7 @@ impl Sobas {
             window,
             without_queue: self.limits.offered(base).unwrap_or(Rate::MAX),
             with_queue: self.limits.offered(epoch.rtt).unwrap_or(Rate::MAX),
+            shared: self.capacity().is_some_and(|c| epoch.rate < c.scaled(ALONE)),
             hesitation: self.limits.hesitation(epoch.rate),
         };
         let calm = hold.is_calm();
@@ -244,12 +254,14 @@ impl Sobas {
 
 impl Controller for Sobas {
     fn handle_data(&mut self, now: Time, bytes: Bytes, unread: Bytes) {
+        self.trains.handle_data(now);
         self.epochs.handle_data(now, bytes, unread, self.limits.window_or_max());
         self.advance(now);
     }
 
     fn handle_probe(&mut self, now: Time, probe: &Probe) {
         self.round_trip.handle_sample(probe.rtt);
+        self.trains.handle_probe(now);
         self.congestion.handle_probe(probe);
         self.epochs.handle_losses(probe.forward_lost);
         if let Some(sender) = probe.sender {

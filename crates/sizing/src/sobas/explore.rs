@@ -22,7 +22,7 @@ const LONGEST_REST: u32 = 128;
 /// A standing queue takes nothing from unresponsive cross traffic, but from window-limited
 /// transfers it takes rate (section V-B): there the Maximum Feasible Throughput lies at the
 /// largest window that overflows nothing. Whether the path is of that kind shows in how the rate
-/// answers a little more window.
+/// answers a little more window. A transfer that has the path to itself has nothing to win.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Explorer {
     stage: Stage,

@@ -48,6 +48,8 @@ pub(super) struct Allowed {
     pub without_queue: Rate,
     /// The rate at the epoch's round trip.
     pub with_queue: Rate,
+    /// Whether others use the path too, so that there is something to win from a longer queue.
+    pub shared: bool,
     /// What delayed acknowledgements add to the queue, as the time it takes to drain.
     pub hesitation: Duration,
 }
@@ -149,7 +151,7 @@ impl Hold {
             return self.grow(epoch, base);
         }
         self.growth = FIRST_STEP;
-        if epoch.rate >= allowed.with_queue.scaled(REACHED) {
+        if allowed.shared && epoch.rate >= allowed.with_queue.scaled(REACHED) {
             return self.explore(epoch, queue, allowed.window);
         }
         Move::Stay

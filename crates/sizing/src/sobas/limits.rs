@@ -8,6 +8,11 @@ use crate::{Event, EventKind, Output, Setting};
 /// (after a stall of the sender, or of compressed ACKs) leave it smoothly.
 const PACING_OVER_WINDOW: f64 = 1.02;
 
+/// Pacing until the first train is in, which is a round trip or two. Slow start would overflow a
+/// short path's buffer in that time; at this rate a path of 20 ms gets three times TCP's initial
+/// window per round trip, and a path slower than this is in slow start's own hands.
+const FIRST_PACING: Rate = Rate::from_mbit_per_second(20);
+
 /// The smallest window, in segments: one that fast retransmit still works with (RFC 5681 needs
 /// three duplicate ACKs behind a loss).
 const LEAST_SEGMENTS: u64 = 4;
@@ -30,15 +35,15 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    /// No limits yet: "upon connection establishment, SOBAS sets the send and receive socket
+    /// No window yet: "upon connection establishment, SOBAS sets the send and receive socket
     /// buffers to their maximum possible value" (section VII-A).
     pub(super) fn new(setting: &Setting) -> Limits {
         Limits {
             setting: *setting,
             window: None,
-            pacing: None,
+            pacing: Some(FIRST_PACING),
             ceiling: None,
-            outputs: VecDeque::from([Output::Window(None)]),
+            outputs: VecDeque::from([Output::Window(None), Output::Pacing(Some(FIRST_PACING))]),
         }
     }
 

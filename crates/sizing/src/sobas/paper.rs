@@ -150,6 +150,7 @@ impl Paper {
 
 impl Controller for Paper {
     fn handle_data(&mut self, now: Time, bytes: Bytes, unread: Bytes) {
+        self.trains.handle_data(now);
         self.saturation.handle_data(now, bytes);
         let window = match self.state {
             State::Ramping { limit, .. } => limit,
@@ -163,6 +164,7 @@ impl Controller for Paper {
 
     fn handle_probe(&mut self, now: Time, probe: &Probe) {
         self.round_trip.handle_sample(probe.rtt);
+        self.trains.handle_probe(now);
         self.congestion.handle_probe(probe);
         self.handle_timeout(now);
     }

@@ -27,7 +27,7 @@ const DISPERSION: Duration = Duration::from_micros(2_000);
 const IDLE: u64 = 1;
 
 /// How long to wait for a train: far beyond any round trip on which SOBAS pays.
-const PATIENCE: Duration = Duration::from_millis(1_000);
+const PATIENCE: Duration = Duration::from_millis(600);
 
 /// Five packet trains: a short one to learn the rate roughly, then four of the length that can be
 /// timed well at that rate.
@@ -50,8 +50,21 @@ impl Trains {
             gap: Duration::ZERO,
             asked: 0,
             heard: Vec::with_capacity(TRAINS),
-            next_request: Some(Time::ZERO),
+            next_request: None,
             deadline: None,
+        }
+    }
+
+    /// The transfer's first data came: from now on trains are waited for, with patience.
+    pub(super) fn handle_data(&mut self, now: Time) {
+        self.deadline.get_or_insert(now + PATIENCE);
+    }
+
+    /// A probe came back. The first train waits for that: before, it would meet the connection's
+    /// first flight, a burst, in the bottleneck's buffer.
+    pub(super) fn handle_probe(&mut self, now: Time) {
+        if self.asked == 0 {
+            self.next_request.get_or_insert(now);
         }
     }
 

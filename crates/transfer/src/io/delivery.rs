@@ -1,43 +1,90 @@
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
-use sweetspot_linux::tcp::options;
-use sweetspot_units::{Bytes, Rate};
+use sweetspot_linux::clock;
+use sweetspot_linux::tcp::{Info, options};
+use sweetspot_sizing::Sizing;
+use sweetspot_units::{Bytes, Rate, Time};
 
 use super::answering::Answering;
-use super::channel::{Channel, PATIENCE};
+use super::channel::{Channel, PATIENCE, lock};
 use super::room::Room;
 use super::source::{ReadAhead, Source};
 use super::talk::Talk;
 use crate::TransferError;
+use crate::observer::Observer;
 use crate::protocol::{Message, Verdict, frame};
+use crate::series::{Line, Row};
+use crate::steering::ROW_INTERVAL;
+
+/// Faster than any path, yet finite: TCP then paces its slow start at twice cwnd per round trip
+/// (tcp_update_pacing_rate, net/ipv4/tcp_input.c) instead of sending bursts at line rate.
+const PACED: Rate = Rate::from_mbit_per_second(1_000_000);
 
 /// The sender's threads: one writes content, one listens to the receiver and does as told, one
-/// answers probes.
+/// answers probes, one samples for the time series.
 pub(crate) struct Delivery<'a> {
     channel: &'a Channel,
     answering: Option<Answering<'a>>,
     room: Room<'a>,
+    start: Time,
+    /// What the receiver last told.
+    told: Mutex<Told>,
     /// Content handed to the kernel so far.
     done: AtomicU64,
     /// The end was sent.
     ended: AtomicBool,
+    /// The transfer is over, whichever way.
+    over: AtomicBool,
+}
+
+/// The receiver's latest wish.
+#[derive(Default)]
+struct Told {
+    pacing: Option<Rate>,
+    phase: Option<String>,
 }
 
 impl<'a> Delivery<'a> {
-    /// A delivery that answers probes where it is given the means.
-    pub fn new(channel: &'a Channel, answering: Option<Answering<'a>>) -> Delivery<'a> {
-        let (done, ended) = (AtomicU64::new(0), AtomicBool::new(false));
-        Delivery { channel, answering, room: Room::new(channel), done, ended }
+    /// A delivery that answers probes where it is given the means. `start` is when the connection
+    /// began.
+    pub fn new(
+        channel: &'a Channel,
+        sizing: Sizing,
+        start: Time,
+        answering: Option<Answering<'a>>,
+    ) -> Result<Delivery<'a>, TransferError> {
+        let delivery = Delivery {
+            channel,
+            start,
+            answering,
+            room: Room::new(channel),
+            told: Mutex::default(),
+            done: AtomicU64::new(0),
+            ended: AtomicBool::new(false),
+            over: AtomicBool::new(false),
+        };
+        // The other sizings are there to be compared with: their sender stays the kernel's.
+        if sizing == Sizing::Sobas {
+            delivery.pace(PACED)?;
+        }
+        Ok(delivery)
     }
 
     /// Delivers all of `source`; returns the receiver's verdict.
-    pub fn run(&self, source: Source, talk: Talk<'_>) -> Result<Verdict, TransferError> {
+    pub fn run(
+        &self,
+        source: Source,
+        talk: Talk<'_>,
+        observer: &mut dyn Observer,
+    ) -> Result<Verdict, TransferError> {
         let ahead = source.read_ahead()?;
         thread::scope(|scope| {
             if let Some(answering) = &self.answering {
                 scope.spawn(|| answering.run());
             }
+            scope.spawn(|| self.sample(observer));
             let listener = scope.spawn(|| {
                 let heard = self.listen(talk);
                 if heard.is_err() {
@@ -58,6 +105,7 @@ impl<'a> Delivery<'a> {
                 Ok(()) => {}
             }
             let heard = listener.join().unwrap_or(Err(TransferError::Interrupted));
+            self.over.store(true, Ordering::Release);
             if let Some(answering) = &self.answering {
                 answering.done();
             }
@@ -113,7 +161,9 @@ impl<'a> Delivery<'a> {
                 other => other?,
             };
             match message {
-                Message::Steer { pacing_bps, window } => self.steer(pacing_bps, window)?,
+                Message::Steer { pacing_bps, window, phase } => {
+                    self.steer(pacing_bps.map(Rate::from_bits_per_second), window, phase)?;
+                }
                 Message::Train { id, packets, payload_bytes } => {
                     if let Some(answering) = &self.answering {
                         answering.send_train(id, packets, payload_bytes);
@@ -126,15 +176,54 @@ impl<'a> Delivery<'a> {
         }
     }
 
-    fn steer(&self, pacing_bps: Option<u64>, window: Option<u64>) -> Result<(), TransferError> {
-        if let Some(bps) = pacing_bps {
-            let rate = Some(Rate::from_bits_per_second(bps));
-            options::set_max_pacing_rate(self.channel.socket(), rate)
-                .map_err(TransferError::system("SO_MAX_PACING_RATE"))?;
+    fn steer(
+        &self,
+        pacing: Option<Rate>,
+        window: Option<u64>,
+        phase: String,
+    ) -> Result<(), TransferError> {
+        let before = {
+            let mut told = lock(&self.told);
+            told.phase = Some(phase);
+            std::mem::replace(&mut told.pacing, pacing)
+        };
+        if pacing != before {
+            self.pace(pacing.unwrap_or(PACED))?;
         }
         match window {
             Some(window) => self.room.make(Bytes::new(window)),
             None => Ok(()),
+        }
+    }
+
+    fn pace(&self, rate: Rate) -> Result<(), TransferError> {
+        options::set_max_pacing_rate(self.channel.socket(), Some(rate))
+            .map_err(TransferError::system("SO_MAX_PACING_RATE"))
+    }
+
+    /// Emits a row of the time series every [`ROW_INTERVAL`] while content flows.
+    fn sample(&self, observer: &mut dyn Observer) {
+        let (mut due, mut last) = (clock::now() + ROW_INTERVAL, (clock::now(), Bytes::ZERO));
+        while !self.over.load(Ordering::Acquire) {
+            clock::sleep_until(due);
+            due += ROW_INTERVAL;
+            let Ok(info) = Info::read(self.channel.socket()) else { return };
+            let now = clock::now();
+            let acked = info.bytes_acked.min(Bytes::new(self.done.load(Ordering::Relaxed)));
+            let goodput = acked.saturating_sub(last.1) / now.since(last.0);
+            last = (now, acked);
+            let told = lock(&self.told);
+            observer.line(&Line::Row(Row {
+                t_s: now.since(self.start).as_secs_f64(),
+                bytes: acked.get(),
+                goodput_bps: goodput.as_f64(),
+                window_bytes: info.snd_wnd.map(Bytes::get),
+                rtt_s: Some(info.rtt.as_secs_f64()),
+                phase: told.phase.clone(),
+                pacing_bps: told.pacing.map(Rate::as_f64),
+                cwnd_bytes: Some(info.cwnd().get()),
+                retransmitted: Some(info.total_retrans.into()),
+            }));
         }
     }
 }

@@ -4,6 +4,7 @@ mod admission;
 mod answering;
 mod channel;
 mod delivery;
+mod guests;
 mod helm;
 mod identity;
 mod partial;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use sweetspot_linux::{clock, process, sysctl, tcp};
 use sweetspot_sizing::{KnownPath, Sizing};
-use sweetspot_units::{Duration, Rate};
+use sweetspot_units::Duration;
 
 use super::answering::Answering;
 use super::channel::Channel;
@@ -23,10 +23,6 @@ use crate::ticket::{Host, Ticket};
 const CONNECT: Duration = Duration::from_secs(10);
 /// TLS takes no longer.
 const OPENING: Duration = Duration::from_secs(15);
-/// Faster than any path, yet finite: TCP then paces its slow start at twice cwnd per round trip
-/// (tcp_update_pacing_rate, net/ipv4/tcp_input.c) instead of sending bursts at line rate.
-const PACED: Rate = Rate::from_mbit_per_second(1_000_000);
-
 /// What a sender is to do.
 #[derive(Debug, Clone, Default)]
 pub struct SendOptions {
@@ -66,13 +62,10 @@ pub fn send(
     if let Some(congestion) = &accept.congestion {
         set_congestion(channel.socket(), congestion)?;
     }
-    if sizing == Sizing::Sobas {
-        let failed = TransferError::system("SO_MAX_PACING_RATE");
-        tcp::options::set_max_pacing_rate(channel.socket(), Some(PACED)).map_err(failed)?;
-    }
     observer.opened(&Opened { peer: channel.peer(), name: name.clone(), size, sizing });
-    let delivery = Delivery::new(&channel, answering.filter(|_| accept.probes));
-    let verdict = delivery.run(source, talk)?;
+    let answering = answering.filter(|_| accept.probes);
+    let delivery = Delivery::new(&channel, sizing, start, answering)?;
+    let verdict = delivery.run(source, talk, observer)?;
     let closing = closing(&channel, delivery.limits())?;
     channel.say(&Message::Closing(closing.clone()))?;
     let end = End {

@@ -2,26 +2,29 @@
 
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use sweetspot_linux::clock;
 use sweetspot_linux::tcp::Recipe;
 use sweetspot_sizing::{KnownPath, Sizing};
-use sweetspot_units::{Duration, Time};
+use sweetspot_units::{Bytes, Duration, Time};
 
 use super::admission::{self, House};
 use super::channel::lock;
+use super::guests::Guests;
 use super::identity::Identity;
+use super::partial::{self, Partial};
+use super::receiver;
 use super::switchboard::Switchboard;
-use super::{partial, receiver};
 use crate::TransferError;
 use crate::observer::Observer;
 use crate::outcome::Outcome;
 use crate::ticket::{Host, Secret, Ticket};
 
-/// Strangers that may be at the door at once: each costs a thread and a TLS handshake.
-const STRANGERS: usize = 32;
+/// A pause after a failed accept, and the most that waking the own accept may take.
+const BREATHER: Duration = Duration::from_millis(100);
 
 /// What a server is to do.
 #[derive(Debug, Clone)]
@@ -52,6 +55,7 @@ pub struct ServeOptions {
 pub struct Server {
     listener: TcpListener,
     switchboard: Switchboard,
+    guests: Guests,
     house: House,
     ticket: Ticket,
     once: bool,
@@ -77,6 +81,8 @@ impl Server {
             return Err(wrong(std::io::ErrorKind::NotADirectory.into()));
         }
         partial::sweep(&directory).map_err(wrong)?;
+        // Tried now, so that a directory that cannot be written to is known before a sender is.
+        drop(Partial::create(&directory, Bytes::ZERO)?);
         let cannot = |source| TransferError::Listen { address: options.listen.to_string(), source };
         let (listener, switchboard) = bind_both(options.listen).map_err(cannot)?;
         let bound = listener.local_addr().map_err(cannot)?;
@@ -115,7 +121,14 @@ impl Server {
             probes: options.probes,
             recipe: recipe.unwrap_or(Recipe::ClampAutotuned),
         };
-        Ok(Server { listener, switchboard, house, ticket, once: options.once })
+        Ok(Server {
+            listener,
+            switchboard,
+            guests: Guests::default(),
+            house,
+            ticket,
+            once: options.once,
+        })
     }
 
     /// What a sender needs.
@@ -128,76 +141,86 @@ impl Server {
         self.house.recipe
     }
 
-    /// Serves for ever, or, with `once`, until one admitted transfer has ended, whose result this
-    /// then is.
+    /// Serves until [`Server::stop`], or, with `once`, until one admitted transfer has ended,
+    /// whose result this then is.
     pub fn run(&self, reception: &dyn Reception) -> Result<Option<Outcome>, TransferError> {
-        let (strangers, admitted) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        let once = std::sync::Mutex::new(None);
+        let admitted = AtomicU64::new(0);
+        let result = Mutex::new(None);
         thread::scope(|scope| {
             scope.spawn(|| self.switchboard.run());
-            loop {
-                let accepted = self.listener.accept();
-                if let Some(result) = lock(&once).take() {
-                    self.switchboard.close();
-                    return result;
-                }
-                let Ok((socket, peer)) = accepted else { continue };
+            while !self.guests.is_closing() {
+                let (socket, peer) = match self.listener.accept() {
+                    Ok(accepted) => accepted,
+                    Err(_) => {
+                        // Out of descriptors, as a rule: some will be free again later.
+                        clock::sleep_until(clock::now() + BREATHER);
+                        continue;
+                    }
+                };
                 let start = clock::now();
-                if strangers.fetch_add(1, Ordering::AcqRel) >= STRANGERS {
-                    strangers.fetch_sub(1, Ordering::AcqRel);
+                let Some(number) = self.guests.enter(&socket) else {
+                    if !self.guests.is_closing() {
+                        reception.turned_away(&TransferError::Crowded(peer.to_string()));
+                    }
                     continue;
-                }
-                let guest = Guest { socket, peer, start };
-                let (strangers, admitted, once) = (&strangers, &admitted, &once);
+                };
+                let (admitted, result) = (&admitted, &result);
                 scope.spawn(move || {
-                    let result = self.entertain(guest, strangers, admitted, reception);
-                    if let Some(result) = result.filter(|_| self.once) {
-                        *lock(once) = Some(result.map(Some));
-                        // Wakes the loop out of accept.
-                        let _ = TcpStream::connect(self.listener_address());
+                    let ended = self.entertain(socket, start, admitted, reception);
+                    self.guests.leave(number);
+                    if let Some(ended) = ended.filter(|_| self.once) {
+                        lock(result).get_or_insert(ended.map(Some));
+                        self.stop();
                     }
                 });
             }
-        })
+            self.switchboard.close();
+        });
+        lock(&result).take().unwrap_or(Err(TransferError::Interrupted))
+    }
+
+    /// Ends all transfers, which leave nothing behind, and makes [`Server::run`] return.
+    pub fn stop(&self) {
+        self.guests.close();
+        // Wakes the loop out of accept.
+        let _ = TcpStream::connect_timeout(&self.own_address(), BREATHER.into());
     }
 
     /// One connection from its first packet to its end; `None` if it was turned away.
     fn entertain(
         &self,
-        guest: Guest,
-        strangers: &AtomicUsize,
-        admitted: &AtomicUsize,
+        socket: TcpStream,
+        start: Time,
+        admitted: &AtomicU64,
         reception: &dyn Reception,
     ) -> Option<Result<Outcome, TransferError>> {
-        let opening = admission::admit(&self.house, guest.socket);
-        strangers.fetch_sub(1, Ordering::AcqRel);
+        let opening = admission::admit(&self.house, socket);
+        self.guests.known();
         let sender = match opening {
             Ok(sender) => sender,
+            Err(_) if self.guests.is_closing() => return None,
             Err(error) => {
                 reception.turned_away(&error);
                 return None;
             }
         };
-        let number = admitted.fetch_add(1, Ordering::AcqRel) as u64 + 1;
-        let mut observer = reception.admitted(number, guest.peer);
+        let number = admitted.fetch_add(1, Ordering::AcqRel) + 1;
+        let mut observer = reception.admitted(number, sender.channel.peer());
         let (house, board) = (&self.house, &self.switchboard);
-        let result = receiver::receive(house, board, sender, guest.start, observer.as_mut());
+        let received = receiver::receive(house, board, sender, start, observer.as_mut());
         drop(observer);
+        // A transfer that ends because the house closes did not fail by itself.
+        let interrupted = received.is_err() && self.guests.is_closing();
+        let result = if interrupted { Err(TransferError::Interrupted) } else { received };
         reception.ended(number, &result);
         Some(result)
     }
 
-    fn listener_address(&self) -> SocketAddr {
+    fn own_address(&self) -> SocketAddr {
         let bound = self.listener.local_addr().unwrap_or(SocketAddr::from(([127, 0, 0, 1], 0)));
         let ip = if bound.ip().is_unspecified() { loopback(bound.ip()) } else { bound.ip() };
         SocketAddr::new(ip, bound.port())
     }
-}
-
-struct Guest {
-    socket: TcpStream,
-    peer: SocketAddr,
-    start: Time,
 }
 
 /// TCP and UDP on the same port. Where any port will do, one that is free for both is found.

@@ -20,12 +20,14 @@ pub enum Message {
         /// One line for the person at the other end.
         reason: String,
     },
-    /// Receiver: the window I am about to advertise, and how to pace.
+    /// Receiver: how to pace, and the window I am about to advertise.
     Steer {
         /// Pace payload at this rate, bits per second; nothing: as you like.
         pacing_bps: Option<u64>,
         /// Have room for this many bytes of payload in flight; nothing: as you like.
         window: Option<u64>,
+        /// Where the controller stands, for people.
+        phase: String,
     },
     /// Receiver: send one packet train.
     Train {
@@ -182,7 +184,8 @@ mod tests {
 
     #[test]
     fn a_message_is_read_back_as_sent() {
-        let steer = Message::Steer { pacing_bps: Some(95_000_000), window: None };
+        let steer =
+            Message::Steer { pacing_bps: Some(95_000_000), window: None, phase: "ramping".into() };
         let frame = steer.to_frame();
         assert_eq!(Message::read(&frame[frame::HEADER..]), Ok(steer));
     }

@@ -1,14 +1,19 @@
 //! What `serve` and `send` share: the path as typed, and reporting on a transfer.
 
+mod progress;
+
 use std::fs::File;
-use std::io::{LineWriter, Write};
+use std::io::{IsTerminal, LineWriter, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use indicatif::MultiProgress;
 use sweetspot_sizing::KnownPath;
 use sweetspot_transfer::series::Line;
 use sweetspot_transfer::{Observer, Opened, Outcome, TransferError};
 use sweetspot_units::{Bytes, Duration, Rate};
+
+use progress::Progress;
 
 /// A path that is known beforehand, as typed.
 #[derive(Debug, clap::Args)]
@@ -35,17 +40,8 @@ impl PathArguments {
     }
 }
 
-/// One line on standard error.
-pub fn say(line: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "sweetspot: {line}");
-}
-
-/// What a transfer came to: JSON on standard output if asked for, else words on standard error.
-pub fn print_outcome(outcome: &Outcome, json: bool) {
-    if json {
-        let _ = print_json(outcome);
-        return;
-    }
+/// What a transfer came to, in words.
+fn in_words(outcome: &Outcome) -> String {
     let rate = Rate::from_f64(outcome.goodput_bps);
     let mut line = format!(
         "{}: {} in {:.2} s, {rate}, sizing {}",
@@ -58,19 +54,9 @@ pub fn print_outcome(outcome: &Outcome, json: bool) {
         line += &format!(", {congestion}, {n} segments retransmitted");
     }
     if let Some(rtt) = outcome.rtt_median_s {
-        line += &format!(", median RTT {}", Duration::from_secs_f64(rtt));
+        line += &format!(", median RTT {}", Duration::from_micros((rtt * 1e6) as u64));
     }
-    say(&line);
-    for limit in &outcome.limits {
-        say(limit);
-    }
-}
-
-/// A failed transfer, for programs.
-pub fn print_failure(error: &TransferError, json: bool) {
-    if json {
-        let _ = print_json(&serde_json::json!({ "error": error.to_string() }));
-    }
+    line
 }
 
 fn print_json(value: &impl serde::Serialize) -> std::io::Result<()> {
@@ -80,34 +66,82 @@ fn print_json(value: &impl serde::Serialize) -> std::io::Result<()> {
     stdout.flush()
 }
 
-/// Reports on transfers while they run.
+/// Reports on transfers: progress and words on standard error, JSON on standard output.
 pub struct Watch {
     series: Option<Arc<Mutex<LineWriter<File>>>>,
+    bars: Option<MultiProgress>,
+    json: bool,
     verbose: bool,
 }
 
 impl Watch {
-    /// Writes series to `series` if given.
-    pub fn new(series: Option<&Path>, verbose: bool) -> Result<Watch, String> {
+    /// Writes series to `series` if given, outcomes as JSON if asked, and detail if `verbose`.
+    pub fn new(series: Option<&Path>, json: bool, verbose: bool) -> Result<Watch, String> {
         let open = |path: &Path| {
             let file = File::create(path).map_err(|e| {
                 format!("{}: {e}; give --series a file that you may write", path.display())
             })?;
             Ok::<_, String>(Arc::new(Mutex::new(LineWriter::new(file))))
         };
-        Ok(Watch { series: series.map(open).transpose()?, verbose })
+        let bars = std::io::stderr().is_terminal().then(MultiProgress::new);
+        Ok(Watch { series: series.map(open).transpose()?, bars, json, verbose })
     }
 
     /// An observer for the transfer of this number.
     pub fn observer(&self, number: u64) -> Box<dyn Observer> {
-        Box::new(Watching { series: self.series.clone(), verbose: self.verbose, number })
+        let (series, bars) = (self.series.clone(), self.bars.clone());
+        Box::new(Watching { series, bars, verbose: self.verbose, number, progress: None })
+    }
+
+    /// One line.
+    pub fn say(&self, line: &str) {
+        say(self.bars.as_ref(), line);
+    }
+
+    /// One line, if detail was asked for.
+    pub fn detail(&self, line: &str) {
+        if self.verbose {
+            self.say(line);
+        }
+    }
+
+    /// What a transfer came to.
+    pub fn outcome(&self, outcome: &Outcome) {
+        if self.json {
+            self.json(outcome);
+        } else {
+            self.say(&in_words(outcome));
+        }
+        for limit in &outcome.limits {
+            self.say(limit);
+        }
+    }
+
+    /// For programs: that a transfer failed, and why.
+    pub fn failure(&self, error: &TransferError) {
+        if self.json {
+            self.json(&serde_json::json!({ "error": error.to_string() }));
+        }
+    }
+
+    fn json(&self, value: &impl serde::Serialize) {
+        // Whoever closed standard output does not want to know.
+        let print = || {
+            let _ = print_json(value);
+        };
+        match &self.bars {
+            Some(bars) => bars.suspend(print),
+            None => print(),
+        }
     }
 }
 
 struct Watching {
     series: Option<Arc<Mutex<LineWriter<File>>>>,
+    bars: Option<MultiProgress>,
     verbose: bool,
     number: u64,
+    progress: Option<Progress>,
 }
 
 /// A line of the series with the number of its transfer, because a server has many at once.
@@ -120,25 +154,41 @@ struct Numbered<'a> {
 
 impl Observer for Watching {
     fn opened(&mut self, opened: &Opened) {
-        say(&format!(
-            "{}: {} with {}, sizing {}",
-            opened.name, opened.size, opened.peer, opened.sizing
-        ));
+        let Opened { peer, name, size, sizing } = opened;
+        say(self.bars.as_ref(), &format!("{name}: {size} with {peer}, sizing {sizing}"));
+        self.progress = Some(Progress::new(opened, self.bars.as_ref()));
     }
 
     fn line(&mut self, line: &Line) {
         if let Some(series) = &self.series {
-            let mut series = series.lock().unwrap_or_else(PoisonError::into_inner);
             let numbered = Numbered { transfer: self.number, line };
-            if serde_json::to_writer(&mut *series, &numbered).is_ok() {
-                let _ = writeln!(series);
+            if let Ok(mut text) = serde_json::to_vec(&numbered) {
+                text.push(b'\n');
+                // A series that cannot be written must not end the transfer.
+                let _ = series.lock().unwrap_or_else(PoisonError::into_inner).write_all(&text);
             }
+        }
+        if let (Line::Row(row), Some(progress)) = (line, &mut self.progress)
+            && let Some(text) = progress.row(row)
+        {
+            say(self.bars.as_ref(), &text);
         }
     }
 
     fn note(&mut self, note: &str) {
         if self.verbose {
-            say(note);
+            say(self.bars.as_ref(), note);
         }
+    }
+}
+
+/// One line on standard error, above the bars if there are any.
+fn say(bars: Option<&MultiProgress>, line: &str) {
+    let print = || {
+        let _ = writeln!(std::io::stderr().lock(), "sweetspot: {line}");
+    };
+    match bars {
+        Some(bars) => bars.suspend(print),
+        None => print(),
     }
 }

@@ -1,0 +1,135 @@
+//! How far a transfer is: a bar on a terminal, a plain line every few seconds elsewhere.
+
+use std::time::Duration as StdDuration;
+
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use sweetspot_transfer::Opened;
+use sweetspot_transfer::series::Row;
+use sweetspot_units::{Bytes, Duration, Rate};
+
+/// Between two plain lines, seconds.
+const LINE_INTERVAL_S: f64 = 5.0;
+/// Share of the newest row in the running average of the rate: with 20 rows per second an average
+/// over about a second.
+const NEWEST: f64 = 0.05;
+
+/// The progress of one transfer.
+pub struct Progress {
+    name: String,
+    size: Bytes,
+    rate: Option<f64>,
+    shown: Shown,
+}
+
+enum Shown {
+    Bar(ProgressBar),
+    Lines { next_at_s: f64 },
+}
+
+impl Progress {
+    /// The progress of a transfer that has just opened: a bar among `bars` if there is a terminal
+    /// for them.
+    pub fn new(opened: &Opened, bars: Option<&MultiProgress>) -> Progress {
+        let shown = match bars {
+            Some(bars) => {
+                let bar = bars.add(ProgressBar::new(opened.size.get()));
+                let style =
+                    ProgressStyle::with_template("{prefix} [{bar:24}] {percent:>3} %  {msg}")
+                        .unwrap_or_else(|_| ProgressStyle::default_bar());
+                bar.set_style(style.progress_chars("=> "));
+                bar.set_prefix(opened.name.clone());
+                Shown::Bar(bar)
+            }
+            None => Shown::Lines { next_at_s: LINE_INTERVAL_S },
+        };
+        Progress { name: opened.name.clone(), size: opened.size, rate: None, shown }
+    }
+
+    /// Shows the newest row; returns a line to print, where there is no bar.
+    pub fn row(&mut self, row: &Row) -> Option<String> {
+        let rate = match self.rate {
+            Some(rate) => rate + NEWEST * (row.goodput_bps - rate),
+            None => row.goodput_bps,
+        };
+        self.rate = Some(rate);
+        let text = describe(row, self.size, Rate::from_f64(rate));
+        match &mut self.shown {
+            Shown::Bar(bar) => {
+                bar.set_position(row.bytes.min(self.size.get()));
+                bar.set_message(text);
+                None
+            }
+            Shown::Lines { next_at_s } if row.t_s >= *next_at_s => {
+                *next_at_s = row.t_s + LINE_INTERVAL_S;
+                let percent = 100.0 * row.bytes as f64 / self.size.as_f64().max(1.0);
+                Some(format!("{}: {percent:.0} %  {text}", self.name))
+            }
+            Shown::Lines { .. } => None,
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Shown::Bar(bar) = &self.shown {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// Rate, time left, window, round trip and phase, as far as they are known.
+fn describe(row: &Row, size: Bytes, rate: Rate) -> String {
+    let left = size.saturating_sub(Bytes::new(row.bytes)) / rate;
+    let mut text = rate.to_string();
+    if rate > Rate::ZERO {
+        let seconds = StdDuration::from_secs(StdDuration::from(left).as_secs());
+        text += &format!("  eta {}", indicatif::HumanDuration(seconds));
+    }
+    if let Some(window) = row.window_bytes {
+        text += &format!("  window {}", Bytes::new(window));
+    }
+    if let Some(rtt) = row.rtt_s {
+        text += &format!("  rtt {}", Duration::from_micros((rtt * 1e6) as u64));
+    }
+    if let Some(phase) = &row.phase {
+        text += &format!("  {phase}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(t_s: f64) -> Row {
+        Row {
+            t_s,
+            bytes: 25_000_000,
+            goodput_bps: 1e8,
+            window_bytes: Some(1_250_000),
+            rtt_s: Some(0.1005),
+            phase: Some("holding".into()),
+            ..Row::default()
+        }
+    }
+
+    #[test]
+    fn a_line_tells_rate_time_left_window_round_trip_and_phase() {
+        // 75 MB left at 100 Mbit/s: 6 s.
+        let text = describe(&row(1.0), Bytes::new(100_000_000), Rate::from_mbit_per_second(100));
+        assert_eq!(text, "100 Mbit/s  eta 6 seconds  window 1.25 MB  rtt 100.5 ms  holding");
+    }
+
+    #[test]
+    fn without_a_terminal_a_line_comes_every_five_seconds() {
+        let peer = ([127, 0, 0, 1], 1).into();
+        let sizing = sweetspot_sizing::Sizing::Sobas;
+        let size = Bytes::new(100_000_000);
+        let opened = Opened { peer, name: "f".into(), size, sizing };
+        let mut progress = Progress::new(&opened, None);
+        let said: Vec<bool> =
+            (0..240).map(|n| progress.row(&row(f64::from(n) * 0.05)).is_some()).collect();
+        assert_eq!(said.iter().filter(|said| **said).count(), 2);
+        assert!(said[100] && said[200]);
+    }
+}

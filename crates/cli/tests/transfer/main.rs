@@ -1,0 +1,7 @@
+//! `sweetspot serve` and `sweetspot send` over loopback: what is moved, and what is refused.
+
+mod hostile;
+mod moving;
+mod raw;
+mod refusing;
+mod running;

@@ -1,0 +1,145 @@
+//! What is moved.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use sweetspot_transfer::series::Line;
+use sweetspot_transfer::{Outcome, Role, RttSource};
+
+use crate::running::{Serve, file, names, send};
+
+fn outcome(stdout: &str) -> Outcome {
+    let line = stdout.lines().last().expect("an outcome");
+    serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"))
+}
+
+#[test]
+fn both_ends_report_the_same_transfer() {
+    let serve = Serve::start(&["--once", "--json"]);
+    let (file, content) = file(3_000_001);
+    let arguments = ["--name", "moved", "--json", "--sizing", "fixed:1MB", "--congestion", "reno"];
+    let sent = send(file.path(), &serve.ticket, &arguments);
+    assert_eq!(sent.code, Some(0), "{sent:?}");
+    let target = serve.directory.join("moved");
+    eventually_equal(&target, &content);
+    assert_eq!(serve.names(), ["moved"]);
+    let received = serve.wait();
+    assert_eq!(received.code, Some(0), "{received:?}");
+
+    let (near, far) = (outcome(&sent.stdout), outcome(&received.stdout));
+    assert_eq!((near.role, far.role), (Role::Sender, Role::Receiver));
+    assert_eq!(near.hash, blake3::hash(&content).to_hex().to_string());
+    assert_eq!(near.bytes, 3_000_001);
+    assert!(near.hash_ok && near.goodput_bps > 0.0);
+    assert_eq!(near.sizing, "fixed:1MB");
+    assert_eq!(near.congestion.as_deref(), Some("reno"));
+    // What either end counted, both tell.
+    let same = Outcome {
+        role: far.role,
+        peer: far.peer.clone(),
+        seconds: far.seconds,
+        goodput_bps: far.goodput_bps,
+        cpu_seconds: far.cpu_seconds,
+        ..near
+    };
+    assert_eq!(same, far);
+}
+
+fn eventually_equal(target: &std::path::Path, content: &[u8]) {
+    assert!(fs::read(target).unwrap() == content, "the content differs");
+}
+
+#[test]
+fn an_empty_file_is_a_file() {
+    let serve = Serve::start(&["--once"]);
+    let (file, _) = file(0);
+    assert_eq!(send(file.path(), &serve.ticket, &["--name", "empty"]).code, Some(0));
+    assert_eq!(fs::read(serve.directory.join("empty")).unwrap(), b"");
+    assert_eq!(serve.wait().code, Some(0));
+}
+
+#[test]
+fn many_may_send_at_once() {
+    let serve = Serve::start(&["--json"]);
+    let (file, content) = file(5_000_000);
+    std::thread::scope(|scope| {
+        for name in ["a", "b", "c", "d"] {
+            let (file, ticket) = (file.path(), &serve.ticket);
+            scope.spawn(move || assert_eq!(send(file, ticket, &["--name", name]).code, Some(0)));
+        }
+    });
+    for name in ["a", "b", "c", "d"] {
+        eventually_equal(&serve.directory.join(name), &content);
+    }
+    let ended = serve.interrupt();
+    assert_eq!(ended.code, Some(130));
+    assert_eq!(ended.stdout.lines().count(), 4, "{}", ended.stdout);
+}
+
+#[test]
+fn the_receivers_choice_of_sizing_and_congestion_rules() {
+    let serve = Serve::start(&["--once", "--sizing", "kernel", "--congestion", "cubic"]);
+    let (file, _) = file(100_000);
+    let arguments = ["--json", "--sizing", "max", "--congestion", "reno"];
+    let outcome = outcome(&send(file.path(), &serve.ticket, &arguments).stdout);
+    assert_eq!((&*outcome.sizing, outcome.congestion.as_deref()), ("kernel", Some("cubic")));
+    assert_eq!(outcome.recipe, None);
+}
+
+#[test]
+fn without_a_word_sobas_sizes_the_window() {
+    let serve = Serve::start(&["--once"]);
+    let (file, _) = file(100_000);
+    assert_eq!(outcome(&send(file.path(), &serve.ticket, &["--json"]).stdout).sizing, "sobas");
+}
+
+#[test]
+fn probes_measure_the_path_and_without_them_the_kernel_does() {
+    for (arguments, fallback) in [(&["--json"][..], false), (&["--json", "--no-probes"], true)] {
+        let serve = Serve::start(&["--once"]);
+        let (file, _) = file(20_000_000);
+        let outcome = outcome(&send(file.path(), &serve.ticket, arguments).stdout);
+        assert_eq!(outcome.probes.fallback, fallback);
+        assert_eq!(outcome.probes.sent == 0, fallback);
+        assert_eq!(outcome.rtt_source == RttSource::Probes, !fallback);
+        assert_eq!(outcome.probes.lost_forward, 0);
+    }
+}
+
+#[test]
+fn series_are_lines_that_can_be_read_back() {
+    let scratch = tempfile::tempdir().unwrap();
+    let paths = ["near", "far"].map(|name| scratch.path().join(name));
+    let [near, far] = paths.each_ref().map(|path| path.to_str().unwrap());
+    let serve = Serve::start(&["--once", "--series", far]);
+    let (file, _) = file(200_000_000);
+    let arguments = ["--sizing", "fixed:2MB", "--series", near];
+    assert_eq!(send(file.path(), &serve.ticket, &arguments).code, Some(0));
+    serve.wait();
+    for path in &paths {
+        let text = fs::read_to_string(path).unwrap();
+        let lines: Vec<Line> = text.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+        let times: Vec<f64> = lines
+            .iter()
+            .filter_map(|line| match line {
+                Line::Row(row) => Some(row.t_s),
+                Line::Event(_) => None,
+            })
+            .collect();
+        assert!(!times.is_empty() && times.is_sorted(), "{path:?}");
+    }
+    let limited = |text: &str| text.contains(r#""event":"limited","window_bytes":2000000"#);
+    assert!(limited(&fs::read_to_string(&paths[1]).unwrap()));
+}
+
+#[test]
+fn a_received_file_has_ordinary_permissions() {
+    let serve = Serve::start(&["--once"]);
+    let (file, _) = file(10);
+    assert_eq!(send(file.path(), &serve.ticket, &["--name", "f"]).code, Some(0));
+    let mode = fs::metadata(serve.directory.join("f")).unwrap().permissions().mode();
+    let ordinary = serve.directory.join("ordinary");
+    fs::write(&ordinary, "").unwrap();
+    assert_eq!(mode, fs::metadata(ordinary).unwrap().permissions().mode());
+    assert_eq!(names(&serve.directory), ["f", "ordinary"]);
+}

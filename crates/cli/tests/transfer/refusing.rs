@@ -1,0 +1,178 @@
+//! What is refused: each with one line that names the thing and the next step.
+
+use std::fs;
+use std::process::Command;
+
+use sweetspot_transfer::Secret;
+
+use crate::running::{SWEETSPOT, Serve, file, run, send};
+
+#[test]
+fn a_wrong_secret_is_turned_away_and_the_server_goes_on() {
+    let serve = Serve::start(&["--once"]);
+    let (file, _) = file(10);
+    let mut ticket = serve.ticket();
+    ticket.secret = Secret([0; 16]);
+    send(file.path(), &ticket.to_string(), &[]).failed_saying(&["refused", "secret is wrong"]);
+    assert_eq!(send(file.path(), &serve.ticket, &["--name", "f"]).code, Some(0));
+    let ended = serve.wait();
+    assert_eq!(ended.code, Some(0));
+    assert!(
+        ended.stderr.contains("turned away: it does not hold this ticket's secret"),
+        "{ended:?}"
+    );
+}
+
+#[test]
+fn another_servers_certificate_is_an_impostor() {
+    let serve = Serve::start(&["--once"]);
+    let (file, _) = file(10);
+    let mut ticket = serve.ticket();
+    ticket.fingerprint = [0; 32];
+    send(file.path(), &ticket.to_string(), &[])
+        .failed_saying(&["not the receiver that this ticket names", "ask for the ticket"]);
+    assert!(serve.names().is_empty());
+}
+
+#[test]
+fn an_expired_ticket_is_turned_away_on_both_sides() {
+    let serve = Serve::start(&["--lifetime", "0s"]);
+    let (file, _) = file(10);
+    send(file.path(), &serve.ticket, &[]).failed_saying(&["ticket has expired", "new one"]);
+    let ended = serve.interrupt();
+    assert!(ended.stderr.contains("the ticket has expired"), "{ended:?}");
+}
+
+#[test]
+fn what_is_no_ticket_is_said() {
+    let (file, _) = file(10);
+    for (ticket, words) in [
+        ("hello", &["not a ticket", "sweetspot serve"][..]),
+        ("sweetspot1:abc", &["damaged", "copy the whole line"]),
+        ("sweetspot9:abc", &["version 9", "same version"]),
+    ] {
+        send(file.path(), ticket, &[]).failed_saying(words);
+    }
+}
+
+#[test]
+fn a_receiver_that_is_not_there_is_said() {
+    let serve = Serve::start(&[]);
+    let ticket = serve.ticket.clone();
+    serve.interrupt();
+    let (file, _) = file(10);
+    send(file.path(), &ticket, &[]).failed_saying(&["cannot reach", "still running"]);
+}
+
+#[test]
+fn files_that_cannot_be_sent_are_named() {
+    let serve = Serve::start(&[]);
+    let scratch = tempfile::tempdir().unwrap();
+    let missing = scratch.path().join("missing");
+    send(&missing, &serve.ticket, &[]).failed_saying(&["missing", "No such file"]);
+    send(scratch.path(), &serve.ticket, &[]).failed_saying(&["not a regular file", "tar"]);
+    send("/dev/null".as_ref(), &serve.ticket, &[]).failed_saying(&["/dev/null", "not a regular"]);
+}
+
+#[test]
+fn a_port_in_use_is_named() {
+    let serve = Serve::start(&[]);
+    let port = serve.ticket().port;
+    let mut command = Command::new(SWEETSPOT);
+    let listen = format!("127.0.0.1:{port}");
+    command.args(["serve", "--dir", "/tmp", "--listen", &listen]);
+    run(command).failed_saying(&["cannot listen on", &listen, "in use", "--listen"]);
+}
+
+#[test]
+fn a_directory_that_cannot_be_served_is_named() {
+    let serve = |dir: &str| {
+        let mut command = Command::new(SWEETSPOT);
+        command.args(["serve", "--listen", "127.0.0.1:0", "--dir", dir]);
+        run(command)
+    };
+    serve("/nowhere").failed_saying(&["/nowhere", "--dir"]);
+    serve("/dev/null").failed_saying(&["/dev/null", "--dir"]);
+    serve("/proc").failed_saying(&["/proc"]);
+}
+
+#[test]
+fn an_existing_file_is_left_alone_unless_forced() {
+    let (file, content) = file(1000);
+    for (arguments, forced) in [(&["--once"][..], false), (&["--once", "--force"], true)] {
+        let serve = Serve::start(arguments);
+        let target = serve.directory.join("f");
+        fs::write(&target, "old").unwrap();
+        let sent = send(file.path(), &serve.ticket, &["--name", "f"]);
+        if forced {
+            assert_eq!(sent.code, Some(0));
+            assert_eq!(fs::read(target).unwrap(), content);
+        } else {
+            sent.failed_saying(&["exists already", "--force", "--name"]);
+            assert_eq!(fs::read(target).unwrap(), b"old");
+        }
+        assert_eq!(serve.names(), ["f"]);
+    }
+}
+
+#[test]
+fn names_that_leave_the_directory_are_refused() {
+    let (file, _) = file(10);
+    let scratch = tempfile::tempdir().unwrap();
+    let inside = scratch.path().join("inside");
+    fs::create_dir(&inside).unwrap();
+    let serve = Serve::start_in(scratch, &inside, &[]);
+    for name in ["../f", "/tmp/f", "a/b", "..", ".", "", "a\nb"] {
+        send(file.path(), &serve.ticket, &["--name", name])
+            .failed_saying(&["is refused", "--name"]);
+    }
+    assert!(serve.names().is_empty());
+    assert_eq!(crate::running::names(inside.parent().unwrap()), ["inside"]);
+}
+
+#[test]
+fn sizings_and_congestion_controls_that_do_not_exist_are_named() {
+    let serve = Serve::start(&[]);
+    let (file, _) = file(10);
+    let send = |arguments: &[&str]| send(file.path(), &serve.ticket, arguments);
+    send(&["--congestion", "warp"]).failed_saying(&["\"warp\"", "this kernel offers", "cubic"]);
+    send(&["--sizing", "bdp"]).failed_saying(&["bdp needs"]);
+    send(&["--sizing", "bdp", "--path-rate", "1Gbit/s"]).failed_saying(&["--path-rtt"]);
+    assert_eq!(send(&["--sizing", "huge"]).code, Some(2));
+    assert!(serve.names().is_empty());
+}
+
+/// A small disk of its own, which takes a mount namespace of its own.
+#[test]
+fn a_full_disk_is_said_and_nothing_stays() {
+    let scratch = tempfile::tempdir().unwrap();
+    let directory = scratch.path().to_owned();
+    let mut probe = Command::new("unshare");
+    probe.args(["--user", "--map-root-user", "--mount", "true"]);
+    if !probe.status().is_ok_and(|status| status.success()) {
+        println!("skipped: no mount namespace can be had here");
+        return;
+    }
+    let mut command = Command::new("unshare");
+    let script = r#"mount -t tmpfs -o size=1m tmpfs "$0" && exec "$1" serve --dir "$0" --listen 127.0.0.1:0 --once"#;
+    command.args(["--user", "--map-root-user", "--mount", "sh", "-c", script]);
+    command.arg(&directory).arg(SWEETSPOT);
+    let serve = Serve::spawn(scratch, &directory, command);
+    let (file, _) = file(2_000_000);
+    send(file.path(), &serve.ticket, &[]).failed_saying(&["No space left on device", "--dir"]);
+    serve.wait().failed_saying(&["No space left on device", "free some space"]);
+}
+
+#[test]
+fn a_limit_on_file_sizes_is_said_and_nothing_stays() {
+    let scratch = tempfile::tempdir().unwrap();
+    let directory = scratch.path().to_owned();
+    let mut command = Command::new("sh");
+    let script = r#"ulimit -f 100; exec "$1" serve --dir "$0" --listen 127.0.0.1:0 --once"#;
+    command.args(["-c", script]).arg(&directory).arg(SWEETSPOT);
+    let serve = Serve::spawn(scratch, &directory, command);
+    let (file, _) = file(2_000_000);
+    send(file.path(), &serve.ticket, &[]).failed_saying(&["File too large"]);
+    assert!(serve.names().is_empty());
+    serve.wait().failed_saying(&["File too large", "ulimit"]);
+}

@@ -1,0 +1,161 @@
+//! The programs, started and waited for.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::time::Duration;
+
+use sweetspot_linux::clock;
+use sweetspot_transfer::Ticket;
+
+pub const SWEETSPOT: &str = env!("CARGO_BIN_EXE_sweetspot");
+
+/// A directory for received files, and `sweetspot serve` on it.
+pub struct Serve {
+    pub directory: PathBuf,
+    pub child: Child,
+    pub ticket: String,
+    stdout: BufReader<ChildStdout>,
+    _scratch: tempfile::TempDir,
+}
+
+/// How a program ended, and what it printed.
+#[derive(Debug)]
+pub struct Ended {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Serve {
+    /// Serves into a fresh directory.
+    pub fn start(arguments: &[&str]) -> Serve {
+        let scratch = tempfile::tempdir().unwrap();
+        let directory = scratch.path().to_owned();
+        Serve::start_in(scratch, &directory, arguments)
+    }
+
+    /// Serves into `directory`, which lives as long as `scratch`.
+    pub fn start_in(scratch: tempfile::TempDir, directory: &Path, arguments: &[&str]) -> Serve {
+        let mut command = Command::new(SWEETSPOT);
+        command.arg("serve").arg("--dir").arg(directory).args(arguments);
+        if !arguments.contains(&"--listen") {
+            command.args(["--listen", "127.0.0.1:0"]);
+        }
+        Serve::spawn(scratch, directory, command)
+    }
+
+    /// Any command that ends up serving into `directory`.
+    pub fn spawn(scratch: tempfile::TempDir, directory: &Path, mut command: Command) -> Serve {
+        let mut child =
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("starting");
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        let mut ticket = String::new();
+        stdout.read_line(&mut ticket).unwrap();
+        let directory = directory.to_owned();
+        Serve { directory, child, ticket: ticket.trim().to_owned(), stdout, _scratch: scratch }
+    }
+
+    /// The ticket, to be tampered with.
+    pub fn ticket(&self) -> Ticket {
+        self.ticket.parse().expect("the first line is a ticket")
+    }
+
+    /// Waits until it ends by itself.
+    pub fn wait(mut self) -> Ended {
+        let code = wait(&mut self.child);
+        let mut ended = Ended { code, stdout: String::new(), stderr: String::new() };
+        self.stdout.read_to_string(&mut ended.stdout).unwrap();
+        self.child.stderr.take().unwrap().read_to_string(&mut ended.stderr).unwrap();
+        ended
+    }
+
+    /// Ends it as a person would, with a signal.
+    pub fn interrupt(self) -> Ended {
+        signal(&self.child, "INT");
+        self.wait()
+    }
+
+    /// Names in the directory, the unfinished too.
+    pub fn names(&self) -> Vec<String> {
+        names(&self.directory)
+    }
+}
+
+impl Drop for Serve {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Names in a directory, sorted.
+pub fn names(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).unwrap();
+    let mut names: Vec<_> =
+        entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// Sends a signal by its name.
+pub fn signal(child: &Child, name: &str) {
+    let status = Command::new("kill").args(["-s", name, &child.id().to_string()]).status();
+    assert!(status.unwrap().success());
+}
+
+/// Runs `sweetspot send`.
+pub fn send(file: &Path, ticket: &str, arguments: &[&str]) -> Ended {
+    let mut command = Command::new(SWEETSPOT);
+    command.arg("send").arg(file).arg(ticket).args(arguments);
+    run(command)
+}
+
+/// Runs a command to its end.
+pub fn run(mut command: Command) -> Ended {
+    let Output { status, stdout, stderr } = command.output().expect("starting");
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    Ended { code: status.code(), stdout: text(stdout), stderr: text(stderr) }
+}
+
+/// Waits for a child, but not for ever.
+fn wait(child: &mut Child) -> Option<i32> {
+    let deadline = clock::now() + Duration::from_secs(60).into();
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status.code();
+        }
+        assert!(clock::now() < deadline, "still running after a minute");
+        clock::sleep_until(clock::now() + Duration::from_millis(10).into());
+    }
+}
+
+/// Waits for something to become true.
+pub fn eventually(what: &str, mut is: impl FnMut() -> bool) {
+    let deadline = clock::now() + Duration::from_secs(20).into();
+    while !is() {
+        assert!(clock::now() < deadline, "in vain: {what}");
+        clock::sleep_until(clock::now() + Duration::from_millis(5).into());
+    }
+}
+
+/// A file of `length` bytes that do not repeat soon.
+pub fn file(length: usize) -> (tempfile::NamedTempFile, Vec<u8>) {
+    let mut content = vec![0; length];
+    blake3::Hasher::new().finalize_xof().fill(&mut content);
+    let file = tempfile::NamedTempFile::new().unwrap();
+    fs::write(file.path(), &content).unwrap();
+    (file, content)
+}
+
+impl Ended {
+    /// Asserts that it failed with one line that holds all of `words`.
+    pub fn failed_saying(&self, words: &[&str]) {
+        assert!(self.code.is_some_and(|code| code != 0), "{self:?}");
+        let lines: Vec<_> = self.stderr.lines().collect();
+        let says = |line: &&str| words.iter().all(|word| line.contains(word));
+        assert_eq!(lines.iter().copied().filter(says).count(), 1, "{words:?} in {self:?}");
+        assert!(!self.stderr.contains("panicked"), "{self:?}");
+    }
+}
