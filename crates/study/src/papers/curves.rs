@@ -32,7 +32,7 @@ const FIGURES: [Figure; 5] = [
         title: "Figure 3: rate-controlled UDP",
         scenario: FIGURE_3,
         quantity: "MFT",
-        seeds: 3,
+        seeds: 2,
     },
     Figure {
         item: "fig4",
@@ -41,20 +41,20 @@ const FIGURES: [Figure; 5] = [
         quantity: "MFT simulated",
         seeds: 1,
     },
-    Figure { item: "fig5", title: "Figure 5: mice", scenario: FIGURE_5, quantity: "MFT", seeds: 2 },
+    Figure { item: "fig5", title: "Figure 5: mice", scenario: FIGURE_5, quantity: "MFT", seeds: 1 },
     Figure {
         item: "fig6",
         title: "Figure 6: elephants that congest the path",
         scenario: FIGURE_6,
         quantity: "MFT",
-        seeds: 4,
+        seeds: 3,
     },
     Figure {
         item: "fig7",
         title: "Figure 7: mice that congest the path",
         scenario: FIGURE_7,
         quantity: "MFT",
-        seeds: 2,
+        seeds: 1,
     },
 ];
 

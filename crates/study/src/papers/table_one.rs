@@ -14,7 +14,7 @@ use crate::{Bounds, Mft, StudyError, Workers, find_mft};
 
 /// Seeds of a cell: on the congested path goodput differs by a fifth between two of them.
 fn seeds(percent: u64) -> u64 {
-    if percent == 100 { 6 } else { 2 }
+    if percent == 100 { 4 } else { 1 }
 }
 
 /// What default SOBAS is to reach of the MFT.

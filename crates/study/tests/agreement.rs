@@ -1,0 +1,83 @@
+//! The simulator does what ns-2 did on the same work: a spread of the cases that
+//! docs/results/ns2.md holds in full.
+
+use sweetspot_sim::Simulator;
+use sweetspot_study::Workers;
+use sweetspot_study::ns2::{
+    Case, Comparison, MAXIMUM_AT_MOST, MEDIAN_AT_MOST, Setting, WORST_AT_MOST, cases, compare,
+    maxima, spread,
+};
+
+/// The cases of `setting`s that `belongs` picks, at some windows.
+fn played(belongs: impl Fn(&Setting) -> bool, windows: &[u64]) -> Vec<Comparison> {
+    let picked: Vec<Case> = cases()
+        .expect("the reference table is part of the program")
+        .into_iter()
+        .filter(|case| belongs(&case.setting) && windows.contains(&case.window))
+        .collect();
+    compare(&Simulator, &picked, Workers::new(2)).expect("the simulator plays every case")
+}
+
+fn assert_agreement(comparisons: &[Comparison], at_least: usize) {
+    let spread = spread(comparisons, |_| true).expect("there are cases");
+    assert!(spread.count >= at_least, "{} cases left of {at_least}", spread.count);
+    for comparison in comparisons.iter().filter(|c| c.deviation().abs() > WORST_AT_MOST) {
+        let Setting { cross, congestion, buffer, .. } = &comparison.setting;
+        eprintln!(
+            "{cross} {congestion} B={buffer} S={}: ns-2 {:.2}, here {:.2} Mbit/s",
+            comparison.window, comparison.theirs.goodput_mbps, comparison.ours.goodput_mbps
+        );
+    }
+    assert!(spread.median <= MEDIAN_AT_MOST, "median {:.3}", spread.median);
+    assert!(spread.worst <= WORST_AT_MOST, "worst {:.3}", spread.worst);
+}
+
+#[test]
+fn without_cross_traffic_goodput_is_ns2s_below_inside_just_above_and_far_above_the_sweet_spot() {
+    // 726 and 939 lie just above C T_m + B_t for B_t of 100 and 313: the hole.
+    let alone = |s: &Setting| s.cross == "none" && s.buffer <= 313 && s.congestion != "sack1";
+    assert_agreement(&played(alone, &[313, 625, 640, 726, 939, 4000]), 18);
+}
+
+#[test]
+fn with_elephants_goodput_is_ns2s_below_the_peak_and_where_congestion_is_the_limit() {
+    let elephants = |s: &Setting| {
+        s.cross == "elephants"
+            && s.flavour == "2.35"
+            && s.queue == "packets"
+            && s.reverse == "mirror"
+    };
+    assert_agreement(&played(elephants, &[100, 250, 450, 4000]), 20);
+}
+
+#[test]
+fn queues_in_bytes_clean_reverse_paths_and_delayed_acks_change_goodput_as_in_ns2() {
+    let variants = |s: &Setting| {
+        s.cross == "elephants"
+            && (s.flavour == "2002" || s.queue == "bytes" || s.reverse == "clean")
+    };
+    assert_agreement(&played(variants, &[340, 360, 400, 560, 590, 600, 1100, 1200]), 12);
+}
+
+#[test]
+fn with_pareto_traffic_goodput_is_ns2s() {
+    let pareto = |s: &Setting| s.cross == "pareto" && s.flavour == "2.35" && s.congestion == "reno";
+    assert_agreement(&played(pareto, &[100, 150, 250, 625, 1875]), 15);
+}
+
+#[test]
+fn the_maximum_with_elephants_and_its_window_are_ns2s() {
+    let peaks = [310, 320, 325, 330, 340, 350, 510, 520, 530, 540, 545, 550, 950, 1000, 1020, 1040];
+    let elephants = |s: &Setting| {
+        s.cross == "elephants"
+            && (s.flavour, s.congestion, s.queue, s.reverse)
+                == ("2.35", "reno", "packets", "mirror")
+    };
+    let maxima = maxima(&played(elephants, &peaks));
+    assert_eq!(maxima.len(), 3);
+    for maximum in maxima {
+        let (rate, window) = (maximum.ours.0 / maximum.theirs.0, maximum.ours.1 as f64);
+        assert!((rate - 1.0).abs() <= MAXIMUM_AT_MOST, "{maximum:?}");
+        assert!((window / maximum.theirs.1 as f64 - 1.0).abs() <= MAXIMUM_AT_MOST, "{maximum:?}");
+    }
+}
