@@ -54,6 +54,9 @@ pub enum TransferError {
         "{} exists already and was left alone; start serve with --force to overwrite, or send under another --name", .0.display()
     )]
     Exists(PathBuf),
+    /// A directory of that name exists, which no file overwrites.
+    #[error("{} is a directory and was left alone; send under another --name", .0.display())]
+    IsDirectory(PathBuf),
     /// The sender's name for the file would leave the directory.
     #[error(transparent)]
     Name(#[from] NameError),

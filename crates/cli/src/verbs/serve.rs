@@ -26,7 +26,7 @@ pub struct Arguments {
     #[arg(long, value_name = "DIR")]
     dir: PathBuf,
     /// Address and port to listen on, TCP and UDP; port 0 picks a free one
-    #[arg(long, value_name = "ADDR:PORT", default_value = "0.0.0.0:7411")]
+    #[arg(long, value_name = "ADDR:PORT", default_value = "0.0.0.0:7411", value_parser = listening)]
     listen: SocketAddr,
     /// Host that the ticket names, where senders reach this one under another address
     #[arg(long, value_name = "HOST[:PORT]")]
@@ -133,6 +133,13 @@ fn resolve(arguments: Arguments) -> Result<ServeOptions, Box<dyn std::error::Err
         probes: !arguments.no_probes,
         lifetime: arguments.lifetime,
     })
+}
+
+/// An address of this host and a port.
+fn listening(text: &str) -> Result<SocketAddr, &'static str> {
+    text.parse().map_err(
+        |_| "it is no address with a port; write it like 0.0.0.0:7411, 192.0.2.7:0 or [::]:7411",
+    )
 }
 
 /// `HOST`, `HOST:PORT`, `[v6 address]:PORT` or a bare v6 address.

@@ -116,6 +116,25 @@ fn an_existing_file_is_left_alone_unless_forced() {
 }
 
 #[test]
+fn a_directory_is_left_alone_even_when_forced() {
+    let (file, _) = file(1000);
+    let serve = Serve::start(&["--force"]);
+    fs::create_dir(serve.directory.join("d")).unwrap();
+    let sent = send(file.path(), &serve.ticket, &["--name", "d"]);
+    sent.failed_saying(&["refused", "is a directory", "--name"]);
+    assert_eq!(serve.names(), ["d"]);
+}
+
+#[test]
+fn an_address_to_listen_on_is_asked_for_with_an_example() {
+    for wrong in ["localhost:7411", "7411", ":7411", "192.0.2.7", "0.0.0.0:99999"] {
+        let mut command = Command::new(SWEETSPOT);
+        command.args(["serve", "--dir", ".", "--listen", wrong]);
+        run(command).failed_saying(&[wrong, "write it like 0.0.0.0:7411"]);
+    }
+}
+
+#[test]
 fn names_that_leave_the_directory_are_refused() {
     let (file, _) = file(10);
     let scratch = tempfile::tempdir().unwrap();

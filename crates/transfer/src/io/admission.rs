@@ -73,12 +73,14 @@ fn read_hello(channel: &Channel, deadline: Time) -> Result<(Hello, Opening), Tra
     loop {
         let left = deadline.since(clock::now());
         if left == Duration::ZERO {
-            let peer = channel.peer().to_string();
-            return Err(TransferError::Silent { peer, patience: OPENING });
+            return Err(channel.silent(OPENING));
         }
         plain.clear();
-        if let Incoming::Closed = channel.read_within(&mut raw, &mut plain, left)? {
-            return Err(channel.gone(Bytes::ZERO));
+        match channel.read_within(&mut raw, &mut plain, left) {
+            Ok(Incoming::Bytes(_)) => {}
+            Ok(Incoming::Closed) => return Err(channel.gone(Bytes::ZERO)),
+            Err(TransferError::Silent { .. }) => return Err(channel.silent(OPENING)),
+            Err(error) => return Err(error),
         }
         let mut input = &plain[..];
         let Some(piece) = decoder.next(&mut input).map_err(ProtocolError::from)? else { continue };

@@ -118,7 +118,7 @@ impl Channel {
         let n = loop {
             match (&self.socket).read(raw) {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) if is_timeout(&e) => return Err(self.silent()),
+                Err(e) if is_timeout(&e) => return Err(self.silent(PATIENCE)),
                 Err(e) if is_gone(&e) => return Ok(Incoming::Closed),
                 Err(e) => return Err(TransferError::System { what: "reading", source: e }),
                 Ok(0) => return Ok(Incoming::Closed),
@@ -168,11 +168,27 @@ impl Channel {
                 tls.write_tls(&mut *outgoing).map_err(TransferError::system("writing"))?;
             }
         }
-        match (&self.socket).write_all(&outgoing) {
-            Err(e) if is_timeout(&e) => Err(self.silent()),
-            Err(e) if is_gone(&e) => Err(self.gone(Bytes::ZERO)),
-            other => other.map_err(TransferError::system("writing")),
+        let (mut rest, mut acked) = (&outgoing[..], self.acked());
+        while !rest.is_empty() {
+            match (&self.socket).write(rest) {
+                Ok(0) => return Err(self.gone(Bytes::ZERO)),
+                Ok(n) => rest = &rest[n..],
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                // A slow path is not a silent peer: what was buffered earlier still arrives.
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock && self.acked() > acked => {
+                    acked = self.acked();
+                }
+                Err(e) if is_timeout(&e) => return Err(self.silent(PATIENCE)),
+                Err(e) if is_gone(&e) => return Err(self.gone(Bytes::ZERO)),
+                Err(e) => return Err(TransferError::System { what: "writing", source: e }),
+            }
         }
+        Ok(())
+    }
+
+    /// How much the other end's kernel has acknowledged.
+    pub fn acked(&self) -> Bytes {
+        tcp::Info::read(&self.socket).map_or(Bytes::ZERO, |info| info.bytes_acked)
     }
 
     /// Writes one message.
@@ -208,8 +224,9 @@ impl Channel {
         TransferError::PeerGone { peer: self.peer.to_string(), done }
     }
 
-    fn silent(&self) -> TransferError {
-        TransferError::Silent { peer: self.peer.to_string(), patience: PATIENCE }
+    /// The error for a peer that said nothing for so long.
+    pub fn silent(&self, patience: Duration) -> TransferError {
+        TransferError::Silent { peer: self.peer.to_string(), patience }
     }
 }
 
@@ -232,6 +249,10 @@ fn handshake(
         }
         let map = |e: io::Error| match e {
             e if is_timeout(&e) => late(),
+            e if is_gone(&e) => TransferError::Tls {
+                peer: peer.to_string(),
+                reason: format!("it hung up during the handshake ({e}); it may be busy, try again"),
+            },
             e => TransferError::Tls { peer: peer.to_string(), reason: e.to_string() },
         };
         if tls.wants_write() {

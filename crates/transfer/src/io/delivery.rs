@@ -155,11 +155,17 @@ impl<'a> Delivery<'a> {
 
     /// Does what the receiver says, until its verdict.
     fn listen(&self, mut talk: Talk<'_>) -> Result<Verdict, TransferError> {
+        let mut acked = Bytes::ZERO;
         loop {
             let message = match talk.next(|| PATIENCE, || self.ended.load(Ordering::Acquire)) {
                 // While content flows the receiver has no need to speak; a dead one shows when
                 // writing.
                 Err(TransferError::Silent { .. }) if !self.ended.load(Ordering::Acquire) => {
+                    continue;
+                }
+                // Nor while a slow path still carries what was written.
+                Err(TransferError::Silent { .. }) if self.channel.acked() > acked => {
+                    acked = self.channel.acked();
                     continue;
                 }
                 Err(TransferError::PeerGone { peer, .. }) => {

@@ -78,8 +78,10 @@ impl Plan {
         let name: FileName = hello.name.parse()?;
         let target = house.directory.join(name.as_str());
         // Asked early for a clear answer; the final rename asks again, in one step.
-        if !house.overwrite && target.symlink_metadata().is_ok() {
-            return Err(TransferError::Exists(target));
+        match target.symlink_metadata() {
+            Ok(_) if !house.overwrite => return Err(TransferError::Exists(target)),
+            Ok(existing) if existing.is_dir() => return Err(TransferError::IsDirectory(target)),
+            _ => {}
         }
         let asked = hello.sizing.as_deref().map(str::parse::<Sizing>).transpose()?;
         let sizing = house.sizing.or(asked).unwrap_or(Sizing::Sobas);

@@ -56,7 +56,11 @@ impl<'a> Talk<'a> {
     /// Hears whether we may come in.
     pub fn answer(&mut self, session: &Session) -> Result<Accept, TransferError> {
         let deadline = clock::now() + ANSWER;
-        match self.next(|| deadline.since(clock::now()), || false)? {
+        let answer = self.next(|| deadline.since(clock::now()), || false);
+        match answer.map_err(|error| match error {
+            TransferError::Silent { .. } => self.channel.silent(ANSWER),
+            error => error,
+        })? {
             Message::Accept(accept) if session.is_receiver_proof(&accept.proof) => Ok(accept),
             Message::Accept(_) => Err(TransferError::Impostor(self.channel.peer().to_string())),
             Message::Refuse { reason } | Message::Failed { reason } => {
