@@ -1,10 +1,16 @@
 //! The `sweetspot` command: what was typed, then a short story per verb.
 
+// They panic where nobody can be told; see `print`.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
+#[macro_use]
+mod print;
 mod bench;
+mod complaint;
 mod contest;
 mod verbs;
 
@@ -44,22 +50,12 @@ enum Verb {
     Completions(verbs::completions::Arguments),
 }
 
-impl Verb {
-    /// Whether nothing needs tidying up when whoever reads the output leaves early.
-    fn only_prints(&self) -> bool {
-        !matches!(
-            self,
-            Verb::Emulate(_) | Verb::Serve(_) | Verb::Send(_) | Verb::Demo(_) | Verb::BenchLab(_)
-        )
-    }
-}
-
 fn main() -> ExitCode {
-    let verb = Typed::parse().verb;
-    if verb.only_prints() {
-        sweetspot_linux::signals::end_with_closed_pipes();
-    }
-    let result = match verb {
+    let typed = match Typed::try_parse() {
+        Ok(typed) => typed,
+        Err(error) => return complaint::answer(&error),
+    };
+    let result = match typed.verb {
         Verb::Advise(arguments) => verbs::advise::run(arguments),
         Verb::Emulate(arguments) => verbs::emulate::run(arguments),
         Verb::Serve(arguments) => verbs::serve::run(arguments),
@@ -76,7 +72,7 @@ fn main() -> ExitCode {
     match result {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("sweetspot: {error}");
+            say!("sweetspot: {error}");
             ExitCode::FAILURE
         }
     }

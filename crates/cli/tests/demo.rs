@@ -78,6 +78,44 @@ fn a_contender_that_cannot_run_is_named_with_the_way_out() -> Tested {
 }
 
 #[test]
+fn more_than_the_disk_could_hold_is_refused_before_it_is_full() -> Tested {
+    let dir = tempfile::tempdir()?;
+    // No file system holds an exabyte.
+    let Some(output) = run(dir.path(), &["--size", "1000000TB"])? else { return Ok(()) };
+    assert_eq!(output.status.code(), Some(1));
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(complaint.contains("set TMPDIR to a place with room"), "{complaint}");
+    assert!(is_empty(&dir.path().join("tmp"))?);
+    Ok(())
+}
+
+#[test]
+fn what_a_killed_demonstration_left_is_swept_by_the_next() -> Tested {
+    let dir = tempfile::tempdir()?;
+    let left = dir.path().join("tmp/sweetspot-demo-killed");
+    fs::create_dir_all(&left)?;
+    fs::write(left.join("content"), "x")?;
+    let Some(output) = run(dir.path(), &["--size", "200kB", "--sizing", "kernel"])? else {
+        return Ok(());
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(is_empty(&dir.path().join("tmp"))?);
+    Ok(())
+}
+
+#[test]
+fn results_that_cannot_be_kept_are_not_measured() -> Tested {
+    let dir = tempfile::tempdir()?;
+    fs::write(dir.path().join("out"), "a file where the directory would be")?;
+    let Some(output) = run(dir.path(), &[])? else { return Ok(()) };
+    assert_eq!(output.status.code(), Some(1));
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(complaint.contains("name a directory that you may write to"), "{complaint}");
+    assert_eq!(complaint.lines().count(), 1, "{complaint}");
+    Ok(())
+}
+
+#[test]
 fn an_interrupted_demonstration_leaves_nothing_behind() -> Tested {
     let dir = tempfile::tempdir()?;
     fs::create_dir_all(dir.path().join("tmp"))?;

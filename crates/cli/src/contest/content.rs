@@ -2,6 +2,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
+use sweetspot_linux::file;
 use sweetspot_path::Random;
 use sweetspot_units::Bytes;
 
@@ -39,7 +40,10 @@ impl Content {
 /// Writes `size` bytes that no compression shortens; the same seed gives the same bytes.
 fn write_random(path: &Path, size: Bytes, seed: u64) -> io::Result<()> {
     let mut random = Random::new(seed);
-    let mut file = BufWriter::with_capacity(1 << 20, File::create_new(path)?);
+    let file = File::create_new(path)?;
+    // A disk that has no room for it says so now, and is not filled up first.
+    file::reserve(&file, size)?;
+    let mut file = BufWriter::with_capacity(1 << 20, file);
     let mut left = size.get();
     while left > 0 {
         let word = random.bits().to_le_bytes();

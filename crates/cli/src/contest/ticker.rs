@@ -16,7 +16,7 @@ impl Ticker {
     /// Announces the transfer called `name`.
     pub fn new(name: &str, arena: &Arena<'_>) -> Ticker {
         if !stderr().is_terminal() {
-            eprintln!("{name}: running");
+            say!("{name}: running");
         }
         // The path delivers headers as well.
         let on_the_wire = arena.content.size.as_f64() / arena.path.payload_share();
@@ -44,10 +44,10 @@ impl Ticker {
     pub fn finish(self, row: &report::Contender) {
         self.bar.finish_and_clear();
         match (&row.failure, row.duration, row.goodput) {
-            (Some(why), ..) => eprintln!("{}: failed: {why}", self.name),
+            (Some(why), ..) => say!("{}: failed: {why}", self.name),
             (None, Some(duration), Some(goodput)) => {
                 let seconds = duration.as_secs_f64();
-                eprintln!("{}: {seconds:.1} s, {goodput}", self.name);
+                say!("{}: {seconds:.1} s, {goodput}", self.name);
             }
             _ => {}
         }

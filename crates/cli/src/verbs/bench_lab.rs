@@ -51,7 +51,7 @@ pub fn run(arguments: Arguments) -> Ending {
     let code = isolate(|| match bench.measure(scratch.path()) {
         Ok(()) => 0,
         Err(why) => {
-            eprintln!("sweetspot: {why}");
+            say!("sweetspot: {why}");
             1
         }
     })?;
@@ -67,7 +67,7 @@ fn build(program: &Path) -> Result<String, Box<dyn std::error::Error>> {
 }
 
 fn self_test(program: &Path) -> Result<String, Box<dyn std::error::Error>> {
-    eprintln!("{SELF_TEST} ...");
+    say!("{SELF_TEST} ...");
     let output = Command::new(program).args(["emulate", "--self-test"]).output()?;
     if !output.status.success() {
         let why = String::from_utf8_lossy(&output.stderr).trim().to_owned();
@@ -93,10 +93,10 @@ impl Bench<'_> {
             }
             let name = reference_name(&plan);
             if plan.reference && self.is_due(&name) {
-                eprintln!("{name} ...");
+                say!("{name} ...");
                 match iperf3(&plan) {
                     Ok(reference) => self.store.put(&name, &reference)?,
-                    Err(why) => eprintln!("{name}: left out: {why}"),
+                    Err(why) => say!("{name}: left out: {why}"),
                 }
             }
         }
@@ -169,7 +169,7 @@ impl Bench<'_> {
         }
         fs::write(out, markdown(&bench))
             .map_err(|e| format!("cannot write {}: {e}", out.display()))?;
-        println!("{}", out.display());
+        tell!("{}", out.display());
         Ok(())
     }
 }

@@ -1,4 +1,3 @@
-use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap_complete::Shell;
@@ -16,6 +15,6 @@ pub fn run(arguments: Arguments, mut program: clap::Command) -> Ending {
     let name = program.get_name().to_owned();
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut program, name, &mut script);
-    io::stdout().write_all(&script)?;
+    tell!("{}", String::from_utf8_lossy(&script).trim_end());
     Ok(ExitCode::SUCCESS)
 }

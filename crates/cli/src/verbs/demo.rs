@@ -1,5 +1,6 @@
 use std::fs;
 use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
@@ -64,15 +65,22 @@ pub fn run(arguments: Arguments) -> Ending {
     if arguments.size == Bytes::ZERO {
         return Err("--size 0B: nothing to move; give at least one byte".into());
     }
+    // Tried now, so that nobody waits for results that then cannot be kept.
     fs::create_dir_all(&arguments.out)
-        .map_err(|e| format!("--out {}: {e}; name a directory", arguments.out.display()))?;
+        .and_then(|()| tempfile::tempfile_in(&arguments.out))
+        .map_err(|e| {
+            format!(
+                "--out {}: {e}; name a directory that you may write to",
+                arguments.out.display()
+            )
+        })?;
     let program = std::env::current_exe()?;
     // Made and removed out here: whatever ends the isolated part, this process goes on.
     let scratch = scratch::make()?;
     let code = isolate(|| match story(&arguments, &contenders, &program, scratch.path()) {
         Ok(code) => code,
         Err(why) => {
-            eprintln!("sweetspot: {why}");
+            say!("sweetspot: {why}");
             1
         }
     })?;
@@ -119,24 +127,34 @@ fn publish(outcome: &DemoOutcome, arguments: &Arguments) -> Result<(), Box<dyn s
     let json = serde_json::to_string(outcome)? + "\n";
     let write = |name: &str, text: &str| {
         let path = arguments.out.join(name);
-        fs::write(&path, text).map_err(|e| format!("cannot write {}: {e}", path.display()))?;
+        replace(&path, text)
+            .map_err(|e| format!("cannot write {}: {e}; give another --out", path.display()))?;
         Ok::<PathBuf, String>(path)
     };
     let data = write("outcome.json", &json)?;
     let page = write("report.html", &page(outcome))?;
-    let words = if arguments.json {
-        json
+    if arguments.json {
+        tell!("{}", json.trim_end());
     } else {
-        format!(
-            "\n{}\n{}\n\nThe picture of why: {}\nThe numbers:        {}\n",
+        tell!(
+            "\n{}\n{}\n\nThe picture of why: {}\nThe numbers:        {}",
             table(outcome),
             headline(outcome).join("\n"),
             page.display(),
             data.display()
-        )
-    };
-    // A reader that has gone (`| head`) has seen what it wanted; the files are written.
-    let _ = io::stdout().write_all(words.as_bytes());
+        );
+    }
+    Ok(())
+}
+
+/// Writes a file whole or not at all: what stood there before goes only when all is on the disk.
+fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = tempfile::Builder::new()
+        .permissions(fs::Permissions::from_mode(0o666))
+        .tempfile_in(path.parent().unwrap_or(Path::new(".")))?;
+    file.write_all(text.as_bytes())?;
+    file.as_file().sync_all()?;
+    file.persist(path)?;
     Ok(())
 }
 
@@ -151,7 +169,7 @@ fn content(arguments: &Arguments, scratch: &Path) -> Result<Content, String> {
 fn refuse_unreadable(file: &Path) -> Result<(), String> {
     let refuse = |why: String| Err(format!("--file {}: {why}", file.display()));
     match fs::File::open(file).and_then(|f| f.metadata()) {
-        Err(error) => refuse(error.to_string()),
+        Err(error) => refuse(format!("{error}; name a file that you may read")),
         Ok(facts) if !facts.is_file() => refuse("not a regular file; name one".to_owned()),
         Ok(facts) if facts.len() == 0 => refuse("it is empty; name one with content".to_owned()),
         Ok(_) => Ok(()),

@@ -83,7 +83,7 @@ pub fn run(arguments: Arguments) -> Ending {
     let code = isolate(|| match story() {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("sweetspot: {error}");
+            say!("sweetspot: {error}");
             if let Some(EmulatorError::Command { .. }) = error.downcast_ref() {
                 COMMAND_NOT_FOUND
             } else {
@@ -121,24 +121,28 @@ fn play(path: &PathSpec, arguments: &Arguments) -> Result<u8, Box<dyn std::error
 
 /// Measures the machine and says what it found.
 fn test_machine(arguments: &Arguments) -> Result<u8, Box<dyn std::error::Error>> {
-    eprintln!("Trying rates on a path of 20 ms with one BDP of buffer; this takes half a minute.");
+    say!("Trying rates on a path of 20 ms with one BDP of buffer; this takes half a minute.");
     let found = self_test(&mut |trial| {
         let verdict = if trial.truthful { "trust" } else { "do not trust" };
-        eprintln!("  {:>12}  p99 late {:>8}  {verdict}", trial.rate, trial.p99_lateness);
-        trial.reasons.iter().for_each(|reason| eprintln!("                because {reason}"));
+        say!("  {:>12}  p99 late {:>8}  {verdict}", trial.rate, trial.p99_lateness);
+        trial.reasons.iter().for_each(|reason| say!("                because {reason}"));
     })?;
     if arguments.json {
-        println!("{}", serde_json::to_string(&found)?);
+        tell!("{}", serde_json::to_string(&found)?);
         return Ok(0);
     }
     match found.highest {
-        Some(rate) => println!("Highest rate emulated truthfully: {rate}"),
-        None => println!("No rate was emulated truthfully; is the machine busy?"),
+        Some(rate) => tell!("Highest rate emulated truthfully: {rate}"),
+        None => tell!("No rate was emulated truthfully; is the machine busy?"),
     }
     let error = found.delay_error;
-    println!(
+    tell!(
         "Delay error: median {}, p99 {}, max {} ({} probes at 100 Mbit/s and 20 ms, {} early)",
-        error.median, error.p99, error.max, error.probes, error.early
+        error.median,
+        error.p99,
+        error.max,
+        error.probes,
+        error.early
     );
     Ok(u8::from(found.highest.is_none()))
 }
@@ -153,7 +157,7 @@ fn wait_near(supervisor: &mut Supervisor, near: u32, far: &mut Option<u32>) -> s
             Event::ChildEnded { pid, code } if pid == near => return Ok(code),
             Event::ChildEnded { pid, code } => {
                 if far.take_if(|far| *far == pid).is_some() && code != 0 {
-                    eprintln!("sweetspot: the far command ended early with exit code {code}");
+                    say!("sweetspot: the far command ended early with exit code {code}");
                 }
             }
             Event::Told(_) | Event::ToldByTerminal(_) if asked => Signal::KILL.send(near),
@@ -184,9 +188,9 @@ fn hand_over(
     certificate: &Certificate,
 ) -> Result<(), Box<dyn std::error::Error>> {
     if arguments.json {
-        eprintln!("{}", serde_json::to_string(certificate)?);
+        say!("{}", serde_json::to_string(certificate)?);
     } else if !arguments.quiet || !certificate.verdict.trust {
-        eprint!("{certificate}");
+        say!("{}", certificate.to_string().trim_end());
     }
     if let Some(file) = &arguments.certificate {
         let text = serde_json::to_string_pretty(certificate)? + "\n";

@@ -50,6 +50,6 @@ pub fn run(arguments: Arguments) -> Ending {
             path.display()
         )
     })?;
-    println!("wrote {}", path.display());
+    tell!("wrote {}", path.display());
     Ok(ExitCode::SUCCESS)
 }

@@ -41,7 +41,7 @@ pub fn run(arguments: Arguments) -> Ending {
     let mut outcome = engine.run(&scenario, &mut NoRecorder)?;
     outcome.wall_s = clock::now().since(started).as_secs_f64();
     if arguments.json {
-        println!("{}", serde_json::to_string_pretty(&outcome)?);
+        tell!("{}", serde_json::to_string_pretty(&outcome)?);
     } else {
         print_for_people(&outcome);
     }
@@ -65,9 +65,9 @@ fn read(
 }
 
 fn print_for_people(outcome: &Outcome) {
-    println!("{} ({} engine, seed {})", outcome.scenario, outcome.engine, outcome.seed);
+    tell!("{} ({} engine, seed {})", outcome.scenario, outcome.engine, outcome.seed);
     for (i, t) in outcome.transfers.iter().enumerate() {
-        println!(
+        tell!(
             "transfer {i}: {:.2} Mbit/s, RTT {:.1} ms (99 %: {:.1} ms), loss {:.4} %, {} timeouts, window {} kB [{}]",
             t.goodput_bps / 1e6,
             t.rtt_mean_s * 1e3,
@@ -78,11 +78,11 @@ fn print_for_people(outcome: &Outcome) {
             t.sizing,
         );
         for event in &t.events {
-            println!("  {:8.3} s  {}", event.at_s, event.kind);
+            tell!("  {:8.3} s  {}", event.at_s, event.kind);
         }
     }
     for (i, c) in outcome.cross.iter().enumerate() {
-        println!(
+        tell!(
             "cross {i} ({}): {:.2} Mbit/s, loss {:.4} %",
             c.kind,
             c.goodput_bps / 1e6,
@@ -90,7 +90,7 @@ fn print_for_people(outcome: &Outcome) {
         );
     }
     let b = &outcome.bottleneck;
-    println!(
+    tell!(
         "bottleneck: {:.1} % used ({:.1} % before), loss {:.4} %, {:.1} packets wait ({} at most)",
         b.utilisation * 100.0,
         b.utilisation_before * 100.0,
@@ -98,8 +98,10 @@ fn print_for_people(outcome: &Outcome) {
         b.queue_mean_packets,
         b.queue_max_packets,
     );
-    println!(
+    tell!(
         "{} events, {} packets forwarded, {:.3} s",
-        outcome.events, outcome.packets_forwarded, outcome.wall_s
+        outcome.events,
+        outcome.packets_forwarded,
+        outcome.wall_s
     );
 }

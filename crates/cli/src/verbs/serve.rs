@@ -1,4 +1,3 @@
-use std::io::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -75,10 +74,7 @@ pub fn run(arguments: Arguments) -> Ending {
     let lifetime = arguments.lifetime;
     let server = Arc::new(Server::bind(resolve(arguments)?)?);
     // The ticket is the first line, at once: whoever started us may be waiting for it.
-    let mut stdout = std::io::stdout().lock();
-    writeln!(stdout, "{}", server.ticket())?;
-    stdout.flush()?;
-    drop(stdout);
+    tell!("{}", server.ticket());
     greet(&desk.0, &server, lifetime)?;
     desk.0.detail(&format!("the receive window is steered by {}", server.recipe()));
     let told = Arc::clone(&server);

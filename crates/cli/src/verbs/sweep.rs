@@ -34,11 +34,11 @@ pub fn run(arguments: Arguments) -> Ending {
         .run(&Simulator, arguments.parallel.workers())
         .map_err(|error| arguments.file.blame(&error))?;
     if !arguments.json {
-        println!("{key:>20}  transfer  Mbit/s  RTT ms  loss %  timeouts");
+        tell!("{key:>20}  transfer  Mbit/s  RTT ms  loss %  timeouts");
     }
     for point in &points {
         if arguments.json {
-            println!("{}", json(key, point)?);
+            tell!("{}", json(key, point)?);
         } else {
             print_for_people(point);
         }
@@ -53,7 +53,7 @@ fn json(key: &str, point: &SweepPoint) -> Result<serde_json::Value, serde_json::
 
 fn print_for_people(point: &SweepPoint) {
     for (i, transfer) in point.outcome.transfers.iter().enumerate() {
-        println!(
+        tell!(
             "{:>20} {i:>9} {:>7.2} {:>7.1} {:>7.4} {:>9}",
             point.value,
             transfer.goodput_bps / 1e6,

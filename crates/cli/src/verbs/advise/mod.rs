@@ -43,9 +43,9 @@ struct Manner {
 impl Manner {
     fn show(self, text: impl FnOnce(bool) -> String, json: impl FnOnce() -> Value) -> Ending {
         if self.json {
-            println!("{}", serde_json::to_string_pretty(&json())?);
+            tell!("{}", serde_json::to_string_pretty(&json())?);
         } else {
-            print!("{}", text(self.explain));
+            tell!("{}", text(self.explain).trim_end());
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -13,6 +13,7 @@ use sweetspot_transfer::series::Line;
 use sweetspot_transfer::{Observer, Opened, Outcome, TransferError};
 use sweetspot_units::{Bytes, Duration, Rate};
 
+use crate::print::try_tell;
 use progress::Progress;
 
 /// A path that is known beforehand, as typed.
@@ -57,13 +58,6 @@ fn in_words(outcome: &Outcome) -> String {
         line += &format!(", median RTT {}", Duration::from_micros((rtt * 1e6) as u64));
     }
     line
-}
-
-fn print_json(value: &impl serde::Serialize) -> std::io::Result<()> {
-    let mut stdout = std::io::stdout().lock();
-    serde_json::to_writer(&mut stdout, value)?;
-    writeln!(stdout)?;
-    stdout.flush()
 }
 
 /// Reports on transfers: progress and words on standard error, JSON on standard output.
@@ -125,13 +119,17 @@ impl Watch {
     }
 
     fn json(&self, value: &impl serde::Serialize) {
-        // Whoever closed standard output does not want to know.
-        let print = || {
-            let _ = print_json(value);
+        let print = || match serde_json::to_string(value) {
+            Ok(text) => try_tell(format_args!("{text}")),
+            Err(error) => Err(error.to_string()),
         };
-        match &self.bars {
+        let printed = match &self.bars {
             Some(bars) => bars.suspend(print),
             None => print(),
+        };
+        // The file has arrived or not, whatever becomes of the words about it.
+        if let Err(error) = printed {
+            self.say(&error);
         }
     }
 }
@@ -184,9 +182,7 @@ impl Observer for Watching {
 
 /// One line on standard error, above the bars if there are any.
 fn say(bars: Option<&MultiProgress>, line: &str) {
-    let print = || {
-        let _ = writeln!(std::io::stderr().lock(), "sweetspot: {line}");
-    };
+    let print = || say!("sweetspot: {line}");
     match bars {
         Some(bars) => bars.suspend(print),
         None => print(),

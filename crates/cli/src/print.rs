@@ -1,0 +1,41 @@
+//! Words on standard output and standard error. The standard library's macros panic where nobody
+//! can be told: a reader that has gone, a full disk.
+
+use std::fmt;
+use std::io::{self, Write};
+use std::process;
+
+/// A line of what was asked for, on standard output. Where it cannot be written the program ends
+/// with an error, unless the reader has gone (`| head`): that one has seen what it wanted.
+macro_rules! tell {
+    ($($words:tt)*) => { $crate::print::tell(format_args!($($words)*)) };
+}
+
+/// A line for whoever watches, on standard error; lost if that cannot be written.
+macro_rules! say {
+    ($($words:tt)*) => { $crate::print::say(format_args!($($words)*)) };
+}
+
+/// See the macro of this name.
+pub fn tell(words: fmt::Arguments<'_>) {
+    if let Err(error) = try_tell(words) {
+        say!("sweetspot: {error}");
+        process::exit(1);
+    }
+}
+
+/// The same for who has something to finish first.
+pub fn try_tell(words: fmt::Arguments<'_>) -> Result<(), String> {
+    let mut stdout = io::stdout().lock();
+    match writeln!(stdout, "{words}").and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(format!("cannot write to standard output: {error}; send it elsewhere"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// See the macro of this name.
+pub fn say(words: fmt::Arguments<'_>) {
+    let _ = writeln!(io::stderr().lock(), "{words}");
+}

@@ -1,0 +1,78 @@
+//! What the command says, whatever stands behind its standard output and standard error.
+
+use std::fs::File;
+use std::process::{Command, Output, Stdio};
+
+type Tested = Result<(), Box<dyn std::error::Error>>;
+
+fn sweetspot(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sweetspot"));
+    command.args(arguments).stdin(Stdio::null());
+    command
+}
+
+/// A file on a device that is always full.
+fn full() -> std::io::Result<File> {
+    File::options().write(true).open("/dev/full")
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn what_cannot_be_written_to_standard_output_is_said() -> Tested {
+    for arguments in [&["completions", "bash"][..], &["advise", "host"], &["--help"]] {
+        let output = sweetspot(arguments).stdout(full()?).stderr(Stdio::piped()).output()?;
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+        let said = said(&output);
+        assert!(said.starts_with("sweetspot: cannot write to standard output"), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_reader_that_has_gone_is_no_error() -> Tested {
+    for arguments in [&["completions", "bash"][..], &["advise", "host"], &["--help"]] {
+        let (reader, writer) = std::io::pipe()?;
+        drop(reader);
+        let output = sweetspot(arguments).stdout(writer).stderr(Stdio::piped()).output()?;
+        assert!(output.status.success(), "{arguments:?}");
+        assert_eq!(said(&output), "", "{arguments:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn words_that_nobody_hears_change_no_exit_code() -> Tested {
+    let path = "rate=100Mbit/s rtt=1ms buffer=125kB";
+    let mut emulate = sweetspot(&["emulate", "--path", path, "--", "sh", "-c", "exit 7"]);
+    let heard = emulate.output()?;
+    if said(&heard).contains("no permission for namespaces") {
+        eprintln!("skipped: {}", said(&heard).trim());
+        return Ok(());
+    }
+    assert_eq!(emulate.stderr(full()?).status()?.code(), heard.status.code());
+    assert_eq!(sweetspot(&["frobnicate"]).stderr(full()?).status()?.code(), Some(2));
+    Ok(())
+}
+
+#[test]
+fn wrong_usage_is_said_in_one_line_that_tells_the_next_step() -> Tested {
+    for (arguments, word) in [
+        (&["frobnicate"][..], "frobnicate"),
+        (&["serve"], "--dir"),
+        (&["send", "file", "ticket", "--sizing", "best"], "unknown sizing \"best\""),
+        (&["emulate", "--path", "rate=1Mbit/s rtt=1ms buffer=9kB"], "COMMAND"),
+        (&["advise", "window", "--rate", "fast", "--rtt", "1ms"], "\"fast\" is not a rate"),
+    ] {
+        let output = sweetspot(arguments).output()?;
+        let said = said(&output);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.starts_with("sweetspot: ") && said.contains(word), "{said}");
+        assert!(said.trim_end().ends_with("try '--help'"), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+    }
+    Ok(())
+}
