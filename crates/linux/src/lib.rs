@@ -6,6 +6,7 @@ pub mod clock;
 pub mod ethtool;
 pub mod file;
 pub mod host;
+pub mod interfaces;
 pub mod isolation;
 pub mod namespace;
 pub mod packet;

@@ -56,7 +56,11 @@ pub fn run(arguments: Arguments) -> Ending {
         path: arguments.path.resolve()?,
         probes: !arguments.no_probes,
     };
-    match send(&arguments.file, &ticket, &options, watch.observer(1).as_mut()) {
+    let mut observer = watch.observer(1);
+    let sent = send(&arguments.file, &ticket, &options, observer.as_mut());
+    // The bar goes before the result comes.
+    drop(observer);
+    match sent {
         Ok(outcome) => {
             watch.outcome(&outcome);
             Ok(ExitCode::SUCCESS)

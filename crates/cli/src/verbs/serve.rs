@@ -98,7 +98,7 @@ fn greet(watch: &Watch, server: &Server, lifetime: Duration) -> std::io::Result<
     let hidden = matches!(ticket.host, Host::Address(ip) if ip.is_loopback());
     if hidden && !address.ip().is_loopback() {
         watch.say(
-            "this host has no route that tells its address, so the ticket names loopback; \
+            "this host has no address that others could reach, so the ticket names loopback; \
              give --advertise HOST for senders elsewhere",
         );
     }

@@ -6,8 +6,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use sweetspot_linux::clock;
 use sweetspot_linux::tcp::Recipe;
+use sweetspot_linux::{clock, interfaces};
 use sweetspot_sizing::{KnownPath, Sizing};
 use sweetspot_units::{Bytes, Duration, Time};
 
@@ -257,7 +257,7 @@ fn loopback(ip: IpAddr) -> IpAddr {
 }
 
 /// The address by which others reach a socket bound to `ip`: itself, or for the wildcard the one
-/// that this host would send from.
+/// that this host would send from by default, or where it has no default route its first one.
 fn reachable(ip: IpAddr) -> IpAddr {
     if !ip.is_unspecified() {
         return ip;
@@ -274,6 +274,10 @@ fn reachable(ip: IpAddr) -> IpAddr {
     });
     match routed {
         Ok(address) if !address.ip().is_unspecified() => address.ip(),
-        _ => loopback(ip),
+        _ => {
+            let own = interfaces::addresses().unwrap_or_default();
+            let like = own.into_iter().find(|own| own.is_ipv4() == ip.is_ipv4());
+            like.unwrap_or(loopback(ip))
+        }
     }
 }
