@@ -24,7 +24,7 @@ pub fn answer(error: &clap::Error) -> ExitCode {
 fn in_one_line(rendered: &str) -> String {
     let paragraphs = rendered.trim().split("\n\n").map(|paragraph| {
         let words: Vec<&str> = paragraph.split_whitespace().collect();
-        words.join(" ")
+        words.join(" ").replace(" tip: ", "; tip: ")
     });
     let kept: Vec<String> = paragraphs
         .map(|words| match words.split_once(", ") {

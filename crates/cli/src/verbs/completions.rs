@@ -5,6 +5,10 @@ use clap_complete::Shell;
 use super::Ending;
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  sweetspot completions bash > ~/.local/share/bash-completion/completions/sweetspot
+  sweetspot completions fish > ~/.config/fish/completions/sweetspot.fish")]
 pub struct Arguments {
     /// The shell
     shell: Shell,

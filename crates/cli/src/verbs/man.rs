@@ -4,6 +4,9 @@ use std::process::ExitCode;
 use super::Ending;
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  mkdir -p man && sweetspot man man && man -l man/sweetspot.1")]
 pub struct Arguments {
     /// The directory to write them to; it must exist
     dir: PathBuf,

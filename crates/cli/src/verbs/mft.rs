@@ -7,6 +7,10 @@ use super::Ending;
 use super::scenario_file::{Parallel, ScenarioFile};
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  sweetspot mft scenarios/elephants.toml
+  sweetspot mft scenarios/elephants.toml --set path.buffer=313pkt --seeds 4")]
 pub struct Arguments {
     #[command(flatten)]
     file: ScenarioFile,

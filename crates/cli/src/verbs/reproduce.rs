@@ -9,6 +9,10 @@ use super::Ending;
 use super::scenario_file::Parallel;
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  sweetspot reproduce papers
+  sweetspot reproduce ns2 --out ns2.md --workers 1")]
 pub struct Arguments {
     /// Which document
     #[arg(value_enum)]

@@ -9,6 +9,10 @@ use sweetspot_sim::Simulator;
 use super::Ending;
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  sweetspot run scenarios/elephants.toml
+  sweetspot run scenarios/elephants.toml --seed 2 --set transfer.0.sizing=sobas --json")]
 pub struct Arguments {
     /// The scenario, a TOML file; docs/scenario.md describes it
     scenario: PathBuf,

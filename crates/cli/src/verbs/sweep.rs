@@ -7,6 +7,10 @@ use super::Ending;
 use super::scenario_file::{Parallel, ScenarioFile};
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  sweetspot sweep scenarios/elephants.toml --over path.buffer=100pkt,313pkt,625pkt
+  sweetspot sweep scenarios/elephants.toml --over transfer.0.sizing=kernel,sobas --json")]
 pub struct Arguments {
     #[command(flatten)]
     file: ScenarioFile,

@@ -9,6 +9,10 @@ use super::Manner;
 use crate::verbs::Ending;
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  sweetspot advise host --rate 10Gbit/s --rtt 80ms
+  sweetspot advise host --rate 1Gbit/s --rtt 40ms --write 90-sweetspot.conf")]
 pub struct Arguments {
     /// Capacity of the path
     #[arg(long, allow_hyphen_values = true, value_name = "10Gbit/s", requires = "rtt")]

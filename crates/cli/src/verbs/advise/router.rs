@@ -7,6 +7,10 @@ use super::Manner;
 use crate::verbs::Ending;
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  sweetspot advise router --rate 1Gbit/s --rtt 60ms --input-rate 10Gbit/s
+  sweetspot advise router --rate 1Gbit/s --rtt 60ms --input-rate 10Gbit/s --mix short --flows 200")]
 pub struct Arguments {
     /// Rate of the output link
     #[arg(long, allow_hyphen_values = true, value_name = "1Gbit/s")]
