@@ -41,7 +41,7 @@ const FIGURES: [Figure; 5] = [
         quantity: "MFT simulated",
         seeds: 1,
     },
-    Figure { item: "fig5", title: "Figure 5: mice", scenario: FIGURE_5, quantity: "MFT", seeds: 1,
+    Figure { item: "fig5", title: "Figure 5: mice", scenario: FIGURE_5, quantity: "MFT", seeds: 1 },
     Figure {
         item: "fig6",
         title: "Figure 6: elephants that congest the path",
