@@ -44,8 +44,22 @@ enum Verb {
     Completions(verbs::completions::Arguments),
 }
 
+impl Verb {
+    /// Whether nothing needs tidying up when whoever reads the output leaves early.
+    fn only_prints(&self) -> bool {
+        !matches!(
+            self,
+            Verb::Emulate(_) | Verb::Serve(_) | Verb::Send(_) | Verb::Demo(_) | Verb::BenchLab(_)
+        )
+    }
+}
+
 fn main() -> ExitCode {
-    let result = match Typed::parse().verb {
+    let verb = Typed::parse().verb;
+    if verb.only_prints() {
+        sweetspot_linux::signals::end_with_closed_pipes();
+    }
+    let result = match verb {
         Verb::Advise(arguments) => verbs::advise::run(arguments),
         Verb::Emulate(arguments) => verbs::emulate::run(arguments),
         Verb::Serve(arguments) => verbs::serve::run(arguments),

@@ -157,3 +157,10 @@ fn code_of(status: i32) -> u8 {
         128 + libc::WTERMSIG(status) as u8
     }
 }
+
+/// Lets a reader that has gone (`| head`) end this process quietly, as it ends other commands;
+/// Rust's runtime ignores SIGPIPE.
+pub fn end_with_closed_pipes() {
+    // SAFETY: the default disposition runs no code of ours.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+}

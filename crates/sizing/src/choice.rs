@@ -154,7 +154,16 @@ impl fmt::Display for Sizing {
             Sizing::Linux(rule) => f.pad(&format!("linux:{rule}")),
             Sizing::Sobas => f.pad("sobas"),
             Sizing::SobasPaper => f.pad("sobas:paper"),
-            Sizing::Fixed(size) => f.pad(&format!("fixed:{}", size.to_string().replace(' ', ""))),
+            Sizing::Fixed(size) => f.pad(&format!("fixed:{}", exactly(*size))),
         }
+    }
+}
+
+/// A size that reads back as itself: rounded for people only where nothing is lost by it.
+fn exactly(size: Volume) -> String {
+    let rounded = size.to_string().replace(' ', "");
+    match size {
+        Volume::Bytes(bytes) if rounded.parse() != Ok(size) => format!("{}B", bytes.get()),
+        _ => rounded,
     }
 }

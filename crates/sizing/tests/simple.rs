@@ -223,6 +223,12 @@ proptest! {
     }
 
     #[test]
+    fn a_fixed_size_is_printed_exactly(size in 1u64..1 << 50) {
+        let sizing: Sizing = format!("fixed:{size}B").parse().unwrap();
+        prop_assert_eq!(sizing.to_string().parse(), Ok(sizing));
+    }
+
+    #[test]
     fn no_argument_panics(argument in "\\PC*") {
         let _ = format!("fixed:{argument}").parse::<Sizing>();
         let _ = format!("linux:{argument}").parse::<Sizing>();

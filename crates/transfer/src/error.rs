@@ -99,6 +99,9 @@ pub enum TransferError {
     /// Too many came at once that had proved nothing yet.
     #[error("{0} was turned away: too many unproven connections at once; let it try again later")]
     Crowded(String),
+    /// A server that takes one transfer has one already.
+    #[error("{0} was turned away: this serve takes one transfer (--once) and has it")]
+    Taken(String),
     /// The other end speaks another version.
     #[error(
         "{peer} speaks version {theirs} of the protocol and this program version 1; use the same version of sweetspot on both ends"

@@ -22,7 +22,7 @@ pub use io::sender::{SendOptions, send};
 pub use io::server::{Reception, ServeOptions, Server};
 pub use measured::Measured;
 pub use name::{FileName, NameError};
-pub use observer::{Blind, Observer, Opened};
+pub use observer::{Blind, Observer, Opened, Recorder};
 pub use outcome::{Outcome, Probes, Role, RttSource};
 pub use steering::{CONTROL_INTERVAL, Effect, KernelView, PROBE_SIZE, ROW_INTERVAL, Steering};
 pub use ticket::{Host, Secret, Ticket, TicketError};

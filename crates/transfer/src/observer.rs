@@ -41,3 +41,16 @@ pub struct Opened {
 pub struct Blind;
 
 impl Observer for Blind {}
+
+/// Keeps the time series.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Recorder {
+    /// Its lines so far.
+    pub lines: Vec<Line>,
+}
+
+impl Observer for Recorder {
+    fn line(&mut self, line: &Line) {
+        self.lines.push(line.clone());
+    }
+}

@@ -119,12 +119,15 @@ impl Steering {
         }
     }
 
-    /// `bytes` were read from the connection, of which `content` were the file's, and `unread`
-    /// were left in the receive buffer.
-    pub fn handle_data(&mut self, now: Time, bytes: Bytes, content: Bytes, unread: Bytes) {
-        self.content += content;
+    /// `bytes` were read from the connection, and `unread` were left in the receive buffer.
+    pub fn handle_data(&mut self, now: Time, bytes: Bytes, unread: Bytes) {
         self.controller.handle_data(now, bytes, unread);
         self.drain(now);
+    }
+
+    /// Of what was read, so much turned out to be the file's.
+    pub fn handle_content(&mut self, content: Bytes) {
+        self.content += content;
     }
 
     /// Datagrams can be sent to the sender from now on.

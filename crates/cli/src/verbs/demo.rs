@@ -66,7 +66,7 @@ pub fn run(arguments: Arguments) -> Ending {
     }
     fs::create_dir_all(&arguments.out)
         .map_err(|e| format!("--out {}: {e}; name a directory", arguments.out.display()))?;
-    let program = std::env::var_os("FAKE").map(PathBuf::from).unwrap_or(std::env::current_exe()?);
+    let program = std::env::current_exe()?;
     // Made and removed out here: whatever ends the isolated part, this process goes on.
     let scratch = scratch::make()?;
     let code = isolate(|| match story(&arguments, &contenders, &program, scratch.path()) {

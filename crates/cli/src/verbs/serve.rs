@@ -72,12 +72,14 @@ pub fn run(arguments: Arguments) -> Ending {
     process::report_file_size_limit();
     // Held back before any thread starts, so that only the one that waits for them gets them.
     let signals = Supervisor::new()?;
+    let lifetime = arguments.lifetime;
     let server = Arc::new(Server::bind(resolve(arguments)?)?);
     // The ticket is the first line, at once: whoever started us may be waiting for it.
     let mut stdout = std::io::stdout().lock();
     writeln!(stdout, "{}", server.ticket())?;
     stdout.flush()?;
     drop(stdout);
+    greet(&desk.0, &server, lifetime)?;
     desk.0.detail(&format!("the receive window is steered by {}", server.recipe()));
     let told = Arc::clone(&server);
     // Not waited for: it ends with the process.
@@ -88,6 +90,23 @@ pub fn run(arguments: Arguments) -> Ending {
         // The desk has reported it already.
         Err(_) => Ok(ExitCode::FAILURE),
     }
+}
+
+/// Tells a person what to do with the ticket.
+fn greet(watch: &Watch, server: &Server, lifetime: Duration) -> std::io::Result<()> {
+    let (address, ticket) = (server.address()?, server.ticket());
+    watch.say(&format!(
+        "listening on {address}; within {} run elsewhere: sweetspot send FILE TICKET",
+        indicatif::HumanDuration(lifetime.into())
+    ));
+    let hidden = matches!(ticket.host, Host::Address(ip) if ip.is_loopback());
+    if hidden && !address.ip().is_loopback() {
+        watch.say(
+            "this host has no route that tells its address, so the ticket names loopback; \
+             give --advertise HOST for senders elsewhere",
+        );
+    }
+    Ok(())
 }
 
 /// Ends the transfers in an orderly way when a signal asks for it, and at once at the second.

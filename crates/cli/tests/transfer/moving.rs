@@ -1,10 +1,15 @@
 //! What is moved.
 
 use std::fs;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 
+use sweetspot_linux::clock;
 use sweetspot_transfer::series::Line;
 use sweetspot_transfer::{Outcome, Role, RttSource};
+
+use sweetspot_units::Duration;
 
 use crate::running::{Serve, file, names, send};
 
@@ -142,4 +147,48 @@ fn a_received_file_has_ordinary_permissions() {
     fs::write(&ordinary, "").unwrap();
     assert_eq!(mode, fs::metadata(ordinary).unwrap().permissions().mode());
     assert_eq!(names(&serve.directory), ["f", "ordinary"]);
+}
+
+/// A forwarder of TCP in front of the server, on whose port nobody listens for UDP.
+#[test]
+fn where_udp_does_not_pass_the_kernel_stands_in_and_it_is_said() {
+    let serve = Serve::start(&["--once", "--verbose"]);
+    let door = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut ticket = serve.ticket();
+    let inner = ticket.port;
+    ticket.port = door.local_addr().unwrap().port();
+    let forwarder = std::thread::spawn(move || {
+        let outer = door.accept().unwrap().0;
+        let inner = TcpStream::connect(("127.0.0.1", inner)).unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| forward(&outer, &inner, true));
+            scope.spawn(|| forward(&inner, &outer, false));
+        });
+    });
+    let (file, content) = file(2_000_000);
+    let arguments = ["--name", "f", "--json"];
+    let outcome = outcome(&send(file.path(), &ticket.to_string(), &arguments).stdout);
+    assert!(outcome.probes.fallback && outcome.probes.answered == 0, "{outcome:?}");
+    assert_ne!(outcome.rtt_source, RttSource::Probes);
+    eventually_equal(&serve.directory.join("f"), &content);
+    let said = serve.wait().stderr;
+    assert_eq!(said.matches("UDP blocked?").count(), 1, "{said}");
+    forwarder.join().unwrap();
+}
+
+/// Passes bytes on until the end; where `pausing`, it stops once in the midst, longer than probes
+/// may stay unanswered.
+fn forward(mut from: &TcpStream, mut to: &TcpStream, pausing: bool) {
+    let (mut buffer, mut passed, mut pausing) = ([0; 65536], 0, pausing);
+    while let Ok(n @ 1..) = from.read(&mut buffer) {
+        if to.write_all(&buffer[..n]).is_err() {
+            break;
+        }
+        passed += n;
+        if pausing && passed > 1_000_000 {
+            pausing = false;
+            clock::sleep_until(clock::now() + Duration::from_millis(1500));
+        }
+    }
+    let _ = to.shutdown(Shutdown::Write);
 }

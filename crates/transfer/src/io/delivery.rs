@@ -1,9 +1,11 @@
+use std::os::fd::AsFd;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
 use sweetspot_linux::clock;
 use sweetspot_linux::tcp::{Info, options};
+use sweetspot_linux::wake::{Bell, wait_readable};
 use sweetspot_sizing::Sizing;
 use sweetspot_units::{Bytes, Rate, Time};
 
@@ -22,6 +24,9 @@ use crate::steering::ROW_INTERVAL;
 /// (tcp_update_pacing_rate, net/ipv4/tcp_input.c) instead of sending bursts at line rate.
 const PACED: Rate = Rate::from_mbit_per_second(1_000_000);
 
+/// Whatever the receiver asks for, a full packet leaves every second.
+const SLOWEST: Rate = Rate::from_bits_per_second(12_000);
+
 /// The sender's threads: one writes content, one listens to the receiver and does as told, one
 /// answers probes, one samples for the time series.
 pub(crate) struct Delivery<'a> {
@@ -37,6 +42,7 @@ pub(crate) struct Delivery<'a> {
     ended: AtomicBool,
     /// The transfer is over, whichever way.
     over: AtomicBool,
+    bell: Bell,
 }
 
 /// The receiver's latest wish.
@@ -64,6 +70,7 @@ impl<'a> Delivery<'a> {
             done: AtomicU64::new(0),
             ended: AtomicBool::new(false),
             over: AtomicBool::new(false),
+            bell: Bell::new().map_err(TransferError::system("making an eventfd"))?,
         };
         // The other sizings are there to be compared with: their sender stays the kernel's.
         if sizing == Sizing::Sobas {
@@ -106,6 +113,7 @@ impl<'a> Delivery<'a> {
             }
             let heard = listener.join().unwrap_or(Err(TransferError::Interrupted));
             self.over.store(true, Ordering::Release);
+            self.bell.ring();
             if let Some(answering) = &self.answering {
                 answering.done();
             }
@@ -197,7 +205,7 @@ impl<'a> Delivery<'a> {
     }
 
     fn pace(&self, rate: Rate) -> Result<(), TransferError> {
-        options::set_max_pacing_rate(self.channel.socket(), Some(rate))
+        options::set_max_pacing_rate(self.channel.socket(), Some(rate.max(SLOWEST)))
             .map_err(TransferError::system("SO_MAX_PACING_RATE"))
     }
 
@@ -205,7 +213,9 @@ impl<'a> Delivery<'a> {
     fn sample(&self, observer: &mut dyn Observer) {
         let (mut due, mut last) = (clock::now() + ROW_INTERVAL, (clock::now(), Bytes::ZERO));
         while !self.over.load(Ordering::Acquire) {
-            clock::sleep_until(due);
+            if wait_readable(&[self.bell.as_fd()], due).is_err() {
+                return;
+            }
             due += ROW_INTERVAL;
             let Ok(info) = Info::read(self.channel.socket()) else { return };
             let now = clock::now();

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use sweetspot_linux::clock;
 use sweetspot_linux::tcp::{Info, Recipe, WindowActuator};
 use sweetspot_linux::udp::Udp;
-use sweetspot_linux::wake::wait_readable;
+use sweetspot_linux::wake::{Bell, wait_readable};
 use sweetspot_units::{Bytes, Duration, Time};
 
 use super::channel::{Channel, lock};
@@ -34,6 +34,7 @@ pub(crate) struct Helm<'a> {
     /// All content came; the disk is catching up.
     finishing: AtomicBool,
     done: AtomicBool,
+    bell: Bell,
 }
 
 /// What only one thread may hold at a time.
@@ -55,7 +56,7 @@ impl<'a> Helm<'a> {
         recipe: Recipe,
         phone: Option<Arc<PhoneLine>>,
         observer: &'a mut dyn Observer,
-    ) -> Helm<'a> {
+    ) -> Result<Helm<'a>, TransferError> {
         let hands = Hands {
             steering,
             actuator: WindowActuator::new(recipe),
@@ -64,29 +65,31 @@ impl<'a> Helm<'a> {
             records: Vec::new(),
             notes: Vec::new(),
         };
-        Helm {
+        Ok(Helm {
             channel,
             hands: Mutex::new(hands),
             observer: Mutex::new(observer),
             phone,
             finishing: AtomicBool::new(false),
             done: AtomicBool::new(false),
-        }
+            bell: Bell::new().map_err(TransferError::system("making an eventfd"))?,
+        })
     }
 
     /// Data was read from the socket; called after every read.
-    pub fn handle_data(
-        &self,
-        bytes: Bytes,
-        content: Bytes,
-        unread: Bytes,
-    ) -> Result<(), TransferError> {
+    pub fn handle_data(&self, bytes: Bytes, unread: Bytes) -> Result<(), TransferError> {
         let mut hands = lock(&self.hands);
-        hands.steering.handle_data(clock::now(), bytes, content, unread);
+        hands.steering.handle_data(clock::now(), bytes, unread);
         self.perform(&mut hands)?;
-        hands.flowing |= content > Bytes::ZERO;
         // Reading is when the kernel's autotuning grows the buffer and overwrites the limit.
         self.hold(&mut hands)
+    }
+
+    /// Of what was read, so much turned out to be content.
+    pub fn handle_content(&self, content: Bytes) {
+        let mut hands = lock(&self.hands);
+        hands.steering.handle_content(content);
+        hands.flowing = true;
     }
 
     /// All content came.
@@ -97,9 +100,7 @@ impl<'a> Helm<'a> {
     /// The transfer is over, whichever way: [`Helm::keep_time`] returns.
     pub fn done(&self) {
         self.done.store(true, Ordering::Release);
-        if let Some(phone) = &self.phone {
-            phone.bell.ring();
-        }
+        self.bell.ring();
     }
 
     /// Asks the steering something.
@@ -130,10 +131,10 @@ impl<'a> Helm<'a> {
     }
 
     fn wait(&self, lane: Option<&Lane>, due: Time) {
-        let mut sources = Vec::with_capacity(2);
+        let mut sources = vec![self.bell.as_fd()];
         sources.extend(lane.map(|lane| lane.udp.as_fd()));
         sources.extend(self.phone.as_ref().map(|phone| phone.bell.as_fd()));
-        if sources.is_empty() || wait_readable(&sources, due).is_err() {
+        if wait_readable(&sources, due).is_err() {
             clock::sleep_until(due);
         }
     }

@@ -123,7 +123,7 @@ impl Transfer<'_> {
         let controller = plan.sizing.controller(&plan.setting)?;
         let seal = line.as_ref().map(|_| Seal::new(self.session));
         let steering = Steering::new(controller, self.start, clock::now(), seal, udp_headers(peer));
-        let helm = Helm::new(self.channel, steering, house.recipe, line, observer);
+        let helm = Helm::new(self.channel, steering, house.recipe, line, observer)?;
         let (name, partial) = (plan.name, plan.partial);
         let (verdict, closing) = thread::scope(|scope| {
             let timekeeper = scope.spawn(|| {
@@ -135,10 +135,14 @@ impl Transfer<'_> {
             });
             let received = self.take_in(&mut stream, &helm, &name, partial, sizing);
             helm.done();
-            // Where the timekeeper failed first, its error is the cause and ours the effect.
-            match timekeeper.join() {
-                Ok(Err(cause)) if received.is_err() => Err(cause),
-                _ => received,
+            match (timekeeper.join(), received) {
+                // The timekeeper cut the connection: its reason is the cause, ours the effect.
+                (Ok(Err(cause)), Err(TransferError::PeerGone { .. }))
+                    if !matches!(cause, TransferError::PeerGone { .. }) =>
+                {
+                    Err(cause)
+                }
+                (_, received) => received,
             }
         })?;
         let end = End {
@@ -166,6 +170,9 @@ impl Transfer<'_> {
         let hash = verify(&written, &sent)?;
         written.partial.keep(&self.house.directory, name, self.house.overwrite)?;
         let verdict = self.verdict(hash, helm, sizing);
+        // Nothing is said after the verdict: a sender that leaves something unread would reset the
+        // connection, and its closing with it.
+        helm.done();
         self.channel.say(&Message::Verdict(verdict.clone()))?;
         Ok((verdict, stream.closing()))
     }

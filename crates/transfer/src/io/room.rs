@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use sweetspot_linux::sysctl;
 use sweetspot_linux::tcp::{Info, options};
-use sweetspot_units::{Bytes, Duration};
+use sweetspot_units::Bytes;
 
 use super::channel::{Channel, lock};
 use crate::TransferError;
@@ -14,7 +14,7 @@ use crate::TransferError;
 /// ones.
 const PAYLOAD_SHARE: f64 = 1448.0 / 2304.0;
 /// A limit that held the connection back for less of its time than this was not in the way.
-const IN_THE_WAY: f64 = 0.02;
+const IN_THE_WAY: f64 = 0.05;
 
 /// Raises SO_SNDBUF where autotuning cannot reach what a window needs, and names the sysctl that
 /// gets in the way.
@@ -65,26 +65,36 @@ impl<'a> Room<'a> {
 
     /// What of this host held the connection back, by the kernel's own account.
     pub fn limits(&self) -> Vec<String> {
-        let Ok(info) = Info::read(self.channel.socket()) else { return Vec::new() };
-        let (limited, busy) = (info.sndbuf_limited, info.busy_time);
-        if limited.as_secs_f64() <= IN_THE_WAY * busy.as_secs_f64() {
-            return Vec::new();
-        }
-        let made = *lock(&self.made);
-        describe(made, limited, busy).into_iter().collect()
+        self.limit().ok().flatten().into_iter().collect()
     }
-}
 
-fn describe(made: Option<Bytes>, limited: Duration, busy: Duration) -> Option<String> {
-    let share = 100.0 * limited.as_secs_f64() / busy.as_secs_f64();
-    let (sysctl, now) = match made {
-        Some(_) => ("net.core.wmem_max", sysctl::wmem_max().ok()?),
-        None => ("net.ipv4.tcp_wmem (its third number)", sysctl::tcp_wmem().ok()?.most),
-    };
-    Some(format!(
-        "the send buffer held the connection back {share:.0} % of the time: raise {sysctl}, now {}, on the sending host",
-        now.get()
-    ))
+    fn limit(&self) -> std::io::Result<Option<String>> {
+        let info = Info::read(self.channel.socket())?;
+        let share = info.sndbuf_limited.as_secs_f64() / info.busy_time.as_secs_f64();
+        // Not a number where the connection was never busy.
+        if share.is_nan() || share <= IN_THE_WAY {
+            return Ok(None);
+        }
+        let (sysctl, now, most) = match *lock(&self.made) {
+            Some(_) => {
+                let now = sysctl::wmem_max()?;
+                ("net.core.wmem_max", now, now * 2)
+            }
+            None => {
+                let now = sysctl::tcp_wmem()?.most;
+                ("net.ipv4.tcp_wmem (its third number)", now, now)
+            }
+        };
+        // A buffer that could still have grown was not kept small by this limit.
+        let grown = options::send_buffer(self.channel.socket())? >= most.scaled(0.9);
+        Ok(grown.then(|| {
+            format!(
+                "the send buffer held the connection back {:.0} % of the time: raise {sysctl}, now {}, on the sending host",
+                100.0 * share,
+                now.get()
+            )
+        }))
+    }
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ use super::switchboard::Switchboard;
 use crate::TransferError;
 use crate::observer::Observer;
 use crate::outcome::Outcome;
+use crate::protocol::Message;
 use crate::ticket::{Host, Secret, Ticket};
 
 /// A pause after a failed accept, and the most that waking the own accept may take.
@@ -90,14 +91,8 @@ impl Server {
             what: "preparing TLS",
             source: std::io::Error::other(reason),
         })?;
-        let mut secret = [0; 16];
-        getrandom::fill(&mut secret).map_err(|e| TransferError::System {
-            what: "drawing a secret",
-            source: std::io::Error::other(e.to_string()),
-        })?;
-        let recipe = Recipe::find().map_err(TransferError::system("testing the receive window"))?;
+        let secret = draw_secret()?;
         let seconds = (clock::wall() + options.lifetime).as_nanos() / 1_000_000_000;
-        let expires = Time::from_nanos(seconds * 1_000_000_000);
         let (host, port) = match options.advertise {
             Some((host, port)) => (host, port.unwrap_or(bound.port())),
             None => (Host::Address(reachable(bound.ip())), bound.port()),
@@ -106,34 +101,33 @@ impl Server {
             host,
             port,
             fingerprint: identity.fingerprint,
-            secret: Secret(secret),
-            expires,
+            secret,
+            expires: Time::from_nanos(seconds * 1_000_000_000),
         };
         let house = House {
             identity,
-            secret: Secret(secret),
-            expires,
+            secret: ticket.secret.clone(),
+            expires: ticket.expires,
             directory,
             overwrite: options.overwrite,
             sizing: options.sizing,
             congestion: options.congestion,
             path: options.path,
             probes: options.probes,
-            recipe: recipe.unwrap_or(Recipe::ClampAutotuned),
+            recipe: Recipe::find().map_err(TransferError::system("testing the receive window"))?,
         };
-        Ok(Server {
-            listener,
-            switchboard,
-            guests: Guests::default(),
-            house,
-            ticket,
-            once: options.once,
-        })
+        let (guests, once) = (Guests::default(), options.once);
+        Ok(Server { listener, switchboard, guests, house, ticket, once })
     }
 
     /// What a sender needs.
     pub fn ticket(&self) -> &Ticket {
         &self.ticket
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> std::io::Result<SocketAddr> {
+        self.listener.local_addr()
     }
 
     /// How this kernel's window is steered.
@@ -205,6 +199,13 @@ impl Server {
             }
         };
         let number = admitted.fetch_add(1, Ordering::AcqRel) + 1;
+        if self.once && number > 1 {
+            let reason = "the receiver takes one transfer only, and has it".to_owned();
+            sender.channel.hang_up(&Message::Refuse { reason });
+            let peer = sender.channel.peer().to_string();
+            reception.turned_away(&TransferError::Taken(peer));
+            return None;
+        }
         let mut observer = reception.admitted(number, sender.channel.peer());
         let (house, board) = (&self.house, &self.switchboard);
         let received = receiver::receive(house, board, sender, start, observer.as_mut());
@@ -234,6 +235,17 @@ fn bind_both(address: SocketAddr) -> std::io::Result<(TcpListener, Switchboard)>
             Err(_) if address.port() == 0 && attempt < ATTEMPTS => attempt += 1,
             Err(error) => return Err(error),
         }
+    }
+}
+
+fn draw_secret() -> Result<Secret, TransferError> {
+    let mut secret = [0; 16];
+    match getrandom::fill(&mut secret) {
+        Ok(()) => Ok(Secret(secret)),
+        Err(e) => Err(TransferError::System {
+            what: "drawing a secret",
+            source: std::io::Error::other(e.to_string()),
+        }),
     }
 }
 

@@ -48,24 +48,25 @@ impl<'a> Stream<'a> {
         helm: &Helm<'_>,
         mut sink: Sink,
     ) -> Result<(Written, String), TransferError> {
-        let mut read = Bytes::ZERO;
         let sent = loop {
-            let before = self.content;
-            let end = self.take_in(&mut sink)?;
-            if let Some(hash) = end {
+            if let Some(hash) = self.take_in(helm, &mut sink)? {
                 break hash;
             }
+            let read = self.read()?;
             let failed = TransferError::system("SIOCINQ");
             let unread = options::unread(self.channel.socket()).map_err(failed)?;
-            helm.handle_data(read, self.content - before, unread)?;
-            read = self.read()?;
+            helm.handle_data(read, unread)?;
         };
         helm.finishing();
         Ok((sink.finish()?, sent))
     }
 
     /// Passes what was read on to the disk; returns the sender's hash at the end.
-    fn take_in(&mut self, sink: &mut Sink) -> Result<Option<String>, TransferError> {
+    fn take_in(
+        &mut self,
+        helm: &Helm<'_>,
+        sink: &mut Sink,
+    ) -> Result<Option<String>, TransferError> {
         let plain = std::mem::take(&mut self.plain);
         let (mut input, mut block) = (&plain[..], sink.buffer());
         let mut end = None;
@@ -81,8 +82,10 @@ impl<'a> Stream<'a> {
                 Arrival::Hello(_) | Arrival::Closing(_) => {}
             }
         }
-        self.content += Bytes::new(block.len() as u64);
         if !block.is_empty() {
+            let content = Bytes::new(block.len() as u64);
+            self.content += content;
+            helm.handle_content(content);
             sink.write(block)?;
         }
         self.plain = plain;

@@ -1,0 +1,303 @@
+//! Laws of the loop around a controller, with a controller that is told what to want.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+
+use sweetspot_sizing::{
+    Controller, Event, EventKind, Output, Phase, Probe, SenderReport, Train, TrainRequest,
+};
+use sweetspot_transfer::probe::{Answer, PROBE_INTERVAL, Packet, Seal, TrainPacket};
+use sweetspot_transfer::protocol::{Message, Session};
+use sweetspot_transfer::series::Line;
+use sweetspot_transfer::{
+    CONTROL_INTERVAL, Effect, KernelView, PROBE_SIZE, RttSource, Secret, Steering,
+};
+use sweetspot_units::{Bytes, Duration, Rate, Time};
+
+/// IPv4 and UDP.
+const HEADERS: Bytes = Bytes::new(28);
+const QUIET: KernelView = KernelView { window: None, rtt: Duration::ZERO };
+const TRAIN: TrainRequest = TrainRequest { packets: 3, size: Bytes::new(1500) };
+
+/// What the controller was told, and what it is to say next.
+#[derive(Debug, Default)]
+struct Script {
+    outputs: VecDeque<Output>,
+    probes: Vec<Probe>,
+    kernel_rtts: Vec<Duration>,
+    trains: Vec<Train>,
+    windows: Vec<Bytes>,
+}
+
+#[derive(Clone, Default)]
+struct Scripted(Arc<Mutex<Script>>);
+
+impl Scripted {
+    fn with<T>(&self, f: impl FnOnce(&mut Script) -> T) -> T {
+        f(&mut self.0.lock().unwrap())
+    }
+}
+
+impl Controller for Scripted {
+    fn handle_data(&mut self, _now: Time, _bytes: Bytes, _unread: Bytes) {}
+    fn handle_probe(&mut self, _now: Time, probe: &Probe) {
+        self.with(|s| s.probes.push(*probe));
+    }
+    fn handle_kernel_rtt(&mut self, _now: Time, rtt: Duration) {
+        self.with(|s| s.kernel_rtts.push(rtt));
+    }
+    fn handle_train(&mut self, _now: Time, train: &Train) {
+        self.with(|s| s.trains.push(*train));
+    }
+    fn handle_window(&mut self, _now: Time, advertised: Bytes) {
+        self.with(|s| s.windows.push(advertised));
+    }
+    fn handle_timeout(&mut self, _now: Time) {}
+    fn poll_timeout(&self) -> Option<Time> {
+        None
+    }
+    fn poll_output(&mut self) -> Option<Output> {
+        self.with(|s| s.outputs.pop_front())
+    }
+    fn phase(&self) -> Phase {
+        Phase::Ramping
+    }
+}
+
+struct Rig {
+    steering: Steering,
+    script: Scripted,
+    seal: Seal,
+}
+
+fn ms(n: u64) -> Time {
+    Time::ZERO + Duration::from_millis(n)
+}
+
+impl Rig {
+    fn new(probing: bool) -> Rig {
+        let session = Session::new(&Secret([1; 16]), &[2; 32]);
+        let seal = Seal::new(&session);
+        let script = Scripted::default();
+        let given = probing.then(|| seal.clone());
+        let controller = Box::new(script.clone());
+        let steering = Steering::new(controller, Time::ZERO, Time::ZERO, given, HEADERS);
+        Rig { steering, script, seal }
+    }
+
+    /// The controller says these at the next opportunity.
+    fn wants(&self, outputs: &[Output]) {
+        self.script.with(|s| s.outputs.extend(outputs));
+    }
+
+    fn effects(&mut self) -> Vec<Effect> {
+        std::iter::from_fn(|| self.steering.poll_effect()).collect()
+    }
+
+    fn timeout(&mut self, at: Time, kernel: &KernelView) -> Vec<Effect> {
+        self.steering.handle_timeout(at, kernel);
+        self.effects()
+    }
+
+    /// The numbers of the probes among effects.
+    fn probes(&self, effects: &[Effect]) -> Vec<u32> {
+        let probe = |effect: &Effect| match effect {
+            Effect::Send(datagram) => {
+                assert_eq!(Bytes::new(datagram.len() as u64) + HEADERS, PROBE_SIZE);
+                match self.seal.open(datagram) {
+                    Some(Packet::Probe { sequence }) => Some(sequence),
+                    other => panic!("{other:?}"),
+                }
+            }
+            _ => None,
+        };
+        effects.iter().filter_map(probe).collect()
+    }
+
+    fn answer(&mut self, at: Time, probe: u32) {
+        let report = SenderReport { retransmitted: 0, cwnd: Bytes::new(14_480), starved: false };
+        let packet =
+            Packet::Answer(Answer { probe, sequence: probe, held: Duration::ZERO, report });
+        self.steering.handle_datagram(at, at, &self.seal.close(&packet, Bytes::new(72)));
+    }
+}
+
+/// The messages to the sender among effects.
+fn told(effects: &[Effect]) -> Vec<&Message> {
+    let mut messages = Vec::new();
+    for effect in effects {
+        if let Effect::Tell(message) = effect {
+            messages.push(message);
+        }
+    }
+    messages
+}
+
+#[test]
+fn probes_leave_every_20_ms_once_the_sender_can_be_reached() {
+    let mut rig = Rig::new(true);
+    let effects = rig.timeout(ms(0), &QUIET);
+    assert!(rig.probes(&effects).is_empty());
+    rig.steering.handle_reachable(ms(5));
+    let mut sent = Vec::new();
+    let mut now = ms(5);
+    while now < ms(105) {
+        let effects = rig.timeout(now, &QUIET);
+        sent.extend(rig.probes(&effects).into_iter().map(|n| (now, n)));
+        now = rig.steering.poll_timeout();
+    }
+    let expected: Vec<_> = (0..5).map(|n| (ms(5) + PROBE_INTERVAL * n, n as u32)).collect();
+    assert_eq!(sent, expected);
+}
+
+#[test]
+fn the_loop_never_sleeps_longer_than_the_control_interval() {
+    let mut rig = Rig::new(false);
+    for n in 0..100 {
+        let now = ms(10 * n);
+        rig.timeout(now, &QUIET);
+        assert!(rig.steering.poll_timeout() <= now + CONTROL_INTERVAL);
+    }
+}
+
+#[test]
+fn what_is_really_advertised_is_read_back_every_control_interval() {
+    let mut rig = Rig::new(false);
+    for (at, window) in [(0, 65_536), (5, 70_000), (10, 150_528)] {
+        let kernel = KernelView { window: Some(Bytes::new(window)), ..QUIET };
+        rig.timeout(ms(at), &kernel);
+    }
+    // At 5 ms the interval was not over.
+    assert_eq!(rig.script.with(|s| s.windows.clone()), [65_536, 150_528].map(Bytes::new));
+    assert_eq!(rig.steering.measured().window, Some(Bytes::new(150_528)));
+}
+
+#[test]
+fn a_limit_goes_to_the_actuator_and_with_the_pacing_to_the_sender() {
+    let mut rig = Rig::new(false);
+    let window = Bytes::new(1_250_000);
+    rig.wants(&[
+        Output::Window(Some(window)),
+        Output::Pacing(Some(Rate::from_mbit_per_second(95))),
+    ]);
+    let effects = rig.timeout(ms(0), &QUIET);
+    assert_eq!(effects[0], Effect::Limit(Some(window)));
+    // One message says both: the one that pacing overtook is not said.
+    let steer = Message::Steer {
+        pacing_bps: Some(95_000_000),
+        window: Some(1_250_000),
+        phase: "ramping".into(),
+    };
+    assert_eq!(told(&effects), [&steer]);
+    assert_eq!(rig.steering.wanted(), Some(window));
+
+    rig.wants(&[Output::Window(None)]);
+    let effects = rig.timeout(ms(10), &QUIET);
+    assert_eq!(effects[0], Effect::Limit(None));
+    let Message::Steer { window, .. } = told(&effects)[0] else { panic!() };
+    assert_eq!(*window, Some(u64::MAX), "as much room as there is");
+}
+
+#[test]
+fn a_train_waits_until_the_sender_can_be_reached() {
+    let mut rig = Rig::new(true);
+    rig.wants(&[Output::Train(TRAIN)]);
+    let effects = rig.timeout(ms(0), &QUIET);
+    assert!(!told(&effects).iter().any(|m| matches!(m, Message::Train { .. })));
+    rig.steering.handle_reachable(ms(50));
+    let effects = rig.effects();
+    // 1500 bytes on the wire are 1472 of UDP payload over IPv4.
+    assert_eq!(told(&effects), [&Message::Train { id: 0, packets: 3, payload_bytes: 1472 }]);
+
+    for index in 0..3 {
+        let packet = Packet::Train(TrainPacket { train: 0, index });
+        let arrived = ms(100) + Duration::from_micros(120) * u64::from(index);
+        let datagram = rig.seal.close(&packet, Bytes::new(1472));
+        rig.steering.handle_datagram(ms(101), arrived, &datagram);
+    }
+    let trains = rig.script.with(|s| s.trains.clone());
+    // 1500 B every 120 us: 100 Mbit/s.
+    assert_eq!(trains[0].rate(), Some(Rate::from_mbit_per_second(100)));
+}
+
+#[test]
+fn without_probes_a_train_is_lost_at_once_and_the_kernel_tells_the_round_trip() {
+    let mut rig = Rig::new(false);
+    rig.wants(&[Output::Train(TRAIN)]);
+    let rtt = Duration::from_millis(37);
+    rig.timeout(ms(0), &KernelView { rtt, ..QUIET });
+    assert_eq!(rig.script.with(|s| s.trains.clone())[0].received, 0);
+    assert_eq!(rig.script.with(|s| s.kernel_rtts.clone()), [rtt]);
+    let measured = rig.steering.measured();
+    assert_eq!(measured.rtt_source, RttSource::Kernel);
+    assert!(measured.probes.fallback && measured.probes.sent == 0);
+}
+
+#[test]
+fn where_probes_stay_unanswered_the_kernel_stands_in_until_they_come_back() {
+    let mut rig = Rig::new(true);
+    rig.wants(&[Output::Train(TRAIN)]);
+    let kernel = KernelView { rtt: Duration::from_millis(37), ..QUIET };
+    let mut notes = 0;
+    for n in 0..=120 {
+        let effects = rig.timeout(ms(10 * n), &kernel);
+        notes += effects.iter().filter(|e| matches!(e, Effect::Note(_))).count();
+        let silent = n <= 100;
+        assert_eq!(rig.script.with(|s| s.kernel_rtts.is_empty()), silent, "{n}");
+    }
+    assert_eq!(notes, 1, "said once");
+    assert_eq!(rig.script.with(|s| s.trains.clone())[0].received, 0, "no train will come");
+
+    rig.steering.handle_reachable(ms(1210));
+    rig.timeout(ms(1210), &kernel);
+    rig.answer(ms(1250), 0);
+    let before = rig.script.with(|s| s.kernel_rtts.len());
+    rig.timeout(ms(1260), &kernel);
+    assert_eq!(rig.script.with(|s| s.kernel_rtts.len()), before);
+    assert_eq!(rig.script.with(|s| s.probes[0].rtt), Duration::from_millis(40));
+    assert_eq!(rig.steering.measured().rtt_source, RttSource::Probes);
+}
+
+#[test]
+fn datagrams_that_the_sender_did_not_seal_change_nothing() {
+    let mut rig = Rig::new(true);
+    rig.steering.handle_reachable(ms(0));
+    rig.timeout(ms(0), &QUIET);
+    let stranger = Seal::new(&Session::new(&Secret([9; 16]), &[2; 32]));
+    let report = SenderReport { retransmitted: 0, cwnd: Bytes::ZERO, starved: false };
+    let answer = Answer { probe: 0, sequence: 0, held: Duration::ZERO, report };
+    let datagram = stranger.close(&Packet::Answer(answer), Bytes::new(72));
+    rig.steering.handle_datagram(ms(1), ms(1), &datagram);
+    // Nor does a probe that somebody sends back as it is.
+    let echo = rig.seal.close(&Packet::Probe { sequence: 0 }, Bytes::new(72));
+    rig.steering.handle_datagram(ms(1), ms(1), &echo);
+    assert!(rig.script.with(|s| s.probes.is_empty()));
+}
+
+#[test]
+fn rows_count_every_byte_of_content_once() {
+    let mut rig = Rig::new(false);
+    let (mut rows, mut events) = (Vec::new(), 0);
+    let kind = EventKind::Lifted;
+    rig.wants(&[Output::Event(Event { at: ms(3), kind })]);
+    for n in 0..=100 {
+        rig.steering.handle_content(Bytes::new(12_500));
+        for effect in rig.timeout(ms(10 * n), &QUIET) {
+            match effect {
+                Effect::Record(Line::Row(row)) => rows.push(row),
+                Effect::Record(Line::Event(mark)) => {
+                    assert_eq!((mark.t_s, &*mark.event), (0.003, "lifted"));
+                    events += 1;
+                }
+                _ => {}
+            }
+        }
+    }
+    assert_eq!(events, 1);
+    // A row every 50 ms of the second; 12,500 B every 10 ms are 10 Mbit/s.
+    assert_eq!(rows.len(), 20);
+    assert_eq!(rows.last().unwrap().bytes, 101 * 12_500);
+    for row in &rows[1..] {
+        assert!((row.goodput_bps - 1e7).abs() < 1.0, "{row:?}");
+    }
+}
