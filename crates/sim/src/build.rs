@@ -1,6 +1,6 @@
 //! From what is written to what runs.
 
-use sweetspot_scenario::{Cross, Kind, Path, Reverse, Scenario, Transfer};
+use sweetspot_scenario::{Cross, Inputs, Kind, Path, Reverse, Scenario, Transfer};
 use sweetspot_sizing::{KnownPath, Sizing};
 use sweetspot_units::{Duration, Time};
 
@@ -8,6 +8,7 @@ use crate::event::Event;
 use crate::flow::Way;
 use crate::group::{Application, Group};
 use crate::hop::Hop;
+use crate::inputs::{Input, Server};
 use crate::random;
 use crate::scheduler::{Key, Scheduler};
 use crate::source::{Gaps, Sends, Source};
@@ -113,19 +114,42 @@ impl<S: Scheduler> Builder<'_, S> {
             Reverse::Clean => &[Way::Forward],
         };
         for way in ways {
+            if let Some(inputs) = cross.inputs {
+                self.add_inputs(cross, inputs, group, *way);
+            }
             self.add_flows(cross, group, *way, count, nodes);
         }
     }
 
-    /// `count` flows whose round trips take `nodes` values, spread evenly.
-    fn add_flows(&mut self, cross: &Cross, group: u32, way: Way, count: u64, nodes: u64) {
+    /// Input links and the servers behind them, whose round trips are spread evenly.
+    fn add_inputs(&mut self, cross: &Cross, inputs: Inputs, group: u32, way: Way) {
+        let first = self.world.inputs.len() as u32;
+        let links = (0..inputs.count).map(|_| Input::new(inputs.rate));
+        self.world.inputs.extend(links);
+        let from = self.world.servers.len() as u32;
+        for server in 0..inputs.servers {
+            let delay = self.access_delay(cross, server, inputs.servers);
+            let input = first + (server % inputs.count) as u32;
+            self.world.servers.push(Server { delay, input });
+        }
+        let until = self.world.servers.len() as u32;
+        self.world.groups[group as usize].servers[way as usize] = from..until;
+    }
+
+    /// Propagation between the first router and node `node` of `nodes`.
+    fn access_delay(&self, cross: &Cross, node: u64, nodes: u64) -> Duration {
         let crossed = &self.path.hops[cross.hops.0..=cross.hops.1];
         let between = crossed.iter().fold(Duration::ZERO, |sum, hop| sum + hop.delay);
+        let share = if nodes > 1 { node as f64 / (nodes - 1) as f64 } else { 0.5 };
+        let rtt = cross.rtt.0 + (cross.rtt.1 - cross.rtt.0).scaled(share);
+        (rtt / 2).saturating_sub(between)
+    }
+
+    /// `count` flows whose round trips take `nodes` values, spread evenly.
+    fn add_flows(&mut self, cross: &Cross, group: u32, way: Way, count: u64, nodes: u64) {
         let hops = (cross.hops.0 as u16, cross.hops.1 as u16);
         for node in 0..nodes {
-            let share = if nodes > 1 { node as f64 / (nodes - 1) as f64 } else { 0.5 };
-            let rtt = cross.rtt.0 + (cross.rtt.1 - cross.rtt.0).scaled(share);
-            let delay = (rtt / 2).saturating_sub(between);
+            let delay = self.access_delay(cross, node, nodes);
             let own = count / nodes + u64::from(node < count % nodes);
             for _ in 0..own {
                 let mut lot = random::stream(self.world.seed, 4, self.world.flows.len() as u64, 0);

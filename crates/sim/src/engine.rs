@@ -4,6 +4,7 @@ use sweetspot_units::{Duration, Rate, Time};
 
 use crate::build::build;
 use crate::event::Event;
+use crate::ledger::Ledger;
 use crate::outcome::{Snapshot, outcome};
 use crate::scheduler::{QuadHeap, Scheduler};
 use crate::target::ControllerMaker;
@@ -76,7 +77,8 @@ fn play<S: Scheduler>(
     scheduler: S,
     makers: Vec<Option<ControllerMaker>>,
 ) -> Outcome {
-    let world = build(scenario, known, scheduler, makers);
+    let mut world = build(scenario, known, scheduler, makers);
+    world.ledger = recorder.wants_flows().then(|| Ledger::new(scenario));
     Run { world, scenario, recorder, next_sample: 0 }.play()
 }
 
@@ -126,6 +128,7 @@ impl<S: Scheduler> Run<'_, S> {
                 start = Some(self.snapshot());
             }
             if now == moments.measured.1 {
+                self.hand_over_flows();
                 break self.snapshot();
             }
             self.forget_views();
@@ -182,6 +185,13 @@ impl<S: Scheduler> Run<'_, S> {
         let forward = self.world.hops[narrow].totals(now);
         let backward = self.world.hops[half + narrow].totals(now);
         self.world.path.before = Some((now, forward, backward));
+    }
+
+    fn hand_over_flows(&mut self) {
+        let Some(ledger) = &mut self.world.ledger else { return };
+        for flow in ledger.take_finished() {
+            self.recorder.record_flow(&flow);
+        }
     }
 
     fn snapshot(&mut self) -> Snapshot {

@@ -8,6 +8,8 @@ mod flow;
 mod group;
 mod histogram;
 mod hop;
+mod inputs;
+mod ledger;
 mod outcome;
 mod packet;
 mod random;
