@@ -44,6 +44,8 @@ enum Verb {
     Mft(verbs::mft::Arguments),
     /// Play the papers' figures and tables again, and draw them with the published numbers
     Reproduce(verbs::reproduce::Arguments),
+    /// Make one page from results: tables, curves, time series, distributions
+    Report(verbs::report::Arguments),
     /// Measure the demo path and a matrix of paths, and write docs/results/lab.md
     #[command(hide = true)]
     BenchLab(verbs::bench_lab::Arguments),
@@ -68,6 +70,7 @@ fn main() -> ExitCode {
         Verb::Sweep(arguments) => verbs::sweep::run(arguments),
         Verb::Mft(arguments) => verbs::mft::run(arguments),
         Verb::Reproduce(arguments) => verbs::reproduce::run(arguments),
+        Verb::Report(arguments) => verbs::report::run(arguments),
         Verb::BenchLab(arguments) => verbs::bench_lab::run(arguments),
         Verb::Man(arguments) => verbs::man::run(arguments, Typed::command()),
         Verb::Completions(arguments) => verbs::completions::run(arguments, Typed::command()),

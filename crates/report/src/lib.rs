@@ -10,6 +10,7 @@ mod headline;
 mod html;
 mod lab;
 mod outcome;
+mod results;
 mod series;
 mod svg;
 mod sweep;
@@ -22,8 +23,10 @@ pub use headline::headline;
 pub use html::page;
 pub use lab::{Cell, LabBench, Reference, markdown, notes};
 pub use outcome::{Certificate, Contender, DemoOutcome, FileFacts, PathFacts};
+pub use results::{Finding, ReadError, Sheet, read, report_page, sheets};
 pub use series::{Mark, QueueSeries, Series, percentile};
 pub use sweep::{
-    Cells, Column, SWEEP_FORMAT, SweepFile, SweepFilePoint, csv, sweep_columns, sweep_table,
+    Cells, Column, SWEEP_FORMAT, SweepFile, SweepFilePoint, SweepPath, csv, sweep_columns,
+    sweep_table,
 };
 pub use table::table;

@@ -1,7 +1,7 @@
 //! What a sweep found: flat columns for CSV and Parquet, whole outcomes for JSON.
 
 use serde::{Deserialize, Serialize};
-use sweetspot_scenario::{Outcome, TransferOutcome};
+use sweetspot_scenario::{Outcome, Scenario, TransferOutcome};
 use sweetspot_study::{Metric, SweepPoint};
 
 /// The content of a sweep's JSON file.
@@ -24,8 +24,36 @@ pub struct SweepFile {
 pub struct SweepFilePoint {
     /// The values, in the order of the keys.
     pub values: Vec<String>,
+    /// The path that was played.
+    pub path: SweepPath,
     /// One outcome per seed.
     pub outcomes: Vec<Outcome>,
+}
+
+/// What of a variant's path a picture shows.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct SweepPath {
+    /// C of the narrow link.
+    pub rate_bps: u64,
+    /// T_m, seconds.
+    pub rtt_s: f64,
+    /// B_t of the narrow link, bytes.
+    pub buffer_bytes: u64,
+    /// A data packet on the wire, bytes.
+    pub packet_bytes: u64,
+}
+
+impl SweepPath {
+    /// The path of `scenario`.
+    pub fn of(scenario: &Scenario) -> SweepPath {
+        let (path, hop) = (&scenario.path, scenario.path.narrow());
+        SweepPath {
+            rate_bps: hop.rate.bits_per_second(),
+            rtt_s: path.rtt.as_secs_f64(),
+            buffer_bytes: hop.buffer.in_bytes(path.packet).get(),
+            packet_bytes: path.packet.get(),
+        }
+    }
 }
 
 /// The format's number.

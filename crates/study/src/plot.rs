@@ -72,6 +72,8 @@ pub struct Curve {
     pub group: usize,
     /// In the order of x.
     pub points: Vec<(f64, f64)>,
+    /// Half the width of each point's confidence interval; empty where there are none.
+    pub half_widths: Vec<f64>,
 }
 
 /// Published numbers, drawn as marks.
@@ -129,7 +131,8 @@ impl Plot {
         points: Vec<(f64, f64)>,
     ) {
         if !points.is_empty() {
-            self.curves.push(Curve { label: label.into(), origin, group, points });
+            let half_widths = Vec::new();
+            self.curves.push(Curve { label: label.into(), origin, group, points, half_widths });
         }
     }
 

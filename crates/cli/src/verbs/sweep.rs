@@ -1,7 +1,9 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use sweetspot_report::{SWEEP_FORMAT, SweepFile, SweepFilePoint, csv, sweep_columns, sweep_table};
+use sweetspot_report::{
+    SWEEP_FORMAT, SweepFile, SweepFilePoint, SweepPath, csv, sweep_columns, sweep_table,
+};
 use sweetspot_scenario::Engine;
 use sweetspot_sim::Simulator;
 use sweetspot_study::{Over, Remembering, StudyError, Sweep, SweepPoint, Variant, Workers};
@@ -86,7 +88,7 @@ pub fn run(arguments: Arguments) -> Ending {
     };
     print(&arguments, &sweep, &points)?;
     if let (Some(out), Some(format)) = (&arguments.out, format) {
-        write(out, format, &arguments, &sweep, &points)?;
+        write(out, format, &arguments, &sweep, &variants, &points)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -160,12 +162,13 @@ fn write(
     format: Format,
     arguments: &Arguments,
     sweep: &Sweep,
+    variants: &[Variant],
     points: &[SweepPoint],
 ) -> Result<(), Box<dyn std::error::Error>> {
     let keys = keys(sweep);
     let text = match format {
         Format::Csv => csv(&sweep_columns(&keys, points)),
-        Format::Json => serde_json::to_string(&file(keys, arguments, points))?,
+        Format::Json => serde_json::to_string(&file(keys, arguments, variants, points))?,
     };
     let mut part = out.as_os_str().to_owned();
     part.push(".part");
@@ -184,10 +187,16 @@ fn write(
     Ok(())
 }
 
-fn file(keys: Vec<String>, arguments: &Arguments, points: &[SweepPoint]) -> SweepFile {
+fn file(
+    keys: Vec<String>,
+    arguments: &Arguments,
+    variants: &[Variant],
+    points: &[SweepPoint],
+) -> SweepFile {
     let over: String = arguments.over.iter().map(|over| format!(" --over {over}")).collect();
-    let point = |point: &SweepPoint| SweepFilePoint {
+    let point = |(point, variant): (&SweepPoint, &Variant)| SweepFilePoint {
         values: point.values.clone(),
+        path: SweepPath::of(&variant.scenario),
         outcomes: point.outcomes.clone(),
     };
     SweepFile {
@@ -199,6 +208,6 @@ fn file(keys: Vec<String>, arguments: &Arguments, points: &[SweepPoint]) -> Swee
             arguments.seeds
         ),
         keys,
-        points: points.iter().map(point).collect(),
+        points: points.iter().zip(variants).map(point).collect(),
     }
 }

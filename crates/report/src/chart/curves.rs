@@ -35,6 +35,7 @@ pub fn style(origin: Origin) -> &'static str {
 fn line(svg: &mut String, curve: &Curve, frame: &Frame) {
     let inside: Vec<(f64, f64)> =
         curve.points.iter().copied().filter(|(x, y)| frame.x.holds(*x) && y.is_finite()).collect();
+    whiskers(svg, curve, frame);
     let points = thin_by(&inside, |x| frame.x.at(x));
     let classes = format!("{} {}", style(curve.origin), colour::class(curve.group));
     if curve.origin != Origin::Ns2 {
@@ -56,6 +57,23 @@ fn line(svg: &mut String, curve: &Curve, frame: &Frame) {
                 escape(&format!("{}, {}", curve.label, curve.origin.name())),
                 number((y * 100.0).round() / 100.0),
                 number(x),
+            );
+        }
+    }
+}
+
+/// Confidence intervals as upright strokes.
+fn whiskers(svg: &mut String, curve: &Curve, frame: &Frame) {
+    for (&(x, y), half) in curve.points.iter().zip(&curve.half_widths) {
+        if frame.x.holds(x) {
+            let _ = write!(
+                svg,
+                r#"<path class="whisker {class}" d="M{at:.1} {low:.1}V{high:.1}M{left:.1} {low:.1}h5M{left:.1} {high:.1}h5"/>"#,
+                class = colour::class(curve.group),
+                low = frame.y.clamped(y - half),
+                high = frame.y.clamped(y + half),
+                at = frame.x.at(x),
+                left = frame.x.at(x) - 2.5,
             );
         }
     }

@@ -23,6 +23,7 @@ fn rules(tones: [&str; 6], dark: bool) -> String {
          .chart .theory{{stroke-dasharray:5 3;stroke-width:1.3}}\
          .chart .lab{{stroke-dasharray:1.5 2.5;stroke-width:2.2}}\
          .chart .dot{{stroke:none}}\
+         .chart .whisker{{fill:none;stroke-width:1;opacity:.7}}\
          .chart .dot.ns2{{fill:none;stroke-width:1.1}}\
          .chart .level{{fill:none;stroke-width:1;stroke-dasharray:8 3 2 3}}\
          .chart .mark{{fill:{paper};stroke-width:1.6}}\
@@ -30,7 +31,7 @@ fn rules(tones: [&str; 6], dark: bool) -> String {
     );
     for (i, tone) in colour::tones(dark).enumerate() {
         css += &format!(
-            ".chart .line.c{i},.chart .level.c{i},.chart .mark.c{i},.chart .dot.ns2.c{i}{{stroke:{tone}}}\
+            ".chart .line.c{i},.chart .whisker.c{i},.chart .level.c{i},.chart .mark.c{i},.chart .dot.ns2.c{i}{{stroke:{tone}}}\
              .chart .dot.sim.c{i},.chart .dot.lab.c{i}{{fill:{tone}}}"
         );
     }

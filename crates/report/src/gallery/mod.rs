@@ -2,7 +2,7 @@
 //! the difference in tables. One file, no network, readable on a phone and in the dark.
 
 use sweetspot_study::papers::{Comparison, Figure, Paper};
-use sweetspot_study::plot::{Origin, Table};
+use sweetspot_study::plot::{Origin, Plot, Table};
 
 use crate::chart;
 use crate::svg::escape;
@@ -29,23 +29,10 @@ pub fn gallery(figures: &[Figure], colophon: &Colophon) -> String {
         }
     }
     let sections: String = papers.iter().map(|paper| section(*paper, figures)).collect();
-    let contents: String = figures
-        .iter()
-        .map(|f| format!("<a href=\"#{}\">{}</a> ", f.name, escape(short(f))))
-        .collect();
-    format!(
-        r#"<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>Sweetspot: the papers' figures, played again</title>
-<style>{style}{charts}</style>
-</head>
-<body>
-<main>
-<header>
+    let contents: String =
+        figures.iter().map(|figure| format!("<a href=\"#{0}\">{0}</a> ", figure.name)).collect();
+    let body = format!(
+        r#"<header>
 <p class="brand">sweetspot reproduce</p>
 <h1>The papers' figures, played again</h1>
 <p>Diamonds and dash-dotted lines are what the papers print in text and tables (their curves were not
@@ -60,23 +47,38 @@ ns-2.35 on the same work. Colours tell the cases of one picture apart.</p>
 <p class="note">Sweetspot {version}, {date}; {took}. Of all points in one unit's width of a picture the
 first, lowest, highest and last are drawn, so no peak is lost; arrows say how far values lie beyond a
 frame.</p>
-</section>
-</main>
-</body>
-</html>
-"#,
-        style = include_str!("style.css"),
-        charts = chart::page_style(),
+</section>"#,
         command = escape(&colophon.command),
         version = escape(&colophon.version),
         date = escape(&colophon.date),
         took = escape(&colophon.took),
-    )
+    );
+    document("Sweetspot: the papers' figures, played again", &body)
 }
 
-/// A figure's name in the list of contents.
-fn short(figure: &Figure) -> &str {
-    figure.name
+/// A page with its styles, and nothing from elsewhere.
+pub fn document(title: &str, body: &str) -> String {
+    format!(
+        r#"<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{title}</title>
+<style>{style}{charts}</style>
+</head>
+<body>
+<main>
+{body}
+</main>
+</body>
+</html>
+"#,
+        title = escape(title),
+        style = include_str!("style.css"),
+        charts = chart::page_style(),
+    )
 }
 
 fn section(paper: Paper, figures: &[Figure]) -> String {
@@ -86,11 +88,7 @@ fn section(paper: Paper, figures: &[Figure]) -> String {
 }
 
 fn figure_element(figure: &Figure) -> String {
-    let charts: String = figure
-        .plots
-        .iter()
-        .map(|plot| format!(r#"<div class="card">{}</div>"#, chart::element(plot)))
-        .collect();
+    let charts = cards(&figure.plots);
     let compared = match figure.comparisons.as_slice() {
         [] => String::new(),
         comparisons => comparison_table(comparisons),
@@ -104,15 +102,24 @@ fn figure_element(figure: &Figure) -> String {
         format!("<details{open}><summary>The numbers</summary>{tables}</details>")
     };
     format!(
-        r#"<article id="{}"><h3>{}</h3><p>{}</p><div class="cards">{charts}</div>{compared}{folded}</article>"#,
+        r#"<article id="{}"><h3>{}</h3><p>{}</p>{charts}{compared}{folded}</article>"#,
         figure.name,
         escape(figure.title),
         in_html(&figure.about),
     )
 }
 
+/// Pictures side by side, as many as there is room for.
+pub fn cards(plots: &[Plot]) -> String {
+    if plots.is_empty() {
+        return String::new();
+    }
+    let card = |plot: &Plot| format!(r#"<div class="card">{}</div>"#, chart::element(plot));
+    format!(r#"<div class="cards">{}</div>"#, plots.iter().map(card).collect::<String>())
+}
+
 /// A text with `code` and *emphasis* as Markdown writes them.
-fn in_html(text: &str) -> String {
+pub fn in_html(text: &str) -> String {
     let mut html = escape(text);
     for (mark, element) in [("`", "code"), ("*", "em")] {
         let mut marked = String::new();
@@ -161,7 +168,8 @@ fn comparison_table(comparisons: &[Comparison]) -> String {
     )
 }
 
-fn table_element(table: &Table) -> String {
+/// A table that scrolls within the page where it is wider.
+pub fn table_element(table: &Table) -> String {
     let heads: String =
         table.heads.iter().map(|head| format!("<th scope=\"col\">{}</th>", escape(head))).collect();
     let mut rows = String::new();

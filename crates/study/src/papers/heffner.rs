@@ -63,9 +63,9 @@ fn figure_1(stage: &Stage<'_>) -> Result<Figure, StudyError> {
         }
     }
     let mut figure = ENTRY_1.figure(format!(
-        "`{}`: 100 Mbit/s, 70 ms. The announced window doubles every round trip until the link \
-         limits the sender. In the paper it then stays at twice the BDP: what the last round trip \
-         brought, over the lowest RTT, and as much again while the queue grows.",
+        "`{}`: 100 Mbit/s, 70 ms. In the paper's picture the announced window doubles every round \
+         trip until the link limits the sender, and then stays at twice the BDP. The rule as its \
+         section 6.5 words it, which is played here, adds four segments per round trip.",
         HEFFNER_1.file
     ));
     figure.plots.push(plot);
@@ -125,9 +125,10 @@ fn against_rtt(stage: &Stage<'_>, entry: &Entry, buffer: Buffer) -> Result<Figur
     let mut figure = entry.figure(format!(
         "`{}`: 100 Mbit/s Ethernet, a queue of 2000 packets at the sender, 30 s. The paper prints \
          neither the buffers' sizes nor the throughputs; it says that the modified receiver did \
-         well everywhere, that throughput falls with the RTT because the ramp takes longer, and \
-         that the standard falls off where BDP exceeds the buffer. Theory: a window per round \
-         trip, or the link's payload.",
+         well everywhere, its throughput falling with the RTT because the ramp (a doubling) takes \
+         longer, and that the standard falls off where the BDP exceeds the buffer. Modified here: \
+         the rule as section 6.5 words it, which adds four segments per round trip and so needs \
+         longer. Theory: a window per round trip, or the link's payload.",
         HEFFNER_4.file
     ));
     let named: Vec<_> = plot.curves.iter().filter(|c| c.origin == Origin::Sim).cloned().collect();

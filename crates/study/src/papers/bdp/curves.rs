@@ -19,6 +19,9 @@ use crate::{Bounds, Mft, StudyError};
 /// The largest window tried, packets: beyond every congestion window.
 const MOST: u64 = 3750;
 
+/// Up to where a picture goes: beyond it nothing changes any more.
+const SHOWN: f64 = 2000.0;
+
 /// What is particular to one of the five figures.
 struct Kind {
     entry: &'static Entry,
@@ -70,7 +73,7 @@ impl Kind {
         let mut published = Comparisons::of("sobas", self.item)?;
         let mut plot = Plot::new(
             "",
-            Axis::new("socket buffer size S, packets").between(0.0, MOST as f64),
+            Axis::new("socket buffer size S, packets").between(0.0, SHOWN),
             Axis::new("throughput R(S), Mbit/s"),
         );
         let mut figure = self.entry.figure(self.about(stage));

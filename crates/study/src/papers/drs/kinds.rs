@@ -15,6 +15,8 @@ pub(super) struct Kinds {
     pub fixed: f64,
     pub dynamic: f64,
     pub utilisation: f64,
+    /// Of all packets that reached the router.
+    pub loss: f64,
 }
 
 impl Kinds {
@@ -24,8 +26,9 @@ impl Kinds {
             let count = rates.len().max(1) as f64;
             kilopackets(scenario, rates.iter().sum::<f64>() / count)
         };
-        let utilisation = outcome.bottleneck.utilisation;
-        Kinds { fixed: mean(true), dynamic: mean(false), utilisation }
+        let link = &outcome.bottleneck;
+        let (utilisation, loss) = (link.utilisation, link.loss_rate);
+        Kinds { fixed: mean(true), dynamic: mean(false), utilisation, loss }
     }
 }
 
