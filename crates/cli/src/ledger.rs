@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -37,9 +37,9 @@ impl Ledger {
     pub fn open(path: &Path, version: &str, stranger: Stranger) -> Result<Ledger, String> {
         let blame = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
         let hint = |error: io::Error| blame(&format!("{error}; choose another place with --out"));
-        let mut options = OpenOptions::new();
+        // Appending keeps lines whole even where two programs have one journal.
         let mut file =
-            options.read(true).write(true).create(true).truncate(false).open(path).map_err(hint)?;
+            OpenOptions::new().read(true).append(true).create(true).open(path).map_err(hint)?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(hint)?;
         let text = String::from_utf8_lossy(&bytes);
@@ -51,7 +51,6 @@ impl Ledger {
         };
         // What a killed program left of its last line goes.
         file.set_len(journal.whole as u64).map_err(hint)?;
-        file.seek(SeekFrom::End(0)).map_err(hint)?;
         if journal.whole == 0 {
             file.write_all(Journal::head(version).as_bytes()).map_err(hint)?;
         }
@@ -88,7 +87,7 @@ impl Memory for Ledger {
         if kept.failure.is_some() {
             return;
         }
-        let before = kept.file.stream_position();
+        let before = kept.file.metadata().map(|metadata| metadata.len());
         if let Err(error) = kept.file.write_all(line.as_bytes()) {
             // A full disk takes part of a line: cut it off, so that a later one starts well.
             if let Ok(before) = before {

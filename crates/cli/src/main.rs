@@ -15,6 +15,7 @@ mod build;
 mod complaint;
 mod contest;
 mod ledger;
+mod raster;
 mod verbs;
 
 /// Finds, holds and explains the window at which TCP is fastest and its path calmest.

@@ -116,6 +116,27 @@ fn a_full_disk_is_said_and_takes_nothing_from_the_table() -> Tested {
 }
 
 #[test]
+fn an_interrupted_sweep_says_where_its_runs_are_and_goes_on_from_there() -> Tested {
+    let (directory, _) = scenario()?;
+    let here = directory.path();
+    // Long enough that it cannot be done before it is interrupted: a thousand seeds.
+    let long = [&SWEEP[..5], &["1000", "--out", "points.csv"]].concat();
+    let mut child = sweetspot(here, &long).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
+    let journal = here.join("points.csv.journal");
+    let lines =
+        || fs::read(&journal).map_or(0, |text| text.iter().filter(|b| **b == b'\n').count());
+    while lines() < 5 && child.try_wait()?.is_none() {
+        std::thread::yield_now();
+    }
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status()?.success());
+    let output = child.wait_with_output()?;
+    assert_eq!(output.status.code(), Some(130), "{}", said(&output));
+    assert!(said(&output).contains("goes on from there"), "{}", said(&output));
+    assert!(lines() >= 5);
+    Ok(())
+}
+
+#[test]
 fn a_page_is_made_of_what_a_sweep_and_a_run_left() -> Tested {
     let (directory, _) = scenario()?;
     let here = directory.path();
@@ -125,14 +146,25 @@ fn a_page_is_made_of_what_a_sweep_and_a_run_left() -> Tested {
     assert!(sweetspot(here, &sweep).output()?.status.success());
     let run = sweetspot(here, &["run", "small.toml", "--json"]).output()?;
     fs::write(here.join("run.json"), &run.stdout)?;
-    let report = ["report", "s.json", "run.json", "--out", "page.html", "--svg", "pictures"];
+    let report = [
+        "report",
+        "s.json",
+        "run.json",
+        "--out",
+        "page.html",
+        "--svg",
+        "pictures",
+        "--png",
+        "pictures",
+    ];
     let output = sweetspot(here, &report).output()?;
     assert!(output.status.success(), "{}", said(&output));
     let page = fs::read_to_string(here.join("page.html"))?;
     for words in ["sweet spot", "goodput, Mbit/s", "Every run", "s.json"] {
         assert!(page.contains(words), "{words} is missing");
     }
-    assert!(here.join("pictures/sweep-0-1.svg").exists());
+    let svg = here.join("pictures/sweep-0-1.svg");
+    assert!(svg.exists() && svg.with_extension("png").exists());
     Ok(())
 }
 

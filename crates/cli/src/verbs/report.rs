@@ -1,9 +1,11 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use sweetspot_report::{Finding, Sheet, read, report_page, sheets, svg_file};
+use sweetspot_report::{Finding, Sheet, read, report_page, sheets, svg_file, svg_file_for_raster};
+use sweetspot_study::plot::Plot;
 
 use super::Ending;
+use crate::raster::Rasterizer;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -21,6 +23,9 @@ pub struct Arguments {
     /// Write every picture as an SVG file into this directory, too
     #[arg(long, value_name = "DIR")]
     svg: Option<PathBuf>,
+    /// The same as PNG files
+    #[arg(long, value_name = "DIR")]
+    png: Option<PathBuf>,
 }
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -44,9 +49,17 @@ pub fn run(arguments: Arguments) -> Ending {
     let sheets = sheets(&findings);
     let names: Vec<&str> = findings.iter().map(|(name, _)| name.as_str()).collect();
     let page = report_page(&names.join(", "), &sheets, &notes, VERSION);
-    write(&arguments.out, &page)?;
+    write(&arguments.out, page.as_bytes())?;
     if let Some(directory) = &arguments.svg {
-        pictures(directory, &sheets)?;
+        pictures(directory, "svg", &sheets, |title, plot| {
+            Ok(svg_file(title, std::slice::from_ref(plot)).into_bytes())
+        })?;
+    }
+    if let Some(directory) = &arguments.png {
+        let rasterizer = Rasterizer::new()?;
+        pictures(directory, "png", &sheets, |title, plot| {
+            rasterizer.png(&svg_file_for_raster(title, std::slice::from_ref(plot)))
+        })?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -65,20 +78,26 @@ fn name(path: &Path) -> String {
     path.file_name().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into())
 }
 
-fn pictures(directory: &Path, sheets: &[Sheet]) -> Result<(), String> {
+/// Every plot as a file of its own, drawn by `draw` from the sheet's title and the plot.
+fn pictures(
+    directory: &Path,
+    extension: &str,
+    sheets: &[Sheet],
+    draw: impl Fn(&str, &Plot) -> Result<Vec<u8>, String>,
+) -> Result<(), String> {
     std::fs::create_dir_all(directory)
         .map_err(|error| format!("{}: {error}; choose another directory", directory.display()))?;
     for sheet in sheets {
         for (i, plot) in sheet.plots.iter().enumerate() {
-            let path = directory.join(format!("{}-{}.svg", sheet.name, i + 1));
-            write(&path, &svg_file(&sheet.title, std::slice::from_ref(plot)))?;
+            let path = directory.join(format!("{}-{}.{extension}", sheet.name, i + 1));
+            write(&path, &draw(&sheet.title, plot)?)?;
         }
     }
     Ok(())
 }
 
-fn write(path: &Path, text: &str) -> Result<(), String> {
-    std::fs::write(path, text)
+fn write(path: &Path, content: &[u8]) -> Result<(), String> {
+    std::fs::write(path, content)
         .map_err(|error| format!("{}: {error}; choose another place", path.display()))?;
     tell!("wrote {}", path.display());
     Ok(())

@@ -55,7 +55,7 @@ pub fn draw(plot: &Plot, top: f64, width: f64) -> Legend {
     Legend { svg, height: y - top - 8.0 }
 }
 
-/// One entry per colour and name.
+/// One entry per colour and name of a curve, and one per mark without a curve.
 fn colours(plot: &Plot) -> Vec<Item> {
     let mut seen: Vec<(usize, &str)> = Vec::new();
     for curve in &plot.curves {
@@ -68,7 +68,17 @@ fn colours(plot: &Plot) -> Vec<Item> {
         sample: format!(r#"<path class="line sim {}" d="M2 0h17"/>"#, colour::class(group)),
         words: label.to_owned(),
     };
-    seen.into_iter().map(item).collect()
+    let mut items: Vec<Item> = seen.into_iter().map(item).collect();
+    // Published numbers in a colour that no curve explains.
+    let lonely = plot.marks.iter().filter(|m| !plot.curves.iter().any(|c| c.group == m.group));
+    items.extend(lonely.map(|mark| Item {
+        sample: format!(
+            r#"<path class="mark {}" d="M10 -5l5 5l-5 5l-5 -5Z"/>"#,
+            colour::class(mark.group)
+        ),
+        words: mark.label.clone(),
+    }));
+    items
 }
 
 /// One entry per engine, and one for what was published.

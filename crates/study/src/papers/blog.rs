@@ -98,7 +98,7 @@ fn table_2(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     let runs: Vec<Scenario> = windows.iter().map(|window| sized(&scenario, *window)).collect();
     for (origin, engine) in [(Origin::Sim, stage.sim), (Origin::Lab, stage.lab)] {
         let Some(engine) = engine else { continue };
-        let outcomes = play_all(engine, &runs, stage.workers)?;
+        let outcomes = play_all(engine, &runs, stage.workers_of(origin))?;
         let mut points = Vec::new();
         for ((case, window), outcome) in cases.iter().zip(&windows).zip(&outcomes) {
             published.put(origin, &[case, "measured"], goodput(outcome) / 1e6);

@@ -3,7 +3,7 @@ use sweetspot_scenario::{Engine, nearest};
 
 use super::comparison::Comparison;
 use super::{bdp, blog, drs, heffner};
-use crate::plot::{Plot, Table};
+use crate::plot::{Origin, Plot, Table};
 use crate::{StudyError, Workers};
 
 /// A paper of which every figure and table is played again.
@@ -74,6 +74,13 @@ pub struct Stage<'a> {
     pub workers: Workers,
     /// How closely one looks.
     pub care: Care,
+}
+
+impl Stage<'_> {
+    /// Who shares the runs of an engine: in the lab one at a time, which has the machine alone.
+    pub(super) fn workers_of(&self, origin: Origin) -> Workers {
+        if origin == Origin::Lab { Workers::ONE } else { self.workers }
+    }
 }
 
 /// How closely a figure is looked at.

@@ -111,7 +111,7 @@ fn against_rtt(stage: &Stage<'_>, entry: &Entry, buffer: Buffer) -> Result<Figur
         }
         let mut draw = |origin, engine: Option<&(dyn Engine + Sync)>| {
             let Some(engine) = engine else { return Ok::<_, StudyError>(()) };
-            let outcomes = play_all(engine, &scenarios, stage.workers)?;
+            let outcomes = play_all(engine, &scenarios, stage.workers_of(origin))?;
             let points = RTTS.iter().zip(&outcomes).map(|(rtt, o)| (*rtt as f64, goodput(o) / 1e6));
             plot.curve(name, origin, group, points.collect());
             Ok(())
