@@ -9,6 +9,7 @@ pub mod markdown;
 pub mod ns2;
 pub mod papers;
 mod play;
+pub mod router;
 pub mod search;
 mod sweep;
 mod workers;

@@ -1,4 +1,5 @@
 use sweetspot_scenario::{Engine, EngineError, NoRecorder, Outcome, Scenario, ScenarioError};
+use sweetspot_theory::TheoryError;
 use thiserror::Error;
 
 use crate::Workers;
@@ -18,6 +19,9 @@ pub enum StudyError {
         /// The scenario's title.
         title: String,
     },
+    /// A closed form where it does not hold.
+    #[error(transparent)]
+    Theory(#[from] TheoryError),
     /// A table of reference numbers that cannot be read.
     #[error("{table}, line {line}: {reason}")]
     Reference {

@@ -3,7 +3,7 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 use sweetspot_sim::Simulator;
-use sweetspot_study::{ns2, papers};
+use sweetspot_study::{ns2, papers, router};
 
 use super::Ending;
 use super::scenario_file::Parallel;
@@ -30,6 +30,8 @@ enum Document {
     Ns2,
     /// The figures and tables of the SOBAS and Dynamic Right-Sizing papers
     Papers,
+    /// The simulations of the router buffer paper
+    Router,
 }
 
 impl Document {
@@ -37,6 +39,7 @@ impl Document {
         match self {
             Document::Ns2 => "docs/results/ns2.md",
             Document::Papers => "docs/results/papers.md",
+            Document::Router => "docs/results/router.md",
         }
     }
 }
@@ -46,6 +49,14 @@ pub fn run(arguments: Arguments) -> Ending {
     let text = match arguments.what {
         Document::Ns2 => ns2::document(&Simulator, workers)?,
         Document::Papers => papers::document(&Simulator, workers)?,
+        Document::Router => {
+            let progress = |row: &router::Setup, done: usize, all: usize| {
+                if done == all {
+                    say!("played {}", row.file);
+                }
+            };
+            router::document(&Simulator, router::Scale::DOCUMENT, workers, &progress)?
+        }
     };
     let path = arguments.out.unwrap_or_else(|| arguments.what.file().into());
     std::fs::write(&path, text).map_err(|error| {
