@@ -89,4 +89,10 @@ pub enum EngineError {
         /// What it cannot do, and what to change.
         reason: String,
     },
+    /// No closed form is known for the scenario.
+    #[error("not covered by a closed form, because {because}; --engine sim plays it")]
+    NotCovered {
+        /// Why.
+        because: String,
+    },
 }

@@ -12,6 +12,7 @@ pub mod papers;
 mod play;
 pub mod plot;
 mod remember;
+pub mod router;
 pub mod search;
 mod sweep;
 mod workers;

@@ -3,8 +3,9 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 use sweetspot_linux::clock;
-use sweetspot_scenario::{Engine, NoRecorder, Outcome, Scenario};
+use sweetspot_scenario::{Derivation, Engine, EngineError, NoRecorder, Outcome, Scenario};
 use sweetspot_sim::Simulator;
+use sweetspot_theory::engine::Theory;
 
 use super::Ending;
 
@@ -12,6 +13,7 @@ use super::Ending;
 #[command(after_help = "\
 Examples:
   sweetspot run scenarios/elephants.toml
+  sweetspot run scenarios/elephants.toml --engine theory
   sweetspot run scenarios/elephants.toml --seed 2 --set transfer.0.sizing=sobas --json")]
 pub struct Arguments {
     /// The scenario, a TOML file; docs/scenario.md describes it
@@ -34,15 +36,28 @@ pub struct Arguments {
 enum EngineName {
     /// Packet by packet, deterministic
     Sim,
+    /// Closed forms, with the formulas used and what they assume; exit code 3 where none covers
+    /// the scenario
+    Theory,
 }
+
+/// No closed form covers the scenario.
+const NOT_COVERED: u8 = 3;
 
 pub fn run(arguments: Arguments) -> Ending {
     let scenario = read(&arguments.scenario, &arguments.overrides, arguments.seed)?;
-    let engine = match arguments.engine {
-        EngineName::Sim => Simulator,
+    let engine: &dyn Engine = match arguments.engine {
+        EngineName::Sim => &Simulator,
+        EngineName::Theory => &Theory,
     };
     let started = clock::now();
-    let mut outcome = engine.run(&scenario, &mut NoRecorder)?;
+    let mut outcome = match engine.run(&scenario, &mut NoRecorder) {
+        Err(error @ EngineError::NotCovered { .. }) => {
+            say!("sweetspot: {}: {error}", arguments.scenario.display());
+            return Ok(ExitCode::from(NOT_COVERED));
+        }
+        other => other?,
+    };
     outcome.wall_s = clock::now().since(started).as_secs_f64();
     if arguments.json {
         tell!("{}", serde_json::to_string_pretty(&outcome)?);
@@ -102,10 +117,26 @@ fn print_for_people(outcome: &Outcome) {
         b.queue_mean_packets,
         b.queue_max_packets,
     );
-    tell!(
-        "{} events, {} packets forwarded, {:.3} s",
-        outcome.events,
-        outcome.packets_forwarded,
-        outcome.wall_s
-    );
+    match &outcome.derivation {
+        Some(derivation) => print_derivation(derivation),
+        None => tell!(
+            "{} events, {} packets forwarded, {:.3} s",
+            outcome.events,
+            outcome.packets_forwarded,
+            outcome.wall_s
+        ),
+    }
+}
+
+fn print_derivation(derivation: &Derivation) {
+    tell!("how:");
+    for formula in &derivation.formulas {
+        tell!("  {}: {}", formula.what, formula.rule);
+        tell!("    {}", formula.numbers);
+        tell!("    [{}]", formula.source);
+    }
+    tell!("assumed:");
+    for assumption in &derivation.assumptions {
+        tell!("  {assumption}");
+    }
 }
