@@ -33,6 +33,9 @@ enum Verb {
     Send(verbs::send::Arguments),
     /// Show on this machine's kernel what sizing the window gains
     Demo(verbs::demo::Arguments),
+    /// Experiments on this machine's kernel, each with a document of its results
+    #[command(subcommand)]
+    Lab(verbs::lab::Experiment),
     /// Play a scenario
     Run(verbs::run::Arguments),
     /// Play a scenario once per value of one of its keys
@@ -61,6 +64,7 @@ fn main() -> ExitCode {
         Verb::Serve(arguments) => verbs::serve::run(arguments),
         Verb::Send(arguments) => verbs::send::run(arguments),
         Verb::Demo(arguments) => verbs::demo::run(arguments),
+        Verb::Lab(experiment) => verbs::lab::run(experiment),
         Verb::Run(arguments) => verbs::run::run(arguments),
         Verb::Sweep(arguments) => verbs::sweep::run(arguments),
         Verb::Mft(arguments) => verbs::mft::run(arguments),
