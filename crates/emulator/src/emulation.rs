@@ -10,6 +10,7 @@ use sweetspot_units::Rate;
 use crate::certificate::Certificate;
 use crate::engine::{Books, Engine, Order};
 use crate::error::{Doing, EmulatorError};
+use crate::leaf::{self, Leaf};
 use crate::relay::Carriers;
 use crate::series::Sample;
 use crate::side::Side;
@@ -33,8 +34,14 @@ impl Emulation {
     /// Makes the namespaces and starts to carry packets between them. The calling thread must
     /// not have [entered](Side::enter) a side of another emulation.
     pub fn start(spec: &PathSpec) -> Result<Emulation, EmulatorError> {
-        let near = Cable::lay(NEAR, FAR, spec.mtu)?;
-        let far = Cable::lay(FAR, NEAR, spec.mtu)?;
+        Emulation::start_with(spec, &[])
+    }
+
+    /// The same with further hosts, which find one another at [`Side::leaf`].
+    pub fn start_with(spec: &PathSpec, leaves: &[Leaf]) -> Result<Emulation, EmulatorError> {
+        leaf::check(leaves)?;
+        let near = Cable::lay(NEAR, FAR, spec.mtu, leaves)?;
+        let far = Cable::lay(FAR, NEAR, spec.mtu, leaves)?;
         let ports = (near.port(spec.mtu)?, far.port(spec.mtu)?);
         let bell = Arc::new(Bell::new().doing("make an eventfd")?);
         let (orders, receive_orders) = mpsc::channel();
@@ -42,7 +49,7 @@ impl Emulation {
         let start = || {
             let ring = |port: &PacketPort| port.as_fd().try_clone_to_owned();
             let rings = [ring(&ports.0)?, ring(&ports.1)?];
-            let engine = Engine::new(spec, ports, receive_orders, send_samples);
+            let engine = Engine::new(spec, leaves, ports, receive_orders, send_samples);
             Carriers::start(engine, rings, bell.clone())
         };
         let carriers = start().doing("start the threads that carry the packets")?;

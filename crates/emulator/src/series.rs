@@ -24,6 +24,8 @@ pub struct Flow {
     pub buffer_drops: u64,
     /// Packets lost at random.
     pub random_losses: u64,
+    /// Packets that arrived at the entry.
+    pub arrived: u64,
     /// IP bytes released at the exit.
     pub delivered: Bytes,
 }
