@@ -2,10 +2,11 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 
+use sweetspot_linux::clock;
 use sweetspot_linux::packet::PacketPort;
 use sweetspot_linux::wake::Bell;
 use sweetspot_path::PathSpec;
-use sweetspot_units::Rate;
+use sweetspot_units::{Rate, Time};
 
 use crate::certificate::Certificate;
 use crate::engine::{Books, Engine, Order};
@@ -22,6 +23,7 @@ use crate::wires::{Cable, CableLosses, FAR, NEAR};
 /// without a certificate.
 pub struct Emulation {
     spec: PathSpec,
+    started: Time,
     near: Side,
     far: Side,
     bell: Arc<Bell>,
@@ -46,15 +48,17 @@ impl Emulation {
         let bell = Arc::new(Bell::new().doing("make an eventfd")?);
         let (orders, receive_orders) = mpsc::channel();
         let (send_samples, samples) = mpsc::channel();
+        let started = clock::now();
         let start = || {
             let ring = |port: &PacketPort| port.as_fd().try_clone_to_owned();
             let rings = [ring(&ports.0)?, ring(&ports.1)?];
-            let engine = Engine::new(spec, leaves, ports, receive_orders, send_samples);
+            let engine = Engine::new(started, spec, leaves, ports, (receive_orders, send_samples));
             Carriers::start(engine, rings, bell.clone())
         };
         let carriers = start().doing("start the threads that carry the packets")?;
         Ok(Emulation {
             spec: spec.clone(),
+            started,
             near: Side::new(NEAR, near),
             far: Side::new(FAR, far),
             bell,
@@ -77,6 +81,11 @@ impl Emulation {
     /// The path as it was asked for.
     pub fn spec(&self) -> &PathSpec {
         &self.spec
+    }
+
+    /// When it began to carry packets, on the clock of [`clock::now`].
+    pub fn started(&self) -> Time {
+        self.started
     }
 
     /// The samples taken since the last call, every 10 ms.

@@ -75,13 +75,12 @@ pub(crate) struct Engine {
 impl Engine {
     /// A loop between the two ports, which obeys `orders`.
     pub fn new(
+        started: Time,
         spec: &PathSpec,
         leaves: &[Leaf],
         (near, far): (PacketPort, PacketPort),
-        orders: Receiver<Order>,
-        samples: Sender<Sample>,
+        (orders, samples): (Receiver<Order>, Sender<Sample>),
     ) -> Engine {
-        let started = clock::now();
         // Half the delay: an arrival is always seen before it can be due.
         let patience = (spec.up.delay.min(spec.down.delay) / 2).min(PATIENCE);
         Engine {

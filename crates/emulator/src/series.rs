@@ -3,7 +3,7 @@ use sweetspot_units::{Bytes, Duration};
 /// The path at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sample {
-    /// Since the emulation started.
+    /// Since the emulation [started](crate::Emulation::started).
     pub at: Duration,
     /// Near to far.
     pub up: Flow,

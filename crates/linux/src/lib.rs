@@ -3,6 +3,7 @@
 //! It is also the only crate in which `unsafe` may stand; every block says why it is sound.
 
 pub mod clock;
+pub mod datagrams;
 pub mod diag;
 pub mod epoll;
 pub mod ethtool;

@@ -89,4 +89,12 @@ pub enum EngineError {
         /// What it cannot do, and what to change.
         reason: String,
     },
+    /// The engine can play it, but not here and now.
+    #[error("the {engine} engine failed: {reason}")]
+    Failed {
+        /// The engine.
+        engine: &'static str,
+        /// What went wrong, and what to do.
+        reason: String,
+    },
 }

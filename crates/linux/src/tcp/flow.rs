@@ -11,7 +11,7 @@ use sweetspot_units::{Bytes, Duration};
 use super::options;
 
 /// What every flow sends.
-static FILLER: [u8; 1 << 17] = [0; 1 << 17];
+pub(crate) static FILLER: [u8; 1 << 17] = [0; 1 << 17];
 
 /// How many connections may wait to be accepted.
 const BACKLOG: i32 = 1024;

@@ -3,7 +3,7 @@
 //! ([`Flow`]).
 
 mod actuator;
-mod flow;
+pub(crate) mod flow;
 mod info;
 pub mod options;
 mod recipe;
