@@ -51,7 +51,7 @@ pub use emulation::Emulation;
 pub use error::EmulatorError;
 pub use lateness::Lateness;
 pub use leaf::{Leaf, MOST_LEAVES};
-pub use self_test::{DelayError, SelfTest, Trial, self_test};
+pub use self_test::{DelayError, SelfTest, Trial, rehearse, self_test};
 pub use series::{Flow, Sample};
 pub use side::Side;
 pub use sweetspot_linux::isolation::{IsolationError, isolate};

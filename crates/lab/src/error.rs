@@ -20,6 +20,9 @@ pub enum LabError {
         /// Its reason.
         source: io::Error,
     },
+    /// This machine cannot play the scenario truthfully; why, and what it could.
+    #[error("lab: {0}")]
+    Refused(String),
     /// What went wrong in the isolated process, in its own words.
     #[error("{0}")]
     Inside(String),

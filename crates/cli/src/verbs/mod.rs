@@ -5,6 +5,7 @@ pub mod bench_lab;
 pub mod completions;
 pub mod demo;
 pub mod emulate;
+pub mod engine;
 pub mod lab;
 pub mod man;
 pub mod mft;
