@@ -6,6 +6,8 @@ mod rehearsal;
 mod stage;
 mod target;
 
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 use sweetspot_linux::sysctl;
 use sweetspot_scenario::{Engine, EngineError, Outcome, Recorder, Sample, Scenario};
@@ -59,6 +61,14 @@ impl Lab {
     /// # Errors
     /// If this machine cannot emulate it truthfully, or something failed on the way.
     pub fn play(&self, scenario: &Scenario) -> Result<Played, LabError> {
+        self.play_in(scenario, &scratch::place())
+    }
+
+    /// The same with its files, which are gone when it returns, in `place`.
+    ///
+    /// # Errors
+    /// As [`Lab::play`].
+    pub fn play_in(&self, scenario: &Scenario, place: &Path) -> Result<Played, LabError> {
         let controls = sysctl::available_congestion_controls()
             .doing("read the kernel's congestion controls")?;
         let reasons = refusals(scenario, &controls);
@@ -67,7 +77,8 @@ impl Lab {
         }
         let plan = Plan::new(scenario);
         // Made and removed out here: whatever ends the isolated part, this process goes on.
-        let scratch = scratch::make().doing("make a directory for files; set TMPDIR to another")?;
+        let scratch =
+            scratch::make(place).doing("make a directory for files; set TMPDIR to another")?;
         if let Some(reason) = isolated(|| rehearsal::rehearse(&plan))? {
             return Err(LabError::Refused(reason));
         }
