@@ -42,6 +42,8 @@ enum Verb {
     Sweep(verbs::sweep::Arguments),
     /// Search the window at which a scenario's transfer is fastest
     Mft(verbs::mft::Arguments),
+    /// Play a scenario by several engines and say where they differ, and why
+    Validate(verbs::validate::Arguments),
     /// Write a document of results: agreement with ns-2, the papers' figures
     Reproduce(verbs::reproduce::Arguments),
     /// Measure the demo path and a matrix of paths, and write docs/results/lab.md
@@ -68,6 +70,7 @@ fn main() -> ExitCode {
         Verb::Run(arguments) => verbs::run::run(arguments),
         Verb::Sweep(arguments) => verbs::sweep::run(arguments),
         Verb::Mft(arguments) => verbs::mft::run(arguments),
+        Verb::Validate(arguments) => verbs::validate::run(arguments),
         Verb::Reproduce(arguments) => verbs::reproduce::run(arguments),
         Verb::BenchLab(arguments) => verbs::bench_lab::run(arguments),
         Verb::Man(arguments) => verbs::man::run(arguments, Typed::command()),

@@ -11,6 +11,7 @@ pub mod papers;
 mod play;
 pub mod search;
 mod sweep;
+pub mod validate;
 mod workers;
 
 pub use play::{StudyError, play_all};

@@ -1,3 +1,5 @@
+use core::fmt;
+
 use clap::ValueEnum;
 use serde::Serialize;
 use sweetspot_lab::{Certificate, Lab};
@@ -24,6 +26,15 @@ pub struct Played {
     /// How true the emulation was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub certificate: Option<Certificate>,
+}
+
+impl fmt::Display for EngineName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            EngineName::Sim => "sim",
+            EngineName::Lab => "lab",
+        })
+    }
 }
 
 impl EngineName {

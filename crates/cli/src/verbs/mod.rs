@@ -16,6 +16,7 @@ pub mod send;
 pub mod serve;
 pub mod sweep;
 pub mod transfer;
+pub mod validate;
 
 use std::process::ExitCode;
 
