@@ -37,12 +37,17 @@ enum Verb {
     Send(verbs::send::Arguments),
     /// Show on this machine's kernel what sizing the window gains
     Demo(verbs::demo::Arguments),
+    /// Experiments on this machine's kernel, each with a document of its results
+    #[command(subcommand)]
+    Lab(verbs::lab::Experiment),
     /// Play a scenario
     Run(verbs::run::Arguments),
     /// Play every combination of the values of some keys of a scenario
     Sweep(verbs::sweep::Arguments),
     /// Search the window at which a scenario's transfer is fastest
     Mft(verbs::mft::Arguments),
+    /// Play a scenario by several engines and say where they differ, and why
+    Validate(verbs::validate::Arguments),
     /// Play the papers' figures and tables again, and draw them with the published numbers
     Reproduce(verbs::reproduce::Arguments),
     /// Make one page from results: tables, curves, time series, distributions
@@ -67,9 +72,11 @@ fn main() -> ExitCode {
         Verb::Serve(arguments) => verbs::serve::run(arguments),
         Verb::Send(arguments) => verbs::send::run(arguments),
         Verb::Demo(arguments) => verbs::demo::run(arguments),
+        Verb::Lab(experiment) => verbs::lab::run(experiment),
         Verb::Run(arguments) => verbs::run::run(arguments),
         Verb::Sweep(arguments) => verbs::sweep::run(arguments),
         Verb::Mft(arguments) => verbs::mft::run(arguments),
+        Verb::Validate(arguments) => verbs::validate::run(arguments),
         Verb::Reproduce(arguments) => verbs::reproduce::run(arguments),
         Verb::Report(arguments) => verbs::report::run(arguments),
         Verb::BenchLab(arguments) => verbs::bench_lab::run(arguments),

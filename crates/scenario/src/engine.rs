@@ -95,4 +95,12 @@ pub enum EngineError {
         /// Why.
         because: String,
     },
+    /// The engine can play it, but not here and now.
+    #[error("the {engine} engine failed: {reason}")]
+    Failed {
+        /// The engine.
+        engine: &'static str,
+        /// What went wrong, and what to do.
+        reason: String,
+    },
 }

@@ -15,6 +15,7 @@ mod remember;
 pub mod router;
 pub mod search;
 mod sweep;
+pub mod validate;
 mod workers;
 
 pub use journal::{Journal, JournalError};

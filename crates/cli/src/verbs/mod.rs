@@ -5,6 +5,8 @@ pub mod bench_lab;
 pub mod completions;
 pub mod demo;
 pub mod emulate;
+pub mod engine;
+pub mod lab;
 pub mod man;
 pub mod mft;
 pub mod report;
@@ -15,6 +17,7 @@ pub mod send;
 pub mod serve;
 pub mod sweep;
 pub mod transfer;
+pub mod validate;
 
 use std::process::ExitCode;
 
