@@ -43,6 +43,13 @@ pub trait Controller {
     /// The kernel's own receiver-side RTT estimate, for paths on which probes do not pass.
     fn handle_kernel_rtt(&mut self, now: Time, rtt: Duration);
 
+    /// The least round trip that the kernel saw of what this end sent: the handshake, requests.
+    /// It knows no queue of the transfer's own.
+    fn handle_minimum_rtt(&mut self, _now: Time, _rtt: Duration) {}
+
+    /// So many segments arrived ahead of one that is missing, since the last call.
+    fn handle_out_of_order(&mut self, _now: Time, _segments: u64) {}
+
     /// A packet train asked for by [`Output::Train`] arrived.
     fn handle_train(&mut self, now: Time, train: &Train);
 
