@@ -31,6 +31,7 @@ enum Verb {
     Serve(verbs::serve::Arguments),
     /// Send a file
     Send(verbs::send::Arguments),
+    Tune(verbs::tune::Arguments),
     /// Show on this machine's kernel what sizing the window gains
     Demo(verbs::demo::Arguments),
     /// Play a scenario
@@ -60,6 +61,7 @@ fn main() -> ExitCode {
         Verb::Emulate(arguments) => verbs::emulate::run(arguments),
         Verb::Serve(arguments) => verbs::serve::run(arguments),
         Verb::Send(arguments) => verbs::send::run(arguments),
+        Verb::Tune(arguments) => verbs::tune::run(arguments),
         Verb::Demo(arguments) => verbs::demo::run(arguments),
         Verb::Run(arguments) => verbs::run::run(arguments),
         Verb::Sweep(arguments) => verbs::sweep::run(arguments),

@@ -6,6 +6,7 @@ pub mod clock;
 pub mod diag;
 pub mod ethtool;
 pub mod file;
+pub mod guardian;
 pub mod host;
 pub mod interfaces;
 pub mod isolation;

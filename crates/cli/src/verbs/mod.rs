@@ -14,6 +14,7 @@ pub mod send;
 pub mod serve;
 pub mod sweep;
 pub mod transfer;
+pub mod tune;
 
 use std::process::ExitCode;
 
