@@ -268,9 +268,11 @@ impl<S: Scheduler> World<S> {
         let Ok(controller) = sizing.controller(&setting) else { return };
         let interest = match sizing {
             Sizing::Sobas | Sizing::SobasPaper => Interest::Probes,
-            Sizing::SobasLive | Sizing::RightSizing | Sizing::Heffner | Sizing::Linux(_) => {
-                Interest::Kernel
-            }
+            Sizing::SobasLive
+            | Sizing::Rledbat
+            | Sizing::RightSizing
+            | Sizing::Heffner
+            | Sizing::Linux(_) => Interest::Kernel,
             _ => Interest::Nothing,
         };
         self.targets[index].steering = Some(Steering::new(controller, interest, at));

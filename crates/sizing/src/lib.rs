@@ -18,6 +18,7 @@ mod known_path;
 mod linux_autotuning;
 mod reception;
 mod right_sizing;
+mod rledbat;
 mod simple;
 pub mod sobas;
 
@@ -27,6 +28,7 @@ pub use heffner::Heffner;
 pub use known_path::KnownPath;
 pub use linux_autotuning::{LinuxAutotuning, LinuxRule};
 pub use right_sizing::RightSizing;
+pub use rledbat::Rledbat;
 
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
