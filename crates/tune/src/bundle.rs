@@ -41,6 +41,8 @@ pub struct Bundle {
     minimum: Option<Duration>,
     /// What the controller wants in all; `None` while it wants nothing in particular.
     window: Option<Option<Bytes>>,
+    /// What memory allows all connections together.
+    ceiling: Option<Bytes>,
     actions: VecDeque<Action>,
     events: VecDeque<Event>,
 }
@@ -100,6 +102,7 @@ impl Bundle {
             rtt: Duration::ZERO,
             minimum: None,
             window: None,
+            ceiling: None,
             actions: VecDeque::new(),
             events: VecDeque::new(),
         }
@@ -211,6 +214,12 @@ impl Bundle {
         self.window.flatten()
     }
 
+    /// What all connections together may have at most, whatever the controller says; acts at the
+    /// next round.
+    pub fn set_ceiling(&mut self, ceiling: Option<Bytes>) {
+        self.ceiling = ceiling;
+    }
+
     /// How fast all connections together receive.
     pub fn rate(&self) -> Rate {
         self.members.values().fold(Rate::ZERO, |sum, member| sum + member.rate)
@@ -223,7 +232,11 @@ impl Bundle {
 
     /// Divides the window over the bulk transfers.
     fn divide(&mut self) {
-        let Some(window) = self.window else { return };
+        let window = match (self.window, self.ceiling) {
+            (None, None) => return,
+            (window, None) => window.flatten(),
+            (window, Some(ceiling)) => Some(window.flatten().map_or(ceiling, |w| w.min(ceiling))),
+        };
         let bulk: Vec<u64> =
             self.members.iter().filter(|(_, m)| m.is_bulk()).map(|(cookie, _)| *cookie).collect();
         let limits: Vec<Option<Bytes>> = match window {

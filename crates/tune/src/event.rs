@@ -66,8 +66,8 @@ pub enum Kind {
     Refused,
     /// It is over.
     Gone,
-    /// An upload's pace was limited.
-    Paced,
+    /// An upload would gain by this.
+    Advised,
 }
 
 impl Kind {
@@ -83,7 +83,7 @@ impl Kind {
             Kind::Lifted => "lifted",
             Kind::Refused => "refused",
             Kind::Gone => "gone",
-            Kind::Paced => "paced",
+            Kind::Advised => "advised",
         }
     }
 }

@@ -5,9 +5,8 @@ use std::io::{self, BufRead, BufReader, Write};
 use sweetspot_linux::guardian::{self, Lifeline};
 use sweetspot_linux::live::{LiveSocket, ProcessHandle};
 use sweetspot_linux::processes::Process;
-use sweetspot_linux::tcp::options;
 
-use crate::look::UNCLAMPED;
+use crate::look::limit;
 
 /// What has been done to connections and must be undone: told to a guardian before it is done, so
 /// that it is undone even after `kill -9`.
@@ -19,50 +18,19 @@ pub struct Leases {
     lifeline: Lifeline,
 }
 
-/// What is to be undone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Deed {
-    /// The window is clamped.
-    Window,
-    /// The pace is limited.
-    Pacing,
-}
-
-impl Deed {
-    fn name(self) -> &'static str {
-        match self {
-            Deed::Window => "window",
-            Deed::Pacing => "pacing",
-        }
-    }
-
-    fn read(name: &str) -> Option<Deed> {
-        [Deed::Window, Deed::Pacing].into_iter().find(|deed| deed.name() == name)
-    }
-
-    /// Undoes it.
-    pub fn undo(self, socket: &LiveSocket) {
-        // A socket that is no more, or stands for another one, needs nothing.
-        let _ = socket.with(|fd| match self {
-            Deed::Window => options::set_window_clamp(fd, UNCLAMPED),
-            Deed::Pacing => options::set_max_pacing_rate(fd, None),
-        });
-    }
-}
-
 impl Leases {
     /// Tells the guardian what is about to be done.
-    pub fn take(&mut self, deed: Deed, socket: &LiveSocket, started: u64) -> io::Result<()> {
+    pub fn take(&mut self, socket: &LiveSocket, started: u64) -> io::Result<()> {
         let (pid, fd) = (socket.process().pid(), socket.fd());
         let (inode, cookie) = (socket.inode(), socket.cookie());
         // One write: the guardian reads whole lines or, when we die, none.
-        let line = format!("+ {} {pid} {started} {fd} {inode} {cookie}\n", deed.name());
+        let line = format!("+ {pid} {started} {fd} {inode} {cookie}\n");
         self.lifeline.write_all(line.as_bytes())
     }
 
     /// Tells the guardian that it was undone, or that there is nothing to undo any more.
-    pub fn release(&mut self, deed: Deed, cookie: u64) -> io::Result<()> {
-        self.lifeline.write_all(format!("- {} {cookie}\n", deed.name()).as_bytes())
+    pub fn release(&mut self, cookie: u64) -> io::Result<()> {
+        self.lifeline.write_all(format!("- {cookie}\n").as_bytes())
     }
 
     /// Whether the guardian has gone: then nobody would undo what is done.
@@ -82,10 +50,9 @@ fn guard(reader: File) {
     for line in BufReader::new(reader).lines().map_while(Result::ok) {
         note(&mut held, &line);
     }
-    for ((deed, _), lease) in held {
-        if let Some(socket) = lease.socket() {
-            deed.undo(&socket);
-        }
+    for socket in held.values().filter_map(Lease::socket) {
+        // One that is no more, or stands for another one, needs nothing.
+        let _ = limit(&socket, None);
     }
 }
 
@@ -110,10 +77,10 @@ impl Lease {
     }
 }
 
-fn note(held: &mut BTreeMap<(Deed, u64), Lease>, line: &str) -> Option<()> {
+fn note(held: &mut BTreeMap<u64, Lease>, line: &str) -> Option<()> {
     let words: Vec<&str> = line.split(' ').collect();
     match words[..] {
-        ["+", deed, pid, started, fd, inode, cookie] => {
+        ["+", pid, started, fd, inode, cookie] => {
             let cookie = cookie.parse().ok()?;
             let lease = Lease {
                 pid: pid.parse().ok()?,
@@ -122,10 +89,10 @@ fn note(held: &mut BTreeMap<(Deed, u64), Lease>, line: &str) -> Option<()> {
                 inode: inode.parse().ok()?,
                 cookie,
             };
-            held.insert((Deed::read(deed)?, cookie), lease);
+            held.insert(cookie, lease);
         }
-        ["-", deed, cookie] => {
-            held.remove(&(Deed::read(deed)?, cookie.parse().ok()?));
+        ["-", cookie] => {
+            held.remove(&cookie.parse().ok()?);
         }
         _ => {}
     }
@@ -139,17 +106,17 @@ mod tests {
     #[test]
     fn a_guardian_knows_what_was_taken_and_not_released() {
         let mut held = BTreeMap::new();
-        note(&mut held, "+ window 10 99 3 1234 77");
-        note(&mut held, "+ pacing 10 99 4 1235 78");
-        note(&mut held, "- window 77");
+        note(&mut held, "+ 10 99 3 1234 77");
+        note(&mut held, "+ 10 99 4 1235 78");
+        note(&mut held, "- 77");
         let lease = Lease { pid: 10, started: 99, fd: 4, inode: 1235, cookie: 78 };
-        assert_eq!(held, BTreeMap::from([((Deed::Pacing, 78), lease)]));
+        assert_eq!(held, BTreeMap::from([(78, lease)]));
     }
 
     #[test]
     fn a_line_cut_short_is_no_lease() {
         let mut held = BTreeMap::new();
-        for line in ["", "+ window 10 99 3", "+ sun 1 1 1 1 1", "+ window x 1 1 1 1", "- window"] {
+        for line in ["", "+ 10 99 3", "+ x 1 1 1 1", "-", "- x"] {
             note(&mut held, line);
         }
         assert!(held.is_empty());

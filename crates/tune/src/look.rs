@@ -7,7 +7,7 @@ use sweetspot_units::{Bytes, Duration};
 use crate::bundle::Look;
 
 /// A clamp that limits nothing: as much as the option can say.
-pub const UNCLAMPED: Bytes = Bytes::new(i32::MAX as u64);
+const UNCLAMPED: Bytes = Bytes::new(i32::MAX as u64);
 
 /// What the kernel says of a connection, and what of it a controller needs.
 pub struct Seen {

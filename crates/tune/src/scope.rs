@@ -2,14 +2,20 @@ use std::collections::BTreeSet;
 
 use sweetspot_linux::live::{BorrowError, ProcessHandle};
 use sweetspot_linux::processes::{self, Descriptor, Process};
+use sweetspot_units::Time;
 
 use crate::error::TuneError;
+use crate::policy::Subject;
+use crate::tuner::Goal;
 
 /// Where connections to be tuned are looked for.
 pub trait Scope {
     /// The sockets found that were not there at the last call. What a process forbids is named
     /// in `refused`, once for each process.
-    fn find(&mut self, refused: &mut Vec<BorrowError>) -> Result<Vec<Found>, TuneError>;
+    fn find(&mut self, now: Time, refused: &mut Vec<BorrowError>) -> Result<Vec<Found>, TuneError>;
+
+    /// What a connection is to aim for; `None`: it is left alone.
+    fn goal(&self, subject: &Subject<'_>) -> Option<Goal>;
 
     /// A socket that was found is to be found again: it is no connection yet.
     fn forget(&mut self, inode: u64);
@@ -22,6 +28,8 @@ pub struct Found {
     pub process: ProcessHandle,
     /// What it is called.
     pub program: String,
+    /// In whose name it runs.
+    pub uid: u32,
     /// When it started, in clock ticks since boot.
     pub started: u64,
     /// The socket.
@@ -32,19 +40,24 @@ pub struct Found {
 #[derive(Debug)]
 pub struct Family {
     root: u32,
+    goal: Goal,
     known: BTreeSet<u64>,
     complained: BTreeSet<u32>,
 }
 
 impl Family {
-    /// The family of the process `root`.
-    pub fn new(root: u32) -> Family {
-        Family { root, known: BTreeSet::new(), complained: BTreeSet::new() }
+    /// The family of the process `root`, whose transfers aim for `goal`.
+    pub fn new(root: u32, goal: Goal) -> Family {
+        Family { root, goal, known: BTreeSet::new(), complained: BTreeSet::new() }
     }
 }
 
 impl Scope for Family {
-    fn find(&mut self, refused: &mut Vec<BorrowError>) -> Result<Vec<Found>, TuneError> {
+    fn find(
+        &mut self,
+        _now: Time,
+        refused: &mut Vec<BorrowError>,
+    ) -> Result<Vec<Found>, TuneError> {
         let mut found = Vec::new();
         let mut present = BTreeSet::new();
         for pid in processes::family(self.root) {
@@ -64,6 +77,10 @@ impl Scope for Family {
 
     fn forget(&mut self, inode: u64) {
         self.known.remove(&inode);
+    }
+
+    fn goal(&self, _subject: &Subject<'_>) -> Option<Goal> {
+        Some(self.goal)
     }
 }
 
@@ -93,7 +110,7 @@ pub fn sockets_of(
     }
     // The handle first: what is read after it and still has the same start is the same process.
     let process = ProcessHandle::open(pid)?;
-    let Ok(Process { name, started, .. }) = Process::read(pid) else {
+    let Ok(Process { name, uid, started, .. }) = Process::read(pid) else {
         return Err(BorrowError::ProcessEnded { pid });
     };
     let found =

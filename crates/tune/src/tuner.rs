@@ -1,19 +1,24 @@
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
+use std::str::FromStr;
 
 use sweetspot_linux::clock;
 use sweetspot_linux::diag::State;
 use sweetspot_linux::live::{BorrowError, LiveSocket};
 use sweetspot_linux::tcp::options;
-use sweetspot_sizing::{Controller, EventKind, Setting, sobas};
-use sweetspot_units::{Bytes, Duration, Time};
+use sweetspot_sizing::{Controller, EventKind, Rledbat, Setting, sobas};
+use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use crate::bundle::Bundle;
 use crate::error::TuneError;
 use crate::event::{Event, Kind, Who};
-use crate::guard::{Deed, Leases};
+use crate::guard::Leases;
 use crate::look::{Seen, limit, look};
+use crate::metrics::Snapshot;
+use crate::policy::Subject;
 use crate::scope::{Found, Scope};
+use crate::share::max_min;
+use crate::upload::Upload;
 
 /// Between two searches for new connections: a handshake and a request take two round trips and
 /// slow start three more before anything can overflow.
@@ -22,8 +27,10 @@ const SEARCH: Duration = Duration::from_millis(50);
 /// How a tuner goes about its work.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// What the transfers are to aim for.
-    pub goal: Goal,
+    /// The most that all windows together may be.
+    pub memory: Option<Bytes>,
+    /// Whether uploads get advice.
+    pub uploads: bool,
     /// Decide and tell, but touch nothing.
     pub dry_run: bool,
     /// The largest window that this host allows a connection.
@@ -31,16 +38,30 @@ pub struct Options {
 }
 
 /// What a transfer is to aim for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Goal {
     /// As fast as the path allows, without a standing queue.
     Throughput,
+    /// Only what others leave (RFC 9840).
+    LessThanBestEffort,
+}
+
+impl FromStr for Goal {
+    type Err = &'static str;
+    fn from_str(text: &str) -> Result<Goal, &'static str> {
+        match text {
+            "throughput" => Ok(Goal::Throughput),
+            "less-than-best-effort" => Ok(Goal::LessThanBestEffort),
+            _ => Err("goals are throughput and less-than-best-effort; in a policy also leave"),
+        }
+    }
 }
 
 impl Goal {
     fn controller(self, setting: &Setting) -> Box<dyn Controller + Send> {
         match self {
             Goal::Throughput => Box::new(sobas::Live::new(setting)),
+            Goal::LessThanBestEffort => Box::new(Rledbat::new(setting)),
         }
     }
 }
@@ -57,10 +78,11 @@ pub struct Tuner<S> {
     bundles: BTreeMap<Ends, Path>,
     refused: Vec<BorrowError>,
     events: Vec<Event>,
+    counts: BTreeMap<Kind, u64>,
 }
 
-/// The two hosts of a bundle: here and there.
-type Ends = (IpAddr, IpAddr);
+/// The two hosts of a bundle, here and there, and what its transfers aim for.
+type Ends = (IpAddr, IpAddr, Goal);
 
 /// A bundle and the connections in it.
 struct Path {
@@ -80,6 +102,7 @@ struct Connection {
     /// Whether there is something to undo.
     touched: bool,
     advertised: Option<Bytes>,
+    upload: Upload,
 }
 
 impl<S: Scope> Tuner<S> {
@@ -93,6 +116,7 @@ impl<S: Scope> Tuner<S> {
             bundles: BTreeMap::new(),
             refused: Vec::new(),
             events: Vec::new(),
+            counts: BTreeMap::new(),
         }
     }
 
@@ -105,9 +129,10 @@ impl<S: Scope> Tuner<S> {
     pub fn handle_timeout(&mut self, now: Time) -> Result<(), TuneError> {
         if now >= self.next_search {
             self.next_search = now + SEARCH;
-            for found in self.scope.find(&mut self.refused)? {
+            for found in self.scope.find(now, &mut self.refused)? {
                 self.welcome(now, &found);
             }
+            self.share_memory();
         }
         let due: Vec<Ends> =
             self.bundles.iter().filter(|(_, p)| p.next_round <= now).map(|(e, _)| *e).collect();
@@ -119,7 +144,25 @@ impl<S: Scope> Tuner<S> {
 
     /// What was done since the last call.
     pub fn take_events(&mut self) -> Vec<Event> {
+        for event in &self.events {
+            *self.counts.entry(event.kind).or_default() += 1;
+        }
         std::mem::take(&mut self.events)
+    }
+
+    /// How things stand.
+    pub fn snapshot(&self) -> Snapshot {
+        let paths = || self.bundles.values();
+        let limits = |path: &Path| {
+            path.connections.keys().filter_map(|c| path.bundle.limit(*c)).collect::<Vec<_>>()
+        };
+        Snapshot {
+            watched: paths().map(|p| p.connections.len()).sum(),
+            limited: paths().map(|p| limits(p).len()).sum(),
+            window: paths().flat_map(limits).sum(),
+            rate: paths().fold(Rate::ZERO, |sum, path| sum + path.bundle.rate()),
+            events: self.counts.clone(),
+        }
     }
 
     /// What was forbidden since the last call.
@@ -139,14 +182,27 @@ impl<S: Scope> Tuner<S> {
                 if !connection.touched {
                     continue;
                 }
-                Deed::Window.undo(&connection.socket);
+                // One that is no more needs nothing.
+                let _ = limit(&connection.socket, None);
                 // A guardian that is gone needs no telling.
-                let _ = self.leases.release(Deed::Window, *cookie);
+                let _ = self.leases.release(*cookie);
                 let change = (path.bundle.limit(*cookie), None);
                 self.events.push(event(&path.bundle, connection, Kind::Lifted, why, change));
             }
         }
         self.bundles.clear();
+    }
+
+    /// Divides the memory there is max-min fair over the bundles.
+    fn share_memory(&mut self) {
+        let Some(memory) = self.options.memory else { return };
+        let most = self.options.max_window;
+        let demand =
+            |path: &Path| path.bundle.window().unwrap_or(most * path.connections.len() as u64);
+        let demands: Vec<Bytes> = self.bundles.values().map(demand).collect();
+        for (path, share) in self.bundles.values_mut().zip(max_min(memory, &demands)) {
+            path.bundle.set_ceiling(Some(share));
+        }
     }
 
     /// Takes a socket in if it is a TCP connection with data to come.
@@ -169,8 +225,11 @@ impl<S: Scope> Tuner<S> {
         let ends = socket.with(|fd| options::ends(fd));
         let Ok(Ok(Some((local, remote)))) = ends else { return };
         let (pid, cookie) = (found.process.pid(), socket.cookie());
-        let who = Who { pid, program: found.program.clone(), local, remote, cookie };
-        let path = self.path(now, local, remote, &seen);
+        let (uid, program) = (found.uid, found.program.as_str());
+        let subject = Subject { uid, program, local, remote };
+        let Some(goal) = self.scope.goal(&subject) else { return };
+        let who = Who { pid, program: program.to_owned(), local, remote, cookie };
+        let path = self.path(now, (local.ip(), remote.ip(), goal), &seen);
         path.bundle.add(cookie, seen.look);
         path.next_round = now;
         let connection = Connection {
@@ -180,17 +239,17 @@ impl<S: Scope> Tuner<S> {
             claimed: false,
             touched: false,
             advertised: None,
+            upload: Upload::default(),
         };
         path.connections.insert(cookie, connection);
     }
 
-    fn path(&mut self, now: Time, local: SocketAddr, remote: SocketAddr, seen: &Seen) -> &mut Path {
-        let Options { goal, max_window, .. } = self.options;
-        self.bundles.entry((local.ip(), remote.ip())).or_insert_with(|| {
-            let mss = seen.info.advmss.max(Bytes::new(536));
-            let packet = mss + HEADERS;
-            let setting = Setting { mss, packet, max_window, path: None };
-            let bundle = Bundle::new(goal.controller(&setting), mss);
+    fn path(&mut self, now: Time, ends: Ends, seen: &Seen) -> &mut Path {
+        let max_window = self.options.max_window;
+        self.bundles.entry(ends).or_insert_with(|| {
+            let mss = seen.info.advmss.max(LEAST_MSS);
+            let setting = Setting { mss, packet: mss + HEADERS, max_window, path: None };
+            let bundle = Bundle::new(ends.2.controller(&setting), mss);
             Path { bundle, connections: BTreeMap::new(), next_round: now, pending: Vec::new() }
         })
     }
@@ -198,12 +257,20 @@ impl<S: Scope> Tuner<S> {
     /// Looks at every connection of a bundle, and does what its controller then wants.
     fn round(&mut self, ends: Ends) {
         let Some(path) = self.bundles.get_mut(&ends) else { return };
-        let mut gone = Vec::new();
+        let (now, mut gone) = (clock::now(), Vec::new());
         for (cookie, connection) in &mut path.connections {
             let limit = path.bundle.limit(*cookie).filter(|_| connection.touched);
             match look(&connection.socket, limit) {
                 Ok(Ok(seen)) => {
                     connection.advertised = seen.info.rcv_wnd;
+                    if self.options.uploads
+                        && let Some(advice) = connection.upload.handle_look(now, &seen.info)
+                    {
+                        let mut event =
+                            event(&path.bundle, connection, Kind::Advised, &advice, (None, None));
+                        event.rtt = (seen.info.rtt, Some(seen.info.min_rtt));
+                        self.events.push(event);
+                    }
                     path.bundle.handle_look(clock::now(), *cookie, seen.look);
                 }
                 Ok(Err(_)) | Err(_) => gone.push(*cookie),
@@ -213,7 +280,7 @@ impl<S: Scope> Tuner<S> {
             path.bundle.remove(cookie);
             let Some(connection) = path.connections.remove(&cookie) else { continue };
             if connection.touched {
-                let _ = self.leases.release(Deed::Window, cookie);
+                let _ = self.leases.release(cookie);
             }
             if connection.claimed {
                 let why = "the connection is over";
@@ -233,6 +300,8 @@ impl<S: Scope> Tuner<S> {
     }
 }
 
+/// What every host must be able to receive (RFC 9293 section 3.7.1).
+const LEAST_MSS: Bytes = Bytes::new(536);
 /// IPv4 and TCP headers with timestamps.
 const HEADERS: Bytes = Bytes::new(52);
 
@@ -251,7 +320,7 @@ impl Path {
             }
             let (socket, started) = (&connection.socket, connection.started);
             // Without a guardian nothing is done.
-            if leases.take(Deed::Window, socket, started).is_ok() {
+            if leases.take(socket, started).is_ok() {
                 connection.touched = true;
                 // A connection that has gone meanwhile is found out at the next look.
                 let _ = limit(socket, action.limit);

@@ -1,5 +1,7 @@
 //! `tune`: sizes the windows of live connections of any program.
 
+mod attach;
+mod daemon;
 mod options;
 mod run;
 mod steer;
@@ -12,6 +14,9 @@ const EXAMPLES: &str = "\
 Examples:
   Download without flooding the link:
     sweetspot tune run -- curl -O https://example.org/dataset.tar
+
+  The same for a program that runs:
+    sweetspot tune attach 4711
 
   See what would be done, and do nothing:
     sweetspot tune run --dry-run --events events.jsonl -- rsync -a host:/data .";
@@ -31,10 +36,14 @@ pub struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Verb {
     Run(run::Arguments),
+    Attach(attach::Arguments),
+    Daemon(daemon::Arguments),
 }
 
 pub fn run(arguments: Arguments) -> Ending {
     match arguments.verb {
         Verb::Run(arguments) => run::run(arguments),
+        Verb::Attach(arguments) => attach::run(arguments),
+        Verb::Daemon(arguments) => daemon::run(arguments),
     }
 }

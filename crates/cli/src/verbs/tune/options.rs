@@ -1,9 +1,11 @@
 use std::fs::File;
 use std::io::Write;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use sweetspot_linux::sysctl;
-use sweetspot_tune::{Event, Goal, Options};
+use sweetspot_tune::policy::loopback;
+use sweetspot_tune::{Event, Exporter, Goal, Options, Snapshot};
 
 /// What every kind of tuning has.
 #[derive(Debug, clap::Args)]
@@ -16,6 +18,19 @@ pub struct Common {
     #[arg(long, value_name = "FILE")]
     events: Option<PathBuf>,
 
+    /// Hand out Prometheus metrics at this loopback address, such as 127.0.0.1:9477
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = loopback)]
+    metrics: Option<SocketAddr>,
+
+    /// Say of uploads, too, which pace and buffer they would gain by
+    #[arg(long)]
+    send: bool,
+
+    /// What transfers aim for: throughput, or less-than-best-effort, which gives way to others
+    /// (RFC 9840)
+    #[arg(long, value_name = "GOAL", default_value = "throughput")]
+    pub goal: Goal,
+
     /// Do not print what is done
     #[arg(long)]
     quiet: bool,
@@ -24,17 +39,28 @@ pub struct Common {
 /// Where events go.
 pub struct Journal {
     file: Option<(PathBuf, File)>,
+    exporter: Option<Exporter>,
     quiet: bool,
 }
 
 impl Common {
     pub fn options(&self) -> Result<Options, Box<dyn std::error::Error>> {
-        let goal = Goal::Throughput;
         let max_window = sysctl::tcp_rmem()?.most;
-        Ok(Options { goal, dry_run: self.dry_run, max_window })
+        let (uploads, dry_run) = (self.send, self.dry_run);
+        Ok(Options { memory: None, uploads, dry_run, max_window })
     }
 
     pub fn journal(&self) -> Result<Journal, String> {
+        self.journal_with(None)
+    }
+
+    /// The same, with metrics at `address` unless another one was typed.
+    pub fn journal_with(&self, address: Option<SocketAddr>) -> Result<Journal, String> {
+        let export = |address| {
+            Exporter::start(address)
+                .map_err(|e| format!("cannot hand out metrics at {address}: {e}"))
+        };
+        let exporter = self.metrics.or(address).map(export).transpose()?;
         let file = match &self.events {
             None => None,
             Some(path) => {
@@ -44,11 +70,17 @@ impl Common {
                 Some((path.clone(), file))
             }
         };
-        Ok(Journal { file, quiet: self.quiet })
+        Ok(Journal { file, exporter, quiet: self.quiet })
     }
 }
 
 impl Journal {
+    pub fn publish(&self, snapshot: impl FnOnce() -> Snapshot) {
+        if let Some(exporter) = &self.exporter {
+            exporter.publish(&snapshot());
+        }
+    }
+
     pub fn record(&mut self, event: &Event) {
         if !self.quiet {
             say!("sweetspot: {event}");

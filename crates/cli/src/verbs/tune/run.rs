@@ -47,7 +47,7 @@ fn play(arguments: &Arguments, leases: Leases) -> Result<u8, Box<dyn std::error:
             return Ok(COMMAND_NOT_FOUND);
         }
     };
-    let mut tuner = Tuner::new(Family::new(command), options, leases);
+    let mut tuner = Tuner::new(Family::new(command, arguments.common.goal), options, leases);
     let until = Until::CommandEnds(command);
     match steer(&mut tuner, &mut supervisor, &mut journal, &until) {
         Ok(code) => Ok(code),
