@@ -113,7 +113,12 @@ pub fn sockets_of(
     let Ok(Process { name, uid, started, .. }) = Process::read(pid) else {
         return Err(BorrowError::ProcessEnded { pid });
     };
-    let found =
-        |descriptor| Found { process: process.clone(), program: name.clone(), started, descriptor };
+    let found = |descriptor| Found {
+        process: process.clone(),
+        program: name.clone(),
+        uid,
+        started,
+        descriptor,
+    };
     Ok(new.into_iter().map(found).collect())
 }
