@@ -12,6 +12,7 @@ mod print;
 mod bench;
 mod complaint;
 mod contest;
+mod live;
 mod verbs;
 
 /// Finds, holds and explains the window at which TCP is fastest and its path calmest.
@@ -45,6 +46,9 @@ enum Verb {
     /// Measure the demo path and a matrix of paths, and write docs/results/lab.md
     #[command(hide = true)]
     BenchLab(verbs::bench_lab::Arguments),
+    /// Measure `tune` on programs of others, and write docs/results/live.md
+    #[command(hide = true)]
+    BenchLive(verbs::bench_live::Arguments),
     /// Write the man pages
     Man(verbs::man::Arguments),
     /// Print completions for a shell
@@ -68,6 +72,7 @@ fn main() -> ExitCode {
         Verb::Mft(arguments) => verbs::mft::run(arguments),
         Verb::Reproduce(arguments) => verbs::reproduce::run(arguments),
         Verb::BenchLab(arguments) => verbs::bench_lab::run(arguments),
+        Verb::BenchLive(arguments) => verbs::bench_live::run(arguments),
         Verb::Man(arguments) => verbs::man::run(arguments, Typed::command()),
         Verb::Completions(arguments) => verbs::completions::run(arguments, Typed::command()),
     };

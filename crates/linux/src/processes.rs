@@ -6,6 +6,8 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
+use sweetspot_units::Duration;
+
 /// A process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Process {
@@ -82,6 +84,18 @@ fn children(pid: u32) -> Vec<u32> {
     lists
         .flat_map(|list| list.split_whitespace().map_while(|n| n.parse().ok()).collect::<Vec<_>>())
         .collect()
+}
+
+/// CPU time that all threads of `pid` have used, those that ended excepted (/proc/PID/schedstat of
+/// each; CONFIG_SCHED_INFO).
+pub fn cpu_time(pid: u32) -> io::Result<Duration> {
+    let mut sum = Duration::ZERO;
+    for thread in fs::read_dir(folder(pid).join("task"))? {
+        let text = fs::read_to_string(thread?.path().join("schedstat"))?;
+        let ns = text.split_whitespace().next().and_then(|n| n.parse().ok());
+        sum += Duration::from_nanos(ns.ok_or(io::ErrorKind::InvalidData)?);
+    }
+    Ok(sum)
 }
 
 /// The sockets that `pid` has open, each as often as it has it open. Needs the right to look into

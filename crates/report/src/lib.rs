@@ -15,7 +15,7 @@ mod wire;
 
 pub use headline::headline;
 pub use html::page;
-pub use lab::{Cell, LabBench, Reference, markdown, notes};
+pub use lab::{Cell, LabBench, NOTES_BEGIN, NOTES_END, Reference, markdown, notes};
 pub use outcome::{Certificate, Contender, DemoOutcome, FileFacts, PathFacts};
 pub use series::{Mark, QueueSeries, Series, percentile};
 pub use table::table;
