@@ -8,6 +8,7 @@ pub mod diag;
 pub mod epoll;
 pub mod ethtool;
 pub mod file;
+pub mod guardian;
 pub mod host;
 pub mod interfaces;
 pub mod isolation;

@@ -2,6 +2,7 @@
 
 pub mod advise;
 pub mod bench_lab;
+pub mod bench_live;
 pub mod completions;
 pub mod demo;
 pub mod emulate;
@@ -17,6 +18,7 @@ pub mod send;
 pub mod serve;
 pub mod sweep;
 pub mod transfer;
+pub mod tune;
 pub mod validate;
 
 use std::process::ExitCode;

@@ -265,6 +265,7 @@ mod tests {
             },
             events: 0,
             packets_forwarded: 0,
+            derivation: None,
             wall_s: 0.0,
         }
     }
