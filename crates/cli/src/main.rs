@@ -12,6 +12,7 @@ mod print;
 mod bench;
 mod complaint;
 mod contest;
+mod limits;
 mod verbs;
 
 /// Finds, holds and explains the window at which TCP is fastest and its path calmest.
@@ -33,6 +34,8 @@ enum Verb {
     Send(verbs::send::Arguments),
     /// Show on this machine's kernel what sizing the window gains
     Demo(verbs::demo::Arguments),
+    /// Say what limits a connection, why, and what to do about it
+    Diagnose(verbs::diagnose::Arguments),
     /// Play a scenario
     Run(verbs::run::Arguments),
     /// Play a scenario once per value of one of its keys
@@ -44,6 +47,9 @@ enum Verb {
     /// Measure the demo path and a matrix of paths, and write docs/results/lab.md
     #[command(hide = true)]
     BenchLab(verbs::bench_lab::Arguments),
+    /// Play flows of known cause and count which the classifier gets right; writes docs/results/limits.md
+    #[command(hide = true)]
+    BenchLimits(verbs::bench_limits::Arguments),
     /// Write the man pages
     Man(verbs::man::Arguments),
     /// Print completions for a shell
@@ -61,11 +67,13 @@ fn main() -> ExitCode {
         Verb::Serve(arguments) => verbs::serve::run(arguments),
         Verb::Send(arguments) => verbs::send::run(arguments),
         Verb::Demo(arguments) => verbs::demo::run(arguments),
+        Verb::Diagnose(arguments) => verbs::diagnose::run(arguments),
         Verb::Run(arguments) => verbs::run::run(arguments),
         Verb::Sweep(arguments) => verbs::sweep::run(arguments),
         Verb::Mft(arguments) => verbs::mft::run(arguments),
         Verb::Reproduce(arguments) => verbs::reproduce::run(arguments),
         Verb::BenchLab(arguments) => verbs::bench_lab::run(arguments),
+        Verb::BenchLimits(arguments) => verbs::bench_limits::run(arguments),
         Verb::Man(arguments) => verbs::man::run(arguments, Typed::command()),
         Verb::Completions(arguments) => verbs::completions::run(arguments, Typed::command()),
     };

@@ -2,8 +2,10 @@
 
 pub mod advise;
 pub mod bench_lab;
+pub mod bench_limits;
 pub mod completions;
 pub mod demo;
+pub mod diagnose;
 pub mod emulate;
 pub mod man;
 pub mod mft;
