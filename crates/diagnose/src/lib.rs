@@ -11,6 +11,7 @@
 pub mod capture;
 mod class;
 mod limits;
+pub mod live;
 mod verdict;
 mod words;
 

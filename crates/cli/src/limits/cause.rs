@@ -81,6 +81,8 @@ pub struct Plan {
     pub pause: Option<Duration>,
     /// The sender writes so much at once.
     pub piece: Bytes,
+    /// The sender switches Nagle's algorithm off.
+    pub no_delay: bool,
     /// The sender ends after so many bytes, or else when `lasts` is over.
     pub size: Option<Bytes>,
     pub lasts: Duration,
@@ -120,6 +122,7 @@ fn plan(cause: Cause, n: usize) -> Plan {
         read_at: None,
         pause: None,
         piece: Bytes::new(65_536),
+        no_delay: false,
         size: None,
         lasts: Duration::from_secs(3),
     };
@@ -129,12 +132,15 @@ fn plan(cause: Cause, n: usize) -> Plan {
         Cause::SmallReceiveBuffer => plan.receive_buffer = Some(bdp.scaled([0.5, 0.35, 0.2][strong])),
         Cause::SmallSendBuffer => {
             plan.send_buffer = Some(bdp.scaled([0.5, 0.35, 0.25][strong]));
-            // The kernel takes a whole write of a small buffer's owner: pieces smaller than that.
-            plan.piece = Bytes::new(4096);
+            // Linux asks for room only when it needs another buffer: a large write, or small ones
+            // that Nagle's algorithm lets it gather, pass the limit.
+            (plan.piece, plan.no_delay) = (Bytes::new(4096), true);
         }
         Cause::SlowReader => plan.read_at = Some(rate.scaled([0.3, 0.2, 0.1][strong])),
         Cause::SlowWriter => {
-            let pause = Duration::from_millis([10, 50, 200][strong]);
+            // No multiple of these is a round trip and a burst: then a program that writes at times
+            // and one that waits for acknowledgements look the same.
+            let pause = Duration::from_millis([19, 60, 210][strong]);
             (plan.piece, plan.pause) = ((rate * pause).scaled(0.2), Some(pause));
         }
         Cause::RandomLoss => {

@@ -1,5 +1,5 @@
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration as StdDuration;
 
@@ -35,12 +35,13 @@ pub fn play(plan: &Plan) -> Result<Played, String> {
     let (at_sender, at_receiver) = (at_sender?, at_receiver?);
     let address = SocketAddr::from((far.address(), PORT));
     let sender = connect(near, address, plan).map_err(say("cannot connect"))?;
-    let (receiver, _) = listener.accept().map_err(say("cannot accept"))?;
     let until = clock::now() + plan.lasts;
     thread::scope(|scope| {
-        scope.spawn(|| read(receiver, plan.read_at, until));
         scope.spawn(|| write(sender, plan, until));
-    });
+        let (receiver, _) = listener.accept().map_err(say("cannot accept"))?;
+        read(receiver, plan.read_at, until);
+        Ok::<(), String>(())
+    })?;
     let finished = |watch: Watch| watch.finish().map_err(say("cannot capture"));
     let played = Played {
         at_sender: finished(at_sender)?,
@@ -66,6 +67,7 @@ fn connect(side: &Side, to: SocketAddr, plan: &Plan) -> io::Result<TcpStream> {
     if let Some(size) = plan.send_buffer {
         socket.set_send_buffer_size((size.get() / 2) as usize)?;
     }
+    socket.set_tcp_nodelay(plan.no_delay)?;
     options::set_congestion(&socket, plan.congestion)?;
     socket.connect(&SockAddr::from(to))?;
     Ok(socket.into())
@@ -110,5 +112,9 @@ fn write(mut to: TcpStream, plan: &Plan, until: Time) {
     if plan.size.is_none() {
         // What waits in the buffer is of no interest: end at once.
         let _ = SockRef::from(&to).set_linger(Some(StdDuration::ZERO));
+    } else if to.shutdown(Shutdown::Write).is_ok() {
+        // Until the other side has closed, too.
+        let _ = to.set_read_timeout(Some(StdDuration::from_secs(1)));
+        let _ = to.read(&mut [0]);
     }
 }

@@ -1,6 +1,7 @@
 use sweetspot_units::{Duration, Time};
 
 use super::accounts::{Account, Accounts, Hold};
+use crate::Histogram;
 
 /// Rounds over which a window that stands still is told from one that creeps.
 const HISTORY: usize = 12;
@@ -18,9 +19,9 @@ struct Round {
     room: u64,
     window: u64,
     rtt: Option<Duration>,
-    /// Pauses of the sender that an acknowledgement ended, and that it ended by itself.
-    prompted: u32,
-    unprompted: u32,
+    /// Bytes sent after a pause that an acknowledgement ended, and that the sender ended by itself.
+    prompted: u64,
+    unprompted: u64,
     shut: Duration,
     busy: Duration,
 }
@@ -61,11 +62,13 @@ impl View {
 }
 
 /// Divides the life of a stream into rounds and says what held the sender in each.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Rounds {
     round: Option<Round>,
     pending: Option<Pending>,
     last_hold: Option<Hold>,
+    /// Whether an acknowledgement ended the sender's last pause.
+    prompted: bool,
     since: Option<Time>,
     flights: [u64; HISTORY],
     /// Rounds since the window was last free to grow.
@@ -75,9 +78,28 @@ pub struct Rounds {
     /// The largest flight.
     pub largest_flight: u64,
     /// The windows that were found full, in bytes, weighted with time in microseconds.
-    pub full_windows: crate::Histogram,
+    pub full_windows: Histogram,
     /// Flights of rounds that neither the window nor a pause bounded, weighted likewise.
-    pub flights_seen: crate::Histogram,
+    pub flights_seen: Histogram,
+}
+
+impl Default for Rounds {
+    fn default() -> Rounds {
+        Rounds {
+            round: None,
+            pending: None,
+            last_hold: None,
+            // Nobody waited before the first flight.
+            prompted: true,
+            since: None,
+            flights: [0; HISTORY],
+            known: 0,
+            accounts: Accounts::default(),
+            largest_flight: 0,
+            full_windows: Histogram::default(),
+            flights_seen: Histogram::default(),
+        }
+    }
 }
 
 impl Rounds {
@@ -108,9 +130,9 @@ impl Rounds {
         self.accounts.book(account, now.since(since));
     }
 
-    /// New data was sent; `pause` says whether the sender had paused before, and if so whether an
+    /// New data, `bytes` of it, was sent; `pause` says whether the sender had paused before, and if so whether an
     /// acknowledgement ended that.
-    pub fn sent(&mut self, view: &View, pause: Option<bool>) {
+    pub fn sent(&mut self, view: &View, bytes: u64, pause: Option<bool>) {
         self.since.get_or_insert(view.now);
         if let Some(Pending { mut account, busy }) = self.pending.take() {
             if pause == Some(false) {
@@ -124,11 +146,8 @@ impl Rounds {
         if view.room() < round.room {
             (round.room, round.window) = (view.room(), view.window());
         }
-        match pause {
-            Some(true) => round.prompted += 1,
-            Some(false) => round.unprompted += 1,
-            None => {}
-        }
+        self.prompted = pause.unwrap_or(self.prompted);
+        *(if self.prompted { &mut round.prompted } else { &mut round.unprompted }) += bytes;
         self.largest_flight = self.largest_flight.max(flight);
     }
 

@@ -35,6 +35,10 @@ pub struct Stream {
     last_heard: Option<Time>,
     /// How much longer acknowledgements take to the sender than the capture shows.
     up: Duration,
+    distances: [Option<Duration>; 4],
+    /// Acknowledgements since data was last sent, and what was under way then.
+    unanswered: u32,
+    left_behind: u64,
     burst: u64,
     /// Its sender said that there is no more.
     finished: bool,
@@ -154,6 +158,7 @@ impl Stream {
             self.send_new(now, start, end, segment.options.timestamps);
         }
         self.last_sent = Some(now);
+        (self.unanswered, self.left_behind) = (0, self.next.saturating_sub(self.una));
     }
 
     fn send_new(&mut self, now: Time, start: u64, end: u64, timestamps: Option<Timestamps>) {
@@ -168,7 +173,7 @@ impl Stream {
         self.next = end;
         self.round_trips.sent(end, now, timestamps);
         let view = self.view(now);
-        self.rounds.sent(&view, pause);
+        self.rounds.sent(&view, end - start, pause);
     }
 
     fn send_again(&mut self, now: Time, start: u64, end: u64, timestamps: Option<Timestamps>) {
@@ -211,16 +216,20 @@ impl Stream {
         if now.since(self.last_sent?) <= short {
             return None;
         }
+        // Who is held by a buffer or a window sends at every few acknowledgements. Who lets many
+        // pass, until half of what was under way has arrived, waited for something else.
+        const MANY: u32 = 4;
+        let left = self.next.saturating_sub(self.una);
+        if self.unanswered >= MANY && 2 * left < self.left_behind {
+            return Some(false);
+        }
         let heard = self.last_heard.is_some_and(|heard| now.since(heard) <= short);
         Some(heard || self.acks.front().is_some_and(|(due, _)| due.since(now) <= short))
     }
 
     fn echo(&mut self, segment: &Segment) {
-        let Some(base) = self.round_trips.least() else {
-            self.round_trips.echo(segment.time, segment.options.timestamps, false);
-            return;
-        };
-        let paused = self.last_sent.is_some_and(|last| segment.time.since(last) > base / 2);
+        let base = self.round_trips.least().unwrap_or(Duration::MAX);
+        let paused = self.last_sent.is_none_or(|last| segment.time.since(last) > base / 2);
         let sample = self.round_trips.echo(segment.time, segment.options.timestamps, paused);
         if let Some((sample, down)) = sample.zip(self.round_trips.down.least()) {
             self.learn_distance(sample);
@@ -234,9 +243,13 @@ impl Stream {
     fn learn_distance(&mut self, sample: Duration) {
         self.up = match self.round_trips.vantage() {
             Vantage::Sender | Vantage::Unknown => Duration::ZERO,
-            // What the application waited is not the path's: twice the least at most.
+            // What the application waited is not the path's: the least of a few, and twice the
+            // least of all at most.
             Vantage::Receiver | Vantage::Middle => {
-                sample.min(self.round_trips.up.least().unwrap_or(sample) * 2)
+                self.distances.rotate_right(1);
+                self.distances[0] = Some(sample);
+                let few = self.distances.iter().flatten().copied().min().unwrap_or(sample);
+                few.min(self.round_trips.up.least().unwrap_or(few) * 2)
             }
         };
     }
@@ -325,6 +338,7 @@ impl Stream {
         self.counts.largest_window = self.counts.largest_window.max(ack.window);
         self.edge = self.edge.max(ack.ack.saturating_add(ack.window));
         self.last_heard = Some(now);
+        self.unanswered += u32::from(advanced);
         let view = self.view(now);
         self.rounds.acked(&view);
     }
