@@ -14,6 +14,7 @@ mod complaint;
 mod contest;
 mod limits;
 mod verbs;
+mod watching;
 
 /// Finds, holds and explains the window at which TCP is fastest and its path calmest.
 #[derive(Debug, Parser)]
@@ -34,6 +35,8 @@ enum Verb {
     Send(verbs::send::Arguments),
     /// Show on this machine's kernel what sizing the window gains
     Demo(verbs::demo::Arguments),
+    /// Show this host's TCP connections and what limits each
+    Top(verbs::top::Arguments),
     /// Say what limits a connection, why, and what to do about it
     Diagnose(verbs::diagnose::Arguments),
     /// Play a scenario
@@ -67,6 +70,7 @@ fn main() -> ExitCode {
         Verb::Serve(arguments) => verbs::serve::run(arguments),
         Verb::Send(arguments) => verbs::send::run(arguments),
         Verb::Demo(arguments) => verbs::demo::run(arguments),
+        Verb::Top(arguments) => verbs::top::run(arguments),
         Verb::Diagnose(arguments) => verbs::diagnose::run(arguments),
         Verb::Run(arguments) => verbs::run::run(arguments),
         Verb::Sweep(arguments) => verbs::sweep::run(arguments),

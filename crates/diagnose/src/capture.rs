@@ -1,37 +1,9 @@
 //! From a captured connection to verdicts: one per direction that carried data.
 
-use std::net::SocketAddr;
-
-use serde::Serialize;
 use sweetspot_trace::flow::{Account, Connection, Hold, Stream};
 use sweetspot_units::{Bytes, Duration, Rate};
 
-use crate::{Class, Evidence, Limits, Verdict};
-
-/// What is said of a flow: the data that one end of a connection sent.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Flow {
-    /// Who sent the data.
-    pub source: SocketAddr,
-    /// Who received it.
-    pub destination: SocketAddr,
-    /// What limits it.
-    pub verdict: Verdict,
-    /// Each class's share of the time.
-    pub limits: Limits,
-    /// Shortest round trip.
-    pub rtt_min_s: Option<f64>,
-    /// Median round trip.
-    pub rtt_median_s: Option<f64>,
-    /// Payload per second from the first byte to the last acknowledgement.
-    pub goodput_bps: f64,
-    /// Segments sent more than once.
-    pub retransmitted_segments: u64,
-    /// What more it would carry without the limit.
-    pub expected_gain_bps: f64,
-    /// What to do about it.
-    pub fix: String,
-}
+use crate::{Class, Evidence, Flow, Limits};
 
 /// The share of the capacity at which a path counts as full.
 const FULL: f64 = 0.9;
@@ -135,17 +107,5 @@ fn flow(connection: &Connection, side: usize) -> Flow {
     let stream = &connection.streams[side];
     let (limits, mut evidence) = judge(stream, connection.lasted());
     evidence.scale = connection.handshake.scale(1 - side);
-    let verdict = Verdict::new(&limits, &evidence);
-    Flow {
-        source: connection.ends[side],
-        destination: connection.ends[1 - side],
-        limits,
-        rtt_min_s: evidence.rtt_min.map(Duration::as_secs_f64),
-        rtt_median_s: evidence.rtt.map(Duration::as_secs_f64),
-        goodput_bps: evidence.goodput.as_f64(),
-        retransmitted_segments: evidence.resent,
-        expected_gain_bps: verdict.gain.as_f64(),
-        fix: verdict.fix.clone(),
-        verdict,
-    }
+    Flow::new(connection.ends[side], connection.ends[1 - side], limits, &evidence)
 }

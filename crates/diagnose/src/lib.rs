@@ -10,11 +10,13 @@
 
 pub mod capture;
 mod class;
+mod flow;
 mod limits;
 pub mod live;
 mod verdict;
 mod words;
 
 pub use class::Class;
+pub use flow::Flow;
 pub use limits::Limits;
 pub use verdict::{Evidence, Verdict};

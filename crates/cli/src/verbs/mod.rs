@@ -15,6 +15,7 @@ mod scenario_file;
 pub mod send;
 pub mod serve;
 pub mod sweep;
+pub mod top;
 pub mod transfer;
 
 use std::process::ExitCode;

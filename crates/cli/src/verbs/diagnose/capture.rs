@@ -5,7 +5,8 @@ use std::io::Read;
 use std::path::Path;
 
 use serde::Serialize;
-use sweetspot_diagnose::capture::{Flow, flows};
+use sweetspot_diagnose::Flow;
+use sweetspot_diagnose::capture::flows;
 use sweetspot_trace::file::{CaptureError, Decoder, LARGEST_RECORD};
 use sweetspot_trace::flow::{Connection, Table};
 use sweetspot_trace::packet::{Dissector, Tally};
@@ -13,17 +14,19 @@ use sweetspot_trace::packet::{Dissector, Tally};
 /// Large enough that a read costs nothing against what is done with it, and holds any record.
 const BUFFER: usize = 4 * LARGEST_RECORD;
 
-/// What a capture says.
+/// What a capture, or watching, says.
 #[derive(Debug, Serialize)]
 pub struct Report {
     /// The flows that carried most, those first.
     pub flows: Vec<Flow>,
     /// Flows that carried less and are not told of.
     pub flows_left_out: u64,
-    /// Packets, and how many of them were TCP.
-    pub packets: u64,
-    pub tcp_segments: u64,
-    /// What should be known about the capture itself, in words.
+    /// Packets of a capture, and how many of them were TCP.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub packets: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tcp_segments: Option<u64>,
+    /// What should be known besides, in words.
     pub remarks: Vec<String>,
 }
 
@@ -94,22 +97,20 @@ impl Reading {
         let Tally { packets, segments, .. } = self.dissector.tally();
         let remarks = remarks(&self.dissector.tally(), self.table.evicted(), unfinished);
         rank(&mut self.kept);
+        self.left_out += self.kept.len().saturating_sub(self.most) as u64;
+        self.kept.truncate(self.most);
         Report {
             flows: self.kept.into_iter().map(|(_, flow)| flow).collect(),
             flows_left_out: self.left_out,
-            packets,
-            tcp_segments: segments,
+            packets: Some(packets),
+            tcp_segments: Some(segments),
             remarks,
         }
     }
 }
 
 fn keep(kept: &mut Vec<(u64, Flow)>, left_out: &mut u64, most: usize, connection: &Connection) {
-    let bytes = |flow: &Flow| {
-        let side = usize::from(flow.source != connection.ends[0]);
-        connection.streams[side].counts().bytes
-    };
-    kept.extend(flows(connection).into_iter().map(|flow| (bytes(&flow), flow)));
+    kept.extend(flows(connection).into_iter().map(|flow| (flow.bytes, flow)));
     // Sorted only now and then.
     if kept.len() > 2 * most + 1000 {
         rank(kept);
@@ -119,7 +120,7 @@ fn keep(kept: &mut Vec<(u64, Flow)>, left_out: &mut u64, most: usize, connection
 }
 
 /// The most first; equals stay in the order in which they ended.
-fn rank(kept: &mut [(u64, Flow)]) {
+pub fn rank(kept: &mut [(u64, Flow)]) {
     kept.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
 }
 

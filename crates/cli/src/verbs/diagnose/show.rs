@@ -1,4 +1,4 @@
-use sweetspot_diagnose::capture::Flow;
+use sweetspot_diagnose::Flow;
 
 use super::capture::Report;
 
@@ -7,7 +7,9 @@ const WORTH_A_WORD: f64 = 0.005;
 
 /// Prints a report for people.
 pub fn report(report: &Report) {
-    tell!("{} packets, {} of them TCP", report.packets, report.tcp_segments);
+    if let (Some(packets), Some(segments)) = (report.packets, report.tcp_segments) {
+        tell!("{packets} packets, {segments} of them TCP");
+    }
     for remark in &report.remarks {
         tell!("note: {remark}");
     }
