@@ -65,11 +65,8 @@ fn evidence(stream: &Stream, capacity: Option<Rate>, lasted: Duration) -> Eviden
     let resent = stream.resent();
     let active = counts.first_data.zip(counts.last_ack.max(counts.last_data));
     let active = active.map_or(Duration::ZERO, |(first, last)| last.since(first));
-    let unknown_because = if counts.acks == 0 {
-        Some("the capture has only one direction of it")
-    } else {
-        None
-    };
+    let unknown_because =
+        if counts.acks == 0 { Some("the capture has only one direction of it") } else { None };
     Evidence {
         goodput: if active > Duration::ZERO {
             Bytes::new(counts.acked) / active

@@ -115,7 +115,12 @@ fn plan(cause: Cause, n: usize) -> Plan {
     let mut plan = Plan {
         name: format!("{}-{n:02}-{mbit}Mbit-{ms}ms", cause.name()),
         cause,
-        path: PathSpec { up: direction, down: direction, mtu: Bytes::new(1500), seed: n as u64 + 1 },
+        path: PathSpec {
+            up: direction,
+            down: direction,
+            mtu: Bytes::new(1500),
+            seed: n as u64 + 1,
+        },
         congestion: ["cubic", "reno"][n / 2 % 2],
         receive_buffer: None,
         send_buffer: None,
@@ -129,7 +134,9 @@ fn plan(cause: Cause, n: usize) -> Plan {
     // How strong the cause is varies with n, too.
     let strong = n % 3;
     match cause {
-        Cause::SmallReceiveBuffer => plan.receive_buffer = Some(bdp.scaled([0.5, 0.35, 0.2][strong])),
+        Cause::SmallReceiveBuffer => {
+            plan.receive_buffer = Some(bdp.scaled([0.5, 0.35, 0.2][strong]))
+        }
         Cause::SmallSendBuffer => {
             plan.send_buffer = Some(bdp.scaled([0.5, 0.35, 0.25][strong]));
             // Linux asks for room only when it needs another buffer: a large write, or small ones

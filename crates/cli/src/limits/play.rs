@@ -4,22 +4,27 @@ use std::thread;
 use std::time::Duration as StdDuration;
 
 use socket2::{Domain, SockAddr, SockRef, Socket, Type};
+use sweetspot_diagnose::live::Live;
 use sweetspot_emulator::{Emulation, Side};
 use sweetspot_linux::clock;
 use sweetspot_linux::tcp::options;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use super::cause::Plan;
+use super::observe::Observer;
 use super::watch::Watch;
 
 const PORT: u16 = 4000;
 /// What a program reads at once.
 const PIECE: usize = 65_536;
 
-/// A flow that was played, as each end captured it.
+/// A flow that was played, as each end saw it.
 pub struct Played {
     pub at_sender: Vec<u8>,
     pub at_receiver: Vec<u8>,
+    /// What the kernel said of it meanwhile, at each end.
+    pub live_at_sender: Live,
+    pub live_at_receiver: Live,
     /// Whether the emulator says that the path was what was asked for.
     pub trusted: bool,
 }
@@ -33,6 +38,9 @@ pub fn play(plan: &Plan) -> Result<Played, String> {
     let watches = [near, far].map(Watch::start);
     let [at_sender, at_receiver] = watches.map(|w| w.map_err(say("cannot capture")));
     let (at_sender, at_receiver) = (at_sender?, at_receiver?);
+    let observers = [near, far].map(Observer::start);
+    let [live_at_sender, live_at_receiver] = observers.map(|o| o.map_err(say("cannot observe")));
+    let (live_at_sender, live_at_receiver) = (live_at_sender?, live_at_receiver?);
     let address = SocketAddr::from((far.address(), PORT));
     let sender = connect(near, address, plan).map_err(say("cannot connect"))?;
     let until = clock::now() + plan.lasts;
@@ -46,6 +54,8 @@ pub fn play(plan: &Plan) -> Result<Played, String> {
     let played = Played {
         at_sender: finished(at_sender)?,
         at_receiver: finished(at_receiver)?,
+        live_at_sender: live_at_sender.finish()?,
+        live_at_receiver: live_at_receiver.finish()?,
         trusted: emulation.finish().map_err(|e| e.to_string())?.verdict.trust,
     };
     Ok(played)

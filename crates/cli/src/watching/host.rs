@@ -15,10 +15,17 @@ impl Host {
         Diag::open().map(|diag| Host { diag }).map_err(|e| no_diag(&e))
     }
 
+    /// Those that `diag` reads.
+    pub fn of(diag: Diag) -> Host {
+        Host { diag }
+    }
+
     /// Those of the namespace called `name` (ip-netns(8)).
     pub fn named(name: &str) -> Result<Host, String> {
         let namespace = NetworkNamespace::named(name).map_err(|error| {
-            format!("cannot open the network namespace {name}: {error}; ip netns list has their names")
+            format!(
+                "cannot open the network namespace {name}: {error}; ip netns list has their names"
+            )
         })?;
         Host::within(&namespace, name)
     }

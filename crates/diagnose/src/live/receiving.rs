@@ -30,9 +30,9 @@ fn class(step: &Step, memory: &Memory) -> Class {
     if now.received == step.last.received {
         return Class::Application;
     }
-    let queue = memory.least_receiver_rtt.is_some_and(|least| {
-        now.receiver_rtt > least.scaled(QUEUE) + Duration::from_millis(1)
-    });
+    let queue = memory
+        .least_receiver_rtt
+        .is_some_and(|least| now.receiver_rtt > least.scaled(QUEUE) + Duration::from_millis(1));
     if queue && !memory.lost_lately(now.at) {
         return Class::Bandwidth;
     }

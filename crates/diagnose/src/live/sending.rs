@@ -40,7 +40,9 @@ pub fn divide(step: &Step, memory: &Memory) -> Limits {
 /// A full window that is small because data lies unread is the reader's fault.
 fn window_class(now: &Sample, memory: &Memory) -> Class {
     match now.peer_window {
-        Some(window) if window < memory.largest_peer_window.scaled(0.5) => Class::ReceiverApplication,
+        Some(window) if window < memory.largest_peer_window.scaled(0.5) => {
+            Class::ReceiverApplication
+        }
         _ => Class::ReceiverWindow,
     }
 }
@@ -48,8 +50,8 @@ fn window_class(now: &Sample, memory: &Memory) -> Class {
 /// What held the sender while neither the peer's window nor the buffer was on record.
 fn rest_class(step: &Step, memory: &Memory, buffer_shows: bool) -> Class {
     let now = &step.sample;
-    let cwnd_binds = now.recovering
-        || f64::from(now.under_way) >= FULL * f64::from(now.congestion_window);
+    let cwnd_binds =
+        now.recovering || f64::from(now.under_way) >= FULL * f64::from(now.congestion_window);
     if !cwnd_binds && buffer_shows {
         return Class::SenderWindow;
     }

@@ -7,13 +7,17 @@ pub enum CaptureError {
     #[error("it is empty; was anything captured?")]
     Empty,
     /// Neither pcap nor pcapng.
-    #[error("it is neither pcap nor pcapng but {found}; make one with tcpdump -w FILE or dumpcap -w FILE")]
+    #[error(
+        "it is neither pcap nor pcapng but {found}; make one with tcpdump -w FILE or dumpcap -w FILE"
+    )]
     NotACapture {
         /// What its first bytes look like.
         found: &'static str,
     },
     /// A version of the format that nobody defined yet.
-    #[error("it is {format} version {major}.{minor}, which is not known here; convert it: editcap -F pcap FILE OTHER")]
+    #[error(
+        "it is {format} version {major}.{minor}, which is not known here; convert it: editcap -F pcap FILE OTHER"
+    )]
     Version {
         /// The format.
         format: &'static str,
@@ -23,7 +27,9 @@ pub enum CaptureError {
         minor: u16,
     },
     /// It ends within a record.
-    #[error("it was cut off in the middle of a packet, {at} bytes from its start; all before that was read")]
+    #[error(
+        "it was cut off in the middle of a packet, {at} bytes from its start; all before that was read"
+    )]
     CutOff {
         /// Where the record begins that is not whole.
         at: u64,

@@ -160,7 +160,9 @@ impl Interface {
             match (code, value) {
                 (0, _) => break,
                 // if_tsresol
-                (9, [r, ..]) if r & 0x80 == 0 => interface.resolution = Resolution::Decimal((*r).into()),
+                (9, [r, ..]) if r & 0x80 == 0 => {
+                    interface.resolution = Resolution::Decimal((*r).into())
+                }
                 (9, [r, ..]) => interface.resolution = Resolution::Binary((r & 0x7f).into()),
                 // if_tsoffset
                 (14, _) => {
@@ -181,7 +183,9 @@ impl Interface {
         let ticks = u128::from(ticks);
         let nanos = match self.resolution {
             Resolution::Decimal(digits @ 0..=9) => ticks.saturating_mul(10_u128.pow(9 - digits)),
-            Resolution::Decimal(digits) => ticks / 10_u128.checked_pow(digits - 9).unwrap_or(u128::MAX),
+            Resolution::Decimal(digits) => {
+                ticks / 10_u128.checked_pow(digits - 9).unwrap_or(u128::MAX)
+            }
             Resolution::Binary(bits) => (ticks * 1_000_000_000).checked_shr(bits).unwrap_or(0),
         };
         let nanos = u64::try_from(nanos).unwrap_or(u64::MAX);

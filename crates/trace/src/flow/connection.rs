@@ -109,7 +109,8 @@ impl Connection {
         let up = [to_opener, to_opened];
         for (side, stream) in self.streams.iter_mut().enumerate() {
             let mss = offers[1 - side].and_then(|o| o.mss).map(u64::from);
-            let payload = mss.map(|mss| mss.saturating_sub(if timestamps { TIMESTAMPS } else { 0 }));
+            let payload =
+                mss.map(|mss| mss.saturating_sub(if timestamps { TIMESTAMPS } else { 0 }));
             let known = self.handshake.scale(1 - side).is_some();
             stream.prepare(payload, [up[side], up[1 - side]], known);
             stream.open(self.begun, now);

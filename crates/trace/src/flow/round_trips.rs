@@ -83,7 +83,8 @@ impl RoundTrips {
     /// Data between `start` and `end` passed once more.
     pub fn resent(&mut self, start: u64, end: u64, now: Time, timestamps: Option<Timestamps>) {
         for mark in self.marks.iter_mut().filter(|m| start < m.end && m.end <= end) {
-            *mark = Mark { sent: now, clock: timestamps.map(|t| t.value), ambiguous: true, ..*mark };
+            *mark =
+                Mark { sent: now, clock: timestamps.map(|t| t.value), ambiguous: true, ..*mark };
         }
     }
 
@@ -123,8 +124,8 @@ impl RoundTrips {
         self.clocks.push_back((value, now));
     }
 
-    /// Data of the sender passed that echoes the receiver's clock for the first time; the sample
-    /// it gives. A sender that paused says nothing about the path: `paused` then forgets it.
+    /// Data of the sender passed that echoes the receiver's clock for the first time: how long the
+    /// echo took. That is a sample of the path, unless the sender `paused`.
     pub fn echo(
         &mut self,
         now: Time,
@@ -138,12 +139,11 @@ impl RoundTrips {
         let index = self.clocks.iter().position(|(clock, _)| *clock == echo)?;
         let (_, sent) = self.clocks[index];
         self.clocks.drain(..=index);
-        if paused {
-            return None;
+        let took = now.since(sent);
+        if !paused {
+            self.up.add(took);
         }
-        let sample = now.since(sent);
-        self.up.add(sample);
-        Some(sample)
+        Some(took)
     }
 
     /// The shortest round trip.

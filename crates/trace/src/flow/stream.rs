@@ -36,6 +36,8 @@ pub struct Stream {
     /// How much longer acknowledgements take to the sender than the capture shows.
     up: Duration,
     distances: [Option<Duration>; 4],
+    /// How long the latest segment's echo of the receiver's clock took, if it was a new one.
+    echo: Option<Duration>,
     /// Acknowledgements since data was last sent, and what was under way then.
     unanswered: u32,
     left_behind: u64,
@@ -223,6 +225,10 @@ impl Stream {
         if self.unanswered >= MANY && 2 * left < self.left_behind {
             return Some(false);
         }
+        if self.up > Duration::ZERO && self.counts.timestamps {
+            // The echo tells which acknowledgement the sender had heard, and how long it sat on it.
+            return Some(self.echo.is_some_and(|took| took.saturating_sub(self.up) <= short));
+        }
         let heard = self.last_heard.is_some_and(|heard| now.since(heard) <= short);
         Some(heard || self.acks.front().is_some_and(|(due, _)| due.since(now) <= short))
     }
@@ -230,7 +236,8 @@ impl Stream {
     fn echo(&mut self, segment: &Segment) {
         let base = self.round_trips.least().unwrap_or(Duration::MAX);
         let paused = self.last_sent.is_none_or(|last| segment.time.since(last) > base / 2);
-        let sample = self.round_trips.echo(segment.time, segment.options.timestamps, paused);
+        self.echo = self.round_trips.echo(segment.time, segment.options.timestamps, paused);
+        let sample = self.echo.filter(|_| !paused);
         if let Some((sample, down)) = sample.zip(self.round_trips.down.least()) {
             self.learn_distance(sample);
             if self.up > Duration::ZERO {

@@ -25,9 +25,15 @@ pub struct Packet<'a> {
 pub enum Part {
     Whole,
     /// The first fragment, of the packet with that identification.
-    First { id: u32 },
+    First {
+        id: u32,
+    },
     /// A later fragment.
-    Later { id: u32, offset: usize, last: bool },
+    Later {
+        id: u32,
+        offset: usize,
+        last: bool,
+    },
 }
 
 /// Reads a packet that was `length` bytes long on the wire.
@@ -87,7 +93,13 @@ fn version_6(packet: &[u8], on_wire: usize) -> Result<Packet<'_>, NotASegment> {
         match kind {
             TCP => {
                 let content = within(packet, at, total)?;
-                return Ok(Packet { source, destination, content, length: total - at, part: whole });
+                return Ok(Packet {
+                    source,
+                    destination,
+                    content,
+                    length: total - at,
+                    part: whole,
+                });
             }
             // RFC 8200 §4.5.
             44 => {

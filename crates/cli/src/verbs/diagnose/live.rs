@@ -121,7 +121,9 @@ fn find(host: &mut Host, target: Target) -> Result<Vec<Connection>, String> {
             let inodes = sockets(pid)?;
             all.retain(|c| inodes.contains(&c.inode));
             if all.is_empty() {
-                return Err(format!("process {pid} has no TCP connection open; sweetspot top lists all"));
+                return Err(format!(
+                    "process {pid} has no TCP connection open; sweetspot top lists all"
+                ));
             }
         }
     }
@@ -131,7 +133,9 @@ fn find(host: &mut Host, target: Target) -> Result<Vec<Connection>, String> {
 fn sockets(pid: u32) -> Result<Vec<u64>, String> {
     let found = processes::sockets(pid).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => {
-            format!("there is no process {pid}; did it end? sweetspot top shows who has connections")
+            format!(
+                "there is no process {pid}; did it end? sweetspot top shows who has connections"
+            )
         }
         std::io::ErrorKind::PermissionDenied => format!(
             "no permission to see which sockets process {pid} has; run as its user or as root, or \

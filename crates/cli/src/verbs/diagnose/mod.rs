@@ -11,8 +11,6 @@ use sweetspot_units::Duration;
 use self::target::Target;
 use super::Ending;
 
-pub use capture::read;
-
 const EXAMPLES: &str = "\
 Examples:
   A running program, watched for ten seconds:
@@ -58,12 +56,9 @@ pub struct Arguments {
 pub fn run(arguments: Arguments) -> Ending {
     let report = match (&arguments.file, arguments.target) {
         (Some(file), _) => capture::read(file, arguments.flows)?,
-        (None, Some(target)) => live::watch(
-            target,
-            arguments.netns.as_deref(),
-            arguments.watch_for,
-            arguments.flows,
-        )?,
+        (None, Some(target)) => {
+            live::watch(target, arguments.netns.as_deref(), arguments.watch_for, arguments.flows)?
+        }
         (None, None) => return Err("name a process, an end of a connection, or --file".into()),
     };
     if arguments.json {

@@ -53,7 +53,11 @@ pub struct Arguments {
 pub fn run(arguments: Arguments) -> Ending {
     const LEAST: Duration = Duration::from_millis(100);
     if arguments.interval < LEAST {
-        return Err(format!("--interval {} is too short; {LEAST} is the least", arguments.interval).into());
+        return Err(format!(
+            "--interval {} is too short; {LEAST} is the least",
+            arguments.interval
+        )
+        .into());
     }
     let host = match &arguments.netns {
         Some(name) => Host::named(name)?,

@@ -66,13 +66,11 @@ fn show(
         terminal.draw(|frame| view::draw(frame, screen))?;
         // Until a key is pressed or it is time to read again.
         if event::poll(due.since(clock::now()).into())? {
-            match event::read()? {
-                Event::Key(key) if key.kind == KeyEventKind::Press => {
-                    if screen.obey(key) {
-                        return Ok(());
-                    }
-                }
-                _ => {}
+            if let Event::Key(key) = event::read()?
+                && key.kind == KeyEventKind::Press
+                && screen.obey(key)
+            {
+                return Ok(());
             }
         }
     }

@@ -43,7 +43,11 @@ fn footline(screen: &Screen) -> String {
     match &screen.trouble {
         Some(why) => why.clone(),
         None if screen.typing || !screen.filter.is_empty() => {
-            format!("filter: {}{}", screen.filter, if screen.typing { "_" } else { "  (Esc clears)" })
+            format!(
+                "filter: {}{}",
+                screen.filter,
+                if screen.typing { "_" } else { "  (Esc clears)" }
+            )
         }
         None => "q quit  s sort  / filter  space freeze  Enter open  Esc back".to_owned(),
     }
