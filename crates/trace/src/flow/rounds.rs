@@ -105,7 +105,9 @@ impl Default for Rounds {
 impl Rounds {
     /// Time passes up to `view.now`, in which what `view` shows was so.
     pub fn pass(&mut self, view: &View) {
-        let Some(since) = self.since.replace(view.now) else { return };
+        // Before the connection is open, or data passes, nobody waits.
+        let Some(since) = self.since else { return };
+        self.since = Some(view.now);
         let time = view.now.since(since);
         if view.finished && view.next == view.una {
             // Only the other side keeps the connection open.
