@@ -108,6 +108,7 @@ impl<S: Scheduler> Run<'_, S> {
                 break self.snapshot();
             }
             self.forget_views();
+            self.world.look_ahead();
         };
         self.world.assert_conservation();
         outcome(self.scenario, &self.world, start.as_ref().unwrap_or(&end), &end, before.zip(until))
@@ -117,6 +118,9 @@ impl<S: Scheduler> Run<'_, S> {
     fn schedule_observations(&mut self, moments: &Moments) {
         let Moments { before, measured } = moments;
         let mut times = vec![before.0, before.1, measured.0, measured.1];
+        times.sort_unstable();
+        self.world.counts.clone_from(&times);
+        self.world.look_ahead();
         if let Some(interval) = self.interval() {
             let count = measured.1.as_nanos() / interval.as_nanos();
             times.extend((0..=count).map(|n| Time::ZERO + interval * n));
