@@ -20,6 +20,30 @@ pub trait Recorder {
 
     /// One sample of one transfer.
     fn record(&mut self, sample: &Sample);
+
+    /// Whether the connections of cross traffic are wanted one by one.
+    fn wants_flows(&self) -> bool {
+        false
+    }
+
+    /// A connection of cross traffic whose data was all acknowledged, in the order in which they
+    /// finished; only those that finished within the measured time.
+    fn record_flow(&mut self, _flow: &FinishedFlow) {}
+}
+
+/// A connection of cross traffic from its SYN to the last ACK.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FinishedFlow {
+    /// Which entry of cross traffic, counted from 0.
+    pub entry: usize,
+    /// Data packets.
+    pub packets: u64,
+    /// How long it took, seconds.
+    pub duration_s: f64,
+    /// Two-way propagation, seconds.
+    pub propagation_s: f64,
+    /// When routers dropped its data, seconds since the start of the run, in order.
+    pub losses_s: Vec<f64>,
 }
 
 /// What is known of one transfer and of the narrow link at one time.

@@ -125,3 +125,28 @@ proptest! {
         let _ = Scenario::parse(&broken);
     }
 }
+
+#[test]
+fn input_links_need_a_rate_and_tcp() {
+    let with = |cross: &str| {
+        let text = format!(
+            "duration = \"1s\"\n[path]\nrate = \"10Mbit/s\"\nrtt = \"60ms\"\nbuffer = \"50pkt\"\n\
+             [[cross]]\n{cross}"
+        );
+        sweetspot_scenario::Scenario::parse(&text).map_err(|error| error.to_string())
+    };
+    let elephants = "kind = \"elephants\"\ncount = 2\n";
+    let missing = with(&format!("{elephants}inputs = 2")).unwrap_err();
+    assert!(missing.contains("cross.0.input_rate is missing"), "{missing}");
+    let missing = with(&format!("{elephants}input_rate = \"1Mbit/s\"")).unwrap_err();
+    assert!(missing.contains("cross.0.inputs is missing"), "{missing}");
+    let few = format!("{elephants}inputs = 30\ninput_rate = \"1Mbit/s\"\nservers = 20");
+    assert!(with(&few).unwrap_err().contains("between 30 and"), "{few}");
+    let udp = "kind = \"poisson\"\ncount = 2\nrate = \"1Mbit/s\"\n";
+    let udp = with(&format!("{udp}inputs = 2\ninput_rate = \"1Mbit/s\"")).unwrap_err();
+    assert!(udp.contains("only TCP"), "{udp}");
+    let some = with(&format!("{elephants}inputs = 30\ninput_rate = \"1Mbit/s\"")).unwrap();
+    assert_eq!(some.cross[0].inputs.map(|inputs| inputs.servers), Some(30));
+    let few = with(&format!("{elephants}inputs = 2\ninput_rate = \"1Mbit/s\"")).unwrap();
+    assert_eq!(few.cross[0].inputs.map(|inputs| inputs.servers), Some(20));
+}

@@ -1,3 +1,5 @@
+use core::ops::Range;
+
 use sweetspot_scenario::{Congestion, Flavour, Tcp};
 use sweetspot_tcp::congestion::{Algorithm, Growth};
 use sweetspot_tcp::{DelayedAck, ReceiverConfig, RecoveryStyle, SenderConfig, Statistics};
@@ -21,6 +23,8 @@ pub(crate) struct Group {
     pub totals: Totals,
     /// Flows whose connection is over and may be used again.
     pub idle: Vec<u32>,
+    /// Servers, one of which every connection draws; of data that goes forward, and backward.
+    pub servers: [Range<u32>; 2],
 }
 
 /// What an application does with its connection.
@@ -129,6 +133,7 @@ impl Group {
             window_scale: tcp.window_scale,
             totals: Totals::default(),
             idle: Vec::new(),
+            servers: [0..0, 0..0],
         }
     }
 

@@ -8,6 +8,7 @@ use sweetspot_units::{Bytes, Duration, Time};
 use crate::event::Event;
 use crate::flow::{Flow, Way};
 use crate::group::Group;
+use crate::inputs::choose_server;
 use crate::packet::{BARE, CAPABLE, ECHO, Kind, Packet};
 use crate::random;
 use crate::scheduler::Scheduler;
@@ -145,6 +146,7 @@ impl<S: Scheduler> World<S> {
         config.clock_phase = config.clock.scaled(lot.unit());
         config.seed = lot.bits();
         *sender = Sender::new(&config, group.size(&mut lot));
+        choose_server(flow, group, &self.servers, &mut lot);
         self.receivers[index as usize] = Receiver::new(&group.receiver);
         if (index as usize) < self.targets.len() {
             self.begin_steering(index as usize, at);
@@ -161,6 +163,9 @@ impl<S: Scheduler> World<S> {
         let group = &mut self.groups[flow.group as usize];
         group.totals.completed += 1;
         group.totals.completion += u128::from(at.since(flow.began).as_nanos());
+        if let Some(ledger) = &mut self.ledger {
+            ledger.note_finish(index, flow, at);
+        }
         flow.began = Time::MAX;
         let mut lot = random::stream(self.seed, 2, u64::from(index), u64::from(flow.round));
         match group.pause(&mut lot) {

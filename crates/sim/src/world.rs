@@ -4,9 +4,11 @@ use sweetspot_tcp::{Receiver, SackBlocks};
 use sweetspot_units::{Duration, Time};
 
 use crate::event::Event;
-use crate::flow::{Flow, Way};
+use crate::flow::{DIRECT, Flow, Way};
 use crate::group::Group;
 use crate::hop::{Hop, HopTotals};
+use crate::inputs::{Input, Server};
+use crate::ledger::Ledger;
 use crate::packet::{Kind, Packet};
 use crate::random;
 use crate::scheduler::{Key, Scheduler};
@@ -40,6 +42,9 @@ pub(crate) struct World<S> {
     pub receivers: Vec<Receiver>,
     pub groups: Vec<Group>,
     pub sources: Vec<Source>,
+    pub inputs: Vec<Input>,
+    pub servers: Vec<Server>,
+    pub ledger: Option<Ledger>,
     pub targets: Vec<Target>,
     pub sacks: Shelf<SackBlocks>,
     pub reports: Shelf<SenderReport>,
@@ -152,6 +157,9 @@ impl<S: Scheduler> World<S> {
             receivers: Vec::new(),
             groups: Vec::new(),
             sources: Vec::new(),
+            inputs: Vec::new(),
+            servers: Vec::new(),
+            ledger: None,
             targets: Vec::new(),
             sacks: Shelf::default(),
             reports: Shelf::default(),
@@ -208,6 +216,7 @@ impl<S: Scheduler> World<S> {
                 Event::Flow(i) => self.wake_flow(i),
                 Event::Source(i) => self.wake_source(i),
                 Event::Observe(i) => return Some(i as usize),
+                Event::Input(i) => self.leave_input(i),
                 Event::Hop(_) => {}
             }
         }
@@ -219,7 +228,10 @@ impl<S: Scheduler> World<S> {
         if let Some(due) = next {
             self.schedule(due, Event::Feed(index));
         }
-        self.enter_routers(&packet);
+        match self.flows[index as usize].input {
+            DIRECT => self.enter_routers(&packet),
+            input => self.enter_input(input, packet),
+        }
     }
 
     fn leave_far_feed(&mut self, index: u32) {
@@ -297,8 +309,7 @@ impl<S: Scheduler> World<S> {
             || (packet.flow as usize) < self.targets.len()
             || packet.kind.bare() == Kind::Datagram;
         leaves
-            && (self.hops.len() == 2
-                || self.flows[packet.flow as usize].after(way, hop).is_none())
+            && (self.hops.len() == 2 || self.flows[packet.flow as usize].after(way, hop).is_none())
     }
 
     #[inline]
@@ -328,6 +339,9 @@ impl<S: Scheduler> World<S> {
             Kind::Data | Kind::Datagram => {
                 let flow = &mut self.flows[packet.flow as usize];
                 flow.dropped += 1;
+                if let Some(ledger) = &mut self.ledger {
+                    ledger.note_loss(packet.flow, self.now);
+                }
                 self.groups[flow.group as usize].totals.dropped += 1;
             }
             // They go over the connection, which sends again what is lost.
