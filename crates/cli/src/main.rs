@@ -12,6 +12,7 @@ mod print;
 mod bench;
 mod complaint;
 mod contest;
+mod speed;
 mod verbs;
 
 /// Finds, holds and explains the window at which TCP is fastest and its path calmest.
@@ -44,6 +45,9 @@ enum Verb {
     /// Measure the demo path and a matrix of paths, and write docs/results/lab.md
     #[command(hide = true)]
     BenchLab(verbs::bench_lab::Arguments),
+    /// Measure the simulator beside ns-2, and write docs/results/speed.md
+    #[command(hide = true)]
+    BenchSim(verbs::bench_sim::Arguments),
     /// Write the man pages
     Man(verbs::man::Arguments),
     /// Print completions for a shell
@@ -66,6 +70,7 @@ fn main() -> ExitCode {
         Verb::Mft(arguments) => verbs::mft::run(arguments),
         Verb::Reproduce(arguments) => verbs::reproduce::run(arguments),
         Verb::BenchLab(arguments) => verbs::bench_lab::run(arguments),
+        Verb::BenchSim(arguments) => verbs::bench_sim::run(arguments),
         Verb::Man(arguments) => verbs::man::run(arguments, Typed::command()),
         Verb::Completions(arguments) => verbs::completions::run(arguments, Typed::command()),
     };

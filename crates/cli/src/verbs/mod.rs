@@ -2,6 +2,7 @@
 
 pub mod advise;
 pub mod bench_lab;
+pub mod bench_sim;
 pub mod completions;
 pub mod demo;
 pub mod emulate;

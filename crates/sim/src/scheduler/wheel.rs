@@ -1,3 +1,6 @@
+use sweetspot_scenario::Path;
+use sweetspot_units::Duration;
+
 use super::{Key, QuadHeap, Scheduler};
 
 /// A timing wheel (Varghese and Lauck 1987): two rounds of slots, the outer one's as long as the
@@ -14,6 +17,8 @@ pub struct Wheel {
     inner: Round,
     outer: Round,
     far: QuadHeap,
+    /// No slot of the outer round begins before this one, and nothing in the heap is due.
+    later: u64,
     /// All keys of both rounds, each with the next one of its slot.
     nodes: Vec<Node>,
     /// The first of those that are free.
@@ -42,8 +47,13 @@ const SLOTS: usize = 1 << ROUND;
 const NONE: u32 = u32::MAX;
 
 impl Wheel {
+    /// For a simulation of `path`: a busy link has an event or two per packet and direction.
+    pub fn of(path: &Path) -> Wheel {
+        Wheel::new(path.packet / path.narrow().rate / 4)
+    }
+
     /// For events that are about `gap` apart.
-    pub fn new(gap: sweetspot_units::Duration) -> Wheel {
+    pub fn new(gap: Duration) -> Wheel {
         Wheel {
             shift: gap.as_nanos().max(1).ilog2(),
             now: 0,
@@ -51,6 +61,7 @@ impl Wheel {
             inner: Round::new(),
             outer: Round::new(),
             far: QuadHeap::default(),
+            later: u64::MAX,
             nodes: Vec::new(),
             free: NONE,
             len: 0,
@@ -60,6 +71,14 @@ impl Wheel {
     #[inline]
     fn slot(&self, key: Key) -> u64 {
         key.at().as_nanos() >> self.shift
+    }
+
+    /// Where the outer round's next slot that holds something begins.
+    fn outer_slot(&self) -> u64 {
+        match self.outer.next_after(self.now >> ROUND) {
+            u64::MAX => u64::MAX,
+            slot => slot << ROUND,
+        }
     }
 
     /// The slot of the heap's first key; later than all slots where it is empty.
@@ -78,15 +97,25 @@ impl Wheel {
         if slot - self.now < SLOTS as u64 {
             let next = self.inner.replace(slot, self.free_node());
             self.fill_node(key, next);
-        } else if (slot >> ROUND) - (self.now >> ROUND) < SLOTS as u64 {
+        } else {
+            self.place_later(key, slot);
+        }
+    }
+
+    /// Into the outer round or the heap.
+    fn place_later(&mut self, key: Key, slot: u64) {
+        if (slot >> ROUND) - (self.now >> ROUND) < SLOTS as u64 {
             let next = self.outer.replace(slot >> ROUND, self.free_node());
             self.fill_node(key, next);
+            self.later = self.later.min(slot >> ROUND << ROUND);
         } else {
             self.far.push(key);
+            self.later = self.later.min(slot);
         }
     }
 
     /// Into the slot that time is in, in order.
+    #[inline]
     fn place_now(&mut self, key: Key) {
         let mut at = self.current.len();
         self.current.push(key);
@@ -133,23 +162,21 @@ impl Wheel {
     fn advance(&mut self) {
         while self.current.is_empty() && self.len > 0 {
             let inner = self.inner.next_after(self.now);
-            // A slot of the outer round is worked off when time enters it.
-            let outer = match self.outer.next_after(self.now >> ROUND) {
-                u64::MAX => u64::MAX,
-                slot => slot << ROUND,
-            };
-            if inner < outer && self.far.is_empty() {
+            if inner < self.later {
                 self.now = inner;
                 let first = self.inner.take(inner);
                 self.place_all(first);
             } else {
-                self.advance_far(inner, outer);
+                self.advance_far(inner);
             }
         }
     }
 
-    /// The same where an outer slot or the heap may come first.
-    fn advance_far(&mut self, inner: u64, outer: u64) {
+    /// A slot of the outer round begins, which is worked off then, or something of the heap is
+    /// due.
+    #[cold]
+    fn advance_far(&mut self, inner: u64) {
+        let outer = self.outer_slot();
         let far = self.far_slot();
         self.now = inner.min(outer).min(far);
         if far == self.now {
@@ -167,6 +194,7 @@ impl Wheel {
             let first = self.inner.take(inner);
             self.place_all(first);
         }
+        self.later = self.outer_slot().min(self.far_slot());
     }
 }
 
