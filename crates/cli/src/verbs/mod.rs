@@ -2,12 +2,16 @@
 
 pub mod advise;
 pub mod bench_lab;
+pub mod bench_live;
 pub mod bench_sim;
 pub mod completions;
 pub mod demo;
 pub mod emulate;
+pub mod engine;
+pub mod lab;
 pub mod man;
 pub mod mft;
+pub mod report;
 pub mod reproduce;
 pub mod run;
 mod scenario_file;
@@ -15,6 +19,8 @@ pub mod send;
 pub mod serve;
 pub mod sweep;
 pub mod transfer;
+pub mod tune;
+pub mod validate;
 
 use std::process::ExitCode;
 
