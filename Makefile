@@ -1,7 +1,7 @@
 # `make help` lists what can be made. Options for a program go into ARGS: make demo ARGS="--out /tmp/demo"
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo reproduce test fmt clippy purity doc unit bench-lab bench-live man clean tools tools-test
+.PHONY: help build demo reproduce test fmt clippy purity doc unit bench-lab bench-live bench-sim man clean tools tools-test
 
 SWEETSPOT := target/release/sweetspot
 ARGS ?=
@@ -20,6 +20,9 @@ bench-lab: build ## Measure the demo path and the matrix; writes docs/results/la
 
 bench-live: build ## Measure `tune` on curl, rsync and iperf3; writes docs/results/live.md (about 6 minutes)
 	$(SWEETSPOT) bench-live $(ARGS)
+
+bench-sim: build ## Measure the simulator beside ns-2; writes docs/results/speed.md (about 3 minutes)
+	$(SWEETSPOT) bench-sim $(ARGS)
 
 reproduce: build ## Play ns-2's cases and the papers' figures again; writes docs/results/ns2.md and papers.md (about 25 minutes)
 	$(SWEETSPOT) reproduce ns2 all router-simulations --careful --out docs/results $(ARGS)

@@ -18,6 +18,7 @@ mod ledger;
 mod limits;
 mod live;
 mod raster;
+mod speed;
 mod verbs;
 mod watching;
 
@@ -69,6 +70,9 @@ enum Verb {
     /// Play flows of known cause and count which the classifier gets right; writes docs/results/limits.md
     #[command(hide = true)]
     BenchLimits(verbs::bench_limits::Arguments),
+    /// Measure the simulator beside ns-2, and write docs/results/speed.md
+    #[command(hide = true)]
+    BenchSim(verbs::bench_sim::Arguments),
     /// Write the man pages
     Man(verbs::man::Arguments),
     /// Print completions for a shell
@@ -99,6 +103,7 @@ fn main() -> ExitCode {
         Verb::BenchLab(arguments) => verbs::bench_lab::run(arguments),
         Verb::BenchLive(arguments) => verbs::bench_live::run(arguments),
         Verb::BenchLimits(arguments) => verbs::bench_limits::run(arguments),
+        Verb::BenchSim(arguments) => verbs::bench_sim::run(arguments),
         Verb::Man(arguments) => verbs::man::run(arguments, Typed::command()),
         Verb::Completions(arguments) => verbs::completions::run(arguments, Typed::command()),
     };
