@@ -35,10 +35,16 @@ pub fn run(
         "sim" => py
             .detach(|| Simulator.run(&scenario, &mut NoRecorder))
             .map_err(|error| EngineError::new_err(error.to_string()))?,
+        "theory" if given > 0 => {
+            let reason = "a controller decides by what happens; only engine \"sim\" plays one";
+            return Err(PyValueError::new_err(reason));
+        }
+        "theory" => Theory
+            .run(&scenario, &mut NoRecorder)
+            .map_err(|error| EngineError::new_err(error.to_string()))?,
         other => {
-            return Err(PyValueError::new_err(format!(
-                "unknown engine \"{other}\"; known are sim"
-            )));
+            let known = "known are sim, theory";
+            return Err(PyValueError::new_err(format!("unknown engine \"{other}\"; {known}")));
         }
     };
     outcome.wall_s = seconds(py)? - started;
