@@ -13,6 +13,7 @@ mod bench;
 mod complaint;
 mod contest;
 mod verbs;
+mod whole_file;
 
 /// Finds, holds and explains the window at which TCP is fastest and its path calmest.
 #[derive(Debug, Parser)]

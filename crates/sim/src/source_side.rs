@@ -48,8 +48,10 @@ impl<S: Scheduler> World<S> {
         if index < self.targets.len() {
             self.watch_source(index, at);
             let watch = &mut self.targets[index].watch;
+            let rtt = at.since(packet.sent);
+            watch.last_rtt = Some(rtt);
             if at > watch.measured.0 && at <= watch.measured.1 {
-                watch.rtt.add(at.since(packet.sent));
+                watch.rtt.add(rtt);
             }
         }
         let ack = Acknowledgement {
@@ -234,6 +236,7 @@ impl<S: Scheduler> World<S> {
                 statistics: sender.statistics(),
                 cwnd: sender.cwnd(),
                 ssthresh: sender.ssthresh(),
+                rtt: watch.last_rtt,
             });
         }
     }

@@ -3,16 +3,20 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 use sweetspot_linux::clock;
+use sweetspot_report::{RunSeries, parquet};
 use sweetspot_scenario::{Engine, NoRecorder, Outcome, Scenario};
 use sweetspot_sim::Simulator;
+use sweetspot_units::Duration;
 
 use super::Ending;
+use crate::whole_file;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   sweetspot run scenarios/elephants.toml
-  sweetspot run scenarios/elephants.toml --seed 2 --set transfer.0.sizing=sobas --json")]
+  sweetspot run scenarios/elephants.toml --seed 2 --set transfer.0.sizing=sobas --json
+  sweetspot run scenarios/elephants.toml --series run.parquet --interval 10ms")]
 pub struct Arguments {
     /// The scenario, a TOML file; docs/scenario.md describes it
     scenario: PathBuf,
@@ -28,6 +32,12 @@ pub struct Arguments {
     /// Print the outcome as one JSON object
     #[arg(long)]
     json: bool,
+    /// Write the time series of every transfer and of the bottleneck to this Parquet file
+    #[arg(long, value_name = "FILE.parquet")]
+    series: Option<PathBuf>,
+    /// How far the samples of the time series lie apart
+    #[arg(long, value_name = "TIME", default_value = "100ms", requires = "series")]
+    interval: Duration,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -42,14 +52,41 @@ pub fn run(arguments: Arguments) -> Ending {
         EngineName::Sim => Simulator,
     };
     let started = clock::now();
-    let mut outcome = engine.run(&scenario, &mut NoRecorder)?;
+    let mut series = match &arguments.series {
+        Some(_) => Some(recorder(&scenario, arguments.interval)?),
+        None => None,
+    };
+    let mut outcome = match &mut series {
+        Some(series) => engine.run(&scenario, series)?,
+        None => engine.run(&scenario, &mut NoRecorder)?,
+    };
     outcome.wall_s = clock::now().since(started).as_secs_f64();
+    if let (Some(series), Some(path)) = (&series, &arguments.series) {
+        whole_file::write(path, &parquet(&series.columns(&outcome))?)?;
+    }
     if arguments.json {
         tell!("{}", serde_json::to_string_pretty(&outcome)?);
     } else {
         print_for_people(&outcome);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// More rows than a person wants to look at, and fewer than fill a memory.
+const MOST_SAMPLES: u64 = 20_000_000;
+
+/// What takes the time series of `scenario`.
+fn recorder(scenario: &Scenario, interval: Duration) -> Result<RunSeries, String> {
+    let span = scenario.warmup + scenario.duration;
+    let transfers = scenario.transfers.len().max(1) as u64;
+    let least = span * transfers / MOST_SAMPLES;
+    if interval < least.max(Duration::from_micros(1)) {
+        let least = Duration::from_micros(least.as_nanos().div_ceil(1000).max(1));
+        return Err(format!(
+            "--interval {interval}: more than {MOST_SAMPLES} samples; take {least} or more"
+        ));
+    }
+    Ok(RunSeries::every(interval))
 }
 
 /// Reads a scenario file; an error names the file.
