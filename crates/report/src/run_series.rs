@@ -20,13 +20,12 @@ impl RunSeries {
     /// The samples of a run that ended with `outcome`, and between them what its controllers did.
     pub fn columns(&self, outcome: &Outcome) -> Columns {
         let mut rows: Vec<Row> = Vec::with_capacity(self.samples.len());
-        let mut acked = vec![0; outcome.transfers.len()];
+        // When each transfer was looked at last, and what it had got by then.
+        let mut looked = vec![(0.0, 0); outcome.transfers.len()];
         for sample in &self.samples {
-            let before = acked.get_mut(sample.transfer);
-            rows.push(Row::of_sample(sample, before.map_or(0, |b| *b), self.interval));
-            if let Some(before) = acked.get_mut(sample.transfer) {
-                *before = sample.acked_bytes;
-            }
+            let Some(before) = looked.get_mut(sample.transfer) else { continue };
+            rows.push(Row::of_sample(sample, *before));
+            *before = (sample.at_s, sample.acked_bytes);
         }
         for (transfer, told) in outcome.transfers.iter().enumerate() {
             rows.extend(told.events.iter().map(|event| Row {
@@ -80,13 +79,14 @@ struct Row {
 }
 
 impl Row {
-    fn of_sample(sample: &Sample, acked_before: u64, interval: Duration) -> Row {
+    fn of_sample(sample: &Sample, (since, acked_before): (f64, u64)) -> Row {
         let bits = sample.acked_bytes.saturating_sub(acked_before) as f64 * 8.0;
+        let seconds = sample.at_s - since;
         Row {
             at_s: sample.at_s,
             transfer: sample.transfer,
             event: None,
-            goodput_bps: Some(bits / interval.as_secs_f64()),
+            goodput_bps: (seconds > 0.0).then(|| bits / seconds),
             acked_bytes: Some(sample.acked_bytes),
             cwnd_packets: Some(sample.cwnd_packets),
             ssthresh_packets: Some(sample.ssthresh_packets).filter(|s| s.is_finite()),
@@ -95,7 +95,7 @@ impl Row {
             rate_bps: None,
             queue_packets: Some(sample.queue_packets),
             dropped_packets: Some(sample.dropped_packets),
-            utilisation: Some(sample.utilisation),
+            utilisation: sample.utilisation,
         }
     }
 }

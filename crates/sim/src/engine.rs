@@ -223,7 +223,7 @@ impl<S: Scheduler> Run<'_, S> {
                 rtt_s: source.rtt.map(Duration::as_secs_f64),
                 queue_packets: waiting,
                 dropped_packets: totals.drops,
-                utilisation: used,
+                utilisation: Some(used),
             });
         }
     }
