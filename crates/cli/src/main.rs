@@ -21,6 +21,7 @@ mod raster;
 mod speed;
 mod verbs;
 mod watching;
+mod whole_file;
 
 /// Finds, holds and explains the window at which TCP is fastest and its path calmest.
 #[derive(Debug, Parser)]

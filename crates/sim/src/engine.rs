@@ -85,7 +85,7 @@ fn play<S: Scheduler>(
 ) -> Outcome {
     let mut world = build(scenario, known, scheduler, makers);
     world.ledger = recorder.wants_flows().then(|| Ledger::new(scenario));
-    Run { world, scenario, recorder, next_sample: 0 }.play()
+    Run { world, scenario, recorder, next_sample: 0, sampled: (Time::ZERO, 0) }.play()
 }
 
 struct Run<'a, S> {
@@ -94,6 +94,8 @@ struct Run<'a, S> {
     recorder: &'a mut dyn Recorder,
     /// The next sample's time, in intervals.
     next_sample: u64,
+    /// When the sample before was taken, and what the narrow link had sent by then.
+    sampled: (Time, u64),
 }
 
 /// The times that matter to the outcome.
@@ -212,7 +214,11 @@ impl<S: Scheduler> Run<'_, S> {
         self.next_sample += 1;
         let narrow = self.world.path.narrow;
         let waiting = self.world.hops[narrow].waiting(now);
-        let dropped = self.world.hops[narrow].totals(now).drops;
+        let totals = self.world.hops[narrow].totals(now);
+        let (since, sent_before) = self.sampled;
+        self.sampled = (now, totals.departed_bytes);
+        let capacity = self.scenario.path.narrow().rate * now.since(since);
+        let used = (totals.departed_bytes - sent_before) as f64 / capacity.as_f64().max(1.0);
         for transfer in 0..self.world.targets.len() {
             let payload = self.world.payload(transfer).get();
             let watch = &self.world.targets[transfer].watch;
@@ -224,8 +230,10 @@ impl<S: Scheduler> Run<'_, S> {
                 ssthresh_packets: source.ssthresh,
                 window_bytes: watch.windows.front().copied().unwrap_or(0) * payload,
                 acked_bytes: source.acknowledged * payload,
+                rtt_s: source.rtt.map(Duration::as_secs_f64),
                 queue_packets: waiting,
-                dropped_packets: dropped,
+                dropped_packets: totals.drops,
+                utilisation: Some(used),
             });
         }
     }

@@ -232,8 +232,8 @@ impl<S: Scheduler> World<S> {
                 Effect::Window(limit) => {
                     let group = &self.groups[self.flows[index].group as usize];
                     let open = group.receiver.window;
-                    let packets = limit
-                        .map_or(open, |bytes| group.window_in_packets(bytes, payload).min(open));
+                    let packets =
+                        limit.map_or(open, |bytes| group.window_in_packets(bytes).min(open));
                     self.receivers[index].set_window(packets.clamp(1, UNLIMITED));
                 }
                 Effect::Pacing(rate) => {

@@ -49,8 +49,10 @@ impl<S: Scheduler> World<S> {
         if index < self.targets.len() {
             self.watch_source(index, at);
             let watch = &mut self.targets[index].watch;
+            let rtt = at.since(packet.sent);
+            watch.last_rtt = Some(rtt);
             if at > watch.measured.0 && at <= watch.measured.1 {
-                watch.rtt.add(at.since(packet.sent));
+                watch.rtt.add(rtt);
             }
         }
         let ack = Acknowledgement {
@@ -235,6 +237,7 @@ impl<S: Scheduler> World<S> {
                 statistics: sender.statistics(),
                 cwnd: sender.cwnd(),
                 ssthresh: sender.ssthresh(),
+                rtt: watch.last_rtt,
             });
         }
     }

@@ -58,6 +58,7 @@ pub(crate) struct Watch {
     /// Round trips of its packets from the first to before the second time.
     pub rtt: Histogram,
     pub measured: (Time, Time),
+    pub last_rtt: Option<Duration>,
     pub sources: VecDeque<SourceView>,
     pub windows: VecDeque<u64>,
     /// Which time the source, and the sink, will pass next.
@@ -72,6 +73,8 @@ pub(crate) struct SourceView {
     pub statistics: Statistics,
     pub cwnd: f64,
     pub ssthresh: f64,
+    /// Round trip of the packet acknowledged last.
+    pub rtt: Option<Duration>,
 }
 
 impl Target {

@@ -186,6 +186,7 @@ impl<S: Scheduler> World<S> {
     /// Asks for `event` at `at`.
     #[inline]
     pub(crate) fn schedule(&mut self, at: Time, event: Event) {
+        debug_assert!(at >= self.now, "{event:?} is asked for in the past");
         let key = self.key(at, event);
         self.agenda.push(key);
     }
