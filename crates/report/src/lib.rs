@@ -21,7 +21,7 @@ pub use chart::{file as svg_file, file_for_raster as svg_file_for_raster};
 pub use gallery::{Colophon, gallery};
 pub use headline::headline;
 pub use html::page;
-pub use lab::{Cell, LabBench, Reference, markdown, notes};
+pub use lab::{Cell, LabBench, NOTES_BEGIN, NOTES_END, Reference, markdown, notes};
 pub use outcome::{Certificate, Contender, DemoOutcome, FileFacts, PathFacts};
 pub use results::{Finding, ReadError, Sheet, read, report_page, sheets};
 pub use series::{Mark, QueueSeries, Series, percentile};

@@ -15,7 +15,10 @@ mod tree;
 pub use engine::{Engine, EngineError, FinishedFlow, NoRecorder, Recorder, Sample};
 pub use error::{Origin, ScenarioError};
 pub use nearest::nearest;
-pub use outcome::{BottleneckOutcome, ControllerEvent, CrossOutcome, Outcome, TransferOutcome};
+pub use outcome::{
+    AppliedFormula, BottleneckOutcome, ControllerEvent, CrossOutcome, Derivation, Outcome,
+    TransferOutcome,
+};
 pub use path::{Hop, Path, Queue, Reverse};
 pub use scenario::{Scenario, Ties};
 pub use tcp::{Congestion, Flavour, Tcp};

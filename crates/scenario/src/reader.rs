@@ -246,6 +246,11 @@ impl<'a> Reader<'a> {
                 given: node.value.written(),
                 reason: e.to_string(),
             }),
+            // What has no unit may stand without quotes: loss = 0.01.
+            Value::Number(number) => number
+                .to_string()
+                .parse()
+                .map_err(|_| self.error(key, node, "it must be a text in quotes with a unit")),
             _ => Err(self.error(key, node, "it must be a text in quotes with a unit")),
         }
     }

@@ -12,8 +12,10 @@ pub mod papers;
 mod play;
 pub mod plot;
 mod remember;
+pub mod router;
 pub mod search;
 mod sweep;
+pub mod validate;
 mod workers;
 
 pub use journal::{Journal, JournalError};

@@ -2,9 +2,12 @@
 
 pub mod advise;
 pub mod bench_lab;
+pub mod bench_live;
 pub mod completions;
 pub mod demo;
 pub mod emulate;
+pub mod engine;
+pub mod lab;
 pub mod man;
 pub mod mft;
 pub mod report;
@@ -15,6 +18,8 @@ pub mod send;
 pub mod serve;
 pub mod sweep;
 pub mod transfer;
+pub mod tune;
+pub mod validate;
 
 use std::process::ExitCode;
 

@@ -8,7 +8,7 @@ use sweetspot_report::{Colophon, gallery, svg_file};
 use sweetspot_scenario::Engine;
 use sweetspot_sim::Simulator;
 use sweetspot_study::papers::{Care, Entry, Figure, Stage, catalogue, find, markdown};
-use sweetspot_study::{Remembering, ns2};
+use sweetspot_study::{Remembering, ns2, router};
 
 use super::Ending;
 use super::scenario_file::Parallel;
@@ -25,7 +25,7 @@ Examples:
   sweetspot reproduce --list")]
 pub struct Arguments {
     /// Which figures and tables: all, a paper (bdp, drs, heffner, blog, router), names like
-    /// bdp-fig3 or fig3; or ns2, the agreement with ns-2
+    /// bdp-fig3 or fig3; or ns2, the agreement with ns-2; or router-simulations, the third paper's
     #[arg(value_name = "WHAT", default_value = "all")]
     what: Vec<String>,
     /// Which engines draw them
@@ -54,6 +54,8 @@ enum EngineName {
 
 /// The word for the agreement with ns-2, which is no figure of a paper.
 const NS2: &str = "ns2";
+/// The word for the router buffer paper's simulations, which are a study of their own.
+const ROUTER: &str = "router-simulations";
 
 pub fn run(arguments: Arguments) -> Ending {
     if arguments.list {
@@ -63,12 +65,21 @@ pub fn run(arguments: Arguments) -> Ending {
         return Ok(ExitCode::SUCCESS);
     }
     let (documents, figures): (Vec<String>, Vec<String>) =
-        arguments.what.iter().cloned().partition(|word| word == NS2);
+        arguments.what.iter().cloned().partition(|word| word == NS2 || word == ROUTER);
     let entries = find(&figures)?;
     make(&arguments.out)?;
-    if !documents.is_empty() {
-        let text = ns2::document(&Simulator, arguments.parallel.workers())?;
-        write(&arguments.out.join("ns2.md"), &text)?;
+    let workers = arguments.parallel.workers();
+    if documents.iter().any(|word| word == NS2) {
+        write(&arguments.out.join("ns2.md"), &ns2::document(&Simulator, workers)?)?;
+    }
+    if documents.iter().any(|word| word == ROUTER) {
+        let progress = |row: &router::Setup, done: usize, all: usize| {
+            if done == all {
+                say!("played {}", row.file);
+            }
+        };
+        let text = router::document(&Simulator, router::Scale::DOCUMENT, workers, &progress)?;
+        write(&arguments.out.join("router.md"), &text)?;
     }
     if !entries.is_empty() {
         figures_of(&arguments, &entries)?;
