@@ -43,6 +43,15 @@ impl fmt::Display for EngineName {
 }
 
 impl EngineName {
+    /// The engine of this name.
+    pub fn engine(self) -> &'static (dyn Engine + Sync) {
+        match self {
+            EngineName::Sim => &Simulator,
+            EngineName::Theory => &Theory,
+            EngineName::Lab => &Lab,
+        }
+    }
+
     /// Plays `scenario`.
     pub fn play(self, scenario: &Scenario) -> Result<Played, EngineError> {
         let started = clock::now();
