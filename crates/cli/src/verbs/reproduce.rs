@@ -2,15 +2,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::ValueEnum;
+use sweetspot_lab::Lab;
 use sweetspot_linux::clock;
 use sweetspot_report::{Colophon, gallery, svg_file};
 use sweetspot_scenario::Engine;
 use sweetspot_sim::Simulator;
 use sweetspot_study::papers::{Care, Entry, Figure, Stage, catalogue, find, markdown};
-use sweetspot_study::{Remembering, ns2, router};
+use sweetspot_study::{Remembering, StudyError, ns2, router};
 
 use super::Ending;
+use super::engine::EngineName;
 use super::scenario_file::Parallel;
 use crate::build::identity;
 use crate::contest::machine;
@@ -42,14 +43,6 @@ pub struct Arguments {
     list: bool,
     #[command(flatten)]
     parallel: Parallel,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum EngineName {
-    /// The packet-level simulator
-    Sim,
-    /// Closed forms
-    Theory,
 }
 
 /// The word for the agreement with ns-2, which is no figure of a paper.
@@ -100,7 +93,7 @@ fn figures_of(arguments: &Arguments, entries: &[&Entry]) -> Result<(), Box<dyn s
     let stage = Stage {
         theory: wants(EngineName::Theory),
         sim: wants(EngineName::Sim).then_some(&sim as &(dyn Engine + Sync)),
-        lab: None,
+        lab: wants(EngineName::Lab).then_some(&Lab as &(dyn Engine + Sync)),
         workers: arguments.parallel.workers(),
         care: if arguments.careful { Care::Careful } else { Care::Quick },
     };
@@ -108,7 +101,7 @@ fn figures_of(arguments: &Arguments, entries: &[&Entry]) -> Result<(), Box<dyn s
     let mut figures = Vec::new();
     for (i, entry) in entries.iter().enumerate() {
         let before = clock::now();
-        figures.push((entry.play)(&stage)?);
+        figures.push(play(entry, &stage)?);
         let seconds = clock::now().since(before).as_secs_f64();
         say!("{:>2}/{} {:<16} {seconds:>6.1} s", i + 1, entries.len(), entry.name);
     }
@@ -122,6 +115,19 @@ fn figures_of(arguments: &Arguments, entries: &[&Entry]) -> Result<(), Box<dyn s
         say!("sweetspot: {failure}: what was finished is in the page, but would be played again");
     }
     write_all(arguments, &figures, &took)
+}
+
+/// Plays a figure. What the lab cannot play is drawn by the others, and says why.
+fn play(entry: &Entry, stage: &Stage<'_>) -> Result<Figure, StudyError> {
+    match (entry.play)(stage) {
+        Err(StudyError::Engine(why)) if stage.lab.is_some() => {
+            say!("{}: {why}", entry.name);
+            let mut figure = (entry.play)(&Stage { lab: None, ..*stage })?;
+            figure.about += &format!(" Not in the lab: {why}.");
+            Ok(figure)
+        }
+        other => other,
+    }
 }
 
 fn write_all(
