@@ -11,6 +11,7 @@ mod measure;
 mod setup;
 mod simulations;
 mod study;
+mod verify;
 
 pub use analysis::{Fits, Served, Simulated, simulated};
 pub use document::document;
@@ -18,3 +19,4 @@ pub use figure::{Axis, Curve, Figure, Mark};
 pub use measure::{Measured, SizeBin, Throughput, measure};
 pub use setup::{Setup, TABLE_1, gamma, inputs, ladder};
 pub use study::{Played, Scale, Study};
+pub use verify::{Link, Verified, verify};
