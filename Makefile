@@ -19,8 +19,7 @@ bench-lab: build ## Measure the demo path and the matrix; writes docs/results/la
 	$(SWEETSPOT) bench-lab $(ARGS)
 
 reproduce: build ## Play ns-2's cases and the papers' figures again; writes docs/results/ns2.md and papers.md (about 25 minutes)
-	$(SWEETSPOT) reproduce ns2 $(ARGS)
-	$(SWEETSPOT) reproduce papers $(ARGS)
+	$(SWEETSPOT) reproduce ns2 all --careful --out docs/results $(ARGS)
 
 man: build ## Man pages and shell completions, into target/man and target/completions
 	mkdir -p target/man target/completions

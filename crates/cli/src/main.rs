@@ -9,9 +9,13 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 #[macro_use]
 mod print;
+mod attend;
 mod bench;
+mod build;
 mod complaint;
 mod contest;
+mod ledger;
+mod raster;
 mod verbs;
 
 /// Finds, holds and explains the window at which TCP is fastest and its path calmest.
@@ -35,12 +39,14 @@ enum Verb {
     Demo(verbs::demo::Arguments),
     /// Play a scenario
     Run(verbs::run::Arguments),
-    /// Play a scenario once per value of one of its keys
+    /// Play every combination of the values of some keys of a scenario
     Sweep(verbs::sweep::Arguments),
     /// Search the window at which a scenario's transfer is fastest
     Mft(verbs::mft::Arguments),
-    /// Write a document of results: agreement with ns-2, the papers' figures
+    /// Play the papers' figures and tables again, and draw them with the published numbers
     Reproduce(verbs::reproduce::Arguments),
+    /// Make one page from results: tables, curves, time series, distributions
+    Report(verbs::report::Arguments),
     /// Measure the demo path and a matrix of paths, and write docs/results/lab.md
     #[command(hide = true)]
     BenchLab(verbs::bench_lab::Arguments),
@@ -65,6 +71,7 @@ fn main() -> ExitCode {
         Verb::Sweep(arguments) => verbs::sweep::run(arguments),
         Verb::Mft(arguments) => verbs::mft::run(arguments),
         Verb::Reproduce(arguments) => verbs::reproduce::run(arguments),
+        Verb::Report(arguments) => verbs::report::run(arguments),
         Verb::BenchLab(arguments) => verbs::bench_lab::run(arguments),
         Verb::Man(arguments) => verbs::man::run(arguments, Typed::command()),
         Verb::Completions(arguments) => verbs::completions::run(arguments, Typed::command()),

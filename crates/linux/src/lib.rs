@@ -3,14 +3,18 @@
 //! It is also the only crate in which `unsafe` may stand; every block says why it is sound.
 
 pub mod clock;
+pub mod diag;
 pub mod ethtool;
 pub mod file;
 pub mod host;
 pub mod interfaces;
 pub mod isolation;
+pub mod live;
 pub mod namespace;
+mod netlink;
 pub mod packet;
 pub mod process;
+pub mod processes;
 pub mod qdisc;
 pub mod scheduling;
 pub mod signals;

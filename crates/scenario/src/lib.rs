@@ -3,6 +3,7 @@
 
 mod engine;
 mod error;
+mod nearest;
 mod outcome;
 mod path;
 mod reader;
@@ -13,6 +14,7 @@ mod tree;
 
 pub use engine::{Engine, EngineError, FinishedFlow, NoRecorder, Recorder, Sample};
 pub use error::{Origin, ScenarioError};
+pub use nearest::nearest;
 pub use outcome::{
     AppliedFormula, BottleneckOutcome, ControllerEvent, CrossOutcome, Derivation, Outcome,
     TransferOutcome,

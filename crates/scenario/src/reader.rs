@@ -5,6 +5,7 @@ use core::str::FromStr;
 use sweetspot_units::Duration;
 
 use crate::error::{Origin, ScenarioError};
+use crate::nearest::nearest;
 use crate::tree::{Node, Value};
 
 /// A table being read.
@@ -222,6 +223,8 @@ impl<'a> Reader<'a> {
                 origin: node.origin.clone(),
                 key: self.full(key),
                 table: if self.name.is_empty() { "a scenario".into() } else { self.name.clone() },
+                nearest: nearest(key, self.known.iter().copied())
+                    .map_or(String::new(), |near| format!(" (did you mean {}?)", self.full(near))),
                 allowed: self.known.join(", "),
             }),
         }

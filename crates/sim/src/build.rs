@@ -12,11 +12,19 @@ use crate::inputs::{Input, Server};
 use crate::random;
 use crate::scheduler::{Key, Scheduler};
 use crate::source::{Gaps, Sends, Source};
-use crate::target::Target;
+use crate::target::{ControllerMaker, Target};
 use crate::world::World;
 
 /// A world as `scenario` describes it, with everything that starts by itself on its agenda.
-pub(crate) fn build<S: Scheduler>(scenario: &Scenario, known: KnownPath, agenda: S) -> World<S> {
+///
+/// `makers` gives transfers, by their index, a controller of the caller's own.
+pub(crate) fn build<S: Scheduler>(
+    scenario: &Scenario,
+    known: KnownPath,
+    agenda: S,
+    mut makers: Vec<Option<ControllerMaker>>,
+) -> World<S> {
+    makers.resize_with(scenario.transfers.len(), || None);
     let mut world = World::new(agenda, scenario, known);
     for way in [0, 1] {
         for (i, hop) in scenario.path.hops.iter().enumerate() {
@@ -28,8 +36,8 @@ pub(crate) fn build<S: Scheduler>(scenario: &Scenario, known: KnownPath, agenda:
     let begin = Time::ZERO + scenario.warmup;
     let measured = (begin, begin + scenario.duration);
     let mut builder = Builder { world, path: &scenario.path, measured };
-    for transfer in &scenario.transfers {
-        builder.add_transfer(transfer);
+    for (transfer, maker) in scenario.transfers.iter().zip(makers) {
+        builder.add_transfer(transfer, maker);
     }
     for cross in &scenario.cross {
         builder.add_cross(cross);
@@ -44,9 +52,9 @@ struct Builder<'a, S> {
 }
 
 impl<S: Scheduler> Builder<'_, S> {
-    fn add_transfer(&mut self, transfer: &Transfer) {
+    fn add_transfer(&mut self, transfer: &Transfer, maker: Option<ControllerMaker>) {
         let window = match transfer.sizing {
-            Sizing::Fixed(window) => Some(window),
+            Sizing::Fixed(window) if maker.is_none() => Some(window),
             _ => None,
         };
         let payload = self.path.packet.saturating_sub(transfer.tcp.header);
@@ -54,7 +62,9 @@ impl<S: Scheduler> Builder<'_, S> {
         let application = Application::Bulk(packets);
         let mut group =
             Group::new(&transfer.tcp, transfer.congestion, self.path.packet, window, application);
-        if !matches!(transfer.sizing, Sizing::Fixed(_) | Sizing::Max | Sizing::BdpBy(_)) {
+        let is_static =
+            matches!(transfer.sizing, Sizing::Fixed(_) | Sizing::Max | Sizing::BdpBy(_));
+        if maker.is_some() || !is_static {
             // Linux: the first window is 64 kB.
             group.receiver.first_window = Some((65_535 / payload.get().max(1)).max(2));
         }
@@ -63,7 +73,7 @@ impl<S: Scheduler> Builder<'_, S> {
         let between = self.path.hops.iter().fold(Duration::ZERO, |sum, hop| sum + hop.delay);
         let each = (self.path.rtt / 2).saturating_sub(between) / 2;
         let last = (self.path.hops.len() - 1) as u16;
-        self.world.targets.push(Target::new(each, transfer.sizing, self.measured));
+        self.world.targets.push(Target::new(each, transfer.sizing, maker, self.measured));
         let start = Time::ZERO + transfer.start;
         let index = self.world.push_flow(group, Way::Forward, (0, last), each);
         self.start_flow(index, start);

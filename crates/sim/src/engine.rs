@@ -7,6 +7,7 @@ use crate::event::Event;
 use crate::ledger::Ledger;
 use crate::outcome::{Snapshot, outcome};
 use crate::scheduler::{QuadHeap, Scheduler};
+use crate::target::ControllerMaker;
 use crate::world::World;
 
 /// The packet-level simulator.
@@ -27,11 +28,30 @@ impl Engine for Simulator {
     }
 }
 
+/// Plays `scenario` with controllers of the caller's own: `makers` has one for each transfer, in
+/// the order of the file, or `None` where the scenario's sizing stays.
+pub fn run_steered(
+    scenario: &Scenario,
+    recorder: &mut dyn Recorder,
+    makers: Vec<Option<ControllerMaker>>,
+) -> Outcome {
+    run(scenario, recorder, QuadHeap::default, makers)
+}
+
 /// Plays `scenario` on schedulers of the caller's choice; the outcome is the same on all.
 pub fn run_with<S: Scheduler>(
     scenario: &Scenario,
     recorder: &mut dyn Recorder,
     scheduler: impl Fn() -> S,
+) -> Outcome {
+    run(scenario, recorder, scheduler, Vec::new())
+}
+
+fn run<S: Scheduler>(
+    scenario: &Scenario,
+    recorder: &mut dyn Recorder,
+    scheduler: impl Fn() -> S,
+    makers: Vec<Option<ControllerMaker>>,
 ) -> Outcome {
     let path = &scenario.path;
     let mut known = KnownPath::new(path.narrow().rate, path.rtt);
@@ -42,12 +62,12 @@ pub fn run_with<S: Scheduler>(
         for transfer in &mut first.transfers {
             transfer.sizing = Sizing::Max;
         }
-        let first = play(&first, known, &mut NoRecorder, scheduler());
+        let first = play(&first, known, &mut NoRecorder, scheduler(), Vec::new());
         let transfer = &first.transfers[0];
         known.bulk_capacity = Some(Rate::from_f64(transfer.goodput_bps));
         known.loaded_rtt = Some(Duration::from_secs_f64(transfer.rtt_mean_s));
     }
-    play(scenario, known, recorder, scheduler())
+    play(scenario, known, recorder, scheduler(), makers)
 }
 
 fn play<S: Scheduler>(
@@ -55,8 +75,9 @@ fn play<S: Scheduler>(
     known: KnownPath,
     recorder: &mut dyn Recorder,
     scheduler: S,
+    makers: Vec<Option<ControllerMaker>>,
 ) -> Outcome {
-    let mut world = build(scenario, known, scheduler);
+    let mut world = build(scenario, known, scheduler, makers);
     world.ledger = recorder.wants_flows().then(|| Ledger::new(scenario));
     Run { world, scenario, recorder, next_sample: 0 }.play()
 }

@@ -22,4 +22,5 @@ mod steering;
 mod target;
 mod world;
 
-pub use engine::{Simulator, run_with};
+pub use engine::{Simulator, run_steered, run_with};
+pub use target::ControllerMaker;

@@ -264,12 +264,13 @@ impl<S: Scheduler> World<S> {
             max_window: payload * group.receiver.window,
             path: Some(self.known_path(at)),
         };
-        // Whatever a sizing may lack is known here.
-        let Ok(controller) = sizing.controller(&setting) else { return };
-        let interest = match sizing {
-            Sizing::Sobas | Sizing::SobasPaper => Interest::Probes,
-            Sizing::RightSizing | Sizing::Heffner | Sizing::Linux(_) => Interest::Kernel,
-            _ => Interest::Nothing,
+        let (controller, interest) = match self.targets[index].maker.take() {
+            Some(make) => (make(&setting), Interest::Probes),
+            None => {
+                // Whatever a sizing may lack is known here.
+                let Ok(controller) = sizing.controller(&setting) else { return };
+                (controller, Interest::of(sizing))
+            }
         };
         self.targets[index].steering = Some(Steering::new(controller, interest, at));
         self.run_sink_timers(index as u32, at, true);

@@ -1,6 +1,6 @@
 use std::collections::VecDeque;
 
-use sweetspot_sizing::Sizing;
+use sweetspot_sizing::{Controller, Setting, Sizing};
 use sweetspot_tcp::Statistics;
 use sweetspot_units::{Duration, Rate, Time};
 
@@ -29,8 +29,13 @@ pub(crate) struct Target {
     pub next_request: u64,
     /// How its window will be sized once it begins.
     pub sizing: Sizing,
+    /// The caller's own controller, which then takes the place of `sizing`.
+    pub maker: Option<ControllerMaker>,
     pub watch: Watch,
 }
+
+/// Makes a controller when its transfer begins.
+pub type ControllerMaker = Box<dyn FnOnce(&Setting) -> Box<dyn Controller + Send> + Send>;
 
 /// What a sink asks of its source.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -68,7 +73,12 @@ pub(crate) struct SourceView {
 }
 
 impl Target {
-    pub(crate) fn new(far_delay: Duration, sizing: Sizing, measured: (Time, Time)) -> Target {
+    pub(crate) fn new(
+        far_delay: Duration,
+        sizing: Sizing,
+        maker: Option<ControllerMaker>,
+        measured: (Time, Time),
+    ) -> Target {
         Target {
             far_delay,
             feed: Feed::default(),
@@ -80,6 +90,7 @@ impl Target {
             lost_requests: Vec::new(),
             next_request: 0,
             sizing,
+            maker,
             watch: Watch { measured, ..Watch::default() },
         }
     }

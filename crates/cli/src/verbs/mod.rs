@@ -7,6 +7,7 @@ pub mod demo;
 pub mod emulate;
 pub mod man;
 pub mod mft;
+pub mod report;
 pub mod reproduce;
 pub mod run;
 mod scenario_file;

@@ -93,6 +93,11 @@ pub fn set_user_timeout(socket: impl AsFd, timeout: sweetspot_units::Duration) -
     sockopt::set(socket, libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT, ms)
 }
 
+/// `SO_COOKIE`: a number that identifies the socket for as long as the host runs (Linux 4.12).
+pub fn cookie(socket: impl AsFd) -> io::Result<u64> {
+    sockopt::get(socket, libc::SOL_SOCKET, libc::SO_COOKIE)
+}
+
 /// `SIOCINQ`: bytes that wait in the receive buffer, in order, unread.
 pub fn unread(socket: impl AsFd) -> io::Result<Bytes> {
     sockopt::queue_length(socket, libc::FIONREAD).map(Bytes::new)

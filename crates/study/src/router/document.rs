@@ -6,7 +6,7 @@ use sweetspot_theory::router::fit::Estimate;
 use sweetspot_theory::router::optimum::Best;
 
 use super::analysis::{Served, Simulated, simulated};
-use super::figure::Figure;
+use super::drawing::Drawing;
 use super::measure::Measured;
 use super::setup::{EXPONENTIAL_BUSY, POWER_LAW, Setup, gamma, inputs};
 use super::study::{Played, Scale, Study};
@@ -28,7 +28,7 @@ pub fn document<E: Engine + Sync + ?Sized>(
     let study = Study::new(engine, scale, workers, watch)?;
     let mut text = String::from(
         "# Router buffers: the third paper's simulations, played again\n\n\
-         Written by `sweetspot reproduce router`; do not edit. Every row of Table I is a file in \
+         Written by `sweetspot reproduce router-tables --out docs/results`; do not edit. Every row of Table I is a file in \
          `scenarios/papers/` that `sweetspot run` plays, e.g. `sweetspot sweep \
          scenarios/papers/router-pl-n20-u100.toml --over path.buffer=30pkt,80pkt,250pkt`.\n\n",
     );
@@ -50,7 +50,7 @@ pub fn document<E: Engine + Sync + ?Sized>(
     text.push_str("\n## Best buffer of every row\n\n");
     text.push_str(&optima(&study.rows)?);
     text.push_str("\n## Figures\n\n");
-    for figure in &study.figures {
+    for figure in &study.drawings {
         text.push_str(&figure_table(figure));
     }
     Ok(text)
@@ -232,7 +232,7 @@ fn short(number: f64) -> String {
 
 /// A figure's numbers: one row per place on the axis across that has a simulated point, or, where
 /// nothing was simulated, per place of the formulas.
-fn figure_table(figure: &Figure) -> String {
+fn figure_table(figure: &Drawing) -> String {
     let mut heads = vec![figure.x.label];
     heads.extend(figure.curves.iter().map(|curve| curve.label.as_str()));
     let mut places: Vec<f64> =
