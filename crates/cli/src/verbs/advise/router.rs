@@ -26,10 +26,10 @@ pub struct Arguments {
     #[arg(long, allow_hyphen_values = true, value_name = "10Gbit/s")]
     input_rate: Rate,
     /// How many such links
-    #[arg(long, value_name = "N")]
+    #[arg(long, allow_hyphen_values = true, value_name = "N")]
     inputs: Option<u64>,
     /// Long flows at a time
-    #[arg(long, value_name = "N")]
+    #[arg(long, allow_hyphen_values = true, value_name = "N")]
     flows: Option<u64>,
     /// What the traffic is made of: short, bulk, or a file with a transfer size per line
     #[arg(long, value_name = "short|bulk|FILE", default_value = "bulk")]
@@ -44,16 +44,16 @@ pub struct Arguments {
     #[arg(long, allow_hyphen_values = true, value_name = "1500B", default_value = "1500B")]
     packet: Bytes,
     /// Factor a of the measured loss form, buffers in packets
-    #[arg(long, value_name = "A")]
+    #[arg(long, allow_hyphen_values = true, value_name = "A")]
     loss_a: Option<f64>,
     /// Decay b of the measured loss form
-    #[arg(long, value_name = "B")]
+    #[arg(long, allow_hyphen_values = true, value_name = "B")]
     loss_b: Option<f64>,
     /// Share f of the buffer that is full on average
-    #[arg(long, value_name = "F")]
+    #[arg(long, allow_hyphen_values = true, value_name = "F")]
     delay_f: Option<f64>,
     /// Pareto tail index of the transfer sizes
-    #[arg(long, value_name = "1.5")]
+    #[arg(long, allow_hyphen_values = true, value_name = "1.5")]
     tail_index: Option<f64>,
     /// Measurements of the link, a line each: buffer, loss, delay (120pkt, 1.2%, 12ms); the loss
     /// form and a, b and f are fitted to them
