@@ -18,8 +18,8 @@ test: tools-test fmt clippy purity doc unit ## Formatting, lints, purity, docume
 bench-lab: build ## Measure the demo path and the matrix; writes docs/results/lab.md (about 25 minutes)
 	$(SWEETSPOT) bench-lab $(ARGS)
 
-reproduce: build ## Play ns-2's cases and the papers' figures again; writes docs/results/ns2.md and papers.md (about 25 minutes)
-	$(SWEETSPOT) reproduce ns2 all --careful --out docs/results $(ARGS)
+reproduce: build ## Play ns-2's cases and the papers' figures again; writes docs/results/ns2.md, papers.md and router.md (about 40 minutes)
+	$(SWEETSPOT) reproduce ns2 router-tables all --careful --out docs/results $(ARGS)
 
 man: build ## Man pages and shell completions, into target/man and target/completions
 	mkdir -p target/man target/completions
