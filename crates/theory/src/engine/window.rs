@@ -38,7 +38,12 @@ impl Terms<'_> {
                 }
                 None => (hosts, "bdp6: never the limit".to_owned()),
             },
-            Sizing::RightSizing | Sizing::Heffner | Sizing::Sobas | Sizing::SobasPaper => {
+            Sizing::RightSizing
+            | Sizing::Heffner
+            | Sizing::Sobas
+            | Sizing::SobasPaper
+            | Sizing::SobasLive
+            | Sizing::Rledbat => {
                 return Err(not_covered(format!(
                     "sizing \"{}\" finds its window by measuring, and no closed form says where a \
                      control loop settles",
