@@ -15,7 +15,9 @@ demo: build ## Move a file across an emulated long path, several ways, and draw 
 
 test: tools-test fmt clippy purity doc unit python ## Formatting, lints, purity, documentation, every test
 
-bench-lab: build ## Measure the demo path and the matrix; writes docs/results/lab.md (about 25 minutes)
+bench-lab: build ## Measure on this kernel: the demo path and the matrix, the standing set, the blog's experiment; writes docs/results/lab.md, validate.md, blog.md (about 30 minutes)
+	$(SWEETSPOT) validate --standing --out docs/results/validate.md
+	$(SWEETSPOT) lab blog --out docs/results/blog.md
 	$(SWEETSPOT) bench-lab $(ARGS)
 
 bench-live: build ## Measure `tune` on curl, rsync and iperf3; writes docs/results/live.md (about 6 minutes)
