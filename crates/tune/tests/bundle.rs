@@ -1,7 +1,7 @@
 //! Laws of a bundle: several downloads from one host over a path of 100 Mbit/s of payload and
 //! 40 ms, with two bandwidth-delay products of buffer, as a fluid that steps by a millisecond.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use sweetspot_sizing::{Setting, sobas};
 use sweetspot_tune::{Bundle, Look};
@@ -55,7 +55,7 @@ fn play(begins: &[f64], seconds: f64, memory: Option<Bytes>) -> Run {
             limits: VecDeque::new(),
         })
         .collect();
-    let (mut next_round, mut dropped) = (0.0, 0.0);
+    let (mut next_round, mut dropped, mut seen) = (0.0, 0.0, BTreeSet::new());
     let (mut halfway, mut queues) = (vec![0.0; flows.len()], Vec::new());
     for n in 0..(seconds / STEP) as u64 {
         let t = n as f64 * STEP;
@@ -98,7 +98,7 @@ fn play(begins: &[f64], seconds: f64, memory: Option<Bytes>) -> Run {
                     minimum_rtt: Duration::from_secs_f64(RTT),
                     out_of_order: 0,
                 };
-                if flow.begins + STEP * 3.0 > t {
+                if seen.insert(i) {
                     bundle.add(i as u64, look);
                 }
                 bundle.handle_look(now, i as u64, look);
