@@ -43,7 +43,8 @@ impl Script {
         // Maximum segment size, window scale 0, and a byte of padding.
         let options = Options::read(&[2, 4, (MSS >> 8) as u8, MSS as u8, 3, 3, 0, 1]);
         script.play(0, Segment { flags: syn, options, ..segment() });
-        script.hear(100, Segment { flags: Flags { ack: true, ..syn }, ack: 1, options, ..segment() });
+        script
+            .hear(100, Segment { flags: Flags { ack: true, ..syn }, ack: 1, options, ..segment() });
         script.play(100, Segment { seq: 1, ack: 1, ..segment() });
         script
     }

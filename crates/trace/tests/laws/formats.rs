@@ -50,8 +50,7 @@ fn blocks_of_another_kind_are_passed_over_and_simple_packets_have_the_last_time(
     let (order, frame) = (Order::Little, plain(10));
     let statistics = block(order, 5, &[0; 20]);
     let simple = block(order, 3, &[&order.u32(frame.len() as u32)[..], &frame].concat());
-    let file =
-        [section(order, &[]), enhanced(order, 9, &frame), statistics, simple].concat();
+    let file = [section(order, &[]), enhanced(order, 9, &frame), statistics, simple].concat();
     let at = Time::from_nanos(9_000);
     assert_eq!(read(&file), Ok(vec![(at, frame.len()), (at, frame.len())]));
 }

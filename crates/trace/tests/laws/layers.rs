@@ -103,12 +103,8 @@ fn a_segment_in_fragments_is_as_long_as_all_of_them() {
 
 #[test]
 fn options_are_read_and_broken_ones_end_the_list() {
-    let syn = [
-        &[2, 4, 5, 0xb4][..],
-        &[4, 2, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2],
-        &[1, 3, 3, 7],
-    ]
-    .concat();
+    let syn =
+        [&[2, 4, 5, 0xb4][..], &[4, 2, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2], &[1, 3, 3, 7]].concat();
     let packet = ipv4(6, 0, &[], &tcp(1, SYN, &syn, 0));
     let options = dissect(Link::Raw, &packet).unwrap().options;
     // 0x5b4 = 1460.
