@@ -1,7 +1,7 @@
 # `make help` lists what can be made. Options for a program go into ARGS: make demo ARGS="--out /tmp/demo"
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo reproduce test fmt clippy purity doc unit bench-lab man clean tools tools-test
+.PHONY: help build demo reproduce test fmt clippy purity doc unit bench-lab bench-limits man clean tools tools-test
 
 SWEETSPOT := target/release/sweetspot
 ARGS ?=
@@ -17,6 +17,9 @@ test: tools-test fmt clippy purity doc unit ## Formatting, lints, purity, docume
 
 bench-lab: build ## Measure the demo path and the matrix; writes docs/results/lab.md (about 25 minutes)
 	$(SWEETSPOT) bench-lab $(ARGS)
+
+bench-limits: build ## Judge a hundred flows of known cause; writes docs/results/limits.md (about 8 minutes)
+	$(SWEETSPOT) bench-limits $(ARGS)
 
 reproduce: build ## Play ns-2's cases and the papers' figures again; writes docs/results/ns2.md and papers.md (about 25 minutes)
 	$(SWEETSPOT) reproduce ns2 $(ARGS)
