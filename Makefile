@@ -1,7 +1,7 @@
 # `make help` lists what can be made. Options for a program go into ARGS: make demo ARGS="--out /tmp/demo"
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo reproduce test fmt clippy purity doc unit bench-lab bench-limits man clean tools tools-test
+.PHONY: help build demo reproduce test fmt clippy purity doc unit bench-lab bench-limits bench-live man clean tools tools-test
 
 SWEETSPOT := target/release/sweetspot
 ARGS ?=
@@ -21,9 +21,11 @@ bench-lab: build ## Measure the demo path and the matrix; writes docs/results/la
 bench-limits: build ## Judge a hundred flows of known cause; writes docs/results/limits.md (about 8 minutes)
 	$(SWEETSPOT) bench-limits $(ARGS)
 
+bench-live: build ## Measure `tune` on curl, rsync and iperf3; writes docs/results/live.md (about 6 minutes)
+	$(SWEETSPOT) bench-live $(ARGS)
+
 reproduce: build ## Play ns-2's cases and the papers' figures again; writes docs/results/ns2.md and papers.md (about 25 minutes)
-	$(SWEETSPOT) reproduce ns2 $(ARGS)
-	$(SWEETSPOT) reproduce papers $(ARGS)
+	$(SWEETSPOT) reproduce ns2 all router-simulations --careful --out docs/results $(ARGS)
 
 man: build ## Man pages and shell completions, into target/man and target/completions
 	mkdir -p target/man target/completions

@@ -31,6 +31,12 @@ impl Side {
         self.end.address
     }
 
+    /// The address of this side's host of pair `number`, counted from 0 as the emulation was given
+    /// them.
+    pub fn leaf(&self, number: usize) -> Ipv4Addr {
+        self.end.leaf(number)
+    }
+
     /// Starts `command` on this side, with the addresses of both in its environment.
     pub fn spawn(&self, command: &mut Command) -> Result<Child, EmulatorError> {
         command.envs(ADDRESSES.map(|(name, end)| (name, end.address.to_string())));

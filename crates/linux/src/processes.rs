@@ -6,6 +6,8 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
+use sweetspot_units::Duration;
+
 /// A process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Process {
@@ -65,20 +67,35 @@ fn parse(pid: u32, uid: u32, stat: &str) -> Option<Process> {
     Some(Process { pid, parent, name: name.to_owned(), uid, started })
 }
 
-/// `root` and every process that descends from it, in order of their numbers.
-pub fn with_descendants(root: u32) -> io::Result<Vec<u32>> {
-    let all: Vec<Process> = all()?.into_iter().filter_map(|pid| Process::read(pid).ok()).collect();
-    let mut family = BTreeSet::from([root]);
-    // A child may have a lower number than its parent where numbers wrapped around.
-    loop {
-        let before = family.len();
-        let children = all.iter().filter(|p| family.contains(&p.parent)).map(|p| p.pid);
-        let children: Vec<u32> = children.collect();
-        family.extend(children);
-        if family.len() == before {
-            return Ok(family.into_iter().collect());
-        }
+/// `root` and every process that descends from it, in order of their numbers; without those that
+/// end meanwhile.
+pub fn family(root: u32) -> Vec<u32> {
+    let (mut family, mut unseen) = (BTreeSet::from([root]), vec![root]);
+    while let Some(pid) = unseen.pop() {
+        unseen.extend(children(pid).into_iter().filter(|child| family.insert(*child)));
     }
+    family.into_iter().collect()
+}
+
+/// The children of every thread of `pid` (CONFIG_PROC_CHILDREN, which systemd needs too).
+fn children(pid: u32) -> Vec<u32> {
+    let Ok(threads) = fs::read_dir(folder(pid).join("task")) else { return Vec::new() };
+    let lists = threads.filter_map(|t| fs::read_to_string(t.ok()?.path().join("children")).ok());
+    lists
+        .flat_map(|list| list.split_whitespace().map_while(|n| n.parse().ok()).collect::<Vec<_>>())
+        .collect()
+}
+
+/// CPU time that all threads of `pid` have used, those that ended excepted (/proc/PID/schedstat of
+/// each; CONFIG_SCHED_INFO).
+pub fn cpu_time(pid: u32) -> io::Result<Duration> {
+    let mut sum = Duration::ZERO;
+    for thread in fs::read_dir(folder(pid).join("task"))? {
+        let text = fs::read_to_string(thread?.path().join("schedstat"))?;
+        let ns = text.split_whitespace().next().and_then(|n| n.parse().ok());
+        sum += Duration::from_nanos(ns.ok_or(io::ErrorKind::InvalidData)?);
+    }
+    Ok(sum)
 }
 
 /// The sockets that `pid` has open, each as often as it has it open. Needs the right to look into
@@ -134,10 +151,10 @@ mod tests {
     fn a_child_descends_from_us_until_it_ends() {
         let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
         let us = std::process::id();
-        assert!(with_descendants(us).unwrap().contains(&child.id()));
+        assert!(family(us).contains(&child.id()));
         assert_eq!(Process::read(child.id()).unwrap().parent, us);
         drop(child.stdin.take());
         child.wait().unwrap();
-        assert!(!with_descendants(us).unwrap().contains(&child.id()));
+        assert!(!family(us).contains(&child.id()));
     }
 }

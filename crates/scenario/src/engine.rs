@@ -89,4 +89,18 @@ pub enum EngineError {
         /// What it cannot do, and what to change.
         reason: String,
     },
+    /// No closed form is known for the scenario.
+    #[error("not covered by a closed form, because {because}; --engine sim plays it")]
+    NotCovered {
+        /// Why.
+        because: String,
+    },
+    /// The engine can play it, but not here and now.
+    #[error("the {engine} engine failed: {reason}")]
+    Failed {
+        /// The engine.
+        engine: &'static str,
+        /// What went wrong, and what to do.
+        reason: String,
+    },
 }

@@ -77,6 +77,22 @@ impl Totals {
     }
 }
 
+/// What a name in a scenario stands for: who sets the window, and who repairs losses.
+fn style(congestion: Congestion, linux: bool) -> (Algorithm, RecoveryStyle) {
+    let sack = if linux { RecoveryStyle::Linux } else { RecoveryStyle::Sack };
+    match congestion {
+        // Linux's `reno` is a window rule; SACK is on.
+        Congestion::Reno if linux => (Algorithm::Reno, sack),
+        Congestion::Reno => (Algorithm::Reno, RecoveryStyle::Reno),
+        Congestion::NewReno => (Algorithm::Reno, RecoveryStyle::NewReno),
+        Congestion::Sack => (Algorithm::Reno, sack),
+        Congestion::Cubic => (Algorithm::Cubic, sack),
+        Congestion::Vegas => (Algorithm::Vegas, sack),
+        // It sends into full queues, where retransmissions are lost as often as anything else.
+        Congestion::Bbr => (Algorithm::Bbr, RecoveryStyle::Linux),
+    }
+}
+
 /// Nothing is limited by windows of so many packets.
 pub(crate) const UNLIMITED: u64 = u32::MAX as u64;
 
@@ -88,17 +104,10 @@ impl Group {
         window: Option<Volume>,
         application: Application,
     ) -> Group {
-        let (algorithm, recovery) = match congestion {
-            Congestion::Reno => (Algorithm::Reno, RecoveryStyle::Reno),
-            Congestion::NewReno => (Algorithm::Reno, RecoveryStyle::NewReno),
-            Congestion::Sack => (Algorithm::Reno, RecoveryStyle::Sack),
-            Congestion::Cubic => (Algorithm::Cubic, RecoveryStyle::Sack),
-            Congestion::Vegas => (Algorithm::Vegas, RecoveryStyle::Sack),
-            Congestion::Bbr => (Algorithm::Bbr, RecoveryStyle::Sack),
-        };
+        let linux = tcp.flavour == Flavour::Linux;
+        let (algorithm, recovery) = style(congestion, linux);
         let payload = packet.saturating_sub(tcp.header);
         let packets = |volume: Volume| volume.in_packets(payload).clamp(1, UNLIMITED);
-        let linux = tcp.flavour == Flavour::Linux;
         Group {
             sender: SenderConfig {
                 algorithm,
@@ -123,7 +132,7 @@ impl Group {
                     delay: tcp.ack_delay,
                     quick_start: if linux { 16 } else { 0 },
                 }),
-                sack: recovery == RecoveryStyle::Sack,
+                sack: recovery.needs_sack(),
                 window: packets(window.unwrap_or(tcp.max_window)),
                 first_window: None,
             },

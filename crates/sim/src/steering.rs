@@ -44,7 +44,11 @@ impl Interest {
     pub(crate) fn of(sizing: Sizing) -> Interest {
         match sizing {
             Sizing::Sobas | Sizing::SobasPaper => Interest::Probes,
-            Sizing::RightSizing | Sizing::Heffner | Sizing::Linux(_) => Interest::Kernel,
+            Sizing::SobasLive
+            | Sizing::Rledbat
+            | Sizing::RightSizing
+            | Sizing::Heffner
+            | Sizing::Linux(_) => Interest::Kernel,
             _ => Interest::Nothing,
         }
     }

@@ -103,6 +103,13 @@ impl Mul<u64> for Bytes {
     }
 }
 
+impl Div<u64> for Bytes {
+    type Output = Bytes;
+    fn div(self, n: u64) -> Bytes {
+        Bytes(self.0 / n)
+    }
+}
+
 /// How long `rate` takes to carry this many bytes; [`Duration::MAX`] at rate zero.
 impl Div<Rate> for Bytes {
     type Output = Duration;

@@ -3,12 +3,16 @@
 pub mod advise;
 pub mod bench_lab;
 pub mod bench_limits;
+pub mod bench_live;
 pub mod completions;
 pub mod demo;
 pub mod diagnose;
 pub mod emulate;
+pub mod engine;
+pub mod lab;
 pub mod man;
 pub mod mft;
+pub mod report;
 pub mod reproduce;
 pub mod run;
 mod scenario_file;
@@ -17,6 +21,8 @@ pub mod serve;
 pub mod sweep;
 pub mod top;
 pub mod transfer;
+pub mod tune;
+pub mod validate;
 
 use std::process::ExitCode;
 

@@ -1,18 +1,18 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::ValueEnum;
-use sweetspot_linux::clock;
-use sweetspot_scenario::{Engine, NoRecorder, Outcome, Scenario};
-use sweetspot_sim::Simulator;
+use sweetspot_scenario::{Derivation, EngineError, Outcome, Scenario};
 
 use super::Ending;
+use super::engine::EngineName;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   sweetspot run scenarios/elephants.toml
-  sweetspot run scenarios/elephants.toml --seed 2 --set transfer.0.sizing=sobas --json")]
+  sweetspot run scenarios/elephants.toml --engine theory
+  sweetspot run scenarios/elephants.toml --seed 2 --set transfer.0.sizing=sobas --json
+  sweetspot run scenarios/elephants.toml --engine lab --set warmup=20s --set duration=20s")]
 pub struct Arguments {
     /// The scenario, a TOML file; docs/scenario.md describes it
     scenario: PathBuf,
@@ -30,30 +30,31 @@ pub struct Arguments {
     json: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum EngineName {
-    /// Packet by packet, deterministic
-    Sim,
-}
+/// No closed form covers the scenario.
+const NOT_COVERED: u8 = 3;
 
 pub fn run(arguments: Arguments) -> Ending {
     let scenario = read(&arguments.scenario, &arguments.overrides, arguments.seed)?;
-    let engine = match arguments.engine {
-        EngineName::Sim => Simulator,
+    let played = match arguments.engine.play(&scenario) {
+        Err(error @ EngineError::NotCovered { .. }) => {
+            say!("sweetspot: {}: {error}", arguments.scenario.display());
+            return Ok(ExitCode::from(NOT_COVERED));
+        }
+        other => other?,
     };
-    let started = clock::now();
-    let mut outcome = engine.run(&scenario, &mut NoRecorder)?;
-    outcome.wall_s = clock::now().since(started).as_secs_f64();
     if arguments.json {
-        tell!("{}", serde_json::to_string_pretty(&outcome)?);
+        tell!("{}", serde_json::to_string_pretty(&played)?);
     } else {
-        print_for_people(&outcome);
+        print_for_people(&played.outcome);
+        if let Some(certificate) = &played.certificate {
+            tell!("\n{}", certificate.text.trim_end());
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// Reads a scenario file; an error names the file.
-fn read(
+pub fn read(
     path: &Path,
     overrides: &[String],
     seed: Option<u64>,
@@ -102,10 +103,26 @@ fn print_for_people(outcome: &Outcome) {
         b.queue_mean_packets,
         b.queue_max_packets,
     );
-    tell!(
-        "{} events, {} packets forwarded, {:.3} s",
-        outcome.events,
-        outcome.packets_forwarded,
-        outcome.wall_s
-    );
+    match &outcome.derivation {
+        Some(derivation) => print_derivation(derivation),
+        None => tell!(
+            "{} events, {} packets forwarded, {:.3} s",
+            outcome.events,
+            outcome.packets_forwarded,
+            outcome.wall_s
+        ),
+    }
+}
+
+fn print_derivation(derivation: &Derivation) {
+    tell!("how:");
+    for formula in &derivation.formulas {
+        tell!("  {}: {}", formula.what, formula.rule);
+        tell!("    {}", formula.numbers);
+        tell!("    [{}]", formula.source);
+    }
+    tell!("assumed:");
+    for assumption in &derivation.assumptions {
+        tell!("  {assumption}");
+    }
 }

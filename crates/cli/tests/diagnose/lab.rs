@@ -46,7 +46,8 @@ fn captures_of_known_cause_are_told_apart_and_other_programs_agree_on_the_facts(
     }
     assert!(output.status.success(), "{words}");
     let (mut seen, mut agreed) = (0, 0);
-    let mut captures: Vec<_> = dir.path().read_dir()?.filter_map(|e| Some(e.ok()?.path())).collect();
+    let mut captures: Vec<_> =
+        dir.path().read_dir()?.filter_map(|e| Some(e.ok()?.path())).collect();
     captures.retain(|path| path.to_string_lossy().ends_with(".sender.pcap"));
     captures.sort();
     for capture in &captures {

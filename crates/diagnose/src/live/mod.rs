@@ -274,7 +274,10 @@ const QUEUE_AFTER_LOSS: f64 = 1.25;
 impl Sample {
     /// Whether the sender's round trip stands above its least by `factor`, and a millisecond.
     fn queues(&self, factor: f64) -> bool {
-        self.rtt_min > Duration::ZERO
+        // With fewer segments delayed acknowledgements add as much.
+        const ENOUGH: u32 = 8;
+        self.congestion_window >= ENOUGH
+            && self.rtt_min > Duration::ZERO
             && self.rtt > self.rtt_min.scaled(factor) + Duration::from_millis(1)
     }
 

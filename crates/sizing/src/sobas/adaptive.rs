@@ -4,6 +4,7 @@ use super::congestion::CongestionCheck;
 use super::epoch::{Epoch, Epochs};
 use super::hold::{Allowed, Hold, Move};
 use super::limits::Limits;
+use super::manner::Manner;
 use super::round_trip::RoundTrip;
 use super::trains::Trains;
 use crate::{Controller, EventKind, Output, Phase, Probe, Setting, Train};
@@ -12,12 +13,7 @@ use crate::{Controller, EventKind, Output, Phase, Probe, Setting, Train};
 /// capacity no queue forms however fast the window grows; a tenth is what the trains err by.
 const RAMP_PACING: f64 = 0.9;
 
-/// The standing queue aimed for, as a share of the base round trip. It keeps the link busy
-/// through the sender's and receiver's hesitations and costs this share of delay.
-const QUEUE_SHARE: f64 = 0.03;
-
-/// ... and at least this much: below it, neither probes nor the kernel's timers see a queue.
-const QUEUE_LEAST: Duration = Duration::from_millis(1);
+const MANNER: Manner = Manner::PROBED;
 
 /// Growth of the window in the first step beyond what is known to fit, well inside the smallest
 /// buffer worth serving, a tenth of a BDP.
@@ -85,11 +81,6 @@ enum State {
     Congested,
 }
 
-/// The queue that a path of round trip `base` is to hold, as the time it takes to drain.
-pub(super) fn queue_aim(base: Duration) -> Duration {
-    base.scaled(QUEUE_SHARE).max(QUEUE_LEAST)
-}
-
 impl Sobas {
     /// A controller before the first byte.
     pub fn new(setting: &Setting) -> Sobas {
@@ -97,7 +88,7 @@ impl Sobas {
             setting: *setting,
             state: State::Measuring,
             trains: Trains::new(setting),
-            epochs: Epochs::default(),
+            epochs: Epochs::new(MANNER.shortest_epoch),
             round_trip: RoundTrip::default(),
             congestion: CongestionCheck::default(),
             retransmitted: 0,
@@ -162,7 +153,7 @@ impl Sobas {
         // A queue may be others', and the rate may have to rise yet.
         let bound = self.limits.offered(epoch.rtt).is_some_and(|o| epoch.rate >= o.scaled(REACHED));
         let flat = epoch.rate <= last.scaled(RISING);
-        let queue_stands = epoch.rtt > base + queue_aim(base) && (bound || flat);
+        let queue_stands = epoch.rtt > base + MANNER.queue_aim(base) && (bound || flat);
         match reached {
             _ if queue_stands => self.saturate(now, epoch, base),
             // Without a capacity estimate the pace comes from what arrives.
@@ -171,7 +162,7 @@ impl Sobas {
             Some(true) if epochs >= EPOCHS_PER_STEP => {
                 let known = self
                     .limits
-                    .window_for(epoch.rate, base + queue_aim(base))
+                    .window_for(epoch.rate, base + MANNER.queue_aim(base))
                     .min(self.limits.window_or_max());
                 self.limits.steer(now, known.scaled(FIRST_STEP), base);
                 self.state = State::Ramping { epochs: 0, last: epoch.rate };
@@ -182,8 +173,12 @@ impl Sobas {
 
     fn saturate(&mut self, now: Time, epoch: &Epoch, base: Duration) {
         self.limits.emit(now, EventKind::Saturated { rate: epoch.rate, rtt: epoch.rtt });
-        self.limits.steer(now, self.limits.window_for(epoch.rate, base + queue_aim(base)), base);
-        self.state = State::Holding(Hold::new(epoch.rate, base));
+        self.limits.steer(
+            now,
+            self.limits.window_for(epoch.rate, base + MANNER.queue_aim(base)),
+            base,
+        );
+        self.state = State::Holding(Hold::new(MANNER, epoch.rate, base));
     }
 
     fn hold(&mut self, now: Time, epoch: &Epoch, base: Duration, mut hold: Hold) {
@@ -223,7 +218,7 @@ impl Sobas {
     /// back, with probes lost too, the path is congested by others. Without a queue it is
     /// random, and no reason to go slower.
     fn reacts_to_loss(&mut self, now: Time, epoch: &Epoch, base: Duration) -> bool {
-        let queue_rose = epoch.highest_rtt > base + queue_aim(base);
+        let queue_rose = epoch.highest_rtt > base + MANNER.queue_aim(base);
         let bound = self.limits.offered(epoch.rtt).is_some_and(|o| epoch.rate >= o.scaled(BOUND));
         if !queue_rose || self.state == State::Congested {
             return false;
@@ -232,7 +227,7 @@ impl Sobas {
             let mut hold = match self.state {
                 State::Holding(hold) if hold.is_settling() => return false,
                 State::Holding(hold) => hold,
-                _ => Hold::new(epoch.rate, base),
+                _ => Hold::new(MANNER, epoch.rate, base),
             };
             self.limits.emit(now, EventKind::Overflowed { rate: epoch.rate });
             let most = self.limits.window_or_max().scaled(AFTER_OVERFLOW);

@@ -3,9 +3,6 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 use super::meter::Meter;
 use super::round_trip::RoundTrip;
 
-/// The shortest epoch: three probes fit, so that one late answer is not taken for a queue.
-const SHORTEST: Duration = Duration::from_millis(60);
-
 /// What still waits after a read, as a share of the window, when the application and not the
 /// path holds the transfer back.
 const STALLED: f64 = 0.25;
@@ -29,8 +26,9 @@ pub(super) struct Epoch {
 }
 
 /// Gathers samples into epochs: "decide per RTT or faster, not per second".
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Epochs {
+    shortest: Duration,
     meter: Meter,
     stalled: bool,
     /// A stall's backlog is read faster than the path delivers: the epoch after one is no
@@ -41,11 +39,23 @@ pub(super) struct Epochs {
 }
 
 impl Epochs {
+    /// Epochs of a round trip, but no shorter than `shortest`.
+    pub(super) fn new(shortest: Duration) -> Epochs {
+        Epochs {
+            shortest,
+            meter: Meter::default(),
+            stalled: false,
+            stalled_before: false,
+            losses: 0,
+            ends: None,
+        }
+    }
+
     /// Payload reached the application, and `unread` waited behind it.
     pub(super) fn handle_data(&mut self, now: Time, bytes: Bytes, unread: Bytes, window: Bytes) {
         self.meter.handle_data(now, bytes);
         self.stalled |= unread > window.scaled(STALLED);
-        self.ends.get_or_insert(now + SHORTEST);
+        self.ends.get_or_insert(now + self.shortest);
     }
 
     /// The sender had nothing to send.
@@ -69,7 +79,7 @@ impl Epochs {
         if now < self.ends? {
             return None;
         }
-        let length = round_trip.average().unwrap_or(SHORTEST).max(SHORTEST);
+        let length = round_trip.average().unwrap_or(self.shortest).max(self.shortest);
         self.ends = Some(now + length);
         let stalled = std::mem::take(&mut self.stalled);
         // Data that came at the beginning only: the average over it would be a burst's rate.

@@ -1,22 +1,15 @@
 use sweetspot_units::{Bytes, Duration, Rate};
 
-use super::adaptive::{EPOCHS_PER_STEP, FIRST_STEP, REACHED, queue_aim};
+use super::adaptive::{EPOCHS_PER_STEP, FIRST_STEP, REACHED};
 use super::epoch::Epoch;
 use super::explore::{Explorer, Verdict};
+use super::manner::Manner;
 
 /// Queue in aims at which it is taken away.
 const EXCESS: f64 = 1.5;
 
 /// Share of the queue aimed for that is kept after it overflowed.
 const AIM_AFTER_OVERFLOW: f64 = 0.9;
-
-/// The largest step of growth towards a rate that the path is known to have carried.
-const KNOWN_STEP: f64 = 1.125;
-
-/// The largest step of growth beyond it. An ack-clocked window that grows by g puts (g - 1) W
-/// into the bottleneck's buffer if the path is full already, so that g is bounded by the
-/// smallest buffer worth serving, a tenth of a BDP, not by the BDP.
-const UNKNOWN_STEP: f64 = 1.08;
 
 /// Share of a cut in the window with which the rate must have fallen for the queue to belong to
 /// others, or the round trip to a longer route: on a path that we fill ourselves it does not fall
@@ -57,6 +50,7 @@ pub(super) struct Allowed {
 /// Watches over the sweet spot.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Hold {
+    manner: Manner,
     /// Epochs since the window was last changed.
     epochs: u32,
     /// Size of the next step, should the path have more to give.
@@ -82,14 +76,15 @@ struct Tightening {
 
 impl Hold {
     /// Holding begins at a path of round trip `base` that carried `rate`.
-    pub(super) fn new(rate: Rate, base: Duration) -> Hold {
+    pub(super) fn new(manner: Manner, rate: Rate, base: Duration) -> Hold {
         Hold {
+            manner,
             epochs: 0,
             growth: FIRST_STEP,
             best: rate,
             excess: 0,
             tightened: None,
-            aim: queue_aim(base),
+            aim: manner.queue_aim(base),
             explorer: Explorer::new(),
         }
     }
@@ -105,7 +100,7 @@ impl Hold {
     pub(super) fn handle_overflow(&mut self, base: Duration) -> Duration {
         self.epochs = 0;
         self.growth = FIRST_STEP;
-        self.aim = self.aim.scaled(AIM_AFTER_OVERFLOW).max(queue_aim(base));
+        self.aim = self.aim.scaled(AIM_AFTER_OVERFLOW).max(self.manner.queue_aim(base));
         self.explorer.give_up();
         self.aim
     }
@@ -179,16 +174,17 @@ impl Hold {
     fn grow(&mut self, epoch: &Epoch, base: Duration) -> Move {
         self.epochs = 0;
         self.explorer.restart();
-        let least = queue_aim(base);
+        let least = self.manner.queue_aim(base);
         if self.aim > least {
             // What we had accepted as others' queue, or what had paid, is gone: look again first.
             self.aim = least;
             return Move::Stay;
         }
+        let Manner { known_step, unknown_step, .. } = self.manner;
         let largest =
-            if epoch.rate.scaled(KNOWN_STEP) < self.best { KNOWN_STEP } else { UNKNOWN_STEP };
+            if epoch.rate.scaled(known_step) < self.best { known_step } else { unknown_step };
         let growth = self.growth.min(largest);
-        self.growth = (self.growth * self.growth).min(KNOWN_STEP);
+        self.growth = (self.growth * self.growth).min(known_step);
         Move::Grow(growth)
     }
 

@@ -31,6 +31,8 @@ pub(super) struct Limits {
     window: Option<Bytes>,
     pacing: Option<Rate>,
     ceiling: Option<(Bytes, Time)>,
+    /// Whether the sender is told a pace.
+    paces: bool,
     outputs: VecDeque<Output>,
 }
 
@@ -43,7 +45,21 @@ impl Limits {
             window: None,
             pacing: Some(FIRST_PACING),
             ceiling: None,
+            paces: true,
             outputs: VecDeque::from([Output::Window(None), Output::Pacing(Some(FIRST_PACING))]),
+        }
+    }
+
+    /// Limits on the window alone, for senders that take no hints; the kernel's own window is
+    /// left as it is until the first one.
+    pub(super) fn of_window(setting: &Setting) -> Limits {
+        Limits {
+            setting: *setting,
+            window: None,
+            pacing: None,
+            ceiling: None,
+            paces: false,
+            outputs: VecDeque::new(),
         }
     }
 
@@ -67,6 +83,11 @@ impl Limits {
         self.window.unwrap_or(self.setting.max_window)
     }
 
+    /// The window in force, where there is a limit.
+    pub(super) fn window(&self) -> Option<Bytes> {
+        self.window
+    }
+
     /// Sets the window and a pacing of its own.
     pub(super) fn set(&mut self, now: Time, window: Bytes, pacing: Rate) {
         let least = self.setting.mss * LEAST_SEGMENTS;
@@ -81,7 +102,7 @@ impl Limits {
 
     /// Sets the pacing alone.
     pub(super) fn pace(&mut self, pacing: Rate) {
-        if self.pacing != Some(pacing) {
+        if self.paces && self.pacing != Some(pacing) {
             self.pacing = Some(pacing);
             self.outputs.push_back(Output::Pacing(Some(pacing)));
         }
@@ -107,7 +128,10 @@ impl Limits {
     pub(super) fn lift(&mut self, now: Time) {
         self.window = None;
         self.pacing = None;
-        self.outputs.extend([Output::Window(None), Output::Pacing(None)]);
+        self.outputs.push_back(Output::Window(None));
+        if self.paces {
+            self.outputs.push_back(Output::Pacing(None));
+        }
         self.emit(now, EventKind::Lifted);
     }
 

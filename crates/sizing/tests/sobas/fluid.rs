@@ -129,6 +129,10 @@ pub fn drive(controller: &mut dyn Controller, fluid: &Fluid, seconds: f64) -> Ru
         let t = n as f64 * STEP;
         let now = Time::from_nanos((t * 1e9) as u64 + 1);
         let (capacity, rtt) = ((fluid.rate)(t) / 8.0, (fluid.rtt)(t));
+        if n == 0 {
+            // The handshake's.
+            controller.handle_minimum_rtt(now, Duration::from_secs_f64(rtt));
+        }
 
         while steering.front().is_some_and(|(due, _)| *due <= t) {
             match steering.pop_front().unwrap().1 {
@@ -226,7 +230,9 @@ pub fn drive(controller: &mut dyn Controller, fluid: &Fluid, seconds: f64) -> Ru
                     },
                 );
             } else {
-                controller.handle_kernel_rtt(now, Duration::from_secs_f64(rtt + queue / capacity));
+                // Timestamps count milliseconds.
+                let ms = ((rtt + queue / capacity) * 1e3).floor() as u64;
+                controller.handle_kernel_rtt(now, Duration::from_millis(ms));
             }
         }
         while trains.front().is_some_and(|(due, _)| *due <= t) {

@@ -1,5 +1,6 @@
-//! Laws of both SOBAS variants, on paths scripted by a fluid model.
+//! Laws of the SOBAS variants, on paths scripted by a fluid model.
 
 mod adaptive;
 mod fluid;
+mod live;
 mod paper;
