@@ -1,7 +1,7 @@
 # `make help` lists what can be made. Options for a program go into ARGS: make demo ARGS="--out /tmp/demo"
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo reproduce test fmt clippy purity doc unit python bench-lab bench-live bench-sim man clean tools tools-test
+.PHONY: help build demo reproduce test fmt clippy purity doc unit python bench-lab bench-limits bench-live bench-sim man clean tools tools-test
 
 SWEETSPOT := target/release/sweetspot
 ARGS ?=
@@ -19,6 +19,9 @@ bench-lab: build ## Measure on this kernel: the demo path and the matrix, the st
 	$(SWEETSPOT) validate --standing --out docs/results/validate.md
 	$(SWEETSPOT) lab blog --out docs/results/blog.md
 	$(SWEETSPOT) bench-lab $(ARGS)
+
+bench-limits: build ## Judge a hundred flows of known cause; writes docs/results/limits.md (about 8 minutes)
+	$(SWEETSPOT) bench-limits $(ARGS)
 
 bench-live: build ## Measure `tune` on curl, rsync and iperf3; writes docs/results/live.md (about 6 minutes)
 	$(SWEETSPOT) bench-live $(ARGS)

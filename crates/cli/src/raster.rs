@@ -46,7 +46,7 @@ mod tests {
         let rasterizer = match Rasterizer::new() {
             Ok(rasterizer) => rasterizer,
             Err(why) => {
-                println!("skipped: {why}");
+                say!("skipped: {why}");
                 return Ok(());
             }
         };

@@ -15,10 +15,15 @@ const QUITE_FULL: f64 = 0.95;
 /// What limits the data of `stream`, in `limits`, and what that rests on.
 pub fn judge(stream: &Stream, lasted: Duration) -> (Limits, Evidence) {
     let capacity = capacity(stream);
-    let known = stream.counts().window_known;
+    let facts = Facts {
+        capacity,
+        window_known: stream.counts().window_known,
+        // In a smaller flight every train of acknowledgements reaches over a pause.
+        trains_tell: stream.flight() >= Some(Bytes::new(10 * stream.mss())),
+    };
     let mut limits = Limits::default();
     for (account, time) in stream.accounts().iter() {
-        limits.add(class(&account, capacity, known), time);
+        limits.add(class(&account, &facts), time);
     }
     let evidence = evidence(stream, capacity, lasted);
     if evidence.unknown_because.is_some() {
@@ -34,10 +39,18 @@ fn capacity(stream: &Stream) -> Option<Rate> {
     stream.train_rate()
 }
 
+/// What the whole of a stream says, by which each of its accounts is judged.
+struct Facts {
+    capacity: Option<Rate>,
+    window_known: bool,
+    /// Whether trains show the path's capacity and not the sender's rate.
+    trains_tell: bool,
+}
+
 /// The rules: what held a sender, and in what circumstances, to the class that this means.
-fn class(account: &Account, capacity: Option<Rate>, window_known: bool) -> Class {
+fn class(account: &Account, facts: &Facts) -> Class {
     let reaches = |share: f64| {
-        capacity.is_some_and(|capacity| account.rate as f64 >= capacity.as_f64() * share)
+        facts.capacity.is_some_and(|capacity| account.rate as f64 >= capacity.as_f64() * share)
     };
     let full = account.queue && reaches(FULL);
     match account.hold {
@@ -54,8 +67,9 @@ fn class(account: &Account, capacity: Option<Rate>, window_known: bool) -> Class
         Hold::Growing => Class::Transport,
         // A paced sender at capacity has no queue; one held by its buffer sends bursts, faster
         // than its average.
-        Hold::Flat if reaches(FULL) || account.queue && reaches(NEARLY_FULL) => Class::Bandwidth,
-        Hold::Flat if window_known => Class::SenderWindow,
+        Hold::Flat if facts.trains_tell && reaches(FULL) => Class::Bandwidth,
+        Hold::Flat if account.queue && reaches(NEARLY_FULL) => Class::Bandwidth,
+        Hold::Flat if facts.window_known => Class::SenderWindow,
         Hold::Flat => Class::Unknown,
     }
 }

@@ -1,6 +1,6 @@
 use sweetspot_diagnose::live::Sample;
 use sweetspot_linux::diag::Connection;
-use sweetspot_units::{Rate, Time};
+use sweetspot_units::{Bytes, Rate, Time};
 
 /// Congestion avoidance states of the kernel: 3 recovery, 4 loss.
 const RECOVERY: u8 = 3;
@@ -9,7 +9,7 @@ const RECOVERY: u8 = 3;
 pub fn sample(connection: &Connection, at: Time) -> Option<Sample> {
     let info = connection.info.as_ref()?;
     // Linux counts the SYN as a byte acknowledged.
-    let acked = info.bytes_acked.saturating_sub(sweetspot_units::Bytes::new(1));
+    let acked = info.bytes_acked.saturating_sub(Bytes::new(1));
     Some(Sample {
         at,
         acked,
@@ -28,8 +28,12 @@ pub fn sample(connection: &Connection, at: Time) -> Option<Sample> {
         rtt: info.rtt,
         rtt_min: info.min_rtt,
         pacing_limit: (info.max_pacing_rate != Rate::MAX).then_some(info.max_pacing_rate),
-        delivery_rate: (!info.delivery_rate_app_limited).then_some(info.delivery_rate),
+        starved: info.delivery_rate_app_limited,
+        queued: connection.memory.map_or(Bytes::ZERO, |memory| memory.queued),
+        // Where it is not known it is never full.
+        send_buffer: connection.memory.map_or(Bytes::MAX, |memory| memory.send_buffer),
         peer_window: info.snd_wnd,
+        peer_scale: info.snd_wscale,
         segments: info.data_segs_out.into(),
         resent: info.total_retrans.into(),
         timeouts: info.total_rto.unwrap_or(0).into(),

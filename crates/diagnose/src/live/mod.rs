@@ -47,10 +47,17 @@ pub struct Sample {
     pub rtt_min: Duration,
     /// SO_MAX_PACING_RATE, if set.
     pub pacing_limit: Option<Rate>,
-    /// The latest measured delivery rate, where the application did not limit it.
-    pub delivery_rate: Option<Rate>,
-    /// The peer's window.
+    /// Whether the latest delivery rate was measured while there was nothing more to send.
+    pub starved: bool,
+    /// Packets that wait to be sent or acknowledged, in the kernel's bookkeeping, and the most
+    /// that may.
+    pub queued: Bytes,
+    /// See there.
+    pub send_buffer: Bytes,
+    /// The peer's window, and the scale that it announced: how large a window it could advertise.
     pub peer_window: Option<Bytes>,
+    /// See there.
+    pub peer_scale: u8,
     /// Segments sent with payload, and sent again.
     pub segments: u64,
     /// See there.
@@ -92,13 +99,14 @@ pub struct Live {
 #[derive(Debug, Clone, Copy, Default)]
 struct Memory {
     largest_peer_window: Bytes,
-    largest_window: Bytes,
     least_receiver_rtt: Option<Duration>,
+    /// The best rate between two samples, and the best while a queue stood: the capacity.
     fastest: Rate,
-    /// Interval goodputs, for telling growth.
+    capacity: Option<Rate>,
     rate: Rate,
+    /// When the peer's window was last seen at less than half of its largest.
+    shrunk: Option<Time>,
     loss_events: u64,
-    last_loss: Option<Time>,
     zero_windows: u64,
 }
 
@@ -115,13 +123,12 @@ impl Live {
                 self.side = if sent > received { Side::Sender } else { Side::Receiver };
             }
             let step = Step { last, sample, time };
-            self.memory.learn(&step);
+            self.memory.learn(&step, self.side);
             self.recent = match self.side {
                 Side::Sender => sending::divide(&step, &self.memory),
                 Side::Receiver => receiving::divide(&step, &self.memory),
             };
             self.memory.rate = step.rate(self.side);
-            self.memory.fastest = self.memory.fastest.max(self.memory.rate);
             self.limits.extend(&self.recent);
         }
     }
@@ -181,7 +188,7 @@ impl Live {
         let some = |time: Duration| (time > Duration::ZERO).then_some(time);
         Evidence {
             goodput: if lasted > Duration::ZERO { bytes / lasted } else { Rate::ZERO },
-            capacity: None,
+            capacity: self.memory.capacity,
             rtt_min: self.rtt_min(),
             rtt: some(rtt),
             window,
@@ -225,25 +232,58 @@ impl Step {
 }
 
 impl Memory {
-    fn learn(&mut self, step: &Step) {
+    fn learn(&mut self, step: &Step, side: Side) {
         let (last, now) = (&step.last, &step.sample);
-        let larger = |known: Bytes, seen: Option<Bytes>| known.max(seen.unwrap_or(Bytes::ZERO));
-        self.largest_peer_window = larger(self.largest_peer_window, now.peer_window);
-        self.largest_window = larger(self.largest_window, now.window);
-        if now.receiver_rtt > Duration::ZERO {
-            let least = self.least_receiver_rtt.unwrap_or(Duration::MAX);
-            self.least_receiver_rtt = Some(least.min(now.receiver_rtt));
+        let rate = step.rate(side);
+        if let Some(window) = now.peer_window {
+            self.largest_peer_window = self.largest_peer_window.max(window);
+            if window < self.largest_peer_window.scaled(0.5) {
+                self.shrunk = Some(now.at);
+            }
         }
-        if now.resent > last.resent || now.out_of_order > last.out_of_order {
-            self.loss_events += 1;
-            self.last_loss = Some(now.at);
+        // The receiver of a connection knows the handshake's round trip, too.
+        let known = [now.receiver_rtt, now.rtt_min].into_iter().filter(|t| *t > Duration::ZERO);
+        self.least_receiver_rtt = known.chain(self.least_receiver_rtt).min();
+        if side == Side::Sender && now.queues(QUEUE_AFTER_LOSS) {
+            self.capacity = self.capacity.max(Some(rate));
         }
+        self.fastest = self.fastest.max(rate);
+        self.loss_events +=
+            u64::from(now.resent > last.resent || now.out_of_order > last.out_of_order);
         let closed = |s: &Sample| s.peer_window == Some(Bytes::ZERO);
         self.zero_windows += u64::from(closed(now) && !closed(last));
     }
 
-    /// A loss shapes the window for seconds.
-    fn lost_lately(&self, now: Time) -> bool {
-        self.last_loss.is_some_and(|loss| now.since(loss) < Duration::from_secs(30))
+    /// Whether the peer's window is small because data lies unread there: it has been shrinking,
+    /// or is far below what its scale allows. A receiver that tunes its buffer, as Linux does,
+    /// keeps the window at twice what its program reads in a round trip.
+    fn peer_reads_slowly(&self, now: &Sample) -> bool {
+        const FAR_BELOW: u64 = 32;
+        let allowed = Bytes::new(65_535 << now.peer_scale.min(14));
+        self.shrunk.is_some_and(|then| now.at.since(then) < Duration::from_secs(5))
+            || allowed >= self.largest_peer_window * FAR_BELOW
+    }
+}
+
+/// How far above its least a round trip stands where a queue does: small buffers fill before a
+/// loss as well, so that after one it takes more.
+const QUEUE: f64 = 1.1;
+/// See there.
+const QUEUE_AFTER_LOSS: f64 = 1.25;
+
+impl Sample {
+    /// Whether the sender's round trip stands above its least by `factor`, and a millisecond.
+    fn queues(&self, factor: f64) -> bool {
+        // With fewer segments delayed acknowledgements add as much.
+        const ENOUGH: u32 = 8;
+        self.congestion_window >= ENOUGH
+            && self.rtt_min > Duration::ZERO
+            && self.rtt > self.rtt_min.scaled(factor) + Duration::from_millis(1)
+    }
+
+    /// Whether a loss set the slow-start threshold. One that was never set is huge.
+    fn has_lost(&self) -> bool {
+        const NEVER_SET: u32 = 1 << 30;
+        self.resent > 0 && self.slow_start_threshold < NEVER_SET
     }
 }

@@ -3,13 +3,11 @@
 
 use sweetspot_units::{Bytes, Duration};
 
-use super::{Memory, Side, Step};
+use super::{Memory, QUEUE_AFTER_LOSS, Side, Step};
 use crate::{Class, Limits};
 
 /// A window this full binds: what one round trip brings, against what was advertised.
 const FULL: f64 = 0.8;
-/// How far above its least a round trip stands where a queue does.
-const QUEUE: f64 = 1.25;
 
 /// Divides the time between two samples.
 pub fn divide(step: &Step, memory: &Memory) -> Limits {
@@ -19,26 +17,25 @@ pub fn divide(step: &Step, memory: &Memory) -> Limits {
 }
 
 fn class(step: &Step, memory: &Memory) -> Class {
-    let now = &step.sample;
+    let (last, now) = (&step.last, &step.sample);
     let window = now.window.unwrap_or(Bytes::ZERO);
-    // Unread data takes from the window. A reader that keeps up leaves a piece at most.
-    let shrunk = now.window.is_some() && window < memory.largest_window.scaled(0.5);
-    if shrunk && now.unread > window.max(memory.largest_window.scaled(0.25)) {
+    // A reader that keeps up leaves next to nothing; one that does not, more than there is room.
+    if now.unread > window {
         return Class::ReceiverApplication;
     }
-    let rate = step.rate(Side::Receiver);
-    if now.received == step.last.received {
+    if now.received == last.received {
         return Class::Application;
     }
-    let queue = memory
-        .least_receiver_rtt
-        .is_some_and(|least| now.receiver_rtt > least.scaled(QUEUE) + Duration::from_millis(1));
-    if queue && !memory.lost_lately(now.at) {
+    let least = memory.least_receiver_rtt.unwrap_or(Duration::ZERO);
+    let standing = least.scaled(QUEUE_AFTER_LOSS) + Duration::from_millis(1);
+    if least > Duration::ZERO && now.receiver_rtt > standing {
         return Class::Bandwidth;
     }
-    let trip = memory.least_receiver_rtt.unwrap_or(Duration::ZERO);
-    if now.window.is_some() && (rate * trip).as_f64() >= FULL * window.as_f64() {
+    // A sender waits for room for a whole segment; two may be missing.
+    let bound = step.rate(Side::Receiver) * least;
+    let filled = bound + now.mss * 2 >= window || bound >= window.scaled(FULL);
+    if window > Bytes::ZERO && filled {
         return Class::ReceiverWindow;
     }
-    if memory.lost_lately(now.at) { Class::Congestion } else { Class::Unknown }
+    if now.out_of_order > 0 { Class::Congestion } else { Class::Unknown }
 }

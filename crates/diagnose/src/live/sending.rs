@@ -2,20 +2,18 @@
 
 use sweetspot_units::{Duration, Rate};
 
-use super::{Memory, Sample, Step};
+use super::{Memory, QUEUE, QUEUE_AFTER_LOSS, Sample, Side, Step};
 use crate::{Class, Limits};
 
 /// A congestion window this full binds: the kernel sends in pieces of several segments.
 const FULL: f64 = 0.8;
-/// The share of the time that the buffer's chronograph must show before the buffer is to blame for
-/// what it does not show: it counts only while the queue is empty for want of room, 45 % of the
-/// time in a flow that nothing else held (measured on Linux 6.18).
-const BUFFER_SHOWS: f64 = 0.05;
-/// How far above its least a round trip stands where a queue does: with losses, small buffers fill
-/// as well, so that it takes more.
-const QUEUE: f64 = 1.1;
-/// See there.
-const QUEUE_AFTER_LOSS: f64 = 1.25;
+/// A send buffer this full binds: its chronograph counts only while nothing waits to be sent, so
+/// that it shows 45 % of the time with large writes and none with small ones (measured on Linux
+/// 6.18). A writer that was stopped goes on when a third is free (sk_stream_min_wspace).
+const BUFFER_FULL: f64 = 0.6;
+/// A rate this near to the path's capacity is as good as that: the best of many short intervals
+/// lies a tenth above their mean.
+const AT_CAPACITY: f64 = 0.85;
 /// The least growth per sample of a flow in BBR's start-up.
 const STARTING: f64 = 1.25;
 
@@ -32,36 +30,29 @@ pub fn divide(step: &Step, memory: &Memory) -> Limits {
     limits.add(Class::Application, time.saturating_sub(busy));
     limits.add(window_class(now, memory), window);
     limits.add(Class::SenderWindow, buffer);
-    let buffer_shows = buffer.as_secs_f64() > BUFFER_SHOWS * time.as_secs_f64();
-    limits.add(rest_class(step, memory, buffer_shows), rest);
+    limits.add(rest_class(step, memory), rest);
     limits
 }
 
-/// A full window that is small because data lies unread is the reader's fault.
+/// A full window that shrinks because data lies unread is the reader's fault.
 fn window_class(now: &Sample, memory: &Memory) -> Class {
-    match now.peer_window {
-        Some(window) if window < memory.largest_peer_window.scaled(0.5) => {
-            Class::ReceiverApplication
-        }
-        _ => Class::ReceiverWindow,
-    }
+    if memory.peer_reads_slowly(now) { Class::ReceiverApplication } else { Class::ReceiverWindow }
 }
 
 /// What held the sender while neither the peer's window nor the buffer was on record.
-fn rest_class(step: &Step, memory: &Memory, buffer_shows: bool) -> Class {
+fn rest_class(step: &Step, memory: &Memory) -> Class {
     let now = &step.sample;
-    let cwnd_binds =
-        now.recovering || f64::from(now.under_way) >= FULL * f64::from(now.congestion_window);
-    if !cwnd_binds && buffer_shows {
+    let binds = f64::from(now.under_way) >= FULL * f64::from(now.congestion_window);
+    if !binds && !now.recovering && now.queued >= now.send_buffer.scaled(BUFFER_FULL) {
         return Class::SenderWindow;
     }
-    let rate = step.rate(super::Side::Sender);
+    let rate = step.rate(Side::Sender);
     if let Some(limit) = now.pacing_limit
         && rate.as_f64() >= FULL * limit.as_f64()
     {
         return Class::Pacing;
     }
-    if !cwnd_binds && now.not_sent == sweetspot_units::Bytes::ZERO {
+    if now.starved && !now.recovering {
         return Class::Application;
     }
     congestion_class(now, memory, rate)
@@ -69,17 +60,15 @@ fn rest_class(step: &Step, memory: &Memory, buffer_shows: bool) -> Class {
 
 /// Why the congestion window is what it is.
 fn congestion_class(now: &Sample, memory: &Memory, rate: Rate) -> Class {
-    let stands = |factor: f64| {
-        now.rtt_min > Duration::ZERO
-            && now.rtt > now.rtt_min.scaled(factor) + Duration::from_millis(1)
-    };
     let starting = rate.as_f64() >= STARTING * memory.rate.as_f64();
-    match memory.lost_lately(now.at) {
-        _ if now.model_based && !starting => Class::Bandwidth,
-        true if stands(QUEUE_AFTER_LOSS) && !now.recovering => Class::Bandwidth,
-        true if !now.model_based => Class::Congestion,
-        _ if stands(QUEUE) => Class::Bandwidth,
-        _ if now.congestion_window < now.slow_start_threshold => Class::Opportunity,
-        _ => Class::Transport,
+    let full = memory.capacity.is_some_and(|c| rate.as_f64() >= AT_CAPACITY * c.as_f64());
+    match now.has_lost() {
+        _ if now.model_based && starting => Class::Opportunity,
+        _ if now.model_based || full => Class::Bandwidth,
+        true if now.queues(QUEUE_AFTER_LOSS) && !now.recovering => Class::Bandwidth,
+        true => Class::Congestion,
+        false if now.queues(QUEUE) => Class::Bandwidth,
+        false if now.congestion_window < now.slow_start_threshold => Class::Opportunity,
+        false => Class::Transport,
     }
 }

@@ -165,6 +165,8 @@ impl Rounds {
         let Some(round) = self.round.take_if(|round| view.una >= round.end) else { return };
         self.close(&round, view);
         if view.next > view.una {
+            // A stream without pauses is prompted, whatever began it.
+            self.prompted = true;
             self.round = Some(Round::new(view));
         }
     }

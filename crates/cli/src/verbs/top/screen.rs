@@ -65,13 +65,12 @@ fn show(
         }
         terminal.draw(|frame| view::draw(frame, screen))?;
         // Until a key is pressed or it is time to read again.
-        if event::poll(due.since(clock::now()).into())? {
-            if let Event::Key(key) = event::read()?
-                && key.kind == KeyEventKind::Press
-                && screen.obey(key)
-            {
-                return Ok(());
-            }
+        if event::poll(due.since(clock::now()).into())?
+            && let Event::Key(key) = event::read()?
+            && key.kind == KeyEventKind::Press
+            && screen.obey(key)
+        {
+            return Ok(());
         }
     }
 }
