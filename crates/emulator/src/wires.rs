@@ -120,6 +120,11 @@ impl Cable {
         self.namespace.run(open).and_then(|opened| opened).doing("open a packet ring")
     }
 
+    /// A port on the device inside that also sees what goes out, frames cut to `snap` bytes.
+    pub fn watch_inside(&self, snap: usize, slots: usize) -> io::Result<PacketPort> {
+        self.namespace.run(|| PacketPort::watch(self.inside.index, snap, slots))?
+    }
+
     /// What the cable lost so far.
     pub fn losses(&mut self) -> Result<CableLosses, EmulatorError> {
         let mut read = || -> io::Result<CableLosses> {

@@ -17,6 +17,8 @@ pub(crate) struct Target {
     pub feed: Feed,
     pub inlet: Inlet,
     pub steering: Option<Steering>,
+    /// When that wants to act, as it said last; [`Time::MAX`]: it does not.
+    pub steering_due: Time,
     /// Numbers that ACKs said are expected next, and when they were sent: what the sink times
     /// round trips by (the timestamps of RFC 7323).
     pub told: VecDeque<(u64, Time)>,
@@ -87,6 +89,7 @@ impl Target {
             feed: Feed::default(),
             inlet: Inlet::default(),
             steering: None,
+            steering_due: Time::MAX,
             told: VecDeque::new(),
             answers: 0,
             requests: Vec::new(),

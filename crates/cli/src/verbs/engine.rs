@@ -43,6 +43,15 @@ impl fmt::Display for EngineName {
 }
 
 impl EngineName {
+    /// The engine of this name.
+    pub fn engine(self) -> &'static (dyn Engine + Sync) {
+        match self {
+            EngineName::Sim => &Simulator,
+            EngineName::Theory => &Theory,
+            EngineName::Lab => &Lab,
+        }
+    }
+
     /// Plays `scenario` and hands its time series to `recorder`.
     pub fn play(
         self,

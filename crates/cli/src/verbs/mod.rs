@@ -2,9 +2,12 @@
 
 pub mod advise;
 pub mod bench_lab;
+pub mod bench_limits;
 pub mod bench_live;
+pub mod bench_sim;
 pub mod completions;
 pub mod demo;
+pub mod diagnose;
 pub mod emulate;
 pub mod engine;
 pub mod lab;
@@ -17,6 +20,7 @@ mod scenario_file;
 pub mod send;
 pub mod serve;
 pub mod sweep;
+pub mod top;
 pub mod transfer;
 pub mod tune;
 pub mod validate;
