@@ -30,21 +30,28 @@ print(n)";
 pub struct Server {
     pub port: u16,
     stop: Arc<AtomicBool>,
+    pause: Arc<AtomicBool>,
 }
 
 impl Server {
     pub fn start() -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let stop = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&stop);
+        let server = Server { port, stop: Arc::default(), pause: Arc::default() };
+        let (stop, pause) = (Arc::clone(&server.stop), Arc::clone(&server.pause));
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let told = Arc::clone(&told);
-                thread::spawn(move || send(stream, &told));
+                let (stop, pause) = (Arc::clone(&stop), Arc::clone(&pause));
+                thread::spawn(move || send(stream, &stop, &pause));
             }
         });
-        Server { port, stop }
+        server
+    }
+
+    /// Sends nothing for a while: what is arriving makes the kernel tune its buffer, and that
+    /// overwrites any clamp.
+    pub fn pause(&self, pause: bool) {
+        self.pause.store(pause, Ordering::Relaxed);
     }
 
     /// Lets every download end.
@@ -53,8 +60,11 @@ impl Server {
     }
 }
 
-fn send(mut stream: TcpStream, stop: &AtomicBool) {
-    while !stop.load(Ordering::Relaxed) && stream.write_all(&[7; 40_000]).is_ok() {
+fn send(mut stream: TcpStream, stop: &AtomicBool, pause: &AtomicBool) {
+    while !stop.load(Ordering::Relaxed) {
+        if !pause.load(Ordering::Relaxed) && stream.write_all(&[7; 40_000]).is_err() {
+            return;
+        }
         clock::sleep_until(clock::now() + Duration::from_millis(1));
     }
 }

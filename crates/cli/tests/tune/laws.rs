@@ -1,7 +1,10 @@
 use std::process::Command;
 
+use sweetspot_linux::live::LiveSocket;
 use sweetspot_linux::signals::Signal;
 use sweetspot_linux::tcp::Info;
+use sweetspot_linux::{clock, processes};
+use sweetspot_units::Duration;
 
 use crate::download::{Server, Tuned, UNCLAMPED, clamp, wait_for};
 
@@ -16,6 +19,21 @@ fn limited(server: &Server, scratch: &tempfile::TempDir) -> Tuned {
     tuned.wait_for_event("taken");
     assert!(clamp(&tuned.connection()) < UNCLAMPED);
     tuned
+}
+
+/// Waits until nothing more arrives, and sees that the limit stands then.
+fn quiet(server: &Server, connection: &LiveSocket) {
+    server.pause(true);
+    let look = || {
+        (connection.with(|fd| Info::read(fd)).unwrap().unwrap().bytes_received, clamp(connection))
+    };
+    let mut before = look();
+    wait_for("silence", || {
+        clock::sleep_until(clock::now() + Duration::from_millis(200));
+        let now = look();
+        (std::mem::replace(&mut before, now) == now).then_some(())
+    });
+    assert!(before.1 < UNCLAMPED);
 }
 
 #[test]
@@ -39,9 +57,11 @@ fn limits_are_lifted_when_the_tuner_is_killed() {
     let (server, scratch) = (Server::start(), tempfile::tempdir().unwrap());
     let tuned = limited(&server, &scratch);
     let connection = tuned.connection();
+    quiet(&server, &connection);
     Signal::KILL.send(tuned.tuner());
     wait_for("the end of the limit", || (clamp(&connection) == UNCLAMPED).then_some(()));
     // The download goes on.
+    server.pause(false);
     let received = || connection.with(|fd| Info::read(fd)).unwrap().unwrap().bytes_received;
     let before = received();
     wait_for("more data", || (received() > before).then_some(()));
@@ -55,6 +75,7 @@ fn limits_are_lifted_when_the_guardian_is_killed() {
     let (server, scratch) = (Server::start(), tempfile::tempdir().unwrap());
     let tuned = limited(&server, &scratch);
     let connection = tuned.connection();
+    quiet(&server, &connection);
     Signal::KILL.send(tuned.guardian.id());
     wait_for("the end of the limit", || (clamp(&connection) == UNCLAMPED).then_some(()));
     tuned.wait_for_event("lifted");
@@ -80,6 +101,21 @@ fn the_exit_code_is_the_commands() {
     let (code, said) = sweetspot(&["tune", "run", "--", "no-such-program"]);
     assert_eq!(code, Some(127));
     assert!(said.starts_with("sweetspot: cannot run no-such-program: "), "{said}");
+}
+
+#[test]
+fn a_request_to_end_reaches_the_command() {
+    let tune = ["tune", "run", "--", "sleep", "1000"];
+    let mut guardian = Command::new(env!("CARGO_BIN_EXE_sweetspot")).args(tune).spawn().unwrap();
+    // The guardian, the tuner, the command.
+    let family = || processes::family(guardian.id());
+    wait_for("the command", || {
+        let named = |pid: u32| processes::Process::read(pid).is_ok_and(|p| p.name == "sleep");
+        family().into_iter().find(|pid| named(*pid))
+    });
+    Signal::TERMINATE.send(guardian.id());
+    // 128 + 15.
+    assert_eq!(guardian.wait().unwrap().code(), Some(143));
 }
 
 #[test]
