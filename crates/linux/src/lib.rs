@@ -3,7 +3,9 @@
 //! It is also the only crate in which `unsafe` may stand; every block says why it is sound.
 
 pub mod clock;
+pub mod datagrams;
 pub mod diag;
+pub mod epoll;
 pub mod ethtool;
 pub mod file;
 pub mod guardian;

@@ -34,6 +34,11 @@ impl Signal {
     /// Asks a process to end.
     pub const TERMINATE: Signal = Signal(libc::SIGTERM);
 
+    /// Its number.
+    pub fn number(self) -> i32 {
+        self.0
+    }
+
     /// Sends this signal to the process `pid`. That it has ended already is no error.
     pub fn send(self, pid: u32) {
         // SAFETY: kill takes two numbers; a pid of 0 or below (a group) is not a u32 we pass on.
