@@ -18,8 +18,10 @@ mod ledger;
 mod limits;
 mod live;
 mod raster;
+mod speed;
 mod verbs;
 mod watching;
+mod whole_file;
 
 /// Finds, holds and explains the window at which TCP is fastest and its path calmest.
 #[derive(Debug, Parser)]
@@ -41,13 +43,13 @@ enum Verb {
     Tune(verbs::tune::Arguments),
     /// Show on this machine's kernel what sizing the window gains
     Demo(verbs::demo::Arguments),
+    /// Experiments on this machine's kernel, each with a document of its results
+    #[command(subcommand)]
+    Lab(verbs::lab::Experiment),
     /// Show this host's TCP connections and what limits each
     Top(verbs::top::Arguments),
     /// Say what limits a connection, why, and what to do about it
     Diagnose(verbs::diagnose::Arguments),
-    /// Experiments on this machine's kernel, each with a document of its results
-    #[command(subcommand)]
-    Lab(verbs::lab::Experiment),
     /// Play a scenario
     Run(verbs::run::Arguments),
     /// Play every combination of the values of some keys of a scenario
@@ -63,12 +65,15 @@ enum Verb {
     /// Measure the demo path and a matrix of paths, and write docs/results/lab.md
     #[command(hide = true)]
     BenchLab(verbs::bench_lab::Arguments),
-    /// Play flows of known cause and count which the classifier gets right; writes docs/results/limits.md
-    #[command(hide = true)]
-    BenchLimits(verbs::bench_limits::Arguments),
     /// Measure `tune` on programs of others, and write docs/results/live.md
     #[command(hide = true)]
     BenchLive(verbs::bench_live::Arguments),
+    /// Play flows of known cause and count which the classifier gets right; writes docs/results/limits.md
+    #[command(hide = true)]
+    BenchLimits(verbs::bench_limits::Arguments),
+    /// Measure the simulator beside ns-2, and write docs/results/speed.md
+    #[command(hide = true)]
+    BenchSim(verbs::bench_sim::Arguments),
     /// Write the man pages
     Man(verbs::man::Arguments),
     /// Print completions for a shell
@@ -87,9 +92,9 @@ fn main() -> ExitCode {
         Verb::Send(arguments) => verbs::send::run(arguments),
         Verb::Tune(arguments) => verbs::tune::run(arguments),
         Verb::Demo(arguments) => verbs::demo::run(arguments),
+        Verb::Lab(experiment) => verbs::lab::run(experiment),
         Verb::Top(arguments) => verbs::top::run(arguments),
         Verb::Diagnose(arguments) => verbs::diagnose::run(arguments),
-        Verb::Lab(experiment) => verbs::lab::run(experiment),
         Verb::Run(arguments) => verbs::run::run(arguments),
         Verb::Sweep(arguments) => verbs::sweep::run(arguments),
         Verb::Mft(arguments) => verbs::mft::run(arguments),
@@ -97,8 +102,9 @@ fn main() -> ExitCode {
         Verb::Reproduce(arguments) => verbs::reproduce::run(arguments),
         Verb::Report(arguments) => verbs::report::run(arguments),
         Verb::BenchLab(arguments) => verbs::bench_lab::run(arguments),
-        Verb::BenchLimits(arguments) => verbs::bench_limits::run(arguments),
         Verb::BenchLive(arguments) => verbs::bench_live::run(arguments),
+        Verb::BenchLimits(arguments) => verbs::bench_limits::run(arguments),
+        Verb::BenchSim(arguments) => verbs::bench_sim::run(arguments),
         Verb::Man(arguments) => verbs::man::run(arguments, Typed::command()),
         Verb::Completions(arguments) => verbs::completions::run(arguments, Typed::command()),
     };

@@ -61,10 +61,14 @@ pub struct Sample {
     pub window_bytes: u64,
     /// Payload acknowledged since the transfer started, bytes.
     pub acked_bytes: u64,
+    /// Round trip of the packet acknowledged last, seconds, where one is known.
+    pub rtt_s: Option<f64>,
     /// Packets that wait at the narrow link.
     pub queue_packets: u64,
     /// Packets that the narrow link has dropped so far.
     pub dropped_packets: u64,
+    /// Share of the narrow link's capacity that was used since the sample before, where that is known.
+    pub utilisation: Option<f64>,
 }
 
 /// Wants no samples.

@@ -6,7 +6,7 @@ use crate::build::build;
 use crate::event::Event;
 use crate::ledger::Ledger;
 use crate::outcome::{Snapshot, outcome};
-use crate::scheduler::{QuadHeap, Scheduler};
+use crate::scheduler::{QuadHeap, Scheduler, Wheel};
 use crate::target::ControllerMaker;
 use crate::world::World;
 
@@ -24,9 +24,12 @@ impl Engine for Simulator {
         scenario: &Scenario,
         recorder: &mut dyn Recorder,
     ) -> Result<Outcome, EngineError> {
-        Ok(run_with(scenario, recorder, QuadHeap::default))
+        Ok(run_steered(scenario, recorder, Vec::new()))
     }
 }
+
+/// From so many flows on a wheel is faster than a heap (docs/results/speed.md).
+const MANY: usize = 16;
 
 /// Plays `scenario` with controllers of the caller's own: `makers` has one for each transfer, in
 /// the order of the file, or `None` where the scenario's sizing stays.
@@ -35,7 +38,10 @@ pub fn run_steered(
     recorder: &mut dyn Recorder,
     makers: Vec<Option<ControllerMaker>>,
 ) -> Outcome {
-    run(scenario, recorder, QuadHeap::default, makers)
+    if scenario.cross.is_empty() && scenario.transfers.len() < MANY {
+        return run(scenario, recorder, QuadHeap::default, makers);
+    }
+    run(scenario, recorder, || Wheel::of(&scenario.path), makers)
 }
 
 /// Plays `scenario` on schedulers of the caller's choice; the outcome is the same on all.
@@ -79,7 +85,7 @@ fn play<S: Scheduler>(
 ) -> Outcome {
     let mut world = build(scenario, known, scheduler, makers);
     world.ledger = recorder.wants_flows().then(|| Ledger::new(scenario));
-    Run { world, scenario, recorder, next_sample: 0 }.play()
+    Run { world, scenario, recorder, next_sample: 0, sampled: (Time::ZERO, 0) }.play()
 }
 
 struct Run<'a, S> {
@@ -88,6 +94,8 @@ struct Run<'a, S> {
     recorder: &'a mut dyn Recorder,
     /// The next sample's time, in intervals.
     next_sample: u64,
+    /// When the sample before was taken, and what the narrow link had sent by then.
+    sampled: (Time, u64),
 }
 
 /// The times that matter to the outcome.
@@ -132,6 +140,7 @@ impl<S: Scheduler> Run<'_, S> {
                 break self.snapshot();
             }
             self.forget_views();
+            self.world.look_ahead();
         };
         self.world.assert_conservation();
         outcome(self.scenario, &self.world, start.as_ref().unwrap_or(&end), &end, before.zip(until))
@@ -141,6 +150,9 @@ impl<S: Scheduler> Run<'_, S> {
     fn schedule_observations(&mut self, moments: &Moments) {
         let Moments { before, measured } = moments;
         let mut times = vec![before.0, before.1, measured.0, measured.1];
+        times.sort_unstable();
+        self.world.counts.clone_from(&times);
+        self.world.look_ahead();
         if let Some(interval) = self.interval() {
             let count = measured.1.as_nanos() / interval.as_nanos();
             times.extend((0..=count).map(|n| Time::ZERO + interval * n));
@@ -202,7 +214,11 @@ impl<S: Scheduler> Run<'_, S> {
         self.next_sample += 1;
         let narrow = self.world.path.narrow;
         let waiting = self.world.hops[narrow].waiting(now);
-        let dropped = self.world.hops[narrow].totals(now).drops;
+        let totals = self.world.hops[narrow].totals(now);
+        let (since, sent_before) = self.sampled;
+        self.sampled = (now, totals.departed_bytes);
+        let capacity = self.scenario.path.narrow().rate * now.since(since);
+        let used = (totals.departed_bytes - sent_before) as f64 / capacity.as_f64().max(1.0);
         for transfer in 0..self.world.targets.len() {
             let payload = self.world.payload(transfer).get();
             let watch = &self.world.targets[transfer].watch;
@@ -214,8 +230,10 @@ impl<S: Scheduler> Run<'_, S> {
                 ssthresh_packets: source.ssthresh,
                 window_bytes: watch.windows.front().copied().unwrap_or(0) * payload,
                 acked_bytes: source.acknowledged * payload,
+                rtt_s: source.rtt.map(Duration::as_secs_f64),
                 queue_packets: waiting,
-                dropped_packets: dropped,
+                dropped_packets: totals.drops,
+                utilisation: Some(used),
             });
         }
     }

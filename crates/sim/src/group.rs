@@ -17,7 +17,7 @@ pub(crate) struct Group {
     pub application: Application,
     /// Whether its data can carry congestion marks.
     pub ecn: bool,
-    /// The advertised window is a multiple of 2 to this power.
+    /// See [`Tcp::window_scale`].
     window_scale: u64,
     /// What its flows' finished connections did, and its datagrams.
     pub totals: Totals,
@@ -77,6 +77,15 @@ impl Totals {
     }
 }
 
+/// The bytes that a window field scaled by 2 to the power `scale` tells: rounded up, as by Linux,
+/// and no more than 16 bits hold (RFC 7323 section 2.2).
+fn told(window: Bytes, scale: u64) -> u64 {
+    match scale {
+        0 => window.get(),
+        _ => window.get().min(1 << 60).next_multiple_of(1 << scale).min(65_535 << scale),
+    }
+}
+
 /// What a name in a scenario stands for: who sets the window, and who repairs losses.
 fn style(congestion: Congestion, linux: bool) -> (Algorithm, RecoveryStyle) {
     let sack = if linux { RecoveryStyle::Linux } else { RecoveryStyle::Sack };
@@ -133,7 +142,13 @@ impl Group {
                     quick_start: if linux { 16 } else { 0 },
                 }),
                 sack: recovery.needs_sack(),
-                window: packets(window.unwrap_or(tcp.max_window)),
+                window: match window.unwrap_or(tcp.max_window) {
+                    Volume::Packets(n) if tcp.window_scale == 0 => n.clamp(1, UNLIMITED),
+                    volume => {
+                        let bytes = told(volume.in_bytes(payload), tcp.window_scale);
+                        (bytes / payload.get().max(1)).clamp(1, UNLIMITED)
+                    }
+                },
                 first_window: None,
             },
             payload,
@@ -146,11 +161,9 @@ impl Group {
         }
     }
 
-    /// A window in whole packets. What is advertised is rounded up to the window scale's
-    /// granularity, as by Linux.
-    pub(crate) fn window_in_packets(&self, window: Bytes, payload: Bytes) -> u64 {
-        let bytes = window.get().min(1 << 60).next_multiple_of(1 << self.window_scale);
-        bytes / payload.get().max(1)
+    /// A window in whole packets, as far as its scale can tell.
+    pub(crate) fn window_in_packets(&self, window: Bytes) -> u64 {
+        told(window, self.window_scale) / self.payload.get().max(1)
     }
 
     /// What connection number `round` of flow `flow` has to send.

@@ -50,7 +50,7 @@ impl<S: Scheduler> World<S> {
         if let Some(due) = next {
             self.schedule(due, Event::Input(index));
         }
-        self.enter_routers(packet);
+        self.enter_routers(&packet);
     }
 }
 

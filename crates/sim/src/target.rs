@@ -17,6 +17,8 @@ pub(crate) struct Target {
     pub feed: Feed,
     pub inlet: Inlet,
     pub steering: Option<Steering>,
+    /// When that wants to act, as it said last; [`Time::MAX`]: it does not.
+    pub steering_due: Time,
     /// Numbers that ACKs said are expected next, and when they were sent: what the sink times
     /// round trips by (the timestamps of RFC 7323).
     pub told: VecDeque<(u64, Time)>,
@@ -56,6 +58,7 @@ pub(crate) struct Watch {
     /// Round trips of its packets from the first to before the second time.
     pub rtt: Histogram,
     pub measured: (Time, Time),
+    pub last_rtt: Option<Duration>,
     pub sources: VecDeque<SourceView>,
     pub windows: VecDeque<u64>,
     /// Which time the source, and the sink, will pass next.
@@ -70,6 +73,8 @@ pub(crate) struct SourceView {
     pub statistics: Statistics,
     pub cwnd: f64,
     pub ssthresh: f64,
+    /// Round trip of the packet acknowledged last.
+    pub rtt: Option<Duration>,
 }
 
 impl Target {
@@ -84,6 +89,7 @@ impl Target {
             feed: Feed::default(),
             inlet: Inlet::default(),
             steering: None,
+            steering_due: Time::MAX,
             told: VecDeque::new(),
             answers: 0,
             requests: Vec::new(),

@@ -58,8 +58,9 @@ impl<E: Engine + ?Sized, M: Memory> Engine for Remembering<'_, E, M> {
         scenario: &Scenario,
         recorder: &mut dyn Recorder,
     ) -> Result<Outcome, EngineError> {
-        // A time series is not kept, so a run that is to give one must be made.
-        if recorder.interval().is_some() {
+        // Neither a time series nor single connections are kept, so a run that is to give them must
+        // be made.
+        if recorder.interval().is_some() || recorder.wants_flows() {
             return self.engine.run(scenario, recorder);
         }
         let key = RunKey::of(self.name(), scenario);

@@ -4,7 +4,7 @@ use clap::ValueEnum;
 use serde::Serialize;
 use sweetspot_lab::{Certificate, Lab};
 use sweetspot_linux::clock;
-use sweetspot_scenario::{Engine, EngineError, NoRecorder, Outcome, Scenario};
+use sweetspot_scenario::{Engine, EngineError, Outcome, Recorder, Scenario};
 use sweetspot_sim::Simulator;
 use sweetspot_theory::engine::Theory;
 
@@ -43,14 +43,28 @@ impl fmt::Display for EngineName {
 }
 
 impl EngineName {
-    /// Plays `scenario`.
-    pub fn play(self, scenario: &Scenario) -> Result<Played, EngineError> {
+    /// The engine of this name.
+    pub fn engine(self) -> &'static (dyn Engine + Sync) {
+        match self {
+            EngineName::Sim => &Simulator,
+            EngineName::Theory => &Theory,
+            EngineName::Lab => &Lab,
+        }
+    }
+
+    /// Plays `scenario` and hands its time series to `recorder`.
+    pub fn play(
+        self,
+        scenario: &Scenario,
+        recorder: &mut dyn Recorder,
+    ) -> Result<Played, EngineError> {
         let started = clock::now();
         let (mut outcome, certificate) = match self {
-            EngineName::Sim => (Simulator.run(scenario, &mut NoRecorder)?, None),
-            EngineName::Theory => (Theory.run(scenario, &mut NoRecorder)?, None),
+            EngineName::Sim => (Simulator.run(scenario, recorder)?, None),
+            EngineName::Theory => (Theory.run(scenario, recorder)?, None),
             EngineName::Lab => {
                 let played = Lab.play(scenario)?;
+                played.tell(scenario, recorder);
                 (played.outcome, Some(played.certificate))
             }
         };

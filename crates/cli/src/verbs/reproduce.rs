@@ -2,15 +2,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::ValueEnum;
+use sweetspot_lab::Lab;
 use sweetspot_linux::clock;
 use sweetspot_report::{Colophon, gallery, svg_file};
 use sweetspot_scenario::Engine;
 use sweetspot_sim::Simulator;
 use sweetspot_study::papers::{Care, Entry, Figure, Stage, catalogue, find, markdown};
-use sweetspot_study::{Remembering, ns2, router};
+use sweetspot_study::{Remembering, StudyError, ns2, router};
 
 use super::Ending;
+use super::engine::EngineName;
 use super::scenario_file::Parallel;
 use crate::build::identity;
 use crate::contest::machine;
@@ -25,7 +26,8 @@ Examples:
   sweetspot reproduce --list")]
 pub struct Arguments {
     /// Which figures and tables: all, a paper (bdp, drs, heffner, blog, router), names like
-    /// bdp-fig3 or fig3; or ns2, the agreement with ns-2; or router-simulations, the third paper's
+    /// bdp-fig3 or fig3; ns2, the agreement with ns-2; or router-tables, Tables I and II of the
+    /// router buffer paper with every number behind its figures
     #[arg(value_name = "WHAT", default_value = "all")]
     what: Vec<String>,
     /// Which engines draw them
@@ -44,18 +46,11 @@ pub struct Arguments {
     parallel: Parallel,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum EngineName {
-    /// The packet-level simulator
-    Sim,
-    /// Closed forms
-    Theory,
-}
-
 /// The word for the agreement with ns-2, which is no figure of a paper.
 const NS2: &str = "ns2";
-/// The word for the router buffer paper's simulations, which are a study of their own.
-const ROUTER: &str = "router-simulations";
+
+/// The word for the router buffer paper's tables, which need all of its simulations.
+const ROUTER_TABLES: &str = "router-tables";
 
 pub fn run(arguments: Arguments) -> Ending {
     if arguments.list {
@@ -65,26 +60,31 @@ pub fn run(arguments: Arguments) -> Ending {
         return Ok(ExitCode::SUCCESS);
     }
     let (documents, figures): (Vec<String>, Vec<String>) =
-        arguments.what.iter().cloned().partition(|word| word == NS2 || word == ROUTER);
+        arguments.what.iter().cloned().partition(|word| word == NS2 || word == ROUTER_TABLES);
     let entries = find(&figures)?;
     make(&arguments.out)?;
-    let workers = arguments.parallel.workers();
-    if documents.iter().any(|word| word == NS2) {
-        write(&arguments.out.join("ns2.md"), &ns2::document(&Simulator, workers)?)?;
+    if documents.iter().any(|word| word == ROUTER_TABLES) {
+        router_tables(&arguments)?;
     }
-    if documents.iter().any(|word| word == ROUTER) {
-        let progress = |row: &router::Setup, done: usize, all: usize| {
-            if done == all {
-                say!("played {}", row.file);
-            }
-        };
-        let text = router::document(&Simulator, router::Scale::DOCUMENT, workers, &progress)?;
-        write(&arguments.out.join("router.md"), &text)?;
+    if documents.iter().any(|word| word == NS2) {
+        let text = ns2::document(&Simulator, arguments.parallel.workers())?;
+        write(&arguments.out.join("ns2.md"), &text)?;
     }
     if !entries.is_empty() {
         figures_of(&arguments, &entries)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn router_tables(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
+    let progress = |row: &router::Setup, done: usize, all: usize| {
+        if done == all {
+            say!("played {}", row.file);
+        }
+    };
+    let workers = arguments.parallel.workers();
+    let text = router::document(&Simulator, router::Scale::DOCUMENT, workers, &progress)?;
+    Ok(write(&arguments.out.join("router.md"), &text)?)
 }
 
 fn figures_of(arguments: &Arguments, entries: &[&Entry]) -> Result<(), Box<dyn std::error::Error>> {
@@ -100,7 +100,7 @@ fn figures_of(arguments: &Arguments, entries: &[&Entry]) -> Result<(), Box<dyn s
     let stage = Stage {
         theory: wants(EngineName::Theory),
         sim: wants(EngineName::Sim).then_some(&sim as &(dyn Engine + Sync)),
-        lab: None,
+        lab: wants(EngineName::Lab).then_some(&Lab as &(dyn Engine + Sync)),
         workers: arguments.parallel.workers(),
         care: if arguments.careful { Care::Careful } else { Care::Quick },
     };
@@ -108,7 +108,7 @@ fn figures_of(arguments: &Arguments, entries: &[&Entry]) -> Result<(), Box<dyn s
     let mut figures = Vec::new();
     for (i, entry) in entries.iter().enumerate() {
         let before = clock::now();
-        figures.push((entry.play)(&stage)?);
+        figures.push(play(entry, &stage)?);
         let seconds = clock::now().since(before).as_secs_f64();
         say!("{:>2}/{} {:<16} {seconds:>6.1} s", i + 1, entries.len(), entry.name);
     }
@@ -122,6 +122,19 @@ fn figures_of(arguments: &Arguments, entries: &[&Entry]) -> Result<(), Box<dyn s
         say!("sweetspot: {failure}: what was finished is in the page, but would be played again");
     }
     write_all(arguments, &figures, &took)
+}
+
+/// Plays a figure. What the lab cannot play is drawn by the others, and says why.
+fn play(entry: &Entry, stage: &Stage<'_>) -> Result<Figure, StudyError> {
+    match (entry.play)(stage) {
+        Err(StudyError::Engine(why)) if stage.lab.is_some() => {
+            say!("{}: {why}", entry.name);
+            let mut figure = (entry.play)(&Stage { lab: None, ..*stage })?;
+            figure.about += &format!(" Not in the lab: {why}.");
+            Ok(figure)
+        }
+        other => other,
+    }
 }
 
 fn write_all(

@@ -1,10 +1,13 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use sweetspot_scenario::{Derivation, EngineError, Outcome, Scenario};
+use sweetspot_report::{RunSeries, parquet};
+use sweetspot_scenario::{Derivation, EngineError, NoRecorder, Outcome, Recorder, Scenario};
+use sweetspot_units::Duration;
 
 use super::Ending;
 use super::engine::EngineName;
+use crate::whole_file;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -12,6 +15,7 @@ Examples:
   sweetspot run scenarios/elephants.toml
   sweetspot run scenarios/elephants.toml --engine theory
   sweetspot run scenarios/elephants.toml --seed 2 --set transfer.0.sizing=sobas --json
+  sweetspot run scenarios/elephants.toml --series run.parquet --interval 10ms
   sweetspot run scenarios/elephants.toml --engine lab --set warmup=20s --set duration=20s")]
 pub struct Arguments {
     /// The scenario, a TOML file; docs/scenario.md describes it
@@ -28,6 +32,12 @@ pub struct Arguments {
     /// Print the outcome as one JSON object
     #[arg(long)]
     json: bool,
+    /// Write the time series of every transfer and of the bottleneck to this Parquet file
+    #[arg(long, value_name = "FILE.parquet")]
+    series: Option<PathBuf>,
+    /// How far the samples of the time series lie apart
+    #[arg(long, value_name = "TIME", default_value = "100ms", requires = "series")]
+    interval: Duration,
 }
 
 /// No closed form covers the scenario.
@@ -35,13 +45,24 @@ const NOT_COVERED: u8 = 3;
 
 pub fn run(arguments: Arguments) -> Ending {
     let scenario = read(&arguments.scenario, &arguments.overrides, arguments.seed)?;
-    let played = match arguments.engine.play(&scenario) {
+    let mut series = match &arguments.series {
+        Some(_) => Some(recorder(&scenario, &arguments)?),
+        None => None,
+    };
+    let recorder: &mut dyn Recorder = match &mut series {
+        Some(series) => series,
+        None => &mut NoRecorder,
+    };
+    let played = match arguments.engine.play(&scenario, recorder) {
         Err(error @ EngineError::NotCovered { .. }) => {
             say!("sweetspot: {}: {error}", arguments.scenario.display());
             return Ok(ExitCode::from(NOT_COVERED));
         }
         other => other?,
     };
+    if let (Some(series), Some(path)) = (&series, &arguments.series) {
+        whole_file::write(path, &parquet(&series.columns(&played.outcome))?)?;
+    }
     if arguments.json {
         tell!("{}", serde_json::to_string_pretty(&played)?);
     } else {
@@ -51,6 +72,27 @@ pub fn run(arguments: Arguments) -> Ending {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// More rows than a person wants to look at, and fewer than fill a memory.
+const MOST_SAMPLES: u64 = 20_000_000;
+
+/// What takes the time series of `scenario`.
+fn recorder(scenario: &Scenario, arguments: &Arguments) -> Result<RunSeries, String> {
+    if arguments.engine == EngineName::Theory {
+        return Err("--series: closed forms know no time; take --engine sim or lab".into());
+    }
+    let interval = arguments.interval;
+    let span = scenario.warmup + scenario.duration;
+    let transfers = scenario.transfers.len().max(1) as u64;
+    let least = span * transfers / MOST_SAMPLES;
+    if interval < least.max(Duration::from_micros(1)) {
+        let least = Duration::from_micros(least.as_nanos().div_ceil(1000).max(1));
+        return Err(format!(
+            "--interval {interval}: more than {MOST_SAMPLES} samples; take {least} or more"
+        ));
+    }
+    Ok(RunSeries::every(interval))
 }
 
 /// Reads a scenario file; an error names the file.

@@ -5,10 +5,10 @@ use sweetspot_report::{
     SWEEP_FORMAT, SweepFile, SweepFilePoint, SweepPath, csv, sweep_columns, sweep_table,
 };
 use sweetspot_scenario::Engine;
-use sweetspot_sim::Simulator;
 use sweetspot_study::{Over, Remembering, StudyError, Sweep, SweepPoint, Variant, Workers};
 
 use super::Ending;
+use super::engine::EngineName;
 use super::scenario_file::{Parallel, ScenarioFile};
 use crate::attend::{self, Attended};
 use crate::build::identity;
@@ -32,6 +32,9 @@ pub struct Arguments {
     /// Seeds per combination, from the scenario's own on; the table shows mean and 95 % confidence
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     seeds: u64,
+    /// What plays it; the lab plays one run at a time
+    #[arg(long, value_enum, default_value_t = EngineName::Sim)]
+    engine: EngineName,
     /// Where the results go: FILE.csv one row per run and transfer, FILE.json whole outcomes
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -72,13 +75,16 @@ pub fn run(arguments: Arguments) -> Ending {
         seeds: arguments.seeds,
     };
     let variants = sweep.variants().map_err(|error| blame(&arguments, &error))?;
-    let workers = arguments.parallel.workers();
+    let (player, workers) = match arguments.engine {
+        EngineName::Lab => (arguments.engine.engine(), Workers::ONE),
+        other => (other.engine(), arguments.parallel.workers()),
+    };
     let points = match &arguments.out {
-        None => attended(&sweep, &variants, &Simulator, workers, None)?,
+        None => attended(&sweep, &variants, player, workers, None)?,
         Some(out) => {
             let path = journal_of(out);
             let ledger = Ledger::open(&path, &identity()?, Stranger::Refuse)?;
-            let engine = Remembering { engine: &Simulator, memory: &ledger };
+            let engine = Remembering { engine: player, memory: &ledger };
             let points = attended(&sweep, &variants, &engine, workers, Some(&path))?;
             if let Some(failure) = ledger.failure() {
                 say!("sweetspot: {failure}; the results below are whole");

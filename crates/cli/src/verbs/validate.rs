@@ -15,7 +15,8 @@ use crate::contest::machine;
 Examples:
   sweetspot validate scenarios/standing/sweet-spot.toml
   sweetspot validate scenarios/elephants.toml --set warmup=10s --set duration=20s
-  sweetspot validate --standing --engine sim,lab --out docs/results/validate.md")]
+  sweetspot validate scenarios/standing/sawtooth.toml --engine theory,sim
+  sweetspot validate --standing --out docs/results/validate.md")]
 pub struct Arguments {
     /// The scenario, a TOML file; docs/scenario.md describes it
     #[arg(required_unless_present = "standing", conflicts_with = "standing")]

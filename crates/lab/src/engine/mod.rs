@@ -97,17 +97,23 @@ impl Engine for Lab {
         recorder: &mut dyn Recorder,
     ) -> Result<Outcome, EngineError> {
         let played = self.play(scenario).map_err(EngineError::from)?;
-        if let Some(interval) = recorder.interval() {
-            let mut due = vec![0.0; scenario.transfers.len()];
-            for row in &played.series {
-                // No finer than asked; what is not known between two rows is not made up.
-                if row.at_s >= due[row.transfer] {
-                    due[row.transfer] = row.at_s + interval.as_secs_f64();
-                    recorder.record(&sample(row, scenario));
-                }
+        played.tell(scenario, recorder);
+        Ok(played.outcome)
+    }
+}
+
+impl Played {
+    /// Hands the time series to `recorder`.
+    pub fn tell(&self, scenario: &Scenario, recorder: &mut dyn Recorder) {
+        let Some(interval) = recorder.interval() else { return };
+        let mut due = vec![0.0; scenario.transfers.len()];
+        for row in &self.series {
+            // No finer than asked; what is not known between two rows is not made up.
+            if row.at_s >= due[row.transfer] {
+                due[row.transfer] = row.at_s + interval.as_secs_f64();
+                recorder.record(&sample(row, scenario));
             }
         }
-        Ok(played.outcome)
     }
 }
 
@@ -120,8 +126,11 @@ fn sample(row: &SeriesRow, scenario: &Scenario) -> Sample {
         ssthresh_packets: f64::NAN,
         window_bytes: row.window_bytes,
         acked_bytes: row.acked_bytes,
+        // Nor these.
+        rtt_s: None,
         queue_packets: row.queue_packets,
         dropped_packets: row.dropped_packets,
+        utilisation: None,
     }
 }
 

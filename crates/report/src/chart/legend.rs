@@ -69,8 +69,9 @@ fn colours(plot: &Plot) -> Vec<Item> {
         words: label.to_owned(),
     };
     let mut items: Vec<Item> = seen.into_iter().map(item).collect();
-    // Published numbers in a colour that no curve explains.
-    let lonely = plot.marks.iter().filter(|m| !plot.curves.iter().any(|c| c.group == m.group));
+    // Numbers in a colour that no curve explains.
+    let explained = |group| plot.curves.iter().any(|curve| curve.group == group);
+    let lonely = plot.marks.iter().filter(|mark| !explained(mark.group));
     items.extend(lonely.map(|mark| Item {
         sample: format!(
             r#"<path class="mark {}" d="M10 -5l5 5l-5 5l-5 -5Z"/>"#,
@@ -97,7 +98,7 @@ fn styles(plot: &Plot) -> Vec<Item> {
         .iter()
         .map(|origin| Item { sample: sample(*origin), words: origin.name().to_owned() })
         .collect();
-    if !plot.marks.is_empty() {
+    if plot.marks.iter().any(|mark| mark.label.starts_with("published")) {
         items.push(Item {
             sample: r#"<path class="mark ink" d="M10 -5l5 5l-5 5l-5 -5Z"/>"#.to_owned(),
             words: "published".to_owned(),

@@ -61,11 +61,8 @@ pub fn demonstration(index: usize, file: &str, demo: &DemoOutcome) -> Vec<Sheet>
     }
     vec![Sheet {
         name: format!("demo-{index}"),
-        title: format!("Demonstration: {}", path.spec),
-        about: format!(
-            "`{file}`, {} on {}. Marks: what the path can carry, C T_m, and C T_m + B.",
-            demo.date, demo.kernel
-        ),
+        title: format!("Demonstration: {}, {}, {} of buffer", path.rate, path.rtt, path.buffer),
+        about: format!("`{file}`, {} on {}; path `{}`.", demo.date, demo.kernel, path.spec),
         plots: vec![goodput, window, rtt, queue, round_trips],
         tables: Vec::new(),
     }]

@@ -138,7 +138,11 @@ fn label_of(
     if transfers > 1 {
         words.push(format!("transfer {transfer}"));
     }
-    if words.is_empty() { "all".to_owned() } else { words.join(", ") }
+    if words.is_empty() {
+        let title = point.statistics.outcomes.first().map(|outcome| outcome.scenario.clone());
+        return title.unwrap_or_default();
+    }
+    words.join(", ")
 }
 
 /// [C T_m, C T_m + B_t] where the axis is a window and the path is the same everywhere.

@@ -2,7 +2,7 @@ use serde::Serialize;
 use sweetspot_scenario::{Engine, nearest};
 
 use super::comparison::Comparison;
-use super::{bdp, blog, drs, heffner};
+use super::{bdp, blog, drs, heffner, router};
 use crate::plot::{Origin, Plot, Table};
 use crate::{StudyError, Workers};
 
@@ -59,7 +59,8 @@ pub struct Entry {
 }
 
 /// Every figure and table of every paper.
-const LISTS: [&[Entry]; 4] = [bdp::ENTRIES, drs::ENTRIES, heffner::ENTRIES, blog::ENTRIES];
+const LISTS: [&[Entry]; 5] =
+    [bdp::ENTRIES, drs::ENTRIES, heffner::ENTRIES, blog::ENTRIES, router::ENTRIES];
 
 /// What figures are played on.
 #[derive(Clone, Copy)]

@@ -7,6 +7,7 @@ mod comparison;
 mod document;
 mod drs;
 mod heffner;
+mod router;
 mod scenarios;
 mod time;
 

@@ -10,16 +10,19 @@ use sweetspot_theory::router::sensitivity::{long_power_law, relative_error};
 use sweetspot_units::{Bytes, Duration, Rate};
 
 use super::analysis::{Fits, SHORT_PACKETS, Served};
-use super::figure::{Figure, logarithmic, straight};
+use super::drawing::{Drawing, logarithmic, straight};
 use crate::StudyError;
 
 const PACKET: Bytes = Bytes::new(1500);
 const T_O: Duration = Duration::from_millis(60);
 
 /// Throughput under the M/M/1/B's loss and delay in heavy load.
-pub(super) fn figure_11() -> Result<Figure, StudyError> {
+///
+/// # Errors
+/// If a formula does not hold, which a test excludes.
+pub fn figure_11() -> Result<Drawing, StudyError> {
     let (loss, link) = heavy_load(Rate::from_mbit_per_second(1000), T_O, PACKET)?;
-    let mut figure = Figure::new(
+    let mut figure = Drawing::new(
         "router-fig11",
         "Figure 11: throughput under M/M/1/B, 1 Gbit/s, 60 ms",
         logarithmic("buffer, kB"),
@@ -39,8 +42,8 @@ pub(super) fn figure_11() -> Result<Figure, StudyError> {
 }
 
 /// Throughput under the power law, with the parameters that were measured.
-pub(super) fn figure_17(fits: &Fits) -> Result<Figure, StudyError> {
-    let mut figure = Figure::new(
+pub(super) fn figure_17(fits: &Fits) -> Result<Drawing, StudyError> {
+    let mut figure = Drawing::new(
         "router-fig17",
         "Figure 17: throughput under the PL-form, C T_o = 250 packets",
         straight("buffer, packets"),
@@ -53,8 +56,8 @@ pub(super) fn figure_17(fits: &Fits) -> Result<Figure, StudyError> {
 }
 
 /// Throughput under the exponential, with the parameters that were measured.
-pub(super) fn figure_18(fits: &Fits) -> Result<Figure, StudyError> {
-    let mut figure = Figure::new(
+pub(super) fn figure_18(fits: &Fits) -> Result<Drawing, StudyError> {
+    let mut figure = Drawing::new(
         "router-fig18",
         "Figure 18: throughput under the EX-form, C T_o = 500 packets",
         straight("buffer, packets"),
@@ -65,7 +68,7 @@ pub(super) fn figure_18(fits: &Fits) -> Result<Figure, StudyError> {
     Ok(figure)
 }
 
-fn models(figure: &mut Figure, fits: &Fits, form: Form, most: u32) -> Result<(), StudyError> {
+fn models(figure: &mut Drawing, fits: &Fits, form: Form, most: u32) -> Result<(), StudyError> {
     for (label, served) in [("S-model, 30 packets", Served::Short), ("L-model", Served::Long)] {
         let router = fits.router(form, served)?;
         let buffers = (0..=60).map(|step| f64::from(step * most) / 60.0);
@@ -75,8 +78,11 @@ fn models(figure: &mut Figure, fits: &Fits, form: Form, most: u32) -> Result<(),
 }
 
 /// What a wrong buffer costs.
-pub(super) fn figure_19() -> Result<Figure, StudyError> {
-    let mut figure = Figure::new(
+///
+/// # Errors
+/// If a formula does not hold, which a test excludes.
+pub fn figure_19() -> Result<Drawing, StudyError> {
+    let mut figure = Drawing::new(
         "router-fig19",
         "Figure 19: what a buffer off by a factor costs",
         straight("buffer over the best one"),

@@ -5,16 +5,20 @@
 
 mod analysis;
 mod document;
-mod figure;
+mod drawing;
 mod formulas;
 mod measure;
 mod setup;
 mod simulations;
 mod study;
+mod verify;
 
 pub use analysis::{Fits, Served, Simulated, simulated};
 pub use document::document;
-pub use figure::{Axis, Curve, Figure, Mark};
+pub use drawing::{Axis, Curve, Drawing, Mark};
+pub use formulas::{figure_11, figure_19};
 pub use measure::{Measured, SizeBin, Throughput, measure};
-pub use setup::{Setup, TABLE_1, gamma, inputs, ladder};
+pub use setup::{EXPONENTIAL, EXPONENTIAL_BUSY, POWER_LAW, Setup, TABLE_1, gamma, inputs, ladder};
+pub use simulations::by_size;
 pub use study::{Played, Scale, Study};
+pub use verify::{Link, Verified, verify};

@@ -8,7 +8,7 @@ use sweetspot_theory::router::capacity_ratio::Form;
 use sweetspot_units::{Duration, Probability};
 
 use super::analysis::Fits;
-use super::figure::{Axis, Figure, logarithmic, straight};
+use super::drawing::{Axis, Drawing, logarithmic, straight};
 use super::measure::{Measured, measure};
 use super::setup::TESTBED;
 use crate::{StudyError, Workers};
@@ -22,8 +22,8 @@ pub(super) fn loss(
     x: Axis,
     measured: &[Measured],
     fits: &Fits,
-) -> Figure {
-    let mut figure = Figure::new(name, title, x, logarithmic("loss, %"));
+) -> Drawing {
+    let mut figure = Drawing::new(name, title, x, logarithmic("loss, %"));
     let lossy = measured.iter().filter(|m| m.loss > 0.0);
     figure.simulated("simulated", lossy.map(|m| (m.buffer as f64, m.loss * 100.0)));
     for (label, form) in [("PL-form", Form::PowerLaw), ("EX-form", Form::Exponential)] {
@@ -46,8 +46,8 @@ pub(super) fn delay(
     title: &'static str,
     measured: &[Measured],
     fits: &Fits,
-) -> Figure {
-    let mut figure = Figure::new(name, title, straight("buffer, packets"), straight("delay, ms"));
+) -> Drawing {
+    let mut figure = Drawing::new(name, title, straight("buffer, packets"), straight("delay, ms"));
     figure.simulated("simulated", measured.iter().map(|m| (m.buffer as f64, m.delay_s * 1e3)));
     let service = fits.link.packet().as_f64() * 8.0 / fits.link.capacity().as_f64() * 1e3;
     let line = [0.0, fits.cutoff as f64].map(|b| (b, fits.delay.value * b * service));
@@ -56,8 +56,8 @@ pub(super) fn delay(
 }
 
 /// Median per-flow throughput of S- and L-flows against buffer (section VII-C).
-pub(super) fn throughput(name: &'static str, title: &'static str, all: &[Measured]) -> Figure {
-    let mut figure = Figure::new(name, title, BUFFER, logarithmic("throughput, kbit/s"));
+pub(super) fn throughput(name: &'static str, title: &'static str, all: &[Measured]) -> Drawing {
+    let mut figure = Drawing::new(name, title, BUFFER, logarithmic("throughput, kbit/s"));
     type Of = fn(&Measured) -> &super::Throughput;
     let kinds: [(&str, Of); 3] = [
         ("flows of 30 packets", |m| &m.short),
@@ -73,15 +73,16 @@ pub(super) fn throughput(name: &'static str, title: &'static str, all: &[Measure
 
 /// Throughput against flow size with the S- and the L-model, for the smallest and the largest
 /// buffer of the testbed: Figures 9 and 10.
-pub(super) fn by_size<E: Engine + Sync + ?Sized>(
+///
+/// # Errors
+/// If the engine cannot play the testbed.
+pub fn by_size<E: Engine + Sync + ?Sized>(
     engine: &E,
-    seconds: Option<u64>,
+    seconds: u64,
     workers: Workers,
-) -> Result<Vec<Figure>, StudyError> {
+) -> Result<Vec<Drawing>, StudyError> {
     let mut scenario = TESTBED.scenario()?;
-    if let Some(seconds) = seconds {
-        scenario.duration = Duration::from_secs(seconds);
-    }
+    scenario.duration = Duration::from_secs(seconds);
     let measured = measure(engine, &scenario, &[20, 25_333], 1, workers, &|_, _| {})?;
     let names = [
         ("router-fig9", "Figure 9: throughput against flow size, B = 30 kB"),
@@ -96,8 +97,8 @@ fn sizes(
     title: &'static str,
     scenario: &Scenario,
     measured: &Measured,
-) -> Result<Figure, StudyError> {
-    let mut figure = Figure::new(
+) -> Result<Drawing, StudyError> {
+    let mut figure = Drawing::new(
         name,
         title,
         logarithmic("flow size, packets"),

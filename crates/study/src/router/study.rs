@@ -2,9 +2,10 @@ use sweetspot_scenario::{Engine, Scenario};
 use sweetspot_units::Duration;
 
 use super::analysis::Fits;
-use super::figure::{Figure, logarithmic, straight};
+use super::drawing::{Drawing, logarithmic, straight};
 use super::measure::{Measured, measure};
 use super::setup::{EXPONENTIAL, EXPONENTIAL_BUSY, POWER_LAW, Setup, TABLE_1, ladder};
+use super::simulations::by_size;
 use super::{formulas, simulations};
 use crate::{StudyError, Workers};
 
@@ -69,7 +70,7 @@ pub struct Study {
     /// Its eight rows.
     pub rows: Vec<Played>,
     /// Every figure that can be drawn of them, in the paper's order.
-    pub figures: Vec<Figure>,
+    pub drawings: Vec<Drawing>,
 }
 
 impl Study {
@@ -87,19 +88,22 @@ impl Study {
             Played::new(engine, *setup, scale, workers, &|done, all| watch(setup, done, all))
         };
         let rows = TABLE_1.iter().map(play).collect::<Result<Vec<Played>, StudyError>>()?;
-        let mut figures = simulations::by_size(engine, Some(scale.testbed_seconds), workers)?;
-        figures.push(formulas::figure_11()?);
+        let mut drawings = by_size(engine, scale.testbed_seconds, workers)?;
+        drawings.push(formulas::figure_11()?);
         for row in &rows {
-            figures.extend(row.figures()?);
+            drawings.extend(row.drawings()?);
         }
-        figures.push(formulas::figure_19()?);
-        Ok(Study { rows, figures })
+        drawings.push(formulas::figure_19()?);
+        Ok(Study { rows, drawings })
     }
 }
 
 impl Played {
-    /// The paper's figures that show this row.
-    fn figures(&self) -> Result<Vec<Figure>, StudyError> {
+    /// The paper's figures that show this row; none where nothing could be fitted.
+    ///
+    /// # Errors
+    /// If a formula does not hold.
+    pub fn drawings(&self) -> Result<Vec<Drawing>, StudyError> {
         let Ok(fits) = &self.fits else { return Ok(Vec::new()) };
         let all = &self.measured;
         let packets = "buffer, packets";

@@ -127,6 +127,7 @@ impl Sender {
             Phase::Recovering => {
                 self.phase = Phase::Open;
                 self.inflation = 0;
+                self.resend = None;
                 self.advance(now, ack);
                 if let Some(repair) = &mut self.repair {
                     repair.end();
@@ -183,6 +184,8 @@ impl Sender {
         }
         let covered = ack.next - self.una;
         self.una = ack.next;
+        // Paced, it may have come too late to be of use.
+        self.resend = self.resend.filter(|number| *number >= ack.next);
         self.next = self.next.max(ack.next);
         if let Some((number, _)) = self.timed
             && ack.next > number

@@ -205,7 +205,8 @@ impl Sender {
     /// The same as a time, [`Time::MAX`] where nothing is due.
     #[inline]
     pub fn due(&self) -> Time {
-        if self.options.paced && self.may_send() {
+        // The SYN leaves when it is polled for: nothing is due before.
+        if self.options.paced && self.highest > 0 && self.may_send() {
             return self.deadline.min(self.pacer.release);
         }
         self.deadline

@@ -25,7 +25,9 @@ impl Sender {
 
     /// The same while losses are suspected or repaired.
     fn poll_repair(&mut self, now: Time) -> Option<Segment> {
-        let number = if let Some(number) = self.resend.take() {
+        // A pace may hold a packet up until it is acknowledged.
+        let resend = self.resend.take().filter(|number| *number >= self.una);
+        let number = if let Some(number) = resend {
             self.note_by_pipe(now, number);
             number
         } else if self.repairs_by_pipe() {

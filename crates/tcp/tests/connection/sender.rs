@@ -1,5 +1,5 @@
-use sweetspot_tcp::congestion::Growth;
-use sweetspot_tcp::{ReceiverConfig, SenderConfig};
+use sweetspot_tcp::congestion::{Algorithm, Growth};
+use sweetspot_tcp::{ReceiverConfig, RecoveryStyle, Sender, SenderConfig};
 use sweetspot_units::Duration;
 
 use crate::pair::{Pair, RECEIVER, SENDER, ms};
@@ -39,7 +39,7 @@ fn limited_transmit_sends_one_new_packet_for_each_of_the_first_two_duplicates() 
     let play = |limited_transmit| {
         let config = SenderConfig { limited_transmit, initial_window: 3, ..SENDER };
         let receiver = ReceiverConfig { sack: false, ..RECEIVER };
-        let config = SenderConfig { recovery: sweetspot_tcp::RecoveryStyle::NewReno, ..config };
+        let config = SenderConfig { recovery: RecoveryStyle::NewReno, ..config };
         let mut pair = Pair::new(config, receiver, Some(30)).dropping(&[1]);
         pair.run_until(ms(5000));
         assert!(pair.sender.is_done());
@@ -105,4 +105,12 @@ fn linux_counts_a_window_half_in_flight_as_the_limit_while_it_doubles() {
     assert_eq!(grown(5), 10.0);
     // It grows until the flight is half of it.
     assert_eq!(grown(6), 12.0);
+}
+
+#[test]
+fn nothing_is_due_before_the_syn_is_polled_for() {
+    for (algorithm, pacing) in [(Algorithm::Bbr, false), (Algorithm::Reno, true)] {
+        let config = SenderConfig { algorithm, pacing, ..SENDER };
+        assert_eq!(Sender::new(&config, Some(10)).poll_timeout(), None, "{algorithm:?}");
+    }
 }

@@ -158,8 +158,8 @@ impl<'a> Terms<'a> {
         if udp > 0.0 {
             self.cross = Cross::Unresponsive;
             self.assumptions.push(
-                "Cross traffic as a fluid of constant rate: T_e = T_m, and the whole buffer is \
-                 free. Its bursts make the throughput near the ends of the sweet spot lower."
+                "Cross traffic as a fluid of constant rate: T_e = T_m, and of a full buffer the \
+                 transfer's are the share A/C. Its bursts make the throughput near the ends of the sweet spot lower."
                     .to_owned(),
             );
         } else if windows > 0.0 {

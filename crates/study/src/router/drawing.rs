@@ -1,6 +1,6 @@
 /// A figure as data: what to draw, not how.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Figure {
+pub struct Drawing {
     /// As in `router-fig13`.
     pub name: &'static str,
     /// What it shows.
@@ -46,9 +46,9 @@ pub struct Mark {
     pub y: Option<f64>,
 }
 
-impl Figure {
-    pub(super) fn new(name: &'static str, title: &'static str, x: Axis, y: Axis) -> Figure {
-        Figure { name, title, x, y, curves: Vec::new(), published: Vec::new() }
+impl Drawing {
+    pub(super) fn new(name: &'static str, title: &'static str, x: Axis, y: Axis) -> Drawing {
+        Drawing { name, title, x, y, curves: Vec::new(), published: Vec::new() }
     }
 
     pub(super) fn simulated(&mut self, label: &str, points: impl IntoIterator<Item = (f64, f64)>) {
