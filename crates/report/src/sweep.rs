@@ -61,14 +61,14 @@ pub const SWEEP_FORMAT: u32 = 1;
 
 /// A named column.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Column {
+pub struct SweepColumn {
     /// Its name with its unit.
     pub name: String,
     /// Its values, one per row.
     pub cells: Cells,
 }
 
-/// The values of a [`Column`].
+/// The values of a [`SweepColumn`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cells {
     /// Texts.
@@ -80,7 +80,7 @@ pub enum Cells {
 }
 
 /// One row per variant, seed and transfer.
-pub fn sweep_columns(keys: &[String], points: &[SweepPoint]) -> Vec<Column> {
+pub fn sweep_columns(keys: &[String], points: &[SweepPoint]) -> Vec<SweepColumn> {
     let rows: Vec<(&SweepPoint, &Outcome, usize, &TransferOutcome)> = points
         .iter()
         .flat_map(|point| point.outcomes.iter().map(move |outcome| (point, outcome)))
@@ -89,17 +89,17 @@ pub fn sweep_columns(keys: &[String], points: &[SweepPoint]) -> Vec<Column> {
             transfers.map(move |(i, transfer)| (point, outcome, i, transfer))
         })
         .collect();
-    let mut columns: Vec<Column> = keys
+    let mut columns: Vec<SweepColumn> = keys
         .iter()
         .enumerate()
-        .map(|(k, key)| Column {
+        .map(|(k, key)| SweepColumn {
             name: key.clone(),
             cells: Cells::Text(rows.iter().map(|(point, ..)| point.values[k].clone()).collect()),
         })
         .collect();
     let mut whole = |name: &str, of: &dyn Fn(&Outcome, usize, &TransferOutcome) -> u64| {
         let values = rows.iter().map(|(_, outcome, i, transfer)| of(outcome, *i, transfer));
-        columns.push(Column { name: name.to_owned(), cells: Cells::Whole(values.collect()) });
+        columns.push(SweepColumn { name: name.to_owned(), cells: Cells::Whole(values.collect()) });
     };
     whole("seed", &|outcome, _, _| outcome.seed);
     whole("transfer", &|_, i, _| i as u64);
@@ -109,7 +109,7 @@ pub fn sweep_columns(keys: &[String], points: &[SweepPoint]) -> Vec<Column> {
     whole("queue_max_packets", &|o, _, _| o.bottleneck.queue_max_packets);
     let mut number = |name: &str, of: &dyn Fn(&Outcome, &TransferOutcome) -> f64| {
         let values = rows.iter().map(|(_, outcome, _, transfer)| of(outcome, transfer));
-        columns.push(Column { name: name.to_owned(), cells: Cells::Number(values.collect()) });
+        columns.push(SweepColumn { name: name.to_owned(), cells: Cells::Number(values.collect()) });
     };
     number("goodput_bps", &|_, t| t.goodput_bps);
     number("rtt_mean_s", &|_, t| t.rtt_mean_s);
@@ -123,7 +123,7 @@ pub fn sweep_columns(keys: &[String], points: &[SweepPoint]) -> Vec<Column> {
 }
 
 /// Columns as comma-separated values (RFC 4180).
-pub fn csv(columns: &[Column]) -> String {
+pub fn csv(columns: &[SweepColumn]) -> String {
     let quoted = |text: &str| {
         if text.contains([',', '"', '\n']) {
             format!("\"{}\"", text.replace('"', "\"\""))

@@ -19,9 +19,9 @@ fn drawn(plot: &Plot) -> String {
 
 #[test]
 fn a_published_number_stands_where_the_axes_say() {
-    // The frame goes from x = 44 to 350 and from y = 214 up to 24: its middle is (197, 119), and
+    // The frame goes from x = 44 to 344 and from y = 214 up to 24: its middle is (194, 119), and
     // a diamond begins five units above its centre.
-    assert!(drawn(&plot()).contains(r#"<path class="mark c0" d="M197.0 114.0l5 5"#));
+    assert!(drawn(&plot()).contains(r#"<path class="mark c0" d="M194.0 114.0l5 5"#));
 }
 
 #[test]

@@ -5,7 +5,7 @@ mod common;
 use common::{DUMBBELL, ELEPHANTS, goodput, play};
 use proptest::prelude::*;
 use sweetspot_scenario::{Engine, NoRecorder, Scenario};
-use sweetspot_sim::scheduler::{Obvious, QuadHeap};
+use sweetspot_sim::scheduler::{Obvious, QuadHeap, Wheel};
 use sweetspot_sim::{ControllerMaker, Simulator, run_steered, run_with};
 use sweetspot_sizing::Sizing;
 
@@ -17,6 +17,7 @@ fn same_seed_same_outcome_on_every_scheduler() {
     let fast = run_with(&scenario, &mut NoRecorder, QuadHeap::default);
     let slow = run_with(&scenario, &mut NoRecorder, Obvious::default);
     assert_eq!(fast, slow);
+    assert_eq!(fast, run_with(&scenario, &mut NoRecorder, || Wheel::of(&scenario.path)));
     assert_eq!(fast, run_with(&scenario, &mut NoRecorder, QuadHeap::default));
 }
 

@@ -39,6 +39,8 @@ pub struct Bundle {
     last_round: Option<Time>,
     rtt: Duration,
     minimum: Option<Duration>,
+    /// When the first bulk transfer was seen.
+    bulk_since: Option<Time>,
     /// What the controller wants in all; `None` while it wants nothing in particular.
     window: Option<Option<Bytes>>,
     /// What memory allows all connections together.
@@ -101,6 +103,7 @@ impl Bundle {
             last_round: None,
             rtt: Duration::ZERO,
             minimum: None,
+            bulk_since: None,
             window: None,
             ceiling: None,
             actions: VecDeque::new(),
@@ -140,6 +143,9 @@ impl Bundle {
         }
         member.last = look;
         member.arrived = arrived;
+        if member.is_bulk() {
+            self.bulk_since.get_or_insert(now);
+        }
     }
 
     /// Every connection was looked at.
@@ -192,16 +198,17 @@ impl Bundle {
         self.controller.phase()
     }
 
-    /// How long to wait before the next round: often enough for the controller, seldom enough to
-    /// cost nothing.
-    pub fn pause(&self) -> Duration {
+    /// How long to wait before the next round: often enough for the controller, and not less than
+    /// `thrift` unless a transfer has just begun.
+    pub fn pause(&self, now: Time, thrift: Duration) -> Duration {
         if self.members.values().all(|m| m.arrived == Bytes::ZERO && m.rate < IDLE) {
-            return Duration::from_millis(50);
+            return IDLE_PAUSE.max(thrift);
         }
-        match self.phase() {
-            Phase::Ramping | Phase::Measuring => Duration::from_millis(3),
-            _ => (self.rtt / 4).clamp(Duration::from_millis(5), Duration::from_millis(40)),
+        let opens = matches!(self.phase(), Phase::Ramping | Phase::Measuring);
+        if opens && self.bulk_since.is_none_or(|since| now.since(since) < OPENING) {
+            return OPENING_PAUSE;
         }
+        (self.rtt / 2).clamp(Duration::from_millis(5), IDLE_PAUSE).max(thrift)
     }
 
     /// The limit in force on a connection.
@@ -261,6 +268,13 @@ impl Bundle {
         }
     }
 }
+
+/// How long windows are expected to open: slow start and the bounded growth after it.
+const OPENING: Duration = Duration::from_secs(3);
+/// Between two rounds meanwhile: a burst that lasts long enough to be timed is seen twice.
+const OPENING_PAUSE: Duration = Duration::from_millis(3);
+/// Between two rounds at most.
+const IDLE_PAUSE: Duration = Duration::from_millis(50);
 
 /// A bundle that receives less has nothing to size.
 const IDLE: Rate = Rate::from_bits_per_second(80_000);

@@ -18,7 +18,8 @@ pub struct Seen {
 }
 
 /// Looks at a connection, and holds its limit where it has one: the kernel overwrites a clamp
-/// whenever it grows the buffer (kernel commits 05f76b2d634e, a2cbb1603943).
+/// whenever it grows the buffer (kernel commits 05f76b2d634e, a2cbb1603943). Setting one that
+/// stands costs nothing.
 pub fn look(socket: &LiveSocket, limit: Option<Bytes>) -> Result<io::Result<Seen>, BorrowError> {
     socket.with(|fd| {
         let info = Info::read(fd)?;

@@ -255,6 +255,15 @@ mod tests {
     }
 
     #[test]
+    fn the_policy_to_begin_with_can_be_read() {
+        let policy: Policy = include_str!("../../../packaging/policy.toml").parse().unwrap();
+        let goal = |program| policy.goal(&subject(program, "192.0.2.7:443"));
+        assert_eq!(goal("restic"), Some(Goal::LessThanBestEffort));
+        assert_eq!(goal("curl"), Some(Goal::Throughput));
+        assert_eq!(goal("sshd"), None);
+    }
+
+    #[test]
     fn what_is_wrong_is_named_in_one_line() {
         let complaint = |text: &str| text.parse::<Policy>().unwrap_err().to_string();
         assert!(complaint("").starts_with("it has no [[rule]]"));

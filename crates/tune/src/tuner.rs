@@ -24,6 +24,11 @@ use crate::upload::Upload;
 /// slow start three more before anything can overflow.
 const SEARCH: Duration = Duration::from_millis(50);
 
+/// What looking may cost: a search for new connections, or a round of looks, is followed by a pause
+/// so many times as long as it took. Together that is less than a hundredth of a core.
+const SEARCH_THRIFT: u64 = 400;
+const ROUND_THRIFT: u64 = 250;
+
 /// How a tuner goes about its work.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -128,11 +133,12 @@ impl<S: Scope> Tuner<S> {
     /// Looks, decides and acts, for whatever is due at `now`.
     pub fn handle_timeout(&mut self, now: Time) -> Result<(), TuneError> {
         if now >= self.next_search {
-            self.next_search = now + SEARCH;
             for found in self.scope.find(now, &mut self.refused)? {
                 self.welcome(now, &found);
             }
             self.share_memory();
+            let done = clock::now();
+            self.next_search = done + SEARCH.max(done.since(now) * SEARCH_THRIFT);
         }
         let due: Vec<Ends> =
             self.bundles.iter().filter(|(_, p)| p.next_round <= now).map(|(e, _)| *e).collect();
@@ -256,6 +262,7 @@ impl<S: Scope> Tuner<S> {
 
     /// Looks at every connection of a bundle, and does what its controller then wants.
     fn round(&mut self, ends: Ends) {
+        let bundles = self.bundles.len() as u64;
         let Some(path) = self.bundles.get_mut(&ends) else { return };
         let (now, mut gone) = (clock::now(), Vec::new());
         for (cookie, connection) in &mut path.connections {
@@ -294,9 +301,9 @@ impl<S: Scope> Tuner<S> {
         }
         path.bundle.handle_round(clock::now());
         path.act(&mut self.leases, self.options.dry_run);
-        let now = clock::now();
-        self.events.extend(path.ripe(now));
-        path.next_round = now + path.bundle.pause();
+        let done = clock::now();
+        self.events.extend(path.ripe(done));
+        path.next_round = done + path.bundle.pause(done, done.since(now) * ROUND_THRIFT * bundles);
     }
 }
 

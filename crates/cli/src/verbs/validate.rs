@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde::Serialize;
-use sweetspot_scenario::{EngineError, Outcome, Scenario};
+use sweetspot_scenario::{EngineError, NoRecorder, Outcome, Scenario};
 use sweetspot_study::validate::{Comparison, STANDING, Standing};
 
 use super::engine::{EngineName, Played};
@@ -78,7 +78,7 @@ pub fn run(arguments: Arguments) -> Ending {
 fn validate(scenario: &Scenario, engines: &[EngineName]) -> Result<Validation, EngineError> {
     let (mut answers, mut refused) = (Vec::new(), Vec::new());
     for engine in engines {
-        match engine.play(scenario) {
+        match engine.play(scenario, &mut NoRecorder) {
             Ok(played) => answers.push(played),
             Err(error @ EngineError::Failed { .. }) => return Err(error),
             Err(error) if engines.len() == 1 => return Err(error),

@@ -17,7 +17,7 @@ pub use style::page_style;
 /// phone.
 const WIDTH: f64 = 360.0;
 const LEFT: f64 = 44.0;
-const RIGHT: f64 = 10.0;
+const RIGHT: f64 = 16.0;
 const TOP: f64 = 24.0;
 /// Height of the frame that the curves are in.
 const FRAME: f64 = 190.0;

@@ -15,7 +15,7 @@ pub fn tcp(seq: u32, flags: u8, options: &[u8], payload: usize) -> Vec<u8> {
     t.extend(80_u16.to_be_bytes());
     t.extend(seq.to_be_bytes());
     t.extend(7_u32.to_be_bytes());
-    t.push(((20 + options.len()) / 4 << 4) as u8);
+    t.push((((20 + options.len()) / 4) << 4) as u8);
     t.push(flags);
     t.extend(512_u16.to_be_bytes());
     t.extend([0; 4]);

@@ -1,6 +1,6 @@
 use std::process::{Command, ExitCode};
 
-use sweetspot_linux::signals::Supervisor;
+use sweetspot_linux::signals::{self, Supervisor};
 use sweetspot_tune::{Family, Leases, Tuner, guarded};
 
 use super::options::Common;
@@ -40,7 +40,9 @@ fn play(arguments: &Arguments, leases: Leases) -> Result<u8, Box<dyn std::error:
     let mut journal = arguments.common.journal()?;
     let options = arguments.common.options()?;
     let mut supervisor = Supervisor::new()?;
-    let command = match Command::new(program).args(rest).spawn() {
+    let mut command = Command::new(program);
+    signals::unblock_on_exec(command.args(rest));
+    let command = match command.spawn() {
         Ok(child) => child.id(),
         Err(error) => {
             say!("sweetspot: cannot run {program}: {error}");
