@@ -14,6 +14,7 @@ pub fn sample(connection: &Connection, at: Time) -> Option<Sample> {
         at,
         acked,
         received: info.bytes_received,
+        delivered: info.delivered.unwrap_or(0).into(),
         busy: info.busy_time,
         window_limited: info.rwnd_limited,
         buffer_limited: info.sndbuf_limited,

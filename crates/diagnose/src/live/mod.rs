@@ -21,6 +21,9 @@ pub struct Sample {
     pub acked: Bytes,
     /// See there.
     pub received: Bytes,
+    /// Segments that reached the peer, in whatever order; what is acknowledged jumps when a hole
+    /// is filled.
+    pub delivered: u64,
     /// Time with data under way.
     pub busy: Duration,
     /// Of it, held by the peer's window.
@@ -231,10 +234,23 @@ impl Step {
     }
 }
 
+impl Step {
+    /// As fast as data reached the other end.
+    fn delivery_rate(&self, side: Side) -> Rate {
+        let segments = self.sample.delivered.saturating_sub(self.last.delivered);
+        match side {
+            Side::Sender if segments > 0 && self.time > Duration::ZERO => {
+                self.sample.mss * segments / self.time
+            }
+            _ => self.rate(side),
+        }
+    }
+}
+
 impl Memory {
     fn learn(&mut self, step: &Step, side: Side) {
         let (last, now) = (&step.last, &step.sample);
-        let rate = step.rate(side);
+        let rate = step.delivery_rate(side);
         if let Some(window) = now.peer_window {
             self.largest_peer_window = self.largest_peer_window.max(window);
             if window < self.largest_peer_window.scaled(0.5) {

@@ -1,6 +1,6 @@
 //! The sender's rules.
 
-use sweetspot_units::{Duration, Rate};
+use sweetspot_units::{Bytes, Duration, Rate};
 
 use super::{Memory, QUEUE, QUEUE_AFTER_LOSS, Sample, Side, Step};
 use crate::{Class, Limits};
@@ -52,10 +52,11 @@ fn rest_class(step: &Step, memory: &Memory) -> Class {
     {
         return Class::Pacing;
     }
-    if now.starved && !now.recovering {
+    // A program with more to send keeps data waiting.
+    if (now.starved || now.not_sent == Bytes::ZERO) && !now.recovering {
         return Class::Application;
     }
-    congestion_class(now, memory, rate)
+    congestion_class(now, memory, step.delivery_rate(Side::Sender))
 }
 
 /// Why the congestion window is what it is.
