@@ -30,7 +30,7 @@ const WORTH: f64 = 0.02;
 ///
 /// **Contract.** `now` never goes backwards. Every connection is looked at with
 /// [`Bundle::handle_look`], then [`Bundle::handle_round`] is called once; then actions and events
-/// are polled until there are none. [`Bundle::poll_timeout`] says when to look next.
+/// are polled until there are none.
 pub struct Bundle {
     controller: Box<dyn Controller + Send>,
     mss: Bytes,

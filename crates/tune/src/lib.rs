@@ -2,7 +2,7 @@
 //!
 //! Pure: [`share`] divides windows max-min fair, [`Bundle`] steers all connections between two
 //! hosts by one controller, [`Event`] says what was done. At the edge of the kernel: [`Scope`]
-//! finds connections, [`Tuner`] looks at them and acts, [`guard`] undoes it all when the tuner
+//! finds connections, [`Tuner`] looks at them and acts, `guard` undoes it all when the tuner
 //! dies.
 
 mod bundle;

@@ -2,8 +2,8 @@
 //!
 //! The kernel keeps chronographs at the sender (Linux commit 05b055e89121): how long it was busy,
 //! and how much of that the receiver's window or the send buffer held it. What is left is the
-//! congestion window's, and [`sending`] says why. At the receiver there are none: there it is
-//! [`receiving`] that says what can be told.
+//! congestion window's, and `sending` says why. At the receiver there are none: there it is
+//! `receiving` that says what can be told.
 
 mod receiving;
 mod sending;

@@ -43,7 +43,7 @@ impl Paper {
 
 /// A figure or table of a paper, and how to play it.
 ///
-/// **To add a paper's figures**: a module with a list of these, and one line in [`LISTS`].
+/// **To add a paper's figures**: a module with a list of these, and one line in `LISTS`.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry {
     /// `paper-item`, e.g. `bdp-fig3`: what people type, and the name of its files.

@@ -33,7 +33,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// A process, or an end of a connection (ADDRESS:PORT, [V6ADDRESS]:PORT)
+    /// A process, or an end of a connection (`ADDRESS:PORT`, `[V6ADDRESS]:PORT`)
     #[arg(value_name = "PID|ADDR:PORT", required_unless_present = "file")]
     target: Option<Target>,
     /// A capture to read, pcap or pcapng
