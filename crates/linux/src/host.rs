@@ -140,7 +140,8 @@ mod tests {
 
     #[test]
     fn the_path_to_this_host_takes_what_its_loopback_device_takes() {
-        let loopback = device("lo").mtu;
+        // An IPv4 packet's length has 16 bits, one byte less than Linux's usual loopback device.
+        let loopback = device("lo").mtu.map(|mtu| mtu.min(Bytes::new(0xffff)));
         assert_eq!(path_mtu(Ipv4Addr::LOCALHOST.into()).ok(), loopback);
     }
 

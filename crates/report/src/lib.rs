@@ -32,7 +32,6 @@ pub use results::{Finding, ReadError, Sheet, read, report_page, sheets};
 pub use run_series::RunSeries;
 pub use series::{Mark, QueueSeries, Series, percentile};
 pub use sweep::{
-    Cells, SWEEP_FORMAT, SweepColumn, SweepFile, SweepFilePoint, SweepPath, csv, sweep_columns,
-    sweep_table,
+    SWEEP_FORMAT, SweepFile, SweepFilePoint, SweepPath, csv, sweep_columns, sweep_table,
 };
 pub use table::table;

@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 use sweetspot_scenario::{Outcome, Scenario, TransferOutcome};
 use sweetspot_study::{Metric, SweepPoint};
 
+use crate::columns::{Column, Columns};
+
 /// The content of a sweep's JSON file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SweepFile {
@@ -59,28 +61,8 @@ impl SweepPath {
 /// The format's number.
 pub const SWEEP_FORMAT: u32 = 1;
 
-/// A named column.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SweepColumn {
-    /// Its name with its unit.
-    pub name: String,
-    /// Its values, one per row.
-    pub cells: Cells,
-}
-
-/// The values of a [`SweepColumn`].
-#[derive(Debug, Clone, PartialEq)]
-pub enum Cells {
-    /// Texts.
-    Text(Vec<String>),
-    /// Whole numbers.
-    Whole(Vec<u64>),
-    /// Numbers.
-    Number(Vec<f64>),
-}
-
-/// One row per variant, seed and transfer.
-pub fn sweep_columns(keys: &[String], points: &[SweepPoint]) -> Vec<SweepColumn> {
+/// One row per variant, seed and transfer. A key's column has the key's name with `_` for dots.
+pub fn sweep_columns(keys: &[String], points: &[SweepPoint]) -> Columns {
     let rows: Vec<(&SweepPoint, &Outcome, usize, &TransferOutcome)> = points
         .iter()
         .flat_map(|point| point.outcomes.iter().map(move |outcome| (point, outcome)))
@@ -89,17 +71,15 @@ pub fn sweep_columns(keys: &[String], points: &[SweepPoint]) -> Vec<SweepColumn>
             transfers.map(move |(i, transfer)| (point, outcome, i, transfer))
         })
         .collect();
-    let mut columns: Vec<SweepColumn> = keys
-        .iter()
-        .enumerate()
-        .map(|(k, key)| SweepColumn {
-            name: key.clone(),
-            cells: Cells::Text(rows.iter().map(|(point, ..)| point.values[k].clone()).collect()),
-        })
-        .collect();
+    let mut columns = Columns::default();
+    columns.note("sweetspot_sweep", SWEEP_FORMAT.to_string());
+    for (k, key) in keys.iter().enumerate() {
+        let values = rows.iter().map(|(point, ..)| Some(point.values[k].clone()));
+        columns.push(&key.replace('.', "_"), Column::Text(values.collect()));
+    }
     let mut whole = |name: &str, of: &dyn Fn(&Outcome, usize, &TransferOutcome) -> u64| {
-        let values = rows.iter().map(|(_, outcome, i, transfer)| of(outcome, *i, transfer));
-        columns.push(SweepColumn { name: name.to_owned(), cells: Cells::Whole(values.collect()) });
+        let values = rows.iter().map(|(_, o, i, t)| i64::try_from(of(o, *i, t)).ok());
+        columns.push(name, Column::Whole(values.collect()));
     };
     whole("seed", &|outcome, _, _| outcome.seed);
     whole("transfer", &|_, i, _| i as u64);
@@ -108,8 +88,8 @@ pub fn sweep_columns(keys: &[String], points: &[SweepPoint]) -> Vec<SweepColumn>
     whole("window_final_bytes", &|_, _, t| t.window_final_bytes);
     whole("queue_max_packets", &|o, _, _| o.bottleneck.queue_max_packets);
     let mut number = |name: &str, of: &dyn Fn(&Outcome, &TransferOutcome) -> f64| {
-        let values = rows.iter().map(|(_, outcome, _, transfer)| of(outcome, transfer));
-        columns.push(SweepColumn { name: name.to_owned(), cells: Cells::Number(values.collect()) });
+        let values = rows.iter().map(|(_, outcome, _, transfer)| Some(of(outcome, transfer)));
+        columns.push(name, Column::Real(values.collect()));
     };
     number("goodput_bps", &|_, t| t.goodput_bps);
     number("rtt_mean_s", &|_, t| t.rtt_mean_s);
@@ -122,8 +102,8 @@ pub fn sweep_columns(keys: &[String], points: &[SweepPoint]) -> Vec<SweepColumn>
     columns
 }
 
-/// Columns as comma-separated values (RFC 4180).
-pub fn csv(columns: &[SweepColumn]) -> String {
+/// Columns as comma-separated values (RFC 4180); what is not known is empty.
+pub fn csv(columns: &Columns) -> String {
     let quoted = |text: &str| {
         if text.contains([',', '"', '\n']) {
             format!("\"{}\"", text.replace('"', "\"\""))
@@ -131,34 +111,17 @@ pub fn csv(columns: &[SweepColumn]) -> String {
             text.to_owned()
         }
     };
-    let names: Vec<String> = columns.iter().map(|column| quoted(&column.name)).collect();
+    let names: Vec<String> = columns.columns().iter().map(|(name, _)| quoted(name)).collect();
     let mut text = names.join(",") + "\n";
-    let rows = columns.first().map_or(0, |column| column.cells.len());
-    for row in 0..rows {
-        let cells = columns.iter().map(|column| match &column.cells {
-            Cells::Text(values) => quoted(&values[row]),
-            Cells::Whole(values) => values[row].to_string(),
-            Cells::Number(values) => values[row].to_string(),
+    for row in 0..columns.rows() {
+        let cells = columns.columns().iter().map(|(_, column)| match column {
+            Column::Text(values) => values[row].as_deref().map_or(String::new(), quoted),
+            Column::Whole(values) => values[row].map_or(String::new(), |n| n.to_string()),
+            Column::Real(values) => values[row].map_or(String::new(), |n| n.to_string()),
         });
         text += &(cells.collect::<Vec<_>>().join(",") + "\n");
     }
     text
-}
-
-impl Cells {
-    /// How many.
-    pub fn len(&self) -> usize {
-        match self {
-            Cells::Text(values) => values.len(),
-            Cells::Whole(values) => values.len(),
-            Cells::Number(values) => values.len(),
-        }
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
 }
 
 /// The table that people read: one row per variant and transfer, mean and 95 % confidence.

@@ -2,7 +2,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use sweetspot_report::{
-    SWEEP_FORMAT, SweepFile, SweepFilePoint, SweepPath, csv, sweep_columns, sweep_table,
+    SWEEP_FORMAT, SweepFile, SweepFilePoint, SweepPath, csv, parquet, sweep_columns, sweep_table,
 };
 use sweetspot_scenario::Engine;
 use sweetspot_study::{Over, Remembering, StudyError, Sweep, SweepPoint, Variant, Workers};
@@ -22,7 +22,7 @@ finished is kept in FILE.journal beside it: the same command goes on where a kil
 Examples:
   sweetspot sweep scenarios/elephants.toml --over path.buffer=100pkt,313pkt,625pkt
   sweetspot sweep scenarios/elephants.toml --over path.buffer=50pkt..2000pkt:log:12 \\
-      --over transfer.sizing=fixed:250pkt,sobas,drs --seeds 20 --out sweep.csv")]
+      --over transfer.sizing=fixed:250pkt,sobas,drs --seeds 20 --out sweep.parquet")]
 pub struct Arguments {
     #[command(flatten)]
     file: ScenarioFile,
@@ -35,7 +35,8 @@ pub struct Arguments {
     /// What plays it; the lab plays one run at a time
     #[arg(long, value_enum, default_value_t = EngineName::Sim)]
     engine: EngineName,
-    /// Where the results go: FILE.csv one row per run and transfer, FILE.json whole outcomes
+    /// Where the results go: FILE.csv or FILE.parquet, one row per run and transfer; FILE.json, whole
+    /// outcomes
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     #[command(flatten)]
@@ -50,6 +51,7 @@ pub struct Arguments {
 enum Format {
     Csv,
     Json,
+    Parquet,
 }
 
 impl Format {
@@ -57,8 +59,9 @@ impl Format {
         match path.extension().and_then(|extension| extension.to_str()) {
             Some("csv") => Ok(Format::Csv),
             Some("json") => Ok(Format::Json),
+            Some("parquet") => Ok(Format::Parquet),
             _ => Err(format!(
-                "--out {}: name it FILE.csv or FILE.json, which decides what it is",
+                "--out {}: name it FILE.csv, FILE.parquet or FILE.json, which decides what it is",
                 path.display()
             )),
         }
@@ -172,14 +175,15 @@ fn write(
     points: &[SweepPoint],
 ) -> Result<(), Box<dyn std::error::Error>> {
     let keys = keys(sweep);
-    let text = match format {
-        Format::Csv => csv(&sweep_columns(&keys, points)),
-        Format::Json => serde_json::to_string(&file(keys, arguments, variants, points))?,
+    let bytes = match format {
+        Format::Csv => csv(&sweep_columns(&keys, points)).into_bytes(),
+        Format::Parquet => parquet(&sweep_columns(&keys, points))?,
+        Format::Json => serde_json::to_vec(&file(keys, arguments, variants, points))?,
     };
     let mut part = out.as_os_str().to_owned();
     part.push(".part");
     let part = PathBuf::from(part);
-    let put = std::fs::write(&part, text).and_then(|()| std::fs::rename(&part, out));
+    let put = std::fs::write(&part, bytes).and_then(|()| std::fs::rename(&part, out));
     put.map_err(|error| {
         let _ = std::fs::remove_file(&part);
         let kept = journal_of(out);

@@ -1,6 +1,7 @@
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -8,8 +9,21 @@ use serde_json::Value;
 
 use super::{Tested, sweetspot, told};
 
+/// One program at a time: what one test measures is not another's.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// Says that it is over, also when a test fails: the writer would go on for ever.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
 /// Runs `look` while a program of ours writes a little, pauses, and writes again.
 fn while_somebody_writes_slowly(look: impl FnOnce(&TcpStream) -> Tested) -> Tested {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let mut near = TcpStream::connect(listener.local_addr()?)?;
     let (mut far, _) = listener.accept()?;
@@ -23,9 +37,8 @@ fn while_somebody_writes_slowly(look: impl FnOnce(&TcpStream) -> Tested) -> Test
             }
             let _ = near.shutdown(std::net::Shutdown::Write);
         });
-        let result = look(&ours);
-        over.store(true, Ordering::Release);
-        result
+        let _over = Over(&over);
+        look(&ours)
     })
 }
 

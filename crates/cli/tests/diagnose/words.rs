@@ -34,7 +34,11 @@ fn what_cannot_be_diagnosed_is_refused_in_one_line() -> Tested {
 
 #[test]
 fn a_process_without_connections_is_named() -> Tested {
-    refused(&[&std::process::id().to_string()], 1, "has no TCP connection")
+    let mut idle = std::process::Command::new("sleep").arg("60").spawn()?;
+    let result = refused(&[&idle.id().to_string()], 1, "has no TCP connection");
+    idle.kill()?;
+    idle.wait()?;
+    result
 }
 
 #[test]

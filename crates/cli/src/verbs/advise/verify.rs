@@ -31,7 +31,7 @@ pub fn simulate(question: &Question, workers: Workers) -> Result<Verified, Study
         size_mean,
         tail_index: question.parameters.tail_index.unwrap_or(TAIL),
     };
-    let watch = |done: usize, all: usize| say!("simulated {done} of {all} buffers");
+    let watch = |done: usize, all: usize| say!("simulated {done} of {all} runs");
     verify(&Simulator, &link, served(question), workers, &watch)
 }
 
@@ -50,7 +50,7 @@ pub fn tell_people(question: &Question, found: &Verified) {
     } else {
         format!("{}", found.rate)
     };
-    tell!("{scaled}; {} s per buffer, one seed):", found.seconds);
+    tell!("{scaled}; {} s per buffer and each of {} seeds):", found.seconds, found.seeds);
     match found.best {
         Some(best) => tell!(
             "  best: {} packets, {:.2} of C x T ({} to {} are as good within the error)",
@@ -116,6 +116,7 @@ pub fn as_json(question: &Question, found: &Verified) -> Value {
         "users": found.users,
         "inputs": found.inputs,
         "seconds": found.seconds,
+        "seeds": found.seeds,
         "best_packets": found.best.map(|b| b.best),
         "best_over_bdp": found.best.map(|b| b.best as f64 / found.bdp),
         "tied_packets": found.best.map(|b| [b.tied.0, b.tied.1]),
