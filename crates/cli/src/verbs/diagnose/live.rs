@@ -54,7 +54,7 @@ pub fn watch(
     if over > 0 {
         remarks.push(format!("{over} of {} connections ended meanwhile", watched.len()));
     }
-    let mut flows: Vec<(u64, Flow)> = watched.iter().map(Watched::flow).collect();
+    let mut flows: Vec<(u64, Flow)> = tellers(&watched).map(Watched::flow).collect();
     rank(&mut flows);
     let left_out = flows.len().saturating_sub(most);
     flows.truncate(most);
@@ -64,6 +64,16 @@ pub fn watch(
         packets: None,
         tcp_segments: None,
         remarks,
+    })
+}
+
+/// One socket per connection: where both ends are here, the sender's, which knows more.
+fn tellers(watched: &[Watched]) -> impl Iterator<Item = &Watched> {
+    let sends = |each: &Watched| matches!(each.live.side(), Side::Sender);
+    watched.iter().filter(move |each| {
+        let ends = (each.connection.remote, each.connection.local);
+        let is_other_end = |w: &Watched| (w.connection.local, w.connection.remote) == ends;
+        sends(each) || !watched.iter().any(|w| sends(w) && is_other_end(w))
     })
 }
 
