@@ -52,8 +52,10 @@ def test_an_outcome_survives_json_and_pickling(bare: ss.Scenario) -> None:
 
 def test_theory_answers_with_its_formula_or_says_why_not(bare: ss.Scenario) -> None:
     outcome = ss.run(bare, engine="theory")
-    # Eq. (4): 450 packets of 8000 bit per 100 ms.
-    assert outcome.transfers[0].goodput_bps == pytest.approx(36e6)
+    # Eq. (4): 450 packets of 8000 bit per round trip: 100 ms, a packet's time at 50 Mbit/s, and
+    # its time on two access links of 1 Gbit/s.
+    rtt = 0.1 + 8000 / 50e6 + 2 * 8000 / 1e9
+    assert outcome.transfers[0].goodput_bps == pytest.approx(450 * 8000 / rtt)
     assert json.loads(outcome.to_json())["derivation"]
     with pytest.raises(ss.EngineError, match="because"):
         ss.run(bare.replace({"transfer.0.sizing": "sobas"}), engine="theory")
