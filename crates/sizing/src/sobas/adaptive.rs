@@ -2,7 +2,7 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use super::congestion::CongestionCheck;
 use super::epoch::{Epoch, Epochs};
-use super::hold::{Allowed, Hold, Move};
+use super::hold::Hold;
 use super::limits::Limits;
 use super::manner::Manner;
 use super::round_trip::RoundTrip;
@@ -22,22 +22,16 @@ pub(super) const FIRST_STEP: f64 = 1.04;
 /// Share of what the limits allow at which the transfer has caught up with them.
 pub(super) const REACHED: f64 = 0.95;
 
-/// The same where it is to be judged whether the limits or congestion control bind.
-const BOUND: f64 = 0.85;
-
 /// Growth per epoch below which the rate no longer rises: slow start doubles it in a round trip,
 /// with delayed ACKs and three round trips to a short path's epoch still by more than this.
-const RISING: f64 = 1.1;
+pub(super) const RISING: f64 = 1.1;
 
 /// Share of the trains' capacity at which a transfer has the path to itself.
-const ALONE: f64 = 0.95;
+pub(super) const ALONE: f64 = 0.95;
 
 /// Epochs that a change of window needs to show: one for the window to reach the sender and its
 /// data to come back, one to measure.
 pub(super) const EPOCHS_PER_STEP: u32 = 2;
-
-/// After an overflow, the share of the window that is kept at most.
-const AFTER_OVERFLOW: f64 = 0.95;
 
 /// Lost probes that make a path congested rather than unlucky.
 const CONGESTED_LOSSES: u64 = 2;
@@ -182,34 +176,8 @@ impl Sobas {
     }
 
     fn hold(&mut self, now: Time, epoch: &Epoch, base: Duration, mut hold: Hold) {
-        let window = self.limits.window_or_max();
-        let allowed = Allowed {
-            window,
-            without_queue: self.limits.offered(base).unwrap_or(Rate::MAX),
-            with_queue: self.limits.offered(epoch.rtt).unwrap_or(Rate::MAX),
-            shared: self.capacity().is_some_and(|c| epoch.rate < c.scaled(ALONE)),
-            hesitation: self.limits.hesitation(epoch.rate),
-        };
-        let calm = hold.is_calm();
-        match hold.handle_epoch(epoch, base, &allowed) {
-            Move::Stay => {}
-            Move::Grow(factor) => {
-                let grew = self.limits.steer(now, window.scaled(factor), base);
-                if !grew {
-                    hold.handle_ceiling();
-                } else if calm {
-                    self.limits.emit(now, EventKind::Reopened);
-                }
-            }
-            Move::Tighten(queue) => {
-                let window = self.limits.window_for(epoch.rate, base + queue).min(window);
-                self.limits.steer(now, window, base);
-                self.limits.emit(now, EventKind::Tightened { window });
-            }
-            Move::Set(window) => {
-                self.limits.steer(now, window, base);
-            }
-        }
+        let shared = self.capacity().is_some_and(|c| epoch.rate < c.scaled(ALONE));
+        hold.steer(&mut self.limits, now, epoch, base, shared);
         self.state = State::Holding(hold);
     }
 
@@ -219,7 +187,7 @@ impl Sobas {
     /// random, and no reason to go slower.
     fn reacts_to_loss(&mut self, now: Time, epoch: &Epoch, base: Duration) -> bool {
         let queue_rose = epoch.highest_rtt > base + MANNER.queue_aim(base);
-        let bound = self.limits.offered(epoch.rtt).is_some_and(|o| epoch.rate >= o.scaled(BOUND));
+        let bound = self.limits.bind(epoch.rate, epoch.rtt);
         if !queue_rose || self.state == State::Congested {
             return false;
         }
@@ -229,11 +197,7 @@ impl Sobas {
                 State::Holding(hold) => hold,
                 _ => Hold::new(MANNER, epoch.rate, base),
             };
-            self.limits.emit(now, EventKind::Overflowed { rate: epoch.rate });
-            let most = self.limits.window_or_max().scaled(AFTER_OVERFLOW);
-            self.limits.forbid(now, most);
-            let window = self.limits.window_for(epoch.rate, base + hold.handle_overflow(base));
-            self.limits.steer(now, window, base);
+            hold.retreat(&mut self.limits, now, epoch, base);
             self.state = State::Holding(hold);
             return true;
         }

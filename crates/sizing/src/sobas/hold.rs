@@ -1,12 +1,17 @@
-use sweetspot_units::{Bytes, Duration, Rate};
+use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use super::adaptive::{EPOCHS_PER_STEP, FIRST_STEP, REACHED};
 use super::epoch::Epoch;
 use super::explore::{Explorer, Verdict};
+use super::limits::Limits;
 use super::manner::Manner;
+use crate::EventKind;
 
 /// Queue in aims at which it is taken away.
 const EXCESS: f64 = 1.5;
+
+/// After an overflow, the share of the window that is kept at most.
+const AFTER_OVERFLOW: f64 = 0.95;
 
 /// Share of the queue aimed for that is kept after it overflowed.
 const AIM_AFTER_OVERFLOW: f64 = 0.9;
@@ -22,7 +27,7 @@ const EXCESS_EPOCHS: u32 = 2;
 
 /// What holding decides at the end of an epoch.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Move {
+enum Move {
     /// Nothing.
     Stay,
     /// The queue is gone though the limits bind: more, by this factor.
@@ -35,16 +40,16 @@ pub(super) enum Move {
 
 /// What the limits allow while an epoch lasts.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Allowed {
-    pub window: Bytes,
+struct Allowed {
+    window: Bytes,
     /// The rate on a path without a queue.
-    pub without_queue: Rate,
+    without_queue: Rate,
     /// The rate at the epoch's round trip.
-    pub with_queue: Rate,
+    with_queue: Rate,
     /// Whether others use the path too, so that there is something to win from a longer queue.
-    pub shared: bool,
+    shared: bool,
     /// What delayed acknowledgements add to the queue, as the time it takes to drain.
-    pub hesitation: Duration,
+    hesitation: Duration,
 }
 
 /// Watches over the sweet spot.
@@ -95,33 +100,65 @@ impl Hold {
         self.epochs < EPOCHS_PER_STEP
     }
 
-    /// The window overflowed the bottleneck's buffer. The queue to go on with, as the time it
-    /// takes to drain.
-    pub(super) fn handle_overflow(&mut self, base: Duration) -> Duration {
+    /// Judges an epoch and moves `limits` accordingly. `shared`: others use the path too.
+    pub(super) fn steer(
+        &mut self,
+        limits: &mut Limits,
+        now: Time,
+        epoch: &Epoch,
+        base: Duration,
+        shared: bool,
+    ) {
+        let window = limits.window_or_max();
+        let allowed = Allowed {
+            window,
+            without_queue: limits.offered(base).unwrap_or(Rate::MAX),
+            with_queue: limits.offered(epoch.rtt).unwrap_or(Rate::MAX),
+            shared,
+            hesitation: limits.hesitation(epoch.rate),
+        };
+        // The next growth would be the first one in a row.
+        let calm = self.growth == FIRST_STEP;
+        match self.judge(epoch, base, &allowed) {
+            Move::Stay => {}
+            Move::Grow(factor) => {
+                let grew = limits.steer(now, window.scaled(factor), base);
+                if !grew {
+                    // Held back by a ceiling: no step that was answered.
+                    self.growth = FIRST_STEP;
+                } else if calm {
+                    limits.emit(now, EventKind::Reopened);
+                }
+            }
+            Move::Tighten(queue) => {
+                let window = limits.window_for(epoch.rate, base + queue).min(window);
+                limits.steer(now, window, base);
+                limits.emit(now, EventKind::Tightened { window });
+            }
+            Move::Set(window) => {
+                limits.steer(now, window, base);
+            }
+        }
+    }
+
+    /// The window overflowed the bottleneck's buffer: less, and not so much again for a while.
+    pub(super) fn retreat(
+        &mut self,
+        limits: &mut Limits,
+        now: Time,
+        epoch: &Epoch,
+        base: Duration,
+    ) {
+        limits.emit(now, EventKind::Overflowed { rate: epoch.rate });
+        limits.forbid(now, limits.window_or_max().scaled(AFTER_OVERFLOW));
         self.epochs = 0;
         self.growth = FIRST_STEP;
         self.aim = self.aim.scaled(AIM_AFTER_OVERFLOW).max(self.manner.queue_aim(base));
         self.explorer.give_up();
-        self.aim
+        limits.steer(now, limits.window_for(epoch.rate, base + self.aim), base);
     }
 
-    /// Growth was held back by a ceiling: it does not count as a step that was answered.
-    pub(super) fn handle_ceiling(&mut self) {
-        self.growth = FIRST_STEP;
-    }
-
-    /// Whether the next growth would be the first one in a row.
-    pub(super) fn is_calm(&self) -> bool {
-        self.growth == FIRST_STEP
-    }
-
-    /// Judges an epoch.
-    pub(super) fn handle_epoch(
-        &mut self,
-        epoch: &Epoch,
-        base: Duration,
-        allowed: &Allowed,
-    ) -> Move {
+    fn judge(&mut self, epoch: &Epoch, base: Duration, allowed: &Allowed) -> Move {
         self.epochs = self.epochs.saturating_add(1);
         if self.is_settling() || epoch.stalled {
             return Move::Stay;

@@ -21,6 +21,9 @@ const LEAST_SEGMENTS: u64 = 4;
 /// section 4.2): so much of the window is not in flight.
 const UNACKNOWLEDGED_SEGMENTS: u64 = 2;
 
+/// Share of what the limits allow from which they, and not congestion control, hold the transfer.
+const BOUND: f64 = 0.85;
+
 /// How long an overflowed window stays forbidden.
 const CEILING_LASTS: Duration = Duration::from_secs(10);
 
@@ -150,5 +153,11 @@ impl Limits {
         let usable = self.window?.saturating_sub(self.setting.mss * UNACKNOWLEDGED_SEGMENTS);
         let by_window = usable / rtt;
         Some(self.pacing.map_or(by_window, |pacing| pacing.min(by_window)))
+    }
+
+    /// Whether the limits, and not congestion control, hold a transfer of `rate` in round trips of
+    /// `rtt`.
+    pub(super) fn bind(&self, rate: Rate, rtt: Duration) -> bool {
+        self.offered(rtt).is_some_and(|offered| rate >= offered.scaled(BOUND))
     }
 }

@@ -1,9 +1,9 @@
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use super::adaptive::REACHED;
+use super::adaptive::{ALONE, REACHED, RISING};
 use super::dispersion::Dispersion;
 use super::epoch::{Epoch, Epochs};
-use super::hold::{Allowed, Hold, Move};
+use super::hold::Hold;
 use super::limits::Limits;
 use super::manner::Manner;
 use super::round_trip::RoundTrip;
@@ -28,18 +28,6 @@ const LOOK: Duration = Duration::from_millis(3);
 
 /// The shortest round in which a flight is counted.
 const SHORTEST_ROUND: Duration = Duration::from_millis(5);
-
-/// Growth per epoch below which the rate no longer rises.
-const RISING: f64 = 1.1;
-
-/// Share of what the limits allow from which a loss counts as theirs.
-const BOUND: f64 = 0.85;
-
-/// After an overflow, the share of the window that is kept at most.
-const AFTER_OVERFLOW: f64 = 0.95;
-
-/// Share of the capacity above which a transfer has the path to itself.
-const ALONE: f64 = 0.95;
 
 /// Share of the capacity below which others have so much of the path that holding back may cost.
 const CROWDED: f64 = 0.9;
@@ -187,36 +175,10 @@ impl Live {
     }
 
     fn hold(&mut self, now: Time, epoch: &Epoch, base: Duration, mut hold: Hold, crowded: u32) {
-        let window = self.limits.window_or_max();
         let capacity = self.dispersion.capacity().map_or(epoch.rate, |c| c.max(epoch.rate));
         self.dispersion.correct(capacity);
-        let allowed = Allowed {
-            window,
-            without_queue: self.limits.offered(base).unwrap_or(Rate::MAX),
-            with_queue: self.limits.offered(epoch.rtt).unwrap_or(Rate::MAX),
-            shared: epoch.rate < capacity.scaled(ALONE),
-            hesitation: self.limits.hesitation(epoch.rate),
-        };
-        let calm = hold.is_calm();
-        match hold.handle_epoch(epoch, base, &allowed) {
-            Move::Stay => {}
-            Move::Grow(factor) => {
-                let grew = self.limits.steer(now, window.scaled(factor), base);
-                if !grew {
-                    hold.handle_ceiling();
-                } else if calm {
-                    self.limits.emit(now, EventKind::Reopened);
-                }
-            }
-            Move::Tighten(queue) => {
-                let window = self.limits.window_for(epoch.rate, base + queue).min(window);
-                self.limits.steer(now, window, base);
-                self.limits.emit(now, EventKind::Tightened { window });
-            }
-            Move::Set(window) => {
-                self.limits.steer(now, window, base);
-            }
-        }
+        let shared = epoch.rate < capacity.scaled(ALONE);
+        hold.steer(&mut self.limits, now, epoch, base, shared);
         let others_queue = epoch.rtt > base + MANNER.queue_aim(base).scaled(OTHERS_QUEUE);
         let held_back = others_queue && epoch.rate < capacity.scaled(CROWDED) && !epoch.stalled;
         let crowded = if held_back { crowded + 1 } else { 0 };
@@ -251,7 +213,7 @@ impl Live {
     /// overflow. Without a queue the loss is random, and no reason to go slower.
     fn reacts_to_loss(&mut self, now: Time, epoch: &Epoch, base: Duration) -> bool {
         let queue_rose = epoch.highest_rtt > base + MANNER.queue_aim(base);
-        let bound = self.limits.offered(epoch.rtt).is_some_and(|o| epoch.rate >= o.scaled(BOUND));
+        let bound = self.limits.bind(epoch.rate, epoch.rtt);
         if !queue_rose || !bound {
             return false;
         }
@@ -261,10 +223,7 @@ impl Live {
             State::Ramping { .. } => (Hold::new(MANNER, epoch.rate, base), 0),
             State::LetGo { .. } => return false,
         };
-        self.limits.emit(now, EventKind::Overflowed { rate: epoch.rate });
-        self.limits.forbid(now, self.limits.window_or_max().scaled(AFTER_OVERFLOW));
-        let window = self.limits.window_for(epoch.rate, base + hold.handle_overflow(base));
-        self.limits.steer(now, window, base);
+        hold.retreat(&mut self.limits, now, epoch, base);
         self.state = State::Holding { hold, crowded };
         true
     }

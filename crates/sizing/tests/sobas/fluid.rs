@@ -4,7 +4,9 @@
 
 use std::collections::VecDeque;
 
-use sweetspot_sizing::{Controller, EventKind, Output, Probe, SenderReport, Train};
+use sweetspot_sizing::{
+    Controller, EventKind, Output, Probe, SenderReport, Setting, Sizing, Train,
+};
 use sweetspot_units::{Bytes, Duration, Time};
 
 pub const MSS: f64 = 1448.0;
@@ -101,6 +103,19 @@ struct Sender {
     retransmitted: u64,
     /// One reduction per round trip.
     recovers_until: f64,
+}
+
+/// Drives the controller of `sizing`, on a host that allows windows of `max_window`, over the path
+/// for `seconds`.
+pub fn play(sizing: Sizing, max_window: u64, fluid: &Fluid, seconds: f64) -> Run {
+    let setting = Setting {
+        mss: Bytes::new(MSS as u64),
+        packet: Bytes::new(PACKET as u64),
+        max_window: Bytes::new(max_window),
+        path: None,
+    };
+    let mut controller = sizing.controller(&setting).unwrap();
+    drive(&mut *controller, fluid, seconds)
 }
 
 /// Drives `controller` over the path for `seconds`.

@@ -2,9 +2,8 @@
 //! hints. The path carries 100 Mbit/s of payload over 40 ms, so its BDP is 500 kB, and holds two
 //! of them in its buffer, unless a test says otherwise.
 
-use crate::fluid::{Fluid, Run, drive};
-use sweetspot_sizing::{EventKind, Setting, Sizing};
-use sweetspot_units::Bytes;
+use crate::fluid::{Fluid, Run, play};
+use sweetspot_sizing::{EventKind, Sizing};
 
 const BDP: f64 = 500e3;
 
@@ -13,14 +12,7 @@ fn path() -> Fluid {
 }
 
 fn run(fluid: &Fluid, seconds: f64) -> Run {
-    let setting = Setting {
-        mss: Bytes::new(1448),
-        packet: Bytes::new(1500),
-        max_window: Bytes::new(6_291_456),
-        path: None,
-    };
-    let mut controller = Sizing::SobasLive.controller(&setting).unwrap();
-    drive(&mut *controller, fluid, seconds)
+    play(Sizing::SobasLive, 6_291_456, fluid, seconds)
 }
 
 #[test]

@@ -1,9 +1,8 @@
 //! Laws of rLEDBAT (RFC 9840) on the same scripted paths: 100 Mbit/s of payload, 40 ms, a buffer
 //! of 100 ms.
 
-use crate::fluid::{Fluid, Run, drive};
-use sweetspot_sizing::{Setting, Sizing};
-use sweetspot_units::Bytes;
+use crate::fluid::{Fluid, Run, play};
+use sweetspot_sizing::Sizing;
 
 const BDP: f64 = 500e3;
 
@@ -12,14 +11,7 @@ fn path() -> Fluid {
 }
 
 fn run(fluid: &Fluid, seconds: f64) -> Run {
-    let setting = Setting {
-        mss: Bytes::new(1448),
-        packet: Bytes::new(1500),
-        max_window: Bytes::new(6_291_456),
-        path: None,
-    };
-    let mut controller = Sizing::Rledbat.controller(&setting).unwrap();
-    drive(&mut *controller, fluid, seconds)
+    play(Sizing::Rledbat, 6_291_456, fluid, seconds)
 }
 
 #[test]
