@@ -1,11 +1,10 @@
-use std::process::ExitCode;
-
 use sweetspot_linux::live::ProcessHandle;
 use sweetspot_linux::signals::Supervisor;
-use sweetspot_tune::{Family, Leases, TuneError, Tuner, guarded};
+use sweetspot_tune::{Family, Leases, TuneError, Tuner};
 
 use super::options::Common;
 use super::steer::{Until, steer};
+use super::under_guard;
 use crate::verbs::Ending;
 
 /// Tune the connections of a process that runs, and of its children
@@ -23,14 +22,7 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: Arguments) -> Ending {
-    let code = guarded(|leases| match play(&arguments, leases) {
-        Ok(code) => code,
-        Err(error) => {
-            say!("sweetspot: {error}");
-            1
-        }
-    })?;
-    Ok(ExitCode::from(code))
+    under_guard(|leases| play(&arguments, leases))
 }
 
 fn play(arguments: &Arguments, leases: Leases) -> Result<u8, Box<dyn std::error::Error>> {

@@ -1,13 +1,13 @@
 use std::fs;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use sweetspot_linux::signals::Supervisor;
 use sweetspot_tune::policy::Policy;
-use sweetspot_tune::{Host, Leases, Tuner, guarded};
+use sweetspot_tune::{Host, Leases, Tuner};
 
 use super::options::Common;
 use super::steer::{Until, steer};
+use super::under_guard;
 use crate::verbs::Ending;
 
 const POLICY: &str = "\
@@ -46,14 +46,7 @@ pub fn run(arguments: Arguments) -> Ending {
     let text = fs::read_to_string(file)
         .map_err(|error| format!("cannot read the policy {}: {error}", file.display()))?;
     let policy: Policy = text.parse().map_err(|error| format!("{}: {error}", file.display()))?;
-    let code = guarded(|leases| match play(&arguments, policy, leases) {
-        Ok(code) => code,
-        Err(error) => {
-            say!("sweetspot: {error}");
-            1
-        }
-    })?;
-    Ok(ExitCode::from(code))
+    under_guard(|leases| play(&arguments, policy, leases))
 }
 
 fn play(

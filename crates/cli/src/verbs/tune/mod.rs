@@ -6,7 +6,10 @@ mod options;
 mod run;
 mod steer;
 
+use std::process::ExitCode;
+
 use clap::Subcommand;
+use sweetspot_tune::{Leases, guarded};
 
 use super::Ending;
 
@@ -46,4 +49,15 @@ pub fn run(arguments: Arguments) -> Ending {
         Verb::Attach(arguments) => attach::run(arguments),
         Verb::Daemon(arguments) => daemon::run(arguments),
     }
+}
+
+/// Does `work` with a guardian that undoes it; what went wrong is said before the guardian ends.
+fn under_guard(work: impl FnOnce(Leases) -> Result<u8, Box<dyn std::error::Error>>) -> Ending {
+    let code = guarded(|leases| {
+        work(leases).unwrap_or_else(|error| {
+            say!("sweetspot: {error}");
+            1
+        })
+    })?;
+    Ok(ExitCode::from(code))
 }

@@ -1,10 +1,11 @@
-use std::process::{Command, ExitCode};
+use std::process::Command;
 
 use sweetspot_linux::signals::{self, Supervisor};
-use sweetspot_tune::{Family, Leases, Tuner, guarded};
+use sweetspot_tune::{Family, Leases, Tuner};
 
 use super::options::Common;
 use super::steer::{Until, steer};
+use super::under_guard;
 use crate::verbs::Ending;
 
 /// What a shell reports when a command does not exist.
@@ -25,14 +26,7 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: Arguments) -> Ending {
-    let code = guarded(|leases| match play(&arguments, leases) {
-        Ok(code) => code,
-        Err(error) => {
-            say!("sweetspot: {error}");
-            1
-        }
-    })?;
-    Ok(ExitCode::from(code))
+    under_guard(|leases| play(&arguments, leases))
 }
 
 fn play(arguments: &Arguments, leases: Leases) -> Result<u8, Box<dyn std::error::Error>> {
