@@ -8,7 +8,8 @@ use sweetspot_report::notes;
 
 use super::Ending;
 use crate::bench::Store;
-use crate::contest::{Content, machine, scratch};
+use crate::build::build;
+use crate::contest::{machine, scratch};
 use crate::live::{document, plans, play};
 
 #[derive(Debug, clap::Args)]
@@ -31,7 +32,7 @@ pub struct Arguments {
 /// Measures what is asked for, run by run, then writes the document from all there is.
 pub fn run(arguments: Arguments) -> Ending {
     let program = std::env::current_exe()?;
-    let build = Content::of(&program)?.hash.to_hex()[..8].to_owned();
+    let build = build(&program)?;
     // Results of another build are not mixed in: they would be of another program.
     let store = Store::open(&arguments.results.join(&build))?;
     let is_due = |name: &str| {
