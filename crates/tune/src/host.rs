@@ -8,7 +8,7 @@ use sweetspot_units::{Bytes, Duration, Time};
 use crate::error::TuneError;
 use crate::policy::{Policy, Subject};
 use crate::scope::{Found, Scope, sockets_of};
-use crate::tuner::Goal;
+use crate::goal::Goal;
 
 /// Between two readings of the table of connections, which costs about a millisecond.
 const READ: Duration = Duration::from_millis(250);

@@ -6,7 +6,7 @@ use sweetspot_units::Time;
 
 use crate::error::TuneError;
 use crate::policy::Subject;
-use crate::tuner::Goal;
+use crate::goal::Goal;
 
 /// Where connections to be tuned are looked for.
 pub trait Scope {
