@@ -24,7 +24,7 @@ mod tuner;
 pub mod upload;
 
 pub use bundle::{Action, Bundle, Look, Refusal};
-pub use error::TuneError;
+pub use error::{OutOfReach, TuneError};
 pub use event::{Change, Event, Kind, Who};
 pub use exporter::Exporter;
 pub use goal::Goal;

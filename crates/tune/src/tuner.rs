@@ -3,12 +3,12 @@ use std::net::IpAddr;
 
 use sweetspot_linux::clock;
 use sweetspot_linux::diag::State;
-use sweetspot_linux::live::{BorrowError, LiveSocket};
+use sweetspot_linux::live::LiveSocket;
 use sweetspot_linux::tcp::options;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use crate::connection::Connection;
-use crate::error::TuneError;
+use crate::error::{OutOfReach, TuneError};
 use crate::event::{Event, Kind, Who};
 use crate::goal::Goal;
 use crate::guard::Leases;
@@ -51,7 +51,7 @@ pub struct Tuner<S> {
     leases: Leases,
     next_search: Time,
     bundles: BTreeMap<Ends, Path>,
-    refused: Vec<BorrowError>,
+    refused: Vec<OutOfReach>,
     events: Vec<Event>,
     counts: BTreeMap<Kind, u64>,
 }
@@ -121,7 +121,7 @@ impl<S: Scope> Tuner<S> {
     }
 
     /// What was forbidden since the last call.
-    pub fn take_refusals(&mut self) -> Vec<BorrowError> {
+    pub fn take_refusals(&mut self) -> Vec<OutOfReach> {
         std::mem::take(&mut self.refused)
     }
 
@@ -156,7 +156,7 @@ impl<S: Scope> Tuner<S> {
         let socket = match LiveSocket::name(&found.process, fd, inode, None) {
             Ok(socket) => socket,
             Err(error) if error.is_over() => return,
-            Err(error) => return self.refused.push(error),
+            Err(error) => return self.refused.push(error.into()),
         };
         // Neither TCP nor anything else that can be looked at.
         let Ok(Ok(seen)) = look(&socket, None) else { return };

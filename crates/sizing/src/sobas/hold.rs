@@ -90,7 +90,7 @@ impl Hold {
             excess: 0,
             tightened: None,
             aim: manner.queue_aim(base),
-            explorer: Explorer::new(),
+            explorer: Explorer::new(manner),
         }
     }
 
@@ -183,7 +183,7 @@ impl Hold {
             return self.grow(epoch, base);
         }
         self.growth = FIRST_STEP;
-        if allowed.shared && epoch.rate >= allowed.with_queue.scaled(REACHED) {
+        if (allowed.shared || self.manner.doubts) && epoch.rate >= allowed.with_queue.scaled(REACHED) {
             return self.explore(epoch, queue, allowed.window);
         }
         Move::Stay

@@ -32,11 +32,14 @@ const SHORTEST_ROUND: Duration = Duration::from_millis(5);
 /// Share of the capacity below which others have so much of the path that holding back may cost.
 const CROWDED: f64 = 0.9;
 
+/// Epochs with a queue below that share before the path is taken for full.
+const DOUBTS: u32 = 8;
+
 /// Queue, in aims, that stands in spite of us when others keep it.
 const OTHERS_QUEUE: f64 = 2.0;
 
 /// Epochs in a row of that before the window is let go.
-const PATIENCE: u32 = 30;
+const PATIENCE: u32 = 12;
 
 /// For how long it is let go before that is judged; doubled each time, up to the longest.
 const FIRST_REST: Duration = Duration::from_secs(10);
@@ -68,8 +71,9 @@ pub struct Live {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum State {
-    /// The window opens; the last epoch's rate.
-    Ramping { last: Rate },
+    /// The window opens; the last epoch's rate, and epochs in which a queue stood though the path
+    /// should have carried more.
+    Ramping { last: Rate, doubtful: u32 },
     /// At the sweet spot; epochs in a row in which others kept a queue.
     Holding { hold: Hold, crowded: u32 },
     /// Left to congestion control until a time; the rate before, and what came since.
@@ -106,7 +110,7 @@ impl Live {
     pub fn new(setting: &Setting) -> Live {
         Live {
             setting: *setting,
-            state: State::Ramping { last: Rate::ZERO },
+            state: State::Ramping { last: Rate::ZERO, doubtful: 0 },
             epochs: Epochs::new(MANNER.shortest_epoch),
             round_trip: RoundTrip::default(),
             dispersion: Dispersion::new(setting.mss),
@@ -125,7 +129,9 @@ impl Live {
             return;
         }
         match self.state {
-            State::Ramping { last } => self.ramp(now, &epoch, base, last),
+            State::Ramping { last, doubtful } => {
+                self.ramp(now, &epoch, base, last, doubtful);
+            }
             State::Holding { hold, crowded } => self.hold(now, &epoch, base, hold, crowded),
             State::LetGo { .. } => self.reconsider(now, &epoch, base),
         }
@@ -151,8 +157,8 @@ impl Live {
         }
     }
 
-    fn ramp(&mut self, now: Time, epoch: &Epoch, base: Duration, last: Rate) {
-        self.state = State::Ramping { last: epoch.rate };
+    fn ramp(&mut self, now: Time, epoch: &Epoch, base: Duration, last: Rate, doubtful: u32) {
+        self.state = State::Ramping { last: epoch.rate, doubtful };
         if epoch.stalled {
             return;
         }
@@ -161,7 +167,12 @@ impl Live {
         let flat = epoch.rate <= last.scaled(RISING);
         let queue_stands = epoch.rtt > base + MANNER.queue_aim(base) && (bound || flat);
         let opened = self.full(base).is_some_and(|full| self.limits.window_or_max() >= full);
-        if queue_stands || opened && self.limits.offered(base).is_some_and(reaches) {
+        // Jitter looks like a queue: below the capacity that the bursts showed the window opens on,
+        // for a while.
+        let below = self.dispersion.capacity().is_some_and(|c| epoch.rate < c.scaled(CROWDED));
+        if queue_stands && below && doubtful < DOUBTS {
+            self.state = State::Ramping { last: epoch.rate, doubtful: doubtful + 1 };
+        } else if queue_stands || opened && self.limits.offered(base).is_some_and(reaches) {
             self.saturate(now, epoch, base);
         }
     }

@@ -2,10 +2,11 @@ use sweetspot_units::{Duration, Rate};
 
 use super::meter::Epoch;
 
-/// More than the pace, in the first trial, and at most: a step that paid is followed by a larger
-/// one, so that a path that got faster is found in a few steps.
+/// More than the pace, in the first trial, and at most: a step that paid is followed at once by one
+/// so many times as large, so that a path that got faster is full again in a few steps.
 const FIRST_STEP: f64 = 0.05;
 const LARGEST_STEP: f64 = 0.25;
+const GROWTH: f64 = 4.0;
 
 /// Epochs of a trial: one until it shows, and one to measure.
 const EPOCHS: u32 = 2;
@@ -14,8 +15,8 @@ const EPOCHS: u32 = 2;
 const PAID: f64 = 0.5;
 
 /// Epochs between two trials, doubled each time that one does not pay.
-const FIRST_REST: u32 = 8;
-const LONGEST_REST: u32 = 32;
+const FIRST_REST: u32 = 5;
+const LONGEST_REST: u32 = 20;
 
 /// Tries whether the path takes more: nothing else tells an upload that is held below capacity.
 /// What a trial left in the buffer is paid back by sending as much less for as long.
@@ -42,7 +43,7 @@ pub enum Outcome {
     Set(Rate),
     /// More brought nothing: this pace.
     Back(Rate),
-    /// The path takes more: this pace stays.
+    /// The path takes more: this pace, which is yet more.
     Paid(Rate),
 }
 
@@ -73,22 +74,23 @@ impl Trial {
                 *left -= 1;
                 Outcome::Wait
             }
-            Stage::Resting { .. } => self.try_from(pace),
+            Stage::Resting { .. } => Outcome::Set(self.try_from(pace)),
             Stage::Trying { from, .. } => {
                 let from = *from;
                 let followed = epoch.rate() >= from.scaled(1.0 + self.step * PAID);
                 if followed && queue <= aim {
-                    self.step = (self.step * 2.0).min(LARGEST_STEP);
+                    self.step = (self.step * GROWTH).min(LARGEST_STEP);
                     self.rest = FIRST_REST;
-                    self.stage = Stage::Resting { left: 1 };
-                    return Outcome::Paid(pace);
+                    return Outcome::Paid(self.try_from(pace));
                 }
                 self.stage = Stage::PayingBack { from, left: EPOCHS };
                 Outcome::Set(from.scaled(1.0 - self.step))
             }
             Stage::PayingBack { from, .. } => {
                 let from = *from;
-                self.rest = (self.rest * 2).min(LONGEST_REST);
+                // A large step that was too large leaves room for a small one.
+                let small = self.step == FIRST_STEP;
+                self.rest = if small { (self.rest * 2).min(LONGEST_REST) } else { FIRST_REST };
                 self.step = FIRST_STEP;
                 self.stage = Stage::Resting { left: self.rest };
                 Outcome::Back(from)
@@ -96,8 +98,8 @@ impl Trial {
         }
     }
 
-    fn try_from(&mut self, pace: Rate) -> Outcome {
+    fn try_from(&mut self, pace: Rate) -> Rate {
         self.stage = Stage::Trying { from: pace, left: EPOCHS };
-        Outcome::Set(pace.scaled(1.0 + self.step))
+        pace.scaled(1.0 + self.step)
     }
 }
