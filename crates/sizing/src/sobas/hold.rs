@@ -68,6 +68,8 @@ pub(super) struct Hold {
     tightened: Option<Tightening>,
     /// The standing queue that pays on this path, as the time it takes to drain.
     aim: Duration,
+    /// A queue that turned out not to be ours.
+    foreign: Option<Duration>,
     explorer: Explorer,
 }
 
@@ -90,6 +92,7 @@ impl Hold {
             excess: 0,
             tightened: None,
             aim: manner.queue_aim(base),
+            foreign: None,
             explorer: Explorer::new(manner),
         }
     }
@@ -98,6 +101,11 @@ impl Hold {
     /// to the window before it.
     pub(super) fn is_settling(&self) -> bool {
         self.epochs < EPOCHS_PER_STEP
+    }
+
+    /// A queue that did not go when the window was cut: others', or a longer route's.
+    pub(super) fn foreign(&self) -> Option<Duration> {
+        self.foreign
     }
 
     /// Judges an epoch and moves `limits` accordingly. `shared`: others use the path too.
@@ -246,6 +254,7 @@ impl Hold {
         let accepted = cut > 0.0 && fall > cut * FELL_WITH_THE_WINDOW;
         if accepted {
             self.aim = before.queue;
+            self.foreign = Some(before.queue);
             self.epochs = 0;
         }
         accepted

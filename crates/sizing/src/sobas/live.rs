@@ -1,3 +1,5 @@
+use std::collections::VecDeque;
+
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use super::adaptive::{ALONE, REACHED, RISING};
@@ -11,17 +13,10 @@ use crate::{Controller, EventKind, Output, Phase, Probe, Setting, Train};
 
 const MANNER: Manner = Manner::LIVE;
 
-/// Growth of the window per round trip while the flight is short against the capacity: slow
-/// start's own.
-const FREE_GROWTH: f64 = 2.0;
-
-/// The share of a bandwidth-delay product up to which it may double: the last doubling leaves
-/// half of the flight in the bottleneck's buffer, an eighth of a BDP.
-const FREE_SHARE: f64 = 0.25;
-
-/// Growth beyond it. A flight W that came by growth g arrives at g times the bottleneck's rate and
-/// leaves (g - 1)/g W in its buffer: a sixth of a BDP at the end.
-const BOUNDED_GROWTH: f64 = 1.2;
+/// What the window may grow by in a round trip, besides slow start's own doubling: this share of
+/// the bandwidth-delay product. What comes in addition stands in the bottleneck's buffer until the
+/// next round trip, so that it is bounded by the smallest buffer worth serving.
+const STEP_SHARE: f64 = 1.0 / 8.0;
 
 /// Between two looks while ramping: a burst that lasts long enough to be timed is seen twice.
 const LOOK: Duration = Duration::from_millis(3);
@@ -35,6 +30,10 @@ const CROWDED: f64 = 0.9;
 /// Epochs with a queue below that share before the path is taken for full.
 const DOUBTS: u32 = 8;
 
+/// A queue beyond this share of the base round trip is no jitter, and not our own while the window
+/// opens.
+const LONG_QUEUE: f64 = 0.25;
+
 /// Queue, in aims, that stands in spite of us when others keep it.
 const OTHERS_QUEUE: f64 = 2.0;
 
@@ -44,6 +43,10 @@ const PATIENCE: u32 = 12;
 /// For how long it is let go before that is judged; doubled each time, up to the longest.
 const FIRST_REST: Duration = Duration::from_secs(10);
 const LONGEST_REST: Duration = Duration::from_secs(160);
+
+/// What was received while it was let go, as a share of what was before, up to which nothing was
+/// gained by that.
+const NOTHING_GAINED: f64 = 1.02;
 
 /// SOBAS on a connection of another program: all it has is what the receiving kernel knows, and
 /// all it can do is to limit the window.
@@ -80,28 +83,30 @@ enum State {
     LetGo { since: Time, until: Time, held: Rate, bytes: Bytes },
 }
 
-/// The largest number of bytes that arrived in one round trip: what the sender has in flight.
+/// The largest number of bytes that arrived in any one round trip: what the sender has in flight.
 #[derive(Debug, Default)]
 struct Flights {
     since: Option<Time>,
-    bytes: Bytes,
+    /// What arrived in the last round trip, and its sum.
+    arrivals: VecDeque<(Time, Bytes)>,
+    sum: Bytes,
     largest: Bytes,
-    /// Whether a whole round was seen: before that, the flight is not known.
-    whole: bool,
 }
 
 impl Flights {
-    /// Counts what arrived; whether the flight is known by now.
+    /// Counts what arrived; whether the flight is known by now, which takes a round trip.
     fn handle_arrival(&mut self, now: Time, bytes: Bytes, round: Duration) -> bool {
         let since = *self.since.get_or_insert(now);
-        if now.since(since) >= round {
-            self.since = Some(now);
-            self.bytes = Bytes::ZERO;
-            self.whole = true;
+        self.arrivals.push_back((now, bytes));
+        self.sum += bytes;
+        while let Some((at, bytes)) = self.arrivals.front().copied()
+            && now.since(at) >= round
+        {
+            self.sum -= bytes;
+            self.arrivals.pop_front();
         }
-        self.bytes += bytes;
-        self.largest = self.largest.max(self.bytes);
-        self.whole
+        self.largest = self.largest.max(self.sum);
+        now.since(since) >= round
     }
 }
 
@@ -145,11 +150,11 @@ impl Live {
 
     /// Lets the window grow with what is in flight, no faster than a small buffer bears.
     fn open(&mut self, now: Time, base: Duration) {
-        let full = self.full(base);
-        let flight = self.flights.largest;
-        let bounded = full.is_some_and(|full| flight > full.scaled(FREE_SHARE));
-        let growth = if bounded { BOUNDED_GROWTH } else { FREE_GROWTH };
-        let next = full.map_or(flight.scaled(growth), |full| flight.scaled(growth).min(full));
+        let (full, flight) = (self.full(base), self.flights.largest);
+        let doubled = flight * 2;
+        let next = full.map_or(doubled, |full| {
+            doubled.min(flight + full.scaled(STEP_SHARE)).min(full)
+        });
         // Not below what a receiving kernel begins with: that much has been promised already.
         let next = next.max(self.setting.mss * INITIAL_SEGMENTS);
         if self.limits.window().is_none_or(|window| next > window) {
@@ -170,7 +175,8 @@ impl Live {
         // Jitter looks like a queue: below the capacity that the bursts showed the window opens on,
         // for a while.
         let below = self.dispersion.capacity().is_some_and(|c| epoch.rate < c.scaled(CROWDED));
-        if queue_stands && below && doubtful < DOUBTS {
+        let short = epoch.rtt <= base + base.scaled(LONG_QUEUE);
+        if queue_stands && below && short && doubtful < DOUBTS {
             self.state = State::Ramping { last: epoch.rate, doubtful: doubtful + 1 };
         } else if queue_stands || opened && self.limits.offered(base).is_some_and(reaches) {
             self.saturate(now, epoch, base);
@@ -194,12 +200,19 @@ impl Live {
         let held_back = others_queue && epoch.rate < capacity.scaled(CROWDED) && !epoch.stalled;
         let crowded = if held_back { crowded + 1 } else { 0 };
         self.state = State::Holding { hold, crowded };
-        if crowded >= PATIENCE {
-            self.limits.lift(now);
-            self.limits.emit(now, EventKind::Congested);
-            let (until, bytes) = (now + self.rest, Bytes::ZERO);
-            self.state = State::LetGo { since: now, until, held: epoch.rate, bytes };
+        // Less window made us slower and left a long queue where it was.
+        let foreign = hold.foreign().is_some_and(|queue| queue > base.scaled(LONG_QUEUE));
+        if crowded >= PATIENCE || foreign && held_back {
+            self.let_go(now, epoch.rate);
         }
+    }
+
+    fn let_go(&mut self, now: Time, held: Rate) {
+        self.limits.lift(now);
+        self.limits.emit(now, EventKind::Congested);
+        let (until, bytes) = (now + self.rest, Bytes::ZERO);
+        self.state = State::LetGo { since: now, until, held, bytes };
+        self.rest = (self.rest * 2).min(LONGEST_REST);
     }
 
     /// Takes the window up again when the others' queue has gone, or when being let go has gained
@@ -211,7 +224,7 @@ impl Live {
             return;
         }
         let free = bytes / now.since(since);
-        if queue_gone || free <= held {
+        if queue_gone || free <= held.scaled(NOTHING_GAINED) {
             self.saturate(now, epoch, base);
         } else {
             self.rest = (self.rest * 2).min(LONGEST_REST);
