@@ -192,7 +192,8 @@ mod tests {
     #[test]
     fn a_line_cut_short_is_no_lease() {
         let mut held = Held::default();
-        let lines = ["", "+ window 10 99 3", "+ window x 1 1 1 1", "+ pace:x 1 1 1 1 1", "-", "- x"];
+        let lines =
+            ["", "+ window 10 99 3", "+ window x 1 1 1 1", "+ pace:x 1 1 1 1 1", "-", "- x"];
         for line in lines {
             held.note(line);
         }

@@ -6,9 +6,9 @@ use sweetspot_linux::processes;
 use sweetspot_units::{Bytes, Duration, Time};
 
 use crate::error::{OutOfReach, TuneError};
+use crate::goal::Goal;
 use crate::policy::{Policy, Subject};
 use crate::scope::{Found, Scope, sockets_of};
-use crate::goal::Goal;
 
 /// Between two readings of the table of connections, which costs about a millisecond.
 const READ: Duration = Duration::from_millis(250);
@@ -33,13 +33,7 @@ impl Host {
     /// The connections of the network namespace that we are in.
     pub fn new(policy: Policy) -> Result<Host, TuneError> {
         let diag = Diag::open().map_err(|source| TuneError::Connections { source })?;
-        Ok(Host {
-            policy,
-            diag,
-            next_read: Time::ZERO,
-            known: BTreeSet::new(),
-            complained: false,
-        })
+        Ok(Host { policy, diag, next_read: Time::ZERO, known: BTreeSet::new(), complained: false })
     }
 
     /// The inodes of connections that receive in bulk and are not known yet.

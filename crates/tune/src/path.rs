@@ -144,8 +144,12 @@ impl Path {
             refusal.window, refusal.limit
         );
         let advertised = connection.advertised;
-        let change =
-            Change::Window { from: Some(refusal.limit), to: None, clamp: connection.clamp(), advertised };
+        let change = Change::Window {
+            from: Some(refusal.limit),
+            to: None,
+            clamp: connection.clamp(),
+            advertised,
+        };
         Some(event(&self.bundle, connection, Kind::Refused, &why, change))
     }
 
@@ -208,13 +212,7 @@ fn unchanged(connection: &Connection) -> Change {
     Change::Window { from: None, to: None, clamp: None, advertised: connection.advertised }
 }
 
-fn event(
-    bundle: &Bundle,
-    connection: &Connection,
-    kind: Kind,
-    why: &str,
-    change: Change,
-) -> Event {
+fn event(bundle: &Bundle, connection: &Connection, kind: Kind, why: &str, change: Change) -> Event {
     connection.event(kind, why, change, bundle.rate(), bundle.round_trips())
 }
 

@@ -5,8 +5,8 @@ use sweetspot_linux::processes::{self, Descriptor, Process};
 use sweetspot_units::Time;
 
 use crate::error::{OutOfReach, TuneError};
-use crate::policy::Subject;
 use crate::goal::Goal;
+use crate::policy::Subject;
 
 /// Where connections to be tuned are looked for.
 pub trait Scope {
@@ -53,11 +53,7 @@ impl Family {
 }
 
 impl Scope for Family {
-    fn find(
-        &mut self,
-        _now: Time,
-        refused: &mut Vec<OutOfReach>,
-    ) -> Result<Vec<Found>, TuneError> {
+    fn find(&mut self, _now: Time, refused: &mut Vec<OutOfReach>) -> Result<Vec<Found>, TuneError> {
         let mut found = Vec::new();
         let mut present = BTreeSet::new();
         for pid in processes::family(self.root) {

@@ -108,7 +108,8 @@ impl<S: Scope> Tuner<S> {
     /// How things stand.
     pub fn snapshot(&self) -> Snapshot {
         let paths = || self.bundles.values();
-        let uploads = || paths().flat_map(|p| p.connections.values()).filter_map(|c| c.upload.pace());
+        let uploads =
+            || paths().flat_map(|p| p.connections.values()).filter_map(|c| c.upload.pace());
         Snapshot {
             watched: paths().map(|p| p.connections.len()).sum(),
             limited: paths().map(|p| p.limits().count()).sum(),

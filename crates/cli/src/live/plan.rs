@@ -35,8 +35,8 @@ pub struct Plan {
     pub length: Duration,
     /// When the path's rate changes, and to what.
     pub changes: Vec<(Duration, Rate)>,
-    /// Whether another curl, left alone, downloads meanwhile.
-    pub rival: bool,
+    /// When another curl, left alone, begins to download beside it.
+    pub rival: Option<Duration>,
 }
 
 /// The rate at which every path begins.
@@ -95,11 +95,13 @@ fn conditions() -> Vec<Plan> {
         ("short-path", "rtt=2ms buffer=50kB".to_owned(), curl, 20),
         ("long-path", "rtt=200ms buffer=5MB".to_owned(), curl, 40),
         ("short-flow", path("1MB"), Client::Short(Bytes::new(5_000_000)), 20),
-        ("rival", path("1MB"), curl, 30),
+        ("rival", path("1MB"), curl, 60),
         ("upload-loss-0.1", path("1MB loss=0.1%"), Client::Upload, 60),
     ] {
         let mut runs = pair(&format!("{CONDITION}{name}"), &path, client, seconds);
-        runs.iter_mut().for_each(|run| run.rival = name == "rival");
+        runs.iter_mut().for_each(|run| {
+            run.rival = (name == "rival").then_some(Duration::from_secs(5));
+        });
         all.extend(runs);
     }
     all
@@ -120,7 +122,7 @@ fn pair(name: &str, path: &str, client: Client, seconds: u64) -> [Plan; 2] {
         tuned,
         length: Duration::from_secs(seconds),
         changes: Vec::new(),
-        rival: false,
+        rival: None,
     })
 }
 

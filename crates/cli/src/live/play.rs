@@ -105,9 +105,8 @@ fn download(
         Program::start(emulation.near(), command).map_err(|e| e.to_string())
     };
     let begun = clock::now();
-    let rival = plan.rival.then(|| start(&mut download_of("big", RIVAL_PORT, emulation)));
-    let rival = rival.transpose()?;
     let mut started = start(&mut command)?;
+    let (mut rival, mut rival_due) = (None, plan.rival);
     let (mut samples, mut changes) = (Vec::new(), plan.changes.iter().peekable());
     let ended = begun + plan.length;
     let mut now = begun;
@@ -117,6 +116,9 @@ fn download(
                 true => emulation.set_rate_up(*rate),
                 false => emulation.set_rate_down(*rate),
             }
+        }
+        if rival_due.take_if(|at| begun + *at <= now).is_some() {
+            rival = Some(start(&mut download_of("big", RIVAL_PORT, emulation))?);
         }
         watch.look(now)?;
         samples.extend(emulation.observe().into_iter().map(|sample| (now, sample)));

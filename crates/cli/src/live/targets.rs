@@ -74,9 +74,7 @@ pub fn targets(outcomes: &BTreeMap<String, Outcome>) -> Vec<Target> {
 }
 
 /// By condition: its name, who moved data, and what happened alone and tuned.
-pub fn ratios(
-    outcomes: &BTreeMap<String, Outcome>,
-) -> Vec<(String, String, &Outcome, &Outcome)> {
+pub fn ratios(outcomes: &BTreeMap<String, Outcome>) -> Vec<(String, String, &Outcome, &Outcome)> {
     let mut all = Vec::new();
     for plan in plans() {
         let Some(name) = plan.name.strip_suffix("/tuned") else { continue };
@@ -104,14 +102,14 @@ fn follows(words: [&'static str; 2], change: &Outcome) -> impl Iterator<Item = T
 fn upload(alone: &Outcome, tuned: &Outcome) -> [Target; 2] {
     let ratio = tuned.goodput_bps / alone.goodput_bps;
     let queue = cut(alone.queue_s, tuned.queue_s);
-    let down = format!(
-        "{} ({:.1} -> {:.1} ms)",
-        percent(queue),
-        alone.queue_s * 1e3,
-        tuned.queue_s * 1e3
-    );
+    let down =
+        format!("{} ({:.1} -> {:.1} ms)", percent(queue), alone.queue_s * 1e3, tuned.queue_s * 1e3);
     [
-        target("upload, buffer 2 BDP: goodput within 2 % of untuned", percent(ratio), ratio >= 0.98),
+        target(
+            "upload, buffer 2 BDP: goodput within 2 % of untuned",
+            percent(ratio),
+            ratio >= 0.98,
+        ),
         target("upload, buffer 2 BDP: standing queue cut by 80 %", down, queue >= 0.8),
     ]
 }

@@ -191,7 +191,9 @@ impl Hold {
             return self.grow(epoch, base);
         }
         self.growth = FIRST_STEP;
-        if (allowed.shared || self.manner.doubts) && epoch.rate >= allowed.with_queue.scaled(REACHED) {
+        if (allowed.shared || self.manner.doubts)
+            && epoch.rate >= allowed.with_queue.scaled(REACHED)
+        {
             return self.explore(epoch, queue, allowed.window);
         }
         Move::Stay

@@ -33,6 +33,8 @@ const DOUBTS: u32 = 8;
 /// A queue beyond this share of the base round trip is no jitter, and not our own while the window
 /// opens.
 const LONG_QUEUE: f64 = 0.25;
+/// ... and beyond so many aims.
+const LONG_QUEUE_AIMS: f64 = 3.0;
 
 /// Queue, in aims, that stands in spite of us when others keep it.
 const OTHERS_QUEUE: f64 = 2.0;
@@ -44,10 +46,6 @@ const PATIENCE: u32 = 12;
 const FIRST_REST: Duration = Duration::from_secs(10);
 const LONGEST_REST: Duration = Duration::from_secs(160);
 
-/// What was received while it was let go, as a share of what was before, up to which nothing was
-/// gained by that.
-const NOTHING_GAINED: f64 = 1.02;
-
 /// SOBAS on a connection of another program: all it has is what the receiving kernel knows, and
 /// all it can do is to limit the window.
 ///
@@ -55,8 +53,8 @@ const NOTHING_GAINED: f64 = 1.02;
 ///   own bursts have told the path's capacity, and then in steps that a small buffer bears.
 /// - It is held at R x T_base plus a small queue, re-opened when that queue vanishes though the
 ///   window binds, tightened when a longer one stands.
-/// - Where others keep a queue and take the path, it is let go; what the transfer gains by that
-///   decides how soon it is taken up again.
+/// - Where others keep a queue and take the path, it is let go, until their queue has gone or the
+///   path is ours again.
 #[derive(Debug)]
 pub struct Live {
     setting: Setting,
@@ -79,8 +77,8 @@ enum State {
     Ramping { last: Rate, doubtful: u32 },
     /// At the sweet spot; epochs in a row in which others kept a queue.
     Holding { hold: Hold, crowded: u32 },
-    /// Left to congestion control until a time; the rate before, and what came since.
-    LetGo { since: Time, until: Time, held: Rate, bytes: Bytes },
+    /// Left to congestion control until a time; what came since.
+    LetGo { since: Time, until: Time, bytes: Bytes },
 }
 
 /// The largest number of bytes that arrived in any one round trip: what the sender has in flight.
@@ -152,9 +150,8 @@ impl Live {
     fn open(&mut self, now: Time, base: Duration) {
         let (full, flight) = (self.full(base), self.flights.largest);
         let doubled = flight * 2;
-        let next = full.map_or(doubled, |full| {
-            doubled.min(flight + full.scaled(STEP_SHARE)).min(full)
-        });
+        let next =
+            full.map_or(doubled, |full| doubled.min(flight + full.scaled(STEP_SHARE)).min(full));
         // Not below what a receiving kernel begins with: that much has been promised already.
         let next = next.max(self.setting.mss * INITIAL_SEGMENTS);
         if self.limits.window().is_none_or(|window| next > window) {
@@ -174,9 +171,11 @@ impl Live {
         let opened = self.full(base).is_some_and(|full| self.limits.window_or_max() >= full);
         // Jitter looks like a queue: below the capacity that the bursts showed the window opens on,
         // for a while.
-        let below = self.dispersion.capacity().is_some_and(|c| epoch.rate < c.scaled(CROWDED));
-        let short = epoch.rtt <= base + base.scaled(LONG_QUEUE);
-        if queue_stands && below && short && doubtful < DOUBTS {
+        let below = self.dispersion.capacity().is_none_or(|c| epoch.rate < c.scaled(CROWDED));
+        if below && epoch.rtt.saturating_sub(base) > long_queue(base) {
+            // Others fill the buffer: who opens the window slowly there never gets a share.
+            self.let_go(now);
+        } else if queue_stands && below && doubtful < DOUBTS {
             self.state = State::Ramping { last: epoch.rate, doubtful: doubtful + 1 };
         } else if queue_stands || opened && self.limits.offered(base).is_some_and(reaches) {
             self.saturate(now, epoch, base);
@@ -201,35 +200,34 @@ impl Live {
         let crowded = if held_back { crowded + 1 } else { 0 };
         self.state = State::Holding { hold, crowded };
         // Less window made us slower and left a long queue where it was.
-        let foreign = hold.foreign().is_some_and(|queue| queue > base.scaled(LONG_QUEUE));
+        let foreign = hold.foreign().is_some_and(|queue| queue > long_queue(base));
         if crowded >= PATIENCE || foreign && held_back {
-            self.let_go(now, epoch.rate);
+            self.let_go(now);
         }
     }
 
-    fn let_go(&mut self, now: Time, held: Rate) {
+    fn let_go(&mut self, now: Time) {
         self.limits.lift(now);
         self.limits.emit(now, EventKind::Congested);
         let (until, bytes) = (now + self.rest, Bytes::ZERO);
-        self.state = State::LetGo { since: now, until, held, bytes };
+        self.state = State::LetGo { since: now, until, bytes };
         self.rest = (self.rest * 2).min(LONGEST_REST);
     }
 
-    /// Takes the window up again when the others' queue has gone, or when being let go has gained
-    /// nothing.
+    /// Takes the window up again when the others' queue has gone, or the path is ours again.
     fn reconsider(&mut self, now: Time, epoch: &Epoch, base: Duration) {
-        let State::LetGo { since, until, held, bytes } = self.state else { return };
+        let State::LetGo { since, until, bytes } = self.state else { return };
         let queue_gone = epoch.rtt <= base + MANNER.queue_aim(base);
         if epoch.stalled || !queue_gone && now < until {
             return;
         }
         let free = bytes / now.since(since);
-        if queue_gone || free <= held.scaled(NOTHING_GAINED) {
+        if queue_gone || self.dispersion.capacity().is_some_and(|c| free >= c.scaled(CROWDED)) {
             self.saturate(now, epoch, base);
         } else {
-            self.rest = (self.rest * 2).min(LONGEST_REST);
             let (until, bytes) = (now + self.rest, Bytes::ZERO);
-            self.state = State::LetGo { since: now, until, held, bytes };
+            self.state = State::LetGo { since: now, until, bytes };
+            self.rest = (self.rest * 2).min(LONGEST_REST);
         }
     }
 
@@ -256,6 +254,11 @@ impl Live {
 /// Never limited below this while ramping: 64 KiB, the window of a receiver that was told nothing
 /// (kernel commit a337531b942b).
 const INITIAL_SEGMENTS: u64 = 45;
+
+/// The shortest queue that must be others' where our own window is not what fills the path.
+fn long_queue(base: Duration) -> Duration {
+    base.scaled(LONG_QUEUE).max(MANNER.queue_aim(base).scaled(LONG_QUEUE_AIMS))
+}
 
 impl Controller for Live {
     fn handle_data(&mut self, now: Time, bytes: Bytes, unread: Bytes) {

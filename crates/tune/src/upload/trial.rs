@@ -68,7 +68,9 @@ impl Trial {
         pace: Rate,
     ) -> Outcome {
         match &mut self.stage {
-            Stage::Resting { left } | Stage::Trying { left, .. } | Stage::PayingBack { left, .. }
+            Stage::Resting { left }
+            | Stage::Trying { left, .. }
+            | Stage::PayingBack { left, .. }
                 if *left > 1 =>
             {
                 *left -= 1;
