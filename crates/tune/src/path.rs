@@ -232,6 +232,11 @@ fn words(kind: &EventKind) -> Option<(Kind, String)> {
         EventKind::Congested => {
             (Kind::LetGo, "others keep a queue and take the path: holding does not help".to_owned())
         }
+        EventKind::Lossy => (
+            Kind::LetGo,
+            "random losses cost more without a queue than with one: holding does not help"
+                .to_owned(),
+        ),
         _ => return None,
     })
 }

@@ -1,14 +1,14 @@
-use std::collections::VecDeque;
-
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use super::adaptive::{ALONE, REACHED, RISING};
 use super::dispersion::Dispersion;
 use super::epoch::{Epoch, Epochs};
+use super::flights::Flights;
 use super::hold::Hold;
 use super::limits::Limits;
 use super::manner::Manner;
 use super::round_trip::RoundTrip;
+use super::toll::Toll;
 use crate::{Controller, EventKind, Output, Phase, Probe, Setting, Train};
 
 const MANNER: Manner = Manner::LIVE;
@@ -75,37 +75,19 @@ enum State {
     /// The window opens; the last epoch's rate, and epochs in which a queue stood though the path
     /// should have carried more.
     Ramping { last: Rate, doubtful: u32 },
-    /// At the sweet spot; epochs in a row in which others kept a queue.
-    Holding { hold: Hold, crowded: u32 },
-    /// Left to congestion control until a time; what came since.
-    LetGo { since: Time, until: Time, bytes: Bytes },
+    /// At the sweet spot; epochs in a row in which others kept a queue, and what losses cost.
+    Holding { hold: Hold, crowded: u32, toll: Toll },
+    /// Left to congestion control until a time; what came since, and why.
+    LetGo { since: Time, until: Time, bytes: Bytes, why: Why },
 }
 
-/// The largest number of bytes that arrived in any one round trip: what the sender has in flight.
-#[derive(Debug, Default)]
-struct Flights {
-    since: Option<Time>,
-    /// What arrived in the last round trip, and its sum.
-    arrivals: VecDeque<(Time, Bytes)>,
-    sum: Bytes,
-    largest: Bytes,
-}
-
-impl Flights {
-    /// Counts what arrived; whether the flight is known by now, which takes a round trip.
-    fn handle_arrival(&mut self, now: Time, bytes: Bytes, round: Duration) -> bool {
-        let since = *self.since.get_or_insert(now);
-        self.arrivals.push_back((now, bytes));
-        self.sum += bytes;
-        while let Some((at, bytes)) = self.arrivals.front().copied()
-            && now.since(at) >= round
-        {
-            self.sum -= bytes;
-            self.arrivals.pop_front();
-        }
-        self.largest = self.largest.max(self.sum);
-        now.since(since) >= round
-    }
+/// Why a window was let go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Why {
+    /// Others keep a queue and take the path.
+    Others,
+    /// At random losses a queue would have kept the path busy.
+    Losses,
 }
 
 impl Live {
@@ -135,7 +117,9 @@ impl Live {
             State::Ramping { last, doubtful } => {
                 self.ramp(now, &epoch, base, last, doubtful);
             }
-            State::Holding { hold, crowded } => self.hold(now, &epoch, base, hold, crowded),
+            State::Holding { hold, crowded, toll } => {
+                self.hold(now, &epoch, base, hold, crowded, toll);
+            }
             State::LetGo { .. } => self.reconsider(now, &epoch, base),
         }
     }
@@ -148,7 +132,7 @@ impl Live {
 
     /// Lets the window grow with what is in flight, no faster than a small buffer bears.
     fn open(&mut self, now: Time, base: Duration) {
-        let (full, flight) = (self.full(base), self.flights.largest);
+        let (full, flight) = (self.full(base), self.flights.largest());
         let doubled = flight * 2;
         let next =
             full.map_or(doubled, |full| doubled.min(flight + full.scaled(STEP_SHARE)).min(full));
@@ -174,9 +158,12 @@ impl Live {
         let below = self.dispersion.capacity().is_none_or(|c| epoch.rate < c.scaled(CROWDED));
         if below && epoch.rtt.saturating_sub(base) > long_queue(base) {
             // Others fill the buffer: who opens the window slowly there never gets a share.
-            self.let_go(now);
+            self.let_go(now, Why::Others);
         } else if queue_stands && below && doubtful < DOUBTS {
             self.state = State::Ramping { last: epoch.rate, doubtful: doubtful + 1 };
+        } else if queue_stands && below && opened {
+            // What the bursts showed is no more than the path, so that it is no queue to hold that.
+            self.state = self.holding(epoch, base);
         } else if queue_stands || opened && self.limits.offered(base).is_some_and(reaches) {
             self.saturate(now, epoch, base);
         }
@@ -187,10 +174,23 @@ impl Live {
         self.dispersion.correct(epoch.rate);
         let window = self.limits.window_for(epoch.rate, base + MANNER.queue_aim(base));
         self.limits.steer(now, window, base);
-        self.state = State::Holding { hold: Hold::new(MANNER, epoch.rate, base), crowded: 0 };
+        self.state = self.holding(epoch, base);
     }
 
-    fn hold(&mut self, now: Time, epoch: &Epoch, base: Duration, mut hold: Hold, crowded: u32) {
+    fn holding(&self, epoch: &Epoch, base: Duration) -> State {
+        let hold = Hold::new(MANNER, epoch.rate, base);
+        State::Holding { hold, crowded: 0, toll: Toll::default() }
+    }
+
+    fn hold(
+        &mut self,
+        now: Time,
+        epoch: &Epoch,
+        base: Duration,
+        mut hold: Hold,
+        crowded: u32,
+        mut toll: Toll,
+    ) {
         let capacity = self.dispersion.capacity().map_or(epoch.rate, |c| c.max(epoch.rate));
         self.dispersion.correct(capacity);
         let shared = epoch.rate < capacity.scaled(ALONE);
@@ -198,26 +198,40 @@ impl Live {
         let others_queue = epoch.rtt > base + MANNER.queue_aim(base).scaled(OTHERS_QUEUE);
         let held_back = others_queue && epoch.rate < capacity.scaled(CROWDED) && !epoch.stalled;
         let crowded = if held_back { crowded + 1 } else { 0 };
-        self.state = State::Holding { hold, crowded };
+        let bound = self.limits.bind(epoch.rate, epoch.rtt);
+        let too_high = toll.is_too_high(now, epoch, bound, capacity);
+        self.state = State::Holding { hold, crowded, toll };
         // Less window made us slower and left a long queue where it was.
         let foreign = hold.foreign().is_some_and(|queue| queue > long_queue(base));
         if crowded >= PATIENCE || foreign && held_back {
-            self.let_go(now);
+            self.let_go(now, Why::Others);
+        } else if too_high {
+            self.let_go(now, Why::Losses);
         }
     }
 
-    fn let_go(&mut self, now: Time) {
+    fn let_go(&mut self, now: Time, why: Why) {
         self.limits.lift(now);
-        self.limits.emit(now, EventKind::Congested);
+        self.limits.emit(
+            now,
+            match why {
+                Why::Others => EventKind::Congested,
+                Why::Losses => EventKind::Lossy,
+            },
+        );
+        // Others come and go; a path that loses goes on losing.
+        if why == Why::Losses {
+            self.rest = LONGEST_REST;
+        }
         let (until, bytes) = (now + self.rest, Bytes::ZERO);
-        self.state = State::LetGo { since: now, until, bytes };
+        self.state = State::LetGo { since: now, until, bytes, why };
         self.rest = (self.rest * 2).min(LONGEST_REST);
     }
 
     /// Takes the window up again when the others' queue has gone, or the path is ours again.
     fn reconsider(&mut self, now: Time, epoch: &Epoch, base: Duration) {
-        let State::LetGo { since, until, bytes } = self.state else { return };
-        let queue_gone = epoch.rtt <= base + MANNER.queue_aim(base);
+        let State::LetGo { since, until, bytes, why } = self.state else { return };
+        let queue_gone = why == Why::Others && epoch.rtt <= base + MANNER.queue_aim(base);
         if epoch.stalled || !queue_gone && now < until {
             return;
         }
@@ -226,7 +240,7 @@ impl Live {
             self.saturate(now, epoch, base);
         } else {
             let (until, bytes) = (now + self.rest, Bytes::ZERO);
-            self.state = State::LetGo { since: now, until, bytes };
+            self.state = State::LetGo { since: now, until, bytes, why };
             self.rest = (self.rest * 2).min(LONGEST_REST);
         }
     }
@@ -239,14 +253,14 @@ impl Live {
         if !queue_rose || !bound {
             return false;
         }
-        let (mut hold, crowded) = match self.state {
+        let (mut hold, crowded, toll) = match self.state {
             State::Holding { hold, .. } if hold.is_settling() => return false,
-            State::Holding { hold, crowded } => (hold, crowded),
-            State::Ramping { .. } => (Hold::new(MANNER, epoch.rate, base), 0),
+            State::Holding { hold, crowded, toll } => (hold, crowded, toll),
+            State::Ramping { .. } => (Hold::new(MANNER, epoch.rate, base), 0, Toll::default()),
             State::LetGo { .. } => return false,
         };
         hold.retreat(&mut self.limits, now, epoch, base);
-        self.state = State::Holding { hold, crowded };
+        self.state = State::Holding { hold, crowded, toll };
         true
     }
 }

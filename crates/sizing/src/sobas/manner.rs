@@ -50,7 +50,7 @@ impl Manner {
         shortest_epoch: Duration::from_millis(30),
         known_step: 1.25,
         unknown_step: 1.15,
-        trial_step: 1.08,
+        trial_step: 1.05,
         trial_paid: 0.4,
         doubts: true,
     };
