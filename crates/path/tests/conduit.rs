@@ -120,3 +120,30 @@ proptest! {
         prop_assert_eq!(passed, kept);
     }
 }
+
+proptest! {
+    #[test]
+    fn what_nobody_asks_for_is_noted_all_the_same(
+        limit in limits(),
+        arrivals in prop::collection::vec((0u64..400_000, 40u64..1500), 1..120),
+    ) {
+        let (rate, delay) = (Rate::from_bits_per_second(20_000_000), Duration::from_millis(1));
+        let mut asked: Conduit<Sized> = Conduit::new(rate, limit, delay);
+        let mut left_alone: Conduit<Sized> = Conduit::new(rate, limit, delay);
+        let mut now = Time::ZERO;
+        for (number, (gap, size)) in arrivals.into_iter().enumerate() {
+            if number == 60 {
+                asked.reset_most();
+                left_alone.reset_most();
+            }
+            now += Duration::from_nanos(gap);
+            asked.backlog(now);
+            let out = asked.handle_passage(now, Bytes::new(size));
+            prop_assert_eq!(left_alone.handle_passage(now, Bytes::new(size)), out);
+        }
+        prop_assert_eq!(left_alone.counters(), asked.counters());
+        prop_assert_eq!(left_alone.taken(), asked.taken());
+        prop_assert_eq!(left_alone.waits(now), asked.waits(now));
+        prop_assert_eq!(left_alone.backlog(now), asked.backlog(now));
+    }
+}
