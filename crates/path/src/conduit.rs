@@ -83,7 +83,7 @@ impl<P: Packet + Copy> Conduit<P> {
     }
 
     /// A packet arrives at the queue. It is given back if there is no room.
-    #[inline]
+    #[inline(always)]
     pub fn handle_arrival(&mut self, now: Time, packet: P) -> Result<(), P> {
         let Some(out) = self.accept(now, packet.wire_size().get()) else { return Err(packet) };
         self.inside.push_back((out, packet));
@@ -92,7 +92,7 @@ impl<P: Packet + Copy> Conduit<P> {
 
     /// The same for a packet of `size` that its owner looks after: when it comes out, `None` if
     /// there is no room. It counts as delivered at once.
-    #[inline]
+    #[inline(always)]
     pub fn handle_passage(&mut self, now: Time, size: Bytes) -> Option<Time> {
         let out = self.accept(now, size.get())?;
         self.delivered += 1;
@@ -100,7 +100,7 @@ impl<P: Packet + Copy> Conduit<P> {
     }
 
     /// When a packet that arrives now comes out, if there is room for it.
-    #[inline]
+    #[inline(always)]
     fn accept(&mut self, now: Time, size: u64) -> Option<Time> {
         self.received += 1;
         let idle = self.free <= now;

@@ -99,7 +99,7 @@ impl Hop {
 
     /// A packet of `size` arrives that somebody else looks after: when it will be through;
     /// `None`: never. Only for a hop that foresees.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn pass(&mut self, now: Time, size: u16) -> Option<Time> {
         if self.loses() {
             return None;
@@ -109,7 +109,7 @@ impl Hop {
     }
 
     /// A packet arrives; the one that has to go is given back, itself or another.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn enter(&mut self, now: Time, packet: &Packet) -> Result<(), Packet> {
         if self.loses() {
             return Err(*packet);

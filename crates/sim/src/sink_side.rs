@@ -15,7 +15,7 @@ use crate::world::{PathFacts, World};
 
 impl<S: Scheduler> World<S> {
     /// A packet leaves the routers now on its way to a flow's sink.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn reach_sink(&mut self, packet: &Packet) {
         let index = packet.flow as usize;
         if index < self.targets.len() || packet.kind.bare() == Kind::Datagram {
@@ -84,7 +84,7 @@ impl<S: Scheduler> World<S> {
         self.targets[index].steering.as_ref().is_some_and(Steering::listens)
     }
 
-    #[inline]
+    #[inline(always)]
     fn receive(&mut self, at: Time, packet: &Packet) -> (u64, Option<Acknowledgement>) {
         let arrival = Arrival {
             number: packet.number,
@@ -96,7 +96,7 @@ impl<S: Scheduler> World<S> {
         (received.delivered, received.ack)
     }
 
-    #[inline]
+    #[inline(always)]
     fn send_from_sink(&mut self, at: Time, flow: u32, ack: &Acknowledgement) {
         let index = flow as usize;
         let mut extra = 0;

@@ -39,7 +39,7 @@ impl<S: Scheduler> World<S> {
         self.expect(packet.flow, due);
     }
 
-    #[inline]
+    #[inline(always)]
     fn hear_ack(&mut self, at: Time, packet: &Packet) {
         let index = packet.flow as usize;
         let blocks = self.sacks.take(packet);
@@ -63,7 +63,7 @@ impl<S: Scheduler> World<S> {
     }
 
     /// Sends what a flow's sender has to send now.
-    #[inline]
+    #[inline(always)]
     fn pump(&mut self, index: u32, at: Time) {
         let flow = &mut self.flows[index as usize];
         let mut due = None;

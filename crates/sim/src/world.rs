@@ -278,7 +278,7 @@ impl<S: Scheduler> World<S> {
     }
 
     /// A packet is at its first router.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn enter_routers(&mut self, packet: &Packet) {
         let way = packet.kind.way();
         let hop = match self.hops.len() {
@@ -288,7 +288,7 @@ impl<S: Scheduler> World<S> {
         self.enter_hop(way, hop, packet);
     }
 
-    #[inline]
+    #[inline(always)]
     fn enter_hop(&mut self, way: Way, hop: u16, packet: &Packet) {
         let index = way as usize * (self.hops.len() / 2) + usize::from(hop);
         if self.is_bound_for_host(way, hop, packet) && self.hops[index].foresees() {
@@ -333,7 +333,7 @@ impl<S: Scheduler> World<S> {
         self.choose_hop();
     }
 
-    #[inline]
+    #[inline(always)]
     fn choose_hop(&mut self) {
         let mut next = (Time::MAX, 0);
         for (index, turn) in self.hop_turns.iter().enumerate() {
@@ -377,7 +377,7 @@ impl<S: Scheduler> World<S> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn leave_hop(&mut self, index: usize) {
         let left = self.hops[index].exit(self.now);
         self.ask_for_hop(index);
@@ -397,7 +397,7 @@ impl<S: Scheduler> World<S> {
     }
 
     /// A packet leaves the last router now.
-    #[inline]
+    #[inline(always)]
     fn leave_routers(&mut self, packet: &Packet) {
         if packet.kind.goes_with_data() {
             self.reach_sink(packet);

@@ -94,7 +94,7 @@ impl Receiver {
     }
 
     /// A packet arrived.
-    #[inline]
+    #[inline(always)]
     pub fn handle_data(&mut self, now: Time, arrival: &Arrival) -> Received {
         self.note_congestion(arrival);
         if arrival.number == self.next && self.is_in_order() {

@@ -21,7 +21,7 @@ pub(super) struct News {
 
 impl Sender {
     /// An ACK arrived, with these SACK blocks.
-    #[inline]
+    #[inline(always)]
     pub fn handle_ack(&mut self, now: Time, ack: &Acknowledgement, blocks: &[Run]) {
         if ack.next > self.highest || ack.next < self.una {
             return;
@@ -47,7 +47,7 @@ impl Sender {
     }
 
     /// Most ACKs are new, nothing is missing, and the window is Reno's.
-    #[inline]
+    #[inline(always)]
     fn handle_usual(&mut self, now: Time, ack: &Acknowledgement) {
         let acked = (ack.next - self.una) as u32;
         let cwnd_limited = self.options.growth == Growth::PerPacket && self.is_cwnd_limited();
