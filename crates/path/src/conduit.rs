@@ -59,7 +59,7 @@ struct Service {
     remainder: u64,
 }
 
-impl<P: Packet + Copy> Conduit<P> {
+impl<P: Packet + Copy + Default> Conduit<P> {
     /// An idle one.
     pub fn new(rate: Rate, limit: Volume, delay: Duration) -> Conduit<P> {
         assert!(rate > Rate::ZERO, "a link needs a rate above zero");
@@ -82,12 +82,12 @@ impl<P: Packet + Copy> Conduit<P> {
         }
     }
 
-    /// A packet arrives at the queue. It is given back if there is no room.
+    /// A packet arrives at the queue. Whether there is room for it.
     #[inline(always)]
-    pub fn handle_arrival(&mut self, now: Time, packet: P) -> Result<(), P> {
-        let Some(out) = self.accept(now, packet.wire_size().get()) else { return Err(packet) };
-        self.inside.push_back((out, packet));
-        Ok(())
+    pub fn handle_arrival(&mut self, now: Time, packet: &P) -> bool {
+        let Some(out) = self.accept(now, packet.wire_size().get()) else { return false };
+        self.inside.push_back((out, *packet));
+        true
     }
 
     /// The same for a packet of `size` that its owner looks after: when it comes out, `None` if
@@ -153,7 +153,7 @@ impl<P: Packet + Copy> Conduit<P> {
     }
 
     /// The next packet that is out by `now`, with the time at which it was due.
-    #[inline]
+    #[inline(always)]
     pub fn poll_exit(&mut self, now: Time) -> Option<(Time, P)> {
         if self.poll_timeout()? > now {
             return None;

@@ -17,12 +17,12 @@ impl<T> Default for Ring<T> {
     }
 }
 
-impl<T: Copy> Ring<T> {
+impl<T: Copy + Default> Ring<T> {
     /// Puts a thing at the end.
-    #[inline]
+    #[inline(always)]
     pub fn push_back(&mut self, thing: T) {
         if self.len() == self.slots.len() {
-            self.grow(thing);
+            self.grow();
         }
         let at = self.place(self.end);
         self.slots[at] = thing;
@@ -48,7 +48,7 @@ impl<T: Copy> Ring<T> {
     }
 
     /// Takes the first thing out.
-    #[inline]
+    #[inline(always)]
     pub fn pop_front(&mut self) -> Option<T> {
         let thing = self.front().copied()?;
         self.first = self.first.wrapping_add(1);
@@ -83,11 +83,13 @@ impl<T: Copy> Ring<T> {
         number as usize & self.slots.len().wrapping_sub(1)
     }
 
-    /// Twice the room. Slots that nothing lies in hold copies of `filler`.
+    /// Twice the room. What is to be put in is not handed over: it would have to lie in memory for
+    /// that.
     #[cold]
-    fn grow(&mut self, filler: T) {
+    #[inline(never)]
+    fn grow(&mut self) {
         let room = (self.slots.len() * 2).max(LEAST);
-        let mut slots = vec![filler; room].into_boxed_slice();
+        let mut slots = vec![T::default(); room].into_boxed_slice();
         for (slot, thing) in slots.iter_mut().zip(self.iter()) {
             *slot = *thing;
         }

@@ -108,16 +108,25 @@ impl Hop {
         conduit.handle_passage(now, Bytes::new(u64::from(size)))
     }
 
-    /// A packet arrives; the one that has to go is given back, itself or another.
+    /// A packet arrives to come out by [`Hop::exit`]. Whether it is let in. Only for a hop that
+    /// foresees.
     #[inline(always)]
-    pub(crate) fn enter(&mut self, now: Time, packet: &Packet) -> Result<(), Packet> {
+    pub(crate) fn enter(&mut self, now: Time, packet: &Packet) -> bool {
         if self.loses() {
-            return Err(*packet);
+            return false;
         }
-        match &mut self.elements {
-            Elements::Plain(conduit) => conduit.handle_arrival(now, *packet),
-            Elements::Managed(managed) => managed.enter(now, *packet),
+        let Elements::Plain(conduit) = &mut self.elements else { return false };
+        conduit.handle_arrival(now, packet)
+    }
+
+    /// A packet arrives where the queue decides later what becomes of it; the one that has to go
+    /// is given back, itself or another.
+    pub(crate) fn enter_managed(&mut self, now: Time, packet: Packet) -> Result<(), Packet> {
+        if self.loses() {
+            return Err(packet);
         }
+        let Elements::Managed(managed) = &mut self.elements else { return Err(packet) };
+        managed.enter(now, packet)
     }
 
     /// Whether the packet that arrives is lost at random.

@@ -291,7 +291,10 @@ impl<S: Scheduler> World<S> {
     #[inline(always)]
     fn enter_hop(&mut self, way: Way, hop: u16, packet: &Packet) {
         let index = way as usize * (self.hops.len() / 2) + usize::from(hop);
-        if self.is_bound_for_host(way, hop, packet) && self.hops[index].foresees() {
+        if !self.hops[index].foresees() {
+            return self.enter_managed(index, packet);
+        }
+        if self.is_bound_for_host(way, hop, packet) {
             let Some(out) = self.hops[index].pass(self.now, packet.size) else {
                 return self.drop_packet(packet);
             };
@@ -300,7 +303,18 @@ impl<S: Scheduler> World<S> {
             }
             return self.hops[index].held_back.push_back((out, *packet));
         }
-        let taken = self.hops[index].enter(self.now, packet);
+        if !self.hops[index].enter(self.now, packet) {
+            return self.drop_packet(packet);
+        }
+        if self.hop_turns[index].at == Time::MAX {
+            self.ask_for_hop(index);
+        }
+    }
+
+    /// Enters a hop whose queue decides later what becomes of a packet.
+    #[inline(never)]
+    fn enter_managed(&mut self, index: usize, packet: &Packet) {
+        let taken = self.hops[index].enter_managed(self.now, *packet);
         if self.hop_turns[index].at == Time::MAX {
             self.ask_for_hop(index);
         }
