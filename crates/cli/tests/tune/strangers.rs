@@ -74,7 +74,34 @@ fn a_stranger_sees_connections_without_their_programs() {
 fn a_strangers_daemon_says_once_that_others_are_out_of_reach() {
     let scratch = tempfile::tempdir().unwrap();
     let Some(program) = copy(&scratch) else { return };
-    // A download of ours, which root alone may touch.
+    let policy = policy_for_a_download(&scratch);
+    let said = daemon(&mut as_nobody(&program, &["tune", "daemon", "--policy", &policy]));
+    assert!(said.contains("their downloads are left alone (run as root"), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+}
+
+/// What packaging/sweetspot-tune.service gives, and nothing more.
+#[test]
+fn two_capabilities_are_enough_for_a_daemon() {
+    let scratch = tempfile::tempdir().unwrap();
+    let Some(program) = copy(&scratch) else { return };
+    let policy = policy_for_a_download(&scratch);
+    let two = "-all,+sys_ptrace,+net_admin";
+    let sets = ["--inh-caps", "--ambient-caps", "--bounding-set"].map(|set| format!("{set}={two}"));
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--no-new-privs"]).args(sets);
+    command.arg(&program).args(["tune", "daemon", "--policy", &policy]).current_dir("/");
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    if Command::new("setpriv").arg("--version").output().is_err() {
+        println!("skipped: there is no setpriv");
+        return;
+    }
+    let said = daemon(&mut command);
+    assert!(said.contains(": taken, window") && said.contains(": lifted"), "{said}");
+}
+
+/// A policy for a download of this process's, which root alone may touch.
+fn policy_for_a_download(scratch: &tempfile::TempDir) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let mut near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
@@ -90,12 +117,14 @@ fn a_strangers_daemon_says_once_that_others_are_out_of_reach() {
     let text = format!("[[rule]]\nports = [{port}]\ngoal = \"throughput\"\n");
     fs::write(&policy, text).unwrap();
     fs::set_permissions(&policy, fs::Permissions::from_mode(0o644)).unwrap();
-    let arguments = ["tune", "daemon", "--policy", policy.to_str().unwrap()];
-    let daemon = as_nobody(&program, &arguments).spawn().unwrap();
-    thread::sleep(Duration::from_secs(2));
+    policy.display().to_string()
+}
+
+/// What a daemon says in three seconds.
+fn daemon(command: &mut Command) -> String {
+    let daemon = command.spawn().unwrap();
+    thread::sleep(Duration::from_secs(3));
     Signal::TERMINATE.send(daemon.id());
     let output = daemon.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    assert!(said.contains("their downloads are left alone (run as root"), "{said}");
-    assert_eq!(said.lines().count(), 1, "{said}");
+    String::from_utf8_lossy(&output.stderr).trim().to_owned()
 }
