@@ -35,12 +35,15 @@ const DOUBTS: u32 = 8;
 const LONG_QUEUE: f64 = 0.25;
 /// ... and beyond so many aims.
 const LONG_QUEUE_AIMS: f64 = 3.0;
+/// Epochs of that after which it is others': our own, of several connections that begin at once,
+/// has drained by then.
+const LONG_EPOCHS: u32 = 2;
 
 /// Queue, in aims, that stands in spite of us when others keep it.
 const OTHERS_QUEUE: f64 = 2.0;
 
 /// Epochs in a row of that before the window is let go.
-const PATIENCE: u32 = 12;
+const PATIENCE: u32 = 16;
 
 /// For how long it is let go before that is judged; doubled each time, up to the longest.
 const FIRST_REST: Duration = Duration::from_secs(10);
@@ -156,9 +159,12 @@ impl Live {
         // Jitter looks like a queue: below the capacity that the bursts showed the window opens on,
         // for a while.
         let below = self.dispersion.capacity().is_none_or(|c| epoch.rate < c.scaled(CROWDED));
-        if below && epoch.rtt.saturating_sub(base) > long_queue(base) {
+        let long = below && epoch.rtt.saturating_sub(base) > long_queue(base);
+        if long && doubtful >= LONG_EPOCHS {
             // Others fill the buffer: who opens the window slowly there never gets a share.
             self.let_go(now, Why::Others);
+        } else if long {
+            self.state = State::Ramping { last: epoch.rate, doubtful: doubtful + 1 };
         } else if queue_stands && below && doubtful < DOUBTS {
             self.state = State::Ramping { last: epoch.rate, doubtful: doubtful + 1 };
         } else if queue_stands && below && opened {
@@ -201,9 +207,9 @@ impl Live {
         let bound = self.limits.bind(epoch.rate, epoch.rtt);
         let too_high = toll.is_too_high(now, epoch, bound, capacity);
         self.state = State::Holding { hold, crowded, toll };
-        // Less window made us slower and left a long queue where it was.
+        // Less window made us slower and left a long queue where it was: sooner.
         let foreign = hold.foreign().is_some_and(|queue| queue > long_queue(base));
-        if crowded >= PATIENCE || foreign && held_back {
+        if crowded >= if foreign { PATIENCE / 2 } else { PATIENCE } {
             self.let_go(now, Why::Others);
         } else if too_high {
             self.let_go(now, Why::Losses);
