@@ -58,7 +58,9 @@ mod tests {
         assert_eq!(token.strip(&format!("/{token}/style.css")), Some("style.css"));
         assert_eq!(token.strip(&format!("/{token}/")), Some(""));
         let text = token.to_string();
-        for path in ["/", "", "//", "/style.css", &text, &format!("/{text}"), &format!("/{}/", &text[1..])] {
+        for path in
+            ["/", "", "//", "/style.css", &text, &format!("/{text}"), &format!("/{}/", &text[1..])]
+        {
             assert_eq!(token.strip(path), None, "{path}");
         }
         assert_ne!(Token::new().unwrap(), token);
@@ -67,7 +69,9 @@ mod tests {
     #[test]
     fn names_that_only_lead_here_are_strangers() {
         assert!(is_own_host("127.0.0.1:8000", 8000) && is_own_host("localhost:8000", 8000));
-        for host in ["evil.example:8000", "127.0.0.1", "127.0.0.1:80", "", ":8000", "127.0.0.1.evil:8000"] {
+        for host in
+            ["evil.example:8000", "127.0.0.1", "127.0.0.1:80", "", ":8000", "127.0.0.1.evil:8000"]
+        {
             assert!(!is_own_host(host, 8000), "{host}");
         }
     }

@@ -22,7 +22,10 @@ const JSON: &str = "application/json";
 impl Site {
     pub fn answer(&self, request: &Request) -> Response {
         if !is_own_host(&request.host, self.port) {
-            return Response::refusal(421, "this server is 127.0.0.1, and no other name leads to it");
+            return Response::refusal(
+                421,
+                "this server is 127.0.0.1, and no other name leads to it",
+            );
         }
         let Some(name) = self.token.strip(&request.path) else {
             return Response::refusal(403, "open the whole address that sweetspot ui printed");

@@ -81,9 +81,8 @@ impl Paper {
         let most = 2 * most.get() / packet + 2;
         let to = last(1, most, |packets| lossless(&self.at(packets * packet)));
         let best = self.at(to * packet).ok()?.goodput_bps;
-        let too_small = |told: Result<Told, EngineError>| {
-            told.is_ok_and(|told| told.goodput_bps < ALL * best)
-        };
+        let too_small =
+            |told: Result<Told, EngineError>| told.is_ok_and(|told| told.goodput_bps < ALL * best);
         let from = if too_small(self.at(packet)) {
             last(1, to, |packets| too_small(self.at(packets * packet))) + 1
         } else {
@@ -138,7 +137,8 @@ mod tests {
 
     #[test]
     fn where_nothing_is_known_nothing_is_said() {
-        let mice = "[[cross]]\nkind = \"mice\"\ncount = 10\npackets = [10, 100]\nsleep = [\"1s\", \"2s\"]";
+        let mice =
+            "[[cross]]\nkind = \"mice\"\ncount = 10\npackets = [10, 100]\nsleep = [\"1s\", \"2s\"]";
         let curve = Curve::of(&scenario(mice), &[100_000]).unwrap();
         assert_eq!((curve.sweet_from_bytes, &curve.goodput_bps[..]), (None, &[None][..]));
     }

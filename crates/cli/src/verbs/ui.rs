@@ -31,7 +31,9 @@ pub struct Arguments {
 
 pub fn run(arguments: Arguments) -> Ending {
     if let Some(directory) = arguments.watch.iter().find(|path| path.is_dir()) {
-        return Err(format!("--watch {}: it is a directory; name a file", directory.display()).into());
+        return Err(
+            format!("--watch {}: it is a directory; name a file", directory.display()).into()
+        );
     }
     // From here on signals wait for the supervisor, on this thread and those it starts.
     let mut supervisor = Supervisor::new()?;
