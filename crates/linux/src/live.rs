@@ -40,8 +40,8 @@ pub enum BorrowError {
     },
     /// The kernel forbids it.
     #[error(
-        "no permission for the sockets of process {pid}: it must run as the same user and be our \
-         descendant (kernel.yama.ptrace_scope), or we need CAP_SYS_PTRACE (run as root)"
+        "no permission for the sockets of process {pid}: run as root (CAP_SYS_PTRACE), or as its user \
+         where kernel.yama.ptrace_scope is 0"
     )]
     NotPermitted {
         /// Whose.
@@ -241,6 +241,16 @@ mod tests {
         unsafe { libc::dup2(second.as_raw_fd(), first.as_raw_fd()) };
         let lent = live.with(|_| panic!("lent the wrong socket"));
         assert!(matches!(&lent, Err(e @ BorrowError::Reused { .. }) if e.is_over()));
+    }
+
+    #[test]
+    fn what_the_kernel_cannot_or_may_not_do_is_said_with_the_next_step() {
+        let words = |errno| explain(io::Error::from_raw_os_error(errno), 7, 3).to_string();
+        // pidfd_getfd came with Linux 5.6.
+        assert!(words(libc::ENOSYS).contains("Linux 5.6 or newer"));
+        assert!(words(libc::EPERM).contains("run as root (CAP_SYS_PTRACE)"));
+        assert!(words(libc::EBADF).contains("closed its descriptor 3"));
+        assert!(words(libc::EMFILE).starts_with("cannot borrow descriptor 3 of process 7"));
     }
 
     #[test]

@@ -1,5 +1,4 @@
-use std::collections::VecDeque;
-
+use sweetspot_path::Ring;
 use sweetspot_units::{Duration, Time};
 
 use crate::packet::Packet;
@@ -10,7 +9,7 @@ use crate::packet::Packet;
 pub(crate) struct Feed {
     /// When the host's link will have sent all it was given.
     free: Time,
-    on_the_way: VecDeque<(Time, Packet)>,
+    on_the_way: Ring<(Time, Packet)>,
 }
 
 impl Feed {

@@ -39,7 +39,7 @@ impl<S: Scheduler> World<S> {
         self.expect(packet.flow, due);
     }
 
-    #[inline]
+    #[inline(always)]
     fn hear_ack(&mut self, at: Time, packet: &Packet) {
         let index = packet.flow as usize;
         let blocks = self.sacks.take(packet);
@@ -48,12 +48,7 @@ impl<S: Scheduler> World<S> {
         }
         if index < self.targets.len() {
             self.watch_source(index, at);
-            let watch = &mut self.targets[index].watch;
-            let rtt = at.since(packet.sent);
-            watch.last_rtt = Some(rtt);
-            if at > watch.measured.0 && at <= watch.measured.1 {
-                watch.rtt.add(rtt);
-            }
+            self.targets[index].watch.note_round_trip(at, at.since(packet.sent));
         }
         let ack = Acknowledgement {
             next: packet.number,
@@ -68,7 +63,7 @@ impl<S: Scheduler> World<S> {
     }
 
     /// Sends what a flow's sender has to send now.
-    #[inline]
+    #[inline(always)]
     fn pump(&mut self, index: u32, at: Time) {
         let flow = &mut self.flows[index as usize];
         let mut due = None;
@@ -119,6 +114,7 @@ impl<S: Scheduler> World<S> {
         }
     }
 
+    #[inline(never)]
     fn run_source_timer(&mut self, flow: u32, at: Time) {
         let index = flow as usize;
         if index < self.targets.len() {

@@ -1,4 +1,7 @@
-use sweetspot_linux::live::ProcessHandle;
+use std::io::ErrorKind;
+
+use sweetspot_linux::live::{BorrowError, LiveSocket, ProcessHandle};
+use sweetspot_linux::processes;
 use sweetspot_linux::signals::Supervisor;
 use sweetspot_tune::{Family, Leases, TuneError, Tuner};
 
@@ -31,10 +34,32 @@ fn play(arguments: &Arguments, leases: Leases) -> Result<u8, Box<dyn std::error:
         true => TuneError::NoProcess { pid },
         false => error.into(),
     })?;
+    may_borrow(&process).map_err(TuneError::Process)?;
     let mut journal = arguments.common.journal()?;
     let options = arguments.common.options()?;
     let mut supervisor = Supervisor::new()?;
     let mut tuner = Tuner::new(Family::new(pid, arguments.common.goal), options, leases);
     let until = Until::ProcessEnds(process);
     Ok(steer(&mut tuner, &mut supervisor, &mut journal, &until)?)
+}
+
+/// Whether the sockets of `process` can be had; without, there would be nothing to wait for.
+fn may_borrow(process: &ProcessHandle) -> Result<(), BorrowError> {
+    let pid = process.pid();
+    match processes::sockets(pid) {
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            Err(BorrowError::NotPermitted { pid })
+        }
+        // Gone meanwhile: that is found out soon.
+        Err(_) => Ok(()),
+        Ok(sockets) => {
+            let tried = sockets.first().map(|s| LiveSocket::name(process, s.fd, s.inode, None));
+            match tried {
+                Some(Err(e @ (BorrowError::NotPermitted { .. } | BorrowError::Unsupported))) => {
+                    Err(e)
+                }
+                _ => Ok(()),
+            }
+        }
+    }
 }
