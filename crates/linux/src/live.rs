@@ -10,8 +10,12 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
+use crate::processes::{self, Descriptor};
 use crate::tcp::options;
 use crate::{check, wake};
+
+/// Beyond so many descriptors nobody is searched: each costs a microsecond.
+const MOST: i32 = 1 << 16;
 
 /// Why a socket could not be borrowed.
 #[derive(Debug, Error)]
@@ -98,6 +102,24 @@ impl ProcessHandle {
         wake::is_readable(self.pidfd.as_fd())
     }
 
+    /// The sockets that it has open, found by borrowing whatever it has open: for who may borrow
+    /// (CAP_SYS_PTRACE) but not list ([`processes::sockets`]).
+    pub fn sockets(&self) -> Result<Vec<Descriptor>, BorrowError> {
+        let slots = processes::descriptor_slots(self.pid);
+        let mut found = Vec::new();
+        for fd in 0..slots.map_err(|_| BorrowError::ProcessEnded { pid: self.pid })?.min(MOST) {
+            match self.duplicate(fd) {
+                Ok(file) => {
+                    let inode = status(&file).ok().filter(is_socket).map(|stat| stat.st_ino);
+                    found.extend(inode.map(|inode| Descriptor { fd, inode }));
+                }
+                Err(BorrowError::Closed { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(found)
+    }
+
     /// A second descriptor for the file that the process has open as `fd`.
     fn duplicate(&self, fd: i32) -> Result<OwnedFd, BorrowError> {
         let (pidfd, number) = (libc::c_long::from(self.pidfd.as_raw_fd()), libc::c_long::from(fd));
@@ -173,11 +195,19 @@ impl LiveSocket {
 
 /// The inode of an open file.
 pub fn inode(file: impl AsFd) -> io::Result<u64> {
+    status(file).map(|stat| stat.st_ino)
+}
+
+fn status(file: impl AsFd) -> io::Result<libc::stat> {
     // SAFETY: an all-zero stat is valid, and the call fills it in.
     let mut stat: libc::stat = unsafe { std::mem::zeroed() };
     // SAFETY: the descriptor is open and `stat` is valid for writing.
     check(unsafe { libc::fstat(file.as_fd().as_raw_fd(), &mut stat) })?;
-    Ok(stat.st_ino)
+    Ok(stat)
+}
+
+fn is_socket(stat: &libc::stat) -> bool {
+    stat.st_mode & libc::S_IFMT == libc::S_IFSOCK
 }
 
 fn descriptor(result: libc::c_long) -> io::Result<OwnedFd> {
@@ -214,6 +244,16 @@ mod tests {
         let cookie = options::cookie(&socket).unwrap();
         let live = LiveSocket::name(&us(), socket.as_raw_fd(), inode, Some(cookie)).unwrap();
         assert_eq!(live.with(|fd| options::cookie(fd).unwrap()).unwrap(), cookie);
+    }
+
+    #[test]
+    fn sockets_are_found_by_borrowing_as_well_as_by_listing() {
+        let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+        let wanted = inode(&socket).unwrap();
+        let found = us().sockets().unwrap();
+        assert!(found.iter().any(|d| d.fd == socket.as_raw_fd() && d.inode == wanted));
+        let file = File::open("/proc/self/stat").unwrap();
+        assert!(us().sockets().unwrap().iter().all(|d| d.fd != file.as_raw_fd()));
     }
 
     #[test]

@@ -1,7 +1,4 @@
-use std::io::ErrorKind;
-
-use sweetspot_linux::live::{BorrowError, LiveSocket, ProcessHandle};
-use sweetspot_linux::processes;
+use sweetspot_linux::live::{BorrowError, ProcessHandle};
 use sweetspot_linux::signals::Supervisor;
 use sweetspot_tune::{Family, Leases, TuneError, Tuner};
 
@@ -45,21 +42,9 @@ fn play(arguments: &Arguments, leases: Leases) -> Result<u8, Box<dyn std::error:
 
 /// Whether the sockets of `process` can be had; without, there would be nothing to wait for.
 fn may_borrow(process: &ProcessHandle) -> Result<(), BorrowError> {
-    let pid = process.pid();
-    match processes::sockets(pid) {
-        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
-            Err(BorrowError::NotPermitted { pid })
-        }
+    match process.sockets() {
         // Gone meanwhile: that is found out soon.
-        Err(_) => Ok(()),
-        Ok(sockets) => {
-            let tried = sockets.first().map(|s| LiveSocket::name(process, s.fd, s.inode, None));
-            match tried {
-                Some(Err(e @ (BorrowError::NotPermitted { .. } | BorrowError::Unsupported))) => {
-                    Err(e)
-                }
-                _ => Ok(()),
-            }
-        }
+        Err(error) if !error.is_over() => Err(error),
+        _ => Ok(()),
     }
 }
