@@ -129,8 +129,10 @@ impl<S: Scheduler> World<S> {
     fn send_from_far_sink(&mut self, at: Time, packet: Packet) {
         let wire_time = self.wire.of(packet.size);
         let target = &mut self.targets[packet.flow as usize];
-        if let Some(due) = target.feed.send(at, packet, wire_time, target.far_delay) {
-            self.schedule(due, Event::FarFeed(packet.flow));
+        let due = target.feed.send(at, wire_time, target.far_delay);
+        let feed = Event::FarFeed(packet.flow);
+        if let Some(place) = self.transit.put(self.now, (&mut target.feed, feed), due, packet) {
+            self.schedule_arrival(due, place, feed);
         }
     }
 

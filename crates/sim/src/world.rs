@@ -4,6 +4,7 @@ use sweetspot_tcp::{Receiver, SackBlocks};
 use sweetspot_units::{Duration, Time};
 
 use crate::event::Event;
+use crate::feed::{Arrived, Transit};
 use crate::flow::{DIRECT, Flow, Way};
 use crate::group::Group;
 use crate::hop::{Hop, HopTotals};
@@ -38,6 +39,7 @@ pub(crate) struct World<S> {
     pub hop_turns: Vec<Turn>,
     /// When the first of those events comes, and whose it is.
     next_hop: (Time, usize),
+    pub transit: Transit,
     pub flows: Vec<Flow>,
     pub receivers: Vec<Receiver>,
     pub groups: Vec<Group>,
@@ -151,17 +153,21 @@ impl Order {
     /// The place of an event that was `declared` as that number.
     #[inline]
     fn key(&self, at: Time, declared: u32, event: Event) -> Key {
-        let event = event.pack();
-        let order = match self {
+        Key::new(at, self.lot(at, declared, event), event.pack())
+    }
+
+    /// Its lot among those of the same time.
+    #[inline]
+    fn lot(&self, at: Time, declared: u32, event: Event) -> u32 {
+        match self {
             Order::Seeded(seed) => {
                 // Multipliers of SplitMix64's finalizer (Steele, Lea, Flood 2014).
                 let mixed = (at.as_nanos() ^ *seed).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-                let mixed = mixed ^ (mixed >> 32) ^ u64::from(event);
+                let mixed = mixed ^ (mixed >> 32) ^ u64::from(event.pack());
                 (mixed.wrapping_mul(0x94d0_49bb_1331_11eb) >> 32) as u32
             }
             Order::Declared(_) => declared,
-        };
-        Key::new(at, order, event)
+        }
     }
 }
 
@@ -178,6 +184,7 @@ impl<S: Scheduler> World<S> {
             hops: Vec::new(),
             hop_turns: Vec::new(),
             next_hop: (Time::MAX, 0),
+            transit: Transit::default(),
             flows: Vec::new(),
             receivers: Vec::new(),
             groups: Vec::new(),
@@ -231,35 +238,40 @@ impl<S: Scheduler> World<S> {
             self.events += 1;
             self.agenda.pop();
             match Event::unpack(next.event()) {
-                Event::Feed(i) => self.leave_feed(i),
-                Event::FarFeed(i) => self.leave_far_feed(i),
+                Event::Arrival(place) => self.arrive(place),
                 Event::Flow(i) => self.wake_flow(i),
                 Event::Source(i) => self.wake_source(i),
                 Event::Observe(i) => return Some(i as usize),
-                Event::Input(i) => self.leave_input(i),
-                Event::Hop(_) => {}
+                // They are asked for in other ways.
+                Event::Feed(_) | Event::FarFeed(_) | Event::Input(_) | Event::Hop(_) => {}
             }
         }
     }
 
-    #[inline]
-    fn leave_feed(&mut self, index: u32) {
-        let Some((packet, next)) = self.flows[index as usize].feed.arrive() else { return };
-        if let Some(due) = next {
-            self.schedule(due, Event::Feed(index));
+    /// A packet has come over a host's link.
+    #[inline(always)]
+    fn arrive(&mut self, place: u32) {
+        let Arrived { packet, feed, next } = self.transit.take(place);
+        if let Some((due, place)) = next {
+            self.schedule_arrival(due, place, feed);
         }
-        match self.flows[index as usize].input {
-            DIRECT => self.enter_routers(&packet),
-            input => self.enter_input(input, packet),
-        }
-    }
-
-    fn leave_far_feed(&mut self, index: u32) {
-        let Some((packet, next)) = self.targets[index as usize].feed.arrive() else { return };
-        if let Some(due) = next {
-            self.schedule(due, Event::FarFeed(index));
+        if let Event::Feed(flow) = feed
+            && !self.inputs.is_empty()
+        {
+            let input = self.flows[flow as usize].input;
+            if input != DIRECT {
+                return self.enter_input(input, packet);
+            }
         }
         self.enter_routers(&packet);
+    }
+
+    /// Asks for the arrival of the packet in a place of the transit, the first one of `feed`.
+    #[inline(always)]
+    pub(crate) fn schedule_arrival(&mut self, due: Time, place: u32, feed: Event) {
+        let declared = self.order.declare();
+        let lot = self.order.lot(due, declared, feed);
+        self.agenda.push(Key::new(due, lot, Event::Arrival(place).pack()));
     }
 
     /// Works off what was held back for the sake of a count that is now past. Nothing that

@@ -82,9 +82,11 @@ class Followed {
   chart(caption, x) {
     const card = document.createElement("figure");
     card.className = "card";
-    card.innerHTML = `<figcaption>${caption}</figcaption><div></div>`;
+    card.innerHTML = `<figcaption>${caption}</figcaption><div></div><p class="legend"></p>`;
     this.cards.append(card);
-    return new Chart(card.querySelector("div"), { x });
+    const chart = new Chart(card.querySelector("div"), { x });
+    chart.legend = card.querySelector("p");
+    return chart;
   }
 
   event(when, words) {
@@ -95,21 +97,33 @@ class Followed {
   }
 }
 
-/** Colours repeat after these. */
-const LINES = ["queue", "adv", "cwnd", "rtt"];
+/** Colours of connections; they repeat after these. */
+const COLOURS = ["own0", "own1", "own2", "own3"];
+/** So few samples are told apart: they are drawn as dots, too. */
+const FEW = 40;
 
-/** Draws a line per connection; `pick` takes its value from a row. */
-function plot(chart, words, connections, pick) {
-  const lines = [...connections.values()].map((rows, i) => ({
-    class: LINES[i % LINES.length],
+/** Draws a line, or dots, per connection; `pick` takes its value from a row. */
+function plot(chart, words, connections, pick, name = (key) => key, lined = true) {
+  const groups = [...connections].map(([key, rows], i) => ({
+    class: COLOURS[i % COLOURS.length],
+    name: name(key),
     points: rows.map((row) => [row.at, pick(row) ?? null]),
   }));
-  const points = lines.flatMap((line) => line.points);
-  const reduce = (of, start, pick) => points.reduce((best, p) => (p[pick] === null ? best : of(best, p[pick])), start);
+  const known = groups.flatMap((group) => group.points).filter(([, y]) => y !== null);
+  if (known.length === 0) return;
+  const reduce = (of, start, i) => known.reduce((best, point) => of(best, point[i]), start);
   const xs = [reduce(Math.min, Infinity, 0), reduce(Math.max, -Infinity, 0)];
-  if (!Number.isFinite(xs[0])) return;
   if (xs[0] === xs[1]) xs[1] += 1;
-  chart.draw({ words, xs, ys: [0, reduce(Math.max, 0, 1) * 1.08 || 1], lines, dots: lines.filter((l) => l.points.length < 40).map((l) => ({ class: "dot", points: l.points.filter((p) => p[1] !== null) })) });
+  const dotted = groups.filter(({ points }) => !lined || points.length < FEW);
+  chart.draw({
+    words,
+    xs,
+    ys: [0, reduce(Math.max, 0, 1) * 1.08 || 1],
+    lines: lined ? groups : [],
+    dots: dotted.map((group) => ({ class: `dot ${group.class}`, points: group.points.filter(([, y]) => y !== null) })),
+  });
+  const key = (group) => `<span class="key ${group.class}">${escape(String(group.name))}</span>`;
+  chart.legend.innerHTML = groups.length > 1 ? groups.map(key).join("") : "";
 }
 
 function keep(connections, key, row) {
@@ -134,17 +148,18 @@ class Transfers {
     if (row.event) {
       const window = row.window_bytes ? `, window ${bytes(row.window_bytes)}` : "";
       const found = row.rate_bps ? `, ${rate(row.rate_bps)}` : "";
-      this.file.event(time(row.t_s), `transfer ${row.transfer ?? 1}: ${row.event.replace("_", " ")}${found}${window}`);
+      this.file.event(`${row.t_s.toFixed(2)} s`, `transfer ${row.transfer ?? 1}: ${row.event.replace("_", " ")}${found}${window}`);
       return;
     }
     keep(this.connections, row.transfer ?? 1, { ...row, at: row.t_s });
   }
 
   draw() {
-    plot(this.goodput, "Goodput over time", this.connections, (row) => row.goodput_bps / 1e6);
-    plot(this.window, "Window over time", this.connections, (row) => row.window_bytes && row.window_bytes / 1e3);
-    plot(this.rtt, "Round-trip time over time", this.connections, (row) => row.rtt_s && row.rtt_s * 1e3);
-    plot(this.lost, "Retransmissions over time", this.connections, (row) => row.retransmitted);
+    const name = (number) => `transfer ${number}`;
+    plot(this.goodput, "Goodput over time", this.connections, (row) => row.goodput_bps / 1e6, name);
+    plot(this.window, "Window over time", this.connections, (row) => row.window_bytes && row.window_bytes / 1e3, name);
+    plot(this.rtt, "Round-trip time over time", this.connections, (row) => row.rtt_s && row.rtt_s * 1e3, name);
+    plot(this.lost, "Retransmissions over time", this.connections, (row) => row.retransmitted, name);
     const [number, rows] = [...this.connections].at(-1) ?? [];
     if (!rows) return;
     const last = rows.at(-1);
@@ -175,14 +190,18 @@ class Tune {
     if (row.event === "gone" || row.event === "lifted") this.open.delete(row.cookie);
     else if (row.event !== "advised") this.open.add(row.cookie);
     const window = row.to_bytes ? `, window ${bytes(row.to_bytes)}` : "";
-    this.file.event(time(at), `${row.program}[${row.pid}] ${row.remote}: ${row.event.replace("_", " ")}${window}: ${row.why}`);
+    this.file.event(`${at.toFixed(1)} s`, `${row.program}[${row.pid}] ${row.remote}: ${row.event.replace("_", " ")}${window}: ${row.why}`);
   }
 
   draw() {
-    plot(this.limit, "Limits over time", this.connections, (row) => row.to_bytes && row.to_bytes / 1e3);
-    plot(this.goodput, "Goodput over time", this.connections, (row) => row.goodput_bps / 1e6);
-    plot(this.rtt, "Round-trip time over time", this.connections, (row) => row.rtt_s * 1e3);
-    this.file.state.textContent = `${this.connections.size} connections were tuned, ${this.open.size} are now.`;
+    const name = (cookie) => {
+      const { program, remote } = this.connections.get(cookie)[0];
+      return `${program} ${remote}`;
+    };
+    plot(this.limit, "Limits over time", this.connections, (row) => row.to_bytes && row.to_bytes / 1e3, name);
+    plot(this.goodput, "Goodput over time", this.connections, (row) => row.goodput_bps / 1e6, name);
+    plot(this.rtt, "Round-trip time over time", this.connections, (row) => (row.rtt_s > 0 ? row.rtt_s * 1e3 : null), name);
+    this.file.state.textContent = `Connections tuned so far: ${this.connections.size}; now: ${this.open.size}.`;
   }
 }
 
@@ -206,8 +225,9 @@ class Sweep {
   }
 
   draw() {
-    plot(this.goodput, "Goodput of each run", this.sizings, (row) => row.goodput / 1e6);
-    plot(this.loss, "Loss of each run", this.sizings, (row) => row.loss * 100);
+    const name = (sizing) => sizing;
+    plot(this.goodput, "Goodput of each run", this.sizings, (row) => row.goodput / 1e6, name, false);
+    plot(this.loss, "Loss of each run", this.sizings, (row) => row.loss * 100, name, false);
     const now = performance.now() / 1e3;
     this.seen.push([now, this.runs]);
     this.seen = this.seen.filter(([at]) => at > now - 10);

@@ -129,6 +129,7 @@ async function askPlayer(seen) {
   const told = await player.ask(question);
   if (told.error) {
     $("verdict").textContent = told.error;
+    document.body.setAttribute("data-settled", "error");
     return;
   }
   view.series = { ...told, settings: played };

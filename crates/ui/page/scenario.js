@@ -3,8 +3,10 @@
 /** Bytes of a packet: the papers' simulations have 1000, all of them payload. */
 export const PACKET = 1000;
 
-/** Packets that one run may take: more are not simulated while somebody waits. */
+/** Packets that one run should take: more are not simulated while somebody waits. */
 const PACKETS = 300_000;
+/** Round trips that a run has at least, however many packets that takes: slow start needs half of them. */
+const ROUND_TRIPS = 30;
 
 export const DEFAULTS = {
   rate: 50e6, // bit/s
@@ -23,11 +25,10 @@ export function toSlider(key, value) {
   return Math.round(100 * Math.log10(value / RANGES[key][0]));
 }
 
-/** The value at a place of a slider, to two or three digits, whole packets for the buffer. */
+/** The value at a place of a slider, to two digits; of the buffer whole packets, to three. */
 export function fromSlider(key, place) {
   const value = RANGES[key][0] * 10 ** (place / 100);
-  const rounded = Number(value.toPrecision(value < 1e4 || key === "buffer" ? 3 : 2));
-  return key === "buffer" ? Math.round(rounded) : Number(value.toPrecision(2));
+  return key === "buffer" ? Math.round(Number(value.toPrecision(3))) : Number(value.toPrecision(2));
 }
 
 /** C T_m in packets. */
@@ -36,9 +37,9 @@ export const product = (s) => (s.rate * s.rtt) / 8 / PACKET;
 /** The largest window worth looking at: beyond it the buffer overflows anyhow. */
 export const largestWindow = (s) => Math.max(8, Math.ceil(1.6 * (product(s) + s.buffer)));
 
-/** Simulated time: 600 round trips, or what a run may take. */
+/** Simulated time, seconds: 600 round trips, or what a run may take. */
 export function span(s) {
-  const most = (PACKETS * PACKET * 8) / s.rate;
+  const most = Math.max((PACKETS * PACKET * 8) / s.rate, ROUND_TRIPS * s.rtt);
   return Number(Math.min(Math.max(600 * s.rtt, 2), most, 120).toPrecision(3));
 }
 
@@ -57,7 +58,7 @@ function cross(s) {
       return `${head("elephants")}count = ${count}\nwindow = "${window}pkt"\nrtt = ${spread}\n`;
     }
     case "arrivals":
-      return `${head("arrivals")}rate = ${rate(load)}\nsize_mean = "30pkt"\nsize_shape = 1.8\n`;
+      return `${head("arrivals")}rate = ${rate(load)}\nsize_mean = "${30 * PACKET}B"\nsize_shape = 1.8\n`;
     case "pareto":
       return `${head("pareto")}count = 10\nrate = ${rate(load / 10)}\n`;
     default:
