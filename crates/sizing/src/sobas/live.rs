@@ -163,9 +163,7 @@ impl Live {
         if long && doubtful >= LONG_EPOCHS {
             // Others fill the buffer: who opens the window slowly there never gets a share.
             self.let_go(now, Why::Others);
-        } else if long {
-            self.state = State::Ramping { last: epoch.rate, doubtful: doubtful + 1 };
-        } else if queue_stands && below && doubtful < DOUBTS {
+        } else if long || queue_stands && below && doubtful < DOUBTS {
             self.state = State::Ramping { last: epoch.rate, doubtful: doubtful + 1 };
         } else if queue_stands && below && opened {
             // What the bursts showed is no more than the path, so that it is no queue to hold that.
