@@ -1,10 +1,10 @@
 //! Connections of other network namespaces.
 
 use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::Duration;
 
 use serde_json::Value;
+use sweetspot_linux::clock;
+use sweetspot_units::Duration;
 
 use super::{Tested, said, sweetspot};
 
@@ -61,7 +61,7 @@ fn ask(arguments: &[&str], list: &str, wanted: impl Fn(&Value) -> bool) -> Resul
             return Ok(found.clone());
         }
         last = said(&output) + &json.to_string();
-        thread::sleep(Duration::from_millis(200));
+        clock::sleep_until(clock::now() + Duration::from_millis(200));
     }
     Err(format!("{arguments:?}: {last}"))
 }

@@ -172,7 +172,7 @@ impl Sobas {
             self.limits.window_for(epoch.rate, base + MANNER.queue_aim(base)),
             base,
         );
-        self.state = State::Holding(Hold::new(MANNER, epoch.rate, base));
+        self.state = State::Holding(Hold::new(&MANNER, epoch.rate, base));
     }
 
     fn hold(&mut self, now: Time, epoch: &Epoch, base: Duration, mut hold: Hold) {
@@ -195,7 +195,7 @@ impl Sobas {
             let mut hold = match self.state {
                 State::Holding(hold) if hold.is_settling() => return false,
                 State::Holding(hold) => hold,
-                _ => Hold::new(MANNER, epoch.rate, base),
+                _ => Hold::new(&MANNER, epoch.rate, base),
             };
             hold.retreat(&mut self.limits, now, epoch, base);
             self.state = State::Holding(hold);

@@ -21,7 +21,7 @@ const LONGEST_REST: u32 = 128;
 /// answers a little more window. A transfer that has the path to itself has nothing to win.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Explorer {
-    manner: Manner,
+    manner: &'static Manner,
     stage: Stage,
     rest: u32,
     /// Growth of the window in the next trial.
@@ -54,7 +54,7 @@ pub(super) enum Verdict {
 }
 
 impl Explorer {
-    pub(super) fn new(manner: Manner) -> Explorer {
+    pub(super) fn new(manner: &'static Manner) -> Explorer {
         Explorer {
             manner,
             stage: Stage::Resting { left: FIRST_REST },

@@ -59,7 +59,7 @@ struct Allowed {
 /// Watches over the sweet spot.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Hold {
-    manner: Manner,
+    manner: &'static Manner,
     /// Epochs since the window was last changed.
     epochs: u32,
     /// Size of the next step, should the path have more to give.
@@ -87,7 +87,7 @@ struct Tightening {
 
 impl Hold {
     /// Holding begins at a path of round trip `base` that carried `rate`.
-    pub(super) fn new(manner: Manner, rate: Rate, base: Duration) -> Hold {
+    pub(super) fn new(manner: &'static Manner, rate: Rate, base: Duration) -> Hold {
         Hold {
             manner,
             epochs: 0,
@@ -232,7 +232,7 @@ impl Hold {
             self.aim = least;
             return Move::Stay;
         }
-        let Manner { known_step, unknown_step, .. } = self.manner;
+        let Manner { known_step, unknown_step, .. } = *self.manner;
         let largest =
             if epoch.rate.scaled(known_step) < self.best { known_step } else { unknown_step };
         let growth = self.growth.min(largest);

@@ -178,7 +178,7 @@ impl Live {
     }
 
     fn holding(&self, epoch: &Epoch, base: Duration) -> State {
-        let hold = Hold::new(MANNER, epoch.rate, base);
+        let hold = Hold::new(&MANNER, epoch.rate, base);
         State::Holding { hold, crowded: 0, toll: Toll::default() }
     }
 
@@ -256,7 +256,7 @@ impl Live {
         let (mut hold, crowded, toll) = match self.state {
             State::Holding { hold, .. } if hold.is_settling() => return false,
             State::Holding { hold, crowded, toll } => (hold, crowded, toll),
-            State::Ramping { .. } => (Hold::new(MANNER, epoch.rate, base), 0, Toll::default()),
+            State::Ramping { .. } => (Hold::new(&MANNER, epoch.rate, base), 0, Toll::default()),
             State::LetGo { .. } => return false,
         };
         hold.retreat(&mut self.limits, now, epoch, base);
