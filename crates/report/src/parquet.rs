@@ -71,7 +71,7 @@ fn write<D: DataType, T>(
     Ok(())
 }
 
-/// Reads a Parquet file of numbers and texts, such as [`parquet`] writes.
+/// Reads a Parquet file of numbers and texts, such as [`parquet()`] writes.
 ///
 /// # Errors
 /// If it is none, if it is damaged, or if a column holds something else.

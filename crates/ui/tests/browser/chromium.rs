@@ -112,12 +112,12 @@ impl Browser {
         self.until("document.body?.dataset.settled")
     }
 
-    /// Waits until an expression holds; a minute at most.
+    /// Waits until an expression holds; five minutes at most, which is longer than any machine takes.
     pub fn until(&mut self, expression: &str) -> Result<()> {
         let wait = format!(
-            "new Promise((done, fail) => {{ const end = Date.now() + 60000; \
+            "new Promise((done, fail) => {{ const end = Date.now() + 300000; \
              const look = () => {expression} ? done(true) \
-             : Date.now() > end ? fail(new Error('a minute has passed')) : setTimeout(look, 20); \
+             : Date.now() > end ? fail(new Error('five minutes have passed')) : setTimeout(look, 20); \
              look(); }})"
         );
         self.value(&wait).map(|_| ())
