@@ -7,6 +7,9 @@ use crate::{Counters, Packet, Ring};
 /// to the packet (a test says so). Since everything about a packet is known when it arrives, it
 /// is stored once and costs no event of its own between arrival and exit.
 ///
+/// An arrival in the instant of a departure comes first: it finds the leaving packet's place still
+/// taken. So it is in ns-2, where arrivals are on the agenda before the departures they meet.
+///
 /// What has left the link is noted only where it matters: when the line may have reached the
 /// limit or grown longer than ever, or somebody asks.
 ///
@@ -103,7 +106,7 @@ impl<P: Packet + Copy + Default> Conduit<P> {
     #[inline(always)]
     fn accept(&mut self, now: Time, size: u64) -> Option<Time> {
         self.received += 1;
-        let idle = self.free <= now;
+        let idle = self.free < now;
         if idle {
             self.line.clear();
             self.left = self.taken;
@@ -128,7 +131,8 @@ impl<P: Packet + Copy + Default> Conduit<P> {
 
     /// Whether a packet finds room, and whether more wait before it than ever.
     fn fits(&mut self, now: Time, size: u64) -> bool {
-        self.advance(now);
+        // The place of a packet that leaves in this very instant is not free yet.
+        self.advance(|left| left < now);
         let held = self.line.len();
         let fits = match self.limit {
             Volume::Packets(room) => (held as u64) < room,
@@ -164,13 +168,13 @@ impl<P: Packet + Copy + Default> Conduit<P> {
 
     /// Packets in the buffer at `now`, the one in service among them.
     pub fn backlog_packets(&mut self, now: Time) -> u64 {
-        self.advance(now);
+        self.advance(|left| left <= now);
         self.line.len() as u64
     }
 
     /// Bytes in the buffer at `now`, the packet in service among them.
     pub fn backlog(&mut self, now: Time) -> Bytes {
-        self.advance(now);
+        self.advance(|left| left <= now);
         Bytes::new(self.taken - self.left)
     }
 
@@ -181,7 +185,7 @@ impl<P: Packet + Copy + Default> Conduit<P> {
 
     /// What waiting added up to by `now`.
     pub fn waits(&mut self, now: Time) -> Waits {
-        self.advance(now);
+        self.advance(|left| left <= now);
         let mut waits = self.waits;
         // A packet's whole wait was booked when it arrived; what lies ahead is not yet waited.
         // It is served when the one before it has left.
@@ -209,10 +213,10 @@ impl<P: Packet + Copy + Default> Conduit<P> {
         }
     }
 
-    /// Notes what has left the link by `now`.
-    fn advance(&mut self, now: Time) {
+    /// Notes what has left the link at times that are `past`.
+    fn advance(&mut self, past: impl Fn(Time) -> bool) {
         while let Some((left, taken)) = self.line.front()
-            && *left <= now
+            && past(*left)
         {
             self.left = *taken;
             self.line.pop_front();

@@ -171,7 +171,7 @@ impl Hop {
         match &mut self.elements {
             Elements::Plain(conduit) => conduit.backlog_packets(now).saturating_sub(1),
             Elements::Managed(managed) => {
-                managed.advance(now);
+                managed.advance(now, |end| end <= now);
                 managed.link.waiting_packets()
             }
         }
@@ -218,7 +218,8 @@ impl Hop {
 
 impl Managed {
     fn enter(&mut self, now: Time, packet: Packet) -> Result<(), Packet> {
-        self.advance(now);
+        // An arrival in the instant of a departure comes first, as in the conduit.
+        self.advance(now, |end| end < now);
         self.accepted += 1;
         self.accepted_bytes += u64::from(packet.size);
         let taken = self.link.handle_arrival(now, packet);
@@ -234,7 +235,7 @@ impl Managed {
     }
 
     fn totals(&mut self, now: Time) -> HopTotals {
-        self.advance(now);
+        self.advance(now, |end| end <= now);
         HopTotals {
             arrivals: self.accepted + self.refused,
             drops: self.refused,
@@ -245,7 +246,7 @@ impl Managed {
     }
 
     fn exit(&mut self, now: Time) -> Option<(Time, Packet)> {
-        self.advance(now);
+        self.advance(now, |end| end <= now);
         self.pipe.poll_exit(now)
     }
 
@@ -254,9 +255,9 @@ impl Managed {
         self.pipe.poll_timeout().or_else(|| self.link.poll_timeout().map(|t| t + self.delay))
     }
 
-    /// Works off what has left the link by now.
-    fn advance(&mut self, now: Time) {
-        while let Some(end) = self.link.poll_timeout().filter(|end| *end <= now) {
+    /// Works off what has left the link at times that are `past`.
+    fn advance(&mut self, now: Time, past: impl Fn(Time) -> bool) {
+        while let Some(end) = self.link.poll_timeout().filter(|end| past(*end)) {
             self.observe(end);
             let victims = &mut self.victims;
             if let Some((left, packet)) =

@@ -1,6 +1,7 @@
 //! The simulator does what ns-2 did on the same work: a spread of the cases that
 //! docs/results/ns2.md holds in full.
 
+use sweetspot_scenario::{Engine, NoRecorder, Scenario};
 use sweetspot_sim::Simulator;
 use sweetspot_study::Workers;
 use sweetspot_study::ns2::{
@@ -79,5 +80,24 @@ fn the_maximum_with_elephants_and_its_window_are_ns2s() {
         let (rate, window) = (maximum.ours.0 / maximum.theirs.0, maximum.ours.1 as f64);
         assert!((rate - 1.0).abs() <= MAXIMUM_AT_MOST, "{maximum:?}");
         assert!((window / maximum.theirs.1 as f64 - 1.0).abs() <= MAXIMUM_AT_MOST, "{maximum:?}");
+    }
+}
+
+#[test]
+fn a_dynamic_flow_collapses_in_a_short_queue_as_in_ns2() {
+    // Figure 3 of the Dynamic Right-Sizing paper, Q = 100: 44 + maxwnd packets overflow the path's
+    // 503 and the queue's 100 from 560 on. The flow's packets come at the router's own rate, in the
+    // instants in which others leave. Thousand packets in data/drs_ns2.csv, static and dynamic.
+    let ns2 = [(550, 123.264, 1538.580), (650, 142.287, 1111.211), (700, 142.287, 1081.926)];
+    for (maxwnd, fixed, dynamic) in ns2 {
+        let text = include_str!("../../../scenarios/papers/drs-fig3.toml");
+        let window = format!("transfer.1.sizing=fixed:{maxwnd}pkt");
+        let scenario = Scenario::parse_with(text, &[window]).expect("the scenario is valid");
+        let outcome = Simulator.run(&scenario, &mut NoRecorder).expect("the simulator plays it");
+        for (flow, theirs) in outcome.transfers.iter().zip([fixed, dynamic]) {
+            // 200 s of packets of 12,000 bits.
+            let ours = flow.goodput_bps * 200.0 / 12e6;
+            assert!((ours / theirs - 1.0).abs() < MEDIAN_AT_MOST, "{maxwnd}: {ours} to {theirs}");
+        }
     }
 }

@@ -71,8 +71,7 @@ pub(super) fn figure_4(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     }
     let mut figure = ENTRY_4.figure(format!(
         "`{}`. The paper's dynamic flow loses up to 27 % of a burst, backs off to nothing and \
-         starts slowly again, over and over; it prints no other number. Here its packets go first in \
-         the instants that decide (see Figure 3), so it loses nothing and the static flow starves.",
+         starts slowly again, over and over; it prints no other number.",
         DRS_3.file
     ));
     figure.plots.push(plot);

@@ -2,7 +2,7 @@
 
 use sweetspot_scenario::{Engine, Scenario};
 use sweetspot_sizing::Sizing;
-use sweetspot_units::Volume;
+use sweetspot_units::{Rate, Volume};
 
 use super::super::catalogue::{Care, Entry, Figure, Stage};
 use super::super::comparison::Comparisons;
@@ -72,9 +72,8 @@ impl Kind {
             "`{}`; thousand packets acknowledged in 200 s, mean over the flows of a kind, as in \
              the paper. *Measured*: the dynamic flows' receivers really run Dynamic Right-Sizing \
              and maxwnd is what their host allows. Theory: the paper's measure of fairness, \
-             bandwidth by memory, up to the overflow. ns-2.35 played the same work.{}",
+             bandwidth by memory, up to the overflow. ns-2.35 played the same work.",
             self.scenario.file,
-            self.caveat(),
         ));
         let truth = Truth::read()?;
         for queue in self.queues {
