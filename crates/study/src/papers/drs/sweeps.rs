@@ -101,19 +101,6 @@ impl Kind {
         Ok(figure)
     }
 
-    /// Where the picture shows chance rather than a law.
-    fn caveat(&self) -> &'static str {
-        match self.item {
-            "fig3" => {
-                " With Q = 100 and maxwnd from 600 on, the dynamic flow's packets reach the router, \
-                 at the router's own rate, in the very instants in which a place becomes free. Here \
-                 they go first, lose nothing and leave no place to the static flow; in ns-2 and in \
-                 the paper they lose. Any jitter in a real network decides this otherwise."
-            }
-            _ => "",
-        }
-    }
-
     fn draw_theory(
         &self,
         plot: &mut Plot,
@@ -179,6 +166,10 @@ impl Kind {
     }
 
     fn draw_truth(&self, plot: &mut Plot, scenario: &Scenario, queue: u64, truth: &Truth) {
+        // ns-2 played the paths of 100 Mbit/s.
+        if scenario.path.narrow().rate != Rate::from_bits_per_second(100_000_000) {
+            return;
+        }
         let flows = (count(scenario, true), count(scenario, false));
         let known = |of: fn((f64, f64)) -> f64| {
             let known = self.windows.iter().filter_map(|window| {
