@@ -47,12 +47,14 @@ pub enum ScenarioError {
         allowed: String,
     },
     /// A key that must be there is not.
-    #[error("{origin}{key} is missing; write it like {example}")]
+    #[error("{origin}{key} is missing{meant}; write it like {example}")]
     Missing {
         /// Where its table begins.
         origin: Origin,
         /// The key with the table it belongs to.
         key: String,
+        /// What was probably meant for it, as a question; empty where nothing is near.
+        meant: String,
         /// A value that would do.
         example: &'static str,
     },

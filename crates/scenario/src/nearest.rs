@@ -15,6 +15,16 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     scored.min_by_key(|(distance, _)| *distance).map(|(_, candidate)| candidate)
 }
 
+/// Whether `word` is `meant` but for one letter, or has its letters in another order.
+pub(crate) fn is_slip_of(word: &str, meant: &str) -> bool {
+    let sorted = |word: &str| {
+        let mut letters: Vec<char> = word.to_lowercase().chars().collect();
+        letters.sort_unstable();
+        letters
+    };
+    distance(word, meant) <= 1 || sorted(word) == sorted(meant)
+}
+
 /// Letters inserted, deleted or replaced to make `a` of `b`.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();

@@ -5,7 +5,7 @@ use core::str::FromStr;
 use sweetspot_units::Duration;
 
 use crate::error::{Origin, ScenarioError};
-use crate::nearest::nearest;
+use crate::nearest::{is_slip_of, nearest};
 use crate::tree::{Node, Value};
 
 /// A table being read.
@@ -89,7 +89,13 @@ impl<'a> Reader<'a> {
 
     /// The error that `key` is missing.
     pub(crate) fn missing(&self, key: &str, example: &'static str) -> ScenarioError {
-        ScenarioError::Missing { origin: self.origin.clone(), key: self.full(key), example }
+        let slip = self.pairs.iter().find(|(k, _)| is_slip_of(k, key));
+        let meant = slip.map_or(String::new(), |(k, node)| match node.origin {
+            Origin::Line(n) => format!(" (is {k} in line {n} meant?)"),
+            Origin::Override => format!(" (is {k} meant?)"),
+        });
+        let (origin, key) = (self.origin.clone(), self.full(key));
+        ScenarioError::Missing { origin, key, meant, example }
     }
 
     /// A whole number between bounds.

@@ -45,7 +45,14 @@ fn what_is_written_is_read() {
 fn an_unknown_key_is_named_with_its_line_and_the_known_ones() {
     let message = message("rtt = \"100ms\"", "rrt = \"100ms\"");
     // rtt is then missing, which is said first; the path's table begins on line 5.
-    assert_eq!(message, "line 5: path.rtt is missing; write it like rtt = \"100ms\"");
+    assert_eq!(
+        message,
+        "line 5: path.rtt is missing (is rrt in line 7 meant?); write it like rtt = \"100ms\""
+    );
+    let message = self::message("count = 20", "cuont = 20");
+    assert!(message.starts_with("line 11: cross.0.count is missing (is cuont in line 13 meant?)"));
+    let message = self::message("rtt = \"100ms\"\n", "");
+    assert!(message.starts_with("line 5: path.rtt is missing; write it like"), "rate is no slip");
     let message = self::message("buffer =", "colour = \"red\"\nbuffer =");
     assert!(message.starts_with("line 8: unknown key path.colour; path knows rtt, packet"));
     let message = self::message("window = \"22pkt\"", "windw = \"22pkt\"");
