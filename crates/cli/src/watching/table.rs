@@ -133,14 +133,14 @@ impl Row {
         self.live.recent()
     }
 
-    /// That, in words with its share.
+    /// That, in words: the share first, which must not be cut off where there is little room.
     pub fn limited_by(&self) -> String {
         let limits = self.limits();
         match (limits.dominant(), self.live.side()) {
             _ if self.rate() == Rate::ZERO => "idle".to_owned(),
             (Class::Unknown, Side::Receiver) => "sender or path".to_owned(),
             (Class::Unknown, Side::Sender) => "not known yet".to_owned(),
-            (class, _) => format!("{class} {:.0} %", limits.share(class) * 100.0),
+            (class, _) => format!("{:.0} % {class}", limits.share(class) * 100.0),
         }
     }
 }
