@@ -95,12 +95,7 @@ impl Row {
 
     /// The round trip as this end knows it.
     pub fn rtt(&self) -> Option<Duration> {
-        let sample = self.live.last()?;
-        let rtt = match self.live.side() {
-            Side::Sender => sample.rtt,
-            Side::Receiver => sample.receiver_rtt,
-        };
-        (rtt > Duration::ZERO).then_some(rtt)
+        self.live.rtt()
     }
 
     /// The advertised window that bounds it: the peer's, or our own where we receive.
