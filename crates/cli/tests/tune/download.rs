@@ -26,13 +26,13 @@ while True:
     n += len(data)
 print(n)";
 
-/// The same, but after the first megabyte it forks, and the child goes on with the connection under
+/// The same, but after fifty megabytes, when it has long been limited, it forks, and the child goes on with the connection under
 /// another number.
 const MOVER: &str = "\
 import os, socket, sys
 s = socket.create_connection(('127.0.0.1', int(sys.argv[1])))
 n = 0
-while n < 1000000: n += len(s.recv(65536))
+while n < 50000000: n += len(s.recv(65536))
 child = os.fork()
 if child:
     s.close()
