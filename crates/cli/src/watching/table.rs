@@ -132,7 +132,10 @@ impl Row {
     pub fn limited_by(&self) -> String {
         let limits = self.limits();
         match (limits.dominant(), self.live.side()) {
-            _ if self.rate() == Rate::ZERO => "idle".to_owned(),
+            // What stands still for another reason is not idle.
+            (Class::Application | Class::Unknown, _) if self.rate() == Rate::ZERO => {
+                "idle".to_owned()
+            }
             (Class::Unknown, Side::Receiver) => "sender or path".to_owned(),
             (Class::Unknown, Side::Sender) => "not known yet".to_owned(),
             (class, _) => format!("{:.0} % {class}", limits.share(class) * 100.0),
