@@ -26,12 +26,16 @@ pub fn tell(words: fmt::Arguments<'_>) {
 
 /// The same for who has something to finish first.
 pub fn try_tell(words: fmt::Arguments<'_>) -> Result<(), String> {
+    tell_reader(words).map(drop)
+}
+
+/// The same for who tells without end: whether somebody still reads.
+pub fn tell_reader(words: fmt::Arguments<'_>) -> Result<bool, String> {
     let mut stdout = io::stdout().lock();
     match writeln!(stdout, "{words}").and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(format!("cannot write to standard output: {error}; send it elsewhere"))
-        }
-        _ => Ok(()),
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(format!("cannot write to standard output: {error}; send it elsewhere")),
     }
 }
 

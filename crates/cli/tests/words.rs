@@ -34,7 +34,9 @@ fn what_cannot_be_written_to_standard_output_is_said() -> Tested {
 
 #[test]
 fn a_reader_that_has_gone_is_no_error() -> Tested {
-    for arguments in [&["completions", "bash"][..], &["advise", "host"], &["--help"]] {
+    // The last one would go on for ever.
+    let endless = ["top", "--json", "--interval", "100ms"];
+    for arguments in [&["completions", "bash"][..], &["advise", "host"], &["--help"], &endless] {
         let (reader, writer) = std::io::pipe()?;
         drop(reader);
         let output = sweetspot(arguments).stdout(writer).stderr(Stdio::piped()).output()?;

@@ -18,7 +18,7 @@ pub struct Flow {
     pub limits: Limits,
     /// Shortest round trip.
     pub rtt_min_s: Option<f64>,
-    /// Median round trip; of a live connection the smoothed one.
+    /// Median round trip; of a live connection, that of the smoothed ones while data went.
     pub rtt_median_s: Option<f64>,
     /// Payload per second while it lasted.
     pub goodput_bps: f64,

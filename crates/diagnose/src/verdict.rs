@@ -12,7 +12,7 @@ pub struct Evidence {
     pub capacity: Option<Rate>,
     /// The shortest round trip.
     pub rtt_min: Option<Duration>,
-    /// The median round trip, or a smoothed one.
+    /// The median round trip.
     pub rtt: Option<Duration>,
     /// The window that was found full.
     pub window: Option<Bytes>,

@@ -108,6 +108,9 @@ fn each_circumstance_of_a_receiver_has_its_class() {
     let cases = [
         (Class::Unknown, receiver()),
         (Class::ReceiverApplication, Sample { unread: Bytes::new(2_000_000), ..receiver() }),
+        // A sixteenth of the window is 62.5 kB, what comes in 20 ms is 25 kB.
+        (Class::ReceiverApplication, Sample { unread: Bytes::new(63_000), ..receiver() }),
+        (Class::Unknown, Sample { unread: Bytes::new(62_000), ..receiver() }),
         // 1.25 MB/s x 40 ms = 50 kB.
         (Class::ReceiverWindow, Sample { window: Some(Bytes::new(51_000)), ..receiver() }),
         (Class::Bandwidth, Sample { receiver_rtt: Duration::from_millis(60), ..receiver() }),
@@ -138,6 +141,23 @@ fn a_verdict_names_the_window_the_round_trip_and_the_rate_they_allow() {
     let verdict = Verdict::new(live.limits(), &live.evidence());
     // 65,535 x 8 / 0.08 = 6.55 Mbit/s.
     let expected = "100 % of the time limited by the receiver's window: 65,535 bytes at 80 ms \
-                    allow 6.6 Mbit/s.";
+                    allow 6.6 Mbit/s. The window scale was 0: the program set a small SO_RCVBUF";
     assert!(verdict.words.starts_with(expected), "{}", verdict.words);
+}
+
+#[test]
+fn the_round_trip_is_the_median_of_what_was_seen_while_data_went() {
+    let mut live = Live::default();
+    let rtts = [40, 41, 90, 41, 40];
+    for (n, ms) in (0..).zip(rtts) {
+        let (at, rtt) = (Time::ZERO + SECOND * n, Duration::from_millis(ms));
+        live.handle(Sample { at, acked: Bytes::new(1000 * n), rtt, ..bulk() });
+    }
+    // Of 41, 90, 41 and 40, to 3 %; the first has no interval before it.
+    let median = live.evidence().rtt.unwrap().as_secs_f64();
+    assert!((median - 0.041).abs() < 0.041 * 0.03, "{median}");
+    // Idle, with a round trip that nothing measures any more.
+    let late = Sample { acked: Bytes::new(4000), rtt: Duration::from_millis(500), ..bulk() };
+    (5..50).for_each(|n| live.handle(Sample { at: Time::ZERO + SECOND * n, ..late }));
+    assert_eq!(live.evidence().rtt.unwrap().as_secs_f64(), median);
 }

@@ -8,6 +8,9 @@ use std::path::PathBuf;
 
 use sweetspot_units::Duration;
 
+/// The most bytes of a process's name that the kernel keeps (TASK_COMM_LEN without its end).
+pub const NAME: usize = 15;
+
 /// A process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Process {
@@ -15,7 +18,8 @@ pub struct Process {
     pub pid: u32,
     /// The number of the process that started it, or that adopted it since.
     pub parent: u32,
-    /// The first 15 bytes of its program's file name, or what it calls itself.
+    /// The first [`NAME`] bytes of its program's file name, or what it calls itself; with `?` for
+    /// control characters, as ps(1) has it: names are for terminals, and anybody may choose one.
     pub name: String,
     /// The user in whose name it runs.
     pub uid: u32,
@@ -64,7 +68,8 @@ fn parse(pid: u32, uid: u32, stat: &str) -> Option<Process> {
     let mut words = tail.split_whitespace();
     let parent = words.nth(1)?.parse().ok()?;
     let started = words.nth(17)?.parse().ok()?;
-    Some(Process { pid, parent, name: name.to_owned(), uid, started })
+    let name = name.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+    Some(Process { pid, parent, name, uid, started })
 }
 
 /// `root` and every process that descends from it, in order of their numbers; without those that
@@ -145,6 +150,12 @@ mod tests {
         assert_eq!(process.started, 12345);
         assert_eq!(parse(42, 0, "42 (a"), None);
         assert_eq!(parse(42, 0, ""), None);
+    }
+
+    #[test]
+    fn a_name_cannot_command_a_terminal() {
+        let stat = "42 (a\u{1b}[31m\nb\u{9b}) S 7 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 12345 0 0";
+        assert_eq!(parse(42, 0, stat).unwrap().name, "a?[31m?b?");
     }
 
     #[test]

@@ -6,6 +6,8 @@ pub struct Histogram {
     /// By [`bin`]; a connection's values lie in few of them.
     counts: BTreeMap<u16, u64>,
     total: u64,
+    /// The least value and the largest.
+    range: Option<(u64, u64)>,
 }
 
 /// Bins per doubling, as a power of two.
@@ -16,6 +18,8 @@ impl Histogram {
     pub fn add(&mut self, value: u64, weight: u64) {
         *self.counts.entry(bin(value)).or_default() += weight;
         self.total += weight;
+        let (least, most) = self.range.unwrap_or((value, value));
+        self.range = Some((least.min(value), most.max(value)));
     }
 
     /// How many were counted.
@@ -26,10 +30,11 @@ impl Histogram {
     /// The least value that `share` of all do not exceed (0.5: the median), if there are any.
     pub fn quantile(&self, share: f64) -> Option<u64> {
         let wanted = (self.total as f64 * share).ceil().max(1.0) as u64;
+        let (least, most) = self.range?;
         let mut seen = 0;
         self.counts.iter().find_map(|(bin, count)| {
             seen += count;
-            (seen >= wanted).then(|| middle(*bin))
+            (seen >= wanted).then(|| middle(*bin).clamp(least, most))
         })
     }
 
@@ -80,5 +85,15 @@ mod tests {
         assert_eq!(h.quantile(0.5), Some(50));
         assert_eq!(h.quantile(0.0), Some(1));
         assert_eq!(Histogram::default().quantile(0.5), None);
+    }
+
+    /// 80,000 lies between 79,872 and 81,920, whose middle is another number.
+    #[test]
+    fn no_quantile_lies_outside_of_what_was_counted() {
+        let mut histogram = Histogram::default();
+        histogram.add(80_000, 3);
+        assert_eq!(histogram.quantile(0.5), Some(80_000));
+        histogram.add(70_000, 1);
+        assert_eq!(histogram.quantile(1.0), Some(80_000));
     }
 }

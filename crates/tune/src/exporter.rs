@@ -1,8 +1,11 @@
-use std::io::{self, Read, Write};
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
+
+use sweetspot_linux::clock;
+use sweetspot_units::{Duration, Time};
 
 use crate::metrics::Snapshot;
 
@@ -12,8 +15,12 @@ pub struct Exporter {
     text: Arc<Mutex<String>>,
 }
 
-/// Who takes longer to ask is not answered: there is one thread.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// Who takes longer to ask is not answered.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// So many may take their time; of more, the first are sent away.
+const MOST_WAITING: usize = 64;
+/// Between two looks at them.
+const LOOK: Duration = Duration::from_millis(10);
 
 impl Exporter {
     /// Listens at `address`, which must be a loopback one
@@ -23,11 +30,9 @@ impl Exporter {
         let text = Arc::new(Mutex::new(Snapshot::default().prometheus()));
         let served = Arc::clone(&text);
         thread::Builder::new().name("metrics".to_owned()).spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let text = served.lock().map_or_else(|e| e.into_inner().clone(), |t| t.clone());
-                // Whoever goes away while being answered has had enough.
-                let _ = answer(stream, &text);
-            }
+            let mut waiting = Waiting::default();
+            // A listener that cannot be set up any more is none.
+            while waiting.serve(&listener, &served).is_ok() {}
         })?;
         Ok(Exporter { text })
     }
@@ -40,19 +45,47 @@ impl Exporter {
     }
 }
 
-/// Answers any request: there is one thing to be had. The request is read so that closing does
-/// not reset the connection.
-fn answer(mut stream: TcpStream, text: &str) -> io::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    let _ = stream.read(&mut [0; 4096])?;
+/// Who has connected and not asked yet, and how long that is put up with. Nobody waits for them.
+#[derive(Debug, Default)]
+struct Waiting(VecDeque<(TcpStream, Time)>);
+
+impl Waiting {
+    /// Lets one more in, if there is one, and answers those who ask.
+    fn serve(&mut self, listener: &TcpListener, text: &Mutex<String>) -> io::Result<()> {
+        listener.set_nonblocking(!self.0.is_empty())?;
+        match listener.accept() {
+            Ok((stream, _)) => {
+                stream.set_nonblocking(true)?;
+                self.0.push_back((stream, clock::now() + PATIENCE));
+                self.0.drain(..self.0.len().saturating_sub(MOST_WAITING));
+            }
+            // Nobody, or no descriptor left for anybody: later.
+            Err(_) => clock::sleep_until(clock::now() + LOOK),
+        }
+        let now = clock::now();
+        self.0.retain_mut(|(stream, until)| match stream.read(&mut [0; 4096]) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => now < *until,
+            Err(_) | Ok(0) => false,
+            Ok(_) => {
+                let text = text.lock().map_or_else(|e| e.into_inner().clone(), |t| t.clone());
+                // Whoever goes away while being answered has had enough.
+                let _ = answer(stream, &text);
+                false
+            }
+        });
+        Ok(())
+    }
+}
+
+/// Answers any request: there is one thing to be had, and it fits into a socket's buffer. The
+/// request was read, so that closing does not reset the connection.
+fn answer(stream: &mut TcpStream, text: &str) -> io::Result<()> {
     let length = text.len();
     let head = format!(
         "HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\n\
          Content-Length: {length}\r\nConnection: close\r\n\r\n"
     );
-    stream.write_all(head.as_bytes())?;
-    stream.write_all(text.as_bytes())
+    stream.write_all((head + text).as_bytes())
 }
 
 #[cfg(test)]
@@ -70,5 +103,23 @@ mod tests {
         stream.read_to_string(&mut answer).unwrap();
         assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"));
         assert!(answer.contains("\nsweetspot_connections_watched 7\n"));
+    }
+
+    #[test]
+    fn who_connects_and_says_nothing_keeps_nobody_waiting() {
+        let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let _exporter = Exporter::start(free).unwrap();
+        let silent: Vec<TcpStream> = (0..30).map(|_| TcpStream::connect(free).unwrap()).collect();
+        let mut stream = TcpStream::connect(free).unwrap();
+        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.contains("\nsweetspot_connections_watched 0\n"));
+        // They could still ask.
+        for mut each in silent {
+            each.set_nonblocking(true).unwrap();
+            let heard = each.read(&mut [0]).map_err(|error| error.kind());
+            assert_eq!(heard, Err(ErrorKind::WouldBlock));
+        }
     }
 }

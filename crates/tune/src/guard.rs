@@ -3,8 +3,8 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 
 use sweetspot_linux::guardian::{self, Lifeline};
-use sweetspot_linux::live::{LiveSocket, ProcessHandle};
-use sweetspot_linux::processes::Process;
+use sweetspot_linux::live::LiveSocket;
+use sweetspot_linux::processes::{self, Process};
 use sweetspot_units::Rate;
 
 use crate::look::{limit, pace};
@@ -61,10 +61,9 @@ impl Deed {
 impl Leases {
     /// Tells the guardian what is about to be done.
     pub fn take(&mut self, socket: &LiveSocket, started: u64, deed: Deed) -> io::Result<()> {
-        let (pid, fd) = (socket.process().pid(), socket.fd());
-        let (inode, cookie) = (socket.inode(), socket.cookie());
+        let (pid, inode, cookie) = (socket.process().pid(), socket.inode(), socket.cookie());
         // One write: the guardian reads whole lines or, when we die, none.
-        let line = format!("+ {} {pid} {started} {fd} {inode} {cookie}\n", deed.word());
+        let line = format!("+ {} {pid} {started} {inode} {cookie}\n", deed.word());
         self.lifeline.write_all(line.as_bytes())
     }
 
@@ -100,12 +99,11 @@ fn guard(reader: File) {
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Held(BTreeMap<u64, Lease>);
 
-/// A socket as the guardian knows it, and what was done to it.
+/// A socket as the guardian knows it, whose process is where it looks first, and what was done to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Lease {
     pid: u32,
     started: u64,
-    fd: i32,
     inode: u64,
     cookie: u64,
     window: Option<Deed>,
@@ -113,13 +111,14 @@ struct Lease {
 }
 
 impl Lease {
+    /// The socket, wherever it is by now: its program may have moved it since.
     fn socket(&self) -> Option<LiveSocket> {
-        let process = ProcessHandle::open(self.pid).ok()?;
+        let find = |pid| LiveSocket::find(pid, self.inode, self.cookie);
         let same = Process::read(self.pid).is_ok_and(|p| p.started == self.started);
-        if !same {
-            return None;
+        if same && let Some(socket) = find(self.pid) {
+            return Some(socket);
         }
-        LiveSocket::name(&process, self.fd, self.inode, Some(self.cookie)).ok()
+        processes::all().ok()?.into_iter().find_map(find)
     }
 }
 
@@ -128,13 +127,12 @@ impl Held {
     fn note(&mut self, line: &str) -> Option<()> {
         let words: Vec<&str> = line.split(' ').collect();
         match words[..] {
-            ["+", deed, pid, started, fd, inode, cookie] => {
+            ["+", deed, pid, started, inode, cookie] => {
                 let deed = Deed::from_word(deed)?;
                 let cookie = cookie.parse().ok()?;
                 let lease = Lease {
                     pid: pid.parse().ok()?,
                     started: started.parse().ok()?,
-                    fd: fd.parse().ok()?,
                     inode: inode.parse().ok()?,
                     cookie,
                     window: None,
@@ -163,16 +161,15 @@ mod tests {
     #[test]
     fn a_guardian_knows_what_was_taken_and_not_released() {
         let mut held = Held::default();
-        held.note("+ window 10 99 3 1234 77");
-        held.note("+ window 10 99 4 1235 78");
-        held.note("+ pace:8000 10 99 4 1235 78");
-        held.note("+ pace:16000 10 99 4 1235 78");
+        held.note("+ window 10 99 1234 77");
+        held.note("+ window 10 99 1235 78");
+        held.note("+ pace:8000 10 99 1235 78");
+        held.note("+ pace:16000 10 99 1235 78");
         held.note("- 77");
         let before = Some(Rate::from_bits_per_second(8000));
         let lease = Lease {
             pid: 10,
             started: 99,
-            fd: 4,
             inode: 1235,
             cookie: 78,
             window: Some(Deed::Window),
@@ -192,8 +189,7 @@ mod tests {
     #[test]
     fn a_line_cut_short_is_no_lease() {
         let mut held = Held::default();
-        let lines =
-            ["", "+ window 10 99 3", "+ window x 1 1 1 1", "+ pace:x 1 1 1 1 1", "-", "- x"];
+        let lines = ["", "+ window 10 99 3", "+ window x 1 1 1", "+ pace:x 1 1 1 1", "-", "- x"];
         for line in lines {
             held.note(line);
         }

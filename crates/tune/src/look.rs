@@ -1,4 +1,5 @@
 use std::io;
+use std::os::fd::OwnedFd;
 
 use sweetspot_linux::live::{BorrowError, LiveSocket};
 use sweetspot_linux::tcp::{Info, options};
@@ -24,7 +25,7 @@ pub struct Seen {
 /// whenever it grows the buffer (kernel commits 05f76b2d634e, a2cbb1603943). Setting one that
 /// stands costs nothing.
 pub fn look(socket: &LiveSocket, limit: Option<Bytes>) -> Result<io::Result<Seen>, BorrowError> {
-    socket.with(|fd| {
+    let look = |fd: &OwnedFd| {
         let info = Info::read(fd)?;
         if let Some(limit) = limit {
             options::set_window_clamp(fd, limit)?;
@@ -38,7 +39,20 @@ pub fn look(socket: &LiveSocket, limit: Option<Bytes>) -> Result<io::Result<Seen
             advertised: info.rcv_wnd,
         };
         Ok(Seen { info, look, sent: sent(&info) })
-    })
+    };
+    // What is limited is not lost sight of; nothing else is worth a search.
+    if limit.is_some() { lend(socket, look) } else { socket.with(look) }
+}
+
+/// Lends a socket to `act`, wherever its program has moved it.
+fn lend<T>(socket: &LiveSocket, act: impl Fn(&OwnedFd) -> T) -> Result<T, BorrowError> {
+    match socket.with(&act) {
+        Err(error) if error.is_over() => {
+            socket.follow()?;
+            socket.with(act)
+        }
+        other => other,
+    }
 }
 
 fn sent(info: &Info) -> Sent {
@@ -54,13 +68,13 @@ fn sent(info: &Info) -> Sent {
 
 /// Limits a connection's window, or lifts the limit.
 pub fn limit(socket: &LiveSocket, limit: Option<Bytes>) -> Result<io::Result<()>, BorrowError> {
-    socket.with(|fd| options::set_window_clamp(fd, limit.unwrap_or(UNCLAMPED)))
+    lend(socket, |fd| options::set_window_clamp(fd, limit.unwrap_or(UNCLAMPED)))
 }
 
 /// Paces what a connection sends. `None` is no limit; pacing itself stays on, at the kernel's own
 /// 1.2 cwnd/RTT.
 pub fn pace(socket: &LiveSocket, rate: Option<Rate>) -> Result<io::Result<()>, BorrowError> {
-    socket.with(|fd| options::set_max_pacing_rate(fd, rate))
+    lend(socket, |fd| options::set_max_pacing_rate(fd, rate))
 }
 
 /// The kernel's minimum is all ones as long as it has none.

@@ -1,17 +1,16 @@
 //! Whose connections a daemon tunes, and what for: a TOML file.
 
 mod peers;
+mod written;
 
-use std::fs;
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
-use std::str::FromStr;
 
-use serde::Deserialize;
 use sweetspot_units::Bytes;
 use thiserror::Error;
 
 pub use peers::Peers;
+pub use written::loopback;
 
 use crate::goal::Goal;
 
@@ -27,13 +26,15 @@ pub enum PolicyError {
         message: String,
     },
     /// A value that cannot be.
-    #[error("{key} = \"{given}\": {reason}")]
+    #[error("line {line}: {key} = {given}: {reason}")]
     Value {
+        /// Where.
+        line: usize,
         /// The key.
         key: &'static str,
-        /// What was written.
+        /// What was written, as TOML.
         given: String,
-        /// Why not.
+        /// Why not, and what can be written instead.
         reason: String,
     },
     /// Nothing to do.
@@ -95,126 +96,6 @@ impl Policy {
     }
 }
 
-/// As it is written.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Written {
-    memory: Option<String>,
-    #[serde(default)]
-    dry_run: bool,
-    metrics: Option<String>,
-    #[serde(default)]
-    rule: Vec<WrittenRule>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WrittenRule {
-    #[serde(default)]
-    users: Vec<NumberOrName>,
-    #[serde(default)]
-    programs: Vec<String>,
-    #[serde(default)]
-    ports: Vec<NumberOrName>,
-    #[serde(default)]
-    peers: Vec<String>,
-    goal: String,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-enum NumberOrName {
-    Number(u32),
-    Name(String),
-}
-
-impl FromStr for Policy {
-    type Err = PolicyError;
-    fn from_str(text: &str) -> Result<Policy, PolicyError> {
-        let written: Written = toml::from_str(text).map_err(|error| {
-            let at = error.span().map_or(0, |span| span.start).min(text.len());
-            let line = text.as_bytes()[..at].iter().filter(|b| **b == b'\n').count() + 1;
-            PolicyError::Syntax { line, message: error.message().replace('\n', " ") }
-        })?;
-        if written.rule.is_empty() {
-            return Err(PolicyError::NoRule);
-        }
-        Ok(Policy {
-            memory: written.memory.map(|given| read("memory", &given)).transpose()?,
-            dry_run: written.dry_run,
-            metrics: written.metrics.as_deref().map(loopback).transpose()?,
-            rules: written.rule.into_iter().map(rule).collect::<Result<_, _>>()?,
-        })
-    }
-}
-
-/// An address for metrics: strangers must not reach it.
-pub fn loopback(given: &str) -> Result<SocketAddr, PolicyError> {
-    let address: SocketAddr = read("metrics", given)?;
-    if address.ip().is_loopback() {
-        return Ok(address);
-    }
-    let reason = "metrics are for this host only; write it like 127.0.0.1:9477".to_owned();
-    Err(PolicyError::Value { key: "metrics", given: given.to_owned(), reason })
-}
-
-fn read<T>(key: &'static str, given: &str) -> Result<T, PolicyError>
-where
-    T: FromStr,
-    T::Err: std::fmt::Display,
-{
-    let complain =
-        |e: T::Err| PolicyError::Value { key, given: given.to_owned(), reason: e.to_string() };
-    given.parse().map_err(complain)
-}
-
-fn rule(written: WrittenRule) -> Result<Rule, PolicyError> {
-    let goal = match written.goal.as_str() {
-        "leave" => None,
-        other => Some(read("goal", other)?),
-    };
-    Ok(Rule {
-        users: written.users.into_iter().map(user).collect::<Result<_, _>>()?,
-        programs: written.programs,
-        ports: written.ports.into_iter().map(ports).collect::<Result<_, _>>()?,
-        peers: written.peers.iter().map(|p| read("peers", p)).collect::<Result<_, _>>()?,
-        goal,
-    })
-}
-
-/// A user by number or by name.
-fn user(written: NumberOrName) -> Result<u32, PolicyError> {
-    let name = match written {
-        NumberOrName::Number(uid) => return Ok(uid),
-        NumberOrName::Name(name) => name,
-    };
-    let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
-    // name:password:uid:... (passwd(5)).
-    let uid = users.lines().find_map(|line| {
-        let mut fields = line.split(':');
-        (fields.next()? == name).then(|| fields.nth(1)?.parse().ok())?
-    });
-    let reason = || "/etc/passwd has no such user; give the number that id -u prints".to_owned();
-    uid.ok_or_else(|| PolicyError::Value { key: "users", given: name, reason: reason() })
-}
-
-/// 443 or "8000-8999".
-fn ports(written: NumberOrName) -> Result<RangeInclusive<u16>, PolicyError> {
-    let text = match written {
-        NumberOrName::Number(port) => port.to_string(),
-        NumberOrName::Name(text) => text,
-    };
-    let (first, last) = text.split_once('-').unwrap_or((&text, &text));
-    let number = |n: &str| n.trim().parse::<u16>().ok();
-    match number(first).zip(number(last)) {
-        Some((first, last)) if first <= last => Ok(first..=last),
-        _ => {
-            let reason = "write a port like 443, or \"8000-8999\"".to_owned();
-            Err(PolicyError::Value { key: "ports", given: text, reason })
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -264,24 +145,51 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_in_one_line() {
+    fn a_program_is_known_by_as_much_of_its_name_as_the_kernel_keeps() {
+        // 16 bytes, of which the kernel keeps 15.
+        let text = "[[rule]]\nprograms = [\"git-remote-https\"]\ngoal = \"throughput\"";
+        let policy: Policy = text.parse().unwrap();
+        let goal = |program| policy.goal(&subject(program, "192.0.2.7:443"));
+        assert_eq!(goal("git-remote-http"), Some(Goal::Throughput));
+        assert_eq!(goal("git-remote-htt"), None);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_in_one_line_with_its_place_and_what_can_be_written() {
         let complaint = |text: &str| text.parse::<Policy>().unwrap_err().to_string();
         assert!(complaint("").starts_with("it has no [[rule]]"));
-        assert!(complaint("[[rule]]\ngaol = \"throughput\"").starts_with("line 2: unknown field"));
-        let rule = |line: &str| format!("[[rule]]\ngoal = \"throughput\"\n{line}");
-        for (line, start) in [
-            ("ports = [\"9-1\"]", "ports = \"9-1\": write a port like"),
-            ("ports = [70000]", "ports = \"70000\": write a port like"),
-            ("users = [\"no-such-user\"]", "users = \"no-such-user\": /etc/passwd"),
-            ("peers = [\"10.0.0.0/33\"]", "peers = \"10.0.0.0/33\": "),
+        let rule = "[[rule]]\ngoal = \"throughput\"\n";
+        for (lines, start, next_step) in [
+            ("gaol = 1", "line 3: unknown field `gaol`", "`goal`"),
+            ("ports = [\"9-1\"]", "line 3: ports = \"9-1\": ", "8000-8999"),
+            ("ports = [70000]", "line 3: ports = 70000: ", "8000-8999"),
+            ("ports = [-1]", "line 3: ports = -1: ", "8000-8999"),
+            ("\nports = 443", "line 4: ports = 443: ", "[...]"),
+            ("users = [\"no-such-user\"]", "line 3: users = \"no-such-user\": ", "id -u"),
+            ("users = [true]", "line 3: users = true: ", "id -u"),
+            ("programs = [1]", "line 3: programs = 1: ", "curl"),
+            ("programs = [\"/usr/bin/curl\"]", "line 3: programs = ", "\"curl\""),
+            ("peers = [\"10.0.0.0/33\"]", "line 3: peers = \"10.0.0.0/33\": ", "10.0.0.0/8"),
         ] {
-            let said = complaint(&rule(line));
-            assert!(said.starts_with(start), "{said}");
+            let said = complaint(&(rule.to_owned() + lines));
+            assert!(said.starts_with(start) && said.contains(next_step), "{said}");
             assert_eq!(said.lines().count(), 1);
         }
-        assert!(complaint("[[rule]]\ngoal = \"speed\"").contains("throughput"));
-        let open = "metrics = \"0.0.0.0:9477\"\n[[rule]]\ngoal = \"throughput\"";
-        assert!(complaint(open).contains("127.0.0.1:9477"));
+        for (line, start, next_step) in [
+            ("memory = 5", "line 1: memory = 5: ", "256MB"),
+            ("memory = \"0MB\"", "line 1: memory = \"0MB\": ", "256MB"),
+            ("metrics = \"0.0.0.0:9477\"", "line 1: metrics = ", "127.0.0.1:9477"),
+            ("metrics = \"localhost\"", "line 1: metrics = \"localhost\": ", "127.0.0.1:9477"),
+            ("dry_run = \"yes\"", "line 1: dry_run = \"yes\": ", "true or false"),
+            ("[[rule]]", "line 1: goal = nothing: ", "less-than-best-effort"),
+            ("[[rule]]\ngoal = 7", "line 2: goal = 7: ", "less-than-best-effort"),
+            ("[[rule]]\ngoal = \"speed\"", "line 2: goal = \"speed\": ", "throughput"),
+        ] {
+            let said = complaint(&format!("{line}\n{rule}"));
+            assert!(said.starts_with(start) && said.contains(next_step), "{said}");
+        }
+        let said = complaint("[rule]\ngoal = \"throughput\"");
+        assert!(said.contains("[[rule]]"), "{said}");
     }
 
     proptest! {

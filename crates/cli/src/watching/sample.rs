@@ -35,6 +35,7 @@ pub fn sample(connection: &Connection, at: Time) -> Option<Sample> {
         send_buffer: connection.memory.map_or(Bytes::MAX, |memory| memory.send_buffer),
         peer_window: info.snd_wnd,
         peer_scale: info.snd_wscale,
+        scale: info.rcv_wscale,
         segments: info.data_segs_out.into(),
         resent: info.total_retrans.into(),
         timeouts: info.total_rto.unwrap_or(0).into(),

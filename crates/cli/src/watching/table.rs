@@ -95,12 +95,7 @@ impl Row {
 
     /// The round trip as this end knows it.
     pub fn rtt(&self) -> Option<Duration> {
-        let sample = self.live.last()?;
-        let rtt = match self.live.side() {
-            Side::Sender => sample.rtt,
-            Side::Receiver => sample.receiver_rtt,
-        };
-        (rtt > Duration::ZERO).then_some(rtt)
+        self.live.rtt()
     }
 
     /// The advertised window that bounds it: the peer's, or our own where we receive.
@@ -133,14 +128,17 @@ impl Row {
         self.live.recent()
     }
 
-    /// That, in words with its share.
+    /// That, in words: the share first, which must not be cut off where there is little room.
     pub fn limited_by(&self) -> String {
         let limits = self.limits();
         match (limits.dominant(), self.live.side()) {
-            _ if self.rate() == Rate::ZERO => "idle".to_owned(),
+            // What stands still for another reason is not idle.
+            (Class::Application | Class::Unknown, _) if self.rate() == Rate::ZERO => {
+                "idle".to_owned()
+            }
             (Class::Unknown, Side::Receiver) => "sender or path".to_owned(),
             (Class::Unknown, Side::Sender) => "not known yet".to_owned(),
-            (class, _) => format!("{class} {:.0} %", limits.share(class) * 100.0),
+            (class, _) => format!("{:.0} % {class}", limits.share(class) * 100.0),
         }
     }
 }

@@ -3,6 +3,7 @@
 mod lab;
 mod live;
 mod namespaces;
+mod screen;
 mod words;
 
 use std::process::{Command, Output, Stdio};

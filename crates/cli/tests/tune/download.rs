@@ -26,6 +26,22 @@ while True:
     n += len(data)
 print(n)";
 
+/// The same, but after fifty megabytes, when it has long been limited, it forks, and the child goes on with the connection under
+/// another number.
+const MOVER: &str = "\
+import os, socket, sys
+s = socket.create_connection(('127.0.0.1', int(sys.argv[1])))
+n = 0
+while n < 50000000: n += len(s.recv(65536))
+child = os.fork()
+if child:
+    s.close()
+    os.waitpid(child, 0)
+    sys.exit()
+os.dup2(s.fileno(), 200)
+s.close()
+while os.read(200, 65536): pass";
+
 /// A server in this process that sends some 40 MB/s until it is stopped.
 pub struct Server {
     pub port: u16,
@@ -74,6 +90,11 @@ pub fn client(port: u16) -> [String; 4] {
     ["python3", "-c", CLIENT, &port.to_string()].map(str::to_owned)
 }
 
+/// One that moves its connection to a child.
+pub fn mover(port: u16) -> [String; 4] {
+    ["python3", "-c", MOVER, &port.to_string()].map(str::to_owned)
+}
+
 /// A download under `sweetspot tune run`.
 pub struct Tuned {
     pub guardian: Child,
@@ -83,13 +104,18 @@ pub struct Tuned {
 
 impl Tuned {
     pub fn start(port: u16, scratch: &Path, options: &[&str]) -> Tuned {
+        Tuned::start_client(client(port), port, scratch, options)
+    }
+
+    /// The same for a client of another kind.
+    pub fn start_client(client: [String; 4], port: u16, scratch: &Path, options: &[&str]) -> Tuned {
         let events = scratch.join("events.jsonl");
         let guardian = Command::new(env!("CARGO_BIN_EXE_sweetspot"))
             .args(["tune", "run", "--quiet", "--events"])
             .arg(&events)
             .args(options)
             .arg("--")
-            .args(client(port))
+            .args(client)
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();

@@ -6,7 +6,7 @@ use sweetspot_linux::tcp::Info;
 use sweetspot_linux::{clock, processes};
 use sweetspot_units::Duration;
 
-use crate::download::{Server, Tuned, UNCLAMPED, clamp, wait_for};
+use crate::download::{Server, Tuned, UNCLAMPED, clamp, mover, wait_for};
 
 fn sweetspot(arguments: &[&str]) -> (Option<i32>, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_sweetspot")).args(arguments).output().unwrap();
@@ -68,6 +68,29 @@ fn limits_are_lifted_when_the_tuner_is_killed() {
     server.stop();
     // 128 + 9: the tuner's end is no secret.
     assert_eq!(tuned.finish().1, Some(137));
+}
+
+#[test]
+fn limits_are_lifted_wherever_a_program_moves_its_connection() {
+    for killed in [true, false] {
+        let (server, scratch) = (Server::start(), tempfile::tempdir().unwrap());
+        let port = server.port;
+        let tuned = Tuned::start_client(mover(port), port, scratch.path(), &[]);
+        tuned.wait_for_event("taken");
+        let connection = wait_for("the move", || {
+            let moved = |connection: &LiveSocket| connection.fd() == 200;
+            Some(tuned.connection()).filter(moved)
+        });
+        quiet(&server, &connection);
+        if killed {
+            Signal::KILL.send(tuned.tuner());
+            wait_for("the end of the limit", || (clamp(&connection) == UNCLAMPED).then_some(()));
+        } else {
+            assert!(!tuned.log().contains("\"event\":\"gone\""), "{}", tuned.log());
+        }
+        server.stop();
+        tuned.finish();
+    }
 }
 
 #[test]

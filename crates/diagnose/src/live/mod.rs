@@ -8,6 +8,7 @@
 mod receiving;
 mod sending;
 
+use sweetspot_trace::Histogram;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use crate::{Evidence, Limits};
@@ -61,6 +62,8 @@ pub struct Sample {
     pub peer_window: Option<Bytes>,
     /// See there.
     pub peer_scale: u8,
+    /// The scale that this end announced.
+    pub scale: u8,
     /// Segments sent with payload, and sent again.
     pub segments: u64,
     /// See there.
@@ -96,6 +99,8 @@ pub struct Live {
     limits: Limits,
     recent: Limits,
     memory: Memory,
+    /// Round trips while data went, in microseconds.
+    round_trips: Histogram,
 }
 
 /// What earlier samples said that later ones are judged by.
@@ -132,6 +137,9 @@ impl Live {
                 Side::Receiver => receiving::divide(&step, &self.memory),
             };
             self.memory.rate = step.rate(self.side);
+            if let Some(rtt) = self.rtt().filter(|_| sent != received) {
+                self.round_trips.add(rtt.as_micros(), 1);
+            }
             self.limits.extend(&self.recent);
         }
     }
@@ -161,6 +169,15 @@ impl Live {
         self.last.as_ref()
     }
 
+    /// The smoothed round trip as this end knows it now.
+    pub fn rtt(&self) -> Option<Duration> {
+        let rtt = match self.side {
+            Side::Sender => self.last?.rtt,
+            Side::Receiver => self.last?.receiver_rtt,
+        };
+        (rtt > Duration::ZERO).then_some(rtt)
+    }
+
     /// The shortest round trip that this end knows.
     pub fn rtt_min(&self) -> Option<Duration> {
         match self.side {
@@ -182,20 +199,22 @@ impl Live {
             return Evidence::default();
         };
         let lasted = last.at.since(first.at);
-        let (bytes, rtt, window) = match self.side {
-            Side::Sender => (last.acked.saturating_sub(first.acked), last.rtt, last.peer_window),
+        let (bytes, window, scale) = match self.side {
+            Side::Sender => {
+                (last.acked.saturating_sub(first.acked), last.peer_window, last.peer_scale)
+            }
             Side::Receiver => {
-                (last.received.saturating_sub(first.received), last.receiver_rtt, last.window)
+                (last.received.saturating_sub(first.received), last.window, last.scale)
             }
         };
-        let some = |time: Duration| (time > Duration::ZERO).then_some(time);
+        let median = self.round_trips.quantile(0.5).map(Duration::from_micros);
         Evidence {
             goodput: if lasted > Duration::ZERO { bytes / lasted } else { Rate::ZERO },
             capacity: self.memory.capacity,
             rtt_min: self.rtt_min(),
-            rtt: some(rtt),
+            rtt: median.or(self.rtt()),
             window,
-            scale: None,
+            scale: Some(scale),
             flight: Some(last.mss * u64::from(last.under_way)),
             mss: last.mss,
             segments: last.segments.saturating_sub(first.segments),

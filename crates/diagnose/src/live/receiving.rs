@@ -9,6 +9,11 @@ use crate::{Class, Limits};
 /// A window this full binds: what one round trip brings, against what was advertised.
 const FULL: f64 = 0.8;
 
+/// A reader that keeps up has read what came this long ago.
+const LATE: Duration = Duration::from_millis(20);
+/// Less than this share of the window may lie unread without a meaning.
+const LITTLE: f64 = 1.0 / 16.0;
+
 /// Segments under way of which the receiver's estimate of the round trip is one.
 const MUCH: u64 = 8;
 
@@ -23,7 +28,9 @@ fn class(step: &Step, memory: &Memory) -> Class {
     let (last, now) = (&step.last, &step.sample);
     let window = now.window.unwrap_or(Bytes::ZERO);
     // A reader that keeps up leaves next to nothing; one that does not, more than there is room.
-    if now.unread > window {
+    let rate = step.rate(Side::Receiver);
+    let behind = last.unread.min(now.unread);
+    if now.unread > window || behind > (rate * LATE).max(window.scaled(LITTLE)) {
         return Class::ReceiverApplication;
     }
     if now.received == last.received {
@@ -32,7 +39,6 @@ fn class(step: &Step, memory: &Memory) -> Class {
     let least = memory.least_receiver_rtt.unwrap_or(Duration::ZERO);
     let standing = least.scaled(QUEUE_AFTER_LOSS) + Duration::from_millis(1);
     // The estimate of a receiver that little comes to is the sender's pauses, not a queue.
-    let rate = step.rate(Side::Receiver);
     let much = rate * now.receiver_rtt >= now.mss * MUCH;
     if least > Duration::ZERO && now.receiver_rtt > standing && much {
         return Class::Bandwidth;

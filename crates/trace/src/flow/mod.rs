@@ -1,7 +1,10 @@
 //! What the segments of a capture say of each connection, in memory that does not grow with it.
 
 mod accounts;
+mod ack;
 mod connection;
+mod counts;
+mod distance;
 mod handshake;
 mod holes;
 mod losses;
@@ -14,8 +17,9 @@ mod trains;
 
 pub use accounts::{Account, Accounts, Hold};
 pub use connection::{Connection, Ending};
+pub use counts::Counts;
 pub use handshake::{Handshake, Offer};
 pub use losses::{Resent, ResentKind};
 pub use round_trips::{RoundTrips, Vantage};
-pub use stream::{Counts, Stream};
+pub use stream::Stream;
 pub use table::{LIVE_CONNECTIONS, Table};

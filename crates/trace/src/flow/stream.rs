@@ -3,6 +3,9 @@ use std::collections::VecDeque;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use super::accounts::Accounts;
+use super::ack::Ack;
+use super::counts::Counts;
+use super::distance::Distance;
 use super::holes::Holes;
 use super::losses::{Again, Losses, Resent};
 use super::round_trips::{RoundTrips, Vantage};
@@ -33,9 +36,7 @@ pub struct Stream {
     acks: VecDeque<(Time, Ack)>,
     last_sent: Option<Time>,
     last_heard: Option<Time>,
-    /// How much longer acknowledgements take to the sender than the capture shows.
-    up: Duration,
-    distances: [Option<Duration>; 4],
+    distance: Distance,
     /// How long the latest segment's echo of the receiver's clock took, if it was a new one.
     echo: Option<Duration>,
     /// Acknowledgements since data was last sent, and what was under way then.
@@ -45,51 +46,6 @@ pub struct Stream {
     /// Its sender said that there is no more.
     finished: bool,
     counts: Counts,
-}
-
-/// What a stream adds up to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Counts {
-    /// Segments with payload.
-    pub data_segments: u64,
-    /// Payload sent for the first time.
-    pub bytes: u64,
-    /// Payload acknowledged.
-    pub acked: u64,
-    /// Acknowledgements heard.
-    pub acks: u64,
-    /// Segments that came out of order, without having been sent again.
-    pub out_of_order: u64,
-    /// Payload acknowledged that the capture never saw: it lost packets.
-    pub unseen: u64,
-    /// Times the receiver closed its window.
-    pub zero_windows: u64,
-    /// The largest window advertised.
-    pub largest_window: u64,
-    /// The most sent at once.
-    pub largest_burst: u64,
-    /// When data first and last passed, and an acknowledgement last.
-    pub first_data: Option<Time>,
-    /// See there.
-    pub last_data: Option<Time>,
-    /// See there.
-    pub last_ack: Option<Time>,
-    /// Whether the receiver's window can be known: its scale is in the handshake.
-    pub window_known: bool,
-    /// Whether the receiver echoed timestamps.
-    pub timestamps: bool,
-}
-
-/// An acknowledgement on its way to the sender.
-#[derive(Debug, Clone, Copy)]
-struct Ack {
-    ack: u64,
-    window: u64,
-    /// The highest byte acknowledged selectively, if any.
-    sacked: u64,
-    dsack: bool,
-    /// It carries nothing, so that it can be a duplicate.
-    pure: bool,
 }
 
 impl Stream {
@@ -105,7 +61,7 @@ impl Stream {
         if let (Some(up), Some(down)) = (up, down) {
             self.round_trips.up.add(up);
             self.round_trips.down.add(down);
-            self.learn_distance(up);
+            self.distance.learn(up, &self.round_trips);
         }
         self.counts.window_known = window_known;
     }
@@ -211,10 +167,11 @@ impl Stream {
     /// made it go on.
     fn pause(&self, now: Time) -> Option<bool> {
         let base = self.round_trips.least()?;
+        let up = self.distance.up();
         // Where acknowledgements reach the sender is estimated when seen from afar: to a
         // millisecond of the receiver's clock, and as well as the queue on the way is known.
-        let blur = if self.up == Duration::ZERO { base / 16 } else { base / 8 };
-        let short = Duration::from_millis(if self.up == Duration::ZERO { 1 } else { 2 }).max(blur);
+        let blur = if up == Duration::ZERO { base / 16 } else { base / 8 };
+        let short = Duration::from_millis(if up == Duration::ZERO { 1 } else { 2 }).max(blur);
         if now.since(self.last_sent?) <= short {
             return None;
         }
@@ -225,9 +182,9 @@ impl Stream {
         if self.unanswered >= MANY && 2 * left < self.left_behind {
             return Some(false);
         }
-        if self.up > Duration::ZERO && self.counts.timestamps {
+        if up > Duration::ZERO && self.counts.timestamps {
             // The echo tells which acknowledgement the sender had heard, and how long it sat on it.
-            return Some(self.echo.is_some_and(|took| took.saturating_sub(self.up) <= short));
+            return Some(self.echo.is_some_and(|took| took.saturating_sub(up) <= short));
         }
         let heard = self.last_heard.is_some_and(|heard| now.since(heard) <= short);
         Some(heard || self.acks.front().is_some_and(|(due, _)| due.since(now) <= short))
@@ -239,26 +196,11 @@ impl Stream {
         self.echo = self.round_trips.echo(segment.time, segment.options.timestamps, paused);
         let sample = self.echo.filter(|_| !paused);
         if let Some((sample, down)) = sample.zip(self.round_trips.down.least()) {
-            self.learn_distance(sample);
-            if self.up > Duration::ZERO {
+            self.distance.learn(sample, &self.round_trips);
+            if self.distance.up() > Duration::ZERO {
                 self.rounds.rtt(sample + down);
             }
         }
-    }
-
-    /// How far it is from the capture to the sender and back, by the latest `sample`.
-    fn learn_distance(&mut self, sample: Duration) {
-        self.up = match self.round_trips.vantage() {
-            Vantage::Sender | Vantage::Unknown => Duration::ZERO,
-            // What the application waited is not the path's: the least of a few, and twice the
-            // least of all at most.
-            Vantage::Receiver | Vantage::Middle => {
-                self.distances.rotate_right(1);
-                self.distances[0] = Some(sample);
-                let few = self.distances.iter().flatten().copied().min().unwrap_or(sample);
-                few.min(self.round_trips.up.least().unwrap_or(few) * 2)
-            }
-        };
     }
 
     /// A segment of the receiver passes the capture.
@@ -285,26 +227,8 @@ impl Stream {
         self.counts.unseen += self.holes.close_below(ack);
         let flight = self.next.saturating_sub(self.una);
         self.trains.acked(now, ack, flight, self.mss(), self.losses.in_recovery());
-        let blocks = segment.options.sack();
-        let places = blocks.iter().map(|b| self.sequence.place(b.right));
-        // RFC 2883 §4: a first block below the acknowledgement, or within the second.
-        let dsack = blocks.first().is_some_and(|first| {
-            let (left, right) = (self.sequence.place(first.left), self.sequence.place(first.right));
-            right <= ack
-                || blocks.get(1).is_some_and(|second| {
-                    self.sequence.place(second.left) <= left
-                        && right <= self.sequence.place(second.right)
-                })
-        });
-        let flags = segment.flags;
-        let ack = Ack {
-            ack,
-            window: u64::from(segment.window) << if flags.syn { 0 } else { scale },
-            sacked: places.max().unwrap_or(0),
-            dsack,
-            pure: segment.payload == 0 && !flags.syn && !flags.fin,
-        };
-        if self.up == Duration::ZERO || self.acks.len() >= UNDER_WAY {
+        let ack = Ack::read(segment, ack, scale, &self.sequence);
+        if self.distance.up() == Duration::ZERO || self.acks.len() >= UNDER_WAY {
             if let Some((due, first)) = self.acks.pop_front() {
                 self.hear(due.min(now), first);
                 self.acks.push_back((now, ack));
@@ -313,7 +237,7 @@ impl Stream {
             }
         } else {
             // Acknowledgements do not overtake one another.
-            let due = (now + self.up).max(self.acks.back().map_or(now, |(due, _)| *due));
+            let due = (now + self.distance.up()).max(self.acks.back().map_or(now, |(due, _)| *due));
             self.acks.push_back((due, ack));
         }
     }

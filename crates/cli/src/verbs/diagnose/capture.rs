@@ -95,7 +95,10 @@ impl Reading {
             keep(&mut self.kept, &mut self.left_out, self.most, &connection);
         }
         let Tally { packets, segments, .. } = self.dissector.tally();
-        let remarks = remarks(&self.dissector.tally(), self.table.evicted(), unfinished);
+        let mut remarks = remarks(&self.dissector.tally(), self.table.evicted(), unfinished);
+        if segments > 0 && self.kept.is_empty() && self.left_out == 0 {
+            remarks.push("no connection in it carries data; capture while one does".to_owned());
+        }
         rank(&mut self.kept);
         self.left_out += self.kept.len().saturating_sub(self.most) as u64;
         self.kept.truncate(self.most);

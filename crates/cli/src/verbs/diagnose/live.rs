@@ -5,7 +5,7 @@ use sweetspot_diagnose::live::{Live, Side};
 use sweetspot_linux::clock;
 use sweetspot_linux::diag::{Connection, Detail};
 use sweetspot_linux::processes;
-use sweetspot_units::{Duration, Time};
+use sweetspot_units::{Bytes, Duration, Time};
 
 use super::capture::{Report, rank};
 use super::target::Target;
@@ -67,13 +67,17 @@ pub fn watch(
     })
 }
 
-/// One socket per connection: where both ends are here, the sender's, which knows more.
+/// One socket per connection: where both ends are here, the sender's, which knows more; where
+/// nothing was sent, one of them.
 fn tellers(watched: &[Watched]) -> impl Iterator<Item = &Watched> {
-    let sends = |each: &Watched| matches!(each.live.side(), Side::Sender);
     watched.iter().filter(move |each| {
         let ends = (each.connection.remote, each.connection.local);
-        let is_other_end = |w: &Watched| (w.connection.local, w.connection.remote) == ends;
-        sends(each) || !watched.iter().any(|w| sends(w) && is_other_end(w))
+        let other = watched.iter().find(|w| (w.connection.local, w.connection.remote) == ends);
+        other.is_none_or(|other| match (each.live.side(), other.live.side()) {
+            (Side::Sender, Side::Sender) => each.moved() || !other.moved() && ends.1 < ends.0,
+            (Side::Receiver, Side::Sender) => false,
+            _ => true,
+        })
     })
 }
 
@@ -99,6 +103,11 @@ impl Watched {
             None => self.over = true,
         }
         Ok(())
+    }
+
+    /// Whether anything went while it was watched.
+    fn moved(&self) -> bool {
+        self.live.evidence().bytes > Bytes::ZERO
     }
 
     /// The flow in the direction of most data, with its payload.

@@ -17,10 +17,23 @@ impl FromStr for Target {
         if let Ok(pid) = typed.parse() {
             return Ok(Target::Process(pid));
         }
-        typed.parse().map(Target::End).map_err(|_| {
+        // The kernel's table has IPv4 addresses mapped into IPv6 as IPv4 ones, too.
+        let end = |typed: SocketAddr| SocketAddr::new(typed.ip().to_canonical(), typed.port());
+        typed.parse().map(|typed| Target::End(end(typed))).map_err(|_| {
             "it is neither a process number nor ADDRESS:PORT, e.g. 4711, 192.0.2.7:443 or \
              [2001:db8::7]:443"
                 .to_owned()
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_is_the_same_however_it_is_written() {
+        let plain: Target = "192.0.2.7:443".parse().unwrap();
+        assert_eq!("[::ffff:192.0.2.7]:443".parse(), Ok(plain));
     }
 }

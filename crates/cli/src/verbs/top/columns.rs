@@ -1,5 +1,8 @@
 //! The table's columns, the same on a screen and as text.
 
+use std::io::IsTerminal;
+
+use ratatui::crossterm::terminal;
 use sweetspot_linux::diag::State;
 use sweetspot_units::{Bytes, Duration, Rate};
 
@@ -10,41 +13,79 @@ pub struct Column {
     pub heading: &'static str,
     pub width: u16,
     pub right: bool,
+    /// What has the highest rank goes first where there is no room for all.
+    rank: u8,
     pub text: fn(&Row) -> String,
 }
 
 /// All columns.
-pub const COLUMNS: [Column; 12] = [
-    Column { heading: "program", width: 16, right: false, text: who },
-    Column { heading: "peer", width: 22, right: false, text: |r| r.connection.remote.to_string() },
-    Column { heading: "state", width: 6, right: false, text: |r| state(r.connection.state) },
-    Column { heading: "Mbit/s", width: 9, right: true, text: |r| mbit(r.rate()) },
-    Column { heading: "RTT ms", width: 8, right: true, text: |r| ms(r.rtt()) },
-    Column { heading: "min", width: 7, right: true, text: |r| ms(r.live.rtt_min()) },
-    Column { heading: "cc", width: 6, right: false, text: congestion },
-    Column { heading: "window", width: 9, right: true, text: |r| size(r.window()) },
-    Column { heading: "cwnd", width: 9, right: true, text: |r| size(r.congestion_window()) },
-    Column { heading: "again", width: 6, right: true, text: |r| r.resent().to_string() },
-    Column { heading: "bytes", width: 9, right: true, text: |r| size(Some(r.bytes())) },
-    Column { heading: "sweet spot", width: 10, right: true, text: |r| size(r.live.sweet_spot()) },
+const COLUMNS: [Column; 12] = [
+    column("program", 16, LEFT, 0, who),
+    column("peer", 22, LEFT, 1, |r| r.connection.remote.to_string()),
+    column("state", 6, LEFT, 10, |r| state(r.connection.state)),
+    column("Mbit/s", 9, RIGHT, 0, |r| mbit(r.rate())),
+    column("RTT ms", 8, RIGHT, 2, |r| ms(r.rtt())),
+    column("min", 7, RIGHT, 4, |r| ms(r.live.rtt_min())),
+    column("cc", 6, LEFT, 9, congestion),
+    column("window", 9, RIGHT, 5, |r| size(r.window())),
+    column("cwnd", 9, RIGHT, 6, |r| size(r.congestion_window())),
+    column("again", 6, RIGHT, 7, |r| r.resent().to_string()),
+    column("bytes", 9, RIGHT, 8, |r| size(Some(r.bytes()))),
+    column("sweet spot", 10, RIGHT, 3, |r| size(r.live.sweet_spot())),
 ];
 
-/// The last column.
-pub const LIMIT: &str = "limited by";
+const LEFT: bool = false;
+const RIGHT: bool = true;
 
-/// Prints the table as text.
-pub fn print(rows: &[&Row], all: usize) {
-    let mut headings: String = COLUMNS.iter().map(|c| fit(c, c.heading)).collect();
-    headings += LIMIT;
-    tell!("{headings}");
-    for row in rows {
-        let mut line: String = COLUMNS.iter().map(|c| fit(c, &(c.text)(row))).collect();
-        line += &row.limited_by();
-        tell!("{line}");
+/// The last column, and the room that it needs.
+pub const LIMIT: &str = "limited by";
+/// See there: "100 % receiver's wind".
+pub const LIMIT_WIDTH: u16 = 20;
+
+const fn column(
+    heading: &'static str,
+    width: u16,
+    right: bool,
+    rank: u8,
+    text: fn(&Row) -> String,
+) -> Column {
+    Column { heading, width, right, rank, text }
+}
+
+/// The columns that have room in `width` characters: a number is never cut, because what is left
+/// of it would be another one.
+pub fn fitting(width: u16) -> Vec<&'static Column> {
+    const ALL: &[Column] = &COLUMNS;
+    let mut shown: Vec<&Column> = ALL.iter().collect();
+    let needed = |shown: &[&Column]| shown.iter().map(|c| c.width + 1).sum::<u16>() + LIMIT_WIDTH;
+    while needed(&shown) > width {
+        // Program and rate stay whatever the width.
+        let Some(last) = shown.iter().map(|c| c.rank).max().filter(|rank| *rank > 0) else { break };
+        shown.retain(|c| c.rank != last);
     }
+    shown
+}
+
+/// How wide lines may be: as wide as they are where no terminal breaks them.
+pub fn terminal_width() -> u16 {
+    let width = || terminal::size().ok().filter(|_| std::io::stdout().is_terminal());
+    width().map_or(u16::MAX, |(width, _)| width)
+}
+
+/// The table as text of that width.
+pub fn text(rows: &[&Row], all: usize, width: u16) -> String {
+    let columns = fitting(width);
+    let line = |cells: &dyn Fn(&Column) -> String, limit: &str| {
+        let mut line: String = columns.iter().map(|c| fit(c, &cells(c))).collect();
+        line += limit;
+        line.chars().take(width.into()).collect::<String>()
+    };
+    let mut lines = vec![line(&|column| column.heading.to_owned(), LIMIT)];
+    lines.extend(rows.iter().map(|row| line(&|column| (column.text)(row), &row.limited_by())));
     if all > rows.len() {
-        tell!("{} more connections (--rows N, --filter TEXT)", all - rows.len());
+        lines.push(format!("{} more connections (--rows N, --filter TEXT)", all - rows.len()));
     }
+    lines.join("\n")
 }
 
 /// `text` in the width of its column, and a space.
@@ -99,5 +140,26 @@ pub fn size(bytes: Option<Bytes>) -> String {
             format!("{n:.digits$} {name}")
         }
         None => format!("{n} B"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headings(width: u16) -> Vec<&'static str> {
+        fitting(width).into_iter().map(|column| column.heading).collect()
+    }
+
+    /// All twelve take 117 and a space each, and the limit 20: 149.
+    #[test]
+    fn columns_that_have_no_room_are_left_out_and_not_cut() {
+        assert_eq!(headings(u16::MAX).len(), 12);
+        assert_eq!(headings(149).len(), 12);
+        assert_eq!(headings(148).len(), 11);
+        // 16 + 22 + 9 + 8 and four spaces are 59, the limit 20.
+        assert_eq!(headings(80), ["program", "peer", "Mbit/s", "RTT ms"]);
+        assert_eq!(headings(40), ["program", "Mbit/s"]);
+        assert_eq!(headings(0), ["program", "Mbit/s"]);
     }
 }

@@ -12,6 +12,7 @@ use sweetspot_units::Duration;
 
 use self::order::Order;
 use super::Ending;
+use crate::print::tell_reader;
 use crate::watching::{Host, Table};
 
 const EXAMPLES: &str = "\
@@ -73,6 +74,7 @@ pub fn run(arguments: Arguments) -> Ending {
 fn print(mut host: Host, arguments: &Arguments) -> Ending {
     let mut table = Table::default();
     table.handle(clock::now(), host.read(Detail::ALL)?);
+    let width = columns::terminal_width();
     loop {
         // Rates take two readings.
         clock::sleep_until(clock::now() + arguments.interval);
@@ -80,12 +82,11 @@ fn print(mut host: Host, arguments: &Arguments) -> Ending {
         let mut rows = order::select(&table, arguments.sort, &arguments.filter);
         let all = rows.len();
         rows.truncate(arguments.rows);
-        if arguments.json {
-            tell!("{}", serde_json::to_string(&json::document(&rows, all))?);
-        } else {
-            columns::print(&rows, all);
-        }
-        if arguments.once {
+        let text = match arguments.json {
+            true => serde_json::to_string(&json::document(&rows, all))?,
+            false => columns::text(&rows, all, width),
+        };
+        if !tell_reader(format_args!("{text}"))? || arguments.once {
             return Ok(ExitCode::SUCCESS);
         }
     }

@@ -7,7 +7,8 @@ use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, Ke
 use ratatui::widgets::TableState;
 use sweetspot_linux::clock;
 use sweetspot_linux::diag::Detail;
-use sweetspot_units::Time;
+use sweetspot_linux::signals::{Event as Signalled, Signal, Supervisor};
+use sweetspot_units::{Duration, Time};
 
 use super::order::{Order, select};
 use super::{Arguments, Ending, view};
@@ -44,11 +45,12 @@ pub fn run(mut host: Host, arguments: &Arguments) -> Ending {
         open: None,
         trouble: None,
     };
+    // Who is told to end leaves a terminal in order, too.
+    let mut supervisor = Supervisor::new()?;
     let mut terminal = ratatui::try_init()?;
-    let shown = show(&mut terminal, &mut host, &mut screen, arguments);
+    let shown = show(&mut terminal, &mut host, &mut screen, arguments, &mut supervisor);
     ratatui::try_restore()?;
-    shown?;
-    Ok(ExitCode::SUCCESS)
+    Ok(shown?)
 }
 
 fn show(
@@ -56,7 +58,8 @@ fn show(
     host: &mut Host,
     screen: &mut Screen,
     arguments: &Arguments,
-) -> std::io::Result<()> {
+    supervisor: &mut Supervisor,
+) -> std::io::Result<ExitCode> {
     let mut due = Time::ZERO;
     loop {
         if clock::now() >= due {
@@ -64,13 +67,46 @@ fn show(
             screen.read(host);
         }
         terminal.draw(|frame| view::draw(frame, screen))?;
-        // Until a key is pressed or it is time to read again.
-        if event::poll(due.since(clock::now()).into())?
-            && let Event::Key(key) = event::read()?
-            && key.kind == KeyEventKind::Press
-            && screen.obey(key)
+        match wait(due, supervisor)? {
+            News::Due => {}
+            News::Terminal(Event::Key(key)) if key.kind == KeyEventKind::Press => {
+                if screen.obey(key) {
+                    return Ok(ExitCode::SUCCESS);
+                }
+            }
+            News::Terminal(_) => {}
+            News::Told(signal) => return Ok(ExitCode::from(128 + signal.number() as u8)),
+        }
+    }
+}
+
+/// Why waiting ended.
+enum News {
+    /// It is time to read again.
+    Due,
+    /// A key, or another size.
+    Terminal(Event),
+    /// A signal says to end.
+    Told(Signal),
+}
+
+/// Between two looks for signals, which the terminal's events do not wait for.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Waits until something happens or `due` has come.
+fn wait(due: Time, supervisor: &mut Supervisor) -> std::io::Result<News> {
+    loop {
+        let left = due.since(clock::now());
+        if event::poll(left.min(LOOK).into())? {
+            return event::read().map(News::Terminal);
+        }
+        if let Some(Signalled::Told(signal) | Signalled::ToldByTerminal(signal)) =
+            supervisor.next_event_by(Time::ZERO)?
         {
-            return Ok(());
+            return Ok(News::Told(signal));
+        }
+        if left == Duration::ZERO {
+            return Ok(News::Due);
         }
     }
 }

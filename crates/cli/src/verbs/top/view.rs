@@ -7,7 +7,7 @@ use ratatui::text::{Line, Text};
 use ratatui::widgets::{Block, Cell, Paragraph, Row as Line1, Sparkline, Table as Grid, Wrap};
 use sweetspot_diagnose::Verdict;
 
-use super::columns::{COLUMNS, LIMIT, ms, size};
+use super::columns::{Column, LIMIT, LIMIT_WIDTH, fitting, ms, size};
 use super::order::select;
 use super::screen::Screen;
 use crate::watching::Row;
@@ -61,19 +61,21 @@ fn draw_table(frame: &mut Frame<'_>, area: Rect, screen: &mut Screen) {
     screen.marked.select(Some(marked));
     let first = (marked + 1).saturating_sub(height);
     let visible = rows.iter().skip(first).take(height);
+    let columns = fitting(area.width);
     let lines = visible.enumerate().map(|(at, row)| {
-        let cells = COLUMNS.iter().map(|column| cell((column.text)(row), column.right));
+        let cells = columns.iter().map(|column| cell((column.text)(row), column));
         let line = Line1::new(cells.chain([Cell::from(row.limited_by())]));
         if first + at == marked { line.reversed() } else { line }
     });
-    let headings = COLUMNS.iter().map(|c| cell(c.heading.to_owned(), c.right));
+    let headings = columns.iter().map(|c| cell(c.heading.to_owned(), c));
     let head = Line1::new(headings.chain([Cell::from(LIMIT)])).style(Style::new().underlined());
-    let widths = COLUMNS.iter().map(|c| Constraint::Length(c.width)).chain([Constraint::Min(20)]);
+    let limit = Constraint::Min(LIMIT_WIDTH);
+    let widths = columns.iter().map(|c| Constraint::Length(c.width)).chain([limit]);
     frame.render_widget(Grid::new(lines, widths).header(head), area);
 }
 
-fn cell(text: String, right: bool) -> Cell<'static> {
-    let side = if right { Alignment::Right } else { Alignment::Left };
+fn cell(text: String, column: &Column) -> Cell<'static> {
+    let side = if column.right { Alignment::Right } else { Alignment::Left };
     Cell::from(Text::from(text).alignment(side))
 }
 

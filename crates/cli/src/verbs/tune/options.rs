@@ -58,8 +58,9 @@ impl Common {
     /// The same, with metrics at `address` unless another one was typed.
     pub fn journal_with(&self, address: Option<SocketAddr>) -> Result<Journal, String> {
         let export = |address| {
-            Exporter::start(address)
-                .map_err(|e| format!("cannot hand out metrics at {address}: {e}"))
+            Exporter::start(address).map_err(|e| {
+                format!("cannot hand out metrics at {address}: {e}; choose another port")
+            })
         };
         let exporter = self.metrics.or(address).map(export).transpose()?;
         let file = match &self.events {

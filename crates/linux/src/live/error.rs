@@ -1,0 +1,86 @@
+use std::io;
+
+use thiserror::Error;
+
+/// Why a socket could not be borrowed.
+#[derive(Debug, Error)]
+pub enum BorrowError {
+    /// The process has ended.
+    #[error("process {pid} has ended")]
+    ProcessEnded {
+        /// Which.
+        pid: u32,
+    },
+    /// The process closed the descriptor.
+    #[error("process {pid} closed its descriptor {fd}")]
+    Closed {
+        /// Whose.
+        pid: u32,
+        /// Which.
+        fd: i32,
+    },
+    /// The number now stands for something else; nothing was done to it.
+    #[error("descriptor {fd} of process {pid} is another file now")]
+    Reused {
+        /// Whose.
+        pid: u32,
+        /// Which.
+        fd: i32,
+    },
+    /// The kernel forbids it.
+    #[error(
+        "no permission for the sockets of process {pid}: run as root (CAP_SYS_PTRACE), or as its user \
+         where kernel.yama.ptrace_scope is 0"
+    )]
+    NotPermitted {
+        /// Whose.
+        pid: u32,
+    },
+    /// The kernel cannot do it.
+    #[error("this kernel cannot lend sockets of other processes; Linux 5.6 or newer can")]
+    Unsupported,
+    /// Something else.
+    #[error("cannot borrow descriptor {fd} of process {pid}: {source}")]
+    Failed {
+        /// Whose.
+        pid: u32,
+        /// Which.
+        fd: i32,
+        /// The kernel's reason.
+        source: io::Error,
+    },
+}
+
+impl BorrowError {
+    /// Whether the socket is out of reach for good because the program is done with it.
+    pub fn is_over(&self) -> bool {
+        use BorrowError::{Closed, ProcessEnded, Reused};
+        matches!(self, ProcessEnded { .. } | Closed { .. } | Reused { .. })
+    }
+}
+
+/// Why the kernel would not lend descriptor `fd` of process `pid`.
+pub(super) fn explain(source: io::Error, pid: u32, fd: i32) -> BorrowError {
+    match source.raw_os_error() {
+        Some(libc::ESRCH) => BorrowError::ProcessEnded { pid },
+        Some(libc::EBADF) => BorrowError::Closed { pid, fd },
+        Some(libc::EPERM | libc::EACCES) => BorrowError::NotPermitted { pid },
+        Some(libc::ENOSYS) => BorrowError::Unsupported,
+        _ => BorrowError::Failed { pid, fd, source },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_kernel_cannot_or_may_not_do_is_said_with_the_next_step() {
+        let words = |errno| explain(io::Error::from_raw_os_error(errno), 7, 3).to_string();
+        // pidfd_getfd came with Linux 5.6.
+        assert!(words(libc::ENOSYS).contains("Linux 5.6 or newer"));
+        assert!(words(libc::EPERM).contains("run as root (CAP_SYS_PTRACE)"));
+        assert!(words(libc::EBADF).contains("closed its descriptor 3"));
+        assert!(words(libc::EMFILE).starts_with("cannot borrow descriptor 3 of process 7"));
+    }
+}

@@ -1,0 +1,31 @@
+//! Sockets of other processes: named once, borrowed for each look or action (pidfd_getfd(2)).
+//!
+//! A borrowed descriptor keeps the connection open: were it kept, the program's `close` would send
+//! no FIN. So it is borrowed for microseconds, and each time it is made sure by inode and cookie
+//! that it still is the socket that was meant.
+
+mod error;
+mod process;
+mod socket;
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+
+use crate::check;
+
+pub use error::BorrowError;
+pub use process::ProcessHandle;
+pub use socket::LiveSocket;
+
+/// The inode of an open file.
+pub fn inode(file: impl AsFd) -> io::Result<u64> {
+    status(file).map(|stat| stat.st_ino)
+}
+
+fn status(file: impl AsFd) -> io::Result<libc::stat> {
+    // SAFETY: an all-zero stat is valid, and the call fills it in.
+    let mut stat: libc::stat = unsafe { std::mem::zeroed() };
+    // SAFETY: the descriptor is open and `stat` is valid for writing.
+    check(unsafe { libc::fstat(file.as_fd().as_raw_fd(), &mut stat) })?;
+    Ok(stat)
+}

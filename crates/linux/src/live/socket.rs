@@ -1,0 +1,183 @@
+use std::cell::RefCell;
+use std::os::fd::OwnedFd;
+
+use super::error::BorrowError;
+use super::{ProcessHandle, inode};
+use crate::processes;
+use crate::tcp::options;
+
+/// A socket of a process, known by number, inode and cookie.
+///
+/// Programs move sockets: to another number (`dup2`), to a child that they fork for it. Where it is
+/// is looked for when it is asked for ([`LiveSocket::follow`]); which one it is never changes.
+#[derive(Debug, Clone)]
+pub struct LiveSocket {
+    place: RefCell<Place>,
+    inode: u64,
+    cookie: u64,
+}
+
+/// Where a socket can be borrowed.
+#[derive(Debug, Clone)]
+struct Place {
+    process: ProcessHandle,
+    fd: i32,
+}
+
+impl LiveSocket {
+    /// Names the socket that `process` has open as `fd`, which must have this inode and, where
+    /// given, this cookie. `Reused` is also what something other than a socket is.
+    pub fn name(
+        process: &ProcessHandle,
+        fd: i32,
+        inode: u64,
+        cookie: Option<u64>,
+    ) -> Result<LiveSocket, BorrowError> {
+        let borrowed = process.duplicate(fd)?;
+        let reused = BorrowError::Reused { pid: process.pid(), fd };
+        let seen = options::cookie(&borrowed).ok();
+        match seen {
+            Some(seen) if cookie.is_none_or(|wanted| wanted == seen) => {
+                if self::inode(&borrowed).ok() != Some(inode) {
+                    return Err(reused);
+                }
+                let place = RefCell::new(Place { process: process.clone(), fd });
+                Ok(LiveSocket { place, inode, cookie: seen })
+            }
+            _ => Err(reused),
+        }
+    }
+
+    /// The socket with this inode and cookie among those that process `pid` has open.
+    pub fn find(pid: u32, inode: u64, cookie: u64) -> Option<LiveSocket> {
+        let process = ProcessHandle::open(pid).ok()?;
+        let sockets = processes::sockets(pid).or_else(|_| process.sockets()).ok()?;
+        sockets
+            .into_iter()
+            .filter(|descriptor| descriptor.inode == inode)
+            .find_map(|d| LiveSocket::name(&process, d.fd, inode, Some(cookie)).ok())
+    }
+
+    /// Looks for the socket where it may be now: under another number, at a process that descends
+    /// from its own, or, where that has ended, at any. The error is why it was not where it was.
+    pub fn follow(&self) -> Result<(), BorrowError> {
+        let Err(why) = self.with(|_| ()) else { return Ok(()) };
+        let pid = self.process().pid();
+        let others = match why {
+            BorrowError::ProcessEnded { .. } => processes::all().unwrap_or_default(),
+            _ => processes::family(pid),
+        };
+        let mut places = std::iter::once(pid).chain(others);
+        match places.find_map(|pid| LiveSocket::find(pid, self.inode, self.cookie)) {
+            Some(found) => {
+                self.place.replace(found.place.into_inner());
+                Ok(())
+            }
+            None => Err(why),
+        }
+    }
+
+    /// Lends the socket to `act`, after making sure that it still is the one that was named.
+    pub fn with<T>(&self, act: impl FnOnce(&OwnedFd) -> T) -> Result<T, BorrowError> {
+        let Place { process, fd } = &*self.place.borrow();
+        let borrowed = process.duplicate(*fd)?;
+        let same = options::cookie(&borrowed).is_ok_and(|cookie| cookie == self.cookie)
+            && inode(&borrowed).is_ok_and(|inode| inode == self.inode);
+        if !same {
+            return Err(BorrowError::Reused { pid: process.pid(), fd: *fd });
+        }
+        Ok(act(&borrowed))
+    }
+
+    /// The process that has it open.
+    pub fn process(&self) -> ProcessHandle {
+        self.place.borrow().process.clone()
+    }
+
+    /// Its number there.
+    pub fn fd(&self) -> i32 {
+        self.place.borrow().fd
+    }
+
+    /// Its inode.
+    pub fn inode(&self) -> u64 {
+        self.inode
+    }
+
+    /// Its cookie.
+    pub fn cookie(&self) -> u64 {
+        self.cookie
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+    use std::net::{TcpListener, TcpStream};
+    use std::os::fd::AsRawFd;
+    use std::process::Command;
+
+    fn us() -> ProcessHandle {
+        ProcessHandle::open(std::process::id()).unwrap()
+    }
+
+    #[test]
+    fn a_named_socket_is_lent_as_the_same_socket() {
+        let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+        let inode = inode(&socket).unwrap();
+        let cookie = options::cookie(&socket).unwrap();
+        let live = LiveSocket::name(&us(), socket.as_raw_fd(), inode, Some(cookie)).unwrap();
+        assert_eq!(live.with(|fd| options::cookie(fd).unwrap()).unwrap(), cookie);
+    }
+
+    #[test]
+    fn another_cookie_or_inode_or_no_socket_is_never_lent() {
+        let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (fd, inode) = (socket.as_raw_fd(), inode(&socket).unwrap());
+        let cookie = options::cookie(&socket).unwrap();
+        for (inode, cookie) in [(inode, cookie + 1), (inode + 1, cookie)] {
+            let named = LiveSocket::name(&us(), fd, inode, Some(cookie));
+            assert!(matches!(named, Err(BorrowError::Reused { .. })));
+        }
+        let file = File::open("/proc/self/stat").unwrap();
+        let named =
+            LiveSocket::name(&us(), file.as_raw_fd(), crate::live::inode(&file).unwrap(), None);
+        assert!(matches!(named, Err(BorrowError::Reused { .. })));
+    }
+
+    #[test]
+    fn a_number_that_was_given_to_another_socket_is_refused() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let first = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let second = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let live =
+            LiveSocket::name(&us(), first.as_raw_fd(), inode(&first).unwrap(), None).unwrap();
+        // SAFETY: dup2 gives the number of `first`, which stays its owner, to a copy of `second`.
+        unsafe { libc::dup2(second.as_raw_fd(), first.as_raw_fd()) };
+        let lent = live.with(|_| panic!("lent the wrong socket"));
+        assert!(matches!(&lent, Err(e @ BorrowError::Reused { .. }) if e.is_over()));
+        assert!(live.follow().is_err());
+    }
+
+    #[test]
+    fn a_socket_is_followed_to_another_number_and_to_a_child() {
+        let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (fd, inode) = (socket.as_raw_fd(), inode(&socket).unwrap());
+        let live = LiveSocket::name(&us(), fd, inode, None).unwrap();
+        let moved = socket.try_clone().unwrap();
+        drop(socket);
+        live.follow().unwrap();
+        assert_eq!((live.fd(), live.process().pid()), (moved.as_raw_fd(), std::process::id()));
+        // A child that has it as its standard input.
+        let mut child =
+            Command::new("sleep").arg("60").stdin(OwnedFd::from(moved)).spawn().unwrap();
+        let followed = live.follow();
+        let place = (live.fd(), live.process().pid());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        followed.unwrap();
+        assert_eq!(place, (0, child.id()));
+        assert!(live.follow().is_err());
+    }
+}

@@ -1,0 +1,33 @@
+use sweetspot_units::Duration;
+
+use super::round_trips::{RoundTrips, Vantage};
+
+/// How much longer acknowledgements take to the sender than the capture shows.
+#[derive(Debug, Default)]
+pub struct Distance {
+    up: Duration,
+    /// The latest samples, the newest first.
+    samples: [Option<Duration>; 4],
+}
+
+impl Distance {
+    /// From the capture to the sender and back; zero where the capture is at the sender.
+    pub fn up(&self) -> Duration {
+        self.up
+    }
+
+    /// It took `sample` until the sender answered what passed the capture.
+    pub fn learn(&mut self, sample: Duration, round_trips: &RoundTrips) {
+        self.up = match round_trips.vantage() {
+            Vantage::Sender | Vantage::Unknown => Duration::ZERO,
+            // What the application waited is not the path's: the least of a few, and twice the
+            // least of all at most.
+            Vantage::Receiver | Vantage::Middle => {
+                self.samples.rotate_right(1);
+                self.samples[0] = Some(sample);
+                let few = self.samples.iter().flatten().copied().min().unwrap_or(sample);
+                few.min(round_trips.up.least().unwrap_or(few) * 2)
+            }
+        };
+    }
+}
