@@ -77,7 +77,9 @@ impl Path {
         if uploads {
             pause = pause.min(UPLOAD_PAUSE.max(thrift));
         }
-        self.next_round = done + pause;
+        let due = self.connections.values().filter_map(|c| c.upload.poll_timeout()).min();
+        let due = due.map_or(done + pause, |due| due.max(done + thrift));
+        self.next_round = due.min(done + pause);
     }
 
     /// Undoes all that was done.

@@ -87,14 +87,16 @@ fn play(case: &Case, seconds: usize) -> Run {
         acks.push_back((t + RTT, served));
         depth += queue * STEP;
         if t >= next_look {
-            next_look = t + 0.025;
             let sent = Sent {
                 delivered: Bytes::from_f64(delivered),
+                in_flight: Bytes::from_f64(in_flight),
                 rtt: Duration::from_secs_f64(rtt),
                 minimum_rtt: Duration::from_secs_f64(RTT),
                 starved: case.program < RATE,
             };
             upload.handle_look(Time::from_nanos((t * 1e9) as u64 + 1), &sent);
+            let due = upload.poll_timeout().map_or(f64::INFINITY, |due| due.as_secs_f64());
+            next_look = (t + 0.025).min(due.max(t));
             while let Some(step) = upload.poll_step() {
                 run.steps.push(step.kind);
                 if case.paced {

@@ -1,37 +1,45 @@
-use sweetspot_units::{Duration, Rate};
+use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use super::meter::Epoch;
+use super::recent::Recent;
 
-/// More than the pace, in the first trial, and at most: a step that paid is followed at once by one
-/// so many times as large, so that a path that got faster is full again in a few steps.
-const FIRST_STEP: f64 = 0.05;
-const LARGEST_STEP: f64 = 0.25;
-const GROWTH: f64 = 4.0;
-
-/// Epochs of a trial: one until it shows, and one to measure.
-const EPOCHS: u32 = 2;
+/// More than the pace, in the first trial: for one round trip it leaves a fifth of a BDP in the
+/// buffer of a path that is full already, which one of a quarter bears. (BBR tries a quarter more,
+/// section 4.3.3.6 of draft-ietf-ccwg-bbr.)
+const FIRST_STEP: f64 = 0.2;
+/// ... and after one that paid: then the path is known to have changed, and by how much is not.
+const NEXT_STEP: f64 = 0.3;
 
 /// Share of a step that the rate must follow with.
 const PAID: f64 = 0.5;
 
-/// Epochs between two trials, doubled each time that one does not pay.
-const FIRST_REST: u32 = 5;
-const LONGEST_REST: u32 = 20;
+/// Units of time between two trials, so that with the trial and what pays it back one comes every
+/// eight round trips, as BBR's do.
+const REST: u64 = 6;
+
+/// The shortest unit, and the least to be delivered in one: acknowledgements come in lumps.
+const SHORTEST: Duration = Duration::from_millis(10);
+const LEAST: Bytes = Bytes::new(64_000);
 
 /// Tries whether the path takes more: nothing else tells an upload that is held below capacity.
-/// What a trial left in the buffer is paid back by sending as much less for as long.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// What a trial left in the buffer is paid back at once, by sending as much less for as long;
+/// meanwhile comes back what it did.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Trial {
     stage: Stage,
-    rest: u32,
-    step: f64,
+    /// Whether a trial has paid, and the next one goes on from there.
+    grows: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 enum Stage {
-    Resting { left: u32 },
-    Trying { from: Rate, left: u32 },
-    PayingBack { from: Rate, left: u32 },
+    /// The next trial's time has yet to be set.
+    #[default]
+    New,
+    Resting { until: Time },
+    /// More is sent than the pace it is tried `from`.
+    Trying { from: Rate, until: Time },
+    /// As much less is sent; what is delivered `since` was sent by the trial.
+    PayingBack { from: Rate, since: Time, until: Time },
 }
 
 /// What a trial wants.
@@ -45,63 +53,75 @@ pub enum Outcome {
     Back(Rate),
     /// The path takes more: this pace, which is yet more.
     Paid(Rate),
-}
-
-impl Default for Trial {
-    fn default() -> Trial {
-        Trial { stage: Stage::Resting { left: FIRST_REST }, rest: FIRST_REST, step: FIRST_STEP }
-    }
+    /// The path took more, but not so much: it is full at this rate.
+    Full(Rate),
 }
 
 impl Trial {
     /// Whether the pace is not the one that is held.
     pub fn is_on(&self) -> bool {
-        !matches!(self.stage, Stage::Resting { .. })
+        matches!(self.stage, Stage::Trying { .. } | Stage::PayingBack { .. })
     }
 
-    /// Judges an epoch that was spent at `pace` with this `queue`, which may be up to `aim`.
-    pub fn handle_epoch(
-        &mut self,
-        epoch: &Epoch,
-        queue: Duration,
-        aim: Duration,
-        pace: Rate,
-    ) -> Outcome {
-        match &mut self.stage {
-            Stage::Resting { left }
-            | Stage::Trying { left, .. }
-            | Stage::PayingBack { left, .. }
-                if *left > 1 =>
-            {
-                *left -= 1;
-                Outcome::Wait
-            }
-            Stage::Resting { .. } => Outcome::Set(self.try_from(pace)),
-            Stage::Trying { from, .. } => {
-                let from = *from;
-                let followed = epoch.rate() >= from.scaled(1.0 + self.step * PAID);
-                if followed && queue <= aim {
-                    self.step = (self.step * GROWTH).min(LARGEST_STEP);
-                    self.rest = FIRST_REST;
-                    return Outcome::Paid(self.try_from(pace));
-                }
-                self.stage = Stage::PayingBack { from, left: EPOCHS };
-                Outcome::Set(from.scaled(1.0 - self.step))
-            }
-            Stage::PayingBack { from, .. } => {
-                let from = *from;
-                // A large step that was too large leaves room for a small one.
-                let small = self.step == FIRST_STEP;
-                self.rest = if small { (self.rest * 2).min(LONGEST_REST) } else { FIRST_REST };
-                self.step = FIRST_STEP;
-                self.stage = Stage::Resting { left: self.rest };
-                Outcome::Back(from)
-            }
+    /// When it is to be looked at again, where that is soon.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        match self.stage {
+            Stage::Trying { until, .. } | Stage::PayingBack { until, .. } => Some(until),
+            Stage::New | Stage::Resting { .. } => None,
         }
     }
 
-    fn try_from(&mut self, pace: Rate) -> Rate {
-        self.stage = Stage::Trying { from: pace, left: EPOCHS };
-        pace.scaled(1.0 + self.step)
+    /// A look at a path of round trip `base`, at `pace`, with a `queue` that may be up to `aim`.
+    /// No trial begins unless it `may`.
+    pub fn handle_look(
+        &mut self,
+        now: Time,
+        (queue, aim, base): (Duration, Duration, Duration),
+        (pace, may): (Rate, bool),
+        recent: &Recent,
+    ) -> Outcome {
+        let unit = base.max(SHORTEST).max(LEAST / pace);
+        match self.stage {
+            Stage::New => {
+                self.stage = Stage::Resting { until: now + unit * REST };
+                Outcome::Wait
+            }
+            Stage::Resting { until } if may && now >= until => self.begin(now, pace, unit),
+            Stage::Trying { from, until } if now >= until => {
+                let since = until - unit + base;
+                self.stage = Stage::PayingBack { from, since, until: now + unit };
+                Outcome::Set(from.scaled(1.0 - self.step()))
+            }
+            Stage::PayingBack { from, since, until } if now >= until => {
+                let rate = recent.rate_since(since).unwrap_or(from);
+                self.judge(now, from, rate, queue <= aim, unit)
+            }
+            _ => Outcome::Wait,
+        }
+    }
+
+    fn judge(&mut self, now: Time, from: Rate, rate: Rate, no_queue: bool, unit: Duration) -> Outcome {
+        let step = self.step();
+        if no_queue && rate >= from.scaled(1.0 + step * PAID) {
+            self.grows = true;
+            let Outcome::Set(pace) = self.begin(now, from.scaled(1.0 + step), unit) else {
+                return Outcome::Wait;
+            };
+            return Outcome::Paid(pace);
+        }
+        self.stage = Stage::Resting { until: now + unit * REST };
+        if std::mem::take(&mut self.grows) && rate > from {
+            return Outcome::Full(rate);
+        }
+        Outcome::Back(from)
+    }
+
+    fn begin(&mut self, now: Time, from: Rate, unit: Duration) -> Outcome {
+        self.stage = Stage::Trying { from, until: now + unit };
+        Outcome::Set(from.scaled(1.0 + self.step()))
+    }
+
+    fn step(&self) -> f64 {
+        if self.grows { NEXT_STEP } else { FIRST_STEP }
     }
 }
