@@ -6,6 +6,11 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 /// interrupts are held back.
 const SHORTEST: Duration = Duration::from_millis(5);
 
+/// ... and the share of a round trip, or the time, that a burst lasts at most: over longer stretches
+/// the rate is that of one flight after the other, which is the window's and not the path's.
+const LONGEST_SHARE: f64 = 0.5;
+const LONGEST: Duration = Duration::from_millis(10);
+
 /// ... and the least that must have arrived in it, in segments, so that the first and the last
 /// one cut in half do not matter.
 const LEAST_SEGMENTS: u64 = 20;
@@ -31,8 +36,9 @@ impl Dispersion {
         }
     }
 
-    /// `bytes` of payload arrived since the last call.
-    pub(super) fn handle_arrival(&mut self, now: Time, bytes: Bytes) {
+    /// `bytes` of payload arrived since the last call, on a path of round trip `base`.
+    pub(super) fn handle_arrival(&mut self, now: Time, bytes: Bytes, base: Duration) {
+        let longest = base.scaled(LONGEST_SHARE).max(LONGEST);
         self.total += bytes;
         self.arrivals.push_back((now, self.total));
         // The shortest stretch that is long enough: from its first arrival on, without it.
@@ -41,8 +47,10 @@ impl Dispersion {
             if span < SHORTEST || arrived < self.least {
                 break;
             }
-            let rate = arrived / span;
-            self.highest = Some(self.highest.map_or(rate, |highest| highest.max(rate)));
+            if span <= longest {
+                let rate = arrived / span;
+                self.highest = Some(self.highest.map_or(rate, |highest| highest.max(rate)));
+            }
             self.arrivals.pop_front();
         }
     }

@@ -304,14 +304,7 @@ impl Upload {
     }
 
     /// Judges an epoch between trials.
-    fn hold(
-        &mut self,
-        now: Time,
-        epoch: &Epoch,
-        base: Duration,
-        queue: Duration,
-        mut hold: Hold,
-    ) {
+    fn hold(&mut self, now: Time, epoch: &Epoch, base: Duration, queue: Duration, mut hold: Hold) {
         let Some(pace) = self.pace.filter(|_| !hold.trial.is_on()) else { return };
         hold.bound = epoch.rate() >= pace.scaled(BOUND);
         hold.excess = if queue > aim(base).scaled(1.5) { hold.excess + 1 } else { 0 };

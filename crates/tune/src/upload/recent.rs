@@ -52,7 +52,10 @@ mod tests {
         // From 170 on: 40 kB between the looks at 180 and at 200.
         assert_eq!(recent.rate_since(at(170)), Some(Rate::from_mbit_per_second(16)));
         // At least 150 ms: 50 ms at 1 kB (from 40 on) and 100 ms at 2 kB make 260 kB in 160 ms.
-        assert_eq!(recent.rate_over(Duration::from_millis(150)), Some(Rate::from_mbit_per_second(13)));
+        assert_eq!(
+            recent.rate_over(Duration::from_millis(150)),
+            Some(Rate::from_mbit_per_second(13))
+        );
         // Nobody looked since.
         assert_eq!(recent.rate_since(at(201)), None);
     }

@@ -35,11 +35,20 @@ enum Stage {
     /// The next trial's time has yet to be set.
     #[default]
     New,
-    Resting { until: Time },
+    Resting {
+        until: Time,
+    },
     /// More is sent than the pace it is tried `from`.
-    Trying { from: Rate, until: Time },
+    Trying {
+        from: Rate,
+        until: Time,
+    },
     /// As much less is sent; what is delivered `since` was sent by the trial.
-    PayingBack { from: Rate, since: Time, until: Time },
+    PayingBack {
+        from: Rate,
+        since: Time,
+        until: Time,
+    },
 }
 
 /// What a trial wants.
@@ -100,7 +109,14 @@ impl Trial {
         }
     }
 
-    fn judge(&mut self, now: Time, from: Rate, rate: Rate, no_queue: bool, unit: Duration) -> Outcome {
+    fn judge(
+        &mut self,
+        now: Time,
+        from: Rate,
+        rate: Rate,
+        no_queue: bool,
+        unit: Duration,
+    ) -> Outcome {
         let step = self.step();
         if no_queue && rate >= from.scaled(1.0 + step * PAID) {
             self.grows = true;
