@@ -24,6 +24,9 @@ pub(super) struct Dispersion {
     arrivals: VecDeque<(Time, Bytes)>,
     total: Bytes,
     highest: Option<Rate>,
+    /// Until when what arrives is no burst: a segment is missing, and when it comes all that waited
+    /// behind it comes in order at once.
+    repaired: Time,
 }
 
 impl Dispersion {
@@ -33,12 +36,16 @@ impl Dispersion {
             arrivals: VecDeque::new(),
             total: Bytes::ZERO,
             highest: None,
+            repaired: Time::ZERO,
         }
     }
 
     /// `bytes` of payload arrived since the last call, on a path of round trip `base`.
     pub(super) fn handle_arrival(&mut self, now: Time, bytes: Bytes, base: Duration) {
         let longest = base.scaled(LONGEST_SHARE).max(LONGEST);
+        if now < self.repaired {
+            return;
+        }
         self.total += bytes;
         self.arrivals.push_back((now, self.total));
         // The shortest stretch that is long enough: from its first arrival on, without it.
@@ -53,6 +60,12 @@ impl Dispersion {
             }
             self.arrivals.pop_front();
         }
+    }
+
+    /// A segment is missing, on a path of round trip `base`: within two it will have been sent again.
+    pub(super) fn handle_gap(&mut self, now: Time, base: Duration) {
+        self.repaired = now + base * 2;
+        self.arrivals.clear();
     }
 
     /// The capacity, payload; `None` until a burst was long enough.

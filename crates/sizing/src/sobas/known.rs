@@ -1,9 +1,10 @@
 use sweetspot_units::{Bytes, Duration, Rate};
 
-/// How much longer or shorter, and slower or faster, a path may seem and still be the one that is
-/// known: what handshakes meet of others' queues, and bursts of an interrupt held back.
+/// How much longer or shorter, slower, and faster, a path may seem and still be the one that is known:
+/// handshakes meet others' queues, and a burst that a busy host held back comes faster than it was.
 const SAME_ROUND_TRIP: f64 = 1.25;
-const SAME_CAPACITY: f64 = 1.33;
+const SLOWER: f64 = 0.75;
+const FASTER: f64 = 1.8;
 
 /// A flight that lasts so long has been timed well.
 const TIMED: Duration = Duration::from_millis(10);
@@ -41,11 +42,12 @@ impl Known {
     /// Whether a round trip of `base` and bursts of a capacity, of which the largest `flight` was
     /// timed, are of another path.
     pub(super) fn is_refuted(&self, base: Duration, capacity: Option<Rate>, flight: Bytes) -> bool {
-        let differs = |a: f64, b: f64, most: f64| a > b * most || b > a * most;
         let timed = flight >= self.capacity * TIMED;
-        differs(base.as_secs_f64(), self.base.as_secs_f64(), SAME_ROUND_TRIP)
+        base > self.base.scaled(SAME_ROUND_TRIP)
+            || self.base > base.scaled(SAME_ROUND_TRIP)
             || capacity.is_some_and(|seen| {
-                timed && differs(seen.as_f64(), self.capacity.as_f64(), SAME_CAPACITY)
+                let (slower, faster) = (self.capacity.scaled(SLOWER), self.capacity.scaled(FASTER));
+                timed && !(slower..faster).contains(&seen)
             })
     }
 

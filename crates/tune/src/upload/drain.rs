@@ -56,6 +56,8 @@ impl Drain {
         recent: &Recent,
     ) -> Progress {
         let seen = sent.rtt.saturating_sub(base);
+        // What was in the buffer before is seen a round trip later.
+        self.before.queue = self.before.queue.max(seen);
         let elapsed = now.since(self.began);
         // Once what arrives was sent since; for as long as a queue is seen the path has been busy.
         if elapsed >= base && seen > QUEUE_LEAST {
@@ -63,7 +65,7 @@ impl Drain {
         }
         let capacity = self.full.unwrap_or(self.before.free);
         if elapsed >= base && seen <= aim(base) {
-            return Progress::Gone(capacity);
+            return Progress::Gone(capacity.max(self.before.free));
         }
         if elapsed > (base * ROUND_TRIPS).max(self.before.queue * QUEUES) {
             if seen >= self.before.queue.scaled(OURS) {

@@ -27,6 +27,16 @@ impl Recent {
         (end > begin).then(|| total.saturating_sub(before) / end.since(begin))
     }
 
+    /// The rate between the first look after `since` and the last one before `until`; `None` where
+    /// nobody looked for the better part of that time.
+    pub fn rate_between(&self, since: Time, until: Time) -> Option<Rate> {
+        let mut within = self.looks.iter().filter(|(at, _)| (since..=until).contains(at));
+        let (begin, before) = *within.next()?;
+        let (end, total) = *within.last()?;
+        let span = end.since(begin);
+        (span * 2 > until.since(since)).then(|| total.saturating_sub(before) / span)
+    }
+
     /// The rate over the last `span`, at least; `None` until so much is known.
     pub fn rate_over(&self, span: Duration) -> Option<Rate> {
         let (end, total) = *self.looks.back()?;

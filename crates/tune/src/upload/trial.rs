@@ -12,9 +12,16 @@ const NEXT_STEP: f64 = 0.3;
 /// Share of a step that the rate must follow with.
 const PAID: f64 = 0.5;
 
+/// Share of what was delivered behind a trial's queue that the path is sure to take: a rate over a
+/// single round trip errs by a hundredth or two.
+const SURE: f64 = 0.98;
+
 /// Units of time between two trials, so that with the trial and what pays it back one comes every
 /// eight round trips, as BBR's do.
 const REST: u64 = 6;
+
+/// What a look may come late and still belong to the trial.
+const LATE: Duration = Duration::from_millis(5);
 
 /// The shortest unit, and the least to be delivered in one: acknowledgements come in lumps.
 const SHORTEST: Duration = Duration::from_millis(10);
@@ -41,12 +48,14 @@ enum Stage {
     /// More is sent than the pace it is tried `from`.
     Trying {
         from: Rate,
+        began: Time,
         until: Time,
     },
-    /// As much less is sent; what is delivered `since` was sent by the trial.
+    /// As much less is sent for as long; what is delivered from `since` to `end` the trial sent.
     PayingBack {
         from: Rate,
         since: Time,
+        end: Time,
         until: Time,
     },
 }
@@ -58,7 +67,7 @@ pub enum Outcome {
     Wait,
     /// This pace, for a while.
     Set(Rate),
-    /// More brought nothing: this pace.
+    /// The path does not take so much: this pace.
     Back(Rate),
     /// The path takes more: this pace, which is yet more.
     Paid(Rate),
@@ -96,14 +105,20 @@ impl Trial {
                 Outcome::Wait
             }
             Stage::Resting { until } if may && now >= until => self.begin(now, pace, unit),
-            Stage::Trying { from, until } if now >= until => {
-                let since = until - unit + base;
-                self.stage = Stage::PayingBack { from, since, until: now + unit };
+            Stage::Trying { from, began, until } if now >= until => {
+                let (since, end) = (began + base, now + base + LATE);
+                // A look that came late let it last longer.
+                let until = now + now.since(began).max(base);
+                self.stage = Stage::PayingBack { from, since, end, until };
                 Outcome::Set(from.scaled(1.0 - self.step()))
             }
-            Stage::PayingBack { from, since, until } if now >= until => {
-                let rate = recent.rate_since(since).unwrap_or(from);
-                self.judge(now, from, rate, queue <= aim, unit)
+            Stage::PayingBack { from, since, end, until } if now >= until => {
+                match recent.rate_between(since, end) {
+                    Some(rate) => self.judge(now, from, rate, queue <= aim, unit),
+                    // Nobody looked in time: once more.
+                    None if may => self.begin(now, from, unit),
+                    None => self.rest(now, unit, from),
+                }
             }
             _ => Outcome::Wait,
         }
@@ -125,15 +140,21 @@ impl Trial {
             };
             return Outcome::Paid(pace);
         }
+        // Behind the trial's own queue the path delivered all it can.
+        let held = if no_queue { from } else { from.max(rate.scaled(SURE)) };
+        let grew = self.grows && rate > from;
+        let back = self.rest(now, unit, held);
+        if grew { Outcome::Full(rate) } else { back }
+    }
+
+    fn rest(&mut self, now: Time, unit: Duration, pace: Rate) -> Outcome {
+        self.grows = false;
         self.stage = Stage::Resting { until: now + unit * REST };
-        if std::mem::take(&mut self.grows) && rate > from {
-            return Outcome::Full(rate);
-        }
-        Outcome::Back(from)
+        Outcome::Back(pace)
     }
 
     fn begin(&mut self, now: Time, from: Rate, unit: Duration) -> Outcome {
-        self.stage = Stage::Trying { from, until: now + unit };
+        self.stage = Stage::Trying { from, began: now, until: now + unit };
         Outcome::Set(from.scaled(1.0 + self.step()))
     }
 

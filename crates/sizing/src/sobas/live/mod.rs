@@ -22,6 +22,9 @@ const LOOK: Duration = Duration::from_millis(3);
 /// Share of the capacity below which others have so much of the path that holding back may cost.
 const CROWDED: f64 = 0.9;
 
+/// What the path is held for may rise by so much per epoch.
+const CAPACITY_RISES: f64 = 1.02;
+
 /// A queue beyond this share of the base round trip is no jitter, and not our own while the window
 /// opens.
 const LONG_QUEUE: f64 = 0.25;
@@ -59,8 +62,13 @@ pub struct Live {
     flights: Flights,
     /// What earlier connections left, until it is proved or refuted.
     known: Option<Known>,
+    /// How far the window of a connection had opened that was over before it was held: the next one
+    /// goes on from there.
+    opened_to: Bytes,
     /// Whether a window that opened at once overflowed the path's buffer.
     bursts_overflow: bool,
+    /// Whether an epoch went by without a long queue.
+    saw_no_queue: bool,
     /// What waited unread at the last look.
     unread: Bytes,
     next_look: Time,
@@ -99,7 +107,9 @@ impl Live {
             limits: Limits::of_window(setting),
             flights: Flights::default(),
             known: None,
+            opened_to: Bytes::ZERO,
             bursts_overflow: false,
+            saw_no_queue: false,
             unread: Bytes::ZERO,
             next_look: Time::ZERO,
             rest: FIRST_REST,
@@ -132,7 +142,9 @@ impl Live {
         crowded: u32,
         mut toll: Toll,
     ) {
-        let capacity = self.dispersion.capacity().map_or(epoch.rate, |c| c.max(epoch.rate));
+        // Step by step: an epoch that caught up on what a stall held back is no faster path.
+        let risen = |c: Rate| c.max(epoch.rate.min(c.scaled(CAPACITY_RISES)));
+        let capacity = self.dispersion.capacity().map_or(epoch.rate, risen);
         self.dispersion.correct(capacity);
         let shared = epoch.rate < capacity.scaled(ALONE);
         hold.steer(&mut self.limits, now, epoch, base, shared);
@@ -144,7 +156,7 @@ impl Live {
         self.state = State::Holding { hold, crowded, toll };
         // Less window made us slower and left a long queue where it was: sooner.
         let foreign = hold.foreign().is_some_and(|queue| queue > long_queue(base));
-        if crowded >= if foreign { PATIENCE / 2 } else { PATIENCE } {
+        if crowded >= if foreign { PATIENCE / 4 } else { PATIENCE } {
             self.let_go(now, Why::Others);
         } else if too_high {
             self.let_go(now, Why::Losses);
@@ -190,7 +202,8 @@ impl Live {
     /// overflow. Without a queue the loss is random, and no reason to go slower.
     fn reacts_to_loss(&mut self, now: Time, epoch: &Epoch, base: Duration) -> bool {
         let queue_rose = epoch.highest_rtt > base + MANNER.queue_aim(base);
-        self.bursts_overflow |= queue_rose && self.known.is_some();
+        let at_once = self.known.is_some() || self.opened_to > Bytes::ZERO;
+        self.bursts_overflow |= queue_rose && at_once;
         let bound = self.limits.bind(epoch.rate, epoch.rtt);
         if !queue_rose || !bound {
             return false;
@@ -239,7 +252,10 @@ impl Controller for Live {
         self.round_trip.handle_minimum(rtt);
     }
 
-    fn handle_out_of_order(&mut self, _now: Time, segments: u64) {
+    fn handle_out_of_order(&mut self, now: Time, segments: u64) {
+        if let Some(base) = self.round_trip.base() {
+            self.dispersion.handle_gap(now, base);
+        }
         self.epochs.handle_losses(segments);
     }
 
@@ -254,7 +270,11 @@ impl Controller for Live {
             (State::Ramping { .. }, _) => self.known.map(Known::again),
             _ => None,
         };
-        let fresh = Live::new(&self.setting);
+        let opened_to = match self.state {
+            State::Ramping { .. } if !overflow => self.limits.window().unwrap_or(Bytes::ZERO),
+            _ => Bytes::ZERO,
+        };
+        let fresh = Live { opened_to, ..Live::new(&self.setting) };
         let Live { state, rest, .. } = std::mem::replace(self, fresh);
         (self.bursts_overflow, self.known) = (overflow, known.filter(|_| !overflow));
         if matches!(state, State::LetGo { why: Why::Losses, .. }) {

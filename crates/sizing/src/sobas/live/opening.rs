@@ -75,7 +75,8 @@ impl Live {
         let next =
             full.map_or(doubled, |full| doubled.min(flight + full.scaled(STEP_SHARE)).min(full));
         // Not below what a receiving kernel begins with: that much has been promised already.
-        next.max(self.setting.mss * INITIAL_SEGMENTS)
+        let opened = full.map_or(self.opened_to, |full| full.min(self.opened_to));
+        next.max(opened).max(self.setting.mss * INITIAL_SEGMENTS)
     }
 
     pub(super) fn ramp(
@@ -98,13 +99,16 @@ impl Live {
         // Jitter looks like a queue: below the capacity that the bursts showed the window opens on,
         // for a while.
         let below = self.dispersion.capacity().is_none_or(|c| epoch.rate < c.scaled(CROWDED));
-        let long = below && epoch.rtt.saturating_sub(base) > long_queue(base);
-        if long && doubtful >= LONG_EPOCHS {
+        let long = epoch.rtt.saturating_sub(base) > long_queue(base);
+        self.saw_no_queue |= !long;
+        // What was there before our window was large enough to make it.
+        let others = long && below && !self.saw_no_queue;
+        if others && doubtful >= LONG_EPOCHS {
             // Others fill the buffer: who opens the window slowly there never gets a share.
             self.let_go(now, Why::Others);
-        } else if long || queue_stands && below && doubtful < DOUBTS {
+        } else if others || queue_stands && below && !long && doubtful < DOUBTS {
             self.state = State::Ramping { last: epoch.rate, doubtful: doubtful + 1 };
-        } else if queue_stands && below && opened {
+        } else if queue_stands && below && !long && opened {
             // What the bursts showed is no more than the path, so that it is no queue to hold that.
             self.state = self.holding(epoch, base);
         } else if queue_stands || opened && self.limits.offered(base).is_some_and(reaches) {
