@@ -78,3 +78,43 @@ impl Dispersion {
         self.highest = Some(capacity);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BASE: Duration = Duration::from_millis(40);
+
+    /// Looks every 3 ms for 0.4 s at what arrives by a time in ms.
+    fn capacity(arrived: fn(u64) -> u64, gap: Option<u64>) -> Option<Rate> {
+        let mut dispersion = Dispersion::new(Bytes::new(1448));
+        for ms in (3..400).step_by(3) {
+            let now = Time::from_nanos(ms * 1_000_000);
+            if gap == Some(ms) {
+                dispersion.handle_gap(now, BASE);
+            }
+            dispersion.handle_arrival(now, Bytes::new(arrived(ms) - arrived(ms - 3)), BASE);
+        }
+        dispersion.capacity()
+    }
+
+    #[test]
+    fn a_burst_tells_the_path_and_one_flight_after_the_other_does_not() {
+        // Ten milliseconds of each forty at 100 Mbit/s.
+        let bursts = |ms: u64| (ms / 40 * 10 + (ms % 40).min(10)) * 12_500;
+        let seen = capacity(bursts, None).map_or(0.0, Rate::as_f64);
+        assert!((80e6..=100e6).contains(&seen), "{seen}");
+        // 20 kB in each round trip are 4 Mbit/s of window on whatever path: 29 kB take two of them.
+        assert_eq!(capacity(|ms| ms / 40 * 20_000, None), None);
+    }
+
+    #[test]
+    fn what_waited_behind_a_missing_segment_is_no_burst() {
+        // 4 kB/ms, but what arrives from 200 on is in order only at 240, all at once: 160 kB in 6 ms.
+        let repaired = |ms: u64| if (200..240).contains(&ms) { 800_000 } else { 4_000 * ms };
+        let blind = capacity(repaired, None).map_or(0.0, Rate::as_f64);
+        let seen = capacity(repaired, Some(201)).map_or(0.0, Rate::as_f64);
+        assert!(blind > 100e6, "{blind}");
+        assert!((seen - 32e6).abs() < 1e6, "{seen}");
+    }
+}
