@@ -18,7 +18,7 @@ pub use buffer::{BufferAdvice, buffer_for};
 use drain::{Drain, Progress};
 use meter::{Epoch, Meter};
 use recent::Recent;
-use trial::{Outcome, Trial};
+use trial::{Held, Outcome, Trial};
 
 /// What must have been sent for it to be an upload: slow start has seen the path by then.
 const BULK: Bytes = Bytes::new(500_000);
@@ -281,10 +281,10 @@ impl Upload {
         } else {
             hold.surge = None;
         }
-        let may = hold.bound && hold.excess == 0 && hold.surge.is_none();
+        let may_try = hold.bound && hold.excess == 0 && hold.surge.is_none();
         let was_on = hold.trial.is_on();
-        let outcome =
-            hold.trial.handle_look(now, (queue, aim(base), base), (pace, may), &self.recent);
+        let held = Held { pace, base, queue, aim: aim(base), may_try };
+        let outcome = hold.trial.handle_look(now, &held, &self.recent);
         if was_on && !hold.trial.is_on() {
             // Its traces are nobody's queue.
             (self.meter, hold.excess) = (Meter::default(), 0);

@@ -2,10 +2,10 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use super::recent::Recent;
 
-/// More than the pace, in the first trial: for one round trip it leaves a fifth of a BDP in the
-/// buffer of a path that is full already, which one of a quarter bears. (BBR tries a quarter more,
-/// section 4.3.3.6 of draft-ietf-ccwg-bbr.)
-const FIRST_STEP: f64 = 0.2;
+/// More than the pace, in the first trial: in one round trip it leaves 0.14 BDP in the buffer of a path
+/// that is full already, which one of a quarter bears even where a look comes late. (BBR tries a
+/// quarter more: draft-ietf-ccwg-bbr, ProbeBW_UP.)
+const FIRST_STEP: f64 = 0.15;
 /// ... and after one that paid: then the path is known to have changed, and by how much is not.
 const NEXT_STEP: f64 = 0.3;
 
@@ -60,6 +60,21 @@ enum Stage {
     },
 }
 
+/// What a look at an upload that is held has shown.
+#[derive(Debug, Clone, Copy)]
+pub struct Held {
+    /// Its pace.
+    pub pace: Rate,
+    /// The round trip without a queue.
+    pub base: Duration,
+    /// The queue.
+    pub queue: Duration,
+    /// The queue that is put up with.
+    pub aim: Duration,
+    /// Whether a trial may begin.
+    pub may_try: bool,
+}
+
 /// What a trial wants.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Outcome {
@@ -89,22 +104,16 @@ impl Trial {
         }
     }
 
-    /// A look at a path of round trip `base`, at `pace`, with a `queue` that may be up to `aim`.
-    /// No trial begins unless it `may`.
-    pub fn handle_look(
-        &mut self,
-        now: Time,
-        (queue, aim, base): (Duration, Duration, Duration),
-        (pace, may): (Rate, bool),
-        recent: &Recent,
-    ) -> Outcome {
+    /// A look; `recent` is what was delivered of late.
+    pub fn handle_look(&mut self, now: Time, held: &Held, recent: &Recent) -> Outcome {
+        let Held { pace, base, queue, aim, may_try } = *held;
         let unit = base.max(SHORTEST).max(LEAST / pace);
         match self.stage {
             Stage::New => {
                 self.stage = Stage::Resting { until: now + unit * REST };
                 Outcome::Wait
             }
-            Stage::Resting { until } if may && now >= until => self.begin(now, pace, unit),
+            Stage::Resting { until } if may_try && now >= until => self.begin(now, pace, unit),
             Stage::Trying { from, began, until } if now >= until => {
                 let (since, end) = (began + base, now + base + LATE);
                 // A look that came late let it last longer.
@@ -116,7 +125,7 @@ impl Trial {
                 match recent.rate_between(since, end) {
                     Some(rate) => self.judge(now, from, rate, queue <= aim, unit),
                     // Nobody looked in time: once more.
-                    None if may => self.begin(now, from, unit),
+                    None if may_try => self.begin(now, from, unit),
                     None => self.rest(now, unit, from),
                 }
             }
