@@ -2,12 +2,12 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use super::recent::Recent;
 
-/// More than the pace, in the first trial: in one round trip it leaves 0.14 BDP in the buffer of a path
-/// that is full already, which one of a quarter bears even where a look comes late. (BBR tries a
-/// quarter more: draft-ietf-ccwg-bbr, ProbeBW_UP.)
-const FIRST_STEP: f64 = 0.15;
+/// More than the pace, in the first trial: in one round trip it leaves 0.19 BDP in the buffer of a path
+/// that is full already, which one of a quarter bears. (BBR tries a quarter more:
+/// draft-ietf-ccwg-bbr, ProbeBW_UP.)
+const FIRST_STEP: f64 = 0.2;
 /// ... and after one that paid: then the path is known to have changed, and by how much is not.
-const NEXT_STEP: f64 = 0.3;
+const NEXT_STEP: f64 = 0.4;
 
 /// Share of a step that the rate must follow with.
 const PAID: f64 = 0.5;
