@@ -21,6 +21,8 @@ struct Case {
     change: Option<(f64, f64, f64)>,
     /// Bytes that others keep in the buffer.
     others: fn(f64) -> f64,
+    /// The time between two looks, at least: a busy host looks seldom.
+    look: f64,
     /// What the program sends at most, per second.
     program: f64,
     /// Whether it is steered.
@@ -32,6 +34,7 @@ const USUAL: Case = Case {
     rate: |_| RATE,
     change: None,
     others: |_| 0.0,
+    look: 0.025,
     program: f64::INFINITY,
     paced: true,
 };
@@ -108,7 +111,8 @@ fn play(case: &Case, seconds: usize) -> Run {
             };
             upload.handle_look(Time::from_nanos((t * 1e9) as u64 + 1), &sent);
             let due = upload.poll_timeout().map_or(f64::INFINITY, |due| due.as_secs_f64());
-            next_look = (t + 0.025).min(due.max(t));
+            let least = if case.look > USUAL.look { case.look } else { 0.0 };
+            next_look = (t + case.look).min(due.max(t + least));
             while let Some(step) = upload.poll_step() {
                 run.steps.push(step.kind);
                 if case.paced {
@@ -174,6 +178,15 @@ fn within_twenty_round_trips_of_a_change_the_path_is_full_and_its_queue_gone() {
 /// A path of rate `fast` that has `slow` for eight seconds from `begin` on.
 fn play_change(begin: f64, slow: f64, fast: f64) -> Run {
     play(&Case { change: Some((begin, slow, fast)), ..USUAL }, 20)
+}
+
+/// Trials then last as long as it takes until somebody looks.
+#[test]
+fn a_host_too_busy_to_look_in_time_still_finds_a_faster_path() {
+    let rate = |t: f64| if t < 16.0 { RATE / 2.0 } else { RATE };
+    let run = play(&Case { rate, look: 0.2, ..USUAL }, 30);
+    assert!(run.goodput(8..16) >= 0.95 * RATE / 2.0, "{:?}", run.seconds);
+    assert!(run.goodput(22..30) >= 0.95 * RATE, "{:?}", run.seconds);
 }
 
 /// A trial leaves 0.99 x 1.2 - 1 = 0.19 BDP in a full path's buffer for a moment.

@@ -310,7 +310,9 @@ impl Upload {
         hold.excess = if queue > aim(base).scaled(1.5) { hold.excess + 1 } else { 0 };
         self.state = State::Holding(hold);
         if hold.excess >= EXCESS_EPOCHS {
-            self.take_away(StepKind::Tightened, now, queue, epoch.rate().min(pace));
+            // A short queue in two epochs: the path cannot be much slower than the pace.
+            let rate = epoch.rate().max(pace.scaled(BOUND)).min(pace);
+            self.take_away(StepKind::Tightened, now, queue, rate);
         }
     }
 

@@ -117,15 +117,23 @@ impl Trial {
             Stage::Trying { from, began, until } if now >= until => {
                 let (since, end) = (began + base, now + base + LATE);
                 // A look that came late let it last longer.
-                let until = now + now.since(began).max(base);
+                let lasted = now.since(began);
+                let until = now + lasted.max(base);
+                let seen = recent.rate_between(began, now).filter(|_| lasted >= base * 2);
+                if let Some(rate) = seen.filter(|_| queue <= aim) {
+                    // So late that most of what it did has come back: all but a round trip of it.
+                    let share = 1.0 - base.as_secs_f64() / lasted.as_secs_f64();
+                    let rose = (rate.as_f64() - from.as_f64()) / share;
+                    let rate = Rate::from_f64((from.as_f64() + rose).max(0.0));
+                    return self.judge(now, from, rate, true, unit);
+                }
                 self.stage = Stage::PayingBack { from, since, end, until };
                 Outcome::Set(from.scaled(1.0 - self.step()))
             }
             Stage::PayingBack { from, since, end, until } if now >= until => {
                 match recent.rate_between(since, end) {
                     Some(rate) => self.judge(now, from, rate, queue <= aim, unit),
-                    // Nobody looked in time: once more.
-                    None if may_try => self.begin(now, from, unit),
+                    // Nobody looked in time.
                     None => self.rest(now, unit, from),
                 }
             }
