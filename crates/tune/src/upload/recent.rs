@@ -32,7 +32,7 @@ impl Recent {
     pub fn rate_between(&self, since: Time, until: Time) -> Option<Rate> {
         let mut within = self.looks.iter().filter(|(at, _)| (since..=until).contains(at));
         let (begin, before) = *within.next()?;
-        let (end, total) = *within.last()?;
+        let (end, total) = *within.next_back()?;
         let span = end.since(begin);
         (span * 2 > until.since(since)).then(|| total.saturating_sub(before) / span)
     }
