@@ -52,6 +52,9 @@ pub trait Controller {
     /// So many segments arrived ahead of one that is missing, since the last call.
     fn handle_out_of_order(&mut self, _now: Time, _segments: u64) {}
 
+    /// All connections of this path are over; those that come find it as they left it, or not.
+    fn handle_end(&mut self) {}
+
     /// A packet train asked for by [`Output::Train`] arrived.
     fn handle_train(&mut self, now: Time, train: &Train);
 

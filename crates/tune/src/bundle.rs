@@ -143,10 +143,14 @@ impl Bundle {
         self.members.insert(cookie, member);
     }
 
-    /// A connection is no more; whether it was the last one.
-    pub fn remove(&mut self, cookie: u64) -> bool {
-        self.members.remove(&cookie);
-        self.members.is_empty()
+    /// A connection is no more. When all bulk transfers are over, what they learnt of the path is
+    /// kept for those that come.
+    pub fn remove(&mut self, cookie: u64) {
+        let gone = self.members.remove(&cookie);
+        if gone.is_some_and(|m| m.is_bulk()) && !self.members.values().any(Member::is_bulk) {
+            self.controller.handle_end();
+            (self.window, self.minimum, self.bulk_since) = (None, None, None);
+        }
     }
 
     /// A connection was looked at.

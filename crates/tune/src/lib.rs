@@ -14,6 +14,7 @@ mod goal;
 mod guard;
 mod host;
 mod look;
+mod memory;
 mod metrics;
 mod obedience;
 mod path;

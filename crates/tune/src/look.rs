@@ -60,6 +60,9 @@ fn sent(info: &Info) -> Sent {
         // Segments delivered include those acknowledged selectively: after a loss they go on
         // counting, while bytes acknowledged stand still and then jump.
         delivered: info.delivered.map_or(info.bytes_acked, |n| info.snd_mss * u64::from(n)),
+        // Neither what arrived out of order nor what is lost is on its way; what was sent again is.
+        in_flight: info.snd_mss
+            * u64::from((info.unacked + info.retrans).saturating_sub(info.sacked + info.lost)),
         rtt: info.rtt,
         minimum_rtt: known(info.min_rtt),
         starved: info.delivery_rate_app_limited,

@@ -37,7 +37,11 @@ impl Path {
     pub fn new(now: Time, goal: Goal, seen: &Seen, max_window: Bytes) -> Path {
         let mss = seen.info.advmss.max(LEAST_MSS);
         let setting = Setting { mss, packet: mss + HEADERS, max_window, path: None };
-        let bundle = Bundle::new(goal.controller(&setting), mss);
+        Path::again(now, Bundle::new(goal.controller(&setting), mss))
+    }
+
+    /// Begins again with what was learnt before.
+    pub fn again(now: Time, bundle: Bundle) -> Path {
         Path { bundle, connections: BTreeMap::new(), next_round: now, pending: Vec::new() }
     }
 
@@ -77,7 +81,9 @@ impl Path {
         if uploads {
             pause = pause.min(UPLOAD_PAUSE.max(thrift));
         }
-        self.next_round = done + pause;
+        let due = self.connections.values().filter_map(|c| c.upload.poll_timeout()).min();
+        let due = due.map_or(done + pause, |due| due.max(done + thrift));
+        self.next_round = due.min(done + pause);
     }
 
     /// Undoes all that was done.

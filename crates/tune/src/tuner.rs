@@ -7,12 +7,14 @@ use sweetspot_linux::live::LiveSocket;
 use sweetspot_linux::tcp::options;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
+use crate::bundle::Bundle;
 use crate::connection::Connection;
 use crate::error::{OutOfReach, TuneError};
 use crate::event::{Event, Kind, Who};
 use crate::goal::Goal;
 use crate::guard::Leases;
 use crate::look::look;
+use crate::memory::Memory;
 use crate::metrics::Snapshot;
 use crate::path::Path;
 use crate::policy::Subject;
@@ -51,6 +53,8 @@ pub struct Tuner<S> {
     leases: Leases,
     next_search: Time,
     bundles: BTreeMap<Ends, Path>,
+    /// What was learnt by bundles that are over.
+    memory: Memory<Ends, Bundle>,
     refused: Vec<OutOfReach>,
     events: Vec<Event>,
     counts: BTreeMap<Kind, u64>,
@@ -68,6 +72,7 @@ impl<S: Scope> Tuner<S> {
             leases,
             next_search: Time::ZERO,
             bundles: BTreeMap::new(),
+            memory: Memory::default(),
             refused: Vec::new(),
             events: Vec::new(),
             counts: BTreeMap::new(),
@@ -177,8 +182,11 @@ impl<S: Scope> Tuner<S> {
         let who = Who { pid, program: program.to_owned(), local, remote, cookie };
         let max_window = self.options.max_window;
         let ends = (local.ip(), remote.ip(), goal);
-        let path =
-            self.bundles.entry(ends).or_insert_with(|| Path::new(now, goal, &seen, max_window));
+        let memory = &mut self.memory;
+        let path = self.bundles.entry(ends).or_insert_with(|| match memory.recall(now, &ends) {
+            Some(bundle) => Path::again(now, bundle),
+            None => Path::new(now, goal, &seen, max_window),
+        });
         path.add(now, cookie, Connection::new(socket, found.started, who), &seen);
     }
 
@@ -189,7 +197,11 @@ impl<S: Scope> Tuner<S> {
         let began = clock::now();
         self.events.extend(path.round(&self.options, &mut self.leases));
         if path.connections.is_empty() {
-            self.bundles.remove(&ends);
+            // How much others leave changes by the second: that is not worth keeping.
+            let kept = self.bundles.remove(&ends).filter(|_| ends.2 == Goal::Throughput);
+            if let Some(path) = kept {
+                self.memory.keep(began, ends, path.bundle);
+            }
             return;
         }
         let done = clock::now();

@@ -56,6 +56,14 @@ fn a_path_that_jitters() {
     kept(&Condition { jitter: 0.008, ..USUAL }, 60);
 }
 
+/// All the time: what looks like a queue is none, and no window that leaves it out fills the path.
+#[test]
+fn a_loaded_round_trip_longer_than_the_handshake() {
+    for held_back in [0.003, 0.005, 0.007, 0.009, 0.012] {
+        kept(&Condition { held_back, ..USUAL }, 20);
+    }
+}
+
 #[test]
 fn a_buffer_of_a_twentieth_of_a_round_trip() {
     kept(&Condition { buffer: 0.05 * BDP, ..USUAL }, 30);
@@ -84,6 +92,45 @@ fn a_short_flow_loses_no_more_than_three_round_trips() {
     let size = 5e6;
     let [alone, tuned] = both(&USUAL, 3).map(|run| run.took(size));
     assert!(tuned <= alone + 3.0 * 0.04, "{tuned} against {alone}");
+}
+
+const SHORT: Condition = Condition { size: 5e6, ..USUAL };
+
+/// Mean time of the downloads that began between.
+fn took(run: &Run, from: f64, to: f64) -> f64 {
+    let within = run.downloads.iter().filter(|d| (from..to).contains(&d.began));
+    let times: Vec<f64> = within.map(|d| d.ended - d.began).collect();
+    times.iter().sum::<f64>() / times.len() as f64
+}
+
+#[test]
+fn only_the_first_of_short_flows_in_a_row_pays_for_the_careful_opening() {
+    let [alone, tuned] = both(&SHORT, 20);
+    let ratio = took(&tuned, 0.0, 20.0) / took(&alone, 0.0, 20.0);
+    assert!(ratio <= 1.02, "{ratio}: {:?} against {:?}", tuned.downloads, alone.downloads);
+}
+
+/// A quarter of a BDP does not hold slow start's last burst. That is found out once, and not again.
+#[test]
+fn short_flows_over_a_small_buffer_overflow_it_once() {
+    let small = Condition { buffer: 0.25 * BDP, ..SHORT };
+    let [alone, tuned] = both(&small, 20);
+    assert!(tuned.downloads.iter().filter(|d| d.lost > 0.0).count() <= 1, "{:?}", tuned.downloads);
+    assert!(took(&tuned, 0.0, 20.0) <= took(&alone, 0.0, 20.0));
+}
+
+/// What was learnt of a path that has changed since: half as fast, the window that filled it would
+/// keep a queue of a whole round trip; twice as fast, it would leave half of the path idle.
+#[test]
+fn a_path_that_changed_between_two_downloads_is_found_out() {
+    let slower = |t: f64| if t < 5.0 { RATE } else { RATE / 2.0 };
+    let faster = |t: f64| if t < 5.0 { RATE / 2.0 } else { RATE };
+    for rate in [slower, faster] {
+        let [alone, tuned] = both(&Condition { rate, ..SHORT }, 20);
+        let ratio = took(&tuned, 7.0, 20.0) / took(&alone, 7.0, 20.0);
+        assert!(ratio <= 1.05, "{ratio}: {:?} against {:?}", tuned.downloads, alone.downloads);
+        assert!(tuned.limit < 1.5 * BDP * rate(20.0) / RATE, "{}", tuned.limit);
+    }
 }
 
 #[test]

@@ -17,8 +17,12 @@ struct Case {
     buffer: f64,
     /// The path's rate at a time.
     rate: fn(f64) -> f64,
+    /// When the path's rate changes for eight seconds, to what, and what it is besides.
+    change: Option<(f64, f64, f64)>,
     /// Bytes that others keep in the buffer.
     others: fn(f64) -> f64,
+    /// The time between two looks, at least: a busy host looks seldom.
+    look: f64,
     /// What the program sends at most, per second.
     program: f64,
     /// Whether it is steered.
@@ -28,16 +32,22 @@ struct Case {
 const USUAL: Case = Case {
     buffer: 2.0 * BDP,
     rate: |_| RATE,
+    change: None,
     others: |_| 0.0,
+    look: 0.025,
     program: f64::INFINITY,
     paced: true,
 };
 
+#[derive(Default)]
 struct Run {
     /// Bytes delivered per second, by second.
     seconds: Vec<f64>,
     /// Mean of our queue, by second.
     queues: Vec<f64>,
+    /// What was delivered and what stood in the buffer, by millisecond.
+    delivered: Vec<f64>,
+    standing: Vec<f64>,
     steps: Vec<StepKind>,
 }
 
@@ -58,7 +68,7 @@ fn play(case: &Case, seconds: usize) -> Run {
     let (mut cwnd, mut slow_start, mut rested) = (10.0 * MSS, true, 0.0);
     let (mut in_flight, mut queue, mut delivered, mut pace) = (0.0, 0.0_f64, 0.0, f64::INFINITY);
     let mut acks: VecDeque<(f64, f64)> = VecDeque::new();
-    let mut run = Run { seconds: Vec::new(), queues: Vec::new(), steps: Vec::new() };
+    let mut run = Run::default();
     let (mut second, mut depth, mut rtt, mut next_look) = (0.0, 0.0, RTT, 0.0);
     for n in 0..(seconds as f64 / STEP) as u64 {
         let t = n as f64 * STEP;
@@ -75,7 +85,10 @@ fn play(case: &Case, seconds: usize) -> Run {
         let sent = (cwnd - in_flight).max(0.0).min(pace.min(case.program) * STEP);
         in_flight += sent;
         queue += sent;
-        let (rate, others) = ((case.rate)(t), (case.others)(t));
+        let rate = case.change.map_or((case.rate)(t), |(begin, slow, fast)| {
+            if (begin..begin + 8.0).contains(&t) { slow } else { fast }
+        });
+        let others = (case.others)(t);
         let full = queue + others;
         if full > case.buffer && t > rested {
             (cwnd, slow_start, rested) = (cwnd * 0.7, false, t + rtt);
@@ -86,15 +99,20 @@ fn play(case: &Case, seconds: usize) -> Run {
         rtt = RTT + full / rate;
         acks.push_back((t + RTT, served));
         depth += queue * STEP;
+        run.delivered.push(delivered);
+        run.standing.push(queue);
         if t >= next_look {
-            next_look = t + 0.025;
             let sent = Sent {
                 delivered: Bytes::from_f64(delivered),
+                in_flight: Bytes::from_f64(in_flight),
                 rtt: Duration::from_secs_f64(rtt),
                 minimum_rtt: Duration::from_secs_f64(RTT),
                 starved: case.program < RATE,
             };
             upload.handle_look(Time::from_nanos((t * 1e9) as u64 + 1), &sent);
+            let due = upload.poll_timeout().map_or(f64::INFINITY, |due| due.as_secs_f64());
+            let least = if case.look > USUAL.look { case.look } else { 0.0 };
+            next_look = (t + case.look).min(due.max(t + least));
             while let Some(step) = upload.poll_step() {
                 run.steps.push(step.kind);
                 if case.paced {
@@ -134,6 +152,51 @@ fn it_follows_a_path_that_gets_slower_and_faster() {
     assert!(run.queue(12..16) <= 0.15 * BDP, "{:?}", run.queues);
     assert!(run.goodput(22..30) >= 0.95 * RATE, "{:?}", run.seconds);
     assert!(run.steps.contains(&StepKind::Tightened) && run.steps.contains(&StepKind::Reopened));
+}
+
+/// 20 round trips of 40 ms are 0.8 s; the two seconds after that are judged, as the bench does.
+#[test]
+fn within_twenty_round_trips_of_a_change_the_path_is_full_and_its_queue_gone() {
+    // Whenever it falls in the cycle of trials, which takes eight round trips.
+    for shift in 0..8 {
+        let begin = 8.0 + f64::from(shift) * 0.04;
+        for (slow, fast) in [(0.5, 1.0), (0.25, 0.5)] {
+            let run = play_change(begin, slow * RATE, fast * RATE);
+            for (at, rate) in [(begin, slow), (begin + 8.0, fast)] {
+                let from = ((at + 0.8) / STEP) as usize;
+                let got = (run.delivered[from + 2000] - run.delivered[from]) / 2.0;
+                assert!(got >= 0.95 * rate * RATE, "{at}: {}", got / (rate * RATE));
+                let mut queues = run.standing[from..from + 2000].to_vec();
+                queues.sort_by(f64::total_cmp);
+                // A tenth of a round trip at that rate.
+                assert!(queues[1000] <= 0.1 * rate * BDP, "{at}: {}", queues[1000] / (rate * BDP));
+            }
+        }
+    }
+}
+
+/// A path of rate `fast` that has `slow` for eight seconds from `begin` on.
+fn play_change(begin: f64, slow: f64, fast: f64) -> Run {
+    play(&Case { change: Some((begin, slow, fast)), ..USUAL }, 20)
+}
+
+/// Trials then last as long as it takes until somebody looks.
+#[test]
+fn a_host_too_busy_to_look_in_time_still_finds_a_faster_path() {
+    let rate = |t: f64| if t < 16.0 { RATE / 2.0 } else { RATE };
+    let run = play(&Case { rate, look: 0.2, ..USUAL }, 30);
+    assert!(run.goodput(8..16) >= 0.95 * RATE / 2.0, "{:?}", run.seconds);
+    assert!(run.goodput(22..30) >= 0.95 * RATE, "{:?}", run.seconds);
+}
+
+/// A trial leaves 0.99 x 1.2 - 1 = 0.19 BDP in a full path's buffer for a moment.
+#[test]
+fn trials_do_not_overflow_a_quarter_of_a_bdp() {
+    let run = play(&Case { buffer: 0.25 * BDP, ..USUAL }, 20);
+    let deepest = run.standing[5000..].iter().fold(0.0_f64, |most, queue| most.max(*queue));
+    assert!(deepest < 0.25 * BDP, "{}", deepest / BDP);
+    // ... and is paid back: the mean of a triangle two round trips of eight long is 1/40 BDP.
+    assert!(run.queue(5..20) <= 0.05 * BDP, "{}", run.queue(5..20) / BDP);
 }
 
 #[test]

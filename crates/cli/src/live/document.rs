@@ -65,18 +65,23 @@ fn left_alone(outcomes: &BTreeMap<String, Outcome>) -> String {
         return String::new();
     }
     let mut text = "\n## Never slower than left alone\n\n\
-        Goodput tuned as a share of goodput left alone, under conditions in which a limit has little to win.\n\n\
+        Goodput tuned as a share of goodput left alone, under conditions in which a limit has little to win;\n\
+        of runs made several times the medians.\n\n\
         | condition | who | alone Mbit/s | tuned Mbit/s | ratio | queue ms: alone | tuned |\n\
         |---|---|--:|--:|--:|--:|--:|\n"
         .to_owned();
-    for (condition, who, alone, tuned) in ratios {
+    for ratio in ratios {
+        let [alone, tuned] = ratio.sides;
+        let times = if ratio.runs > 1 { format!(", {} times", ratio.runs) } else { String::new() };
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
-            "| {condition} | {who} | {:.2} | {:.2} | {} | {:.1} | {:.1} |",
+            "| {} | {}{times} | {:.2} | {:.2} | {} | {:.1} | {:.1} |",
+            ratio.condition,
+            ratio.who,
             alone.goodput_bps / 1e6,
             tuned.goodput_bps / 1e6,
-            percent(tuned.goodput_bps / alone.goodput_bps),
+            percent(ratio.ratio()),
             alone.queue_s * 1e3,
             tuned.queue_s * 1e3,
         );

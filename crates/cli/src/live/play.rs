@@ -36,6 +36,8 @@ pub struct Outcome {
     /// By change of rate: payload in bit/s in the two seconds that begin 20 round trips after it,
     /// and the median queue there.
     pub after_changes: Vec<(f64, f64)>,
+    /// Beside a rival: the share of what both received since that began.
+    pub share_beside_rival: Option<f64>,
     /// CPU time of the tuner as a share of one CPU.
     pub tuner_cpu: Option<f64>,
     /// Whether the emulation can be trusted.
@@ -195,6 +197,9 @@ fn sum_up(plan: &Plan, traces: &Traces, interactive: &Interactive) -> Outcome {
         queue_s: queue(held, *ended),
         answer_s: [quantile(0.0), quantile(0.5), quantile(0.99)],
         after_changes: plan.changes.iter().map(|(at, _)| after(*at)).collect(),
+        share_beside_rival: plan
+            .rival
+            .and_then(|began| watch.share_beside_rival(*begun + began, *ended)),
         tuner_cpu: *tuner_cpu,
         trust: false,
     }

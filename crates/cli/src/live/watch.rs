@@ -4,7 +4,7 @@ use sweetspot_emulator::Emulation;
 use sweetspot_linux::diag::{Connection, Detail, Diag, State};
 use sweetspot_units::{Bytes, Time};
 
-use super::peers::PORT;
+use super::peers::{PORT, RIVAL_PORT};
 
 /// What the connections between the two programs did, as both kernels saw it.
 pub struct Watch {
@@ -14,6 +14,8 @@ pub struct Watch {
     sends: bool,
     /// By connection: when, and what had been received by then.
     pub received: BTreeMap<u64, Vec<(Time, Bytes)>>,
+    /// The same of a rival's, which is not measured.
+    rival: BTreeMap<u64, Vec<(Time, Bytes)>>,
     /// By connection: segments retransmitted by the sender.
     pub retransmitted: BTreeMap<u64, u64>,
 }
@@ -31,6 +33,7 @@ impl Watch {
             sender,
             sends,
             received: BTreeMap::new(),
+            rival: BTreeMap::new(),
             retransmitted: BTreeMap::new(),
         })
     }
@@ -41,9 +44,12 @@ impl Watch {
         let sends = self.sends;
         let is_client = |c: &Connection| c.remote.port() == PORT;
         let is_server = |c: &Connection| c.local.port() == PORT;
-        let received = &mut self.received;
+        let (received, rival) = (&mut self.received, &mut self.rival);
         let at_receiver = |c: Connection| {
-            if let Some(info) = c.info.filter(|_| if sends { is_server(&c) } else { is_client(&c) })
+            if let Some(info) = c.info.filter(|_| c.remote.port() == RIVAL_PORT) {
+                rival.entry(c.cookie).or_default().push((now, info.bytes_received));
+            } else if let Some(info) =
+                c.info.filter(|_| if sends { is_server(&c) } else { is_client(&c) })
             {
                 received.entry(c.cookie).or_default().push((now, info.bytes_received));
             }
@@ -63,12 +69,25 @@ impl Watch {
 
     /// Bytes that each bulk connection received between two times.
     pub fn between(&self, from: Time, to: Time) -> Vec<Bytes> {
-        let at = |series: &[(Time, Bytes)], when: Time| {
-            series.iter().rev().find(|(t, _)| *t <= when).map_or(Bytes::ZERO, |(_, bytes)| *bytes)
-        };
-        let bulk = self.received.values().filter(|s| s.last().is_some_and(|(_, n)| *n > BULK));
-        bulk.map(|s| at(s, to).saturating_sub(at(s, from))).collect()
+        between(&self.received, from, to)
     }
+
+    /// The share that the measured connections had between two times beside a rival; `None` where
+    /// there was none.
+    pub fn share_beside_rival(&self, from: Time, to: Time) -> Option<f64> {
+        let sum = |all: Vec<Bytes>| all.into_iter().sum::<Bytes>().as_f64();
+        let (ours, rival) = (sum(self.between(from, to)), sum(between(&self.rival, from, to)));
+        (!self.rival.is_empty()).then(|| ours / (ours + rival).max(1.0))
+    }
+}
+
+/// Bytes that each bulk connection of these received between two times.
+fn between(all: &BTreeMap<u64, Vec<(Time, Bytes)>>, from: Time, to: Time) -> Vec<Bytes> {
+    let at = |series: &[(Time, Bytes)], when: Time| {
+        series.iter().rev().find(|(t, _)| *t <= when).map_or(Bytes::ZERO, |(_, bytes)| *bytes)
+    };
+    let bulk = all.values().filter(|s| s.last().is_some_and(|(_, n)| *n > BULK));
+    bulk.map(|s| at(s, to).saturating_sub(at(s, from))).collect()
 }
 
 /// Less is a program's own conversation (iperf3 has a connection for it).

@@ -21,9 +21,16 @@ const AIM_AFTER_OVERFLOW: f64 = 0.9;
 /// at all.
 const FELL_WITH_THE_WINDOW: f64 = 0.6;
 
+/// A rate that fell by more than this behind a cut of the window, and more than a single epoch is off
+/// by, has not been held by the path but by the window: what still looks like a queue is none.
+const SLOWER: f64 = 0.04;
+
 /// Share of what the limits allow at which a path that jitters has caught up with them: its lowest
 /// round trip is shorter than what the transfer meets.
 const NEARLY_REACHED: f64 = 0.85;
+
+/// What may be jitter, or the receiver's hesitation, as a share of the base round trip.
+const JITTER: f64 = 0.25;
 
 /// Epochs in a row that must show a queue before it is taken away: the first one may have
 /// measured the change that made it.
@@ -99,6 +106,28 @@ impl Hold {
             foreign: None,
             explorer: Explorer::new(manner),
         }
+    }
+
+    /// Holding goes on at a path that was held with a queue of `aim` before.
+    pub(super) fn again(
+        manner: &'static Manner,
+        rate: Rate,
+        base: Duration,
+        aim: Duration,
+    ) -> Hold {
+        let hold = Hold::new(manner, rate, base);
+        Hold { aim: hold.aim.max(aim), ..hold }
+    }
+
+    /// The standing queue that pays.
+    pub(super) fn aim(&self) -> Duration {
+        self.aim
+    }
+
+    /// It was `window` with this `rate` and `queue`, and is less: whether that was too much has yet to show.
+    pub(super) fn cut(mut self, window: Bytes, rate: Rate, queue: Duration) -> Hold {
+        self.tightened = Some(Tightening { rate, window, queue });
+        self
     }
 
     /// Whether the effect of the last change of window has yet to show; losses until then belong
@@ -177,10 +206,13 @@ impl Hold {
         }
         self.best = self.best.max(epoch.rate);
         let queue = epoch.rtt.saturating_sub(base);
-        if let Some(before) = self.tightened
-            && self.was_not_ours(epoch, allowed.window, &before)
-        {
-            return Move::Set(before.window);
+        if let Some(before) = self.tightened {
+            if self.was_not_ours(epoch, allowed.window, &before) {
+                return Move::Set(before.window);
+            }
+            if let Some(window) = self.was_no_queue(epoch, base, allowed, &before) {
+                return Move::Set(window);
+            }
         }
         // A trial stands above the aim by its step.
         let most = self.aim.scaled(EXCESS) + allowed.hesitation;
@@ -202,6 +234,34 @@ impl Hold {
             return self.explore(epoch, queue, allowed.window);
         }
         Move::Stay
+    }
+
+    /// The window that gives back what a cut took though no queue was left to take: behind a queue of
+    /// our own a path delivers all it can, so that the rate would not have fallen. What the round trip
+    /// is then above `base` is jitter or the path's own, and what the full rate needs besides.
+    fn was_no_queue(
+        &mut self,
+        epoch: &Epoch,
+        base: Duration,
+        allowed: &Allowed,
+        before: &Tightening,
+    ) -> Option<Bytes> {
+        let fell = epoch.rate < before.rate.scaled(1.0 - SLOWER);
+        // A long one may be others': that is told by how much the rate fell.
+        let short = before.queue <= base.scaled(JITTER);
+        if !self.manner.doubts
+            || !fell
+            || !short
+            || epoch.rate < allowed.with_queue.scaled(NEARLY_REACHED)
+        {
+            return None;
+        }
+        let rest = epoch.rtt.saturating_sub(base);
+        self.aim = self.aim.max(rest + self.manner.queue_aim(base)).min(before.queue);
+        self.tightened = None;
+        self.epochs = 0;
+        let unused = allowed.window.saturating_sub(epoch.rate * epoch.rtt);
+        Some((before.rate * (base + self.aim) + unused).min(before.window))
     }
 
     /// Half of the aimed queue as a share of the base round trip.

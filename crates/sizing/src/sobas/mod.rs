@@ -13,6 +13,7 @@ mod epoch;
 mod explore;
 mod flights;
 mod hold;
+mod known;
 mod limits;
 mod live;
 mod manner;

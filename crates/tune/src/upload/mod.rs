@@ -5,7 +5,9 @@
 //! (since Linux 4.13, kernel commit 218af599fa63), without the fq qdisc.
 
 mod buffer;
+mod drain;
 mod meter;
+mod recent;
 mod trial;
 
 use std::collections::VecDeque;
@@ -13,8 +15,10 @@ use std::collections::VecDeque;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 pub use buffer::{BufferAdvice, buffer_for};
+use drain::{Drain, Progress};
 use meter::{Epoch, Meter};
-use trial::{Outcome, Trial};
+use recent::Recent;
+use trial::{Held, Outcome, Trial};
 
 /// What must have been sent for it to be an upload: slow start has seen the path by then.
 const BULK: Bytes = Bytes::new(500_000);
@@ -26,19 +30,18 @@ const QUEUE_LEAST: Duration = Duration::from_millis(2);
 /// A rate that rose by no more than this in an epoch no longer rises.
 const RISING: f64 = 1.1;
 
-/// The pace while a queue drains, and when it has, as shares of what the path delivers. The latter
-/// is what an upload gives away for an empty buffer; trials win a part of it back.
-const DRAINING: f64 = 0.9;
+/// The pace that is held, as a share of what the path delivers: what an upload gives away for an empty
+/// buffer.
 const HOLDING: f64 = 0.99;
 
 /// Share of its pace from which an upload counts as held by it.
 const BOUND: f64 = 0.95;
 
-/// Epochs that a queue may take to drain before it is somebody else's.
-const DRAIN_EPOCHS: u32 = 12;
-
 /// Epochs in a row that must show a queue before it is taken away.
 const EXCESS_EPOCHS: u32 = 2;
+/// A queue of this share of a round trip is taken away at once: the path got slower, and fills its
+/// buffer as fast as time goes by.
+const SURGE: f64 = 0.5;
 
 /// An upload that was held to less than this share of what it sends when it is free was not helped.
 const HELPED: f64 = 0.98;
@@ -52,6 +55,8 @@ const LONGEST_REST: Duration = Duration::from_secs(160);
 pub struct Sent {
     /// Payload that reached the peer.
     pub delivered: Bytes,
+    /// Payload on its way.
+    pub in_flight: Bytes,
     /// The smoothed round trip; zero for none.
     pub rtt: Duration,
     /// The least one; zero for none.
@@ -93,11 +98,12 @@ pub enum StepKind {
 /// Paces one connection.
 ///
 /// **Contract.** `now` never goes backwards. After each [`Upload::handle_look`], steps are polled
-/// until there are none.
+/// until there are none; the next look is no later than at [`Upload::poll_timeout`].
 #[derive(Debug)]
 pub struct Upload {
     state: State,
     meter: Meter,
+    recent: Recent,
     base: Option<Duration>,
     pace: Option<Rate>,
     rest: Duration,
@@ -108,12 +114,26 @@ pub struct Upload {
 enum State {
     /// Left alone: the last epoch's rate, and the mean of those with a full path.
     Free { last: Rate, full: Mean },
-    /// A queue drains: epochs of that, what the path delivers meanwhile, and what was before.
-    Draining { epochs: u32, full: Mean, before: Before },
-    /// At the sweet spot: epochs in a row with a queue, and what more pace would bring.
-    Holding { excess: u32, trial: Trial, before: Before, held: Mean },
+    /// A queue drains.
+    Draining(Drain),
+    /// At the sweet spot.
+    Holding(Hold),
     /// Left to congestion control until a time: what it was held to, and what it sends since.
     LetGo { until: Time, held: Rate, since: Mean },
+}
+
+/// What is known of an upload at the sweet spot.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+struct Hold {
+    /// Epochs in a row with a queue.
+    excess: u32,
+    /// Whether its pace, and not its window, losses or others, held it in the last epoch. Only then
+    /// a trial of more would tell something.
+    bound: bool,
+    /// Since when a queue is there that grows fast.
+    surge: Option<Time>,
+    /// What more pace would bring.
+    trial: Trial,
 }
 
 /// What stood before an upload was held back.
@@ -147,6 +167,7 @@ impl Default for Upload {
         Upload {
             state: State::Free { last: Rate::ZERO, full: Mean::default() },
             meter: Meter::default(),
+            recent: Recent::default(),
             base: None,
             pace: None,
             rest: FIRST_REST,
@@ -161,21 +182,32 @@ impl Upload {
         for rtt in [sent.rtt, sent.minimum_rtt].into_iter().filter(|rtt| *rtt > Duration::ZERO) {
             self.base = Some(self.base.map_or(rtt, |base| base.min(rtt)));
         }
-        let Some(epoch) = self.meter.poll_epoch(now, sent) else { return };
+        self.recent.handle_look(now, sent.delivered);
+        let epoch = self.meter.poll_epoch(now, sent);
         let Some(base) = self.base else { return };
-        if sent.delivered < BULK || epoch.starved {
+        if sent.delivered < BULK {
             return;
         }
+        match self.state {
+            State::Draining(drain) => self.drain(now, sent, base, drain),
+            State::Holding(hold) if !sent.starved => self.try_more(now, sent, base, hold),
+            _ => {}
+        }
+        let Some(epoch) = epoch.filter(|epoch| !epoch.starved) else { return };
         let queue = epoch.rtt.saturating_sub(base);
         match self.state {
-            State::Free { last, full } => self.watch(&epoch, base, queue, last, full),
-            State::Draining { epochs, full, before } => {
-                self.drain(now, &epoch, base, queue, (epochs + 1, full, before));
-            }
-            State::Holding { excess, trial, before, held } => {
-                self.hold(&epoch, base, queue, (excess, trial, before, held));
-            }
+            State::Free { last, full } => self.watch(now, &epoch, base, queue, last, full),
+            State::Draining(_) => {}
+            State::Holding(hold) => self.hold(now, &epoch, base, queue, hold),
             State::LetGo { until, held, since } => self.reconsider(now, &epoch, until, held, since),
+        }
+    }
+
+    /// When it is to be looked at again, where that is soon.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        match &self.state {
+            State::Holding(hold) => hold.trial.poll_timeout(),
+            _ => None,
         }
     }
 
@@ -190,7 +222,15 @@ impl Upload {
     }
 
     /// Waits for a queue that stands though the rate no longer rises: the path is full.
-    fn watch(&mut self, epoch: &Epoch, base: Duration, queue: Duration, last: Rate, full: Mean) {
+    fn watch(
+        &mut self,
+        now: Time,
+        epoch: &Epoch,
+        base: Duration,
+        queue: Duration,
+        last: Rate,
+        full: Mean,
+    ) {
         let full_now = queue > aim(base) && epoch.rate() <= last.scaled(RISING);
         if !full_now {
             // What overflows and recovers is judged by its full epochs alone.
@@ -200,88 +240,80 @@ impl Upload {
         let mut full = full;
         full.add(epoch);
         let free = full.rate().unwrap_or(epoch.rate());
-        let why = format!("a queue of {queue} stands at {free}");
-        self.step(StepKind::Taken, Some(free.scaled(DRAINING)), why);
-        let before = Before { free, queue };
-        self.state = State::Draining { epochs: 0, full: Mean::default(), before };
+        self.take_away(StepKind::Taken, now, queue, free);
     }
 
-    /// For as long as a queue stands the path is busy, and delivers all it can.
-    fn drain(
-        &mut self,
-        now: Time,
-        epoch: &Epoch,
-        base: Duration,
-        queue: Duration,
-        (epochs, mut full, before): (u32, Mean, Before),
-    ) {
-        // The first epoch has seen the change of pace, too.
-        if epochs > 1 && queue > QUEUE_LEAST {
-            full.add(epoch);
-        }
-        if queue <= aim(base) {
-            let capacity = full.rate().map_or(before.free, |rate| rate.max(before.free));
-            let why = format!("the path is full at {capacity} and its queue gone");
-            self.step(StepKind::Held, Some(capacity.scaled(HOLDING)), why);
-            let (trial, held) = (Trial::default(), Mean::default());
-            self.state = State::Holding { excess: 0, trial, before, held };
-        } else if epochs >= DRAIN_EPOCHS && queue >= before.queue.scaled(0.5) {
-            let held = epoch.rate();
-            self.let_go(now, held, "the queue is others': sending less does not drain it");
-        } else {
-            // One that shrinks but slowly: the path takes less than it did.
-            if epochs.is_multiple_of(DRAIN_EPOCHS) {
-                let pace = epoch.rate().min(self.pace.unwrap_or(Rate::MAX)).scaled(DRAINING);
-                self.step(StepKind::Moved, Some(pace), "the queue drains slowly".to_owned());
+    /// Begins to drain a `queue` of a path that delivers `rate`.
+    fn take_away(&mut self, kind: StepKind, now: Time, queue: Duration, rate: Rate) {
+        let why = format!("a queue of {queue} stands at {rate}");
+        self.step(kind, Some(rate.scaled(HOLDING)), why);
+        self.state = State::Draining(Drain::new(now, Before { free: rate, queue }));
+    }
+
+    fn drain(&mut self, now: Time, sent: &Sent, base: Duration, mut drain: Drain) {
+        let progress = drain.handle_look(now, sent, base, &self.recent);
+        self.state = State::Draining(drain);
+        match progress {
+            Progress::Goes(pace) => self.step(StepKind::Moved, Some(pace), String::new()),
+            Progress::Gone(capacity) => {
+                let why = format!("the path is full at {capacity} and its queue gone");
+                self.step(StepKind::Held, Some(capacity.scaled(HOLDING)), why);
+                self.meter = Meter::default();
+                self.state = State::Holding(Hold::default());
             }
-            self.state = State::Draining { epochs, full, before };
+            Progress::Stays => {
+                let held = self.recent.rate_over(base).unwrap_or(Rate::ZERO);
+                self.let_go(now, held, "the queue is others': sending less does not drain it");
+            }
         }
     }
 
-    fn hold(
-        &mut self,
-        epoch: &Epoch,
-        base: Duration,
-        queue: Duration,
-        (excess, mut trial, before, mut held): (u32, Trial, Before, Mean),
-    ) {
+    /// Tries more now and then, and takes a queue away at once that grows fast.
+    fn try_more(&mut self, now: Time, sent: &Sent, base: Duration, mut hold: Hold) {
         let Some(pace) = self.pace else { return };
-        let rate = epoch.rate();
-        held.add(epoch);
-        let stands = queue > aim(base).scaled(1.5) && !trial.is_on();
-        let excess = if stands { excess + 1 } else { 0 };
-        if excess >= EXCESS_EPOCHS {
-            self.tighten(queue, rate, pace);
-            return;
-        }
-        if excess > 0 || rate < pace.scaled(BOUND) && !trial.is_on() {
-            // The window, losses or others hold it: its pace costs nothing, and a trial of more
-            // would tell nothing.
-            self.state = State::Holding { excess, trial, before, held };
-            return;
-        }
-        match trial.handle_epoch(epoch, queue, aim(base), pace) {
-            Outcome::Wait => {}
-            Outcome::Set(pace) => {
-                let why = "a trial of more".to_owned();
-                self.step(StepKind::Moved, Some(pace), why);
+        let queue = sent.rtt.saturating_sub(base);
+        if queue > base.scaled(SURGE).max(aim(base) * 2) {
+            let since = *hold.surge.get_or_insert(now);
+            if let Some(rate) = self.recent.rate_over(base).filter(|_| now.since(since) >= base) {
+                self.take_away(StepKind::Tightened, now, queue, rate.min(pace));
+                return;
             }
-            Outcome::Back(pace) => {
-                self.step(StepKind::Moved, Some(pace), "more brought nothing".to_owned());
+        } else {
+            hold.surge = None;
+        }
+        let may_try = hold.bound && hold.excess == 0 && hold.surge.is_none();
+        let was_on = hold.trial.is_on();
+        let held = Held { pace, base, queue, aim: aim(base), may_try };
+        let outcome = hold.trial.handle_look(now, &held, &self.recent);
+        if was_on && !hold.trial.is_on() {
+            // Its traces are nobody's queue.
+            (self.meter, hold.excess) = (Meter::default(), 0);
+        }
+        self.state = State::Holding(hold);
+        match outcome {
+            Outcome::Wait => {}
+            Outcome::Set(pace) | Outcome::Back(pace) => {
+                self.step(StepKind::Moved, Some(pace), String::new());
             }
             Outcome::Paid(pace) => {
-                let why = format!("the path takes {rate} without a queue");
+                let why = "the path takes more without a queue".to_owned();
                 self.step(StepKind::Reopened, Some(pace), why);
             }
+            Outcome::Full(rate) => self.take_away(StepKind::Tightened, now, queue, rate),
         }
-        self.state = State::Holding { excess, trial, before, held };
     }
 
-    fn tighten(&mut self, queue: Duration, rate: Rate, pace: Rate) {
-        let before = Before { free: rate, queue };
-        let why = format!("a queue of {queue} stands at {rate}");
-        self.step(StepKind::Tightened, Some(rate.min(pace).scaled(DRAINING)), why);
-        self.state = State::Draining { epochs: 0, full: Mean::default(), before };
+    /// Judges an epoch between trials.
+    fn hold(&mut self, now: Time, epoch: &Epoch, base: Duration, queue: Duration, mut hold: Hold) {
+        let Some(pace) = self.pace.filter(|_| !hold.trial.is_on()) else { return };
+        hold.bound = epoch.rate() >= pace.scaled(BOUND);
+        hold.excess = if queue > aim(base).scaled(1.5) { hold.excess + 1 } else { 0 };
+        self.state = State::Holding(hold);
+        if hold.excess >= EXCESS_EPOCHS {
+            // A short queue in two epochs: the path cannot be much slower than the pace.
+            let rate = epoch.rate().max(pace.scaled(BOUND)).min(pace);
+            self.take_away(StepKind::Tightened, now, queue, rate);
+        }
     }
 
     fn let_go(&mut self, now: Time, held: Rate, why: &str) {
@@ -306,6 +338,9 @@ impl Upload {
     }
 
     fn step(&mut self, kind: StepKind, pace: Option<Rate>, why: String) {
+        if kind == StepKind::Moved && pace == self.pace {
+            return;
+        }
         let before = std::mem::replace(&mut self.pace, pace);
         self.steps.push_back(Step { kind, before, pace, why });
     }

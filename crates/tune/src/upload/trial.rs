@@ -1,37 +1,78 @@
-use sweetspot_units::{Duration, Rate};
+use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use super::meter::Epoch;
+use super::recent::Recent;
 
-/// More than the pace, in the first trial, and at most: a step that paid is followed at once by one
-/// so many times as large, so that a path that got faster is full again in a few steps.
-const FIRST_STEP: f64 = 0.05;
-const LARGEST_STEP: f64 = 0.25;
-const GROWTH: f64 = 4.0;
-
-/// Epochs of a trial: one until it shows, and one to measure.
-const EPOCHS: u32 = 2;
+/// More than the pace, in the first trial: in one round trip it leaves 0.19 BDP in the buffer of a path
+/// that is full already, which one of a quarter bears. (BBR tries a quarter more:
+/// draft-ietf-ccwg-bbr, ProbeBW_UP.)
+const FIRST_STEP: f64 = 0.2;
+/// ... and after one that paid: then the path is known to have changed, and by how much is not.
+const NEXT_STEP: f64 = 0.4;
 
 /// Share of a step that the rate must follow with.
 const PAID: f64 = 0.5;
 
-/// Epochs between two trials, doubled each time that one does not pay.
-const FIRST_REST: u32 = 5;
-const LONGEST_REST: u32 = 20;
+/// Share of what was delivered behind a trial's queue that the path is sure to take: a rate over a
+/// single round trip errs by a hundredth or two.
+const SURE: f64 = 0.98;
+
+/// Units of time between two trials, so that with the trial and what pays it back one comes every
+/// eight round trips, as BBR's do.
+const REST: u64 = 6;
+
+/// What a look may come late and still belong to the trial.
+const LATE: Duration = Duration::from_millis(5);
+
+/// The shortest unit, and the least to be delivered in one: acknowledgements come in lumps.
+const SHORTEST: Duration = Duration::from_millis(10);
+const LEAST: Bytes = Bytes::new(64_000);
 
 /// Tries whether the path takes more: nothing else tells an upload that is held below capacity.
-/// What a trial left in the buffer is paid back by sending as much less for as long.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// What a trial left in the buffer is paid back at once, by sending as much less for as long;
+/// meanwhile comes back what it did.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Trial {
     stage: Stage,
-    rest: u32,
-    step: f64,
+    /// Whether a trial has paid, and the next one goes on from there.
+    grows: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 enum Stage {
-    Resting { left: u32 },
-    Trying { from: Rate, left: u32 },
-    PayingBack { from: Rate, left: u32 },
+    /// The next trial's time has yet to be set.
+    #[default]
+    New,
+    Resting {
+        until: Time,
+    },
+    /// More is sent than the pace it is tried `from`.
+    Trying {
+        from: Rate,
+        began: Time,
+        until: Time,
+    },
+    /// As much less is sent for as long; what is delivered from `since` to `end` the trial sent.
+    PayingBack {
+        from: Rate,
+        since: Time,
+        end: Time,
+        until: Time,
+    },
+}
+
+/// What a look at an upload that is held has shown.
+#[derive(Debug, Clone, Copy)]
+pub struct Held {
+    /// Its pace.
+    pub pace: Rate,
+    /// The round trip without a queue.
+    pub base: Duration,
+    /// The queue.
+    pub queue: Duration,
+    /// The queue that is put up with.
+    pub aim: Duration,
+    /// Whether a trial may begin.
+    pub may_try: bool,
 }
 
 /// What a trial wants.
@@ -41,67 +82,100 @@ pub enum Outcome {
     Wait,
     /// This pace, for a while.
     Set(Rate),
-    /// More brought nothing: this pace.
+    /// The path does not take so much: this pace.
     Back(Rate),
     /// The path takes more: this pace, which is yet more.
     Paid(Rate),
-}
-
-impl Default for Trial {
-    fn default() -> Trial {
-        Trial { stage: Stage::Resting { left: FIRST_REST }, rest: FIRST_REST, step: FIRST_STEP }
-    }
+    /// The path took more, but not so much: it is full at this rate.
+    Full(Rate),
 }
 
 impl Trial {
     /// Whether the pace is not the one that is held.
     pub fn is_on(&self) -> bool {
-        !matches!(self.stage, Stage::Resting { .. })
+        matches!(self.stage, Stage::Trying { .. } | Stage::PayingBack { .. })
     }
 
-    /// Judges an epoch that was spent at `pace` with this `queue`, which may be up to `aim`.
-    pub fn handle_epoch(
-        &mut self,
-        epoch: &Epoch,
-        queue: Duration,
-        aim: Duration,
-        pace: Rate,
-    ) -> Outcome {
-        match &mut self.stage {
-            Stage::Resting { left }
-            | Stage::Trying { left, .. }
-            | Stage::PayingBack { left, .. }
-                if *left > 1 =>
-            {
-                *left -= 1;
-                Outcome::Wait
-            }
-            Stage::Resting { .. } => Outcome::Set(self.try_from(pace)),
-            Stage::Trying { from, .. } => {
-                let from = *from;
-                let followed = epoch.rate() >= from.scaled(1.0 + self.step * PAID);
-                if followed && queue <= aim {
-                    self.step = (self.step * GROWTH).min(LARGEST_STEP);
-                    self.rest = FIRST_REST;
-                    return Outcome::Paid(self.try_from(pace));
-                }
-                self.stage = Stage::PayingBack { from, left: EPOCHS };
-                Outcome::Set(from.scaled(1.0 - self.step))
-            }
-            Stage::PayingBack { from, .. } => {
-                let from = *from;
-                // A large step that was too large leaves room for a small one.
-                let small = self.step == FIRST_STEP;
-                self.rest = if small { (self.rest * 2).min(LONGEST_REST) } else { FIRST_REST };
-                self.step = FIRST_STEP;
-                self.stage = Stage::Resting { left: self.rest };
-                Outcome::Back(from)
-            }
+    /// When it is to be looked at again, where that is soon.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        match self.stage {
+            Stage::Trying { until, .. } | Stage::PayingBack { until, .. } => Some(until),
+            Stage::New | Stage::Resting { .. } => None,
         }
     }
 
-    fn try_from(&mut self, pace: Rate) -> Rate {
-        self.stage = Stage::Trying { from: pace, left: EPOCHS };
-        pace.scaled(1.0 + self.step)
+    /// A look; `recent` is what was delivered of late.
+    pub fn handle_look(&mut self, now: Time, held: &Held, recent: &Recent) -> Outcome {
+        let Held { pace, base, queue, aim, may_try } = *held;
+        let unit = base.max(SHORTEST).max(LEAST / pace);
+        match self.stage {
+            Stage::New => {
+                self.stage = Stage::Resting { until: now + unit * REST };
+                Outcome::Wait
+            }
+            Stage::Resting { until } if may_try && now >= until => self.begin(now, pace, unit),
+            Stage::Trying { from, began, until } if now >= until => {
+                let (since, end) = (began + base, now + base + LATE);
+                // A look that came late let it last longer.
+                let lasted = now.since(began);
+                let until = now + lasted.max(base);
+                let seen = recent.rate_between(began, now).filter(|_| lasted >= base * 2);
+                if let Some(rate) = seen.filter(|_| queue <= aim) {
+                    // So late that most of what it did has come back: all but a round trip of it.
+                    let share = 1.0 - base.as_secs_f64() / lasted.as_secs_f64();
+                    let rose = (rate.as_f64() - from.as_f64()) / share;
+                    let rate = Rate::from_f64((from.as_f64() + rose).max(0.0));
+                    return self.judge(now, from, rate, true, unit);
+                }
+                self.stage = Stage::PayingBack { from, since, end, until };
+                Outcome::Set(from.scaled(1.0 - self.step()))
+            }
+            Stage::PayingBack { from, since, end, until } if now >= until => {
+                match recent.rate_between(since, end) {
+                    Some(rate) => self.judge(now, from, rate, queue <= aim, unit),
+                    // Nobody looked in time.
+                    None => self.rest(now, unit, from),
+                }
+            }
+            _ => Outcome::Wait,
+        }
+    }
+
+    fn judge(
+        &mut self,
+        now: Time,
+        from: Rate,
+        rate: Rate,
+        no_queue: bool,
+        unit: Duration,
+    ) -> Outcome {
+        let step = self.step();
+        if no_queue && rate >= from.scaled(1.0 + step * PAID) {
+            self.grows = true;
+            let Outcome::Set(pace) = self.begin(now, from.scaled(1.0 + step), unit) else {
+                return Outcome::Wait;
+            };
+            return Outcome::Paid(pace);
+        }
+        // Behind the trial's own queue the path delivered all it can.
+        let held = if no_queue { from } else { from.max(rate.scaled(SURE)) };
+        let grew = self.grows && rate > from;
+        let back = self.rest(now, unit, held);
+        if grew { Outcome::Full(rate) } else { back }
+    }
+
+    fn rest(&mut self, now: Time, unit: Duration, pace: Rate) -> Outcome {
+        self.grows = false;
+        self.stage = Stage::Resting { until: now + unit * REST };
+        Outcome::Back(pace)
+    }
+
+    fn begin(&mut self, now: Time, from: Rate, unit: Duration) -> Outcome {
+        self.stage = Stage::Trying { from, began: now, until: now + unit };
+        Outcome::Set(from.scaled(1.0 + self.step()))
+    }
+
+    fn step(&self) -> f64 {
+        if self.grows { NEXT_STEP } else { FIRST_STEP }
     }
 }

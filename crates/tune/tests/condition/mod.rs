@@ -20,6 +20,9 @@ pub struct Condition {
     pub buffer: f64,
     /// Extra delay, spread evenly up to this.
     pub jitter: f64,
+    /// What every loaded round trip has more than the handshake: jitter that keeps packets in order
+    /// holds all of them back as much as the latest.
+    pub held_back: f64,
     /// Share of segments lost at random, and what chance begins with.
     pub loss: f64,
     pub seed: u32,
@@ -30,20 +33,28 @@ pub struct Condition {
     pub rival: Option<f64>,
     /// Whether the kernel keeps to the limits.
     pub obeys: bool,
+    /// How much a download is; the next one follows it.
+    pub size: f64,
+    /// The path's rate at a time.
+    pub rate: fn(f64) -> f64,
 }
 
 pub const USUAL: Condition = Condition {
     rtt: 0.04,
     buffer: 2.0 * BDP,
     jitter: 0.0,
+    held_back: 0.0,
     loss: 0.0,
     seed: 7,
     program: f64::INFINITY,
     reader: f64::INFINITY,
     rival: None,
     obeys: true,
+    size: f64::INFINITY,
+    rate: |_| RATE,
 };
 
+#[derive(Default)]
 pub struct Run {
     /// Bytes that the program got, in all and by second.
     pub received: f64,
@@ -51,8 +62,17 @@ pub struct Run {
     /// The limit at the end.
     pub limit: f64,
     pub refusals: usize,
+    /// By download that is over: when it began and ended, and what it lost.
+    pub downloads: Vec<Download>,
     /// When how much had been received.
     progress: Vec<(f64, f64)>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct Download {
+    pub began: f64,
+    pub ended: f64,
+    pub lost: f64,
 }
 
 impl Run {
@@ -64,6 +84,8 @@ impl Run {
 
 struct Sender {
     begins: f64,
+    /// What it has yet to send.
+    left: f64,
     cwnd: f64,
     slow_start: bool,
     in_flight: f64,
@@ -71,13 +93,15 @@ struct Sender {
     acks: VecDeque<(f64, f64)>,
     reduced: f64,
     delivered: f64,
+    lost: f64,
     out_of_order: u64,
 }
 
 impl Sender {
-    fn new(begins: f64) -> Sender {
+    fn new(begins: f64, left: f64) -> Sender {
         Sender {
             begins,
+            left,
             cwnd: 10.0 * MSS,
             slow_start: true,
             in_flight: 0.0,
@@ -85,6 +109,7 @@ impl Sender {
             acks: VecDeque::new(),
             reduced: 0.0,
             delivered: 0.0,
+            lost: 0.0,
             out_of_order: 0,
         }
     }
@@ -103,7 +128,8 @@ impl Sender {
     fn send(&mut self, t: f64, window: f64, program: f64) {
         if t >= self.begins {
             let room = (self.cwnd.min(window) - self.in_flight).max(0.0);
-            let sent = room.min(program * STEP);
+            let sent = room.min(program * STEP).min(self.left);
+            self.left -= sent;
             self.in_flight += sent;
             self.queued += sent;
         }
@@ -138,13 +164,13 @@ pub fn play(condition: &Condition, tuned: bool, seconds: usize) -> Run {
         path: None,
     };
     let mut bundle = Bundle::new(Box::new(sobas::Live::new(&setting)), setting.mss);
-    let mut senders = vec![Sender::new(0.0)];
-    senders.extend(condition.rival.map(Sender::new));
+    let mut senders = vec![Sender::new(0.0, condition.size)];
+    senders.extend(condition.rival.map(|begins| Sender::new(begins, f64::INFINITY)));
+    let mut known = None;
     let (mut limit, mut limits) = (f64::INFINITY, VecDeque::<(f64, f64)>::new());
     let (mut noise, mut read, mut next_round, mut second) =
         (Noise(condition.seed), 0.0_f64, 0.0, 0.0);
-    let mut run =
-        Run { received: 0.0, seconds: Vec::new(), limit, refusals: 0, progress: Vec::new() };
+    let mut run = Run { seconds: Vec::new(), limit, ..Run::default() };
     for n in 0..(seconds as f64 / STEP) as u64 {
         let t = n as f64 * STEP;
         while limits.front().is_some_and(|(due, _)| *due <= t) {
@@ -159,12 +185,15 @@ pub fn play(condition: &Condition, tuned: bool, seconds: usize) -> Run {
             sender.send(t, window, program);
         }
         let queue: f64 = senders.iter().map(|s| s.queued).sum();
-        let full_rtt = rtt + queue / RATE;
+        let rate = (condition.rate)(t);
+        let full_rtt = rtt + condition.held_back + queue / rate;
         let lost = (queue - buffer).max(0.0) / queue.max(1.0);
-        let served = (RATE * STEP).min(queue) / queue.max(1.0);
+        let served = (rate * STEP).min(queue) / queue.max(1.0);
         for sender in &mut senders {
             if lost > 0.0 && sender.queued > 0.0 {
                 sender.in_flight -= sender.queued * lost;
+                sender.lost += sender.queued * lost;
+                sender.left += sender.queued * lost;
                 sender.queued -= sender.queued * lost;
                 sender.lose(t, full_rtt);
             }
@@ -175,15 +204,29 @@ pub fn play(condition: &Condition, tuned: bool, seconds: usize) -> Run {
                 sender.lose(t, full_rtt);
             }
             let late = condition.jitter * noise.next();
-            let due = sender.acks.back().map_or(0.0, |(due, _)| *due).max(t + rtt + late);
+            let due = sender
+                .acks
+                .back()
+                .map_or(0.0, |(due, _)| *due)
+                .max(t + rtt + condition.held_back + late);
             sender.acks.push_back((due, part));
         }
         let taken = (senders[0].delivered - read).min(condition.reader * STEP);
         read += taken;
         second += taken;
-        run.progress.push((t + rtt / 2.0, read));
+        run.received += taken;
+        run.progress.push((t + rtt / 2.0, run.received));
+        if read >= 0.999 * condition.size {
+            let Sender { begins: began, lost, .. } = senders[0];
+            bundle.remove(run.downloads.len() as u64);
+            run.downloads.push(Download { began, ended: t, lost });
+            // A handshake and a request.
+            senders[0] = Sender::new(t + 2.0 * rtt, condition.size);
+            (read, limit) = (0.0, f64::INFINITY);
+            limits.clear();
+        }
         if t >= next_round {
-            let seen = rtt + queue / RATE + condition.jitter * (0.25 + 0.5 * noise.next());
+            let seen = full_rtt + condition.jitter * (0.25 + 0.5 * noise.next());
             let look = Look {
                 received: Bytes::from_f64(senders[0].delivered),
                 unread: Bytes::from_f64(senders[0].delivered - read),
@@ -194,10 +237,11 @@ pub fn play(condition: &Condition, tuned: bool, seconds: usize) -> Run {
                 advertised: Some(Bytes::from_f64(if condition.obeys { window } else { 5e6 })),
             };
             let now = Time::from_nanos((t * 1e9) as u64 + 1);
-            if n == 0 {
-                bundle.add(0, look);
+            let cookie = run.downloads.len() as u64;
+            if known.replace(cookie) != Some(cookie) {
+                bundle.add(cookie, look);
             }
-            bundle.handle_look(now, 0, look);
+            bundle.handle_look(now, cookie, look);
             bundle.handle_round(now);
             while let Some(action) = bundle.poll_action() {
                 run.limit = action.limit.map_or(f64::INFINITY, |l| l.as_f64());
@@ -212,6 +256,5 @@ pub fn play(condition: &Condition, tuned: bool, seconds: usize) -> Run {
             run.seconds.push((std::mem::take(&mut second) * 8e-6).round());
         }
     }
-    run.received = read;
     run
 }

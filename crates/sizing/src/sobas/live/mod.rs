@@ -1,44 +1,35 @@
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use super::adaptive::{ALONE, REACHED, RISING};
-use super::dispersion::Dispersion;
-use super::epoch::{Epoch, Epochs};
-use super::flights::Flights;
-use super::hold::Hold;
-use super::limits::Limits;
-use super::manner::Manner;
-use super::round_trip::RoundTrip;
-use super::toll::Toll;
+use crate::sobas::adaptive::ALONE;
+use crate::sobas::dispersion::Dispersion;
+use crate::sobas::epoch::{Epoch, Epochs};
+use crate::sobas::flights::Flights;
+use crate::sobas::hold::Hold;
+use crate::sobas::known::Known;
+use crate::sobas::limits::Limits;
+use crate::sobas::manner::Manner;
+use crate::sobas::round_trip::RoundTrip;
+use crate::sobas::toll::Toll;
 use crate::{Controller, EventKind, Output, Phase, Probe, Setting, Train};
 
-const MANNER: Manner = Manner::LIVE;
+mod opening;
 
-/// What the window may grow by in a round trip, besides slow start's own doubling: this share of
-/// the bandwidth-delay product. What comes in addition stands in the bottleneck's buffer until the
-/// next round trip, so that it is bounded by the smallest buffer worth serving.
-const STEP_SHARE: f64 = 1.0 / 8.0;
+const MANNER: Manner = Manner::LIVE;
 
 /// Between two looks while ramping: a burst that lasts long enough to be timed is seen twice.
 const LOOK: Duration = Duration::from_millis(3);
 
-/// The shortest round in which a flight is counted.
-const SHORTEST_ROUND: Duration = Duration::from_millis(5);
-
 /// Share of the capacity below which others have so much of the path that holding back may cost.
 const CROWDED: f64 = 0.9;
 
-/// Epochs with a queue below that share before the path is taken for full.
-const DOUBTS: u32 = 8;
+/// What the path is held for may rise by so much per epoch.
+const CAPACITY_RISES: f64 = 1.02;
 
 /// A queue beyond this share of the base round trip is no jitter, and not our own while the window
 /// opens.
 const LONG_QUEUE: f64 = 0.25;
 /// ... and beyond so many aims.
 const LONG_QUEUE_AIMS: f64 = 3.0;
-/// Epochs of that after which it is others': our own, of several connections that begin at once,
-/// has drained by then.
-const LONG_EPOCHS: u32 = 2;
-
 /// Queue, in aims, that stands in spite of us when others keep it.
 const OTHERS_QUEUE: f64 = 2.0;
 
@@ -56,6 +47,8 @@ const LONGEST_REST: Duration = Duration::from_secs(160);
 ///   own bursts have told the path's capacity, and then in steps that a small buffer bears.
 /// - It is held at R x T_base plus a small queue, re-opened when that queue vanishes though the
 ///   window binds, tightened when a longer one stands.
+/// - A connection that comes when all others are over opens at once to what these were held at, unless
+///   its first bursts, or its handshake, are another path's.
 /// - Where others keep a queue and take the path, it is let go, until their queue has gone or the
 ///   path is ours again.
 #[derive(Debug)]
@@ -67,6 +60,15 @@ pub struct Live {
     dispersion: Dispersion,
     limits: Limits,
     flights: Flights,
+    /// What earlier connections left, until it is proved or refuted.
+    known: Option<Known>,
+    /// How far the window of a connection had opened that was over before it was held: the next one
+    /// goes on from there.
+    opened_to: Bytes,
+    /// Whether a window that opened at once overflowed the path's buffer.
+    bursts_overflow: bool,
+    /// Whether an epoch went by without a long queue.
+    saw_no_queue: bool,
     /// What waited unread at the last look.
     unread: Bytes,
     next_look: Time,
@@ -104,6 +106,10 @@ impl Live {
             dispersion: Dispersion::new(setting.mss),
             limits: Limits::of_window(setting),
             flights: Flights::default(),
+            known: None,
+            opened_to: Bytes::ZERO,
+            bursts_overflow: false,
+            saw_no_queue: false,
             unread: Bytes::ZERO,
             next_look: Time::ZERO,
             rest: FIRST_REST,
@@ -127,65 +133,6 @@ impl Live {
         }
     }
 
-    /// The window at which the path as the bursts show it is full.
-    fn full(&self, base: Duration) -> Option<Bytes> {
-        let capacity = self.dispersion.capacity()?;
-        Some(self.limits.window_for(capacity, base + MANNER.queue_aim(base)))
-    }
-
-    /// Lets the window grow with what is in flight, no faster than a small buffer bears.
-    fn open(&mut self, now: Time, base: Duration) {
-        let (full, flight) = (self.full(base), self.flights.largest());
-        let doubled = flight * 2;
-        let next =
-            full.map_or(doubled, |full| doubled.min(flight + full.scaled(STEP_SHARE)).min(full));
-        // Not below what a receiving kernel begins with: that much has been promised already.
-        let next = next.max(self.setting.mss * INITIAL_SEGMENTS);
-        if self.limits.window().is_none_or(|window| next > window) {
-            self.limits.steer(now, next, base);
-        }
-    }
-
-    fn ramp(&mut self, now: Time, epoch: &Epoch, base: Duration, last: Rate, doubtful: u32) {
-        self.state = State::Ramping { last: epoch.rate, doubtful };
-        if epoch.stalled {
-            return;
-        }
-        let reaches = |offered: Rate| epoch.rate >= offered.scaled(REACHED);
-        let bound = self.limits.offered(epoch.rtt).is_some_and(reaches);
-        let flat = epoch.rate <= last.scaled(RISING);
-        let queue_stands = epoch.rtt > base + MANNER.queue_aim(base) && (bound || flat);
-        let opened = self.full(base).is_some_and(|full| self.limits.window_or_max() >= full);
-        // Jitter looks like a queue: below the capacity that the bursts showed the window opens on,
-        // for a while.
-        let below = self.dispersion.capacity().is_none_or(|c| epoch.rate < c.scaled(CROWDED));
-        let long = below && epoch.rtt.saturating_sub(base) > long_queue(base);
-        if long && doubtful >= LONG_EPOCHS {
-            // Others fill the buffer: who opens the window slowly there never gets a share.
-            self.let_go(now, Why::Others);
-        } else if long || queue_stands && below && doubtful < DOUBTS {
-            self.state = State::Ramping { last: epoch.rate, doubtful: doubtful + 1 };
-        } else if queue_stands && below && opened {
-            // What the bursts showed is no more than the path, so that it is no queue to hold that.
-            self.state = self.holding(epoch, base);
-        } else if queue_stands || opened && self.limits.offered(base).is_some_and(reaches) {
-            self.saturate(now, epoch, base);
-        }
-    }
-
-    fn saturate(&mut self, now: Time, epoch: &Epoch, base: Duration) {
-        self.limits.emit(now, EventKind::Saturated { rate: epoch.rate, rtt: epoch.rtt });
-        self.dispersion.correct(epoch.rate);
-        let window = self.limits.window_for(epoch.rate, base + MANNER.queue_aim(base));
-        self.limits.steer(now, window, base);
-        self.state = self.holding(epoch, base);
-    }
-
-    fn holding(&self, epoch: &Epoch, base: Duration) -> State {
-        let hold = Hold::new(&MANNER, epoch.rate, base);
-        State::Holding { hold, crowded: 0, toll: Toll::default() }
-    }
-
     fn hold(
         &mut self,
         now: Time,
@@ -195,7 +142,9 @@ impl Live {
         crowded: u32,
         mut toll: Toll,
     ) {
-        let capacity = self.dispersion.capacity().map_or(epoch.rate, |c| c.max(epoch.rate));
+        // Step by step: an epoch that caught up on what a stall held back is no faster path.
+        let risen = |c: Rate| c.max(epoch.rate.min(c.scaled(CAPACITY_RISES)));
+        let capacity = self.dispersion.capacity().map_or(epoch.rate, risen);
         self.dispersion.correct(capacity);
         let shared = epoch.rate < capacity.scaled(ALONE);
         hold.steer(&mut self.limits, now, epoch, base, shared);
@@ -207,7 +156,7 @@ impl Live {
         self.state = State::Holding { hold, crowded, toll };
         // Less window made us slower and left a long queue where it was: sooner.
         let foreign = hold.foreign().is_some_and(|queue| queue > long_queue(base));
-        if crowded >= if foreign { PATIENCE / 2 } else { PATIENCE } {
+        if crowded >= if foreign { PATIENCE / 4 } else { PATIENCE } {
             self.let_go(now, Why::Others);
         } else if too_high {
             self.let_go(now, Why::Losses);
@@ -253,6 +202,8 @@ impl Live {
     /// overflow. Without a queue the loss is random, and no reason to go slower.
     fn reacts_to_loss(&mut self, now: Time, epoch: &Epoch, base: Duration) -> bool {
         let queue_rose = epoch.highest_rtt > base + MANNER.queue_aim(base);
+        let at_once = self.known.is_some() || self.opened_to > Bytes::ZERO;
+        self.bursts_overflow |= queue_rose && at_once;
         let bound = self.limits.bind(epoch.rate, epoch.rtt);
         if !queue_rose || !bound {
             return false;
@@ -269,10 +220,6 @@ impl Live {
     }
 }
 
-/// Never limited below this while ramping: 64 KiB, the window of a receiver that was told nothing
-/// (kernel commit a337531b942b).
-const INITIAL_SEGMENTS: u64 = 45;
-
 /// The shortest queue that must be others' where our own window is not what fills the path.
 fn long_queue(base: Duration) -> Duration {
     base.scaled(LONG_QUEUE).max(MANNER.queue_aim(base).scaled(LONG_QUEUE_AIMS))
@@ -287,17 +234,7 @@ impl Controller for Live {
             self.epochs.handle_data(now, bytes, unread, self.limits.window_or_max());
         }
         match &mut self.state {
-            State::Ramping { .. } => {
-                if arrived > Bytes::ZERO {
-                    self.dispersion.handle_arrival(now, arrived);
-                }
-                let round = self.round_trip.base().map(|base| base.max(SHORTEST_ROUND));
-                if let Some(round) = round
-                    && self.flights.handle_arrival(now, arrived, round)
-                {
-                    self.open(now, round);
-                }
-            }
+            State::Ramping { .. } => self.handle_burst(now, arrived),
             State::LetGo { bytes: total, .. } => *total += bytes,
             State::Holding { .. } => {}
         }
@@ -315,8 +252,38 @@ impl Controller for Live {
         self.round_trip.handle_minimum(rtt);
     }
 
-    fn handle_out_of_order(&mut self, _now: Time, segments: u64) {
+    fn handle_out_of_order(&mut self, now: Time, segments: u64) {
+        if let Some(base) = self.round_trip.base() {
+            self.dispersion.handle_gap(now, base);
+        }
         self.epochs.handle_losses(segments);
+    }
+
+    fn handle_end(&mut self) {
+        let (capacity, overflow) = (self.dispersion.capacity(), self.bursts_overflow);
+        let path = capacity.zip(self.round_trip.base()).zip(self.limits.window());
+        let known = match (self.state, path) {
+            (State::Holding { hold, .. }, Some(((capacity, base), window))) => {
+                Some(Known::new(capacity, base, window, hold.aim()))
+            }
+            // It was over before its window was open.
+            (State::Ramping { .. }, _) => self.known.map(Known::again),
+            _ => None,
+        };
+        let opened_to = match self.state {
+            State::Ramping { .. } if !overflow => self.limits.window().unwrap_or(Bytes::ZERO),
+            _ => Bytes::ZERO,
+        };
+        let fresh = Live { opened_to, ..Live::new(&self.setting) };
+        let Live { state, rest, .. } = std::mem::replace(self, fresh);
+        (self.bursts_overflow, self.known) = (overflow, known.filter(|_| !overflow));
+        if matches!(state, State::LetGo { why: Why::Losses, .. }) {
+            // A path that loses goes on losing.
+            (self.state, self.rest) = (state, rest);
+            if let Some(capacity) = capacity {
+                self.dispersion.correct(capacity);
+            }
+        }
     }
 
     fn handle_train(&mut self, _now: Time, _train: &Train) {}

@@ -1,0 +1,72 @@
+use std::collections::BTreeMap;
+
+use sweetspot_units::{Duration, Time};
+
+/// For how long what was learnt of a path is kept: routes last longer, what others do on them does
+/// not. (Linux keeps its metrics for an hour.)
+const LASTS: Duration = Duration::from_secs(300);
+
+/// Of how many paths at most: those that were left last.
+const MOST: usize = 256;
+
+/// What was learnt of paths that nobody uses just now, by their ends.
+pub struct Memory<K, V> {
+    paths: BTreeMap<K, (Time, V)>,
+}
+
+impl<K: Ord + Copy, V> Default for Memory<K, V> {
+    fn default() -> Memory<K, V> {
+        Memory { paths: BTreeMap::new() }
+    }
+}
+
+impl<K: Ord + Copy, V> Memory<K, V> {
+    /// Keeps what was learnt by `now`.
+    pub fn keep(&mut self, now: Time, ends: K, learnt: V) {
+        self.paths.retain(|_, (since, _)| now.since(*since) < LASTS);
+        self.paths.insert(ends, (now, learnt));
+        if self.paths.len() > MOST {
+            let oldest = self.paths.iter().min_by_key(|(_, (since, _))| *since);
+            if let Some(ends) = oldest.map(|(ends, _)| *ends) {
+                self.paths.remove(&ends);
+            }
+        }
+    }
+
+    /// What is known of a path that is used again.
+    pub fn recall(&mut self, now: Time, ends: &K) -> Option<V> {
+        let (since, learnt) = self.paths.remove(ends)?;
+        (now.since(since) < LASTS).then_some(learnt)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: u64) -> Time {
+        Time::from_nanos(seconds * 1_000_000_000)
+    }
+
+    #[test]
+    fn what_was_learnt_is_forgotten_after_five_minutes() {
+        let mut memory = Memory::default();
+        memory.keep(at(0), 1, "fast");
+        assert_eq!(memory.recall(at(299), &1), Some("fast"));
+        // It is in use.
+        assert_eq!(memory.recall(at(299), &1), None);
+        memory.keep(at(300), 1, "fast");
+        assert_eq!(memory.recall(at(600), &1), None);
+    }
+
+    #[test]
+    fn it_is_bounded_and_the_oldest_goes_first() {
+        let mut memory = Memory::default();
+        for path in 0..=256 {
+            memory.keep(at(0) + Duration::from_millis(path), path, ());
+        }
+        // 257 paths: one too many.
+        assert_eq!(memory.recall(at(1), &0), None);
+        assert_eq!((1..=256).filter(|path| memory.recall(at(1), path).is_some()).count(), 256);
+    }
+}
