@@ -166,6 +166,12 @@ impl<P: Packet + Copy + Default> Conduit<P> {
         self.inside.pop_front()
     }
 
+    /// The packet that comes out after so many others.
+    #[inline]
+    pub fn upcoming(&self, number: usize) -> Option<&P> {
+        self.inside.get(number).map(|(_, packet)| packet)
+    }
+
     /// Packets in the buffer at `now`, the one in service among them.
     pub fn backlog_packets(&mut self, now: Time) -> u64 {
         self.advance(|left| left <= now);

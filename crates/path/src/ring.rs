@@ -55,6 +55,15 @@ impl<T: Copy + Default> Ring<T> {
         Some(thing)
     }
 
+    /// The thing after so many others.
+    #[inline]
+    pub fn get(&self, number: usize) -> Option<&T> {
+        if number >= self.len() {
+            return None;
+        }
+        self.slots.get(self.place(self.first.wrapping_add(number as u32)))
+    }
+
     /// All, the first one first.
     pub fn iter(&self) -> impl Iterator<Item = &T> + Clone {
         (0..self.len() as u32).map(|n| &self.slots[self.place(self.first.wrapping_add(n))])
@@ -126,6 +135,7 @@ mod tests {
                 }
                 prop_assert_eq!(ring.front(), oracle.front());
                 prop_assert_eq!(ring.back(), oracle.back());
+                prop_assert_eq!(ring.get(2), oracle.get(2));
                 prop_assert_eq!(ring.len(), oracle.len());
                 prop_assert_eq!(ring.is_empty(), oracle.is_empty());
                 prop_assert!(ring.iter().eq(oracle.iter()));

@@ -31,6 +31,7 @@ pub(crate) fn build<S: Scheduler>(
             let seed = random::stream(scenario.seed, 3, way, i as u64).bits();
             world.hops.push(Hop::new(hop, scenario.path.packet, seed));
             world.hop_turns.push(Turn::NONE);
+            world.unread.push(1);
         }
     }
     let begin = Time::ZERO + scenario.warmup;

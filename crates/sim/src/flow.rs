@@ -1,3 +1,5 @@
+use core::hint::black_box;
+
 use sweetspot_tcp::Sender;
 use sweetspot_units::{Duration, Time};
 
@@ -87,6 +89,13 @@ impl Flow {
     #[inline]
     pub(crate) fn source_due(&self) -> Time {
         self.sender.due().min(self.wake)
+    }
+
+    /// Reads from memory what an ACK will need.
+    #[inline]
+    pub(crate) fn read_ahead(&self) {
+        black_box((self.delay, self.pending));
+        self.sender.read_ahead();
     }
 
     /// The hop at which a packet that goes `way` enters.

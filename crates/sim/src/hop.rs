@@ -148,6 +148,15 @@ impl Hop {
         left.map(|(_, packet)| packet)
     }
 
+    /// The packet that comes out after so many others, if that is known.
+    #[inline]
+    pub(crate) fn upcoming(&self, number: usize) -> Option<&Packet> {
+        match &self.elements {
+            Elements::Plain(conduit) => conduit.upcoming(number),
+            Elements::Managed(_) => None,
+        }
+    }
+
     /// When to look for the next packet: when it is through, or not later.
     #[inline]
     pub(crate) fn due(&self) -> Option<Time> {

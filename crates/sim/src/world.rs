@@ -39,6 +39,8 @@ pub(crate) struct World<S> {
     pub hop_turns: Vec<Turn>,
     /// When the first of those events comes, and whose it is.
     next_hop: (Time, usize),
+    /// Of how many packets that come out of each hop next the flows have been read ahead.
+    pub unread: Vec<usize>,
     pub transit: Transit,
     pub flows: Vec<Flow>,
     pub receivers: Vec<Receiver>,
@@ -171,6 +173,12 @@ impl Order {
     }
 }
 
+/// So many flows do not fit a core's own cache (a megabyte or two).
+const CROWD: usize = 5000;
+
+/// Packets whose flows are read ahead at a time: as many reads as a core has under way at most.
+const BATCH: usize = 16;
+
 impl<S: Scheduler> World<S> {
     pub(crate) fn new(agenda: S, scenario: &Scenario, known: KnownPath) -> World<S> {
         let packet = scenario.path.packet.get() as u16;
@@ -184,6 +192,7 @@ impl<S: Scheduler> World<S> {
             hops: Vec::new(),
             hop_turns: Vec::new(),
             next_hop: (Time::MAX, 0),
+            unread: Vec::new(),
             transit: Transit::default(),
             flows: Vec::new(),
             receivers: Vec::new(),
@@ -407,6 +416,9 @@ impl<S: Scheduler> World<S> {
     fn leave_hop(&mut self, index: usize) {
         let left = self.hops[index].exit(self.now);
         self.ask_for_hop(index);
+        if self.flows.len() >= CROWD {
+            self.read_ahead(index);
+        }
         while let Some(victim) = self.hops[index].poll_victim() {
             self.drop_packet(&victim);
         }
@@ -420,6 +432,22 @@ impl<S: Scheduler> World<S> {
             }
         }
         self.leave_routers(&packet);
+    }
+
+    /// Reads from memory what packets that come out of a hop soon will need of their flows, many
+    /// at a time: the memory answers them together.
+    #[inline(never)]
+    fn read_ahead(&mut self, index: usize) {
+        self.unread[index] -= 1;
+        if self.unread[index] > 0 {
+            return;
+        }
+        self.unread[index] = BATCH;
+        for number in BATCH..2 * BATCH {
+            let Some(packet) = self.hops[index].upcoming(number) else { return };
+            self.receivers[packet.flow as usize].read_ahead();
+            self.flows[packet.flow as usize].read_ahead();
+        }
     }
 
     /// A packet leaves the last router now.

@@ -1,3 +1,5 @@
+use core::hint::black_box;
+
 use sweetspot_units::{Duration, Time};
 
 /// Round-trip time estimation and the retransmission timeout (RFC 6298) on a clock that ticks:
@@ -103,6 +105,12 @@ impl RttEstimator {
     #[inline]
     pub fn timeout(&self) -> Duration {
         self.timeout
+    }
+
+    /// Reads it from memory.
+    #[inline]
+    pub fn read_ahead(&self) {
+        black_box((self.tick, self.backoff));
     }
 
     /// The smoothed round trip, once there was a sample.

@@ -5,6 +5,8 @@ mod recovery;
 mod repair;
 mod transmit;
 
+use core::hint::black_box;
+
 use sweetspot_units::{Duration, Rate, Time};
 
 use crate::config::{RecoveryStyle, SenderConfig};
@@ -253,6 +255,13 @@ impl Sender {
         let window = (self.cwnd as i64 + self.inflation).max(1) as u64;
         let window = window.min(self.options.send_buffer);
         self.limit = (self.una + window).min(self.right_edge).min(self.end);
+    }
+
+    /// Reads from memory what an ACK will need.
+    #[inline]
+    pub fn read_ahead(&self) {
+        black_box((self.una, self.deadline, self.cwnd, self.statistics.sent));
+        self.rtt.read_ahead();
     }
 
     /// Packets acknowledged, the SYN not among them.
