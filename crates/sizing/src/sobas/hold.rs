@@ -11,7 +11,7 @@ const EXCESS: f64 = 1.5;
 const AIM_AFTER_OVERFLOW: f64 = 0.9;
 
 /// The largest step of growth towards a rate that the path is known to have carried.
-const KNOWN_STEP: f64 = 1.125;
+pub(super) const KNOWN_STEP: f64 = 1.125;
 
 /// The largest step of growth beyond it. An ack-clocked window that grows by g puts (g - 1) W
 /// into the bottleneck's buffer if the path is full already, so that g is bounded by the
@@ -22,6 +22,13 @@ const UNKNOWN_STEP: f64 = 1.08;
 /// others, or the round trip to a longer route: on a path that we fill ourselves it does not fall
 /// at all.
 const FELL_WITH_THE_WINDOW: f64 = 0.6;
+
+/// The same where others share the path: traffic that yields to our queue takes back up to its
+/// share of the path, two thirds of the cut at a load of 70 % (eq 6).
+const FELL_LIKE_THE_WINDOW: f64 = 0.9;
+
+/// Growth per epoch of a climb while the queue is short.
+const EASY_STEP: f64 = 1.01;
 
 /// Epochs in a row that must show a queue before it is taken away: the first one may have
 /// measured the change that made it.
@@ -36,7 +43,9 @@ pub(super) enum Move {
     Grow(f64),
     /// A queue stands that need not: down to one that drains in this time.
     Tighten(Duration),
-    /// This window, to see whether a larger queue pays, or because a trial did not.
+    /// A segment more: as much as congestion avoidance would add in a round trip (RFC 5681).
+    Segment,
+    /// This window: the way to a longer queue, or back because it did not pay.
     Set(Bytes),
 }
 
@@ -50,6 +59,8 @@ pub(super) struct Allowed {
     pub with_queue: Rate,
     /// Whether others use the path too, so that there is something to win from a longer queue.
     pub shared: bool,
+    /// Whether congestion control holds the transfer back, and not the window.
+    pub congestion: bool,
     /// What delayed acknowledgements add to the queue, as the time it takes to drain.
     pub hesitation: Duration,
 }
@@ -70,6 +81,10 @@ pub(super) struct Hold {
     /// The standing queue that pays on this path, as the time it takes to drain.
     aim: Duration,
     explorer: Explorer,
+    /// The queue that is others', or the longer route: T_e - T_m of the paper.
+    exogenous: Duration,
+    /// Whether a longer queue than the least has paid: then it is not taken away again.
+    paid: bool,
 }
 
 /// What stood before a tightening.
@@ -91,6 +106,8 @@ impl Hold {
             tightened: None,
             aim: queue_aim(base),
             explorer: Explorer::new(),
+            exogenous: Duration::ZERO,
+            paid: false,
         }
     }
 
@@ -110,9 +127,22 @@ impl Hold {
         self.aim
     }
 
+    /// The same on a path that others share, where `queue` overflowed.
+    pub(super) fn handle_shared_overflow(&mut self, queue: Duration) {
+        self.epochs = 0;
+        self.growth = FIRST_STEP;
+        self.aim = queue;
+        self.explorer.give_up();
+    }
+
     /// Growth was held back by a ceiling: it does not count as a step that was answered.
     pub(super) fn handle_ceiling(&mut self) {
         self.growth = FIRST_STEP;
+    }
+
+    /// Whether a longer queue than the least has paid.
+    pub(super) fn has_paid(&self) -> bool {
+        self.paid
     }
 
     /// Whether the next growth would be the first one in a row.
@@ -128,22 +158,28 @@ impl Hold {
         allowed: &Allowed,
     ) -> Move {
         self.epochs = self.epochs.saturating_add(1);
-        if self.is_settling() || epoch.stalled {
+        if allowed.congestion {
+            self.explorer.pause();
+        }
+        if self.is_settling() || epoch.stalled || allowed.congestion {
             return Move::Stay;
         }
         self.best = self.best.max(epoch.rate);
         let queue = epoch.rtt.saturating_sub(base);
         if let Some(before) = self.tightened.take()
-            && self.was_not_ours(epoch, allowed.window, &before)
+            && self.was_not_ours(epoch, allowed, &before)
         {
             return Move::Set(before.window);
         }
         // A trial stands above the aim by its step.
         let most = self.aim.scaled(EXCESS) + allowed.hesitation;
-        if queue > most && !self.explorer.is_trying() {
+        if queue > most && !self.explorer.is_trying() && !(allowed.shared && self.paid) {
             return self.tighten(epoch, queue, allowed.window);
         }
         self.excess = 0;
+        if self.explorer.is_trying() {
+            return self.explore(epoch, base, allowed.window);
+        }
         // Both the probes and the transfer's own pace say that the queue is gone: probes alone
         // may have slipped through between two bursts.
         let pace_without_queue = allowed.without_queue.scaled(1.0 / (1.0 + self.slack(base)));
@@ -152,7 +188,7 @@ impl Hold {
         }
         self.growth = FIRST_STEP;
         if allowed.shared && epoch.rate >= allowed.with_queue.scaled(REACHED) {
-            return self.explore(epoch, queue, allowed.window);
+            return self.explore(epoch, base, allowed.window);
         }
         Move::Stay
     }
@@ -162,14 +198,22 @@ impl Hold {
         self.aim.as_secs_f64() / 2.0 / base.as_secs_f64()
     }
 
-    fn explore(&mut self, epoch: &Epoch, queue: Duration, window: Bytes) -> Move {
-        match self.explorer.handle_epoch(epoch, window) {
+    fn explore(&mut self, epoch: &Epoch, base: Duration, window: Bytes) -> Move {
+        let queue = epoch.rtt.saturating_sub(base);
+        match self.explorer.handle_epoch(epoch, base, window) {
             Verdict::Wait => Move::Stay,
-            Verdict::Try(window) | Verdict::Back(window) => {
+            // An eighth of a round trip of queue, with a little more in others' bursts, fits into
+            // any buffer that others share; beyond, one drop is to tell where the buffer ends.
+            Verdict::Step if queue < self.exogenous + base / 8 => {
+                Move::Set(window.scaled(EASY_STEP))
+            }
+            Verdict::Step => Move::Segment,
+            Verdict::Back(window) => {
                 self.epochs = 0;
                 Move::Set(window)
             }
             Verdict::Paid => {
+                self.paid = true;
                 self.aim = self.aim.max(queue);
                 Move::Stay
             }
@@ -207,12 +251,15 @@ impl Hold {
 
     /// Whether the rate fell with the window: then the queue is others', or the round trip the
     /// path's own, T_e of the paper, and is accepted as it is.
-    fn was_not_ours(&mut self, epoch: &Epoch, window: Bytes, before: &Tightening) -> bool {
+    fn was_not_ours(&mut self, epoch: &Epoch, allowed: &Allowed, before: &Tightening) -> bool {
+        let window = allowed.window;
         let cut = 1.0 - window.as_f64() / before.window.as_f64();
         let fall = 1.0 - epoch.rate.as_f64() / before.rate.as_f64();
-        let accepted = cut > 0.0 && fall > cut * FELL_WITH_THE_WINDOW;
+        let share = if allowed.shared { FELL_LIKE_THE_WINDOW } else { FELL_WITH_THE_WINDOW };
+        let accepted = cut > 0.0 && fall > cut * share;
         if accepted {
             self.aim = before.queue;
+            self.exogenous = before.queue;
             self.epochs = 0;
         }
         accepted

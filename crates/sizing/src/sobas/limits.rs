@@ -21,9 +21,6 @@ const LEAST_SEGMENTS: u64 = 4;
 /// section 4.2): so much of the window is not in flight.
 const UNACKNOWLEDGED_SEGMENTS: u64 = 2;
 
-/// How long an overflowed window stays forbidden.
-const CEILING_LASTS: Duration = Duration::from_secs(10);
-
 /// What the controller holds the transfer to, and the outputs that say so.
 #[derive(Debug)]
 pub(super) struct Limits {
@@ -99,8 +96,8 @@ impl Limits {
     }
 
     /// Forbids more than `window` for a while.
-    pub(super) fn forbid(&mut self, now: Time, window: Bytes) {
-        self.ceiling = Some((window, now + CEILING_LASTS));
+    pub(super) fn forbid(&mut self, now: Time, window: Bytes, lasts: Duration) {
+        self.ceiling = Some((window, now + lasts));
     }
 
     /// Lifts every limit.

@@ -3,3 +3,4 @@
 mod adaptive;
 mod fluid;
 mod paper;
+mod shared;
