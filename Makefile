@@ -1,7 +1,7 @@
 # `make help` lists what can be made. Options for a program go into ARGS: make demo ARGS="--out /tmp/demo"
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo reproduce test fmt clippy purity doc unit bench-lab man clean tools tools-test
+.PHONY: help build demo reproduce test fmt clippy purity doc unit python bench-lab bench-limits bench-live bench-sim man clean tools tools-test
 
 SWEETSPOT := target/release/sweetspot
 ARGS ?=
@@ -13,14 +13,24 @@ help: ## List the targets
 demo: build ## Move a file across an emulated long path, several ways, and draw why one wins
 	$(SWEETSPOT) demo $(ARGS)
 
-test: tools-test fmt clippy purity doc unit ## Formatting, lints, purity, documentation, every test
+test: tools-test fmt clippy purity doc unit python ## Formatting, lints, purity, documentation, every test
 
-bench-lab: build ## Measure the demo path and the matrix; writes docs/results/lab.md (about 25 minutes)
+bench-lab: build ## Measure on this kernel: the demo path and the matrix, the standing set, the blog's experiment; writes docs/results/lab.md, validate.md, blog.md (about 30 minutes)
+	$(SWEETSPOT) validate --standing --out docs/results/validate.md
+	$(SWEETSPOT) lab blog --out docs/results/blog.md
 	$(SWEETSPOT) bench-lab $(ARGS)
 
-reproduce: build ## Play ns-2's cases and the papers' figures again; writes docs/results/ns2.md and papers.md (about 25 minutes)
-	$(SWEETSPOT) reproduce ns2 $(ARGS)
-	$(SWEETSPOT) reproduce papers $(ARGS)
+bench-limits: build ## Judge a hundred flows of known cause; writes docs/results/limits.md (about 8 minutes)
+	$(SWEETSPOT) bench-limits $(ARGS)
+
+bench-live: build ## Measure `tune` on curl, rsync and iperf3; writes docs/results/live.md (about 6 minutes)
+	$(SWEETSPOT) bench-live $(ARGS)
+
+bench-sim: build ## Measure the simulator beside ns-2; writes docs/results/speed.md (about 3 minutes)
+	$(SWEETSPOT) bench-sim $(ARGS)
+
+reproduce: build ## Play ns-2's cases and the papers' figures again; writes docs/results/ns2.md, papers.md and router.md (about 40 minutes)
+	$(SWEETSPOT) reproduce ns2 router-tables all --careful --out docs/results $(ARGS)
 
 man: build ## Man pages and shell completions, into target/man and target/completions
 	mkdir -p target/man target/completions
@@ -44,6 +54,17 @@ doc: tools ## The crates' documentation; a broken link is an error
 
 unit: tools ## Every test, and nothing else
 	cargo test --workspace --locked
+
+PYTHON := target/python/bin/python
+# Built in place: what is tested is what is in the tree.
+python: tools-test ## The Python package: build, lints, types, tests
+	test -x $(PYTHON) || python3 -m venv target/python
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check -r python/requirements.lock
+	cargo fmt --manifest-path python/Cargo.toml --check
+	cargo clippy --manifest-path python/Cargo.toml --locked -- -D warnings
+	VIRTUAL_ENV=target/python target/python/bin/maturin develop --release --locked --quiet
+	cargo build --locked --quiet --bin sweetspot
+	SWEETSPOT_BIN=target/debug/sweetspot $(PYTHON) -m pytest -q
 
 clean: ## Remove what was built
 	cargo clean

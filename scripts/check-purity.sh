@@ -5,7 +5,7 @@ cd "$(dirname "$0")/.."
 
 target=wasm32-unknown-unknown
 pure=
-for crate in units path sizing scenario theory advise tcp sim study; do
+for crate in units path sizing scenario theory advise trace diagnose tcp sim study; do
     [ -d "crates/$crate" ] && pure="$pure -p sweetspot-$crate"
 done
 

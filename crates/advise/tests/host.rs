@@ -1,6 +1,6 @@
 //! The mistakes that the host advice must know, and what it must say of them.
 
-use sweetspot_advise::host::{Advice, Device, End, Question, Snapshot, Sysctls, advise};
+use sweetspot_advise::host::{Advice, Device, End, Listener, Question, Snapshot, Sysctls, advise};
 use sweetspot_units::{Bytes, Duration, Rate};
 
 const GOOD: &str = "
@@ -28,7 +28,7 @@ fn host(changes: &str) -> Snapshot {
         sysctls: Sysctls::read(&settings).unwrap(),
         memory: Some(Bytes::new(24_000_000_000)),
         page: Some(Bytes::new(4096)),
-        device: None,
+        ..Snapshot::default()
     }
 }
 
@@ -37,7 +37,7 @@ fn path() -> Option<(Rate, Duration)> {
 }
 
 fn ask(here: Snapshot) -> Advice {
-    advise(&Question { here, peer: None, path: path(), connections: 1 }).unwrap()
+    advise(&Question { here, peer: None, path: path(), path_mtu: None, connections: 1 }).unwrap()
 }
 
 fn found(changes: &str) -> Vec<String> {
@@ -94,13 +94,14 @@ fn adv_win_scale_counts_where_the_kernel_heeds_it() {
 #[test]
 fn a_16_bit_window_is_known_without_a_path() {
     let here = host("net.ipv4.tcp_rmem = 4096 32768 60000\nnet.core.rmem_max = 60000\n");
-    let advice = advise(&Question { here, peer: None, path: None, connections: 1 }).unwrap();
+    let advice =
+        advise(&Question { here, peer: None, path: None, path_mtu: None, connections: 1 }).unwrap();
     assert!(advice.findings[0].why.contains("window scale of 0"));
 }
 
 #[test]
 fn many_connections_need_memory_together() {
-    let q = Question { here: host(""), peer: None, path: path(), connections: 20 };
+    let q = Question { here: host(""), peer: None, path: path(), path_mtu: None, connections: 20 };
     let advice = advise(&q).unwrap();
     // 20 x 210 MB = 4.2 GB above 383,867 pages = 1.57 GB, below half of 24 GB.
     assert_eq!(advice.findings[0].what, "net.ipv4.tcp_mem");
@@ -140,7 +141,7 @@ fn the_device_is_judged() {
 #[test]
 fn the_end_that_caps_is_named() {
     let peer = Some(host("net.ipv4.tcp_rmem = 4096 131072 6291456\n"));
-    let q = Question { here: host(""), peer, path: path(), connections: 1 };
+    let q = Question { here: host(""), peer, path: path(), path_mtu: None, connections: 1 };
     let advice = advise(&q).unwrap();
     let cap = advice.directions[1].cap.as_ref().unwrap();
     assert_eq!((cap.what.as_str(), cap.end), ("net.ipv4.tcp_rmem", End::Peer));
@@ -170,7 +171,7 @@ fn findings_in_json_have_the_promised_keys() {
 fn impossible_paths_are_refused_in_words() {
     let ask = |rate, ms, connections| {
         let path = Some((Rate::from_mbit_per_second(rate), Duration::from_millis(ms)));
-        let q = Question { here: host(""), peer: None, path, connections };
+        let q = Question { here: host(""), peer: None, path, path_mtu: None, connections };
         advise(&q).unwrap_err().to_string()
     };
     assert!(ask(0, 1, 1).contains("--rate"));
@@ -184,4 +185,70 @@ fn no_line_but_a_command_is_longer_than_80_columns() {
     let bad = host("net.core.rmem_max = 1\nnet.ipv4.tcp_mem = 1 2 3\nnet.ipv4.tcp_sack = 0\n");
     let text = ask(bad).text(true);
     assert!(text.lines().all(|l| l.chars().count() <= 80), "{text}");
+}
+
+#[test]
+fn a_program_that_sets_its_buffer_is_told_what_that_costs() {
+    let asked = Some(Bytes::new(1_000_000));
+    let advice = ask(Snapshot { asked_receive_buffer: asked, ..host("") });
+    let f = &advice.findings[0];
+    // Doubled by the kernel, half of it is window: 1 MB over 80 ms = 100 Mbit/s.
+    assert_eq!(f.what, "SO_RCVBUF of the program");
+    assert_eq!(f.gain, Some(Rate::from_mbit_per_second(9_900)));
+    // rmem_max cuts it first.
+    let cut = host("net.core.rmem_max = 212992\n");
+    let advice = ask(Snapshot { asked_receive_buffer: asked, ..cut });
+    let why = advice.findings.iter().find(|f| f.what.contains("the program")).map(|f| &f.why);
+    assert!(why.unwrap().contains("rmem_max leaves 213 kB"), "{why:?}");
+}
+
+#[test]
+fn a_listener_with_a_buffer_of_its_own_is_found() {
+    let listener = |address: &str, bytes| Listener {
+        address: address.to_owned(),
+        receive_buffer: Bytes::new(bytes),
+    };
+    let listeners = vec![listener("0.0.0.0:22", 131_072), listener("0.0.0.0:5201", 425_984)];
+    let advice = ask(Snapshot { listeners, ..host("") });
+    assert_eq!(advice.findings.len(), 1, "{:?}", advice.findings);
+    assert!(advice.findings[0].what.ends_with("0.0.0.0:5201"));
+    // 212,992 B over 80 ms = 21.3 Mbit/s.
+    assert_eq!(advice.findings[0].gain.unwrap().bits_per_second() / 100_000, 99_787);
+}
+
+fn device() -> Device {
+    Device {
+        name: "eth0".to_owned(),
+        mtu: Some(Bytes::new(9000)),
+        speed: Some(Rate::from_mbit_per_second(100_000)),
+        ..Device::default()
+    }
+}
+
+#[test]
+fn packets_that_the_path_does_not_take_are_found() {
+    let here = Snapshot { device: Some(device()), ..host("net.ipv4.tcp_mtu_probing = 1\n") };
+    let ask = |mtu| {
+        let path_mtu = Some(Bytes::new(mtu));
+        let here = here.clone();
+        advise(&Question { here, peer: None, path: None, path_mtu, connections: 1 })
+    };
+    assert_eq!(ask(1500).unwrap().findings[0].what, "MTU of eth0");
+    assert!(ask(9000).unwrap().findings.is_empty());
+    assert!(ask(100).unwrap_err().to_string().contains("--path-mtu"));
+}
+
+#[test]
+fn a_transmit_ring_that_runs_dry_between_interrupts_is_found() {
+    let ask = |now| {
+        let device = Device { transmit_ring: Some((now, 4096)), ..device() };
+        ask(Snapshot { device: Some(device), ..host("net.ipv4.tcp_mtu_probing = 1\n") })
+    };
+    // 64 x 9000 B at 100 Gbit/s are 46 us; 100 us are 138.9 packets, rounded up to 256.
+    let found = ask(64).findings;
+    assert_eq!(
+        (found[0].what.as_str(), found[0].wanted.as_str()),
+        ("transmit ring of eth0", "256")
+    );
+    assert!(ask(256).findings.is_empty());
 }

@@ -15,6 +15,7 @@ fn question(input: &str) -> Question {
         available: None,
         packet: Bytes::new(1500),
         parameters: Parameters::default(),
+        measurement: None,
     }
 }
 

@@ -42,7 +42,8 @@ fn against_elephants_the_advice_is_equation_8() {
         ..question("50Mbit/s", "100ms")
     };
     let json = advise(&q).unwrap().json();
-    assert_eq!(json["recommended_bytes"], 1_031_250);
+    // R = 32.5 Mbit/s over 100 ms and a full buffer's 100 ms.
+    assert_eq!(json["recommended_bytes"], 812_500);
     assert_eq!(json["expected_bps"]["recommended"], 32_500_000);
     // What no closed form gives is null, not a guess.
     assert!(json["expected_bps"]["double"].is_null() && json["bdp5_bytes"].is_null());

@@ -9,10 +9,19 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 #[macro_use]
 mod print;
+mod attend;
 mod bench;
+mod build;
 mod complaint;
 mod contest;
+mod ledger;
+mod limits;
+mod live;
+mod raster;
+mod speed;
 mod verbs;
+mod watching;
+mod whole_file;
 
 /// Finds, holds and explains the window at which TCP is fastest and its path calmest.
 #[derive(Debug, Parser)]
@@ -31,19 +40,40 @@ enum Verb {
     Serve(verbs::serve::Arguments),
     /// Send a file
     Send(verbs::send::Arguments),
+    Tune(verbs::tune::Arguments),
     /// Show on this machine's kernel what sizing the window gains
     Demo(verbs::demo::Arguments),
+    /// Experiments on this machine's kernel, each with a document of its results
+    #[command(subcommand)]
+    Lab(verbs::lab::Experiment),
+    /// Show this host's TCP connections and what limits each
+    Top(verbs::top::Arguments),
+    /// Say what limits a connection, why, and what to do about it
+    Diagnose(verbs::diagnose::Arguments),
     /// Play a scenario
     Run(verbs::run::Arguments),
-    /// Play a scenario once per value of one of its keys
+    /// Play every combination of the values of some keys of a scenario
     Sweep(verbs::sweep::Arguments),
     /// Search the window at which a scenario's transfer is fastest
     Mft(verbs::mft::Arguments),
-    /// Write a document of results: agreement with ns-2, the papers' figures
+    /// Play a scenario by several engines and say where they differ, and why
+    Validate(verbs::validate::Arguments),
+    /// Play the papers' figures and tables again, and draw them with the published numbers
     Reproduce(verbs::reproduce::Arguments),
+    /// Make one page from results: tables, curves, time series, distributions
+    Report(verbs::report::Arguments),
     /// Measure the demo path and a matrix of paths, and write docs/results/lab.md
     #[command(hide = true)]
     BenchLab(verbs::bench_lab::Arguments),
+    /// Measure `tune` on programs of others, and write docs/results/live.md
+    #[command(hide = true)]
+    BenchLive(verbs::bench_live::Arguments),
+    /// Play flows of known cause and count which the classifier gets right; writes docs/results/limits.md
+    #[command(hide = true)]
+    BenchLimits(verbs::bench_limits::Arguments),
+    /// Measure the simulator beside ns-2, and write docs/results/speed.md
+    #[command(hide = true)]
+    BenchSim(verbs::bench_sim::Arguments),
     /// Write the man pages
     Man(verbs::man::Arguments),
     /// Print completions for a shell
@@ -60,12 +90,21 @@ fn main() -> ExitCode {
         Verb::Emulate(arguments) => verbs::emulate::run(arguments),
         Verb::Serve(arguments) => verbs::serve::run(arguments),
         Verb::Send(arguments) => verbs::send::run(arguments),
+        Verb::Tune(arguments) => verbs::tune::run(arguments),
         Verb::Demo(arguments) => verbs::demo::run(arguments),
+        Verb::Lab(experiment) => verbs::lab::run(experiment),
+        Verb::Top(arguments) => verbs::top::run(arguments),
+        Verb::Diagnose(arguments) => verbs::diagnose::run(arguments),
         Verb::Run(arguments) => verbs::run::run(arguments),
         Verb::Sweep(arguments) => verbs::sweep::run(arguments),
         Verb::Mft(arguments) => verbs::mft::run(arguments),
+        Verb::Validate(arguments) => verbs::validate::run(arguments),
         Verb::Reproduce(arguments) => verbs::reproduce::run(arguments),
+        Verb::Report(arguments) => verbs::report::run(arguments),
         Verb::BenchLab(arguments) => verbs::bench_lab::run(arguments),
+        Verb::BenchLive(arguments) => verbs::bench_live::run(arguments),
+        Verb::BenchLimits(arguments) => verbs::bench_limits::run(arguments),
+        Verb::BenchSim(arguments) => verbs::bench_sim::run(arguments),
         Verb::Man(arguments) => verbs::man::run(arguments, Typed::command()),
         Verb::Completions(arguments) => verbs::completions::run(arguments, Typed::command()),
     };

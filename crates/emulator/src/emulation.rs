@@ -2,14 +2,16 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 
+use sweetspot_linux::clock;
 use sweetspot_linux::packet::PacketPort;
 use sweetspot_linux::wake::Bell;
 use sweetspot_path::PathSpec;
-use sweetspot_units::Rate;
+use sweetspot_units::{Rate, Time};
 
 use crate::certificate::Certificate;
 use crate::engine::{Books, Engine, Order};
 use crate::error::{Doing, EmulatorError};
+use crate::leaf::{self, Leaf};
 use crate::relay::Carriers;
 use crate::series::Sample;
 use crate::side::Side;
@@ -21,6 +23,7 @@ use crate::wires::{Cable, CableLosses, FAR, NEAR};
 /// without a certificate.
 pub struct Emulation {
     spec: PathSpec,
+    started: Time,
     near: Side,
     far: Side,
     bell: Arc<Bell>,
@@ -33,21 +36,29 @@ impl Emulation {
     /// Makes the namespaces and starts to carry packets between them. The calling thread must
     /// not have [entered](Side::enter) a side of another emulation.
     pub fn start(spec: &PathSpec) -> Result<Emulation, EmulatorError> {
-        let near = Cable::lay(NEAR, FAR, spec.mtu)?;
-        let far = Cable::lay(FAR, NEAR, spec.mtu)?;
+        Emulation::start_with(spec, &[])
+    }
+
+    /// The same with further hosts, which find one another at [`Side::leaf`].
+    pub fn start_with(spec: &PathSpec, leaves: &[Leaf]) -> Result<Emulation, EmulatorError> {
+        leaf::check(leaves)?;
+        let near = Cable::lay(NEAR, FAR, spec.mtu, leaves)?;
+        let far = Cable::lay(FAR, NEAR, spec.mtu, leaves)?;
         let ports = (near.port(spec.mtu)?, far.port(spec.mtu)?);
         let bell = Arc::new(Bell::new().doing("make an eventfd")?);
         let (orders, receive_orders) = mpsc::channel();
         let (send_samples, samples) = mpsc::channel();
+        let started = clock::now();
         let start = || {
             let ring = |port: &PacketPort| port.as_fd().try_clone_to_owned();
             let rings = [ring(&ports.0)?, ring(&ports.1)?];
-            let engine = Engine::new(spec, ports, receive_orders, send_samples);
+            let engine = Engine::new(started, spec, leaves, ports, (receive_orders, send_samples));
             Carriers::start(engine, rings, bell.clone())
         };
         let carriers = start().doing("start the threads that carry the packets")?;
         Ok(Emulation {
             spec: spec.clone(),
+            started,
             near: Side::new(NEAR, near),
             far: Side::new(FAR, far),
             bell,
@@ -70,6 +81,11 @@ impl Emulation {
     /// The path as it was asked for.
     pub fn spec(&self) -> &PathSpec {
         &self.spec
+    }
+
+    /// When it began to carry packets, on the clock of [`clock::now`].
+    pub fn started(&self) -> Time {
+        self.started
     }
 
     /// The samples taken since the last call, every 10 ms.

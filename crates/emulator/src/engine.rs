@@ -9,6 +9,7 @@ use sweetspot_path::{DirectionSpec, PathSpec};
 use sweetspot_units::{Duration, Rate, Time};
 
 use crate::lane::Lane;
+use crate::leaf::{Detours, Leaf};
 use crate::pool::Pool;
 use crate::rest::Rest;
 use crate::series::Sample;
@@ -74,20 +75,20 @@ pub(crate) struct Engine {
 impl Engine {
     /// A loop between the two ports, which obeys `orders`.
     pub fn new(
+        started: Time,
         spec: &PathSpec,
+        leaves: &[Leaf],
         (near, far): (PacketPort, PacketPort),
-        orders: Receiver<Order>,
-        samples: Sender<Sample>,
+        (orders, samples): (Receiver<Order>, Sender<Sample>),
     ) -> Engine {
-        let started = clock::now();
         // Half the delay: an arrival is always seen before it can be due.
         let patience = (spec.up.delay.min(spec.down.delay) / 2).min(PATIENCE);
         Engine {
             near,
             far,
-            up: Lane::new(&spec.up, spec.mtu, spec.seed),
+            up: Lane::new(&spec.up, spec.mtu, Detours::new(leaves), spec.seed),
             // The directions' losses must not fall together.
-            down: Lane::new(&spec.down, spec.mtu, spec.seed ^ 0x646f_776e),
+            down: Lane::new(&spec.down, spec.mtu, Detours::new(leaves), spec.seed ^ 0x646f_776e),
             pool: Pool::new(frame_size(spec.mtu), pool_slots(spec)),
             patience,
             rest: Rest::new(started),

@@ -2,6 +2,8 @@ use std::io;
 
 use thiserror::Error;
 
+use crate::MOST_LEAVES;
+
 /// Why an emulation did not start or did not go on.
 #[derive(Debug, Error)]
 pub enum EmulatorError {
@@ -13,6 +15,9 @@ pub enum EmulatorError {
         /// Its reason.
         source: io::Error,
     },
+    /// More hosts than there are addresses for.
+    #[error("emulator: {0} pairs of hosts are more than the {MOST_LEAVES} that a path takes")]
+    TooManyLeaves(usize),
     /// The real-time loop failed.
     #[error("emulator: the loop that carries the packets failed: {0}")]
     Loop(io::Error),

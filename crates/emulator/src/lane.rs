@@ -1,8 +1,9 @@
 use sweetspot_linux::clock;
 use sweetspot_linux::packet::{BATCH, Frame, PacketPort};
-use sweetspot_path::{Direction, DirectionSpec, Packet, Refusal};
+use sweetspot_path::{Direction, DirectionSpec, Fan, Packet, Refusal};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
+use crate::leaf::Detours;
 use crate::pool::{Parcel, Pool};
 use crate::series::Flow;
 use crate::tally::Tally;
@@ -11,6 +12,9 @@ use crate::wires::frame_size;
 /// One direction of the path, between the ring it arrives from and the port it leaves by.
 pub(crate) struct Lane {
     direction: Direction<Parcel>,
+    detours: Detours,
+    /// What is on its detour.
+    fan: Fan<Parcel>,
     largest: usize,
     delay: Duration,
     /// The queue has been judged as of this time; what arrived before it comes too late to have
@@ -43,9 +47,11 @@ const LEAST_RUN: Duration = Duration::from_millis(20);
 
 impl Lane {
     /// An idle lane for packets of up to `mtu` bytes.
-    pub fn new(spec: &DirectionSpec, mtu: Bytes, seed: u64) -> Lane {
+    pub fn new(spec: &DirectionSpec, mtu: Bytes, detours: Detours, seed: u64) -> Lane {
         Lane {
             direction: Direction::new(spec, seed),
+            detours,
+            fan: Fan::default(),
             largest: frame_size(mtu),
             delay: spec.delay,
             decided: Time::ZERO,
@@ -69,7 +75,7 @@ impl Lane {
         self.direction.advance(now);
         self.decided = now;
         let follows = self.direction.link().backlog_packets() > 0;
-        let parcel = pool.store(frame.bytes, follows);
+        let parcel = pool.store(frame.bytes, self.detours.leaf_of(frame.bytes), follows);
         self.tally.packets_in += 1;
         self.tally.bytes_in += parcel.wire_size();
         if let Err(dropped) = self.direction.handle_arrival(now, parcel) {
@@ -84,7 +90,17 @@ impl Lane {
 
     /// When the next packet is due at the exit.
     pub fn poll_timeout(&self) -> Option<Time> {
-        self.direction.poll_timeout()
+        [self.direction.poll_timeout(), self.fan.poll_timeout()].into_iter().flatten().min()
+    }
+
+    fn poll_delivery(&mut self, now: Time) -> Option<(Time, Parcel)> {
+        if self.detours.is_empty() {
+            return self.direction.poll_delivery(now);
+        }
+        while let Some((through, parcel)) = self.direction.poll_delivery(now) {
+            self.fan.handle_entry(through + self.detours.of(parcel.leaf), parcel);
+        }
+        self.fan.poll_exit(now)
     }
 
     /// Sends what is due by `now`, a batch at most, through `port`; false if nothing was due.
@@ -92,7 +108,7 @@ impl Lane {
         let mut batch = std::mem::take(&mut self.batch);
         batch.clear();
         while batch.len() < BATCH
-            && let Some(delivery) = self.direction.poll_delivery(now)
+            && let Some(delivery) = self.poll_delivery(now)
         {
             batch.push(delivery);
         }
@@ -136,6 +152,7 @@ impl Lane {
             queue_delay: backlog / link.rate(),
             buffer_drops: self.tally.buffer_drops,
             random_losses: self.tally.random_losses,
+            arrived: self.tally.packets_in,
             delivered: self.tally.bytes_out,
         }
     }
@@ -149,7 +166,7 @@ impl Lane {
     /// Closes the books.
     pub fn into_tally(mut self) -> Tally {
         self.close_run();
-        self.tally.held = self.direction.counters().queued;
+        self.tally.held = self.direction.counters().queued + self.fan.counters().queued;
         self.tally
     }
 
@@ -158,6 +175,11 @@ impl Lane {
         tally.packets_out += 1;
         tally.bytes_out += parcel.wire_size();
         tally.lateness.record(release.done.since(release.due));
+        if !self.detours.is_empty() {
+            // Releases are no longer in the order in which the bottleneck sent: they tell nothing
+            // of its rate.
+            return;
+        }
         match &mut self.run {
             Some(run) if parcel.follows => {
                 run.last = release;

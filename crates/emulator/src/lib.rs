@@ -17,6 +17,10 @@
 //! header are not part of the path. Devices have every offload off, so packets are at most MTU
 //! long and carry real checksums.
 //!
+//! **Flows of different lengths.** Besides its own address each side can have those of further
+//! hosts, in pairs ([`Leaf`]): what goes between the two of a pair shares the bottleneck and has a
+//! propagation, and a few of TCP's habits, of its own.
+//!
 //! **How to use it.** [`isolate`] first, while the process has one thread; inside,
 //! [`Emulation::start`], then commands and threads on its two [`Side`]s, then
 //! [`Emulation::finish`]. Emulations can follow one another in the same process.
@@ -27,6 +31,7 @@ mod engine;
 mod error;
 mod lane;
 mod lateness;
+mod leaf;
 mod netlink;
 mod pool;
 mod relay;
@@ -45,7 +50,8 @@ pub use certificate::{
 pub use emulation::Emulation;
 pub use error::EmulatorError;
 pub use lateness::Lateness;
-pub use self_test::{DelayError, SelfTest, Trial, self_test};
+pub use leaf::{Leaf, MOST_LEAVES};
+pub use self_test::{DelayError, SelfTest, Trial, rehearse, self_test};
 pub use series::{Flow, Sample};
 pub use side::Side;
 pub use sweetspot_linux::isolation::{IsolationError, isolate};

@@ -15,8 +15,14 @@ use netlink_packet_route::link::{
 use netlink_packet_route::neighbour::{
     NeighbourAddress, NeighbourAttribute, NeighbourMessage, NeighbourState,
 };
+use netlink_packet_route::route::{
+    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol,
+    RouteScope, RouteType,
+};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
+
+use crate::leaf::Leaf;
 
 /// A hardware address.
 pub(crate) type Mac = [u8; 6];
@@ -36,6 +42,16 @@ impl VethEnd<'_> {
             LinkAttribute::Mtu(self.mtu),
         ]
     }
+}
+
+/// The way to one host.
+pub(crate) struct Route {
+    pub to: Ipv4Addr,
+    /// The address to send from.
+    pub from: Ipv4Addr,
+    pub via: Ipv4Addr,
+    /// The device's number.
+    pub index: u32,
 }
 
 /// A netlink socket in the network namespace of the thread that made it.
@@ -111,6 +127,33 @@ impl Netlink {
             NeighbourAttribute::LinkLayerAddress(mac.to_vec()),
         ];
         self.create(RouteNetlinkMessage::NewNeighbour(message))
+    }
+
+    /// Adds a route, on which TCP has the habits of `leaf`.
+    pub fn add_route(&mut self, route: &Route, leaf: &Leaf) -> io::Result<()> {
+        let mut message = RouteMessage::default();
+        message.header = RouteHeader {
+            address_family: AddressFamily::Inet,
+            destination_prefix_length: 32,
+            table: RouteHeader::RT_TABLE_MAIN,
+            protocol: RouteProtocol::Static,
+            scope: RouteScope::Universe,
+            kind: RouteType::Unicast,
+            ..RouteHeader::default()
+        };
+        message.attributes = vec![
+            RouteAttribute::Destination(RouteAddress::Inet(route.to)),
+            RouteAttribute::Gateway(RouteAddress::Inet(route.via)),
+            RouteAttribute::PrefSource(RouteAddress::Inet(route.from)),
+            RouteAttribute::Oif(route.index),
+        ];
+        let mut habits = Vec::new();
+        habits.extend(leaf.initial_window.map(RouteMetric::InitCwnd));
+        habits.extend(leaf.quick_acks.then_some(RouteMetric::QuickAck(1)));
+        if !habits.is_empty() {
+            message.attributes.push(RouteAttribute::Metrics(habits));
+        }
+        self.create(RouteNetlinkMessage::NewRoute(message))
     }
 
     /// The number of the device called `name`.

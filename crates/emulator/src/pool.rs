@@ -15,6 +15,8 @@ const GROWTH: usize = 512;
 pub(crate) struct Parcel {
     slot: u32,
     length: u32,
+    /// Which pair of hosts it travels between; see [`Detours`](crate::leaf::Detours).
+    pub leaf: u16,
     /// Another packet was in the buffer when this one came: it leaves right behind it.
     pub follows: bool,
 }
@@ -46,14 +48,14 @@ impl Pool {
     }
 
     /// Copies `frame`, at most as long as the pool's slots, in.
-    pub fn store(&mut self, frame: &[u8], follows: bool) -> Parcel {
+    pub fn store(&mut self, frame: &[u8], leaf: u16, follows: bool) -> Parcel {
         if self.free.is_empty() {
             self.grow();
         }
         let slot = self.free.pop().unwrap_or_default();
         let (chunk, start) = self.place(slot);
         self.chunks[chunk][start..start + frame.len()].copy_from_slice(frame);
-        Parcel { slot, length: frame.len() as u32, follows }
+        Parcel { slot, length: frame.len() as u32, leaf, follows }
     }
 
     /// The frame of `parcel`.
@@ -89,7 +91,8 @@ mod tests {
     #[test]
     fn a_frame_comes_out_as_it_went_in_however_many_are_inside() {
         let mut pool = Pool::new(100, 1);
-        let parcels: Vec<_> = (0..2000_u32).map(|n| pool.store(&n.to_be_bytes(), false)).collect();
+        let parcels: Vec<_> =
+            (0..2000_u32).map(|n| pool.store(&n.to_be_bytes(), 0, false)).collect();
         for (n, parcel) in (0_u32..).zip(&parcels) {
             assert_eq!(pool.frame(*parcel), n.to_be_bytes());
         }
@@ -99,7 +102,7 @@ mod tests {
     fn freed_slots_are_used_again() {
         let mut pool = Pool::new(100, GROWTH);
         for _ in 0..10 * GROWTH {
-            let parcel = pool.store(b"frame", false);
+            let parcel = pool.store(b"frame", 0, false);
             pool.free(parcel);
         }
         assert_eq!(pool.chunks.len(), 1);

@@ -3,7 +3,7 @@ use sweetspot_units::{Bytes, Duration};
 /// The path at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sample {
-    /// Since the emulation started.
+    /// Since the emulation [started](crate::Emulation::started).
     pub at: Duration,
     /// Near to far.
     pub up: Flow,
@@ -24,6 +24,8 @@ pub struct Flow {
     pub buffer_drops: u64,
     /// Packets lost at random.
     pub random_losses: u64,
+    /// Packets that arrived at the entry.
+    pub arrived: u64,
     /// IP bytes released at the exit.
     pub delivered: Bytes,
 }

@@ -2,6 +2,8 @@ use std::io;
 use std::net::Ipv4Addr;
 use std::process::{Child, Command};
 
+use sweetspot_linux::packet::PacketPort;
+
 use crate::error::EmulatorError;
 use crate::wires::{Cable, End, FAR, NEAR};
 
@@ -29,6 +31,12 @@ impl Side {
         self.end.address
     }
 
+    /// The address of this side's host of pair `number`, counted from 0 as the emulation was given
+    /// them.
+    pub fn leaf(&self, number: usize) -> Ipv4Addr {
+        self.end.leaf(number)
+    }
+
     /// Starts `command` on this side, with the addresses of both in its environment.
     pub fn spawn(&self, command: &mut Command) -> Result<Child, EmulatorError> {
         command.envs(ADDRESSES.map(|(name, end)| (name, end.address.to_string())));
@@ -37,6 +45,12 @@ impl Side {
             program: command.get_program().to_string_lossy().into_owned(),
             source,
         })
+    }
+
+    /// A port that sees what comes and goes on this side, as a capture does: the first `snap`
+    /// bytes of each frame, `slots` of which wait in its ring.
+    pub fn watch(&self, snap: usize, slots: usize) -> io::Result<PacketPort> {
+        self.cable.watch_inside(snap, slots)
     }
 
     /// Runs `work` on this side, on a thread of its own that is joined. Sockets made there stay

@@ -11,7 +11,8 @@ use sweetspot_linux::packet::PacketPort;
 use sweetspot_units::Bytes;
 
 use crate::error::{Doing, EmulatorError};
-use crate::netlink::{Mac, Netlink, VethEnd};
+use crate::leaf::{self, FAR_LEAVES, Leaf, NEAR_LEAVES};
+use crate::netlink::{Mac, Netlink, Route, VethEnd};
 
 /// The device's name inside the near and the far namespace.
 const INSIDE: &str = "path0";
@@ -25,15 +26,33 @@ const RING_SLOTS: usize = 8192;
 pub(crate) struct End {
     pub name: &'static str,
     pub address: Ipv4Addr,
+    /// The first two bytes of its leaves' addresses.
+    leaves: [u8; 2],
     mac: Mac,
 }
 
+impl End {
+    /// The address of leaf number `leaf`.
+    pub fn leaf(self, leaf: usize) -> Ipv4Addr {
+        let [high, low] = leaf::tag(leaf).to_be_bytes();
+        Ipv4Addr::new(self.leaves[0], self.leaves[1], high, low)
+    }
+}
+
 /// The end at which commands run.
-pub(crate) const NEAR: End =
-    End { name: "near", address: Ipv4Addr::new(10, 77, 0, 1), mac: [2, 0, 0, 0, 0, 1] };
+pub(crate) const NEAR: End = End {
+    name: "near",
+    address: Ipv4Addr::new(10, 77, 0, 1),
+    leaves: NEAR_LEAVES,
+    mac: [2, 0, 0, 0, 0, 1],
+};
 /// The other end.
-pub(crate) const FAR: End =
-    End { name: "far", address: Ipv4Addr::new(10, 77, 0, 2), mac: [2, 0, 0, 0, 0, 2] };
+pub(crate) const FAR: End = End {
+    name: "far",
+    address: Ipv4Addr::new(10, 77, 0, 2),
+    leaves: FAR_LEAVES,
+    mac: [2, 0, 0, 0, 0, 2],
+};
 
 /// A namespace at the end of its cable; this process holds the other end.
 pub(crate) struct Cable {
@@ -65,8 +84,9 @@ pub(crate) struct CableLosses {
 }
 
 impl Cable {
-    /// Makes the namespace of `end`, from which `peer` can be reached, and its cable.
-    pub fn lay(end: End, peer: End, mtu: Bytes) -> Result<Cable, EmulatorError> {
+    /// Makes the namespace of `end`, with its hosts of `leaves`, from which `peer` can be reached,
+    /// and its cable.
+    pub fn lay(end: End, peer: End, mtu: Bytes, leaves: &[Leaf]) -> Result<Cable, EmulatorError> {
         // Each emulation of a process has its own device names.
         static LAID: AtomicU32 = AtomicU32::new(0);
         let outside = format!("{}{}", end.name, LAID.fetch_add(1, Ordering::Relaxed));
@@ -82,7 +102,7 @@ impl Cable {
         let index = netlink.index_of(&outside).doing("find the veth pair")?;
         ethtool::turn_offloads_off(&outside).doing("turn offloads off")?;
         let inside = namespace
-            .run(|| furnish(end, peer))
+            .run(|| furnish(end, peer, leaves))
             .and_then(|done| done)
             .doing("set up the network of a namespace")?;
         netlink.set_up(index).doing("set a veth up")?;
@@ -98,6 +118,11 @@ impl Cable {
     pub fn port_inside(&self, mtu: Bytes, slots: usize) -> Result<PacketPort, EmulatorError> {
         let open = || PacketPort::open(self.inside.index, frame_size(mtu), slots);
         self.namespace.run(open).and_then(|opened| opened).doing("open a packet ring")
+    }
+
+    /// A port on the device inside that also sees what goes out, frames cut to `snap` bytes.
+    pub fn watch_inside(&self, snap: usize, slots: usize) -> io::Result<PacketPort> {
+        self.namespace.run(|| PacketPort::watch(self.inside.index, snap, slots))?
     }
 
     /// What the cable lost so far.
@@ -128,8 +153,8 @@ fn middle_mac(end: End) -> Mac {
     mac
 }
 
-/// Inside a namespace: loopback, address, neighbour.
-fn furnish(end: End, peer: End) -> io::Result<Device> {
+/// Inside a namespace: loopback, addresses, neighbour, and the way to each leaf's partner.
+fn furnish(end: End, peer: End, leaves: &[Leaf]) -> io::Result<Device> {
     let mut netlink = Netlink::new()?;
     let loopback = netlink.index_of("lo")?;
     netlink.set_up(loopback)?;
@@ -138,6 +163,12 @@ fn furnish(end: End, peer: End) -> io::Result<Device> {
     netlink.set_up(index)?;
     netlink.add_address(index, end.address, 24)?;
     netlink.add_neighbour(index, peer.address, peer.mac)?;
+    for (number, leaf) in leaves.iter().enumerate() {
+        let own = end.leaf(number);
+        netlink.add_address(index, own, 32)?;
+        let to = peer.leaf(number);
+        netlink.add_route(&Route { to, from: own, via: peer.address, index }, leaf)?;
+    }
     Ok(Device { netlink, index })
 }
 

@@ -2,11 +2,13 @@
 //! writes; what cannot be read is `None`.
 
 use std::fs;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::path::Path;
 
 use sweetspot_units::{Bytes, Rate};
 
-use crate::{ethtool, qdisc};
+use crate::{ethtool, qdisc, sockopt};
 
 /// A network device.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -65,6 +67,23 @@ pub fn default_device() -> Option<Device> {
     Some(device(name))
 }
 
+/// The largest packet that the kernel would send to `host` now: the device's, or what a router on
+/// the way has asked for since (path MTU discovery, RFC 1191, 8201). Sends nothing.
+pub fn path_mtu(host: IpAddr) -> io::Result<Bytes> {
+    let own: IpAddr = match host {
+        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    let socket = UdpSocket::bind((own, 0))?;
+    // The discard port; connecting a datagram socket looks up the route and no more.
+    socket.connect((host, 9))?;
+    let mtu: libc::c_int = match host {
+        IpAddr::V4(_) => sockopt::get(&socket, libc::IPPROTO_IP, libc::IP_MTU)?,
+        IpAddr::V6(_) => sockopt::get(&socket, libc::IPPROTO_IPV6, libc::IPV6_MTU)?,
+    };
+    Ok(Bytes::new(mtu.max(0) as u64))
+}
+
 /// The device of this name.
 pub fn device(name: &str) -> Device {
     let folder = Path::new("/sys/class/net").join(name);
@@ -84,10 +103,14 @@ pub fn device(name: &str) -> Device {
 }
 
 /// The limit of an idle queue is what dynamic queue limits last allowed; a driver that takes no
-/// part leaves it at zero for ever, so zero says no only once the device has sent something.
+/// part leaves it at zero for ever, on every queue, so zero says no only once the device has sent
+/// something.
 fn byte_queue_limits(folder: &Path) -> Option<bool> {
     let sent: u64 = text(folder.join("statistics/tx_packets"))?.parse().ok()?;
-    let limit: u64 = text(folder.join("queues/tx-0/byte_queue_limits/limit"))?.parse().ok()?;
+    let queues = fs::read_dir(folder.join("queues")).ok()?.flatten().map(|queue| queue.path());
+    let limits = queues.filter_map(|queue| text(queue.join("byte_queue_limits/limit")));
+    // Which queues a driver uses is its business: one that has a limit speaks for all.
+    let limit: u64 = limits.filter_map(|limit| limit.parse().ok()).max()?;
     match (limit, sent) {
         (0, 0..1000) => None,
         (limit, _) => Some(limit > 0),
@@ -113,6 +136,13 @@ mod tests {
     fn a_setting_is_read_by_its_dotted_name() {
         assert_eq!(sysctl("net.ipv4.tcp_rmem").map(|t| t.split_whitespace().count()), Some(3));
         assert_eq!(sysctl("net.ipv4.no_such_setting"), None);
+    }
+
+    #[test]
+    fn the_path_to_this_host_takes_what_its_loopback_device_takes() {
+        // An IPv4 packet's length has 16 bits, one byte less than Linux's usual loopback device.
+        let loopback = device("lo").mtu.map(|mtu| mtu.min(Bytes::new(0xffff)));
+        assert_eq!(path_mtu(Ipv4Addr::LOCALHOST.into()).ok(), loopback);
     }
 
     #[test]

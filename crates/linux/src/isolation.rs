@@ -236,7 +236,7 @@ fn unshare(flags: i32) -> io::Result<()> {
 }
 
 /// The child's process id, or nothing in the child.
-fn fork() -> io::Result<Option<u32>> {
+pub(crate) fn fork() -> io::Result<Option<u32>> {
     // SAFETY: `isolate` made sure that there is one thread, and its children start none before
     // they fork, so no lock can be held by a thread that the child lacks.
     let pid = check(unsafe { libc::fork() })?;
@@ -254,7 +254,7 @@ fn die_with_parent() -> io::Result<()> {
 }
 
 /// A pipe: its end to read from and its end to write to, both closed by exec.
-fn pipe() -> io::Result<(File, File)> {
+pub(crate) fn pipe() -> io::Result<(File, File)> {
     let mut ends = [0; 2];
     // SAFETY: `ends` has room for the two descriptors.
     check(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) })?;

@@ -3,14 +3,21 @@
 //! It is also the only crate in which `unsafe` may stand; every block says why it is sound.
 
 pub mod clock;
+pub mod datagrams;
+pub mod diag;
+pub mod epoll;
 pub mod ethtool;
 pub mod file;
+pub mod guardian;
 pub mod host;
 pub mod interfaces;
 pub mod isolation;
+pub mod live;
 pub mod namespace;
+mod netlink;
 pub mod packet;
 pub mod process;
+pub mod processes;
 pub mod qdisc;
 pub mod scheduling;
 pub mod signals;

@@ -32,6 +32,21 @@ impl NetworkNamespace {
         Ok(NetworkNamespace { file: File::open("/proc/thread-self/ns/net")? })
     }
 
+    /// The one that ip-netns(8) calls `name`. CAP_SYS_ADMIN is needed to enter it.
+    pub fn named(name: &str) -> io::Result<NetworkNamespace> {
+        // A name is a file's, not a path.
+        if name.is_empty() || name.contains('/') || name.starts_with('.') {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        Ok(NetworkNamespace { file: File::open(format!("/run/netns/{name}"))? })
+    }
+
+    /// The one that process `pid` is in. Needs the right to look into that process, and
+    /// CAP_SYS_ADMIN to enter the namespace.
+    pub fn of_process(pid: u32) -> io::Result<NetworkNamespace> {
+        Ok(NetworkNamespace { file: File::open(format!("/proc/{pid}/ns/net"))? })
+    }
+
     /// Runs `work` in this namespace, on a thread of its own. Sockets made there stay in the
     /// namespace wherever they are used later.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {

@@ -1,6 +1,10 @@
 //! What this process used, and how it learns of limits.
 
+use std::io;
+
 use sweetspot_units::Duration;
+
+use crate::check;
 
 /// CPU time of this process, user and system, all threads.
 pub fn cpu_time() -> Duration {
@@ -22,4 +26,16 @@ pub fn cpu_time() -> Duration {
 pub fn report_file_size_limit() {
     // SAFETY: ignoring a signal installs no handler.
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+}
+
+/// Lets this process open as many descriptors as it may, and says how many that is.
+pub fn raise_descriptor_limit() -> io::Result<u64> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is valid for both calls.
+    unsafe {
+        check(libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit))?;
+        limit.rlim_cur = limit.rlim_max;
+        check(libc::setrlimit(libc::RLIMIT_NOFILE, &limit))?;
+    }
+    Ok(limit.rlim_cur)
 }

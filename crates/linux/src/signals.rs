@@ -1,6 +1,8 @@
 //! Waiting for children and for the signals that end a command, in one place.
 
 use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
 use sweetspot_units::{Duration, Time};
 
@@ -31,6 +33,11 @@ impl Signal {
     pub const KILL: Signal = Signal(libc::SIGKILL);
     /// Asks a process to end.
     pub const TERMINATE: Signal = Signal(libc::SIGTERM);
+
+    /// Its number.
+    pub fn number(self) -> i32 {
+        self.0
+    }
 
     /// Sends this signal to the process `pid`. That it has ended already is no error.
     pub fn send(self, pid: u32) {
@@ -121,6 +128,17 @@ impl Drop for Supervisor {
             libc::pthread_sigmask(libc::SIG_SETMASK, &self.before, std::ptr::null_mut());
         }
     }
+}
+
+/// Lets `command` start with no signal blocked, as its program expects: what a [`Supervisor`] holds
+/// back is held back in children, too.
+pub fn unblock_on_exec(command: &mut Command) {
+    let unblock = || {
+        unblock_all();
+        Ok(())
+    };
+    // SAFETY: pthread_sigmask is async-signal-safe and nothing allocates.
+    unsafe { command.pre_exec(unblock) };
 }
 
 /// Lets this thread receive every signal again. Safe between fork and exec.

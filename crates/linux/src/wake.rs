@@ -23,6 +23,14 @@ pub fn wait_readable(sources: &[BorrowedFd<'_>], due: Time) -> io::Result<()> {
     }
 }
 
+/// Whether `source` can be read without waiting.
+pub fn is_readable(source: BorrowedFd<'_>) -> bool {
+    let mut fd = libc::pollfd { fd: source.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    // SAFETY: one valid pollfd; a timeout of zero returns at once.
+    unsafe { libc::poll(&mut fd, 1, 0) };
+    fd.revents & libc::POLLIN != 0
+}
+
 /// A bell: one thread rings it, another waits for it among its other sources.
 #[derive(Debug)]
 pub struct Bell(OwnedFd);

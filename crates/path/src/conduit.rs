@@ -16,12 +16,12 @@ pub struct Conduit<P> {
     rate: u64,
     delay: Duration,
     limit: Volume,
+    /// What the link has still to send: when each packet will have left it, and its bytes.
+    line: VecDeque<(Time, u64)>,
+    /// Bytes of them all.
+    held: u64,
     /// What was accepted and has not come out, with the time at which it will.
     inside: VecDeque<(Time, P)>,
-    /// How many of them, from the front, have left the link.
-    flying: usize,
-    /// Bytes of the others.
-    held: u64,
     /// When the link will have sent all it holds.
     free: Time,
     /// What whole nanoseconds took from the busy period's service times, in bit·ns/rate.
@@ -59,9 +59,9 @@ impl<P: Packet> Conduit<P> {
             rate: rate.bits_per_second(),
             delay,
             limit,
-            inside: VecDeque::new(),
-            flying: 0,
+            line: VecDeque::new(),
             held: 0,
+            inside: VecDeque::new(),
             free: Time::ZERO,
             remainder: 0,
             known: [Service::default(); 2],
@@ -73,19 +73,32 @@ impl<P: Packet> Conduit<P> {
     /// A packet arrives at the queue. It is given back if there is no room.
     #[inline]
     pub fn handle_arrival(&mut self, now: Time, packet: P) -> Result<(), P> {
+        match self.handle_passage(now, packet.wire_size()) {
+            Some(out) => {
+                self.keep(out, packet);
+                Ok(())
+            }
+            None => Err(packet),
+        }
+    }
+
+    /// The same for a packet of `size` that its owner looks after: when it comes out, `None` if
+    /// there is no room. It counts as delivered at once.
+    #[inline]
+    pub fn handle_passage(&mut self, now: Time, size: Bytes) -> Option<Time> {
         self.advance(now);
         self.counters.received += 1;
-        let size = packet.wire_size().get();
-        let held = (self.inside.len() - self.flying) as u64;
+        let size = size.get();
+        let held = self.line.len() as u64;
         let fits = match self.limit {
             Volume::Packets(room) => held < room,
             Volume::Bytes(room) => self.held + size <= room.get(),
         };
         if !fits {
             self.counters.dropped += 1;
-            return Err(packet);
+            return None;
         }
-        self.counters.queued += 1;
+        self.counters.delivered += 1;
         if held == 0 {
             self.remainder = 0;
             self.free = now;
@@ -98,8 +111,16 @@ impl<P: Packet> Conduit<P> {
         let service = self.service(size);
         self.free += service;
         self.held += size;
-        self.inside.push_back((self.free + self.delay, packet));
-        Ok(())
+        self.line.push_back((self.free, size));
+        Some(self.free + self.delay)
+    }
+
+    /// Takes the packet over whose passage was just asked for; it comes out at `out`.
+    #[inline]
+    pub fn keep(&mut self, out: Time, packet: P) {
+        self.counters.delivered -= 1;
+        self.counters.queued += 1;
+        self.inside.push_back((out, packet));
     }
 
     /// When the next packet comes out.
@@ -114,10 +135,6 @@ impl<P: Packet> Conduit<P> {
         if self.poll_timeout()? > now {
             return None;
         }
-        if self.flying == 0 {
-            self.advance(now);
-        }
-        self.flying -= 1;
         self.counters.delivered += 1;
         self.counters.queued -= 1;
         self.inside.pop_front()
@@ -126,7 +143,7 @@ impl<P: Packet> Conduit<P> {
     /// Packets in the buffer at `now`, the one in service among them.
     pub fn backlog_packets(&mut self, now: Time) -> u64 {
         self.advance(now);
-        (self.inside.len() - self.flying) as u64
+        self.line.len() as u64
     }
 
     /// Bytes in the buffer at `now`, the packet in service among them.
@@ -140,13 +157,11 @@ impl<P: Packet> Conduit<P> {
         self.advance(now);
         let mut waits = self.waits;
         // A packet's whole wait was booked when it arrived; what lies ahead is not yet waited.
-        let mut starts = self.inside.range(self.flying..).map(|(due, _)| *due - self.delay);
-        let mut start = starts.next();
-        for (_, packet) in self.inside.range(self.flying..).skip(1) {
-            let ahead = start.map_or(0, |start| start.since(now).as_nanos());
+        // It is served when the one before it has left.
+        for ((start, _), (_, size)) in self.line.iter().zip(self.line.iter().skip(1)) {
+            let ahead = start.since(now).as_nanos();
             waits.packet_time -= u128::from(ahead);
-            waits.byte_time -= u128::from(ahead * packet.wire_size().get());
-            start = starts.next();
+            waits.byte_time -= u128::from(ahead * size);
         }
         waits
     }
@@ -164,12 +179,11 @@ impl<P: Packet> Conduit<P> {
     /// Notes what has left the link by `now`.
     #[inline]
     fn advance(&mut self, now: Time) {
-        while let Some((due, packet)) = self.inside.get(self.flying) {
-            if *due - self.delay > now {
-                break;
-            }
-            self.held -= packet.wire_size().get();
-            self.flying += 1;
+        while let Some((left, size)) = self.line.front()
+            && *left <= now
+        {
+            self.held -= size;
+            self.line.pop_front();
         }
     }
 

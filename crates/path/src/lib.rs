@@ -3,7 +3,8 @@
 //! They exist once and serve both the simulator and the real-time emulator (law 2 of the house):
 //! a [`Link`] serves a [`Queue`] at a rate, a [`Pipe`] delays what left the link, and
 //! the two never mix: bytes in flight on the wire do not count as buffer. [`Direction`] chains
-//! them the way a path reads: loss, queue and link, propagation.
+//! them the way a path reads: loss, queue and link, propagation. Behind it, a [`Fan`] gives flows
+//! round trips of their own.
 //!
 //! **Contract.** Time is an argument and must not go backwards between calls on one element.
 //! Before a packet is handed in with time `t`, everything due at or before `t` must have been
@@ -13,6 +14,7 @@
 
 mod conduit;
 mod direction;
+mod fan;
 mod jitter;
 mod link;
 mod loss;
@@ -23,6 +25,7 @@ mod spec;
 
 pub use conduit::{Conduit, Waits};
 pub use direction::{Direction, Dropped, Refusal};
+pub use fan::Fan;
 pub use jitter::Jitter;
 pub use link::Link;
 pub use loss::RandomLoss;

@@ -93,3 +93,30 @@ proptest! {
         prop_assert_eq!(conduit.counters().queued, 0);
     }
 }
+
+proptest! {
+    #[test]
+    fn what_passes_is_out_when_what_is_kept_would_be(
+        limit in limits(),
+        arrivals in prop::collection::vec((0u64..400_000, 40u64..1500), 1..120),
+    ) {
+        let (rate, delay) = (Rate::from_bits_per_second(20_000_000), Duration::from_millis(1));
+        let mut keeps = Conduit::new(rate, limit, delay);
+        let mut passes: Conduit<Sized> = Conduit::new(rate, limit, delay);
+        let (mut kept, mut passed) = (Vec::new(), Vec::new());
+        let mut now = Time::ZERO;
+        for (number, (gap, size)) in arrivals.into_iter().enumerate() {
+            now += Duration::from_nanos(gap);
+            kept.extend(std::iter::from_fn(|| keeps.poll_exit(now)).map(|(out, _)| out));
+            let taken = keeps.handle_arrival(now, Sized(size, number));
+            let out = passes.handle_passage(now, Bytes::new(size));
+            prop_assert_eq!(out.is_some(), taken.is_ok());
+            passed.extend(out);
+            prop_assert_eq!(passes.backlog(now), keeps.backlog(now));
+            prop_assert_eq!(passes.waits(now), keeps.waits(now));
+            prop_assert!(passes.counters().conserved());
+        }
+        kept.extend(std::iter::from_fn(|| keeps.poll_exit(Time::MAX)).map(|(out, _)| out));
+        prop_assert_eq!(passed, kept);
+    }
+}

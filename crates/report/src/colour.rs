@@ -18,6 +18,11 @@ pub fn class(contender: usize) -> String {
     format!("c{}", contender % PALETTE.len())
 }
 
+/// The colours on a light or a dark page, in the order of their classes.
+pub fn tones(dark: bool) -> impl Iterator<Item = &'static str> {
+    PALETTE.iter().map(move |(light, on_dark)| if dark { *on_dark } else { *light })
+}
+
 /// The CSS custom properties that the classes use.
 pub fn style() -> String {
     let properties = |pick: fn(&(&'static str, &'static str)) -> &'static str| -> String {

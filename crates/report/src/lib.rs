@@ -1,21 +1,37 @@
-//! Tables, JSON and self-contained HTML from outcomes: one exporter per file.
+//! Tables, JSON, column files and self-contained HTML from outcomes: one exporter per file.
 //!
-//! An exporter is a function from an outcome to text. It reads no clock, opens no file and asks
+//! An exporter is a function from an outcome to text or bytes. It reads no clock, opens no file and asks
 //! nothing of the system: who calls it decides where the text goes.
 
+mod chart;
 mod colour;
+mod columns;
+mod gallery;
 mod headline;
 mod html;
 mod lab;
 mod outcome;
+mod parquet;
+mod results;
+mod run_series;
 mod series;
 mod svg;
+mod sweep;
 mod table;
 mod wire;
 
+pub use chart::{file as svg_file, file_for_raster as svg_file_for_raster};
+pub use columns::{Column, Columns};
+pub use gallery::{Colophon, gallery};
 pub use headline::headline;
 pub use html::page;
-pub use lab::{Cell, LabBench, Reference, markdown, notes};
+pub use lab::{Cell, LabBench, NOTES_BEGIN, NOTES_END, Reference, markdown, notes};
 pub use outcome::{Certificate, Contender, DemoOutcome, FileFacts, PathFacts};
+pub use parquet::parquet;
+pub use results::{Finding, ReadError, Sheet, read, report_page, sheets};
+pub use run_series::RunSeries;
 pub use series::{Mark, QueueSeries, Series, percentile};
+pub use sweep::{
+    SWEEP_FORMAT, SweepFile, SweepFilePoint, SweepPath, csv, sweep_columns, sweep_table,
+};
 pub use table::table;

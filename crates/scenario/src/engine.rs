@@ -20,6 +20,30 @@ pub trait Recorder {
 
     /// One sample of one transfer.
     fn record(&mut self, sample: &Sample);
+
+    /// Whether the connections of cross traffic are wanted one by one.
+    fn wants_flows(&self) -> bool {
+        false
+    }
+
+    /// A connection of cross traffic whose data was all acknowledged, in the order in which they
+    /// finished; only those that finished within the measured time.
+    fn record_flow(&mut self, _flow: &FinishedFlow) {}
+}
+
+/// A connection of cross traffic from its SYN to the last ACK.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FinishedFlow {
+    /// Which entry of cross traffic, counted from 0.
+    pub entry: usize,
+    /// Data packets.
+    pub packets: u64,
+    /// How long it took, seconds.
+    pub duration_s: f64,
+    /// Two-way propagation, seconds.
+    pub propagation_s: f64,
+    /// When routers dropped its data, seconds since the start of the run, in order.
+    pub losses_s: Vec<f64>,
 }
 
 /// What is known of one transfer and of the narrow link at one time.
@@ -37,10 +61,14 @@ pub struct Sample {
     pub window_bytes: u64,
     /// Payload acknowledged since the transfer started, bytes.
     pub acked_bytes: u64,
+    /// Round trip of the packet acknowledged last, seconds, where one is known.
+    pub rtt_s: Option<f64>,
     /// Packets that wait at the narrow link.
     pub queue_packets: u64,
     /// Packets that the narrow link has dropped so far.
     pub dropped_packets: u64,
+    /// Share of the narrow link's capacity that was used since the sample before, where that is known.
+    pub utilisation: Option<f64>,
 }
 
 /// Wants no samples.
@@ -63,6 +91,20 @@ pub enum EngineError {
         /// The engine.
         engine: &'static str,
         /// What it cannot do, and what to change.
+        reason: String,
+    },
+    /// No closed form is known for the scenario.
+    #[error("not covered by a closed form, because {because}; --engine sim plays it")]
+    NotCovered {
+        /// Why.
+        because: String,
+    },
+    /// The engine can play it, but not here and now.
+    #[error("the {engine} engine failed: {reason}")]
+    Failed {
+        /// The engine.
+        engine: &'static str,
+        /// What went wrong, and what to do.
         reason: String,
     },
 }

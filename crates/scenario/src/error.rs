@@ -32,7 +32,7 @@ pub enum ScenarioError {
         message: String,
     },
     /// A key that means nothing there.
-    #[error("{origin}: unknown key {key}; {table} knows {allowed}")]
+    #[error("{origin}: unknown key {key}{nearest}; {table} knows {allowed}")]
     UnknownKey {
         /// Where it stands.
         origin: Origin,
@@ -40,6 +40,8 @@ pub enum ScenarioError {
         key: String,
         /// The table.
         table: String,
+        /// The nearest right one, as a question; empty where none is near.
+        nearest: String,
         /// The keys that the table knows.
         allowed: String,
     },

@@ -3,6 +3,7 @@
 
 mod engine;
 mod error;
+mod nearest;
 mod outcome;
 mod path;
 mod reader;
@@ -11,10 +12,14 @@ mod tcp;
 mod traffic;
 mod tree;
 
-pub use engine::{Engine, EngineError, NoRecorder, Recorder, Sample};
+pub use engine::{Engine, EngineError, FinishedFlow, NoRecorder, Recorder, Sample};
 pub use error::{Origin, ScenarioError};
-pub use outcome::{BottleneckOutcome, ControllerEvent, CrossOutcome, Outcome, TransferOutcome};
+pub use nearest::nearest;
+pub use outcome::{
+    AppliedFormula, BottleneckOutcome, ControllerEvent, CrossOutcome, Derivation, Outcome,
+    TransferOutcome,
+};
 pub use path::{Hop, Path, Queue, Reverse};
 pub use scenario::{Scenario, Ties};
 pub use tcp::{Congestion, Flavour, Tcp};
-pub use traffic::{Cross, Kind, Transfer};
+pub use traffic::{Cross, Inputs, Kind, Transfer};

@@ -17,6 +17,9 @@ pub struct Outcome {
     pub cross: Vec<CrossOutcome>,
     /// The narrow link, in the direction of the data.
     pub bottleneck: BottleneckOutcome,
+    /// Where the numbers come from, if formulas gave them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub derivation: Option<Derivation>,
     /// Events that the engine worked off.
     pub events: u64,
     /// Packets that the routers' links put on the wire, both directions.
@@ -84,6 +87,28 @@ pub struct BottleneckOutcome {
     pub queue_max_packets: u64,
     /// Time that what waits takes to send, averaged over time, seconds.
     pub queue_delay_mean_s: f64,
+}
+
+/// How closed forms came to an outcome.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Derivation {
+    /// The formulas, in the order in which they were used.
+    pub formulas: Vec<AppliedFormula>,
+    /// What must hold for them to hold.
+    pub assumptions: Vec<String>,
+}
+
+/// A formula with the numbers put in.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AppliedFormula {
+    /// What it gives.
+    pub what: String,
+    /// The formula in symbols.
+    pub rule: String,
+    /// The same with numbers, and its result.
+    pub numbers: String,
+    /// Where it stands.
+    pub source: String,
 }
 
 /// Something a controller did.

@@ -5,6 +5,7 @@ use core::str::FromStr;
 use sweetspot_units::Duration;
 
 use crate::error::{Origin, ScenarioError};
+use crate::nearest::nearest;
 use crate::tree::{Node, Value};
 
 /// A table being read.
@@ -222,6 +223,8 @@ impl<'a> Reader<'a> {
                 origin: node.origin.clone(),
                 key: self.full(key),
                 table: if self.name.is_empty() { "a scenario".into() } else { self.name.clone() },
+                nearest: nearest(key, self.known.iter().copied())
+                    .map_or(String::new(), |near| format!(" (did you mean {}?)", self.full(near))),
                 allowed: self.known.join(", "),
             }),
         }
@@ -243,6 +246,11 @@ impl<'a> Reader<'a> {
                 given: node.value.written(),
                 reason: e.to_string(),
             }),
+            // What has no unit may stand without quotes: loss = 0.01.
+            Value::Number(number) => number
+                .to_string()
+                .parse()
+                .map_err(|_| self.error(key, node, "it must be a text in quotes with a unit")),
             _ => Err(self.error(key, node, "it must be a text in quotes with a unit")),
         }
     }

@@ -41,8 +41,9 @@ impl Congestion {
 pub enum Flavour {
     /// ns-2.35's agents.
     Ns2,
-    /// Linux: windows grow by packets acknowledged, proportional rate reduction, quick-ack
-    /// start, delayed ACKs after 40 ms, one-millisecond clock, 52 bytes of headers.
+    /// Linux: windows grow by packets acknowledged, SACK recovery with proportional rate reduction
+    /// that finds lost retransmissions, quick-ack start, delayed ACKs after 40 ms, one-millisecond
+    /// clock, 52 bytes of headers, buffers that grow to what the sysctls allow.
     Linux,
 }
 
@@ -75,7 +76,8 @@ pub struct Tcp {
     pub ecn: bool,
     /// Bytes of each packet that are headers and do not count as goodput.
     pub header: Bytes,
-    /// Granularity of the advertised window: it is a multiple of 2 to this power.
+    /// The advertised window is a multiple of 2 to this power and at most 65,535 times that
+    /// (RFC 7323 section 2.2); 0: neither, as in ns-2.
     pub window_scale: u64,
     /// The sender's buffer; `None`: never the limit.
     pub send_buffer: Option<Volume>,
@@ -117,6 +119,11 @@ impl Tcp {
         // 20 IP + 20 TCP + 12 timestamps.
         header: Bytes::new(52),
         window_scale: 10,
+        // tcp_wmem[2]. The kernel grows the buffer to twice cwnd (`tcp_sndbuf_expand`), so that
+        // below this it is never the limit.
+        send_buffer: Some(Volume::Bytes(Bytes::new(4 << 20))),
+        // tcp_rmem[2] of 32 MiB (since 6.16), at a scaling ratio of one half.
+        max_window: Volume::Bytes(Bytes::new(16 << 20)),
         ..Tcp::NS2
     };
 

@@ -21,6 +21,20 @@ pub struct Cross {
     pub congestion: Congestion,
     /// TCP of those that are TCP.
     pub tcp: Tcp,
+    /// The links through which its data comes to the first hop; `None`: every host has its own.
+    pub inputs: Option<Inputs>,
+}
+
+/// Links that feed the first hop, and the servers behind them. Every connection is opened to a
+/// server drawn by lot; the servers' round trips are spread evenly.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Inputs {
+    /// Links: N_in. They have room for all.
+    pub count: u64,
+    /// Rate of each: C_in.
+    pub rate: Rate,
+    /// Servers, spread evenly over the links.
+    pub servers: u64,
 }
 
 /// The kinds of cross traffic.
@@ -165,11 +179,40 @@ impl Cross {
                 .choice("congestion", &Congestion::CHOICES)?
                 .unwrap_or(Congestion::Reno),
             tcp: Tcp::read(&mut reader, base)?,
+            inputs: Inputs::read(&mut reader, word)?,
         };
         reader.finish()?;
         Ok(cross)
     }
 }
+
+/// Router-buffer section VI-A: max(20, N_in) servers.
+const USUAL_SERVERS: u64 = 20;
+
+impl Inputs {
+    fn read(reader: &mut Reader<'_>, word: Word) -> Result<Option<Inputs>, ScenarioError> {
+        let count = reader.whole("inputs", 1, MOST_INPUTS)?;
+        let rate: Option<Rate> = reader.quantity("input_rate")?;
+        let servers = reader.whole("servers", count.unwrap_or(1), MOST_INPUTS)?;
+        let Some(count) = count else {
+            return match (rate, servers) {
+                (None, None) => Ok(None),
+                _ => Err(reader.missing("inputs", "inputs = 20")),
+            };
+        };
+        if matches!(word, Word::Pareto | Word::Poisson) {
+            return Err(reader.impossible("inputs", "only TCP comes through input links"));
+        }
+        let rate =
+            rate.ok_or_else(|| reader.missing("input_rate", "input_rate = \"500Mbit/s\""))?;
+        if rate < Rate::from_bits_per_second(1000) {
+            return Err(reader.impossible("input_rate", "it must be 1kbit/s or more"));
+        }
+        Ok(Some(Inputs { count, rate, servers: servers.unwrap_or(count.max(USUAL_SERVERS)) }))
+    }
+}
+
+const MOST_INPUTS: u64 = 1_000_000;
 
 impl Kind {
     /// As written in a scenario.

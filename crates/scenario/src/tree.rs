@@ -33,22 +33,33 @@ impl Node {
         Ok(Node { origin: Origin::Line(1), value: table })
     }
 
-    /// Puts `value` at a dotted `path`, in which a number counts the entries of a list.
+    /// Puts `value` at a dotted `path`, in which a number counts the entries of a list; where a
+    /// list is met without a number, all its entries are meant.
     pub(crate) fn set(&mut self, assignment: &str) -> Result<(), ScenarioError> {
         let wrong = || ScenarioError::Override(assignment.to_owned());
         let (path, value) = assignment.split_once('=').ok_or_else(wrong)?;
-        let mut node = self;
-        for word in path.trim().split('.') {
-            node = node.child(word).ok_or_else(wrong)?;
-        }
-        *node = Node { origin: Origin::Override, value: Value::bare(value.trim()) };
-        Ok(())
+        let words: Vec<&str> = path.trim().split('.').collect();
+        self.assign(&words, &Value::bare(value.trim())).ok_or_else(wrong)
     }
 
-    /// The value under a key, made if need be, or the entry of a list.
+    fn assign(&mut self, words: &[&str], value: &Value) -> Option<()> {
+        let Some((word, rest)) = words.split_first() else {
+            *self = Node { origin: Origin::Override, value: value.clone() };
+            return Some(());
+        };
+        if let Value::List(entries) = &mut self.value {
+            return match word.parse::<usize>() {
+                Ok(index) => entries.get_mut(index)?.assign(rest, value),
+                Err(_) if entries.is_empty() => None,
+                Err(_) => entries.iter_mut().try_for_each(|entry| entry.assign(words, value)),
+            };
+        }
+        self.child(word)?.assign(rest, value)
+    }
+
+    /// The value under a key, made if need be.
     fn child(&mut self, word: &str) -> Option<&mut Node> {
         match &mut self.value {
-            Value::List(entries) => entries.get_mut(word.parse::<usize>().ok()?),
             Value::Table(pairs) if !word.is_empty() => {
                 let at = pairs.iter().position(|(key, _)| key == word).unwrap_or_else(|| {
                     let value = Value::Table(Vec::new());

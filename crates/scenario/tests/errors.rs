@@ -49,7 +49,9 @@ fn an_unknown_key_is_named_with_its_line_and_the_known_ones() {
     let message = self::message("buffer =", "colour = \"red\"\nbuffer =");
     assert!(message.starts_with("line 8: unknown key path.colour; path knows rtt, packet"));
     let message = self::message("window = \"22pkt\"", "windw = \"22pkt\"");
-    assert!(message.starts_with("line 14: unknown key cross.0.windw; cross.0 knows kind, count"));
+    assert!(message.starts_with(
+        "line 14: unknown key cross.0.windw (did you mean cross.0.window?); cross.0 knows kind"
+    ));
 }
 
 #[test]
@@ -105,10 +107,12 @@ fn overrides_go_where_their_path_says() {
     let set = |assignment: &str| Scenario::parse_with(GOOD, &[assignment.to_owned()]);
     assert_eq!(set("path.buffer=100pkt").unwrap().path.narrow().buffer, Volume::Packets(100));
     assert_eq!(set("transfer.0.sizing=max").unwrap().transfers[0].sizing.to_string(), "max");
+    // Without a number all entries are meant.
+    assert_eq!(set("transfer.sizing=max").unwrap().transfers[0].sizing.to_string(), "max");
     assert!(set("tcp.delayed_ack=true").unwrap().cross[0].tcp.delayed_ack);
     assert_eq!(
         set("path.bufer=100pkt").unwrap_err().to_string().split(';').next(),
-        Some("--set: unknown key path.bufer")
+        Some("--set: unknown key path.bufer (did you mean path.buffer?)")
     );
     assert!(set("transfer.1.sizing=max").is_err());
     assert!(set("nonsense").is_err());
@@ -124,4 +128,29 @@ proptest! {
         }
         let _ = Scenario::parse(&broken);
     }
+}
+
+#[test]
+fn input_links_need_a_rate_and_tcp() {
+    let with = |cross: &str| {
+        let text = format!(
+            "duration = \"1s\"\n[path]\nrate = \"10Mbit/s\"\nrtt = \"60ms\"\nbuffer = \"50pkt\"\n\
+             [[cross]]\n{cross}"
+        );
+        sweetspot_scenario::Scenario::parse(&text).map_err(|error| error.to_string())
+    };
+    let elephants = "kind = \"elephants\"\ncount = 2\n";
+    let missing = with(&format!("{elephants}inputs = 2")).unwrap_err();
+    assert!(missing.contains("cross.0.input_rate is missing"), "{missing}");
+    let missing = with(&format!("{elephants}input_rate = \"1Mbit/s\"")).unwrap_err();
+    assert!(missing.contains("cross.0.inputs is missing"), "{missing}");
+    let few = format!("{elephants}inputs = 30\ninput_rate = \"1Mbit/s\"\nservers = 20");
+    assert!(with(&few).unwrap_err().contains("between 30 and"), "{few}");
+    let udp = "kind = \"poisson\"\ncount = 2\nrate = \"1Mbit/s\"\n";
+    let udp = with(&format!("{udp}inputs = 2\ninput_rate = \"1Mbit/s\"")).unwrap_err();
+    assert!(udp.contains("only TCP"), "{udp}");
+    let some = with(&format!("{elephants}inputs = 30\ninput_rate = \"1Mbit/s\"")).unwrap();
+    assert_eq!(some.cross[0].inputs.map(|inputs| inputs.servers), Some(30));
+    let few = with(&format!("{elephants}inputs = 2\ninput_rate = \"1Mbit/s\"")).unwrap();
+    assert_eq!(few.cross[0].inputs.map(|inputs| inputs.servers), Some(20));
 }

@@ -1,6 +1,6 @@
 //! From what is written to what runs.
 
-use sweetspot_scenario::{Cross, Kind, Path, Reverse, Scenario, Transfer};
+use sweetspot_scenario::{Cross, Inputs, Kind, Path, Reverse, Scenario, Transfer};
 use sweetspot_sizing::{KnownPath, Sizing};
 use sweetspot_units::{Duration, Time};
 
@@ -8,14 +8,23 @@ use crate::event::Event;
 use crate::flow::Way;
 use crate::group::{Application, Group};
 use crate::hop::Hop;
+use crate::inputs::{Input, Server};
 use crate::random;
 use crate::scheduler::{Key, Scheduler};
 use crate::source::{Gaps, Sends, Source};
-use crate::target::Target;
+use crate::target::{ControllerMaker, Target};
 use crate::world::World;
 
 /// A world as `scenario` describes it, with everything that starts by itself on its agenda.
-pub(crate) fn build<S: Scheduler>(scenario: &Scenario, known: KnownPath, agenda: S) -> World<S> {
+///
+/// `makers` gives transfers, by their index, a controller of the caller's own.
+pub(crate) fn build<S: Scheduler>(
+    scenario: &Scenario,
+    known: KnownPath,
+    agenda: S,
+    mut makers: Vec<Option<ControllerMaker>>,
+) -> World<S> {
+    makers.resize_with(scenario.transfers.len(), || None);
     let mut world = World::new(agenda, scenario, known);
     for way in [0, 1] {
         for (i, hop) in scenario.path.hops.iter().enumerate() {
@@ -27,8 +36,8 @@ pub(crate) fn build<S: Scheduler>(scenario: &Scenario, known: KnownPath, agenda:
     let begin = Time::ZERO + scenario.warmup;
     let measured = (begin, begin + scenario.duration);
     let mut builder = Builder { world, path: &scenario.path, measured };
-    for transfer in &scenario.transfers {
-        builder.add_transfer(transfer);
+    for (transfer, maker) in scenario.transfers.iter().zip(makers) {
+        builder.add_transfer(transfer, maker);
     }
     for cross in &scenario.cross {
         builder.add_cross(cross);
@@ -43,9 +52,9 @@ struct Builder<'a, S> {
 }
 
 impl<S: Scheduler> Builder<'_, S> {
-    fn add_transfer(&mut self, transfer: &Transfer) {
+    fn add_transfer(&mut self, transfer: &Transfer, maker: Option<ControllerMaker>) {
         let window = match transfer.sizing {
-            Sizing::Fixed(window) => Some(window),
+            Sizing::Fixed(window) if maker.is_none() => Some(window),
             _ => None,
         };
         let payload = self.path.packet.saturating_sub(transfer.tcp.header);
@@ -53,7 +62,9 @@ impl<S: Scheduler> Builder<'_, S> {
         let application = Application::Bulk(packets);
         let mut group =
             Group::new(&transfer.tcp, transfer.congestion, self.path.packet, window, application);
-        if !matches!(transfer.sizing, Sizing::Fixed(_) | Sizing::Max | Sizing::BdpBy(_)) {
+        let is_static =
+            matches!(transfer.sizing, Sizing::Fixed(_) | Sizing::Max | Sizing::BdpBy(_));
+        if maker.is_some() || !is_static {
             // Linux: the first window is 64 kB.
             group.receiver.first_window = Some((65_535 / payload.get().max(1)).max(2));
         }
@@ -62,7 +73,7 @@ impl<S: Scheduler> Builder<'_, S> {
         let between = self.path.hops.iter().fold(Duration::ZERO, |sum, hop| sum + hop.delay);
         let each = (self.path.rtt / 2).saturating_sub(between) / 2;
         let last = (self.path.hops.len() - 1) as u16;
-        self.world.targets.push(Target::new(each, transfer.sizing, self.measured));
+        self.world.targets.push(Target::new(each, transfer.sizing, maker, self.measured));
         let start = Time::ZERO + transfer.start;
         let index = self.world.push_flow(group, Way::Forward, (0, last), each);
         self.start_flow(index, start);
@@ -103,19 +114,42 @@ impl<S: Scheduler> Builder<'_, S> {
             Reverse::Clean => &[Way::Forward],
         };
         for way in ways {
+            if let Some(inputs) = cross.inputs {
+                self.add_inputs(cross, inputs, group, *way);
+            }
             self.add_flows(cross, group, *way, count, nodes);
         }
     }
 
-    /// `count` flows whose round trips take `nodes` values, spread evenly.
-    fn add_flows(&mut self, cross: &Cross, group: u32, way: Way, count: u64, nodes: u64) {
+    /// Input links and the servers behind them, whose round trips are spread evenly.
+    fn add_inputs(&mut self, cross: &Cross, inputs: Inputs, group: u32, way: Way) {
+        let first = self.world.inputs.len() as u32;
+        let links = (0..inputs.count).map(|_| Input::new(inputs.rate));
+        self.world.inputs.extend(links);
+        let from = self.world.servers.len() as u32;
+        for server in 0..inputs.servers {
+            let delay = self.access_delay(cross, server, inputs.servers);
+            let input = first + (server % inputs.count) as u32;
+            self.world.servers.push(Server { delay, input });
+        }
+        let until = self.world.servers.len() as u32;
+        self.world.groups[group as usize].servers[way as usize] = from..until;
+    }
+
+    /// Propagation between the first router and node `node` of `nodes`.
+    fn access_delay(&self, cross: &Cross, node: u64, nodes: u64) -> Duration {
         let crossed = &self.path.hops[cross.hops.0..=cross.hops.1];
         let between = crossed.iter().fold(Duration::ZERO, |sum, hop| sum + hop.delay);
+        let share = if nodes > 1 { node as f64 / (nodes - 1) as f64 } else { 0.5 };
+        let rtt = cross.rtt.0 + (cross.rtt.1 - cross.rtt.0).scaled(share);
+        (rtt / 2).saturating_sub(between)
+    }
+
+    /// `count` flows whose round trips take `nodes` values, spread evenly.
+    fn add_flows(&mut self, cross: &Cross, group: u32, way: Way, count: u64, nodes: u64) {
         let hops = (cross.hops.0 as u16, cross.hops.1 as u16);
         for node in 0..nodes {
-            let share = if nodes > 1 { node as f64 / (nodes - 1) as f64 } else { 0.5 };
-            let rtt = cross.rtt.0 + (cross.rtt.1 - cross.rtt.0).scaled(share);
-            let delay = (rtt / 2).saturating_sub(between);
+            let delay = self.access_delay(cross, node, nodes);
             let own = count / nodes + u64::from(node < count % nodes);
             for _ in 0..own {
                 let mut lot = random::stream(self.world.seed, 4, self.world.flows.len() as u64, 0);

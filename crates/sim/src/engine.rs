@@ -4,8 +4,10 @@ use sweetspot_units::{Duration, Rate, Time};
 
 use crate::build::build;
 use crate::event::Event;
+use crate::ledger::Ledger;
 use crate::outcome::{Snapshot, outcome};
-use crate::scheduler::{QuadHeap, Scheduler};
+use crate::scheduler::{QuadHeap, Scheduler, Wheel};
+use crate::target::ControllerMaker;
 use crate::world::World;
 
 /// The packet-level simulator.
@@ -22,8 +24,24 @@ impl Engine for Simulator {
         scenario: &Scenario,
         recorder: &mut dyn Recorder,
     ) -> Result<Outcome, EngineError> {
-        Ok(run_with(scenario, recorder, QuadHeap::default))
+        Ok(run_steered(scenario, recorder, Vec::new()))
     }
+}
+
+/// From so many flows on a wheel is faster than a heap (docs/results/speed.md).
+const MANY: usize = 16;
+
+/// Plays `scenario` with controllers of the caller's own: `makers` has one for each transfer, in
+/// the order of the file, or `None` where the scenario's sizing stays.
+pub fn run_steered(
+    scenario: &Scenario,
+    recorder: &mut dyn Recorder,
+    makers: Vec<Option<ControllerMaker>>,
+) -> Outcome {
+    if scenario.cross.is_empty() && scenario.transfers.len() < MANY {
+        return run(scenario, recorder, QuadHeap::default, makers);
+    }
+    run(scenario, recorder, || Wheel::of(&scenario.path), makers)
 }
 
 /// Plays `scenario` on schedulers of the caller's choice; the outcome is the same on all.
@@ -31,6 +49,15 @@ pub fn run_with<S: Scheduler>(
     scenario: &Scenario,
     recorder: &mut dyn Recorder,
     scheduler: impl Fn() -> S,
+) -> Outcome {
+    run(scenario, recorder, scheduler, Vec::new())
+}
+
+fn run<S: Scheduler>(
+    scenario: &Scenario,
+    recorder: &mut dyn Recorder,
+    scheduler: impl Fn() -> S,
+    makers: Vec<Option<ControllerMaker>>,
 ) -> Outcome {
     let path = &scenario.path;
     let mut known = KnownPath::new(path.narrow().rate, path.rtt);
@@ -41,12 +68,12 @@ pub fn run_with<S: Scheduler>(
         for transfer in &mut first.transfers {
             transfer.sizing = Sizing::Max;
         }
-        let first = play(&first, known, &mut NoRecorder, scheduler());
+        let first = play(&first, known, &mut NoRecorder, scheduler(), Vec::new());
         let transfer = &first.transfers[0];
         known.bulk_capacity = Some(Rate::from_f64(transfer.goodput_bps));
         known.loaded_rtt = Some(Duration::from_secs_f64(transfer.rtt_mean_s));
     }
-    play(scenario, known, recorder, scheduler())
+    play(scenario, known, recorder, scheduler(), makers)
 }
 
 fn play<S: Scheduler>(
@@ -54,9 +81,11 @@ fn play<S: Scheduler>(
     known: KnownPath,
     recorder: &mut dyn Recorder,
     scheduler: S,
+    makers: Vec<Option<ControllerMaker>>,
 ) -> Outcome {
-    let world = build(scenario, known, scheduler);
-    Run { world, scenario, recorder, next_sample: 0 }.play()
+    let mut world = build(scenario, known, scheduler, makers);
+    world.ledger = recorder.wants_flows().then(|| Ledger::new(scenario));
+    Run { world, scenario, recorder, next_sample: 0, sampled: (Time::ZERO, 0) }.play()
 }
 
 struct Run<'a, S> {
@@ -65,6 +94,8 @@ struct Run<'a, S> {
     recorder: &'a mut dyn Recorder,
     /// The next sample's time, in intervals.
     next_sample: u64,
+    /// When the sample before was taken, and what the narrow link had sent by then.
+    sampled: (Time, u64),
 }
 
 /// The times that matter to the outcome.
@@ -105,9 +136,11 @@ impl<S: Scheduler> Run<'_, S> {
                 start = Some(self.snapshot());
             }
             if now == moments.measured.1 {
+                self.hand_over_flows();
                 break self.snapshot();
             }
             self.forget_views();
+            self.world.look_ahead();
         };
         self.world.assert_conservation();
         outcome(self.scenario, &self.world, start.as_ref().unwrap_or(&end), &end, before.zip(until))
@@ -117,6 +150,9 @@ impl<S: Scheduler> Run<'_, S> {
     fn schedule_observations(&mut self, moments: &Moments) {
         let Moments { before, measured } = moments;
         let mut times = vec![before.0, before.1, measured.0, measured.1];
+        times.sort_unstable();
+        self.world.counts.clone_from(&times);
+        self.world.look_ahead();
         if let Some(interval) = self.interval() {
             let count = measured.1.as_nanos() / interval.as_nanos();
             times.extend((0..=count).map(|n| Time::ZERO + interval * n));
@@ -163,6 +199,13 @@ impl<S: Scheduler> Run<'_, S> {
         self.world.path.before = Some((now, forward, backward));
     }
 
+    fn hand_over_flows(&mut self) {
+        let Some(ledger) = &mut self.world.ledger else { return };
+        for flow in ledger.take_finished() {
+            self.recorder.record_flow(&flow);
+        }
+    }
+
     fn snapshot(&mut self) -> Snapshot {
         Snapshot::take(&mut self.world)
     }
@@ -171,7 +214,11 @@ impl<S: Scheduler> Run<'_, S> {
         self.next_sample += 1;
         let narrow = self.world.path.narrow;
         let waiting = self.world.hops[narrow].waiting(now);
-        let dropped = self.world.hops[narrow].totals(now).drops;
+        let totals = self.world.hops[narrow].totals(now);
+        let (since, sent_before) = self.sampled;
+        self.sampled = (now, totals.departed_bytes);
+        let capacity = self.scenario.path.narrow().rate * now.since(since);
+        let used = (totals.departed_bytes - sent_before) as f64 / capacity.as_f64().max(1.0);
         for transfer in 0..self.world.targets.len() {
             let payload = self.world.payload(transfer).get();
             let watch = &self.world.targets[transfer].watch;
@@ -183,8 +230,10 @@ impl<S: Scheduler> Run<'_, S> {
                 ssthresh_packets: source.ssthresh,
                 window_bytes: watch.windows.front().copied().unwrap_or(0) * payload,
                 acked_bytes: source.acknowledged * payload,
+                rtt_s: source.rtt.map(Duration::as_secs_f64),
                 queue_packets: waiting,
-                dropped_packets: dropped,
+                dropped_packets: totals.drops,
+                utilisation: Some(used),
             });
         }
     }

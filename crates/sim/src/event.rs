@@ -13,6 +13,8 @@ pub(crate) enum Event {
     Source(u32),
     /// Everything is to be looked at.
     Observe(u32),
+    /// What an input link has carried is at its router.
+    Input(u32),
 }
 
 const KIND: u32 = 29;
@@ -28,6 +30,7 @@ impl Event {
             Event::Flow(i) => (3, i),
             Event::Source(i) => (4, i),
             Event::Observe(i) => (5, i),
+            Event::Input(i) => (6, i),
         };
         debug_assert!(index <= INDEX);
         kind << KIND | index
@@ -42,7 +45,8 @@ impl Event {
             2 => Event::FarFeed(index),
             3 => Event::Flow(index),
             4 => Event::Source(index),
-            _ => Event::Observe(index),
+            5 => Event::Observe(index),
+            _ => Event::Input(index),
         }
     }
 }

@@ -31,6 +31,13 @@ impl Feed {
         alone.then_some(due)
     }
 
+    /// From now on packets take `delay` after the host's link: none overtakes those on the way.
+    pub(crate) fn change_delay(&mut self, delay: Duration) {
+        if let Some((last, _)) = self.on_the_way.back() {
+            self.free = self.free.max(*last - delay);
+        }
+    }
+
     /// The first packet arrives at the router; with it comes when the next one will.
     #[inline]
     pub(crate) fn arrive(&mut self) -> Option<(Packet, Option<Time>)> {

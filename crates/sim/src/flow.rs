@@ -21,6 +21,8 @@ pub(crate) struct Flow {
     pub way: Way,
     /// Propagation between its source and the first router.
     pub delay: Duration,
+    /// The input link that its data takes; [`DIRECT`]: none.
+    pub input: u32,
     /// When its pending event comes; [`Time::MAX`]: none is pending.
     pub pending: Time,
     /// When its application wants to act; [`Time::MAX`]: it does not.
@@ -32,6 +34,9 @@ pub(crate) struct Flow {
     /// What its data packets carry in [`crate::packet::Packet::extra`].
     pub marks: u32,
 }
+
+/// A flow whose source is at the router by a link of its own.
+pub(crate) const DIRECT: u32 = u32::MAX;
 
 /// Which way a packet crosses the hops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +64,7 @@ impl Flow {
             hops,
             way,
             delay,
+            input: DIRECT,
             pending: Time::MAX,
             wake: Time::MAX,
             began: Time::MAX,

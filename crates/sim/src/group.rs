@@ -1,3 +1,5 @@
+use core::ops::Range;
+
 use sweetspot_scenario::{Congestion, Flavour, Tcp};
 use sweetspot_tcp::congestion::{Algorithm, Growth};
 use sweetspot_tcp::{DelayedAck, ReceiverConfig, RecoveryStyle, SenderConfig, Statistics};
@@ -15,12 +17,14 @@ pub(crate) struct Group {
     pub application: Application,
     /// Whether its data can carry congestion marks.
     pub ecn: bool,
-    /// The advertised window is a multiple of 2 to this power.
+    /// See [`Tcp::window_scale`].
     window_scale: u64,
     /// What its flows' finished connections did, and its datagrams.
     pub totals: Totals,
     /// Flows whose connection is over and may be used again.
     pub idle: Vec<u32>,
+    /// Servers, one of which every connection draws; of data that goes forward, and backward.
+    pub servers: [Range<u32>; 2],
 }
 
 /// What an application does with its connection.
@@ -73,6 +77,31 @@ impl Totals {
     }
 }
 
+/// The bytes that a window field scaled by 2 to the power `scale` tells: rounded up, as by Linux,
+/// and no more than 16 bits hold (RFC 7323 section 2.2).
+fn told(window: Bytes, scale: u64) -> u64 {
+    match scale {
+        0 => window.get(),
+        _ => window.get().min(1 << 60).next_multiple_of(1 << scale).min(65_535 << scale),
+    }
+}
+
+/// What a name in a scenario stands for: who sets the window, and who repairs losses.
+fn style(congestion: Congestion, linux: bool) -> (Algorithm, RecoveryStyle) {
+    let sack = if linux { RecoveryStyle::Linux } else { RecoveryStyle::Sack };
+    match congestion {
+        // Linux's `reno` is a window rule; SACK is on.
+        Congestion::Reno if linux => (Algorithm::Reno, sack),
+        Congestion::Reno => (Algorithm::Reno, RecoveryStyle::Reno),
+        Congestion::NewReno => (Algorithm::Reno, RecoveryStyle::NewReno),
+        Congestion::Sack => (Algorithm::Reno, sack),
+        Congestion::Cubic => (Algorithm::Cubic, sack),
+        Congestion::Vegas => (Algorithm::Vegas, sack),
+        // It sends into full queues, where retransmissions are lost as often as anything else.
+        Congestion::Bbr => (Algorithm::Bbr, RecoveryStyle::Linux),
+    }
+}
+
 /// Nothing is limited by windows of so many packets.
 pub(crate) const UNLIMITED: u64 = u32::MAX as u64;
 
@@ -84,17 +113,10 @@ impl Group {
         window: Option<Volume>,
         application: Application,
     ) -> Group {
-        let (algorithm, recovery) = match congestion {
-            Congestion::Reno => (Algorithm::Reno, RecoveryStyle::Reno),
-            Congestion::NewReno => (Algorithm::Reno, RecoveryStyle::NewReno),
-            Congestion::Sack => (Algorithm::Reno, RecoveryStyle::Sack),
-            Congestion::Cubic => (Algorithm::Cubic, RecoveryStyle::Sack),
-            Congestion::Vegas => (Algorithm::Vegas, RecoveryStyle::Sack),
-            Congestion::Bbr => (Algorithm::Bbr, RecoveryStyle::Sack),
-        };
+        let linux = tcp.flavour == Flavour::Linux;
+        let (algorithm, recovery) = style(congestion, linux);
         let payload = packet.saturating_sub(tcp.header);
         let packets = |volume: Volume| volume.in_packets(payload).clamp(1, UNLIMITED);
-        let linux = tcp.flavour == Flavour::Linux;
         Group {
             sender: SenderConfig {
                 algorithm,
@@ -119,8 +141,14 @@ impl Group {
                     delay: tcp.ack_delay,
                     quick_start: if linux { 16 } else { 0 },
                 }),
-                sack: recovery == RecoveryStyle::Sack,
-                window: packets(window.unwrap_or(tcp.max_window)),
+                sack: recovery.needs_sack(),
+                window: match window.unwrap_or(tcp.max_window) {
+                    Volume::Packets(n) if tcp.window_scale == 0 => n.clamp(1, UNLIMITED),
+                    volume => {
+                        let bytes = told(volume.in_bytes(payload), tcp.window_scale);
+                        (bytes / payload.get().max(1)).clamp(1, UNLIMITED)
+                    }
+                },
                 first_window: None,
             },
             payload,
@@ -129,14 +157,13 @@ impl Group {
             window_scale: tcp.window_scale,
             totals: Totals::default(),
             idle: Vec::new(),
+            servers: [0..0, 0..0],
         }
     }
 
-    /// A window in whole packets. What is advertised is rounded up to the window scale's
-    /// granularity, as by Linux.
-    pub(crate) fn window_in_packets(&self, window: Bytes, payload: Bytes) -> u64 {
-        let bytes = window.get().min(1 << 60).next_multiple_of(1 << self.window_scale);
-        bytes / payload.get().max(1)
+    /// A window in whole packets, as far as its scale can tell.
+    pub(crate) fn window_in_packets(&self, window: Bytes) -> u64 {
+        told(window, self.window_scale) / self.payload.get().max(1)
     }
 
     /// What connection number `round` of flow `flow` has to send.

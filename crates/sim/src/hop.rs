@@ -1,3 +1,5 @@
+use std::collections::VecDeque;
+
 use sweetspot_path::{
     Codel, CodelSetting, Conduit, Discipline, FqCodel, FqCodelSetting, Link, Pipe, RandomLoss, Red,
     RedSetting, Waits,
@@ -17,6 +19,8 @@ pub(crate) struct Hop {
     accepted_bytes: u64,
     lost: u64,
     refused: u64,
+    /// Packets that hosts must not hear of yet, with the times at which they are through.
+    pub held_back: VecDeque<(Time, Packet)>,
 }
 
 // Hops are few: the usual one is worth its room.
@@ -81,7 +85,49 @@ impl Hop {
             })),
         };
         let loss = (spec.loss > Probability::ZERO).then(|| RandomLoss::new(spec.loss, !seed));
-        Hop { loss, elements, accepted: 0, accepted_bytes: 0, lost: 0, refused: 0 }
+        Hop {
+            loss,
+            elements,
+            accepted: 0,
+            accepted_bytes: 0,
+            lost: 0,
+            refused: 0,
+            held_back: VecDeque::new(),
+        }
+    }
+
+    /// Whether it is known when a packet arrives what will become of it.
+    #[inline]
+    pub(crate) fn foresees(&self) -> bool {
+        matches!(self.elements, Elements::Plain(_))
+    }
+
+    /// A packet of `size` arrives that somebody else looks after: when it will be through;
+    /// `None`: never. Only for a hop that foresees.
+    #[inline]
+    pub(crate) fn pass(&mut self, now: Time, size: u16) -> Option<Time> {
+        let Elements::Plain(conduit) = &mut self.elements else { return None };
+        if let Some(loss) = &mut self.loss
+            && loss.takes_next()
+        {
+            self.lost += 1;
+            return None;
+        }
+        let Some(out) = conduit.handle_passage(now, Bytes::new(u64::from(size))) else {
+            self.refused += 1;
+            return None;
+        };
+        self.accepted += 1;
+        self.accepted_bytes += u64::from(size);
+        Some(out)
+    }
+
+    /// Looks after the packet that just passed until it is through.
+    #[inline]
+    pub(crate) fn keep(&mut self, out: Time, packet: Packet) {
+        if let Elements::Plain(conduit) = &mut self.elements {
+            conduit.keep(out, packet);
+        }
     }
 
     /// A packet arrives; the one that has to go is given back, itself or another.

@@ -8,6 +8,8 @@ mod flow;
 mod group;
 mod histogram;
 mod hop;
+mod inputs;
+mod ledger;
 mod outcome;
 mod packet;
 mod random;
@@ -20,4 +22,5 @@ mod steering;
 mod target;
 mod world;
 
-pub use engine::{Simulator, run_with};
+pub use engine::{Simulator, run_steered, run_with};
+pub use target::ControllerMaker;

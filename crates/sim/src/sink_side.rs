@@ -14,9 +14,9 @@ use crate::target::Request;
 use crate::world::{PathFacts, World};
 
 impl<S: Scheduler> World<S> {
-    /// A packet has left the routers on its way to a flow's sink.
+    /// A packet leaves the routers at `out` on its way to a flow's sink.
     #[inline]
-    pub(crate) fn reach_sink(&mut self, packet: Packet) {
+    pub(crate) fn reach_sink(&mut self, out: Time, packet: &Packet) {
         let index = packet.flow as usize;
         let kind = packet.kind.bare();
         if kind == Kind::Datagram {
@@ -25,12 +25,12 @@ impl<S: Scheduler> World<S> {
             return;
         }
         if index < self.targets.len() {
-            return self.reach_far_sink(packet);
+            return self.reach_far_sink(out, packet);
         }
         if packet.epoch == self.flows[index].epoch() {
-            let (_, ack) = self.receive(self.now, &packet);
+            let (_, ack) = self.receive(out, packet);
             match ack {
-                Some(ack) => self.send_from_sink(self.now, packet.flow, &ack),
+                Some(ack) => self.send_from_sink(out, packet.flow, &ack),
                 None => {
                     let due = self.sink_due(index);
                     self.expect(packet.flow, due);
@@ -40,18 +40,18 @@ impl<S: Scheduler> World<S> {
     }
 
     /// The same for a target, whose sink lies behind a link of its own.
-    fn reach_far_sink(&mut self, packet: Packet) {
+    fn reach_far_sink(&mut self, out: Time, packet: &Packet) {
         let index = packet.flow as usize;
         let wire_time = self.wire.of(packet.size);
         let target = &mut self.targets[index];
-        let at = target.inlet.arrival(self.now, wire_time, target.far_delay);
+        let at = target.inlet.arrival(out, wire_time, target.far_delay);
         self.run_sink_timers(packet.flow, at, false);
         self.watch_sink(index, at);
         match packet.kind.bare() {
             Kind::Data => {
-                let (delivered, ack) = self.receive(at, &packet);
+                let (delivered, ack) = self.receive(at, packet);
                 if self.is_steered(index) {
-                    self.tell_steering(index, at, &packet, delivered);
+                    self.tell_steering(index, at, packet, delivered);
                     self.work_for_steering(index, at);
                 }
                 if let Some(ack) = ack {
@@ -59,16 +59,16 @@ impl<S: Scheduler> World<S> {
                 }
             }
             Kind::Answer => {
-                if let Some(report) = self.reports.take(&packet)
+                if let Some(report) = self.reports.take(packet)
                     && let Some(steering) = &mut self.targets[index].steering
                 {
-                    steering.handle_answer(at, &packet, report);
+                    steering.handle_answer(at, packet, report);
                     self.work_for_steering(index, at);
                 }
             }
             _ => {
                 if let Some(steering) = &mut self.targets[index].steering {
-                    steering.handle_train_packet(at, &packet);
+                    steering.handle_train_packet(at, packet);
                     self.work_for_steering(index, at);
                 }
             }
@@ -121,7 +121,7 @@ impl<S: Scheduler> World<S> {
             }
             self.send_from_far_sink(at, packet);
         } else {
-            self.enter_routers(packet);
+            self.enter_routers(&packet);
         }
     }
 
@@ -137,8 +137,8 @@ impl<S: Scheduler> World<S> {
     #[inline]
     pub(crate) fn sink_due(&self, index: usize) -> Time {
         let receiver = self.receivers[index].poll_timeout().unwrap_or(Time::MAX);
-        match self.targets.get(index).and_then(|target| target.steering.as_ref()) {
-            Some(steering) => receiver.min(steering.poll_timeout()),
+        match self.targets.get(index) {
+            Some(target) => receiver.min(target.steering_due),
             None => receiver,
         }
     }
@@ -223,15 +223,17 @@ impl<S: Scheduler> World<S> {
         let payload = self.payload(index);
         loop {
             let target = &mut self.targets[index];
-            let Some(effect) = target.steering.as_mut().and_then(|s| s.poll_effect()) else {
+            let Some(steering) = &mut target.steering else { return };
+            let Some(effect) = steering.poll_effect() else {
+                target.steering_due = steering.poll_timeout();
                 return;
             };
             match effect {
                 Effect::Window(limit) => {
                     let group = &self.groups[self.flows[index].group as usize];
                     let open = group.receiver.window;
-                    let packets = limit
-                        .map_or(open, |bytes| group.window_in_packets(bytes, payload).min(open));
+                    let packets =
+                        limit.map_or(open, |bytes| group.window_in_packets(bytes).min(open));
                     self.receivers[index].set_window(packets.clamp(1, UNLIMITED));
                 }
                 Effect::Pacing(rate) => {
@@ -264,14 +266,17 @@ impl<S: Scheduler> World<S> {
             max_window: payload * group.receiver.window,
             path: Some(self.known_path(at)),
         };
-        // Whatever a sizing may lack is known here.
-        let Ok(controller) = sizing.controller(&setting) else { return };
-        let interest = match sizing {
-            Sizing::Sobas | Sizing::SobasPaper => Interest::Probes,
-            Sizing::RightSizing | Sizing::Heffner | Sizing::Linux(_) => Interest::Kernel,
-            _ => Interest::Nothing,
+        let (controller, interest) = match self.targets[index].maker.take() {
+            Some(make) => (make(&setting), Interest::Probes),
+            None => {
+                // Whatever a sizing may lack is known here.
+                let Ok(controller) = sizing.controller(&setting) else { return };
+                (controller, Interest::of(sizing))
+            }
         };
-        self.targets[index].steering = Some(Steering::new(controller, interest, at));
+        let steering = Steering::new(controller, interest, at);
+        self.targets[index].steering_due = steering.poll_timeout();
+        self.targets[index].steering = Some(steering);
         self.run_sink_timers(index as u32, at, true);
     }
 

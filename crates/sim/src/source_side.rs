@@ -1,12 +1,14 @@
 //! What happens at the hosts that send data.
 
 use sweetspot_sizing::SenderReport;
-use sweetspot_tcp::{Acknowledgement, Receiver, SackBlocks, Sender};
+use sweetspot_tcp::congestion::Algorithm;
+use sweetspot_tcp::{Acknowledgement, Receiver, SackBlocks, Sender, SenderConfig};
 use sweetspot_units::{Bytes, Duration, Time};
 
 use crate::event::Event;
 use crate::flow::{Flow, Way};
 use crate::group::Group;
+use crate::inputs::choose_server;
 use crate::packet::{BARE, CAPABLE, ECHO, Kind, Packet};
 use crate::random;
 use crate::scheduler::Scheduler;
@@ -18,19 +20,19 @@ use crate::world::World;
 pub(crate) const PROBE: u16 = 100;
 
 impl<S: Scheduler> World<S> {
-    /// A packet has left the routers on its way to a flow's source.
+    /// A packet leaves the routers at `out` on its way to a flow's source.
     #[inline]
-    pub(crate) fn reach_source(&mut self, packet: Packet) {
+    pub(crate) fn reach_source(&mut self, out: Time, packet: &Packet) {
         let wire_time = self.wire.of(packet.size);
         let flow = &mut self.flows[packet.flow as usize];
-        let at = flow.inlet.arrival(self.now, wire_time, flow.delay);
+        let at = flow.inlet.arrival(out, wire_time, flow.delay);
         // Nothing is due before the flow's pending event.
         if flow.pending < at {
             self.run_source_timers(packet.flow, at, false);
         }
         match packet.kind.bare() {
             Kind::Ack => self.hear_ack(at, packet),
-            Kind::Probe => self.answer(at, &packet),
+            Kind::Probe => self.answer(at, packet),
             _ => self.grant(at, packet.flow, packet.number),
         }
         let due = self.flows[packet.flow as usize].source_due();
@@ -38,17 +40,19 @@ impl<S: Scheduler> World<S> {
     }
 
     #[inline]
-    fn hear_ack(&mut self, at: Time, packet: Packet) {
+    fn hear_ack(&mut self, at: Time, packet: &Packet) {
         let index = packet.flow as usize;
-        let blocks = self.sacks.take(&packet);
+        let blocks = self.sacks.take(packet);
         if packet.epoch != self.flows[index].epoch() {
             return;
         }
         if index < self.targets.len() {
             self.watch_source(index, at);
             let watch = &mut self.targets[index].watch;
+            let rtt = at.since(packet.sent);
+            watch.last_rtt = Some(rtt);
             if at > watch.measured.0 && at <= watch.measured.1 {
-                watch.rtt.add(at.since(packet.sent));
+                watch.rtt.add(rtt);
             }
         }
         let ack = Acknowledgement {
@@ -144,6 +148,7 @@ impl<S: Scheduler> World<S> {
         config.clock_phase = config.clock.scaled(lot.unit());
         config.seed = lot.bits();
         *sender = Sender::new(&config, group.size(&mut lot));
+        choose_server(flow, group, &self.servers, &mut lot);
         self.receivers[index as usize] = Receiver::new(&group.receiver);
         if (index as usize) < self.targets.len() {
             self.begin_steering(index as usize, at);
@@ -160,6 +165,9 @@ impl<S: Scheduler> World<S> {
         let group = &mut self.groups[flow.group as usize];
         group.totals.completed += 1;
         group.totals.completion += u128::from(at.since(flow.began).as_nanos());
+        if let Some(ledger) = &mut self.ledger {
+            ledger.note_finish(index, flow, at);
+        }
         flow.began = Time::MAX;
         let mut lot = random::stream(self.seed, 2, u64::from(index), u64::from(flow.round));
         match group.pause(&mut lot) {
@@ -229,6 +237,7 @@ impl<S: Scheduler> World<S> {
                 statistics: sender.statistics(),
                 cwnd: sender.cwnd(),
                 ssthresh: sender.ssthresh(),
+                rtt: watch.last_rtt,
             });
         }
     }
@@ -251,7 +260,7 @@ impl<S: Scheduler> World<S> {
                     extra: 0,
                 };
                 // Its time is that at the router: the way there is the same for all it sends.
-                self.enter_routers(packet);
+                self.enter_routers(&packet);
             }
             Sends::Connections(first) => self.open_connection(first),
         }
@@ -278,7 +287,9 @@ impl<S: Scheduler> World<S> {
         delay: Duration,
     ) -> u32 {
         let Group { sender, receiver, ecn, .. } = &self.groups[group as usize];
-        let mut flow = Flow::new(Sender::new(sender, Some(0)), group, way, hops, delay);
+        // Until it begins, a connection that wants nothing, not even to send a SYN at a pace.
+        let idle = SenderConfig { algorithm: Algorithm::Reno, pacing: false, ..*sender };
+        let mut flow = Flow::new(Sender::new(&idle, Some(0)), group, way, hops, delay);
         flow.marks = if *ecn { CAPABLE } else { 0 };
         self.receivers.push(Receiver::new(receiver));
         self.flows.push(flow);

@@ -1,4 +1,6 @@
-use sweetspot_sizing::{Controller, Event, Output, Probe, SenderReport, Train, TrainRequest};
+use sweetspot_sizing::{
+    Controller, Event, Output, Probe, SenderReport, Sizing, Train, TrainRequest,
+};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use crate::packet::Packet;
@@ -35,6 +37,21 @@ pub(crate) enum Interest {
     Kernel,
     /// That and answers to probes.
     Probes,
+}
+
+impl Interest {
+    /// What the controller of `sizing` looks at.
+    pub(crate) fn of(sizing: Sizing) -> Interest {
+        match sizing {
+            Sizing::Sobas | Sizing::SobasPaper => Interest::Probes,
+            Sizing::SobasLive
+            | Sizing::Rledbat
+            | Sizing::RightSizing
+            | Sizing::Heffner
+            | Sizing::Linux(_) => Interest::Kernel,
+            _ => Interest::Nothing,
+        }
+    }
 }
 
 /// Something to be done for the controller.

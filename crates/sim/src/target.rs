@@ -1,6 +1,6 @@
 use std::collections::VecDeque;
 
-use sweetspot_sizing::Sizing;
+use sweetspot_sizing::{Controller, Setting, Sizing};
 use sweetspot_tcp::Statistics;
 use sweetspot_units::{Duration, Rate, Time};
 
@@ -17,6 +17,8 @@ pub(crate) struct Target {
     pub feed: Feed,
     pub inlet: Inlet,
     pub steering: Option<Steering>,
+    /// When that wants to act, as it said last; [`Time::MAX`]: it does not.
+    pub steering_due: Time,
     /// Numbers that ACKs said are expected next, and when they were sent: what the sink times
     /// round trips by (the timestamps of RFC 7323).
     pub told: VecDeque<(u64, Time)>,
@@ -29,8 +31,13 @@ pub(crate) struct Target {
     pub next_request: u64,
     /// How its window will be sized once it begins.
     pub sizing: Sizing,
+    /// The caller's own controller, which then takes the place of `sizing`.
+    pub maker: Option<ControllerMaker>,
     pub watch: Watch,
 }
+
+/// Makes a controller when its transfer begins.
+pub type ControllerMaker = Box<dyn FnOnce(&Setting) -> Box<dyn Controller + Send> + Send>;
 
 /// What a sink asks of its source.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -51,6 +58,7 @@ pub(crate) struct Watch {
     /// Round trips of its packets from the first to before the second time.
     pub rtt: Histogram,
     pub measured: (Time, Time),
+    pub last_rtt: Option<Duration>,
     pub sources: VecDeque<SourceView>,
     pub windows: VecDeque<u64>,
     /// Which time the source, and the sink, will pass next.
@@ -65,21 +73,30 @@ pub(crate) struct SourceView {
     pub statistics: Statistics,
     pub cwnd: f64,
     pub ssthresh: f64,
+    /// Round trip of the packet acknowledged last.
+    pub rtt: Option<Duration>,
 }
 
 impl Target {
-    pub(crate) fn new(far_delay: Duration, sizing: Sizing, measured: (Time, Time)) -> Target {
+    pub(crate) fn new(
+        far_delay: Duration,
+        sizing: Sizing,
+        maker: Option<ControllerMaker>,
+        measured: (Time, Time),
+    ) -> Target {
         Target {
             far_delay,
             feed: Feed::default(),
             inlet: Inlet::default(),
             steering: None,
+            steering_due: Time::MAX,
             told: VecDeque::new(),
             answers: 0,
             requests: Vec::new(),
             lost_requests: Vec::new(),
             next_request: 0,
             sizing,
+            maker,
             watch: Watch { measured, ..Watch::default() },
         }
     }

@@ -4,9 +4,11 @@ use sweetspot_tcp::{Receiver, SackBlocks};
 use sweetspot_units::{Duration, Time};
 
 use crate::event::Event;
-use crate::flow::{Flow, Way};
+use crate::flow::{DIRECT, Flow, Way};
 use crate::group::Group;
 use crate::hop::{Hop, HopTotals};
+use crate::inputs::{Input, Server};
+use crate::ledger::Ledger;
 use crate::packet::{Kind, Packet};
 use crate::random;
 use crate::scheduler::{Key, Scheduler};
@@ -21,9 +23,10 @@ use crate::target::Target;
 ///
 /// The clock follows what happens at routers. A host has its link to itself, so nothing but its
 /// own packets and timers reaches it, in an order that is known: a packet for it is worked off
-/// when it leaves the router, with the time at which it will arrive, after the timers that
-/// expire before. A packet thus costs two events per router-to-router link that it crosses at
-/// most: one to get there, one to come out.
+/// when it is known when it leaves the last router, with the time at which it will arrive, after
+/// the timers that expire before. At a drop-tail queue that is known when it enters. A packet
+/// thus costs one event to get to a router-to-router link, and another to come out only where
+/// something waits for it at a router.
 pub(crate) struct World<S> {
     pub now: Time,
     pub agenda: S,
@@ -39,6 +42,9 @@ pub(crate) struct World<S> {
     pub receivers: Vec<Receiver>,
     pub groups: Vec<Group>,
     pub sources: Vec<Source>,
+    pub inputs: Vec<Input>,
+    pub servers: Vec<Server>,
+    pub ledger: Option<Ledger>,
     pub targets: Vec<Target>,
     pub sacks: Shelf<SackBlocks>,
     pub reports: Shelf<SenderReport>,
@@ -47,6 +53,10 @@ pub(crate) struct World<S> {
     pub wire: WireTimes,
     /// When everything is looked at.
     pub observations: Vec<Time>,
+    /// When everything is counted: packets that are through after the next such time are held
+    /// back until then.
+    pub counts: Vec<Time>,
+    horizon: Time,
     /// What is known of the path before anything is sent.
     pub path: PathFacts,
 }
@@ -99,8 +109,8 @@ impl WireTimes {
 /// Who goes first among simultaneous events.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Order {
-    /// The upper half of a linear congruential generator: good enough to toss coins with, and
-    /// tossed for every event.
+    /// By lot. The lot hangs on the seed, the time and the event alone, not on how many lots
+    /// were drawn before, so that how the work is cut into events decides nothing.
     Seeded(u64),
     Declared(u32),
 }
@@ -114,13 +124,13 @@ impl Order {
     }
 
     #[inline]
-    fn next(&mut self) -> u32 {
+    fn next(&mut self, at: Time, event: u32) -> u32 {
         match self {
-            // Multiplier and increment of Knuth's MMIX.
-            Order::Seeded(state) => {
-                *state = state.wrapping_mul(6_364_136_223_846_793_005);
-                *state = state.wrapping_add(1_442_695_040_888_963_407);
-                (*state >> 32) as u32
+            Order::Seeded(seed) => {
+                // Multipliers of SplitMix64's finalizer (Steele, Lea, Flood 2014).
+                let mixed = (at.as_nanos() ^ *seed).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+                let mixed = mixed ^ (mixed >> 32) ^ u64::from(event);
+                (mixed.wrapping_mul(0x94d0_49bb_1331_11eb) >> 32) as u32
             }
             Order::Declared(count) => {
                 *count = count.wrapping_add(1);
@@ -147,12 +157,17 @@ impl<S: Scheduler> World<S> {
             receivers: Vec::new(),
             groups: Vec::new(),
             sources: Vec::new(),
+            inputs: Vec::new(),
+            servers: Vec::new(),
+            ledger: None,
             targets: Vec::new(),
             sacks: Shelf::default(),
             reports: Shelf::default(),
             packet,
             wire: WireTimes::new(scenario.path.access_rate, packet),
             observations: Vec::new(),
+            counts: Vec::new(),
+            horizon: Time::ZERO,
             path: PathFacts {
                 narrow,
                 known,
@@ -164,12 +179,14 @@ impl<S: Scheduler> World<S> {
 
     #[inline]
     fn key(&mut self, at: Time, event: Event) -> Key {
-        Key::new(at, self.order.next(), event.pack())
+        let event = event.pack();
+        Key::new(at, self.order.next(at, event), event)
     }
 
     /// Asks for `event` at `at`.
     #[inline]
     pub(crate) fn schedule(&mut self, at: Time, event: Event) {
+        debug_assert!(at >= self.now, "{event:?} is asked for in the past");
         let key = self.key(at, event);
         self.agenda.push(key);
     }
@@ -200,6 +217,7 @@ impl<S: Scheduler> World<S> {
                 Event::Flow(i) => self.wake_flow(i),
                 Event::Source(i) => self.wake_source(i),
                 Event::Observe(i) => return Some(i as usize),
+                Event::Input(i) => self.leave_input(i),
                 Event::Hop(_) => {}
             }
         }
@@ -211,7 +229,10 @@ impl<S: Scheduler> World<S> {
         if let Some(due) = next {
             self.schedule(due, Event::Feed(index));
         }
-        self.enter_routers(packet);
+        match self.flows[index as usize].input {
+            DIRECT => self.enter_routers(&packet),
+            input => self.enter_input(input, packet),
+        }
     }
 
     fn leave_far_feed(&mut self, index: u32) {
@@ -219,12 +240,27 @@ impl<S: Scheduler> World<S> {
         if let Some(due) = next {
             self.schedule(due, Event::FarFeed(index));
         }
-        self.enter_routers(packet);
+        self.enter_routers(&packet);
+    }
+
+    /// Works off what was held back for the sake of a count that is now past. Nothing that
+    /// comes out of the routers after the next count is worked off before it.
+    pub(crate) fn look_ahead(&mut self) {
+        let next = self.counts.iter().find(|count| **count > self.now);
+        self.horizon = next.copied().unwrap_or(Time::MAX);
+        for index in 0..self.hops.len() {
+            while let Some((out, packet)) = self.hops[index].held_back.front().copied()
+                && out < self.horizon
+            {
+                self.hops[index].held_back.pop_front();
+                self.leave_routers(out, &packet);
+            }
+        }
     }
 
     /// A packet is at its first router.
     #[inline]
-    pub(crate) fn enter_routers(&mut self, packet: Packet) {
+    pub(crate) fn enter_routers(&mut self, packet: &Packet) {
         let way = packet.kind.way();
         let hop = match self.hops.len() {
             2 => 0,
@@ -234,40 +270,79 @@ impl<S: Scheduler> World<S> {
     }
 
     #[inline]
-    fn enter_hop(&mut self, way: Way, hop: u16, packet: Packet) {
+    fn enter_hop(&mut self, way: Way, hop: u16, packet: &Packet) {
         let index = way as usize * (self.hops.len() / 2) + usize::from(hop);
-        let taken = self.hops[index].enter(self.now, packet);
+        if !self.hops[index].foresees() {
+            return self.enter_managed(index, packet);
+        }
+        let Some(out) = self.hops[index].pass(self.now, packet.size) else {
+            return self.drop_packet(packet);
+        };
+        if self.is_bound_for_host(way, hop, packet) {
+            if out < self.horizon {
+                return self.leave_routers(out, packet);
+            }
+            return self.hops[index].held_back.push_back((out, *packet));
+        }
+        self.hops[index].keep(out, *packet);
+        if self.hop_keys[index] == Key::NEVER {
+            self.ask_for_hop(index);
+        }
+    }
+
+    /// Enters a hop whose queue decides later what becomes of a packet.
+    fn enter_managed(&mut self, index: usize, packet: &Packet) {
+        let taken = self.hops[index].enter(self.now, *packet);
         if self.hop_keys[index] == Key::NEVER {
             self.ask_for_hop(index);
         }
         if let Err(packet) = taken {
-            self.drop_packet(packet);
+            self.drop_packet(&packet);
         }
+    }
+
+    /// Whether nothing but the packet's own host waits for it behind this hop.
+    #[inline]
+    fn is_bound_for_host(&self, way: Way, hop: u16, packet: &Packet) -> bool {
+        // The sinks of cross traffic are at the last router, those of targets are not; nobody
+        // answers datagrams.
+        let leaves = !packet.kind.goes_with_data()
+            || (packet.flow as usize) < self.targets.len()
+            || packet.kind.bare() == Kind::Datagram;
+        leaves
+            && (self.hops.len() == 2 || self.flows[packet.flow as usize].after(way, hop).is_none())
     }
 
     #[inline]
     fn ask_for_hop(&mut self, index: usize) {
-        self.hop_keys[index] = match self.hops[index].due() {
+        let key = match self.hops[index].due() {
             Some(due) => self.key(due.max(self.now), Event::Hop(index as u32)),
             None => Key::NEVER,
         };
-        let mut next = (Key::NEVER, 0);
-        for (i, key) in self.hop_keys.iter().enumerate() {
-            if *key < next.0 {
-                next = (*key, i);
+        self.hop_keys[index] = key;
+        if key < self.next_hop.0 {
+            self.next_hop = (key, index);
+        } else if self.next_hop.1 == index {
+            self.next_hop = (Key::NEVER, 0);
+            for (i, key) in self.hop_keys.iter().enumerate() {
+                if *key < self.next_hop.0 {
+                    self.next_hop = (*key, i);
+                }
             }
         }
-        self.next_hop = next;
     }
 
     #[cold]
-    fn drop_packet(&mut self, packet: Packet) {
+    fn drop_packet(&mut self, packet: &Packet) {
         match packet.kind.bare() {
-            Kind::Ack => drop(self.sacks.take(&packet)),
-            Kind::Answer => drop(self.reports.take(&packet)),
+            Kind::Ack => drop(self.sacks.take(packet)),
+            Kind::Answer => drop(self.reports.take(packet)),
             Kind::Data | Kind::Datagram => {
                 let flow = &mut self.flows[packet.flow as usize];
                 flow.dropped += 1;
+                if let Some(ledger) = &mut self.ledger {
+                    ledger.note_loss(packet.flow, self.now);
+                }
                 self.groups[flow.group as usize].totals.dropped += 1;
             }
             // They go over the connection, which sends again what is lost.
@@ -283,7 +358,7 @@ impl<S: Scheduler> World<S> {
         let left = self.hops[index].exit(self.now);
         self.ask_for_hop(index);
         while let Some(victim) = self.hops[index].poll_victim() {
-            self.drop_packet(victim);
+            self.drop_packet(&victim);
         }
         let Some(packet) = left else { return };
         let half = self.hops.len() / 2;
@@ -291,13 +366,19 @@ impl<S: Scheduler> World<S> {
             let way = packet.kind.way();
             let flow = &self.flows[packet.flow as usize];
             if let Some(next) = flow.after(way, (index - way as usize * half) as u16) {
-                return self.enter_hop(way, next, packet);
+                return self.enter_hop(way, next, &packet);
             }
         }
+        self.leave_routers(self.now, &packet);
+    }
+
+    /// A packet leaves the last router at `out`, which may lie ahead.
+    #[inline]
+    fn leave_routers(&mut self, out: Time, packet: &Packet) {
         if packet.kind.goes_with_data() {
-            self.reach_sink(packet);
+            self.reach_sink(out, packet);
         } else {
-            self.reach_source(packet);
+            self.reach_source(out, packet);
         }
     }
 
@@ -319,9 +400,10 @@ impl<S: Scheduler> World<S> {
             // Asked for before something else came up.
             return;
         }
-        self.flows[at].pending = Time::MAX;
         self.run_source_timers(index, self.now, true);
+        // An ACK sent here may be worked off here, as far ahead as it arrives.
         self.run_sink_timers(index, self.now, true);
+        self.flows[at].pending = Time::MAX;
         let due = self.flows[at].source_due().min(self.sink_due(at));
         self.expect(index, due);
     }

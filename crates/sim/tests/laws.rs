@@ -4,9 +4,10 @@ mod common;
 
 use common::{DUMBBELL, ELEPHANTS, goodput, play};
 use proptest::prelude::*;
-use sweetspot_scenario::{NoRecorder, Scenario};
-use sweetspot_sim::run_with;
-use sweetspot_sim::scheduler::{Obvious, QuadHeap};
+use sweetspot_scenario::{Engine, NoRecorder, Scenario};
+use sweetspot_sim::scheduler::{Obvious, QuadHeap, Wheel};
+use sweetspot_sim::{ControllerMaker, Simulator, run_steered, run_with};
+use sweetspot_sizing::Sizing;
 
 #[test]
 fn same_seed_same_outcome_on_every_scheduler() {
@@ -16,6 +17,7 @@ fn same_seed_same_outcome_on_every_scheduler() {
     let fast = run_with(&scenario, &mut NoRecorder, QuadHeap::default);
     let slow = run_with(&scenario, &mut NoRecorder, Obvious::default);
     assert_eq!(fast, slow);
+    assert_eq!(fast, run_with(&scenario, &mut NoRecorder, || Wheel::of(&scenario.path)));
     assert_eq!(fast, run_with(&scenario, &mut NoRecorder, QuadHeap::default));
 }
 
@@ -154,4 +156,26 @@ proptest! {
         prop_assert!(outcome.bottleneck.utilisation <= 1.0005);
         prop_assert!(outcome.bottleneck.queue_max_packets <= buffer);
     }
+}
+
+/// Whose controller it is makes no difference: the scenario's own, or the same from outside.
+#[test]
+fn a_controller_from_outside_steers_as_the_scenarios_own_does() {
+    let text = |sizing: &str| {
+        format!(
+            "duration = \"20s\"\n[path]\nrate = \"10Mbit/s\"\nrtt = \"50ms\"\nbuffer = \"60pkt\"\n\
+             [[transfer]]\nsizing = \"{sizing}\"\n"
+        )
+    };
+    let play = |sizing: &str| {
+        Simulator.run(&Scenario::parse(&text(sizing)).unwrap(), &mut NoRecorder).unwrap()
+    };
+    let make: ControllerMaker = Box::new(|setting| Sizing::Sobas.controller(setting).unwrap());
+    let kernel = Scenario::parse(&text("kernel")).unwrap();
+    let steered = run_steered(&kernel, &mut NoRecorder, vec![Some(make)]);
+    let own = play("sobas");
+    assert_eq!(steered.transfers[0].goodput_bps, own.transfers[0].goodput_bps);
+    assert_eq!(steered.transfers[0].events, own.transfers[0].events);
+    // The scenario's own sizing does something else.
+    assert_ne!(play("kernel").transfers[0].events, own.transfers[0].events);
 }

@@ -1,8 +1,8 @@
 //! The fast scheduler does what the obvious one does.
 
 use proptest::prelude::*;
-use sweetspot_sim::scheduler::{Key, Obvious, QuadHeap, Scheduler};
-use sweetspot_units::Time;
+use sweetspot_sim::scheduler::{Key, Obvious, QuadHeap, Scheduler, Wheel};
+use sweetspot_units::{Duration, Time};
 
 #[derive(Debug, Clone)]
 enum Step {
@@ -20,23 +20,51 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..400)
 }
 
+/// What `fast` gives back is what the obvious scheduler gives back. The times of `steps` are
+/// multiplied by `scale` nanoseconds and count from what came out last, as a simulation's do.
+fn does_what_the_obvious_one_does(
+    mut fast: impl Scheduler,
+    steps: Vec<Step>,
+    scale: u64,
+) -> Result<(), TestCaseError> {
+    let mut slow = Obvious::default();
+    let mut now = 0;
+    for (event, step) in steps.into_iter().enumerate() {
+        match step {
+            Step::Push(ahead, order) => {
+                let at = Time::from_nanos(now + ahead * scale);
+                let key = Key::new(at, order, event as u32);
+                fast.push(key);
+                slow.push(key);
+            }
+            Step::Peek => prop_assert_eq!(fast.peek(), slow.peek()),
+            Step::Pop => {
+                let popped = slow.pop();
+                prop_assert_eq!(fast.pop(), popped);
+                now = popped.map_or(now, |key| key.at().as_nanos());
+            }
+        }
+        prop_assert_eq!(fast.len(), slow.len());
+        prop_assert_eq!(fast.is_empty(), slow.is_empty());
+    }
+    Ok(())
+}
+
 proptest! {
     #[test]
     fn the_quad_heap_gives_back_what_the_obvious_heap_does(steps in steps()) {
-        let (mut fast, mut slow) = (QuadHeap::default(), Obvious::default());
-        for (event, step) in steps.into_iter().enumerate() {
-            match step {
-                Step::Push(at, order) => {
-                    let key = Key::new(Time::from_nanos(at), order, event as u32);
-                    fast.push(key);
-                    slow.push(key);
-                }
-                Step::Peek => prop_assert_eq!(fast.peek(), slow.peek()),
-                Step::Pop => prop_assert_eq!(fast.pop(), slow.pop()),
-            }
-            prop_assert_eq!(fast.len(), slow.len());
-            prop_assert_eq!(fast.is_empty(), slow.is_empty());
-        }
+        does_what_the_obvious_one_does(QuadHeap::default(), steps, 1)?;
+    }
+
+    /// From times within a slot to times beyond both rounds: 50 x 2^36 ns against 2^24 slots.
+    #[test]
+    fn the_wheel_gives_back_what_the_obvious_heap_does(
+        steps in steps(),
+        scale in 0u32..37,
+        gap in 1u64..5_000,
+    ) {
+        let wheel = Wheel::new(Duration::from_nanos(gap));
+        does_what_the_obvious_one_does(wheel, steps, 1 << scale)?;
     }
 }
 

@@ -7,7 +7,7 @@ use thiserror::Error;
 use crate::simple::{Decision, Static};
 use crate::sobas::{self, Sobas};
 use crate::{
-    BdpDefinition, Controller, Heffner, KnownPath, LinuxAutotuning, LinuxRule, RightSizing,
+    BdpDefinition, Controller, Heffner, KnownPath, LinuxAutotuning, LinuxRule, RightSizing, Rledbat,
 };
 
 /// How a transfer's window is sized, as written by a person.
@@ -33,6 +33,10 @@ pub enum Sizing {
     Sobas,
     /// `sobas:paper`: section VII-A of the SOBAS paper to the letter.
     SobasPaper,
+    /// `sobas:live`: without probes or the sender's help, as on connections of other programs.
+    SobasLive,
+    /// `rledbat`: gives way to others (RFC 9840).
+    Rledbat,
 }
 
 /// What a controller is built from besides its name.
@@ -53,7 +57,7 @@ pub struct Setting {
 pub enum SizingError {
     /// No such controller.
     #[error(
-        "unknown sizing \"{0}\"; known are kernel, fixed:SIZE, max, bdp, bdp1 to bdp6, drs, heffner, linux, linux:VERSION, sobas, sobas:paper"
+        "unknown sizing \"{0}\"; known are kernel, fixed:SIZE, max, bdp, bdp1 to bdp6, drs, heffner, linux, linux:VERSION, sobas, sobas:paper, sobas:live, rledbat"
     )]
     Unknown(String),
     /// `linux:` with something that is no kernel version.
@@ -100,6 +104,8 @@ impl Sizing {
             Sizing::Linux(rule) => Box::new(LinuxAutotuning::new(rule, setting)),
             Sizing::Sobas => Box::new(Sobas::new(setting)),
             Sizing::SobasPaper => Box::new(sobas::Paper::new(setting)),
+            Sizing::SobasLive => Box::new(sobas::Live::new(setting)),
+            Sizing::Rledbat => Box::new(Rledbat::new(setting)),
         })
     }
 }
@@ -116,6 +122,8 @@ impl FromStr for Sizing {
             "linux" => Sizing::Linux(LinuxRule::NEWEST),
             "sobas" => Sizing::Sobas,
             "sobas:paper" => Sizing::SobasPaper,
+            "sobas:live" => Sizing::SobasLive,
+            "rledbat" => Sizing::Rledbat,
             _ => return read_with_argument(text),
         })
     }
@@ -154,6 +162,8 @@ impl fmt::Display for Sizing {
             Sizing::Linux(rule) => f.pad(&format!("linux:{rule}")),
             Sizing::Sobas => f.pad("sobas"),
             Sizing::SobasPaper => f.pad("sobas:paper"),
+            Sizing::SobasLive => f.pad("sobas:live"),
+            Sizing::Rledbat => f.pad("rledbat"),
             Sizing::Fixed(size) => f.pad(&format!("fixed:{}", exactly(*size))),
         }
     }

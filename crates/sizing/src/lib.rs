@@ -18,6 +18,7 @@ mod known_path;
 mod linux_autotuning;
 mod reception;
 mod right_sizing;
+mod rledbat;
 mod simple;
 pub mod sobas;
 
@@ -27,6 +28,7 @@ pub use heffner::Heffner;
 pub use known_path::KnownPath;
 pub use linux_autotuning::{LinuxAutotuning, LinuxRule};
 pub use right_sizing::RightSizing;
+pub use rledbat::Rledbat;
 
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
@@ -42,6 +44,13 @@ pub trait Controller {
 
     /// The kernel's own receiver-side RTT estimate, for paths on which probes do not pass.
     fn handle_kernel_rtt(&mut self, now: Time, rtt: Duration);
+
+    /// The least round trip that the kernel saw of what this end sent: the handshake, requests.
+    /// It knows no queue of the transfer's own.
+    fn handle_minimum_rtt(&mut self, _now: Time, _rtt: Duration) {}
+
+    /// So many segments arrived ahead of one that is missing, since the last call.
+    fn handle_out_of_order(&mut self, _now: Time, _segments: u64) {}
 
     /// A packet train asked for by [`Output::Train`] arrived.
     fn handle_train(&mut self, now: Time, train: &Train);

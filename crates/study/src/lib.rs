@@ -5,15 +5,22 @@
 //! the caller's choice and never shows in the result.
 
 pub mod csv;
+mod journal;
 pub mod markdown;
 pub mod ns2;
 pub mod papers;
 mod play;
+pub mod plot;
+mod remember;
+pub mod router;
 pub mod search;
 mod sweep;
+pub mod validate;
 mod workers;
 
+pub use journal::{Journal, JournalError};
 pub use play::{StudyError, play_all};
-pub use search::{Bounds, Mft, find_mft};
-pub use sweep::{Sweep, SweepPoint};
+pub use remember::{Memory, Remembering, RunKey};
+pub use search::{Bounds, Mft, find_mft, find_mfts};
+pub use sweep::{Metric, Over, Spread, Sweep, SweepError, SweepPoint, Variant};
 pub use workers::Workers;

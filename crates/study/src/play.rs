@@ -1,7 +1,8 @@
 use sweetspot_scenario::{Engine, EngineError, NoRecorder, Outcome, Scenario, ScenarioError};
+use sweetspot_theory::TheoryError;
 use thiserror::Error;
 
-use crate::Workers;
+use crate::{SweepError, Workers};
 
 /// Why a study could not be made.
 #[derive(Debug, Error)]
@@ -18,6 +19,24 @@ pub enum StudyError {
         /// The scenario's title.
         title: String,
     },
+    /// A closed form where it does not hold.
+    #[error(transparent)]
+    Theory(#[from] TheoryError),
+    /// What is to be varied cannot be.
+    #[error(transparent)]
+    Sweep(#[from] SweepError),
+    /// No figure or table of that name.
+    #[error(
+        "there is no figure {name}{nearest}; there are all, bdp, drs, heffner, blog, router, {known}"
+    )]
+    UnknownFigure {
+        /// As typed.
+        name: String,
+        /// The nearest right one, as a question; empty where none is near.
+        nearest: String,
+        /// All of them.
+        known: String,
+    },
     /// A table of reference numbers that cannot be read.
     #[error("{table}, line {line}: {reason}")]
     Reference {
@@ -31,7 +50,7 @@ pub enum StudyError {
 }
 
 /// The outcomes of `scenarios`, in their order, or the first one's error.
-pub fn play_all<E: Engine + Sync>(
+pub fn play_all<E: Engine + Sync + ?Sized>(
     engine: &E,
     scenarios: &[Scenario],
     workers: Workers,

@@ -2,7 +2,7 @@
 
 use sweetspot_scenario::{Engine, NoRecorder, Scenario};
 use sweetspot_sim::Simulator;
-use sweetspot_study::{Bounds, Sweep, Workers, find_mft};
+use sweetspot_study::{Bounds, Over, Sweep, Workers, find_mft};
 
 /// C T_m = 125 packets, B_t = 60, elephants both ways on half of it.
 const SMALL: &str = r#"
@@ -26,6 +26,10 @@ fn small() -> Scenario {
     Scenario::parse(SMALL).expect("the test's scenario is valid")
 }
 
+fn over(text: &str) -> Over {
+    Over::parse(text).expect("it is well formed")
+}
+
 fn bounds(scenario: &Scenario) -> Bounds {
     Bounds { tolerance: 0.02, ..Bounds::around(scenario) }
 }
@@ -47,10 +51,11 @@ fn a_sweep_gives_the_same_bytes_whatever_the_number_of_workers() {
     let sweep = Sweep {
         text: SMALL.to_owned(),
         overrides: vec!["duration=5s".to_owned()],
-        key: "path.buffer".to_owned(),
-        values: ["30pkt", "60pkt", "90pkt", "60kB", "120kB"].map(str::to_owned).to_vec(),
+        over: vec![over("path.buffer=30pkt,60pkt,90pkt,60kB,120kB")],
+        seeds: 2,
     };
-    let run = |workers| sweep.run(&Simulator, Workers::new(workers)).expect("every value is valid");
+    let variants = sweep.variants().expect("every value is valid");
+    let run = |workers| sweep.run(&variants, &Simulator, Workers::new(workers)).expect("it plays");
     let alone = format!("{:?}", run(1));
     for workers in [2, 3, 8] {
         assert_eq!(format!("{:?}", run(workers)), alone, "{workers} workers");
@@ -62,14 +67,15 @@ fn a_point_of_a_sweep_is_what_a_run_by_itself_gives() {
     let sweep = Sweep {
         text: SMALL.to_owned(),
         overrides: Vec::new(),
-        key: "transfer.0.sizing".to_owned(),
-        values: vec!["max".to_owned(), "fixed:80pkt".to_owned()],
+        over: vec![over("transfer.sizing=max,fixed:80pkt")],
+        seeds: 1,
     };
-    let points = sweep.run(&Simulator, Workers::new(2)).expect("every value is valid");
+    let variants = sweep.variants().expect("every value is valid");
+    let points = sweep.run(&variants, &Simulator, Workers::new(2)).expect("it plays");
     let scenario = Scenario::parse_with(SMALL, &["transfer.0.sizing=fixed:80pkt".to_owned()])
         .expect("the value is valid");
     let alone = Simulator.run(&scenario, &mut NoRecorder).expect("the simulator plays it");
-    assert_eq!(points[1].outcome, alone);
+    assert_eq!(points[1].outcomes, [alone]);
 }
 
 #[test]
@@ -118,4 +124,39 @@ fn on_a_path_twice_as_fast_and_half_as_long_the_best_window_is_the_same() {
     let (one, two) = (find(&small()), find(&scaled));
     assert!((two.rate_bps / one.rate_bps / 2.0 - 1.0).abs() < 0.02, "{one:?} {two:?}");
     assert!((two.window as f64 / one.window as f64 - 1.0).abs() < 0.05, "{one:?} {two:?}");
+}
+
+#[test]
+fn variants_are_every_combination_and_meet_the_same_seeds() {
+    let sweep = Sweep {
+        text: SMALL.to_owned(),
+        overrides: vec!["duration=2s".to_owned(), "seed=7".to_owned()],
+        over: vec![over("path.buffer=30pkt,60pkt"), over("transfer.sizing=max,drs,sobas")],
+        seeds: 3,
+    };
+    let variants = sweep.variants().expect("every value is valid");
+    assert_eq!(variants.len(), 6);
+    assert_eq!(variants[4].values, ["60pkt", "drs"]);
+    let points = sweep.run(&variants, &Simulator, Workers::new(2)).expect("it plays");
+    for point in points {
+        let seeds: Vec<u64> = point.outcomes.iter().map(|outcome| outcome.seed).collect();
+        assert_eq!(seeds, [7, 8, 9]);
+    }
+}
+
+#[test]
+fn what_contradicts_is_found_before_anything_is_played() {
+    let sweep = |overrides: &[&str], overs: &[&str]| Sweep {
+        text: SMALL.to_owned(),
+        overrides: overrides.iter().map(|text| (*text).to_owned()).collect(),
+        over: overs.iter().map(|text| over(text)).collect(),
+        seeds: 1,
+    };
+    let error = |sweep: Sweep| sweep.variants().expect_err("it contradicts itself").to_string();
+    let twice = error(sweep(&[], &["path.buffer=30pkt", "path.buffer=60pkt"]));
+    assert!(twice.contains("both decide path.buffer"), "{twice}");
+    let set = error(sweep(&["path.buffer=30pkt"], &["path.buffer=60pkt"]));
+    assert!(set.contains("--set and --over both decide path.buffer"), "{set}");
+    let slip = error(sweep(&[], &["path.bufer=30pkt,60pkt"]));
+    assert!(slip.contains("did you mean path.buffer?"), "{slip}");
 }

@@ -46,6 +46,17 @@ pub enum RecoveryStyle {
     NewReno,
     /// A scoreboard of what was selectively acknowledged (RFC 6675).
     Sack,
+    /// As in Linux: the scoreboard outlives a timeout, a retransmission that is lost again is found
+    /// by its time (RFC 8985), and the window comes down by proportional rate reduction (RFC 6937)
+    /// unless the control sees to that itself.
+    Linux,
+}
+
+impl RecoveryStyle {
+    /// Whether receivers must report what arrived out of order.
+    pub fn needs_sack(self) -> bool {
+        matches!(self, RecoveryStyle::Sack | RecoveryStyle::Linux)
+    }
 }
 
 /// Everything that a receiver is told before it starts.

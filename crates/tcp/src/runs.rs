@@ -89,6 +89,17 @@ impl Runs {
         None
     }
 
+    /// One past the highest number of the set, 0 if there is none.
+    pub(crate) fn end(&self) -> u64 {
+        self.runs.last().map_or(0, |run| run.end)
+    }
+
+    /// The highest number below `number` that is not in the set.
+    pub(crate) fn last_missing_below(&self, number: u64) -> Option<u64> {
+        let last = number.checked_sub(1)?;
+        self.holding(last).map_or(Some(last), |run| run.start.checked_sub(1))
+    }
+
     /// How many packets are in the set.
     pub(crate) fn count(&self) -> u64 {
         self.count
@@ -138,11 +149,14 @@ mod tests {
                 prop_assert_eq!(runs.count(), oracle.len() as u64);
                 prop_assert_eq!(runs.is_empty(), oracle.is_empty());
                 prop_assert_eq!(runs.nth_highest(3), oracle.iter().rev().nth(2).copied());
+                prop_assert_eq!(runs.end(), oracle.last().map_or(0, |n| n + 1));
                 for n in 0..70 {
                     prop_assert_eq!(runs.holding(n).is_some(), oracle.contains(&n));
                     prop_assert_eq!(runs.count_below(n), oracle.range(..n).count() as u64);
                     let missing = (n..).find(|m| !oracle.contains(m));
                     prop_assert_eq!(Some(runs.first_missing(n)), missing);
+                    let missing = (0..n).rev().find(|m| !oracle.contains(m));
+                    prop_assert_eq!(runs.last_missing_below(n), missing);
                 }
                 let gaps = runs.as_slice().windows(2).all(|w| w[0].end < w[1].start);
                 prop_assert!(gaps, "runs touch: {:?}", runs);

@@ -1,7 +1,12 @@
+use std::collections::VecDeque;
+
+use sweetspot_units::Time;
+
 use crate::runs::Runs;
 use crate::segment::Run;
 
-/// What a sender knows from SACK blocks (RFC 6675), in whole packets.
+/// What a sender knows from SACK blocks (RFC 6675), in whole packets, and, where it looks at the
+/// clock too, which retransmissions were lost again (RFC 8985).
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Scoreboard {
     sacked: Runs,
@@ -9,12 +14,23 @@ pub(crate) struct Scoreboard {
     retransmitted_to: u64,
     /// Below this, everything not sacked is lost: IsLost().
     lost_to: u64,
+    /// RescueRxt: rule (4) may act once HighACK is above it.
+    rescued_to: Option<u64>,
+    /// Retransmissions on their way, in the order in which they left; `None`: nobody looks.
+    again: Option<VecDeque<(u64, Time)>>,
+    /// Those of them that are lost, in order of their numbers.
+    lost_again: Vec<u64>,
 }
 
 /// DupThresh of RFC 6675.
 const THRESHOLD: u64 = 3;
 
 impl Scoreboard {
+    /// An empty scoreboard. `timed`: it finds retransmissions that are lost again.
+    pub(crate) fn new(timed: bool) -> Scoreboard {
+        Scoreboard { again: timed.then(VecDeque::new), ..Scoreboard::default() }
+    }
+
     /// Takes the blocks of an ACK up to `una` in and returns how many packets are news.
     pub(crate) fn handle_blocks(&mut self, una: u64, blocks: &[Run]) -> u64 {
         let mut news = 0;
@@ -29,25 +45,69 @@ impl Scoreboard {
         if let Some(third) = self.sacked.nth_highest(THRESHOLD) {
             self.lost_to = self.lost_to.max(third);
         }
+        if news > 0 && !self.lost_again.is_empty() {
+            let sacked = &self.sacked;
+            self.lost_again.retain(|number| sacked.holding(*number).is_none());
+        }
         news
     }
 
     /// The cumulative ACK reached `una`: returns how many of those packets were sacked before.
     pub(crate) fn remove_below(&mut self, una: u64) -> u64 {
         self.retransmitted_to = self.retransmitted_to.max(una);
+        self.lost_again.retain(|number| *number >= una);
         self.sacked.remove_below(una)
     }
 
-    /// `number` was sent again.
-    pub(crate) fn handle_retransmission(&mut self, number: u64) {
+    /// `number` was sent again at `now`.
+    pub(crate) fn handle_retransmission(&mut self, now: Time, number: u64) {
         self.retransmitted_to = self.retransmitted_to.max(number + 1);
+        if let Some(again) = &mut self.again {
+            again.push_back((number, now));
+            self.lost_again.retain(|lost| *lost != number);
+        }
     }
 
-    /// A timeout: all that was sent again may be lost again (RFC 6675 section 5.1).
-    pub(crate) fn handle_timeout(&mut self) {
+    /// A packet sent at `sent` has arrived (RACK.xmit_ts of RFC 8985). Nothing overtakes here, so
+    /// what was sent before it and is still missing is lost (section 6.2 step 5 with a reordering
+    /// window of zero, as in recovery). Returns how many retransmissions that are.
+    pub(crate) fn handle_delivery(&mut self, una: u64, sent: Time) -> u64 {
+        let Some(again) = &mut self.again else { return 0 };
+        let before = self.lost_again.len();
+        while let Some((number, _)) = again.front().filter(|(_, at)| *at < sent) {
+            let number = *number;
+            again.pop_front();
+            if number >= una && self.sacked.holding(number).is_none() {
+                let place = self.lost_again.partition_point(|lost| *lost < number);
+                if self.lost_again.get(place) != Some(&number) {
+                    self.lost_again.insert(place, number);
+                }
+            }
+        }
+        (self.lost_again.len() - before) as u64
+    }
+
+    /// A recovery begins.
+    pub(crate) fn handle_recovery(&mut self) {
+        self.rescued_to = None;
+    }
+
+    /// A timeout with all below `highest` sent. Without a clock, what was sacked is forgotten
+    /// (RFC 2018 section 8). With one it is kept, as Linux does (`tcp_timeout_mark_lost`), and all
+    /// the rest is lost.
+    pub(crate) fn handle_timeout(&mut self, highest: u64) {
         self.retransmitted_to = 0;
-        self.lost_to = 0;
-        self.sacked.clear();
+        self.lost_again.clear();
+        match &mut self.again {
+            Some(again) => {
+                again.clear();
+                self.lost_to = highest;
+            }
+            None => {
+                self.lost_to = 0;
+                self.sacked.clear();
+            }
+        }
     }
 
     /// SetPipe() of RFC 6675: packets thought to be in the network.
@@ -59,7 +119,7 @@ impl Scoreboard {
         let missing = highest - una - self.sacked.count();
         let lost = missing_below(self.lost_to);
         let sent_again = missing_below(self.retransmitted_to);
-        missing - lost + sent_again
+        missing - lost + sent_again - self.lost_again.len() as u64
     }
 
     /// Packets from `una` on that are lost.
@@ -67,10 +127,36 @@ impl Scoreboard {
         self.lost_to.saturating_sub(una + self.sacked.count_below(self.lost_to))
     }
 
-    /// NextSeg() rule (1): the lowest lost packet not sent again yet.
+    /// NextSeg() rule (1): the lowest lost packet not sent again yet, or lost again.
     pub(crate) fn next_hole(&self, una: u64) -> Option<u64> {
-        let hole = self.sacked.first_missing(self.retransmitted_to.max(una));
+        if let Some(number) = self.lost_again.first() {
+            return Some(*number);
+        }
+        let hole = self.first_not_repaired(una);
         (hole < self.lost_to).then_some(hole)
+    }
+
+    /// NextSeg() rule (3): the lowest packet not sent again yet below one that was sacked, lost or
+    /// not.
+    pub(crate) fn next_doubtful(&self, una: u64) -> Option<u64> {
+        let hole = self.first_not_repaired(una);
+        (hole < self.sacked.end()).then_some(hole)
+    }
+
+    fn first_not_repaired(&self, una: u64) -> u64 {
+        self.sacked.first_missing(self.retransmitted_to.max(una))
+    }
+
+    /// NextSeg() rule (4): once per recovery the highest packet outstanding, so that its ACK tells
+    /// of losses at the end.
+    pub(crate) fn next_rescue(&self, una: u64, highest: u64) -> Option<u64> {
+        let last = self.sacked.last_missing_below(highest)?;
+        (last >= una && self.rescued_to.is_none_or(|to| una > to)).then_some(last)
+    }
+
+    /// Rule (4) has acted in a recovery that ends at `recover`.
+    pub(crate) fn handle_rescue(&mut self, recover: u64) {
+        self.rescued_to = Some(recover);
     }
 
     /// IsLost().
@@ -81,6 +167,11 @@ impl Scoreboard {
     /// The first number from `number` on that the receiver does not have.
     pub(crate) fn first_missing(&self, number: u64) -> u64 {
         self.sacked.first_missing(number)
+    }
+
+    /// Whether there is nothing to keep in mind.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.sacked.is_empty() && self.again.as_ref().is_none_or(VecDeque::is_empty)
     }
 
     /// Whether nothing is sacked.

@@ -11,9 +11,12 @@
 //! - [`host`]: socket buffer to advertised window, window scale, frame efficiency, receivers that
 //!   size themselves (Gordon; Heffner; Weigle and Feng; RFC 9840).
 //!
+//! - [`engine`]: the first of the engines that play a scenario: those that a closed form covers.
+//!
 //! The crate is pure: it reads no clock and touches no operating system, and its logarithms and
 //! powers give the same bits on every platform.
 
+pub mod engine;
 pub mod host;
 pub mod path;
 pub mod reno;

@@ -37,6 +37,12 @@ pub struct Row {
     pub cwnd_bytes: Option<u64>,
     /// Segments retransmitted so far.
     pub retransmitted: Option<u64>,
+    /// Segments with payload sent so far, retransmissions included; the sender's row only.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub segments: Option<u64>,
+    /// Retransmission timeouts so far; the sender's row only, on kernels that count them.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub timeouts: Option<u64>,
 }
 
 /// An event of the controller.

@@ -320,6 +320,8 @@ impl Steering {
             pacing_bps: self.pacing.map(Rate::as_f64),
             cwnd_bytes: report.map(|r| r.cwnd.get()),
             retransmitted: report.map(|r| r.retransmitted),
+            segments: None,
+            timeouts: None,
         })));
         self.row = RowInProgress { since: now, content: self.content };
     }

@@ -4,7 +4,11 @@ use core::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
 use core::str::FromStr;
 
 use crate::notation::{self, Notation};
+use crate::ratio::times_over;
 use crate::{Duration, Rate, UnitError};
+
+/// Bits of a byte times nanoseconds of a second.
+const BIT_NANOSECONDS: u64 = 8_000_000_000;
 
 /// An amount of data in bytes. 1 kB = 1000 B, 1 KiB = 1024 B.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -103,6 +107,13 @@ impl Mul<u64> for Bytes {
     }
 }
 
+impl Div<u64> for Bytes {
+    type Output = Bytes;
+    fn div(self, n: u64) -> Bytes {
+        Bytes(self.0 / n)
+    }
+}
+
 /// How long `rate` takes to carry this many bytes; [`Duration::MAX`] at rate zero.
 impl Div<Rate> for Bytes {
     type Output = Duration;
@@ -110,8 +121,7 @@ impl Div<Rate> for Bytes {
         if rate == Rate::ZERO {
             return Duration::MAX;
         }
-        let ns = u128::from(self.0) * 8 * 1_000_000_000 / u128::from(rate.bits_per_second());
-        Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX))
+        Duration::from_nanos(times_over(self.0, BIT_NANOSECONDS, rate.bits_per_second()))
     }
 }
 
@@ -122,8 +132,7 @@ impl Div<Duration> for Bytes {
         if duration == Duration::ZERO {
             return Rate::MAX;
         }
-        let bps = u128::from(self.0) * 8 * 1_000_000_000 / u128::from(duration.as_nanos());
-        Rate::from_bits_per_second(u64::try_from(bps).unwrap_or(u64::MAX))
+        Rate::from_bits_per_second(times_over(self.0, BIT_NANOSECONDS, duration.as_nanos()))
     }
 }
 

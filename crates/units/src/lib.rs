@@ -11,6 +11,7 @@ mod error;
 mod notation;
 mod probability;
 mod rate;
+mod ratio;
 mod time;
 mod volume;
 

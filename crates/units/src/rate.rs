@@ -3,6 +3,7 @@ use core::ops::{Add, Mul, Sub};
 use core::str::FromStr;
 
 use crate::notation::{self, Notation};
+use crate::ratio::times_over;
 use crate::{Bytes, Duration, UnitError};
 
 /// A data rate in bits per second.
@@ -92,8 +93,7 @@ impl Sub for Rate {
 impl Mul<Duration> for Rate {
     type Output = Bytes;
     fn mul(self, duration: Duration) -> Bytes {
-        let bytes = u128::from(self.0) * u128::from(duration.as_nanos()) / 8_000_000_000;
-        Bytes::new(u64::try_from(bytes).unwrap_or(u64::MAX))
+        Bytes::new(times_over(self.0, duration.as_nanos(), 8_000_000_000))
     }
 }
 

@@ -11,7 +11,7 @@ mod snapshot;
 pub use caps::{Cap, Side};
 pub use plan::{Advice, Direction, Question, advise};
 pub use reference::Reference;
-pub use snapshot::{Device, Snapshot, Sysctls};
+pub use snapshot::{Device, Listener, Snapshot, Sysctls};
 
 use sweetspot_units::{Bytes, Rate};
 

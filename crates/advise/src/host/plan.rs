@@ -20,6 +20,8 @@ pub struct Question {
     pub peer: Option<Snapshot>,
     /// The path's rate and RTT, if they are known; buffers cannot be judged without.
     pub path: Option<(Rate, Duration)>,
+    /// The largest packet that the whole path takes, if it is known.
+    pub path_mtu: Option<Bytes>,
     /// How many connections there are at a time.
     pub connections: u64,
 }
@@ -57,8 +59,13 @@ pub struct Advice {
 pub fn advise(question: &Question) -> Result<Advice, AdviceError> {
     let q = question;
     possible(q.connections > 0, "--connections", q.connections, "it must be 1 or more")?;
+    if let Some(mtu) = q.path_mtu {
+        let why = "it must lie between 576B and 65535B";
+        possible((576..=65_535).contains(&mtu.get()), "--path-mtu", mtu, why)?;
+    }
     let target = q.path.map(|(rate, rtt)| target(rate, rtt, q.connections)).transpose()?;
     let mut findings = check::all(&q.here, End::Here, target.as_ref());
+    findings.extend(q.path_mtu.and_then(|path| too_large_for(&q.here, path)));
     if let Some(peer) = &q.peer {
         findings.extend(check::all(peer, End::Peer, target.as_ref()));
         findings.extend(mtu_mismatch(&q.here, peer));
@@ -110,6 +117,29 @@ fn directions(q: &Question, target: &Target) -> Vec<Direction> {
 fn references(q: &Question, target: &Target) -> Vec<Reference> {
     let speed = q.here.device.as_ref().and_then(|d| d.speed).unwrap_or(target.rate);
     vec![reference::esnet(speed, target.rtt), reference::perfsonar(speed)]
+}
+
+/// The device's packets do not fit the path.
+fn too_large_for(here: &Snapshot, path: Bytes) -> Option<Finding> {
+    let device = here.device.as_ref()?;
+    let ours = device.mtu.filter(|ours| *ours > path)?;
+    Some(Finding {
+        what: format!("MTU of {}", device.name),
+        end: End::Here,
+        why: format!(
+            "its packets of {ours} do not fit the path, which takes {path}: each new destination              costs a loss and an ICMP message, and where that message is filtered connections hang"
+        ),
+        now: ours.get().to_string(),
+        wanted: path.get().to_string(),
+        gain: None,
+        cost: None,
+        command: format!(
+            "ip link set {} mtu {}   # or for this destination only: ip route change ... mtu {}",
+            device.name,
+            path.get(),
+            path.get()
+        ),
+    })
 }
 
 fn mtu_mismatch(here: &Snapshot, peer: &Snapshot) -> Option<Finding> {

@@ -17,6 +17,19 @@ pub struct Snapshot {
     pub page: Option<Bytes>,
     /// The device that the default route takes.
     pub device: Option<Device>,
+    /// What the program that is asked about sets `SO_RCVBUF` to, if it does.
+    pub asked_receive_buffer: Option<Bytes>,
+    /// Programs that wait for connections.
+    pub listeners: Vec<Listener>,
+}
+
+/// A program that waits for connections.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listener {
+    /// Where, e.g. `0.0.0.0:5201`.
+    pub address: String,
+    /// Its receive buffer, as the kernel counts it: twice what was asked for.
+    pub receive_buffer: Bytes,
 }
 
 /// A network device.

@@ -1,11 +1,13 @@
 //! How much buffer a router's link should have, for whom, within what range, and what the other
 //! rules would give.
 
+mod fit;
 mod mix;
 mod model;
 mod plan;
 mod show;
 
+pub use fit::Measurement;
 pub use mix::{Favour, Mix};
 pub use model::Parameters;
 pub use plan::{Advice, Basis, Choice, Range, advise};
@@ -35,4 +37,7 @@ pub struct Question {
     pub packet: Bytes,
     /// The loss form's and the delay's parameters, where they were measured.
     pub parameters: Parameters,
+    /// What measurements of the link say; it goes before the capacity ratio, and what is given by
+    /// hand before it.
+    pub measurement: Option<Measurement>,
 }

@@ -42,7 +42,22 @@ impl Model {
     pub(super) fn new(q: &Question) -> Result<Model, AdviceError> {
         let p = &q.parameters;
         let ratio = CapacityRatio::new(q.rate, q.input_rate)?;
-        let form = ratio.form(p.tail_index.unwrap_or(TYPICAL_TAIL))?;
+        let (form, p) = match &q.measurement {
+            None => (ratio.form(p.tail_index.unwrap_or(TYPICAL_TAIL))?, *p),
+            Some(measured) => {
+                // Where neither form describes such traffic, what was measured still decides.
+                let expected = ratio.form(p.tail_index.unwrap_or(TYPICAL_TAIL));
+                let form = measured.form(expected.unwrap_or(Form::PowerLaw));
+                let fit = measured.loss(form);
+                let measured = Parameters {
+                    loss_a: p.loss_a.or(Some(fit.a.value)),
+                    loss_b: p.loss_b.or(Some(fit.b.value)),
+                    delay_f: p.delay_f.or(measured.delay.map(|f| f.value.min(1.0))),
+                    ..*p
+                };
+                (form, measured)
+            }
+        };
         let link = Link::new(q.rate, q.rtt, q.packet, p.delay_f.unwrap_or(TYPICAL_F))?;
         let loss = match form {
             Form::PowerLaw => {
@@ -80,27 +95,50 @@ impl Model {
             all.push(format!("Transfer sizes with a Pareto tail of index {TYPICAL_TAIL}."));
         }
         match self.loss {
-            Some(loss) => {
-                let origin = if p.loss_a.is_some() && p.loss_b.is_some() && p.delay_f.is_some() {
-                    "as given"
-                } else {
-                    "typical of the paper's simulations where not given (--loss-a, --loss-b, \
-                     --delay-f set them); the recommendation depends on them"
-                };
-                all.push(format!(
-                    "Loss parameters a = {}, b = {}, delay parameter f = {}: {origin}.",
-                    loss.a(),
-                    loss.b(),
-                    self.link.delay_slope()
-                ));
-            }
+            Some(loss) => all.push(format!(
+                "a = {:.4}, b = {:.4}, f = {:.3}: {}",
+                loss.a(),
+                loss.b(),
+                self.link.delay_slope(),
+                self.origin(q)
+            )),
             None => all.push(
-                "The paper prints no parameters for the exponential, so loss is not known; its \
-                 simulations had their best throughput with 20 to 30 packets (Table II). \
-                 --loss-a and --loss-b give the numbers for a measured link."
+                "The 20 (short flows) or 30 packets (long ones) are what was best in the paper's \
+                 simulation of one link of 100 Mbit/s (Table II), not computed for this one: it \
+                 prints no parameters for the exponential, so loss is not known either. --fit, or \
+                 --loss-a and --loss-b, give those of a measured link; --verify sim simulates this \
+                 one."
                     .to_owned(),
             ),
         }
         all
+    }
+    /// Where a, b and f come from.
+    fn origin(&self, q: &Question) -> String {
+        let p = &q.parameters;
+        let measured = q.measurement.as_ref();
+        let of = |given: bool, fitted: bool, other: &'static str| match (given, fitted) {
+            (true, _) => "given",
+            (false, true) => "fitted to the measurements",
+            _ => other,
+        };
+        let fitted = measured.is_some();
+        let a = of(p.loss_a.is_some(), fitted, "chosen, see below");
+        let b = of(p.loss_b.is_some(), fitted, "\"typical\" in the paper");
+        let f = of(
+            p.delay_f.is_some(),
+            measured.is_some_and(|m| m.delay.is_some()),
+            "\"typical\" in the paper",
+        );
+        let mut words = format!("a is {a}, b {b}, f {f}.");
+        if p.loss_a.is_none() && !fitted {
+            words.push_str(
+                " The paper prints no a: this one makes its short flows' formula give the 47 \
+                 packets of its Table II with the typical b and f. Long flows' best buffer does \
+                 not depend on a; short flows', the loss and the rates do. --fit fits all three to \
+                 measurements of the link.",
+            );
+        }
+        words
     }
 }

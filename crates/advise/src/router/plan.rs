@@ -101,6 +101,14 @@ pub fn advise(question: &Question) -> Result<Advice, AdviceError> {
     possible(q.flows != Some(0), "--flows", 0, "it must be 1 or more")?;
     possible((64..=65_535).contains(&q.packet.get()), "--packet", q.packet, "64B to 65535B")?;
 
+    possible(q.available != Some(Bytes::ZERO), "--available", "0 B", "a device holds a packet")?;
+    let p = &q.parameters;
+    for (name, given) in [("--loss-a", p.loss_a), ("--loss-b", p.loss_b), ("--delay-f", p.delay_f)]
+    {
+        let good = given.is_none_or(|n| n.is_finite() && n > 0.0);
+        possible(good, name, given.unwrap_or_default(), "it must be a number above zero")?;
+    }
+
     let model = Model::new(q)?;
     let flows = favoured(q, &model)?;
     let router = model.loss.map(|loss| Router { link: model.link, loss, favoured: flows });

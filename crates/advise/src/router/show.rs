@@ -83,6 +83,10 @@ impl Advice {
         let mut out = wrap(&self.words(), 80, 0);
         out.push('\n');
         out.push_str(&self.table());
+        if let Some(measured) = &self.question.measurement {
+            out.push('\n');
+            out.push_str(&measured.text());
+        }
         out.push_str(&list("Assumed", &self.assumptions));
         if explain {
             out.push_str(&explained(&self.formulas));
@@ -217,6 +221,7 @@ impl Advice {
             "range_90_percent": range,
             "rules": rules,
             "available": self.available.as_ref().map(choice),
+            "fit": self.question.measurement.as_ref().map(super::Measurement::json),
             "assumptions": self.assumptions,
             "formulas": formulas,
             "sources": SOURCES,

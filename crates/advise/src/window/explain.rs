@@ -11,27 +11,27 @@ pub(super) fn formulas(s: &Situation, window: Bytes) -> Result<Vec<Formula>, Adv
     let spot = saturation::sweet_spot(&s.left);
     let mut all = vec![Formula {
         what: "sweet spot",
-        rule: "A T_e <= S <= A T_e + B",
-        numbers: format!("{a} x {t} = {}; + {b} = {}", spot.low, spot.high),
+        rule: "A T_e <= S <= A (T_e + B/C)",
+        numbers: format!("{a} x {t} = {}; with B = {b}: {}", spot.low, spot.high),
         source: "Jain, Prasad, Dovrolis, section IV and V-A",
     }];
     if let Some(e) = s.elephants {
         let best = e.optimum();
         all.push(Formula {
             what: "largest throughput against elephants",
-            rule: "R = A (T_ct + B/A) / (T_ct + B/C), S = R T_e + B",
+            rule: "R = A (T_ct + B/A) / (T_ct + B/C), S = R (T_e + B/C)",
             numbers: format!(
                 "{a} against C = {}, T_ct = {t}, B = {b}: R = {}, S = {}",
                 s.bare.capacity(),
                 best.rate,
-                best.socket_buffer
+                e.window_at_backlog(b)
             ),
-            source: "Jain, Prasad, Dovrolis, eq. (8)",
+            source: "Jain, Prasad, Dovrolis, eqs (3) and (8)",
         });
     }
     all.push(Formula {
         what: "beyond the sweet spot",
-        rule: "R = 3A/4 (A T_e + B)^2 / ((A T_e + B)^2 - A T_e B), A if B >= A T_e",
+        rule: "R = 3A/4 (A T_e + B)^2 / ((A T_e + B)^2 - A T_e B), A if B >= A T_e; B: its share",
         numbers: format!(
             "A T_e = {}, B = {b}: {}",
             spot.low,

@@ -1,6 +1,5 @@
 //! The path, its cross traffic and its loss, as the formulas take them.
 
-use sweetspot_theory::TheoryError;
 use sweetspot_theory::path::elephants::Elephants;
 use sweetspot_theory::path::saturation::{self, SweetSpot};
 use sweetspot_theory::path::six_bdps::{self, PathState};
@@ -23,7 +22,7 @@ pub(super) struct Situation {
     pub question: Question,
     /// The path as built: C, T_m, B.
     pub bare: Path,
-    /// What unresponsive cross traffic leaves of it: A, T_e, B.
+    /// What unresponsive cross traffic leaves of it: A, T_e, and of B the transfer's share A/C.
     pub left: Path,
     pub elephants: Option<Elephants>,
     /// What loss alone allows.
@@ -35,7 +34,10 @@ impl Situation {
         let buffer = q.buffer.unwrap_or(Bytes::ZERO);
         let bare = Path::new(q.rate, q.rtt, buffer)?;
         let available = q.cross.map_or(q.rate, |c| c.available(q.rate));
-        let left = unresponsive::path(q.rate, q.rate.saturating_sub(available), q.rtt, buffer)?;
+        // Of the packets that wait, the transfer's are those of its share of the rate: where the
+        // buffer is full of everybody's, its window is A (T_e + B/C), not A T_e + B.
+        let own = buffer.scaled(available.as_f64() / q.rate.as_f64());
+        let left = unresponsive::path(q.rate, q.rate.saturating_sub(available), q.rtt, own)?;
         let elephants = match q.cross {
             Some(Cross { kind: Kind::Elephants, .. }) => {
                 Some(Elephants::new(q.rate, available, q.rtt, q.rtt, buffer)?)
@@ -56,11 +58,10 @@ impl Situation {
     pub(super) fn rate_at(&self, window: Bytes) -> Result<Option<Rate>, AdviceError> {
         let base = match self.elephants {
             None => Some(saturation::throughput(&self.left, window)?.rate),
-            Some(elephants) => match elephants.throughput(window) {
-                Ok(t) => Some(t.rate),
-                Err(TheoryError::NotCovered { .. }) => None,
-                Err(other) => return Err(other.into()),
-            },
+            Some(elephants) => {
+                elephants.backlog_of_window(window).map(|queue| elephants.rate_at_backlog(queue))
+            }
+            .map(|rate| rate.min(window / self.left.minimum_rtt())),
         };
         Ok(base.map(|rate| self.lossy.map_or(rate, |most| rate.min(most))))
     }
@@ -70,7 +71,7 @@ impl Situation {
             None => saturation::sweet_spot(&self.left),
             Some(e) => {
                 let low = saturation::sweet_spot(&self.left).low;
-                SweetSpot { low, high: e.optimum().socket_buffer }
+                SweetSpot { low, high: e.window_at_backlog(self.bare.buffer()) }
             }
         }
     }
@@ -127,8 +128,13 @@ impl Situation {
         if self.loss_limited() {
             return Duration::ZERO;
         }
+        let full = self.bare.buffer() / self.bare.capacity();
+        if let Some(elephants) = self.elephants {
+            let queue = elephants.backlog_of_window(window);
+            return queue.map_or(full, |queue| queue / self.bare.capacity());
+        }
         let above = window.saturating_sub(saturation::sweet_spot(&self.left).low);
-        above.min(self.bare.buffer()) / self.bare.capacity()
+        (above / self.left.capacity()).min(full)
     }
 
     pub(super) fn assumptions(&self) -> Vec<String> {
@@ -153,7 +159,8 @@ impl Situation {
             ),
             Some(Kind::Elephants) => all.push(
                 "Elephants with the same RTT, limited by their windows; beyond the sweet spot no \
-                 closed form is known. Simulation gives about a tenth less (SOBAS Fig. 4)."
+                 closed form is known. Where the buffer counts packets, ACKs of traffic the other \
+                 way take places too, and it is full sooner."
                     .to_owned(),
             ),
             Some(Kind::Mice) => all.push(

@@ -38,6 +38,11 @@ impl Program {
         Ok(Program { child, lines, said: Vec::new(), complaints })
     }
 
+    /// Its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Whether it has ended, and how.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         // An error here means that there is no such child any more.

@@ -9,6 +9,7 @@ use sweetspot_report::{
 
 use super::Ending;
 use crate::bench::{Plan, Store, demo, iperf3, matrix};
+use crate::build::build;
 use crate::contest::{Arena, Contender, Content, Ticker, machine, scratch, usual};
 
 #[derive(Debug, clap::Args)]
@@ -59,11 +60,6 @@ pub fn run(arguments: Arguments) -> Ending {
         bench.write_document()?;
     }
     Ok(ExitCode::from(code))
-}
-
-/// Which build this is: the first digits of its executable's BLAKE3.
-fn build(program: &Path) -> Result<String, Box<dyn std::error::Error>> {
-    Ok(Content::of(program)?.hash.to_hex()[..8].to_owned())
 }
 
 fn self_test(program: &Path) -> Result<String, Box<dyn std::error::Error>> {

@@ -2,18 +2,28 @@
 
 pub mod advise;
 pub mod bench_lab;
+pub mod bench_limits;
+pub mod bench_live;
+pub mod bench_sim;
 pub mod completions;
 pub mod demo;
+pub mod diagnose;
 pub mod emulate;
+pub mod engine;
+pub mod lab;
 pub mod man;
 pub mod mft;
+pub mod report;
 pub mod reproduce;
 pub mod run;
 mod scenario_file;
 pub mod send;
 pub mod serve;
 pub mod sweep;
+pub mod top;
 pub mod transfer;
+pub mod tune;
+pub mod validate;
 
 use std::process::ExitCode;
 

@@ -1,59 +1,175 @@
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::ValueEnum;
+use sweetspot_lab::Lab;
+use sweetspot_linux::clock;
+use sweetspot_report::{Colophon, gallery, svg_file};
+use sweetspot_scenario::Engine;
 use sweetspot_sim::Simulator;
-use sweetspot_study::{ns2, papers};
+use sweetspot_study::papers::{Care, Entry, Figure, Stage, catalogue, find, markdown};
+use sweetspot_study::{Remembering, StudyError, ns2, router};
 
 use super::Ending;
+use super::engine::EngineName;
 use super::scenario_file::Parallel;
+use crate::build::identity;
+use crate::contest::machine;
+use crate::ledger::{Ledger, Stranger};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  sweetspot reproduce papers
-  sweetspot reproduce ns2 --out ns2.md --workers 1")]
+  sweetspot reproduce all --out figures
+  sweetspot reproduce fig4 drs-fig3 --engine theory
+  sweetspot reproduce ns2 --out docs/results
+  sweetspot reproduce --list")]
 pub struct Arguments {
-    /// Which document
-    #[arg(value_enum)]
-    what: Document,
-    /// Where to write it [default: docs/results/NAME.md]
-    #[arg(long, value_name = "FILE")]
-    out: Option<PathBuf>,
+    /// Which figures and tables: all, a paper (bdp, drs, heffner, blog, router), names like
+    /// bdp-fig3 or fig3; ns2, the agreement with ns-2; or router-tables, Tables I and II of the
+    /// router buffer paper with every number behind its figures
+    #[arg(value_name = "WHAT", default_value = "all")]
+    what: Vec<String>,
+    /// Which engines draw them
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "sim,theory")]
+    engine: Vec<EngineName>,
+    /// Where to write: papers.html, papers.md, a picture per figure in papers/
+    #[arg(long, value_name = "DIR", default_value = "reproduction")]
+    out: PathBuf,
+    /// More seeds and a closer search, as in docs/results
+    #[arg(long)]
+    careful: bool,
+    /// List the figures and tables, and do nothing
+    #[arg(long)]
+    list: bool,
     #[command(flatten)]
     parallel: Parallel,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Document {
-    /// The same work done by ns-2 and by this simulator
-    Ns2,
-    /// The figures and tables of the SOBAS and Dynamic Right-Sizing papers
-    Papers,
+/// The word for the agreement with ns-2, which is no figure of a paper.
+const NS2: &str = "ns2";
+
+/// The word for the router buffer paper's tables, which need all of its simulations.
+const ROUTER_TABLES: &str = "router-tables";
+
+pub fn run(arguments: Arguments) -> Ending {
+    if arguments.list {
+        for entry in catalogue() {
+            tell!("{:<16} {}", entry.name, entry.title);
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    let (documents, figures): (Vec<String>, Vec<String>) =
+        arguments.what.iter().cloned().partition(|word| word == NS2 || word == ROUTER_TABLES);
+    let entries = find(&figures)?;
+    make(&arguments.out)?;
+    if documents.iter().any(|word| word == ROUTER_TABLES) {
+        router_tables(&arguments)?;
+    }
+    if documents.iter().any(|word| word == NS2) {
+        let text = ns2::document(&Simulator, arguments.parallel.workers())?;
+        write(&arguments.out.join("ns2.md"), &text)?;
+    }
+    if !entries.is_empty() {
+        figures_of(&arguments, &entries)?;
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
-impl Document {
-    fn file(self) -> &'static str {
-        match self {
-            Document::Ns2 => "docs/results/ns2.md",
-            Document::Papers => "docs/results/papers.md",
+fn router_tables(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
+    let progress = |row: &router::Setup, done: usize, all: usize| {
+        if done == all {
+            say!("played {}", row.file);
         }
+    };
+    let workers = arguments.parallel.workers();
+    let text = router::document(&Simulator, router::Scale::DOCUMENT, workers, &progress)?;
+    Ok(write(&arguments.out.join("router.md"), &text)?)
+}
+
+fn figures_of(arguments: &Arguments, entries: &[&Entry]) -> Result<(), Box<dyn std::error::Error>> {
+    let version = identity()?;
+    let journal = arguments.out.join("reproduce.journal");
+    let ledger = Ledger::open(&journal, &version, Stranger::Replace)?;
+    let kept = ledger.len();
+    if kept > 0 {
+        say!("{kept} finished runs are in {}", journal.display());
+    }
+    let sim = Remembering { engine: &Simulator, memory: &ledger };
+    let wants = |name| arguments.engine.contains(&name);
+    let stage = Stage {
+        theory: wants(EngineName::Theory),
+        sim: wants(EngineName::Sim).then_some(&sim as &(dyn Engine + Sync)),
+        lab: wants(EngineName::Lab).then_some(&Lab as &(dyn Engine + Sync)),
+        workers: arguments.parallel.workers(),
+        care: if arguments.careful { Care::Careful } else { Care::Quick },
+    };
+    let started = clock::now();
+    let mut figures = Vec::new();
+    for (i, entry) in entries.iter().enumerate() {
+        let before = clock::now();
+        figures.push(play(entry, &stage)?);
+        let seconds = clock::now().since(before).as_secs_f64();
+        say!("{:>2}/{} {:<16} {seconds:>6.1} s", i + 1, entries.len(), entry.name);
+    }
+    let seconds = clock::now().since(started).as_secs_f64();
+    let took = format!(
+        "{seconds:.0} s on {} worker(s), {} runs new and {kept} known",
+        stage.workers.count(),
+        ledger.len() - kept
+    );
+    if let Some(failure) = ledger.failure() {
+        say!("sweetspot: {failure}: what was finished is in the page, but would be played again");
+    }
+    write_all(arguments, &figures, &took)
+}
+
+/// Plays a figure. What the lab cannot play is drawn by the others, and says why.
+fn play(entry: &Entry, stage: &Stage<'_>) -> Result<Figure, StudyError> {
+    match (entry.play)(stage) {
+        Err(StudyError::Engine(why)) if stage.lab.is_some() => {
+            say!("{}: {why}", entry.name);
+            let mut figure = (entry.play)(&Stage { lab: None, ..*stage })?;
+            figure.about += &format!(" Not in the lab: {why}.");
+            Ok(figure)
+        }
+        other => other,
     }
 }
 
-pub fn run(arguments: Arguments) -> Ending {
-    let workers = arguments.parallel.workers();
-    let text = match arguments.what {
-        Document::Ns2 => ns2::document(&Simulator, workers)?,
-        Document::Papers => papers::document(&Simulator, workers)?,
+fn write_all(
+    arguments: &Arguments,
+    figures: &[Figure],
+    took: &str,
+) -> Result<(), Box<dyn std::error::Error>> {
+    let pictures = arguments.out.join("papers");
+    make(&pictures)?;
+    for figure in figures.iter().filter(|figure| !figure.plots.is_empty()) {
+        let file = pictures.join(format!("{}.svg", figure.name));
+        fs::write(&file, svg_file(figure.title, &figure.plots)).map_err(|e| blame(&file, &e))?;
+    }
+    let words = arguments.what.join(" ");
+    let colophon = Colophon {
+        command: format!("sweetspot reproduce {words}"),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        date: machine::date(),
+        took: took.to_owned(),
     };
-    let path = arguments.out.unwrap_or_else(|| arguments.what.file().into());
-    std::fs::write(&path, text).map_err(|error| {
-        format!(
-            "{}: {error}; run it at the root of the project, or name a file with --out",
-            path.display()
-        )
-    })?;
+    write(&arguments.out.join("papers.md"), &markdown(figures, "papers"))?;
+    write(&arguments.out.join("papers.html"), &gallery(figures, &colophon))?;
+    Ok(())
+}
+
+fn make(directory: &Path) -> Result<(), String> {
+    fs::create_dir_all(directory).map_err(|error| blame(directory, &error))
+}
+
+fn write(path: &Path, text: &str) -> Result<(), String> {
+    fs::write(path, text).map_err(|error| blame(path, &error))?;
     tell!("wrote {}", path.display());
-    Ok(ExitCode::SUCCESS)
+    Ok(())
+}
+
+fn blame(path: &Path, error: &std::io::Error) -> String {
+    format!("{}: {error}; choose another directory with --out", path.display())
 }

@@ -1,18 +1,22 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::ValueEnum;
-use sweetspot_linux::clock;
-use sweetspot_scenario::{Engine, NoRecorder, Outcome, Scenario};
-use sweetspot_sim::Simulator;
+use sweetspot_report::{RunSeries, parquet};
+use sweetspot_scenario::{Derivation, EngineError, NoRecorder, Outcome, Recorder, Scenario};
+use sweetspot_units::Duration;
 
 use super::Ending;
+use super::engine::EngineName;
+use crate::whole_file;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   sweetspot run scenarios/elephants.toml
-  sweetspot run scenarios/elephants.toml --seed 2 --set transfer.0.sizing=sobas --json")]
+  sweetspot run scenarios/elephants.toml --engine theory
+  sweetspot run scenarios/elephants.toml --seed 2 --set transfer.0.sizing=sobas --json
+  sweetspot run scenarios/elephants.toml --series run.parquet --interval 10ms
+  sweetspot run scenarios/elephants.toml --engine lab --set warmup=20s --set duration=20s")]
 pub struct Arguments {
     /// The scenario, a TOML file; docs/scenario.md describes it
     scenario: PathBuf,
@@ -28,32 +32,71 @@ pub struct Arguments {
     /// Print the outcome as one JSON object
     #[arg(long)]
     json: bool,
+    /// Write the time series of every transfer and of the bottleneck to this Parquet file
+    #[arg(long, value_name = "FILE.parquet")]
+    series: Option<PathBuf>,
+    /// How far the samples of the time series lie apart
+    #[arg(long, value_name = "TIME", default_value = "100ms", requires = "series")]
+    interval: Duration,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum EngineName {
-    /// Packet by packet, deterministic
-    Sim,
-}
+/// No closed form covers the scenario.
+const NOT_COVERED: u8 = 3;
 
 pub fn run(arguments: Arguments) -> Ending {
     let scenario = read(&arguments.scenario, &arguments.overrides, arguments.seed)?;
-    let engine = match arguments.engine {
-        EngineName::Sim => Simulator,
+    let mut series = match &arguments.series {
+        Some(_) => Some(recorder(&scenario, &arguments)?),
+        None => None,
     };
-    let started = clock::now();
-    let mut outcome = engine.run(&scenario, &mut NoRecorder)?;
-    outcome.wall_s = clock::now().since(started).as_secs_f64();
+    let recorder: &mut dyn Recorder = match &mut series {
+        Some(series) => series,
+        None => &mut NoRecorder,
+    };
+    let played = match arguments.engine.play(&scenario, recorder) {
+        Err(error @ EngineError::NotCovered { .. }) => {
+            say!("sweetspot: {}: {error}", arguments.scenario.display());
+            return Ok(ExitCode::from(NOT_COVERED));
+        }
+        other => other?,
+    };
+    if let (Some(series), Some(path)) = (&series, &arguments.series) {
+        whole_file::write(path, &parquet(&series.columns(&played.outcome))?)?;
+    }
     if arguments.json {
-        tell!("{}", serde_json::to_string_pretty(&outcome)?);
+        tell!("{}", serde_json::to_string_pretty(&played)?);
     } else {
-        print_for_people(&outcome);
+        print_for_people(&played.outcome);
+        if let Some(certificate) = &played.certificate {
+            tell!("\n{}", certificate.text.trim_end());
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
 
+/// More rows than a person wants to look at, and fewer than fill a memory.
+const MOST_SAMPLES: u64 = 20_000_000;
+
+/// What takes the time series of `scenario`.
+fn recorder(scenario: &Scenario, arguments: &Arguments) -> Result<RunSeries, String> {
+    if arguments.engine == EngineName::Theory {
+        return Err("--series: closed forms know no time; take --engine sim or lab".into());
+    }
+    let interval = arguments.interval;
+    let span = scenario.warmup + scenario.duration;
+    let transfers = scenario.transfers.len().max(1) as u64;
+    let least = span * transfers / MOST_SAMPLES;
+    if interval < least.max(Duration::from_micros(1)) {
+        let least = Duration::from_micros(least.as_nanos().div_ceil(1000).max(1));
+        return Err(format!(
+            "--interval {interval}: more than {MOST_SAMPLES} samples; take {least} or more"
+        ));
+    }
+    Ok(RunSeries::every(interval))
+}
+
 /// Reads a scenario file; an error names the file.
-fn read(
+pub fn read(
     path: &Path,
     overrides: &[String],
     seed: Option<u64>,
@@ -102,10 +145,26 @@ fn print_for_people(outcome: &Outcome) {
         b.queue_mean_packets,
         b.queue_max_packets,
     );
-    tell!(
-        "{} events, {} packets forwarded, {:.3} s",
-        outcome.events,
-        outcome.packets_forwarded,
-        outcome.wall_s
-    );
+    match &outcome.derivation {
+        Some(derivation) => print_derivation(derivation),
+        None => tell!(
+            "{} events, {} packets forwarded, {:.3} s",
+            outcome.events,
+            outcome.packets_forwarded,
+            outcome.wall_s
+        ),
+    }
+}
+
+fn print_derivation(derivation: &Derivation) {
+    tell!("how:");
+    for formula in &derivation.formulas {
+        tell!("  {}: {}", formula.what, formula.rule);
+        tell!("    {}", formula.numbers);
+        tell!("    [{}]", formula.source);
+    }
+    tell!("assumed:");
+    for assumption in &derivation.assumptions {
+        tell!("  {assumption}");
+    }
 }

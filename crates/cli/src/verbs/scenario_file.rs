@@ -25,6 +25,12 @@ impl ScenarioFile {
         Scenario::parse_with(&self.text()?, &self.overrides).map_err(|error| self.blame(&error))
     }
 
+    /// The file and what is set besides, as typed.
+    pub fn name(&self) -> String {
+        let set: String = self.overrides.iter().map(|set| format!(" --set {set}")).collect();
+        format!("{}{set}", self.path.display())
+    }
+
     /// `error` with the file it is about.
     pub fn blame(&self, error: &dyn std::fmt::Display) -> String {
         format!("{}: {error}", self.path.display())

@@ -1,69 +1,223 @@
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use sweetspot_sim::Simulator;
-use sweetspot_study::{Sweep, SweepPoint};
+use sweetspot_report::{
+    SWEEP_FORMAT, SweepFile, SweepFilePoint, SweepPath, csv, parquet, sweep_columns, sweep_table,
+};
+use sweetspot_scenario::Engine;
+use sweetspot_study::{Over, Remembering, StudyError, Sweep, SweepPoint, Variant, Workers};
 
 use super::Ending;
+use super::engine::EngineName;
 use super::scenario_file::{Parallel, ScenarioFile};
+use crate::attend::{self, Attended};
+use crate::build::identity;
+use crate::ledger::{Ledger, Stranger};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
+Every combination of the values is played under the same seeds, on all cores. With --out, what is
+finished is kept in FILE.journal beside it: the same command goes on where a killed one was.
+
 Examples:
   sweetspot sweep scenarios/elephants.toml --over path.buffer=100pkt,313pkt,625pkt
-  sweetspot sweep scenarios/elephants.toml --over transfer.0.sizing=kernel,sobas --json")]
+  sweetspot sweep scenarios/elephants.toml --over path.buffer=50pkt..2000pkt:log:12 \\
+      --over transfer.sizing=fixed:250pkt,sobas,drs --seeds 20 --out sweep.parquet")]
 pub struct Arguments {
     #[command(flatten)]
     file: ScenarioFile,
-    /// The key and its values, e.g. path.buffer=100pkt,313pkt,625pkt
-    #[arg(long, value_name = "KEY=VALUE,VALUE,...")]
-    over: String,
+    /// A key and its values: a list, or ranges like 50pkt..2000pkt:log:12 (or :lin:12)
+    #[arg(long, value_name = "KEY=VALUES", required = true)]
+    over: Vec<String>,
+    /// Seeds per combination, from the scenario's own on; the table shows mean and 95 % confidence
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    seeds: u64,
+    /// What plays it; the lab plays one run at a time
+    #[arg(long, value_enum, default_value_t = EngineName::Sim)]
+    engine: EngineName,
+    /// Where the results go: FILE.csv or FILE.parquet, one row per run and transfer; FILE.json, whole
+    /// outcomes
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
     #[command(flatten)]
     parallel: Parallel,
-    /// Print one JSON object per value and line
+    /// Print one JSON object per combination and line instead of the table
     #[arg(long)]
     json: bool,
 }
 
+/// What a file of results is written as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Format {
+    Csv,
+    Json,
+    Parquet,
+}
+
+impl Format {
+    fn of(path: &Path) -> Result<Format, String> {
+        match path.extension().and_then(|extension| extension.to_str()) {
+            Some("csv") => Ok(Format::Csv),
+            Some("json") => Ok(Format::Json),
+            Some("parquet") => Ok(Format::Parquet),
+            _ => Err(format!(
+                "--out {}: name it FILE.csv, FILE.parquet or FILE.json, which decides what it is",
+                path.display()
+            )),
+        }
+    }
+}
+
 pub fn run(arguments: Arguments) -> Ending {
-    let (key, values) = arguments.over.split_once('=').ok_or_else(|| {
-        format!("--over {}: write it like path.buffer=313pkt,625pkt", arguments.over)
-    })?;
+    let format = arguments.out.as_deref().map(Format::of).transpose()?;
+    let over = arguments.over.iter().map(|over| Over::parse(over)).collect::<Result<_, _>>()?;
     let sweep = Sweep {
         text: arguments.file.text()?,
         overrides: arguments.file.overrides.clone(),
-        key: key.to_owned(),
-        values: values.split(',').map(|value| value.trim().to_owned()).collect(),
+        over,
+        seeds: arguments.seeds,
     };
-    let points = sweep
-        .run(&Simulator, arguments.parallel.workers())
-        .map_err(|error| arguments.file.blame(&error))?;
-    if !arguments.json {
-        tell!("{key:>20}  transfer  Mbit/s  RTT ms  loss %  timeouts");
-    }
-    for point in &points {
-        if arguments.json {
-            tell!("{}", json(key, point)?);
-        } else {
-            print_for_people(point);
+    let variants = sweep.variants().map_err(|error| blame(&arguments, &error))?;
+    let (player, workers) = match arguments.engine {
+        EngineName::Lab => (arguments.engine.engine(), Workers::ONE),
+        other => (other.engine(), arguments.parallel.workers()),
+    };
+    let points = match &arguments.out {
+        None => attended(&sweep, &variants, player, workers, None)?,
+        Some(out) => {
+            let path = journal_of(out);
+            let ledger = Ledger::open(&path, &identity()?, Stranger::Refuse)?;
+            let engine = Remembering { engine: player, memory: &ledger };
+            let points = attended(&sweep, &variants, &engine, workers, Some(&path))?;
+            if let Some(failure) = ledger.failure() {
+                say!("sweetspot: {failure}; the results below are whole");
+            }
+            points
         }
+    };
+    print(&arguments, &sweep, &points)?;
+    if let (Some(out), Some(format)) = (&arguments.out, format) {
+        write(out, format, &arguments, &sweep, &variants, &points)?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn json(key: &str, point: &SweepPoint) -> Result<serde_json::Value, serde_json::Error> {
-    let outcome = serde_json::to_value(&point.outcome)?;
-    Ok(serde_json::json!({ "key": key, "value": point.value, "outcome": outcome }))
+fn blame(arguments: &Arguments, error: &StudyError) -> String {
+    match error {
+        StudyError::Sweep(error) => error.to_string(),
+        other => arguments.file.blame(other),
+    }
 }
 
-fn print_for_people(point: &SweepPoint) {
-    for (i, transfer) in point.outcome.transfers.iter().enumerate() {
-        tell!(
-            "{:>20} {i:>9} {:>7.2} {:>7.1} {:>7.4} {:>9}",
-            point.value,
-            transfer.goodput_bps / 1e6,
-            transfer.rtt_mean_s * 1e3,
-            transfer.loss_rate * 100.0,
-            transfer.timeouts,
-        );
+/// `sweep.csv.journal` beside `sweep.csv`.
+fn journal_of(out: &Path) -> PathBuf {
+    let mut name = out.as_os_str().to_owned();
+    name.push(".journal");
+    name.into()
+}
+
+/// Plays the sweep while somebody may watch and may interrupt.
+fn attended(
+    sweep: &Sweep,
+    variants: &[Variant],
+    engine: &(dyn Engine + Sync),
+    workers: Workers,
+    journal: Option<&Path>,
+) -> Result<Vec<SweepPoint>, Box<dyn std::error::Error>> {
+    let engine = Attended::new(engine);
+    let total = sweep.runs(variants.len());
+    let interrupted = || {
+        let kept = match journal {
+            Some(path) => format!(
+                "what was finished is in {}; the same command goes on from there",
+                path.display()
+            ),
+            None => "nothing is kept without --out FILE".to_owned(),
+        };
+        say!("sweetspot: interrupted after {} of {total} runs; {kept}", engine.done());
+    };
+    let work = || sweep.run(variants, &engine, workers);
+    Ok(attend::while_it_runs(work, || engine.done(), total, interrupted)?)
+}
+
+fn print(
+    arguments: &Arguments,
+    sweep: &Sweep,
+    points: &[SweepPoint],
+) -> Result<(), Box<dyn std::error::Error>> {
+    let keys = keys(sweep);
+    if !arguments.json {
+        for line in sweep_table(&keys, points).lines() {
+            tell!("{line}");
+        }
+        return Ok(());
+    }
+    for point in points {
+        let values: serde_json::Map<String, serde_json::Value> =
+            keys.iter().cloned().zip(point.values.iter().map(|v| v.as_str().into())).collect();
+        let outcomes = serde_json::to_value(&point.outcomes)?;
+        tell!("{}", serde_json::json!({ "values": values, "outcomes": outcomes }));
+    }
+    Ok(())
+}
+
+fn keys(sweep: &Sweep) -> Vec<String> {
+    sweep.over.iter().map(|over| over.key.clone()).collect()
+}
+
+/// Writes the results beside their place and moves them there: a full disk leaves no half file.
+fn write(
+    out: &Path,
+    format: Format,
+    arguments: &Arguments,
+    sweep: &Sweep,
+    variants: &[Variant],
+    points: &[SweepPoint],
+) -> Result<(), Box<dyn std::error::Error>> {
+    let keys = keys(sweep);
+    let bytes = match format {
+        Format::Csv => csv(&sweep_columns(&keys, points)).into_bytes(),
+        Format::Parquet => parquet(&sweep_columns(&keys, points))?,
+        Format::Json => serde_json::to_vec(&file(keys, arguments, variants, points))?,
+    };
+    let mut part = out.as_os_str().to_owned();
+    part.push(".part");
+    let part = PathBuf::from(part);
+    let put = std::fs::write(&part, bytes).and_then(|()| std::fs::rename(&part, out));
+    put.map_err(|error| {
+        let _ = std::fs::remove_file(&part);
+        let kept = journal_of(out);
+        format!(
+            "{}: {error}; every run is kept in {}: make room and give the same command again",
+            out.display(),
+            kept.display()
+        )
+    })?;
+    say!("wrote {}", out.display());
+    Ok(())
+}
+
+fn file(
+    keys: Vec<String>,
+    arguments: &Arguments,
+    variants: &[Variant],
+    points: &[SweepPoint],
+) -> SweepFile {
+    let over: String = arguments.over.iter().map(|over| format!(" --over {over}")).collect();
+    let point = |(point, variant): (&SweepPoint, &Variant)| SweepFilePoint {
+        values: point.values.clone(),
+        path: SweepPath::of(&variant.scenario),
+        outcomes: point.outcomes.clone(),
+    };
+    SweepFile {
+        sweetspot_sweep: SWEEP_FORMAT,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        command: format!(
+            "sweetspot sweep {}{over} --seeds {}",
+            arguments.file.name(),
+            arguments.seeds
+        ),
+        keys,
+        points: points.iter().zip(variants).map(point).collect(),
     }
 }

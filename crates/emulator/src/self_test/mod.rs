@@ -110,11 +110,17 @@ fn search(
 }
 
 fn try_rate(rate: Rate) -> Result<Trial, EmulatorError> {
-    let certificate = load::carry(&path(rate), TRY)?;
+    rehearse(&path(rate))
+}
+
+/// Loads `path` for a moment to the limit of its rate, and says whether this machine emulated it
+/// truthfully.
+pub fn rehearse(path: &PathSpec) -> Result<Trial, EmulatorError> {
+    let certificate = load::carry(path, TRY)?;
     let mut reasons = certificate.verdict.reasons.clone();
     reasons.extend(underload(&certificate));
     Ok(Trial {
-        rate,
+        rate: path.up.rate,
         truthful: reasons.is_empty(),
         reasons,
         p99_lateness: certificate.p99_lateness(),

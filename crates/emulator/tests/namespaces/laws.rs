@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::process::{Command, Stdio};
 use std::time::Duration as StdDuration;
 
-use sweetspot_emulator::{Certificate, Emulation, EmulatorError, Side};
+use sweetspot_emulator::{Certificate, Emulation, EmulatorError, Leaf, Side};
 use sweetspot_linux::clock;
 use sweetspot_units::{Bytes, Duration, Rate};
 
@@ -175,6 +175,43 @@ pub fn emulations_follow_one_another() {
     drop(emulate("rate=100Mbit/s rtt=2ms buffer=1MB"));
     // Two header lines and the loopback device.
     assert_eq!(std::fs::read_to_string("/proc/thread-self/net/dev").unwrap().lines().count(), 3);
+}
+
+pub fn leaves_share_the_bottleneck_and_have_round_trips_of_their_own() {
+    let ms = Duration::from_millis;
+    let leaf = |detour| Leaf { detour, initial_window: Some(2), quick_acks: true };
+    let path = "rate=100Mbit/s rtt=10ms buffer=100kB".parse().unwrap();
+    let emulation = Emulation::start_with(&path, &[leaf(ms(0)), leaf(ms(40))]).unwrap();
+    let (near, far) = (emulation.near(), emulation.far());
+    for (number, least) in [(0, ms(10)), (1, ms(90))] {
+        let bind = |side: &Side| {
+            let socket = side.run(|| UdpSocket::bind((side.leaf(number), 7))).unwrap().unwrap();
+            socket.set_read_timeout(Some(PATIENCE)).unwrap();
+            socket
+        };
+        let (one, other) = (bind(near), bind(far));
+        let mut best = Duration::MAX;
+        for _ in 0..5 {
+            let sent = clock::now();
+            one.send_to(b"ping", (far.leaf(number), 7)).unwrap();
+            let (_, from) = other.recv_from(&mut [0; 16]).unwrap();
+            assert_eq!(from.ip(), near.leaf(number));
+            other.send_to(b"pong", from).unwrap();
+            one.recv_from(&mut [0; 16]).unwrap();
+            best = best.min(clock::now().since(sent));
+        }
+        // 5 ms each way, and the detour each way; with room for a busy machine.
+        assert!(best >= least && best < least + ms(10), "leaf {number}: {best}");
+    }
+    let certificate = emulation.finish().unwrap();
+    assert_eq!(certificate.up.packets_out, 10);
+    assert_sane(&certificate);
+}
+
+pub fn too_many_leaves_are_refused() {
+    let path = "rate=100Mbit/s rtt=10ms buffer=100kB".parse().unwrap();
+    let Err(error) = Emulation::start_with(&path, &[Leaf::default(); 1001]) else { panic!() };
+    assert!(error.to_string().contains("1001 pairs of hosts"), "{error}");
 }
 
 pub fn commands_run_on_their_side() {

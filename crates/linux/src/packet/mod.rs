@@ -37,6 +37,21 @@ impl PacketPort {
     /// The ring holds `slots` frames (rounded up to whole blocks) of up to `largest` bytes.
     /// Needs CAP_NET_RAW.
     pub fn open(index: u32, largest: usize, slots: usize) -> io::Result<PacketPort> {
+        PacketPort::open_for(index, largest, slots, true)
+    }
+
+    /// The same, but what this host sends on the device comes in too, as a capture has it; frames
+    /// longer than `largest` are cut.
+    pub fn watch(index: u32, largest: usize, slots: usize) -> io::Result<PacketPort> {
+        PacketPort::open_for(index, largest, slots, false)
+    }
+
+    fn open_for(
+        index: u32,
+        largest: usize,
+        slots: usize,
+        only_incoming: bool,
+    ) -> io::Result<PacketPort> {
         // Protocol 0: nothing is received before the ring stands and the socket is bound.
         let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
         // SAFETY: socket takes numbers; the descriptor it returns is ours alone.
@@ -46,7 +61,9 @@ impl PacketPort {
         };
         let fd = socket.as_fd();
         set(fd, libc::SOL_PACKET, libc::PACKET_VERSION, libc::tpacket_versions::TPACKET_V2 as i32)?;
-        set(fd, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)?;
+        if only_incoming {
+            set(fd, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)?;
+        }
         set(fd, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, 1)?;
         // Makes the kernel stamp at the device's door and not when it copies into the ring.
         set(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;

@@ -173,7 +173,7 @@ impl Info {
     }
 
     /// Reads the structure, however much of it the kernel gave.
-    fn parse(structure: &[u8]) -> Info {
+    pub(crate) fn parse(structure: &[u8]) -> Info {
         let mut f = Fields { rest: structure };
         let mut bytes8 = [0; 8];
         bytes8.fill_with(|| f.u8().unwrap_or(0));

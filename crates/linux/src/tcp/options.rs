@@ -2,6 +2,7 @@
 //! what was really got.
 
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
 use sweetspot_units::{Bytes, Rate};
@@ -91,6 +92,21 @@ pub fn notsent_low_water(socket: impl AsFd) -> io::Result<Bytes> {
 pub fn set_user_timeout(socket: impl AsFd, timeout: sweetspot_units::Duration) -> io::Result<()> {
     let ms = i32::try_from(timeout.as_micros() / 1000).unwrap_or(i32::MAX);
     sockopt::set(socket, libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT, ms)
+}
+
+/// `SO_COOKIE`: a number that identifies the socket for as long as the host runs (Linux 4.12).
+pub fn cookie(socket: impl AsFd) -> io::Result<u64> {
+    sockopt::get(socket, libc::SOL_SOCKET, libc::SO_COOKIE)
+}
+
+/// Both ends of a connection, this one first; an IPv4 address mapped into IPv6 is the IPv4 one.
+/// `None` for sockets without IP addresses.
+pub fn ends(socket: impl AsFd) -> io::Result<Option<(SocketAddr, SocketAddr)>> {
+    let socket = socket.as_fd();
+    let socket = socket2::SockRef::from(&socket);
+    let canonical = |a: SocketAddr| SocketAddr::new(a.ip().to_canonical(), a.port());
+    let ends = (socket.local_addr()?.as_socket(), socket.peer_addr()?.as_socket());
+    Ok(ends.0.zip(ends.1).map(|(local, remote)| (canonical(local), canonical(remote))))
 }
 
 /// `SIOCINQ`: bytes that wait in the receive buffer, in order, unread.

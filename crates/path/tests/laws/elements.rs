@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use sweetspot_path::{
-    Direction, DirectionSpec, DropTail, Dropped, Jitter, Link, Packet, Pipe, Random, RandomLoss,
-    Refusal,
+    Direction, DirectionSpec, DropTail, Dropped, Fan, Jitter, Link, Packet, Pipe, Random,
+    RandomLoss, Refusal,
 };
 use sweetspot_units::{Bytes, Duration, Probability, Rate, Time, Volume};
 
@@ -262,4 +262,17 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn a_fan_lets_a_short_way_overtake_a_long_one_and_nobody_else() {
+    let mut fan = Fan::default();
+    for (due, number) in [(50, 0), (20, 1), (20, 2), (30, 3)] {
+        fan.handle_entry(at_us(due), number);
+    }
+    assert_eq!(fan.poll_timeout(), Some(at_us(20)));
+    assert_eq!(fan.poll_exit(at_us(19)), None);
+    let out: Vec<_> = std::iter::from_fn(|| fan.poll_exit(at_us(30))).map(|(_, n)| n).collect();
+    assert_eq!(out, [1, 2, 3]);
+    assert_eq!((fan.counters().queued, fan.counters().conserved()), (1, true));
 }

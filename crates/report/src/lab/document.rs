@@ -85,8 +85,10 @@ fn verdict(bench: &LabBench) -> String {
 }
 
 /// Between these two lines stands what a person wrote; it survives the next measurement.
-const NOTES_BEGIN: &str = "<!-- written by hand, kept: begin -->";
-const NOTES_END: &str = "<!-- written by hand, kept: end -->";
+/// Between this line and the next, a person's words stand in a document that is written again.
+pub const NOTES_BEGIN: &str = "<!-- written by hand, kept: begin -->";
+/// See [`NOTES_BEGIN`].
+pub const NOTES_END: &str = "<!-- written by hand, kept: end -->";
 
 /// What a person wrote into an earlier such document.
 pub fn notes(document: &str) -> &str {

@@ -4,7 +4,7 @@
 mod document;
 mod targets;
 
-pub use document::{markdown, notes};
+pub use document::{NOTES_BEGIN, NOTES_END, markdown, notes};
 
 use serde::{Deserialize, Serialize};
 use sweetspot_units::{Bytes, Duration, Rate};

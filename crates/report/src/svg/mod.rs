@@ -5,9 +5,10 @@ mod panel;
 mod scale;
 mod thin;
 
-pub use axis::time_axis;
+pub use axis::{number, time_axis};
 pub use panel::{Band, Panel, Rule, Run};
 pub use scale::Scale;
+pub use thin::thin_by;
 
 /// Text that can stand in SVG and HTML.
 pub fn escape(text: &str) -> String {

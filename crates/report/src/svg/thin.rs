@@ -3,7 +3,12 @@ use super::Scale;
 /// Fewer points that draw the same picture: of all points in one column of a pixel's width the
 /// first, the lowest, the highest and the last, in their order. A peak is never lost.
 pub fn thin(points: &[(f64, f64)], x: &Scale) -> Vec<(f64, f64)> {
-    let column = |&(t, _): &(f64, f64)| x.at(t).floor() as i64;
+    thin_by(points, |t| x.at(t))
+}
+
+/// The same with any way to find the place of a value.
+pub fn thin_by(points: &[(f64, f64)], place: impl Fn(f64) -> f64) -> Vec<(f64, f64)> {
+    let column = |&(t, _): &(f64, f64)| place(t).floor() as i64;
     points
         .chunk_by(|a, b| column(a) == column(b))
         .flat_map(|same| {

@@ -1,13 +1,15 @@
 //! What happens next.
 //!
 //! Every flow and source has one pending event at most; a [`Scheduler`] gives them back in order
-//! of time. [`Obvious`] is the slow one that the other is tested against.
+//! of time. [`Obvious`] is the slow one that the others are tested against.
 
 mod heap;
 mod obvious;
+mod wheel;
 
 pub use heap::QuadHeap;
 pub use obvious::Obvious;
+pub use wheel::Wheel;
 
 use sweetspot_units::Time;
 

@@ -2,8 +2,9 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use super::congestion::CongestionCheck;
 use super::epoch::{Epoch, Epochs};
-use super::hold::{Allowed, Hold, KNOWN_STEP, Move};
+use super::hold::Hold;
 use super::limits::Limits;
+use super::manner::Manner;
 use super::round_trip::RoundTrip;
 use super::trains::Trains;
 use crate::{Controller, EventKind, Output, Phase, Probe, Setting, Train};
@@ -12,12 +13,7 @@ use crate::{Controller, EventKind, Output, Phase, Probe, Setting, Train};
 /// capacity no queue forms however fast the window grows; a tenth is what the trains err by.
 const RAMP_PACING: f64 = 0.9;
 
-/// The standing queue aimed for, as a share of the base round trip. It keeps the link busy
-/// through the sender's and receiver's hesitations and costs this share of delay.
-const QUEUE_SHARE: f64 = 0.03;
-
-/// ... and at least this much: below it, neither probes nor the kernel's timers see a queue.
-const QUEUE_LEAST: Duration = Duration::from_millis(1);
+const MANNER: Manner = Manner::PROBED;
 
 /// Growth of the window in the first step beyond what is known to fit, well inside the smallest
 /// buffer worth serving, a tenth of a BDP.
@@ -26,32 +22,16 @@ pub(super) const FIRST_STEP: f64 = 1.04;
 /// Share of what the limits allow at which the transfer has caught up with them.
 pub(super) const REACHED: f64 = 0.95;
 
-/// The same where it is to be judged whether the limits or congestion control bind.
-const BOUND: f64 = 0.85;
-
 /// Growth per epoch below which the rate no longer rises: slow start doubles it in a round trip,
 /// with delayed ACKs and three round trips to a short path's epoch still by more than this.
-const RISING: f64 = 1.1;
+pub(super) const RISING: f64 = 1.1;
 
 /// Share of the trains' capacity at which a transfer has the path to itself.
-const ALONE: f64 = 0.95;
+pub(super) const ALONE: f64 = 0.95;
 
 /// Epochs that a change of window needs to show: one for the window to reach the sender and its
 /// data to come back, one to measure.
 pub(super) const EPOCHS_PER_STEP: u32 = 2;
-
-/// After an overflow, the share of the window that is kept at most, and for how long.
-const AFTER_OVERFLOW: f64 = 0.95;
-const OVERFLOW_FORGOTTEN: Duration = Duration::from_secs(10);
-
-/// The same where others share the path: their bursts need room, and a loss from a long window
-/// takes congestion avoidance minutes to make up for.
-const AFTER_SHARED_OVERFLOW: f64 = 0.85;
-const SHARED_OVERFLOW_FORGOTTEN: Duration = Duration::from_secs(300);
-
-/// Share of the path's capacity below which a transfer that is still opening its window is not
-/// what made a queue stand.
-const MATTERS: f64 = 0.125;
 
 /// Lost probes that make a path congested rather than unlucky.
 const CONGESTED_LOSSES: u64 = 2;
@@ -86,27 +66,13 @@ pub struct Sobas {
 enum State {
     /// The trains are out.
     Measuring,
-    /// The window opens up to the limits, and these step by step.
-    Ramping(Ramp),
+    /// The window opens up to the limits, and these step by step: the epochs since the last step,
+    /// and the last epoch's rate.
+    Ramping { epochs: u32, last: Rate },
     /// At the sweet spot.
     Holding(Hold),
     /// Left to congestion control.
     Congested,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Ramp {
-    /// Epochs since the limits last changed.
-    epochs: u32,
-    /// The last epoch's rate.
-    last: Rate,
-    /// Whether they changed because a queue stood.
-    braked: bool,
-}
-
-/// The queue that a path of round trip `base` is to hold, as the time it takes to drain.
-pub(super) fn queue_aim(base: Duration) -> Duration {
-    base.scaled(QUEUE_SHARE).max(QUEUE_LEAST)
 }
 
 impl Sobas {
@@ -116,7 +82,7 @@ impl Sobas {
             setting: *setting,
             state: State::Measuring,
             trains: Trains::new(setting),
-            epochs: Epochs::default(),
+            epochs: Epochs::new(MANNER.shortest_epoch),
             round_trip: RoundTrip::default(),
             congestion: CongestionCheck::default(),
             retransmitted: 0,
@@ -135,11 +101,9 @@ impl Sobas {
         }
         match self.state {
             State::Measuring => {}
-            State::Ramping(ramp) => self.ramp(now, &epoch, base, ramp),
+            State::Ramping { epochs, last } => self.ramp(now, &epoch, base, epochs + 1, last),
             State::Holding(hold) => self.hold(now, &epoch, base, hold),
-            State::Congested
-                if !self.congestion.is_congested() && !epoch.stalled && self.is_alone(&epoch) =>
-            {
+            State::Congested if !self.congestion.is_congested() && !epoch.stalled => {
                 self.saturate(now, &epoch, base);
             }
             State::Congested => {}
@@ -155,7 +119,7 @@ impl Sobas {
             if let Some((rate, rtt)) = self.trains.estimate().zip(self.round_trip.base()) {
                 self.limits.emit(now, EventKind::CapacityEstimated { rate, rtt });
             }
-            self.state = State::Ramping(Ramp { epochs: 0, last: Rate::ZERO, braked: false });
+            self.state = State::Ramping { epochs: 0, last: Rate::ZERO };
         }
     }
 
@@ -173,122 +137,47 @@ impl Sobas {
         }
     }
 
-    fn ramp(&mut self, now: Time, epoch: &Epoch, base: Duration, ramp: Ramp) {
-        let next = Ramp { epochs: ramp.epochs + 1, last: epoch.rate, ..ramp };
-        self.state = State::Ramping(next);
+    fn ramp(&mut self, now: Time, epoch: &Epoch, base: Duration, epochs: u32, last: Rate) {
+        self.state = State::Ramping { epochs, last: epoch.rate };
         if epoch.stalled {
             return;
         }
-        let queue_stands = epoch.rtt > base + queue_aim(base)
-            && self.capacity().is_none_or(|c| epoch.rate >= c.scaled(MATTERS));
-        if queue_stands {
-            return self.ramp_behind_queue(now, epoch, base, ramp, next);
-        }
-        match self.limits.offered(base) {
+        let reached =
+            self.limits.offered(base).map(|offered| epoch.rate >= offered.scaled(REACHED));
+        // A queue may be others', and the rate may have to rise yet.
+        let bound = self.limits.offered(epoch.rtt).is_some_and(|o| epoch.rate >= o.scaled(REACHED));
+        let flat = epoch.rate <= last.scaled(RISING);
+        let queue_stands = epoch.rtt > base + MANNER.queue_aim(base) && (bound || flat);
+        match reached {
+            _ if queue_stands => self.saturate(now, epoch, base),
             // Without a capacity estimate the pace comes from what arrives.
             None => self.limits.pace(epoch.rate.scaled(BLIND_STEP)),
             // The limits were reached and no queue stands: the path may have more to give.
-            Some(offered)
-                if epoch.rate >= offered.scaled(REACHED) && next.epochs >= EPOCHS_PER_STEP =>
-            {
+            Some(true) if epochs >= EPOCHS_PER_STEP => {
                 let known = self
                     .limits
-                    .window_for(epoch.rate, base + queue_aim(base))
+                    .window_for(epoch.rate, base + MANNER.queue_aim(base))
                     .min(self.limits.window_or_max());
-                let paced = self.capacity().map(|c| c.scaled(RAMP_PACING));
-                let within = paced.is_some_and(|paced| epoch.rate.scaled(KNOWN_STEP) < paced);
-                let step = if within { KNOWN_STEP } else { FIRST_STEP };
-                self.limits.steer(now, known.scaled(step), base);
-                self.state = State::Ramping(Ramp { epochs: 0, last: epoch.rate, braked: false });
+                self.limits.steer(now, known.scaled(FIRST_STEP), base);
+                self.state = State::Ramping { epochs: 0, last: epoch.rate };
             }
             Some(_) => {}
         }
     }
 
-    /// A queue stands while the window opens: it may be others', and the rate may have to rise
-    /// yet.
-    fn ramp_behind_queue(
-        &mut self,
-        now: Time,
-        epoch: &Epoch,
-        base: Duration,
-        ramp: Ramp,
-        next: Ramp,
-    ) {
-        let bound = self.limits.offered(epoch.rtt).is_some_and(|o| epoch.rate >= o.scaled(REACHED));
-        let flat = epoch.rate <= ramp.last.scaled(RISING);
-        let limited = bound || self.is_alone(epoch) || self.window_binds(epoch);
-        if next.braked && next.epochs < EPOCHS_PER_STEP {
-            // What arrives was sent before the brake.
-        } else if bound || (flat && limited) {
-            self.saturate(now, epoch, base);
-        } else if !flat {
-            // What gets through a standing queue is all that the path has for us: slow start would
-            // go on to overflow it. The pace counts from the next packet on; of a window, what
-            // was advertised once stays.
-            self.limits.set(now, self.limits.window_for(epoch.rate, epoch.rtt), epoch.rate);
-            self.state = State::Ramping(Ramp { epochs: 0, last: epoch.rate, braked: true });
-        }
-    }
-
-    /// Whether nobody else seems to use the path. Trains between others' packets come out too
-    /// slow: where a longer queue has paid, others are there, and the fastest train counts.
-    fn is_alone(&self, epoch: &Epoch) -> bool {
-        let payload = self.setting.mss.as_f64() / self.setting.packet.as_f64();
-        let capacity = match self.state {
-            State::Holding(hold) if hold.has_paid() => self.trains.fastest(),
-            _ => self.trains.estimate(),
-        };
-        capacity.is_none_or(|c| epoch.rate >= c.scaled(payload * ALONE))
-    }
-
-    /// Whether the window is what holds the transfer back, and not congestion control.
-    fn window_binds(&self, epoch: &Epoch) -> bool {
-        match epoch.cwnd {
-            Some(cwnd) => cwnd >= self.limits.window_or_max().scaled(REACHED),
-            None => self.limits.offered(epoch.rtt).is_some_and(|o| epoch.rate >= o.scaled(BOUND)),
-        }
-    }
-
     fn saturate(&mut self, now: Time, epoch: &Epoch, base: Duration) {
         self.limits.emit(now, EventKind::Saturated { rate: epoch.rate, rtt: epoch.rtt });
-        self.limits.steer(now, self.limits.window_for(epoch.rate, base + queue_aim(base)), base);
-        self.state = State::Holding(Hold::new(epoch.rate, base));
+        self.limits.steer(
+            now,
+            self.limits.window_for(epoch.rate, base + MANNER.queue_aim(base)),
+            base,
+        );
+        self.state = State::Holding(Hold::new(MANNER, epoch.rate, base));
     }
 
     fn hold(&mut self, now: Time, epoch: &Epoch, base: Duration, mut hold: Hold) {
-        let window = self.limits.window_or_max();
-        let allowed = Allowed {
-            window,
-            without_queue: self.limits.offered(base).unwrap_or(Rate::MAX),
-            with_queue: self.limits.offered(epoch.rtt).unwrap_or(Rate::MAX),
-            shared: !self.is_alone(epoch),
-            congestion: !self.is_alone(epoch) && !self.window_binds(epoch),
-            hesitation: self.limits.hesitation(epoch.rate),
-        };
-        let calm = hold.is_calm();
-        match hold.handle_epoch(epoch, base, &allowed) {
-            Move::Stay => {}
-            Move::Grow(factor) => {
-                let grew = self.limits.steer(now, window.scaled(factor), base);
-                if !grew {
-                    hold.handle_ceiling();
-                } else if calm {
-                    self.limits.emit(now, EventKind::Reopened);
-                }
-            }
-            Move::Tighten(queue) => {
-                let window = self.limits.window_for(epoch.rate, base + queue).min(window);
-                self.limits.steer(now, window, base);
-                self.limits.emit(now, EventKind::Tightened { window });
-            }
-            Move::Segment => {
-                self.limits.steer(now, window + self.setting.mss, base);
-            }
-            Move::Set(window) => {
-                self.limits.steer(now, window, base);
-            }
-        }
+        let shared = self.capacity().is_some_and(|c| epoch.rate < c.scaled(ALONE));
+        hold.steer(&mut self.limits, now, epoch, base, shared);
         self.state = State::Holding(hold);
     }
 
@@ -297,8 +186,8 @@ impl Sobas {
     /// back, with probes lost too, the path is congested by others. Without a queue it is
     /// random, and no reason to go slower.
     fn reacts_to_loss(&mut self, now: Time, epoch: &Epoch, base: Duration) -> bool {
-        let queue_rose = epoch.highest_rtt > base + queue_aim(base);
-        let bound = self.is_alone(epoch) || self.window_binds(epoch);
+        let queue_rose = epoch.highest_rtt > base + MANNER.queue_aim(base);
+        let bound = self.limits.bind(epoch.rate, epoch.rtt);
         if !queue_rose || self.state == State::Congested {
             return false;
         }
@@ -306,25 +195,9 @@ impl Sobas {
             let mut hold = match self.state {
                 State::Holding(hold) if hold.is_settling() => return false,
                 State::Holding(hold) => hold,
-                _ => Hold::new(epoch.rate, base),
+                _ => Hold::new(MANNER, epoch.rate, base),
             };
-            self.limits.emit(now, EventKind::Overflowed { rate: epoch.rate });
-            let window = self.limits.window_or_max();
-            if self.is_alone(epoch) {
-                self.limits.forbid(now, window.scaled(AFTER_OVERFLOW), OVERFLOW_FORGOTTEN);
-                let window = self.limits.window_for(epoch.rate, base + hold.handle_overflow(base));
-                self.limits.steer(now, window, base);
-            } else {
-                hold.handle_shared_overflow(epoch.highest_rtt.saturating_sub(base));
-                let window = window.scaled(AFTER_SHARED_OVERFLOW);
-                // Slow start overflows at a window that says little of the one that fits.
-                let forgotten = match self.state {
-                    State::Holding(_) => SHARED_OVERFLOW_FORGOTTEN,
-                    _ => OVERFLOW_FORGOTTEN,
-                };
-                self.limits.forbid(now, window, forgotten);
-                self.limits.steer(now, window, base);
-            }
+            hold.retreat(&mut self.limits, now, epoch, base);
             self.state = State::Holding(hold);
             return true;
         }
@@ -353,7 +226,6 @@ impl Controller for Sobas {
         if let Some(sender) = probe.sender {
             self.epochs.handle_losses(sender.retransmitted.saturating_sub(self.retransmitted));
             self.retransmitted = self.retransmitted.max(sender.retransmitted);
-            self.epochs.handle_cwnd(sender.cwnd);
             if sender.starved {
                 self.epochs.handle_starvation();
             }
@@ -396,7 +268,7 @@ impl Controller for Sobas {
     fn phase(&self) -> Phase {
         match self.state {
             State::Measuring => Phase::Measuring,
-            State::Ramping(_) => Phase::Ramping,
+            State::Ramping { .. } => Phase::Ramping,
             State::Holding(_) => Phase::Holding,
             State::Congested => Phase::Congested,
         }

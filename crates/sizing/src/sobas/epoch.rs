@@ -3,9 +3,6 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 use super::meter::Meter;
 use super::round_trip::RoundTrip;
 
-/// The shortest epoch: three probes fit, so that one late answer is not taken for a queue.
-const SHORTEST: Duration = Duration::from_millis(60);
-
 /// What still waits after a read, as a share of the window, when the application and not the
 /// path holds the transfer back.
 const STALLED: f64 = 0.25;
@@ -26,41 +23,44 @@ pub(super) struct Epoch {
     pub stalled: bool,
     /// Segments that the sender retransmitted, or probes lost.
     pub losses: u64,
-    /// The largest congestion window that the sender reported in this epoch or the one before,
-    /// where it reports any: a loss is heard of when the window has been cut already.
-    pub cwnd: Option<Bytes>,
 }
 
 /// Gathers samples into epochs: "decide per RTT or faster, not per second".
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Epochs {
+    shortest: Duration,
     meter: Meter,
     stalled: bool,
     /// A stall's backlog is read faster than the path delivers: the epoch after one is no
     /// measurement either.
     stalled_before: bool,
     losses: u64,
-    cwnd: Option<Bytes>,
-    cwnd_before: Option<Bytes>,
     ends: Option<Time>,
 }
 
 impl Epochs {
+    /// Epochs of a round trip, but no shorter than `shortest`.
+    pub(super) fn new(shortest: Duration) -> Epochs {
+        Epochs {
+            shortest,
+            meter: Meter::default(),
+            stalled: false,
+            stalled_before: false,
+            losses: 0,
+            ends: None,
+        }
+    }
+
     /// Payload reached the application, and `unread` waited behind it.
     pub(super) fn handle_data(&mut self, now: Time, bytes: Bytes, unread: Bytes, window: Bytes) {
         self.meter.handle_data(now, bytes);
         self.stalled |= unread > window.scaled(STALLED);
-        self.ends.get_or_insert(now + SHORTEST);
+        self.ends.get_or_insert(now + self.shortest);
     }
 
     /// The sender had nothing to send.
     pub(super) fn handle_starvation(&mut self) {
         self.stalled = true;
-    }
-
-    /// The sender's congestion window.
-    pub(super) fn handle_cwnd(&mut self, cwnd: Bytes) {
-        self.cwnd = self.cwnd.max(Some(cwnd));
     }
 
     /// Segments were retransmitted or probes lost.
@@ -79,16 +79,13 @@ impl Epochs {
         if now < self.ends? {
             return None;
         }
-        let length = round_trip.average().unwrap_or(SHORTEST).max(SHORTEST);
+        let length = round_trip.average().unwrap_or(self.shortest).max(self.shortest);
         self.ends = Some(now + length);
         let stalled = std::mem::take(&mut self.stalled);
         // Data that came at the beginning only: the average over it would be a burst's rate.
         let silent = self.meter.span() < length / 2;
         let measured = self.meter.take();
         let losses = std::mem::take(&mut self.losses);
-        let latest = self.cwnd.take();
-        let cwnd = latest.max(self.cwnd_before);
-        self.cwnd_before = latest;
         let epoch =
             measured.zip(round_trip.take_range()).map(|((rate, span), (rtt, highest_rtt))| Epoch {
                 rate,
@@ -97,7 +94,6 @@ impl Epochs {
                 highest_rtt,
                 stalled: stalled || silent || self.stalled_before,
                 losses,
-                cwnd,
             });
         self.stalled_before = stalled;
         epoch

@@ -21,6 +21,12 @@ const LEAST_SEGMENTS: u64 = 4;
 /// section 4.2): so much of the window is not in flight.
 const UNACKNOWLEDGED_SEGMENTS: u64 = 2;
 
+/// Share of what the limits allow from which they, and not congestion control, hold the transfer.
+const BOUND: f64 = 0.85;
+
+/// How long an overflowed window stays forbidden.
+const CEILING_LASTS: Duration = Duration::from_secs(10);
+
 /// What the controller holds the transfer to, and the outputs that say so.
 #[derive(Debug)]
 pub(super) struct Limits {
@@ -28,6 +34,8 @@ pub(super) struct Limits {
     window: Option<Bytes>,
     pacing: Option<Rate>,
     ceiling: Option<(Bytes, Time)>,
+    /// Whether the sender is told a pace.
+    paces: bool,
     outputs: VecDeque<Output>,
 }
 
@@ -40,7 +48,21 @@ impl Limits {
             window: None,
             pacing: Some(FIRST_PACING),
             ceiling: None,
+            paces: true,
             outputs: VecDeque::from([Output::Window(None), Output::Pacing(Some(FIRST_PACING))]),
+        }
+    }
+
+    /// Limits on the window alone, for senders that take no hints; the kernel's own window is
+    /// left as it is until the first one.
+    pub(super) fn of_window(setting: &Setting) -> Limits {
+        Limits {
+            setting: *setting,
+            window: None,
+            pacing: None,
+            ceiling: None,
+            paces: false,
+            outputs: VecDeque::new(),
         }
     }
 
@@ -64,6 +86,11 @@ impl Limits {
         self.window.unwrap_or(self.setting.max_window)
     }
 
+    /// The window in force, where there is a limit.
+    pub(super) fn window(&self) -> Option<Bytes> {
+        self.window
+    }
+
     /// Sets the window and a pacing of its own.
     pub(super) fn set(&mut self, now: Time, window: Bytes, pacing: Rate) {
         let least = self.setting.mss * LEAST_SEGMENTS;
@@ -78,7 +105,7 @@ impl Limits {
 
     /// Sets the pacing alone.
     pub(super) fn pace(&mut self, pacing: Rate) {
-        if self.pacing != Some(pacing) {
+        if self.paces && self.pacing != Some(pacing) {
             self.pacing = Some(pacing);
             self.outputs.push_back(Output::Pacing(Some(pacing)));
         }
@@ -96,15 +123,18 @@ impl Limits {
     }
 
     /// Forbids more than `window` for a while.
-    pub(super) fn forbid(&mut self, now: Time, window: Bytes, lasts: Duration) {
-        self.ceiling = Some((window, now + lasts));
+    pub(super) fn forbid(&mut self, now: Time, window: Bytes) {
+        self.ceiling = Some((window, now + CEILING_LASTS));
     }
 
     /// Lifts every limit.
     pub(super) fn lift(&mut self, now: Time) {
         self.window = None;
         self.pacing = None;
-        self.outputs.extend([Output::Window(None), Output::Pacing(None)]);
+        self.outputs.push_back(Output::Window(None));
+        if self.paces {
+            self.outputs.push_back(Output::Pacing(None));
+        }
         self.emit(now, EventKind::Lifted);
     }
 
@@ -123,5 +153,11 @@ impl Limits {
         let usable = self.window?.saturating_sub(self.setting.mss * UNACKNOWLEDGED_SEGMENTS);
         let by_window = usable / rtt;
         Some(self.pacing.map_or(by_window, |pacing| pacing.min(by_window)))
+    }
+
+    /// Whether the limits, and not congestion control, hold a transfer of `rate` in round trips of
+    /// `rtt`.
+    pub(super) fn bind(&self, rate: Rate, rtt: Duration) -> bool {
+        self.offered(rtt).is_some_and(|offered| rate >= offered.scaled(BOUND))
     }
 }

@@ -1,16 +1,20 @@
 //! SOBAS: socket buffer auto-sizing (section VII of Jain, Prasad, Dovrolis).
 //!
 //! [`Paper`] is the paper's algorithm to the letter. [`Sobas`] goes further: it decides per round
-//! trip, ramps without overflowing a small buffer, paces the sender and keeps watching. Both are
-//! made of the same parts, a file each: the packet trains, the probes' round trip, the
-//! congestion check.
+//! trip, ramps without overflowing a small buffer, paces the sender and keeps watching. [`Live`]
+//! does without probes, trains and the sender's help: it has what a receiving kernel knows of any
+//! connection. All are made of the same parts, a file each: the packet trains, the probes' round
+//! trip, the congestion check.
 
 mod adaptive;
 mod congestion;
+mod dispersion;
 mod epoch;
 mod explore;
 mod hold;
 mod limits;
+mod live;
+mod manner;
 mod meter;
 mod paper;
 mod round_trip;
@@ -18,4 +22,5 @@ mod saturation;
 mod trains;
 
 pub use adaptive::Sobas;
+pub use live::Live;
 pub use paper::Paper;

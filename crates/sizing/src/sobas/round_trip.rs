@@ -26,6 +26,13 @@ impl RoundTrip {
         self.range = Some((low.min(rtt), high.max(rtt)));
     }
 
+    /// The round trip without a queue is known to be no longer than this.
+    pub(super) fn handle_minimum(&mut self, rtt: Duration) {
+        if rtt > Duration::ZERO {
+            self.base = Some(self.base.map_or(rtt, |b| b.min(rtt)));
+        }
+    }
+
     /// The running average.
     pub(super) fn average(&self) -> Option<Duration> {
         self.average

@@ -2,21 +2,13 @@
 //! 100 ms, so its BDP is 1.25 MB, and holds a tenth of that in its buffer, unless a test says
 //! otherwise.
 
-use crate::fluid::{Fluid, Run, drive};
-use sweetspot_sizing::{EventKind, Setting, Sizing};
-use sweetspot_units::Bytes;
+use crate::fluid::{Fluid, Run, play};
+use sweetspot_sizing::{EventKind, Sizing};
 
 const BDP: f64 = 1.25e6;
 
 fn run(fluid: &Fluid, seconds: f64) -> Run {
-    let setting = Setting {
-        mss: Bytes::new(1448),
-        packet: Bytes::new(1500),
-        max_window: Bytes::new(33_554_432),
-        path: None,
-    };
-    let mut controller = Sizing::Sobas.controller(&setting).unwrap();
-    drive(&mut *controller, fluid, seconds)
+    play(Sizing::Sobas, 33_554_432, fluid, seconds)
 }
 
 fn final_window(run: &Run) -> f64 {

@@ -4,7 +4,9 @@
 
 use std::collections::VecDeque;
 
-use sweetspot_sizing::{Controller, EventKind, Output, Probe, SenderReport, Train};
+use sweetspot_sizing::{
+    Controller, EventKind, Output, Probe, SenderReport, Setting, Sizing, Train,
+};
 use sweetspot_units::{Bytes, Duration, Time};
 
 pub const MSS: f64 = 1448.0;
@@ -103,6 +105,19 @@ struct Sender {
     recovers_until: f64,
 }
 
+/// Drives the controller of `sizing`, on a host that allows windows of `max_window`, over the path
+/// for `seconds`.
+pub fn play(sizing: Sizing, max_window: u64, fluid: &Fluid, seconds: f64) -> Run {
+    let setting = Setting {
+        mss: Bytes::new(MSS as u64),
+        packet: Bytes::new(PACKET as u64),
+        max_window: Bytes::new(max_window),
+        path: None,
+    };
+    let mut controller = sizing.controller(&setting).unwrap();
+    drive(&mut *controller, fluid, seconds)
+}
+
 /// Drives `controller` over the path for `seconds`.
 pub fn drive(controller: &mut dyn Controller, fluid: &Fluid, seconds: f64) -> Run {
     let mut run = Run::default();
@@ -129,6 +144,10 @@ pub fn drive(controller: &mut dyn Controller, fluid: &Fluid, seconds: f64) -> Ru
         let t = n as f64 * STEP;
         let now = Time::from_nanos((t * 1e9) as u64 + 1);
         let (capacity, rtt) = ((fluid.rate)(t) / 8.0, (fluid.rtt)(t));
+        if n == 0 {
+            // The handshake's.
+            controller.handle_minimum_rtt(now, Duration::from_secs_f64(rtt));
+        }
 
         while steering.front().is_some_and(|(due, _)| *due <= t) {
             match steering.pop_front().unwrap().1 {
@@ -226,7 +245,9 @@ pub fn drive(controller: &mut dyn Controller, fluid: &Fluid, seconds: f64) -> Ru
                     },
                 );
             } else {
-                controller.handle_kernel_rtt(now, Duration::from_secs_f64(rtt + queue / capacity));
+                // Timestamps count milliseconds.
+                let ms = ((rtt + queue / capacity) * 1e3).floor() as u64;
+                controller.handle_kernel_rtt(now, Duration::from_millis(ms));
             }
         }
         while trains.front().is_some_and(|(due, _)| *due <= t) {

@@ -1,6 +1,7 @@
-//! Laws of both SOBAS variants, on paths scripted by a fluid model.
+//! Laws of the SOBAS variants, and of what gives way, on paths scripted by a fluid model.
 
 mod adaptive;
 mod fluid;
+mod live;
 mod paper;
-mod shared;
+mod rledbat;

@@ -1,20 +1,12 @@
 //! Laws of SOBAS as section VII-A of the paper describes it, on scripted paths.
 
-use crate::fluid::{Fluid, MSS, PACKET, Run, drive};
-use sweetspot_sizing::{EventKind, Setting, Sizing};
-use sweetspot_units::Bytes;
+use crate::fluid::{Fluid, MSS, PACKET, Run, play};
+use sweetspot_sizing::{EventKind, Sizing};
 
 const BDP: f64 = 1.25e6;
 
 fn run(fluid: &Fluid, seconds: f64) -> Run {
-    let setting = Setting {
-        mss: Bytes::new(MSS as u64),
-        packet: Bytes::new(PACKET as u64),
-        max_window: Bytes::new(33_554_432),
-        path: None,
-    };
-    let mut controller = Sizing::SobasPaper.controller(&setting).unwrap();
-    drive(&mut *controller, fluid, seconds)
+    play(Sizing::SobasPaper, 33_554_432, fluid, seconds)
 }
 
 fn limits(run: &Run) -> Vec<(f64, f64)> {

@@ -40,31 +40,54 @@ pub struct Mft {
 
 /// The Maximum Feasible Throughput of the first transfer of `scenario`, over `seeds` seeds from
 /// the scenario's own on.
-pub fn find_mft<E: Engine + Sync>(
+pub fn find_mft<E: Engine + Sync + ?Sized>(
     engine: &E,
     scenario: &Scenario,
     bounds: Bounds,
     seeds: u64,
     workers: Workers,
 ) -> Result<Mft, StudyError> {
-    if scenario.transfers.is_empty() {
+    let mut found = find_mfts(engine, &[(scenario.clone(), bounds)], seeds, workers)?;
+    Ok(found.remove(0))
+}
+
+/// The same for several scenarios at once, so that the few runs that each search asks for at a
+/// time keep all workers busy.
+pub fn find_mfts<E: Engine + Sync + ?Sized>(
+    engine: &E,
+    jobs: &[(Scenario, Bounds)],
+    seeds: u64,
+    workers: Workers,
+) -> Result<Vec<Mft>, StudyError> {
+    if let Some((scenario, _)) = jobs.iter().find(|(scenario, _)| scenario.transfers.is_empty()) {
         return Err(StudyError::NoTransfer { title: scenario.title.clone() });
     }
     let seeds = seeds.max(1);
-    let mut search = Search::new(bounds);
-    while let Some(windows) = search.poll_windows() {
-        let runs: Vec<Scenario> = windows
-            .iter()
-            .flat_map(|window| (0..seeds).map(move |i| (*window, scenario.seed + i)))
-            .map(|(window, seed)| Scenario { seed, ..with_window(scenario, window) })
-            .collect();
+    let mut searches: Vec<Search> = jobs.iter().map(|(_, bounds)| Search::new(*bounds)).collect();
+    loop {
+        let mut wanted: Vec<(usize, u64)> = Vec::new();
+        for (i, search) in searches.iter_mut().enumerate() {
+            wanted.extend(search.poll_windows().unwrap_or_default().iter().map(|w| (i, *w)));
+        }
+        if wanted.is_empty() {
+            break;
+        }
+        let seeded = |(job, window): &(usize, u64)| {
+            let sized = with_window(&jobs[*job].0, *window);
+            (0..seeds).map(move |i| Scenario { seed: sized.seed + i, ..sized.clone() })
+        };
+        let runs: Vec<Scenario> = wanted.iter().flat_map(seeded).collect();
         let outcomes = play_all(engine, &runs, workers)?;
-        for (window, outcomes) in windows.iter().zip(outcomes.chunks(seeds as usize)) {
-            search.handle_trial(trial(*window, outcomes));
+        for ((job, window), outcomes) in wanted.iter().zip(outcomes.chunks(seeds as usize)) {
+            searches[*job].handle_trial(trial(*window, outcomes));
         }
     }
+    Ok(searches.iter().map(result).collect())
+}
+
+fn result(search: &Search) -> Mft {
     let (window, rate_bps) = search.best().map_or((0, 0.0), |best| (best.window, best.rate_bps));
-    Ok(Mft { window, rate_bps, trials: search.trials().copied().collect() })
+    Mft { window, rate_bps, trials: search.trials().copied().collect() }
 }
 
 fn trial(window: u64, outcomes: &[Outcome]) -> Trial {

@@ -1,35 +1,37 @@
-/// Proportional Rate Reduction (RFC 6937 with its slow-start reduction bound): how many packets
-/// each ACK of a recovery lets out, so that the window arrives at ssthresh without a silent half
-/// round trip and without a burst.
+/// Proportional Rate Reduction (RFC 6937) in Linux's flavour (`tcp_cwnd_reduction`): how many
+/// packets each ACK of a recovery lets out, so that the window arrives at ssthresh without a silent
+/// half round trip and without a burst. Linux takes the congestion window for RecoverFS and lets
+/// slow start's extra packet out only on an ACK that advances and tells of no further loss.
 ///
 /// All counts in packets. On every ACK ask [`Prr::handle_ack`], send at most so many packets,
 /// retransmissions among them, and report them with [`Prr::handle_sent`].
 #[derive(Debug, Clone, Copy)]
 pub struct Prr {
     ssthresh: f64,
-    /// RecoverFS: in flight when recovery began.
-    flight: f64,
+    /// prior_cwnd, in the place of RecoverFS.
+    prior_cwnd: f64,
     delivered: f64,
     out: f64,
 }
 
 impl Prr {
-    /// Recovery begins with `flight` packets (SND.NXT - SND.UNA) out, to end at `ssthresh`.
-    pub fn new(ssthresh: f64, flight: u32) -> Prr {
-        Prr { ssthresh, flight: f64::from(flight.max(1)), delivered: 0.0, out: 0.0 }
+    /// Recovery begins at a window of `prior_cwnd` packets, to end at `ssthresh`.
+    pub fn new(ssthresh: f64, prior_cwnd: u32) -> Prr {
+        Prr { ssthresh, prior_cwnd: f64::from(prior_cwnd.max(1)), delivered: 0.0, out: 0.0 }
     }
 
-    /// An ACK newly delivered `delivered` packets and leaves `pipe` in flight. How many may be
-    /// sent (section 3.1).
-    pub fn handle_ack(&mut self, delivered: u32, pipe: u32) -> u32 {
+    /// An ACK newly delivered `delivered` packets and leaves `pipe` in flight; `clean`: it advances
+    /// SND.UNA and tells of no new loss. How many may be sent (section 3.1).
+    pub fn handle_ack(&mut self, delivered: u32, pipe: u32, clean: bool) -> u32 {
         let (delivered, pipe) = (f64::from(delivered), f64::from(pipe));
         self.delivered += delivered;
         let allowed = if pipe > self.ssthresh {
             // sndcnt = CEIL(prr_delivered * ssthresh / RecoverFS) - prr_out
-            (self.delivered * self.ssthresh / self.flight).ceil() - self.out
+            (self.delivered * self.ssthresh / self.prior_cwnd).ceil() - self.out
         } else {
-            // PRR-SSRB: limit = MAX(prr_delivered - prr_out, DeliveredData) + MSS
-            let limit = (self.delivered - self.out).max(delivered) + 1.0;
+            // limit = MAX(prr_delivered - prr_out, DeliveredData), + MSS in PRR-SSRB
+            let extra = if clean { 1.0 } else { 0.0 };
+            let limit = (self.delivered - self.out).max(delivered) + extra;
             (self.ssthresh - pipe).min(limit).floor()
         };
         // The fast retransmit itself always goes out (RFC 9937 section 5).

@@ -3,7 +3,7 @@ use sweetspot_units::{Duration, Time};
 use super::transmit::DUPLICATES;
 use super::{Phase, Sender};
 use crate::config::RecoveryStyle;
-use crate::congestion::{Ack, Congestion, CongestionControl, RateSample};
+use crate::congestion::{Ack, Congestion, CongestionControl, Growth, RateSample};
 use crate::segment::{Acknowledgement, Run};
 
 /// What one ACK brought, before the congestion control hears of it.
@@ -31,9 +31,9 @@ impl Sender {
             acked: ack.next - self.una,
             delivered: ack.next - self.una,
             lost: 0,
-            cwnd_limited: self.next - self.una >= self.cwnd,
+            cwnd_limited: self.is_cwnd_limited(),
         };
-        if self.scoreboard.is_some() {
+        if self.repair.is_some() {
             self.read_scoreboard(now, ack, blocks, &mut news);
         }
         if ack.congestion_echo {
@@ -47,6 +47,19 @@ impl Sender {
         self.refresh();
     }
 
+    /// Whether it is the congestion window that holds packets back.
+    #[inline]
+    fn is_cwnd_limited(&self) -> bool {
+        let flight = if self.repairs_by_pipe() { self.in_flight() } else { self.next - self.una };
+        if flight >= self.cwnd {
+            return true;
+        }
+        // Linux `tcp_is_cwnd_limited`: while it doubles, half a window in flight is enough.
+        self.options.growth == Growth::PerPacket
+            && 2 * flight > self.cwnd
+            && self.congestion.cwnd() < self.congestion.ssthresh()
+    }
+
     #[inline]
     fn read_scoreboard(
         &mut self,
@@ -55,15 +68,17 @@ impl Sender {
         blocks: &[Run],
         news: &mut News,
     ) {
-        let Some(board) = &mut self.scoreboard else { return };
-        if board.is_empty() && blocks.is_empty() {
+        let Some(repair) = &mut self.repair else { return };
+        let board = &mut repair.board;
+        if board.is_idle() && blocks.is_empty() {
             self.deliver_stamps(now, ack, blocks);
             return;
         }
         let below = board.remove_below(ack.next);
         let lost_before = board.lost(ack.next);
         let sacked = board.handle_blocks(ack.next, blocks);
-        news.lost = board.lost(ack.next).saturating_sub(lost_before);
+        let lost_again = board.handle_delivery(ack.next, ack.echo);
+        news.lost = board.lost(ack.next).saturating_sub(lost_before) + lost_again;
         // What was known selectively is no news now.
         news.delivered = news.acked - below + sacked;
         self.deliver_stamps(now, ack, blocks);
@@ -107,12 +122,15 @@ impl Sender {
         match self.phase {
             Phase::Recovering if ack.next < self.recover && self.style != RecoveryStyle::Reno => {
                 self.handle_partial(now, ack);
+                self.reduce(&news);
             }
             Phase::Recovering => {
                 self.phase = Phase::Open;
                 self.inflation = 0;
+                self.resend = None;
                 self.advance(now, ack);
-                if self.style == RecoveryStyle::Sack {
+                if let Some(repair) = &mut self.repair {
+                    repair.end();
                     // What recovery sent anew lies at the end; sending goes on from there.
                     self.next = self.highest;
                 }
@@ -122,6 +140,9 @@ impl Sender {
                 self.advance(now, ack);
                 if self.una >= self.recover {
                     self.phase = Phase::Open;
+                    if self.style == RecoveryStyle::Linux {
+                        self.next = self.highest;
+                    }
                 }
             }
             _ => self.advance(now, ack),
@@ -157,12 +178,14 @@ impl Sender {
     fn handle_partial(&mut self, now: Time, ack: &Acknowledgement) {
         // RFC 6582 section 4: the first partial ACK alone restarts the timer ("impatient"),
         // RFC 6675: every one does.
-        if !self.partial_seen || self.style == RecoveryStyle::Sack {
+        if !self.partial_seen || self.repair.is_some() {
             self.partial_seen = true;
             self.restart_timer(now);
         }
         let covered = ack.next - self.una;
         self.una = ack.next;
+        // Paced, it may have come too late to be of use.
+        self.resend = self.resend.filter(|number| *number >= ack.next);
         self.next = self.next.max(ack.next);
         if let Some((number, _)) = self.timed
             && ack.next > number
@@ -181,15 +204,18 @@ impl Sender {
     /// The same ACK again while packets are outstanding.
     fn handle_duplicate(&mut self, now: Time, ack: &Acknowledgement, news: News) {
         // RFC 6675 section 4: with SACK, only an ACK that reports something new counts.
-        if self.style == RecoveryStyle::Sack && news.delivered == 0 {
+        if self.repair.is_some() && news.delivered == 0 {
             self.tell_congestion(now, ack, news);
             return;
         }
         self.dupacks += 1;
         self.limited_credit = self.options.limited_transmit && self.dupacks < DUPLICATES;
         match self.phase {
-            Phase::Recovering => self.inflation += 1,
-            _ if self.finds_loss() => self.enter_recovery(now),
+            Phase::Recovering => {
+                self.inflation += 1;
+                self.reduce(&news);
+            }
+            _ if self.finds_loss() => self.enter_recovery(now, &news),
             _ => {}
         }
         self.tell_congestion(now, ack, news);

@@ -2,16 +2,18 @@
 
 mod ack;
 mod recovery;
+mod repair;
 mod transmit;
 
 use sweetspot_units::{Duration, Rate, Time};
 
 use crate::config::{RecoveryStyle, SenderConfig};
 use crate::congestion::{
-    Algorithm, Congestion, CongestionControl, CongestionEvent, DeliveryRate, SentStamp, Setting,
+    Algorithm, Congestion, CongestionControl, CongestionEvent, DeliveryRate, Growth, SentStamp,
+    Setting,
 };
 use crate::rtt::RttEstimator;
-use crate::scoreboard::Scoreboard;
+use repair::Repair;
 
 /// A sender: decides which packet leaves when.
 ///
@@ -59,7 +61,8 @@ pub struct Sender {
     statistics: Statistics,
     pacer: Pacer,
     last_sent: Time,
-    scoreboard: Option<Box<Scoreboard>>,
+    /// What recovery by SACK keeps in mind.
+    repair: Option<Box<Repair>>,
     stamps: Option<Box<Stamps>>,
     /// SND.NXT when a congestion echo was last heard.
     heard: u64,
@@ -83,6 +86,7 @@ enum Phase {
 /// What the sender is asked at every packet.
 #[derive(Debug, Clone, Copy)]
 struct Options {
+    growth: Growth,
     timestamps: bool,
     limited_transmit: bool,
     slow_start_restart: bool,
@@ -136,7 +140,7 @@ impl Sender {
         };
         let rtt =
             RttEstimator::new(config.clock, config.clock_phase, config.min_rto, config.initial_rto);
-        let sack = config.recovery == RecoveryStyle::Sack;
+        let repair = Repair::new(config.recovery, config.algorithm);
         Sender {
             una: 0,
             next: 0,
@@ -159,6 +163,7 @@ impl Sender {
             limited_credit: false,
             partial_seen: false,
             options: Options {
+                growth: config.growth,
                 timestamps: config.timestamps,
                 limited_transmit: config.limited_transmit,
                 slow_start_restart: config.slow_start_restart,
@@ -170,7 +175,7 @@ impl Sender {
             statistics: Statistics::default(),
             pacer: Pacer::default(),
             last_sent: Time::ZERO,
-            scoreboard: sack.then(Box::default),
+            repair: repair.map(Box::new),
             stamps: config.algorithm.needs_delivery_rate().then(Box::default),
             heard: 0,
             window_reduced: false,
@@ -200,7 +205,8 @@ impl Sender {
     /// The same as a time, [`Time::MAX`] where nothing is due.
     #[inline]
     pub fn due(&self) -> Time {
-        if self.options.paced && self.may_send() {
+        // The SYN leaves when it is polled for: nothing is due before.
+        if self.options.paced && self.highest > 0 && self.may_send() {
             return self.deadline.min(self.pacer.release);
         }
         self.deadline
@@ -227,8 +233,8 @@ impl Sender {
         if self.phase != Phase::Opening {
             self.phase = Phase::Timeout;
         }
-        if let Some(scoreboard) = &mut self.scoreboard {
-            scoreboard.handle_timeout();
+        if let Some(repair) = &mut self.repair {
+            repair.handle_timeout(self.highest);
         }
         self.restart_timer(now);
         self.refresh();
@@ -285,8 +291,10 @@ impl Sender {
 
     /// Packets sent and not known to have arrived or to be lost.
     fn in_flight(&self) -> u64 {
-        match &self.scoreboard {
-            Some(board) if !board.is_empty() => board.pipe(self.una, self.highest),
+        match &self.repair {
+            Some(repair) if self.repairs_by_pipe() || !repair.board.is_empty() => {
+                repair.board.pipe(self.una, self.highest)
+            }
             _ => self.next.saturating_sub(self.una),
         }
     }

@@ -1,5 +1,6 @@
 use sweetspot_units::Time;
 
+use super::ack::News;
 use super::transmit::DUPLICATES;
 use super::{Phase, Sender};
 use crate::config::RecoveryStyle;
@@ -8,32 +9,102 @@ use crate::congestion::CongestionControl;
 impl Sender {
     /// Whether the duplicate ACK just counted means a loss that is news.
     pub(super) fn finds_loss(&self) -> bool {
-        // RFC 6582 section 3.2 step 2, ns-2 `bugFix_`: duplicates of an ACK that does not cover
-        // more than the last recovery's end may stem from what that recovery sent again.
-        if self.una <= self.recover && self.recover > 0 {
-            return false;
+        match &self.repair {
+            // RFC 6675 section 5: "HighACK is greater than or equal to the new value of
+            // RecoveryPoint".
+            Some(repair) => {
+                self.una >= self.recover
+                    && (self.dupacks == DUPLICATES || repair.board.is_lost(self.una))
+            }
+            // RFC 6582 section 3.2 step 2, ns-2 `bugFix_`: duplicates of an ACK that does not
+            // cover more than the last recovery's end may stem from what that recovery sent again.
+            None => (self.una > self.recover || self.recover == 0) && self.dupacks == DUPLICATES,
         }
-        self.dupacks == DUPLICATES
-            || (self.style == RecoveryStyle::Sack
-                && self.scoreboard.as_ref().is_some_and(|board| board.is_lost(self.una)))
     }
 
     /// Fast retransmit (ns-2 `dupack_action`, RFC 6675 section 5 step (4)).
-    pub(super) fn enter_recovery(&mut self, now: Time) {
+    pub(super) fn enter_recovery(&mut self, now: Time, news: &News) {
         self.statistics.recoveries += 1;
         self.recover = self.highest;
+        let prior_cwnd = self.cwnd as u32;
         let event = self.congestion_event(now);
         self.congestion.handle_recovery(&event);
         self.phase = Phase::Recovering;
         self.partial_seen = false;
         self.limited_credit = false;
+        // Sent again whatever is in flight (RFC 6675 section 5, step (4.3)).
         self.resend = Some(self.una);
         self.timed = None;
         self.restart_timer(now);
-        match &mut self.scoreboard {
-            Some(board) => board.handle_retransmission(self.una),
+        match &mut self.repair {
+            Some(repair) => {
+                repair.begin(prior_cwnd, self.congestion.ssthresh());
+                self.reduce(news);
+            }
             // The three packets that the duplicates stand for have left the network.
             None => self.inflation = i64::from(DUPLICATES),
+        }
+    }
+
+    /// What an ACK of a recovery lets out where the rate comes down in proportion.
+    #[inline]
+    pub(super) fn reduce(&mut self, news: &News) {
+        if let Some(repair) = &mut self.repair {
+            repair.handle_ack(self.una, self.highest, news);
+        }
+    }
+
+    /// Whether the scoreboard says what is sent.
+    #[inline]
+    pub(super) fn repairs_by_pipe(&self) -> bool {
+        match self.style {
+            RecoveryStyle::Reno | RecoveryStyle::NewReno => false,
+            RecoveryStyle::Sack => self.phase == Phase::Recovering,
+            RecoveryStyle::Linux => matches!(self.phase, Phase::Recovering | Phase::Timeout),
+        }
+    }
+
+    /// RFC 6675 section 5, step (C): the next packet while there is room for it in the pipe.
+    pub(super) fn peek_by_pipe(&self) -> Option<u64> {
+        let repair = self.repair.as_ref()?;
+        let has_room = match repair.allowance() {
+            Some(packets) => packets > 0,
+            None => repair.board.pipe(self.una, self.highest) < self.cwnd,
+        };
+        if !has_room {
+            return None;
+        }
+        let room = self.right_edge.min(self.end).min(self.una + self.options.send_buffer);
+        let new = || (self.highest < room).then_some(self.highest);
+        let next = repair.board.next_hole(self.una).or_else(new);
+        if self.style == RecoveryStyle::Linux {
+            return next;
+        }
+        let doubtful = || repair.board.next_doubtful(self.una);
+        let rescue = || repair.board.next_rescue(self.una, self.highest);
+        next.or_else(doubtful).or_else(rescue)
+    }
+
+    /// Notes that `number`, which the pipe let go, is being sent.
+    pub(super) fn note_by_pipe(&mut self, now: Time, number: u64) {
+        let Some(repair) = &mut self.repair else { return };
+        if number >= self.highest {
+            repair.spend();
+            return;
+        }
+        let board = &mut repair.board;
+        let rescue =
+            board.next_hole(self.una).or_else(|| board.next_doubtful(self.una)) != Some(number);
+        if rescue {
+            // "HighRxt MUST NOT be updated" (RFC 6675 section 4).
+            board.handle_rescue(self.recover);
+            return;
+        }
+        board.handle_retransmission(now, number);
+        repair.spend();
+        if self.style == RecoveryStyle::Linux && number == self.una {
+            // Linux `tcp_xmit_retransmit_queue`: rearm_rto for the head of the queue.
+            self.restart_timer(now);
         }
     }
 }

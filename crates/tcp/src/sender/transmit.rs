@@ -1,7 +1,6 @@
 use sweetspot_units::Time;
 
 use super::{Phase, Sender};
-use crate::config::RecoveryStyle;
 use crate::congestion::CongestionControl;
 use crate::segment::Segment;
 
@@ -26,11 +25,15 @@ impl Sender {
 
     /// The same while losses are suspected or repaired.
     fn poll_repair(&mut self, now: Time) -> Option<Segment> {
-        if let Some(number) = self.resend.take() {
-            return Some(self.emit(now, number));
-        }
-        let number = if self.repairs_by_pipe() {
-            self.next_by_pipe()?
+        // A pace may hold a packet up until it is acknowledged.
+        let resend = self.resend.take().filter(|number| *number >= self.una);
+        let number = if let Some(number) = resend {
+            self.note_by_pipe(now, number);
+            number
+        } else if self.repairs_by_pipe() {
+            let number = self.peek_by_pipe()?;
+            self.note_by_pipe(now, number);
+            number
         } else {
             self.skip_sacked();
             let number = self.peek_by_window();
@@ -38,10 +41,6 @@ impl Sender {
             number?
         };
         Some(self.emit(now, number))
-    }
-
-    fn repairs_by_pipe(&self) -> bool {
-        self.phase == Phase::Recovering && self.style == RecoveryStyle::Sack
     }
 
     /// Whether a packet could leave if pacing allowed it.
@@ -67,31 +66,11 @@ impl Sender {
 
     /// After a timeout, what the receiver holds already is not sent again.
     fn skip_sacked(&mut self) {
-        if let Some(board) = &self.scoreboard
+        if let Some(repair) = &self.repair
             && self.phase == Phase::Timeout
         {
-            self.next = board.first_missing(self.next);
+            self.next = repair.board.first_missing(self.next);
         }
-    }
-
-    /// RFC 6675 section 5, step (C): while the pipe has room, NextSeg().
-    fn next_by_pipe(&mut self) -> Option<u64> {
-        let number = self.peek_by_pipe()?;
-        if let Some(board) = &mut self.scoreboard
-            && number < self.highest
-        {
-            board.handle_retransmission(number);
-        }
-        Some(number)
-    }
-
-    fn peek_by_pipe(&self) -> Option<u64> {
-        let board = self.scoreboard.as_ref()?;
-        if board.pipe(self.una, self.highest) >= self.cwnd {
-            return None;
-        }
-        let room = self.right_edge.min(self.end).min(self.una + self.options.send_buffer);
-        board.next_hole(self.una).or_else(|| (self.highest < room).then_some(self.highest))
     }
 
     /// Sends `number` (ns-2 `TcpAgent::output`).

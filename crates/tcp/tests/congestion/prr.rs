@@ -3,14 +3,14 @@ use sweetspot_tcp::congestion::Prr;
 
 #[test]
 fn half_a_window_is_let_out_evenly() {
-    // RFC 6937 section 4's example: 20 packets out, the first lost, ssthresh 10. Each of the 19
-    // ACKs delivers one; over the recovery every second ACK lets one packet out. Here from the
-    // third duplicate on.
+    // RFC 6937 section 4's example: a window of 20, the first packet lost, ssthresh 10. Each of
+    // the 19 ACKs delivers one; over the recovery every second ACK lets one packet out. Here from
+    // the third duplicate on.
     let mut prr = Prr::new(10.0, 20);
     let mut sent = Vec::new();
     let mut pipe = 17;
     for _ in 0..10 {
-        let allowed = prr.handle_ack(1, pipe);
+        let allowed = prr.handle_ack(1, pipe, false);
         prr.handle_sent(allowed);
         pipe = pipe - 1 + allowed;
         sent.push(allowed);
@@ -20,16 +20,19 @@ fn half_a_window_is_let_out_evenly() {
 
 #[test]
 fn after_a_heavy_loss_the_window_is_rebuilt_no_faster_than_slow_start() {
-    // One packet of 20 still flies, ssthresh 10: each ACK lets out what arrived and one more.
+    // One packet of 20 still flies, ssthresh 10: an ACK that advances without bad news lets out
+    // what arrived and one more, any other what arrived.
     let mut prr = Prr::new(10.0, 20);
-    assert_eq!(prr.handle_ack(1, 1), 2);
+    assert_eq!(prr.handle_ack(1, 1, true), 2);
     prr.handle_sent(2);
-    assert_eq!(prr.handle_ack(1, 2), 2);
+    assert_eq!(prr.handle_ack(1, 2, true), 2);
+    prr.handle_sent(2);
+    assert_eq!(prr.handle_ack(1, 3, false), 1);
 }
 
 #[test]
 fn the_first_ack_always_lets_the_retransmission_out() {
-    assert_eq!(Prr::new(2.0, 100).handle_ack(0, 99), 1);
+    assert_eq!(Prr::new(2.0, 100).handle_ack(0, 99, false), 1);
 }
 
 proptest! {
@@ -37,14 +40,14 @@ proptest! {
     fn the_flight_never_rises_above_ssthresh_once_below(
         ssthresh in 2u32..50,
         flight in 4u32..100,
-        acks in prop::collection::vec(0u32..4, 1..100),
+        acks in prop::collection::vec((0u32..4, any::<bool>()), 1..100),
     ) {
         let mut prr = Prr::new(f64::from(ssthresh), flight);
         let mut pipe = flight;
         let mut first = true;
-        for delivered in acks {
+        for (delivered, clean) in acks {
             pipe -= delivered.min(pipe);
-            let allowed = prr.handle_ack(delivered, pipe);
+            let allowed = prr.handle_ack(delivered, pipe, clean);
             if !first && pipe <= ssthresh {
                 prop_assert!(pipe + allowed <= ssthresh.max(pipe + 1));
             }

@@ -67,6 +67,32 @@ impl Elephants {
         Optimum { rate, socket_buffer: rate * self.exogenous_rtt + self.available_buffer }
     }
 
+    // SOBAS eq. (3), R = W_s / T(W_s), with T = T_e + Q/C: of a backlog that all share, only the
+    // target's own packets are in its window. The paper's S = R T_e + Q counts all of it.
+    /// The window whose owner finds `backlog` Q at the link, elephants' packets among it.
+    pub fn window_at_backlog(&self, backlog: Bytes) -> Bytes {
+        let queueing = backlog / self.capacity;
+        self.rate_at_backlog(backlog) * (self.exogenous_rtt + queueing)
+    }
+
+    /// The backlog at the link with `window`, or `None` where it exceeds the available buffer.
+    pub fn backlog_of_window(&self, window: Bytes) -> Option<Bytes> {
+        if window > self.window_at_backlog(self.available_buffer) {
+            return None;
+        }
+        // The window grows with the backlog, so halving the interval finds it to the byte.
+        let (mut low, mut high) = (0, self.available_buffer.get());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.window_at_backlog(Bytes::new(middle)) < window {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        Some(Bytes::new(low))
+    }
+
     // SOBAS §V-B: R = S / T_e up to A T_e; beyond it eq. (7) with Q = S - R T_e, which is
     // Q^2/C + Q (T_e + T_ct - S/C) - T_ct (S - A T_e) = 0 and has one positive root.
     /// The target's throughput with `socket_buffer` S.
@@ -146,6 +172,20 @@ mod tests {
             last = now;
         }
         assert!((last.as_f64() / best.rate.as_f64() - 1.0).abs() < 1e-5);
+    }
+
+    #[test]
+    fn of_a_shared_backlog_only_the_targets_packets_are_in_its_window() {
+        // A full buffer of 625 kB is 100 ms: R = 32.5 Mbit/s x 200 ms = 812.5 kB, where the paper's
+        // S = R T_e + B has 1031 kB.
+        let link = papers(625);
+        assert_eq!(link.window_at_backlog(Bytes::new(625_000)), Bytes::new(812_500));
+        for backlog in [0, 1, 10_000, 300_000, 625_000] {
+            let window = link.window_at_backlog(Bytes::new(backlog));
+            let back = link.backlog_of_window(window).unwrap();
+            assert!(back.get().abs_diff(backlog) <= 5, "{backlog}: {back}");
+        }
+        assert_eq!(link.backlog_of_window(Bytes::new(813_000)), None);
     }
 
     #[test]

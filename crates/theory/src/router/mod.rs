@@ -15,4 +15,4 @@ pub mod sensitivity;
 
 mod regression;
 mod roots;
-mod student_t;
+pub mod student_t;

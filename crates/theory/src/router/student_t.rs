@@ -8,7 +8,7 @@ pub(crate) fn two_sided_tail(t: f64, degrees: f64) -> f64 {
 }
 
 /// The t that |T| exceeds with probability `tail` (above 0, below 1).
-pub(crate) fn two_sided_quantile(tail: f64, degrees: f64) -> f64 {
+pub fn two_sided_quantile(tail: f64, degrees: f64) -> f64 {
     // The tail falls from 1 to 0; with one degree of freedom t = 1e18 leaves 1e-18.
     roots::beyond(0.0, 1e18, |t| two_sided_tail(t, degrees) > tail).unwrap_or(1e18)
 }

@@ -239,6 +239,8 @@ impl<'a> Delivery<'a> {
                 pacing_bps: told.pacing.map(Rate::as_f64),
                 cwnd_bytes: Some(info.cwnd().get()),
                 retransmitted: Some(info.total_retrans.into()),
+                segments: Some(info.data_segs_out.into()),
+                timeouts: info.total_rto.map(u64::from),
             }));
         }
     }

@@ -1,6 +1,6 @@
 //! The network device: its speed, packets, queue, rings and offloads.
 
-use sweetspot_units::{Bytes, Rate};
+use sweetspot_units::{Bytes, Duration, Rate};
 
 use super::Target;
 use crate::host::{Device, End, Finding, Snapshot};
@@ -94,6 +94,7 @@ fn queue(device: &Device, end: End, target: Option<&Target>, found: &mut Vec<Fin
 }
 
 fn rings(device: &Device, end: End, found: &mut Vec<Finding>) {
+    transmit_ring(device, end, found);
     if let Some((now, most)) = device.receive_ring.filter(|(now, most)| now < most) {
         found.push(Finding {
             what: format!("receive ring of {}", device.name),
@@ -108,6 +109,33 @@ fn rings(device: &Device, end: End, found: &mut Vec<Finding>) {
             command: format!("ethtool -G {} rx {most}", device.name),
         });
     }
+}
+
+/// Interrupts that free descriptors come up to so far apart (`rx-usecs`, `tx-usecs` of common
+/// drivers): a transmit ring that is sent in less time runs dry.
+const INTERRUPTS: Duration = Duration::from_micros(100);
+
+fn transmit_ring(device: &Device, end: End, found: &mut Vec<Finding>) {
+    let (Some((now, most)), Some(speed)) = (device.transmit_ring, device.speed) else { return };
+    let packet = device.mtu.unwrap_or(ETHERNET);
+    let lasts = packet * now / speed;
+    if lasts >= INTERRUPTS || now >= most {
+        return;
+    }
+    let needed = (speed * INTERRUPTS).get().div_ceil(packet.get()).next_power_of_two().min(most);
+    found.push(Finding {
+        what: format!("transmit ring of {}", device.name),
+        end,
+        why: format!(
+            "{now} packets are sent within {lasts} at {speed}, sooner than the next interrupt may \
+             make room: the device idles"
+        ),
+        now: now.to_string(),
+        wanted: needed.to_string(),
+        gain: None,
+        cost: Some(Bytes::new((needed - now) * 2048)),
+        command: format!("ethtool -G {} tx {needed}", device.name),
+    });
 }
 
 fn offloads(device: &Device, end: End, found: &mut Vec<Finding>) {

@@ -4,6 +4,7 @@ mod buffers;
 mod device;
 mod memory;
 mod options;
+mod programs;
 
 use sweetspot_units::{Bytes, Duration, Rate};
 
@@ -34,6 +35,7 @@ pub(super) fn all(host: &Snapshot, end: End, target: Option<&Target>) -> Vec<Fin
         buffers::check(host, end, target, &mut found);
     }
     options::check(host, end, target, &mut found);
+    programs::check(host, end, target, &mut found);
     memory::check(host, end, target, &mut found);
     device::check(host, end, target, &mut found);
     found

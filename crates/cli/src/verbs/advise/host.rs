@@ -1,9 +1,11 @@
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use sweetspot_advise::Kernel;
-use sweetspot_advise::host::{Device, Question, Snapshot, Sysctls, advise};
+use sweetspot_advise::host::{Device, Listener, Question, Snapshot, Sysctls, advise};
+use sweetspot_linux::diag::{Detail, Diag, State};
 use sweetspot_linux::host;
-use sweetspot_units::{Duration, Rate};
+use sweetspot_units::{Bytes, Duration, Rate};
 
 use super::Manner;
 use crate::verbs::Ending;
@@ -20,6 +22,19 @@ pub struct Arguments {
     /// Round-trip time of the path
     #[arg(long, allow_hyphen_values = true, value_name = "80ms", requires = "rate")]
     rtt: Option<Duration>,
+    /// The other end's address: the path's largest packet is then read from this kernel, which
+    /// knows it once it has talked to it; nothing is sent
+    #[arg(long, value_name = "ADDRESS")]
+    peer: Option<IpAddr>,
+    /// The largest packet that the path takes, where it is known
+    #[arg(long, value_name = "1500B", conflicts_with = "peer")]
+    path_mtu: Option<Bytes>,
+    /// The largest packet of the other end's device
+    #[arg(long, value_name = "9000B")]
+    peer_mtu: Option<Bytes>,
+    /// What a program sets SO_RCVBUF to
+    #[arg(long, value_name = "256KiB")]
+    rcvbuf: Option<Bytes>,
     /// Connections at a time
     #[arg(long, value_name = "N", default_value_t = 1)]
     connections: u64,
@@ -55,12 +70,23 @@ const SETTINGS: [&str; 14] = [
 ];
 
 pub fn run(a: Arguments) -> Ending {
-    let here = snapshot();
-    let peer = match &a.peer_sysctl {
+    let here = Snapshot { asked_receive_buffer: a.rcvbuf, ..snapshot() };
+    let mut peer = match &a.peer_sysctl {
         None => None,
         Some(file) => Some(peer(Sysctls::read(&super::read(file)?)?, a.peer_kernel, &here)),
     };
-    let question = Question { here, peer, path: a.rate.zip(a.rtt), connections: a.connections };
+    if let Some(mtu) = a.peer_mtu {
+        let device = Device { name: "its device".to_owned(), mtu: Some(mtu), ..Device::default() };
+        peer.get_or_insert_default().device = Some(device);
+    }
+    let path_mtu = match a.peer {
+        None => a.path_mtu,
+        Some(address) => Some(host::path_mtu(address).map_err(|error| {
+            format!("--peer {address}: {error}; name an address that this host has a route to")
+        })?),
+    };
+    let path = a.rate.zip(a.rtt);
+    let question = Question { here, peer, path, path_mtu, connections: a.connections };
     let advice = advise(&question)?;
     if let Some(file) = &a.write {
         std::fs::write(file, advice.sysctl_file())
@@ -82,7 +108,24 @@ fn snapshot() -> Snapshot {
         memory: host::memory(),
         page: host::page(),
         device: host::default_device().map(device),
+        asked_receive_buffer: None,
+        listeners: listeners(),
     }
+}
+
+/// Programs of this network namespace that wait for connections; none where the kernel does not
+/// tell.
+fn listeners() -> Vec<Listener> {
+    let mut all = Vec::new();
+    let detail = Detail { memory: true, ..Detail::NONE };
+    let told = Diag::open().and_then(|mut diag| {
+        diag.connections(&[State::Listen], detail, |connection| {
+            let address = connection.local.to_string();
+            let receive_buffer = connection.memory.map(|memory| memory.receive_buffer);
+            all.extend(receive_buffer.map(|receive_buffer| Listener { address, receive_buffer }));
+        })
+    });
+    if told.is_err() { Vec::new() } else { all }
 }
 
 /// `sysctl -a` names the kernel too; a hand-made file may not, and then this host's is taken.

@@ -2,6 +2,7 @@
 
 mod host;
 mod router;
+mod verify;
 mod window;
 
 use std::path::Path;

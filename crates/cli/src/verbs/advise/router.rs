@@ -1,16 +1,20 @@
 use std::path::{Path, PathBuf};
 
-use sweetspot_advise::router::{Favour, Mix, Parameters, Question, advise};
+use clap::ValueEnum;
+use sweetspot_advise::router::{Favour, Measurement, Mix, Parameters, Question, advise};
 use sweetspot_units::{Bytes, Duration, Rate};
 
-use super::Manner;
+use super::{Manner, verify};
 use crate::verbs::Ending;
+use crate::verbs::scenario_file::Parallel;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   sweetspot advise router --rate 1Gbit/s --rtt 60ms --input-rate 10Gbit/s
-  sweetspot advise router --rate 1Gbit/s --rtt 60ms --input-rate 10Gbit/s --mix short --flows 200")]
+  sweetspot advise router --rate 1Gbit/s --rtt 60ms --input-rate 10Gbit/s --mix short --flows 200
+  sweetspot advise router --rate 50Mbit/s --rtt 60ms --input-rate 500Mbit/s --verify sim
+  sweetspot advise router --rate 50Mbit/s --rtt 60ms --input-rate 500Mbit/s --fit measured.csv")]
 pub struct Arguments {
     /// Rate of the output link
     #[arg(long, allow_hyphen_values = true, value_name = "1Gbit/s")]
@@ -22,10 +26,10 @@ pub struct Arguments {
     #[arg(long, allow_hyphen_values = true, value_name = "10Gbit/s")]
     input_rate: Rate,
     /// How many such links
-    #[arg(long, value_name = "N")]
+    #[arg(long, allow_hyphen_values = true, value_name = "N")]
     inputs: Option<u64>,
     /// Long flows at a time
-    #[arg(long, value_name = "N")]
+    #[arg(long, allow_hyphen_values = true, value_name = "N")]
     flows: Option<u64>,
     /// What the traffic is made of: short, bulk, or a file with a transfer size per line
     #[arg(long, value_name = "short|bulk|FILE", default_value = "bulk")]
@@ -40,19 +44,35 @@ pub struct Arguments {
     #[arg(long, allow_hyphen_values = true, value_name = "1500B", default_value = "1500B")]
     packet: Bytes,
     /// Factor a of the measured loss form, buffers in packets
-    #[arg(long, value_name = "A")]
+    #[arg(long, allow_hyphen_values = true, value_name = "A")]
     loss_a: Option<f64>,
     /// Decay b of the measured loss form
-    #[arg(long, value_name = "B")]
+    #[arg(long, allow_hyphen_values = true, value_name = "B")]
     loss_b: Option<f64>,
     /// Share f of the buffer that is full on average
-    #[arg(long, value_name = "F")]
+    #[arg(long, allow_hyphen_values = true, value_name = "F")]
     delay_f: Option<f64>,
     /// Pareto tail index of the transfer sizes
-    #[arg(long, value_name = "1.5")]
+    #[arg(long, allow_hyphen_values = true, value_name = "1.5")]
     tail_index: Option<f64>,
+    /// Measurements of the link, a line each: buffer, loss, delay (120pkt, 1.2%, 12ms); the loss
+    /// form and a, b and f are fitted to them
+    #[arg(long, value_name = "FILE")]
+    fit: Option<PathBuf>,
+    /// Also simulate the link in a closed loop, for half a minute or so
+    #[arg(long, value_enum)]
+    verify: Option<By>,
+    #[command(flatten)]
+    parallel: Parallel,
     #[command(flatten)]
     manner: Manner,
+}
+
+/// What an advice is verified by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum By {
+    /// The packet-level simulator.
+    Sim,
 }
 
 /// How long a flow of the mix counts as short, before the loss is known: one in a thousand.
@@ -67,6 +87,13 @@ pub fn run(a: Arguments) -> Ending {
             let help = "write short, bulk, or the name of a file with a transfer size per line";
             return Err(format!("--mix {other}: there is no such file; {help}").into());
         }
+    };
+    let measurement = match &a.fit {
+        None => None,
+        Some(file) => Some(
+            Measurement::read(&super::read(file)?, a.rate, a.packet)
+                .map_err(|error| format!("{}: {error}", file.display()))?,
+        ),
     };
     let question = Question {
         rate: a.rate,
@@ -84,7 +111,23 @@ pub fn run(a: Arguments) -> Ending {
             delay_f: a.delay_f,
             tail_index: a.tail_index,
         },
+        measurement,
     };
     let advice = advise(&question)?;
-    a.manner.show(|explain| advice.text(explain), || advice.json())
+    if a.verify.is_none() {
+        return a.manner.show(|explain| advice.text(explain), || advice.json());
+    }
+    let found = verify::simulate(&question, a.parallel.workers())?;
+    let shown = a.manner.show(
+        |explain| advice.text(explain),
+        || {
+            let mut json = advice.json();
+            json["simulation"] = verify::as_json(&question, &found);
+            json
+        },
+    );
+    if !a.manner.json {
+        verify::tell_people(&question, &found);
+    }
+    shown
 }

@@ -1,0 +1,77 @@
+//! Programs that size their receive buffer themselves, which switches autotuning off.
+
+use sweetspot_units::Bytes;
+
+use super::Target;
+use crate::host::{End, Finding, Snapshot};
+
+pub(super) fn check(host: &Snapshot, end: End, target: Option<&Target>, found: &mut Vec<Finding>) {
+    if let Some(asked) = host.asked_receive_buffer {
+        asked_for(host, end, asked, target, found);
+    }
+    listeners(host, end, target, found);
+}
+
+// Linux sock_setsockopt(): what is asked is cut to rmem_max, then doubled.
+fn asked_for(
+    host: &Snapshot,
+    end: End,
+    asked: Bytes,
+    target: Option<&Target>,
+    found: &mut Vec<Finding>,
+) {
+    let (Some(kernel), Some(target)) = (host.kernel, target) else { return };
+    let granted = host.sysctls.bytes("net.core.rmem_max").map_or(asked, |most| asked.min(most));
+    let window = kernel.era().window(granted * 2, None);
+    let Some(gain) = target.gain_over(window) else { return };
+    let cut = match granted < asked {
+        true => format!(", of which rmem_max leaves {granted}"),
+        false => String::new(),
+    };
+    let wanted = kernel.era().so_rcvbuf_for(target.window, None);
+    found.push(Finding {
+        what: "SO_RCVBUF of the program".to_owned(),
+        end,
+        why: format!(
+            "it asks for {asked}{cut}, and autotuning is off for its connections: a window of \
+             {window} for good, {} over {}",
+            window / target.rtt,
+            target.rtt
+        ),
+        now: asked.get().to_string(),
+        wanted: "not set".to_owned(),
+        gain: Some(gain),
+        cost: Some(Bytes::ZERO),
+        command: format!(
+            "# in the program: do not set SO_RCVBUF, or set {} and raise net.core.rmem_max to it",
+            wanted.get()
+        ),
+    });
+}
+
+/// A listener's buffer is tcp_rmem[1] unless its program has set it; what it accepts inherits it.
+fn listeners(host: &Snapshot, end: End, target: Option<&Target>, found: &mut Vec<Finding>) {
+    let (Some([_, first, _]), Some(kernel)) =
+        (host.sysctls.triple("net.ipv4.tcp_rmem"), host.kernel)
+    else {
+        return;
+    };
+    for listener in host.listeners.iter().filter(|l| l.receive_buffer.get() != first) {
+        let window = kernel.era().window(listener.receive_buffer, None);
+        found.push(Finding {
+            what: format!("SO_RCVBUF of the program that listens on {}", listener.address),
+            end,
+            why: format!(
+                "its receive buffer is not tcp_rmem[1], so the program has set it (or tcp_rmem was \
+                 changed since it started): autotuning is then off for what it accepts, with a \
+                 window of {window} for good"
+            ),
+            now: listener.receive_buffer.get().to_string(),
+            wanted: "not set".to_owned(),
+            gain: target.and_then(|target| target.gain_over(window)),
+            cost: None,
+            command: "# in the program: do not set SO_RCVBUF; or restart it, if tcp_rmem changed"
+                .to_owned(),
+        });
+    }
+}

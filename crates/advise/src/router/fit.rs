@@ -1,0 +1,227 @@
+//! The loss form and the delay's slope from measurements of the link itself.
+
+use serde_json::{Value, json};
+use sweetspot_theory::Packets;
+use sweetspot_theory::router::capacity_ratio::Form;
+use sweetspot_theory::router::fit::{self, Estimate, LossFit, Point};
+use sweetspot_theory::router::form_test::{self, Verdict};
+use sweetspot_theory::router::per_flow::Link;
+use sweetspot_units::{Bytes, Duration, Probability, Rate, Volume};
+
+use crate::AdviceError;
+use crate::text::{row, table, wrap};
+
+/// Of the intervals and of the test between the forms.
+const CONFIDENCE: f64 = 0.95;
+
+/// What measurements say about a link.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Measurement {
+    /// p = a B^-b.
+    pub power_law: LossFit,
+    /// p = a e^(-bB).
+    pub exponential: LossFit,
+    /// f of d = f B / C, where delays were given.
+    pub delay: Option<Estimate>,
+    /// Which form fits better.
+    pub verdict: Verdict,
+}
+
+impl Measurement {
+    /// Fits the lines of `text`, each `buffer, loss` or `buffer, loss, delay`, measured at a link
+    /// of `rate` with packets of `packet` bytes. A buffer is a number of packets or a size
+    /// (`120`, `120pkt`, `180kB`), a loss a share (`0.012`, `1.2%`), a delay a duration (`12ms`).
+    /// Empty lines, those that begin with `#`, and a first line of column names do not count.
+    ///
+    /// # Errors
+    /// If a line is something else, or they are too few: four with loss at different buffers.
+    pub fn read(text: &str, rate: Rate, packet: Bytes) -> Result<Measurement, AdviceError> {
+        let lines = lines(text, packet)?;
+        let points: Vec<Point> = lines.iter().map(|(point, _)| *point).collect();
+        let timed = lines.iter().filter(|(_, has_delay)| *has_delay);
+        let timed: Vec<Point> = timed.map(|(point, _)| *point).collect();
+        // Any RTT and f make a link whose delays can be counted in buffers.
+        let link = Link::new(rate, Duration::from_secs(1), packet, 1.0)?;
+        Ok(Measurement {
+            verdict: form_test::compare(&points, 1.0 - CONFIDENCE)?,
+            power_law: fit::loss(&points, Form::PowerLaw, CONFIDENCE)?,
+            exponential: fit::loss(&points, Form::Exponential, CONFIDENCE)?,
+            delay: match timed.len() {
+                0 => None,
+                _ => Some(fit::delay_slope(&timed, &link, CONFIDENCE)?),
+            },
+        })
+    }
+
+    /// The form to go by: the better one, or `expected` where the points do not decide.
+    pub fn form(&self, expected: Form) -> Form {
+        self.verdict.better.unwrap_or(expected)
+    }
+
+    /// The fit of `form`.
+    pub fn loss(&self, form: Form) -> &LossFit {
+        match form {
+            Form::PowerLaw => &self.power_law,
+            Form::Exponential => &self.exponential,
+        }
+    }
+
+    pub(super) fn text(&self) -> String {
+        let n = self.power_law.points;
+        let p = self.verdict.p_value;
+        let verdict = match self.verdict.better {
+            Some(form) => format!("{} fits better (p = {p:.2e})", name(form)),
+            None => format!(
+                "neither form fits significantly better (p = {p:.2}); the capacity ratio decides"
+            ),
+        };
+        let mut rows =
+            vec![["fitted to", "form", "value", "95 % interval", "R2"].map(str::to_owned).to_vec()];
+        let forms = [
+            (&self.power_law, "p = a B^-b", self.verdict.power_law_r2),
+            (&self.exponential, "p = a e^-bB", self.verdict.exponential_r2),
+        ];
+        for (fit, form, r2) in forms {
+            rows.push(row([&"a", &form, &short(fit.a.value), &interval(fit.a), &""]));
+            rows.push(row([&"b", &"", &short(fit.b.value), &interval(fit.b), &format!("{r2:.3}")]));
+        }
+        if let Some(f) = self.delay {
+            rows.push(row([&"f", &"d = f B / C", &short(f.value), &interval(f), &""]));
+        }
+        let words = wrap(&format!("From {n} measurements with loss: {verdict}."), 80, 0);
+        format!("{words}{}", table(2, &rows))
+    }
+
+    pub(super) fn json(&self) -> Value {
+        let loss = |fit: &LossFit, r2: f64| json!({ "a": estimate(fit.a), "b": estimate(fit.b), "r2": r2, "points": fit.points });
+        json!({
+            "pl": loss(&self.power_law, self.verdict.power_law_r2),
+            "ex": loss(&self.exponential, self.verdict.exponential_r2),
+            "f": self.delay.map(estimate),
+            "better": self.verdict.better.map(name),
+            "p_value": self.verdict.p_value,
+            "confidence": CONFIDENCE,
+        })
+    }
+}
+
+fn lines(text: &str, packet: Bytes) -> Result<Vec<(Point, bool)>, AdviceError> {
+    let mut points = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let line = line.trim();
+        let is_head = points.is_empty() && line.starts_with(|c: char| c.is_ascii_alphabetic());
+        if line.is_empty() || line.starts_with('#') || is_head {
+            continue;
+        }
+        points.push(point(line, packet).map_err(|why| AdviceError::Line {
+            file: "--fit",
+            line: number + 1,
+            given: line.chars().take(60).collect(),
+            why,
+        })?);
+    }
+    Ok(points)
+}
+
+fn point(line: &str, packet: Bytes) -> Result<(Point, bool), String> {
+    let fields: Vec<&str> = line.split([',', ';', '\t']).map(str::trim).collect();
+    let (buffer, loss, delay) = match fields[..] {
+        [buffer, loss] => (buffer, loss, None),
+        [buffer, loss, delay] => (buffer, loss, Some(delay)),
+        _ => return Err("it is not \"buffer, loss, delay\", such as 120pkt, 1.2%, 12ms".to_owned()),
+    };
+    let packets = match buffer.parse::<f64>() {
+        Ok(number) => number,
+        Err(_) => match buffer.parse::<Volume>().map_err(|e| e.to_string())? {
+            Volume::Packets(packets) => packets as f64,
+            Volume::Bytes(bytes) => bytes.as_f64() / packet.as_f64(),
+        },
+    };
+    let buffer = Packets::new(packets).map_err(|e| e.to_string())?;
+    if buffer <= Packets::ZERO {
+        return Err("a buffer has a packet or more".to_owned());
+    }
+    let loss: Probability = loss.parse().map_err(|e| format!("{e}"))?;
+    if loss.get() >= 1.0 {
+        return Err("a loss of 1 means that nothing passes; it must be below 1".to_owned());
+    }
+    let point = |delay| Point { buffer, loss, delay };
+    match delay {
+        None => Ok((point(Duration::ZERO), false)),
+        Some(delay) => Ok((point(delay.parse().map_err(|e| format!("{e}"))?), true)),
+    }
+}
+
+fn name(form: Form) -> &'static str {
+    match form {
+        Form::PowerLaw => "PL",
+        Form::Exponential => "EX",
+    }
+}
+
+fn estimate(e: Estimate) -> Value {
+    json!({ "value": e.value, "low": e.low, "high": e.high })
+}
+
+fn interval(e: Estimate) -> String {
+    format!("{} to {}", short(e.low), short(e.high))
+}
+
+fn short(number: f64) -> String {
+    if number != 0.0 && number.abs() < 1e-3 {
+        format!("{number:.2e}")
+    } else {
+        format!("{number:.4}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PACKET: Bytes = Bytes::new(1500);
+    const RATE: Rate = Rate::from_mbit_per_second(50);
+
+    fn read(text: &str) -> Result<Measurement, AdviceError> {
+        Measurement::read(text, RATE, PACKET)
+    }
+
+    #[test]
+    fn lines_of_every_kind_give_the_parameters_they_were_made_of() {
+        // p = 0.3 B^-0.5; d = 0.4 B at 240 us a packet; 150 kB are 100 packets.
+        let found = read(
+            "buffer,loss,delay\n# a comment\n25, 6%, 2.4ms\n100pkt, 0.03, 9.6ms\n150kB; 0.03; \
+             9600us\n400\t0.015\t38.4ms\n\n2500, 0.6%, 240ms\n",
+        )
+        .unwrap();
+        assert!((found.power_law.b.value - 0.5).abs() < 1e-6, "{found:?}");
+        assert!((found.power_law.a.value - 0.3).abs() < 1e-6);
+        assert!((found.delay.unwrap().value - 0.4).abs() < 1e-6);
+        assert_eq!(found.form(Form::Exponential), Form::PowerLaw);
+        assert!(found.text().lines().all(|line| line.chars().count() <= 80));
+    }
+
+    #[test]
+    fn without_delays_there_is_no_slope() {
+        let found = read("10,0.1\n20,0.07\n40,0.05\n80,0.036\n").unwrap();
+        assert_eq!(found.delay, None);
+    }
+
+    #[test]
+    fn too_few_points_and_wrong_lines_are_named() {
+        let few = read("10,0.1\n20,0.07\n").unwrap_err().to_string();
+        assert!(few.contains("2 points are too few"), "{few}");
+        for (text, why) in [
+            ("10,0.1\n20,2\n", "line 2"),
+            ("10\n", "line 1"),
+            ("10,0.1,soon\n", "line 1"),
+            ("0,0.1\n", "a packet or more"),
+            ("-5,0.1\n", "line 1"),
+            ("10,1\n", "below 1"),
+        ] {
+            let told = read(text).unwrap_err().to_string();
+            assert!(told.contains(why) && told.contains("--fit"), "{text}: {told}");
+        }
+        assert!(read("").is_err());
+    }
+}

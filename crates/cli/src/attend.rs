@@ -1,0 +1,124 @@
+//! Long work that somebody watches and may interrupt.
+
+use std::io::{self, IsTerminal};
+use std::process;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use sweetspot_linux::clock;
+use sweetspot_linux::signals::{Event, Supervisor};
+use sweetspot_scenario::{Engine, EngineError, Outcome, Recorder, Scenario};
+use sweetspot_units::{Duration, Time};
+
+/// An engine that counts the runs it has finished.
+pub struct Attended<'a> {
+    engine: &'a (dyn Engine + Sync),
+    done: AtomicUsize,
+}
+
+impl<'a> Attended<'a> {
+    /// Counts what `engine` finishes from now on.
+    pub fn new(engine: &'a (dyn Engine + Sync)) -> Attended<'a> {
+        Attended { engine, done: AtomicUsize::new(0) }
+    }
+
+    /// How many runs are finished.
+    pub fn done(&self) -> usize {
+        self.done.load(Ordering::Relaxed)
+    }
+}
+
+impl Engine for Attended<'_> {
+    fn name(&self) -> &'static str {
+        self.engine.name()
+    }
+
+    fn run(
+        &self,
+        scenario: &Scenario,
+        recorder: &mut dyn Recorder,
+    ) -> Result<Outcome, EngineError> {
+        let outcome = self.engine.run(scenario, recorder);
+        self.done.fetch_add(1, Ordering::Relaxed);
+        outcome
+    }
+}
+
+/// How often the progress is looked at.
+const LOOK: Duration = Duration::from_millis(100);
+/// Between two plain lines, where there is no terminal.
+const LINE: Duration = Duration::from_secs(10);
+
+/// Does `work` on a thread of its own and shows how much of `total` is `done`, until it ends. If
+/// somebody interrupts, `interrupted` has the last word, and the program ends with the code of
+/// the shell's manner.
+pub fn while_it_runs<T: Send>(
+    work: impl FnOnce() -> T + Send,
+    done: impl Fn() -> usize,
+    total: usize,
+    interrupted: impl FnOnce(),
+) -> T {
+    // From here on signals wait for the supervisor, on this thread and those it starts.
+    let Ok(mut supervisor) = Supervisor::new() else { return work() };
+    std::thread::scope(|scope| {
+        let worker = scope.spawn(work);
+        let mut progress = Progress::new(total);
+        while !worker.is_finished() {
+            progress.show(done());
+            match supervisor.next_event_by(clock::now() + LOOK) {
+                Ok(Some(Event::Told(signal) | Event::ToldByTerminal(signal))) => {
+                    progress.clear();
+                    interrupted();
+                    process::exit(128 + signal.number());
+                }
+                Ok(_) => {}
+                Err(_) => break,
+            }
+        }
+        progress.clear();
+        match worker.join() {
+            Ok(result) => result,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
+}
+
+/// A bar on a terminal, a line now and then elsewhere.
+enum Progress {
+    Bar(ProgressBar),
+    Lines { total: usize, began: Time, next: Time },
+}
+
+impl Progress {
+    fn new(total: usize) -> Progress {
+        if !io::stderr().is_terminal() {
+            let now = clock::now();
+            return Progress::Lines { total, began: now, next: now + LINE };
+        }
+        let bar = ProgressBar::new(total as u64);
+        let style = ProgressStyle::with_template("[{bar:24}] {pos}/{len} runs, {eta} to go");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> "));
+        Progress::Bar(bar)
+    }
+
+    fn show(&mut self, done: usize) {
+        match self {
+            Progress::Bar(bar) => bar.set_position(done as u64),
+            Progress::Lines { total, began, next } => {
+                let now = clock::now();
+                if now >= *next {
+                    *next = now + LINE;
+                    let each = now.since(*began).as_secs_f64() / done.max(1) as f64;
+                    let left = each * total.saturating_sub(done) as f64;
+                    say!("{done}/{total} runs, {left:.0} s to go");
+                }
+            }
+        }
+    }
+
+    fn clear(&self) {
+        if let Progress::Bar(bar) = self {
+            bar.finish_and_clear();
+        }
+    }
+}

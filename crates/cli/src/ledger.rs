@@ -1,0 +1,99 @@
+//! A journal of finished runs on the disk. Whatever kills the program, what it had finished is
+//! there when it starts again.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use sweetspot_scenario::Outcome;
+use sweetspot_study::{Journal, JournalError, Memory, RunKey};
+
+/// An open journal.
+pub struct Ledger {
+    path: PathBuf,
+    kept: Mutex<Kept>,
+}
+
+struct Kept {
+    file: File,
+    runs: BTreeMap<RunKey, Outcome>,
+    /// Why a run could not be written, the first time.
+    failure: Option<String>,
+}
+
+/// What to do with a journal that another version or build began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stranger {
+    /// Say so and stop: its runs may be the only ones.
+    Refuse,
+    /// Start anew: it was only kept to save time.
+    Replace,
+}
+
+impl Ledger {
+    /// Opens the journal at `path`, or begins it, as the program of this `version`.
+    pub fn open(path: &Path, version: &str, stranger: Stranger) -> Result<Ledger, String> {
+        let blame = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+        let hint = |error: io::Error| blame(&format!("{error}; choose another place with --out"));
+        // Appending keeps lines whole even where two programs have one journal.
+        let mut file =
+            OpenOptions::new().read(true).append(true).create(true).open(path).map_err(hint)?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(hint)?;
+        let text = String::from_utf8_lossy(&bytes);
+        let journal = match Journal::parse(&text, version) {
+            Err(JournalError::OtherVersion { .. }) if stranger == Stranger::Replace => {
+                Journal::default()
+            }
+            other => other.map_err(|error| blame(&error))?,
+        };
+        // What a killed program left of its last line goes.
+        file.set_len(journal.whole as u64).map_err(hint)?;
+        if journal.whole == 0 {
+            file.write_all(Journal::head(version).as_bytes()).map_err(hint)?;
+        }
+        let kept = Kept { file, runs: journal.runs, failure: None };
+        Ok(Ledger { path: path.to_owned(), kept: Mutex::new(kept) })
+    }
+
+    /// How many runs it holds.
+    pub fn len(&self) -> usize {
+        self.kept().runs.len()
+    }
+
+    /// Why a finished run could not be written, where one could not.
+    pub fn failure(&self) -> Option<String> {
+        let failure = self.kept().failure.clone()?;
+        Some(format!("{}: {failure}; make room and start again", self.path.display()))
+    }
+
+    /// A panic in another run leaves nothing half done here.
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Memory for Ledger {
+    fn recall(&self, key: &RunKey) -> Option<Outcome> {
+        self.kept().runs.get(key).cloned()
+    }
+
+    fn remember(&self, key: &RunKey, outcome: &Outcome) {
+        let line = Journal::entry(key, outcome);
+        let mut kept = self.kept();
+        kept.runs.insert(key.clone(), outcome.clone());
+        if kept.failure.is_some() {
+            return;
+        }
+        let before = kept.file.metadata().map(|metadata| metadata.len());
+        if let Err(error) = kept.file.write_all(line.as_bytes()) {
+            // A full disk takes part of a line: cut it off, so that a later one starts well.
+            if let Ok(before) = before {
+                let _ = kept.file.set_len(before);
+            }
+            kept.failure = Some(error.to_string());
+        }
+    }
+}

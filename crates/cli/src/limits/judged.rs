@@ -1,0 +1,56 @@
+use serde::{Deserialize, Serialize};
+use sweetspot_diagnose::live::Live;
+use sweetspot_diagnose::{Class, capture};
+use sweetspot_trace::file::Decoder;
+use sweetspot_trace::flow::Table;
+use sweetspot_trace::packet::Dissector;
+
+use super::cause::{Cause, Plan};
+use super::play::Played;
+
+/// What was said of a flow from each point of view.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Judged {
+    pub cause: Cause,
+    pub trusted: bool,
+    pub capture_at_sender: Opinion,
+    pub capture_at_receiver: Opinion,
+    pub live_at_sender: Opinion,
+    pub live_at_receiver: Opinion,
+}
+
+/// A class, its share, and the shares of all.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Opinion {
+    pub class: Class,
+    pub shares: Vec<(Class, f64)>,
+}
+
+/// Lets the classifier say what it thinks of a flow.
+pub fn judge(plan: &Plan, played: &Played) -> Result<Judged, String> {
+    Ok(Judged {
+        cause: plan.cause,
+        trusted: played.trusted,
+        capture_at_sender: by_capture(&played.at_sender)?,
+        capture_at_receiver: by_capture(&played.at_receiver)?,
+        live_at_sender: by_kernel(&played.live_at_sender),
+        live_at_receiver: by_kernel(&played.live_at_receiver),
+    })
+}
+
+fn by_capture(mut capture: &[u8]) -> Result<Opinion, String> {
+    let (mut decoder, mut dissector, mut table) =
+        (Decoder::default(), Dissector::default(), Table::default());
+    while let Some(record) = decoder.next(&mut capture).map_err(|e| e.to_string())? {
+        if let Ok(segment) = dissector.dissect(&record) {
+            table.take(&segment);
+        }
+    }
+    let connection = table.drain().ok_or("the capture has no connection")?;
+    let flow = capture::flows(&connection).into_iter().next().ok_or("the capture has no data")?;
+    Ok(Opinion { class: flow.verdict.class, shares: flow.limits.shares() })
+}
+
+fn by_kernel(live: &Live) -> Opinion {
+    Opinion { class: live.limits().dominant(), shares: live.limits().shares() }
+}

@@ -1,0 +1,130 @@
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::thread;
+use std::time::Duration as StdDuration;
+
+use socket2::{Domain, SockAddr, SockRef, Socket, Type};
+use sweetspot_diagnose::live::Live;
+use sweetspot_emulator::{Emulation, Side};
+use sweetspot_linux::clock;
+use sweetspot_linux::tcp::options;
+use sweetspot_units::{Bytes, Duration, Rate, Time};
+
+use super::cause::Plan;
+use super::observe::Observer;
+use super::watch::Watch;
+
+const PORT: u16 = 4000;
+/// What a program reads at once.
+const PIECE: usize = 65_536;
+
+/// A flow that was played, as each end saw it.
+pub struct Played {
+    pub at_sender: Vec<u8>,
+    pub at_receiver: Vec<u8>,
+    /// What the kernel said of it meanwhile, at each end.
+    pub live_at_sender: Live,
+    pub live_at_receiver: Live,
+    /// Whether the emulator says that the path was what was asked for.
+    pub trusted: bool,
+}
+
+/// Plays a flow from near to far.
+pub fn play(plan: &Plan) -> Result<Played, String> {
+    let emulation = Emulation::start(&plan.path).map_err(|e| e.to_string())?;
+    let (near, far) = (emulation.near(), emulation.far());
+    let say = |what: &'static str| move |error: io::Error| format!("{what}: {error}");
+    let listener = listen(far, plan).map_err(say("cannot listen"))?;
+    let watches = [near, far].map(Watch::start);
+    let [at_sender, at_receiver] = watches.map(|w| w.map_err(say("cannot capture")));
+    let (at_sender, at_receiver) = (at_sender?, at_receiver?);
+    let observers = [near, far].map(Observer::start);
+    let [live_at_sender, live_at_receiver] = observers.map(|o| o.map_err(say("cannot observe")));
+    let (live_at_sender, live_at_receiver) = (live_at_sender?, live_at_receiver?);
+    let address = SocketAddr::from((far.address(), PORT));
+    let sender = connect(near, address, plan).map_err(say("cannot connect"))?;
+    let until = clock::now() + plan.lasts;
+    thread::scope(|scope| {
+        scope.spawn(|| write(sender, plan, until));
+        let (receiver, _) = listener.accept().map_err(say("cannot accept"))?;
+        read(receiver, plan.read_at, until);
+        Ok::<(), String>(())
+    })?;
+    let finished = |watch: Watch| watch.finish().map_err(say("cannot capture"));
+    let played = Played {
+        at_sender: finished(at_sender)?,
+        at_receiver: finished(at_receiver)?,
+        live_at_sender: live_at_sender.finish()?,
+        live_at_receiver: live_at_receiver.finish()?,
+        trusted: emulation.finish().map_err(|e| e.to_string())?.verdict.trust,
+    };
+    Ok(played)
+}
+
+fn listen(side: &Side, plan: &Plan) -> io::Result<TcpListener> {
+    let socket = side.run(|| Socket::new(Domain::IPV4, Type::STREAM, None))??;
+    if let Some(size) = plan.receive_buffer {
+        // The kernel doubles what is asked for.
+        socket.set_recv_buffer_size((size.get() / 2) as usize)?;
+    }
+    socket.bind(&SockAddr::from(SocketAddr::from((side.address(), PORT))))?;
+    socket.listen(1)?;
+    Ok(socket.into())
+}
+
+fn connect(side: &Side, to: SocketAddr, plan: &Plan) -> io::Result<TcpStream> {
+    let socket = side.run(|| Socket::new(Domain::IPV4, Type::STREAM, None))??;
+    if let Some(size) = plan.send_buffer {
+        socket.set_send_buffer_size((size.get() / 2) as usize)?;
+    }
+    socket.set_tcp_nodelay(plan.no_delay)?;
+    options::set_congestion(&socket, plan.congestion)?;
+    socket.connect(&SockAddr::from(to))?;
+    Ok(socket.into())
+}
+
+/// Reads until the end, or until the time is up, at a rate.
+fn read(mut from: TcpStream, rate: Option<Rate>, until: Time) {
+    let mut piece = vec![0; PIECE];
+    let grace = until + Duration::from_secs(1);
+    let _ = from.set_read_timeout(Some(StdDuration::from_secs(1)));
+    // A program that reads slowly reads a little at a time.
+    let size = if rate.is_some() { PIECE / 8 } else { PIECE };
+    while clock::now() < grace {
+        match from.read(&mut piece[..size]) {
+            Ok(0) | Err(_) => return,
+            Ok(n) => {
+                if let Some(rate) = rate {
+                    clock::sleep_until(clock::now() + Bytes::new(n as u64) / rate);
+                }
+            }
+        }
+    }
+}
+
+/// Writes until enough is written or the time is up.
+fn write(mut to: TcpStream, plan: &Plan, until: Time) {
+    let piece = vec![0; plan.piece.get() as usize];
+    let _ = to.set_write_timeout(Some(StdDuration::from_millis(500)));
+    let mut left = plan.size.map_or(u64::MAX, Bytes::get);
+    let mut due = clock::now();
+    while left > 0 && clock::now() < until {
+        match to.write(&piece[..plan.piece.get().min(left) as usize]) {
+            Ok(n) => left -= n as u64,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(_) => return,
+        }
+        if let Some(pause) = plan.pause {
+            due += pause;
+            clock::sleep_until(due);
+        }
+    }
+    if plan.size.is_none() {
+        // What waits in the buffer is of no interest: end at once.
+        let _ = SockRef::from(&to).set_linger(Some(StdDuration::ZERO));
+    } else if to.shutdown(Shutdown::Write).is_ok() {
+        // Until the other side has closed, too.
+        let _ = to.set_read_timeout(Some(StdDuration::from_secs(1)));
+        let _ = to.read(&mut [0]);
+    }
+}

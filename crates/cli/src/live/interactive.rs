@@ -1,0 +1,63 @@
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use sweetspot_emulator::Side;
+use sweetspot_linux::clock;
+use sweetspot_units::{Duration, Time};
+
+/// Another program's small questions and answers on the same path, each with the time that its
+/// answer took.
+pub struct Interactive {
+    /// When it was asked, and how long the answer took.
+    pub answers: Vec<(Time, Duration)>,
+}
+
+/// Between two questions.
+const PACE: Duration = Duration::from_millis(20);
+
+/// An answer that takes longer is a failure of the path.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
+
+impl Interactive {
+    /// Asks until `stop`.
+    pub fn run(near: &Side, far: &Side, stop: &AtomicBool) -> Result<Interactive, String> {
+        let listener = far
+            .run(|| TcpListener::bind((far.address(), 0)))
+            .and_then(|bound| bound)
+            .map_err(|e| format!("the interactive flow: {e}"))?;
+        let address = listener.local_addr().map_err(|e| e.to_string())?;
+        thread::scope(|scope| {
+            scope.spawn(move || answer(&listener));
+            near.run(|| ask(address, stop))
+                .and_then(|asked| asked)
+                .map_err(|e| format!("the interactive flow: {e}"))
+        })
+    }
+}
+
+fn answer(listener: &TcpListener) -> io::Result<()> {
+    let (mut stream, _) = listener.accept()?;
+    stream.set_nodelay(true)?;
+    let mut question = [0; 64];
+    while stream.read_exact(&mut question).is_ok() {
+        stream.write_all(&question)?;
+    }
+    Ok(())
+}
+
+fn ask(address: SocketAddr, stop: &AtomicBool) -> io::Result<Interactive> {
+    let mut stream = TcpStream::connect(address)?;
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    let mut answers = Vec::new();
+    while !stop.load(Ordering::Relaxed) {
+        let asked = clock::now();
+        stream.write_all(&[0; 64])?;
+        stream.read_exact(&mut [0; 64])?;
+        answers.push((asked, clock::now().since(asked)));
+        clock::sleep_until(asked + PACE);
+    }
+    Ok(Interactive { answers })
+}

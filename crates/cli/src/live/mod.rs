@@ -1,0 +1,12 @@
+//! The benchmark of `tune`: other people's programs across an emulated path, with and without it.
+
+mod document;
+mod interactive;
+mod peers;
+mod plan;
+mod play;
+mod watch;
+
+pub use document::document;
+pub use plan::plans;
+pub use play::play;

@@ -1,0 +1,198 @@
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use serde::{Deserialize, Serialize};
+use sweetspot_emulator::{Emulation, Sample};
+use sweetspot_linux::{clock, processes};
+use sweetspot_units::{Bytes, Duration, Rate, Time};
+
+use super::interactive::Interactive;
+use super::peers::{Server, client};
+use super::plan::{Client, Plan};
+use super::watch::Watch;
+use crate::contest::Program;
+
+/// What a run showed.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Outcome {
+    /// Payload over the whole run, in bit/s.
+    pub goodput_bps: f64,
+    /// Each connection's, likewise.
+    pub each_bps: Vec<f64>,
+    /// Segments retransmitted by the sender.
+    pub retransmitted: u64,
+    /// Packets dropped by the full buffer, in all and after the first three seconds.
+    pub drops: u64,
+    /// The latter.
+    pub drops_once_held: u64,
+    /// Median of the bottleneck's queue after the first three seconds, in seconds.
+    pub queue_s: f64,
+    /// The interactive flow's least, median and 99th percentile of the time to an answer after
+    /// the first three seconds, in seconds.
+    pub answer_s: [f64; 3],
+    /// By change of rate: payload in bit/s in the two seconds that begin 20 round trips after it,
+    /// and the median queue there.
+    pub after_changes: Vec<(f64, f64)>,
+    /// CPU time of the tuner as a share of one CPU.
+    pub tuner_cpu: Option<f64>,
+    /// Whether the emulation can be trusted.
+    pub trust: bool,
+}
+
+/// Between two looks.
+const LOOK: Duration = Duration::from_millis(50);
+/// After this a window is held, as far as it ever is.
+const HELD: Duration = Duration::from_secs(3);
+/// The stretch after a change that is judged.
+const STRETCH: Duration = Duration::from_secs(2);
+
+/// Plays a run.
+pub fn play(plan: &Plan, program: &Path, scratch: &Path) -> Result<Outcome, String> {
+    let emulation = Emulation::start(&plan.path).map_err(|e| e.to_string())?;
+    let played = run(plan, program, scratch, &emulation);
+    let certificate = emulation.finish().map_err(|e| e.to_string())?;
+    let mut outcome = played?;
+    outcome.trust = certificate.verdict.trust;
+    Ok(outcome)
+}
+
+/// What was gathered while it ran.
+struct Traces {
+    begun: Time,
+    ended: Time,
+    watch: Watch,
+    samples: Vec<(Time, Sample)>,
+    tuner_cpu: Option<f64>,
+}
+
+fn run(
+    plan: &Plan,
+    program: &Path,
+    scratch: &Path,
+    emulation: &Emulation,
+) -> Result<Outcome, String> {
+    let server = Server::start(plan.client, emulation.far(), scratch)?;
+    let stop = AtomicBool::new(false);
+    let (near, far) = (emulation.near(), emulation.far());
+    let (traces, interactive) = thread::scope(|scope| {
+        let asking = scope.spawn(|| Interactive::run(near, far, &stop));
+        let traces = download(plan, program, scratch, emulation);
+        stop.store(true, Ordering::Relaxed);
+        let asked = asking.join().unwrap_or_else(|_| Err("the interactive flow".to_owned()));
+        (traces, asked)
+    });
+    let complaint = server.stop();
+    let traces = traces.map_err(|e| complaint.map_or(e.clone(), |c| format!("{e} ({c})")))?;
+    Ok(sum_up(plan, &traces, &interactive?))
+}
+
+/// Lets the client run for as long as planned, changes the rate meanwhile, and watches.
+fn download(
+    plan: &Plan,
+    program: &Path,
+    scratch: &Path,
+    emulation: &Emulation,
+) -> Result<Traces, String> {
+    let mut watch = Watch::start(emulation)?;
+    let seconds = plan.length.as_secs_f64() as u64;
+    let bare = client(plan.client, emulation, seconds, scratch);
+    let mut command = if plan.tuned { tuned(program, &bare) } else { bare };
+    let begun = clock::now();
+    let started = Program::start(emulation.near(), &mut command).map_err(|e| e.to_string())?;
+    let (mut samples, mut changes) = (Vec::new(), plan.changes.iter().peekable());
+    let ended = begun + plan.length;
+    let mut now = begun;
+    while now < ended {
+        if let Some((_, rate)) = changes.next_if(|(at, _)| begun + *at <= now) {
+            emulation.set_rate_down(*rate);
+        }
+        watch.look(now)?;
+        samples.extend(emulation.observe().into_iter().map(|sample| (now, sample)));
+        clock::sleep_until(now + LOOK);
+        now = clock::now();
+    }
+    let tuner_cpu = plan.tuned.then(|| cpu_of_tuner(started.id()).as_secs_f64() / seconds as f64);
+    // A client that failed has received nothing, which shows.
+    drop(started);
+    if watch.between(begun, now).is_empty() {
+        return Err("nothing was received".to_owned());
+    }
+    Ok(Traces { begun, ended: now, watch, samples, tuner_cpu })
+}
+
+fn tuned(program: &Path, bare: &Command) -> Command {
+    let mut command = Command::new(program);
+    command.args(["tune", "run", "--quiet", "--"]).arg(bare.get_program()).args(bare.get_args());
+    command
+}
+
+/// The guardian and its child, which tunes; what the child started is the command.
+fn cpu_of_tuner(guardian: u32) -> Duration {
+    let own = |pid: u32| processes::cpu_time(pid).unwrap_or(Duration::ZERO);
+    let children = processes::family(guardian).into_iter();
+    let tuner = children.filter(|pid| {
+        processes::Process::read(*pid).is_ok_and(|p| p.parent == guardian && p.pid != guardian)
+    });
+    tuner.map(own).fold(own(guardian), |sum, time| sum + time)
+}
+
+fn sum_up(plan: &Plan, traces: &Traces, interactive: &Interactive) -> Outcome {
+    let Traces { begun, ended, watch, samples, tuner_cpu } = traces;
+    let span = ended.since(*begun);
+    let each: Vec<Rate> =
+        watch.between(*begun, *ended).into_iter().map(|bytes| bytes / span).collect();
+    let held = *begun + HELD;
+    let queue = |from: Time, to: Time| {
+        let within = samples.iter().filter(|(t, _)| (from..to).contains(t));
+        median(within.map(|(_, s)| s.down.queue_delay.as_secs_f64()).collect())
+    };
+    let drops = |at: Time| {
+        samples.iter().rev().find(|(t, _)| *t <= at).map_or(0, |(_, s)| s.down.buffer_drops)
+    };
+    let mut answers: Vec<f64> = interactive
+        .answers
+        .iter()
+        .filter(|(asked, _)| (held..*ended).contains(asked))
+        .map(|(_, took)| took.as_secs_f64())
+        .collect();
+    answers.sort_by(f64::total_cmp);
+    let quantile =
+        |q: f64| answers.get((answers.len() as f64 * q) as usize).copied().unwrap_or(0.0);
+    let after = |at: Duration| {
+        let from = *begun + at + plan.path.rtt() * 20;
+        let bytes: Bytes = watch.between(from, from + STRETCH).into_iter().sum();
+        ((bytes / STRETCH).as_f64(), queue(from, from + STRETCH))
+    };
+    Outcome {
+        goodput_bps: each.iter().map(|rate| rate.as_f64()).sum(),
+        each_bps: each.iter().map(|rate| rate.as_f64()).collect(),
+        retransmitted: watch.retransmitted.values().sum(),
+        drops: drops(*ended),
+        drops_once_held: drops(*ended) - drops(held),
+        queue_s: queue(held, *ended),
+        answer_s: [quantile(0.0), quantile(0.5), quantile(0.99)],
+        after_changes: plan.changes.iter().map(|(at, _)| after(*at)).collect(),
+        tuner_cpu: *tuner_cpu,
+        trust: false,
+    }
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(0.0)
+}
+
+impl Client {
+    /// How it is called in the document.
+    pub fn name(self) -> String {
+        match self {
+            Client::Curl(1) => "curl".to_owned(),
+            Client::Curl(n) => format!("{n} x curl"),
+            Client::Rsync => "rsync".to_owned(),
+            Client::Iperf3(1) => "iperf3".to_owned(),
+            Client::Iperf3(n) => format!("iperf3, {n} connections"),
+        }
+    }
+}

@@ -1,0 +1,105 @@
+use std::fmt;
+use std::str::FromStr;
+
+use sweetspot_scenario::{Scenario, ScenarioError};
+
+/// What is played.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Case {
+    /// Twenty window-limited transfers each way.
+    Elephants,
+    /// 2000 users each way who send a few packets and sleep.
+    Mice,
+    /// One fast SACK flow.
+    Sack,
+    /// So many transfers, each with its share of the link.
+    Flows(u64),
+}
+
+/// Which scheduler plays it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Scheduler {
+    /// The one that the simulator chooses
+    Usual,
+    /// The timing wheel
+    Wheel,
+    /// The heap with four children per node
+    Heap,
+    /// The standard library's heap
+    Obvious,
+}
+
+impl Case {
+    /// The scenario.
+    pub fn scenario(self) -> Result<Scenario, ScenarioError> {
+        match self {
+            Case::Elephants => {
+                Scenario::parse(include_str!("../../../../scenarios/elephants.toml"))
+            }
+            Case::Mice => Scenario::parse(include_str!("../../../../bench/scenarios/mice.toml")),
+            Case::Sack => Scenario::parse(include_str!("../../../../bench/scenarios/sack.toml")),
+            Case::Flows(count) => {
+                let text = include_str!("../../../../bench/scenarios/flows.toml");
+                // Two million data packets, where that takes more than a second: a flow sends
+                // ten per 100 ms.
+                let duration = (2_000_000 / (100 * count)).max(1);
+                let overrides = [
+                    format!("cross.0.count={count}"),
+                    format!("path.rate={count}Mbit/s"),
+                    // The whole of all windows: nothing is ever dropped.
+                    format!("path.buffer={}pkt", 10 * count),
+                    format!("duration={duration}s"),
+                ];
+                Scenario::parse_with(text, &overrides)
+            }
+        }
+    }
+
+    /// Seconds that it simulates.
+    pub fn seconds(self) -> Result<f64, ScenarioError> {
+        let scenario = self.scenario()?;
+        Ok((scenario.warmup + scenario.duration).as_secs_f64())
+    }
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Case::Elephants => f.write_str("elephants"),
+            Case::Mice => f.write_str("mice"),
+            Case::Sack => f.write_str("sack"),
+            Case::Flows(count) => write!(f, "flows-{count}"),
+        }
+    }
+}
+
+impl FromStr for Case {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Case, String> {
+        let flows = || text.strip_prefix("flows-")?.parse().ok().filter(|n| *n > 0);
+        match text {
+            "elephants" => Ok(Case::Elephants),
+            "mice" => Ok(Case::Mice),
+            "sack" => Ok(Case::Sack),
+            _ => flows()
+                .map(Case::Flows)
+                .ok_or_else(|| format!("no case {text}; give elephants, mice, sack or flows-1000")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_case_has_a_valid_scenario_and_is_found_by_its_name() {
+        for case in [Case::Elephants, Case::Mice, Case::Sack, Case::Flows(10), Case::Flows(100_000)]
+        {
+            assert!(case.scenario().is_ok(), "{case}: {:?}", case.scenario());
+            assert_eq!(case.to_string().parse(), Ok(case));
+        }
+        assert!("flows-0".parse::<Case>().is_err());
+    }
+}

@@ -1,0 +1,202 @@
+use std::fmt::Write;
+
+use super::{Case, Laps, Race, Scheduler};
+
+/// Where and when it was measured.
+pub struct Header {
+    pub command: String,
+    pub machine: String,
+    pub date: String,
+}
+
+/// Everything that was measured.
+pub struct Findings {
+    elephants: (Laps, Result<Laps, String>),
+    mice: (Laps, Result<Laps, String>),
+    sack: Laps,
+    /// Runs with different seeds, and how long they took on one worker and on two, seconds.
+    workers: (u64, Vec<f64>),
+    /// The cost per packet against the number of flows.
+    curve: Vec<(u64, Laps)>,
+    /// Each of [`COMPARED`] on each of [`SCHEDULERS`].
+    schedulers: Vec<(Case, Vec<Laps>)>,
+}
+
+const FLOWS: [u64; 5] = [10, 100, 1_000, 10_000, 100_000];
+const COMPARED: [Case; 4] = [Case::Sack, Case::Elephants, Case::Mice, Case::Flows(10_000)];
+const SCHEDULERS: [Scheduler; 3] = [Scheduler::Wheel, Scheduler::Heap, Scheduler::Obvious];
+/// Runs of a sweep.
+const RUNS: u64 = 8;
+
+impl Findings {
+    /// Measures everything.
+    pub fn of(race: &Race<'_>) -> Result<Findings, String> {
+        let usual = |case| -> Result<Laps, String> {
+            Ok(race.schedulers(case, &[Scheduler::Usual])?.swap_remove(0))
+        };
+        Ok(Findings {
+            elephants: race.against_ns2(Case::Elephants)?,
+            mice: race.against_ns2(Case::Mice)?,
+            sack: usual(Case::Sack)?,
+            workers: (RUNS, race.workers(RUNS, &[1, 2])?),
+            curve: FLOWS
+                .into_iter()
+                .map(|flows| Ok((flows, usual(Case::Flows(flows))?)))
+                .collect::<Result<_, String>>()?,
+            schedulers: COMPARED
+                .into_iter()
+                .map(|case| Ok((case, race.schedulers(case, &SCHEDULERS)?)))
+                .collect::<Result<_, String>>()?,
+        })
+    }
+}
+
+const NOTES_BEGIN: &str = "<!-- written by hand, kept: begin -->";
+const NOTES_END: &str = "<!-- written by hand, kept: end -->";
+
+/// The document, with what a person wrote into an earlier one.
+pub fn document(header: &Header, findings: &Findings, notes: &str) -> String {
+    let mut text = format!(
+        "# How fast the simulator is\n\n\
+         One core, each run in a process of its own, this simulator and ns-2 in turn; medians. \
+         Written by `make bench-sim`.\n\n\
+         | | |\n|---|---|\n| command | `{}` |\n| program | sweetspot {} |\n\
+         | ns-2 | {} |\n| measured on | {}, {} |\n\n",
+        header.command,
+        env!("CARGO_PKG_VERSION"),
+        ns2_version(),
+        header.machine,
+        header.date,
+    );
+    targets(&mut text, findings);
+    let _ = writeln!(text, "\n{NOTES_BEGIN}\n\n{notes}\n\n{NOTES_END}");
+    beside_ns2(&mut text, findings);
+    curve(&mut text, findings);
+    schedulers(&mut text, findings);
+    text
+}
+
+/// What the package manager says is installed.
+fn ns2_version() -> String {
+    let query =
+        std::process::Command::new("dpkg-query").args(["-W", "-f", "${Version}", "ns2"]).output();
+    match query {
+        Ok(output) if output.status.success() => {
+            String::from_utf8_lossy(&output.stdout).into_owned()
+        }
+        _ => "not installed by the package manager".to_owned(),
+    }
+}
+
+fn targets(text: &mut String, f: &Findings) {
+    text.push_str("## Targets\n\n| target | measured | |\n|---|---|---|\n");
+    let mut row = |target: &str, measured: String, met: Option<bool>| {
+        let verdict = match met {
+            Some(true) => "met",
+            Some(false) => "**missed**",
+            None => "not measured",
+        };
+        let _ = writeln!(text, "| {target} | {measured} | {verdict} |");
+    };
+    for (name, case, least) in
+        [("elephants", &f.elephants, 8.0), ("2000 mice each way", &f.mice, 50.0)]
+    {
+        let target = format!("{name}: {least} times ns-2");
+        match speedup(case) {
+            Ok(times) => row(&target, format!("{times:.1} times"), Some(times >= least)),
+            Err(why) => row(&target, why, None),
+        }
+    }
+    // An ACK goes back for every data packet.
+    let data = f.sack.packets_per_second() / 2.0;
+    let measured = format!("{:.1} million/s", data / 1e6);
+    row(
+        "one SACK flow, 1 Gbit/s: 9 million data packets per wall second",
+        measured,
+        Some(data >= 9e6),
+    );
+    let (mouse, elephant) = (f.mice.0.nanos_per_packet(), f.elephants.0.nanos_per_packet());
+    let measured = format!("{mouse:.0} ns against {elephant:.0} ns");
+    row(
+        "mice: no slower per packet than twice the elephants",
+        measured,
+        Some(mouse <= 2.0 * elephant),
+    );
+    let peak = f.mice.0.peak_mb();
+    row("mice: memory below 200 MB", format!("{peak:.1} MB"), Some(peak < 200.0));
+    if let [one, two] = f.workers.1[..] {
+        let efficiency = one / two / 2.0;
+        let measured = format!("{:.1} % ({one:.2} s, {two:.2} s)", efficiency * 100.0);
+        let target =
+            format!("{} runs on two workers: 95 % of twice one worker's speed", f.workers.0);
+        row(&target, measured, Some(efficiency >= 0.95));
+    }
+}
+
+fn speedup((ours, theirs): &(Laps, Result<Laps, String>)) -> Result<f64, String> {
+    Ok(ours.packets_per_second() / theirs.as_ref().map_err(String::clone)?.packets_per_second())
+}
+
+fn beside_ns2(text: &mut String, f: &Findings) {
+    text.push_str(
+        "\n## Beside ns-2\n\n\
+         The same windows, round trips, timers and buffers (bench/ns2/dumbbell.tcl); packets that the \
+         link between the routers forwarded, both ways.\n\n\
+         | case | program | packets | wall s (range) | million packets/s | ns per packet | memory MB |\n\
+         |---|---|--:|--:|--:|--:|--:|\n",
+    );
+    let mut row = |case: &str, program: &str, laps: &Laps| {
+        let (least, most) = laps.range_s();
+        let _ = writeln!(
+            text,
+            "| {case} | {program} | {:.0} | {:.3} ({least:.3}-{most:.3}) | {:.2} | {:.0} | {:.1} |",
+            laps.0.first().map_or(0.0, |lap| lap.packets),
+            laps.wall_s(),
+            laps.packets_per_second() / 1e6,
+            laps.nanos_per_packet(),
+            laps.peak_mb(),
+        );
+    };
+    for (name, (ours, theirs)) in
+        [("elephants, 215 s", &f.elephants), ("2000 mice each way, 115 s", &f.mice)]
+    {
+        row(name, "sweetspot", ours);
+        if let Ok(theirs) = theirs {
+            row(name, "ns-2", theirs);
+        }
+    }
+    row("one SACK flow, 40 s", "sweetspot", &f.sack);
+}
+
+fn curve(text: &mut String, f: &Findings) {
+    text.push_str(
+        "\n## The cost per packet against the number of flows\n\n\
+         bench/scenarios/flows.toml: each flow has a window of ten packets and its share of the link.\n\n\
+         | flows | packets | wall s | ns per packet | memory MB |\n|--:|--:|--:|--:|--:|\n",
+    );
+    for (flows, laps) in &f.curve {
+        let _ = writeln!(
+            text,
+            "| {flows} | {:.0} | {:.3} | {:.0} | {:.1} |",
+            laps.0.first().map_or(0.0, |lap| lap.packets),
+            laps.wall_s(),
+            laps.nanos_per_packet(),
+            laps.peak_mb(),
+        );
+    }
+}
+
+fn schedulers(text: &mut String, f: &Findings) {
+    text.push_str(
+        "\n## Schedulers\n\n\
+         The same outcome on each, to the byte; ns per packet. The simulator takes the wheel where there \
+         is cross traffic, else the heap.\n\n\
+         | case | timing wheel | heap with four children | the standard library's heap |\n\
+         |---|--:|--:|--:|\n",
+    );
+    for (case, laps) in &f.schedulers {
+        let costs: Vec<String> =
+            laps.iter().map(|laps| format!("{:.0}", laps.nanos_per_packet())).collect();
+        let _ = writeln!(text, "| {case} | {} |", costs.join(" | "));
+    }
+}

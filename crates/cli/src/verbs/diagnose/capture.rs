@@ -1,0 +1,151 @@
+//! A capture from disk to verdicts, in constant memory.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use serde::Serialize;
+use sweetspot_diagnose::Flow;
+use sweetspot_diagnose::capture::flows;
+use sweetspot_trace::file::{CaptureError, Decoder, LARGEST_RECORD};
+use sweetspot_trace::flow::{Connection, Table};
+use sweetspot_trace::packet::{Dissector, Tally};
+
+/// Large enough that a read costs nothing against what is done with it, and holds any record.
+const BUFFER: usize = 4 * LARGEST_RECORD;
+
+/// What a capture, or watching, says.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    /// The flows that carried most, those first.
+    pub flows: Vec<Flow>,
+    /// Flows that carried less and are not told of.
+    pub flows_left_out: u64,
+    /// Packets of a capture, and how many of them were TCP.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub packets: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tcp_segments: Option<u64>,
+    /// What should be known besides, in words.
+    pub remarks: Vec<String>,
+}
+
+/// Reads the capture `path` and keeps the `most` flows that carried most.
+pub fn read(path: &Path, most: usize) -> Result<Report, String> {
+    let name = path.display();
+    let mut file = File::open(path)
+        .map_err(|error| format!("cannot open {name}: {error}; name a capture that is there"))?;
+    let mut reading = Reading { most, ..Reading::default() };
+    let unfinished = match reading.all(&mut file) {
+        Err(Failure::Read(error)) => return Err(format!("cannot read {name}: {error}")),
+        Err(Failure::Capture(error)) if reading.dissector.tally().packets == 0 => {
+            return Err(format!("{name}: {error}"));
+        }
+        Err(Failure::Capture(error)) => Some(error),
+        Ok(()) => None,
+    };
+    Ok(reading.report(unfinished))
+}
+
+#[derive(Default)]
+struct Reading {
+    decoder: Decoder,
+    dissector: Dissector,
+    table: Table,
+    most: usize,
+    /// The flows kept, with the payload that ranks them.
+    kept: Vec<(u64, Flow)>,
+    left_out: u64,
+}
+
+enum Failure {
+    Read(std::io::Error),
+    Capture(CaptureError),
+}
+
+impl Reading {
+    fn all(&mut self, file: &mut File) -> Result<(), Failure> {
+        let mut buffer = vec![0; BUFFER];
+        let mut filled = 0;
+        loop {
+            let n = match file.read(&mut buffer[filled..]) {
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                other => other.map_err(Failure::Read)?,
+            };
+            let mut input = &buffer[..filled + n];
+            while let Some(record) = self.decoder.next(&mut input).map_err(Failure::Capture)? {
+                let Ok(segment) = self.dissector.dissect(&record) else { continue };
+                if let Some(ended) = self.table.take(&segment) {
+                    keep(&mut self.kept, &mut self.left_out, self.most, &ended);
+                }
+            }
+            if n == 0 {
+                return self.decoder.end(input).map_err(Failure::Capture);
+            }
+            // What is left begins the next piece.
+            let rest = input.len();
+            let start = filled + n - rest;
+            buffer.copy_within(start..start + rest, 0);
+            filled = rest;
+        }
+    }
+
+    fn report(mut self, unfinished: Option<CaptureError>) -> Report {
+        while let Some(connection) = self.table.drain() {
+            keep(&mut self.kept, &mut self.left_out, self.most, &connection);
+        }
+        let Tally { packets, segments, .. } = self.dissector.tally();
+        let remarks = remarks(&self.dissector.tally(), self.table.evicted(), unfinished);
+        rank(&mut self.kept);
+        self.left_out += self.kept.len().saturating_sub(self.most) as u64;
+        self.kept.truncate(self.most);
+        Report {
+            flows: self.kept.into_iter().map(|(_, flow)| flow).collect(),
+            flows_left_out: self.left_out,
+            packets: Some(packets),
+            tcp_segments: Some(segments),
+            remarks,
+        }
+    }
+}
+
+fn keep(kept: &mut Vec<(u64, Flow)>, left_out: &mut u64, most: usize, connection: &Connection) {
+    kept.extend(flows(connection).into_iter().map(|flow| (flow.bytes, flow)));
+    // Sorted only now and then.
+    if kept.len() > 2 * most + 1000 {
+        rank(kept);
+        *left_out += (kept.len() - most) as u64;
+        kept.truncate(most);
+    }
+}
+
+/// The most first; equals stay in the order in which they ended.
+pub fn rank(kept: &mut [(u64, Flow)]) {
+    kept.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
+}
+
+fn remarks(tally: &Tally, evicted: u64, unfinished: Option<CaptureError>) -> Vec<String> {
+    let mut remarks: Vec<String> = unfinished.iter().map(ToString::to_string).collect();
+    let mut say = |n: u64, what: &str| {
+        if n > 0 {
+            remarks.push(format!("{n} {what}"));
+        }
+    };
+    say(
+        tally.unknown_link,
+        "packets have a link layer that is not known here; capture on an Ethernet or \"any\" device",
+    );
+    say(
+        tally.cut_short,
+        "packets were cut within their headers and left out; capture 96 bytes of each or more (tcpdump -s 96)",
+    );
+    say(tally.malformed, "packets have headers that contradict themselves and were left out");
+    say(
+        evicted,
+        "connections were silent while thousands of others were open; each was told of as if it had ended then",
+    );
+    if tally.segments == 0 && unfinished.is_none() {
+        remarks.push("there is no TCP in it; capture with the filter \"tcp\"".to_owned());
+    }
+    remarks
+}

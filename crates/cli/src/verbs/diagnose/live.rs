@@ -1,0 +1,157 @@
+//! Live connections, watched for a while.
+
+use sweetspot_diagnose::Flow;
+use sweetspot_diagnose::live::{Live, Side};
+use sweetspot_linux::clock;
+use sweetspot_linux::diag::{Connection, Detail};
+use sweetspot_linux::processes;
+use sweetspot_units::{Duration, Time};
+
+use super::capture::{Report, rank};
+use super::target::Target;
+use crate::watching::{Host, sample};
+
+/// Between two samples: several per second, so that shares are of time and not of moments.
+const PERIOD: Duration = Duration::from_millis(100);
+/// More connections than this are not watched at once: the kernel is asked for each by itself.
+const MOST: usize = 1000;
+
+/// Watches the connections of `target` and says what limits the `most` that carry most.
+pub fn watch(
+    target: Target,
+    netns: Option<&str>,
+    time: Duration,
+    most: usize,
+) -> Result<Report, String> {
+    if time < PERIOD * 2 {
+        return Err(format!("--for {time} is too short to see anything; 10s is usual"));
+    }
+    let mut host = match (netns, target) {
+        (Some(name), _) => Host::named(name)?,
+        (None, Target::Process(pid)) => Host::of_process(pid)?,
+        (None, Target::End(_)) => Host::own()?,
+    };
+    let meant = find(&mut host, target)?;
+    let mut remarks = Vec::new();
+    if meant.len() > MOST {
+        remarks.push(format!("it has {} connections; {MOST} of them were watched", meant.len()));
+    }
+    let mut watched: Vec<Watched> = meant.into_iter().take(MOST).map(Watched::new).collect();
+    let end = clock::now() + time;
+    let mut due = clock::now();
+    loop {
+        let now = clock::now();
+        for each in watched.iter_mut().filter(|each| !each.over) {
+            each.look(&mut host, now)?;
+        }
+        if now >= end || watched.iter().all(|each| each.over) {
+            break;
+        }
+        due = (due + PERIOD).max(now);
+        clock::sleep_until(due.min(end));
+    }
+    let over = watched.iter().filter(|each| each.over).count();
+    if over > 0 {
+        remarks.push(format!("{over} of {} connections ended meanwhile", watched.len()));
+    }
+    let mut flows: Vec<(u64, Flow)> = tellers(&watched).map(Watched::flow).collect();
+    rank(&mut flows);
+    let left_out = flows.len().saturating_sub(most);
+    flows.truncate(most);
+    Ok(Report {
+        flows: flows.into_iter().map(|(_, flow)| flow).collect(),
+        flows_left_out: left_out as u64,
+        packets: None,
+        tcp_segments: None,
+        remarks,
+    })
+}
+
+/// One socket per connection: where both ends are here, the sender's, which knows more.
+fn tellers(watched: &[Watched]) -> impl Iterator<Item = &Watched> {
+    let sends = |each: &Watched| matches!(each.live.side(), Side::Sender);
+    watched.iter().filter(move |each| {
+        let ends = (each.connection.remote, each.connection.local);
+        let is_other_end = |w: &Watched| (w.connection.local, w.connection.remote) == ends;
+        sends(each) || !watched.iter().any(|w| sends(w) && is_other_end(w))
+    })
+}
+
+/// A connection under watch.
+struct Watched {
+    connection: Connection,
+    live: Live,
+    over: bool,
+}
+
+impl Watched {
+    fn new(connection: Connection) -> Watched {
+        Watched { connection, live: Live::default(), over: false }
+    }
+
+    fn look(&mut self, host: &mut Host, now: Time) -> Result<(), String> {
+        // The cookie goes with the question, so that another connection never answers it.
+        match host.read_again(&self.connection, Detail::ALL)? {
+            Some(seen) => match sample(&seen, now) {
+                Some(sample) => self.live.handle(sample),
+                None => self.over = true,
+            },
+            None => self.over = true,
+        }
+        Ok(())
+    }
+
+    /// The flow in the direction of most data, with its payload.
+    fn flow(&self) -> (u64, Flow) {
+        let (local, remote) = (self.connection.local, self.connection.remote);
+        let evidence = self.live.evidence();
+        let (source, destination) = match self.live.side() {
+            Side::Sender => (local, remote),
+            Side::Receiver => (remote, local),
+        };
+        let flow = Flow::new(source, destination, *self.live.limits(), &evidence);
+        (evidence.bytes.get(), flow)
+    }
+}
+
+/// The connections that are meant.
+fn find(host: &mut Host, target: Target) -> Result<Vec<Connection>, String> {
+    let mut all = host.read(Detail::NONE)?;
+    match target {
+        Target::End(end) => {
+            all.retain(|c| c.local == end || c.remote == end);
+            if all.is_empty() {
+                return Err(format!(
+                    "no TCP connection here begins or ends at {end}; sweetspot top --once lists \
+                     them (--netns NAME for another namespace)"
+                ));
+            }
+        }
+        Target::Process(pid) => {
+            let inodes = sockets(pid)?;
+            all.retain(|c| inodes.contains(&c.inode));
+            if all.is_empty() {
+                return Err(format!(
+                    "process {pid} has no TCP connection open; sweetspot top lists all"
+                ));
+            }
+        }
+    }
+    Ok(all)
+}
+
+fn sockets(pid: u32) -> Result<Vec<u64>, String> {
+    let found = processes::sockets(pid).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => {
+            format!(
+                "there is no process {pid}; did it end? sweetspot top shows who has connections"
+            )
+        }
+        std::io::ErrorKind::PermissionDenied => format!(
+            "no permission to see which sockets process {pid} has; run as its user or as root, or \
+             name an end of the connection (ADDRESS:PORT)"
+        ),
+        _ => format!("cannot see the sockets of process {pid}: {error}"),
+    })?;
+    Ok(found.into_iter().map(|descriptor| descriptor.inode).collect())
+}

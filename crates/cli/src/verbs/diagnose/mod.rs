@@ -1,0 +1,70 @@
+mod capture;
+mod live;
+mod show;
+mod target;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use sweetspot_units::Duration;
+
+use self::target::Target;
+use super::Ending;
+
+const EXAMPLES: &str = "\
+Examples:
+  A running program, watched for ten seconds:
+    sweetspot diagnose 4711
+
+  A connection, by either end:
+    sweetspot diagnose 192.0.2.7:443 --for 30s
+
+  A capture, from either end or in between:
+    tcpdump -s 96 -w slow.pcap tcp port 443
+    sweetspot diagnose --file slow.pcap
+
+  For a script:
+    sweetspot diagnose --file slow.pcapng --json";
+
+/// Say what limits a connection, why, and what to do about it
+///
+/// A live connection is watched from outside: the program notices nothing. Its sending side tells
+/// most; what the receiving side can tell is its own window, its reader, and queues on the path.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// A process, or an end of a connection (`ADDRESS:PORT`, `[V6ADDRESS]:PORT`)
+    #[arg(value_name = "PID|ADDR:PORT", required_unless_present = "file")]
+    target: Option<Target>,
+    /// A capture to read, pcap or pcapng
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["target", "watch_for", "netns"])]
+    file: Option<PathBuf>,
+    /// Watch a live connection so long
+    #[arg(long = "for", value_name = "TIME", default_value = "10s")]
+    watch_for: Duration,
+    /// Look into the network namespace NAME (ip-netns(8)); that of a process is found by itself
+    #[arg(long, value_name = "NAME")]
+    netns: Option<String>,
+    /// Tell of the N flows that carried most
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    flows: usize,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(arguments: Arguments) -> Ending {
+    let report = match (&arguments.file, arguments.target) {
+        (Some(file), _) => capture::read(file, arguments.flows)?,
+        (None, Some(target)) => {
+            live::watch(target, arguments.netns.as_deref(), arguments.watch_for, arguments.flows)?
+        }
+        (None, None) => return Err("name a process, an end of a connection, or --file".into()),
+    };
+    if arguments.json {
+        tell!("{}", serde_json::to_string_pretty(&report)?);
+    } else {
+        show::report(&report);
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,50 @@
+use sweetspot_diagnose::Flow;
+
+use super::capture::Report;
+
+/// The least share that is worth a word.
+const WORTH_A_WORD: f64 = 0.005;
+
+/// Prints a report for people.
+pub fn report(report: &Report) {
+    if let (Some(packets), Some(segments)) = (report.packets, report.tcp_segments) {
+        tell!("{packets} packets, {segments} of them TCP");
+    }
+    for remark in &report.remarks {
+        tell!("note: {remark}");
+    }
+    for each in &report.flows {
+        tell!("");
+        flow(each);
+    }
+    if report.flows_left_out > 0 {
+        tell!("");
+        tell!("{} smaller flows are left out (--flows N tells of more)", report.flows_left_out);
+    }
+}
+
+fn flow(flow: &Flow) {
+    tell!("{} -> {}", flow.source, flow.destination);
+    let verdict = &flow.verdict;
+    tell!("  {}", verdict.words);
+    tell!("  {}", flow.fix);
+    let round_trips = match (flow.rtt_min_s, flow.rtt_median_s) {
+        (Some(least), Some(median)) => {
+            format!("round trip {:.1} ms, median {:.1} ms; ", least * 1e3, median * 1e3)
+        }
+        _ => String::new(),
+    };
+    tell!(
+        "  {:.2} Mbit/s; {round_trips}{} segments sent again",
+        flow.goodput_bps / 1e6,
+        flow.retransmitted_segments
+    );
+    let shares: Vec<String> = flow
+        .limits
+        .shares()
+        .into_iter()
+        .filter(|(_, share)| *share >= WORTH_A_WORD)
+        .map(|(class, share)| format!("{class} {:.0} %", share * 100.0))
+        .collect();
+    tell!("  time: {}", shares.join(", "));
+}

@@ -1,0 +1,76 @@
+use std::fs;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use sweetspot_lab::blog::{BlogRow, Place, blog};
+use sweetspot_lab::isolated;
+use sweetspot_units::Duration;
+
+use super::Ending;
+use crate::contest::machine;
+
+#[derive(Debug, clap::Subcommand)]
+pub enum Experiment {
+    /// Five receive buffers at 100 Mbit/s and 10 ms: the experiment of S. Gordon's blog
+    Blog(BlogArguments),
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  sweetspot lab blog
+  sweetspot lab blog --each 3s --json
+  sweetspot lab blog --out docs/results/blog.md")]
+pub struct BlogArguments {
+    /// How long each buffer is measured
+    #[arg(long, value_name = "TIME", default_value = "10s")]
+    each: Duration,
+    /// Write a document of the results, with machine, kernel and date
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Print the results as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Less would be slow start alone.
+const LEAST: Duration = Duration::from_millis(100);
+/// Nobody waits longer for five of them.
+const MOST: Duration = Duration::from_secs(3600);
+
+pub fn run(experiment: Experiment) -> Ending {
+    let Experiment::Blog(arguments) = experiment;
+    if !(LEAST..=MOST).contains(&arguments.each) {
+        return Err(format!("--each {}: give {LEAST} to {MOST}", arguments.each).into());
+    }
+    let result = isolated(|| blog(arguments.each, &mut show))?;
+    if let Some(out) = &arguments.out {
+        fs::write(out, result.document(&place(&arguments)))
+            .map_err(|error| format!("--out {}: {error}; name another file", out.display()))?;
+    }
+    if arguments.json {
+        tell!("{}", serde_json::to_string_pretty(&result)?);
+    } else {
+        tell!("{}\n{}", result.table().trim_end(), result.certificates().trim_end());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn show(row: &BlogRow) {
+    say!(
+        "SO_RCVBUF {} kB: {:.1} kB advertised, {:.1} Mbit/s",
+        row.asked_bytes / 1000,
+        row.window_advertised_bytes as f64 / 1e3,
+        row.measured_bps / 1e6,
+    );
+}
+
+fn place(arguments: &BlogArguments) -> Place {
+    let each = arguments.each.to_string().replace(' ', "");
+    Place {
+        command: format!("sweetspot lab blog --each {each} --out docs/results/blog.md"),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        machine: format!("{}, {}", machine::machine(), machine::kernel()),
+        date: machine::date().chars().take_while(|c| *c != 'T').collect(),
+    }
+}

@@ -1,0 +1,104 @@
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use sweetspot_report::{Finding, Sheet, read, report_page, sheets, svg_file, svg_file_for_raster};
+use sweetspot_study::plot::Plot;
+
+use super::Ending;
+use crate::raster::Rasterizer;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  sweetspot report sweep.json
+  sweetspot report sim.json lab.json --out both.html
+  sweetspot report demo-out/outcome.json --svg pictures")]
+pub struct Arguments {
+    /// Files of run --json, sweep --out FILE.json, demo (outcome.json), --series
+    #[arg(value_name = "RESULTS", required = true)]
+    results: Vec<PathBuf>,
+    /// The page
+    #[arg(long, value_name = "FILE", default_value = "report.html")]
+    out: PathBuf,
+    /// Write every picture as an SVG file into this directory, too
+    #[arg(long, value_name = "DIR")]
+    svg: Option<PathBuf>,
+    /// The same as PNG files
+    #[arg(long, value_name = "DIR")]
+    png: Option<PathBuf>,
+}
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+pub fn run(arguments: Arguments) -> Ending {
+    let mut findings = Vec::new();
+    let mut notes = Vec::new();
+    for path in &arguments.results {
+        let finding = open(path)?;
+        for version in finding.versions().into_iter().filter(|version| *version != VERSION) {
+            let note = format!(
+                "{} was made by sweetspot {version}, this is {VERSION}: its numbers are shown as \
+                 they are.",
+                path.display()
+            );
+            say!("{note}");
+            notes.push(note);
+        }
+        findings.push((name(path), finding));
+    }
+    let sheets = sheets(&findings);
+    let names: Vec<&str> = findings.iter().map(|(name, _)| name.as_str()).collect();
+    let page = report_page(&names.join(", "), &sheets, &notes, VERSION);
+    write(&arguments.out, page.as_bytes())?;
+    if let Some(directory) = &arguments.svg {
+        pictures(directory, "svg", &sheets, |title, plot| {
+            Ok(svg_file(title, std::slice::from_ref(plot)).into_bytes())
+        })?;
+    }
+    if let Some(directory) = &arguments.png {
+        let rasterizer = Rasterizer::new()?;
+        pictures(directory, "png", &sheets, |title, plot| {
+            rasterizer.png(&svg_file_for_raster(title, std::slice::from_ref(plot)))
+        })?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn open(path: &Path) -> Result<Finding, String> {
+    let blame = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+    let bytes =
+        std::fs::read(path).map_err(|error| blame(&format!("{error}; name a file of results")))?;
+    let text = String::from_utf8(bytes)
+        .map_err(|_| blame(&"it is no text; name a file of results in JSON"))?;
+    read(&text, VERSION).map_err(|error| blame(&error))
+}
+
+/// The file's own name, which is what its curves are called.
+fn name(path: &Path) -> String {
+    path.file_name().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into())
+}
+
+/// Every plot as a file of its own, drawn by `draw` from the sheet's title and the plot.
+fn pictures(
+    directory: &Path,
+    extension: &str,
+    sheets: &[Sheet],
+    draw: impl Fn(&str, &Plot) -> Result<Vec<u8>, String>,
+) -> Result<(), String> {
+    std::fs::create_dir_all(directory)
+        .map_err(|error| format!("{}: {error}; choose another directory", directory.display()))?;
+    for sheet in sheets {
+        for (i, plot) in sheet.plots.iter().enumerate() {
+            let path = directory.join(format!("{}-{}.{extension}", sheet.name, i + 1));
+            write(&path, &draw(&sheet.title, plot)?)?;
+        }
+    }
+    Ok(())
+}
+
+fn write(path: &Path, content: &[u8]) -> Result<(), String> {
+    std::fs::write(path, content)
+        .map_err(|error| format!("{}: {error}; choose another place", path.display()))?;
+    tell!("wrote {}", path.display());
+    Ok(())
+}

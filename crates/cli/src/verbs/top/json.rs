@@ -1,0 +1,75 @@
+use std::net::SocketAddr;
+
+use serde::Serialize;
+use sweetspot_diagnose::live::Side;
+use sweetspot_diagnose::{Class, Limits};
+use sweetspot_units::{Bytes, Duration};
+
+use crate::watching::Row;
+
+/// One reading.
+#[derive(Debug, Serialize)]
+pub struct Document {
+    /// All that matched, printed or not.
+    connections_total: usize,
+    connections: Vec<Connection>,
+}
+
+#[derive(Debug, Serialize)]
+struct Connection {
+    local: SocketAddr,
+    remote: SocketAddr,
+    pid: Option<u32>,
+    program: Option<String>,
+    uid: u32,
+    state: String,
+    /// Which way most data goes, seen from here.
+    side: &'static str,
+    goodput_bps: f64,
+    rtt_s: Option<f64>,
+    rtt_min_s: Option<f64>,
+    congestion: Option<String>,
+    window_bytes: Option<u64>,
+    cwnd_bytes: Option<u64>,
+    retransmitted_segments: u64,
+    bytes: u64,
+    limited_by: Class,
+    limited_by_words: String,
+    limits: Limits,
+    sweet_spot_bytes: Option<u64>,
+}
+
+/// What stands in the table.
+pub fn document(rows: &[&Row], all: usize) -> Document {
+    Document { connections_total: all, connections: rows.iter().map(|row| entry(row)).collect() }
+}
+
+fn entry(row: &Row) -> Connection {
+    let c = &row.connection;
+    let seconds = |time: Option<Duration>| time.map(Duration::as_secs_f64);
+    let count = |bytes: Option<Bytes>| bytes.map(Bytes::get);
+    Connection {
+        local: c.local,
+        remote: c.remote,
+        pid: row.owner.as_ref().map(|owner| owner.pid),
+        program: row.owner.as_ref().map(|owner| owner.name.clone()),
+        uid: c.uid,
+        state: format!("{:?}", c.state),
+        side: match row.live.side() {
+            Side::Sender => "sender",
+            Side::Receiver => "receiver",
+        },
+        goodput_bps: row.rate().as_f64(),
+        rtt_s: seconds(row.rtt()),
+        rtt_min_s: seconds(row.live.rtt_min()),
+        congestion: c.congestion.clone(),
+        window_bytes: count(row.window()),
+        cwnd_bytes: count(row.congestion_window()),
+        retransmitted_segments: row.resent(),
+        bytes: row.bytes().get(),
+        limited_by: row.limits().dominant(),
+        limited_by_words: row.limited_by(),
+        limits: *row.limits(),
+        sweet_spot_bytes: count(row.live.sweet_spot()),
+    }
+}

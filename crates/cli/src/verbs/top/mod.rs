@@ -1,0 +1,92 @@
+mod columns;
+mod json;
+mod order;
+mod screen;
+mod view;
+
+use std::process::ExitCode;
+
+use sweetspot_linux::clock;
+use sweetspot_linux::diag::Detail;
+use sweetspot_units::Duration;
+
+use self::order::Order;
+use super::Ending;
+use crate::watching::{Host, Table};
+
+const EXAMPLES: &str = "\
+Keys: q quit, s sort by the next column, / filter, space freeze, arrows and Enter open one
+connection, Esc back.
+
+Examples:
+  sweetspot top
+  sweetspot top --once --sort rtt
+  sweetspot top --netns blue --once --json";
+
+/// Show this host's TCP connections and what limits each
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// Those of the network namespace NAME (ip-netns(8))
+    #[arg(long, value_name = "NAME")]
+    netns: Option<String>,
+    /// Print the table once and end
+    #[arg(long)]
+    once: bool,
+    /// Print one JSON object per reading
+    #[arg(long)]
+    json: bool,
+    /// Between two readings
+    #[arg(long, value_name = "TIME", default_value = "1s")]
+    interval: Duration,
+    /// Sort by this
+    #[arg(long, value_enum, default_value_t = Order::Traffic)]
+    sort: Order,
+    /// Only connections whose program, address, state or limit contains TEXT
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    filter: String,
+    /// Print the first N of the table at most
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    rows: usize,
+}
+
+pub fn run(arguments: Arguments) -> Ending {
+    const LEAST: Duration = Duration::from_millis(100);
+    if arguments.interval < LEAST {
+        return Err(format!(
+            "--interval {} is too short; {LEAST} is the least",
+            arguments.interval
+        )
+        .into());
+    }
+    let host = match &arguments.netns {
+        Some(name) => Host::named(name)?,
+        None => Host::own()?,
+    };
+    if !arguments.once && !arguments.json {
+        return screen::run(host, &arguments);
+    }
+    print(host, &arguments)
+}
+
+/// The table as text or JSON, once or for as long as somebody reads it.
+fn print(mut host: Host, arguments: &Arguments) -> Ending {
+    let mut table = Table::default();
+    table.handle(clock::now(), host.read(Detail::ALL)?);
+    loop {
+        // Rates take two readings.
+        clock::sleep_until(clock::now() + arguments.interval);
+        table.handle(clock::now(), host.read(Detail::ALL)?);
+        let mut rows = order::select(&table, arguments.sort, &arguments.filter);
+        let all = rows.len();
+        rows.truncate(arguments.rows);
+        if arguments.json {
+            tell!("{}", serde_json::to_string(&json::document(&rows, all))?);
+        } else {
+            columns::print(&rows, all);
+        }
+        if arguments.once {
+            return Ok(ExitCode::SUCCESS);
+        }
+    }
+}

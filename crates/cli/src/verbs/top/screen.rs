@@ -1,0 +1,137 @@
+//! The table on a terminal: reads, draws, obeys keys.
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use ratatui::widgets::TableState;
+use sweetspot_linux::clock;
+use sweetspot_linux::diag::Detail;
+use sweetspot_units::Time;
+
+use super::order::{Order, select};
+use super::{Arguments, Ending, view};
+use crate::watching::{Host, Table};
+
+/// What the user made of the screen.
+pub struct Screen {
+    pub table: Table,
+    pub order: Order,
+    pub filter: String,
+    /// Whether keys go into the filter.
+    pub typing: bool,
+    pub frozen: bool,
+    /// The row that is marked.
+    pub marked: TableState,
+    /// The connection that is open, by its cookie.
+    pub open: Option<u64>,
+    /// Why the last reading failed.
+    pub trouble: Option<String>,
+}
+
+/// Shows the table until the user has seen enough.
+pub fn run(mut host: Host, arguments: &Arguments) -> Ending {
+    if !std::io::stdout().is_terminal() {
+        return Err("top draws on a terminal; print instead with --once, or --json".into());
+    }
+    let mut screen = Screen {
+        table: Table::default(),
+        order: arguments.sort,
+        filter: arguments.filter.clone(),
+        typing: false,
+        frozen: false,
+        marked: TableState::default().with_selected(0),
+        open: None,
+        trouble: None,
+    };
+    let mut terminal = ratatui::try_init()?;
+    let shown = show(&mut terminal, &mut host, &mut screen, arguments);
+    ratatui::try_restore()?;
+    shown?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn show(
+    terminal: &mut ratatui::DefaultTerminal,
+    host: &mut Host,
+    screen: &mut Screen,
+    arguments: &Arguments,
+) -> std::io::Result<()> {
+    let mut due = Time::ZERO;
+    loop {
+        if clock::now() >= due {
+            due = clock::now() + arguments.interval;
+            screen.read(host);
+        }
+        terminal.draw(|frame| view::draw(frame, screen))?;
+        // Until a key is pressed or it is time to read again.
+        if event::poll(due.since(clock::now()).into())?
+            && let Event::Key(key) = event::read()?
+            && key.kind == KeyEventKind::Press
+            && screen.obey(key)
+        {
+            return Ok(());
+        }
+    }
+}
+
+impl Screen {
+    fn read(&mut self, host: &mut Host) {
+        if self.frozen {
+            return;
+        }
+        match host.read(Detail::ALL) {
+            Ok(connections) => {
+                self.table.handle(clock::now(), connections);
+                self.trouble = None;
+            }
+            Err(why) => self.trouble = Some(why),
+        }
+    }
+
+    /// Does what a key asks for; true if that is to end.
+    fn obey(&mut self, key: KeyEvent) -> bool {
+        if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c') {
+            return true;
+        }
+        if self.typing {
+            self.type_filter(key.code);
+            return false;
+        }
+        match key.code {
+            KeyCode::Char('q') => return true,
+            KeyCode::Esc if self.open.take().is_none() => self.filter.clear(),
+            KeyCode::Char('s') => self.order = self.order.next(),
+            KeyCode::Char('/') => self.typing = true,
+            KeyCode::Char(' ' | 'f') => self.frozen = !self.frozen,
+            KeyCode::Down | KeyCode::Char('j') => self.marked.select_next(),
+            KeyCode::Up | KeyCode::Char('k') => self.marked.select_previous(),
+            KeyCode::PageDown => self.marked.scroll_down_by(20),
+            KeyCode::PageUp => self.marked.scroll_up_by(20),
+            KeyCode::Home => self.marked.select_first(),
+            KeyCode::Enter => self.open = self.marked_cookie(),
+            _ => {}
+        }
+        false
+    }
+
+    fn type_filter(&mut self, key: KeyCode) {
+        match key {
+            KeyCode::Enter => self.typing = false,
+            KeyCode::Esc => {
+                self.typing = false;
+                self.filter.clear();
+            }
+            KeyCode::Backspace => {
+                self.filter.pop();
+            }
+            KeyCode::Char(c) => self.filter.push(c),
+            _ => {}
+        }
+    }
+
+    fn marked_cookie(&self) -> Option<u64> {
+        let rows = select(&self.table, self.order, &self.filter);
+        rows.get(self.marked.selected()?).map(|row| row.connection.cookie)
+    }
+}

@@ -1,0 +1,40 @@
+use sweetspot_linux::live::ProcessHandle;
+use sweetspot_linux::signals::Supervisor;
+use sweetspot_tune::{Family, Leases, TuneError, Tuner};
+
+use super::options::Common;
+use super::steer::{Until, steer};
+use super::under_guard;
+use crate::verbs::Ending;
+
+/// Tune the connections of a process that runs, and of its children
+///
+/// Until the process ends or this is interrupted. The process must be yours; where
+/// kernel.yama.ptrace_scope is not 0, run this as root.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    common: Common,
+
+    /// The process
+    #[arg(value_name = "PID")]
+    pid: u32,
+}
+
+pub fn run(arguments: Arguments) -> Ending {
+    under_guard(|leases| play(&arguments, leases))
+}
+
+fn play(arguments: &Arguments, leases: Leases) -> Result<u8, Box<dyn std::error::Error>> {
+    let pid = arguments.pid;
+    let process = ProcessHandle::open(pid).map_err(|error| match error.is_over() {
+        true => TuneError::NoProcess { pid },
+        false => error.into(),
+    })?;
+    let mut journal = arguments.common.journal()?;
+    let options = arguments.common.options()?;
+    let mut supervisor = Supervisor::new()?;
+    let mut tuner = Tuner::new(Family::new(pid, arguments.common.goal), options, leases);
+    let until = Until::ProcessEnds(process);
+    Ok(steer(&mut tuner, &mut supervisor, &mut journal, &until)?)
+}

@@ -1,0 +1,64 @@
+use std::fs;
+use std::path::PathBuf;
+
+use sweetspot_linux::signals::Supervisor;
+use sweetspot_tune::policy::Policy;
+use sweetspot_tune::{Host, Leases, Tuner};
+
+use super::options::Common;
+use super::steer::{Until, steer};
+use super::under_guard;
+use crate::verbs::Ending;
+
+const POLICY: &str = "\
+A policy:
+  memory = \"256MB\"              # all windows together, shared max-min fair
+  metrics = \"127.0.0.1:9477\"    # Prometheus; loopback only
+  dry_run = false
+
+  [[rule]]                      # the first rule that covers a connection decides
+  programs = [\"restic\", \"rsync\"]
+  users = [\"backup\"]            # names or numbers
+  goal = \"less-than-best-effort\"
+
+  [[rule]]
+  ports = [443, \"8000-8999\"]
+  peers = [\"10.0.0.0/8\", \"2001:db8::/32\"]
+  goal = \"throughput\"           # or \"leave\"; what no rule covers is left alone";
+
+/// Tune a host's connections by a policy
+///
+/// Until it is interrupted. Other users' connections need CAP_SYS_PTRACE; packaging/ has a systemd
+/// unit with that and little else.
+#[derive(Debug, clap::Args)]
+#[command(after_help = POLICY)]
+pub struct Arguments {
+    #[command(flatten)]
+    common: Common,
+
+    /// The policy
+    #[arg(long, value_name = "FILE")]
+    policy: PathBuf,
+}
+
+pub fn run(arguments: Arguments) -> Ending {
+    let file = &arguments.policy;
+    let text = fs::read_to_string(file)
+        .map_err(|error| format!("cannot read the policy {}: {error}", file.display()))?;
+    let policy: Policy = text.parse().map_err(|error| format!("{}: {error}", file.display()))?;
+    under_guard(|leases| play(&arguments, policy, leases))
+}
+
+fn play(
+    arguments: &Arguments,
+    policy: Policy,
+    leases: Leases,
+) -> Result<u8, Box<dyn std::error::Error>> {
+    let mut options = arguments.common.options()?;
+    options.memory = policy.memory;
+    options.dry_run |= policy.dry_run;
+    let mut journal = arguments.common.journal_with(policy.metrics)?;
+    let mut supervisor = Supervisor::new()?;
+    let mut tuner = Tuner::new(Host::new(policy)?, options, leases);
+    Ok(steer(&mut tuner, &mut supervisor, &mut journal, &Until::Told)?)
+}

@@ -1,0 +1,63 @@
+//! `tune`: sizes the windows of live connections of any program.
+
+mod attach;
+mod daemon;
+mod options;
+mod run;
+mod steer;
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+use sweetspot_tune::{Leases, guarded};
+
+use super::Ending;
+
+const EXAMPLES: &str = "\
+Examples:
+  Download without flooding the link:
+    sweetspot tune run -- curl -O https://example.org/dataset.tar
+
+  The same for a program that runs:
+    sweetspot tune attach 4711
+
+  See what would be done, and do nothing:
+    sweetspot tune run --dry-run --events events.jsonl -- rsync -a host:/data .";
+
+/// Size the windows of live connections of programs that know nothing of it
+///
+/// Downloads are held at the window that fills the path without a standing queue: the receive
+/// window of each bulk connection is limited from outside (TCP_WINDOW_CLAMP). Only bulk transfers
+/// are touched, and everything is undone at the end, even after kill -9.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+pub struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    Run(run::Arguments),
+    Attach(attach::Arguments),
+    Daemon(daemon::Arguments),
+}
+
+pub fn run(arguments: Arguments) -> Ending {
+    match arguments.verb {
+        Verb::Run(arguments) => run::run(arguments),
+        Verb::Attach(arguments) => attach::run(arguments),
+        Verb::Daemon(arguments) => daemon::run(arguments),
+    }
+}
+
+/// Does `work` with a guardian that undoes it; what went wrong is said before the guardian ends.
+fn under_guard(work: impl FnOnce(Leases) -> Result<u8, Box<dyn std::error::Error>>) -> Ending {
+    let code = guarded(|leases| {
+        work(leases).unwrap_or_else(|error| {
+            say!("sweetspot: {error}");
+            1
+        })
+    })?;
+    Ok(ExitCode::from(code))
+}

@@ -1,0 +1,94 @@
+use std::fs::File;
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use sweetspot_linux::sysctl;
+use sweetspot_tune::policy::loopback;
+use sweetspot_tune::{Event, Exporter, Goal, Options, Snapshot};
+
+/// What every kind of tuning has.
+#[derive(Debug, clap::Args)]
+pub struct Common {
+    /// Decide and tell, but touch nothing
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Append every action to FILE, a line of JSON each
+    #[arg(long, value_name = "FILE")]
+    events: Option<PathBuf>,
+
+    /// Hand out Prometheus metrics at this loopback address, such as 127.0.0.1:9477
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = loopback)]
+    metrics: Option<SocketAddr>,
+
+    /// Say of uploads, too, which pace and buffer they would gain by
+    #[arg(long)]
+    send: bool,
+
+    /// What transfers aim for: throughput, or less-than-best-effort, which gives way to others
+    /// (RFC 9840)
+    #[arg(long, value_name = "GOAL", default_value = "throughput")]
+    pub goal: Goal,
+
+    /// Do not print what is done
+    #[arg(long)]
+    quiet: bool,
+}
+
+/// Where events go.
+pub struct Journal {
+    file: Option<(PathBuf, File)>,
+    exporter: Option<Exporter>,
+    quiet: bool,
+}
+
+impl Common {
+    pub fn options(&self) -> Result<Options, Box<dyn std::error::Error>> {
+        let max_window = sysctl::tcp_rmem()?.most;
+        let (uploads, dry_run) = (self.send, self.dry_run);
+        Ok(Options { memory: None, uploads, dry_run, max_window })
+    }
+
+    pub fn journal(&self) -> Result<Journal, String> {
+        self.journal_with(None)
+    }
+
+    /// The same, with metrics at `address` unless another one was typed.
+    pub fn journal_with(&self, address: Option<SocketAddr>) -> Result<Journal, String> {
+        let export = |address| {
+            Exporter::start(address)
+                .map_err(|e| format!("cannot hand out metrics at {address}: {e}"))
+        };
+        let exporter = self.metrics.or(address).map(export).transpose()?;
+        let file = match &self.events {
+            None => None,
+            Some(path) => {
+                let file = File::options().create(true).append(true).open(path);
+                let file =
+                    file.map_err(|e| format!("cannot write events to {}: {e}", path.display()))?;
+                Some((path.clone(), file))
+            }
+        };
+        Ok(Journal { file, exporter, quiet: self.quiet })
+    }
+}
+
+impl Journal {
+    pub fn publish(&self, snapshot: impl FnOnce() -> Snapshot) {
+        if let Some(exporter) = &self.exporter {
+            exporter.publish(&snapshot());
+        }
+    }
+
+    pub fn record(&mut self, event: &Event) {
+        if !self.quiet {
+            say!("sweetspot: {event}");
+        }
+        let Some((path, file)) = &mut self.file else { return };
+        if let Err(error) = writeln!(file, "{}", event.json()) {
+            say!("sweetspot: no more events to {}: {error}", path.display());
+            self.file = None;
+        }
+    }
+}

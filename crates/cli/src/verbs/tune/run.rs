@@ -1,0 +1,57 @@
+use std::process::Command;
+
+use sweetspot_linux::signals::{self, Supervisor};
+use sweetspot_tune::{Family, Leases, Tuner};
+
+use super::options::Common;
+use super::steer::{Until, steer};
+use super::under_guard;
+use crate::verbs::Ending;
+
+/// What a shell reports when a command does not exist.
+const COMMAND_NOT_FOUND: u8 = 127;
+
+/// Run a command, and tune its connections and those of its children
+///
+/// Needs no rights: what a process starts, it may steer. The exit code is COMMAND's, or 128 + n
+/// after signal n.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    common: Common,
+
+    /// The command to run
+    #[arg(last = true, value_name = "COMMAND", required = true)]
+    command: Vec<String>,
+}
+
+pub fn run(arguments: Arguments) -> Ending {
+    under_guard(|leases| play(&arguments, leases))
+}
+
+fn play(arguments: &Arguments, leases: Leases) -> Result<u8, Box<dyn std::error::Error>> {
+    let (program, rest) = arguments.command.split_first().ok_or("no command was given")?;
+    let mut journal = arguments.common.journal()?;
+    let options = arguments.common.options()?;
+    let mut supervisor = Supervisor::new()?;
+    let mut command = Command::new(program);
+    signals::unblock_on_exec(command.args(rest));
+    let command = match command.spawn() {
+        Ok(child) => child.id(),
+        Err(error) => {
+            say!("sweetspot: cannot run {program}: {error}");
+            return Ok(COMMAND_NOT_FOUND);
+        }
+    };
+    let mut tuner = Tuner::new(Family::new(command, arguments.common.goal), options, leases);
+    let until = Until::CommandEnds(command);
+    match steer(&mut tuner, &mut supervisor, &mut journal, &until) {
+        Ok(code) => Ok(code),
+        Err(error) => {
+            // Tuning fails; the command must not.
+            tuner.lift("tuning failed");
+            say!("sweetspot: {error}; the command goes on untuned");
+            Ok(supervisor.wait_for(command)?)
+        }
+    }
+}

@@ -1,0 +1,91 @@
+use sweetspot_linux::clock;
+use sweetspot_linux::live::ProcessHandle;
+use sweetspot_linux::signals::{Event, Supervisor};
+use sweetspot_tune::{Scope, TuneError, Tuner};
+use sweetspot_units::{Duration, Time};
+
+use super::options::Journal;
+
+/// What ends the tuning.
+pub enum Until {
+    /// The command with this number ends, to which signals are passed on.
+    CommandEnds(u32),
+    /// A process that is not ours ends, or a signal comes.
+    ProcessEnds(ProcessHandle),
+    /// A signal comes.
+    Told,
+}
+
+/// Between two publications of metrics.
+const PUBLISH: Duration = Duration::from_secs(1);
+
+/// Tunes until that; returns the exit code.
+pub fn steer<S: Scope>(
+    tuner: &mut Tuner<S>,
+    supervisor: &mut Supervisor,
+    journal: &mut Journal,
+    until: &Until,
+) -> Result<u8, TuneError> {
+    let (mut tuning, mut next_publication) = (true, Time::ZERO);
+    loop {
+        let due = if tuning { tuner.poll_timeout() } else { Time::MAX };
+        let event = supervisor.next_event_by(due).map_err(TuneError::at("waiting for signals"))?;
+        if let Some((code, why)) = ends(until, event) {
+            tuner.lift(why);
+            tell(tuner, journal);
+            return Ok(code);
+        }
+        if !tuning {
+            continue;
+        }
+        let now = clock::now();
+        if let Err(error) = tuner.handle_timeout(now) {
+            tuner.lift("tuning failed");
+            tell(tuner, journal);
+            return Err(error);
+        }
+        tell(tuner, journal);
+        if now >= next_publication {
+            next_publication = now + PUBLISH;
+            journal.publish(|| tuner.snapshot());
+        }
+        if tuner.is_unguarded() {
+            say!(
+                "sweetspot: the guardian process was killed: limits are lifted and no more are set"
+            );
+            tuner.lift("nobody would lift it if this process were killed, too");
+            tell(tuner, journal);
+            match until {
+                // The command goes on.
+                Until::CommandEnds(_) => tuning = false,
+                Until::ProcessEnds(_) | Until::Told => return Ok(1),
+            }
+        }
+    }
+}
+
+/// Whether that was the end: the exit code, and why.
+fn ends(until: &Until, event: Option<Event>) -> Option<(u8, &'static str)> {
+    match (until, event) {
+        (Until::CommandEnds(command), Some(Event::ChildEnded { pid, code })) => {
+            (pid == *command).then_some((code, "the command has ended"))
+        }
+        (Until::CommandEnds(command), Some(Event::Told(signal))) => {
+            signal.send(*command);
+            None
+        }
+        (Until::CommandEnds(_), _) => None,
+        (_, Some(Event::Told(_) | Event::ToldByTerminal(_))) => Some((0, "tuning ends")),
+        (Until::ProcessEnds(process), _) if process.has_ended() => {
+            Some((0, "the process has ended"))
+        }
+        _ => None,
+    }
+}
+
+fn tell<S: Scope>(tuner: &mut Tuner<S>, journal: &mut Journal) {
+    for refusal in tuner.take_refusals() {
+        say!("sweetspot: {refusal}");
+    }
+    tuner.take_events().iter().for_each(|event| journal.record(event));
+}

@@ -1,0 +1,186 @@
+use std::fmt::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use serde::Serialize;
+use sweetspot_scenario::{EngineError, NoRecorder, Outcome, Scenario};
+use sweetspot_study::validate::{Comparison, STANDING, Standing};
+
+use super::engine::{EngineName, Played};
+use super::{Ending, run};
+use crate::contest::machine;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  sweetspot validate scenarios/standing/sweet-spot.toml
+  sweetspot validate scenarios/elephants.toml --set warmup=10s --set duration=20s
+  sweetspot validate scenarios/standing/sawtooth.toml --engine theory,sim
+  sweetspot validate --standing --out docs/results/validate.md")]
+pub struct Arguments {
+    /// The scenario, a TOML file; docs/scenario.md describes it
+    #[arg(required_unless_present = "standing", conflicts_with = "standing")]
+    scenario: Option<PathBuf>,
+    /// Every scenario of scenarios/standing, each with bounds; an engine beyond them is an error
+    #[arg(long)]
+    standing: bool,
+    /// What plays it, by commas
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "theory,sim,lab")]
+    engine: Vec<EngineName>,
+    /// Another seed than the scenario's
+    #[arg(long, conflicts_with = "standing")]
+    seed: Option<u64>,
+    /// Another value for a key, e.g. path.buffer=625pkt or transfer.0.sizing=sobas
+    #[arg(long = "set", value_name = "KEY=VALUE", conflicts_with = "standing")]
+    overrides: Vec<String>,
+    /// Write a document of the standing set, with machine, kernel and date
+    #[arg(long, value_name = "FILE", requires = "standing")]
+    out: Option<PathBuf>,
+    /// Print everything as one JSON object, or one per line for the standing set
+    #[arg(long)]
+    json: bool,
+}
+
+/// What the engines answered, and the comparison of their answers.
+#[derive(Serialize)]
+struct Validation {
+    judgement: String,
+    findings: Vec<FindingLine>,
+    refused: Vec<String>,
+    answers: Vec<Played>,
+    #[serde(skip)]
+    text: String,
+}
+
+#[derive(Serialize)]
+struct FindingLine {
+    assumption: &'static str,
+    words: String,
+}
+
+pub fn run(arguments: Arguments) -> Ending {
+    if arguments.standing {
+        return standing(&arguments);
+    }
+    let path = arguments.scenario.as_deref().ok_or("name a scenario, or give --standing")?;
+    let scenario = run::read(path, &arguments.overrides, arguments.seed)?;
+    let validation = validate(&scenario, &arguments.engine)?;
+    if arguments.json {
+        tell!("{}", serde_json::to_string_pretty(&validation)?);
+    } else {
+        tell!("{}\n\n{}", scenario.title, validation.text.trim_end());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Plays `scenario` by each engine; one that refuses is left out and says why. If all do, that
+/// is the error.
+fn validate(scenario: &Scenario, engines: &[EngineName]) -> Result<Validation, EngineError> {
+    let (mut answers, mut refused) = (Vec::new(), Vec::new());
+    for engine in engines {
+        match engine.play(scenario, &mut NoRecorder) {
+            Ok(played) => answers.push(played),
+            Err(error @ EngineError::Failed { .. }) => return Err(error),
+            Err(error) if engines.len() == 1 => return Err(error),
+            Err(error) => refused.push(error.to_string()),
+        }
+    }
+    let outcomes: Vec<Outcome> = answers.iter().map(|played| played.outcome.clone()).collect();
+    let comparison = Comparison::of(scenario, &outcomes);
+    let mut text = comparison.text();
+    for why in &refused {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "\nLeft out: {why}");
+    }
+    for certificate in answers.iter().filter_map(|played| played.certificate.as_ref()) {
+        let _ = match certificate.trust {
+            true => writeln!(text, "\nThe emulation can be trusted."),
+            false => writeln!(
+                text,
+                "\n**The emulation cannot be trusted**: {}",
+                certificate.reasons.join("; ")
+            ),
+        };
+    }
+    Ok(Validation {
+        judgement: comparison.judgement(),
+        findings: comparison
+            .findings
+            .into_iter()
+            .map(|finding| FindingLine { assumption: finding.assumption, words: finding.words })
+            .collect(),
+        refused,
+        answers,
+        text,
+    })
+}
+
+/// The standing set: each scenario, its bounds, the document.
+fn standing(arguments: &Arguments) -> Ending {
+    let (mut rows, mut details, mut broken) = (String::new(), String::new(), 0);
+    for one in STANDING {
+        say!("{} ...", one.name);
+        let scenario = one.scenario()?;
+        let validation = validate(&scenario, &arguments.engine)?;
+        broken += judge(&one, &validation, &mut rows);
+        let _ = write!(details, "\n## {}\n\n{}\n\n{}", one.name, scenario.title, validation.text);
+        if arguments.json {
+            tell!("{}", serde_json::to_string(&validation)?);
+        }
+    }
+    let document = document(&arguments.engine, &rows, &details);
+    if let Some(out) = &arguments.out {
+        std::fs::write(out, &document)
+            .map_err(|error| format!("--out {}: {error}; name another file", out.display()))?;
+    }
+    if !arguments.json {
+        tell!("{rows}");
+    }
+    match broken {
+        0 => Ok(ExitCode::SUCCESS),
+        n => Err(format!("{n} bounds of the standing set are broken; see the lines above").into()),
+    }
+}
+
+/// Adds a line per bound; returns how many are broken. One that an untrusted emulation broke
+/// proves nothing.
+fn judge(one: &Standing, validation: &Validation, rows: &mut String) -> usize {
+    let trusted = validation.answers.iter().all(|a| a.certificate.as_ref().is_none_or(|c| c.trust));
+    let outcomes: Vec<Outcome> =
+        validation.answers.iter().map(|played| played.outcome.clone()).collect();
+    let mut broken = 0;
+    for verdict in one.verdicts(&outcomes) {
+        let word = match (verdict.kept(), trusted) {
+            (true, _) => "kept",
+            (false, true) => {
+                broken += 1;
+                "**broken**"
+            }
+            (false, false) => "not judged: the emulation cannot be trusted",
+        };
+        let (off, bound) = (verdict.off * 100.0, verdict.bound * 100.0);
+        let _ = writeln!(
+            rows,
+            "| {} | {} | {off:+.1} % | {bound:.0} % | {word} |",
+            one.name, verdict.words
+        );
+    }
+    broken
+}
+
+fn document(engines: &[EngineName], rows: &str, details: &str) -> String {
+    let names: Vec<String> = engines.iter().map(EngineName::to_string).collect();
+    let date: String = machine::date().chars().take_while(|c| *c != 'T').collect();
+    format!(
+        "# The same scenario by every engine\n\n\
+         The standing set (scenarios/standing) by the closed forms, the simulator and this machine's kernel.\n\
+         Written by `sweetspot validate --standing --engine {} --out docs/results/validate.md`.\n\n\
+         | | |\n|---|---|\n| program | sweetspot {} |\n| measured on | {}, {}, {date} |\n\n\
+         ## Bounds\n\n| scenario | goodput of the first transfer | off | bound | |\n\
+         |---|---|--:|--:|---|\n{rows}{details}",
+        names.join(","),
+        env!("CARGO_PKG_VERSION"),
+        machine::machine(),
+        machine::kernel(),
+    )
+}

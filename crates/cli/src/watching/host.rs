@@ -1,0 +1,81 @@
+use std::io;
+
+use sweetspot_linux::diag::{Connection, Detail, Diag, State};
+use sweetspot_linux::namespace::NetworkNamespace;
+
+/// The connections of one network namespace.
+#[derive(Debug)]
+pub struct Host {
+    diag: Diag,
+}
+
+impl Host {
+    /// Those of our own namespace.
+    pub fn own() -> Result<Host, String> {
+        Diag::open().map(|diag| Host { diag }).map_err(|e| no_diag(&e))
+    }
+
+    /// Those that `diag` reads.
+    pub fn of(diag: Diag) -> Host {
+        Host { diag }
+    }
+
+    /// Those of the namespace called `name` (ip-netns(8)).
+    pub fn named(name: &str) -> Result<Host, String> {
+        let namespace = NetworkNamespace::named(name).map_err(|error| {
+            format!(
+                "cannot open the network namespace {name}: {error}; ip netns list has their names"
+            )
+        })?;
+        Host::within(&namespace, name)
+    }
+
+    /// Those of the namespace that process `pid` is in.
+    pub fn of_process(pid: u32) -> Result<Host, String> {
+        let here = Host::own()?;
+        let same = |a: &NetworkNamespace, b: &NetworkNamespace| {
+            Some(sweetspot_linux::live::inode(a).ok()? == sweetspot_linux::live::inode(b).ok()?)
+        };
+        // Where we may not look, it is most likely ours.
+        let Ok(theirs) = NetworkNamespace::of_process(pid) else { return Ok(here) };
+        let ours = NetworkNamespace::current().map_err(|e| e.to_string())?;
+        if same(&theirs, &ours) == Some(true) {
+            return Ok(here);
+        }
+        Host::within(&theirs, &format!("of process {pid}"))
+    }
+
+    fn within(namespace: &NetworkNamespace, name: &str) -> Result<Host, String> {
+        let opened = namespace.run(Diag::open).map_err(|error| {
+            format!(
+                "cannot enter the network namespace {name}: {error}; that needs CAP_SYS_ADMIN (run as root)"
+            )
+        })?;
+        opened.map(|diag| Host { diag }).map_err(|e| no_diag(&e))
+    }
+
+    /// All connections in which data may flow, with `detail`.
+    pub fn read(&mut self, detail: Detail) -> Result<Vec<Connection>, String> {
+        let mut all = Vec::new();
+        let read = self.diag.connections(&State::WITH_DATA, detail, |c| all.push(c));
+        read.map_err(|e| no_diag(&e)).map(|()| all)
+    }
+
+    /// One connection seen before; `None` if it is over.
+    pub fn read_again(
+        &mut self,
+        seen: &Connection,
+        detail: Detail,
+    ) -> Result<Option<Connection>, String> {
+        self.diag.find(seen, detail).map_err(|e| no_diag(&e))
+    }
+}
+
+fn no_diag(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "this kernel cannot list TCP connections: it lacks inet_diag \
+                                    (modprobe tcp_diag)"
+            .to_owned(),
+        _ => format!("cannot list TCP connections (sock_diag): {error}"),
+    }
+}

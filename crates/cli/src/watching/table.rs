@@ -1,0 +1,146 @@
+use std::collections::{HashMap, VecDeque};
+
+use sweetspot_diagnose::live::{Live, Side};
+use sweetspot_diagnose::{Class, Limits};
+use sweetspot_linux::diag::Connection;
+use sweetspot_units::{Bytes, Duration, Rate, Time};
+
+use super::owners::{Owner, Owners};
+use super::sample::sample;
+
+/// Points of the past kept of a connection that carries something.
+const PAST: usize = 120;
+
+/// The connections seen last, each followed from when it was first seen.
+#[derive(Debug, Default)]
+pub struct Table {
+    rows: HashMap<u64, Row>,
+    owners: Owners,
+    round: u64,
+}
+
+/// A connection.
+#[derive(Debug)]
+pub struct Row {
+    /// As it was seen last.
+    pub connection: Connection,
+    /// What limits it.
+    pub live: Live,
+    /// Who has it open.
+    pub owner: Option<Owner>,
+    /// Its rates, bits per second, and round trips, microseconds, the newest last.
+    pub past: VecDeque<(u64, u64)>,
+    round: u64,
+}
+
+impl Table {
+    /// Takes what was read of all connections at `now`.
+    pub fn handle(&mut self, now: Time, connections: Vec<Connection>) {
+        self.round += 1;
+        self.owners.learn(connections.iter().map(|c| c.inode), now);
+        for connection in connections {
+            let Some(sample) = sample(&connection, now) else { continue };
+            let owner = self.owners.of(connection.inode);
+            let row = self.rows.entry(connection.cookie).or_insert_with(|| Row::new(&connection));
+            row.live.handle(sample);
+            row.round = self.round;
+            row.connection = connection;
+            if row.owner.as_ref() != owner {
+                row.owner = owner.cloned();
+            }
+            row.remember();
+        }
+        self.rows.retain(|_, row| row.round == self.round);
+    }
+
+    /// The connections, in no order.
+    pub fn rows(&self) -> impl Iterator<Item = &Row> {
+        self.rows.values()
+    }
+
+    /// The one with that cookie, if it is there.
+    pub fn row(&self, cookie: u64) -> Option<&Row> {
+        self.rows.get(&cookie)
+    }
+}
+
+impl Row {
+    /// A connection that was not seen before.
+    pub fn new(connection: &Connection) -> Row {
+        Row {
+            connection: connection.clone(),
+            live: Live::default(),
+            owner: None,
+            past: VecDeque::new(),
+            round: 0,
+        }
+    }
+
+    fn remember(&mut self) {
+        let rate = self.rate().bits_per_second();
+        if rate == 0 && self.past.is_empty() {
+            return;
+        }
+        if self.past.len() == PAST {
+            self.past.pop_front();
+        }
+        let rtt = self.rtt().map_or(0, Duration::as_micros);
+        self.past.push_back((rate, rtt));
+    }
+
+    /// Payload per second.
+    pub fn rate(&self) -> Rate {
+        self.live.rate()
+    }
+
+    /// The round trip as this end knows it.
+    pub fn rtt(&self) -> Option<Duration> {
+        let sample = self.live.last()?;
+        let rtt = match self.live.side() {
+            Side::Sender => sample.rtt,
+            Side::Receiver => sample.receiver_rtt,
+        };
+        (rtt > Duration::ZERO).then_some(rtt)
+    }
+
+    /// The advertised window that bounds it: the peer's, or our own where we receive.
+    pub fn window(&self) -> Option<Bytes> {
+        let sample = self.live.last()?;
+        match self.live.side() {
+            Side::Sender => sample.peer_window,
+            Side::Receiver => sample.window,
+        }
+    }
+
+    /// The congestion window.
+    pub fn congestion_window(&self) -> Option<Bytes> {
+        let sample = self.live.last()?;
+        Some(sample.mss * u64::from(sample.congestion_window))
+    }
+
+    /// Payload in both directions since it began.
+    pub fn bytes(&self) -> Bytes {
+        self.live.last().map_or(Bytes::ZERO, |s| s.acked + s.received)
+    }
+
+    /// Segments sent again since it began.
+    pub fn resent(&self) -> u64 {
+        self.live.last().map_or(0, |s| s.resent)
+    }
+
+    /// What limited it between the last two readings.
+    pub fn limits(&self) -> &Limits {
+        self.live.recent()
+    }
+
+    /// That, in words with its share.
+    pub fn limited_by(&self) -> String {
+        let limits = self.limits();
+        match (limits.dominant(), self.live.side()) {
+            _ if self.rate() == Rate::ZERO => "idle".to_owned(),
+            (Class::Unknown, Side::Receiver) => "sender or path".to_owned(),
+            (Class::Unknown, Side::Sender) => "not known yet".to_owned(),
+            (class, _) => format!("{class} {:.0} %", limits.share(class) * 100.0),
+        }
+    }
+}

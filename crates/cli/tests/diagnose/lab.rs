@@ -1,0 +1,111 @@
+//! Flows of known cause in the lab, and other programs' opinion of the same captures.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::{Tested, said, sweetspot};
+
+/// One of each cause that a few seconds suffice for; the whole hundred is `make bench-limits`.
+const FLOWS: &str = "small-receive-buffer-00,small-send-buffer-00,slow-reader-03,slow-writer-00,random-loss-00,clean-path-00,short-flow-00";
+
+/// What `class` of the matrix in JSON is right for a flow of that name.
+fn right(name: &str) -> &'static str {
+    let classes = [
+        ("small-receive", "receiver_window"),
+        ("small-send", "sender_window"),
+        ("slow-reader", "receiver_application"),
+        ("slow-writer", "application"),
+        ("random-loss", "congestion"),
+        ("clean-path", "bandwidth"),
+        ("short-flow", "opportunity"),
+    ];
+    classes.into_iter().find(|(cause, _)| name.starts_with(cause)).map_or("", |(_, class)| class)
+}
+
+#[test]
+fn captures_of_known_cause_are_told_apart_and_other_programs_agree_on_the_facts() -> Tested {
+    let dir = tempfile::tempdir()?;
+    let at = |name: &str| dir.path().join(name).display().to_string();
+    let output = sweetspot(&[
+        "bench-limits",
+        "--only",
+        FLOWS,
+        "--keep",
+        &at(""),
+        "--results",
+        &at("results"),
+        "--out",
+        &at("limits.md"),
+    ])?;
+    let words = said(&output);
+    if words.contains("no permission for namespaces") {
+        eprintln!("skipped: {}", words.trim());
+        return Ok(());
+    }
+    assert!(output.status.success(), "{words}");
+    let (mut seen, mut agreed) = (0, 0);
+    let mut captures: Vec<_> =
+        dir.path().read_dir()?.filter_map(|e| Some(e.ok()?.path())).collect();
+    captures.retain(|path| path.to_string_lossy().ends_with(".sender.pcap"));
+    captures.sort();
+    for capture in &captures {
+        let name = capture.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let output = sweetspot(&["diagnose", "--json", "--file", &capture.display().to_string()])?;
+        let json: Value = serde_json::from_slice(&output.stdout)?;
+        let flow = &json["flows"][0];
+        seen += 1;
+        agreed += u32::from(flow["verdict"]["class"] == right(&name));
+        agrees_with_tcptrace(capture, flow)?;
+        agrees_with_tshark(capture, flow)?;
+    }
+    assert_eq!(seen, 7);
+    // A machine that builds meanwhile can make one flow another than it was meant to be.
+    assert!(agreed >= 6, "{agreed} of {seen}\n{words}");
+    Ok(())
+}
+
+/// The first number behind `what` in tcptrace's report: that of the direction of the data.
+fn number(report: &str, what: &str) -> Option<f64> {
+    let line = report.lines().find_map(|line| line.trim().strip_prefix(what)?.strip_prefix(':'))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+fn agrees_with_tcptrace(capture: &Path, flow: &Value) -> Tested {
+    let Ok(output) = Command::new("tcptrace").args(["-lrn"]).arg(capture).output() else {
+        eprintln!("skipped, the comparison with tcptrace: it is not installed");
+        return Ok(());
+    };
+    let report = String::from_utf8_lossy(&output.stdout);
+    let expect = |what| number(&report, what).ok_or(format!("no {what} in {report}"));
+    assert_eq!(flow["retransmitted_segments"].as_f64(), Some(expect("rexmt data pkts")?));
+    assert_eq!(flow["bytes"].as_f64(), Some(expect("unique bytes sent")?));
+    // It prints a tenth of a millisecond, and counts no handshake.
+    let (ours, theirs) = (flow["rtt_min_s"].as_f64().unwrap_or(0.0) * 1e3, expect("RTT min")?);
+    assert!((ours - theirs).abs() < 0.4, "{ours} {theirs}");
+    Ok(())
+}
+
+fn agrees_with_tshark(capture: &Path, flow: &Value) -> Tested {
+    let ask = |filter: &str, field: &str| {
+        let mut tshark = Command::new("tshark");
+        tshark.args(["-n", "-Y", filter, "-T", "fields", "-e", field, "-r"]).arg(capture);
+        tshark.output().map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let again = "tcp.analysis.retransmission || tcp.analysis.fast_retransmission || \
+                 tcp.analysis.spurious_retransmission || tcp.analysis.out_of_order";
+    let Ok(frames) = ask(again, "frame.number") else {
+        eprintln!("skipped, the comparison with tshark: it is not installed");
+        return Ok(());
+    };
+    // At the sender nothing overtakes: what it calls out of order was sent again, too.
+    assert_eq!(flow["retransmitted_segments"].as_u64(), Some(frames.lines().count() as u64));
+    let trips = ask("tcp.analysis.ack_rtt && tcp.srcport == 4000", "tcp.analysis.ack_rtt")?;
+    let mut trips: Vec<f64> = trips.lines().filter_map(|line| line.parse().ok()).collect();
+    trips.sort_by(f64::total_cmp);
+    let (ours, theirs) = (flow["rtt_median_s"].as_f64().unwrap_or(0.0), trips[trips.len() / 2]);
+    // Ours is kept to 3 %, and segments that Karn leaves out are in theirs.
+    assert!((ours / theirs - 1.0).abs() < 0.06, "{ours} {theirs}");
+    Ok(())
+}

@@ -1,0 +1,22 @@
+//! `diagnose` and `top` as their users meet them.
+
+mod lab;
+mod live;
+mod words;
+
+use std::process::{Command, Output, Stdio};
+
+type Tested = Result<(), Box<dyn std::error::Error>>;
+
+fn sweetspot(arguments: &[&str]) -> std::io::Result<Output> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sweetspot"));
+    command.args(arguments).stdin(Stdio::null()).output()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn told(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}

@@ -1,0 +1,69 @@
+use std::fs;
+
+use super::{Tested, said, sweetspot, told};
+
+/// Runs `diagnose` with bad input: one line that has `words`, and exit code `code`.
+fn refused(arguments: &[&str], code: i32, words: &str) -> Tested {
+    let output = sweetspot(&[&["diagnose"], arguments].concat())?;
+    let said = said(&output);
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(said.contains(words), "{arguments:?}: {said}");
+    Ok(())
+}
+
+#[test]
+fn what_cannot_be_diagnosed_is_refused_in_one_line() -> Tested {
+    let dir = tempfile::tempdir()?;
+    let at = |name: &str| dir.path().join(name).display().to_string();
+    fs::write(at("empty"), [])?;
+    fs::write(at("text"), "not a capture at all")?;
+    refused(&["--file", &at("none")], 1, "cannot open")?;
+    refused(&["--file", &at("empty")], 1, "it is empty")?;
+    refused(&["--file", &at("text")], 1, "neither pcap nor pcapng")?;
+    refused(&["--file", &dir.path().display().to_string()], 1, "cannot read")?;
+    refused(&["nobody"], 2, "neither a process number nor ADDRESS:PORT")?;
+    refused(&[], 2, "PID|ADDR:PORT")?;
+    // No process has a number beyond the kernel's limit of 2^22.
+    refused(&["8388608"], 1, "there is no process 8388608")?;
+    refused(&["192.0.2.1:9"], 1, "no TCP connection here begins or ends at 192.0.2.1:9")?;
+    refused(&["192.0.2.1:9", "--for", "1ms"], 1, "too short")?;
+    refused(&["192.0.2.1:9", "--netns", "no/such"], 1, "cannot open the network namespace")?;
+    Ok(())
+}
+
+#[test]
+fn a_process_without_connections_is_named() -> Tested {
+    let mut idle = std::process::Command::new("sleep").arg("60").spawn()?;
+    let result = refused(&[&idle.id().to_string()], 1, "has no TCP connection");
+    idle.kill()?;
+    idle.wait()?;
+    result
+}
+
+#[test]
+fn a_capture_without_tcp_and_one_cut_off_say_so_and_are_read() -> Tested {
+    let dir = tempfile::tempdir()?;
+    let file = dir.path().join("cut.pcap");
+    // A header and an ARP packet of 28 bytes behind Ethernet's 14, then half a record.
+    let mut capture = vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0];
+    capture.extend([0; 8]);
+    capture.extend([0xff, 0xff, 0, 0, 1, 0, 0, 0]);
+    capture.extend([0; 8]);
+    capture.extend([42, 0, 0, 0, 42, 0, 0, 0]);
+    capture.extend([2; 12]);
+    capture.extend([8, 6]);
+    capture.extend([0; 28]);
+    fs::write(&file, &capture)?;
+    let name = file.display().to_string();
+    let whole = told(&sweetspot(&["diagnose", "--file", &name])?);
+    assert!(whole.contains("there is no TCP in it"), "{whole}");
+    capture.extend([0; 9]);
+    fs::write(&file, &capture)?;
+    let output = sweetspot(&["diagnose", "--file", &name, "--json"])?;
+    assert!(output.status.success());
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout)?;
+    assert_eq!(json["packets"], 1);
+    assert!(json["remarks"][0].as_str().is_some_and(|words| words.contains("cut off")), "{json}");
+    Ok(())
+}

@@ -1,0 +1,219 @@
+//! Sweeps survive what kills them, and say what is wrong.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+type Tested = Result<(), Box<dyn std::error::Error>>;
+
+const SCENARIO: &str = r#"
+title = "small"
+duration = "4s"
+[path]
+rate = "50Mbit/s"
+rtt = "20ms"
+buffer = "50pkt"
+[[transfer]]
+sizing = "fixed:200pkt"
+"#;
+
+fn sweetspot(directory: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sweetspot"));
+    command.args(arguments).current_dir(directory).stdin(Stdio::null());
+    command
+}
+
+fn scenario() -> Result<(tempfile::TempDir, PathBuf), Box<dyn std::error::Error>> {
+    let directory = tempfile::tempdir()?;
+    let file = directory.path().join("small.toml");
+    fs::write(&file, SCENARIO)?;
+    Ok((directory, file))
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// What is refused, and a piece of what is said about it.
+const REFUSED: [(&[&str], &str); 6] = [
+    (&["--over", "path.bufer=1pkt,2pkt"], "did you mean path.buffer?"),
+    (&["--over", "path.buffer=9pkt..2pkt:log:3"], "first end must be below its last"),
+    (&["--over", "path.buffer=1pkt", "--over", "path.buffer=2pkt"], "both decide path.buffer"),
+    (&["--over", "path.buffer=1pkt", "--set", "path.buffer=2pkt"], "both decide path.buffer"),
+    (&["--over", "path.buffer=much"], "path.buffer"),
+    (&["--over", "path.buffer=1pkt", "--out", "points.xls"], "FILE.csv"),
+];
+
+#[test]
+fn what_cannot_be_swept_is_said_in_one_line_before_anything_is_played() -> Tested {
+    let (directory, _) = scenario()?;
+    for (arguments, words) in REFUSED {
+        let all = [&["sweep", "small.toml"], arguments].concat();
+        let output = sweetspot(directory.path(), &all).output()?;
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+        assert!(said(&output).contains(words), "{arguments:?}: {}", said(&output));
+        assert_eq!(said(&output).lines().count(), 1, "{}", said(&output));
+    }
+    Ok(())
+}
+
+const SWEEP: [&str; 8] = [
+    "sweep",
+    "small.toml",
+    "--over",
+    "transfer.sizing=fixed:50pkt..fixed:400pkt:log:6",
+    "--seeds",
+    "4",
+    "--out",
+    "points.csv",
+];
+
+#[test]
+fn a_sweep_that_was_killed_ends_with_the_bytes_of_one_that_was_not() -> Tested {
+    let (directory, _) = scenario()?;
+    let here = directory.path();
+    assert!(sweetspot(here, &SWEEP).output()?.status.success());
+    let whole = fs::read(here.join("points.csv"))?;
+    let journal = fs::read(here.join("points.csv.journal"))?;
+    // 24 runs and the head.
+    assert_eq!(journal.iter().filter(|byte| **byte == b'\n').count(), 25);
+
+    // As a SIGKILL would leave it: no results, and the journal torn in the middle of a line.
+    fs::remove_file(here.join("points.csv"))?;
+    fs::write(here.join("points.csv.journal"), &journal[..journal.len() / 2])?;
+    assert!(sweetspot(here, &SWEEP).output()?.status.success());
+    assert_eq!(fs::read(here.join("points.csv"))?, whole);
+    let again = fs::read(here.join("points.csv.journal"))?;
+    assert_eq!(again.iter().filter(|byte| **byte == b'\n').count(), 25);
+    Ok(())
+}
+
+#[test]
+fn a_journal_of_another_version_is_refused_with_the_way_out() -> Tested {
+    let (directory, _) = scenario()?;
+    let journal = directory.path().join("points.csv.journal");
+    fs::write(&journal, "{\"sweetspot_journal\":1,\"version\":\"0.0.1\"}\n")?;
+    let output = sweetspot(directory.path(), &SWEEP).output()?;
+    assert_eq!(output.status.code(), Some(1));
+    assert!(said(&output).contains("sweetspot 0.0.1"), "{}", said(&output));
+    assert!(said(&output).contains("remove it"), "{}", said(&output));
+    Ok(())
+}
+
+#[test]
+fn a_full_disk_is_said_and_takes_nothing_from_the_table() -> Tested {
+    if !Path::new("/dev/full").exists() {
+        println!("skipped: there is no /dev/full here");
+        return Ok(());
+    }
+    let (directory, _) = scenario()?;
+    std::os::unix::fs::symlink("/dev/full", directory.path().join("points.csv.part"))?;
+    let output = sweetspot(directory.path(), &SWEEP).output()?;
+    assert_eq!(output.status.code(), Some(1));
+    assert!(said(&output).contains("every run is kept"), "{}", said(&output));
+    assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 7);
+    Ok(())
+}
+
+#[test]
+fn an_interrupted_sweep_says_where_its_runs_are_and_goes_on_from_there() -> Tested {
+    let (directory, _) = scenario()?;
+    let here = directory.path();
+    // Long enough that it cannot be done before it is interrupted: a thousand seeds.
+    let long = [&SWEEP[..5], &["1000", "--out", "points.csv"]].concat();
+    let mut child = sweetspot(here, &long).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
+    let journal = here.join("points.csv.journal");
+    let lines =
+        || fs::read(&journal).map_or(0, |text| text.iter().filter(|b| **b == b'\n').count());
+    while lines() < 5 && child.try_wait()?.is_none() {
+        std::thread::yield_now();
+    }
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status()?.success());
+    let output = child.wait_with_output()?;
+    assert_eq!(output.status.code(), Some(130), "{}", said(&output));
+    assert!(said(&output).contains("goes on from there"), "{}", said(&output));
+    assert!(lines() >= 5);
+    Ok(())
+}
+
+#[test]
+fn a_page_is_made_of_what_a_sweep_and_a_run_left() -> Tested {
+    let (directory, _) = scenario()?;
+    let here = directory.path();
+    let over = ["--over", "transfer.sizing=fixed:50pkt..fixed:400pkt:log:4"];
+    let sweep =
+        [&["sweep", "small.toml"], &over[..], &["--seeds", "3", "--out", "s.json"]].concat();
+    assert!(sweetspot(here, &sweep).output()?.status.success());
+    let run = sweetspot(here, &["run", "small.toml", "--json"]).output()?;
+    fs::write(here.join("run.json"), &run.stdout)?;
+    let report = [
+        "report",
+        "s.json",
+        "run.json",
+        "--out",
+        "page.html",
+        "--svg",
+        "pictures",
+        "--png",
+        "pictures",
+    ];
+    let output = sweetspot(here, &report).output()?;
+    assert!(output.status.success(), "{}", said(&output));
+    let page = fs::read_to_string(here.join("page.html"))?;
+    for words in ["sweet spot", "goodput, Mbit/s", "Every run", "s.json"] {
+        assert!(page.contains(words), "{words} is missing");
+    }
+    let svg = here.join("pictures/sweep-0-1.svg");
+    assert!(svg.exists() && svg.with_extension("png").exists());
+    Ok(())
+}
+
+#[test]
+fn files_that_are_no_results_are_named_with_what_they_are() -> Tested {
+    let (directory, _) = scenario()?;
+    let here = directory.path();
+    let files = [
+        ("empty.json", "", "it is empty"),
+        ("other.json", "{\"name\": 1}", "no result of sweetspot"),
+        ("words.txt", "nothing\nat all\n", "neither JSON"),
+        (
+            "new.json",
+            "{\"sweetspot_sweep\": 9, \"version\": \"7.0.0\"}",
+            "sweep of sweetspot 7.0.0",
+        ),
+    ];
+    for (name, content, words) in files {
+        fs::write(here.join(name), content)?;
+        let output = sweetspot(here, &["report", name]).output()?;
+        assert_eq!(output.status.code(), Some(1), "{name}");
+        assert!(said(&output).contains(name) && said(&output).contains(words), "{}", said(&output));
+    }
+    Ok(())
+}
+
+#[test]
+fn an_unknown_figure_is_answered_with_the_nearest_one() -> Tested {
+    let (directory, _) = scenario()?;
+    let output = sweetspot(directory.path(), &["reproduce", "bdp-fgi3"]).output()?;
+    assert_eq!(output.status.code(), Some(1));
+    assert!(said(&output).contains("did you mean bdp-fig3?"), "{}", said(&output));
+    assert!(!directory.path().join("reproduction").exists());
+    Ok(())
+}
+
+#[test]
+fn a_figure_is_drawn_by_theory_in_a_moment_as_page_document_and_picture() -> Tested {
+    let (directory, _) = scenario()?;
+    let here = directory.path();
+    let arguments = ["reproduce", "fig4", "--engine", "theory", "--out", "out"];
+    let output = sweetspot(here, &arguments).output()?;
+    assert!(output.status.success(), "{}", said(&output));
+    let page = fs::read_to_string(here.join("out/papers.html"))?;
+    assert!(page.contains("Figure 4") && page.contains("38.3"), "eq. (8) at B_t = 1250");
+    for reference in ["http:", "src=", "@import", "url("] {
+        assert!(!page.contains(reference), "{reference} in the page");
+    }
+    assert!(fs::read_to_string(here.join("out/papers.md"))?.contains("+0.9 %"), "38.33 of 38");
+    assert!(fs::read_to_string(here.join("out/papers/bdp-fig4.svg"))?.starts_with("<svg xmlns"));
+    Ok(())
+}

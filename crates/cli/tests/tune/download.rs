@@ -1,0 +1,158 @@
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use sweetspot_linux::live::{LiveSocket, ProcessHandle};
+use sweetspot_linux::tcp::options;
+use sweetspot_linux::{clock, processes};
+use sweetspot_units::{Bytes, Duration};
+
+/// A clamp that is none.
+pub const UNCLAMPED: Bytes = Bytes::new(i32::MAX as u64);
+
+/// Connects, reads until it is told to stop by the end of the stream, and says how much it was.
+const CLIENT: &str = "\
+import socket, sys
+s = socket.create_connection(('127.0.0.1', int(sys.argv[1])))
+n = 0
+while True:
+    data = s.recv(65536)
+    if not data: break
+    n += len(data)
+print(n)";
+
+/// A server in this process that sends some 40 MB/s until it is stopped.
+pub struct Server {
+    pub port: u16,
+    stop: Arc<AtomicBool>,
+    pause: Arc<AtomicBool>,
+}
+
+impl Server {
+    pub fn start() -> Server {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let server = Server { port, stop: Arc::default(), pause: Arc::default() };
+        let (stop, pause) = (Arc::clone(&server.stop), Arc::clone(&server.pause));
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let (stop, pause) = (Arc::clone(&stop), Arc::clone(&pause));
+                thread::spawn(move || send(stream, &stop, &pause));
+            }
+        });
+        server
+    }
+
+    /// Sends nothing for a while: what is arriving makes the kernel tune its buffer, and that
+    /// overwrites any clamp.
+    pub fn pause(&self, pause: bool) {
+        self.pause.store(pause, Ordering::Relaxed);
+    }
+
+    /// Lets every download end.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+fn send(mut stream: TcpStream, stop: &AtomicBool, pause: &AtomicBool) {
+    while !stop.load(Ordering::Relaxed) {
+        if !pause.load(Ordering::Relaxed) && stream.write_all(&[7; 40_000]).is_err() {
+            return;
+        }
+        clock::sleep_until(clock::now() + Duration::from_millis(1));
+    }
+}
+
+/// A client that downloads from `port`.
+pub fn client(port: u16) -> [String; 4] {
+    ["python3", "-c", CLIENT, &port.to_string()].map(str::to_owned)
+}
+
+/// A download under `sweetspot tune run`.
+pub struct Tuned {
+    pub guardian: Child,
+    pub events: PathBuf,
+    port: u16,
+}
+
+impl Tuned {
+    pub fn start(port: u16, scratch: &Path, options: &[&str]) -> Tuned {
+        let events = scratch.join("events.jsonl");
+        let guardian = Command::new(env!("CARGO_BIN_EXE_sweetspot"))
+            .args(["tune", "run", "--quiet", "--events"])
+            .arg(&events)
+            .args(options)
+            .arg("--")
+            .args(client(port))
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        Tuned { guardian, events, port }
+    }
+
+    /// The process that tunes: the guardian's child.
+    pub fn tuner(&self) -> u32 {
+        let guardian = self.guardian.id();
+        let child = |pid: &u32| processes::Process::read(*pid).is_ok_and(|p| p.parent == guardian);
+        wait_for("the tuner", || processes::family(guardian).into_iter().find(child))
+    }
+
+    /// The client's connection, wherever in the family it is by now.
+    pub fn connection(&self) -> LiveSocket {
+        let (guardian, port) = (self.guardian.id(), self.port);
+        wait_for("the connection", || {
+            processes::family(guardian).into_iter().find_map(|pid| connection_of(pid, port))
+        })
+    }
+
+    /// Waits until the log has an event of this kind.
+    pub fn wait_for_event(&self, kind: &str) {
+        let wanted = format!("\"event\":\"{kind}\"");
+        wait_for(kind, || {
+            let file = File::open(&self.events).ok()?;
+            BufReader::new(file).lines().map_while(Result::ok).find(|l| l.contains(&wanted))
+        });
+    }
+
+    /// What the client printed, and the exit code.
+    pub fn finish(self) -> (String, Option<i32>) {
+        let output = self.guardian.wait_with_output().unwrap();
+        (String::from_utf8_lossy(&output.stdout).trim().to_owned(), output.status.code())
+    }
+
+    pub fn log(&self) -> String {
+        fs::read_to_string(&self.events).unwrap_or_default()
+    }
+}
+
+fn connection_of(pid: u32, port: u16) -> Option<LiveSocket> {
+    let process = ProcessHandle::open(pid).ok()?;
+    processes::sockets(pid).ok()?.into_iter().find_map(|d| {
+        let socket = LiveSocket::name(&process, d.fd, d.inode, None).ok()?;
+        let ends = socket.with(|fd| options::ends(fd)).ok()?.ok()??;
+        (ends.1.port() == port).then_some(socket)
+    })
+}
+
+/// The clamp of a connection.
+pub fn clamp(socket: &LiveSocket) -> Bytes {
+    socket.with(|fd| options::window_clamp(fd)).unwrap().unwrap()
+}
+
+/// Waits for something that comes sooner or later.
+pub fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let patience = clock::now() + Duration::from_secs(60);
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(clock::now() < patience, "{what} never came");
+        clock::sleep_until(clock::now() + Duration::from_millis(10));
+    }
+}

@@ -1,0 +1,142 @@
+use std::process::Command;
+
+use sweetspot_linux::live::LiveSocket;
+use sweetspot_linux::signals::Signal;
+use sweetspot_linux::tcp::Info;
+use sweetspot_linux::{clock, processes};
+use sweetspot_units::Duration;
+
+use crate::download::{Server, Tuned, UNCLAMPED, clamp, wait_for};
+
+fn sweetspot(arguments: &[&str]) -> (Option<i32>, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_sweetspot")).args(arguments).output().unwrap();
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).trim().to_owned())
+}
+
+/// A download that is limited by now.
+fn limited(server: &Server, scratch: &tempfile::TempDir) -> Tuned {
+    let tuned = Tuned::start(server.port, scratch.path(), &[]);
+    tuned.wait_for_event("taken");
+    assert!(clamp(&tuned.connection()) < UNCLAMPED);
+    tuned
+}
+
+/// Waits until nothing more arrives, and sees that the limit stands then.
+fn quiet(server: &Server, connection: &LiveSocket) {
+    server.pause(true);
+    let look = || {
+        (connection.with(|fd| Info::read(fd)).unwrap().unwrap().bytes_received, clamp(connection))
+    };
+    let mut before = look();
+    wait_for("silence", || {
+        clock::sleep_until(clock::now() + Duration::from_millis(200));
+        let now = look();
+        (std::mem::replace(&mut before, now) == now).then_some(())
+    });
+    assert!(before.1 < UNCLAMPED);
+}
+
+#[test]
+fn a_download_is_limited_from_outside_and_arrives_whole() {
+    let (server, scratch) = (Server::start(), tempfile::tempdir().unwrap());
+    let tuned = limited(&server, &scratch);
+    server.stop();
+    let events = tuned.events.clone();
+    let (said, code) = tuned.finish();
+    assert_eq!(code, Some(0));
+    assert!(said.parse::<u64>().unwrap() > 60_000, "{said}");
+    let log = std::fs::read_to_string(events).unwrap();
+    for line in log.lines() {
+        let event: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert!(event["why"].is_string() && event["remote"].is_string(), "{line}");
+    }
+}
+
+#[test]
+fn limits_are_lifted_when_the_tuner_is_killed() {
+    let (server, scratch) = (Server::start(), tempfile::tempdir().unwrap());
+    let tuned = limited(&server, &scratch);
+    let connection = tuned.connection();
+    quiet(&server, &connection);
+    Signal::KILL.send(tuned.tuner());
+    wait_for("the end of the limit", || (clamp(&connection) == UNCLAMPED).then_some(()));
+    // The download goes on.
+    server.pause(false);
+    let received = || connection.with(|fd| Info::read(fd)).unwrap().unwrap().bytes_received;
+    let before = received();
+    wait_for("more data", || (received() > before).then_some(()));
+    server.stop();
+    // 128 + 9: the tuner's end is no secret.
+    assert_eq!(tuned.finish().1, Some(137));
+}
+
+#[test]
+fn limits_are_lifted_when_the_guardian_is_killed() {
+    let (server, scratch) = (Server::start(), tempfile::tempdir().unwrap());
+    let tuned = limited(&server, &scratch);
+    let connection = tuned.connection();
+    quiet(&server, &connection);
+    Signal::KILL.send(tuned.guardian.id());
+    wait_for("the end of the limit", || (clamp(&connection) == UNCLAMPED).then_some(()));
+    tuned.wait_for_event("lifted");
+    server.stop();
+}
+
+#[test]
+fn a_dry_run_tells_and_touches_nothing() {
+    let (server, scratch) = (Server::start(), tempfile::tempdir().unwrap());
+    let tuned = Tuned::start(server.port, scratch.path(), &["--dry-run"]);
+    let before = clamp(&tuned.connection());
+    tuned.wait_for_event("taken");
+    // The kernel's own tuning only ever raises it.
+    assert!(clamp(&tuned.connection()) >= before);
+    server.stop();
+    assert!(!tuned.log().contains("\"event\":\"lifted\""));
+    assert_eq!(tuned.finish().1, Some(0));
+}
+
+#[test]
+fn the_exit_code_is_the_commands() {
+    assert_eq!(sweetspot(&["tune", "run", "--", "sh", "-c", "exit 7"]), (Some(7), String::new()));
+    let (code, said) = sweetspot(&["tune", "run", "--", "no-such-program"]);
+    assert_eq!(code, Some(127));
+    assert!(said.starts_with("sweetspot: cannot run no-such-program: "), "{said}");
+}
+
+#[test]
+fn a_request_to_end_reaches_the_command() {
+    let tune = ["tune", "run", "--", "sleep", "1000"];
+    let mut guardian = Command::new(env!("CARGO_BIN_EXE_sweetspot")).args(tune).spawn().unwrap();
+    // The guardian, the tuner, the command.
+    let family = || processes::family(guardian.id());
+    wait_for("the command", || {
+        let named = |pid: u32| processes::Process::read(pid).is_ok_and(|p| p.name == "sleep");
+        family().into_iter().find(|pid| named(*pid))
+    });
+    Signal::TERMINATE.send(guardian.id());
+    // 128 + 15.
+    assert_eq!(guardian.wait().unwrap().code(), Some(143));
+}
+
+#[test]
+fn what_cannot_be_done_is_said_in_one_line() {
+    let scratch = tempfile::tempdir().unwrap();
+    let policy = scratch.path().join("policy.toml");
+    std::fs::write(&policy, "[[rule]]\ngaol = \"throughput\"\n").unwrap();
+    let policy = policy.to_str().unwrap();
+    for (arguments, expected) in [
+        // No process has a number beyond the kernel's limit of 2^22.
+        (&["tune", "attach", "8388608"][..], "there is no process 8388608"),
+        (&["tune", "daemon", "--policy", "/no/such/file"], "cannot read the policy /no/such/file"),
+        (&["tune", "daemon", "--policy", policy], "line 2: unknown field `gaol`"),
+        (
+            &["tune", "run", "--metrics", "0.0.0.0:1", "--", "true"],
+            "metrics are for this host only",
+        ),
+        (&["tune", "run", "--goal", "speed", "--", "true"], "less-than-best-effort"),
+    ] {
+        let (code, said) = sweetspot(arguments);
+        assert!(code != Some(0) && said.contains(expected), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+    }
+}

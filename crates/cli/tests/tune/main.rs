@@ -1,0 +1,4 @@
+//! `sweetspot tune` on a download over loopback by a program that knows nothing of it.
+
+mod download;
+mod laws;

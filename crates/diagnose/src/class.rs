@@ -1,0 +1,83 @@
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// What holds a connection back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Class {
+    /// Too little data to leave slow start, or still in it.
+    Opportunity,
+    /// The congestion window after losses.
+    Congestion,
+    /// The congestion window, which grows but slowly, without a loss.
+    Transport,
+    /// The window that the receiver advertises.
+    ReceiverWindow,
+    /// The receiving application, which leaves data unread (T-RAT counts it as receiver window).
+    ReceiverApplication,
+    /// The send buffer.
+    SenderWindow,
+    /// The path's capacity.
+    Bandwidth,
+    /// The sending application, which has nothing to send.
+    Application,
+    /// A pacing rate that the sender set for itself.
+    Pacing,
+    /// It cannot be told.
+    Unknown,
+}
+
+impl Class {
+    /// All of them.
+    pub const ALL: [Class; 10] = [
+        Class::Opportunity,
+        Class::Congestion,
+        Class::Transport,
+        Class::ReceiverWindow,
+        Class::ReceiverApplication,
+        Class::SenderWindow,
+        Class::Bandwidth,
+        Class::Application,
+        Class::Pacing,
+        Class::Unknown,
+    ];
+
+    /// Its name as JSON has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Class::Opportunity => "opportunity",
+            Class::Congestion => "congestion",
+            Class::Transport => "transport",
+            Class::ReceiverWindow => "receiver_window",
+            Class::ReceiverApplication => "receiver_application",
+            Class::SenderWindow => "sender_window",
+            Class::Bandwidth => "bandwidth",
+            Class::Application => "application",
+            Class::Pacing => "pacing",
+            Class::Unknown => "unknown",
+        }
+    }
+
+    /// What is to be read in a table after "limited by".
+    pub fn words(self) -> &'static str {
+        match self {
+            Class::Opportunity => "slow start",
+            Class::Congestion => "congestion window after loss",
+            Class::Transport => "congestion window, growing",
+            Class::ReceiverWindow => "receiver's window",
+            Class::ReceiverApplication => "receiver's application",
+            Class::SenderWindow => "sender's buffer",
+            Class::Bandwidth => "path at capacity",
+            Class::Application => "application",
+            Class::Pacing => "pacing",
+            Class::Unknown => "unknown",
+        }
+    }
+}
+
+impl fmt::Display for Class {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.words())
+    }
+}

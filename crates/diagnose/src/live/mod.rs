@@ -1,0 +1,305 @@
+//! From the kernel's account of a live connection (`TCP_INFO`, sock_diag) to limits.
+//!
+//! The kernel keeps chronographs at the sender (Linux commit 05b055e89121): how long it was busy,
+//! and how much of that the receiver's window or the send buffer held it. What is left is the
+//! congestion window's, and `sending` says why. At the receiver there are none: there it is
+//! `receiving` that says what can be told.
+
+mod receiving;
+mod sending;
+
+use sweetspot_units::{Bytes, Duration, Rate, Time};
+
+use crate::{Evidence, Limits};
+
+/// What the kernel says of a connection at a time. Counters run from its beginning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Sample {
+    /// When.
+    pub at: Time,
+    /// Payload acknowledged, and received.
+    pub acked: Bytes,
+    /// See there.
+    pub received: Bytes,
+    /// Segments that reached the peer, in whatever order; what is acknowledged jumps when a hole
+    /// is filled.
+    pub delivered: u64,
+    /// Time with data under way.
+    pub busy: Duration,
+    /// Of it, held by the peer's window.
+    pub window_limited: Duration,
+    /// Of it, held by the send buffer.
+    pub buffer_limited: Duration,
+    /// Congestion window and slow-start threshold, in segments.
+    pub congestion_window: u32,
+    /// See there; a huge one was never set.
+    pub slow_start_threshold: u32,
+    /// Segments under way.
+    pub under_way: u32,
+    /// Bytes that wait to be sent for the first time.
+    pub not_sent: Bytes,
+    /// Whether a loss is being repaired.
+    pub recovering: bool,
+    /// Whether the congestion control keeps to a model of the path instead of reacting to loss (bbr).
+    pub model_based: bool,
+    /// Payload of a full segment.
+    pub mss: Bytes,
+    /// Smoothed round trip, and the shortest.
+    pub rtt: Duration,
+    /// See there.
+    pub rtt_min: Duration,
+    /// SO_MAX_PACING_RATE, if set.
+    pub pacing_limit: Option<Rate>,
+    /// Whether the latest delivery rate was measured while there was nothing more to send.
+    pub starved: bool,
+    /// Packets that wait to be sent or acknowledged, in the kernel's bookkeeping, and the most
+    /// that may.
+    pub queued: Bytes,
+    /// See there.
+    pub send_buffer: Bytes,
+    /// The peer's window, and the scale that it announced: how large a window it could advertise.
+    pub peer_window: Option<Bytes>,
+    /// See there.
+    pub peer_scale: u8,
+    /// Segments sent with payload, and sent again.
+    pub segments: u64,
+    /// See there.
+    pub resent: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Round trip as the receiver estimates it; zero for none.
+    pub receiver_rtt: Duration,
+    /// The window advertised.
+    pub window: Option<Bytes>,
+    /// Bytes received that the application has not read.
+    pub unread: Bytes,
+    /// Segments that came out of order: something before them was lost.
+    pub out_of_order: u64,
+}
+
+/// Which way most data goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Side {
+    /// This end sends.
+    #[default]
+    Sender,
+    /// This end receives.
+    Receiver,
+}
+
+/// Follows a connection from sample to sample.
+#[derive(Debug, Clone, Default)]
+pub struct Live {
+    first: Option<Sample>,
+    last: Option<Sample>,
+    side: Side,
+    limits: Limits,
+    recent: Limits,
+    memory: Memory,
+}
+
+/// What earlier samples said that later ones are judged by.
+#[derive(Debug, Clone, Copy, Default)]
+struct Memory {
+    largest_peer_window: Bytes,
+    least_receiver_rtt: Option<Duration>,
+    /// The best rate between two samples, and the best while a queue stood: the capacity.
+    fastest: Rate,
+    capacity: Option<Rate>,
+    rate: Rate,
+    /// When the peer's window was last seen at less than half of its largest.
+    shrunk: Option<Time>,
+    loss_events: u64,
+    zero_windows: u64,
+}
+
+impl Live {
+    /// Takes the next sample; times must not go back.
+    pub fn handle(&mut self, sample: Sample) {
+        self.first.get_or_insert(sample);
+        if let Some(last) = self.last.replace(sample) {
+            let time = sample.at.since(last.at);
+            let sent = sample.acked.saturating_sub(last.acked);
+            let received = sample.received.saturating_sub(last.received);
+            // A side that did nothing stays what it was.
+            if sent != received {
+                self.side = if sent > received { Side::Sender } else { Side::Receiver };
+            }
+            let step = Step { last, sample, time };
+            self.memory.learn(&step, self.side);
+            self.recent = match self.side {
+                Side::Sender => sending::divide(&step, &self.memory),
+                Side::Receiver => receiving::divide(&step, &self.memory),
+            };
+            self.memory.rate = step.rate(self.side);
+            self.limits.extend(&self.recent);
+        }
+    }
+
+    /// Where all the time since the first sample went.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Where the time between the last two samples went.
+    pub fn recent(&self) -> &Limits {
+        &self.recent
+    }
+
+    /// Which way most data goes.
+    pub fn side(&self) -> Side {
+        self.side
+    }
+
+    /// Payload per second between the last two samples.
+    pub fn rate(&self) -> Rate {
+        self.memory.rate
+    }
+
+    /// The latest sample.
+    pub fn last(&self) -> Option<&Sample> {
+        self.last.as_ref()
+    }
+
+    /// The shortest round trip that this end knows.
+    pub fn rtt_min(&self) -> Option<Duration> {
+        match self.side {
+            Side::Sender => self.last.map(|s| s.rtt_min).filter(|t| *t > Duration::ZERO),
+            Side::Receiver => self.memory.least_receiver_rtt,
+        }
+    }
+
+    /// The window at which this connection would be as fast with no queue: its best rate times
+    /// the shortest round trip.
+    pub fn sweet_spot(&self) -> Option<Bytes> {
+        let spot = self.memory.fastest * self.rtt_min()?;
+        (spot > Bytes::ZERO).then_some(spot)
+    }
+
+    /// What a verdict on all of it rests on.
+    pub fn evidence(&self) -> Evidence {
+        let (Some(first), Some(last)) = (self.first, self.last) else {
+            return Evidence::default();
+        };
+        let lasted = last.at.since(first.at);
+        let (bytes, rtt, window) = match self.side {
+            Side::Sender => (last.acked.saturating_sub(first.acked), last.rtt, last.peer_window),
+            Side::Receiver => {
+                (last.received.saturating_sub(first.received), last.receiver_rtt, last.window)
+            }
+        };
+        let some = |time: Duration| (time > Duration::ZERO).then_some(time);
+        Evidence {
+            goodput: if lasted > Duration::ZERO { bytes / lasted } else { Rate::ZERO },
+            capacity: self.memory.capacity,
+            rtt_min: self.rtt_min(),
+            rtt: some(rtt),
+            window,
+            scale: None,
+            flight: Some(last.mss * u64::from(last.under_way)),
+            mss: last.mss,
+            segments: last.segments.saturating_sub(first.segments),
+            resent: last.resent.saturating_sub(first.resent),
+            loss_events: self.memory.loss_events,
+            timeouts: last.timeouts.saturating_sub(first.timeouts),
+            zero_windows: self.memory.zero_windows,
+            lasted,
+            bytes,
+            unknown_because: Some(match self.side {
+                Side::Sender => "no data went out while it was watched",
+                Side::Receiver => {
+                    "nothing at this receiving end holds it back; the sender or the path does, \
+                     and the sender can tell (sweetspot diagnose there, or a capture)"
+                }
+            }),
+        }
+    }
+}
+
+/// Two samples in a row.
+#[derive(Debug, Clone, Copy)]
+struct Step {
+    last: Sample,
+    sample: Sample,
+    time: Duration,
+}
+
+impl Step {
+    fn rate(&self, side: Side) -> Rate {
+        let bytes = match side {
+            Side::Sender => self.sample.acked.saturating_sub(self.last.acked),
+            Side::Receiver => self.sample.received.saturating_sub(self.last.received),
+        };
+        if self.time > Duration::ZERO { bytes / self.time } else { Rate::ZERO }
+    }
+}
+
+impl Step {
+    /// As fast as data reached the other end.
+    fn delivery_rate(&self, side: Side) -> Rate {
+        let segments = self.sample.delivered.saturating_sub(self.last.delivered);
+        match side {
+            Side::Sender if segments > 0 && self.time > Duration::ZERO => {
+                self.sample.mss * segments / self.time
+            }
+            _ => self.rate(side),
+        }
+    }
+}
+
+impl Memory {
+    fn learn(&mut self, step: &Step, side: Side) {
+        let (last, now) = (&step.last, &step.sample);
+        let rate = step.delivery_rate(side);
+        if let Some(window) = now.peer_window {
+            self.largest_peer_window = self.largest_peer_window.max(window);
+            if window < self.largest_peer_window.scaled(0.5) {
+                self.shrunk = Some(now.at);
+            }
+        }
+        // The receiver of a connection knows the handshake's round trip, too.
+        let known = [now.receiver_rtt, now.rtt_min].into_iter().filter(|t| *t > Duration::ZERO);
+        self.least_receiver_rtt = known.chain(self.least_receiver_rtt).min();
+        if side == Side::Sender && now.queues(QUEUE_AFTER_LOSS) {
+            self.capacity = self.capacity.max(Some(rate));
+        }
+        self.fastest = self.fastest.max(rate);
+        self.loss_events +=
+            u64::from(now.resent > last.resent || now.out_of_order > last.out_of_order);
+        let closed = |s: &Sample| s.peer_window == Some(Bytes::ZERO);
+        self.zero_windows += u64::from(closed(now) && !closed(last));
+    }
+
+    /// Whether the peer's window is small because data lies unread there: it has been shrinking,
+    /// or is far below what its scale allows. A receiver that tunes its buffer, as Linux does,
+    /// keeps the window at twice what its program reads in a round trip.
+    fn peer_reads_slowly(&self, now: &Sample) -> bool {
+        const FAR_BELOW: u64 = 32;
+        let allowed = Bytes::new(65_535 << now.peer_scale.min(14));
+        self.shrunk.is_some_and(|then| now.at.since(then) < Duration::from_secs(5))
+            || allowed >= self.largest_peer_window * FAR_BELOW
+    }
+}
+
+/// How far above its least a round trip stands where a queue does: small buffers fill before a
+/// loss as well, so that after one it takes more.
+const QUEUE: f64 = 1.1;
+/// See there.
+const QUEUE_AFTER_LOSS: f64 = 1.25;
+
+impl Sample {
+    /// Whether the sender's round trip stands above its least by `factor`, and a millisecond.
+    fn queues(&self, factor: f64) -> bool {
+        // With fewer segments delayed acknowledgements add as much.
+        const ENOUGH: u32 = 8;
+        self.congestion_window >= ENOUGH
+            && self.rtt_min > Duration::ZERO
+            && self.rtt > self.rtt_min.scaled(factor) + Duration::from_millis(1)
+    }
+
+    /// Whether a loss set the slow-start threshold. One that was never set is huge.
+    fn has_lost(&self) -> bool {
+        const NEVER_SET: u32 = 1 << 30;
+        self.resent > 0 && self.slow_start_threshold < NEVER_SET
+    }
+}

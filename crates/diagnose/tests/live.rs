@@ -1,0 +1,143 @@
+//! The rules for live connections, each with the sample that must meet it.
+
+use sweetspot_diagnose::live::{Live, Sample, Side};
+use sweetspot_diagnose::{Class, Verdict};
+use sweetspot_units::{Bytes, Duration, Rate, Time};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// A bulk sender in slow start: 10 Mbit/s at 40 ms, 50 kB under way, more in the buffer.
+fn bulk() -> Sample {
+    Sample {
+        busy: SECOND,
+        acked: Bytes::new(1_250_000),
+        delivered: 1250,
+        congestion_window: 50,
+        slow_start_threshold: u32::MAX,
+        under_way: 50,
+        not_sent: Bytes::new(100_000),
+        mss: Bytes::new(1000),
+        rtt: Duration::from_millis(40),
+        rtt_min: Duration::from_millis(40),
+        queued: Bytes::new(200_000),
+        send_buffer: Bytes::new(250_000),
+        peer_window: Some(Bytes::new(1_000_000)),
+        peer_scale: 4,
+        segments: 1250,
+        ..Sample::default()
+    }
+}
+
+/// A receiver of the same.
+fn receiver() -> Sample {
+    Sample {
+        received: Bytes::new(1_250_000),
+        receiver_rtt: Duration::from_millis(40),
+        rtt_min: Duration::from_millis(40),
+        window: Some(Bytes::new(1_000_000)),
+        mss: Bytes::new(1000),
+        ..Sample::default()
+    }
+}
+
+/// Where the second between nothing and `sample` went.
+fn after_a_second(sample: Sample) -> Live {
+    let mut live = Live::default();
+    live.handle(Sample {
+        at: Time::ZERO,
+        acked: Bytes::ZERO,
+        received: Bytes::ZERO,
+        delivered: 0,
+        busy: Duration::ZERO,
+        window_limited: Duration::ZERO,
+        buffer_limited: Duration::ZERO,
+        ..sample
+    });
+    live.handle(Sample { at: Time::ZERO + SECOND, ..sample });
+    live
+}
+
+fn class(sample: Sample) -> Class {
+    after_a_second(sample).limits().dominant()
+}
+
+#[test]
+fn each_circumstance_of_a_sender_has_its_class() {
+    let slow = Duration::from_millis(60);
+    // Not much waits in the buffer of who has nothing to send.
+    let little = Sample { queued: Bytes::new(20_000), under_way: 10, ..bulk() };
+    let lost = Sample { resent: 5, slow_start_threshold: 40, ..bulk() };
+    let cases = [
+        (Class::Opportunity, bulk()),
+        (Class::Application, Sample { busy: SECOND / 10, ..bulk() }),
+        (Class::Application, Sample { not_sent: Bytes::ZERO, ..little }),
+        (Class::Application, Sample { starved: true, ..little }),
+        (Class::ReceiverWindow, Sample { window_limited: SECOND, ..bulk() }),
+        (Class::SenderWindow, Sample { buffer_limited: SECOND, ..bulk() }),
+        // 30 of 50 segments are under way, and the buffer is four fifths full.
+        (Class::SenderWindow, Sample { under_way: 30, ..bulk() }),
+        (Class::Pacing, Sample { pacing_limit: Some(Rate::from_mbit_per_second(11)), ..bulk() }),
+        // 60 ms are more than 40 x 1.1 + 1, and more than 40 x 1.25 + 1.
+        (Class::Bandwidth, Sample { rtt: slow, ..bulk() }),
+        (Class::Bandwidth, Sample { rtt: slow, ..lost }),
+        (Class::Congestion, lost),
+        (Class::Congestion, Sample { recovering: true, ..lost }),
+        (Class::Transport, Sample { slow_start_threshold: 40, ..bulk() }),
+    ];
+    for (expected, sample) in cases {
+        assert_eq!(class(sample), expected, "{sample:?}");
+    }
+}
+
+#[test]
+fn a_window_far_below_its_scale_is_the_readers() {
+    // Scale 10 allows 65,535 x 1024 = 67 MB; a reader that keeps up would have had it grow.
+    let small = Sample {
+        window_limited: SECOND,
+        peer_window: Some(Bytes::new(20_000)),
+        peer_scale: 10,
+        ..bulk()
+    };
+    assert_eq!(class(small), Class::ReceiverApplication);
+    // Scale 0 allows 65,535 bytes: the buffer is small.
+    assert_eq!(class(Sample { peer_scale: 0, ..small }), Class::ReceiverWindow);
+}
+
+#[test]
+fn each_circumstance_of_a_receiver_has_its_class() {
+    let cases = [
+        (Class::Unknown, receiver()),
+        (Class::ReceiverApplication, Sample { unread: Bytes::new(2_000_000), ..receiver() }),
+        // 1.25 MB/s x 40 ms = 50 kB.
+        (Class::ReceiverWindow, Sample { window: Some(Bytes::new(51_000)), ..receiver() }),
+        (Class::Bandwidth, Sample { receiver_rtt: Duration::from_millis(60), ..receiver() }),
+        (Class::Congestion, Sample { out_of_order: 3, ..receiver() }),
+    ];
+    for (expected, sample) in cases {
+        let live = after_a_second(sample);
+        assert_eq!(live.side(), Side::Receiver);
+        assert_eq!(live.limits().dominant(), expected, "{sample:?}");
+    }
+}
+
+#[test]
+fn the_sweet_spot_is_the_best_rate_times_the_shortest_round_trip() {
+    // 1250 segments of 1000 bytes in a second, times 40 ms.
+    assert_eq!(after_a_second(bulk()).sweet_spot(), Some(Bytes::new(50_000)));
+}
+
+#[test]
+fn a_verdict_names_the_window_the_round_trip_and_the_rate_they_allow() {
+    let live = after_a_second(Sample {
+        window_limited: SECOND,
+        peer_window: Some(Bytes::new(65_535)),
+        peer_scale: 0,
+        rtt: Duration::from_millis(80),
+        ..bulk()
+    });
+    let verdict = Verdict::new(live.limits(), &live.evidence());
+    // 65,535 x 8 / 0.08 = 6.55 Mbit/s.
+    let expected = "100 % of the time limited by the receiver's window: 65,535 bytes at 80 ms \
+                    allow 6.6 Mbit/s.";
+    assert!(verdict.words.starts_with(expected), "{}", verdict.words);
+}

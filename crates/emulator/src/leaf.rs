@@ -1,0 +1,112 @@
+//! Further hosts at the ends of the path, in pairs, as the leaves of a dumbbell.
+
+use sweetspot_units::Duration;
+
+use crate::error::EmulatorError;
+
+/// A pair of hosts, one on each side, that talk to one another across the path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Leaf {
+    /// Propagation behind the bottleneck besides the path's own, each way.
+    pub detour: Duration,
+    /// TCP's initial congestion window, in packets; `None`: the kernel's.
+    pub initial_window: Option<u32>,
+    /// Whether TCP acknowledges every segment at once, instead of every second.
+    pub quick_acks: bool,
+}
+
+/// As many pairs as a path takes.
+pub const MOST_LEAVES: usize = 1000;
+
+/// The first two bytes of the leaves' addresses on either side.
+pub(crate) const NEAR_LEAVES: [u8; 2] = [10, 78];
+pub(crate) const FAR_LEAVES: [u8; 2] = [10, 79];
+
+/// The last two bytes of the addresses of leaf number `leaf`; 0 is nobody's.
+pub(crate) fn tag(leaf: usize) -> u16 {
+    leaf as u16 + 1
+}
+
+pub(crate) fn check(leaves: &[Leaf]) -> Result<(), EmulatorError> {
+    let few = leaves.len() <= MOST_LEAVES;
+    if few { Ok(()) } else { Err(EmulatorError::TooManyLeaves(leaves.len())) }
+}
+
+/// Whose packets take which detour.
+#[derive(Debug)]
+pub(crate) struct Detours {
+    /// By the tag of the leaf; the first is for packets of nobody's. Empty: nobody has one.
+    by_tag: Vec<Duration>,
+}
+
+impl Detours {
+    pub fn new(leaves: &[Leaf]) -> Detours {
+        if leaves.iter().all(|leaf| leaf.detour == Duration::ZERO) {
+            return Detours { by_tag: Vec::new() };
+        }
+        let all = leaves.iter().map(|leaf| leaf.detour);
+        Detours { by_tag: std::iter::once(Duration::ZERO).chain(all).collect() }
+    }
+
+    /// Whether there is none at all.
+    pub fn is_empty(&self) -> bool {
+        self.by_tag.is_empty()
+    }
+
+    /// The tag of the leaf that sent `frame`; 0: no leaf did.
+    pub fn leaf_of(&self, frame: &[u8]) -> u16 {
+        // Ethernet's type, and the source in IPv4's header (RFC 791) behind it.
+        const TYPE: usize = 12;
+        const SOURCE: usize = 14 + 12;
+        const IPV4: &[u8] = &[8, 0];
+        match (frame.get(TYPE..TYPE + 2), frame.get(SOURCE..SOURCE + 4)) {
+            (Some(IPV4), Some(&[a, b, high, low]))
+                if [NEAR_LEAVES, FAR_LEAVES].contains(&[a, b]) =>
+            {
+                u16::from_be_bytes([high, low])
+            }
+            _ => 0,
+        }
+    }
+
+    /// How long the detour of the leaf with this tag is.
+    pub fn of(&self, tag: u16) -> Duration {
+        self.by_tag.get(usize::from(tag)).copied().unwrap_or(Duration::ZERO)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: fn(u64) -> Duration = Duration::from_millis;
+
+    fn from(source: [u8; 4]) -> Vec<u8> {
+        let mut frame = vec![0; 60];
+        frame[12..14].copy_from_slice(&[8, 0]);
+        frame[26..30].copy_from_slice(&source);
+        frame
+    }
+
+    #[test]
+    fn a_packet_takes_the_detour_of_who_sent_it() {
+        let leaf = |ms| Leaf { detour: MS(ms), ..Leaf::default() };
+        let detours = Detours::new(&[leaf(0), leaf(7)]);
+        let of = |frame: &[u8]| detours.of(detours.leaf_of(frame));
+        // Leaf 1 has tag 2, on both sides.
+        assert_eq!(of(&from([10, 78, 0, 2])), MS(7));
+        assert_eq!(of(&from([10, 79, 0, 2])), MS(7));
+        for other in [[10, 78, 0, 1], [10, 77, 0, 2], [10, 78, 0, 9], [10, 78, 0, 0]] {
+            assert_eq!(of(&from(other)), Duration::ZERO, "{other:?}");
+        }
+        assert_eq!(of(&[0; 20]), Duration::ZERO);
+        let mut other_protocol = from([10, 78, 0, 2]);
+        other_protocol[12] = 9;
+        assert_eq!(of(&other_protocol), Duration::ZERO);
+    }
+
+    #[test]
+    fn leaves_without_detours_need_no_fan() {
+        assert!(Detours::new(&[Leaf::default(); 3]).is_empty());
+    }
+}

@@ -1,0 +1,34 @@
+use serde::{Deserialize, Serialize};
+use sweetspot_emulator as emulator;
+
+/// What the emulator certifies about a run, as results carry it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Certificate {
+    /// Whether the emulation was true to the path.
+    pub trust: bool,
+    /// What speaks against it; empty if it is to be trusted.
+    pub reasons: Vec<String>,
+    /// The lateness that 99 % of the releases did not exceed, in the worse direction, seconds.
+    pub p99_lateness_s: f64,
+    /// The latest release, seconds.
+    pub max_lateness_s: f64,
+    /// The whole certificate, for people.
+    pub text: String,
+    /// The whole certificate, for programs.
+    pub emulator: serde_json::Value,
+}
+
+impl From<&emulator::Certificate> for Certificate {
+    fn from(of: &emulator::Certificate) -> Certificate {
+        let latest = of.up.lateness.max.max(of.down.lateness.max);
+        Certificate {
+            trust: of.verdict.trust,
+            reasons: of.verdict.reasons.clone(),
+            p99_lateness_s: of.p99_lateness().as_secs_f64(),
+            max_lateness_s: latest.as_secs_f64(),
+            text: of.to_string(),
+            // A structure of numbers and texts always serialises.
+            emulator: serde_json::to_value(of).unwrap_or_default(),
+        }
+    }
+}

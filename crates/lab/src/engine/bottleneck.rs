@@ -1,0 +1,105 @@
+use sweetspot_emulator::{Flow, Sample};
+use sweetspot_scenario::BottleneckOutcome;
+use sweetspot_units::{Duration, Rate};
+
+/// What the emulator's samples tell of the bottleneck in the direction of the data. Their times
+/// count from the start of the run.
+pub(super) struct Bottleneck<'a> {
+    pub samples: &'a [(Duration, Sample)],
+    pub rate: Rate,
+}
+
+impl Bottleneck<'_> {
+    /// Over the measured interval, and before the first transfer, which starts at `first`.
+    pub fn outcome(
+        &self,
+        (begin, end): (Duration, Duration),
+        first: Duration,
+    ) -> BottleneckOutcome {
+        let measured = self.within(begin, end);
+        let mean = |of: &dyn Fn(&Flow) -> f64| {
+            let sum: f64 = measured.iter().map(|(_, sample)| of(&sample.up)).sum();
+            if measured.is_empty() { 0.0 } else { sum / measured.len() as f64 }
+        };
+        let (dropped, arrived) = match (measured.first(), measured.last()) {
+            (Some((_, a)), Some((_, b))) => {
+                let gone = |flow: &Flow| flow.buffer_drops + flow.random_losses;
+                (gone(&b.up) - gone(&a.up), b.up.arrived - a.up.arrived)
+            }
+            _ => (0, 0),
+        };
+        BottleneckOutcome {
+            utilisation: self.utilisation(begin, end),
+            utilisation_before: self.utilisation(first.scaled(2.0 / 3.0), first),
+            loss_rate: if arrived == 0 { 0.0 } else { dropped as f64 / arrived as f64 },
+            queue_mean_packets: mean(&|flow| waiting(flow) as f64),
+            queue_max_packets: measured.iter().map(|(_, s)| waiting(&s.up)).max().unwrap_or(0),
+            queue_delay_mean_s: mean(&|flow| {
+                let share = waiting(flow) as f64 / flow.backlog_packets.max(1) as f64;
+                flow.queue_delay.as_secs_f64() * share
+            }),
+        }
+    }
+
+    fn within(&self, from: Duration, to: Duration) -> &[(Duration, Sample)] {
+        let first = self.samples.partition_point(|(at, _)| *at < from);
+        let last = self.samples.partition_point(|(at, _)| *at <= to);
+        &self.samples[first..last.max(first)]
+    }
+
+    fn utilisation(&self, from: Duration, to: Duration) -> f64 {
+        match self.within(from, to) {
+            [(t0, a), .., (t1, b)] => {
+                let carried = b.up.delivered.saturating_sub(a.up.delivered) / (*t1 - *t0);
+                carried.as_f64() / self.rate.as_f64()
+            }
+            _ => 0.0,
+        }
+    }
+}
+
+/// Packets that wait; the one that is being sent does not.
+pub(super) fn waiting(flow: &Flow) -> u64 {
+    flow.backlog_packets.saturating_sub(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sweetspot_units::Bytes;
+
+    /// 10 Mbit/s, half used: 6250 B in 10 ms; five packets in the buffer, a tenth lost.
+    fn sample(n: u64) -> (Duration, Sample) {
+        let flow = Flow {
+            backlog: Bytes::new(5000),
+            backlog_packets: 5,
+            queue_delay: Duration::from_millis(4),
+            buffer_drops: n,
+            random_losses: 0,
+            arrived: 10 * n,
+            delivered: Bytes::new(6250 * n),
+        };
+        let at = Duration::from_millis(10) * n;
+        (at, Sample { at, up: flow, down: flow })
+    }
+
+    #[test]
+    fn averages_are_over_the_measured_time() {
+        let samples: Vec<_> = (0..=100).map(sample).collect();
+        let bottleneck = Bottleneck { samples: &samples, rate: Rate::from_mbit_per_second(10) };
+        let second = Duration::from_secs(1);
+        let told = bottleneck.outcome((second / 2, second), Duration::ZERO);
+        assert!((told.utilisation - 0.5).abs() < 1e-9);
+        assert_eq!((told.loss_rate, told.utilisation_before), (0.1, 0.0));
+        // Four of five wait; 4 ms x 4/5.
+        assert_eq!((told.queue_mean_packets, told.queue_max_packets), (4.0, 4));
+        assert!((told.queue_delay_mean_s - 0.0032).abs() < 1e-9);
+    }
+
+    #[test]
+    fn without_samples_nothing_is_made_up() {
+        let bottleneck = Bottleneck { samples: &[], rate: Rate::from_mbit_per_second(10) };
+        let told = bottleneck.outcome((Duration::ZERO, Duration::from_secs(1)), Duration::ZERO);
+        assert_eq!((told.utilisation, told.loss_rate, told.queue_mean_packets), (0.0, 0.0, 0.0));
+    }
+}

@@ -1,0 +1,147 @@
+//! The third engine: a scenario played by this machine's kernel.
+
+mod bottleneck;
+mod outcome;
+mod rehearsal;
+mod stage;
+mod target;
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use sweetspot_linux::sysctl;
+use sweetspot_scenario::{Engine, EngineError, Outcome, Recorder, Sample, Scenario};
+
+use crate::error::Doing;
+use crate::plan::{Plan, refusals};
+use crate::{Certificate, LabError, isolated, scratch};
+
+/// This machine's kernel, across an emulated path.
+///
+/// The process that calls it must have one thread only.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Lab;
+
+/// As `--engine` names it.
+const NAME: &str = "lab";
+
+/// What a run left: the outcome, and how true the emulation was.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Played {
+    /// As every engine gives it.
+    pub outcome: Outcome,
+    /// What the emulator says of its path.
+    pub certificate: Certificate,
+    /// The transfers' time series.
+    pub series: Vec<SeriesRow>,
+}
+
+/// A sample of a transfer, about every 50 ms.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct SeriesRow {
+    /// Seconds since the start of the run.
+    pub at_s: f64,
+    /// Which transfer, counted from 0.
+    pub transfer: usize,
+    /// Congestion window, bytes.
+    pub cwnd_bytes: u64,
+    /// Advertised window, bytes.
+    pub window_bytes: u64,
+    /// Content acknowledged since it started, bytes.
+    pub acked_bytes: u64,
+    /// Packets that wait at the bottleneck.
+    pub queue_packets: u64,
+    /// Packets that the bottleneck has dropped so far.
+    pub dropped_packets: u64,
+}
+
+impl Lab {
+    /// Plays `scenario` in real time.
+    ///
+    /// # Errors
+    /// If this machine cannot emulate it truthfully, or something failed on the way.
+    pub fn play(&self, scenario: &Scenario) -> Result<Played, LabError> {
+        self.play_in(scenario, &scratch::place())
+    }
+
+    /// The same with its files, which are gone when it returns, in `place`.
+    ///
+    /// # Errors
+    /// As [`Lab::play`].
+    pub fn play_in(&self, scenario: &Scenario, place: &Path) -> Result<Played, LabError> {
+        let controls = sysctl::available_congestion_controls()
+            .doing("read the kernel's congestion controls")?;
+        let reasons = refusals(scenario, &controls);
+        if !reasons.is_empty() {
+            return Err(LabError::Refused(reasons.join("; ")));
+        }
+        let plan = Plan::new(scenario);
+        // Made and removed out here: whatever ends the isolated part, this process goes on.
+        let scratch =
+            scratch::make(place).doing("make a directory for files; set TMPDIR to another")?;
+        if let Some(reason) = isolated(|| rehearsal::rehearse(&plan))? {
+            return Err(LabError::Refused(reason));
+        }
+        isolated(|| stage::play(scenario, &plan, scratch.path()))
+    }
+}
+
+impl Engine for Lab {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn run(
+        &self,
+        scenario: &Scenario,
+        recorder: &mut dyn Recorder,
+    ) -> Result<Outcome, EngineError> {
+        let played = self.play(scenario).map_err(EngineError::from)?;
+        played.tell(scenario, recorder);
+        Ok(played.outcome)
+    }
+}
+
+impl Played {
+    /// Hands the time series to `recorder`.
+    pub fn tell(&self, scenario: &Scenario, recorder: &mut dyn Recorder) {
+        let Some(interval) = recorder.interval() else { return };
+        let mut due = vec![0.0; scenario.transfers.len()];
+        for row in &self.series {
+            // No finer than asked; what is not known between two rows is not made up.
+            if row.at_s >= due[row.transfer] {
+                due[row.transfer] = row.at_s + interval.as_secs_f64();
+                recorder.record(&sample(row, scenario));
+            }
+        }
+    }
+}
+
+fn sample(row: &SeriesRow, scenario: &Scenario) -> Sample {
+    Sample {
+        at_s: row.at_s,
+        transfer: row.transfer,
+        cwnd_packets: row.cwnd_bytes as f64 / scenario.path.packet.as_f64(),
+        // A sender's series does not hold it.
+        ssthresh_packets: f64::NAN,
+        window_bytes: row.window_bytes,
+        acked_bytes: row.acked_bytes,
+        // Nor these.
+        rtt_s: None,
+        queue_packets: row.queue_packets,
+        dropped_packets: row.dropped_packets,
+        utilisation: None,
+    }
+}
+
+impl From<LabError> for EngineError {
+    fn from(error: LabError) -> EngineError {
+        match error {
+            LabError::Refused(reason) => EngineError::Unsupported { engine: NAME, reason },
+            other => EngineError::Failed {
+                engine: NAME,
+                reason: other.to_string().trim_start_matches("lab: ").to_owned(),
+            },
+        }
+    }
+}

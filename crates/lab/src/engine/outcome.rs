@@ -1,0 +1,123 @@
+//! From what ran to what is told.
+
+use sweetspot_scenario::{ControllerEvent, CrossOutcome, Kind, TransferOutcome};
+use sweetspot_transfer::series::Row;
+use sweetspot_units::{Bytes, Duration};
+
+use super::target::Trace;
+use crate::plan::{Load, TargetPlan};
+use crate::traffic::Totals;
+
+/// One transfer over the measured interval; `size` is what it had to deliver, if it had an end.
+pub(super) fn transfer(
+    plan: &TargetPlan,
+    trace: &Trace,
+    size: Option<Bytes>,
+    (begin, end): (Duration, Duration),
+    handshake: Duration,
+) -> TransferOutcome {
+    let at = |row: &Row| trace.began.as_secs_f64() + row.t_s;
+    let (from, to) = (begin.as_secs_f64(), end.as_secs_f64());
+    let delivered = delivered(trace, size, to) - delivered(trace, size, from);
+    let before = trace.rows.iter().rfind(|row| at(row) <= from);
+    let within: Vec<&Row> =
+        trace.rows.iter().filter(|row| at(row) > from && at(row) <= to).collect();
+    let last = within.last().copied();
+    let grown = |of: fn(&Row) -> Option<u64>| {
+        let value = |row: Option<&Row>| row.and_then(of).unwrap_or(0);
+        value(last.or(before)).saturating_sub(value(before))
+    };
+    let retransmitted = grown(|row| row.retransmitted);
+    let mut round_trips: Vec<f64> = within.iter().filter_map(|row| row.rtt_s).collect();
+    round_trips.sort_unstable_by(f64::total_cmp);
+    let mean = round_trips.iter().sum::<f64>() / round_trips.len().max(1) as f64;
+    let p99 = round_trips.get((round_trips.len().max(1) - 1) * 99 / 100);
+    TransferOutcome {
+        goodput_bps: delivered * 8.0 / (to - from),
+        rtt_mean_s: mean,
+        rtt_p99_s: p99.copied().unwrap_or(0.0),
+        loss_rate: ratio(retransmitted, grown(|row| row.segments)),
+        retransmitted_packets: retransmitted,
+        timeouts: grown(|row| row.timeouts),
+        window_final_bytes: last.or(before).and_then(|row| row.window_bytes).unwrap_or(0),
+        sizing: plan.sizing.to_string(),
+        events: trace.events.iter().map(|mark| event(mark, trace.began, handshake)).collect(),
+    }
+}
+
+/// Content delivered by `at` seconds, straight lines between the rows.
+fn delivered(trace: &Trace, size: Option<Bytes>, at: f64) -> f64 {
+    let began = trace.began.as_secs_f64();
+    let mut points = vec![(began, 0.0)];
+    points.extend(trace.rows.iter().map(|row| (began + row.t_s, row.bytes as f64)));
+    if let (Some(ended), Some(size)) = (trace.ended, size) {
+        points.push((ended.as_secs_f64(), size.as_f64()));
+    }
+    let next = points.partition_point(|(t, _)| *t <= at);
+    match (next.checked_sub(1).map(|i| points[i]), points.get(next)) {
+        (None, _) => 0.0,
+        (Some((_, bytes)), None) => bytes,
+        (Some((t0, a)), Some((t1, b))) => a + (b - a) * (at - t0) / (t1 - t0),
+    }
+}
+
+fn event(
+    mark: &sweetspot_transfer::series::Mark,
+    began: Duration,
+    handshake: Duration,
+) -> ControllerEvent {
+    ControllerEvent {
+        // Its time counts from the receiver's accept.
+        at_s: (began + handshake).as_secs_f64() + mark.t_s,
+        kind: mark.event.replace('_', "-"),
+        window_bytes: mark.window_bytes,
+        rate_bps: mark.rate_bps,
+        rtt_s: mark.rtt_s,
+    }
+}
+
+/// One entry of cross traffic, both directions summed.
+pub(super) fn cross(load: &Load, totals: &Totals, measured: Duration) -> CrossOutcome {
+    let lost = match load.kind {
+        Kind::Pareto { .. } | Kind::Poisson { .. } => totals.sent.saturating_sub(totals.received),
+        _ => totals.retransmitted,
+    };
+    let completion = totals.completion.as_secs_f64();
+    CrossOutcome {
+        kind: load.kind.name().to_owned(),
+        goodput_bps: (totals.delivered / measured).as_f64(),
+        loss_rate: ratio(lost, totals.sent),
+        retransmitted_packets: totals.retransmitted,
+        timeouts: totals.timeouts,
+        completed: totals.completed,
+        completion_mean_s: completion / totals.completed.max(1) as f64,
+    }
+}
+
+fn ratio(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(t_s: f64, bytes: u64) -> Row {
+        Row { t_s, bytes, ..Row::default() }
+    }
+
+    #[test]
+    fn what_lies_between_two_rows_lies_on_a_line() {
+        let began = Duration::from_secs(10);
+        let rows = vec![row(1.0, 1000), row(2.0, 3000)];
+        let trace = Trace { began, rows, ..Trace::default() };
+        for (at, bytes) in
+            [(9.0, 0.0), (10.5, 500.0), (11.0, 1000.0), (11.5, 2000.0), (99.0, 3000.0)]
+        {
+            assert_eq!(delivered(&trace, None, at), bytes, "{at}");
+        }
+        let ended = Some(Duration::from_secs(13));
+        let trace = Trace { ended, ..trace };
+        assert_eq!(delivered(&trace, Some(Bytes::new(4000)), 12.5), 3500.0);
+    }
+}

@@ -1,0 +1,48 @@
+use sweetspot_emulator::rehearse as carry;
+use sweetspot_path::PathSpec;
+use sweetspot_units::Rate;
+
+use crate::LabError;
+use crate::plan::Plan;
+
+/// Any machine that runs this carries so many packets per second; the certificate is enough.
+const EASY: f64 = 15_000.0;
+/// How often the rate is halved to find out what would go.
+const HALVINGS: u32 = 4;
+
+/// Tries the path at its full rate for a moment, if that may be too much for this machine, and
+/// returns why not, and what would go.
+pub(super) fn rehearse(plan: &Plan) -> Result<Option<String>, LabError> {
+    let path = &plan.path;
+    let packets = path.up.rate.as_f64() / 8.0 / path.mtu.as_f64();
+    if packets <= EASY {
+        return Ok(None);
+    }
+    let trial = carry(path)?;
+    if trial.truthful {
+        return Ok(None);
+    }
+    for halvings in 1..=HALVINGS {
+        let slower = at(path, path.up.rate.scaled(0.5_f64.powi(halvings as i32)));
+        if carry(&slower)?.truthful {
+            return Ok(Some(format!(
+                "this machine cannot emulate {} truthfully now ({}); {} it could: --set path.rate={}",
+                path.up.rate,
+                trial.reasons.join("; "),
+                slower.up.rate,
+                slower.up.rate.to_string().replace(' ', ""),
+            )));
+        }
+    }
+    Ok(Some(format!(
+        "this machine cannot emulate {} truthfully now, nor a sixteenth of it ({}); is it busy?",
+        path.up.rate,
+        trial.reasons.join("; "),
+    )))
+}
+
+fn at(path: &PathSpec, rate: Rate) -> PathSpec {
+    let mut slower = path.clone();
+    (slower.up.rate, slower.down.rate) = (rate, rate);
+    slower
+}

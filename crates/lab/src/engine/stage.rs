@@ -1,0 +1,156 @@
+//! One run: the path, the stations at its ends, the targets, and who watches them.
+
+use std::path::Path;
+use std::thread::{self, ScopedJoinHandle};
+
+use sweetspot_emulator::{Emulation, Sample};
+use sweetspot_linux::{clock, process};
+use sweetspot_scenario::{Outcome, Scenario};
+use sweetspot_sizing::KnownPath;
+use sweetspot_units::{Duration, Time};
+
+use super::bottleneck::{Bottleneck, waiting};
+use super::target::{Target, Trace};
+use super::{NAME, Played, SeriesRow, outcome};
+use crate::error::Doing;
+use crate::plan::Plan;
+use crate::traffic::{Part, Station, Totals};
+use crate::{Certificate, LabError, settings};
+
+/// From the end of the preparations to the start of the run: every thread stands ready by then.
+const READY: Duration = Duration::from_millis(100);
+/// Between two looks at the emulator's samples.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// What a run left behind.
+struct Traces {
+    samples: Vec<(Duration, Sample)>,
+    totals: Vec<Totals>,
+    targets: Vec<Trace>,
+}
+
+/// Plays `plan`, which is `scenario`'s, inside the namespaces.
+pub(super) fn play(scenario: &Scenario, plan: &Plan, scratch: &Path) -> Result<Played, LabError> {
+    process::raise_descriptor_limit().doing("raise the limit on open files")?;
+    let emulation = Emulation::start_with(&plan.path, &plan.leaves)?;
+    for side in [emulation.near(), emulation.far()] {
+        for (name, value) in &plan.settings {
+            settings::set(side, name, value)?;
+        }
+    }
+    let known = KnownPath::new(scenario.path.narrow().rate, scenario.path.rtt);
+    let target =
+        |(number, target)| Target::prepare(target, number, known, emulation.far(), scratch);
+    let targets: Vec<Target<'_>> =
+        plan.targets.iter().enumerate().map(target).collect::<Result<_, _>>()?;
+    let traces = run(plan, &emulation, &targets)?;
+    let sizes: Vec<_> = targets.iter().map(Target::size).collect();
+    let certified = emulation.finish()?;
+
+    let measured = (plan.begin, plan.end);
+    let first = plan.targets.iter().map(|target| target.start).min().unwrap_or(plan.begin);
+    let bottleneck = Bottleneck { samples: &traces.samples, rate: plan.path.up.rate };
+    // The receiver accepts one and a half round trips after the sender's SYN.
+    let handshake = scenario.path.rtt + scenario.path.rtt / 2;
+    let transfers = plan.targets.iter().zip(&traces.targets).zip(sizes);
+    let cross = plan.loads.iter().zip(&traces.totals);
+    Ok(Played {
+        outcome: Outcome {
+            scenario: scenario.title.clone(),
+            engine: NAME.to_owned(),
+            seed: scenario.seed,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            transfers: transfers
+                .map(|((target, trace), size)| {
+                    outcome::transfer(target, trace, size, measured, handshake)
+                })
+                .collect(),
+            cross: cross
+                .map(|(load, totals)| outcome::cross(load, totals, plan.end - plan.begin))
+                .collect(),
+            bottleneck: bottleneck.outcome(measured, first),
+            events: 0,
+            packets_forwarded: certified.up.packets_out + certified.down.packets_out,
+            derivation: None,
+            wall_s: 0.0,
+        },
+        certificate: Certificate::from(&certified),
+        series: series(&traces),
+    })
+}
+
+fn run(plan: &Plan, emulation: &Emulation, targets: &[Target<'_>]) -> Result<Traces, LabError> {
+    let (near, far) = (emulation.near(), emulation.far());
+    let ends = [((near, far), 0), ((far, near), 1)];
+    let mut stations = Vec::new();
+    for (sides, side) in ends {
+        let part = Part { side, sends: side == 0 || plan.mirror, takes: side == 1 || plan.mirror };
+        let open = || Station::open(plan, sides, part);
+        stations.push(sides.0.run(open).and_then(|opened| opened).doing("set up cross traffic")?);
+    }
+    let zero = clock::now() + READY;
+    let end = zero + plan.end;
+    thread::scope(|scope| {
+        let stations: Vec<_> =
+            stations.into_iter().map(|station| scope.spawn(move || station.run(zero))).collect();
+        let receivers: Vec<_> =
+            targets.iter().map(|target| scope.spawn(move || target.receive(far))).collect();
+        let senders: Vec<_> = targets
+            .iter()
+            .map(|target| scope.spawn(move || target.send(near, zero, end)))
+            .collect();
+        let samples = watch(emulation, zero, end);
+        targets.iter().for_each(|target| target.stop(far));
+        let mut totals = vec![Totals::default(); plan.loads.len()];
+        for station in stations {
+            let side = joined(station)?.doing("play cross traffic")?;
+            totals.iter_mut().zip(side).for_each(|(sum, more)| *sum += more);
+        }
+        let traces = senders.into_iter().map(|sender| joined(sender)?);
+        let targets = traces.collect::<Result<Vec<_>, _>>()?;
+        for receiver in receivers {
+            joined(receiver)??;
+        }
+        Ok(Traces { samples, totals, targets })
+    })
+}
+
+/// Collects the emulator's samples until `end`; their times count from `zero`.
+fn watch(emulation: &Emulation, zero: Time, end: Time) -> Vec<(Duration, Sample)> {
+    let mut samples = Vec::new();
+    while clock::now() < end {
+        clock::sleep_until((clock::now() + LOOK).min(end));
+        let new = emulation.observe().into_iter().filter_map(|sample| {
+            let at = emulation.started() + sample.at;
+            (at >= zero).then(|| (at.since(zero), sample))
+        });
+        samples.extend(new);
+    }
+    samples
+}
+
+fn joined<T>(handle: ScopedJoinHandle<'_, T>) -> Result<T, LabError> {
+    handle.join().map_err(|_| LabError::Inside("lab: a thread of the run panicked".to_owned()))
+}
+
+fn series(traces: &Traces) -> Vec<SeriesRow> {
+    let mut all = Vec::new();
+    for (transfer, trace) in traces.targets.iter().enumerate() {
+        for row in &trace.rows {
+            let at_s = trace.began.as_secs_f64() + row.t_s;
+            let seen = traces.samples.partition_point(|(at, _)| at.as_secs_f64() <= at_s);
+            let queue = seen.checked_sub(1).map(|i| traces.samples[i].1.up);
+            all.push(SeriesRow {
+                at_s,
+                transfer,
+                cwnd_bytes: row.cwnd_bytes.unwrap_or(0),
+                window_bytes: row.window_bytes.unwrap_or(0),
+                acked_bytes: row.bytes,
+                queue_packets: queue.as_ref().map_or(0, waiting),
+                dropped_packets: queue.map_or(0, |flow| flow.buffer_drops + flow.random_losses),
+            });
+        }
+    }
+    all.sort_by(|a, b| a.at_s.total_cmp(&b.at_s));
+    all
+}

@@ -1,0 +1,166 @@
+//! One measured transfer, by the same code that `sweetspot serve` and `sweetspot send` are.
+
+use std::fs::File;
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use sweetspot_emulator::Side;
+use sweetspot_linux::clock;
+use sweetspot_sizing::KnownPath;
+use sweetspot_transfer::series::{Line, Mark, Row};
+use sweetspot_transfer::{
+    Observer, Outcome, Reception, SendOptions, ServeOptions, Server, TransferError, send,
+};
+use sweetspot_units::{Bytes, Duration, Time};
+
+use crate::error::Doing;
+use crate::plan::TargetPlan;
+use crate::{LabError, scratch};
+
+/// Longer than any run.
+const LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// A transfer whose receiver listens.
+pub(super) struct Target<'a> {
+    plan: &'a TargetPlan,
+    known: KnownPath,
+    server: Server,
+    file: PathBuf,
+    events: Events,
+}
+
+/// What a transfer left.
+#[derive(Debug, Default)]
+pub(super) struct Trace {
+    /// When its sender began to connect, since the start of the run.
+    pub began: Duration,
+    /// The sender's rows, whose times count from there.
+    pub rows: Vec<Row>,
+    /// The controller's events, whose times count from the receiver's accept.
+    pub events: Vec<Mark>,
+    /// When all its content was delivered, if it was.
+    pub ended: Option<Duration>,
+}
+
+/// Events that reach the receiver's observer, wherever that is.
+type Events = Arc<Mutex<Vec<Mark>>>;
+
+impl<'a> Target<'a> {
+    /// Makes its file, which is nothing but zeros and takes no room, and lets its receiver listen
+    /// on `far`.
+    pub fn prepare(
+        plan: &'a TargetPlan,
+        number: usize,
+        known: KnownPath,
+        far: &Side,
+        scratch: &Path,
+    ) -> Result<Target<'a>, LabError> {
+        let file = scratch.join(format!("content-{number}"));
+        let made = File::create_new(&file).and_then(|f| f.set_len(plan.size.get().max(1)));
+        made.doing("make a file to send")?;
+        let directory = scratch::inbox(scratch, number).doing("make a directory to receive in")?;
+        let options = ServeOptions {
+            directory,
+            listen: (far.leaf(plan.leaf), 0).into(),
+            advertise: None,
+            once: true,
+            sizing: Some(plan.sizing),
+            congestion: None,
+            path: Some(known),
+            overwrite: false,
+            probes: true,
+            lifetime: LIFETIME,
+        };
+        let server = far.run(|| Server::bind(options)).doing("enter a namespace")??;
+        Ok(Target { plan, known, server, file, events: Events::default() })
+    }
+
+    /// Receives, until [`Target::stop`] or the end of the transfer.
+    pub fn receive(&self, far: &Side) -> Result<(), LabError> {
+        far.enter().doing("enter a namespace")?;
+        // The sender's side of the story is told; what went wrong, it says too.
+        let _ = self.server.run(&Keeper(self.events.clone()));
+        Ok(())
+    }
+
+    /// Sends from its start on, counted from `zero`; `end` is when the run ends.
+    pub fn send(&self, near: &Side, zero: Time, end: Time) -> Result<Trace, LabError> {
+        near.enter().doing("enter a namespace")?;
+        clock::sleep_until((zero + self.plan.start).min(end));
+        let began = clock::now();
+        let mut trace = Trace { began: began.since(zero), ..Trace::default() };
+        if began < end {
+            let options = SendOptions {
+                name: None,
+                sizing: Some(self.plan.sizing),
+                congestion: Some(self.plan.congestion.to_owned()),
+                path: Some(self.known),
+                probes: true,
+            };
+            let mut rows = Rows(Vec::new());
+            let sent = send(&self.file, self.server.ticket(), &options, &mut rows);
+            trace.rows = rows.0;
+            match sent {
+                Ok(_) => trace.ended = Some(clock::now().since(zero)),
+                // The run is over, and with it the receiver.
+                Err(_) if clock::now() >= end => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        trace.events = std::mem::take(&mut events);
+        Ok(trace)
+    }
+
+    /// Ends the transfer.
+    pub fn stop(&self, far: &Side) {
+        // The server wakes itself by a connection, which must come from its own side.
+        let _ = far.run(|| self.server.stop());
+    }
+
+    /// What it had to deliver, if it had an end.
+    pub fn size(&self) -> Option<Bytes> {
+        self.plan.ends.then_some(self.plan.size)
+    }
+}
+
+/// Keeps the sender's rows.
+struct Rows(Vec<Row>);
+
+impl Observer for Rows {
+    fn line(&mut self, line: &Line) {
+        if let Line::Row(row) = line {
+            self.0.push(row.clone());
+        }
+    }
+}
+
+/// Keeps the controller's events.
+struct Keeper(Events);
+
+impl Observer for Keeper {
+    fn line(&mut self, line: &Line) {
+        if let Line::Event(mark) = line {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).push(mark.clone());
+        }
+    }
+}
+
+impl Reception for Keeper {
+    fn admitted(&self, _number: u64, _peer: SocketAddr) -> Box<dyn Observer> {
+        Box::new(Keeper(self.0.clone()))
+    }
+    fn ended(&self, _number: u64, _result: &Result<Outcome, TransferError>) {}
+    fn turned_away(&self, _error: &TransferError) {}
+}
+
+impl From<TransferError> for LabError {
+    fn from(error: TransferError) -> LabError {
+        LabError::System {
+            what: "move the target's file",
+            source: io::Error::other(error.to_string()),
+        }
+    }
+}

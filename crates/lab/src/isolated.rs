@@ -1,0 +1,42 @@
+use std::fs::File;
+use std::io::{self, Seek, Write};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use sweetspot_emulator::isolate;
+
+use crate::LabError;
+use crate::error::Doing;
+
+/// The code with which the isolated process says that it has written an answer.
+const ANSWERED: u8 = 0;
+
+/// Runs `work` in a process tree and namespaces of its own and returns what it returned. The
+/// caller must have one thread only; it stays in its own namespaces.
+pub fn isolated<T: Serialize + DeserializeOwned>(
+    work: impl FnOnce() -> Result<T, LabError>,
+) -> Result<T, LabError> {
+    // A file without a name, which both processes hold: nothing of it can stay behind.
+    let mut answer = tempfile::tempfile().doing("make a temporary file")?;
+    let mut inside = answer.try_clone().doing("duplicate a file")?;
+    let code = isolate(|| {
+        let said = work().map_err(|error| error.to_string());
+        match write(&mut inside, &said) {
+            Ok(()) => ANSWERED,
+            Err(_) => 1,
+        }
+    })?;
+    if code != ANSWERED {
+        return Err(LabError::Inside(format!("lab: the experiment was ended with code {code}")));
+    }
+    answer.rewind().doing("read the experiment's answer")?;
+    let said: Result<T, String> = serde_json::from_reader(io::BufReader::new(answer))
+        .map_err(io::Error::other)
+        .doing("read the experiment's answer")?;
+    said.map_err(LabError::Inside)
+}
+
+fn write<T: Serialize>(file: &mut File, said: &Result<T, String>) -> io::Result<()> {
+    let text = serde_json::to_vec(said).map_err(io::Error::other)?;
+    file.write_all(&text)
+}

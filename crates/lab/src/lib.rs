@@ -1,0 +1,23 @@
+//! Experiments on this machine's own kernel, across an emulated path between network namespaces.
+//!
+//! Every experiment runs in an isolated process tree ([`isolated`]) that dies as a whole, changes
+//! no setting of the host, and comes back with the emulator's [`Certificate`].
+//!
+//! [`Lab`] is the third engine: it plays a scenario in real time, the measured transfers by the
+//! very code of `sweetspot send` and `sweetspot serve`, the cross traffic by the kernel's TCP and
+//! UDP. [`blog`] is an experiment of its own.
+
+pub mod blog;
+mod certificate;
+mod engine;
+mod error;
+mod isolated;
+mod plan;
+mod scratch;
+mod settings;
+mod traffic;
+
+pub use certificate::Certificate;
+pub use engine::{Lab, Played, SeriesRow};
+pub use error::LabError;
+pub use isolated::isolated;

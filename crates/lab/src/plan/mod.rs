@@ -1,0 +1,219 @@
+//! From a scenario to what this machine is to do: the path, the hosts at its ends, the loads
+//! that cross it. What cannot be emulated truthfully is refused in words.
+
+mod refusal;
+
+use sweetspot_emulator::Leaf;
+use sweetspot_path::{DirectionSpec, PathSpec};
+use sweetspot_scenario::{Congestion, Cross, Kind, Reverse, Scenario, Tcp};
+use sweetspot_sizing::Sizing;
+use sweetspot_units::{Bytes, Duration, Volume};
+
+pub(crate) use refusal::refusals;
+
+/// IPv4 and TCP headers with timestamps (RFC 7323), and without.
+const HEADERS_WITH_TIMESTAMPS: Bytes = Bytes::new(52);
+const HEADERS: Bytes = Bytes::new(40);
+/// IPv4 and UDP headers.
+const UDP_HEADERS: Bytes = Bytes::new(28);
+/// As many round trips as a spread is played with.
+const MOST_NODES: u64 = 50;
+/// Linux's initial receive and send buffer.
+const INITIAL_BUFFER: Bytes = Bytes::new(131_072);
+
+/// What is to be done.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub path: PathSpec,
+    pub leaves: Vec<Leaf>,
+    /// `net.ipv4` settings of both namespaces.
+    pub settings: Vec<(&'static str, String)>,
+    pub targets: Vec<TargetPlan>,
+    pub loads: Vec<Load>,
+    /// Whether the way back carries the loads too.
+    pub mirror: bool,
+    pub begin: Duration,
+    pub end: Duration,
+    pub seed: u64,
+}
+
+/// One measured transfer.
+#[derive(Debug)]
+pub(crate) struct TargetPlan {
+    pub leaf: usize,
+    pub start: Duration,
+    pub size: Bytes,
+    /// Whether the scenario gave it an end.
+    pub ends: bool,
+    pub sizing: Sizing,
+    pub congestion: &'static str,
+}
+
+/// One entry of cross traffic.
+#[derive(Debug)]
+pub(crate) struct Load {
+    pub kind: Kind,
+    /// The pair of hosts that each of its nodes is.
+    pub leaves: Vec<usize>,
+    /// Sources on each side.
+    pub members: u64,
+    pub start: (Duration, Duration),
+    pub congestion: &'static str,
+    pub window: Option<Bytes>,
+    pub send_buffer: Option<Bytes>,
+    /// Payload of a full packet.
+    pub payload: Bytes,
+    /// A packet on the wire.
+    pub packet: Bytes,
+    pub port: u16,
+}
+
+/// Where loads listen; entry i on this plus i.
+const FIRST_PORT: u16 = 20_000;
+
+impl Plan {
+    /// What `scenario`, of which nothing is refused, comes to.
+    pub fn new(scenario: &Scenario) -> Plan {
+        let hop = scenario.path.narrow();
+        let end = scenario.warmup + scenario.duration;
+        let shortest = shortest_round_trip(scenario);
+        let direction = DirectionSpec {
+            rate: hop.rate,
+            delay: shortest / 2,
+            buffer: hop.buffer,
+            loss: hop.loss,
+            jitter: Duration::ZERO,
+        };
+        let mtu = scenario.path.packet;
+        let path = PathSpec { up: direction, down: direction, mtu, seed: scenario.seed };
+        let mut plan = Plan {
+            settings: settings(scenario),
+            path,
+            leaves: Vec::new(),
+            targets: Vec::new(),
+            loads: Vec::new(),
+            mirror: scenario.path.reverse == Reverse::Mirror,
+            begin: scenario.warmup,
+            end,
+            seed: scenario.seed,
+        };
+        for transfer in &scenario.transfers {
+            let leaf = plan.add_leaf(scenario.path.rtt, &transfer.tcp);
+            // No more than that gets through.
+            let most = hop.rate * end.saturating_sub(transfer.start) + mtu;
+            plan.targets.push(TargetPlan {
+                leaf,
+                start: transfer.start,
+                size: transfer.size.map_or(most, |size| size.min(most)),
+                ends: transfer.size.is_some(),
+                sizing: transfer.sizing,
+                congestion: kernel_name(transfer.congestion),
+            });
+        }
+        for cross in &scenario.cross {
+            plan.add_load(cross);
+        }
+        plan
+    }
+
+    fn add_leaf(&mut self, rtt: Duration, tcp: &Tcp) -> usize {
+        self.leaves.push(Leaf {
+            detour: (rtt / 2).saturating_sub(self.path.up.delay),
+            initial_window: Some(tcp.initial_window.min(u64::from(u16::MAX)) as u32),
+            quick_acks: !tcp.delayed_ack,
+        });
+        self.leaves.len() - 1
+    }
+
+    fn add_load(&mut self, cross: &Cross) {
+        let (members, nodes, window) = shape(&cross.kind);
+        let (low, high) = cross.rtt;
+        let nodes = if low == high { 1 } else { nodes.min(MOST_NODES) };
+        let leaves = (0..nodes).map(|node| {
+            // As in the simulator: spread evenly from one end to the other.
+            let share = if nodes > 1 { node as f64 / (nodes - 1) as f64 } else { 0.5 };
+            self.add_leaf(low + (high - low).scaled(share), &cross.tcp)
+        });
+        let leaves: Vec<usize> = leaves.collect();
+        let members = match cross.kind {
+            // Each node opens its share of the connections.
+            Kind::Arrivals { .. } => leaves.len() as u64,
+            _ => members,
+        };
+        let packet = self.path.mtu;
+        let headers = match (cross.kind, cross.tcp.timestamps) {
+            (Kind::Pareto { .. } | Kind::Poisson { .. }, _) => UDP_HEADERS,
+            (_, true) => HEADERS_WITH_TIMESTAMPS,
+            (_, false) => HEADERS,
+        };
+        let payload = packet.saturating_sub(headers);
+        let port = FIRST_PORT + self.loads.len() as u16;
+        self.loads.push(Load {
+            kind: cross.kind,
+            leaves,
+            members,
+            start: cross.start,
+            congestion: kernel_name(cross.congestion),
+            window: window.map(|window| window.in_bytes(payload)),
+            send_buffer: cross.tcp.send_buffer.map(|size| size.in_bytes(payload)),
+            payload,
+            packet,
+            port,
+        });
+    }
+}
+
+/// Sources, round trips they are spread over, and their window.
+fn shape(kind: &Kind) -> (u64, u64, Option<Volume>) {
+    match *kind {
+        Kind::Pareto { count, .. } | Kind::Poisson { count, .. } => (count, count, None),
+        Kind::Elephants { count, window } => (count, count, window),
+        Kind::Mice { count, nodes, window, .. } => (count, nodes, window),
+        Kind::ClosedLoop { users, nodes, window, .. } => (users, nodes, window),
+        Kind::Arrivals { nodes, window, .. } => (nodes, nodes, window),
+    }
+}
+
+fn shortest_round_trip(scenario: &Scenario) -> Duration {
+    let target = (!scenario.transfers.is_empty()).then_some(scenario.path.rtt);
+    let cross = scenario.cross.iter().map(|cross| cross.rtt.0);
+    target.into_iter().chain(cross).min().unwrap_or(scenario.path.rtt)
+}
+
+/// The kernel's name of a congestion control. Loss recovery is the kernel's own in any case:
+/// SACK, if the scenario's flows have it.
+pub(crate) fn kernel_name(congestion: Congestion) -> &'static str {
+    match congestion {
+        Congestion::Reno | Congestion::NewReno | Congestion::Sack => "reno",
+        Congestion::Cubic => "cubic",
+        Congestion::Vegas => "vegas",
+        Congestion::Bbr => "bbr",
+    }
+}
+
+/// The TCP of every flow of a scenario.
+pub(crate) fn every_tcp(scenario: &Scenario) -> impl Iterator<Item = &Tcp> {
+    let transfers = scenario.transfers.iter().map(|transfer| &transfer.tcp);
+    transfers.chain(scenario.cross.iter().map(|cross| &cross.tcp))
+}
+
+fn settings(scenario: &Scenario) -> Vec<(&'static str, String)> {
+    let tcp = every_tcp(scenario).next().copied().unwrap_or(Tcp::LINUX);
+    let hop = scenario.path.narrow();
+    // Room for eight times what the path and its buffer hold, in kernel memory: never the limit.
+    // At least the kernel's own default, 6 MiB.
+    let holds = scenario.path.bdp() + hop.buffer.in_bytes(scenario.path.packet);
+    let most = (holds * 8).max(Bytes::new(6 << 20)).min(Bytes::new(1 << 30));
+    let buffers = format!("4096 {} {}", INITIAL_BUFFER.get(), most.get());
+    let truth = |yes: bool| u8::from(yes).to_string();
+    vec![
+        ("tcp_rmem", buffers.clone()),
+        ("tcp_wmem", buffers),
+        // One connection must not begin with what another one learnt.
+        ("tcp_no_metrics_save", truth(true)),
+        ("tcp_timestamps", truth(tcp.timestamps)),
+        ("tcp_slow_start_after_idle", truth(tcp.slow_start_restart)),
+        ("tcp_rto_min_us", tcp.min_rto.as_micros().to_string()),
+        ("ip_local_port_range", "10000 60999".to_owned()),
+    ]
+}

@@ -1,0 +1,152 @@
+use sweetspot_scenario::{Cross, Kind, Queue, Scenario, Tcp};
+use sweetspot_sizing::{KnownPath, Setting};
+use sweetspot_units::Bytes;
+
+use super::{every_tcp, kernel_name, shape};
+
+/// Each measured transfer is a program of its own, with TLS and a file.
+const MOST_TRANSFERS: usize = 16;
+/// Each connection takes two descriptors, one per end, and each mouse leaves a port busy.
+const MOST_FLOWS: u64 = 10_000;
+
+/// Why this machine cannot play `scenario` truthfully, and what would go; empty if it can.
+/// `controls` are the congestion controls that its kernel has.
+pub(crate) fn refusals(scenario: &Scenario, controls: &[String]) -> Vec<String> {
+    let mut reasons = Vec::new();
+    path(scenario, &mut reasons);
+    habits(scenario, &mut reasons);
+    traffic(scenario, controls, &mut reasons);
+    reasons
+}
+
+fn path(scenario: &Scenario, reasons: &mut Vec<String>) {
+    let path = &scenario.path;
+    let hop = path.narrow();
+    if path.hops.len() > 1 {
+        let n = path.hops.len();
+        reasons.push(format!(
+            "it emulates one hop, not {n}; keep the narrow one, of {}, as path.rate and path.buffer",
+            hop.rate
+        ));
+    }
+    if hop.queue != Queue::DropTail {
+        reasons.push("its queue is drop-tail; leave path.queue out".to_owned());
+    }
+    // 576: what every IPv4 host takes (RFC 791); 9000: the common jumbo frame.
+    if !(576..=9000).contains(&path.packet.get()) {
+        reasons.push(format!(
+            "packets of {} are no kernel's; path.packet must lie between 576B and 9000B",
+            path.packet
+        ));
+    }
+    if path.access_rate < hop.rate {
+        reasons.push(format!(
+            "its access links have no limit; path.access_rate must be at least {}",
+            hop.rate
+        ));
+    }
+}
+
+fn habits(scenario: &Scenario, reasons: &mut Vec<String>) {
+    let differ = |of: fn(&Tcp) -> bool| {
+        let mut all = every_tcp(scenario).map(of);
+        let first = all.next();
+        all.any(|other| Some(other) != first)
+    };
+    let mut one_for_all = |key: &str, differ: bool| {
+        if differ {
+            reasons.push(format!("a kernel has one {key} for all flows; set it in [tcp] alone"));
+        }
+    };
+    one_for_all("timestamps", differ(|tcp| tcp.timestamps));
+    one_for_all("slow_start_restart", differ(|tcp| tcp.slow_start_restart));
+    if every_tcp(scenario).any(|tcp| tcp.ecn) {
+        reasons.push("its queue marks nothing; leave ecn out".to_owned());
+    }
+    if every_tcp(scenario).any(|tcp| tcp.pacing) {
+        reasons.push(
+            "a kernel paces as its congestion control likes; leave pacing out, or use bbr".into(),
+        );
+    }
+}
+
+fn traffic(scenario: &Scenario, controls: &[String], reasons: &mut Vec<String>) {
+    let transfers = scenario.transfers.iter().map(|t| t.congestion);
+    let cross = scenario.cross.iter().filter(|c| !is_udp(c)).map(|c| c.congestion);
+    let mut missing: Vec<&str> = transfers
+        .chain(cross)
+        .map(kernel_name)
+        .filter(|name| !controls.iter().any(|have| have == name))
+        .collect();
+    missing.sort_unstable();
+    missing.dedup();
+    for name in missing {
+        let have = controls.join(", ");
+        reasons.push(format!(
+            "this kernel has no congestion control {name} (it has {have}); sudo modprobe tcp_{name}"
+        ));
+    }
+    if scenario.transfers.len() > MOST_TRANSFERS {
+        reasons.push(format!(
+            "{} transfers are more than the {MOST_TRANSFERS} that it measures at once; make some of them elephants in [[cross]]",
+            scenario.transfers.len()
+        ));
+    }
+    let flows: u64 = scenario.cross.iter().map(|cross| shape(&cross.kind).0).sum();
+    if flows > MOST_FLOWS {
+        reasons.push(format!("{flows} flows are more than the {MOST_FLOWS} that it plays at once"));
+    }
+    if scenario.cross.iter().any(|cross| cross.inputs.is_some()) {
+        reasons.push("it has no shared input links; leave inputs out".to_owned());
+    }
+    let setting = Setting {
+        mss: scenario.path.packet,
+        packet: scenario.path.packet,
+        max_window: Bytes::MAX,
+        path: Some(KnownPath::new(scenario.path.narrow().rate, scenario.path.rtt)),
+    };
+    for transfer in &scenario.transfers {
+        if let Err(error) = transfer.sizing.controller(&setting) {
+            reasons.push(error.to_string());
+        }
+    }
+}
+
+fn is_udp(cross: &Cross) -> bool {
+    matches!(cross.kind, Kind::Pareto { .. } | Kind::Poisson { .. })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused_with(overrides: &[&str]) -> String {
+        let text = "duration = \"10s\"\n[path]\nrate = \"50Mbit/s\"\nrtt = \"60ms\"\nbuffer = \"100pkt\"\n[[transfer]]\n";
+        let overrides: Vec<String> = overrides.iter().map(|o| (*o).to_owned()).collect();
+        let scenario = Scenario::parse_with(text, &overrides).unwrap();
+        refusals(&scenario, &["reno".to_owned(), "cubic".to_owned()]).join("; ")
+    }
+
+    #[test]
+    fn a_plain_scenario_is_played() {
+        assert_eq!(refused_with(&[]), "");
+        assert_eq!(refused_with(&["transfer.0.sizing=sobas", "transfer.0.congestion=cubic"]), "");
+    }
+
+    #[test]
+    fn what_the_emulator_lacks_is_named_with_what_it_has() {
+        for (set, said) in [
+            ("path.queue=red", "its queue is drop-tail"),
+            ("path.packet=100B", "between 576B and 9000B"),
+            ("path.access_rate=10Mbit/s", "path.access_rate must be at least 50 Mbit/s"),
+            ("tcp.ecn=true", "leave ecn out"),
+            ("transfer.0.timestamps=true", ""),
+            ("transfer.0.congestion=vegas", "it has reno, cubic"),
+            ("transfer.0.count=17", "more than the 16"),
+            ("transfer.0.sizing=bdp5", "bdp5 needs"),
+        ] {
+            let words = refused_with(&[set]);
+            assert!(words.contains(said) && words.is_empty() == said.is_empty(), "{set}: {words}");
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! Settings of a side's own network stack. The host's are never touched: these belong to the
+//! namespace.
+
+use sweetspot_emulator::Side;
+
+use crate::LabError;
+use crate::error::Doing;
+
+/// Sets `net.ipv4.NAME` on `side`. A kernel that does not know the setting has nothing to set.
+pub(crate) fn set(side: &Side, name: &str, value: &str) -> Result<(), LabError> {
+    let write = || match std::fs::write(format!("/proc/sys/net/ipv4/{name}"), value) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    };
+    side.run(write).and_then(|done| done).doing("set up a namespace's TCP")
+}

@@ -1,0 +1,81 @@
+use std::io;
+
+use sweetspot_linux::tcp::{Flow, options};
+use sweetspot_units::{Bytes, Time};
+
+use super::totals::Counts;
+
+/// Read or written at a time.
+const PIECE: Bytes = Bytes::new(1 << 20);
+
+/// One end of a connection.
+#[derive(Debug)]
+pub(super) struct Connection {
+    pub load: usize,
+    pub flow: Flow,
+    pub end: End,
+}
+
+/// Which end, and what it needs to know.
+#[derive(Debug)]
+pub(super) enum End {
+    Source(Source),
+    /// Throws away what comes, and holds its window at this.
+    Sink(Option<Bytes>),
+}
+
+/// The end that sends.
+#[derive(Debug)]
+pub(super) struct Source {
+    pub member: usize,
+    pub opened: Time,
+    /// What it has to send in all; `None`: no end.
+    pub size: Option<Bytes>,
+    sent: Bytes,
+    finished: bool,
+    /// What it had done when measurement began.
+    pub before: Counts,
+}
+
+impl Source {
+    pub fn new(member: usize, opened: Time, size: Option<Bytes>) -> Source {
+        let (sent, finished, before) = (Bytes::ZERO, false, Counts::default());
+        Source { member, opened, size, sent, finished, before }
+    }
+
+    /// Whether all was written and the other end knows it.
+    pub fn is_finished(&self) -> bool {
+        self.finished
+    }
+
+    /// Writes as much as there is room for.
+    pub fn push(&mut self, flow: &Flow) -> io::Result<()> {
+        while !self.finished {
+            let left = self.size.map_or(PIECE, |size| size.saturating_sub(self.sent));
+            if left == Bytes::ZERO {
+                self.finished = true;
+                return flow.finish();
+            }
+            let written = flow.send(left.min(PIECE))?;
+            if written == Bytes::ZERO {
+                return Ok(());
+            }
+            self.sent += written;
+        }
+        Ok(())
+    }
+}
+
+/// Throws away what has come; true if the other end has finished.
+pub(super) fn drain(flow: &Flow, window: Option<Bytes>) -> io::Result<bool> {
+    while let Some(bytes) = flow.discard(PIECE)? {
+        if bytes == Bytes::ZERO {
+            return Ok(true);
+        }
+        if let Some(window) = window {
+            // The kernel overwrites it when it learns how large segments are in its memory.
+            options::set_window_clamp(flow, window)?;
+        }
+    }
+    Ok(false)
+}

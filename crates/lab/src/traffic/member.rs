@@ -1,0 +1,90 @@
+use sweetspot_path::Random;
+use sweetspot_scenario::Kind;
+use sweetspot_units::{Bytes, Duration};
+
+use super::lot;
+use crate::plan::Load;
+
+/// One source of a load: a flow, a user, or a stream of arrivals.
+#[derive(Debug)]
+pub(super) struct Member {
+    pub load: usize,
+    /// Which of its load's nodes it is at.
+    pub node: usize,
+    random: Random,
+}
+
+/// What a source does when its time has come.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Deed {
+    /// Opens a connection for so much; `None`: endless.
+    Open(Option<Bytes>),
+    /// Sends a datagram.
+    Send,
+}
+
+impl Member {
+    /// The sources of load number `load`, spread over its nodes as evenly as they go, and when
+    /// each begins.
+    pub fn all(seed: u64, side: u64, load: usize, of: &Load) -> Vec<(Member, Duration)> {
+        let nodes = of.leaves.len() as u64;
+        let member = |n: u64| {
+            // Loads' streams do not meet: none has as many members.
+            let mut random = lot::stream(seed, side, (load as u64) << 32 | n);
+            let start = lot::between(&mut random, of.start);
+            // The first nodes get what does not divide evenly.
+            let node = (n * nodes / of.members.max(1)) as usize;
+            (Member { load, node, random }, start)
+        };
+        (0..of.members).map(member).collect()
+    }
+
+    /// What it does now.
+    pub fn deed(&mut self, load: &Load) -> Deed {
+        let random = &mut self.random;
+        let packets = match load.kind {
+            Kind::Pareto { .. } | Kind::Poisson { .. } => return Deed::Send,
+            Kind::Elephants { .. } => return Deed::Open(None),
+            Kind::Mice { packets, .. } => lot::whole(random, packets),
+            Kind::ClosedLoop { size_mean, size_shape, .. }
+            | Kind::Arrivals { size_mean, size_shape, .. } => {
+                let bytes = lot::pareto(random, size_mean.as_f64(), size_shape);
+                // As in the simulator: whole packets.
+                ((bytes / load.payload.as_f64()).ceil() as u64).clamp(1, 1 << 40)
+            }
+        };
+        Deed::Open(Some(load.payload * packets))
+    }
+
+    /// How long after this deed's time the next one comes, whatever becomes of this one; `None`:
+    /// it waits for the end of its connection.
+    pub fn gap(&mut self, load: &Load) -> Option<Duration> {
+        let random = &mut self.random;
+        let bits = load.packet.as_f64() * 8.0;
+        Some(Duration::from_secs_f64(match load.kind {
+            Kind::Pareto { rate, shape, .. } => lot::pareto(random, bits / rate.as_f64(), shape),
+            Kind::Poisson { rate, .. } => lot::exponential(random, bits / rate.as_f64()),
+            Kind::Arrivals { rate, size_mean, .. } => {
+                let mean = size_mean.as_f64() * 8.0 / rate.as_f64() * load.members as f64;
+                lot::exponential(random, mean)
+            }
+            _ => return None,
+        }))
+    }
+
+    /// How long after the end of its connection it opens the next one; `None`: never.
+    pub fn pause(&mut self, load: &Load) -> Option<Duration> {
+        /// An elephant whose connection broke tries again.
+        const AGAIN: Duration = Duration::from_secs(1);
+        let random = &mut self.random;
+        match load.kind {
+            Kind::Mice { sleep, .. } => Some(lot::between(random, sleep)),
+            Kind::ClosedLoop { think_mean, .. } => {
+                let seconds = lot::exponential(random, think_mean.as_secs_f64());
+                Some(Duration::from_secs_f64(seconds))
+            }
+            Kind::Elephants { .. } => Some(AGAIN),
+            Kind::Pareto { .. } | Kind::Poisson { .. } | Kind::Arrivals { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,332 @@
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::io;
+use std::net::Ipv4Addr;
+use std::os::fd::AsFd;
+
+use sweetspot_emulator::Side;
+use sweetspot_linux::datagrams::Datagrams;
+use sweetspot_linux::epoll::{Epoll, News};
+use sweetspot_linux::tcp::{Door, Flow, FlowOptions};
+use sweetspot_linux::wake::wait_readable;
+use sweetspot_linux::{clock, scheduling, sysctl};
+use sweetspot_scenario::Kind;
+use sweetspot_units::{Bytes, Duration, Time};
+
+use super::connection::{Connection, End, Source, drain};
+use super::member::{Deed, Member};
+use super::totals::{Counts, Totals};
+use crate::plan::{Load, Plan};
+
+/// What happens within so long is worked off together: a wake-up costs more than a packet, and
+/// delays in this order are a fraction of a packet's time on the paths that are studied.
+const TOGETHER: Duration = Duration::from_micros(200);
+/// Doors are watched under these numbers, plus the load's; connections below.
+const DOORS: u64 = 1 << 40;
+/// And sockets for datagrams under these.
+const WELLS: u64 = 1 << 41;
+
+/// All sources and sinks of one side, in one thread.
+pub(crate) struct Station<'a> {
+    plan: &'a Plan,
+    own: &'a Side,
+    other: &'a Side,
+    epoll: Epoll,
+    news: Vec<News>,
+    doors: Vec<Option<Door>>,
+    wells: Vec<Option<Datagrams>>,
+    /// By load and node.
+    streams: Vec<Vec<Datagrams>>,
+    members: Vec<Member>,
+    connections: Vec<Option<Connection>>,
+    free: Vec<usize>,
+    agenda: BinaryHeap<Reverse<(Time, Task)>>,
+    totals: Vec<Totals>,
+}
+
+/// What is on the agenda; measurement begins before anything else that is due then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Task {
+    BeginMeasurement,
+    Member(usize),
+}
+
+/// What a station does.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Part {
+    /// Its side's number, from 0.
+    pub side: u64,
+    pub sends: bool,
+    pub takes: bool,
+}
+
+impl<'a> Station<'a> {
+    /// A station on `own` with its doors open, from which sources will send from `zero` on. Must
+    /// be called on that side.
+    pub fn open(
+        plan: &'a Plan,
+        (own, other): (&'a Side, &'a Side),
+        part: Part,
+    ) -> io::Result<Station<'a>> {
+        let mut station = Station {
+            plan,
+            own,
+            other,
+            epoll: Epoll::new()?,
+            news: Vec::new(),
+            doors: Vec::new(),
+            wells: Vec::new(),
+            streams: Vec::new(),
+            members: Vec::new(),
+            connections: Vec::new(),
+            free: Vec::new(),
+            agenda: BinaryHeap::new(),
+            totals: vec![Totals::default(); plan.loads.len()],
+        };
+        for (number, load) in plan.loads.iter().enumerate() {
+            station.open_sinks(number, load, part.takes)?;
+            if part.sends {
+                station.open_sources(number, load, part.side)?;
+            }
+        }
+        Ok(station)
+    }
+
+    fn open_sinks(&mut self, number: usize, load: &Load, takes: bool) -> io::Result<()> {
+        let at = (Ipv4Addr::UNSPECIFIED, load.port).into();
+        let (mut door, mut well) = (None, None);
+        if takes && is_udp(load) {
+            let socket = Datagrams::bind(at)?;
+            self.epoll.watch(&socket, WELLS + number as u64)?;
+            well = Some(socket);
+        } else if takes {
+            let socket = Door::open(at, &sink_options(load)?)?;
+            self.epoll.watch(&socket, DOORS + number as u64)?;
+            door = Some(socket);
+        }
+        self.doors.push(door);
+        self.wells.push(well);
+        Ok(())
+    }
+
+    fn open_sources(&mut self, number: usize, load: &Load, side: u64) -> io::Result<()> {
+        let mut streams = Vec::new();
+        if is_udp(load) {
+            for leaf in &load.leaves {
+                let socket = Datagrams::bind((self.own.leaf(*leaf), 0).into())?;
+                socket.connect((self.other.leaf(*leaf), load.port).into())?;
+                streams.push(socket);
+            }
+        }
+        self.streams.push(streams);
+        for (member, start) in Member::all(self.plan.seed, side, number, load) {
+            // Counted from the start of the run, which is not known yet.
+            self.agenda.push(Reverse((Time::ZERO + start, Task::Member(self.members.len()))));
+            self.members.push(member);
+        }
+        Ok(())
+    }
+
+    /// Plays its loads from `zero` to the end of the plan; returns what each did.
+    pub fn run(mut self, zero: Time) -> io::Result<Vec<Totals>> {
+        self.own.enter()?;
+        scheduling::drop_timer_slack()?;
+        let since = zero.since(Time::ZERO);
+        let starts = std::mem::take(&mut self.agenda);
+        self.agenda =
+            starts.into_iter().map(|Reverse((t, task))| Reverse((t + since, task))).collect();
+        self.agenda.push(Reverse((zero + self.plan.begin, Task::BeginMeasurement)));
+        let end = zero + self.plan.end;
+        let mut woke = clock::now();
+        while woke < end {
+            self.do_what_is_due(woke)?;
+            let next = self.agenda.peek().map_or(end, |Reverse((due, _))| (*due).min(end));
+            wait_readable(&[self.epoll.as_fd()], next)?;
+            clock::sleep_until((woke + TOGETHER).min(end));
+            woke = clock::now();
+            self.work_off_news()?;
+        }
+        self.settle()
+    }
+
+    fn do_what_is_due(&mut self, now: Time) -> io::Result<()> {
+        while let Some(Reverse((due, task))) = self.agenda.peek().copied()
+            && due <= now
+        {
+            self.agenda.pop();
+            match task {
+                Task::BeginMeasurement => self.begin_measurement()?,
+                Task::Member(number) => self.act(number, due)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// A source's time has come.
+    fn act(&mut self, number: usize, due: Time) -> io::Result<()> {
+        let member = &mut self.members[number];
+        let (load_number, node) = (member.load, member.node);
+        let load = &self.plan.loads[load_number];
+        match member.deed(load) {
+            Deed::Send => {
+                // A datagram for which there is no room at the host never was one.
+                let sent = self.streams[load_number][node].send(load.payload)?;
+                self.totals[load_number].sent += u64::from(sent);
+            }
+            Deed::Open(size) => {
+                let options = FlowOptions {
+                    congestion: Some(load.congestion.to_owned()),
+                    send_buffer: load.send_buffer,
+                    ..FlowOptions::default()
+                };
+                let to = (self.other.leaf(load.leaves[node]), load.port).into();
+                let flow = Flow::connect(to, &options)?;
+                self.add(load_number, flow, End::Source(Source::new(number, due, size)))?;
+            }
+        }
+        if let Some(gap) = self.members[number].gap(load) {
+            self.agenda.push(Reverse((due + gap, Task::Member(number))));
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, load: usize, flow: Flow, end: End) -> io::Result<()> {
+        let slot = self.free.pop().unwrap_or(self.connections.len());
+        self.epoll.watch(&flow, slot as u64)?;
+        let connection = Some(Connection { load, flow, end });
+        match self.connections.get_mut(slot) {
+            Some(place) => *place = connection,
+            None => self.connections.push(connection),
+        }
+        Ok(())
+    }
+
+    fn work_off_news(&mut self) -> io::Result<()> {
+        loop {
+            let mut news = std::mem::take(&mut self.news);
+            news.clear();
+            let more = self.epoll.take(&mut news)?;
+            // A slot is used again only after the news that may still be about its last user.
+            let mut freed = Vec::new();
+            for one in &news {
+                match one.number {
+                    n if n >= WELLS => self.count_datagrams((n - WELLS) as usize)?,
+                    n if n >= DOORS => self.let_in((n - DOORS) as usize)?,
+                    n => {
+                        if !self.attend(n as usize, one)? {
+                            freed.push(n as usize);
+                        }
+                    }
+                }
+            }
+            self.free.append(&mut freed);
+            self.news = news;
+            if !more {
+                return Ok(());
+            }
+        }
+    }
+
+    fn let_in(&mut self, number: usize) -> io::Result<()> {
+        while let Some(flow) = self.doors[number].as_ref().map_or(Ok(None), Door::accept)? {
+            self.add(number, flow, End::Sink(self.plan.loads[number].window))?;
+        }
+        Ok(())
+    }
+
+    fn count_datagrams(&mut self, number: usize) -> io::Result<()> {
+        if let Some(well) = &self.wells[number] {
+            let count = well.count()?;
+            self.totals[number].received += count.datagrams;
+            self.totals[number].delivered += count.payload;
+        }
+        Ok(())
+    }
+
+    /// Serves one connection; false if that was its end.
+    fn attend(&mut self, slot: usize, news: &News) -> io::Result<bool> {
+        let Some(connection) = self.connections.get_mut(slot).and_then(Option::as_mut) else {
+            return Ok(true);
+        };
+        let goes_on = match &mut connection.end {
+            // What breaks here is this connection and not the run.
+            End::Sink(window) if news.readable => {
+                matches!(drain(&connection.flow, *window), Ok(false))
+            }
+            End::Sink(_) => !news.over,
+            End::Source(_) if news.over => false,
+            End::Source(source) if news.writable => source.push(&connection.flow).is_ok(),
+            End::Source(_) => true,
+        };
+        if !goes_on && let Some(connection) = self.connections[slot].take() {
+            self.part(connection)?;
+        }
+        Ok(goes_on)
+    }
+
+    /// A connection is over.
+    fn part(&mut self, connection: Connection) -> io::Result<()> {
+        let Connection { load: number, flow, end } = connection;
+        let End::Source(source) = end else {
+            flow.reset();
+            return Ok(());
+        };
+        let now = clock::now();
+        let mut counts = Counts::read(&flow)?;
+        let totals = &mut self.totals[number];
+        if source.is_finished() {
+            // The sink's reset overtook the ACK of the last data.
+            counts.acknowledged = source.size.unwrap_or(counts.acknowledged);
+            totals.completed += 1;
+            totals.completion += now.since(source.opened);
+        }
+        totals.add(counts, source.before);
+        flow.reset();
+        if let Some(pause) = self.members[source.member].pause(&self.plan.loads[number]) {
+            self.agenda.push(Reverse((now + pause, Task::Member(source.member))));
+        }
+        Ok(())
+    }
+
+    fn begin_measurement(&mut self) -> io::Result<()> {
+        for connection in self.connections.iter_mut().flatten() {
+            if let End::Source(source) = &mut connection.end {
+                source.before = Counts::read(&connection.flow)?;
+            }
+        }
+        (0..self.wells.len()).try_for_each(|number| self.count_datagrams(number))?;
+        self.totals.fill(Totals::default());
+        Ok(())
+    }
+
+    fn settle(mut self) -> io::Result<Vec<Totals>> {
+        (0..self.wells.len()).try_for_each(|number| self.count_datagrams(number))?;
+        for connection in std::mem::take(&mut self.connections).into_iter().flatten() {
+            if let End::Source(source) = &connection.end {
+                let counts = Counts::read(&connection.flow)?;
+                self.totals[connection.load].add(counts, source.before);
+            }
+            connection.flow.reset();
+        }
+        Ok(self.totals)
+    }
+}
+
+/// A window that never changes is set before the handshake, which then chooses the finest scale
+/// for it; and the buffer is made so large, where the host allows it, that it alone is the limit.
+fn sink_options(load: &Load) -> io::Result<FlowOptions> {
+    /// Kernel memory that a byte of payload may take at most, as SO_RCVBUF counts it: the
+    /// smallest packets (524 B) take 1280 B, and the kernel doubles what is asked for.
+    const MEMORY: u64 = 2;
+    let rmem_max = sysctl::rmem_max()?;
+    let buffer = load.window.map(|window| Bytes::new(window.get().saturating_mul(MEMORY)));
+    Ok(FlowOptions {
+        window: load.window,
+        receive_buffer: buffer.filter(|size| *size <= rmem_max),
+        ..FlowOptions::default()
+    })
+}
+
+fn is_udp(load: &Load) -> bool {
+    matches!(load.kind, Kind::Pareto { .. } | Kind::Poisson { .. })
+}

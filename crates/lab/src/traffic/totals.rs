@@ -1,0 +1,86 @@
+use std::io;
+use std::ops::AddAssign;
+
+use sweetspot_linux::tcp::{Flow, Info};
+use sweetspot_units::{Bytes, Duration};
+
+/// What one entry of cross traffic did within the measured time, on one side or on both.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Totals {
+    /// Payload acknowledged, or received in datagrams.
+    pub delivered: Bytes,
+    /// Data segments, or datagrams.
+    pub sent: u64,
+    /// Datagrams received.
+    pub received: u64,
+    pub retransmitted: u64,
+    pub timeouts: u64,
+    /// Transfers that finished.
+    pub completed: u64,
+    /// The time that they took together.
+    pub completion: Duration,
+}
+
+/// The kernel's counts of one connection.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Counts {
+    pub acknowledged: Bytes,
+    pub sent: u64,
+    pub retransmitted: u64,
+    pub timeouts: u64,
+}
+
+impl Counts {
+    pub fn read(flow: &Flow) -> io::Result<Counts> {
+        let info = Info::read(flow)?;
+        Ok(Counts {
+            acknowledged: info.bytes_acked,
+            sent: info.data_segs_out.into(),
+            retransmitted: info.total_retrans.into(),
+            timeouts: info.total_rto.unwrap_or(0).into(),
+        })
+    }
+}
+
+impl Totals {
+    /// Adds what a connection did since `earlier`.
+    pub(super) fn add(&mut self, now: Counts, earlier: Counts) {
+        self.delivered += now.acknowledged.saturating_sub(earlier.acknowledged);
+        self.sent += now.sent.saturating_sub(earlier.sent);
+        self.retransmitted += now.retransmitted.saturating_sub(earlier.retransmitted);
+        self.timeouts += now.timeouts.saturating_sub(earlier.timeouts);
+    }
+}
+
+impl AddAssign for Totals {
+    fn add_assign(&mut self, other: Totals) {
+        self.delivered += other.delivered;
+        self.sent += other.sent;
+        self.received += other.received;
+        self.retransmitted += other.retransmitted;
+        self.timeouts += other.timeouts;
+        self.completed += other.completed;
+        self.completion += other.completion;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_connection_did_before_the_measurement_does_not_count() {
+        let counts = |n: u64| Counts {
+            acknowledged: Bytes::new(1000 * n),
+            sent: 10 * n,
+            retransmitted: n,
+            timeouts: n,
+        };
+        let mut totals = Totals::default();
+        totals.add(counts(5), counts(3));
+        totals.add(counts(2), Counts::default());
+        // (5 - 3) + 2.
+        assert_eq!(totals.delivered, Bytes::new(4000));
+        assert_eq!((totals.sent, totals.retransmitted, totals.timeouts), (40, 4, 4));
+    }
+}

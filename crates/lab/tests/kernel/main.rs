@@ -1,0 +1,48 @@
+//! Experiments on this machine's kernel. Where it gives no namespaces, they are skipped with the
+//! reason.
+
+mod blog;
+mod scenarios;
+
+use std::process::ExitCode;
+
+use sweetspot_lab::{LabError, isolated};
+
+/// A law with the name under which it is reported. The process must have one thread when it is
+/// called, so that they run one after the other.
+type Law = (&'static str, fn());
+
+const LAWS: &[Law] = &[
+    (
+        "no_window_carries_more_than_one_of_it_per_round_trip",
+        blog::no_more_than_a_window_per_round_trip,
+    ),
+    (
+        "a_window_of_half_a_bdp_carries_half_the_rate_at_most",
+        scenarios::a_window_of_half_a_bdp_carries_half_the_rate_at_most,
+    ),
+    ("every_kind_of_cross_traffic_crosses", scenarios::every_kind_of_cross_traffic_crosses),
+    ("what_the_machine_lacks_is_refused", scenarios::what_the_machine_lacks_is_refused),
+    ("nothing_stays_behind", scenarios::nothing_stays_behind),
+    ("an_error_inside_comes_back_in_its_own_words", blog::an_error_inside_comes_back),
+];
+
+fn main() -> ExitCode {
+    // As libtest: a name to look for; flags are for it and not for us.
+    let wanted = std::env::args().skip(1).find(|a| !a.starts_with('-')).unwrap_or_default();
+    match isolated(|| Ok(())) {
+        Err(LabError::Isolation(error)) => {
+            println!("skipped, all laws of the lab: {error}");
+            return ExitCode::SUCCESS;
+        }
+        other => other.unwrap(),
+    }
+    let mut failed = 0;
+    for (name, law) in LAWS.iter().filter(|(name, _)| name.contains(&wanted)) {
+        let held = std::panic::catch_unwind(law).is_ok();
+        println!("test {name} ... {}", if held { "ok" } else { "FAILED" });
+        failed += usize::from(!held);
+    }
+    println!("test result: {failed} failed");
+    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

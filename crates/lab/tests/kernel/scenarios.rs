@@ -1,0 +1,105 @@
+use sweetspot_lab::{Lab, LabError, Played};
+use sweetspot_scenario::Scenario;
+
+/// A path of 20 Mbit/s and 20 ms: a BDP of 50 kB, and as much buffer.
+const PATH: &str = r#"
+title = "test"
+warmup = "1s"
+duration = "2s"
+[path]
+rate = "20Mbit/s"
+rtt = "20ms"
+buffer = "50pkt"
+"#;
+
+fn play(more: &str) -> Result<Played, LabError> {
+    Lab.play(&Scenario::parse(&format!("{PATH}{more}")).unwrap())
+}
+
+pub fn a_window_of_half_a_bdp_carries_half_the_rate_at_most() {
+    let played = play("[[transfer]]\nsizing = \"fixed:25kB\"\n").unwrap();
+    let transfer = &played.outcome.transfers[0];
+    // SOBAS eq. (3): 25 kB per 20 ms are 10 Mbit/s. What is advertised is rounded up to the window
+    // scale, 128 B with buffers of up to 8 MiB.
+    assert!(transfer.goodput_bps <= 25_128.0 * 8.0 / 0.020, "{transfer:?}");
+    assert!(transfer.goodput_bps > 5e6, "{transfer:?}");
+    assert!(transfer.rtt_mean_s >= 0.020, "{transfer:?}");
+    assert_eq!((transfer.retransmitted_packets, transfer.timeouts), (0, 0));
+    assert!((24_000..=25_600).contains(&transfer.window_final_bytes), "{transfer:?}");
+    let outcome = &played.outcome;
+    assert_eq!((outcome.engine.as_str(), outcome.scenario.as_str()), ("lab", "test"));
+    assert!(outcome.bottleneck.utilisation < 0.6, "{:?}", outcome.bottleneck);
+    assert!(played.series.iter().any(|row| row.acked_bytes > 1_000_000));
+    assert!(played.certificate.text.contains("Emulation certificate"));
+}
+
+pub fn every_kind_of_cross_traffic_crosses() {
+    let played = play(
+        r#"
+reverse = "clean"
+[[cross]]
+kind = "pareto"
+count = 5
+rate = "400kbit/s"
+[[cross]]
+kind = "poisson"
+count = 5
+rate = "400kbit/s"
+[[cross]]
+kind = "elephants"
+count = 3
+window = "5pkt"
+rtt = ["20ms", "60ms"]
+start = "0s"
+[[cross]]
+kind = "mice"
+count = 5
+packets = [5, 8]
+sleep = ["100ms", "200ms"]
+start = "0s"
+[[cross]]
+kind = "closed-loop"
+users = 3
+size_mean = "10kB"
+think_mean = "100ms"
+[[cross]]
+kind = "arrivals"
+rate = "1Mbit/s"
+size_mean = "10kB"
+"#,
+    )
+    .unwrap();
+    let [pareto, poisson, elephants, mice, closed_loop, arrivals] = &played.outcome.cross[..]
+    else {
+        panic!("{:?}", played.outcome.cross);
+    };
+    for udp in [pareto, poisson] {
+        // 2 Mbit/s on average, of which 972 of 1000 bytes are payload; gaps are drawn by lot.
+        assert!((0.5e6..4e6).contains(&udp.goodput_bps), "{udp:?}");
+    }
+    // Windows of 4740 B per 20, 40 and 60 ms: 1.90 + 0.95 + 0.63 Mbit/s at most.
+    assert!((1.5e6..3.5e6).contains(&elephants.goodput_bps), "{elephants:?}");
+    assert_eq!(elephants.completed, 0);
+    for users in [mice, closed_loop, arrivals] {
+        // One round trip for the handshake and one for the data, at least.
+        assert!(users.completed > 0 && users.completion_mean_s > 0.040, "{users:?}");
+        assert!(users.goodput_bps > 1e5, "{users:?}");
+    }
+    assert!(played.outcome.transfers.is_empty());
+}
+
+pub fn what_the_machine_lacks_is_refused() {
+    let error = play("queue = \"red\"\n[[transfer]]\ncongestion = \"vegas\"\n").unwrap_err();
+    let LabError::Refused(reason) = &error else { panic!("{error}") };
+    assert!(reason.contains("its queue is drop-tail; leave path.queue out"), "{reason}");
+}
+
+pub fn nothing_stays_behind() {
+    let place = tempfile::tempdir().unwrap();
+    let text = format!("{PATH}[[transfer]]\nsize = \"100kB\"\n");
+    let played = Lab.play_in(&Scenario::parse(&text).unwrap(), place.path()).unwrap();
+    // Before measurement began all of it had come.
+    assert_eq!(played.outcome.transfers[0].goodput_bps, 0.0);
+    assert!(played.series.is_empty() || played.series.iter().all(|row| row.at_s < 1.0));
+    assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0);
+}

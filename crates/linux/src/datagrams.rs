@@ -1,0 +1,133 @@
+//! UDP that only loads a path: filler goes out, and what comes in is counted and thrown away.
+
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+
+use socket2::SockRef;
+use sweetspot_units::Bytes;
+
+use crate::check;
+use crate::tcp::flow::FILLER;
+
+/// A non-blocking socket whose datagrams nobody looks at.
+#[derive(Debug)]
+pub struct Datagrams(UdpSocket);
+
+/// What came in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Count {
+    /// Datagrams.
+    pub datagrams: u64,
+    /// Their payload.
+    pub payload: Bytes,
+}
+
+/// Datagrams counted in one call.
+const BATCH: usize = 64;
+/// Room for what arrives between two looks.
+const BUFFER: usize = 4 << 20;
+
+impl Datagrams {
+    /// A socket on `address`.
+    pub fn bind(address: SocketAddr) -> io::Result<Datagrams> {
+        let socket = UdpSocket::bind(address)?;
+        socket.set_nonblocking(true)?;
+        // As much as the host allows; it is no error if that is less.
+        SockRef::from(&socket).set_recv_buffer_size(BUFFER)?;
+        Ok(Datagrams(socket))
+    }
+
+    /// From now on all goes to `peer`.
+    pub fn connect(&self, peer: SocketAddr) -> io::Result<()> {
+        self.0.connect(peer)
+    }
+
+    /// Sends one datagram with so much payload; false if there was no room for it.
+    pub fn send(&self, payload: Bytes) -> io::Result<bool> {
+        let length = (payload.get() as usize).min(FILLER.len());
+        match self.0.send(&FILLER[..length]) {
+            Ok(_) => Ok(true),
+            // No room, or an answer to an earlier one that nobody was there to take it.
+            Err(e)
+                if matches!(
+                    e.kind(),
+                    io::ErrorKind::WouldBlock | io::ErrorKind::ConnectionRefused
+                ) || e.raw_os_error() == Some(libc::ENOBUFS) =>
+            {
+                Ok(false)
+            }
+            Err(e) => Err(e),
+        }
+    }
+
+    /// Counts what has arrived since the last time.
+    pub fn count(&self) -> io::Result<Count> {
+        let mut count = Count::default();
+        loop {
+            let taken = self.count_batch(&mut count)?;
+            if taken < BATCH {
+                return Ok(count);
+            }
+        }
+    }
+
+    fn count_batch(&self, count: &mut Count) -> io::Result<usize> {
+        let mut byte = 0_u8;
+        let mut part = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
+        // SAFETY: mmsghdr is plain data for which zeros are a value: no address, no control data.
+        let mut headers: [libc::mmsghdr; BATCH] = unsafe { std::mem::zeroed() };
+        for header in &mut headers {
+            header.msg_hdr.msg_iov = &raw mut part;
+            header.msg_hdr.msg_iovlen = 1;
+        }
+        // MSG_TRUNC: the length told is the datagram's, whatever room it had (udp(7)).
+        let flags = libc::MSG_TRUNC | libc::MSG_DONTWAIT;
+        // SAFETY: the headers and the one byte that they all share outlive the call, which is
+        // over before either is used again.
+        let n = unsafe {
+            libc::recvmmsg(
+                self.0.as_raw_fd(),
+                headers.as_mut_ptr(),
+                BATCH as libc::c_uint,
+                flags,
+                std::ptr::null_mut(),
+            )
+        };
+        let taken = match check(n) {
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => 0,
+            // An ICMP error about what was sent.
+            Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => 0,
+            other => other? as usize,
+        };
+        count.datagrams += taken as u64;
+        count.payload += headers[..taken].iter().map(|h| Bytes::new(h.msg_len.into())).sum();
+        Ok(taken)
+    }
+}
+
+impl AsFd for Datagrams {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn datagrams_are_counted_with_their_full_length() {
+        let local = ([127, 0, 0, 1], 0).into();
+        let (near, far) = (Datagrams::bind(local).unwrap(), Datagrams::bind(local).unwrap());
+        near.connect(far.0.local_addr().unwrap()).unwrap();
+        assert_eq!(far.count().unwrap(), Count::default());
+        // More than one batch; loopback delivers before send returns.
+        for _ in 0..100 {
+            assert!(near.send(Bytes::new(972)).unwrap());
+        }
+        let expected = Count { datagrams: 100, payload: Bytes::new(97_200) };
+        assert_eq!(far.count().unwrap(), expected);
+        assert_eq!(far.count().unwrap(), Count::default());
+    }
+}

@@ -1,0 +1,274 @@
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use sweetspot_units::Bytes;
+
+use super::canonical;
+use crate::netlink;
+use crate::tcp::Info;
+
+/// `struct inet_diag_sockid`.
+pub(super) const IDENTITY: usize = 48;
+/// `struct inet_diag_msg`.
+const MESSAGE: usize = 4 + IDENTITY + 20;
+
+/// The attributes of include/uapi/linux/inet_diag.h that are read.
+const INET_DIAG_INFO: u16 = 2;
+const INET_DIAG_CONG: u16 = 4;
+const INET_DIAG_SKMEMINFO: u16 = 7;
+const INET_DIAG_CGROUP_ID: u16 = 21;
+
+/// The state of a connection, with the kernel's numbers (include/net/tcp_states.h).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum State {
+    /// Data may flow both ways.
+    Established = 1,
+    /// This end asked to connect.
+    SynSent = 2,
+    /// The peer asked to connect.
+    SynReceived = 3,
+    /// This end closed, and its FIN is not acknowledged; the peer may still send.
+    FinWait1 = 4,
+    /// This end closed; the peer may still send.
+    FinWait2 = 5,
+    /// Over; waits for stray packets.
+    TimeWait = 6,
+    /// Over.
+    Close = 7,
+    /// The peer closed; this end may still send.
+    CloseWait = 8,
+    /// Both closed, and this end's FIN is not acknowledged.
+    LastAck = 9,
+    /// Waits for connections.
+    Listen = 10,
+    /// Both closed at the same time.
+    Closing = 11,
+    /// A connection that the peer asked for and that nobody accepted yet.
+    NewSynReceived = 12,
+}
+
+impl State {
+    /// The states in which data may flow one way or the other.
+    pub const WITH_DATA: [State; 4] =
+        [State::Established, State::FinWait1, State::FinWait2, State::CloseWait];
+
+    pub(super) fn bit(self) -> u32 {
+        1 << (self as u32)
+    }
+
+    /// The state with the kernel's number `n`.
+    pub fn from_number(n: u8) -> Option<State> {
+        use State::*;
+        const ALL: [State; 12] = [
+            Established,
+            SynSent,
+            SynReceived,
+            FinWait1,
+            FinWait2,
+            TimeWait,
+            Close,
+            CloseWait,
+            LastAck,
+            Listen,
+            Closing,
+            NewSynReceived,
+        ];
+        ALL.into_iter().find(|state| *state as u8 == n)
+    }
+}
+
+/// What a socket's buffers hold, in bytes of the kernel's bookkeeping
+/// (`INET_DIAG_SKMEMINFO`, include/uapi/linux/sock_diag.h).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Memory {
+    /// Packets received and not read.
+    pub received: Bytes,
+    /// The most that this may be: `SO_RCVBUF`.
+    pub receive_buffer: Bytes,
+    /// Packets handed to the network below and not yet released by it.
+    pub in_qdisc: Bytes,
+    /// The most that may wait to be sent or acknowledged: `SO_SNDBUF`.
+    pub send_buffer: Bytes,
+    /// Packets that wait to be sent or acknowledged.
+    pub queued: Bytes,
+    /// Packets that arrived while the application held the socket.
+    pub backlog: Bytes,
+    /// Packets dropped at this socket.
+    pub drops: u32,
+}
+
+/// A TCP connection as sock_diag tells of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Connection {
+    /// Its state.
+    pub state: State,
+    /// This end.
+    pub local: SocketAddr,
+    /// The other end.
+    pub remote: SocketAddr,
+    /// Identifies the socket for as long as the host runs; never used twice.
+    pub cookie: u64,
+    /// The inode under which processes hold it (`/proc/PID/fd`); zero where no process does.
+    pub inode: u64,
+    /// The user that made it.
+    pub uid: u32,
+    /// Payload received in order that the application has not read. For a listener: connections
+    /// that wait to be accepted.
+    pub unread: Bytes,
+    /// Payload that the application wrote and the peer has not acknowledged.
+    pub unacknowledged: Bytes,
+    /// The control group it was made in; `None` before Linux 5.9.
+    pub cgroup: Option<u64>,
+    /// `TCP_INFO`, if asked for; a connection that nobody accepted, or that is over, has none.
+    pub info: Option<Info>,
+    /// The sender's congestion control, if asked for.
+    pub congestion: Option<String>,
+    /// What its buffers hold, if asked for.
+    pub memory: Option<Memory>,
+    /// `AF_INET` or `AF_INET6`; the addresses of the latter may be mapped ones of the former.
+    pub(super) family: u8,
+    /// The device that it is bound to; zero for none.
+    pub(super) interface: u32,
+}
+
+impl Connection {
+    /// Reads one message; `None` if it is cut short or of no TCP state.
+    pub(super) fn parse(message: &[u8]) -> Option<Connection> {
+        let fixed: &[u8; MESSAGE] = message.first_chunk()?;
+        let word = |at: usize| u32::from_ne_bytes([0, 1, 2, 3].map(|i| fixed[at + i]));
+        let port = |at: usize| u16::from_be_bytes([fixed[at], fixed[at + 1]]);
+        let family = fixed[0];
+        let end = |address: usize, port_at: usize| {
+            let octets: [u8; 16] = std::array::from_fn(|i| fixed[address + i]);
+            let ip = match i32::from(family) {
+                libc::AF_INET => {
+                    let [a, b, c, d, ..] = octets;
+                    IpAddr::V4(Ipv4Addr::new(a, b, c, d))
+                }
+                _ => IpAddr::V6(Ipv6Addr::from(octets)),
+            };
+            canonical(SocketAddr::new(ip, port(port_at)))
+        };
+        let mut connection = Connection {
+            state: State::from_number(fixed[1])?,
+            // The identity begins at 4: two ports, two addresses of 16 bytes, device, cookie.
+            local: end(8, 4),
+            remote: end(24, 6),
+            interface: word(40),
+            cookie: u64::from(word(44)) | u64::from(word(48)) << 32,
+            // Behind it: timer, receive queue, send queue, user, inode.
+            unread: Bytes::new(word(56).into()),
+            unacknowledged: Bytes::new(word(60).into()),
+            uid: word(64),
+            inode: word(68).into(),
+            cgroup: None,
+            info: None,
+            congestion: None,
+            memory: None,
+            family,
+        };
+        let mut attributes = &message[MESSAGE..];
+        while let Some((kind, content, rest)) = netlink::attribute(attributes) {
+            connection.handle_attribute(kind, content);
+            attributes = rest;
+        }
+        Some(connection)
+    }
+
+    fn handle_attribute(&mut self, kind: u16, content: &[u8]) {
+        match kind {
+            INET_DIAG_INFO => self.info = Some(Info::parse(content)),
+            INET_DIAG_CONG => {
+                let name = content.split(|b| *b == 0).next().unwrap_or_default();
+                self.congestion = Some(String::from_utf8_lossy(name).into_owned());
+            }
+            INET_DIAG_SKMEMINFO => self.memory = memory(content),
+            INET_DIAG_CGROUP_ID => {
+                self.cgroup = content.first_chunk().map(|id| u64::from_ne_bytes(*id));
+            }
+            _ => {}
+        }
+    }
+
+    /// `struct inet_diag_sockid`, to ask for this very connection.
+    pub(super) fn identity(&self) -> [u8; IDENTITY] {
+        let mut id = [0; IDENTITY];
+        let mut put = |at: usize, bytes: &[u8]| id[at..at + bytes.len()].copy_from_slice(bytes);
+        put(0, &self.local.port().to_be_bytes());
+        put(2, &self.remote.port().to_be_bytes());
+        for (at, address) in [(4, self.local.ip()), (20, self.remote.ip())] {
+            match (address, i32::from(self.family)) {
+                (IpAddr::V4(v4), libc::AF_INET) => put(at, &v4.octets()),
+                (IpAddr::V4(v4), _) => put(at, &v4.to_ipv6_mapped().octets()),
+                (IpAddr::V6(v6), _) => put(at, &v6.octets()),
+            }
+        }
+        put(36, &self.interface.to_ne_bytes());
+        put(40, &(self.cookie as u32).to_ne_bytes());
+        put(44, &((self.cookie >> 32) as u32).to_ne_bytes());
+        id
+    }
+}
+
+/// The words of `INET_DIAG_SKMEMINFO`: rmem_alloc, rcvbuf, wmem_alloc, sndbuf, fwd_alloc,
+/// wmem_queued, optmem, backlog, drops. Kernels before 4.7 lack the last.
+fn memory(content: &[u8]) -> Option<Memory> {
+    let word = |n: usize| {
+        let bytes = content.get(4 * n..4 * n + 4)?;
+        Some(u32::from_ne_bytes(bytes.try_into().ok()?))
+    };
+    let bytes = |n: usize| word(n).map(|w| Bytes::new(w.into()));
+    Some(Memory {
+        received: bytes(0)?,
+        receive_buffer: bytes(1)?,
+        in_qdisc: bytes(2)?,
+        send_buffer: bytes(3)?,
+        queued: bytes(5)?,
+        backlog: bytes(7)?,
+        drops: word(8).unwrap_or(0),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message() -> Vec<u8> {
+        let mut m = vec![0; MESSAGE];
+        (m[0], m[1]) = (libc::AF_INET as u8, 1);
+        m[4..8].copy_from_slice(&[0x1F, 0x90, 0xC0, 0x00]);
+        m[8..12].copy_from_slice(&[10, 77, 0, 1]);
+        m[24..28].copy_from_slice(&[10, 77, 0, 2]);
+        m[44..48].copy_from_slice(&7_u32.to_ne_bytes());
+        m[48..52].copy_from_slice(&1_u32.to_ne_bytes());
+        m[68..72].copy_from_slice(&4711_u32.to_ne_bytes());
+        m
+    }
+
+    /// 0x1F90 = 8080 and 0xC000 = 49152 in network order; the cookie is 2^32 + 7.
+    #[test]
+    fn fields_stand_where_the_kernel_puts_them() {
+        let c = Connection::parse(&message()).unwrap();
+        assert_eq!(c.local, "10.77.0.1:8080".parse().unwrap());
+        assert_eq!(c.remote, "10.77.0.2:49152".parse().unwrap());
+        assert_eq!((c.cookie, c.inode), ((1 << 32) + 7, 4711));
+        assert_eq!(c.identity(), message()[4..4 + IDENTITY]);
+    }
+
+    #[test]
+    fn a_message_cut_short_is_none_and_a_strange_attribute_is_passed_over() {
+        let whole = message();
+        assert!((0..MESSAGE).all(|n| Connection::parse(&whole[..n]).is_none()));
+        let mut strange = whole.clone();
+        strange.extend([6, 0, 0xFF, 0, 1, 2, 0, 0, 200, 0, 1, 0]);
+        assert_eq!(Connection::parse(&strange), Connection::parse(&whole));
+    }
+
+    #[test]
+    fn every_state_has_the_number_of_its_place() {
+        for n in 0..=255 {
+            let state = State::from_number(n);
+            assert_eq!(state.map(|s| s as u8), (1..=12).contains(&n).then_some(n));
+        }
+    }
+}

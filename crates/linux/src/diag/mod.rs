@@ -1,0 +1,183 @@
+//! Every TCP connection of a network namespace, with what the kernel knows of it, in one go
+//! (sock_diag(7), include/uapi/linux/inet_diag.h). Needs no permission.
+
+mod connection;
+
+pub use connection::{Connection, Memory, State};
+
+use std::io;
+use std::net::SocketAddr;
+
+use crate::netlink::Netlink;
+
+/// include/uapi/linux/sock_diag.h.
+const SOCK_DIAG_BY_FAMILY: u16 = 20;
+/// Extensions of include/uapi/linux/inet_diag.h; a request has bit `n - 1` set for extension n.
+const INET_DIAG_INFO: u8 = 2;
+const INET_DIAG_CONG: u8 = 4;
+const INET_DIAG_SKMEMINFO: u8 = 7;
+
+/// What to read of each connection besides who it is; each costs a little time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Detail {
+    /// `TCP_INFO`.
+    pub info: bool,
+    /// The sender's congestion control.
+    pub congestion: bool,
+    /// What its buffers hold.
+    pub memory: bool,
+}
+
+impl Detail {
+    /// Only who it is.
+    pub const NONE: Detail = Detail { info: false, congestion: false, memory: false };
+    /// Everything.
+    pub const ALL: Detail = Detail { info: true, congestion: true, memory: true };
+
+    fn extensions(self) -> u8 {
+        let bit = |wanted: bool, extension: u8| u8::from(wanted) << (extension - 1);
+        bit(self.info, INET_DIAG_INFO)
+            | bit(self.congestion, INET_DIAG_CONG)
+            | bit(self.memory, INET_DIAG_SKMEMINFO)
+    }
+}
+
+/// Reads the connections of the network namespace in which it was opened (see
+/// [`NetworkNamespace::run`](crate::namespace::NetworkNamespace::run) for another one).
+#[derive(Debug)]
+pub struct Diag {
+    netlink: Netlink,
+}
+
+impl Diag {
+    /// Opens it in the namespace of the calling thread.
+    pub fn open() -> io::Result<Diag> {
+        Netlink::open(libc::NETLINK_SOCK_DIAG).map(|netlink| Diag { netlink })
+    }
+
+    /// Hands every connection in one of `states` to `visit`, IPv4 first. A connection that comes
+    /// or goes meanwhile may be missed or seen twice. `NotFound` is a kernel without inet_diag.
+    pub fn connections(
+        &mut self,
+        states: &[State],
+        detail: Detail,
+        mut visit: impl FnMut(Connection),
+    ) -> io::Result<()> {
+        let mask = states.iter().fold(0, |mask, state| mask | state.bit());
+        for family in [libc::AF_INET, libc::AF_INET6] {
+            let request = request(family as u8, detail, mask, &[0; connection::IDENTITY]);
+            self.netlink.ask(SOCK_DIAG_BY_FAMILY, libc::NLM_F_DUMP, &request, &mut |message| {
+                if let Some(connection) = Connection::parse(message) {
+                    visit(connection);
+                }
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Reads a connection seen before; `None` if it is no more.
+    pub fn find(&mut self, seen: &Connection, detail: Detail) -> io::Result<Option<Connection>> {
+        let request = request(seen.family, detail, u32::MAX, &seen.identity());
+        let mut found = None;
+        let answer = self.netlink.ask(SOCK_DIAG_BY_FAMILY, 0, &request, &mut |message| {
+            found = Connection::parse(message);
+        });
+        match answer.map_err(|e| (e.raw_os_error(), e)) {
+            Ok(()) => Ok(found),
+            // ESTALE: the addresses now belong to a connection with another cookie.
+            Err((Some(libc::ENOENT | libc::ESTALE), _)) => Ok(None),
+            Err((_, error)) => Err(error),
+        }
+    }
+}
+
+/// `struct inet_diag_req_v2`.
+fn request(family: u8, detail: Detail, states: u32, identity: &[u8]) -> Vec<u8> {
+    let mut r = vec![family, libc::IPPROTO_TCP as u8, detail.extensions(), 0];
+    r.extend(states.to_ne_bytes());
+    r.extend(identity);
+    r
+}
+
+/// Both ends as other programs write them: an IPv4 address mapped into IPv6 is the IPv4 one.
+fn canonical(address: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address.ip().to_canonical(), address.port())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::options;
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+
+    fn pair(listen: &str) -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind(listen).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let near = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        (near, listener.accept().unwrap().0)
+    }
+
+    fn find_by_ports(near: &TcpStream, detail: Detail) -> Connection {
+        let (local, remote) = (near.local_addr().unwrap(), near.peer_addr().unwrap());
+        let mut found = None;
+        let mut diag = Diag::open().unwrap();
+        diag.connections(&[State::Established], detail, |c| {
+            if c.local.port() == local.port() && c.remote.port() == remote.port() {
+                found = Some(c);
+            }
+        })
+        .unwrap();
+        found.expect("the connection is in the table")
+    }
+
+    #[test]
+    fn a_connection_is_listed_with_all_that_was_asked_for() {
+        let (mut near, mut far) = pair("127.0.0.1:0");
+        near.write_all(&[1; 10_000]).unwrap();
+        far.read_exact(&mut [0; 10_000]).unwrap();
+        let seen = find_by_ports(&far, Detail::ALL);
+        assert_eq!(seen.local, far.local_addr().unwrap());
+        assert_eq!(seen.remote, near.local_addr().unwrap());
+        assert_eq!(seen.cookie, options::cookie(&far).unwrap());
+        assert_eq!(seen.info.unwrap().bytes_received.get(), 10_000);
+        assert_eq!(seen.congestion, Some(options::congestion(&far).unwrap()));
+        let memory = seen.memory.unwrap();
+        assert_eq!(memory.receive_buffer, options::receive_buffer(&far).unwrap());
+        assert_eq!(memory.send_buffer, options::send_buffer(&far).unwrap());
+    }
+
+    #[test]
+    fn what_was_not_asked_for_is_not_read() {
+        let (near, _far) = pair("127.0.0.1:0");
+        let seen = find_by_ports(&near, Detail::NONE);
+        assert_eq!((seen.info, seen.congestion, seen.memory), (None, None, None));
+    }
+
+    #[test]
+    fn unread_bytes_are_counted_on_the_receiving_side() {
+        let (mut near, far) = pair("127.0.0.1:0");
+        near.write_all(&[1; 777]).unwrap();
+        far.peek(&mut [0; 777]).unwrap();
+        assert_eq!(find_by_ports(&far, Detail::NONE).unread.get(), 777);
+    }
+
+    #[test]
+    fn a_connection_is_found_again_until_it_is_gone() {
+        let mut diag = Diag::open().unwrap();
+        // A dual-stack listener's connection is one of IPv6 with a mapped address.
+        for listen in ["127.0.0.1:0", "[::]:0"] {
+            let (near, far) = pair(listen);
+            let seen = find_by_ports(&far, Detail::NONE);
+            assert_eq!(seen.remote, near.local_addr().unwrap());
+            let again = diag.find(&seen, Detail::ALL).unwrap().unwrap();
+            assert_eq!((again.cookie, again.inode), (seen.cookie, seen.inode));
+            assert!(again.info.is_some());
+            let other = Connection { cookie: seen.cookie + 1, ..seen.clone() };
+            assert_eq!(diag.find(&other, Detail::NONE).unwrap(), None);
+            drop((near, far));
+            let state = diag.find(&seen, Detail::NONE).unwrap().map(|c| c.state);
+            assert!(state != Some(State::Established), "{state:?}");
+        }
+    }
+}

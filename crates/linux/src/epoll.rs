@@ -1,0 +1,105 @@
+//! Many descriptors watched at once.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use crate::check;
+
+/// A set of watched descriptors; itself readable while one of them has news.
+#[derive(Debug)]
+pub struct Epoll(OwnedFd);
+
+/// News of one descriptor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct News {
+    /// The number under which it is watched.
+    pub number: u64,
+    /// There is something to read, or the other end has closed its half.
+    pub readable: bool,
+    /// There is room to write.
+    pub writable: bool,
+    /// The connection is over, well or not.
+    pub over: bool,
+}
+
+/// News taken at a time.
+const BATCH: usize = 256;
+
+impl Epoll {
+    /// An empty set.
+    pub fn new() -> io::Result<Epoll> {
+        // SAFETY: epoll_create1 takes a number; the descriptor it returns is ours alone.
+        unsafe {
+            let fd = check(libc::epoll_create1(libc::EPOLL_CLOEXEC))?;
+            Ok(Epoll(OwnedFd::from_raw_fd(fd)))
+        }
+    }
+
+    /// Watches a descriptor until it is closed. News come once per change (edge-triggered): who
+    /// is told that there is something must take all of it.
+    pub fn watch(&self, source: impl AsFd, number: u64) -> io::Result<()> {
+        let events = libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLET;
+        let mut event = libc::epoll_event { events: events as u32, u64: number };
+        let fd = source.as_fd().as_raw_fd();
+        // SAFETY: both descriptors are open and `event` is valid for the call.
+        check(unsafe { libc::epoll_ctl(self.0.as_raw_fd(), libc::EPOLL_CTL_ADD, fd, &mut event) })?;
+        Ok(())
+    }
+
+    /// Appends what is new to `news`, without waiting; whether there may be more.
+    pub fn take(&self, news: &mut Vec<News>) -> io::Result<bool> {
+        let mut events = [libc::epoll_event { events: 0, u64: 0 }; BATCH];
+        // SAFETY: `events` has room for the number given; a timeout of zero returns at once.
+        let n = unsafe {
+            libc::epoll_wait(self.0.as_raw_fd(), events.as_mut_ptr(), BATCH as libc::c_int, 0)
+        };
+        let count = match check(n) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => 0,
+            other => other? as usize,
+        };
+        news.extend(events[..count].iter().map(|event| {
+            let has = |flags: libc::c_int| event.events & flags as u32 != 0;
+            News {
+                number: event.u64,
+                readable: has(libc::EPOLLIN | libc::EPOLLRDHUP),
+                writable: has(libc::EPOLLOUT),
+                over: has(libc::EPOLLERR | libc::EPOLLHUP),
+            }
+        }));
+        Ok(count == BATCH)
+    }
+}
+
+impl AsFd for Epoll {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn news_come_once_per_change() {
+        let epoll = Epoll::new().unwrap();
+        let (mut near, mut far) = UnixStream::pair().unwrap();
+        epoll.watch(&far, 7).unwrap();
+        let mut news = Vec::new();
+        assert!(!epoll.take(&mut news).unwrap());
+        assert_eq!(news, [News { number: 7, readable: false, writable: true, over: false }]);
+        news.clear();
+        epoll.take(&mut news).unwrap();
+        assert_eq!(news, []);
+        near.write_all(b"x").unwrap();
+        epoll.take(&mut news).unwrap();
+        assert!(news.len() == 1 && news[0].readable);
+        far.read_exact(&mut [0]).unwrap();
+        drop(near);
+        news.clear();
+        epoll.take(&mut news).unwrap();
+        assert!(news.len() == 1 && news[0].over);
+    }
+}

@@ -1,0 +1,160 @@
+//! The processes of this host, as far as /proc shows them.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+
+use sweetspot_units::Duration;
+
+/// A process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Process {
+    /// Its number.
+    pub pid: u32,
+    /// The number of the process that started it, or that adopted it since.
+    pub parent: u32,
+    /// The first 15 bytes of its program's file name, or what it calls itself.
+    pub name: String,
+    /// The user in whose name it runs.
+    pub uid: u32,
+    /// When it started, in clock ticks since boot: with its number, this names one process ever.
+    pub started: u64,
+}
+
+/// A socket among a process's open files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Descriptor {
+    /// Its number in the process.
+    pub fd: i32,
+    /// The socket's inode, as [`Connection::inode`](crate::diag::Connection::inode).
+    pub inode: u64,
+}
+
+/// The numbers of all processes, in order.
+pub fn all() -> io::Result<Vec<u32>> {
+    let mut pids: Vec<u32> = fs::read_dir("/proc")?
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .collect();
+    pids.sort_unstable();
+    Ok(pids)
+}
+
+impl Process {
+    /// Reads what /proc tells of `pid`.
+    pub fn read(pid: u32) -> io::Result<Process> {
+        let folder = folder(pid);
+        let uid = fs::metadata(&folder)?.uid();
+        let stat = fs::read(folder.join("stat"))?;
+        parse(pid, uid, &String::from_utf8_lossy(&stat)).ok_or(io::ErrorKind::InvalidData.into())
+    }
+
+    /// The path of its program; needs the right to look into it (ptrace(2)).
+    pub fn program(&self) -> io::Result<PathBuf> {
+        fs::read_link(folder(self.pid).join("exe"))
+    }
+}
+
+/// Fields 1, 2, 4 and 22 of /proc/PID/stat (proc(5)). The name is in parentheses and may hold
+/// some itself.
+fn parse(pid: u32, uid: u32, stat: &str) -> Option<Process> {
+    let (head, tail) = stat.rsplit_once(')')?;
+    let (_, name) = head.split_once('(')?;
+    let mut words = tail.split_whitespace();
+    let parent = words.nth(1)?.parse().ok()?;
+    let started = words.nth(17)?.parse().ok()?;
+    Some(Process { pid, parent, name: name.to_owned(), uid, started })
+}
+
+/// `root` and every process that descends from it, in order of their numbers; without those that
+/// end meanwhile.
+pub fn family(root: u32) -> Vec<u32> {
+    let (mut family, mut unseen) = (BTreeSet::from([root]), vec![root]);
+    while let Some(pid) = unseen.pop() {
+        unseen.extend(children(pid).into_iter().filter(|child| family.insert(*child)));
+    }
+    family.into_iter().collect()
+}
+
+/// The children of every thread of `pid` (CONFIG_PROC_CHILDREN, which systemd needs too).
+fn children(pid: u32) -> Vec<u32> {
+    let Ok(threads) = fs::read_dir(folder(pid).join("task")) else { return Vec::new() };
+    let lists = threads.filter_map(|t| fs::read_to_string(t.ok()?.path().join("children")).ok());
+    lists
+        .flat_map(|list| list.split_whitespace().map_while(|n| n.parse().ok()).collect::<Vec<_>>())
+        .collect()
+}
+
+/// CPU time that all threads of `pid` have used, those that ended excepted (/proc/PID/schedstat of
+/// each; CONFIG_SCHED_INFO).
+pub fn cpu_time(pid: u32) -> io::Result<Duration> {
+    let mut sum = Duration::ZERO;
+    for thread in fs::read_dir(folder(pid).join("task"))? {
+        let text = fs::read_to_string(thread?.path().join("schedstat"))?;
+        let ns = text.split_whitespace().next().and_then(|n| n.parse().ok());
+        sum += Duration::from_nanos(ns.ok_or(io::ErrorKind::InvalidData)?);
+    }
+    Ok(sum)
+}
+
+/// The sockets that `pid` has open, each as often as it has it open. Needs the right to look into
+/// the process: the same user, or CAP_SYS_PTRACE (ptrace(2), PTRACE_MODE_READ_FSCREDS).
+pub fn sockets(pid: u32) -> io::Result<Vec<Descriptor>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder(pid).join("fd"))? {
+        let entry = entry?;
+        // One that was closed meanwhile has no target any more.
+        let Ok(target) = fs::read_link(entry.path()) else { continue };
+        let inode = target.to_str().and_then(socket_inode);
+        let fd = entry.file_name().to_str().and_then(|n| n.parse().ok());
+        found.extend(fd.zip(inode).map(|(fd, inode)| Descriptor { fd, inode }));
+    }
+    Ok(found)
+}
+
+fn socket_inode(target: &str) -> Option<u64> {
+    target.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
+}
+
+fn folder(pid: u32) -> PathBuf {
+    PathBuf::from(format!("/proc/{pid}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+    use std::os::fd::AsRawFd;
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn a_name_may_hold_parentheses_and_spaces() {
+        let stat = "42 (a) b (c) S 7 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 12345 0 0";
+        let process = parse(42, 0, stat).unwrap();
+        assert_eq!((process.name.as_str(), process.parent), ("a) b (c", 7));
+        assert_eq!(process.started, 12345);
+        assert_eq!(parse(42, 0, "42 (a"), None);
+        assert_eq!(parse(42, 0, ""), None);
+    }
+
+    #[test]
+    fn a_socket_of_our_own_is_among_our_descriptors() {
+        let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+        let found = sockets(std::process::id()).unwrap();
+        let ours = found.iter().find(|d| d.fd == socket.as_raw_fd()).unwrap();
+        assert_eq!(ours.inode, crate::live::inode(&socket).unwrap());
+        assert_eq!(socket_inode("pipe:[12]"), None);
+    }
+
+    #[test]
+    fn a_child_descends_from_us_until_it_ends() {
+        let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+        let us = std::process::id();
+        assert!(family(us).contains(&child.id()));
+        assert_eq!(Process::read(child.id()).unwrap().parent, us);
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        assert!(!family(us).contains(&child.id()));
+    }
+}

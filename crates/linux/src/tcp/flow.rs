@@ -1,0 +1,235 @@
+//! Connections that carry bytes nobody looks at, at as little cost as the kernel allows: one
+//! buffer for all that is sent, and nothing copied of what is received.
+
+use std::io;
+use std::net::{Shutdown, SocketAddr};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+
+use socket2::{Domain, Protocol, Socket, Type};
+use sweetspot_units::{Bytes, Duration};
+
+use super::options;
+
+/// What every flow sends.
+pub(crate) static FILLER: [u8; 1 << 17] = [0; 1 << 17];
+
+/// How many connections may wait to be accepted.
+const BACKLOG: i32 = 1024;
+
+/// What is set on a socket before it connects or listens.
+#[derive(Debug, Clone, Default)]
+pub struct FlowOptions {
+    /// Congestion control.
+    pub congestion: Option<String>,
+    /// The largest window to advertise. Set before the handshake it also chooses the finest
+    /// window scale that can express it.
+    pub window: Option<Bytes>,
+    /// `SO_RCVBUF`.
+    pub receive_buffer: Option<Bytes>,
+    /// `SO_SNDBUF`.
+    pub send_buffer: Option<Bytes>,
+}
+
+impl FlowOptions {
+    fn apply(&self, socket: &Socket) -> io::Result<()> {
+        if let Some(name) = &self.congestion {
+            options::set_congestion(socket, name)?;
+        }
+        if let Some(size) = self.receive_buffer {
+            options::set_receive_buffer(socket, size)?;
+        }
+        if let Some(size) = self.send_buffer {
+            options::set_send_buffer(socket, size)?;
+        }
+        if let Some(window) = self.window {
+            options::set_window_clamp(socket, window)?;
+        }
+        Ok(())
+    }
+}
+
+/// One end of a connection, non-blocking.
+#[derive(Debug)]
+pub struct Flow(Socket);
+
+/// Takes connections, without blocking.
+#[derive(Debug)]
+pub struct Door(Socket);
+
+impl Door {
+    /// Listens on `address`; what it accepts inherits `options`.
+    pub fn open(address: SocketAddr, options: &FlowOptions) -> io::Result<Door> {
+        let socket = new_socket(address)?;
+        socket.set_reuse_address(true)?;
+        options.apply(&socket)?;
+        socket.bind(&address.into())?;
+        socket.listen(BACKLOG)?;
+        Ok(Door(socket))
+    }
+
+    /// The bound address.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        let address = self.0.local_addr()?;
+        address.as_socket().ok_or_else(|| io::Error::other("a socket without an address"))
+    }
+
+    /// The next connection that waits, if any.
+    pub fn accept(&self) -> io::Result<Option<Flow>> {
+        match self.0.accept() {
+            Ok((socket, _)) => {
+                socket.set_nonblocking(true)?;
+                Ok(Some(Flow(socket)))
+            }
+            // Who hung up before being let in is no loss.
+            Err(e) if matches!(e.kind(), io::ErrorKind::ConnectionAborted) => Ok(None),
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+}
+
+impl AsFd for Door {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+impl Flow {
+    /// Begins to connect; the flow becomes writable when it is connected, and over if it fails.
+    pub fn connect(to: SocketAddr, options: &FlowOptions) -> io::Result<Flow> {
+        let socket = new_socket(to)?;
+        // Filler is written in large pieces, and the last one must not wait for an ACK.
+        socket.set_tcp_nodelay(true)?;
+        options.apply(&socket)?;
+        match socket.connect(&to.into()) {
+            Err(e) if e.raw_os_error() != Some(libc::EINPROGRESS) => Err(e),
+            _ => Ok(Flow(socket)),
+        }
+    }
+
+    /// Sends at most `most` bytes of filler; nothing where there is no room.
+    pub fn send(&self, most: Bytes) -> io::Result<Bytes> {
+        let length = (most.get() as usize).min(FILLER.len());
+        moved(self.0.send(&FILLER[..length]))
+    }
+
+    /// Throws away at most `most` bytes of what has arrived: `Some(0)` where the other end has
+    /// closed, nothing where none has come.
+    pub fn discard(&self, most: Bytes) -> io::Result<Option<Bytes>> {
+        // tcp(7): with MSG_TRUNC the received bytes are discarded, and the pointer is not used.
+        // SAFETY: the kernel writes nothing through the null pointer.
+        let n = unsafe {
+            libc::recv(
+                self.0.as_raw_fd(),
+                std::ptr::null_mut(),
+                most.get() as usize,
+                libc::MSG_TRUNC,
+            )
+        };
+        if n == 0 {
+            return Ok(Some(Bytes::ZERO));
+        }
+        let n = usize::try_from(n).map_err(|_| io::Error::last_os_error());
+        moved(n).map(|bytes| (bytes > Bytes::ZERO).then_some(bytes))
+    }
+
+    /// Says that no more will be sent.
+    pub fn finish(&self) -> io::Result<()> {
+        self.0.shutdown(Shutdown::Write)
+    }
+
+    /// Ends the connection with a reset, which leaves nothing behind on either end.
+    pub fn reset(self) {
+        // If this fails, the connection is closed the ordinary way.
+        let _ = self.0.set_linger(Some(std::time::Duration::ZERO));
+    }
+
+    /// Gives up when sent data stays unacknowledged for so long.
+    pub fn set_patience(&self, patience: Duration) -> io::Result<()> {
+        options::set_user_timeout(self, patience)
+    }
+}
+
+impl AsFd for Flow {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+fn new_socket(address: SocketAddr) -> io::Result<Socket> {
+    let kind = Type::STREAM.nonblocking();
+    Socket::new(Domain::for_address(address), kind, Some(Protocol::TCP))
+}
+
+/// What a call moved; nothing where it would have blocked.
+fn moved(result: io::Result<usize>) -> io::Result<Bytes> {
+    match result {
+        Ok(n) => Ok(Bytes::new(n as u64)),
+        Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+            Ok(Bytes::ZERO)
+        }
+        // Not connected yet.
+        Err(e) if e.kind() == io::ErrorKind::NotConnected => Ok(Bytes::ZERO),
+        Err(e) => Err(e),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock;
+    use crate::tcp::Info;
+
+    const MUCH: Bytes = Bytes::new(1 << 20);
+
+    fn loopback(options: &FlowOptions) -> (Flow, Flow) {
+        let door = Door::open(([127, 0, 0, 1], 0).into(), options).unwrap();
+        let near = Flow::connect(door.address().unwrap(), &FlowOptions::default()).unwrap();
+        (near, eventually(|| door.accept().unwrap()))
+    }
+
+    fn eventually<T>(mut tried: impl FnMut() -> Option<T>) -> T {
+        let until = clock::now() + Duration::from_secs(5);
+        while clock::now() < until {
+            if let Some(done) = tried() {
+                return done;
+            }
+            clock::sleep_until(clock::now() + Duration::from_millis(1));
+        }
+        panic!("given up");
+    }
+
+    #[test]
+    fn what_is_sent_is_discarded_to_the_byte() {
+        let (near, far) = loopback(&FlowOptions::default());
+        assert_eq!(far.discard(MUCH).unwrap(), None);
+        let sent = near.send(Bytes::new(100_000)).unwrap();
+        near.finish().unwrap();
+        let mut received = Bytes::ZERO;
+        eventually(|| match far.discard(MUCH).unwrap() {
+            Some(Bytes::ZERO) => Some(()),
+            more => {
+                received += more.unwrap_or(Bytes::ZERO);
+                None
+            }
+        });
+        assert!(sent > Bytes::ZERO && received == sent, "{sent} {received}");
+    }
+
+    #[test]
+    fn a_reset_ends_the_other_end_at_once() {
+        let (near, far) = loopback(&FlowOptions::default());
+        far.reset();
+        let error = eventually(|| near.discard(MUCH).err());
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
+    }
+
+    #[test]
+    fn what_is_accepted_inherits_the_window() {
+        // RFC 7323 section 2.2: 20,000 needs no scaling.
+        let window = Bytes::new(20_000);
+        let (near, _far) = loopback(&FlowOptions { window: Some(window), ..Default::default() });
+        let seen = Info::read(&near).unwrap().snd_wnd.unwrap_or(window);
+        assert!(seen <= window, "{seen}");
+    }
+}

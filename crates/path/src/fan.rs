@@ -1,0 +1,85 @@
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+
+use sweetspot_units::Time;
+
+use crate::Counters;
+
+/// Pipes of different lengths side by side: each packet comes out when it is due, whoever went in
+/// before it by a longer one. Packets due at the same time come out in the order they went in.
+#[derive(Debug)]
+pub struct Fan<P> {
+    flying: BinaryHeap<Reverse<Flying<P>>>,
+    counters: Counters,
+}
+
+/// A packet under way; only when it is due and which it was are compared.
+#[derive(Debug)]
+struct Flying<P> {
+    due: Time,
+    number: u64,
+    packet: P,
+}
+
+impl<P> Default for Fan<P> {
+    fn default() -> Self {
+        Fan { flying: BinaryHeap::new(), counters: Counters::default() }
+    }
+}
+
+impl<P> Fan<P> {
+    /// Puts a packet in that comes out at `due`.
+    pub fn handle_entry(&mut self, due: Time, packet: P) {
+        let number = self.counters.received;
+        self.counters.received += 1;
+        self.counters.queued += 1;
+        self.flying.push(Reverse(Flying { due, number, packet }));
+    }
+
+    /// When the next packet comes out.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        self.flying.peek().map(|Reverse(first)| first.due)
+    }
+
+    /// The next packet that is out by `now`, with the time at which it was due.
+    pub fn poll_exit(&mut self, now: Time) -> Option<(Time, P)> {
+        if self.poll_timeout()? > now {
+            return None;
+        }
+        self.counters.delivered += 1;
+        self.counters.queued -= 1;
+        debug_assert!(self.counters.conserved());
+        self.flying.pop().map(|Reverse(first)| (first.due, first.packet))
+    }
+
+    /// What this fan did so far.
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+}
+
+impl<P> Flying<P> {
+    fn key(&self) -> (Time, u64) {
+        (self.due, self.number)
+    }
+}
+
+impl<P> Ord for Flying<P> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+impl<P> PartialOrd for Flying<P> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<P> PartialEq for Flying<P> {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl<P> Eq for Flying<P> {}

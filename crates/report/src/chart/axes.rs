@@ -1,0 +1,111 @@
+use std::fmt::Write;
+
+use sweetspot_study::plot::{Axis, Place, Plot};
+
+use super::scale::Scale;
+use crate::svg::{escape, number};
+
+/// The frame: both scales and where they stand.
+pub struct Frame {
+    /// Across.
+    pub x: Scale,
+    /// Upwards.
+    pub y: Scale,
+    left: f64,
+    right: f64,
+    bottom: f64,
+    top: f64,
+}
+
+impl Frame {
+    /// The frame that shows all of `plot`, from `left` to `right` and `bottom` to `top`.
+    pub fn of(plot: &Plot, (left, right): (f64, f64), (bottom, top): (f64, f64)) -> Frame {
+        let curves = || plot.curves.iter().flat_map(|curve| curve.points.iter().copied());
+        let mut xs: Vec<f64> = curves().map(|point| point.0).collect();
+        let mut ys: Vec<f64> = curves().map(|point| point.1).collect();
+        for mark in &plot.marks {
+            match mark.place {
+                Place::Point(x, y) => {
+                    xs.push(x);
+                    ys.push(y);
+                }
+                Place::Level(y) => ys.push(y),
+                Place::Span(from, to) => xs.extend([from, to]),
+            }
+        }
+        let x = Scale::new(domain(&plot.x, &xs, 1.0), (left, right), plot.x.logarithmic);
+        // A little room above the highest point.
+        let y = Scale::new(domain(&plot.y, &ys, 1.06), (bottom, top), plot.y.logarithmic);
+        Frame { x, y, left, right, bottom, top }
+    }
+
+    /// The frame, its grid, its ticks and the axes' names.
+    pub fn draw(&self, plot: &Plot) -> String {
+        let Frame { left, right, bottom, top, .. } = *self;
+        let mut svg = String::new();
+        if let Some((name, from, to)) = &plot.band {
+            let (x0, x1) = (self.x.clamped(*from), self.x.clamped(*to));
+            let _ = write!(
+                svg,
+                r#"<rect class="band" x="{x0:.1}" y="{top}" width="{:.1}" height="{}"/><text class="num" x="{x0:.1}" y="{:.1}"> {}</text>"#,
+                (x1 - x0).max(1.0),
+                bottom - top,
+                bottom - 5.0,
+                escape(name),
+            );
+        }
+        for value in self.y.ticks(5) {
+            let y = self.y.at(value);
+            let _ = write!(
+                svg,
+                r#"<path class="grid" d="M{left} {y:.1}H{right}"/><text class="num" x="{:.1}" y="{:.1}" text-anchor="end">{}</text>"#,
+                left - 5.0,
+                y + 3.5,
+                number(value),
+            );
+        }
+        let ticks = self.x.ticks(6);
+        for value in ticks {
+            let x = self.x.at(value);
+            let _ = write!(
+                svg,
+                r#"<path class="tick" d="M{x:.1} {bottom}v4"/><text class="num" x="{x:.1}" y="{:.1}" text-anchor="middle">{}</text>"#,
+                bottom + 15.0,
+                number(value),
+            );
+        }
+        let _ = write!(
+            svg,
+            r#"<rect class="frame" x="{left}" y="{top}" width="{:.1}" height="{:.1}"/><text class="num" x="{:.1}" y="{:.1}" text-anchor="middle">{}</text>"#,
+            right - left,
+            bottom - top,
+            (left + right) / 2.0,
+            bottom + 30.0,
+            escape(&plot.x.label),
+        );
+        let title = [&plot.y.label, &plot.title].map(|t| escape(t));
+        let second = if title[1].is_empty() { String::new() } else { format!(" · {}", title[1]) };
+        let _ = write!(
+            svg,
+            r#"<text class="title" x="4" y="{:.1}">{}{second}</text>"#,
+            top - 9.0,
+            title[0]
+        );
+        svg
+    }
+}
+
+/// What an axis shows: what it says itself, or all `values`, and zero if it is straight.
+fn domain(axis: &Axis, values: &[f64], room: f64) -> (f64, f64) {
+    if let Some(domain) = axis.domain {
+        return domain;
+    }
+    let finite = || values.iter().copied().filter(|value| value.is_finite());
+    let high = finite().fold(f64::NEG_INFINITY, f64::max);
+    if axis.logarithmic {
+        let low = finite().filter(|value| *value > 0.0).fold(f64::INFINITY, f64::min);
+        return if low < high { (low, high) } else { (0.1, 10.0) };
+    }
+    let low = finite().fold(0.0, f64::min);
+    if high > low { (low, high * room) } else { (low, low + 1.0) }
+}

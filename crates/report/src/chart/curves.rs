@@ -1,0 +1,134 @@
+use std::fmt::Write;
+
+use sweetspot_study::plot::{Curve, Mark, Origin, Place, Plot};
+
+use super::axes::Frame;
+use crate::colour;
+use crate::svg::{escape, number, thin_by};
+
+/// Up to so many points each gets a dot of its own.
+const DOTTED: usize = 40;
+
+/// Lines, dots and marks, and arrows where something lies beyond the frame.
+pub fn draw(plot: &Plot, frame: &Frame) -> String {
+    let mut svg = String::new();
+    for curve in &plot.curves {
+        line(&mut svg, curve, frame);
+    }
+    for each in &plot.marks {
+        mark(&mut svg, each, frame);
+    }
+    beyond(&mut svg, plot, frame);
+    svg
+}
+
+/// The CSS class of an engine's lines.
+pub fn style(origin: Origin) -> &'static str {
+    match origin {
+        Origin::Theory => "theory",
+        Origin::Lab => "lab",
+        Origin::Ns2 => "ns2",
+        Origin::Sim | Origin::Published => "sim",
+    }
+}
+
+fn line(svg: &mut String, curve: &Curve, frame: &Frame) {
+    let inside: Vec<(f64, f64)> =
+        curve.points.iter().copied().filter(|(x, y)| frame.x.holds(*x) && y.is_finite()).collect();
+    whiskers(svg, curve, frame);
+    let points = thin_by(&inside, |x| frame.x.at(x));
+    let classes = format!("{} {}", style(curve.origin), colour::class(curve.group));
+    if curve.origin != Origin::Ns2 {
+        let mut d = String::new();
+        for (i, &(x, y)) in points.iter().enumerate() {
+            let command = if i == 0 { 'M' } else { 'L' };
+            let _ = write!(d, "{command}{:.1} {:.1}", frame.x.at(x), frame.y.clamped(y));
+        }
+        let _ = write!(svg, r#"<path class="line {classes}" d="{d}"/>"#);
+    }
+    if inside.len() <= DOTTED && curve.origin != Origin::Theory {
+        for &(x, y) in &inside {
+            let _ = write!(
+                svg,
+                r#"<circle class="dot {classes}" cx="{:.1}" cy="{:.1}" r="{}"><title>{}: {} at {}</title></circle>"#,
+                frame.x.at(x),
+                frame.y.clamped(y),
+                if curve.origin == Origin::Ns2 { "3" } else { "1.8" },
+                escape(&format!("{}, {}", curve.label, curve.origin.name())),
+                number((y * 100.0).round() / 100.0),
+                number(x),
+            );
+        }
+    }
+}
+
+/// Confidence intervals as upright strokes.
+fn whiskers(svg: &mut String, curve: &Curve, frame: &Frame) {
+    for (&(x, y), half) in curve.points.iter().zip(&curve.half_widths) {
+        if frame.x.holds(x) {
+            let _ = write!(
+                svg,
+                r#"<path class="whisker {class}" d="M{at:.1} {low:.1}V{high:.1}M{left:.1} {low:.1}h5M{left:.1} {high:.1}h5"/>"#,
+                class = colour::class(curve.group),
+                low = frame.y.clamped(y - half),
+                high = frame.y.clamped(y + half),
+                at = frame.x.at(x),
+                left = frame.x.at(x) - 2.5,
+            );
+        }
+    }
+}
+
+fn mark(svg: &mut String, mark: &Mark, frame: &Frame) {
+    let class = colour::class(mark.group);
+    let title = |numbers: String| format!("<title>{}: {numbers}</title>", escape(&mark.label));
+    let (left, right) = (frame.x.at(frame.x.domain.0), frame.x.at(frame.x.domain.1));
+    let (bottom, top) = (frame.y.at(frame.y.domain.0), frame.y.at(frame.y.domain.1));
+    let _ = match mark.place {
+        Place::Point(x, y) => write!(
+            svg,
+            r#"<path class="mark {class}" d="M{:.1} {:.1}l5 5l-5 5l-5 -5Z">{}</path>"#,
+            frame.x.clamped(x),
+            frame.y.clamped(y) - 5.0,
+            title(format!("{} at {}", number(y), number(x))),
+        ),
+        Place::Level(y) => write!(
+            svg,
+            r#"<path class="level {class}" d="M{left:.1} {0:.1}H{right:.1}"/><path class="mark {class}" d="M{right:.1} {1:.1}l5 5l-5 5l-5 -5Z">{2}</path>"#,
+            frame.y.clamped(y),
+            frame.y.clamped(y) - 5.0,
+            title(number(y)),
+        ),
+        Place::Span(from, to) => write!(
+            svg,
+            r#"<path class="level {class}" d="M{0:.1} {bottom:.1}V{top:.1}"/><path class="mark {class}" d="M{0:.1} {top:.1}l5 5l-5 5l-5 -5Z">{1}</path>"#,
+            f64::midpoint(frame.x.clamped(from), frame.x.clamped(to)),
+            title(number(from)),
+        ),
+    };
+}
+
+/// Says how far values went beyond the frame.
+fn beyond(svg: &mut String, plot: &Plot, frame: &Frame) {
+    let points = || plot.curves.iter().flat_map(|curve| curve.points.iter().copied());
+    let right = frame.x.at(frame.x.domain.1) - 4.0;
+    let mut say = |y: f64, arrow: char, value: f64| {
+        let text = number((value * 100.0).round() / 100.0);
+        let _ = write!(
+            svg,
+            r#"<text class="outside" x="{right:.1}" y="{y:.1}" text-anchor="end">{arrow} to {text}</text>"#
+        );
+    };
+    let highest = points().map(|p| p.1).fold(f64::NEG_INFINITY, f64::max);
+    if highest > frame.y.domain.1 {
+        say(frame.y.at(frame.y.domain.1) + 11.0, '▲', highest);
+    }
+    let lowest = points().map(|p| p.1).fold(f64::INFINITY, f64::min);
+    if lowest < frame.y.domain.0 {
+        say(frame.y.at(frame.y.domain.0) - 5.0, '▼', lowest);
+    }
+    let furthest = points().map(|p| p.0).fold(f64::NEG_INFINITY, f64::max);
+    if furthest > frame.x.domain.1 {
+        say(frame.y.at(frame.y.domain.0) - 16.0, '▶', furthest);
+    }
+}

@@ -1,0 +1,108 @@
+use std::fmt::Write;
+
+use sweetspot_study::plot::{Origin, Plot};
+
+use super::curves::style;
+use crate::colour;
+use crate::svg::escape;
+
+/// A legend and how much room it takes.
+pub struct Legend {
+    /// The elements.
+    pub svg: String,
+    /// SVG units.
+    pub height: f64,
+}
+
+const ROW: f64 = 16.0;
+/// Width of an average letter of 11 units, with some room to spare.
+const LETTER: f64 = 5.9;
+const SAMPLE: f64 = 24.0;
+const GAP: f64 = 12.0;
+
+/// What stands in it: a sample of a line, and words.
+struct Item {
+    sample: String,
+    words: String,
+}
+
+/// The legend of `plot` from `top` down: first the colours, then the styles.
+pub fn draw(plot: &Plot, top: f64, width: f64) -> Legend {
+    let mut x = 6.0;
+    let mut y = top + 14.0;
+    let mut svg = String::new();
+    for row in [colours(plot), styles(plot)] {
+        for item in row {
+            let wide = SAMPLE + item.words.chars().count() as f64 * LETTER + GAP;
+            if x > 6.0 && x + wide - GAP > width {
+                x = 6.0;
+                y += ROW;
+            }
+            let _ = write!(
+                svg,
+                r#"<g transform="translate({x:.1} {:.1})">{}<text class="num" x="{SAMPLE}" y="4">{}</text></g>"#,
+                y - 4.0,
+                item.sample,
+                escape(&item.words),
+            );
+            x += wide;
+        }
+        if x > 6.0 {
+            x = 6.0;
+            y += ROW;
+        }
+    }
+    Legend { svg, height: y - top - 8.0 }
+}
+
+/// One entry per colour and name of a curve, and one per mark without a curve.
+fn colours(plot: &Plot) -> Vec<Item> {
+    let mut seen: Vec<(usize, &str)> = Vec::new();
+    for curve in &plot.curves {
+        let key = (curve.group, curve.label.as_str());
+        if !seen.contains(&key) {
+            seen.push(key);
+        }
+    }
+    let item = |(group, label): (usize, &str)| Item {
+        sample: format!(r#"<path class="line sim {}" d="M2 0h17"/>"#, colour::class(group)),
+        words: label.to_owned(),
+    };
+    let mut items: Vec<Item> = seen.into_iter().map(item).collect();
+    // Numbers in a colour that no curve explains.
+    let explained = |group| plot.curves.iter().any(|curve| curve.group == group);
+    let lonely = plot.marks.iter().filter(|mark| !explained(mark.group));
+    items.extend(lonely.map(|mark| Item {
+        sample: format!(
+            r#"<path class="mark {}" d="M10 -5l5 5l-5 5l-5 -5Z"/>"#,
+            colour::class(mark.group)
+        ),
+        words: mark.label.clone(),
+    }));
+    items
+}
+
+/// One entry per engine, and one for what was published.
+fn styles(plot: &Plot) -> Vec<Item> {
+    let mut origins: Vec<Origin> = Vec::new();
+    for curve in &plot.curves {
+        if !origins.contains(&curve.origin) {
+            origins.push(curve.origin);
+        }
+    }
+    let sample = |origin: Origin| match origin {
+        Origin::Ns2 => r#"<circle class="dot ns2 ink" cx="10" cy="0" r="3"/>"#.to_owned(),
+        _ => format!(r#"<path class="line {} ink" d="M2 0h17"/>"#, style(origin)),
+    };
+    let mut items: Vec<Item> = origins
+        .iter()
+        .map(|origin| Item { sample: sample(*origin), words: origin.name().to_owned() })
+        .collect();
+    if plot.marks.iter().any(|mark| mark.label.starts_with("published")) {
+        items.push(Item {
+            sample: r#"<path class="mark ink" d="M10 -5l5 5l-5 5l-5 -5Z"/>"#.to_owned(),
+            words: "published".to_owned(),
+        });
+    }
+    items
+}

@@ -1,0 +1,83 @@
+//! Any [`Plot`] as SVG: the axes, the curves, the published marks, and a legend that says which
+//! is which. Colours tell cases apart, the line's style tells who says so.
+
+mod axes;
+mod curves;
+mod legend;
+mod scale;
+mod style;
+
+use sweetspot_study::plot::{Place, Plot};
+
+use crate::svg::escape;
+use axes::Frame;
+pub use style::page_style;
+
+/// Width of a picture in SVG units: letters of 11 units can be read where it is as wide as a
+/// phone.
+const WIDTH: f64 = 360.0;
+const LEFT: f64 = 44.0;
+const RIGHT: f64 = 16.0;
+const TOP: f64 = 24.0;
+/// Height of the frame that the curves are in.
+const FRAME: f64 = 190.0;
+/// Below the frame: ticks and the name of the x axis.
+const FOOT: f64 = 36.0;
+
+/// `plot` as an SVG element without styles, for a page that has them (see [`page_style`]).
+pub fn element(plot: &Plot) -> String {
+    let legend = legend::draw(plot, TOP + FRAME + FOOT, WIDTH);
+    let height = TOP + FRAME + FOOT + legend.height;
+    format!(
+        r#"<svg class="chart" viewBox="0 0 {WIDTH} {height:.0}" role="img" aria-label="{}">{}{}</svg>"#,
+        escape(&in_words(plot)),
+        body(plot),
+        legend.svg,
+    )
+}
+
+/// Several plots, one below the other, as an SVG file that stands alone.
+pub fn file(title: &str, plots: &[Plot]) -> String {
+    drawn(title, plots, &style::file_style())
+}
+
+/// The same with the styles of a light page only, for a program that knows no media queries.
+pub fn file_for_raster(title: &str, plots: &[Plot]) -> String {
+    drawn(title, plots, &style::light_style())
+}
+
+fn drawn(title: &str, plots: &[Plot], style: &str) -> String {
+    let mut y = 0.0;
+    let mut inner = String::new();
+    for plot in plots {
+        let legend = legend::draw(plot, TOP + FRAME + FOOT, WIDTH);
+        inner += &format!(r#"<g transform="translate(0 {y:.0})">{}{}</g>"#, body(plot), legend.svg);
+        y += TOP + FRAME + FOOT + legend.height + 12.0;
+    }
+    let scale = 2.0;
+    format!(
+        r#"<svg xmlns="http://www.w3.org/2000/svg" class="chart" width="{:.0}" height="{:.0}" viewBox="0 0 {WIDTH} {y:.0}" role="img"><title>{}</title><style>{style}</style><rect class="paper" width="{WIDTH}" height="{y:.0}"/>{inner}</svg>"#,
+        WIDTH * scale,
+        y * scale,
+        escape(title),
+    )
+}
+
+fn body(plot: &Plot) -> String {
+    let frame = Frame::of(plot, (LEFT, WIDTH - RIGHT), (TOP + FRAME, TOP));
+    let mut svg = frame.draw(plot);
+    svg += &curves::draw(plot, &frame);
+    svg
+}
+
+/// What the picture shows, for who cannot see it.
+fn in_words(plot: &Plot) -> String {
+    let mut names: Vec<String> = plot
+        .curves
+        .iter()
+        .map(|curve| format!("{} ({})", curve.label, curve.origin.name()))
+        .collect();
+    let levels = plot.marks.iter().filter(|mark| !matches!(mark.place, Place::Span(..)));
+    names.extend(levels.map(|mark| mark.label.clone()));
+    format!("{}: {} against {}: {}", plot.title, plot.y.label, plot.x.label, names.join(", "))
+}

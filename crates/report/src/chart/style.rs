@@ -1,0 +1,56 @@
+//! The pictures' styles, in plain colours: a program that turns SVG into pixels knows neither
+//! custom properties nor media queries.
+
+use crate::colour;
+
+/// Paper, ink, muted ink, grid, edge, band.
+const LIGHT: [&str; 6] = ["#ffffff", "#1c1c1a", "#5f5f5a", "#e4e4df", "#cfcfc8", "#0072b2"];
+const DARK: [&str; 6] = ["#16171a", "#ecece8", "#a2a29c", "#2e3036", "#41444b", "#4a9fd8"];
+
+fn rules(tones: [&str; 6], dark: bool) -> String {
+    let [paper, ink, muted, grid, edge, band] = tones;
+    let mut css = format!(
+        ".paper{{fill:{paper}}}\
+         .chart text{{fill:{ink};font-size:11px}}\
+         .chart .num{{fill:{muted};font-size:10.5px}}\
+         .chart .title{{font-weight:600}}\
+         .chart .outside{{fill:{muted};font-size:10px}}\
+         .chart .frame{{fill:none;stroke:{edge}}}\
+         .chart .grid{{fill:none;stroke:{grid}}}\
+         .chart .tick{{fill:none;stroke:{edge}}}\
+         .chart .band{{fill:{band};opacity:.2}}\
+         .chart .line{{fill:none;stroke-width:1.6;stroke-linejoin:round}}\
+         .chart .theory{{stroke-dasharray:5 3;stroke-width:1.3}}\
+         .chart .lab{{stroke-dasharray:1.5 2.5;stroke-width:2.2}}\
+         .chart .dot{{stroke:none}}\
+         .chart .whisker{{fill:none;stroke-width:1;opacity:.7}}\
+         .chart .dot.ns2{{fill:none;stroke-width:1.1}}\
+         .chart .level{{fill:none;stroke-width:1;stroke-dasharray:8 3 2 3}}\
+         .chart .mark{{fill:{paper};stroke-width:1.6}}\
+         .chart .ink{{stroke:{ink}}}"
+    );
+    for (i, tone) in colour::tones(dark).enumerate() {
+        css += &format!(
+            ".chart .line.c{i},.chart .whisker.c{i},.chart .level.c{i},.chart .mark.c{i},.chart .dot.ns2.c{i}{{stroke:{tone}}}\
+             .chart .dot.sim.c{i},.chart .dot.lab.c{i}{{fill:{tone}}}"
+        );
+    }
+    css
+}
+
+const FONT: &str = "text{font-family:system-ui,\"Segoe UI\",Roboto,\"Liberation Sans\",\"DejaVu Sans\",sans-serif}";
+
+/// For a page that holds pictures.
+pub fn page_style() -> String {
+    format!("{}@media(prefers-color-scheme:dark){{{}}}", rules(LIGHT, false), rules(DARK, true))
+}
+
+/// For a picture in a file of its own.
+pub fn file_style() -> String {
+    format!("{FONT}{}", page_style())
+}
+
+/// The same on white only.
+pub fn light_style() -> String {
+    format!("{FONT}{}", rules(LIGHT, false))
+}

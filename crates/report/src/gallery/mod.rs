@@ -1,0 +1,187 @@
+//! The page that gathers the papers' figures: published numbers as marks, our engines as curves,
+//! the difference in tables. One file, no network, readable on a phone and in the dark.
+
+use sweetspot_study::papers::{Comparison, Figure, Paper};
+use sweetspot_study::plot::{Origin, Plot, Table};
+
+use crate::chart;
+use crate::svg::escape;
+
+/// What the page says about itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Colophon {
+    /// The command that repeats this.
+    pub command: String,
+    /// Sweetspot's version.
+    pub version: String,
+    /// When it was made, UTC.
+    pub date: String,
+    /// How long the runs took, in words.
+    pub took: String,
+}
+
+/// The whole page.
+pub fn gallery(figures: &[Figure], colophon: &Colophon) -> String {
+    let mut papers: Vec<Paper> = Vec::new();
+    for figure in figures {
+        if !papers.contains(&figure.paper) {
+            papers.push(figure.paper);
+        }
+    }
+    let sections: String = papers.iter().map(|paper| section(*paper, figures)).collect();
+    let contents: String =
+        figures.iter().map(|figure| format!("<a href=\"#{0}\">{0}</a> ", figure.name)).collect();
+    let body = format!(
+        r#"<header>
+<p class="brand">sweetspot reproduce</p>
+<h1>The papers' figures, played again</h1>
+<p>Diamonds and dash-dotted lines are what the papers print in text and tables (their curves were not
+digitised), solid lines this project's packet simulator, dashed lines the papers' closed forms, circles
+ns-2.35 on the same work. Colours tell the cases of one picture apart.</p>
+<nav>{contents}</nav>
+</header>
+{sections}
+<section id="about">
+<h2>Do it again</h2>
+<pre>{command}</pre>
+<p class="note">Sweetspot {version}, {date}; {took}. Of all points in one unit's width of a picture the
+first, lowest, highest and last are drawn, so no peak is lost; arrows say how far values lie beyond a
+frame.</p>
+</section>"#,
+        command = escape(&colophon.command),
+        version = escape(&colophon.version),
+        date = escape(&colophon.date),
+        took = escape(&colophon.took),
+    );
+    document("Sweetspot: the papers' figures, played again", &body)
+}
+
+/// A page with its styles, and nothing from elsewhere.
+pub fn document(title: &str, body: &str) -> String {
+    format!(
+        r#"<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{title}</title>
+<style>{style}{charts}</style>
+</head>
+<body>
+<main>
+{body}
+</main>
+</body>
+</html>
+"#,
+        title = escape(title),
+        style = include_str!("style.css"),
+        charts = chart::page_style(),
+    )
+}
+
+fn section(paper: Paper, figures: &[Figure]) -> String {
+    let figures: String =
+        figures.iter().filter(|figure| figure.paper == paper).map(figure_element).collect();
+    format!("<section><h2>{}</h2>{figures}</section>", escape(paper.title()))
+}
+
+fn figure_element(figure: &Figure) -> String {
+    let charts = cards(&figure.plots);
+    let compared = match figure.comparisons.as_slice() {
+        [] => String::new(),
+        comparisons => comparison_table(comparisons),
+    };
+    let tables: String = figure.tables.iter().map(table_element).collect();
+    let folded = if tables.is_empty() {
+        String::new()
+    } else {
+        let open =
+            if figure.plots.is_empty() || figure.name.contains("table") { " open" } else { "" };
+        format!("<details{open}><summary>The numbers</summary>{tables}</details>")
+    };
+    format!(
+        r#"<article id="{}"><h3>{}</h3><p>{}</p>{charts}{compared}{folded}</article>"#,
+        figure.name,
+        escape(figure.title),
+        in_html(&figure.about),
+    )
+}
+
+/// Pictures side by side, as many as there is room for.
+pub fn cards(plots: &[Plot]) -> String {
+    if plots.is_empty() {
+        return String::new();
+    }
+    let card = |plot: &Plot| format!(r#"<div class="card">{}</div>"#, chart::element(plot));
+    format!(r#"<div class="cards">{}</div>"#, plots.iter().map(card).collect::<String>())
+}
+
+/// A text with `code` and *emphasis* as Markdown writes them.
+pub fn in_html(text: &str) -> String {
+    let mut html = escape(text);
+    for (mark, element) in [("`", "code"), ("*", "em")] {
+        let mut marked = String::new();
+        for (i, part) in html.split(mark).enumerate() {
+            if i % 2 == 1 {
+                marked += &format!("<{element}>{part}</{element}>");
+            } else {
+                marked += part;
+            }
+        }
+        html = marked;
+    }
+    html
+}
+
+fn comparison_table(comparisons: &[Comparison]) -> String {
+    let mut origins: Vec<Origin> = Vec::new();
+    for ours in comparisons.iter().flat_map(|comparison| &comparison.ours) {
+        if !origins.contains(&ours.origin) {
+            origins.push(ours.origin);
+        }
+    }
+    let heads: String = origins
+        .iter()
+        .map(|origin| format!("<th scope=\"col\">{}</th><th scope=\"col\"></th>", origin.name()))
+        .collect();
+    let mut rows = String::new();
+    for comparison in comparisons {
+        let mut cells = String::new();
+        for origin in &origins {
+            let ours = comparison.ours.iter().find(|ours| ours.origin == *origin);
+            let (value, deviation) =
+                ours.map_or(("–", ""), |ours| (ours.value.as_str(), ours.deviation.as_str()));
+            cells +=
+                &format!("<td>{}</td><td class=\"by\">{}</td>", escape(value), escape(deviation));
+        }
+        rows += &format!(
+            "<tr><th scope=\"row\">{}, {}</th><td>{}</td>{cells}</tr>",
+            escape(&comparison.what),
+            escape(comparison.unit),
+            escape(comparison.published),
+        );
+    }
+    format!(
+        r#"<div class="wide"><table><thead><tr><th scope="col">published number</th><th scope="col">published</th>{heads}</tr></thead><tbody>{rows}</tbody></table></div>"#
+    )
+}
+
+/// A table that scrolls within the page where it is wider.
+pub fn table_element(table: &Table) -> String {
+    let heads: String =
+        table.heads.iter().map(|head| format!("<th scope=\"col\">{}</th>", escape(head))).collect();
+    let mut rows = String::new();
+    for row in &table.rows {
+        let cells: String = row.iter().map(|cell| format!("<td>{}</td>", escape(cell))).collect();
+        rows += &format!("<tr>{cells}</tr>");
+    }
+    let title = match table.title.as_str() {
+        "" => String::new(),
+        title => format!("<p>{}</p>", escape(title)),
+    };
+    format!(
+        r#"{title}<div class="wide"><table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>"#
+    )
+}

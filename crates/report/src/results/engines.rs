@@ -1,0 +1,151 @@
+use sweetspot_scenario::{Outcome, TransferOutcome};
+use sweetspot_study::plot::{Axis, Origin, Plot, Table};
+
+use super::sheets::{Sheet, distribution};
+
+/// Every run in a table, the engines side by side, and how goodput and RTT are distributed.
+pub fn sheets(runs: &[&Outcome]) -> Vec<Sheet> {
+    let mut sheet = Sheet {
+        name: "runs".into(),
+        title: "Runs".into(),
+        about: "One row per transfer, over the measured time.".into(),
+        plots: distributions(runs),
+        tables: vec![all(runs)],
+    };
+    if let Some(table) = side_by_side(runs) {
+        sheet.tables.insert(0, table);
+    }
+    vec![sheet]
+}
+
+fn all(runs: &[&Outcome]) -> Table {
+    let heads = [
+        "scenario",
+        "engine",
+        "seed",
+        "transfer",
+        "sizing",
+        "goodput, Mbit/s",
+        "RTT mean, ms",
+        "RTT p99, ms",
+        "loss, %",
+        "resent",
+        "timeouts",
+        "window at the end, kB",
+    ];
+    let mut table = Table::new("Every run", &heads);
+    for run in runs {
+        for (i, t) in run.transfers.iter().enumerate() {
+            table.rows.push(vec![
+                run.scenario.clone(),
+                run.engine.clone(),
+                run.seed.to_string(),
+                i.to_string(),
+                t.sizing.clone(),
+                format!("{:.2}", t.goodput_bps / 1e6),
+                format!("{:.1}", t.rtt_mean_s * 1e3),
+                format!("{:.1}", t.rtt_p99_s * 1e3),
+                format!("{:.4}", t.loss_rate * 100.0),
+                t.retransmitted_packets.to_string(),
+                t.timeouts.to_string(),
+                format!("{:.0}", t.window_final_bytes as f64 / 1e3),
+            ]);
+        }
+    }
+    table
+}
+
+/// What tells transfers of different runs apart, engines and seeds aside.
+type Case<'a> = (&'a str, usize, &'a str);
+
+/// Goodput by engine, mean over seeds, where one scenario was played by several.
+fn side_by_side(runs: &[&Outcome]) -> Option<Table> {
+    let mut engines: Vec<&str> = Vec::new();
+    let mut cases: Vec<Case<'_>> = Vec::new();
+    for run in runs {
+        if !engines.contains(&run.engine.as_str()) {
+            engines.push(&run.engine);
+        }
+        for (i, transfer) in run.transfers.iter().enumerate() {
+            let case = (run.scenario.as_str(), i, transfer.sizing.as_str());
+            if !cases.contains(&case) {
+                cases.push(case);
+            }
+        }
+    }
+    if engines.len() < 2 {
+        return None;
+    }
+    let mut heads = vec!["scenario".to_owned(), "transfer".to_owned(), "sizing".to_owned()];
+    heads.extend(engines.iter().map(|engine| format!("{engine}, Mbit/s")));
+    let others = engines.iter().skip(1);
+    heads.extend(others.map(|engine| format!("{engine} from {}", engines[0])));
+    let mut table = Table::new("Engine by engine", &heads);
+    for case in cases {
+        let rates: Vec<Option<f64>> = engines.iter().map(|e| mean_rate(runs, e, case)).collect();
+        let mut row = vec![case.0.to_owned(), case.1.to_string(), case.2.to_owned()];
+        let show =
+            |rate: &Option<f64>| rate.map_or("–".into(), |rate| format!("{:.2}", rate / 1e6));
+        row.extend(rates.iter().map(show));
+        row.extend(rates.iter().skip(1).map(|rate| match (rate, rates[0]) {
+            (Some(rate), Some(first)) if first > 0.0 => {
+                format!("{:+.1} %", (rate / first - 1.0) * 100.0)
+            }
+            _ => String::new(),
+        }));
+        table.rows.push(row);
+    }
+    Some(table)
+}
+
+fn mean_rate(runs: &[&Outcome], engine: &str, (scenario, i, sizing): Case<'_>) -> Option<f64> {
+    let of = |run: &&&Outcome| run.engine == engine && run.scenario == scenario;
+    let rates: Vec<f64> = runs
+        .iter()
+        .filter(of)
+        .filter_map(|run| run.transfers.get(i))
+        .filter(|transfer| transfer.sizing == sizing)
+        .map(|transfer| transfer.goodput_bps)
+        .collect();
+    (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64)
+}
+
+/// Cumulative distributions by sizing, where there is something to distribute.
+fn distributions(runs: &[&Outcome]) -> Vec<Plot> {
+    let transfers = || runs.iter().flat_map(|run| run.transfers.iter().map(|t| (&run.engine, t)));
+    let mut names: Vec<(&str, &str)> = Vec::new();
+    for (engine, transfer) in transfers() {
+        let name = (engine.as_str(), transfer.sizing.as_str());
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    if transfers().count() < 3 {
+        return Vec::new();
+    }
+    let plot = |label: &str, of: &dyn Fn(&TransferOutcome) -> f64| {
+        let mut plot =
+            Plot::new("", Axis::new(label), Axis::new("share of transfers").between(0.0, 1.0));
+        for (group, (engine, sizing)) in names.iter().enumerate() {
+            let values = transfers()
+                .filter(|(e, t)| e == engine && t.sizing == *sizing)
+                .map(|(_, transfer)| of(transfer));
+            let label = format!("{sizing}, {engine}");
+            plot.curve(label, origin(engine), group, distribution(values));
+        }
+        plot
+    };
+    vec![
+        plot("goodput, Mbit/s", &|t| t.goodput_bps / 1e6),
+        plot("mean RTT, ms", &|t| t.rtt_mean_s * 1e3),
+    ]
+}
+
+/// How an engine's lines are drawn.
+pub fn origin(engine: &str) -> Origin {
+    match engine {
+        "theory" => Origin::Theory,
+        "lab" => Origin::Lab,
+        _ => Origin::Sim,
+    }
+}

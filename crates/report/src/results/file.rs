@@ -1,0 +1,175 @@
+use serde::Deserialize;
+use serde_json::Value;
+use sweetspot_scenario::Outcome;
+use thiserror::Error;
+
+use crate::outcome::DemoOutcome;
+use crate::sweep::{SWEEP_FORMAT, SweepFile};
+
+/// What a file of results holds.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Finding {
+    /// What `run --json` printed, or several of it.
+    Runs(Vec<Outcome>),
+    /// What `sweep --out FILE.json` wrote.
+    Sweep(SweepFile),
+    /// A demonstration's outcome.json.
+    Demo(DemoOutcome),
+    /// A transfer's time series (`send --series`, `serve --series`), row by row.
+    Series(Vec<SeriesRow>),
+}
+
+/// A row of a transfer's time series; what was not known is missing.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+pub struct SeriesRow {
+    /// Seconds since the start.
+    pub t_s: f64,
+    /// Goodput since the row before, bit/s.
+    pub goodput_bps: Option<f64>,
+    /// The advertised window, bytes.
+    pub window_bytes: Option<f64>,
+    /// Round-trip time, seconds.
+    pub rtt_s: Option<f64>,
+    /// Packets waiting at the bottleneck.
+    pub queue_packets: Option<f64>,
+    /// Congestion window, bytes.
+    pub cwnd_bytes: Option<f64>,
+    /// What the controller did, where this row is an event.
+    pub event: Option<String>,
+}
+
+/// Why a file cannot be shown.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ReadError {
+    /// Not JSON.
+    #[error(
+        "it is neither JSON nor lines of JSON ({0}); give files of run --json, sweep --out \
+         FILE.json, demo's outcome.json, or --series"
+    )]
+    NoJson(String),
+    /// JSON of something else.
+    #[error(
+        "it is JSON, but no result of sweetspot; give files of run --json, sweep --out FILE.json, \
+         demo's outcome.json, or --series"
+    )]
+    Alien,
+    /// A result that this version does not understand.
+    #[error(
+        "it is a {kind} of sweetspot {theirs}, which this version, {ours}, cannot read \
+         ({reason}); make it again, or read it with that version"
+    )]
+    OtherVersion {
+        /// What it seems to be.
+        kind: &'static str,
+        /// Its version.
+        theirs: String,
+        /// This version.
+        ours: String,
+        /// What is missing or different.
+        reason: String,
+    },
+    /// Nothing in it.
+    #[error("it is empty; what should have written it did not come to its end")]
+    Empty,
+}
+
+impl Finding {
+    /// The versions of sweetspot that made it.
+    pub fn versions(&self) -> Vec<&str> {
+        let mut versions: Vec<&str> = match self {
+            Finding::Runs(runs) => runs.iter().map(|run| run.version.as_str()).collect(),
+            Finding::Sweep(sweep) => vec![&sweep.version],
+            Finding::Demo(demo) => vec![&demo.version],
+            Finding::Series(_) => Vec::new(),
+        };
+        versions.dedup();
+        versions
+    }
+}
+
+/// Reads a file of results for sweetspot `ours`.
+pub fn read(text: &str, ours: &str) -> Result<Finding, ReadError> {
+    if text.trim().is_empty() {
+        return Err(ReadError::Empty);
+    }
+    match serde_json::from_str::<Value>(text) {
+        Ok(value) => one(value, ours),
+        Err(error) => lines(text, ours).unwrap_or(Err(ReadError::NoJson(error.to_string()))),
+    }
+}
+
+/// A file that is one JSON value.
+fn one(value: Value, ours: &str) -> Result<Finding, ReadError> {
+    let version = value["version"].as_str().unwrap_or("of unknown version").to_owned();
+    let other = |kind, reason: String| ReadError::OtherVersion {
+        kind,
+        theirs: version.clone(),
+        ours: ours.to_owned(),
+        reason,
+    };
+    let has = |key: &str| value.get(key).is_some();
+    if let Some(format) = value.get("sweetspot_sweep") {
+        if *format != SWEEP_FORMAT {
+            return Err(other("sweep", format!("its format is {format}, not {SWEEP_FORMAT}")));
+        }
+        let sweep = serde_json::from_value(value);
+        return sweep.map(Finding::Sweep).map_err(|error| other("sweep", error.to_string()));
+    }
+    if has("contenders") {
+        let demo = serde_json::from_value(value);
+        return demo.map(Finding::Demo).map_err(|error| other("demonstration", error.to_string()));
+    }
+    if has("transfers") && has("engine") {
+        let run = serde_json::from_value(value);
+        return run
+            .map(|run| Finding::Runs(vec![run]))
+            .map_err(|error| other("run", error.to_string()));
+    }
+    if let Value::Array(entries) = value {
+        let runs: Result<Vec<Finding>, ReadError> =
+            entries.into_iter().map(|entry| one(entry, ours)).collect();
+        return joined(runs?).ok_or(ReadError::Alien);
+    }
+    if has("t_s") {
+        let row = serde_json::from_value(value).map_err(|_| ReadError::Alien)?;
+        return Ok(Finding::Series(vec![row]));
+    }
+    Err(ReadError::Alien)
+}
+
+/// A file of one JSON object per line; `None` if it is not even that. A torn last line, of a
+/// program that was killed, is left out.
+fn lines(text: &str, ours: &str) -> Option<Result<Finding, ReadError>> {
+    let mut findings = Vec::new();
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty()).peekable();
+    while let Some(line) = lines.next() {
+        match serde_json::from_str::<Value>(line) {
+            Ok(value) if value.get("outcomes").is_some() => {
+                let outcomes = serde_json::from_value(value["outcomes"].clone());
+                findings.push(outcomes.map(Finding::Runs).map_err(|_| ReadError::Alien));
+            }
+            Ok(value) => findings.push(one(value, ours)),
+            Err(_) if lines.peek().is_none() && !findings.is_empty() => break,
+            Err(_) => return None,
+        }
+    }
+    let findings: Result<Vec<Finding>, ReadError> = findings.into_iter().collect();
+    Some(findings.and_then(|findings| joined(findings).ok_or(ReadError::Alien)))
+}
+
+/// Several findings of one kind as one.
+fn joined(findings: Vec<Finding>) -> Option<Finding> {
+    let mut findings = findings.into_iter();
+    let first = findings.next()?;
+    findings.try_fold(first, |sum, next| match (sum, next) {
+        (Finding::Runs(mut sum), Finding::Runs(next)) => {
+            sum.extend(next);
+            Some(Finding::Runs(sum))
+        }
+        (Finding::Series(mut sum), Finding::Series(next)) => {
+            sum.extend(next);
+            Some(Finding::Series(sum))
+        }
+        _ => None,
+    })
+}

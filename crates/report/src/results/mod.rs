@@ -1,0 +1,50 @@
+//! One page from any results: runs, sweeps, demonstrations, time series.
+
+mod engines;
+mod file;
+mod over_time;
+mod sheets;
+mod sweeps;
+
+pub use file::{Finding, ReadError, read};
+pub use sheets::{Sheet, sheets};
+
+use crate::gallery::{cards, document, in_html, table_element};
+use crate::svg::escape;
+
+/// The page that shows `sheets`; `notes` are sentences about the files.
+pub fn report_page(title: &str, sheets: &[Sheet], notes: &[String], version: &str) -> String {
+    let sections: String = sheets.iter().map(section).collect();
+    let contents: String = sheets
+        .iter()
+        .map(|sheet| format!("<a href=\"#{}\">{}</a> ", sheet.name, escape(&sheet.title)))
+        .collect();
+    let notes: String = notes.iter().map(|note| format!("<p>{}</p>", escape(note))).collect();
+    let body = format!(
+        r#"<header>
+<p class="brand">sweetspot report</p>
+<h1>{}</h1>
+{notes}<nav>{contents}</nav>
+</header>
+{sections}
+<section id="about">
+<p class="note">Sweetspot {}. Of all points in one unit's width of a picture the first, lowest, highest
+and last are drawn, so no peak is lost; arrows say how far values lie beyond a frame. Upright strokes are
+95 % confidence intervals over seeds (Student's t).</p>
+</section>"#,
+        escape(title),
+        escape(version),
+    );
+    document(title, &body)
+}
+
+fn section(sheet: &Sheet) -> String {
+    let tables: String = sheet.tables.iter().map(table_element).collect();
+    format!(
+        r#"<section><article id="{}"><h2>{}</h2><p>{}</p>{}{tables}</article></section>"#,
+        sheet.name,
+        escape(&sheet.title),
+        in_html(&sheet.about),
+        cards(&sheet.plots),
+    )
+}

@@ -1,0 +1,213 @@
+use sweetspot_study::plot::{Axis, Curve, Plot, Table};
+use sweetspot_study::{Metric, SweepPoint};
+
+use super::engines::origin;
+use super::sheets::{Sheet, distribution};
+use crate::sweep::{SweepFile, SweepFilePoint};
+
+/// A sweep: each quantity against the key that is a number, a line per combination of the others.
+pub fn sheets(index: usize, file: &str, sweep: &SweepFile) -> Vec<Sheet> {
+    let points: Vec<Point> = sweep.points.iter().map(Point::of).collect();
+    let mut plots = Vec::new();
+    if let Some(axis) = numeric_key(sweep) {
+        for (metric, label, scale) in QUANTITIES {
+            plots.push(against(sweep, &points, axis, (metric, label, scale)));
+        }
+    }
+    if sweep.points.iter().any(|point| point.outcomes.len() > 2) {
+        plots.push(goodput_over_seeds(sweep, &points));
+    }
+    vec![Sheet {
+        name: format!("sweep-{index}"),
+        title: format!("Sweep over {}", sweep.keys.join(" and ")),
+        about: format!("`{}` (`{file}`)", sweep.command),
+        plots,
+        tables: vec![table(sweep, &points)],
+    }]
+}
+
+/// Metric, the axis' name, the factor to its unit.
+type Quantity = (&'static str, &'static str, f64);
+
+const QUANTITIES: [Quantity; 3] = [
+    ("goodput_bps", "goodput, Mbit/s", 1e-6),
+    ("rtt_mean_s", "mean RTT, ms", 1e3),
+    ("queue_delay_mean_s", "mean queueing delay, ms", 1e3),
+];
+
+fn metric(name: &str) -> Option<Metric> {
+    Metric::ALL.into_iter().find(|metric| metric.name == name)
+}
+
+/// A variant with its statistics at hand.
+struct Point {
+    values: Vec<String>,
+    statistics: SweepPoint,
+}
+
+impl Point {
+    fn of(point: &SweepFilePoint) -> Point {
+        let values = point.values.clone();
+        let outcomes = point.outcomes.clone();
+        Point { values: values.clone(), statistics: SweepPoint { values, outcomes } }
+    }
+}
+
+/// The number at the end of a value: 625 of `625pkt`, 450 of `fixed:450pkt`.
+fn number(value: &str) -> Option<f64> {
+    let quantity = value.rsplit(':').next().unwrap_or(value);
+    let end = quantity.find(|c: char| !(c.is_ascii_digit() || "+-.eE".contains(c)));
+    quantity[..end.unwrap_or(quantity.len())].parse().ok()
+}
+
+/// The unit after that number.
+fn unit(value: &str) -> &str {
+    let quantity = value.rsplit(':').next().unwrap_or(value);
+    quantity.trim_start_matches(|c: char| c.is_ascii_digit() || "+-.".contains(c))
+}
+
+/// The key with the most different numbers, if it has three or more.
+fn numeric_key(sweep: &SweepFile) -> Option<usize> {
+    let different = |key: usize| {
+        let mut numbers: Vec<f64> =
+            sweep.points.iter().filter_map(|point| number(&point.values[key])).collect();
+        numbers.sort_by(f64::total_cmp);
+        numbers.dedup();
+        numbers.len()
+    };
+    let best = (0..sweep.keys.len()).max_by_key(|key| different(*key))?;
+    (different(best) >= 3).then_some(best)
+}
+
+fn against(
+    sweep: &SweepFile,
+    points: &[Point],
+    axis: usize,
+    (name, label, scale): Quantity,
+) -> Plot {
+    let first = points.iter().find(|point| number(&point.values[axis]).is_some());
+    let unit = first.map_or("", |point| unit(&point.values[axis]));
+    let of = if unit.is_empty() { String::new() } else { format!(", {unit}") };
+    let mut plot = Plot::new("", Axis::new(format!("{}{of}", sweep.keys[axis])), Axis::new(label));
+    let mut curves: Vec<Curve> = Vec::new();
+    for point in points {
+        let Some(x) = number(&point.values[axis]) else { continue };
+        let transfers = point.statistics.outcomes.first().map_or(0, |o| o.transfers.len());
+        for transfer in 0..transfers {
+            let spread = metric(name).and_then(|metric| point.statistics.spread(metric, transfer));
+            let Some(spread) = spread else { continue };
+            let label = label_of(sweep, point, axis, (transfer, transfers));
+            let at = curves.iter().position(|curve| curve.label == label).unwrap_or_else(|| {
+                let engine = point.statistics.outcomes.first().map_or("", |o| o.engine.as_str());
+                let (origin, group) = (origin(engine), curves.len());
+                let (points, half_widths) = (Vec::new(), Vec::new());
+                curves.push(Curve { label, origin, group, points, half_widths });
+                curves.len() - 1
+            });
+            curves[at].points.push((x, spread.mean * scale));
+            curves[at].half_widths.push(spread.half_width.unwrap_or(0.0) * scale);
+        }
+    }
+    for curve in &mut curves {
+        sort(curve);
+    }
+    plot.curves = curves;
+    plot.band = sweet_spot(sweep, axis, unit);
+    plot
+}
+
+fn sort(curve: &mut Curve) {
+    let mut both: Vec<((f64, f64), f64)> =
+        curve.points.iter().copied().zip(curve.half_widths.iter().copied()).collect();
+    both.sort_by(|a, b| a.0.0.total_cmp(&b.0.0));
+    (curve.points, curve.half_widths) = both.into_iter().unzip();
+}
+
+/// The values of the other keys, and the transfer where there are several.
+fn label_of(
+    sweep: &SweepFile,
+    point: &Point,
+    axis: usize,
+    (transfer, transfers): (usize, usize),
+) -> String {
+    let others = sweep.keys.iter().zip(&point.values).enumerate();
+    let mut words: Vec<String> = others
+        .filter(|(key, _)| *key != axis)
+        .map(|(_, (key, value))| format!("{} {value}", key.rsplit('.').next().unwrap_or(key)))
+        .collect();
+    if transfers > 1 {
+        words.push(format!("transfer {transfer}"));
+    }
+    if words.is_empty() {
+        let title = point.statistics.outcomes.first().map(|outcome| outcome.scenario.clone());
+        return title.unwrap_or_default();
+    }
+    words.join(", ")
+}
+
+/// [C T_m, C T_m + B_t] where the axis is a window and the path is the same everywhere.
+fn sweet_spot(sweep: &SweepFile, axis: usize, unit: &str) -> Option<(String, f64, f64)> {
+    let path = sweep.points.first()?.path;
+    let window = sweep.keys[axis].ends_with("sizing");
+    if !window || sweep.points.iter().any(|point| point.path != path) {
+        return None;
+    }
+    let one = match unit {
+        "pkt" => path.packet_bytes as f64,
+        "B" => 1.0,
+        "kB" => 1e3,
+        "MB" => 1e6,
+        _ => return None,
+    };
+    let low = path.rate_bps as f64 * path.rtt_s / 8.0;
+    let high = low + path.buffer_bytes as f64;
+    Some(("sweet spot".to_owned(), low / one, high / one))
+}
+
+/// How goodput is distributed over the seeds of each variant.
+fn goodput_over_seeds(sweep: &SweepFile, points: &[Point]) -> Plot {
+    /// More lines than colours cannot be told apart.
+    const MOST: usize = 7;
+    let title =
+        if points.len() > MOST { format!("the first {MOST} variants") } else { String::new() };
+    let mut plot = Plot::new(
+        title,
+        Axis::new("goodput, Mbit/s"),
+        Axis::new("share of seeds").between(0.0, 1.0),
+    );
+    for (group, point) in points.iter().take(MOST).enumerate() {
+        let rates = point.statistics.outcomes.iter().filter_map(|o| o.transfers.first());
+        let rates = rates.map(|transfer| transfer.goodput_bps / 1e6);
+        let engine = point.statistics.outcomes.first().map_or("", |o| o.engine.as_str());
+        let name = label_of(sweep, point, usize::MAX, (0, 1));
+        plot.curve(name, origin(engine), group, distribution(rates));
+    }
+    plot
+}
+
+fn table(sweep: &SweepFile, points: &[Point]) -> Table {
+    let mut heads = sweep.keys.clone();
+    let quantities = ["goodput, Mbit/s", "RTT, ms", "loss, %", "queue, ms", "utilisation, %"];
+    heads.push("transfer".to_owned());
+    heads.extend(quantities.map(str::to_owned));
+    let scales = [1e-6, 1e3, 100.0, 1e3, 100.0];
+    let mut table = Table::new("Mean over seeds ± half the 95 % confidence interval", &heads);
+    for point in points {
+        let transfers = point.statistics.outcomes.first().map_or(0, |o| o.transfers.len());
+        for transfer in 0..transfers {
+            let mut row = point.values.clone();
+            row.push(transfer.to_string());
+            for (metric, scale) in Metric::ALL.into_iter().zip(scales) {
+                let spread = point.statistics.spread(metric, transfer);
+                row.push(spread.map_or(String::new(), |spread| {
+                    let half = spread
+                        .half_width
+                        .map_or(String::new(), |half| format!(" ± {:.3}", half * scale));
+                    format!("{:.3}{half}", spread.mean * scale)
+                }));
+            }
+            table.rows.push(row);
+        }
+    }
+    table
+}

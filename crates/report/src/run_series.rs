@@ -1,0 +1,124 @@
+use sweetspot_scenario::{Outcome, Recorder, Sample};
+use sweetspot_units::Duration;
+
+use crate::columns::{Column, Columns};
+
+/// Takes the time series of a run, to be had by columns when it is over. What the columns mean
+/// stands in docs/scenario.md.
+#[derive(Debug, Clone)]
+pub struct RunSeries {
+    interval: Duration,
+    samples: Vec<Sample>,
+}
+
+impl RunSeries {
+    /// A sample of every transfer each `interval`.
+    pub fn every(interval: Duration) -> RunSeries {
+        RunSeries { interval, samples: Vec::new() }
+    }
+
+    /// The samples of a run that ended with `outcome`, and between them what its controllers did.
+    pub fn columns(&self, outcome: &Outcome) -> Columns {
+        let mut rows: Vec<Row> = Vec::with_capacity(self.samples.len());
+        // When each transfer was looked at last, and what it had got by then.
+        let mut looked = vec![(0.0, 0); outcome.transfers.len()];
+        for sample in &self.samples {
+            let Some(before) = looked.get_mut(sample.transfer) else { continue };
+            rows.push(Row::of_sample(sample, *before));
+            *before = (sample.at_s, sample.acked_bytes);
+        }
+        for (transfer, told) in outcome.transfers.iter().enumerate() {
+            rows.extend(told.events.iter().map(|event| Row {
+                at_s: event.at_s,
+                transfer,
+                event: Some(event.kind.clone()),
+                window_bytes: event.window_bytes,
+                rate_bps: event.rate_bps,
+                rtt_s: event.rtt_s,
+                ..Row::default()
+            }));
+        }
+        // Samples were there first and stay first among rows of one time.
+        rows.sort_by(|a, b| a.at_s.total_cmp(&b.at_s));
+        let mut columns = by_columns(&rows);
+        columns.note("scenario", outcome.scenario.as_str());
+        columns.note("engine", outcome.engine.as_str());
+        columns.note("seed", outcome.seed.to_string());
+        columns.note("version", outcome.version.as_str());
+        columns.note("interval_s", self.interval.as_secs_f64().to_string());
+        columns
+    }
+}
+
+impl Recorder for RunSeries {
+    fn interval(&self) -> Option<Duration> {
+        Some(self.interval)
+    }
+
+    fn record(&mut self, sample: &Sample) {
+        self.samples.push(*sample);
+    }
+}
+
+/// One row: a sample, or an event.
+#[derive(Debug, Clone, Default)]
+struct Row {
+    at_s: f64,
+    transfer: usize,
+    event: Option<String>,
+    goodput_bps: Option<f64>,
+    acked_bytes: Option<u64>,
+    cwnd_packets: Option<f64>,
+    ssthresh_packets: Option<f64>,
+    window_bytes: Option<u64>,
+    rtt_s: Option<f64>,
+    rate_bps: Option<f64>,
+    queue_packets: Option<u64>,
+    dropped_packets: Option<u64>,
+    utilisation: Option<f64>,
+}
+
+impl Row {
+    fn of_sample(sample: &Sample, (since, acked_before): (f64, u64)) -> Row {
+        let bits = sample.acked_bytes.saturating_sub(acked_before) as f64 * 8.0;
+        let seconds = sample.at_s - since;
+        Row {
+            at_s: sample.at_s,
+            transfer: sample.transfer,
+            event: None,
+            goodput_bps: (seconds > 0.0).then(|| bits / seconds),
+            acked_bytes: Some(sample.acked_bytes),
+            cwnd_packets: Some(sample.cwnd_packets),
+            ssthresh_packets: Some(sample.ssthresh_packets).filter(|s| s.is_finite()),
+            window_bytes: Some(sample.window_bytes),
+            rtt_s: sample.rtt_s,
+            rate_bps: None,
+            queue_packets: Some(sample.queue_packets),
+            dropped_packets: Some(sample.dropped_packets),
+            utilisation: sample.utilisation,
+        }
+    }
+}
+
+fn by_columns(rows: &[Row]) -> Columns {
+    let real = |of: fn(&Row) -> Option<f64>| Column::Real(rows.iter().map(of).collect::<Vec<_>>());
+    let whole = |of: fn(&Row) -> Option<u64>| {
+        let to_signed = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+        Column::Whole(rows.iter().map(|row| of(row).map(to_signed)).collect())
+    };
+    let mut columns = Columns::default();
+    columns.push("at_s", real(|row| Some(row.at_s)));
+    columns.push("transfer", whole(|row| Some(row.transfer as u64)));
+    columns.push("event", Column::Text(rows.iter().map(|row| row.event.clone()).collect()));
+    columns.push("goodput_bps", real(|row| row.goodput_bps));
+    columns.push("acked_bytes", whole(|row| row.acked_bytes));
+    columns.push("cwnd_packets", real(|row| row.cwnd_packets));
+    columns.push("ssthresh_packets", real(|row| row.ssthresh_packets));
+    columns.push("window_bytes", whole(|row| row.window_bytes));
+    columns.push("rtt_s", real(|row| row.rtt_s));
+    columns.push("rate_bps", real(|row| row.rate_bps));
+    columns.push("queue_packets", whole(|row| row.queue_packets));
+    columns.push("dropped_packets", whole(|row| row.dropped_packets));
+    columns.push("utilisation", real(|row| row.utilisation));
+    columns
+}

@@ -1,0 +1,165 @@
+//! What a sweep found: flat columns for CSV and Parquet, whole outcomes for JSON.
+
+use serde::{Deserialize, Serialize};
+use sweetspot_scenario::{Outcome, Scenario, TransferOutcome};
+use sweetspot_study::{Metric, SweepPoint};
+
+use crate::columns::{Column, Columns};
+
+/// The content of a sweep's JSON file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SweepFile {
+    /// Tells this kind of file from others: its format's number.
+    pub sweetspot_sweep: u32,
+    /// Sweetspot's version.
+    pub version: String,
+    /// The command that repeats this.
+    pub command: String,
+    /// The keys that were varied.
+    pub keys: Vec<String>,
+    /// One per variant.
+    pub points: Vec<SweepFilePoint>,
+}
+
+/// A variant in a sweep's JSON file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SweepFilePoint {
+    /// The values, in the order of the keys.
+    pub values: Vec<String>,
+    /// The path that was played.
+    pub path: SweepPath,
+    /// One outcome per seed.
+    pub outcomes: Vec<Outcome>,
+}
+
+/// What of a variant's path a picture shows.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct SweepPath {
+    /// C of the narrow link.
+    pub rate_bps: u64,
+    /// T_m, seconds.
+    pub rtt_s: f64,
+    /// B_t of the narrow link, bytes.
+    pub buffer_bytes: u64,
+    /// A data packet on the wire, bytes.
+    pub packet_bytes: u64,
+}
+
+impl SweepPath {
+    /// The path of `scenario`.
+    pub fn of(scenario: &Scenario) -> SweepPath {
+        let (path, hop) = (&scenario.path, scenario.path.narrow());
+        SweepPath {
+            rate_bps: hop.rate.bits_per_second(),
+            rtt_s: path.rtt.as_secs_f64(),
+            buffer_bytes: hop.buffer.in_bytes(path.packet).get(),
+            packet_bytes: path.packet.get(),
+        }
+    }
+}
+
+/// The format's number.
+pub const SWEEP_FORMAT: u32 = 1;
+
+/// One row per variant, seed and transfer. A key's column has the key's name with `_` for dots.
+pub fn sweep_columns(keys: &[String], points: &[SweepPoint]) -> Columns {
+    let rows: Vec<(&SweepPoint, &Outcome, usize, &TransferOutcome)> = points
+        .iter()
+        .flat_map(|point| point.outcomes.iter().map(move |outcome| (point, outcome)))
+        .flat_map(|(point, outcome)| {
+            let transfers = outcome.transfers.iter().enumerate();
+            transfers.map(move |(i, transfer)| (point, outcome, i, transfer))
+        })
+        .collect();
+    let mut columns = Columns::default();
+    columns.note("sweetspot_sweep", SWEEP_FORMAT.to_string());
+    for (k, key) in keys.iter().enumerate() {
+        let values = rows.iter().map(|(point, ..)| Some(point.values[k].clone()));
+        columns.push(&key.replace('.', "_"), Column::Text(values.collect()));
+    }
+    let mut whole = |name: &str, of: &dyn Fn(&Outcome, usize, &TransferOutcome) -> u64| {
+        let values = rows.iter().map(|(_, o, i, t)| i64::try_from(of(o, *i, t)).ok());
+        columns.push(name, Column::Whole(values.collect()));
+    };
+    whole("seed", &|outcome, _, _| outcome.seed);
+    whole("transfer", &|_, i, _| i as u64);
+    whole("retransmitted_packets", &|_, _, t| t.retransmitted_packets);
+    whole("timeouts", &|_, _, t| t.timeouts);
+    whole("window_final_bytes", &|_, _, t| t.window_final_bytes);
+    whole("queue_max_packets", &|o, _, _| o.bottleneck.queue_max_packets);
+    let mut number = |name: &str, of: &dyn Fn(&Outcome, &TransferOutcome) -> f64| {
+        let values = rows.iter().map(|(_, outcome, _, transfer)| Some(of(outcome, transfer)));
+        columns.push(name, Column::Real(values.collect()));
+    };
+    number("goodput_bps", &|_, t| t.goodput_bps);
+    number("rtt_mean_s", &|_, t| t.rtt_mean_s);
+    number("rtt_p99_s", &|_, t| t.rtt_p99_s);
+    number("loss_rate", &|_, t| t.loss_rate);
+    number("utilisation", &|o, _| o.bottleneck.utilisation);
+    number("bottleneck_loss_rate", &|o, _| o.bottleneck.loss_rate);
+    number("queue_mean_packets", &|o, _| o.bottleneck.queue_mean_packets);
+    number("queue_delay_mean_s", &|o, _| o.bottleneck.queue_delay_mean_s);
+    columns
+}
+
+/// Columns as comma-separated values (RFC 4180); what is not known is empty.
+pub fn csv(columns: &Columns) -> String {
+    let quoted = |text: &str| {
+        if text.contains([',', '"', '\n']) {
+            format!("\"{}\"", text.replace('"', "\"\""))
+        } else {
+            text.to_owned()
+        }
+    };
+    let names: Vec<String> = columns.columns().iter().map(|(name, _)| quoted(name)).collect();
+    let mut text = names.join(",") + "\n";
+    for row in 0..columns.rows() {
+        let cells = columns.columns().iter().map(|(_, column)| match column {
+            Column::Text(values) => values[row].as_deref().map_or(String::new(), quoted),
+            Column::Whole(values) => values[row].map_or(String::new(), |n| n.to_string()),
+            Column::Real(values) => values[row].map_or(String::new(), |n| n.to_string()),
+        });
+        text += &(cells.collect::<Vec<_>>().join(",") + "\n");
+    }
+    text
+}
+
+/// The table that people read: one row per variant and transfer, mean and 95 % confidence.
+pub fn sweep_table(keys: &[String], points: &[SweepPoint]) -> String {
+    let widths: Vec<usize> = keys
+        .iter()
+        .enumerate()
+        .map(|(k, key)| {
+            let values = points.iter().map(|point| point.values[k].chars().count());
+            values.chain([key.chars().count()]).max().unwrap_or(0)
+        })
+        .collect();
+    let mut text = String::new();
+    for (key, width) in keys.iter().zip(&widths) {
+        text += &format!("{key:>width$}  ");
+    }
+    text += "transfer       Mbit/s          RTT, ms         loss, %\n";
+    let metric = |name| Metric::ALL.into_iter().find(|metric| metric.name == name);
+    let columns = [("goodput_bps", 1e-6), ("rtt_mean_s", 1e3), ("loss_rate", 100.0)];
+    for point in points {
+        let transfers = point.outcomes.first().map_or(0, |outcome| outcome.transfers.len());
+        for transfer in 0..transfers {
+            for (value, width) in point.values.iter().zip(&widths) {
+                text += &format!("{value:>width$}  ");
+            }
+            text += &format!("{transfer:>8}");
+            for (name, scale) in columns {
+                let spread = metric(name).and_then(|metric| point.spread(metric, transfer));
+                let words = spread.map_or(String::new(), |spread| {
+                    let width = spread
+                        .half_width
+                        .map_or(String::new(), |half| format!(" ± {:.2}", half * scale));
+                    format!("{:.2}{width}", spread.mean * scale)
+                });
+                text += &format!("  {words:>14}");
+            }
+            text.push('\n');
+        }
+    }
+    text
+}

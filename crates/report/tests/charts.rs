@@ -1,0 +1,91 @@
+//! Laws of the pictures and of the page of results.
+
+use sweetspot_report::{Finding, ReadError, read, report_page, sheets, svg_file};
+use sweetspot_study::plot::{Axis, Origin, Place, Plot};
+
+fn plot() -> Plot {
+    let axis = |name: &str| Axis::new(name);
+    let mut plot =
+        Plot::new("", axis("S, packets").between(0.0, 100.0), axis("Mbit/s").between(0.0, 50.0));
+    plot.curve("B = 5", Origin::Sim, 0, vec![(0.0, 0.0), (50.0, 25.0), (100.0, 50.0)]);
+    plot.curve("B = 5", Origin::Theory, 0, vec![(0.0, 0.0), (100.0, 50.0)]);
+    plot.mark("published", 0, Place::Point(50.0, 25.0));
+    plot
+}
+
+fn drawn(plot: &Plot) -> String {
+    svg_file("a figure", std::slice::from_ref(plot))
+}
+
+#[test]
+fn a_published_number_stands_where_the_axes_say() {
+    // The frame goes from x = 44 to 344 and from y = 214 up to 24: its middle is (194, 119), and
+    // a diamond begins five units above its centre.
+    assert!(drawn(&plot()).contains(r#"<path class="mark c0" d="M194.0 114.0l5 5"#));
+}
+
+#[test]
+fn engines_differ_in_style_and_cases_in_colour() {
+    let svg = drawn(&plot());
+    assert!(svg.contains(r#"class="line sim c0""#) && svg.contains(r#"class="line theory c0""#));
+    for words in [">sim<", ">theory<", ">published<", ">B = 5<"] {
+        assert_eq!(svg.matches(words).count(), 1, "{words} in the legend");
+    }
+}
+
+#[test]
+fn a_peak_among_a_million_points_is_drawn_and_the_file_stays_small() {
+    let mut plot = plot();
+    let peak = |i: u32| if i == 543_210 { 40.0 } else { 10.0 };
+    let points = (0..1_000_000).map(|i| (f64::from(i) / 1e4, peak(i)));
+    plot.curve("long", Origin::Sim, 1, points.collect());
+    let svg = drawn(&plot);
+    // 40 of 50 Mbit/s: 214 - 190 * 0.8 = 62.
+    assert!(svg.contains(" 62.0"), "the peak is lost");
+    assert!(svg.len() < 60_000, "{} bytes", svg.len());
+}
+
+#[test]
+fn what_lies_beyond_the_frame_is_said() {
+    let mut plot = plot();
+    plot.curve("far", Origin::Sim, 1, vec![(0.0, 1.0), (400.0, 93.0)]);
+    let svg = drawn(&plot);
+    assert!(svg.contains("▲ to 93") && svg.contains("▶ to 400"));
+}
+
+#[test]
+fn hostile_words_do_not_become_markup() {
+    let mut plot = plot();
+    plot.title = "<script>".to_owned();
+    plot.curve("<img src=x>", Origin::Sim, 1, vec![(1.0, 1.0)]);
+    plot.mark("\"><b>", 0, Place::Level(3.0));
+    let svg = drawn(&plot);
+    assert!(!svg.contains("<script>") && !svg.contains("<img") && !svg.contains("<b>"));
+}
+
+const ROWS: &str = concat!(
+    "{\"t_s\":0.05,\"goodput_bps\":1e6,\"window_bytes\":65535,\"rtt_s\":0.1}\n",
+    "{\"t_s\":0.07,\"event\":\"saturated\",\"window_bytes\":125000}\n",
+    "{\"t_s\":0.10,\"goodput_bps\":9e6,\"window_bytes\":125000,\"rtt_s\":0.11}\n",
+    "{\"t_s\":0.15,\"goodp",
+);
+
+#[test]
+fn a_time_series_whose_writer_was_killed_is_shown_up_to_its_last_whole_line() {
+    let Ok(Finding::Series(rows)) = read(ROWS, "1") else { panic!("it is a time series") };
+    assert_eq!(rows.len(), 3);
+    let sheets = sheets(&[("one.jsonl".to_owned(), Finding::Series(rows))]);
+    let page = report_page("one", &sheets, &[], "1");
+    assert!(page.contains("0.07 s: saturated") && page.contains("share of samples"));
+    for reference in ["http:", "https:", "src=", "@import", "url("] {
+        assert!(!page.contains(reference), "{reference} in the page");
+    }
+}
+
+#[test]
+fn a_run_of_a_version_that_had_other_members_is_refused_by_name() {
+    let text = r#"{"engine":"sim","transfers":[],"version":"0.0.3"}"#;
+    let error = read(text, "1.0.0").expect_err("members are missing");
+    assert!(matches!(error, ReadError::OtherVersion { .. }));
+    assert!(error.to_string().contains("run of sweetspot 0.0.3"), "{error}");
+}

@@ -1,0 +1,53 @@
+//! The nearest right word.
+
+/// The candidate that most resembles `word`, if one does: one that contains it or is contained,
+/// or one that a few letters' changes make it (Levenshtein's distance, a third of the word at
+/// most).
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let word = word.to_lowercase();
+    let scored = candidates.into_iter().filter_map(|candidate| {
+        let lower = candidate.to_lowercase();
+        let distance = distance(&word, &lower);
+        let related = word.len() >= 3 && (lower.contains(&word) || word.contains(&lower));
+        let close = distance <= word.chars().count().max(lower.chars().count()).div_ceil(3);
+        (related || close).then_some((distance, candidate))
+    });
+    scored.min_by_key(|(distance, _)| *distance).map(|(_, candidate)| candidate)
+}
+
+/// Letters inserted, deleted or replaced to make `a` of `b`.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, letter) in a.chars().enumerate() {
+        let mut corner = row[0];
+        row[0] = i + 1;
+        for (j, other) in b.iter().enumerate() {
+            let replaced = corner + usize::from(letter != *other);
+            corner = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(corner + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distances_are_levenshteins() {
+        // kitten -> sitten -> sittin -> sitting.
+        assert_eq!(distance("kitten", "sitting"), 3);
+        assert_eq!(distance("", "abc"), 3);
+        assert_eq!(distance("abc", "abc"), 0);
+    }
+
+    #[test]
+    fn a_slip_finds_its_word_and_nonsense_finds_none() {
+        let words = ["buffer", "rate", "rtt"];
+        assert_eq!(nearest("bufer", words), Some("buffer"));
+        assert_eq!(nearest("Rate", words), Some("rate"));
+        assert_eq!(nearest("xylophone", words), None);
+    }
+}

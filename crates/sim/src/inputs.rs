@@ -1,0 +1,69 @@
+//! Links that feed the first hop, and the servers behind them.
+
+use sweetspot_path::Random;
+use sweetspot_units::{Duration, Rate};
+
+use crate::event::Event;
+use crate::feed::Feed;
+use crate::flow::Flow;
+use crate::group::Group;
+use crate::packet::Packet;
+use crate::scheduler::Scheduler;
+use crate::world::World;
+
+/// A link with room for all.
+#[derive(Debug)]
+pub(crate) struct Input {
+    feed: Feed,
+    rate: Rate,
+}
+
+impl Input {
+    pub(crate) fn new(rate: Rate) -> Input {
+        Input { feed: Feed::default(), rate }
+    }
+}
+
+/// A host that connections are opened to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Server {
+    /// Propagation between it and its input link.
+    pub delay: Duration,
+    /// That link.
+    pub input: u32,
+}
+
+impl<S: Scheduler> World<S> {
+    /// A packet is at its input link.
+    pub(crate) fn enter_input(&mut self, index: u32, packet: Packet) {
+        let input = &mut self.inputs[index as usize];
+        let wire_time = Duration::from_nanos(
+            u64::from(packet.size) * 8_000_000_000 / input.rate.bits_per_second(),
+        );
+        if let Some(due) = input.feed.send(self.now, packet, wire_time, Duration::ZERO) {
+            self.schedule(due, Event::Input(index));
+        }
+    }
+
+    pub(crate) fn leave_input(&mut self, index: u32) {
+        let Some((packet, next)) = self.inputs[index as usize].feed.arrive() else { return };
+        if let Some(due) = next {
+            self.schedule(due, Event::Input(index));
+        }
+        self.enter_routers(&packet);
+    }
+}
+
+/// A connection of `flow` begins: its server is drawn by lot, if its group has some.
+pub(crate) fn choose_server(flow: &mut Flow, group: &Group, servers: &[Server], lot: &mut Random) {
+    let range = &group.servers[flow.way as usize];
+    let count = u64::from(range.end - range.start);
+    if count == 0 {
+        return;
+    }
+    let drawn = crate::random::whole(lot, (0, count - 1)) as u32;
+    let server = servers[(range.start + drawn) as usize];
+    flow.feed.change_delay(server.delay);
+    flow.delay = server.delay;
+    flow.input = server.input;
+}

@@ -1,0 +1,62 @@
+//! Connections of cross traffic one by one, where somebody wants them.
+
+use sweetspot_scenario::{FinishedFlow, Scenario};
+use sweetspot_units::{Duration, Time};
+
+use crate::flow::Flow;
+
+/// What is known of the connections under way, and those that finished since they were last asked
+/// for.
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    /// One-way propagation of each hop.
+    delays: Vec<Duration>,
+    /// The groups before those of cross traffic.
+    transfers: usize,
+    /// Connections that finish earlier do not count.
+    from: Time,
+    /// Losses of each flow's connection.
+    losses: Vec<Vec<Time>>,
+    finished: Vec<FinishedFlow>,
+}
+
+impl Ledger {
+    pub(crate) fn new(scenario: &Scenario) -> Ledger {
+        Ledger {
+            delays: scenario.path.hops.iter().map(|hop| hop.delay).collect(),
+            transfers: scenario.transfers.len(),
+            from: Time::ZERO + scenario.warmup,
+            losses: Vec::new(),
+            finished: Vec::new(),
+        }
+    }
+
+    /// Routers dropped data of `flow`.
+    pub(crate) fn note_loss(&mut self, flow: u32, at: Time) {
+        let index = flow as usize;
+        if self.losses.len() <= index {
+            self.losses.resize_with(index + 1, Vec::new);
+        }
+        self.losses[index].push(at);
+    }
+
+    /// The connection of `flow`, which has the number `index`, is over.
+    pub(crate) fn note_finish(&mut self, index: u32, flow: &Flow, at: Time) {
+        let losses = self.losses.get_mut(index as usize).map(core::mem::take).unwrap_or_default();
+        let entry = (flow.group as usize).checked_sub(self.transfers);
+        let Some(entry) = entry.filter(|_| at >= self.from) else { return };
+        let hops = &self.delays[usize::from(flow.hops.0)..=usize::from(flow.hops.1)];
+        let one_way = hops.iter().fold(flow.delay, |sum, delay| sum + *delay);
+        self.finished.push(FinishedFlow {
+            entry,
+            packets: flow.sender.acknowledged(),
+            duration_s: at.since(flow.began).as_secs_f64(),
+            propagation_s: (one_way * 2).as_secs_f64(),
+            losses_s: losses.into_iter().map(Time::as_secs_f64).collect(),
+        });
+    }
+
+    pub(crate) fn take_finished(&mut self) -> Vec<FinishedFlow> {
+        core::mem::take(&mut self.finished)
+    }
+}

@@ -1,0 +1,277 @@
+use sweetspot_scenario::Path;
+use sweetspot_units::Duration;
+
+use super::{Key, QuadHeap, Scheduler};
+
+/// A timing wheel (Varghese and Lauck 1987): two rounds of slots, the outer one's as long as the
+/// whole inner round, and a heap for what lies further ahead. To push and to pop costs the same
+/// however many events are pending.
+#[derive(Debug)]
+pub struct Wheel {
+    /// A slot of the inner round lasts 2 to this power nanoseconds.
+    shift: u32,
+    /// The slot that time is in, counted from time 0.
+    now: u64,
+    /// Its keys, the first one last.
+    current: Vec<Key>,
+    inner: Round,
+    outer: Round,
+    far: QuadHeap,
+    /// No slot of the outer round begins before this one, and nothing in the heap is due.
+    later: u64,
+    /// All keys of both rounds, each with the next one of its slot.
+    nodes: Vec<Node>,
+    /// The first of those that are free.
+    free: u32,
+    len: usize,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Node {
+    key: Key,
+    next: u32,
+}
+
+/// Slots in a circle, and which of them hold something: a bit per slot, and a bit per word of
+/// these bits.
+#[derive(Debug)]
+struct Round {
+    first: Vec<u32>,
+    words: [u64; SLOTS / 64],
+    summary: u64,
+}
+
+/// A round has 2 to this power slots.
+const ROUND: u32 = 12;
+const SLOTS: usize = 1 << ROUND;
+const NONE: u32 = u32::MAX;
+
+impl Wheel {
+    /// For a simulation of `path`: a busy link has an event or two per packet and direction.
+    pub fn of(path: &Path) -> Wheel {
+        Wheel::new(path.packet / path.narrow().rate / 4)
+    }
+
+    /// For events that are about `gap` apart.
+    pub fn new(gap: Duration) -> Wheel {
+        Wheel {
+            shift: gap.as_nanos().max(1).ilog2(),
+            now: 0,
+            current: Vec::new(),
+            inner: Round::new(),
+            outer: Round::new(),
+            far: QuadHeap::default(),
+            later: u64::MAX,
+            nodes: Vec::new(),
+            free: NONE,
+            len: 0,
+        }
+    }
+
+    #[inline]
+    fn slot(&self, key: Key) -> u64 {
+        key.at().as_nanos() >> self.shift
+    }
+
+    /// Where the outer round's next slot that holds something begins.
+    fn outer_slot(&self) -> u64 {
+        match self.outer.next_after(self.now >> ROUND) {
+            u64::MAX => u64::MAX,
+            slot => slot << ROUND,
+        }
+    }
+
+    /// The slot of the heap's first key; later than all slots where it is empty.
+    fn far_slot(&mut self) -> u64 {
+        let key = self.far.peek();
+        self.slot(key)
+    }
+
+    /// Puts a key where it belongs, seen from now.
+    #[inline]
+    fn place(&mut self, key: Key) {
+        let slot = self.slot(key);
+        if slot <= self.now {
+            return self.place_now(key);
+        }
+        if slot - self.now < SLOTS as u64 {
+            let next = self.inner.replace(slot, self.free_node());
+            self.fill_node(key, next);
+        } else {
+            self.place_later(key, slot);
+        }
+    }
+
+    /// Into the outer round or the heap.
+    fn place_later(&mut self, key: Key, slot: u64) {
+        if (slot >> ROUND) - (self.now >> ROUND) < SLOTS as u64 {
+            let next = self.outer.replace(slot >> ROUND, self.free_node());
+            self.fill_node(key, next);
+            self.later = self.later.min(slot >> ROUND << ROUND);
+        } else {
+            self.far.push(key);
+            self.later = self.later.min(slot);
+        }
+    }
+
+    /// Into the slot that time is in, in order.
+    #[inline]
+    fn place_now(&mut self, key: Key) {
+        let mut at = self.current.len();
+        self.current.push(key);
+        while at > 0 && self.current[at - 1] < key {
+            self.current[at] = self.current[at - 1];
+            at -= 1;
+        }
+        self.current[at] = key;
+    }
+
+    /// The node that [`Wheel::fill_node`] will fill.
+    #[inline]
+    fn free_node(&self) -> u32 {
+        if self.free == NONE { self.nodes.len() as u32 } else { self.free }
+    }
+
+    #[inline]
+    fn fill_node(&mut self, key: Key, next: u32) {
+        let node = Node { key, next };
+        if self.free == NONE {
+            self.nodes.push(node);
+        } else {
+            let at = self.free as usize;
+            self.free = self.nodes[at].next;
+            self.nodes[at] = node;
+        }
+    }
+
+    /// Takes the list from `first` on apart, and places each key anew.
+    #[inline]
+    fn place_all(&mut self, first: u32) {
+        let mut at = first;
+        while at != NONE {
+            let Node { key, next } = self.nodes[at as usize];
+            self.nodes[at as usize].next = self.free;
+            self.free = at;
+            self.place(key);
+            at = next;
+        }
+    }
+
+    /// Goes on to the next slot that holds something.
+    #[inline]
+    fn advance(&mut self) {
+        while self.current.is_empty() && self.len > 0 {
+            let inner = self.inner.next_after(self.now);
+            if inner < self.later {
+                self.now = inner;
+                let first = self.inner.take(inner);
+                self.place_all(first);
+            } else {
+                self.advance_far(inner);
+            }
+        }
+    }
+
+    /// A slot of the outer round begins, which is worked off then, or something of the heap is
+    /// due.
+    #[cold]
+    fn advance_far(&mut self, inner: u64) {
+        let outer = self.outer_slot();
+        let far = self.far_slot();
+        self.now = inner.min(outer).min(far);
+        if far == self.now {
+            while self.far_slot() == far
+                && let Some(key) = self.far.pop()
+            {
+                self.place(key);
+            }
+        }
+        if outer == self.now {
+            let first = self.outer.take(outer >> ROUND);
+            self.place_all(first);
+        }
+        if inner == self.now {
+            let first = self.inner.take(inner);
+            self.place_all(first);
+        }
+        self.later = self.outer_slot().min(self.far_slot());
+    }
+}
+
+impl Scheduler for Wheel {
+    #[inline]
+    fn push(&mut self, key: Key) {
+        self.len += 1;
+        self.place(key);
+    }
+
+    #[inline]
+    fn peek(&mut self) -> Key {
+        if self.current.is_empty() {
+            self.advance();
+        }
+        self.current.last().copied().unwrap_or(Key::NEVER)
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Option<Key> {
+        if self.current.is_empty() {
+            self.advance();
+        }
+        let key = self.current.pop()?;
+        self.len -= 1;
+        Some(key)
+    }
+
+    fn len(&self) -> usize {
+        self.len
+    }
+}
+
+impl Round {
+    fn new() -> Round {
+        Round { first: vec![NONE; SLOTS], words: [0; SLOTS / 64], summary: 0 }
+    }
+
+    /// Makes `node` the first of `slot`; gives back which was.
+    #[inline]
+    fn replace(&mut self, slot: u64, node: u32) -> u32 {
+        let at = slot as usize % SLOTS;
+        self.words[at / 64] |= 1 << (at % 64);
+        self.summary |= 1 << (at / 64);
+        core::mem::replace(&mut self.first[at], node)
+    }
+
+    /// Empties `slot`; gives back its first node.
+    #[inline]
+    fn take(&mut self, slot: u64) -> u32 {
+        let at = slot as usize % SLOTS;
+        self.words[at / 64] &= !(1 << (at % 64));
+        if self.words[at / 64] == 0 {
+            self.summary &= !(1 << (at / 64));
+        }
+        core::mem::replace(&mut self.first[at], NONE)
+    }
+
+    /// The next slot after `now`, less than a round ahead, that holds something.
+    #[inline]
+    fn next_after(&self, now: u64) -> u64 {
+        if self.summary == 0 {
+            return u64::MAX;
+        }
+        let from = (now + 1) as usize % SLOTS;
+        let (word, bit) = (from / 64, from % 64);
+        // Bits from here on in this word, then other words, then this one again from its start.
+        let here = self.words[word] >> bit;
+        let ahead = if here != 0 {
+            u64::from(here.trailing_zeros())
+        } else {
+            let rotated = self.summary.rotate_right(word as u32 + 1);
+            let words = u64::from(rotated.trailing_zeros()) + 1;
+            let other = (word + words as usize) % (SLOTS / 64);
+            let bits = u64::from(self.words[other].trailing_zeros());
+            words * 64 + bits - bit as u64
+        };
+        now + 1 + ahead
+    }
+}

@@ -1,0 +1,41 @@
+//! BBR version 1 in company and alone, beside what this project measured of a real kernel.
+
+mod common;
+
+use common::{DUMBBELL, ELEPHANTS, play};
+
+#[test]
+fn among_elephants_bbr_takes_its_share_without_timeouts() {
+    let text = format!("{DUMBBELL}{ELEPHANTS}");
+    let outcome =
+        play(&text, &["transfer.0.congestion=bbr", "transfer.0.sizing=max", "transfer.0.start=5s"]);
+    let transfer = &outcome.transfers[0];
+    assert_eq!(transfer.timeouts, 0);
+    // What the elephants leave is 15 Mbit/s; BBR, which does not yield to loss, takes more.
+    assert!(transfer.goodput_bps > 15e6, "{}", transfer.goodput_bps);
+    assert!(transfer.loss_rate < 0.03, "{}", transfer.loss_rate);
+}
+
+#[test]
+fn through_a_tenth_of_a_bdp_of_buffer_bbr_resends_what_the_kernel_does() {
+    // Linux 6.18, 100 Mbit/s, 100 ms, 125 kB, 20 s: 89.7 Mbit/s and 5,709 segments sent again
+    // (docs/results/lab.md's path).
+    let text = r#"
+        duration = "20s"
+        [path]
+        rate = "100Mbit/s"
+        rtt = "100ms"
+        buffer = "125kB"
+        packet = "1500B"
+        [tcp]
+        flavour = "linux"
+        [[transfer]]
+        congestion = "bbr"
+        sizing = "kernel"
+    "#;
+    let transfer = &play(text, &[]).transfers[0];
+    assert!((transfer.goodput_bps / 89.7e6 - 1.0).abs() < 0.05, "{}", transfer.goodput_bps);
+    let again = transfer.retransmitted_packets as f64;
+    assert!((again / 5709.0 - 1.0).abs() < 0.15, "{again}");
+    assert_eq!(transfer.timeouts, 0);
+}

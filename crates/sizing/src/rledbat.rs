@@ -1,0 +1,174 @@
+use std::collections::VecDeque;
+
+use sweetspot_units::{Bytes, Duration, Time};
+
+use crate::{Controller, Event, EventKind, Output, Phase, Probe, Setting, Train};
+
+/// The queueing delay aimed for (draft-irtf-iccrg-ledbat-plus-plus section 4.1, which RFC 9840
+/// runs by default).
+const TARGET: Duration = Duration::from_millis(60);
+
+/// Slow start ends at this share of the target (LEDBAT++ section 4.4).
+const SLOW_START_ENDS: f64 = 0.75;
+
+/// The least window, in segments (LEDBAT++ section 4.2).
+const LEAST_SEGMENTS: u64 = 2;
+
+/// Round trips that a slowdown lasts, and after slow start until the first (section 4.4).
+const SLOWDOWN_ROUNDS: u32 = 2;
+
+/// Between slowdowns, as a multiple of what the last one took (section 4.4).
+const BETWEEN_SLOWDOWNS: u64 = 9;
+
+/// The shortest round.
+const SHORTEST_ROUND: Duration = Duration::from_millis(10);
+
+/// rLEDBAT (RFC 9840): a receiver that gives way. It grows like any transfer on an idle path,
+/// shrinks as soon as the queue, whoever's it is, delays by more than the target, and falls back
+/// from time to time to see the path without itself.
+#[derive(Debug)]
+pub struct Rledbat {
+    mss: Bytes,
+    most: Bytes,
+    window: Bytes,
+    state: State,
+    base: Option<Duration>,
+    /// The lowest sample of the round.
+    lowest: Option<Duration>,
+    lost: bool,
+    round_ends: Option<Time>,
+    outputs: VecDeque<Output>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum State {
+    /// Doubling up to this window.
+    SlowStart { limit: Bytes, since: Time },
+    /// By the target; the next slowdown.
+    Steady { slowdown: Time },
+    /// At the least window for so many rounds more, to go back to this one.
+    Slowdown { rounds: u32, back_to: Bytes, since: Time },
+}
+
+impl Rledbat {
+    /// A controller before the first byte.
+    pub fn new(setting: &Setting) -> Rledbat {
+        Rledbat {
+            mss: setting.mss,
+            most: setting.max_window,
+            // RFC 6928.
+            window: setting.mss * 10,
+            state: State::SlowStart { limit: setting.max_window, since: Time::ZERO },
+            base: None,
+            lowest: None,
+            lost: false,
+            round_ends: None,
+            outputs: VecDeque::new(),
+        }
+    }
+
+    fn least(&self) -> Bytes {
+        self.mss * LEAST_SEGMENTS
+    }
+
+    fn set(&mut self, now: Time, window: Bytes) {
+        let window = window.clamp(self.least(), self.most);
+        if window != self.window {
+            self.window = window;
+            self.outputs.push_back(Output::Window(Some(window)));
+            let kind = EventKind::Limited { window };
+            self.outputs.push_back(Output::Event(Event { at: now, kind }));
+        }
+    }
+
+    /// Once per round trip.
+    fn round(&mut self, now: Time, delay: Duration, base: Duration) {
+        let lost = std::mem::take(&mut self.lost);
+        match self.state {
+            State::SlowStart { limit, since } => {
+                if lost || delay > TARGET.scaled(SLOW_START_ENDS) || self.window >= limit {
+                    // A slowdown took as long as it lasted and as the way back took.
+                    let pause = if since == Time::ZERO {
+                        base * u64::from(SLOWDOWN_ROUNDS)
+                    } else {
+                        now.since(since) * BETWEEN_SLOWDOWNS
+                    };
+                    self.state = State::Steady { slowdown: now + pause };
+                    self.set(now, if lost { self.window / 2 } else { self.window });
+                } else {
+                    self.set(now, (self.window * 2).min(limit));
+                }
+            }
+            State::Steady { slowdown } if now >= slowdown => {
+                let back_to = self.window;
+                self.state = State::Slowdown { rounds: SLOWDOWN_ROUNDS, back_to, since: now };
+                self.set(now, self.least());
+            }
+            State::Steady { .. } if lost => self.set(now, self.window / 2),
+            State::Steady { .. } => {
+                // GAIN = 1 / min(16, ceil(2 TARGET / base)), and the multiplicative decrease
+                // W - W (delay / TARGET - 1), at most to half (LEDBAT++ section 4.2).
+                let steps = (TARGET * 2).as_nanos().div_ceil(base.as_nanos().max(1)).min(16);
+                let gain = self.mss.as_f64() / steps as f64;
+                let window = self.window.as_f64();
+                let over = (delay.as_secs_f64() / TARGET.as_secs_f64() - 1.0).max(0.0);
+                let change = (gain - window * over).max(-window / 2.0);
+                self.set(now, Bytes::from_f64(window + change));
+            }
+            State::Slowdown { rounds: 0, back_to, since } => {
+                self.state = State::SlowStart { limit: back_to, since };
+            }
+            State::Slowdown { rounds, back_to, since } => {
+                self.state = State::Slowdown { rounds: rounds - 1, back_to, since };
+            }
+        }
+    }
+
+    fn advance(&mut self, now: Time) {
+        let Some(base) = self.base else { return };
+        let length = self.lowest.unwrap_or(base).max(SHORTEST_ROUND);
+        let ends = *self.round_ends.get_or_insert(now + length);
+        if now < ends {
+            return;
+        }
+        self.round_ends = Some(now + length);
+        if let Some(lowest) = self.lowest.take() {
+            self.round(now, lowest.saturating_sub(base), base);
+        }
+    }
+}
+
+impl Controller for Rledbat {
+    fn handle_data(&mut self, now: Time, _bytes: Bytes, _unread: Bytes) {
+        self.advance(now);
+    }
+    fn handle_probe(&mut self, _now: Time, _probe: &Probe) {}
+    fn handle_kernel_rtt(&mut self, now: Time, rtt: Duration) {
+        self.handle_minimum_rtt(now, rtt);
+        self.lowest = Some(self.lowest.map_or(rtt, |lowest| lowest.min(rtt)));
+        self.advance(now);
+    }
+    fn handle_minimum_rtt(&mut self, _now: Time, rtt: Duration) {
+        self.base = Some(self.base.map_or(rtt, |base| base.min(rtt)));
+    }
+    fn handle_out_of_order(&mut self, _now: Time, segments: u64) {
+        self.lost |= segments > 0;
+    }
+    fn handle_train(&mut self, _now: Time, _train: &Train) {}
+    fn handle_window(&mut self, _now: Time, _advertised: Bytes) {}
+    fn handle_timeout(&mut self, now: Time) {
+        self.advance(now);
+    }
+    fn poll_timeout(&self) -> Option<Time> {
+        self.round_ends
+    }
+    fn poll_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+    fn phase(&self) -> Phase {
+        match self.state {
+            State::SlowStart { .. } => Phase::Ramping,
+            State::Steady { .. } | State::Slowdown { .. } => Phase::Holding,
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Laws of rLEDBAT (RFC 9840) on the same scripted paths: 100 Mbit/s of payload, 40 ms, a buffer
+//! of 100 ms.
+
+use crate::fluid::{Fluid, Run, play};
+use sweetspot_sizing::Sizing;
+
+const BDP: f64 = 500e3;
+
+fn path() -> Fluid {
+    Fluid { rtt: |_| 0.04, buffer: 1.25e6, udp_passes: false, paces: false, ..Fluid::clean() }
+}
+
+fn run(fluid: &Fluid, seconds: f64) -> Run {
+    play(Sizing::Rledbat, 6_291_456, fluid, seconds)
+}
+
+#[test]
+fn an_idle_path_is_used_below_the_target_of_sixty_milliseconds() {
+    let run = run(&path(), 60.0);
+    // Slow start doubles past the buffer's end before it sees the queue; nothing does after it.
+    assert!(run.last_drop <= 2.0, "{}", run.last_drop);
+    // A slowdown lasts two round trips and the way back; then nine times as long passes: a tenth
+    // of the time at most.
+    assert!(run.goodput(5.0, 60.0) >= 0.88 * 100e6, "{}", run.goodput(5.0, 60.0));
+    // 60 ms of 100 Mbit/s are 1.5 BDP.
+    assert!(run.queue(5.0, 60.0) <= 1.5 * BDP, "{}", run.queue(5.0, 60.0));
+}
+
+#[test]
+fn others_who_keep_a_queue_get_the_path() {
+    let cross = |drain: f64| if drain < 0.09 { 110e6 } else { 95e6 };
+    let run = run(&Fluid { cross, ..path() }, 30.0);
+    assert!(run.goodput(10.0, 30.0) <= 0.1 * 100e6, "{}", run.goodput(10.0, 30.0));
+}

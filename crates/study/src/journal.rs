@@ -1,0 +1,109 @@
+//! The file format in which outcomes outlive a program that is killed: a line that says what
+//! wrote it, then one line of JSON per finished run.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use sweetspot_scenario::Outcome;
+use thiserror::Error;
+
+use crate::RunKey;
+
+/// What a journal holds.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Journal {
+    /// Outcomes by run.
+    pub runs: BTreeMap<RunKey, Outcome>,
+    /// How many bytes of the text are whole lines; what comes after them was torn off by
+    /// whatever killed the writer.
+    pub whole: usize,
+}
+
+/// Why a text is no journal to go on with.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum JournalError {
+    /// Something else.
+    #[error("it is no journal of sweetspot's runs; name another file, or remove it")]
+    Alien,
+    /// Another program's runs: they could differ from this one's.
+    #[error(
+        "its runs are those of sweetspot {theirs}, this is {ours}; finish it with that version, \
+         name another file, or remove it to start anew"
+    )]
+    OtherVersion {
+        /// Who wrote it.
+        theirs: String,
+        /// Who reads it.
+        ours: String,
+    },
+    /// A line in the middle that cannot be read.
+    #[error("line {line} cannot be read ({reason}); remove that line, and its run is made again")]
+    Damaged {
+        /// Counted from 1.
+        line: usize,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+struct Head {
+    sweetspot_journal: u32,
+    version: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Entry {
+    engine: String,
+    scenario: String,
+    seed: u64,
+    outcome: Outcome,
+}
+
+/// The version of the format.
+const FORMAT: u32 = 1;
+
+impl Journal {
+    /// The first line of a new journal, of the program of this `version`.
+    pub fn head(version: &str) -> String {
+        line(&Head { sweetspot_journal: FORMAT, version: version.to_owned() })
+    }
+
+    /// The line of one finished run.
+    pub fn entry(key: &RunKey, outcome: &Outcome) -> String {
+        let RunKey { engine, scenario, seed } = key.clone();
+        line(&Entry { engine, scenario, seed, outcome: outcome.clone() })
+    }
+
+    /// Reads what a program of this `version` wrote. A last line without an end is left out.
+    pub fn parse(text: &str, version: &str) -> Result<Journal, JournalError> {
+        let whole = text.rfind('\n').map_or(0, |end| end + 1);
+        let mut lines = text[..whole].lines().enumerate();
+        let Some((_, first)) = lines.next() else {
+            // Killed while it wrote its first line, or somebody else's file.
+            let torn = Journal::head(version).starts_with(text);
+            return if torn { Ok(Journal::default()) } else { Err(JournalError::Alien) };
+        };
+        let head: Head = serde_json::from_str(first).map_err(|_| JournalError::Alien)?;
+        if head.sweetspot_journal != FORMAT || head.version != version {
+            return Err(JournalError::OtherVersion {
+                theirs: head.version,
+                ours: version.to_owned(),
+            });
+        }
+        let mut runs = BTreeMap::new();
+        for (index, text) in lines {
+            let entry: Entry = serde_json::from_str(text).map_err(|error| {
+                JournalError::Damaged { line: index + 1, reason: error.to_string() }
+            })?;
+            let Entry { engine, scenario, seed, outcome } = entry;
+            runs.insert(RunKey { engine, scenario, seed }, outcome);
+        }
+        Ok(Journal { runs, whole })
+    }
+}
+
+/// JSON in one line; these types always have one.
+fn line<T: Serialize>(value: &T) -> String {
+    serde_json::to_string(value).map_or(String::new(), |json| json + "\n")
+}

@@ -1,0 +1,259 @@
+//! Figures 3 to 7: R(S) for five kinds of cross traffic and three buffers.
+
+use sweetspot_scenario::{Outcome, Scenario};
+use sweetspot_sizing::Sizing;
+use sweetspot_units::{Duration, Probability};
+
+use super::super::catalogue::{Entry, Figure, Stage};
+use super::super::comparison::Comparisons;
+use super::super::scenarios::{
+    FIGURE_3, FIGURE_4, FIGURE_5, FIGURE_6, FIGURE_7, PaperScenario, seeded,
+};
+use super::fluid::{self, Said};
+use super::{BUFFERS, ENTRY_3, ENTRY_4, ENTRY_5, ENTRY_6, ENTRY_7};
+use crate::play::{goodput, play_all};
+use crate::plot::{Axis, Origin, Place, Plot, Table};
+use crate::search::find_mfts;
+use crate::{Bounds, Mft, StudyError};
+
+/// The largest window tried, packets: beyond every congestion window.
+const MOST: u64 = 3750;
+
+/// Up to where a picture goes: beyond it nothing changes any more.
+const SHOWN: f64 = 2000.0;
+
+/// What is particular to one of the five figures.
+struct Kind {
+    entry: &'static Entry,
+    item: &'static str,
+    scenario: PaperScenario,
+    /// Seeds whose mean is taken, quick and careful: more where losses are drawn by lot.
+    seeds: (u64, u64),
+    /// Whether the path is congested before the transfer comes: then loss and RTT are compared.
+    congested: bool,
+}
+
+/// Against rate-controlled UDP.
+pub(super) fn figure_3(stage: &Stage<'_>) -> Result<Figure, StudyError> {
+    let kind =
+        Kind { entry: &ENTRY_3, item: "fig3", scenario: FIGURE_3, seeds: (1, 4), congested: false };
+    kind.figure(stage)
+}
+
+/// Against elephants.
+pub(super) fn figure_4(stage: &Stage<'_>) -> Result<Figure, StudyError> {
+    let kind =
+        Kind { entry: &ENTRY_4, item: "fig4", scenario: FIGURE_4, seeds: (1, 2), congested: false };
+    kind.figure(stage)
+}
+
+/// Against mice.
+pub(super) fn figure_5(stage: &Stage<'_>) -> Result<Figure, StudyError> {
+    let kind =
+        Kind { entry: &ENTRY_5, item: "fig5", scenario: FIGURE_5, seeds: (1, 1), congested: false };
+    kind.figure(stage)
+}
+
+/// Against elephants that congest the path.
+pub(super) fn figure_6(stage: &Stage<'_>) -> Result<Figure, StudyError> {
+    let kind =
+        Kind { entry: &ENTRY_6, item: "fig6", scenario: FIGURE_6, seeds: (1, 4), congested: true };
+    kind.figure(stage)
+}
+
+/// Against mice that congest the path.
+pub(super) fn figure_7(stage: &Stage<'_>) -> Result<Figure, StudyError> {
+    let kind =
+        Kind { entry: &ENTRY_7, item: "fig7", scenario: FIGURE_7, seeds: (1, 1), congested: true };
+    kind.figure(stage)
+}
+
+impl Kind {
+    fn figure(&self, stage: &Stage<'_>) -> Result<Figure, StudyError> {
+        let mut published = Comparisons::of("sobas", self.item)?;
+        let mut plot = Plot::new(
+            "",
+            Axis::new("socket buffer size S, packets").between(0.0, SHOWN),
+            Axis::new("throughput R(S), Mbit/s"),
+        );
+        let mut figure = self.entry.figure(self.about(stage));
+        if stage.theory {
+            self.draw_theory(&mut plot, &mut published)?;
+        }
+        if stage.sim.is_some() {
+            figure.tables.extend(self.draw_simulation(stage, &mut plot, &mut published)?);
+        }
+        self.mark(&mut plot, &published);
+        figure.plots.push(plot);
+        figure.comparisons = published.finish();
+        Ok(figure)
+    }
+
+    /// The Maximum Feasible Throughput as the published table calls it: Figure 4's is printed twice,
+    /// as simulated and by equation (8).
+    fn quantity(&self, origin: Origin) -> &'static str {
+        match (self.item, origin) {
+            ("fig4", Origin::Theory) => "MFT eq 8",
+            ("fig4", _) => "MFT simulated",
+            _ => "MFT",
+        }
+    }
+
+    fn about(&self, stage: &Stage<'_>) -> String {
+        let seeds = stage.care.seeds(self.seeds.0, self.seeds.1);
+        let theory = match self.item {
+            "fig3" => "equations (4) and (5) with A for C and T_e for T_m",
+            "fig4" => "equations (6) to (8), up to the overflow",
+            "fig5" => "only bounds are known (UDP below, elephants above)",
+            _ => "equation (9), at the loss and RTT that the paper printed",
+        };
+        format!(
+            "`{}`; B_t = C T_m / 2, C T_m and 2 C T_m. The simulated curves join all windows that \
+             the search for the maximum tried (mean of {seeds} seed(s)). Theory: {theory}.",
+            self.scenario.file
+        )
+    }
+
+    fn draw_theory(&self, plot: &mut Plot, published: &mut Comparisons) -> Result<(), StudyError> {
+        for (group, buffer) in BUFFERS.into_iter().enumerate() {
+            let case = format!("B={buffer} pkt");
+            if self.item == "fig5" {
+                let (low, high) = fluid::mice_bounds(buffer)?;
+                let words = format!("{low:.0} to {high:.1}");
+                published.put_text(Origin::Theory, &[&case, "MFT"], &words);
+                continue;
+            }
+            let said = self.said(buffer, published)?;
+            if let Some(mft) = said.mft {
+                published.put(Origin::Theory, &[&case, self.quantity(Origin::Theory)], mft);
+                if buffer == 625 {
+                    published.put(Origin::Theory, &["any B"], mft);
+                }
+            }
+            if let Some((low, high)) = said.window {
+                let words = format!("{low:.0} to {high:.0}");
+                published.put_text(Origin::Theory, &[&case, "optimal S"], &words);
+            }
+            plot.curve(format!("B_t = {buffer}"), Origin::Theory, group, said.curve);
+        }
+        Ok(())
+    }
+
+    fn said(&self, buffer: u64, published: &Comparisons) -> Result<Said, StudyError> {
+        let case = format!("B={buffer} pkt");
+        Ok(match self.item {
+            "fig3" => fluid::udp(buffer, MOST)?,
+            "fig4" => fluid::elephants(buffer, MOST)?,
+            _ => {
+                let loss = published.published(&[&case, "loss"]).unwrap_or_default() / 100.0;
+                let rtt = published.published(&[&case, "mean RTT"]).unwrap_or_default() / 1e3;
+                let rtt = Duration::from_secs_f64(rtt);
+                fluid::congested(Probability::new(loss).unwrap_or_default(), rtt, MOST)?
+            }
+        })
+    }
+
+    fn draw_simulation(
+        &self,
+        stage: &Stage<'_>,
+        plot: &mut Plot,
+        published: &mut Comparisons,
+    ) -> Result<Option<Table>, StudyError> {
+        let Some(engine) = stage.sim else { return Ok(None) };
+        let seeds = stage.care.seeds(self.seeds.0, self.seeds.1);
+        let scenarios: Vec<Scenario> = BUFFERS
+            .iter()
+            .map(|buffer| self.scenario.with(&[format!("path.buffer={buffer}pkt")]))
+            .collect::<Result<_, _>>()?;
+        let jobs: Vec<(Scenario, Bounds)> = scenarios
+            .iter()
+            .map(|scenario| {
+                let tolerance = stage.care.tolerance();
+                (scenario.clone(), Bounds { most: MOST, tolerance, ..Bounds::around(scenario) })
+            })
+            .collect();
+        let found = find_mfts(engine, &jobs, seeds, stage.workers)?;
+        for (group, (buffer, mft)) in BUFFERS.into_iter().zip(&found).enumerate() {
+            let points = mft.trials.iter().map(|t| (t.window as f64, t.rate_bps / 1e6));
+            plot.curve(format!("B_t = {buffer}"), Origin::Sim, group, points.collect());
+            let case = format!("B={buffer} pkt");
+            published.put(Origin::Sim, &[&case, self.quantity(Origin::Sim)], mft.rate_bps / 1e6);
+            published.put(Origin::Sim, &[&case, "optimal S"], mft.window as f64);
+        }
+        if self.congested {
+            self.compare_congestion(stage, &scenarios, published)?;
+        }
+        Ok(Some(rungs(&found)))
+    }
+
+    /// Loss and RTT with a transfer that nothing but congestion limits.
+    fn compare_congestion(
+        &self,
+        stage: &Stage<'_>,
+        scenarios: &[Scenario],
+        published: &mut Comparisons,
+    ) -> Result<(), StudyError> {
+        let Some(engine) = stage.sim else { return Ok(()) };
+        let seeds = stage.care.seeds(self.seeds.0, self.seeds.1);
+        let unlimited = |scenario: &Scenario| {
+            let mut scenario = scenario.clone();
+            for transfer in &mut scenario.transfers {
+                transfer.sizing = Sizing::Max;
+            }
+            seeded(&scenario, seeds)
+        };
+        let runs: Vec<Scenario> = scenarios.iter().flat_map(unlimited).collect();
+        let outcomes = play_all(engine, &runs, stage.workers)?;
+        for (buffer, outcomes) in BUFFERS.iter().zip(outcomes.chunks(seeds as usize)) {
+            let mean = |of: &dyn Fn(&Outcome) -> f64| {
+                outcomes.iter().map(of).sum::<f64>() / outcomes.len() as f64
+            };
+            let case = format!("B={buffer} pkt");
+            let loss = mean(&|outcome| outcome.bottleneck.loss_rate);
+            published.put(Origin::Sim, &[&case, "loss"], loss * 100.0);
+            // Propagation and both queues: both directions carry the same.
+            let rtt = mean(&|outcome| 0.1 + 2.0 * outcome.bottleneck.queue_delay_mean_s);
+            published.put(Origin::Sim, &[&case, "mean RTT"], rtt * 1e3);
+            if *buffer == 625 {
+                // The paper gives one number for all three buffers.
+                published.put(Origin::Sim, &["any B"], mean(&goodput) / 1e6);
+            }
+        }
+        Ok(())
+    }
+
+    fn mark(&self, plot: &mut Plot, published: &Comparisons) {
+        for (group, buffer) in BUFFERS.into_iter().enumerate() {
+            let case = format!("B={buffer} pkt");
+            let label = format!("published MFT, B_t = {buffer}");
+            let rate = published.published(&[&case, self.quantity(Origin::Sim)]);
+            let window = published.published(&[&case, "optimal S"]);
+            match (rate, window) {
+                (Some(rate), Some(window)) => plot.mark(label, group, Place::Point(window, rate)),
+                (Some(rate), None) => plot.mark(label, group, Place::Level(rate)),
+                _ => {}
+            }
+        }
+        if let Some(rate) = published.published(&["any B", "MFT"]) {
+            plot.mark("published MFT, any buffer", 6, Place::Level(rate));
+        }
+    }
+}
+
+/// The windows that all three searches tried, as a table.
+fn rungs(found: &[Mft]) -> Table {
+    let heads = ["S, packets", "B_t = 313", "B_t = 625", "B_t = 1250"];
+    let mut table = Table::new("Goodput, Mbit/s", &heads);
+    let at = |mft: &Mft, window: u64| mft.trials.iter().find(|t| t.window == window).copied();
+    for trial in found.first().map_or(&[][..], |mft| &mft.trials) {
+        let trials: Option<Vec<_>> = found.iter().map(|mft| at(mft, trial.window)).collect();
+        let Some(trials) = trials else { continue };
+        let mut row = vec![trial.window.to_string()];
+        row.extend(trials.iter().map(|trial| format!("{:.2}", trial.rate_bps / 1e6)));
+        table.rows.push(row);
+    }
+    let mut best = vec!["MFT @ S".to_owned()];
+    best.extend(found.iter().map(|mft| format!("{:.2} @ {}", mft.rate_bps / 1e6, mft.window)));
+    table.rows.push(best);
+    table
+}

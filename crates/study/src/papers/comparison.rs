@@ -1,0 +1,119 @@
+use serde::Serialize;
+
+use crate::StudyError;
+use crate::csv::Table;
+use crate::markdown::deviation;
+use crate::plot::Origin;
+
+/// A published number and ours beside it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Comparison {
+    /// What it is: the case and the quantity.
+    pub what: String,
+    /// Its unit.
+    pub unit: &'static str,
+    /// As printed.
+    pub published: &'static str,
+    /// Ours.
+    pub ours: Vec<Ours>,
+}
+
+/// What one engine has to say to a published number.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Ours {
+    /// Which engine.
+    pub origin: Origin,
+    /// Its number.
+    pub value: String,
+    /// How far it is from the published one, signed, in percent; empty for what is no number.
+    pub deviation: String,
+}
+
+/// The numbers that a paper prints about one figure or table, being compared.
+#[derive(Debug, Clone)]
+pub(super) struct Comparisons(Vec<Line>);
+
+#[derive(Debug, Clone)]
+struct Line {
+    case: &'static str,
+    quantity: &'static str,
+    unit: &'static str,
+    value: &'static str,
+    ours: Vec<Ours>,
+}
+
+impl Comparisons {
+    /// What `paper` prints about `item`, before anything was compared with it.
+    pub(super) fn of(paper: &str, item: &str) -> Result<Comparisons, StudyError> {
+        let table = Table::parse("published.csv", include_str!("../../data/published.csv"))?;
+        let mut lines = Vec::new();
+        for row in table.rows() {
+            if row.text("paper")? == paper && row.text("item")? == item {
+                lines.push(Line {
+                    case: row.text("case")?,
+                    quantity: row.text("quantity")?,
+                    unit: row.text("unit")?,
+                    value: row.text("value")?,
+                    ours: Vec::new(),
+                });
+            }
+        }
+        Ok(Comparisons(lines))
+    }
+
+    /// Puts an engine's number beside the line whose case and quantity hold all these words.
+    pub(super) fn put(&mut self, origin: Origin, words: &[&str], ours: f64) {
+        for line in self.matching(words) {
+            let theirs = line.value.parse::<f64>();
+            line.ours.push(Ours {
+                origin,
+                value: short(ours),
+                deviation: theirs.map_or(String::new(), |theirs| deviation(ours, theirs)),
+            });
+        }
+    }
+
+    /// The same with a text, where a number would not do.
+    pub(super) fn put_text(&mut self, origin: Origin, words: &[&str], ours: &str) {
+        for line in self.matching(words) {
+            let value = ours.to_owned();
+            line.ours.push(Ours { origin, value, deviation: String::new() });
+        }
+    }
+
+    /// The published number of the line that holds all these words, for a mark in the picture.
+    pub(super) fn published(&self, words: &[&str]) -> Option<f64> {
+        self.0.iter().find(|line| line.holds(words)).and_then(|line| line.value.parse().ok())
+    }
+
+    /// All lines, in the order of the table.
+    pub(super) fn finish(self) -> Vec<Comparison> {
+        let comparison = |line: Line| Comparison {
+            what: format!("{}: {}", line.case.replace("; ", ", "), line.quantity),
+            unit: line.unit,
+            published: line.value,
+            ours: line.ours,
+        };
+        self.0.into_iter().map(comparison).collect()
+    }
+
+    fn matching(&mut self, words: &[&str]) -> impl Iterator<Item = &mut Line> {
+        self.0.iter_mut().filter(move |line| line.holds(words))
+    }
+}
+
+impl Line {
+    fn holds(&self, words: &[&str]) -> bool {
+        words.iter().all(|word| self.case.contains(word) || self.quantity.contains(word))
+    }
+}
+
+/// Three significant digits and no more decimals than that takes.
+pub(super) fn short(number: f64) -> String {
+    match number.abs() {
+        n if n >= 100.0 => format!("{number:.0}"),
+        n if n >= 10.0 => format!("{number:.1}"),
+        n if n >= 0.1 => format!("{number:.2}"),
+        _ => format!("{number:.3}"),
+    }
+}

@@ -1,0 +1,33 @@
+//! The paper's measure of fairness as a closed form: as long as nothing is lost, flows share the
+//! link by the memory that they hold (section II-A).
+
+use sweetspot_scenario::Scenario;
+use sweetspot_theory::TheoryError;
+use sweetspot_theory::host::right_sizing::fair_share;
+use sweetspot_units::Rate;
+
+use super::kinds::{STATIC_WINDOW, count, kilopackets};
+
+/// Thousand packets per static and per dynamic flow with windows of [`STATIC_WINDOW`] and
+/// `most`; `None` where the windows overflow the queue, which the measure does not cover.
+pub(super) fn share(
+    scenario: &Scenario,
+    queue: u64,
+    most: u64,
+) -> Result<Option<(f64, f64)>, TheoryError> {
+    let packet = scenario.path.packet;
+    let rate = scenario.path.narrow().rate;
+    let (fixed, dynamic) = (count(scenario, true), count(scenario, false));
+    let held = packet * (fixed * STATIC_WINDOW + dynamic * most);
+    let pipe = rate * scenario.path.rtt;
+    if held > pipe + packet * queue {
+        return Ok(None);
+    }
+    let one = |window: u64| -> Result<f64, TheoryError> {
+        let own = packet * window;
+        let alone: Rate = own / scenario.path.rtt;
+        let shared = fair_share(rate, own, held)?;
+        Ok(kilopackets(scenario, alone.min(shared).as_f64()))
+    };
+    Ok(Some((one(STATIC_WINDOW)?, one(most)?)))
+}

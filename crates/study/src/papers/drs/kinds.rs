@@ -1,0 +1,69 @@
+//! The paper's two kinds of flows, and what they achieve in thousand packets.
+
+use sweetspot_scenario::{Outcome, Scenario};
+use sweetspot_sizing::Sizing;
+use sweetspot_units::Volume;
+
+/// Packets of the static window: 64 kB.
+pub(super) const STATIC_WINDOW: u64 = 44;
+const STATIC: Sizing = Sizing::Fixed(Volume::Packets(STATIC_WINDOW));
+
+/// What the flows of a run achieved: thousand packets acknowledged, mean per kind; zero where
+/// there is none.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Kinds {
+    pub fixed: f64,
+    pub dynamic: f64,
+    pub utilisation: f64,
+    /// Of all packets that reached the router.
+    pub loss: f64,
+}
+
+impl Kinds {
+    pub(super) fn of(scenario: &Scenario, outcome: &Outcome) -> Kinds {
+        let mean = |fixed: bool| {
+            let rates = rates(scenario, outcome, fixed);
+            let count = rates.len().max(1) as f64;
+            kilopackets(scenario, rates.iter().sum::<f64>() / count)
+        };
+        let link = &outcome.bottleneck;
+        let (utilisation, loss) = (link.utilisation, link.loss_rate);
+        Kinds { fixed: mean(true), dynamic: mean(false), utilisation, loss }
+    }
+}
+
+/// Thousand packets acknowledged by each flow of a kind, e.g. `108 112 113 112 108`.
+pub(super) fn each(scenario: &Scenario, outcome: &Outcome, fixed: bool) -> String {
+    let numbers = rates(scenario, outcome, fixed)
+        .into_iter()
+        .map(|rate| format!("{:.0}", kilopackets(scenario, rate)));
+    numbers.collect::<Vec<_>>().join(" ")
+}
+
+fn rates(scenario: &Scenario, outcome: &Outcome, fixed: bool) -> Vec<f64> {
+    let of = scenario.transfers.iter().zip(&outcome.transfers);
+    let of = of.filter(|(transfer, _)| (transfer.sizing == STATIC) == fixed);
+    of.map(|(_, flow)| flow.goodput_bps).collect()
+}
+
+/// `scenario` with another sizing for the dynamic flows, whose host allows `most` packets.
+pub(super) fn dynamic(scenario: &Scenario, sizing: Sizing, most: u64) -> Scenario {
+    let mut scenario = scenario.clone();
+    for transfer in &mut scenario.transfers {
+        if transfer.sizing != STATIC {
+            transfer.sizing = sizing;
+            transfer.tcp.max_window = Volume::Packets(most);
+        }
+    }
+    scenario
+}
+
+/// How many flows of a kind.
+pub(super) fn count(scenario: &Scenario, fixed: bool) -> u64 {
+    scenario.transfers.iter().filter(|t| (t.sizing == STATIC) == fixed).count() as u64
+}
+
+/// Thousand packets that a rate makes over the measured time.
+pub(super) fn kilopackets(scenario: &Scenario, bps: f64) -> f64 {
+    bps * scenario.duration.as_secs_f64() / 8.0 / scenario.path.packet.as_f64() / 1e3
+}

@@ -1,0 +1,137 @@
+//! Prasad, Dovrolis, Thottan: "Router Buffer Sizing for TCP Traffic and the Role of the
+//! Output/Input Capacity Ratio". What is played stands in [`crate::router`].
+
+use super::catalogue::{Care, Entry, Figure, Paper, Stage};
+use crate::StudyError;
+use crate::plot::{Axis, Origin, Place, Plot, Table};
+use crate::router::{self, Drawing, Scale};
+
+const fn entry(
+    name: &'static str,
+    aliases: &'static [&'static str],
+    title: &'static str,
+    play: fn(&Stage<'_>) -> Result<Figure, StudyError>,
+) -> Entry {
+    Entry { name, aliases, paper: Paper::Router, title, play }
+}
+
+const FIGURE_9: Entry = entry(
+    "router-fig9",
+    &["router-fig10"],
+    "Figures 9 and 10: throughput against flow size",
+    figure_9,
+);
+const FIGURE_11: Entry =
+    entry("router-fig11", &[], "Figure 11: throughput under M/M/1/B", figure_11);
+const FIGURE_13: Entry = entry(
+    "router-fig13",
+    &["router-fig14", "router-fig17"],
+    "Figures 13, 14 and 17: loss, delay and throughput for Gamma = 0.1",
+    figure_13,
+);
+const FIGURE_15: Entry = entry(
+    "router-fig15",
+    &["router-fig16"],
+    "Figures 15 and 16: loss and delay for Gamma = 10",
+    figure_15,
+);
+const FIGURE_18: Entry = entry(
+    "router-fig18",
+    &[],
+    "Figure 18: throughput for Gamma = 10, simulated and by formula",
+    figure_18,
+);
+const FIGURE_19: Entry =
+    entry("router-fig19", &[], "Figure 19: what a wrong buffer costs", figure_19);
+
+/// In the order of the paper. Figures 2 to 8 are measurements of its testbed, Figures 1 and 12
+/// drawings of the setups; Tables I and II stand in docs/results/router.md.
+pub(super) const ENTRIES: &[Entry] =
+    &[FIGURE_9, FIGURE_11, FIGURE_13, FIGURE_15, FIGURE_18, FIGURE_19];
+
+const QUICK: Scale = Scale { seconds: 60, seeds: 1, buffers: 14, testbed_seconds: 15 };
+
+fn scale(stage: &Stage<'_>) -> Scale {
+    match stage.care {
+        Care::Quick => QUICK,
+        Care::Careful => Scale::DOCUMENT,
+    }
+}
+
+fn figure_9(stage: &Stage<'_>) -> Result<Figure, StudyError> {
+    let drawings = match stage.sim {
+        Some(sim) => router::by_size(sim, scale(stage).testbed_seconds, stage.workers)?,
+        None => Vec::new(),
+    };
+    let about = "`scenarios/papers/router-testbed-u3000.toml`: 3000 users, 1 Gbit/s.";
+    Ok(figure(stage, &FIGURE_9, about, drawings))
+}
+
+fn figure_11(stage: &Stage<'_>) -> Result<Figure, StudyError> {
+    Ok(figure(stage, &FIGURE_11, "Equations (4) and (5).", vec![router::figure_11()?]))
+}
+
+fn figure_13(stage: &Stage<'_>) -> Result<Figure, StudyError> {
+    row(stage, &FIGURE_13, router::POWER_LAW)
+}
+
+fn figure_15(stage: &Stage<'_>) -> Result<Figure, StudyError> {
+    row(stage, &FIGURE_15, router::EXPONENTIAL)
+}
+
+fn figure_18(stage: &Stage<'_>) -> Result<Figure, StudyError> {
+    row(stage, &FIGURE_18, router::EXPONENTIAL_BUSY)
+}
+
+fn figure_19(stage: &Stage<'_>) -> Result<Figure, StudyError> {
+    Ok(figure(stage, &FIGURE_19, "Equations (19) and (20).", vec![router::figure_19()?]))
+}
+
+fn row(stage: &Stage<'_>, entry: &Entry, setup: router::Setup) -> Result<Figure, StudyError> {
+    let about = format!("`{}`; the formulas' parameters are fitted to the simulation.", setup.file);
+    let drawings = match stage.sim {
+        Some(sim) => {
+            router::Played::new(sim, setup, scale(stage), stage.workers, &|_, _| {})?.drawings()?
+        }
+        None => Vec::new(),
+    };
+    Ok(figure(stage, entry, &about, drawings))
+}
+
+fn figure(stage: &Stage<'_>, entry: &Entry, about: &str, drawings: Vec<Drawing>) -> Figure {
+    let mut figure = entry.figure(about);
+    for drawing in drawings {
+        let plot = plot(&drawing, stage.theory);
+        let mut table = Table::of_curves(&plot.x.label, &plot.curves, 3);
+        table.title = format!("{}: {}", drawing.title, drawing.y.label);
+        figure.tables.push(table);
+        figure.plots.push(plot);
+    }
+    figure
+}
+
+fn plot(drawing: &Drawing, theory: bool) -> Plot {
+    let axis = |axis: router::Axis| Axis { logarithmic: axis.logarithmic, ..Axis::new(axis.label) };
+    let mut plot = Plot::new(drawing.title, axis(drawing.x), axis(drawing.y));
+    let positive = |point: &&(f64, f64)| {
+        (!drawing.x.logarithmic || point.0 > 0.0) && (!drawing.y.logarithmic || point.1 > 0.0)
+    };
+    for (group, curve) in drawing.curves.iter().enumerate() {
+        if !curve.simulated && !theory {
+            continue;
+        }
+        let origin = if curve.simulated { Origin::Sim } else { Origin::Theory };
+        let points: Vec<(f64, f64)> = curve.points.iter().filter(positive).copied().collect();
+        plot.curve(curve.label.clone(), origin, group, points);
+    }
+    for mark in &drawing.published {
+        let place = match (mark.x, mark.y) {
+            (Some(x), Some(y)) => Place::Point(x, y),
+            (Some(x), None) => Place::Span(x, x),
+            (None, Some(y)) => Place::Level(y),
+            (None, None) => continue,
+        };
+        plot.mark(mark.label.clone(), 0, place);
+    }
+    plot
+}

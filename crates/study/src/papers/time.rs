@@ -1,0 +1,47 @@
+//! Time series of a run, for the figures that show one.
+
+use sweetspot_scenario::{Engine, EngineError, Outcome, Recorder, Sample, Scenario};
+use sweetspot_units::Duration;
+
+/// The samples of one transfer, `interval` apart.
+#[derive(Debug)]
+pub(super) struct Watch {
+    transfer: usize,
+    interval: Duration,
+    pub(super) samples: Vec<Sample>,
+}
+
+impl Recorder for Watch {
+    fn interval(&self) -> Option<Duration> {
+        Some(self.interval)
+    }
+    fn record(&mut self, sample: &Sample) {
+        if sample.transfer == self.transfer {
+            self.samples.push(*sample);
+        }
+    }
+}
+
+impl Watch {
+    /// Plays `scenario` and watches the transfer of that number.
+    pub(super) fn run<E: Engine + ?Sized>(
+        engine: &E,
+        scenario: &Scenario,
+        transfer: usize,
+        interval: Duration,
+    ) -> Result<(Outcome, Watch), EngineError> {
+        let mut watch = Watch { transfer, interval, samples: Vec::new() };
+        let outcome = engine.run(scenario, &mut watch)?;
+        Ok((outcome, watch))
+    }
+
+    /// Goodput in every interval after `start`, seconds since then against Mbit/s.
+    pub(super) fn goodput(&self, start: Duration) -> Vec<(f64, f64)> {
+        let start = start.as_secs_f64();
+        let rate = |pair: &[Sample]| {
+            let bytes = pair[1].acked_bytes.saturating_sub(pair[0].acked_bytes);
+            (pair[1].at_s - start, bytes as f64 * 8.0 / (pair[1].at_s - pair[0].at_s) / 1e6)
+        };
+        self.samples.windows(2).filter(|pair| pair[0].at_s >= start - 1e-9).map(rate).collect()
+    }
+}

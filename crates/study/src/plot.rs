@@ -1,0 +1,182 @@
+//! Pictures and tables as data: what is drawn, in which axes, and where each number comes from.
+//! How it is drawn is the exporters' business.
+
+use serde::Serialize;
+
+/// Where a number comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Origin {
+    /// Printed in a paper.
+    Published,
+    /// A closed form.
+    Theory,
+    /// This project's simulator.
+    Sim,
+    /// This machine's kernel across the emulator.
+    Lab,
+    /// ns-2.35 on the same work.
+    Ns2,
+}
+
+impl Origin {
+    /// As legends and tables call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Origin::Published => "published",
+            Origin::Theory => "theory",
+            Origin::Sim => "sim",
+            Origin::Lab => "lab",
+            Origin::Ns2 => "ns-2.35",
+        }
+    }
+}
+
+/// One axis of a [`Plot`].
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Axis {
+    /// The quantity and its unit.
+    pub label: String,
+    /// Whether equal ratios are equal distances.
+    pub logarithmic: bool,
+    /// The least and the largest value shown; `None`: what the data need, zero included on a
+    /// straight axis.
+    pub domain: Option<(f64, f64)>,
+}
+
+impl Axis {
+    /// A straight axis that shows all there is.
+    pub fn new(label: impl Into<String>) -> Axis {
+        Axis { label: label.into(), logarithmic: false, domain: None }
+    }
+
+    /// The same between two values.
+    pub fn between(self, least: f64, most: f64) -> Axis {
+        Axis { domain: Some((least, most)), ..self }
+    }
+
+    /// The same with equal ratios at equal distances.
+    pub fn logarithmic(self) -> Axis {
+        Axis { logarithmic: true, ..self }
+    }
+}
+
+/// Points that a line joins.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Curve {
+    /// What it shows, e.g. `B_t = 313`.
+    pub label: String,
+    /// Who says so: engines differ in the line's style.
+    pub origin: Origin,
+    /// Curves of one group have one colour.
+    pub group: usize,
+    /// In the order of x.
+    pub points: Vec<(f64, f64)>,
+    /// Half the width of each point's confidence interval; empty where there are none.
+    pub half_widths: Vec<f64>,
+}
+
+/// Published numbers, drawn as marks.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Mark {
+    /// What was published.
+    pub label: String,
+    /// The colour: that of the curves it belongs to.
+    pub group: usize,
+    /// Where it stands.
+    pub place: Place,
+}
+
+/// What of a point was published.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Place {
+    /// Both coordinates.
+    Point(f64, f64),
+    /// The height only: a line across.
+    Level(f64),
+    /// The place on the x axis only, or a span of it.
+    Span(f64, f64),
+}
+
+/// A picture.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Plot {
+    /// What this one shows among its neighbours, e.g. `Q = 500`.
+    pub title: String,
+    /// The axis across.
+    pub x: Axis,
+    /// The axis upwards.
+    pub y: Axis,
+    /// A span of x worth being in, with its name.
+    pub band: Option<(String, f64, f64)>,
+    /// Lines.
+    pub curves: Vec<Curve>,
+    /// Marks.
+    pub marks: Vec<Mark>,
+}
+
+impl Plot {
+    /// A picture with nothing in it.
+    pub fn new(title: impl Into<String>, x: Axis, y: Axis) -> Plot {
+        Plot { title: title.into(), x, y, band: None, curves: Vec::new(), marks: Vec::new() }
+    }
+
+    /// One more line, unless it has no points.
+    pub fn curve(
+        &mut self,
+        label: impl Into<String>,
+        origin: Origin,
+        group: usize,
+        points: Vec<(f64, f64)>,
+    ) {
+        if !points.is_empty() {
+            let half_widths = Vec::new();
+            self.curves.push(Curve { label: label.into(), origin, group, points, half_widths });
+        }
+    }
+
+    /// One more published number.
+    pub fn mark(&mut self, label: impl Into<String>, group: usize, place: Place) {
+        self.marks.push(Mark { label: label.into(), group, place });
+    }
+}
+
+/// A table of texts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Table {
+    /// What it shows.
+    pub title: String,
+    /// The columns' names.
+    pub heads: Vec<String>,
+    /// As many cells each.
+    pub rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// A table without rows.
+    pub fn new<S: AsRef<str>>(title: impl Into<String>, heads: &[S]) -> Table {
+        let heads = heads.iter().map(|head| head.as_ref().to_owned()).collect();
+        Table { title: title.into(), heads, rows: Vec::new() }
+    }
+
+    /// The points of several curves over the same x as one table, `decimals` behind the comma.
+    pub fn of_curves(x: &str, curves: &[Curve], decimals: usize) -> Table {
+        let mut heads = vec![x.to_owned()];
+        heads.extend(curves.iter().map(|curve| curve.label.clone()));
+        let mut places: Vec<f64> =
+            curves.iter().flat_map(|curve| curve.points.iter().map(|point| point.0)).collect();
+        places.sort_by(f64::total_cmp);
+        places.dedup();
+        let mut table = Table::new("", &heads);
+        for place in places {
+            let mut row = vec![place.to_string()];
+            row.extend(curves.iter().map(|curve| {
+                let found = curve.points.iter().find(|point| point.0 == place);
+                found.map_or(String::new(), |point| format!("{:.decimals$}", point.1))
+            }));
+            table.rows.push(row);
+        }
+        table
+    }
+}

@@ -1,0 +1,99 @@
+//! Runs that were made are not made again: outcomes by what was played.
+
+use sweetspot_scenario::{Engine, EngineError, Outcome, Recorder, Scenario};
+
+/// What a run's outcome follows from, besides the version of the program.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RunKey {
+    /// The engine.
+    pub engine: String,
+    /// The scenario without its seed and its title, as 32 hexadecimal digits.
+    pub scenario: String,
+    /// The seed.
+    pub seed: u64,
+}
+
+impl RunKey {
+    /// The key of `scenario` played by the engine of this name.
+    pub fn of(engine: &str, scenario: &Scenario) -> RunKey {
+        let nameless = Scenario { seed: 0, title: String::new(), ..scenario.clone() };
+        let digits = format!("{:032x}", fingerprint(format!("{nameless:?}").as_bytes()));
+        RunKey { engine: engine.to_owned(), scenario: digits, seed: scenario.seed }
+    }
+}
+
+// FNV-1a, 128 bits: Fowler, Noll, Vo; RFC 9923 section 5. It need not withstand an adversary,
+// who could as well write a wrong outcome.
+fn fingerprint(bytes: &[u8]) -> u128 {
+    const OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
+    bytes.iter().fold(OFFSET, |hash, byte| (hash ^ u128::from(*byte)).wrapping_mul(PRIME))
+}
+
+/// Where outcomes are kept.
+pub trait Memory: Sync {
+    /// The outcome of this run, where there is one.
+    fn recall(&self, key: &RunKey) -> Option<Outcome>;
+
+    /// Keeps the outcome of this run. What cannot be kept will have to be played again.
+    fn remember(&self, key: &RunKey, outcome: &Outcome);
+}
+
+/// An engine that plays nothing twice.
+#[derive(Debug, Clone, Copy)]
+pub struct Remembering<'a, E: ?Sized, M> {
+    /// What plays.
+    pub engine: &'a E,
+    /// Where outcomes are kept.
+    pub memory: &'a M,
+}
+
+impl<E: Engine + ?Sized, M: Memory> Engine for Remembering<'_, E, M> {
+    fn name(&self) -> &'static str {
+        self.engine.name()
+    }
+
+    fn run(
+        &self,
+        scenario: &Scenario,
+        recorder: &mut dyn Recorder,
+    ) -> Result<Outcome, EngineError> {
+        // Neither a time series nor single connections are kept, so a run that is to give them must
+        // be made.
+        if recorder.interval().is_some() || recorder.wants_flows() {
+            return self.engine.run(scenario, recorder);
+        }
+        let key = RunKey::of(self.name(), scenario);
+        if let Some(mut outcome) = self.memory.recall(&key) {
+            outcome.scenario.clone_from(&scenario.title);
+            return Ok(outcome);
+        }
+        let outcome = self.engine.run(scenario, recorder)?;
+        self.memory.remember(&key, &outcome);
+        Ok(outcome)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fingerprints_are_fnv_1a() {
+        // The published vectors of the empty text and of "a".
+        assert_eq!(fingerprint(b""), 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d);
+        assert_eq!(fingerprint(b"a"), 0xd228_cb69_6f1a_8caf_7891_2b70_4e4a_8964);
+    }
+
+    #[test]
+    fn a_key_tells_apart_what_is_played_and_not_what_it_is_called() {
+        let read = |title: &str, rate: &str| {
+            let text = format!(
+                "title = \"{title}\"\nduration = \"1s\"\n[path]\nrate = \"{rate}\"\nrtt = \"10ms\"\nbuffer = \"10pkt\""
+            );
+            RunKey::of("sim", &Scenario::parse(&text).expect("it is a scenario"))
+        };
+        assert_eq!(read("one", "1Mbit/s"), read("another", "1000kbit/s"));
+        assert_ne!(read("one", "1Mbit/s"), read("one", "2Mbit/s"));
+    }
+}

@@ -1,0 +1,81 @@
+/// A figure as data: what to draw, not how.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Drawing {
+    /// As in `router-fig13`.
+    pub name: &'static str,
+    /// What it shows.
+    pub title: &'static str,
+    /// The axis across.
+    pub x: Axis,
+    /// The axis upwards.
+    pub y: Axis,
+    /// Lines.
+    pub curves: Vec<Curve>,
+    /// Numbers that the paper prints.
+    pub published: Vec<Mark>,
+}
+
+/// An axis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Axis {
+    /// The quantity and its unit.
+    pub label: &'static str,
+    /// Whether equal ratios are equal distances.
+    pub logarithmic: bool,
+}
+
+/// Points that a line joins, in the order of x.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Curve {
+    /// What it shows.
+    pub label: String,
+    /// Whether it was simulated; otherwise a formula says so.
+    pub simulated: bool,
+    /// Its points.
+    pub points: Vec<(f64, f64)>,
+}
+
+/// A number that the paper prints.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mark {
+    /// What it is.
+    pub label: String,
+    /// Where it stands on the axis across, if the paper says.
+    pub x: Option<f64>,
+    /// Where it stands on the axis upwards, if the paper says.
+    pub y: Option<f64>,
+}
+
+impl Drawing {
+    pub(super) fn new(name: &'static str, title: &'static str, x: Axis, y: Axis) -> Drawing {
+        Drawing { name, title, x, y, curves: Vec::new(), published: Vec::new() }
+    }
+
+    pub(super) fn simulated(&mut self, label: &str, points: impl IntoIterator<Item = (f64, f64)>) {
+        self.add(label, true, points);
+    }
+
+    pub(super) fn formula(&mut self, label: &str, points: impl IntoIterator<Item = (f64, f64)>) {
+        self.add(label, false, points);
+    }
+
+    fn add(&mut self, label: &str, simulated: bool, points: impl IntoIterator<Item = (f64, f64)>) {
+        let points: Vec<(f64, f64)> =
+            points.into_iter().filter(|(x, y)| x.is_finite() && y.is_finite()).collect();
+        self.curves.push(Curve { label: label.to_owned(), simulated, points });
+    }
+
+    pub(super) fn mark(&mut self, label: &str, x: Option<f64>, y: Option<f64>) {
+        self.published.push(Mark { label: label.to_owned(), x, y });
+    }
+}
+
+/// A straight axis.
+pub(super) const fn straight(label: &'static str) -> Axis {
+    Axis { label, logarithmic: false }
+}
+
+/// An axis on which equal ratios are equal distances.
+pub(super) const fn logarithmic(label: &'static str) -> Axis {
+    Axis { label, logarithmic: true }
+}

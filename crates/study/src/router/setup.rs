@@ -1,0 +1,77 @@
+use sweetspot_scenario::{Inputs, Scenario};
+use sweetspot_theory::router::capacity_ratio::CapacityRatio;
+use sweetspot_units::Rate;
+
+use crate::StudyError;
+
+/// A row of the paper's Table I.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Setup {
+    /// Its file, for the reader who wants to play it.
+    pub file: &'static str,
+    text: &'static str,
+}
+
+macro_rules! setup {
+    ($file:literal) => {
+        Setup {
+            file: concat!("scenarios/papers/", $file),
+            text: include_str!(concat!("../../../../scenarios/papers/", $file)),
+        }
+    };
+}
+
+/// The eight rows of Table I, in the paper's order: four with Gamma = 0.1, four with 10.
+pub const TABLE_1: [Setup; 8] = [
+    setup!("router-pl-n2-u5.toml"),
+    setup!("router-pl-n20-u5.toml"),
+    setup!("router-pl-n2-u100.toml"),
+    setup!("router-pl-n20-u100.toml"),
+    setup!("router-ex-n1000-u25.toml"),
+    setup!("router-ex-n20-u25.toml"),
+    setup!("router-ex-n1000-u500.toml"),
+    setup!("router-ex-n20-u500.toml"),
+];
+
+/// Figures 9 and 10.
+pub const TESTBED: Setup = setup!("router-testbed-u3000.toml");
+/// Figures 13 and 14, and the PL half of Table II.
+pub const POWER_LAW: Setup = TABLE_1[3];
+/// Figures 15 and 16.
+pub const EXPONENTIAL: Setup = TABLE_1[4];
+/// The EX half of Table II.
+pub const EXPONENTIAL_BUSY: Setup = TABLE_1[6];
+
+impl Setup {
+    /// The scenario.
+    ///
+    /// # Errors
+    /// If its text is none, which a test excludes.
+    pub fn scenario(&self) -> Result<Scenario, StudyError> {
+        Ok(Scenario::parse(self.text)?)
+    }
+}
+
+/// The input links of a scenario's first entry of cross traffic that has some.
+pub fn inputs(scenario: &Scenario) -> Option<Inputs> {
+    scenario.cross.iter().find_map(|cross| cross.inputs)
+}
+
+/// Gamma = C_out / C_in of a scenario with input links.
+///
+/// # Errors
+/// If a rate is zero, which no scenario has.
+pub fn gamma(scenario: &Scenario) -> Result<CapacityRatio, StudyError> {
+    let input = inputs(scenario).map_or(Rate::ZERO, |inputs| inputs.rate);
+    Ok(CapacityRatio::new(scenario.path.narrow().rate, input)?)
+}
+
+/// Buffers from two packets to `most`, each larger than the one before by about the same factor.
+pub fn ladder(most: u64, count: usize) -> Vec<u64> {
+    let steps = count.max(2) - 1;
+    let doublings = libm::log2(most.max(4) as f64 / 2.0);
+    let rung = |i: usize| libm::round(2.0 * libm::exp2(doublings * i as f64 / steps as f64)) as u64;
+    let mut rungs: Vec<u64> = (0..=steps).map(rung).collect();
+    rungs.dedup();
+    rungs
+}

@@ -1,0 +1,150 @@
+//! One scenario, many variants: every combination of the values of some keys, each under the
+//! same seeds.
+
+mod over;
+mod spread;
+
+pub use over::{Over, SweepError};
+pub use spread::Spread;
+
+use sweetspot_scenario::{Engine, Outcome, Scenario};
+
+use crate::play::play_all;
+use crate::{StudyError, Workers};
+
+/// Keys of a scenario take several values each, everything else stays. All variants meet the
+/// same seeds (common random numbers), so that what differs between two is the variant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sweep {
+    /// The scenario as written.
+    pub text: String,
+    /// What is set besides, as `key=value`.
+    pub overrides: Vec<String>,
+    /// The keys and their values.
+    pub over: Vec<Over>,
+    /// So many seeds from the scenario's own on; zero counts as one.
+    pub seeds: u64,
+}
+
+/// One combination of values.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Variant {
+    /// The values as written, in the order of [`Sweep::over`].
+    pub values: Vec<String>,
+    /// The scenario with them, under its own seed.
+    pub scenario: Scenario,
+}
+
+/// One variant and what came of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SweepPoint {
+    /// The values as written, in the order of [`Sweep::over`].
+    pub values: Vec<String>,
+    /// The outcomes, one per seed, in the order of the seeds.
+    pub outcomes: Vec<Outcome>,
+}
+
+/// A quantity of an outcome that is averaged over seeds.
+#[derive(Debug, Clone, Copy)]
+pub struct Metric {
+    /// Its name with its unit, as in the outcome's JSON.
+    pub name: &'static str,
+    /// Its value for the transfer of that number.
+    pub of: fn(&Outcome, usize) -> Option<f64>,
+}
+
+impl Metric {
+    /// What a sweep's table shows.
+    pub const ALL: [Metric; 5] = [
+        Metric { name: "goodput_bps", of: |o, i| o.transfers.get(i).map(|t| t.goodput_bps) },
+        Metric { name: "rtt_mean_s", of: |o, i| o.transfers.get(i).map(|t| t.rtt_mean_s) },
+        Metric { name: "loss_rate", of: |o, i| o.transfers.get(i).map(|t| t.loss_rate) },
+        Metric { name: "queue_delay_mean_s", of: |o, _| Some(o.bottleneck.queue_delay_mean_s) },
+        Metric { name: "utilisation", of: |o, _| Some(o.bottleneck.utilisation) },
+    ];
+}
+
+impl SweepPoint {
+    /// The spread of a quantity of the transfer of that number over the seeds.
+    pub fn spread(&self, metric: Metric, transfer: usize) -> Option<Spread> {
+        let values: Option<Vec<f64>> =
+            self.outcomes.iter().map(|outcome| (metric.of)(outcome, transfer)).collect();
+        Spread::of(&values?)
+    }
+}
+
+impl Sweep {
+    /// Every combination, the last key's values changing fastest. Whatever is wrong with a value
+    /// is found here, before anything is played.
+    pub fn variants(&self) -> Result<Vec<Variant>, StudyError> {
+        self.check()?;
+        let mut combinations: Vec<Vec<String>> = vec![Vec::new()];
+        for over in &self.over {
+            combinations = combinations
+                .iter()
+                .flat_map(|before| {
+                    over.values.iter().map(move |value| {
+                        let mut values = before.clone();
+                        values.push(value.clone());
+                        values
+                    })
+                })
+                .collect();
+        }
+        combinations.into_iter().map(|values| self.variant(values)).collect()
+    }
+
+    fn variant(&self, values: Vec<String>) -> Result<Variant, StudyError> {
+        let mut overrides = self.overrides.clone();
+        let assigned = self.over.iter().zip(&values).map(|(over, v)| format!("{}={v}", over.key));
+        overrides.extend(assigned);
+        let scenario = Scenario::parse_with(&self.text, &overrides)?;
+        Ok(Variant { values, scenario })
+    }
+
+    /// No key is decided twice.
+    fn check(&self) -> Result<(), SweepError> {
+        let contradiction = |key: &str, first| {
+            Err(SweepError::Contradiction { key: key.to_owned(), first, second: "--over" })
+        };
+        for (i, over) in self.over.iter().enumerate() {
+            if self.over[..i].iter().any(|before| before.key == over.key) {
+                return contradiction(&over.key, "another --over");
+            }
+            let set = |assignment: &String| {
+                assignment.split_once('=').is_some_and(|(key, _)| key.trim() == over.key)
+            };
+            if self.overrides.iter().any(set) {
+                return contradiction(&over.key, "--set");
+            }
+        }
+        Ok(())
+    }
+
+    /// How many runs a sweep of so many variants takes.
+    pub fn runs(&self, variants: usize) -> usize {
+        variants * self.seeds.max(1) as usize
+    }
+
+    /// Plays `variants` (see [`Sweep::variants`]) under every seed.
+    pub fn run<E: Engine + Sync + ?Sized>(
+        &self,
+        variants: &[Variant],
+        engine: &E,
+        workers: Workers,
+    ) -> Result<Vec<SweepPoint>, StudyError> {
+        let seeds = self.seeds.max(1);
+        let seeded = |variant: &Variant| {
+            let scenario = variant.scenario.clone();
+            (0..seeds).map(move |i| Scenario { seed: scenario.seed + i, ..scenario.clone() })
+        };
+        let runs: Vec<Scenario> = variants.iter().flat_map(seeded).collect();
+        let outcomes = play_all(engine, &runs, workers)?;
+        let points = variants.iter().zip(outcomes.chunks(seeds as usize));
+        let point = |(variant, outcomes): (&Variant, &[Outcome])| SweepPoint {
+            values: variant.values.clone(),
+            outcomes: outcomes.to_vec(),
+        };
+        Ok(points.map(point).collect())
+    }
+}

@@ -1,0 +1,244 @@
+use thiserror::Error;
+
+/// A key of a scenario and the values that it takes, as written by a person: `--over KEY=VALUES`.
+///
+/// VALUES is a list with commas. An entry is a value as the scenario has it, or a range
+/// `FIRST..LAST:log:COUNT` or `FIRST..LAST:lin:COUNT`, both ends included, with one unit
+/// (`50pkt..2000pkt:log:12`) and possibly words before it (`fixed:50pkt..fixed:2000pkt:log:12`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Over {
+    /// The key, as `--set` takes it.
+    pub key: String,
+    /// Its values, each once, in the order written.
+    pub values: Vec<String>,
+}
+
+/// What is wrong with `--over` or with several of them together.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum SweepError {
+    /// Not `KEY=VALUES`.
+    #[error(
+        "--over {0}: write it like --over path.buffer=313pkt,625pkt or path.buffer=50pkt..2000pkt:log:12"
+    )]
+    Shape(String),
+    /// A range that cannot be.
+    #[error("--over {key}={range}: {reason}; write a range like 50pkt..2000pkt:log:12")]
+    Range {
+        /// The key.
+        key: String,
+        /// The range as written.
+        range: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A value twice.
+    #[error("--over {key}: {value} stands there twice; once is enough")]
+    Twice {
+        /// The key.
+        key: String,
+        /// The value.
+        value: String,
+    },
+    /// Two that contradict each other.
+    #[error("{first} and {second} both decide {key}; leave one of them out")]
+    Contradiction {
+        /// The key that both set.
+        key: String,
+        /// One option.
+        first: &'static str,
+        /// The other.
+        second: &'static str,
+    },
+    /// The seed, which has an option of its own.
+    #[error("--over seed: use --seeds, so that every variant meets the same seeds")]
+    Seed,
+}
+
+/// More values of one key are a slip.
+const MOST: usize = 1_000_000;
+
+impl Over {
+    /// Reads what stands behind `--over`.
+    pub fn parse(text: &str) -> Result<Over, SweepError> {
+        let shape = || SweepError::Shape(text.to_owned());
+        let (key, list) = text.split_once('=').ok_or_else(shape)?;
+        let key = key.trim().to_owned();
+        if key == "seed" {
+            return Err(SweepError::Seed);
+        }
+        let mut values: Vec<String> = Vec::new();
+        for entry in split(list) {
+            let entry = entry.trim();
+            if key.is_empty() || entry.is_empty() {
+                return Err(shape());
+            }
+            let more = if entry.contains("..") { range(&key, entry)? } else { vec![entry.into()] };
+            for value in more {
+                if values.contains(&value) {
+                    return Err(SweepError::Twice { key, value });
+                }
+                values.push(value);
+            }
+        }
+        Ok(Over { key, values })
+    }
+}
+
+/// Parts between commas, except those within brackets: `[80ms, 120ms]` is one value.
+fn split(list: &str) -> Vec<&str> {
+    let (mut depth, mut start) = (0_i32, 0);
+    let mut parts = Vec::new();
+    for (at, letter) in list.char_indices() {
+        match letter {
+            '[' => depth += 1,
+            ']' => depth -= 1,
+            ',' if depth == 0 => {
+                parts.push(&list[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&list[start..]);
+    parts
+}
+
+/// The values of a range; whole numbers of things that come in whole numbers.
+fn range(key: &str, text: &str) -> Result<Vec<String>, SweepError> {
+    let wrong = |reason: &str| SweepError::Range {
+        key: key.to_owned(),
+        range: text.to_owned(),
+        reason: reason.to_owned(),
+    };
+    let (first, rest) = text.split_once("..").unwrap_or((text, ""));
+    let mut parts = rest.rsplitn(3, ':');
+    let (Some(count), Some(scale), Some(last)) = (parts.next(), parts.next(), parts.next()) else {
+        return Err(wrong("it needs a scale and a count"));
+    };
+    let count: usize = count.parse().map_err(|_| wrong("its count is no whole number"))?;
+    if !(2..=MOST).contains(&count) {
+        return Err(wrong("its count must be 2 or more, and a million at most"));
+    }
+    let (first, last) = (Quantity::read(first), Quantity::read(last));
+    let (Some(first), Some(last)) = (first, last) else {
+        return Err(wrong("an end of it is no number with a unit"));
+    };
+    // The last end may leave out the words that stand before the first one's number.
+    if (first.unit != last.unit) || !(last.words.is_empty() || last.words == first.words) {
+        return Err(wrong("its ends differ in their units"));
+    }
+    if first.number >= last.number {
+        return Err(wrong("its first end must be below its last"));
+    }
+    let step = |i: usize| i as f64 / (count - 1) as f64;
+    let at = |i: usize| match scale {
+        "lin" => Ok(first.number + (last.number - first.number) * step(i)),
+        "log" if first.number > 0.0 => {
+            Ok(first.number * libm::pow(last.number / first.number, step(i)))
+        }
+        "log" => Err(wrong("a logarithmic range must begin above zero")),
+        _ => Err(wrong("its scale must be log or lin")),
+    };
+    let whole = first.unit == "pkt" || first.unit == "B" || first.unit.is_empty();
+    let mut values = Vec::with_capacity(count);
+    for i in 0..count {
+        let number = at(i)?;
+        let number = if whole && first.number.fract() == 0.0 { number.round() } else { number };
+        let value = format!("{}{}{}", first.words, shortest(number), first.unit);
+        // Whole numbers that lie close may fall together.
+        if values.last() != Some(&value) {
+            values.push(value);
+        }
+    }
+    Ok(values)
+}
+
+/// Words, a number and a unit: `fixed:`, 50, `pkt`.
+struct Quantity<'a> {
+    words: &'a str,
+    number: f64,
+    unit: &'a str,
+}
+
+impl Quantity<'_> {
+    fn read(text: &str) -> Option<Quantity<'_>> {
+        let start = text.rfind(':').map_or(0, |colon| colon + 1);
+        let (words, quantity) = text.split_at(start);
+        let letter = |c: char| !(c.is_ascii_digit() || "+-._eE".contains(c));
+        let end = quantity.find(letter).unwrap_or(quantity.len());
+        let number: f64 = quantity[..end].replace('_', "").parse().ok()?;
+        number.is_finite().then_some(Quantity { words, number, unit: &quantity[end..] })
+    }
+}
+
+/// Six significant digits, without what follows from rounding: 0.30000000000000004 is 0.3.
+fn shortest(number: f64) -> String {
+    if number == 0.0 {
+        return "0".to_owned();
+    }
+    let digits = (5 - libm::floor(libm::log10(number.abs())) as i32).clamp(0, 17);
+    let text = format!("{number:.*}", digits as usize);
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn values(text: &str) -> Vec<String> {
+        Over::parse(text).expect("it is well formed").values
+    }
+
+    #[test]
+    fn a_list_is_its_entries_and_brackets_hold_together() {
+        assert_eq!(
+            values("transfer.sizing=fixed:250pkt,sobas,drs"),
+            ["fixed:250pkt", "sobas", "drs"]
+        );
+        assert_eq!(values("cross.rtt=[80ms, 120ms],100ms"), ["[80ms, 120ms]", "100ms"]);
+    }
+
+    #[test]
+    fn ranges_include_both_ends_and_keep_their_unit() {
+        // Ratios of 10.
+        assert_eq!(
+            values("path.rate=1Mbit/s..1000Mbit/s:log:4"),
+            ["1Mbit/s", "10Mbit/s", "100Mbit/s", "1000Mbit/s"]
+        );
+        assert_eq!(values("path.rtt=10ms..40ms:lin:4"), ["10ms", "20ms", "30ms", "40ms"]);
+        assert_eq!(values("path.loss=0.1..0.3:lin:3"), ["0.1", "0.2", "0.3"]);
+        // 50 x 40^(i/4): 125.7, 316.2, 795.3.
+        assert_eq!(
+            values("path.buffer=50pkt..2000pkt:log:5"),
+            ["50pkt", "126pkt", "316pkt", "795pkt", "2000pkt"]
+        );
+        assert_eq!(
+            values("transfer.sizing=sobas,fixed:10pkt..30pkt:lin:3"),
+            ["sobas", "fixed:10pkt", "fixed:20pkt", "fixed:30pkt"]
+        );
+    }
+
+    #[test]
+    fn whole_numbers_that_fall_together_stand_once() {
+        assert_eq!(values("path.buffer=1pkt..3pkt:lin:9"), ["1pkt", "2pkt", "3pkt"]);
+    }
+
+    #[test]
+    fn what_cannot_be_is_named() {
+        let error = |text: &str| Over::parse(text).expect_err(text).to_string();
+        assert!(error("path.buffer").contains("write it like"));
+        assert!(error("path.buffer=").contains("write it like"));
+        assert!(error("path.buffer=2000pkt..50pkt:log:12").contains("first end must be below"));
+        assert!(error("path.buffer=50pkt..2000B:log:12").contains("units"));
+        assert!(error("path.buffer=0pkt..2000pkt:log:12").contains("above zero"));
+        assert!(error("path.buffer=50pkt..2000pkt").contains("a scale and a count"));
+        assert!(error("path.buffer=50pkt..2000pkt:log:1").contains("2 or more"));
+        assert!(error("path.buffer=50pkt..2000pkt:cubic:3").contains("log or lin"));
+        assert!(error("path.buffer=5pkt,5pkt").contains("twice"));
+        assert!(error("seed=1,2,3").contains("--seeds"));
+    }
+}

@@ -1,0 +1,147 @@
+//! The same scenario by several engines: what each says, the gap between them, and which of
+//! their assumptions broke.
+
+mod findings;
+mod standing;
+mod text;
+
+use sweetspot_scenario::{Outcome, Scenario};
+
+pub use findings::{Finding, findings};
+pub use standing::{Bounds, STANDING, Standing, Verdict};
+
+/// Engines that differ by less agree: what a run of the same kernel twice differs by.
+const AGREEMENT: f64 = 0.03;
+
+/// What the engines say of one scenario.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Comparison {
+    /// The scenario's title.
+    pub scenario: String,
+    /// The engines, in the order of the columns.
+    pub engines: Vec<String>,
+    /// A quantity each.
+    pub rows: Vec<Quantity>,
+    /// What explains the gaps, or warns of them.
+    pub findings: Vec<Finding>,
+}
+
+/// One quantity as each engine has it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Quantity {
+    /// What it is, with its unit.
+    pub name: String,
+    /// One value per engine; `None` where an engine has none.
+    pub values: Vec<Option<f64>>,
+    /// Whether engines are judged by it.
+    pub judged: bool,
+}
+
+impl Quantity {
+    /// The largest value over the smallest, less one; `None` where there are not two, or one of
+    /// them is zero.
+    pub fn gap(&self) -> Option<f64> {
+        let known: Vec<f64> = self.values.iter().flatten().copied().collect();
+        let least = known.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = known.iter().copied().fold(0.0, f64::max);
+        (known.len() > 1 && least > 0.0).then(|| most / least - 1.0)
+    }
+}
+
+impl Comparison {
+    /// Compares `outcomes`, all of `scenario`.
+    pub fn of(scenario: &Scenario, outcomes: &[Outcome]) -> Comparison {
+        let mut rows = Vec::new();
+        let mut add = |name: String, judged: bool, of: &dyn Fn(&Outcome) -> Option<f64>| {
+            rows.push(Quantity { name, judged, values: outcomes.iter().map(of).collect() });
+        };
+        for i in 0..scenario.transfers.len() {
+            let transfer = |of: fn(&sweetspot_scenario::TransferOutcome) -> f64| {
+                move |outcome: &Outcome| outcome.transfers.get(i).map(of).filter(|v| v.is_finite())
+            };
+            add(format!("transfer {i}: goodput Mbit/s"), true, &transfer(|t| t.goodput_bps / 1e6));
+            add(format!("transfer {i}: mean RTT ms"), true, &transfer(|t| t.rtt_mean_s * 1e3));
+            add(format!("transfer {i}: loss %"), false, &transfer(|t| t.loss_rate * 100.0));
+            let window = transfer(|t| t.window_final_bytes as f64 / 1e3);
+            add(format!("transfer {i}: window kB"), false, &window);
+        }
+        for (i, cross) in scenario.cross.iter().enumerate() {
+            let of = |of: fn(&sweetspot_scenario::CrossOutcome) -> f64| {
+                move |outcome: &Outcome| outcome.cross.get(i).map(of).filter(|v| v.is_finite())
+            };
+            let kind = cross.kind.name();
+            add(format!("cross {i} ({kind}): Mbit/s"), true, &of(|c| c.goodput_bps / 1e6));
+            add(format!("cross {i} ({kind}): loss %"), false, &of(|c| c.loss_rate * 100.0));
+        }
+        let link = |of: fn(&sweetspot_scenario::BottleneckOutcome) -> f64| {
+            move |outcome: &Outcome| Some(of(&outcome.bottleneck)).filter(|v| v.is_finite())
+        };
+        add("bottleneck: used %".to_owned(), true, &link(|b| b.utilisation * 100.0));
+        add("bottleneck: loss %".to_owned(), false, &link(|b| b.loss_rate * 100.0));
+        add("bottleneck: packets wait".to_owned(), false, &link(|b| b.queue_mean_packets));
+        Comparison {
+            scenario: scenario.title.clone(),
+            engines: outcomes.iter().map(|outcome| outcome.engine.clone()).collect(),
+            rows,
+            findings: findings(scenario, outcomes),
+        }
+    }
+
+    /// The largest gap among the quantities that engines are judged by, and whose it is.
+    pub fn largest_gap(&self) -> Option<(&Quantity, f64)> {
+        let judged = self.rows.iter().filter(|row| row.judged);
+        let gaps = judged.filter_map(|row| Some((row, row.gap()?)));
+        gaps.max_by(|a, b| a.1.total_cmp(&b.1))
+    }
+
+    /// The judgement in a sentence.
+    pub fn judgement(&self) -> String {
+        match self.largest_gap() {
+            None => "One engine alone: there is nothing to compare.".to_owned(),
+            Some((_, gap)) if gap <= AGREEMENT => {
+                format!("The engines agree within {:.1} %.", gap * 100.0)
+            }
+            Some((row, gap)) if self.findings.is_empty() => format!(
+                "The engines differ by up to {:.1} % ({}), and nothing that is known explains it.",
+                gap * 100.0,
+                row.name
+            ),
+            Some((row, gap)) => format!(
+                "The engines differ by up to {:.1} % ({}); what broke or may have broken:",
+                gap * 100.0,
+                row.name
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn quantity(values: &[Option<f64>]) -> Quantity {
+        Quantity { name: "goodput".into(), values: values.to_vec(), judged: true }
+    }
+
+    #[test]
+    fn a_gap_is_between_the_largest_and_the_smallest_that_are_known() {
+        let gap = quantity(&[Some(10.0), None, Some(11.0), Some(12.5)]).gap();
+        assert_eq!(gap, Some(0.25));
+        assert_eq!(quantity(&[Some(10.0), None]).gap(), None);
+        assert_eq!(quantity(&[Some(0.0), Some(1.0)]).gap(), None);
+    }
+
+    #[test]
+    fn the_judgement_names_the_worst_quantity() {
+        let comparison = Comparison {
+            scenario: String::new(),
+            engines: vec!["sim".into(), "lab".into()],
+            rows: vec![quantity(&[Some(1.0), Some(1.02)])],
+            findings: Vec::new(),
+        };
+        assert_eq!(comparison.judgement(), "The engines agree within 2.0 %.");
+        let rows = vec![quantity(&[Some(1.0), Some(1.5)])];
+        let words = Comparison { rows, ..comparison }.judgement();
+        assert!(words.contains("up to 50.0 % (goodput), and nothing that is known"), "{words}");
+    }
+}

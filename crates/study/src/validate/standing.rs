@@ -1,0 +1,117 @@
+//! The standing set: scenarios that every engine must go on agreeing about, with bounds.
+
+use sweetspot_scenario::{Outcome, Scenario};
+
+use crate::StudyError;
+
+/// A scenario of the set.
+#[derive(Debug, Clone, Copy)]
+pub struct Standing {
+    /// Its file's name in scenarios/standing, without `.toml`.
+    pub name: &'static str,
+    text: &'static str,
+    /// How far the engines may lie apart.
+    pub bounds: Bounds,
+}
+
+/// How far the first transfer's goodput may lie off, as a share.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bounds {
+    /// The simulator's from the closed form's; `None` where none covers the scenario.
+    pub sim_off_theory: Option<f64>,
+    /// The kernel's from the simulator's.
+    pub lab_off_sim: f64,
+}
+
+/// Whether a bound was kept.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Verdict {
+    /// Which two were compared, and what they say.
+    pub words: String,
+    /// The share by which the first lies off the second, signed.
+    pub off: f64,
+    /// What it may be.
+    pub bound: f64,
+}
+
+impl Verdict {
+    /// Whether the bound was kept.
+    pub fn kept(&self) -> bool {
+        self.off.abs() <= self.bound
+    }
+}
+
+/// The scenarios, simplest first.
+pub const STANDING: [Standing; 7] = [
+    Standing {
+        name: "window-limited",
+        text: include_str!("../../../../scenarios/standing/window-limited.toml"),
+        // A kernel's window need not be whole packets, and its ACKs wait for one more.
+        bounds: Bounds { sim_off_theory: Some(0.03), lab_off_sim: 0.05 },
+    },
+    Standing {
+        name: "sweet-spot",
+        text: include_str!("../../../../scenarios/standing/sweet-spot.toml"),
+        bounds: Bounds { sim_off_theory: Some(0.01), lab_off_sim: 0.01 },
+    },
+    Standing {
+        name: "elephants",
+        text: include_str!("../../../../scenarios/standing/elephants.toml"),
+        bounds: Bounds { sim_off_theory: Some(0.02), lab_off_sim: 0.03 },
+    },
+    Standing {
+        name: "poisson",
+        text: include_str!("../../../../scenarios/standing/poisson.toml"),
+        bounds: Bounds { sim_off_theory: Some(0.03), lab_off_sim: 0.05 },
+    },
+    Standing {
+        name: "sawtooth",
+        text: include_str!("../../../../scenarios/standing/sawtooth.toml"),
+        // How deep the kernel's reno cuts depends on how its losses fall.
+        bounds: Bounds { sim_off_theory: Some(0.05), lab_off_sim: 0.08 },
+    },
+    Standing {
+        name: "mice",
+        text: include_str!("../../../../scenarios/standing/mice.toml"),
+        bounds: Bounds { sim_off_theory: None, lab_off_sim: 0.15 },
+    },
+    Standing {
+        name: "sobas",
+        text: include_str!("../../../../scenarios/standing/sobas.toml"),
+        bounds: Bounds { sim_off_theory: None, lab_off_sim: 0.05 },
+    },
+];
+
+impl Standing {
+    /// The scenario.
+    ///
+    /// # Errors
+    /// If the text is none, which a test rules out.
+    pub fn scenario(&self) -> Result<Scenario, StudyError> {
+        Ok(Scenario::parse(self.text)?)
+    }
+
+    /// Which bounds `outcomes` kept, as far as they can be judged.
+    pub fn verdicts(&self, outcomes: &[Outcome]) -> Vec<Verdict> {
+        let goodput = |name: &str| {
+            let outcome = outcomes.iter().find(|outcome| outcome.engine == name)?;
+            Some(crate::play::goodput(outcome))
+        };
+        let mut verdicts = Vec::new();
+        let mut judge = |names: (&str, &str), values: (f64, f64), bound: f64| {
+            let (a, b) = values;
+            let words =
+                format!("{} {:.2} Mbit/s, {} {:.2} Mbit/s", names.0, a / 1e6, names.1, b / 1e6);
+            verdicts.push(Verdict { words, off: a / b - 1.0, bound });
+        };
+        if let (Some(sim), Some(theory), Some(bound)) =
+            (goodput("sim"), goodput("theory"), self.bounds.sim_off_theory)
+        {
+            judge(("sim", "theory"), (sim, theory), bound);
+        }
+        if let (Some(lab), Some(sim)) = (goodput("lab"), goodput("sim")) {
+            judge(("lab", "sim"), (lab, sim), self.bounds.lab_off_sim);
+        }
+        verdicts
+    }
+}

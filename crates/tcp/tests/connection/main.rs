@@ -1,0 +1,7 @@
+//! Laws of a sender and a receiver that talk to one another over a path that loses what it is told
+//! to lose.
+
+mod pair;
+mod receiver;
+mod recovery;
+mod sender;

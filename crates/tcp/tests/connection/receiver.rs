@@ -1,0 +1,82 @@
+use proptest::prelude::*;
+use sweetspot_tcp::{Arrival, Receiver, ReceiverConfig};
+
+use crate::pair::{Pair, RECEIVER, SENDER, delaying, ms};
+
+#[test]
+fn every_second_packet_is_acknowledged_once_the_quick_start_is_over() {
+    let acks = |receiver, packets| {
+        let mut pair = Pair::new(SENDER, receiver, Some(packets));
+        pair.run_until(ms(3000));
+        assert!(pair.sender.is_done());
+        pair.acks.len()
+    };
+    // The SYN and 40 packets at once; the SYN and every second.
+    assert_eq!(acks(RECEIVER, 40), 41);
+    assert_eq!(acks(delaying(0), 40), 21);
+    // Linux: 16 at once, the SYN among them, then every second of the 25 left, the last of
+    // which waits for the timer.
+    assert_eq!(acks(delaying(16), 40), 16 + 13);
+}
+
+#[test]
+fn an_ack_waits_for_a_second_packet_no_longer_than_its_delay() {
+    let mut pair = Pair::new(SENDER, delaying(0), Some(1));
+    pair.run_until(ms(1000));
+    // SYN there (21 ms) and back (41), data there (62), 100 ms of waiting.
+    assert_eq!(pair.acks.last().unwrap().0, ms(162));
+}
+
+#[test]
+fn congestion_is_echoed_until_the_sender_says_that_it_heard() {
+    let mut pair = Pair::new(SENDER, RECEIVER, Some(60)).marking(&[15]);
+    pair.run_until(ms(3000));
+    let echoing: Vec<u64> =
+        pair.acks.iter().filter(|(_, ack)| ack.congestion_echo).map(|(_, ack)| ack.next).collect();
+    let told = pair.sent.iter().find(|sent| sent.window_reduced).expect("the sender tells");
+    // From the ACK of 15 to that of the packet before the one with CWR (RFC 3168 section 6.1.3).
+    assert_eq!(echoing.first(), Some(&16));
+    assert_eq!(echoing.last(), Some(&told.number));
+    assert_eq!(pair.sent.iter().filter(|sent| sent.window_reduced).count(), 1);
+}
+
+proptest! {
+    #[test]
+    fn the_right_edge_of_the_window_never_goes_back(
+        steps in prop::collection::vec((1u64..50, prop::option::of(1u64..100)), 1..200),
+        first in prop::option::of(1u64..20),
+    ) {
+        let mut receiver = Receiver::new(&ReceiverConfig { first_window: first, ..RECEIVER });
+        let mut edge = 0;
+        for (step, (number, window)) in steps.into_iter().enumerate() {
+            if let Some(window) = window {
+                receiver.set_window(window);
+            }
+            let now = ms(step as u64);
+            // Around what is expected: some in order, some beyond a hole, some for a second time.
+            let number = (receiver.next() + number).saturating_sub(40);
+            let arrival = Arrival { number, sent: now, congested: false, window_reduced: false };
+            if let Some(ack) = receiver.handle_data(now, &arrival).ack {
+                let right = ack.next + u64::from(ack.window);
+                prop_assert!(right >= edge, "{right} < {edge}");
+                edge = right;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_smaller_window_takes_effect_as_data_arrives() {
+    let mut receiver = Receiver::new(&ReceiverConfig { window: 100, ..RECEIVER });
+    let arrive = |receiver: &mut Receiver, number| {
+        let arrival = Arrival { number, sent: ms(0), congested: false, window_reduced: false };
+        receiver.handle_data(ms(0), &arrival).ack.unwrap().window
+    };
+    assert_eq!(arrive(&mut receiver, 0), 100);
+    receiver.set_window(40);
+    // 101 was advertised as the edge: 60 packets must arrive before 40 is all that is offered.
+    let windows: Vec<u32> = (1..=80).map(|number| arrive(&mut receiver, number)).collect();
+    assert_eq!(windows[0], 99);
+    assert_eq!(windows[59], 40);
+    assert_eq!(windows[79], 40);
+}

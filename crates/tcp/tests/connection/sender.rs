@@ -1,0 +1,116 @@
+use sweetspot_tcp::congestion::{Algorithm, Growth};
+use sweetspot_tcp::{ReceiverConfig, RecoveryStyle, Sender, SenderConfig};
+use sweetspot_units::Duration;
+
+use crate::pair::{Pair, RECEIVER, SENDER, ms};
+
+/// The most packets that were ever on their way, by what was sent and acknowledged when.
+fn most_in_flight(pair: &Pair) -> u64 {
+    let mut most = 0;
+    for sent in &pair.sent {
+        // An ACK that left 20 ms ago has arrived.
+        let heard =
+            pair.acks.iter().filter(|(at, _)| *at + Duration::from_millis(20) <= ms(sent.at));
+        let una = heard.map(|(_, ack)| ack.next).max().unwrap_or(0);
+        most = most.max((sent.number + 1).saturating_sub(una));
+    }
+    most
+}
+
+#[test]
+fn the_flight_fills_the_smallest_of_window_send_buffer_and_congestion_window() {
+    let flight = |window, send_buffer, packets| {
+        let config = SenderConfig { send_buffer, ..SENDER };
+        let receiver = ReceiverConfig { window, ..RECEIVER };
+        let mut pair = Pair::new(config, receiver, Some(packets));
+        pair.run_until(ms(10_000));
+        assert!(pair.sender.is_done());
+        most_in_flight(&pair)
+    };
+    assert_eq!(flight(1000, 17, 500), 17);
+    assert_eq!(flight(23, 1000, 500), 23);
+    assert_eq!(flight(1000, 1000, 10), 10);
+}
+
+#[test]
+fn limited_transmit_sends_one_new_packet_for_each_of_the_first_two_duplicates() {
+    // A window of 3 with its first packet lost: two duplicates, never three. RFC 3042 lets two
+    // new packets out, whose duplicates start the repair.
+    let play = |limited_transmit| {
+        let config = SenderConfig { limited_transmit, initial_window: 3, ..SENDER };
+        let receiver = ReceiverConfig { sack: false, ..RECEIVER };
+        let config = SenderConfig { recovery: RecoveryStyle::NewReno, ..config };
+        let mut pair = Pair::new(config, receiver, Some(30)).dropping(&[1]);
+        pair.run_until(ms(5000));
+        assert!(pair.sender.is_done());
+        pair.sender.statistics().timeouts
+    };
+    assert_eq!(play(false), 1);
+    assert_eq!(play(true), 0);
+}
+
+#[test]
+fn after_idle_the_window_starts_again_from_the_initial_one_if_so_wanted() {
+    let burst = |slow_start_restart| {
+        let config = SenderConfig { slow_start_restart, initial_window: 4, ..SENDER };
+        let mut pair = Pair::new(config, RECEIVER, Some(200));
+        pair.run_until(ms(3000));
+        assert!(pair.sender.is_done());
+        // Longer than the timeout (RFC 5681 section 4.1).
+        pair.sender.offer(100);
+        pair.run_until(ms(3001));
+        pair.sent.iter().filter(|sent| sent.at >= 3000).count()
+    };
+    assert_eq!(burst(true), 4);
+    assert_eq!(burst(false), 100);
+}
+
+#[test]
+fn an_echo_of_congestion_halves_the_window_once_per_window_of_data() {
+    let threshold = |marks: &[u64]| {
+        let config = SenderConfig { initial_window: 32, ..SENDER };
+        let mut pair = Pair::new(config, RECEIVER, Some(33)).marking(marks);
+        pair.run_until(ms(3000));
+        pair.sender.ssthresh()
+    };
+    assert_eq!(threshold(&[]), f64::INFINITY);
+    // Slow start has added one for each of the packets before the marked one: 32 + 4, halved.
+    assert_eq!(threshold(&[5]), 18.0);
+    assert_eq!(threshold(&[5, 6, 9]), 18.0);
+}
+
+#[test]
+fn timestamps_make_every_ack_a_sample_and_its_absence_one_per_window() {
+    // Ten packets leave at once and queue for up to 10 ms: with timestamps every one of the
+    // rising round trips counts, without only the first.
+    let timeout = |timestamps| {
+        let config = SenderConfig { timestamps, min_rto: Duration::from_millis(1), ..SENDER };
+        let mut pair = Pair::new(config, RECEIVER, Some(11));
+        pair.run_until(ms(90));
+        pair.sender.poll_timeout().expect("the last packet is on its way").since(pair.now)
+    };
+    assert!(timeout(true) != timeout(false));
+}
+
+#[test]
+fn linux_counts_a_window_half_in_flight_as_the_limit_while_it_doubles() {
+    // `tcp_is_cwnd_limited`: 6 of 10 in flight are enough in slow start, 5 are not.
+    let grown = |window| {
+        let config = SenderConfig { growth: Growth::PerPacket, ..SENDER };
+        let receiver = ReceiverConfig { window, ..RECEIVER };
+        let mut pair = Pair::new(config, receiver, Some(100));
+        pair.run_until(ms(5000));
+        pair.sender.cwnd()
+    };
+    assert_eq!(grown(5), 10.0);
+    // It grows until the flight is half of it.
+    assert_eq!(grown(6), 12.0);
+}
+
+#[test]
+fn nothing_is_due_before_the_syn_is_polled_for() {
+    for (algorithm, pacing) in [(Algorithm::Bbr, false), (Algorithm::Reno, true)] {
+        let config = SenderConfig { algorithm, pacing, ..SENDER };
+        assert_eq!(Sender::new(&config, Some(10)).poll_timeout(), None, "{algorithm:?}");
+    }
+}

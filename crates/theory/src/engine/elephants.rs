@@ -1,0 +1,105 @@
+//! Against window-limited persistent transfers: equations (3) and (6) to (8).
+
+use sweetspot_scenario::{AppliedFormula, EngineError};
+use sweetspot_units::{Bytes, Duration};
+
+use super::not_covered;
+use super::steady::{Flow, SOBAS, Steady, formula};
+use super::terms::{ACK, Cross, Terms};
+use super::window::Window;
+use crate::path::elephants::Elephants;
+
+pub(super) fn steady(terms: &Terms<'_>) -> Result<Steady, EngineError> {
+    let (Cross::Elephants { rtt: cross_rtt, acks }, [transfer]) = (&terms.cross, terms.transfers)
+    else {
+        return Err(not_covered("several transfers meet elephants, and equation (7) knows one"));
+    };
+    if terms.loss.get() > 0.0 {
+        return Err(not_covered("elephants on a path that loses at random are not window-limited"));
+    }
+    let window = terms.window(transfer)?;
+    let (c, t) = (terms.path.capacity(), terms.path.minimum_rtt());
+    let buffer = available_buffer(terms, *cross_rtt, *acks);
+    let link = Elephants::new(c, c - terms.used, t, *cross_rtt, buffer)?;
+    let Some(queue) = link.backlog_of_window(window.wire) else {
+        return Err(not_covered(format!(
+            "a window of {} overflows the buffer (from {} on), and the transfer's share against \
+             buffer-limited transfers is then only known from simulation",
+            window.wire,
+            link.window_at_backlog(buffer)
+        )));
+    };
+    let rtt = t + queue / c;
+    let rate = (window.wire / rtt).min(c);
+    let flow = Flow { rate, window: window.wire, rtt_mean: rtt, rtt_p99: rtt, loss: 0.0 };
+    Ok(Steady {
+        flows: vec![flow],
+        cross: link.cross_rate(queue),
+        backlog: (queue, queue),
+        formulas: vec![
+            throughput(&window, queue, *cross_rtt, &flow, terms),
+            best(&link, buffer, terms),
+        ],
+        assumptions: vec![
+            "Of the packets that wait, the transfer's are those of its share of the rate; the \
+             paper's S = R T_e + Q counts all of them as the transfer's."
+                .to_owned(),
+        ],
+    })
+}
+
+fn throughput(
+    window: &Window,
+    queue: Bytes,
+    cross_rtt: Duration,
+    flow: &Flow,
+    terms: &Terms<'_>,
+) -> AppliedFormula {
+    let (c, t) = (terms.path.capacity(), terms.path.minimum_rtt());
+    formula(
+        "throughput",
+        "R = A (T_ct + Q/A) / (T_ct + Q/C), S = R (T_e + Q/C)",
+        format!(
+            "S = {} ({}), C = {c}, A = {}, T_e = {t}, T_ct = {cross_rtt}: Q = {queue}, R = {}",
+            window.wire,
+            window.rule,
+            c - terms.used,
+            flow.rate
+        ),
+        &format!("{SOBAS}, equations (3), (6) and (7)"),
+    )
+}
+
+fn best(link: &Elephants, buffer: Bytes, terms: &Terms<'_>) -> AppliedFormula {
+    formula(
+        "the largest throughput",
+        "R^ = A (T_ct + B/A) / (T_ct + B/C)",
+        format!(
+            "B = {buffer} of {}: R^ = {} at S = {}",
+            terms.path.buffer(),
+            link.rate_at_backlog(buffer),
+            link.window_at_backlog(buffer)
+        ),
+        &format!("{SOBAS}, equation (8)"),
+    )
+}
+
+/// The backlog in bytes at which the buffer is full. Where it is counted in packets, the ACKs of
+/// the transfers that come the other way take places too.
+fn available_buffer(terms: &Terms<'_>, cross_rtt: Duration, acks: f64) -> Bytes {
+    let Some(places) = terms.places else { return terms.path.buffer() };
+    let (capacity, packet) = (terms.path.capacity().as_f64() / 8.0, terms.packet.as_f64());
+    let cross_rtt = cross_rtt.as_secs_f64();
+    let mut buffer = terms.path.buffer().as_f64();
+    // Longer queues slow the elephants and so thin out their ACKs: the mean size of what waits
+    // depends on how much waits, a little. Each round shrinks the error by half or more.
+    for _ in 0..ROUNDS {
+        let slowed = cross_rtt / (cross_rtt + buffer / capacity);
+        let ack_bytes = terms.used.as_f64() / 8.0 * acks * slowed;
+        let packets = (capacity - ack_bytes) / packet + ack_bytes / ACK;
+        buffer = (places - 1) as f64 * capacity / packets;
+    }
+    Bytes::from_f64(buffer)
+}
+
+const ROUNDS: usize = 40;

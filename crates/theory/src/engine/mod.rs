@@ -1,0 +1,53 @@
+//! Scenarios that a closed form covers, answered with the same outcome as the other engines give,
+//! and with the formulas and assumptions it rests on; the others with the reason why none does.
+
+mod elephants;
+mod outcome;
+mod single;
+mod steady;
+mod terms;
+mod window;
+
+use sweetspot_scenario::{Engine, EngineError, Outcome, Recorder, Scenario};
+
+use crate::TheoryError;
+
+/// The closed forms as an engine. It draws nothing by lot, so the seed does not matter, and its
+/// answers have no time series.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Theory;
+
+impl Engine for Theory {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn run(
+        &self,
+        scenario: &Scenario,
+        _recorder: &mut dyn Recorder,
+    ) -> Result<Outcome, EngineError> {
+        let terms = terms::Terms::of(scenario)?;
+        let steady = match &terms.cross {
+            terms::Cross::Elephants { .. } => elephants::steady(&terms)?,
+            _ => single::steady(&terms)?,
+        };
+        Ok(outcome::outcome(scenario, &terms, steady))
+    }
+}
+
+const NAME: &str = "theory";
+
+/// The honest answer where there is none.
+fn not_covered(because: impl Into<String>) -> EngineError {
+    EngineError::NotCovered { because: because.into() }
+}
+
+impl From<TheoryError> for EngineError {
+    fn from(error: TheoryError) -> EngineError {
+        not_covered(match error {
+            TheoryError::NotCovered { because } => because.to_owned(),
+            other => other.to_string(),
+        })
+    }
+}

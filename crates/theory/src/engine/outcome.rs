@@ -1,0 +1,90 @@
+//! A steady state as an outcome.
+
+use sweetspot_scenario::{
+    BottleneckOutcome, CrossOutcome, Derivation, Outcome, Scenario, TransferOutcome,
+};
+
+use super::NAME;
+use super::steady::Steady;
+use super::terms::Terms;
+
+pub(super) fn outcome(scenario: &Scenario, terms: &Terms<'_>, steady: Steady) -> Outcome {
+    let capacity = terms.path.capacity().as_f64();
+    let seconds = scenario.duration.as_secs_f64();
+    let packet_bits = terms.packet.as_f64() * 8.0;
+    let transfers = terms.transfers.iter().zip(&steady.flows).map(|(transfer, flow)| {
+        let payload = terms.payload_share(transfer);
+        let lost = flow.rate.as_f64() * seconds / packet_bits * flow.loss;
+        TransferOutcome {
+            goodput_bps: flow.rate.as_f64() * payload,
+            rtt_mean_s: flow.rtt_mean.as_secs_f64(),
+            rtt_p99_s: flow.rtt_p99.as_secs_f64(),
+            loss_rate: flow.loss,
+            retransmitted_packets: libm::round(lost) as u64,
+            timeouts: 0,
+            window_final_bytes: flow.window.scaled(payload).get(),
+            sizing: transfer.sizing.to_string(),
+            events: Vec::new(),
+        }
+    });
+    let all: f64 = steady.flows.iter().map(|flow| flow.rate.as_f64()).sum();
+    let lost: f64 = steady.flows.iter().map(|flow| flow.rate.as_f64() * flow.loss).sum();
+    let sent = all + steady.cross.as_f64();
+    let used = terms.used.as_f64();
+    let (mean, most) = steady.backlog;
+    let mut assumptions = terms.assumptions.clone();
+    assumptions.extend(steady.assumptions);
+    Outcome {
+        scenario: scenario.title.clone(),
+        engine: NAME.into(),
+        seed: scenario.seed,
+        version: env!("CARGO_PKG_VERSION").into(),
+        transfers: transfers.collect(),
+        cross: crosses(scenario, used, steady.cross.as_f64()),
+        bottleneck: BottleneckOutcome {
+            utilisation: (sent / capacity).min(1.0),
+            utilisation_before: used / capacity,
+            loss_rate: if sent > 0.0 { lost / sent } else { 0.0 },
+            queue_mean_packets: mean.as_f64() / terms.packet.as_f64(),
+            queue_max_packets: most.get() / terms.packet.get(),
+            queue_delay_mean_s: mean.as_f64() * 8.0 / capacity,
+        },
+        derivation: Some(Derivation { formulas: steady.formulas, assumptions }),
+        events: 0,
+        packets_forwarded: 0,
+        wall_s: 0.0,
+    }
+}
+
+/// Each entry gets the same share of what it had before the transfer came, in both directions
+/// where the way back is a mirror.
+fn crosses(scenario: &Scenario, before: f64, after: f64) -> Vec<CrossOutcome> {
+    use sweetspot_scenario::{Kind, Reverse};
+    let left = if before > 0.0 { after / before } else { 0.0 };
+    let ways = if scenario.path.reverse == Reverse::Mirror { 1.0 } else { 0.0 };
+    let alone = |kind: &Kind, rtt| match kind {
+        Kind::Pareto { count, rate, .. } | Kind::Poisson { count, rate } => {
+            *count as f64 * rate.as_f64()
+        }
+        Kind::Elephants { count, window: Some(window) } => {
+            let bits = window.in_bytes(scenario.path.packet).as_f64() * 8.0;
+            *count as f64 * bits * super::terms::mean_inverse(rtt)
+        }
+        _ => 0.0,
+    };
+    let outcome = |cross: &sweetspot_scenario::Cross| {
+        let payload = scenario.path.packet.saturating_sub(cross.tcp.header).as_f64()
+            / scenario.path.packet.as_f64();
+        CrossOutcome {
+            kind: cross.kind.name().into(),
+            // The way back has nobody to yield to but ACKs.
+            goodput_bps: alone(&cross.kind, cross.rtt) * (left + ways) * payload,
+            loss_rate: 0.0,
+            retransmitted_packets: 0,
+            timeouts: 0,
+            completed: 0,
+            completion_mean_s: 0.0,
+        }
+    };
+    scenario.cross.iter().map(outcome).collect()
+}

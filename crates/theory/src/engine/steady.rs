@@ -1,0 +1,59 @@
+//! The steady state that a formula describes.
+
+use sweetspot_scenario::AppliedFormula;
+use sweetspot_units::{Bytes, Duration, Rate};
+
+use crate::path::Path;
+use crate::path::sawtooth::Sawtooth;
+
+/// One transfer, on the wire.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Flow {
+    pub rate: Rate,
+    pub window: Bytes,
+    pub rtt_mean: Duration,
+    pub rtt_p99: Duration,
+    pub loss: f64,
+}
+
+/// The transfers and what they do to the link.
+#[derive(Debug)]
+pub(super) struct Steady {
+    pub flows: Vec<Flow>,
+    /// What cross traffic still gets.
+    pub cross: Rate,
+    /// What waits on average and at most.
+    pub backlog: (Bytes, Bytes),
+    pub formulas: Vec<AppliedFormula>,
+    pub assumptions: Vec<String>,
+}
+
+/// A formula with its numbers.
+pub(super) fn formula(what: &str, rule: &str, numbers: String, source: &str) -> AppliedFormula {
+    AppliedFormula {
+        what: what.to_owned(),
+        rule: rule.to_owned(),
+        numbers,
+        source: source.to_owned(),
+    }
+}
+
+pub(super) const SOBAS: &str = "Jain, Prasad, Dovrolis, The TCP Bandwidth-Delay Product revisited";
+
+// SOBAS appendix: a round with window w sends w packets and lasts max(T_m, w/C).
+/// Mean RTT over the packets of a sawtooth: those of the larger windows count more than in the
+/// mean over its rounds.
+pub(super) fn mean_packet_rtt(path: &Path, tooth: &Sawtooth, packet: Bytes) -> Duration {
+    // The mean backlog over time, times the time, is its sum over packets times one packet's
+    // service time.
+    let sent = packet.as_f64() * tooth.packets.get() * 8.0 / path.capacity().as_f64();
+    let share = tooth.period.as_secs_f64() / sent;
+    path.minimum_rtt() + (tooth.mean_backlog / path.capacity()).scaled(share)
+}
+
+/// The RTT that 99 of 100 packets of a sawtooth stay below: windows grow evenly from W/2 to W, so
+/// that the packets sent up to window w are (w^2 - W^2/4) / (3/4 W^2) of all.
+pub(super) fn late_packet_rtt(path: &Path, tooth: &Sawtooth, packet: Bytes) -> Duration {
+    let window = packet.scaled(tooth.peak.get() * libm::sqrt(0.25 + 0.75 * 0.99));
+    path.minimum_rtt().max(window / path.capacity())
+}

@@ -1,0 +1,215 @@
+//! A scenario in the terms of the formulas, or why it has none.
+
+use sweetspot_scenario::{
+    Congestion, EngineError, Flavour, Kind, Queue, Reverse, Scenario, Transfer,
+};
+use sweetspot_units::{Bytes, Duration, Probability, Rate, Volume};
+
+use super::not_covered;
+use crate::path::Path;
+
+/// An ACK: 20 bytes IP, 20 bytes TCP.
+pub(super) const ACK: f64 = 40.0;
+
+/// What the formulas take.
+#[derive(Debug)]
+pub(super) struct Terms<'a> {
+    pub transfers: &'a [Transfer],
+    /// C, T_m with one packet's serialisation on every link, and the buffer behind that packet.
+    pub path: Path,
+    /// A full packet on the wire.
+    pub packet: Bytes,
+    pub cross: Cross,
+    /// What cross traffic takes of C before the transfers start, its ACKs included.
+    pub used: Rate,
+    /// Random loss in the direction of the data.
+    pub loss: Probability,
+    /// Packets that the buffer holds whatever their size, where it is counted in packets.
+    pub places: Option<u64>,
+    pub assumptions: Vec<String>,
+}
+
+/// Cross traffic that a closed form knows.
+#[derive(Debug)]
+pub(super) enum Cross {
+    None,
+    /// Constant rate, no reaction.
+    Unresponsive,
+    /// Persistent TCP limited by windows; `rtt` is the harmonic mean of theirs.
+    Elephants {
+        rtt: Duration,
+        /// ACKs of those that come the other way, as a share of what cross traffic takes.
+        acks: f64,
+    },
+}
+
+impl<'a> Terms<'a> {
+    pub(super) fn of(scenario: &'a Scenario) -> Result<Terms<'a>, EngineError> {
+        let path = &scenario.path;
+        if scenario.transfers.is_empty() {
+            return Err(not_covered(
+                "there is no [[transfer]], and the formulas are about what one achieves",
+            ));
+        }
+        let narrow = path.narrow();
+        if path.hops.iter().any(|hop| hop.queue != Queue::DropTail) {
+            return Err(not_covered("the formulas are those of drop-tail queues"));
+        }
+        let end = scenario.warmup + scenario.duration;
+        for transfer in &scenario.transfers {
+            permanent(transfer, end)?;
+        }
+        // Every link holds a packet for as long as it sends it; the narrow one's own counts as
+        // buffer in a scenario.
+        let serial = path.hops.iter().map(|hop| path.packet / hop.rate);
+        let serial = serial.fold((path.packet / path.access_rate) * 2, |sum, time| sum + time);
+        let buffer = narrow.buffer.in_bytes(path.packet).saturating_sub(path.packet);
+        let mut terms = Terms {
+            transfers: &scenario.transfers,
+            path: Path::new(narrow.rate, path.rtt + serial, buffer)?,
+            packet: path.packet,
+            cross: Cross::None,
+            used: Rate::ZERO,
+            loss: forward_loss(scenario),
+            places: match narrow.buffer {
+                Volume::Packets(packets) => Some(packets),
+                Volume::Bytes(_) => None,
+            },
+            assumptions: vec![
+                "Steady state: slow start and the time until the transfer has found its window \
+                 are not counted."
+                    .to_owned(),
+            ],
+        };
+        terms.add_cross(scenario)?;
+        Ok(terms)
+    }
+
+    /// What the transfers' headers leave of a packet.
+    pub(super) fn payload_share(&self, transfer: &Transfer) -> f64 {
+        self.payload(transfer).as_f64() / self.packet.as_f64()
+    }
+
+    pub(super) fn payload(&self, transfer: &Transfer) -> Bytes {
+        self.packet.saturating_sub(transfer.tcp.header)
+    }
+
+    fn add_cross(&mut self, scenario: &Scenario) -> Result<(), EngineError> {
+        let narrow = scenario.path.bottleneck();
+        let (mut udp, mut windows, mut acks, mut reciprocal) = (0.0, 0.0, 0.0, 0.0);
+        for cross in &scenario.cross {
+            if cross.hops != (narrow, narrow) && scenario.path.hops.len() > 1 {
+                return Err(not_covered(
+                    "cross traffic crosses other links than the narrow one, and the formulas know \
+                     one",
+                ));
+            }
+            if cross.inputs.is_some() {
+                return Err(not_covered("cross traffic that comes through input links is bursty"));
+            }
+            match cross.kind {
+                Kind::Pareto { count, rate, .. } | Kind::Poisson { count, rate } => {
+                    udp += count as f64 * rate.as_f64();
+                }
+                Kind::Elephants { count, window: Some(window) } => {
+                    let payload = self.packet.saturating_sub(cross.tcp.header);
+                    let window = (window.in_packets(payload).max(1) * self.packet.get()) as f64;
+                    let inverse = mean_inverse(cross.rtt);
+                    windows += count as f64 * window * 8.0 * inverse;
+                    reciprocal += count as f64 * window * 8.0;
+                    let each = if cross.tcp.delayed_ack { 2.0 } else { 1.0 };
+                    let share = ACK / self.packet.as_f64() / each;
+                    acks += count as f64 * window * 8.0 * inverse * share;
+                }
+                Kind::Elephants { window: None, .. } => {
+                    return Err(not_covered(
+                        "elephants without a window congest the path by themselves, and no closed \
+                         form says what loss and RTT that makes: equation (9) takes them as \
+                         measured",
+                    ));
+                }
+                Kind::Mice { .. } | Kind::ClosedLoop { .. } | Kind::Arrivals { .. } => {
+                    return Err(not_covered(
+                        "transfers of limited size react, but less than persistent ones: the \
+                         throughput lies between A and equation (8), and no closed form says where \
+                         (SOBAS paper, section V-C)",
+                    ));
+                }
+            }
+        }
+        if udp > 0.0 && windows > 0.0 {
+            return Err(not_covered(
+                "cross traffic is mixed: formulas are known for unresponsive traffic or \
+                 window-limited transfers alone",
+            ));
+        }
+        if scenario.path.reverse == Reverse::Clean {
+            acks = 0.0;
+        }
+        self.used = Rate::from_f64(udp + windows + acks);
+        if self.used >= self.path.capacity() {
+            return Err(not_covered(format!(
+                "cross traffic needs {} of {} and so congests the path before the transfer comes; \
+                 equation (9) would take the loss and RTT that this makes as measured",
+                self.used,
+                self.path.capacity()
+            )));
+        }
+        if udp > 0.0 {
+            self.cross = Cross::Unresponsive;
+            self.assumptions.push(
+                "Cross traffic as a fluid of constant rate: T_e = T_m, and of a full buffer the \
+                 transfer's are the share A/C. Its bursts make the throughput near the ends of the sweet spot lower."
+                    .to_owned(),
+            );
+        } else if windows > 0.0 {
+            self.cross = Cross::Elephants {
+                rtt: Duration::from_secs_f64(reciprocal / windows),
+                acks: acks / (windows + acks),
+            };
+            self.assumptions.push(
+                "The elephants never lose a packet, so that their windows limit them; their RTT is \
+                 the harmonic mean of the entry's."
+                    .to_owned(),
+            );
+        }
+        Ok(())
+    }
+}
+
+/// A transfer must be there, without end, throughout the measurement.
+fn permanent(transfer: &Transfer, end: Duration) -> Result<(), EngineError> {
+    if transfer.size.is_some() {
+        return Err(not_covered(
+            "the transfer has a size, and the formulas are about the steady state of one without \
+             end",
+        ));
+    }
+    if transfer.start >= end {
+        return Err(not_covered("the transfer starts after the measured time is over"));
+    }
+    Ok(())
+}
+
+/// What the transfer's congestion control makes of its own losses.
+pub(super) fn is_reno(congestion: Congestion) -> bool {
+    matches!(congestion, Congestion::Reno | Congestion::NewReno | Congestion::Sack)
+}
+
+/// Segments per increase of the window: an ACK for every second one, and a window that grows by
+/// ACKs, halve the slope.
+pub(super) fn segments_per_step(transfer: &Transfer) -> u32 {
+    let by_acks = transfer.tcp.flavour == Flavour::Ns2;
+    if transfer.tcp.delayed_ack && by_acks { 2 } else { 1 }
+}
+
+fn forward_loss(scenario: &Scenario) -> Probability {
+    let kept = scenario.path.hops.iter().map(|hop| 1.0 - hop.loss.get()).product::<f64>();
+    Probability::new(1.0 - kept).unwrap_or(Probability::ZERO)
+}
+
+/// The mean of 1/T over round trips spread evenly from the first to the second: ln(b/a) / (b - a).
+pub(super) fn mean_inverse((least, most): (Duration, Duration)) -> f64 {
+    let (a, b) = (least.as_secs_f64(), most.as_secs_f64());
+    if b - a < 1e-9 { 1.0 / a } else { libm::log(b / a) / (b - a) }
+}

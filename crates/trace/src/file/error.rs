@@ -1,0 +1,45 @@
+use thiserror::Error;
+
+/// Why a capture cannot be read, or not further.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum CaptureError {
+    /// There is nothing in it.
+    #[error("it is empty; was anything captured?")]
+    Empty,
+    /// Neither pcap nor pcapng.
+    #[error(
+        "it is neither pcap nor pcapng but {found}; make one with tcpdump -w FILE or dumpcap -w FILE"
+    )]
+    NotACapture {
+        /// What its first bytes look like.
+        found: &'static str,
+    },
+    /// A version of the format that nobody defined yet.
+    #[error(
+        "it is {format} version {major}.{minor}, which is not known here; convert it: editcap -F pcap FILE OTHER"
+    )]
+    Version {
+        /// The format.
+        format: &'static str,
+        /// The version in the header.
+        major: u16,
+        /// Likewise.
+        minor: u16,
+    },
+    /// It ends within a record.
+    #[error(
+        "it was cut off in the middle of a packet, {at} bytes from its start; all before that was read"
+    )]
+    CutOff {
+        /// Where the record begins that is not whole.
+        at: u64,
+    },
+    /// What stands there cannot be.
+    #[error("it is corrupt {at} bytes from its start: {what}; all before that was read")]
+    Corrupt {
+        /// Where.
+        at: u64,
+        /// What is wrong.
+        what: &'static str,
+    },
+}

@@ -1,0 +1,133 @@
+//! The two formats of captures, as streams of [`Record`]s.
+
+mod bytes;
+mod error;
+mod pcap;
+mod pcapng;
+
+pub use error::CaptureError;
+pub use pcap::{file_header, record_header};
+
+use sweetspot_units::Time;
+
+use self::bytes::Order;
+use crate::packet::Link;
+
+/// The most bytes of a packet that any capturing program keeps (libpcap's MAXIMUM_SNAPLEN).
+const LARGEST_PACKET: usize = 262_144;
+
+/// A buffer of this size always holds the next record: the largest packet with its block around
+/// it and the options behind it.
+pub const LARGEST_RECORD: usize = 2 * LARGEST_PACKET;
+
+/// A packet as it was captured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Record<'a> {
+    /// When, since 1970.
+    pub time: Time,
+    /// What the bytes begin with.
+    pub link: Link,
+    /// What was kept of it.
+    pub bytes: &'a [u8],
+    /// Its length on the wire.
+    pub length: usize,
+}
+
+/// Takes a capture apart, in whatever pieces it comes.
+///
+/// [`Decoder::next`] takes one record off the front of `input`; `None` means that it needs more
+/// bytes behind those it left there. After an error there is nothing more to come.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    format: Format,
+    taken: u64,
+    /// Bytes still to come of something that is not read.
+    skip: u64,
+}
+
+#[derive(Debug, Default)]
+enum Format {
+    #[default]
+    Unknown,
+    Pcap(pcap::Header),
+    Pcapng(pcapng::Section),
+}
+
+/// What stands at the front of the input.
+enum Item<'a> {
+    /// A packet, and how many bytes it takes up.
+    Record(Record<'a>, usize),
+    /// So many bytes that hold no packet; they need not all be there yet.
+    Other(u64),
+    /// Not enough of it is there yet.
+    Incomplete,
+}
+
+impl Decoder {
+    /// The next record, if all of it is in `input`.
+    pub fn next<'a>(&mut self, input: &mut &'a [u8]) -> Result<Option<Record<'a>>, CaptureError> {
+        loop {
+            let skipped = self.skip.min(input.len() as u64);
+            self.skip -= skipped;
+            self.advance(input, skipped as usize);
+            if input.is_empty() {
+                return Ok(None);
+            }
+            let item = match &mut self.format {
+                Format::Unknown => match recognise(input)? {
+                    Some(format) => {
+                        self.format = format;
+                        continue;
+                    }
+                    None => Item::Incomplete,
+                },
+                Format::Pcap(header) => header.next(input, self.taken)?,
+                Format::Pcapng(section) => section.next(input, self.taken)?,
+            };
+            match item {
+                Item::Record(record, size) => {
+                    self.advance(input, size);
+                    return Ok(Some(record));
+                }
+                Item::Other(size) => self.skip = size,
+                Item::Incomplete => return Ok(None),
+            }
+        }
+    }
+
+    /// Says whether the capture ended between two records: `rest` is what was never taken.
+    pub fn end(&self, rest: &[u8]) -> Result<(), CaptureError> {
+        match self.format {
+            Format::Unknown if self.taken == 0 && rest.is_empty() => Err(CaptureError::Empty),
+            Format::Unknown => Err(CaptureError::NotACapture { found: "too few bytes" }),
+            _ if rest.is_empty() && self.skip == 0 => Ok(()),
+            _ => Err(CaptureError::CutOff { at: self.taken }),
+        }
+    }
+
+    fn advance(&mut self, input: &mut &[u8], size: usize) {
+        *input = input.get(size..).unwrap_or_default();
+        self.taken += size as u64;
+    }
+}
+
+/// The format by the first four bytes; the format's own reader takes them.
+fn recognise(input: &[u8]) -> Result<Option<Format>, CaptureError> {
+    let Some(magic) = input.first_chunk::<4>() else { return Ok(None) };
+    if u32::from_be_bytes(*magic) == pcapng::SECTION_HEADER {
+        return Ok(Some(Format::Pcapng(pcapng::Section::default())));
+    }
+    for order in [Order::Little, Order::Big] {
+        if let Some(header) = pcap::Header::recognise(order, order.u32(*magic)) {
+            return Ok(Some(Format::Pcap(header)));
+        }
+    }
+    Err(CaptureError::NotACapture {
+        found: match magic {
+            [0x1f, 0x8b, ..] => "gzip (gunzip it first)",
+            [0x28, 0xb5, 0x2f, 0xfd] => "Zstandard (unzstd it first)",
+            [0xfd, b'7', b'z', b'X'] => "xz (unxz it first)",
+            _ => "something else",
+        },
+    })
+}

@@ -1,0 +1,100 @@
+//! The classic format (draft-ietf-opsawg-pcap).
+
+use sweetspot_units::Time;
+
+use super::bytes::Order;
+use super::{CaptureError, Item, LARGEST_PACKET, Record};
+use crate::packet::Link;
+
+/// The header of a file of Ethernet frames of which up to `snap` bytes are kept, with times in
+/// nanoseconds.
+pub fn file_header(snap: u32) -> [u8; 24] {
+    let mut header = [0; 24];
+    let fields = [(0, 0xa1b2_3c4d), (4, 2 | 4 << 16), (16, snap), (20, 1)];
+    for (at, value) in fields {
+        header[at..at + 4].copy_from_slice(&u32::to_le_bytes(value));
+    }
+    header
+}
+
+/// The header of a packet captured at `time`: `kept` of its `length` bytes follow.
+pub fn record_header(time: Time, kept: usize, length: usize) -> [u8; 16] {
+    let nanos = time.as_nanos();
+    let (seconds, fraction) = (nanos / 1_000_000_000, nanos % 1_000_000_000);
+    let mut header = [0; 16];
+    let fields = [seconds as u32, fraction as u32, kept as u32, length as u32];
+    for (at, value) in header.chunks_exact_mut(4).zip(fields) {
+        at.copy_from_slice(&value.to_le_bytes());
+    }
+    header
+}
+
+const FILE_HEADER: usize = 24;
+const RECORD_HEADER: usize = 16;
+
+/// What the file's header says of every record.
+#[derive(Debug)]
+pub struct Header {
+    order: Order,
+    nanoseconds: bool,
+    /// Bytes of header that Kuznetsov's variant of the format adds to each record.
+    extra: usize,
+    /// Known once the header was taken.
+    link: Option<Link>,
+}
+
+impl Header {
+    /// A header that begins with `magic`, read in that order.
+    pub fn recognise(order: Order, magic: u32) -> Option<Header> {
+        let (nanoseconds, extra) = match magic {
+            0xa1b2_c3d4 => (false, 0),
+            0xa1b2_3c4d => (true, 0),
+            0xa1b2_cd34 => (false, 8),
+            _ => return None,
+        };
+        Some(Header { order, nanoseconds, extra, link: None })
+    }
+
+    pub fn next<'a>(&mut self, input: &'a [u8], at: u64) -> Result<Item<'a>, CaptureError> {
+        match self.link {
+            Some(link) => self.record(link, input, at),
+            None => self.header(input),
+        }
+    }
+
+    fn header<'a>(&mut self, input: &'a [u8]) -> Result<Item<'a>, CaptureError> {
+        let order = self.order;
+        let (Some(major), Some(minor), Some(network)) =
+            (order.u16_at(input, 4), order.u16_at(input, 6), order.u32_at(input, 20))
+        else {
+            return Ok(Item::Incomplete);
+        };
+        if major != 2 {
+            return Err(CaptureError::Version { format: "pcap", major, minor });
+        }
+        // The upper bits say whether frames end with a checksum, and how long it is.
+        self.link = Some(Link::from_number(network & 0xffff));
+        Ok(Item::Other(FILE_HEADER as u64))
+    }
+
+    fn record<'a>(&self, link: Link, input: &'a [u8], at: u64) -> Result<Item<'a>, CaptureError> {
+        let field = |i: usize| self.order.u32_at(input, 4 * i);
+        let (Some(seconds), Some(fraction), Some(kept), Some(length)) =
+            (field(0), field(1), field(2), field(3))
+        else {
+            return Ok(Item::Incomplete);
+        };
+        let kept = kept as usize;
+        if kept > LARGEST_PACKET {
+            let what = "a packet longer than any that can be captured";
+            return Err(CaptureError::Corrupt { at, what });
+        }
+        let start = RECORD_HEADER + self.extra;
+        let Some(bytes) = input.get(start..start + kept) else { return Ok(Item::Incomplete) };
+        let unit = if self.nanoseconds { 1 } else { 1000 };
+        let nanos = u64::from(seconds) * 1_000_000_000 + u64::from(fraction) * unit;
+        let length = (length as usize).max(kept);
+        let record = Record { time: Time::from_nanos(nanos), link, bytes, length };
+        Ok(Item::Record(record, start + kept))
+    }
+}

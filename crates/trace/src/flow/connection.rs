@@ -1,0 +1,130 @@
+use std::net::SocketAddr;
+
+use sweetspot_units::{Duration, Time};
+
+use super::handshake::Handshake;
+use super::stream::Stream;
+use crate::packet::Segment;
+
+/// Bytes of TCP options in each segment when timestamps are on (RFC 7323 appendix A).
+const TIMESTAMPS: u64 = 12;
+
+/// How a connection ended in the capture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Ending {
+    /// It was still open.
+    #[default]
+    Open,
+    /// One side or both had no more to say.
+    Finished,
+    /// It was broken off.
+    Reset,
+    /// It was silent for so long that its place was given to another.
+    Evicted,
+}
+
+/// A connection, and what each side sent.
+#[derive(Debug)]
+pub struct Connection {
+    /// Who opened it (or, if the capture does not show that, who was first seen) and the other.
+    pub ends: [SocketAddr; 2],
+    /// Its first packet.
+    pub begun: Time,
+    /// Its last packet.
+    pub last: Time,
+    /// How it began.
+    pub handshake: Handshake,
+    /// How it ended.
+    pub ending: Ending,
+    /// All its packets.
+    pub packets: u64,
+    /// What each end sent, in the order of `ends`.
+    pub streams: [Stream; 2],
+    finished: [bool; 2],
+}
+
+impl Connection {
+    /// The connection that `segment` is the first of.
+    pub fn new(segment: &Segment) -> Connection {
+        // An answer to a SYN that was not captured comes from who was opened.
+        let answers = segment.flags.syn && segment.flags.ack;
+        let (source, destination) = (segment.source, segment.destination);
+        Connection {
+            ends: if answers { [destination, source] } else { [source, destination] },
+            begun: segment.time,
+            last: segment.time,
+            handshake: Handshake::default(),
+            ending: Ending::Open,
+            packets: 0,
+            streams: [Stream::default(), Stream::default()],
+            finished: [false; 2],
+        }
+    }
+
+    /// Whether `segment` begins another connection between the same ends.
+    pub fn is_followed_by(&self, segment: &Segment) -> bool {
+        let closed = self.ending != Ending::Open || self.finished == [true; 2];
+        segment.flags.syn && !segment.flags.ack && closed
+    }
+
+    /// Takes a segment of this connection.
+    pub fn take(&mut self, segment: &Segment) {
+        // Captures of several devices are not always in order; time does not go back here.
+        let segment = Segment { time: segment.time.max(self.last), ..*segment };
+        let now = segment.time;
+        let side = usize::from(segment.source != self.ends[0]);
+        self.last = now;
+        self.packets += 1;
+        self.streams.iter_mut().for_each(|stream| stream.pass(now));
+        let opened = self.handshake.take(side, &segment);
+        let [own, other] = if side == 0 { [0, 1] } else { [1, 0] };
+        if segment.flags.syn {
+            self.streams[own].synchronise(&segment);
+        }
+        if opened {
+            self.prepare(now);
+        }
+        if segment.flags.ack {
+            let scale = self.handshake.scale(own);
+            self.streams[other].acknowledge(&segment, scale.unwrap_or(0));
+        }
+        if segment.payload > 0 {
+            self.streams[own].send(&segment);
+        }
+        if segment.flags.fin || segment.flags.rst {
+            self.finished[own] = true;
+            self.streams[own].finish();
+        }
+        if segment.flags.rst {
+            self.ending = Ending::Reset;
+        } else if self.finished != [false; 2] && self.ending == Ending::Open {
+            self.ending = Ending::Finished;
+        }
+    }
+
+    /// The handshake is over.
+    fn prepare(&mut self, now: Time) {
+        let Handshake { offers, to_opened, to_opener, .. } = self.handshake;
+        let timestamps = offers.iter().all(|o| o.is_some_and(|o| o.timestamps));
+        let up = [to_opener, to_opened];
+        for (side, stream) in self.streams.iter_mut().enumerate() {
+            let mss = offers[1 - side].and_then(|o| o.mss).map(u64::from);
+            let payload =
+                mss.map(|mss| mss.saturating_sub(if timestamps { TIMESTAMPS } else { 0 }));
+            let known = self.handshake.scale(1 - side).is_some();
+            stream.prepare(payload, [up[side], up[1 - side]], known);
+            stream.open(self.begun, now);
+        }
+    }
+
+    /// Nothing more comes.
+    pub fn end(&mut self) {
+        let now = self.last;
+        self.streams.iter_mut().for_each(|stream| stream.end(now));
+    }
+
+    /// How long it was seen.
+    pub fn lasted(&self) -> Duration {
+        self.last.since(self.begun)
+    }
+}

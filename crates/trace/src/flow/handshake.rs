@@ -1,0 +1,78 @@
+use sweetspot_units::{Duration, Time};
+
+use crate::packet::Segment;
+
+/// What one side offered in its SYN.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Offer {
+    /// Largest segment it takes.
+    pub mss: Option<u16>,
+    /// Window scale.
+    pub scale: Option<u8>,
+    /// Selective acknowledgements.
+    pub sack: bool,
+    /// Timestamps.
+    pub timestamps: bool,
+    /// The window in the SYN, which is never scaled.
+    pub window: u16,
+}
+
+/// How a connection began, as far as the capture shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Handshake {
+    /// What each side offered: who opened, who was opened.
+    pub offers: [Option<Offer>; 2],
+    syn: Option<Time>,
+    answer: Option<Time>,
+    /// From SYN to SYN/ACK: to the opened side and back.
+    pub to_opened: Option<Duration>,
+    /// From SYN/ACK to ACK: to the opening side and back.
+    pub to_opener: Option<Duration>,
+}
+
+impl Handshake {
+    /// Takes a segment of side 0 (who opened) or 1; true if it ends the handshake.
+    pub fn take(&mut self, side: usize, segment: &Segment) -> bool {
+        let (flags, now) = (segment.flags, segment.time);
+        if flags.syn {
+            let options = segment.options;
+            // A repeated SYN leaves its answer ambiguous (Karn).
+            let repeated = self.offers[side].is_some();
+            self.offers[side] = Some(Offer {
+                mss: options.mss,
+                scale: options.scale,
+                sack: options.sack_permitted,
+                timestamps: options.timestamps.is_some(),
+                window: segment.window,
+            });
+            if !flags.ack {
+                self.syn = (!repeated).then_some(now);
+            } else {
+                self.to_opened = self.syn.take().map(|syn| now.since(syn));
+                self.answer = (!repeated).then_some(now);
+            }
+            return false;
+        }
+        if side != 0 || !flags.ack {
+            return false;
+        }
+        let Some(answer) = self.answer.take() else { return false };
+        self.to_opener = Some(now.since(answer));
+        true
+    }
+
+    /// Whether both SYNs are there, so that all options are known.
+    pub fn is_complete(&self) -> bool {
+        self.offers.iter().all(Option::is_some)
+    }
+
+    /// By how many bits windows of `side` are shifted, where that is known.
+    pub fn scale(&self, side: usize) -> Option<u8> {
+        let [opener, opened] = self.offers;
+        // RFC 7323 §2.2: only if both sent the option.
+        match (opener?.scale, opened?.scale) {
+            (Some(a), Some(b)) => Some([a, b][side]),
+            _ => Some(0),
+        }
+    }
+}

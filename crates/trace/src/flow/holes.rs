@@ -1,0 +1,54 @@
+use sweetspot_units::Time;
+
+/// More holes than this at once are a ruin; the oldest is then taken as filled.
+const MOST: usize = 256;
+
+/// What the capture did not see of a stream yet.
+#[derive(Debug, Default)]
+pub struct Holes {
+    holes: Vec<Hole>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Hole {
+    start: u64,
+    end: u64,
+    since: Time,
+}
+
+impl Holes {
+    /// The bytes from `start` to `end` were skipped.
+    pub fn open(&mut self, start: u64, end: u64, now: Time) {
+        if self.holes.len() == MOST {
+            self.holes.remove(0);
+        }
+        self.holes.push(Hole { start, end, since: now });
+    }
+
+    /// The bytes from `start` to `end` came after all: since when they had been missing, if they
+    /// were.
+    pub fn fill(&mut self, start: u64, end: u64) -> Option<Time> {
+        let index = self.holes.iter().position(|h| h.start < end && start < h.end)?;
+        let hole = self.holes.remove(index);
+        let rests = [(hole.start, start), (end, hole.end)];
+        for (at, (start, end)) in rests.into_iter().filter(|(s, e)| s < e).enumerate() {
+            self.holes.insert(index + at, Hole { start, end, since: hole.since });
+        }
+        // Filling one of 256 may leave two.
+        self.holes.truncate(MOST);
+        Some(hole.since)
+    }
+
+    /// Nothing below `una` is of interest any more. Returns the bytes that were acknowledged
+    /// although the capture never saw them.
+    pub fn close_below(&mut self, una: u64) -> u64 {
+        let mut unseen = 0;
+        self.holes.retain_mut(|hole| {
+            let below = hole.end.min(una).saturating_sub(hole.start);
+            unseen += below;
+            hole.start += below;
+            hole.start < hole.end
+        });
+        unseen
+    }
+}

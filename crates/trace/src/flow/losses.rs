@@ -1,0 +1,157 @@
+use sweetspot_units::{Duration, Time};
+
+/// What made the sender send something again, as far as it can be told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ResentKind {
+    /// Three duplicate acknowledgements, or selective ones to the same effect (RFC 5681, RFC 6675).
+    Fast,
+    /// Fewer: selective acknowledgements and time (RACK, RFC 8985).
+    Selective,
+    /// The tail once more, to provoke an answer (TLP, RFC 8985 §7).
+    Probe,
+    /// The retransmission timer (RFC 6298).
+    Timeout,
+    /// It had been acknowledged already.
+    Needless,
+}
+
+/// Segments sent again, by what made the sender do it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Resent {
+    /// After duplicate or selective acknowledgements.
+    pub fast: u64,
+    /// By time, with some selective acknowledgements.
+    pub selective: u64,
+    /// Tail probes.
+    pub probes: u64,
+    /// After a timeout.
+    pub timeout: u64,
+    /// Acknowledged before they were sent again.
+    pub needless: u64,
+    /// Duplicates that the receiver reported (DSACK, RFC 2883): these too were needless.
+    pub reported_needless: u64,
+    /// Separate events: everything lost in a round trip is one.
+    pub events: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+}
+
+impl Resent {
+    /// All segments sent again.
+    pub fn segments(&self) -> u64 {
+        self.fast + self.selective + self.probes + self.timeout + self.needless
+    }
+
+    fn of(&mut self, kind: ResentKind) -> &mut u64 {
+        match kind {
+            ResentKind::Fast => &mut self.fast,
+            ResentKind::Selective => &mut self.selective,
+            ResentKind::Probe => &mut self.probes,
+            ResentKind::Timeout => &mut self.timeout,
+            ResentKind::Needless => &mut self.needless,
+        }
+    }
+}
+
+/// The least retransmission timeout in use: Linux has 200 ms above the smoothed round trip, the
+/// RFC a second.
+const LEAST_TIMEOUT: Duration = Duration::from_millis(200);
+
+/// What is known of losses: evidence from the receiver, and the recovery under way.
+#[derive(Debug, Default)]
+pub struct Losses {
+    duplicates: u32,
+    /// The highest byte acknowledged selectively.
+    sacked: u64,
+    recovery: Option<Recovery>,
+    last_loss: Option<Time>,
+    /// The counts.
+    pub resent: Resent,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Recovery {
+    /// What had been sent when it began; acknowledged, it is over (RFC 6675 §4).
+    point: u64,
+    kind: ResentKind,
+}
+
+/// A segment sent again, and what the sender knew.
+#[derive(Debug, Clone, Copy)]
+pub struct Again {
+    pub now: Time,
+    pub start: u64,
+    pub end: u64,
+    /// All that was sent.
+    pub next: u64,
+    /// All that was acknowledged.
+    pub una: u64,
+    pub mss: u64,
+    /// Since data was last sent or acknowledged.
+    pub pause: Duration,
+    /// The round trip, or zero where it is unknown.
+    pub rtt: Duration,
+}
+
+impl Losses {
+    /// An acknowledgement reached the sender: whether it was a duplicate, what it acknowledged
+    /// selectively, whether it reported a duplicate.
+    pub fn heard(&mut self, una: u64, advanced: bool, duplicate: bool, sacked: u64, dsack: bool) {
+        if advanced {
+            self.duplicates = 0;
+            if self.recovery.is_some_and(|r| una >= r.point) {
+                self.recovery = None;
+            }
+        }
+        self.duplicates = self.duplicates.saturating_add(duplicate.into());
+        self.sacked = self.sacked.max(sacked);
+        self.resent.reported_needless += u64::from(dsack);
+    }
+
+    /// Names and counts a segment sent again.
+    pub fn sent_again(&mut self, again: &Again) -> ResentKind {
+        let kind = self.kind(again);
+        let segments = (again.end - again.start).div_ceil(again.mss.max(1)).max(1);
+        *self.resent.of(kind) += segments;
+        if matches!(kind, ResentKind::Needless | ResentKind::Probe) {
+            return kind;
+        }
+        let timed_out = kind == ResentKind::Timeout && again.pause >= LEAST_TIMEOUT;
+        self.resent.timeouts += u64::from(timed_out);
+        if self.recovery.is_none() || timed_out {
+            self.resent.events += u64::from(self.recovery.is_none());
+            self.recovery = Some(Recovery { point: again.next, kind });
+        }
+        self.last_loss = Some(again.now);
+        kind
+    }
+
+    fn kind(&self, again: &Again) -> ResentKind {
+        if again.end <= again.una {
+            return ResentKind::Needless;
+        }
+        let evidence = self.duplicates > 0 || self.sacked > again.una;
+        // A pause in which neither data nor acknowledgement passed ends with a timer.
+        let timer = again.pause >= LEAST_TIMEOUT.max(again.rtt);
+        match self.recovery {
+            Some(recovery) if !timer => recovery.kind,
+            _ if timer => ResentKind::Timeout,
+            _ if self.duplicates >= 3 || self.sacked >= again.una + 3 * again.mss => {
+                ResentKind::Fast
+            }
+            _ if evidence => ResentKind::Selective,
+            _ if again.end == again.next => ResentKind::Probe,
+            _ => ResentKind::Selective,
+        }
+    }
+
+    /// Whether a loss is being repaired.
+    pub fn in_recovery(&self) -> bool {
+        self.recovery.is_some()
+    }
+
+    /// When something was last sent again because it was lost.
+    pub fn last_loss(&self) -> Option<Time> {
+        self.last_loss
+    }
+}

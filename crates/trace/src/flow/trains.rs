@@ -1,0 +1,45 @@
+use sweetspot_units::{Rate, Time};
+
+use crate::Histogram;
+
+/// Segments of a train: fewer are timed badly. It must also fit into a third of what is under
+/// way, so that some trains do not reach over the pause between two flights.
+const SEGMENTS: u64 = 8;
+/// And never less than this.
+const LEAST_SEGMENTS: u64 = 2;
+
+/// The rate at which the path delivers when it has something to deliver, from the spacing of
+/// acknowledgements: whatever the average is, data that waits at the bottleneck leaves it back
+/// to back.
+#[derive(Debug, Default)]
+pub struct Trains {
+    first: Option<(Time, u64)>,
+    /// Bits per second, weighted with bytes.
+    rates: Histogram,
+}
+
+impl Trains {
+    /// An acknowledgement up to `una` while `flight` bytes are under way; in `recovery` its steps
+    /// are not those of data.
+    pub fn acked(&mut self, now: Time, una: u64, flight: u64, mss: u64, recovery: bool) {
+        let Some((begun, from)) = self.first.filter(|_| !recovery) else {
+            self.first = (!recovery).then_some((now, una));
+            return;
+        };
+        let bytes = una.saturating_sub(from);
+        if bytes < (flight / 3).clamp(LEAST_SEGMENTS * mss, SEGMENTS * mss) {
+            return;
+        }
+        let nanos = now.since(begun).as_nanos();
+        if nanos > 0 {
+            self.rates.add((u128::from(bytes) * 8_000_000_000 / u128::from(nanos)) as u64, bytes);
+        }
+        self.first = Some((now, una));
+    }
+
+    /// The rate that a quarter of the bytes exceed, if there were trains: slower trains reach
+    /// over a pause, a few faster ones were pushed together on their way back.
+    pub fn rate(&self) -> Option<Rate> {
+        self.rates.quantile(0.75).map(Rate::from_bits_per_second)
+    }
+}

@@ -1,0 +1,102 @@
+//! From a captured packet to the TCP segment in it.
+
+mod fragments;
+mod ip;
+mod link;
+mod options;
+mod segment;
+
+pub use link::Link;
+pub use options::{Options, SackBlock, Timestamps};
+pub use segment::{Flags, Segment};
+
+use self::fragments::Fragments;
+use self::ip::Part;
+use crate::file::Record;
+
+/// Why a packet is no segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotASegment {
+    /// Its link layer is not known here.
+    UnknownLink,
+    /// It is not IP.
+    NotIp,
+    /// It is IP, but not TCP.
+    NotTcp,
+    /// A part of a packet: the segment comes with the last one.
+    Fragment,
+    /// So much of it was cut off that its TCP header is not whole.
+    CutShort,
+    /// Its lengths contradict one another.
+    Malformed,
+}
+
+/// How many packets were what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tally {
+    /// All.
+    pub packets: u64,
+    /// TCP segments.
+    pub segments: u64,
+    /// Of an unknown link layer.
+    pub unknown_link: u64,
+    /// Other protocols.
+    pub not_tcp: u64,
+    /// Fragments.
+    pub fragments: u64,
+    /// Cut so short that the TCP header is not whole.
+    pub cut_short: u64,
+    /// Headers that contradict themselves.
+    pub malformed: u64,
+}
+
+/// Takes packets apart. It remembers a few fragments, because a segment that came in pieces is
+/// as long as all of them.
+#[derive(Debug, Default)]
+pub struct Dissector {
+    fragments: Fragments,
+    tally: Tally,
+}
+
+impl Dissector {
+    /// The segment in `record`, if there is one.
+    pub fn dissect(&mut self, record: &Record<'_>) -> Result<Segment, NotASegment> {
+        let result = self.try_dissect(record);
+        let t = &mut self.tally;
+        t.packets += 1;
+        *match result {
+            Ok(_) => &mut t.segments,
+            Err(NotASegment::UnknownLink) => &mut t.unknown_link,
+            Err(NotASegment::NotIp | NotASegment::NotTcp) => &mut t.not_tcp,
+            Err(NotASegment::Fragment) => &mut t.fragments,
+            Err(NotASegment::CutShort) => &mut t.cut_short,
+            Err(NotASegment::Malformed) => &mut t.malformed,
+        } += 1;
+        result
+    }
+
+    /// What came so far.
+    pub fn tally(&self) -> Tally {
+        self.tally
+    }
+
+    fn try_dissect(&mut self, record: &Record<'_>) -> Result<Segment, NotASegment> {
+        let packet = record.link.strip(record.bytes)?;
+        // What the link layer added, also in length on the wire; a trailer counts as payload only
+        // where the IP header does not say how long the packet is.
+        let header = record.bytes.len() - packet.len();
+        let ip = ip::read(packet, record.length.saturating_sub(header))?;
+        match ip.part {
+            Part::Whole => segment::read(record.time, &ip),
+            Part::First { .. } => {
+                let segment = segment::read(record.time, &ip)?;
+                self.fragments.begin(&ip, segment);
+                Err(NotASegment::Fragment)
+            }
+            Part::Later { last, .. } => match self.fragments.end(&ip) {
+                Some(segment) if last => Ok(Segment { time: record.time, ..segment }),
+                _ => Err(NotASegment::Fragment),
+            },
+        }
+    }
+}

@@ -1,0 +1,74 @@
+use std::net::SocketAddr;
+
+use sweetspot_units::Time;
+
+use super::ip::Packet;
+use super::{NotASegment, Options};
+
+/// The bits of a TCP header that matter here (RFC 9293 §3.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Flags {
+    /// No more data from the sender.
+    pub fin: bool,
+    /// The connection begins.
+    pub syn: bool,
+    /// The connection is over at once.
+    pub rst: bool,
+    /// The application has nothing more at hand.
+    pub psh: bool,
+    /// The acknowledgement number means something.
+    pub ack: bool,
+}
+
+/// A TCP segment, without its payload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Segment {
+    /// When it was captured.
+    pub time: Time,
+    /// Who sent it.
+    pub source: SocketAddr,
+    /// To whom.
+    pub destination: SocketAddr,
+    /// Sequence number of its first byte.
+    pub seq: u32,
+    /// The next byte its sender waits for.
+    pub ack: u32,
+    /// Its flags.
+    pub flags: Flags,
+    /// The window as it stands in the header, not scaled.
+    pub window: u16,
+    /// Bytes of payload on the wire, captured or not.
+    pub payload: u32,
+    /// Bytes of TCP header.
+    pub header: u8,
+    /// Its options, as far as they were captured.
+    pub options: Options,
+}
+
+/// Ports, numbers, flags and window; checksum and urgent pointer may be cut off.
+const LEAST: usize = 16;
+
+pub fn read(time: Time, ip: &Packet<'_>) -> Result<Segment, NotASegment> {
+    let head: &[u8; LEAST] = ip.content.first_chunk().ok_or(NotASegment::CutShort)?;
+    let header = usize::from(head[12] >> 4) * 4;
+    if header < 20 || header > ip.length {
+        return Err(NotASegment::Malformed);
+    }
+    let payload = u32::try_from(ip.length - header).map_err(|_| NotASegment::Malformed)?;
+    let half = |i: usize| u16::from_be_bytes([head[i], head[i + 1]]);
+    let word = |i: usize| u32::from_be_bytes([head[i], head[i + 1], head[i + 2], head[i + 3]]);
+    let bit = |n: u8| head[13] & (1 << n) != 0;
+    let options = ip.content.get(20..header.min(ip.content.len())).unwrap_or_default();
+    Ok(Segment {
+        time,
+        source: SocketAddr::new(ip.source, half(0)),
+        destination: SocketAddr::new(ip.destination, half(2)),
+        seq: word(4),
+        ack: word(8),
+        flags: Flags { fin: bit(0), syn: bit(1), rst: bit(2), psh: bit(3), ack: bit(4) },
+        window: half(14),
+        payload,
+        header: header as u8,
+        options: Options::read(options),
+    })
+}

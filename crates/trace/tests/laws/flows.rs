@@ -1,0 +1,232 @@
+use std::net::SocketAddr;
+
+use sweetspot_trace::flow::{Connection, Ending, Table, Vantage};
+use sweetspot_trace::packet::{Flags, Options, Segment};
+use sweetspot_units::{Duration, Time};
+
+const MSS: u32 = 1000;
+
+/// A connection seen at its sender: what each end sends, and when, in milliseconds.
+struct Script {
+    table: Table,
+    now: Time,
+}
+
+fn sender() -> SocketAddr {
+    "192.0.2.1:1000".parse().unwrap()
+}
+
+fn receiver() -> SocketAddr {
+    "192.0.2.2:80".parse().unwrap()
+}
+
+fn segment() -> Segment {
+    Segment {
+        time: Time::ZERO,
+        source: sender(),
+        destination: receiver(),
+        seq: 0,
+        ack: 0,
+        flags: Flags { ack: true, ..Flags::default() },
+        window: 60_000,
+        payload: 0,
+        header: 20,
+        options: Options::default(),
+    }
+}
+
+impl Script {
+    /// A handshake that takes 100 ms to the receiver and back; data begins at 1.
+    fn open() -> Script {
+        let mut script = Script { table: Table::default(), now: Time::ZERO };
+        let syn = Flags { syn: true, ..Flags::default() };
+        // Maximum segment size, window scale 0, and a byte of padding.
+        let options = Options::read(&[2, 4, (MSS >> 8) as u8, MSS as u8, 3, 3, 0, 1]);
+        script.play(0, Segment { flags: syn, options, ..segment() });
+        script
+            .hear(100, Segment { flags: Flags { ack: true, ..syn }, ack: 1, options, ..segment() });
+        script.play(100, Segment { seq: 1, ack: 1, ..segment() });
+        script
+    }
+
+    fn play(&mut self, ms: u64, segment: Segment) {
+        self.now = Time::ZERO + Duration::from_millis(ms);
+        assert!(self.table.take(&Segment { time: self.now, ..segment }).is_none());
+    }
+
+    /// Segment number `n` is sent, the first being 0.
+    fn send(&mut self, ms: u64, n: u32) {
+        self.play(ms, Segment { seq: 1 + n * MSS, ack: 1, payload: MSS, ..segment() });
+    }
+
+    fn hear(&mut self, ms: u64, segment: Segment) {
+        self.play(ms, Segment { source: receiver(), destination: sender(), ..segment });
+    }
+
+    /// The receiver has everything before segment `n`.
+    fn ack(&mut self, ms: u64, n: u32) {
+        self.window(ms, n, 60_000);
+    }
+
+    fn window(&mut self, ms: u64, n: u32, window: u16) {
+        self.hear(ms, Segment { seq: 1, ack: 1 + n * MSS, window, ..segment() });
+    }
+
+    fn end(mut self) -> Connection {
+        self.table.drain().unwrap()
+    }
+}
+
+fn ms(n: u64) -> Option<Duration> {
+    Some(Duration::from_millis(n))
+}
+
+#[test]
+fn the_shortest_round_trip_is_found_and_the_capture_is_at_the_sender() {
+    let mut script = Script::open();
+    script.send(100, 0);
+    script.ack(190, 1);
+    script.send(190, 1);
+    script.ack(310, 2);
+    let connection = script.end();
+    let trips = connection.streams[0].round_trips();
+    assert_eq!(trips.vantage(), Vantage::Sender);
+    assert_eq!(trips.least(), ms(90));
+    assert_eq!(connection.handshake.to_opened, ms(100));
+}
+
+#[test]
+fn a_segment_sent_twice_gives_no_round_trip() {
+    let mut script = Script::open();
+    script.send(100, 0);
+    script.send(700, 0);
+    // 10 ms after the second, 610 after the first: which one it answers is not known (Karn).
+    script.ack(710, 1);
+    let connection = script.end();
+    assert_eq!(connection.streams[0].round_trips().samples(), 1, "the handshake's alone");
+}
+
+#[test]
+fn three_duplicates_are_a_fast_retransmission_and_one_event() {
+    let mut script = Script::open();
+    (0..8).for_each(|n| script.send(100, n));
+    script.ack(200, 1);
+    (0..3).for_each(|_| script.ack(201, 1));
+    script.send(201, 1);
+    script.ack(301, 8);
+    let connection = script.end();
+    let resent = connection.streams[0].resent();
+    assert_eq!((resent.fast, resent.segments(), resent.events), (1, 1, 1));
+}
+
+#[test]
+fn a_silence_ended_by_the_first_segment_is_a_timeout() {
+    let mut script = Script::open();
+    (0..4).for_each(|n| script.send(100, n));
+    (0..4).for_each(|n| script.send(500, n));
+    script.ack(600, 4);
+    let connection = script.end();
+    let resent = connection.streams[0].resent();
+    // Everything goes again after one expiry of the timer.
+    assert_eq!((resent.timeout, resent.timeouts, resent.events), (4, 1, 1));
+}
+
+#[test]
+fn the_tail_sent_again_before_the_timer_is_a_probe() {
+    let mut script = Script::open();
+    (0..4).for_each(|n| script.send(100, n));
+    script.send(250, 3);
+    script.ack(200 + 100, 4);
+    let connection = script.end();
+    assert_eq!(connection.streams[0].resent().probes, 1);
+}
+
+#[test]
+fn what_was_acknowledged_is_sent_again_needlessly() {
+    let mut script = Script::open();
+    script.send(100, 0);
+    script.ack(200, 1);
+    script.send(210, 0);
+    let connection = script.end();
+    assert_eq!(connection.streams[0].resent().needless, 1);
+}
+
+#[test]
+fn an_overtaken_segment_is_out_of_order_and_not_sent_again() {
+    let mut script = Script::open();
+    script.send(100, 0);
+    script.send(100, 2);
+    script.send(101, 1);
+    script.ack(200, 3);
+    let connection = script.end();
+    let stream = &connection.streams[0];
+    assert_eq!((stream.counts().out_of_order, stream.resent().segments()), (1, 0));
+    assert_eq!(stream.counts().bytes, u64::from(3 * MSS));
+}
+
+#[test]
+fn a_window_that_closes_is_counted_once_until_it_opens() {
+    let mut script = Script::open();
+    script.send(100, 0);
+    script.window(200, 1, 0);
+    script.window(300, 1, 0);
+    script.window(400, 1, 5000);
+    script.window(500, 1, 0);
+    let connection = script.end();
+    assert_eq!(connection.streams[0].counts().zero_windows, 2);
+}
+
+#[test]
+fn what_the_capture_missed_is_known_from_its_acknowledgement() {
+    let mut script = Script::open();
+    script.send(100, 0);
+    script.ack(200, 3);
+    let connection = script.end();
+    let counts = connection.streams[0].counts();
+    assert_eq!((counts.unseen, counts.acked), (u64::from(2 * MSS), u64::from(3 * MSS)));
+}
+
+#[test]
+fn all_time_is_accounted_for() {
+    let mut script = Script::open();
+    for round in 0..20_u64 {
+        (0..4).for_each(|n| script.send(100 + round * 100, round as u32 * 4 + n));
+        script.ack(200 + round * 100, round as u32 * 4 + 4);
+    }
+    let connection = script.end();
+    // From the SYN to the last packet: 100 ms and 20 rounds of 100 ms.
+    assert_eq!(connection.streams[0].accounts().total(), Duration::from_millis(2100));
+}
+
+#[test]
+fn the_connection_silent_longest_makes_room() {
+    let mut table = Table::with_capacity(2);
+    let from = |port: u16, ms: u64| Segment {
+        time: Time::ZERO + Duration::from_millis(ms),
+        source: SocketAddr::new(sender().ip(), port),
+        payload: 1000,
+        ..segment()
+    };
+    assert!(table.take(&from(1, 1)).is_none());
+    assert!(table.take(&from(2, 2)).is_none());
+    assert!(table.take(&from(1, 3)).is_none());
+    let evicted = table.take(&from(3, 4)).unwrap();
+    assert_eq!((evicted.ends[0].port(), evicted.ending), (2, Ending::Evicted));
+    assert_eq!(table.evicted(), 1);
+    assert_eq!(table.drain().map(|c| c.ends[0].port()), Some(1));
+    assert_eq!(table.drain().map(|c| c.ends[0].port()), Some(3));
+    assert!(table.drain().is_none());
+}
+
+#[test]
+fn a_syn_after_the_end_is_another_connection() {
+    let mut table = Table::default();
+    let syn = Flags { syn: true, ..Flags::default() };
+    let reset = Flags { rst: true, ..Flags::default() };
+    assert!(table.take(&Segment { flags: syn, ..segment() }).is_none());
+    // A repeated SYN is not.
+    assert!(table.take(&Segment { flags: syn, ..segment() }).is_none());
+    assert!(table.take(&Segment { flags: reset, ..segment() }).is_none());
+    let first = table.take(&Segment { flags: syn, ..segment() }).unwrap();
+    assert_eq!((first.ending, first.packets), (Ending::Reset, 3));
+}

@@ -1,0 +1,118 @@
+use sweetspot_trace::file::{CaptureError, Decoder, file_header, record_header};
+use sweetspot_units::Time;
+
+use super::packets::{Order, block, enhanced, pcap, plain, section};
+
+/// Times and lengths of the records of a whole capture.
+fn read(mut file: &[u8]) -> Result<Vec<(Time, usize)>, CaptureError> {
+    let (mut decoder, mut records) = (Decoder::default(), Vec::new());
+    while let Some(record) = decoder.next(&mut file)? {
+        records.push((record.time, record.bytes.len()));
+    }
+    decoder.end(file)?;
+    Ok(records)
+}
+
+#[test]
+fn pcap_is_read_in_both_byte_orders_and_both_resolutions() {
+    let frame = plain(10);
+    for order in [Order::Little, Order::Big] {
+        for (magic, nanos) in [(0xa1b2_c3d4, 5_000), (0xa1b2_3c4d, 5)] {
+            let file = pcap(order, magic, 1, 5, &[&frame, &frame]);
+            let at = |s: u64| Time::from_nanos(s * 1_000_000_000 + nanos);
+            assert_eq!(read(&file), Ok(vec![(at(1), frame.len()), (at(2), frame.len())]));
+        }
+    }
+}
+
+#[test]
+fn pcapng_is_read_in_both_byte_orders_with_the_resolution_of_its_interface() {
+    let frame = plain(10);
+    for order in [Order::Little, Order::Big] {
+        // if_tsresol (9), one byte: microseconds unless said; 10^-9; 2^-10.
+        for (resolution, ticks, nanos) in
+            [(None, 7, 7_000), (Some(9), 7, 7), (Some(0x80 | 10), 1024, 1_000_000_000)]
+        {
+            let mut options = Vec::new();
+            if let Some(resolution) = resolution {
+                options.extend(order.u16(9));
+                options.extend(order.u16(1));
+                options.extend([resolution, 0, 0, 0]);
+            }
+            let file = [section(order, &options), enhanced(order, ticks, &frame)].concat();
+            assert_eq!(read(&file), Ok(vec![(Time::from_nanos(nanos), frame.len())]));
+        }
+    }
+}
+
+#[test]
+fn blocks_of_another_kind_are_passed_over_and_simple_packets_have_the_last_time() {
+    let (order, frame) = (Order::Little, plain(10));
+    let statistics = block(order, 5, &[0; 20]);
+    let simple = block(order, 3, &[&order.u32(frame.len() as u32)[..], &frame].concat());
+    let file = [section(order, &[]), enhanced(order, 9, &frame), statistics, simple].concat();
+    let at = Time::from_nanos(9_000);
+    assert_eq!(read(&file), Ok(vec![(at, frame.len()), (at, frame.len())]));
+}
+
+#[test]
+fn another_section_may_have_another_byte_order() {
+    let frame = plain(10);
+    let part = |order| [section(order, &[]), enhanced(order, 1, &frame)].concat();
+    let file = [part(Order::Little), part(Order::Big)].concat();
+    assert_eq!(read(&file).map(|records| records.len()), Ok(2));
+}
+
+#[test]
+fn a_capture_cut_anywhere_says_so_and_keeps_what_came_before() {
+    let frame = plain(10);
+    let whole = pcap(Order::Little, 0xa1b2_c3d4, 1, 0, &[&frame, &frame]);
+    let (header, record) = (24, 16 + frame.len());
+    for cut in 0..whole.len() {
+        let expected = match cut {
+            0 => Err(CaptureError::Empty),
+            1..4 => Err(CaptureError::NotACapture { found: "too few bytes" }),
+            // Between two records nothing is missing.
+            _ if cut == header || cut == header + record => Ok(()),
+            _ => Err(CaptureError::CutOff {
+                at: if cut < header {
+                    0
+                } else {
+                    (header + (cut - header) / record * record) as u64
+                },
+            }),
+        };
+        assert_eq!(read(&whole[..cut]).map(|_| ()), expected, "cut at {cut}");
+    }
+}
+
+#[test]
+fn what_is_no_capture_is_named() {
+    let words = |bytes: &[u8]| read(bytes).unwrap_err().to_string();
+    assert!(words(&[0x1f, 0x8b, 8, 0]).contains("gunzip"));
+    assert!(words(b"GET / HTTP/1.1").contains("neither pcap nor pcapng"));
+    let strange = pcap(Order::Little, 0xa1b2_c3d4, 1, 0, &[]);
+    let strange = [&strange[..4], &[3, 0], &strange[6..]].concat();
+    assert!(words(&strange).contains("pcap version 3.4"));
+}
+
+#[test]
+fn lengths_that_cannot_be_are_corrupt_and_allocate_nothing() {
+    let mut file = pcap(Order::Little, 0xa1b2_c3d4, 1, 0, &[&plain(10)]);
+    file[32..36].copy_from_slice(&u32::MAX.to_le_bytes());
+    assert!(matches!(read(&file), Err(CaptureError::Corrupt { at: 24, .. })));
+    let mut file = [section(Order::Little, &[]), enhanced(Order::Little, 1, &plain(1))].concat();
+    let last = file.len() - 1;
+    file[last] ^= 1;
+    assert!(matches!(read(&file), Err(CaptureError::Corrupt { .. })));
+}
+
+#[test]
+fn what_is_written_is_read_back() {
+    let frame = plain(30);
+    let at = Time::from_nanos(1_700_000_000_123_456_789);
+    let mut file = file_header(96).to_vec();
+    file.extend(record_header(at, frame.len(), frame.len()));
+    file.extend(&frame);
+    assert_eq!(read(&file), Ok(vec![(at, frame.len())]));
+}

@@ -1,0 +1,116 @@
+use sweetspot_trace::file::Record;
+use sweetspot_trace::packet::{Dissector, Link, NotASegment, Segment, Timestamps};
+use sweetspot_units::Time;
+
+use super::packets::{ACK, SYN, ethernet, ipv4, ipv6, plain, tcp};
+
+const ETHERNET: Link = Link::Ethernet;
+
+fn dissect(link: Link, frame: &[u8]) -> Result<Segment, NotASegment> {
+    cut(link, frame, frame.len())
+}
+
+/// A frame of which only `kept` bytes were captured.
+fn cut(link: Link, frame: &[u8], kept: usize) -> Result<Segment, NotASegment> {
+    let bytes = &frame[..kept];
+    Dissector::default().dissect(&Record { time: Time::ZERO, link, bytes, length: frame.len() })
+}
+
+#[test]
+fn every_link_layer_leads_to_the_same_segment() {
+    let packet = ipv4(6, 0, &[], &tcp(1, ACK, &[], 100));
+    let cooked = [&[0; 14][..], &[8, 0], &packet].concat();
+    let cooked2 = [&[8, 0][..], &[0; 18], &packet].concat();
+    let loopback = [&[2, 0, 0, 0][..], &packet].concat();
+    for (link, frame) in [
+        (1, ethernet(&[], 0x0800, &packet)),
+        (1, ethernet(&[0x8100], 0x0800, &packet)),
+        (1, ethernet(&[0x88a8, 0x8100], 0x0800, &packet)),
+        (101, packet.clone()),
+        (113, cooked),
+        (276, cooked2),
+        (0, loopback),
+    ] {
+        let segment = dissect(Link::from_number(link), &frame).unwrap();
+        assert_eq!((segment.seq, segment.payload, segment.window), (1, 100, 512), "link {link}");
+    }
+    assert_eq!(dissect(Link::from_number(147), &packet), Err(NotASegment::UnknownLink));
+}
+
+#[test]
+fn the_payload_is_what_the_ip_header_says_not_what_was_captured_or_padded() {
+    let whole = plain(1000);
+    assert_eq!(cut(ETHERNET, &whole, 96).unwrap().payload, 1000);
+    // An empty ACK is padded to 60 bytes on Ethernet.
+    let padded = [plain(0), vec![0; 6]].concat();
+    assert_eq!(dissect(ETHERNET, &padded).unwrap().payload, 0);
+}
+
+#[test]
+fn every_cut_is_a_segment_or_cut_short() {
+    // Ethernet 14, IP 20, and of TCP the 16 bytes that matter.
+    let frame = plain(10);
+    for kept in 0..frame.len() {
+        let expected = if kept < 14 + 20 + 16 { Err(NotASegment::CutShort) } else { Ok(10) };
+        assert_eq!(cut(ETHERNET, &frame, kept).map(|s| s.payload), expected, "{kept} bytes");
+    }
+}
+
+#[test]
+fn ipv4_options_and_ipv6_extension_headers_are_passed_over() {
+    let segment = tcp(1, ACK, &[], 100);
+    let with_options = ethernet(&[], 0x0800, &ipv4(6, 0, &[1; 8], &segment));
+    assert_eq!(dissect(ETHERNET, &with_options).unwrap().payload, 100);
+    // Hop-by-hop (8 bytes), routing (16 bytes), authentication (24 bytes: 6 words less 2), TCP.
+    let hop = [&[43, 0][..], &[0; 6]].concat();
+    let routing = [&[51, 1][..], &[0; 14]].concat();
+    let authentication = [&[6, 4][..], &[0; 22]].concat();
+    let content = [hop, routing, authentication, segment].concat();
+    let frame = ethernet(&[], 0x86dd, &ipv6(0, &content));
+    assert_eq!(dissect(ETHERNET, &frame).unwrap().payload, 100);
+}
+
+#[test]
+fn other_protocols_are_told_from_broken_ones() {
+    let udp = ethernet(&[], 0x0800, &ipv4(17, 0, &[], &[0; 30]));
+    assert_eq!(dissect(ETHERNET, &udp), Err(NotASegment::NotTcp));
+    let arp = ethernet(&[], 0x0806, &[0; 28]);
+    assert_eq!(dissect(ETHERNET, &arp), Err(NotASegment::NotIp));
+    let mut broken = plain(10);
+    // A TCP header of 8 bytes.
+    broken[14 + 20 + 12] = 2 << 4;
+    assert_eq!(dissect(ETHERNET, &broken), Err(NotASegment::Malformed));
+    let endless = ethernet(&[0x8100; 20], 0x0800, &[]);
+    assert_eq!(dissect(ETHERNET, &endless), Err(NotASegment::Malformed));
+}
+
+#[test]
+fn a_segment_in_fragments_is_as_long_as_all_of_them() {
+    let whole = tcp(1, ACK, &[], 100);
+    // 120 bytes in pieces of 64 and 56; offsets count in units of 8, 0x2000 says that more come.
+    let pieces = [(0x2000, &whole[..64]), (8, &whole[64..])];
+    let mut dissector = Dissector::default();
+    let mut dissect = |(field, piece): (u16, &[u8])| {
+        let frame = ethernet(&[], 0x0800, &ipv4(6, field, &[], piece));
+        let (bytes, length) = (&frame[..], frame.len());
+        dissector.dissect(&Record { time: Time::ZERO, link: ETHERNET, bytes, length })
+    };
+    assert_eq!(dissect(pieces[0]), Err(NotASegment::Fragment));
+    assert_eq!(dissect(pieces[1]).map(|s| s.payload), Ok(100));
+    // A last piece without a first is nothing.
+    assert_eq!(dissect(pieces[1]), Err(NotASegment::Fragment));
+}
+
+#[test]
+fn options_are_read_and_broken_ones_end_the_list() {
+    let syn =
+        [&[2, 4, 5, 0xb4][..], &[4, 2, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2], &[1, 3, 3, 7]].concat();
+    let packet = ipv4(6, 0, &[], &tcp(1, SYN, &syn, 0));
+    let options = dissect(Link::Raw, &packet).unwrap().options;
+    // 0x5b4 = 1460.
+    assert_eq!((options.mss, options.scale, options.sack_permitted), (Some(1460), Some(7), true));
+    assert_eq!(options.timestamps, Some(Timestamps { value: 1, echo: 2 }));
+    // A length of one byte would never end.
+    let broken = ipv4(6, 0, &[], &tcp(1, SYN, &[3, 1, 3, 3], 0));
+    assert_eq!(dissect(Link::Raw, &broken).unwrap().options.scale, None);
+}

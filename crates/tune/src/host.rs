@@ -1,0 +1,99 @@
+use std::collections::BTreeSet;
+
+use sweetspot_linux::diag::{Detail, Diag, State};
+use sweetspot_linux::live::BorrowError;
+use sweetspot_linux::processes;
+use sweetspot_units::{Bytes, Duration, Time};
+
+use crate::error::TuneError;
+use crate::policy::{Policy, Subject};
+use crate::scope::{Found, Scope, sockets_of};
+use crate::tuner::Goal;
+
+/// Between two readings of the table of connections, which costs about a millisecond.
+const READ: Duration = Duration::from_millis(250);
+
+/// A connection that received less is not worth the search for its process: TCP's initial window
+/// (RFC 6928).
+const WORTH: Bytes = Bytes::new(14_600);
+
+/// Every process of this host, as far as a policy covers its connections.
+#[derive(Debug)]
+pub struct Host {
+    policy: Policy,
+    diag: Diag,
+    next_read: Time,
+    /// Sockets whose process was looked for.
+    known: BTreeSet<u64>,
+    complained: BTreeSet<u32>,
+}
+
+impl Host {
+    /// The connections of the network namespace that we are in.
+    pub fn new(policy: Policy) -> Result<Host, TuneError> {
+        let diag = Diag::open().map_err(|source| TuneError::Connections { source })?;
+        Ok(Host {
+            policy,
+            diag,
+            next_read: Time::ZERO,
+            known: BTreeSet::new(),
+            complained: BTreeSet::new(),
+        })
+    }
+
+    /// The inodes of connections that receive in bulk and are not known yet.
+    fn candidates(&mut self) -> Result<BTreeSet<u64>, TuneError> {
+        let mut present = BTreeSet::new();
+        let info = Detail { info: true, ..Detail::NONE };
+        self.diag
+            .connections(&[State::Established, State::FinWait2], info, |connection| {
+                let received = connection.info.map_or(Bytes::ZERO, |info| info.bytes_received);
+                if connection.inode != 0 && received >= WORTH {
+                    present.insert(connection.inode);
+                }
+            })
+            .map_err(|source| TuneError::Connections { source })?;
+        self.known.retain(|inode| present.contains(inode));
+        Ok(present.into_iter().filter(|inode| !self.known.contains(inode)).collect())
+    }
+}
+
+impl Scope for Host {
+    fn find(&mut self, now: Time, refused: &mut Vec<BorrowError>) -> Result<Vec<Found>, TuneError> {
+        if now < self.next_read {
+            return Ok(Vec::new());
+        }
+        self.next_read = now + READ;
+        let mut wanted = self.candidates()?;
+        self.known.extend(&wanted);
+        let mut found = Vec::new();
+        let pids =
+            processes::all().map_err(TuneError::at("cannot list processes (is /proc mounted?)"))?;
+        for pid in pids {
+            if wanted.is_empty() {
+                break;
+            }
+            match sockets_of(pid, &BTreeSet::new(), &mut BTreeSet::new()) {
+                Ok(sockets) => {
+                    found
+                        .extend(sockets.into_iter().filter(|f| wanted.remove(&f.descriptor.inode)));
+                }
+                Err(error) if error.is_over() => {}
+                Err(error) => {
+                    if self.complained.insert(pid) {
+                        refused.push(error);
+                    }
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    fn forget(&mut self, inode: u64) {
+        self.known.remove(&inode);
+    }
+
+    fn goal(&self, subject: &Subject<'_>) -> Option<Goal> {
+        self.policy.goal(subject)
+    }
+}

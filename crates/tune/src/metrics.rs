@@ -1,0 +1,60 @@
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use sweetspot_units::{Bytes, Rate};
+
+use crate::event::Kind;
+
+/// How a tuner stands at one time.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Snapshot {
+    /// Connections that are looked at.
+    pub watched: usize,
+    /// Of those, the limited ones.
+    pub limited: usize,
+    /// Their windows together.
+    pub window: Bytes,
+    /// How fast all of them receive.
+    pub rate: Rate,
+    /// Events since the start.
+    pub events: BTreeMap<Kind, u64>,
+}
+
+impl Snapshot {
+    /// As Prometheus reads it (text format 0.0.4).
+    pub fn prometheus(&self) -> String {
+        let mut text = String::new();
+        let mut gauge = |name: &str, help: &str, value: f64| {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}");
+        };
+        gauge("sweetspot_connections_watched", "Connections looked at.", self.watched as f64);
+        gauge("sweetspot_connections_limited", "Connections limited.", self.limited as f64);
+        gauge("sweetspot_window_bytes", "Limits of all of them.", self.window.as_f64());
+        gauge("sweetspot_goodput_bytes_per_second", "Payload received.", self.rate.as_f64() / 8.0);
+        let _ = writeln!(text, "# HELP sweetspot_events_total What was done.");
+        let _ = writeln!(text, "# TYPE sweetspot_events_total counter");
+        for (kind, count) in &self.events {
+            let _ = writeln!(text, "sweetspot_events_total{{event=\"{}\"}} {count}", kind.name());
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_sample_follows_its_type() {
+        let events = BTreeMap::from([(Kind::Held, 2)]);
+        let rate = Rate::from_mbit_per_second(8);
+        let text = Snapshot { limited: 1, rate, events, ..Snapshot::default() }.prometheus();
+        assert!(text.contains(
+            "# TYPE sweetspot_connections_limited gauge\nsweetspot_connections_limited 1\n"
+        ));
+        // 8 Mbit/s are 1,000,000 bytes a second.
+        assert!(text.contains("\nsweetspot_goodput_bytes_per_second 1000000\n"));
+        assert!(text.ends_with("sweetspot_events_total{event=\"held\"} 2\n"));
+    }
+}

@@ -1,0 +1,124 @@
+use std::collections::BTreeSet;
+
+use sweetspot_linux::live::{BorrowError, ProcessHandle};
+use sweetspot_linux::processes::{self, Descriptor, Process};
+use sweetspot_units::Time;
+
+use crate::error::TuneError;
+use crate::policy::Subject;
+use crate::tuner::Goal;
+
+/// Where connections to be tuned are looked for.
+pub trait Scope {
+    /// The sockets found that were not there at the last call. What a process forbids is named
+    /// in `refused`, once for each process.
+    fn find(&mut self, now: Time, refused: &mut Vec<BorrowError>) -> Result<Vec<Found>, TuneError>;
+
+    /// What a connection is to aim for; `None`: it is left alone.
+    fn goal(&self, subject: &Subject<'_>) -> Option<Goal>;
+
+    /// A socket that was found is to be found again: it is no connection yet.
+    fn forget(&mut self, inode: u64);
+}
+
+/// A socket of a process; it may be of any kind.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// The process.
+    pub process: ProcessHandle,
+    /// What it is called.
+    pub program: String,
+    /// In whose name it runs.
+    pub uid: u32,
+    /// When it started, in clock ticks since boot.
+    pub started: u64,
+    /// The socket.
+    pub descriptor: Descriptor,
+}
+
+/// A process and all that descend from it.
+#[derive(Debug)]
+pub struct Family {
+    root: u32,
+    goal: Goal,
+    known: BTreeSet<u64>,
+    complained: BTreeSet<u32>,
+}
+
+impl Family {
+    /// The family of the process `root`, whose transfers aim for `goal`.
+    pub fn new(root: u32, goal: Goal) -> Family {
+        Family { root, goal, known: BTreeSet::new(), complained: BTreeSet::new() }
+    }
+}
+
+impl Scope for Family {
+    fn find(
+        &mut self,
+        _now: Time,
+        refused: &mut Vec<BorrowError>,
+    ) -> Result<Vec<Found>, TuneError> {
+        let mut found = Vec::new();
+        let mut present = BTreeSet::new();
+        for pid in processes::family(self.root) {
+            match sockets_of(pid, &self.known, &mut present) {
+                Ok(new) => found.extend(new),
+                Err(error) if error.is_over() => {}
+                Err(error) => {
+                    if self.complained.insert(pid) {
+                        refused.push(error);
+                    }
+                }
+            }
+        }
+        self.known = present;
+        Ok(found)
+    }
+
+    fn forget(&mut self, inode: u64) {
+        self.known.remove(&inode);
+    }
+
+    fn goal(&self, _subject: &Subject<'_>) -> Option<Goal> {
+        Some(self.goal)
+    }
+}
+
+/// The sockets of `pid` that are not `known`; all are entered in `present`. One that several
+/// processes share is found once.
+pub fn sockets_of(
+    pid: u32,
+    known: &BTreeSet<u64>,
+    present: &mut BTreeSet<u64>,
+) -> Result<Vec<Found>, BorrowError> {
+    let descriptors = match processes::sockets(pid) {
+        Ok(descriptors) => descriptors,
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+            return Err(BorrowError::NotPermitted { pid });
+        }
+        // Gone.
+        Err(_) => return Err(BorrowError::ProcessEnded { pid }),
+    };
+    let mut new = Vec::new();
+    for descriptor in descriptors {
+        if present.insert(descriptor.inode) && !known.contains(&descriptor.inode) {
+            new.push(descriptor);
+        }
+    }
+    if new.is_empty() {
+        return Ok(Vec::new());
+    }
+    // The handle first: what is read after it and still has the same start is the same process.
+    let process = ProcessHandle::open(pid)?;
+    let Ok(Process { name, uid, started, .. }) = Process::read(pid) else {
+        return Err(BorrowError::ProcessEnded { pid });
+    };
+    let found = |descriptor| Found {
+        process: process.clone(),
+        program: name.clone(),
+        uid,
+        started,
+        descriptor,
+    };
+    Ok(new.into_iter().map(found).collect())
+}

@@ -1,0 +1,169 @@
+//! Laws of a bundle: several downloads from one host over a path of 100 Mbit/s of payload and
+//! 40 ms, with two bandwidth-delay products of buffer, as a fluid that steps by a millisecond.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use sweetspot_sizing::{Setting, sobas};
+use sweetspot_tune::{Bundle, Look};
+use sweetspot_units::{Bytes, Duration, Time};
+
+const MSS: f64 = 1448.0;
+const RATE: f64 = 100e6 / 8.0;
+const RTT: f64 = 0.04;
+const BDP: f64 = RATE * RTT;
+const BUFFER: f64 = 2.0 * BDP;
+const STEP: f64 = 0.001;
+
+struct Flow {
+    begins: f64,
+    cwnd: f64,
+    limit: f64,
+    in_flight: f64,
+    received: f64,
+    queued: f64,
+    acked: VecDeque<(f64, f64)>,
+    limits: VecDeque<(f64, f64)>,
+}
+
+struct Run {
+    /// Bytes received by each flow in the second half.
+    shares: Vec<f64>,
+    /// Mean queue in the second half.
+    queue: f64,
+    dropped: f64,
+}
+
+fn play(begins: &[f64], seconds: f64, memory: Option<Bytes>) -> Run {
+    let setting = Setting {
+        mss: Bytes::new(1448),
+        packet: Bytes::new(1500),
+        max_window: Bytes::new(33_554_432),
+        path: None,
+    };
+    let mut bundle = Bundle::new(Box::new(sobas::Live::new(&setting)), setting.mss);
+    bundle.set_ceiling(memory);
+    let mut flows: Vec<Flow> = begins
+        .iter()
+        .map(|begins| Flow {
+            begins: *begins,
+            cwnd: 10.0 * MSS,
+            limit: f64::INFINITY,
+            in_flight: 0.0,
+            received: 0.0,
+            queued: 0.0,
+            acked: VecDeque::new(),
+            limits: VecDeque::new(),
+        })
+        .collect();
+    let (mut next_round, mut dropped, mut seen) = (0.0, 0.0, BTreeSet::new());
+    let (mut halfway, mut queues) = (vec![0.0; flows.len()], Vec::new());
+    for n in 0..(seconds / STEP) as u64 {
+        let t = n as f64 * STEP;
+        let now = Time::from_nanos((t * 1e9) as u64 + 1);
+        for flow in &mut flows {
+            flow.send(t);
+        }
+        let mut queue: f64 = flows.iter().map(|f| f.queued).sum();
+        if queue > BUFFER {
+            // The fullest loses.
+            let lost = queue - BUFFER;
+            dropped += lost;
+            let worst = flows.iter_mut().max_by(|a, b| a.queued.total_cmp(&b.queued)).unwrap();
+            worst.queued -= lost;
+            worst.in_flight -= lost;
+            worst.cwnd *= 0.7;
+            queue = BUFFER;
+        }
+        let served = queue.min(RATE * STEP);
+        for flow in &mut flows {
+            let part = if queue > 0.0 { served * flow.queued / queue } else { 0.0 };
+            flow.queued -= part;
+            flow.received += part;
+            flow.acked.push_back((t + RTT, part));
+        }
+        queue -= served;
+        if t >= seconds / 2.0 {
+            if queues.is_empty() {
+                halfway = flows.iter().map(|f| f.received).collect();
+            }
+            queues.push(queue);
+        }
+        if t >= next_round {
+            let ms = ((RTT + queue / RATE) * 1e3).floor() as u64;
+            for (i, flow) in flows.iter().enumerate().filter(|(_, f)| f.begins <= t) {
+                let look = Look {
+                    received: Bytes::from_f64(flow.received),
+                    unread: Bytes::ZERO,
+                    rtt: Duration::from_millis(ms),
+                    minimum_rtt: Duration::from_secs_f64(RTT),
+                    out_of_order: 0,
+                };
+                if seen.insert(i) {
+                    bundle.add(i as u64, look);
+                }
+                bundle.handle_look(now, i as u64, look);
+            }
+            bundle.handle_round(now);
+            while let Some(action) = bundle.poll_action() {
+                let limit = action.limit.map_or(f64::INFINITY, |l| l.as_f64());
+                flows[action.cookie as usize].limits.push_back((t + RTT / 2.0, limit));
+            }
+            next_round = t + bundle.pause(now, Duration::ZERO).as_secs_f64();
+        }
+    }
+    let shares = flows.iter().zip(halfway).map(|(f, before)| f.received - before).collect();
+    Run { shares, queue: queues.iter().sum::<f64>() / queues.len() as f64, dropped }
+}
+
+impl Flow {
+    fn send(&mut self, t: f64) {
+        while self.limits.front().is_some_and(|(due, _)| *due <= t) {
+            self.limit = self.limits.pop_front().unwrap().1;
+        }
+        while self.acked.front().is_some_and(|(due, _)| *due <= t) {
+            let bytes = self.acked.pop_front().unwrap().1;
+            self.in_flight -= bytes;
+            self.cwnd = (self.cwnd + bytes).min(2.0 * self.limit);
+        }
+        if t >= self.begins {
+            let room = (self.cwnd.min(self.limit) - self.in_flight).max(0.0);
+            let sent = room.min(2.0 * self.cwnd / RTT * STEP);
+            self.in_flight += sent;
+            self.queued += sent;
+        }
+    }
+}
+
+/// Jain, Chiu and Hawe 1984.
+fn jain(shares: &[f64]) -> f64 {
+    let sum: f64 = shares.iter().sum();
+    sum * sum / (shares.len() as f64 * shares.iter().map(|x| x * x).sum::<f64>())
+}
+
+#[test]
+fn five_downloads_share_fairly_and_keep_the_queue_short() {
+    for begins in [[0.0; 5], [0.0, 1.0, 2.0, 3.0, 4.0]] {
+        let run = play(&begins, 20.0, None);
+        assert!(jain(&run.shares) >= 0.95, "{:?}", run.shares);
+        let goodput = run.shares.iter().sum::<f64>() / 10.0;
+        assert!(goodput >= 0.98 * RATE, "{goodput}");
+        assert!(run.queue <= 0.2 * BDP, "{}", run.queue);
+        assert_eq!(run.dropped, 0.0);
+    }
+}
+
+#[test]
+fn one_download_has_the_path_to_itself() {
+    let run = play(&[0.0], 10.0, None);
+    assert!(run.shares[0] / 5.0 >= 0.99 * RATE, "{:?}", run.shares);
+    assert!(run.queue <= 0.2 * BDP, "{}", run.queue);
+}
+
+#[test]
+fn memory_bounds_all_windows_together() {
+    // 250 kB are half of a BDP: half of the rate.
+    let run = play(&[0.0, 0.0], 10.0, Some(Bytes::new(250_000)));
+    let goodput = run.shares.iter().sum::<f64>() / 5.0;
+    assert!((0.4 * RATE..0.55 * RATE).contains(&goodput), "{goodput}");
+    assert!(jain(&run.shares) >= 0.99);
+}

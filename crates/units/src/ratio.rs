@@ -1,0 +1,33 @@
+/// `a b / c`, rounded down, without overflow in between; `u64::MAX` where it does not fit. `c` is
+/// not zero.
+///
+/// A division of 128 bits costs ten of 64: it is made only where 64 do not suffice.
+pub(crate) fn times_over(a: u64, b: u64, c: u64) -> u64 {
+    match a.checked_mul(b) {
+        Some(product) => product / c,
+        None => {
+            let ratio = u128::from(a) * u128::from(b) / u128::from(c);
+            u64::try_from(ratio).unwrap_or(u64::MAX)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ways_to_divide_agree_where_they_meet() {
+        // 2^32 x 2^32 = 2^64 is the first product that 64 bits do not hold.
+        let half = 1_u64 << 32;
+        assert_eq!(times_over(half, half - 1, half), half - 1);
+        assert_eq!(times_over(half, half, half), half);
+        assert_eq!(times_over(half, half + 1, 3), ((half as u128 * (half as u128 + 1)) / 3) as u64);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_the_largest_there_is() {
+        assert_eq!(times_over(u64::MAX, 2, 1), u64::MAX);
+        assert_eq!(times_over(u64::MAX, u64::MAX, u64::MAX), u64::MAX);
+    }
+}

@@ -1,0 +1,38 @@
+//! What the Python package `sweetspot` is made of: scenarios, the simulator, controllers written
+//! in Python, and the closed forms on NumPy arrays.
+
+mod controller;
+mod engine;
+mod outcome;
+mod scenario;
+mod theory;
+
+use pyo3::prelude::*;
+
+/// The native part of the package; `sweetspot` shows it.
+#[pymodule]
+mod _core {
+    #[pymodule_export]
+    use crate::controller::{ControllerSetting, Probe, Train};
+    #[pymodule_export]
+    use crate::engine::run;
+    #[pymodule_export]
+    use crate::outcome::{
+        BottleneckOutcome, ControllerEvent, CrossOutcome, Outcome, TransferOutcome,
+    };
+    #[pymodule_export]
+    use crate::scenario::{EngineError, Scenario, ScenarioError};
+
+    use super::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        let forms = PyModule::new(module.py(), "theory")?;
+        crate::theory::register(&forms)?;
+        module.add_submodule(&forms)?;
+        // So that `from sweetspot._core.theory import ...` finds it.
+        let modules = module.py().import("sys")?.getattr("modules")?;
+        modules.set_item("sweetspot._core.theory", &forms)?;
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

@@ -1,0 +1,204 @@
+//! The outcome as Python sees it: the same members as `sweetspot run --json` prints.
+
+use pyo3::prelude::*;
+use sweetspot_scenario as scenario;
+
+/// What an engine returned.
+#[pyclass(frozen, module = "sweetspot._core")]
+#[derive(Debug)]
+pub struct Outcome(pub(crate) scenario::Outcome);
+
+/// One transfer, over the measured interval.
+#[pyclass(frozen, module = "sweetspot._core")]
+#[derive(Debug)]
+pub struct TransferOutcome(scenario::TransferOutcome);
+
+/// One entry of cross traffic, over the measured interval.
+#[pyclass(frozen, module = "sweetspot._core")]
+#[derive(Debug)]
+pub struct CrossOutcome(scenario::CrossOutcome);
+
+/// The narrow link.
+#[pyclass(frozen, module = "sweetspot._core")]
+#[derive(Debug)]
+pub struct BottleneckOutcome(scenario::BottleneckOutcome);
+
+/// Something a controller did.
+#[pyclass(frozen, module = "sweetspot._core")]
+#[derive(Debug)]
+pub struct ControllerEvent(scenario::ControllerEvent);
+
+/// Read-only members that are plain numbers.
+macro_rules! numbers {
+    ($class:ident { $($(#[doc = $doc:literal])+ $name:ident: $type:ty,)* } $($rest:tt)*) => {
+        #[pymethods]
+        impl $class {
+            $($(#[doc = $doc])+ #[getter] fn $name(&self) -> $type { self.0.$name.clone() })*
+            $($rest)*
+        }
+    };
+}
+
+numbers!(TransferOutcome {
+    /// Payload acknowledged, bit/s.
+    goodput_bps: f64,
+    /// Mean round-trip time of its packets, seconds.
+    rtt_mean_s: f64,
+    /// Their 99th percentile, seconds, within 1 %.
+    rtt_p99_s: f64,
+    /// Packets lost over packets sent.
+    loss_rate: f64,
+    /// Packets sent again.
+    retransmitted_packets: u64,
+    /// Retransmission timeouts.
+    timeouts: u64,
+    /// The window advertised at the end, bytes of payload.
+    window_final_bytes: u64,
+    /// How the window was sized.
+    sizing: String,
+}
+    /// What the sizing controller decided and why, from the start.
+    #[getter]
+    fn events(&self) -> Vec<ControllerEvent> {
+        self.0.events.iter().cloned().map(ControllerEvent).collect()
+    }
+);
+
+numbers!(CrossOutcome {
+    /// Its kind, as in the scenario.
+    kind: String,
+    /// Payload acknowledged (TCP) or received (UDP), bit/s.
+    goodput_bps: f64,
+    /// Packets lost over packets sent.
+    loss_rate: f64,
+    /// Packets sent again.
+    retransmitted_packets: u64,
+    /// Retransmission timeouts.
+    timeouts: u64,
+    /// Transfers that finished.
+    completed: u64,
+    /// Their mean duration, seconds.
+    completion_mean_s: f64,
+});
+
+numbers!(BottleneckOutcome {
+    /// Share of the capacity that was used, ACKs included.
+    utilisation: f64,
+    /// The same over the last third of the time before the first transfer.
+    utilisation_before: f64,
+    /// Packets dropped over packets that arrived.
+    loss_rate: f64,
+    /// Packets waiting, averaged over time.
+    queue_mean_packets: f64,
+    /// The most that waited.
+    queue_max_packets: u64,
+    /// Time that what waits takes to send, averaged over time, seconds.
+    queue_delay_mean_s: f64,
+});
+
+numbers!(ControllerEvent {
+    /// When, seconds since the start of the run.
+    at_s: f64,
+    /// What.
+    kind: String,
+    /// The window it set, bytes, where it set one.
+    window_bytes: Option<u64>,
+    /// The rate it saw, bit/s, where it saw one.
+    rate_bps: Option<f64>,
+    /// The round-trip time that went with it, seconds.
+    rtt_s: Option<f64>,
+});
+
+#[pymethods]
+impl Outcome {
+    /// The scenario's title.
+    #[getter]
+    fn scenario(&self) -> &str {
+        &self.0.scenario
+    }
+
+    /// Which engine played it.
+    #[getter]
+    fn engine(&self) -> &str {
+        &self.0.engine
+    }
+
+    /// The seed.
+    #[getter]
+    fn seed(&self) -> u64 {
+        self.0.seed
+    }
+
+    /// The version of Sweetspot.
+    #[getter]
+    fn version(&self) -> &str {
+        &self.0.version
+    }
+
+    /// Each transfer, in the order of the file.
+    #[getter]
+    fn transfers(&self) -> Vec<TransferOutcome> {
+        self.0.transfers.iter().cloned().map(TransferOutcome).collect()
+    }
+
+    /// Each entry of cross traffic, both directions summed.
+    #[getter]
+    fn cross(&self) -> Vec<CrossOutcome> {
+        self.0.cross.iter().cloned().map(CrossOutcome).collect()
+    }
+
+    /// The narrow link, in the direction of the data.
+    #[getter]
+    fn bottleneck(&self) -> BottleneckOutcome {
+        BottleneckOutcome(self.0.bottleneck.clone())
+    }
+
+    /// Events that the engine worked off.
+    #[getter]
+    fn events(&self) -> u64 {
+        self.0.events
+    }
+
+    /// Packets that the routers' links put on the wire, both directions.
+    #[getter]
+    fn packets_forwarded(&self) -> u64 {
+        self.0.packets_forwarded
+    }
+
+    /// How long the run took, seconds: the only member that differs between two runs of one seed.
+    #[getter]
+    fn wall_s(&self) -> f64 {
+        self.0.wall_s
+    }
+
+    /// The object that ``sweetspot run --json`` prints, byte for byte but for ``wall_s``.
+    fn to_json(&self) -> PyResult<String> {
+        serde_json::to_string_pretty(&self.0)
+            .map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))
+    }
+
+    /// An outcome from what ``to_json`` or the command line wrote.
+    #[staticmethod]
+    fn from_json(text: &str) -> PyResult<Outcome> {
+        serde_json::from_str(text).map(Outcome).map_err(|error| {
+            pyo3::exceptions::PyValueError::new_err(format!("no outcome: {error}"))
+        })
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
+        let from_json = slf.get_type().getattr("from_json")?;
+        Ok((from_json, (slf.get().to_json()?,)))
+    }
+
+    fn __repr__(&self) -> String {
+        let rates: Vec<String> =
+            self.0.transfers.iter().map(|t| format!("{:.2}", t.goodput_bps / 1e6)).collect();
+        format!(
+            "<Outcome \"{}\" by {}, seed {}: {} Mbit/s>",
+            self.0.scenario,
+            self.0.engine,
+            self.0.seed,
+            rates.join(", ")
+        )
+    }
+}

@@ -1,0 +1,63 @@
+"""Find, simulate and explain the window at which a TCP transfer is fastest.
+
+>>> import sweetspot as ss
+>>> scenario = ss.Scenario(
+...     path=dict(rate="50Mbit/s", rtt="100ms", buffer="625pkt"),
+...     transfer=[dict(sizing="fixed:450pkt")],
+...     warmup="5s",
+...     duration="20s",
+... )
+>>> round(ss.run(scenario).transfers[0].goodput_bps / 1e6)
+36
+
+A run is decided by its scenario and seed: the same from the command line, from here, and on
+whatever worker. Rates are bit/s, times seconds, sizes bytes; 1 kB is 1000 B.
+"""
+
+from ._core import (
+    BottleneckOutcome,
+    ControllerEvent,
+    ControllerSetting,
+    CrossOutcome,
+    EngineError,
+    Outcome,
+    Probe,
+    ScenarioError,
+    Train,
+    TransferOutcome,
+    __version__,
+)
+from .controller import Controller
+from .engine import run
+from .scenario import Scenario
+from .studies import sweep
+from .units import B, Gbit_s, MB, Mbit_s, Quantity, kB, kbit_s, ms, pkt, s, us
+
+__all__ = [
+    "B",
+    "BottleneckOutcome",
+    "Controller",
+    "ControllerEvent",
+    "ControllerSetting",
+    "CrossOutcome",
+    "EngineError",
+    "Gbit_s",
+    "MB",
+    "Mbit_s",
+    "Outcome",
+    "Probe",
+    "Quantity",
+    "Scenario",
+    "ScenarioError",
+    "Train",
+    "TransferOutcome",
+    "__version__",
+    "kB",
+    "kbit_s",
+    "ms",
+    "pkt",
+    "run",
+    "s",
+    "sweep",
+    "us",
+]

@@ -1,0 +1,167 @@
+"""Many runs, on any executor."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from . import _core
+from .scenario import Scenario, assignable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Point = tuple[int, str, list[str], int]
+"""Index, scenario's text, overrides, seed."""
+
+TRANSFER_NUMBERS = (
+    "goodput_bps",
+    "rtt_mean_s",
+    "rtt_p99_s",
+    "loss_rate",
+    "retransmitted_packets",
+    "timeouts",
+    "window_final_bytes",
+)
+CHANCES = 3
+"""How often a pool of processes is set up anew after one of them died."""
+
+BOTTLENECK_NUMBERS = ("utilisation", "loss_rate", "queue_mean_packets", "queue_delay_mean_s")
+
+
+def sweep(
+    scenario: Scenario,
+    over: Mapping[str, Iterable[object]],
+    seeds: int | Sequence[int] = 1,
+    engine: str = "sim",
+    executor: Executor | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> pa.Table:
+    """Plays every combination of values with every seed and returns one table.
+
+    All variants see the same seeds, so that they differ by what was varied and not by chance
+    (common random numbers).
+
+    Args:
+        scenario: What stays.
+        over: For each key (as ``--set`` takes it) its values.
+        seeds: How many, from the scenario's own on, or which.
+        engine: As in :func:`run`.
+        executor: Any ``concurrent.futures.Executor``: ``dask.distributed.Client.get_executor()``,
+            ``mpi4py.futures.MPIPoolExecutor()``, a pool of Ray. By default a process per core.
+        progress: Called with (done, all) after every run.
+
+    Returns:
+        A ``pyarrow.Table``, a row per combination, seed and transfer, in that order: the varied
+        keys as text, ``seed``, ``transfer``, the transfer's numbers (bit/s, s, bytes, shares), the
+        bottleneck's with ``bottleneck_`` before their names. pandas and polars take its columns
+        without a copy.
+
+    Raises:
+        ScenarioError: before anything runs, if any combination is no scenario.
+        EngineError: if the engine cannot play one.
+    """
+    points, variants = _points(scenario, over, seeds)
+    outcomes: dict[int, _core.Outcome] = {}
+
+    def work(pool: Executor) -> None:
+        waiting = [point for point in points if point[0] not in outcomes]
+        for index, outcome in _play_all(pool, waiting, engine):
+            outcomes[index] = outcome
+            if progress is not None:
+                progress(len(outcomes), len(points))
+
+    if executor is not None:
+        work(executor)
+    else:
+        _on_processes(work)
+    return _table(list(over), variants, points, [outcomes[i] for i in range(len(points))])
+
+
+def _on_processes(work: Callable[[Executor], None]) -> None:
+    """A process per core. One that dies breaks the whole pool: a new one goes on where it was."""
+    for chance in range(CHANCES):
+        pool = ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn"))
+        try:
+            with pool:
+                return work(pool)
+        except BrokenProcessPool:
+            if chance + 1 == CHANCES:
+                raise
+
+
+def _play_all(
+    pool: Executor, points: Sequence[Point], engine: str
+) -> Iterator[tuple[int, _core.Outcome]]:
+    running: list[Future[tuple[int, _core.Outcome]]] = [
+        pool.submit(play, point, engine) for point in points
+    ]
+    try:
+        for future in as_completed(running):
+            yield future.result()
+    finally:
+        for future in running:
+            future.cancel()
+
+
+def play(point: Point, engine: str) -> tuple[int, _core.Outcome]:
+    """One run, on a worker."""
+    index, text, overrides, seed = point
+    return index, _core.run(_core.Scenario(text, overrides), engine, seed)
+
+
+def _points(
+    scenario: Scenario, over: Mapping[str, Iterable[object]], seeds: int | Sequence[int]
+) -> tuple[list[Point], list[tuple[str, ...]]]:
+    values = {key: [assignable(value) for value in some] for key, some in over.items()}
+    empty = [key for key, some in values.items() if not some]
+    if empty:
+        raise ValueError(f"{empty[0]}: no values; give at least one")
+    if isinstance(seeds, int):
+        seeds = range(scenario.seed, scenario.seed + seeds)
+    if not seeds:
+        raise ValueError("seeds: none; give a number of 1 or more, or a list")
+    points: list[Point] = []
+    variants: list[tuple[str, ...]] = []
+    for combination in itertools.product(*values.values()):
+        changes = dict(zip(values, combination))
+        # Read here, so that a wrong key is an error before anything runs.
+        changed = scenario.replace(changes)
+        for seed in seeds:
+            points.append((len(points), changed.text, changed.overrides, seed))
+            variants.append(combination)
+    return points, variants
+
+
+def _table(
+    keys: Sequence[str],
+    variants: Sequence[tuple[str, ...]],
+    points: Sequence[Point],
+    outcomes: Sequence[_core.Outcome],
+) -> pa.Table:
+    import pyarrow as pa
+
+    rows = [
+        (variant, point[3], number, transfer, outcome)
+        for variant, point, outcome in zip(variants, points, outcomes)
+        for number, transfer in enumerate(outcome.transfers)
+    ]
+    columns: dict[str, object] = {
+        key: pa.array([row[0][i] for row in rows], pa.string()) for i, key in enumerate(keys)
+    }
+    columns["seed"] = np.array([row[1] for row in rows], np.int64)
+    columns["transfer"] = np.array([row[2] for row in rows], np.int64)
+    for name in TRANSFER_NUMBERS:
+        columns[name] = np.array([getattr(row[3], name) for row in rows])
+    columns["sizing"] = pa.array([row[3].sizing for row in rows], pa.string())
+    for name in BOTTLENECK_NUMBERS:
+        numbers = [getattr(row[4].bottleneck, name) for row in rows]
+        columns[f"bottleneck_{name}"] = np.array(numbers)
+    return pa.table(columns)
