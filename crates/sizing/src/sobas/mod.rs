@@ -11,6 +11,7 @@ mod congestion;
 mod dispersion;
 mod epoch;
 mod explore;
+mod herald;
 mod hold;
 mod limits;
 mod live;
@@ -19,6 +20,7 @@ mod meter;
 mod paper;
 mod round_trip;
 mod saturation;
+mod sharing;
 mod trains;
 
 pub use adaptive::Sobas;

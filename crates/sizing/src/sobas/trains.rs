@@ -112,6 +112,11 @@ impl Trains {
         rates.get(rates.len().saturating_sub(1) / 2).copied()
     }
 
+    /// The fastest train: the one that met the fewest of others' packets.
+    pub(super) fn fastest(&self) -> Option<Rate> {
+        self.heard.iter().max().copied()
+    }
+
     /// Whether no more trains are to be expected.
     pub(super) fn are_over(&self, now: Time) -> bool {
         let waited = self.next_request.is_none() && self.deadline.is_some_and(|d| now >= d);
