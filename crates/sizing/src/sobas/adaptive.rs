@@ -66,6 +66,10 @@ const SHARED_PACING: f64 = 1.0;
 /// while the window opens.
 const CROWDED: f64 = 0.125;
 
+/// Growth of the pace per epoch then: what slow start adds with delayed acknowledgements, without
+/// its bursts.
+const CAREFUL_STEP: f64 = 1.5;
+
 /// Lost probes that make a path congested rather than unlucky.
 const CONGESTED_LOSSES: u64 = 2;
 
@@ -217,10 +221,10 @@ impl Sobas {
         if epoch.stalled {
             return;
         }
-        let crowded = epoch.highest_rtt > base + base.scaled(CROWDED);
+        let free = self.capacity().map_or(Rate::MAX, |capacity| capacity.scaled(RAMP_PACING));
+        let careful = epoch.rate.scaled(CAREFUL_STEP);
+        let crowded = epoch.highest_rtt > base + base.scaled(CROWDED) && careful < free;
         if crowded || ramp.crowded {
-            let free = self.capacity().map_or(Rate::MAX, |c| c.scaled(RAMP_PACING));
-            let careful = epoch.rate.scaled(BLIND_STEP).min(free);
             self.limits.pace(if crowded { careful } else { free });
             self.state = State::Ramping(Ramp { crowded, ..next });
         }
@@ -340,6 +344,7 @@ impl Sobas {
         self.convincing = if alone { self.convincing + 1 } else { 0 };
         if self.convincing >= CONVINCED {
             self.convincing = 0;
+            self.rest = FIRST_REST;
             self.state = State::Holding(Hold::new(MANNER, epoch.rate, base));
             return;
         }
@@ -389,15 +394,6 @@ impl Sobas {
         }
         let Some(fits) = herald.poll_finding(now) else { return };
         self.herald = None;
-        if std::env::var("DBG").is_ok() {
-            if let State::Sharing(s) = &self.state {
-                eprintln!(
-                    "{:.3} fits {fits} window {:?} {s:?}",
-                    now.as_secs_f64(),
-                    self.limits.window()
-                );
-            }
-        }
         if let State::Sharing(sharing) = &mut self.state {
             sharing.handle_finding(fits);
         }
@@ -451,10 +447,8 @@ impl Sobas {
 
     /// Goes on after an overflow on a path that others share.
     fn overflow(&mut self, now: Time, epoch: &Epoch, mut sharing: Sharing) {
-        let Some(capacity) = self.trains.fastest() else { return };
         self.limits.emit(now, EventKind::Overflowed { rate: epoch.rate });
-        let window = self.limits.window_or_max();
-        let window = sharing.handle_overflow(window, capacity);
+        let window = sharing.handle_overflow(self.limits.window_or_max());
         self.pace_shared(now, epoch, window);
         self.state = State::Sharing(sharing);
     }

@@ -1,6 +1,6 @@
 use sweetspot_units::{Bytes, Duration, Rate};
 
-use super::adaptive::{EPOCHS_PER_STEP, FIRST_STEP};
+use super::adaptive::EPOCHS_PER_STEP;
 use super::epoch::Epoch;
 
 /// How far rarer bursts exceed the peak of late: by as much as that exceeds the mean, and by this
@@ -9,16 +9,15 @@ const RARER: f64 = 0.15;
 
 /// The longest queue that is climbed to, in base round trips. At a BDP of buffer a path is
 /// over-buffered for one transfer (section IV), and others' rates are halved (eq 6).
-const LONGEST_QUEUE: f64 = 1.25;
+const LONGEST_QUEUE: f64 = 1.5;
 
 /// Share of the window's growth that the rate must have followed with. By eqs (6) and (7) it
 /// follows with the share of the path that traffic has which yields to our queue: with less than
 /// a tenth of it there is little left to win.
 const PAID: f64 = 0.1;
 
-/// Growth of the window between two checks of that.
-const CHECK: f64 = 1.25;
-const NEXT_CHECK: f64 = 1.5;
+/// Growth of the window until that is checked for the first time; then always at twice the growth.
+const CHECK: f64 = 1.125;
 
 /// Epochs over which a rate is averaged, so that others' fluctuations, some per cent of an
 /// epoch's rate, are small beside what a check asks for.
@@ -26,13 +25,13 @@ const AVERAGED: u32 = 16;
 
 /// The queue that a herald asks room for, as a share of the base round trip, and at least what
 /// the queue fluctuates by: heralds come now and then, the transfer's data always.
-const HERALDED: f64 = 1.0 / 16.0;
+const HERALDED: f64 = 1.0 / 8.0;
 
 /// A herald's queue over how far the queue rises and falls.
 const BURSTS: f64 = 1.25;
 
 /// Share of that by which the queue may then grow.
-const CLAIMED: f64 = 0.25;
+const CLAIMED: f64 = 0.2;
 
 /// Epochs until a buffer is asked again whether it has more room.
 const FULL_LASTS: u32 = 2048;
@@ -42,6 +41,9 @@ const EPOCHS_AFTER_HERALD: u32 = 3;
 
 /// Epochs for which the queue is remembered, twice: half a minute on a long path.
 const REMEMBERED: u32 = 256;
+
+/// The largest growth of the window at once.
+const LARGEST_STEP: f64 = 1.05;
 
 /// Least change of the window, as a share of it.
 const LEAST_STEP: f64 = 0.01;
@@ -209,11 +211,11 @@ impl Sharing {
         self.average = Average::default();
     }
 
-    /// The transfer's own data overflowed the buffer with the window as the limit. The window to go
-    /// on with on a path of `capacity`.
-    pub(super) fn handle_overflow(&mut self, window: Bytes, capacity: Rate) -> Bytes {
+    /// The transfer's own data overflowed the buffer with `window` as the limit. The window to go
+    /// on with.
+    pub(super) fn handle_overflow(&mut self, window: Bytes) -> Bytes {
         self.full = FULL_LASTS;
-        let window = cut(window, capacity * self.queue.bursts().saturating_sub(self.longest));
+        let window = window.scaled(1.0 - LARGEST_CUT);
         self.change(window);
         window
     }
@@ -241,6 +243,13 @@ impl Sharing {
         window: Bytes,
         capacity: Rate,
     ) -> Move {
+        if std::mem::take(&mut self.granted) {
+            let room = capacity * self.heralded.scaled(CLAIMED);
+            let step = window.scaled(LARGEST_STEP - 1.0).min(room);
+            let next = self.change((window + step).min(self.check));
+            self.settling = EPOCHS_AFTER_HERALD;
+            return next;
+        }
         self.settling = self.settling.saturating_sub(1);
         self.deaf = self.deaf.saturating_sub(1);
         self.full = self.full.saturating_sub(1);
@@ -262,7 +271,7 @@ impl Sharing {
             if followed < PAID * grown {
                 return Move::Leave(from.window);
             }
-            self.check = window.scaled(NEXT_CHECK);
+            self.check = from.window.scaled(1.0 + 2.0 * grown);
         }
         self.climb(base, window, capacity)
     }
@@ -277,12 +286,6 @@ impl Sharing {
         }
         if self.queue.mean() > base.scaled(LONGEST_QUEUE) {
             return Move::Stay;
-        }
-        if self.granted {
-            self.granted = false;
-            let room = capacity * self.heralded.scaled(CLAIMED);
-            let step = window.scaled(FIRST_STEP - 1.0).min(room);
-            return self.change((window + step).min(self.check));
         }
         self.heralded = base.scaled(HERALDED).max(self.spread.scaled(BURSTS));
         Move::Herald(self.heralded)
