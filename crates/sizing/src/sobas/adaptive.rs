@@ -222,7 +222,7 @@ impl Sobas {
             return;
         }
         let free = self.capacity().map_or(Rate::MAX, |capacity| capacity.scaled(RAMP_PACING));
-        let careful = epoch.rate.scaled(CAREFUL_STEP);
+        let careful = epoch.rate.scaled(if self.matters() { BLIND_STEP } else { CAREFUL_STEP });
         let crowded = epoch.highest_rtt > base + base.scaled(CROWDED) && careful < free;
         if crowded || ramp.crowded {
             self.limits.pace(if crowded { careful } else { free });
@@ -272,7 +272,7 @@ impl Sobas {
             // What arrives was sent before the brake.
         } else if bound || flat {
             self.saturate(now, epoch, base);
-        } else {
+        } else if epoch.rtt > base + base.scaled(CROWDED) {
             // What gets through a standing queue is all that the path has for us: slow start would
             // go on to overflow it. The pace counts from the next packet on; of a window, what
             // was advertised once stays.
