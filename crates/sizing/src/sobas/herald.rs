@@ -63,7 +63,9 @@ impl Herald {
 
     /// It arrived, or as much of it as did.
     pub(super) fn handle_train(&mut self, train: &Train) {
-        self.fits = Some(train.received == train.sent);
+        if train.sent == self.request.packets {
+            self.fits = Some(train.received == train.sent);
+        }
     }
 
     /// When the herald is to be asked for, or the waiting ends.

@@ -13,8 +13,11 @@ const LONGEST_QUEUE: f64 = 1.5;
 
 /// Share of the window's growth that the rate must have followed with. By eqs (6) and (7) it
 /// follows with the share of the path that traffic has which yields to our queue: with less than
-/// a tenth of it there is little left to win.
-const PAID: f64 = 0.1;
+/// a twentieth of it there is little left to win.
+const PAID: f64 = 0.05;
+
+/// The same over the whole climb, where it ends: the first steps may have filled the path only.
+const PAID_IN_ALL: f64 = 0.1;
 
 /// Growth of the window until that is checked for the first time; then always at twice the growth.
 const CHECK: f64 = 1.125;
@@ -25,7 +28,7 @@ const AVERAGED: u32 = 16;
 
 /// The queue that a herald asks room for, as a share of the base round trip, and at least what
 /// the queue fluctuates by: heralds come now and then, the transfer's data always.
-const HERALDED: f64 = 1.0 / 8.0;
+const HERALDED: f64 = 1.0 / 16.0;
 
 /// A herald's queue over how far the queue rises and falls.
 const BURSTS: f64 = 1.25;
@@ -61,7 +64,10 @@ const LARGEST_CUT: f64 = 0.1;
 pub(super) struct Sharing {
     /// Epochs until the effect of the last change shows.
     settling: u32,
-    /// Where the climb began, once it is measured.
+    /// Where the climb began.
+    start: Bytes,
+    start_rate: Option<Rate>,
+    /// What was measured there, or where the climb was last seen to pay.
     from: Option<Mark>,
     /// The window of the next check.
     check: Bytes,
@@ -74,7 +80,8 @@ pub(super) struct Sharing {
     failed: bool,
     /// Epochs in which losses may be a herald's.
     deaf: u32,
-    /// The longest queue that was ever seen.
+    /// The shortest queue that was ever seen, which is the route's, and the longest.
+    shortest: Duration,
     longest: Duration,
     queue: Queue,
     /// How far the queue rises and falls while the window stays.
@@ -154,9 +161,10 @@ impl Queue {
     }
 
     /// The queue that rarer bursts may rise to.
-    fn bursts(&self) -> Duration {
+    fn bursts(&self, shortest: Duration) -> Duration {
         let peak = self.latest.peak.max(self.before.peak);
-        peak + peak.saturating_sub(self.mean()).max(peak.scaled(RARER))
+        let own = peak.saturating_sub(shortest);
+        peak + peak.saturating_sub(self.mean()).max(own.scaled(RARER))
     }
 
     fn mean(&self) -> Duration {
@@ -175,6 +183,8 @@ impl Sharing {
     pub(super) fn new(window: Bytes) -> Sharing {
         Sharing {
             settling: EPOCHS_PER_STEP,
+            start: window,
+            start_rate: None,
             from: None,
             check: window.scaled(CHECK),
             average: Average::default(),
@@ -183,6 +193,7 @@ impl Sharing {
             granted: false,
             failed: false,
             deaf: 0,
+            shortest: Duration::MAX,
             longest: Duration::ZERO,
             queue: Queue::default(),
             spread: Duration::ZERO,
@@ -257,11 +268,13 @@ impl Sharing {
             return Move::Stay;
         }
         let queue = |rtt: Duration| rtt.saturating_sub(base);
+        self.shortest = self.shortest.min(queue(epoch.rtt));
         self.queue.add(queue(epoch.rtt), queue(epoch.highest_rtt));
         self.average.add(epoch);
         self.spread = self.spread.max(self.average.spread());
         let Some(from) = self.from else {
             self.from = self.average.rate().map(|rate| Mark { window, rate });
+            self.start_rate = self.average.rate();
             return Move::Stay;
         };
         if window >= self.check {
@@ -269,9 +282,10 @@ impl Sharing {
             let grown = window.as_f64() / from.window.as_f64() - 1.0;
             let followed = rate.as_f64() / from.rate.as_f64() - 1.0;
             if followed < PAID * grown {
-                return Move::Leave(from.window);
+                return Move::Leave(self.start);
             }
-            self.check = from.window.scaled(1.0 + 2.0 * grown);
+            self.check = window.scaled(1.0 + 2.0 * grown);
+            self.from = Some(Mark { window, rate });
         }
         self.climb(base, window, capacity)
     }
@@ -279,7 +293,8 @@ impl Sharing {
     fn climb(&mut self, base: Duration, window: Bytes, capacity: Rate) -> Move {
         if std::mem::take(&mut self.failed) {
             // The next burst of others may come where the herald was.
-            return self.change(cut(window, capacity * (self.heralded / 2)));
+            let back = cut(window, capacity * (self.heralded / 2));
+            return if back < self.start { Move::Leave(self.start) } else { self.change(back) };
         }
         if self.is_full() {
             return self.guard(window, capacity);
@@ -293,10 +308,17 @@ impl Sharing {
 
     /// Keeps the queue as long as others' bursts still fit, and no longer.
     fn guard(&mut self, window: Bytes, capacity: Rate) -> Move {
-        let bursts = self.queue.bursts();
+        if let Some((rate, start)) = self.average.rate().zip(self.start_rate) {
+            let grown = window.as_f64() / self.start.as_f64() - 1.0;
+            if rate.as_f64() / start.as_f64() - 1.0 < PAID_IN_ALL * grown {
+                return Move::Leave(self.start);
+            }
+        }
+        let bursts = self.queue.bursts(self.shortest);
         let cut = cut(window, capacity * bursts.saturating_sub(self.longest));
         if cut < window.scaled(1.0 - LEAST_STEP) {
-            return self.change(cut);
+            // A queue that stays though the window is back where the climb began is not ours.
+            return if cut < self.start { Move::Leave(self.start) } else { self.change(cut) };
         }
         let step = window.scaled(LEAST_STEP);
         if self.queue.is_known() && bursts + step / capacity < self.longest {

@@ -71,6 +71,8 @@ pub struct Run {
     pub rows: Vec<(f64, f64, f64, f64)>,
     pub events: Vec<(f64, EventKind)>,
     pub dropped_bytes: f64,
+    /// Of the packets of no worth, which are no part of that.
+    pub lost_train_packets: u64,
     /// When the last drop happened, in seconds.
     pub last_drop: f64,
     pub window: Option<Bytes>,
@@ -154,6 +156,23 @@ pub fn drive(controller: &mut dyn Controller, fluid: &Fluid, seconds: f64) -> Ru
                 Output::Window(w) => sender.window = w.map_or(f64::INFINITY, |w| w.as_f64()),
                 Output::Pacing(p) if fluid.paces => {
                     sender.pacing = p.map_or(f64::INFINITY, |p| p.as_f64() / 8.0);
+                }
+                Output::Train(request) if fluid.udp_passes => {
+                    // All at once; what does not fit is lost.
+                    let room = ((fluid.buffer - queue) / MSS).max(0.0) as u32;
+                    let received = request.packets.min(room);
+                    run.lost_train_packets += u64::from(request.packets - received);
+                    queue += f64::from(received) * MSS;
+                    let gaps = f64::from(received.saturating_sub(1)) * request.size.as_f64();
+                    let wire = capacity * PACKET / MSS;
+                    let dispersion = gaps / wire * fluid.train_error;
+                    let train = Train {
+                        sent: request.packets,
+                        received,
+                        bytes_after_first: Bytes::from_f64(gaps),
+                        dispersion: Duration::from_secs_f64(dispersion),
+                    };
+                    trains.push_back((t + rtt / 2.0 + queue / capacity, train));
                 }
                 _ => {}
             }
@@ -259,24 +278,13 @@ pub fn drive(controller: &mut dyn Controller, fluid: &Fluid, seconds: f64) -> Ru
         while let Some(output) = controller.poll_output() {
             match output {
                 Output::Event(event) => run.events.push((t, event.kind)),
-                Output::Train(request) => {
-                    let gaps = f64::from(request.packets - 1) * request.size.as_f64();
-                    let wire = capacity * PACKET / MSS;
-                    let train = Train {
-                        sent: request.packets,
-                        received: request.packets,
-                        bytes_after_first: Bytes::from_f64(gaps),
-                        dispersion: Duration::from_secs_f64(gaps / wire * fluid.train_error),
-                    };
-                    if fluid.udp_passes {
-                        trains.push_back((t + rtt, train));
-                    }
-                }
                 Output::Window(w) => {
                     run.window = w;
                     steering.push_back((t + rtt / 2.0, output));
                 }
-                Output::Pacing(_) => steering.push_back((t + rtt / 2.0, output)),
+                Output::Pacing(_) | Output::Train(_) => {
+                    steering.push_back((t + rtt / 2.0, output));
+                }
             }
         }
         if n % 100 == 99 {

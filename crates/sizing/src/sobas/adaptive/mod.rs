@@ -1,3 +1,8 @@
+mod losses;
+mod ramp;
+mod share;
+
+use ramp::Ramp;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use super::congestion::CongestionCheck;
@@ -7,7 +12,7 @@ use super::hold::Hold;
 use super::limits::Limits;
 use super::manner::Manner;
 use super::round_trip::RoundTrip;
-use super::sharing::{Move, Sharing};
+use super::sharing::Sharing;
 use super::trains::Trains;
 use crate::{Controller, EventKind, Output, Phase, Probe, Setting, Train};
 
@@ -49,33 +54,12 @@ const DOMINANT: f64 = 0.5;
 /// Share of the window that the sender's congestion window has where the window is the limit.
 const BOUND: f64 = 0.95;
 
-/// The same where a loss has cut it.
-const HALVED: f64 = 0.75;
-
 /// Epochs in a row that others must have shown themselves, or have gone, to be believed.
 const CONVINCED: u32 = 8;
 
 /// Epochs until a climb is tried again that did not pay, doubled each time.
 const FIRST_REST: u32 = 128;
 const LONGEST_REST: u32 = 2048;
-
-/// Pacing over what the window allows behind a standing queue.
-const SHARED_PACING: f64 = 1.0;
-
-/// Share of a round trip that the queue rises to where others' bursts are to be reckoned with
-/// while the window opens.
-const CROWDED: f64 = 0.125;
-
-/// Growth of the pace per epoch then: what slow start adds with delayed acknowledgements, without
-/// its bursts.
-const CAREFUL_STEP: f64 = 1.5;
-
-/// Lost probes that make a path congested rather than unlucky.
-const CONGESTED_LOSSES: u64 = 2;
-
-/// Growth per epoch where there is no capacity estimate: a round trip and a quarter of what
-/// arrives, so that the window never runs far ahead of the path.
-const BLIND_STEP: f64 = 1.25;
 
 /// SOBAS, improved: finds the window at which the path is full and its buffer is not, holds it,
 /// and keeps watching.
@@ -84,6 +68,8 @@ const BLIND_STEP: f64 = 1.25;
 ///   start cannot overflow a small buffer.
 /// - Then the window grows in small steps for as long as no queue stands; where one does, the
 ///   path is saturated, and the window is R x T_base plus a small queue.
+/// - Where others share the path and yield to a queue, the window climbs to the longest one that
+///   pays; heralds find out where the buffer ends.
 /// - It re-opens when the queue vanishes, tightens when one stands, stays below what overflowed,
 ///   and leaves a path that loses packets by itself to congestion control.
 #[derive(Debug)]
@@ -119,18 +105,6 @@ enum State {
     Sharing(Sharing),
     /// Left to congestion control.
     Congested,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Ramp {
-    /// Epochs since the limits last changed.
-    epochs: u32,
-    /// The last epoch's rate.
-    last: Rate,
-    /// Whether they changed because a queue stood.
-    braked: bool,
-    /// Whether others' bursts were seen, so that the pace grows with what arrives.
-    crowded: bool,
 }
 
 impl Sobas {
@@ -196,8 +170,7 @@ impl Sobas {
             if let Some((rate, rtt)) = self.trains.estimate().zip(self.round_trip.base()) {
                 self.limits.emit(now, EventKind::CapacityEstimated { rate, rtt });
             }
-            self.state =
-                State::Ramping(Ramp { epochs: 0, last: Rate::ZERO, braked: false, crowded: false });
+            self.state = State::Ramping(Ramp::new(Rate::ZERO));
         }
     }
 
@@ -215,73 +188,6 @@ impl Sobas {
         }
     }
 
-    fn ramp(&mut self, now: Time, epoch: &Epoch, base: Duration, ramp: Ramp) {
-        let next = Ramp { epochs: ramp.epochs + 1, last: epoch.rate, ..ramp };
-        self.state = State::Ramping(next);
-        if epoch.stalled {
-            return;
-        }
-        let free = self.capacity().map_or(Rate::MAX, |capacity| capacity.scaled(RAMP_PACING));
-        let careful = epoch.rate.scaled(if self.matters() { BLIND_STEP } else { CAREFUL_STEP });
-        let crowded = epoch.highest_rtt > base + base.scaled(CROWDED) && careful < free;
-        if crowded || ramp.crowded {
-            self.limits.pace(if crowded { careful } else { free });
-            self.state = State::Ramping(Ramp { crowded, ..next });
-        }
-        if epoch.rtt > base + MANNER.queue_aim(base) && self.matters() {
-            return self.ramp_behind_queue(now, epoch, base, ramp.last, Ramp { crowded, ..next });
-        }
-        match self.limits.offered(base) {
-            _ if crowded => {}
-            // Without a capacity estimate the pace comes from what arrives.
-            None => self.limits.pace(epoch.rate.scaled(BLIND_STEP)),
-            // The limits were reached and no queue stands: the path may have more to give.
-            Some(offered)
-                if epoch.rate >= offered.scaled(REACHED) && next.epochs >= EPOCHS_PER_STEP =>
-            {
-                let known = self
-                    .limits
-                    .window_for(epoch.rate, base + MANNER.queue_aim(base))
-                    .min(self.limits.window_or_max());
-                self.limits.steer(now, known.scaled(FIRST_STEP), base);
-                self.state = State::Ramping(Ramp {
-                    epochs: 0,
-                    last: epoch.rate,
-                    braked: false,
-                    crowded: false,
-                });
-            }
-            Some(_) => {}
-        }
-    }
-
-    /// A queue stands while the window opens: it may be others', and the rate may have to rise
-    /// yet.
-    fn ramp_behind_queue(
-        &mut self,
-        now: Time,
-        epoch: &Epoch,
-        base: Duration,
-        last: Rate,
-        next: Ramp,
-    ) {
-        let bound = !next.crowded
-            && self.limits.offered(epoch.rtt).is_some_and(|o| epoch.rate >= o.scaled(REACHED));
-        let flat = epoch.rate <= last.scaled(RISING);
-        if next.braked && next.epochs < EPOCHS_PER_STEP {
-            // What arrives was sent before the brake.
-        } else if bound || flat {
-            self.saturate(now, epoch, base);
-        } else if epoch.rtt > base + base.scaled(CROWDED) {
-            // What gets through a standing queue is all that the path has for us: slow start would
-            // go on to overflow it. The pace counts from the next packet on; of a window, what
-            // was advertised once stays.
-            self.limits.set(now, self.limits.window_for(epoch.rate, epoch.rtt), epoch.rate);
-            self.state =
-                State::Ramping(Ramp { epochs: 0, last: epoch.rate, braked: true, crowded: false });
-        }
-    }
-
     /// Whether the transfer's rate is large enough for a queue to be its own.
     fn matters(&self) -> bool {
         self.has_share(MATTERS)
@@ -293,14 +199,10 @@ impl Sobas {
     }
 
     /// Whether nobody else seems to use the path. Trains between others' packets come out too
-    /// slow: where others have shown themselves, the fastest train counts.
+    /// slow: the fastest one counts.
     fn is_alone(&self, epoch: &Epoch) -> bool {
         let payload = self.setting.mss.as_f64() / self.setting.packet.as_f64();
-        let capacity = match self.state {
-            State::Sharing(_) => self.trains.fastest(),
-            _ => self.trains.estimate(),
-        };
-        capacity.is_none_or(|c| epoch.rate >= c.scaled(payload * ALONE))
+        self.trains.fastest().is_none_or(|c| epoch.rate >= c.scaled(payload * ALONE))
     }
 
     /// Whether the window, and not congestion control, is what holds the transfer back.
@@ -334,123 +236,9 @@ impl Sobas {
         if !self.is_alone(epoch) && !self.window_binds(epoch) {
             return;
         }
-        hold.steer(&mut self.limits, now, epoch, base, false);
+        // Between two climbs, small trials.
+        hold.steer(&mut self.limits, now, epoch, base, shared && self.rest > 0);
         self.state = State::Holding(hold);
-    }
-
-    fn share(&mut self, now: Time, epoch: &Epoch, base: Duration, mut sharing: Sharing) {
-        let window = self.limits.window_or_max();
-        let alone = self.is_alone(epoch);
-        self.convincing = if alone { self.convincing + 1 } else { 0 };
-        if self.convincing >= CONVINCED {
-            self.convincing = 0;
-            self.rest = FIRST_REST;
-            self.state = State::Holding(Hold::new(MANNER, epoch.rate, base));
-            return;
-        }
-        let Some(capacity) = self.trains.fastest() else { return };
-        if !alone && !self.window_binds(epoch) {
-            sharing.pause();
-            let halved = |cwnd: Bytes| cwnd < window.scaled(HALVED);
-            if !sharing.is_full() && epoch.cwnd.is_some_and(halved) {
-                // What cut the congestion window was a loss.
-                self.overflow(now, epoch, sharing);
-                return;
-            }
-            self.state = State::Sharing(sharing);
-            return;
-        }
-        match sharing.handle_epoch(epoch, base, window, capacity) {
-            Move::Stay => self.pace_shared(now, epoch, window),
-            Move::Set(window) => self.pace_shared(now, epoch, window),
-            Move::Herald(queue) => {
-                let (rate, setting) = (window / epoch.rtt, &self.setting);
-                let herald = Herald::new(now, setting, rate, queue, capacity);
-                self.limits.pause(herald.resumes());
-                self.herald = Some(herald);
-            }
-            Move::Leave(window) => {
-                self.limits.steer(now, window, base);
-                self.rest = self.next_rest;
-                self.next_rest = (self.next_rest * 2).min(LONGEST_REST);
-                self.state = State::Holding(Hold::new(MANNER, epoch.rate, base));
-                return;
-            }
-        }
-        self.state = State::Sharing(sharing);
-    }
-
-    /// Sets the window behind a standing queue, and the pacing that just lets it circulate: after
-    /// a pause, what fills an empty path would overshoot.
-    fn pace_shared(&mut self, now: Time, epoch: &Epoch, window: Bytes) {
-        self.limits.set(now, window, (window / epoch.rtt).scaled(SHARED_PACING));
-    }
-
-    /// Hears what a herald found.
-    fn attend_herald(&mut self, now: Time) {
-        let Some(herald) = &mut self.herald else { return };
-        if let Some(request) = herald.poll_request(now) {
-            self.limits.push(request);
-        }
-        let Some(fits) = herald.poll_finding(now) else { return };
-        self.herald = None;
-        if let State::Sharing(sharing) = &mut self.state {
-            sharing.handle_finding(fits);
-        }
-    }
-
-    /// Tells three kinds of loss apart; whether this one called for action. Behind our own queue
-    /// and at our own limits it is an overflow. Behind a queue while congestion control holds us
-    /// back, with probes lost too, the path is congested by others. Without a queue it is
-    /// random, and no reason to go slower.
-    fn reacts_to_loss(&mut self, now: Time, epoch: &Epoch, base: Duration) -> bool {
-        let queue_rose = epoch.highest_rtt > base + MANNER.queue_aim(base);
-        let heralded = match self.state {
-            State::Sharing(sharing) => self.herald.is_some() || sharing.is_deaf(),
-            _ => false,
-        };
-        if !queue_rose || heralded || self.state == State::Congested {
-            return false;
-        }
-        let others = self.congestion.is_congested() && self.congestion.losses() >= CONGESTED_LOSSES;
-        if self.matters() && (self.is_alone(epoch) || self.window_binds(epoch)) {
-            return self.retreat(now, epoch, base);
-        }
-        let shared = matches!(self.state, State::Sharing(_));
-        if others && !shared || !self.matters() {
-            self.limits.lift(now);
-            self.limits.emit(now, EventKind::Congested);
-            self.state = State::Congested;
-            return true;
-        }
-        false
-    }
-
-    /// The transfer overflowed the buffer at its own limits. Whether that called for action.
-    fn retreat(&mut self, now: Time, epoch: &Epoch, base: Duration) -> bool {
-        let mut hold = match self.state {
-            State::Holding(hold) if hold.is_settling() => return false,
-            State::Sharing(sharing) if sharing.is_settling() && sharing.is_full() => return false,
-            State::Sharing(sharing) => {
-                self.overflow(now, epoch, sharing);
-                return true;
-            }
-            State::Holding(hold) => hold,
-            _ => Hold::new(MANNER, epoch.rate, base),
-        };
-        // What comes after the loss says nothing of what the path bears.
-        let epoch = Epoch { rate: self.lately, ..*epoch };
-        hold.retreat(&mut self.limits, now, &epoch, base);
-        self.state = State::Holding(hold);
-        true
-    }
-
-    /// Goes on after an overflow on a path that others share.
-    fn overflow(&mut self, now: Time, epoch: &Epoch, mut sharing: Sharing) {
-        self.limits.emit(now, EventKind::Overflowed { rate: epoch.rate });
-        let window = sharing.handle_overflow(self.limits.window_or_max());
-        self.pace_shared(now, epoch, window);
-        self.state = State::Sharing(sharing);
     }
 }
 
