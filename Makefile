@@ -1,7 +1,7 @@
 # `make help` lists what can be made. Options for a program go into ARGS: make demo ARGS="--out /tmp/demo"
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo reproduce test fmt clippy purity doc unit python bench-lab bench-limits bench-live bench-sim man clean tools tools-test
+.PHONY: help build demo reproduce test fmt clippy purity doc unit python wasm bench-lab bench-limits bench-live bench-sim man clean tools tools-test
 
 SWEETSPOT := target/release/sweetspot
 ARGS ?=
@@ -37,8 +37,11 @@ man: build ## Man pages and shell completions, into target/man and target/comple
 	$(SWEETSPOT) man target/man
 	for shell in bash zsh fish; do $(SWEETSPOT) completions $$shell > target/completions/sweetspot.$$shell; done
 
-build: tools ## The sweetspot program, optimised
+build: tools wasm ## The sweetspot program, optimised
 	cargo build --release --locked --bin sweetspot
+
+wasm: tools ## The simulator for the page of `sweetspot ui`
+	@scripts/build-wasm.sh
 
 fmt: tools-test ## Check the formatting
 	cargo fmt --all --check
@@ -52,12 +55,12 @@ purity: tools ## Pure crates build without an operating system
 doc: tools ## The crates' documentation; a broken link is an error
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
 
-unit: tools ## Every test, and nothing else
+unit: tools wasm ## Every test, and nothing else
 	cargo test --workspace --locked
 
 PYTHON := target/python/bin/python
 # Built in place: what is tested is what is in the tree.
-python: tools-test ## The Python package: build, lints, types, tests
+python: tools-test wasm ## The Python package: build, lints, types, tests
 	test -x $(PYTHON) || python3 -m venv target/python
 	$(PYTHON) -m pip install --quiet --disable-pip-version-check -r python/requirements.lock
 	cargo fmt --manifest-path python/Cargo.toml --check

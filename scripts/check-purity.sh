@@ -5,16 +5,11 @@ cd "$(dirname "$0")/.."
 
 target=wasm32-unknown-unknown
 pure=
-for crate in units path sizing scenario theory advise trace diagnose tcp sim study; do
+for crate in units path sizing scenario theory advise trace diagnose tcp sim study wasm; do
     [ -d "crates/$crate" ] && pure="$pure -p sweetspot-$crate"
 done
 
-have_target() {
-    [ -d "$(rustc --print sysroot)/lib/rustlib/$target/lib" ]
-}
-
-have_target || rustup target add $target >/dev/null 2>&1 || true
-if have_target; then
+if scripts/wasm-target.sh; then
     # shellcheck disable=SC2086 # the list is meant to be split
     cargo build --locked --lib --target $target $pure
     echo "purity: the pure crates build for $target:$(echo "$pure" | sed 's/ -p sweetspot-/ /g')"

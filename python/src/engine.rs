@@ -1,8 +1,11 @@
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use sweetspot_scenario::{Engine, NoRecorder};
+use pyo3::types::PyBytes;
+use sweetspot_report::{RunSeries, parquet};
+use sweetspot_scenario::{Engine, NoRecorder, Recorder};
 use sweetspot_sim::{ControllerMaker, Simulator, run_steered};
 use sweetspot_theory::engine::Theory;
+use sweetspot_units::Duration;
 
 use crate::controller::{Bridge, Failure};
 use crate::outcome::Outcome;
@@ -21,6 +24,48 @@ pub fn run(
     seed: Option<u64>,
     controllers: Vec<Option<Py<PyAny>>>,
 ) -> PyResult<Outcome> {
+    play(py, scenario, (engine, seed), controllers, &mut NoRecorder)
+}
+
+/// The same with the time series: the outcome, and the bytes of the Parquet file that
+/// ``sweetspot run --series`` writes.
+#[pyfunction]
+#[pyo3(signature = (scenario, interval = "100ms", seed = None, controllers = Vec::new()))]
+pub fn series<'py>(
+    py: Python<'py>,
+    scenario: &Bound<'py, Scenario>,
+    interval: &str,
+    seed: Option<u64>,
+    controllers: Vec<Option<Py<PyAny>>>,
+) -> PyResult<(Outcome, Bound<'py, PyBytes>)> {
+    let bad = |why: String| PyValueError::new_err(format!("interval: {why}"));
+    let interval: Duration = interval.parse().map_err(|error| bad(format!("{error}")))?;
+    let inner = &scenario.get().inner;
+    let least = (inner.warmup + inner.duration) * inner.transfers.len() as u64 / MOST_SAMPLES;
+    if interval < least.max(Duration::from_micros(1)) {
+        let least = least.max(Duration::from_micros(1));
+        return Err(bad(format!(
+            "{interval} is more than {MOST_SAMPLES} samples; take {least} or more"
+        )));
+    }
+    let mut recorder = RunSeries::every(interval);
+    let outcome = play(py, scenario, ("sim", seed), controllers, &mut recorder)?;
+    let bytes = py
+        .detach(|| parquet(&recorder.columns(&outcome.0)))
+        .map_err(|error| EngineError::new_err(error.to_string()))?;
+    Ok((outcome, PyBytes::new(py, &bytes)))
+}
+
+/// More rows than fit into most memories.
+const MOST_SAMPLES: u64 = 20_000_000;
+
+fn play(
+    py: Python<'_>,
+    scenario: &Bound<'_, Scenario>,
+    (engine, seed): (&str, Option<u64>),
+    controllers: Vec<Option<Py<PyAny>>>,
+    recorder: &mut (impl Recorder + Send),
+) -> PyResult<Outcome> {
     let mut scenario = scenario.get().inner.clone();
     scenario.seed = seed.unwrap_or(scenario.seed);
     let (given, transfers) = (controllers.len(), scenario.transfers.len());
@@ -31,16 +76,16 @@ pub fn run(
     }
     let started = seconds(py)?;
     let mut outcome = match engine {
-        "sim" if given > 0 => steered(py, &scenario, controllers)?,
+        "sim" if given > 0 => steered(py, &scenario, controllers, recorder)?,
         "sim" => py
-            .detach(|| Simulator.run(&scenario, &mut NoRecorder))
+            .detach(|| Simulator.run(&scenario, recorder))
             .map_err(|error| EngineError::new_err(error.to_string()))?,
         "theory" if given > 0 => {
             let reason = "a controller decides by what happens; only engine \"sim\" plays one";
             return Err(PyValueError::new_err(reason));
         }
         "theory" => Theory
-            .run(&scenario, &mut NoRecorder)
+            .run(&scenario, recorder)
             .map_err(|error| EngineError::new_err(error.to_string()))?,
         other => {
             let known = "known are sim, theory";
@@ -61,6 +106,7 @@ fn steered(
     py: Python<'_>,
     scenario: &sweetspot_scenario::Scenario,
     controllers: Vec<Option<Py<PyAny>>>,
+    recorder: &mut (impl Recorder + Send),
 ) -> PyResult<sweetspot_scenario::Outcome> {
     let failure = Failure::default();
     let mut names = Vec::new();
@@ -73,7 +119,7 @@ fn steered(
         names.push(name);
         makers.push(object.map(|object| Bridge::maker(object, failure.clone())));
     }
-    let mut outcome = py.detach(|| run_steered(scenario, &mut NoRecorder, makers));
+    let mut outcome = py.detach(|| run_steered(scenario, recorder, makers));
     failure.raise()?;
     for (transfer, name) in outcome.transfers.iter_mut().zip(names) {
         if let Some(name) = name {

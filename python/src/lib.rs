@@ -5,6 +5,7 @@ mod controller;
 mod engine;
 mod outcome;
 mod scenario;
+mod sweep;
 mod theory;
 
 use pyo3::prelude::*;
@@ -15,13 +16,15 @@ mod _core {
     #[pymodule_export]
     use crate::controller::{ControllerSetting, Probe, Train};
     #[pymodule_export]
-    use crate::engine::run;
+    use crate::engine::{run, series};
     #[pymodule_export]
     use crate::outcome::{
         BottleneckOutcome, ControllerEvent, CrossOutcome, Outcome, TransferOutcome,
     };
     #[pymodule_export]
     use crate::scenario::{EngineError, Scenario, ScenarioError};
+    #[pymodule_export]
+    use crate::sweep::{Journal, sweep_values};
 
     use super::*;
 

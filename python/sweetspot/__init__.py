@@ -28,7 +28,7 @@ from ._core import (
     __version__,
 )
 from .controller import Controller
-from .engine import run
+from .engine import run, series
 from .scenario import Scenario
 from .studies import sweep
 from .units import B, Gbit_s, MB, Mbit_s, Quantity, kB, kbit_s, ms, pkt, s, us
@@ -58,6 +58,7 @@ __all__ = [
     "pkt",
     "run",
     "s",
+    "series",
     "sweep",
     "us",
 ]

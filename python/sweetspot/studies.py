@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from . import _core
+from .journal import Ledger
 from .scenario import Scenario, assignable
 
 if TYPE_CHECKING:
@@ -38,11 +39,12 @@ BOTTLENECK_NUMBERS = ("utilisation", "loss_rate", "queue_mean_packets", "queue_d
 
 def sweep(
     scenario: Scenario,
-    over: Mapping[str, Iterable[object]],
+    over: Mapping[str, str | Iterable[object]],
     seeds: int | Sequence[int] = 1,
     engine: str = "sim",
     executor: Executor | None = None,
     progress: Callable[[int, int], None] | None = None,
+    journal: str | os.PathLike[str] | None = None,
 ) -> pa.Table:
     """Plays every combination of values with every seed and returns one table.
 
@@ -51,12 +53,17 @@ def sweep(
 
     Args:
         scenario: What stays.
-        over: For each key (as ``--set`` takes it) its values.
+        over: For each key (as ``--set`` takes it) its values: a list, or a text as ``sweetspot
+            sweep --over`` takes it, ``"50pkt,100pkt"`` or ``"50pkt..2000pkt:log:12"``; such a
+            range may also stand in a list.
         seeds: How many, from the scenario's own on, or which.
         engine: As in :func:`run`.
         executor: Any ``concurrent.futures.Executor``: ``dask.distributed.Client.get_executor()``,
             ``mpi4py.futures.MPIPoolExecutor()``, a pool of Ray. By default a process per core.
         progress: Called with (done, all) after every run.
+        journal: A file in which each finished run is written down. A sweep that was interrupted
+            or killed goes on where it was when it is called again with the same file; more
+            values and seeds may then be added.
 
     Returns:
         A ``pyarrow.Table``, a row per combination, seed and transfer, in that order: the varied
@@ -67,21 +74,36 @@ def sweep(
     Raises:
         ScenarioError: before anything runs, if any combination is no scenario.
         EngineError: if the engine cannot play one.
+        ValueError: if there are no values, a range cannot be, or the journal is of another version.
     """
-    points, variants = _points(scenario, over, seeds)
+    points, variants, scenarios = _points(scenario, over, seeds)
     outcomes: dict[int, _core.Outcome] = {}
+    ledger = Ledger(journal) if journal is not None else None
+    if ledger is not None:
+        for point, changed in zip(points, scenarios):
+            known = ledger.recall(changed, engine, point[3])
+            if known is not None:
+                outcomes[point[0]] = known
 
     def work(pool: Executor) -> None:
         waiting = [point for point in points if point[0] not in outcomes]
         for index, outcome in _play_all(pool, waiting, engine):
             outcomes[index] = outcome
+            if ledger is not None:
+                ledger.remember(scenarios[index], engine, points[index][3], outcome)
             if progress is not None:
                 progress(len(outcomes), len(points))
 
-    if executor is not None:
-        work(executor)
-    else:
-        _on_processes(work)
+    try:
+        if len(outcomes) == len(points):
+            pass
+        elif executor is not None:
+            work(executor)
+        else:
+            _on_processes(work)
+    finally:
+        if ledger is not None:
+            ledger.close()
     return _table(list(over), variants, points, [outcomes[i] for i in range(len(points))])
 
 
@@ -117,10 +139,24 @@ def play(point: Point, engine: str) -> tuple[int, _core.Outcome]:
     return index, _core.run(_core.Scenario(text, overrides), engine, seed)
 
 
+def _values(key: str, some: str | Iterable[object]) -> list[str]:
+    """The values of one key as ``--set`` takes them, ranges spelt out."""
+    if isinstance(some, str):
+        return _core.sweep_values(key, some)
+    values: list[str] = []
+    for value in some:
+        if isinstance(value, str) and ".." in value:
+            values += _core.sweep_values(key, value)
+        else:
+            values.append(assignable(value))
+    return values
+
+
 def _points(
-    scenario: Scenario, over: Mapping[str, Iterable[object]], seeds: int | Sequence[int]
-) -> tuple[list[Point], list[tuple[str, ...]]]:
-    values = {key: [assignable(value) for value in some] for key, some in over.items()}
+    scenario: Scenario, over: Mapping[str, str | Iterable[object]], seeds: int | Sequence[int]
+) -> tuple[list[Point], list[tuple[str, ...]], list[Scenario]]:
+    """Every run, and for each its values and its scenario."""
+    values = {key: _values(key, some) for key, some in over.items()}
     empty = [key for key, some in values.items() if not some]
     if empty:
         raise ValueError(f"{empty[0]}: no values; give at least one")
@@ -130,6 +166,7 @@ def _points(
         raise ValueError("seeds: none; give a number of 1 or more, or a list")
     points: list[Point] = []
     variants: list[tuple[str, ...]] = []
+    scenarios: list[Scenario] = []
     for combination in itertools.product(*values.values()):
         changes = dict(zip(values, combination))
         # Read here, so that a wrong key is an error before anything runs.
@@ -137,7 +174,8 @@ def _points(
         for seed in seeds:
             points.append((len(points), changed.text, changed.overrides, seed))
             variants.append(combination)
-    return points, variants
+            scenarios.append(changed)
+    return points, variants, scenarios
 
 
 def _table(

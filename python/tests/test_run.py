@@ -29,6 +29,98 @@ def test_a_run_is_the_same_bytes_as_from_the_command_line(root: pathlib.Path) ->
     assert without_wall(outcome.to_json()) == without_wall(printed)
 
 
+SERIES_COLUMNS = [
+    "at_s", "transfer", "event", "goodput_bps", "acked_bytes", "cwnd_packets", "ssthresh_packets",
+    "window_bytes", "rtt_s", "rate_bps", "queue_packets", "dropped_packets", "utilisation",
+]
+
+
+def test_the_time_series_is_a_table_of_samples_and_events(bare: ss.Scenario) -> None:
+    outcome, table = ss.series(bare.replace({"transfer.0.sizing": "sobas"}), interval=50 * ss.ms)
+    assert table.column_names == SERIES_COLUMNS
+    rows = table.to_pylist()
+    samples = [row for row in rows if row["event"] is None]
+    # 5 s of warm-up and 5 s of measurement.
+    assert len(samples) == pytest.approx(10 / 0.05, abs=2)
+    told = [event.kind for event in outcome.transfers[0].events]
+    assert [row["event"] for row in rows if row["event"] is not None] == told
+    assert table.schema.metadata[b"seed"] == b"1"
+    # What was acknowledged between two samples is the goodput between them.
+    one, two = samples[100:102]
+    bits = 8 * (two["acked_bytes"] - one["acked_bytes"])
+    assert two["goodput_bps"] == pytest.approx(bits / (two["at_s"] - one["at_s"]))
+
+
+def test_a_series_changes_no_outcome_and_is_that_of_the_command_line(
+    bare: ss.Scenario, tmp_path: pathlib.Path
+) -> None:
+    outcome, table = ss.series(bare)
+    looked, alone = json.loads(outcome.to_json()), json.loads(ss.run(bare).to_json())
+    # Taking a sample is an event of the simulator, too.
+    cost = ("events", "wall_s")
+    assert [looked[k] for k in looked if k not in cost] == [alone[k] for k in alone if k not in cost]
+    binary = os.environ.get("SWEETSPOT_BIN")
+    if binary is None:
+        pytest.skip("set SWEETSPOT_BIN to the sweetspot program to compare with it")
+    file, written = tmp_path / "bare.toml", tmp_path / "bare.parquet"
+    file.write_text(bare.text)
+    subprocess.run([binary, "run", str(file), "--series", str(written)], check=True)
+    import pyarrow.parquet
+
+    assert pyarrow.parquet.read_table(written).equals(table, check_metadata=True)
+
+
+def test_samples_without_end_are_refused(bare: ss.Scenario) -> None:
+    with pytest.raises(ValueError, match="interval.*take 1 us or more"):
+        ss.series(bare, interval="1ns")
+    with pytest.raises(ValueError, match="interval.*soon"):
+        ss.series(bare, interval="soon")
+
+
+def ask_wasm(file: pathlib.Path, question: dict[str, str]) -> str:
+    """What the simulator compiled for the page answers."""
+    wasmtime = pytest.importorskip("wasmtime")
+    store = wasmtime.Store()
+    module = wasmtime.Module.from_file(store.engine, str(file))
+    exports = wasmtime.Instance(store, module, []).exports(store)
+    memory = exports["memory"]
+    text = json.dumps(question).encode()
+    memory.write(store, text, exports["question"](store, len(text)))
+    length = exports["answer"](store)
+    start = exports["text"](store)
+    return bytes(memory.read(store, start, start + length)).decode()
+
+
+def test_a_busy_run_is_the_same_bytes_from_here_the_command_line_and_webassembly(
+    root: pathlib.Path, tmp_path: pathlib.Path
+) -> None:
+    wasm, binary = root / "crates/ui/wasm/sweetspot.wasm", os.environ.get("SWEETSPOT_BIN")
+    if binary is None or not wasm.exists():
+        pytest.skip("make python compiles the simulator for the page and the program before")
+    scenario = ss.Scenario(
+        title="Much at a time",
+        seed=7,
+        path=dict(rate="20Mbit/s", rtt="50ms", buffer="60pkt", loss="0.01%", queue="red"),
+        cross=[
+            dict(kind="pareto", count=3, rate="1Mbit/s"),
+            dict(kind="elephants", count=2, window="10pkt"),
+            dict(kind="mice", count=5, packets=[5, 50], sleep=["1s", "2s"]),
+        ],
+        transfer=[dict(sizing=sizing) for sizing in ("sobas", "drs", "heffner", "max")]
+        + [dict(congestion=control) for control in ("cubic", "vegas", "bbr", "sack")],
+        warmup="2s",
+        duration="8s",
+    )
+    file = tmp_path / "busy.toml"
+    file.write_text(scenario.text)
+    command = [binary, "run", str(file), "--json"]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    here = without_wall(ss.run(scenario).to_json())
+    assert len(here) > 100
+    assert without_wall(printed) == here
+    assert without_wall(ask_wasm(wasm, {"ask": "run", "scenario": scenario.text})) == here
+
+
 def test_throughput_below_the_sweet_spot_is_window_over_round_trip(bare: ss.Scenario) -> None:
     outcome = ss.run(bare)
     # Eq. (4): 450 packets of 8000 bit per 100 ms; the packet's own sending times add below 1 %.

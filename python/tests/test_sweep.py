@@ -1,4 +1,6 @@
 import os
+import pathlib
+import resource
 import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -54,6 +56,80 @@ def test_a_wrong_key_is_an_error_before_anything_runs(noisy: ss.Scenario) -> Non
     with pytest.raises(ValueError, match="path.buffer: no values"):
         ss.sweep(noisy, {"path.buffer": []}, progress=lambda *done: ran.append(done))
     assert ran == []
+
+
+def test_a_range_is_the_values_that_the_command_line_takes_it_for(noisy: ss.Scenario) -> None:
+    threads = ThreadPoolExecutor(2)
+    # 50 x 40^(1/2) is 316.2: whole packets.
+    table = ss.sweep(noisy, {"path.buffer": "50pkt..2000pkt:log:3"}, executor=threads)
+    assert table.column("path.buffer").to_pylist() == ["50pkt", "316pkt", "2000pkt"]
+    mixed = {"transfer.0.sizing": ["max", "fixed:10pkt..30pkt:lin:2"], "path.buffer": "9pkt, 8pkt"}
+    table = ss.sweep(noisy, mixed, executor=threads)
+    assert table.column("transfer.0.sizing").to_pylist()[::2] == ["max", "fixed:10pkt", "fixed:30pkt"]
+    assert table.column("path.buffer").to_pylist()[:2] == ["9pkt", "8pkt"]
+    for wrong, words in [
+        ("9pkt..2pkt:log:3", "first end must be below its last"),
+        ("1pkt,1pkt", "twice"),
+        ("1pkt..9pkt", "a scale and a count"),
+        ("", "write it like"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            ss.sweep(noisy, {"path.buffer": wrong})
+
+
+def test_a_sweep_that_was_killed_plays_nothing_twice(
+    noisy: ss.Scenario, tmp_path: pathlib.Path
+) -> None:
+    threads = ThreadPoolExecutor(2)
+    journal = tmp_path / "sweep.journal"
+    whole = ss.sweep(noisy, OVER, seeds=3, executor=threads, journal=journal)
+    lines = journal.read_bytes().splitlines(keepends=True)
+    assert len(lines) == 1 + 12
+    # As a SIGKILL would leave it: five runs, and a sixth torn.
+    journal.write_bytes(b"".join(lines[:6]) + lines[6][:40])
+    done: list[int] = []
+    again = ss.sweep(
+        noisy, OVER, seeds=3, executor=threads, journal=journal,
+        progress=lambda now, _: done.append(now),
+    )
+    assert again.equals(whole) and done == list(range(6, 13))
+    assert len(journal.read_bytes().splitlines()) == 13
+    done.clear()
+    more = ss.sweep(
+        noisy, OVER, seeds=4, executor=threads, journal=journal,
+        progress=lambda now, _: done.append(now),
+    )
+    assert more.num_rows == 16 and len(done) == 4
+
+
+def test_a_journal_of_something_else_is_refused_with_the_way_out(
+    noisy: ss.Scenario, tmp_path: pathlib.Path
+) -> None:
+    journal = tmp_path / "sweep.journal"
+    journal.write_text('{"sweetspot_journal":1,"version":"0.0.1"}\n')
+    with pytest.raises(ValueError, match="sweep.journal.*sweetspot 0.0.1.*remove it"):
+        ss.sweep(noisy, OVER, journal=journal)
+    journal.write_text("shopping list\n")
+    with pytest.raises(ValueError, match="no journal"):
+        ss.sweep(noisy, OVER, journal=journal)
+
+
+def test_a_full_disk_is_a_warning_and_costs_no_run(
+    noisy: ss.Scenario, tmp_path: pathlib.Path
+) -> None:
+    threads, journal = ThreadPoolExecutor(2), tmp_path / "sweep.journal"
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    # Room for the head and the first runs.
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2500, hard))
+    try:
+        with pytest.warns(UserWarning, match="sweep.journal.*runs are no longer kept"):
+            table = ss.sweep(noisy, OVER, seeds=3, executor=threads, journal=journal)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert table.num_rows == 12
+    kept = journal.read_bytes()
+    assert kept.endswith(b"\n") and 2 <= len(kept.splitlines()) < 13
+    assert ss.sweep(noisy, OVER, seeds=3, executor=threads, journal=journal).equals(table)
 
 
 def test_a_process_that_dies_costs_no_point(noisy: ss.Scenario) -> None:

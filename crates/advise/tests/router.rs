@@ -90,6 +90,14 @@ fn impossible_links_and_light_tails_are_refused_in_words() {
 }
 
 #[test]
+fn a_loss_form_above_one_is_blamed_on_its_parameters() {
+    let parameters = Parameters { loss_a: Some(100.0), loss_b: Some(0.05), ..Default::default() };
+    // 100 B^-0.05 is above 1 for every buffer that a link has.
+    let refused = advise(&Question { parameters, ..question("10Gbit/s") }).unwrap_err().to_string();
+    assert!(refused.contains("--loss-a") && refused.contains("100 and 0.05"), "{refused}");
+}
+
+#[test]
 fn no_line_is_longer_than_80_columns() {
     for input in ["10Gbit/s", "100Mbit/s"] {
         for favour in [Favour::Throughput, Favour::Short, Favour::Latency] {

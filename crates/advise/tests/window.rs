@@ -60,6 +60,20 @@ fn where_loss_limits_no_window_is_said_to_help() {
 }
 
 #[test]
+fn where_loss_limits_the_rate_is_known_beside_any_cross_traffic() {
+    let base = Question { loss: Some("1e-5".parse().unwrap()), ..question("10Gbit/s", "80ms") };
+    let alone = advise(&base).unwrap();
+    for cross in ["udp:30%", "elephants:30%", "mice:30%"] {
+        let q = Question { cross: Some(cross.parse().unwrap()), ..base };
+        let advice = advise(&q).unwrap();
+        // The window that loss allows is far below what is left of the path.
+        assert_eq!(advice.recommended.rate, alone.recommended.rate, "{cross}");
+        assert_eq!(advice.wrong_by_two[1].rate, alone.recommended.rate, "{cross}");
+        assert!(!advice.text(false).contains("to not known"), "{cross}");
+    }
+}
+
+#[test]
 fn an_unknown_buffer_is_said_to_be_assumed_away() {
     let advice = advise(&question("100Mbit/s", "20ms")).unwrap();
     assert_eq!(advice.sweet_spot.low, advice.sweet_spot.high);

@@ -58,16 +58,47 @@ pub fn while_it_runs<T: Send>(
     total: usize,
     interrupted: impl FnOnce(),
 ) -> T {
+    let mut progress = Progress::new(total);
+    attend(
+        work,
+        |step| match step {
+            Step::Look => progress.show(done()),
+            Step::End => progress.clear(),
+        },
+        interrupted,
+    )
+}
+
+/// Does `work` that tells of its progress itself; an interruption is answered as in [`while_it_runs`].
+pub fn until_interrupted<T: Send>(
+    work: impl FnOnce() -> T + Send,
+    interrupted: impl FnOnce(),
+) -> T {
+    attend(work, |_| {}, interrupted)
+}
+
+/// What whoever attends is told.
+enum Step {
+    /// Some time has passed.
+    Look,
+    /// It is over.
+    End,
+}
+
+fn attend<T: Send>(
+    work: impl FnOnce() -> T + Send,
+    mut watch: impl FnMut(Step),
+    interrupted: impl FnOnce(),
+) -> T {
     // From here on signals wait for the supervisor, on this thread and those it starts.
     let Ok(mut supervisor) = Supervisor::new() else { return work() };
     std::thread::scope(|scope| {
         let worker = scope.spawn(work);
-        let mut progress = Progress::new(total);
         while !worker.is_finished() {
-            progress.show(done());
+            watch(Step::Look);
             match supervisor.next_event_by(clock::now() + LOOK) {
                 Ok(Some(Event::Told(signal) | Event::ToldByTerminal(signal))) => {
-                    progress.clear();
+                    watch(Step::End);
                     interrupted();
                     process::exit(128 + signal.number());
                 }
@@ -75,7 +106,7 @@ pub fn while_it_runs<T: Send>(
                 Err(_) => break,
             }
         }
-        progress.clear();
+        watch(Step::End);
         match worker.join() {
             Ok(result) => result,
             Err(panic) => std::panic::resume_unwind(panic),

@@ -40,6 +40,9 @@ impl Ledger {
         // Appending keeps lines whole even where two programs have one journal.
         let mut file =
             OpenOptions::new().read(true).append(true).create(true).open(path).map_err(hint)?;
+        if !file.metadata().map_err(hint)?.is_file() {
+            return Err(blame(&"it is a device or a pipe; choose another place with --out"));
+        }
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(hint)?;
         let text = String::from_utf8_lossy(&bytes);

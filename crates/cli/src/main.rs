@@ -62,6 +62,7 @@ enum Verb {
     Reproduce(verbs::reproduce::Arguments),
     /// Make one page from results: tables, curves, time series, distributions
     Report(verbs::report::Arguments),
+    Ui(verbs::ui::Arguments),
     /// Measure the demo path and a matrix of paths, and write docs/results/lab.md
     #[command(hide = true)]
     BenchLab(verbs::bench_lab::Arguments),
@@ -101,6 +102,7 @@ fn main() -> ExitCode {
         Verb::Validate(arguments) => verbs::validate::run(arguments),
         Verb::Reproduce(arguments) => verbs::reproduce::run(arguments),
         Verb::Report(arguments) => verbs::report::run(arguments),
+        Verb::Ui(arguments) => verbs::ui::run(arguments),
         Verb::BenchLab(arguments) => verbs::bench_lab::run(arguments),
         Verb::BenchLive(arguments) => verbs::bench_live::run(arguments),
         Verb::BenchLimits(arguments) => verbs::bench_limits::run(arguments),

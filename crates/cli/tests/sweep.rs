@@ -217,3 +217,86 @@ fn a_figure_is_drawn_by_theory_in_a_moment_as_page_document_and_picture() -> Tes
     assert!(fs::read_to_string(here.join("out/papers/bdp-fig4.svg"))?.starts_with("<svg xmlns"));
     Ok(())
 }
+
+/// The cells of a Parquet file as CSV, so that the two can be compared.
+fn as_csv(path: &Path) -> Result<String, Box<dyn std::error::Error>> {
+    Ok(sweetspot_report::csv(&sweetspot_report::from_parquet(fs::read(path)?)?))
+}
+
+#[test]
+fn the_parquet_file_of_a_sweep_has_the_rows_and_values_of_its_csv() -> Tested {
+    let (directory, _) = scenario()?;
+    let here = directory.path();
+    let over = ["--over", "transfer.sizing=fixed:50pkt,sobas", "--over", "path.buffer=20pkt,40pkt"];
+    for out in ["points.csv", "points.parquet"] {
+        let sweep = [&["sweep", "small.toml"], &over[..], &["--seeds", "3", "--out", out]].concat();
+        let output = sweetspot(here, &sweep).output()?;
+        assert!(output.status.success(), "{}", said(&output));
+    }
+    let parquet = as_csv(&here.join("points.parquet"))?;
+    assert_eq!(parquet, fs::read_to_string(here.join("points.csv"))?);
+    // 2 x 2 variants, 3 seeds, 1 transfer, and the names.
+    assert_eq!(parquet.lines().count(), 13);
+    let names = parquet.lines().next().unwrap_or_default();
+    assert!(names.starts_with("transfer_sizing,path_buffer,seed,transfer,"), "{names}");
+    assert_eq!(names.split(',').count(), 2 + 2 + 4 + 3 + 1 + 8 + 1);
+    Ok(())
+}
+
+#[test]
+fn a_page_is_made_of_parquet_files_too() -> Tested {
+    let (directory, _) = scenario()?;
+    let here = directory.path();
+    let over = ["--over", "transfer.sizing=fixed:50pkt..fixed:400pkt:log:4"];
+    let tail = ["--seeds", "3", "--out"];
+    for out in ["s.parquet", "s.json"] {
+        let sweep = [&["sweep", "small.toml"], &over[..], &tail, &[out]].concat();
+        assert!(sweetspot(here, &sweep).output()?.status.success());
+    }
+    let set = ["--set", "transfer.0.sizing=sobas", "--set", "transfer.0.count=2"];
+    let run = [&["run", "small.toml", "--series", "run.parquet"], &set[..]].concat();
+    assert!(sweetspot(here, &run).output()?.status.success());
+    let page = |files: &[&str]| -> Result<String, Box<dyn std::error::Error>> {
+        let report = [&["report", "--out", "page.html"], files].concat();
+        let output = sweetspot(here, &report).output()?;
+        assert!(output.status.success(), "{}", said(&output));
+        Ok(fs::read_to_string(here.join("page.html"))?)
+    };
+    let series = page(&["run.parquet"])?;
+    for words in ["Over time", "bottleneck queue, packets", "run.parquet, transfer 1", ": limited"]
+    {
+        assert!(series.contains(words), "{words} is missing");
+    }
+    // The same pictures and tables, whichever form the sweep was kept in.
+    let section = |page: &str| page.split("</header>").nth(1).unwrap_or_default().to_owned();
+    let (columns, json) = (section(&page(&["s.parquet"])?), section(&page(&["s.json"])?));
+    assert!(columns.contains("sweet spot"));
+    assert_eq!(columns.replace("s.parquet", "s.json"), json);
+    Ok(())
+}
+
+#[test]
+fn column_files_that_are_no_results_are_named_with_what_they_are() -> Tested {
+    use sweetspot_report::{Column, Columns, parquet};
+    let (directory, _) = scenario()?;
+    let here = directory.path();
+    let mut alien = Columns::default();
+    alien.push("shoe_size", Column::Real(vec![Some(43.0)]));
+    let mut newer = alien.clone();
+    newer.note("sweetspot_sweep", "9");
+    newer.note("version", "7.0.0");
+    let torn = parquet(&alien)?[..40].to_vec();
+    let files = [
+        ("alien.parquet", parquet(&alien)?, "no result of sweetspot"),
+        ("newer.parquet", parquet(&newer)?, "sweep of sweetspot 7.0.0"),
+        ("torn.parquet", torn, "cannot be read"),
+    ];
+    for (name, content, words) in files {
+        fs::write(here.join(name), content)?;
+        let output = sweetspot(here, &["report", name]).output()?;
+        assert_eq!(output.status.code(), Some(1), "{name}");
+        assert!(said(&output).contains(name) && said(&output).contains(words), "{}", said(&output));
+        assert_eq!(said(&output).lines().count(), 1, "{}", said(&output));
+    }
+    Ok(())
+}

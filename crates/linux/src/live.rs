@@ -10,8 +10,12 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
+use crate::processes::{self, Descriptor};
 use crate::tcp::options;
 use crate::{check, wake};
+
+/// Beyond so many descriptors nobody is searched: each costs a microsecond.
+const MOST: i32 = 1 << 16;
 
 /// Why a socket could not be borrowed.
 #[derive(Debug, Error)]
@@ -40,8 +44,8 @@ pub enum BorrowError {
     },
     /// The kernel forbids it.
     #[error(
-        "no permission for the sockets of process {pid}: it must run as the same user and be our \
-         descendant (kernel.yama.ptrace_scope), or we need CAP_SYS_PTRACE (run as root)"
+        "no permission for the sockets of process {pid}: run as root (CAP_SYS_PTRACE), or as its user \
+         where kernel.yama.ptrace_scope is 0"
     )]
     NotPermitted {
         /// Whose.
@@ -96,6 +100,24 @@ impl ProcessHandle {
     /// Whether it has ended.
     pub fn has_ended(&self) -> bool {
         wake::is_readable(self.pidfd.as_fd())
+    }
+
+    /// The sockets that it has open, found by borrowing whatever it has open: for who may borrow
+    /// (CAP_SYS_PTRACE) but not list ([`processes::sockets`]).
+    pub fn sockets(&self) -> Result<Vec<Descriptor>, BorrowError> {
+        let slots = processes::descriptor_slots(self.pid);
+        let mut found = Vec::new();
+        for fd in 0..slots.map_err(|_| BorrowError::ProcessEnded { pid: self.pid })?.min(MOST) {
+            match self.duplicate(fd) {
+                Ok(file) => {
+                    let inode = status(&file).ok().filter(is_socket).map(|stat| stat.st_ino);
+                    found.extend(inode.map(|inode| Descriptor { fd, inode }));
+                }
+                Err(BorrowError::Closed { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(found)
     }
 
     /// A second descriptor for the file that the process has open as `fd`.
@@ -173,11 +195,19 @@ impl LiveSocket {
 
 /// The inode of an open file.
 pub fn inode(file: impl AsFd) -> io::Result<u64> {
+    status(file).map(|stat| stat.st_ino)
+}
+
+fn status(file: impl AsFd) -> io::Result<libc::stat> {
     // SAFETY: an all-zero stat is valid, and the call fills it in.
     let mut stat: libc::stat = unsafe { std::mem::zeroed() };
     // SAFETY: the descriptor is open and `stat` is valid for writing.
     check(unsafe { libc::fstat(file.as_fd().as_raw_fd(), &mut stat) })?;
-    Ok(stat.st_ino)
+    Ok(stat)
+}
+
+fn is_socket(stat: &libc::stat) -> bool {
+    stat.st_mode & libc::S_IFMT == libc::S_IFSOCK
 }
 
 fn descriptor(result: libc::c_long) -> io::Result<OwnedFd> {
@@ -217,6 +247,16 @@ mod tests {
     }
 
     #[test]
+    fn sockets_are_found_by_borrowing_as_well_as_by_listing() {
+        let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+        let wanted = inode(&socket).unwrap();
+        let found = us().sockets().unwrap();
+        assert!(found.iter().any(|d| d.fd == socket.as_raw_fd() && d.inode == wanted));
+        let file = File::open("/proc/self/stat").unwrap();
+        assert!(us().sockets().unwrap().iter().all(|d| d.fd != file.as_raw_fd()));
+    }
+
+    #[test]
     fn another_cookie_or_inode_or_no_socket_is_never_lent() {
         let socket = TcpListener::bind("127.0.0.1:0").unwrap();
         let (fd, inode) = (socket.as_raw_fd(), inode(&socket).unwrap());
@@ -241,6 +281,16 @@ mod tests {
         unsafe { libc::dup2(second.as_raw_fd(), first.as_raw_fd()) };
         let lent = live.with(|_| panic!("lent the wrong socket"));
         assert!(matches!(&lent, Err(e @ BorrowError::Reused { .. }) if e.is_over()));
+    }
+
+    #[test]
+    fn what_the_kernel_cannot_or_may_not_do_is_said_with_the_next_step() {
+        let words = |errno| explain(io::Error::from_raw_os_error(errno), 7, 3).to_string();
+        // pidfd_getfd came with Linux 5.6.
+        assert!(words(libc::ENOSYS).contains("Linux 5.6 or newer"));
+        assert!(words(libc::EPERM).contains("run as root (CAP_SYS_PTRACE)"));
+        assert!(words(libc::EBADF).contains("closed its descriptor 3"));
+        assert!(words(libc::EMFILE).starts_with("cannot borrow descriptor 3 of process 7"));
     }
 
     #[test]

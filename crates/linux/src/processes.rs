@@ -99,7 +99,9 @@ pub fn cpu_time(pid: u32) -> io::Result<Duration> {
 }
 
 /// The sockets that `pid` has open, each as often as it has it open. Needs the right to look into
-/// the process: the same user, or CAP_SYS_PTRACE (ptrace(2), PTRACE_MODE_READ_FSCREDS).
+/// the process (ptrace(2), PTRACE_MODE_READ_FSCREDS) and into its directory: the same user, or
+/// CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH. With CAP_SYS_PTRACE alone there is
+/// [`ProcessHandle::sockets`](crate::live::ProcessHandle::sockets).
 pub fn sockets(pid: u32) -> io::Result<Vec<Descriptor>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder(pid).join("fd"))? {
@@ -111,6 +113,13 @@ pub fn sockets(pid: u32) -> io::Result<Vec<Descriptor>> {
         found.extend(fd.zip(inode).map(|(fd, inode)| Descriptor { fd, inode }));
     }
     Ok(found)
+}
+
+/// How many descriptors `pid` has room for: the numbers in use are below that. Anybody may read it.
+pub(crate) fn descriptor_slots(pid: u32) -> io::Result<i32> {
+    let status = fs::read_to_string(folder(pid).join("status"))?;
+    let slots = status.lines().find_map(|line| line.strip_prefix("FDSize:")?.trim().parse().ok());
+    slots.ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
 fn socket_inode(target: &str) -> Option<u64> {

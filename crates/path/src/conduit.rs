@@ -1,35 +1,43 @@
-use std::collections::VecDeque;
-
 use sweetspot_units::{Bytes, Duration, Rate, Time, Volume};
 
-use crate::{Counters, Packet};
+use crate::{Counters, Packet, Ring};
 
 /// A drop-tail queue, its link of constant rate, and the propagation behind it, in one: the same
 /// as [`crate::Link`] with [`crate::DropTail`] followed by [`crate::Pipe`], to the nanosecond and
 /// to the packet (a test says so). Since everything about a packet is known when it arrives, it
 /// is stored once and costs no event of its own between arrival and exit.
 ///
+/// What has left the link is noted only where it matters: when the line may have reached the
+/// limit or grown longer than ever, or somebody asks.
+///
 /// **Contract.** `now` never goes backwards. Packets that are due must be taken out with
 /// [`Conduit::poll_exit`] before time goes on past them.
 #[derive(Debug)]
 pub struct Conduit<P> {
-    rate: u64,
-    delay: Duration,
-    limit: Volume,
-    /// What the link has still to send: when each packet will have left it, and its bytes.
-    line: VecDeque<(Time, u64)>,
-    /// Bytes of them all.
-    held: u64,
-    /// What was accepted and has not come out, with the time at which it will.
-    inside: VecDeque<(Time, P)>,
     /// When the link will have sent all it holds.
     free: Time,
     /// What whole nanoseconds took from the busy period's service times, in bit·ns/rate.
     remainder: u64,
     /// Service times of two sizes, data's and ACKs', that were computed already.
     known: [Service; 2],
-    counters: Counters,
+    rate: u64,
+    delay: Duration,
+    /// Bytes of all that was accepted.
+    taken: u64,
+    /// Bytes of all that was noted to have left the link.
+    left: u64,
+    /// What was accepted and not noted to have left: when each packet will have, and what all
+    /// have taken up to it, bytes.
+    line: Ring<(Time, u64)>,
+    /// A line shorter than this is neither full nor longer than ever.
+    harmless: usize,
     waits: Waits,
+    received: u64,
+    dropped: u64,
+    delivered: u64,
+    limit: Volume,
+    /// What was accepted and has not come out, with the time at which it will.
+    inside: Ring<(Time, P)>,
 }
 
 /// What waiting added up to: sums whose differences, divided by time, are averages.
@@ -51,76 +59,91 @@ struct Service {
     remainder: u64,
 }
 
-impl<P: Packet> Conduit<P> {
+impl<P: Packet + Copy + Default> Conduit<P> {
     /// An idle one.
     pub fn new(rate: Rate, limit: Volume, delay: Duration) -> Conduit<P> {
         assert!(rate > Rate::ZERO, "a link needs a rate above zero");
         Conduit {
-            rate: rate.bits_per_second(),
-            delay,
-            limit,
-            line: VecDeque::new(),
-            held: 0,
-            inside: VecDeque::new(),
             free: Time::ZERO,
             remainder: 0,
             known: [Service::default(); 2],
-            counters: Counters::default(),
+            rate: rate.bits_per_second(),
+            delay,
+            taken: 0,
+            left: 0,
+            line: Ring::default(),
+            harmless: 0,
             waits: Waits::default(),
+            received: 0,
+            dropped: 0,
+            delivered: 0,
+            limit,
+            inside: Ring::default(),
         }
     }
 
-    /// A packet arrives at the queue. It is given back if there is no room.
-    #[inline]
-    pub fn handle_arrival(&mut self, now: Time, packet: P) -> Result<(), P> {
-        match self.handle_passage(now, packet.wire_size()) {
-            Some(out) => {
-                self.keep(out, packet);
-                Ok(())
-            }
-            None => Err(packet),
-        }
+    /// A packet arrives at the queue. Whether there is room for it.
+    #[inline(always)]
+    pub fn handle_arrival(&mut self, now: Time, packet: &P) -> bool {
+        let Some(out) = self.accept(now, packet.wire_size().get()) else { return false };
+        self.inside.push_back((out, *packet));
+        true
     }
 
     /// The same for a packet of `size` that its owner looks after: when it comes out, `None` if
     /// there is no room. It counts as delivered at once.
-    #[inline]
+    #[inline(always)]
     pub fn handle_passage(&mut self, now: Time, size: Bytes) -> Option<Time> {
-        self.advance(now);
-        self.counters.received += 1;
-        let size = size.get();
-        let held = self.line.len() as u64;
-        let fits = match self.limit {
-            Volume::Packets(room) => held < room,
-            Volume::Bytes(room) => self.held + size <= room.get(),
-        };
-        if !fits {
-            self.counters.dropped += 1;
-            return None;
-        }
-        self.counters.delivered += 1;
-        if held == 0 {
+        let out = self.accept(now, size.get())?;
+        self.delivered += 1;
+        Some(out)
+    }
+
+    /// When a packet that arrives now comes out, if there is room for it.
+    #[inline(always)]
+    fn accept(&mut self, now: Time, size: u64) -> Option<Time> {
+        self.received += 1;
+        let idle = self.free <= now;
+        if idle {
+            self.line.clear();
+            self.left = self.taken;
             self.remainder = 0;
             self.free = now;
-        } else {
+        }
+        if self.line.len() >= self.harmless && !self.fits(now, size) {
+            self.dropped += 1;
+            return None;
+        }
+        if !idle {
             let wait = self.free.since(now).as_nanos();
             self.waits.packet_time += u128::from(wait);
             self.waits.byte_time += u128::from(wait * size);
-            self.waits.most = self.waits.most.max(held);
         }
         let service = self.service(size);
         self.free += service;
-        self.held += size;
-        self.line.push_back((self.free, size));
+        self.taken += size;
+        self.line.push_back((self.free, self.taken));
         Some(self.free + self.delay)
     }
 
-    /// Takes the packet over whose passage was just asked for; it comes out at `out`.
-    #[inline]
-    pub fn keep(&mut self, out: Time, packet: P) {
-        self.counters.delivered -= 1;
-        self.counters.queued += 1;
-        self.inside.push_back((out, packet));
+    /// Whether a packet finds room, and whether more wait before it than ever.
+    fn fits(&mut self, now: Time, size: u64) -> bool {
+        self.advance(now);
+        let held = self.line.len();
+        let fits = match self.limit {
+            Volume::Packets(room) => (held as u64) < room,
+            Volume::Bytes(room) => self.taken - self.left + size <= room.get(),
+        };
+        if fits {
+            self.waits.most = self.waits.most.max(held as u64);
+        }
+        let harmless = match self.limit {
+            Volume::Packets(room) => room.min(self.waits.most + 1),
+            // The next packet may be larger.
+            Volume::Bytes(_) => 0,
+        };
+        self.harmless = usize::try_from(harmless).unwrap_or(usize::MAX);
+        fits
     }
 
     /// When the next packet comes out.
@@ -130,13 +153,12 @@ impl<P: Packet> Conduit<P> {
     }
 
     /// The next packet that is out by `now`, with the time at which it was due.
-    #[inline]
+    #[inline(always)]
     pub fn poll_exit(&mut self, now: Time) -> Option<(Time, P)> {
         if self.poll_timeout()? > now {
             return None;
         }
-        self.counters.delivered += 1;
-        self.counters.queued -= 1;
+        self.delivered += 1;
         self.inside.pop_front()
     }
 
@@ -149,7 +171,12 @@ impl<P: Packet> Conduit<P> {
     /// Bytes in the buffer at `now`, the packet in service among them.
     pub fn backlog(&mut self, now: Time) -> Bytes {
         self.advance(now);
-        Bytes::new(self.held)
+        Bytes::new(self.taken - self.left)
+    }
+
+    /// Bytes that were ever accepted.
+    pub fn taken(&self) -> Bytes {
+        Bytes::new(self.taken)
     }
 
     /// What waiting added up to by `now`.
@@ -158,10 +185,10 @@ impl<P: Packet> Conduit<P> {
         let mut waits = self.waits;
         // A packet's whole wait was booked when it arrived; what lies ahead is not yet waited.
         // It is served when the one before it has left.
-        for ((start, _), (_, size)) in self.line.iter().zip(self.line.iter().skip(1)) {
+        for ((start, before), (_, taken)) in self.line.iter().zip(self.line.iter().skip(1)) {
             let ahead = start.since(now).as_nanos();
             waits.packet_time -= u128::from(ahead);
-            waits.byte_time -= u128::from(ahead * size);
+            waits.byte_time -= u128::from(ahead * (taken - before));
         }
         waits
     }
@@ -169,20 +196,25 @@ impl<P: Packet> Conduit<P> {
     /// Forgets how many waited at most.
     pub fn reset_most(&mut self) {
         self.waits.most = 0;
+        self.harmless = 0;
     }
 
     /// What this conduit did so far; what flies counts as queued.
     pub fn counters(&self) -> Counters {
-        self.counters
+        Counters {
+            received: self.received,
+            delivered: self.delivered,
+            dropped: self.dropped,
+            queued: self.inside.len() as u64,
+        }
     }
 
     /// Notes what has left the link by `now`.
-    #[inline]
     fn advance(&mut self, now: Time) {
-        while let Some((left, size)) = self.line.front()
+        while let Some((left, taken)) = self.line.front()
             && *left <= now
         {
-            self.held -= size;
+            self.left = *taken;
             self.line.pop_front();
         }
     }

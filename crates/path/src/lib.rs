@@ -21,6 +21,7 @@ mod loss;
 mod pipe;
 mod queue;
 mod random;
+mod ring;
 mod spec;
 
 pub use conduit::{Conduit, Waits};
@@ -34,6 +35,7 @@ pub use queue::{
     Codel, CodelSetting, Discipline, DropTail, FqCodel, FqCodelSetting, Queue, Red, RedSetting,
 };
 pub use random::Random;
+pub use ring::Ring;
 pub use spec::{DirectionSpec, PathError, PathSpec};
 
 use sweetspot_units::Bytes;

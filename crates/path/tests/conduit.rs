@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use sweetspot_path::{Conduit, DropTail, Link, Packet, Pipe};
 use sweetspot_units::{Bytes, Duration, Rate, Time, Volume};
 
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 struct Sized(u64, usize);
 
 impl Packet for Sized {
@@ -78,8 +78,8 @@ proptest! {
             let out: Vec<_> = std::iter::from_fn(|| conduit.poll_exit(now)).collect();
             prop_assert_eq!(out, chain.exits(now));
             let packet = Sized(size, number);
-            let taken = conduit.handle_arrival(now, packet);
-            prop_assert_eq!(taken, chain.link.handle_arrival(now, packet));
+            let taken = conduit.handle_arrival(now, &packet);
+            prop_assert_eq!(taken, chain.link.handle_arrival(now, packet).is_ok());
             prop_assert_eq!(conduit.backlog_packets(now), chain.link.backlog_packets());
             prop_assert_eq!(conduit.backlog(now), chain.link.backlog());
             prop_assert!(conduit.counters().conserved());
@@ -108,9 +108,9 @@ proptest! {
         for (number, (gap, size)) in arrivals.into_iter().enumerate() {
             now += Duration::from_nanos(gap);
             kept.extend(std::iter::from_fn(|| keeps.poll_exit(now)).map(|(out, _)| out));
-            let taken = keeps.handle_arrival(now, Sized(size, number));
+            let taken = keeps.handle_arrival(now, &Sized(size, number));
             let out = passes.handle_passage(now, Bytes::new(size));
-            prop_assert_eq!(out.is_some(), taken.is_ok());
+            prop_assert_eq!(out.is_some(), taken);
             passed.extend(out);
             prop_assert_eq!(passes.backlog(now), keeps.backlog(now));
             prop_assert_eq!(passes.waits(now), keeps.waits(now));
@@ -118,5 +118,32 @@ proptest! {
         }
         kept.extend(std::iter::from_fn(|| keeps.poll_exit(Time::MAX)).map(|(out, _)| out));
         prop_assert_eq!(passed, kept);
+    }
+}
+
+proptest! {
+    #[test]
+    fn what_nobody_asks_for_is_noted_all_the_same(
+        limit in limits(),
+        arrivals in prop::collection::vec((0u64..400_000, 40u64..1500), 1..120),
+    ) {
+        let (rate, delay) = (Rate::from_bits_per_second(20_000_000), Duration::from_millis(1));
+        let mut asked: Conduit<Sized> = Conduit::new(rate, limit, delay);
+        let mut left_alone: Conduit<Sized> = Conduit::new(rate, limit, delay);
+        let mut now = Time::ZERO;
+        for (number, (gap, size)) in arrivals.into_iter().enumerate() {
+            if number == 60 {
+                asked.reset_most();
+                left_alone.reset_most();
+            }
+            now += Duration::from_nanos(gap);
+            asked.backlog(now);
+            let out = asked.handle_passage(now, Bytes::new(size));
+            prop_assert_eq!(left_alone.handle_passage(now, Bytes::new(size)), out);
+        }
+        prop_assert_eq!(left_alone.counters(), asked.counters());
+        prop_assert_eq!(left_alone.taken(), asked.taken());
+        prop_assert_eq!(left_alone.waits(now), asked.waits(now));
+        prop_assert_eq!(left_alone.backlog(now), asked.backlog(now));
     }
 }

@@ -26,6 +26,31 @@ impl Column {
         }
     }
 
+    /// The number in that row, where there is one.
+    pub fn number(&self, row: usize) -> Option<f64> {
+        match self {
+            Column::Real(values) => *values.get(row)?,
+            Column::Whole(values) => values.get(row)?.map(|n| n as f64),
+            Column::Text(_) => None,
+        }
+    }
+
+    /// The whole number in that row, where there is one, and it is not negative.
+    pub fn count(&self, row: usize) -> Option<u64> {
+        match self {
+            Column::Whole(values) => values.get(row)?.and_then(|n| u64::try_from(n).ok()),
+            _ => None,
+        }
+    }
+
+    /// The text in that row, where there is one.
+    pub fn text(&self, row: usize) -> Option<&str> {
+        match self {
+            Column::Text(values) => values.get(row)?.as_deref(),
+            _ => None,
+        }
+    }
+
     /// Whether it has none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -60,6 +85,16 @@ impl Columns {
     /// The columns, left to right.
     pub fn columns(&self) -> &[(String, Column)] {
         &self.columns
+    }
+
+    /// The column of this name.
+    pub fn named(&self, name: &str) -> Option<&Column> {
+        self.columns.iter().find(|(known, _)| known == name).map(|(_, column)| column)
+    }
+
+    /// The word about the table that has this key.
+    pub fn noted(&self, key: &str) -> Option<&str> {
+        self.notes.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
     }
 
     /// The words about the table.

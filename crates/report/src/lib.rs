@@ -27,8 +27,8 @@ pub use headline::headline;
 pub use html::page;
 pub use lab::{Cell, LabBench, NOTES_BEGIN, NOTES_END, Reference, markdown, notes};
 pub use outcome::{Certificate, Contender, DemoOutcome, FileFacts, PathFacts};
-pub use parquet::parquet;
-pub use results::{Finding, ReadError, Sheet, read, report_page, sheets};
+pub use parquet::{from_parquet, parquet};
+pub use results::{Finding, ReadError, SeriesFile, Sheet, read, read_columns, report_page, sheets};
 pub use run_series::RunSeries;
 pub use series::{Mark, QueueSeries, Series, percentile};
 pub use sweep::{

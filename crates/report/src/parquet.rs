@@ -1,11 +1,15 @@
 use core::fmt::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use bytes::Bytes;
 use parquet::basic::Compression;
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
+use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::parser::parse_message_type;
 
@@ -65,4 +69,97 @@ fn write<D: DataType, T>(
     let levels: Vec<i16> = values.iter().map(|value| i16::from(value.is_some())).collect();
     writer.typed::<D>().write_batch(&present, Some(&levels), None)?;
     Ok(())
+}
+
+/// Reads a Parquet file of numbers and texts, such as [`parquet()`] writes.
+///
+/// # Errors
+/// If it is none, if it is damaged, or if a column holds something else.
+pub fn from_parquet(bytes: Vec<u8>) -> Result<Columns, ParquetError> {
+    // The library asserts where a damaged file contradicts itself. Nothing of ours is half done then.
+    let read = catch_unwind(AssertUnwindSafe(|| read_file(bytes)));
+    read.unwrap_or_else(|_| Err(ParquetError::General("it contradicts itself".to_owned())))
+}
+
+fn read_file(bytes: Vec<u8>) -> Result<Columns, ParquetError> {
+    let file = SerializedFileReader::new(Bytes::from(bytes))?;
+    let metadata = file.metadata().file_metadata();
+    let mut columns = Columns::default();
+    for note in metadata.key_value_metadata().into_iter().flatten() {
+        columns.note(&note.key, note.value.clone().unwrap_or_default());
+    }
+    let groups: Vec<_> =
+        (0..file.num_row_groups()).map(|i| file.get_row_group(i)).collect::<Result<_, _>>()?;
+    for (c, description) in metadata.schema_descr().columns().iter().enumerate() {
+        let mut whole = None;
+        for group in &groups {
+            let part = read_column(group.as_ref(), c)?;
+            whole = Some(match whole {
+                None => part,
+                Some(before) => joined(before, part)?,
+            });
+        }
+        if let Some(column) = whole {
+            if columns.columns().iter().any(|(_, first)| first.len() != column.len()) {
+                return Err(ParquetError::General("its columns differ in length".to_owned()));
+            }
+            columns.push(description.name(), column);
+        }
+    }
+    Ok(columns)
+}
+
+fn read_column(group: &dyn RowGroupReader, index: usize) -> Result<Column, ParquetError> {
+    Ok(match group.get_column_reader(index)? {
+        ColumnReader::DoubleColumnReader(reader) => Column::Real(values(reader, |v| Ok(*v))?),
+        ColumnReader::Int64ColumnReader(reader) => Column::Whole(values(reader, |v| Ok(*v))?),
+        ColumnReader::ByteArrayColumnReader(reader) => Column::Text(values(reader, |v| {
+            let text = v.as_utf8()?;
+            Ok(text.to_owned())
+        })?),
+        _ => return Err(ParquetError::NYI("a column of neither numbers nor texts".to_owned())),
+    })
+}
+
+/// So many rows at a time.
+const BATCH: usize = 65_536;
+
+/// The values of every row; a definition level of 0 means that there is none.
+fn values<D: DataType, T>(
+    mut reader: ColumnReaderImpl<D>,
+    convert: impl Fn(&D::T) -> Result<T, ParquetError>,
+) -> Result<Vec<Option<T>>, ParquetError> {
+    let mut rows = Vec::new();
+    loop {
+        let (mut present, mut levels) = (Vec::new(), Vec::new());
+        let (records, ..) = reader.read_records(BATCH, Some(&mut levels), None, &mut present)?;
+        if records == 0 {
+            return Ok(rows);
+        }
+        // A column that always has a value has no levels.
+        levels.resize(records, 1);
+        let mut present = present.iter();
+        for level in levels {
+            let value = if level > 0 { present.next().map(&convert).transpose()? } else { None };
+            rows.push(value);
+        }
+    }
+}
+
+fn joined(before: Column, more: Column) -> Result<Column, ParquetError> {
+    match (before, more) {
+        (Column::Real(mut a), Column::Real(b)) => {
+            a.extend(b);
+            Ok(Column::Real(a))
+        }
+        (Column::Whole(mut a), Column::Whole(b)) => {
+            a.extend(b);
+            Ok(Column::Whole(a))
+        }
+        (Column::Text(mut a), Column::Text(b)) => {
+            a.extend(b);
+            Ok(Column::Text(a))
+        }
+        _ => Err(ParquetError::General("a column changes its type".to_owned())),
+    }
 }

@@ -62,44 +62,69 @@ impl SweepPath {
 pub const SWEEP_FORMAT: u32 = 1;
 
 /// One row per variant, seed and transfer. A key's column has the key's name with `_` for dots.
-pub fn sweep_columns(keys: &[String], points: &[SweepPoint]) -> Columns {
-    let rows: Vec<(&SweepPoint, &Outcome, usize, &TransferOutcome)> = points
-        .iter()
-        .flat_map(|point| point.outcomes.iter().map(move |outcome| (point, outcome)))
-        .flat_map(|(point, outcome)| {
-            let transfers = outcome.transfers.iter().enumerate();
-            transfers.map(move |(i, transfer)| (point, outcome, i, transfer))
-        })
-        .collect();
+pub fn sweep_columns(sweep: &SweepFile) -> Columns {
+    let rows: Vec<Row<'_>> = sweep.points.iter().flat_map(rows_of).collect();
     let mut columns = Columns::default();
-    columns.note("sweetspot_sweep", SWEEP_FORMAT.to_string());
-    for (k, key) in keys.iter().enumerate() {
-        let values = rows.iter().map(|(point, ..)| Some(point.values[k].clone()));
-        columns.push(&key.replace('.', "_"), Column::Text(values.collect()));
+    columns.note("sweetspot_sweep", sweep.sweetspot_sweep.to_string());
+    columns.note("version", sweep.version.as_str());
+    columns.note("command", sweep.command.as_str());
+    columns.note("keys", serde_json::json!(sweep.keys).to_string());
+    let first = sweep.points.iter().flat_map(|point| &point.outcomes).next();
+    columns.note("scenario", first.map_or("", |outcome| outcome.scenario.as_str()));
+    columns.note("engine", first.map_or("", |outcome| outcome.engine.as_str()));
+    for (k, key) in sweep.keys.iter().enumerate() {
+        let values = rows.iter().map(|row| Some(row.point.values[k].clone()));
+        columns.push(&column_of(key), Column::Text(values.collect()));
     }
-    let mut whole = |name: &str, of: &dyn Fn(&Outcome, usize, &TransferOutcome) -> u64| {
-        let values = rows.iter().map(|(_, o, i, t)| i64::try_from(of(o, *i, t)).ok());
+    let mut whole = |name: &str, of: &dyn Fn(&Row<'_>) -> u64| {
+        let values = rows.iter().map(|row| i64::try_from(of(row)).ok());
         columns.push(name, Column::Whole(values.collect()));
     };
-    whole("seed", &|outcome, _, _| outcome.seed);
-    whole("transfer", &|_, i, _| i as u64);
-    whole("retransmitted_packets", &|_, _, t| t.retransmitted_packets);
-    whole("timeouts", &|_, _, t| t.timeouts);
-    whole("window_final_bytes", &|_, _, t| t.window_final_bytes);
-    whole("queue_max_packets", &|o, _, _| o.bottleneck.queue_max_packets);
-    let mut number = |name: &str, of: &dyn Fn(&Outcome, &TransferOutcome) -> f64| {
-        let values = rows.iter().map(|(_, outcome, _, transfer)| Some(of(outcome, transfer)));
+    whole("seed", &|row| row.outcome.seed);
+    whole("transfer", &|row| row.number as u64);
+    whole("retransmitted_packets", &|row| row.transfer.retransmitted_packets);
+    whole("timeouts", &|row| row.transfer.timeouts);
+    whole("window_final_bytes", &|row| row.transfer.window_final_bytes);
+    whole("queue_max_packets", &|row| row.outcome.bottleneck.queue_max_packets);
+    whole("path_rate_bps", &|row| row.point.path.rate_bps);
+    whole("path_buffer_bytes", &|row| row.point.path.buffer_bytes);
+    whole("path_packet_bytes", &|row| row.point.path.packet_bytes);
+    let mut number = |name: &str, of: &dyn Fn(&Row<'_>) -> f64| {
+        let values = rows.iter().map(|row| Some(of(row)));
         columns.push(name, Column::Real(values.collect()));
     };
-    number("goodput_bps", &|_, t| t.goodput_bps);
-    number("rtt_mean_s", &|_, t| t.rtt_mean_s);
-    number("rtt_p99_s", &|_, t| t.rtt_p99_s);
-    number("loss_rate", &|_, t| t.loss_rate);
-    number("utilisation", &|o, _| o.bottleneck.utilisation);
-    number("bottleneck_loss_rate", &|o, _| o.bottleneck.loss_rate);
-    number("queue_mean_packets", &|o, _| o.bottleneck.queue_mean_packets);
-    number("queue_delay_mean_s", &|o, _| o.bottleneck.queue_delay_mean_s);
+    number("path_rtt_s", &|row| row.point.path.rtt_s);
+    number("goodput_bps", &|row| row.transfer.goodput_bps);
+    number("rtt_mean_s", &|row| row.transfer.rtt_mean_s);
+    number("rtt_p99_s", &|row| row.transfer.rtt_p99_s);
+    number("loss_rate", &|row| row.transfer.loss_rate);
+    number("utilisation", &|row| row.outcome.bottleneck.utilisation);
+    number("bottleneck_loss_rate", &|row| row.outcome.bottleneck.loss_rate);
+    number("queue_mean_packets", &|row| row.outcome.bottleneck.queue_mean_packets);
+    number("queue_delay_mean_s", &|row| row.outcome.bottleneck.queue_delay_mean_s);
+    let sizings = rows.iter().map(|row| Some(row.transfer.sizing.clone()));
+    columns.push("sizing", Column::Text(sizings.collect()));
     columns
+}
+
+/// What a row of the columns is about.
+struct Row<'a> {
+    point: &'a SweepFilePoint,
+    outcome: &'a Outcome,
+    number: usize,
+    transfer: &'a TransferOutcome,
+}
+
+fn rows_of(point: &SweepFilePoint) -> impl Iterator<Item = Row<'_>> {
+    point.outcomes.iter().flat_map(move |outcome| {
+        let transfers = outcome.transfers.iter().enumerate();
+        transfers.map(move |(number, transfer)| Row { point, outcome, number, transfer })
+    })
+}
+
+/// The name of a key's column.
+pub(crate) fn column_of(key: &str) -> String {
+    key.replace('.', "_")
 }
 
 /// Columns as comma-separated values (RFC 4180); what is not known is empty.

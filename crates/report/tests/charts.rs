@@ -72,9 +72,9 @@ const ROWS: &str = concat!(
 
 #[test]
 fn a_time_series_whose_writer_was_killed_is_shown_up_to_its_last_whole_line() {
-    let Ok(Finding::Series(rows)) = read(ROWS, "1") else { panic!("it is a time series") };
-    assert_eq!(rows.len(), 3);
-    let sheets = sheets(&[("one.jsonl".to_owned(), Finding::Series(rows))]);
+    let Ok(Finding::Series(series)) = read(ROWS, "1") else { panic!("it is a time series") };
+    assert_eq!(series.rows.len(), 3);
+    let sheets = sheets(&[("one.jsonl".to_owned(), Finding::Series(series))]);
     let page = report_page("one", &sheets, &[], "1");
     assert!(page.contains("0.07 s: saturated") && page.contains("share of samples"));
     for reference in ["http:", "https:", "src=", "@import", "url("] {

@@ -2,7 +2,8 @@
 
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
-use sweetspot_report::{Column, Columns, parquet as encode};
+use proptest::prelude::*;
+use sweetspot_report::{Column, Columns, from_parquet, parquet as encode};
 
 #[test]
 fn numbers_texts_gaps_and_notes_are_read_back() {
@@ -34,4 +35,39 @@ fn a_table_without_rows_is_a_file() {
     let mut table = Columns::default();
     table.push("real", Column::Real(Vec::new()));
     assert!(encode(&table).unwrap().ends_with(b"PAR1"));
+}
+
+fn table() -> Columns {
+    let mut table = Columns::default();
+    let real = (0..200).map(|i| (i % 7 > 0).then_some(f64::from(i) * 0.1));
+    table.push("real", Column::Real(real.collect()));
+    table.push("whole", Column::Whole((0..200).map(|i| (i % 3 > 0).then_some(-i)).collect()));
+    let text = (0..200).map(|i| (i % 5 > 0).then(|| format!("word {}", i % 11)));
+    table.push("text", Column::Text(text.collect()));
+    table.note("seed", "1");
+    table
+}
+
+#[test]
+fn a_table_is_read_back_as_it_was() {
+    let back = from_parquet(encode(&table()).unwrap()).unwrap();
+    assert_eq!(back.columns(), table().columns());
+    assert_eq!(back.noted("seed"), Some("1"));
+}
+
+proptest! {
+    #[test]
+    fn a_damaged_file_is_read_or_refused(
+        changes in proptest::collection::vec((any::<proptest::sample::Index>(), any::<u8>()), 1..6),
+        cut in any::<proptest::sample::Index>(),
+    ) {
+        let mut bytes = encode(&table()).unwrap();
+        for (at, byte) in &changes {
+            let at = at.index(bytes.len());
+            bytes[at] = *byte;
+        }
+        let _ = from_parquet(bytes.clone());
+        bytes.truncate(cut.index(bytes.len()));
+        let _ = from_parquet(bytes);
+    }
 }

@@ -7,15 +7,16 @@ use thiserror::Error;
 pub enum Origin {
     /// A line of the file, counted from 1.
     Line(usize),
-    /// An override from the command line.
+    /// An override, which has no place but the key itself.
     Override,
 }
 
+/// What goes before a message: `line 5: `.
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Origin::Line(n) => write!(f, "line {n}"),
-            Origin::Override => f.write_str("--set"),
+            Origin::Line(n) => write!(f, "line {n}: "),
+            Origin::Override => Ok(()),
         }
     }
 }
@@ -24,7 +25,7 @@ impl fmt::Display for Origin {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ScenarioError {
     /// Not TOML at all.
-    #[error("{origin}: {message}")]
+    #[error("{origin}{message}")]
     Syntax {
         /// Where the reader gave up.
         origin: Origin,
@@ -32,7 +33,7 @@ pub enum ScenarioError {
         message: String,
     },
     /// A key that means nothing there.
-    #[error("{origin}: unknown key {key}{nearest}; {table} knows {allowed}")]
+    #[error("{origin}unknown key {key}{nearest}; {table} knows {allowed}")]
     UnknownKey {
         /// Where it stands.
         origin: Origin,
@@ -46,7 +47,7 @@ pub enum ScenarioError {
         allowed: String,
     },
     /// A key that must be there is not.
-    #[error("{origin}: {key} is missing; write it like {example}")]
+    #[error("{origin}{key} is missing; write it like {example}")]
     Missing {
         /// Where its table begins.
         origin: Origin,
@@ -56,7 +57,7 @@ pub enum ScenarioError {
         example: &'static str,
     },
     /// A value that cannot be.
-    #[error("{origin}: {key} = {given}: {reason}")]
+    #[error("{origin}{key} = {given}: {reason}")]
     Value {
         /// Where it stands.
         origin: Origin,
@@ -67,7 +68,15 @@ pub enum ScenarioError {
         /// What is wrong with it and what is allowed.
         reason: String,
     },
-    /// `--set` with something that is not `key=value`.
-    #[error("--set {0}: write it like --set path.buffer=625pkt or --set transfer.0.sizing=sobas")]
+    /// An override that is not `key=value`.
+    #[error("{0}: write it like path.buffer=625pkt or transfer.0.sizing=sobas")]
     Override(String),
+    /// An override of an entry that the scenario does not have.
+    #[error("{key}: there is no such entry; the scenario has {entries} there, counted from 0")]
+    NoEntry {
+        /// The key.
+        key: String,
+        /// How many entries the list has.
+        entries: usize,
+    },
 }

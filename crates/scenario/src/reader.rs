@@ -146,7 +146,28 @@ impl<'a> Reader<'a> {
             return Ok(Some(*choice));
         }
         let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
-        Err(self.error(key, node, format!("it must be one of {}", words.join(", "))))
+        let meant = suggestion(&node.value, &words);
+        Err(self.error(key, node, format!("it must be one of {}{meant}", words.join(", "))))
+    }
+
+    /// Something with a name, which may have more to it (`fixed:450pkt`).
+    pub(crate) fn name<T>(
+        &mut self,
+        key: &'static str,
+        names: &[&str],
+    ) -> Result<Option<T>, ScenarioError>
+    where
+        T: FromStr,
+        T::Err: core::fmt::Display,
+    {
+        let Some(node) = self.node(key) else { return Ok(None) };
+        self.parse(key, node).map(Some).map_err(|error| match error {
+            ScenarioError::Value { origin, key, given, mut reason } => {
+                reason += &suggestion(&node.value, names);
+                ScenarioError::Value { origin, key, given, reason }
+            }
+            other => other,
+        })
     }
 
     /// A duration, or two that bound it.
@@ -254,4 +275,15 @@ impl<'a> Reader<'a> {
             _ => Err(self.error(key, node, "it must be a text in quotes with a unit")),
         }
     }
+}
+
+/// The word that was probably meant, as a question; nothing where it is one of them or none is near.
+fn suggestion(given: &Value, words: &[&str]) -> String {
+    let Value::Text(text) = given else { return String::new() };
+    let has_more = |word: &&str| text.split(':').next() == word.split(':').next();
+    if words.iter().any(has_more) {
+        return String::new();
+    }
+    nearest(text, words.iter().copied())
+        .map_or(String::new(), |word| format!(" (did you mean {word}?)"))
 }

@@ -315,7 +315,7 @@ impl Transfer {
             congestion: reader
                 .choice("congestion", &Congestion::CHOICES)?
                 .unwrap_or(Congestion::Reno),
-            sizing: reader.quantity("sizing")?.unwrap_or(Sizing::Max),
+            sizing: reader.name("sizing", &Sizing::NAMES)?.unwrap_or(Sizing::Max),
             tcp: Tcp::read(&mut reader, base)?,
         };
         reader.finish()?;

@@ -11,6 +11,14 @@ pub(crate) struct Node {
     pub value: Value,
 }
 
+/// Why nothing can be put somewhere.
+enum Refusal {
+    /// The path leads nowhere.
+    Shape,
+    /// It leads to an entry beyond the list's, which has so many.
+    NoEntry(usize),
+}
+
 /// What can be written.
 #[derive(Debug, Clone)]
 pub(crate) enum Value {
@@ -38,23 +46,31 @@ impl Node {
     pub(crate) fn set(&mut self, assignment: &str) -> Result<(), ScenarioError> {
         let wrong = || ScenarioError::Override(assignment.to_owned());
         let (path, value) = assignment.split_once('=').ok_or_else(wrong)?;
-        let words: Vec<&str> = path.trim().split('.').collect();
-        self.assign(&words, &Value::bare(value.trim())).ok_or_else(wrong)
+        let path = path.trim();
+        let words: Vec<&str> = path.split('.').collect();
+        self.assign(&words, &Value::bare(value.trim())).map_err(|refusal| match refusal {
+            Refusal::Shape => wrong(),
+            Refusal::NoEntry(entries) => ScenarioError::NoEntry { key: path.to_owned(), entries },
+        })
     }
 
-    fn assign(&mut self, words: &[&str], value: &Value) -> Option<()> {
+    fn assign(&mut self, words: &[&str], value: &Value) -> Result<(), Refusal> {
         let Some((word, rest)) = words.split_first() else {
             *self = Node { origin: Origin::Override, value: value.clone() };
-            return Some(());
+            return Ok(());
         };
         if let Value::List(entries) = &mut self.value {
+            let count = entries.len();
             return match word.parse::<usize>() {
-                Ok(index) => entries.get_mut(index)?.assign(rest, value),
-                Err(_) if entries.is_empty() => None,
+                Ok(index) => {
+                    let entry = entries.get_mut(index).ok_or(Refusal::NoEntry(count))?;
+                    entry.assign(rest, value)
+                }
+                Err(_) if entries.is_empty() => Err(Refusal::NoEntry(0)),
                 Err(_) => entries.iter_mut().try_for_each(|entry| entry.assign(words, value)),
             };
         }
-        self.child(word)?.assign(rest, value)
+        self.child(word).ok_or(Refusal::Shape)?.assign(rest, value)
     }
 
     /// The value under a key, made if need be.

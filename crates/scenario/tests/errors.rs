@@ -112,10 +112,27 @@ fn overrides_go_where_their_path_says() {
     assert!(set("tcp.delayed_ack=true").unwrap().cross[0].tcp.delayed_ack);
     assert_eq!(
         set("path.bufer=100pkt").unwrap_err().to_string().split(';').next(),
-        Some("--set: unknown key path.bufer (did you mean path.buffer?)")
+        Some("unknown key path.bufer (did you mean path.buffer?)")
     );
-    assert!(set("transfer.1.sizing=max").is_err());
-    assert!(set("nonsense").is_err());
+    let refused = |assignment: &str| set(assignment).unwrap_err().to_string();
+    assert_eq!(
+        refused("transfer.1.sizing=max"),
+        "transfer.1.sizing: there is no such entry; the scenario has 1 there, counted from 0"
+    );
+    assert!(refused("nonsense").contains("write it like path.buffer=625pkt"));
+}
+
+#[test]
+fn a_name_that_is_nearly_right_is_answered_with_the_right_one() {
+    let refused = |assignment: &str| {
+        Scenario::parse_with(GOOD, &[assignment.to_owned()]).unwrap_err().to_string()
+    };
+    assert!(refused("transfer.sizing=sobsa").ends_with("(did you mean sobas?)"));
+    assert!(refused("transfer.congestion=cubik").ends_with("(did you mean cubic?)"));
+    assert!(refused("cross.0.kind=elephant").ends_with("(did you mean elephants?)"));
+    assert!(refused("path.queue=drptail").ends_with("(did you mean drop-tail?)"));
+    // The name is right, what stands behind it is not.
+    assert!(!refused("transfer.sizing=fixed:many").contains("did you mean"));
 }
 
 proptest! {

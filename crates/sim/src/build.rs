@@ -10,10 +10,10 @@ use crate::group::{Application, Group};
 use crate::hop::Hop;
 use crate::inputs::{Input, Server};
 use crate::random;
-use crate::scheduler::{Key, Scheduler};
+use crate::scheduler::Scheduler;
 use crate::source::{Gaps, Sends, Source};
 use crate::target::{ControllerMaker, Target};
-use crate::world::World;
+use crate::world::{Turn, World};
 
 /// A world as `scenario` describes it, with everything that starts by itself on its agenda.
 ///
@@ -30,7 +30,7 @@ pub(crate) fn build<S: Scheduler>(
         for (i, hop) in scenario.path.hops.iter().enumerate() {
             let seed = random::stream(scenario.seed, 3, way, i as u64).bits();
             world.hops.push(Hop::new(hop, scenario.path.packet, seed));
-            world.hop_keys.push(Key::NEVER);
+            world.hop_turns.push(Turn::NONE);
         }
     }
     let begin = Time::ZERO + scenario.warmup;

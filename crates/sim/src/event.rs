@@ -1,4 +1,7 @@
 /// What an event is about, packed into 32 bits: three for the kind, the rest an index.
+///
+/// A feed's event is that of its first packet, which is asked for as [`Event::Arrival`]. It has
+/// its lot among simultaneous events as that of the feed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Event {
     /// A packet comes out of a hop; forward and backward hops count through.
@@ -15,6 +18,8 @@ pub(crate) enum Event {
     Observe(u32),
     /// What an input link has carried is at its router.
     Input(u32),
+    /// The packet in this place of [`crate::feed::Transit`] is at its router.
+    Arrival(u32),
 }
 
 const KIND: u32 = 29;
@@ -31,6 +36,7 @@ impl Event {
             Event::Source(i) => (4, i),
             Event::Observe(i) => (5, i),
             Event::Input(i) => (6, i),
+            Event::Arrival(i) => (7, i),
         };
         debug_assert!(index <= INDEX);
         kind << KIND | index
@@ -46,7 +52,8 @@ impl Event {
             3 => Event::Flow(index),
             4 => Event::Source(index),
             5 => Event::Observe(index),
-            _ => Event::Input(index),
+            6 => Event::Input(index),
+            _ => Event::Arrival(index),
         }
     }
 }

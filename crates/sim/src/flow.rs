@@ -5,34 +5,38 @@ use crate::feed::{Feed, Inlet};
 
 /// A TCP connection or a stream of datagrams: where it goes, what it is part of, and all that
 /// its source needs at hand when an ACK arrives.
+///
+/// The first line of the cache is all that a packet needs on its way to the first router and at
+/// its sink.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Flow {
-    pub sender: Sender,
     /// What its source has sent and its router has not received yet.
     pub feed: Feed,
-    pub inlet: Inlet,
-    /// Which group it belongs to.
-    pub group: u32,
-    /// Which of its connections this is, counted from 0.
-    pub round: u32,
-    /// The lowest and the highest hop on its way.
-    pub hops: (u16, u16),
-    /// Which way its data goes.
-    pub way: Way,
     /// Propagation between its source and the first router.
     pub delay: Duration,
     /// The input link that its data takes; [`DIRECT`]: none.
     pub input: u32,
+    /// The lowest and the highest hop on its way.
+    pub hops: (u16, u16),
+    /// Which of its connections this is, counted from 0.
+    pub round: u32,
+    /// What its data packets carry in [`crate::packet::Packet::extra`].
+    pub marks: u32,
+    /// Which way its data goes.
+    pub way: Way,
+    /// Which group it belongs to.
+    pub group: u32,
+    pub inlet: Inlet,
     /// When its pending event comes; [`Time::MAX`]: none is pending.
     pub pending: Time,
     /// When its application wants to act; [`Time::MAX`]: it does not.
     pub wake: Time,
+    pub sender: Sender,
     /// When its current transfer began; [`Time::MAX`]: none is under way.
     pub began: Time,
     /// Packets of its data that routers dropped.
     pub dropped: u64,
-    /// What its data packets carry in [`crate::packet::Packet::extra`].
-    pub marks: u32,
 }
 
 /// A flow whose source is at the router by a link of its own.

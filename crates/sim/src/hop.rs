@@ -12,13 +12,9 @@ use crate::packet::Packet;
 /// One direction of a link between two routers: random loss, queue and transmitter, propagation.
 #[derive(Debug)]
 pub(crate) struct Hop {
-    loss: Option<RandomLoss>,
     elements: Elements,
-    /// Packets and bytes that were let in and not thrown out later.
-    accepted: u64,
-    accepted_bytes: u64,
+    loss: Option<RandomLoss>,
     lost: u64,
-    refused: u64,
     /// Packets that hosts must not hear of yet, with the times at which they are through.
     pub held_back: VecDeque<(Time, Packet)>,
 }
@@ -40,6 +36,10 @@ struct Managed {
     pipe: Pipe<Packet>,
     /// What the discipline threw out after it had let it in.
     victims: Vec<Packet>,
+    /// Packets and bytes that were let in and not thrown out later.
+    accepted: u64,
+    accepted_bytes: u64,
+    refused: u64,
     waits: Waits,
     seen: Time,
 }
@@ -80,20 +80,15 @@ impl Hop {
                 delay: spec.delay,
                 pipe: Pipe::default(),
                 victims: Vec::new(),
+                accepted: 0,
+                accepted_bytes: 0,
+                refused: 0,
                 waits: Waits::default(),
                 seen: Time::ZERO,
             })),
         };
         let loss = (spec.loss > Probability::ZERO).then(|| RandomLoss::new(spec.loss, !seed));
-        Hop {
-            loss,
-            elements,
-            accepted: 0,
-            accepted_bytes: 0,
-            lost: 0,
-            refused: 0,
-            held_back: VecDeque::new(),
-        }
+        Hop { elements, loss, lost: 0, held_back: VecDeque::new() }
     }
 
     /// Whether it is known when a packet arrives what will become of it.
@@ -104,59 +99,43 @@ impl Hop {
 
     /// A packet of `size` arrives that somebody else looks after: when it will be through;
     /// `None`: never. Only for a hop that foresees.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn pass(&mut self, now: Time, size: u16) -> Option<Time> {
+        if self.loses() {
+            return None;
+        }
         let Elements::Plain(conduit) = &mut self.elements else { return None };
-        if let Some(loss) = &mut self.loss
-            && loss.takes_next()
-        {
-            self.lost += 1;
-            return None;
-        }
-        let Some(out) = conduit.handle_passage(now, Bytes::new(u64::from(size))) else {
-            self.refused += 1;
-            return None;
-        };
-        self.accepted += 1;
-        self.accepted_bytes += u64::from(size);
-        Some(out)
+        conduit.handle_passage(now, Bytes::new(u64::from(size)))
     }
 
-    /// Looks after the packet that just passed until it is through.
-    #[inline]
-    pub(crate) fn keep(&mut self, out: Time, packet: Packet) {
-        if let Elements::Plain(conduit) = &mut self.elements {
-            conduit.keep(out, packet);
+    /// A packet arrives to come out by [`Hop::exit`]. Whether it is let in. Only for a hop that
+    /// foresees.
+    #[inline(always)]
+    pub(crate) fn enter(&mut self, now: Time, packet: &Packet) -> bool {
+        if self.loses() {
+            return false;
         }
+        let Elements::Plain(conduit) = &mut self.elements else { return false };
+        conduit.handle_arrival(now, packet)
     }
 
-    /// A packet arrives; the one that has to go is given back, itself or another.
-    #[inline]
-    pub(crate) fn enter(&mut self, now: Time, packet: Packet) -> Result<(), Packet> {
-        if let Some(loss) = &mut self.loss
-            && loss.takes_next()
-        {
-            self.lost += 1;
+    /// A packet arrives where the queue decides later what becomes of it; the one that has to go
+    /// is given back, itself or another.
+    pub(crate) fn enter_managed(&mut self, now: Time, packet: Packet) -> Result<(), Packet> {
+        if self.loses() {
             return Err(packet);
         }
-        self.accepted += 1;
-        self.accepted_bytes += u64::from(packet.size);
-        let taken = match &mut self.elements {
-            Elements::Plain(conduit) => conduit.handle_arrival(now, packet),
-            Elements::Managed(managed) => managed.enter(now, packet),
-        };
-        if let Err(packet) = taken {
-            self.refuse(packet);
-            return Err(packet);
-        }
-        Ok(())
+        let Elements::Managed(managed) = &mut self.elements else { return Err(packet) };
+        managed.enter(now, packet)
     }
 
-    /// Takes a packet out of the books again.
-    fn refuse(&mut self, packet: Packet) {
-        self.accepted -= 1;
-        self.accepted_bytes -= u64::from(packet.size);
-        self.refused += 1;
+    /// Whether the packet that arrives is lost at random.
+    #[inline]
+    fn loses(&mut self) -> bool {
+        let Some(loss) = &mut self.loss else { return false };
+        let lost = loss.takes_next();
+        self.lost += u64::from(lost);
+        lost
     }
 
     /// The next packet that is through by now.
@@ -183,7 +162,7 @@ impl Hop {
     pub(crate) fn poll_victim(&mut self) -> Option<Packet> {
         let Elements::Managed(managed) = &mut self.elements else { return None };
         let victim = managed.victims.pop()?;
-        self.refuse(victim);
+        managed.refuse(&victim);
         Some(victim)
     }
 
@@ -200,22 +179,23 @@ impl Hop {
 
     /// Everything up to `now`.
     pub(crate) fn totals(&mut self, now: Time) -> HopTotals {
-        let (held, bytes, waits) = match &mut self.elements {
+        let mut totals = match &mut self.elements {
             Elements::Plain(conduit) => {
-                (conduit.backlog_packets(now), conduit.backlog(now), conduit.waits(now))
+                let held = conduit.backlog_packets(now);
+                let counters = conduit.counters();
+                HopTotals {
+                    arrivals: counters.received,
+                    drops: counters.dropped,
+                    departures: counters.received - counters.dropped - held,
+                    departed_bytes: (conduit.taken() - conduit.backlog(now)).get(),
+                    waits: conduit.waits(now),
+                }
             }
-            Elements::Managed(managed) => {
-                managed.advance(now);
-                (managed.link.backlog_packets(), managed.link.backlog(), managed.waits)
-            }
+            Elements::Managed(managed) => managed.totals(now),
         };
-        HopTotals {
-            arrivals: self.accepted + self.lost + self.refused,
-            drops: self.lost + self.refused,
-            departures: self.accepted - held,
-            departed_bytes: self.accepted_bytes - bytes.get(),
-            waits,
-        }
+        totals.arrivals += self.lost;
+        totals.drops += self.lost;
+        totals
     }
 
     /// Forgets how many waited at most.
@@ -239,9 +219,29 @@ impl Hop {
 impl Managed {
     fn enter(&mut self, now: Time, packet: Packet) -> Result<(), Packet> {
         self.advance(now);
+        self.accepted += 1;
+        self.accepted_bytes += u64::from(packet.size);
         let taken = self.link.handle_arrival(now, packet);
         self.waits.most = self.waits.most.max(self.link.waiting_packets());
-        taken
+        taken.inspect_err(|packet| self.refuse(packet))
+    }
+
+    /// Takes a packet out of the books again.
+    fn refuse(&mut self, packet: &Packet) {
+        self.accepted -= 1;
+        self.accepted_bytes -= u64::from(packet.size);
+        self.refused += 1;
+    }
+
+    fn totals(&mut self, now: Time) -> HopTotals {
+        self.advance(now);
+        HopTotals {
+            arrivals: self.accepted + self.refused,
+            drops: self.refused,
+            departures: self.accepted - self.link.backlog_packets(),
+            departed_bytes: self.accepted_bytes - self.link.backlog().get(),
+            waits: self.waits,
+        }
     }
 
     fn exit(&mut self, now: Time) -> Option<(Time, Packet)> {

@@ -40,17 +40,11 @@ impl<S: Scheduler> World<S> {
         let wire_time = Duration::from_nanos(
             u64::from(packet.size) * 8_000_000_000 / input.rate.bits_per_second(),
         );
-        if let Some(due) = input.feed.send(self.now, packet, wire_time, Duration::ZERO) {
-            self.schedule(due, Event::Input(index));
+        let due = input.feed.send(self.now, wire_time, Duration::ZERO);
+        let feed = Event::Input(index);
+        if let Some(place) = self.transit.put(self.now, (&mut input.feed, feed), due, packet) {
+            self.schedule_arrival(due, place, feed);
         }
-    }
-
-    pub(crate) fn leave_input(&mut self, index: u32) {
-        let Some((packet, next)) = self.inputs[index as usize].feed.arrive() else { return };
-        if let Some(due) = next {
-            self.schedule(due, Event::Input(index));
-        }
-        self.enter_routers(&packet);
     }
 }
 

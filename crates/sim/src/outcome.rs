@@ -124,6 +124,7 @@ fn controller_event(event: &Event) -> ControllerEvent {
             "saturated"
         }
         EventKind::Congested => "congested",
+        EventKind::Lossy => "lossy",
         EventKind::Overflowed { rate } => {
             told.rate_bps = Some(rate.as_f64());
             "overflowed"

@@ -3,7 +3,7 @@ use sweetspot_units::{Bytes, Time};
 use crate::flow::Way;
 
 /// A packet in the network: 32 bytes that are copied, not pointed to.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 #[repr(C, align(8))]
 pub(crate) struct Packet {
     /// Whose it is.
@@ -29,7 +29,7 @@ pub(crate) struct Packet {
 /// What a packet is and which way it crosses the hops. No enum: one has values to spare, which
 /// the compiler would use to tell `Some(packet)` from `None`, and would then copy packets in
 /// pieces around that byte.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Kind(u8);
 
 #[allow(non_upper_case_globals)]

@@ -14,23 +14,17 @@ use crate::target::Request;
 use crate::world::{PathFacts, World};
 
 impl<S: Scheduler> World<S> {
-    /// A packet leaves the routers at `out` on its way to a flow's sink.
-    #[inline]
-    pub(crate) fn reach_sink(&mut self, out: Time, packet: &Packet) {
+    /// A packet leaves the routers now on its way to a flow's sink.
+    #[inline(always)]
+    pub(crate) fn reach_sink(&mut self, packet: &Packet) {
         let index = packet.flow as usize;
-        let kind = packet.kind.bare();
-        if kind == Kind::Datagram {
-            let group = self.flows[index].group;
-            self.groups[group as usize].totals.delivered += 1;
-            return;
-        }
-        if index < self.targets.len() {
-            return self.reach_far_sink(out, packet);
+        if index < self.targets.len() || packet.kind.bare() == Kind::Datagram {
+            return self.reach_far_sink(self.now, packet);
         }
         if packet.epoch == self.flows[index].epoch() {
-            let (_, ack) = self.receive(out, packet);
+            let (_, ack) = self.receive(self.now, packet);
             match ack {
-                Some(ack) => self.send_from_sink(out, packet.flow, &ack),
+                Some(ack) => self.send_from_sink(self.now, packet.flow, &ack),
                 None => {
                     let due = self.sink_due(index);
                     self.expect(packet.flow, due);
@@ -39,9 +33,16 @@ impl<S: Scheduler> World<S> {
         }
     }
 
-    /// The same for a target, whose sink lies behind a link of its own.
-    fn reach_far_sink(&mut self, out: Time, packet: &Packet) {
+    /// The same at `out` for what nobody at the routers waits for: a target's, whose sink lies
+    /// behind a link of its own, and datagrams.
+    #[inline(never)]
+    pub(crate) fn reach_far_sink(&mut self, out: Time, packet: &Packet) {
         let index = packet.flow as usize;
+        if packet.kind.bare() == Kind::Datagram {
+            let group = self.flows[index].group;
+            self.groups[group as usize].totals.delivered += 1;
+            return;
+        }
         let wire_time = self.wire.of(packet.size);
         let target = &mut self.targets[index];
         let at = target.inlet.arrival(out, wire_time, target.far_delay);
@@ -83,7 +84,7 @@ impl<S: Scheduler> World<S> {
         self.targets[index].steering.as_ref().is_some_and(Steering::listens)
     }
 
-    #[inline]
+    #[inline(always)]
     fn receive(&mut self, at: Time, packet: &Packet) -> (u64, Option<Acknowledgement>) {
         let arrival = Arrival {
             number: packet.number,
@@ -95,7 +96,7 @@ impl<S: Scheduler> World<S> {
         (received.delivered, received.ack)
     }
 
-    #[inline]
+    #[inline(always)]
     fn send_from_sink(&mut self, at: Time, flow: u32, ack: &Acknowledgement) {
         let index = flow as usize;
         let mut extra = 0;
@@ -128,8 +129,10 @@ impl<S: Scheduler> World<S> {
     fn send_from_far_sink(&mut self, at: Time, packet: Packet) {
         let wire_time = self.wire.of(packet.size);
         let target = &mut self.targets[packet.flow as usize];
-        if let Some(due) = target.feed.send(at, packet, wire_time, target.far_delay) {
-            self.schedule(due, Event::FarFeed(packet.flow));
+        let due = target.feed.send(at, wire_time, target.far_delay);
+        let feed = Event::FarFeed(packet.flow);
+        if let Some(place) = self.transit.put(self.now, (&mut target.feed, feed), due, packet) {
+            self.schedule_arrival(due, place, feed);
         }
     }
 

@@ -39,7 +39,7 @@ impl<S: Scheduler> World<S> {
         self.expect(packet.flow, due);
     }
 
-    #[inline]
+    #[inline(always)]
     fn hear_ack(&mut self, at: Time, packet: &Packet) {
         let index = packet.flow as usize;
         let blocks = self.sacks.take(packet);
@@ -48,12 +48,7 @@ impl<S: Scheduler> World<S> {
         }
         if index < self.targets.len() {
             self.watch_source(index, at);
-            let watch = &mut self.targets[index].watch;
-            let rtt = at.since(packet.sent);
-            watch.last_rtt = Some(rtt);
-            if at > watch.measured.0 && at <= watch.measured.1 {
-                watch.rtt.add(rtt);
-            }
+            self.targets[index].watch.note_round_trip(at, at.since(packet.sent));
         }
         let ack = Acknowledgement {
             next: packet.number,
@@ -68,10 +63,11 @@ impl<S: Scheduler> World<S> {
     }
 
     /// Sends what a flow's sender has to send now.
-    #[inline]
+    #[inline(always)]
     fn pump(&mut self, index: u32, at: Time) {
         let flow = &mut self.flows[index as usize];
-        let mut due = None;
+        let feed = Event::Feed(index);
+        let mut first = None;
         while let Some(segment) = flow.sender.poll_transmit(at) {
             let size = if segment.number == 0 { BARE } else { self.packet };
             // RFC 3168 section 6.1.5: retransmissions are not marked.
@@ -89,11 +85,13 @@ impl<S: Scheduler> World<S> {
                 window: flow.sender.acknowledged() as u32,
                 extra,
             };
-            due = due.or(flow.feed.send(at, packet, self.wire.of(size), flow.delay));
+            let due = flow.feed.send(at, self.wire.of(size), flow.delay);
+            let put = self.transit.put(self.now, (&mut flow.feed, feed), due, packet);
+            first = first.or(put.map(|place| (due, place)));
         }
         let done = flow.sender.is_done();
-        if let Some(due) = due {
-            self.schedule(due, Event::Feed(index));
+        if let Some((due, place)) = first {
+            self.schedule_arrival(due, place, feed);
         }
         if done {
             self.finish(index, at);
@@ -103,8 +101,10 @@ impl<S: Scheduler> World<S> {
     fn send_from_source(&mut self, at: Time, packet: Packet) {
         let wire_time = self.wire.of(packet.size);
         let flow = &mut self.flows[packet.flow as usize];
-        if let Some(due) = flow.feed.send(at, packet, wire_time, flow.delay) {
-            self.schedule(due, Event::Feed(packet.flow));
+        let due = flow.feed.send(at, wire_time, flow.delay);
+        let feed = Event::Feed(packet.flow);
+        if let Some(place) = self.transit.put(self.now, (&mut flow.feed, feed), due, packet) {
+            self.schedule_arrival(due, place, feed);
         }
     }
 
@@ -119,6 +119,7 @@ impl<S: Scheduler> World<S> {
         }
     }
 
+    #[inline(never)]
     fn run_source_timer(&mut self, flow: u32, at: Time) {
         let index = flow as usize;
         if index < self.targets.len() {

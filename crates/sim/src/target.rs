@@ -77,6 +77,17 @@ pub(crate) struct SourceView {
     pub rtt: Option<Duration>,
 }
 
+impl Watch {
+    /// The source's packet that is acknowledged at `at` took so long.
+    #[inline]
+    pub(crate) fn note_round_trip(&mut self, at: Time, rtt: Duration) {
+        self.last_rtt = Some(rtt);
+        if at > self.measured.0 && at <= self.measured.1 {
+            self.rtt.add(rtt);
+        }
+    }
+}
+
 impl Target {
     pub(crate) fn new(
         far_delay: Duration,

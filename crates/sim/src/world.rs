@@ -4,6 +4,7 @@ use sweetspot_tcp::{Receiver, SackBlocks};
 use sweetspot_units::{Duration, Time};
 
 use crate::event::Event;
+use crate::feed::{Arrived, Transit};
 use crate::flow::{DIRECT, Flow, Way};
 use crate::group::Group;
 use crate::hop::{Hop, HopTotals};
@@ -35,9 +36,10 @@ pub(crate) struct World<S> {
     pub seed: u64,
     /// Forward hops, then as many backward ones, and the next event of each.
     pub hops: Vec<Hop>,
-    pub hop_keys: Vec<Key>,
-    /// The first of those events, and whose it is.
-    next_hop: (Key, usize),
+    pub hop_turns: Vec<Turn>,
+    /// When the first of those events comes, and whose it is.
+    next_hop: (Time, usize),
+    pub transit: Transit,
     pub flows: Vec<Flow>,
     pub receivers: Vec<Receiver>,
     pub groups: Vec<Group>,
@@ -106,6 +108,19 @@ impl WireTimes {
     }
 }
 
+/// A hop's next event.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Turn {
+    /// [`Time::MAX`]: it has none.
+    at: Time,
+    /// How many events were asked for before it, where that decides.
+    declared: u32,
+}
+
+impl Turn {
+    pub(crate) const NONE: Turn = Turn { at: Time::MAX, declared: 0 };
+}
+
 /// Who goes first among simultaneous events.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Order {
@@ -123,19 +138,35 @@ impl Order {
         }
     }
 
+    /// One more event is asked for.
     #[inline]
-    fn next(&mut self, at: Time, event: u32) -> u32 {
+    fn declare(&mut self) -> u32 {
         match self {
-            Order::Seeded(seed) => {
-                // Multipliers of SplitMix64's finalizer (Steele, Lea, Flood 2014).
-                let mixed = (at.as_nanos() ^ *seed).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-                let mixed = mixed ^ (mixed >> 32) ^ u64::from(event);
-                (mixed.wrapping_mul(0x94d0_49bb_1331_11eb) >> 32) as u32
-            }
+            Order::Seeded(_) => 0,
             Order::Declared(count) => {
                 *count = count.wrapping_add(1);
                 *count
             }
+        }
+    }
+
+    /// The place of an event that was `declared` as that number.
+    #[inline]
+    fn key(&self, at: Time, declared: u32, event: Event) -> Key {
+        Key::new(at, self.lot(at, declared, event), event.pack())
+    }
+
+    /// Its lot among those of the same time.
+    #[inline]
+    fn lot(&self, at: Time, declared: u32, event: Event) -> u32 {
+        match self {
+            Order::Seeded(seed) => {
+                // Multipliers of SplitMix64's finalizer (Steele, Lea, Flood 2014).
+                let mixed = (at.as_nanos() ^ *seed).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+                let mixed = mixed ^ (mixed >> 32) ^ u64::from(event.pack());
+                (mixed.wrapping_mul(0x94d0_49bb_1331_11eb) >> 32) as u32
+            }
+            Order::Declared(_) => declared,
         }
     }
 }
@@ -151,8 +182,9 @@ impl<S: Scheduler> World<S> {
             order: Order::new(scenario.ties, scenario.seed),
             seed: scenario.seed,
             hops: Vec::new(),
-            hop_keys: Vec::new(),
-            next_hop: (Key::NEVER, 0),
+            hop_turns: Vec::new(),
+            next_hop: (Time::MAX, 0),
+            transit: Transit::default(),
             flows: Vec::new(),
             receivers: Vec::new(),
             groups: Vec::new(),
@@ -177,29 +209,23 @@ impl<S: Scheduler> World<S> {
         }
     }
 
-    #[inline]
-    fn key(&mut self, at: Time, event: Event) -> Key {
-        let event = event.pack();
-        Key::new(at, self.order.next(at, event), event)
-    }
-
     /// Asks for `event` at `at`.
     #[inline]
     pub(crate) fn schedule(&mut self, at: Time, event: Event) {
         debug_assert!(at >= self.now, "{event:?} is asked for in the past");
-        let key = self.key(at, event);
-        self.agenda.push(key);
+        let declared = self.order.declare();
+        self.agenda.push(self.order.key(at, declared, event));
     }
 
     /// Works events off until everything is to be looked at; gives back for which time.
     pub(crate) fn run(&mut self) -> Option<usize> {
         loop {
-            // Hops are few and each has an event nearly always: their keys stay out of the
-            // agenda, which is then the hosts' alone.
+            // Hops are few and each has an event nearly always: they stay out of the agenda,
+            // which is then the hosts' alone.
             let next = self.agenda.peek();
-            let (hop_key, hop) = self.next_hop;
-            if hop_key < next {
-                self.now = hop_key.at();
+            let (hop_at, hop) = self.next_hop;
+            if hop_at < next.at() || (hop_at == next.at() && self.hop_key(hop) < next) {
+                self.now = hop_at;
                 self.events += 1;
                 self.leave_hop(hop);
                 continue;
@@ -212,35 +238,40 @@ impl<S: Scheduler> World<S> {
             self.events += 1;
             self.agenda.pop();
             match Event::unpack(next.event()) {
-                Event::Feed(i) => self.leave_feed(i),
-                Event::FarFeed(i) => self.leave_far_feed(i),
+                Event::Arrival(place) => self.arrive(place),
                 Event::Flow(i) => self.wake_flow(i),
                 Event::Source(i) => self.wake_source(i),
                 Event::Observe(i) => return Some(i as usize),
-                Event::Input(i) => self.leave_input(i),
-                Event::Hop(_) => {}
+                // They are asked for in other ways.
+                Event::Feed(_) | Event::FarFeed(_) | Event::Input(_) | Event::Hop(_) => {}
             }
         }
     }
 
-    #[inline]
-    fn leave_feed(&mut self, index: u32) {
-        let Some((packet, next)) = self.flows[index as usize].feed.arrive() else { return };
-        if let Some(due) = next {
-            self.schedule(due, Event::Feed(index));
+    /// A packet has come over a host's link.
+    #[inline(always)]
+    fn arrive(&mut self, place: u32) {
+        let Arrived { packet, feed, next } = self.transit.take(place);
+        if let Some((due, place)) = next {
+            self.schedule_arrival(due, place, feed);
         }
-        match self.flows[index as usize].input {
-            DIRECT => self.enter_routers(&packet),
-            input => self.enter_input(input, packet),
-        }
-    }
-
-    fn leave_far_feed(&mut self, index: u32) {
-        let Some((packet, next)) = self.targets[index as usize].feed.arrive() else { return };
-        if let Some(due) = next {
-            self.schedule(due, Event::FarFeed(index));
+        if let Event::Feed(flow) = feed
+            && !self.inputs.is_empty()
+        {
+            let input = self.flows[flow as usize].input;
+            if input != DIRECT {
+                return self.enter_input(input, packet);
+            }
         }
         self.enter_routers(&packet);
+    }
+
+    /// Asks for the arrival of the packet in a place of the transit, the first one of `feed`.
+    #[inline(always)]
+    pub(crate) fn schedule_arrival(&mut self, due: Time, place: u32, feed: Event) {
+        let declared = self.order.declare();
+        let lot = self.order.lot(due, declared, feed);
+        self.agenda.push(Key::new(due, lot, Event::Arrival(place).pack()));
     }
 
     /// Works off what was held back for the sake of a count that is now past. Nothing that
@@ -253,13 +284,13 @@ impl<S: Scheduler> World<S> {
                 && out < self.horizon
             {
                 self.hops[index].held_back.pop_front();
-                self.leave_routers(out, &packet);
+                self.reach_host(out, &packet);
             }
         }
     }
 
     /// A packet is at its first router.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn enter_routers(&mut self, packet: &Packet) {
         let way = packet.kind.way();
         let hop = match self.hops.len() {
@@ -269,31 +300,34 @@ impl<S: Scheduler> World<S> {
         self.enter_hop(way, hop, packet);
     }
 
-    #[inline]
+    #[inline(always)]
     fn enter_hop(&mut self, way: Way, hop: u16, packet: &Packet) {
         let index = way as usize * (self.hops.len() / 2) + usize::from(hop);
         if !self.hops[index].foresees() {
             return self.enter_managed(index, packet);
         }
-        let Some(out) = self.hops[index].pass(self.now, packet.size) else {
-            return self.drop_packet(packet);
-        };
         if self.is_bound_for_host(way, hop, packet) {
+            let Some(out) = self.hops[index].pass(self.now, packet.size) else {
+                return self.drop_packet(packet);
+            };
             if out < self.horizon {
-                return self.leave_routers(out, packet);
+                return self.reach_host(out, packet);
             }
             return self.hops[index].held_back.push_back((out, *packet));
         }
-        self.hops[index].keep(out, *packet);
-        if self.hop_keys[index] == Key::NEVER {
+        if !self.hops[index].enter(self.now, packet) {
+            return self.drop_packet(packet);
+        }
+        if self.hop_turns[index].at == Time::MAX {
             self.ask_for_hop(index);
         }
     }
 
     /// Enters a hop whose queue decides later what becomes of a packet.
+    #[inline(never)]
     fn enter_managed(&mut self, index: usize, packet: &Packet) {
-        let taken = self.hops[index].enter(self.now, *packet);
-        if self.hop_keys[index] == Key::NEVER {
+        let taken = self.hops[index].enter_managed(self.now, *packet);
+        if self.hop_turns[index].at == Time::MAX {
             self.ask_for_hop(index);
         }
         if let Err(packet) = taken {
@@ -313,22 +347,38 @@ impl<S: Scheduler> World<S> {
             && (self.hops.len() == 2 || self.flows[packet.flow as usize].after(way, hop).is_none())
     }
 
+    /// Finds out when a hop wants to act next, and which hop does so first.
     #[inline]
     fn ask_for_hop(&mut self, index: usize) {
-        let key = match self.hops[index].due() {
-            Some(due) => self.key(due.max(self.now), Event::Hop(index as u32)),
-            None => Key::NEVER,
+        let Some(due) = self.hops[index].due() else {
+            self.hop_turns[index] = Turn::NONE;
+            return self.choose_hop();
         };
-        self.hop_keys[index] = key;
-        if key < self.next_hop.0 {
-            self.next_hop = (key, index);
-        } else if self.next_hop.1 == index {
-            self.next_hop = (Key::NEVER, 0);
-            for (i, key) in self.hop_keys.iter().enumerate() {
-                if *key < self.next_hop.0 {
-                    self.next_hop = (*key, i);
-                }
+        let declared = self.order.declare();
+        self.hop_turns[index] = Turn { at: due.max(self.now), declared };
+        self.choose_hop();
+    }
+
+    #[inline(always)]
+    fn choose_hop(&mut self) {
+        let mut next = (Time::MAX, 0);
+        for (index, turn) in self.hop_turns.iter().enumerate() {
+            let ties = turn.at == next.0 && turn.at < Time::MAX;
+            if turn.at < next.0 || (ties && self.hop_key(index) < self.hop_key(next.1)) {
+                next = (turn.at, index);
             }
+        }
+        self.next_hop = next;
+    }
+
+    /// The place in time of a hop's next event.
+    #[cold]
+    fn hop_key(&self, index: usize) -> Key {
+        match self.hop_turns.get(index) {
+            Some(Turn { at, declared }) if *at < Time::MAX => {
+                self.order.key(*at, *declared, Event::Hop(index as u32))
+            }
+            _ => Key::NEVER,
         }
     }
 
@@ -353,7 +403,7 @@ impl<S: Scheduler> World<S> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn leave_hop(&mut self, index: usize) {
         let left = self.hops[index].exit(self.now);
         self.ask_for_hop(index);
@@ -369,14 +419,24 @@ impl<S: Scheduler> World<S> {
                 return self.enter_hop(way, next, &packet);
             }
         }
-        self.leave_routers(self.now, &packet);
+        self.leave_routers(&packet);
     }
 
-    /// A packet leaves the last router at `out`, which may lie ahead.
-    #[inline]
-    fn leave_routers(&mut self, out: Time, packet: &Packet) {
+    /// A packet leaves the last router now.
+    #[inline(always)]
+    fn leave_routers(&mut self, packet: &Packet) {
         if packet.kind.goes_with_data() {
-            self.reach_sink(out, packet);
+            self.reach_sink(packet);
+        } else {
+            self.reach_source(self.now, packet);
+        }
+    }
+
+    /// The same at `out`, which may lie ahead, where only the packet's host is behind.
+    #[inline]
+    fn reach_host(&mut self, out: Time, packet: &Packet) {
+        if packet.kind.goes_with_data() {
+            self.reach_far_sink(out, packet);
         } else {
             self.reach_source(out, packet);
         }

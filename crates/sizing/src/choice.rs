@@ -56,9 +56,7 @@ pub struct Setting {
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum SizingError {
     /// No such controller.
-    #[error(
-        "unknown sizing \"{0}\"; known are kernel, fixed:SIZE, max, bdp, bdp1 to bdp6, drs, heffner, linux, linux:VERSION, sobas, sobas:paper, sobas:live, rledbat"
-    )]
+    #[error("unknown sizing \"{0}\"; known are {known}", known = Sizing::NAMES.join(", "))]
     Unknown(String),
     /// `linux:` with something that is no kernel version.
     #[error("sizing linux: \"{0}\" is not a kernel version; write it like linux:6.15, or linux")]
@@ -87,6 +85,23 @@ pub enum SizingError {
 }
 
 impl Sizing {
+    /// What can be written.
+    pub const NAMES: [&str; 13] = [
+        "kernel",
+        "fixed:SIZE",
+        "max",
+        "bdp",
+        "bdp1 to bdp6",
+        "drs",
+        "heffner",
+        "linux",
+        "linux:VERSION",
+        "sobas",
+        "sobas:paper",
+        "sobas:live",
+        "rledbat",
+    ];
+
     /// The controller for one connection.
     pub fn controller(self, setting: &Setting) -> Result<Box<dyn Controller + Send>, SizingError> {
         let fixed = |window| Box::new(Static::new(Decision::Window(window)));

@@ -174,6 +174,9 @@ pub enum EventKind {
     /// The path loses packets whatever this transfer does: the window is left to congestion
     /// control.
     Congested,
+    /// Random losses cost more without a queue than with one: the window is left to congestion
+    /// control.
+    Lossy,
     /// A loss that this transfer's own queue caused.
     Overflowed {
         /// The rate that was too much.

@@ -1,4 +1,4 @@
-use sweetspot_units::Time;
+use sweetspot_units::{Duration, Time};
 
 use crate::config::{DelayedAck, ReceiverConfig};
 use crate::runs::Runs;
@@ -20,17 +20,31 @@ pub struct Receiver {
     window: u64,
     /// What of it has been opened so far (Linux: `rcv_ssthresh`).
     opened: u64,
-    /// What arrived beyond `next`.
-    early: Runs,
-    /// The blocks reported last.
-    blocks: Option<Box<SackBlocks>>,
-    /// Sending time of the packet that the next ACK echoes, while an ACK is delayed.
-    waiting: Option<Waiting>,
-    delayed: Option<DelayedAck>,
-    /// Packets still to be acknowledged at once.
-    quick: u32,
+    /// What arrived beyond `next`, once something did.
+    early: Option<Box<Early>>,
+    /// Where ACKs are delayed.
+    delayed: Option<Box<Delayed>>,
+    /// Whether ACKs carry SACK blocks.
+    sack: bool,
     /// Congestion marks seen and not yet answered by the sender.
     congestion_echo: bool,
+}
+
+/// What arrived too early, and the blocks reported last.
+#[derive(Debug, Clone, Default)]
+struct Early {
+    runs: Runs,
+    blocks: SackBlocks,
+}
+
+/// How ACKs are delayed.
+#[derive(Debug, Clone)]
+struct Delayed {
+    delay: Duration,
+    /// Packets still to be acknowledged at once.
+    quick: u32,
+    /// The ACK that is being delayed.
+    waiting: Option<Waiting>,
 }
 
 /// An ACK that is being delayed.
@@ -70,20 +84,20 @@ impl Receiver {
             right_edge: 0,
             window: config.window,
             opened: config.first_window.unwrap_or(u64::MAX),
-            early: Runs::default(),
-            blocks: config.sack.then(Box::default),
-            waiting: None,
-            delayed: config.delayed_ack,
-            quick: config.delayed_ack.map_or(0, |d| d.quick_start),
+            early: None,
+            delayed: config.delayed_ack.map(|DelayedAck { delay, quick_start }| {
+                Box::new(Delayed { delay, quick: quick_start, waiting: None })
+            }),
+            sack: config.sack,
             congestion_echo: false,
         }
     }
 
     /// A packet arrived.
-    #[inline]
+    #[inline(always)]
     pub fn handle_data(&mut self, now: Time, arrival: &Arrival) -> Received {
         self.note_congestion(arrival);
-        if arrival.number == self.next && self.early.is_empty() {
+        if arrival.number == self.next && self.is_in_order() {
             self.next += 1;
             // Linux `__tcp_grow_window`: two segments for each that arrives in order.
             self.opened = self.opened.saturating_add(2);
@@ -95,35 +109,45 @@ impl Receiver {
     /// In order: acknowledged at once or delayed.
     #[inline]
     fn acknowledge_in_order(&mut self, now: Time, arrival: &Arrival) -> Option<Acknowledgement> {
-        let Some(delayed) = &self.delayed else {
+        let Some(delayed) = &mut self.delayed else {
             return Some(self.acknowledge(arrival.sent));
         };
         // The SYN is answered at once, and so is every second packet.
-        let at_once = arrival.number == 0 || self.quick > 0;
-        self.quick = self.quick.saturating_sub(1);
-        match self.waiting.take() {
+        let at_once = arrival.number == 0 || delayed.quick > 0;
+        delayed.quick = delayed.quick.saturating_sub(1);
+        match delayed.waiting.take() {
             // RFC 7323 section 4.2: the echo is that of the packet that waited.
             Some(waiting) => Some(self.acknowledge(waiting.echo)),
             None if at_once => Some(self.acknowledge(arrival.sent)),
             None => {
-                self.waiting = Some(Waiting { until: now + delayed.delay, echo: arrival.sent });
+                let until = now + delayed.delay;
+                delayed.waiting = Some(Waiting { until, echo: arrival.sent });
                 None
             }
         }
+    }
+
+    /// Whether nothing arrived too early.
+    #[inline]
+    fn is_in_order(&self) -> bool {
+        self.early.as_ref().is_none_or(|early| early.runs.is_empty())
     }
 
     /// Out of order, filling a hole, or for the second time: RFC 5681 section 4.2 wants an ACK
     /// at once.
     #[cold]
     fn handle_disorder(&mut self, arrival: &Arrival) -> Received {
-        self.waiting = None;
+        if let Some(delayed) = &mut self.delayed {
+            delayed.waiting = None;
+        }
         let before = self.next;
         let number = arrival.number;
+        let runs = &mut self.early.get_or_insert_default().runs;
         if number >= self.next {
-            self.early.insert(Run { start: number, end: number + 1 });
+            runs.insert(Run { start: number, end: number + 1 });
         }
-        self.next = self.early.first_missing(self.next);
-        self.early.remove_below(self.next);
+        self.next = runs.first_missing(self.next);
+        runs.remove_below(self.next);
         let mut ack = self.acknowledge(arrival.sent);
         ack.sacks = self.report(number);
         Received { delivered: self.next - before, ack: Some(ack) }
@@ -132,21 +156,21 @@ impl Receiver {
     /// RFC 2018 section 4: first the block with the packet that just came, then those reported
     /// most recently. Whether there is anything to report.
     fn report(&mut self, number: u64) -> bool {
-        let Some(last) = &mut self.blocks else { return false };
+        let Some(early) = self.early.as_mut().filter(|_| self.sack) else { return false };
         let mut blocks = SackBlocks::NONE;
-        let candidates = last.as_slice().iter().map(|run| run.start);
+        let candidates = early.blocks.as_slice().iter().map(|run| run.start);
         for candidate in [number].into_iter().chain(candidates) {
-            if let Some(run) = self.early.holding(candidate) {
+            if let Some(run) = early.runs.holding(candidate) {
                 blocks.push(run);
             }
         }
-        **last = blocks;
+        early.blocks = blocks;
         !blocks.is_empty()
     }
 
     /// The SACK blocks of the ACK just given out, where it has any.
     pub fn sack_blocks(&self) -> SackBlocks {
-        self.blocks.as_deref().copied().unwrap_or(SackBlocks::NONE)
+        self.early.as_ref().map_or(SackBlocks::NONE, |early| early.blocks)
     }
 
     #[inline]
@@ -169,14 +193,16 @@ impl Receiver {
     }
 
     /// When a delayed ACK is due.
+    #[inline]
     pub fn poll_timeout(&self) -> Option<Time> {
-        self.waiting.map(|waiting| waiting.until)
+        self.delayed.as_ref()?.waiting.map(|waiting| waiting.until)
     }
 
     /// The time that [`Receiver::poll_timeout`] named has come.
     pub fn handle_timeout(&mut self, now: Time) -> Option<Acknowledgement> {
-        let waiting = self.waiting.filter(|waiting| waiting.until <= now)?;
-        self.waiting = None;
+        let delayed = self.delayed.as_mut()?;
+        let waiting = delayed.waiting.filter(|waiting| waiting.until <= now)?;
+        delayed.waiting = None;
         Some(self.acknowledge(waiting.echo))
     }
 

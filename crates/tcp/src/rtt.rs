@@ -3,7 +3,10 @@ use sweetspot_units::{Duration, Time};
 /// Round-trip time estimation and the retransmission timeout (RFC 6298) on a clock that ticks:
 /// Jacobson's integer arithmetic, as in BSD and ns-2.
 #[derive(Debug, Clone)]
+#[repr(C)]
 pub struct RttEstimator {
+    /// The timeout now: asked for with every ACK, changed by few.
+    timeout: Duration,
     /// G of RFC 6298, nanoseconds.
     tick: u64,
     /// Where in a tick the clock stood at time 0.
@@ -24,7 +27,7 @@ const MOST: Duration = Duration::from_secs(60);
 impl RttEstimator {
     /// Before the first sample. `phase` is where in a tick the clock stands at time 0.
     pub fn new(tick: Duration, phase: Duration, least: Duration, initial: Duration) -> Self {
-        RttEstimator {
+        let mut estimator = RttEstimator {
             tick: tick.as_nanos().max(1),
             phase: phase.as_nanos(),
             least,
@@ -32,15 +35,18 @@ impl RttEstimator {
             rttvar: 0,
             base: initial,
             backoff: 1,
-        }
+            timeout: Duration::ZERO,
+        };
+        estimator.refresh();
+        estimator
     }
 
     /// One packet was timed: sent at `sent`, acknowledged at `now`. What is measured is how
     /// often the clock ticked in between (ns-2 `rtt_update`).
     pub fn handle_timed(&mut self, now: Time, sent: Time) {
         let into_tick = (sent.as_nanos() + self.phase) % self.tick;
-        self.update((now.since(sent).as_nanos() + into_tick) / self.tick);
         self.backoff = 1;
+        self.update((now.since(sent).as_nanos() + into_tick) / self.tick);
     }
 
     /// A timestamp came back (RFC 7323): rounded to the nearest tick.
@@ -50,7 +56,10 @@ impl RttEstimator {
 
     /// A packet that was sent once was acknowledged: the path carries data again.
     pub fn end_backoff(&mut self) {
-        self.backoff = 1;
+        if self.backoff > 1 {
+            self.backoff = 1;
+            self.refresh();
+        }
     }
 
     fn update(&mut self, ticks: u64) {
@@ -69,12 +78,19 @@ impl RttEstimator {
         // at least G.
         let ticks = ((self.rttvar << 3) + self.srtt) >> 3;
         self.base = Duration::from_nanos(ticks as u64 * self.tick);
+        self.refresh();
+    }
+
+    fn refresh(&mut self) {
+        let timeout = self.base.max(self.least) * u64::from(self.backoff);
+        self.timeout = timeout.min(MOST).max(Duration::from_nanos(2 * self.tick));
     }
 
     /// RFC 6298 (5.5): the timer expired.
     pub fn back_off(&mut self) {
-        if self.timeout() < MOST {
+        if self.timeout < MOST {
             self.backoff *= 2;
+            self.refresh();
         }
         // So far off, the estimate is worth nothing: RFC 6298 section 5, ns-2 `rtt_backoff`.
         if self.backoff > 8 {
@@ -86,8 +102,7 @@ impl RttEstimator {
     /// The retransmission timeout now.
     #[inline]
     pub fn timeout(&self) -> Duration {
-        let timeout = self.base.max(self.least) * u64::from(self.backoff);
-        timeout.min(MOST).max(Duration::from_nanos(2 * self.tick))
+        self.timeout
     }
 
     /// The smoothed round trip, once there was a sample.

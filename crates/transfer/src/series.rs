@@ -74,6 +74,7 @@ impl Mark {
             EventKind::Lifted => ("lifted", None, None, None),
             EventKind::Saturated { rate, rtt } => ("saturated", None, Some(rate), Some(rtt)),
             EventKind::Congested => ("congested", None, None, None),
+            EventKind::Lossy => ("lossy", None, None, None),
             EventKind::Overflowed { rate } => ("overflowed", None, Some(rate), None),
             EventKind::Tightened { window } => ("tightened", Some(window), None, None),
             EventKind::Reopened => ("reopened", None, None, None),

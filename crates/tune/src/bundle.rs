@@ -3,6 +3,7 @@ use std::collections::{BTreeMap, VecDeque};
 use sweetspot_sizing::{Controller, Event, Output, Phase};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
+use crate::obedience::Obedience;
 use crate::share::max_min;
 
 /// A connection is a bulk transfer, and is touched, once so much came in over it: four times
@@ -47,6 +48,7 @@ pub struct Bundle {
     ceiling: Option<Bytes>,
     actions: VecDeque<Action>,
     events: VecDeque<Event>,
+    refusals: VecDeque<Refusal>,
 }
 
 /// What one look at a connection showed. Counters run from its beginning.
@@ -62,6 +64,8 @@ pub struct Look {
     pub minimum_rtt: Duration,
     /// Segments that arrived ahead of a missing one.
     pub out_of_order: u64,
+    /// The window advertised last; `None` on kernels before 6.2, which do not tell.
+    pub advertised: Option<Bytes>,
 }
 
 /// A limit to be set, or lifted.
@@ -75,12 +79,26 @@ pub struct Action {
     pub limit: Option<Bytes>,
 }
 
+/// A connection whose window does not keep to its limit, and is left alone from then on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Refusal {
+    /// The connection's cookie.
+    pub cookie: u64,
+    /// The limit.
+    pub limit: Bytes,
+    /// The window in spite of it.
+    pub window: Bytes,
+}
+
 #[derive(Debug)]
 struct Member {
     last: Look,
     rate: Rate,
     arrived: Bytes,
     limit: Option<Bytes>,
+    obedience: Obedience,
+    /// Whether it is left alone because limits do not reach it.
+    refuses: bool,
 }
 
 /// What the looks of this round have shown so far.
@@ -108,12 +126,20 @@ impl Bundle {
             ceiling: None,
             actions: VecDeque::new(),
             events: VecDeque::new(),
+            refusals: VecDeque::new(),
         }
     }
 
     /// A connection, seen for the first time.
     pub fn add(&mut self, cookie: u64, look: Look) {
-        let member = Member { last: look, rate: Rate::ZERO, arrived: Bytes::ZERO, limit: None };
+        let member = Member {
+            last: look,
+            rate: Rate::ZERO,
+            arrived: Bytes::ZERO,
+            limit: None,
+            obedience: Obedience::default(),
+            refuses: false,
+        };
         self.members.insert(cookie, member);
     }
 
@@ -143,8 +169,28 @@ impl Bundle {
         }
         member.last = look;
         member.arrived = arrived;
+        // A rate never exceeds window over round trip: where the kernel does not tell the window,
+        // it was at least this.
+        let shown = look.advertised.or_else(|| Some(member.rate * self.minimum?));
+        if let Some((limit, window)) = member.limit.zip(shown)
+            && !member.refuses
+            && member.obedience.is_broken(now, limit, window, arrived)
+        {
+            self.refusals.push_back(Refusal { cookie, limit, window });
+            self.leave(cookie);
+        }
+        let Some(member) = self.members.get(&cookie) else { return };
         if member.is_bulk() {
             self.bulk_since.get_or_insert(now);
+        }
+    }
+
+    /// A connection cannot be limited, and is left alone from now on.
+    pub fn leave(&mut self, cookie: u64) {
+        let Some(member) = self.members.get_mut(&cookie) else { return };
+        member.refuses = true;
+        if let Some(before) = member.limit.take() {
+            self.actions.push_back(Action { cookie, before: Some(before), limit: None });
         }
     }
 
@@ -191,6 +237,11 @@ impl Bundle {
     /// The next thing that the controller has to say, until `None`.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
+    }
+
+    /// The next connection that does not keep to its limit, until `None`.
+    pub fn poll_refusal(&mut self) -> Option<Refusal> {
+        self.refusals.pop_front()
     }
 
     /// Where the controller stands.
@@ -244,8 +295,8 @@ impl Bundle {
             (window, None) => window.flatten(),
             (window, Some(ceiling)) => Some(window.flatten().map_or(ceiling, |w| w.min(ceiling))),
         };
-        let bulk: Vec<u64> =
-            self.members.iter().filter(|(_, m)| m.is_bulk()).map(|(cookie, _)| *cookie).collect();
+        let bulk = self.members.iter().filter(|(_, m)| m.is_bulk() && !m.refuses);
+        let bulk: Vec<u64> = bulk.map(|(cookie, _)| *cookie).collect();
         let limits: Vec<Option<Bytes>> = match window {
             None => vec![None; bulk.len()],
             Some(window) => {

@@ -3,6 +3,23 @@ use std::io;
 use sweetspot_linux::live::BorrowError;
 use thiserror::Error;
 
+/// Connections that cannot be tuned, though they should be.
+#[derive(Debug, Error)]
+pub enum OutOfReach {
+    /// Those of one process.
+    #[error("{0}")]
+    Process(#[from] BorrowError),
+    /// Those of processes that may not be looked into.
+    #[error(
+        "no permission for the sockets of {processes} processes: their downloads are left alone (run \
+         as root, or with CAP_SYS_PTRACE like packaging/sweetspot-tune.service)"
+    )]
+    Processes {
+        /// How many there are.
+        processes: usize,
+    },
+}
+
 /// Why tuning cannot begin or go on.
 #[derive(Debug, Error)]
 pub enum TuneError {

@@ -15,18 +15,37 @@ pub struct Event {
     pub kind: Kind,
     /// Why, in words.
     pub why: String,
-    /// The limit before; `None`: none.
-    pub from: Option<Bytes>,
-    /// The limit since; `None`: none.
-    pub to: Option<Bytes>,
-    /// The clamp that the kernel then had; `None` where nothing was asked of it.
-    pub clamp: Option<Bytes>,
-    /// The window advertised at that time, where the kernel tells.
-    pub advertised: Option<Bytes>,
-    /// How fast the connection's bundle received.
+    /// From what to what, and what the kernel then did.
+    pub change: Change,
+    /// How fast the connection's bundle received, or the connection sent.
     pub rate: Rate,
     /// The round trip, and the least one.
     pub rtt: (Duration, Option<Duration>),
+}
+
+/// What was changed; `None` is no limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// The limit of a download's window.
+    Window {
+        /// Before.
+        from: Option<Bytes>,
+        /// Since.
+        to: Option<Bytes>,
+        /// The clamp that the kernel then had; `None` where nothing was asked of it.
+        clamp: Option<Bytes>,
+        /// The window advertised at that time, where the kernel tells.
+        advertised: Option<Bytes>,
+    },
+    /// The limit of an upload's pace.
+    Pace {
+        /// Before.
+        from: Option<Rate>,
+        /// Since.
+        to: Option<Rate>,
+        /// The limit that the kernel then had.
+        kernel: Option<Rate>,
+    },
 }
 
 /// A connection and who holds it.
@@ -62,7 +81,7 @@ pub enum Kind {
     LetGo,
     /// Its limits were lifted because tuning ends.
     Lifted,
-    /// It could not be limited.
+    /// It could not be limited, or its kernel does not keep to the limit.
     Refused,
     /// It is over.
     Gone,
@@ -96,13 +115,48 @@ struct Line<'a> {
     why: &'a str,
     #[serde(flatten)]
     who: &'a Who,
-    from_bytes: Option<u64>,
-    to_bytes: Option<u64>,
-    clamp_bytes: Option<u64>,
-    advertised_bytes: Option<u64>,
+    #[serde(flatten)]
+    change: Changed,
     goodput_bps: f64,
     rtt_s: f64,
     rtt_min_s: Option<f64>,
+}
+
+/// The change as it is written in JSON.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Changed {
+    Window {
+        from_bytes: Option<u64>,
+        to_bytes: Option<u64>,
+        clamp_bytes: Option<u64>,
+        advertised_bytes: Option<u64>,
+    },
+    Pace {
+        pace_from_bps: Option<u64>,
+        pace_to_bps: Option<u64>,
+        pace_kernel_bps: Option<u64>,
+    },
+}
+
+impl From<Change> for Changed {
+    fn from(change: Change) -> Changed {
+        let bytes = |b: Option<Bytes>| b.map(Bytes::get);
+        let bits = |r: Option<Rate>| r.map(Rate::bits_per_second);
+        match change {
+            Change::Window { from, to, clamp, advertised } => Changed::Window {
+                from_bytes: bytes(from),
+                to_bytes: bytes(to),
+                clamp_bytes: bytes(clamp),
+                advertised_bytes: bytes(advertised),
+            },
+            Change::Pace { from, to, kernel } => Changed::Pace {
+                pace_from_bps: bits(from),
+                pace_to_bps: bits(to),
+                pace_kernel_bps: bits(kernel),
+            },
+        }
+    }
 }
 
 impl Event {
@@ -113,10 +167,7 @@ impl Event {
             event: self.kind.name(),
             why: &self.why,
             who: &self.who,
-            from_bytes: self.from.map(Bytes::get),
-            to_bytes: self.to.map(Bytes::get),
-            clamp_bytes: self.clamp.map(Bytes::get),
-            advertised_bytes: self.advertised.map(Bytes::get),
+            change: self.change.into(),
             goodput_bps: self.rate.as_f64(),
             rtt_s: self.rtt.0.as_secs_f64(),
             rtt_min_s: self.rtt.1.map(Duration::as_secs_f64),
@@ -130,13 +181,70 @@ impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Who { pid, program, remote, .. } = &self.who;
         write!(f, "{program}[{pid}] {remote}: {}", self.kind.name().replace('_', " "))?;
-        let limit = |limit: Option<Bytes>| limit.map_or("no limit".to_owned(), |l| l.to_string());
-        if self.from != self.to {
-            write!(f, ", window {} -> {}", limit(self.from), limit(self.to))?;
-        }
-        if let Some(advertised) = self.advertised {
-            write!(f, " (advertised {advertised})")?;
+        match self.change {
+            Change::Window { from, to, advertised, .. } => {
+                if from != to {
+                    write!(f, ", window {} -> {}", limit(from), limit(to))?;
+                }
+                if let Some(advertised) = advertised {
+                    write!(f, " (advertised {advertised})")?;
+                }
+            }
+            Change::Pace { from, to, .. } if from != to => {
+                write!(f, ", pace {} -> {}", limit(from), limit(to))?;
+            }
+            Change::Pace { .. } => {}
         }
         write!(f, ": {}", self.why)
+    }
+}
+
+fn limit(limit: Option<impl fmt::Display>) -> String {
+    limit.map_or("no limit".to_owned(), |limit| limit.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(change: Change) -> Event {
+        Event {
+            wall_s: 1.5,
+            who: Who {
+                pid: 7,
+                program: "rsync".to_owned(),
+                local: "192.0.2.1:50000".parse().unwrap(),
+                remote: "192.0.2.2:873".parse().unwrap(),
+                cookie: 9,
+            },
+            kind: Kind::Held,
+            why: "its queue is gone".to_owned(),
+            change,
+            rate: Rate::from_mbit_per_second(95),
+            rtt: (Duration::from_millis(41), Some(Duration::from_millis(40))),
+        }
+    }
+
+    #[test]
+    fn a_pace_is_told_in_words_and_in_json() {
+        let to = Some(Rate::from_mbit_per_second(94));
+        let event = event(Change::Pace { from: None, to, kernel: to });
+        let words = "rsync[7] 192.0.2.2:873: held, pace no limit -> 94 Mbit/s: its queue is gone";
+        assert_eq!(event.to_string(), words);
+        let json: serde_json::Value = serde_json::from_str(&event.json()).unwrap();
+        assert_eq!(json["pace_from_bps"], serde_json::Value::Null);
+        assert_eq!(json["pace_kernel_bps"], 94_000_000);
+        assert_eq!(json["event"], "held");
+    }
+
+    #[test]
+    fn a_window_is_told_with_what_was_advertised() {
+        let (from, to) = (Some(Bytes::new(900_000)), Some(Bytes::new(500_000)));
+        let advertised = Some(Bytes::new(500_224));
+        let event = event(Change::Window { from, to, clamp: to, advertised });
+        let said = event.to_string();
+        assert!(said.contains("window 900 kB -> 500 kB (advertised 500.2 kB)"), "{said}");
+        let json: serde_json::Value = serde_json::from_str(&event.json()).unwrap();
+        assert_eq!(json["advertised_bytes"], 500_224);
     }
 }

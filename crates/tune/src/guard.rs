@@ -5,8 +5,9 @@ use std::io::{self, BufRead, BufReader, Write};
 use sweetspot_linux::guardian::{self, Lifeline};
 use sweetspot_linux::live::{LiveSocket, ProcessHandle};
 use sweetspot_linux::processes::Process;
+use sweetspot_units::Rate;
 
-use crate::look::limit;
+use crate::look::{limit, pace};
 
 /// What has been done to connections and must be undone: told to a guardian before it is done, so
 /// that it is undone even after `kill -9`.
@@ -18,17 +19,56 @@ pub struct Leases {
     lifeline: Lifeline,
 }
 
+/// What was done to a connection, and so how it is undone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deed {
+    /// Its window was limited.
+    Window,
+    /// Its pace was; this is what it was before.
+    Pace(Option<Rate>),
+}
+
+impl Deed {
+    /// Undoes it. A connection that is no more, or stands for another one, needs nothing.
+    pub fn undo(self, socket: &LiveSocket) {
+        match self {
+            Deed::Window => drop(limit(socket, None)),
+            Deed::Pace(before) => drop(pace(socket, before)),
+        }
+    }
+
+    /// As the guardian reads it.
+    fn word(self) -> String {
+        match self {
+            Deed::Window => "window".to_owned(),
+            Deed::Pace(None) => "pace".to_owned(),
+            Deed::Pace(Some(before)) => format!("pace:{}", before.bits_per_second()),
+        }
+    }
+
+    fn from_word(word: &str) -> Option<Deed> {
+        match word {
+            "window" => Some(Deed::Window),
+            "pace" => Some(Deed::Pace(None)),
+            _ => {
+                let before = word.strip_prefix("pace:")?.parse().ok()?;
+                Some(Deed::Pace(Some(Rate::from_bits_per_second(before))))
+            }
+        }
+    }
+}
+
 impl Leases {
     /// Tells the guardian what is about to be done.
-    pub fn take(&mut self, socket: &LiveSocket, started: u64) -> io::Result<()> {
+    pub fn take(&mut self, socket: &LiveSocket, started: u64, deed: Deed) -> io::Result<()> {
         let (pid, fd) = (socket.process().pid(), socket.fd());
         let (inode, cookie) = (socket.inode(), socket.cookie());
         // One write: the guardian reads whole lines or, when we die, none.
-        let line = format!("+ {pid} {started} {fd} {inode} {cookie}\n");
+        let line = format!("+ {} {pid} {started} {fd} {inode} {cookie}\n", deed.word());
         self.lifeline.write_all(line.as_bytes())
     }
 
-    /// Tells the guardian that it was undone, or that there is nothing to undo any more.
+    /// Tells the guardian that all was undone, or that there is nothing to undo any more.
     pub fn release(&mut self, cookie: u64) -> io::Result<()> {
         self.lifeline.write_all(format!("- {cookie}\n").as_bytes())
     }
@@ -46,17 +86,21 @@ pub fn guarded(work: impl FnOnce(Leases) -> u8) -> io::Result<u8> {
 }
 
 fn guard(reader: File) {
-    let mut held = BTreeMap::new();
+    let mut held = Held::default();
     for line in BufReader::new(reader).lines().map_while(Result::ok) {
-        note(&mut held, &line);
+        held.note(&line);
     }
-    for socket in held.values().filter_map(Lease::socket) {
-        // One that is no more, or stands for another one, needs nothing.
-        let _ = limit(&socket, None);
+    for lease in held.0.values() {
+        let Some(socket) = lease.socket() else { continue };
+        lease.window.into_iter().chain(lease.pace).for_each(|deed| deed.undo(&socket));
     }
 }
 
-/// A socket as the guardian knows it.
+/// What was taken and not released, by cookie.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Held(BTreeMap<u64, Lease>);
+
+/// A socket as the guardian knows it, and what was done to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Lease {
     pid: u32,
@@ -64,6 +108,8 @@ struct Lease {
     fd: i32,
     inode: u64,
     cookie: u64,
+    window: Option<Deed>,
+    pace: Option<Deed>,
 }
 
 impl Lease {
@@ -77,26 +123,37 @@ impl Lease {
     }
 }
 
-fn note(held: &mut BTreeMap<u64, Lease>, line: &str) -> Option<()> {
-    let words: Vec<&str> = line.split(' ').collect();
-    match words[..] {
-        ["+", pid, started, fd, inode, cookie] => {
-            let cookie = cookie.parse().ok()?;
-            let lease = Lease {
-                pid: pid.parse().ok()?,
-                started: started.parse().ok()?,
-                fd: fd.parse().ok()?,
-                inode: inode.parse().ok()?,
-                cookie,
-            };
-            held.insert(cookie, lease);
+impl Held {
+    /// Takes a line in; one that is cut short says nothing.
+    fn note(&mut self, line: &str) -> Option<()> {
+        let words: Vec<&str> = line.split(' ').collect();
+        match words[..] {
+            ["+", deed, pid, started, fd, inode, cookie] => {
+                let deed = Deed::from_word(deed)?;
+                let cookie = cookie.parse().ok()?;
+                let lease = Lease {
+                    pid: pid.parse().ok()?,
+                    started: started.parse().ok()?,
+                    fd: fd.parse().ok()?,
+                    inode: inode.parse().ok()?,
+                    cookie,
+                    window: None,
+                    pace: None,
+                };
+                let lease = self.0.entry(cookie).or_insert(lease);
+                match deed {
+                    Deed::Window => lease.window = Some(deed),
+                    // The first one says what was before us.
+                    Deed::Pace(_) => lease.pace = lease.pace.or(Some(deed)),
+                }
+            }
+            ["-", cookie] => {
+                self.0.remove(&cookie.parse().ok()?);
+            }
+            _ => {}
         }
-        ["-", cookie] => {
-            held.remove(&cookie.parse().ok()?);
-        }
-        _ => {}
+        Some(())
     }
-    Some(())
 }
 
 #[cfg(test)]
@@ -105,20 +162,41 @@ mod tests {
 
     #[test]
     fn a_guardian_knows_what_was_taken_and_not_released() {
-        let mut held = BTreeMap::new();
-        note(&mut held, "+ 10 99 3 1234 77");
-        note(&mut held, "+ 10 99 4 1235 78");
-        note(&mut held, "- 77");
-        let lease = Lease { pid: 10, started: 99, fd: 4, inode: 1235, cookie: 78 };
-        assert_eq!(held, BTreeMap::from([(78, lease)]));
+        let mut held = Held::default();
+        held.note("+ window 10 99 3 1234 77");
+        held.note("+ window 10 99 4 1235 78");
+        held.note("+ pace:8000 10 99 4 1235 78");
+        held.note("+ pace:16000 10 99 4 1235 78");
+        held.note("- 77");
+        let before = Some(Rate::from_bits_per_second(8000));
+        let lease = Lease {
+            pid: 10,
+            started: 99,
+            fd: 4,
+            inode: 1235,
+            cookie: 78,
+            window: Some(Deed::Window),
+            pace: Some(Deed::Pace(before)),
+        };
+        assert_eq!(held.0, BTreeMap::from([(78, lease)]));
+    }
+
+    #[test]
+    fn a_deed_is_read_as_it_was_written() {
+        let some = Some(Rate::from_mbit_per_second(95));
+        for deed in [Deed::Window, Deed::Pace(None), Deed::Pace(some)] {
+            assert_eq!(Deed::from_word(&deed.word()), Some(deed));
+        }
     }
 
     #[test]
     fn a_line_cut_short_is_no_lease() {
-        let mut held = BTreeMap::new();
-        for line in ["", "+ 10 99 3", "+ x 1 1 1 1", "-", "- x"] {
-            note(&mut held, line);
+        let mut held = Held::default();
+        let lines =
+            ["", "+ window 10 99 3", "+ window x 1 1 1 1", "+ pace:x 1 1 1 1 1", "-", "- x"];
+        for line in lines {
+            held.note(line);
         }
-        assert!(held.is_empty());
+        assert_eq!(held, Held::default());
     }
 }

@@ -5,10 +5,10 @@ use sweetspot_linux::live::BorrowError;
 use sweetspot_linux::processes;
 use sweetspot_units::{Bytes, Duration, Time};
 
-use crate::error::TuneError;
+use crate::error::{OutOfReach, TuneError};
+use crate::goal::Goal;
 use crate::policy::{Policy, Subject};
 use crate::scope::{Found, Scope, sockets_of};
-use crate::tuner::Goal;
 
 /// Between two readings of the table of connections, which costs about a millisecond.
 const READ: Duration = Duration::from_millis(250);
@@ -25,20 +25,15 @@ pub struct Host {
     next_read: Time,
     /// Sockets whose process was looked for.
     known: BTreeSet<u64>,
-    complained: BTreeSet<u32>,
+    /// Whether it was said that there are processes out of reach.
+    complained: bool,
 }
 
 impl Host {
     /// The connections of the network namespace that we are in.
     pub fn new(policy: Policy) -> Result<Host, TuneError> {
         let diag = Diag::open().map_err(|source| TuneError::Connections { source })?;
-        Ok(Host {
-            policy,
-            diag,
-            next_read: Time::ZERO,
-            known: BTreeSet::new(),
-            complained: BTreeSet::new(),
-        })
+        Ok(Host { policy, diag, next_read: Time::ZERO, known: BTreeSet::new(), complained: false })
     }
 
     /// The inodes of connections that receive in bulk and are not known yet.
@@ -59,14 +54,14 @@ impl Host {
 }
 
 impl Scope for Host {
-    fn find(&mut self, now: Time, refused: &mut Vec<BorrowError>) -> Result<Vec<Found>, TuneError> {
+    fn find(&mut self, now: Time, refused: &mut Vec<OutOfReach>) -> Result<Vec<Found>, TuneError> {
         if now < self.next_read {
             return Ok(Vec::new());
         }
         self.next_read = now + READ;
         let mut wanted = self.candidates()?;
         self.known.extend(&wanted);
-        let mut found = Vec::new();
+        let (mut found, mut forbidden) = (Vec::new(), 0);
         let pids =
             processes::all().map_err(TuneError::at("cannot list processes (is /proc mounted?)"))?;
         for pid in pids {
@@ -78,13 +73,14 @@ impl Scope for Host {
                     found
                         .extend(sockets.into_iter().filter(|f| wanted.remove(&f.descriptor.inode)));
                 }
-                Err(error) if error.is_over() => {}
-                Err(error) => {
-                    if self.complained.insert(pid) {
-                        refused.push(error);
-                    }
-                }
+                Err(BorrowError::NotPermitted { .. }) => forbidden += 1,
+                // Gone, or not to be had on this kernel, which naming a socket tells.
+                Err(_) => {}
             }
+        }
+        // A download without a process that we could see is most likely one of theirs.
+        if !wanted.is_empty() && forbidden > 0 && !std::mem::replace(&mut self.complained, true) {
+            refused.push(OutOfReach::Processes { processes: forbidden });
         }
         Ok(found)
     }

@@ -2,9 +2,10 @@ use std::io;
 
 use sweetspot_linux::live::{BorrowError, LiveSocket};
 use sweetspot_linux::tcp::{Info, options};
-use sweetspot_units::{Bytes, Duration};
+use sweetspot_units::{Bytes, Duration, Rate};
 
 use crate::bundle::Look;
+use crate::upload::Sent;
 
 /// A clamp that limits nothing: as much as the option can say.
 const UNCLAMPED: Bytes = Bytes::new(i32::MAX as u64);
@@ -13,8 +14,10 @@ const UNCLAMPED: Bytes = Bytes::new(i32::MAX as u64);
 pub struct Seen {
     /// `TCP_INFO`.
     pub info: Info,
-    /// For the controller.
+    /// For the window's controller.
     pub look: Look,
+    /// For the pace's.
+    pub sent: Sent,
 }
 
 /// Looks at a connection, and holds its limit where it has one: the kernel overwrites a clamp
@@ -32,9 +35,21 @@ pub fn look(socket: &LiveSocket, limit: Option<Bytes>) -> Result<io::Result<Seen
             rtt: info.rcv_rtt,
             minimum_rtt: known(info.min_rtt),
             out_of_order: info.rcv_ooopack.unwrap_or(0).into(),
+            advertised: info.rcv_wnd,
         };
-        Ok(Seen { info, look })
+        Ok(Seen { info, look, sent: sent(&info) })
     })
+}
+
+fn sent(info: &Info) -> Sent {
+    Sent {
+        // Segments delivered include those acknowledged selectively: after a loss they go on
+        // counting, while bytes acknowledged stand still and then jump.
+        delivered: info.delivered.map_or(info.bytes_acked, |n| info.snd_mss * u64::from(n)),
+        rtt: info.rtt,
+        minimum_rtt: known(info.min_rtt),
+        starved: info.delivery_rate_app_limited,
+    }
 }
 
 /// Limits a connection's window, or lifts the limit; returns the clamp that the kernel has then.
@@ -42,6 +57,18 @@ pub fn limit(socket: &LiveSocket, limit: Option<Bytes>) -> Result<io::Result<Byt
     socket.with(|fd| {
         options::set_window_clamp(fd, limit.unwrap_or(UNCLAMPED))?;
         options::window_clamp(fd)
+    })
+}
+
+/// Paces what a connection sends; returns the pace that the kernel has then. `None` is no limit;
+/// pacing itself stays on, at the kernel's own 1.2 cwnd/RTT.
+pub fn pace(
+    socket: &LiveSocket,
+    rate: Option<Rate>,
+) -> Result<io::Result<Option<Rate>>, BorrowError> {
+    socket.with(|fd| {
+        options::set_max_pacing_rate(fd, rate)?;
+        options::max_pacing_rate(fd)
     })
 }
 

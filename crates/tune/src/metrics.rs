@@ -16,6 +16,10 @@ pub struct Snapshot {
     pub window: Bytes,
     /// How fast all of them receive.
     pub rate: Rate,
+    /// Uploads that are paced.
+    pub paced: usize,
+    /// Their paces together.
+    pub pace: Rate,
     /// Events since the start.
     pub events: BTreeMap<Kind, u64>,
 }
@@ -32,6 +36,8 @@ impl Snapshot {
         gauge("sweetspot_connections_limited", "Connections limited.", self.limited as f64);
         gauge("sweetspot_window_bytes", "Limits of all of them.", self.window.as_f64());
         gauge("sweetspot_goodput_bytes_per_second", "Payload received.", self.rate.as_f64() / 8.0);
+        gauge("sweetspot_uploads_paced", "Uploads paced.", self.paced as f64);
+        gauge("sweetspot_pace_bytes_per_second", "Paces of all of them.", self.pace.as_f64() / 8.0);
         let _ = writeln!(text, "# HELP sweetspot_events_total What was done.");
         let _ = writeln!(text, "# TYPE sweetspot_events_total counter");
         for (kind, count) in &self.events {

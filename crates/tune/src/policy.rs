@@ -13,7 +13,7 @@ use thiserror::Error;
 
 pub use peers::Peers;
 
-use crate::tuner::Goal;
+use crate::goal::Goal;
 
 /// What is wrong with a policy.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

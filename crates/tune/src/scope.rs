@@ -4,15 +4,15 @@ use sweetspot_linux::live::{BorrowError, ProcessHandle};
 use sweetspot_linux::processes::{self, Descriptor, Process};
 use sweetspot_units::Time;
 
-use crate::error::TuneError;
+use crate::error::{OutOfReach, TuneError};
+use crate::goal::Goal;
 use crate::policy::Subject;
-use crate::tuner::Goal;
 
 /// Where connections to be tuned are looked for.
 pub trait Scope {
     /// The sockets found that were not there at the last call. What a process forbids is named
-    /// in `refused`, once for each process.
-    fn find(&mut self, now: Time, refused: &mut Vec<BorrowError>) -> Result<Vec<Found>, TuneError>;
+    /// in `refused`, once.
+    fn find(&mut self, now: Time, refused: &mut Vec<OutOfReach>) -> Result<Vec<Found>, TuneError>;
 
     /// What a connection is to aim for; `None`: it is left alone.
     fn goal(&self, subject: &Subject<'_>) -> Option<Goal>;
@@ -53,11 +53,7 @@ impl Family {
 }
 
 impl Scope for Family {
-    fn find(
-        &mut self,
-        _now: Time,
-        refused: &mut Vec<BorrowError>,
-    ) -> Result<Vec<Found>, TuneError> {
+    fn find(&mut self, _now: Time, refused: &mut Vec<OutOfReach>) -> Result<Vec<Found>, TuneError> {
         let mut found = Vec::new();
         let mut present = BTreeSet::new();
         for pid in processes::family(self.root) {
@@ -66,7 +62,7 @@ impl Scope for Family {
                 Err(error) if error.is_over() => {}
                 Err(error) => {
                     if self.complained.insert(pid) {
-                        refused.push(error);
+                        refused.push(error.into());
                     }
                 }
             }
@@ -93,8 +89,9 @@ pub fn sockets_of(
 ) -> Result<Vec<Found>, BorrowError> {
     let descriptors = match processes::sockets(pid) {
         Ok(descriptors) => descriptors,
+        // With CAP_SYS_PTRACE alone they can be borrowed and not listed.
         Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
-            return Err(BorrowError::NotPermitted { pid });
+            ProcessHandle::open(pid)?.sockets()?
         }
         // Gone.
         Err(_) => return Err(BorrowError::ProcessEnded { pid }),

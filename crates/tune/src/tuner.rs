@@ -1,24 +1,23 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::str::FromStr;
 
 use sweetspot_linux::clock;
 use sweetspot_linux::diag::State;
-use sweetspot_linux::live::{BorrowError, LiveSocket};
+use sweetspot_linux::live::LiveSocket;
 use sweetspot_linux::tcp::options;
-use sweetspot_sizing::{Controller, EventKind, Rledbat, Setting, sobas};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use crate::bundle::Bundle;
-use crate::error::TuneError;
+use crate::connection::Connection;
+use crate::error::{OutOfReach, TuneError};
 use crate::event::{Event, Kind, Who};
+use crate::goal::Goal;
 use crate::guard::Leases;
-use crate::look::{Seen, limit, look};
+use crate::look::look;
 use crate::metrics::Snapshot;
+use crate::path::Path;
 use crate::policy::Subject;
 use crate::scope::{Found, Scope};
 use crate::share::max_min;
-use crate::upload::Upload;
 
 /// Between two searches for new connections: a handshake and a request take two round trips and
 /// slow start three more before anything can overflow.
@@ -34,41 +33,12 @@ const ROUND_THRIFT: u64 = 250;
 pub struct Options {
     /// The most that all windows together may be.
     pub memory: Option<Bytes>,
-    /// Whether uploads get advice.
+    /// Whether uploads are paced.
     pub uploads: bool,
     /// Decide and tell, but touch nothing.
     pub dry_run: bool,
     /// The largest window that this host allows a connection.
     pub max_window: Bytes,
-}
-
-/// What a transfer is to aim for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Goal {
-    /// As fast as the path allows, without a standing queue.
-    Throughput,
-    /// Only what others leave (RFC 9840).
-    LessThanBestEffort,
-}
-
-impl FromStr for Goal {
-    type Err = &'static str;
-    fn from_str(text: &str) -> Result<Goal, &'static str> {
-        match text {
-            "throughput" => Ok(Goal::Throughput),
-            "less-than-best-effort" => Ok(Goal::LessThanBestEffort),
-            _ => Err("goals are throughput and less-than-best-effort; in a policy also leave"),
-        }
-    }
-}
-
-impl Goal {
-    fn controller(self, setting: &Setting) -> Box<dyn Controller + Send> {
-        match self {
-            Goal::Throughput => Box::new(sobas::Live::new(setting)),
-            Goal::LessThanBestEffort => Box::new(Rledbat::new(setting)),
-        }
-    }
 }
 
 /// Looks at connections and acts on them.
@@ -81,34 +51,13 @@ pub struct Tuner<S> {
     leases: Leases,
     next_search: Time,
     bundles: BTreeMap<Ends, Path>,
-    refused: Vec<BorrowError>,
+    refused: Vec<OutOfReach>,
     events: Vec<Event>,
     counts: BTreeMap<Kind, u64>,
 }
 
 /// The two hosts of a bundle, here and there, and what its transfers aim for.
 type Ends = (IpAddr, IpAddr, Goal);
-
-/// A bundle and the connections in it.
-struct Path {
-    bundle: Bundle,
-    connections: BTreeMap<u64, Connection>,
-    next_round: Time,
-    /// Events to be told once it shows what the kernel made of them.
-    pending: Vec<(Time, Event)>,
-}
-
-struct Connection {
-    socket: LiveSocket,
-    started: u64,
-    who: Who,
-    /// Whether it was told of.
-    claimed: bool,
-    /// Whether there is something to undo.
-    touched: bool,
-    advertised: Option<Bytes>,
-    upload: Upload,
-}
 
 impl<S: Scope> Tuner<S> {
     /// A tuner that has not looked yet.
@@ -159,20 +108,21 @@ impl<S: Scope> Tuner<S> {
     /// How things stand.
     pub fn snapshot(&self) -> Snapshot {
         let paths = || self.bundles.values();
-        let limits = |path: &Path| {
-            path.connections.keys().filter_map(|c| path.bundle.limit(*c)).collect::<Vec<_>>()
-        };
+        let uploads =
+            || paths().flat_map(|p| p.connections.values()).filter_map(|c| c.upload.pace());
         Snapshot {
             watched: paths().map(|p| p.connections.len()).sum(),
-            limited: paths().map(|p| limits(p).len()).sum(),
-            window: paths().flat_map(limits).sum(),
+            limited: paths().map(|p| p.limits().count()).sum(),
+            window: paths().flat_map(Path::limits).sum(),
             rate: paths().fold(Rate::ZERO, |sum, path| sum + path.bundle.rate()),
+            paced: uploads().count(),
+            pace: uploads().fold(Rate::ZERO, |sum, pace| sum + pace),
             events: self.counts.clone(),
         }
     }
 
     /// What was forbidden since the last call.
-    pub fn take_refusals(&mut self) -> Vec<BorrowError> {
+    pub fn take_refusals(&mut self) -> Vec<OutOfReach> {
         std::mem::take(&mut self.refused)
     }
 
@@ -184,17 +134,7 @@ impl<S: Scope> Tuner<S> {
     /// Undoes all that was done.
     pub fn lift(&mut self, why: &str) {
         for path in self.bundles.values_mut() {
-            for (cookie, connection) in &path.connections {
-                if !connection.touched {
-                    continue;
-                }
-                // One that is no more needs nothing.
-                let _ = limit(&connection.socket, None);
-                // A guardian that is gone needs no telling.
-                let _ = self.leases.release(*cookie);
-                let change = (path.bundle.limit(*cookie), None);
-                self.events.push(event(&path.bundle, connection, Kind::Lifted, why, change));
-            }
+            self.events.extend(path.lift(why, &mut self.leases));
         }
         self.bundles.clear();
     }
@@ -217,7 +157,7 @@ impl<S: Scope> Tuner<S> {
         let socket = match LiveSocket::name(&found.process, fd, inode, None) {
             Ok(socket) => socket,
             Err(error) if error.is_over() => return,
-            Err(error) => return self.refused.push(error),
+            Err(error) => return self.refused.push(error.into()),
         };
         // Neither TCP nor anything else that can be looked at.
         let Ok(Ok(seen)) = look(&socket, None) else { return };
@@ -235,178 +175,24 @@ impl<S: Scope> Tuner<S> {
         let subject = Subject { uid, program, local, remote };
         let Some(goal) = self.scope.goal(&subject) else { return };
         let who = Who { pid, program: program.to_owned(), local, remote, cookie };
-        let path = self.path(now, (local.ip(), remote.ip(), goal), &seen);
-        path.bundle.add(cookie, seen.look);
-        path.next_round = now;
-        let connection = Connection {
-            socket,
-            started: found.started,
-            who,
-            claimed: false,
-            touched: false,
-            advertised: None,
-            upload: Upload::default(),
-        };
-        path.connections.insert(cookie, connection);
-    }
-
-    fn path(&mut self, now: Time, ends: Ends, seen: &Seen) -> &mut Path {
         let max_window = self.options.max_window;
-        self.bundles.entry(ends).or_insert_with(|| {
-            let mss = seen.info.advmss.max(LEAST_MSS);
-            let setting = Setting { mss, packet: mss + HEADERS, max_window, path: None };
-            let bundle = Bundle::new(ends.2.controller(&setting), mss);
-            Path { bundle, connections: BTreeMap::new(), next_round: now, pending: Vec::new() }
-        })
+        let ends = (local.ip(), remote.ip(), goal);
+        let path =
+            self.bundles.entry(ends).or_insert_with(|| Path::new(now, goal, &seen, max_window));
+        path.add(now, cookie, Connection::new(socket, found.started, who), &seen);
     }
 
-    /// Looks at every connection of a bundle, and does what its controller then wants.
+    /// Looks at every connection of a bundle, and does what its controllers then want.
     fn round(&mut self, ends: Ends) {
         let bundles = self.bundles.len() as u64;
         let Some(path) = self.bundles.get_mut(&ends) else { return };
-        let (now, mut gone) = (clock::now(), Vec::new());
-        for (cookie, connection) in &mut path.connections {
-            let limit = path.bundle.limit(*cookie).filter(|_| connection.touched);
-            match look(&connection.socket, limit) {
-                Ok(Ok(seen)) => {
-                    connection.advertised = seen.info.rcv_wnd;
-                    if self.options.uploads
-                        && let Some(advice) = connection.upload.handle_look(now, &seen.info)
-                    {
-                        let mut event =
-                            event(&path.bundle, connection, Kind::Advised, &advice, (None, None));
-                        event.rtt = (seen.info.rtt, Some(seen.info.min_rtt));
-                        self.events.push(event);
-                    }
-                    path.bundle.handle_look(clock::now(), *cookie, seen.look);
-                }
-                Ok(Err(_)) | Err(_) => gone.push(*cookie),
-            }
-        }
-        for cookie in gone {
-            path.bundle.remove(cookie);
-            let Some(connection) = path.connections.remove(&cookie) else { continue };
-            if connection.touched {
-                let _ = self.leases.release(cookie);
-            }
-            if connection.claimed {
-                let why = "the connection is over";
-                self.events.push(event(&path.bundle, &connection, Kind::Gone, why, (None, None)));
-            }
-        }
+        let began = clock::now();
+        self.events.extend(path.round(&self.options, &mut self.leases));
         if path.connections.is_empty() {
-            self.events.extend(path.ripe(Time::MAX));
             self.bundles.remove(&ends);
             return;
         }
-        path.bundle.handle_round(clock::now());
-        path.act(&mut self.leases, self.options.dry_run);
         let done = clock::now();
-        self.events.extend(path.ripe(done));
-        path.next_round = done + path.bundle.pause(done, done.since(now) * ROUND_THRIFT * bundles);
+        path.rest(done, done.since(began), ROUND_THRIFT * bundles, self.options.uploads);
     }
-}
-
-/// What every host must be able to receive (RFC 9293 section 3.7.1).
-const LEAST_MSS: Bytes = Bytes::new(536);
-/// IPv4 and TCP headers with timestamps.
-const HEADERS: Bytes = Bytes::new(52);
-
-impl Path {
-    fn act(&mut self, leases: &mut Leases, dry_run: bool) {
-        let mut said = Vec::new();
-        while let Some(event) = self.bundle.poll_event() {
-            said.extend(words(&event.kind));
-        }
-        let mut before = BTreeMap::new();
-        while let Some(action) = self.bundle.poll_action() {
-            let Some(connection) = self.connections.get_mut(&action.cookie) else { continue };
-            before.insert(action.cookie, action.before);
-            if dry_run {
-                continue;
-            }
-            let (socket, started) = (&connection.socket, connection.started);
-            // Without a guardian nothing is done.
-            if leases.take(socket, started).is_ok() {
-                connection.touched = true;
-                // A connection that has gone meanwhile is found out at the next look.
-                let _ = limit(socket, action.limit);
-            }
-        }
-        let due = clock::now() + self.bundle.round_trips().0 * 2 + SETTLING;
-        for (cookie, connection) in &mut self.connections {
-            let to = self.bundle.limit(*cookie);
-            let from = before.get(cookie).copied().unwrap_or(to);
-            let mut tell = |kind, why: &str| {
-                let event = event(&self.bundle, connection, kind, why, (from, to));
-                self.pending.push((due, event));
-            };
-            if !connection.claimed && to.is_some() {
-                tell(Kind::Taken, "a bulk transfer; its window opens step by step");
-            }
-            if connection.claimed {
-                said.iter().for_each(|(kind, why)| tell(*kind, why));
-            }
-            connection.claimed |= to.is_some();
-        }
-    }
-
-    /// The events of which it shows by `now` what the kernel made.
-    fn ripe(&mut self, now: Time) -> Vec<Event> {
-        let (ripe, pending) = self.pending.drain(..).partition(|(due, _)| *due <= now);
-        self.pending = pending;
-        let mut ripe: Vec<Event> = Vec::into_iter(ripe).map(|(_, event)| event).collect();
-        for event in &mut ripe {
-            if let Some(connection) = self.connections.get(&event.who.cookie) {
-                event.advertised = connection.advertised;
-                let clamp = connection.socket.with(|fd| options::window_clamp(fd));
-                event.clamp = clamp.ok().and_then(Result::ok);
-            }
-        }
-        ripe
-    }
-}
-
-/// Besides two round trips, until it shows what an action led to.
-const SETTLING: Duration = Duration::from_millis(20);
-
-fn event(
-    bundle: &Bundle,
-    connection: &Connection,
-    kind: Kind,
-    why: &str,
-    (from, to): (Option<Bytes>, Option<Bytes>),
-) -> Event {
-    Event {
-        wall_s: clock::wall().as_nanos() as f64 / 1e9,
-        who: connection.who.clone(),
-        kind,
-        why: why.to_owned(),
-        from,
-        to,
-        clamp: None,
-        advertised: connection.advertised,
-        rate: bundle.rate(),
-        rtt: bundle.round_trips(),
-    }
-}
-
-/// What the controller did, in words.
-fn words(kind: &EventKind) -> Option<(Kind, String)> {
-    Some(match kind {
-        EventKind::Saturated { rate, rtt } => {
-            (Kind::Held, format!("the path is full at {rate} and a round trip of {rtt}"))
-        }
-        EventKind::Tightened { .. } => (Kind::Tightened, "a queue stood".to_owned()),
-        EventKind::Reopened => {
-            (Kind::Reopened, "the queue is gone though the window binds".to_owned())
-        }
-        EventKind::Overflowed { rate } => {
-            (Kind::Overflowed, format!("the bottleneck's buffer overflowed at {rate}"))
-        }
-        EventKind::Congested => {
-            (Kind::LetGo, "others keep a queue and take the path: holding does not help".to_owned())
-        }
-        _ => return None,
-    })
 }

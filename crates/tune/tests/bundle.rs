@@ -97,6 +97,7 @@ fn play(begins: &[f64], seconds: f64, memory: Option<Bytes>) -> Run {
                     rtt: Duration::from_millis(ms),
                     minimum_rtt: Duration::from_secs_f64(RTT),
                     out_of_order: 0,
+                    advertised: None,
                 };
                 if seen.insert(i) {
                     bundle.add(i as u64, look);

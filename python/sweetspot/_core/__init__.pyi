@@ -11,6 +11,7 @@ __all__ = [
     "Probe",
     "Train",
     "run",
+    "series",
     "BottleneckOutcome",
     "ControllerEvent",
     "CrossOutcome",
@@ -19,6 +20,8 @@ __all__ = [
     "EngineError",
     "Scenario",
     "ScenarioError",
+    "Journal",
+    "sweep_values",
     "theory",
     "__version__",
 ]
@@ -139,6 +142,18 @@ class Outcome:
     def from_json(text: str) -> Outcome: ...
     def __reduce__(self) -> tuple[Any, tuple[str]]: ...
 
+def sweep_values(key: str, text: str) -> list[str]: ...
+@final
+class Journal:
+    def __new__(cls, text: str, version: str) -> Self: ...
+    @property
+    def whole(self) -> int: ...
+    def recall(self, scenario: Scenario, engine: str, seed: int) -> Outcome | None: ...
+    @staticmethod
+    def head(version: str) -> str: ...
+    @staticmethod
+    def entry(scenario: Scenario, engine: str, seed: int, outcome: Outcome) -> str: ...
+
 @final
 class ControllerSetting:
     @property
@@ -178,3 +193,9 @@ def run(
     seed: int | None = ...,
     controllers: list[Any] = ...,
 ) -> Outcome: ...
+def series(
+    scenario: Scenario,
+    interval: str = ...,
+    seed: int | None = ...,
+    controllers: list[Any] = ...,
+) -> tuple[Outcome, bytes]: ...

@@ -112,7 +112,8 @@ pub fn advise(question: &Question) -> Result<Advice, AdviceError> {
     let model = Model::new(q)?;
     let flows = favoured(q, &model)?;
     let router = model.loss.map(|loss| Router { link: model.link, loss, favoured: flows });
-    let (buffer, basis, range) = choose(q, &model, router.as_ref())?;
+    let (buffer, basis, range) =
+        choose(q, &model, router.as_ref()).map_err(|e| blame_the_form(e, &model))?;
     let judge = Judge { model: &model, router: router.as_ref(), reference: buffer };
     let available =
         q.available.map(|bytes| judge.option("available", "the device's", bytes)).transpose()?;
@@ -129,6 +130,21 @@ pub fn advise(question: &Question) -> Result<Advice, AdviceError> {
         formulas: super::show::formulas(q, &model, router.as_ref(), buffer),
         question: q.clone(),
     })
+}
+
+/// A loss form that exceeds 1 where the formula looks for its optimum is what is wrong, not the
+/// buffer that was looked at.
+fn blame_the_form(error: AdviceError, model: &Model) -> AdviceError {
+    match (error, model.loss) {
+        (AdviceError::Theory(TheoryError::OutOfDomain { quantity: "buffer", .. }), Some(loss)) => {
+            AdviceError::Impossible {
+                what: "a loss form with a and b of",
+                given: format!("{} and {}", loss.a(), loss.b()),
+                why: "near the best buffer it gives a loss above 1; see --loss-a, --loss-b, --fit",
+            }
+        }
+        (error, _) => error,
+    }
 }
 
 fn favoured(q: &Question, model: &Model) -> Result<Favoured, AdviceError> {

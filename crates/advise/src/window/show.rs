@@ -1,7 +1,7 @@
 //! The advice in words, as a table, and as JSON.
 
 use serde_json::{Map, Value, json};
-use sweetspot_units::{Bytes, Rate};
+use sweetspot_units::{Bytes, Duration, Rate};
 
 use super::{Advice, Choice};
 use crate::formula::{Formula, explained};
@@ -56,14 +56,20 @@ impl Advice {
         } else {
             format!("a window between {} and {} fills the path without loss", spot.low, spot.high)
         };
+        let twice = match (q.buffer, self.added_delay[1]) {
+            (None, _) => ", if the bottleneck has no buffer (--buffer says how much it has)".into(),
+            (Some(_), Duration::ZERO) => String::new(),
+            (Some(_), delay) => format!(", and up to {delay} of delay"),
+        };
+        let queue = match self.added_delay[0] {
+            Duration::ZERO => "no queueing delay".to_owned(),
+            delay => format!("{delay} of queueing delay"),
+        };
         format!(
-            "At {path}, {between}. Hold {hold}: {}, {} of queueing delay. Being wrong by two \
-             costs: {}; {}, and up to {} of delay.",
+            "At {path}, {between}. Hold {hold}: {}, {queue}. Being wrong by two costs: {}; {}{twice}.",
             rate(self.recommended.rate),
-            self.added_delay[0],
             wrong(0, "half"),
             wrong(1, "twice"),
-            self.added_delay[1],
         )
     }
 

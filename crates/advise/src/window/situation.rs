@@ -56,6 +56,10 @@ impl Situation {
 
     /// The expected rate with `window`; `None` where no closed form is known.
     pub(super) fn rate_at(&self, window: Bytes) -> Result<Option<Rate>, AdviceError> {
+        if let Some(most) = self.lossy.filter(|_| self.loss_limited()) {
+            // Loss keeps the window below the pipe: no queue, whoever else is there.
+            return Ok(Some(most.min(window / self.left.minimum_rtt())));
+        }
         let base = match self.elephants {
             None => Some(saturation::throughput(&self.left, window)?.rate),
             Some(elephants) => {

@@ -5,6 +5,7 @@ mod interactive;
 mod peers;
 mod plan;
 mod play;
+mod targets;
 mod watch;
 
 pub use document::document;

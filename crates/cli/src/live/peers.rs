@@ -8,7 +8,7 @@ use sweetspot_emulator::{Emulation, Side};
 use sweetspot_linux::live::{LiveSocket, ProcessHandle};
 use sweetspot_linux::tcp::options;
 use sweetspot_linux::{clock, processes};
-use sweetspot_units::Duration;
+use sweetspot_units::{Duration, Rate};
 
 use super::plan::Client;
 use crate::contest::Program;
@@ -19,6 +19,8 @@ const CONGESTION: &str = "cubic";
 const FILE_SIZE: u64 = 1_000_000_000;
 /// The port of every server.
 pub const PORT: u16 = 8080;
+/// Where nginx also listens, for a client that is not measured.
+pub const RIVAL_PORT: u16 = 8081;
 
 /// A server that runs.
 pub struct Server {
@@ -33,9 +35,15 @@ impl Server {
         let file = File::create(www.join("big")).map_err(|e| e.to_string())?;
         file.set_len(FILE_SIZE).map_err(|e| e.to_string())?;
         let (mut command, package) = match client {
-            Client::Curl(_) => (nginx(scratch)?, "nginx-light"),
+            Client::Curl(_) | Client::SlowReader(_) => (nginx(scratch, None)?, "nginx-light"),
+            Client::SlowSender(rate) => (nginx(scratch, Some(rate))?, "nginx-light"),
+            Client::Short(size) => {
+                let short = File::create(www.join("short")).map_err(|e| e.to_string())?;
+                short.set_len(size.get()).map_err(|e| e.to_string())?;
+                (nginx(scratch, None)?, "nginx-light")
+            }
             Client::Rsync => (rsync(scratch)?, "rsync"),
-            Client::Iperf3(_) => {
+            Client::Iperf3(_) | Client::Upload => {
                 let mut iperf3 = Command::new("iperf3");
                 iperf3.args(["--server", "--port", &PORT.to_string()]);
                 (iperf3, "iperf3")
@@ -79,29 +87,44 @@ impl Server {
     }
 }
 
-/// The command that downloads from the far side, into nothing.
+/// The command that moves data from or to the far side, into nothing.
 pub fn client(client: Client, emulation: &Emulation, seconds: u64, scratch: &Path) -> Command {
     let far = emulation.far().address();
-    let mut command = Command::new("sh");
-    let line = match client {
-        Client::Curl(n) => format!(
-            "for i in $(seq {n}); do curl --silent --output /dev/null http://{far}:{PORT}/big & done; wait"
-        ),
+    let curl = format!("curl --silent --output /dev/null http://{far}:{PORT}");
+    let iperf3 = format!("exec iperf3 --client {far} --port {PORT} --time {}", seconds + 5);
+    shell(&match client {
+        Client::Curl(n) => format!("for i in $(seq {n}); do {curl}/big & done; wait"),
+        Client::SlowSender(_) => format!("exec {curl}/big"),
+        Client::SlowReader(rate) => {
+            format!("exec {curl}/big --limit-rate {}", rate.bytes_per_second())
+        }
+        Client::Short(_) => {
+            format!("while :; do {curl}/short --write-out '%{{speed_download}}\\n'; done")
+        }
         Client::Rsync => format!(
             "exec rsync --whole-file --inplace rsync://{far}:{PORT}/www/big {}",
             scratch.join("copy").display()
         ),
-        Client::Iperf3(n) => format!(
-            "exec iperf3 --client {far} --port {PORT} --reverse --parallel {n} --time {}",
-            seconds + 5
-        ),
-    };
-    command.args(["-c", &line]);
+        Client::Iperf3(n) => format!("{iperf3} --reverse --parallel {n}"),
+        Client::Upload => format!("{iperf3} --congestion {CONGESTION}"),
+    })
+}
+
+/// curl of one file of nginx, at one of its ports.
+pub fn download_of(file: &str, port: u16, emulation: &Emulation) -> Command {
+    let far = emulation.far().address();
+    shell(&format!("exec curl --silent --output /dev/null http://{far}:{port}/{file}"))
+}
+
+fn shell(line: &str) -> Command {
+    let mut command = Command::new("sh");
+    command.args(["-c", line]);
     command
 }
 
-fn nginx(scratch: &Path) -> Result<Command, String> {
+fn nginx(scratch: &Path, pace: Option<Rate>) -> Result<Command, String> {
     let dir = scratch.display();
+    let pace = pace.map_or(String::new(), |r| format!("limit_rate {};", r.bytes_per_second()));
     let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
         .map(|kind| format!("{kind}_temp_path {dir}/{kind};"))
         .join(" ");
@@ -110,7 +133,7 @@ fn nginx(scratch: &Path) -> Result<Command, String> {
         "daemon off; worker_processes 1; pid {dir}/nginx.pid; error_log {dir}/nginx.log; user root;\n\
          events {{ worker_connections 256; }}\n\
          http {{ access_log off; sendfile on; {temporary}\n\
-           server {{ listen {PORT}; root {dir}/www; }} }}\n"
+           server {{ listen {PORT}; listen {RIVAL_PORT}; {pace} root {dir}/www; }} }}\n"
     );
     let file = scratch.join("nginx.conf");
     fs::write(&file, config).map_err(|e| e.to_string())?;

@@ -1,15 +1,23 @@
 use sweetspot_path::PathSpec;
-use sweetspot_units::{Duration, Rate};
+use sweetspot_units::{Bytes, Duration, Rate};
 
-/// A program that downloads.
+/// A program that moves data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Client {
     /// curl from nginx, so many at once.
     Curl(usize),
+    /// curl that reads no faster than this.
+    SlowReader(Rate),
+    /// curl from an nginx that sends no faster than this.
+    SlowSender(Rate),
+    /// curl of files of this size, one after the other.
+    Short(Bytes),
     /// rsync from an rsync daemon.
     Rsync,
     /// iperf3 in reverse, over so many connections.
     Iperf3(usize),
+    /// iperf3 that sends.
+    Upload,
 }
 
 /// One run.
@@ -19,7 +27,7 @@ pub struct Plan {
     pub name: String,
     /// The path.
     pub path: PathSpec,
-    /// Who downloads.
+    /// Who moves data.
     pub client: Client,
     /// Whether it is tuned.
     pub tuned: bool,
@@ -27,10 +35,15 @@ pub struct Plan {
     pub length: Duration,
     /// When the path's rate changes, and to what.
     pub changes: Vec<(Duration, Rate)>,
+    /// When another curl, left alone, begins to download beside it.
+    pub rival: Option<Duration>,
 }
 
 /// The rate at which every path begins.
 const RATE: Rate = Rate::from_mbit_per_second(100);
+
+/// The path of most runs, but for its buffer.
+const RTT: &str = "rtt=40ms";
 
 /// All runs.
 pub fn plans() -> Vec<Plan> {
@@ -38,22 +51,69 @@ pub fn plans() -> Vec<Plan> {
     for (client, name) in
         [(Client::Curl(1), "curl"), (Client::Rsync, "rsync"), (Client::Iperf3(1), "iperf3")]
     {
-        all.extend(pair(&format!("deep/{name}"), "1MB", client, 20));
+        all.extend(pair(&format!("deep/{name}"), &path("1MB"), client, 20));
     }
-    all.extend(pair("small/curl", "125kB", Client::Curl(1), 20));
-    all.extend(pair("five/curl", "1MB", Client::Curl(5), 30));
-    let [_, mut change] = pair("change/curl", "1MB", Client::Curl(1), 24);
+    all.extend(pair("small/curl", &path("125kB"), Client::Curl(1), 20));
+    all.extend(pair("five/curl", &path("1MB"), Client::Curl(5), 30));
+    let [_, mut change] = pair("change/curl", &path("1MB"), Client::Curl(1), 24);
     change.changes =
         vec![(Duration::from_secs(8), RATE.scaled(0.5)), (Duration::from_secs(16), RATE)];
     all.push(change);
-    let [_, hundred] = pair("hundred/iperf3", "1MB", Client::Iperf3(100), 20);
+    let [_, hundred] = pair("hundred/iperf3", &path("1MB"), Client::Iperf3(100), 20);
     all.push(hundred);
+    all.extend(uploads());
+    all.extend(conditions());
     all
 }
 
+/// Uploads under `tune --send`.
+fn uploads() -> Vec<Plan> {
+    let mut all = Vec::from(pair("upload/deep", &path("1MB"), Client::Upload, 20));
+    all.extend(pair("upload/small", &path("125kB"), Client::Upload, 20));
+    let [_, mut change] = pair("upload/change", &path("1MB"), Client::Upload, 24);
+    change.changes =
+        vec![(Duration::from_secs(8), RATE.scaled(0.5)), (Duration::from_secs(16), RATE)];
+    all.push(change);
+    all
+}
+
+/// What [`conditions`] begin with.
+pub const CONDITION: &str = "condition/";
+
+/// Paths and programs with which there is little to win, and something to lose.
+fn conditions() -> Vec<Plan> {
+    let slow = Rate::from_mbit_per_second(32);
+    let curl = Client::Curl(1);
+    let mut all = Vec::new();
+    for (name, path, client, seconds) in [
+        ("slow-reader", path("1MB"), Client::SlowReader(slow), 20),
+        ("slow-sender", path("1MB"), Client::SlowSender(slow), 20),
+        ("loss-0.01", path("1MB loss=0.01%"), curl, 60),
+        ("loss-0.1", path("1MB loss=0.1%"), curl, 60),
+        ("tiny-buffer", path("25kB"), curl, 20),
+        ("jitter", path("1MB jitter=4ms"), curl, 20),
+        ("short-path", "rtt=2ms buffer=50kB".to_owned(), curl, 20),
+        ("long-path", "rtt=200ms buffer=5MB".to_owned(), curl, 40),
+        ("short-flow", path("1MB"), Client::Short(Bytes::new(5_000_000)), 20),
+        ("rival", path("1MB"), curl, 60),
+        ("upload-loss-0.1", path("1MB loss=0.1%"), Client::Upload, 60),
+    ] {
+        let mut runs = pair(&format!("{CONDITION}{name}"), &path, client, seconds);
+        runs.iter_mut().for_each(|run| {
+            run.rival = (name == "rival").then_some(Duration::from_secs(5));
+        });
+        all.extend(runs);
+    }
+    all
+}
+
+fn path(buffer: &str) -> String {
+    format!("{RTT} buffer={buffer}")
+}
+
 /// The same, left alone and tuned.
-fn pair(name: &str, buffer: &str, client: Client, seconds: u64) -> [Plan; 2] {
-    let words = format!("rate={}bit/s rtt=40ms buffer={buffer}", RATE.bits_per_second());
+fn pair(name: &str, path: &str, client: Client, seconds: u64) -> [Plan; 2] {
+    let words = format!("rate={}bit/s {path}", RATE.bits_per_second());
     [("alone", false), ("tuned", true)].map(|(suffix, tuned)| Plan {
         name: format!("{name}/{suffix}"),
         // A path of constants: `the_paths_can_be_read` keeps it readable.
@@ -62,7 +122,30 @@ fn pair(name: &str, buffer: &str, client: Client, seconds: u64) -> [Plan; 2] {
         tuned,
         length: Duration::from_secs(seconds),
         changes: Vec::new(),
+        rival: None,
     })
+}
+
+impl Client {
+    /// Whether it sends rather than receives.
+    pub fn sends(self) -> bool {
+        self == Client::Upload
+    }
+
+    /// How it is called in the document.
+    pub fn name(self) -> String {
+        match self {
+            Client::Curl(1) => "curl".to_owned(),
+            Client::Curl(n) => format!("{n} x curl"),
+            Client::SlowReader(rate) => format!("curl reading at {rate}"),
+            Client::SlowSender(rate) => format!("curl, nginx sending at {rate}"),
+            Client::Short(size) => format!("curl of {size} at a time"),
+            Client::Rsync => "rsync".to_owned(),
+            Client::Iperf3(1) => "iperf3".to_owned(),
+            Client::Iperf3(n) => format!("iperf3, {n} connections"),
+            Client::Upload => "iperf3 sending".to_owned(),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -70,7 +153,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_paths_can_be_read() {
-        assert!(plans().iter().all(|plan| plan.path.rtt() == Duration::from_millis(40)));
+    fn the_paths_can_be_read_and_no_name_stands_twice() {
+        let all = plans();
+        assert!(all.iter().all(|plan| plan.path.rtt() > Duration::ZERO));
+        let names: std::collections::BTreeSet<_> = all.iter().map(|plan| &plan.name).collect();
+        assert_eq!(names.len(), all.len());
     }
 }

@@ -6,11 +6,11 @@ use std::thread;
 use serde::{Deserialize, Serialize};
 use sweetspot_emulator::{Emulation, Sample};
 use sweetspot_linux::{clock, processes};
-use sweetspot_units::{Bytes, Duration, Rate, Time};
+use sweetspot_units::{Bytes, Duration, Time};
 
 use super::interactive::Interactive;
-use super::peers::{Server, client};
-use super::plan::{Client, Plan};
+use super::peers::{RIVAL_PORT, Server, client, download_of};
+use super::plan::Plan;
 use super::watch::Watch;
 use crate::contest::Program;
 
@@ -64,6 +64,8 @@ struct Traces {
     ended: Time,
     watch: Watch,
     samples: Vec<(Time, Sample)>,
+    /// The speeds that the client printed, in bytes per second.
+    said: Vec<f64>,
     tuner_cpu: Option<f64>,
 }
 
@@ -95,18 +97,28 @@ fn download(
     scratch: &Path,
     emulation: &Emulation,
 ) -> Result<Traces, String> {
-    let mut watch = Watch::start(emulation)?;
+    let mut watch = Watch::start(emulation, plan.client.sends())?;
     let seconds = plan.length.as_secs_f64() as u64;
     let bare = client(plan.client, emulation, seconds, scratch);
-    let mut command = if plan.tuned { tuned(program, &bare) } else { bare };
+    let mut command = if plan.tuned { tuned(program, plan, &bare) } else { bare };
+    let start = |command: &mut Command| {
+        Program::start(emulation.near(), command).map_err(|e| e.to_string())
+    };
     let begun = clock::now();
-    let started = Program::start(emulation.near(), &mut command).map_err(|e| e.to_string())?;
+    let mut started = start(&mut command)?;
+    let (mut rival, mut rival_due) = (None, plan.rival);
     let (mut samples, mut changes) = (Vec::new(), plan.changes.iter().peekable());
     let ended = begun + plan.length;
     let mut now = begun;
     while now < ended {
         if let Some((_, rate)) = changes.next_if(|(at, _)| begun + *at <= now) {
-            emulation.set_rate_down(*rate);
+            match plan.client.sends() {
+                true => emulation.set_rate_up(*rate),
+                false => emulation.set_rate_down(*rate),
+            }
+        }
+        if rival_due.take_if(|at| begun + *at <= now).is_some() {
+            rival = Some(start(&mut download_of("big", RIVAL_PORT, emulation))?);
         }
         watch.look(now)?;
         samples.extend(emulation.observe().into_iter().map(|sample| (now, sample)));
@@ -114,17 +126,19 @@ fn download(
         now = clock::now();
     }
     let tuner_cpu = plan.tuned.then(|| cpu_of_tuner(started.id()).as_secs_f64() / seconds as f64);
+    let said = started.said().iter().filter_map(|line| line.parse().ok()).collect();
     // A client that failed has received nothing, which shows.
-    drop(started);
+    drop((started, rival));
     if watch.between(begun, now).is_empty() {
         return Err("nothing was received".to_owned());
     }
-    Ok(Traces { begun, ended: now, watch, samples, tuner_cpu })
+    Ok(Traces { begun, ended: now, watch, samples, said, tuner_cpu })
 }
 
-fn tuned(program: &Path, bare: &Command) -> Command {
+fn tuned(program: &Path, plan: &Plan, bare: &Command) -> Command {
     let mut command = Command::new(program);
-    command.args(["tune", "run", "--quiet", "--"]).arg(bare.get_program()).args(bare.get_args());
+    command.args(["tune", "run", "--quiet"]).args(plan.client.sends().then_some("--send"));
+    command.arg("--").arg(bare.get_program()).args(bare.get_args());
     command
 }
 
@@ -139,17 +153,23 @@ fn cpu_of_tuner(guardian: u32) -> Duration {
 }
 
 fn sum_up(plan: &Plan, traces: &Traces, interactive: &Interactive) -> Outcome {
-    let Traces { begun, ended, watch, samples, tuner_cpu } = traces;
+    let Traces { begun, ended, watch, samples, said, tuner_cpu } = traces;
+    let bottleneck = |s: &Sample| if plan.client.sends() { s.up } else { s.down };
     let span = ended.since(*begun);
-    let each: Vec<Rate> =
-        watch.between(*begun, *ended).into_iter().map(|bytes| bytes / span).collect();
+    let each: Vec<f64> =
+        watch.between(*begun, *ended).into_iter().map(|bytes| (bytes / span).as_f64()).collect();
+    // Of several downloads one after the other the program's own count, start to end.
+    let goodput_bps = match said.len() {
+        0 => each.iter().sum(),
+        n => said.iter().sum::<f64>() / n as f64 * 8.0,
+    };
     let held = *begun + HELD;
     let queue = |from: Time, to: Time| {
         let within = samples.iter().filter(|(t, _)| (from..to).contains(t));
-        median(within.map(|(_, s)| s.down.queue_delay.as_secs_f64()).collect())
+        median(within.map(|(_, s)| bottleneck(s).queue_delay.as_secs_f64()).collect())
     };
     let drops = |at: Time| {
-        samples.iter().rev().find(|(t, _)| *t <= at).map_or(0, |(_, s)| s.down.buffer_drops)
+        samples.iter().rev().find(|(t, _)| *t <= at).map_or(0, |(_, s)| bottleneck(s).buffer_drops)
     };
     let mut answers: Vec<f64> = interactive
         .answers
@@ -166,8 +186,8 @@ fn sum_up(plan: &Plan, traces: &Traces, interactive: &Interactive) -> Outcome {
         ((bytes / STRETCH).as_f64(), queue(from, from + STRETCH))
     };
     Outcome {
-        goodput_bps: each.iter().map(|rate| rate.as_f64()).sum(),
-        each_bps: each.iter().map(|rate| rate.as_f64()).collect(),
+        goodput_bps,
+        each_bps: each,
         retransmitted: watch.retransmitted.values().sum(),
         drops: drops(*ended),
         drops_once_held: drops(*ended) - drops(held),
@@ -182,17 +202,4 @@ fn sum_up(plan: &Plan, traces: &Traces, interactive: &Interactive) -> Outcome {
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(0.0)
-}
-
-impl Client {
-    /// How it is called in the document.
-    pub fn name(self) -> String {
-        match self {
-            Client::Curl(1) => "curl".to_owned(),
-            Client::Curl(n) => format!("{n} x curl"),
-            Client::Rsync => "rsync".to_owned(),
-            Client::Iperf3(1) => "iperf3".to_owned(),
-            Client::Iperf3(n) => format!("iperf3, {n} connections"),
-        }
-    }
 }

@@ -8,8 +8,10 @@ use super::peers::PORT;
 
 /// What the connections between the two programs did, as both kernels saw it.
 pub struct Watch {
-    near: Diag,
-    far: Diag,
+    receiver: Diag,
+    sender: Diag,
+    /// Whether the near side sends: then the server's port is the receiver's.
+    sends: bool,
     /// By connection: when, and what had been received by then.
     pub received: BTreeMap<u64, Vec<(Time, Bytes)>>,
     /// By connection: segments retransmitted by the sender.
@@ -18,13 +20,16 @@ pub struct Watch {
 
 impl Watch {
     /// Opens both sides.
-    pub fn start(emulation: &Emulation) -> Result<Watch, String> {
+    pub fn start(emulation: &Emulation, sends: bool) -> Result<Watch, String> {
         let open = |side: &sweetspot_emulator::Side| {
             side.run(Diag::open).and_then(|opened| opened).map_err(|e| e.to_string())
         };
+        let (near, far) = (open(emulation.near())?, open(emulation.far())?);
+        let (receiver, sender) = if sends { (far, near) } else { (near, far) };
         Ok(Watch {
-            near: open(emulation.near())?,
-            far: open(emulation.far())?,
+            receiver,
+            sender,
+            sends,
             received: BTreeMap::new(),
             retransmitted: BTreeMap::new(),
         })
@@ -33,20 +38,27 @@ impl Watch {
     /// Looks at both sides.
     pub fn look(&mut self, now: Time) -> Result<(), String> {
         let detail = Detail { info: true, ..Detail::NONE };
+        let sends = self.sends;
+        let is_client = |c: &Connection| c.remote.port() == PORT;
+        let is_server = |c: &Connection| c.local.port() == PORT;
         let received = &mut self.received;
-        let near = |c: Connection| {
-            if let Some(info) = c.info.filter(|_| c.remote.port() == PORT) {
+        let at_receiver = |c: Connection| {
+            if let Some(info) = c.info.filter(|_| if sends { is_server(&c) } else { is_client(&c) })
+            {
                 received.entry(c.cookie).or_default().push((now, info.bytes_received));
             }
         };
-        self.near.connections(&State::WITH_DATA, detail, near).map_err(|e| e.to_string())?;
+        let read = self.receiver.connections(&State::WITH_DATA, detail, at_receiver);
+        read.map_err(|e| e.to_string())?;
         let retransmitted = &mut self.retransmitted;
-        let far = |c: Connection| {
-            if let Some(info) = c.info.filter(|_| c.local.port() == PORT) {
+        let at_sender = |c: Connection| {
+            if let Some(info) = c.info.filter(|_| if sends { is_client(&c) } else { is_server(&c) })
+            {
                 retransmitted.insert(c.cookie, info.total_retrans.into());
             }
         };
-        self.far.connections(&State::WITH_DATA, detail, far).map_err(|e| e.to_string())
+        let read = self.sender.connections(&State::WITH_DATA, detail, at_sender);
+        read.map_err(|e| e.to_string())
     }
 
     /// Bytes that each bulk connection received between two times.

@@ -1,6 +1,6 @@
 use std::fmt::Write;
 
-use super::{Case, Laps, Race, Scheduler};
+use super::{Case, Laps, Race, Scheduler, Sharing, median};
 
 /// Where and when it was measured.
 pub struct Header {
@@ -14,8 +14,8 @@ pub struct Findings {
     elephants: (Laps, Result<Laps, String>),
     mice: (Laps, Result<Laps, String>),
     sack: Laps,
-    /// Runs with different seeds, and how long they took on one worker and on two, seconds.
-    workers: (u64, Vec<f64>),
+    /// [`RUNS`] runs on one worker, on two, and in two processes.
+    sharing: Vec<Sharing>,
     /// The cost per packet against the number of flows.
     curve: Vec<(u64, Laps)>,
     /// Each of [`COMPARED`] on each of [`SCHEDULERS`].
@@ -38,7 +38,7 @@ impl Findings {
             elephants: race.against_ns2(Case::Elephants)?,
             mice: race.against_ns2(Case::Mice)?,
             sack: usual(Case::Sack)?,
-            workers: (RUNS, race.workers(RUNS, &[1, 2])?),
+            sharing: race.sharing(RUNS)?,
             curve: FLOWS
                 .into_iter()
                 .map(|flows| Ok((flows, usual(Case::Flows(flows))?)))
@@ -124,12 +124,16 @@ fn targets(text: &mut String, f: &Findings) {
     );
     let peak = f.mice.0.peak_mb();
     row("mice: memory below 200 MB", format!("{peak:.1} MB"), Some(peak < 200.0));
-    if let [one, two] = f.workers.1[..] {
-        let efficiency = one / two / 2.0;
-        let measured = format!("{:.1} % ({one:.2} s, {two:.2} s)", efficiency * 100.0);
-        let target =
-            format!("{} runs on two workers: 95 % of twice one worker's speed", f.workers.0);
-        row(&target, measured, Some(efficiency >= 0.95));
+    let of = |time: fn(&Sharing) -> f64| median(f.sharing.iter().map(time));
+    let two = of(|s| s.two);
+    // Ratios round by round: the machine's speed drifts.
+    for (target, share, beside) in [
+        ("95 % of twice one worker's speed", of(|s| s.one / s.two / 2.0), of(|s| s.one)),
+        ("95 % of two processes side by side", of(|s| s.processes / s.two), of(|s| s.processes)),
+    ] {
+        let target = format!("{RUNS} runs on two workers: {target}");
+        let measured = format!("{:.1} % ({two:.2} s, {beside:.2} s)", share * 100.0);
+        row(&target, measured, Some(share >= 0.95));
     }
 }
 

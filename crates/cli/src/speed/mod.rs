@@ -53,10 +53,25 @@ impl Laps {
     }
 
     fn median(&self, of: impl Fn(&Lap) -> f64) -> f64 {
-        let mut values: Vec<f64> = self.0.iter().map(of).collect();
-        values.sort_by(f64::total_cmp);
-        values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+        median(self.0.iter().map(of))
     }
+}
+
+/// How long the same runs took, shared out in different ways, seconds.
+#[derive(Debug, Clone, Copy)]
+pub struct Sharing {
+    /// On one worker.
+    pub one: f64,
+    /// On two workers of one process.
+    pub two: f64,
+    /// In two processes at the same time, which share nothing.
+    pub processes: f64,
+}
+
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
 #[cfg(test)]

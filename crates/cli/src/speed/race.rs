@@ -1,6 +1,6 @@
 use std::fs;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use sweetspot_linux::clock;
 use sweetspot_scenario::{Engine, NoRecorder, Scenario};
@@ -8,23 +8,31 @@ use sweetspot_sim::scheduler::{Obvious, QuadHeap, Wheel};
 use sweetspot_sim::{Simulator, run_with};
 use sweetspot_study::Workers;
 
-use super::{Case, Lap, Laps, Scheduler};
+use super::{Case, Lap, Laps, Scheduler, Sharing};
 
-/// Plays a case in this process.
-pub fn play(case: Case, scheduler: Scheduler) -> Result<Lap, Box<dyn std::error::Error>> {
-    let scenario = case.scenario()?;
+/// Plays a case in this process, `runs` times with seeds from 1 on.
+pub fn play(
+    case: Case,
+    scheduler: Scheduler,
+    runs: u64,
+) -> Result<Lap, Box<dyn std::error::Error>> {
+    let base = case.scenario()?;
     let begun = clock::now();
-    let outcome = match scheduler {
-        Scheduler::Usual => Simulator.run(&scenario, &mut NoRecorder)?,
-        Scheduler::Wheel => run_with(&scenario, &mut NoRecorder, || Wheel::of(&scenario.path)),
-        Scheduler::Heap => run_with(&scenario, &mut NoRecorder, QuadHeap::default),
-        Scheduler::Obvious => run_with(&scenario, &mut NoRecorder, Obvious::default),
-    };
+    let mut packets = 0.0;
+    for seed in 1..=runs {
+        let scenario = Scenario { seed, ..base.clone() };
+        let outcome = match scheduler {
+            Scheduler::Usual => Simulator.run(&scenario, &mut NoRecorder)?,
+            Scheduler::Wheel => run_with(&scenario, &mut NoRecorder, || Wheel::of(&scenario.path)),
+            Scheduler::Heap => run_with(&scenario, &mut NoRecorder, QuadHeap::default),
+            Scheduler::Obvious => run_with(&scenario, &mut NoRecorder, Obvious::default),
+        };
+        packets += outcome.packets_forwarded as f64;
+    }
     let wall_s = clock::now().since(begun).as_secs_f64();
     let status = fs::read_to_string("/proc/self/status")?;
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let peak_kb = peak.and_then(|words| words.trim().trim_end_matches(" kB").parse().ok());
-    let packets = outcome.packets_forwarded as f64;
     Ok(Lap { packets, wall_s, peak_kb: peak_kb.unwrap_or(f64::NAN) })
 }
 
@@ -64,13 +72,19 @@ impl Race<'_> {
         Ok((ours, theirs))
     }
 
+    /// This program, to play a case so often in a process of its own.
+    fn player(&self, case: Case, scheduler: Scheduler, runs: u64) -> Command {
+        let mut command = Command::new(self.program);
+        command
+            .args(["bench-sim", "--play", &case.to_string()])
+            .args(["--scheduler", &format!("{scheduler:?}").to_lowercase()])
+            .args(["--runs", &runs.to_string()]);
+        command
+    }
+
     fn ours(&self, case: Case, scheduler: Scheduler) -> Result<Lap, String> {
         say!("{case}, scheduler {scheduler:?} ...");
-        let output = Command::new(self.program)
-            .args(["bench-sim", "--play", &case.to_string(), "--scheduler"])
-            .arg(format!("{scheduler:?}").to_lowercase())
-            .output()
-            .map_err(|e| e.to_string())?;
+        let output = self.player(case, scheduler, 1).output().map_err(|e| e.to_string())?;
         if !output.status.success() {
             let why = String::from_utf8_lossy(&output.stderr);
             return Err(format!("{case} failed: {}", why.trim()));
@@ -97,24 +111,45 @@ impl Race<'_> {
         Ok(Lap { packets, wall_s, peak_kb: number("peak_kb=")? })
     }
 
-    /// How long `count` runs with different seeds take on so many workers, seconds: medians.
-    pub fn workers(&self, count: u64, workers: &[usize]) -> Result<Vec<f64>, String> {
+    /// How long `count` runs take on one worker, on two, and in two processes side by side.
+    pub fn sharing(&self, count: u64) -> Result<Vec<Sharing>, String> {
         let base = Case::Elephants.scenario().map_err(|e| e.to_string())?;
+        // Both halves alike, so that they end together.
         let scenarios: Vec<Scenario> =
-            (1..=count).map(|seed| Scenario { seed, ..base.clone() }).collect();
-        let mut times = vec![Laps(Vec::new()); workers.len()];
-        for _ in 0..self.repetitions {
-            for (workers, times) in workers.iter().zip(&mut times) {
-                say!("{count} runs on {workers} workers ...");
-                let begun = clock::now();
-                let outcomes = Workers::new(*workers)
-                    .map(&scenarios, |scenario| Simulator.run(scenario, &mut NoRecorder));
-                let wall_s = clock::now().since(begun).as_secs_f64();
-                let outcomes: Result<Vec<_>, _> = outcomes.into_iter().collect();
-                let packets = outcomes.map_err(|e| e.to_string())?.len() as f64;
-                times.0.push(Lap { packets, wall_s, peak_kb: 0.0 });
+            (0..count).map(|run| Scenario { seed: 1 + run / 2, ..base.clone() }).collect();
+        let workers = |workers: usize| -> Result<f64, String> {
+            say!("{count} runs on {workers} workers ...");
+            let begun = clock::now();
+            let outcomes = Workers::new(workers)
+                .map(&scenarios, |scenario| Simulator.run(scenario, &mut NoRecorder));
+            let wall_s = clock::now().since(begun).as_secs_f64();
+            outcomes.into_iter().find_map(Result::err).map_or(Ok(wall_s), |e| Err(e.to_string()))
+        };
+        (0..self.repetitions)
+            .map(|_| {
+                Ok(Sharing {
+                    one: workers(1)?,
+                    two: workers(2)?,
+                    processes: self.side_by_side(count / 2)?,
+                })
+            })
+            .collect()
+    }
+
+    /// How long two processes take that play `runs` runs each at the same time, seconds.
+    fn side_by_side(&self, runs: u64) -> Result<f64, String> {
+        say!("two processes with {runs} runs each ...");
+        let begun = clock::now();
+        let start = || {
+            let mut command = self.player(Case::Elephants, Scheduler::Usual, runs);
+            command.stdout(Stdio::null()).spawn().map_err(|e| e.to_string())
+        };
+        for mut child in [start()?, start()?] {
+            let status = child.wait().map_err(|e| e.to_string())?;
+            if !status.success() {
+                return Err(format!("a process that played elephants ended with {status}"));
             }
         }
-        Ok(times.iter().map(Laps::wall_s).collect())
+        Ok(clock::now().since(begun).as_secs_f64())
     }
 }

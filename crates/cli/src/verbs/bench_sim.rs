@@ -25,12 +25,15 @@ pub struct Arguments {
     /// What plays it
     #[arg(long, value_enum, default_value_t = Scheduler::Usual, requires = "play")]
     scheduler: Scheduler,
+    /// How often it is played, one after the other, with seeds from 1 on
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "play")]
+    runs: u64,
 }
 
 /// Plays one case, or all of them in processes of their own, and writes the document.
 pub fn run(arguments: Arguments) -> Ending {
     if let Some(case) = arguments.play {
-        let lap = play(case, arguments.scheduler)?;
+        let lap = play(case, arguments.scheduler, arguments.runs)?;
         tell!("{}", serde_json::to_string(&lap)?);
         return Ok(ExitCode::SUCCESS);
     }

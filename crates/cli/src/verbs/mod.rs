@@ -23,6 +23,7 @@ pub mod sweep;
 pub mod top;
 pub mod transfer;
 pub mod tune;
+pub mod ui;
 pub mod validate;
 
 use std::process::ExitCode;

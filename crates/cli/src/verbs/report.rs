@@ -1,7 +1,11 @@
+use std::panic;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use sweetspot_report::{Finding, Sheet, read, report_page, sheets, svg_file, svg_file_for_raster};
+use sweetspot_report::{
+    Finding, Sheet, from_parquet, read, read_columns, report_page, sheets, svg_file,
+    svg_file_for_raster,
+};
 use sweetspot_study::plot::Plot;
 
 use super::Ending;
@@ -12,9 +16,11 @@ use crate::raster::Rasterizer;
 Examples:
   sweetspot report sweep.json
   sweetspot report sim.json lab.json --out both.html
+  sweetspot report run.parquet other-run.parquet
   sweetspot report demo-out/outcome.json --svg pictures")]
 pub struct Arguments {
-    /// Files of run --json, sweep --out FILE.json, demo (outcome.json), --series
+    /// Files of run --json or --series, sweep --out FILE.json or FILE.parquet, demo (outcome.json),
+    /// send or serve --series
     #[arg(value_name = "RESULTS", required = true)]
     results: Vec<PathBuf>,
     /// The page
@@ -68,9 +74,29 @@ fn open(path: &Path) -> Result<Finding, String> {
     let blame = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     let bytes =
         std::fs::read(path).map_err(|error| blame(&format!("{error}; name a file of results")))?;
+    if bytes.starts_with(PARQUET) {
+        let columns = quietly(|| from_parquet(bytes)).map_err(|error| blame(&in_words(&error)))?;
+        return read_columns(&columns, VERSION).map_err(|error| blame(&error));
+    }
     let text = String::from_utf8(bytes)
-        .map_err(|_| blame(&"it is no text; name a file of results in JSON"))?;
+        .map_err(|_| blame(&"it is no text; name a file of results, in JSON or Parquet"))?;
     read(&text, VERSION).map_err(|error| blame(&error))
+}
+
+/// What a Parquet file begins with.
+const PARQUET: &[u8] = b"PAR1";
+
+/// Does what may panic inside and says so in its result: nothing is printed about that besides.
+fn quietly<T>(work: impl FnOnce() -> T) -> T {
+    let loud = panic::take_hook();
+    panic::set_hook(Box::new(|_| {}));
+    let result = work();
+    panic::set_hook(loud);
+    result
+}
+
+fn in_words(error: &impl std::fmt::Display) -> String {
+    format!("it begins like a Parquet file and cannot be read ({error}); make it again")
 }
 
 /// The file's own name, which is what its curves are called.

@@ -13,6 +13,7 @@ use sweetspot_study::{Remembering, StudyError, ns2, router};
 use super::Ending;
 use super::engine::EngineName;
 use super::scenario_file::Parallel;
+use crate::attend::until_interrupted;
 use crate::build::identity;
 use crate::contest::machine;
 use crate::ledger::{Ledger, Stranger};
@@ -105,13 +106,13 @@ fn figures_of(arguments: &Arguments, entries: &[&Entry]) -> Result<(), Box<dyn s
         care: if arguments.careful { Care::Careful } else { Care::Quick },
     };
     let started = clock::now();
-    let mut figures = Vec::new();
-    for (i, entry) in entries.iter().enumerate() {
-        let before = clock::now();
-        figures.push(play(entry, &stage)?);
-        let seconds = clock::now().since(before).as_secs_f64();
-        say!("{:>2}/{} {:<16} {seconds:>6.1} s", i + 1, entries.len(), entry.name);
-    }
+    let interrupted = || {
+        say!(
+            "sweetspot: interrupted; what was finished is in {}, and the same command goes on from there",
+            journal.display()
+        );
+    };
+    let figures = until_interrupted(|| play_all(entries, &stage), interrupted)?;
     let seconds = clock::now().since(started).as_secs_f64();
     let took = format!(
         "{seconds:.0} s on {} worker(s), {} runs new and {kept} known",
@@ -122,6 +123,17 @@ fn figures_of(arguments: &Arguments, entries: &[&Entry]) -> Result<(), Box<dyn s
         say!("sweetspot: {failure}: what was finished is in the page, but would be played again");
     }
     write_all(arguments, &figures, &took)
+}
+
+fn play_all(entries: &[&Entry], stage: &Stage<'_>) -> Result<Vec<Figure>, StudyError> {
+    let mut figures = Vec::new();
+    for (i, entry) in entries.iter().enumerate() {
+        let before = clock::now();
+        figures.push(play(entry, stage)?);
+        let seconds = clock::now().since(before).as_secs_f64();
+        say!("{:>2}/{} {:<16} {seconds:>6.1} s", i + 1, entries.len(), entry.name);
+    }
+    Ok(figures)
 }
 
 /// Plays a figure. What the lab cannot play is drawn by the others, and says why.

@@ -55,6 +55,7 @@ pub fn run(arguments: Arguments) -> Ending {
         congestion: arguments.congestion,
         path: arguments.path.resolve()?,
         probes: !arguments.no_probes,
+        send_buffer: None,
     };
     let mut observer = watch.observer(1);
     let sent = send(&arguments.file, &ticket, &options, observer.as_mut());

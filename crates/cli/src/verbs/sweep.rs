@@ -174,11 +174,11 @@ fn write(
     variants: &[Variant],
     points: &[SweepPoint],
 ) -> Result<(), Box<dyn std::error::Error>> {
-    let keys = keys(sweep);
+    let file = file(keys(sweep), arguments, variants, points);
     let bytes = match format {
-        Format::Csv => csv(&sweep_columns(&keys, points)).into_bytes(),
-        Format::Parquet => parquet(&sweep_columns(&keys, points))?,
-        Format::Json => serde_json::to_vec(&file(keys, arguments, variants, points))?,
+        Format::Csv => csv(&sweep_columns(&file)).into_bytes(),
+        Format::Parquet => parquet(&sweep_columns(&file))?,
+        Format::Json => serde_json::to_vec(&file)?,
     };
     let mut part = out.as_os_str().to_owned();
     part.push(".part");

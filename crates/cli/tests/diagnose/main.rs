@@ -2,6 +2,7 @@
 
 mod lab;
 mod live;
+mod namespaces;
 mod words;
 
 use std::process::{Command, Output, Stdio};

@@ -1,4 +1,8 @@
 //! `sweetspot tune` on a download over loopback by a program that knows nothing of it.
 
+mod daemon;
 mod download;
+mod emulated;
 mod laws;
+mod strangers;
+mod upload;

@@ -33,9 +33,9 @@ const EXPLANATION: &str = "\
 * *with headers*: the same formula with what the blog explains in words: the link carries at most
   1448/1538 of its rate as payload, and the round trip holds a packet's 123 us on the wire.
 * *measured* is what the receiver's program read, from the first SYN on, slow start included. It falls
-  short of *with headers* because a window takes longer than one ping: every second segment's ACK
-  waits for the next one, and the window opens when the program has read. The blog's computers had the
-  same: 75 kB at 54.1 Mbit/s are 11.1 ms, at a ping of 10.5 ms.
+  short of *with headers*: a window takes longer than one ping. Likely reasons, not told apart here:
+  every second segment's ACK waits for the next one, and the window opens when the program has read.
+  The blog's computers had the same: 75 kB at 54.1 Mbit/s are 11.1 ms, at a ping of 10.5 ms.
 ";
 
 impl Blog {

@@ -98,6 +98,7 @@ impl<'a> Target<'a> {
                 congestion: Some(self.plan.congestion.to_owned()),
                 path: Some(self.known),
                 probes: true,
+                send_buffer: self.plan.send_buffer,
             };
             let mut rows = Rows(Vec::new());
             let sent = send(&self.file, self.server.ticket(), &options, &mut rows);

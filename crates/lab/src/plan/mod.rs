@@ -47,6 +47,7 @@ pub(crate) struct TargetPlan {
     pub ends: bool,
     pub sizing: Sizing,
     pub congestion: &'static str,
+    pub send_buffer: Option<Bytes>,
 }
 
 /// One entry of cross traffic.
@@ -101,6 +102,7 @@ impl Plan {
             let leaf = plan.add_leaf(scenario.path.rtt, &transfer.tcp);
             // No more than that gets through.
             let most = hop.rate * end.saturating_sub(transfer.start) + mtu;
+            let full = mtu.saturating_sub(headers(&transfer.tcp));
             plan.targets.push(TargetPlan {
                 leaf,
                 start: transfer.start,
@@ -108,6 +110,7 @@ impl Plan {
                 ends: transfer.size.is_some(),
                 sizing: transfer.sizing,
                 congestion: kernel_name(transfer.congestion),
+                send_buffer: transfer.tcp.send_buffer.map(|size| size.in_bytes(full)),
             });
         }
         for cross in &scenario.cross {
@@ -141,10 +144,9 @@ impl Plan {
             _ => members,
         };
         let packet = self.path.mtu;
-        let headers = match (cross.kind, cross.tcp.timestamps) {
-            (Kind::Pareto { .. } | Kind::Poisson { .. }, _) => UDP_HEADERS,
-            (_, true) => HEADERS_WITH_TIMESTAMPS,
-            (_, false) => HEADERS,
+        let headers = match cross.kind {
+            Kind::Pareto { .. } | Kind::Poisson { .. } => UDP_HEADERS,
+            _ => headers(&cross.tcp),
         };
         let payload = packet.saturating_sub(headers);
         let port = FIRST_PORT + self.loads.len() as u16;
@@ -161,6 +163,10 @@ impl Plan {
             port,
         });
     }
+}
+
+fn headers(tcp: &Tcp) -> Bytes {
+    if tcp.timestamps { HEADERS_WITH_TIMESTAMPS } else { HEADERS }
 }
 
 /// Sources, round trips they are spread over, and their window.

@@ -21,6 +21,10 @@ const LAWS: &[Law] = &[
         "a_window_of_half_a_bdp_carries_half_the_rate_at_most",
         scenarios::a_window_of_half_a_bdp_carries_half_the_rate_at_most,
     ),
+    (
+        "a_send_buffer_of_the_scenario_holds_the_sender_back",
+        scenarios::a_send_buffer_of_the_scenario_holds_the_sender_back,
+    ),
     ("every_kind_of_cross_traffic_crosses", scenarios::every_kind_of_cross_traffic_crosses),
     ("what_the_machine_lacks_is_refused", scenarios::what_the_machine_lacks_is_refused),
     ("nothing_stays_behind", scenarios::nothing_stays_behind),

@@ -33,6 +33,15 @@ pub fn a_window_of_half_a_bdp_carries_half_the_rate_at_most() {
     assert!(played.certificate.text.contains("Emulation certificate"));
 }
 
+pub fn a_send_buffer_of_the_scenario_holds_the_sender_back() {
+    let played = play("[[transfer]]\nsizing = \"max\"\nsend_buffer = \"5kB\"\n").unwrap();
+    let transfer = &played.outcome.transfers[0];
+    // The kernel doubles it and lets one write exceed it, here a TLS record of 16 kB: some 26 kB
+    // per 20 ms, half of the 20 Mbit/s that the window of 100 kB and more would fill.
+    assert!(transfer.goodput_bps < 15e6, "{transfer:?}");
+    assert!(transfer.goodput_bps > 10_000.0 * 8.0 / 0.030, "{transfer:?}");
+}
+
 pub fn every_kind_of_cross_traffic_crosses() {
     let played = play(
         r#"

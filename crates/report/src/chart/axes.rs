@@ -39,7 +39,7 @@ impl Frame {
         Frame { x, y, left, right, bottom, top }
     }
 
-    /// The frame, its grid, its ticks and the axes' names.
+    /// The frame, its grid, its ticks and the name of the axis across.
     pub fn draw(&self, plot: &Plot) -> String {
         let Frame { left, right, bottom, top, .. } = *self;
         let mut svg = String::new();
@@ -82,14 +82,6 @@ impl Frame {
             (left + right) / 2.0,
             bottom + 30.0,
             escape(&plot.x.label),
-        );
-        let title = [&plot.y.label, &plot.title].map(|t| escape(t));
-        let second = if title[1].is_empty() { String::new() } else { format!(" · {}", title[1]) };
-        let _ = write!(
-            svg,
-            r#"<text class="title" x="4" y="{:.1}">{}{second}</text>"#,
-            top - 9.0,
-            title[0]
         );
         svg
     }

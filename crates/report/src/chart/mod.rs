@@ -3,6 +3,7 @@
 
 mod axes;
 mod curves;
+mod heading;
 mod legend;
 mod scale;
 mod style;
@@ -18,7 +19,6 @@ pub use style::page_style;
 const WIDTH: f64 = 360.0;
 const LEFT: f64 = 44.0;
 const RIGHT: f64 = 16.0;
-const TOP: f64 = 24.0;
 /// Height of the frame that the curves are in.
 const FRAME: f64 = 190.0;
 /// Below the frame: ticks and the name of the x axis.
@@ -26,13 +26,10 @@ const FOOT: f64 = 36.0;
 
 /// `plot` as an SVG element without styles, for a page that has them (see [`page_style`]).
 pub fn element(plot: &Plot) -> String {
-    let legend = legend::draw(plot, TOP + FRAME + FOOT, WIDTH);
-    let height = TOP + FRAME + FOOT + legend.height;
+    let (svg, height) = body(plot);
     format!(
-        r#"<svg class="chart" viewBox="0 0 {WIDTH} {height:.0}" role="img" aria-label="{}">{}{}</svg>"#,
+        r#"<svg class="chart" viewBox="0 0 {WIDTH} {height:.0}" role="img" aria-label="{}">{svg}</svg>"#,
         escape(&in_words(plot)),
-        body(plot),
-        legend.svg,
     )
 }
 
@@ -50,9 +47,9 @@ fn drawn(title: &str, plots: &[Plot], style: &str) -> String {
     let mut y = 0.0;
     let mut inner = String::new();
     for plot in plots {
-        let legend = legend::draw(plot, TOP + FRAME + FOOT, WIDTH);
-        inner += &format!(r#"<g transform="translate(0 {y:.0})">{}{}</g>"#, body(plot), legend.svg);
-        y += TOP + FRAME + FOOT + legend.height + 12.0;
+        let (svg, height) = body(plot);
+        inner += &format!(r#"<g transform="translate(0 {y:.0})">{svg}</g>"#);
+        y += height + 12.0;
     }
     let scale = 2.0;
     format!(
@@ -63,11 +60,14 @@ fn drawn(title: &str, plots: &[Plot], style: &str) -> String {
     )
 }
 
-fn body(plot: &Plot) -> String {
-    let frame = Frame::of(plot, (LEFT, WIDTH - RIGHT), (TOP + FRAME, TOP));
-    let mut svg = frame.draw(plot);
-    svg += &curves::draw(plot, &frame);
-    svg
+/// The picture and its height.
+fn body(plot: &Plot) -> (String, f64) {
+    let heading = heading::draw(plot, WIDTH);
+    let bottom = heading.height + FRAME;
+    let frame = Frame::of(plot, (LEFT, WIDTH - RIGHT), (bottom, heading.height));
+    let legend = legend::draw(plot, bottom + FOOT, WIDTH);
+    let svg = heading.svg + &frame.draw(plot) + &curves::draw(plot, &frame) + &legend.svg;
+    (svg, bottom + FOOT + legend.height)
 }
 
 /// What the picture shows, for who cannot see it.

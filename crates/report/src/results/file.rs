@@ -15,13 +15,25 @@ pub enum Finding {
     Sweep(SweepFile),
     /// A demonstration's outcome.json.
     Demo(DemoOutcome),
-    /// A transfer's time series (`send --series`, `serve --series`), row by row.
-    Series(Vec<SeriesRow>),
+    /// A time series (`run --series`, `send --series`, `serve --series`).
+    Series(SeriesFile),
 }
 
-/// A row of a transfer's time series; what was not known is missing.
+/// A time series, row by row.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SeriesFile {
+    /// Who made it, where it says so.
+    pub version: Option<String>,
+    /// Samples and events in the order of their times.
+    pub rows: Vec<SeriesRow>,
+}
+
+/// A row of a time series; what was not known is missing.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 pub struct SeriesRow {
+    /// Which transfer.
+    #[serde(default)]
+    pub transfer: u64,
     /// Seconds since the start.
     pub t_s: f64,
     /// Goodput since the row before, bit/s.
@@ -32,8 +44,12 @@ pub struct SeriesRow {
     pub rtt_s: Option<f64>,
     /// Packets waiting at the bottleneck.
     pub queue_packets: Option<f64>,
+    /// Packets that the bottleneck has dropped so far.
+    pub dropped_packets: Option<f64>,
     /// Congestion window, bytes.
     pub cwnd_bytes: Option<f64>,
+    /// The same in packets.
+    pub cwnd_packets: Option<f64>,
     /// What the controller did, where this row is an event.
     pub event: Option<String>,
 }
@@ -68,6 +84,12 @@ pub enum ReadError {
         /// What is missing or different.
         reason: String,
     },
+    /// Columns of something else.
+    #[error(
+        "it is a Parquet file, but no result of sweetspot; give files of run --series or sweep --out \
+         FILE.parquet"
+    )]
+    AlienColumns,
     /// Nothing in it.
     #[error("it is empty; what should have written it did not come to its end")]
     Empty,
@@ -80,7 +102,7 @@ impl Finding {
             Finding::Runs(runs) => runs.iter().map(|run| run.version.as_str()).collect(),
             Finding::Sweep(sweep) => vec![&sweep.version],
             Finding::Demo(demo) => vec![&demo.version],
-            Finding::Series(_) => Vec::new(),
+            Finding::Series(series) => series.version.as_deref().into_iter().collect(),
         };
         versions.dedup();
         versions
@@ -132,7 +154,7 @@ fn one(value: Value, ours: &str) -> Result<Finding, ReadError> {
     }
     if has("t_s") {
         let row = serde_json::from_value(value).map_err(|_| ReadError::Alien)?;
-        return Ok(Finding::Series(vec![row]));
+        return Ok(Finding::Series(SeriesFile { version: None, rows: vec![row] }));
     }
     Err(ReadError::Alien)
 }
@@ -167,7 +189,7 @@ fn joined(findings: Vec<Finding>) -> Option<Finding> {
             Some(Finding::Runs(sum))
         }
         (Finding::Series(mut sum), Finding::Series(next)) => {
-            sum.extend(next);
+            sum.rows.extend(next.rows);
             Some(Finding::Series(sum))
         }
         _ => None,

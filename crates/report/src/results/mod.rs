@@ -1,12 +1,14 @@
 //! One page from any results: runs, sweeps, demonstrations, time series.
 
+mod column_file;
 mod engines;
 mod file;
 mod over_time;
 mod sheets;
 mod sweeps;
 
-pub use file::{Finding, ReadError, read};
+pub use column_file::read_columns;
+pub use file::{Finding, ReadError, SeriesFile, read};
 pub use sheets::{Sheet, sheets};
 
 use crate::gallery::{cards, document, in_html, table_element};

@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use sweetspot_study::plot::{Axis, Origin, Place, Plot};
 use sweetspot_units::Duration;
 
@@ -68,46 +70,71 @@ pub fn demonstration(index: usize, file: &str, demo: &DemoOutcome) -> Vec<Sheet>
     }]
 }
 
+/// The rows of one transfer, and what they are called.
+type Transfer<'a> = (String, Vec<&'a SeriesRow>);
+
+/// Each transfer of each file.
+fn transfers<'a>(files: &[(&str, &'a [SeriesRow])]) -> Vec<Transfer<'a>> {
+    let mut all = Vec::new();
+    for (name, rows) in files {
+        let mut by_number: BTreeMap<u64, Vec<&SeriesRow>> = BTreeMap::new();
+        for row in rows.iter() {
+            by_number.entry(row.transfer).or_default().push(row);
+        }
+        let several = by_number.len() > 1;
+        all.extend(by_number.into_iter().map(|(number, rows)| {
+            let name = if several { format!("{name}, transfer {number}") } else { (*name).into() };
+            (name, rows)
+        }));
+    }
+    all
+}
+
+/// A quantity of samples over time, a curve per transfer.
+fn quantity(all: &[Transfer<'_>], label: &str, of: impl Fn(&SeriesRow) -> Option<f64>) -> Plot {
+    let mut plot = Plot::new("", Axis::new("time, s"), Axis::new(label));
+    for (group, (name, rows)) in all.iter().enumerate() {
+        let samples = rows.iter().filter(|row| row.event.is_none());
+        let points = samples.filter_map(|row| of(row).map(|value| (row.t_s, value)));
+        plot.curve(name.as_str(), Origin::Sim, group, points.collect());
+    }
+    plot
+}
+
 /// Time series side by side, each quantity in one picture.
 pub fn series(files: &[(&str, &[SeriesRow])]) -> Vec<Sheet> {
     if files.is_empty() {
         return Vec::new();
     }
-    let quantity = |label: &str, of: &dyn Fn(&SeriesRow) -> Option<f64>| {
-        let mut plot = Plot::new("", Axis::new("time, s"), Axis::new(label));
-        for (group, (name, rows)) in files.iter().enumerate() {
-            let points = rows.iter().filter_map(|row| of(row).map(|value| (row.t_s, value)));
-            plot.curve(*name, Origin::Sim, group, points.collect());
-        }
-        plot
-    };
-    let mut window = quantity("advertised window, kB", &|row| {
-        row.window_bytes.filter(|_| row.event.is_none()).map(|w| w / 1e3)
-    });
-    for (group, (_, rows)) in files.iter().enumerate() {
-        for row in rows.iter() {
+    let all = transfers(files);
+    let goodput = quantity(&all, "goodput, Mbit/s", |row| row.goodput_bps.map(|g| g / 1e6));
+    let mut window =
+        quantity(&all, "advertised window, kB", |row| row.window_bytes.map(|w| w / 1e3));
+    for (group, (_, rows)) in all.iter().enumerate() {
+        for row in rows {
             if let Some(event) = &row.event {
                 let words = format!("{:.2} s: {event}", row.t_s);
                 window.mark(words, group, Place::Span(row.t_s, row.t_s));
             }
         }
     }
-    let goodput = quantity("goodput, Mbit/s", &|row| row.goodput_bps.map(|g| g / 1e6));
-    let rtt = quantity("round-trip time, ms", &|row| {
-        row.rtt_s.filter(|_| row.event.is_none()).map(|r| r * 1e3)
-    });
-    let cwnd = quantity("congestion window, kB", &|row| row.cwnd_bytes.map(|c| c / 1e3));
-    let queue = quantity("bottleneck queue, packets", &|row| row.queue_packets);
+    let rtt = quantity(&all, "round-trip time, ms", |row| row.rtt_s.map(|r| r * 1e3));
+    let cwnd = quantity(&all, "congestion window, kB", |row| row.cwnd_bytes.map(|c| c / 1e3));
+    let packets = quantity(&all, "congestion window, packets", |row| row.cwnd_packets);
+    let queue = quantity(&all, "bottleneck queue, packets", |row| row.queue_packets);
+    let drops = quantity(&all, "dropped so far, packets", |row| row.dropped_packets);
     let mut round_trips = Plot::new(
         "",
         Axis::new("round-trip time, ms"),
         Axis::new("share of samples").between(0.0, 1.0),
     );
-    for (group, (name, rows)) in files.iter().enumerate() {
+    for (group, (name, rows)) in all.iter().enumerate() {
         let values = rows.iter().filter(|row| row.event.is_none()).filter_map(|row| row.rtt_s);
-        round_trips.curve(*name, Origin::Sim, group, distribution(values.map(|rtt| rtt * 1e3)));
+        let spread = distribution(values.map(|rtt| rtt * 1e3));
+        round_trips.curve(name.as_str(), Origin::Sim, group, spread);
     }
-    let plots = vec![goodput, window, rtt, cwnd, queue, round_trips];
+    let plots = vec![goodput, window, rtt, cwnd, packets, queue, drops, round_trips];
+    let drawn = |plot: &Plot| plot.curves.iter().any(|curve| !curve.points.is_empty());
     vec![Sheet {
         name: "series".into(),
         title: "Over time".into(),
@@ -115,7 +142,7 @@ pub fn series(files: &[(&str, &[SeriesRow])]) -> Vec<Sheet> {
             "Upright marks in the window's picture are what the controller did; their words show \
                 under the pointer."
                 .into(),
-        plots: plots.into_iter().filter(|plot| !plot.curves.is_empty()).collect(),
+        plots: plots.into_iter().filter(drawn).collect(),
         tables: Vec::new(),
     }]
 }

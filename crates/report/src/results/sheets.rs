@@ -45,7 +45,7 @@ pub fn sheets(findings: &[(String, Finding)]) -> Vec<Sheet> {
     let series: Vec<_> = findings
         .iter()
         .filter_map(|(name, finding)| match finding {
-            Finding::Series(rows) => Some((name.as_str(), rows.as_slice())),
+            Finding::Series(series) => Some((name.as_str(), series.rows.as_slice())),
             _ => None,
         })
         .collect();

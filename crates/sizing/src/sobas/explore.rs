@@ -1,11 +1,7 @@
 use sweetspot_units::{Bytes, Duration, Rate};
 
-use super::adaptive::FIRST_STEP;
 use super::epoch::Epoch;
-
-/// Share of a trial's growth that the rate must follow with for the trial to have paid. On a path
-/// that we fill alone it is nil; where cross traffic yields to our queue (eqs 6-8) about a half.
-const PAID: f64 = 0.3;
+use super::manner::Manner;
 
 /// Epochs after a change of window before its effect is measured.
 const SETTLING: u32 = 2;
@@ -25,8 +21,11 @@ const LONGEST_REST: u32 = 128;
 /// answers a little more window. A transfer that has the path to itself has nothing to win.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Explorer {
+    manner: &'static Manner,
     stage: Stage,
     rest: u32,
+    /// Growth of the window in the next trial.
+    step: f64,
     /// What was received in this stage, over how long, in how many epochs.
     bytes: Bytes,
     time: Duration,
@@ -55,10 +54,12 @@ pub(super) enum Verdict {
 }
 
 impl Explorer {
-    pub(super) fn new() -> Explorer {
+    pub(super) fn new(manner: &'static Manner) -> Explorer {
         Explorer {
+            manner,
             stage: Stage::Resting { left: FIRST_REST },
             rest: FIRST_REST,
+            step: manner.trial_step,
             bytes: Bytes::ZERO,
             time: Duration::ZERO,
             epochs: 0,
@@ -107,7 +108,7 @@ impl Explorer {
             }
             Stage::Resting { .. } => {
                 self.enter(Stage::Trying { from: window, before: rate, settling: SETTLING });
-                Verdict::Try(window.scaled(FIRST_STEP))
+                Verdict::Try(window.scaled(self.step))
             }
             Stage::Trying { from, before, .. } => self.judge(window, from, before, rate),
         }
@@ -116,12 +117,14 @@ impl Explorer {
     fn judge(&mut self, window: Bytes, from: Bytes, before: Rate, rate: Rate) -> Verdict {
         let grown = window.as_f64() / from.as_f64() - 1.0;
         let followed = rate.as_f64() / before.as_f64() - 1.0;
-        if followed > PAID * grown {
+        if followed > self.manner.trial_paid * grown {
             self.rest = FIRST_REST;
+            self.step = (self.step * self.step).min(self.manner.known_step);
             self.enter(Stage::Resting { left: AVERAGED });
             Verdict::Paid
         } else {
             self.rest = (self.rest * 2).min(LONGEST_REST);
+            self.step = self.manner.trial_step;
             self.enter(Stage::Resting { left: self.rest });
             Verdict::Back(from)
         }

@@ -21,6 +21,10 @@ const AIM_AFTER_OVERFLOW: f64 = 0.9;
 /// at all.
 const FELL_WITH_THE_WINDOW: f64 = 0.6;
 
+/// Share of what the limits allow at which a path that jitters has caught up with them: its lowest
+/// round trip is shorter than what the transfer meets.
+const NEARLY_REACHED: f64 = 0.85;
+
 /// Epochs in a row that must show a queue before it is taken away: the first one may have
 /// measured the change that made it.
 const EXCESS_EPOCHS: u32 = 2;
@@ -55,7 +59,7 @@ struct Allowed {
 /// Watches over the sweet spot.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Hold {
-    manner: Manner,
+    manner: &'static Manner,
     /// Epochs since the window was last changed.
     epochs: u32,
     /// Size of the next step, should the path have more to give.
@@ -64,10 +68,12 @@ pub(super) struct Hold {
     best: Rate,
     /// Epochs in a row in which too long a queue stood.
     excess: u32,
-    /// A tightening whose effect has yet to be judged.
+    /// A tightening whose effect has yet to be judged; of several in a row the first one.
     tightened: Option<Tightening>,
     /// The standing queue that pays on this path, as the time it takes to drain.
     aim: Duration,
+    /// A queue that turned out not to be ours.
+    foreign: Option<Duration>,
     explorer: Explorer,
 }
 
@@ -81,7 +87,7 @@ struct Tightening {
 
 impl Hold {
     /// Holding begins at a path of round trip `base` that carried `rate`.
-    pub(super) fn new(manner: Manner, rate: Rate, base: Duration) -> Hold {
+    pub(super) fn new(manner: &'static Manner, rate: Rate, base: Duration) -> Hold {
         Hold {
             manner,
             epochs: 0,
@@ -90,7 +96,8 @@ impl Hold {
             excess: 0,
             tightened: None,
             aim: manner.queue_aim(base),
-            explorer: Explorer::new(),
+            foreign: None,
+            explorer: Explorer::new(manner),
         }
     }
 
@@ -98,6 +105,11 @@ impl Hold {
     /// to the window before it.
     pub(super) fn is_settling(&self) -> bool {
         self.epochs < EPOCHS_PER_STEP
+    }
+
+    /// A queue that did not go when the window was cut: others', or a longer route's.
+    pub(super) fn foreign(&self) -> Option<Duration> {
+        self.foreign
     }
 
     /// Judges an epoch and moves `limits` accordingly. `shared`: others use the path too.
@@ -165,7 +177,7 @@ impl Hold {
         }
         self.best = self.best.max(epoch.rate);
         let queue = epoch.rtt.saturating_sub(base);
-        if let Some(before) = self.tightened.take()
+        if let Some(before) = self.tightened
             && self.was_not_ours(epoch, allowed.window, &before)
         {
             return Move::Set(before.window);
@@ -176,6 +188,7 @@ impl Hold {
             return self.tighten(epoch, queue, allowed.window);
         }
         self.excess = 0;
+        self.tightened = None;
         // Both the probes and the transfer's own pace say that the queue is gone: probes alone
         // may have slipped through between two bursts.
         let pace_without_queue = allowed.without_queue.scaled(1.0 / (1.0 + self.slack(base)));
@@ -183,7 +196,9 @@ impl Hold {
             return self.grow(epoch, base);
         }
         self.growth = FIRST_STEP;
-        if allowed.shared && epoch.rate >= allowed.with_queue.scaled(REACHED) {
+        let reached = if self.manner.doubts { NEARLY_REACHED } else { REACHED };
+        let tries = allowed.shared || self.manner.doubts;
+        if tries && epoch.rate >= allowed.with_queue.scaled(reached) {
             return self.explore(epoch, queue, allowed.window);
         }
         Move::Stay
@@ -217,7 +232,7 @@ impl Hold {
             self.aim = least;
             return Move::Stay;
         }
-        let Manner { known_step, unknown_step, .. } = self.manner;
+        let Manner { known_step, unknown_step, .. } = *self.manner;
         let largest =
             if epoch.rate.scaled(known_step) < self.best { known_step } else { unknown_step };
         let growth = self.growth.min(largest);
@@ -234,7 +249,7 @@ impl Hold {
         }
         self.epochs = 0;
         self.excess = 0;
-        self.tightened = Some(Tightening { rate: epoch.rate, window, queue });
+        self.tightened.get_or_insert(Tightening { rate: epoch.rate, window, queue });
         Move::Tighten(self.aim)
     }
 
@@ -245,7 +260,9 @@ impl Hold {
         let fall = 1.0 - epoch.rate.as_f64() / before.rate.as_f64();
         let accepted = cut > 0.0 && fall > cut * FELL_WITH_THE_WINDOW;
         if accepted {
+            self.tightened = None;
             self.aim = before.queue;
+            self.foreign = Some(before.queue);
             self.epochs = 0;
         }
         accepted

@@ -3,25 +3,20 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 use super::adaptive::{ALONE, REACHED, RISING};
 use super::dispersion::Dispersion;
 use super::epoch::{Epoch, Epochs};
+use super::flights::Flights;
 use super::hold::Hold;
 use super::limits::Limits;
 use super::manner::Manner;
 use super::round_trip::RoundTrip;
+use super::toll::Toll;
 use crate::{Controller, EventKind, Output, Phase, Probe, Setting, Train};
 
 const MANNER: Manner = Manner::LIVE;
 
-/// Growth of the window per round trip while the flight is short against the capacity: slow
-/// start's own.
-const FREE_GROWTH: f64 = 2.0;
-
-/// The share of a bandwidth-delay product up to which it may double: the last doubling leaves
-/// half of the flight in the bottleneck's buffer, an eighth of a BDP.
-const FREE_SHARE: f64 = 0.25;
-
-/// Growth beyond it. A flight W that came by growth g arrives at g times the bottleneck's rate and
-/// leaves (g - 1)/g W in its buffer: a sixth of a BDP at the end.
-const BOUNDED_GROWTH: f64 = 1.2;
+/// What the window may grow by in a round trip, besides slow start's own doubling: this share of
+/// the bandwidth-delay product. What comes in addition stands in the bottleneck's buffer until the
+/// next round trip, so that it is bounded by the smallest buffer worth serving.
+const STEP_SHARE: f64 = 1.0 / 8.0;
 
 /// Between two looks while ramping: a burst that lasts long enough to be timed is seen twice.
 const LOOK: Duration = Duration::from_millis(3);
@@ -32,11 +27,23 @@ const SHORTEST_ROUND: Duration = Duration::from_millis(5);
 /// Share of the capacity below which others have so much of the path that holding back may cost.
 const CROWDED: f64 = 0.9;
 
+/// Epochs with a queue below that share before the path is taken for full.
+const DOUBTS: u32 = 8;
+
+/// A queue beyond this share of the base round trip is no jitter, and not our own while the window
+/// opens.
+const LONG_QUEUE: f64 = 0.25;
+/// ... and beyond so many aims.
+const LONG_QUEUE_AIMS: f64 = 3.0;
+/// Epochs of that after which it is others': our own, of several connections that begin at once,
+/// has drained by then.
+const LONG_EPOCHS: u32 = 2;
+
 /// Queue, in aims, that stands in spite of us when others keep it.
 const OTHERS_QUEUE: f64 = 2.0;
 
 /// Epochs in a row of that before the window is let go.
-const PATIENCE: u32 = 30;
+const PATIENCE: u32 = 16;
 
 /// For how long it is let go before that is judged; doubled each time, up to the longest.
 const FIRST_REST: Duration = Duration::from_secs(10);
@@ -49,8 +56,8 @@ const LONGEST_REST: Duration = Duration::from_secs(160);
 ///   own bursts have told the path's capacity, and then in steps that a small buffer bears.
 /// - It is held at R x T_base plus a small queue, re-opened when that queue vanishes though the
 ///   window binds, tightened when a longer one stands.
-/// - Where others keep a queue and take the path, it is let go; what the transfer gains by that
-///   decides how soon it is taken up again.
+/// - Where others keep a queue and take the path, it is let go, until their queue has gone or the
+///   path is ours again.
 #[derive(Debug)]
 pub struct Live {
     setting: Setting,
@@ -68,37 +75,22 @@ pub struct Live {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum State {
-    /// The window opens; the last epoch's rate.
-    Ramping { last: Rate },
-    /// At the sweet spot; epochs in a row in which others kept a queue.
-    Holding { hold: Hold, crowded: u32 },
-    /// Left to congestion control until a time; the rate before, and what came since.
-    LetGo { since: Time, until: Time, held: Rate, bytes: Bytes },
+    /// The window opens; the last epoch's rate, and epochs in which a queue stood though the path
+    /// should have carried more.
+    Ramping { last: Rate, doubtful: u32 },
+    /// At the sweet spot; epochs in a row in which others kept a queue, and what losses cost.
+    Holding { hold: Hold, crowded: u32, toll: Toll },
+    /// Left to congestion control until a time; what came since, and why.
+    LetGo { since: Time, until: Time, bytes: Bytes, why: Why },
 }
 
-/// The largest number of bytes that arrived in one round trip: what the sender has in flight.
-#[derive(Debug, Default)]
-struct Flights {
-    since: Option<Time>,
-    bytes: Bytes,
-    largest: Bytes,
-    /// Whether a whole round was seen: before that, the flight is not known.
-    whole: bool,
-}
-
-impl Flights {
-    /// Counts what arrived; whether the flight is known by now.
-    fn handle_arrival(&mut self, now: Time, bytes: Bytes, round: Duration) -> bool {
-        let since = *self.since.get_or_insert(now);
-        if now.since(since) >= round {
-            self.since = Some(now);
-            self.bytes = Bytes::ZERO;
-            self.whole = true;
-        }
-        self.bytes += bytes;
-        self.largest = self.largest.max(self.bytes);
-        self.whole
-    }
+/// Why a window was let go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Why {
+    /// Others keep a queue and take the path.
+    Others,
+    /// At random losses a queue would have kept the path busy.
+    Losses,
 }
 
 impl Live {
@@ -106,7 +98,7 @@ impl Live {
     pub fn new(setting: &Setting) -> Live {
         Live {
             setting: *setting,
-            state: State::Ramping { last: Rate::ZERO },
+            state: State::Ramping { last: Rate::ZERO, doubtful: 0 },
             epochs: Epochs::new(MANNER.shortest_epoch),
             round_trip: RoundTrip::default(),
             dispersion: Dispersion::new(setting.mss),
@@ -125,8 +117,12 @@ impl Live {
             return;
         }
         match self.state {
-            State::Ramping { last } => self.ramp(now, &epoch, base, last),
-            State::Holding { hold, crowded } => self.hold(now, &epoch, base, hold, crowded),
+            State::Ramping { last, doubtful } => {
+                self.ramp(now, &epoch, base, last, doubtful);
+            }
+            State::Holding { hold, crowded, toll } => {
+                self.hold(now, &epoch, base, hold, crowded, toll);
+            }
             State::LetGo { .. } => self.reconsider(now, &epoch, base),
         }
     }
@@ -139,11 +135,10 @@ impl Live {
 
     /// Lets the window grow with what is in flight, no faster than a small buffer bears.
     fn open(&mut self, now: Time, base: Duration) {
-        let full = self.full(base);
-        let flight = self.flights.largest;
-        let bounded = full.is_some_and(|full| flight > full.scaled(FREE_SHARE));
-        let growth = if bounded { BOUNDED_GROWTH } else { FREE_GROWTH };
-        let next = full.map_or(flight.scaled(growth), |full| flight.scaled(growth).min(full));
+        let (full, flight) = (self.full(base), self.flights.largest());
+        let doubled = flight * 2;
+        let next =
+            full.map_or(doubled, |full| doubled.min(flight + full.scaled(STEP_SHARE)).min(full));
         // Not below what a receiving kernel begins with: that much has been promised already.
         let next = next.max(self.setting.mss * INITIAL_SEGMENTS);
         if self.limits.window().is_none_or(|window| next > window) {
@@ -151,8 +146,8 @@ impl Live {
         }
     }
 
-    fn ramp(&mut self, now: Time, epoch: &Epoch, base: Duration, last: Rate) {
-        self.state = State::Ramping { last: epoch.rate };
+    fn ramp(&mut self, now: Time, epoch: &Epoch, base: Duration, last: Rate, doubtful: u32) {
+        self.state = State::Ramping { last: epoch.rate, doubtful };
         if epoch.stalled {
             return;
         }
@@ -161,7 +156,19 @@ impl Live {
         let flat = epoch.rate <= last.scaled(RISING);
         let queue_stands = epoch.rtt > base + MANNER.queue_aim(base) && (bound || flat);
         let opened = self.full(base).is_some_and(|full| self.limits.window_or_max() >= full);
-        if queue_stands || opened && self.limits.offered(base).is_some_and(reaches) {
+        // Jitter looks like a queue: below the capacity that the bursts showed the window opens on,
+        // for a while.
+        let below = self.dispersion.capacity().is_none_or(|c| epoch.rate < c.scaled(CROWDED));
+        let long = below && epoch.rtt.saturating_sub(base) > long_queue(base);
+        if long && doubtful >= LONG_EPOCHS {
+            // Others fill the buffer: who opens the window slowly there never gets a share.
+            self.let_go(now, Why::Others);
+        } else if long || queue_stands && below && doubtful < DOUBTS {
+            self.state = State::Ramping { last: epoch.rate, doubtful: doubtful + 1 };
+        } else if queue_stands && below && opened {
+            // What the bursts showed is no more than the path, so that it is no queue to hold that.
+            self.state = self.holding(epoch, base);
+        } else if queue_stands || opened && self.limits.offered(base).is_some_and(reaches) {
             self.saturate(now, epoch, base);
         }
     }
@@ -171,10 +178,23 @@ impl Live {
         self.dispersion.correct(epoch.rate);
         let window = self.limits.window_for(epoch.rate, base + MANNER.queue_aim(base));
         self.limits.steer(now, window, base);
-        self.state = State::Holding { hold: Hold::new(MANNER, epoch.rate, base), crowded: 0 };
+        self.state = self.holding(epoch, base);
     }
 
-    fn hold(&mut self, now: Time, epoch: &Epoch, base: Duration, mut hold: Hold, crowded: u32) {
+    fn holding(&self, epoch: &Epoch, base: Duration) -> State {
+        let hold = Hold::new(&MANNER, epoch.rate, base);
+        State::Holding { hold, crowded: 0, toll: Toll::default() }
+    }
+
+    fn hold(
+        &mut self,
+        now: Time,
+        epoch: &Epoch,
+        base: Duration,
+        mut hold: Hold,
+        crowded: u32,
+        mut toll: Toll,
+    ) {
         let capacity = self.dispersion.capacity().map_or(epoch.rate, |c| c.max(epoch.rate));
         self.dispersion.correct(capacity);
         let shared = epoch.rate < capacity.scaled(ALONE);
@@ -182,30 +202,50 @@ impl Live {
         let others_queue = epoch.rtt > base + MANNER.queue_aim(base).scaled(OTHERS_QUEUE);
         let held_back = others_queue && epoch.rate < capacity.scaled(CROWDED) && !epoch.stalled;
         let crowded = if held_back { crowded + 1 } else { 0 };
-        self.state = State::Holding { hold, crowded };
-        if crowded >= PATIENCE {
-            self.limits.lift(now);
-            self.limits.emit(now, EventKind::Congested);
-            let (until, bytes) = (now + self.rest, Bytes::ZERO);
-            self.state = State::LetGo { since: now, until, held: epoch.rate, bytes };
+        let bound = self.limits.bind(epoch.rate, epoch.rtt);
+        let too_high = toll.is_too_high(now, epoch, bound, capacity);
+        self.state = State::Holding { hold, crowded, toll };
+        // Less window made us slower and left a long queue where it was: sooner.
+        let foreign = hold.foreign().is_some_and(|queue| queue > long_queue(base));
+        if crowded >= if foreign { PATIENCE / 2 } else { PATIENCE } {
+            self.let_go(now, Why::Others);
+        } else if too_high {
+            self.let_go(now, Why::Losses);
         }
     }
 
-    /// Takes the window up again when the others' queue has gone, or when being let go has gained
-    /// nothing.
+    fn let_go(&mut self, now: Time, why: Why) {
+        self.limits.lift(now);
+        self.limits.emit(
+            now,
+            match why {
+                Why::Others => EventKind::Congested,
+                Why::Losses => EventKind::Lossy,
+            },
+        );
+        // Others come and go; a path that loses goes on losing.
+        if why == Why::Losses {
+            self.rest = LONGEST_REST;
+        }
+        let (until, bytes) = (now + self.rest, Bytes::ZERO);
+        self.state = State::LetGo { since: now, until, bytes, why };
+        self.rest = (self.rest * 2).min(LONGEST_REST);
+    }
+
+    /// Takes the window up again when the others' queue has gone, or the path is ours again.
     fn reconsider(&mut self, now: Time, epoch: &Epoch, base: Duration) {
-        let State::LetGo { since, until, held, bytes } = self.state else { return };
-        let queue_gone = epoch.rtt <= base + MANNER.queue_aim(base);
+        let State::LetGo { since, until, bytes, why } = self.state else { return };
+        let queue_gone = why == Why::Others && epoch.rtt <= base + MANNER.queue_aim(base);
         if epoch.stalled || !queue_gone && now < until {
             return;
         }
         let free = bytes / now.since(since);
-        if queue_gone || free <= held {
+        if queue_gone || self.dispersion.capacity().is_some_and(|c| free >= c.scaled(CROWDED)) {
             self.saturate(now, epoch, base);
         } else {
-            self.rest = (self.rest * 2).min(LONGEST_REST);
             let (until, bytes) = (now + self.rest, Bytes::ZERO);
-            self.state = State::LetGo { since: now, until, held, bytes };
+            self.state = State::LetGo { since: now, until, bytes, why };
+            self.rest = (self.rest * 2).min(LONGEST_REST);
         }
     }
 
@@ -217,14 +257,14 @@ impl Live {
         if !queue_rose || !bound {
             return false;
         }
-        let (mut hold, crowded) = match self.state {
+        let (mut hold, crowded, toll) = match self.state {
             State::Holding { hold, .. } if hold.is_settling() => return false,
-            State::Holding { hold, crowded } => (hold, crowded),
-            State::Ramping { .. } => (Hold::new(MANNER, epoch.rate, base), 0),
+            State::Holding { hold, crowded, toll } => (hold, crowded, toll),
+            State::Ramping { .. } => (Hold::new(&MANNER, epoch.rate, base), 0, Toll::default()),
             State::LetGo { .. } => return false,
         };
         hold.retreat(&mut self.limits, now, epoch, base);
-        self.state = State::Holding { hold, crowded };
+        self.state = State::Holding { hold, crowded, toll };
         true
     }
 }
@@ -232,6 +272,11 @@ impl Live {
 /// Never limited below this while ramping: 64 KiB, the window of a receiver that was told nothing
 /// (kernel commit a337531b942b).
 const INITIAL_SEGMENTS: u64 = 45;
+
+/// The shortest queue that must be others' where our own window is not what fills the path.
+fn long_queue(base: Duration) -> Duration {
+    base.scaled(LONG_QUEUE).max(MANNER.queue_aim(base).scaled(LONG_QUEUE_AIMS))
+}
 
 impl Controller for Live {
     fn handle_data(&mut self, now: Time, bytes: Bytes, unread: Bytes) {

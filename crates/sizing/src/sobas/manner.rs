@@ -16,6 +16,15 @@ pub(super) struct Manner {
     /// into the bottleneck's buffer if the path is full already, so that g is bounded by the
     /// smallest buffer worth serving, not by the BDP.
     pub unknown_step: f64,
+    /// Growth of the window in the first trial of a larger one; a trial that paid is followed by a
+    /// bolder one, up to `known_step`.
+    pub trial_step: f64,
+    /// Share of a trial's growth that the rate must follow with for the trial to have paid. On a
+    /// path that we fill alone it is nil; where cross traffic yields to our queue (eqs 6-8) about a
+    /// half; where the window was too small, all of it.
+    pub trial_paid: f64,
+    /// Whether a path that seems full is tried, too: what is known of its capacity may be wrong.
+    pub doubts: bool,
 }
 
 impl Manner {
@@ -27,16 +36,23 @@ impl Manner {
         shortest_epoch: Duration::from_millis(60),
         known_step: 1.125,
         unknown_step: 1.08,
+        trial_step: 1.04,
+        trial_paid: 0.3,
+        doubts: false,
     };
 
     /// With the kernel's receiver-side estimate, which counts in milliseconds and rounds down; the
-    /// sender's pace is its own, so that steps are larger to come back as fast.
+    /// sender's pace is its own, so that steps are larger to come back as fast. Nobody sends trains,
+    /// and jitter looks like a queue, so that trials tell, and must show above what rates err by.
     pub(super) const LIVE: Manner = Manner {
         queue_share: 0.05,
         queue_least: Duration::from_millis(2),
         shortest_epoch: Duration::from_millis(30),
         known_step: 1.25,
         unknown_step: 1.15,
+        trial_step: 1.05,
+        trial_paid: 0.4,
+        doubts: true,
     };
 
     /// The queue that a path of round trip `base` is to hold, as the time it takes to drain.

@@ -12,6 +12,7 @@ mod dispersion;
 mod epoch;
 mod explore;
 mod herald;
+mod flights;
 mod hold;
 mod limits;
 mod live;
@@ -21,6 +22,7 @@ mod paper;
 mod round_trip;
 mod saturation;
 mod sharing;
+mod toll;
 mod trains;
 
 pub use adaptive::Sobas;

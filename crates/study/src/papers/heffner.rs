@@ -117,10 +117,7 @@ fn against_rtt(stage: &Stage<'_>, entry: &Entry, buffer: Buffer) -> Result<Figur
             Ok(())
         };
         draw(Origin::Sim, stage.sim)?;
-        // The kernel's send buffer belongs to the sender, which the lab leaves alone.
-        if matches!(buffer, Buffer::Receive) {
-            draw(Origin::Lab, stage.lab)?;
-        }
+        draw(Origin::Lab, stage.lab)?;
     }
     let mut figure = entry.figure(format!(
         "`{}`: 100 Mbit/s Ethernet, a queue of 2000 packets at the sender, 30 s. The paper prints \

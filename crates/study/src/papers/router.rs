@@ -124,14 +124,15 @@ fn plot(drawing: &Drawing, theory: bool) -> Plot {
         let points: Vec<(f64, f64)> = curve.points.iter().filter(positive).copied().collect();
         plot.curve(curve.label.clone(), origin, group, points);
     }
-    for mark in &drawing.published {
+    // A colour of its own each: the paper's numbers belong to no curve of ours.
+    for (i, mark) in drawing.published.iter().enumerate() {
         let place = match (mark.x, mark.y) {
             (Some(x), Some(y)) => Place::Point(x, y),
             (Some(x), None) => Place::Span(x, x),
             (None, Some(y)) => Place::Level(y),
             (None, None) => continue,
         };
-        plot.mark(mark.label.clone(), 0, place);
+        plot.mark(format!("published: {}", mark.label), drawing.curves.len() + i, place);
     }
     plot
 }

@@ -129,10 +129,10 @@ impl Search {
         peaks.sort_by(|a, b| b.0.total_cmp(&a.0));
         peaks.truncate(PEAKS);
         let mut brackets: Vec<Bracket> = peaks.into_iter().map(|(_, bracket)| bracket).collect();
-        let edge = rungs.windows(2).rfind(|pair| pair[0].lossless && !pair[1].lossless);
-        if let Some([low, high]) = edge {
-            brackets.push(Bracket::Edge { low: low.window, high: high.window });
-        }
+        // More than one: far above the cliff a run can be without loss by chance.
+        let edges = rungs.windows(2).filter(|pair| pair[0].lossless && !pair[1].lossless);
+        brackets
+            .extend(edges.map(|pair| Bracket::Edge { low: pair[0].window, high: pair[1].window }));
         brackets
     }
 
@@ -220,6 +220,25 @@ mod tests {
                 best.window
             );
         }
+    }
+
+    #[test]
+    fn a_run_without_loss_far_above_the_cliff_does_not_hide_it() {
+        let cliff = 1310;
+        let mut search = Search::new(BOUNDS);
+        while let Some(windows) = search.poll_windows() {
+            for window in windows {
+                let rate_bps = match window {
+                    w if w <= cliff => 37.0 * w as f64 / cliff as f64,
+                    _ => 34.0 + window as f64 / 3000.0,
+                };
+                // 1949 is a rung.
+                let lossless = window <= cliff || (1900..2000).contains(&window);
+                search.handle_trial(Trial { window, rate_bps, lossless });
+            }
+        }
+        let best = search.best().unwrap();
+        assert!(best.window <= cliff && best.window + step(cliff, 0.005) >= cliff, "{best:?}");
     }
 
     #[test]

@@ -21,12 +21,45 @@ pub(super) struct News {
 
 impl Sender {
     /// An ACK arrived, with these SACK blocks.
-    #[inline]
+    #[inline(always)]
     pub fn handle_ack(&mut self, now: Time, ack: &Acknowledgement, blocks: &[Run]) {
         if ack.next > self.highest || ack.next < self.una {
             return;
         }
         self.right_edge = self.right_edge.max(ack.next + u64::from(ack.window));
+        if self.phase == Phase::Open
+            && ack.next > self.una
+            && !ack.congestion_echo
+            && self.has_no_gaps(blocks)
+            && matches!(self.congestion, Congestion::Reno(_))
+        {
+            self.handle_usual(now, ack);
+        } else {
+            self.handle_unusual(now, ack, blocks);
+        }
+        self.refresh();
+    }
+
+    /// Whether neither this ACK nor any before tells of something that is missing.
+    #[inline]
+    fn has_no_gaps(&self, blocks: &[Run]) -> bool {
+        self.repair.as_ref().is_none_or(|repair| repair.board.is_idle() && blocks.is_empty())
+    }
+
+    /// Most ACKs are new, nothing is missing, and the window is Reno's.
+    #[inline(always)]
+    fn handle_usual(&mut self, now: Time, ack: &Acknowledgement) {
+        let acked = (ack.next - self.una) as u32;
+        let cwnd_limited = self.options.growth == Growth::PerPacket && self.is_cwnd_limited();
+        self.advance(now, ack);
+        if let Congestion::Reno(reno) = &mut self.congestion {
+            // Reno looks at little: nothing else is worked out.
+            let (una, nxt) = (self.una, self.highest);
+            reno.handle_ack(&Ack { acked, cwnd_limited, una, nxt, ..Ack::at(now) });
+        }
+    }
+
+    fn handle_unusual(&mut self, now: Time, ack: &Acknowledgement, blocks: &[Run]) {
         let mut news = News {
             acked: ack.next - self.una,
             delivered: ack.next - self.una,
@@ -44,7 +77,6 @@ impl Sender {
         } else if self.una < self.highest {
             self.handle_duplicate(now, ack, news);
         }
-        self.refresh();
     }
 
     /// Whether it is the congestion window that holds packets back.
@@ -225,7 +257,6 @@ impl Sender {
     fn tell_congestion(&mut self, now: Time, ack: &Acknowledgement, news: News) {
         let recovering = self.phase == Phase::Recovering;
         if let Congestion::Reno(reno) = &mut self.congestion {
-            // Reno looks at little, and most flows are Reno's: nothing else is worked out.
             if news.acked > 0 && !recovering {
                 let (acked, una, nxt) = (news.acked as u32, self.una, self.highest);
                 let cwnd_limited = news.cwnd_limited;

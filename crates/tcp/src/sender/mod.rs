@@ -21,7 +21,11 @@ use repair::Repair;
 /// [`Sender::offer`], [`Sender::poll_transmit`] is called until it gives nothing more; after
 /// that [`Sender::poll_timeout`] says when [`Sender::handle_timeout`] is due at the latest.
 /// Numbers count packets: 0 is the SYN, data starts at 1.
+///
+/// Fields stand in the order in which ACKs touch them: the first lines of the cache are all that
+/// most ACKs need.
 #[derive(Debug, Clone)]
+#[repr(C)]
 pub struct Sender {
     /// SND.UNA: the oldest number not acknowledged.
     una: u64,
@@ -29,45 +33,45 @@ pub struct Sender {
     next: u64,
     /// SND.NXT: one past the highest number ever sent.
     highest: u64,
-    /// One past the last number that the application has given.
-    end: u64,
-    /// One past the last number that the receiver has room for.
-    right_edge: u64,
-    /// SND.NXT when the last recovery or timeout began. Losses below it are no news.
-    recover: u64,
     /// One past the last number that may be sent now, while no loss is being repaired.
     limit: u64,
-    /// The congestion window in whole packets.
-    cwnd: u64,
-    congestion: Congestion,
-    rtt: RttEstimator,
-    /// The one packet that is being timed, and when it was sent.
-    timed: Option<(u64, Time)>,
+    /// One past the last number that the receiver has room for.
+    right_edge: u64,
+    /// One past the last number that the application has given.
+    end: u64,
     /// When the retransmission timer expires; [`Time::MAX`]: it is off.
     deadline: Time,
     dupacks: u32,
-    /// Packets by which Reno's and NewReno's recovery widens the window: duplicate ACKs, each
-    /// a packet that has left the network. NewReno's partial ACKs can make it negative.
-    inflation: i64,
     phase: Phase,
     style: RecoveryStyle,
-    /// A packet to send again now, whatever the window.
-    resend: Option<u64>,
     /// Whether limited transmit owes one new packet for the duplicate ACK just seen.
     limited_credit: bool,
     /// Whether NewReno's timer was restarted by a partial ACK of this recovery.
     partial_seen: bool,
+    /// The one packet that is being timed, and when it was sent.
+    timed: Option<(u64, Time)>,
+    congestion: Congestion,
+    /// The congestion window in whole packets.
+    cwnd: u64,
+    /// Packets by which Reno's and NewReno's recovery widens the window: duplicate ACKs, each
+    /// a packet that has left the network. NewReno's partial ACKs can make it negative.
+    inflation: i64,
     options: Options,
-    statistics: Statistics,
-    pacer: Pacer,
-    last_sent: Time,
     /// What recovery by SACK keeps in mind.
     repair: Option<Box<Repair>>,
     stamps: Option<Box<Stamps>>,
-    /// SND.NXT when a congestion echo was last heard.
-    heard: u64,
+    statistics: Statistics,
+    last_sent: Time,
     /// Whether the next data packet answers a congestion echo.
     window_reduced: bool,
+    rtt: RttEstimator,
+    /// SND.NXT when the last recovery or timeout began. Losses below it are no news.
+    recover: u64,
+    /// A packet to send again now, whatever the window.
+    resend: Option<u64>,
+    /// SND.NXT when a congestion echo was last heard.
+    heard: u64,
+    pacer: Pacer,
 }
 
 /// Where loss recovery stands.
@@ -85,7 +89,9 @@ enum Phase {
 
 /// What the sender is asked at every packet.
 #[derive(Debug, Clone, Copy)]
+#[repr(C)]
 struct Options {
+    send_buffer: u64,
     growth: Growth,
     timestamps: bool,
     limited_transmit: bool,
@@ -93,7 +99,6 @@ struct Options {
     pacing: bool,
     /// Whether packets leave at a pace at all, whoever sets it.
     paced: bool,
-    send_buffer: u64,
     packet: sweetspot_units::Bytes,
 }
 

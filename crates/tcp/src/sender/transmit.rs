@@ -6,7 +6,7 @@ use crate::segment::Segment;
 
 impl Sender {
     /// The next packet to send now, until there is none.
-    #[inline]
+    #[inline(always)]
     pub fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
         if self.options.paced && self.pacer.release > now {
             return None;
@@ -74,7 +74,7 @@ impl Sender {
     }
 
     /// Sends `number` (ns-2 `TcpAgent::output`).
-    #[inline]
+    #[inline(always)]
     fn emit(&mut self, now: Time, number: u64) -> Segment {
         // Nothing was outstanding: RFC 6298 (5.1).
         if self.deadline == Time::MAX || self.una == self.highest {

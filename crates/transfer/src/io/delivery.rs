@@ -60,12 +60,13 @@ impl<'a> Delivery<'a> {
         sizing: Sizing,
         start: Time,
         answering: Option<Answering<'a>>,
+        room: Room<'a>,
     ) -> Result<Delivery<'a>, TransferError> {
         let delivery = Delivery {
             channel,
             start,
             answering,
-            room: Room::new(channel),
+            room,
             told: Mutex::default(),
             done: AtomicU64::new(0),
             ended: AtomicBool::new(false),

@@ -20,6 +20,8 @@ const IN_THE_WAY: f64 = 0.05;
 /// gets in the way.
 pub(crate) struct Room<'a> {
     channel: &'a Channel,
+    /// Whether its size was given and stays.
+    kept: bool,
     /// What the buffer was last made, once it was.
     made: Mutex<Option<Bytes>>,
 }
@@ -44,12 +46,19 @@ fn plan(window: Bytes, tcp_wmem_most: Bytes, wmem_max: Bytes) -> Plan {
 }
 
 impl<'a> Room<'a> {
-    pub fn new(channel: &'a Channel) -> Room<'a> {
-        Room { channel, made: Mutex::default() }
+    /// The room of `channel`, made `size` for good if one is given.
+    pub fn new(channel: &'a Channel, size: Option<Bytes>) -> Result<Room<'a>, TransferError> {
+        let set = |size| options::set_send_buffer(channel.socket(), size);
+        let failed = TransferError::system("setting the send buffer");
+        let made = size.map(set).transpose().map_err(failed)?;
+        Ok(Room { channel, kept: size.is_some(), made: Mutex::new(made) })
     }
 
     /// Makes room for `window`, if that needs doing.
     pub fn make(&self, window: Bytes) -> Result<(), TransferError> {
+        if self.kept {
+            return Ok(());
+        }
         let failed = || TransferError::system("making room in the send buffer");
         let tcp_wmem = sysctl::tcp_wmem().map_err(failed())?;
         let wmem_max = sysctl::wmem_max().map_err(failed())?;

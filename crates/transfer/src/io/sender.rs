@@ -5,11 +5,12 @@ use std::path::Path;
 
 use sweetspot_linux::{clock, process, sysctl, tcp};
 use sweetspot_sizing::{KnownPath, Sizing};
-use sweetspot_units::Duration;
+use sweetspot_units::{Bytes, Duration};
 
 use super::answering::Answering;
 use super::channel::Channel;
 use super::delivery::Delivery;
+use super::room::Room;
 use super::source::Source;
 use super::talk::Talk;
 use crate::TransferError;
@@ -37,6 +38,8 @@ pub struct SendOptions {
     pub path: Option<KnownPath>,
     /// Answer probes.
     pub probes: bool,
+    /// `SO_SNDBUF`, kept as it is; otherwise the kernel's autotuning, raised where it falls short.
+    pub send_buffer: Option<Bytes>,
 }
 
 /// Sends `file` to the receiver that `ticket` names.
@@ -65,7 +68,8 @@ pub fn send(
     }
     observer.opened(&Opened { peer: channel.peer(), name: name.clone(), size, sizing });
     let answering = answering.filter(|_| accept.probes);
-    let delivery = Delivery::new(&channel, sizing, start, answering)?;
+    let room = Room::new(&channel, options.send_buffer)?;
+    let delivery = Delivery::new(&channel, sizing, start, answering, room)?;
     let verdict = delivery.run(source, talk, observer)?;
     let took = clock::now().since(start);
     let closing = closing(&channel, delivery.limits())?;

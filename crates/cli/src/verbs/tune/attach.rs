@@ -1,4 +1,4 @@
-use sweetspot_linux::live::ProcessHandle;
+use sweetspot_linux::live::{BorrowError, ProcessHandle};
 use sweetspot_linux::signals::Supervisor;
 use sweetspot_tune::{Family, Leases, TuneError, Tuner};
 
@@ -31,10 +31,20 @@ fn play(arguments: &Arguments, leases: Leases) -> Result<u8, Box<dyn std::error:
         true => TuneError::NoProcess { pid },
         false => error.into(),
     })?;
+    may_borrow(&process).map_err(TuneError::Process)?;
     let mut journal = arguments.common.journal()?;
     let options = arguments.common.options()?;
     let mut supervisor = Supervisor::new()?;
     let mut tuner = Tuner::new(Family::new(pid, arguments.common.goal), options, leases);
     let until = Until::ProcessEnds(process);
     Ok(steer(&mut tuner, &mut supervisor, &mut journal, &until)?)
+}
+
+/// Whether the sockets of `process` can be had; without, there would be nothing to wait for.
+fn may_borrow(process: &ProcessHandle) -> Result<(), BorrowError> {
+    match process.sockets() {
+        // Gone meanwhile: that is found out soon.
+        Err(error) if !error.is_over() => Err(error),
+        _ => Ok(()),
+    }
 }

@@ -21,14 +21,18 @@ Examples:
   The same for a program that runs:
     sweetspot tune attach 4711
 
+  Upload without flooding it:
+    sweetspot tune run --send -- rsync -a data/ host:/backup
+
   See what would be done, and do nothing:
     sweetspot tune run --dry-run --events events.jsonl -- rsync -a host:/data .";
 
 /// Size the windows of live connections of programs that know nothing of it
 ///
 /// Downloads are held at the window that fills the path without a standing queue: the receive
-/// window of each bulk connection is limited from outside (TCP_WINDOW_CLAMP). Only bulk transfers
-/// are touched, and everything is undone at the end, even after kill -9.
+/// window of each bulk connection is limited from outside (TCP_WINDOW_CLAMP); with --send uploads
+/// are paced. Only bulk transfers are touched, and everything is undone at the end, even after
+/// kill -9.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub struct Arguments {

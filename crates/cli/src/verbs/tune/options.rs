@@ -22,7 +22,8 @@ pub struct Common {
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = loopback)]
     metrics: Option<SocketAddr>,
 
-    /// Say of uploads, too, which pace and buffer they would gain by
+    /// Pace uploads, too (SO_MAX_PACING_RATE), just below what the path delivers; of send buffers
+    /// that are too small, say which would do (they are not touched: SO_SNDBUF cannot be undone)
     #[arg(long)]
     send: bool,
 

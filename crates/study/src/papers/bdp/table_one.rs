@@ -87,27 +87,35 @@ fn printed() -> Result<Vec<Printed>, StudyError> {
     read.collect()
 }
 
-/// Plays the cells of one load after the other: those of the congested path, where goodput
-/// differs by a fifth between two seeds, under several.
+/// A load in per cent and its scenario.
+type Load = (u64, PaperScenario);
+
+/// Plays the cells: those of the congested path, where goodput differs by a fifth between two
+/// seeds, under several. What is played under the same seeds is played together, so that a long
+/// run of one cell keeps no worker from those of another.
 fn play(engine: &(dyn Engine + Sync), stage: &Stage<'_>) -> Result<Vec<Played>, StudyError> {
+    let seeds = |load: &Load| if load.0 == 100 { stage.care.seeds(1, 4) } else { 1 };
     let mut cells = Vec::new();
-    for (percent, file) in TABLE_1 {
-        let seeds = if percent == 100 { stage.care.seeds(1, 4) } else { 1 };
-        cells.extend(play_load(engine, stage, (percent, file), seeds)?);
+    for loads in TABLE_1.chunk_by(|a, b| seeds(a) == seeds(b)) {
+        cells.extend(play_loads(engine, stage, loads, seeds(&loads[0]))?);
     }
     Ok(cells)
 }
 
-fn play_load(
+fn play_loads(
     engine: &(dyn Engine + Sync),
     stage: &Stage<'_>,
-    (percent, file): (u64, PaperScenario),
+    loads: &[Load],
     seeds: u64,
 ) -> Result<Vec<Played>, StudyError> {
-    let scenarios: Vec<Scenario> = BUFFERS
-        .iter()
-        .map(|buffer| file.with(&[format!("path.hop.1.buffer={buffer}pkt")]))
-        .collect::<Result<_, _>>()?;
+    let mut names = Vec::new();
+    let mut scenarios = Vec::new();
+    for (percent, file) in loads {
+        for buffer in BUFFERS {
+            names.push(format!("{percent} %, {buffer}"));
+            scenarios.push(file.with(&[format!("path.hop.1.buffer={buffer}pkt")])?);
+        }
+    }
     let schemes = BdpDefinition::ALL.map(Sizing::BdpBy).into_iter();
     let sizings: Vec<Sizing> = schemes.chain([Sizing::SobasPaper, Sizing::Sobas]).collect();
     let sized = |scenario: &Scenario, sizing: Sizing| {
@@ -126,13 +134,13 @@ fn play_load(
     let jobs: Vec<(Scenario, Bounds)> =
         scenarios.iter().map(|s| (s.clone(), bounds(s, stage.care))).collect();
     let found = find_mfts(engine, &jobs, seeds, stage.workers)?;
-    let cells = outcomes.chunks(SIZINGS * seeds_of_one).zip(found).zip(BUFFERS);
-    let cell = |((outcomes, mft), buffer): ((&[_], Mft), u64)| {
+    let cells = outcomes.chunks(SIZINGS * seeds_of_one).zip(found).zip(names);
+    let cell = |((outcomes, mft), name): ((&[_], Mft), String)| {
         let mean = |i: usize| {
             let of = &outcomes[i * seeds_of_one..(i + 1) * seeds_of_one];
             of.iter().map(goodput).sum::<f64>() / seeds as f64 / 1e6
         };
-        Played { name: format!("{percent} %, {buffer}"), schemes: core::array::from_fn(mean), mft }
+        Played { name, schemes: core::array::from_fn(mean), mft }
     };
     Ok(cells.map(cell).collect())
 }

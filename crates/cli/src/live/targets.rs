@@ -1,0 +1,185 @@
+use std::collections::BTreeMap;
+
+use super::plan::{CONDITION, plans};
+use super::play::Outcome;
+
+/// A target, what was measured, and whether that meets it.
+pub struct Target {
+    /// What is to be reached.
+    pub words: &'static str,
+    /// What was.
+    pub measured: String,
+    /// Whether that is enough.
+    pub met: bool,
+}
+
+/// What tuning must reach, as far as there are outcomes.
+pub fn targets(outcomes: &BTreeMap<String, Outcome>) -> Vec<Target> {
+    let mut all = Vec::new();
+    let pair = |name: &str| {
+        outcomes.get(&format!("{name}/alone")).zip(outcomes.get(&format!("{name}/tuned")))
+    };
+    if let Some((alone, tuned)) = pair("deep/curl") {
+        all.extend(deep(alone, tuned));
+    }
+    if let Some((alone, tuned)) = pair("small/curl") {
+        let ratio = tuned.goodput_bps / alone.goodput_bps;
+        all.push(target(
+            "buffer 0.25 BDP: goodput at least that of untuned",
+            percent(ratio),
+            ratio >= 1.0,
+        ));
+        let cut = cut(alone.retransmitted as f64, tuned.retransmitted as f64);
+        let words = "buffer 0.25 BDP: retransmissions cut by 90 %";
+        all.push(target(
+            words,
+            format!("{} ({} -> {})", percent(cut), alone.retransmitted, tuned.retransmitted),
+            cut >= 0.9,
+        ));
+    }
+    if let Some(change) = outcomes.get("change/curl/tuned") {
+        let words = [
+            "rate halves: within 5 % of the new optimum in 20 RTT",
+            "rate doubles: within 5 % of the new optimum in 20 RTT",
+        ];
+        all.extend(follows(words, change));
+    }
+    if let Some((alone, tuned)) = pair("five/curl") {
+        let (before, after) = (jain(&alone.each_bps), jain(&tuned.each_bps));
+        let measured = format!("{after:.3} (untuned {before:.3})");
+        all.push(target("five downloads share within Jain 0.95", measured, after >= 0.95));
+    }
+    if let Some(cpu) = outcomes.get("hundred/iperf3/tuned").and_then(|o| o.tuner_cpu) {
+        all.push(target("under 1 % of a core for 100 connections", percent(cpu), cpu < 0.01));
+    }
+    if let Some((alone, tuned)) = pair("upload/deep") {
+        all.extend(upload(alone, tuned));
+    }
+    if let Some(change) = outcomes.get("upload/change/tuned") {
+        let words = [
+            "upload, rate halves: within 5 % of the new optimum in 20 RTT",
+            "upload, rate doubles: within 5 % of the new optimum in 20 RTT",
+        ];
+        all.extend(follows(words, change));
+    }
+    let slowest = ratios(outcomes)
+        .into_iter()
+        .map(|(name, _, alone, tuned)| (tuned.goodput_bps / alone.goodput_bps, name))
+        .min_by(|a, b| a.0.total_cmp(&b.0));
+    if let Some((ratio, name)) = slowest {
+        let measured = format!("at worst {} ({name})", percent(ratio));
+        all.push(target("never slower than left alone by more than 2 %", measured, ratio >= 0.98));
+    }
+    all
+}
+
+/// By condition: its name, who moved data, and what happened alone and tuned.
+pub fn ratios(outcomes: &BTreeMap<String, Outcome>) -> Vec<(String, String, &Outcome, &Outcome)> {
+    let mut all = Vec::new();
+    for plan in plans() {
+        let Some(name) = plan.name.strip_suffix("/tuned") else { continue };
+        let Some(condition) = name.strip_prefix(CONDITION) else { continue };
+        let alone = outcomes.get(&format!("{name}/alone"));
+        if let Some((alone, tuned)) = alone.zip(outcomes.get(&plan.name)) {
+            all.push((condition.to_owned(), plan.client.name(), alone, tuned));
+        }
+    }
+    all
+}
+
+/// A path whose rate halves and doubles again.
+fn follows(words: [&'static str; 2], change: &Outcome) -> impl Iterator<Item = Target> {
+    // TCP's payload on a path of 100 Mbit/s: 1448 of 1500 bytes.
+    let optima = [50e6, 100e6].map(|rate| rate * 1448.0 / 1500.0);
+    let after = words.into_iter().zip(optima).zip(&change.after_changes);
+    after.map(|((words, optimum), (rate, queue))| {
+        let share = rate / optimum;
+        let measured = format!("{} of its payload, queue {:.1} ms", percent(share), queue * 1e3);
+        target(words, measured, share >= 0.95)
+    })
+}
+
+fn upload(alone: &Outcome, tuned: &Outcome) -> [Target; 2] {
+    let ratio = tuned.goodput_bps / alone.goodput_bps;
+    let queue = cut(alone.queue_s, tuned.queue_s);
+    let down =
+        format!("{} ({:.1} -> {:.1} ms)", percent(queue), alone.queue_s * 1e3, tuned.queue_s * 1e3);
+    [
+        target(
+            "upload, buffer 2 BDP: goodput within 2 % of untuned",
+            percent(ratio),
+            ratio >= 0.98,
+        ),
+        target("upload, buffer 2 BDP: standing queue cut by 80 %", down, queue >= 0.8),
+    ]
+}
+
+fn deep(alone: &Outcome, tuned: &Outcome) -> [Target; 4] {
+    let ratio = tuned.goodput_bps / alone.goodput_bps;
+    // What lies above the least time to an answer is the queue.
+    let above = |o: &Outcome, quantile: usize| {
+        o.answer_s[quantile] - alone.answer_s[0].min(tuned.answer_s[0])
+    };
+    let queue = cut(alone.queue_s, tuned.queue_s);
+    let p99 = cut(above(alone, 2), above(tuned, 2));
+    [
+        target("buffer 2 BDP: curl's goodput within 2 % of untuned", percent(ratio), ratio >= 0.98),
+        target(
+            "buffer 2 BDP: standing queue cut by 80 %",
+            format!(
+                "{} ({:.1} -> {:.1} ms)",
+                percent(queue),
+                alone.queue_s * 1e3,
+                tuned.queue_s * 1e3
+            ),
+            queue >= 0.8,
+        ),
+        target(
+            "buffer 2 BDP: interactive p99 above the minimum cut by 80 %",
+            format!(
+                "{} (p99 {:.1} -> {:.1} ms)",
+                percent(p99),
+                alone.answer_s[2] * 1e3,
+                tuned.answer_s[2] * 1e3
+            ),
+            p99 >= 0.8,
+        ),
+        target(
+            "buffer 2 BDP: no drops once held",
+            tuned.drops_once_held.to_string(),
+            tuned.drops_once_held == 0,
+        ),
+    ]
+}
+
+fn target(words: &'static str, measured: String, met: bool) -> Target {
+    Target { words, measured, met }
+}
+
+fn cut(before: f64, after: f64) -> f64 {
+    if before > 0.0 { 1.0 - after / before } else { 0.0 }
+}
+
+/// A share in words.
+pub fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+/// Jain, Chiu and Hawe 1984: (sum x)^2 / (n sum x^2).
+fn jain(rates: &[f64]) -> f64 {
+    let sum: f64 = rates.iter().sum();
+    let squares: f64 = rates.iter().map(|x| x * x).sum();
+    if squares > 0.0 { sum * sum / (rates.len() as f64 * squares) } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fairness_is_one_where_all_have_the_same_and_a_nth_where_one_has_all() {
+        assert_eq!(jain(&[2.0, 2.0, 2.0]), 1.0);
+        assert_eq!(jain(&[5.0, 0.0, 0.0, 0.0, 0.0]), 0.2);
+        assert_eq!(jain(&[]), 0.0);
+    }
+}

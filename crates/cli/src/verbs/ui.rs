@@ -1,0 +1,49 @@
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use sweetspot_linux::signals::{Event, Supervisor};
+use sweetspot_ui::{Server, Watched};
+
+use super::Ending;
+
+/// Try out a path on a local page, and watch running programs there
+///
+/// The page is for this machine's browser: its server listens at the loopback address alone, and the
+/// address has a token that lets in. Nothing is loaded from elsewhere.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  sweetspot ui
+      prints the address of a page with a path to try out
+  sweetspot send big.tar TICKET --series send.jsonl & sweetspot ui --watch send.jsonl
+      shows a transfer while it runs; likewise
+  sweetspot ui --watch tune.jsonl --watch sweep.parquet.journal
+      what tune --events tune.jsonl does, and how far sweep --out sweep.parquet is")]
+pub struct Arguments {
+    /// A file that a running program writes: of send --series, serve --series, tune --events, or the
+    /// journal beside sweep --out; it need not be there yet
+    #[arg(long, value_name = "FILE")]
+    watch: Vec<PathBuf>,
+    /// The port [default: any that is free]
+    #[arg(long, default_value_t = 0, hide_default_value = true)]
+    port: u16,
+}
+
+pub fn run(arguments: Arguments) -> Ending {
+    if let Some(directory) = arguments.watch.iter().find(|path| path.is_dir()) {
+        return Err(
+            format!("--watch {}: it is a directory; name a file", directory.display()).into()
+        );
+    }
+    // From here on signals wait for the supervisor, on this thread and those it starts.
+    let mut supervisor = Supervisor::new()?;
+    let watched = arguments.watch.into_iter().map(Watched::new).collect();
+    let server = Server::start(arguments.port, watched)?;
+    tell!("{}", server.address());
+    say!("sweetspot: open that address in a browser on this machine; Ctrl-C ends it");
+    loop {
+        if let Event::Told(_) | Event::ToldByTerminal(_) = supervisor.next_event()? {
+            return Ok(ExitCode::SUCCESS);
+        }
+    }
+}

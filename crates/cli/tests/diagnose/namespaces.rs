@@ -1,0 +1,86 @@
+//! Connections of other network namespaces.
+
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+use sweetspot_linux::clock;
+use sweetspot_units::Duration;
+
+use super::{Tested, said, sweetspot};
+
+/// A download over loopback by one process, that pauses now and then.
+const SELF: &str = "\
+import socket, threading, time
+door = socket.socket(); door.bind(('127.0.0.1', 7777)); door.listen()
+near = socket.create_connection(('127.0.0.1', 7777)); far = door.accept()[0]
+def read():
+    while near.recv(65536): pass
+threading.Thread(target=read, daemon=True).start()
+while True: far.sendall(bytes(2000)); time.sleep(0.02)";
+
+/// A namespace with a name and a process in it; both end with this.
+struct Namespace {
+    name: String,
+    process: Child,
+}
+
+impl Namespace {
+    /// `None`, with a word why, where this user may not make namespaces.
+    fn new() -> std::io::Result<Option<Namespace>> {
+        let name = format!("sweetspot-{}", std::process::id());
+        let ip = |arguments: &[&str]| Command::new("ip").args(arguments).output();
+        let made = ip(&["netns", "add", &name]);
+        if !made.as_ref().is_ok_and(|made| made.status.success()) {
+            println!("skipped: cannot make a network namespace: {made:?}");
+            return Ok(None);
+        }
+        ip(&["-n", &name, "link", "set", "lo", "up"])?;
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &name, "python3", "-c", SELF]).stdin(Stdio::null());
+        // A namespace without a process would stay behind.
+        let process = command.spawn().inspect_err(|_| drop(ip(&["netns", "delete", &name])))?;
+        Ok(Some(Namespace { name, process }))
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+        let _ = Command::new("ip").args(["netns", "delete", &self.name]).status();
+    }
+}
+
+/// Asks until there is an answer with what is wanted: the process has to begin first.
+fn ask(arguments: &[&str], list: &str, wanted: impl Fn(&Value) -> bool) -> Result<Value, String> {
+    let mut last = String::new();
+    for _ in 0..20 {
+        let output = sweetspot(arguments).map_err(|e| e.to_string())?;
+        let json: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        if let Some(found) = json[list].as_array().and_then(|all| all.iter().find(|c| wanted(c))) {
+            return Ok(found.clone());
+        }
+        last = said(&output) + &json.to_string();
+        clock::sleep_until(clock::now() + Duration::from_millis(200));
+    }
+    Err(format!("{arguments:?}: {last}"))
+}
+
+#[test]
+fn connections_of_another_namespace_are_listed_and_diagnosed() -> Tested {
+    let Some(namespace) = Namespace::new()? else { return Ok(()) };
+    let (name, pid) = (&namespace.name[..], namespace.process.id().to_string());
+    let top = ["top", "--once", "--json", "--interval", "300ms", "--netns", name];
+    let listed = ask(&top, "connections", |c| c["local"] == "127.0.0.1:7777")?;
+    // It is this host's process, wherever its connections are.
+    assert_eq!(listed["pid"].to_string(), pid);
+    let sends = |flow: &Value| flow["source"] == "127.0.0.1:7777";
+    let by_process = ["diagnose", &pid, "--for", "1s", "--json"];
+    assert_eq!(ask(&by_process, "flows", sends)?["verdict"]["class"], "application");
+    let by_address = ["diagnose", "127.0.0.1:7777", "--netns", name, "--for", "1s", "--json"];
+    assert_eq!(ask(&by_address, "flows", sends)?["verdict"]["class"], "application");
+    // Here there is no such connection.
+    let output = sweetspot(&["diagnose", "127.0.0.1:7777", "--for", "1s"])?;
+    assert!(said(&output).contains("no TCP connection here"), "{}", said(&output));
+    Ok(())
+}

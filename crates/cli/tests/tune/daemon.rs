@@ -1,0 +1,117 @@
+use std::fs;
+use std::path::Path;
+
+use sweetspot_linux::clock;
+use sweetspot_linux::live::LiveSocket;
+use sweetspot_linux::signals::Signal;
+use sweetspot_units::{Bytes, Duration};
+
+use crate::download::{clamp, wait_for};
+use crate::emulated::{Emulated, SENDS, connection};
+
+/// One BDP is 500 kB, more than the policy's memory.
+const PATH: &str = "rate=100Mbit/s rtt=40ms buffer=500kB";
+const MEMORY: Bytes = Bytes::new(200_000);
+
+/// Two programs called `wanted` and one called `other` download, and a daemon tunes the first two.
+struct Host {
+    emulated: Emulated,
+    wanted: [LiveSocket; 2],
+    other: LiveSocket,
+}
+
+/// The policy and, in `metrics`, what the daemon says of itself twice a second.
+fn start(scratch: &Path, dry_run: bool) -> Option<Host> {
+    let policy = format!(
+        "memory = \"200kB\"\nmetrics = \"127.0.0.1:9477\"\ndry_run = {dry_run}\n\
+         [[rule]]\nprograms = [\"wanted\"]\ngoal = \"throughput\"\n"
+    );
+    fs::write(scratch.join("policy.toml"), policy).unwrap();
+    let line = format!(
+        "cd {}; for name in wanted other; do ln -s \"$(python3 -c 'import sys; print(sys.executable)')\" $name; done; \
+         ./wanted -c \"$CLIENT\" {SENDS} & ./wanted -c \"$CLIENT\" {SENDS} & \
+         ./other -c \"$CLIENT\" {SENDS} & \
+         $SWEETSPOT tune daemon --policy policy.toml --quiet --events events.jsonl & \
+         while sleep 0.5; do \
+           python3 -c \"import urllib.request as u; print(u.urlopen('http://127.0.0.1:9477/metrics').read().decode())\" \
+             > new 2>/dev/null && mv new metrics; \
+         done",
+        scratch.display()
+    );
+    let emulated = Emulated::start(PATH, &line)?;
+    let wanted = emulated.processes("wanted", 2);
+    let other = emulated.processes("other", 1)[0];
+    let host = Host {
+        wanted: [wanted[0], wanted[1]].map(|pid| connection(pid, SENDS)),
+        other: connection(other, SENDS),
+        emulated,
+    };
+    // Both of them.
+    wait_for("taken", || (events(scratch, "taken").len() == 2).then_some(()));
+    Some(host)
+}
+
+fn events(scratch: &Path, kind: &str) -> Vec<serde_json::Value> {
+    let text = fs::read_to_string(scratch.join("events.jsonl")).unwrap_or_default();
+    let all = text.lines().filter_map(|l| serde_json::from_str(l).ok());
+    all.filter(|event: &serde_json::Value| event["event"] == kind).collect()
+}
+
+fn metric(scratch: &Path, name: &str) -> Option<f64> {
+    let text = fs::read_to_string(scratch.join("metrics")).ok()?;
+    text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok())
+}
+
+/// The clamps of the two are equal parts of the memory there is.
+fn divided(wanted: &[LiveSocket; 2]) -> bool {
+    let [a, b] = [&wanted[0], &wanted[1]].map(|socket| clamp(socket).as_f64());
+    let half = MEMORY.as_f64() / 2.0;
+    (a - half).abs() < 0.1 * half && (b - half).abs() < 0.1 * half
+}
+
+#[test]
+fn a_daemon_tunes_what_its_policy_names_within_its_memory_and_leaves_nothing() {
+    let scratch = tempfile::tempdir().unwrap();
+    let Some(host) = start(scratch.path(), false) else { return };
+    wait_for("fair shares of the memory", || divided(&host.wanted).then_some(()));
+    wait_for("metrics", || {
+        let limited = metric(scratch.path(), "sweetspot_connections_limited ")?;
+        let window = metric(scratch.path(), "sweetspot_window_bytes ")?;
+        (limited == 2.0 && (1.0..=MEMORY.as_f64() * 1.02).contains(&window)).then_some(())
+    });
+    // The kernel's own, for there was no rule.
+    assert!(clamp(&host.other) > MEMORY, "{}", clamp(&host.other));
+    for event in events(scratch.path(), "taken") {
+        assert_eq!(event["program"], "wanted");
+    }
+    Signal::TERMINATE.send(host.emulated.tuner()[0]);
+    for socket in &host.wanted {
+        wait_for("the end of the limit", || (clamp(socket) > MEMORY).then_some(()));
+    }
+    wait_for("lifted", || (events(scratch.path(), "lifted").len() == 2).then_some(()));
+}
+
+#[test]
+fn a_daemon_that_is_killed_leaves_nothing() {
+    let scratch = tempfile::tempdir().unwrap();
+    let Some(host) = start(scratch.path(), false) else { return };
+    wait_for("fair shares of the memory", || divided(&host.wanted).then_some(()));
+    Signal::KILL.send(host.emulated.tuner()[1]);
+    for socket in &host.wanted {
+        wait_for("the end of the limit", || (clamp(socket) > MEMORY).then_some(()));
+    }
+}
+
+#[test]
+fn a_dry_run_of_a_daemon_touches_nothing() {
+    let scratch = tempfile::tempdir().unwrap();
+    let Some(host) = start(scratch.path(), true) else { return };
+    // What it would have done by then stands in the log, and nowhere else.
+    clock::sleep_until(clock::now() + Duration::from_secs(1));
+    for socket in &host.wanted {
+        assert!(!divided(&host.wanted) && clamp(socket) > MEMORY / 2, "{}", clamp(socket));
+    }
+    Signal::TERMINATE.send(host.emulated.tuner()[0]);
+    clock::sleep_until(clock::now() + Duration::from_secs(1));
+    assert!(events(scratch.path(), "lifted").is_empty());
+}

@@ -1,0 +1,115 @@
+//! Programs on both sides of an emulated path, watched from outside.
+
+use std::process::{Child, Command};
+
+use sweetspot_linux::live::{LiveSocket, ProcessHandle};
+use sweetspot_linux::processes::{self, Process};
+use sweetspot_linux::signals::Signal;
+use sweetspot_linux::tcp::options;
+
+use crate::download::wait_for;
+
+/// The port at which the far side sends to whoever connects, and the one at which it receives.
+pub const SENDS: u16 = 8080;
+pub const RECEIVES: u16 = 9090;
+
+/// Both, by cubic.
+const SERVER: &str = "\
+import socket, threading
+def serve(port, work):
+    door = socket.socket()
+    door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    door.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b'cubic')
+    door.bind(('', port)); door.listen()
+    while True:
+        threading.Thread(target=work, args=(door.accept()[0],), daemon=True).start()
+def send(s):
+    while True: s.sendall(bytes(65536))
+def receive(s):
+    while s.recv(1 << 18): pass
+threading.Thread(target=serve, args=(8080, send)).start()
+serve(9090, receive)";
+
+/// Connects to a port of the far side, and then sends or receives for ever.
+const CLIENT: &str = "\
+import socket, sys, time
+s = None
+while s is None:
+    try:
+        s = socket.socket()
+        s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b'cubic')
+        s.connect(('10.77.0.2', int(sys.argv[1])))
+    except OSError:
+        s = None; time.sleep(0.1)
+while True: s.sendall(bytes(65536)) if sys.argv[1] == '9090' else s.recv(1 << 18)";
+
+/// A path with a server at its far end. Ends with everything on it when dropped.
+pub struct Emulated {
+    child: Child,
+}
+
+impl Emulated {
+    /// Runs `line` in a shell at the near end, where `$0 -c \"$CLIENT\" PORT` is a client; `None`,
+    /// with a word why, where this user may not make namespaces.
+    pub fn start(path: &str, line: &str) -> Option<Emulated> {
+        let program = env!("CARGO_BIN_EXE_sweetspot");
+        let emulate = |arguments: &[&str]| {
+            let mut command = Command::new(program);
+            command.args(["emulate", "--quiet", "--path", path]).args(arguments);
+            command
+        };
+        let tried = emulate(&["--", "true"]).output().unwrap();
+        if !tried.status.success() {
+            println!("skipped: {}", String::from_utf8_lossy(&tried.stderr));
+            return None;
+        }
+        let far = format!("exec python3 -c \"{SERVER}\"");
+        let mut command = emulate(&["--far", &far, "--", "sh", "-c", line]);
+        command.env("CLIENT", CLIENT).env("SWEETSPOT", program);
+        Some(Emulated { child: command.spawn().unwrap() })
+    }
+
+    /// Waits for as many processes called `name` as `count`.
+    pub fn processes(&self, name: &str, count: usize) -> Vec<u32> {
+        wait_for(name, || {
+            let mut family = processes::family(self.child.id());
+            family.retain(|pid| Process::read(*pid).is_ok_and(|p| p.name == name));
+            (family.len() == count).then_some(family)
+        })
+    }
+
+    /// The guardian and the tuner, in this order, of the only `sweetspot tune` on the path.
+    pub fn tuner(&self) -> [u32; 2] {
+        let tunes = |pid: u32| {
+            let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            words.split(|b| *b == 0).nth(1) == Some(b"tune")
+        };
+        wait_for("the tuner", || {
+            let family = processes::family(self.child.id());
+            let [a, b] = family.into_iter().filter(|p| tunes(*p)).collect::<Vec<_>>()[..] else {
+                return None;
+            };
+            let is_child = |pid, parent| Process::read(pid).is_ok_and(|p| p.parent == parent);
+            if is_child(b, a) { Some([a, b]) } else { is_child(a, b).then_some([b, a]) }
+        })
+    }
+}
+
+impl Drop for Emulated {
+    fn drop(&mut self) {
+        Signal::TERMINATE.send(self.child.id());
+        let _ = self.child.wait();
+    }
+}
+
+/// The connection of process `pid` to `port`.
+pub fn connection(pid: u32, port: u16) -> LiveSocket {
+    wait_for("the connection", || {
+        let process = ProcessHandle::open(pid).ok()?;
+        processes::sockets(pid).ok()?.into_iter().find_map(|d| {
+            let socket = LiveSocket::name(&process, d.fd, d.inode, None).ok()?;
+            let ends = socket.with(|fd| options::ends(fd)).ok()?.ok()??;
+            (ends.1.port() == port).then_some(socket)
+        })
+    })
+}

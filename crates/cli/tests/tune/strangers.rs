@@ -1,0 +1,158 @@
+//! What somebody without rights over a process is told.
+
+use std::fs;
+use std::io::{self, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::thread;
+
+use sweetspot_linux::clock;
+use sweetspot_linux::signals::Signal;
+use sweetspot_units::Duration;
+
+/// The user "nobody", who may do nothing special.
+const NOBODY: u32 = 65534;
+
+/// The program, where nobody can read it; `None` if we are not root, who alone can become nobody.
+fn copy(scratch: &tempfile::TempDir) -> Option<PathBuf> {
+    if fs::metadata("/proc/self").unwrap().uid() != 0 {
+        println!("skipped: only root can run a program as another user");
+        return None;
+    }
+    fs::set_permissions(scratch.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let copy = scratch.path().join("sweetspot");
+    fs::copy(env!("CARGO_BIN_EXE_sweetspot"), &copy).unwrap();
+    fs::set_permissions(&copy, fs::Permissions::from_mode(0o755)).unwrap();
+    Some(copy)
+}
+
+fn as_nobody(program: &PathBuf, arguments: &[&str]) -> Command {
+    let mut command = Command::new(program);
+    command.args(arguments).uid(NOBODY).gid(NOBODY).current_dir("/");
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// What is said of a refusal: one line, and an exit code that tells.
+fn refused(program: &PathBuf, arguments: &[&str], words: &str) {
+    let output = as_nobody(program, arguments).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    assert_eq!(output.status.code(), Some(1), "{arguments:?}: {said}");
+    assert_eq!(said.lines().count(), 1, "{arguments:?}: {said}");
+    assert!(said.contains(words), "{arguments:?}: {said}");
+}
+
+#[test]
+fn a_stranger_is_told_what_is_missing() {
+    let scratch = tempfile::tempdir().unwrap();
+    let Some(program) = copy(&scratch) else { return };
+    let ours = std::process::id().to_string();
+    let forbidden = format!("no permission for the sockets of process {ours}: run as root");
+    refused(&program, &["tune", "attach", &ours], &forbidden);
+    let forbidden = format!("no permission to see which sockets process {ours} has");
+    refused(&program, &["diagnose", &ours], &forbidden);
+}
+
+#[test]
+fn a_stranger_sees_connections_without_their_programs() {
+    let scratch = tempfile::tempdir().unwrap();
+    let Some(program) = copy(&scratch) else { return };
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let end = near.local_addr().unwrap().to_string();
+    let arguments = ["top", "--once", "--json", "--interval", "200ms", "--filter", &end];
+    let output = as_nobody(&program, &arguments).output().unwrap();
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(json["connections"][0]["local"].is_string(), "{json}");
+    assert!(json["connections"][0]["pid"].is_null(), "{json}");
+}
+
+/// Once, however many processes there are.
+#[test]
+fn a_strangers_daemon_says_once_that_others_are_out_of_reach() {
+    let scratch = tempfile::tempdir().unwrap();
+    let Some(program) = copy(&scratch) else { return };
+    let policy = policy_for_a_download(&scratch);
+    let said = daemon(&mut as_nobody(&program, &["tune", "daemon", "--policy", &policy]));
+    assert!(said.contains("their downloads are left alone (run as root"), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+}
+
+/// What packaging/sweetspot-tune.service gives, and nothing more.
+#[test]
+fn two_capabilities_are_enough_for_a_daemon() {
+    let scratch = tempfile::tempdir().unwrap();
+    let Some(program) = copy(&scratch) else { return };
+    let policy = policy_for_a_download(&scratch);
+    let two = "-all,+sys_ptrace,+net_admin";
+    let sets = ["--inh-caps", "--ambient-caps", "--bounding-set"].map(|set| format!("{set}={two}"));
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--no-new-privs"]).args(sets);
+    command.arg(&program).args(["tune", "daemon", "--policy", &policy]).current_dir("/");
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    if Command::new("setpriv").arg("--version").output().is_err() {
+        println!("skipped: there is no setpriv");
+        return;
+    }
+    let said = daemon(&mut command);
+    assert!(said.contains(": taken, window") && said.contains(": lifted"), "{said}");
+}
+
+#[test]
+fn the_systemd_unit_is_sound_and_exposes_little() {
+    let scratch = tempfile::tempdir().unwrap();
+    let unit = include_str!("../../../../packaging/sweetspot-tune.service");
+    let file = scratch.path().join("sweetspot-tune.service");
+    fs::write(&file, unit.replace("/usr/bin/sweetspot", env!("CARGO_BIN_EXE_sweetspot"))).unwrap();
+    let analyze = |arguments: &[&str]| {
+        Command::new("systemd-analyze")
+            .args(arguments)
+            .arg(&file)
+            .env("SYSTEMD_COLORS", "0")
+            .output()
+    };
+    let Ok(verified) = analyze(&["verify"]) else {
+        println!("skipped: there is no systemd-analyze");
+        return;
+    };
+    let said = String::from_utf8_lossy(&verified.stderr);
+    assert!(verified.status.success() && !said.contains("sweetspot-tune.service"), "{said}");
+    // From 0 (safe) to 10 (exposed); systemd before 250 cannot say it of a file.
+    let rated = analyze(&["security", "--offline=true"]).unwrap();
+    let table = String::from_utf8_lossy(&rated.stdout);
+    let overall = table.lines().find_map(|l| l.split_once("service: ")?.1.split(' ').next());
+    let exposure: Option<f64> = overall.and_then(|n| n.parse().ok());
+    assert!(exposure.is_none_or(|exposure| exposure <= 2.5), "{exposure:?}");
+}
+
+/// A policy for a download of this process's, which root alone may touch.
+fn policy_for_a_download(scratch: &tempfile::TempDir) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let mut near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (mut far, _) = listener.accept().unwrap();
+    // Some 10 MB/s, until the test is over.
+    thread::spawn(move || {
+        while far.write_all(&[7; 10_000]).is_ok() {
+            clock::sleep_until(clock::now() + Duration::from_millis(1));
+        }
+    });
+    thread::spawn(move || io::copy(&mut near, &mut io::sink()));
+    let policy = scratch.path().join("policy.toml");
+    let text = format!("[[rule]]\nports = [{port}]\ngoal = \"throughput\"\n");
+    fs::write(&policy, text).unwrap();
+    fs::set_permissions(&policy, fs::Permissions::from_mode(0o644)).unwrap();
+    policy.display().to_string()
+}
+
+/// What a daemon says in three seconds.
+fn daemon(command: &mut Command) -> String {
+    let daemon = command.spawn().unwrap();
+    clock::sleep_until(clock::now() + Duration::from_secs(3));
+    Signal::TERMINATE.send(daemon.id());
+    let output = daemon.wait_with_output().unwrap();
+    String::from_utf8_lossy(&output.stderr).trim().to_owned()
+}

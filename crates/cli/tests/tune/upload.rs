@@ -1,0 +1,71 @@
+use std::path::Path;
+
+use sweetspot_linux::live::LiveSocket;
+use sweetspot_linux::signals::Signal;
+use sweetspot_linux::tcp::{Info, options};
+use sweetspot_units::{Duration, Rate};
+
+use crate::download::wait_for;
+use crate::emulated::{Emulated, RECEIVES, connection};
+
+/// One BDP is 125 kB; the buffer holds two.
+const PATH: &str = "rate=50Mbit/s rtt=20ms buffer=250kB";
+
+/// An upload that is held by now, with its log.
+fn held(scratch: &Path) -> Option<(Emulated, LiveSocket)> {
+    let log = scratch.join("events.jsonl");
+    let line = format!(
+        "python3 -c \"$CLIENT\" {RECEIVES} & \
+         $SWEETSPOT tune attach --send --quiet --events {} $!; wait",
+        log.display()
+    );
+    let emulated = Emulated::start(PATH, &line)?;
+    let event = wait_for("held", || event(&log, "held"));
+    let near = emulated.processes("python3", 2);
+    // One of them is the server, at the far end.
+    let client = near.into_iter().find(|pid| {
+        let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        words.ends_with(b"9090\0")
+    });
+    let socket = connection(client.unwrap(), RECEIVES);
+    // 1448 of 1500 bytes are payload: 48.3 Mbit/s.
+    let pace = pace(&socket).unwrap();
+    let most = Rate::from_mbit_per_second(49);
+    assert!(pace > Rate::from_mbit_per_second(44) && pace < most, "{pace}");
+    assert_eq!(event["pace_from_bps"].is_u64(), event["pace_kernel_bps"].is_u64());
+    Some((emulated, socket))
+}
+
+fn event(log: &Path, kind: &str) -> Option<serde_json::Value> {
+    let text = std::fs::read_to_string(log).ok()?;
+    let mut events = text.lines().filter_map(|l| serde_json::from_str(l).ok());
+    events.find(|event: &serde_json::Value| event["event"] == kind)
+}
+
+fn pace(socket: &LiveSocket) -> Option<Rate> {
+    socket.with(|fd| options::max_pacing_rate(fd)).unwrap().unwrap()
+}
+
+#[test]
+fn an_upload_is_paced_from_outside_and_its_queue_goes() {
+    let scratch = tempfile::tempdir().unwrap();
+    let Some((emulated, socket)) = held(scratch.path()) else { return };
+    // Two BDP would stand there, 40 ms.
+    wait_for("an empty buffer", || {
+        let info = socket.with(|fd| Info::read(fd)).unwrap().unwrap();
+        (info.rtt < Duration::from_millis(26)).then_some(())
+    });
+    // Told to end, the tuner undoes it and says so.
+    Signal::TERMINATE.send(emulated.tuner()[0]);
+    wait_for("the end of the pace", || pace(&socket).is_none().then_some(()));
+    let lifted = wait_for("lifted", || event(&scratch.path().join("events.jsonl"), "lifted"));
+    assert!(lifted["pace_from_bps"].is_u64() && lifted["pace_to_bps"].is_null(), "{lifted}");
+}
+
+#[test]
+fn a_pace_is_lifted_when_the_tuner_is_killed() {
+    let scratch = tempfile::tempdir().unwrap();
+    let Some((emulated, socket)) = held(scratch.path()) else { return };
+    Signal::KILL.send(emulated.tuner()[1]);
+    wait_for("the end of the pace", || pace(&socket).is_none().then_some(()));
+}

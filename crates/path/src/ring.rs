@@ -1,0 +1,135 @@
+/// A queue of small things that are copied. Its room is a power of two, so that where a thing lies
+/// is found without a branch.
+#[derive(Debug, Clone)]
+pub struct Ring<T> {
+    slots: Box<[T]>,
+    /// How many were ever taken out, and put in; both wrap.
+    first: u32,
+    end: u32,
+}
+
+/// The least room, once something is put in.
+const LEAST: usize = 4;
+
+impl<T> Default for Ring<T> {
+    fn default() -> Self {
+        Ring { slots: Box::default(), first: 0, end: 0 }
+    }
+}
+
+impl<T: Copy + Default> Ring<T> {
+    /// Puts a thing at the end.
+    #[inline(always)]
+    pub fn push_back(&mut self, thing: T) {
+        if self.len() == self.slots.len() {
+            self.grow();
+        }
+        let at = self.place(self.end);
+        self.slots[at] = thing;
+        self.end = self.end.wrapping_add(1);
+    }
+
+    /// The first thing.
+    #[inline]
+    pub fn front(&self) -> Option<&T> {
+        if self.is_empty() {
+            return None;
+        }
+        self.slots.get(self.place(self.first))
+    }
+
+    /// The last thing.
+    #[inline]
+    pub fn back(&self) -> Option<&T> {
+        if self.is_empty() {
+            return None;
+        }
+        self.slots.get(self.place(self.end.wrapping_sub(1)))
+    }
+
+    /// Takes the first thing out.
+    #[inline(always)]
+    pub fn pop_front(&mut self) -> Option<T> {
+        let thing = self.front().copied()?;
+        self.first = self.first.wrapping_add(1);
+        Some(thing)
+    }
+
+    /// All, the first one first.
+    pub fn iter(&self) -> impl Iterator<Item = &T> + Clone {
+        (0..self.len() as u32).map(|n| &self.slots[self.place(self.first.wrapping_add(n))])
+    }
+
+    /// How many there are.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.end.wrapping_sub(self.first) as usize
+    }
+
+    /// Whether there is none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.first == self.end
+    }
+
+    /// Takes all out.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.first = self.end;
+    }
+
+    #[inline]
+    fn place(&self, number: u32) -> usize {
+        number as usize & self.slots.len().wrapping_sub(1)
+    }
+
+    /// Twice the room. What is to be put in is not handed over: it would have to lie in memory for
+    /// that.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) {
+        let room = (self.slots.len() * 2).max(LEAST);
+        let mut slots = vec![T::default(); room].into_boxed_slice();
+        for (slot, thing) in slots.iter_mut().zip(self.iter()) {
+            *slot = *thing;
+        }
+        (self.first, self.end) = (0, self.len() as u32);
+        self.slots = slots;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_ring_is_a_queue(steps in prop::collection::vec(0u32..7, 1..300), begin in any::<u32>()) {
+            let mut ring = Ring { slots: Box::default(), first: begin, end: begin };
+            let mut oracle = VecDeque::new();
+            for (number, step) in steps.into_iter().enumerate() {
+                match step {
+                    0..=3 => {
+                        ring.push_back(number);
+                        oracle.push_back(number);
+                    }
+                    4..=5 => prop_assert_eq!(ring.pop_front(), oracle.pop_front()),
+                    _ if number % 31 == 0 => {
+                        ring.clear();
+                        oracle.clear();
+                    }
+                    _ => {}
+                }
+                prop_assert_eq!(ring.front(), oracle.front());
+                prop_assert_eq!(ring.back(), oracle.back());
+                prop_assert_eq!(ring.len(), oracle.len());
+                prop_assert_eq!(ring.is_empty(), oracle.is_empty());
+                prop_assert!(ring.iter().eq(oracle.iter()));
+            }
+        }
+    }
+}

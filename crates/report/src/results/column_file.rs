@@ -1,0 +1,155 @@
+//! Results that were written by columns.
+
+use sweetspot_scenario::{BottleneckOutcome, Outcome, TransferOutcome};
+
+use super::file::{Finding, ReadError, SeriesFile, SeriesRow};
+use crate::columns::Columns;
+use crate::sweep::{SWEEP_FORMAT, SweepFile, SweepFilePoint, SweepPath, column_of};
+
+/// What a table of columns holds, for sweetspot `ours`: the time series of a run, or a sweep.
+pub fn read_columns(columns: &Columns, ours: &str) -> Result<Finding, ReadError> {
+    if columns.noted("sweetspot_sweep").is_some() {
+        return sweep(columns, ours).map(Finding::Sweep);
+    }
+    if columns.named("at_s").is_none() || columns.named("event").is_none() {
+        return Err(ReadError::AlienColumns);
+    }
+    let version = columns.noted("version").map(str::to_owned);
+    Ok(Finding::Series(SeriesFile { version, rows: series(columns) }))
+}
+
+fn series(columns: &Columns) -> Vec<SeriesRow> {
+    let number = |name: &str, row| columns.named(name)?.number(row);
+    let row = |row| SeriesRow {
+        transfer: columns.named("transfer").and_then(|column| column.count(row)).unwrap_or(0),
+        t_s: number("at_s", row).unwrap_or(f64::NAN),
+        goodput_bps: number("goodput_bps", row),
+        window_bytes: number("window_bytes", row),
+        rtt_s: number("rtt_s", row),
+        queue_packets: number("queue_packets", row),
+        dropped_packets: number("dropped_packets", row),
+        cwnd_bytes: None,
+        cwnd_packets: number("cwnd_packets", row),
+        event: columns.named("event").and_then(|c| c.text(row)).map(str::to_owned),
+    };
+    (0..columns.rows()).map(row).filter(|row| row.t_s.is_finite()).collect()
+}
+
+/// The sweep without what its columns do not have: events, cross traffic, what runs cost.
+fn sweep(columns: &Columns, ours: &str) -> Result<SweepFile, ReadError> {
+    let version = columns.noted("version").unwrap_or("of unknown version");
+    let other = |reason: String| ReadError::OtherVersion {
+        kind: "sweep",
+        theirs: version.to_owned(),
+        ours: ours.to_owned(),
+        reason,
+    };
+    let format = columns.noted("sweetspot_sweep").unwrap_or_default();
+    if format != SWEEP_FORMAT.to_string() {
+        return Err(other(format!("its format is {format}, not {SWEEP_FORMAT}")));
+    }
+    let keys = columns.noted("keys").unwrap_or_default();
+    let keys: Vec<String> =
+        serde_json::from_str(keys).map_err(|_| other("it does not name its keys".to_owned()))?;
+    let reader = Rows { columns, other: &other };
+    let mut points: Vec<SweepFilePoint> = Vec::new();
+    for row in 0..columns.rows() {
+        let values: Vec<String> =
+            keys.iter().map(|key| reader.text(&column_of(key), row)).collect::<Result<_, _>>()?;
+        if points.last().is_none_or(|point| point.values != values) {
+            points.push(SweepFilePoint { values, path: reader.path(row)?, outcomes: Vec::new() });
+        }
+        let Some(point) = points.last_mut() else { continue };
+        // The transfers of one run stand one below the other.
+        if reader.count("transfer", row)? == 0 {
+            point.outcomes.push(reader.outcome(row)?);
+        }
+        let transfer = reader.transfer(row)?;
+        if let Some(outcome) = point.outcomes.last_mut() {
+            outcome.transfers.push(transfer);
+        }
+    }
+    let command = columns.noted("command").unwrap_or_default().to_owned();
+    Ok(SweepFile {
+        sweetspot_sweep: SWEEP_FORMAT,
+        version: version.to_owned(),
+        command,
+        keys,
+        points,
+    })
+}
+
+/// Takes outcomes apart into their columns' cells, backwards.
+struct Rows<'a> {
+    columns: &'a Columns,
+    other: &'a dyn Fn(String) -> ReadError,
+}
+
+impl Rows<'_> {
+    fn missing(&self, name: &str, row: usize) -> ReadError {
+        (self.other)(format!("column {name} has nothing in row {row}"))
+    }
+
+    fn text(&self, name: &str, row: usize) -> Result<String, ReadError> {
+        let cell = self.columns.named(name).and_then(|column| column.text(row));
+        cell.map(str::to_owned).ok_or_else(|| self.missing(name, row))
+    }
+
+    fn count(&self, name: &str, row: usize) -> Result<u64, ReadError> {
+        let cell = self.columns.named(name).and_then(|column| column.count(row));
+        cell.ok_or_else(|| self.missing(name, row))
+    }
+
+    fn number(&self, name: &str, row: usize) -> Result<f64, ReadError> {
+        let cell = self.columns.named(name).and_then(|column| column.number(row));
+        cell.ok_or_else(|| self.missing(name, row))
+    }
+
+    fn path(&self, row: usize) -> Result<SweepPath, ReadError> {
+        Ok(SweepPath {
+            rate_bps: self.count("path_rate_bps", row)?,
+            rtt_s: self.number("path_rtt_s", row)?,
+            buffer_bytes: self.count("path_buffer_bytes", row)?,
+            packet_bytes: self.count("path_packet_bytes", row)?,
+        })
+    }
+
+    fn transfer(&self, row: usize) -> Result<TransferOutcome, ReadError> {
+        Ok(TransferOutcome {
+            goodput_bps: self.number("goodput_bps", row)?,
+            rtt_mean_s: self.number("rtt_mean_s", row)?,
+            rtt_p99_s: self.number("rtt_p99_s", row)?,
+            loss_rate: self.number("loss_rate", row)?,
+            retransmitted_packets: self.count("retransmitted_packets", row)?,
+            timeouts: self.count("timeouts", row)?,
+            window_final_bytes: self.count("window_final_bytes", row)?,
+            sizing: self.text("sizing", row)?,
+            events: Vec::new(),
+        })
+    }
+
+    /// The run of that row, without its transfers.
+    fn outcome(&self, row: usize) -> Result<Outcome, ReadError> {
+        let noted = |key| self.columns.noted(key).unwrap_or_default().to_owned();
+        Ok(Outcome {
+            scenario: noted("scenario"),
+            engine: noted("engine"),
+            seed: self.count("seed", row)?,
+            version: noted("version"),
+            transfers: Vec::new(),
+            cross: Vec::new(),
+            bottleneck: BottleneckOutcome {
+                utilisation: self.number("utilisation", row)?,
+                utilisation_before: 0.0,
+                loss_rate: self.number("bottleneck_loss_rate", row)?,
+                queue_mean_packets: self.number("queue_mean_packets", row)?,
+                queue_max_packets: self.count("queue_max_packets", row)?,
+                queue_delay_mean_s: self.number("queue_delay_mean_s", row)?,
+            },
+            derivation: None,
+            events: 0,
+            packets_forwarded: 0,
+            wall_s: 0.0,
+        })
+    }
+}

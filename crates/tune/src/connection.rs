@@ -1,0 +1,190 @@
+use std::io;
+
+use sweetspot_linux::clock;
+use sweetspot_linux::live::{BorrowError, LiveSocket};
+use sweetspot_linux::tcp::options;
+use sweetspot_units::{Bytes, Duration, Rate, Time};
+
+use crate::event::{Change, Event, Kind, Who};
+use crate::guard::{Deed, Leases};
+use crate::look::{limit, pace};
+use crate::upload::{BufferAdvice, Step, StepKind, Upload, buffer_for};
+
+/// A connection that is looked at, and what was done to it.
+pub struct Connection {
+    pub socket: LiveSocket,
+    pub started: u64,
+    pub who: Who,
+    /// Whether it was told of.
+    pub claimed: bool,
+    /// Whether its window is limited, or was.
+    pub limited: bool,
+    pub advertised: Option<Bytes>,
+    pub upload: Upload,
+    pub buffer: BufferAdvice,
+    /// The pace before it was touched, once it is.
+    paced_before: Option<Option<Rate>>,
+    /// Whether its upload is left alone for good.
+    pub leave_upload: bool,
+}
+
+impl Connection {
+    /// One that nothing was done to.
+    pub fn new(socket: LiveSocket, started: u64, who: Who) -> Connection {
+        Connection {
+            socket,
+            started,
+            who,
+            claimed: false,
+            limited: false,
+            advertised: None,
+            upload: Upload::default(),
+            buffer: BufferAdvice::default(),
+            paced_before: None,
+            leave_upload: false,
+        }
+    }
+
+    /// Whether there is something to undo.
+    pub fn touched(&self) -> bool {
+        self.limited || self.paced_before.is_some()
+    }
+
+    /// Limits its window. What is wrong is said where the kernel has another mind; a connection
+    /// that has gone meanwhile is found out at the next look.
+    pub fn limit(&mut self, leases: &mut Leases, to: Option<Bytes>) -> Result<(), String> {
+        // Without a guardian nothing is done.
+        if leases.take(&self.socket, self.started, Deed::Window).is_err() {
+            return Ok(());
+        }
+        self.limited = true;
+        heard(limit(&self.socket, to), "TCP_WINDOW_CLAMP").map(drop)
+    }
+
+    /// Paces what it sends; never faster than its own program wants.
+    pub fn pace(&mut self, leases: &mut Leases, to: Option<Rate>) -> Result<(), String> {
+        let before = match self.paced_before {
+            Some(before) => before,
+            None => {
+                let read = self.socket.with(|fd| options::max_pacing_rate(fd));
+                heard(read, "SO_MAX_PACING_RATE")?.flatten()
+            }
+        };
+        if leases.take(&self.socket, self.started, Deed::Pace(before)).is_err() {
+            return Ok(());
+        }
+        self.paced_before = Some(before);
+        let to = match (to, before) {
+            (Some(to), Some(before)) => Some(to.min(before)),
+            (to, before) => to.or(before),
+        };
+        heard(pace(&self.socket, to), "SO_MAX_PACING_RATE").map(drop)
+    }
+
+    /// Undoes all that was done.
+    pub fn undo(&mut self) {
+        if std::mem::take(&mut self.limited) {
+            Deed::Window.undo(&self.socket);
+        }
+        if let Some(before) = self.paced_before.take() {
+            Deed::Pace(before).undo(&self.socket);
+        }
+    }
+
+    /// The clamp that the kernel has now.
+    pub fn clamp(&self) -> Option<Bytes> {
+        self.socket.with(|fd| options::window_clamp(fd)).ok()?.ok()
+    }
+
+    /// The limit on its pace that the kernel has now.
+    pub fn kernel_pace(&self) -> Option<Rate> {
+        self.socket.with(|fd| options::max_pacing_rate(fd)).ok()?.ok()?
+    }
+
+    /// Something that was done to it, or is to be said of it.
+    pub fn event(
+        &self,
+        kind: Kind,
+        why: &str,
+        change: Change,
+        rate: Rate,
+        rtt: (Duration, Option<Duration>),
+    ) -> Event {
+        let wall_s = clock::wall().as_nanos() as f64 / 1e9;
+        Event { wall_s, who: self.who.clone(), kind, why: why.to_owned(), change, rate, rtt }
+    }
+
+    /// Looks at what it sends, and does what its pace needs; what is to be told.
+    pub fn handle_upload(
+        &mut self,
+        now: Time,
+        seen: &crate::look::Seen,
+        leases: &mut Leases,
+        dry_run: bool,
+    ) -> Vec<Event> {
+        let mut told = Vec::new();
+        let rtt = (seen.info.rtt, Some(seen.sent.minimum_rtt));
+        let rate = seen.info.delivery_rate;
+        if let Some(advice) = self.buffer.handle_look(now, &seen.info) {
+            let change = Change::Pace { from: None, to: None, kernel: None };
+            told.push(self.event(Kind::Advised, &advice, change, rate, rtt));
+        }
+        if self.leave_upload {
+            return told;
+        }
+        self.upload.handle_look(now, &seen.sent);
+        while let Some(step) = self.upload.poll_step() {
+            if dry_run {
+                // What would follow from a pace that is not set, nobody knows.
+                self.leave_upload = true;
+                let change = Change::Pace { from: step.before, to: step.before, kernel: None };
+                let advice = advice(&step, seen.sent.minimum_rtt);
+                told.push(self.event(Kind::Advised, &advice, change, rate, rtt));
+                return told;
+            }
+            let change = |kernel| Change::Pace { from: step.before, to: step.pace, kernel };
+            if let Err(why) = self.pace(leases, step.pace) {
+                self.leave_upload = true;
+                told.push(self.event(Kind::Refused, &why, change(None), rate, rtt));
+                return told;
+            }
+            if let Some(kind) = kind(step.kind) {
+                let change = change(self.kernel_pace());
+                told.push(self.event(kind, &step.why, change, rate, rtt));
+            }
+        }
+        told
+    }
+}
+
+fn kind(step: StepKind) -> Option<Kind> {
+    Some(match step {
+        StepKind::Taken => Kind::Taken,
+        StepKind::Held => Kind::Held,
+        StepKind::Reopened => Kind::Reopened,
+        StepKind::Tightened => Kind::Tightened,
+        StepKind::LetGo => Kind::LetGo,
+        StepKind::Moved => return None,
+    })
+}
+
+/// What to do about an upload that is not to be touched.
+fn advice(step: &Step, rtt: Duration) -> String {
+    let Step { why, pace, .. } = step;
+    let Some(pace) = *pace else { return why.clone() };
+    let buffer = buffer_for(pace, rtt);
+    format!(
+        "{why}; SO_MAX_PACING_RATE of {pace} would empty it, and SO_SNDBUF of {buffer} hold what is \
+         then in flight"
+    )
+}
+
+/// What the kernel answered; its refusal in words. A connection that cannot be borrowed any more is
+/// no refusal.
+fn heard<T>(answer: Result<io::Result<T>, BorrowError>, option: &str) -> Result<Option<T>, String> {
+    match answer {
+        Ok(Ok(value)) => Ok(Some(value)),
+        Ok(Err(error)) => Err(format!("the kernel refuses {option}: {error}")),
+        Err(_) => Ok(None),
+    }
+}

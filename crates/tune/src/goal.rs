@@ -1,0 +1,33 @@
+use std::str::FromStr;
+
+use sweetspot_sizing::{Controller, Rledbat, Setting, sobas};
+
+/// What a transfer is to aim for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Goal {
+    /// As fast as the path allows, without a standing queue.
+    Throughput,
+    /// Only what others leave (RFC 9840).
+    LessThanBestEffort,
+}
+
+impl FromStr for Goal {
+    type Err = &'static str;
+    fn from_str(text: &str) -> Result<Goal, &'static str> {
+        match text {
+            "throughput" => Ok(Goal::Throughput),
+            "less-than-best-effort" => Ok(Goal::LessThanBestEffort),
+            _ => Err("goals are throughput and less-than-best-effort; in a policy also leave"),
+        }
+    }
+}
+
+impl Goal {
+    /// The controller that aims for it.
+    pub fn controller(self, setting: &Setting) -> Box<dyn Controller + Send> {
+        match self {
+            Goal::Throughput => Box::new(sobas::Live::new(setting)),
+            Goal::LessThanBestEffort => Box::new(Rledbat::new(setting)),
+        }
+    }
+}

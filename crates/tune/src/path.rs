@@ -1,0 +1,242 @@
+use std::collections::BTreeMap;
+
+use sweetspot_linux::clock;
+use sweetspot_sizing::{EventKind, Setting};
+use sweetspot_units::{Bytes, Duration, Time};
+
+use crate::bundle::{Bundle, Refusal};
+use crate::connection::Connection;
+use crate::event::{Change, Event, Kind};
+use crate::goal::Goal;
+use crate::guard::Leases;
+use crate::look::{Seen, look};
+use crate::tuner::Options;
+
+/// What every host must be able to receive (RFC 9293 section 3.7.1).
+const LEAST_MSS: Bytes = Bytes::new(536);
+/// IPv4 and TCP headers with timestamps.
+const HEADERS: Bytes = Bytes::new(52);
+
+/// Besides two round trips, until it shows what an action led to.
+const SETTLING: Duration = Duration::from_millis(20);
+
+/// Between two looks at uploads: four in the shortest epoch.
+const UPLOAD_PAUSE: Duration = Duration::from_millis(25);
+
+/// A bundle and the connections in it.
+pub struct Path {
+    pub bundle: Bundle,
+    pub connections: BTreeMap<u64, Connection>,
+    pub next_round: Time,
+    /// Events to be told once it shows what the kernel made of them.
+    pending: Vec<(Time, Event)>,
+}
+
+impl Path {
+    /// No connections yet; `seen` is the first one's.
+    pub fn new(now: Time, goal: Goal, seen: &Seen, max_window: Bytes) -> Path {
+        let mss = seen.info.advmss.max(LEAST_MSS);
+        let setting = Setting { mss, packet: mss + HEADERS, max_window, path: None };
+        let bundle = Bundle::new(goal.controller(&setting), mss);
+        Path { bundle, connections: BTreeMap::new(), next_round: now, pending: Vec::new() }
+    }
+
+    /// A connection of it, seen for the first time.
+    pub fn add(&mut self, now: Time, cookie: u64, connection: Connection, seen: &Seen) {
+        self.bundle.add(cookie, seen.look);
+        self.next_round = now;
+        self.connections.insert(cookie, connection);
+    }
+
+    /// The limits in force.
+    pub fn limits(&self) -> impl Iterator<Item = Bytes> {
+        self.connections.keys().filter_map(|cookie| self.bundle.limit(*cookie))
+    }
+
+    /// Looks at every connection, and does what the controllers then want; what is to be told.
+    pub fn round(&mut self, options: &Options, leases: &mut Leases) -> Vec<Event> {
+        let mut told = self.look(options, leases);
+        if self.connections.is_empty() {
+            told.extend(self.ripe(Time::MAX));
+            return told;
+        }
+        self.bundle.handle_round(clock::now());
+        while let Some(refusal) = self.bundle.poll_refusal() {
+            told.extend(self.refused(&refusal));
+        }
+        self.act(leases, options.dry_run, &mut told);
+        told.extend(self.ripe(clock::now()));
+        told
+    }
+
+    /// When the next round is to be, after one that took `took`; `thrift` is how many times as long
+    /// the pause must be.
+    pub fn rest(&mut self, done: Time, took: Duration, thrift: u64, uploads: bool) {
+        let thrift = took * thrift;
+        let mut pause = self.bundle.pause(done, thrift);
+        if uploads {
+            pause = pause.min(UPLOAD_PAUSE.max(thrift));
+        }
+        self.next_round = done + pause;
+    }
+
+    /// Undoes all that was done.
+    pub fn lift(&mut self, why: &str, leases: &mut Leases) -> Vec<Event> {
+        let mut told = Vec::new();
+        for (cookie, connection) in &mut self.connections {
+            if !connection.touched() {
+                continue;
+            }
+            connection.undo();
+            // A guardian that is gone needs no telling.
+            let _ = leases.release(*cookie);
+            let change = match connection.upload.pace() {
+                Some(pace) => Change::Pace { from: Some(pace), to: None, kernel: None },
+                None => {
+                    let (from, advertised) = (self.bundle.limit(*cookie), connection.advertised);
+                    Change::Window { from, to: None, clamp: None, advertised }
+                }
+            };
+            told.push(event(&self.bundle, connection, Kind::Lifted, why, change));
+        }
+        told
+    }
+
+    fn look(&mut self, options: &Options, leases: &mut Leases) -> Vec<Event> {
+        let (mut gone, mut told) = (Vec::new(), Vec::new());
+        for (cookie, connection) in &mut self.connections {
+            let limit = self.bundle.limit(*cookie).filter(|_| connection.limited);
+            let Ok(Ok(seen)) = look(&connection.socket, limit) else {
+                gone.push(*cookie);
+                continue;
+            };
+            let now = clock::now();
+            connection.advertised = seen.info.rcv_wnd;
+            if options.uploads {
+                told.extend(connection.handle_upload(now, &seen, leases, options.dry_run));
+            }
+            self.bundle.handle_look(now, *cookie, seen.look);
+        }
+        for cookie in gone {
+            told.extend(self.forget(cookie, leases));
+        }
+        told
+    }
+
+    /// A connection is over.
+    fn forget(&mut self, cookie: u64, leases: &mut Leases) -> Option<Event> {
+        self.bundle.remove(cookie);
+        let connection = self.connections.remove(&cookie)?;
+        if connection.touched() {
+            let _ = leases.release(cookie);
+        }
+        let why = "the connection is over";
+        let change = unchanged(&connection);
+        (connection.claimed || connection.touched())
+            .then(|| event(&self.bundle, &connection, Kind::Gone, why, change))
+    }
+
+    /// A limit did not reach a connection.
+    fn refused(&self, refusal: &Refusal) -> Option<Event> {
+        let connection = self.connections.get(&refusal.cookie)?;
+        let why = format!(
+            "this kernel does not keep to the limit: a window of {} under one of {}; left alone",
+            refusal.window, refusal.limit
+        );
+        let advertised = connection.advertised;
+        let change = Change::Window {
+            from: Some(refusal.limit),
+            to: None,
+            clamp: connection.clamp(),
+            advertised,
+        };
+        Some(event(&self.bundle, connection, Kind::Refused, &why, change))
+    }
+
+    fn act(&mut self, leases: &mut Leases, dry_run: bool, told: &mut Vec<Event>) {
+        let mut said = Vec::new();
+        while let Some(event) = self.bundle.poll_event() {
+            said.extend(words(&event.kind));
+        }
+        let mut before = BTreeMap::new();
+        while let Some(action) = self.bundle.poll_action() {
+            let Some(connection) = self.connections.get_mut(&action.cookie) else { continue };
+            before.insert(action.cookie, action.before);
+            if dry_run {
+                continue;
+            }
+            if let Err(why) = connection.limit(leases, action.limit) {
+                let change = unchanged(connection);
+                told.push(event(&self.bundle, connection, Kind::Refused, &why, change));
+                self.bundle.leave(action.cookie);
+            }
+        }
+        let due = clock::now() + self.bundle.round_trips().0 * 2 + SETTLING;
+        for (cookie, connection) in &mut self.connections {
+            let to = self.bundle.limit(*cookie);
+            let from = before.get(cookie).copied().unwrap_or(to);
+            let change = Change::Window { from, to, clamp: None, advertised: None };
+            let mut tell = |kind, why: &str| {
+                let event = event(&self.bundle, connection, kind, why, change);
+                self.pending.push((due, event));
+            };
+            if !connection.claimed && to.is_some() {
+                tell(Kind::Taken, "a bulk transfer; its window opens step by step");
+            }
+            if connection.claimed {
+                said.iter().for_each(|(kind, why)| tell(*kind, why));
+            }
+            connection.claimed |= to.is_some();
+        }
+    }
+
+    /// The events of which it shows by `now` what the kernel made.
+    fn ripe(&mut self, now: Time) -> Vec<Event> {
+        let (ripe, pending) = self.pending.drain(..).partition(|(due, _)| *due <= now);
+        self.pending = pending;
+        let mut ripe: Vec<Event> = Vec::into_iter(ripe).map(|(_, event)| event).collect();
+        for event in &mut ripe {
+            let connection = self.connections.get(&event.who.cookie);
+            if let (Change::Window { clamp, advertised, .. }, Some(connection)) =
+                (&mut event.change, connection)
+            {
+                *clamp = connection.clamp();
+                *advertised = connection.advertised;
+            }
+        }
+        ripe
+    }
+}
+
+fn unchanged(connection: &Connection) -> Change {
+    Change::Window { from: None, to: None, clamp: None, advertised: connection.advertised }
+}
+
+fn event(bundle: &Bundle, connection: &Connection, kind: Kind, why: &str, change: Change) -> Event {
+    connection.event(kind, why, change, bundle.rate(), bundle.round_trips())
+}
+
+/// What the controller did, in words.
+fn words(kind: &EventKind) -> Option<(Kind, String)> {
+    Some(match kind {
+        EventKind::Saturated { rate, rtt } => {
+            (Kind::Held, format!("the path is full at {rate} and a round trip of {rtt}"))
+        }
+        EventKind::Tightened { .. } => (Kind::Tightened, "a queue stood".to_owned()),
+        EventKind::Reopened => {
+            (Kind::Reopened, "the queue is gone though the window binds".to_owned())
+        }
+        EventKind::Overflowed { rate } => {
+            (Kind::Overflowed, format!("the bottleneck's buffer overflowed at {rate}"))
+        }
+        EventKind::Congested => {
+            (Kind::LetGo, "others keep a queue and take the path: holding does not help".to_owned())
+        }
+        EventKind::Lossy => (
+            Kind::LetGo,
+            "random losses cost more without a queue than with one: holding does not help"
+                .to_owned(),
+        ),
+        _ => return None,
+    })
+}

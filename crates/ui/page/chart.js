@@ -1,0 +1,113 @@
+// Line charts as SVG, drawn anew at each change; their width is their place's.
+
+const LEFT = 50;
+const RIGHT = 10;
+const TOP = 8;
+const BOTTOM = 34;
+
+/** Round values between two ends, about so many. */
+function ticks(least, most, about) {
+  const rough = (most - least) / about;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map((n) => n * power).find((n) => n >= rough);
+  const values = [];
+  for (let v = Math.ceil(least / step) * step; v <= most + step * 1e-9; v += step) values.push(v);
+  return values;
+}
+
+const label = (value) =>
+  Math.abs(value) >= 1e4 ? `${Number((value / 1e3).toPrecision(6))}k` : `${Number(value.toPrecision(6))}`;
+
+/** As many points as can be told apart: of those in one pixel's width the first, least, greatest, last. */
+function thin(points, width) {
+  if (points.length <= 2 * width) return points;
+  const kept = [];
+  const bin = Math.ceil(points.length / width);
+  for (let start = 0; start < points.length; start += bin) {
+    const some = points.slice(start, start + bin).filter((p) => p[1] !== null);
+    if (some.length === 0) continue;
+    const ordered = [...some].sort((a, b) => a[1] - b[1]);
+    const four = [some[0], ordered[0], ordered.at(-1), some.at(-1)];
+    kept.push(...[...new Set(four)].sort((a, b) => a[0] - b[0]));
+  }
+  return kept;
+}
+
+export class Chart {
+  /** Draws into `place`. `drag`, where given, hears at which x somebody drags. */
+  constructor(place, { x, height = 190, drag = null }) {
+    this.place = place;
+    this.x = x;
+    this.height = height;
+    this.last = null;
+    new ResizeObserver(() => this.last && this.draw(this.last)).observe(place);
+    if (drag) this.listen(drag);
+  }
+
+  listen(drag) {
+    this.place.classList.add("draggable");
+    const tell = (event) => {
+      const { width, range } = this;
+      const inside = (event.clientX - this.place.getBoundingClientRect().left - LEFT) / (width - LEFT - RIGHT);
+      drag(range[0] + Math.min(1, Math.max(0, inside)) * (range[1] - range[0]));
+    };
+    this.place.addEventListener("pointerdown", (event) => {
+      this.place.setPointerCapture(event.pointerId);
+      tell(event);
+    });
+    this.place.addEventListener("pointermove", (event) => {
+      if (this.place.hasPointerCapture(event.pointerId)) tell(event);
+    });
+  }
+
+  /**
+   * Draws `picture`: `words` that say what is seen, `xs` and `ys` the ends of the axes, `lines` of {class,
+   * points: [[x, y or null]]}, `dots` likewise, `bands` {x or y: [from, to]}, `levels` of y, `now` an x.
+   */
+  draw(picture) {
+    this.last = picture;
+    this.width = Math.max(240, this.place.clientWidth);
+    this.range = picture.xs;
+    const { width, height } = this;
+    const [x0, x1] = picture.xs;
+    const [y0, y1] = picture.ys;
+    const px = (x) => LEFT + ((x - x0) / (x1 - x0)) * (width - LEFT - RIGHT);
+    const py = (y) => height - BOTTOM - ((Math.min(y, y1) - y0) / (y1 - y0)) * (height - TOP - BOTTOM);
+    const n = (value) => value.toFixed(1);
+    const bottom = height - BOTTOM;
+    const right = width - RIGHT;
+    const parts = [`<svg viewBox="0 0 ${width} ${height}" height="${height}" role="img" aria-label="${picture.words}">`];
+    for (const { x, y } of picture.bands ?? []) {
+      const [a, b] = x ? x.map((v) => px(Math.min(Math.max(v, x0), x1))) : [LEFT, right];
+      const [c, d] = y ? y.map((v) => py(Math.max(v, y0))) : [bottom, TOP];
+      parts.push(`<rect class="band" x="${n(a)}" y="${n(d)}" width="${n(Math.max(b - a, 1))}" height="${n(Math.max(c - d, 1))}"/>`);
+    }
+    for (const y of ticks(y0, y1, 4)) {
+      parts.push(`<path class="grid" d="M${LEFT} ${n(py(y))}H${right}"/>`);
+      parts.push(`<text class="end" x="${LEFT - 6}" y="${n(py(y) + 4)}">${label(y)}</text>`);
+    }
+    for (const x of ticks(x0, x1, Math.max(3, width / 110))) {
+      parts.push(`<text class="middle" x="${n(px(x))}" y="${bottom + 15}">${label(x)}</text>`);
+    }
+    parts.push(`<text class="end" x="${right}" y="${height - 3}">${this.x}</text>`);
+    parts.push(`<path class="frame" d="M${LEFT} ${TOP}V${bottom}H${right}"/>`);
+    for (const y of picture.levels ?? []) parts.push(`<path class="level" d="M${LEFT} ${n(py(y))}H${right}"/>`);
+    for (const line of picture.lines ?? []) {
+      let pen = "M";
+      const path = thin(line.points, width).map(([x, y]) => {
+        if (y === null) { pen = "M"; return ""; }
+        const step = `${pen}${n(px(x))} ${n(py(y))}`;
+        pen = "L";
+        return step;
+      });
+      parts.push(`<path class="line ${line.class}" d="${path.join("")}"/>`);
+    }
+    for (const { class: kind, points } of picture.dots ?? []) {
+      const radius = kind === "now-dot" ? 6 : 3.6;
+      for (const [x, y] of points) parts.push(`<circle class="${kind}" cx="${n(px(x))}" cy="${n(py(y))}" r="${radius}"/>`);
+    }
+    if (picture.now != null) parts.push(`<path class="now" d="M${n(px(picture.now))} ${TOP}V${bottom}"/>`);
+    for (const x of picture.drops ?? []) parts.push(`<path class="line drop" d="M${n(px(x))} ${bottom}v-9"/>`);
+    this.place.innerHTML = `${parts.join("")}</svg>`;
+  }
+}

@@ -1,0 +1,240 @@
+// What running programs write: the series of a transfer, the events of tune, the journal of a sweep.
+
+import { Chart } from "./chart.js";
+import { bytes, escape, rate, share, time } from "./words.js";
+
+/** Between two looks at the files, milliseconds. */
+const LOOK = 500;
+/** Samples of one connection that are kept: an hour of twenty per second. */
+const KEPT = 72_000;
+/** Lines of the list of events. */
+const EVENTS = 100;
+
+/** Shows the files that the server follows, for as long as the page is open. */
+export async function watch(section, place) {
+  const about = await (await fetch("about")).json().catch(() => ({ watched: [] }));
+  section.hidden = about.watched.length === 0;
+  const files = about.watched.map((name, index) => new Followed(index, name, place));
+  if (files.length === 0) return;
+  for (;;) {
+    await Promise.all(files.map((file) => file.look()));
+    await new Promise((resolve) => setTimeout(resolve, LOOK));
+  }
+}
+
+class Followed {
+  constructor(index, name, place) {
+    this.index = index;
+    this.from = 0;
+    this.lines = 0;
+    this.view = null;
+    const box = document.createElement("article");
+    box.innerHTML = `<h3>${escape(name)}</h3><p class="state">Nothing has been written yet.</p><div class="cards"></div>
+      <ul class="events"></ul>`;
+    place.append(box);
+    this.state = box.querySelector(".state");
+    this.cards = box.querySelector(".cards");
+    this.events = box.querySelector(".events");
+  }
+
+  /** Reads what is new, until there is no more. */
+  async look() {
+    let more = true;
+    while (more) {
+      const response = await fetch(`watch?file=${this.index}&from=${this.from}`).catch(() => null);
+      if (!response?.ok) {
+        this.state.textContent = response ? await response.text() : "sweetspot ui has ended; what it showed last stands here.";
+        return;
+      }
+      if (response.headers.get("Sweetspot-Anew") === "true") this.view = null;
+      const next = Number(response.headers.get("Sweetspot-Next"));
+      more = next !== this.from;
+      this.from = next;
+      const lines = (await response.text()).split("\n").filter((line) => line !== "");
+      if (lines.length > 0) this.take(lines);
+    }
+  }
+
+  take(lines) {
+    for (const line of lines) {
+      let row;
+      try {
+        row = JSON.parse(line);
+      } catch {
+        continue;
+      }
+      this.view ??= this.open(row);
+      this.view?.take(row);
+    }
+    this.view?.draw();
+  }
+
+  open(row) {
+    this.cards.innerHTML = "";
+    this.events.innerHTML = "";
+    if ("sweetspot_journal" in row) return new Sweep(this);
+    if ("cookie" in row) return new Tune(this);
+    if ("t_s" in row) return new Transfers(this);
+    this.state.textContent = "This is none of Sweetspot's series, events or journals.";
+    return null;
+  }
+
+  chart(caption, x) {
+    const card = document.createElement("figure");
+    card.className = "card";
+    card.innerHTML = `<figcaption>${caption}</figcaption><div></div><p class="legend"></p>`;
+    this.cards.append(card);
+    const chart = new Chart(card.querySelector("div"), { x });
+    chart.legend = card.querySelector("p");
+    return chart;
+  }
+
+  event(when, words) {
+    const item = document.createElement("li");
+    item.innerHTML = `<b>${when}</b>${escape(words)}`;
+    this.events.prepend(item);
+    while (this.events.children.length > EVENTS) this.events.lastChild.remove();
+  }
+}
+
+/** Colours of connections; they repeat after these. */
+const COLOURS = ["own0", "own1", "own2", "own3"];
+/** So few samples are told apart: they are drawn as dots, too. */
+const FEW = 40;
+
+/** Draws a line, or dots, per connection; `pick` takes its value from a row. */
+function plot(chart, words, connections, pick, name = (key) => key, lined = true) {
+  const groups = [...connections].map(([key, rows], i) => ({
+    class: COLOURS[i % COLOURS.length],
+    name: name(key),
+    points: rows.map((row) => [row.at, pick(row) ?? null]),
+  }));
+  const known = groups.flatMap((group) => group.points).filter(([, y]) => y !== null);
+  if (known.length === 0) return;
+  const reduce = (of, start, i) => known.reduce((best, point) => of(best, point[i]), start);
+  const xs = [reduce(Math.min, Infinity, 0), reduce(Math.max, -Infinity, 0)];
+  if (xs[0] === xs[1]) xs[1] += 1;
+  const dotted = groups.filter(({ points }) => !lined || points.length < FEW);
+  chart.draw({
+    words,
+    xs,
+    ys: [0, reduce(Math.max, 0, 1) * 1.08 || 1],
+    lines: lined ? groups : [],
+    dots: dotted.map((group) => ({ class: `dot ${group.class}`, points: group.points.filter(([, y]) => y !== null) })),
+  });
+  const key = (group) => `<span class="key ${group.class}">${escape(String(group.name))}</span>`;
+  chart.legend.innerHTML = groups.length > 1 ? groups.map(key).join("") : "";
+}
+
+function keep(connections, key, row) {
+  if (!connections.has(key)) connections.set(key, []);
+  const rows = connections.get(key);
+  rows.push(row);
+  if (rows.length > KEPT) rows.splice(0, rows.length - KEPT);
+}
+
+/** `send --series`, `serve --series`. */
+class Transfers {
+  constructor(file) {
+    this.file = file;
+    this.connections = new Map();
+    this.goodput = file.chart("Goodput, Mbit/s", "time, s");
+    this.window = file.chart("Advertised window, kB", "time, s");
+    this.rtt = file.chart("Round-trip time, ms", "time, s");
+    this.lost = file.chart("Segments sent again", "time, s");
+  }
+
+  take(row) {
+    if (row.event) {
+      const window = row.window_bytes ? `, window ${bytes(row.window_bytes)}` : "";
+      const found = row.rate_bps ? `, ${rate(row.rate_bps)}` : "";
+      this.file.event(`${row.t_s.toFixed(2)} s`, `transfer ${row.transfer ?? 1}: ${row.event.replace("_", " ")}${found}${window}`);
+      return;
+    }
+    keep(this.connections, row.transfer ?? 1, { ...row, at: row.t_s });
+  }
+
+  draw() {
+    const name = (number) => `transfer ${number}`;
+    plot(this.goodput, "Goodput over time", this.connections, (row) => row.goodput_bps / 1e6, name);
+    plot(this.window, "Window over time", this.connections, (row) => row.window_bytes && row.window_bytes / 1e3, name);
+    plot(this.rtt, "Round-trip time over time", this.connections, (row) => row.rtt_s && row.rtt_s * 1e3, name);
+    plot(this.lost, "Retransmissions over time", this.connections, (row) => row.retransmitted, name);
+    const [number, rows] = [...this.connections].at(-1) ?? [];
+    if (!rows) return;
+    const last = rows.at(-1);
+    const second = rows.filter((row) => row.at > last.at - 1);
+    const mean = second.reduce((sum, row) => sum + row.goodput_bps, 0) / second.length;
+    const phase = last.phase ? `, ${last.phase}` : "";
+    const window = last.window_bytes ? ` with a window of ${bytes(last.window_bytes)}` : "";
+    this.file.state.textContent = `Transfer ${number}: ${bytes(last.bytes)} in ${time(last.at)}, now ${rate(mean)}${window}${phase}.`;
+  }
+}
+
+/** `tune --events`. */
+class Tune {
+  constructor(file) {
+    this.file = file;
+    this.connections = new Map();
+    this.open = new Set();
+    this.start = null;
+    this.limit = file.chart("Limit of the window, kB", "time, s");
+    this.goodput = file.chart("Goodput, Mbit/s", "time, s");
+    this.rtt = file.chart("Round-trip time, ms", "time, s");
+  }
+
+  take(row) {
+    this.start ??= row.t_s;
+    const at = row.t_s - this.start;
+    keep(this.connections, row.cookie, { ...row, at });
+    if (row.event === "gone" || row.event === "lifted") this.open.delete(row.cookie);
+    else if (row.event !== "advised") this.open.add(row.cookie);
+    const window = row.to_bytes ? `, window ${bytes(row.to_bytes)}` : "";
+    this.file.event(`${at.toFixed(1)} s`, `${row.program}[${row.pid}] ${row.remote}: ${row.event.replace("_", " ")}${window}: ${row.why}`);
+  }
+
+  draw() {
+    const name = (cookie) => {
+      const { program, remote } = this.connections.get(cookie)[0];
+      return `${program} ${remote}`;
+    };
+    plot(this.limit, "Limits over time", this.connections, (row) => row.to_bytes && row.to_bytes / 1e3, name);
+    plot(this.goodput, "Goodput over time", this.connections, (row) => row.goodput_bps / 1e6, name);
+    plot(this.rtt, "Round-trip time over time", this.connections, (row) => (row.rtt_s > 0 ? row.rtt_s * 1e3 : null), name);
+    this.file.state.textContent = `Connections tuned so far: ${this.connections.size}; now: ${this.open.size}.`;
+  }
+}
+
+/** The journal of a sweep. */
+class Sweep {
+  constructor(file) {
+    this.file = file;
+    this.sizings = new Map();
+    this.runs = 0;
+    this.seen = [];
+    this.goodput = file.chart("Goodput of each run, Mbit/s", "run");
+    this.loss = file.chart("Loss of each run, per cent", "run");
+  }
+
+  take(row) {
+    const told = row.outcome?.transfers?.[0];
+    if (!told) return;
+    this.runs += 1;
+    keep(this.sizings, told.sizing.split(":")[0], { at: this.runs, goodput: told.goodput_bps, loss: told.loss_rate });
+    this.last = row.outcome;
+  }
+
+  draw() {
+    const name = (sizing) => sizing;
+    plot(this.goodput, "Goodput of each run", this.sizings, (row) => row.goodput / 1e6, name, false);
+    plot(this.loss, "Loss of each run", this.sizings, (row) => row.loss * 100, name, false);
+    const now = performance.now() / 1e3;
+    this.seen.push([now, this.runs]);
+    this.seen = this.seen.filter(([at]) => at > now - 10);
+    const [since, before] = this.seen[0];
+    const pace = now > since + 1 ? `, ${Number(((this.runs - before) / (now - since)).toPrecision(2))} per second` : "";
+    const told = this.last?.transfers[0];
+    const last = told ? ` The last: ${told.sizing}, seed ${this.last.seed}, ${rate(told.goodput_bps)}, loss ${share(told.loss_rate)}.` : "";
+    this.file.state.textContent = `${this.runs} runs are finished${pace}.${last}`;
+  }
+}

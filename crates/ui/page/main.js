@@ -1,0 +1,262 @@
+// The bench: controls, questions to the workers, pictures of what they answer.
+
+import { Chart } from "./chart.js";
+import { watch } from "./live.js";
+import { DEFAULTS, PACKET, fromSlider, largestWindow, product, scenario, span, toSlider } from "./scenario.js";
+import * as words from "./words.js";
+
+const $ = (id) => document.getElementById(id);
+
+/** A worker whose answers come one by one. */
+class Engine {
+  constructor() {
+    this.waiting = new Map();
+    this.asked = 0;
+    this.here = null;
+    this.worker = new Worker("engine.js");
+    this.worker.onmessage = ({ data: { id, here, told } }) => {
+      this.here = here;
+      this.waiting.get(id)(told);
+      this.waiting.delete(id);
+    };
+  }
+
+  ask(question) {
+    const id = ++this.asked;
+    this.worker.postMessage({ id, question });
+    return new Promise((resolve) => this.waiting.set(id, resolve));
+  }
+}
+
+const paper = new Engine();
+const player = new Engine();
+
+const settings = { ...DEFAULTS };
+const view = { curve: null, series: null, points: new Map() };
+let generation = 0;
+
+const charts = {
+  curve: new Chart($("curve"), { x: "window S, kB", height: 270, drag: dragWindow }),
+  queue: new Chart($("queue"), { x: "time, s" }),
+  windows: new Chart($("windows"), { x: "time, s" }),
+  goodput: new Chart($("goodput"), { x: "time, s" }),
+  rtts: new Chart($("rtts"), { x: "time, s" }),
+};
+
+// ---- controls
+
+function readControls() {
+  for (const key of ["rate", "rtt", "buffer"]) {
+    // A slider that was not moved keeps its value to the last digit.
+    if (Number($(key).value) !== toSlider(key, settings[key])) settings[key] = fromSlider(key, $(key).value);
+  }
+  settings.cross = $("cross").value;
+  settings.load = Number($("load").value);
+  settings.sizing = $("sizing").value;
+  settings.window = Number($("window").value);
+}
+
+function showControls() {
+  const most = largestWindow(settings);
+  settings.window = Math.min(settings.window, most);
+  $("window").max = most;
+  for (const key of ["rate", "rtt", "buffer"]) $(key).value = toSlider(key, settings[key]);
+  for (const key of ["cross", "load", "sizing", "window"]) $(key).value = settings[key];
+  $("load").disabled = settings.cross === "none";
+  $("window").disabled = settings.sizing !== "fixed";
+  const full = (settings.buffer / product(settings)).toPrecision(2);
+  const told = {
+    rate: words.rate(settings.rate),
+    rtt: words.time(settings.rtt),
+    buffer: `${words.bytes(settings.buffer * PACKET)}, ${Number(full)} C·T`,
+    load: settings.cross === "none" ? "" : `${settings.load} %`,
+    window: settings.sizing === "fixed" ? words.bytes(settings.window * PACKET) : "",
+  };
+  for (const [key, text] of Object.entries(told)) {
+    document.querySelector(`output[for=${key}]`).textContent = text;
+    $(key).setAttribute("aria-valuetext", text);
+  }
+}
+
+function dragWindow(kilobytes) {
+  if (settings.sizing !== "fixed") return;
+  const packets = Math.round((kilobytes * 1e3) / PACKET);
+  $("window").value = Math.max(1, Math.min(packets, largestWindow(settings)));
+  changed();
+}
+
+// ---- questions
+
+/** The newest settings are asked about; whatever was asked before and not yet answered is passed over. */
+function changed() {
+  readControls();
+  showControls();
+  generation += 1;
+  document.body.removeAttribute("data-settled");
+  $("file").textContent = scenario(settings);
+  drawCurve();
+  schedule(askPaper);
+  schedule(askPlayer);
+}
+
+const running = new Set();
+
+/** Runs `job` for the newest settings, and again if they changed while it ran. */
+async function schedule(job) {
+  if (running.has(job)) return;
+  running.add(job);
+  let seen;
+  do {
+    seen = generation;
+    await job(seen);
+  } while (seen !== generation);
+  running.delete(job);
+}
+
+async function askPaper() {
+  const most = largestWindow(settings);
+  const windows = Array.from({ length: 161 }, (_, i) => Math.max(1, Math.round((i / 160) * most)) * PACKET);
+  const curve = await paper.ask({ ask: "curve", scenario: scenario(settings, settings.window, "max"), windows_bytes: windows });
+  view.curve = curve.error ? null : { ...curve, windows };
+  $("because").textContent = curve.because ? `Where the dashed line ends: ${curve.because.split(";")[0]}.` : "";
+  drawCurve();
+  drawSeries();
+}
+
+async function askPlayer(seen) {
+  const played = { ...settings };
+  const question = { ask: "series", scenario: scenario(played), interval_s: span(played) / 400 };
+  const told = await player.ask(question);
+  if (told.error) {
+    $("verdict").textContent = told.error;
+    document.body.setAttribute("data-settled", "error");
+    return;
+  }
+  view.series = { ...told, settings: played };
+  drawSeries();
+  drawCurve();
+  await simulateCurve(seen, played);
+  if (seen === generation) document.body.setAttribute("data-settled", "yes");
+}
+
+/** The dots of R(S), far apart first; those that are known stay known. */
+async function simulateCurve(seen, played) {
+  for (const packets of dotWindows(played)) {
+    if (seen !== generation) return;
+    const text = scenario(played, packets, "fixed");
+    if (view.points.has(text)) continue;
+    const told = await player.ask({ ask: "run", scenario: text });
+    if (!told.error) view.points.set(text, told.transfers[0].goodput_bps);
+    drawCurve();
+  }
+}
+
+const DOTS = 16;
+
+function dotWindows(s) {
+  const most = largestWindow(s);
+  const order = [16, 8, 4, 12, 2, 6, 10, 14, 1, 3, 5, 7, 9, 11, 13, 15];
+  return [...new Set(order.map((i) => Math.max(1, Math.round((i / DOTS) * most))))];
+}
+
+// ---- pictures
+
+function drawCurve() {
+  const s = settings;
+  const most = (largestWindow(s) * PACKET) / 1e3;
+  const { curve, series } = view;
+  const dots = dotWindows(s)
+    .map((packets) => [(packets * PACKET) / 1e3, view.points.get(scenario(s, packets, "fixed"))])
+    .filter(([, y]) => y !== undefined)
+    .map(([x, y]) => [x, y / 1e6]);
+  const picture = {
+    words: "Goodput in Mbit/s against the window in kB",
+    xs: [0, most],
+    ys: [0, (s.rate / 1e6) * 1.08],
+    lines: [],
+    dots: [{ class: "dot", points: dots }],
+    bands: [],
+    levels: [s.rate / 1e6],
+  };
+  if (curve) {
+    picture.lines.push({ class: "theory", points: curve.windows.map((w, i) => [w / 1e3, curve.goodput_bps[i] === null ? null : curve.goodput_bps[i] / 1e6]).filter(([x]) => x <= most) });
+    if (curve.sweet_from_bytes) picture.bands.push({ x: [curve.sweet_from_bytes / 1e3, curve.sweet_to_bytes / 1e3] });
+  }
+  if (s.sizing === "fixed") picture.now = (s.window * PACKET) / 1e3;
+  if (series) {
+    const told = series.outcome.transfers[0];
+    const at = series.settings.sizing === "fixed" ? series.settings.window * PACKET : told.window_final_bytes;
+    picture.dots.push({ class: "now-dot", points: [[Math.min(at / 1e3, most), told.goodput_bps / 1e6]] });
+  }
+  charts.curve.draw(picture);
+}
+
+const top = (values, least) => Math.max(least, ...values.filter((v) => v !== null)) * 1.08;
+
+function drawSeries() {
+  if (!view.series) return;
+  const { samples, outcome, settings: s } = view.series;
+  const at = samples.at_s;
+  const xs = [0, at.at(-1) ?? 1];
+  const over = (values) => at.map((t, i) => [t, values[i]]);
+  const drops = at.filter((_, i) => samples.dropped_packets[i] > (samples.dropped_packets[i - 1] ?? 0));
+  charts.queue.draw({
+    words: "Packets waiting over time", xs, ys: [0, Math.max(s.buffer, 1) * 1.15],
+    lines: [{ class: "queue", points: over(samples.queue_packets) }], levels: [s.buffer], drops,
+  });
+  const advertised = samples.window_bytes.map((w) => w / 1e3);
+  const cwnd = samples.cwnd_packets.map((c) => (c * PACKET) / 1e3);
+  // Beyond what the path and its buffer hold one window differs from another in nothing.
+  const most = (largestWindow(s) * PACKET) / 1e3;
+  const { sweet_from_bytes: from, sweet_to_bytes: to } = view.curve ?? {};
+  charts.windows.draw({
+    words: "Advertised window and congestion window over time", xs, ys: [0, Math.min(most, top([...advertised, ...cwnd], 1))],
+    lines: [{ class: "cwnd", points: over(cwnd) }, { class: "adv", points: over(advertised) }],
+    bands: from ? [{ y: [from / 1e3, Math.min(to / 1e3, most)] }] : [],
+  });
+  // Over five round trips: within one, ACKs come in bursts.
+  const back = Math.max(1, Math.ceil((5 * s.rtt) / (at[1] - at[0])));
+  const goodput = at.map((t, i) => {
+    const since = Math.max(0, i - back);
+    return i === 0 ? null : ((samples.acked_bytes[i] - samples.acked_bytes[since]) * 8) / (t - at[since]) / 1e6;
+  });
+  charts.goodput.draw({ words: "Goodput over time", xs, ys: [0, (s.rate / 1e6) * 1.08], lines: [{ class: "goodput", points: over(goodput) }] });
+  const rtt = samples.rtt_s.map((r) => (r === null ? null : r * 1e3));
+  charts.rtts.draw({ words: "Round-trip time over time", xs, ys: [0, top(rtt, s.rtt * 1e3)], lines: [{ class: "rtt", points: over(rtt) }] });
+  $("verdict").innerHTML = words.verdict(s, view.curve, { outcome, dropped: samples.dropped_packets.at(-1) ?? 0 });
+  const row = ([name, value, more]) => `<tr><th scope="row">${name}</th><td>${value}</td><td>${more}</td></tr>`;
+  $("numbers").innerHTML = words.numbers(s, outcome).map(row).join("");
+  const where = player.here ? "in this page (WebAssembly)" : "by the server, as this build has no simulator for the page (make build has)";
+  $("engine").textContent = `${outcome.packets_forwarded.toLocaleString("en")} packets over ${words.time(span(s))}, simulated ${where}; the first quarter of the time is not counted.`;
+}
+
+// ---- start
+
+/** Settings in the address, behind #: for a link to a picture. */
+function readAddress() {
+  for (const [key, value] of new URLSearchParams(location.hash.slice(1))) {
+    if (!(key in DEFAULTS)) continue;
+    if (typeof DEFAULTS[key] === "string") {
+      if ([...$(key).options].some((option) => option.value === value)) settings[key] = value;
+    } else if (Number(value) > 0) {
+      settings[key] = Number(value);
+    }
+  }
+  for (const key of ["rate", "rtt", "buffer"]) settings[key] = clampTo(key, settings[key]);
+}
+
+function clampTo(key, value) {
+  const place = toSlider(key, value);
+  const { min, max } = $(key);
+  return place < min || place > max ? fromSlider(key, Math.min(Math.max(place, min), max)) : value;
+}
+
+readAddress();
+showControls();
+$("controls").addEventListener("input", changed);
+$("controls").addEventListener("change", () => {
+  history.replaceState(null, "", `#${new URLSearchParams(Object.entries(settings))}`);
+});
+$("controls").addEventListener("submit", (event) => event.preventDefault());
+changed();
+watch($("live"), $("watched"));

@@ -1,0 +1,90 @@
+// What the controls mean: settings in the units of the field, and the scenario they make.
+
+/** Bytes of a packet: the papers' simulations have 1000, all of them payload. */
+export const PACKET = 1000;
+
+/** Packets that one run should take: more are not simulated while somebody waits. */
+const PACKETS = 300_000;
+/** Round trips that a run has at least, however many packets that takes: slow start needs half of them. */
+const ROUND_TRIPS = 30;
+
+export const DEFAULTS = {
+  rate: 50e6, // bit/s
+  rtt: 0.1, // seconds
+  buffer: 313, // packets
+  cross: "none",
+  load: 30, // per cent of the rate
+  sizing: "fixed",
+  window: 300, // packets
+};
+
+/** Steps of 1 % of a decade between slider and value. */
+const RANGES = { rate: [1e6, 3], rtt: [1e-3, 2.5], buffer: [5, 3] };
+
+export function toSlider(key, value) {
+  return Math.round(100 * Math.log10(value / RANGES[key][0]));
+}
+
+/** The value at a place of a slider, to two digits; of the buffer whole packets, to three. */
+export function fromSlider(key, place) {
+  const value = RANGES[key][0] * 10 ** (place / 100);
+  return key === "buffer" ? Math.round(Number(value.toPrecision(3))) : Number(value.toPrecision(2));
+}
+
+/** C T_m in packets. */
+export const product = (s) => (s.rate * s.rtt) / 8 / PACKET;
+
+/** The largest window worth looking at: beyond it the buffer overflows anyhow. */
+export const largestWindow = (s) => Math.max(8, Math.ceil(1.6 * (product(s) + s.buffer)));
+
+/** Simulated time, seconds: 600 round trips, or what a run may take. */
+export function span(s) {
+  const most = Math.max((PACKETS * PACKET * 8) / s.rate, ROUND_TRIPS * s.rtt);
+  return Number(Math.min(Math.max(600 * s.rtt, 2), most, 120).toPrecision(3));
+}
+
+const milliseconds = (seconds) => `"${Number((seconds * 1e3).toPrecision(6))}ms"`;
+
+function cross(s) {
+  const load = (s.rate * s.load) / 100;
+  const rate = (bits) => `"${Math.max(1, Math.round(bits / 1e3))}kbit/s"`;
+  const head = (kind) => `\n[[cross]]\nkind = "${kind}"\n`;
+  switch (s.cross) {
+    case "elephants": {
+      const packets = Math.max(2, (product(s) * s.load) / 100);
+      const count = Math.max(1, Math.min(20, Math.round(packets / 4)));
+      const window = Math.max(1, Math.round(packets / count));
+      const spread = `[${milliseconds(0.8 * s.rtt)}, ${milliseconds(1.2 * s.rtt)}]`;
+      return `${head("elephants")}count = ${count}\nwindow = "${window}pkt"\nrtt = ${spread}\n`;
+    }
+    case "arrivals":
+      return `${head("arrivals")}rate = ${rate(load)}\nsize_mean = "${30 * PACKET}B"\nsize_shape = 1.8\n`;
+    case "pareto":
+      return `${head("pareto")}count = 10\nrate = ${rate(load / 10)}\n`;
+    default:
+      return "";
+  }
+}
+
+/** The scenario file of these settings, with this window (packets) where it is fixed. */
+export function scenario(s, window = s.window, sizing = s.sizing) {
+  const all = span(s);
+  const warmup = Number((all / 4).toPrecision(3));
+  const sized = sizing === "fixed" ? `fixed:${window}pkt` : sizing;
+  return `title = "Tried out on the page"
+seed = 1
+warmup = "${warmup}s"
+duration = "${Number((all - warmup).toPrecision(3))}s"
+
+[path]
+rate = "${Number((s.rate / 1e3).toPrecision(6))}kbit/s"
+rtt = ${milliseconds(s.rtt)}
+buffer = "${s.buffer}pkt"
+packet = "${PACKET}B"
+reverse = "clean"
+${cross(s)}
+[[transfer]]
+congestion = "reno"
+sizing = "${sized}"
+`;
+}

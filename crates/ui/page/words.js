@@ -1,0 +1,91 @@
+// Quantities and findings in words.
+
+import { PACKET, product } from "./scenario.js";
+
+const round = (value, digits = 3) => Number(value.toPrecision(digits)).toString();
+
+export function bytes(value) {
+  return value < 1e6 ? `${round(value / 1e3)} kB` : `${round(value / 1e6)} MB`;
+}
+
+export function rate(bits) {
+  return bits < 1e9 ? `${round(bits / 1e6)} Mbit/s` : `${round(bits / 1e9)} Gbit/s`;
+}
+
+export function time(seconds) {
+  if (seconds < 1e-3) return `${round(seconds * 1e6)} µs`;
+  return seconds < 1 ? `${round(seconds * 1e3)} ms` : `${round(seconds)} s`;
+}
+
+export const share = (value) => `${round(value * 100)} %`;
+
+/** Text as HTML. */
+export const escape = (text) => text.replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
+
+const NAMES = { sobas: "SOBAS", drs: "Dynamic Right-Sizing" };
+
+/** What one sees, as HTML. `dropped` are the packets that the buffer had no room for, all the time. */
+export function verdict(s, curve, { outcome, dropped }) {
+  const told = outcome.transfers[0];
+  const goes = `The transfer gets <b>${rate(told.goodput_bps)}</b> of ${rate(s.rate)}; ${queued(outcome.bottleneck)}.`;
+  if (s.sizing === "max") {
+    return `No window limits the transfer: <b class="bad">congestion control alone</b> decides. It fills the buffer
+      until packets are lost, halves its rate, and begins anew${lost(dropped)}. ${goes}`;
+  }
+  if (s.sizing !== "fixed") {
+    const window = told.window_final_bytes;
+    return `${NAMES[s.sizing]} has arrived at a window of <b>${bytes(window)}</b>${where(window, curve)}${lost(dropped)}. ${goes}`;
+  }
+  const window = s.window * PACKET;
+  const [from, to] = [curve?.sweet_from_bytes, curve?.sweet_to_bytes];
+  if (!from) {
+    return `No closed form knows this cross traffic, so only the simulator speaks. ${goes}`;
+  }
+  if (window < from) {
+    const held = share(Math.min(1, window / (product(s) * PACKET)));
+    const why = s.cross === "none"
+      ? `${bytes(window)} in flight are ${held} of what the path holds; the link idles for the rest of each round trip`
+      : `others hold the rest of the path, and ${bytes(window)} in flight claim too little of it`;
+    return `The window is <b class="bad">too small</b>: ${why}. ${goes} The sweet spot begins at ${bytes(from)}.`;
+  }
+  if (window <= to) {
+    const start = s.cross === "none" && dropped > 0
+      ? ` Only slow start's bursts were too much for the buffer${lost(dropped)}; what that costs passes with time.`
+      : "";
+    return `The window is <b class="good">inside the sweet spot</b>, ${bytes(from)} to ${bytes(to)}: the path is full, and
+      what is more than full stands in the queue. ${goes}${start}`;
+  }
+  return `The window is <b class="bad">too large</b>: above ${bytes(to)} the buffer overflows, and whenever packets are
+    lost congestion control halves the rate${lost(dropped)}. ${goes}`;
+}
+
+function queued(link) {
+  return link.queue_delay_mean_s < 1e-6
+    ? "no queue stands"
+    : `packets wait ${time(link.queue_delay_mean_s)} on average`;
+}
+
+function lost(packets) {
+  if (packets === 0) return "; nothing was dropped yet";
+  return packets === 1 ? "; one packet was dropped" : `; ${packets.toLocaleString("en")} packets were dropped`;
+}
+
+function where(window, curve) {
+  if (!curve?.sweet_from_bytes) return "";
+  if (window < curve.sweet_from_bytes) return ", below the sweet spot";
+  return window <= curve.sweet_to_bytes ? ", inside the sweet spot" : ", above the sweet spot";
+}
+
+/** Rows of the table of numbers: name, value, what it means. */
+export function numbers(s, outcome) {
+  const told = outcome.transfers[0];
+  const link = outcome.bottleneck;
+  return [
+    ["goodput", rate(told.goodput_bps), `${share(told.goodput_bps / s.rate)} of the rate`],
+    ["round-trip time", time(told.rtt_mean_s), `99 of 100 below ${time(told.rtt_p99_s)}`],
+    ["loss", share(told.loss_rate), `${told.retransmitted_packets} packets sent again, ${told.timeouts} timeouts`],
+    ["queue", link.queue_delay_mean_s < 1e-6 ? "none" : time(link.queue_delay_mean_s), `${round(link.queue_mean_packets)} packets on average, ${link.queue_max_packets} at most`],
+    ["link in use", share(link.utilisation), "cross traffic included"],
+    ["window at the end", bytes(told.window_final_bytes), `C·T = ${bytes(product(s) * PACKET)}, C·T + B = ${bytes((product(s) + s.buffer) * PACKET)}`],
+  ];
+}

@@ -1,0 +1,36 @@
+//! What the page is made of. Nothing of it comes from elsewhere.
+
+/// A file of the page.
+pub struct Asset {
+    /// Its name, after the token.
+    pub name: &'static str,
+    pub media_type: &'static str,
+    pub content: &'static [u8],
+}
+
+/// The simulator for the page; empty where this program was built without.
+pub const SIMULATOR: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/sweetspot.wasm"));
+
+const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
+
+macro_rules! page {
+    ($name:literal, $served:expr, $media_type:expr) => {
+        Asset {
+            name: $served,
+            media_type: $media_type,
+            content: include_bytes!(concat!("../page/", $name)),
+        }
+    };
+}
+
+pub const ASSETS: [Asset; 9] = [
+    page!("index.html", "", "text/html; charset=utf-8"),
+    page!("style.css", "style.css", "text/css; charset=utf-8"),
+    page!("main.js", "main.js", JAVASCRIPT),
+    page!("scenario.js", "scenario.js", JAVASCRIPT),
+    page!("chart.js", "chart.js", JAVASCRIPT),
+    page!("words.js", "words.js", JAVASCRIPT),
+    page!("live.js", "live.js", JAVASCRIPT),
+    page!("engine.js", "engine.js", JAVASCRIPT),
+    Asset { name: "sweetspot.wasm", media_type: "application/wasm", content: SIMULATOR },
+];

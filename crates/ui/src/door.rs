@@ -1,0 +1,78 @@
+//! Who may come in: whoever knows the token and means this server.
+
+use core::fmt;
+
+use subtle::ConstantTimeEq;
+
+/// 128 bits that stand in the address. Other users of this machine can connect, too.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Token(String);
+
+impl Token {
+    /// A new one, from the kernel's randomness.
+    pub fn new() -> Result<Token, getrandom::Error> {
+        let mut random = [0; 16];
+        getrandom::fill(&mut random)?;
+        Ok(Token(data_encoding::HEXLOWER.encode(&random)))
+    }
+
+    /// What stands behind the token in the path of an address, without the slash between them; `None`
+    /// for another token. Takes as long for one that is nearly right as for any other.
+    pub fn strip<'a>(&self, path: &'a str) -> Option<&'a str> {
+        let (token, rest) = path.strip_prefix('/')?.split_once('/')?;
+        bool::from(token.as_bytes().ct_eq(self.0.as_bytes())).then_some(rest)
+    }
+}
+
+impl fmt::Display for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A secret is not for logs.
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token")
+    }
+}
+
+/// Whether a request with this `Host` means a server at this port of the loopback address. A page of
+/// elsewhere whose name was made to lead here (DNS rebinding) has another host.
+pub fn is_own_host(host: &str, port: u16) -> bool {
+    let name = match host.rsplit_once(':') {
+        Some((name, given)) if given == port.to_string() => name,
+        _ => return false,
+    };
+    name == "127.0.0.1" || name.eq_ignore_ascii_case("localhost")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_whole_token_opens() {
+        let token = Token::new().unwrap();
+        assert_eq!(token.to_string().len(), 32);
+        assert_eq!(token.strip(&format!("/{token}/style.css")), Some("style.css"));
+        assert_eq!(token.strip(&format!("/{token}/")), Some(""));
+        let text = token.to_string();
+        for path in
+            ["/", "", "//", "/style.css", &text, &format!("/{text}"), &format!("/{}/", &text[1..])]
+        {
+            assert_eq!(token.strip(path), None, "{path}");
+        }
+        assert_ne!(Token::new().unwrap(), token);
+    }
+
+    #[test]
+    fn names_that_only_lead_here_are_strangers() {
+        assert!(is_own_host("127.0.0.1:8000", 8000) && is_own_host("localhost:8000", 8000));
+        for host in
+            ["evil.example:8000", "127.0.0.1", "127.0.0.1:80", "", ":8000", "127.0.0.1.evil:8000"]
+        {
+            assert!(!is_own_host(host, 8000), "{host}");
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! As much of HTTP/1.1 (RFC 9112) as a page on this machine needs: one request per connection, with a
+//! length, within bounds.
+
+use std::io::{self, Write};
+
+use thiserror::Error;
+
+/// The largest head of a request: line and header fields.
+pub const HEAD: usize = 8 << 10;
+/// The largest body: a scenario.
+pub const BODY: usize = 256 << 10;
+/// The most header fields.
+const FIELDS: usize = 64;
+
+/// What was asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// `GET`, `POST`, ...
+    pub method: String,
+    /// The path, without what stands behind `?`.
+    pub path: String,
+    /// What stands behind `?`.
+    pub query: String,
+    /// `Host`.
+    pub host: String,
+    /// What came behind the head.
+    pub body: Vec<u8>,
+}
+
+/// How far a request has come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Progress {
+    /// More is to come.
+    Partial,
+    /// It is all there.
+    Whole(Request),
+}
+
+/// What is no request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum BadRequest {
+    /// Not HTTP, or without a host.
+    #[error("this is no request of HTTP/1.1")]
+    Garbage,
+    /// More than anybody needs to say.
+    #[error("this request is too long")]
+    TooLong,
+    /// A body without its length.
+    #[error("a request must say how long it is")]
+    NoLength,
+}
+
+impl BadRequest {
+    /// The answer's code: RFC 9110 section 15.5.
+    pub fn code(self) -> u16 {
+        match self {
+            BadRequest::Garbage => 400,
+            BadRequest::NoLength => 411,
+            BadRequest::TooLong => 413,
+        }
+    }
+}
+
+/// Reads what came so far.
+pub fn parse(bytes: &[u8]) -> Result<Progress, BadRequest> {
+    let mut fields = [httparse::EMPTY_HEADER; FIELDS];
+    let mut head = httparse::Request::new(&mut fields);
+    let length = match head.parse(bytes) {
+        Ok(httparse::Status::Complete(length)) if length <= HEAD => length,
+        Ok(httparse::Status::Partial) if bytes.len() <= HEAD => return Ok(Progress::Partial),
+        Ok(_) | Err(httparse::Error::TooManyHeaders) => return Err(BadRequest::TooLong),
+        Err(_) => return Err(BadRequest::Garbage),
+    };
+    let (Some(method), Some(target)) = (head.method, head.path) else {
+        return Err(BadRequest::Garbage);
+    };
+    let field = |name: &str| {
+        let mut all = head.headers.iter().filter(|field| field.name.eq_ignore_ascii_case(name));
+        let value = all.next().map(|field| std::str::from_utf8(field.value).map(str::trim));
+        // Two that differ could mean one thing to us and another to somebody else.
+        if all.next().is_some() { Err(BadRequest::Garbage) } else { Ok(value) }
+    };
+    if field("transfer-encoding")?.is_some() {
+        return Err(BadRequest::NoLength);
+    }
+    let body: usize = match field("content-length")? {
+        None => 0,
+        Some(value) => value.ok().and_then(|v| v.parse().ok()).ok_or(BadRequest::Garbage)?,
+    };
+    if body > BODY {
+        return Err(BadRequest::TooLong);
+    }
+    let Some(Ok(host)) = field("host")? else { return Err(BadRequest::Garbage) };
+    let Some(body) = bytes.get(length..length + body) else { return Ok(Progress::Partial) };
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    Ok(Progress::Whole(Request {
+        method: method.to_owned(),
+        path: path.to_owned(),
+        query: query.to_owned(),
+        host: host.to_owned(),
+        body: body.to_vec(),
+    }))
+}
+
+/// An answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Response {
+    /// RFC 9110 section 15.
+    pub code: u16,
+    /// Of the body.
+    pub media_type: &'static str,
+    /// Header fields besides those that every answer has.
+    pub fields: Vec<(&'static str, String)>,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+/// What the page may do: load its own files, compile its own simulator, ask its own server.
+const POLICY: &str = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; \
+     connect-src 'self'; worker-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; \
+     frame-ancestors 'none'";
+
+impl Response {
+    /// All is well.
+    pub fn ok(media_type: &'static str, body: impl Into<Vec<u8>>) -> Response {
+        Response { code: 200, media_type, fields: Vec::new(), body: body.into() }
+    }
+
+    /// It is not, and why.
+    pub fn refusal(code: u16, why: &str) -> Response {
+        let body = format!("{why}\n").into_bytes();
+        Response { code, media_type: "text/plain; charset=utf-8", fields: Vec::new(), body }
+    }
+
+    /// Writes it; `with_body` is false for HEAD.
+    pub fn write(&self, to: &mut impl Write, with_body: bool) -> io::Result<()> {
+        let mut head = format!(
+            "HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\nConnection: close\r\n\
+             Cache-Control: no-store\r\nContent-Security-Policy: {POLICY}\r\n\
+             Cross-Origin-Resource-Policy: same-origin\r\nCross-Origin-Opener-Policy: same-origin\r\n\
+             Referrer-Policy: no-referrer\r\nX-Content-Type-Options: nosniff\r\n",
+            self.code,
+            reason(self.code),
+            self.media_type,
+            self.body.len()
+        );
+        for (name, value) in &self.fields {
+            head += &format!("{name}: {value}\r\n");
+        }
+        head += "\r\n";
+        to.write_all(head.as_bytes())?;
+        if with_body {
+            to.write_all(&self.body)?;
+        }
+        to.flush()
+    }
+}
+
+fn reason(code: u16) -> &'static str {
+    match code {
+        200 => "OK",
+        400 => "Bad Request",
+        403 => "Forbidden",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        408 => "Request Timeout",
+        411 => "Length Required",
+        413 => "Content Too Large",
+        421 => "Misdirected Request",
+        _ => "Service Unavailable",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const WHOLE: &[u8] =
+        b"POST /a/b?c=d HTTP/1.1\r\nhost: 127.0.0.1:1\r\nContent-Length: 3\r\n\r\nxyz";
+
+    #[test]
+    fn a_request_is_whole_with_its_last_byte_and_not_before() {
+        for end in 0..WHOLE.len() {
+            assert_eq!(parse(&WHOLE[..end]), Ok(Progress::Partial), "{end}");
+        }
+        let Ok(Progress::Whole(request)) = parse(WHOLE) else { panic!("it is whole") };
+        assert_eq!((request.path.as_str(), request.query.as_str()), ("/a/b", "c=d"));
+        assert_eq!((request.host.as_str(), &request.body[..]), ("127.0.0.1:1", &b"xyz"[..]));
+    }
+
+    #[test]
+    fn what_is_too_long_or_ambiguous_is_refused() {
+        let with = |fields: &str| parse(format!("GET / HTTP/1.1\r\n{fields}\r\n").as_bytes());
+        assert_eq!(with(""), Err(BadRequest::Garbage));
+        assert_eq!(with("Host: a\r\nHost: b\r\n"), Err(BadRequest::Garbage));
+        assert_eq!(with("Host: a\r\nContent-Length: -1\r\n"), Err(BadRequest::Garbage));
+        assert_eq!(with("Host: a\r\nContent-Length: 999999999\r\n"), Err(BadRequest::TooLong));
+        assert_eq!(with("Host: a\r\nTransfer-Encoding: chunked\r\n"), Err(BadRequest::NoLength));
+        assert_eq!(with(&"A: b\r\n".repeat(65)), Err(BadRequest::TooLong));
+        assert_eq!(parse(&[b'a'; HEAD + 1]), Err(BadRequest::TooLong));
+        assert_eq!(parse(b"\x16\x03\x01\x02\x00\x01"), Err(BadRequest::Garbage));
+    }
+
+    proptest! {
+        #[test]
+        fn bytes_of_any_kind_are_taken_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
+            let _ = parse(&bytes);
+        }
+
+        #[test]
+        fn a_request_with_wrong_bytes_in_it_is_taken_or_refused(
+            at in 0..WHOLE.len(), wrong in proptest::collection::vec(any::<u8>(), 1..9)
+        ) {
+            let mut bytes = WHOLE.to_vec();
+            bytes.splice(at..at, wrong);
+            let _ = parse(&bytes);
+        }
+    }
+}

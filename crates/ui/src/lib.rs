@@ -1,0 +1,15 @@
+//! The local page: a small server on the loopback address, for whoever has its token.
+//!
+//! The page tries out a path with the simulator compiled to WebAssembly, or, where this program was
+//! built without, with the server's, and shows what running programs write.
+
+mod assets;
+mod door;
+mod http;
+mod routes;
+mod server;
+mod watched;
+
+pub use door::Token;
+pub use server::{Server, UiError};
+pub use watched::Watched;

@@ -1,0 +1,85 @@
+//! What is answered to which request.
+
+use std::sync::{Mutex, PoisonError};
+
+use crate::assets::{ASSETS, SIMULATOR};
+use crate::door::{Token, is_own_host};
+use crate::http::{Request, Response};
+use crate::watched::Watched;
+
+/// What the server has to give.
+#[derive(Debug)]
+pub struct Site {
+    pub token: Token,
+    pub port: u16,
+    pub watched: Vec<Watched>,
+    /// Held while this server's own simulator plays: it plays one thing at a time.
+    pub playing: Mutex<()>,
+}
+
+const JSON: &str = "application/json";
+
+impl Site {
+    pub fn answer(&self, request: &Request) -> Response {
+        if !is_own_host(&request.host, self.port) {
+            return Response::refusal(
+                421,
+                "this server is 127.0.0.1, and no other name leads to it",
+            );
+        }
+        let Some(name) = self.token.strip(&request.path) else {
+            return Response::refusal(403, "open the whole address that sweetspot ui printed");
+        };
+        match (request.method.as_str(), name) {
+            ("POST", "ask") => self.play(request),
+            ("GET" | "HEAD", "about") => self.about(),
+            ("GET" | "HEAD", "watch") => self.watch(&request.query),
+            ("GET" | "HEAD", _) => file(name),
+            _ => Response::refusal(405, "there is nothing to be done here in this way"),
+        }
+    }
+
+    fn play(&self, request: &Request) -> Response {
+        let _turn = self.playing.lock().unwrap_or_else(PoisonError::into_inner);
+        Response::ok(JSON, sweetspot_wasm::answer(&String::from_utf8_lossy(&request.body)))
+    }
+
+    /// What there is to watch, and whether the page has a simulator of its own.
+    fn about(&self) -> Response {
+        let name = |watched: &Watched| watched.path().display().to_string();
+        let about = serde_json::json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "simulator": !SIMULATOR.is_empty(),
+            "watched": self.watched.iter().map(name).collect::<Vec<_>>(),
+        });
+        Response::ok(JSON, about.to_string())
+    }
+
+    /// `file=N&from=BYTE`: more lines of the N-th file that is watched.
+    fn watch(&self, query: &str) -> Response {
+        let number = |key: &str| {
+            let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+            pairs.find(|(k, _)| *k == key).and_then(|(_, value)| value.parse::<u64>().ok())
+        };
+        let file = number("file").and_then(|n| self.watched.get(usize::try_from(n).ok()?));
+        let (Some(file), Some(from)) = (file, number("from")) else {
+            return Response::refusal(404, "no such file is watched");
+        };
+        match file.lines(from) {
+            Ok(lines) => {
+                let mut response = Response::ok("application/x-ndjson", lines.text);
+                response.fields.push(("Sweetspot-Next", lines.next.to_string()));
+                response.fields.push(("Sweetspot-Anew", lines.anew.to_string()));
+                response
+            }
+            Err(error) => Response::refusal(503, &format!("{}: {error}", file.path().display())),
+        }
+    }
+}
+
+fn file(name: &str) -> Response {
+    match ASSETS.iter().find(|asset| asset.name == name && !asset.content.is_empty()) {
+        Some(asset) => Response::ok(asset.media_type, asset.content),
+        None => Response::refusal(404, "there is no such thing here"),
+    }
+}

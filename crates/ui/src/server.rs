@@ -1,0 +1,152 @@
+use std::io::{self, Read};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use sweetspot_linux::clock;
+use sweetspot_units::{Duration, Time};
+use thiserror::Error;
+
+use crate::door::Token;
+use crate::http::{self, BODY, HEAD, Progress, Request, Response};
+use crate::routes::Site;
+use crate::watched::Watched;
+
+/// The server; it runs until the program ends.
+#[derive(Debug)]
+pub struct Server {
+    address: String,
+}
+
+/// Why there is no server.
+#[derive(Debug, Error)]
+pub enum UiError {
+    /// The port is taken, or forbidden.
+    #[error("cannot listen at 127.0.0.1:{port}: {error}; choose another --port, or leave it out")]
+    Listen {
+        /// The port asked for.
+        port: u16,
+        /// The kernel's reason.
+        error: io::Error,
+    },
+    /// No randomness.
+    #[error("no randomness for the address: {0}")]
+    Token(#[from] getrandom::Error),
+}
+
+/// How long a stranger may take to say what he wants, and to hear the answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Connections at the same time; a browser has six.
+const MOST: usize = 64;
+
+impl Server {
+    /// Serves the page at this port of the loopback address; 0: any that is free. `watched` are the
+    /// files that it shows.
+    pub fn start(port: u16, watched: Vec<Watched>) -> Result<Server, UiError> {
+        let blame = |error| UiError::Listen { port, error };
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(blame)?;
+        let port = listener.local_addr().map_err(blame)?.port();
+        let token = Token::new()?;
+        let address = format!("http://127.0.0.1:{port}/{token}/");
+        let site = Arc::new(Site { token, port, watched, playing: ().into() });
+        let accept = move || listen(&listener, &site);
+        thread::Builder::new().name("ui".to_owned()).spawn(accept).map_err(blame)?;
+        Ok(Server { address })
+    }
+
+    /// Where the page is; its token lets in.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+}
+
+fn listen(listener: &TcpListener, site: &Arc<Site>) {
+    let open = Arc::new(AtomicUsize::new(0));
+    for stream in listener.incoming() {
+        let Ok(stream) = stream else {
+            // No descriptors left: some connection will end.
+            clock::sleep_until(clock::now() + Duration::from_millis(50));
+            continue;
+        };
+        if open.load(Ordering::Relaxed) >= MOST {
+            // Whoever comes now hears nothing and may come again.
+            continue;
+        }
+        open.fetch_add(1, Ordering::Relaxed);
+        let place = Place(Arc::clone(&open));
+        let site = Arc::clone(site);
+        // A thread that cannot be had drops the connection, and its place.
+        let _ = thread::Builder::new().name("ui connection".to_owned()).spawn(move || {
+            let _place = place;
+            // Whoever goes away while being answered has had enough.
+            let _ = serve(stream, &site);
+        });
+    }
+}
+
+/// A connection's place among those that are open.
+struct Place(Arc<AtomicUsize>);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn serve(mut stream: TcpStream, site: &Site) -> io::Result<()> {
+    let due = clock::now() + PATIENCE;
+    let (response, with_body) = match receive(&mut stream, due)? {
+        Ok(request) => (site.answer(&request), request.method != "HEAD"),
+        Err(refusal) => (refusal, true),
+    };
+    stream.set_write_timeout(Some(PATIENCE.into()))?;
+    response.write(&mut stream, with_body)?;
+    // Closing with something unread would reset the connection before the answer is read.
+    stream.shutdown(std::net::Shutdown::Write)?;
+    let due = clock::now() + PATIENCE;
+    let mut rest = [0; 4096];
+    let mut drained = 0;
+    while drained < BODY + HEAD {
+        let read = read_by(&mut stream, &mut rest, due)?;
+        if read == 0 {
+            break;
+        }
+        drained += read;
+    }
+    Ok(())
+}
+
+/// A request, or what to answer instead. An error: there is nobody to answer to.
+fn receive(stream: &mut TcpStream, due: Time) -> io::Result<Result<Request, Response>> {
+    let mut bytes = Vec::new();
+    let mut some = [0; 4096];
+    loop {
+        match http::parse(&bytes) {
+            Ok(Progress::Whole(request)) => return Ok(Ok(request)),
+            Ok(Progress::Partial) => {}
+            Err(bad) => return Ok(Err(Response::refusal(bad.code(), &bad.to_string()))),
+        }
+        match read_by(stream, &mut some, due) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(read) => bytes.extend_from_slice(&some[..read]),
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => {
+                return Ok(Err(Response::refusal(408, "this took too long")));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Reads until `due` at the latest, however slowly bytes drip in.
+fn read_by(stream: &mut TcpStream, into: &mut [u8], due: Time) -> io::Result<usize> {
+    let left = due.since(clock::now());
+    if left == Duration::ZERO {
+        return Err(io::ErrorKind::TimedOut.into());
+    }
+    stream.set_read_timeout(Some(left.into()))?;
+    stream.read(into).map_err(|error| match error.kind() {
+        io::ErrorKind::WouldBlock => io::ErrorKind::TimedOut.into(),
+        _ => error,
+    })
+}

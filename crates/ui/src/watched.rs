@@ -1,0 +1,93 @@
+//! Files that programs are writing, line by line.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+/// A file that is followed. It may not be there yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Watched {
+    path: PathBuf,
+}
+
+/// Some lines of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lines {
+    /// Whole lines, ends included.
+    pub text: Vec<u8>,
+    /// Where the next ones begin.
+    pub next: u64,
+    /// Whether they are the first ones: the file was begun anew since it was asked about.
+    pub anew: bool,
+}
+
+/// At a time, so that the page stays responsive; a longer line is passed over.
+const MOST: u64 = 1 << 20;
+
+impl Watched {
+    /// Follows the file at `path`.
+    pub fn new(path: impl Into<PathBuf>) -> Watched {
+        Watched { path: path.into() }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The lines from byte `from` on that are whole. A file that is not there has none yet.
+    pub fn lines(&self, from: u64) -> io::Result<Lines> {
+        let none = |next| Ok(Lines { text: Vec::new(), next, anew: false });
+        let mut file = match File::open(&self.path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return none(0),
+            Err(error) => return Err(error),
+        };
+        let size = file.metadata()?.len();
+        let anew = size < from;
+        let from = if anew { 0 } else { from };
+        file.seek(SeekFrom::Start(from))?;
+        let mut text = Vec::new();
+        file.take(MOST).read_to_end(&mut text)?;
+        match text.iter().rposition(|byte| *byte == b'\n') {
+            Some(last) => text.truncate(last + 1),
+            None if text.len() as u64 == MOST => return none(from + MOST),
+            None => text.clear(),
+        }
+        let next = from + text.len() as u64;
+        Ok(Lines { text, next, anew })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn lines_come_once_and_whole_and_again_when_the_file_is_begun_anew() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("series.jsonl");
+        let watched = Watched::new(&path);
+        assert_eq!(watched.lines(0).unwrap().next, 0);
+        fs::write(&path, "{\"t_s\":1}\n{\"t_s\"").unwrap();
+        let first = watched.lines(0).unwrap();
+        assert_eq!((&first.text[..], first.next), (&b"{\"t_s\":1}\n"[..], 10));
+        fs::write(&path, "{\"t_s\":1}\n{\"t_s\":2}\n").unwrap();
+        assert_eq!(watched.lines(10).unwrap().text, b"{\"t_s\":2}\n");
+        assert_eq!(watched.lines(20).unwrap().text, b"");
+        fs::write(&path, "{\"t_s\":9}\n").unwrap();
+        let anew = watched.lines(20).unwrap();
+        assert!(anew.anew && anew.text == b"{\"t_s\":9}\n");
+    }
+
+    #[test]
+    fn a_line_without_end_holds_nothing_up() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("endless");
+        fs::write(&path, vec![b'x'; MOST as usize + 5]).unwrap();
+        let lines = Watched::new(&path).lines(0).unwrap();
+        assert_eq!((lines.text.len(), lines.next), (0, MOST));
+    }
+}

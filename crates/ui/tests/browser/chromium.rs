@@ -1,0 +1,151 @@
+//! A real browser, steered through a pipe (the Chrome DevTools Protocol).
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use serde_json::{Value, json};
+
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+/// A headless Chromium with one page.
+pub struct Browser {
+    child: Child,
+    to: ChildStdin,
+    from: BufReader<ChildStdout>,
+    asked: u64,
+    session: Option<String>,
+    /// What the page complained of.
+    pub complaints: Vec<String>,
+    _profile: tempfile::TempDir,
+}
+
+/// Its commands and answers go through file descriptors 3 and 4.
+const START: &str = "exec \"$@\" 3<&0 4>&1 </dev/null >/dev/null 2>&1";
+
+impl Browser {
+    /// Starts it; `None` where there is none.
+    pub fn start() -> Result<Option<Browser>> {
+        let has = |name: &&str| {
+            let version = Command::new(name).arg("--version").stderr(Stdio::null()).output();
+            version.is_ok_and(|output| output.status.success())
+        };
+        let Some(name) = ["chromium", "chromium-browser", "google-chrome"].into_iter().find(has)
+        else {
+            return Ok(None);
+        };
+        let profile = tempfile::tempdir()?;
+        let mut child = Command::new("sh")
+            .args(["-c", START, "sh", name, "--headless", "--no-sandbox", "--disable-gpu"])
+            .args(["--disable-dev-shm-usage", "--remote-debugging-pipe"])
+            .arg(format!("--user-data-dir={}", profile.path().display()))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let to = child.stdin.take().ok_or("no pipe")?;
+        let from = BufReader::new(child.stdout.take().ok_or("no pipe")?);
+        let mut browser = Browser {
+            child,
+            to,
+            from,
+            asked: 0,
+            session: None,
+            complaints: Vec::new(),
+            _profile: profile,
+        };
+        let page = browser.call("Target.createTarget", json!({ "url": "about:blank" }))?;
+        let attach = json!({ "targetId": page["targetId"], "flatten": true });
+        let session = browser.call("Target.attachToTarget", attach)?;
+        browser.session = session["sessionId"].as_str().map(str::to_owned);
+        for domain in ["Page.enable", "Runtime.enable", "Log.enable"] {
+            browser.call(domain, json!({}))?;
+        }
+        Ok(Some(browser))
+    }
+
+    /// One command and what came of it.
+    pub fn call(&mut self, method: &str, parameters: Value) -> Result<Value> {
+        self.asked += 1;
+        let mut message = json!({ "id": self.asked, "method": method, "params": parameters });
+        if let Some(session) = &self.session {
+            message["sessionId"] = json!(session);
+        }
+        self.to.write_all(message.to_string().as_bytes())?;
+        self.to.write_all(&[0])?;
+        self.to.flush()?;
+        loop {
+            let mut heard = Vec::new();
+            if self.from.read_until(0, &mut heard)? == 0 {
+                return Err("the browser has ended".into());
+            }
+            heard.pop();
+            let heard: Value = serde_json::from_slice(&heard)?;
+            if let Some("Runtime.exceptionThrown" | "Log.entryAdded") = heard["method"].as_str() {
+                self.complaints.push(heard["params"].to_string());
+            }
+            if heard["id"] == json!(self.asked) {
+                return match heard.get("error") {
+                    Some(error) => Err(format!("{method}: {error}").into()),
+                    None => Ok(heard["result"].clone()),
+                };
+            }
+        }
+    }
+
+    /// The value of an expression in the page, once it is there.
+    pub fn value(&mut self, expression: &str) -> Result<Value> {
+        let ask = json!({ "expression": expression, "awaitPromise": true, "returnByValue": true });
+        let told = self.call("Runtime.evaluate", ask)?;
+        match told.get("exceptionDetails") {
+            Some(details) => Err(format!("{expression}: {details}").into()),
+            None => Ok(told["result"]["value"].clone()),
+        }
+    }
+
+    /// Opens an address and waits until everything asked for on the page is drawn.
+    pub fn open(&mut self, address: &str) -> Result<()> {
+        self.call("Page.navigate", json!({ "url": address }))?;
+        self.settle()
+    }
+
+    /// Waits until everything asked for on the page is drawn.
+    pub fn settle(&mut self) -> Result<()> {
+        self.until("document.body?.dataset.settled")
+    }
+
+    /// Waits until an expression holds; five minutes at most, which is longer than any machine takes.
+    pub fn until(&mut self, expression: &str) -> Result<()> {
+        let wait = format!(
+            "new Promise((done, fail) => {{ const end = Date.now() + 300000; \
+             const look = () => {expression} ? done(true) \
+             : Date.now() > end ? fail(new Error('five minutes have passed')) : setTimeout(look, 20); \
+             look(); }})"
+        );
+        self.value(&wait).map(|_| ())
+    }
+
+    /// Presses the mouse at a place, moves it to another and lets go.
+    pub fn drag(&mut self, from: (f64, f64), to: (f64, f64)) -> Result<()> {
+        for (kind, (x, y)) in [("mousePressed", from), ("mouseMoved", to), ("mouseReleased", to)] {
+            let event = json!({ "type": kind, "x": x, "y": y, "button": "left", "buttons": 1, "clickCount": 1 });
+            self.call("Input.dispatchMouseEvent", event)?;
+        }
+        Ok(())
+    }
+
+    /// As a screen of this width, light or dark.
+    pub fn screen(&mut self, width: u32, dark: bool) -> Result<()> {
+        let size =
+            json!({ "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500 });
+        self.call("Emulation.setDeviceMetricsOverride", size)?;
+        let scheme = if dark { "dark" } else { "light" };
+        let feature = json!({ "name": "prefers-color-scheme", "value": scheme });
+        self.call("Emulation.setEmulatedMedia", json!({ "features": [feature] })).map(|_| ())
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

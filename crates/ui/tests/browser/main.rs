@@ -1,0 +1,150 @@
+//! The page in a real browser.
+
+mod chromium;
+
+use chromium::Browser;
+use serde_json::{Value, json};
+use sweetspot_ui::{Server, Watched};
+
+type Tested = Result<(), Box<dyn std::error::Error>>;
+
+/// A browser, or a word about why not.
+fn browser() -> Result<Option<Browser>, Box<dyn std::error::Error>> {
+    let browser = Browser::start()?;
+    if browser.is_none() {
+        println!("skipped: there is no chromium here (apt-get install chromium)");
+    }
+    Ok(browser)
+}
+
+fn text(browser: &mut Browser, id: &str) -> Result<String, Box<dyn std::error::Error>> {
+    let value = browser.value(&format!("document.getElementById('{id}').textContent"))?;
+    Ok(value.as_str().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+#[test]
+fn dragging_the_window_leads_into_the_sweet_spot_and_out_of_it() -> Tested {
+    let Some(mut browser) = browser()? else { return Ok(()) };
+    let server = Server::start(0, Vec::new())?;
+    browser.screen(1200, false)?;
+    // 10 Mbit/s x 40 ms = 50 packets, and 50 of buffer: the picture ends at 160.
+    let path = "#rate=10000000&rtt=0.04&buffer=50&window=20";
+    browser.open(&format!("{}{path}", server.address()))?;
+    assert!(text(&mut browser, "verdict")?.contains("too small: 20 kB in flight are 40 %"));
+    let frame = browser.value(
+        "(() => { const r = document.querySelector('#curve .frame').getBoundingClientRect(); \
+         return [r.left, r.right, r.top, r.bottom]; })()",
+    )?;
+    let edge = |i: usize| frame[i].as_f64().unwrap_or_default();
+    let at =
+        |packets: f64| (edge(0) + packets / 160.0 * (edge(1) - edge(0)), (edge(2) + edge(3)) / 2.0);
+    browser.drag(at(20.0), at(75.0))?;
+    browser.settle()?;
+    assert!(text(&mut browser, "verdict")?.contains("inside the sweet spot"));
+    assert_eq!(browser.value("document.getElementById('window').value")?, json!("75"));
+    browser.drag(at(75.0), at(150.0))?;
+    browser.settle()?;
+    assert!(text(&mut browser, "verdict")?.contains("too large: above 100 kB"));
+    // Sixteen simulated windows, and the one of the transfer.
+    let dots = browser.value("document.querySelectorAll('#curve circle').length")?;
+    assert_eq!(dots, json!(17));
+    assert_eq!(browser.complaints, Vec::<String>::new());
+    Ok(())
+}
+
+#[test]
+fn the_file_on_the_page_gives_the_pages_very_bytes_natively() -> Tested {
+    let Some(mut browser) = browser()? else { return Ok(()) };
+    let server = Server::start(0, Vec::new())?;
+    browser.open(&format!("{}#cross=arrivals&sizing=sobas&rate=20000000", server.address()))?;
+    let scenario = browser.value("document.getElementById('file').textContent")?;
+    let question = json!({ "ask": "run", "scenario": scenario });
+    let told = browser.value(&format!(
+        "(async () => {{ const wasm = await fetch('sweetspot.wasm'); if (!wasm.ok) return null; \
+         const {{instance: {{exports: w}}}} = await WebAssembly.instantiate(await wasm.arrayBuffer()); \
+         const q = new TextEncoder().encode({}); \
+         const at = w.question(q.length); new Uint8Array(w.memory.buffer, at, q.length).set(q); \
+         const n = w.answer(); \
+         return new TextDecoder().decode(new Uint8Array(w.memory.buffer, w.text(), n)); }})()",
+        json!(question.to_string())
+    ))?;
+    if told == Value::Null {
+        println!("skipped: this build has no simulator for the page (make wasm)");
+        assert!(text(&mut browser, "engine")?.contains("simulated by the server"));
+        return Ok(());
+    }
+    assert!(text(&mut browser, "engine")?.contains("simulated in this page"));
+    let natively = sweetspot_wasm::answer(&question.to_string());
+    assert_eq!(told, json!(natively), "make wasm compiles the simulator of this tree");
+    Ok(())
+}
+
+#[test]
+fn a_program_that_runs_is_seen_while_it_writes() -> Tested {
+    let Some(mut browser) = browser()? else { return Ok(()) };
+    let directory = tempfile::tempdir()?;
+    let path = directory.path().join("send.jsonl");
+    let server = Server::start(0, vec![Watched::new(&path)])?;
+    browser.open(server.address())?;
+    assert!(text(&mut browser, "watched")?.contains("Nothing has been written yet"));
+    let row = |t: f64, bytes: u64| {
+        let row = json!({ "transfer": 1, "t_s": t, "bytes": bytes, "goodput_bps": 1e8,
+            "window_bytes": 1_250_000, "rtt_s": 0.1, "phase": "holding", "retransmitted": 0 });
+        format!("{row}\n")
+    };
+    let event = "{\"transfer\":1,\"t_s\":0.06,\"event\":\"limited\",\"window_bytes\":1250000}\n";
+    std::fs::write(&path, row(0.05, 625_000) + event + &row(0.1, 1_250_000))?;
+    browser.until("document.querySelector('.events li')")?;
+    let shown = text(&mut browser, "watched")?;
+    assert!(shown.contains("1.25 MB in 100 ms, now 100 Mbit/s with a window of 1.25 MB, holding"));
+    assert!(shown.contains("transfer 1: limited, window 1.25 MB"), "{shown}");
+    assert_eq!(browser.complaints, Vec::<String>::new());
+    Ok(())
+}
+
+#[test]
+fn a_phone_need_not_scroll_sideways() -> Tested {
+    let Some(mut browser) = browser()? else { return Ok(()) };
+    let server = Server::start(0, Vec::new())?;
+    for dark in [false, true] {
+        browser.screen(375, dark)?;
+        browser.open(server.address())?;
+        assert_eq!(browser.value("document.documentElement.scrollWidth")?, json!(375));
+    }
+    Ok(())
+}
+
+/// Every kind of cross traffic and of sizing, then the ends of every slider.
+const SETTINGS: &str = "(async () => {
+  const wrong = [];
+  const set = async (id, value) => {
+    document.getElementById(id).value = value;
+    document.getElementById(id).dispatchEvent(new Event('input', { bubbles: true }));
+    while (!document.body.dataset.settled) await new Promise(next => setTimeout(next, 10));
+    const verdict = document.getElementById('verdict').textContent;
+    if (document.body.dataset.settled !== 'yes' || !verdict.includes('The transfer gets')) wrong.push([id, value, verdict]);
+  };
+  await set('rate', 40);
+  await set('rtt', 100);
+  for (const cross of document.getElementById('cross').options)
+    for (const sizing of document.getElementById('sizing').options) {
+      await set('cross', cross.value);
+      await set('sizing', sizing.value);
+    }
+  await set('cross', 'none');
+  await set('sizing', 'fixed');
+  await set('rate', 0);
+  for (const id of ['rtt', 'buffer', 'window'])
+    for (const end of ['min', 'max', 'min']) await set(id, document.getElementById(id)[end]);
+  return wrong;
+})()";
+
+#[test]
+fn every_setting_can_be_played() -> Tested {
+    let Some(mut browser) = browser()? else { return Ok(()) };
+    let server = Server::start(0, Vec::new())?;
+    browser.open(&format!("{}#rate=2500000&rtt=0.01&buffer=10", server.address()))?;
+    assert_eq!(browser.value(SETTINGS)?, json!([]));
+    assert_eq!(browser.complaints, Vec::<String>::new());
+    Ok(())
+}

@@ -1,0 +1,145 @@
+use serde::Serialize;
+use sweetspot_scenario::{Engine, EngineError, NoRecorder, Scenario};
+use sweetspot_sizing::Sizing;
+use sweetspot_theory::engine::Theory;
+use sweetspot_units::{Bytes, Volume};
+
+/// R(S) by the closed forms.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Curve {
+    /// Goodput at each window, bit/s; `None` where no closed form says.
+    pub goodput_bps: Vec<Option<f64>>,
+    /// Why not, of the first such window.
+    pub because: Option<String>,
+    /// The smallest window at which the transfer gets all there is to get, bytes.
+    pub sweet_from_bytes: Option<u64>,
+    /// The largest window at which nothing is lost, bytes.
+    pub sweet_to_bytes: Option<u64>,
+}
+
+/// Less than this share of what can be had is not all of it: a closed form rounds to whole packets.
+const ALL: f64 = 0.995;
+
+impl Curve {
+    /// The curve of the first transfer of `scenario` at these windows.
+    pub fn of(scenario: &Scenario, windows_bytes: &[u64]) -> Result<Curve, String> {
+        if scenario.transfers.is_empty() {
+            return Err("there is no [[transfer]] whose window could be varied".to_owned());
+        }
+        let mut paper = Paper(scenario.clone());
+        let mut curve = Curve {
+            goodput_bps: Vec::with_capacity(windows_bytes.len()),
+            because: None,
+            sweet_from_bytes: None,
+            sweet_to_bytes: None,
+        };
+        for &window in windows_bytes {
+            match paper.at(window) {
+                Ok(told) => curve.goodput_bps.push(Some(told.goodput_bps)),
+                Err(error) => {
+                    curve.goodput_bps.push(None);
+                    curve.because.get_or_insert(error.to_string());
+                }
+            }
+        }
+        if let Some((from, to)) = paper.sweet_spot() {
+            (curve.sweet_from_bytes, curve.sweet_to_bytes) = (Some(from), Some(to));
+        }
+        Ok(curve)
+    }
+}
+
+/// A scenario played on paper with one window and another.
+struct Paper(Scenario);
+
+struct Told {
+    goodput_bps: f64,
+    loss_rate: f64,
+}
+
+impl Paper {
+    fn at(&mut self, window_bytes: u64) -> Result<Told, EngineError> {
+        self.0.transfers[0].sizing = Sizing::Fixed(Volume::Bytes(Bytes::new(window_bytes)));
+        let outcome = Theory.run(&self.0, &mut NoRecorder)?;
+        let told = &outcome.transfers[0];
+        Ok(Told { goodput_bps: told.goodput_bps, loss_rate: told.loss_rate })
+    }
+
+    /// From the smallest window that gets (nearly) as much as the largest one without loss, to that
+    /// one; in whole packets. `None` where the path loses anyhow, or no closed form covers it.
+    fn sweet_spot(&mut self) -> Option<(u64, u64)> {
+        let packet = self.0.path.packet.get();
+        let lossless = |told: &Result<Told, EngineError>| {
+            told.as_ref().is_ok_and(|told| told.loss_rate == 0.0)
+        };
+        if !lossless(&self.at(packet)) {
+            return None;
+        }
+        let narrow = self.0.path.narrow();
+        let most = self.0.path.bdp() + narrow.buffer.in_bytes(self.0.path.packet);
+        // What the path holds by itself is not enough to overflow it twice over.
+        let most = 2 * most.get() / packet + 2;
+        let to = last(1, most, |packets| lossless(&self.at(packets * packet)));
+        let best = self.at(to * packet).ok()?.goodput_bps;
+        let too_small =
+            |told: Result<Told, EngineError>| told.is_ok_and(|told| told.goodput_bps < ALL * best);
+        let from = if too_small(self.at(packet)) {
+            last(1, to, |packets| too_small(self.at(packets * packet))) + 1
+        } else {
+            1
+        };
+        Some((from * packet, to * packet))
+    }
+}
+
+/// The last number from `low` on, which is one, for which `holds`; `high` is not one.
+fn last(mut low: u64, mut high: u64, mut holds: impl FnMut(u64) -> bool) -> u64 {
+    while high - low > 1 {
+        let middle = low.midpoint(high);
+        if holds(middle) { low = middle } else { high = middle }
+    }
+    low
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scenario(more: &str) -> Scenario {
+        let text = format!(
+            "duration = \"10s\"\n[path]\nrate = \"50Mbit/s\"\nrtt = \"100ms\"\nbuffer = \"313pkt\"\n\
+             access_rate = \"1000Gbit/s\"\n{more}\n[[transfer]]\nsizing = \"max\""
+        );
+        Scenario::parse(&text).expect("it is a scenario")
+    }
+
+    #[test]
+    fn the_sweet_spot_is_from_the_product_to_the_product_and_the_buffer() {
+        // C T_m = 625 packets of 1000 B and the one being sent, less half a per cent of grace; the
+        // buffer of 313 counts that one, too.
+        let curve = Curve::of(&scenario(""), &[100_000, 700_000, 2_000_000]).unwrap();
+        assert!((622_000..=627_000).contains(&curve.sweet_from_bytes.unwrap()));
+        assert_eq!(curve.sweet_to_bytes, Some(938_000));
+        // 100 kB / 100.16 ms = 7.99 Mbit/s; C; and beyond it less, for the buffer is half of C T_m.
+        let rates: Vec<f64> = curve.goodput_bps.iter().map(|rate| rate.unwrap()).collect();
+        assert!((7.97e6..8.0e6).contains(&rates[0]) && rates[1] == 50e6 && rates[2] < 49e6);
+    }
+
+    #[test]
+    fn against_elephants_it_ends_where_the_buffer_overflows_and_the_forms_end_with_it() {
+        let elephants = "[[cross]]\nkind = \"elephants\"\ncount = 20\nwindow = \"22pkt\"";
+        let curve = Curve::of(&scenario(elephants), &[100_000, 2_000_000]).unwrap();
+        let (from, to) = (curve.sweet_from_bytes.unwrap(), curve.sweet_to_bytes.unwrap());
+        assert!(from < to && to < 938_000, "{from} {to}");
+        assert!(curve.goodput_bps[0].is_some() && curve.goodput_bps[1].is_none());
+        assert!(curve.because.unwrap().contains("overflows the buffer"));
+    }
+
+    #[test]
+    fn where_nothing_is_known_nothing_is_said() {
+        let mice =
+            "[[cross]]\nkind = \"mice\"\ncount = 10\npackets = [10, 100]\nsleep = [\"1s\", \"2s\"]";
+        let curve = Curve::of(&scenario(mice), &[100_000]).unwrap();
+        assert_eq!((curve.sweet_from_bytes, &curve.goodput_bps[..]), (None, &[None][..]));
+    }
+}

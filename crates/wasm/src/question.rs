@@ -1,0 +1,88 @@
+use serde::{Deserialize, Serialize};
+use sweetspot_scenario::{Engine, NoRecorder, Scenario};
+use sweetspot_sim::Simulator;
+use sweetspot_theory::engine::Theory;
+use sweetspot_units::Duration;
+
+use crate::curve::Curve;
+use crate::series::{Samples, Series};
+
+/// What can be asked about a scenario, which is the text of a scenario file.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(tag = "ask", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Question {
+    /// Its outcome, in the very bytes of `sweetspot run --json`; `wall_s` is zero, as there is no
+    /// clock here.
+    Run {
+        /// The scenario.
+        scenario: String,
+        /// What plays it.
+        #[serde(default)]
+        engine: EngineName,
+    },
+    /// How its first transfer went over time, and the outcome.
+    Series {
+        /// The scenario.
+        scenario: String,
+        /// How far samples lie apart, seconds.
+        interval_s: f64,
+    },
+    /// R(S) of its first transfer on paper, and the sweet spot.
+    Curve {
+        /// The scenario.
+        scenario: String,
+        /// S, bytes.
+        windows_bytes: Vec<u64>,
+    },
+}
+
+/// Engines that need neither clock nor operating system.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EngineName {
+    /// Packet by packet.
+    #[default]
+    Sim,
+    /// Closed forms.
+    Theory,
+}
+
+/// Answers a [`Question`] in JSON with JSON: an outcome, a [`Series`], a [`Curve`], or
+/// `{"error": "why not"}`.
+pub fn answer(question: &str) -> String {
+    answered(question).unwrap_or_else(|error| {
+        let error = serde_json::json!({ "error": error });
+        error.to_string()
+    })
+}
+
+fn answered(question: &str) -> Result<String, String> {
+    let read = |text: &str| Scenario::parse(text).map_err(|error| error.to_string());
+    match serde_json::from_str(question).map_err(|error| format!("no question: {error}"))? {
+        Question::Run { scenario, engine } => {
+            let engine: &dyn Engine = match engine {
+                EngineName::Sim => &Simulator,
+                EngineName::Theory => &Theory,
+            };
+            let outcome = engine.run(&read(&scenario)?, &mut NoRecorder);
+            pretty(&outcome.map_err(|error| error.to_string())?)
+        }
+        Question::Series { scenario, interval_s } => {
+            let scenario = read(&scenario)?;
+            let mut samples = Samples::every(Duration::from_secs_f64(interval_s), &scenario)?;
+            let outcome = Simulator.run(&scenario, &mut samples);
+            compact(&Series { outcome: outcome.map_err(|e| e.to_string())?, samples })
+        }
+        Question::Curve { scenario, windows_bytes } => {
+            compact(&Curve::of(&read(&scenario)?, &windows_bytes)?)
+        }
+    }
+}
+
+fn pretty(value: &impl Serialize) -> Result<String, String> {
+    serde_json::to_string_pretty(value).map_err(|error| error.to_string())
+}
+
+fn compact(value: &impl Serialize) -> Result<String, String> {
+    serde_json::to_string(value).map_err(|error| error.to_string())
+}

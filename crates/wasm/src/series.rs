@@ -1,0 +1,66 @@
+use serde::Serialize;
+use sweetspot_scenario::{Outcome, Recorder, Sample, Scenario};
+use sweetspot_units::Duration;
+
+/// A run over time.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Series {
+    /// What came of it.
+    pub outcome: Outcome,
+    /// The samples of its first transfer.
+    pub samples: Samples,
+}
+
+/// Samples by columns.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Samples {
+    #[serde(skip)]
+    interval: Duration,
+    /// Seconds since the start of the run.
+    pub at_s: Vec<f64>,
+    /// Congestion window, packets.
+    pub cwnd_packets: Vec<f64>,
+    /// Advertised window, bytes.
+    pub window_bytes: Vec<u64>,
+    /// Payload acknowledged since the transfer started, bytes.
+    pub acked_bytes: Vec<u64>,
+    /// Round trip of the packet acknowledged last, seconds.
+    pub rtt_s: Vec<Option<f64>>,
+    /// Packets that wait at the narrow link.
+    pub queue_packets: Vec<u64>,
+    /// Packets that the narrow link has dropped so far.
+    pub dropped_packets: Vec<u64>,
+}
+
+/// More than any page draws.
+const MOST: u64 = 100_000;
+
+impl Samples {
+    /// None yet; they are to come at this interval.
+    pub fn every(interval: Duration, scenario: &Scenario) -> Result<Samples, String> {
+        let span = scenario.warmup + scenario.duration;
+        if interval == Duration::ZERO || span / MOST > interval {
+            return Err(format!("an interval of {interval}: more than {MOST} samples"));
+        }
+        Ok(Samples { interval, ..Samples::default() })
+    }
+}
+
+impl Recorder for Samples {
+    fn interval(&self) -> Option<Duration> {
+        Some(self.interval)
+    }
+
+    fn record(&mut self, sample: &Sample) {
+        if sample.transfer != 0 {
+            return;
+        }
+        self.at_s.push(sample.at_s);
+        self.cwnd_packets.push(sample.cwnd_packets);
+        self.window_bytes.push(sample.window_bytes);
+        self.acked_bytes.push(sample.acked_bytes);
+        self.rtt_s.push(sample.rtt_s);
+        self.queue_packets.push(sample.queue_packets);
+        self.dropped_packets.push(sample.dropped_packets);
+    }
+}
