@@ -48,7 +48,7 @@ impl Sobas {
                 return true;
             }
             State::Holding(hold) => hold,
-            _ => Hold::new(MANNER, epoch.rate, base),
+            _ => Hold::new(&MANNER, epoch.rate, base),
         };
         // What comes after the loss says nothing of what the path bears.
         let epoch = Epoch { rate: self.lately, ..*epoch };

@@ -240,38 +240,6 @@ impl Sobas {
         hold.steer(&mut self.limits, now, epoch, base, shared && self.rest > 0);
         self.state = State::Holding(hold);
     }
-<<<<<<< HEAD:crates/sizing/src/sobas/adaptive/mod.rs
-=======
-
-    /// Tells three kinds of loss apart; whether this one called for action. Behind our own queue
-    /// and at our own limits it is an overflow. Behind a queue while congestion control holds us
-    /// back, with probes lost too, the path is congested by others. Without a queue it is
-    /// random, and no reason to go slower.
-    fn reacts_to_loss(&mut self, now: Time, epoch: &Epoch, base: Duration) -> bool {
-        let queue_rose = epoch.highest_rtt > base + MANNER.queue_aim(base);
-        let bound = self.limits.bind(epoch.rate, epoch.rtt);
-        if !queue_rose || self.state == State::Congested {
-            return false;
-        }
-        if bound {
-            let mut hold = match self.state {
-                State::Holding(hold) if hold.is_settling() => return false,
-                State::Holding(hold) => hold,
-                _ => Hold::new(&MANNER, epoch.rate, base),
-            };
-            hold.retreat(&mut self.limits, now, epoch, base);
-            self.state = State::Holding(hold);
-            return true;
-        }
-        if self.congestion.is_congested() && self.congestion.losses() >= CONGESTED_LOSSES {
-            self.limits.lift(now);
-            self.limits.emit(now, EventKind::Congested);
-            self.state = State::Congested;
-            return true;
-        }
-        false
-    }
->>>>>>> main:crates/sizing/src/sobas/adaptive.rs
 }
 
 impl Controller for Sobas {

@@ -21,7 +21,7 @@ impl Sobas {
         if self.convincing >= CONVINCED {
             self.convincing = 0;
             self.rest = FIRST_REST;
-            self.state = State::Holding(Hold::new(MANNER, epoch.rate, base));
+            self.state = State::Holding(Hold::new(&MANNER, epoch.rate, base));
             return;
         }
         let Some(capacity) = self.trains.fastest() else { return };
@@ -49,7 +49,7 @@ impl Sobas {
                 self.limits.steer(now, window, base);
                 self.rest = self.next_rest;
                 self.next_rest = (self.next_rest * 2).min(LONGEST_REST);
-                self.state = State::Holding(Hold::new(MANNER, epoch.rate, base));
+                self.state = State::Holding(Hold::new(&MANNER, epoch.rate, base));
                 return;
             }
         }
