@@ -40,24 +40,14 @@ pub fn series<'py>(
 ) -> PyResult<(Outcome, Bound<'py, PyBytes>)> {
     let bad = |why: String| PyValueError::new_err(format!("interval: {why}"));
     let interval: Duration = interval.parse().map_err(|error| bad(format!("{error}")))?;
-    let inner = &scenario.get().inner;
-    let least = (inner.warmup + inner.duration) * inner.transfers.len() as u64 / MOST_SAMPLES;
-    if interval < least.max(Duration::from_micros(1)) {
-        let least = least.max(Duration::from_micros(1));
-        return Err(bad(format!(
-            "{interval} is more than {MOST_SAMPLES} samples; take {least} or more"
-        )));
-    }
-    let mut recorder = RunSeries::every(interval);
+    let mut recorder =
+        RunSeries::of(&scenario.get().inner, interval).map_err(|error| bad(error.to_string()))?;
     let outcome = play(py, scenario, ("sim", seed), controllers, &mut recorder)?;
     let bytes = py
         .detach(|| parquet(&recorder.columns(&outcome.0)))
         .map_err(|error| EngineError::new_err(error.to_string()))?;
     Ok((outcome, PyBytes::new(py, &bytes)))
 }
-
-/// More rows than fit into most memories.
-const MOST_SAMPLES: u64 = 20_000_000;
 
 fn play(
     py: Python<'_>,

@@ -95,12 +95,11 @@ def sweep(
                 progress(len(outcomes), len(points))
 
     try:
-        if len(outcomes) == len(points):
-            pass
-        elif executor is not None:
-            work(executor)
-        else:
-            _on_processes(work)
+        if len(outcomes) < len(points):
+            if executor is not None:
+                work(executor)
+            else:
+                _on_processes(work)
     finally:
         if ledger is not None:
             ledger.close()

@@ -64,6 +64,21 @@ fn three_engines_are_compared_in_words_and_numbers() -> Tested {
 }
 
 #[test]
+fn a_sweep_is_played_by_the_kernel_run_by_run() -> Tested {
+    let (place, file) = (tempfile::tempdir()?, scenario());
+    let file = file.to_str().ok_or("a path that is no text")?;
+    let over = ["--over", "transfer.sizing=fixed:25kB,fixed:50kB", "--seeds", "1"];
+    let sweep = ["sweep", file, "--engine", "lab", "--json"];
+    let arguments = [&sweep[..], &over, &SHORT].concat();
+    let Some(output) = sweetspot(place.path(), &arguments)? else { return Ok(()) };
+    assert!(output.status.success(), "{}", complaint(&output));
+    // A line per point.
+    let points = String::from_utf8(output.stdout)?;
+    assert_eq!(points.lines().count(), 2, "{points}");
+    Ok(())
+}
+
+#[test]
 fn what_the_lab_cannot_play_is_one_line_with_what_it_could() -> Tested {
     let (place, file) = (tempfile::tempdir()?, scenario());
     let file = file.to_str().ok_or("a path that is no text")?;

@@ -29,7 +29,7 @@ pub use lab::{Cell, LabBench, NOTES_BEGIN, NOTES_END, Reference, markdown, notes
 pub use outcome::{Certificate, Contender, DemoOutcome, FileFacts, PathFacts};
 pub use parquet::{from_parquet, parquet};
 pub use results::{Finding, ReadError, SeriesFile, Sheet, read, read_columns, report_page, sheets};
-pub use run_series::RunSeries;
+pub use run_series::{RunSeries, TooManySamples};
 pub use series::{Mark, QueueSeries, Series, percentile};
 pub use sweep::{
     SWEEP_FORMAT, SweepFile, SweepFilePoint, SweepPath, csv, sweep_columns, sweep_table,

@@ -1,5 +1,6 @@
-use sweetspot_scenario::{Outcome, Recorder, Sample};
+use sweetspot_scenario::{Outcome, Recorder, Sample, Scenario};
 use sweetspot_units::Duration;
+use thiserror::Error;
 
 use crate::columns::{Column, Columns};
 
@@ -11,10 +12,33 @@ pub struct RunSeries {
     samples: Vec<Sample>,
 }
 
+/// More rows than a person wants to look at, and fewer than fill a memory.
+const MOST_SAMPLES: u64 = 20_000_000;
+
+/// An interval so short that there were too many samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("{interval}: more than {MOST_SAMPLES} samples; take {least} or more")]
+pub struct TooManySamples {
+    /// The interval.
+    pub interval: Duration,
+    /// The shortest that will do, in whole microseconds.
+    pub least: Duration,
+}
+
 impl RunSeries {
-    /// A sample of every transfer each `interval`.
-    pub fn every(interval: Duration) -> RunSeries {
-        RunSeries { interval, samples: Vec::new() }
+    /// A sample of every transfer of `scenario` each `interval`.
+    ///
+    /// # Errors
+    /// If there were more than 20 million, or more than one in a microsecond.
+    pub fn of(scenario: &Scenario, interval: Duration) -> Result<RunSeries, TooManySamples> {
+        let span = scenario.warmup + scenario.duration;
+        let transfers = scenario.transfers.len().max(1) as u64;
+        let least = span * transfers / MOST_SAMPLES;
+        if interval < least.max(Duration::from_micros(1)) {
+            let least = Duration::from_micros(least.as_nanos().div_ceil(1000).max(1));
+            return Err(TooManySamples { interval, least });
+        }
+        Ok(RunSeries { interval, samples: Vec::new() })
     }
 
     /// The samples of a run that ended with `outcome`, and between them what its controllers did.

@@ -102,6 +102,13 @@ impl Sizing {
         "rledbat",
     ];
 
+    /// Whether its rule goes by the receiving kernel's own estimate of the RTT: probes would keep
+    /// that from it.
+    pub fn goes_by_kernel_rtt(self) -> bool {
+        use Sizing::{Heffner, Linux, RightSizing, SobasLive};
+        matches!(self, Heffner | Linux(_) | RightSizing | SobasLive)
+    }
+
     /// The controller for one connection.
     pub fn controller(self, setting: &Setting) -> Result<Box<dyn Controller + Send>, SizingError> {
         let fixed = |window| Box::new(Static::new(Decision::Window(window)));

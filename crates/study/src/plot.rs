@@ -170,7 +170,8 @@ impl Table {
         places.dedup();
         let mut table = Table::new("", &heads);
         for place in places {
-            let mut row = vec![place.to_string()];
+            // Without the last digits of sums of binary fractions.
+            let mut row = vec![((place * 1e6).round() / 1e6).to_string()];
             row.extend(curves.iter().map(|curve| {
                 let found = curve.points.iter().find(|point| point.0 == place);
                 found.map_or(String::new(), |point| format!("{:.decimals$}", point.1))

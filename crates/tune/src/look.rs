@@ -52,24 +52,15 @@ fn sent(info: &Info) -> Sent {
     }
 }
 
-/// Limits a connection's window, or lifts the limit; returns the clamp that the kernel has then.
-pub fn limit(socket: &LiveSocket, limit: Option<Bytes>) -> Result<io::Result<Bytes>, BorrowError> {
-    socket.with(|fd| {
-        options::set_window_clamp(fd, limit.unwrap_or(UNCLAMPED))?;
-        options::window_clamp(fd)
-    })
+/// Limits a connection's window, or lifts the limit.
+pub fn limit(socket: &LiveSocket, limit: Option<Bytes>) -> Result<io::Result<()>, BorrowError> {
+    socket.with(|fd| options::set_window_clamp(fd, limit.unwrap_or(UNCLAMPED)))
 }
 
-/// Paces what a connection sends; returns the pace that the kernel has then. `None` is no limit;
-/// pacing itself stays on, at the kernel's own 1.2 cwnd/RTT.
-pub fn pace(
-    socket: &LiveSocket,
-    rate: Option<Rate>,
-) -> Result<io::Result<Option<Rate>>, BorrowError> {
-    socket.with(|fd| {
-        options::set_max_pacing_rate(fd, rate)?;
-        options::max_pacing_rate(fd)
-    })
+/// Paces what a connection sends. `None` is no limit; pacing itself stays on, at the kernel's own
+/// 1.2 cwnd/RTT.
+pub fn pace(socket: &LiveSocket, rate: Option<Rate>) -> Result<io::Result<()>, BorrowError> {
+    socket.with(|fd| options::set_max_pacing_rate(fd, rate))
 }
 
 /// The kernel's minimum is all ones as long as it has none.

@@ -12,6 +12,7 @@ use super::interactive::Interactive;
 use super::peers::{RIVAL_PORT, Server, client, download_of};
 use super::plan::Plan;
 use super::watch::Watch;
+use crate::bench::median;
 use crate::contest::Program;
 
 /// What a run showed.
@@ -166,7 +167,7 @@ fn sum_up(plan: &Plan, traces: &Traces, interactive: &Interactive) -> Outcome {
     let held = *begun + HELD;
     let queue = |from: Time, to: Time| {
         let within = samples.iter().filter(|(t, _)| (from..to).contains(t));
-        median(within.map(|(_, s)| bottleneck(s).queue_delay.as_secs_f64()).collect())
+        median(within.map(|(_, s)| bottleneck(s).queue_delay.as_secs_f64())).unwrap_or(0.0)
     };
     let drops = |at: Time| {
         samples.iter().rev().find(|(t, _)| *t <= at).map_or(0, |(_, s)| bottleneck(s).buffer_drops)
@@ -197,9 +198,4 @@ fn sum_up(plan: &Plan, traces: &Traces, interactive: &Interactive) -> Outcome {
         tuner_cpu: *tuner_cpu,
         trust: false,
     }
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(0.0)
 }

@@ -1,6 +1,7 @@
 use std::fmt::Write;
 
-use super::{Case, Laps, Race, Scheduler, Sharing, median};
+use super::{Case, Laps, Race, Scheduler, Sharing};
+use crate::bench::median;
 
 /// Where and when it was measured.
 pub struct Header {
@@ -124,7 +125,7 @@ fn targets(text: &mut String, f: &Findings) {
     );
     let peak = f.mice.0.peak_mb();
     row("mice: memory below 200 MB", format!("{peak:.1} MB"), Some(peak < 200.0));
-    let of = |time: fn(&Sharing) -> f64| median(f.sharing.iter().map(time));
+    let of = |time: fn(&Sharing) -> f64| median(f.sharing.iter().map(time)).unwrap_or(f64::NAN);
     let two = of(|s| s.two);
     // Ratios round by round: the machine's speed drifts.
     for (target, share, beside) in [

@@ -10,6 +10,8 @@ pub use race::{Race, play};
 
 use serde::{Deserialize, Serialize};
 
+use crate::bench::median;
+
 /// What one run of one program took.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Lap {
@@ -53,7 +55,7 @@ impl Laps {
     }
 
     fn median(&self, of: impl Fn(&Lap) -> f64) -> f64 {
-        median(self.0.iter().map(of))
+        median(self.0.iter().map(of)).unwrap_or(f64::NAN)
     }
 }
 
@@ -66,12 +68,6 @@ pub struct Sharing {
     pub two: f64,
     /// In two processes at the same time, which share nothing.
     pub processes: f64,
-}
-
-fn median(values: impl Iterator<Item = f64>) -> f64 {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
 #[cfg(test)]

@@ -112,7 +112,9 @@ fn figures_of(arguments: &Arguments, entries: &[&Entry]) -> Result<(), Box<dyn s
             journal.display()
         );
     };
-    let figures = until_interrupted(|| play_all(entries, &stage), interrupted)?;
+    let work = || play_all(entries, &stage);
+    // The lab isolates this process, which it can only while that has one thread.
+    let figures = if stage.lab.is_some() { work() } else { until_interrupted(work, interrupted) }?;
     let seconds = clock::now().since(started).as_secs_f64();
     let took = format!(
         "{seconds:.0} s on {} worker(s), {} runs new and {kept} known",

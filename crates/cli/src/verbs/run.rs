@@ -74,25 +74,12 @@ pub fn run(arguments: Arguments) -> Ending {
     Ok(ExitCode::SUCCESS)
 }
 
-/// More rows than a person wants to look at, and fewer than fill a memory.
-const MOST_SAMPLES: u64 = 20_000_000;
-
 /// What takes the time series of `scenario`.
 fn recorder(scenario: &Scenario, arguments: &Arguments) -> Result<RunSeries, String> {
     if arguments.engine == EngineName::Theory {
         return Err("--series: closed forms know no time; take --engine sim or lab".into());
     }
-    let interval = arguments.interval;
-    let span = scenario.warmup + scenario.duration;
-    let transfers = scenario.transfers.len().max(1) as u64;
-    let least = span * transfers / MOST_SAMPLES;
-    if interval < least.max(Duration::from_micros(1)) {
-        let least = Duration::from_micros(least.as_nanos().div_ceil(1000).max(1));
-        return Err(format!(
-            "--interval {interval}: more than {MOST_SAMPLES} samples; take {least} or more"
-        ));
-    }
-    Ok(RunSeries::every(interval))
+    RunSeries::of(scenario, arguments.interval).map_err(|error| format!("--interval {error}"))
 }
 
 /// Reads a scenario file; an error names the file.

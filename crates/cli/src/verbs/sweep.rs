@@ -82,13 +82,21 @@ pub fn run(arguments: Arguments) -> Ending {
         EngineName::Lab => (arguments.engine.engine(), Workers::ONE),
         other => (other.engine(), arguments.parallel.workers()),
     };
+    let play = |engine: &(dyn Engine + Sync), journal: Option<&Path>| {
+        if arguments.engine == EngineName::Lab {
+            // The lab isolates this process, which it can only while that has one thread.
+            say!("{} runs, one after the other, in real time", sweep.runs(variants.len()));
+            return Ok(sweep.run(&variants, engine, workers)?);
+        }
+        attended(&sweep, &variants, engine, workers, journal)
+    };
     let points = match &arguments.out {
-        None => attended(&sweep, &variants, player, workers, None)?,
+        None => play(player, None)?,
         Some(out) => {
             let path = journal_of(out);
             let ledger = Ledger::open(&path, &identity()?, Stranger::Refuse)?;
             let engine = Remembering { engine: player, memory: &ledger };
-            let points = attended(&sweep, &variants, &engine, workers, Some(&path))?;
+            let points = play(&engine, Some(&path))?;
             if let Some(failure) = ledger.failure() {
                 say!("sweetspot: {failure}; the results below are whole");
             }

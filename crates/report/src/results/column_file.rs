@@ -3,7 +3,7 @@
 use sweetspot_scenario::{BottleneckOutcome, Outcome, TransferOutcome};
 
 use super::file::{Finding, ReadError, SeriesFile, SeriesRow};
-use crate::columns::Columns;
+use crate::columns::{Column, Columns};
 use crate::sweep::{SWEEP_FORMAT, SweepFile, SweepFilePoint, SweepPath, column_of};
 
 /// What a table of columns holds, for sweetspot `ours`: the time series of a run, or a sweep.
@@ -86,23 +86,26 @@ struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    fn missing(&self, name: &str, row: usize) -> ReadError {
-        (self.other)(format!("column {name} has nothing in row {row}"))
+    fn cell<T>(
+        &self,
+        name: &str,
+        row: usize,
+        read: impl Fn(&Column, usize) -> Option<T>,
+    ) -> Result<T, ReadError> {
+        let cell = self.columns.named(name).and_then(|column| read(column, row));
+        cell.ok_or_else(|| (self.other)(format!("column {name} has nothing in row {row}")))
     }
 
     fn text(&self, name: &str, row: usize) -> Result<String, ReadError> {
-        let cell = self.columns.named(name).and_then(|column| column.text(row));
-        cell.map(str::to_owned).ok_or_else(|| self.missing(name, row))
+        self.cell(name, row, |column, row| column.text(row).map(str::to_owned))
     }
 
     fn count(&self, name: &str, row: usize) -> Result<u64, ReadError> {
-        let cell = self.columns.named(name).and_then(|column| column.count(row));
-        cell.ok_or_else(|| self.missing(name, row))
+        self.cell(name, row, Column::count)
     }
 
     fn number(&self, name: &str, row: usize) -> Result<f64, ReadError> {
-        let cell = self.columns.named(name).and_then(|column| column.number(row));
-        cell.ok_or_else(|| self.missing(name, row))
+        self.cell(name, row, Column::number)
     }
 
     fn path(&self, row: usize) -> Result<SweepPath, ReadError> {

@@ -20,6 +20,7 @@ macro_rules! paper_scenario {
 }
 
 pub(super) const TRANSFER_1: PaperScenario = paper_scenario!("sobas-fig1.toml");
+pub(super) const TRANSFER_8_ONE_HOP: PaperScenario = paper_scenario!("sobas-fig8-one-hop.toml");
 pub(super) const TRANSFER_10: PaperScenario = paper_scenario!("sobas-fig10.toml");
 pub(super) const HEFFNER_1: PaperScenario = paper_scenario!("heffner-fig1.toml");
 pub(super) const HEFFNER_4: PaperScenario = paper_scenario!("heffner-fig4.toml");

@@ -6,7 +6,8 @@
 //! gets (docs/results/ns2.md). So it has one peak on either side of the cliff, and a search that
 //! trusts in a single one can end on the wrong side. This one climbs a geometric ladder first,
 //! then works on every interval in which the best window can still lie: golden section where a
-//! rung stands above its neighbours, bisection between a rung without loss and one with. At the end it looks around the winner.
+//! rung stands above its neighbours, bisection between a rung without loss and one with. At the
+//! end it looks around the winner.
 //!
 //! What it guarantees: the result is the best of all windows tried, rungs and both ends
 //! included; where R has one peak between neighbouring rungs, the window is within the

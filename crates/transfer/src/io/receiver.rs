@@ -90,7 +90,7 @@ impl Plan {
         sizing.controller(&setting)?;
         let size = Bytes::new(hello.size);
         let partial = Partial::create(&house.directory, size)?;
-        let probes = house.probes && hello.probes;
+        let probes = house.probes && hello.probes && !sizing.goes_by_kernel_rtt();
         Ok(Plan { name, size, sizing, setting, partial, probes })
     }
 }

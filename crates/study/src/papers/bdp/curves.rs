@@ -109,7 +109,7 @@ impl Kind {
         };
         format!(
             "`{}`; B_t = C T_m / 2, C T_m and 2 C T_m. The simulated curves join all windows that \
-             the search for the maximum tried (mean of {seeds} seed(s)). Theory: {theory}.",
+             the search for the maximum tried (seeds: {seeds}). Theory: {theory}.",
             self.scenario.file
         )
     }

@@ -39,7 +39,7 @@ pub(super) fn table(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     let mut figure = ENTRY_TABLE_1.figure(format!(
         "`{}` and its siblings for 30 and 100 %. *Targets*: sobas at {:.0} % of the MFT or more, \
          sobas:paper within {:.0} % of what the paper printed for SOBAS; what misses them is \
-         marked *. The congested path's cells are means of {} seed(s).",
+         marked *. Seeds of the congested path's cells: {}.",
         TABLE_1[1].1.file,
         SHARE_ASKED * 100.0,
         CLOSENESS_ASKED * 100.0,

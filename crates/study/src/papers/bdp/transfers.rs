@@ -8,7 +8,9 @@ use sweetspot_units::{Bytes, Duration, Rate, Volume};
 
 use super::super::catalogue::{Entry, Figure, Stage};
 use super::super::comparison::Comparisons;
-use super::super::scenarios::{PaperScenario, TABLE_1, TRANSFER_1, TRANSFER_10};
+use super::super::scenarios::{
+    PaperScenario, TABLE_1, TRANSFER_1, TRANSFER_8_ONE_HOP, TRANSFER_10,
+};
 use super::super::time::Watch;
 use super::{ENTRY_1, ENTRY_8, ENTRY_10};
 use crate::StudyError;
@@ -115,8 +117,9 @@ pub(super) fn figure_8(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     let mut published = Comparisons::of("sobas", "fig8")?;
     let mut figure = ENTRY_8.figure(format!(
         "`{}` (the paper does not say which path it shows; this is Table I's at 70 %). Marks are \
-         the rates at which the paper's SOBAS detected saturation.",
-        file.file
+         the rates at which the paper's SOBAS detected saturation. In the lab, which emulates one \
+         hop: `{}`, the tight link alone.",
+        file.file, TRANSFER_8_ONE_HOP.file
     ));
     let cases = [("over-buffered", 1250), ("under-buffered", 313)];
     for (case, buffer) in cases {
@@ -125,10 +128,12 @@ pub(super) fn figure_8(stage: &Stage<'_>) -> Result<Figure, StudyError> {
             Axis::new("time since the transfer's start, s"),
             Axis::new("receive throughput, Mbit/s").between(0.0, 40.0),
         );
-        let scenario = file.with(&[format!("path.hop.1.buffer={buffer}pkt")])?;
-        for (origin, engine) in [(Origin::Sim, stage.sim), (Origin::Lab, stage.lab)] {
+        let whole = file.with(&[format!("path.hop.1.buffer={buffer}pkt")])?;
+        let one_hop = TRANSFER_8_ONE_HOP.with(&[format!("path.buffer={buffer}pkt")])?;
+        let engines = [(Origin::Sim, stage.sim, &whole), (Origin::Lab, stage.lab, &one_hop)];
+        for (origin, engine, scenario) in engines {
             if let Some(engine) = engine {
-                draw_sobas(engine, origin, &scenario, case, &mut plot, &mut published)?;
+                draw_sobas(engine, origin, scenario, case, &mut plot, &mut published)?;
             }
         }
         if let Some(rate) = published.published(&[case]) {
