@@ -27,6 +27,9 @@ const BOUND: f64 = 0.85;
 /// Share of its pace at which a sender goes on that pauses.
 const PAUSED: f64 = 1.0 / 64.0;
 
+/// Segments that a paced sender releases at once at the least (Linux's tcp_min_tso_segs).
+const BURST_SEGMENTS: u64 = 2;
+
 /// How long an overflowed window stays forbidden.
 const CEILING_LASTS: Duration = Duration::from_secs(10);
 
@@ -120,11 +123,14 @@ impl Limits {
         }
     }
 
-    /// Holds the sender back until a time. A little goes on, so that no acknowledgement is
-    /// delayed until then, which a sender might take for a loss.
-    pub(super) fn pause(&mut self, until: Time) {
+    /// Holds the sender back until a time. A little goes on: so that no acknowledgement is
+    /// delayed until then, which a sender might take for a loss, and because a sender keeps the
+    /// distance to its next burst that it chose under the old pace (Linux's tcp_wstamp_ns), which
+    /// is to be no longer than the pause.
+    pub(super) fn pause(&mut self, now: Time, until: Time) {
         self.paused = Some(until);
-        let pacing = self.pacing.map(|pacing| pacing.scaled(PAUSED));
+        let least = self.setting.mss * BURST_SEGMENTS / until.since(now);
+        let pacing = self.pacing.map(|pacing| pacing.scaled(PAUSED).max(least));
         self.outputs.push_back(Output::Pacing(pacing));
     }
 

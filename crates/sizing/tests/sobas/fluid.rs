@@ -40,6 +40,10 @@ pub struct Fluid {
     pub udp_passes: bool,
     /// What the trains' dispersion is off by.
     pub train_error: f64,
+    /// ... and that of one of them, counted from the first.
+    pub odd_train: Option<(u64, f64)>,
+    /// When the sender loses a segment that the path had room for, in seconds.
+    pub loses_at: Option<f64>,
     /// Whether the sender obeys pacing hints.
     pub paces: bool,
 }
@@ -59,6 +63,8 @@ impl Fluid {
             others_congest: None,
             udp_passes: true,
             train_error: 1.0,
+            odd_train: None,
+            loses_at: None,
             paces: true,
         }
     }
@@ -71,6 +77,8 @@ pub struct Run {
     pub rows: Vec<(f64, f64, f64, f64)>,
     pub events: Vec<(f64, EventKind)>,
     pub dropped_bytes: f64,
+    /// Trains and heralds asked for.
+    pub trains: u64,
     /// Of the packets of no worth, which are no part of that.
     pub lost_train_packets: u64,
     /// When the last drop happened, in seconds.
@@ -165,7 +173,10 @@ pub fn drive(controller: &mut dyn Controller, fluid: &Fluid, seconds: f64) -> Ru
                     queue += f64::from(received) * MSS;
                     let gaps = f64::from(received.saturating_sub(1)) * request.size.as_f64();
                     let wire = capacity * PACKET / MSS;
-                    let dispersion = gaps / wire * fluid.train_error;
+                    let odd = fluid.odd_train.filter(|(which, _)| *which == run.trains);
+                    run.trains += 1;
+                    let error = odd.map_or(fluid.train_error, |(_, error)| error);
+                    let dispersion = gaps / wire * error;
                     let train = Train {
                         sent: request.packets,
                         received,
@@ -209,6 +220,11 @@ pub fn drive(controller: &mut dyn Controller, fluid: &Fluid, seconds: f64) -> Ru
             sender.retransmitted += 1;
             forward_lost += 1;
             sender.cwnd *= 0.5;
+            sender.ssthresh = sender.cwnd;
+        }
+        if fluid.loses_at.is_some_and(|at| n == (at / STEP) as u64) {
+            sender.retransmitted += 1;
+            sender.cwnd *= 0.7;
             sender.ssthresh = sender.cwnd;
         }
         if queue > fluid.buffer {

@@ -23,6 +23,38 @@ fn run(fluid: &Fluid, seconds: f64) -> Run {
     drive(&mut *Sizing::Sobas.controller(&setting).unwrap(), fluid, seconds)
 }
 
+/// An empty path of 20 Mbit/s, 20 ms and 15 kB of buffer, where a train of five packets lasts no
+/// longer than 2.4 ms, behind a host that is late by up to 1.5 ms.
+fn empty() -> Fluid {
+    Fluid { rate: |_| 20e6, rtt: |_| 0.02, buffer: 15e3, probe_noise: 0.001_5, ..Fluid::clean() }
+}
+
+/// The trains of the beginning; what is asked for later is a herald.
+const TRAINS: u64 = 5;
+
+#[test]
+fn an_empty_path_with_a_noisy_train_is_never_taken_for_shared() {
+    for odd_train in 0..TRAINS {
+        for error in [0.5, 0.8, 0.9, 1.1, 1.25, 2.0] {
+            let run = run(&Fluid { odd_train: Some((odd_train, error)), ..empty() }, 30.0);
+            assert_eq!(run.trains, TRAINS, "{odd_train} {error}");
+            let goodput = run.goodput(2.0, 30.0);
+            assert!(goodput >= 0.97 * 20e6, "{odd_train} {error} {goodput}");
+        }
+    }
+}
+
+#[test]
+fn a_loss_while_the_window_opens_makes_no_path_look_shared() {
+    for hundredths in 5..100 {
+        let loses_at = Some(f64::from(hundredths) / 100.0);
+        let run = run(&Fluid { loses_at, ..empty() }, 30.0);
+        assert_eq!(run.trains, TRAINS, "{hundredths}");
+        let goodput = run.goodput(3.0, 30.0);
+        assert!(goodput >= 0.95 * 20e6, "{hundredths} {goodput}");
+    }
+}
+
 #[test]
 fn heralds_are_lost_and_data_is_not() {
     for share in [0.3, 0.5, 1.0] {

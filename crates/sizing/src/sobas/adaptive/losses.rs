@@ -25,7 +25,9 @@ impl Sobas {
             return false;
         }
         let others = self.congestion.is_congested() && self.congestion.losses() >= CONGESTED_LOSSES;
-        if self.matters() && (self.is_alone(epoch) || self.window_binds(epoch)) {
+        // In slow start the congestion window passes the limits a round trip before the data does.
+        let arrived = self.limits.bind(self.lately, epoch.rtt);
+        if arrived && self.matters() && (self.is_alone(epoch) || self.window_binds(epoch)) {
             return self.retreat(now, epoch, base);
         }
         let shared = matches!(self.state, State::Sharing(_));

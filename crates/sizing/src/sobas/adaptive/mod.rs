@@ -205,6 +205,21 @@ impl Sobas {
         self.trains.fastest().is_none_or(|c| epoch.rate >= c.scaled(payload * ALONE))
     }
 
+    /// Whether others seem to have a part of the path. A single fast train may have met a late clock:
+    /// the median counts.
+    fn is_shared(&self, epoch: &Epoch) -> bool {
+        let capacity = self.capacity();
+        !epoch.stalled && capacity.is_some_and(|c| epoch.rate < c.scaled(ALONE))
+    }
+
+    /// Whether a queue stands. Both the probes and the transfer itself must say so: a window that
+    /// comes round in W / R = T_base has none to wait in, however late the probes' answers come,
+    /// and is what keeps the rate low.
+    fn is_saturated(&self, epoch: &Epoch, base: Duration) -> bool {
+        let slack = base + MANNER.queue_aim(base) / 2;
+        epoch.rtt > slack && self.limits.offered(slack).is_some_and(|o| epoch.rate < o)
+    }
+
     /// Whether the window, and not congestion control, is what holds the transfer back.
     fn window_binds(&self, epoch: &Epoch) -> bool {
         match epoch.cwnd {
@@ -224,11 +239,11 @@ impl Sobas {
     }
 
     fn hold(&mut self, now: Time, epoch: &Epoch, base: Duration, mut hold: Hold) {
-        let shared = !epoch.stalled && !self.is_alone(epoch) && self.window_binds(epoch);
-        self.convincing = if shared { self.convincing + 1 } else { 0 };
+        let shared = self.is_shared(epoch) && self.window_binds(epoch);
+        let behind_queue = shared && self.is_saturated(epoch, base);
+        self.convincing = if behind_queue { self.convincing + 1 } else { 0 };
         self.rest = self.rest.saturating_sub(1);
-        let saturated = epoch.rtt > base + MANNER.queue_aim(base) / 2;
-        if self.convincing >= CONVINCED && saturated && self.rest == 0 {
+        if self.convincing >= CONVINCED && self.rest == 0 {
             self.convincing = 0;
             self.state = State::Sharing(Sharing::new(self.limits.window_or_max()));
             return;

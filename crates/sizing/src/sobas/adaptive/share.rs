@@ -42,7 +42,7 @@ impl Sobas {
             Move::Herald(queue) => {
                 let (rate, setting) = (window / epoch.rtt, &self.setting);
                 let herald = Herald::new(now, setting, rate, queue, capacity);
-                self.limits.pause(herald.resumes());
+                self.limits.pause(now, herald.resumes());
                 self.herald = Some(herald);
             }
             Move::Leave(window) => {
