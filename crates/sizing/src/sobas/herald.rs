@@ -10,7 +10,7 @@ const LEAST_LEFT: f64 = 1.0 / 3.0;
 
 /// Packets in a herald.
 const SHORTEST: u64 = 8;
-const LONGEST: u64 = 256;
+const LONGEST: u64 = 512;
 
 /// Between the request to pause and the herald: what the sender's pacer has released by then (Linux
 /// releases a millisecond's worth at once) goes ahead of it.

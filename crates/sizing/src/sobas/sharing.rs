@@ -222,13 +222,24 @@ impl Sharing {
         self.average = Average::default();
     }
 
-    /// The transfer's own data overflowed the buffer with `window` as the limit. The window to go
-    /// on with.
-    pub(super) fn handle_overflow(&mut self, window: Bytes) -> Bytes {
+    /// The transfer's own data overflowed the buffer with so much `in_flight`. The window to go on
+    /// with.
+    pub(super) fn handle_overflow(&mut self, in_flight: Bytes) -> Bytes {
         self.full = FULL_LASTS;
-        let window = window.scaled(1.0 - LARGEST_CUT);
+        let window = in_flight.scaled(1.0 - LARGEST_CUT);
         self.change(window);
+        self.begin_below(window);
         window
+    }
+
+    /// There was no room even where the climb began: that was too high.
+    fn begin_below(&mut self, window: Bytes) {
+        if window < self.start {
+            self.start = window;
+            self.start_rate = None;
+            self.from = None;
+            self.check = window.scaled(CHECK);
+        }
     }
 
     /// Congestion control holds the transfer back: what is received says nothing of the window.

@@ -198,18 +198,10 @@ impl Sobas {
         self.capacity().is_none_or(|capacity| self.lately >= capacity.scaled(share))
     }
 
-    /// Whether nobody else seems to use the path. Trains between others' packets come out too
-    /// slow: the fastest one counts.
+    /// Whether nobody else seems to use the path.
     fn is_alone(&self, epoch: &Epoch) -> bool {
         let payload = self.setting.mss.as_f64() / self.setting.packet.as_f64();
-        self.trains.fastest().is_none_or(|c| epoch.rate >= c.scaled(payload * ALONE))
-    }
-
-    /// Whether others seem to have a part of the path. A single fast train may have met a late clock:
-    /// the median counts.
-    fn is_shared(&self, epoch: &Epoch) -> bool {
-        let capacity = self.capacity();
-        !epoch.stalled && capacity.is_some_and(|c| epoch.rate < c.scaled(ALONE))
+        self.trains.agreed().is_none_or(|c| epoch.rate >= c.scaled(payload * ALONE))
     }
 
     /// Whether a queue stands. Both the probes and the transfer itself must say so: a window that
@@ -239,7 +231,7 @@ impl Sobas {
     }
 
     fn hold(&mut self, now: Time, epoch: &Epoch, base: Duration, mut hold: Hold) {
-        let shared = self.is_shared(epoch) && self.window_binds(epoch);
+        let shared = !epoch.stalled && !self.is_alone(epoch) && self.window_binds(epoch);
         let behind_queue = shared && self.is_saturated(epoch, base);
         self.convincing = if behind_queue { self.convincing + 1 } else { 0 };
         self.rest = self.rest.saturating_sub(1);
@@ -251,8 +243,10 @@ impl Sobas {
         if !self.is_alone(epoch) && !self.window_binds(epoch) {
             return;
         }
-        // Between two climbs, small trials.
-        hold.steer(&mut self.limits, now, epoch, base, shared && self.rest > 0);
+        // A round trip that is longer and never varies is nobody's queue but a longer route: between
+        // two climbs trials without a herald are safe there, and nowhere else.
+        let steady = epoch.highest_rtt <= epoch.rtt + MANNER.queue_aim(base);
+        hold.steer(&mut self.limits, now, epoch, base, shared && steady && self.rest > 0);
         self.state = State::Holding(hold);
     }
 }

@@ -9,8 +9,9 @@ use crate::sobas::herald::Herald;
 use crate::sobas::hold::Hold;
 use crate::sobas::sharing::{Move, Sharing};
 
-/// Share of the window below which the sender's congestion window was cut by a loss.
-const HALVED: f64 = 0.75;
+/// Share of the window below which the sender's congestion window was cut by a loss: between what
+/// that leaves of it, half, and all.
+pub(super) const HALVED: f64 = 0.75;
 
 impl Sobas {
     /// Judges an epoch on a path that others share.
@@ -24,13 +25,13 @@ impl Sobas {
             self.state = State::Holding(Hold::new(&MANNER, epoch.rate, base));
             return;
         }
-        let Some(capacity) = self.trains.fastest() else { return };
+        let Some(capacity) = self.trains.agreed() else { return };
         if !alone && !self.window_binds(epoch) {
             sharing.pause();
             let halved = |cwnd: Bytes| cwnd < window.scaled(HALVED);
             if !sharing.is_full() && epoch.cwnd.is_some_and(halved) {
                 // What cut the congestion window was a loss.
-                self.overflow(now, epoch, sharing);
+                self.overflow(now, epoch, sharing, window);
                 return;
             }
             self.state = State::Sharing(sharing);
@@ -75,10 +76,16 @@ impl Sobas {
         }
     }
 
-    /// Goes on after an overflow on a path that others share.
-    pub(super) fn overflow(&mut self, now: Time, epoch: &Epoch, mut sharing: Sharing) {
+    /// Goes on after an overflow on a path that others share, with `in_flight`.
+    pub(super) fn overflow(
+        &mut self,
+        now: Time,
+        epoch: &Epoch,
+        mut sharing: Sharing,
+        in_flight: Bytes,
+    ) {
         self.limits.emit(now, EventKind::Overflowed { rate: epoch.rate });
-        let window = sharing.handle_overflow(self.limits.window_or_max());
+        let window = sharing.handle_overflow(in_flight);
         self.pace_shared(now, epoch, window);
         self.state = State::Sharing(sharing);
     }
