@@ -112,6 +112,11 @@ impl Trains {
         rates.get(rates.len().saturating_sub(1) / 2).copied()
     }
 
+    /// The fastest train.
+    pub(super) fn fastest(&self) -> Option<Rate> {
+        self.heard.iter().max().copied()
+    }
+
     /// The highest rate that two trains agree on. Others' packets between its own make a train too
     /// slow, and may meet most of them; what makes one too fast, a late first packet, is chance.
     pub(super) fn agreed(&self) -> Option<Rate> {

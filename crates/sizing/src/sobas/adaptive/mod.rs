@@ -201,7 +201,16 @@ impl Sobas {
     /// Whether nobody else seems to use the path.
     fn is_alone(&self, epoch: &Epoch) -> bool {
         let payload = self.setting.mss.as_f64() / self.setting.packet.as_f64();
-        self.trains.agreed().is_none_or(|c| epoch.rate >= c.scaled(payload * ALONE))
+        self.unshared().is_none_or(|c| epoch.rate >= c.scaled(payload * ALONE))
+    }
+
+    /// The path's capacity as far as it tells whether others share it. Two trains must say that
+    /// they do; then the one that met the fewest of their packets counts.
+    fn unshared(&self) -> Option<Rate> {
+        match self.state {
+            State::Sharing(_) => self.trains.fastest(),
+            _ => self.trains.agreed(),
+        }
     }
 
     /// Whether a queue stands. Both the probes and the transfer itself must say so: a window that

@@ -25,7 +25,7 @@ impl Sobas {
             self.state = State::Holding(Hold::new(&MANNER, epoch.rate, base));
             return;
         }
-        let Some(capacity) = self.trains.agreed() else { return };
+        let Some(capacity) = self.unshared() else { return };
         if !alone && !self.window_binds(epoch) {
             sharing.pause();
             let halved = |cwnd: Bytes| cwnd < window.scaled(HALVED);
