@@ -23,6 +23,9 @@ pub(super) struct Epoch {
     pub stalled: bool,
     /// Segments that the sender retransmitted, or probes lost.
     pub losses: u64,
+    /// The largest congestion window that the sender reported in this epoch or the one before,
+    /// where it reports any: a loss is heard of when the window has been cut already.
+    pub cwnd: Option<Bytes>,
 }
 
 /// Gathers samples into epochs: "decide per RTT or faster, not per second".
@@ -35,6 +38,8 @@ pub(super) struct Epochs {
     /// measurement either.
     stalled_before: bool,
     losses: u64,
+    cwnd: Option<Bytes>,
+    cwnd_before: Option<Bytes>,
     ends: Option<Time>,
 }
 
@@ -47,6 +52,8 @@ impl Epochs {
             stalled: false,
             stalled_before: false,
             losses: 0,
+            cwnd: None,
+            cwnd_before: None,
             ends: None,
         }
     }
@@ -61,6 +68,11 @@ impl Epochs {
     /// The sender had nothing to send.
     pub(super) fn handle_starvation(&mut self) {
         self.stalled = true;
+    }
+
+    /// The sender's congestion window.
+    pub(super) fn handle_cwnd(&mut self, cwnd: Bytes) {
+        self.cwnd = self.cwnd.max(Some(cwnd));
     }
 
     /// Segments were retransmitted or probes lost.
@@ -86,6 +98,9 @@ impl Epochs {
         let silent = self.meter.span() < length / 2;
         let measured = self.meter.take();
         let losses = std::mem::take(&mut self.losses);
+        let latest = self.cwnd.take();
+        let cwnd = latest.max(self.cwnd_before);
+        self.cwnd_before = latest;
         let epoch =
             measured.zip(round_trip.take_range()).map(|((rate, span), (rtt, highest_rtt))| Epoch {
                 rate,
@@ -94,6 +109,7 @@ impl Epochs {
                 highest_rtt,
                 stalled: stalled || silent || self.stalled_before,
                 losses,
+                cwnd,
             });
         self.stalled_before = stalled;
         epoch

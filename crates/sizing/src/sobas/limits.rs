@@ -24,6 +24,12 @@ const UNACKNOWLEDGED_SEGMENTS: u64 = 2;
 /// Share of what the limits allow from which they, and not congestion control, hold the transfer.
 const BOUND: f64 = 0.85;
 
+/// Share of its pace at which a sender goes on that pauses.
+const PAUSED: f64 = 1.0 / 64.0;
+
+/// Segments that a paced sender releases at once at the least (Linux's tcp_min_tso_segs).
+const BURST_SEGMENTS: u64 = 2;
+
 /// How long an overflowed window stays forbidden.
 const CEILING_LASTS: Duration = Duration::from_secs(10);
 
@@ -36,6 +42,8 @@ pub(super) struct Limits {
     ceiling: Option<(Bytes, Time)>,
     /// Whether the sender is told a pace.
     paces: bool,
+    /// Until when the sender is told to send next to nothing.
+    paused: Option<Time>,
     outputs: VecDeque<Output>,
 }
 
@@ -49,6 +57,7 @@ impl Limits {
             pacing: Some(FIRST_PACING),
             ceiling: None,
             paces: true,
+            paused: None,
             outputs: VecDeque::from([Output::Window(None), Output::Pacing(Some(FIRST_PACING))]),
         }
     }
@@ -62,6 +71,7 @@ impl Limits {
             pacing: None,
             ceiling: None,
             paces: false,
+            paused: None,
             outputs: VecDeque::new(),
         }
     }
@@ -107,8 +117,34 @@ impl Limits {
     pub(super) fn pace(&mut self, pacing: Rate) {
         if self.paces && self.pacing != Some(pacing) {
             self.pacing = Some(pacing);
-            self.outputs.push_back(Output::Pacing(Some(pacing)));
+            if self.paused.is_none() {
+                self.outputs.push_back(Output::Pacing(Some(pacing)));
+            }
         }
+    }
+
+    /// Holds the sender back until a time. A little goes on: so that no acknowledgement is
+    /// delayed until then, which a sender might take for a loss, and because a sender keeps the
+    /// distance to its next burst that it chose under the old pace (Linux's tcp_wstamp_ns), which
+    /// is to be no longer than the pause.
+    pub(super) fn pause(&mut self, now: Time, until: Time) {
+        self.paused = Some(until);
+        let least = self.setting.mss * BURST_SEGMENTS / until.since(now);
+        let pacing = self.pacing.map(|pacing| pacing.scaled(PAUSED).max(least));
+        self.outputs.push_back(Output::Pacing(pacing));
+    }
+
+    /// Ends a pause that is over by `now`.
+    pub(super) fn handle_timeout(&mut self, now: Time) {
+        if self.paused.is_some_and(|until| until <= now) {
+            self.paused = None;
+            self.outputs.push_back(Output::Pacing(self.pacing));
+        }
+    }
+
+    /// When a pause ends.
+    pub(super) fn poll_timeout(&self) -> Option<Time> {
+        self.paused
     }
 
     /// Sets the window, below what overflowed lately, and the pacing that just lets it fill an

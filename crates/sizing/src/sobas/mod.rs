@@ -12,6 +12,7 @@ mod dispersion;
 mod epoch;
 mod explore;
 mod flights;
+mod herald;
 mod hold;
 mod known;
 mod limits;
@@ -21,6 +22,7 @@ mod meter;
 mod paper;
 mod round_trip;
 mod saturation;
+mod sharing;
 mod toll;
 mod trains;
 

@@ -112,6 +112,19 @@ impl Trains {
         rates.get(rates.len().saturating_sub(1) / 2).copied()
     }
 
+    /// The fastest train.
+    pub(super) fn fastest(&self) -> Option<Rate> {
+        self.heard.iter().max().copied()
+    }
+
+    /// The highest rate that two trains agree on. Others' packets between its own make a train too
+    /// slow, and may meet most of them; what makes one too fast, a late first packet, is chance.
+    pub(super) fn agreed(&self) -> Option<Rate> {
+        let mut rates = self.heard.clone();
+        rates.sort_unstable_by(|a, b| b.cmp(a));
+        rates.get(1).or(rates.first()).copied()
+    }
+
     /// Whether no more trains are to be expected.
     pub(super) fn are_over(&self, now: Time) -> bool {
         let waited = self.next_request.is_none() && self.deadline.is_some_and(|d| now >= d);

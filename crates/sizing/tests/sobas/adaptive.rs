@@ -46,9 +46,10 @@ fn a_deep_buffer_stays_empty() {
 #[test]
 fn trains_that_err_by_a_quarter_change_nothing_in_the_end() {
     for train_error in [0.8, 0.9, 1.1, 1.25] {
-        let run = run(&Fluid { train_error, buffer: 0.3 * BDP, ..Fluid::clean() }, 20.0);
-        assert!(run.goodput(5.0, 20.0) >= 0.98 * 100e6, "{train_error} {}", run.goodput(5.0, 20.0));
-        assert!(run.queue(5.0, 20.0) <= 0.06 * BDP, "{train_error} {}", run.queue(5.0, 20.0));
+        let run = run(&Fluid { train_error, buffer: 0.3 * BDP, ..Fluid::clean() }, 60.0);
+        // Too high an estimate makes it look, for a while, for others that are not there.
+        assert!(run.goodput(5.0, 60.0) >= 0.97 * 100e6, "{train_error} {}", run.goodput(5.0, 60.0));
+        assert!(run.queue(5.0, 60.0) <= 0.06 * BDP, "{train_error} {}", run.queue(5.0, 60.0));
         assert_eq!(run.dropped_bytes, 0.0, "{train_error}");
     }
 }

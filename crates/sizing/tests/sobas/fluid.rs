@@ -40,6 +40,10 @@ pub struct Fluid {
     pub udp_passes: bool,
     /// What the trains' dispersion is off by.
     pub train_error: f64,
+    /// ... and that of one of them, counted from the first.
+    pub odd_train: Option<(u64, f64)>,
+    /// When the sender loses a segment that the path had room for, in seconds.
+    pub loses_at: Option<f64>,
     /// Whether the sender obeys pacing hints.
     pub paces: bool,
 }
@@ -59,6 +63,8 @@ impl Fluid {
             others_congest: None,
             udp_passes: true,
             train_error: 1.0,
+            odd_train: None,
+            loses_at: None,
             paces: true,
         }
     }
@@ -71,6 +77,10 @@ pub struct Run {
     pub rows: Vec<(f64, f64, f64, f64)>,
     pub events: Vec<(f64, EventKind)>,
     pub dropped_bytes: f64,
+    /// Trains and heralds asked for.
+    pub trains: u64,
+    /// Of the packets of no worth, which are no part of that.
+    pub lost_train_packets: u64,
     /// When the last drop happened, in seconds.
     pub last_drop: f64,
     pub window: Option<Bytes>,
@@ -155,6 +165,26 @@ pub fn drive(controller: &mut dyn Controller, fluid: &Fluid, seconds: f64) -> Ru
                 Output::Pacing(p) if fluid.paces => {
                     sender.pacing = p.map_or(f64::INFINITY, |p| p.as_f64() / 8.0);
                 }
+                Output::Train(request) if fluid.udp_passes => {
+                    // All at once; what does not fit is lost.
+                    let room = ((fluid.buffer - queue) / MSS).max(0.0) as u32;
+                    let received = request.packets.min(room);
+                    run.lost_train_packets += u64::from(request.packets - received);
+                    queue += f64::from(received) * MSS;
+                    let gaps = f64::from(received.saturating_sub(1)) * request.size.as_f64();
+                    let wire = capacity * PACKET / MSS;
+                    let odd = fluid.odd_train.filter(|(which, _)| *which == run.trains);
+                    run.trains += 1;
+                    let error = odd.map_or(fluid.train_error, |(_, error)| error);
+                    let dispersion = gaps / wire * error;
+                    let train = Train {
+                        sent: request.packets,
+                        received,
+                        bytes_after_first: Bytes::from_f64(gaps),
+                        dispersion: Duration::from_secs_f64(dispersion),
+                    };
+                    trains.push_back((t + rtt / 2.0 + queue / capacity, train));
+                }
                 _ => {}
             }
         }
@@ -190,6 +220,11 @@ pub fn drive(controller: &mut dyn Controller, fluid: &Fluid, seconds: f64) -> Ru
             sender.retransmitted += 1;
             forward_lost += 1;
             sender.cwnd *= 0.5;
+            sender.ssthresh = sender.cwnd;
+        }
+        if fluid.loses_at.is_some_and(|at| n == (at / STEP) as u64) {
+            sender.retransmitted += 1;
+            sender.cwnd *= 0.7;
             sender.ssthresh = sender.cwnd;
         }
         if queue > fluid.buffer {
@@ -259,24 +294,13 @@ pub fn drive(controller: &mut dyn Controller, fluid: &Fluid, seconds: f64) -> Ru
         while let Some(output) = controller.poll_output() {
             match output {
                 Output::Event(event) => run.events.push((t, event.kind)),
-                Output::Train(request) => {
-                    let gaps = f64::from(request.packets - 1) * request.size.as_f64();
-                    let wire = capacity * PACKET / MSS;
-                    let train = Train {
-                        sent: request.packets,
-                        received: request.packets,
-                        bytes_after_first: Bytes::from_f64(gaps),
-                        dispersion: Duration::from_secs_f64(gaps / wire * fluid.train_error),
-                    };
-                    if fluid.udp_passes {
-                        trains.push_back((t + rtt, train));
-                    }
-                }
                 Output::Window(w) => {
                     run.window = w;
                     steering.push_back((t + rtt / 2.0, output));
                 }
-                Output::Pacing(_) => steering.push_back((t + rtt / 2.0, output)),
+                Output::Pacing(_) | Output::Train(_) => {
+                    steering.push_back((t + rtt / 2.0, output));
+                }
             }
         }
         if n % 100 == 99 {

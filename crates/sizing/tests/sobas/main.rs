@@ -5,3 +5,4 @@ mod fluid;
 mod live;
 mod paper;
 mod rledbat;
+mod shared;

@@ -1,11 +1,18 @@
+mod losses;
+mod ramp;
+mod share;
+
+use ramp::Ramp;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use super::congestion::CongestionCheck;
 use super::epoch::{Epoch, Epochs};
+use super::herald::Herald;
 use super::hold::Hold;
 use super::limits::Limits;
 use super::manner::Manner;
 use super::round_trip::RoundTrip;
+use super::sharing::Sharing;
 use super::trains::Trains;
 use crate::{Controller, EventKind, Output, Phase, Probe, Setting, Train};
 
@@ -33,12 +40,26 @@ pub(super) const ALONE: f64 = 0.95;
 /// data to come back, one to measure.
 pub(super) const EPOCHS_PER_STEP: u32 = 2;
 
-/// Lost probes that make a path congested rather than unlucky.
-const CONGESTED_LOSSES: u64 = 2;
+/// Share of the highest rate of late that is kept from epoch to epoch: that of a transfer which
+/// lost a window of data is forgotten by when it has recovered.
+const KEPT: f64 = 0.9;
 
-/// Growth per epoch where there is no capacity estimate: a round trip and a quarter of what
-/// arrives, so that the window never runs far ahead of the path.
-const BLIND_STEP: f64 = 1.25;
+/// Share of the path's capacity below which a transfer is not what makes a queue stand.
+const MATTERS: f64 = 0.125;
+
+/// ... and from which, with no probe lost for long, it has the path so much to itself that
+/// congestion by others is over.
+const DOMINANT: f64 = 0.5;
+
+/// Share of the window that the sender's congestion window has where the window is the limit.
+const BOUND: f64 = 0.95;
+
+/// Epochs in a row that others must have shown themselves, or have gone, to be believed.
+const CONVINCED: u32 = 8;
+
+/// Epochs until a climb is tried again that did not pay, doubled each time.
+const FIRST_REST: u32 = 128;
+const LONGEST_REST: u32 = 2048;
 
 /// SOBAS, improved: finds the window at which the path is full and its buffer is not, holds it,
 /// and keeps watching.
@@ -47,6 +68,8 @@ const BLIND_STEP: f64 = 1.25;
 ///   start cannot overflow a small buffer.
 /// - Then the window grows in small steps for as long as no queue stands; where one does, the
 ///   path is saturated, and the window is R x T_base plus a small queue.
+/// - Where others share the path and yield to a queue, the window climbs to the longest one that
+///   pays; heralds find out where the buffer ends.
 /// - It re-opens when the queue vanishes, tightens when one stands, stays below what overflowed,
 ///   and leaves a path that loses packets by itself to congestion control.
 #[derive(Debug)]
@@ -60,17 +83,26 @@ pub struct Sobas {
     /// Segments that the sender said it retransmitted, since the connection began.
     retransmitted: u64,
     limits: Limits,
+    herald: Option<Herald>,
+    /// The rate of late: the last epochs' highest, forgotten within a few.
+    lately: Rate,
+    /// Epochs in a row that spoke for the other of holding and sharing.
+    convincing: u32,
+    /// Epochs to be spent holding, and the next time that a climb does not pay.
+    rest: u32,
+    next_rest: u32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum State {
     /// The trains are out.
     Measuring,
-    /// The window opens up to the limits, and these step by step: the epochs since the last step,
-    /// and the last epoch's rate.
-    Ramping { epochs: u32, last: Rate },
+    /// The window opens up to the limits, and these step by step.
+    Ramping(Ramp),
     /// At the sweet spot.
     Holding(Hold),
+    /// At the sweet spot of a path that others share.
+    Sharing(Sharing),
     /// Left to congestion control.
     Congested,
 }
@@ -87,23 +119,42 @@ impl Sobas {
             congestion: CongestionCheck::default(),
             retransmitted: 0,
             limits: Limits::new(setting),
+            herald: None,
+            lately: Rate::ZERO,
+            convincing: 0,
+            rest: 0,
+            next_rest: FIRST_REST,
         }
     }
 
     fn advance(&mut self, now: Time) {
+        self.limits.handle_timeout(now);
         if self.state == State::Measuring {
             self.measure(now);
         }
+        self.attend_herald(now);
         let Some(epoch) = self.epochs.poll_epoch(now, &mut self.round_trip) else { return };
         let Some(base) = self.round_trip.base() else { return };
+        if let State::Sharing(sharing) = &mut self.state {
+            sharing.handle_queue(epoch.highest_rtt.saturating_sub(base));
+        }
+        self.lately = epoch.rate.max(self.lately.scaled(KEPT));
         if epoch.losses > 0 && self.reacts_to_loss(now, &epoch, base) {
+            return;
+        }
+        if self.herald.is_some() {
             return;
         }
         match self.state {
             State::Measuring => {}
-            State::Ramping { epochs, last } => self.ramp(now, &epoch, base, epochs + 1, last),
+            State::Ramping(ramp) => self.ramp(now, &epoch, base, ramp),
             State::Holding(hold) => self.hold(now, &epoch, base, hold),
-            State::Congested if !self.congestion.is_congested() && !epoch.stalled => {
+            State::Sharing(sharing) => self.share(now, &epoch, base, sharing),
+            State::Congested
+                if !self.congestion.is_congested()
+                    && !epoch.stalled
+                    && self.has_share(DOMINANT) =>
+            {
                 self.saturate(now, &epoch, base);
             }
             State::Congested => {}
@@ -119,7 +170,7 @@ impl Sobas {
             if let Some((rate, rtt)) = self.trains.estimate().zip(self.round_trip.base()) {
                 self.limits.emit(now, EventKind::CapacityEstimated { rate, rtt });
             }
-            self.state = State::Ramping { epochs: 0, last: Rate::ZERO };
+            self.state = State::Ramping(Ramp::new(Rate::ZERO));
         }
     }
 
@@ -137,31 +188,44 @@ impl Sobas {
         }
     }
 
-    fn ramp(&mut self, now: Time, epoch: &Epoch, base: Duration, epochs: u32, last: Rate) {
-        self.state = State::Ramping { epochs, last: epoch.rate };
-        if epoch.stalled {
-            return;
+    /// Whether the transfer's rate is large enough for a queue to be its own.
+    fn matters(&self) -> bool {
+        self.has_share(MATTERS)
+    }
+
+    /// Whether the transfer's rate of late is this share of the path's capacity.
+    fn has_share(&self, share: f64) -> bool {
+        self.capacity().is_none_or(|capacity| self.lately >= capacity.scaled(share))
+    }
+
+    /// Whether nobody else seems to use the path.
+    fn is_alone(&self, epoch: &Epoch) -> bool {
+        let payload = self.setting.mss.as_f64() / self.setting.packet.as_f64();
+        self.unshared().is_none_or(|c| epoch.rate >= c.scaled(payload * ALONE))
+    }
+
+    /// The path's capacity as far as it tells whether others share it. Two trains must say that
+    /// they do; then the one that met the fewest of their packets counts.
+    fn unshared(&self) -> Option<Rate> {
+        match self.state {
+            State::Sharing(_) => self.trains.fastest(),
+            _ => self.trains.agreed(),
         }
-        let reached =
-            self.limits.offered(base).map(|offered| epoch.rate >= offered.scaled(REACHED));
-        // A queue may be others', and the rate may have to rise yet.
-        let bound = self.limits.offered(epoch.rtt).is_some_and(|o| epoch.rate >= o.scaled(REACHED));
-        let flat = epoch.rate <= last.scaled(RISING);
-        let queue_stands = epoch.rtt > base + MANNER.queue_aim(base) && (bound || flat);
-        match reached {
-            _ if queue_stands => self.saturate(now, epoch, base),
-            // Without a capacity estimate the pace comes from what arrives.
-            None => self.limits.pace(epoch.rate.scaled(BLIND_STEP)),
-            // The limits were reached and no queue stands: the path may have more to give.
-            Some(true) if epochs >= EPOCHS_PER_STEP => {
-                let known = self
-                    .limits
-                    .window_for(epoch.rate, base + MANNER.queue_aim(base))
-                    .min(self.limits.window_or_max());
-                self.limits.steer(now, known.scaled(FIRST_STEP), base);
-                self.state = State::Ramping { epochs: 0, last: epoch.rate };
-            }
-            Some(_) => {}
+    }
+
+    /// Whether a queue stands. Both the probes and the transfer itself must say so: a window that
+    /// comes round in W / R = T_base has none to wait in, however late the probes' answers come,
+    /// and is what keeps the rate low.
+    fn is_saturated(&self, epoch: &Epoch, base: Duration) -> bool {
+        let slack = base + MANNER.queue_aim(base) / 2;
+        epoch.rtt > slack && self.limits.offered(slack).is_some_and(|o| epoch.rate < o)
+    }
+
+    /// Whether the window, and not congestion control, is what holds the transfer back.
+    fn window_binds(&self, epoch: &Epoch) -> bool {
+        match epoch.cwnd {
+            Some(cwnd) => cwnd >= self.limits.window_or_max().scaled(BOUND),
+            None => self.limits.bind(epoch.rate, epoch.rtt),
         }
     }
 
@@ -176,38 +240,23 @@ impl Sobas {
     }
 
     fn hold(&mut self, now: Time, epoch: &Epoch, base: Duration, mut hold: Hold) {
-        let shared = self.capacity().is_some_and(|c| epoch.rate < c.scaled(ALONE));
-        hold.steer(&mut self.limits, now, epoch, base, shared);
+        let shared = !epoch.stalled && !self.is_alone(epoch) && self.window_binds(epoch);
+        let behind_queue = shared && self.is_saturated(epoch, base);
+        self.convincing = if behind_queue { self.convincing + 1 } else { 0 };
+        self.rest = self.rest.saturating_sub(1);
+        if self.convincing >= CONVINCED && self.rest == 0 {
+            self.convincing = 0;
+            self.state = State::Sharing(Sharing::new(self.limits.window_or_max()));
+            return;
+        }
+        if !self.is_alone(epoch) && !self.window_binds(epoch) {
+            return;
+        }
+        // A round trip that is longer and never varies is nobody's queue but a longer route: between
+        // two climbs trials without a herald are safe there, and nowhere else.
+        let steady = epoch.highest_rtt <= epoch.rtt + MANNER.queue_aim(base);
+        hold.steer(&mut self.limits, now, epoch, base, shared && steady && self.rest > 0);
         self.state = State::Holding(hold);
-    }
-
-    /// Tells three kinds of loss apart; whether this one called for action. Behind our own queue
-    /// and at our own limits it is an overflow. Behind a queue while congestion control holds us
-    /// back, with probes lost too, the path is congested by others. Without a queue it is
-    /// random, and no reason to go slower.
-    fn reacts_to_loss(&mut self, now: Time, epoch: &Epoch, base: Duration) -> bool {
-        let queue_rose = epoch.highest_rtt > base + MANNER.queue_aim(base);
-        let bound = self.limits.bind(epoch.rate, epoch.rtt);
-        if !queue_rose || self.state == State::Congested {
-            return false;
-        }
-        if bound {
-            let mut hold = match self.state {
-                State::Holding(hold) if hold.is_settling() => return false,
-                State::Holding(hold) => hold,
-                _ => Hold::new(&MANNER, epoch.rate, base),
-            };
-            hold.retreat(&mut self.limits, now, epoch, base);
-            self.state = State::Holding(hold);
-            return true;
-        }
-        if self.congestion.is_congested() && self.congestion.losses() >= CONGESTED_LOSSES {
-            self.limits.lift(now);
-            self.limits.emit(now, EventKind::Congested);
-            self.state = State::Congested;
-            return true;
-        }
-        false
     }
 }
 
@@ -226,6 +275,7 @@ impl Controller for Sobas {
         if let Some(sender) = probe.sender {
             self.epochs.handle_losses(sender.retransmitted.saturating_sub(self.retransmitted));
             self.retransmitted = self.retransmitted.max(sender.retransmitted);
+            self.epochs.handle_cwnd(sender.cwnd);
             if sender.starved {
                 self.epochs.handle_starvation();
             }
@@ -239,6 +289,10 @@ impl Controller for Sobas {
     }
 
     fn handle_train(&mut self, now: Time, train: &Train) {
+        if let Some(herald) = &mut self.herald {
+            herald.handle_train(train);
+            return self.advance(now);
+        }
         let rtt = self.round_trip.base().unwrap_or(Duration::MAX);
         self.trains.handle_train(now, train, rtt);
         if self.state == State::Measuring {
@@ -258,7 +312,11 @@ impl Controller for Sobas {
             State::Measuring => self.trains.poll_timeout(),
             _ => None,
         };
-        [trains, self.epochs.poll_timeout()].into_iter().flatten().min()
+        let herald = self.herald.as_ref().map(Herald::poll_timeout);
+        [trains, herald, self.limits.poll_timeout(), self.epochs.poll_timeout()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     fn poll_output(&mut self) -> Option<Output> {
@@ -268,8 +326,8 @@ impl Controller for Sobas {
     fn phase(&self) -> Phase {
         match self.state {
             State::Measuring => Phase::Measuring,
-            State::Ramping { .. } => Phase::Ramping,
-            State::Holding(_) => Phase::Holding,
+            State::Ramping(_) => Phase::Ramping,
+            State::Holding(_) | State::Sharing(_) => Phase::Holding,
             State::Congested => Phase::Congested,
         }
     }

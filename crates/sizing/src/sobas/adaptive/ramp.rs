@@ -1,0 +1,102 @@
+//! The window opens: slow start, kept from overflowing the bottleneck's buffer.
+
+use sweetspot_units::{Duration, Rate, Time};
+
+use super::{EPOCHS_PER_STEP, FIRST_STEP, MANNER, RAMP_PACING, REACHED, RISING, Sobas, State};
+use crate::sobas::epoch::Epoch;
+
+/// Share of a round trip that the queue rises to where others' bursts are to be reckoned with
+/// while the window opens.
+const CROWDED: f64 = 0.125;
+
+/// Growth of the pace per epoch then: what slow start adds with delayed acknowledgements, without
+/// its bursts.
+const CAREFUL_STEP: f64 = 1.5;
+
+/// Growth per epoch where there is no capacity estimate: a round trip and a quarter of what
+/// arrives, so that the window never runs far ahead of the path.
+const BLIND_STEP: f64 = 1.25;
+
+/// Where the opening of the window stands.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Ramp {
+    /// Epochs since the limits last changed.
+    epochs: u32,
+    /// The last epoch's rate.
+    last: Rate,
+    /// Whether they changed because a queue stood.
+    braked: bool,
+    /// Whether others' bursts were seen, so that the pace grows with what arrives.
+    crowded: bool,
+}
+
+impl Ramp {
+    /// The limits were set; what came before was received at `last`.
+    pub(super) fn new(last: Rate) -> Ramp {
+        Ramp { epochs: 0, last, braked: false, crowded: false }
+    }
+}
+
+impl Sobas {
+    /// Judges an epoch in which the window opens.
+    pub(super) fn ramp(&mut self, now: Time, epoch: &Epoch, base: Duration, ramp: Ramp) {
+        let next = Ramp { epochs: ramp.epochs + 1, last: epoch.rate, ..ramp };
+        self.state = State::Ramping(next);
+        if epoch.stalled {
+            return;
+        }
+        let free = self.capacity().map_or(Rate::MAX, |capacity| capacity.scaled(RAMP_PACING));
+        let careful = epoch.rate.scaled(if self.matters() { BLIND_STEP } else { CAREFUL_STEP });
+        let crowded = epoch.highest_rtt > base + base.scaled(CROWDED) && careful < free;
+        if crowded || ramp.crowded {
+            self.limits.pace(if crowded { careful } else { free });
+            self.state = State::Ramping(Ramp { crowded, ..next });
+        }
+        if epoch.rtt > base + MANNER.queue_aim(base) && self.matters() {
+            return self.ramp_behind_queue(now, epoch, base, ramp.last, Ramp { crowded, ..next });
+        }
+        match self.limits.offered(base) {
+            _ if crowded => {}
+            // Without a capacity estimate the pace comes from what arrives.
+            None => self.limits.pace(epoch.rate.scaled(BLIND_STEP)),
+            // The limits were reached and no queue stands: the path may have more to give.
+            Some(offered)
+                if epoch.rate >= offered.scaled(REACHED) && next.epochs >= EPOCHS_PER_STEP =>
+            {
+                let known = self
+                    .limits
+                    .window_for(epoch.rate, base + MANNER.queue_aim(base))
+                    .min(self.limits.window_or_max());
+                self.limits.steer(now, known.scaled(FIRST_STEP), base);
+                self.state = State::Ramping(Ramp::new(epoch.rate));
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// A queue stands while the window opens: it may be others', and the rate may have to rise
+    /// yet.
+    fn ramp_behind_queue(
+        &mut self,
+        now: Time,
+        epoch: &Epoch,
+        base: Duration,
+        last: Rate,
+        next: Ramp,
+    ) {
+        let bound = !next.crowded
+            && self.limits.offered(epoch.rtt).is_some_and(|o| epoch.rate >= o.scaled(REACHED));
+        let flat = epoch.rate <= last.scaled(RISING);
+        if next.braked && next.epochs < EPOCHS_PER_STEP {
+            // What arrives was sent before the brake.
+        } else if bound || flat {
+            self.saturate(now, epoch, base);
+        } else if epoch.rtt > base + base.scaled(CROWDED) {
+            // What gets through a standing queue is all that the path has for us: slow start would
+            // go on to overflow it. The pace counts from the next packet on; of a window, what
+            // was advertised once stays.
+            self.limits.set(now, self.limits.window_for(epoch.rate, epoch.rtt), epoch.rate);
+            self.state = State::Ramping(Ramp { braked: true, ..Ramp::new(epoch.rate) });
+        }
+    }
+}
