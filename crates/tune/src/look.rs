@@ -24,7 +24,14 @@ pub struct Seen {
 /// Looks at a connection, and holds its limit where it has one: the kernel overwrites a clamp
 /// whenever it grows the buffer (kernel commits 05f76b2d634e, a2cbb1603943). Setting one that
 /// stands costs nothing.
-pub fn look(socket: &LiveSocket, limit: Option<Bytes>) -> Result<io::Result<Seen>, BorrowError> {
+///
+/// A socket to which something was done, which is `touched`, is not lost sight of when its program
+/// moves it; no other is worth a search.
+pub fn look(
+    socket: &LiveSocket,
+    limit: Option<Bytes>,
+    touched: bool,
+) -> Result<io::Result<Seen>, BorrowError> {
     let look = |fd: &OwnedFd| {
         let info = Info::read(fd)?;
         if let Some(limit) = limit {
@@ -40,8 +47,7 @@ pub fn look(socket: &LiveSocket, limit: Option<Bytes>) -> Result<io::Result<Seen
         };
         Ok(Seen { info, look, sent: sent(&info) })
     };
-    // What is limited is not lost sight of; nothing else is worth a search.
-    if limit.is_some() { lend(socket, look) } else { socket.with(look) }
+    if touched { lend(socket, look) } else { socket.with(look) }
 }
 
 /// Lends a socket to `act`, wherever its program has moved it.
@@ -84,4 +90,28 @@ pub fn pace(socket: &LiveSocket, rate: Option<Rate>) -> Result<io::Result<()>, B
 fn known(minimum: Duration) -> Duration {
     let none = Duration::from_micros(u32::MAX.into());
     if minimum == none { Duration::ZERO } else { minimum }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, TcpStream};
+    use std::os::fd::AsRawFd;
+
+    use sweetspot_linux::live::{ProcessHandle, inode};
+
+    use super::*;
+
+    #[test]
+    fn only_what_was_touched_is_followed_when_its_program_moves_it() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let process = ProcessHandle::open(std::process::id()).unwrap();
+        let inode = inode(&stream).unwrap();
+        let socket = LiveSocket::name(&process, stream.as_raw_fd(), inode, None).unwrap();
+        let moved = stream.try_clone().unwrap();
+        drop(stream);
+        assert!(look(&socket, None, false).is_err_and(|error| error.is_over()));
+        assert!(look(&socket, None, true).is_ok());
+        assert_eq!(socket.fd(), moved.as_raw_fd());
+    }
 }

@@ -112,9 +112,15 @@ impl Path {
         let (mut gone, mut told) = (Vec::new(), Vec::new());
         for (cookie, connection) in &mut self.connections {
             let limit = self.bundle.limit(*cookie).filter(|_| connection.limited);
-            let Ok(Ok(seen)) = look(&connection.socket, limit) else {
-                gone.push(*cookie);
-                continue;
+            let touched = connection.touched();
+            let seen = match look(&connection.socket, limit, touched) {
+                Ok(Ok(seen)) => seen,
+                // Out of reach for a moment only: what was done to it is yet to be undone.
+                Err(error) if touched && !error.is_over() => continue,
+                _ => {
+                    gone.push(*cookie);
+                    continue;
+                }
             };
             let now = clock::now();
             connection.advertised = seen.info.rcv_wnd;

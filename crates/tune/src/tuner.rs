@@ -165,7 +165,7 @@ impl<S: Scope> Tuner<S> {
             Err(error) => return self.refused.push(error.into()),
         };
         // Neither TCP nor anything else that can be looked at.
-        let Ok(Ok(seen)) = look(&socket, None) else { return };
+        let Ok(Ok(seen)) = look(&socket, None, false) else { return };
         match State::from_number(seen.info.state) {
             Some(State::SynSent | State::SynReceived | State::Close) => {
                 return self.scope.forget(inode);

@@ -26,8 +26,8 @@ while True:
     n += len(data)
 print(n)";
 
-/// The same, but after fifty megabytes, when it has long been limited, it forks, and the child goes on with the connection under
-/// another number.
+/// The same, but after fifty megabytes, when it has long been limited, it forks, and the child goes
+/// on with the connection under another number.
 const MOVER: &str = "\
 import os, socket, sys
 s = socket.create_connection(('127.0.0.1', int(sys.argv[1])))
