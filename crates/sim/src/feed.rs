@@ -65,8 +65,8 @@ struct Held {
 }
 
 /// Packets of a block: the window of a small flow, on seven lines; were their number even, the first
-/// packets of all blocks would compete for a few sets of the cache. A place is the number of the block and, in the last
-/// bits, that of the packet in it.
+/// packets of all blocks would compete for a few sets of the cache. A place is the number of the
+/// block and, in the last bits, that of the packet in it.
 const BLOCK: usize = 11;
 const SLOT: u32 = 4;
 
