@@ -53,7 +53,7 @@ pub fn plans() -> Vec<Plan> {
     {
         all.extend(pair(&format!("deep/{name}"), &path("1MB"), client, 20));
     }
-    all.extend(pair("small/curl", &path("125kB"), Client::Curl(1), 20));
+    all.extend(repeated("small/curl", &path("125kB"), Client::Curl(1), 20, REPEATS));
     all.extend(pair("five/curl", &path("1MB"), Client::Curl(5), 30));
     let [_, mut change] = pair("change/curl", &path("1MB"), Client::Curl(1), 24);
     change.changes =
@@ -80,9 +80,9 @@ fn uploads() -> Vec<Plan> {
 /// What [`conditions`] begin with.
 pub const CONDITION: &str = "condition/";
 
-/// How often the conditions are played in which chance decides much: when a loss falls, who of two
-/// fills the buffer first. Alone and tuned by turns, so that what else the machine does meets both;
-/// judged by medians.
+/// How often what chance decides much is played: when a loss falls, whether slow start overflows a
+/// small buffer, who of two fills the buffer first. Alone and tuned by turns, so that what else the
+/// machine does meets both; judged by medians.
 const REPEATS: usize = 3;
 
 /// Paths and programs with which there is little to win, and something to lose.
@@ -103,17 +103,28 @@ fn conditions() -> Vec<Plan> {
         ("rival", path("1MB"), curl, 30, REPEATS),
         ("upload-loss-0.1", path("1MB loss=0.1%"), Client::Upload, 25, REPEATS),
     ] {
-        for repeat in 1..=repeats {
-            for mut run in pair(&format!("{CONDITION}{name}"), &path, client, seconds) {
-                run.rival = (name == "rival").then_some(Duration::from_secs(5));
-                if repeat > 1 {
-                    run.name = format!("{}/{repeat}", run.name);
-                }
-                all.push(run);
-            }
-        }
+        let rival = (name == "rival").then_some(Duration::from_secs(5));
+        let name = format!("{CONDITION}{name}");
+        let runs = repeated(&name, &path, client, seconds, repeats);
+        all.extend(runs.map(|run| Plan { rival, ..run }));
     }
     all
+}
+
+/// A pair of runs, so many times.
+fn repeated(
+    name: &str,
+    path: &str,
+    client: Client,
+    seconds: u64,
+    repeats: usize,
+) -> impl Iterator<Item = Plan> {
+    (1..=repeats).flat_map(move |repeat| {
+        pair(name, path, client, seconds).map(|run| match repeat {
+            1 => run,
+            _ => Plan { name: format!("{}/{repeat}", run.name), ..run },
+        })
+    })
 }
 
 fn path(buffer: &str) -> String {

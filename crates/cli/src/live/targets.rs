@@ -23,14 +23,14 @@ pub fn targets(outcomes: &BTreeMap<String, Outcome>) -> Vec<Target> {
     if let Some((alone, tuned)) = pair("deep/curl") {
         all.extend(deep(alone, tuned));
     }
-    if let Some((alone, tuned)) = pair("small/curl") {
+    if let Some([alone, tuned]) = sides(outcomes, "small/curl") {
         let ratio = tuned.goodput_bps / alone.goodput_bps;
         all.push(target(
             "buffer 0.25 BDP: goodput at least that of untuned",
             percent(ratio),
             ratio >= 1.0,
         ));
-        let cut = cut(alone.retransmitted as f64, tuned.retransmitted as f64);
+        let cut = cut(alone.retransmitted, tuned.retransmitted);
         let words = "buffer 0.25 BDP: retransmissions cut by 90 %";
         all.push(target(
             words,
@@ -83,6 +83,7 @@ pub struct Ratio {
 #[derive(Clone, Copy)]
 pub struct Side {
     pub goodput_bps: f64,
+    pub retransmitted: f64,
     pub queue_s: f64,
     pub share_beside_rival: Option<f64>,
 }
@@ -100,23 +101,35 @@ pub fn ratios(outcomes: &BTreeMap<String, Outcome>) -> Vec<Ratio> {
     for plan in plans() {
         let Some(name) = plan.name.strip_suffix("/alone") else { continue };
         let Some(condition) = name.strip_prefix(CONDITION) else { continue };
-        let [alone, tuned] = ["alone", "tuned"].map(|side| {
-            let first = format!("{name}/{side}");
-            let of_side = |run: &&String| **run == first || run.starts_with(&format!("{first}/"));
-            let runs = outcomes.keys().filter(of_side).map(|run| &outcomes[run]);
-            runs.collect::<Vec<_>>()
-        });
-        if let Some(sides) = side(&alone).zip(side(&tuned)) {
+        if let Some(sides) = sides(outcomes, name) {
             let (condition, who) = (condition.to_owned(), plan.client.name());
-            all.push(Ratio { condition, who, runs: tuned.len(), sides: sides.into() });
+            let runs = runs(outcomes, &format!("{name}/tuned")).count();
+            all.push(Ratio { condition, who, runs, sides });
         }
     }
     all
 }
 
-fn side(runs: &[&Outcome]) -> Option<Side> {
+/// All runs of that name: the first one and those that repeat it.
+fn runs<'a>(
+    outcomes: &'a BTreeMap<String, Outcome>,
+    first: &str,
+) -> impl Iterator<Item = &'a Outcome> {
+    let repeats = format!("{first}/");
+    let is_one = move |run: &str| run == first || run.starts_with(&repeats);
+    outcomes.iter().filter(move |(run, _)| is_one(run)).map(|(_, outcome)| outcome)
+}
+
+/// What runs showed left alone and tuned.
+fn sides(outcomes: &BTreeMap<String, Outcome>, name: &str) -> Option<[Side; 2]> {
+    let side = |side| side_of(&runs(outcomes, &format!("{name}/{side}")).collect::<Vec<_>>());
+    Some([side("alone")?, side("tuned")?])
+}
+
+fn side_of(runs: &[&Outcome]) -> Option<Side> {
     Some(Side {
         goodput_bps: median(runs.iter().map(|o| o.goodput_bps))?,
+        retransmitted: median(runs.iter().map(|o| o.retransmitted as f64))?,
         queue_s: median(runs.iter().map(|o| o.queue_s))?,
         share_beside_rival: median(runs.iter().filter_map(|o| o.share_beside_rival)),
     })
