@@ -5,7 +5,7 @@ use super::Trial;
 pub(super) enum Bracket {
     /// `middle` did at least as well as `low` and `high`: golden section.
     Peak { low: u64, middle: u64, high: u64 },
-    /// `low` lost nothing, `high` did: bisection.
+    /// `low` lost nothing, `high` overflows: bisection.
     Edge { low: u64, high: u64 },
 }
 
@@ -30,10 +30,10 @@ impl Bracket {
         }
     }
 
-    /// What is left after `trial` of the window that [`Bracket::next`] named; `middle_rate` is
-    /// what the middle of a peak achieved.
-    pub(super) fn narrowed(self, trial: &Trial, middle_rate: f64) -> Bracket {
-        let window = trial.window;
+    /// What is left after `trial` of the window that [`Bracket::next`] named; `known` is that of
+    /// [`Bracket::known`].
+    pub(super) fn narrowed(self, trial: &Trial, known: &Trial, tolerance: f64) -> Bracket {
+        let (window, middle_rate) = (trial.window, known.rate_bps);
         match self {
             // Between equals the smaller window is the better one: it queues less.
             Bracket::Peak { low, middle, high } if window < middle => {
@@ -51,7 +51,7 @@ impl Bracket {
                 }
             }
             Bracket::Edge { low, high } => {
-                if trial.lossless {
+                if !trial.overflows(known, tolerance) {
                     Bracket::Edge { low: window, high }
                 } else {
                     Bracket::Edge { low, high: window }
@@ -60,11 +60,12 @@ impl Bracket {
         }
     }
 
-    /// The middle of a peak.
-    pub(super) fn middle(&self) -> Option<u64> {
+    /// The window whose trial the next one is compared with: the middle of a peak, the foot of an
+    /// edge.
+    pub(super) fn known(&self) -> u64 {
         match *self {
-            Bracket::Peak { middle, .. } => Some(middle),
-            Bracket::Edge { .. } => None,
+            Bracket::Peak { middle, .. } => middle,
+            Bracket::Edge { low, .. } => low,
         }
     }
 }

@@ -15,6 +15,14 @@ pub struct Trial {
     pub lossless: bool,
 }
 
+impl Trial {
+    /// Whether this window overflows the buffer where the smaller one of `below` did not. Without
+    /// loss more window is no less goodput: where it is, the loss came before what was measured.
+    pub(super) fn overflows(&self, below: &Trial, tolerance: f64) -> bool {
+        !self.lossless || self.rate_bps < below.rate_bps * (1.0 - tolerance)
+    }
+}
+
 /// Where a search looks, and how closely.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bounds {
@@ -130,7 +138,10 @@ impl Search {
         peaks.truncate(PEAKS);
         let mut brackets: Vec<Bracket> = peaks.into_iter().map(|(_, bracket)| bracket).collect();
         // More than one: far above the cliff a run can be without loss by chance.
-        let edges = rungs.windows(2).filter(|pair| pair[0].lossless && !pair[1].lossless);
+        let tolerance = self.bounds.tolerance;
+        let edges = rungs
+            .windows(2)
+            .filter(|pair| pair[0].lossless && pair[1].overflows(&pair[0], tolerance));
         brackets
             .extend(edges.map(|pair| Bracket::Edge { low: pair[0].window, high: pair[1].window }));
         brackets
@@ -165,8 +176,8 @@ fn narrow(brackets: &mut [Bracket], trials: &BTreeMap<u64, Trial>, tolerance: f6
                 wanted.push(window);
                 break;
             };
-            let middle = bracket.middle().and_then(|middle| trials.get(&middle));
-            *bracket = bracket.narrowed(trial, middle.map_or(0.0, |middle| middle.rate_bps));
+            let known = trials.get(&bracket.known()).unwrap_or(trial);
+            *bracket = bracket.narrowed(trial, known, tolerance);
         }
     }
     wanted
@@ -235,6 +246,25 @@ mod tests {
                 // 1949 is a rung.
                 let lossless = window <= cliff || (1900..2000).contains(&window);
                 search.handle_trial(Trial { window, rate_bps, lossless });
+            }
+        }
+        let best = search.best().unwrap();
+        assert!(best.window <= cliff && best.window + step(cliff, 0.005) >= cliff, "{best:?}");
+    }
+
+    #[test]
+    fn a_loss_before_what_is_measured_does_not_hide_the_cliff() {
+        // Past the cliff slow start overflows and congestion avoidance climbs back, slowly; every
+        // window counts as without loss up to 2260. Two higher peaks lie above.
+        let (cliff, rate) = (1310, |s: u64| match s {
+            s if s <= 1310 => 37.0 - 0.008 * (1310 - s) as f64,
+            s => 33.0 + s as f64 / 2000.0 + if (1900..2000).contains(&s) { 1.0 } else { 0.0 },
+        });
+        let mut search = Search::new(BOUNDS);
+        while let Some(windows) = search.poll_windows() {
+            for window in windows {
+                let trial = Trial { window, rate_bps: rate(window), lossless: window <= 2260 };
+                search.handle_trial(trial);
             }
         }
         let best = search.best().unwrap();
