@@ -1,7 +1,7 @@
 use sweetspot_units::{Duration, Rate, Time};
 
 use super::recent::Recent;
-use super::{Before, HOLDING, QUEUE_LEAST, Sent, aim};
+use super::{HOLDING, QUEUE_LEAST, Sent, aim};
 
 /// The least pace while a queue drains, as a share of what the path delivers. For as long as a queue
 /// stands the path is busy whatever is sent, so that this costs nothing.
@@ -27,7 +27,10 @@ pub struct Drain {
     began: Time,
     /// What the path delivered since, while a queue stood.
     full: Option<Rate>,
-    before: Before,
+    /// What was sent before.
+    free: Rate,
+    /// The longest queue seen.
+    queue: Duration,
 }
 
 /// How a queue drains.
@@ -42,9 +45,9 @@ pub enum Progress {
 }
 
 impl Drain {
-    /// Begins, at what stands `before`.
-    pub fn new(now: Time, before: Before) -> Drain {
-        Drain { began: now, full: None, before }
+    /// Begins with a `queue` that stands at the rate `free`.
+    pub fn new(now: Time, free: Rate, queue: Duration) -> Drain {
+        Drain { began: now, full: None, free, queue }
     }
 
     /// Looks at what is left of it.
@@ -57,22 +60,22 @@ impl Drain {
     ) -> Progress {
         let seen = sent.rtt.saturating_sub(base);
         // What was in the buffer before is seen a round trip later.
-        self.before.queue = self.before.queue.max(seen);
+        self.queue = self.queue.max(seen);
         let elapsed = now.since(self.began);
         // Once what arrives was sent since; for as long as a queue is seen the path has been busy.
         if elapsed >= base && seen > QUEUE_LEAST {
             self.full = recent.rate_since(self.began).or(self.full);
         }
-        let capacity = self.full.unwrap_or(self.before.free);
+        let capacity = self.full.unwrap_or(self.free);
         if elapsed >= base && seen <= aim(base) {
-            return Progress::Gone(capacity.max(self.before.free));
+            return Progress::Gone(capacity.max(self.free));
         }
-        if elapsed > (base * ROUND_TRIPS).max(self.before.queue * QUEUES) {
-            if seen >= self.before.queue.scaled(OURS) {
+        if elapsed > (base * ROUND_TRIPS).max(self.queue * QUEUES) {
+            if seen >= self.queue.scaled(OURS) {
                 return Progress::Stays;
             }
             // It shrinks but slowly: the path takes less than it did.
-            *self = Drain::new(now, Before { free: capacity, queue: seen });
+            *self = Drain::new(now, capacity, seen);
         }
         let left = (sent.in_flight / capacity).saturating_sub(base);
         let share = 1.0 - left.as_secs_f64() / base.max(HORIZON).as_secs_f64();

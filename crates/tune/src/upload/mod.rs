@@ -136,14 +136,6 @@ struct Hold {
     trial: Trial,
 }
 
-/// What stood before an upload was held back.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Before {
-    /// What it sent when it was left alone.
-    free: Rate,
-    queue: Duration,
-}
-
 /// A rate over several epochs.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 struct Mean {
@@ -247,7 +239,7 @@ impl Upload {
     fn take_away(&mut self, kind: StepKind, now: Time, queue: Duration, rate: Rate) {
         let why = format!("a queue of {queue} stands at {rate}");
         self.step(kind, Some(rate.scaled(HOLDING)), why);
-        self.state = State::Draining(Drain::new(now, Before { free: rate, queue }));
+        self.state = State::Draining(Drain::new(now, rate, queue));
     }
 
     fn drain(&mut self, now: Time, sent: &Sent, base: Duration, mut drain: Drain) {
@@ -292,9 +284,7 @@ impl Upload {
         self.state = State::Holding(hold);
         match outcome {
             Outcome::Wait => {}
-            Outcome::Set(pace) | Outcome::Back(pace) => {
-                self.step(StepKind::Moved, Some(pace), String::new());
-            }
+            Outcome::Set(pace) => self.step(StepKind::Moved, Some(pace), String::new()),
             Outcome::Paid(pace) => {
                 let why = "the path takes more without a queue".to_owned();
                 self.step(StepKind::Reopened, Some(pace), why);

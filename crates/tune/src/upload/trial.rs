@@ -80,10 +80,8 @@ pub struct Held {
 pub enum Outcome {
     /// Nothing.
     Wait,
-    /// This pace, for a while.
+    /// This pace.
     Set(Rate),
-    /// The path does not take so much: this pace.
-    Back(Rate),
     /// The path takes more: this pace, which is yet more.
     Paid(Rate),
     /// The path took more, but not so much: it is full at this rate.
@@ -113,7 +111,9 @@ impl Trial {
                 self.stage = Stage::Resting { until: now + unit * REST };
                 Outcome::Wait
             }
-            Stage::Resting { until } if may_try && now >= until => self.begin(now, pace, unit),
+            Stage::Resting { until } if may_try && now >= until => {
+                Outcome::Set(self.begin(now, pace, unit))
+            }
             Stage::Trying { from, began, until } if now >= until => {
                 let (since, end) = (began + base, now + base + LATE);
                 // A look that came late let it last longer.
@@ -134,7 +134,10 @@ impl Trial {
                 match recent.rate_between(since, end) {
                     Some(rate) => self.judge(now, from, rate, queue <= aim, unit),
                     // Nobody looked in time.
-                    None => self.rest(now, unit, from),
+                    None => {
+                        self.rest(now, unit);
+                        Outcome::Set(from)
+                    }
                 }
             }
             _ => Outcome::Wait,
@@ -152,27 +155,24 @@ impl Trial {
         let step = self.step();
         if no_queue && rate >= from.scaled(1.0 + step * PAID) {
             self.grows = true;
-            let Outcome::Set(pace) = self.begin(now, from.scaled(1.0 + step), unit) else {
-                return Outcome::Wait;
-            };
-            return Outcome::Paid(pace);
+            return Outcome::Paid(self.begin(now, from.scaled(1.0 + step), unit));
         }
         // Behind the trial's own queue the path delivered all it can.
         let held = if no_queue { from } else { from.max(rate.scaled(SURE)) };
         let grew = self.grows && rate > from;
-        let back = self.rest(now, unit, held);
-        if grew { Outcome::Full(rate) } else { back }
+        self.rest(now, unit);
+        if grew { Outcome::Full(rate) } else { Outcome::Set(held) }
     }
 
-    fn rest(&mut self, now: Time, unit: Duration, pace: Rate) -> Outcome {
+    fn rest(&mut self, now: Time, unit: Duration) {
         self.grows = false;
         self.stage = Stage::Resting { until: now + unit * REST };
-        Outcome::Back(pace)
     }
 
-    fn begin(&mut self, now: Time, from: Rate, unit: Duration) -> Outcome {
+    /// Begins a trial; its pace.
+    fn begin(&mut self, now: Time, from: Rate, unit: Duration) -> Rate {
         self.stage = Stage::Trying { from, began: now, until: now + unit };
-        Outcome::Set(from.scaled(1.0 + self.step()))
+        from.scaled(1.0 + self.step())
     }
 
     fn step(&self) -> f64 {
