@@ -87,10 +87,7 @@ fn one<T>(
 ) -> Result<Option<T>, PolicyError> {
     let Some(written) = written else { return Ok(None) };
     let value = written.get_ref();
-    read(value).map(Some).map_err(|reason| {
-        let line = line(text, written.span().start);
-        PolicyError::Value { line, key, given: on_one_line(value), reason }
-    })
+    read(value).map(Some).map_err(|reason| wrong(text, key, &written, value, reason))
 }
 
 /// The values of `key`, each as `read` understands it; none where it is not written.
@@ -101,13 +98,23 @@ fn list<T>(
     read: impl Fn(&Value) -> Result<T, String>,
 ) -> Result<Vec<T>, PolicyError> {
     let Some(written) = written else { return Ok(Vec::new()) };
-    let line = line(text, written.span().start);
-    let wrong =
-        |value: &Value, reason| PolicyError::Value { line, key, given: on_one_line(value), reason };
+    let wrong = |value: &Value, reason| wrong(text, key, &written, value, reason);
     let Some(values) = written.get_ref().as_array() else {
         return Err(wrong(written.get_ref(), "write a list: [...]".to_owned()));
     };
     values.iter().map(|value| read(value).map_err(|reason| wrong(value, reason))).collect()
+}
+
+/// The complaint about `value`, which is what was `written` for `key` or one of a list there.
+fn wrong(
+    text: &str,
+    key: &'static str,
+    written: &Spanned<Value>,
+    value: &Value,
+    reason: String,
+) -> PolicyError {
+    let line = line(text, written.span().start);
+    PolicyError::Value { line, key, given: value.to_string().replace('\n', " "), reason }
 }
 
 /// What TOML's parser says, in one line.
@@ -122,10 +129,6 @@ fn in_words(message: &str) -> String {
 /// The number of the line that holds byte `at`.
 fn line(text: &str, at: usize) -> usize {
     text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1
-}
-
-fn on_one_line(value: &Value) -> String {
-    value.to_string().replace('\n', " ")
 }
 
 fn memory(value: &Value) -> Result<Bytes, String> {
