@@ -110,7 +110,7 @@ impl Live {
             self.state = State::Ramping { last: epoch.rate, doubtful: doubtful + 1 };
         } else if queue_stands && below && !long && opened {
             // What the bursts showed is no more than the path, so that it is no queue to hold that.
-            self.state = self.holding(epoch, base);
+            self.state = holding(Hold::new(&MANNER, epoch.rate, base));
         } else if queue_stands || opened && self.limits.offered(base).is_some_and(reaches) {
             self.saturate(now, epoch, base);
         }
@@ -124,8 +124,7 @@ impl Live {
             let (rate, rtt) = (known.capacity, epoch.rtt);
             self.limits.emit(now, EventKind::Saturated { rate, rtt });
             self.dispersion.correct(rate);
-            let hold = Hold::again(&MANNER, rate, base, known.aim);
-            self.state = State::Holding { hold, crowded: 0, toll: Toll::default() };
+            self.state = holding(Hold::again(&MANNER, rate, base, known.aim));
             self.known = None;
             return false;
         }
@@ -147,11 +146,10 @@ impl Live {
         if let Some(before) = before {
             hold = hold.cut(before, epoch.rate, queue);
         }
-        self.state = State::Holding { hold, crowded: 0, toll: Toll::default() };
+        self.state = holding(hold);
     }
+}
 
-    fn holding(&self, epoch: &Epoch, base: Duration) -> State {
-        let hold = Hold::new(&MANNER, epoch.rate, base);
-        State::Holding { hold, crowded: 0, toll: Toll::default() }
-    }
+fn holding(hold: Hold) -> State {
+    State::Holding { hold, crowded: 0, toll: Toll::default() }
 }
