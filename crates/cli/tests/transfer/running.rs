@@ -71,6 +71,15 @@ impl Serve {
         ended
     }
 
+    /// Reads what it prints on standard error until a line holds `words`.
+    pub fn read_until(&mut self, words: &str) {
+        let mut said = String::new();
+        let mut lines = BufReader::new(self.child.stderr.as_mut().unwrap());
+        while !said.contains(words) {
+            assert_ne!(lines.read_line(&mut said).unwrap(), 0, "{words:?} is not in {said:?}");
+        }
+    }
+
     /// Ends it as a person would, with a signal.
     pub fn interrupt(self) -> Ended {
         signal(&self.child, "INT");
