@@ -12,6 +12,8 @@ pub enum Congestion {
     NewReno,
     /// Reno's window with SACK recovery (RFC 6675).
     Sack,
+    /// The same with the recovery of ns-2's `Sack1`, which counts lost packets as in flight.
+    Sack1,
     /// CUBIC (RFC 9438) with HyStart++ (RFC 9406), on SACK recovery.
     Cubic,
     /// Vegas, on SACK recovery.
@@ -21,10 +23,11 @@ pub enum Congestion {
 }
 
 impl Congestion {
-    pub(crate) const CHOICES: [(&'static str, Congestion); 6] = [
+    pub(crate) const CHOICES: [(&'static str, Congestion); 7] = [
         ("reno", Congestion::Reno),
         ("newreno", Congestion::NewReno),
         ("sack", Congestion::Sack),
+        ("sack1", Congestion::Sack1),
         ("cubic", Congestion::Cubic),
         ("vegas", Congestion::Vegas),
         ("bbr", Congestion::Bbr),

@@ -95,6 +95,7 @@ fn style(congestion: Congestion, linux: bool) -> (Algorithm, RecoveryStyle) {
         Congestion::Reno => (Algorithm::Reno, RecoveryStyle::Reno),
         Congestion::NewReno => (Algorithm::Reno, RecoveryStyle::NewReno),
         Congestion::Sack => (Algorithm::Reno, sack),
+        Congestion::Sack1 => (Algorithm::Reno, RecoveryStyle::Sack1),
         Congestion::Cubic => (Algorithm::Cubic, sack),
         Congestion::Vegas => (Algorithm::Vegas, sack),
         // It sends into full queues, where retransmissions are lost as often as anything else.

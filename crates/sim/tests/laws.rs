@@ -113,7 +113,7 @@ proptest! {
         window in 1u64..400,
         queue in prop::sample::select(vec!["drop-tail", "red", "codel", "fq-codel"]),
         congestion in prop::sample::select(vec![
-            "reno", "newreno", "sack", "cubic", "vegas", "bbr",
+            "reno", "newreno", "sack", "sack1", "cubic", "vegas", "bbr",
         ]),
         loss in prop::sample::select(vec!["0", "1e-3", "2%"]),
         delayed in any::<bool>(),

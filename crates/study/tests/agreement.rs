@@ -36,7 +36,7 @@ fn assert_agreement(comparisons: &[Comparison], at_least: usize) {
 #[test]
 fn without_cross_traffic_goodput_is_ns2s_below_inside_just_above_and_far_above_the_sweet_spot() {
     // 726 and 939 lie just above C T_m + B_t for B_t of 100 and 313: the hole.
-    let alone = |s: &Setting| s.cross == "none" && s.buffer <= 313 && s.congestion != "sack1";
+    let alone = |s: &Setting| s.cross == "none" && s.buffer <= 313 && s.congestion != "sack";
     assert_agreement(&played(alone, &[640, 726, 939, 4000]), 12);
 }
 

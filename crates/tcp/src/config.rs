@@ -46,6 +46,9 @@ pub enum RecoveryStyle {
     NewReno,
     /// A scoreboard of what was selectively acknowledged (RFC 6675).
     Sack,
+    /// As ns-2's `Sack1` (Fall and Floyd, "Simulation-based comparisons of Tahoe, Reno, and SACK
+    /// TCP", 1996): what is in flight is counted by ACKs, so that lost packets stay in the count.
+    Sack1,
     /// As in Linux: the scoreboard outlives a timeout, a retransmission that is lost again is found
     /// by its time (RFC 8985), and the window comes down by proportional rate reduction (RFC 6937)
     /// unless the control sees to that itself.
@@ -55,7 +58,7 @@ pub enum RecoveryStyle {
 impl RecoveryStyle {
     /// Whether receivers must report what arrived out of order.
     pub fn needs_sack(self) -> bool {
-        matches!(self, RecoveryStyle::Sack | RecoveryStyle::Linux)
+        !matches!(self, RecoveryStyle::Reno | RecoveryStyle::NewReno)
     }
 }
 

@@ -190,7 +190,7 @@ fn shortest_round_trip(scenario: &Scenario) -> Duration {
 /// SACK, if the scenario's flows have it.
 pub(crate) fn kernel_name(congestion: Congestion) -> &'static str {
     match congestion {
-        Congestion::Reno | Congestion::NewReno | Congestion::Sack => "reno",
+        Congestion::Reno | Congestion::NewReno | Congestion::Sack | Congestion::Sack1 => "reno",
         Congestion::Cubic => "cubic",
         Congestion::Vegas => "vegas",
         Congestion::Bbr => "bbr",

@@ -31,7 +31,7 @@ pub struct Setting {
     pub reverse: &'static str,
     /// The mice's sleep, `from-to` in seconds.
     pub sleep: &'static str,
-    /// `reno`, `newreno` or `sack1`.
+    /// The target's: `reno`, `newreno`, `sack1` or `sack`.
     pub congestion: &'static str,
     /// B_t, packets.
     pub buffer: u64,
@@ -58,13 +58,21 @@ pub struct Measured {
     pub utilisation_before: f64,
 }
 
-/// All cases.
+/// All cases. What ns-2's `Sack1` played stands there twice, to be played by that and by RFC 6675.
 pub fn cases() -> Result<Vec<Case>, StudyError> {
     let table = Table::parse("ns2.csv", include_str!("../../data/ns2.csv"))?;
-    table.rows().map(Case::read).collect()
+    let mut cases = table.rows().map(Case::read).collect::<Result<Vec<_>, _>>()?;
+    let by_rfc: Vec<Case> = cases.iter().filter_map(Case::by_rfc6675).collect();
+    cases.extend(by_rfc);
+    Ok(cases)
 }
 
 impl Case {
+    fn by_rfc6675(&self) -> Option<Case> {
+        let setting = Setting { congestion: "sack", ..self.setting.clone() };
+        (self.setting.congestion == "sack1").then(|| Case { setting, ..self.clone() })
+    }
+
     fn read(row: Row<'_>) -> Result<Case, StudyError> {
         Ok(Case {
             setting: Setting {
@@ -100,7 +108,6 @@ impl Setting {
             "bytes" => format!("{}B", self.buffer * 1000),
             _ => format!("{}pkt", self.buffer),
         };
-        let congestion = if self.congestion == "sack1" { "sack" } else { self.congestion };
         let measured_from = self.start + self.warmup;
         format!(
             "title = \"{cross}, B_t = {buffer}\"\n\
@@ -111,6 +118,7 @@ impl Setting {
              [[transfer]]\nstart = \"{start}s\"\ncongestion = \"{congestion}\"\n\
              delayed_ack = {delays}\nsizing = \"fixed:{window}pkt\"\n",
             cross = self.cross,
+            congestion = self.congestion,
             duration = self.duration,
             reverse = self.reverse,
             iw = if self.flavour == "2002" { 1 } else { 2 },

@@ -22,16 +22,21 @@ struct Family {
     belongs: fn(&Setting) -> bool,
 }
 
-const FAMILIES: [Family; 9] = [
+const FAMILIES: [Family; 10] = [
     Family {
         title: "no cross traffic, Reno and NewReno",
         asked: true,
-        belongs: |s| s.cross == "none" && s.congestion != "sack1",
+        belongs: |s| s.cross == "none" && !s.congestion.starts_with("sack"),
     },
     Family {
-        title: "no cross traffic, SACK",
+        title: "no cross traffic, SACK of ns-2 (`sack1`)",
         asked: true,
         belongs: |s| s.cross == "none" && s.congestion == "sack1",
+    },
+    Family {
+        title: "the same, here by RFC 6675 (`sack`)",
+        asked: true,
+        belongs: |s| s.cross == "none" && s.congestion == "sack",
     },
     Family {
         title: "elephants, ns-2.35's defaults",

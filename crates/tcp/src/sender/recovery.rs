@@ -1,6 +1,7 @@
 use sweetspot_units::Time;
 
 use super::ack::News;
+use super::repair::Beginning;
 use super::transmit::DUPLICATES;
 use super::{Phase, Sender};
 use crate::config::RecoveryStyle;
@@ -38,7 +39,11 @@ impl Sender {
         self.restart_timer(now);
         match &mut self.repair {
             Some(repair) => {
-                repair.begin(prior_cwnd, self.congestion.ssthresh());
+                repair.begin(&Beginning {
+                    in_flight: (self.highest - self.una).saturating_sub(u64::from(DUPLICATES)),
+                    prior_cwnd,
+                    ssthresh: self.congestion.ssthresh(),
+                });
                 self.reduce(news);
             }
             // The three packets that the duplicates stand for have left the network.
@@ -59,7 +64,7 @@ impl Sender {
     pub(super) fn repairs_by_pipe(&self) -> bool {
         match self.style {
             RecoveryStyle::Reno | RecoveryStyle::NewReno => false,
-            RecoveryStyle::Sack => self.phase == Phase::Recovering,
+            RecoveryStyle::Sack | RecoveryStyle::Sack1 => self.phase == Phase::Recovering,
             RecoveryStyle::Linux => matches!(self.phase, Phase::Recovering | Phase::Timeout),
         }
     }
@@ -67,20 +72,20 @@ impl Sender {
     /// RFC 6675 section 5, step (C): the next packet while there is room for it in the pipe.
     pub(super) fn peek_by_pipe(&self) -> Option<u64> {
         let repair = self.repair.as_ref()?;
-        let has_room = match repair.allowance() {
-            Some(packets) => packets > 0,
-            None => repair.board.pipe(self.una, self.highest) < self.cwnd,
-        };
-        if !has_room {
+        if !repair.has_room(self.una, self.highest, self.cwnd) {
             return None;
         }
         let room = self.right_edge.min(self.end).min(self.una + self.options.send_buffer);
         let new = || (self.highest < room).then_some(self.highest);
+        let doubtful = || repair.board.next_doubtful(self.una);
+        if self.style == RecoveryStyle::Sack1 {
+            // ns-2 `GetNextRetran`: any hole below what was sacked.
+            return doubtful().or_else(new);
+        }
         let next = repair.board.next_hole(self.una).or_else(new);
         if self.style == RecoveryStyle::Linux {
             return next;
         }
-        let doubtful = || repair.board.next_doubtful(self.una);
         let rescue = || repair.board.next_rescue(self.una, self.highest);
         next.or_else(doubtful).or_else(rescue)
     }

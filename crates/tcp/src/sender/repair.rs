@@ -3,74 +3,120 @@ use crate::config::RecoveryStyle;
 use crate::congestion::{Algorithm, Prr};
 use crate::scoreboard::Scoreboard;
 
-/// What recovery by SACK keeps in mind: what arrived, and how many packets the next ACK let out.
+/// What recovery by SACK keeps in mind: what arrived, and what the next ACK lets out.
 #[derive(Debug, Clone)]
 pub(super) struct Repair {
     pub board: Scoreboard,
-    /// Whether the window comes down by proportional rate reduction.
-    reduces: bool,
-    reduction: Option<Reduction>,
+    rule: Rule,
+    gauge: Gauge,
 }
 
-/// A recovery in which the rate comes down in proportion.
+/// How a recovery finds out whether there is room in the network.
 #[derive(Debug, Clone, Copy)]
-struct Reduction {
-    prr: Prr,
+enum Rule {
+    /// SetPipe() of RFC 6675.
+    Scoreboard,
+    /// `pipe_` of ns-2's `Sack1`.
+    Count,
+    /// Proportional rate reduction.
+    Reduction,
+}
+
+/// Where that stands in this recovery.
+#[derive(Debug, Clone, Copy)]
+enum Gauge {
+    /// The scoreboard is asked.
+    Scoreboard,
+    /// Packets sent less ACKs received. Of a lost packet no ACK tells; those of its retransmission
+    /// count twice where they advance SND.UNA.
+    Count(i64),
     /// Packets that the last ACK let out and that have not left yet.
-    allowed: u32,
+    Reduction { prr: Prr, allowed: u32 },
+}
+
+/// Where a recovery begins.
+pub(super) struct Beginning {
+    /// Packets sent and not acknowledged cumulatively, without those that duplicate ACKs stand for.
+    pub in_flight: u64,
+    /// The window before, packets.
+    pub prior_cwnd: u32,
+    /// The window to end at, packets.
+    pub ssthresh: f64,
 }
 
 impl Repair {
     /// `None` for styles that know no SACK.
     pub(super) fn new(style: RecoveryStyle, algorithm: Algorithm) -> Option<Repair> {
-        let linux = style == RecoveryStyle::Linux;
-        style.needs_sack().then(|| Repair {
-            board: Scoreboard::new(linux),
+        let rule = match style {
+            RecoveryStyle::Reno | RecoveryStyle::NewReno => return None,
+            RecoveryStyle::Sack1 => Rule::Count,
             // Linux: a control with `cong_control`, as BBR's, sets its own window.
-            reduces: linux && algorithm != Algorithm::Bbr,
-            reduction: None,
-        })
+            RecoveryStyle::Linux if algorithm != Algorithm::Bbr => Rule::Reduction,
+            RecoveryStyle::Sack | RecoveryStyle::Linux => Rule::Scoreboard,
+        };
+        let board = Scoreboard::new(style == RecoveryStyle::Linux);
+        Some(Repair { board, rule, gauge: Gauge::Scoreboard })
     }
 
-    /// A recovery begins at `prior_cwnd` packets, to end at `ssthresh`.
-    pub(super) fn begin(&mut self, prior_cwnd: u32, ssthresh: f64) {
+    /// A recovery begins; its first ACK and its first retransmission are told next.
+    pub(super) fn begin(&mut self, at: &Beginning) {
         self.board.handle_recovery();
-        let prr = || Prr::new(ssthresh, prior_cwnd);
-        self.reduction = self.reduces.then(|| Reduction { prr: prr(), allowed: 0 });
+        self.gauge = match self.rule {
+            Rule::Scoreboard => Gauge::Scoreboard,
+            // ns-2 `dupack_action`: maxseq_ - highest_ack_ - NUMDUPACKS, which neither that ACK
+            // nor that retransmission changes. Told of both, it comes to the same.
+            Rule::Count => Gauge::Count(at.in_flight as i64),
+            Rule::Reduction => {
+                Gauge::Reduction { prr: Prr::new(at.ssthresh, at.prior_cwnd), allowed: 0 }
+            }
+        };
     }
 
     /// An ACK of this recovery arrived, after which SND.UNA is `una`.
     pub(super) fn handle_ack(&mut self, una: u64, highest: u64, news: &News) {
-        let Some(reduction) = &mut self.reduction else { return };
-        if news.delivered == 0 {
-            return;
+        match &mut self.gauge {
+            Gauge::Scoreboard => {}
+            Gauge::Count(pipe) => *pipe -= if news.acked > 0 { 2 } else { 1 },
+            Gauge::Reduction { prr, allowed } => {
+                if news.delivered == 0 {
+                    return;
+                }
+                let pipe = self.board.pipe(una, highest) as u32;
+                let clean = news.acked > 0 && news.lost == 0;
+                *allowed = prr.handle_ack(news.delivered as u32, pipe, clean);
+            }
         }
-        let pipe = self.board.pipe(una, highest) as u32;
-        let clean = news.acked > 0 && news.lost == 0;
-        reduction.allowed = reduction.prr.handle_ack(news.delivered as u32, pipe, clean);
     }
 
-    /// How many packets may leave now; `None`: the congestion window says.
-    pub(super) fn allowance(&self) -> Option<u32> {
-        self.reduction.map(|reduction| reduction.allowed)
+    /// Whether one more packet may leave with a window of `cwnd`.
+    pub(super) fn has_room(&self, una: u64, highest: u64, cwnd: u64) -> bool {
+        match self.gauge {
+            Gauge::Scoreboard => self.board.pipe(una, highest) < cwnd,
+            Gauge::Count(pipe) => pipe < cwnd as i64,
+            Gauge::Reduction { allowed, .. } => allowed > 0,
+        }
     }
 
-    /// One of them leaves.
+    /// One leaves.
     pub(super) fn spend(&mut self) {
-        if let Some(reduction) = &mut self.reduction {
-            reduction.allowed = reduction.allowed.saturating_sub(1);
-            reduction.prr.handle_sent(1);
+        match &mut self.gauge {
+            Gauge::Scoreboard => {}
+            Gauge::Count(pipe) => *pipe += 1,
+            Gauge::Reduction { prr, allowed } => {
+                *allowed = allowed.saturating_sub(1);
+                prr.handle_sent(1);
+            }
         }
     }
 
     /// Recovery is over.
     pub(super) fn end(&mut self) {
-        self.reduction = None;
+        self.gauge = Gauge::Scoreboard;
     }
 
     /// A timeout with all below `highest` sent.
     pub(super) fn handle_timeout(&mut self, highest: u64) {
         self.board.handle_timeout(highest);
-        self.reduction = None;
+        self.gauge = Gauge::Scoreboard;
     }
 }

@@ -1,6 +1,7 @@
 use sweetspot_units::Time;
 
 use super::{Phase, Sender};
+use crate::config::RecoveryStyle;
 use crate::congestion::CongestionControl;
 use crate::segment::Segment;
 
@@ -64,10 +65,12 @@ impl Sender {
         (self.next < limit).then_some(self.next)
     }
 
-    /// After a timeout, what the receiver holds already is not sent again.
+    /// After a timeout, what the receiver holds already is not sent again; ns-2's `Sack1` goes
+    /// back to where it was all the same.
     fn skip_sacked(&mut self) {
         if let Some(repair) = &self.repair
             && self.phase == Phase::Timeout
+            && self.style != RecoveryStyle::Sack1
         {
             self.next = repair.board.first_missing(self.next);
         }

@@ -12,6 +12,7 @@ const LINUX: SenderConfig = SenderConfig {
     ..SENDER
 };
 const NEWRENO: SenderConfig = SenderConfig { recovery: RecoveryStyle::NewReno, ..SENDER };
+const SACK1: SenderConfig = SenderConfig { recovery: RecoveryStyle::Sack1, ..SENDER };
 const RENO: SenderConfig = SenderConfig { recovery: RecoveryStyle::Reno, ..SENDER };
 
 fn played(config: SenderConfig, drops: &[u64]) -> Pair {
@@ -23,7 +24,7 @@ fn played(config: SenderConfig, drops: &[u64]) -> Pair {
 
 #[test]
 fn every_style_repairs_one_loss_by_one_retransmission_and_no_timeout() {
-    for config in [RENO, NEWRENO, SACK, LINUX] {
+    for config in [RENO, NEWRENO, SACK, SACK1, LINUX] {
         let pair = played(config, &[30]);
         assert_eq!(pair.sender.statistics().timeouts, 0, "{:?}", config.recovery);
         assert_eq!(pair.retransmissions(), [30], "{:?}", config.recovery);
@@ -44,7 +45,7 @@ fn a_partial_ack_sends_the_next_hole_again_in_newreno() {
 
 #[test]
 fn sack_repairs_many_holes_within_a_round_trip() {
-    for config in [SACK, LINUX] {
+    for config in [SACK, SACK1, LINUX] {
         let pair = played(config, &[30, 33, 36, 40, 41]);
         assert_eq!(pair.retransmissions(), [30, 33, 36, 40, 41]);
         assert_eq!(pair.sender.statistics().recoveries, 1);
@@ -65,6 +66,23 @@ fn a_retransmission_lost_again_costs_rfc_6675_a_timeout_and_linux_none() {
     let linux = played(LINUX, &[30, 31, 30, 31, 30, 31]);
     assert_eq!(linux.sender.statistics().timeouts, 0);
     assert_eq!(linux.retransmissions().len(), 6);
+}
+
+#[test]
+fn counting_lost_packets_as_in_flight_costs_a_timeout_once_they_are_half_a_window() {
+    // A window of 60, halved to 30, of which `lost` in a row. When the last duplicate is in, the
+    // count stands at `lost`, the ACK of the one retransmission takes 2 off it: nothing more leaves
+    // where `lost` - 2 >= 30. RFC 6675 takes lost packets out of its pipe.
+    let receiver = sweetspot_tcp::ReceiverConfig { window: 60, ..RECEIVER };
+    let timeouts = |config, lost: u64| {
+        let drops: Vec<u64> = (150..150 + lost).collect();
+        let mut pair = Pair::new(config, receiver, Some(400)).dropping(&drops);
+        pair.run_until(ms(20_000));
+        assert!(pair.sender.is_done());
+        pair.sender.statistics().timeouts
+    };
+    assert_eq!([timeouts(SACK1, 31), timeouts(SACK1, 32)], [0, 1]);
+    assert_eq!([timeouts(SACK, 31), timeouts(SACK, 32)], [0, 0]);
 }
 
 #[test]
@@ -142,7 +160,8 @@ proptest! {
     fn whatever_is_lost_everything_arrives_in_the_end(
         drops in prop::collection::vec(0u64..120, 0..60),
         recovery in prop::sample::select(vec![
-            RecoveryStyle::Reno, RecoveryStyle::NewReno, RecoveryStyle::Sack, RecoveryStyle::Linux,
+            RecoveryStyle::Reno, RecoveryStyle::NewReno, RecoveryStyle::Sack, RecoveryStyle::Sack1,
+            RecoveryStyle::Linux,
         ]),
         algorithm in prop::sample::select(vec![
             Algorithm::Reno, Algorithm::Cubic, Algorithm::Vegas, Algorithm::Bbr,

@@ -193,7 +193,8 @@ fn permanent(transfer: &Transfer, end: Duration) -> Result<(), EngineError> {
 
 /// What the transfer's congestion control makes of its own losses.
 pub(super) fn is_reno(congestion: Congestion) -> bool {
-    matches!(congestion, Congestion::Reno | Congestion::NewReno | Congestion::Sack)
+    use Congestion::{NewReno, Reno, Sack, Sack1};
+    matches!(congestion, Reno | NewReno | Sack | Sack1)
 }
 
 /// Segments per increase of the window: an ACK for every second one, and a window that grows by
