@@ -25,6 +25,19 @@ fn a_published_number_stands_where_the_axes_say() {
 }
 
 #[test]
+fn cases_stand_side_by_side_under_their_names() {
+    let names = ["first", "second", "third"].map(str::to_owned).to_vec();
+    let mut plot = Plot::new("", Axis::named("case", names), Axis::new("%").between(0.0, 100.0));
+    plot.curve("share", Origin::Sim, 0, vec![(1.0, 50.0), (2.0, 60.0), (3.0, 70.0)]);
+    let svg = drawn(&plot);
+    // Three columns of 100 units from x = 44 on: their middles.
+    for (x, name) in [("94.0", "first"), ("194.0", "second"), ("294.0", "third")] {
+        assert!(svg.contains(&format!("M{x} 214v4")), "{name} has no tick at {x}");
+        assert_eq!(svg.matches(&format!(">{name}<")).count(), 1);
+    }
+}
+
+#[test]
 fn engines_differ_in_style_and_cases_in_colour() {
     let svg = drawn(&plot());
     assert!(svg.contains(r#"class="line sim c0""#) && svg.contains(r#"class="line theory c0""#));

@@ -42,17 +42,26 @@ pub struct Axis {
     /// The least and the largest value shown; `None`: what the data need, zero included on a
     /// straight axis.
     pub domain: Option<(f64, f64)>,
+    /// What stands at 1, 2, 3 and so on, instead of numbers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<String>,
 }
 
 impl Axis {
     /// A straight axis that shows all there is.
     pub fn new(label: impl Into<String>) -> Axis {
-        Axis { label: label.into(), logarithmic: false, domain: None }
+        Axis { label: label.into(), logarithmic: false, domain: None, names: Vec::new() }
     }
 
     /// The same between two values.
     pub fn between(self, least: f64, most: f64) -> Axis {
         Axis { domain: Some((least, most)), ..self }
+    }
+
+    /// An axis of cases with a name each: the first stands at 1.
+    pub fn named(label: impl Into<String>, names: Vec<String>) -> Axis {
+        let domain = Some((0.5, names.len() as f64 + 0.5));
+        Axis { domain, names, ..Axis::new(label) }
     }
 
     /// The same with equal ratios at equal distances.

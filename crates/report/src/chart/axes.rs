@@ -64,14 +64,13 @@ impl Frame {
                 number(value),
             );
         }
-        let ticks = self.x.ticks(6);
-        for value in ticks {
+        for (value, name) in ticks(&plot.x, &self.x) {
             let x = self.x.at(value);
             let _ = write!(
                 svg,
                 r#"<path class="tick" d="M{x:.1} {bottom}v4"/><text class="num" x="{x:.1}" y="{:.1}" text-anchor="middle">{}</text>"#,
                 bottom + 15.0,
-                number(value),
+                escape(&name),
             );
         }
         let _ = write!(
@@ -85,6 +84,14 @@ impl Frame {
         );
         svg
     }
+}
+
+/// The values marked on the axis across, and what is written there.
+fn ticks(axis: &Axis, scale: &Scale) -> Vec<(f64, String)> {
+    if axis.names.is_empty() {
+        return scale.ticks(6).into_iter().map(|value| (value, number(value))).collect();
+    }
+    (1u32..).map(f64::from).zip(axis.names.iter().cloned()).collect()
 }
 
 /// What an axis shows: what it says itself, or all `values`, and zero if it is straight.

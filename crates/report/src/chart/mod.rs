@@ -77,6 +77,7 @@ fn in_words(plot: &Plot) -> String {
         .iter()
         .map(|curve| format!("{} ({})", curve.label, curve.origin.name()))
         .collect();
+    names.dedup();
     let levels = plot.marks.iter().filter(|mark| !matches!(mark.place, Place::Span(..)));
     names.extend(levels.map(|mark| mark.label.clone()));
     format!("{}: {} against {}: {}", plot.title, plot.y.label, plot.x.label, names.join(", "))

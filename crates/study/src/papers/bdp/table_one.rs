@@ -46,14 +46,15 @@ pub(super) fn table(stage: &Stage<'_>) -> Result<Figure, StudyError> {
         stage.care.seeds(1, 4),
     ));
     let printed = printed()?;
+    let buffers = TABLE_1.iter().flat_map(|_| BUFFERS.map(|buffer| buffer.to_string())).collect();
     let mut plot = Plot::new(
         "SOBAS as a share of the MFT",
-        Axis::new("cell: 30, 70, 100 % load; B_t = 313, 625, 1250 in each"),
+        Axis::named("B_t in packets, at 30 %, 70 % and 100 % load", buffers),
         Axis::new("share of the MFT, %").between(0.0, 120.0),
     );
     for (i, cell) in printed.iter().enumerate() {
         let share = cell.sobas / cell.mft * 100.0;
-        plot.mark(format!("published, cell {}", i + 1), 2, Place::Point(i as f64 + 1.0, share));
+        plot.mark(format!("published, cell {}", i + 1), 0, Place::Point(i as f64 + 1.0, share));
     }
     if let Some(engine) = stage.sim {
         let played = play(engine, stage)?;
@@ -62,7 +63,11 @@ pub(super) fn table(stage: &Stage<'_>) -> Result<Figure, StudyError> {
             let share = |(i, cell): (usize, &Played)| {
                 (i as f64 + 1.0, cell.schemes[column] / (cell.mft.rate_bps / 1e6) * 100.0)
             };
-            plot.curve(name, Origin::Sim, group, played.iter().enumerate().map(share).collect());
+            let shares: Vec<(f64, f64)> = played.iter().enumerate().map(share).collect();
+            // A line for each load.
+            for of_load in shares.chunks(BUFFERS.len()) {
+                plot.curve(name, Origin::Sim, group, of_load.to_vec());
+            }
         }
     }
     figure.plots.push(plot);
