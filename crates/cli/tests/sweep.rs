@@ -107,7 +107,7 @@ fn a_full_disk_is_said_and_takes_nothing_from_the_table() -> Tested {
         return Ok(());
     }
     let (directory, _) = scenario()?;
-    std::os::unix::fs::symlink("/dev/full", directory.path().join("points.csv.part"))?;
+    std::os::unix::fs::symlink("/dev/full", directory.path().join("points.csv"))?;
     let output = sweetspot(directory.path(), &SWEEP).output()?;
     assert_eq!(output.status.code(), Some(1));
     assert!(said(&output).contains("every run is kept"), "{}", said(&output));

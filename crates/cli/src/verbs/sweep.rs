@@ -13,6 +13,7 @@ use super::scenario_file::{Parallel, ScenarioFile};
 use crate::attend::{self, Attended};
 use crate::build::identity;
 use crate::ledger::{Ledger, Stranger};
+use crate::whole_file;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -173,7 +174,7 @@ fn keys(sweep: &Sweep) -> Vec<String> {
     sweep.over.iter().map(|over| over.key.clone()).collect()
 }
 
-/// Writes the results beside their place and moves them there: a full disk leaves no half file.
+/// Writes the results; where that fails, the journal has them.
 fn write(
     out: &Path,
     format: Format,
@@ -188,18 +189,9 @@ fn write(
         Format::Parquet => parquet(&sweep_columns(&file))?,
         Format::Json => serde_json::to_vec(&file)?,
     };
-    let mut part = out.as_os_str().to_owned();
-    part.push(".part");
-    let part = PathBuf::from(part);
-    let put = std::fs::write(&part, bytes).and_then(|()| std::fs::rename(&part, out));
-    put.map_err(|error| {
-        let _ = std::fs::remove_file(&part);
+    whole_file::write(out, &bytes).map_err(|error| {
         let kept = journal_of(out);
-        format!(
-            "{}: {error}; every run is kept in {}: make room and give the same command again",
-            out.display(),
-            kept.display()
-        )
+        format!("{error}; every run is kept in {}: give the same command again", kept.display())
     })?;
     say!("wrote {}", out.display());
     Ok(())
