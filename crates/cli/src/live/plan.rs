@@ -111,7 +111,8 @@ fn conditions() -> Vec<Plan> {
     all
 }
 
-/// A pair of runs, so many times.
+/// A pair of runs, so many times; each time other packets are lost and held back, the same for both
+/// of a pair.
 fn repeated(
     name: &str,
     path: &str,
@@ -120,7 +121,7 @@ fn repeated(
     repeats: usize,
 ) -> impl Iterator<Item = Plan> {
     (1..=repeats).flat_map(move |repeat| {
-        pair(name, path, client, seconds).map(|run| match repeat {
+        pair(name, &format!("{path} seed={repeat}"), client, seconds).map(|run| match repeat {
             1 => run,
             _ => Plan { name: format!("{}/{repeat}", run.name), ..run },
         })
@@ -178,5 +179,17 @@ mod tests {
         assert!(all.iter().all(|plan| plan.path.rtt() > Duration::ZERO));
         let names: std::collections::BTreeSet<_> = all.iter().map(|plan| &plan.name).collect();
         assert_eq!(names.len(), all.len());
+    }
+
+    #[test]
+    fn repetitions_differ_in_what_is_lost_and_the_two_of_a_pair_do_not() {
+        let seed = |name: &str| plans().iter().find(|p| p.name == name).unwrap().path.seed;
+        let [first, second] = ["", "/2"].map(|repeat| {
+            let [alone, tuned] = ["alone", "tuned"]
+                .map(|side| seed(&format!("{CONDITION}loss-0.01/{side}{repeat}")));
+            assert_eq!(alone, tuned);
+            alone
+        });
+        assert_ne!(first, second);
     }
 }
