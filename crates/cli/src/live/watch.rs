@@ -12,7 +12,8 @@ pub struct Watch {
     sender: Diag,
     /// Whether the near side sends: then the server's port is the receiver's.
     sends: bool,
-    /// By connection: when, and what had been received by then.
+    /// By connection: when, and what the receiving program had got by then. What waits in its
+    /// socket's buffer is not yet of use to anybody.
     pub received: BTreeMap<u64, Vec<(Time, Bytes)>>,
     /// The same of a rival's, which is not measured.
     rival: BTreeMap<u64, Vec<(Time, Bytes)>>,
@@ -44,15 +45,19 @@ impl Watch {
         let sends = self.sends;
         let is_client = |c: &Connection| c.remote.port() == PORT;
         let is_server = |c: &Connection| c.local.port() == PORT;
+        let is_measured = |c: &Connection| if sends { is_server(c) } else { is_client(c) };
         let (received, rival) = (&mut self.received, &mut self.rival);
         let at_receiver = |c: Connection| {
-            if let Some(info) = c.info.filter(|_| c.remote.port() == RIVAL_PORT) {
-                rival.entry(c.cookie).or_default().push((now, info.bytes_received));
-            } else if let Some(info) =
-                c.info.filter(|_| if sends { is_server(&c) } else { is_client(&c) })
-            {
-                received.entry(c.cookie).or_default().push((now, info.bytes_received));
-            }
+            let Some(info) = &c.info else { return };
+            let series = if c.remote.port() == RIVAL_PORT {
+                &mut *rival
+            } else if is_measured(&c) {
+                &mut *received
+            } else {
+                return;
+            };
+            let got = info.bytes_received.saturating_sub(c.unread);
+            series.entry(c.cookie).or_default().push((now, got));
         };
         let read = self.receiver.connections(&State::WITH_DATA, detail, at_receiver);
         read.map_err(|e| e.to_string())?;
@@ -67,7 +72,7 @@ impl Watch {
         read.map_err(|e| e.to_string())
     }
 
-    /// Bytes that each bulk connection received between two times.
+    /// Bytes that the program at each bulk connection got between two times.
     pub fn between(&self, from: Time, to: Time) -> Vec<Bytes> {
         between(&self.received, from, to)
     }
