@@ -18,7 +18,7 @@ use crate::contest::Program;
 /// What a run showed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Outcome {
-    /// Payload over the whole run, in bit/s.
+    /// Payload that the receiving program got over the whole run, in bit/s.
     pub goodput_bps: f64,
     /// Each connection's, likewise.
     pub each_bps: Vec<f64>,
@@ -51,10 +51,16 @@ const HELD: Duration = Duration::from_secs(3);
 /// The stretch after a change that is judged.
 const STRETCH: Duration = Duration::from_secs(2);
 
-/// Plays a run.
-pub fn play(plan: &Plan, program: &Path, scratch: &Path) -> Result<Outcome, String> {
+/// Plays a run with `program` as the tuner, whose events go to a file, where one is given.
+pub fn play(
+    plan: &Plan,
+    program: &Path,
+    scratch: &Path,
+    events: Option<&Path>,
+) -> Result<Outcome, String> {
     let emulation = Emulation::start(&plan.path).map_err(|e| e.to_string())?;
-    let played = run(plan, program, scratch, &emulation);
+    let tuner = plan.tuned.then_some(Tuner { program, events });
+    let played = run(plan, tuner.as_ref(), scratch, &emulation);
     let certificate = emulation.finish().map_err(|e| e.to_string())?;
     let mut outcome = played?;
     outcome.trust = certificate.verdict.trust;
@@ -72,9 +78,15 @@ struct Traces {
     tuner_cpu: Option<f64>,
 }
 
+/// Who tunes.
+struct Tuner<'a> {
+    program: &'a Path,
+    events: Option<&'a Path>,
+}
+
 fn run(
     plan: &Plan,
-    program: &Path,
+    tuner: Option<&Tuner<'_>>,
     scratch: &Path,
     emulation: &Emulation,
 ) -> Result<Outcome, String> {
@@ -83,7 +95,7 @@ fn run(
     let (near, far) = (emulation.near(), emulation.far());
     let (traces, interactive) = thread::scope(|scope| {
         let asking = scope.spawn(|| Interactive::run(near, far, &stop));
-        let traces = download(plan, program, scratch, emulation);
+        let traces = download(plan, tuner, scratch, emulation);
         stop.store(true, Ordering::Relaxed);
         let asked = asking.join().unwrap_or_else(|_| Err("the interactive flow".to_owned()));
         (traces, asked)
@@ -96,14 +108,17 @@ fn run(
 /// Lets the client run for as long as planned, changes the rate meanwhile, and watches.
 fn download(
     plan: &Plan,
-    program: &Path,
+    tuner: Option<&Tuner<'_>>,
     scratch: &Path,
     emulation: &Emulation,
 ) -> Result<Traces, String> {
     let mut watch = Watch::start(emulation, plan.client.sends())?;
     let seconds = plan.length.as_secs_f64() as u64;
     let bare = client(plan.client, emulation, seconds, scratch);
-    let mut command = if plan.tuned { tuned(program, plan, &bare) } else { bare };
+    let mut command = match tuner {
+        Some(tuner) => tuner.run(plan, &bare),
+        None => bare,
+    };
     let start = |command: &mut Command| {
         Program::start(emulation.near(), command).map_err(|e| e.to_string())
     };
@@ -138,11 +153,17 @@ fn download(
     Ok(Traces { begun, ended: now, watch, samples, said, tuner_cpu })
 }
 
-fn tuned(program: &Path, plan: &Plan, bare: &Command) -> Command {
-    let mut command = Command::new(program);
-    command.args(["tune", "run", "--quiet"]).args(plan.client.sends().then_some("--send"));
-    command.arg("--").arg(bare.get_program()).args(bare.get_args());
-    command
+impl Tuner<'_> {
+    /// The command under it.
+    fn run(&self, plan: &Plan, bare: &Command) -> Command {
+        let mut command = Command::new(self.program);
+        command.args(["tune", "run", "--quiet"]).args(plan.client.sends().then_some("--send"));
+        if let Some(file) = self.events {
+            command.arg("--events").arg(file);
+        }
+        command.arg("--").arg(bare.get_program()).args(bare.get_args());
+        command
+    }
 }
 
 /// The guardian and its child, which tunes; what the child started is the command.

@@ -27,6 +27,9 @@ pub struct Arguments {
     /// Where results are kept until all are there
     #[arg(long, value_name = "DIR", default_value = "target/bench-live")]
     results: PathBuf,
+    /// Keep what the tuner did in each run here, a line of JSON per action
+    #[arg(long, value_name = "DIR")]
+    events: Option<PathBuf>,
 }
 
 /// Measures what is asked for, run by run, then writes the document from all there is.
@@ -40,10 +43,16 @@ pub fn run(arguments: Arguments) -> Ending {
             arguments.only.is_empty() || arguments.only.iter().any(|part| name.contains(part));
         wanted && !(arguments.resume && store.get::<serde_json::Value>(name).is_some())
     };
+    if let Some(dir) = &arguments.events {
+        fs::create_dir_all(dir)?;
+    }
     let code = isolate(|| {
         for plan in plans().iter().filter(|plan| is_due(&plan.name)) {
             say!("{} ...", plan.name);
-            let played = scratch::make().and_then(|s| play(plan, &program, s.path()));
+            let events = arguments.events.as_ref();
+            let events = events.map(|dir| dir.join(plan.name.replace('/', "-") + ".jsonl"));
+            let played =
+                scratch::make().and_then(|s| play(plan, &program, s.path(), events.as_deref()));
             if let Err(why) = played.and_then(|outcome| store.put(&plan.name, &outcome)) {
                 say!("sweetspot: {}: {why}", plan.name);
                 return 1;
