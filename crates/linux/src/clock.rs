@@ -12,6 +12,11 @@ pub fn wall() -> Time {
     read(libc::CLOCK_REALTIME)
 }
 
+/// CPU time that the calling thread has used.
+pub fn used() -> Time {
+    read(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
 /// Sleeps until `due` on the clock of [`now`]; returns at once if that has passed.
 pub fn sleep_until(due: Time) {
     let due = timespec(due);

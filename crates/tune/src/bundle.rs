@@ -42,6 +42,8 @@ pub struct Bundle {
     minimum: Option<Duration>,
     /// When the first bulk transfer was seen.
     bulk_since: Option<Time>,
+    /// When the latest connection was.
+    added: Option<Time>,
     /// What the controller wants in all; `None` while it wants nothing in particular.
     window: Option<Option<Bytes>>,
     /// What memory allows all connections together.
@@ -122,6 +124,7 @@ impl Bundle {
             rtt: Duration::ZERO,
             minimum: None,
             bulk_since: None,
+            added: None,
             window: None,
             ceiling: None,
             actions: VecDeque::new(),
@@ -131,7 +134,8 @@ impl Bundle {
     }
 
     /// A connection, seen for the first time.
-    pub fn add(&mut self, cookie: u64, look: Look) {
+    pub fn add(&mut self, now: Time, cookie: u64, look: Look) {
+        self.added = Some(now);
         let member = Member {
             last: look,
             rate: Rate::ZERO,
@@ -257,7 +261,8 @@ impl Bundle {
     /// `thrift` unless a transfer has just begun.
     pub fn pause(&self, now: Time, thrift: Duration) -> Duration {
         if self.members.values().all(|m| m.arrived == Bytes::ZERO && m.rate < IDLE) {
-            return IDLE_PAUSE.max(thrift);
+            let is_young = self.added.is_some_and(|added| now.since(added) < YOUNG);
+            return if is_young { YOUNG_PAUSE.max(thrift / 8) } else { IDLE_PAUSE.max(thrift) };
         }
         let opens = matches!(self.phase(), Phase::Ramping | Phase::Measuring);
         if opens && self.bulk_since.is_none_or(|since| now.since(since) < OPENING) {
@@ -323,6 +328,12 @@ impl Bundle {
         }
     }
 }
+
+/// How long a connection may take until the first data comes over it, ...
+const YOUNG: Duration = Duration::from_secs(1);
+/// ... and how long nobody may look meanwhile: slow start has passed the path and a small buffer four
+/// round trips after.
+const YOUNG_PAUSE: Duration = Duration::from_millis(10);
 
 /// How long windows are expected to open: slow start and the bounded growth after it.
 const OPENING: Duration = Duration::from_secs(3);

@@ -47,7 +47,7 @@ impl Path {
 
     /// A connection of it, seen for the first time.
     pub fn add(&mut self, now: Time, cookie: u64, connection: Connection, seen: &Seen) {
-        self.bundle.add(cookie, seen.look);
+        self.bundle.add(now, cookie, seen.look);
         self.next_round = now;
         self.connections.insert(cookie, connection);
     }
@@ -73,7 +73,7 @@ impl Path {
         told
     }
 
-    /// When the next round is to be, after one that took `took`; `thrift` is how many times as long
+    /// When the next round is to be, after one that took `took` of CPU time; `thrift` is how many times as long
     /// the pause must be.
     pub fn rest(&mut self, done: Time, took: Duration, thrift: u64, uploads: bool) {
         let thrift = took * thrift;

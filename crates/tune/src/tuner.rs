@@ -26,8 +26,11 @@ use crate::share::max_min;
 const SEARCH: Duration = Duration::from_millis(50);
 
 /// What looking may cost: a search for new connections, or a round of looks, is followed by a pause
-/// so many times as long as it took. Together that is less than a hundredth of a core.
+/// so many times as long as the CPU time it took (not the time that a busy host took for it). Together that is less than a hundredth of a core.
 const SEARCH_THRIFT: u64 = 400;
+/// ... but while there is no connection to look at, a search costs up to a hundredth by itself: of one
+/// that just begins, slow start gives away four round trips.
+const EAGER_THRIFT: u64 = 100;
 const ROUND_THRIFT: u64 = 250;
 
 /// How a tuner goes about its work.
@@ -87,12 +90,14 @@ impl<S: Scope> Tuner<S> {
     /// Looks, decides and acts, for whatever is due at `now`.
     pub fn handle_timeout(&mut self, now: Time) -> Result<(), TuneError> {
         if now >= self.next_search {
+            let began = clock::used();
             for found in self.scope.find(now, &mut self.refused)? {
                 self.welcome(now, &found);
             }
             self.share_memory();
-            let done = clock::now();
-            self.next_search = done + SEARCH.max(done.since(now) * SEARCH_THRIFT);
+            let took = clock::used().since(began);
+            let thrift = if self.bundles.is_empty() { EAGER_THRIFT } else { SEARCH_THRIFT };
+            self.next_search = clock::now() + SEARCH.max(took * thrift);
         }
         let due: Vec<Ends> =
             self.bundles.iter().filter(|(_, p)| p.next_round <= now).map(|(e, _)| *e).collect();
@@ -194,17 +199,17 @@ impl<S: Scope> Tuner<S> {
     fn round(&mut self, ends: Ends) {
         let bundles = self.bundles.len() as u64;
         let Some(path) = self.bundles.get_mut(&ends) else { return };
-        let began = clock::now();
+        let (now, began) = (clock::now(), clock::used());
         self.events.extend(path.round(&self.options, &mut self.leases));
         if path.connections.is_empty() {
             // How much others leave changes by the second: that is not worth keeping.
             let kept = self.bundles.remove(&ends).filter(|_| ends.2 == Goal::Throughput);
             if let Some(path) = kept {
-                self.memory.keep(began, ends, path.bundle);
+                self.memory.keep(now, ends, path.bundle);
             }
             return;
         }
-        let done = clock::now();
-        path.rest(done, done.since(began), ROUND_THRIFT * bundles, self.options.uploads);
+        let took = clock::used().since(began);
+        path.rest(clock::now(), took, ROUND_THRIFT * bundles, self.options.uploads);
     }
 }

@@ -33,14 +33,18 @@ struct Run {
     dropped: f64,
 }
 
-fn play(begins: &[f64], seconds: f64, memory: Option<Bytes>) -> Run {
+fn bundle() -> Bundle {
     let setting = Setting {
         mss: Bytes::new(1448),
         packet: Bytes::new(1500),
         max_window: Bytes::new(33_554_432),
         path: None,
     };
-    let mut bundle = Bundle::new(Box::new(sobas::Live::new(&setting)), setting.mss);
+    Bundle::new(Box::new(sobas::Live::new(&setting)), setting.mss)
+}
+
+fn play(begins: &[f64], seconds: f64, memory: Option<Bytes>) -> Run {
+    let mut bundle = bundle();
     bundle.set_ceiling(memory);
     let mut flows: Vec<Flow> = begins
         .iter()
@@ -100,7 +104,7 @@ fn play(begins: &[f64], seconds: f64, memory: Option<Bytes>) -> Run {
                     advertised: None,
                 };
                 if seen.insert(i) {
-                    bundle.add(i as u64, look);
+                    bundle.add(now, i as u64, look);
                 }
                 bundle.handle_look(now, i as u64, look);
             }
@@ -167,4 +171,25 @@ fn memory_bounds_all_windows_together() {
     let goodput = run.shares.iter().sum::<f64>() / 5.0;
     assert!((0.4 * RATE..0.55 * RATE).contains(&goodput), "{goodput}");
     assert!(jain(&run.shares) >= 0.99);
+}
+
+/// 60 kB are in when slow start's third flight is; the fifth, two round trips later, overflows a
+/// quarter of a BDP. A look every quarter of a round trip is there in time, even if it takes 0.3 ms.
+#[test]
+fn a_new_connection_is_looked_at_before_slow_start_has_passed_the_path() {
+    let at = |ms: u64| Time::from_nanos(ms * 1_000_000);
+    let mut bundle = bundle();
+    let look = Look {
+        received: Bytes::ZERO,
+        unread: Bytes::ZERO,
+        rtt: Duration::ZERO,
+        minimum_rtt: Duration::from_millis(40),
+        out_of_order: 0,
+        advertised: None,
+    };
+    bundle.add(at(0), 1, look);
+    let thrift = Duration::from_millis(75);
+    assert!(bundle.pause(at(0), thrift) <= Duration::from_millis(10));
+    // One over which nothing comes costs as little as any.
+    assert!(bundle.pause(at(1000), thrift) >= thrift);
 }

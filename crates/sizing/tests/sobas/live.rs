@@ -3,7 +3,8 @@
 //! of them in its buffer, unless a test says otherwise.
 
 use crate::fluid::{Fluid, Run, play};
-use sweetspot_sizing::{EventKind, Sizing};
+use sweetspot_sizing::{EventKind, Output, Setting, Sizing};
+use sweetspot_units::{Bytes, Duration, Time};
 
 const BDP: f64 = 500e3;
 
@@ -83,4 +84,32 @@ fn scale_changes_nothing() {
         assert!(run.goodput(3.0, 15.0) >= 0.98 * rate, "{}", run.goodput(3.0, 15.0));
         assert_eq!(run.dropped_bytes, 0.0, "{rate}");
     }
+}
+
+/// Who looks after 100 ms for the first time sees several flights at once: of 100 kB 40 in each round
+/// trip of 40 ms, on average. Twice that is what the next flight may be, or what a receiving kernel
+/// begins with, 65 kB.
+#[test]
+fn what_came_while_nobody_looked_is_not_one_flight() {
+    let setting = Setting {
+        mss: Bytes::new(1448),
+        packet: Bytes::new(1500),
+        max_window: Bytes::new(6_291_456),
+        path: None,
+    };
+    let mut controller = Sizing::SobasLive.controller(&setting).unwrap();
+    let at = |ms: u64| Time::from_nanos(ms * 1_000_000);
+    controller.handle_minimum_rtt(at(0), Duration::from_millis(40));
+    controller.handle_data(at(0), Bytes::ZERO, Bytes::ZERO);
+    controller.handle_data(at(100), Bytes::new(100_000), Bytes::ZERO);
+    for ms in (103..=139).step_by(3) {
+        controller.handle_data(at(ms), Bytes::ZERO, Bytes::ZERO);
+    }
+    let mut window = None;
+    while let Some(output) = controller.poll_output() {
+        if let Output::Window(limit) = output {
+            window = limit;
+        }
+    }
+    assert_eq!(window, Some(Bytes::new(80_000)));
 }

@@ -239,7 +239,7 @@ pub fn play(condition: &Condition, tuned: bool, seconds: usize) -> Run {
             let now = Time::from_nanos((t * 1e9) as u64 + 1);
             let cookie = run.downloads.len() as u64;
             if known.replace(cookie) != Some(cookie) {
-                bundle.add(cookie, look);
+                bundle.add(now, cookie, look);
             }
             bundle.handle_look(now, cookie, look);
             bundle.handle_round(now);

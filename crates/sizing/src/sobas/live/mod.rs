@@ -72,6 +72,7 @@ pub struct Live {
     /// What waited unread at the last look.
     unread: Bytes,
     next_look: Time,
+    last_look: Option<Time>,
     rest: Duration,
 }
 
@@ -112,6 +113,7 @@ impl Live {
             saw_no_queue: false,
             unread: Bytes::ZERO,
             next_look: Time::ZERO,
+            last_look: None,
             rest: FIRST_REST,
         }
     }
@@ -208,13 +210,14 @@ impl Live {
         if !queue_rose || !bound {
             return false;
         }
-        let (mut hold, crowded, toll) = match self.state {
+        let (mut hold, crowded, mut toll) = match self.state {
             State::Holding { hold, .. } if hold.is_settling() => return false,
             State::Holding { hold, crowded, toll } => (hold, crowded, toll),
             State::Ramping { .. } => (Hold::new(&MANNER, epoch.rate, base), 0, Toll::default()),
             State::LetGo { .. } => return false,
         };
         hold.retreat(&mut self.limits, now, epoch, base);
+        toll.excuse(now, base);
         self.state = State::Holding { hold, crowded, toll };
         true
     }
@@ -255,6 +258,7 @@ impl Controller for Live {
     fn handle_out_of_order(&mut self, now: Time, segments: u64) {
         if let Some(base) = self.round_trip.base() {
             self.dispersion.handle_gap(now, base);
+            self.flights.handle_gap(now, base);
         }
         self.epochs.handle_losses(segments);
     }

@@ -35,7 +35,15 @@ impl Live {
             self.dispersion.handle_arrival(now, arrived, base);
         }
         let round = base.max(SHORTEST_ROUND);
-        let counted = self.flights.handle_arrival(now, arrived, round);
+        // It arrived since the last look: by the time of this one two flights might seem to be one.
+        let counted = match self.last_look.replace(now) {
+            None => self.flights.counts(now, round),
+            Some(since) => {
+                // In a longer time there were several.
+                let share = round.as_secs_f64() / now.since(since).max(round).as_secs_f64();
+                self.flights.handle_arrival(since, arrived.scaled(share), round)
+            }
+        };
         if let Some(known) = self.known {
             if !known.is_refuted(base, self.dispersion.capacity(), self.flights.largest()) {
                 if self.limits.window().is_none() {
