@@ -1,4 +1,5 @@
 use std::collections::VecDeque;
+use std::ops::RangeInclusive;
 
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
@@ -15,68 +16,139 @@ const LONGEST: Duration = Duration::from_millis(10);
 /// one cut in half do not matter.
 const LEAST_SEGMENTS: u64 = 20;
 
+/// A pause that lasts so long ends a burst; several looks fit into it.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Lengths of stretch, each twice as long as the one before.
+const LENGTHS: usize = 2;
+
+/// Share of a flight's duration that a longer stretch may have: then one lies within the burst, and
+/// what it shows is the path and not the pause behind.
+const WITHIN: f64 = 0.5;
+
 /// The path's capacity from the transfer's own bursts: slow start sends each flight back to back,
 /// so that it leaves the bottleneck as a packet train (section VII-A of the SOBAS paper sends one
 /// on purpose). The highest rate over any stretch that is long enough.
+///
+/// What a busy host or a link held back for a moment comes faster than the path is, the more so the
+/// shorter the stretch: a hold of d makes one of length l seem faster by d/l. So that as soon as the
+/// flight is large enough for a longer stretch, that one counts.
 #[derive(Debug)]
 pub(super) struct Dispersion {
     least: Bytes,
-    arrivals: VecDeque<(Time, Bytes)>,
     total: Bytes,
-    highest: Option<Rate>,
+    latest: Time,
+    stretches: [Stretch; LENGTHS],
+    known: Option<Rate>,
     /// Until when what arrives is no burst: a segment is missing, and when it comes all that waited
     /// behind it comes in order at once.
     repaired: Time,
+}
+
+/// Stretches of one length.
+#[derive(Debug, Default)]
+struct Stretch {
+    arrivals: VecDeque<(Time, Bytes)>,
+    highest: Option<Rate>,
 }
 
 impl Dispersion {
     pub(super) fn new(mss: Bytes) -> Dispersion {
         Dispersion {
             least: mss * LEAST_SEGMENTS,
-            arrivals: VecDeque::new(),
             total: Bytes::ZERO,
-            highest: None,
+            latest: Time::ZERO,
+            stretches: Default::default(),
+            known: None,
             repaired: Time::ZERO,
         }
     }
 
-    /// `bytes` of payload arrived since the last call, on a path of round trip `base`.
-    pub(super) fn handle_arrival(&mut self, now: Time, bytes: Bytes, base: Duration) {
-        let longest = base.scaled(LONGEST_SHARE).max(LONGEST);
+    /// `bytes` of payload arrived since the last call, on a path of round trip `base`; the largest
+    /// `flight` so far.
+    pub(super) fn handle_arrival(
+        &mut self,
+        now: Time,
+        bytes: Bytes,
+        base: Duration,
+        flight: Bytes,
+    ) {
         if now < self.repaired {
             return;
         }
-        self.total += bytes;
-        self.arrivals.push_back((now, self.total));
-        // The shortest stretch that is long enough: from its first arrival on, without it.
-        while let Some((since, before)) = self.arrivals.front() {
-            let (span, arrived) = (now.since(*since), self.total - *before);
-            if span < SHORTEST || arrived < self.least {
-                break;
-            }
-            if span <= longest {
-                let rate = arrived / span;
-                self.highest = Some(self.highest.map_or(rate, |highest| highest.max(rate)));
-            }
-            self.arrivals.pop_front();
+        if now.since(self.latest) >= PAUSE {
+            self.begin();
         }
+        self.latest = now;
+        let longest = base.scaled(LONGEST_SHARE).max(LONGEST);
+        self.total += bytes;
+        let (mut shortest, mut capacity) = (SHORTEST, None::<Rate>);
+        for stretch in &mut self.stretches {
+            let fits = |span: Duration| match capacity {
+                None => shortest == SHORTEST,
+                Some(capacity) => span <= (flight / capacity).scaled(WITHIN),
+            };
+            let spans = shortest..=longest.max(shortest * 2);
+            stretch.handle_arrival((now, self.total), self.least, &spans, fits);
+            capacity = slower(capacity, stretch.highest);
+            shortest = shortest * 2;
+        }
+        self.known = capacity.or(self.known);
     }
 
     /// A segment is missing, on a path of round trip `base`: within two it will have been sent again.
     pub(super) fn handle_gap(&mut self, now: Time, base: Duration) {
         self.repaired = now + base * 2;
-        self.arrivals.clear();
+        self.begin();
+    }
+
+    /// What came before is of another burst.
+    fn begin(&mut self) {
+        self.stretches.iter_mut().for_each(|stretch| stretch.arrivals.clear());
     }
 
     /// The capacity, payload; `None` until a burst was long enough.
     pub(super) fn capacity(&self) -> Option<Rate> {
-        self.highest
+        self.known
     }
 
     /// The capacity is known better.
     pub(super) fn correct(&mut self, capacity: Rate) {
-        self.highest = Some(capacity);
+        self.known = Some(capacity);
+        for stretch in &mut self.stretches {
+            stretch.highest = None;
+        }
+        self.stretches[0].highest = Some(capacity);
     }
+}
+
+impl Stretch {
+    /// So much had arrived at a time; what `fits` may count.
+    fn handle_arrival(
+        &mut self,
+        (now, total): (Time, Bytes),
+        least: Bytes,
+        spans: &RangeInclusive<Duration>,
+        fits: impl Fn(Duration) -> bool,
+    ) {
+        self.arrivals.push_back((now, total));
+        // The shortest one that is long enough: from its first arrival on, without it.
+        while let Some((since, before)) = self.arrivals.front() {
+            let (span, arrived) = (now.since(*since), total - *before);
+            if span < *spans.start() || arrived < least {
+                break;
+            }
+            if spans.contains(&span) && fits(span) {
+                self.highest = self.highest.max(Some(arrived / span));
+            }
+            self.arrivals.pop_front();
+        }
+    }
+}
+
+/// The slower of two, where both are known.
+fn slower(one: Option<Rate>, other: Option<Rate>) -> Option<Rate> {
+    one.zip(other).map(|(one, other)| one.min(other)).or(one).or(other)
 }
 
 #[cfg(test)]
@@ -85,17 +157,46 @@ mod tests {
 
     const BASE: Duration = Duration::from_millis(40);
 
-    /// Looks every 3 ms for 0.4 s at what arrives by a time in ms.
-    fn capacity(arrived: fn(u64) -> u64, gap: Option<u64>) -> Option<Rate> {
+    /// Looks every 3 ms for 0.4 s at what arrives by a time in ms, of flights of that size.
+    fn seen(arrived: fn(u64) -> u64, flight: u64, gap: Option<u64>) -> Option<Rate> {
         let mut dispersion = Dispersion::new(Bytes::new(1448));
         for ms in (3..400).step_by(3) {
             let now = Time::from_nanos(ms * 1_000_000);
             if gap == Some(ms) {
                 dispersion.handle_gap(now, BASE);
             }
-            dispersion.handle_arrival(now, Bytes::new(arrived(ms) - arrived(ms - 3)), BASE);
+            let bytes = Bytes::new(arrived(ms) - arrived(ms - 3));
+            dispersion.handle_arrival(now, bytes, BASE, Bytes::new(flight));
         }
         dispersion.capacity()
+    }
+
+    fn capacity(arrived: fn(u64) -> u64, gap: Option<u64>) -> Option<Rate> {
+        seen(arrived, 0, gap)
+    }
+
+    /// 100 Mbit/s for 36 of each 40 ms, but that what arrives from 10 to 14 ms comes at 14.
+    #[test]
+    fn what_was_held_back_for_a_moment_is_seen_through_once_flights_are_long() {
+        let held = |ms: u64| {
+            let (round, at) = (ms / 40, (ms % 40).min(36));
+            (round * 36 + if (10..14).contains(&at) { 10 } else { at }) * 12_500
+        };
+        // Looks at 13 and 19 ms see 9 ms of the path in 6: 150 Mbit/s.
+        let short = seen(held, 0, None).map_or(0.0, Rate::as_f64);
+        assert!((short - 150e6).abs() < 1e6, "{short}");
+        // A flight of 450 kB lasts 24 ms at that, half of which are a stretch of 10, with looks every
+        // 3 ms of 12: from 13 to 25 it sees 15 ms of the path, 125 Mbit/s.
+        let long = seen(held, 450_000, None).map_or(0.0, Rate::as_f64);
+        assert!((99e6..=126e6).contains(&long), "{long}");
+    }
+
+    /// 15 ms of each 40: what lasts longer than the burst has a pause in it.
+    #[test]
+    fn no_pause_is_taken_for_a_slow_path() {
+        let bursts = |ms: u64| (ms / 40 * 15 + (ms % 40).min(15)) * 12_500;
+        let seen = seen(bursts, 187_500, None).map_or(0.0, Rate::as_f64);
+        assert!((99e6..=101e6).contains(&seen), "{seen}");
     }
 
     #[test]

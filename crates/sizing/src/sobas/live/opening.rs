@@ -32,7 +32,7 @@ impl Live {
     pub(super) fn handle_burst(&mut self, now: Time, arrived: Bytes) {
         let Some(base) = self.round_trip.base() else { return };
         if arrived > Bytes::ZERO {
-            self.dispersion.handle_arrival(now, arrived, base);
+            self.dispersion.handle_arrival(now, arrived, base, self.flights.largest());
         }
         let round = base.max(SHORTEST_ROUND);
         // It arrived since the last look: by the time of this one two flights might seem to be one.
