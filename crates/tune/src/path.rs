@@ -73,8 +73,8 @@ impl Path {
         told
     }
 
-    /// When the next round is to be, after one that took `took` of CPU time; `thrift` is how many times as long
-    /// the pause must be.
+    /// When the next round is to be, after one that took `took` of CPU time; `thrift` is how many
+    /// times as long the pause must be.
     pub fn rest(&mut self, done: Time, took: Duration, thrift: u64, uploads: bool) {
         let thrift = took * thrift;
         let mut pause = self.bundle.pause(done, thrift);

@@ -26,10 +26,11 @@ use crate::share::max_min;
 const SEARCH: Duration = Duration::from_millis(50);
 
 /// What looking may cost: a search for new connections, or a round of looks, is followed by a pause
-/// so many times as long as the CPU time it took (not the time that a busy host took for it). Together that is less than a hundredth of a core.
+/// so many times as long as the CPU time it took, however long a busy host let it wait. Together
+/// that is less than a hundredth of a core.
 const SEARCH_THRIFT: u64 = 400;
-/// ... but while there is no connection to look at, a search costs up to a hundredth by itself: of one
-/// that just begins, slow start gives away four round trips.
+/// ... but while there is no connection to look at, a search may cost a hundredth by itself: what
+/// is found late, slow start has taken past the path.
 const EAGER_THRIFT: u64 = 100;
 const ROUND_THRIFT: u64 = 250;
 
