@@ -26,7 +26,7 @@ bench-limits: build ## Judge a hundred flows of known cause; writes docs/results
 bench-live: build ## Measure `tune` on curl, rsync and iperf3; writes docs/results/live.md (about 26 minutes)
 	$(SWEETSPOT) bench-live $(ARGS)
 
-bench-sim: build ## Measure the simulator beside ns-2; writes docs/results/speed.md (about 3 minutes)
+bench-sim: build ## Measure the simulator beside ns-2 and ns-3; writes docs/results/speed.md (about 6 minutes)
 	$(SWEETSPOT) bench-sim $(ARGS)
 
 reproduce: build ## Play ns-2's cases and the papers' figures again; writes docs/results/ns2.md, papers.md and router.md (about 40 minutes)

@@ -60,6 +60,15 @@ impl Case {
         let scenario = self.scenario()?;
         Ok((scenario.warmup + scenario.duration).as_secs_f64())
     }
+
+    /// Seconds that ns-3 simulates: some ten seconds of its time.
+    pub fn ns3_seconds(self) -> f64 {
+        match self {
+            Case::Elephants | Case::Flows(_) => 30.0,
+            Case::Mice => 15.0,
+            Case::Sack => 2.0,
+        }
+    }
 }
 
 impl fmt::Display for Case {

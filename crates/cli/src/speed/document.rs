@@ -15,6 +15,8 @@ pub struct Findings {
     elephants: (Laps, Result<Laps, String>),
     mice: (Laps, Result<Laps, String>),
     sack: Laps,
+    /// Each of [`AT_NS3`] by ns-3, as long as [`Case::ns3_seconds`].
+    ns3: Vec<(Case, Result<Laps, String>)>,
     /// [`RUNS`] runs on one worker, on two, and in two processes.
     sharing: Vec<Sharing>,
     /// The cost per packet against the number of flows.
@@ -25,6 +27,7 @@ pub struct Findings {
 
 const FLOWS: [u64; 5] = [10, 100, 1_000, 10_000, 100_000];
 const COMPARED: [Case; 4] = [Case::Sack, Case::Elephants, Case::Mice, Case::Flows(10_000)];
+const AT_NS3: [Case; 3] = [Case::Elephants, Case::Mice, Case::Sack];
 const SCHEDULERS: [Scheduler; 3] = [Scheduler::Wheel, Scheduler::Heap, Scheduler::Obvious];
 /// Runs of a sweep.
 const RUNS: u64 = 8;
@@ -39,6 +42,7 @@ impl Findings {
             elephants: race.against_ns2(Case::Elephants)?,
             mice: race.against_ns2(Case::Mice)?,
             sack: usual(Case::Sack)?,
+            ns3: AT_NS3.map(|case| (case, race.ns3(case))).into(),
             sharing: race.sharing(RUNS)?,
             curve: FLOWS
                 .into_iter()
@@ -62,30 +66,39 @@ pub fn document(header: &Header, findings: &Findings, notes: &str) -> String {
          One core, each run in a process of its own, this simulator and ns-2 in turn; medians. \
          Written by `make bench-sim`.\n\n\
          | | |\n|---|---|\n| command | `{}` |\n| program | sweetspot {} |\n\
-         | ns-2 | {} |\n| measured on | {}, {} |\n\n",
+         | ns-2 | {} |\n| ns-3 | {} |\n| measured on | {}, {} |\n\n",
         header.command,
         env!("CARGO_PKG_VERSION"),
-        ns2_version(),
+        version_of("ns2"),
+        ns3(findings),
         header.machine,
         header.date,
     );
     targets(&mut text, findings);
     let _ = writeln!(text, "\n{NOTES_BEGIN}\n\n{notes}\n\n{NOTES_END}");
-    beside_ns2(&mut text, findings);
+    beside_peers(&mut text, findings);
     curve(&mut text, findings);
     schedulers(&mut text, findings);
     text
 }
 
 /// What the package manager says is installed.
-fn ns2_version() -> String {
+fn version_of(package: &str) -> String {
     let query =
-        std::process::Command::new("dpkg-query").args(["-W", "-f", "${Version}", "ns2"]).output();
+        std::process::Command::new("dpkg-query").args(["-W", "-f", "${Version}", package]).output();
     match query {
         Ok(output) if output.status.success() => {
             String::from_utf8_lossy(&output.stdout).into_owned()
         }
         _ => "not installed by the package manager".to_owned(),
+    }
+}
+
+/// Which ns-3, or why there is none.
+fn ns3(f: &Findings) -> String {
+    match f.ns3.iter().find_map(|(_, laps)| laps.as_ref().err()) {
+        Some(why) => format!("not measured: {why}"),
+        None => format!("{}, the library as packaged", version_of("libns3-dev")),
     }
 }
 
@@ -142,11 +155,12 @@ fn speedup((ours, theirs): &(Laps, Result<Laps, String>)) -> Result<f64, String>
     Ok(ours.packets_per_second() / theirs.as_ref().map_err(String::clone)?.packets_per_second())
 }
 
-fn beside_ns2(text: &mut String, f: &Findings) {
+fn beside_peers(text: &mut String, f: &Findings) {
     text.push_str(
-        "\n## Beside ns-2\n\n\
-         The same windows, round trips, timers and buffers (bench/ns2/dumbbell.tcl); packets that the \
-         link between the routers forwarded, both ways.\n\n\
+        "\n## Beside ns-2 and ns-3\n\n\
+         The same windows, round trips, timers and buffers (bench/ns2/dumbbell.tcl, and \
+         bench/ns3/dumbbell.cc, which says what differs); packets that the link between the routers \
+         forwarded, both ways. ns-3 plays less of the same.\n\n\
          | case | program | packets | wall s (range) | million packets/s | ns per packet | memory MB |\n\
          |---|---|--:|--:|--:|--:|--:|\n",
     );
@@ -171,6 +185,11 @@ fn beside_ns2(text: &mut String, f: &Findings) {
         }
     }
     row("one SACK flow, 40 s", "sweetspot", &f.sack);
+    for (case, laps) in &f.ns3 {
+        if let Ok(laps) = laps {
+            row(&format!("{case}, {} s", case.ns3_seconds()), "ns-3", laps);
+        }
+    }
 }
 
 fn curve(text: &mut String, f: &Findings) {

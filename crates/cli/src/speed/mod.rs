@@ -2,10 +2,12 @@
 
 mod case;
 mod document;
+mod ns3;
 mod race;
 
 pub use case::{Case, Scheduler};
 pub use document::{Findings, Header, document};
+pub use ns3::build as build_ns3;
 pub use race::{Race, play};
 
 use serde::{Deserialize, Serialize};

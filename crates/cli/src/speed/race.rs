@@ -1,5 +1,5 @@
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use sweetspot_linux::clock;
@@ -36,12 +36,17 @@ pub fn play(
     Ok(Lap { packets, wall_s, peak_kb: peak_kb.unwrap_or(f64::NAN) })
 }
 
+/// ns-3 takes long, and what it takes is not close to anything.
+const NS3_REPETITIONS: usize = 3;
+
 /// Runs programs one after the other, each in a process of its own.
 pub struct Race<'a> {
     /// This program.
     pub program: &'a Path,
     /// Our Tcl for ns-2.
     pub script: &'a Path,
+    /// Our program for ns-3, compiled; why not, if it could not be.
+    pub ns3: Result<PathBuf, String>,
     /// How often each runs.
     pub repetitions: usize,
 }
@@ -94,21 +99,20 @@ impl Race<'_> {
 
     fn ns2(&self, case: Case) -> Result<Lap, String> {
         say!("{case}, ns-2 ...");
-        let count = if case == Case::Mice { "2000" } else { "20" };
         let end = case.seconds().map_err(|e| e.to_string())?;
-        let output = Command::new("ns")
-            .arg(self.script)
-            .args([&case.to_string(), count, &end.to_string()])
-            .output()
-            .map_err(|e| format!("ns: {e}; apt-get install ns2"))?;
-        let said = String::from_utf8_lossy(&output.stdout);
-        let number = |key: &str| {
-            let word = said.split_whitespace().find_map(|word| word.strip_prefix(key));
-            word.and_then(|word| word.parse().ok())
-                .ok_or_else(|| format!("ns: no {key} in {:?}", said.trim()))
-        };
-        let (packets, wall_s) = (number("packets=")?, number("wall_s=")?);
-        Ok(Lap { packets, wall_s, peak_kb: number("peak_kb=")? })
+        let mut command = Command::new("ns");
+        command.arg(self.script);
+        peer(command, case, end).map_err(|e| format!("ns-2: {e}; apt-get install ns2"))
+    }
+
+    /// ns-3, which plays [`Case::ns3_seconds`].
+    pub fn ns3(&self, case: Case) -> Result<Laps, String> {
+        let program = self.ns3.as_ref()?;
+        let laps = (0..self.repetitions.min(NS3_REPETITIONS)).map(|_| {
+            say!("{case}, ns-3 ...");
+            peer(Command::new(program), case, case.ns3_seconds()).map_err(|e| format!("ns-3: {e}"))
+        });
+        Ok(Laps(laps.collect::<Result<_, _>>()?))
     }
 
     /// How long `count` runs take on one worker, on two, and in two processes side by side.
@@ -152,4 +156,24 @@ impl Race<'_> {
         }
         Ok(clock::now().since(begun).as_secs_f64())
     }
+}
+
+/// A peer's program plays a case up to `end`, seconds, and prints what it took.
+fn peer(mut command: Command, case: Case, end: f64) -> Result<Lap, String> {
+    let count = if case == Case::Mice { "2000" } else { "20" };
+    let output = command
+        .args([&case.to_string(), count, &end.to_string()])
+        .output()
+        .map_err(|e| e.to_string())?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    let number = |key: &str| {
+        let word = said.split_whitespace().find_map(|word| word.strip_prefix(key));
+        word.and_then(|word| word.parse().ok())
+            .ok_or_else(|| format!("no {key} in {:?}", said.trim()))
+    };
+    Ok(Lap {
+        packets: number("packets=")?,
+        wall_s: number("wall_s=")?,
+        peak_kb: number("peak_kb=")?,
+    })
 }

@@ -6,7 +6,7 @@ use sweetspot_report::notes;
 
 use super::Ending;
 use crate::contest::machine;
-use crate::speed::{Case, Findings, Header, Race, Scheduler, document, play};
+use crate::speed::{Case, Findings, Header, Race, Scheduler, build_ns3, document, play};
 
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
@@ -19,6 +19,9 @@ pub struct Arguments {
     /// Our Tcl for ns-2
     #[arg(long, value_name = "FILE", default_value = "bench/ns2/dumbbell.tcl")]
     script: PathBuf,
+    /// Our program for ns-3
+    #[arg(long, value_name = "FILE", default_value = "bench/ns3/dumbbell.cc")]
+    ns3: PathBuf,
     /// Play one case once in this process and print what it took: elephants, mice, sack, flows-N
     #[arg(long, value_name = "CASE")]
     play: Option<Case>,
@@ -41,6 +44,7 @@ pub fn run(arguments: Arguments) -> Ending {
     let race = Race {
         program: &program,
         script: &arguments.script,
+        ns3: build_ns3(&arguments.ns3),
         repetitions: usize::from(arguments.repetitions),
     };
     let findings = Findings::of(&race)?;
