@@ -82,16 +82,6 @@ pub(crate) struct Arrived {
     pub next: Option<(Time, u32)>,
 }
 
-impl Block {
-    /// Reads the whole block, whose packets arrive soon: the memory answers several reads in the time
-    /// of one.
-    #[inline(always)]
-    fn read_ahead(&self) {
-        // Packets of 40 bytes on lines of 64: one that begins on each.
-        black_box([2, 4, 5, 7, 8, 10].map(|packet| self.held[packet].due));
-    }
-}
-
 impl Default for Transit {
     fn default() -> Self {
         Transit { blocks: Vec::new(), free: NONE }
@@ -162,14 +152,20 @@ impl Transit {
             .is_some_and(|block| block.feed == feed && block.held[slot(place)].due == due)
     }
 
+    /// Reads the whole block of a packet that arrives soon from memory, which answers several reads in
+    /// the time of one.
+    #[inline]
+    pub(crate) fn read_ahead(&self, place: u32) {
+        // Packets of 40 bytes on lines of 64: one that begins on each.
+        let held = &self.blocks[block_of(place)].held;
+        black_box([0, 2, 4, 5, 7, 8, 10].map(|packet| held[packet].due));
+    }
+
     /// The packet in this place, the first of its feed, arrives.
     #[inline(always)]
     pub(crate) fn take(&mut self, place: u32) -> Arrived {
         let block = &mut self.blocks[block_of(place)];
         let feed = Event::unpack(block.feed);
-        if slot(place) == 0 {
-            block.read_ahead();
-        }
         let held = &mut block.held[slot(place)];
         held.due = Time::MAX;
         let packet = held.packet;

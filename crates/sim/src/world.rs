@@ -443,10 +443,26 @@ impl<S: Scheduler> World<S> {
             return;
         }
         self.unread[index] = BATCH;
+        self.read_near();
         for number in BATCH..2 * BATCH {
             let Some(packet) = self.hops[index].upcoming(number) else { return };
             self.receivers[packet.flow as usize].read_ahead();
             self.flows[packet.flow as usize].read_ahead();
+        }
+    }
+
+    /// The same for what the hosts do soon.
+    #[inline(never)]
+    fn read_near(&mut self) {
+        while let Some(event) = self.agenda.poll_near() {
+            match Event::unpack(event) {
+                Event::Arrival(place) => self.transit.read_ahead(place),
+                Event::Flow(flow) => {
+                    self.receivers[flow as usize].read_ahead();
+                    self.flows[flow as usize].read_ahead();
+                }
+                _ => {}
+            }
         }
     }
 

@@ -68,6 +68,23 @@ proptest! {
     }
 }
 
+/// Slots of 1 ns, 4096 to a round: those from 8192 on are one slot of the outer round.
+#[test]
+fn what_the_outer_round_held_is_told_once_when_it_comes_near() {
+    let mut wheel = Wheel::new(Duration::from_nanos(1));
+    wheel.push(Key::new(Time::from_nanos(1), 0, 0));
+    for event in 1..100 {
+        wheel.push(Key::new(Time::from_nanos(8192 + u64::from(event)), 0, event));
+    }
+    wheel.pop();
+    assert_eq!(wheel.poll_near(), None);
+    wheel.peek();
+    let mut near: Vec<u32> = core::iter::from_fn(|| wheel.poll_near()).collect();
+    near.sort_unstable();
+    assert_eq!(near, (1..100).collect::<Vec<u32>>());
+    assert_eq!(wheel.len(), 99);
+}
+
 #[test]
 fn keys_tell_what_they_were_made_of() {
     let key = Key::new(Time::from_nanos(7), 3, 9);

@@ -24,6 +24,12 @@ pub trait Scheduler {
     /// The next event, which is pending no more.
     fn pop(&mut self) -> Option<Key>;
 
+    /// One of the events that have come near, each once: they happen soon, or just did, and what
+    /// they need can be read from memory together. For a scheduler that knows when that is.
+    fn poll_near(&mut self) -> Option<u32> {
+        None
+    }
+
     /// How many are pending.
     fn len(&self) -> usize;
 

@@ -14,12 +14,16 @@ pub struct Wheel {
     now: u64,
     /// Its keys, the first one last.
     current: Vec<Key>,
-    inner: Round,
-    outer: Round,
+    /// A slot lasts about as long as a packet and holds little: its first node.
+    inner: Round<u32>,
+    /// A slot holds many keys where flows are many: one after the other in memory.
+    outer: Round<Vec<Key>>,
     far: QuadHeap,
+    /// What the slot of the outer round held that began last, until it is asked for.
+    begun: Vec<Key>,
     /// No slot of the outer round begins before this one, and nothing in the heap is due.
     later: u64,
-    /// All keys of both rounds, each with the next one of its slot.
+    /// All keys of the inner round, each with the next one of its slot.
     nodes: Vec<Node>,
     /// The first of those that are free.
     free: u32,
@@ -35,8 +39,8 @@ struct Node {
 /// Slots in a circle, and which of them hold something: a bit per slot, and a bit per word of
 /// these bits.
 #[derive(Debug)]
-struct Round {
-    first: Vec<u32>,
+struct Round<T> {
+    slots: Vec<T>,
     words: [u64; SLOTS / 64],
     summary: u64,
 }
@@ -58,9 +62,10 @@ impl Wheel {
             shift: gap.as_nanos().max(1).ilog2(),
             now: 0,
             current: Vec::new(),
-            inner: Round::new(),
-            outer: Round::new(),
+            inner: Round::new(NONE),
+            outer: Round::new(Vec::new()),
             far: QuadHeap::default(),
+            begun: Vec::new(),
             later: u64::MAX,
             nodes: Vec::new(),
             free: NONE,
@@ -95,7 +100,8 @@ impl Wheel {
             return self.place_now(key);
         }
         if slot - self.now < SLOTS as u64 {
-            let next = self.inner.replace(slot, self.free_node());
+            let node = self.free_node();
+            let next = core::mem::replace(self.inner.fill(slot), node);
             self.fill_node(key, next);
         } else {
             self.place_later(key, slot);
@@ -105,8 +111,7 @@ impl Wheel {
     /// Into the outer round or the heap.
     fn place_later(&mut self, key: Key, slot: u64) {
         if (slot >> ROUND) - (self.now >> ROUND) < SLOTS as u64 {
-            let next = self.outer.replace(slot >> ROUND, self.free_node());
-            self.fill_node(key, next);
+            self.outer.fill(slot >> ROUND).push(key);
             self.later = self.later.min(slot >> ROUND << ROUND);
         } else {
             self.far.push(key);
@@ -144,10 +149,10 @@ impl Wheel {
         }
     }
 
-    /// Takes the list from `first` on apart, and places each key anew.
+    /// A slot of the inner round begins: its keys are placed anew.
     #[inline]
-    fn place_all(&mut self, first: u32) {
-        let mut at = first;
+    fn begin(&mut self, slot: u64) {
+        let mut at = core::mem::replace(self.inner.clear(slot), NONE);
         while at != NONE {
             let Node { key, next } = self.nodes[at as usize];
             self.nodes[at as usize].next = self.free;
@@ -164,8 +169,7 @@ impl Wheel {
             let inner = self.inner.next_after(self.now);
             if inner < self.later {
                 self.now = inner;
-                let first = self.inner.take(inner);
-                self.place_all(first);
+                self.begin(inner);
             } else {
                 self.advance_far(inner);
             }
@@ -187,14 +191,23 @@ impl Wheel {
             }
         }
         if outer == self.now {
-            let first = self.outer.take(outer >> ROUND);
-            self.place_all(first);
+            self.begin_outer(outer >> ROUND);
         }
         if inner == self.now {
-            let first = self.inner.take(inner);
-            self.place_all(first);
+            self.begin(inner);
         }
         self.later = self.outer_slot().min(self.far_slot());
+    }
+
+    /// The same for the outer round. Slots hand on the memory that they do not need.
+    fn begin_outer(&mut self, slot: u64) {
+        let mut keys = core::mem::take(&mut self.begun);
+        keys.clear();
+        core::mem::swap(&mut keys, self.outer.clear(slot));
+        for key in &keys {
+            self.place(*key);
+        }
+        self.begun = keys;
     }
 }
 
@@ -223,34 +236,38 @@ impl Scheduler for Wheel {
         Some(key)
     }
 
+    fn poll_near(&mut self) -> Option<u32> {
+        self.begun.pop().map(Key::event)
+    }
+
     fn len(&self) -> usize {
         self.len
     }
 }
 
-impl Round {
-    fn new() -> Round {
-        Round { first: vec![NONE; SLOTS], words: [0; SLOTS / 64], summary: 0 }
+impl<T: Clone> Round<T> {
+    fn new(empty: T) -> Round<T> {
+        Round { slots: vec![empty; SLOTS], words: [0; SLOTS / 64], summary: 0 }
     }
 
-    /// Makes `node` the first of `slot`; gives back which was.
+    /// What `slot` holds, to which something is added.
     #[inline]
-    fn replace(&mut self, slot: u64, node: u32) -> u32 {
+    fn fill(&mut self, slot: u64) -> &mut T {
         let at = slot as usize % SLOTS;
         self.words[at / 64] |= 1 << (at % 64);
         self.summary |= 1 << (at / 64);
-        core::mem::replace(&mut self.first[at], node)
+        &mut self.slots[at]
     }
 
-    /// Empties `slot`; gives back its first node.
+    /// What `slot` holds, which is taken out.
     #[inline]
-    fn take(&mut self, slot: u64) -> u32 {
+    fn clear(&mut self, slot: u64) -> &mut T {
         let at = slot as usize % SLOTS;
         self.words[at / 64] &= !(1 << (at % 64));
         if self.words[at / 64] == 0 {
             self.summary &= !(1 << (at / 64));
         }
-        core::mem::replace(&mut self.first[at], NONE)
+        &mut self.slots[at]
     }
 
     /// The next slot after `now`, less than a round ahead, that holds something.
