@@ -21,6 +21,8 @@ pub struct Wheel {
     far: QuadHeap,
     /// What the slot of the outer round held that began last, until it is asked for.
     begun: Vec<Key>,
+    /// Memory for slots of the outer round that hold nothing yet.
+    spare: Vec<Vec<Key>>,
     /// No slot of the outer round begins before this one, and nothing in the heap is due.
     later: u64,
     /// All keys of the inner round, each with the next one of its slot.
@@ -66,6 +68,7 @@ impl Wheel {
             outer: Round::new(Vec::new()),
             far: QuadHeap::default(),
             begun: Vec::new(),
+            spare: Vec::new(),
             later: u64::MAX,
             nodes: Vec::new(),
             free: NONE,
@@ -111,7 +114,11 @@ impl Wheel {
     /// Into the outer round or the heap.
     fn place_later(&mut self, key: Key, slot: u64) {
         if (slot >> ROUND) - (self.now >> ROUND) < SLOTS as u64 {
-            self.outer.fill(slot >> ROUND).push(key);
+            let keys = self.outer.fill(slot >> ROUND);
+            if keys.capacity() == 0 {
+                *keys = self.spare.pop().unwrap_or_default();
+            }
+            keys.push(key);
             self.later = self.later.min(slot >> ROUND << ROUND);
         } else {
             self.far.push(key);
@@ -199,15 +206,15 @@ impl Wheel {
         self.later = self.outer_slot().min(self.far_slot());
     }
 
-    /// The same for the outer round. Slots hand on the memory that they do not need.
+    /// The same for the outer round.
     fn begin_outer(&mut self, slot: u64) {
-        let mut keys = core::mem::take(&mut self.begun);
-        keys.clear();
-        core::mem::swap(&mut keys, self.outer.clear(slot));
+        let keys = core::mem::take(self.outer.clear(slot));
         for key in &keys {
             self.place(*key);
         }
-        self.begun = keys;
+        let mut spare = core::mem::replace(&mut self.begun, keys);
+        spare.clear();
+        self.spare.push(spare);
     }
 }
 
