@@ -113,3 +113,54 @@ fn what_came_while_nobody_looked_is_not_one_flight() {
     }
     assert_eq!(window, Some(Bytes::new(80_000)));
 }
+
+/// 12.5 kB in each ms are 100 Mbit/s, but what arrives in 6 of every 20 ms comes within the two after:
+/// looks see up to twice the path in so short a time, and the window opens far beyond it. A round trip
+/// holds 500 kB all the same: with a queue of a twentieth of it and what a receiver holds back, no
+/// window larger than 528 kB is kept once packets are missing behind a queue.
+#[test]
+fn a_window_that_opened_too_far_comes_back_to_what_arrived_in_a_round_trip() {
+    let setting = Setting {
+        mss: Bytes::new(1448),
+        packet: Bytes::new(1500),
+        max_window: Bytes::new(6_291_456),
+        path: None,
+    };
+    let mut controller = Sizing::SobasLive.controller(&setting).unwrap();
+    let mut window = None;
+    let mut look = |ms: u64, bytes: u64, rtt: u64, missing: u64| {
+        let now = Time::from_nanos(ms * 1_000_000);
+        controller.handle_minimum_rtt(now, Duration::from_millis(40));
+        controller.handle_kernel_rtt(now, Duration::from_millis(rtt));
+        if missing > 0 {
+            controller.handle_out_of_order(now, missing);
+        }
+        controller.handle_data(now, Bytes::new(bytes), Bytes::ZERO);
+        while let Some(output) = controller.poll_output() {
+            if let Output::Window(limit) = output {
+                window = limit;
+            }
+        }
+        window.map_or(u64::MAX, Bytes::get)
+    };
+    let mut opened = 0;
+    for ms in 1..200 {
+        let held = (10..16).contains(&(ms % 20));
+        let bytes = if held {
+            0
+        } else if matches!(ms % 20, 16 | 17) {
+            50_000
+        } else {
+            12_500
+        };
+        opened = look(ms, bytes, 41, 0);
+    }
+    assert!((570_000..u64::MAX).contains(&opened), "{opened}");
+    let mut kept = opened;
+    for ms in 200..300 {
+        // The sender halves its window, and the queue is gone.
+        let rtt = if ms < 212 { 60 } else { 41 };
+        kept = look(ms, 12_500 / 2, rtt, u64::from(ms == 210) * 10);
+    }
+    assert!(kept <= 528_000, "{kept}");
+}

@@ -206,6 +206,12 @@ impl Live {
         let queue_rose = epoch.highest_rtt > base + MANNER.queue_aim(base);
         let at_once = self.known.is_some() || self.opened_to > Bytes::ZERO;
         self.bursts_overflow |= queue_rose && at_once;
+        if queue_rose
+            && matches!(self.state, State::Ramping { .. })
+            && self.opened_too_far(now, base)
+        {
+            return true;
+        }
         let bound = self.limits.bind(epoch.rate, epoch.rtt);
         if !queue_rose || !bound {
             return false;

@@ -143,6 +143,24 @@ impl Live {
         overdue
     }
 
+    /// Slow start has overflowed the path's buffer. The path was full, so that what arrived in a round
+    /// trip is what it carries, whatever a burst that was held back for a moment made it seem. Whether
+    /// the window was opened to more than that, which is taken back.
+    pub(super) fn opened_too_far(&mut self, now: Time, base: Duration) -> bool {
+        let rate = self.flights.largest() / base.max(SHORTEST_ROUND);
+        let window = self.limits.window_for(rate, base + MANNER.queue_aim(base));
+        if self.known.is_some() || self.limits.window().is_none_or(|opened| opened <= window) {
+            return false;
+        }
+        self.limits.emit(now, EventKind::Overflowed { rate });
+        self.dispersion.correct(rate);
+        self.limits.steer(now, window, base);
+        let mut toll = Toll::default();
+        toll.excuse(now, base);
+        self.state = State::Holding { hold: Hold::new(&MANNER, rate, base), crowded: 0, toll };
+        true
+    }
+
     pub(super) fn saturate(&mut self, now: Time, epoch: &Epoch, base: Duration) {
         self.limits.emit(now, EventKind::Saturated { rate: epoch.rate, rtt: epoch.rtt });
         self.dispersion.correct(epoch.rate);
