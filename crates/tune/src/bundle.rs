@@ -42,7 +42,7 @@ pub struct Bundle {
     minimum: Option<Duration>,
     /// When the first bulk transfer was seen.
     bulk_since: Option<Time>,
-    /// When the latest connection was.
+    /// When the first connection was, after a time without any.
     added: Option<Time>,
     /// What the controller wants in all; `None` while it wants nothing in particular.
     window: Option<Option<Bytes>>,
@@ -135,7 +135,9 @@ impl Bundle {
 
     /// A connection, seen for the first time.
     pub fn add(&mut self, now: Time, cookie: u64, look: Look) {
-        self.added = Some(now);
+        if self.members.is_empty() {
+            self.added = Some(now);
+        }
         let member = Member {
             last: look,
             rate: Rate::ZERO,
@@ -220,7 +222,9 @@ impl Bundle {
         }
         if let Some(rtt) = round.rtts.get(round.rtts.len() / 2) {
             self.rtt = *rtt;
-            self.controller.handle_kernel_rtt(now, *rtt);
+            let least = self.minimum.unwrap_or(*rtt);
+            let told = rtt.saturating_sub(self.floor_queue()).max(least.min(*rtt));
+            self.controller.handle_kernel_rtt(now, told);
         }
         self.controller.handle_data(now, round.taken, round.unread);
         if self.controller.poll_timeout().is_some_and(|due| due <= now) {
@@ -295,6 +299,15 @@ impl Bundle {
     /// The latest round trip, and the least one.
     pub fn round_trips(&self) -> (Duration, Option<Duration>) {
         (self.rtt, self.minimum)
+    }
+
+    /// The queue that stands because nobody is held to less than fast retransmit needs: the
+    /// controller cannot take it away, and is not to take it for others'.
+    fn floor_queue(&self) -> Duration {
+        let Some(window) = self.window.flatten() else { return Duration::ZERO };
+        let held = self.members.values().filter(|m| m.limit.is_some()).count() as u64;
+        let over = (self.mss * LEAST_SEGMENTS * held).saturating_sub(window);
+        if over == Bytes::ZERO { Duration::ZERO } else { over / self.rate() }
     }
 
     /// Divides the window over the bulk transfers.

@@ -165,6 +165,16 @@ fn one_download_has_the_path_to_itself() {
 }
 
 #[test]
+fn a_hundred_downloads_keep_no_more_queue_than_fast_retransmit_needs() {
+    // Four segments each are 579 kB, 79 more than the path holds; a twentieth of a BDP is aimed for.
+    let begins: Vec<f64> = (0..100).map(|i| f64::from(i) * 0.04).collect();
+    let run = play(&begins, 20.0, None);
+    let floor = 100.0 * 4.0 * MSS - BDP;
+    assert!(run.queue <= floor + 0.05 * BDP, "{}", run.queue);
+    assert!(jain(&run.shares) >= 0.95, "{:?}", run.shares);
+}
+
+#[test]
 fn memory_bounds_all_windows_together() {
     // 250 kB are half of a BDP: half of the rate.
     let run = play(&[0.0, 0.0], 10.0, Some(Bytes::new(250_000)));
