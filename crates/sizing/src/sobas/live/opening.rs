@@ -144,12 +144,15 @@ impl Live {
     }
 
     /// Slow start has overflowed the path's buffer. The path was full, so that what arrived in a round
-    /// trip is what it carries, whatever a burst that was held back for a moment made it seem. Whether
-    /// the window was opened to more than that, which is taken back.
+    /// trip is what it carries, whatever a burst that was held back for a moment made it seem; less
+    /// than half of that was a burst that a short buffer did not bear. Whether the window was opened
+    /// to more than that, which is taken back.
     pub(super) fn opened_too_far(&mut self, now: Time, base: Duration) -> bool {
         let rate = self.flights.largest() / base.max(SHORTEST_ROUND);
         let window = self.limits.window_for(rate, base + MANNER.queue_aim(base));
-        if self.known.is_some() || self.limits.window().is_none_or(|opened| opened <= window) {
+        let was_full = self.full(base).is_some_and(|full| window * 2 >= full);
+        let too_far = self.limits.window().is_some_and(|opened| opened > window);
+        if self.known.is_some() || !was_full || !too_far {
             return false;
         }
         self.limits.emit(now, EventKind::Overflowed { rate });
