@@ -270,7 +270,7 @@ impl Bundle {
         }
         let opens = matches!(self.phase(), Phase::Ramping | Phase::Measuring);
         if opens && self.bulk_since.is_none_or(|since| now.since(since) < OPENING) {
-            return OPENING_PAUSE;
+            return OPENING_PAUSE.max(thrift / OPENING_COST);
         }
         (self.rtt / 2).clamp(Duration::from_millis(5), IDLE_PAUSE).max(thrift)
     }
@@ -352,6 +352,8 @@ const YOUNG_PAUSE: Duration = Duration::from_millis(10);
 const OPENING: Duration = Duration::from_secs(3);
 /// Between two rounds meanwhile: a burst that lasts long enough to be timed is seen twice.
 const OPENING_PAUSE: Duration = Duration::from_millis(3);
+/// ... but looks at many connections take no more than so many times their usual share of a core.
+const OPENING_COST: u64 = 25;
 /// Between two rounds at most.
 const IDLE_PAUSE: Duration = Duration::from_millis(50);
 
