@@ -1,5 +1,4 @@
 use std::collections::VecDeque;
-use std::ops::RangeInclusive;
 
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
@@ -19,11 +18,12 @@ const LEAST_SEGMENTS: u64 = 20;
 /// A pause that lasts so long ends a burst; several looks fit into it.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Lengths of stretch, each twice as long as the one before.
-const LENGTHS: usize = 2;
-
-/// Share of a flight's duration that a longer stretch may have: then one lies within the burst, and
-/// what it shows is the path and not the pause behind.
+/// The shortest time of a long stretch, ...
+const LONG: Duration = Duration::from_millis(10);
+/// ... how long one may always be, ...
+const LONGEST_LONG: Duration = Duration::from_millis(20);
+/// ... and which share of the flight's duration: then one lies within the burst, and what it shows is
+/// the path and not the pause behind.
 const WITHIN: f64 = 0.5;
 
 /// The path's capacity from the transfer's own bursts: slow start sends each flight back to back,
@@ -38,14 +38,14 @@ pub(super) struct Dispersion {
     least: Bytes,
     total: Bytes,
     latest: Time,
-    stretches: [Stretch; LENGTHS],
-    known: Option<Rate>,
+    short: Stretch,
+    long: Stretch,
     /// Until when what arrives is no burst: a segment is missing, and when it comes all that waited
     /// behind it comes in order at once.
     repaired: Time,
 }
 
-/// Stretches of one length.
+/// Stretches that last about so long.
 #[derive(Debug, Default)]
 struct Stretch {
     arrivals: VecDeque<(Time, Bytes)>,
@@ -58,8 +58,8 @@ impl Dispersion {
             least: mss * LEAST_SEGMENTS,
             total: Bytes::ZERO,
             latest: Time::ZERO,
-            stretches: Default::default(),
-            known: None,
+            short: Stretch::default(),
+            long: Stretch::default(),
             repaired: Time::ZERO,
         }
     }
@@ -82,18 +82,11 @@ impl Dispersion {
         self.latest = now;
         let longest = base.scaled(LONGEST_SHARE).max(LONGEST);
         self.total += bytes;
-        let (mut shortest, mut capacity) = (SHORTEST, None::<Rate>);
-        for stretch in &mut self.stretches {
-            let fits = |span: Duration| match capacity {
-                None => shortest == SHORTEST,
-                Some(capacity) => span <= (flight / capacity).scaled(WITHIN),
-            };
-            let spans = shortest..=longest.max(shortest * 2);
-            stretch.handle_arrival((now, self.total), self.least, &spans, fits);
-            capacity = slower(capacity, stretch.highest);
-            shortest = shortest * 2;
-        }
-        self.known = capacity.or(self.known);
+        let at = (now, self.total);
+        self.short.handle_arrival(at, self.least, SHORTEST, longest);
+        let short = self.short.highest;
+        let within = short.map_or(Duration::ZERO, |rate| (flight / rate).scaled(WITHIN));
+        self.long.handle_arrival(at, self.least, LONG, longest.max(LONGEST_LONG).min(within));
     }
 
     /// A segment is missing, on a path of round trip `base`: within two it will have been sent again.
@@ -104,51 +97,44 @@ impl Dispersion {
 
     /// What came before is of another burst.
     fn begin(&mut self) {
-        self.stretches.iter_mut().for_each(|stretch| stretch.arrivals.clear());
+        self.short.arrivals.clear();
+        self.long.arrivals.clear();
     }
 
     /// The capacity, payload; `None` until a burst was long enough.
     pub(super) fn capacity(&self) -> Option<Rate> {
-        self.known
+        let short = self.short.highest?;
+        Some(self.long.highest.map_or(short, |long| long.min(short)))
     }
 
     /// The capacity is known better.
     pub(super) fn correct(&mut self, capacity: Rate) {
-        self.known = Some(capacity);
-        for stretch in &mut self.stretches {
-            stretch.highest = None;
-        }
-        self.stretches[0].highest = Some(capacity);
+        (self.short.highest, self.long.highest) = (Some(capacity), None);
     }
 }
 
 impl Stretch {
-    /// So much had arrived at a time; what `fits` may count.
+    /// So much had arrived at a time; stretches count that bring `least` in `shortest` to `longest`.
     fn handle_arrival(
         &mut self,
         (now, total): (Time, Bytes),
         least: Bytes,
-        spans: &RangeInclusive<Duration>,
-        fits: impl Fn(Duration) -> bool,
+        shortest: Duration,
+        longest: Duration,
     ) {
         self.arrivals.push_back((now, total));
         // The shortest one that is long enough: from its first arrival on, without it.
         while let Some((since, before)) = self.arrivals.front() {
             let (span, arrived) = (now.since(*since), total - *before);
-            if span < *spans.start() || arrived < least {
+            if span < shortest || arrived < least {
                 break;
             }
-            if spans.contains(&span) && fits(span) {
+            if span <= longest {
                 self.highest = self.highest.max(Some(arrived / span));
             }
             self.arrivals.pop_front();
         }
     }
-}
-
-/// The slower of two, where both are known.
-fn slower(one: Option<Rate>, other: Option<Rate>) -> Option<Rate> {
-    one.zip(other).map(|(one, other)| one.min(other)).or(one).or(other)
 }
 
 #[cfg(test)]
