@@ -115,17 +115,20 @@ struct Sender {
     recovers_until: f64,
 }
 
-/// Drives the controller of `sizing`, on a host that allows windows of `max_window`, over the path
-/// for `seconds`.
-pub fn play(sizing: Sizing, max_window: u64, fluid: &Fluid, seconds: f64) -> Run {
+/// The controller of `sizing` on a host that allows windows of `max_window`.
+pub fn controller(sizing: Sizing, max_window: u64) -> Box<dyn Controller + Send> {
     let setting = Setting {
         mss: Bytes::new(MSS as u64),
         packet: Bytes::new(PACKET as u64),
         max_window: Bytes::new(max_window),
         path: None,
     };
-    let mut controller = sizing.controller(&setting).unwrap();
-    drive(&mut *controller, fluid, seconds)
+    sizing.controller(&setting).unwrap()
+}
+
+/// Drives that controller over the path for `seconds`.
+pub fn play(sizing: Sizing, max_window: u64, fluid: &Fluid, seconds: f64) -> Run {
+    drive(&mut *controller(sizing, max_window), fluid, seconds)
 }
 
 /// Drives `controller` over the path for `seconds`.

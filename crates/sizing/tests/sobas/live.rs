@@ -2,8 +2,8 @@
 //! hints. The path carries 100 Mbit/s of payload over 40 ms, so its BDP is 500 kB, and holds two
 //! of them in its buffer, unless a test says otherwise.
 
-use crate::fluid::{Fluid, Run, play};
-use sweetspot_sizing::{EventKind, Output, Setting, Sizing};
+use crate::fluid::{Fluid, Run, controller, play};
+use sweetspot_sizing::{Controller, EventKind, Output, Sizing};
 use sweetspot_units::{Bytes, Duration, Time};
 
 const BDP: f64 = 500e3;
@@ -86,18 +86,19 @@ fn scale_changes_nothing() {
     }
 }
 
+/// The last of the limits that the controller asks for now, if it asks for any.
+fn last_limit(controller: &mut dyn Controller) -> Option<Option<Bytes>> {
+    let outputs = std::iter::from_fn(|| controller.poll_output());
+    let limit = |output| if let Output::Window(limit) = output { Some(limit) } else { None };
+    outputs.filter_map(limit).last()
+}
+
 /// Who looks after 100 ms for the first time sees several flights at once: of 100 kB 40 in each round
 /// trip of 40 ms, on average. Twice that is what the next flight may be, or what a receiving kernel
 /// begins with, 65 kB.
 #[test]
 fn what_came_while_nobody_looked_is_not_one_flight() {
-    let setting = Setting {
-        mss: Bytes::new(1448),
-        packet: Bytes::new(1500),
-        max_window: Bytes::new(6_291_456),
-        path: None,
-    };
-    let mut controller = Sizing::SobasLive.controller(&setting).unwrap();
+    let mut controller = controller(Sizing::SobasLive, 6_291_456);
     let at = |ms: u64| Time::from_nanos(ms * 1_000_000);
     controller.handle_minimum_rtt(at(0), Duration::from_millis(40));
     controller.handle_data(at(0), Bytes::ZERO, Bytes::ZERO);
@@ -105,13 +106,7 @@ fn what_came_while_nobody_looked_is_not_one_flight() {
     for ms in (103..=139).step_by(3) {
         controller.handle_data(at(ms), Bytes::ZERO, Bytes::ZERO);
     }
-    let mut window = None;
-    while let Some(output) = controller.poll_output() {
-        if let Output::Window(limit) = output {
-            window = limit;
-        }
-    }
-    assert_eq!(window, Some(Bytes::new(80_000)));
+    assert_eq!(last_limit(&mut *controller), Some(Some(Bytes::new(80_000))));
 }
 
 /// 12.5 kB in each ms are 100 Mbit/s, but what arrives in 6 of every 20 ms comes within the two after:
@@ -120,13 +115,7 @@ fn what_came_while_nobody_looked_is_not_one_flight() {
 /// window larger than 528 kB is kept once packets are missing behind a queue.
 #[test]
 fn a_window_that_opened_too_far_comes_back_to_what_arrived_in_a_round_trip() {
-    let setting = Setting {
-        mss: Bytes::new(1448),
-        packet: Bytes::new(1500),
-        max_window: Bytes::new(6_291_456),
-        path: None,
-    };
-    let mut controller = Sizing::SobasLive.controller(&setting).unwrap();
+    let mut controller = controller(Sizing::SobasLive, 6_291_456);
     let mut window = None;
     let mut look = |ms: u64, bytes: u64, rtt: u64, missing: u64| {
         let now = Time::from_nanos(ms * 1_000_000);
@@ -136,11 +125,7 @@ fn a_window_that_opened_too_far_comes_back_to_what_arrived_in_a_round_trip() {
             controller.handle_out_of_order(now, missing);
         }
         controller.handle_data(now, Bytes::new(bytes), Bytes::ZERO);
-        while let Some(output) = controller.poll_output() {
-            if let Output::Window(limit) = output {
-                window = limit;
-            }
-        }
+        window = last_limit(&mut *controller).unwrap_or(window);
         window.map_or(u64::MAX, Bytes::get)
     };
     let mut opened = 0;

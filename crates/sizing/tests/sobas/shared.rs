@@ -2,9 +2,8 @@
 //! 100 ms (Figure 4 of the paper) on 50 Mbit/s, 35.2 Mbit/s of them while no queue stands. Eq. (6):
 //! behind a queue of q round trips they fall to 35.2 / (1 + q), and eq. (7) leaves us the rest.
 
-use crate::fluid::{Fluid, MSS, PACKET, Run, drive};
-use sweetspot_sizing::{Setting, Sizing};
-use sweetspot_units::Bytes;
+use crate::fluid::{Fluid, Run, play};
+use sweetspot_sizing::Sizing;
 
 /// C T_m = 50 Mbit/s x 100 ms.
 const BDP: f64 = 625e3;
@@ -14,13 +13,7 @@ fn shared() -> Fluid {
 }
 
 fn run(fluid: &Fluid, seconds: f64) -> Run {
-    let setting = Setting {
-        mss: Bytes::new(MSS as u64),
-        packet: Bytes::new(PACKET as u64),
-        max_window: Bytes::new(33_554_432),
-        path: None,
-    };
-    drive(&mut *Sizing::Sobas.controller(&setting).unwrap(), fluid, seconds)
+    play(Sizing::Sobas, 33_554_432, fluid, seconds)
 }
 
 /// An empty path of 20 Mbit/s, 20 ms and 15 kB of buffer, where a train of five packets lasts no
