@@ -102,7 +102,7 @@ impl Race<'_> {
         let end = case.seconds().map_err(|e| e.to_string())?;
         let mut command = Command::new("ns");
         command.arg(self.script);
-        peer(command, case, end).map_err(|e| format!("ns-2: {e}; apt-get install ns2"))
+        peer(command, "ns2", case, end)
     }
 
     /// ns-3, which plays [`Case::ns3_seconds`].
@@ -110,7 +110,7 @@ impl Race<'_> {
         let program = self.ns3.as_ref()?;
         let laps = (0..self.repetitions.min(NS3_REPETITIONS)).map(|_| {
             say!("{case}, ns-3 ...");
-            peer(Command::new(program), case, case.ns3_seconds()).map_err(|e| format!("ns-3: {e}"))
+            peer(Command::new(program), "libns3-dev", case, case.ns3_seconds())
         });
         Ok(Laps(laps.collect::<Result<_, _>>()?))
     }
@@ -158,18 +158,20 @@ impl Race<'_> {
     }
 }
 
-/// A peer's program plays a case up to `end`, seconds, and prints what it took.
-fn peer(mut command: Command, case: Case, end: f64) -> Result<Lap, String> {
+/// A peer's program, which comes with a package, plays a case up to `end`, seconds, and prints what
+/// it took.
+fn peer(mut command: Command, package: &str, case: Case, end: f64) -> Result<Lap, String> {
+    let name = command.get_program().to_string_lossy().into_owned();
     let count = if case == Case::Mice { "2000" } else { "20" };
     let output = command
         .args([&case.to_string(), count, &end.to_string()])
         .output()
-        .map_err(|e| e.to_string())?;
+        .map_err(|e| format!("{name}: {e}; apt-get install {package}"))?;
     let said = String::from_utf8_lossy(&output.stdout);
     let number = |key: &str| {
         let word = said.split_whitespace().find_map(|word| word.strip_prefix(key));
         word.and_then(|word| word.parse().ok())
-            .ok_or_else(|| format!("no {key} in {:?}", said.trim()))
+            .ok_or_else(|| format!("{name}: no {key} in {:?}", said.trim()))
     };
     Ok(Lap {
         packets: number("packets=")?,
