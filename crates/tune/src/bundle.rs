@@ -266,7 +266,11 @@ impl Bundle {
     pub fn pause(&self, now: Time, thrift: Duration) -> Duration {
         if self.members.values().all(|m| m.arrived == Bytes::ZERO && m.rate < IDLE) {
             let is_young = self.added.is_some_and(|added| now.since(added) < YOUNG);
-            return if is_young { YOUNG_PAUSE.max(thrift / 8) } else { IDLE_PAUSE.max(thrift) };
+            return if is_young {
+                YOUNG_PAUSE.max(thrift / YOUNG_COST)
+            } else {
+                IDLE_PAUSE.max(thrift)
+            };
         }
         let opens = matches!(self.phase(), Phase::Ramping | Phase::Measuring);
         if opens && self.bulk_since.is_none_or(|since| now.since(since) < OPENING) {
@@ -347,6 +351,8 @@ const YOUNG: Duration = Duration::from_secs(1);
 /// ... and how long nobody may look meanwhile: slow start has passed the path and a small buffer four
 /// round trips after.
 const YOUNG_PAUSE: Duration = Duration::from_millis(10);
+/// ... while looks take no more than so many times their usual share of a core.
+const YOUNG_COST: u64 = 8;
 
 /// How long windows are expected to open: slow start and the bounded growth after it.
 const OPENING: Duration = Duration::from_secs(3);
