@@ -20,8 +20,11 @@ pub fn targets(outcomes: &BTreeMap<String, Outcome>) -> Vec<Target> {
     let pair = |name: &str| {
         outcomes.get(&format!("{name}/alone")).zip(outcomes.get(&format!("{name}/tuned")))
     };
-    if let Some((alone, tuned)) = pair("deep/curl") {
-        all.extend(deep(alone, tuned));
+    if let Some(sides) = sides(outcomes, "deep/curl") {
+        all.extend(deep(&sides));
+        let dropped = runs(outcomes, "deep/curl/tuned").map(|o| o.drops_once_held).max();
+        let measured = dropped.unwrap_or(0).to_string();
+        all.push(target("buffer 2 BDP: no drops once held", measured, dropped == Some(0)));
     }
     if let Some([alone, tuned]) = sides(outcomes, "small/curl") {
         let ratio = tuned.goodput_bps / alone.goodput_bps;
@@ -53,8 +56,8 @@ pub fn targets(outcomes: &BTreeMap<String, Outcome>) -> Vec<Target> {
     if let Some(cpu) = outcomes.get("hundred/iperf3/tuned").and_then(|o| o.tuner_cpu) {
         all.push(target("under 1 % of a core for 100 connections", percent(cpu), cpu < 0.01));
     }
-    if let Some((alone, tuned)) = pair("upload/deep") {
-        all.extend(upload(alone, tuned));
+    if let Some(sides) = sides(outcomes, "upload/deep") {
+        all.extend(upload(&sides));
     }
     if let Some(change) = outcomes.get("upload/change/tuned") {
         let words = [
@@ -85,6 +88,8 @@ pub struct Side {
     pub goodput_bps: f64,
     pub retransmitted: f64,
     pub queue_s: f64,
+    /// Least, median and 99th percentile, each the median of the runs'.
+    answer_s: [f64; 3],
     pub share_beside_rival: Option<f64>,
 }
 
@@ -127,10 +132,12 @@ fn sides(outcomes: &BTreeMap<String, Outcome>, name: &str) -> Option<[Side; 2]> 
 }
 
 fn side_of(runs: &[&Outcome]) -> Option<Side> {
+    let answer = |quantile: usize| median(runs.iter().map(|o| o.answer_s[quantile]));
     Some(Side {
         goodput_bps: median(runs.iter().map(|o| o.goodput_bps))?,
         retransmitted: median(runs.iter().map(|o| o.retransmitted as f64))?,
         queue_s: median(runs.iter().map(|o| o.queue_s))?,
+        answer_s: [answer(0)?, answer(1)?, answer(2)?],
         share_beside_rival: median(runs.iter().filter_map(|o| o.share_beside_rival)),
     })
 }
@@ -170,48 +177,37 @@ fn follows(words: [&'static str; 2], change: &Outcome) -> impl Iterator<Item = T
     })
 }
 
-fn upload(alone: &Outcome, tuned: &Outcome) -> [Target; 2] {
+fn upload(sides: &[Side; 2]) -> [Target; 2] {
     let words = [
         "upload, buffer 2 BDP: goodput within 2 % of untuned",
         "upload, buffer 2 BDP: standing queue cut by 80 %",
     ];
-    empties(words, alone, tuned)
+    empties(words, sides)
 }
 
-fn deep(alone: &Outcome, tuned: &Outcome) -> [Target; 4] {
+fn deep(sides: &[Side; 2]) -> [Target; 3] {
     let words = [
         "buffer 2 BDP: curl's goodput within 2 % of untuned",
         "buffer 2 BDP: standing queue cut by 80 %",
     ];
-    let [goodput, queue] = empties(words, alone, tuned);
+    let [goodput, queue] = empties(words, sides);
+    let [alone, tuned] = sides.map(|side| side.answer_s);
     // What lies above the least time to an answer is the queue.
-    let above = |o: &Outcome, quantile: usize| {
-        o.answer_s[quantile] - alone.answer_s[0].min(tuned.answer_s[0])
-    };
-    let p99 = cut(above(alone, 2), above(tuned, 2));
+    let least = alone[0].min(tuned[0]);
+    let p99 = cut(alone[2] - least, tuned[2] - least);
     [
         goodput,
         queue,
         target(
             "buffer 2 BDP: interactive p99 above the minimum cut by 80 %",
-            format!(
-                "{} (p99 {:.1} -> {:.1} ms)",
-                percent(p99),
-                alone.answer_s[2] * 1e3,
-                tuned.answer_s[2] * 1e3
-            ),
+            format!("{} (p99 {:.1} -> {:.1} ms)", percent(p99), alone[2] * 1e3, tuned[2] * 1e3),
             p99 >= 0.8,
-        ),
-        target(
-            "buffer 2 BDP: no drops once held",
-            tuned.drops_once_held.to_string(),
-            tuned.drops_once_held == 0,
         ),
     ]
 }
 
 /// A deep buffer is emptied, at next to no cost in goodput.
-fn empties(words: [&'static str; 2], alone: &Outcome, tuned: &Outcome) -> [Target; 2] {
+fn empties(words: [&'static str; 2], [alone, tuned]: &[Side; 2]) -> [Target; 2] {
     let ratio = tuned.goodput_bps / alone.goodput_bps;
     let queue = cut(alone.queue_s, tuned.queue_s);
     let fell =
