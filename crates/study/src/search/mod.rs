@@ -15,12 +15,14 @@
 //! what differs is the window; the result depends on nothing but the scenario, the seeds and
 //! the bounds, least of all on the number of workers. Where R is as noisy as it is between
 //! windows a tolerance apart, the maximum over many trials is biased upwards, the more the
-//! noisier: more seeds lower the bias.
+//! noisier: more seeds lower the bias, and [`SplitBest`] has none.
 
 mod bracket;
 mod plan;
+mod split;
 
 pub use plan::{Bounds, Search, Trial};
+pub use split::SplitBest;
 
 use sweetspot_scenario::{Engine, Outcome, Scenario};
 
