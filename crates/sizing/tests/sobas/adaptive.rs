@@ -125,6 +125,27 @@ fn a_congested_path_is_left_to_congestion_control() {
 }
 
 #[test]
+fn a_queue_that_stands_before_we_could_have_made_one_is_left_to_congestion_control() {
+    // Others fill the path and 40 ms of its buffer by themselves, and give way beyond.
+    let cross = |drain: f64| if drain < 0.04 { 120e6 } else { 90e6 };
+    let run = run(&Fluid { cross, buffer: BDP, ..Fluid::clean() }, 5.0);
+    let at = |wanted: EventKind| run.events.iter().find(|(_, kind)| *kind == wanted).map(|e| e.0);
+    // An eighth of the path takes slow start from 10 packets of 850, at 140 ms, until 0.7 s.
+    assert!(at(EventKind::Congested).is_some_and(|at| at < 1.0), "{:?}", run.events);
+    assert_eq!(run.window, None);
+    // A congestion window twice in a round trip.
+    let pace = run.pacing.map_or(0.0, |pace| pace.as_f64());
+    assert!(pace >= 1.5 * run.goodput(4.0, 5.0), "{pace} for {}", run.goodput(4.0, 5.0));
+}
+
+#[test]
+fn a_burst_of_others_while_the_window_opens_is_not_congestion() {
+    let rtt = |t: f64| if (0.45..0.55).contains(&t) { 0.13 } else { 0.1 };
+    let run = run(&Fluid { rtt, ..Fluid::clean() }, 12.0);
+    assert!(!run.saw(|e| matches!(e, EventKind::Congested)), "{:?}", run.events);
+}
+
+#[test]
 fn a_single_lost_probe_is_not_congestion() {
     let run = run(&Fluid { lose_every: Some(400), ..Fluid::clean() }, 12.0);
     assert!(!run.saw(|e| matches!(e, EventKind::Congested)), "{:?}", run.events);

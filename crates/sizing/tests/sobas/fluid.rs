@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use sweetspot_sizing::{
     Controller, EventKind, Output, Probe, SenderReport, Setting, Sizing, Train,
 };
-use sweetspot_units::{Bytes, Duration, Time};
+use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 pub const MSS: f64 = 1448.0;
 pub const PACKET: f64 = 1500.0;
@@ -84,6 +84,8 @@ pub struct Run {
     /// When the last drop happened, in seconds.
     pub last_drop: f64,
     pub window: Option<Bytes>,
+    /// The pace last asked for.
+    pub pacing: Option<Rate>,
 }
 
 impl Run {
@@ -301,9 +303,11 @@ pub fn drive(controller: &mut dyn Controller, fluid: &Fluid, seconds: f64) -> Ru
                     run.window = w;
                     steering.push_back((t + rtt / 2.0, output));
                 }
-                Output::Pacing(_) | Output::Train(_) => {
+                Output::Pacing(pace) => {
+                    run.pacing = pace;
                     steering.push_back((t + rtt / 2.0, output));
                 }
+                Output::Train(_) => steering.push_back((t + rtt / 2.0, output)),
             }
         }
         if n % 100 == 99 {

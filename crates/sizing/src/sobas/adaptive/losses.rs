@@ -4,7 +4,6 @@ use sweetspot_units::{Duration, Time};
 
 use super::share::HALVED;
 use super::{MANNER, Sobas, State};
-use crate::EventKind;
 use crate::sobas::epoch::Epoch;
 use crate::sobas::hold::Hold;
 use crate::sobas::sharing::Sharing;
@@ -38,9 +37,7 @@ impl Sobas {
             return self.retreat(now, epoch, base);
         }
         if others || !self.matters() {
-            self.limits.lift(now);
-            self.limits.emit(now, EventKind::Congested);
-            self.state = State::Congested;
+            self.leave_to_congestion_control(now);
             return true;
         }
         false

@@ -1,3 +1,4 @@
+mod congested;
 mod losses;
 mod ramp;
 mod share;
@@ -70,6 +71,7 @@ const LONGEST_REST: u32 = 2048;
 ///   path is saturated, and the window is R x T_base plus a small queue.
 /// - Where others share the path and yield to a queue, the window climbs to the longest one that
 ///   pays; heralds find out where the buffer ends.
+/// - Where a queue stands before it could have made one, it leaves the path to congestion control.
 /// - It re-opens when the queue vanishes, tightens when one stands, stays below what overflowed,
 ///   and leaves a path that loses packets by itself to congestion control.
 #[derive(Debug)]
@@ -86,7 +88,7 @@ pub struct Sobas {
     herald: Option<Herald>,
     /// The rate of late: the last epochs' highest, forgotten within a few.
     lately: Rate,
-    /// Epochs in a row that spoke for the other of holding and sharing.
+    /// Epochs in a row that spoke for another state.
     convincing: u32,
     /// Epochs to be spent holding, and the next time that a climb does not pay.
     rest: u32,
@@ -145,19 +147,15 @@ impl Sobas {
         if self.herald.is_some() {
             return;
         }
+        if self.meets_congestion(&epoch, base) {
+            return self.leave_to_congestion_control(now);
+        }
         match self.state {
             State::Measuring => {}
             State::Ramping(ramp) => self.ramp(now, &epoch, base, ramp),
             State::Holding(hold) => self.hold(now, &epoch, base, hold),
             State::Sharing(sharing) => self.share(now, &epoch, base, sharing),
-            State::Congested
-                if !self.congestion.is_congested()
-                    && !epoch.stalled
-                    && self.has_share(DOMINANT) =>
-            {
-                self.saturate(now, &epoch, base);
-            }
-            State::Congested => {}
+            State::Congested => self.compete(now, &epoch, base),
         }
     }
 
@@ -230,6 +228,7 @@ impl Sobas {
     }
 
     fn saturate(&mut self, now: Time, epoch: &Epoch, base: Duration) {
+        self.convincing = 0;
         self.limits.emit(now, EventKind::Saturated { rate: epoch.rate, rtt: epoch.rtt });
         self.limits.steer(
             now,
