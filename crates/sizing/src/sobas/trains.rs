@@ -22,6 +22,10 @@ const SHARE_OF_BDP: f64 = 0.04;
 /// jitter (about 100 us each) blur the rate by more than a tenth.
 const DISPERSION: Duration = Duration::from_micros(2_000);
 
+/// How much faster than a train the transfer must have been for others to have slowed the train:
+/// more than clock and jitter blur it by.
+const SLOWED: f64 = 1.1;
+
 /// Idle time between two trains, in dispersions, so that one is out of the bottleneck before the
 /// next comes and the transfer's own data passes between them.
 const IDLE: u64 = 1;
@@ -119,10 +123,15 @@ impl Trains {
 
     /// The highest rate that two trains agree on. Others' packets between its own make a train too
     /// slow, and may meet most of them; what makes one too fast, a late first packet, is chance.
-    pub(super) fn agreed(&self) -> Option<Rate> {
+    fn agreed(&self) -> Option<Rate> {
         let mut rates = self.heard.clone();
         rates.sort_unstable_by(|a, b| b.cmp(a));
         rates.get(1).or(rates.first()).copied()
+    }
+
+    /// That rate, or the fastest train's where a transfer of `rate` shows that both were slowed.
+    pub(super) fn agreed_beside(&self, rate: Rate) -> Option<Rate> {
+        self.agreed().filter(|agreed| rate <= agreed.scaled(SLOWED)).or(self.fastest())
     }
 
     /// Whether no more trains are to be expected.

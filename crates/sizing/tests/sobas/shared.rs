@@ -66,6 +66,17 @@ fn heralds_are_lost_and_data_is_not() {
 }
 
 #[test]
+fn trains_that_others_held_up_hide_nobody() {
+    // Nine such transfers leave 50 - 15.8 = 34.2 Mbit/s; all trains but one say 50 / 1.7 = 29.4.
+    let odd_train = Some((3, 1.0));
+    let cross = |drain| 9.0 * 22e3 * 8.0 / (0.1 + drain);
+    let run = run(&Fluid { cross, train_error: 1.7, odd_train, buffer: BDP, ..shared() }, 90.0);
+    assert!(run.trains > TRAINS);
+    // Eq. (7) with q = 0.87, as above: 50 - 15.8 / 1.87 = 41.5 Mbit/s.
+    assert!(run.goodput(60.0, 90.0) >= 0.95 * 41.5e6, "{}", run.goodput(60.0, 90.0));
+}
+
+#[test]
 fn however_deep_the_buffer_the_queue_stays_short() {
     let run = run(&Fluid { buffer: 4.0 * BDP, ..shared() }, 120.0);
     assert_eq!((run.dropped_bytes, run.lost_train_packets), (0.0, 0));

@@ -174,8 +174,7 @@ impl Sobas {
 
     /// The trains' estimate as payload.
     fn capacity(&self) -> Option<Rate> {
-        let payload = self.setting.mss.as_f64() / self.setting.packet.as_f64();
-        self.trains.estimate().map(|rate| rate.scaled(payload))
+        self.trains.estimate().map(|rate| rate.scaled(self.payload()))
     }
 
     /// Limits window and pacing by what the trains said so far, before slow start can overflow.
@@ -198,17 +197,22 @@ impl Sobas {
 
     /// Whether nobody else seems to use the path.
     fn is_alone(&self, epoch: &Epoch) -> bool {
-        let payload = self.setting.mss.as_f64() / self.setting.packet.as_f64();
-        self.unshared().is_none_or(|c| epoch.rate >= c.scaled(payload * ALONE))
+        self.unshared().is_none_or(|c| epoch.rate >= c.scaled(self.payload() * ALONE))
     }
 
     /// The path's capacity as far as it tells whether others share it. Two trains must say that
-    /// they do; then the one that met the fewest of their packets counts.
+    /// they do, or the transfer be faster than those two; then the one that met the fewest of
+    /// their packets counts.
     fn unshared(&self) -> Option<Rate> {
         match self.state {
             State::Sharing(_) => self.trains.fastest(),
-            _ => self.trains.agreed(),
+            _ => self.trains.agreed_beside(self.lately.scaled(1.0 / self.payload())),
         }
+    }
+
+    /// Share of a packet that is payload.
+    fn payload(&self) -> f64 {
+        self.setting.mss.as_f64() / self.setting.packet.as_f64()
     }
 
     /// Whether a queue stands. Both the probes and the transfer itself must say so: a window that
