@@ -23,7 +23,7 @@ bench-lab: build ## Measure on this kernel: the demo path and the matrix, the st
 bench-limits: build ## Judge a hundred flows of known cause; writes docs/results/limits.md (about 8 minutes)
 	$(SWEETSPOT) bench-limits $(ARGS)
 
-bench-live: build ## Measure `tune` on curl, rsync and iperf3; writes docs/results/live.md (about 29 minutes)
+bench-live: build ## Measure `tune` on curl, rsync and iperf3; writes docs/results/live.md (about 31 minutes)
 	$(SWEETSPOT) bench-live $(ARGS)
 
 bench-sim: build ## Measure the simulator beside ns-2 and ns-3; writes docs/results/speed.md (about 6 minutes)

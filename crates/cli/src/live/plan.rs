@@ -67,7 +67,8 @@ pub fn plans() -> Vec<Plan> {
 
 /// Uploads under `tune --send`.
 fn uploads() -> Vec<Plan> {
-    let mut all = Vec::from(pair("upload/deep", &path("1MB"), Client::Upload, 20));
+    let mut all = Vec::new();
+    all.extend(repeated("upload/deep", &path("1MB"), Client::Upload, 20, REPEATS));
     all.extend(pair("upload/small", &path("125kB"), Client::Upload, 20));
     let [_, mut change] = pair("upload/change", &path("1MB"), Client::Upload, 24);
     change.changes =
@@ -80,8 +81,8 @@ fn uploads() -> Vec<Plan> {
 pub const CONDITION: &str = "condition/";
 
 /// How often what chance decides much is played: when a loss falls, whether slow start overflows a
-/// small buffer, who of two fills the buffer first, which four of four hundred answers were the
-/// slowest. Alone and tuned by turns, so that what else the
+/// small buffer, how long it takes to recover from that, who of two fills the buffer first, which four
+/// of four hundred answers were the slowest. Alone and tuned by turns, so that what else the
 /// machine does meets both; judged by medians.
 const REPEATS: usize = 3;
 
