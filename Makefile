@@ -29,7 +29,7 @@ bench-live: build ## Measure `tune` on curl, rsync and iperf3; writes docs/resul
 bench-sim: build ## Measure the simulator beside ns-2 and ns-3; writes docs/results/speed.md (about 6 minutes)
 	$(SWEETSPOT) bench-sim $(ARGS)
 
-reproduce: build ## Play ns-2's cases and the papers' figures again; writes docs/results/ns2.md, papers.md and router.md (about 40 minutes)
+reproduce: build ## Play ns-2's cases and the papers' figures again; writes docs/results/ns2.md, papers.md and router.md (about an hour)
 	$(SWEETSPOT) reproduce ns2 router-tables all --careful --out docs/results $(ARGS)
 
 man: build ## Man pages and shell completions, into target/man and target/completions
