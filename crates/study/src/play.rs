@@ -1,5 +1,7 @@
 use sweetspot_scenario::{Engine, EngineError, NoRecorder, Outcome, Scenario, ScenarioError};
+use sweetspot_sizing::Sizing;
 use sweetspot_theory::TheoryError;
+use sweetspot_units::Volume;
 use thiserror::Error;
 
 use crate::{SweepError, Workers};
@@ -64,10 +66,17 @@ pub(crate) fn goodput(outcome: &Outcome) -> f64 {
     outcome.transfers.first().map_or(0.0, |transfer| transfer.goodput_bps)
 }
 
+/// `scenario` with its transfers sized so.
+pub(crate) fn with_sizing(scenario: &Scenario, sizing: Sizing) -> Scenario {
+    let mut scenario = scenario.clone();
+    for transfer in &mut scenario.transfers {
+        transfer.sizing = sizing;
+    }
+    scenario
+}
+
 /// `scenario` with the same window for its first transfer, always.
 pub(crate) fn with_window(scenario: &Scenario, packets: u64) -> Scenario {
-    use sweetspot_sizing::Sizing;
-    use sweetspot_units::Volume;
     let mut scenario = scenario.clone();
     if let Some(transfer) = scenario.transfers.first_mut() {
         transfer.sizing = Sizing::Fixed(Volume::Packets(packets));

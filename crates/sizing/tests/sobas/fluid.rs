@@ -298,17 +298,15 @@ pub fn drive(controller: &mut dyn Controller, fluid: &Fluid, seconds: f64) -> Ru
         }
         while let Some(output) = controller.poll_output() {
             match output {
-                Output::Event(event) => run.events.push((t, event.kind)),
-                Output::Window(w) => {
-                    run.window = w;
-                    steering.push_back((t + rtt / 2.0, output));
+                Output::Event(event) => {
+                    run.events.push((t, event.kind));
+                    continue;
                 }
-                Output::Pacing(pace) => {
-                    run.pacing = pace;
-                    steering.push_back((t + rtt / 2.0, output));
-                }
-                Output::Train(_) => steering.push_back((t + rtt / 2.0, output)),
+                Output::Window(window) => run.window = window,
+                Output::Pacing(pace) => run.pacing = pace,
+                Output::Train(_) => {}
             }
+            steering.push_back((t + rtt / 2.0, output));
         }
         if n % 100 == 99 {
             run.rows.push((t, row_bytes * 80.0, sender.window, queue));

@@ -38,20 +38,9 @@ fn best_on(windows: &[Vec<f64>], seeds: usize, parity: usize) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use sweetspot_path::Random;
+
     use super::*;
-
-    /// Noise of mean 0 and variance 1/12, by SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
-    struct Noise(u64);
-
-    impl Noise {
-        fn draw(&mut self) -> f64 {
-            self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let mut z = self.0;
-            z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            (z ^ (z >> 31)) as f64 / u64::MAX as f64 - 0.5
-        }
-    }
 
     fn mean(values: &[f64]) -> f64 {
         values.iter().sum::<f64>() / values.len() as f64
@@ -61,10 +50,11 @@ mod tests {
     /// which window i has the mean `means[i]`.
     fn expectations(means: &[f64], seeds: usize) -> (f64, f64) {
         const TABLES: usize = 20_000;
-        let mut noise = Noise(1);
+        let mut random = Random::new(1);
         let (mut plain, mut split) = (0.0, 0.0);
         for _ in 0..TABLES {
-            let row = |m: &f64| (0..seeds).map(|_| m + noise.draw()).collect::<Vec<f64>>();
+            // Noise of mean 0 and variance 1/12.
+            let row = |m: &f64| (0..seeds).map(|_| m + random.unit() - 0.5).collect::<Vec<f64>>();
             let table: Vec<Vec<f64>> = means.iter().map(row).collect();
             plain += table.iter().map(|rates| mean(rates)).fold(f64::MIN, f64::max);
             split += mean(&SplitBest::of(&table).unwrap().rates);

@@ -6,9 +6,6 @@ use super::{DOMINANT, MANNER, Sobas, State};
 use crate::EventKind;
 use crate::sobas::epoch::Epoch;
 
-/// Epochs in a row that a queue must stand: a single one may have met a burst.
-const STANDING: u32 = 2;
-
 /// Pace in congestion windows per round trip: Linux's tcp_pacing_ss_ratio. What slow start adds until
 /// the sender hears of it passes, and a window is not sent at once, of which a full buffer would take
 /// so much that only a timeout helped.
@@ -17,13 +14,8 @@ const PACING_OVER_CWND: f64 = 2.0;
 impl Sobas {
     /// Whether a queue stands though the transfer has yet to send what could make one: then no
     /// bandwidth is available (section VI), and limits would only hold back what has to compete.
-    pub(super) fn meets_congestion(&mut self, epoch: &Epoch, base: Duration) -> bool {
-        let stands = epoch.rtt > base + MANNER.queue_aim(base);
-        let of_others = matches!(self.state, State::Ramping(_)) && stands && !self.matters();
-        if matches!(self.state, State::Ramping(_)) {
-            self.convincing = if of_others { self.convincing + 1 } else { 0 };
-        }
-        of_others && self.convincing >= STANDING
+    pub(super) fn meets_congestion(&self, epoch: &Epoch, base: Duration) -> bool {
+        epoch.rtt > base + MANNER.queue_aim(base) && !self.matters()
     }
 
     /// Lifts every limit.

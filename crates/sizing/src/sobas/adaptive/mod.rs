@@ -88,7 +88,7 @@ pub struct Sobas {
     herald: Option<Herald>,
     /// The rate of late: the last epochs' highest, forgotten within a few.
     lately: Rate,
-    /// Epochs in a row that spoke for another state.
+    /// Epochs in a row that spoke for the other of holding and sharing.
     convincing: u32,
     /// Epochs to be spent holding, and the next time that a climb does not pay.
     rest: u32,
@@ -146,9 +146,6 @@ impl Sobas {
         }
         if self.herald.is_some() {
             return;
-        }
-        if self.meets_congestion(&epoch, base) {
-            return self.leave_to_congestion_control(now);
         }
         match self.state {
             State::Measuring => {}

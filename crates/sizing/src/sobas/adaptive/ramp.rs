@@ -17,6 +17,9 @@ const CAREFUL_STEP: f64 = 1.5;
 /// arrives, so that the window never runs far ahead of the path.
 const BLIND_STEP: f64 = 1.25;
 
+/// Epochs in a row that others' queue must stand: a single one may have met a burst.
+const STANDING: u32 = 2;
+
 /// Where the opening of the window stands.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Ramp {
@@ -28,19 +31,25 @@ pub(super) struct Ramp {
     braked: bool,
     /// Whether others' bursts were seen, so that the pace grows with what arrives.
     crowded: bool,
+    /// Epochs in a row in which others' queue stood.
+    congested: u32,
 }
 
 impl Ramp {
     /// The limits were set; what came before was received at `last`.
     pub(super) fn new(last: Rate) -> Ramp {
-        Ramp { epochs: 0, last, braked: false, crowded: false }
+        Ramp { epochs: 0, last, braked: false, crowded: false, congested: 0 }
     }
 }
 
 impl Sobas {
     /// Judges an epoch in which the window opens.
     pub(super) fn ramp(&mut self, now: Time, epoch: &Epoch, base: Duration, ramp: Ramp) {
-        let next = Ramp { epochs: ramp.epochs + 1, last: epoch.rate, ..ramp };
+        let congested = if self.meets_congestion(epoch, base) { ramp.congested + 1 } else { 0 };
+        if congested >= STANDING {
+            return self.leave_to_congestion_control(now);
+        }
+        let next = Ramp { epochs: ramp.epochs + 1, last: epoch.rate, congested, ..ramp };
         self.state = State::Ramping(next);
         if epoch.stalled {
             return;
@@ -68,7 +77,7 @@ impl Sobas {
                     .window_for(epoch.rate, base + MANNER.queue_aim(base))
                     .min(self.limits.window_or_max());
                 self.limits.steer(now, known.scaled(FIRST_STEP), base);
-                self.state = State::Ramping(Ramp::new(epoch.rate));
+                self.state = State::Ramping(Ramp { congested, ..Ramp::new(epoch.rate) });
             }
             Some(_) => {}
         }

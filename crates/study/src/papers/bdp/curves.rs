@@ -11,7 +11,7 @@ use super::super::scenarios::{
 };
 use super::fluid::{self, Said};
 use super::{BUFFERS, ENTRY_3, ENTRY_4, ENTRY_5, ENTRY_6, ENTRY_7};
-use crate::play::{goodput, play_all};
+use crate::play::{goodput, play_all, with_sizing};
 use crate::plot::{Axis, Origin, Place, Plot, Table};
 use crate::search::find_mfts;
 use crate::{Bounds, Mft, StudyError};
@@ -195,13 +195,7 @@ impl Kind {
     ) -> Result<(), StudyError> {
         let Some(engine) = stage.sim else { return Ok(()) };
         let seeds = stage.care.seeds(self.seeds.0, self.seeds.1);
-        let unlimited = |scenario: &Scenario| {
-            let mut scenario = scenario.clone();
-            for transfer in &mut scenario.transfers {
-                transfer.sizing = Sizing::Max;
-            }
-            seeded(&scenario, seeds)
-        };
+        let unlimited = |scenario| seeded(&with_sizing(scenario, Sizing::Max), seeds);
         let runs: Vec<Scenario> = scenarios.iter().flat_map(unlimited).collect();
         let outcomes = play_all(engine, &runs, stage.workers)?;
         for (buffer, outcomes) in BUFFERS.iter().zip(outcomes.chunks(seeds as usize)) {

@@ -14,6 +14,7 @@ use super::super::scenarios::{
 use super::super::time::Watch;
 use super::{ENTRY_1, ENTRY_8, ENTRY_10};
 use crate::StudyError;
+use crate::play::with_sizing;
 use crate::plot::{Axis, Origin, Place, Plot};
 
 /// The figures show throughput second by second.
@@ -63,7 +64,7 @@ fn real_path(
     let mut plot =
         Plot::new("", Axis::new("time, s"), Axis::new("goodput, Mbit/s").between(0.0, 100.0));
     for (group, (case, sizing)) in cases.iter().enumerate() {
-        let scenario = sized(&file.with(&[])?, *sizing);
+        let scenario = with_sizing(&file.with(&[])?, *sizing);
         let end = scenario.duration.as_secs_f64();
         if stage.theory
             && let Some(rate) = closed_form(&scenario)?
@@ -89,14 +90,6 @@ fn real_path(
     figure.plots.push(plot);
     figure.comparisons = published.finish();
     Ok(figure)
-}
-
-fn sized(scenario: &Scenario, sizing: Sizing) -> Scenario {
-    let mut scenario = scenario.clone();
-    for transfer in &mut scenario.transfers {
-        transfer.sizing = sizing;
-    }
-    scenario
 }
 
 /// Goodput by equation (4), Mbit/s, of a window that is given; headers and frames taken off.
@@ -155,7 +148,7 @@ fn draw_sobas(
 ) -> Result<(), StudyError> {
     let variants = [("SOBAS, paper", Sizing::SobasPaper), ("SOBAS, default", Sizing::Sobas)];
     for (group, (name, sizing)) in variants.into_iter().enumerate() {
-        let scenario = sized(scenario, sizing);
+        let scenario = with_sizing(scenario, sizing);
         let start = scenario.transfers.first().map_or(Duration::ZERO, |t| t.start);
         let (outcome, watch) = Watch::run(engine, &scenario, 0, SECOND)?;
         plot.curve(name, origin, group, watch.goodput(start));

@@ -4,9 +4,9 @@ mod play;
 mod rows;
 mod unbiased;
 
-use super::super::catalogue::{Figure, Stage};
-use super::super::scenarios::TABLE_1;
 use super::{BUFFERS, ENTRY_TABLE_1};
+use crate::papers::catalogue::{Figure, Stage};
+use crate::papers::scenarios::TABLE_1;
 use crate::plot::{Axis, Origin, Place, Plot};
 use crate::{StudyError, csv};
 use play::Played;
@@ -96,9 +96,9 @@ mod tests {
     use sweetspot_sim::Simulator;
     use sweetspot_sizing::Sizing;
 
-    use super::super::super::catalogue::Care;
     use super::*;
     use crate::Workers;
+    use crate::papers::catalogue::Care;
 
     /// Half the width of what chance does to a run, as a share of it.
     const LUCK: f64 = 0.1;

@@ -6,7 +6,7 @@ use sweetspot_sizing::{BdpDefinition, Sizing};
 use super::BUFFERS;
 use crate::papers::catalogue::{Care, Stage};
 use crate::papers::scenarios::{TABLE_1, seeded};
-use crate::play::{goodput, play_all};
+use crate::play::{goodput, play_all, with_sizing};
 use crate::search::find_mfts;
 use crate::{Bounds, Mft, StudyError};
 
@@ -30,40 +30,35 @@ pub(super) fn play(
     stage: &Stage<'_>,
 ) -> Result<Vec<Played>, StudyError> {
     let seeds = seeds(stage);
-    let mut names = Vec::new();
-    let mut scenarios = Vec::new();
+    let mut cells = Vec::new();
     for (percent, file) in &TABLE_1 {
         for buffer in BUFFERS {
-            names.push((*percent, format!("{percent} %, {buffer}")));
-            scenarios.push(file.with(&[format!("path.hop.1.buffer={buffer}pkt")])?);
+            let scenario = file.with(&[format!("path.hop.1.buffer={buffer}pkt")])?;
+            cells.push((*percent, format!("{percent} %, {buffer}"), scenario));
         }
     }
     let schemes = BdpDefinition::ALL.map(Sizing::BdpBy).into_iter();
     let sizings: Vec<Sizing> = schemes.chain([Sizing::SobasPaper, Sizing::Sobas]).collect();
     let sized = |scenario: &Scenario, sizing| seeded(&with_sizing(scenario, sizing), seeds);
-    let runs: Vec<Scenario> = scenarios
+    let runs: Vec<Scenario> = cells
         .iter()
-        .flat_map(|scenario| sizings.iter().flat_map(move |sizing| sized(scenario, *sizing)))
+        .flat_map(|(.., scenario)| sizings.iter().flat_map(move |sizing| sized(scenario, *sizing)))
         .collect();
     let outcomes = play_all(engine, &runs, stage.workers)?;
     let seeds_of_one = seeds as usize;
     let jobs: Vec<(Scenario, Bounds)> =
-        scenarios.iter().map(|s| (s.clone(), bounds(s, stage.care))).collect();
+        cells.iter().map(|(.., s)| (s.clone(), bounds(s, stage.care))).collect();
     let found = find_mfts(engine, &jobs, seeds, stage.workers)?;
-    let outcomes = outcomes.chunks(SIZINGS * seeds_of_one);
-    let cells = names.into_iter().zip(scenarios).zip(outcomes).zip(found);
-    let cell = |((((percent, name), scenario), outcomes), mft): CellParts<'_>| {
+    let played = cells.into_iter().zip(outcomes.chunks(SIZINGS * seeds_of_one)).zip(found);
+    let cell = |(((percent, name, scenario), outcomes), mft): ((_, &[Outcome]), Mft)| {
         let mean = |i: usize| {
             let of = &outcomes[i * seeds_of_one..(i + 1) * seeds_of_one];
             of.iter().map(goodput).sum::<f64>() / seeds as f64 / 1e6
         };
         Played { percent, scenario, name, schemes: core::array::from_fn(mean), mft }
     };
-    Ok(cells.map(cell).collect())
+    Ok(played.map(cell).collect())
 }
-
-/// Load and name, scenario, outcomes, best window of a cell.
-type CellParts<'a> = ((((u64, String), Scenario), &'a [Outcome]), Mft);
 
 /// Seeds that windows are searched on.
 pub(super) fn seeds(stage: &Stage<'_>) -> u64 {
@@ -80,13 +75,4 @@ fn bounds(scenario: &Scenario, care: Care) -> Bounds {
         Care::Careful => 0.02,
     };
     Bounds { least: LEAST, tolerance, ..Bounds::around(scenario) }
-}
-
-/// `scenario` with its transfers sized so.
-pub(super) fn with_sizing(scenario: &Scenario, sizing: Sizing) -> Scenario {
-    let mut scenario = scenario.clone();
-    for transfer in &mut scenario.transfers {
-        transfer.sizing = sizing;
-    }
-    scenario
 }

@@ -4,10 +4,10 @@ use sweetspot_scenario::{Engine, Outcome, Scenario};
 use sweetspot_sizing::Sizing;
 
 use super::SHARE_ASKED;
-use super::play::{Played, seeds, with_sizing};
+use super::play::{Played, seeds};
 use crate::papers::catalogue::{Care, Stage};
 use crate::papers::scenarios::seeded;
-use crate::play::{goodput, play_all, with_window};
+use crate::play::{goodput, play_all, with_sizing, with_window};
 use crate::plot::Table;
 use crate::search::SplitBest;
 use crate::{Mft, Spread, StudyError};
@@ -30,8 +30,8 @@ const TITLE: &str = "The same without the winner's curse, Mbit/s with 95 % confi
 
 /// Seeds that no search has seen. On the congested path single runs of one window differ by a
 /// sixth, elsewhere by a fiftieth of their mean: so many bring the mean's error to some 3 % and 1 %.
-fn fresh_seeds(care: Care, percent: u64) -> u64 {
-    care.seeds(0, if percent >= 100 { 32 } else { 8 })
+fn fresh_seeds(percent: u64) -> u64 {
+    if percent >= 100 { 32 } else { 8 }
 }
 
 /// What the plain maximum is worth, in words.
@@ -55,19 +55,19 @@ pub(super) fn about(care: Care) -> String {
     )
 }
 
-/// Plays the best windows of each search, and SOBAS, on seeds that the search has not seen; `None`
-/// where the stage has none to spare.
+/// Plays the best windows of each search, and SOBAS, on seeds that the search has not seen, where care
+/// is asked for.
 pub(super) fn table(
     engine: &(dyn Engine + Sync),
     stage: &Stage<'_>,
     played: &[Played],
 ) -> Result<Option<Table>, StudyError> {
+    if stage.care == Care::Quick {
+        return Ok(None);
+    }
     let mut table = Table::new(TITLE, &HEADS);
     for cell in played {
-        let count = fresh_seeds(stage.care, cell.percent);
-        if count < 2 {
-            return Ok(None);
-        }
+        let count = fresh_seeds(cell.percent);
         let first = cell.scenario.seed + seeds(stage);
         let scenario = Scenario { seed: first, ..cell.scenario.clone() };
         let windows = contenders(&cell.mft);
