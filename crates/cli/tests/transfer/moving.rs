@@ -92,6 +92,17 @@ fn the_receivers_choice_of_sizing_and_congestion_rules() {
 }
 
 #[test]
+fn slow_start_without_hystart_ends_with_the_congestion_control_that_was_chosen() {
+    for congestion in ["cubic", "reno"] {
+        let serve = Serve::start(&["--once", "--sizing", "sobas"]);
+        let (file, _) = file(3_000_000);
+        let arguments = ["--json", "--congestion", congestion];
+        let outcome = outcome(&send(file.path(), &serve.ticket, &arguments).stdout);
+        assert_eq!(outcome.congestion.as_deref(), Some(congestion));
+    }
+}
+
+#[test]
 fn without_a_word_sobas_sizes_the_window() {
     let serve = Serve::start(&["--once"]);
     let (file, _) = file(100_000);

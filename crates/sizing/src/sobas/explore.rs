@@ -71,6 +71,13 @@ impl Explorer {
         self.enter(Stage::Resting { left: self.rest });
     }
 
+    /// A larger window is likely to pay: a bolder trial, soon.
+    pub(super) fn expect_more(&mut self) {
+        self.rest = FIRST_REST;
+        self.step = self.manner.unknown_step;
+        self.enter(Stage::Resting { left: AVERAGED });
+    }
+
     /// The window overflowed: no more trials for long.
     pub(super) fn give_up(&mut self) {
         self.rest = LONGEST_REST;

@@ -1,6 +1,6 @@
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use super::adaptive::{EPOCHS_PER_STEP, FIRST_STEP, REACHED};
+use super::adaptive::{EPOCHS_PER_STEP, FIRST_STEP};
 use super::epoch::Epoch;
 use super::explore::{Explorer, Verdict};
 use super::limits::Limits;
@@ -57,8 +57,8 @@ struct Allowed {
     without_queue: Rate,
     /// The rate at the epoch's round trip.
     with_queue: Rate,
-    /// Whether others use the path too, so that there is something to win from a longer queue.
-    shared: bool,
+    /// Whether a longer queue may be tried.
+    tries: bool,
     /// What delayed acknowledgements add to the queue, as the time it takes to drain.
     hesitation: Duration,
 }
@@ -141,21 +141,21 @@ impl Hold {
         self.foreign
     }
 
-    /// Judges an epoch and moves `limits` accordingly. `shared`: others use the path too.
+    /// Judges an epoch and moves `limits` accordingly. `tries`: a longer queue may be tried.
     pub(super) fn steer(
         &mut self,
         limits: &mut Limits,
         now: Time,
         epoch: &Epoch,
         base: Duration,
-        shared: bool,
+        tries: bool,
     ) {
         let window = limits.window_or_max();
         let allowed = Allowed {
             window,
             without_queue: limits.offered(base).unwrap_or(Rate::MAX),
             with_queue: limits.offered(epoch.rtt).unwrap_or(Rate::MAX),
-            shared,
+            tries,
             hesitation: limits.hesitation(epoch.rate),
         };
         // The next growth would be the first one in a row.
@@ -208,6 +208,9 @@ impl Hold {
         let queue = epoch.rtt.saturating_sub(base);
         if let Some(before) = self.tightened {
             if self.was_not_ours(epoch, allowed.window, &before) {
+                if may_be_jitter(before.queue, base) {
+                    self.explorer.expect_more();
+                }
                 return Move::Set(before.window);
             }
             if let Some(window) = self.was_no_queue(epoch, base, allowed, &before) {
@@ -217,7 +220,7 @@ impl Hold {
         // A trial stands above the aim by its step.
         let most = self.aim.scaled(EXCESS) + allowed.hesitation;
         if queue > most && !self.explorer.is_trying() {
-            return self.tighten(epoch, queue, allowed.window);
+            return self.tighten(epoch, queue, base, allowed.window);
         }
         self.excess = 0;
         self.tightened = None;
@@ -228,9 +231,7 @@ impl Hold {
             return self.grow(epoch, base);
         }
         self.growth = FIRST_STEP;
-        let reached = if self.manner.doubts { NEARLY_REACHED } else { REACHED };
-        let tries = allowed.shared || self.manner.doubts;
-        if tries && epoch.rate >= allowed.with_queue.scaled(reached) {
+        if allowed.tries && epoch.rate >= allowed.with_queue.scaled(NEARLY_REACHED) {
             return self.explore(epoch, queue, allowed.window);
         }
         Move::Stay
@@ -247,19 +248,16 @@ impl Hold {
         before: &Tightening,
     ) -> Option<Bytes> {
         let fell = epoch.rate < before.rate.scaled(1.0 - SLOWER);
+        let reached = epoch.rate >= allowed.with_queue.scaled(NEARLY_REACHED);
         // A long one may be others': that is told by how much the rate fell.
-        let short = before.queue <= base.scaled(JITTER);
-        if !self.manner.doubts
-            || !fell
-            || !short
-            || epoch.rate < allowed.with_queue.scaled(NEARLY_REACHED)
-        {
+        if !fell || !reached || !may_be_jitter(before.queue, base) {
             return None;
         }
         let rest = epoch.rtt.saturating_sub(base);
         self.aim = self.aim.max(rest + self.manner.queue_aim(base)).min(before.queue);
         self.tightened = None;
         self.epochs = 0;
+        self.explorer.expect_more();
         let unused = allowed.window.saturating_sub(epoch.rate * epoch.rtt);
         Some((before.rate * (base + self.aim) + unused).min(before.window))
     }
@@ -300,13 +298,15 @@ impl Hold {
         Move::Grow(growth)
     }
 
-    fn tighten(&mut self, epoch: &Epoch, queue: Duration, window: Bytes) -> Move {
+    fn tighten(&mut self, epoch: &Epoch, queue: Duration, base: Duration, window: Bytes) -> Move {
         self.excess += 1;
         self.growth = FIRST_STEP;
-        self.explorer.restart();
-        if self.excess < EXCESS_EPOCHS {
+        let short = may_be_jitter(queue, base);
+        let convincing = if short { self.manner.short_excess } else { EXCESS_EPOCHS };
+        if self.excess < convincing {
             return Move::Stay;
         }
+        self.explorer.restart();
         self.epochs = 0;
         self.excess = 0;
         self.tightened.get_or_insert(Tightening { rate: epoch.rate, window, queue });
@@ -327,4 +327,9 @@ impl Hold {
         }
         accepted
     }
+}
+
+/// Whether what looks like a queue is so short that it may be jitter, on a path of round trip `base`.
+fn may_be_jitter(queue: Duration, base: Duration) -> bool {
+    queue <= base.scaled(JITTER)
 }

@@ -23,8 +23,8 @@ pub(super) struct Manner {
     /// path that we fill alone it is nil; where cross traffic yields to our queue (eqs 6-8) about a
     /// half; where the window was too small, all of it.
     pub trial_paid: f64,
-    /// Whether a path that seems full is tried, too: what is known of its capacity may be wrong.
-    pub doubts: bool,
+    /// Epochs in a row that must show a queue which may be jitter before it is taken away.
+    pub short_excess: u32,
 }
 
 impl Manner {
@@ -38,7 +38,7 @@ impl Manner {
         unknown_step: 1.08,
         trial_step: 1.04,
         trial_paid: 0.3,
-        doubts: false,
+        short_excess: 8,
     };
 
     /// With the kernel's receiver-side estimate, which counts in milliseconds and rounds down; the
@@ -52,7 +52,7 @@ impl Manner {
         unknown_step: 1.15,
         trial_step: 1.05,
         trial_paid: 0.4,
-        doubts: true,
+        short_excess: 2,
     };
 
     /// The queue that a path of round trip `base` is to hold, as the time it takes to drain.

@@ -3,12 +3,13 @@ use sweetspot_units::Duration;
 /// Gain of the running average: RFC 6298's 1/8.
 const GAIN: f64 = 0.125;
 
-/// What is known of the round trip: its running average, its minimum, and the range of the
+/// What is known of the round trip: its running average, its extremes, and the range of the
 /// samples of the present epoch.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct RoundTrip {
     average: Option<Duration>,
     base: Option<Duration>,
+    highest: Duration,
     range: Option<(Duration, Duration)>,
 }
 
@@ -22,6 +23,7 @@ impl RoundTrip {
         let moved = average.as_secs_f64() + GAIN * (rtt.as_secs_f64() - average.as_secs_f64());
         self.average = Some(Duration::from_secs_f64(moved));
         self.base = Some(self.base.map_or(rtt, |b| b.min(rtt)));
+        self.highest = self.highest.max(rtt);
         let (low, high) = self.range.unwrap_or((rtt, rtt));
         self.range = Some((low.min(rtt), high.max(rtt)));
     }
@@ -41,6 +43,11 @@ impl RoundTrip {
     /// The round trip without our own queue.
     pub(super) fn base(&self) -> Option<Duration> {
         self.base
+    }
+
+    /// How much longer than without our own queue it has ever been.
+    pub(super) fn spread(&self) -> Duration {
+        self.highest.saturating_sub(self.base.unwrap_or(self.highest))
     }
 
     /// The lowest and the highest sample since the last call.

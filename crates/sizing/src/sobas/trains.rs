@@ -11,6 +11,10 @@ const TRAINS: usize = 5;
 /// first flight holds them beside the transfer's data.
 const FIRST_LENGTH: u32 = 5;
 
+/// How many times as long as the longest that came the next train may be: where a path jitters by
+/// more than a train lasts, its rate may be far too high.
+const LONGER: u32 = 4;
+
 /// Packets in the longest train.
 const LONGEST: u32 = 128;
 
@@ -26,6 +30,11 @@ const DISPERSION: Duration = Duration::from_micros(2_000);
 /// more than clock and jitter blur it by.
 const SLOWED: f64 = 1.1;
 
+/// How many times as fast as their median the fastest train is where the path jitters by more than a
+/// train lasts: what waits behind a late first packet comes all at once. Others' packets in between
+/// make trains slower than the path, never faster, and leave fewer of them slow.
+const BLURRED: f64 = 2.5;
+
 /// Idle time between two trains, in dispersions, so that one is out of the bottleneck before the
 /// next comes and the transfer's own data passes between them.
 const IDLE: u64 = 1;
@@ -33,12 +42,14 @@ const IDLE: u64 = 1;
 /// How long to wait for a train: far beyond any round trip on which SOBAS pays.
 const PATIENCE: Duration = Duration::from_millis(600);
 
-/// Five packet trains: a short one to learn the rate roughly, then four of the length that can be
-/// timed well at that rate.
+/// Five packet trains: a short one or two to learn the rate roughly, then those of the length that can
+/// be timed well at that rate.
 #[derive(Debug)]
 pub(super) struct Trains {
     packet: Bytes,
     length: u32,
+    /// Whether that is the length that can be timed well.
+    settled: bool,
     gap: Duration,
     asked: usize,
     heard: Vec<Rate>,
@@ -51,6 +62,7 @@ impl Trains {
         Trains {
             packet: setting.packet,
             length: FIRST_LENGTH,
+            settled: false,
             gap: Duration::ZERO,
             asked: 0,
             heard: Vec::with_capacity(TRAINS),
@@ -83,8 +95,8 @@ impl Trains {
             return None;
         }
         self.asked += 1;
-        // The second train waits for the first, the others only for their gap.
-        let more = self.asked > 1 && self.asked < TRAINS;
+        // The first train of a length is waited for, the others only for their gap.
+        let more = self.settled && self.asked < TRAINS;
         self.next_request = more.then_some(now + self.gap);
         self.deadline = Some(now + PATIENCE);
         Some(Output::Train(TrainRequest { packets: self.length, size: self.packet }))
@@ -93,10 +105,13 @@ impl Trains {
     /// A train arrived over a path of round trip `rtt`.
     pub(super) fn handle_train(&mut self, now: Time, train: &Train, rtt: Duration) {
         let Some(rate) = train.rate() else { return };
-        if self.heard.is_empty() {
+        if !self.settled {
             let longest = (rate * DISPERSION).min((rate * rtt).scaled(SHARE_OF_BDP));
             let packets = longest.get() / self.packet.get().max(1);
-            self.length = (packets as u32).clamp(FIRST_LENGTH, LONGEST);
+            let wanted = (packets as u32).clamp(FIRST_LENGTH, LONGEST);
+            let most = self.length * LONGER;
+            self.settled = wanted <= most;
+            self.length = wanted.min(most);
             self.gap = (self.packet * u64::from(self.length) / rate) * (1 + IDLE);
             self.next_request = Some(now);
         }
@@ -114,6 +129,14 @@ impl Trains {
         // Of an even number the lower middle: too low a first limit costs a round trip, too high
         // a one may cost a buffer.
         rates.get(rates.len().saturating_sub(1) / 2).copied()
+    }
+
+    /// Whether the path jitters so much that trains tell nothing of its capacity.
+    pub(super) fn are_blurred(&self) -> bool {
+        let mut rates = self.heard.clone();
+        rates.sort_unstable();
+        let median = rates.get(rates.len() / 2);
+        median.is_some_and(|m| rates.last().is_some_and(|fastest| *fastest > m.scaled(BLURRED)))
     }
 
     /// The fastest train.
@@ -134,9 +157,77 @@ impl Trains {
         self.agreed().filter(|agreed| rate <= agreed.scaled(SLOWED)).or(self.fastest())
     }
 
+    /// What the trains said counts for nothing.
+    pub(super) fn forget(&mut self) {
+        self.heard.clear();
+    }
+
     /// Whether no more trains are to be expected.
     pub(super) fn are_over(&self, now: Time) -> bool {
         let waited = self.next_request.is_none() && self.deadline.is_some_and(|d| now >= d);
         self.heard.len() >= TRAINS || waited
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RTT: Duration = Duration::from_millis(100);
+
+    fn trains() -> Trains {
+        Trains::new(&Setting {
+            mss: Bytes::new(1448),
+            packet: Bytes::new(1500),
+            max_window: Bytes::new(1 << 25),
+            path: None,
+        })
+    }
+
+    /// Asks for all that may be asked for before another one comes; the lengths.
+    fn ask(trains: &mut Trains) -> Vec<u32> {
+        trains.handle_probe(Time::ZERO);
+        let length = |output| match output {
+            Output::Train(request) => request.packets,
+            other => panic!("{other:?}"),
+        };
+        let mut lengths = Vec::new();
+        while let Some(due) = trains.next_request {
+            lengths.extend(trains.poll_request(due).map(length));
+        }
+        lengths
+    }
+
+    /// A train of so many packets of 1500 bytes comes at `rate`.
+    fn hear(trains: &mut Trains, packets: u32, rate: Rate) {
+        let bytes_after_first = Bytes::new(u64::from(packets - 1) * 1500);
+        let dispersion = bytes_after_first / rate;
+        let train = Train { sent: packets, received: packets, bytes_after_first, dispersion };
+        trains.handle_train(Time::ZERO, &train, RTT);
+    }
+
+    #[test]
+    fn no_train_is_far_longer_than_one_that_came() {
+        let mut trains = trains();
+        assert_eq!(ask(&mut trains), [5]);
+        // Compressed by jitter to 3 Gbit/s, at which 2 ms hold 500 packets.
+        hear(&mut trains, 5, Rate::from_mbit_per_second(3_000));
+        assert_eq!(ask(&mut trains), [20]);
+        // At 96 Mbit/s 2 ms hold 16.
+        hear(&mut trains, 20, Rate::from_mbit_per_second(96));
+        assert_eq!(ask(&mut trains), [16, 16, 16]);
+    }
+
+    #[test]
+    fn trains_that_come_far_too_fast_are_blurred_and_slow_ones_are_not() {
+        let heard = |rates: [u64; 5]| {
+            let mut trains = trains();
+            rates.iter().for_each(|mbit| hear(&mut trains, 5, Rate::from_mbit_per_second(*mbit)));
+            trains.are_blurred()
+        };
+        // Compressed and stretched by jitter around 96 Mbit/s.
+        assert!(heard([3_000, 72, 24, 116, 80]));
+        // 50 Mbit/s, of which others' packets took up to two thirds: in Table I of the paper.
+        assert!(!heard([15, 23, 50, 44, 22]));
     }
 }

@@ -203,3 +203,23 @@ fn where_cross_traffic_does_not_yield_the_queue_stays_small() {
     assert!(run.queue(5.0, 60.0) <= 0.1 * BDP, "{}", run.queue(5.0, 60.0));
     assert_eq!(run.dropped_bytes, 0.0);
 }
+
+#[test]
+fn a_path_that_jitters_is_filled_and_what_jitters_is_no_queue() {
+    let short = |rtt| Fluid { rtt, buffer: 0.4 * BDP, ..Fluid::clean() };
+    for (jitter, fluid) in [
+        (0.002, short(|_| 0.04)),
+        (0.004, short(|_| 0.04)),
+        (0.008, short(|_| 0.04)),
+        (0.004, short(|_| 0.02)),
+        (0.004, Fluid { buffer: BDP, ..Fluid::clean() }),
+    ] {
+        let run = run(&Fluid { jitter, ..fluid }, 40.0);
+        assert!(run.goodput(10.0, 40.0) >= 0.95 * 100e6, "{jitter} {}", run.goodput(10.0, 40.0));
+        // What a packet waits for those before it that are late is none of the bottleneck's queue: at
+        // most all that both ways can add may stand there, too.
+        let added = 2.0 * jitter * 100e6 / 8.0;
+        assert!(run.queue(10.0, 40.0) <= added, "{jitter} {}", run.queue(10.0, 40.0));
+        assert_eq!(run.dropped_bytes, 0.0, "{jitter}");
+    }
+}

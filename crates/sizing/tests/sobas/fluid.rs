@@ -4,6 +4,7 @@
 
 use std::collections::VecDeque;
 
+use sweetspot_path::Random;
 use sweetspot_sizing::{
     Controller, EventKind, Output, Probe, SenderReport, Setting, Sizing, Train,
 };
@@ -46,6 +47,9 @@ pub struct Fluid {
     pub loses_at: Option<f64>,
     /// Whether the sender obeys pacing hints.
     pub paces: bool,
+    /// The largest extra delay of a packet in seconds, spread evenly, each way. Packets stay in
+    /// order, so that one waits for all before it that are late.
+    pub jitter: f64,
 }
 
 impl Fluid {
@@ -66,7 +70,30 @@ impl Fluid {
             odd_train: None,
             loses_at: None,
             paces: true,
+            jitter: 0.0,
         }
+    }
+}
+
+/// One direction of a path that jitters by so much.
+struct Way {
+    jitter: f64,
+    random: Random,
+    /// Until when all that entered so far is late.
+    latest: f64,
+}
+
+impl Way {
+    fn new(jitter: f64, seed: u64) -> Way {
+        Way { jitter, random: Random::new(seed), latest: 0.0 }
+    }
+
+    /// How late the last of so many packets is that enter at `t`.
+    fn late(&mut self, t: f64, packets: f64) -> f64 {
+        // The latest of k packets, each late by U: P(late <= x) = x^k.
+        let late = self.jitter * self.random.unit().powf(1.0 / packets);
+        self.latest = self.latest.max(t + late);
+        self.latest - t
     }
 }
 
@@ -151,6 +178,7 @@ pub fn drive(controller: &mut dyn Controller, fluid: &Fluid, seconds: f64) -> Ru
     let mut acked: VecDeque<(f64, f64)> = VecDeque::new();
     let mut steering: VecDeque<(f64, Output)> = VecDeque::new();
     let mut trains: VecDeque<(f64, Train)> = VecDeque::new();
+    let mut ways = [Way::new(fluid.jitter, 1), Way::new(fluid.jitter, 2)];
     let (mut probes, mut forward_lost, mut starved) = (0u64, 0u64, false);
     let (mut row_bytes, mut record) = (0.0, 0.0);
 
@@ -182,6 +210,12 @@ pub fn drive(controller: &mut dyn Controller, fluid: &Fluid, seconds: f64) -> Ru
                     run.trains += 1;
                     let error = odd.map_or(fluid.train_error, |(_, error)| error);
                     let dispersion = gaps / wire * error;
+                    let first = ways[0].late(t, 1.0);
+                    let late = (1..received).fold(first, |_, i| {
+                        let gap = dispersion / f64::from(received - 1);
+                        ways[0].late(t + f64::from(i) * gap, 1.0)
+                    });
+                    let dispersion = (dispersion + late - first).max(1e-6);
                     let train = Train {
                         sent: request.packets,
                         received,
@@ -246,8 +280,13 @@ pub fn drive(controller: &mut dyn Controller, fluid: &Fluid, seconds: f64) -> Ru
                 sender.recovers_until = t + rtt;
             }
         }
-        arriving.push_back((t + rtt / 2.0, served));
-        acked.push_back((t + rtt, served));
+        let mut late = [0.0; 2];
+        if served > 0.0 {
+            late[0] = ways[0].late(t, served / MSS);
+            late[1] = ways[1].late(t + late[0], served / (2.0 * MSS));
+        }
+        arriving.push_back((t + rtt / 2.0 + late[0], served));
+        acked.push_back((t + rtt + late[0] + late[1], served));
 
         // The receiver reads records of 16 kB, and acknowledges what it has not yet read too.
         while arriving.front().is_some_and(|(due, _)| *due <= t) {
@@ -272,10 +311,13 @@ pub fn drive(controller: &mut dyn Controller, fluid: &Fluid, seconds: f64) -> Ru
                 forward_lost += 1;
             } else if fluid.udp_passes {
                 let noise = fluid.probe_noise * ((probes * 7919) % 101) as f64 / 101.0;
+                let forth = ways[0].late(t, 1.0);
+                let back = ways[1].late(t + forth, 1.0);
+                let seen = rtt + queue / capacity + noise + forth + back;
                 controller.handle_probe(
                     now,
                     &Probe {
-                        rtt: Duration::from_secs_f64(rtt + queue / capacity + noise),
+                        rtt: Duration::from_secs_f64(seen),
                         forward_lost: std::mem::take(&mut forward_lost),
                         sender: Some(SenderReport {
                             retransmitted: sender.retransmitted,

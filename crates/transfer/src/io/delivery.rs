@@ -6,7 +6,7 @@ use std::thread;
 use sweetspot_linux::clock;
 use sweetspot_linux::tcp::{Info, options};
 use sweetspot_linux::wake::{Bell, wait_readable};
-use sweetspot_sizing::Sizing;
+use sweetspot_sizing::{Phase, Sizing};
 use sweetspot_units::{Bytes, Rate, Time};
 
 use super::answering::Answering;
@@ -24,6 +24,12 @@ use crate::steering::ROW_INTERVAL;
 /// (tcp_update_pacing_rate, net/ipv4/tcp_input.c) instead of sending bursts at line rate.
 const PACED: Rate = Rate::from_mbit_per_second(1_000_000);
 
+/// Linux's CUBIC leaves slow start once round trips have risen by an eighth (HyStart), for which jitter
+/// is enough; its window then takes ten seconds to open. While SOBAS opens the window, it knows
+/// better than round trips when that is to end: until then another slow start, without HyStart.
+const WITH_HYSTART: &str = "cubic";
+const WITHOUT_HYSTART: &str = "reno";
+
 /// Whatever the receiver asks for, a full packet leaves every second.
 const SLOWEST: Rate = Rate::from_bits_per_second(12_000);
 
@@ -36,6 +42,8 @@ pub(crate) struct Delivery<'a> {
     start: Time,
     /// What the receiver last told.
     told: Mutex<Told>,
+    /// Whether slow start goes on without HyStart.
+    opening: AtomicBool,
     /// Content handed to the kernel so far.
     done: AtomicU64,
     /// The end was sent.
@@ -68,6 +76,7 @@ impl<'a> Delivery<'a> {
             answering,
             room,
             told: Mutex::default(),
+            opening: AtomicBool::new(false),
             done: AtomicU64::new(0),
             ended: AtomicBool::new(false),
             over: AtomicBool::new(false),
@@ -76,6 +85,7 @@ impl<'a> Delivery<'a> {
         // The other sizings are there to be compared with: their sender stays the kernel's.
         if sizing == Sizing::Sobas {
             delivery.pace(PACED)?;
+            delivery.begin_opening();
         }
         Ok(delivery)
     }
@@ -113,6 +123,7 @@ impl<'a> Delivery<'a> {
                 Ok(()) => {}
             }
             let heard = listener.join().unwrap_or(Err(TransferError::Interrupted));
+            self.end_opening();
             self.over.store(true, Ordering::Release);
             self.bell.ring();
             if let Some(answering) = &self.answering {
@@ -197,6 +208,9 @@ impl<'a> Delivery<'a> {
         window: Option<u64>,
         phase: String,
     ) -> Result<(), TransferError> {
+        if phase == Phase::Holding.to_string() {
+            self.end_opening();
+        }
         let before = {
             let mut told = lock(&self.told);
             told.phase = Some(phase);
@@ -208,6 +222,22 @@ impl<'a> Delivery<'a> {
         match window {
             Some(window) => self.room.make(Bytes::new(window)),
             None => Ok(()),
+        }
+    }
+
+    /// Slow start goes on without HyStart, where it has one and this host can do without.
+    fn begin_opening(&self) {
+        let socket = self.channel.socket();
+        let hystart = options::congestion(socket).is_ok_and(|name| name == WITH_HYSTART);
+        let opening = hystart && options::set_congestion(socket, WITHOUT_HYSTART).is_ok();
+        self.opening.store(opening, Ordering::Release);
+    }
+
+    /// Back to the congestion control that was chosen.
+    fn end_opening(&self) {
+        if self.opening.swap(false, Ordering::AcqRel) {
+            // It was in use before.
+            let _ = options::set_congestion(self.channel.socket(), WITH_HYSTART);
         }
     }
 
@@ -225,6 +255,9 @@ impl<'a> Delivery<'a> {
             }
             due += ROW_INTERVAL;
             let Ok(info) = Info::read(self.channel.socket()) else { return };
+            if info.total_retrans > 0 {
+                self.end_opening();
+            }
             let now = clock::now();
             let acked = info.bytes_acked.min(Bytes::new(self.done.load(Ordering::Relaxed)));
             let goodput = acked.saturating_sub(last.1) / now.since(last.0);

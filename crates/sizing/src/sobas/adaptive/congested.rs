@@ -2,7 +2,8 @@
 
 use sweetspot_units::{Duration, Time};
 
-use super::{DOMINANT, MANNER, Sobas, State};
+use super::ramp::Ramp;
+use super::{DOMINANT, Sobas, State};
 use crate::EventKind;
 use crate::sobas::epoch::Epoch;
 
@@ -15,7 +16,7 @@ impl Sobas {
     /// Whether a queue stands though the transfer has yet to send what could make one: then no
     /// bandwidth is available (section VI), and limits would only hold back what has to compete.
     pub(super) fn meets_congestion(&self, epoch: &Epoch, base: Duration) -> bool {
-        epoch.rtt > base + MANNER.queue_aim(base) && !self.matters()
+        epoch.rtt > base + self.aim(base) && !self.matters()
     }
 
     /// Lifts every limit.
@@ -26,10 +27,12 @@ impl Sobas {
     }
 
     /// Judges an epoch on a congested path.
-    pub(super) fn compete(&mut self, now: Time, epoch: &Epoch, base: Duration) {
+    pub(super) fn compete(&mut self, now: Time, epoch: &Epoch) {
         let over = !self.congestion.is_congested() && !epoch.stalled;
         if over && self.has_share(DOMINANT) {
-            return self.saturate(now, epoch, base);
+            self.limit_by_estimate(now);
+            self.state = State::Ramping(Ramp::new(epoch.rate));
+            return;
         }
         if let Some((cwnd, rtt)) = epoch.cwnd.zip(self.round_trip.average()) {
             self.limits.pace((cwnd / rtt).scaled(PACING_OVER_CWND));

@@ -21,6 +21,10 @@ use crate::{Controller, EventKind, Output, Phase, Probe, Setting, Train};
 /// capacity no queue forms however fast the window grows; a tenth is what the trains err by.
 const RAMP_PACING: f64 = 0.9;
 
+/// How much more a round trip varies than the first few samples show: of six evenly spread ones the
+/// range is expected to be 5/7 of the whole.
+const UNSEEN: f64 = 1.4;
+
 const MANNER: Manner = Manner::PROBED;
 
 /// Growth of the window in the first step beyond what is known to fit, well inside the smallest
@@ -86,6 +90,8 @@ pub struct Sobas {
     retransmitted: u64,
     limits: Limits,
     herald: Option<Herald>,
+    /// How far the round trip varies by itself, where that blurred the trains.
+    jitter: Duration,
     /// The rate of late: the last epochs' highest, forgotten within a few.
     lately: Rate,
     /// Epochs in a row that spoke for the other of holding and sharing.
@@ -122,6 +128,7 @@ impl Sobas {
             retransmitted: 0,
             limits: Limits::new(setting),
             herald: None,
+            jitter: Duration::ZERO,
             lately: Rate::ZERO,
             convincing: 0,
             rest: 0,
@@ -152,7 +159,7 @@ impl Sobas {
             State::Ramping(ramp) => self.ramp(now, &epoch, base, ramp),
             State::Holding(hold) => self.hold(now, &epoch, base, hold),
             State::Sharing(sharing) => self.share(now, &epoch, base, sharing),
-            State::Congested => self.compete(now, &epoch, base),
+            State::Congested => self.compete(now, &epoch),
         }
     }
 
@@ -162,6 +169,12 @@ impl Sobas {
             self.limits.push(request);
         }
         if self.trains.are_over(now) {
+            if self.trains.are_blurred() {
+                // Nothing is known of the capacity: the window opens with what arrives.
+                self.jitter = self.round_trip.spread().scaled(UNSEEN);
+                self.trains.forget();
+                self.limits.lift(now);
+            }
             if let Some((rate, rtt)) = self.trains.estimate().zip(self.round_trip.base()) {
                 self.limits.emit(now, EventKind::CapacityEstimated { rate, rtt });
             }
@@ -207,6 +220,11 @@ impl Sobas {
         }
     }
 
+    /// The queue that the path is to hold, and what may look like one.
+    fn aim(&self, base: Duration) -> Duration {
+        MANNER.queue_aim(base).max(self.jitter)
+    }
+
     /// Share of a packet that is payload.
     fn payload(&self) -> f64 {
         self.setting.mss.as_f64() / self.setting.packet.as_f64()
@@ -216,7 +234,7 @@ impl Sobas {
     /// comes round in W / R = T_base has none to wait in, however late the probes' answers come,
     /// and is what keeps the rate low.
     fn is_saturated(&self, epoch: &Epoch, base: Duration) -> bool {
-        let slack = base + MANNER.queue_aim(base) / 2;
+        let slack = base + self.aim(base) / 2;
         epoch.rtt > slack && self.limits.offered(slack).is_some_and(|o| epoch.rate < o)
     }
 
@@ -231,12 +249,8 @@ impl Sobas {
     fn saturate(&mut self, now: Time, epoch: &Epoch, base: Duration) {
         self.convincing = 0;
         self.limits.emit(now, EventKind::Saturated { rate: epoch.rate, rtt: epoch.rtt });
-        self.limits.steer(
-            now,
-            self.limits.window_for(epoch.rate, base + MANNER.queue_aim(base)),
-            base,
-        );
-        self.state = State::Holding(Hold::new(&MANNER, epoch.rate, base));
+        self.limits.steer(now, self.limits.window_for(epoch.rate, base + self.aim(base)), base);
+        self.state = State::Holding(Hold::again(&MANNER, epoch.rate, base, self.jitter));
     }
 
     fn hold(&mut self, now: Time, epoch: &Epoch, base: Duration, mut hold: Hold) {
@@ -252,10 +266,13 @@ impl Sobas {
         if !self.is_alone(epoch) && !self.window_binds(epoch) {
             return;
         }
-        // A round trip that is longer and never varies is nobody's queue but a longer route: between
-        // two climbs trials without a herald are safe there, and nowhere else.
+        // Beside others a trial without a herald may be one too many for their queue. But where that
+        // drains within an epoch there is room, and between two climbs a round trip that is longer and
+        // never varies is a longer route's.
+        let drains = epoch.rtt <= base + MANNER.queue_aim(base) / 2;
         let steady = epoch.highest_rtt <= epoch.rtt + MANNER.queue_aim(base);
-        hold.steer(&mut self.limits, now, epoch, base, shared && steady && self.rest > 0);
+        let tries = !shared || drains || steady && self.rest > 0;
+        hold.steer(&mut self.limits, now, epoch, base, tries);
         self.state = State::Holding(hold);
     }
 }

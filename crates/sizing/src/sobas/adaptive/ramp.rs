@@ -1,8 +1,8 @@
 //! The window opens: slow start, kept from overflowing the bottleneck's buffer.
 
-use sweetspot_units::{Duration, Rate, Time};
+use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use super::{EPOCHS_PER_STEP, FIRST_STEP, MANNER, RAMP_PACING, REACHED, RISING, Sobas, State};
+use super::{EPOCHS_PER_STEP, FIRST_STEP, RAMP_PACING, REACHED, RISING, Sobas, State};
 use crate::sobas::epoch::Epoch;
 
 /// Share of a round trip that the queue rises to where others' bursts are to be reckoned with
@@ -25,8 +25,9 @@ const STANDING: u32 = 2;
 pub(super) struct Ramp {
     /// Epochs since the limits last changed.
     epochs: u32,
-    /// The last epoch's rate.
+    /// The last epoch's rate, and the largest congestion window until then.
     last: Rate,
+    cwnd: Option<Bytes>,
     /// Whether they changed because a queue stood.
     braked: bool,
     /// Whether others' bursts were seen, so that the pace grows with what arrives.
@@ -38,7 +39,7 @@ pub(super) struct Ramp {
 impl Ramp {
     /// The limits were set; what came before was received at `last`.
     pub(super) fn new(last: Rate) -> Ramp {
-        Ramp { epochs: 0, last, braked: false, crowded: false, congested: 0 }
+        Ramp { epochs: 0, last, cwnd: None, braked: false, crowded: false, congested: 0 }
     }
 }
 
@@ -49,7 +50,8 @@ impl Sobas {
         if congested >= STANDING {
             return self.leave_to_congestion_control(now);
         }
-        let next = Ramp { epochs: ramp.epochs + 1, last: epoch.rate, congested, ..ramp };
+        let (epochs, last, cwnd) = (ramp.epochs + 1, epoch.rate, epoch.cwnd);
+        let next = Ramp { epochs, last, cwnd, congested, ..ramp };
         self.state = State::Ramping(next);
         if epoch.stalled {
             return;
@@ -61,8 +63,8 @@ impl Sobas {
             self.limits.pace(if crowded { careful } else { free });
             self.state = State::Ramping(Ramp { crowded, ..next });
         }
-        if epoch.rtt > base + MANNER.queue_aim(base) && self.matters() {
-            return self.ramp_behind_queue(now, epoch, base, ramp.last, Ramp { crowded, ..next });
+        if epoch.rtt > base + self.aim(base) && self.matters() {
+            return self.ramp_behind_queue(now, epoch, base, ramp, Ramp { crowded, ..next });
         }
         match self.limits.offered(base) {
             _ if crowded => {}
@@ -74,13 +76,20 @@ impl Sobas {
             {
                 let known = self
                     .limits
-                    .window_for(epoch.rate, base + MANNER.queue_aim(base))
+                    .window_for(epoch.rate, base + self.aim(base))
                     .min(self.limits.window_or_max());
                 self.limits.steer(now, known.scaled(FIRST_STEP), base);
                 self.state = State::Ramping(Ramp { congested, ..Ramp::new(epoch.rate) });
             }
             Some(_) => {}
         }
+    }
+
+    /// Whether more was in flight than in the epoch before, or the window is the limit: a congestion
+    /// window that stays keeps the rate, however empty the path.
+    fn could_rise(&self, epoch: &Epoch, before: Ramp) -> bool {
+        let grew = epoch.cwnd.zip(before.cwnd).is_none_or(|(now, then)| now > then.scaled(RISING));
+        grew || self.window_binds(epoch)
     }
 
     /// A queue stands while the window opens: it may be others', and the rate may have to rise
@@ -90,12 +99,12 @@ impl Sobas {
         now: Time,
         epoch: &Epoch,
         base: Duration,
-        last: Rate,
+        before: Ramp,
         next: Ramp,
     ) {
         let bound = !next.crowded
             && self.limits.offered(epoch.rtt).is_some_and(|o| epoch.rate >= o.scaled(REACHED));
-        let flat = epoch.rate <= last.scaled(RISING);
+        let flat = epoch.rate <= before.last.scaled(RISING) && self.could_rise(epoch, before);
         if next.braked && next.epochs < EPOCHS_PER_STEP {
             // What arrives was sent before the brake.
         } else if bound || flat {

@@ -1,6 +1,5 @@
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use crate::sobas::adaptive::ALONE;
 use crate::sobas::dispersion::Dispersion;
 use crate::sobas::epoch::{Epoch, Epochs};
 use crate::sobas::flights::Flights;
@@ -148,8 +147,8 @@ impl Live {
         let risen = |c: Rate| c.max(epoch.rate.min(c.scaled(CAPACITY_RISES)));
         let capacity = self.dispersion.capacity().map_or(epoch.rate, risen);
         self.dispersion.correct(capacity);
-        let shared = epoch.rate < capacity.scaled(ALONE);
-        hold.steer(&mut self.limits, now, epoch, base, shared);
+        // Nobody sends trains, so that what is known of the capacity may be wrong.
+        hold.steer(&mut self.limits, now, epoch, base, true);
         let others_queue = epoch.rtt > base + MANNER.queue_aim(base).scaled(OTHERS_QUEUE);
         let held_back = others_queue && epoch.rate < capacity.scaled(CROWDED) && !epoch.stalled;
         let crowded = if held_back { crowded + 1 } else { 0 };
