@@ -53,6 +53,8 @@ pub(super) struct Trains {
     gap: Duration,
     asked: usize,
     heard: Vec<Rate>,
+    /// The two fastest heralds.
+    heralds: [Rate; 2],
     next_request: Option<Time>,
     deadline: Option<Time>,
 }
@@ -66,6 +68,7 @@ impl Trains {
             gap: Duration::ZERO,
             asked: 0,
             heard: Vec::with_capacity(TRAINS),
+            heralds: [Rate::ZERO; 2],
             next_request: None,
             deadline: None,
         }
@@ -139,9 +142,19 @@ impl Trains {
         median.is_some_and(|m| rates.last().is_some_and(|fastest| *fastest > m.scaled(BLURRED)))
     }
 
-    /// The fastest train.
+    /// A herald arrived: a train, too, and often a longer one.
+    pub(super) fn handle_herald(&mut self, herald: &Train) {
+        let whole = herald.received == herald.sent;
+        let Some(rate) = herald.rate().filter(|_| whole) else { return };
+        let [first, second] = self.heralds;
+        self.heralds = if rate > first { [rate, first] } else { [first, second.max(rate)] };
+    }
+
+    /// The fastest train, or a rate that two heralds reached. Others' packets between its own slow
+    /// every train, so that five short ones may all be too slow; of two, one may be too fast by chance.
     pub(super) fn fastest(&self) -> Option<Rate> {
-        self.heard.iter().max().copied()
+        let [_, second] = self.heralds;
+        self.heard.iter().max().map(|fastest| second.max(*fastest))
     }
 
     /// The highest rate that two trains agree on. Others' packets between its own make a train too

@@ -14,6 +14,9 @@ pub const MSS: f64 = 1448.0;
 pub const PACKET: f64 = 1500.0;
 const STEP: f64 = 0.001;
 
+/// The trains of the beginning; what is asked for later is a herald.
+pub const TRAINS: u64 = 5;
+
 /// What a test varies.
 #[derive(Debug, Clone)]
 pub struct Fluid {
@@ -41,6 +44,8 @@ pub struct Fluid {
     pub udp_passes: bool,
     /// What the trains' dispersion is off by.
     pub train_error: f64,
+    /// ... and that of those that come after the first five.
+    pub herald_error: Option<f64>,
     /// ... and that of one of them, counted from the first.
     pub odd_train: Option<(u64, f64)>,
     /// When the sender loses a segment that the path had room for, in seconds.
@@ -67,6 +72,7 @@ impl Fluid {
             others_congest: None,
             udp_passes: true,
             train_error: 1.0,
+            herald_error: None,
             odd_train: None,
             loses_at: None,
             paces: true,
@@ -207,8 +213,10 @@ pub fn drive(controller: &mut dyn Controller, fluid: &Fluid, seconds: f64) -> Ru
                     let gaps = f64::from(received.saturating_sub(1)) * request.size.as_f64();
                     let wire = capacity * PACKET / MSS;
                     let odd = fluid.odd_train.filter(|(which, _)| *which == run.trains);
+                    let usual = fluid.herald_error.filter(|_| run.trains >= TRAINS);
+                    let usual = usual.unwrap_or(fluid.train_error);
                     run.trains += 1;
-                    let error = odd.map_or(fluid.train_error, |(_, error)| error);
+                    let error = odd.map_or(usual, |(_, error)| error);
                     let dispersion = gaps / wire * error;
                     let first = ways[0].late(t, 1.0);
                     let late = (1..received).fold(first, |_, i| {

@@ -2,7 +2,7 @@
 //! 100 ms (Figure 4 of the paper) on 50 Mbit/s, 35.2 Mbit/s of them while no queue stands. Eq. (6):
 //! behind a queue of q round trips they fall to 35.2 / (1 + q), and eq. (7) leaves us the rest.
 
-use crate::fluid::{Fluid, Run, play};
+use crate::fluid::{Fluid, Run, TRAINS, play};
 use sweetspot_sizing::Sizing;
 
 /// C T_m = 50 Mbit/s x 100 ms.
@@ -21,9 +21,6 @@ fn run(fluid: &Fluid, seconds: f64) -> Run {
 fn empty() -> Fluid {
     Fluid { rate: |_| 20e6, rtt: |_| 0.02, buffer: 15e3, probe_noise: 0.001_5, ..Fluid::clean() }
 }
-
-/// The trains of the beginning; what is asked for later is a herald.
-const TRAINS: u64 = 5;
 
 #[test]
 fn an_empty_path_with_a_noisy_train_is_never_taken_for_shared() {
@@ -74,6 +71,17 @@ fn trains_that_others_held_up_hide_nobody() {
     assert!(run.trains > TRAINS);
     // Eq. (7) with q = 0.87, as above: 50 - 15.8 / 1.87 = 41.5 Mbit/s.
     assert!(run.goodput(60.0, 90.0) >= 0.95 * 41.5e6, "{}", run.goodput(60.0, 90.0));
+}
+
+#[test]
+fn where_all_five_trains_were_too_slow_the_heralds_tell_that_others_are_there() {
+    // Nine transfers again; 50 / 1.3 = 38.5 Mbit/s, and whoever gets 0.95 of that seems alone.
+    let cross = |drain| 9.0 * 22e3 * 8.0 / (0.1 + drain);
+    let slow = Fluid { cross, train_error: 1.3, herald_error: Some(1.0), buffer: BDP, ..shared() };
+    let run = run(&slow, 120.0);
+    assert!(run.trains > TRAINS);
+    // Eq. (7) with q = 0.87 as above: 41.5 Mbit/s.
+    assert!(run.goodput(60.0, 120.0) >= 0.95 * 41.5e6, "{}", run.goodput(60.0, 120.0));
 }
 
 #[test]

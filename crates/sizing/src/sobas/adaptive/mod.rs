@@ -308,6 +308,7 @@ impl Controller for Sobas {
     fn handle_train(&mut self, now: Time, train: &Train) {
         if let Some(herald) = &mut self.herald {
             herald.handle_train(train);
+            self.trains.handle_herald(train);
             return self.advance(now);
         }
         let rtt = self.round_trip.base().unwrap_or(Duration::MAX);
