@@ -144,6 +144,8 @@ proc mice {from to} {
 }
 proc begin {pair} {
     foreach {agent sink} $pair {}
+    # An agent whose SYN was lost begins with a window of one ever after: `reset` keeps that.
+    $agent set windowInit_ $::iw
     $agent reset
     $sink reset
     set most [expr {[lindex $::packets 1] + 1}]

@@ -19,7 +19,9 @@ use crate::{Counters, Packet, Ring};
 pub struct Conduit<P> {
     /// When the link will have sent all it holds.
     free: Time,
-    /// What whole nanoseconds took from the busy period's service times, in bit·ns/rate.
+    /// What whole nanoseconds took from the busy period's service times, in bit·ns/rate. It starts
+    /// just below one, for a packet has left when its last bit has: times are rounded up, so that a
+    /// packet that comes a service time after another finds it still there.
     remainder: u64,
     /// Service times of two sizes, data's and ACKs', that were computed already.
     known: [Service; 2],
@@ -68,7 +70,7 @@ impl<P: Packet + Copy + Default> Conduit<P> {
         assert!(rate > Rate::ZERO, "a link needs a rate above zero");
         Conduit {
             free: Time::ZERO,
-            remainder: 0,
+            remainder: rate.bits_per_second() - 1,
             known: [Service::default(); 2],
             rate: rate.bits_per_second(),
             delay,
@@ -110,7 +112,7 @@ impl<P: Packet + Copy + Default> Conduit<P> {
         if idle {
             self.line.clear();
             self.left = self.taken;
-            self.remainder = 0;
+            self.remainder = self.rate - 1;
             self.free = now;
         }
         if self.line.len() >= self.harmless && !self.fits(now, size) {

@@ -12,7 +12,8 @@ pub struct Link<P, Q> {
     rate: Rate,
     queue: Q,
     service: Option<Service<P>>,
-    /// What the busy period's service times lost to whole nanoseconds, in bit·ns/rate.
+    /// What the busy period's service times lost to whole nanoseconds, in bit·ns/rate. It starts
+    /// just below one: a packet has left when its last bit has.
     remainder: u64,
     counters: Counters,
 }
@@ -46,7 +47,7 @@ impl<P: Packet, Q: Queue<P>> Link<P, Q> {
         }
         self.counters.queued += 1;
         if self.service.is_none() {
-            self.remainder = 0;
+            self.remainder = self.rate.bits_per_second() - 1;
             // A queue may drop at its head only while others wait; the sole packet is served.
             self.serve_next(now, &mut |_| {});
         }

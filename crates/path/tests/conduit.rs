@@ -149,3 +149,22 @@ proptest! {
         prop_assert_eq!(left_alone.backlog(now), asked.backlog(now));
     }
 }
+
+#[test]
+fn a_packet_has_left_when_its_last_bit_has() {
+    // 600 B at 8.9 Mbit/s take 4,800,000,000 / 8,900 = 539,325.84... ns; the n-th of a busy
+    // period has left in the first whole nanosecond not before n times that.
+    let rate = Rate::from_bits_per_second(8_900_000);
+    let left = |n: u64| Time::ZERO + Duration::from_nanos((n * 4_800_000_000).div_ceil(8_900));
+    let mut conduit = Conduit::new(rate, Volume::Packets(9), Duration::ZERO);
+    let mut link = Link::new(rate, DropTail::new(Volume::Packets(9)));
+    for number in 0..9 {
+        assert!(conduit.handle_arrival(Time::ZERO, &Sized(600, number)));
+        assert!(link.handle_arrival(Time::ZERO, Sized(600, number)).is_ok());
+    }
+    for n in 1..=9 {
+        let (at, _) = conduit.poll_exit(left(9)).unwrap();
+        let (same, _) = link.poll_departure(left(9), &mut |_| {}).unwrap();
+        assert_eq!((at, same), (left(n), left(n)));
+    }
+}

@@ -33,10 +33,7 @@ impl Node {
     /// The tree of a TOML document.
     pub(crate) fn parse(text: &str) -> Result<Node, ScenarioError> {
         let lines = Lines::of(text);
-        let document = DeTable::parse(text).map_err(|error| ScenarioError::Syntax {
-            origin: Origin::Line(lines.at(error.span().map_or(0, |span| span.start))),
-            message: error.message().to_owned(),
-        })?;
+        let document = DeTable::parse(text).map_err(|error| syntax_error(text, &lines, &error))?;
         let table = grow_table(document.get_ref(), &lines)?;
         Ok(Node { origin: Origin::Line(1), value: table })
     }
@@ -114,6 +111,17 @@ impl Value {
             Value::Table(_) => "{ ... }".to_owned(),
         }
     }
+}
+
+/// What the TOML reader says, with its line and, of a key that stands twice, the key.
+fn syntax_error(text: &str, lines: &Lines, error: &toml::de::Error) -> ScenarioError {
+    let span = error.span().unwrap_or(0..0);
+    let origin = Origin::Line(lines.at(span.start));
+    let message = match (error.message(), text.get(span)) {
+        ("duplicate key", Some(key)) => format!("{key} stands there twice; once is allowed"),
+        (message, _) => message.to_owned(),
+    };
+    ScenarioError::Syntax { origin, message }
 }
 
 /// Turns byte offsets into line numbers.

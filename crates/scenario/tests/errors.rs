@@ -178,3 +178,12 @@ fn input_links_need_a_rate_and_tcp() {
     let few = with(&format!("{elephants}inputs = 2\ninput_rate = \"1Mbit/s\"")).unwrap();
     assert_eq!(few.cross[0].inputs.map(|inputs| inputs.servers), Some(20));
 }
+
+#[test]
+fn a_key_that_stands_twice_is_named() {
+    // The second one: GOOD has seed in line 2, buffer in line 8.
+    let twice = message("seed = 7\n", "seed = 7\nseed = 8\n");
+    assert_eq!(twice, "line 3: seed stands there twice; once is allowed");
+    let twice = message("buffer = \"625pkt\"\n", "buffer = \"625pkt\"\nrate = \"1Mbit/s\"\n");
+    assert_eq!(twice, "line 9: rate stands there twice; once is allowed");
+}
