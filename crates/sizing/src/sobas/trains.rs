@@ -124,11 +124,10 @@ impl Trains {
     /// The estimate so far: the first train's until the others are in, then the median of those,
     /// which one train that met cross traffic or an interrupt does not move.
     pub(super) fn estimate(&self) -> Option<Rate> {
-        let mut rates = match self.heard.len() {
-            0 | 1 => self.heard.clone(),
-            _ => self.heard[1..].to_vec(),
-        };
-        rates.sort_unstable();
+        let rates = sorted(match &self.heard[..] {
+            [_, others @ ..] if !others.is_empty() => others,
+            all => all,
+        });
         // Of an even number the lower middle: too low a first limit costs a round trip, too high
         // a one may cost a buffer.
         rates.get(rates.len().saturating_sub(1) / 2).copied()
@@ -136,10 +135,9 @@ impl Trains {
 
     /// Whether the path jitters so much that trains tell nothing of its capacity.
     pub(super) fn are_blurred(&self) -> bool {
-        let mut rates = self.heard.clone();
-        rates.sort_unstable();
+        let rates = sorted(&self.heard);
         let median = rates.get(rates.len() / 2);
-        median.is_some_and(|m| rates.last().is_some_and(|fastest| *fastest > m.scaled(BLURRED)))
+        rates.last().zip(median).is_some_and(|(fastest, median)| *fastest > median.scaled(BLURRED))
     }
 
     /// A herald arrived: a train, too, and often a longer one.
@@ -160,9 +158,8 @@ impl Trains {
     /// The highest rate that two trains agree on. Others' packets between its own make a train too
     /// slow, and may meet most of them; what makes one too fast, a late first packet, is chance.
     fn agreed(&self) -> Option<Rate> {
-        let mut rates = self.heard.clone();
-        rates.sort_unstable_by(|a, b| b.cmp(a));
-        rates.get(1).or(rates.first()).copied()
+        let rates = sorted(&self.heard);
+        rates.iter().rev().nth(1).or(rates.first()).copied()
     }
 
     /// That rate, or the fastest train's where a transfer of `rate` shows that both were slowed.
@@ -180,6 +177,13 @@ impl Trains {
         let waited = self.next_request.is_none() && self.deadline.is_some_and(|d| now >= d);
         self.heard.len() >= TRAINS || waited
     }
+}
+
+/// The same from the slowest to the fastest.
+fn sorted(rates: &[Rate]) -> Vec<Rate> {
+    let mut rates = rates.to_vec();
+    rates.sort_unstable();
+    rates
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ impl Sobas {
     /// Whether a queue stands though the transfer has yet to send what could make one: then no
     /// bandwidth is available (section VI), and limits would only hold back what has to compete.
     pub(super) fn meets_congestion(&self, epoch: &Epoch, base: Duration) -> bool {
-        epoch.rtt > base + self.aim(base) && !self.matters()
+        self.has_queue(epoch.rtt, base) && !self.matters()
     }
 
     /// Lifts every limit.

@@ -17,7 +17,7 @@ impl Sobas {
     /// back, with probes lost too, the path is congested by others. Without a queue it is
     /// random, and no reason to go slower.
     pub(super) fn reacts_to_loss(&mut self, now: Time, epoch: &Epoch, base: Duration) -> bool {
-        let queue_rose = epoch.highest_rtt > base + self.aim(base);
+        let queue_rose = self.has_queue(epoch.highest_rtt, base);
         let heralded = match self.state {
             State::Sharing(sharing) => self.herald.is_some() || sharing.is_deaf(),
             _ => false,

@@ -39,7 +39,7 @@ pub(super) const REACHED: f64 = 0.95;
 pub(super) const RISING: f64 = 1.1;
 
 /// Share of the trains' capacity at which a transfer has the path to itself.
-pub(super) const ALONE: f64 = 0.95;
+const ALONE: f64 = 0.95;
 
 /// Epochs that a change of window needs to show: one for the window to reach the sender and its
 /// data to come back, one to measure.
@@ -225,6 +225,11 @@ impl Sobas {
         MANNER.queue_aim(base).max(self.jitter)
     }
 
+    /// Whether a round trip of `rtt` shows more queue than that.
+    fn has_queue(&self, rtt: Duration, base: Duration) -> bool {
+        rtt > base + self.aim(base)
+    }
+
     /// Share of a packet that is payload.
     fn payload(&self) -> f64 {
         self.setting.mss.as_f64() / self.setting.packet.as_f64()
@@ -269,8 +274,9 @@ impl Sobas {
         // Beside others a trial without a herald may be one too many for their queue. But where that
         // drains within an epoch there is room, and between two climbs a round trip that is longer and
         // never varies is a longer route's.
-        let drains = epoch.rtt <= base + MANNER.queue_aim(base) / 2;
-        let steady = epoch.highest_rtt <= epoch.rtt + MANNER.queue_aim(base);
+        let aim = MANNER.queue_aim(base);
+        let drains = epoch.rtt <= base + aim / 2;
+        let steady = epoch.highest_rtt <= epoch.rtt + aim;
         let tries = !shared || drains || steady && self.rest > 0;
         hold.steer(&mut self.limits, now, epoch, base, tries);
         self.state = State::Holding(hold);

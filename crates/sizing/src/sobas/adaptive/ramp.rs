@@ -63,7 +63,7 @@ impl Sobas {
             self.limits.pace(if crowded { careful } else { free });
             self.state = State::Ramping(Ramp { crowded, ..next });
         }
-        if epoch.rtt > base + self.aim(base) && self.matters() {
+        if self.has_queue(epoch.rtt, base) && self.matters() {
             return self.ramp_behind_queue(now, epoch, base, ramp, Ramp { crowded, ..next });
         }
         match self.limits.offered(base) {
