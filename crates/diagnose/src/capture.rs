@@ -19,7 +19,8 @@ pub fn judge(stream: &Stream, lasted: Duration) -> (Limits, Evidence) {
         capacity,
         window_known: stream.counts().window_known,
         // In a smaller flight every train of acknowledgements reaches over a pause.
-        trains_tell: stream.flight() >= Some(Bytes::new(10 * stream.mss())),
+        trains_tell: stream.flight().unwrap_or(stream.largest_flight())
+            >= Bytes::new(10 * stream.mss()),
     };
     let mut limits = Limits::default();
     for (account, time) in stream.accounts().iter() {
@@ -55,6 +56,8 @@ fn class(account: &Account, facts: &Facts) -> Class {
     let full = account.queue && reaches(FULL);
     match account.hold {
         Hold::Opening => Class::Opportunity,
+        // A slow bottleneck sets segments apart as pauses do, but behind a queue.
+        Hold::Pausing if full && facts.trains_tell => Class::Bandwidth,
         Hold::Idle | Hold::Pausing => Class::Application,
         Hold::WindowShut => Class::ReceiverApplication,
         Hold::WindowFull if full => Class::Bandwidth,

@@ -46,6 +46,11 @@ pub fn verdict(class: Class, share: f64, e: &Evidence, gain: Rate) -> String {
              find the path's capacity.",
             e.bytes, e.lasted
         ),
+        // The receiver does not see what is sent again.
+        Class::Congestion if e.segments == 0 => format!(
+            "{percent} % of the time limited by the congestion window after losses{}.",
+            times(": segments were missing", e.loss_events)
+        ),
         Class::Congestion => format!(
             "{percent} % of the time limited by the congestion window after losses: {} of {} \
              segments were sent again, in {} loss events{}.",

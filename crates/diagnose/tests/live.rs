@@ -77,6 +77,17 @@ fn each_circumstance_of_a_sender_has_its_class() {
         // 30 of 50 segments are under way, and the buffer is four fifths full.
         (Class::SenderWindow, Sample { under_way: 30, ..bulk() }),
         (Class::Pacing, Sample { pacing_limit: Some(Rate::from_mbit_per_second(11)), ..bulk() }),
+        // As measured at 30 Mbit/s and 40 ms, in both senses: with SO_MAX_PACING_RATE, and with
+        // bbr, twice to eight times as much waits as is under way; with a small SO_SNDBUF nothing.
+        (
+            Class::Pacing,
+            Sample { under_way: 17, pacing_limit: Some(Rate::from_mbit_per_second(11)), ..bulk() },
+        ),
+        (Class::Opportunity, Sample { under_way: 24, model_based: true, ..bulk() }),
+        (
+            Class::SenderWindow,
+            Sample { under_way: 17, model_based: true, not_sent: Bytes::ZERO, ..bulk() },
+        ),
         // 60 ms are more than 40 x 1.1 + 1, and more than 40 x 1.25 + 1.
         (Class::Bandwidth, Sample { rtt: slow, ..bulk() }),
         (Class::Bandwidth, Sample { rtt: slow, ..lost }),
@@ -160,4 +171,11 @@ fn the_round_trip_is_the_median_of_what_was_seen_while_data_went() {
     let late = Sample { acked: Bytes::new(4000), rtt: Duration::from_millis(500), ..bulk() };
     (5..50).for_each(|n| live.handle(Sample { at: Time::ZERO + SECOND * n, ..late }));
     assert_eq!(live.evidence().rtt.unwrap().as_secs_f64(), median);
+}
+
+#[test]
+fn a_receiver_tells_of_what_was_missing_and_not_of_what_was_sent_again() {
+    let live = after_a_second(Sample { out_of_order: 3, ..receiver() });
+    let words = Verdict::new(live.limits(), &live.evidence()).words;
+    assert_eq!(words, "100 % of the time limited by the congestion window after losses.");
 }

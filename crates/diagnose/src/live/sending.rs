@@ -43,7 +43,12 @@ fn window_class(now: &Sample, memory: &Memory) -> Class {
 fn rest_class(step: &Step, memory: &Memory) -> Class {
     let now = &step.sample;
     let binds = f64::from(now.under_way) >= FULL * f64::from(now.congestion_window);
-    if !binds && !now.recovering && now.queued >= now.send_buffer.scaled(BUFFER_FULL) {
+    // Who paces lets data wait though the congestion window has room: more of it, in a buffer that
+    // is large enough, than is under way.
+    let paces = now.model_based || now.pacing_limit.is_some();
+    let held_back = paces && now.not_sent > now.mss * u64::from(now.under_way);
+    let fills = now.queued >= now.send_buffer.scaled(BUFFER_FULL);
+    if !binds && !now.recovering && fills && !held_back {
         return Class::SenderWindow;
     }
     let rate = step.rate(Side::Sender);

@@ -64,7 +64,13 @@ impl Connection {
     /// Whether `segment` begins another connection between the same ends.
     pub fn is_followed_by(&self, segment: &Segment) -> bool {
         let closed = self.ending != Ending::Open || self.finished == [true; 2];
-        segment.flags.syn && !segment.flags.ack && closed
+        let side = usize::from(segment.source != self.ends[0]);
+        // The capture need not show the end: who begins with another number begins again.
+        let anew = match self.handshake.offers[side] {
+            Some(offer) => offer.seq != segment.seq,
+            None => self.streams[side].counts().data_segments > 0,
+        };
+        segment.flags.syn && !segment.flags.ack && (closed || anew)
     }
 
     /// Takes a segment of this connection.

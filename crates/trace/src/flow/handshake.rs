@@ -15,6 +15,10 @@ pub struct Offer {
     pub timestamps: bool,
     /// The window in the SYN, which is never scaled.
     pub window: u16,
+    /// Its sequence number.
+    pub seq: u32,
+    /// Whether the capture cut some of its options off.
+    pub cut: bool,
 }
 
 /// How a connection began, as far as the capture shows it.
@@ -44,6 +48,8 @@ impl Handshake {
                 sack: options.sack_permitted,
                 timestamps: options.timestamps.is_some(),
                 window: segment.window,
+                seq: segment.seq,
+                cut: options.cut,
             });
             if !flags.ack {
                 self.syn = (!repeated).then_some(now);
@@ -69,10 +75,12 @@ impl Handshake {
     /// By how many bits windows of `side` are shifted, where that is known.
     pub fn scale(&self, side: usize) -> Option<u8> {
         let [opener, opened] = self.offers;
+        let offers = [opener?, opened?];
         // RFC 7323 §2.2: only if both sent the option.
-        match (opener?.scale, opened?.scale) {
-            (Some(a), Some(b)) => Some([a, b][side]),
-            _ => Some(0),
+        match offers.map(|offer| offer.scale) {
+            [Some(a), Some(b)] => Some([a, b][side]),
+            _ if offers.iter().any(|offer| offer.scale.is_none() && !offer.cut) => Some(0),
+            _ => None,
         }
     }
 }

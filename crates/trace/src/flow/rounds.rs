@@ -138,7 +138,8 @@ impl Rounds {
         self.since.get_or_insert(view.now);
         if let Some(Pending { mut account, busy }) = self.pending.take() {
             if pause == Some(false) {
-                account.hold = Hold::Pausing;
+                // What was sent was all there was.
+                account.hold = Hold::Idle;
             }
             self.accounts.book(account, busy);
         }

@@ -36,6 +36,8 @@ pub struct Stream {
     acks: VecDeque<(Time, Ack)>,
     last_sent: Option<Time>,
     last_heard: Option<Time>,
+    /// Between the last two acknowledgements.
+    apart: Duration,
     distance: Distance,
     /// How long the latest segment's echo of the receiver's clock took, if it was a new one.
     echo: Option<Duration>,
@@ -96,14 +98,20 @@ impl Stream {
     /// A segment of the stream's sender that carries payload passes the capture.
     pub(super) fn send(&mut self, segment: &Segment) {
         let (now, payload) = (segment.time, u64::from(segment.payload));
-        let start = self.sequence.advance(segment.seq);
+        // A SYN has a number of its own, before that of the data it may carry (RFC 7413).
+        let first = segment.seq.wrapping_add(segment.flags.syn.into());
+        let start = self.sequence.advance(first);
         let end = start + payload;
-        self.sequence.advance(segment.seq.wrapping_add(segment.payload));
+        self.sequence.advance(first.wrapping_add(segment.payload));
         if self.next == 0 {
             (self.next, self.una) = (start, start);
         }
         // A byte that was sent before, alone: a keep-alive (RFC 9293 §3.8.4).
         if payload == 1 && end <= self.una {
+            return;
+        }
+        // A byte beyond a closed window asks whether it has opened (RFC 9293 §3.8.6.1).
+        if payload == 1 && start == self.una && self.una == self.next && self.is_shut() {
             return;
         }
         self.echo(segment);
@@ -117,6 +125,11 @@ impl Stream {
         }
         self.last_sent = Some(now);
         (self.unanswered, self.left_behind) = (0, self.next.saturating_sub(self.una));
+    }
+
+    /// Whether the receiver has closed its window; zero is zero, whatever the scale.
+    fn is_shut(&self) -> bool {
+        self.window == 0 && self.counts.acks > 0
     }
 
     fn send_new(&mut self, now: Time, start: u64, end: u64, timestamps: Option<Timestamps>) {
@@ -179,7 +192,7 @@ impl Stream {
         // pass, until half of what was under way has arrived, waited for something else.
         const MANY: u32 = 4;
         let left = self.next.saturating_sub(self.una);
-        if self.unanswered >= MANY && 2 * left < self.left_behind {
+        if self.unanswered >= MANY && 2 * left < self.left_behind && !self.goes_on_at_once(now) {
             return Some(false);
         }
         if up > Duration::ZERO && self.counts.timestamps {
@@ -188,6 +201,13 @@ impl Stream {
         }
         let heard = self.last_heard.is_some_and(|heard| now.since(heard) <= short);
         Some(heard || self.acks.front().is_some_and(|(due, _)| due.since(now) <= short))
+    }
+
+    /// Whether the sender goes on right after one of many acknowledgements, as who chooses a time of
+    /// his own seldom does: it made the room that a large write waits for (sk_stream_min_wspace).
+    fn goes_on_at_once(&self, now: Time) -> bool {
+        self.distance.up() == Duration::ZERO
+            && self.last_heard.is_some_and(|heard| now.since(heard) <= self.apart / 4)
     }
 
     fn echo(&mut self, segment: &Segment) {
@@ -268,7 +288,8 @@ impl Stream {
         self.window = ack.window;
         self.counts.largest_window = self.counts.largest_window.max(ack.window);
         self.edge = self.edge.max(ack.ack.saturating_add(ack.window));
-        self.last_heard = Some(now);
+        let before = self.last_heard.replace(now);
+        self.apart = now.since(before.unwrap_or(now));
         self.unanswered += u32::from(advanced);
         let view = self.view(now);
         self.rounds.acked(&view);
@@ -288,8 +309,7 @@ impl Stream {
             now,
             next: self.next,
             una: self.una,
-            edge: (self.counts.window_known || self.window == 0 && self.counts.acks > 0)
-                .then_some(self.edge),
+            edge: (self.counts.window_known || self.is_shut()).then_some(self.edge),
             mss: self.mss(),
             largest: self.counts.largest_window,
             finished: self.finished,

@@ -11,6 +11,8 @@ pub struct Options {
     pub sack_permitted: bool,
     /// RFC 7323.
     pub timestamps: Option<Timestamps>,
+    /// Whether the capture cut some off: what is absent may have been there.
+    pub cut: bool,
     sack: [SackBlock; 4],
     sacks: u8,
 }

@@ -58,7 +58,9 @@ pub fn read(time: Time, ip: &Packet<'_>) -> Result<Segment, NotASegment> {
     let half = |i: usize| u16::from_be_bytes([head[i], head[i + 1]]);
     let word = |i: usize| u32::from_be_bytes([head[i], head[i + 1], head[i + 2], head[i + 3]]);
     let bit = |n: u8| head[13] & (1 << n) != 0;
-    let options = ip.content.get(20..header.min(ip.content.len())).unwrap_or_default();
+    let captured = ip.content.get(20..header.min(ip.content.len())).unwrap_or_default();
+    let mut options = Options::read(captured);
+    options.cut = captured.len() < header - 20;
     Ok(Segment {
         time,
         source: SocketAddr::new(ip.source, half(0)),
@@ -69,6 +71,6 @@ pub fn read(time: Time, ip: &Packet<'_>) -> Result<Segment, NotASegment> {
         window: half(14),
         payload,
         header: header as u8,
-        options: Options::read(options),
+        options,
     })
 }

@@ -1,6 +1,6 @@
 use std::net::SocketAddr;
 
-use sweetspot_trace::flow::{Connection, Ending, Table, Vantage};
+use sweetspot_trace::flow::{Connection, Ending, Hold, Table, Vantage};
 use sweetspot_trace::packet::{Flags, Options, Segment};
 use sweetspot_units::{Duration, Time};
 
@@ -229,4 +229,110 @@ fn a_syn_after_the_end_is_another_connection() {
     assert!(table.take(&Segment { flags: reset, ..segment() }).is_none());
     let first = table.take(&Segment { flags: syn, ..segment() }).unwrap();
     assert_eq!((first.ending, first.packets), (Ending::Reset, 3));
+}
+
+#[test]
+fn data_in_a_syn_begins_behind_its_number() {
+    let mut script = Script { table: Table::default(), now: Time::ZERO };
+    let syn = Flags { syn: true, ..Flags::default() };
+    // RFC 7413 §4.2: 500 bytes go with the SYN, from number 1 on, and the answer acknowledges them.
+    script.play(0, Segment { flags: syn, payload: 500, ..segment() });
+    script.hear(100, Segment { flags: Flags { ack: true, ..syn }, ack: 501, ..segment() });
+    script.play(100, Segment { seq: 501, ack: 1, payload: MSS, ..segment() });
+    script.hear(200, Segment { seq: 1, ack: 501 + MSS, ..segment() });
+    let connection = script.end();
+    let stream = &connection.streams[0];
+    assert_eq!((stream.counts().bytes, stream.resent().segments()), (500 + u64::from(MSS), 0));
+    assert_eq!(stream.counts().acked, 500 + u64::from(MSS));
+}
+
+#[test]
+fn a_syn_with_another_number_is_another_connection_though_the_end_was_not_seen() {
+    let syn = Flags { syn: true, ..Flags::default() };
+    let mut script = Script::open();
+    script.send(100, 0);
+    script.ack(200, 1);
+    let again = Segment { flags: syn, seq: 3_000_000_000, ..segment() };
+    let first = script.table.take(&Segment { time: script.now, ..again }).unwrap();
+    assert_eq!((first.packets, first.streams[0].counts().bytes), (5, u64::from(MSS)));
+    // So is one on a connection whose beginning was not captured.
+    let mut table = Table::default();
+    assert!(table.take(&Segment { seq: 5, payload: 10, ..segment() }).is_none());
+    assert!(table.take(&again).is_some());
+}
+
+#[test]
+fn a_scale_that_was_cut_off_is_not_known() {
+    let offer = |scale: u8, captured: usize| {
+        let whole = [2, 4, 5, 180, 3, 3, scale, 1];
+        let mut options = Options::read(&whole[..captured]);
+        options.cut = captured < whole.len();
+        options
+    };
+    let scale = |opener: Options, opened: Options| {
+        let mut script = Script { table: Table::default(), now: Time::ZERO };
+        let syn = Flags { syn: true, ..Flags::default() };
+        script.play(0, Segment { flags: syn, options: opener, ..segment() });
+        let answer = Flags { ack: true, ..syn };
+        script.hear(100, Segment { flags: answer, ack: 1, options: opened, ..segment() });
+        script.end().handshake.scale(1)
+    };
+    assert_eq!(scale(offer(5, 8), offer(7, 8)), Some(7));
+    assert_eq!(scale(offer(5, 8), offer(7, 6)), None);
+    assert_eq!(scale(offer(5, 6), offer(7, 6)), None);
+    // RFC 7323 §2.2: without the option of one, the other's does not count.
+    assert_eq!(scale(Options::default(), offer(7, 6)), Some(0));
+}
+
+#[test]
+fn a_byte_into_a_closed_window_is_a_probe_and_not_lost() {
+    let mut script = Script::open();
+    script.send(100, 0);
+    script.window(200, 1, 0);
+    for at in [500, 1100, 2300] {
+        script.play(at, Segment { seq: 1 + MSS, ack: 1, payload: 1, ..segment() });
+        script.window(at + 100, 1, 0);
+    }
+    script.window(3000, 1, 60_000);
+    script.send(3000, 1);
+    script.ack(3100, 2);
+    let connection = script.end();
+    let stream = &connection.streams[0];
+    assert_eq!((stream.counts().bytes, stream.resent().segments()), (u64::from(2 * MSS), 0));
+}
+
+/// Bursts of `burst` segments at `starts`, the acknowledgements of each from 400 ms later on, one
+/// for two segments every 8 ms; whether the sender was mostly said to pause.
+fn pauses(burst: u32, starts: &[u64]) -> bool {
+    let mut script = Script::open();
+    let mut events: Vec<(u64, bool, u32)> = Vec::new();
+    let mut next = 0;
+    for &start in starts {
+        events.extend((next..next + burst).map(|n| (start, true, n)));
+        let acks =
+            (1..=burst / 2).map(|ack| (start + 392 + u64::from(ack) * 8, false, next + ack * 2));
+        events.extend(acks);
+        next += burst;
+    }
+    events.sort_unstable();
+    for (at, sends, n) in events {
+        if sends { script.send(at, n) } else { script.ack(at, n) }
+    }
+    let connection = script.end();
+    let mut own = Duration::ZERO;
+    let accounts = connection.streams[0].accounts();
+    for (account, time) in accounts.iter() {
+        if matches!(account.hold, Hold::Pausing | Hold::Idle) {
+            own += time;
+        }
+    }
+    own > accounts.total() / 2
+}
+
+#[test]
+fn who_waits_for_room_goes_on_right_after_an_acknowledgement() {
+    // 13 acknowledgements have come by then, 400 to 496 ms later, and 14 of 40 segments are left.
+    let every = |ms: u64| (0..20).map(|n| 100 + n * ms).collect::<Vec<_>>();
+    assert!(!pauses(40, &every(497)));
+    assert!(pauses(40, &every(500)));
 }

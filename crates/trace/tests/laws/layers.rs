@@ -114,3 +114,14 @@ fn options_are_read_and_broken_ones_end_the_list() {
     let broken = ipv4(6, 0, &[], &tcp(1, SYN, &[3, 1, 3, 3], 0));
     assert_eq!(dissect(Link::Raw, &broken).unwrap().options.scale, None);
 }
+
+#[test]
+fn options_that_were_cut_off_are_known_to_be_missing() {
+    // Linux's SYN: the scale stands behind the timestamps. Ethernet, IPv4 and TCP take 54 bytes,
+    // so that `tcpdump -s 68` keeps 14 of its 20.
+    let options = [2, 4, 5, 180, 4, 2, 8, 10, 0, 0, 0, 1, 0, 0, 0, 0, 1, 3, 3, 7];
+    let frame = ethernet(&[], 0x0800, &ipv4(6, 0, &[], &tcp(1, SYN, &options, 0)));
+    let read = |kept: usize| cut(ETHERNET, &frame, kept).unwrap().options;
+    assert_eq!((read(68).scale, read(68).cut), (None, true));
+    assert_eq!((read(74).scale, read(74).cut), (Some(7), false));
+}

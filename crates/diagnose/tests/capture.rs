@@ -1,0 +1,101 @@
+//! The rules for captures, each with a flow that must meet it.
+
+use std::net::SocketAddr;
+
+use sweetspot_diagnose::{Class, capture};
+use sweetspot_trace::flow::Table;
+use sweetspot_trace::packet::{Flags, Options, Segment, Timestamps};
+use sweetspot_units::{Duration, Time};
+
+const MSS: u32 = 1448;
+/// What 1500 bytes take at 2 Mbit/s.
+const SPACING: u64 = 6;
+/// The round trip of the empty path.
+const ROUND_TRIP: u64 = 30;
+
+/// A connection captured at its receiver, which answers at once.
+struct AtReceiver {
+    table: Table,
+}
+
+impl AtReceiver {
+    fn open() -> AtReceiver {
+        let mut open = AtReceiver { table: Table::default() };
+        let syn = Flags { syn: true, ..Flags::default() };
+        let mut offer = Options::read(&[2, 4, 5, 180, 3, 3, 7, 1]);
+        offer.timestamps = Some(Timestamps { value: 1, echo: 0 });
+        open.take(0, Segment { seq: 0, options: offer, flags: syn, ..sent() });
+        open.take(0, Segment { options: offer, flags: Flags { ack: true, ..syn }, ..back(1, 1) });
+        open.take(ROUND_TRIP, Segment { seq: 1, options: echo(1), ..sent() });
+        open
+    }
+
+    fn take(&mut self, ms: u64, segment: Segment) {
+        let time = Time::ZERO + Duration::from_millis(ms);
+        assert!(self.table.take(&Segment { time, ..segment }).is_none());
+    }
+
+    /// Segment `n` arrives, whose sender had heard what the receiver said at `heard`.
+    fn arrive(&mut self, ms: u64, n: u32, heard: u64) {
+        let options = echo(heard as u32 + 1);
+        self.take(ms, Segment { seq: 1 + n * MSS, payload: MSS, options, ..sent() });
+        self.take(ms, back(1 + (n + 1) * MSS, ms as u32 + 1));
+    }
+
+    fn class(mut self) -> Class {
+        let connection = self.table.drain().unwrap();
+        capture::flows(&connection)[0].verdict.class
+    }
+}
+
+fn sent() -> Segment {
+    Segment {
+        time: Time::ZERO,
+        source: SocketAddr::from(([192, 0, 2, 1], 1000)),
+        destination: SocketAddr::from(([192, 0, 2, 2], 80)),
+        seq: 0,
+        ack: 1,
+        flags: Flags { ack: true, ..Flags::default() },
+        window: 8192,
+        payload: 0,
+        header: 32,
+        options: Options::default(),
+    }
+}
+
+/// What the receiver says: all before `ack` is there, and its clock shows `clock`.
+fn back(ack: u32, clock: u32) -> Segment {
+    let Segment { source, destination, .. } = sent();
+    let mut options = Options::default();
+    options.timestamps = Some(Timestamps { value: clock, echo: 1 });
+    Segment { source: destination, destination: source, seq: 1, ack, options, ..sent() }
+}
+
+fn echo(clock: u32) -> Options {
+    let mut options = Options::default();
+    options.timestamps = Some(Timestamps { value: 1, echo: clock });
+    options
+}
+
+#[test]
+fn what_a_slow_bottleneck_sets_apart_is_no_pause_of_the_program() {
+    // 25 segments are under way, 5 of them on the path and 20, or 120 ms, in its buffer: each is
+    // sent when the acknowledgement of the 25th before it arrives, and comes when that queue is gone.
+    let mut flow = AtReceiver::open();
+    let at = |n: u64| ROUND_TRIP + SPACING * (n + 1);
+    for n in 0..400 {
+        flow.arrive(at(n), n as u32, n.checked_sub(25).map_or(0, at));
+    }
+    assert_eq!(flow.class(), Class::Bandwidth);
+}
+
+#[test]
+fn a_program_that_writes_little_at_a_time_pauses_on_a_slow_path_too() {
+    // Four segments every 100 ms: 24 ms at the bottleneck, all sent when the last four are known.
+    let mut flow = AtReceiver::open();
+    let at = |n: u64| ROUND_TRIP + n / 4 * 100 + SPACING * (n % 4 + 1);
+    for n in 0..200 {
+        flow.arrive(at(n), n as u32, (n / 4 * 4).checked_sub(1).map_or(0, at));
+    }
+    assert_eq!(flow.class(), Class::Application);
+}
