@@ -112,13 +112,15 @@ impl Sizing {
     /// The controller for one connection.
     pub fn controller(self, setting: &Setting) -> Result<Box<dyn Controller + Send>, SizingError> {
         let fixed = |window| Box::new(Static::new(Decision::Window(window)));
+        // A x T_e is nothing where others fill the path; below one segment nothing would move.
+        let known = |window: Bytes| fixed(window.max(setting.mss));
         Ok(match self {
             Sizing::Kernel => Box::new(Static::new(Decision::LeaveToKernel)),
             Sizing::Fixed(size) => fixed(size.in_bytes(setting.packet)),
             Sizing::Max => Box::new(Static::new(Decision::Open)),
-            Sizing::Bdp => fixed(setting.path.ok_or(SizingError::PathUnknown)?.bdp()),
+            Sizing::Bdp => known(setting.path.ok_or(SizingError::PathUnknown)?.bdp()),
             Sizing::BdpBy(definition) => match definition.window(setting.path.as_ref())? {
-                Some(window) => fixed(window),
+                Some(window) => known(window),
                 None => Box::new(Static::new(Decision::Open)),
             },
             Sizing::RightSizing => Box::new(RightSizing::new(setting)),

@@ -68,7 +68,7 @@ impl Rledbat {
     }
 
     fn least(&self) -> Bytes {
-        self.mss * LEAST_SEGMENTS
+        (self.mss * LEAST_SEGMENTS).min(self.most)
     }
 
     fn set(&mut self, now: Time, window: Bytes) {

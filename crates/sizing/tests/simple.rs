@@ -234,3 +234,16 @@ proptest! {
         let _ = format!("linux:{argument}").parse::<Sizing>();
     }
 }
+
+#[test]
+fn a_path_that_others_fill_still_gets_one_segment() {
+    // A = 0 and BTC = 0, so that A x T_m, A x T_e and BTC x T_a come to nothing.
+    let nothing = Some(Rate::ZERO);
+    let full = KnownPath { available: nothing, bulk_capacity: nothing, ..path() };
+    for text in ["bdp3", "bdp4", "bdp5"] {
+        let mut controller = build(text, Some(full)).unwrap();
+        controller.handle_data(Time::ZERO, Bytes::new(948), Bytes::ZERO);
+        let outputs = outputs(&mut *controller);
+        assert!(outputs.contains(&Output::Window(Some(Bytes::new(948)))), "{text}: {outputs:?}");
+    }
+}

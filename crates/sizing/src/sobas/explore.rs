@@ -1,5 +1,6 @@
-use sweetspot_units::{Bytes, Duration, Rate};
+use sweetspot_units::{Bytes, Rate};
 
+use super::average::Average;
 use super::epoch::Epoch;
 use super::manner::Manner;
 
@@ -26,10 +27,8 @@ pub(super) struct Explorer {
     rest: u32,
     /// Growth of the window in the next trial.
     step: f64,
-    /// What was received in this stage, over how long, in how many epochs.
-    bytes: Bytes,
-    time: Duration,
-    epochs: u32,
+    /// What was received in this stage.
+    average: Average,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -60,9 +59,7 @@ impl Explorer {
             stage: Stage::Resting { left: FIRST_REST },
             rest: FIRST_REST,
             step: manner.trial_step,
-            bytes: Bytes::ZERO,
-            time: Duration::ZERO,
-            epochs: 0,
+            average: Average::default(),
         }
     }
 
@@ -99,14 +96,8 @@ impl Explorer {
             Stage::Resting { left } => *left = left.saturating_sub(1),
             Stage::Trying { .. } => {}
         }
-        // Over several epochs, so that the lumps in which data arrives count once and not each time.
-        self.bytes += epoch.rate * epoch.span;
-        self.time += epoch.span;
-        self.epochs += 1;
-        if self.epochs < AVERAGED {
-            return Verdict::Wait;
-        }
-        let rate = self.bytes / self.time;
+        self.average.add(epoch);
+        let Some(rate) = self.average.rate(AVERAGED) else { return Verdict::Wait };
         match self.stage {
             // Only the latest epochs are to be compared with the trial.
             Stage::Resting { left } if left > 0 => {
@@ -139,8 +130,6 @@ impl Explorer {
 
     fn enter(&mut self, stage: Stage) {
         self.stage = stage;
-        self.bytes = Bytes::ZERO;
-        self.time = Duration::ZERO;
-        self.epochs = 0;
+        self.average = Average::default();
     }
 }

@@ -330,6 +330,6 @@ impl Hold {
 }
 
 /// Whether what looks like a queue is so short that it may be jitter, on a path of round trip `base`.
-fn may_be_jitter(queue: Duration, base: Duration) -> bool {
+pub(super) fn may_be_jitter(queue: Duration, base: Duration) -> bool {
     queue <= base.scaled(JITTER)
 }

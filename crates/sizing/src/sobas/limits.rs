@@ -42,6 +42,8 @@ pub(super) struct Limits {
     ceiling: Option<(Bytes, Time)>,
     /// Whether the sender is told a pace.
     paces: bool,
+    /// What a round trip is longer by without a queue.
+    jitter: Duration,
     /// Until when the sender is told to send next to nothing.
     paused: Option<Time>,
     outputs: VecDeque<Output>,
@@ -57,6 +59,7 @@ impl Limits {
             pacing: Some(FIRST_PACING),
             ceiling: None,
             paces: true,
+            jitter: Duration::ZERO,
             paused: None,
             outputs: VecDeque::from([Output::Window(None), Output::Pacing(Some(FIRST_PACING))]),
         }
@@ -71,6 +74,7 @@ impl Limits {
             pacing: None,
             ceiling: None,
             paces: false,
+            jitter: Duration::ZERO,
             paused: None,
             outputs: VecDeque::new(),
         }
@@ -154,8 +158,14 @@ impl Limits {
             Some((ceiling, until)) if now < until => window.min(ceiling),
             _ => window,
         };
-        self.set(now, allowed, (allowed / base).scaled(PACING_OVER_WINDOW));
+        let pacing = (allowed / (base + self.jitter)).scaled(PACING_OVER_WINDOW);
+        self.set(now, allowed, pacing);
         allowed == window
+    }
+
+    /// Round trips are this much longer than their lowest without a queue.
+    pub(super) fn expect_jitter(&mut self, jitter: Duration) {
+        self.jitter = jitter;
     }
 
     /// Forbids more than `window` for a while.

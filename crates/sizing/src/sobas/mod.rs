@@ -7,11 +7,13 @@
 //! trip, the congestion check.
 
 mod adaptive;
+mod average;
 mod congestion;
 mod dispersion;
 mod epoch;
 mod explore;
 mod flights;
+mod following;
 mod herald;
 mod hold;
 mod known;

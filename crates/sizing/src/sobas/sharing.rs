@@ -1,6 +1,7 @@
 use sweetspot_units::{Bytes, Duration, Rate};
 
 use super::adaptive::EPOCHS_PER_STEP;
+use super::average::Average;
 use super::epoch::Epoch;
 
 /// How far rarer bursts exceed the peak of late: by as much as that exceeds the mean, and by this
@@ -106,34 +107,6 @@ pub(super) enum Move {
 struct Mark {
     window: Bytes,
     rate: Rate,
-}
-
-/// What was received under one window.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-struct Average {
-    bytes: Bytes,
-    time: Duration,
-    epochs: u32,
-    /// The lowest and the highest round trip.
-    range: Option<(Duration, Duration)>,
-}
-
-impl Average {
-    fn add(&mut self, epoch: &Epoch) {
-        let (low, high) = self.range.unwrap_or((epoch.rtt, epoch.rtt));
-        self.range = Some((low.min(epoch.rtt), high.max(epoch.highest_rtt)));
-        self.bytes += epoch.rate * epoch.span;
-        self.time += epoch.span;
-        self.epochs += 1;
-    }
-
-    fn spread(&self) -> Duration {
-        self.range.map_or(Duration::ZERO, |(low, high)| high.saturating_sub(low))
-    }
-
-    fn rate(&self) -> Option<Rate> {
-        (self.epochs >= AVERAGED).then(|| self.bytes / self.time)
-    }
 }
 
 /// The queue of late: its mean and its peak, over the epochs since half of them were forgotten.
@@ -284,12 +257,12 @@ impl Sharing {
         self.average.add(epoch);
         self.spread = self.spread.max(self.average.spread());
         let Some(from) = self.from else {
-            self.from = self.average.rate().map(|rate| Mark { window, rate });
-            self.start_rate = self.average.rate();
+            self.from = self.average.rate(AVERAGED).map(|rate| Mark { window, rate });
+            self.start_rate = self.average.rate(AVERAGED);
             return Move::Stay;
         };
         if window >= self.check {
-            let Some(rate) = self.average.rate() else { return Move::Stay };
+            let Some(rate) = self.average.rate(AVERAGED) else { return Move::Stay };
             let grown = window.as_f64() / from.window.as_f64() - 1.0;
             let followed = rate.as_f64() / from.rate.as_f64() - 1.0;
             if followed < PAID * grown {
@@ -319,7 +292,7 @@ impl Sharing {
 
     /// Keeps the queue as long as others' bursts still fit, and no longer.
     fn guard(&mut self, window: Bytes, capacity: Rate) -> Move {
-        if let Some((rate, start)) = self.average.rate().zip(self.start_rate) {
+        if let Some((rate, start)) = self.average.rate(AVERAGED).zip(self.start_rate) {
             let grown = window.as_f64() / self.start.as_f64() - 1.0;
             if rate.as_f64() / start.as_f64() - 1.0 < PAID_IN_ALL * grown {
                 return Move::Leave(self.start);

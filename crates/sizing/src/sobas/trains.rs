@@ -35,6 +35,10 @@ const SLOWED: f64 = 1.1;
 /// make trains slower than the path, never faster, and leave fewer of them slow.
 const BLURRED: f64 = 2.5;
 
+/// How many times as fast as what they say the fastest train is where that may be jitter's doing:
+/// others' packets made the trains of one in twenty of Table I's runs differ by so much.
+const DOUBTFUL: f64 = 1.8;
+
 /// Idle time between two trains, in dispersions, so that one is out of the bottleneck before the
 /// next comes and the transfer's own data passes between them.
 const IDLE: u64 = 1;
@@ -140,6 +144,12 @@ impl Trains {
         rates.last().zip(median).is_some_and(|(fastest, median)| *fastest > median.scaled(BLURRED))
     }
 
+    /// Whether they differ by more than others' packets make them, so that jitter may have.
+    pub(super) fn are_doubtful(&self) -> bool {
+        let known = self.fastest().zip(self.estimate());
+        known.is_none_or(|(fastest, estimate)| fastest > estimate.scaled(DOUBTFUL))
+    }
+
     /// A herald arrived: a train, too, and often a longer one.
     pub(super) fn handle_herald(&mut self, herald: &Train) {
         let whole = herald.received == herald.sent;
@@ -165,6 +175,14 @@ impl Trains {
     /// That rate, or the fastest train's where a transfer of `rate` shows that both were slowed.
     pub(super) fn agreed_beside(&self, rate: Rate) -> Option<Rate> {
         self.agreed().filter(|agreed| rate <= agreed.scaled(SLOWED)).or(self.fastest())
+    }
+
+    /// A transfer of `rate` has the path to itself: what the trains said counts for nothing if it was
+    /// less.
+    pub(super) fn doubt(&mut self, rate: Rate) {
+        if self.agreed().is_some_and(|agreed| rate > agreed.scaled(SLOWED)) {
+            self.forget();
+        }
     }
 
     /// What the trains said counts for nothing.
@@ -246,5 +264,23 @@ mod tests {
         assert!(heard([3_000, 72, 24, 116, 80]));
         // 50 Mbit/s, of which others' packets took up to two thirds: in Table I of the paper.
         assert!(!heard([15, 23, 50, 44, 22]));
+    }
+
+    #[test]
+    fn trains_are_doubted_by_a_transfer_that_is_faster_or_by_one_another() {
+        let heard = |rates: [u64; 5]| {
+            let mut trains = trains();
+            rates.iter().for_each(|mbit| hear(&mut trains, 5, Rate::from_mbit_per_second(*mbit)));
+            trains
+        };
+        // The median of the last four, 44, and 100.
+        let mut jittered = heard([60, 44, 40, 100, 46]);
+        assert!(jittered.are_doubtful());
+        // Two agreed on 60.
+        jittered.doubt(Rate::from_mbit_per_second(65));
+        assert!(jittered.estimate().is_some());
+        jittered.doubt(Rate::from_mbit_per_second(97));
+        assert_eq!(jittered.estimate(), None);
+        assert!(!heard([50, 44, 40, 50, 30]).are_doubtful());
     }
 }

@@ -3,6 +3,7 @@
 
 use crate::fluid::{Fluid, Run, play};
 use sweetspot_sizing::Sizing;
+use sweetspot_units::Bytes;
 
 const BDP: f64 = 500e3;
 
@@ -31,4 +32,12 @@ fn others_who_keep_a_queue_get_the_path() {
     let cross = |drain: f64| if drain < 0.09 { 110e6 } else { 95e6 };
     let run = run(&Fluid { cross, ..path() }, 30.0);
     assert!(run.goodput(10.0, 30.0) <= 0.1 * 100e6, "{}", run.goodput(10.0, 30.0));
+}
+
+#[test]
+fn a_host_that_allows_less_than_two_segments_is_not_asked_for_more() {
+    for most in [1, 1448, 2896] {
+        let run = play(Sizing::Rledbat, most, &path(), 5.0);
+        assert!(run.window <= Some(Bytes::new(most)), "{most}: {:?}", run.window);
+    }
 }

@@ -3,9 +3,8 @@
 use sweetspot_units::{Duration, Time};
 
 use super::share::HALVED;
-use super::{MANNER, Sobas, State};
+use super::{Sobas, State};
 use crate::sobas::epoch::Epoch;
-use crate::sobas::hold::Hold;
 use crate::sobas::sharing::Sharing;
 
 /// Lost probes that make a path congested rather than unlucky.
@@ -62,7 +61,7 @@ impl Sobas {
         let mut hold = match self.state {
             State::Holding(hold) if hold.is_settling() => return false,
             State::Holding(hold) => hold,
-            _ => Hold::new(&MANNER, epoch.rate, base),
+            _ => self.begin_hold(epoch.rate, base),
         };
         // What comes after the loss says nothing of what the path bears.
         let epoch = Epoch { rate: self.lately, ..*epoch };

@@ -8,8 +8,9 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use super::congestion::CongestionCheck;
 use super::epoch::{Epoch, Epochs};
+use super::following::Following;
 use super::herald::Herald;
-use super::hold::Hold;
+use super::hold::{Hold, may_be_jitter};
 use super::limits::Limits;
 use super::manner::Manner;
 use super::round_trip::RoundTrip;
@@ -59,6 +60,10 @@ const DOMINANT: f64 = 0.5;
 /// Share of the window that the sender's congestion window has where the window is the limit.
 const BOUND: f64 = 0.95;
 
+/// Share of the longest round trip's excess that the shortest of several epochs has where it is
+/// jitter: each packet waits for the latest of many. A queue of others comes and goes.
+const STEADY: f64 = 0.25;
+
 /// Epochs in a row that others must have shown themselves, or have gone, to be believed.
 const CONVINCED: u32 = 8;
 
@@ -90,8 +95,10 @@ pub struct Sobas {
     retransmitted: u64,
     limits: Limits,
     herald: Option<Herald>,
-    /// How far the round trip varies by itself, where that blurred the trains.
+    /// How far the round trip varies by itself, where that showed.
     jitter: Duration,
+    /// Whether the rate follows the window that is held.
+    following: Following,
     /// The rate of late: the last epochs' highest, forgotten within a few.
     lately: Rate,
     /// Epochs in a row that spoke for the other of holding and sharing.
@@ -129,6 +136,7 @@ impl Sobas {
             limits: Limits::new(setting),
             herald: None,
             jitter: Duration::ZERO,
+            following: Following::default(),
             lately: Rate::ZERO,
             convincing: 0,
             rest: 0,
@@ -154,6 +162,11 @@ impl Sobas {
         if self.herald.is_some() {
             return;
         }
+        if matches!(self.state, State::Holding(_) | State::Sharing(_))
+            && self.was_too_small(&epoch, base)
+        {
+            return self.reopen(now, &epoch);
+        }
         match self.state {
             State::Measuring => {}
             State::Ramping(ramp) => self.ramp(now, &epoch, base, ramp),
@@ -171,7 +184,7 @@ impl Sobas {
         if self.trains.are_over(now) {
             if self.trains.are_blurred() {
                 // Nothing is known of the capacity: the window opens with what arrives.
-                self.jitter = self.round_trip.spread().scaled(UNSEEN);
+                self.expect_jitter(self.round_trip.spread().scaled(UNSEEN));
                 self.trains.forget();
                 self.limits.lift(now);
             }
@@ -253,9 +266,52 @@ impl Sobas {
 
     fn saturate(&mut self, now: Time, epoch: &Epoch, base: Duration) {
         self.convincing = 0;
-        self.limits.emit(now, EventKind::Saturated { rate: epoch.rate, rtt: epoch.rtt });
-        self.limits.steer(now, self.limits.window_for(epoch.rate, base + self.aim(base)), base);
-        self.state = State::Holding(Hold::again(&MANNER, epoch.rate, base, self.jitter));
+        // What waits behind a missing segment has arrived, too; without a capacity estimate a pause shows
+        // in nothing else.
+        let hidden = epoch.losses > 0 || self.capacity().is_none();
+        let rate = if hidden { self.lately } else { epoch.rate };
+        self.limits.emit(now, EventKind::Saturated { rate, rtt: epoch.rtt });
+        self.limits.steer(now, self.limits.window_for(rate, base + self.aim(base)), base);
+        self.state = State::Holding(self.begin_hold(rate, base));
+    }
+
+    /// Holding a path that carried `rate`; what it jitters by is no queue to be taken away.
+    fn begin_hold(&self, rate: Rate, base: Duration) -> Hold {
+        Hold::again(&MANNER, rate, base, self.jitter)
+    }
+
+    /// Whether the rate follows the window, so that this is all that limits it, and what looked like a
+    /// queue was jitter.
+    fn was_too_small(&mut self, epoch: &Epoch, base: Duration) -> bool {
+        if epoch.stalled || !self.window_binds(epoch) {
+            return false;
+        }
+        let window = self.limits.window_or_max();
+        let Some((lowest, highest)) = self.following.handle_epoch(epoch, window) else {
+            return false;
+        };
+        let (least, most) = (lowest.saturating_sub(base), highest.saturating_sub(base));
+        let found = self.trains.are_doubtful()
+            && may_be_jitter(least, base)
+            && least >= most.scaled(STEADY);
+        if found {
+            self.expect_jitter(most);
+        }
+        found
+    }
+
+    /// The round trip varies by this much without a queue.
+    fn expect_jitter(&mut self, jitter: Duration) {
+        self.jitter = self.jitter.max(jitter);
+        self.limits.expect_jitter(self.jitter);
+    }
+
+    /// Opens a window that was too small, as if nothing were known of the path.
+    fn reopen(&mut self, now: Time, epoch: &Epoch) {
+        self.following = Following::default();
+        self.limits.emit(now, EventKind::Reopened);
+        self.open_blindly(now, epoch);
+        self.state = State::Ramping(Ramp::blind(epoch.rate));
     }
 
     fn hold(&mut self, now: Time, epoch: &Epoch, base: Duration, mut hold: Hold) {

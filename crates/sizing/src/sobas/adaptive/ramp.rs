@@ -17,6 +17,9 @@ const CAREFUL_STEP: f64 = 1.5;
 /// arrives, so that the window never runs far ahead of the path.
 const BLIND_STEP: f64 = 1.25;
 
+/// Room of the window above what arrives: slow start doubles it in a round trip.
+const BLIND_ROOM: f64 = 2.0;
+
 /// Epochs in a row that others' queue must stand: a single one may have met a burst.
 const STANDING: u32 = 2;
 
@@ -34,12 +37,30 @@ pub(super) struct Ramp {
     crowded: bool,
     /// Epochs in a row in which others' queue stood.
     congested: u32,
+    /// Whether what the trains said is doubtful.
+    blind: bool,
+    /// Epochs in a row behind a queue in which the rate did not rise.
+    flat: u32,
 }
 
 impl Ramp {
     /// The limits were set; what came before was received at `last`.
     pub(super) fn new(last: Rate) -> Ramp {
-        Ramp { epochs: 0, last, cwnd: None, braked: false, crowded: false, congested: 0 }
+        Ramp {
+            epochs: 0,
+            last,
+            cwnd: None,
+            braked: false,
+            crowded: false,
+            congested: 0,
+            blind: false,
+            flat: 0,
+        }
+    }
+
+    /// The window turned out to be too small at `last`, whatever the trains said.
+    pub(super) fn blind(last: Rate) -> Ramp {
+        Ramp { blind: true, ..Ramp::new(last) }
     }
 }
 
@@ -56,7 +77,8 @@ impl Sobas {
         if epoch.stalled {
             return;
         }
-        let free = self.capacity().map_or(Rate::MAX, |capacity| capacity.scaled(RAMP_PACING));
+        let known = self.known_capacity(ramp);
+        let free = known.map_or(Rate::MAX, |capacity| capacity.scaled(RAMP_PACING));
         let careful = epoch.rate.scaled(if self.matters() { BLIND_STEP } else { CAREFUL_STEP });
         let crowded = epoch.highest_rtt > base + base.scaled(CROWDED) && careful < free;
         if crowded || ramp.crowded {
@@ -67,22 +89,33 @@ impl Sobas {
             return self.ramp_behind_queue(now, epoch, base, ramp, Ramp { crowded, ..next });
         }
         match self.limits.offered(base) {
+            _ if known.is_none() => self.open_blindly(now, epoch),
             _ if crowded => {}
-            // Without a capacity estimate the pace comes from what arrives.
-            None => self.limits.pace(epoch.rate.scaled(BLIND_STEP)),
             // The limits were reached and no queue stands: the path may have more to give.
             Some(offered)
                 if epoch.rate >= offered.scaled(REACHED) && next.epochs >= EPOCHS_PER_STEP =>
             {
-                let known = self
+                let window = self
                     .limits
                     .window_for(epoch.rate, base + self.aim(base))
                     .min(self.limits.window_or_max());
-                self.limits.steer(now, known.scaled(FIRST_STEP), base);
+                self.limits.steer(now, window.scaled(FIRST_STEP), base);
                 self.state = State::Ramping(Ramp { congested, ..Ramp::new(epoch.rate) });
             }
-            Some(_) => {}
+            _ => {}
         }
+    }
+
+    /// The trains' estimate, unless it is doubtful.
+    fn known_capacity(&self, ramp: Ramp) -> Option<Rate> {
+        self.capacity().filter(|_| !ramp.blind)
+    }
+
+    /// Without a capacity estimate the pace comes from what arrives. What was advertised once stays, so
+    /// that the window does not run far ahead, either.
+    pub(super) fn open_blindly(&mut self, now: Time, epoch: &Epoch) {
+        let window = self.limits.window_for(self.lately, epoch.highest_rtt).scaled(BLIND_ROOM);
+        self.limits.set(now, window, self.lately.scaled(BLIND_STEP));
     }
 
     /// Whether more was in flight than in the epoch before, or the window is the limit: a congestion
@@ -102,19 +135,34 @@ impl Sobas {
         before: Ramp,
         next: Ramp,
     ) {
+        let blind = self.known_capacity(next).is_none();
         let bound = !next.crowded
+            && !blind
             && self.limits.offered(epoch.rtt).is_some_and(|o| epoch.rate >= o.scaled(REACHED));
         let flat = epoch.rate <= before.last.scaled(RISING) && self.could_rise(epoch, before);
+        let flat = if flat { before.flat + 1 } else { 0 };
+        let next = Ramp { flat, ..next };
+        self.state = State::Ramping(next);
+        // Where a queue may be jitter a single epoch may have been a pause.
+        let flat = flat >= if blind { STANDING } else { 1 };
         if next.braked && next.epochs < EPOCHS_PER_STEP {
             // What arrives was sent before the brake.
         } else if bound || flat {
+            if next.blind {
+                self.trains.doubt(epoch.rate.scaled(1.0 / self.payload()));
+            }
             self.saturate(now, epoch, base);
         } else if epoch.rtt > base + base.scaled(CROWDED) {
             // What gets through a standing queue is all that the path has for us: slow start would
             // go on to overflow it. The pace counts from the next packet on; of a window, what
             // was advertised once stays.
             self.limits.set(now, self.limits.window_for(epoch.rate, epoch.rtt), epoch.rate);
-            self.state = State::Ramping(Ramp { braked: true, ..Ramp::new(epoch.rate) });
+            self.state = State::Ramping(Ramp {
+                braked: true,
+                blind: next.blind,
+                flat: next.flat,
+                ..Ramp::new(epoch.rate)
+            });
         }
     }
 }

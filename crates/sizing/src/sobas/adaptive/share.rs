@@ -2,11 +2,10 @@
 
 use sweetspot_units::{Bytes, Duration, Time};
 
-use super::{CONVINCED, FIRST_REST, LONGEST_REST, MANNER, Sobas, State};
+use super::{CONVINCED, FIRST_REST, LONGEST_REST, Sobas, State};
 use crate::EventKind;
 use crate::sobas::epoch::Epoch;
 use crate::sobas::herald::Herald;
-use crate::sobas::hold::Hold;
 use crate::sobas::sharing::{Move, Sharing};
 
 /// Share of the window below which the sender's congestion window was cut by a loss: between what
@@ -22,7 +21,7 @@ impl Sobas {
         if self.convincing >= CONVINCED {
             self.convincing = 0;
             self.rest = FIRST_REST;
-            self.state = State::Holding(Hold::new(&MANNER, epoch.rate, base));
+            self.state = State::Holding(self.begin_hold(epoch.rate, base));
             return;
         }
         let Some(capacity) = self.unshared() else { return };
@@ -50,7 +49,7 @@ impl Sobas {
                 self.limits.steer(now, window, base);
                 self.rest = self.next_rest;
                 self.next_rest = (self.next_rest * 2).min(LONGEST_REST);
-                self.state = State::Holding(Hold::new(&MANNER, epoch.rate, base));
+                self.state = State::Holding(self.begin_hold(epoch.rate, base));
                 return;
             }
         }
