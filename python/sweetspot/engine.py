@@ -58,7 +58,7 @@ def series(
         has scenario, engine, seed, version and interval.
 
     Raises:
-        ValueError: The interval is none, or so short that there were more than 20 million rows.
+        ValueError: The interval is none, or so short that there were more than 4 million rows.
     """
     import pyarrow as pa
     import pyarrow.parquet

@@ -61,6 +61,25 @@ fn words_that_nobody_hears_change_no_exit_code() -> Tested {
 }
 
 #[test]
+fn a_scenario_that_never_ends_is_refused() -> Tested {
+    let output = sweetspot(&["run", "/dev/zero"]).output()?;
+    assert_eq!(output.status.code(), Some(1));
+    assert!(said(&output).contains("/dev/zero: more than 16 MiB"), "{}", said(&output));
+    Ok(())
+}
+
+#[test]
+fn a_scenario_that_is_no_utf8_is_refused_with_the_line() -> Tested {
+    let file = std::env::temp_dir().join(format!("latin1-{}.toml", std::process::id()));
+    std::fs::write(&file, b"seed = 1\ntitle = \"na\xefve\"\n")?;
+    let output = sweetspot(&["run", &file.to_string_lossy()]).output()?;
+    std::fs::remove_file(&file)?;
+    assert_eq!(output.status.code(), Some(1));
+    assert!(said(&output).contains("line 2: this is no UTF-8"), "{}", said(&output));
+    Ok(())
+}
+
+#[test]
 fn wrong_usage_is_said_in_one_line_that_tells_the_next_step() -> Tested {
     for (arguments, word) in [
         (&["frobnicate"][..], "frobnicate"),

@@ -1,6 +1,6 @@
 use sweetspot_units::{Bytes, Duration, Rate, Time, Volume};
 
-use crate::{Counters, Packet, Ring};
+use crate::{Counters, Packet, Propagation, Ring};
 
 /// A drop-tail queue, its link of constant rate, and the propagation behind it, in one: the same
 /// as [`crate::Link`] with [`crate::DropTail`] followed by [`crate::Pipe`], to the nanosecond and
@@ -26,7 +26,7 @@ pub struct Conduit<P> {
     /// Service times of two sizes, data's and ACKs', that were computed already.
     known: [Service; 2],
     rate: u64,
-    delay: Duration,
+    propagation: Propagation,
     /// Bytes of all that was accepted.
     taken: u64,
     /// Bytes of all that was noted to have left the link.
@@ -66,14 +66,14 @@ struct Service {
 
 impl<P: Packet + Copy + Default> Conduit<P> {
     /// An idle one.
-    pub fn new(rate: Rate, limit: Volume, delay: Duration) -> Conduit<P> {
+    pub fn new(rate: Rate, limit: Volume, propagation: impl Into<Propagation>) -> Conduit<P> {
         assert!(rate > Rate::ZERO, "a link needs a rate above zero");
         Conduit {
             free: Time::ZERO,
             remainder: rate.bits_per_second() - 1,
             known: [Service::default(); 2],
             rate: rate.bits_per_second(),
-            delay,
+            propagation: propagation.into(),
             taken: 0,
             left: 0,
             line: Ring::default(),
@@ -128,7 +128,7 @@ impl<P: Packet + Copy + Default> Conduit<P> {
         self.free += service;
         self.taken += size;
         self.line.push_back((self.free, self.taken));
-        Some(self.free + self.delay)
+        Some(self.propagation.handle_departure(self.free))
     }
 
     /// Whether a packet finds room, and whether more wait before it than ever.
@@ -186,6 +186,12 @@ impl<P: Packet + Copy + Default> Conduit<P> {
         Bytes::new(self.taken - self.left)
     }
 
+    /// Bits that the link has sent by `now`, those of the packet in service among them.
+    pub fn sent_bits(&self, now: Time) -> u64 {
+        let unsent = u128::from(self.free.since(now).as_nanos()) * u128::from(self.rate);
+        (self.taken * 8).saturating_sub((unsent / 1_000_000_000) as u64)
+    }
+
     /// Bytes that were ever accepted.
     pub fn taken(&self) -> Bytes {
         Bytes::new(self.taken)
@@ -205,9 +211,9 @@ impl<P: Packet + Copy + Default> Conduit<P> {
         waits
     }
 
-    /// Forgets how many waited at most.
-    pub fn reset_most(&mut self) {
-        self.waits.most = 0;
+    /// Forgets how many waited at most before `now`.
+    pub fn reset_most(&mut self, now: Time) {
+        self.waits.most = self.backlog_packets(now).saturating_sub(1);
         self.harmless = 0;
     }
 

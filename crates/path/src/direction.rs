@@ -1,15 +1,14 @@
-use sweetspot_units::{Duration, Rate, Time};
+use sweetspot_units::{Rate, Time};
 
-use crate::{Counters, DirectionSpec, DropTail, Jitter, Link, Packet, Pipe, RandomLoss};
+use crate::{Counters, DirectionSpec, DropTail, Link, Packet, Pipe, Propagation, RandomLoss};
 
 /// One direction of a path: random loss, then the queue and its link, then propagation.
 #[derive(Debug)]
 pub struct Direction<P> {
     loss: RandomLoss,
     link: Link<P, DropTail<P>>,
-    jitter: Jitter,
+    propagation: Propagation,
     pipe: Pipe<P>,
-    delay: Duration,
     lost: u64,
 }
 
@@ -37,9 +36,8 @@ impl<P: Packet> Direction<P> {
         Direction {
             loss: RandomLoss::new(spec.loss, seed),
             link: Link::new(spec.rate, DropTail::new(spec.buffer)),
-            jitter: Jitter::new(spec.jitter, seed ^ 0x6a69_7474_6572),
+            propagation: Propagation::new(spec.delay, spec.jitter, seed),
             pipe: Pipe::default(),
-            delay: spec.delay,
             lost: 0,
         }
     }
@@ -63,7 +61,7 @@ impl<P: Packet> Direction<P> {
     pub fn poll_timeout(&self) -> Option<Time> {
         match (self.link.poll_timeout(), self.pipe.poll_timeout()) {
             // What leaves the link at t comes out of the pipe at t + delay at the earliest.
-            (Some(leaves), None) => Some(leaves + self.delay),
+            (Some(leaves), None) => Some(leaves + self.propagation.delay()),
             (_, due) => due,
         }
     }
@@ -71,7 +69,7 @@ impl<P: Packet> Direction<P> {
     /// The next packet that is through by `now`, with the time at which it was due.
     pub fn poll_delivery(&mut self, now: Time) -> Option<(Time, P)> {
         // What leaves the link later than this cannot be through by `now`.
-        self.advance(now - self.delay);
+        self.advance(now - self.propagation.delay());
         self.pipe.poll_exit(now)
     }
 
@@ -101,7 +99,7 @@ impl<P: Packet> Direction<P> {
     /// as it stands then. Arrivals before `now` must have been handed in.
     pub fn advance(&mut self, now: Time) {
         while let Some((left, packet)) = self.link.poll_departure(now, &mut |_| {}) {
-            self.pipe.handle_entry(left + self.delay + self.jitter.next_delay(), packet);
+            self.pipe.handle_entry(self.propagation.handle_departure(left), packet);
         }
     }
 }

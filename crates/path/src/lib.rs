@@ -19,6 +19,7 @@ mod jitter;
 mod link;
 mod loss;
 mod pipe;
+mod propagation;
 mod queue;
 mod random;
 mod ring;
@@ -31,6 +32,7 @@ pub use jitter::Jitter;
 pub use link::Link;
 pub use loss::RandomLoss;
 pub use pipe::Pipe;
+pub use propagation::Propagation;
 pub use queue::{
     Codel, CodelSetting, Discipline, DropTail, FqCodel, FqCodelSetting, Queue, Red, RedSetting,
 };

@@ -1,7 +1,7 @@
 //! The conduit is a link behind a drop-tail queue and a pipe.
 
 use proptest::prelude::*;
-use sweetspot_path::{Conduit, DropTail, Link, Packet, Pipe};
+use sweetspot_path::{Conduit, DropTail, Link, Packet, Pipe, Propagation};
 use sweetspot_units::{Bytes, Duration, Rate, Time, Volume};
 
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -17,7 +17,7 @@ impl Packet for Sized {
 struct Chain {
     link: Link<Sized, DropTail<Sized>>,
     pipe: Pipe<Sized>,
-    delay: Duration,
+    propagation: Propagation,
     last: Time,
     packet_time: u128,
     byte_time: u128,
@@ -35,7 +35,7 @@ impl Chain {
         while let Some(end) = self.link.poll_timeout().filter(|end| past(*end)) {
             self.observe(end);
             if let Some((left, packet)) = self.link.poll_departure(end, &mut |_| {}) {
-                self.pipe.handle_entry(left + self.delay, packet);
+                self.pipe.handle_entry(self.propagation.handle_departure(left), packet);
             }
         }
         self.observe(now);
@@ -61,14 +61,17 @@ proptest! {
         // At 40 Mbit/s every packet takes whole steps of 8 us: arrivals meet departures.
         rate in prop_oneof![1_000_000u64..100_000_000, Just(40_000_000)],
         delay in 0u64..3_000_000,
+        jitter in prop_oneof![Just(0), 0u64..3_000_000],
         arrivals in prop::collection::vec((0u64..50, 1u64..38), 1..120),
     ) {
-        let (rate, delay) = (Rate::from_bits_per_second(rate), Duration::from_nanos(delay));
-        let mut conduit = Conduit::new(rate, limit, delay);
+        let rate = Rate::from_bits_per_second(rate);
+        let (delay, jitter) = (Duration::from_nanos(delay), Duration::from_nanos(jitter));
+        let propagation = Propagation::new(delay, jitter, 1);
+        let mut conduit = Conduit::new(rate, limit, propagation.clone());
         let mut chain = Chain {
             link: Link::new(rate, DropTail::new(limit)),
             pipe: Pipe::default(),
-            delay,
+            propagation,
             last: Time::ZERO,
             packet_time: 0,
             byte_time: 0,
@@ -135,8 +138,8 @@ proptest! {
         let mut now = Time::ZERO;
         for (number, (gap, size)) in arrivals.into_iter().enumerate() {
             if number == 60 {
-                asked.reset_most();
-                left_alone.reset_most();
+                asked.reset_most(now);
+                left_alone.reset_most(now);
             }
             now += Duration::from_nanos(gap);
             asked.backlog(now);

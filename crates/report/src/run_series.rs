@@ -12,8 +12,9 @@ pub struct RunSeries {
     samples: Vec<Sample>,
 }
 
-/// More rows than a person wants to look at, and fewer than fill a memory.
-const MOST_SAMPLES: u64 = 20_000_000;
+/// More rows than a person wants to look at, and fewer than fill a memory: a row takes half a
+/// kilobyte until it is written.
+const MOST_SAMPLES: u64 = 4_000_000;
 
 /// An interval so short that there were too many samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -29,7 +30,7 @@ impl RunSeries {
     /// A sample of every transfer of `scenario` each `interval`.
     ///
     /// # Errors
-    /// If there were more than 20 million, or more than one in a microsecond.
+    /// If there were more than 4 million, or more than one in a microsecond.
     pub fn of(scenario: &Scenario, interval: Duration) -> Result<RunSeries, TooManySamples> {
         let span = scenario.warmup + scenario.duration;
         let transfers = scenario.transfers.len().max(1) as u64;

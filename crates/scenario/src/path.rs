@@ -31,6 +31,8 @@ pub struct Hop {
     pub queue: Queue,
     /// Random loss.
     pub loss: Probability,
+    /// What a packet takes besides the delay, at most.
+    pub jitter: Duration,
 }
 
 /// Queue disciplines.
@@ -106,6 +108,12 @@ impl Path {
         if hops.is_empty() {
             // A fifth of the round trip, as between the routers of the paper's Figure 2.
             hops.push(Hop::read(&mut reader, rtt / 5, packet)?);
+        } else {
+            for key in Hop::KEYS {
+                if let Some(node) = reader.node(key) {
+                    return Err(reader.error(key, node, "it belongs in each [[path.hop]]"));
+                }
+            }
         }
         if hops.iter().map(|hop| hop.delay).fold(Duration::ZERO, |a, b| a + b) > rtt / 2 {
             return Err(reader.impossible("rtt", "its half is less than the hops' delays together"));
@@ -118,6 +126,8 @@ impl Path {
 const LEAST_RATE: Rate = Rate::from_bits_per_second(1000);
 
 impl Hop {
+    const KEYS: [&'static str; 6] = ["rate", "delay", "buffer", "queue", "loss", "jitter"];
+
     fn read(reader: &mut Reader<'_>, delay: Duration, packet: Bytes) -> Result<Hop, ScenarioError> {
         let hop = Hop {
             rate: reader.required("rate", "rate = \"50Mbit/s\"")?,
@@ -125,6 +135,7 @@ impl Hop {
             buffer: reader.required("buffer", "buffer = \"625pkt\" or \"625kB\"")?,
             queue: reader.choice("queue", &Queue::CHOICES)?.unwrap_or(Queue::DropTail),
             loss: reader.quantity("loss")?.unwrap_or(Probability::ZERO),
+            jitter: reader.quantity("jitter")?.unwrap_or(Duration::ZERO),
         };
         if !(LEAST_RATE..=Rate::from_mbit_per_second(1_000_000)).contains(&hop.rate) {
             return Err(reader.impossible("rate", "it must lie between 1kbit/s and 1Tbit/s"));

@@ -232,7 +232,7 @@ impl<'a> Reader<'a> {
                 .map(|(i, entry)| Reader::new(format!("{}.{i}", self.full(key)), entry))
                 .collect(),
             Value::Table(_) => Ok(vec![Reader::new(self.full(key), node)?]),
-            _ => Err(self.error(key, node, format!("it must be a table: [[{key}]]"))),
+            _ => Err(self.error(key, node, format!("it must be a table: [[{}]]", self.full(key)))),
         }
     }
 
@@ -274,10 +274,13 @@ impl<'a> Reader<'a> {
                 reason: e.to_string(),
             }),
             // What has no unit may stand without quotes: loss = 0.01.
-            Value::Number(number) => number
-                .to_string()
-                .parse()
-                .map_err(|_| self.error(key, node, "it must be a text in quotes with a unit")),
+            Value::Number(number) => number.to_string().parse().map_err(|e: T::Err| {
+                let quotes = match node.origin {
+                    Origin::Line(_) => ", in quotes",
+                    Origin::Override => "",
+                };
+                self.error(key, node, format!("{e}{quotes}"))
+            }),
             _ => Err(self.error(key, node, "it must be a text in quotes with a unit")),
         }
     }

@@ -58,8 +58,9 @@ impl Scenario {
                 _ => return Err(reader.error("title", node, "it must be a text in quotes")),
             },
         };
-        // 2^53: what a TOML reader and a JSON reader both keep exactly.
-        let seed = reader.whole("seed", 0, 1 << 53)?.unwrap_or(1);
+        // What a TOML reader and a JSON reader both keep exactly: 2^53 is also what they make of
+        // 2^53 + 1.
+        let seed = reader.whole("seed", 0, (1 << 53) - 1)?.unwrap_or(1);
         let warmup = reader.quantity("warmup")?.unwrap_or(Duration::ZERO);
         let duration: Duration = reader.required("duration", "duration = \"150s\"")?;
         if duration == Duration::ZERO {
@@ -72,21 +73,18 @@ impl Scenario {
         let tcp = match reader.table("tcp")? {
             None => Tcp::NS2,
             Some(mut table) => {
-                let tcp = Tcp::read(&mut table, Tcp::NS2)?;
+                let tcp = Tcp::read(&mut table, Tcp::NS2, path.packet)?;
                 table.finish()?;
                 tcp
             }
         };
-        if tcp.header >= path.packet {
-            return Err(reader.impossible("tcp", "header leaves no room in path.packet"));
-        }
         let mut cross = Vec::new();
         for entry in reader.tables("cross")? {
             cross.push(Cross::read(entry, &path, tcp)?);
         }
         let mut transfers = Vec::new();
         for entry in reader.tables("transfer")? {
-            transfers.extend(Transfer::read(entry, tcp)?);
+            transfers.extend(Transfer::read(entry, tcp, path.packet)?);
         }
         reader.finish()?;
         Ok(Scenario { title, seed, warmup, duration, ties, path, cross, transfers })

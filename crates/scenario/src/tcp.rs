@@ -131,7 +131,11 @@ impl Tcp {
     };
 
     /// Reads the keys of `[tcp]` from any table that may hold them, over `base`.
-    pub(crate) fn read(reader: &mut Reader<'_>, base: Tcp) -> Result<Tcp, ScenarioError> {
+    pub(crate) fn read(
+        reader: &mut Reader<'_>,
+        base: Tcp,
+        packet: Bytes,
+    ) -> Result<Tcp, ScenarioError> {
         let flavours = [("ns2", Tcp::NS2), ("linux", Tcp::LINUX)];
         let base = reader.choice("flavour", &flavours)?.unwrap_or(base);
         let tcp = Tcp {
@@ -151,8 +155,8 @@ impl Tcp {
             ecn: reader.truth("ecn")?.unwrap_or(base.ecn),
             header: reader.quantity("header")?.unwrap_or(base.header),
             window_scale: reader.whole("window_scale", 0, 14)?.unwrap_or(base.window_scale),
-            send_buffer: reader.quantity("send_buffer")?.or(base.send_buffer),
-            max_window: reader.quantity("max_window")?.unwrap_or(base.max_window),
+            send_buffer: room(reader, "send_buffer")?.or(base.send_buffer),
+            max_window: room(reader, "max_window")?.unwrap_or(base.max_window),
         };
         if tcp.clock == Duration::ZERO {
             return Err(reader.impossible("clock", "it must be above zero, e.g. \"10ms\""));
@@ -160,7 +164,23 @@ impl Tcp {
         if tcp.min_rto == Duration::ZERO {
             return Err(reader.impossible("min_rto", "it must be above zero, e.g. \"200ms\""));
         }
+        if tcp.header >= packet {
+            return Err(reader.impossible("header", "it must leave room in path.packet"));
+        }
         Ok(tcp)
+    }
+}
+
+/// A window or a buffer, which is not nothing.
+pub(crate) fn room(
+    reader: &mut Reader<'_>,
+    key: &'static str,
+) -> Result<Option<Volume>, ScenarioError> {
+    match reader.quantity(key)? {
+        Some(Volume::Packets(0) | Volume::Bytes(Bytes::ZERO)) => {
+            Err(reader.impossible(key, "nothing would move; give at least one packet"))
+        }
+        room => Ok(room),
     }
 }
 

@@ -4,7 +4,7 @@ use sweetspot_units::{Bytes, Duration, Rate, Volume};
 use crate::error::ScenarioError;
 use crate::path::Path;
 use crate::reader::Reader;
-use crate::tcp::{Congestion, Tcp};
+use crate::tcp::{Congestion, Tcp, room};
 
 /// `[[cross]]`: traffic that the target meets.
 #[derive(Debug, Clone, PartialEq)]
@@ -178,7 +178,7 @@ impl Cross {
             congestion: reader
                 .choice("congestion", &Congestion::CHOICES)?
                 .unwrap_or(Congestion::Reno),
-            tcp: Tcp::read(&mut reader, base)?,
+            tcp: Tcp::read(&mut reader, base, path.packet)?,
             inputs: Inputs::read(&mut reader, word)?,
         };
         reader.finish()?;
@@ -244,6 +244,13 @@ impl Kind {
             }
             Ok(rate)
         };
+        let size_mean = |reader: &mut Reader<'_>| {
+            let size: Bytes = reader.required("size_mean", "size_mean = \"80kB\"")?;
+            if size == Bytes::ZERO {
+                return Err(reader.impossible("size_mean", "it must be above zero"));
+            }
+            Ok(size)
+        };
         Ok(match word {
             Word::Pareto => Kind::Pareto {
                 count: count(reader, "count")?,
@@ -251,10 +258,9 @@ impl Kind {
                 shape: shape(reader, "shape")?,
             },
             Word::Poisson => Kind::Poisson { count: count(reader, "count")?, rate: rate(reader)? },
-            Word::Elephants => Kind::Elephants {
-                count: count(reader, "count")?,
-                window: reader.quantity("window")?,
-            },
+            Word::Elephants => {
+                Kind::Elephants { count: count(reader, "count")?, window: room(reader, "window")? }
+            }
             Word::Mice => {
                 let count = count(reader, "count")?;
                 Kind::Mice {
@@ -266,7 +272,7 @@ impl Kind {
                     sleep: reader
                         .span("sleep")?
                         .ok_or_else(|| reader.missing("sleep", "sleep = [\"4.85s\", \"5.35s\"]"))?,
-                    window: reader.quantity("window")?,
+                    window: room(reader, "window")?,
                 }
             }
             Word::ClosedLoop => {
@@ -274,18 +280,18 @@ impl Kind {
                 Kind::ClosedLoop {
                     users,
                     nodes: nodes(reader, users)?,
-                    size_mean: reader.required("size_mean", "size_mean = \"80kB\"")?,
+                    size_mean: size_mean(reader)?,
                     size_shape: shape(reader, "size_shape")?,
                     think_mean: reader.required("think_mean", "think_mean = \"1s\"")?,
-                    window: reader.quantity("window")?,
+                    window: room(reader, "window")?,
                 }
             }
             Word::Arrivals => Kind::Arrivals {
                 rate: rate(reader)?,
                 nodes: nodes(reader, 10)?,
-                size_mean: reader.required("size_mean", "size_mean = \"80kB\"")?,
+                size_mean: size_mean(reader)?,
                 size_shape: shape(reader, "size_shape")?,
-                window: reader.quantity("window")?,
+                window: room(reader, "window")?,
             },
         })
     }
@@ -307,7 +313,11 @@ impl Kind {
 
 impl Transfer {
     /// One entry may stand for several alike.
-    pub(crate) fn read(mut reader: Reader<'_>, base: Tcp) -> Result<Vec<Transfer>, ScenarioError> {
+    pub(crate) fn read(
+        mut reader: Reader<'_>,
+        base: Tcp,
+        packet: Bytes,
+    ) -> Result<Vec<Transfer>, ScenarioError> {
         let count = reader.whole("count", 1, 10_000)?.unwrap_or(1);
         let transfer = Transfer {
             start: reader.quantity("start")?.unwrap_or(Duration::ZERO),
@@ -316,8 +326,11 @@ impl Transfer {
                 .choice("congestion", &Congestion::CHOICES)?
                 .unwrap_or(Congestion::Reno),
             sizing: reader.name("sizing", &Sizing::NAMES)?.unwrap_or(Sizing::Max),
-            tcp: Tcp::read(&mut reader, base)?,
+            tcp: Tcp::read(&mut reader, base, packet)?,
         };
+        if transfer.size == Some(Bytes::ZERO) {
+            return Err(reader.impossible("size", "nothing would be sent; it must be 1B or more"));
+        }
         reader.finish()?;
         Ok(vec![transfer; count as usize])
     }

@@ -11,6 +11,9 @@ pub(crate) struct Node {
     pub value: Value,
 }
 
+/// No key has more parts: path.hop.0.rate.
+const DEEPEST: usize = 4;
+
 /// Why nothing can be put somewhere.
 enum Refusal {
     /// The path leads nowhere.
@@ -45,6 +48,9 @@ impl Node {
         let (path, value) = assignment.split_once('=').ok_or_else(wrong)?;
         let path = path.trim();
         let words: Vec<&str> = path.split('.').collect();
+        if words.len() > DEEPEST {
+            return Err(wrong());
+        }
         self.assign(&words, &Value::bare(value.trim())).map_err(|refusal| match refusal {
             Refusal::Shape => wrong(),
             Refusal::NoEntry(entries) => ScenarioError::NoEntry { key: path.to_owned(), entries },
@@ -66,6 +72,12 @@ impl Node {
                 Err(_) if entries.is_empty() => Err(Refusal::NoEntry(0)),
                 Err(_) => entries.iter_mut().try_for_each(|entry| entry.assign(words, value)),
             };
+        }
+        // A list that is not there: its table was made for this assignment.
+        if matches!(&self.value, Value::Table(pairs) if pairs.is_empty())
+            && word.parse::<usize>().is_ok()
+        {
+            return Err(Refusal::NoEntry(0));
         }
         self.child(word).ok_or(Refusal::Shape)?.assign(rest, value)
     }
@@ -157,7 +169,10 @@ fn grow(value: &DeValue<'_>, origin: Origin, lines: &Lines) -> Result<Node, Scen
     };
     let value = match value {
         DeValue::String(text) => Value::Text(text.to_string()),
-        DeValue::Integer(integer) => number(integer.to_string(), &origin)?,
+        // Hexadecimal ones, too.
+        DeValue::Integer(integer) => i128::from_str_radix(integer.as_str(), integer.radix())
+            .map(|whole| Value::Number(whole as f64))
+            .or_else(|_| number(integer.to_string(), &origin))?,
         DeValue::Float(float) => number(float.as_str().replace('_', ""), &origin)?,
         DeValue::Boolean(truth) => Value::Truth(*truth),
         DeValue::Datetime(date) => Value::Text(date.to_string()),

@@ -187,3 +187,70 @@ fn a_key_that_stands_twice_is_named() {
     let twice = message("buffer = \"625pkt\"\n", "buffer = \"625pkt\"\nrate = \"1Mbit/s\"\n");
     assert_eq!(twice, "line 9: rate stands there twice; once is allowed");
 }
+
+#[test]
+fn a_hops_key_outside_the_hops_is_told_where_it_belongs() {
+    // GOOD: path.rate is in line 6.
+    let hop = "[[path.hop]]\nrate = \"1Mbit/s\"\nbuffer = \"9pkt\"\n[tcp]";
+    let message = message("[tcp]", hop);
+    assert!(message.ends_with("it belongs in each [[path.hop]]"), "{message}");
+    assert!(message.starts_with("line 6: path.rate"), "{message}");
+}
+
+#[test]
+fn what_moves_nothing_is_refused_in_every_table() {
+    // GOOD: [tcp] is in line 9, a window in line 14, a transfer's start in line 17.
+    for (from, to, expected) in [
+        ("initial_window = \"1pkt\"", "header = \"1000B\"", "line 10: tcp.header = \"1000B\""),
+        ("count = 20", "count = 20\nheader = \"1kB\"", "line 14: cross.0.header = \"1kB\""),
+        ("start = \"15s\"", "header = \"2kB\"", "line 17: transfer.0.header = \"2kB\""),
+        ("\"22pkt\"", "\"0pkt\"", "line 14: cross.0.window = \"0pkt\""),
+        ("initial_window = \"1pkt\"", "send_buffer = \"0B\"", "line 10: tcp.send_buffer = \"0B\""),
+        ("start = \"15s\"", "max_window = \"0B\"", "line 17: transfer.0.max_window = \"0B\""),
+        ("start = \"15s\"", "size = \"0B\"", "line 17: transfer.0.size = \"0B\""),
+    ] {
+        let message = message(from, to);
+        assert!(message.starts_with(expected), "{message}");
+    }
+    let users = "kind = \"closed-loop\"\nusers = 2\nthink_mean = \"1s\"\nsize_mean = \"0B\"";
+    let message = message("kind = \"elephants\"\ncount = 20\nwindow = \"22pkt\"", users);
+    assert_eq!(message, "line 15: cross.0.size_mean = \"0B\": it must be above zero");
+}
+
+#[test]
+fn a_number_without_its_unit_is_told_what_is_allowed() {
+    assert_eq!(
+        message("\"625pkt\"", "\"625pkt\"\nloss = 1.5"),
+        "line 9: path.loss = 1.5: \"1.5\" is not a probability: it must lie between 0 and 1; \
+         write it like 0, 1e-5, 0.02, 2%, in quotes"
+    );
+    let set = |assignment: &str| Scenario::parse_with(GOOD, &[assignment.to_owned()]);
+    assert_eq!(
+        set("warmup=5").unwrap_err().to_string(),
+        "warmup = 5: \"5\" is not a duration: it has no unit; write it like 250us, 37ms, 1.5s, 2min"
+    );
+}
+
+#[test]
+fn whole_numbers_are_read_exactly_or_not_at_all() {
+    let seed = |text: &str| Scenario::parse(&GOOD.replace("seed = 7", text)).map(|read| read.seed);
+    assert_eq!(seed("seed = 0x1F"), Ok(31));
+    assert_eq!(seed("seed = 0b1_01"), Ok(5));
+    // 2^53 - 1 is the last one before which floating-point numbers leave none out.
+    assert_eq!(seed("seed = 9007199254740991"), Ok((1 << 53) - 1));
+    for text in ["seed = 9007199254740992", "seed = 9007199254740993", "seed = -1"] {
+        assert!(seed(text).unwrap_err().to_string().ends_with("between 0 and 9007199254740991"));
+    }
+}
+
+#[test]
+fn overrides_of_what_is_not_there_are_refused_however_deep() {
+    let refused = |assignment: &str| {
+        Scenario::parse_with(GOOD, &[assignment.to_owned()]).unwrap_err().to_string()
+    };
+    assert_eq!(
+        refused("path.hop.0.rate=1Mbit/s"),
+        "path.hop.0.rate: there is no such entry; the scenario has 0 there, counted from 0"
+    );
+    assert!(refused(&format!("{}a=1", "a.".repeat(1_000_000))).contains("write it like"));
+}

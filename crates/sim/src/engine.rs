@@ -5,7 +5,7 @@ use sweetspot_units::{Duration, Rate, Time};
 use crate::build::build;
 use crate::event::Event;
 use crate::ledger::Ledger;
-use crate::outcome::{Snapshot, outcome};
+use crate::outcome::{Snapshot, outcome, utilisation};
 use crate::scheduler::{QuadHeap, Scheduler, Wheel};
 use crate::target::ControllerMaker;
 use crate::world::World;
@@ -132,7 +132,7 @@ impl<S: Scheduler> Run<'_, S> {
             }
             if now == moments.measured.0 && start.is_none() {
                 let narrow = self.world.path.narrow;
-                self.world.hops[narrow].reset_most();
+                self.world.hops[narrow].reset_most(now);
                 start = Some(self.snapshot());
             }
             if now == moments.measured.1 {
@@ -216,9 +216,9 @@ impl<S: Scheduler> Run<'_, S> {
         let waiting = self.world.hops[narrow].waiting(now);
         let totals = self.world.hops[narrow].totals(now);
         let (since, sent_before) = self.sampled;
-        self.sampled = (now, totals.departed_bytes);
-        let capacity = self.scenario.path.narrow().rate * now.since(since);
-        let used = (totals.departed_bytes - sent_before) as f64 / capacity.as_f64().max(1.0);
+        self.sampled = (now, totals.sent_bits);
+        let rate = self.scenario.path.narrow().rate;
+        let used = utilisation(rate, totals.sent_bits - sent_before, now.since(since));
         for transfer in 0..self.world.targets.len() {
             let payload = self.world.payload(transfer).get();
             let watch = &self.world.targets[transfer].watch;

@@ -1,8 +1,8 @@
 use std::collections::VecDeque;
 
 use sweetspot_path::{
-    Codel, CodelSetting, Conduit, Discipline, FqCodel, FqCodelSetting, Link, Pipe, RandomLoss, Red,
-    RedSetting, Waits,
+    Codel, CodelSetting, Conduit, Discipline, FqCodel, FqCodelSetting, Link, Pipe, Propagation,
+    RandomLoss, Red, RedSetting, Waits,
 };
 use sweetspot_scenario::Queue;
 use sweetspot_units::{Bytes, Duration, Probability, Time};
@@ -32,7 +32,7 @@ enum Elements {
 #[derive(Debug)]
 struct Managed {
     link: Link<Packet, Discipline<Packet>>,
-    delay: Duration,
+    propagation: Propagation,
     pipe: Pipe<Packet>,
     /// What the discipline threw out after it had let it in.
     victims: Vec<Packet>,
@@ -50,7 +50,8 @@ pub(crate) struct HopTotals {
     pub arrivals: u64,
     pub drops: u64,
     pub departures: u64,
-    pub departed_bytes: u64,
+    /// Those of the packet in service among them.
+    pub sent_bits: u64,
     pub waits: Waits,
 }
 
@@ -73,11 +74,12 @@ impl Hop {
                 Some(Discipline::FqCodel(Box::new(FqCodel::new(setting, seed))))
             }
         };
+        let propagation = Propagation::new(spec.delay, spec.jitter, seed);
         let elements = match queue {
-            None => Elements::Plain(Conduit::new(spec.rate, spec.buffer, spec.delay)),
+            None => Elements::Plain(Conduit::new(spec.rate, spec.buffer, propagation)),
             Some(queue) => Elements::Managed(Box::new(Managed {
                 link: Link::new(spec.rate, queue),
-                delay: spec.delay,
+                propagation,
                 pipe: Pipe::default(),
                 victims: Vec::new(),
                 accepted: 0,
@@ -170,9 +172,7 @@ impl Hop {
     #[inline]
     pub(crate) fn poll_victim(&mut self) -> Option<Packet> {
         let Elements::Managed(managed) = &mut self.elements else { return None };
-        let victim = managed.victims.pop()?;
-        managed.refuse(&victim);
-        Some(victim)
+        managed.victims.pop()
     }
 
     /// Packets that wait at `now`, the one being sent not among them.
@@ -196,7 +196,7 @@ impl Hop {
                     arrivals: counters.received,
                     drops: counters.dropped,
                     departures: counters.received - counters.dropped - held,
-                    departed_bytes: (conduit.taken() - conduit.backlog(now)).get(),
+                    sent_bits: conduit.sent_bits(now),
                     waits: conduit.waits(now),
                 }
             }
@@ -207,11 +207,14 @@ impl Hop {
         totals
     }
 
-    /// Forgets how many waited at most.
-    pub(crate) fn reset_most(&mut self) {
+    /// Forgets how many waited at most before `now`.
+    pub(crate) fn reset_most(&mut self, now: Time) {
         match &mut self.elements {
-            Elements::Plain(conduit) => conduit.reset_most(),
-            Elements::Managed(managed) => managed.waits.most = 0,
+            Elements::Plain(conduit) => conduit.reset_most(now),
+            Elements::Managed(managed) => {
+                managed.advance(now, |end| end <= now);
+                managed.waits.most = managed.link.waiting_packets();
+            }
         }
     }
 
@@ -249,9 +252,17 @@ impl Managed {
             arrivals: self.accepted + self.refused,
             drops: self.refused,
             departures: self.accepted - self.link.backlog_packets(),
-            departed_bytes: self.accepted_bytes - self.link.backlog().get(),
+            sent_bits: self.sent_bits(now),
             waits: self.waits,
         }
+    }
+
+    /// Bits that the link has sent by `now`, those of the packet in service among them.
+    fn sent_bits(&self, now: Time) -> u64 {
+        let busy = self.link.poll_timeout().map_or(Duration::ZERO, |end| end.since(now));
+        let bits = u128::from(busy.as_nanos()) * u128::from(self.link.rate().bits_per_second());
+        let unsent = self.link.waiting_bytes() * 8 + (bits / 1_000_000_000) as u64;
+        (self.accepted_bytes * 8).saturating_sub(unsent)
     }
 
     fn exit(&mut self, now: Time) -> Option<(Time, Packet)> {
@@ -261,18 +272,25 @@ impl Managed {
 
     /// What leaves the link at t is through at t + delay.
     fn due(&self) -> Option<Time> {
-        self.pipe.poll_timeout().or_else(|| self.link.poll_timeout().map(|t| t + self.delay))
+        self.pipe
+            .poll_timeout()
+            .or_else(|| self.link.poll_timeout().map(|t| t + self.propagation.delay()))
     }
 
     /// Works off what has left the link at times that are `past`.
     fn advance(&mut self, now: Time, past: impl Fn(Time) -> bool) {
         while let Some(end) = self.link.poll_timeout().filter(|end| past(*end)) {
             self.observe(end);
+            let told = self.victims.len();
             let victims = &mut self.victims;
-            if let Some((left, packet)) =
-                self.link.poll_departure(end, &mut |victim| victims.push(victim))
-            {
-                self.pipe.handle_entry(left + self.delay, packet);
+            let left = self.link.poll_departure(end, &mut |victim| victims.push(victim));
+            for number in told..self.victims.len() {
+                let victim = self.victims[number];
+                self.refuse(&victim);
+            }
+            if let Some((left, packet)) = left {
+                let out = self.propagation.handle_departure(left);
+                self.pipe.handle_entry(out, packet);
             }
         }
         self.observe(now);

@@ -4,7 +4,7 @@ use sweetspot_scenario::{
     BottleneckOutcome, ControllerEvent, CrossOutcome, Outcome, Scenario, TransferOutcome,
 };
 use sweetspot_sizing::{Event, EventKind};
-use sweetspot_units::Time;
+use sweetspot_units::{Duration, Rate, Time};
 
 use crate::group::Totals;
 use crate::hop::HopTotals;
@@ -169,25 +169,32 @@ fn bottleneck_outcome(
     end: &Snapshot,
     before: Option<(Snapshot, Snapshot)>,
 ) -> BottleneckOutcome {
-    let rate = scenario.path.narrow().rate.as_f64();
-    let utilisation = |a: &Snapshot, b: &Snapshot| {
-        let bytes = b.narrow.departed_bytes - a.narrow.departed_bytes;
-        let seconds = b.at.since(a.at).as_secs_f64();
-        if seconds > 0.0 { bytes as f64 * 8.0 / rate / seconds } else { 0.0 }
+    let rate = scenario.path.narrow().rate;
+    let used = |a: &Snapshot, b: &Snapshot| {
+        utilisation(rate, b.narrow.sent_bits - a.narrow.sent_bits, b.at.since(a.at))
     };
     let (a, b) = (&begin.narrow, &end.narrow);
     let nanos = end.at.since(begin.at).as_nanos() as f64;
     let waited = |a: u128, b: u128| (b - a) as f64 / nanos;
     BottleneckOutcome {
-        utilisation: utilisation(begin, end),
-        utilisation_before: before.map_or(0.0, |(a, b)| utilisation(&a, &b)),
+        utilisation: used(begin, end),
+        utilisation_before: before.map_or(0.0, |(a, b)| used(&a, &b)),
         loss_rate: ratio(b.drops - a.drops, b.arrivals - a.arrivals),
         queue_mean_packets: waited(a.waits.packet_time, b.waits.packet_time),
         queue_max_packets: b.waits.most,
-        queue_delay_mean_s: waited(a.waits.byte_time, b.waits.byte_time) * 8.0 / rate,
+        queue_delay_mean_s: waited(a.waits.byte_time, b.waits.byte_time) * 8.0 / rate.as_f64(),
     }
 }
 
+/// The share of a link's capacity that so many bits take. Times are whole nanoseconds, so that it
+/// could come out above one by the bits of one of them.
+pub(crate) fn utilisation(rate: Rate, bits: u64, elapsed: Duration) -> f64 {
+    let capacity = rate.as_f64() * elapsed.as_secs_f64();
+    if capacity > 0.0 { (bits as f64 / capacity).min(1.0) } else { 0.0 }
+}
+
+/// What was lost of what was sent: all of it at most, though packets sent before the measured
+/// time may be lost within it.
 fn ratio(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+    if whole == 0 { 0.0 } else { part.min(whole) as f64 / whole as f64 }
 }

@@ -301,8 +301,8 @@ impl<S: Scheduler> World<S> {
             let waited = self.hops[hop].totals(now).waits.byte_time - earlier.waits.byte_time;
             queued += waited as f64 / 1e9 * 8.0 / known.rate.as_f64() / seconds;
         }
-        let sent = self.hops[narrow].totals(now).departed_bytes - forward.departed_bytes;
-        let used = Rate::from_f64(sent as f64 * 8.0 / seconds);
+        let sent = self.hops[narrow].totals(now).sent_bits - forward.sent_bits;
+        let used = Rate::from_f64(sent as f64 / seconds);
         KnownPath {
             available: Some(known.rate.saturating_sub(used)),
             exogenous_rtt: Some(known.rtt + Duration::from_secs_f64(queued) + packet_time),

@@ -250,7 +250,11 @@ impl<S: Scheduler> World<S> {
                 Event::Arrival(place) => self.arrive(place),
                 Event::Flow(i) => self.wake_flow(i),
                 Event::Source(i) => self.wake_source(i),
-                Event::Observe(i) => return Some(i as usize),
+                Event::Observe(i) => {
+                    // Looking is not part of what is looked at.
+                    self.events -= 1;
+                    return Some(i as usize);
+                }
                 // They are asked for in other ways.
                 Event::Feed(_) | Event::FarFeed(_) | Event::Input(_) | Event::Hop(_) => {}
             }

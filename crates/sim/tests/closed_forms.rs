@@ -3,7 +3,7 @@
 mod common;
 
 use common::{DUMBBELL, goodput};
-use sweetspot_scenario::{Engine, Recorder, Sample, Scenario};
+use sweetspot_scenario::{Engine, NoRecorder, Recorder, Sample, Scenario};
 use sweetspot_sim::Simulator;
 use sweetspot_units::Duration;
 
@@ -118,4 +118,22 @@ fn the_sawtooths_period_and_loss_rate_are_those_of_equations_12_to_16() {
         // Eq. (12): the window grows by one packet per round trip.
         assert!(outcome.transfers[0].timeouts == 0);
     }
+}
+
+#[test]
+fn a_path_that_jitters_adds_its_mean_to_every_round_trip_of_a_single_packet() {
+    let play = |jitter: &str| {
+        let jitter = format!("path.jitter={jitter}");
+        let set = ["transfer.0.sizing=fixed:1pkt".to_owned(), "duration=600s".to_owned(), jitter];
+        let scenario = Scenario::parse_with(DUMBBELL, &set).unwrap();
+        let transfer = Simulator.run(&scenario, &mut NoRecorder).unwrap().transfers.remove(0);
+        (transfer.rtt_mean_s, transfer.goodput_bps)
+    };
+    let (least, _) = play("0ms");
+    let (mean, goodput) = play("20ms");
+    // Twice 10 ms. A draw's deviation is 20 ms / sqrt(12), two are in a round trip, and 5000 round
+    // trips of 120 ms in 600 s: a standard error of 0.12 ms.
+    assert!((mean - least - 0.020).abs() < 5.0 * 0.12e-3, "{least} {mean}");
+    // R = S / T, eq. (3), and a packet of 1000 bytes.
+    assert!((goodput * mean / 8000.0 - 1.0).abs() < 0.01, "{goodput}");
 }

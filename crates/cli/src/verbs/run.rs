@@ -7,6 +7,7 @@ use sweetspot_units::Duration;
 
 use super::Ending;
 use super::engine::EngineName;
+use super::scenario_file::text;
 use crate::whole_file;
 
 #[derive(Debug, clap::Args)]
@@ -88,9 +89,7 @@ pub fn read(
     overrides: &[String],
     seed: Option<u64>,
 ) -> Result<Scenario, Box<dyn std::error::Error>> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| format!("{}: {error}; name a scenario file", path.display()))?;
-    let mut scenario = Scenario::parse_with(&text, overrides)
+    let mut scenario = Scenario::parse_with(&text(path)?, overrides)
         .map_err(|error| format!("{}: {error}", path.display()))?;
     if let Some(seed) = seed {
         scenario.seed = seed;

@@ -1,4 +1,6 @@
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
 
 use sweetspot_scenario::Scenario;
 use sweetspot_study::Workers;
@@ -16,8 +18,7 @@ pub struct ScenarioFile {
 impl ScenarioFile {
     /// The text; an error names the file.
     pub fn text(&self) -> Result<String, String> {
-        std::fs::read_to_string(&self.path)
-            .map_err(|error| format!("{}: {error}; name a scenario file", self.path.display()))
+        text(&self.path)
     }
 
     /// The scenario; an error names the file.
@@ -35,6 +36,29 @@ impl ScenarioFile {
     pub fn blame(&self, error: &dyn std::fmt::Display) -> String {
         format!("{}: {error}", self.path.display())
     }
+}
+
+/// No scenario is longer; a device may never end.
+const MOST_BYTES: u64 = 16 << 20;
+
+fn bytes(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MOST_BYTES {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "more than 16 MiB"));
+    }
+    Ok(bytes)
+}
+
+/// What a scenario file says; an error names the file.
+pub fn text(path: &Path) -> Result<String, String> {
+    let bytes = bytes(path)
+        .map_err(|error| format!("{}: {error}; name a scenario file", path.display()))?;
+    String::from_utf8(bytes).map_err(|error| {
+        let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = good.iter().filter(|byte| **byte == b'\n').count() + 1;
+        format!("{}: line {line}: this is no UTF-8; save the file as that", path.display())
+    })
 }
 
 /// How many runs go on at the same time.

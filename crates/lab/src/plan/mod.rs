@@ -83,7 +83,7 @@ impl Plan {
             delay: shortest / 2,
             buffer: hop.buffer,
             loss: hop.loss,
-            jitter: Duration::ZERO,
+            jitter: hop.jitter,
         };
         let mtu = scenario.path.packet;
         let path = PathSpec { up: direction, down: direction, mtu, seed: scenario.seed };

@@ -24,7 +24,9 @@ pub fn a_window_of_half_a_bdp_carries_half_the_rate_at_most() {
     assert!(transfer.goodput_bps <= 25_128.0 * 8.0 / 0.020, "{transfer:?}");
     assert!(transfer.goodput_bps > 5e6, "{transfer:?}");
     assert!(transfer.rtt_mean_s >= 0.020, "{transfer:?}");
-    assert_eq!((transfer.retransmitted_packets, transfer.timeouts), (0, 0));
+    // The buffer holds twice that window. A machine that stalls may still make the sender's timers
+    // send again what nobody lost (RFC 5682).
+    assert_eq!(played.outcome.bottleneck.loss_rate, 0.0, "{:?}", played.outcome.bottleneck);
     assert!((24_000..=25_600).contains(&transfer.window_final_bytes), "{transfer:?}");
     let outcome = &played.outcome;
     assert_eq!((outcome.engine.as_str(), outcome.scenario.as_str()), ("lab", "test"));

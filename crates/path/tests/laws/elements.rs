@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use sweetspot_path::{
-    Direction, DirectionSpec, DropTail, Dropped, Fan, Jitter, Link, Packet, Pipe, Random,
-    RandomLoss, Refusal,
+    Direction, DirectionSpec, DropTail, Dropped, Fan, Jitter, Link, Packet, Pipe, Propagation,
+    Random, RandomLoss, Refusal,
 };
 use sweetspot_units::{Bytes, Duration, Probability, Rate, Time, Volume};
 
@@ -146,6 +146,26 @@ fn jitter_stays_between_zero_and_its_maximum() {
     // Uniform: the mean is 1.5 ms, with a standard error of 3 ms / sqrt(12 x 10,000) = 9 us.
     let mean = delays.iter().map(|d| d.as_secs_f64()).sum::<f64>() / 1e4;
     assert!((mean - 1.5e-3).abs() < 5.0 * 9e-6, "{mean}");
+}
+
+proptest! {
+    #[test]
+    fn nothing_overtakes_and_nothing_takes_longer_than_delay_and_jitter(
+        delay in 0u64..3000,
+        jitter in 0u64..3000,
+        gaps in prop::collection::vec(0u64..500, 1..100),
+    ) {
+        let (delay, jitter) = (Duration::from_micros(delay), Duration::from_micros(jitter));
+        let mut propagation = Propagation::new(delay, jitter, 1);
+        let (mut left, mut latest) = (Time::ZERO, Time::ZERO);
+        for gap in gaps {
+            left += Duration::from_micros(gap);
+            let out = propagation.handle_departure(left);
+            prop_assert!(out >= latest && out >= left + delay);
+            prop_assert!(out <= left + delay + jitter);
+            latest = out;
+        }
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@ use sweetspot_sim::Simulator;
 
 /// Figure 2 of the SOBAS paper without cross traffic: 50 Mbit/s, 100 ms, packets of 1000 bytes,
 /// so that C x T_m is 625 packets.
+#[allow(dead_code)]
 pub const DUMBBELL: &str = r#"
     warmup = "20s"
     duration = "40s"

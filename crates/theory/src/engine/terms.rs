@@ -64,6 +64,11 @@ impl<'a> Terms<'a> {
         let serial = path.hops.iter().map(|hop| path.packet / hop.rate);
         let serial = serial.fold((path.packet / path.access_rate) * 2, |sum, time| sum + time);
         let buffer = narrow.buffer.in_bytes(path.packet).saturating_sub(path.packet);
+        if path.hops.iter().any(|hop| hop.jitter > Duration::ZERO) {
+            return Err(not_covered(
+                "the round trip varies by itself, and the formulas take it as fixed",
+            ));
+        }
         let mut terms = Terms {
             transfers: &scenario.transfers,
             path: Path::new(narrow.rate, path.rtt + serial, buffer)?,
