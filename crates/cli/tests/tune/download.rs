@@ -3,8 +3,8 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use sweetspot_linux::live::{LiveSocket, ProcessHandle};
@@ -46,28 +46,42 @@ while os.read(200, 65536): pass";
 pub struct Server {
     pub port: u16,
     stop: Arc<AtomicBool>,
-    pause: Arc<AtomicBool>,
+    sending: Arc<Mutex<Sending>>,
+}
+
+/// What all of its downloads together do.
+#[derive(Default)]
+struct Sending {
+    paused: bool,
+    written: u64,
 }
 
 impl Server {
     pub fn start() -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let server = Server { port, stop: Arc::default(), pause: Arc::default() };
-        let (stop, pause) = (Arc::clone(&server.stop), Arc::clone(&server.pause));
+        let server = Server { port, stop: Arc::default(), sending: Arc::default() };
+        let (stop, sending) = (Arc::clone(&server.stop), Arc::clone(&server.sending));
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let (stop, pause) = (Arc::clone(&stop), Arc::clone(&pause));
-                thread::spawn(move || send(stream, &stop, &pause));
+                let (stop, sending) = (Arc::clone(&stop), Arc::clone(&sending));
+                thread::spawn(move || send(stream, &stop, &sending));
             }
         });
         server
     }
 
-    /// Sends nothing for a while: what is arriving makes the kernel tune its buffer, and that
-    /// overwrites any clamp.
-    pub fn pause(&self, pause: bool) {
-        self.pause.store(pause, Ordering::Relaxed);
+    /// Sends nothing until it is told to go on; how much it has sent.
+    pub fn pause(&self) -> u64 {
+        // Nobody is in the midst of a write while this is locked.
+        let mut sending = self.sending.lock().unwrap();
+        sending.paused = true;
+        sending.written
+    }
+
+    /// Sends again.
+    pub fn go_on(&self) {
+        self.sending.lock().unwrap().paused = false;
     }
 
     /// Lets every download end.
@@ -76,11 +90,17 @@ impl Server {
     }
 }
 
-fn send(mut stream: TcpStream, stop: &AtomicBool, pause: &AtomicBool) {
+fn send(mut stream: TcpStream, stop: &AtomicBool, sending: &Mutex<Sending>) {
+    static PIECE: [u8; 40_000] = [7; 40_000];
     while !stop.load(Ordering::Relaxed) {
-        if !pause.load(Ordering::Relaxed) && stream.write_all(&[7; 40_000]).is_err() {
-            return;
+        let mut sending = sending.lock().unwrap();
+        if !sending.paused {
+            if stream.write_all(&PIECE).is_err() {
+                return;
+            }
+            sending.written += PIECE.len() as u64;
         }
+        drop(sending);
         clock::sleep_until(clock::now() + Duration::from_millis(1));
     }
 }

@@ -1,10 +1,10 @@
 use std::process::Command;
 
 use sweetspot_linux::live::LiveSocket;
+use sweetspot_linux::processes;
 use sweetspot_linux::signals::Signal;
-use sweetspot_linux::tcp::Info;
-use sweetspot_linux::{clock, processes};
-use sweetspot_units::Duration;
+use sweetspot_linux::tcp::{Info, options};
+use sweetspot_units::Bytes;
 
 use crate::download::{Server, Tuned, UNCLAMPED, clamp, mover, wait_for};
 
@@ -21,19 +21,16 @@ fn limited(server: &Server, scratch: &tempfile::TempDir) -> Tuned {
     tuned
 }
 
-/// Waits until nothing more arrives, and sees that the limit stands then.
+/// Waits until the program has read all that was sent, and sees that the limit stands then: what
+/// arrives and is read makes the kernel tune its buffer, and that overwrites any clamp.
 fn quiet(server: &Server, connection: &LiveSocket) {
-    server.pause(true);
-    let look = || {
-        (connection.with(|fd| Info::read(fd)).unwrap().unwrap().bytes_received, clamp(connection))
-    };
-    let mut before = look();
+    let written = server.pause();
     wait_for("silence", || {
-        clock::sleep_until(clock::now() + Duration::from_millis(200));
-        let now = look();
-        (std::mem::replace(&mut before, now) == now).then_some(())
+        let received = connection.with(|fd| Info::read(fd)).unwrap().unwrap().bytes_received;
+        let unread = connection.with(|fd| options::unread(fd)).unwrap().unwrap();
+        (received == Bytes::new(written) && unread == Bytes::ZERO).then_some(())
     });
-    assert!(before.1 < UNCLAMPED);
+    assert!(clamp(connection) < UNCLAMPED);
 }
 
 #[test]
@@ -61,7 +58,7 @@ fn limits_are_lifted_when_the_tuner_is_killed() {
     Signal::KILL.send(tuned.tuner());
     wait_for("the end of the limit", || (clamp(&connection) == UNCLAMPED).then_some(()));
     // The download goes on.
-    server.pause(false);
+    server.go_on();
     let received = || connection.with(|fd| Info::read(fd)).unwrap().unwrap().bytes_received;
     let before = received();
     wait_for("more data", || (received() > before).then_some(()));

@@ -28,10 +28,9 @@ fn held(scratch: &Path) -> Option<(Emulated, LiveSocket)> {
         words.ends_with(b"9090\0")
     });
     let socket = connection(client.unwrap(), RECEIVES);
-    // 1448 of 1500 bytes are payload: 48.3 Mbit/s.
-    let pace = pace(&socket).unwrap();
-    let most = Rate::from_mbit_per_second(49);
-    assert!(pace > Rate::from_mbit_per_second(44) && pace < most, "{pace}");
+    // 1448 of 1500 bytes are payload: 48.3 Mbit/s. A busy machine may show more at first.
+    let path = Rate::from_mbit_per_second(44)..Rate::from_mbit_per_second(49);
+    wait_for("the path's rate", || pace(&socket).filter(|pace| path.contains(pace)));
     assert_eq!(event["pace_from_bps"].is_u64(), event["pace_kernel_bps"].is_u64());
     Some((emulated, socket))
 }

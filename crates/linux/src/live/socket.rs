@@ -6,6 +6,10 @@ use super::{ProcessHandle, inode};
 use crate::processes;
 use crate::tcp::options;
 
+/// How often a socket is looked for before it counts as gone: one that moves while descriptors are
+/// read may be where they were read already, or where they are not read yet.
+const SEARCHES: usize = 3;
+
 /// A socket of a process, known by number, inode and cookie.
 ///
 /// Programs move sockets: to another number (`dup2`), to a child that they fork for it. Where it is
@@ -62,19 +66,19 @@ impl LiveSocket {
     /// from its own, or, where that has ended, at any. The error is why it was not where it was.
     pub fn follow(&self) -> Result<(), BorrowError> {
         let Err(why) = self.with(|_| ()) else { return Ok(()) };
+        let Some(found) = (0..SEARCHES).find_map(|_| self.search(&why)) else { return Err(why) };
+        self.place.replace(found.place.into_inner());
+        Ok(())
+    }
+
+    fn search(&self, why: &BorrowError) -> Option<LiveSocket> {
         let pid = self.process().pid();
-        let others = match why {
+        let find = |pid| LiveSocket::find(pid, self.inode, self.cookie);
+        let others = || match why {
             BorrowError::ProcessEnded { .. } => processes::all().unwrap_or_default(),
             _ => processes::family(pid),
         };
-        let mut places = std::iter::once(pid).chain(others);
-        match places.find_map(|pid| LiveSocket::find(pid, self.inode, self.cookie)) {
-            Some(found) => {
-                self.place.replace(found.place.into_inner());
-                Ok(())
-            }
-            None => Err(why),
-        }
+        find(pid).or_else(|| others().into_iter().find_map(find))
     }
 
     /// Lends the socket to `act`, after making sure that it still is the one that was named.
@@ -113,10 +117,13 @@ impl LiveSocket {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock;
     use std::fs::File;
     use std::net::{TcpListener, TcpStream};
     use std::os::fd::AsRawFd;
     use std::process::Command;
+    use std::sync::mpsc;
+    use sweetspot_units::Duration;
 
     fn us() -> ProcessHandle {
         ProcessHandle::open(std::process::id()).unwrap()
@@ -179,5 +186,32 @@ mod tests {
         followed.unwrap();
         assert_eq!(place, (0, child.id()));
         assert!(live.follow().is_err());
+    }
+
+    #[test]
+    fn a_socket_that_moves_while_it_is_looked_for_is_followed() {
+        let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+        let inode = inode(&socket).unwrap();
+        let (told, moves) = mpsc::sync_channel(0);
+        std::thread::scope(|scope| {
+            let live = LiveSocket::name(&us(), socket.as_raw_fd(), inode, None).unwrap();
+            scope.spawn(move || {
+                let mut socket = socket;
+                for pause in moves {
+                    let due = clock::now() + Duration::from_micros(pause);
+                    while clock::now() < due {}
+                    // The copy has another number, and the old one is closed.
+                    socket = socket.try_clone().unwrap();
+                }
+            });
+            let lost = (0..3000).filter(|n| {
+                // Once before it is looked for, and once meanwhile, early or late.
+                told.send(0).unwrap();
+                told.send(n % 300).unwrap();
+                live.follow().is_err()
+            });
+            assert_eq!(lost.count(), 0);
+            drop(told);
+        });
     }
 }
