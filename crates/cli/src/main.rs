@@ -19,6 +19,7 @@ mod limits;
 mod live;
 mod raster;
 mod speed;
+mod text_file;
 mod verbs;
 mod watching;
 mod whole_file;

@@ -7,7 +7,7 @@ use sweetspot_units::Duration;
 
 use super::Ending;
 use super::engine::EngineName;
-use super::scenario_file::text;
+use crate::text_file;
 use crate::whole_file;
 
 #[derive(Debug, clap::Args)]
@@ -89,7 +89,7 @@ pub fn read(
     overrides: &[String],
     seed: Option<u64>,
 ) -> Result<Scenario, Box<dyn std::error::Error>> {
-    let mut scenario = Scenario::parse_with(&text(path)?, overrides)
+    let mut scenario = Scenario::parse_with(&text_file::read(path, "a scenario file")?, overrides)
         .map_err(|error| format!("{}: {error}", path.display()))?;
     if let Some(seed) = seed {
         scenario.seed = seed;

@@ -1,9 +1,9 @@
-use std::fs::File;
-use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use sweetspot_scenario::Scenario;
 use sweetspot_study::Workers;
+
+use crate::text_file;
 
 /// A scenario and what a study changes in it.
 #[derive(Debug, clap::Args)]
@@ -18,7 +18,7 @@ pub struct ScenarioFile {
 impl ScenarioFile {
     /// The text; an error names the file.
     pub fn text(&self) -> Result<String, String> {
-        text(&self.path)
+        text_file::read(&self.path, "a scenario file")
     }
 
     /// The scenario; an error names the file.
@@ -36,29 +36,6 @@ impl ScenarioFile {
     pub fn blame(&self, error: &dyn std::fmt::Display) -> String {
         format!("{}: {error}", self.path.display())
     }
-}
-
-/// No scenario is longer; a device may never end.
-const MOST_BYTES: u64 = 16 << 20;
-
-fn bytes(path: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    File::open(path)?.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MOST_BYTES {
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "more than 16 MiB"));
-    }
-    Ok(bytes)
-}
-
-/// What a scenario file says; an error names the file.
-pub fn text(path: &Path) -> Result<String, String> {
-    let bytes = bytes(path)
-        .map_err(|error| format!("{}: {error}; name a scenario file", path.display()))?;
-    String::from_utf8(bytes).map_err(|error| {
-        let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-        let line = good.iter().filter(|byte| **byte == b'\n').count() + 1;
-        format!("{}: line {line}: this is no UTF-8; save the file as that", path.display())
-    })
 }
 
 /// How many runs go on at the same time.

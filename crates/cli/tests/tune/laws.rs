@@ -147,7 +147,11 @@ fn what_cannot_be_done_is_said_in_one_line() {
     for (arguments, expected) in [
         // No process has a number beyond the kernel's limit of 2^22.
         (&["tune", "attach", "8388608"][..], "there is no process 8388608"),
-        (&["tune", "daemon", "--policy", "/no/such/file"], "cannot read the policy /no/such/file"),
+        (&["tune", "daemon", "--policy", "/no/such/file"], "/no/such/file: No such file"),
+        (
+            &["tune", "daemon", "--policy", "/dev/zero"],
+            "/dev/zero: more than 16 MiB; name a policy",
+        ),
         (&["tune", "daemon", "--policy", policy], "line 2: unknown field `gaol`"),
         (
             &["tune", "run", "--metrics", "0.0.0.0:1", "--", "true"],

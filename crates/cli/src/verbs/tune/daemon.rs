@@ -1,4 +1,3 @@
-use std::fs;
 use std::path::PathBuf;
 
 use sweetspot_linux::signals::Supervisor;
@@ -8,6 +7,7 @@ use sweetspot_tune::{Host, Leases, Tuner};
 use super::options::Common;
 use super::steer::{Until, steer};
 use super::under_guard;
+use crate::text_file;
 use crate::verbs::Ending;
 
 const POLICY: &str = "\
@@ -43,8 +43,7 @@ pub struct Arguments {
 
 pub fn run(arguments: Arguments) -> Ending {
     let file = &arguments.policy;
-    let text = fs::read_to_string(file)
-        .map_err(|error| format!("cannot read the policy {}: {error}", file.display()))?;
+    let text = text_file::read(file, "a policy")?;
     let policy: Policy = text.parse().map_err(|error| format!("{}: {error}", file.display()))?;
     under_guard(|leases| play(&arguments, policy, leases))
 }

@@ -1,0 +1,27 @@
+//! Files that a user wrote and names.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+/// Nobody writes more by hand; a device may never end.
+const MOST_BYTES: u64 = 16 << 20;
+
+/// The text of a file that is to be `what`; an error names the file, the reason and what to do.
+pub fn read(path: &Path, what: &str) -> Result<String, String> {
+    let bytes = bytes(path).map_err(|e| format!("{}: {e}; name {what}", path.display()))?;
+    String::from_utf8(bytes).map_err(|error| {
+        let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = good.iter().filter(|byte| **byte == b'\n').count() + 1;
+        format!("{}: line {line}: this is no UTF-8; save the file as that", path.display())
+    })
+}
+
+fn bytes(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MOST_BYTES {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "more than 16 MiB"));
+    }
+    Ok(bytes)
+}
