@@ -68,7 +68,7 @@ impl Connection {
         // The capture need not show the end: who begins with another number begins again.
         let anew = match self.handshake.offers[side] {
             Some(offer) => offer.seq != segment.seq,
-            None => self.streams[side].counts().data_segments > 0,
+            None => self.streams.iter().any(|stream| stream.counts().data_segments > 0),
         };
         segment.flags.syn && !segment.flags.ack && (closed || anew)
     }

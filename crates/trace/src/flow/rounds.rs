@@ -127,9 +127,12 @@ impl Rounds {
 
     /// The life begins: the time until `now` was needed to open the connection.
     pub fn open(&mut self, since: Time, now: Time) {
+        // Of who sends data with the SYN (RFC 7413) that time was booked as it passed.
+        if self.since.is_none() {
+            let account = Account { hold: Hold::Opening, queue: false, rate: 0 };
+            self.accounts.book(account, now.since(since));
+        }
         self.since = Some(now);
-        let account = Account { hold: Hold::Opening, queue: false, rate: 0 };
-        self.accounts.book(account, now.since(since));
     }
 
     /// New data, `bytes` of it, was sent; `pause` says whether the sender had paused before, and if so whether an

@@ -36,7 +36,8 @@ pub struct Stream {
     acks: VecDeque<(Time, Ack)>,
     last_sent: Option<Time>,
     last_heard: Option<Time>,
-    /// Between the last two acknowledgements.
+    /// The last acknowledgement that made room, and how long before it the one before came.
+    last_room: Option<Time>,
     apart: Duration,
     distance: Distance,
     /// How long the latest segment's echo of the receiver's clock took, if it was a new one.
@@ -204,10 +205,12 @@ impl Stream {
     }
 
     /// Whether the sender goes on right after one of many acknowledgements, as who chooses a time of
-    /// his own seldom does: it made the room that a large write waits for (sk_stream_min_wspace).
+    /// his own seldom does: it made the room that a large write waits for (sk_stream_min_wspace). What
+    /// waits for room is not all acknowledged yet.
     fn goes_on_at_once(&self, now: Time) -> bool {
         self.distance.up() == Duration::ZERO
-            && self.last_heard.is_some_and(|heard| now.since(heard) <= self.apart / 4)
+            && self.next > self.una
+            && self.last_room.is_some_and(|room| now.since(room) <= self.apart / 4)
     }
 
     fn echo(&mut self, segment: &Segment) {
@@ -281,6 +284,8 @@ impl Stream {
         if advanced {
             self.counts.acked += ack.ack.min(self.next) - self.una;
             self.una = ack.ack.min(self.next);
+            let before = self.last_room.replace(now);
+            self.apart = now.since(before.unwrap_or(now));
         }
         if ack.window == 0 && self.window > 0 {
             self.counts.zero_windows += 1;
@@ -288,8 +293,7 @@ impl Stream {
         self.window = ack.window;
         self.counts.largest_window = self.counts.largest_window.max(ack.window);
         self.edge = self.edge.max(ack.ack.saturating_add(ack.window));
-        let before = self.last_heard.replace(now);
-        self.apart = now.since(before.unwrap_or(now));
+        self.last_heard = Some(now);
         self.unanswered += u32::from(advanced);
         let view = self.view(now);
         self.rounds.acked(&view);

@@ -244,6 +244,7 @@ fn data_in_a_syn_begins_behind_its_number() {
     let stream = &connection.streams[0];
     assert_eq!((stream.counts().bytes, stream.resent().segments()), (500 + u64::from(MSS), 0));
     assert_eq!(stream.counts().acked, 500 + u64::from(MSS));
+    assert_eq!(Some(stream.accounts().total()), ms(200), "no time is booked twice");
 }
 
 #[test]
@@ -256,9 +257,12 @@ fn a_syn_with_another_number_is_another_connection_though_the_end_was_not_seen()
     let first = script.table.take(&Segment { time: script.now, ..again }).unwrap();
     assert_eq!((first.packets, first.streams[0].counts().bytes), (5, u64::from(MSS)));
     // So is one on a connection whose beginning was not captured.
-    let mut table = Table::default();
-    assert!(table.take(&Segment { seq: 5, payload: 10, ..segment() }).is_none());
-    assert!(table.take(&again).is_some());
+    let download = Segment { source: receiver(), destination: sender(), ..segment() };
+    for before in [segment(), download] {
+        let mut table = Table::default();
+        assert!(table.take(&Segment { seq: 5, payload: 10, ..before }).is_none());
+        assert!(table.take(&again).is_some());
+    }
 }
 
 #[test]
@@ -318,7 +322,11 @@ fn pauses(burst: u32, starts: &[u64]) -> bool {
     for (at, sends, n) in events {
         if sends { script.send(at, n) } else { script.ack(at, n) }
     }
-    let connection = script.end();
+    is_mostly_own(&script.end())
+}
+
+/// Whether the sender chose to send nothing for more than half of the time.
+fn is_mostly_own(connection: &Connection) -> bool {
     let mut own = Duration::ZERO;
     let accounts = connection.streams[0].accounts();
     for (account, time) in accounts.iter() {
@@ -335,4 +343,20 @@ fn who_waits_for_room_goes_on_right_after_an_acknowledgement() {
     let every = |ms: u64| (0..20).map(|n| 100 + n * ms).collect::<Vec<_>>();
     assert!(!pauses(40, &every(497)));
     assert!(pauses(40, &every(500)));
+}
+
+#[test]
+fn who_waits_for_an_answer_waits_for_no_room() {
+    let mut script = Script::open();
+    for round in 0..20 {
+        // Ten segments, all acknowledged after 100 ms; the answer comes 20 ms later, and 1 ms later
+        // the next ten go.
+        let (start, first) = (100 + round * 121, round as u32 * 10);
+        (first..first + 10).for_each(|n| script.send(start, n));
+        (first + 1..=first + 10).for_each(|n| script.ack(start + 100, n));
+        let answer =
+            Segment { seq: 1 + round as u32 * 50, ack: 1 + (first + 10) * MSS, ..segment() };
+        script.hear(start + 120, Segment { payload: 50, ..answer });
+    }
+    assert!(is_mostly_own(&script.end()));
 }
