@@ -98,7 +98,7 @@ fn evidence(stream: &Stream, capacity: Option<Rate>, lasted: Duration) -> Eviden
         flight: stream.flight(),
         mss: Bytes::new(stream.mss()),
         segments: counts.data_segments,
-        resent: resent.segments(),
+        resent: Some(resent.segments()),
         loss_events: resent.events,
         timeouts: resent.timeouts,
         zero_windows: counts.zero_windows,

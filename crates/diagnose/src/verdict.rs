@@ -22,10 +22,10 @@ pub struct Evidence {
     pub flight: Option<Bytes>,
     /// Payload of a full segment.
     pub mss: Bytes,
-    /// Segments sent, and how many of them more than once.
+    /// Segments sent.
     pub segments: u64,
-    /// See there.
-    pub resent: u64,
+    /// How many of them more than once; the receiver's kernel does not know.
+    pub resent: Option<u64>,
     /// Separate loss events.
     pub loss_events: u64,
     /// Retransmission timeouts.

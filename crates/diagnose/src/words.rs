@@ -46,19 +46,20 @@ pub fn verdict(class: Class, share: f64, e: &Evidence, gain: Rate) -> String {
              find the path's capacity.",
             e.bytes, e.lasted
         ),
-        // The receiver does not see what is sent again.
-        Class::Congestion if e.segments == 0 => format!(
-            "{percent} % of the time limited by the congestion window after losses{}.",
-            times(": segments were missing", e.loss_events)
-        ),
-        Class::Congestion => format!(
-            "{percent} % of the time limited by the congestion window after losses: {} of {} \
-             segments were sent again, in {} loss events{}.",
-            e.resent,
-            e.segments,
-            e.loss_events,
-            timeouts(e)
-        ),
+        Class::Congestion => {
+            let what = match e.resent {
+                Some(resent) => format!(
+                    "{resent} of {} segments were sent again, in {} loss events{}",
+                    e.segments,
+                    e.loss_events,
+                    timeouts(e)
+                ),
+                None => format!("segments were missing{}", times("", e.loss_events)),
+            };
+            format!(
+                "{percent} % of the time limited by the congestion window after losses: {what}."
+            )
+        }
         Class::Transport => format!(
             "{percent} % of the time limited by a congestion window that grows slowly, without \
              a loss{}.",

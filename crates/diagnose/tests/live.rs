@@ -175,7 +175,13 @@ fn the_round_trip_is_the_median_of_what_was_seen_while_data_went() {
 
 #[test]
 fn a_receiver_tells_of_what_was_missing_and_not_of_what_was_sent_again() {
-    let live = after_a_second(Sample { out_of_order: 3, ..receiver() });
+    let mut live = Live::default();
+    live.handle(Sample { at: Time::ZERO, received: Bytes::ZERO, ..receiver() });
+    // It sends requests of its own meanwhile.
+    let lossy = Sample { out_of_order: 3, segments: 12, ..receiver() };
+    live.handle(Sample { at: Time::ZERO + SECOND, ..lossy });
     let words = Verdict::new(live.limits(), &live.evidence()).words;
-    assert_eq!(words, "100 % of the time limited by the congestion window after losses.");
+    let expected = "100 % of the time limited by the congestion window after losses: segments were \
+                    missing once.";
+    assert_eq!(words, expected);
 }

@@ -218,7 +218,7 @@ impl Live {
             flight: Some(last.mss * u64::from(last.under_way)),
             mss: last.mss,
             segments: last.segments.saturating_sub(first.segments),
-            resent: last.resent.saturating_sub(first.resent),
+            resent: (self.side == Side::Sender).then(|| last.resent.saturating_sub(first.resent)),
             loss_events: self.memory.loss_events,
             timeouts: last.timeouts.saturating_sub(first.timeouts),
             zero_windows: self.memory.zero_windows,
