@@ -154,13 +154,18 @@ impl Limits {
     /// Sets the window, below what overflowed lately, and the pacing that just lets it fill an
     /// empty path of round trip `base`. Whether the whole window was allowed.
     pub(super) fn steer(&mut self, now: Time, window: Bytes, base: Duration) -> bool {
-        let allowed = match self.ceiling {
-            Some((ceiling, until)) if now < until => window.min(ceiling),
-            _ => window,
-        };
+        let allowed = self.allowed(now, window);
         let pacing = (allowed / (base + self.jitter)).scaled(PACING_OVER_WINDOW);
         self.set(now, allowed, pacing);
         allowed == window
+    }
+
+    /// `window`, or as much of it as did not overflow lately.
+    pub(super) fn allowed(&self, now: Time, window: Bytes) -> Bytes {
+        match self.ceiling {
+            Some((ceiling, until)) if now < until => window.min(ceiling),
+            _ => window,
+        }
     }
 
     /// Round trips are this much longer than their lowest without a queue.

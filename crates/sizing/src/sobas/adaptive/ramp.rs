@@ -72,7 +72,9 @@ impl Sobas {
             return self.leave_to_congestion_control(now);
         }
         let (epochs, last, cwnd) = (ramp.epochs + 1, epoch.rate, epoch.cwnd);
-        let next = Ramp { epochs, last, cwnd, congested, ..ramp };
+        let queue = self.has_queue(epoch.rtt, base);
+        let flat = if queue { ramp.flat } else { 0 };
+        let next = Ramp { epochs, last, cwnd, congested, flat, ..ramp };
         self.state = State::Ramping(next);
         if epoch.stalled {
             return;
@@ -85,7 +87,7 @@ impl Sobas {
             self.limits.pace(if crowded { careful } else { free });
             self.state = State::Ramping(Ramp { crowded, ..next });
         }
-        if self.has_queue(epoch.rtt, base) && self.matters() {
+        if queue && self.matters() {
             return self.ramp_behind_queue(now, epoch, base, ramp, Ramp { crowded, ..next });
         }
         match self.limits.offered(base) {
@@ -115,6 +117,7 @@ impl Sobas {
     /// that the window does not run far ahead, either.
     pub(super) fn open_blindly(&mut self, now: Time, epoch: &Epoch) {
         let window = self.limits.window_for(self.lately, epoch.highest_rtt).scaled(BLIND_ROOM);
+        let window = self.limits.allowed(now, window);
         self.limits.set(now, window, self.lately.scaled(BLIND_STEP));
     }
 
