@@ -97,3 +97,14 @@ fn wrong_usage_is_said_in_one_line_that_tells_the_next_step() -> Tested {
     }
     Ok(())
 }
+
+#[test]
+fn a_seed_that_a_reader_of_json_would_round_is_refused() -> Tested {
+    let scenario = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/jitter.toml");
+    for verb in ["run", "validate"] {
+        let output = sweetspot(&[verb, scenario, "--seed", "9007199254740993"]).output()?;
+        assert_eq!(output.status.code(), Some(2));
+        assert!(said(&output).contains("9007199254740993 is not in 0..9007199254740992"));
+    }
+    Ok(())
+}

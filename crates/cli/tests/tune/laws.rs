@@ -13,16 +13,15 @@ fn sweetspot(arguments: &[&str]) -> (Option<i32>, String) {
     (output.status.code(), String::from_utf8_lossy(&output.stderr).trim().to_owned())
 }
 
-/// A download that is limited by now.
+/// A download that was taken by now.
 fn limited(server: &Server, scratch: &tempfile::TempDir) -> Tuned {
     let tuned = Tuned::start(server.port, scratch.path(), &[]);
     tuned.wait_for_event("taken");
-    assert!(clamp(&tuned.connection()) < UNCLAMPED);
     tuned
 }
 
-/// Waits until the program has read all that was sent, and sees that the limit stands then: what
-/// arrives and is read makes the kernel tune its buffer, and that overwrites any clamp.
+/// Waits until the program has read all that was sent: what arrives and is read makes the kernel tune
+/// its buffer, and that overwrites any clamp, also the one that is none.
 fn quiet(server: &Server, connection: &LiveSocket) {
     let written = server.pause();
     wait_for("silence", || {
@@ -30,7 +29,8 @@ fn quiet(server: &Server, connection: &LiveSocket) {
         let unread = connection.with(|fd| options::unread(fd)).unwrap().unwrap();
         (received == Bytes::new(written) && unread == Bytes::ZERO).then_some(())
     });
-    assert!(clamp(connection) < UNCLAMPED);
+    // The kernel itself never sets this one.
+    assert!(clamp(connection) != UNCLAMPED);
 }
 
 #[test]

@@ -66,7 +66,10 @@ impl LiveSocket {
     /// from its own, or, where that has ended, at any. The error is why it was not where it was.
     pub fn follow(&self) -> Result<(), BorrowError> {
         let Err(why) = self.with(|_| ()) else { return Ok(()) };
-        let Some(found) = (0..SEARCHES).find_map(|_| self.search(&why)) else { return Err(why) };
+        // Where the process has ended every process is looked through, and who had the socket from it
+        // had it before.
+        let searches = if matches!(why, BorrowError::ProcessEnded { .. }) { 1 } else { SEARCHES };
+        let Some(found) = (0..searches).find_map(|_| self.search(&why)) else { return Err(why) };
         self.place.replace(found.place.into_inner());
         Ok(())
     }
