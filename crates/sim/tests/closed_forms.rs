@@ -3,7 +3,7 @@
 mod common;
 
 use common::{DUMBBELL, goodput};
-use sweetspot_scenario::{Engine, NoRecorder, Recorder, Sample, Scenario};
+use sweetspot_scenario::{Engine, Recorder, Sample, Scenario};
 use sweetspot_sim::Simulator;
 use sweetspot_units::Duration;
 
@@ -124,9 +124,8 @@ fn the_sawtooths_period_and_loss_rate_are_those_of_equations_12_to_16() {
 fn a_path_that_jitters_adds_its_mean_to_every_round_trip_of_a_single_packet() {
     let play = |jitter: &str| {
         let jitter = format!("path.jitter={jitter}");
-        let set = ["transfer.0.sizing=fixed:1pkt".to_owned(), "duration=600s".to_owned(), jitter];
-        let scenario = Scenario::parse_with(DUMBBELL, &set).unwrap();
-        let transfer = Simulator.run(&scenario, &mut NoRecorder).unwrap().transfers.remove(0);
+        let set = ["transfer.0.sizing=fixed:1pkt", "duration=600s", &jitter];
+        let transfer = common::play(DUMBBELL, &set).transfers.remove(0);
         (transfer.rtt_mean_s, transfer.goodput_bps)
     };
     let (least, _) = play("0ms");

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{DUMBBELL, ELEPHANTS, goodput, play};
+use common::{DUMBBELL, ELEPHANTS, goodput, play, play_recorded};
 use proptest::prelude::*;
 use sweetspot_scenario::{Engine, NoRecorder, Recorder, Sample, Scenario};
 use sweetspot_sim::scheduler::{Obvious, QuadHeap, Wheel};
@@ -29,9 +29,7 @@ fn looking_changes_nothing() {
         let queue = format!("path.queue={queue}");
         let sets = ["path.buffer=20pkt", "transfer.0.sizing=max", &queue];
         let sets = [&times[..], &sets].concat();
-        let owned: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
-        let looked = Scenario::parse_with(DUMBBELL, &owned).unwrap();
-        let looked = Simulator.run(&looked, &mut WheneverSomethingIs).unwrap();
+        let looked = play_recorded(DUMBBELL, &sets, &mut WheneverSomethingIs);
         assert_eq!(looked, play(DUMBBELL, &sets), "{queue}");
     }
 }

@@ -7,6 +7,7 @@ use sweetspot_units::Duration;
 
 use super::Ending;
 use super::engine::EngineName;
+use super::scenario_file::seed;
 use crate::text_file;
 use crate::whole_file;
 
@@ -25,7 +26,7 @@ pub struct Arguments {
     #[arg(long, value_enum, default_value_t = EngineName::Sim)]
     engine: EngineName,
     /// Another seed than the scenario's
-    #[arg(long, value_parser = clap::value_parser!(u64).range(..1 << 53))]
+    #[arg(long, value_parser = seed())]
     seed: Option<u64>,
     /// Another value for a key, e.g. path.buffer=625pkt or transfer.0.sizing=sobas
     #[arg(long = "set", value_name = "KEY=VALUE")]

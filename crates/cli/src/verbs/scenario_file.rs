@@ -1,5 +1,6 @@
 use std::path::PathBuf;
 
+use clap::builder::RangedU64ValueParser;
 use sweetspot_scenario::Scenario;
 use sweetspot_study::Workers;
 
@@ -36,6 +37,11 @@ impl ScenarioFile {
     pub fn blame(&self, error: &dyn std::fmt::Display) -> String {
         format!("{}: {error}", self.path.display())
     }
+}
+
+/// Reads a seed, exactly as a scenario's.
+pub fn seed() -> RangedU64ValueParser {
+    clap::value_parser!(u64).range(..1 << 53)
 }
 
 /// How many runs go on at the same time.

@@ -7,6 +7,7 @@ use sweetspot_scenario::{EngineError, NoRecorder, Outcome, Scenario};
 use sweetspot_study::validate::{Comparison, STANDING, Standing};
 
 use super::engine::{EngineName, Played};
+use super::scenario_file::seed;
 use super::{Ending, run};
 use crate::contest::machine;
 
@@ -28,7 +29,7 @@ pub struct Arguments {
     #[arg(long, value_enum, value_delimiter = ',', default_value = "theory,sim,lab")]
     engine: Vec<EngineName>,
     /// Another seed than the scenario's
-    #[arg(long, conflicts_with = "standing", value_parser = clap::value_parser!(u64).range(..1 << 53))]
+    #[arg(long, conflicts_with = "standing", value_parser = seed())]
     seed: Option<u64>,
     /// Another value for a key, e.g. path.buffer=625pkt or transfer.0.sizing=sobas
     #[arg(long = "set", value_name = "KEY=VALUE", conflicts_with = "standing")]

@@ -57,8 +57,9 @@ fn captures_of_known_cause_are_told_apart_and_other_programs_agree_on_the_facts(
         let flow = &json["flows"][0];
         seen += 1;
         agreed += u32::from(flow["verdict"]["class"] == right(&name));
-        agrees_with_tcptrace(capture, flow)?;
-        agrees_with_tshark(capture, flow)?;
+        let trips = trips(capture, "srcport").zip(trips(capture, "dstport"));
+        agrees_with_tcptrace(capture, flow, trips.as_ref())?;
+        agrees_with_tshark(capture, flow, trips.as_ref())?;
     }
     assert_eq!(seen, 7);
     // A machine that builds meanwhile can make one flow another than it was meant to be.
@@ -91,7 +92,10 @@ fn trips(capture: &Path, port: &str) -> Option<Vec<f64>> {
     Some(trips)
 }
 
-fn agrees_with_tcptrace(capture: &Path, flow: &Value) -> Tested {
+/// How long the receiver took to acknowledge, and the sender.
+type Trips = (Vec<f64>, Vec<f64>);
+
+fn agrees_with_tcptrace(capture: &Path, flow: &Value, trips: Option<&Trips>) -> Tested {
     let Ok(output) = Command::new("tcptrace").args(["-lrn"]).arg(capture).output() else {
         eprintln!("skipped, the comparison with tcptrace: it is not installed");
         return Ok(());
@@ -103,7 +107,7 @@ fn agrees_with_tcptrace(capture: &Path, flow: &Value) -> Tested {
     // It prints a tenth of a millisecond, counts no handshake, and not how long the sender took to
     // answer: on a busy host that can be long, and a short flow shows it once.
     let (ours, theirs) = (flow["rtt_min_s"].as_f64().unwrap_or(0.0) * 1e3, expect("RTT min")?);
-    let Some((down, up)) = trips(capture, "srcport").zip(trips(capture, "dstport")) else {
+    let Some((down, up)) = trips else {
         eprintln!(
             "skipped, the round trips of tcptrace: there is no tshark to say what they leave out"
         );
@@ -111,23 +115,22 @@ fn agrees_with_tcptrace(capture: &Path, flow: &Value) -> Tested {
     };
     assert!(!down.is_empty(), "no acknowledgement");
     let least = |trips: &[f64]| trips.first().map_or(0.0, |trip| trip * 1e3);
-    let range = theirs.min(least(&down)) - 0.4..theirs + least(&up) + 0.4;
+    let range = theirs.min(least(down)) - 0.4..theirs + least(up) + 0.4;
     assert!(range.contains(&ours), "{ours} {range:?}");
     Ok(())
 }
 
-fn agrees_with_tshark(capture: &Path, flow: &Value) -> Tested {
+fn agrees_with_tshark(capture: &Path, flow: &Value, trips: Option<&Trips>) -> Tested {
     let again = "tcp.analysis.retransmission || tcp.analysis.fast_retransmission || \
                  tcp.analysis.spurious_retransmission || tcp.analysis.out_of_order";
-    let Some(frames) = tshark(capture, again, "frame.number") else {
+    let Some((frames, (down, up))) = tshark(capture, again, "frame.number").zip(trips) else {
         eprintln!("skipped, the comparison with tshark: it is not installed");
         return Ok(());
     };
     // At the sender nothing overtakes: what it calls out of order was sent again, too.
     assert_eq!(flow["retransmitted_segments"].as_u64(), Some(frames.len() as u64));
-    let median = |trips: Vec<f64>| trips.get(trips.len() / 2).copied().unwrap_or(0.0);
-    let [down, up] = ["srcport", "dstport"].map(|port| trips(capture, port).map(median));
-    let (Some(down), Some(up)) = (down, up) else { return Ok(()) };
+    let median = |trips: &[f64]| trips.get(trips.len() / 2).copied().unwrap_or(0.0);
+    let (down, up) = (median(down), median(up));
     // Ours is kept to 3 %, and segments that Karn leaves out are in theirs.
     let range = 0.94 * down..1.06 * (down + up);
     let ours = flow["rtt_median_s"].as_f64().unwrap_or(0.0);

@@ -1,6 +1,6 @@
 //! Scenarios for tests, of which only the difference shows.
 
-use sweetspot_scenario::{Engine, NoRecorder, Outcome, Scenario};
+use sweetspot_scenario::{Engine, NoRecorder, Outcome, Recorder, Scenario};
 use sweetspot_sim::Simulator;
 
 /// Figure 2 of the SOBAS paper without cross traffic: 50 Mbit/s, 100 ms, packets of 1000 bytes,
@@ -29,9 +29,15 @@ pub const ELEPHANTS: &str = r#"
 
 /// Plays a scenario with overrides.
 pub fn play(text: &str, overrides: &[&str]) -> Outcome {
+    play_recorded(text, overrides, &mut NoRecorder)
+}
+
+/// The same, watched.
+#[allow(dead_code)]
+pub fn play_recorded(text: &str, overrides: &[&str], recorder: &mut impl Recorder) -> Outcome {
     let overrides: Vec<String> = overrides.iter().map(|o| (*o).to_owned()).collect();
     let scenario = Scenario::parse_with(text, &overrides).expect("the test's scenario is valid");
-    Simulator.run(&scenario, &mut NoRecorder).expect("the simulator plays every scenario")
+    Simulator.run(&scenario, recorder).expect("the simulator plays every scenario")
 }
 
 /// Goodput of the first transfer, Mbit/s.
