@@ -3,8 +3,8 @@
 use sweetspot_scenario::{
     BottleneckOutcome, ControllerEvent, CrossOutcome, Outcome, Scenario, TransferOutcome,
 };
-use sweetspot_sizing::{Event, EventKind};
-use sweetspot_units::{Duration, Rate, Time};
+use sweetspot_sizing::Event;
+use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use crate::group::Totals;
 use crate::hop::HopTotals;
@@ -100,43 +100,14 @@ fn transfer_outcome<S>(
 }
 
 fn controller_event(event: &Event) -> ControllerEvent {
-    let mut told = ControllerEvent {
+    let (rate, rtt, window) = event.kind.quantities();
+    ControllerEvent {
         at_s: event.at.as_secs_f64(),
-        kind: String::new(),
-        window_bytes: None,
-        rate_bps: None,
-        rtt_s: None,
-    };
-    told.kind = match event.kind {
-        EventKind::CapacityEstimated { rate, rtt } => {
-            told.rate_bps = Some(rate.as_f64());
-            told.rtt_s = Some(rtt.as_secs_f64());
-            "capacity-estimated"
-        }
-        EventKind::Limited { window } => {
-            told.window_bytes = Some(window.get());
-            "limited"
-        }
-        EventKind::Lifted => "lifted",
-        EventKind::Saturated { rate, rtt } => {
-            told.rate_bps = Some(rate.as_f64());
-            told.rtt_s = Some(rtt.as_secs_f64());
-            "saturated"
-        }
-        EventKind::Congested => "congested",
-        EventKind::Lossy => "lossy",
-        EventKind::Overflowed { rate } => {
-            told.rate_bps = Some(rate.as_f64());
-            "overflowed"
-        }
-        EventKind::Tightened { window } => {
-            told.window_bytes = Some(window.get());
-            "tightened"
-        }
-        EventKind::Reopened => "reopened",
+        kind: event.kind.name().to_owned(),
+        window_bytes: window.map(Bytes::get),
+        rate_bps: rate.map(Rate::as_f64),
+        rtt_s: rtt.map(Duration::as_secs_f64),
     }
-    .into();
-    told
 }
 
 fn cross_outcome<S>(

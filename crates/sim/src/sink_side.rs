@@ -1,6 +1,6 @@
 //! What happens at the hosts that receive data. Those of cross traffic are at the router.
 
-use sweetspot_sizing::{KnownPath, LinuxRule, Setting, Sizing};
+use sweetspot_sizing::{Effect, KnownPath, LinuxRule, Setting, Sizing};
 use sweetspot_tcp::{Acknowledgement, Arrival};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
@@ -8,8 +8,7 @@ use crate::event::Event;
 use crate::group::UNLIMITED;
 use crate::packet::{BARE, CONGESTED, ECHO, Kind, Packet};
 use crate::scheduler::Scheduler;
-use crate::source_side::PROBE;
-use crate::steering::{Effect, Interest, Steering};
+use crate::steering::{PROBE, Steering};
 use crate::target::Request;
 use crate::world::{PathFacts, World};
 
@@ -168,8 +167,8 @@ impl<S: Scheduler> World<S> {
         self.watch_sink(index, at);
         let advertised = self.payload(index) * self.receivers[index].advertised();
         let Some(steering) = &mut self.targets[index].steering else { return };
-        if steering.poll_timeout() <= at && steering.handle_timeout(at, advertised) {
-            self.send_small(index, at, Kind::Probe, 0);
+        if steering.poll_timeout() <= at {
+            steering.handle_timeout(at, advertised);
         }
         while let Some(number) = self.targets[index].lost_requests.pop() {
             self.send_small(index, at, Kind::Request, number);
@@ -202,6 +201,7 @@ impl<S: Scheduler> World<S> {
     /// Tells the control loop what a data packet brought.
     fn tell_steering(&mut self, index: usize, at: Time, packet: &Packet, delivered: u64) {
         let payload = self.payload(index);
+        let out_of_order = self.receivers[index].out_of_order();
         let target = &mut self.targets[index];
         let Some(steering) = &mut target.steering else { return };
         // The packet tells which ACK its sender had seen last; when was that one sent?
@@ -212,8 +212,9 @@ impl<S: Scheduler> World<S> {
             target.told.pop_front();
         }
         if let Some(sent) = sent {
-            steering.kernel_rtt = Some(at.since(sent));
+            steering.handle_round_trip(at.since(sent));
         }
+        steering.handle_out_of_order(out_of_order);
         // The SYN carries no payload.
         let bytes = payload * (delivered - u64::from(packet.number == 0 && delivered > 0));
         if bytes > Bytes::ZERO {
@@ -245,11 +246,18 @@ impl<S: Scheduler> World<S> {
                     let rate = rate.map(|rate| rate.scaled(wire));
                     self.ask_source(index, at, Request::Pacing(rate));
                 }
-                Effect::Train(request) => {
+                Effect::Train { id, request } => {
                     let size = request.size.get().clamp(u64::from(BARE), 65_000) as u16;
-                    let packets = request.packets.max(1);
-                    self.ask_source(index, at, Request::Train { packets, size });
+                    let packets = request.packets;
+                    self.ask_source(index, at, Request::Train { id, packets, size });
                 }
+                Effect::Probe { sequence } => {
+                    self.send_small(index, at, Kind::Probe, u64::from(sequence));
+                }
+                Effect::Congestion(choice) => {
+                    self.ask_source(index, at, Request::Congestion(choice));
+                }
+                Effect::Event(_) | Effect::ProbesBlocked => {}
             }
         }
     }
@@ -269,15 +277,15 @@ impl<S: Scheduler> World<S> {
             max_window: payload * group.receiver.window,
             path: Some(self.known_path(at)),
         };
-        let (controller, interest) = match self.targets[index].maker.take() {
-            Some(make) => (make(&setting), Interest::Probes),
+        let controller = match self.targets[index].maker.take() {
+            Some(make) => make(&setting),
             None => {
                 // Whatever a sizing may lack is known here.
                 let Ok(controller) = sizing.controller(&setting) else { return };
-                (controller, Interest::of(sizing))
+                controller
             }
         };
-        let steering = Steering::new(controller, interest, at);
+        let steering = Steering::new(controller, at);
         self.targets[index].steering_due = steering.poll_timeout();
         self.targets[index].steering = Some(steering);
         self.run_sink_timers(index as u32, at, true);

@@ -1,6 +1,6 @@
 //! What happens at the hosts that send data.
 
-use sweetspot_sizing::SenderReport;
+use sweetspot_sizing::{CongestionChoice, CongestionState, SenderReport};
 use sweetspot_tcp::congestion::Algorithm;
 use sweetspot_tcp::{Acknowledgement, Receiver, SackBlocks, Sender, SenderConfig};
 use sweetspot_units::{Bytes, Duration, Time};
@@ -15,9 +15,6 @@ use crate::scheduler::Scheduler;
 use crate::source::Sends;
 use crate::target::{Request, SourceView};
 use crate::world::World;
-
-/// Probes and answers: 100 bytes (section VII-A of the SOBAS paper).
-pub(crate) const PROBE: u16 = 100;
 
 impl<S: Scheduler> World<S> {
     /// A packet leaves the routers at `out` on its way to a flow's source.
@@ -182,17 +179,22 @@ impl<S: Scheduler> World<S> {
         let index = probe.flow as usize;
         let sender = &self.flows[index].sender;
         let payload = self.groups[self.flows[index].group as usize].payload;
+        let ssthresh = Some(sender.ssthresh()).filter(|packets| packets.is_finite());
         let report = SenderReport {
             retransmitted: sender.statistics().retransmitted,
             cwnd: payload.scaled(sender.cwnd()),
-            starved: false,
+            ssthresh: ssthresh.map(|packets| payload.scaled(packets)),
+            in_flight: payload * sender.outstanding(),
+            state: state(sender.repairs()),
+            ..SenderReport::default()
         };
         let target = &mut self.targets[index];
         let number = target.answers;
         target.answers += 1;
         let extra = self.reports.put(report);
         let kind = Kind::Answer.on(self.flows[index].way);
-        let answer = Packet { kind, number, extra, ..*probe };
+        let window = probe.number as u32;
+        let answer = Packet { kind, number, extra, window, ..*probe };
         self.send_from_source(at, answer);
     }
 
@@ -206,7 +208,17 @@ impl<S: Scheduler> World<S> {
                 self.flows[index].sender.set_pacing(rate);
                 self.pump(flow, at);
             }
-            Request::Train { packets, size } => {
+            Request::Congestion(choice) => {
+                let algorithm = match choice {
+                    CongestionChoice::Own => None,
+                    CongestionChoice::Reno => Some(Algorithm::Reno),
+                    CongestionChoice::Bbr => Some(Algorithm::Bbr),
+                };
+                let own = self.groups[self.flows[index].group as usize].sender.algorithm;
+                self.flows[index].sender.switch(algorithm.unwrap_or(own));
+                self.pump(flow, at);
+            }
+            Request::Train { id, packets, size } => {
                 let epoch = self.flows[index].epoch();
                 let kind = Kind::Train.on(self.flows[index].way);
                 for number in 0..packets {
@@ -217,7 +229,7 @@ impl<S: Scheduler> World<S> {
                         epoch,
                         number: u64::from(number),
                         sent: at,
-                        window: packets,
+                        window: id,
                         extra: 0,
                     };
                     self.send_from_source(at, packet);
@@ -300,5 +312,14 @@ impl<S: Scheduler> World<S> {
     /// Payload of a flow's full packet.
     pub(crate) fn payload(&self, index: usize) -> Bytes {
         self.groups[self.flows[index].group as usize].payload
+    }
+}
+
+/// Linux's names for what a sender repairs.
+fn state((recovers, after_timeout): (bool, bool)) -> CongestionState {
+    match (recovers, after_timeout) {
+        (true, _) => CongestionState::Recovery,
+        (false, true) => CongestionState::Loss,
+        (false, false) => CongestionState::Open,
     }
 }

@@ -1,6 +1,6 @@
 use std::collections::VecDeque;
 
-use sweetspot_sizing::{Controller, Setting, Sizing};
+use sweetspot_sizing::{CongestionChoice, Controller, Setting, Sizing};
 use sweetspot_tcp::Statistics;
 use sweetspot_units::{Duration, Rate, Time};
 
@@ -43,7 +43,9 @@ pub type ControllerMaker = Box<dyn FnOnce(&Setting) -> Box<dyn Controller + Send
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Request {
     /// So many packets of so many bytes back to back.
-    Train { packets: u32, size: u16 },
+    Train { id: u32, packets: u32, size: u16 },
+    /// This congestion control.
+    Congestion(CongestionChoice),
     /// This pace.
     Pacing(Option<Rate>),
 }

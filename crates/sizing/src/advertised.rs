@@ -44,6 +44,12 @@ impl Advertised {
         }
     }
 
+    /// No limit any more.
+    pub(crate) fn lift(&mut self) {
+        self.window = None;
+        self.outputs.push_back(Output::Window(None));
+    }
+
     pub(crate) fn poll_output(&mut self) -> Option<Output> {
         self.outputs.pop_front()
     }

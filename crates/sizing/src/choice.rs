@@ -4,10 +4,10 @@ use core::str::FromStr;
 use sweetspot_units::{Bytes, UnitError, Volume};
 use thiserror::Error;
 
-use crate::simple::{Decision, Static};
-use crate::sobas::{self, Sobas};
+use crate::fixed::{Decision, Static};
 use crate::{
-    BdpDefinition, Controller, Heffner, KnownPath, LinuxAutotuning, LinuxRule, RightSizing, Rledbat,
+    BdpDefinition, Controller, Heffner, KnownPath, LinuxAutotuning, LinuxRule, Paper, RightSizing,
+    Rledbat, Sobas,
 };
 
 /// How a transfer's window is sized, as written by a person.
@@ -102,13 +102,6 @@ impl Sizing {
         "rledbat",
     ];
 
-    /// Whether its rule goes by the receiving kernel's own estimate of the RTT: probes would keep
-    /// that from it.
-    pub fn goes_by_kernel_rtt(self) -> bool {
-        use Sizing::{Heffner, Linux, RightSizing, SobasLive};
-        matches!(self, Heffner | Linux(_) | RightSizing | SobasLive)
-    }
-
     /// The controller for one connection.
     pub fn controller(self, setting: &Setting) -> Result<Box<dyn Controller + Send>, SizingError> {
         let fixed = |window| Box::new(Static::new(Decision::Window(window)));
@@ -126,9 +119,9 @@ impl Sizing {
             Sizing::RightSizing => Box::new(RightSizing::new(setting)),
             Sizing::Heffner => Box::new(Heffner::new(setting)),
             Sizing::Linux(rule) => Box::new(LinuxAutotuning::new(rule, setting)),
-            Sizing::Sobas => Box::new(Sobas::new(setting)),
-            Sizing::SobasPaper => Box::new(sobas::Paper::new(setting)),
-            Sizing::SobasLive => Box::new(sobas::Live::new(setting)),
+            Sizing::Sobas => Box::new(Sobas::probing(setting)),
+            Sizing::SobasPaper => Box::new(Paper::new(setting)),
+            Sizing::SobasLive => Box::new(Sobas::live(setting)),
             Sizing::Rledbat => Box::new(Rledbat::new(setting)),
         })
     }

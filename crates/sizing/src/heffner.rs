@@ -2,7 +2,7 @@ use sweetspot_units::{Bytes, Duration, Time};
 
 use crate::advertised::Advertised;
 use crate::reception::Reception;
-use crate::{Controller, Output, Phase, Probe, Setting, Train};
+use crate::{Controller, Input, Needs, Output, Phase, Setting};
 
 /// Heffner's receiver (Heffner 2002, "High bandwidth TCP queuing", section 6): the receive
 /// space is what arrived in the last round trip and four segments, the round trip being the
@@ -61,29 +61,38 @@ impl Heffner {
 }
 
 impl Controller for Heffner {
-    fn handle_data(&mut self, now: Time, bytes: Bytes, unread: Bytes) {
-        self.taken += bytes;
-        self.unread = unread;
-        // rcv_next: what the application took and what waits for it.
-        self.reception.handle_total(self.taken + unread);
-        self.measure(now);
-        self.advertise(now);
-    }
-    fn handle_probe(&mut self, _now: Time, _probe: &Probe) {}
-    fn handle_kernel_rtt(&mut self, now: Time, rtt: Duration) {
-        self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
-        self.reception.begin(now);
-    }
-    fn handle_train(&mut self, _now: Time, _train: &Train) {}
-    fn handle_window(&mut self, _now: Time, _advertised: Bytes) {}
-    fn handle_timeout(&mut self, now: Time) {
-        self.advertise(now);
+    fn handle(&mut self, now: Time, input: &Input) {
+        match *input {
+            Input::Data { bytes, unread } => {
+                self.taken += bytes;
+                self.unread = unread;
+                // rcv_next: what the application took and what waits for it.
+                self.reception.handle_total(self.taken + unread);
+                self.measure(now);
+                self.advertise(now);
+            }
+            Input::KernelRtt(rtt) => {
+                self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
+                self.reception.begin(now);
+            }
+            Input::Timeout => self.advertise(now),
+            Input::Probe(_)
+            | Input::Sender(_)
+            | Input::MinimumRtt(_)
+            | Input::OutOfOrder { .. }
+            | Input::Train(_)
+            | Input::Window { .. } => {}
+            Input::End => self.advertised.lift(),
+        }
     }
     fn poll_timeout(&self) -> Option<Time> {
         (!self.advertised.is_set()).then_some(Time::ZERO)
     }
     fn poll_output(&mut self) -> Option<Output> {
         self.advertised.poll_output()
+    }
+    fn needs(&self) -> Needs {
+        Needs::KERNEL
     }
     fn phase(&self) -> Phase {
         if self.growing { Phase::Ramping } else { Phase::Holding }

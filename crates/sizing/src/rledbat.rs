@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 
 use sweetspot_units::{Bytes, Duration, Time};
 
-use crate::{Controller, Event, EventKind, Output, Phase, Probe, Setting, Train};
+use crate::{Controller, Event, EventKind, Input, Needs, Output, Phase, Setting};
 
 /// The queueing delay aimed for (draft-irtf-iccrg-ledbat-plus-plus section 4.1, which RFC 9840
 /// runs by default).
@@ -139,24 +139,23 @@ impl Rledbat {
 }
 
 impl Controller for Rledbat {
-    fn handle_data(&mut self, now: Time, _bytes: Bytes, _unread: Bytes) {
-        self.advance(now);
-    }
-    fn handle_probe(&mut self, _now: Time, _probe: &Probe) {}
-    fn handle_kernel_rtt(&mut self, now: Time, rtt: Duration) {
-        self.handle_minimum_rtt(now, rtt);
-        self.lowest = Some(self.lowest.map_or(rtt, |lowest| lowest.min(rtt)));
-        self.advance(now);
-    }
-    fn handle_minimum_rtt(&mut self, _now: Time, rtt: Duration) {
-        self.base = Some(self.base.map_or(rtt, |base| base.min(rtt)));
-    }
-    fn handle_out_of_order(&mut self, _now: Time, segments: u64) {
-        self.lost |= segments > 0;
-    }
-    fn handle_train(&mut self, _now: Time, _train: &Train) {}
-    fn handle_window(&mut self, _now: Time, _advertised: Bytes) {}
-    fn handle_timeout(&mut self, now: Time) {
+    fn handle(&mut self, now: Time, input: &Input) {
+        match *input {
+            Input::KernelRtt(rtt) => {
+                self.base = Some(self.base.map_or(rtt, |base| base.min(rtt)));
+                self.lowest = Some(self.lowest.map_or(rtt, |lowest| lowest.min(rtt)));
+            }
+            Input::MinimumRtt(rtt) => {
+                self.base = Some(self.base.map_or(rtt, |base| base.min(rtt)));
+            }
+            Input::OutOfOrder { segments } => self.lost |= segments > 0,
+            Input::Data { .. } | Input::Timeout => {}
+            Input::End => {
+                self.outputs.push_back(Output::Window(None));
+                return;
+            }
+            Input::Probe(_) | Input::Sender(_) | Input::Train(_) | Input::Window { .. } => return,
+        }
         self.advance(now);
     }
     fn poll_timeout(&self) -> Option<Time> {
@@ -164,6 +163,9 @@ impl Controller for Rledbat {
     }
     fn poll_output(&mut self) -> Option<Output> {
         self.outputs.pop_front()
+    }
+    fn needs(&self) -> Needs {
+        Needs { minimum_rtt: true, out_of_order: true, ..Needs::KERNEL }
     }
     fn phase(&self) -> Phase {
         match self.state {

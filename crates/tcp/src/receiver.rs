@@ -40,6 +40,8 @@ pub struct Receiver {
 struct Early {
     runs: Runs,
     blocks: SackBlocks,
+    /// Packets that came ahead of a missing one (Linux: `tcpi_rcv_ooopack`).
+    out_of_order: u64,
 }
 
 /// How ACKs are delayed.
@@ -147,7 +149,9 @@ impl Receiver {
         }
         let before = self.next;
         let number = arrival.number;
-        let runs = &mut self.early.get_or_insert_default().runs;
+        let early = self.early.get_or_insert_default();
+        early.out_of_order += u64::from(number > self.next);
+        let runs = &mut early.runs;
         if number >= self.next {
             runs.insert(Run { start: number, end: number + 1 });
         }
@@ -171,6 +175,12 @@ impl Receiver {
         }
         early.blocks = blocks;
         !blocks.is_empty()
+    }
+
+    /// Packets that came ahead of a missing one, since the connection began.
+    #[inline]
+    pub fn out_of_order(&self) -> u64 {
+        self.early.as_ref().map_or(0, |early| early.out_of_order)
     }
 
     /// The SACK blocks of the ACK just given out, where it has any.

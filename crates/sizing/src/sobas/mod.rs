@@ -1,33 +1,186 @@
-//! SOBAS: socket buffer auto-sizing (section VII of Jain, Prasad, Dovrolis).
-//!
-//! [`Paper`] is the paper's algorithm to the letter. [`Sobas`] goes further: it decides per round
-//! trip, ramps without overflowing a small buffer, paces the sender and keeps watching. [`Live`]
-//! does without probes, trains and the sender's help: it has what a receiving kernel knows of any
-//! connection. All are made of the same parts, a file each: the packet trains, the probes' round
-//! trip, the congestion check.
+//! SOBAS that does no harm: the window is left to congestion control unless a limit is known to be
+//! free. Known means: measured on this connection, lately, and doubted again at a bounded cost.
 
-mod adaptive;
-mod average;
-mod congestion;
-mod dispersion;
-mod epoch;
-mod explore;
-mod flights;
-mod following;
-mod herald;
-mod hold;
-mod known;
+mod held;
 mod limits;
-mod live;
-mod manner;
-mod meter;
-mod paper;
-mod round_trip;
-mod saturation;
-mod sharing;
-mod toll;
-mod trains;
+mod open;
+mod params;
+mod startup;
+mod state;
+mod trial;
 
-pub use adaptive::Sobas;
-pub use live::Live;
-pub use paper::Paper;
+use sweetspot_units::{Bytes, Duration, Time};
+
+use limits::Limits;
+use params::LEAST_EPOCH;
+use startup::Startup;
+use state::State;
+
+use crate::model::{Epochs, InflightEstimator, MinRtt, RoundTrip, Trains};
+use crate::{Controller, EventKind, Input, Needs, Output, Phase, Probing, Reason, Setting};
+
+/// Finds the window at which the path is full and its buffer is not, where that can be known.
+#[derive(Debug)]
+pub struct Sobas {
+    setting: Setting,
+    sensors: Sensors,
+    state: State,
+    trains: Trains,
+    epochs: Epochs,
+    round_trip: RoundTrip,
+    min_rtt: MinRtt,
+    inflight: InflightEstimator,
+    limits: Limits,
+    /// Segments that the sender said it retransmitted, since the connection began.
+    retransmitted: u64,
+    began: Time,
+    /// Time that trials took that did not pay.
+    trials_failed: Duration,
+}
+
+/// What the controller can learn from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sensors {
+    /// Probes, trains, the sender's reports.
+    Probes,
+    /// What the receiving kernel knows.
+    Kernel,
+}
+
+impl Sobas {
+    /// `sobas`: probes, packet trains and the sender's own reports.
+    pub fn probing(setting: &Setting) -> Sobas {
+        Sobas::new(setting, Sensors::Probes)
+    }
+
+    /// `sobas:live`: nothing but what the receiving kernel knows.
+    pub fn live(setting: &Setting) -> Sobas {
+        Sobas::new(setting, Sensors::Kernel)
+    }
+
+    fn new(setting: &Setting, sensors: Sensors) -> Sobas {
+        Sobas {
+            setting: *setting,
+            sensors,
+            state: State::Startup(Startup::default()),
+            trains: Trains::new(setting),
+            epochs: Epochs::new(LEAST_EPOCH),
+            round_trip: RoundTrip::default(),
+            min_rtt: MinRtt::default(),
+            inflight: InflightEstimator::default(),
+            limits: Limits::new(setting),
+            retransmitted: 0,
+            began: Time::ZERO,
+            trials_failed: Duration::ZERO,
+        }
+    }
+
+    /// The one way from a state to another.
+    fn transition_to(&mut self, now: Time, next: State, reason: Reason) {
+        debug_assert!(self.state.may_become(&next, reason), "{:?} {reason}", self.state);
+        self.state = next;
+        let phase = self.state.phase();
+        self.limits.emit(now, EventKind::Entered { phase, reason });
+    }
+
+    fn handle_round_trip(&mut self, now: Time, rtt: Duration) {
+        self.round_trip.handle_sample(rtt);
+        self.min_rtt.handle_sample(now, rtt);
+    }
+
+    fn handle_data(&mut self, now: Time, bytes: Bytes, unread: Bytes) {
+        if self.began == Time::ZERO {
+            self.began = now;
+        }
+        self.trains.handle_data(now);
+        let window = self.limits.window().unwrap_or(self.setting.max_window);
+        self.epochs.handle_data(now, bytes, unread, window);
+        let Some(base) = self.min_rtt.get() else { return };
+        if self.inflight.handle_arrival(now, bytes, base) && matches!(self.state, State::Open(_)) {
+            self.widen(now);
+        }
+    }
+
+    fn end(&mut self, now: Time) {
+        if !matches!(self.state, State::Ended) {
+            self.transition_to(now, State::Ended, Reason::Ended);
+        }
+        self.limits.lift(now);
+    }
+
+    fn advance(&mut self, now: Time) {
+        self.start_up(now);
+        let Some(epoch) = self.epochs.poll_epoch(now, &mut self.round_trip) else { return };
+        let Some(base) = self.min_rtt.get() else { return };
+        match self.state {
+            State::Startup(_) | State::Ended => {}
+            State::Held(_) => self.judge_hold(now, &epoch, base),
+            State::Open(_) => self.watch(now, &epoch, base),
+            State::Trial(_) => self.judge_trial(now, &epoch, base),
+        }
+    }
+}
+
+impl Controller for Sobas {
+    fn handle(&mut self, now: Time, input: &Input) {
+        match *input {
+            Input::Data { bytes, unread } => self.handle_data(now, bytes, unread),
+            Input::Probe(probe) => {
+                self.handle_round_trip(now, probe.rtt);
+                self.trains.handle_probe(now);
+                self.epochs.handle_losses(probe.forward_lost);
+            }
+            Input::Sender(report) => {
+                self.epochs.handle_cwnd(report.cwnd);
+                if report.starved {
+                    self.epochs.handle_starvation();
+                }
+                let lost = report.retransmitted.saturating_sub(self.retransmitted);
+                self.epochs.handle_losses(lost);
+                self.retransmitted = self.retransmitted.max(report.retransmitted);
+            }
+            Input::KernelRtt(rtt) => self.handle_round_trip(now, rtt),
+            Input::MinimumRtt(rtt) => self.min_rtt.handle_sample(now, rtt),
+            Input::OutOfOrder { segments } => {
+                self.epochs.handle_losses(segments);
+                if let Some(base) = self.min_rtt.get() {
+                    self.inflight.handle_gap(now, base);
+                }
+            }
+            Input::Train(train) => {
+                let rtt = self.round_trip.average().unwrap_or(Duration::MAX);
+                self.trains.handle_train(now, &train, rtt);
+            }
+            Input::Window { .. } | Input::Timeout => {}
+            Input::End => return self.end(now),
+        }
+        self.advance(now);
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        let startup = match self.state {
+            State::Startup(_) => {
+                let request = self.trains.poll_timeout().unwrap_or(Time::MAX);
+                Some(request.min(self.startup_ends()))
+            }
+            State::Held(_) | State::Open(_) | State::Trial(_) | State::Ended => None,
+        };
+        [startup, self.epochs.poll_timeout()].into_iter().flatten().min()
+    }
+
+    fn poll_output(&mut self) -> Option<Output> {
+        self.limits.poll_output()
+    }
+
+    fn needs(&self) -> Needs {
+        let kernel = Needs { minimum_rtt: true, data: true, ..Needs::NOTHING };
+        match self.sensors {
+            Sensors::Probes => Needs { probes: Probing::Budgeted, trains: true, ..kernel },
+            Sensors::Kernel => Needs { kernel_rtt: true, out_of_order: true, ..kernel },
+        }
+    }
+
+    fn phase(&self) -> Phase {
+        self.state.phase()
+    }
+}

@@ -195,11 +195,37 @@ impl Sender {
         self.refresh();
     }
 
-    /// The receiver asks for packets to leave at `rate` on the wire; `None`: as the sender
-    /// likes.
+    /// The receiver asks for packets to leave at `rate` on the wire, or slower; `None`: as the
+    /// sender likes. As under Linux (SO_MAX_PACING_RATE), a sender that was asked once paces by its
+    /// own window from then on.
     pub fn set_pacing(&mut self, rate: Option<Rate>) {
         self.pacer.asked = rate;
+        self.options.pacing |= rate.is_some();
         self.options.paced |= rate.is_some();
+    }
+
+    /// Another congestion control takes over with the window as it is (Linux's TCP_CONGESTION on a
+    /// live socket, `tcp_reinit_congestion_control`).
+    pub fn switch(&mut self, algorithm: Algorithm) {
+        let setting = Setting {
+            initial_window: self.congestion.cwnd(),
+            initial_ssthresh: self.congestion.ssthresh(),
+            growth: self.options.growth,
+            packet: self.options.packet,
+            seed: self.highest,
+        };
+        self.congestion = Congestion::new(algorithm, &setting);
+        if let Some(repair) = &mut self.repair {
+            repair.switch(self.style, algorithm);
+        }
+        self.stamps = algorithm.needs_delivery_rate().then(|| {
+            // What is in flight was sent without a stamp.
+            let unstamped = self.highest.saturating_sub(self.una);
+            let sent = (0..unstamped).map(|_| None).collect();
+            Box::new(Stamps { sent, ..Stamps::default() })
+        });
+        self.options.paced |= algorithm == Algorithm::Bbr;
+        self.refresh();
     }
 
     /// When something is due that no ACK brings, if anything.
@@ -284,6 +310,16 @@ impl Sender {
         self.congestion.ssthresh()
     }
 
+    /// Packets sent and not acknowledged.
+    pub fn outstanding(&self) -> u64 {
+        self.highest.saturating_sub(self.una)
+    }
+
+    /// Whether a loss is being repaired by fast recovery, or after a timeout.
+    pub fn repairs(&self) -> (bool, bool) {
+        (self.phase == Phase::Recovering, self.phase == Phase::Timeout)
+    }
+
     /// What this sender has done so far.
     pub fn statistics(&self) -> Statistics {
         self.statistics
@@ -320,9 +356,15 @@ impl Sender {
 
     /// The rate at which packets must leave, if they are paced.
     fn pacing_rate(&self) -> Option<Rate> {
-        if let Some(rate) = self.pacer.asked {
-            return Some(rate);
+        let own = self.own_pacing_rate();
+        match (self.pacer.asked, own) {
+            (Some(asked), Some(own)) => Some(asked.min(own)),
+            (asked, own) => asked.or(own),
         }
+    }
+
+    /// ... without being asked to.
+    fn own_pacing_rate(&self) -> Option<Rate> {
         if let Some(rate) = self.congestion.pacing_rate() {
             return Some(rate);
         }

@@ -44,18 +44,30 @@ pub(super) struct Beginning {
     pub ssthresh: f64,
 }
 
+impl Rule {
+    /// `None` for styles that know no SACK.
+    fn of(style: RecoveryStyle, algorithm: Algorithm) -> Option<Rule> {
+        match style {
+            RecoveryStyle::Reno | RecoveryStyle::NewReno => None,
+            RecoveryStyle::Sack1 => Some(Rule::Count),
+            // Linux: a control with `cong_control`, as BBR's, sets its own window.
+            RecoveryStyle::Linux if algorithm != Algorithm::Bbr => Some(Rule::Reduction),
+            RecoveryStyle::Sack | RecoveryStyle::Linux => Some(Rule::Scoreboard),
+        }
+    }
+}
+
 impl Repair {
     /// `None` for styles that know no SACK.
     pub(super) fn new(style: RecoveryStyle, algorithm: Algorithm) -> Option<Repair> {
-        let rule = match style {
-            RecoveryStyle::Reno | RecoveryStyle::NewReno => return None,
-            RecoveryStyle::Sack1 => Rule::Count,
-            // Linux: a control with `cong_control`, as BBR's, sets its own window.
-            RecoveryStyle::Linux if algorithm != Algorithm::Bbr => Rule::Reduction,
-            RecoveryStyle::Sack | RecoveryStyle::Linux => Rule::Scoreboard,
-        };
+        let rule = Rule::of(style, algorithm)?;
         let board = Scoreboard::new(style == RecoveryStyle::Linux);
         Some(Repair { board, rule, gauge: Gauge::Scoreboard })
+    }
+
+    /// Another congestion control takes over; what is being repaired goes on as it began.
+    pub(super) fn switch(&mut self, style: RecoveryStyle, algorithm: Algorithm) {
+        self.rule = Rule::of(style, algorithm).unwrap_or(self.rule);
     }
 
     /// A recovery begins; its first ACK and its first retransmission are told next.

@@ -9,7 +9,7 @@ const STALLED: f64 = 0.25;
 
 /// What one epoch of about a round trip showed.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Epoch {
+pub(crate) struct Epoch {
     /// Receive throughput, payload.
     pub rate: Rate,
     /// The time it was measured over.
@@ -18,6 +18,8 @@ pub(super) struct Epoch {
     pub rtt: Duration,
     /// Its highest round trip: what the queue rose to.
     pub highest_rtt: Duration,
+    /// The running average of round trips at its end.
+    pub average_rtt: Duration,
     /// Whether the sender or the receiver had its application to wait for. Then the rate says
     /// nothing about the path.
     pub stalled: bool,
@@ -30,7 +32,7 @@ pub(super) struct Epoch {
 
 /// Gathers samples into epochs: "decide per RTT or faster, not per second".
 #[derive(Debug)]
-pub(super) struct Epochs {
+pub(crate) struct Epochs {
     shortest: Duration,
     meter: Meter,
     stalled: bool,
@@ -45,7 +47,7 @@ pub(super) struct Epochs {
 
 impl Epochs {
     /// Epochs of a round trip, but no shorter than `shortest`.
-    pub(super) fn new(shortest: Duration) -> Epochs {
+    pub(crate) fn new(shortest: Duration) -> Epochs {
         Epochs {
             shortest,
             meter: Meter::default(),
@@ -59,39 +61,40 @@ impl Epochs {
     }
 
     /// Payload reached the application, and `unread` waited behind it.
-    pub(super) fn handle_data(&mut self, now: Time, bytes: Bytes, unread: Bytes, window: Bytes) {
+    pub(crate) fn handle_data(&mut self, now: Time, bytes: Bytes, unread: Bytes, window: Bytes) {
         self.meter.handle_data(now, bytes);
         self.stalled |= unread > window.scaled(STALLED);
         self.ends.get_or_insert(now + self.shortest);
     }
 
     /// The sender had nothing to send.
-    pub(super) fn handle_starvation(&mut self) {
+    pub(crate) fn handle_starvation(&mut self) {
         self.stalled = true;
     }
 
     /// The sender's congestion window.
-    pub(super) fn handle_cwnd(&mut self, cwnd: Bytes) {
+    pub(crate) fn handle_cwnd(&mut self, cwnd: Bytes) {
         self.cwnd = self.cwnd.max(Some(cwnd));
     }
 
     /// Segments were retransmitted or probes lost.
-    pub(super) fn handle_losses(&mut self, count: u64) {
+    pub(crate) fn handle_losses(&mut self, count: u64) {
         self.losses += count;
     }
 
     /// When the epoch that runs is over.
-    pub(super) fn poll_timeout(&self) -> Option<Time> {
+    pub(crate) fn poll_timeout(&self) -> Option<Time> {
         self.ends
     }
 
     /// Ends the epoch that is over by `now`. Without data or a round trip it is silent and only
     /// the next one begins.
-    pub(super) fn poll_epoch(&mut self, now: Time, round_trip: &mut RoundTrip) -> Option<Epoch> {
+    pub(crate) fn poll_epoch(&mut self, now: Time, round_trip: &mut RoundTrip) -> Option<Epoch> {
         if now < self.ends? {
             return None;
         }
-        let length = round_trip.average().unwrap_or(self.shortest).max(self.shortest);
+        let average = round_trip.average().unwrap_or(self.shortest);
+        let length = average.max(self.shortest);
         self.ends = Some(now + length);
         let stalled = std::mem::take(&mut self.stalled);
         // Data that came at the beginning only: the average over it would be a burst's rate.
@@ -107,6 +110,7 @@ impl Epochs {
                 span,
                 rtt,
                 highest_rtt,
+                average_rtt: average,
                 stalled: stalled || silent || self.stalled_before,
                 losses,
                 cwnd,

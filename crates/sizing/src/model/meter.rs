@@ -6,7 +6,7 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 /// 20 Mbit/s path carries in 50 ms), so that bytes per fixed interval are off by a lump. From
 /// one arrival to a later one the lumps count exactly: those after the first, up to the last.
 #[derive(Debug, Default)]
-pub(super) struct Meter {
+pub(crate) struct Meter {
     first: Option<Time>,
     last: Option<Time>,
     bytes: Bytes,
@@ -14,7 +14,7 @@ pub(super) struct Meter {
 
 impl Meter {
     /// Payload reached the application.
-    pub(super) fn handle_data(&mut self, now: Time, bytes: Bytes) {
+    pub(crate) fn handle_data(&mut self, now: Time, bytes: Bytes) {
         match self.first {
             None => self.first = Some(now),
             Some(_) => self.bytes += bytes,
@@ -23,13 +23,13 @@ impl Meter {
     }
 
     /// The time between the first and the last arrival.
-    pub(super) fn span(&self) -> Duration {
+    pub(crate) fn span(&self) -> Duration {
         self.first.zip(self.last).map_or(Duration::ZERO, |(first, last)| last.since(first))
     }
 
     /// Ends the measurement; the next begins with its last arrival. The rate and the time it was
     /// measured over, or `None` where fewer than two arrivals were seen.
-    pub(super) fn take(&mut self) -> Option<(Rate, Duration)> {
+    pub(crate) fn take(&mut self) -> Option<(Rate, Duration)> {
         let span = self.span();
         let rate = (span > Duration::ZERO).then(|| (self.bytes / span, span));
         self.first = self.last;

@@ -4,7 +4,7 @@ use sweetspot_units::{Bytes, Duration, Time};
 
 use crate::advertised::Advertised;
 use crate::reception::{Reception, Round};
-use crate::{Controller, Output, Phase, Probe, Setting, Train};
+use crate::{Controller, Input, Needs, Output, Phase, Setting};
 
 /// Dynamic Right-Sizing (Gardner, Feng, Fisk: section II of the DRS paper): the receiver infers
 /// the sender's congestion window from what arrives per round trip and advertises twice that
@@ -68,25 +68,31 @@ impl RightSizing {
 }
 
 impl Controller for RightSizing {
-    fn handle_data(&mut self, now: Time, bytes: Bytes, unread: Bytes) {
-        self.handle_timeout(now);
-        self.taken += bytes;
-        self.reception.handle_total(self.taken + unread);
-        let Some(rtt) = self.rtt else { return };
-        if let Some(round) = self.reception.poll_round(now, rtt) {
-            self.judge(now, round, rtt);
-        }
-    }
-    fn handle_probe(&mut self, _now: Time, _probe: &Probe) {}
-    fn handle_kernel_rtt(&mut self, now: Time, rtt: Duration) {
-        self.rtt = Some(rtt);
-        self.reception.begin(now);
-    }
-    fn handle_train(&mut self, _now: Time, _train: &Train) {}
-    fn handle_window(&mut self, _now: Time, _advertised: Bytes) {}
-    fn handle_timeout(&mut self, now: Time) {
+    fn handle(&mut self, now: Time, input: &Input) {
         if !self.advertised.is_set() {
             self.advertised.set(now, INITIAL);
+        }
+        match *input {
+            Input::Data { bytes, unread } => {
+                self.taken += bytes;
+                self.reception.handle_total(self.taken + unread);
+                let Some(rtt) = self.rtt else { return };
+                if let Some(round) = self.reception.poll_round(now, rtt) {
+                    self.judge(now, round, rtt);
+                }
+            }
+            Input::KernelRtt(rtt) => {
+                self.rtt = Some(rtt);
+                self.reception.begin(now);
+            }
+            Input::Timeout => {}
+            Input::Probe(_)
+            | Input::Sender(_)
+            | Input::MinimumRtt(_)
+            | Input::OutOfOrder { .. }
+            | Input::Train(_)
+            | Input::Window { .. } => {}
+            Input::End => self.advertised.lift(),
         }
     }
     fn poll_timeout(&self) -> Option<Time> {
@@ -94,6 +100,9 @@ impl Controller for RightSizing {
     }
     fn poll_output(&mut self) -> Option<Output> {
         self.advertised.poll_output()
+    }
+    fn needs(&self) -> Needs {
+        Needs::KERNEL
     }
     fn phase(&self) -> Phase {
         if self.slow_start { Phase::Ramping } else { Phase::Holding }

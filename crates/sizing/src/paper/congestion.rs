@@ -6,29 +6,22 @@ const MEMORY: u64 = 1000;
 
 /// The paper's congestion check: the fate of the last probes on the forward path.
 #[derive(Debug, Default)]
-pub(super) struct CongestionCheck {
+pub(crate) struct CongestionCheck {
     probes: u64,
     last_loss: Option<u64>,
-    losses: u64,
 }
 
 impl CongestionCheck {
     /// A probe's answer arrived; it tells which answers before it are lost.
-    pub(super) fn handle_probe(&mut self, probe: &Probe) {
+    pub(crate) fn handle_probe(&mut self, probe: &Probe) {
         self.probes += 1 + probe.forward_lost;
         if probe.forward_lost > 0 {
-            self.losses += probe.forward_lost;
             self.last_loss = Some(self.probes);
         }
     }
 
     /// Whether any of the last 1000 probes was lost.
-    pub(super) fn is_congested(&self) -> bool {
+    pub(crate) fn is_congested(&self) -> bool {
         self.last_loss.is_some_and(|at| self.probes - at < MEMORY)
-    }
-
-    /// Probes lost since the beginning.
-    pub(super) fn losses(&self) -> u64 {
-        self.losses
     }
 }

@@ -1,6 +1,6 @@
-use sweetspot_units::{Bytes, Duration, Time};
+use sweetspot_units::{Bytes, Time};
 
-use crate::{Controller, Event, EventKind, Output, Phase, Probe, Train};
+use crate::{Controller, Event, EventKind, Input, Needs, Output, Phase};
 
 /// A controller that decides once, at the first byte, and never again: `kernel`, `fixed:SIZE`,
 /// `max` and `bdp`.
@@ -46,17 +46,13 @@ impl Static {
 }
 
 impl Controller for Static {
-    fn handle_data(&mut self, now: Time, _bytes: Bytes, _unread: Bytes) {
-        self.decide(now);
-    }
-    fn handle_probe(&mut self, now: Time, _probe: &Probe) {
-        self.decide(now);
-    }
-    fn handle_kernel_rtt(&mut self, _now: Time, _rtt: Duration) {}
-    fn handle_train(&mut self, _now: Time, _train: &Train) {}
-    fn handle_window(&mut self, _now: Time, _advertised: Bytes) {}
-    fn handle_timeout(&mut self, now: Time) {
-        self.decide(now);
+    fn handle(&mut self, now: Time, input: &Input) {
+        match input {
+            Input::End if self.decision != Decision::LeaveToKernel => {
+                self.outputs.push(Output::Window(None));
+            }
+            _ => self.decide(now),
+        }
     }
     fn poll_timeout(&self) -> Option<Time> {
         (!self.decided).then_some(Time::ZERO)
@@ -64,10 +60,13 @@ impl Controller for Static {
     fn poll_output(&mut self) -> Option<Output> {
         self.outputs.pop()
     }
+    fn needs(&self) -> Needs {
+        Needs::NOTHING
+    }
     fn phase(&self) -> Phase {
         match self.decision {
             Decision::LeaveToKernel => Phase::HandsOff,
-            _ => Phase::Holding,
+            Decision::Open | Decision::Window(_) => Phase::Holding,
         }
     }
 }

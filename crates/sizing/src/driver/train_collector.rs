@@ -1,7 +1,8 @@
 use std::collections::VecDeque;
 
-use sweetspot_sizing::{Train, TrainRequest};
 use sweetspot_units::{Bytes, Duration, Time};
+
+use crate::contract::{Train, TrainRequest};
 
 /// One packet of a train.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +25,7 @@ const UNDER_WAY: usize = 8;
 ///
 /// **Contract.** `now` never goes backwards; arrival times may lie before it.
 #[derive(Debug, Default)]
-pub struct Trains {
+pub struct TrainCollector {
     under_way: VecDeque<UnderWay>,
     next_id: u32,
 }
@@ -46,7 +47,7 @@ struct Arrivals {
     bytes_after_first: Bytes,
 }
 
-impl Trains {
+impl TrainCollector {
     /// A train is asked for; returns its number.
     pub fn ask(&mut self, now: Time, request: &TrainRequest) -> u32 {
         if self.under_way.len() == UNDER_WAY {
@@ -79,6 +80,11 @@ impl Trains {
         }
     }
 
+    /// When the next train that is under way is given up.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        self.under_way.iter().map(UnderWay::ends).min()
+    }
+
     /// The next train that is complete, or will not become so.
     pub fn poll(&mut self, now: Time) -> Option<Train> {
         let at = self.under_way.iter().position(|t| t.is_over(now))?;
@@ -93,10 +99,13 @@ impl Trains {
 
 impl UnderWay {
     fn is_over(&self, now: Time) -> bool {
-        match &self.arrivals {
-            None => now.since(self.asked) >= LOST,
-            Some(arrivals) => arrivals.received == self.packets || now.since(arrivals.last) >= OVER,
-        }
+        let complete = self.arrivals.as_ref().is_some_and(|a| a.received == self.packets);
+        complete || now >= self.ends()
+    }
+
+    /// When it is over, whatever is missing.
+    fn ends(&self) -> Time {
+        self.arrivals.as_ref().map_or(self.asked + LOST, |arrivals| arrivals.last + OVER)
     }
 }
 
@@ -114,7 +123,7 @@ mod tests {
 
     #[test]
     fn dispersion_is_the_bottlenecks_rate() {
-        let mut trains = Trains::default();
+        let mut trains = TrainCollector::default();
         let train = trains.ask(Time::ZERO, &REQUEST);
         // 1500 B every 120 us: 100 Mbit/s.
         for index in 0..5 {
@@ -133,7 +142,7 @@ mod tests {
 
     #[test]
     fn a_train_with_losses_ends_when_no_more_comes() {
-        let mut trains = Trains::default();
+        let mut trains = TrainCollector::default();
         let train = trains.ask(Time::ZERO, &REQUEST);
         trains.handle_packet(us(1000), SIZE, TrainPacket { train, index: 0 });
         trains.handle_packet(us(1240), SIZE, TrainPacket { train, index: 2 });
@@ -145,7 +154,7 @@ mod tests {
 
     #[test]
     fn a_train_that_never_comes_is_reported() {
-        let mut trains = Trains::default();
+        let mut trains = TrainCollector::default();
         trains.ask(Time::ZERO, &REQUEST);
         let train = trains.poll(us(2_000_000)).unwrap();
         assert_eq!((train.sent, train.received, train.rate()), (5, 0, None));
@@ -153,7 +162,7 @@ mod tests {
 
     #[test]
     fn packets_of_no_known_train_are_ignored() {
-        let mut trains = Trains::default();
+        let mut trains = TrainCollector::default();
         let train = trains.ask(Time::ZERO, &REQUEST);
         trains.handle_packet(us(1), SIZE, TrainPacket { train: train + 1, index: 0 });
         trains.handle_packet(us(1), SIZE, TrainPacket { train, index: 5 });

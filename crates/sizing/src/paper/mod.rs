@@ -1,12 +1,17 @@
+//! SOBAS to the letter of the paper.
+
+mod congestion;
+mod saturation;
+
 use std::collections::VecDeque;
 
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use super::congestion::CongestionCheck;
-use super::round_trip::RoundTrip;
-use super::saturation::RateSaturation;
-use super::trains::Trains;
-use crate::{Controller, Event, EventKind, Output, Phase, Probe, Setting, Train};
+use congestion::CongestionCheck;
+use saturation::RateSaturation;
+
+use crate::model::{RoundTrip, Trains};
+use crate::{Controller, Event, EventKind, Input, Needs, Output, Phase, Probing, Setting};
 
 /// "By two maximum segments per round-trip" (section VII-A).
 const SEGMENTS_PER_ROUND_TRIP: u64 = 2;
@@ -86,7 +91,7 @@ impl Paper {
     /// "SOBAS limits the initial socket buffer size to S~ = C~ x T~."
     fn set_initial_limit(&mut self, now: Time) {
         while let Some(request) = self.trains.poll_request(now) {
-            self.outputs.push_back(request);
+            self.outputs.push_back(Output::Train(request));
         }
         if !self.trains.are_over(now) {
             return;
@@ -149,40 +154,41 @@ impl Paper {
 }
 
 impl Controller for Paper {
-    fn handle_data(&mut self, now: Time, bytes: Bytes, unread: Bytes) {
-        self.trains.handle_data(now);
-        self.saturation.handle_data(now, bytes);
-        let window = match self.state {
-            State::Ramping { limit, .. } => limit,
-            _ => self.setting.max_window,
-        };
-        if unread > window.scaled(STALLED) {
-            self.saturation.handle_stall();
+    fn handle(&mut self, now: Time, input: &Input) {
+        match *input {
+            Input::Data { bytes, unread } => {
+                self.trains.handle_data(now);
+                self.saturation.handle_data(now, bytes);
+                let window = match self.state {
+                    State::Ramping { limit, .. } => limit,
+                    State::Measuring | State::Unlimited | State::Saturated => {
+                        self.setting.max_window
+                    }
+                };
+                if unread > window.scaled(STALLED) {
+                    self.saturation.handle_stall();
+                }
+            }
+            Input::Probe(probe) => {
+                self.round_trip.handle_sample(probe.rtt);
+                self.trains.handle_probe(now);
+                self.congestion.handle_probe(&probe);
+            }
+            Input::KernelRtt(rtt) => self.round_trip.handle_sample(rtt),
+            Input::Train(train) => {
+                let rtt = self.round_trip.average().unwrap_or(Duration::MAX);
+                self.trains.handle_train(now, &train, rtt);
+            }
+            Input::Timeout => {}
+            Input::End => {
+                self.outputs.push_back(Output::Window(None));
+                return;
+            }
+            Input::Sender(_)
+            | Input::MinimumRtt(_)
+            | Input::OutOfOrder { .. }
+            | Input::Window { .. } => return,
         }
-        self.handle_timeout(now);
-    }
-
-    fn handle_probe(&mut self, now: Time, probe: &Probe) {
-        self.round_trip.handle_sample(probe.rtt);
-        self.trains.handle_probe(now);
-        self.congestion.handle_probe(probe);
-        self.handle_timeout(now);
-    }
-
-    fn handle_kernel_rtt(&mut self, now: Time, rtt: Duration) {
-        self.round_trip.handle_sample(rtt);
-        self.handle_timeout(now);
-    }
-
-    fn handle_train(&mut self, now: Time, train: &Train) {
-        let rtt = self.round_trip.average().unwrap_or(Duration::MAX);
-        self.trains.handle_train(now, train, rtt);
-        self.handle_timeout(now);
-    }
-
-    fn handle_window(&mut self, _now: Time, _advertised: Bytes) {}
-
-    fn handle_timeout(&mut self, now: Time) {
         self.advance(now);
     }
 
@@ -197,6 +203,10 @@ impl Controller for Paper {
 
     fn poll_output(&mut self) -> Option<Output> {
         self.outputs.pop_front()
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { probes: Probing::Periodic, trains: true, data: true, ..Needs::NOTHING }
     }
 
     fn phase(&self) -> Phase {

@@ -1,10 +1,8 @@
 use std::collections::VecDeque;
 
-use sweetspot_sizing::{Probe, SenderReport};
-use sweetspot_units::{Duration, Time};
+use sweetspot_units::{Bytes, Duration, Time};
 
-use super::Answer;
-use crate::outcome::Probes;
+use crate::contract::{Probe, Probing, SenderReport};
 
 /// Between probes: 20 ms (section VII-A of the SOBAS paper).
 pub const PROBE_INTERVAL: Duration = Duration::from_millis(20);
@@ -12,13 +10,53 @@ pub const PROBE_INTERVAL: Duration = Duration::from_millis(20);
 const SILENCE: Duration = Duration::from_secs(1);
 /// Probes that may be on their way at once; an answer to an older one is no measurement.
 const OUTSTANDING: usize = 1024;
+/// Bytes of a probe on the wire (section VII-A of the SOBAS paper).
+pub const PROBE_SIZE: Bytes = Bytes::new(100);
+/// Data that pays for a probe: probing takes 0.5 % of the transfer's own rate.
+const DATA_PER_PROBE: Bytes = Bytes::new(PROBE_SIZE.get() * 200);
+/// Probes that a transfer may have in advance: those of its first round trips.
+const IN_ADVANCE: u64 = 16;
+/// However slow a transfer is, it is probed this often.
+const LONGEST_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The sender's answer to a probe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Answer {
+    /// The probe that it answers.
+    pub probe: u32,
+    /// Counts answers from 0.
+    pub sequence: u32,
+    /// From the probe's arrival to the answer's departure.
+    pub held: Duration,
+    /// What the sender says of itself.
+    pub report: SenderReport,
+}
+
+/// What became of probes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ProbeCounts {
+    /// Probes sent.
+    pub sent: u64,
+    /// Probes answered.
+    pub answered: u64,
+    /// Answers lost on the forward path, the way of the data.
+    pub lost_forward: u64,
+    /// Probes lost on the way to the sender.
+    pub lost_reverse: u64,
+    /// Whether the kernel's estimate of the round trip stood in at some time.
+    pub fallback: bool,
+}
 
 /// The receiver's side of the periodic probes.
 ///
 /// **Contract.** `now` never goes backwards.
 #[derive(Debug)]
 pub struct Prober {
+    probing: Probing,
     schedule: Schedule,
+    /// Data received that has not paid for a probe yet.
+    credit: Bytes,
+    last_sent: Time,
     /// When the probes from `first` on were sent; `None` once answered.
     sent: VecDeque<Option<Time>>,
     first: u32,
@@ -44,9 +82,12 @@ enum Schedule {
 
 impl Prober {
     /// A prober that waits for the sender to open the way.
-    pub fn new(now: Time) -> Prober {
+    pub fn new(now: Time, probing: Probing) -> Prober {
         Prober {
+            probing,
             schedule: Schedule::Waiting,
+            credit: DATA_PER_PROBE * IN_ADVANCE,
+            last_sent: now,
             sent: VecDeque::new(),
             first: 0,
             next_answer: 0,
@@ -72,6 +113,11 @@ impl Prober {
         self.schedule != Schedule::Waiting
     }
 
+    /// The transfer received payload, of which a part pays for probes.
+    pub fn handle_data(&mut self, bytes: Bytes) {
+        self.credit = (self.credit + bytes).min(DATA_PER_PROBE * IN_ADVANCE);
+    }
+
     /// The next probe's number, if one is due.
     pub fn handle_timeout(&mut self, now: Time) -> Option<u32> {
         let Schedule::Running { due } = &mut self.schedule else { return None };
@@ -81,12 +127,28 @@ impl Prober {
         // A beat missed is missed: two probes at once would measure each other.
         let next = *due + PROBE_INTERVAL;
         *due = if next > now { next } else { now + PROBE_INTERVAL };
+        if !self.may_probe(now) {
+            return None;
+        }
+        self.credit = self.credit.saturating_sub(DATA_PER_PROBE);
+        self.last_sent = now;
         if self.sent.len() == OUTSTANDING {
             self.sent.pop_front();
             self.first += 1;
         }
         self.sent.push_back(Some(now));
         Some(self.first + self.sent.len() as u32 - 1)
+    }
+
+    /// Whether a probe is paid for.
+    fn may_probe(&self, now: Time) -> bool {
+        match self.probing {
+            Probing::Never => false,
+            Probing::Periodic => true,
+            Probing::Budgeted => {
+                self.credit >= DATA_PER_PROBE || now.since(self.last_sent) >= LONGEST_INTERVAL
+            }
+        }
     }
 
     /// When the next probe is due.
@@ -120,14 +182,19 @@ impl Prober {
             // Overtaken by a later one, and counted as lost then.
             self.lost_forward = self.lost_forward.saturating_sub(1);
         }
-        Some(Probe { rtt, forward_lost, sender: Some(answer.report) })
+        Some(Probe { rtt, forward_lost })
     }
 
     /// Whether probes do not pass, so that the kernel's estimate must stand in. `kernel_rtt` is
     /// that estimate, zero where there is none.
     pub fn is_blocked(&mut self, now: Time, kernel_rtt: Duration) -> bool {
         let rtt = self.rtt.unwrap_or(kernel_rtt);
-        let blocked = now.since(self.quiet_since) > SILENCE.max(rtt * 3);
+        // A transfer that pays for few probes has few answers to miss.
+        let patience = match self.probing {
+            Probing::Budgeted if self.answered > 0 => LONGEST_INTERVAL * 2 + SILENCE,
+            Probing::Never | Probing::Periodic | Probing::Budgeted => SILENCE,
+        };
+        let blocked = now.since(self.quiet_since) > patience.max(rtt * 3);
         self.fell_back |= blocked;
         blocked
     }
@@ -143,8 +210,8 @@ impl Prober {
     }
 
     /// What became of the probes so far.
-    pub fn counts(&self) -> Probes {
-        Probes {
+    pub fn counts(&self) -> ProbeCounts {
+        ProbeCounts {
             sent: u64::from(self.first) + self.sent.len() as u64,
             answered: self.answered,
             lost_forward: self.lost_forward,
@@ -156,24 +223,19 @@ impl Prober {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Reflector;
     use super::*;
     use proptest::prelude::*;
-    use sweetspot_units::Bytes;
-
-    const REPORT: SenderReport =
-        SenderReport { retransmitted: 0, cwnd: Bytes::new(14_480), starved: false };
 
     fn ms(n: u64) -> Time {
         Time::ZERO + Duration::from_millis(n)
     }
 
     fn answer(probe: u32, sequence: u32) -> Answer {
-        Answer { probe, sequence, held: Duration::ZERO, report: REPORT }
+        Answer { probe, sequence, held: Duration::ZERO, report: SenderReport::default() }
     }
 
     fn started(probes: u64) -> Prober {
-        let mut prober = Prober::new(Time::ZERO);
+        let mut prober = Prober::new(Time::ZERO, Probing::Periodic);
         prober.start(Time::ZERO);
         for n in 0..probes {
             assert_eq!(prober.handle_timeout(ms(20 * n)), Some(n as u32));
@@ -250,12 +312,13 @@ mod tests {
         /// way, lost the other way, or not yet known.
         #[test]
         fn probes_are_conserved(fates in proptest::collection::vec(0u8..3, 1..300)) {
-            let (mut prober, mut reflector) = (started(0), Reflector::default());
+            let (mut prober, mut answers) = (started(0), 0);
             for (n, fate) in fates.iter().enumerate() {
                 let now = ms(20 * n as u64);
                 let probe = prober.handle_timeout(now).unwrap();
                 if *fate == 1 { continue; }
-                let sequence = reflector.handle_probe(probe).unwrap();
+                let sequence = answers;
+                answers += 1;
                 if *fate == 2 { continue; }
                 prober.handle_answer(now, &answer(probe, sequence)).unwrap();
             }

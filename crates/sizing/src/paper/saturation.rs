@@ -14,7 +14,7 @@ const FLAT: f64 = 0.01;
 /// The paper's rate saturation detector: receive throughput per second, and the slope of the
 /// last five.
 #[derive(Debug, Default)]
-pub(super) struct RateSaturation {
+pub(crate) struct RateSaturation {
     period: Option<(Time, Bytes)>,
     stalled: bool,
     rates: Vec<f64>,
@@ -22,23 +22,23 @@ pub(super) struct RateSaturation {
 
 impl RateSaturation {
     /// Payload reached the application.
-    pub(super) fn handle_data(&mut self, now: Time, bytes: Bytes) {
+    pub(crate) fn handle_data(&mut self, now: Time, bytes: Bytes) {
         let (_, sum) = self.period.get_or_insert((now, Bytes::ZERO));
         *sum += bytes;
     }
 
     /// The application did not keep up in this second, which so says nothing about the path.
-    pub(super) fn handle_stall(&mut self) {
+    pub(crate) fn handle_stall(&mut self) {
         self.stalled = true;
     }
 
     /// When the second that runs is over.
-    pub(super) fn poll_timeout(&self) -> Option<Time> {
+    pub(crate) fn poll_timeout(&self) -> Option<Time> {
         self.period.map(|(since, _)| since + PERIOD)
     }
 
     /// Ends the second that is over by `now`; returns its rate.
-    pub(super) fn poll_measurement(&mut self, now: Time) -> Option<Rate> {
+    pub(crate) fn poll_measurement(&mut self, now: Time) -> Option<Rate> {
         let (since, bytes) = self.period?;
         if now < since + PERIOD {
             return None;
@@ -57,7 +57,7 @@ impl RateSaturation {
     }
 
     /// Whether the last five measurements lie flat. Silence is not saturation.
-    pub(super) fn is_saturated(&self) -> bool {
+    pub(crate) fn is_saturated(&self) -> bool {
         if self.rates.len() < MEASUREMENTS {
             return false;
         }

@@ -1,0 +1,288 @@
+//! The one loop around a controller: probes, trains, the kernel's view, timers, effects.
+
+mod prober;
+mod train_collector;
+
+use std::collections::VecDeque;
+
+use sweetspot_units::{Bytes, Duration, Rate, Time};
+
+pub use prober::{Answer, PROBE_INTERVAL, PROBE_SIZE, ProbeCounts, Prober};
+pub use train_collector::{TrainCollector, TrainPacket};
+
+use crate::contract::{
+    CongestionChoice, Controller, Event, Input, Needs, Output, Phase, Probing, Train, TrainRequest,
+};
+
+/// How often the kernel is asked for what it knows.
+pub const CONTROL_INTERVAL: Duration = Duration::from_millis(10);
+
+/// No controller is called more often than this by its own timers.
+const LEAST_PAUSE: Duration = Duration::from_micros(10);
+
+/// Drives a controller: measurements go in with their time, effects come out. Simulator, transfer,
+/// tuner and Python run this same loop; they differ in how they perform an [`Effect`].
+///
+/// **Contract.** `now` never goes backwards; arrival times may lie before it. After every `handle_*`
+/// call the caller performs the effects of [`Driver::poll_effect`] until there are none; at
+/// [`Driver::poll_timeout`] it calls [`Driver::handle_timeout`].
+pub struct Driver {
+    controller: Box<dyn Controller + Send>,
+    needs: Needs,
+    out_of_band: Option<OutOfBand>,
+    /// When the kernel is asked next; `None`: the caller does so in its own time, or never.
+    next_tick: Option<Time>,
+    not_before: Time,
+    kernel: KernelView,
+    effects: VecDeque<Effect>,
+}
+
+/// Probes and trains.
+struct OutOfBand {
+    prober: Prober,
+    trains: TrainCollector,
+    /// Trains asked for before the sender could be reached.
+    waiting: Vec<TrainRequest>,
+    said_blocked: bool,
+}
+
+/// What the engine is to do for the controller.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Effect {
+    /// Limit the advertised window; `None`: the largest there is.
+    Window(Option<Bytes>),
+    /// Tell the sender its pace.
+    Pacing(Option<Rate>),
+    /// Tell the sender its congestion control.
+    Congestion(CongestionChoice),
+    /// Send the sender a probe of [`PROBE_SIZE`] bytes.
+    Probe {
+        /// Its number.
+        sequence: u32,
+    },
+    /// Ask the sender for a train.
+    Train {
+        /// Its number, which its packets carry.
+        id: u32,
+        /// Its length and packet size.
+        request: TrainRequest,
+    },
+    /// Record this.
+    Event(Event),
+    /// Probes do not come back: the kernel's estimate of the round trip stands in.
+    ProbesBlocked,
+}
+
+/// What the receiving kernel says of the connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct KernelView {
+    /// The window advertised last, where it tells.
+    pub window: Option<Bytes>,
+    /// Its receiver-side estimate of the round trip; zero where it has none.
+    pub rtt: Duration,
+    /// The least round trip of what this end sent; zero where it is not known.
+    pub minimum_rtt: Duration,
+    /// Segments that arrived ahead of a missing one, since the connection began.
+    pub out_of_order: u64,
+}
+
+/// How a driver gets at what its controller needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Means {
+    /// The sender answers probes and sends trains as soon as it can be reached.
+    OutOfBand,
+    /// The receiving kernel alone.
+    Kernel,
+    /// The receiving kernel, asked in the caller's own time ([`Driver::handle_kernel`]).
+    Caller,
+}
+
+impl Driver {
+    /// A driver of a connection that begins now.
+    pub fn new(controller: Box<dyn Controller + Send>, now: Time, means: Means) -> Driver {
+        let needs = controller.needs();
+        let probes = means == Means::OutOfBand && (needs.probes != Probing::Never || needs.trains);
+        Driver {
+            controller,
+            needs,
+            out_of_band: probes.then(|| OutOfBand {
+                prober: Prober::new(now, needs.probes),
+                trains: TrainCollector::default(),
+                waiting: Vec::new(),
+                said_blocked: false,
+            }),
+            next_tick: (needs.any() && means != Means::Caller).then_some(now),
+            not_before: now,
+            kernel: KernelView::default(),
+            effects: VecDeque::new(),
+        }
+    }
+
+    /// The inputs that the controller lives on.
+    pub fn needs(&self) -> &Needs {
+        &self.needs
+    }
+
+    /// Where the controller stands.
+    pub fn phase(&self) -> Phase {
+        self.controller.phase()
+    }
+
+    /// The periodic probes, where there are any.
+    pub fn prober(&self) -> Option<&Prober> {
+        self.out_of_band.as_ref().map(|o| &o.prober)
+    }
+
+    /// `bytes` of payload were read from the connection, and `unread` were left in its buffer.
+    #[inline]
+    pub fn handle_data(&mut self, now: Time, bytes: Bytes, unread: Bytes) {
+        if let Some(out_of_band) = &mut self.out_of_band {
+            out_of_band.prober.handle_data(bytes);
+        }
+        if self.needs.data {
+            self.give(now, &Input::Data { bytes, unread });
+        }
+    }
+
+    /// The sender can be reached out of band from now on.
+    pub fn handle_reachable(&mut self, now: Time) {
+        let Some(out_of_band) = &mut self.out_of_band else { return };
+        out_of_band.prober.start(now);
+        for request in std::mem::take(&mut out_of_band.waiting) {
+            self.ask_train(now, request);
+        }
+    }
+
+    /// An answer to a probe arrived. The round trip of the probe, where it is a measurement.
+    pub fn handle_answer(
+        &mut self,
+        now: Time,
+        arrived: Time,
+        answer: &Answer,
+    ) -> Option<Duration> {
+        let probe = self.out_of_band.as_mut()?.prober.handle_answer(arrived, answer)?;
+        self.give(now, &Input::Sender(answer.report));
+        self.give(now, &Input::Probe(probe));
+        Some(probe.rtt)
+    }
+
+    /// A packet of a train, of `size` bytes on the wire, arrived.
+    pub fn handle_train_packet(
+        &mut self,
+        now: Time,
+        arrived: Time,
+        size: Bytes,
+        packet: TrainPacket,
+    ) {
+        let Some(out_of_band) = &mut self.out_of_band else { return };
+        out_of_band.trains.handle_packet(arrived, size, packet);
+        self.end_trains(now);
+    }
+
+    /// The kernel was asked.
+    pub fn handle_kernel(&mut self, now: Time, kernel: &KernelView) {
+        let before = std::mem::replace(&mut self.kernel, *kernel);
+        let needs = self.needs;
+        if let Some(advertised) = kernel.window.filter(|_| needs.window) {
+            self.give(now, &Input::Window { advertised });
+        }
+        let minimum = kernel.minimum_rtt;
+        if needs.minimum_rtt && minimum > Duration::ZERO && minimum != before.minimum_rtt {
+            self.give(now, &Input::MinimumRtt(minimum));
+        }
+        let segments = kernel.out_of_order.saturating_sub(before.out_of_order);
+        if needs.out_of_order && segments > 0 {
+            self.give(now, &Input::OutOfOrder { segments });
+        }
+        let blocked = self.notice_block(now, kernel.rtt);
+        let stands_in = blocked && needs.probes != Probing::Never;
+        if kernel.rtt > Duration::ZERO && (needs.kernel_rtt || stands_in) {
+            self.give(now, &Input::KernelRtt(kernel.rtt));
+        }
+    }
+
+    /// The time that [`Driver::poll_timeout`] named has come; `kernel` is what the kernel says now.
+    pub fn handle_timeout(&mut self, now: Time, kernel: &KernelView) {
+        if let Some(out_of_band) = &mut self.out_of_band
+            && let Some(sequence) = out_of_band.prober.handle_timeout(now)
+        {
+            self.effects.push_back(Effect::Probe { sequence });
+        }
+        if self.next_tick.is_some_and(|due| due <= now) {
+            self.next_tick = Some(now + CONTROL_INTERVAL);
+            self.handle_kernel(now, kernel);
+        }
+        self.end_trains(now);
+        if self.controller.poll_timeout().is_some_and(|due| due <= now) {
+            self.give(now, &Input::Timeout);
+        }
+        self.not_before = now + LEAST_PAUSE;
+    }
+
+    /// All connections of the path are over: every limit is lifted.
+    pub fn handle_end(&mut self, now: Time) {
+        self.give(now, &Input::End);
+    }
+
+    /// When [`Driver::handle_timeout`] next wants to be called; [`Time::MAX`]: never.
+    pub fn poll_timeout(&self) -> Time {
+        let probe = self.out_of_band.as_ref().and_then(|o| o.prober.poll_timeout());
+        let train = self.out_of_band.as_ref().and_then(|o| o.trains.poll_timeout());
+        let dues = [self.controller.poll_timeout(), self.next_tick, probe, train];
+        dues.into_iter().flatten().fold(Time::MAX, Time::min).max(self.not_before)
+    }
+
+    /// The next thing to do, until `None`.
+    #[inline]
+    pub fn poll_effect(&mut self) -> Option<Effect> {
+        self.effects.pop_front()
+    }
+
+    fn give(&mut self, now: Time, input: &Input) {
+        self.controller.handle(now, input);
+        while let Some(output) = self.controller.poll_output() {
+            match output {
+                Output::Window(limit) => self.effects.push_back(Effect::Window(limit)),
+                Output::Pacing(rate) => self.effects.push_back(Effect::Pacing(rate)),
+                Output::Congestion(choice) => self.effects.push_back(Effect::Congestion(choice)),
+                Output::Event(event) => self.effects.push_back(Effect::Event(event)),
+                Output::Train(request) => self.request_train(now, request),
+            }
+        }
+    }
+
+    fn request_train(&mut self, now: Time, request: TrainRequest) {
+        match &mut self.out_of_band {
+            None => self.controller.handle(now, &Input::Train(Train::lost(&request))),
+            Some(o) if !o.prober.is_started() => o.waiting.push(request),
+            Some(_) => self.ask_train(now, request),
+        }
+    }
+
+    fn ask_train(&mut self, now: Time, request: TrainRequest) {
+        let Some(out_of_band) = &mut self.out_of_band else { return };
+        let id = out_of_band.trains.ask(now, &request);
+        self.effects.push_back(Effect::Train { id, request });
+    }
+
+    fn end_trains(&mut self, now: Time) {
+        while let Some(train) = self.out_of_band.as_mut().and_then(|o| o.trains.poll(now)) {
+            self.give(now, &Input::Train(train));
+        }
+    }
+
+    /// Whether no probes pass; trains that wait for them are given up then.
+    fn notice_block(&mut self, now: Time, kernel_rtt: Duration) -> bool {
+        let Some(out_of_band) = &mut self.out_of_band else { return true };
+        if !out_of_band.prober.is_blocked(now, kernel_rtt) {
+            return false;
+        }
+        if !std::mem::replace(&mut out_of_band.said_blocked, true) {
+            self.effects.push_back(Effect::ProbesBlocked);
+        }
+        for request in std::mem::take(&mut out_of_band.waiting) {
+            self.give(now, &Input::Train(Train::lost(&request)));
+        }
+        true
+    }
+}

@@ -1,0 +1,78 @@
+use std::collections::VecDeque;
+
+use sweetspot_units::{Bytes, Duration, Time};
+
+/// Parts of a round trip that are told apart.
+const PARTS: u64 = 16;
+
+/// The largest number of bytes that arrived in any one round trip: what the sender has in flight at
+/// least, as a receiver can tell.
+#[derive(Debug, Default)]
+pub(crate) struct InflightEstimator {
+    /// What arrived in the parts of the last round trip, and its sum.
+    arrivals: VecDeque<(Time, Bytes)>,
+    sum: Bytes,
+    largest: Bytes,
+    /// Until when what arrives was not in flight together: see [`InflightEstimator::handle_gap`].
+    repaired: Time,
+}
+
+impl InflightEstimator {
+    /// Counts what arrived on a path of round trip `base`; whether the largest flight has grown.
+    pub(crate) fn handle_arrival(&mut self, now: Time, bytes: Bytes, base: Duration) -> bool {
+        if now < self.repaired {
+            return false;
+        }
+        let part = base / PARTS;
+        match self.arrivals.back_mut() {
+            Some((since, sum)) if now.since(*since) < part => *sum += bytes,
+            _ => self.arrivals.push_back((now, bytes)),
+        }
+        self.sum += bytes;
+        while let Some((at, bytes)) = self.arrivals.front().copied()
+            && now.since(at) >= base
+        {
+            self.sum -= bytes;
+            self.arrivals.pop_front();
+        }
+        let grew = self.sum > self.largest;
+        self.largest = self.largest.max(self.sum);
+        grew
+    }
+
+    /// A segment is missing, on a path of round trip `base`. When it has been sent again, all that
+    /// waited behind it arrives in order at once: more than was in flight at any time.
+    pub(crate) fn handle_gap(&mut self, now: Time, base: Duration) {
+        self.repaired = now + base * 2;
+        self.arrivals.clear();
+        self.sum = Bytes::ZERO;
+    }
+
+    /// The largest flight.
+    pub(crate) fn largest(&self) -> Bytes {
+        self.largest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_waited_behind_a_missing_segment_was_not_in_flight_together() {
+        let base = Duration::from_millis(40);
+        let mut inflight = InflightEstimator::default();
+        // 1 kB in each ms; but what arrives from 200 on is in order only at 270, all at once.
+        for ms in 1..=400 {
+            let now = Time::from_nanos(ms * 1_000_000);
+            if (200..270).contains(&ms) {
+                inflight.handle_gap(now, base);
+            } else {
+                let bytes = if ms == 270 { 71_000 } else { 1000 };
+                inflight.handle_arrival(now, Bytes::new(bytes), base);
+            }
+        }
+        // A part of 2.5 ms may be counted whole.
+        assert!((40_000..=43_000).contains(&inflight.largest().get()), "{inflight:?}");
+    }
+}

@@ -1,0 +1,16 @@
+//! What is measured of a path, one quantity a file. Models forget: a path changes.
+
+mod elasticity;
+mod epoch;
+mod inflight;
+mod meter;
+mod min_rtt;
+mod round_trip;
+mod trains;
+
+pub(crate) use elasticity::Elasticity;
+pub(crate) use epoch::{Epoch, Epochs};
+pub(crate) use inflight::InflightEstimator;
+pub(crate) use min_rtt::MinRtt;
+pub(crate) use round_trip::RoundTrip;
+pub(crate) use trains::{Agreement, Trains};

@@ -1,0 +1,35 @@
+use sweetspot_units::Duration;
+
+/// Gain of the running average: RFC 6298's 1/8.
+const GAIN: f64 = 0.125;
+
+/// The round trip of late: its running average, and the range of the samples of the present epoch.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct RoundTrip {
+    average: Option<Duration>,
+    range: Option<(Duration, Duration)>,
+}
+
+impl RoundTrip {
+    /// A sample.
+    pub(crate) fn handle_sample(&mut self, rtt: Duration) {
+        if rtt == Duration::ZERO {
+            return;
+        }
+        let average = self.average.unwrap_or(rtt);
+        let moved = average.as_secs_f64() + GAIN * (rtt.as_secs_f64() - average.as_secs_f64());
+        self.average = Some(Duration::from_secs_f64(moved));
+        let (low, high) = self.range.unwrap_or((rtt, rtt));
+        self.range = Some((low.min(rtt), high.max(rtt)));
+    }
+
+    /// The running average.
+    pub(crate) fn average(&self) -> Option<Duration> {
+        self.average
+    }
+
+    /// The lowest and the highest sample since the last call.
+    pub(crate) fn take_range(&mut self) -> Option<(Duration, Duration)> {
+        self.range.take()
+    }
+}

@@ -1,0 +1,167 @@
+//! Held at the capacity, for as long as it is the transfer's own.
+
+use sweetspot_units::{Duration, Rate, Time};
+
+use super::Sobas;
+use super::limits::target_queue;
+use super::params::{
+    BINDS, COLLAPSE, COLLAPSE_EPOCHS, FASTER_STEP, FASTER_STEPS, HELD_PACE, KEEPS, KEEPS_EPOCHS,
+    OTHERS_QUEUE, OTHERS_RATE, SETTLING,
+};
+use super::state::State;
+use crate::Reason;
+use crate::model::Epoch;
+
+/// The window is C x (T + queue).
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Held {
+    /// Payload rate of the path.
+    capacity: Rate,
+    /// The queue that is kept.
+    queue: Duration,
+    /// Epochs until the last change shows.
+    settling: u32,
+    /// Epochs in a row, under a limit that binds, with a rate below what a transfer alone keeps, ...
+    below: u32,
+    /// ... or far below it, ...
+    collapsed: u32,
+    /// ... or behind a queue of others, ...
+    others: u32,
+    /// ... or that the path is faster than known.
+    faster: u32,
+    /// Whether the limit has shown that the rate keeps up under it.
+    proved: bool,
+    /// Whether the capacity was corrected downwards once, and the queue halved once.
+    corrected: bool,
+    halved: bool,
+}
+
+impl Held {
+    /// A path of this payload rate and round trip.
+    pub(super) fn new(capacity: Rate, base: Duration) -> Held {
+        Held {
+            capacity,
+            queue: target_queue(base),
+            settling: SETTLING,
+            below: 0,
+            collapsed: 0,
+            others: 0,
+            faster: 0,
+            proved: false,
+            corrected: false,
+            halved: false,
+        }
+    }
+
+    /// What a change leaves to be seen anew.
+    fn restart(&mut self) {
+        self.settling = SETTLING;
+        (self.below, self.collapsed, self.others) = (0, 0, 0);
+    }
+}
+
+/// One more where the condition holds, none where it does not.
+fn in_a_row(count: u32, holds: bool) -> u32 {
+    if holds { count + 1 } else { 0 }
+}
+
+impl Sobas {
+    /// Sets the window and the pace of the capacity.
+    pub(super) fn apply_hold(&mut self, now: Time) {
+        let (State::Held(held), Some(base)) = (&self.state, self.min_rtt.get()) else { return };
+        let window = self.limits.window_for(held.capacity, base, held.queue);
+        self.limits.limit(now, window);
+        self.limits.pace(Some(held.capacity.scaled(HELD_PACE)));
+    }
+
+    /// Judges an epoch.
+    pub(super) fn judge_hold(&mut self, now: Time, epoch: &Epoch, base: Duration) {
+        let State::Held(held) = &mut self.state else { return };
+        if epoch.losses > 0 {
+            return self.judge_loss(now, epoch, base);
+        }
+        if held.settling > 0 {
+            held.settling -= 1;
+            return;
+        }
+        let Some(window) = self.limits.window() else { return };
+        let in_flight = epoch.rate * epoch.highest_rtt;
+        if epoch.stalled || in_flight < window.scaled(BINDS) {
+            return;
+        }
+        let C { keeps, collapse, others } = C::of(held.capacity);
+        let queue = epoch.rtt.saturating_sub(base);
+        held.below = in_a_row(held.below, epoch.rate < keeps);
+        held.collapsed = in_a_row(held.collapsed, epoch.rate < collapse);
+        let foreign = epoch.rate < others && queue > held.queue * OTHERS_QUEUE;
+        held.others = in_a_row(held.others, foreign);
+        let idle = queue < held.queue / 2 && epoch.rate > held.capacity;
+        held.proved |= epoch.rate >= keeps;
+        if held.others >= COLLAPSE_EPOCHS {
+            return self.open(now, Reason::OthersQueue);
+        }
+        if held.collapsed >= COLLAPSE_EPOCHS || held.below >= KEEPS_EPOCHS {
+            return self.judge_fall(now, epoch, base);
+        }
+        if idle {
+            held.faster += 1;
+            held.capacity = held.capacity.scaled(FASTER_STEP);
+            if held.faster > FASTER_STEPS {
+                return self.open(now, Reason::PathFaster);
+            }
+            held.restart();
+            self.apply_hold(now);
+        } else {
+            held.faster = 0;
+        }
+    }
+
+    /// The rate fell: the trains were too fast where it is steady behind a queue of our own.
+    fn judge_fall(&mut self, now: Time, epoch: &Epoch, base: Duration) {
+        let State::Held(held) = &mut self.state else { return };
+        let queue = epoch.rtt.saturating_sub(base);
+        let explained = held.capacity.scaled(base.as_secs_f64() / epoch.rtt.as_secs_f64());
+        let own = queue > held.queue && epoch.rate > explained.scaled(KEEPS);
+        if !held.corrected && !held.proved && own && held.collapsed < COLLAPSE_EPOCHS {
+            held.corrected = true;
+            held.capacity = epoch.rate;
+            held.restart();
+            return self.apply_hold(now);
+        }
+        self.open(now, Reason::RateFell);
+    }
+
+    /// A loss under the limit: of our own queue only where one stood that had yet to prove itself.
+    fn judge_loss(&mut self, now: Time, epoch: &Epoch, base: Duration) {
+        let State::Held(held) = &mut self.state else { return };
+        let queue = epoch.highest_rtt.saturating_sub(base);
+        let short = queue < held.queue / 2;
+        if short || held.proved {
+            return self.open(now, Reason::RandomLoss);
+        }
+        if held.halved {
+            return self.open(now, Reason::Overflow);
+        }
+        held.halved = true;
+        held.queue = held.queue / 2;
+        held.restart();
+        self.apply_hold(now);
+    }
+}
+
+/// Shares of a capacity.
+struct C {
+    keeps: Rate,
+    collapse: Rate,
+    others: Rate,
+}
+
+impl C {
+    fn of(capacity: Rate) -> C {
+        C {
+            keeps: capacity.scaled(KEEPS),
+            collapse: capacity.scaled(COLLAPSE),
+            others: capacity.scaled(OTHERS_RATE),
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Left to congestion control.
+
+use sweetspot_units::{Duration, Time};
+
+use super::Sobas;
+use super::limits::target_queue;
+use super::params::{
+    AFTER_RANDOM_LOSS, FIRST_WINDOW, INELASTIC, MOVED, OPEN_FLIGHTS, TRIAL_BUDGET, VARIED,
+};
+use super::state::State;
+use super::trial::Trial;
+use crate::Reason;
+use crate::model::{Elasticity, Epoch};
+
+/// The window follows what arrives, far above it.
+#[derive(Debug, Default)]
+pub(super) struct Open {
+    elasticity: Elasticity,
+    /// The last loss without a queue.
+    random_loss: Option<Time>,
+}
+
+impl Open {
+    /// Open from now on.
+    pub(super) fn new(_now: Time) -> Open {
+        Open::default()
+    }
+}
+
+impl Sobas {
+    /// Keeps the window well above what is in flight. It is never lifted altogether: a right edge
+    /// once advertised cannot be taken back (RFC 9293 section 3.8.6), and limits set later would do
+    /// nothing for long.
+    pub(super) fn widen(&mut self, now: Time) {
+        let window = (self.inflight.largest() * OPEN_FLIGHTS).max(FIRST_WINDOW);
+        self.limits.widen(now, window);
+    }
+
+    /// Watches how the rate answers the window, and tries less where it does not.
+    pub(super) fn watch(&mut self, now: Time, epoch: &Epoch, base: Duration) {
+        let State::Open(open) = &mut self.state else { return };
+        let queue = epoch.highest_rtt.saturating_sub(base);
+        if epoch.losses > 0 && queue <= target_queue(base) * 2 {
+            open.random_loss = Some(now);
+        }
+        if epoch.stalled {
+            open.elasticity.clear();
+            return;
+        }
+        let in_flight = epoch.rate * epoch.average_rtt;
+        open.elasticity.handle_epoch(epoch.cwnd.unwrap_or(in_flight), epoch.rate, epoch.rtt);
+        let calm = open.random_loss.is_none_or(|at| now.since(at) >= AFTER_RANDOM_LOSS);
+        let spent = self.trials_failed.as_secs_f64() / now.since(self.began).as_secs_f64();
+        if !calm || spent >= TRIAL_BUDGET {
+            return;
+        }
+        let Some(answer) = open.elasticity.answer() else { return };
+        let inelastic = answer.slope + answer.error < INELASTIC
+            && answer.moved >= MOVED
+            && answer.varied <= VARIED;
+        let queue = answer.rtt.saturating_sub(base);
+        if inelastic && queue > target_queue(base) {
+            let trial = Trial::new(now, answer.rate, queue);
+            self.transition_to(now, State::Trial(trial), Reason::RateInelastic);
+            self.apply_trial(now);
+        }
+    }
+}

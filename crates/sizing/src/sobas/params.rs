@@ -1,0 +1,81 @@
+//! Every number that `sobas` is made of, each with its source or the experiment that chose it.
+//! "Population": quantiles over random paths, docs/results/gauntlet.md.
+
+use sweetspot_units::{Bytes, Duration};
+
+/// The window advertised before anything is known: Linux's own first one, so that nothing is lost.
+pub(super) const FIRST_WINDOW: Bytes = Bytes::new(65_535);
+
+/// Below this round trip nothing can be timed, and no queue is worth a limit.
+pub(super) const SHORT_PATH: Duration = Duration::from_millis(1);
+
+/// Epochs last a round trip, and this at least: three probes (section VII-A sends one in 20 ms).
+pub(super) const LEAST_EPOCH: Duration = Duration::from_millis(60);
+
+/// Trains are waited for two round trips (a request and a train that queues), and this.
+pub(super) const TRAIN_PATIENCE: Duration = Duration::from_millis(100);
+
+/// ... where the round trip is not known yet.
+pub(super) const BLIND_PATIENCE: Duration = Duration::from_millis(300);
+
+/// From the first train to the last: the window in BDPs, and the pace over the train's rate. Slow
+/// start is not held back, and cannot overflow a buffer meanwhile.
+pub(super) const STARTUP_BDPS: f64 = 2.0;
+pub(super) const STARTUP_PACE: f64 = 1.25;
+
+/// ... and the least such window: TCP's initial one (RFC 6928).
+pub(super) const INITIAL_SEGMENTS: u64 = 10;
+
+/// Pace over the capacity: the window is the limit, and bursts (after a stall of the sender, or of
+/// compressed ACKs) leave it smoothly.
+pub(super) const HELD_PACE: f64 = 1.01;
+
+/// The queue that keeps the bottleneck busy: 3 % of a round trip, at least half a millisecond.
+pub(super) const QUEUE_SHARE: f64 = 0.03;
+pub(super) const LEAST_QUEUE: Duration = Duration::from_micros(500);
+
+/// What a delaying receiver may hold back from the acknowledgements (RFC 5681 section 4.2).
+pub(super) const UNACKNOWLEDGED_SEGMENTS: u64 = 2;
+
+/// Share of the window in flight (rate x round trip) from which the limit binds.
+pub(super) const BINDS: f64 = 0.93;
+
+/// Share of the capacity that a transfer alone keeps under the limit, and the epochs in which it
+/// must not; likewise for a collapse.
+pub(super) const KEEPS: f64 = 0.97;
+pub(super) const KEEPS_EPOCHS: u32 = 4;
+pub(super) const COLLAPSE: f64 = 0.9;
+pub(super) const COLLAPSE_EPOCHS: u32 = 2;
+
+/// A queue that is not ours: this many times what we keep, while the rate is below this share.
+pub(super) const OTHERS_QUEUE: u64 = 2;
+pub(super) const OTHERS_RATE: f64 = 0.8;
+
+/// A step of the capacity where no queue stands though the rate exceeds it, and how many in a row.
+pub(super) const FASTER_STEP: f64 = 1.08;
+pub(super) const FASTER_STEPS: u32 = 6;
+
+/// Epochs within which a change of the window has shown what it does.
+pub(super) const SETTLING: u32 = 2;
+
+/// The window of an open path over the largest flight that arrived in a round trip: slow start
+/// doubles it in each, twice over before the window is seen, and buffers hold a few BDPs.
+pub(super) const OPEN_FLIGHTS: u64 = 8;
+
+/// A trial's first queue, over the one that stands; and how many epochs it is judged by.
+pub(super) const TRIAL_QUEUE: f64 = 0.75;
+pub(super) const TRIAL_EPOCHS: u32 = 4;
+/// ... and each next one over the one before.
+pub(super) const TRIAL_STEP: f64 = 0.5;
+
+/// Share of its lifetime that a transfer may spend on trials that fail.
+pub(super) const TRIAL_BUDGET: f64 = 0.1;
+
+/// No trial so soon after a loss that no queue explains.
+pub(super) const AFTER_RANDOM_LOSS: Duration = Duration::from_secs(4);
+
+/// A trial is likely to be free where the rate answers the window by less than this (plus a standard
+/// error), the window having moved by that much, and the rate varied by no more than the last.
+pub(super) const INELASTIC: f64 = 0.3;
+pub(super) const MOVED: f64 = 0.08;
+pub(super) const VARIED: f64 = 0.03;

@@ -1,0 +1,105 @@
+//! The first round trips: is the path's capacity known, and the path ours alone?
+
+use sweetspot_units::{Duration, Rate, Time};
+
+use super::held::Held;
+use super::open::Open;
+use super::params::{
+    BLIND_PATIENCE, FIRST_WINDOW, INITIAL_SEGMENTS, SHORT_PATH, STARTUP_BDPS, STARTUP_PACE,
+    TRAIN_PATIENCE,
+};
+use super::state::State;
+use super::{Sensors, Sobas};
+use crate::model::Agreement;
+use crate::{EventKind, Output, Reason};
+
+/// Trains are under way.
+#[derive(Debug, Default)]
+pub(super) struct Startup {
+    /// When the waiting began, and since when the long trains are waited for.
+    began: Option<Time>,
+    settled: Option<Time>,
+}
+
+impl Sobas {
+    /// Asks for trains until they agree, differ, or do not come.
+    pub(super) fn start_up(&mut self, now: Time) {
+        let State::Startup(startup) = &mut self.state else { return };
+        let began = *startup.began.get_or_insert(now);
+        if self.limits.window().is_none() {
+            self.limits.limit(now, FIRST_WINDOW);
+        }
+        let base = self.min_rtt.get();
+        if base.is_some_and(|base| base < SHORT_PATH) {
+            return self.open(now, Reason::ShortPath);
+        }
+        if self.sensors == Sensors::Kernel {
+            // Nothing can be asked of the sender.
+            return self.open(now, Reason::CapacityUnknown);
+        }
+        while let Some(request) = self.trains.poll_request(now) {
+            self.limits.push(Output::Train(request));
+        }
+        match (self.trains.agreement(), base) {
+            (Agreement::Apart, _) => self.open(now, Reason::CapacityUnclear),
+            (Agreement::Close { slowest, .. }, Some(base)) if self.trains.are_complete() => {
+                self.hold_at(now, slowest, base);
+            }
+            (agreement, base) => self.wait_for_trains(now, began, agreement, base),
+        }
+    }
+
+    fn wait_for_trains(
+        &mut self,
+        now: Time,
+        began: Time,
+        agreement: Agreement,
+        base: Option<Duration>,
+    ) {
+        let State::Startup(startup) = &mut self.state else { return };
+        if self.trains.are_settled() {
+            startup.settled.get_or_insert(now);
+        }
+        let due = self.startup_ends();
+        if now >= due {
+            return match (agreement, base) {
+                (Agreement::Close { slowest, .. }, Some(base)) => self.hold_at(now, slowest, base),
+                _ => self.open(now, Reason::CapacityUnknown),
+            };
+        }
+        let _ = began;
+        if let Some((rate, base)) = self.trains.first().zip(base) {
+            let rate = rate.scaled(self.limits.payload());
+            let least = self.setting.mss * INITIAL_SEGMENTS;
+            self.limits.limit(now, (rate * base).scaled(STARTUP_BDPS).max(least));
+            self.limits.pace(Some(rate.scaled(STARTUP_PACE)));
+        }
+    }
+
+    /// When nothing more is waited for.
+    pub(super) fn startup_ends(&self) -> Time {
+        let State::Startup(startup) = &self.state else { return Time::MAX };
+        let Some(began) = startup.began else { return Time::MAX };
+        let rtt = self.round_trip.average().or(self.min_rtt.get());
+        let Some(rtt) = rtt else { return began + BLIND_PATIENCE * 4 };
+        // The first train is asked for a round trip after the beginning, and settles the length of
+        // the others; each is a request and a train.
+        let since = startup.settled.unwrap_or(began + rtt * 2);
+        since + rtt * 2 + TRAIN_PATIENCE
+    }
+
+    fn hold_at(&mut self, now: Time, wire: Rate, base: Duration) {
+        let capacity = wire.scaled(self.limits.payload());
+        self.limits.emit(now, EventKind::CapacityEstimated { rate: wire, rtt: base });
+        let held = Held::new(capacity, base);
+        self.transition_to(now, State::Held(held), Reason::CapacityKnown);
+        self.apply_hold(now);
+    }
+
+    /// Leaves the window to congestion control.
+    pub(super) fn open(&mut self, now: Time, reason: Reason) {
+        self.transition_to(now, State::Open(Open::new(now)), reason);
+        self.limits.pace(None);
+        self.widen(now);
+    }
+}

@@ -1,0 +1,68 @@
+use super::held::Held;
+use super::open::Open;
+use super::startup::Startup;
+use super::trial::Trial;
+use crate::{Phase, Reason};
+
+/// Where the controller stands.
+///
+/// ```text
+///             capacity known              rate fell, loss, others' queue, faster path
+///  Startup ───────────────────▶ Held ─────────────────────────────────────▶ Open
+///     │                          ▲                                          │  ▲
+///     │ unclear, unknown,        │ trial paid             rate is inelastic │  │ trial
+///     │ short path               └─────────────────────── Trial ◀──────────┘  │ failed
+///     └──────────────────────────────────────────────────────│────────────────┘
+/// ```
+///
+/// From every state the end of the transfer leads to [`State::Ended`].
+#[derive(Debug)]
+pub(super) enum State {
+    /// The capacity is being measured; the window is Linux's own first one.
+    Startup(Startup),
+    /// Held at the capacity.
+    Held(Held),
+    /// Left to congestion control.
+    Open(Open),
+    /// Held at what arrived, to see whether less queue costs rate.
+    Trial(Trial),
+    /// The transfer is over.
+    Ended,
+}
+
+impl State {
+    /// Whether the diagram has an edge from here to `next` for that reason.
+    pub(super) fn may_become(&self, next: &State, reason: Reason) -> bool {
+        use Reason::{
+            CapacityKnown, CapacityUnclear, CapacityUnknown, OthersQueue, Overflow, PathFaster,
+            RandomLoss, RateFell, RateInelastic, ShortPath, TrialFailed, TrialPaid,
+        };
+        match (self, next) {
+            (_, State::Ended) => reason == Reason::Ended,
+            (State::Startup(_), State::Held(_)) => reason == CapacityKnown,
+            (State::Startup(_), State::Open(_)) => {
+                matches!(reason, CapacityUnclear | CapacityUnknown | ShortPath)
+            }
+            (State::Held(_), State::Open(_)) => {
+                matches!(reason, RateFell | RandomLoss | OthersQueue | PathFaster | Overflow)
+            }
+            (State::Open(_), State::Trial(_)) => reason == RateInelastic,
+            (State::Trial(_), State::Held(_)) => reason == TrialPaid,
+            (State::Trial(_), State::Open(_)) => reason == TrialFailed,
+            // A connection after the last one of its path.
+            (State::Ended, State::Startup(_)) => true,
+            _ => false,
+        }
+    }
+
+    /// For people.
+    pub(super) fn phase(&self) -> Phase {
+        match self {
+            State::Startup(_) => Phase::Measuring,
+            State::Held(_) => Phase::Holding,
+            State::Open(_) => Phase::Open,
+            State::Trial(_) => Phase::Trying,
+            State::Ended => Phase::HandsOff,
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Does less queue cost rate?
+
+use sweetspot_units::{Duration, Rate, Time};
+
+use super::Sobas;
+use super::held::Held;
+use super::limits::target_queue;
+use super::params::{BINDS, KEEPS, SETTLING, TRIAL_EPOCHS, TRIAL_QUEUE, TRIAL_STEP};
+use super::state::State;
+use crate::Reason;
+use crate::model::Epoch;
+
+/// The window is R x (T + queue), with less and less queue.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Trial {
+    began: Time,
+    /// Payload rate before.
+    rate: Rate,
+    queue: Duration,
+    settling: u32,
+    judged: u32,
+    failed: u32,
+}
+
+impl Trial {
+    /// A trial on a path that delivered `rate` behind `queue`.
+    pub(super) fn new(now: Time, rate: Rate, queue: Duration) -> Trial {
+        let queue = queue.scaled(TRIAL_QUEUE);
+        Trial { began: now, rate, queue, settling: SETTLING, judged: 0, failed: 0 }
+    }
+}
+
+impl Sobas {
+    /// Sets the window of the trial.
+    pub(super) fn apply_trial(&mut self, now: Time) {
+        let (State::Trial(trial), Some(base)) = (&self.state, self.min_rtt.get()) else { return };
+        let window = self.limits.window_for(trial.rate, base, trial.queue);
+        self.limits.limit(now, window);
+    }
+
+    /// Judges an epoch.
+    pub(super) fn judge_trial(&mut self, now: Time, epoch: &Epoch, base: Duration) {
+        let State::Trial(trial) = &mut self.state else { return };
+        if epoch.stalled {
+            return;
+        }
+        if trial.settling > 0 {
+            trial.settling -= 1;
+            return;
+        }
+        let Some(window) = self.limits.window() else { return };
+        let binds = epoch.rate * epoch.highest_rtt >= window.scaled(BINDS);
+        let fell = epoch.rate < trial.rate.scaled(KEEPS);
+        if epoch.losses > 0 || fell {
+            trial.failed += 1;
+            if trial.failed >= SETTLING || epoch.losses > 0 {
+                self.trials_failed = self.trials_failed + now.since(trial.began);
+                return self.open(now, Reason::TrialFailed);
+            }
+            return;
+        }
+        if !binds {
+            return;
+        }
+        trial.judged += 1;
+        if trial.judged < TRIAL_EPOCHS {
+            return;
+        }
+        (trial.judged, trial.failed, trial.settling) = (0, 0, SETTLING);
+        trial.queue = trial.queue.scaled(TRIAL_STEP);
+        if trial.queue <= target_queue(base) {
+            let held = Held::new(trial.rate, base);
+            self.transition_to(now, State::Held(held), Reason::TrialPaid);
+            self.apply_hold(now);
+        } else {
+            self.apply_trial(now);
+        }
+    }
+}
