@@ -10,9 +10,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use sweetspot_scenario::Outcome;
 use sweetspot_study::{Journal, JournalError, Memory, RunKey};
 
+use crate::whole_file;
+
 /// An open journal.
 pub struct Ledger {
     path: PathBuf,
+    version: String,
     kept: Mutex<Kept>,
 }
 
@@ -58,7 +61,19 @@ impl Ledger {
             file.write_all(Journal::head(version).as_bytes()).map_err(hint)?;
         }
         let kept = Kept { file, runs: journal.runs, failure: None };
-        Ok(Ledger { path: path.to_owned(), kept: Mutex::new(kept) })
+        Ok(Ledger { path: path.to_owned(), version: version.to_owned(), kept: Mutex::new(kept) })
+    }
+
+    /// Forgets the runs that are to be made again.
+    pub fn forget(&self, which: impl Fn(&RunKey, &Outcome) -> bool) -> Result<(), String> {
+        let blame = |error: io::Error| format!("{}: {error}", self.path.display());
+        let mut kept = self.kept();
+        kept.runs.retain(|key, outcome| !which(key, outcome));
+        let entries = kept.runs.iter().map(|(key, outcome)| Journal::entry(key, outcome));
+        let text: String = std::iter::once(Journal::head(&self.version)).chain(entries).collect();
+        whole_file::write(&self.path, text.as_bytes())?;
+        kept.file = OpenOptions::new().append(true).open(&self.path).map_err(blame)?;
+        Ok(())
     }
 
     /// How many runs it holds.

@@ -55,6 +55,8 @@ enum Verb {
     Run(verbs::run::Arguments),
     /// Play every combination of the values of some keys of a scenario
     Sweep(verbs::sweep::Arguments),
+    /// Judge sizings against the kernel's own on a population of random paths
+    Gauntlet(verbs::gauntlet::Arguments),
     /// Search the window at which a scenario's transfer is fastest
     Mft(verbs::mft::Arguments),
     /// Play a scenario by several engines and say where they differ, and why
@@ -99,6 +101,7 @@ fn main() -> ExitCode {
         Verb::Diagnose(arguments) => verbs::diagnose::run(arguments),
         Verb::Run(arguments) => verbs::run::run(arguments),
         Verb::Sweep(arguments) => verbs::sweep::run(arguments),
+        Verb::Gauntlet(arguments) => verbs::gauntlet::run(arguments),
         Verb::Mft(arguments) => verbs::mft::run(arguments),
         Verb::Validate(arguments) => verbs::validate::run(arguments),
         Verb::Reproduce(arguments) => verbs::reproduce::run(arguments),

@@ -33,6 +33,11 @@ impl Congestion {
         ("bbr", Congestion::Bbr),
     ];
 
+    /// What a scenario may write so.
+    pub fn named(name: &str) -> Option<Congestion> {
+        Congestion::CHOICES.iter().find(|(known, _)| *known == name).map(|(_, found)| *found)
+    }
+
     /// As written in a scenario.
     pub fn name(self) -> &'static str {
         Congestion::CHOICES.iter().find(|(_, c)| *c == self).map_or("", |(name, _)| name)

@@ -5,6 +5,7 @@
 //! the caller's choice and never shows in the result.
 
 pub mod csv;
+pub mod gauntlet;
 mod journal;
 pub mod markdown;
 pub mod ns2;
@@ -20,7 +21,7 @@ mod workers;
 
 pub use journal::{Journal, JournalError};
 pub use play::{StudyError, play_all};
-pub use remember::{Memory, Remembering, RunKey};
+pub use remember::{Forgetting, Memory, Remembering, RunKey};
 pub use search::{Bounds, Mft, find_mft, find_mfts};
 pub use sweep::{Metric, Over, Spread, Sweep, SweepError, SweepPoint, Variant};
 pub use workers::Workers;

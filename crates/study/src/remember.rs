@@ -24,7 +24,7 @@ impl RunKey {
 
 // FNV-1a, 128 bits: Fowler, Noll, Vo; RFC 9923 section 5. It need not withstand an adversary,
 // who could as well write a wrong outcome.
-fn fingerprint(bytes: &[u8]) -> u128 {
+pub(crate) fn fingerprint(bytes: &[u8]) -> u128 {
     const OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
     const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
     bytes.iter().fold(OFFSET, |hash, byte| (hash ^ u128::from(*byte)).wrapping_mul(PRIME))
@@ -37,6 +37,18 @@ pub trait Memory: Sync {
 
     /// Keeps the outcome of this run. What cannot be kept will have to be played again.
     fn remember(&self, key: &RunKey, outcome: &Outcome);
+}
+
+/// Keeps nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Forgetting;
+
+impl Memory for Forgetting {
+    fn recall(&self, _key: &RunKey) -> Option<Outcome> {
+        None
+    }
+
+    fn remember(&self, _key: &RunKey, _outcome: &Outcome) {}
 }
 
 /// An engine that plays nothing twice.

@@ -10,6 +10,7 @@ pub mod demo;
 pub mod diagnose;
 pub mod emulate;
 pub mod engine;
+pub mod gauntlet;
 pub mod lab;
 pub mod man;
 pub mod mft;

@@ -1,0 +1,217 @@
+use std::fs;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use sweetspot_scenario::Congestion;
+use sweetspot_sim::Simulator;
+use sweetspot_sizing::Sizing;
+use sweetspot_study::gauntlet::{
+    Judgement, Measured, Plan, Player, Population, Settings, Verdict, table,
+};
+use sweetspot_study::{Forgetting, Memory, StudyError, Workers};
+use sweetspot_units::Duration;
+
+use super::Ending;
+use super::scenario_file::{Parallel, seed};
+use crate::attend::{self, Attended};
+use crate::build::identity;
+use crate::ledger::{Ledger, Stranger};
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Every path is played under several seeds with the kernel's own sizing, with that under other seeds
+(the null: what chance does), and with each sizing that is judged. With --journal nothing is played
+twice: the kernel's runs are kept for good, those of a sizing as long as its --tag stays the same.
+
+Examples:
+  sweetspot gauntlet --seed 7 --paths 300 --seeds 4 --sizing sobas,sobas:live --journal g.journal
+  sweetspot gauntlet --seed 7 --only 41 --sizing sobas --worst worst")]
+pub struct Arguments {
+    /// What is drawn
+    #[arg(long, default_value = "drawn")]
+    population: Population,
+    /// The population's seed: the same paths for ever
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed())]
+    seed: u64,
+    /// How many of its paths, or which: 300, or 100..200
+    #[arg(long, value_name = "N|A..B", default_value = "300", value_parser = paths)]
+    paths: Range<u64>,
+    /// This path alone
+    #[arg(long, value_name = "INDEX", conflicts_with = "paths", value_parser = clap::value_parser!(u64).range(..1 << 53))]
+    only: Option<u64>,
+    /// Seeds that each path is played under
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    seeds: u64,
+    /// How long each transfer is measured
+    #[arg(long, default_value = "20s")]
+    duration: Duration,
+    /// Congestion controls; each sizing is played with each
+    #[arg(long, value_delimiter = ',', default_value = "cubic", value_parser = congestion)]
+    congestion: Vec<Congestion>,
+    /// What is judged
+    #[arg(long, value_delimiter = ',', default_value = "sobas", value_parser = sizing)]
+    sizing: Vec<Sizing>,
+    /// Where finished runs are kept; the same command goes on where a killed one was
+    #[arg(long, value_name = "FILE")]
+    journal: Option<PathBuf>,
+    /// Which state of the sizings is played; kept runs of another are not used [default: this
+    /// program's version and build]
+    #[arg(long, value_name = "TEXT")]
+    tag: Option<String>,
+    /// Play these sizings again though the journal has them (kernel: everybody's measure)
+    #[arg(long, value_name = "SIZING", value_delimiter = ',', requires = "journal")]
+    fresh: Vec<Sizing>,
+    /// Where the worst paths of each sizing go, as scenario files
+    #[arg(long, value_name = "DIR")]
+    worst: Option<PathBuf>,
+    /// How many of them
+    #[arg(long, value_name = "N", default_value_t = 10, requires = "worst")]
+    worst_paths: usize,
+    #[command(flatten)]
+    parallel: Parallel,
+    /// Print one JSON object instead of the tables
+    #[arg(long)]
+    json: bool,
+}
+
+/// 300 or 100..200.
+fn paths(text: &str) -> Result<Range<u64>, String> {
+    let whole = |text: &str| text.trim().parse().ok().filter(|n: &u64| *n < 1 << 53);
+    let range = match text.split_once("..") {
+        Some((first, end)) => whole(first).zip(whole(end)).map(|(first, end)| first..end),
+        None => whole(text).map(|end| 0..end),
+    };
+    range
+        .filter(|range| !range.is_empty())
+        .ok_or_else(|| "write a number of paths, 300, or a range, 100..200".to_owned())
+}
+
+fn congestion(text: &str) -> Result<Congestion, String> {
+    Congestion::named(text).ok_or_else(|| "there is no such congestion control".to_owned())
+}
+
+fn sizing(text: &str) -> Result<Sizing, String> {
+    match text.parse() {
+        Ok(Sizing::Kernel) => Err("it is what the others are judged against".to_owned()),
+        Ok(sizing) => Ok(sizing),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+pub fn run(arguments: Arguments) -> Ending {
+    let plan = Plan::new(Settings {
+        population: arguments.population,
+        seed: arguments.seed,
+        paths: arguments.only.map_or(arguments.paths.clone(), |only| only..only + 1),
+        seeds: arguments.seeds,
+        duration: arguments.duration,
+        congestions: arguments.congestion.clone(),
+        sizings: arguments.sizing.clone(),
+    })?;
+    let tag = arguments.tag.clone().map_or_else(identity, Ok)?;
+    let workers = arguments.parallel.workers();
+    let measured = match &arguments.journal {
+        None => attended(&plan, &Forgetting, &tag, workers, None)?,
+        Some(path) => {
+            // Kept for as long as the version: a build's changes to sizings are told by the tag.
+            let ledger = Ledger::open(path, env!("CARGO_PKG_VERSION"), Stranger::Refuse)?;
+            let again: Vec<String> = arguments.fresh.iter().map(Sizing::to_string).collect();
+            if !again.is_empty() {
+                ledger.forget(|_, outcome| {
+                    outcome.transfers.iter().any(|transfer| again.contains(&transfer.sizing))
+                })?;
+            }
+            let measured = attended(&plan, &ledger, &tag, workers, Some(path))?;
+            if let Some(failure) = ledger.failure() {
+                say!("sweetspot: {failure}; the results below are whole");
+            }
+            measured
+        }
+    };
+    let verdict = Verdict::of(&plan, &measured);
+    if arguments.json {
+        tell!("{}", serde_json::to_string(&verdict)?);
+    } else {
+        for line in table(&verdict).lines() {
+            tell!("{line}");
+        }
+    }
+    if let Some(directory) = &arguments.worst {
+        write_worst(&arguments, &plan, &verdict, directory)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Plays while somebody may watch and may interrupt.
+fn attended(
+    plan: &Plan,
+    memory: &(impl Memory + ?Sized),
+    tag: &str,
+    workers: Workers,
+    journal: Option<&Path>,
+) -> Result<Vec<Measured>, StudyError> {
+    let engine = Attended::new(&Simulator);
+    let player = Player { engine: &engine, memory, tag };
+    let total = player.missing(plan);
+    let interrupted = || {
+        let kept = match journal {
+            Some(path) => format!(
+                "what was finished is in {}; the same command goes on from there",
+                path.display()
+            ),
+            None => "nothing is kept without --journal FILE".to_owned(),
+        };
+        say!("sweetspot: interrupted after {} of {total} runs; {kept}", engine.done());
+    };
+    attend::while_it_runs(|| player.play(plan, workers), || engine.done(), total, interrupted)
+}
+
+/// The paths on which each sizing fared worst, as files that `sweetspot run` plays.
+fn write_worst(
+    arguments: &Arguments,
+    plan: &Plan,
+    verdict: &Verdict,
+    directory: &Path,
+) -> Result<(), String> {
+    let blame = |path: &Path, error: &std::io::Error| {
+        format!("{}: {error}; choose another directory with --worst", path.display())
+    };
+    fs::create_dir_all(directory).map_err(|error| blame(directory, &error))?;
+    let judged = verdict.contenders.iter().filter(|judgement| judgement.sizing != "null");
+    for judgement in judged {
+        let Judgement { sizing, congestion, .. } = judgement;
+        for (rank, path) in judgement.worst(arguments.worst_paths).iter().enumerate() {
+            let run = plan.runs().find(|run| {
+                run.path() == path.path
+                    && run.contender().name() == *sizing
+                    && run.contender().congestion().name() == *congestion
+            });
+            let Some(run) = run else { continue };
+            let name = format!("{sizing}-{congestion}-{:03}-path-{}", rank + 1, path.path);
+            let file = directory.join(format!("{}.toml", name.replace(':', "-")));
+            let classes: Vec<&str> = path.classes.iter().map(|class| class.name()).collect();
+            let text = format!(
+                "# Goodput {:.3} of the kernel's ({:.3} Mbit/s of {:.3}); {}.\n\
+                 # sweetspot sweep {} --over transfer.sizing=kernel,{sizing} --seeds {}\n\
+                 # sweetspot gauntlet --population {} --seed {} --only {} --seeds {} \\\n\
+                 #     --duration {}s --sizing {sizing} --congestion {congestion}\n{}",
+                path.goodput,
+                path.contender.goodput_bps / 1e6,
+                path.kernel.goodput_bps / 1e6,
+                classes.join(", "),
+                file.display(),
+                verdict.seeds,
+                verdict.population.name(),
+                verdict.seed,
+                path.path,
+                verdict.seeds,
+                verdict.duration_s,
+                run.text()
+            );
+            fs::write(&file, text).map_err(|error| blame(&file, &error))?;
+        }
+    }
+    say!("wrote {}", directory.display());
+    Ok(())
+}

@@ -1,0 +1,79 @@
+use serde::Serialize;
+use sweetspot_scenario::{Queue, Scenario};
+use sweetspot_units::{Duration, Probability};
+
+/// What paths have in common; a path may be of several classes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Class {
+    /// Every path.
+    All,
+    /// Neither random loss nor jitter nor cross traffic.
+    CleanAlone,
+    /// The same with a drop-tail queue.
+    CleanAloneDropTail,
+    /// Jitter, and neither loss nor cross traffic.
+    JitterOnly,
+    /// Random loss, no cross traffic.
+    RandomLoss,
+    /// Cross traffic, no random loss.
+    SharedClean,
+    /// Cross traffic and random loss.
+    SharedLossy,
+    /// Paths on which the kernel repeats itself within 5 % under other seeds.
+    Repeatable,
+}
+
+impl Class {
+    /// All there are, in the order of the tables.
+    pub const ALL: [Class; 8] = [
+        Class::All,
+        Class::Repeatable,
+        Class::CleanAlone,
+        Class::CleanAloneDropTail,
+        Class::JitterOnly,
+        Class::RandomLoss,
+        Class::SharedClean,
+        Class::SharedLossy,
+    ];
+
+    /// As in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Class::All => "all",
+            Class::CleanAlone => "clean-alone",
+            Class::CleanAloneDropTail => "clean drop-tail",
+            Class::JitterOnly => "jitter-only",
+            Class::RandomLoss => "random-loss",
+            Class::SharedClean => "shared-clean",
+            Class::SharedLossy => "shared-lossy",
+            Class::Repeatable => "repeatable",
+        }
+    }
+
+    /// Those that `scenario` is of, on which the kernel got so much over itself.
+    pub(super) fn of(scenario: &Scenario, null: f64) -> Vec<Class> {
+        let all = Class::ALL.into_iter();
+        all.filter(|class| class.holds(scenario, null)).collect()
+    }
+
+    fn holds(self, scenario: &Scenario, null: f64) -> bool {
+        let hops = &scenario.path.hops;
+        let lossy = hops.iter().any(|hop| hop.loss > Probability::ZERO);
+        let jittery = hops.iter().any(|hop| hop.jitter > Duration::ZERO);
+        let shared = !scenario.cross.is_empty();
+        let clean_alone = !(lossy || jittery || shared);
+        match self {
+            Class::All => true,
+            Class::CleanAlone => clean_alone,
+            Class::CleanAloneDropTail => {
+                clean_alone && hops.iter().all(|hop| hop.queue == Queue::DropTail)
+            }
+            Class::JitterOnly => jittery && !lossy && !shared,
+            Class::RandomLoss => lossy && !shared,
+            Class::SharedClean => shared && !lossy,
+            Class::SharedLossy => shared && lossy,
+            Class::Repeatable => (0.95..=1.05).contains(&null),
+        }
+    }
+}

@@ -1,0 +1,52 @@
+use super::lot::Lot;
+use super::population::PACKET;
+
+/// The cross traffic of half the paths, as TOML: one kind, at a tenth to seven tenths of the rate,
+/// but for elephants, which take what they get.
+pub(super) fn drawn(lot: &impl Fn(&str) -> Lot, mbit: f64, rtt_ms: f64) -> String {
+    if lot("cross traffic").chance(0.5) {
+        return String::new();
+    }
+    let load = lot("load").between(0.1, 0.7);
+    let bits = mbit * 1e6 * load;
+    let kind = match lot("cross kind").whole(0, 3) {
+        0 => {
+            let count = lot("pareto sources").whole(2, 20);
+            let rate = bits / count as f64;
+            return format!(
+                "\n[[cross]]              # {:.0} % of the rate\nkind = \"pareto\"\ncount = {count}\nrate = \"{rate:.0}bit/s\"\n",
+                load * 100.0
+            );
+        }
+        1 => {
+            let packets = lot("mouse").log_between(5.0, 100.0);
+            // A second of sleep, and a slow start of a few round trips.
+            let cycle = 1.0 + libm::log2(packets / 5.0 + 2.0) * rtt_ms * 1e-3;
+            let count = users(bits * cycle / (packets * PACKET * 8.0));
+            format!(
+                "kind = \"mice\"\ncount = {count}\npackets = [{}, {}]\nsleep = [\"0.8s\", \"1.2s\"]\n",
+                (packets * 0.8).round(),
+                (packets * 1.2).round()
+            )
+        }
+        2 => format!("kind = \"elephants\"\ncount = {}\n", lot("elephants").whole(1, 8)),
+        _ => {
+            let size = lot("size").log_between(50e3, 2e6);
+            let cycle = 1.0 + libm::log2(size / PACKET / 10.0 + 1.0) * rtt_ms * 1e-3;
+            let count = users(bits * cycle / (size * 8.0));
+            format!(
+                "kind = \"closed-loop\"\nusers = {count}\nsize_mean = \"{size:.0}B\"\nthink_mean = \"1s\"\n"
+            )
+        }
+    };
+    format!(
+        "\n[[cross]]\n{kind}congestion = \"cubic\"\nrtt = [\"{:.3}ms\", \"{:.3}ms\"]\nstart = [\"0s\", \"1s\"]\n",
+        rtt_ms * 0.6,
+        rtt_ms * 1.4
+    )
+}
+
+/// So many, one at least.
+fn users(count: f64) -> u64 {
+    (count.round() as u64).max(1)
+}

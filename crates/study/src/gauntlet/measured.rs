@@ -1,0 +1,55 @@
+use serde::Serialize;
+use sweetspot_scenario::{Outcome, Scenario};
+
+/// What counts of one run.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Measured {
+    /// Payload acknowledged, bit/s.
+    pub goodput_bps: f64,
+    /// Mean round-trip time beyond propagation, seconds.
+    pub delay_s: f64,
+    /// Packets of payload delivered.
+    pub delivered: f64,
+    /// Packets sent again.
+    pub resent: f64,
+    /// Retransmission timeouts.
+    pub timeouts: f64,
+    /// Payload of cross traffic, bit/s.
+    pub rivals_bps: f64,
+}
+
+impl Measured {
+    /// What `outcome` tells of a run of `scenario`; several transfers count as one.
+    pub fn of(scenario: &Scenario, outcome: &Outcome) -> Measured {
+        let transfers = &outcome.transfers;
+        let propagation = scenario.path.rtt.as_secs_f64();
+        let delay = |rtt_mean_s: f64| (rtt_mean_s - propagation).max(0.0);
+        let header = scenario.transfers.first().map_or(0.0, |t| t.tcp.header.as_f64());
+        let bits = (scenario.path.packet.as_f64() - header) * 8.0;
+        let seconds = scenario.duration.as_secs_f64();
+        let goodput_bps = transfers.iter().map(|t| t.goodput_bps).sum();
+        Measured {
+            goodput_bps,
+            delay_s: transfers.iter().map(|t| delay(t.rtt_mean_s)).sum::<f64>()
+                / transfers.len().max(1) as f64,
+            delivered: goodput_bps * seconds / bits,
+            resent: transfers.iter().map(|t| t.retransmitted_packets as f64).sum(),
+            timeouts: transfers.iter().map(|t| t.timeouts as f64).sum(),
+            rivals_bps: outcome.cross.iter().map(|cross| cross.goodput_bps).sum(),
+        }
+    }
+
+    /// The mean over several runs.
+    pub(super) fn mean(runs: &[Measured]) -> Measured {
+        let mean =
+            |of: fn(&Measured) -> f64| runs.iter().map(of).sum::<f64>() / runs.len().max(1) as f64;
+        Measured {
+            goodput_bps: mean(|run| run.goodput_bps),
+            delay_s: mean(|run| run.delay_s),
+            delivered: mean(|run| run.delivered),
+            resent: mean(|run| run.resent),
+            timeouts: mean(|run| run.timeouts),
+            rivals_bps: mean(|run| run.rivals_bps),
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! A population of random paths on which sizings are judged against the kernel's own.
+
+mod class;
+mod cross;
+mod lot;
+mod measured;
+mod plan;
+mod play;
+mod population;
+mod statistics;
+mod table;
+mod verdict;
+
+pub use class::Class;
+pub use measured::Measured;
+pub use plan::{Contender, Plan, Run, Settings};
+pub use play::Player;
+pub use population::{DrawnPath, Population, UnknownPopulation};
+pub use table::table;
+pub use verdict::{Comparison, Judgement, Quantiles, Summary, Verdict};

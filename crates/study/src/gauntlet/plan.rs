@@ -1,0 +1,162 @@
+use core::ops::Range;
+
+use sweetspot_scenario::{Congestion, Scenario};
+use sweetspot_sizing::Sizing;
+use sweetspot_units::Duration;
+
+use super::population::{DrawnPath, Population};
+use crate::StudyError;
+
+/// What a gauntlet is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// What is drawn.
+    pub population: Population,
+    /// The population's seed: the same paths for ever.
+    pub seed: u64,
+    /// Which of its paths.
+    pub paths: Range<u64>,
+    /// Repetitions of each path, each under a seed of its own; zero counts as one.
+    pub seeds: u64,
+    /// How long each transfer is measured.
+    pub duration: Duration,
+    /// Congestion controls; every sizing is played with each.
+    pub congestions: Vec<Congestion>,
+    /// What is judged.
+    pub sizings: Vec<Sizing>,
+}
+
+/// Who plays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Contender {
+    /// The kernel's own sizing: what everybody is judged against.
+    Kernel(Congestion),
+    /// The same under other seeds: what chance does.
+    Null(Congestion),
+    /// A sizing that is judged.
+    Judged(Sizing, Congestion),
+}
+
+impl Contender {
+    /// How its windows are sized.
+    pub fn sizing(self) -> Sizing {
+        match self {
+            Contender::Kernel(_) | Contender::Null(_) => Sizing::Kernel,
+            Contender::Judged(sizing, _) => sizing,
+        }
+    }
+
+    /// Its congestion control.
+    pub fn congestion(self) -> Congestion {
+        match self {
+            Contender::Kernel(congestion)
+            | Contender::Null(congestion)
+            | Contender::Judged(_, congestion) => congestion,
+        }
+    }
+
+    /// As in tables.
+    pub fn name(self) -> String {
+        match self {
+            Contender::Null(_) => "null".to_owned(),
+            other => other.sizing().to_string(),
+        }
+    }
+
+    /// `tag`, unless it is the kernel's sizing, which does not change.
+    pub(super) fn tag(self, tag: &str) -> Option<&str> {
+        matches!(self, Contender::Judged(..)).then_some(tag)
+    }
+}
+
+/// Every run of a gauntlet: paths, contenders, repetitions, the last changing fastest.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    pub(super) settings: Settings,
+    pub(super) paths: Vec<(DrawnPath, Scenario)>,
+    pub(super) contenders: Vec<Contender>,
+}
+
+/// One of them.
+#[derive(Debug, Clone, Copy)]
+pub struct Run<'a> {
+    path: &'a DrawnPath,
+    scenario: &'a Scenario,
+    contender: Contender,
+    number: u64,
+}
+
+impl Plan {
+    /// Draws the paths.
+    ///
+    /// # Errors
+    /// If one cannot be played; none of those that can be drawn today.
+    pub fn new(settings: Settings) -> Result<Plan, StudyError> {
+        let mut paths = Vec::new();
+        for index in settings.paths.clone() {
+            let path = DrawnPath::new(settings.population, settings.seed, index, settings.duration);
+            // Through the reader of files: what is played is what can be replayed.
+            let scenario = Scenario::parse(&path.text(Sizing::Kernel, Congestion::Cubic, 0))?;
+            paths.push((path, scenario));
+        }
+        let mut contenders = Vec::new();
+        for congestion in settings.congestions.iter().copied() {
+            contenders.extend([Contender::Kernel(congestion), Contender::Null(congestion)]);
+            let judged = |sizing: &Sizing| Contender::Judged(*sizing, congestion);
+            contenders.extend(settings.sizings.iter().map(judged));
+        }
+        Ok(Plan { settings, paths, contenders })
+    }
+
+    /// What it was made of.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Repetitions of each path.
+    pub(super) fn seeds(&self) -> u64 {
+        self.settings.seeds.max(1)
+    }
+
+    /// Every run, in order.
+    pub fn runs(&self) -> impl Iterator<Item = Run<'_>> {
+        self.paths.iter().flat_map(move |(path, scenario)| {
+            self.contenders.iter().flat_map(move |contender| {
+                (0..self.seeds()).map(move |k| {
+                    // The kernel's other seeds follow upon those that all others share.
+                    let null = matches!(contender, Contender::Null(_));
+                    let number = if null { k + self.seeds() } else { k };
+                    Run { path, scenario, contender: *contender, number }
+                })
+            })
+        })
+    }
+}
+
+impl Run<'_> {
+    /// The path's index.
+    pub fn path(&self) -> u64 {
+        self.path.index()
+    }
+
+    /// Who plays.
+    pub fn contender(&self) -> Contender {
+        self.contender
+    }
+
+    /// What is played.
+    pub fn scenario(&self) -> Scenario {
+        let mut scenario = self.scenario.clone();
+        scenario.seed = self.path.scenario_seed(self.number);
+        for transfer in &mut scenario.transfers {
+            transfer.sizing = self.contender.sizing();
+            transfer.congestion = self.contender.congestion();
+        }
+        scenario
+    }
+
+    /// The same as a scenario file.
+    pub fn text(&self) -> String {
+        self.path.text(self.contender.sizing(), self.contender.congestion(), self.number)
+    }
+}

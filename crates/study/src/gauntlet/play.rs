@@ -1,0 +1,59 @@
+use sweetspot_scenario::{Engine, NoRecorder, Outcome, Scenario};
+
+use super::measured::Measured;
+use super::plan::{Plan, Run};
+use crate::{Memory, RunKey, StudyError, Workers};
+
+/// Plays what a plan holds and remembers it.
+#[derive(Debug, Clone, Copy)]
+pub struct Player<'a, E: ?Sized, M: ?Sized> {
+    /// What plays.
+    pub engine: &'a E,
+    /// Where outcomes are kept.
+    pub memory: &'a M,
+    /// Which state of the sizings is played: outcomes under another tag are not used. The kernel's
+    /// have none.
+    pub tag: &'a str,
+}
+
+impl<E: Engine + Sync + ?Sized, M: Memory + ?Sized> Player<'_, E, M> {
+    /// How many of the plan's runs are not remembered.
+    pub fn missing(&self, plan: &Plan) -> usize {
+        plan.runs().filter(|run| self.memory.recall(&self.key(run)).is_none()).count()
+    }
+
+    /// What was measured in every run, in the plan's order.
+    ///
+    /// # Errors
+    /// If the engine cannot play one.
+    pub fn play(&self, plan: &Plan, workers: Workers) -> Result<Vec<Measured>, StudyError> {
+        let runs: Vec<Run<'_>> = plan.runs().collect();
+        let played = workers.map(&runs, |run| {
+            let scenario = run.scenario();
+            let outcome = self.outcome(&self.key(run), &scenario)?;
+            Ok(Measured::of(&scenario, &outcome))
+        });
+        played.into_iter().collect()
+    }
+
+    fn key(&self, run: &Run<'_>) -> RunKey {
+        let mut engine = self.engine.name().to_owned();
+        if let Some(tag) = run.contender().tag(self.tag) {
+            engine = format!("{engine} {tag}");
+        }
+        RunKey::of(&engine, &run.scenario())
+    }
+
+    fn outcome(&self, key: &RunKey, scenario: &Scenario) -> Result<Outcome, StudyError> {
+        if let Some(outcome) = self.memory.recall(key) {
+            return Ok(outcome);
+        }
+        let mut outcome = self.engine.run(scenario, &mut NoRecorder)?;
+        // The kernel's rule decides a thousand times a second: a journal of that would be large.
+        for transfer in &mut outcome.transfers {
+            transfer.events.clear();
+        }
+        self.memory.remember(key, &outcome);
+        Ok(outcome)
+    }
+}

@@ -1,0 +1,240 @@
+use serde::Serialize;
+
+use super::class::Class;
+use super::measured::Measured;
+use super::plan::{Contender, Plan};
+use super::population::Population;
+use super::statistics::{mean, quantile, ratio, welch};
+
+/// What came of a gauntlet: the stable object that `sweetspot gauntlet --json` prints.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Verdict {
+    /// The version of this format.
+    pub sweetspot_gauntlet: u32,
+    /// The program's.
+    pub version: String,
+    /// What was drawn.
+    pub population: Population,
+    /// Its seed.
+    pub seed: u64,
+    /// The first path's index.
+    pub first_path: u64,
+    /// How many paths.
+    pub paths: u64,
+    /// Repetitions of each path.
+    pub seeds: u64,
+    /// How long each transfer was measured, seconds.
+    pub duration_s: f64,
+    /// The null first, then each sizing; for every congestion control.
+    pub contenders: Vec<Judgement>,
+}
+
+/// How one contender fared.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Judgement {
+    /// Its sizing, or `null`: the kernel's own under other seeds.
+    pub sizing: String,
+    /// Its congestion control.
+    pub congestion: &'static str,
+    /// By class of path, those of which there is none left out.
+    pub classes: Vec<Summary>,
+    /// Path by path.
+    pub paths: Vec<Comparison>,
+}
+
+/// Over the paths of a class.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Summary {
+    /// Which.
+    pub class: Class,
+    /// How many paths.
+    pub paths: usize,
+    /// Goodput over the kernel's: quantiles over paths.
+    pub goodput: Quantiles,
+    /// Its mean over paths.
+    pub goodput_mean: Option<f64>,
+    /// Share of paths on which goodput is surely more than 3 % below the kernel's; `None` with one
+    /// seed.
+    pub surely_worse: Option<f64>,
+    /// Queueing delay over the kernel's, the median path's.
+    pub delay_median: Option<f64>,
+    /// Queueing delay, summed over paths, over the kernel's sum.
+    pub delay: Option<f64>,
+    /// Packets sent again over the kernel's.
+    pub resent: Option<f64>,
+    /// Retransmission timeouts over the kernel's.
+    pub timeouts: Option<f64>,
+    /// Rivals' goodput over that beside the kernel: quantiles over shared paths.
+    pub rivals: Quantiles,
+}
+
+/// Quantiles of a ratio over paths; `None` where no path has it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Quantiles {
+    /// 1 %.
+    pub p1: Option<f64>,
+    /// 5 %.
+    pub p5: Option<f64>,
+    /// A quarter.
+    pub p25: Option<f64>,
+    /// The median.
+    pub p50: Option<f64>,
+    /// Three quarters.
+    pub p75: Option<f64>,
+    /// 95 %.
+    pub p95: Option<f64>,
+}
+
+/// A contender beside the kernel on one path, means over seeds.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Comparison {
+    /// The path's index.
+    pub path: u64,
+    /// Its classes.
+    pub classes: Vec<Class>,
+    /// Goodput over the kernel's.
+    pub goodput: f64,
+    /// Whether goodput is surely more than 3 % below the kernel's.
+    pub surely_worse: Option<bool>,
+    /// The contender.
+    pub contender: Measured,
+    /// The kernel.
+    pub kernel: Measured,
+}
+
+/// The version of the format.
+const FORMAT: u32 = 1;
+
+/// What may be missing of the kernel's goodput.
+const TOLERANCE: f64 = 0.97;
+
+/// "Surely": Student's t of so many degrees of freedom as a handful of seeds leave, at about 3 %,
+/// one-sided.
+const SURE: f64 = -2.2;
+
+impl Verdict {
+    /// Judges what was `measured` in the runs of `plan`, which come in its order.
+    pub fn of(plan: &Plan, measured: &[Measured]) -> Verdict {
+        let settings = plan.settings();
+        let judged = plan
+            .contenders
+            .iter()
+            .enumerate()
+            .filter(|(_, contender)| !matches!(contender, Contender::Kernel(_)));
+        Verdict {
+            sweetspot_gauntlet: FORMAT,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            population: settings.population,
+            seed: settings.seed,
+            first_path: settings.paths.start,
+            paths: plan.paths.len() as u64,
+            seeds: plan.seeds(),
+            duration_s: settings.duration.as_secs_f64(),
+            contenders: judged.map(|(i, _)| Judgement::of(plan, measured, i)).collect(),
+        }
+    }
+}
+
+impl Judgement {
+    fn of(plan: &Plan, measured: &[Measured], index: usize) -> Judgement {
+        let contender = plan.contenders[index];
+        let place = |sought: Contender| plan.contenders.iter().position(|c| *c == sought);
+        let kernel = place(Contender::Kernel(contender.congestion())).unwrap_or(0);
+        let null = place(Contender::Null(contender.congestion())).unwrap_or(0);
+        let seeds = plan.seeds() as usize;
+        let runs = |path: usize, contender: usize| {
+            let first = (path * plan.contenders.len() + contender) * seeds;
+            &measured[first..first + seeds]
+        };
+        let paths = plan.paths.iter().enumerate().map(|(i, (path, scenario))| {
+            let null = over(&Measured::mean(runs(i, null)), &Measured::mean(runs(i, kernel)));
+            let classes = Class::of(scenario, null);
+            Comparison::of(path.index(), classes, runs(i, index), runs(i, kernel))
+        });
+        let paths: Vec<Comparison> = paths.collect();
+        let summaries = Class::ALL.into_iter().map(|class| Summary::of(class, &paths));
+        Judgement {
+            sizing: contender.name(),
+            congestion: contender.congestion().name(),
+            classes: summaries.filter(|summary| summary.paths > 0).collect(),
+            paths,
+        }
+    }
+
+    /// The paths on which it fared worst, the worst first.
+    pub fn worst(&self, count: usize) -> Vec<&Comparison> {
+        let mut paths: Vec<&Comparison> = self.paths.iter().collect();
+        paths.sort_by(|a, b| a.goodput.total_cmp(&b.goodput));
+        paths.truncate(count);
+        paths
+    }
+}
+
+/// Goodput over the kernel's; where neither got any, they are alike.
+fn over(contender: &Measured, kernel: &Measured) -> f64 {
+    ratio(contender.goodput_bps, kernel.goodput_bps).unwrap_or(1.0)
+}
+
+impl Comparison {
+    fn of(path: u64, classes: Vec<Class>, runs: &[Measured], kernel: &[Measured]) -> Comparison {
+        let goodputs: Vec<f64> = runs.iter().map(|run| run.goodput_bps).collect();
+        let tolerated: Vec<f64> = kernel.iter().map(|run| run.goodput_bps * TOLERANCE).collect();
+        let (contender, kernel) = (Measured::mean(runs), Measured::mean(kernel));
+        Comparison {
+            path,
+            classes,
+            goodput: over(&contender, &kernel),
+            surely_worse: welch(&goodputs, &tolerated).map(|t| t < SURE),
+            contender,
+            kernel,
+        }
+    }
+}
+
+impl Summary {
+    fn of(class: Class, all: &[Comparison]) -> Summary {
+        let paths: Vec<&Comparison> =
+            all.iter().filter(|path| path.classes.contains(&class)).collect();
+        let goodputs: Vec<f64> = paths.iter().map(|path| path.goodput).collect();
+        let sums = |of: fn(&Measured) -> f64| {
+            let sum = |side: fn(&Comparison) -> &Measured| {
+                paths.iter().map(|path| of(side(path))).sum::<f64>()
+            };
+            ratio(sum(|path| &path.contender), sum(|path| &path.kernel))
+        };
+        let ratios = |of: fn(&Measured) -> f64| {
+            let each = paths.iter().filter_map(|path| ratio(of(&path.contender), of(&path.kernel)));
+            each.collect::<Vec<f64>>()
+        };
+        let worse: Option<Vec<f64>> = paths
+            .iter()
+            .map(|path| path.surely_worse.map(|worse| f64::from(u8::from(worse))))
+            .collect();
+        Summary {
+            class,
+            paths: paths.len(),
+            goodput: Quantiles::of(&goodputs),
+            goodput_mean: mean(&goodputs),
+            surely_worse: worse.and_then(|worse| mean(&worse)),
+            delay_median: quantile(&ratios(|run| run.delay_s), 0.5),
+            delay: sums(|run| run.delay_s),
+            resent: sums(|run| run.resent),
+            timeouts: sums(|run| run.timeouts),
+            rivals: Quantiles::of(&ratios(|run| run.rivals_bps)),
+        }
+    }
+}
+
+impl Quantiles {
+    fn of(values: &[f64]) -> Quantiles {
+        let at = |p| quantile(values, p);
+        Quantiles {
+            p1: at(0.01),
+            p5: at(0.05),
+            p25: at(0.25),
+            p50: at(0.5),
+            p75: at(0.75),
+            p95: at(0.95),
+        }
+    }
+}
