@@ -127,4 +127,7 @@ pub struct ControllerEvent {
     /// The round-trip time that went with it, seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rtt_s: Option<f64>,
+    /// Why, in words, where it changed its state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }

@@ -113,8 +113,10 @@ pub struct Transfer {
     pub start: Duration,
     /// Bytes of payload after which it ends; `None`: never.
     pub size: Option<Bytes>,
-    /// Congestion control.
+    /// Congestion control at the beginning.
     pub congestion: Congestion,
+    /// Whether that stays, whatever the sizing would rather have.
+    pub congestion_fixed: bool,
     /// How its window is sized.
     pub sizing: Sizing,
     /// TCP.
@@ -325,6 +327,7 @@ impl Transfer {
             congestion: reader
                 .choice("congestion", &Congestion::CHOICES)?
                 .unwrap_or(Congestion::Reno),
+            congestion_fixed: reader.truth("congestion_fixed")?.unwrap_or(false),
             sizing: reader.name("sizing", &Sizing::NAMES)?.unwrap_or(Sizing::Max),
             tcp: Tcp::read(&mut reader, base, packet)?,
         };

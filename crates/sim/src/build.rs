@@ -74,7 +74,7 @@ impl<S: Scheduler> Builder<'_, S> {
         let between = self.path.hops.iter().fold(Duration::ZERO, |sum, hop| sum + hop.delay);
         let each = (self.path.rtt / 2).saturating_sub(between) / 2;
         let last = (self.path.hops.len() - 1) as u16;
-        self.world.targets.push(Target::new(each, transfer.sizing, maker, self.measured));
+        self.world.targets.push(Target::new(each, transfer, maker, self.measured));
         let start = Time::ZERO + transfer.start;
         let index = self.world.push_flow(group, Way::Forward, (0, last), each);
         self.start_flow(index, start);

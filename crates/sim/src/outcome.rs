@@ -107,6 +107,7 @@ fn controller_event(event: &Event) -> ControllerEvent {
         window_bytes: window.map(Bytes::get),
         rate_bps: rate.map(Rate::as_f64),
         rtt_s: rtt.map(Duration::as_secs_f64),
+        reason: event.kind.reason().map(|reason| reason.to_string()),
     }
 }
 

@@ -215,8 +215,12 @@ impl<S: Scheduler> World<S> {
                     CongestionChoice::Bbr => Some(Algorithm::Bbr),
                 };
                 let own = self.groups[self.flows[index].group as usize].sender.algorithm;
-                self.flows[index].sender.switch(algorithm.unwrap_or(own));
-                self.pump(flow, at);
+                let sender = &mut self.flows[index].sender;
+                let algorithm = algorithm.unwrap_or(own);
+                if self.targets[index].may_switch && sender.algorithm() != algorithm {
+                    sender.switch(algorithm);
+                    self.pump(flow, at);
+                }
             }
             Request::Train { id, packets, size } => {
                 let epoch = self.flows[index].epoch();

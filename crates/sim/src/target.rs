@@ -1,5 +1,6 @@
 use std::collections::VecDeque;
 
+use sweetspot_scenario::{Flavour, Transfer};
 use sweetspot_sizing::{CongestionChoice, Controller, Setting, Sizing};
 use sweetspot_tcp::Statistics;
 use sweetspot_units::{Duration, Rate, Time};
@@ -33,6 +34,8 @@ pub(crate) struct Target {
     pub sizing: Sizing,
     /// The caller's own controller, which then takes the place of `sizing`.
     pub maker: Option<ControllerMaker>,
+    /// Whether its controller has a say in its sender's congestion control.
+    pub may_switch: bool,
     pub watch: Watch,
 }
 
@@ -93,7 +96,7 @@ impl Watch {
 impl Target {
     pub(crate) fn new(
         far_delay: Duration,
-        sizing: Sizing,
+        transfer: &Transfer,
         maker: Option<ControllerMaker>,
         measured: (Time, Time),
     ) -> Target {
@@ -108,8 +111,10 @@ impl Target {
             requests: Vec::new(),
             lost_requests: Vec::new(),
             next_request: 0,
-            sizing,
+            sizing: transfer.sizing,
             maker,
+            // ns-2's agents, the papers', have one congestion control for good.
+            may_switch: transfer.tcp.flavour == Flavour::Linux && !transfer.congestion_fixed,
             watch: Watch { measured, ..Watch::default() },
         }
     }

@@ -323,6 +323,19 @@ impl EventKind {
         }
     }
 
+    /// Why, where the controller changed its state.
+    pub fn reason(&self) -> Option<Reason> {
+        match *self {
+            EventKind::Entered { reason, .. } => Some(reason),
+            EventKind::CapacityEstimated { .. }
+            | EventKind::Saturated { .. }
+            | EventKind::Limited { .. }
+            | EventKind::Lifted
+            | EventKind::Congested
+            | EventKind::Switched { .. } => None,
+        }
+    }
+
     /// Rate, round trip and window that belong to it.
     pub fn quantities(&self) -> (Option<Rate>, Option<Duration>, Option<Bytes>) {
         match *self {

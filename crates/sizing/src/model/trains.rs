@@ -32,9 +32,6 @@ const AGREE: f64 = 0.05;
 /// ... besides what the receiver's clock and scheduler blur each train's dispersion by.
 const CLOCK: Duration = Duration::from_micros(50);
 
-/// Share of the longest train's dispersion from which a train counts as timed as well.
-const TIMED: f64 = 0.4;
-
 /// Idle time between two trains, in dispersions, so that one is out of the bottleneck before the
 /// next comes and the transfer's own data passes between them.
 const IDLE: u64 = 1;
@@ -61,7 +58,7 @@ pub(crate) struct Trains {
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Heard {
     rate: Rate,
-    dispersion: Duration,
+    packets: u32,
 }
 
 /// What the trains say of the capacity together.
@@ -138,7 +135,7 @@ impl Trains {
             self.gap = (self.packet * u64::from(self.length) / rate) * (1 + IDLE);
             self.next_request = Some(now);
         }
-        self.heard.push(Heard { rate, dispersion: train.dispersion });
+        self.heard.push(Heard { rate, packets: train.received });
     }
 
     /// The estimate so far: the first train's until the others are in, then the median of those,
@@ -163,14 +160,14 @@ impl Trains {
     /// Whether those that were long enough to be timed agree. Others' packets and jitter make trains
     /// differ; two that agree by chance are rare, five more so.
     pub(crate) fn agreement(&self) -> Agreement {
-        let longest = self.heard.iter().map(|heard| heard.dispersion).max();
-        let Some(longest) = longest else { return Agreement::Unknown };
-        let timed = self.heard.iter().filter(|heard| heard.dispersion >= longest.scaled(TIMED));
+        let longest = self.heard.iter().map(|heard| heard.packets).max().unwrap_or(0);
+        let timed = self.heard.iter().filter(|heard| heard.packets >= longest / 2);
         let rates: Vec<f64> = timed.map(|heard| heard.rate.as_f64()).collect();
         let (least, most) = rates
             .iter()
             .fold((f64::INFINITY, 0.0_f64), |(least, most), r| (least.min(*r), most.max(*r)));
-        let blur = CLOCK.as_secs_f64() / longest.as_secs_f64().max(1e-9);
+        let bits = self.packet.as_f64() * 8.0 * f64::from(longest.saturating_sub(1).max(1));
+        let blur = CLOCK.as_secs_f64() * least / bits;
         if most > least * (1.0 + AGREE + blur) {
             return Agreement::Apart;
         }
@@ -178,6 +175,11 @@ impl Trains {
             0 | 1 => Agreement::Unknown,
             trains => Agreement::Close { slowest: Rate::from_f64(least), trains },
         }
+    }
+
+    /// Bytes of the longest train asked for.
+    pub(crate) fn longest(&self) -> Bytes {
+        self.packet * u64::from(self.length)
     }
 
     /// Whether the length of trains that can be timed is known.

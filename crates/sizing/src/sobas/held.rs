@@ -2,15 +2,15 @@
 
 use sweetspot_units::{Duration, Rate, Time};
 
-use super::Sobas;
+use super::{Sensors, Sobas};
 use super::limits::target_queue;
 use super::params::{
     BINDS, COLLAPSE, COLLAPSE_EPOCHS, FASTER_STEP, FASTER_STEPS, HELD_PACE, KEEPS, KEEPS_EPOCHS,
-    OTHERS_QUEUE, OTHERS_RATE, SETTLING,
+    LOSSLESS, LOSSY_BDPS, LOSSY_PACE, OTHERS_QUEUE, OTHERS_RATE, SETTLING,
 };
 use super::state::State;
-use crate::Reason;
 use crate::model::Epoch;
+use crate::{CongestionChoice, Reason};
 
 /// The window is C x (T + queue).
 #[derive(Debug, Clone, Copy)]
@@ -31,6 +31,9 @@ pub(super) struct Held {
     faster: u32,
     /// Whether the limit has shown that the rate keeps up under it.
     proved: bool,
+    /// The sender's congestion control, and when a packet was last lost without a queue.
+    congestion: CongestionChoice,
+    last_loss: Time,
     /// Whether the capacity was corrected downwards once, and the queue halved once.
     corrected: bool,
     halved: bool,
@@ -48,6 +51,8 @@ impl Held {
             others: 0,
             faster: 0,
             proved: false,
+            congestion: CongestionChoice::Own,
+            last_loss: Time::ZERO,
             corrected: false,
             halved: false,
         }
@@ -70,13 +75,54 @@ impl Sobas {
     pub(super) fn apply_hold(&mut self, now: Time) {
         let (State::Held(held), Some(base)) = (&self.state, self.min_rtt.get()) else { return };
         let window = self.limits.window_for(held.capacity, base, held.queue);
-        self.limits.limit(now, window);
-        self.limits.pace(Some(held.capacity.scaled(HELD_PACE)));
+        self.limits.congestion(now, held.congestion);
+        match held.congestion {
+            CongestionChoice::Own | CongestionChoice::Reno => {
+                self.limits.limit(now, window);
+                self.limits.pace(Some(held.capacity.scaled(HELD_PACE)));
+            }
+            // What is out of order takes room in the window, and what was lost is sent on top: the
+            // pace is the limit.
+            CongestionChoice::Bbr => {
+                self.limits.widen(now, window * LOSSY_BDPS);
+                self.limits.pace(Some(held.capacity.scaled(LOSSY_PACE)));
+            }
+        }
+    }
+
+    /// Judges an epoch in which the sender's congestion control takes no notice of losses: others
+    /// must not suffer from that.
+    fn judge_lossy(&mut self, now: Time, epoch: &Epoch, base: Duration) {
+        let State::Held(held) = &mut self.state else { return };
+        if epoch.losses > 0 {
+            held.last_loss = now;
+        }
+        if held.settling > 0 || epoch.stalled {
+            held.settling = held.settling.saturating_sub(1);
+            return;
+        }
+        let queue = epoch.rtt.saturating_sub(base);
+        held.others = in_a_row(held.others, queue > held.queue * OTHERS_QUEUE);
+        held.collapsed = in_a_row(held.collapsed, epoch.rate < held.capacity.scaled(OTHERS_RATE));
+        if held.others >= COLLAPSE_EPOCHS {
+            return self.open(now, Reason::OthersQueue);
+        }
+        if held.collapsed >= KEEPS_EPOCHS {
+            return self.open(now, Reason::RateFell);
+        }
+        if now.since(held.last_loss) >= LOSSLESS {
+            held.congestion = CongestionChoice::Own;
+            held.restart();
+            self.apply_hold(now);
+        }
     }
 
     /// Judges an epoch.
     pub(super) fn judge_hold(&mut self, now: Time, epoch: &Epoch, base: Duration) {
         let State::Held(held) = &mut self.state else { return };
+        if held.congestion == CongestionChoice::Bbr {
+            return self.judge_lossy(now, epoch, base);
+        }
         if epoch.losses > 0 {
             return self.judge_loss(now, epoch, base);
         }
@@ -137,7 +183,13 @@ impl Sobas {
         let queue = epoch.highest_rtt.saturating_sub(base);
         let short = queue < held.queue / 2;
         if short || held.proved {
-            return self.open(now, Reason::RandomLoss);
+            if self.sensors == Sensors::Kernel {
+                return self.open(now, Reason::RandomLoss);
+            }
+            held.congestion = CongestionChoice::Bbr;
+            held.last_loss = now;
+            held.restart();
+            return self.apply_hold(now);
         }
         if held.halved {
             return self.open(now, Reason::Overflow);

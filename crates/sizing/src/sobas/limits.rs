@@ -3,7 +3,7 @@ use std::collections::VecDeque;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use super::params::{LEAST_QUEUE, QUEUE_SHARE, UNACKNOWLEDGED_SEGMENTS};
-use crate::{Event, EventKind, Output, Setting};
+use crate::{CongestionChoice, Event, EventKind, Output, Setting};
 
 /// The smallest window, in segments: one that fast retransmit still works with (RFC 5681 needs
 /// three duplicate ACKs behind a loss).
@@ -18,13 +18,20 @@ pub(super) struct Limits {
     setting: Setting,
     window: Option<Bytes>,
     pacing: Option<Rate>,
+    congestion: CongestionChoice,
     outputs: VecDeque<Output>,
 }
 
 impl Limits {
     /// No limit yet.
     pub(super) fn new(setting: &Setting) -> Limits {
-        Limits { setting: *setting, window: None, pacing: None, outputs: VecDeque::new() }
+        Limits {
+            setting: *setting,
+            window: None,
+            pacing: None,
+            congestion: CongestionChoice::Own,
+            outputs: VecDeque::new(),
+        }
     }
 
     /// The window in force.
@@ -60,9 +67,19 @@ impl Limits {
         }
     }
 
+    /// Sets the sender's congestion control.
+    pub(super) fn congestion(&mut self, now: Time, choice: CongestionChoice) {
+        if self.congestion != choice {
+            self.congestion = choice;
+            self.outputs.push_back(Output::Congestion(choice));
+            self.emit(now, EventKind::Switched { to: choice });
+        }
+    }
+
     /// Lifts every limit.
     pub(super) fn lift(&mut self, now: Time) {
         self.pace(None);
+        self.congestion(now, CongestionChoice::Own);
         if self.window.take().is_some() {
             self.outputs.push_back(Output::Window(None));
             self.emit(now, EventKind::Lifted);

@@ -29,6 +29,8 @@ pub struct Sobas {
     epochs: Epochs,
     round_trip: RoundTrip,
     min_rtt: MinRtt,
+    /// The longest round trip so far.
+    highest_rtt: Duration,
     inflight: InflightEstimator,
     limits: Limits,
     /// Segments that the sender said it retransmitted, since the connection began.
@@ -67,6 +69,7 @@ impl Sobas {
             epochs: Epochs::new(LEAST_EPOCH),
             round_trip: RoundTrip::default(),
             min_rtt: MinRtt::default(),
+            highest_rtt: Duration::ZERO,
             inflight: InflightEstimator::default(),
             limits: Limits::new(setting),
             retransmitted: 0,
@@ -85,6 +88,7 @@ impl Sobas {
 
     fn handle_round_trip(&mut self, now: Time, rtt: Duration) {
         self.round_trip.handle_sample(rtt);
+        self.highest_rtt = self.highest_rtt.max(rtt);
         self.min_rtt.handle_sample(now, rtt);
     }
 

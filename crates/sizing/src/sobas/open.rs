@@ -59,7 +59,7 @@ impl Sobas {
             && answer.moved >= MOVED
             && answer.varied <= VARIED;
         let queue = answer.rtt.saturating_sub(base);
-        if inelastic && queue > target_queue(base) {
+        if false && inelastic && queue > target_queue(base) {
             let trial = Trial::new(now, answer.rate, queue);
             self.transition_to(now, State::Trial(trial), Reason::RateInelastic);
             self.apply_trial(now);

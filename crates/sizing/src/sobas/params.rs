@@ -18,10 +18,9 @@ pub(super) const TRAIN_PATIENCE: Duration = Duration::from_millis(100);
 /// ... where the round trip is not known yet.
 pub(super) const BLIND_PATIENCE: Duration = Duration::from_millis(300);
 
-/// From the first train to the last: the window in BDPs, and the pace over the train's rate. Slow
-/// start is not held back, and cannot overflow a buffer meanwhile.
+/// From the first train to the last: the window in BDPs. Slow start is not held back, and overflows
+/// no more than a buffer of a BDP meanwhile.
 pub(super) const STARTUP_BDPS: f64 = 2.0;
-pub(super) const STARTUP_PACE: f64 = 1.25;
 
 /// ... and the least such window: TCP's initial one (RFC 6928).
 pub(super) const INITIAL_SEGMENTS: u64 = 10;
@@ -50,6 +49,12 @@ pub(super) const COLLAPSE_EPOCHS: u32 = 2;
 /// A queue that is not ours: this many times what we keep, while the rate is below this share.
 pub(super) const OTHERS_QUEUE: u64 = 2;
 pub(super) const OTHERS_RATE: f64 = 0.8;
+
+/// Where packets are lost at random, under a congestion control that takes no notice of that: the
+/// window in BDPs, the pace, and the time without a loss after which the sender's own is back.
+pub(super) const LOSSY_BDPS: u64 = 3;
+pub(super) const LOSSY_PACE: f64 = 0.99;
+pub(super) const LOSSLESS: Duration = Duration::from_secs(10);
 
 /// A step of the capacity where no queue stands though the rate exceeds it, and how many in a row.
 pub(super) const FASTER_STEP: f64 = 1.08;

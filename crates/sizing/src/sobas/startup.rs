@@ -3,15 +3,16 @@
 use sweetspot_units::{Duration, Rate, Time};
 
 use super::held::Held;
+use super::limits::target_queue;
 use super::open::Open;
 use super::params::{
-    BLIND_PATIENCE, FIRST_WINDOW, INITIAL_SEGMENTS, SHORT_PATH, STARTUP_BDPS, STARTUP_PACE,
+    BLIND_PATIENCE, FIRST_WINDOW, INITIAL_SEGMENTS, SHORT_PATH, STARTUP_BDPS,
     TRAIN_PATIENCE,
 };
 use super::state::State;
 use super::{Sensors, Sobas};
 use crate::model::Agreement;
-use crate::{EventKind, Output, Reason};
+use crate::{CongestionChoice, EventKind, Output, Reason};
 
 /// Trains are under way.
 #[derive(Debug, Default)]
@@ -72,7 +73,6 @@ impl Sobas {
             let rate = rate.scaled(self.limits.payload());
             let least = self.setting.mss * INITIAL_SEGMENTS;
             self.limits.limit(now, (rate * base).scaled(STARTUP_BDPS).max(least));
-            self.limits.pace(Some(rate.scaled(STARTUP_PACE)));
         }
     }
 
@@ -91,6 +91,11 @@ impl Sobas {
     fn hold_at(&mut self, now: Time, wire: Rate, base: Duration) {
         let capacity = wire.scaled(self.limits.payload());
         self.limits.emit(now, EventKind::CapacityEstimated { rate: wire, rtt: base });
+        // What we sent at once, data and trains, is queue of our own.
+        let own = (self.inflight.largest() + self.trains.longest()) / capacity;
+        if self.highest_rtt > base + target_queue(base) + own {
+            return self.open(now, Reason::OthersQueue);
+        }
         let held = Held::new(capacity, base);
         self.transition_to(now, State::Held(held), Reason::CapacityKnown);
         self.apply_hold(now);
@@ -100,6 +105,7 @@ impl Sobas {
     pub(super) fn open(&mut self, now: Time, reason: Reason) {
         self.transition_to(now, State::Open(Open::new(now)), reason);
         self.limits.pace(None);
+        self.limits.congestion(now, CongestionChoice::Own);
         self.widen(now);
     }
 }

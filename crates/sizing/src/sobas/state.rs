@@ -41,7 +41,7 @@ impl State {
             (_, State::Ended) => reason == Reason::Ended,
             (State::Startup(_), State::Held(_)) => reason == CapacityKnown,
             (State::Startup(_), State::Open(_)) => {
-                matches!(reason, CapacityUnclear | CapacityUnknown | ShortPath)
+                matches!(reason, CapacityUnclear | CapacityUnknown | ShortPath | OthersQueue)
             }
             (State::Held(_), State::Open(_)) => {
                 matches!(reason, RateFell | RandomLoss | OthersQueue | PathFaster | Overflow)

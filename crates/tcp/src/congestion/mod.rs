@@ -197,6 +197,18 @@ impl Congestion {
     }
 }
 
+impl Congestion {
+    /// Which it is.
+    pub fn algorithm(&self) -> Algorithm {
+        match self {
+            Congestion::Reno(_) => Algorithm::Reno,
+            Congestion::Cubic(_) => Algorithm::Cubic,
+            Congestion::Vegas(_) => Algorithm::Vegas,
+            Congestion::Bbr(_) => Algorithm::Bbr,
+        }
+    }
+}
+
 /// Calls a method of whichever control it is.
 macro_rules! dispatch {
     ($self:ident, $control:ident => $call:expr) => {

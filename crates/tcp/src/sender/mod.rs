@@ -204,6 +204,11 @@ impl Sender {
         self.options.paced |= rate.is_some();
     }
 
+    /// The congestion control in charge.
+    pub fn algorithm(&self) -> Algorithm {
+        self.congestion.algorithm()
+    }
+
     /// Another congestion control takes over with the window as it is (Linux's TCP_CONGESTION on a
     /// live socket, `tcp_reinit_congestion_control`).
     pub fn switch(&mut self, algorithm: Algorithm) {
