@@ -17,6 +17,8 @@ pub(crate) struct Group {
     pub application: Application,
     /// Whether its data can carry congestion marks.
     pub ecn: bool,
+    /// Whether its hosts are Linux's.
+    pub linux: bool,
     /// See [`Tcp::window_scale`].
     window_scale: u64,
     /// What its flows' finished connections did, and its datagrams.
@@ -155,6 +157,7 @@ impl Group {
             payload,
             application,
             ecn: tcp.ecn,
+            linux,
             window_scale: tcp.window_scale,
             totals: Totals::default(),
             idle: Vec::new(),

@@ -271,21 +271,25 @@ impl<S: Scheduler> World<S> {
             sizing => sizing,
         };
         let group = &self.groups[self.flows[index].group as usize];
+        let linux = group.linux;
         let setting = Setting {
             mss: payload,
             packet: Bytes::new(u64::from(self.packet)),
             max_window: payload * group.receiver.window,
             path: Some(self.known_path(at)),
         };
-        let controller = match self.targets[index].maker.take() {
-            Some(make) => make(&setting),
+        let (controller, clamps) = match self.targets[index].maker.take() {
+            Some(make) => (make(&setting), false),
             None => {
                 // Whatever a sizing may lack is known here.
                 let Ok(controller) = sizing.controller(&setting) else { return };
-                controller
+                (controller, sizing.clamps_autotuning())
             }
         };
-        let steering = Steering::new(controller, at);
+        let autotuning = (clamps && linux)
+            .then(|| Sizing::Linux(LinuxRule::NEWEST).controller(&setting).ok())
+            .flatten();
+        let steering = Steering::new(controller, autotuning, at);
         self.targets[index].steering_due = steering.poll_timeout();
         self.targets[index].steering = Some(steering);
         self.run_sink_timers(index as u32, at, true);

@@ -10,21 +10,48 @@ use crate::packet::Packet;
 /// datagrams, this does with packets of the simulation. The loop itself is the same.
 pub(crate) struct Steering {
     driver: Driver,
+    /// The kernel's own autotuning, over which a controller's limit is a clamp.
+    autotuning: Option<Autotuning>,
     /// What the controller did, for the outcome.
     pub events: Vec<Event>,
     /// What the receiver's kernel would know.
     kernel: KernelView,
 }
 
+/// TCP_WINDOW_CLAMP: the window is the smaller of what the kernel would advertise and the limit.
+struct Autotuning {
+    driver: Driver,
+    window: Option<Bytes>,
+    limit: Option<Bytes>,
+}
+
+impl Autotuning {
+    fn window(&self) -> Option<Bytes> {
+        match (self.window, self.limit) {
+            (Some(window), Some(limit)) => Some(window.min(limit)),
+            (window, limit) => window.or(limit),
+        }
+    }
+}
+
 /// Bytes of a probe on the wire.
 pub(crate) const PROBE: u16 = PROBE_SIZE.get() as u16;
 
 impl Steering {
-    /// A loop that begins at `start`.
-    pub(crate) fn new(controller: Box<dyn Controller + Send>, start: Time) -> Self {
+    /// A loop that begins at `start`. Limits are clamps over `autotuning`, where there is any.
+    pub(crate) fn new(
+        controller: Box<dyn Controller + Send>,
+        autotuning: Option<Box<dyn Controller + Send>>,
+        start: Time,
+    ) -> Self {
         let mut driver = Driver::new(controller, start, Means::OutOfBand);
         driver.handle_reachable(start);
-        Steering { driver, events: Vec::new(), kernel: KernelView::default() }
+        let autotuning = autotuning.map(|rule| Autotuning {
+            driver: Driver::new(rule, start, Means::Kernel),
+            window: None,
+            limit: None,
+        });
+        Steering { driver, autotuning, events: Vec::new(), kernel: KernelView::default() }
     }
 
     /// Whether what arrives is to be handed in.
@@ -37,6 +64,9 @@ impl Steering {
     #[inline]
     pub(crate) fn handle_data(&mut self, now: Time, bytes: Bytes) {
         self.driver.handle_data(now, bytes, Bytes::ZERO);
+        if let Some(autotuning) = &mut self.autotuning {
+            autotuning.driver.handle_data(now, bytes, Bytes::ZERO);
+        }
     }
 
     /// The receiver timed a round trip.
@@ -75,22 +105,48 @@ impl Steering {
 
     /// When [`Steering::handle_timeout`] next wants to be called.
     pub(crate) fn poll_timeout(&self) -> Time {
-        self.driver.poll_timeout()
+        let own = self.autotuning.as_ref().map_or(Time::MAX, |a| a.driver.poll_timeout());
+        self.driver.poll_timeout().min(own)
     }
 
     /// That time has come. `advertised` is the window that the receiver advertises now.
     pub(crate) fn handle_timeout(&mut self, now: Time, advertised: Bytes) {
         self.kernel.window = Some(advertised);
-        self.driver.handle_timeout(now, &self.kernel);
+        if self.driver.poll_timeout() <= now {
+            self.driver.handle_timeout(now, &self.kernel);
+        }
+        if let Some(autotuning) = &mut self.autotuning
+            && autotuning.driver.poll_timeout() <= now
+        {
+            autotuning.driver.handle_timeout(now, &self.kernel);
+        }
     }
 
     /// The next thing to do, until `None`.
     pub(crate) fn poll_effect(&mut self) -> Option<Effect> {
         loop {
-            match self.driver.poll_effect()? {
-                Effect::Event(event) => self.events.push(event),
-                effect => return Some(effect),
+            match self.driver.poll_effect() {
+                Some(Effect::Event(event)) => self.events.push(event),
+                Some(Effect::Window(limit)) => {
+                    return Some(Effect::Window(match &mut self.autotuning {
+                        None => limit,
+                        Some(autotuning) => {
+                            autotuning.limit = limit;
+                            autotuning.window()
+                        }
+                    }));
+                }
+                Some(effect) => return Some(effect),
+                None => break,
             }
         }
+        let autotuning = self.autotuning.as_mut()?;
+        while let Some(effect) = autotuning.driver.poll_effect() {
+            if let Effect::Window(window) = effect {
+                autotuning.window = window;
+                return Some(Effect::Window(autotuning.window()));
+            }
+        }
+        None
     }
 }

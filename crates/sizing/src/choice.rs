@@ -102,6 +102,22 @@ impl Sizing {
         "rledbat",
     ];
 
+    /// Whether its limits are clamps over the kernel's own autotuning, which goes on below them.
+    pub fn clamps_autotuning(self) -> bool {
+        match self {
+            Sizing::Sobas | Sizing::SobasLive | Sizing::Rledbat => true,
+            Sizing::Kernel
+            | Sizing::Fixed(_)
+            | Sizing::Max
+            | Sizing::Bdp
+            | Sizing::BdpBy(_)
+            | Sizing::RightSizing
+            | Sizing::Heffner
+            | Sizing::Linux(_)
+            | Sizing::SobasPaper => false,
+        }
+    }
+
     /// The controller for one connection.
     pub fn controller(self, setting: &Setting) -> Result<Box<dyn Controller + Send>, SizingError> {
         let fixed = |window| Box::new(Static::new(Decision::Window(window)));

@@ -20,7 +20,8 @@ pub trait Controller {
     /// The next thing to do or to record, until `None`.
     fn poll_output(&mut self) -> Option<Output>;
 
-    /// The inputs that it lives on.
+    /// The inputs that it lives on now; whether it needs probes or trains at all is decided at the
+    /// beginning.
     fn needs(&self) -> Needs;
 
     /// Where the controller stands, for people.
@@ -190,6 +191,8 @@ pub enum Probing {
     Periodic,
     /// No more often, and for no more than a two-hundredth of the transfer's own rate.
     Budgeted,
+    /// Once a second, so that the sender is heard of.
+    Sparse,
 }
 
 impl Needs {

@@ -181,6 +181,10 @@ impl Driver {
 
     /// The kernel was asked.
     pub fn handle_kernel(&mut self, now: Time, kernel: &KernelView) {
+        self.needs = self.controller.needs();
+        if let Some(out_of_band) = &mut self.out_of_band {
+            out_of_band.prober.set_probing(self.needs.probes);
+        }
         let before = std::mem::replace(&mut self.kernel, *kernel);
         let needs = self.needs;
         if let Some(advertised) = kernel.window.filter(|_| needs.window) {

@@ -113,6 +113,11 @@ impl Prober {
         self.schedule != Schedule::Waiting
     }
 
+    /// From now on the path is probed so often.
+    pub fn set_probing(&mut self, probing: Probing) {
+        self.probing = probing;
+    }
+
     /// The transfer received payload, of which a part pays for probes.
     pub fn handle_data(&mut self, bytes: Bytes) {
         self.credit = (self.credit + bytes).min(DATA_PER_PROBE * IN_ADVANCE);
@@ -148,6 +153,7 @@ impl Prober {
             Probing::Budgeted => {
                 self.credit >= DATA_PER_PROBE || now.since(self.last_sent) >= LONGEST_INTERVAL
             }
+            Probing::Sparse => now.since(self.last_sent) >= LONGEST_INTERVAL,
         }
     }
 
@@ -191,8 +197,10 @@ impl Prober {
         let rtt = self.rtt.unwrap_or(kernel_rtt);
         // A transfer that pays for few probes has few answers to miss.
         let patience = match self.probing {
-            Probing::Budgeted if self.answered > 0 => LONGEST_INTERVAL * 2 + SILENCE,
-            Probing::Never | Probing::Periodic | Probing::Budgeted => SILENCE,
+            Probing::Budgeted | Probing::Sparse if self.answered > 0 => {
+                LONGEST_INTERVAL * 2 + SILENCE
+            }
+            Probing::Never | Probing::Periodic | Probing::Budgeted | Probing::Sparse => SILENCE,
         };
         let blocked = now.since(self.quiet_since) > patience.max(rtt * 3);
         self.fell_back |= blocked;

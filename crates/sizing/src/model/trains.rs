@@ -32,6 +32,10 @@ const AGREE: f64 = 0.05;
 /// ... besides what the receiver's clock and scheduler blur each train's dispersion by.
 const CLOCK: Duration = Duration::from_micros(50);
 
+/// Time over which the trains are spread, a round trip at least: others' traffic comes and goes, and
+/// trains close together meet none of it by chance.
+const SPREAD: Duration = Duration::from_millis(150);
+
 /// Idle time between two trains, in dispersions, so that one is out of the bottleneck before the
 /// next comes and the transfer's own data passes between them.
 const IDLE: u64 = 1;
@@ -132,7 +136,8 @@ impl Trains {
             let most = self.length * LONGER;
             self.settled = wanted <= most;
             self.length = wanted.min(most);
-            self.gap = (self.packet * u64::from(self.length) / rate) * (1 + IDLE);
+            let apart = SPREAD.max(rtt) / (TRAINS as u64 - 1);
+            self.gap = (self.packet * u64::from(self.length) / rate * (1 + IDLE)).max(apart);
             self.next_request = Some(now);
         }
         self.heard.push(Heard { rate, packets: train.received });

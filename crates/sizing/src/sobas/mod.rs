@@ -140,7 +140,10 @@ impl Controller for Sobas {
                     self.epochs.handle_starvation();
                 }
                 let lost = report.retransmitted.saturating_sub(self.retransmitted);
-                self.epochs.handle_losses(lost);
+                // A path that is open is watched by its holes, which are seen at once.
+                if !matches!(self.state, State::Open(_)) {
+                    self.epochs.handle_losses(lost);
+                }
                 self.retransmitted = self.retransmitted.max(report.retransmitted);
             }
             Input::KernelRtt(rtt) => self.handle_round_trip(now, rtt),
@@ -177,10 +180,17 @@ impl Controller for Sobas {
     }
 
     fn needs(&self) -> Needs {
-        let kernel = Needs { minimum_rtt: true, data: true, ..Needs::NOTHING };
-        match self.sensors {
-            Sensors::Probes => Needs { probes: Probing::Budgeted, trains: true, ..kernel },
-            Sensors::Kernel => Needs { kernel_rtt: true, out_of_order: true, ..kernel },
+        let kernel = Needs { minimum_rtt: true, out_of_order: true, ..Needs::KERNEL };
+        let probed = Needs { minimum_rtt: true, data: true, trains: true, ..Needs::NOTHING };
+        match (self.sensors, &self.state) {
+            (Sensors::Kernel, _) => kernel,
+            // Probes take room in a buffer, which a path that is left alone is not to notice.
+            (Sensors::Probes, State::Open(_) | State::Ended) => {
+                Needs { probes: Probing::Sparse, trains: true, ..kernel }
+            }
+            (Sensors::Probes, State::Startup(_) | State::Held(_) | State::Trial(_)) => {
+                Needs { probes: Probing::Budgeted, ..probed }
+            }
         }
     }
 

@@ -48,7 +48,7 @@ impl Sobas {
             return;
         }
         let in_flight = epoch.rate * epoch.average_rtt;
-        open.elasticity.handle_epoch(epoch.cwnd.unwrap_or(in_flight), epoch.rate, epoch.rtt);
+        open.elasticity.handle_epoch(in_flight, epoch.rate, epoch.rtt);
         let calm = open.random_loss.is_none_or(|at| now.since(at) >= AFTER_RANDOM_LOSS);
         let spent = self.trials_failed.as_secs_f64() / now.since(self.began).as_secs_f64();
         if !calm || spent >= TRIAL_BUDGET {
@@ -59,7 +59,7 @@ impl Sobas {
             && answer.moved >= MOVED
             && answer.varied <= VARIED;
         let queue = answer.rtt.saturating_sub(base);
-        if false && inelastic && queue > target_queue(base) {
+        if inelastic && queue > target_queue(base) {
             let trial = Trial::new(now, answer.rate, queue);
             self.transition_to(now, State::Trial(trial), Reason::RateInelastic);
             self.apply_trial(now);

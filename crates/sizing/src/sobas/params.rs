@@ -20,7 +20,7 @@ pub(super) const BLIND_PATIENCE: Duration = Duration::from_millis(300);
 
 /// From the first train to the last: the window in BDPs. Slow start is not held back, and overflows
 /// no more than a buffer of a BDP meanwhile.
-pub(super) const STARTUP_BDPS: f64 = 2.0;
+pub(super) const STARTUP_BDPS: f64 = 1.5;
 
 /// ... and the least such window: TCP's initial one (RFC 6928).
 pub(super) const INITIAL_SEGMENTS: u64 = 10;
