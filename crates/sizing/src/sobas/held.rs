@@ -42,9 +42,14 @@ pub(super) struct Held {
 impl Held {
     /// A path of this payload rate and round trip.
     pub(super) fn new(capacity: Rate, base: Duration) -> Held {
+        Held::keeping(capacity, target_queue(base))
+    }
+
+    /// ... with so much queue.
+    pub(super) fn keeping(capacity: Rate, queue: Duration) -> Held {
         Held {
             capacity,
-            queue: target_queue(base),
+            queue,
             settling: SETTLING,
             below: 0,
             collapsed: 0,

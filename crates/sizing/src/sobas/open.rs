@@ -2,7 +2,7 @@
 
 use sweetspot_units::{Duration, Time};
 
-use super::Sobas;
+use super::{Sensors, Sobas};
 use super::limits::target_queue;
 use super::params::{
     AFTER_RANDOM_LOSS, FIRST_WINDOW, INELASTIC, MOVED, OPEN_FLIGHTS, TRIAL_BUDGET, VARIED,
@@ -38,6 +38,9 @@ impl Sobas {
 
     /// Watches how the rate answers the window, and tries less where it does not.
     pub(super) fn watch(&mut self, now: Time, epoch: &Epoch, base: Duration) {
+        if self.sensors == Sensors::Probes {
+            return;
+        }
         let State::Open(open) = &mut self.state else { return };
         let queue = epoch.highest_rtt.saturating_sub(base);
         if epoch.losses > 0 && queue <= target_queue(base) * 2 {

@@ -17,6 +17,8 @@ pub(super) struct Trial {
     /// Payload rate before.
     rate: Rate,
     queue: Duration,
+    /// The least queue so far that cost no rate.
+    paid: Option<Duration>,
     settling: u32,
     judged: u32,
     failed: u32,
@@ -26,7 +28,7 @@ impl Trial {
     /// A trial on a path that delivered `rate` behind `queue`.
     pub(super) fn new(now: Time, rate: Rate, queue: Duration) -> Trial {
         let queue = queue.scaled(TRIAL_QUEUE);
-        Trial { began: now, rate, queue, settling: SETTLING, judged: 0, failed: 0 }
+        Trial { began: now, rate, queue, paid: None, settling: SETTLING, judged: 0, failed: 0 }
     }
 }
 
@@ -54,7 +56,11 @@ impl Sobas {
         if epoch.losses > 0 || fell {
             trial.failed += 1;
             if trial.failed >= SETTLING || epoch.losses > 0 {
-                self.trials_failed = self.trials_failed + now.since(trial.began);
+                let (rate, began, paid) = (trial.rate, trial.began, trial.paid);
+                if let Some(queue) = paid.filter(|_| epoch.losses == 0) {
+                    return self.settle(now, rate, queue);
+                }
+                self.trials_failed = self.trials_failed + now.since(began);
                 return self.open(now, Reason::TrialFailed);
             }
             return;
@@ -67,13 +73,20 @@ impl Sobas {
             return;
         }
         (trial.judged, trial.failed, trial.settling) = (0, 0, SETTLING);
+        trial.paid = Some(trial.queue);
         trial.queue = trial.queue.scaled(TRIAL_STEP);
-        if trial.queue <= target_queue(base) {
-            let held = Held::new(trial.rate, base);
-            self.transition_to(now, State::Held(held), Reason::TrialPaid);
-            self.apply_hold(now);
-        } else {
-            self.apply_trial(now);
+        let least = target_queue(base);
+        if trial.queue > least {
+            return self.apply_trial(now);
         }
+        let (rate, queue) = (trial.rate, trial.paid.unwrap_or(least).max(least));
+        self.settle(now, rate, queue);
+    }
+
+    /// Holds what cost no rate.
+    fn settle(&mut self, now: Time, rate: Rate, queue: Duration) {
+        let held = Held::keeping(rate, queue);
+        self.transition_to(now, State::Held(held), Reason::TrialPaid);
+        self.apply_hold(now);
     }
 }
