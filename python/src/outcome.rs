@@ -54,6 +54,8 @@ numbers!(TransferOutcome {
     timeouts: u64,
     /// The window advertised at the end, bytes of payload.
     window_final_bytes: u64,
+    /// From its start to the last ACK, seconds, where it has an end and reached it in time.
+    completion_s: Option<f64>,
     /// How the window was sized.
     sizing: String,
 }

@@ -94,9 +94,16 @@ fn transfer_outcome<S>(
         retransmitted_packets: new.retransmitted - old.retransmitted,
         timeouts: new.timeouts - old.timeouts,
         window_final_bytes: b.window * payload.get(),
+        completion_s: completion(end, i),
         sizing: scenario.transfers[i].sizing.to_string(),
         events: events.iter().map(controller_event).collect(),
     }
+}
+
+/// How long transfer `i` took, if it is through. Transfers are the first groups.
+fn completion(end: &Snapshot, i: usize) -> Option<f64> {
+    let totals = &end.groups[i];
+    (totals.completed > 0).then(|| totals.completion as f64 / 1e9)
 }
 
 fn controller_event(event: &Event) -> ControllerEvent {
