@@ -176,9 +176,9 @@ fn bottleneck_outcome(
     end: &Snapshot,
     before: Option<(Snapshot, Snapshot)>,
 ) -> BottleneckOutcome {
-    let rate = scenario.path.narrow().rate;
+    let rate = |from: Time, until: Time| mean_rate(scenario, from, until);
     let used = |a: &Snapshot, b: &Snapshot| {
-        utilisation(rate, b.narrow.sent_bits - a.narrow.sent_bits, b.at.since(a.at))
+        utilisation(rate(a.at, b.at), b.narrow.sent_bits - a.narrow.sent_bits, b.at.since(a.at))
     };
     let (a, b) = (&begin.narrow, &end.narrow);
     let nanos = end.at.since(begin.at).as_nanos() as f64;
@@ -189,8 +189,14 @@ fn bottleneck_outcome(
         loss_rate: ratio(b.drops - a.drops, b.arrivals - a.arrivals),
         queue_mean_packets: waited(a.waits.packet_time, b.waits.packet_time),
         queue_max_packets: b.waits.most,
-        queue_delay_mean_s: waited(a.waits.byte_time, b.waits.byte_time) * 8.0 / rate.as_f64(),
+        queue_delay_mean_s: waited(a.waits.byte_time, b.waits.byte_time) * 8.0
+            / rate(begin.at, end.at).as_f64(),
     }
+}
+
+/// The narrow link's rate between two times, averaged.
+pub(crate) fn mean_rate(scenario: &Scenario, from: Time, until: Time) -> Rate {
+    scenario.path.mean_rate(from.since(Time::ZERO), until.since(Time::ZERO))
 }
 
 /// The share of a link's capacity that so many bits take. Times are whole nanoseconds, so that it

@@ -29,6 +29,9 @@ fn path(scenario: &Scenario, reasons: &mut Vec<String>) {
             hop.rate
         ));
     }
+    if !path.changes.is_empty() {
+        reasons.push("its path stays as it is; leave path.change out".to_owned());
+    }
     if hop.queue != Queue::DropTail {
         reasons.push("its queue is drop-tail; leave path.queue out".to_owned());
     }
