@@ -28,7 +28,7 @@ Examples:
   sweetspot gauntlet --seed 7 --paths 300 --seeds 4 --sizing sobas,sobas:live --journal g.journal
   sweetspot gauntlet --seed 7 --only 41 --sizing sobas --worst worst")]
 pub struct Arguments {
-    /// What is drawn
+    /// What is drawn: drawn, sizes, long, changes, transfers
     #[arg(long, default_value = "drawn")]
     population: Population,
     /// The population's seed: the same paths for ever
@@ -43,9 +43,10 @@ pub struct Arguments {
     /// Seeds that each path is played under
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     seeds: u64,
-    /// How long each transfer is measured
-    #[arg(long, default_value = "20s")]
-    duration: Duration,
+    /// How long each transfer is measured [default: 20s; sizes 60s at most, long 60s and 300s,
+    /// changes and transfers 30s]
+    #[arg(long)]
+    duration: Option<Duration>,
     /// Congestion controls; each sizing is played with each
     #[arg(long, value_delimiter = ',', default_value = "cubic", value_parser = congestion)]
     congestion: Vec<Congestion>,
@@ -178,6 +179,9 @@ fn write_worst(
         format!("{}: {error}; choose another directory with --worst", path.display())
     };
     fs::create_dir_all(directory).map_err(|error| blame(directory, &error))?;
+    let duration = arguments
+        .duration
+        .map_or(String::new(), |duration| format!(" --duration {}s", duration.as_secs_f64()));
     let judged = verdict.contenders.iter().filter(|judgement| judgement.sizing != "null");
     for judgement in judged {
         let Judgement { sizing, congestion, .. } = judgement;
@@ -194,8 +198,8 @@ fn write_worst(
             let text = format!(
                 "# Goodput {:.3} of the kernel's ({:.3} Mbit/s of {:.3}); {}.\n\
                  # sweetspot sweep {} --over transfer.sizing=kernel,{sizing} --seeds {}\n\
-                 # sweetspot gauntlet --population {} --seed {} --only {} --seeds {} \\\n\
-                 #     --duration {}s --sizing {sizing} --congestion {congestion}\n{}",
+                 # sweetspot gauntlet --population {} --seed {} --only {} --seeds {}{duration} \\\n\
+                 #     --sizing {sizing} --congestion {congestion}\n{}",
                 path.goodput,
                 path.contender.goodput_bps / 1e6,
                 path.kernel.goodput_bps / 1e6,
@@ -206,7 +210,6 @@ fn write_worst(
                 verdict.seed,
                 path.path,
                 verdict.seeds,
-                verdict.duration_s,
                 run.text()
             );
             fs::write(&file, text).map_err(|error| blame(&file, &error))?;

@@ -1,7 +1,9 @@
 //! A population of random paths on which sizings are judged against the kernel's own.
 
+mod change;
 mod class;
 mod cross;
+mod drawn_path;
 mod lot;
 mod measured;
 mod plan;
@@ -12,9 +14,10 @@ mod table;
 mod verdict;
 
 pub use class::Class;
+pub use drawn_path::DrawnPath;
 pub use measured::Measured;
 pub use plan::{Contender, Plan, Run, Settings};
 pub use play::Player;
-pub use population::{DrawnPath, Population, UnknownPopulation};
+pub use population::{Population, UnknownPopulation};
 pub use table::table;
 pub use verdict::{Comparison, Judgement, Quantiles, Summary, Verdict};

@@ -23,7 +23,7 @@ pub struct Verdict {
     pub paths: u64,
     /// Repetitions of each path.
     pub seeds: u64,
-    /// How long each transfer was measured, seconds.
+    /// How long transfers were measured at most, seconds.
     pub duration_s: f64,
     /// The null first, then each sizing; for every congestion control.
     pub contenders: Vec<Judgement>,
@@ -116,6 +116,7 @@ impl Verdict {
     /// Judges what was `measured` in the runs of `plan`, which come in its order.
     pub fn of(plan: &Plan, measured: &[Measured]) -> Verdict {
         let settings = plan.settings();
+        let durations = plan.paths.iter().map(|(_, scenario)| scenario.duration.as_secs_f64());
         let judged = plan
             .contenders
             .iter()
@@ -129,7 +130,7 @@ impl Verdict {
             first_path: settings.paths.start,
             paths: plan.paths.len() as u64,
             seeds: plan.seeds(),
-            duration_s: settings.duration.as_secs_f64(),
+            duration_s: durations.fold(0.0, f64::max),
             contenders: judged.map(|(i, _)| Judgement::of(plan, measured, i)).collect(),
         }
     }
