@@ -3,9 +3,11 @@
 mod change;
 mod class;
 mod cross;
+mod document;
 mod drawn_path;
 mod lot;
 mod measured;
+mod pictures;
 mod plan;
 mod play;
 mod population;
@@ -14,8 +16,10 @@ mod table;
 mod verdict;
 
 pub use class::Class;
+pub use document::{Imprint, document, picture_name};
 pub use drawn_path::DrawnPath;
 pub use measured::Measured;
+pub use pictures::pictures;
 pub use plan::{Contender, Plan, Run, Settings};
 pub use play::Player;
 pub use population::{Population, UnknownPopulation};
