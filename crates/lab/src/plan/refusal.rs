@@ -140,6 +140,7 @@ mod tests {
     fn what_the_emulator_lacks_is_named_with_what_it_has() {
         for (set, said) in [
             ("path.queue=red", "its queue is drop-tail"),
+            ("path.change=[{at=\"1s\",delay=\"1ms\"}]", "leave path.change out"),
             ("path.packet=100B", "between 576B and 9000B"),
             ("path.access_rate=10Mbit/s", "path.access_rate must be at least 50 Mbit/s"),
             ("tcp.ecn=true", "leave ecn out"),

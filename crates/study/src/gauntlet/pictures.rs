@@ -20,7 +20,7 @@ pub fn pictures(verdict: &Verdict, congestion: &str) -> Vec<Plot> {
         .into_iter()
         .map(|class| {
             let title = format!("goodput, {}", class.name());
-            distribution(&title, "goodput over the kernel's", &of, class, goodput)
+            distribution(&title, "goodput over the kernel's", &of, class, GOODPUT, goodput)
         })
         .collect();
     let rivals = |path: &Comparison| path.rivals();
@@ -29,17 +29,19 @@ pub fn pictures(verdict: &Verdict, congestion: &str) -> Vec<Plot> {
         "their goodput over that beside the kernel",
         &of,
         Class::All,
+        GOODPUT,
         rivals,
     ));
     let delay = |path: &Comparison| path.delay();
     let over = "queueing delay over the kernel's";
-    plots.push(distribution("delay", over, &of, Class::All, delay));
+    plots.push(distribution("delay", over, &of, Class::All, DELAY, delay));
     plots.retain(|plot| !plot.curves.is_empty());
     plots
 }
 
-/// Ratios beyond are drawn at these.
-const SHOWN: (f64, f64) = (0.1, 10.0);
+/// Ratios beyond are drawn at these: of goodput, and of delay.
+const GOODPUT: (f64, f64) = (0.2, 5.0);
+const DELAY: (f64, f64) = (0.02, 5.0);
 
 /// Which share of the paths of a class has a ratio up to x, for each contender.
 fn distribution(
@@ -47,9 +49,10 @@ fn distribution(
     quantity: &str,
     judgements: &[&Judgement],
     class: Class,
+    shown: (f64, f64),
     ratio: impl Fn(&Comparison) -> Option<f64>,
 ) -> Plot {
-    let x = Axis::new(quantity).logarithmic().between(SHOWN.0, SHOWN.1);
+    let x = Axis::new(quantity).logarithmic().between(shown.0, shown.1);
     let mut plot = Plot::new(title, x, Axis::new("share of paths").between(0.0, 1.0));
     for (group, judgement) in judgements.iter().enumerate() {
         let paths = judgement.paths.iter().filter(|path| path.classes.contains(&class));
@@ -59,7 +62,7 @@ fn distribution(
         let points = ratios
             .iter()
             .enumerate()
-            .map(|(below, ratio)| (ratio.clamp(SHOWN.0, SHOWN.1), (below as f64 + 0.5) / count));
+            .map(|(below, ratio)| (ratio.clamp(shown.0, shown.1), (below as f64 + 0.5) / count));
         plot.curve(&judgement.sizing, Origin::Sim, group, points.collect());
     }
     plot
