@@ -113,6 +113,15 @@ numbers!(ControllerEvent {
 
 #[pymethods]
 impl Outcome {
+    /// The same without what the sizing controllers decided.
+    fn without_events(&self) -> Outcome {
+        let mut outcome = self.0.clone();
+        for transfer in &mut outcome.transfers {
+            transfer.events.clear();
+        }
+        Outcome(outcome)
+    }
+
     /// The scenario's title.
     #[getter]
     fn scenario(&self) -> &str {
