@@ -1,7 +1,7 @@
 # `make help` lists what can be made. Options for a program go into ARGS: make demo ARGS="--out /tmp/demo"
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo reproduce test fmt clippy purity doc unit python wasm bench-lab bench-limits bench-live bench-sim man clean tools tools-test
+.PHONY: help build demo reproduce test fmt clippy purity doc unit python wasm bench-gauntlet bench-lab bench-limits bench-live bench-sim man clean tools tools-test
 
 SWEETSPOT := target/release/sweetspot
 ARGS ?=
@@ -14,6 +14,13 @@ demo: build ## Move a file across an emulated long path, several ways, and draw 
 	$(SWEETSPOT) demo $(ARGS)
 
 test: tools-test fmt clippy purity doc unit python ## Formatting, lints, purity, documentation, every test
+
+# Seeds on which parameters of `sobas` were chosen: they do not measure it.
+CHOSEN_ON := 7
+bench-gauntlet: build ## Judge sizings on random paths against the kernel's own; writes docs/results/gauntlet.md (about 40 minutes)
+	$(SWEETSPOT) gauntlet --population drawn,sizes,long,changes,transfers --seed 101 --chosen-on $(CHOSEN_ON) \
+		--congestion cubic,reno,bbr --sizing sobas,sobas:live --paths 300 --seeds 4 \
+		--journal target/gauntlet.journal --worst target/gauntlet --out docs/results/gauntlet.md $(ARGS)
 
 bench-lab: build ## Measure on this kernel: the demo path and the matrix, the standing set, the blog's experiment; writes docs/results/lab.md, validate.md, blog.md (about 30 minutes)
 	$(SWEETSPOT) validate --standing --out docs/results/validate.md

@@ -3,6 +3,7 @@
 
 mod controller;
 mod engine;
+mod gauntlet;
 mod outcome;
 mod scenario;
 mod sweep;
@@ -17,6 +18,8 @@ mod _core {
     use crate::controller::{ControllerSetting, Probe, Train};
     #[pymodule_export]
     use crate::engine::{run, series};
+    #[pymodule_export]
+    use crate::gauntlet::Gauntlet;
     #[pymodule_export]
     use crate::outcome::{
         BottleneckOutcome, ControllerEvent, CrossOutcome, Outcome, TransferOutcome,

@@ -54,6 +54,8 @@ numbers!(TransferOutcome {
     timeouts: u64,
     /// The window advertised at the end, bytes of payload.
     window_final_bytes: u64,
+    /// From its start to the last ACK, seconds, where it has an end and reached it in time.
+    completion_s: Option<f64>,
     /// How the window was sized.
     sizing: String,
 }
@@ -111,6 +113,15 @@ numbers!(ControllerEvent {
 
 #[pymethods]
 impl Outcome {
+    /// The same without what the sizing controllers decided.
+    fn without_events(&self) -> Outcome {
+        let mut outcome = self.0.clone();
+        for transfer in &mut outcome.transfers {
+            transfer.events.clear();
+        }
+        Outcome(outcome)
+    }
+
     /// The scenario's title.
     #[getter]
     fn scenario(&self) -> &str {

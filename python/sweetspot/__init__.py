@@ -29,6 +29,7 @@ from ._core import (
 )
 from .controller import Controller
 from .engine import run, series
+from .population import gauntlet
 from .scenario import Scenario
 from .studies import sweep
 from .units import B, Gbit_s, MB, Mbit_s, Quantity, kB, kbit_s, ms, pkt, s, us
@@ -52,6 +53,7 @@ __all__ = [
     "Train",
     "TransferOutcome",
     "__version__",
+    "gauntlet",
     "kB",
     "kbit_s",
     "ms",

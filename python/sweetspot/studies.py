@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 Point = tuple[int, str, list[str], int]
 """Index, scenario's text, overrides, seed."""
 
+Player = Callable[[Point, str], tuple[int, _core.Outcome]]
+"""Plays a point by an engine, on a worker."""
+
 TRANSFER_NUMBERS = (
     "goodput_bps",
     "rtt_mean_s",
@@ -77,6 +80,20 @@ def sweep(
         ValueError: if there are no values, a range cannot be, or the journal is of another version.
     """
     points, variants, scenarios = _points(scenario, over, seeds)
+    outcomes = play_points(points, scenarios, play, engine, executor, progress, journal)
+    return _table(list(over), variants, points, outcomes)
+
+
+def play_points(
+    points: Sequence[Point],
+    scenarios: Sequence[_core.Scenario],
+    play: Player,
+    engine: str,
+    executor: Executor | None,
+    progress: Callable[[int, int], None] | None,
+    journal: str | os.PathLike[str] | None,
+) -> list[_core.Outcome]:
+    """The outcome of every point, in order; arguments as those of :func:`sweep`."""
     outcomes: dict[int, _core.Outcome] = {}
     ledger = Ledger(journal) if journal is not None else None
     if ledger is not None:
@@ -87,7 +104,7 @@ def sweep(
 
     def work(pool: Executor) -> None:
         waiting = [point for point in points if point[0] not in outcomes]
-        for index, outcome in _play_all(pool, waiting, engine):
+        for index, outcome in _play_all(pool, waiting, play, engine):
             outcomes[index] = outcome
             if ledger is not None:
                 ledger.remember(scenarios[index], engine, points[index][3], outcome)
@@ -103,7 +120,7 @@ def sweep(
     finally:
         if ledger is not None:
             ledger.close()
-    return _table(list(over), variants, points, [outcomes[i] for i in range(len(points))])
+    return [outcomes[i] for i in range(len(points))]
 
 
 def _on_processes(work: Callable[[Executor], None]) -> None:
@@ -119,7 +136,7 @@ def _on_processes(work: Callable[[Executor], None]) -> None:
 
 
 def _play_all(
-    pool: Executor, points: Sequence[Point], engine: str
+    pool: Executor, points: Sequence[Point], play: Player, engine: str
 ) -> Iterator[tuple[int, _core.Outcome]]:
     running: list[Future[tuple[int, _core.Outcome]]] = [
         pool.submit(play, point, engine) for point in points

@@ -27,6 +27,12 @@ impl Propagation {
         self.delay
     }
 
+    /// From now on packets take another route. Whoever keeps their order sees to it that none is
+    /// overtaken by a later one on a shorter route.
+    pub fn set_delay(&mut self, delay: Duration) {
+        self.delay = delay;
+    }
+
     /// A packet leaves the link at `left`, no earlier than the one before it: when it comes out.
     #[inline(always)]
     pub fn handle_departure(&mut self, left: Time) -> Time {

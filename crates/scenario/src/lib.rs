@@ -19,7 +19,7 @@ pub use outcome::{
     AppliedFormula, BottleneckOutcome, ControllerEvent, CrossOutcome, Derivation, Outcome,
     TransferOutcome,
 };
-pub use path::{Hop, Path, Queue, Reverse};
+pub use path::{Change, Hop, Path, Queue, Reverse};
 pub use scenario::{Scenario, Ties};
 pub use tcp::{Congestion, Flavour, Tcp};
 pub use traffic::{Cross, Inputs, Kind, Transfer};

@@ -46,6 +46,9 @@ pub struct TransferOutcome {
     pub timeouts: u64,
     /// The window advertised at the end, bytes of payload.
     pub window_final_bytes: u64,
+    /// From its start to the last ACK, seconds, where it has an end and reached it in time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completion_s: Option<f64>,
     /// How the window was sized, as in the scenario.
     pub sizing: String,
     /// What the sizing controller decided and why, from the start.

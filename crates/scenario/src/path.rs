@@ -16,6 +16,21 @@ pub struct Path {
     pub access_rate: Rate,
     /// What the way back carries.
     pub reverse: Reverse,
+    /// What changes on the way, in the order of time.
+    pub changes: Vec<Change>,
+}
+
+/// `[[path.change]]`: from a time on, a hop is another, in both directions.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Change {
+    /// When, from time 0.
+    pub at: Duration,
+    /// Which hop, counted from 0.
+    pub hop: usize,
+    /// Its rate from then on; `None`: as before. What is being sent is sent at the old one.
+    pub rate: Option<Rate>,
+    /// Its one-way propagation from then on, as on another route; `None`: as before.
+    pub delay: Option<Duration>,
 }
 
 /// A link between two routers, alike in both directions.
@@ -83,6 +98,30 @@ impl Path {
         self.narrow().rate * self.rtt
     }
 
+    /// The narrow link's rate between two times, averaged.
+    pub fn mean_rate(&self, from: Duration, until: Duration) -> Rate {
+        let narrow = self.bottleneck();
+        let own = self.changes.iter().filter(|change| change.hop == narrow);
+        let rates = own.filter_map(|change| Some((change.at, change.rate?)));
+        Rate::from_f64(mean_of_steps(
+            self.narrow().rate.as_f64(),
+            rates.map(|(at, rate)| (at, rate.as_f64())),
+            from,
+            until,
+        ))
+    }
+
+    /// Two-way propagation of the target between two times, averaged, seconds.
+    pub fn mean_rtt(&self, from: Duration, until: Duration) -> f64 {
+        let hops = self.hops.iter().enumerate().map(|(index, hop)| {
+            let own = self.changes.iter().filter(|change| change.hop == index);
+            let delays = own.filter_map(|change| Some((change.at, change.delay?.as_secs_f64())));
+            let delay = hop.delay.as_secs_f64();
+            2.0 * (mean_of_steps(delay, delays, from, until) - delay)
+        });
+        self.rtt.as_secs_f64() + hops.sum::<f64>()
+    }
+
     pub(crate) fn read(mut reader: Reader<'_>) -> Result<Path, ScenarioError> {
         let rtt: Duration = reader.required("rtt", "rtt = \"100ms\"")?;
         let packet = reader.quantity("packet")?.unwrap_or(Bytes::new(1000));
@@ -118,11 +157,53 @@ impl Path {
         if hops.iter().map(|hop| hop.delay).fold(Duration::ZERO, |a, b| a + b) > rtt / 2 {
             return Err(reader.impossible("rtt", "its half is less than the hops' delays together"));
         }
+        let mut changes = Vec::new();
+        for change in reader.tables("change")? {
+            changes.push(Change::read(change, hops.len() as u64)?);
+        }
+        changes.sort_by_key(|change| change.at);
         reader.finish()?;
-        Ok(Path { hops, rtt, packet, access_rate, reverse })
+        Ok(Path { hops, rtt, packet, access_rate, reverse, changes })
     }
 }
 
+/// The mean between two times of what is `first` until it steps.
+fn mean_of_steps(
+    first: f64,
+    steps: impl Iterator<Item = (Duration, f64)>,
+    from: Duration,
+    until: Duration,
+) -> f64 {
+    let (mut value, mut since, mut sum) = (first, from, 0.0);
+    for (at, next) in steps.filter(|(at, _)| *at < until) {
+        sum += value * at.saturating_sub(since).as_secs_f64();
+        (value, since) = (next, since.max(at));
+    }
+    let elapsed = until.saturating_sub(from).as_secs_f64();
+    sum += value * until.saturating_sub(since).as_secs_f64();
+    if elapsed > 0.0 { sum / elapsed } else { value }
+}
+
+impl Change {
+    fn read(mut reader: Reader<'_>, hops: u64) -> Result<Change, ScenarioError> {
+        let change = Change {
+            at: reader.required("at", "at = \"10s\"")?,
+            hop: reader.whole("hop", 0, hops - 1)?.unwrap_or(0) as usize,
+            rate: reader.quantity("rate")?,
+            delay: reader.quantity("delay")?,
+        };
+        if change.rate.is_none() && change.delay.is_none() {
+            return Err(reader.missing("rate", "rate = \"20Mbit/s\""));
+        }
+        if change.rate.is_some_and(|rate| !RATES.contains(&rate)) {
+            return Err(reader.impossible("rate", "it must lie between 1kbit/s and 1Tbit/s"));
+        }
+        reader.finish()?;
+        Ok(change)
+    }
+}
+
+const RATES: core::ops::RangeInclusive<Rate> = LEAST_RATE..=Rate::from_mbit_per_second(1_000_000);
 const LEAST_RATE: Rate = Rate::from_bits_per_second(1000);
 
 impl Hop {
@@ -137,7 +218,7 @@ impl Hop {
             loss: reader.quantity("loss")?.unwrap_or(Probability::ZERO),
             jitter: reader.quantity("jitter")?.unwrap_or(Duration::ZERO),
         };
-        if !(LEAST_RATE..=Rate::from_mbit_per_second(1_000_000)).contains(&hop.rate) {
+        if !RATES.contains(&hop.rate) {
             return Err(reader.impossible("rate", "it must lie between 1kbit/s and 1Tbit/s"));
         }
         if hop.buffer.in_bytes(packet) < packet {

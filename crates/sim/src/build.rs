@@ -4,6 +4,7 @@ use sweetspot_scenario::{Cross, Inputs, Kind, Path, Reverse, Scenario, Transfer}
 use sweetspot_sizing::{KnownPath, Sizing};
 use sweetspot_units::{Duration, Time};
 
+use crate::changes::Changes;
 use crate::event::Event;
 use crate::flow::Way;
 use crate::group::{Application, Group};
@@ -29,7 +30,8 @@ pub(crate) fn build<S: Scheduler>(
     for way in [0, 1] {
         for (i, hop) in scenario.path.hops.iter().enumerate() {
             let seed = random::stream(scenario.seed, 3, way, i as u64).bits();
-            world.hops.push(Hop::new(hop, scenario.path.packet, seed));
+            let changes = Changes::of(&scenario.path, i);
+            world.hops.push(Hop::new(hop, changes, scenario.path.packet, seed));
             world.hop_turns.push(Turn::NONE);
             world.unread.push(1);
         }

@@ -5,7 +5,7 @@ use sweetspot_units::{Duration, Rate, Time};
 use crate::build::build;
 use crate::event::Event;
 use crate::ledger::Ledger;
-use crate::outcome::{Snapshot, outcome, utilisation};
+use crate::outcome::{Snapshot, mean_rate, outcome, utilisation};
 use crate::scheduler::{QuadHeap, Scheduler, Wheel};
 use crate::target::ControllerMaker;
 use crate::world::World;
@@ -217,7 +217,7 @@ impl<S: Scheduler> Run<'_, S> {
         let totals = self.world.hops[narrow].totals(now);
         let (since, sent_before) = self.sampled;
         self.sampled = (now, totals.sent_bits);
-        let rate = self.scenario.path.narrow().rate;
+        let rate = mean_rate(self.scenario, since, now);
         let used = utilisation(rate, totals.sent_bits - sent_before, now.since(since));
         for transfer in 0..self.world.targets.len() {
             let payload = self.world.payload(transfer).get();

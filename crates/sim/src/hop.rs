@@ -1,12 +1,13 @@
 use std::collections::VecDeque;
 
 use sweetspot_path::{
-    Codel, CodelSetting, Conduit, Discipline, FqCodel, FqCodelSetting, Link, Pipe, Propagation,
-    RandomLoss, Red, RedSetting, Waits,
+    Codel, CodelSetting, Conduit, Discipline, DropTail, FqCodel, FqCodelSetting, Link, Pipe,
+    Propagation, RandomLoss, Red, RedSetting, Waits,
 };
 use sweetspot_scenario::Queue;
 use sweetspot_units::{Bytes, Duration, Probability, Time};
 
+use crate::changes::Changes;
 use crate::packet::Packet;
 
 /// One direction of a link between two routers: random loss, queue and transmitter, propagation.
@@ -33,6 +34,7 @@ enum Elements {
 struct Managed {
     link: Link<Packet, Discipline<Packet>>,
     propagation: Propagation,
+    changes: Changes,
     pipe: Pipe<Packet>,
     /// What the discipline threw out after it had let it in.
     victims: Vec<Packet>,
@@ -56,9 +58,16 @@ pub(crate) struct HopTotals {
 }
 
 impl Hop {
-    pub(crate) fn new(spec: &sweetspot_scenario::Hop, packet: Bytes, seed: u64) -> Hop {
+    pub(crate) fn new(
+        spec: &sweetspot_scenario::Hop,
+        changes: Changes,
+        packet: Bytes,
+        seed: u64,
+    ) -> Hop {
         let queue = match spec.queue {
-            Queue::DropTail => None,
+            Queue::DropTail if changes.is_empty() => None,
+            // What will become of a packet is not known when it arrives.
+            Queue::DropTail => Some(Discipline::DropTail(DropTail::new(spec.buffer))),
             Queue::Red => {
                 let setting = RedSetting::new(spec.buffer, packet, packet / spec.rate);
                 let setting = RedSetting { ecn: true, ..setting };
@@ -80,6 +89,7 @@ impl Hop {
             Some(queue) => Elements::Managed(Box::new(Managed {
                 link: Link::new(spec.rate, queue),
                 propagation,
+                changes,
                 pipe: Pipe::default(),
                 victims: Vec::new(),
                 accepted: 0,
@@ -232,6 +242,9 @@ impl Managed {
     fn enter(&mut self, now: Time, packet: Packet) -> Result<(), Packet> {
         // An arrival in the instant of a departure comes first, as in the conduit.
         self.look(now);
+        if self.link.poll_timeout().is_none() {
+            self.changes.apply(now, &mut self.link, &mut self.propagation);
+        }
         self.accepted += 1;
         self.accepted_bytes += u64::from(packet.size);
         let taken = self.link.handle_arrival(now, packet);
@@ -283,13 +296,14 @@ impl Managed {
     fn due(&self) -> Option<Time> {
         self.pipe
             .poll_timeout()
-            .or_else(|| self.link.poll_timeout().map(|t| t + self.propagation.delay()))
+            .or_else(|| self.link.poll_timeout().map(|t| t + self.changes.least(&self.propagation)))
     }
 
     /// Works off what has left the link at times that are `past`.
     fn advance(&mut self, now: Time, past: impl Fn(Time) -> bool) {
         while let Some(end) = self.link.poll_timeout().filter(|end| past(*end)) {
             self.observe(end);
+            self.changes.apply(end, &mut self.link, &mut self.propagation);
             let told = self.victims.len();
             let victims = &mut self.victims;
             let left = self.link.poll_departure(end, &mut |victim| victims.push(victim));
@@ -298,7 +312,7 @@ impl Managed {
                 self.refuse(&victim);
             }
             if let Some((left, packet)) = left {
-                let out = self.propagation.handle_departure(left);
+                let out = self.changes.in_order(self.propagation.handle_departure(left));
                 self.pipe.handle_entry(out, packet);
             }
         }

@@ -1,6 +1,7 @@
 //! The packet-level simulator: deterministic, from a seed.
 
 mod build;
+mod changes;
 mod engine;
 mod event;
 mod feed;

@@ -94,9 +94,16 @@ fn transfer_outcome<S>(
         retransmitted_packets: new.retransmitted - old.retransmitted,
         timeouts: new.timeouts - old.timeouts,
         window_final_bytes: b.window * payload.get(),
+        completion_s: completion(end, i),
         sizing: scenario.transfers[i].sizing.to_string(),
         events: events.iter().map(controller_event).collect(),
     }
+}
+
+/// How long transfer `i` took, if it is through. Transfers are the first groups.
+fn completion(end: &Snapshot, i: usize) -> Option<f64> {
+    let totals = &end.groups[i];
+    (totals.completed > 0).then(|| totals.completion as f64 / 1e9)
 }
 
 fn controller_event(event: &Event) -> ControllerEvent {
@@ -141,9 +148,9 @@ fn bottleneck_outcome(
     end: &Snapshot,
     before: Option<(Snapshot, Snapshot)>,
 ) -> BottleneckOutcome {
-    let rate = scenario.path.narrow().rate;
+    let rate = |from: Time, until: Time| mean_rate(scenario, from, until);
     let used = |a: &Snapshot, b: &Snapshot| {
-        utilisation(rate, b.narrow.sent_bits - a.narrow.sent_bits, b.at.since(a.at))
+        utilisation(rate(a.at, b.at), b.narrow.sent_bits - a.narrow.sent_bits, b.at.since(a.at))
     };
     let (a, b) = (&begin.narrow, &end.narrow);
     let nanos = end.at.since(begin.at).as_nanos() as f64;
@@ -154,8 +161,14 @@ fn bottleneck_outcome(
         loss_rate: ratio(b.drops - a.drops, b.arrivals - a.arrivals),
         queue_mean_packets: waited(a.waits.packet_time, b.waits.packet_time),
         queue_max_packets: b.waits.most,
-        queue_delay_mean_s: waited(a.waits.byte_time, b.waits.byte_time) * 8.0 / rate.as_f64(),
+        queue_delay_mean_s: waited(a.waits.byte_time, b.waits.byte_time) * 8.0
+            / rate(begin.at, end.at).as_f64(),
     }
+}
+
+/// The narrow link's rate between two times, averaged.
+pub(crate) fn mean_rate(scenario: &Scenario, from: Time, until: Time) -> Rate {
+    scenario.path.mean_rate(from.since(Time::ZERO), until.since(Time::ZERO))
 }
 
 /// The share of a link's capacity that so many bits take. Times are whole nanoseconds, so that it

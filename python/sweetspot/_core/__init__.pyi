@@ -10,6 +10,7 @@ __all__ = [
     "ControllerSetting",
     "Probe",
     "Train",
+    "Gauntlet",
     "run",
     "series",
     "BottleneckOutcome",
@@ -79,6 +80,8 @@ class TransferOutcome:
     @property
     def window_final_bytes(self) -> int: ...
     @property
+    def completion_s(self) -> float | None: ...
+    @property
     def sizing(self) -> str: ...
     @property
     def events(self) -> list[ControllerEvent]: ...
@@ -117,6 +120,7 @@ class BottleneckOutcome:
 
 @final
 class Outcome:
+    def without_events(self) -> Outcome: ...
     @property
     def scenario(self) -> str: ...
     @property
@@ -153,6 +157,19 @@ class Journal:
     def head(version: str) -> str: ...
     @staticmethod
     def entry(scenario: Scenario, engine: str, seed: int, outcome: Outcome) -> str: ...
+
+@final
+class Gauntlet:
+    def __new__(
+        cls,
+        population: str,
+        numbers: tuple[int, int, int, int],
+        duration: str | None,
+        congestions: list[str],
+        sizings: list[str],
+    ) -> Self: ...
+    def texts(self) -> list[str]: ...
+    def verdict(self, outcomes: list[Outcome]) -> str: ...
 
 @final
 class ControllerSetting:

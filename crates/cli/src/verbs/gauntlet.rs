@@ -3,13 +3,15 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use sweetspot_report::svg_file;
 use sweetspot_scenario::Congestion;
 use sweetspot_sim::Simulator;
 use sweetspot_sizing::Sizing;
 use sweetspot_study::gauntlet::{
-    Judgement, Measured, Plan, Player, Population, Settings, Verdict, table,
+    Imprint, Judgement, Measured, Plan, Player, Population, Settings, Verdict, document,
+    picture_name, pictures, table,
 };
-use sweetspot_study::{Forgetting, Memory, StudyError, Workers};
+use sweetspot_study::{Forgetting, Memory, StudyError};
 use sweetspot_units::Duration;
 
 use super::Ending;
@@ -17,6 +19,7 @@ use super::scenario_file::{Parallel, seed};
 use crate::attend::{self, Attended};
 use crate::build::identity;
 use crate::ledger::{Ledger, Stranger};
+use crate::whole_file;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -28,9 +31,9 @@ Examples:
   sweetspot gauntlet --seed 7 --paths 300 --seeds 4 --sizing sobas,sobas:live --journal g.journal
   sweetspot gauntlet --seed 7 --only 41 --sizing sobas --worst worst")]
 pub struct Arguments {
-    /// What is drawn
-    #[arg(long, default_value = "drawn")]
-    population: Population,
+    /// What is drawn: drawn, sizes, long, changes, transfers
+    #[arg(long, value_delimiter = ',', default_value = "drawn")]
+    population: Vec<Population>,
     /// The population's seed: the same paths for ever
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed())]
     seed: u64,
@@ -43,9 +46,10 @@ pub struct Arguments {
     /// Seeds that each path is played under
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     seeds: u64,
-    /// How long each transfer is measured
-    #[arg(long, default_value = "20s")]
-    duration: Duration,
+    /// How long each transfer is measured [default: 20s; sizes 60s at most, long 60s and 300s,
+    /// changes and transfers 30s]
+    #[arg(long)]
+    duration: Option<Duration>,
     /// Congestion controls; each sizing is played with each
     #[arg(long, value_delimiter = ',', default_value = "cubic", value_parser = congestion)]
     congestion: Vec<Congestion>,
@@ -68,9 +72,15 @@ pub struct Arguments {
     /// How many of them
     #[arg(long, value_name = "N", default_value_t = 10, requires = "worst")]
     worst_paths: usize,
+    /// Seeds of populations on which parameters were chosen; none of them may measure
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = seed())]
+    chosen_on: Vec<u64>,
+    /// Where a document of the results goes, with pictures in a directory of its name
+    #[arg(long, value_name = "FILE.md")]
+    out: Option<PathBuf>,
     #[command(flatten)]
     parallel: Parallel,
-    /// Print one JSON object instead of the tables
+    /// Print a JSON object per population instead of the tables
     #[arg(long)]
     json: bool,
 }
@@ -100,62 +110,81 @@ fn sizing(text: &str) -> Result<Sizing, String> {
 }
 
 pub fn run(arguments: Arguments) -> Ending {
-    let plan = Plan::new(Settings {
-        population: arguments.population,
-        seed: arguments.seed,
-        paths: arguments.only.map_or(arguments.paths.clone(), |only| only..only + 1),
-        seeds: arguments.seeds,
-        duration: arguments.duration,
-        congestions: arguments.congestion.clone(),
-        sizings: arguments.sizing.clone(),
-    })?;
-    let tag = arguments.tag.clone().map_or_else(identity, Ok)?;
-    let workers = arguments.parallel.workers();
-    let measured = match &arguments.journal {
-        None => attended(&plan, &Forgetting, &tag, workers, None)?,
-        Some(path) => {
-            // Kept for as long as the version: a build's changes to sizings are told by the tag.
-            let ledger = Ledger::open(path, env!("CARGO_PKG_VERSION"), Stranger::Refuse)?;
-            let again: Vec<String> = arguments.fresh.iter().map(Sizing::to_string).collect();
-            if !again.is_empty() {
-                ledger.forget(|_, outcome| {
-                    outcome.transfers.iter().any(|transfer| again.contains(&transfer.sizing))
-                })?;
-            }
-            let measured = attended(&plan, &ledger, &tag, workers, Some(path))?;
-            if let Some(failure) = ledger.failure() {
-                say!("sweetspot: {failure}; the results below are whole");
-            }
-            measured
-        }
-    };
-    let verdict = Verdict::of(&plan, &measured);
-    if arguments.json {
-        tell!("{}", serde_json::to_string(&verdict)?);
-    } else {
-        for line in table(&verdict).lines() {
-            tell!("{line}");
-        }
+    if arguments.chosen_on.contains(&arguments.seed) {
+        let seed = arguments.seed;
+        return Err(format!(
+            "--seed {seed}: it chose parameters (--chosen-on) and cannot measure them; take another"
+        )
+        .into());
     }
-    if let Some(directory) = &arguments.worst {
-        write_worst(&arguments, &plan, &verdict, directory)?;
+    let tag = arguments.tag.clone().map_or_else(identity, Ok)?;
+    let ledger =
+        arguments.journal.as_deref().map(|path| open(path, &arguments.fresh)).transpose()?;
+    let mut verdicts = Vec::new();
+    for population in arguments.population.iter().copied() {
+        let plan = Plan::new(Settings {
+            population,
+            seed: arguments.seed,
+            paths: arguments.only.map_or(arguments.paths.clone(), |only| only..only + 1),
+            seeds: arguments.seeds,
+            duration: arguments.duration,
+            congestions: arguments.congestion.clone(),
+            sizings: arguments.sizing.clone(),
+        })?;
+        let memory = ledger.as_ref().map_or(&Forgetting as &dyn Memory, |ledger| ledger);
+        let measured = attended(&plan, memory, &tag, &arguments)?;
+        let verdict = Verdict::of(&plan, &measured);
+        print(&verdict, arguments.json)?;
+        if let Some(directory) = &arguments.worst {
+            write_worst(&arguments, &plan, &verdict, directory)?;
+        }
+        verdicts.push(verdict);
+    }
+    if let Some(failure) = ledger.and_then(|ledger| ledger.failure()) {
+        say!("sweetspot: {failure}; the results are whole");
+    }
+    if let Some(out) = &arguments.out {
+        write_document(&arguments, &verdicts, out)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The journal, without the runs of sizings that are to be played again.
+fn open(path: &Path, fresh: &[Sizing]) -> Result<Ledger, String> {
+    // Kept for as long as the version: what a build changes in a sizing, its tag tells.
+    let ledger = Ledger::open(path, env!("CARGO_PKG_VERSION"), Stranger::Refuse)?;
+    let again: Vec<String> = fresh.iter().map(Sizing::to_string).collect();
+    if !again.is_empty() {
+        ledger.forget(|_, outcome| {
+            outcome.transfers.iter().any(|transfer| again.contains(&transfer.sizing))
+        })?;
+    }
+    Ok(ledger)
+}
+
+fn print(verdict: &Verdict, json: bool) -> Result<(), Box<dyn std::error::Error>> {
+    if json {
+        tell!("{}", serde_json::to_string(verdict)?);
+        return Ok(());
+    }
+    for line in table(verdict).lines() {
+        tell!("{line}");
+    }
+    Ok(())
 }
 
 /// Plays while somebody may watch and may interrupt.
 fn attended(
     plan: &Plan,
-    memory: &(impl Memory + ?Sized),
+    memory: &dyn Memory,
     tag: &str,
-    workers: Workers,
-    journal: Option<&Path>,
+    arguments: &Arguments,
 ) -> Result<Vec<Measured>, StudyError> {
     let engine = Attended::new(&Simulator);
     let player = Player { engine: &engine, memory, tag };
     let total = player.missing(plan);
     let interrupted = || {
-        let kept = match journal {
+        let kept = match &arguments.journal {
             Some(path) => format!(
                 "what was finished is in {}; the same command goes on from there",
                 path.display()
@@ -164,6 +193,7 @@ fn attended(
         };
         say!("sweetspot: interrupted after {} of {total} runs; {kept}", engine.done());
     };
+    let workers = arguments.parallel.workers();
     attend::while_it_runs(|| player.play(plan, workers), || engine.done(), total, interrupted)
 }
 
@@ -178,6 +208,9 @@ fn write_worst(
         format!("{}: {error}; choose another directory with --worst", path.display())
     };
     fs::create_dir_all(directory).map_err(|error| blame(directory, &error))?;
+    let duration = arguments
+        .duration
+        .map_or(String::new(), |duration| format!(" --duration {}s", duration.as_secs_f64()));
     let judged = verdict.contenders.iter().filter(|judgement| judgement.sizing != "null");
     for judgement in judged {
         let Judgement { sizing, congestion, .. } = judgement;
@@ -188,14 +221,19 @@ fn write_worst(
                     && run.contender().congestion().name() == *congestion
             });
             let Some(run) = run else { continue };
-            let name = format!("{sizing}-{congestion}-{:03}-path-{}", rank + 1, path.path);
+            let name = format!(
+                "{sizing}-{congestion}-{:03}-{}-{}",
+                rank + 1,
+                verdict.population.name(),
+                path.path
+            );
             let file = directory.join(format!("{}.toml", name.replace(':', "-")));
             let classes: Vec<&str> = path.classes.iter().map(|class| class.name()).collect();
             let text = format!(
                 "# Goodput {:.3} of the kernel's ({:.3} Mbit/s of {:.3}); {}.\n\
                  # sweetspot sweep {} --over transfer.sizing=kernel,{sizing} --seeds {}\n\
-                 # sweetspot gauntlet --population {} --seed {} --only {} --seeds {} \\\n\
-                 #     --duration {}s --sizing {sizing} --congestion {congestion}\n{}",
+                 # sweetspot gauntlet --population {} --seed {} --only {} --seeds {}{duration} \\\n\
+                 #     --sizing {sizing} --congestion {congestion}\n{}",
                 path.goodput,
                 path.contender.goodput_bps / 1e6,
                 path.kernel.goodput_bps / 1e6,
@@ -206,7 +244,6 @@ fn write_worst(
                 verdict.seed,
                 path.path,
                 verdict.seeds,
-                verdict.duration_s,
                 run.text()
             );
             fs::write(&file, text).map_err(|error| blame(&file, &error))?;
@@ -214,4 +251,47 @@ fn write_worst(
     }
     say!("wrote {}", directory.display());
     Ok(())
+}
+
+/// The document, and its pictures in a directory beside it.
+fn write_document(arguments: &Arguments, verdicts: &[Verdict], out: &Path) -> Result<(), String> {
+    let blame = |path: &Path, error: &std::io::Error| {
+        format!("{}: {error}; choose another place with --out", path.display())
+    };
+    let pictures_in = out.with_extension("");
+    fs::create_dir_all(&pictures_in).map_err(|error| blame(&pictures_in, &error))?;
+    for verdict in verdicts {
+        for congestion in arguments.congestion.iter().map(|congestion| congestion.name()) {
+            let plots = pictures(verdict, congestion);
+            let file = pictures_in.join(picture_name(verdict, congestion));
+            let title = format!("{}, {congestion}", verdict.population.name());
+            fs::write(&file, svg_file(&title, &plots)).map_err(|error| blame(&file, &error))?;
+        }
+    }
+    let imprint = Imprint {
+        command: command(arguments),
+        chosen_on: arguments.chosen_on.clone(),
+        pictures: pictures_in.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+    };
+    whole_file::write(out, document(verdicts, &imprint).as_bytes())?;
+    say!("wrote {}", out.display());
+    Ok(())
+}
+
+/// What was typed that the results follow from.
+fn command(arguments: &Arguments) -> String {
+    let listed = |words: Vec<String>| words.join(",");
+    let Range { start, end } = arguments.only.map_or(arguments.paths.clone(), |i| i..i + 1);
+    let duration = arguments
+        .duration
+        .map_or(String::new(), |duration| format!(" --duration {}s", duration.as_secs_f64()));
+    format!(
+        "sweetspot gauntlet --population {} --seed {} --paths {start}..{end} --seeds {}{duration} \
+         --congestion {} --sizing {}",
+        listed(arguments.population.iter().map(|p| p.name().to_owned()).collect()),
+        arguments.seed,
+        arguments.seeds,
+        listed(arguments.congestion.iter().map(|c| c.name().to_owned()).collect()),
+        listed(arguments.sizing.iter().map(Sizing::to_string).collect()),
+    )
 }

@@ -40,6 +40,7 @@ pub(super) fn transfer(
         retransmitted_packets: retransmitted,
         timeouts: grown(|row| row.timeouts),
         window_final_bytes: last.or(before).and_then(|row| row.window_bytes).unwrap_or(0),
+        completion_s: trace.ended.map(|ended| ended.saturating_sub(trace.began).as_secs_f64()),
         sizing: plan.sizing.to_string(),
         events: trace.events.iter().map(|mark| event(mark, trace.began, handshake)).collect(),
     }

@@ -29,6 +29,9 @@ fn path(scenario: &Scenario, reasons: &mut Vec<String>) {
             hop.rate
         ));
     }
+    if !path.changes.is_empty() {
+        reasons.push("its path stays as it is; leave path.change out".to_owned());
+    }
     if hop.queue != Queue::DropTail {
         reasons.push("its queue is drop-tail; leave path.queue out".to_owned());
     }
@@ -137,6 +140,7 @@ mod tests {
     fn what_the_emulator_lacks_is_named_with_what_it_has() {
         for (set, said) in [
             ("path.queue=red", "its queue is drop-tail"),
+            ("path.change=[{at=\"1s\",delay=\"1ms\"}]", "leave path.change out"),
             ("path.packet=100B", "between 576B and 9000B"),
             ("path.access_rate=10Mbit/s", "path.access_rate must be at least 50 Mbit/s"),
             ("tcp.ecn=true", "leave ecn out"),

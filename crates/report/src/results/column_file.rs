@@ -126,6 +126,7 @@ impl Rows<'_> {
             retransmitted_packets: self.count("retransmitted_packets", row)?,
             timeouts: self.count("timeouts", row)?,
             window_final_bytes: self.count("window_final_bytes", row)?,
+            completion_s: None,
             sizing: self.text("sizing", row)?,
             events: Vec::new(),
         })

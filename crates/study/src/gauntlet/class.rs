@@ -1,6 +1,6 @@
 use serde::Serialize;
 use sweetspot_scenario::{Queue, Scenario};
-use sweetspot_units::{Duration, Probability};
+use sweetspot_units::{Bytes, Duration, Probability};
 
 /// What paths have in common; a path may be of several classes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -22,11 +22,24 @@ pub enum Class {
     SharedLossy,
     /// Paths on which the kernel repeats itself within 5 % under other seeds.
     Repeatable,
+    /// Transfers of up to 10 MB.
+    Small,
+    /// Transfers of 10 MB to 100 MB.
+    Medium,
+    /// Transfers of more than 100 MB.
+    Large,
+    /// Paths whose rate changes.
+    RateChange,
+    /// Paths whose route changes.
+    RouteChange,
 }
+
+const SMALL: Bytes = Bytes::new(10_000_000);
+const MEDIUM: Bytes = Bytes::new(100_000_000);
 
 impl Class {
     /// All there are, in the order of the tables.
-    pub const ALL: [Class; 8] = [
+    pub const ALL: [Class; 13] = [
         Class::All,
         Class::Repeatable,
         Class::CleanAlone,
@@ -35,6 +48,11 @@ impl Class {
         Class::RandomLoss,
         Class::SharedClean,
         Class::SharedLossy,
+        Class::Small,
+        Class::Medium,
+        Class::Large,
+        Class::RateChange,
+        Class::RouteChange,
     ];
 
     /// As in tables.
@@ -48,6 +66,11 @@ impl Class {
             Class::SharedClean => "shared-clean",
             Class::SharedLossy => "shared-lossy",
             Class::Repeatable => "repeatable",
+            Class::Small => "up to 10 MB",
+            Class::Medium => "up to 100 MB",
+            Class::Large => "above 100 MB",
+            Class::RateChange => "rate change",
+            Class::RouteChange => "route change",
         }
     }
 
@@ -59,6 +82,8 @@ impl Class {
 
     fn holds(self, scenario: &Scenario, null: f64) -> bool {
         let hops = &scenario.path.hops;
+        let changes = &scenario.path.changes;
+        let size = scenario.transfers.first().and_then(|transfer| transfer.size);
         let lossy = hops.iter().any(|hop| hop.loss > Probability::ZERO);
         let jittery = hops.iter().any(|hop| hop.jitter > Duration::ZERO);
         let shared = !scenario.cross.is_empty();
@@ -74,6 +99,11 @@ impl Class {
             Class::SharedClean => shared && !lossy,
             Class::SharedLossy => shared && lossy,
             Class::Repeatable => (0.95..=1.05).contains(&null),
+            Class::Small => size.is_some_and(|size| size <= SMALL),
+            Class::Medium => size.is_some_and(|size| size > SMALL && size <= MEDIUM),
+            Class::Large => size.is_some_and(|size| size > MEDIUM),
+            Class::RateChange => changes.iter().any(|change| change.rate.is_some()),
+            Class::RouteChange => changes.iter().any(|change| change.delay.is_some()),
         }
     }
 }

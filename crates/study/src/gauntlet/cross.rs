@@ -1,9 +1,9 @@
+use super::drawn_path::{PACKET, Reach};
 use super::lot::Lot;
-use super::population::PACKET;
 
 /// The cross traffic of half the paths, as TOML: one kind, at a tenth to seven tenths of the rate,
 /// but for elephants, which take what they get.
-pub(super) fn drawn(lot: &impl Fn(&str) -> Lot, mbit: f64, rtt_ms: f64) -> String {
+pub(super) fn drawn(lot: &impl Fn(&str) -> Lot, Reach { mbit, rtt_ms }: Reach) -> String {
     if lot("cross traffic").chance(0.5) {
         return String::new();
     }

@@ -4,7 +4,7 @@ use sweetspot_scenario::{Outcome, Scenario};
 /// What counts of one run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Measured {
-    /// Payload acknowledged, bit/s.
+    /// Payload acknowledged, bit/s; of a transfer with an end, over the time that it took.
     pub goodput_bps: f64,
     /// Mean round-trip time beyond propagation, seconds.
     pub delay_s: f64,
@@ -22,17 +22,25 @@ impl Measured {
     /// What `outcome` tells of a run of `scenario`; several transfers count as one.
     pub fn of(scenario: &Scenario, outcome: &Outcome) -> Measured {
         let transfers = &outcome.transfers;
-        let propagation = scenario.path.rtt.as_secs_f64();
+        let (from, until) = (scenario.warmup, scenario.warmup + scenario.duration);
+        let propagation = scenario.path.mean_rtt(from, until);
         let delay = |rtt_mean_s: f64| (rtt_mean_s - propagation).max(0.0);
         let header = scenario.transfers.first().map_or(0.0, |t| t.tcp.header.as_f64());
         let bits = (scenario.path.packet.as_f64() - header) * 8.0;
         let seconds = scenario.duration.as_secs_f64();
-        let goodput_bps = transfers.iter().map(|t| t.goodput_bps).sum();
+        let acknowledged: f64 = transfers.iter().map(|t| t.goodput_bps).sum();
+        let sizes = scenario.transfers.iter().map(|transfer| transfer.size);
+        let goodputs = transfers.iter().zip(sizes).map(|(transfer, size)| {
+            match (size, transfer.completion_s) {
+                (Some(size), Some(took)) => size.as_f64() * 8.0 / took,
+                _ => transfer.goodput_bps,
+            }
+        });
         Measured {
-            goodput_bps,
+            goodput_bps: goodputs.sum(),
             delay_s: transfers.iter().map(|t| delay(t.rtt_mean_s)).sum::<f64>()
                 / transfers.len().max(1) as f64,
-            delivered: goodput_bps * seconds / bits,
+            delivered: acknowledged * seconds / bits,
             resent: transfers.iter().map(|t| t.retransmitted_packets as f64).sum(),
             timeouts: transfers.iter().map(|t| t.timeouts as f64).sum(),
             rivals_bps: outcome.cross.iter().map(|cross| cross.goodput_bps).sum(),

@@ -4,7 +4,8 @@ use sweetspot_scenario::{Congestion, Scenario};
 use sweetspot_sizing::Sizing;
 use sweetspot_units::Duration;
 
-use super::population::{DrawnPath, Population};
+use super::drawn_path::DrawnPath;
+use super::population::Population;
 use crate::StudyError;
 
 /// What a gauntlet is.
@@ -18,8 +19,8 @@ pub struct Settings {
     pub paths: Range<u64>,
     /// Repetitions of each path, each under a seed of its own; zero counts as one.
     pub seeds: u64,
-    /// How long each transfer is measured.
-    pub duration: Duration,
+    /// How long each transfer is measured; `None`: as long as is usual in the population.
+    pub duration: Option<Duration>,
     /// Congestion controls; every sizing is played with each.
     pub congestions: Vec<Congestion>,
     /// What is judged.

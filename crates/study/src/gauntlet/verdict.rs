@@ -23,7 +23,7 @@ pub struct Verdict {
     pub paths: u64,
     /// Repetitions of each path.
     pub seeds: u64,
-    /// How long each transfer was measured, seconds.
+    /// How long transfers were measured at most, seconds.
     pub duration_s: f64,
     /// The null first, then each sizing; for every congestion control.
     pub contenders: Vec<Judgement>,
@@ -116,6 +116,7 @@ impl Verdict {
     /// Judges what was `measured` in the runs of `plan`, which come in its order.
     pub fn of(plan: &Plan, measured: &[Measured]) -> Verdict {
         let settings = plan.settings();
+        let durations = plan.paths.iter().map(|(_, scenario)| scenario.duration.as_secs_f64());
         let judged = plan
             .contenders
             .iter()
@@ -129,7 +130,7 @@ impl Verdict {
             first_path: settings.paths.start,
             paths: plan.paths.len() as u64,
             seeds: plan.seeds(),
-            duration_s: settings.duration.as_secs_f64(),
+            duration_s: durations.fold(0.0, f64::max),
             contenders: judged.map(|(i, _)| Judgement::of(plan, measured, i)).collect(),
         }
     }
@@ -176,6 +177,16 @@ fn over(contender: &Measured, kernel: &Measured) -> f64 {
 }
 
 impl Comparison {
+    /// Queueing delay over the kernel's, where that had some.
+    pub fn delay(&self) -> Option<f64> {
+        ratio(self.contender.delay_s, self.kernel.delay_s)
+    }
+
+    /// Rivals' goodput over that beside the kernel, where there are rivals.
+    pub fn rivals(&self) -> Option<f64> {
+        ratio(self.contender.rivals_bps, self.kernel.rivals_bps)
+    }
+
     fn of(path: u64, classes: Vec<Class>, runs: &[Measured], kernel: &[Measured]) -> Comparison {
         let goodputs: Vec<f64> = runs.iter().map(|run| run.goodput_bps).collect();
         let tolerated: Vec<f64> = kernel.iter().map(|run| run.goodput_bps * TOLERANCE).collect();
@@ -202,10 +213,8 @@ impl Summary {
             };
             ratio(sum(|path| &path.contender), sum(|path| &path.kernel))
         };
-        let ratios = |of: fn(&Measured) -> f64| {
-            let each = paths.iter().filter_map(|path| ratio(of(&path.contender), of(&path.kernel)));
-            each.collect::<Vec<f64>>()
-        };
+        let delays: Vec<f64> = paths.iter().filter_map(|path| path.delay()).collect();
+        let rivals: Vec<f64> = paths.iter().filter_map(|path| path.rivals()).collect();
         let worse: Option<Vec<f64>> = paths
             .iter()
             .map(|path| path.surely_worse.map(|worse| f64::from(u8::from(worse))))
@@ -216,11 +225,11 @@ impl Summary {
             goodput: Quantiles::of(&goodputs),
             goodput_mean: mean(&goodputs),
             surely_worse: worse.and_then(|worse| mean(&worse)),
-            delay_median: quantile(&ratios(|run| run.delay_s), 0.5),
+            delay_median: quantile(&delays, 0.5),
             delay: sums(|run| run.delay_s),
             resent: sums(|run| run.resent),
             timeouts: sums(|run| run.timeouts),
-            rivals: Quantiles::of(&ratios(|run| run.rivals_bps)),
+            rivals: Quantiles::of(&rivals),
         }
     }
 }

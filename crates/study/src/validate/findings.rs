@@ -251,6 +251,7 @@ mod tests {
                 retransmitted_packets: (loss * 1e4) as u64,
                 timeouts: 0,
                 window_final_bytes: window,
+                completion_s: None,
                 sizing: "fixed:50kB".into(),
                 events: Vec::new(),
             }],

@@ -23,6 +23,7 @@ pub(super) fn outcome(scenario: &Scenario, terms: &Terms<'_>, steady: Steady) ->
             retransmitted_packets: libm::round(lost) as u64,
             timeouts: 0,
             window_final_bytes: flow.window.scaled(payload).get(),
+            completion_s: None,
             sizing: transfer.sizing.to_string(),
             events: Vec::new(),
         }

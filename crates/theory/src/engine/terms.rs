@@ -69,6 +69,9 @@ impl<'a> Terms<'a> {
                 "the round trip varies by itself, and the formulas take it as fixed",
             ));
         }
+        if !path.changes.is_empty() {
+            return Err(not_covered("the path changes, and the formulas take it as fixed"));
+        }
         let mut terms = Terms {
             transfers: &scenario.transfers,
             path: Path::new(narrow.rate, path.rtt + serial, buffer)?,

@@ -1,0 +1,59 @@
+use std::collections::VecDeque;
+
+use sweetspot_path::{Discipline, Link, Propagation};
+use sweetspot_scenario::{Change, Path};
+use sweetspot_units::{Duration, Time};
+
+use crate::packet::Packet;
+
+/// What is to change at a hop. A packet that is being sent is sent at the old rate, so that changes
+/// are made between two packets, and nothing that is on the agenda moves.
+#[derive(Debug, Default)]
+pub(crate) struct Changes {
+    upcoming: VecDeque<Change>,
+    /// When the packet before came out: on a shorter route none overtakes it.
+    latest: Time,
+}
+
+impl Changes {
+    /// Those of hop `index` of `path`.
+    pub(crate) fn of(path: &Path, index: usize) -> Changes {
+        let own = path.changes.iter().filter(|change| change.hop == index);
+        Changes { upcoming: own.copied().collect(), latest: Time::ZERO }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.upcoming.is_empty()
+    }
+
+    /// Makes the changes that are due at `now`, when the link sends nothing or has just ended.
+    pub(crate) fn apply(
+        &mut self,
+        now: Time,
+        link: &mut Link<Packet, Discipline<Packet>>,
+        propagation: &mut Propagation,
+    ) {
+        let due = |change: &&Change| Time::ZERO + change.at <= now;
+        while let Some(change) = self.upcoming.front().filter(due).copied() {
+            self.upcoming.pop_front();
+            if let Some(rate) = change.rate {
+                link.set_rate(now, rate);
+            }
+            if let Some(delay) = change.delay {
+                propagation.set_delay(delay);
+            }
+        }
+    }
+
+    /// The least that propagation can be of what has not left the link.
+    pub(crate) fn least(&self, propagation: &Propagation) -> Duration {
+        let delays = self.upcoming.iter().filter_map(|change| change.delay);
+        delays.fold(propagation.delay(), Duration::min)
+    }
+
+    /// When a packet comes out that would do so at `out` if it were alone.
+    pub(crate) fn in_order(&mut self, out: Time) -> Time {
+        self.latest = self.latest.max(out);
+        self.latest
+    }
+}

@@ -1,0 +1,116 @@
+use core::fmt::Write;
+
+use super::verdict::{Judgement, Quantiles, Verdict};
+use crate::markdown::MarkdownTable;
+
+const NOTES: &str = include_str!("../../data/gauntlet_notes.md");
+
+/// What stands in a document besides the verdicts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Imprint {
+    /// The command that writes it again.
+    pub command: String,
+    /// The seeds of the populations on which parameters were chosen.
+    pub chosen_on: Vec<u64>,
+    /// The directory of the pictures, seen from the document.
+    pub pictures: String,
+}
+
+/// The verdicts as a Markdown document; [`picture_name`] names the pictures.
+pub fn document(verdicts: &[Verdict], imprint: &Imprint) -> String {
+    let mut text = format!(
+        "# The gauntlet: sizings on random paths\n\nWritten by `{}`; do not edit.\n\n{NOTES}\n",
+        imprint.command
+    );
+    let mut measured: Vec<u64> = verdicts.iter().map(|verdict| verdict.seed).collect();
+    measured.dedup();
+    let _ = writeln!(
+        text,
+        "Measured here: populations of seed {}. Parameters were chosen on populations of {}: a seed \
+         that chose one never measures it.",
+        listed(&measured),
+        match imprint.chosen_on.as_slice() {
+            [] => "no seed".to_owned(),
+            seeds => format!("seed {}", listed(seeds)),
+        }
+    );
+    for verdict in verdicts {
+        let _ = writeln!(
+            text,
+            "\n## {}\n\n{} paths, the first of them number {}; {} seeds each; transfers of {} s at most.",
+            verdict.population.name(),
+            verdict.paths,
+            verdict.first_path,
+            verdict.seeds,
+            verdict.duration_s
+        );
+        let mut drawn: Vec<&str> = Vec::new();
+        for judgement in &verdict.contenders {
+            if !drawn.contains(&judgement.congestion) {
+                drawn.push(judgement.congestion);
+                let _ = writeln!(
+                    text,
+                    "\n### {}\n\n![Distributions]({}/{})",
+                    judgement.congestion,
+                    imprint.pictures,
+                    picture_name(verdict, judgement.congestion)
+                );
+            }
+            section(&mut text, judgement);
+        }
+    }
+    text
+}
+
+/// What the file of a verdict's picture is called.
+pub fn picture_name(verdict: &Verdict, congestion: &str) -> String {
+    format!("{}-{congestion}.svg", verdict.population.name())
+}
+
+fn section(text: &mut String, judgement: &Judgement) {
+    let mut goodput = MarkdownTable::new(&[
+        &*judgement.sizing,
+        "paths",
+        "1 %",
+        "5 %",
+        "25 %",
+        "50 %",
+        "75 %",
+        "95 %",
+        "mean",
+        "surely worse",
+    ]);
+    let mut others = MarkdownTable::new(&[
+        &*judgement.sizing,
+        "delay, median",
+        "delay, sums",
+        "resent, sums",
+        "timeouts, sums",
+        "rivals 5 %",
+        "rivals 50 %",
+        "rivals 95 %",
+    ]);
+    for class in &judgement.classes {
+        let name = class.class.name().to_owned();
+        let Quantiles { p1, p5, p25, p50, p75, p95 } = class.goodput;
+        let mut cells = vec![name.clone(), class.paths.to_string()];
+        cells.extend([p1, p5, p25, p50, p75, p95, class.goodput_mean].map(number));
+        cells.push(class.surely_worse.map_or("-".to_owned(), |w| format!("{:.1} %", w * 100.0)));
+        goodput.row(&cells);
+        let Quantiles { p5, p50, p95, .. } = class.rivals;
+        let mut cells = vec![name];
+        let ratios = [class.delay_median, class.delay, class.resent, class.timeouts, p5, p50, p95];
+        cells.extend(ratios.map(number));
+        others.row(&cells);
+    }
+    let _ = write!(text, "\nGoodput over the kernel's:\n\n{goodput}");
+    let _ = write!(text, "\nThe rest over the kernel's:\n\n{others}");
+}
+
+fn number(value: Option<f64>) -> String {
+    value.map_or("-".to_owned(), |value| format!("{value:.3}"))
+}
+
+fn listed(seeds: &[u64]) -> String {
+    seeds.iter().map(u64::to_string).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,69 @@
+use super::class::Class;
+use super::verdict::{Comparison, Judgement, Verdict};
+use crate::plot::{Axis, Origin, Plot};
+
+/// The distributions that a verdict's picture of one congestion control shows: of goodput by class
+/// of path, then of what others got, and of delay.
+pub fn pictures(verdict: &Verdict, congestion: &str) -> Vec<Plot> {
+    let of: Vec<&Judgement> =
+        verdict.contenders.iter().filter(|j| j.congestion == congestion).collect();
+    let goodput = |path: &Comparison| Some(path.goodput);
+    let classes = [
+        Class::All,
+        Class::CleanAlone,
+        Class::JitterOnly,
+        Class::RandomLoss,
+        Class::SharedClean,
+        Class::SharedLossy,
+    ];
+    let mut plots: Vec<Plot> = classes
+        .into_iter()
+        .map(|class| {
+            let title = format!("goodput, {}", class.name());
+            distribution(&title, "goodput over the kernel's", &of, class, GOODPUT, goodput)
+        })
+        .collect();
+    let rivals = |path: &Comparison| path.rivals();
+    plots.push(distribution(
+        "rivals",
+        "their goodput over that beside the kernel",
+        &of,
+        Class::All,
+        GOODPUT,
+        rivals,
+    ));
+    let delay = |path: &Comparison| path.delay();
+    let over = "queueing delay over the kernel's";
+    plots.push(distribution("delay", over, &of, Class::All, DELAY, delay));
+    plots.retain(|plot| !plot.curves.is_empty());
+    plots
+}
+
+/// Ratios beyond are drawn at these: of goodput, and of delay.
+const GOODPUT: (f64, f64) = (0.2, 5.0);
+const DELAY: (f64, f64) = (0.02, 5.0);
+
+/// Which share of the paths of a class has a ratio up to x, for each contender.
+fn distribution(
+    title: &str,
+    quantity: &str,
+    judgements: &[&Judgement],
+    class: Class,
+    shown: (f64, f64),
+    ratio: impl Fn(&Comparison) -> Option<f64>,
+) -> Plot {
+    let x = Axis::new(quantity).logarithmic().between(shown.0, shown.1);
+    let mut plot = Plot::new(title, x, Axis::new("share of paths").between(0.0, 1.0));
+    for (group, judgement) in judgements.iter().enumerate() {
+        let paths = judgement.paths.iter().filter(|path| path.classes.contains(&class));
+        let mut ratios: Vec<f64> = paths.filter_map(&ratio).collect();
+        ratios.sort_by(f64::total_cmp);
+        let count = ratios.len() as f64;
+        let points = ratios
+            .iter()
+            .enumerate()
+            .map(|(below, ratio)| (ratio.clamp(shown.0, shown.1), (below as f64 + 0.5) / count));
+        plot.curve(&judgement.sizing, Origin::Sim, group, points.collect());
+    }
+    plot
+}

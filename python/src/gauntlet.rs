@@ -1,0 +1,77 @@
+//! A population of random paths: its runs, to be played wherever, and what comes of them.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use sweetspot_scenario::Congestion;
+use sweetspot_sizing::Sizing;
+use sweetspot_study::gauntlet::{Measured, Plan, Settings, Verdict};
+
+use crate::outcome::Outcome;
+
+/// Every run of a gauntlet, in order.
+#[pyclass(frozen, module = "sweetspot._core")]
+#[derive(Debug)]
+pub struct Gauntlet(Plan);
+
+#[pymethods]
+impl Gauntlet {
+    /// Draws the paths from ``first`` to before ``end``.
+    #[new]
+    fn new(
+        population: &str,
+        numbers: (u64, u64, u64, u64),
+        duration: Option<&str>,
+        congestions: Vec<String>,
+        sizings: Vec<String>,
+    ) -> PyResult<Gauntlet> {
+        let (seed, first, end, seeds) = numbers;
+        let congestion = |name: &String| {
+            Congestion::named(name)
+                .ok_or_else(|| PyValueError::new_err(format!("no congestion control \"{name}\"")))
+        };
+        let plan = Plan::new(Settings {
+            population: population.parse().map_err(bad)?,
+            seed,
+            paths: first..end,
+            seeds,
+            duration: duration.map(str::parse).transpose().map_err(bad)?,
+            congestions: congestions.iter().map(congestion).collect::<PyResult<_>>()?,
+            sizings: sizings
+                .iter()
+                .map(|sizing| sizing.parse::<Sizing>().map_err(bad))
+                .collect::<PyResult<_>>()?,
+        });
+        plan.map(Gauntlet).map_err(bad)
+    }
+
+    /// The scenario of every run, as TOML.
+    fn texts(&self) -> Vec<String> {
+        self.0.runs().map(|run| run.text()).collect()
+    }
+
+    /// What came of it, as JSON: ``outcomes`` has one per run, in order.
+    fn verdict(&self, outcomes: Vec<Bound<'_, Outcome>>) -> PyResult<String> {
+        let verdict = self.judge(&outcomes)?;
+        serde_json::to_string(&verdict).map_err(bad)
+    }
+}
+
+impl Gauntlet {
+    fn judge(&self, outcomes: &[Bound<'_, Outcome>]) -> PyResult<Verdict> {
+        let runs: Vec<_> = self.0.runs().collect();
+        if outcomes.len() != runs.len() {
+            let (given, needed) = (outcomes.len(), runs.len());
+            return Err(PyValueError::new_err(format!("{given} outcomes of {needed} runs")));
+        }
+        let measured: Vec<Measured> = runs
+            .iter()
+            .zip(outcomes)
+            .map(|(run, outcome)| Measured::of(&run.scenario(), &outcome.get().0))
+            .collect();
+        Ok(Verdict::of(&self.0, &measured))
+    }
+}
+
+fn bad(error: impl std::fmt::Display) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}

@@ -1,0 +1,68 @@
+"""Random paths on which sizings are judged against the kernel's own."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from typing import Any
+
+from . import _core
+from .studies import Point, play_points
+
+
+def gauntlet(
+    population: str = "drawn",
+    seed: int = 1,
+    paths: int | range = 300,
+    seeds: int = 4,
+    sizings: Sequence[str] = ("sobas",),
+    congestions: Sequence[str] = ("cubic",),
+    duration: str | None = None,
+    executor: Executor | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    journal: str | os.PathLike[str] | None = None,
+) -> dict[str, Any]:
+    """Plays a population of random paths as ``sweetspot gauntlet`` does, on any executor.
+
+    Args:
+        population: ``drawn``, ``sizes``, ``long``, ``changes`` or ``transfers``.
+        seed: The population's: the same paths for ever.
+        paths: How many of them, or which.
+        seeds: How many seeds each path is played under.
+        sizings: What is judged.
+        congestions: Congestion controls; each sizing is played with each.
+        duration: How long each transfer is measured, such as ``"20s"``; by default as long as is
+            usual in the population.
+        executor: As in :func:`sweep`.
+        progress: As in :func:`sweep`.
+        journal: As in :func:`sweep`: a gauntlet that was killed goes on from there.
+
+    Returns:
+        What ``sweetspot gauntlet --json`` prints.
+
+    Raises:
+        ValueError: if there is no such population, sizing or congestion control, or the journal
+            is of another version.
+    """
+    if isinstance(paths, int):
+        paths = range(paths)
+    if paths.step != 1 or not paths:
+        raise ValueError(f"paths: {paths} is no range without gaps")
+    numbers = (seed, paths.start, paths.stop, seeds)
+    plan = _core.Gauntlet(population, numbers, duration, list(congestions), list(sizings))
+    scenarios = [_core.Scenario(text) for text in plan.texts()]
+    points: list[Point] = [
+        (index, scenario.text, [], scenario.seed) for index, scenario in enumerate(scenarios)
+    ]
+    outcomes = play_points(points, scenarios, play, "sim", executor, progress, journal)
+    verdict: dict[str, Any] = json.loads(plan.verdict(outcomes))
+    return verdict
+
+
+def play(point: Point, engine: str) -> tuple[int, _core.Outcome]:
+    """One run, on a worker; what controllers decided, often thousands of times, stays there."""
+    index, text, overrides, seed = point
+    outcome = _core.run(_core.Scenario(text, overrides), engine, seed)
+    return index, outcome.without_events()

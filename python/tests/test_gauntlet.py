@@ -1,0 +1,42 @@
+import pathlib
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+import sweetspot as ss
+
+
+def short(**changes: Any) -> dict[str, Any]:
+    arguments: dict[str, Any] = dict(seed=3, paths=3, seeds=2, duration="1s")
+    return ss.gauntlet(**(arguments | dict(executor=ThreadPoolExecutor(2)) | changes))
+
+
+def test_a_gauntlet_is_the_same_on_every_executor() -> None:
+    assert short() == short(executor=None)
+
+
+def test_the_null_comes_first_and_every_path_is_compared() -> None:
+    verdict = short(paths=range(5, 8))
+    assert [judged["sizing"] for judged in verdict["contenders"]] == ["null", "sobas"]
+    for judged in verdict["contenders"]:
+        assert [path["path"] for path in judged["paths"]] == [5, 6, 7]
+
+
+def test_a_gauntlet_goes_on_where_a_killed_one_was(tmp_path: pathlib.Path) -> None:
+    journal = tmp_path / "g.journal"
+    played: list[int] = []
+    first = short(journal=journal)
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join(lines[:10]) + lines[10][:20])
+    again = short(journal=journal, progress=lambda done, runs: played.append(done))
+    assert again == first
+    # Three paths, three contenders, two seeds; nine were kept.
+    assert len(played) == 18 - 9
+
+
+def test_what_cannot_be_drawn_is_named() -> None:
+    with pytest.raises(ValueError, match="there is no population short; there are drawn"):
+        short(population="short")
+    with pytest.raises(ValueError, match="cubik"):
+        short(congestions=["cubik"])
