@@ -35,6 +35,7 @@ impl Gauntlet {
             paths: first..end,
             seeds,
             duration: duration.map(str::parse).transpose().map_err(bad)?,
+            congestion_fixed: false,
             congestions: congestions.iter().map(congestion).collect::<PyResult<_>>()?,
             sizings: sizings
                 .iter()

@@ -90,6 +90,7 @@ fn plan(paths: u64) -> Plan {
         paths: 0..paths,
         seeds: 2,
         duration: Some(Duration::from_secs(2)),
+        congestion_fixed: false,
         congestions: vec![Congestion::Cubic],
         sizings: vec![Sizing::Sobas],
     };

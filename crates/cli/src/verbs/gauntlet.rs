@@ -53,6 +53,9 @@ pub struct Arguments {
     /// Congestion controls; each sizing is played with each
     #[arg(long, value_delimiter = ',', default_value = "cubic", value_parser = congestion)]
     congestion: Vec<Congestion>,
+    /// They stay, whatever a sizing would rather have
+    #[arg(long)]
+    congestion_fixed: bool,
     /// What is judged
     #[arg(long, value_delimiter = ',', default_value = "sobas", value_parser = sizing)]
     sizing: Vec<Sizing>,
@@ -129,6 +132,7 @@ pub fn run(arguments: Arguments) -> Ending {
             seeds: arguments.seeds,
             duration: arguments.duration,
             congestions: arguments.congestion.clone(),
+            congestion_fixed: arguments.congestion_fixed,
             sizings: arguments.sizing.clone(),
         })?;
         let memory = ledger.as_ref().map_or(&Forgetting as &dyn Memory, |ledger| ledger);

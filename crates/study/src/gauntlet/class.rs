@@ -20,7 +20,7 @@ pub enum Class {
     SharedClean,
     /// Cross traffic and random loss.
     SharedLossy,
-    /// Paths on which the kernel repeats itself within 5 % under other seeds.
+    /// Paths on which every run of the kernel's lies within 5 % of their mean.
     Repeatable,
     /// Transfers of up to 10 MB.
     Small,
@@ -74,13 +74,13 @@ impl Class {
         }
     }
 
-    /// Those that `scenario` is of, on which the kernel got so much over itself.
-    pub(super) fn of(scenario: &Scenario, null: f64) -> Vec<Class> {
+    /// Those that `scenario` is of, on which the kernel's runs lie so far from their mean.
+    pub(super) fn of(scenario: &Scenario, spread: f64) -> Vec<Class> {
         let all = Class::ALL.into_iter();
-        all.filter(|class| class.holds(scenario, null)).collect()
+        all.filter(|class| class.holds(scenario, spread)).collect()
     }
 
-    fn holds(self, scenario: &Scenario, null: f64) -> bool {
+    fn holds(self, scenario: &Scenario, spread: f64) -> bool {
         let hops = &scenario.path.hops;
         let changes = &scenario.path.changes;
         let size = scenario.transfers.first().and_then(|transfer| transfer.size);
@@ -98,7 +98,7 @@ impl Class {
             Class::RandomLoss => lossy && !shared,
             Class::SharedClean => shared && !lossy,
             Class::SharedLossy => shared && lossy,
-            Class::Repeatable => (0.95..=1.05).contains(&null),
+            Class::Repeatable => spread <= 0.05,
             Class::Small => size.is_some_and(|size| size <= SMALL),
             Class::Medium => size.is_some_and(|size| size > SMALL && size <= MEDIUM),
             Class::Large => size.is_some_and(|size| size > MEDIUM),

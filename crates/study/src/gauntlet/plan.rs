@@ -23,6 +23,8 @@ pub struct Settings {
     pub duration: Option<Duration>,
     /// Congestion controls; every sizing is played with each.
     pub congestions: Vec<Congestion>,
+    /// Whether those stay, whatever a sizing would rather have.
+    pub congestion_fixed: bool,
     /// What is judged.
     pub sizings: Vec<Sizing>,
 }
@@ -85,6 +87,7 @@ pub struct Run<'a> {
     scenario: &'a Scenario,
     contender: Contender,
     number: u64,
+    fixed: bool,
 }
 
 impl Plan {
@@ -127,7 +130,10 @@ impl Plan {
                     // The kernel's other seeds follow upon those that all others share.
                     let null = matches!(contender, Contender::Null(_));
                     let number = if null { k + self.seeds() } else { k };
-                    Run { path, scenario, contender: *contender, number }
+                    // The kernel's sizing has no say in it.
+                    let judged = matches!(contender, Contender::Judged(..));
+                    let fixed = judged && self.settings.congestion_fixed;
+                    Run { path, scenario, contender: *contender, number, fixed }
                 })
             })
         })
@@ -152,12 +158,14 @@ impl Run<'_> {
         for transfer in &mut scenario.transfers {
             transfer.sizing = self.contender.sizing();
             transfer.congestion = self.contender.congestion();
+            transfer.congestion_fixed = self.fixed;
         }
         scenario
     }
 
     /// The same as a scenario file.
     pub fn text(&self) -> String {
-        self.path.text(self.contender.sizing(), self.contender.congestion(), self.number)
+        let text = self.path.text(self.contender.sizing(), self.contender.congestion(), self.number);
+        if self.fixed { text.replace("\nsizing = ", "\ncongestion_fixed = true\nsizing = ") } else { text }
     }
 }

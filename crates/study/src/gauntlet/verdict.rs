@@ -148,8 +148,7 @@ impl Judgement {
             &measured[first..first + seeds]
         };
         let paths = plan.paths.iter().enumerate().map(|(i, (path, scenario))| {
-            let null = over(&Measured::mean(runs(i, null)), &Measured::mean(runs(i, kernel)));
-            let classes = Class::of(scenario, null);
+            let classes = Class::of(scenario, spread(runs(i, null), runs(i, kernel)));
             Comparison::of(path.index(), classes, runs(i, index), runs(i, kernel))
         });
         let paths: Vec<Comparison> = paths.collect();
@@ -169,6 +168,13 @@ impl Judgement {
         paths.truncate(count);
         paths
     }
+}
+
+/// How far the farthest of the kernel's own runs lies from their mean, as a share of that.
+fn spread(null: &[Measured], kernel: &[Measured]) -> f64 {
+    let goodputs = || null.iter().chain(kernel).map(|run| run.goodput_bps);
+    let mean = goodputs().sum::<f64>() / (null.len() + kernel.len()) as f64;
+    goodputs().map(|goodput| (goodput / mean - 1.0).abs()).fold(0.0, f64::max)
 }
 
 /// Goodput over the kernel's; where neither got any, they are alike.
