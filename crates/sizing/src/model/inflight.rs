@@ -18,10 +18,10 @@ pub(crate) struct InflightEstimator {
 }
 
 impl InflightEstimator {
-    /// Counts what arrived on a path of round trip `base`; whether the largest flight has grown.
-    pub(crate) fn handle_arrival(&mut self, now: Time, bytes: Bytes, base: Duration) -> bool {
+    /// Counts what arrived on a path of round trip `base`.
+    pub(crate) fn handle_arrival(&mut self, now: Time, bytes: Bytes, base: Duration) {
         if now < self.repaired {
-            return false;
+            return;
         }
         let part = base / PARTS;
         match self.arrivals.back_mut() {
@@ -35,9 +35,7 @@ impl InflightEstimator {
             self.sum -= bytes;
             self.arrivals.pop_front();
         }
-        let grew = self.sum > self.largest;
         self.largest = self.largest.max(self.sum);
-        grew
     }
 
     /// A segment is missing, on a path of round trip `base`. When it has been sent again, all that

@@ -108,6 +108,11 @@ impl Trains {
         }
     }
 
+    /// When the next train is to be asked for.
+    pub(crate) fn next_request(&self) -> Option<Time> {
+        self.next_request
+    }
+
     /// When the next train is to be asked for, or the waiting ends.
     pub(crate) fn poll_timeout(&self) -> Option<Time> {
         self.next_request.or(self.deadline)

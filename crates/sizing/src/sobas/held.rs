@@ -89,7 +89,7 @@ impl Sobas {
             // What is out of order takes room in the window, and what was lost is sent on top: the
             // pace is the limit.
             CongestionChoice::Bbr => {
-                self.limits.widen(now, window * LOSSY_BDPS);
+                self.limits.limit(now, window * LOSSY_BDPS);
                 self.limits.pace(Some(held.capacity.scaled(LOSSY_PACE)));
             }
         }

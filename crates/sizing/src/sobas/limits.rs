@@ -17,6 +17,8 @@ const WORTH: f64 = 1.25;
 pub(super) struct Limits {
     setting: Setting,
     window: Option<Bytes>,
+    /// What an open window has grown to, of which not every byte is worth telling.
+    room: Bytes,
     pacing: Option<Rate>,
     congestion: CongestionChoice,
     outputs: VecDeque<Output>,
@@ -28,6 +30,7 @@ impl Limits {
         Limits {
             setting: *setting,
             window: None,
+            room: Bytes::ZERO,
             pacing: None,
             congestion: CongestionChoice::Own,
             outputs: VecDeque::new(),
@@ -50,12 +53,15 @@ impl Limits {
         }
     }
 
-    /// Lets the window grow to this, and never shrink.
-    pub(super) fn widen(&mut self, now: Time, window: Bytes) {
-        let window = window.min(self.setting.max_window);
+    /// `arrived` more, the window may grow towards this, and never shrinks. Two bytes of window for
+    /// each that arrives, as Linux gives (`__tcp_grow_window`): what a sender has been held back
+    /// from is not to leave as one burst.
+    pub(super) fn widen(&mut self, now: Time, arrived: Bytes, window: Bytes) {
         let before = self.window.unwrap_or(Bytes::ZERO);
-        if window > before && (window >= before.scaled(WORTH) || window == self.setting.max_window) {
-            self.limit(now, window);
+        self.room = (self.room.max(before) + arrived * 2).min(window).min(self.setting.max_window);
+        let grown = self.room >= before.scaled(WORTH) || self.room == self.setting.max_window;
+        if self.room > before && grown {
+            self.limit(now, self.room);
         }
     }
 

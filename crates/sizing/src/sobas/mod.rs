@@ -100,8 +100,9 @@ impl Sobas {
         let window = self.limits.window().unwrap_or(self.setting.max_window);
         self.epochs.handle_data(now, bytes, unread, window);
         let Some(base) = self.min_rtt.get() else { return };
-        if self.inflight.handle_arrival(now, bytes, base) && matches!(self.state, State::Open(_)) {
-            self.widen(now);
+        self.inflight.handle_arrival(now, bytes, base);
+        if matches!(self.state, State::Open(_)) {
+            self.widen(now, bytes);
         }
     }
 
@@ -167,7 +168,7 @@ impl Controller for Sobas {
     fn poll_timeout(&self) -> Option<Time> {
         let startup = match self.state {
             State::Startup(_) => {
-                let request = self.trains.poll_timeout().unwrap_or(Time::MAX);
+                let request = self.trains.next_request().unwrap_or(Time::MAX);
                 Some(request.min(self.startup_ends()))
             }
             State::Held(_) | State::Open(_) | State::Trial(_) | State::Ended => None,

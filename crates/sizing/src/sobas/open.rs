@@ -1,6 +1,6 @@
 //! Left to congestion control.
 
-use sweetspot_units::{Duration, Time};
+use sweetspot_units::{Bytes, Duration, Time};
 
 use super::{Sensors, Sobas};
 use super::limits::target_queue;
@@ -31,9 +31,9 @@ impl Sobas {
     /// Keeps the window well above what is in flight. It is never lifted altogether: a right edge
     /// once advertised cannot be taken back (RFC 9293 section 3.8.6), and limits set later would do
     /// nothing for long.
-    pub(super) fn widen(&mut self, now: Time) {
+    pub(super) fn widen(&mut self, now: Time, arrived: Bytes) {
         let window = (self.inflight.largest() * OPEN_FLIGHTS).max(FIRST_WINDOW);
-        self.limits.widen(now, window);
+        self.limits.widen(now, arrived, window);
     }
 
     /// Watches how the rate answers the window, and tries less where it does not.

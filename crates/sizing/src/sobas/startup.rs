@@ -1,6 +1,6 @@
 //! The first round trips: is the path's capacity known, and the path ours alone?
 
-use sweetspot_units::{Duration, Rate, Time};
+use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use super::held::Held;
 use super::limits::target_queue;
@@ -106,6 +106,6 @@ impl Sobas {
         self.transition_to(now, State::Open(Open::new(now)), reason);
         self.limits.pace(None);
         self.limits.congestion(now, CongestionChoice::Own);
-        self.widen(now);
+        self.widen(now, Bytes::ZERO);
     }
 }
