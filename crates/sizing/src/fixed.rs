@@ -47,11 +47,23 @@ impl Static {
 
 impl Controller for Static {
     fn handle(&mut self, now: Time, input: &Input) {
-        match input {
-            Input::End if self.decision != Decision::LeaveToKernel => {
+        match (input, self.decision) {
+            (Input::End, Decision::LeaveToKernel) => {}
+            (Input::End, Decision::Open | Decision::Window(_)) => {
                 self.outputs.push(Output::Window(None));
             }
-            _ => self.decide(now),
+            (
+                Input::Data { .. }
+                | Input::Probe(_)
+                | Input::Sender(_)
+                | Input::KernelRtt(_)
+                | Input::MinimumRtt(_)
+                | Input::OutOfOrder { .. }
+                | Input::Train(_)
+                | Input::Window { .. }
+                | Input::Timeout,
+                _,
+            ) => self.decide(now),
         }
     }
     fn poll_timeout(&self) -> Option<Time> {

@@ -69,7 +69,8 @@ pub fn send(
     observer.opened(&Opened { peer: channel.peer(), name: name.clone(), size, sizing });
     let answering = answering.filter(|_| accept.probes);
     let room = Room::new(&channel, options.send_buffer)?;
-    let delivery = Delivery::new(&channel, sizing, start, answering, room)?;
+    let named = options.congestion.is_some() || accept.congestion.is_some();
+    let delivery = Delivery::new(&channel, !named, start, answering, room)?;
     let verdict = delivery.run(source, talk, observer)?;
     let took = clock::now().since(start);
     let closing = closing(&channel, delivery.limits())?;
