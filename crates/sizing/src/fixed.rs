@@ -2,7 +2,7 @@ use sweetspot_units::{Bytes, Time};
 
 use crate::{Controller, Event, EventKind, Input, Needs, Output, Phase};
 
-/// A controller that decides once, at the first byte, and never again: `kernel`, `fixed:SIZE`,
+/// A controller that decides once, at the first byte, and never again as long as there are connections: `kernel`, `fixed:SIZE`,
 /// `max` and `bdp`.
 #[derive(Debug)]
 pub(crate) struct Static {
@@ -50,6 +50,7 @@ impl Controller for Static {
         match (input, self.decision) {
             (Input::End, Decision::LeaveToKernel) => {}
             (Input::End, Decision::Open | Decision::Window(_)) => {
+                self.decided = false;
                 self.outputs.push(Output::Window(None));
             }
             (
