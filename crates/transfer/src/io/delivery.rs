@@ -11,6 +11,7 @@ use sweetspot_units::{Bytes, Rate, Time};
 
 use super::answering::Answering;
 use super::channel::{Channel, PATIENCE, lock};
+use super::congestion::Congestion;
 use super::room::Room;
 use super::source::{ReadAhead, Source};
 use super::talk::Talk;
@@ -36,8 +37,7 @@ pub(crate) struct Delivery<'a> {
     start: Time,
     /// What the receiver last told.
     told: Mutex<Told>,
-    /// The congestion control at the beginning, where nobody named it: then the receiver may.
-    own_congestion: Option<String>,
+    congestion: Congestion,
     /// Content handed to the kernel so far.
     done: AtomicU64,
     /// The end was sent.
@@ -56,23 +56,22 @@ struct Told {
 }
 
 impl<'a> Delivery<'a> {
-    /// A delivery that answers probes where it is given the means, and lets the receiver choose the
-    /// congestion control where it is `free`. `start` is when the connection began.
+    /// A delivery that answers probes where it is given the means. `start` is when the connection
+    /// began.
     pub fn new(
         channel: &'a Channel,
-        free: bool,
+        congestion: Congestion,
         start: Time,
         answering: Option<Answering<'a>>,
         room: Room<'a>,
     ) -> Result<Delivery<'a>, TransferError> {
-        let own_congestion = if free { options::congestion(channel.socket()).ok() } else { None };
         Ok(Delivery {
             channel,
             start,
             answering,
             room,
             told: Mutex::default(),
-            own_congestion,
+            congestion,
             done: AtomicU64::new(0),
             ended: AtomicBool::new(false),
             over: AtomicBool::new(false),
@@ -199,24 +198,12 @@ impl<'a> Delivery<'a> {
         let (pacing, congestion) = (told.pacing, told.congestion);
         let before = std::mem::replace(&mut *lock(&self.told), told);
         if congestion != before.congestion {
-            self.switch(congestion);
+            self.congestion.switch(self.channel.socket(), congestion);
         }
         if pacing != before.pacing {
             self.pace(pacing.unwrap_or(PACED))?;
         }
         Ok(())
-    }
-
-    /// Uses a congestion control. One that this kernel does not have, or does not let anybody use,
-    /// is no reason to fail: the one in use stays.
-    fn switch(&self, to: CongestionChoice) {
-        let Some(own) = &self.own_congestion else { return };
-        let name = match to {
-            CongestionChoice::Own => own,
-            CongestionChoice::Reno => "reno",
-            CongestionChoice::Bbr => "bbr",
-        };
-        let _ = options::set_congestion(self.channel.socket(), name);
     }
 
     fn pace(&self, rate: Rate) -> Result<(), TransferError> {

@@ -9,6 +9,7 @@ use sweetspot_units::{Bytes, Duration};
 
 use super::answering::Answering;
 use super::channel::Channel;
+use super::congestion::Congestion;
 use super::delivery::Delivery;
 use super::room::Room;
 use super::source::Source;
@@ -70,7 +71,8 @@ pub fn send(
     let answering = answering.filter(|_| accept.probes);
     let room = Room::new(&channel, options.send_buffer)?;
     let named = options.congestion.is_some() || accept.congestion.is_some();
-    let delivery = Delivery::new(&channel, !named, start, answering, room)?;
+    let congestion = Congestion::new(channel.socket(), named);
+    let delivery = Delivery::new(&channel, congestion, start, answering, room)?;
     let verdict = delivery.run(source, talk, observer)?;
     let took = clock::now().since(start);
     let closing = closing(&channel, delivery.limits())?;
