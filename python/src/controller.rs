@@ -1,12 +1,17 @@
-//! Controllers written in Python: the interface of `sweetspot_sizing::Controller`, call by call.
+//! Controllers written in Python: the contract of `sweetspot_sizing::Controller` in the dataclasses of
+//! `sweetspot.contract`.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use sweetspot_sim::ControllerMaker;
-use sweetspot_sizing as sizing;
-use sweetspot_sizing::{Controller, Event, EventKind, Output, Phase, Setting, TrainRequest};
+use sweetspot_sizing::{
+    CongestionChoice, CongestionState, Controller, Event, EventKind, Input, Needs, Output, Phase,
+    Probing, Reason, SenderReport, Setting, TrainRequest,
+};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 /// What a controller is told before the first byte.
@@ -19,36 +24,6 @@ pub struct ControllerSetting {
     packet: u64,
     /// The largest window that the host lets a connection advertise, bytes.
     max_window: u64,
-}
-
-/// What a periodic probe brought back.
-#[pyclass(frozen, get_all, module = "sweetspot._core")]
-#[derive(Debug)]
-pub struct Probe {
-    /// Round trip of this probe, seconds.
-    rtt: f64,
-    /// Answers now known to be lost on the forward path since the answer before this one.
-    forward_lost: u64,
-    /// Segments the sender has retransmitted so far; ``None`` where it does not say.
-    retransmitted: Option<u64>,
-    /// The sender's congestion window, bytes; ``None`` where it does not say.
-    cwnd: Option<u64>,
-    /// Whether the sender had nothing to send at some time since its last report.
-    starved: bool,
-}
-
-/// Dispersion of a packet train at the receiver.
-#[pyclass(frozen, get_all, module = "sweetspot._core")]
-#[derive(Debug)]
-pub struct Train {
-    /// Packets sent.
-    sent: u32,
-    /// Packets that arrived.
-    received: u32,
-    /// Bytes of those that arrived after the first one, on the wire.
-    bytes_after_first: u64,
-    /// Time from the arrival of the first to that of the last, seconds.
-    dispersion: f64,
 }
 
 /// The first exception that a controller raised.
@@ -73,116 +48,270 @@ impl Failure {
 pub(crate) struct Bridge {
     object: Py<PyAny>,
     failure: Failure,
+    needs: Needs,
+    phase: Phase,
+    /// When the object wants to be called.
+    due: Option<Time>,
+    outputs: VecDeque<Output>,
 }
 
 impl Bridge {
     /// What gives `object` its setting and puts it to work when its transfer begins.
     pub(crate) fn maker(object: Py<PyAny>, failure: Failure) -> ControllerMaker {
         Box::new(move |setting: &Setting| {
-            let bridge = Bridge { object, failure };
+            let mut bridge = Bridge {
+                object,
+                failure,
+                needs: Needs::NOTHING,
+                phase: Phase::HandsOff,
+                due: None,
+                outputs: VecDeque::new(),
+            };
             let setting = ControllerSetting {
                 mss: setting.mss.get(),
                 packet: setting.packet.get(),
                 max_window: setting.max_window.get(),
             };
-            bridge.call(|object| object.call_method1("begin", (setting,)).map(drop));
+            bridge.attend(|bridge, object| {
+                bridge.needs = needs(&object.call_method0("needs")?)?;
+                let answer = object.call_method1("begin", (setting,))?;
+                bridge.take_in(Time::ZERO, object, &answer)
+            });
             Box::new(bridge)
         })
     }
 
-    fn call<R: Default>(&self, job: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<R>) -> R {
+    /// Does a job with the object, unless one has failed before.
+    fn attend(&mut self, job: impl FnOnce(&mut Bridge, &Bound<'_, PyAny>) -> PyResult<()>) {
         if self.failure.is_there() {
-            return R::default();
+            return;
         }
         Python::attach(|py| {
-            job(self.object.bind(py)).unwrap_or_else(|error| {
+            let object = self.object.clone_ref(py).into_bound(py);
+            if let Err(error) = job(self, &object) {
                 self.failure.keep(error);
-                R::default()
-            })
-        })
+                self.due = None;
+            }
+        });
     }
-}
 
-fn seconds(now: Time) -> f64 {
-    now.as_secs_f64()
+    /// What the object answered, and when it wants to be called.
+    fn take_in(
+        &mut self,
+        now: Time,
+        object: &Bound<'_, PyAny>,
+        answer: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        if !answer.is_none() {
+            for output in answer.try_iter()? {
+                let output = read_output(now, &output?)?;
+                if let Output::Event(Event { kind: EventKind::Entered { phase, .. }, .. }) = output
+                {
+                    self.phase = phase;
+                }
+                self.outputs.push_back(output);
+            }
+        }
+        let due: Option<f64> = object.getattr("_due")?.extract()?;
+        self.due = due.map(|seconds| Time::ZERO + Duration::from_secs_f64(seconds.max(0.0)));
+        Ok(())
+    }
 }
 
 impl Controller for Bridge {
-    fn handle_data(&mut self, now: Time, bytes: Bytes, unread: Bytes) {
-        let arguments = (seconds(now), bytes.get(), unread.get());
-        self.call(|object| object.call_method1("handle_data", arguments).map(drop));
-    }
-
-    fn handle_probe(&mut self, now: Time, probe: &sizing::Probe) {
-        let probe = Probe {
-            rtt: probe.rtt.as_secs_f64(),
-            forward_lost: probe.forward_lost,
-            retransmitted: probe.sender.map(|sender| sender.retransmitted),
-            cwnd: probe.sender.map(|sender| sender.cwnd.get()),
-            starved: probe.sender.is_some_and(|sender| sender.starved),
-        };
-        self.call(|object| object.call_method1("handle_probe", (seconds(now), probe)).map(drop));
-    }
-
-    fn handle_kernel_rtt(&mut self, now: Time, rtt: Duration) {
-        let arguments = (seconds(now), rtt.as_secs_f64());
-        self.call(|object| object.call_method1("handle_kernel_rtt", arguments).map(drop));
-    }
-
-    fn handle_train(&mut self, now: Time, train: &sizing::Train) {
-        let train = Train {
-            sent: train.sent,
-            received: train.received,
-            bytes_after_first: train.bytes_after_first.get(),
-            dispersion: train.dispersion.as_secs_f64(),
-        };
-        self.call(|object| object.call_method1("handle_train", (seconds(now), train)).map(drop));
-    }
-
-    fn handle_window(&mut self, now: Time, advertised: Bytes) {
-        let arguments = (seconds(now), advertised.get());
-        self.call(|object| object.call_method1("handle_window", arguments).map(drop));
-    }
-
-    fn handle_timeout(&mut self, now: Time) {
-        self.call(|object| object.call_method1("handle_timeout", (seconds(now),)).map(drop));
+    fn handle(&mut self, now: Time, input: &Input) {
+        // One of our own, to be asked for what the object said at the beginning.
+        if *input == Input::Timeout && self.due.is_none_or(|due| due > now) {
+            return;
+        }
+        self.attend(|bridge, object| {
+            let contract = object.py().import("sweetspot.contract")?;
+            let input = write_input(&contract, input)?;
+            let answer = object.call_method1("handle", (now.as_secs_f64(), input))?;
+            bridge.take_in(now, object, &answer)
+        });
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        let due = self.call(|object| object.call_method0("poll_timeout")?.extract::<Option<f64>>());
-        due.map(|seconds| Time::ZERO + Duration::from_secs_f64(seconds.max(0.0)))
+        if self.outputs.is_empty() { self.due } else { Some(Time::ZERO) }
     }
 
     fn poll_output(&mut self) -> Option<Output> {
-        self.call(|object| {
-            let output: Option<(f64, String, Option<f64>, u32)> =
-                object.call_method0("poll_output")?.extract()?;
-            output.map(read).transpose()
-        })
+        self.outputs.pop_front()
+    }
+
+    fn needs(&self) -> Needs {
+        self.needs
     }
 
     fn phase(&self) -> Phase {
-        Phase::HandsOff
+        self.phase
     }
 }
 
-/// An output as the class `Controller` of the package writes it: time, name, number, count.
-fn read((now, name, number, count): (f64, String, Option<f64>, u32)) -> PyResult<Output> {
-    let bytes = || Bytes::from_f64(number.unwrap_or(0.0));
-    let event = |kind| Output::Event(Event { at: Time::ZERO + Duration::from_secs_f64(now), kind });
-    Ok(match name.as_str() {
-        "window" => Output::Window(number.map(Bytes::from_f64)),
-        "pacing" => Output::Pacing(number.map(Rate::from_f64)),
-        "train" => Output::Train(TrainRequest { packets: count, size: bytes() }),
-        "limited" => event(EventKind::Limited { window: bytes() }),
-        "tightened" => event(EventKind::Tightened { window: bytes() }),
-        "lifted" => event(EventKind::Lifted),
-        "congested" => event(EventKind::Congested),
-        "reopened" => event(EventKind::Reopened),
-        other => {
-            return Err(PyValueError::new_err(format!(
-                "unknown event \"{other}\"; known are limited, tightened, lifted, congested, reopened"
-            )));
-        }
+fn needs(needs: &Bound<'_, PyAny>) -> PyResult<Needs> {
+    let flag = |name: &str| needs.getattr(name)?.extract::<bool>();
+    let probes: String = needs.getattr("probes")?.extract()?;
+    Ok(Needs {
+        probes: named(&PROBING, "probing", &probes)?,
+        trains: flag("trains")?,
+        data: flag("data")?,
+        kernel_rtt: flag("kernel_rtt")?,
+        minimum_rtt: flag("minimum_rtt")?,
+        out_of_order: flag("out_of_order")?,
+        window: flag("window")?,
     })
 }
+
+/// An input as the dataclass of its name.
+fn write_input<'py>(contract: &Bound<'py, PyModule>, input: &Input) -> PyResult<Bound<'py, PyAny>> {
+    let class = |name: &str| contract.getattr(name);
+    match *input {
+        Input::Data { bytes, unread } => class("Data")?.call1((bytes.get(), unread.get())),
+        Input::Probe(probe) => class("Probe")?.call1((probe.rtt.as_secs_f64(), probe.forward_lost)),
+        Input::Sender(report) => write_report(&class("Sender")?, &report),
+        Input::KernelRtt(rtt) => class("KernelRtt")?.call1((rtt.as_secs_f64(),)),
+        Input::MinimumRtt(rtt) => class("MinimumRtt")?.call1((rtt.as_secs_f64(),)),
+        Input::OutOfOrder { segments } => class("OutOfOrder")?.call1((segments,)),
+        Input::Train(train) => class("Train")?.call1((
+            train.sent,
+            train.received,
+            train.bytes_after_first.get(),
+            train.dispersion.as_secs_f64(),
+        )),
+        Input::Window { advertised } => class("Window")?.call1((advertised.get(),)),
+        Input::Timeout => class("Timeout")?.call0(),
+        Input::End => class("End")?.call0(),
+    }
+}
+
+fn write_report<'py>(
+    class: &Bound<'py, PyAny>,
+    report: &SenderReport,
+) -> PyResult<Bound<'py, PyAny>> {
+    let fields = PyDict::new(class.py());
+    fields.set_item("retransmitted", report.retransmitted)?;
+    fields.set_item("cwnd", report.cwnd.get())?;
+    fields.set_item("ssthresh", report.ssthresh.map(Bytes::get))?;
+    fields.set_item("in_flight", report.in_flight.get())?;
+    fields.set_item("delivery_rate", report.delivery_rate.as_f64())?;
+    fields.set_item("app_limited", report.app_limited)?;
+    fields.set_item("busy", report.busy.as_secs_f64())?;
+    fields.set_item("window_limited", report.window_limited.as_secs_f64())?;
+    fields.set_item("minimum_rtt", report.minimum_rtt.as_secs_f64())?;
+    fields.set_item(
+        "state",
+        match report.state {
+            CongestionState::Open => "open",
+            CongestionState::Disorder => "disorder",
+            CongestionState::Reduced => "reduced",
+            CongestionState::Recovery => "recovery",
+            CongestionState::Loss => "loss",
+        },
+    )?;
+    fields.set_item("reordering", report.reordering)?;
+    fields.set_item("dsacks", report.dsacks)?;
+    fields.set_item("marked", report.marked)?;
+    fields.set_item("starved", report.starved)?;
+    class.call((), Some(&fields))
+}
+
+/// An output from the dataclass of its name.
+fn read_output(now: Time, output: &Bound<'_, PyAny>) -> PyResult<Output> {
+    let number = |field: &str| output.getattr(field)?.extract::<Option<f64>>().and_then(sensible);
+    let given = |field: &str| {
+        let missing = || PyValueError::new_err(format!("{field} must be a number"));
+        number(field)?.ok_or_else(missing)
+    };
+    let rate = || given("rate").map(Rate::from_f64);
+    let rtt = || given("rtt").map(Duration::from_secs_f64);
+    let word = |field: &str| output.getattr(field)?.extract::<String>();
+    let name = output.get_type().name()?;
+    let kind = match name.to_str()? {
+        "SetWindow" => return Ok(Output::Window(number("size")?.map(Bytes::from_f64))),
+        "SetPacing" => return Ok(Output::Pacing(number("rate")?.map(Rate::from_f64))),
+        "RequestTrain" => {
+            let packets = output.getattr("packets")?.extract()?;
+            let size = Bytes::from_f64(given("size")?);
+            return Ok(Output::Train(TrainRequest { packets, size }));
+        }
+        "SetCongestion" => {
+            let choice = named(&CHOICES, "congestion control", &word("choice")?)?;
+            return Ok(Output::Congestion(choice));
+        }
+        "CapacityEstimated" => EventKind::CapacityEstimated { rate: rate()?, rtt: rtt()? },
+        "Limited" => EventKind::Limited { window: Bytes::from_f64(given("window")?) },
+        "Lifted" => EventKind::Lifted,
+        "Saturated" => EventKind::Saturated { rate: rate()?, rtt: rtt()? },
+        "Congested" => EventKind::Congested,
+        "Entered" => EventKind::Entered {
+            phase: named(&PHASES, "phase", &word("phase")?)?,
+            reason: named(&REASONS, "reason", &word("reason")?)?,
+        },
+        "Switched" => {
+            EventKind::Switched { to: named(&CHOICES, "congestion control", &word("to")?)? }
+        }
+        other => {
+            let why = format!("{other} is no output; they stand in sweetspot.contract.Output");
+            return Err(PyTypeError::new_err(why));
+        }
+    };
+    Ok(Output::Event(Event { at: now, kind }))
+}
+
+/// A size, rate or time, if it can be one.
+fn sensible(number: Option<f64>) -> PyResult<Option<f64>> {
+    match number {
+        Some(n) if !n.is_finite() || n < 0.0 => {
+            Err(PyValueError::new_err(format!("{n} is no size, rate or time")))
+        }
+        number => Ok(number),
+    }
+}
+
+fn named<T: Copy>(names: &[(&str, T)], what: &str, name: &str) -> PyResult<T> {
+    let found = names.iter().find(|(known, _)| *known == name);
+    found.map(|(_, value)| *value).ok_or_else(|| {
+        let known: Vec<&str> = names.iter().map(|(known, _)| *known).collect();
+        PyValueError::new_err(format!("unknown {what} \"{name}\"; known are {}", known.join(", ")))
+    })
+}
+
+const PROBING: [(&str, Probing); 4] = [
+    ("never", Probing::Never),
+    ("periodic", Probing::Periodic),
+    ("budgeted", Probing::Budgeted),
+    ("sparse", Probing::Sparse),
+];
+
+const CHOICES: [(&str, CongestionChoice); 3] = [
+    ("own", CongestionChoice::Own),
+    ("reno", CongestionChoice::Reno),
+    ("bbr", CongestionChoice::Bbr),
+];
+
+const PHASES: [(&str, Phase); 7] = [
+    ("hands-off", Phase::HandsOff),
+    ("measuring", Phase::Measuring),
+    ("ramping", Phase::Ramping),
+    ("holding", Phase::Holding),
+    ("trying", Phase::Trying),
+    ("opened", Phase::Open),
+    ("congested", Phase::Congested),
+];
+
+const REASONS: [(&str, Reason); 13] = [
+    ("capacity-known", Reason::CapacityKnown),
+    ("capacity-unclear", Reason::CapacityUnclear),
+    ("capacity-unknown", Reason::CapacityUnknown),
+    ("short-path", Reason::ShortPath),
+    ("rate-fell", Reason::RateFell),
+    ("random-loss", Reason::RandomLoss),
+    ("others-queue", Reason::OthersQueue),
+    ("path-faster", Reason::PathFaster),
+    ("overflow", Reason::Overflow),
+    ("rate-inelastic", Reason::RateInelastic),
+    ("trial-paid", Reason::TrialPaid),
+    ("trial-failed", Reason::TrialFailed),
+    ("ended", Reason::Ended),
+];

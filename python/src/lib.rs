@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use crate::controller::{ControllerSetting, Probe, Train};
+    use crate::controller::ControllerSetting;
     #[pymodule_export]
     use crate::engine::{run, series};
     #[pymodule_export]

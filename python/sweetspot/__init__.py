@@ -14,6 +14,7 @@ A run is decided by its scenario and seed: the same from the command line, from 
 whatever worker. Rates are bit/s, times seconds, sizes bytes; 1 kB is 1000 B.
 """
 
+from . import contract
 from ._core import (
     BottleneckOutcome,
     ControllerEvent,
@@ -21,9 +22,7 @@ from ._core import (
     CrossOutcome,
     EngineError,
     Outcome,
-    Probe,
     ScenarioError,
-    Train,
     TransferOutcome,
     __version__,
 )
@@ -46,13 +45,12 @@ __all__ = [
     "MB",
     "Mbit_s",
     "Outcome",
-    "Probe",
     "Quantity",
     "Scenario",
     "ScenarioError",
-    "Train",
     "TransferOutcome",
     "__version__",
+    "contract",
     "gauntlet",
     "kB",
     "kbit_s",

@@ -1,70 +1,124 @@
+from collections.abc import Iterable
+
 import pytest
 
 import sweetspot as ss
+from sweetspot.contract import (
+    Data,
+    Entered,
+    Input,
+    Limited,
+    MinimumRtt,
+    Needs,
+    Output,
+    Probe,
+    RequestTrain,
+    Sender,
+    SetWindow,
+    Timeout,
+    Train,
+)
 
 
 class Fixed(ss.Controller):
     """A window of 450 packets, always."""
 
-    def begin(self, setting: ss.ControllerSetting) -> None:
+    def needs(self) -> Needs:
+        return Needs()
+
+    def begin(self, setting: ss.ControllerSetting) -> Iterable[Output]:
         assert setting.mss == setting.packet == 1000
-        self.set_window(0.0, 450 * setting.mss)
-        self.note(0.0, "limited", 450 * setting.mss)
+        window = 450 * setting.mss
+        return [SetWindow(window), Limited(window)]
+
+    def handle(self, now: float, input: Input) -> None:
+        raise AssertionError("it needs nothing")
 
 
 class Listener(ss.Controller):
     """Writes down what it hears."""
 
     def __init__(self) -> None:
-        self.received = 0
-        self.round_trips: list[float] = []
-        self.timeouts: list[float] = []
-        self.trains: list[ss.Train] = []
+        self.heard: list[tuple[float, Input]] = []
 
-    def begin(self, setting: ss.ControllerSetting) -> None:
+    def begin(self, setting: ss.ControllerSetting) -> Iterable[Output]:
         self.wake_at(2.0)
-        self.request_train(0.0, packets=10, size=1000)
+        yield RequestTrain(packets=10, size=1000)
 
-    def handle_data(self, now: float, size: int, unread: int) -> None:
-        self.received += size
-
-    def handle_probe(self, now: float, probe: ss.Probe) -> None:
-        self.round_trips.append(probe.rtt)
-
-    def handle_train(self, now: float, train: ss.Train) -> None:
-        self.trains.append(train)
-
-    def handle_timeout(self, now: float) -> None:
-        self.timeouts.append(now)
-        self.wake_at(None)
+    def handle(self, now: float, input: Input) -> Iterable[Output] | None:
+        self.heard.append((now, input))
+        if isinstance(input, Timeout):
+            self.wake_at(None)
+            return [Entered("holding", "capacity-known")]
+        return None
 
 
 class Faulty(ss.Controller):
-    def handle_probe(self, now: float, probe: ss.Probe) -> None:
+    def handle(self, now: float, input: Input) -> Iterable[Output]:
         raise RuntimeError("no idea")
+
+
+class Babbler(ss.Controller):
+    """Answers with what it was told to."""
+
+    def __init__(self, output: object) -> None:
+        self.output = output
+
+    def handle(self, now: float, input: Input) -> list[object]:  # type: ignore[override]
+        return [self.output]
 
 
 def test_a_controller_in_python_steers_like_the_native_one(bare: ss.Scenario) -> None:
     native = ss.run(bare).transfers[0]
     mine = ss.run(bare.replace({"transfer.0.sizing": "kernel"}), controllers=[Fixed()])
     transfer = mine.transfers[0]
-    # Its probes share the path: 20 ms apart, well below 1 % of it.
-    assert transfer.goodput_bps == pytest.approx(native.goodput_bps, rel=0.01)
+    # It needs no probes, and neither does the native one.
+    assert transfer.goodput_bps == native.goodput_bps
     assert transfer.sizing == "python:Fixed"
     assert [event.kind for event in transfer.events] == ["limited"]
 
 
-def test_a_controller_hears_of_data_probes_trains_and_time(bare: ss.Scenario) -> None:
+def test_a_controller_hears_of_data_probes_the_sender_trains_and_time(bare: ss.Scenario) -> None:
     ear = Listener()
     outcome = ss.run(bare, controllers=[ear])
-    assert ear.received >= outcome.transfers[0].goodput_bps * 5 / 8
-    assert min(ear.round_trips) == pytest.approx(0.1, rel=0.02)
+    transfer = outcome.transfers[0]
+    heard = [input for _, input in ear.heard]
+    received = sum(input.size for input in heard if isinstance(input, Data))
+    assert received >= transfer.goodput_bps * 5 / 8
+    round_trips = [input.rtt for input in heard if isinstance(input, Probe)]
+    assert min(round_trips) == pytest.approx(0.1, rel=0.02)
     # One every 20 ms for 10 s, but for those still under way.
-    assert 480 <= len(ear.round_trips) <= 500
-    assert ear.timeouts == pytest.approx([2.0], abs=0.02)
-    assert [(train.sent, train.received) for train in ear.trains] == [(10, 10)]
+    assert 480 <= len(round_trips) <= 500
+    # Each answer brings the sender's view.
+    reports = [input for input in heard if isinstance(input, Sender)]
+    assert len(reports) == len(round_trips)
+    assert max(report.cwnd for report in reports) > 10_000
+    # The handshake's round trip.
+    assert any(isinstance(input, MinimumRtt) and input.rtt >= 0.1 for input in heard)
+    assert [now for now, input in ear.heard if isinstance(input, Timeout)] == pytest.approx(
+        [2.0], abs=0.02
+    )
+    trains = [input for input in heard if isinstance(input, Train)]
+    assert [(train.sent, train.received) for train in trains] == [(10, 10)]
     # 9 packets after the first leave a 50 Mbit/s link in 1.44 ms, probes and data between them.
-    assert ear.trains[0].dispersion >= 9 * 8000 / 50e6 * 0.999
+    assert trains[0].dispersion >= 9 * 8000 / 50e6 * 0.999
+    assert [event.kind for event in transfer.events] == ["holding"]
+
+
+@pytest.mark.parametrize(
+    ("output", "error", "words"),
+    [
+        (SetWindow(-1.0), ValueError, "-1 is no size"),
+        (RequestTrain(3, float("nan")), ValueError, "NaN is no size"),
+        (Entered("asleep", "ended"), ValueError, "unknown phase"),  # type: ignore[arg-type]
+        (Data(1, 0), TypeError, "Data is no output"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(
+    bare: ss.Scenario, output: object, error: type[Exception], words: str
+) -> None:
+    with pytest.raises(error, match=words):
+        ss.run(bare, controllers=[Babbler(output)])
 
 
 def test_what_a_controller_raises_reaches_the_caller(bare: ss.Scenario) -> None:

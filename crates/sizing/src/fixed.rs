@@ -2,7 +2,7 @@ use sweetspot_units::{Bytes, Time};
 
 use crate::{Controller, Event, EventKind, Input, Needs, Output, Phase};
 
-/// A controller that decides once, at the first byte, and never again: `kernel`, `fixed:SIZE`,
+/// A controller that decides once, at the first byte, and never again as long as there are connections: `kernel`, `fixed:SIZE`,
 /// `max` and `bdp`.
 #[derive(Debug)]
 pub(crate) struct Static {
@@ -47,11 +47,24 @@ impl Static {
 
 impl Controller for Static {
     fn handle(&mut self, now: Time, input: &Input) {
-        match input {
-            Input::End if self.decision != Decision::LeaveToKernel => {
+        match (input, self.decision) {
+            (Input::End, Decision::LeaveToKernel) => {}
+            (Input::End, Decision::Open | Decision::Window(_)) => {
+                self.decided = false;
                 self.outputs.push(Output::Window(None));
             }
-            _ => self.decide(now),
+            (
+                Input::Data { .. }
+                | Input::Probe(_)
+                | Input::Sender(_)
+                | Input::KernelRtt(_)
+                | Input::MinimumRtt(_)
+                | Input::OutOfOrder { .. }
+                | Input::Train(_)
+                | Input::Window { .. }
+                | Input::Timeout,
+                _,
+            ) => self.decide(now),
         }
     }
     fn poll_timeout(&self) -> Option<Time> {

@@ -14,6 +14,9 @@ const SLOW_START_ENDS: f64 = 0.75;
 /// The least window, in segments (LEDBAT++ section 4.2).
 const LEAST_SEGMENTS: u64 = 2;
 
+/// The first window, in segments (RFC 6928).
+const INITIAL_SEGMENTS: u64 = 10;
+
 /// Round trips that a slowdown lasts, and after slow start until the first (section 4.4).
 const SLOWDOWN_ROUNDS: u32 = 2;
 
@@ -56,8 +59,7 @@ impl Rledbat {
         Rledbat {
             mss: setting.mss,
             most: setting.max_window,
-            // RFC 6928.
-            window: setting.mss * 10,
+            window: setting.mss * INITIAL_SEGMENTS,
             state: State::SlowStart { limit: setting.max_window, since: Time::ZERO },
             base: None,
             lowest: None,
@@ -65,6 +67,14 @@ impl Rledbat {
             round_ends: None,
             outputs: VecDeque::new(),
         }
+    }
+
+    /// Those that come find the path's least round trip, and nothing else.
+    fn begin_again(&mut self) {
+        self.window = self.mss * INITIAL_SEGMENTS;
+        self.state = State::SlowStart { limit: self.most, since: Time::ZERO };
+        (self.lowest, self.lost, self.round_ends) = (None, false, None);
+        self.outputs.push_back(Output::Window(None));
     }
 
     fn least(&self) -> Bytes {
@@ -150,10 +160,7 @@ impl Controller for Rledbat {
             }
             Input::OutOfOrder { segments } => self.lost |= segments > 0,
             Input::Data { .. } | Input::Timeout => {}
-            Input::End => {
-                self.outputs.push_back(Output::Window(None));
-                return;
-            }
+            Input::End => return self.begin_again(),
             Input::Probe(_) | Input::Sender(_) | Input::Train(_) | Input::Window { .. } => return,
         }
         self.advance(now);

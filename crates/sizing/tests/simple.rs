@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use sweetspot_sizing::{
-    BdpDefinition, Controller, EventKind, KnownPath, LinuxRule, Output, Phase, Setting, Sizing,
-    SizingError,
+    BdpDefinition, Controller, EventKind, Input, KnownPath, LinuxRule, Output, Phase, Setting,
+    Sizing, SizingError,
 };
 use sweetspot_units::{Bytes, Duration, Rate, Time, Volume};
 
@@ -40,7 +40,7 @@ fn outputs(controller: &mut dyn Controller) -> Vec<Output> {
 /// the inner `None` where it opens it.
 fn first_window(text: &str) -> Option<Option<Bytes>> {
     let mut controller = build(text, Some(path())).unwrap();
-    controller.handle_data(Time::ZERO, Bytes::new(948), Bytes::ZERO);
+    controller.handle(Time::ZERO, &Input::Data { bytes: Bytes::new(948), unread: Bytes::ZERO });
     outputs(&mut *controller).into_iter().find_map(|output| match output {
         Output::Window(window) => Some(window),
         _ => None,
@@ -54,8 +54,8 @@ fn error(text: &str, path: Option<KnownPath>) -> String {
 #[test]
 fn kernel_touches_nothing() {
     let mut controller = build("kernel", None).unwrap();
-    controller.handle_data(Time::ZERO, Bytes::new(948), Bytes::ZERO);
-    controller.handle_timeout(Time::ZERO);
+    controller.handle(Time::ZERO, &Input::Data { bytes: Bytes::new(948), unread: Bytes::ZERO });
+    controller.handle(Time::ZERO, &Input::Timeout);
     assert_eq!(outputs(&mut *controller), []);
     assert_eq!(controller.phase(), Phase::HandsOff);
 }
@@ -94,7 +94,7 @@ fn a_static_controller_decides_once_with_or_without_data() {
     for text in ["fixed:450pkt", "max", "bdp", "bdp1", "bdp4", "bdp6"] {
         let mut controller = build(text, Some(path())).unwrap();
         assert_eq!(controller.poll_timeout(), Some(Time::ZERO), "{text}");
-        controller.handle_timeout(Time::ZERO);
+        controller.handle(Time::ZERO, &Input::Timeout);
         let windows = |outputs: Vec<Output>| {
             outputs.iter().filter(|o| matches!(o, Output::Window(_))).count()
         };
@@ -102,9 +102,10 @@ fn a_static_controller_decides_once_with_or_without_data() {
         assert_eq!(controller.poll_timeout(), None, "{text}");
         for millis in 0..100 {
             let now = Time::ZERO + Duration::from_millis(millis);
-            controller.handle_data(now, Bytes::new(100_000), Bytes::ZERO);
-            controller.handle_kernel_rtt(now, Duration::from_millis(5));
-            controller.handle_window(now, Bytes::new(1));
+            controller
+                .handle(now, &Input::Data { bytes: Bytes::new(100_000), unread: Bytes::ZERO });
+            controller.handle(now, &Input::KernelRtt(Duration::from_millis(5)));
+            controller.handle(now, &Input::Window { advertised: Bytes::new(1) });
         }
         assert_eq!(outputs(&mut *controller), [], "{text}");
         assert_eq!(controller.phase(), Phase::Holding, "{text}");
@@ -115,7 +116,7 @@ fn a_static_controller_decides_once_with_or_without_data() {
 fn a_limit_is_recorded_as_an_event_with_its_time() {
     let mut controller = build("fixed:450pkt", None).unwrap();
     let now = Time::from_nanos(7);
-    controller.handle_data(now, Bytes::new(948), Bytes::ZERO);
+    controller.handle(now, &Input::Data { bytes: Bytes::new(948), unread: Bytes::ZERO });
     let recorded = outputs(&mut *controller).into_iter().find_map(|output| match output {
         Output::Event(event) => Some(event),
         _ => None,
@@ -242,7 +243,7 @@ fn a_path_that_others_fill_still_gets_one_segment() {
     let full = KnownPath { available: nothing, bulk_capacity: nothing, ..path() };
     for text in ["bdp3", "bdp4", "bdp5"] {
         let mut controller = build(text, Some(full)).unwrap();
-        controller.handle_data(Time::ZERO, Bytes::new(948), Bytes::ZERO);
+        controller.handle(Time::ZERO, &Input::Data { bytes: Bytes::new(948), unread: Bytes::ZERO });
         let outputs = outputs(&mut *controller);
         assert!(outputs.contains(&Output::Window(Some(Bytes::new(948)))), "{text}: {outputs:?}");
     }

@@ -24,5 +24,5 @@ pub use measured::Measured;
 pub use name::{FileName, NameError};
 pub use observer::{Blind, Observer, Opened, Recorder};
 pub use outcome::{Outcome, Probes, Role, RttSource};
-pub use steering::{CONTROL_INTERVAL, Effect, KernelView, PROBE_SIZE, ROW_INTERVAL, Steering};
+pub use steering::{Effect, ROW_INTERVAL, Steering};
 pub use ticket::{Host, Secret, Ticket, TicketError};

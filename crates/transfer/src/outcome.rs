@@ -1,4 +1,5 @@
 use serde::{Deserialize, Serialize};
+use sweetspot_sizing::ProbeCounts;
 use sweetspot_units::{Bytes, Duration};
 
 use crate::protocol::{Closing, Verdict};
@@ -120,7 +121,8 @@ pub enum Role {
 pub enum RttSource {
     /// The periodic probes.
     Probes,
-    /// The receiving kernel (`tcpi_rcv_rtt`): probes were off, or UDP did not pass.
+    /// The receiving kernel (`tcpi_rcv_rtt`): probes were off, the sizing does without, or UDP did
+    /// not pass.
     Kernel,
     /// Nobody: the transfer was over too soon.
     Nobody,
@@ -139,4 +141,11 @@ pub struct Probes {
     pub lost_reverse: u64,
     /// Whether the kernel's estimate had to stand in, because no answer came for a while.
     pub fallback: bool,
+}
+
+impl From<ProbeCounts> for Probes {
+    fn from(counts: ProbeCounts) -> Probes {
+        let ProbeCounts { sent, answered, lost_forward, lost_reverse, fallback } = counts;
+        Probes { sent, answered, lost_forward, lost_reverse, fallback }
+    }
 }

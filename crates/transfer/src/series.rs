@@ -1,7 +1,7 @@
 //! The time series of a transfer: what `--series` writes, line by line.
 
 use serde::{Deserialize, Serialize};
-use sweetspot_sizing::{Event, EventKind};
+use sweetspot_sizing::Event;
 use sweetspot_units::Time;
 
 /// A line of the time series (`--series`): a row every 50 ms, and events as they happen.
@@ -61,30 +61,22 @@ pub struct Mark {
     /// The round-trip time it is about.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub rtt_s: Option<f64>,
+    /// Why, in words, where the controller changed its state.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub reason: Option<String>,
 }
 
 impl Mark {
     /// The event as a line, with its time counted from `start`.
     pub fn new(event: &Event, start: Time) -> Mark {
-        let (word, window, rate, rtt) = match event.kind {
-            EventKind::CapacityEstimated { rate, rtt } => {
-                ("capacity_estimated", None, Some(rate), Some(rtt))
-            }
-            EventKind::Limited { window } => ("limited", Some(window), None, None),
-            EventKind::Lifted => ("lifted", None, None, None),
-            EventKind::Saturated { rate, rtt } => ("saturated", None, Some(rate), Some(rtt)),
-            EventKind::Congested => ("congested", None, None, None),
-            EventKind::Lossy => ("lossy", None, None, None),
-            EventKind::Overflowed { rate } => ("overflowed", None, Some(rate), None),
-            EventKind::Tightened { window } => ("tightened", Some(window), None, None),
-            EventKind::Reopened => ("reopened", None, None, None),
-        };
+        let (rate, rtt, window) = event.kind.quantities();
         Mark {
             t_s: event.at.since(start).as_secs_f64(),
-            event: word.to_owned(),
+            event: event.kind.name().to_owned(),
             window_bytes: window.map(|w| w.get()),
             rate_bps: rate.map(|r| r.as_f64()),
             rtt_s: rtt.map(|t| t.as_secs_f64()),
+            reason: event.kind.reason().map(|reason| reason.to_string()),
         }
     }
 }
@@ -92,6 +84,7 @@ impl Mark {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sweetspot_sizing::EventKind;
     use sweetspot_units::Bytes;
 
     #[test]

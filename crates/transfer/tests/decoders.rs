@@ -4,7 +4,7 @@
 mod entries;
 
 use proptest::prelude::*;
-use sweetspot_transfer::protocol::{Hello, Message, frame};
+use sweetspot_transfer::protocol::{CongestionMessage, Hello, Message, VERSION, frame};
 use sweetspot_units::Time;
 
 /// A stream that is right at first, so that the later stages are reached, then anything.
@@ -12,7 +12,7 @@ fn stream() -> impl Strategy<Value = Vec<u8>> {
     let message = prop_oneof![
         (0u64..40).prop_map(|size| {
             Message::Hello(Hello {
-                version: 1,
+                version: VERSION,
                 proof: String::new(),
                 name: "f".into(),
                 size,
@@ -28,6 +28,7 @@ fn stream() -> impl Strategy<Value = Vec<u8>> {
         any::<Option<u64>>().prop_map(|n| Message::Steer {
             pacing_bps: n,
             window: n,
+            congestion: CongestionMessage::Bbr,
             phase: "ramping".into()
         }),
     ];

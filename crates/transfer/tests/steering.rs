@@ -4,60 +4,86 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use sweetspot_sizing::{
-    Controller, Event, EventKind, Output, Phase, Probe, SenderReport, Train, TrainRequest,
+    CONTROL_INTERVAL, CongestionChoice, Controller, Event, EventKind, Input, KernelView, Needs,
+    Output, PROBE_SIZE, Phase, Probe, Probing, SenderReport, Train, TrainRequest,
 };
 use sweetspot_transfer::probe::{Answer, PROBE_INTERVAL, Packet, Seal, TrainPacket};
-use sweetspot_transfer::protocol::{Message, Session};
+use sweetspot_transfer::protocol::{CongestionMessage, Message, Session};
 use sweetspot_transfer::series::Line;
-use sweetspot_transfer::{
-    CONTROL_INTERVAL, Effect, KernelView, PROBE_SIZE, RttSource, Secret, Steering,
-};
+use sweetspot_transfer::{Effect, RttSource, Secret, Steering};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 /// IPv4 and UDP.
 const HEADERS: Bytes = Bytes::new(28);
-const QUIET: KernelView = KernelView { window: None, rtt: Duration::ZERO };
+const QUIET: KernelView =
+    KernelView { window: None, rtt: Duration::ZERO, minimum_rtt: Duration::ZERO, out_of_order: 0 };
+/// Ten segments: fewer than 4096 is not rounded on the wire, and neither is what has few ones.
+const CWND: Bytes = Bytes::new(10 * 1024);
 const TRAIN: TrainRequest = TrainRequest { packets: 3, size: Bytes::new(1500) };
 
 /// What the controller was told, and what it is to say next.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Script {
     outputs: VecDeque<Output>,
+    probing: Probing,
     probes: Vec<Probe>,
+    reports: Vec<SenderReport>,
+    minima: Vec<Duration>,
     kernel_rtts: Vec<Duration>,
     trains: Vec<Train>,
     windows: Vec<Bytes>,
 }
 
-#[derive(Clone, Default)]
+#[derive(Clone)]
 struct Scripted(Arc<Mutex<Script>>);
 
 impl Scripted {
+    /// One that wants to be probed like this.
+    fn new(probing: Probing) -> Scripted {
+        Scripted(Arc::new(Mutex::new(Script {
+            outputs: VecDeque::new(),
+            probing,
+            probes: Vec::new(),
+            reports: Vec::new(),
+            minima: Vec::new(),
+            kernel_rtts: Vec::new(),
+            trains: Vec::new(),
+            windows: Vec::new(),
+        })))
+    }
+
     fn with<T>(&self, f: impl FnOnce(&mut Script) -> T) -> T {
         f(&mut self.0.lock().unwrap())
     }
 }
 
 impl Controller for Scripted {
-    fn handle_data(&mut self, _now: Time, _bytes: Bytes, _unread: Bytes) {}
-    fn handle_probe(&mut self, _now: Time, probe: &Probe) {
-        self.with(|s| s.probes.push(*probe));
+    fn handle(&mut self, _now: Time, input: &Input) {
+        self.with(|s| match *input {
+            Input::Probe(probe) => s.probes.push(probe),
+            Input::Sender(report) => s.reports.push(report),
+            Input::KernelRtt(rtt) => s.kernel_rtts.push(rtt),
+            Input::MinimumRtt(rtt) => s.minima.push(rtt),
+            Input::Train(train) => s.trains.push(train),
+            Input::Window { advertised } => s.windows.push(advertised),
+            Input::Data { .. } | Input::OutOfOrder { .. } | Input::Timeout | Input::End => {}
+        });
     }
-    fn handle_kernel_rtt(&mut self, _now: Time, rtt: Duration) {
-        self.with(|s| s.kernel_rtts.push(rtt));
-    }
-    fn handle_train(&mut self, _now: Time, train: &Train) {
-        self.with(|s| s.trains.push(*train));
-    }
-    fn handle_window(&mut self, _now: Time, advertised: Bytes) {
-        self.with(|s| s.windows.push(advertised));
-    }
-    fn handle_timeout(&mut self, _now: Time) {}
     fn poll_timeout(&self) -> Option<Time> {
-        None
+        self.with(|s| (!s.outputs.is_empty()).then_some(Time::ZERO))
     }
     fn poll_output(&mut self) -> Option<Output> {
         self.with(|s| s.outputs.pop_front())
+    }
+    fn needs(&self) -> Needs {
+        self.with(|s| Needs {
+            probes: s.probing,
+            trains: true,
+            minimum_rtt: true,
+            window: true,
+            data: true,
+            ..Needs::NOTHING
+        })
     }
     fn phase(&self) -> Phase {
         Phase::Ramping
@@ -75,11 +101,15 @@ fn ms(n: u64) -> Time {
 }
 
 impl Rig {
-    fn new(probing: bool) -> Rig {
+    /// With means to probe, or without.
+    fn new(means: bool) -> Rig {
+        Rig::of(Scripted::new(Probing::Periodic), means)
+    }
+
+    fn of(script: Scripted, means: bool) -> Rig {
         let session = Session::new(&Secret([1; 16]), &[2; 32]);
         let seal = Seal::new(&session);
-        let script = Scripted::default();
-        let given = probing.then(|| seal.clone());
+        let given = means.then(|| seal.clone());
         let controller = Box::new(script.clone());
         let steering = Steering::new(controller, Time::ZERO, Time::ZERO, given, HEADERS);
         Rig { steering, script, seal }
@@ -115,10 +145,11 @@ impl Rig {
     }
 
     fn answer(&mut self, at: Time, probe: u32) {
-        let report = SenderReport { retransmitted: 0, cwnd: Bytes::new(14_480), starved: false };
+        let report = SenderReport { cwnd: CWND, ..SenderReport::default() };
         let packet =
             Packet::Answer(Answer { probe, sequence: probe, held: Duration::ZERO, report });
-        self.steering.handle_datagram(at, at, &self.seal.close(&packet, Bytes::new(72)));
+        let datagram = self.seal.close(&packet, PROBE_SIZE.saturating_sub(HEADERS));
+        self.steering.handle_datagram(at, at, &datagram);
     }
 }
 
@@ -186,6 +217,7 @@ fn a_limit_goes_to_the_actuator_and_with_the_pacing_to_the_sender() {
     let steer = Message::Steer {
         pacing_bps: Some(95_000_000),
         window: Some(1_250_000),
+        congestion: CongestionMessage::Own,
         phase: "ramping".into(),
     };
     assert_eq!(told(&effects), [&steer]);
@@ -196,6 +228,37 @@ fn a_limit_goes_to_the_actuator_and_with_the_pacing_to_the_sender() {
     assert_eq!(effects[0], Effect::Limit(None));
     let Message::Steer { window, .. } = told(&effects)[0] else { panic!() };
     assert_eq!(*window, Some(u64::MAX), "as much room as there is");
+}
+
+#[test]
+fn a_choice_of_congestion_control_goes_to_the_sender_until_another_is_made() {
+    let mut rig = Rig::new(false);
+    rig.wants(&[Output::Congestion(CongestionChoice::Bbr)]);
+    let chosen = |effects: &[Effect]| match told(effects)[..] {
+        [Message::Steer { congestion, .. }] => *congestion,
+        ref other => panic!("{other:?}"),
+    };
+    assert_eq!(chosen(&rig.timeout(ms(0), &QUIET)), CongestionMessage::Bbr);
+    rig.wants(&[Output::Pacing(None)]);
+    assert_eq!(chosen(&rig.timeout(ms(10), &QUIET)), CongestionMessage::Bbr);
+    rig.wants(&[Output::Congestion(CongestionChoice::Own)]);
+    assert_eq!(chosen(&rig.timeout(ms(20), &QUIET)), CongestionMessage::Own);
+}
+
+#[test]
+fn the_handshakes_round_trip_is_told_before_the_first_data() {
+    let mut rig = Rig::new(true);
+    let minimum_rtt = Duration::from_micros(400);
+    rig.timeout(ms(0), &KernelView { minimum_rtt, ..QUIET });
+    assert_eq!(rig.script.with(|s| s.minima.clone()), [minimum_rtt]);
+}
+
+#[test]
+fn a_controller_that_does_without_probes_sends_none_though_they_would_pass() {
+    let mut rig = Rig::of(Scripted::new(Probing::Never), true);
+    rig.steering.handle_reachable(ms(0));
+    let sent: Vec<_> = (0..100).flat_map(|n| rig.timeout(ms(10 * n), &QUIET)).collect();
+    assert!(rig.probes(&sent).is_empty());
 }
 
 #[test]
@@ -255,6 +318,7 @@ fn where_probes_stay_unanswered_the_kernel_stands_in_until_they_come_back() {
     rig.timeout(ms(1260), &kernel);
     assert_eq!(rig.script.with(|s| s.kernel_rtts.len()), before);
     assert_eq!(rig.script.with(|s| s.probes[0].rtt), Duration::from_millis(40));
+    assert_eq!(rig.script.with(|s| s.reports[0].cwnd), CWND);
     assert_eq!(rig.steering.measured().rtt_source, RttSource::Probes);
 }
 
@@ -264,7 +328,7 @@ fn datagrams_that_the_sender_did_not_seal_change_nothing() {
     rig.steering.handle_reachable(ms(0));
     rig.timeout(ms(0), &QUIET);
     let stranger = Seal::new(&Session::new(&Secret([9; 16]), &[2; 32]));
-    let report = SenderReport { retransmitted: 0, cwnd: Bytes::ZERO, starved: false };
+    let report = SenderReport::default();
     let answer = Answer { probe: 0, sequence: 0, held: Duration::ZERO, report };
     let datagram = stranger.close(&Packet::Answer(answer), Bytes::new(72));
     rig.steering.handle_datagram(ms(1), ms(1), &datagram);

@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, VecDeque};
 
-use sweetspot_sizing::{Controller, Event, Output, Phase};
+use sweetspot_sizing::{Controller, Driver, Effect, Event, KernelView, Means, Phase};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use crate::obedience::Obedience;
@@ -33,13 +33,15 @@ const WORTH: f64 = 0.02;
 /// [`Bundle::handle_look`], then [`Bundle::handle_round`] is called once; then actions and events
 /// are polled until there are none.
 pub struct Bundle {
-    controller: Box<dyn Controller + Send>,
+    driver: Driver,
     mss: Bytes,
     members: BTreeMap<u64, Member>,
     round: Round,
     last_round: Option<Time>,
     rtt: Duration,
     minimum: Option<Duration>,
+    /// Segments that arrived ahead of a missing one, over all connections there were.
+    out_of_order: u64,
     /// When the first bulk transfer was seen.
     bulk_since: Option<Time>,
     /// When the first connection was, after a time without any.
@@ -109,20 +111,21 @@ struct Round {
     taken: Bytes,
     unread: Bytes,
     rtts: Vec<Duration>,
-    out_of_order: u64,
 }
 
 impl Bundle {
     /// No connections yet; their segments carry `mss`.
     pub fn new(controller: Box<dyn Controller + Send>, mss: Bytes) -> Bundle {
         Bundle {
-            controller,
+            // Called in this bundle's own time.
+            driver: Driver::new(controller, Time::ZERO, Means::Caller),
             mss,
             members: BTreeMap::new(),
             round: Round::default(),
             last_round: None,
             rtt: Duration::ZERO,
             minimum: None,
+            out_of_order: 0,
             bulk_since: None,
             added: None,
             window: None,
@@ -151,10 +154,11 @@ impl Bundle {
 
     /// A connection is no more. When all bulk transfers are over, what they learnt of the path is
     /// kept for those that come.
-    pub fn remove(&mut self, cookie: u64) {
+    pub fn remove(&mut self, now: Time, cookie: u64) {
         let gone = self.members.remove(&cookie);
         if gone.is_some_and(|m| m.is_bulk()) && !self.members.values().any(Member::is_bulk) {
-            self.controller.handle_end();
+            self.driver.handle_end(now);
+            self.drain();
             (self.window, self.minimum, self.bulk_since) = (None, None, None);
         }
     }
@@ -167,7 +171,7 @@ impl Bundle {
         self.round.taken += taken(&look).saturating_sub(taken(&member.last));
         self.round.unread += look.unread;
         let gaps = look.out_of_order.saturating_sub(member.last.out_of_order);
-        self.round.out_of_order += gaps;
+        self.out_of_order += gaps;
         // An estimate is only as new as the data that it was made from.
         if arrived > Bytes::ZERO && look.rtt > Duration::ZERO && member.is_bulk() {
             self.round.rtts.push(look.rtt);
@@ -175,7 +179,6 @@ impl Bundle {
         let minimum = Some(look.minimum_rtt).filter(|rtt| *rtt > Duration::ZERO);
         if let Some(minimum) = minimum.filter(|m| self.minimum.is_none_or(|least| *m < least)) {
             self.minimum = Some(minimum);
-            self.controller.handle_minimum_rtt(now, minimum);
         }
         member.last = look;
         member.arrived = arrived;
@@ -217,27 +220,23 @@ impl Bundle {
         }
         self.last_round = Some(now);
         round.rtts.sort_unstable();
-        if round.out_of_order > 0 {
-            self.controller.handle_out_of_order(now, round.out_of_order);
-        }
+        let mut kernel = KernelView {
+            minimum_rtt: self.minimum.unwrap_or(Duration::ZERO),
+            out_of_order: self.out_of_order,
+            ..KernelView::default()
+        };
         if let Some(rtt) = round.rtts.get(round.rtts.len() / 2) {
             self.rtt = *rtt;
             let least = self.minimum.unwrap_or(*rtt);
-            let told = rtt.saturating_sub(self.floor_queue()).max(least.min(*rtt));
-            self.controller.handle_kernel_rtt(now, told);
+            kernel.rtt = rtt.saturating_sub(self.floor_queue()).max(least.min(*rtt));
         }
-        self.controller.handle_data(now, round.taken, round.unread);
-        if self.controller.poll_timeout().is_some_and(|due| due <= now) {
-            self.controller.handle_timeout(now);
+        self.driver.handle_kernel(now, &kernel);
+        // Where nothing comes, that is the path's doing only while there is a bulk transfer.
+        if round.taken > Bytes::ZERO || self.bulk_since.is_some() {
+            self.driver.handle_data(now, round.taken, round.unread);
         }
-        while let Some(output) = self.controller.poll_output() {
-            match output {
-                Output::Window(window) => self.window = Some(window),
-                Output::Event(event) => self.events.push_back(event),
-                // Nobody there could be asked for either.
-                Output::Pacing(_) | Output::Train(_) => {}
-            }
-        }
+        self.driver.handle_timeout(now, &kernel);
+        self.drain();
         self.divide();
     }
 
@@ -258,7 +257,7 @@ impl Bundle {
 
     /// Where the controller stands.
     pub fn phase(&self) -> Phase {
-        self.controller.phase()
+        self.driver.phase()
     }
 
     /// How long to wait before the next round: often enough for the controller, and not less than
@@ -272,7 +271,10 @@ impl Bundle {
                 IDLE_PAUSE.max(thrift)
             };
         }
-        let opens = matches!(self.phase(), Phase::Ramping | Phase::Measuring);
+        let opens = match self.phase() {
+            Phase::Measuring | Phase::Ramping | Phase::Trying | Phase::Open => true,
+            Phase::HandsOff | Phase::Holding | Phase::Congested => false,
+        };
         if opens && self.bulk_since.is_none_or(|since| now.since(since) < OPENING) {
             return OPENING_PAUSE.max(thrift / OPENING_COST);
         }
@@ -303,6 +305,21 @@ impl Bundle {
     /// The latest round trip, and the least one.
     pub fn round_trips(&self) -> (Duration, Option<Duration>) {
         (self.rtt, self.minimum)
+    }
+
+    fn drain(&mut self) {
+        while let Some(effect) = self.driver.poll_effect() {
+            match effect {
+                Effect::Window(window) => self.window = Some(window),
+                Effect::Event(event) => self.events.push_back(event),
+                // Nobody there could be asked, and no probes are sent.
+                Effect::Pacing(_)
+                | Effect::Congestion(_)
+                | Effect::Probe { .. }
+                | Effect::Train { .. }
+                | Effect::ProbesBlocked => {}
+            }
+        }
     }
 
     /// The queue that stands because nobody is held to less than fast retransmit needs: the
@@ -354,7 +371,7 @@ const YOUNG_PAUSE: Duration = Duration::from_millis(10);
 /// ... while looks take no more than so many times their usual share of a core.
 const YOUNG_COST: u64 = 8;
 
-/// How long windows are expected to open: slow start and the bounded growth after it.
+/// How long windows are expected to open: slow start, and what comes of it.
 const OPENING: Duration = Duration::from_secs(3);
 /// Between two rounds meanwhile: a burst that lasts long enough to be timed is seen twice.
 const OPENING_PAUSE: Duration = Duration::from_millis(3);

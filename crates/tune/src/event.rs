@@ -67,16 +67,14 @@ pub struct Who {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// A bulk transfer was found, and its window is opened step by step.
+    /// A bulk transfer was found, and its window is limited.
     Taken,
     /// It is held at the sweet spot.
     Held,
-    /// Its window grows again.
+    /// An upload's pace grows again.
     Reopened,
-    /// Its window was cut.
+    /// Its window or pace was cut.
     Tightened,
-    /// It overflowed the bottleneck's buffer.
-    Overflowed,
     /// Left alone, because holding it does not help.
     LetGo,
     /// Its limits were lifted because tuning ends.
@@ -97,7 +95,6 @@ impl Kind {
             Kind::Held => "held",
             Kind::Reopened => "reopened",
             Kind::Tightened => "tightened",
-            Kind::Overflowed => "overflowed",
             Kind::LetGo => "let_go",
             Kind::Lifted => "lifted",
             Kind::Refused => "refused",

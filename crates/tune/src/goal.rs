@@ -1,6 +1,6 @@
 use std::str::FromStr;
 
-use sweetspot_sizing::{Controller, Rledbat, Setting, sobas};
+use sweetspot_sizing::{Controller, Rledbat, Setting, Sobas};
 
 /// What a transfer is to aim for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,7 +26,7 @@ impl Goal {
     /// The controller that aims for it.
     pub fn controller(self, setting: &Setting) -> Box<dyn Controller + Send> {
         match self {
-            Goal::Throughput => Box::new(sobas::Live::new(setting)),
+            Goal::Throughput => Box::new(Sobas::live(setting)),
             Goal::LessThanBestEffort => Box::new(Rledbat::new(setting)),
         }
     }

@@ -3,7 +3,7 @@ use std::os::fd::OwnedFd;
 
 use sweetspot_linux::live::{BorrowError, LiveSocket};
 use sweetspot_linux::tcp::{Info, options};
-use sweetspot_units::{Bytes, Duration, Rate};
+use sweetspot_units::{Bytes, Rate};
 
 use crate::bundle::Look;
 use crate::upload::Sent;
@@ -41,7 +41,7 @@ pub fn look(
             received: info.bytes_received,
             unread: options::unread(fd)?,
             rtt: info.rcv_rtt,
-            minimum_rtt: known(info.min_rtt),
+            minimum_rtt: info.min_rtt,
             out_of_order: info.rcv_ooopack.unwrap_or(0).into(),
             advertised: info.rcv_wnd,
         };
@@ -70,7 +70,7 @@ fn sent(info: &Info) -> Sent {
         in_flight: info.snd_mss
             * u64::from((info.unacked + info.retrans).saturating_sub(info.sacked + info.lost)),
         rtt: info.rtt,
-        minimum_rtt: known(info.min_rtt),
+        minimum_rtt: info.min_rtt,
         starved: info.delivery_rate_app_limited,
     }
 }
@@ -84,12 +84,6 @@ pub fn limit(socket: &LiveSocket, limit: Option<Bytes>) -> Result<io::Result<()>
 /// 1.2 cwnd/RTT.
 pub fn pace(socket: &LiveSocket, rate: Option<Rate>) -> Result<io::Result<()>, BorrowError> {
     lend(socket, |fd| options::set_max_pacing_rate(fd, rate))
-}
-
-/// The kernel's minimum is all ones as long as it has none.
-fn known(minimum: Duration) -> Duration {
-    let none = Duration::from_micros(u32::MAX.into());
-    if minimum == none { Duration::ZERO } else { minimum }
 }
 
 #[cfg(test)]

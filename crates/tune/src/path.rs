@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use sweetspot_linux::clock;
-use sweetspot_sizing::{EventKind, Setting};
+use sweetspot_sizing::{EventKind, Phase, Setting};
 use sweetspot_units::{Bytes, Duration, Time};
 
 use crate::bundle::{Bundle, Refusal};
@@ -137,7 +137,7 @@ impl Path {
 
     /// A connection is over.
     fn forget(&mut self, cookie: u64, leases: &mut Leases) -> Option<Event> {
-        self.bundle.remove(cookie);
+        self.bundle.remove(clock::now(), cookie);
         let connection = self.connections.remove(&cookie)?;
         if connection.touched() {
             let _ = leases.release(cookie);
@@ -193,7 +193,7 @@ impl Path {
                 self.pending.push((due, event));
             };
             if !connection.claimed && to.is_some() {
-                tell(Kind::Taken, "a bulk transfer; its window opens step by step");
+                tell(Kind::Taken, "a bulk transfer; its window is limited");
             }
             if connection.claimed {
                 said.iter().for_each(|(kind, why)| tell(*kind, why));
@@ -230,25 +230,38 @@ fn event(bundle: &Bundle, connection: &Connection, kind: Kind, why: &str, change
 
 /// What the controller did, in words.
 fn words(kind: &EventKind) -> Option<(Kind, String)> {
-    Some(match kind {
-        EventKind::Saturated { rate, rtt } => {
-            (Kind::Held, format!("the path is full at {rate} and a round trip of {rtt}"))
-        }
-        EventKind::Tightened { .. } => (Kind::Tightened, "a queue stood".to_owned()),
-        EventKind::Reopened => {
-            (Kind::Reopened, "the queue is gone though the window binds".to_owned())
-        }
-        EventKind::Overflowed { rate } => {
-            (Kind::Overflowed, format!("the bottleneck's buffer overflowed at {rate}"))
-        }
-        EventKind::Congested => {
-            (Kind::LetGo, "others keep a queue and take the path: holding does not help".to_owned())
-        }
-        EventKind::Lossy => (
-            Kind::LetGo,
-            "random losses cost more without a queue than with one: holding does not help"
-                .to_owned(),
-        ),
-        _ => return None,
-    })
+    match kind {
+        EventKind::Entered { phase, reason } => match phase {
+            Phase::Holding => Some((Kind::Held, reason.to_string())),
+            Phase::Open => Some((Kind::LetGo, reason.to_string())),
+            Phase::Trying => Some((Kind::Tightened, format!("tries a smaller window: {reason}"))),
+            Phase::HandsOff | Phase::Measuring | Phase::Ramping | Phase::Congested => None,
+        },
+        EventKind::CapacityEstimated { .. }
+        | EventKind::Limited { .. }
+        | EventKind::Lifted
+        | EventKind::Saturated { .. }
+        | EventKind::Congested
+        | EventKind::Switched { .. } => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sweetspot_sizing::Reason;
+
+    use super::*;
+
+    #[test]
+    fn what_the_controller_enters_is_told_with_its_reason() {
+        let told = |phase, reason| words(&EventKind::Entered { phase, reason });
+        let held = told(Phase::Holding, Reason::CapacityKnown);
+        assert_eq!(held, Some((Kind::Held, "the path's capacity is known".to_owned())));
+        let (kind, why) = told(Phase::Trying, Reason::RateInelastic).unwrap();
+        assert_eq!(kind, Kind::Tightened);
+        assert!(why.starts_with("tries a smaller window: a queue stands"), "{why}");
+        assert_eq!(told(Phase::Open, Reason::TrialFailed).unwrap().0, Kind::LetGo);
+        assert_eq!(told(Phase::HandsOff, Reason::Ended), None);
+        assert_eq!(words(&EventKind::Lifted), None);
+    }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use sweetspot_sizing::{Setting, sobas};
+use sweetspot_sizing::{Setting, Sizing};
 use sweetspot_tune::{Bundle, Look};
 use sweetspot_units::{Bytes, Duration, Time};
 
@@ -33,18 +33,19 @@ struct Run {
     dropped: f64,
 }
 
-fn bundle() -> Bundle {
+fn bundle(sizing: &str) -> Bundle {
     let setting = Setting {
         mss: Bytes::new(1448),
         packet: Bytes::new(1500),
         max_window: Bytes::new(33_554_432),
         path: None,
     };
-    Bundle::new(Box::new(sobas::Live::new(&setting)), setting.mss)
+    let sizing: Sizing = sizing.parse().unwrap();
+    Bundle::new(sizing.controller(&setting).unwrap(), setting.mss)
 }
 
-fn play(begins: &[f64], seconds: f64, memory: Option<Bytes>) -> Run {
-    let mut bundle = bundle();
+fn play(sizing: &str, begins: &[f64], seconds: f64, memory: Option<Bytes>) -> Run {
+    let mut bundle = bundle(sizing);
     bundle.set_ceiling(memory);
     let mut flows: Vec<Flow> = begins
         .iter()
@@ -145,30 +146,33 @@ fn jain(shares: &[f64]) -> f64 {
     sum * sum / (shares.len() as f64 * shares.iter().map(|x| x * x).sum::<f64>())
 }
 
+/// What fills the path, a twentieth of a BDP in the buffer: 525 kB.
+const FULL: &str = "fixed:525kB";
+
 #[test]
-fn five_downloads_share_fairly_and_keep_the_queue_short() {
+fn five_downloads_have_equal_parts_of_the_window_whenever_they_began() {
     for begins in [[0.0; 5], [0.0, 1.0, 2.0, 3.0, 4.0]] {
-        let run = play(&begins, 20.0, None);
+        let run = play(FULL, &begins, 20.0, None);
         assert!(jain(&run.shares) >= 0.95, "{:?}", run.shares);
         let goodput = run.shares.iter().sum::<f64>() / 10.0;
         assert!(goodput >= 0.98 * RATE, "{goodput}");
-        assert!(run.queue <= 0.2 * BDP, "{}", run.queue);
+        assert!(run.queue <= 0.1 * BDP, "{}", run.queue);
         assert_eq!(run.dropped, 0.0);
     }
 }
 
 #[test]
-fn one_download_has_the_path_to_itself() {
-    let run = play(&[0.0], 10.0, None);
+fn one_download_has_the_whole_window() {
+    let run = play(FULL, &[0.0], 10.0, None);
     assert!(run.shares[0] / 5.0 >= 0.99 * RATE, "{:?}", run.shares);
-    assert!(run.queue <= 0.2 * BDP, "{}", run.queue);
+    assert!(run.queue <= 0.1 * BDP, "{}", run.queue);
 }
 
 #[test]
 fn a_hundred_downloads_keep_no_more_queue_than_fast_retransmit_needs() {
-    // Four segments each are 579 kB, 79 more than the path holds; a twentieth of a BDP is aimed for.
+    // Four segments each are 579 kB, 79 more than the path holds.
     let begins: Vec<f64> = (0..100).map(|i| f64::from(i) * 0.04).collect();
-    let run = play(&begins, 20.0, None);
+    let run = play(FULL, &begins, 20.0, None);
     let floor = 100.0 * 4.0 * MSS - BDP;
     assert!(run.queue <= floor + 0.05 * BDP, "{}", run.queue);
     assert!(jain(&run.shares) >= 0.95, "{:?}", run.shares);
@@ -177,29 +181,103 @@ fn a_hundred_downloads_keep_no_more_queue_than_fast_retransmit_needs() {
 #[test]
 fn memory_bounds_all_windows_together() {
     // 250 kB are half of a BDP: half of the rate.
-    let run = play(&[0.0, 0.0], 10.0, Some(Bytes::new(250_000)));
-    let goodput = run.shares.iter().sum::<f64>() / 5.0;
-    assert!((0.4 * RATE..0.55 * RATE).contains(&goodput), "{goodput}");
-    assert!(jain(&run.shares) >= 0.99);
+    for sizing in ["sobas:live", "max", FULL] {
+        let run = play(sizing, &[0.0, 0.0], 10.0, Some(Bytes::new(250_000)));
+        let goodput = run.shares.iter().sum::<f64>() / 5.0;
+        assert!((0.4 * RATE..0.55 * RATE).contains(&goodput), "{sizing} {goodput}");
+        assert!(jain(&run.shares) >= 0.99, "{sizing}");
+    }
+}
+
+fn at(ms: u64) -> Time {
+    Time::from_nanos(ms * 1_000_000)
+}
+
+fn look(received: u64) -> Look {
+    Look {
+        received: Bytes::new(received),
+        unread: Bytes::ZERO,
+        rtt: Duration::from_millis(40),
+        minimum_rtt: Duration::from_millis(40),
+        out_of_order: 0,
+        advertised: None,
+    }
+}
+
+fn actions(bundle: &mut Bundle) -> Vec<(u64, Option<Bytes>)> {
+    std::iter::from_fn(|| bundle.poll_action()).map(|a| (a.cookie, a.limit)).collect()
+}
+
+/// Max-min: who uses little leaves the rest to the others, but is held to no less than an equal part.
+#[test]
+fn the_window_is_divided_max_min_fair() {
+    let mut bundle = bundle("fixed:600kB");
+    // 1 and 2 receive 5 MB/s each, 200 kB per round trip; 3 receives 0.25 MB/s, 10 kB per round
+    // trip, of which it may use half as much again. They want 585 kB of 600 kB.
+    let rates = [(1, 5_000), (2, 5_000), (3, 250)];
+    for (cookie, _) in rates {
+        bundle.add(at(0), cookie, look(60_000));
+    }
+    for ms in (10..=4_000).step_by(10) {
+        for (cookie, per_ms) in rates {
+            bundle.handle_look(at(ms), cookie, look(60_000 + per_ms * ms));
+        }
+        bundle.handle_round(at(ms));
+        actions(&mut bundle);
+    }
+    let limit = |cookie| bundle.limit(cookie).unwrap().as_f64();
+    // (600 - 15) / 2 = 292.5 kB, within the 2 % that are not worth an action.
+    for cookie in [1, 2] {
+        assert!((limit(cookie) / 292_500.0 - 1.0).abs() < 0.03, "{}", limit(cookie));
+    }
+    assert!((limit(3) / 200_000.0 - 1.0).abs() < 0.03, "{}", limit(3));
+}
+
+#[test]
+fn what_a_download_leaves_goes_to_the_others_and_nothing_stays_after_the_last() {
+    let mut bundle = bundle("fixed:600kB");
+    for cookie in [1, 2, 3] {
+        bundle.add(at(0), cookie, look(0));
+    }
+    // The third is no bulk transfer, and is never touched.
+    let round = |bundle: &mut Bundle, ms: u64, bulk: &[u64]| {
+        bulk.iter().for_each(|cookie| bundle.handle_look(at(ms), *cookie, look(100_000 * ms)));
+        bundle.handle_look(at(ms), 3, look(1_000));
+        bundle.handle_round(at(ms));
+        actions(bundle)
+    };
+    let (half, whole) = (Some(Bytes::new(300_000)), Some(Bytes::new(600_000)));
+    assert_eq!(round(&mut bundle, 10, &[1, 2]), [(1, half), (2, half)]);
+    bundle.remove(at(15), 1);
+    assert_eq!(round(&mut bundle, 20, &[2]), [(2, whole)]);
+    bundle.remove(at(25), 2);
+    assert_eq!(bundle.window(), None);
+    assert_eq!(round(&mut bundle, 30, &[]), []);
+    assert_eq!(bundle.limit(3), None);
 }
 
 /// 60 kB are in when slow start's third flight is; the fifth, two round trips later, overflows a
 /// quarter of a BDP. A look every quarter of a round trip is there in time, even if it takes 0.3 ms.
 #[test]
 fn a_new_connection_is_looked_at_before_slow_start_has_passed_the_path() {
-    let at = |ms: u64| Time::from_nanos(ms * 1_000_000);
-    let mut bundle = bundle();
-    let look = Look {
-        received: Bytes::ZERO,
-        unread: Bytes::ZERO,
-        rtt: Duration::ZERO,
-        minimum_rtt: Duration::from_millis(40),
-        out_of_order: 0,
-        advertised: None,
-    };
-    bundle.add(at(0), 1, look);
+    let mut bundle = bundle("sobas:live");
+    bundle.add(at(0), 1, Look { rtt: Duration::ZERO, ..look(0) });
     let thrift = Duration::from_millis(75);
     assert!(bundle.pause(at(0), thrift) <= Duration::from_millis(10));
     // One over which nothing comes costs as little as any.
     assert!(bundle.pause(at(1000), thrift) >= thrift);
+}
+
+/// Slow start's bursts tell the path's rate if they are seen twice.
+#[test]
+fn a_bulk_transfer_is_looked_at_every_3_ms_for_its_first_three_seconds_unless_it_is_held() {
+    let mut bundle = bundle("sobas:live");
+    bundle.add(at(0), 1, look(0));
+    for ms in [10, 20] {
+        bundle.handle_look(at(ms), 1, look(100_000 * ms));
+        bundle.handle_round(at(ms));
+    }
+    assert_eq!(bundle.pause(at(20), Duration::ZERO), Duration::from_millis(3));
+    // Half a round trip of 40 ms.
+    assert_eq!(bundle.pause(at(3_010), Duration::ZERO), Duration::from_millis(20));
 }

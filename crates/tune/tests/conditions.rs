@@ -1,22 +1,25 @@
-//! A download under a bundle is never slower than one left alone by more than 2 %: the same
+//! Do no harm: a download under a bundle gets at least 97 % of what one left alone does. The same
 //! connection, with and without, under conditions in which a limit has little to win and something
 //! to lose. A fluid that steps by a millisecond; senders grow their windows until they lose.
 
 mod condition;
 
-use condition::{BDP, Condition, MSS, RATE, Run, USUAL, play};
+use condition::{BDP, Condition, RATE, Run, USUAL, play};
+
+/// What a tuned download has at least of the goodput of one left alone: 1 % for a trial now and then,
+/// 2 % for where its losses happen to fall.
+const KEPT: f64 = 0.97;
 
 /// The same, left alone and tuned.
 fn both(condition: &Condition, seconds: usize) -> [Run; 2] {
     [false, true].map(|tuned| play(condition, tuned, seconds))
 }
 
-/// How much of the goodput left alone a tuned download has, for its whole life.
-fn kept(condition: &Condition, seconds: usize) -> f64 {
+/// A tuned download has its share of the goodput of one left alone, over its whole life.
+fn kept(condition: &Condition, seconds: usize) {
     let [alone, tuned] = both(condition, seconds);
     let ratio = tuned.received / alone.received;
-    assert!(ratio >= 0.98, "{ratio}: {:?} against {:?}", tuned.seconds, alone.seconds);
-    ratio
+    assert!(ratio >= KEPT, "{ratio}: {:?} against {:?}", tuned.seconds, alone.seconds);
 }
 
 #[test]
@@ -47,7 +50,7 @@ fn random_loss() {
             alone += runs[0].received;
             tuned += runs[1].received;
         }
-        assert!(tuned >= 0.98 * alone, "loss {loss}: {}", tuned / alone);
+        assert!(tuned >= KEPT * alone, "loss {loss}: {}", tuned / alone);
     }
 }
 
@@ -75,23 +78,25 @@ fn a_short_round_trip_and_a_long_one() {
     kept(&Condition { rtt: 0.2, buffer: 5.0 * BDP, ..USUAL }, 60);
 }
 
-/// Left alone, a download that has filled the buffer keeps a newcomer out of it for a while. One
-/// that is tuned has its fair half, not less.
+/// Left alone, a download that has filled the buffer keeps a newcomer out of it for a while: no harm
+/// is done as long as one that is tuned has its fair half.
 #[test]
-fn a_rival_that_fills_the_buffer_leaves_a_fair_half() {
+fn a_rival_that_fills_the_buffer() {
     for rival in [0.0, 5.0] {
-        let run = play(&Condition { rival: Some(rival), ..USUAL }, true, 60);
-        let half = run.seconds[40..].iter().sum::<f64>() / 20.0 / 50.0;
-        assert!(half >= 0.95, "{half}: {:?}", run.seconds);
+        let late = |run: &Run| run.seconds[40..].iter().sum::<f64>() / 20.0;
+        let [alone, tuned] = both(&Condition { rival: Some(rival), ..USUAL }, 60);
+        let least = KEPT * late(&alone).min(50.0);
+        assert!(late(&tuned) >= least, "{} against {}: {:?}", late(&tuned), least, tuned.seconds);
     }
 }
 
-/// What a ramp that spares small buffers costs, once, where the buffer is deep: some round trips.
 #[test]
-fn a_short_flow_loses_no_more_than_three_round_trips() {
-    let size = 5e6;
-    let [alone, tuned] = both(&USUAL, 3).map(|run| run.took(size));
-    assert!(tuned <= alone + 3.0 * 0.04, "{tuned} against {alone}");
+fn a_short_flow() {
+    for buffer in [0.25 * BDP, 2.0 * BDP] {
+        let size = 5e6;
+        let [alone, tuned] = both(&Condition { buffer, ..USUAL }, 5).map(|run| run.took(size));
+        assert!(alone >= KEPT * tuned, "{tuned} against {alone}");
+    }
 }
 
 const SHORT: Condition = Condition { size: 5e6, ..USUAL };
@@ -104,42 +109,40 @@ fn took(run: &Run, from: f64, to: f64) -> f64 {
 }
 
 #[test]
-fn only_the_first_of_short_flows_in_a_row_pays_for_the_careful_opening() {
-    let [alone, tuned] = both(&SHORT, 20);
-    let ratio = took(&tuned, 0.0, 20.0) / took(&alone, 0.0, 20.0);
-    assert!(ratio <= 1.02, "{ratio}: {:?} against {:?}", tuned.downloads, alone.downloads);
+fn short_flows_in_a_row() {
+    for buffer in [0.25 * BDP, 2.0 * BDP] {
+        let [alone, tuned] = both(&Condition { buffer, ..SHORT }, 20).map(|r| took(&r, 0.0, 20.0));
+        assert!(alone >= KEPT * tuned, "{tuned} against {alone}");
+    }
 }
 
-/// A quarter of a BDP does not hold slow start's last burst. That is found out once, and not again.
 #[test]
-fn short_flows_over_a_small_buffer_overflow_it_once() {
-    let small = Condition { buffer: 0.25 * BDP, ..SHORT };
-    let [alone, tuned] = both(&small, 20);
-    assert!(tuned.downloads.iter().filter(|d| d.lost > 0.0).count() <= 1, "{:?}", tuned.downloads);
-    assert!(took(&tuned, 0.0, 20.0) <= took(&alone, 0.0, 20.0));
+fn nothing_is_left_behind_when_a_download_is_over() {
+    for sizing in ["sobas:live", "rledbat", "fixed:400kB"] {
+        let run = play(&Condition { sizing, ..SHORT }, true, 20);
+        assert!(run.downloads.len() >= 5, "{sizing}");
+        assert_eq!(run.left_behind, [], "{sizing}");
+    }
 }
 
-/// What was learnt of a path that has changed since: half as fast, the window that filled it would
-/// keep a queue of a whole round trip; twice as fast, it would leave half of the path idle.
+/// Half as fast or twice as fast: what was held on the path before is not what it can do now.
 #[test]
-fn a_path_that_changed_between_two_downloads_is_found_out() {
+fn a_path_that_changed_between_two_downloads() {
     let slower = |t: f64| if t < 5.0 { RATE } else { RATE / 2.0 };
     let faster = |t: f64| if t < 5.0 { RATE / 2.0 } else { RATE };
     for rate in [slower, faster] {
-        let [alone, tuned] = both(&Condition { rate, ..SHORT }, 20);
-        let ratio = took(&tuned, 7.0, 20.0) / took(&alone, 7.0, 20.0);
-        assert!(ratio <= 1.05, "{ratio}: {:?} against {:?}", tuned.downloads, alone.downloads);
-        assert!(tuned.limit < 1.5 * BDP * rate(20.0) / RATE, "{}", tuned.limit);
+        let [alone, tuned] = both(&Condition { rate, ..SHORT }, 20).map(|r| took(&r, 7.0, 20.0));
+        assert!(alone >= KEPT * tuned, "{tuned} against {alone}");
     }
 }
 
 #[test]
 fn a_window_that_does_not_keep_to_its_limit_is_left_alone_and_told_of() {
-    let run = play(&Condition { obeys: false, ..USUAL }, true, 20);
+    let fixed = Condition { sizing: "fixed:400kB", ..USUAL };
+    let run = play(&Condition { obeys: false, ..fixed }, true, 20);
     assert_eq!(run.refusals, 1);
     // Lifted for good.
     assert_eq!(run.limit, f64::INFINITY);
-    let run = play(&USUAL, true, 20);
-    assert_eq!(run.refusals, 0);
-    assert!(run.limit < 2.0 * BDP && run.limit > 4.0 * MSS);
+    let run = play(&fixed, true, 20);
+    assert_eq!((run.refusals, run.limit), (0, 400e3));
 }

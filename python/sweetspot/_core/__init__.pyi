@@ -8,8 +8,6 @@ from . import theory as theory
 
 __all__ = [
     "ControllerSetting",
-    "Probe",
-    "Train",
     "Gauntlet",
     "run",
     "series",
@@ -179,30 +177,6 @@ class ControllerSetting:
     def packet(self) -> int: ...
     @property
     def max_window(self) -> int: ...
-
-@final
-class Probe:
-    @property
-    def rtt(self) -> float: ...
-    @property
-    def forward_lost(self) -> int: ...
-    @property
-    def retransmitted(self) -> int | None: ...
-    @property
-    def cwnd(self) -> int | None: ...
-    @property
-    def starved(self) -> bool: ...
-
-@final
-class Train:
-    @property
-    def sent(self) -> int: ...
-    @property
-    def received(self) -> int: ...
-    @property
-    def bytes_after_first(self) -> int: ...
-    @property
-    def dispersion(self) -> float: ...
 
 def run(
     scenario: Scenario,

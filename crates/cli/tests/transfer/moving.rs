@@ -92,7 +92,7 @@ fn the_receivers_choice_of_sizing_and_congestion_rules() {
 }
 
 #[test]
-fn slow_start_without_hystart_ends_with_the_congestion_control_that_was_chosen() {
+fn a_congestion_control_that_was_named_stays() {
     for congestion in ["cubic", "reno"] {
         let serve = Serve::start(&["--once", "--sizing", "sobas"]);
         let (file, _) = file(3_000_000);
@@ -119,6 +119,17 @@ fn probes_measure_the_path_and_without_them_the_kernel_does() {
         assert_eq!(outcome.probes.sent == 0, fallback);
         assert_eq!(outcome.rtt_source == RttSource::Probes, !fallback);
         assert_eq!(outcome.probes.lost_forward, 0);
+    }
+}
+
+#[test]
+fn a_sizing_that_lives_on_the_kernels_round_trip_sends_no_probes() {
+    for sizing in ["kernel", "drs", "rledbat"] {
+        let serve = Serve::start(&["--once", "--sizing", sizing]);
+        let (file, _) = file(20_000_000);
+        let outcome = outcome(&send(file.path(), &serve.ticket, &["--json"]).stdout);
+        assert_eq!(outcome.probes.sent, 0, "{sizing}");
+        assert_ne!(outcome.rtt_source, RttSource::Probes, "{sizing}");
     }
 }
 

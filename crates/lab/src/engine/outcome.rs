@@ -70,10 +70,11 @@ fn event(
     ControllerEvent {
         // Its time counts from the receiver's accept.
         at_s: (began + handshake).as_secs_f64() + mark.t_s,
-        kind: mark.event.replace('_', "-"),
+        kind: mark.event.clone(),
         window_bytes: mark.window_bytes,
         rate_bps: mark.rate_bps,
         rtt_s: mark.rtt_s,
+        reason: mark.reason.clone(),
     }
 }
 

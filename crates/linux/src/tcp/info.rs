@@ -93,7 +93,7 @@ pub struct Info {
     pub segs_in: u32,
     /// Bytes in the send buffer never sent.
     pub notsent: Bytes,
-    /// Least round-trip time within the kernel's window (5 min).
+    /// Least round-trip time within the kernel's window (5 min); zero where it has none.
     pub min_rtt: Duration,
     /// Segments received that carried payload.
     pub data_segs_in: u32,
@@ -227,7 +227,7 @@ impl Info {
             segs_out: f.count(),
             segs_in: f.count(),
             notsent: f.bytes32(),
-            min_rtt: f.micros(),
+            min_rtt: f.minimum(),
             data_segs_in: f.count(),
             data_segs_out: f.count(),
             delivery_rate: f.rate(),
@@ -290,6 +290,13 @@ impl Fields<'_> {
     }
     fn micros(&mut self) -> Duration {
         Duration::from_micros(self.count().into())
+    }
+    /// All ones as long as there is none (`minmax_reset` of `tcp_init_sock`, net/ipv4/tcp.c).
+    fn minimum(&mut self) -> Duration {
+        match self.count() {
+            u32::MAX => Duration::ZERO,
+            n => Duration::from_micros(n.into()),
+        }
     }
     fn millis(&mut self) -> Duration {
         Duration::from_millis(self.count().into())

@@ -33,6 +33,8 @@ pub struct Driver {
     /// When the kernel is asked next; `None`: the caller does so in its own time, or never.
     next_tick: Option<Time>,
     not_before: Time,
+    /// All connections are over: nothing is asked of the controller until data comes again.
+    ended: bool,
     kernel: KernelView,
     effects: VecDeque<Effect>,
 }
@@ -113,6 +115,7 @@ impl Driver {
             }),
             next_tick: (needs.any() && means != Means::Caller).then_some(now),
             not_before: now,
+            ended: false,
             kernel: KernelView::default(),
             effects: VecDeque::new(),
         }
@@ -139,6 +142,7 @@ impl Driver {
         if let Some(out_of_band) = &mut self.out_of_band {
             out_of_band.prober.handle_data(bytes);
         }
+        self.ended &= bytes == Bytes::ZERO;
         if self.needs.data {
             self.give(now, &Input::Data { bytes, unread });
         }
@@ -154,12 +158,7 @@ impl Driver {
     }
 
     /// An answer to a probe arrived. The round trip of the probe, where it is a measurement.
-    pub fn handle_answer(
-        &mut self,
-        now: Time,
-        arrived: Time,
-        answer: &Answer,
-    ) -> Option<Duration> {
+    pub fn handle_answer(&mut self, now: Time, arrived: Time, answer: &Answer) -> Option<Duration> {
         let probe = self.out_of_band.as_mut()?.prober.handle_answer(arrived, answer)?;
         self.give(now, &Input::Sender(answer.report));
         self.give(now, &Input::Probe(probe));
@@ -181,6 +180,9 @@ impl Driver {
 
     /// The kernel was asked.
     pub fn handle_kernel(&mut self, now: Time, kernel: &KernelView) {
+        if self.ended {
+            return;
+        }
         self.needs = self.controller.needs();
         if let Some(out_of_band) = &mut self.out_of_band {
             out_of_band.prober.set_probing(self.needs.probes);
@@ -217,22 +219,25 @@ impl Driver {
             self.handle_kernel(now, kernel);
         }
         self.end_trains(now);
-        if self.controller.poll_timeout().is_some_and(|due| due <= now) {
+        if self.controller_due().is_some_and(|due| due <= now) {
             self.give(now, &Input::Timeout);
         }
         self.not_before = now + LEAST_PAUSE;
     }
 
-    /// All connections of the path are over: every limit is lifted.
+    /// All connections of the path are over: every limit is lifted, until data comes again.
     pub fn handle_end(&mut self, now: Time) {
         self.give(now, &Input::End);
+        self.ended = true;
+        // Those that come have a handshake of their own, and are told of it even if it took as long.
+        self.kernel.minimum_rtt = Duration::ZERO;
     }
 
     /// When [`Driver::handle_timeout`] next wants to be called; [`Time::MAX`]: never.
     pub fn poll_timeout(&self) -> Time {
         let probe = self.out_of_band.as_ref().and_then(|o| o.prober.poll_timeout());
         let train = self.out_of_band.as_ref().and_then(|o| o.trains.poll_timeout());
-        let dues = [self.controller.poll_timeout(), self.next_tick, probe, train];
+        let dues = [self.controller_due(), self.next_tick, probe, train];
         dues.into_iter().flatten().fold(Time::MAX, Time::min).max(self.not_before)
     }
 
@@ -242,7 +247,14 @@ impl Driver {
         self.effects.pop_front()
     }
 
+    fn controller_due(&self) -> Option<Time> {
+        if self.ended { None } else { self.controller.poll_timeout() }
+    }
+
     fn give(&mut self, now: Time, input: &Input) {
+        if self.ended {
+            return;
+        }
         self.controller.handle(now, input);
         while let Some(output) = self.controller.poll_output() {
             match output {

@@ -71,6 +71,9 @@ impl Paper {
     }
 
     fn limit(&mut self, now: Time, window: Bytes) {
+        // Below one segment nothing would move.
+        let least = self.setting.mss.min(self.setting.max_window);
+        let window = window.clamp(least, self.setting.max_window);
         self.outputs.push_back(Output::Window(Some(window)));
         self.emit(now, EventKind::Limited { window });
     }
@@ -181,7 +184,7 @@ impl Controller for Paper {
             }
             Input::Timeout => {}
             Input::End => {
-                self.outputs.push_back(Output::Window(None));
+                *self = Paper::new(&self.setting);
                 return;
             }
             Input::Sender(_)

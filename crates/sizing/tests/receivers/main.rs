@@ -5,7 +5,7 @@ mod every_receiver;
 mod heffner;
 mod linux;
 
-use sweetspot_sizing::{Controller, Output, Setting, Sizing};
+use sweetspot_sizing::{Controller, Input, Output, Setting, Sizing};
 use sweetspot_units::{Bytes, Duration, Time};
 
 const MSS: u64 = 1000;
@@ -30,14 +30,14 @@ impl Script {
         };
         let controller = sizing.parse::<Sizing>().unwrap().controller(&setting).unwrap();
         let mut script = Script { controller, now: Time::ZERO, window: MAX };
-        script.controller.handle_timeout(script.now);
+        script.controller.handle(script.now, &Input::Timeout);
         script.read_outputs();
         script.rtt(RTT);
         script
     }
 
     fn rtt(&mut self, rtt: Duration) {
-        self.controller.handle_kernel_rtt(self.now, rtt);
+        self.controller.handle(self.now, &Input::KernelRtt(rtt));
         self.read_outputs();
     }
 
@@ -52,7 +52,10 @@ impl Script {
         let begun = self.now;
         for i in 1..=segments {
             self.now = begun + lasting.scaled(i as f64 / segments as f64);
-            self.controller.handle_data(self.now, Bytes::new(MSS), Bytes::new(unread));
+            self.controller.handle(
+                self.now,
+                &Input::Data { bytes: Bytes::new(MSS), unread: Bytes::new(unread) },
+            );
             self.read_outputs();
         }
         self.now = begun + lasting;

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use sweetspot_path::Random;
 use sweetspot_sizing::{
-    Controller, EventKind, Output, Probe, SenderReport, Setting, Sizing, Train,
+    Controller, EventKind, Input, Output, Probe, SenderReport, Setting, Sizing, Train,
 };
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
@@ -195,7 +195,7 @@ pub fn drive(controller: &mut dyn Controller, fluid: &Fluid, seconds: f64) -> Ru
         let (capacity, rtt) = ((fluid.rate)(t) / 8.0, (fluid.rtt)(t));
         if n == 0 {
             // The handshake's.
-            controller.handle_minimum_rtt(now, Duration::from_secs_f64(rtt));
+            controller.handle(now, &Input::MinimumRtt(Duration::from_secs_f64(rtt)));
         }
 
         while steering.front().is_some_and(|(due, _)| *due <= t) {
@@ -232,7 +232,9 @@ pub fn drive(controller: &mut dyn Controller, fluid: &Fluid, seconds: f64) -> Ru
                     };
                     trains.push_back((t + rtt / 2.0 + queue / capacity, train));
                 }
-                _ => {}
+                // The sender takes no hints, or has one congestion control only.
+                Output::Pacing(_) | Output::Train(_) | Output::Congestion(_) => {}
+                Output::Event(_) => unreachable!("recorded at once"),
             }
         }
         while acked.front().is_some_and(|(due, _)| *due <= t) {
@@ -307,10 +309,16 @@ pub fn drive(controller: &mut dyn Controller, fluid: &Fluid, seconds: f64) -> Ru
             backlog = 0.0;
             if whole > 0.0 {
                 row_bytes += whole;
-                controller.handle_data(now, Bytes::from_f64(whole), Bytes::ZERO);
+                controller.handle(
+                    now,
+                    &Input::Data { bytes: Bytes::from_f64(whole), unread: Bytes::ZERO },
+                );
             }
         } else if n.is_multiple_of(20) && backlog > 0.0 {
-            controller.handle_data(now, Bytes::new(1), Bytes::from_f64(backlog));
+            controller.handle(
+                now,
+                &Input::Data { bytes: Bytes::new(1), unread: Bytes::from_f64(backlog) },
+            );
         }
 
         if n.is_multiple_of(20) {
@@ -322,29 +330,31 @@ pub fn drive(controller: &mut dyn Controller, fluid: &Fluid, seconds: f64) -> Ru
                 let forth = ways[0].late(t, 1.0);
                 let back = ways[1].late(t + forth, 1.0);
                 let seen = rtt + queue / capacity + noise + forth + back;
-                controller.handle_probe(
-                    now,
-                    &Probe {
-                        rtt: Duration::from_secs_f64(seen),
-                        forward_lost: std::mem::take(&mut forward_lost),
-                        sender: Some(SenderReport {
-                            retransmitted: sender.retransmitted,
-                            cwnd: Bytes::from_f64(sender.cwnd),
-                            starved: std::mem::take(&mut starved),
-                        }),
-                    },
-                );
+                let report = SenderReport {
+                    retransmitted: sender.retransmitted,
+                    cwnd: Bytes::from_f64(sender.cwnd),
+                    ssthresh: Some(sender.ssthresh).filter(|s| s.is_finite()).map(Bytes::from_f64),
+                    in_flight: Bytes::from_f64(sender.in_flight.max(0.0)),
+                    starved: std::mem::take(&mut starved),
+                    ..SenderReport::default()
+                };
+                controller.handle(now, &Input::Sender(report));
+                let probe = Probe {
+                    rtt: Duration::from_secs_f64(seen),
+                    forward_lost: std::mem::take(&mut forward_lost),
+                };
+                controller.handle(now, &Input::Probe(probe));
             } else {
                 // Timestamps count milliseconds.
                 let ms = ((rtt + queue / capacity) * 1e3).floor() as u64;
-                controller.handle_kernel_rtt(now, Duration::from_millis(ms));
+                controller.handle(now, &Input::KernelRtt(Duration::from_millis(ms)));
             }
         }
         while trains.front().is_some_and(|(due, _)| *due <= t) {
-            controller.handle_train(now, &trains.pop_front().unwrap().1);
+            controller.handle(now, &Input::Train(trains.pop_front().unwrap().1));
         }
         if controller.poll_timeout().is_some_and(|due| due <= now) {
-            controller.handle_timeout(now);
+            controller.handle(now, &Input::Timeout);
         }
         while let Some(output) = controller.poll_output() {
             match output {
@@ -354,7 +364,7 @@ pub fn drive(controller: &mut dyn Controller, fluid: &Fluid, seconds: f64) -> Ru
                 }
                 Output::Window(window) => run.window = window,
                 Output::Pacing(pace) => run.pacing = pace,
-                Output::Train(_) => {}
+                Output::Train(_) | Output::Congestion(_) => {}
             }
             steering.push_back((t + rtt / 2.0, output));
         }

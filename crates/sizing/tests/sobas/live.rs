@@ -3,7 +3,7 @@
 //! of them in its buffer, unless a test says otherwise.
 
 use crate::fluid::{Fluid, Run, controller, play};
-use sweetspot_sizing::{Controller, EventKind, Output, Sizing};
+use sweetspot_sizing::{Controller, EventKind, Input, Output, Sizing};
 use sweetspot_units::{Bytes, Duration, Time};
 
 const BDP: f64 = 500e3;
@@ -100,11 +100,11 @@ fn last_limit(controller: &mut dyn Controller) -> Option<Option<Bytes>> {
 fn what_came_while_nobody_looked_is_not_one_flight() {
     let mut controller = controller(Sizing::SobasLive, 6_291_456);
     let at = |ms: u64| Time::from_nanos(ms * 1_000_000);
-    controller.handle_minimum_rtt(at(0), Duration::from_millis(40));
-    controller.handle_data(at(0), Bytes::ZERO, Bytes::ZERO);
-    controller.handle_data(at(100), Bytes::new(100_000), Bytes::ZERO);
+    controller.handle(at(0), &Input::MinimumRtt(Duration::from_millis(40)));
+    controller.handle(at(0), &Input::Data { bytes: Bytes::ZERO, unread: Bytes::ZERO });
+    controller.handle(at(100), &Input::Data { bytes: Bytes::new(100_000), unread: Bytes::ZERO });
     for ms in (103..=139).step_by(3) {
-        controller.handle_data(at(ms), Bytes::ZERO, Bytes::ZERO);
+        controller.handle(at(ms), &Input::Data { bytes: Bytes::ZERO, unread: Bytes::ZERO });
     }
     assert_eq!(last_limit(&mut *controller), Some(Some(Bytes::new(80_000))));
 }
@@ -119,12 +119,12 @@ fn a_window_that_opened_too_far_comes_back_to_what_arrived_in_a_round_trip() {
     let mut window = None;
     let mut look = |ms: u64, bytes: u64, rtt: u64, missing: u64| {
         let now = Time::from_nanos(ms * 1_000_000);
-        controller.handle_minimum_rtt(now, Duration::from_millis(40));
-        controller.handle_kernel_rtt(now, Duration::from_millis(rtt));
+        controller.handle(now, &Input::MinimumRtt(Duration::from_millis(40)));
+        controller.handle(now, &Input::KernelRtt(Duration::from_millis(rtt)));
         if missing > 0 {
-            controller.handle_out_of_order(now, missing);
+            controller.handle(now, &Input::OutOfOrder { segments: missing });
         }
-        controller.handle_data(now, Bytes::new(bytes), Bytes::ZERO);
+        controller.handle(now, &Input::Data { bytes: Bytes::new(bytes), unread: Bytes::ZERO });
         window = last_limit(&mut *controller).unwrap_or(window);
         window.map_or(u64::MAX, Bytes::get)
     };

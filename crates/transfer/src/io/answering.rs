@@ -8,12 +8,11 @@ use sweetspot_linux::clock;
 use sweetspot_linux::tcp::Info;
 use sweetspot_linux::udp::{Arrival, Udp};
 use sweetspot_linux::wake::{Bell, wait_readable};
-use sweetspot_sizing::SenderReport;
+use sweetspot_sizing::{CongestionState, PROBE_SIZE, SenderReport};
 use sweetspot_units::{Bytes, Duration, Time};
 
 use super::channel::Channel;
 use crate::probe::{Answer, Packet, Reflector, Seal, TrainPacket};
-use crate::steering::PROBE_SIZE;
 
 /// Until probes come, and when they stay away, the way is punched open this often.
 const PUNCH_INTERVAL: Duration = Duration::from_millis(200);
@@ -22,6 +21,9 @@ const LONGEST_TRAIN: u32 = 512;
 const LARGEST_PACKET: u32 = 9216;
 /// IPv6 and UDP headers; with IPv4's a probe is 20 bytes shorter than it might be.
 const HEADERS: Bytes = Bytes::new(48);
+
+/// A slow-start threshold that was never set (TCP_INFINITE_SSTHRESH, include/net/tcp.h).
+const NO_THRESHOLD: u32 = 0x7fff_ffff;
 
 /// Answers one receiver's probes.
 pub(crate) struct Answering<'a> {
@@ -86,11 +88,7 @@ impl<'a> Answering<'a> {
         let Packet::Probe { sequence: probe } = self.seal.open(datagram)? else { return None };
         let sequence = reflector.handle_probe(probe)?;
         let info = Info::read(self.channel.socket()).ok()?;
-        let report = SenderReport {
-            retransmitted: info.total_retrans.into(),
-            cwnd: info.cwnd(),
-            starved: self.starved.swap(false, Ordering::Relaxed),
-        };
+        let report = report(&info, self.starved.swap(false, Ordering::Relaxed));
         let held = held(arrival.at);
         let answer = Packet::Answer(Answer { probe, sequence, held, report });
         self.udp.send(&self.seal.close(&answer, Bytes::new(datagram.len() as u64))).ok()
@@ -111,4 +109,57 @@ impl<'a> Answering<'a> {
 
 fn held(since: Time) -> Duration {
     clock::now().since(since)
+}
+
+fn report(info: &Info, starved: bool) -> SenderReport {
+    SenderReport {
+        retransmitted: info.total_retrans.into(),
+        cwnd: info.cwnd(),
+        ssthresh: (info.snd_ssthresh < NO_THRESHOLD)
+            .then(|| info.snd_mss * u64::from(info.snd_ssthresh)),
+        in_flight: info.snd_mss * u64::from(info.unacked),
+        delivery_rate: info.delivery_rate,
+        app_limited: info.delivery_rate_app_limited,
+        busy: info.busy_time,
+        window_limited: info.rwnd_limited,
+        minimum_rtt: info.min_rtt,
+        state: state(info.ca_state),
+        reordering: info.reordering,
+        dsacks: info.dsack_dups.unwrap_or(0),
+        marked: info.delivered_ce.unwrap_or(0),
+        starved,
+    }
+}
+
+/// `enum tcp_ca_state` (include/uapi/linux/tcp.h). A state of a kernel to come is none that is
+/// known to be unusual.
+fn state(number: u8) -> CongestionState {
+    match number {
+        1 => CongestionState::Disorder,
+        2 => CongestionState::Reduced,
+        3 => CongestionState::Recovery,
+        4 => CongestionState::Loss,
+        _ => CongestionState::Open,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+
+    #[test]
+    fn a_sender_that_lost_nothing_reports_an_open_window_without_a_threshold() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let mut far = listener.accept().unwrap().0;
+        near.write_all(&[1; 100_000]).unwrap();
+        far.read_exact(&mut vec![0; 100_000]).unwrap();
+        let report = report(&Info::read(&near).unwrap(), true);
+        assert_eq!((report.retransmitted, report.marked, report.dsacks), (0, 0, 0));
+        assert_eq!((report.state, report.ssthresh), (CongestionState::Open, None));
+        assert!(report.cwnd > Bytes::ZERO && report.starved);
+        assert!(report.minimum_rtt > Duration::ZERO && report.minimum_rtt < Duration::from_secs(1));
+    }
 }

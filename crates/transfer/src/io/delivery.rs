@@ -6,11 +6,12 @@ use std::thread;
 use sweetspot_linux::clock;
 use sweetspot_linux::tcp::{Info, options};
 use sweetspot_linux::wake::{Bell, wait_readable};
-use sweetspot_sizing::{Phase, Sizing};
+use sweetspot_sizing::CongestionChoice;
 use sweetspot_units::{Bytes, Rate, Time};
 
 use super::answering::Answering;
 use super::channel::{Channel, PATIENCE, lock};
+use super::congestion::Congestion;
 use super::room::Room;
 use super::source::{ReadAhead, Source};
 use super::talk::Talk;
@@ -20,15 +21,9 @@ use crate::protocol::{Message, Verdict, frame};
 use crate::series::{Line, Row};
 use crate::steering::ROW_INTERVAL;
 
-/// Faster than any path, yet finite: TCP then paces its slow start at twice cwnd per round trip
-/// (tcp_update_pacing_rate, net/ipv4/tcp_input.c) instead of sending bursts at line rate.
+/// Faster than any path, yet finite: a socket that was paced once is paced for good, then at twice
+/// cwnd per round trip in slow start (tcp_update_pacing_rate, net/ipv4/tcp_input.c).
 const PACED: Rate = Rate::from_mbit_per_second(1_000_000);
-
-/// Linux's CUBIC leaves slow start once round trips have risen by an eighth (HyStart), for which jitter
-/// is enough; its window then takes ten seconds to open. While SOBAS opens the window, it knows
-/// better than round trips when that is to end: until then another slow start, without HyStart.
-const WITH_HYSTART: &str = "cubic";
-const WITHOUT_HYSTART: &str = "reno";
 
 /// Whatever the receiver asks for, a full packet leaves every second.
 const SLOWEST: Rate = Rate::from_bits_per_second(12_000);
@@ -42,8 +37,7 @@ pub(crate) struct Delivery<'a> {
     start: Time,
     /// What the receiver last told.
     told: Mutex<Told>,
-    /// Whether slow start goes on without HyStart.
-    opening: AtomicBool,
+    congestion: Congestion,
     /// Content handed to the kernel so far.
     done: AtomicU64,
     /// The end was sent.
@@ -57,6 +51,7 @@ pub(crate) struct Delivery<'a> {
 #[derive(Default)]
 struct Told {
     pacing: Option<Rate>,
+    congestion: CongestionChoice,
     phase: Option<String>,
 }
 
@@ -65,29 +60,23 @@ impl<'a> Delivery<'a> {
     /// began.
     pub fn new(
         channel: &'a Channel,
-        sizing: Sizing,
+        congestion: Congestion,
         start: Time,
         answering: Option<Answering<'a>>,
         room: Room<'a>,
     ) -> Result<Delivery<'a>, TransferError> {
-        let delivery = Delivery {
+        Ok(Delivery {
             channel,
             start,
             answering,
             room,
             told: Mutex::default(),
-            opening: AtomicBool::new(false),
+            congestion,
             done: AtomicU64::new(0),
             ended: AtomicBool::new(false),
             over: AtomicBool::new(false),
             bell: Bell::new().map_err(TransferError::system("making an eventfd"))?,
-        };
-        // The other sizings are there to be compared with: their sender stays the kernel's.
-        if sizing == Sizing::Sobas {
-            delivery.pace(PACED)?;
-            delivery.begin_opening();
-        }
-        Ok(delivery)
+        })
     }
 
     /// Delivers all of `source`; returns the receiver's verdict.
@@ -123,7 +112,6 @@ impl<'a> Delivery<'a> {
                 Ok(()) => {}
             }
             let heard = listener.join().unwrap_or(Err(TransferError::Interrupted));
-            self.end_opening();
             self.over.store(true, Ordering::Release);
             self.bell.ring();
             if let Some(answering) = &self.answering {
@@ -187,8 +175,12 @@ impl<'a> Delivery<'a> {
                 other => other?,
             };
             match message {
-                Message::Steer { pacing_bps, window, phase } => {
-                    self.steer(pacing_bps.map(Rate::from_bits_per_second), window, phase)?;
+                Message::Steer { pacing_bps, window, congestion, phase } => {
+                    let pacing = pacing_bps.map(Rate::from_bits_per_second);
+                    self.steer(Told { pacing, congestion: congestion.into(), phase: Some(phase) })?;
+                    if let Some(window) = window {
+                        self.room.make(Bytes::new(window))?;
+                    }
                 }
                 Message::Train { id, packets, payload_bytes } => {
                     if let Some(answering) = &self.answering {
@@ -202,43 +194,16 @@ impl<'a> Delivery<'a> {
         }
     }
 
-    fn steer(
-        &self,
-        pacing: Option<Rate>,
-        window: Option<u64>,
-        phase: String,
-    ) -> Result<(), TransferError> {
-        if phase == Phase::Holding.to_string() {
-            self.end_opening();
+    fn steer(&self, told: Told) -> Result<(), TransferError> {
+        let (pacing, congestion) = (told.pacing, told.congestion);
+        let before = std::mem::replace(&mut *lock(&self.told), told);
+        if congestion != before.congestion {
+            self.congestion.switch(self.channel.socket(), congestion);
         }
-        let before = {
-            let mut told = lock(&self.told);
-            told.phase = Some(phase);
-            std::mem::replace(&mut told.pacing, pacing)
-        };
-        if pacing != before {
+        if pacing != before.pacing {
             self.pace(pacing.unwrap_or(PACED))?;
         }
-        match window {
-            Some(window) => self.room.make(Bytes::new(window)),
-            None => Ok(()),
-        }
-    }
-
-    /// Slow start goes on without HyStart, where it has one and this host can do without.
-    fn begin_opening(&self) {
-        let socket = self.channel.socket();
-        let hystart = options::congestion(socket).is_ok_and(|name| name == WITH_HYSTART);
-        let opening = hystart && options::set_congestion(socket, WITHOUT_HYSTART).is_ok();
-        self.opening.store(opening, Ordering::Release);
-    }
-
-    /// Back to the congestion control that was chosen.
-    fn end_opening(&self) {
-        if self.opening.swap(false, Ordering::AcqRel) {
-            // It was in use before.
-            let _ = options::set_congestion(self.channel.socket(), WITH_HYSTART);
-        }
+        Ok(())
     }
 
     fn pace(&self, rate: Rate) -> Result<(), TransferError> {
@@ -255,9 +220,6 @@ impl<'a> Delivery<'a> {
             }
             due += ROW_INTERVAL;
             let Ok(info) = Info::read(self.channel.socket()) else { return };
-            if info.total_retrans > 0 {
-                self.end_opening();
-            }
             let now = clock::now();
             let acked = info.bytes_acked.min(Bytes::new(self.done.load(Ordering::Relaxed)));
             let goodput = acked.saturating_sub(last.1) / now.since(last.0);

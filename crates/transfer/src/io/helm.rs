@@ -10,6 +10,7 @@ use sweetspot_linux::clock;
 use sweetspot_linux::tcp::{Info, Recipe, WindowActuator};
 use sweetspot_linux::udp::Udp;
 use sweetspot_linux::wake::{Bell, wait_readable};
+use sweetspot_sizing::{CONTROL_INTERVAL, KernelView};
 use sweetspot_units::{Bytes, Duration, Time};
 
 use super::channel::{Channel, lock};
@@ -18,7 +19,7 @@ use crate::TransferError;
 use crate::observer::Observer;
 use crate::protocol::Message;
 use crate::series::Line;
-use crate::steering::{CONTROL_INTERVAL, Effect, KernelView, Steering};
+use crate::steering::{Effect, Steering};
 
 /// While the disk catches up after the last byte, the sender hears this often that we live.
 const BUSY_INTERVAL: Duration = Duration::from_secs(1);
@@ -65,7 +66,7 @@ impl<'a> Helm<'a> {
             records: Vec::new(),
             notes: Vec::new(),
         };
-        Ok(Helm {
+        let helm = Helm {
             channel,
             hands: Mutex::new(hands),
             observer: Mutex::new(observer),
@@ -73,7 +74,10 @@ impl<'a> Helm<'a> {
             finishing: AtomicBool::new(false),
             done: AtomicBool::new(false),
             bell: Bell::new().map_err(TransferError::system("making an eventfd"))?,
-        })
+        };
+        // The handshake's round trip is known before the first data.
+        helm.tick(None)?;
+        Ok(helm)
     }
 
     /// Data was read from the socket; called after every read.
@@ -167,7 +171,12 @@ impl<'a> Helm<'a> {
 
     fn tick(&self, lane: Option<&Lane>) -> Result<Time, TransferError> {
         let info = Info::read(self.channel.socket()).map_err(TransferError::system("TCP_INFO"))?;
-        let view = KernelView { window: info.rcv_wnd, rtt: info.rcv_rtt };
+        let view = KernelView {
+            window: info.rcv_wnd,
+            rtt: info.rcv_rtt,
+            minimum_rtt: info.min_rtt,
+            out_of_order: info.rcv_ooopack.unwrap_or(0).into(),
+        };
         let (datagrams, records, notes, due) = {
             let mut hands = lock(&self.hands);
             let hands = &mut *hands;

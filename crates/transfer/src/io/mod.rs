@@ -3,6 +3,7 @@
 mod admission;
 mod answering;
 mod channel;
+mod congestion;
 mod delivery;
 mod guests;
 mod helm;

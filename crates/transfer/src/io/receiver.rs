@@ -6,7 +6,7 @@ use std::thread;
 
 use sweetspot_linux::tcp::{Info, options};
 use sweetspot_linux::{clock, process, sysctl};
-use sweetspot_sizing::{KnownPath, Setting, Sizing};
+use sweetspot_sizing::{Controller, KnownPath, Probing, Setting, Sizing};
 use sweetspot_units::{Bytes, Time};
 
 use super::admission::{Admitted, House};
@@ -68,7 +68,7 @@ struct Plan {
     name: FileName,
     size: Bytes,
     sizing: Sizing,
-    setting: Setting,
+    controller: Box<dyn Controller + Send>,
     partial: Partial,
     probes: bool,
 }
@@ -87,11 +87,12 @@ impl Plan {
         let sizing = house.sizing.or(asked).unwrap_or(Sizing::Sobas);
         let setting = setting(channel, house.path.or(hello.path.map(KnownPath::from)))?;
         // Known before anything moves whether this sizing can be had.
-        sizing.controller(&setting)?;
+        let controller = sizing.controller(&setting)?;
         let size = Bytes::new(hello.size);
         let partial = Partial::create(&house.directory, size)?;
-        let probes = house.probes && hello.probes && !sizing.goes_by_kernel_rtt();
-        Ok(Plan { name, size, sizing, setting, partial, probes })
+        let wanted = controller.needs().probes != Probing::Never;
+        let probes = house.probes && hello.probes && wanted;
+        Ok(Plan { name, size, sizing, controller, partial, probes })
     }
 }
 
@@ -122,9 +123,9 @@ impl Transfer<'_> {
         stream.accept();
         let (name, size, sizing) = (plan.name.to_string(), plan.size, plan.sizing);
         observer.opened(&Opened { peer, name, size, sizing });
-        let controller = plan.sizing.controller(&plan.setting)?;
         let seal = line.as_ref().map(|_| Seal::new(self.session));
-        let steering = Steering::new(controller, self.start, clock::now(), seal, udp_headers(peer));
+        let steering =
+            Steering::new(plan.controller, self.start, clock::now(), seal, udp_headers(peer));
         let helm = Helm::new(self.channel, steering, house.recipe, line, observer)?;
         let (name, partial) = (plan.name, plan.partial);
         let (verdict, closing) = thread::scope(|scope| {

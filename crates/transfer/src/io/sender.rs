@@ -9,6 +9,7 @@ use sweetspot_units::{Bytes, Duration};
 
 use super::answering::Answering;
 use super::channel::Channel;
+use super::congestion::Congestion;
 use super::delivery::Delivery;
 use super::room::Room;
 use super::source::Source;
@@ -69,7 +70,9 @@ pub fn send(
     observer.opened(&Opened { peer: channel.peer(), name: name.clone(), size, sizing });
     let answering = answering.filter(|_| accept.probes);
     let room = Room::new(&channel, options.send_buffer)?;
-    let delivery = Delivery::new(&channel, sizing, start, answering, room)?;
+    let named = options.congestion.is_some() || accept.congestion.is_some();
+    let congestion = Congestion::new(channel.socket(), named);
+    let delivery = Delivery::new(&channel, congestion, start, answering, room)?;
     let verdict = delivery.run(source, talk, observer)?;
     let took = clock::now().since(start);
     let closing = closing(&channel, delivery.limits())?;

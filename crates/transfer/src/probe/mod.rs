@@ -4,12 +4,10 @@
 //! The receiver probes, the sender answers; so the answers travel the path that the content
 //! takes. Answers are numbered as well as probes, which tells losses on the two paths apart.
 
+mod compact;
 mod packet;
-mod prober;
 mod reflector;
-mod trains;
 
-pub use packet::{Answer, Packet, Seal};
-pub use prober::{PROBE_INTERVAL, Prober};
+pub use packet::{Packet, Seal};
 pub use reflector::Reflector;
-pub use trains::{TrainPacket, Trains};
+pub use sweetspot_sizing::{Answer, PROBE_INTERVAL, Prober, TrainCollector, TrainPacket};

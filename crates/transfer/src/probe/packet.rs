@@ -1,12 +1,16 @@
-use sweetspot_sizing::SenderReport;
-use sweetspot_units::{Bytes, Duration};
+use sweetspot_sizing::{Answer, CongestionState, SenderReport, TrainPacket};
+use sweetspot_units::{Bytes, Duration, Rate};
 
-use super::trains::TrainPacket;
+use super::compact::{LONG, SHORT};
 use crate::protocol::Session;
 
-/// An out-of-band packet: one byte of kind, eight bytes that tell connections apart, the fields,
-/// zeros up to the size wanted, and a keyed BLAKE3 over all of that, cut to 16 bytes. Numbers are
+/// An out-of-band packet: one byte of kind, four bytes that tell connections apart, the fields,
+/// zeros up to the size wanted, and a keyed BLAKE3 over all of that, cut to 10 bytes. Numbers are
 /// big-endian.
+///
+/// An answer tells apart no more than its two or three bytes per number allow: times in
+/// microseconds, rates in bits per second, counters and sizes are rounded down to a two-thousandth, and
+/// what is watched for its growth to a millionth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Packet {
     /// Sender to receiver: here I am, probe me. Opens the way through address translators.
@@ -22,23 +26,10 @@ pub enum Packet {
     Train(TrainPacket),
 }
 
-/// What a probe brings back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Answer {
-    /// The probe that it answers.
-    pub probe: u32,
-    /// Counts answers from 0.
-    pub sequence: u32,
-    /// From the probe's arrival to the answer's departure, whole microseconds.
-    pub held: Duration,
-    /// What the sender says of itself.
-    pub report: SenderReport,
-}
-
 /// Authenticates the packets of one connection.
 #[derive(Clone)]
 pub struct Seal {
-    id: [u8; 8],
+    id: [u8; ID],
     key: [u8; 32],
 }
 
@@ -46,13 +37,20 @@ const PUNCH: u8 = 1;
 const PROBE: u8 = 2;
 const ANSWER: u8 = 3;
 const TRAIN: u8 = 4;
+const ID: usize = 4;
 /// Kind and identity.
-const HEAD: usize = 9;
-const MAC: usize = 16;
-/// The longest fields (an answer's).
-const FIELDS: usize = 21;
+const HEAD: usize = 1 + ID;
+/// Eighty bits, as SRTP's packets of voice have (RFC 3711, section 9.5).
+const MAC: usize = 10;
+/// The longest fields (an answer's): two words, four long numbers, eight short ones, the flags.
+const FIELDS: usize = 2 * 4 + 4 * 3 + 8 * 2 + 1;
 /// A packet of every kind fits in this.
 const LEAST: usize = HEAD + FIELDS + MAC;
+
+/// In an answer's flags, above the three bits of the congestion state.
+const APP_LIMITED: u8 = 1 << 3;
+const STARVED: u8 = 1 << 4;
+const STATE: u8 = 0b111;
 
 impl Seal {
     /// The seal of a connection.
@@ -61,7 +59,7 @@ impl Seal {
     }
 
     /// The connection that a datagram claims to belong to.
-    pub fn claimed_id(datagram: &[u8]) -> Option<[u8; 8]> {
+    pub fn claimed_id(datagram: &[u8]) -> Option<[u8; ID]> {
         datagram.get(1..HEAD)?.try_into().ok()
     }
 
@@ -69,30 +67,20 @@ impl Seal {
     pub fn close(&self, packet: &Packet, size: Bytes) -> Vec<u8> {
         let size = (size.get() as usize).max(LEAST);
         let mut datagram = Vec::with_capacity(size);
-        let word = |out: &mut Vec<u8>, n: u32| out.extend(n.to_be_bytes());
-        let kind = match packet {
+        datagram.push(match packet {
             Packet::Punch => PUNCH,
             Packet::Probe { .. } => PROBE,
             Packet::Answer(_) => ANSWER,
             Packet::Train(_) => TRAIN,
-        };
-        datagram.push(kind);
+        });
         datagram.extend(self.id);
         match packet {
             Packet::Punch => {}
-            Packet::Probe { sequence } => word(&mut datagram, *sequence),
-            Packet::Answer(answer) => {
-                let report = &answer.report;
-                word(&mut datagram, answer.probe);
-                word(&mut datagram, answer.sequence);
-                word(&mut datagram, saturated(answer.held.as_micros()));
-                word(&mut datagram, saturated(report.retransmitted));
-                word(&mut datagram, saturated(report.cwnd.get()));
-                datagram.push(report.starved.into());
-            }
+            Packet::Probe { sequence } => put_word(&mut datagram, *sequence),
+            Packet::Answer(answer) => put_answer(&mut datagram, answer),
             Packet::Train(train) => {
-                word(&mut datagram, train.train);
-                word(&mut datagram, train.index);
+                put_word(&mut datagram, train.train);
+                put_word(&mut datagram, train.index);
             }
         }
         datagram.resize(size - MAC, 0);
@@ -112,31 +100,112 @@ impl Seal {
         if !bool::from(subtle::ConstantTimeEq::ct_eq(&expected.as_bytes()[..MAC], &mac[..])) {
             return None;
         }
-        let word = |i: usize| {
-            let at = HEAD + 4 * i;
-            content.get(at..at + 4).and_then(|b| b.try_into().ok()).map(u32::from_be_bytes)
-        };
+        let mut fields = content.get(HEAD..)?;
         match content[0] {
             PUNCH => Some(Packet::Punch),
-            PROBE => Some(Packet::Probe { sequence: word(0)? }),
-            ANSWER => Some(Packet::Answer(Answer {
-                probe: word(0)?,
-                sequence: word(1)?,
-                held: Duration::from_micros(word(2)?.into()),
-                report: SenderReport {
-                    retransmitted: word(3)?.into(),
-                    cwnd: Bytes::new(word(4)?.into()),
-                    starved: *content.get(HEAD + 20)? != 0,
-                },
-            })),
-            TRAIN => Some(Packet::Train(TrainPacket { train: word(0)?, index: word(1)? })),
+            PROBE => Some(Packet::Probe { sequence: take_word(&mut fields)? }),
+            ANSWER => take_answer(&mut fields).map(Packet::Answer),
+            TRAIN => {
+                let (train, index) = (take_word(&mut fields)?, take_word(&mut fields)?);
+                Some(Packet::Train(TrainPacket { train, index }))
+            }
             _ => None,
         }
     }
 }
 
-fn saturated(n: u64) -> u32 {
-    u32::try_from(n).unwrap_or(u32::MAX)
+fn put_word(out: &mut Vec<u8>, n: u32) {
+    out.extend(n.to_be_bytes());
+}
+
+fn take_word(rest: &mut &[u8]) -> Option<u32> {
+    let (word, left) = rest.split_first_chunk::<4>()?;
+    *rest = left;
+    Some(u32::from_be_bytes(*word))
+}
+
+fn put_answer(out: &mut Vec<u8>, answer: &Answer) {
+    let report = &answer.report;
+    put_word(out, answer.probe);
+    put_word(out, answer.sequence);
+    let counters = [
+        report.retransmitted,
+        report.marked.into(),
+        report.busy.as_micros(),
+        report.window_limited.as_micros(),
+    ];
+    counters.into_iter().for_each(|n| LONG.put(out, LONG.encode(n)));
+    let threshold = report.ssthresh.map_or(SHORT.none(), |n| SHORT.encode(n.get()));
+    SHORT.put(out, threshold);
+    let others = [
+        answer.held.as_micros(),
+        report.cwnd.get(),
+        report.in_flight.get(),
+        report.delivery_rate.bits_per_second(),
+        report.minimum_rtt.as_micros(),
+        report.reordering.into(),
+        report.dsacks.into(),
+    ];
+    others.into_iter().for_each(|n| SHORT.put(out, SHORT.encode(n)));
+    let flag = |is_set, flag| if is_set { flag } else { 0 };
+    out.push(
+        state_code(report.state)
+            | flag(report.app_limited, APP_LIMITED)
+            | flag(report.starved, STARVED),
+    );
+}
+
+fn take_answer(rest: &mut &[u8]) -> Option<Answer> {
+    let (probe, sequence) = (take_word(rest)?, take_word(rest)?);
+    let mut long = || Some(LONG.decode(LONG.take(rest)?));
+    let (retransmitted, marked, busy, window_limited) = (long()?, long()?, long()?, long()?);
+    let threshold = SHORT.take(rest)?;
+    let mut short = || Some(SHORT.decode(SHORT.take(rest)?));
+    let held = Duration::from_micros(short()?);
+    let (cwnd, in_flight) = (Bytes::new(short()?), Bytes::new(short()?));
+    let delivery_rate = Rate::from_bits_per_second(short()?);
+    let minimum_rtt = Duration::from_micros(short()?);
+    let (reordering, dsacks) = (short()?, short()?);
+    let flags = *rest.first()?;
+    let report = SenderReport {
+        retransmitted,
+        cwnd,
+        ssthresh: (threshold != SHORT.none()).then(|| Bytes::new(SHORT.decode(threshold))),
+        in_flight,
+        delivery_rate,
+        app_limited: flags & APP_LIMITED != 0,
+        busy: Duration::from_micros(busy),
+        window_limited: Duration::from_micros(window_limited),
+        minimum_rtt,
+        state: state_of(flags & STATE)?,
+        reordering: u32::try_from(reordering).ok()?,
+        dsacks: u32::try_from(dsacks).ok()?,
+        marked: u32::try_from(marked).ok()?,
+        starved: flags & STARVED != 0,
+    };
+    Some(Answer { probe, sequence, held, report })
+}
+
+/// Linux's own numbers (`enum tcp_ca_state`).
+fn state_code(state: CongestionState) -> u8 {
+    match state {
+        CongestionState::Open => 0,
+        CongestionState::Disorder => 1,
+        CongestionState::Reduced => 2,
+        CongestionState::Recovery => 3,
+        CongestionState::Loss => 4,
+    }
+}
+
+fn state_of(code: u8) -> Option<CongestionState> {
+    Some(match code {
+        0 => CongestionState::Open,
+        1 => CongestionState::Disorder,
+        2 => CongestionState::Reduced,
+        3 => CongestionState::Recovery,
+        4 => CongestionState::Loss,
+        _ => return None,
+    })
 }
 
 #[cfg(test)]
@@ -145,15 +214,39 @@ mod tests {
     use proptest::prelude::*;
 
     fn seal(key: u8) -> Seal {
-        Seal { id: [1; 8], key: [key; 32] }
+        Seal { id: [1; ID], key: [key; 32] }
+    }
+
+    fn report() -> impl Strategy<Value = SenderReport> {
+        let flags = (any::<[bool; 2]>(), 0u8..5);
+        (any::<[u32; 5]>(), any::<[u64; 3]>(), any::<Option<u64>>(), any::<[u32; 3]>(), flags)
+            .prop_map(|(small, large, threshold, counters, ([app_limited, starved], state))| {
+                let [retransmitted, cwnd, in_flight, minimum_rtt, _] = small;
+                let [busy, window_limited, rate] = large.map(|n| n >> 14);
+                let [reordering, dsacks, marked] = counters;
+                SenderReport {
+                    retransmitted: retransmitted.into(),
+                    cwnd: Bytes::new(cwnd.into()),
+                    ssthresh: threshold.map(Bytes::new),
+                    in_flight: Bytes::new(in_flight.into()),
+                    delivery_rate: Rate::from_bits_per_second(rate),
+                    app_limited,
+                    busy: Duration::from_micros(busy),
+                    window_limited: Duration::from_micros(window_limited),
+                    minimum_rtt: Duration::from_micros(minimum_rtt.into()),
+                    state: state_of(state).unwrap(),
+                    reordering,
+                    dsacks,
+                    marked,
+                    starved,
+                }
+            })
     }
 
     fn packet() -> impl Strategy<Value = Packet> {
-        let answer = (any::<[u32; 5]>(), any::<bool>()).prop_map(|(n, starved)| {
-            let report =
-                SenderReport { retransmitted: n[3].into(), cwnd: Bytes::new(n[4].into()), starved };
-            let held = Duration::from_micros(n[2].into());
-            Packet::Answer(Answer { probe: n[0], sequence: n[1], held, report })
+        let answer = (any::<[u32; 3]>(), report()).prop_map(|([probe, sequence, held], report)| {
+            let held = Duration::from_micros(held.into());
+            Packet::Answer(Answer { probe, sequence, held, report })
         });
         prop_oneof![
             Just(Packet::Punch),
@@ -164,12 +257,61 @@ mod tests {
         ]
     }
 
+    /// Whether `read` is what `n` is rounded to in `format`.
+    fn rounded(format: crate::probe::compact::Format, n: u64, read: u64) -> bool {
+        format.decode(format.encode(n)) == read
+    }
+
     proptest! {
         #[test]
         fn what_is_sealed_is_opened(packet in packet(), size in 0u64..1500) {
             let datagram = seal(1).close(&packet, Bytes::new(size));
             prop_assert_eq!(datagram.len(), (size as usize).max(LEAST));
-            prop_assert_eq!(seal(1).open(&datagram), Some(packet));
+            let opened = seal(1).open(&datagram).unwrap();
+            if !matches!(packet, Packet::Answer(_)) {
+                prop_assert_eq!(opened, packet);
+            }
+            // Rounded once, and never again.
+            let again = seal(1).close(&opened, Bytes::new(size));
+            prop_assert_eq!(seal(1).open(&again), Some(opened));
+        }
+
+        #[test]
+        fn every_field_of_a_report_arrives(
+            report in report(), numbers in any::<[u32; 2]>(), held in any::<u32>(),
+        ) {
+            let ([probe, sequence], held) = (numbers, Duration::from_micros(held.into()));
+            let packet = Packet::Answer(Answer { probe, sequence, held, report });
+            let opened = seal(1).open(&seal(1).close(&packet, Bytes::ZERO));
+            let Some(Packet::Answer(read)) = opened else { panic!("{opened:?}") };
+            prop_assert_eq!((read.probe, read.sequence), (probe, sequence));
+            prop_assert!(rounded(SHORT, held.as_micros(), read.held.as_micros()));
+            let got = read.report;
+            let flags = |r: &SenderReport| (r.app_limited, r.starved, r.state);
+            prop_assert_eq!(flags(&got), flags(&report));
+            let long = |r: &SenderReport| {
+                [r.retransmitted, r.marked.into(), r.busy.as_micros(), r.window_limited.as_micros()]
+            };
+            for (n, read) in long(&report).into_iter().zip(long(&got)) {
+                prop_assert!(rounded(LONG, n, read), "{} {}", n, read);
+            }
+            let short = |r: &SenderReport| {
+                [
+                    r.cwnd.get(),
+                    r.in_flight.get(),
+                    r.delivery_rate.bits_per_second(),
+                    r.minimum_rtt.as_micros(),
+                    r.reordering.into(),
+                    r.dsacks.into(),
+                ]
+            };
+            for (n, read) in short(&report).into_iter().zip(short(&got)) {
+                prop_assert!(rounded(SHORT, n, read), "{} {}", n, read);
+            }
+            prop_assert_eq!(got.ssthresh.is_some(), report.ssthresh.is_some());
+            if let Some((n, read)) = report.ssthresh.zip(got.ssthresh) {
+                prop_assert!(rounded(SHORT, n.get(), read.get()));
+            }
         }
 
         #[test]

@@ -1,5 +1,5 @@
 use serde::{Deserialize, Serialize};
-use sweetspot_sizing::KnownPath;
+use sweetspot_sizing::{CongestionChoice, KnownPath};
 use sweetspot_units::{Duration, Rate};
 use thiserror::Error;
 
@@ -20,12 +20,14 @@ pub enum Message {
         /// One line for the person at the other end.
         reason: String,
     },
-    /// Receiver: how to pace, and the window I am about to advertise.
+    /// Receiver: how to send, and the window I am about to advertise.
     Steer {
         /// Pace payload at this rate, bits per second; nothing: as you like.
         pacing_bps: Option<u64>,
         /// Have room for this many bytes of payload in flight; nothing: as you like.
         window: Option<u64>,
+        /// Use this congestion control, where nobody chose another and the kernel has it.
+        congestion: CongestionMessage,
         /// Where the controller stands, for people.
         phase: String,
     },
@@ -84,6 +86,18 @@ pub struct KnownPathMessage {
     pub rate_bps: u64,
     /// Round-trip propagation, nanoseconds.
     pub rtt_ns: u64,
+}
+
+/// [`CongestionChoice`] in a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CongestionMessage {
+    /// The one the transfer was begun with.
+    Own,
+    /// Reno's.
+    Reno,
+    /// BBR.
+    Bbr,
 }
 
 /// The receiver's answer.
@@ -177,6 +191,26 @@ impl From<KnownPathMessage> for KnownPath {
     }
 }
 
+impl From<CongestionChoice> for CongestionMessage {
+    fn from(choice: CongestionChoice) -> CongestionMessage {
+        match choice {
+            CongestionChoice::Own => CongestionMessage::Own,
+            CongestionChoice::Reno => CongestionMessage::Reno,
+            CongestionChoice::Bbr => CongestionMessage::Bbr,
+        }
+    }
+}
+
+impl From<CongestionMessage> for CongestionChoice {
+    fn from(choice: CongestionMessage) -> CongestionChoice {
+        match choice {
+            CongestionMessage::Own => CongestionChoice::Own,
+            CongestionMessage::Reno => CongestionChoice::Reno,
+            CongestionMessage::Bbr => CongestionChoice::Bbr,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -184,8 +218,12 @@ mod tests {
 
     #[test]
     fn a_message_is_read_back_as_sent() {
-        let steer =
-            Message::Steer { pacing_bps: Some(95_000_000), window: None, phase: "ramping".into() };
+        let steer = Message::Steer {
+            pacing_bps: Some(95_000_000),
+            window: None,
+            congestion: CongestionMessage::Reno,
+            phase: "ramping".into(),
+        };
         let frame = steer.to_frame();
         assert_eq!(Message::read(&frame[frame::HEADER..]), Ok(steer));
     }

@@ -11,9 +11,11 @@ mod message;
 mod order;
 mod proof;
 
-pub use message::{Accept, Closing, Hello, KnownPathMessage, Message, MessageError, Verdict};
+pub use message::{
+    Accept, Closing, CongestionMessage, Hello, KnownPathMessage, Message, MessageError, Verdict,
+};
 pub use order::{Arrival, ProtocolError, ReceiverOrder, SenderOrder};
 pub use proof::{EXPORTER_LABEL, EXPORTER_LENGTH, Session};
 
 /// The version both ends must speak.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;

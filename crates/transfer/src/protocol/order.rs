@@ -193,7 +193,7 @@ mod tests {
 
     fn hello(size: u64) -> Message {
         Message::Hello(Hello {
-            version: 1,
+            version: crate::protocol::VERSION,
             proof: String::new(),
             name: "f".into(),
             size,

@@ -16,7 +16,7 @@ pub const EXPORTER_LENGTH: usize = 32;
 pub struct Session {
     sender_proof: blake3::Hash,
     receiver_proof: blake3::Hash,
-    probe_id: [u8; 8],
+    probe_id: [u8; 4],
     probe_key: [u8; 32],
 }
 
@@ -30,12 +30,11 @@ impl Session {
             blake3::derive_key(purpose, &material)
         };
         let id = derive("sweetspot 1 probe session");
-        let mut probe_id = [0; 8];
-        probe_id.copy_from_slice(&id[..8]);
+        let [a, b, c, d, ..] = id;
         Session {
             sender_proof: derive("sweetspot 1 sender's proof of the ticket").into(),
             receiver_proof: derive("sweetspot 1 receiver's proof of the ticket").into(),
-            probe_id,
+            probe_id: [a, b, c, d],
             probe_key: derive("sweetspot 1 probe authentication"),
         }
     }
@@ -61,7 +60,7 @@ impl Session {
     }
 
     /// What the connection's probes are told apart by.
-    pub fn probe_id(&self) -> [u8; 8] {
+    pub fn probe_id(&self) -> [u8; 4] {
         self.probe_id
     }
 

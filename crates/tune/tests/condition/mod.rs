@@ -2,11 +2,11 @@
 
 use std::collections::VecDeque;
 
-use sweetspot_sizing::{Setting, sobas};
+use sweetspot_sizing::{Setting, Sizing};
 use sweetspot_tune::{Bundle, Look};
 use sweetspot_units::{Bytes, Duration, Time};
 
-pub const MSS: f64 = 1448.0;
+const MSS: f64 = 1448.0;
 pub const RATE: f64 = 100e6 / 8.0;
 /// At 40 ms.
 pub const BDP: f64 = RATE * 0.04;
@@ -37,6 +37,8 @@ pub struct Condition {
     pub size: f64,
     /// The path's rate at a time.
     pub rate: fn(f64) -> f64,
+    /// The bundle's controller.
+    pub sizing: &'static str,
 }
 
 pub const USUAL: Condition = Condition {
@@ -52,6 +54,7 @@ pub const USUAL: Condition = Condition {
     obeys: true,
     size: f64::INFINITY,
     rate: |_| RATE,
+    sizing: "sobas:live",
 };
 
 #[derive(Default)]
@@ -62,8 +65,10 @@ pub struct Run {
     /// The limit at the end.
     pub limit: f64,
     pub refusals: usize,
-    /// By download that is over: when it began and ended, and what it lost.
+    /// By download that is over: when it began and ended.
     pub downloads: Vec<Download>,
+    /// The limits after each end of a download: what was left behind.
+    pub left_behind: Vec<Bytes>,
     /// When how much had been received.
     progress: Vec<(f64, f64)>,
 }
@@ -72,7 +77,6 @@ pub struct Run {
 pub struct Download {
     pub began: f64,
     pub ended: f64,
-    pub lost: f64,
 }
 
 impl Run {
@@ -93,7 +97,6 @@ struct Sender {
     acks: VecDeque<(f64, f64)>,
     reduced: f64,
     delivered: f64,
-    lost: f64,
     out_of_order: u64,
 }
 
@@ -109,7 +112,6 @@ impl Sender {
             acks: VecDeque::new(),
             reduced: 0.0,
             delivered: 0.0,
-            lost: 0.0,
             out_of_order: 0,
         }
     }
@@ -163,7 +165,8 @@ pub fn play(condition: &Condition, tuned: bool, seconds: usize) -> Run {
         max_window: Bytes::new(RECEIVE_BUFFER as u64),
         path: None,
     };
-    let mut bundle = Bundle::new(Box::new(sobas::Live::new(&setting)), setting.mss);
+    let sizing: Sizing = condition.sizing.parse().unwrap();
+    let mut bundle = Bundle::new(sizing.controller(&setting).unwrap(), setting.mss);
     let mut senders = vec![Sender::new(0.0, condition.size)];
     senders.extend(condition.rival.map(|begins| Sender::new(begins, f64::INFINITY)));
     let mut known = None;
@@ -192,7 +195,6 @@ pub fn play(condition: &Condition, tuned: bool, seconds: usize) -> Run {
         for sender in &mut senders {
             if lost > 0.0 && sender.queued > 0.0 {
                 sender.in_flight -= sender.queued * lost;
-                sender.lost += sender.queued * lost;
                 sender.left += sender.queued * lost;
                 sender.queued -= sender.queued * lost;
                 sender.lose(t, full_rtt);
@@ -217,9 +219,11 @@ pub fn play(condition: &Condition, tuned: bool, seconds: usize) -> Run {
         run.received += taken;
         run.progress.push((t + rtt / 2.0, run.received));
         if read >= 0.999 * condition.size {
-            let Sender { begins: began, lost, .. } = senders[0];
-            bundle.remove(run.downloads.len() as u64);
-            run.downloads.push(Download { began, ended: t, lost });
+            let began = senders[0].begins;
+            let now = Time::from_nanos((t * 1e9) as u64 + 1);
+            bundle.remove(now, run.downloads.len() as u64);
+            run.left_behind.extend(bundle.window());
+            run.downloads.push(Download { began, ended: t });
             // A handshake and a request.
             senders[0] = Sender::new(t + 2.0 * rtt, condition.size);
             (read, limit) = (0.0, f64::INFINITY);

@@ -1,0 +1,54 @@
+//! The laws of the contract, whatever a sender, a path and a kernel do: the fuzz target's entry, driven by
+//! proptest.
+
+#[path = "../../../fuzz/driver.rs"]
+mod entry;
+
+use entry::{MEANS, SIZINGS, WINDOWS, play};
+use proptest::prelude::*;
+use sweetspot_sizing::Means;
+
+/// A script, and the receiver to play it to.
+fn script() -> impl Strategy<Value = (Means, u64, Vec<u8>)> {
+    let means = prop::sample::select(&MEANS[..]);
+    let window = prop::sample::select(&WINDOWS[..]);
+    (means, window, prop::collection::vec(any::<u8>(), 0..400))
+}
+
+macro_rules! keeps_its_contract {
+    ($($law:ident: $at:expr,)*) => {
+        proptest! {
+            $(
+                #[test]
+                fn $law((means, window, script) in script()) {
+                    let sizing = SIZINGS[$at];
+                    let done = play(sizing, means, window, &script);
+                    prop_assert_eq!(done, play(sizing, means, window, &script), "{}", sizing);
+                }
+            )*
+        }
+    };
+}
+
+keeps_its_contract! {
+    kernel_keeps_its_contract: 0,
+    fixed_keeps_its_contract: 1,
+    max_keeps_its_contract: 2,
+    drs_keeps_its_contract: 3,
+    heffner_keeps_its_contract: 4,
+    old_linux_keeps_its_contract: 5,
+    linux_keeps_its_contract: 6,
+    sobas_keeps_its_contract: 7,
+    sobas_paper_keeps_its_contract: 8,
+    sobas_live_keeps_its_contract: 9,
+    rledbat_keeps_its_contract: 10,
+}
+
+#[test]
+fn kernel_asks_for_nothing() {
+    // Data, time, an end.
+    let script = [1, 20, 200, 0, 0, 0, 20, 100, 7];
+    for means in MEANS {
+        assert_eq!(play("kernel", means, 6_000_000, &script), []);
+    }
+}

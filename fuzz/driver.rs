@@ -1,0 +1,342 @@
+//! What may happen to a receiver, as a function of bytes: whatever a sender, a path and a kernel make of
+//! it, a controller keeps its contract. The fuzz target drives it (`cargo +nightly fuzz run driver`),
+//! and so do the property tests of `sweetspot-sizing`.
+
+#![allow(dead_code, reason = "a target uses the one half, tests the other")]
+
+use sweetspot_sizing::{
+    Answer, CongestionChoice, CongestionState, Controller, Driver, Effect, Input, KernelView,
+    Means, Needs, Output, Phase, SenderReport, Setting, Sizing, TrainPacket, TrainRequest,
+};
+use sweetspot_units::{Bytes, Duration, Rate, Time};
+
+/// The controllers that need to be told nothing of the path.
+pub const SIZINGS: [&str; 11] = [
+    "kernel",
+    "fixed",
+    "max",
+    "drs",
+    "heffner",
+    "linux:6.15",
+    "linux",
+    "sobas",
+    "sobas:paper",
+    "sobas:live",
+    "rledbat",
+];
+
+/// How they may get at what they need.
+pub const MEANS: [Means; 3] = [Means::OutOfBand, Means::Kernel, Means::Caller];
+
+/// The largest windows that hosts allow: nothing to speak of, less than a segment, as much as a
+/// window without scaling, the usual, too much.
+pub const WINDOWS: [u64; 5] = [1, 1000, 65_535, 6_000_000, 1 << 40];
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Plays a script to one controller of each kind; the first bytes say which means and which host.
+pub fn driver(data: &[u8]) {
+    let [means, window, script @ ..] = data else { return };
+    let means = MEANS[usize::from(*means) % MEANS.len()];
+    let max_window = WINDOWS[usize::from(*window) % WINDOWS.len()];
+    for sizing in SIZINGS {
+        play(sizing, means, max_window, script);
+    }
+}
+
+/// Plays a script to the controller of `sizing`, and tells everything that it had done.
+pub fn play(sizing: &str, means: Means, max_window: u64, script: &[u8]) -> Vec<Effect> {
+    let mut world = World::new(controller(sizing, max_window), means, max_window);
+    let mut script = Script { rest: script };
+    while let Some(kind) = script.byte() {
+        world.step(kind, &mut script);
+    }
+    world.end();
+    world.done
+}
+
+fn controller(sizing: &str, max_window: u64) -> Box<dyn Controller + Send> {
+    let setting = Setting {
+        mss: Bytes::new(1448),
+        packet: Bytes::new(1500),
+        max_window: Bytes::new(max_window),
+        path: None,
+    };
+    let sizing: Sizing = match sizing {
+        "fixed" => format!("fixed:{}B", max_window.div_ceil(2)).parse(),
+        other => other.parse(),
+    }
+    .expect("a sizing");
+    sizing.controller(&setting).expect("one that needs nothing else")
+}
+
+/// Numbers from bytes; past the end all are zero.
+struct Script<'a> {
+    rest: &'a [u8],
+}
+
+impl Script<'_> {
+    fn byte(&mut self) -> Option<u8> {
+        let (byte, rest) = self.rest.split_first()?;
+        self.rest = rest;
+        Some(*byte)
+    }
+
+    /// Any of 0 to `most`, of all magnitudes alike.
+    fn number(&mut self, most: u64) -> u64 {
+        let (size, digits) = (self.byte().unwrap_or(0), self.byte().unwrap_or(0));
+        (u64::from(digits) << (size % 40)).min(most)
+    }
+
+    fn micros(&mut self, most: Duration) -> Duration {
+        Duration::from_micros(self.number(most.as_micros()))
+    }
+
+    fn report(&mut self) -> SenderReport {
+        let flags = self.byte().unwrap_or(0);
+        let states = [
+            CongestionState::Open,
+            CongestionState::Disorder,
+            CongestionState::Reduced,
+            CongestionState::Recovery,
+            CongestionState::Loss,
+        ];
+        SenderReport {
+            retransmitted: self.number(u64::MAX),
+            cwnd: Bytes::new(self.number(u64::MAX)),
+            ssthresh: (flags & 1 != 0).then(|| Bytes::new(self.number(u64::MAX))),
+            in_flight: Bytes::new(self.number(u64::MAX)),
+            delivery_rate: Rate::from_bits_per_second(self.number(u64::MAX)),
+            app_limited: flags & 2 != 0,
+            busy: self.micros(SECOND * 1000),
+            window_limited: self.micros(SECOND * 1000),
+            minimum_rtt: self.micros(SECOND * 10),
+            state: states[usize::from(flags >> 4) % states.len()],
+            reordering: self.number(300) as u32,
+            dsacks: self.number(1000) as u32,
+            marked: self.number(1000) as u32,
+            starved: flags & 4 != 0,
+        }
+    }
+}
+
+/// A receiver, its kernel, and what came of what the controller wanted.
+struct World {
+    driver: Driver,
+    now: Time,
+    max_window: Bytes,
+    kernel: KernelView,
+    /// What is in force, once it was asked for.
+    window: Option<Option<Bytes>>,
+    pacing: Option<Option<Rate>>,
+    congestion: Option<CongestionChoice>,
+    /// Probes and trains that were sent.
+    probes: Vec<u32>,
+    answers: u32,
+    trains: Vec<(u32, TrainRequest)>,
+    /// The least round trip that was measured.
+    least_rtt: Duration,
+    done: Vec<Effect>,
+}
+
+impl World {
+    fn new(controller: Box<dyn Controller + Send>, means: Means, max_window: u64) -> World {
+        let controller = Checked { inner: controller, now: Time::ZERO, timed_out: false };
+        World {
+            driver: Driver::new(Box::new(controller), Time::ZERO, means),
+            now: Time::ZERO,
+            max_window: Bytes::new(max_window),
+            kernel: KernelView::default(),
+            window: None,
+            pacing: None,
+            congestion: None,
+            probes: Vec::new(),
+            answers: 0,
+            trains: Vec::new(),
+            least_rtt: SECOND,
+            done: Vec::new(),
+        }
+    }
+
+    fn step(&mut self, kind: u8, script: &mut Script<'_>) {
+        match kind % 10 {
+            0 => self.wait(script.micros(SECOND * 5)),
+            1 => {
+                let bytes = Bytes::new(script.number(1 << 26));
+                let unread = Bytes::new(script.number(1 << 26));
+                self.driver.handle_data(self.now, bytes, unread);
+            }
+            2 => {
+                let probe = usize::from(script.byte().unwrap_or(0));
+                let skipped = u32::from(script.byte().unwrap_or(0) / 64);
+                let held = script.micros(SECOND);
+                let report = script.report();
+                self.answer(probe, skipped, held, report);
+            }
+            3 => {
+                // Part of a train.
+                let [train, index] = [0; 2].map(|_: u8| script.byte().unwrap_or(0));
+                if let Some((id, request)) = self.trains.get(usize::from(train)).copied() {
+                    let part = TrainPacket { train: id, index: index.into() };
+                    self.driver.handle_train_packet(self.now, self.now, request.size, part);
+                }
+            }
+            4 => {
+                // All of the latest one.
+                let gap = script.micros(SECOND / 10);
+                if let Some((id, request)) = self.trains.last().copied() {
+                    for index in 0..request.packets.min(300) {
+                        let part = TrainPacket { train: id, index };
+                        let arrived = self.now + gap * u64::from(index);
+                        self.driver.handle_train_packet(arrived, arrived, request.size, part);
+                        self.now = arrived;
+                    }
+                }
+            }
+            5 => {
+                let flags = script.byte().unwrap_or(0);
+                self.kernel.rtt = script.micros(SECOND * 10);
+                self.kernel.minimum_rtt = script.micros(SECOND * 10);
+                self.kernel.out_of_order += u64::from(flags);
+                self.kernel.window = (flags & 1 != 0).then(|| Bytes::new(script.number(1 << 40)));
+                self.driver.handle_kernel(self.now, &self.kernel);
+            }
+            6 => self.driver.handle_reachable(self.now),
+            7 => self.end(),
+            _ => self.flow(script),
+        }
+        self.perform();
+    }
+
+    /// An orderly transfer for a while: data, answers and round trips as on a path.
+    fn flow(&mut self, script: &mut Script<'_>) {
+        let rtt = Duration::from_micros(100) + script.micros(SECOND / 2);
+        let queue = script.micros(SECOND / 2);
+        let bytes = Bytes::new(script.number(1 << 22));
+        let report = script.report();
+        let rounds = script.byte().unwrap_or(0);
+        self.kernel.rtt = rtt + queue;
+        self.kernel.minimum_rtt = rtt;
+        for _ in 0..rounds {
+            self.driver.handle_data(self.now, bytes, Bytes::ZERO);
+            self.driver.handle_kernel(self.now, &self.kernel);
+            self.perform();
+            self.wait(Duration::from_millis(10));
+            self.answer(0, 0, Duration::ZERO, report);
+        }
+    }
+
+    /// Answers the probe that was sent so many before the last one.
+    fn answer(&mut self, before: usize, skipped: u32, held: Duration, report: SenderReport) {
+        let at = self.probes.len().checked_sub(before + 1);
+        let Some(probe) = at.and_then(|at| self.probes.get(at).copied()) else { return };
+        let sequence = self.answers + skipped;
+        self.answers = sequence + 1;
+        let answer = Answer { probe, sequence, held, report };
+        let rtt = self.driver.handle_answer(self.now, self.now, &answer);
+        self.least_rtt = self.least_rtt.min(rtt.unwrap_or(SECOND));
+        self.perform();
+    }
+
+    /// Time passes, and nothing but time.
+    fn wait(&mut self, pause: Duration) {
+        self.perform();
+        for rtt in [self.kernel.rtt, self.kernel.minimum_rtt] {
+            if rtt > Duration::ZERO {
+                self.least_rtt = self.least_rtt.min(rtt);
+            }
+        }
+        let (until, mut called) = (self.now + pause, 0);
+        while self.driver.poll_timeout() <= until {
+            self.now = self.now.max(self.driver.poll_timeout());
+            self.driver.handle_timeout(self.now, &self.kernel);
+            assert!(self.driver.poll_timeout() > self.now, "due again at once");
+            self.perform();
+            called += 1;
+        }
+        self.now = until;
+        // The kernel is asked every 10 ms, the sender every 20; a controller has two timers in the
+        // shortest of all round trips at the most, unless that is none.
+        let least = self.least_rtt.clamp(Duration::from_micros(20), SECOND / 100);
+        let most = 100 + 2 * pause.as_nanos() / least.as_nanos();
+        assert!(called <= most, "called {called} times in {} us", pause.as_micros());
+    }
+
+    /// All connections are over: what was asked for is taken back, and stays so while nothing comes.
+    fn end(&mut self) {
+        self.perform();
+        self.driver.handle_end(self.now);
+        self.perform();
+        self.assert_lifted("at the end");
+        self.wait(SECOND * 3);
+        self.assert_lifted("after the end");
+    }
+
+    fn assert_lifted(&self, when: &str) {
+        assert_eq!(self.window.flatten(), None, "a window {when}");
+        assert_eq!(self.pacing.flatten(), None, "a pace {when}");
+        let own = [None, Some(CongestionChoice::Own)];
+        assert!(own.contains(&self.congestion), "{:?} {when}", self.congestion);
+    }
+
+    fn perform(&mut self) {
+        while let Some(effect) = self.driver.poll_effect() {
+            match effect {
+                Effect::Window(window) => {
+                    if let Some(window) = window {
+                        let range = Bytes::new(1)..=self.max_window;
+                        assert!(range.contains(&window), "a window of {window}");
+                    }
+                    self.window = Some(window);
+                }
+                Effect::Pacing(rate) => {
+                    assert!(rate != Some(Rate::ZERO), "a sender that may send nothing");
+                    self.pacing = Some(rate);
+                }
+                Effect::Congestion(choice) => self.congestion = Some(choice),
+                Effect::Probe { sequence } => self.probes.push(sequence),
+                Effect::Train { id, request } => self.trains.push((id, request)),
+                Effect::Event(event) => assert!(event.at <= self.now, "told before it happened"),
+                Effect::ProbesBlocked => {}
+            }
+            self.done.push(effect);
+        }
+    }
+}
+
+/// A controller whose callers and whose timers are looked at.
+struct Checked {
+    inner: Box<dyn Controller + Send>,
+    now: Time,
+    timed_out: bool,
+}
+
+impl Controller for Checked {
+    fn handle(&mut self, now: Time, input: &Input) {
+        assert!(now >= self.now, "time goes backwards");
+        self.now = now;
+        self.timed_out = *input == Input::Timeout;
+        self.inner.handle(now, input);
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        self.inner.poll_timeout()
+    }
+
+    fn poll_output(&mut self) -> Option<Output> {
+        let output = self.inner.poll_output();
+        if output.is_none() && std::mem::take(&mut self.timed_out) {
+            let due = self.inner.poll_timeout();
+            assert!(due.is_none_or(|due| due > self.now), "due again at once: {due:?}");
+        }
+        output
+    }
+
+    fn needs(&self) -> Needs {
+        self.inner.needs()
+    }
+
+    fn phase(&self) -> Phase {
+        self.inner.phase()
+    }
+}
