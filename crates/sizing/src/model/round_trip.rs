@@ -8,6 +8,9 @@ const GAIN: f64 = 0.125;
 pub(crate) struct RoundTrip {
     average: Option<Duration>,
     range: Option<(Duration, Duration)>,
+    latest: Duration,
+    /// The highest that two samples in a row have reached.
+    sustained: Duration,
 }
 
 impl RoundTrip {
@@ -19,6 +22,8 @@ impl RoundTrip {
         let average = self.average.unwrap_or(rtt);
         let moved = average.as_secs_f64() + GAIN * (rtt.as_secs_f64() - average.as_secs_f64());
         self.average = Some(Duration::from_secs_f64(moved));
+        self.sustained = self.sustained.max(rtt.min(self.latest));
+        self.latest = rtt;
         let (low, high) = self.range.unwrap_or((rtt, rtt));
         self.range = Some((low.min(rtt), high.max(rtt)));
     }
@@ -26,6 +31,12 @@ impl RoundTrip {
     /// The running average.
     pub(crate) fn average(&self) -> Option<Duration> {
         self.average
+    }
+
+    /// The highest round trip since the last call that was no single late sample: a queue takes a
+    /// round trip to drain, a host that paused answers once too late.
+    pub(crate) fn take_sustained(&mut self) -> Duration {
+        std::mem::take(&mut self.sustained)
     }
 
     /// The lowest and the highest sample since the last call.

@@ -27,8 +27,9 @@ pub(super) struct Held {
     collapsed: u32,
     /// ... or behind a queue of others, ...
     others: u32,
-    /// ... or that the path is faster than known.
-    faster: u32,
+    /// ... or without a queue at a rate above the capacity; and the steps that were taken for that.
+    idle: u32,
+    steps: u32,
     /// Whether the limit has shown that the rate keeps up under it.
     proved: bool,
     /// The sender's congestion control, and when a packet was last lost without a queue.
@@ -54,7 +55,8 @@ impl Held {
             below: 0,
             collapsed: 0,
             others: 0,
-            faster: 0,
+            idle: 0,
+            steps: 0,
             proved: false,
             congestion: CongestionChoice::Own,
             last_loss: Time::ZERO,
@@ -66,7 +68,7 @@ impl Held {
     /// What a change leaves to be seen anew.
     fn restart(&mut self) {
         self.settling = SETTLING;
-        (self.below, self.collapsed, self.others) = (0, 0, 0);
+        (self.below, self.collapsed, self.others, self.idle) = (0, 0, 0, 0);
     }
 }
 
@@ -155,16 +157,15 @@ impl Sobas {
         if held.collapsed >= COLLAPSE_EPOCHS || held.below >= KEEPS_EPOCHS {
             return self.judge_fall(now, epoch, base);
         }
-        if idle {
-            held.faster += 1;
-            held.capacity = held.capacity.scaled(FASTER_STEP);
-            if held.faster > FASTER_STEPS {
+        held.idle = in_a_row(held.idle, idle);
+        if held.idle >= KEEPS_EPOCHS {
+            held.steps += 1;
+            if held.steps > FASTER_STEPS {
                 return self.open(now, Reason::PathFaster);
             }
+            held.capacity = held.capacity.scaled(FASTER_STEP);
             held.restart();
             self.apply_hold(now);
-        } else {
-            held.faster = 0;
         }
     }
 

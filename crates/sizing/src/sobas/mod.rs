@@ -123,7 +123,7 @@ impl Sobas {
         let Some(epoch) = self.epochs.poll_epoch(now, &mut self.round_trip) else { return };
         let Some(base) = self.min_rtt.get() else { return };
         self.highest_lately.rotate_right(1);
-        self.highest_lately[0] = epoch.highest_rtt;
+        self.highest_lately[0] = self.round_trip.take_sustained();
         match self.state {
             State::Startup(_) | State::Ended => {}
             State::Held(_) => self.judge_hold(now, &epoch, base),

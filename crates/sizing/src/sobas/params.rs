@@ -60,8 +60,9 @@ pub(super) const LOSSY_BDPS: u64 = 3;
 pub(super) const LOSSY_PACE: f64 = 0.99;
 pub(super) const LOSSLESS: Duration = Duration::from_secs(10);
 
-/// A step of the capacity where no queue stands though the rate exceeds it, and how many in a row.
-pub(super) const FASTER_STEP: f64 = 1.08;
+/// A step of the capacity where no queue stands though the rate has exceeded it for several epochs,
+/// less than the least buffer worth serving (a tenth of a BDP) has room for; and how many steps.
+pub(super) const FASTER_STEP: f64 = 1.03;
 pub(super) const FASTER_STEPS: u32 = 6;
 
 /// Epochs within which a change of the window has shown what it does.
