@@ -10,6 +10,8 @@ pub struct Contender {
     pub sizing: Sizing,
     /// The sender's congestion control.
     pub congestion: String,
+    /// Whether the sizing may switch that: nobody named it.
+    pub may_switch: bool,
 }
 
 /// Every Linux has it built in or as a module, and it is the default of most distributions.
@@ -18,7 +20,11 @@ const USUAL_CONGESTION: &str = "cubic";
 /// What is shown unless somebody chooses: what a kernel does by itself, with both of the usual
 /// congestion controls, what a textbook would set, and SOBAS as published and as built here.
 pub fn usual() -> Vec<Contender> {
-    let one = |sizing, congestion: &str| Contender { sizing, congestion: congestion.to_owned() };
+    let one = |sizing, congestion: &str| Contender {
+        sizing,
+        congestion: congestion.to_owned(),
+        may_switch: false,
+    };
     vec![
         one(Sizing::Kernel, "cubic"),
         one(Sizing::Kernel, "bbr"),
@@ -32,13 +38,15 @@ impl FromStr for Contender {
     type Err = ContenderError;
 
     fn from_str(text: &str) -> Result<Contender, ContenderError> {
-        let (sizing, congestion) = text.split_once('+').unwrap_or((text, USUAL_CONGESTION));
+        let named = text.split_once('+');
+        let (sizing, congestion) = named.unwrap_or((text, USUAL_CONGESTION));
         // The name reaches the kernel as it is; TCP_CA_NAME_MAX is 16 with its closing zero.
         let plausible = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         if congestion.is_empty() || congestion.len() > 15 || !congestion.chars().all(plausible) {
             return Err(ContenderError::Congestion(congestion.to_owned()));
         }
-        Ok(Contender { sizing: sizing.parse()?, congestion: congestion.to_owned() })
+        let (congestion, may_switch) = (congestion.to_owned(), named.is_none());
+        Ok(Contender { sizing: sizing.parse()?, congestion, may_switch })
     }
 }
 

@@ -139,6 +139,9 @@ impl Arena<'_> {
             ]);
         }
         command.args(["--congestion", &contender.congestion]);
+        if contender.may_switch {
+            command.arg("--may-switch");
+        }
         command.arg(&self.content.path).arg(ticket);
         command
     }

@@ -30,6 +30,9 @@ pub struct Arguments {
     /// Congestion control of this connection [default: the system's]
     #[arg(long, value_name = "NAME")]
     congestion: Option<String>,
+    /// Let the receiver's sizing switch it all the same, as where none is named
+    #[arg(long, requires = "congestion")]
+    may_switch: bool,
     #[command(flatten)]
     path: PathArguments,
     /// Do not answer probes; round-trip times are then the receiving kernel's estimates
@@ -53,6 +56,7 @@ pub fn run(arguments: Arguments) -> Ending {
         name: arguments.name,
         sizing: arguments.sizing,
         congestion: arguments.congestion,
+        may_switch: arguments.may_switch,
         path: arguments.path.resolve()?,
         probes: !arguments.no_probes,
         send_buffer: None,

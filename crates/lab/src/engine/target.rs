@@ -96,6 +96,7 @@ impl<'a> Target<'a> {
                 name: None,
                 sizing: Some(self.plan.sizing),
                 congestion: Some(self.plan.congestion.to_owned()),
+                may_switch: self.plan.may_switch,
                 path: Some(self.known),
                 probes: true,
                 send_buffer: self.plan.send_buffer,

@@ -47,6 +47,8 @@ pub(crate) struct TargetPlan {
     pub ends: bool,
     pub sizing: Sizing,
     pub congestion: &'static str,
+    /// Whether its sizing may switch that.
+    pub may_switch: bool,
     pub send_buffer: Option<Bytes>,
 }
 
@@ -110,6 +112,7 @@ impl Plan {
                 ends: transfer.size.is_some(),
                 sizing: transfer.sizing,
                 congestion: kernel_name(transfer.congestion),
+                may_switch: !transfer.congestion_fixed,
                 send_buffer: transfer.tcp.send_buffer.map(|size| size.in_bytes(full)),
             });
         }

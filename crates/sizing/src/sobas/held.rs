@@ -6,7 +6,7 @@ use super::{Sensors, Sobas};
 use super::limits::target_queue;
 use super::params::{
     BINDS, COLLAPSE, COLLAPSE_EPOCHS, FASTER_STEP, FASTER_STEPS, HELD_PACE, KEEPS, KEEPS_EPOCHS,
-    LOSSLESS, LOSSY_BDPS, LOSSY_PACE, OTHERS_QUEUE, OTHERS_RATE, SETTLING,
+    LOSSLESS, LOSS_EPOCHS, LOSSY_BDPS, LOSSY_PACE, OTHERS_QUEUE, OTHERS_RATE, SETTLING,
 };
 use super::state::State;
 use crate::model::Epoch;
@@ -128,12 +128,13 @@ impl Sobas {
         if held.congestion == CongestionChoice::Bbr {
             return self.judge_lossy(now, epoch, base);
         }
-        if epoch.losses > 0 {
-            return self.judge_loss(now, epoch, base);
-        }
         if held.settling > 0 {
+            // What is lost now left before the last change.
             held.settling -= 1;
             return;
+        }
+        if epoch.losses > 0 {
+            return self.judge_loss(now, base);
         }
         let Some(window) = self.limits.window() else { return };
         let in_flight = epoch.rate * epoch.highest_rtt;
@@ -182,26 +183,24 @@ impl Sobas {
         self.open(now, Reason::RateFell);
     }
 
-    /// A loss under the limit: of our own queue only where one stood that had yet to prove itself.
-    fn judge_loss(&mut self, now: Time, epoch: &Epoch, base: Duration) {
+    /// A loss under the limit: random where no queue was seen, else an overflow.
+    fn judge_loss(&mut self, now: Time, base: Duration) {
         let State::Held(held) = &mut self.state else { return };
-        let queue = epoch.highest_rtt.saturating_sub(base);
-        let short = queue < held.queue / 2;
-        if short || held.proved {
+        let highest = self.highest_lately.iter().max().copied().unwrap_or(base);
+        if highest.saturating_sub(base) <= held.queue {
             if self.sensors == Sensors::Kernel {
                 return self.open(now, Reason::RandomLoss);
             }
             held.congestion = CongestionChoice::Bbr;
             held.last_loss = now;
-            held.restart();
-            return self.apply_hold(now);
-        }
-        if held.halved {
+        } else if held.halved {
             return self.open(now, Reason::Overflow);
+        } else {
+            held.halved = true;
+            held.queue = held.queue / 2;
         }
-        held.halved = true;
-        held.queue = held.queue / 2;
         held.restart();
+        held.settling += LOSS_EPOCHS as u32;
         self.apply_hold(now);
     }
 }

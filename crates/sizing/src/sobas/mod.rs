@@ -12,7 +12,7 @@ mod trial;
 use sweetspot_units::{Bytes, Duration, Time};
 
 use limits::Limits;
-use params::LEAST_EPOCH;
+use params::{LEAST_EPOCH, LOSS_EPOCHS};
 use startup::Startup;
 use state::State;
 
@@ -29,8 +29,11 @@ pub struct Sobas {
     epochs: Epochs,
     round_trip: RoundTrip,
     min_rtt: MinRtt,
-    /// The longest round trip so far.
+    /// The longest round trip so far, and the longest of each of the last epochs.
     highest_rtt: Duration,
+    highest_lately: [Duration; LOSS_EPOCHS],
+    /// The largest congestion window that the sender told of.
+    largest_cwnd: Bytes,
     inflight: InflightEstimator,
     limits: Limits,
     /// Segments that the sender said it retransmitted, since the connection began.
@@ -70,6 +73,8 @@ impl Sobas {
             round_trip: RoundTrip::default(),
             min_rtt: MinRtt::default(),
             highest_rtt: Duration::ZERO,
+            highest_lately: [Duration::ZERO; LOSS_EPOCHS],
+            largest_cwnd: Bytes::ZERO,
             inflight: InflightEstimator::default(),
             limits: Limits::new(setting),
             retransmitted: 0,
@@ -117,6 +122,8 @@ impl Sobas {
         self.start_up(now);
         let Some(epoch) = self.epochs.poll_epoch(now, &mut self.round_trip) else { return };
         let Some(base) = self.min_rtt.get() else { return };
+        self.highest_lately.rotate_right(1);
+        self.highest_lately[0] = epoch.highest_rtt;
         match self.state {
             State::Startup(_) | State::Ended => {}
             State::Held(_) => self.judge_hold(now, &epoch, base),
@@ -137,6 +144,7 @@ impl Controller for Sobas {
             }
             Input::Sender(report) => {
                 self.epochs.handle_cwnd(report.cwnd);
+                self.largest_cwnd = self.largest_cwnd.max(report.cwnd);
                 if report.starved {
                     self.epochs.handle_starvation();
                 }

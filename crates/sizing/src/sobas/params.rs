@@ -50,6 +50,10 @@ pub(super) const COLLAPSE_EPOCHS: u32 = 2;
 pub(super) const OTHERS_QUEUE: u64 = 2;
 pub(super) const OTHERS_RATE: f64 = 0.8;
 
+/// A loss is heard of when it has been repaired: the queue that overflowed stood within so many
+/// epochs before.
+pub(super) const LOSS_EPOCHS: usize = 3;
+
 /// Where packets are lost at random, under a congestion control that takes no notice of that: the
 /// window in BDPs, the pace, and the time without a loss after which the sender's own is back.
 pub(super) const LOSSY_BDPS: u64 = 3;

@@ -91,8 +91,10 @@ impl Sobas {
     fn hold_at(&mut self, now: Time, wire: Rate, base: Duration) {
         let capacity = wire.scaled(self.limits.payload());
         self.limits.emit(now, EventKind::CapacityEstimated { rate: wire, rtt: base });
-        // What we sent at once, data and trains, is queue of our own.
-        let own = (self.inflight.largest() + self.trains.longest()) / capacity;
+        // What we sent at once is queue of our own: of a window that slow start doubles, half leaves
+        // in a burst; and a train.
+        let window = self.largest_cwnd / capacity;
+        let own = window.saturating_sub(base).max(window / 2) + self.trains.longest() / capacity;
         if self.highest_rtt > base + target_queue(base) + own {
             return self.open(now, Reason::OthersQueue);
         }

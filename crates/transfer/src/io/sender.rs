@@ -35,6 +35,8 @@ pub struct SendOptions {
     pub sizing: Option<Sizing>,
     /// Congestion control.
     pub congestion: Option<String>,
+    /// Whether the receiver's sizing may switch it to another all the same.
+    pub may_switch: bool,
     /// The path, where it is known.
     pub path: Option<KnownPath>,
     /// Answer probes.
@@ -70,7 +72,8 @@ pub fn send(
     observer.opened(&Opened { peer: channel.peer(), name: name.clone(), size, sizing });
     let answering = answering.filter(|_| accept.probes);
     let room = Room::new(&channel, options.send_buffer)?;
-    let named = options.congestion.is_some() || accept.congestion.is_some();
+    let chosen = options.congestion.is_some() && !options.may_switch;
+    let named = chosen || accept.congestion.is_some();
     let congestion = Congestion::new(channel.socket(), named);
     let delivery = Delivery::new(&channel, congestion, start, answering, room)?;
     let verdict = delivery.run(source, talk, observer)?;
