@@ -22,6 +22,7 @@ impl Gauntlet {
         numbers: (u64, u64, u64, u64),
         duration: Option<&str>,
         congestions: Vec<String>,
+        congestion_fixed: bool,
         sizings: Vec<String>,
     ) -> PyResult<Gauntlet> {
         let (seed, first, end, seeds) = numbers;
@@ -35,7 +36,7 @@ impl Gauntlet {
             paths: first..end,
             seeds,
             duration: duration.map(str::parse).transpose().map_err(bad)?,
-            congestion_fixed: false,
+            congestion_fixed,
             congestions: congestions.iter().map(congestion).collect::<PyResult<_>>()?,
             sizings: sizings
                 .iter()

@@ -19,6 +19,7 @@ def gauntlet(
     seeds: int = 4,
     sizings: Sequence[str] = ("sobas",),
     congestions: Sequence[str] = ("cubic",),
+    congestion_fixed: bool = False,
     duration: str | None = None,
     executor: Executor | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -33,6 +34,7 @@ def gauntlet(
         seeds: How many seeds each path is played under.
         sizings: What is judged.
         congestions: Congestion controls; each sizing is played with each.
+        congestion_fixed: Whether those stay, whatever a sizing would rather have.
         duration: How long each transfer is measured, such as ``"20s"``; by default as long as is
             usual in the population.
         executor: As in :func:`sweep`.
@@ -51,7 +53,9 @@ def gauntlet(
     if paths.step != 1 or not paths:
         raise ValueError(f"paths: {paths} is no range without gaps")
     numbers = (seed, paths.start, paths.stop, seeds)
-    plan = _core.Gauntlet(population, numbers, duration, list(congestions), list(sizings))
+    plan = _core.Gauntlet(
+        population, numbers, duration, list(congestions), congestion_fixed, list(sizings)
+    )
     scenarios = [_core.Scenario(text) for text in plan.texts()]
     points: list[Point] = [
         (index, scenario.text, [], scenario.seed) for index, scenario in enumerate(scenarios)

@@ -1,5 +1,5 @@
 import pathlib
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -33,6 +33,24 @@ def test_a_gauntlet_goes_on_where_a_killed_one_was(tmp_path: pathlib.Path) -> No
     assert again == first
     # Three paths, three contenders, two seeds; nine were kept.
     assert len(played) == 18 - 9
+
+
+def test_fixed_congestion_controls_stay() -> None:
+    texts: list[str] = []
+
+    class Recording(ThreadPoolExecutor):
+        def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+            texts.append(args[0][1])
+            return super().submit(fn, *args, **kwargs)
+
+    for fixed in (False, True):
+        texts.clear()
+        short(executor=Recording(2), congestion_fixed=fixed)
+        # The kernel's, the null's and sobas's runs of three paths under two seeds: what the kernel
+        # sizes asks for nothing.
+        assert len(texts) == 3 * 3 * 2
+        written = [text for text in texts if "congestion_fixed = true" in text]
+        assert len(written) == (3 * 2 if fixed else 0)
 
 
 def test_what_cannot_be_drawn_is_named() -> None:

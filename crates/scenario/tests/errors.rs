@@ -254,3 +254,23 @@ fn overrides_of_what_is_not_there_are_refused_however_deep() {
     );
     assert!(refused(&format!("{}a=1", "a.".repeat(1_000_000))).contains("write it like"));
 }
+
+#[test]
+fn a_congestion_control_is_fixed_where_that_is_written() {
+    let fixed = |text: &str| Scenario::parse(text).unwrap().transfers[0].congestion_fixed;
+    assert!(!fixed(GOOD));
+    for value in [true, false] {
+        let key = format!("start = \"15s\"\ncongestion_fixed = {value}");
+        assert_eq!(fixed(&GOOD.replace("start = \"15s\"", &key)), value);
+    }
+    let set = ["transfer.congestion_fixed=true".to_owned()];
+    assert!(Scenario::parse_with(GOOD, &set).unwrap().transfers[0].congestion_fixed);
+    // A transfer's start is in line 17 of GOOD.
+    assert_eq!(
+        message("start = \"15s\"", "congestion_fixed = \"yes\""),
+        "line 17: transfer.0.congestion_fixed = \"yes\": it must be true or false"
+    );
+    // Cross traffic keeps its own anyhow.
+    let cross = message("count = 20", "count = 20\ncongestion_fixed = true");
+    assert!(cross.starts_with("line 14: unknown key cross.0.congestion_fixed"), "{cross}");
+}

@@ -150,3 +150,69 @@ impl Steering {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use sweetspot_sizing::{LinuxRule, Setting, Sizing};
+
+    use super::*;
+
+    const SETTING: Setting = Setting {
+        mss: Bytes::new(1448),
+        packet: Bytes::new(1500),
+        max_window: Bytes::new(6_000_000),
+        path: None,
+    };
+
+    /// A loop and the window that it asked for last.
+    struct Receiver {
+        steering: Steering,
+        window: Option<Bytes>,
+    }
+
+    impl Receiver {
+        fn new(sizing: Sizing, autotuning: Option<Sizing>) -> Receiver {
+            let controller = |sizing: Sizing| sizing.controller(&SETTING).unwrap();
+            let steering =
+                Steering::new(controller(sizing), autotuning.map(controller), Time::ZERO);
+            Receiver { steering, window: None }
+        }
+
+        /// Time passes, a round trip was timed, segments arrived.
+        fn hear(&mut self, now: Time, rtt: Duration, bytes: Bytes) {
+            self.steering.handle_timeout(now, SETTING.max_window);
+            self.steering.handle_round_trip(rtt);
+            self.steering.handle_data(now, bytes);
+            while let Some(effect) = self.steering.poll_effect() {
+                if let Effect::Window(window) = effect {
+                    self.window = window;
+                }
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_limit_is_a_clamp_over_the_kernels_autotuning(
+            arrivals in prop::collection::vec((1u64..40, 1u64..30, 5u64..60), 1..300),
+            limit in prop::sample::select(vec!["sobas", "sobas:live", "rledbat", "fixed:200kB"]),
+        ) {
+            let kernel = Sizing::Linux(LinuxRule::NEWEST);
+            let limit: Sizing = limit.parse().unwrap();
+            let mut alone = [Receiver::new(kernel, None), Receiver::new(limit, None)];
+            let mut clamped = Receiver::new(limit, Some(kernel));
+            let mut now = Time::ZERO;
+            for (segments, pause, rtt) in arrivals {
+                now += Duration::from_millis(pause);
+                let (rtt, bytes) = (Duration::from_millis(rtt), SETTING.mss * segments);
+                for receiver in alone.iter_mut().chain([&mut clamped]) {
+                    receiver.hear(now, rtt, bytes);
+                }
+                // `None` is no limit.
+                let least = alone.iter().filter_map(|receiver| receiver.window).min();
+                prop_assert_eq!(clamped.window, least);
+            }
+        }
+    }
+}

@@ -1,8 +1,58 @@
 use std::collections::VecDeque;
 
-use sweetspot_units::{Bytes, Time};
+use sweetspot_units::{Bytes, Duration, Time};
 
-use crate::{Event, EventKind, Output, Setting};
+use crate::{Controller, Event, EventKind, Input, Needs, Output, Phase, Setting};
+
+/// A receiver that sizes its window by what its kernel knows of the data, and by nothing else.
+pub(crate) trait RightSizer {
+    /// The application took `bytes`, and `unread` still wait.
+    fn handle_data(&mut self, now: Time, bytes: Bytes, unread: Bytes);
+
+    /// The kernel's estimate of the round trip.
+    fn handle_rtt(&mut self, now: Time, rtt: Duration);
+
+    /// The connection begins: a window is wanted before the first byte.
+    fn begin(&mut self, now: Time);
+
+    /// What it wants advertised.
+    fn advertised(&self) -> &Advertised;
+
+    /// The same, to be changed.
+    fn advertised_mut(&mut self) -> &mut Advertised;
+
+    /// Whether its window still grows.
+    fn is_growing(&self) -> bool;
+}
+
+impl<R: RightSizer> Controller for R {
+    fn handle(&mut self, now: Time, input: &Input) {
+        match *input {
+            Input::Data { bytes, unread } => self.handle_data(now, bytes, unread),
+            Input::KernelRtt(rtt) => self.handle_rtt(now, rtt),
+            Input::Timeout => self.begin(now),
+            Input::Probe(_)
+            | Input::Sender(_)
+            | Input::MinimumRtt(_)
+            | Input::OutOfOrder { .. }
+            | Input::Train(_)
+            | Input::Window { .. } => {}
+            Input::End => self.advertised_mut().lift(),
+        }
+    }
+    fn poll_timeout(&self) -> Option<Time> {
+        (!self.advertised().is_set()).then_some(Time::ZERO)
+    }
+    fn poll_output(&mut self) -> Option<Output> {
+        self.advertised_mut().poll_output()
+    }
+    fn needs(&self) -> Needs {
+        Needs::KERNEL
+    }
+    fn phase(&self) -> Phase {
+        if self.is_growing() { Phase::Ramping } else { Phase::Holding }
+    }
+}
 
 /// The window that a right-sizing controller wants advertised, and the outputs that say so.
 #[derive(Debug)]

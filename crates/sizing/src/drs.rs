@@ -2,9 +2,9 @@ use std::collections::VecDeque;
 
 use sweetspot_units::{Bytes, Duration, Time};
 
-use crate::advertised::Advertised;
+use crate::Setting;
+use crate::advertised::{Advertised, RightSizer};
 use crate::reception::{Reception, Round};
-use crate::{Controller, Input, Needs, Output, Phase, Setting};
 
 /// Dynamic Right-Sizing (Gardner, Feng, Fisk: section II of the DRS paper): the receiver infers
 /// the sender's congestion window from what arrives per round trip and advertises twice that
@@ -67,44 +67,33 @@ impl RightSizing {
     }
 }
 
-impl Controller for RightSizing {
-    fn handle(&mut self, now: Time, input: &Input) {
+impl RightSizer for RightSizing {
+    fn handle_data(&mut self, now: Time, bytes: Bytes, unread: Bytes) {
+        self.begin(now);
+        self.taken += bytes;
+        self.reception.handle_total(self.taken + unread);
+        let Some(rtt) = self.rtt else { return };
+        if let Some(round) = self.reception.poll_round(now, rtt) {
+            self.judge(now, round, rtt);
+        }
+    }
+    fn handle_rtt(&mut self, now: Time, rtt: Duration) {
+        self.begin(now);
+        self.rtt = Some(rtt);
+        self.reception.begin(now);
+    }
+    fn begin(&mut self, now: Time) {
         if !self.advertised.is_set() {
             self.advertised.set(now, INITIAL);
         }
-        match *input {
-            Input::Data { bytes, unread } => {
-                self.taken += bytes;
-                self.reception.handle_total(self.taken + unread);
-                let Some(rtt) = self.rtt else { return };
-                if let Some(round) = self.reception.poll_round(now, rtt) {
-                    self.judge(now, round, rtt);
-                }
-            }
-            Input::KernelRtt(rtt) => {
-                self.rtt = Some(rtt);
-                self.reception.begin(now);
-            }
-            Input::Timeout => {}
-            Input::Probe(_)
-            | Input::Sender(_)
-            | Input::MinimumRtt(_)
-            | Input::OutOfOrder { .. }
-            | Input::Train(_)
-            | Input::Window { .. } => {}
-            Input::End => self.advertised.lift(),
-        }
     }
-    fn poll_timeout(&self) -> Option<Time> {
-        (!self.advertised.is_set()).then_some(Time::ZERO)
+    fn advertised(&self) -> &Advertised {
+        &self.advertised
     }
-    fn poll_output(&mut self) -> Option<Output> {
-        self.advertised.poll_output()
+    fn advertised_mut(&mut self) -> &mut Advertised {
+        &mut self.advertised
     }
-    fn needs(&self) -> Needs {
-        Needs::KERNEL
-    }
-    fn phase(&self) -> Phase {
-        if self.slow_start { Phase::Ramping } else { Phase::Holding }
+    fn is_growing(&self) -> bool {
+        self.slow_start
     }
 }

@@ -1,8 +1,8 @@
 use sweetspot_units::{Bytes, Duration, Time};
 
-use crate::advertised::Advertised;
+use crate::Setting;
+use crate::advertised::{Advertised, RightSizer};
 use crate::reception::Reception;
-use crate::{Controller, Input, Needs, Output, Phase, Setting};
 
 /// Heffner's receiver (Heffner 2002, "High bandwidth TCP queuing", section 6): the receive
 /// space is what arrived in the last round trip and four segments, the round trip being the
@@ -60,41 +60,29 @@ impl Heffner {
     }
 }
 
-impl Controller for Heffner {
-    fn handle(&mut self, now: Time, input: &Input) {
-        match *input {
-            Input::Data { bytes, unread } => {
-                self.taken += bytes;
-                self.unread = unread;
-                // rcv_next: what the application took and what waits for it.
-                self.reception.handle_total(self.taken + unread);
-                self.measure(now);
-                self.advertise(now);
-            }
-            Input::KernelRtt(rtt) => {
-                self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
-                self.reception.begin(now);
-            }
-            Input::Timeout => self.advertise(now),
-            Input::Probe(_)
-            | Input::Sender(_)
-            | Input::MinimumRtt(_)
-            | Input::OutOfOrder { .. }
-            | Input::Train(_)
-            | Input::Window { .. } => {}
-            Input::End => self.advertised.lift(),
-        }
+impl RightSizer for Heffner {
+    fn handle_data(&mut self, now: Time, bytes: Bytes, unread: Bytes) {
+        self.taken += bytes;
+        self.unread = unread;
+        // rcv_next: what the application took and what waits for it.
+        self.reception.handle_total(self.taken + unread);
+        self.measure(now);
+        self.advertise(now);
     }
-    fn poll_timeout(&self) -> Option<Time> {
-        (!self.advertised.is_set()).then_some(Time::ZERO)
+    fn handle_rtt(&mut self, now: Time, rtt: Duration) {
+        self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
+        self.reception.begin(now);
     }
-    fn poll_output(&mut self) -> Option<Output> {
-        self.advertised.poll_output()
+    fn begin(&mut self, now: Time) {
+        self.advertise(now);
     }
-    fn needs(&self) -> Needs {
-        Needs::KERNEL
+    fn advertised(&self) -> &Advertised {
+        &self.advertised
     }
-    fn phase(&self) -> Phase {
-        if self.growing { Phase::Ramping } else { Phase::Holding }
+    fn advertised_mut(&mut self) -> &mut Advertised {
+        &mut self.advertised
+    }
+    fn is_growing(&self) -> bool {
+        self.growing
     }
 }

@@ -2,9 +2,9 @@ use core::fmt;
 
 use sweetspot_units::{Bytes, Duration, Time};
 
-use crate::advertised::Advertised;
+use crate::Setting;
+use crate::advertised::{Advertised, RightSizer};
 use crate::reception::{Reception, Round};
-use crate::{Controller, Input, Needs, Output, Phase, Setting};
 
 /// The kernel's own receive autotuning (`tcp_rcv_space_adjust`), as a controller that can be
 /// simulated. All in window space: a buffer is taken for the window it is good for.
@@ -125,46 +125,34 @@ impl LinuxAutotuning {
     }
 }
 
-impl Controller for LinuxAutotuning {
-    fn handle(&mut self, now: Time, input: &Input) {
-        match *input {
-            Input::Data { bytes, unread } => {
-                self.reception.begin(now);
-                self.taken += bytes;
-                self.reception.handle_total(self.taken);
-                if let Some(rtt) = self.rtt
-                    && let Some(round) = self.reception.poll_round(now, rtt)
-                {
-                    self.adjust(round, unread, rtt, self.advertised.most());
-                }
-                // tcp_grow_window: two bytes of window for each that arrives in full segments.
-                self.ssthresh = (self.ssthresh + bytes * 2).min(self.clamp);
-                self.advertised.set(now, self.ssthresh);
-            }
-            Input::KernelRtt(rtt) => self.rtt = Some(rtt),
-            Input::Timeout => {
-                self.reception.begin(now);
-                self.advertised.set(now, self.ssthresh);
-            }
-            Input::Probe(_)
-            | Input::Sender(_)
-            | Input::MinimumRtt(_)
-            | Input::OutOfOrder { .. }
-            | Input::Train(_)
-            | Input::Window { .. } => {}
-            Input::End => self.advertised.lift(),
+impl RightSizer for LinuxAutotuning {
+    fn handle_data(&mut self, now: Time, bytes: Bytes, unread: Bytes) {
+        self.reception.begin(now);
+        self.taken += bytes;
+        self.reception.handle_total(self.taken);
+        if let Some(rtt) = self.rtt
+            && let Some(round) = self.reception.poll_round(now, rtt)
+        {
+            self.adjust(round, unread, rtt, self.advertised.most());
         }
+        // tcp_grow_window: two bytes of window for each that arrives in full segments.
+        self.ssthresh = (self.ssthresh + bytes * 2).min(self.clamp);
+        self.advertised.set(now, self.ssthresh);
     }
-    fn poll_timeout(&self) -> Option<Time> {
-        (!self.advertised.is_set()).then_some(Time::ZERO)
+    fn handle_rtt(&mut self, _now: Time, rtt: Duration) {
+        self.rtt = Some(rtt);
     }
-    fn poll_output(&mut self) -> Option<Output> {
-        self.advertised.poll_output()
+    fn begin(&mut self, now: Time) {
+        self.reception.begin(now);
+        self.advertised.set(now, self.ssthresh);
     }
-    fn needs(&self) -> Needs {
-        Needs::KERNEL
+    fn advertised(&self) -> &Advertised {
+        &self.advertised
     }
-    fn phase(&self) -> Phase {
-        if self.ssthresh < self.clamp { Phase::Ramping } else { Phase::Holding }
+    fn advertised_mut(&mut self) -> &mut Advertised {
+        &mut self.advertised
+    }
+    fn is_growing(&self) -> bool {
+        self.ssthresh < self.clamp
     }
 }

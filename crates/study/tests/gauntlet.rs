@@ -7,7 +7,7 @@ use sweetspot_scenario::{Congestion, Outcome, Queue, Scenario};
 use sweetspot_sim::Simulator;
 use sweetspot_sizing::Sizing;
 use sweetspot_study::gauntlet::{
-    Class, DrawnPath, Plan, Player, Population, Settings, Verdict, table,
+    Class, Contender, DrawnPath, Plan, Player, Population, Settings, Verdict, table,
 };
 use sweetspot_study::{Forgetting, Memory, RunKey, Workers};
 use sweetspot_units::{Duration, Probability};
@@ -83,8 +83,8 @@ fn changes_has_paths_that_change_and_company_that_comes_and_goes() {
     }
 }
 
-fn plan(paths: u64) -> Plan {
-    let settings = Settings {
+fn settings(paths: u64) -> Settings {
+    Settings {
         population: Population::Drawn,
         seed: 7,
         paths: 0..paths,
@@ -93,14 +93,25 @@ fn plan(paths: u64) -> Plan {
         congestion_fixed: false,
         congestions: vec![Congestion::Cubic],
         sizings: vec![Sizing::Sobas],
-    };
-    Plan::new(settings).expect("it can be drawn")
+    }
+}
+
+fn plan(paths: u64) -> Plan {
+    Plan::new(settings(paths)).expect("it can be drawn")
 }
 
 #[test]
 fn what_is_played_is_what_its_file_says() {
-    for run in plan(3).runs() {
-        assert_eq!(Scenario::parse(&run.text()).expect("it is a scenario"), run.scenario());
+    for congestion_fixed in [false, true] {
+        let settings = Settings { congestion_fixed, ..settings(3) };
+        let plan = Plan::new(settings).expect("it can be drawn");
+        for run in plan.runs() {
+            let scenario = run.scenario();
+            assert_eq!(Scenario::parse(&run.text()).expect("it is a scenario"), scenario);
+            let judged = matches!(run.contender(), Contender::Judged(..));
+            let fixed = scenario.transfers.iter().all(|transfer| transfer.congestion_fixed);
+            assert_eq!(fixed, congestion_fixed && judged);
+        }
     }
 }
 

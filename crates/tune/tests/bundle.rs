@@ -256,6 +256,26 @@ fn what_a_download_leaves_goes_to_the_others_and_nothing_stays_after_the_last() 
     assert_eq!(bundle.limit(3), None);
 }
 
+#[test]
+fn a_download_after_the_last_one_is_limited_as_the_first_was() {
+    for sizing in ["sobas:live", "rledbat", "fixed:600kB"] {
+        let mut bundle = bundle(sizing);
+        let limits = [(1, 0), (2, 10_000)].map(|(cookie, begins)| {
+            bundle.add(at(begins), cookie, look(0));
+            // 10 MB/s for five seconds, looked at a hundred times a second.
+            for ms in (10..5_000).step_by(10) {
+                bundle.handle_look(at(begins + ms), cookie, look(10_000 * ms));
+                bundle.handle_round(at(begins + ms));
+                actions(&mut bundle);
+            }
+            let limit = bundle.limit(cookie);
+            bundle.remove(at(begins + 5_000), cookie);
+            limit
+        });
+        assert!(limits[0].is_some() && limits[1] == limits[0], "{sizing}: {limits:?}");
+    }
+}
+
 /// 60 kB are in when slow start's third flight is; the fifth, two round trips later, overflows a
 /// quarter of a BDP. A look every quarter of a round trip is there in time, even if it takes 0.3 ms.
 #[test]

@@ -164,6 +164,7 @@ class Gauntlet:
         numbers: tuple[int, int, int, int],
         duration: str | None,
         congestions: list[str],
+        congestion_fixed: bool,
         sizings: list[str],
     ) -> Self: ...
     def texts(self) -> list[str]: ...

@@ -165,7 +165,12 @@ impl Run<'_> {
 
     /// The same as a scenario file.
     pub fn text(&self) -> String {
-        let text = self.path.text(self.contender.sizing(), self.contender.congestion(), self.number);
-        if self.fixed { text.replace("\nsizing = ", "\ncongestion_fixed = true\nsizing = ") } else { text }
+        let text =
+            self.path.text(self.contender.sizing(), self.contender.congestion(), self.number);
+        if self.fixed {
+            text.replace("\nsizing = ", "\ncongestion_fixed = true\nsizing = ")
+        } else {
+            text
+        }
     }
 }

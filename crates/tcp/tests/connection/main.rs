@@ -5,3 +5,4 @@ mod pair;
 mod receiver;
 mod recovery;
 mod sender;
+mod switch;

@@ -80,3 +80,16 @@ fn a_smaller_window_takes_effect_as_data_arrives() {
     assert_eq!(windows[59], 40);
     assert_eq!(windows[79], 40);
 }
+
+#[test]
+fn packets_ahead_of_a_missing_one_are_counted() {
+    let mut receiver = Receiver::new(&RECEIVER);
+    // 3 and 4 come before 2; 6 before 5, twice; 1 is old, and what fills a hole is not ahead of one.
+    let counted = [(0, 0), (1, 0), (3, 1), (4, 2), (2, 2), (6, 3), (6, 4), (1, 4), (5, 4), (7, 4)];
+    for (number, expected) in counted {
+        let arrival = Arrival { number, sent: ms(0), congested: false, window_reduced: false };
+        receiver.handle_data(ms(0), &arrival);
+        assert_eq!(receiver.out_of_order(), expected, "after {number}");
+    }
+    assert_eq!(receiver.next(), 8);
+}

@@ -1,0 +1,172 @@
+//! What a receiver's controller hears of a simulated connection, and what its sender does for it.
+
+mod common;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use common::play_recorded;
+use sweetspot_scenario::{NoRecorder, Outcome, Recorder, Sample, Scenario};
+use sweetspot_sim::{ControllerMaker, run_steered};
+use sweetspot_sizing::{CongestionChoice, Controller, Input, Needs, Output, Phase, Sizing};
+use sweetspot_units::{Duration, Time};
+
+/// 20 Mbit/s, 40 ms, Linux's hosts, a buffer that two seconds of data do not fill.
+const PATH: &str = r#"
+    duration = "2s"
+    [path]
+    rate = "20Mbit/s"
+    rtt = "40ms"
+    buffer = "5000pkt"
+    packet = "1500B"
+    reverse = "clean"
+    [tcp]
+    flavour = "linux"
+    [[transfer]]
+    congestion = "cubic"
+    sizing = "kernel"
+"#;
+
+fn steered(overrides: &[&str], make: ControllerMaker) -> Outcome {
+    let overrides: Vec<String> = overrides.iter().map(|o| (*o).to_owned()).collect();
+    let scenario = Scenario::parse_with(PATH, &overrides).unwrap();
+    run_steered(&scenario, &mut NoRecorder, vec![Some(make)])
+}
+
+/// Asks for a congestion control when the first data comes, and for nothing else.
+struct Asks {
+    choice: Option<CongestionChoice>,
+    begun: bool,
+}
+
+impl Controller for Asks {
+    fn handle(&mut self, _now: Time, input: &Input) {
+        self.begun |= matches!(input, Input::Data { .. });
+    }
+    fn poll_timeout(&self) -> Option<Time> {
+        None
+    }
+    fn poll_output(&mut self) -> Option<Output> {
+        self.choice.take_if(|_| self.begun).map(Output::Congestion)
+    }
+    fn needs(&self) -> Needs {
+        Needs { data: true, ..Needs::NOTHING }
+    }
+    fn phase(&self) -> Phase {
+        Phase::Open
+    }
+}
+
+/// A path that loses one packet in a hundred, and a receiver that asks for this.
+fn lossy(choice: CongestionChoice, overrides: &[&str]) -> Outcome {
+    let overrides = [&["path.loss=1%", "duration=20s"], overrides].concat();
+    steered(&overrides, Box::new(move |_| Box::new(Asks { choice: Some(choice), begun: false })))
+}
+
+#[test]
+fn a_sender_of_linux_flavour_takes_the_congestion_control_it_is_asked_for() {
+    let goodput = |choice| lossy(choice, &[]).transfers[0].goodput_bps / 1e6;
+    // Mathis et al. 1997, windows growing by packets: 1448 B / 40 ms x sqrt(3 / (2 x 1 %)) are
+    // 3.5 Mbit/s, for Reno and, at so short a round trip, CUBIC. BBR takes no notice of losses.
+    for choice in [CongestionChoice::Own, CongestionChoice::Reno] {
+        let mbit = goodput(choice);
+        assert!(mbit < 2.0 * 3.5, "{choice}: {mbit}");
+    }
+    let bbr = goodput(CongestionChoice::Bbr);
+    assert!(bbr > 0.8 * 20.0, "{bbr}");
+}
+
+#[test]
+fn congestion_fixed_keeps_the_congestion_control() {
+    for (key, changes) in [
+        ("transfer.congestion_fixed=false", true),
+        ("transfer.congestion_fixed=true", false),
+        // ns-2's senders have one for good.
+        ("tcp.flavour=ns2", false),
+    ] {
+        let own = lossy(CongestionChoice::Own, &[key]);
+        for choice in [CongestionChoice::Reno, CongestionChoice::Bbr] {
+            assert_eq!(lossy(choice, &[key]) != own, changes, "{key} {choice}");
+        }
+    }
+}
+
+/// A controller that is overheard: segments that it hears came out of order.
+struct Overheard {
+    controller: Box<dyn Controller + Send>,
+    out_of_order: Arc<AtomicU64>,
+}
+
+impl Controller for Overheard {
+    fn handle(&mut self, now: Time, input: &Input) {
+        if let Input::OutOfOrder { segments } = input {
+            self.out_of_order.fetch_add(*segments, Ordering::Relaxed);
+        }
+        self.controller.handle(now, input);
+    }
+    fn poll_timeout(&self) -> Option<Time> {
+        self.controller.poll_timeout()
+    }
+    fn poll_output(&mut self) -> Option<Output> {
+        self.controller.poll_output()
+    }
+    fn needs(&self) -> Needs {
+        self.controller.needs()
+    }
+    fn phase(&self) -> Phase {
+        self.controller.phase()
+    }
+}
+
+#[test]
+fn rledbat_and_sobas_live_hear_of_losses_in_the_simulator() {
+    for sizing in [Sizing::Rledbat, Sizing::SobasLive] {
+        let play = |loss: &str| {
+            let out_of_order = Arc::new(AtomicU64::new(0));
+            let heard = Arc::clone(&out_of_order);
+            let make: ControllerMaker = Box::new(move |setting| {
+                let controller = sizing.controller(setting).unwrap();
+                Box::new(Overheard { controller, out_of_order })
+            });
+            let outcome = steered(&[loss, "duration=20s", "path.buffer=60000pkt"], make);
+            (heard.load(Ordering::Relaxed), outcome.transfers[0].retransmitted_packets)
+        };
+        // 20 s at 20 Mbit/s are 34,000 packets: the buffer does not overflow.
+        assert_eq!(play("path.loss=0"), (0, 0), "{sizing}");
+        let (heard, resent) = play("path.loss=1%");
+        // Fast retransmit needs three behind each that is lost (RFC 5681 section 3.2); two holes may
+        // share them, and a timeout needs none.
+        assert!(resent > 10 && heard >= resent, "{sizing}: {heard} {resent}");
+    }
+}
+
+/// The window at every sample.
+#[derive(Default)]
+struct Windows(Vec<u64>);
+
+impl Recorder for Windows {
+    fn interval(&self) -> Option<Duration> {
+        Some(Duration::from_millis(5))
+    }
+    fn record(&mut self, sample: &Sample) {
+        self.0.push(sample.window_bytes);
+    }
+}
+
+#[test]
+fn a_limited_transfer_never_advertises_more_than_kernel_would() {
+    let windows = |sizing: &str| {
+        let mut windows = Windows::default();
+        play_recorded(PATH, &[&format!("transfer.sizing={sizing}")], &mut windows);
+        windows.0
+    };
+    // Nothing is lost, so that a transfer without a limit is ahead of one with it at all times, and
+    // so is the kernel's window, which follows what arrived.
+    let kernel = windows("kernel");
+    for sizing in ["sobas", "sobas:live", "rledbat"] {
+        let limited = windows(sizing);
+        assert_eq!(limited.len(), kernel.len());
+        let wider = limited.iter().zip(&kernel).position(|(limited, kernel)| limited > kernel);
+        assert_eq!(wider, None, "{sizing}");
+    }
+}

@@ -1,0 +1,88 @@
+//! Another congestion control takes over, or the receiver asks for a pace, while a connection runs.
+
+use sweetspot_tcp::congestion::{Algorithm, Growth};
+use sweetspot_tcp::{RecoveryStyle, Sender, SenderConfig};
+use sweetspot_units::Rate;
+
+use crate::pair::{Pair, RECEIVER, SENDER, Sent, ms};
+
+/// Linux's habits.
+const LINUX: SenderConfig = SenderConfig {
+    recovery: RecoveryStyle::Linux,
+    growth: Growth::PerPacket,
+    timestamps: true,
+    ..SENDER
+};
+
+/// What a switch must leave alone: the window, what is in flight, what arrived, what was done.
+fn view(sender: &Sender) -> impl PartialEq + std::fmt::Debug + use<> {
+    (sender.cwnd(), sender.outstanding(), sender.acknowledged(), sender.statistics())
+}
+
+#[test]
+fn a_sender_switches_congestion_control_with_its_window_as_it_is() {
+    for own in [Algorithm::Reno, Algorithm::Cubic] {
+        for lost in [&[][..], &[60], &[60, 61, 75]] {
+            // Packet 60 leaves in the third round trip, before 170 ms, and is repaired by 300 ms.
+            for first in (60..400).step_by(20) {
+                let config = SenderConfig { algorithm: own, ..LINUX };
+                let mut pair = Pair::new(config, RECEIVER, Some(3000)).dropping(lost);
+                for (n, algorithm) in [Algorithm::Bbr, own, Algorithm::Bbr, own].iter().enumerate()
+                {
+                    pair.run_until(ms(first + 500 * n as u64));
+                    let before = view(&pair.sender);
+                    pair.sender.switch(*algorithm);
+                    assert_eq!(view(&pair.sender), before, "{own:?} {lost:?} {first}");
+                    assert_eq!(pair.sender.algorithm(), *algorithm);
+                }
+                // 3000 packets take three seconds.
+                pair.run_until(ms(60_000));
+                assert!(pair.sender.is_done(), "{own:?} {lost:?} {first}");
+                assert_eq!(pair.receiver.next(), 3001);
+                // The SYN and each packet once, and what was lost once more.
+                assert_eq!(pair.retransmissions(), lost, "{own:?} {first}");
+                assert_eq!(pair.sent.len(), 3001 + lost.len());
+                assert_eq!(pair.sender.statistics().sent, 3001 + lost.len() as u64);
+            }
+        }
+    }
+}
+
+/// Every transmission of a transfer whose receiver asks for these paces, one after another, at
+/// the beginning.
+fn transmissions(config: SenderConfig, asked: &[Option<Rate>]) -> Vec<Sent> {
+    let mut pair = Pair::new(config, RECEIVER, Some(300));
+    asked.iter().for_each(|rate| pair.sender.set_pacing(*rate));
+    pair.run_until(ms(60_000));
+    assert!(pair.sender.is_done());
+    pair.sent
+}
+
+#[test]
+fn an_asked_pace_never_raises_the_rate_above_the_senders_own() {
+    for algorithm in [Algorithm::Reno, Algorithm::Cubic, Algorithm::Bbr] {
+        let paced = SenderConfig { algorithm, pacing: true, ..LINUX };
+        let own = transmissions(paced, &[]);
+        // A packet takes 0.008 us at this rate: nobody sends that fast.
+        let fast = Some(Rate::from_bits_per_second(1_000_000_000_000));
+        assert_eq!(transmissions(paced, &[fast]), own, "{algorithm:?}");
+        // 1000 bytes at 400 kbit/s take 20 ms; the path takes 1 ms for them. A packet that is late
+        // by less than a gap is made up for.
+        let slow = transmissions(paced, &[fast, Some(Rate::from_bits_per_second(400_000))]);
+        let data: Vec<u64> =
+            slow.iter().filter(|sent| sent.number > 0).map(|sent| sent.at).collect();
+        let late =
+            data.iter().enumerate().skip(2).find(|(n, at)| **at < data[0] + 20 * (*n as u64 - 1));
+        assert_eq!(late, None, "{algorithm:?}: {data:?}");
+    }
+}
+
+#[test]
+fn a_sender_that_was_asked_for_a_pace_once_paces_by_its_own_window_from_then_on() {
+    let fast = Some(Rate::from_bits_per_second(1_000_000_000_000));
+    let own = transmissions(SenderConfig { pacing: true, ..LINUX }, &[]);
+    assert_eq!(transmissions(LINUX, &[fast]), own);
+    assert_eq!(transmissions(LINUX, &[fast, None]), own);
+    // Not asked, ten packets leave at once.
+    assert_ne!(transmissions(LINUX, &[None]), own);
+}
