@@ -53,12 +53,10 @@ impl Limits {
         }
     }
 
-    /// `arrived` more, the window may grow towards this, and never shrinks. Two bytes of window for
-    /// each that arrives, as Linux gives (`__tcp_grow_window`): what a sender has been held back
-    /// from is not to leave as one burst.
-    pub(super) fn widen(&mut self, now: Time, arrived: Bytes, window: Bytes) {
+    /// The window may grow by `more` towards this, and never shrinks.
+    pub(super) fn widen(&mut self, now: Time, more: Bytes, window: Bytes) {
         let before = self.window.unwrap_or(Bytes::ZERO);
-        self.room = (self.room.max(before) + arrived * 2).min(window).min(self.setting.max_window);
+        self.room = (self.room.max(before) + more).min(window).min(self.setting.max_window);
         let grown = self.room >= before.scaled(WORTH) || self.room == self.setting.max_window;
         if self.room > before && grown {
             self.limit(now, self.room);

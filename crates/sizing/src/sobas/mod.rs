@@ -91,10 +91,10 @@ impl Sobas {
         self.limits.emit(now, EventKind::Entered { phase, reason });
     }
 
-    fn handle_round_trip(&mut self, now: Time, rtt: Duration) {
+    fn handle_round_trip(&mut self, rtt: Duration) {
         self.round_trip.handle_sample(rtt);
         self.highest_rtt = self.highest_rtt.max(rtt);
-        self.min_rtt.handle_sample(now, rtt);
+        self.min_rtt.handle_sample(rtt);
     }
 
     fn handle_data(&mut self, now: Time, bytes: Bytes, unread: Bytes) {
@@ -138,7 +138,7 @@ impl Controller for Sobas {
         match *input {
             Input::Data { bytes, unread } => self.handle_data(now, bytes, unread),
             Input::Probe(probe) => {
-                self.handle_round_trip(now, probe.rtt);
+                self.handle_round_trip(probe.rtt);
                 self.trains.handle_probe(now);
                 self.epochs.handle_losses(probe.forward_lost);
             }
@@ -155,8 +155,8 @@ impl Controller for Sobas {
                 }
                 self.retransmitted = self.retransmitted.max(report.retransmitted);
             }
-            Input::KernelRtt(rtt) => self.handle_round_trip(now, rtt),
-            Input::MinimumRtt(rtt) => self.min_rtt.handle_sample(now, rtt),
+            Input::KernelRtt(rtt) => self.handle_round_trip(rtt),
+            Input::MinimumRtt(rtt) => self.min_rtt.handle_sample(rtt),
             Input::OutOfOrder { segments } => {
                 self.epochs.handle_losses(segments);
                 if let Some(base) = self.min_rtt.get() {

@@ -5,7 +5,7 @@ use sweetspot_units::{Bytes, Duration, Time};
 use super::{Sensors, Sobas};
 use super::limits::target_queue;
 use super::params::{
-    AFTER_RANDOM_LOSS, FIRST_WINDOW, INELASTIC, MOVED, OPEN_FLIGHTS, TRIAL_BUDGET, VARIED,
+    AFTER_RANDOM_LOSS, FIRST_WINDOW, HELD_GROWTH, INELASTIC, MOVED, OPEN_FLIGHTS, OPEN_GROWTH, TRIAL_BUDGET, VARIED,
 };
 use super::state::State;
 use super::trial::Trial;
@@ -16,14 +16,17 @@ use crate::model::{Elasticity, Epoch};
 #[derive(Debug, Default)]
 pub(super) struct Open {
     elasticity: Elasticity,
+    /// Whether the window was held before: the sender's own window is larger then, as long as it is
+    /// in slow start twice as large (RFC 7661), and is not to be let out at once.
+    was_held: bool,
     /// The last loss without a queue.
     random_loss: Option<Time>,
 }
 
 impl Open {
     /// Open from now on.
-    pub(super) fn new(_now: Time) -> Open {
-        Open::default()
+    pub(super) fn new(was_held: bool) -> Open {
+        Open { was_held, ..Open::default() }
     }
 }
 
@@ -32,8 +35,10 @@ impl Sobas {
     /// once advertised cannot be taken back (RFC 9293 section 3.8.6), and limits set later would do
     /// nothing for long.
     pub(super) fn widen(&mut self, now: Time, arrived: Bytes) {
+        let State::Open(open) = &self.state else { return };
         let window = (self.inflight.largest() * OPEN_FLIGHTS).max(FIRST_WINDOW);
-        self.limits.widen(now, arrived, window);
+        let growth = if open.was_held { HELD_GROWTH } else { OPEN_GROWTH };
+        self.limits.widen(now, arrived.scaled(growth), window);
     }
 
     /// Watches how the rate answers the window, and tries less where it does not.

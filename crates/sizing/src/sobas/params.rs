@@ -19,8 +19,8 @@ pub(super) const TRAIN_PATIENCE: Duration = Duration::from_millis(100);
 pub(super) const BLIND_PATIENCE: Duration = Duration::from_millis(300);
 
 /// From the first train to the last: the window in BDPs. Slow start is not held back, and overflows
-/// no more than a buffer of a BDP meanwhile.
-pub(super) const STARTUP_BDPS: f64 = 1.5;
+/// no buffer of half a BDP meanwhile.
+pub(super) const STARTUP_BDPS: f64 = 1.1;
 
 /// ... and the least such window: TCP's initial one (RFC 6928).
 pub(super) const INITIAL_SEGMENTS: u64 = 10;
@@ -71,6 +71,11 @@ pub(super) const SETTLING: u32 = 2;
 /// The window of an open path over the largest flight that arrived in a round trip: slow start
 /// doubles it in each, twice over before the window is seen, and buffers hold a few BDPs.
 pub(super) const OPEN_FLIGHTS: u64 = 8;
+
+/// Growth of an open window per byte that arrives: two bytes as Linux gives (`__tcp_grow_window`), and
+/// where it was held before, a quarter in each round trip.
+pub(super) const OPEN_GROWTH: f64 = 2.0;
+pub(super) const HELD_GROWTH: f64 = 0.25;
 
 /// A trial's first queue, over the one that stands; and how many epochs it is judged by.
 pub(super) const TRIAL_QUEUE: f64 = 0.75;

@@ -26,7 +26,7 @@ impl Sobas {
     /// Asks for trains until they agree, differ, or do not come.
     pub(super) fn start_up(&mut self, now: Time) {
         let State::Startup(startup) = &mut self.state else { return };
-        let began = *startup.began.get_or_insert(now);
+        startup.began.get_or_insert(now);
         if self.limits.window().is_none() {
             self.limits.limit(now, FIRST_WINDOW);
         }
@@ -46,17 +46,11 @@ impl Sobas {
             (Agreement::Close { slowest, .. }, Some(base)) if self.trains.are_complete() => {
                 self.hold_at(now, slowest, base);
             }
-            (agreement, base) => self.wait_for_trains(now, began, agreement, base),
+            (agreement, base) => self.wait_for_trains(now, agreement, base),
         }
     }
 
-    fn wait_for_trains(
-        &mut self,
-        now: Time,
-        began: Time,
-        agreement: Agreement,
-        base: Option<Duration>,
-    ) {
+    fn wait_for_trains(&mut self, now: Time, agreement: Agreement, base: Option<Duration>) {
         let State::Startup(startup) = &mut self.state else { return };
         if self.trains.are_settled() {
             startup.settled.get_or_insert(now);
@@ -68,7 +62,6 @@ impl Sobas {
                 _ => self.open(now, Reason::CapacityUnknown),
             };
         }
-        let _ = began;
         if let Some((rate, base)) = self.trains.first().zip(base) {
             let rate = rate.scaled(self.limits.payload());
             let least = self.setting.mss * INITIAL_SEGMENTS;
@@ -105,7 +98,8 @@ impl Sobas {
 
     /// Leaves the window to congestion control.
     pub(super) fn open(&mut self, now: Time, reason: Reason) {
-        self.transition_to(now, State::Open(Open::new(now)), reason);
+        let was_held = matches!(self.state, State::Held(_) | State::Trial(_));
+        self.transition_to(now, State::Open(Open::new(was_held)), reason);
         self.limits.pace(None);
         self.limits.congestion(now, CongestionChoice::Own);
         self.widen(now, Bytes::ZERO);

@@ -60,7 +60,7 @@ impl Sobas {
                 if let Some(queue) = paid.filter(|_| epoch.losses == 0) {
                     return self.settle(now, rate, queue);
                 }
-                self.trials_failed = self.trials_failed + now.since(began);
+                self.trials_failed += now.since(began);
                 return self.open(now, Reason::TrialFailed);
             }
             return;

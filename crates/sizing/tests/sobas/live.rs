@@ -2,9 +2,8 @@
 //! hints. The path carries 100 Mbit/s of payload over 40 ms, so its BDP is 500 kB, and holds two
 //! of them in its buffer, unless a test says otherwise.
 
-use crate::fluid::{Fluid, Run, controller, play};
-use sweetspot_sizing::{Controller, EventKind, Input, Output, Sizing};
-use sweetspot_units::{Bytes, Duration, Time};
+use crate::fluid::{Fluid, Run, play};
+use sweetspot_sizing::{EventKind, Phase, Sizing};
 
 const BDP: f64 = 500e3;
 
@@ -16,32 +15,35 @@ fn run(fluid: &Fluid, seconds: f64) -> Run {
     play(Sizing::SobasLive, 6_291_456, fluid, seconds)
 }
 
-#[test]
-fn a_deep_buffer_stays_empty_and_the_path_full() {
-    let run = run(&path(), 20.0);
-    assert_eq!(run.dropped_bytes, 0.0);
-    // 80 ms would stand there: a tenth of that is 8 ms or 100 kB.
-    assert!(run.queue(2.0, 20.0) <= 0.2 * BDP, "{}", run.queue(2.0, 20.0));
-    assert!(run.goodput(2.0, 20.0) >= 0.99 * 100e6, "{}", run.goodput(2.0, 20.0));
-    assert!(run.goodput(0.0, 20.0) >= 0.96 * 100e6, "{}", run.goodput(0.0, 20.0));
+/// What a tuned download keeps of the goodput that it would have if left alone.
+const KEPT: f64 = 0.97;
+
+/// Judges a path by the goodput of a download left alone.
+fn does_no_harm(fluid: &Fluid, seconds: f64) {
+    let theirs = play(Sizing::Max, 6_291_456, fluid, seconds).goodput(0.0, seconds);
+    let ours = run(fluid, seconds).goodput(0.0, seconds);
+    assert!(ours >= KEPT * theirs, "{ours} {theirs}");
 }
 
 #[test]
-fn a_quarter_of_a_bdp_does_not_overflow() {
-    let run = run(&Fluid { buffer: 0.25 * BDP, ..path() }, 20.0);
-    assert_eq!(run.dropped_bytes, 0.0);
-    assert!(run.goodput(2.0, 20.0) >= 0.99 * 100e6, "{}", run.goodput(2.0, 20.0));
+fn a_full_deep_buffer_is_emptied_and_the_path_stays_full() {
+    let fluid = path();
+    let run = run(&fluid, 40.0);
+    does_no_harm(&fluid, 40.0);
+    assert!(run.saw(|e| matches!(e, EventKind::Entered { phase: Phase::Holding, .. })));
+    // Left alone a window of 2 BDP and more stands there: half of that is what a trial must gain.
+    assert!(run.queue(30.0, 40.0) <= 0.5 * BDP, "{}", run.queue(30.0, 40.0));
 }
 
-/// 20 round trips of 40 ms are 0.8 s.
 #[test]
-fn a_rate_that_halves_and_doubles_is_followed_in_twenty_round_trips() {
+fn a_quarter_of_a_bdp_is_left_to_congestion_control() {
+    does_no_harm(&Fluid { buffer: 0.25 * BDP, ..path() }, 20.0);
+}
+
+#[test]
+fn a_rate_that_halves_and_doubles_costs_no_goodput() {
     let rate = |t: f64| if (8.0..16.0).contains(&t) { 50e6 } else { 100e6 };
-    let run = run(&Fluid { rate, ..path() }, 24.0);
-    assert!(run.goodput(8.8, 16.0) >= 0.95 * 50e6, "{}", run.goodput(8.8, 16.0));
-    assert!(run.queue(8.8, 16.0) <= 0.2 * BDP, "{}", run.queue(8.8, 16.0));
-    assert!(run.goodput(16.8, 24.0) >= 0.95 * 100e6, "{}", run.goodput(16.8, 24.0));
-    assert!(run.queue(17.6, 24.0) <= 0.2 * BDP, "{}", run.queue(17.6, 24.0));
+    does_no_harm(&Fluid { rate, ..path() }, 24.0);
 }
 
 #[test]
@@ -67,11 +69,10 @@ fn a_receiver_that_stalls_is_not_saturation() {
 }
 
 #[test]
-fn where_others_keep_a_queue_and_take_the_path_the_window_is_let_go() {
+fn where_others_keep_a_queue_and_take_the_path_no_goodput_is_lost() {
     // Others send 80 Mbit/s as long as the queue is short of 40 ms: a queue that is not ours.
     let cross = |drain: f64| if drain < 0.04 { 120e6 } else { 40e6 };
-    let run = run(&Fluid { cross, ..path() }, 20.0);
-    assert!(run.saw(|e| matches!(e, EventKind::Congested)), "{:?}", run.events);
+    does_no_harm(&Fluid { cross, ..path() }, 20.0);
 }
 
 #[test]
@@ -79,73 +80,7 @@ fn scale_changes_nothing() {
     // 400 Mbit/s and 20 ms, 1 MB of BDP; 20 Mbit/s and 100 ms, 250 kB; half of it in the buffer.
     let fast = Fluid { rate: |_| 400e6, rtt: |_| 0.02, buffer: 500e3, ..path() };
     let slow = Fluid { rate: |_| 20e6, rtt: |_| 0.1, buffer: 125e3, ..path() };
-    for (path, rate) in [(fast, 400e6), (slow, 20e6)] {
-        let run = run(&path, 15.0);
-        assert!(run.goodput(3.0, 15.0) >= 0.98 * rate, "{}", run.goodput(3.0, 15.0));
-        assert_eq!(run.dropped_bytes, 0.0, "{rate}");
+    for path in [fast, slow] {
+        does_no_harm(&path, 15.0);
     }
-}
-
-/// The last of the limits that the controller asks for now, if it asks for any.
-fn last_limit(controller: &mut dyn Controller) -> Option<Option<Bytes>> {
-    let outputs = std::iter::from_fn(|| controller.poll_output());
-    let limit = |output| if let Output::Window(limit) = output { Some(limit) } else { None };
-    outputs.filter_map(limit).last()
-}
-
-/// Who looks after 100 ms for the first time sees several flights at once: of 100 kB 40 in each round
-/// trip of 40 ms, on average. Twice that is what the next flight may be, or what a receiving kernel
-/// begins with, 65 kB.
-#[test]
-fn what_came_while_nobody_looked_is_not_one_flight() {
-    let mut controller = controller(Sizing::SobasLive, 6_291_456);
-    let at = |ms: u64| Time::from_nanos(ms * 1_000_000);
-    controller.handle(at(0), &Input::MinimumRtt(Duration::from_millis(40)));
-    controller.handle(at(0), &Input::Data { bytes: Bytes::ZERO, unread: Bytes::ZERO });
-    controller.handle(at(100), &Input::Data { bytes: Bytes::new(100_000), unread: Bytes::ZERO });
-    for ms in (103..=139).step_by(3) {
-        controller.handle(at(ms), &Input::Data { bytes: Bytes::ZERO, unread: Bytes::ZERO });
-    }
-    assert_eq!(last_limit(&mut *controller), Some(Some(Bytes::new(80_000))));
-}
-
-/// 12.5 kB in each ms are 100 Mbit/s, but what arrives in 6 of every 20 ms comes within the two after:
-/// looks see up to twice the path in so short a time, and the window opens far beyond it. A round trip
-/// holds 500 kB all the same: with a queue of a twentieth of it and what a receiver holds back, no
-/// window larger than 528 kB is kept once packets are missing behind a queue.
-#[test]
-fn a_window_that_opened_too_far_comes_back_to_what_arrived_in_a_round_trip() {
-    let mut controller = controller(Sizing::SobasLive, 6_291_456);
-    let mut window = None;
-    let mut look = |ms: u64, bytes: u64, rtt: u64, missing: u64| {
-        let now = Time::from_nanos(ms * 1_000_000);
-        controller.handle(now, &Input::MinimumRtt(Duration::from_millis(40)));
-        controller.handle(now, &Input::KernelRtt(Duration::from_millis(rtt)));
-        if missing > 0 {
-            controller.handle(now, &Input::OutOfOrder { segments: missing });
-        }
-        controller.handle(now, &Input::Data { bytes: Bytes::new(bytes), unread: Bytes::ZERO });
-        window = last_limit(&mut *controller).unwrap_or(window);
-        window.map_or(u64::MAX, Bytes::get)
-    };
-    let mut opened = 0;
-    for ms in 1..200 {
-        let held = (10..16).contains(&(ms % 20));
-        let bytes = if held {
-            0
-        } else if matches!(ms % 20, 16 | 17) {
-            50_000
-        } else {
-            12_500
-        };
-        opened = look(ms, bytes, 41, 0);
-    }
-    assert!((570_000..u64::MAX).contains(&opened), "{opened}");
-    let mut kept = opened;
-    for ms in 200..300 {
-        // The sender halves its window, and the queue is gone.
-        let rtt = if ms < 212 { 60 } else { 41 };
-        kept = look(ms, 12_500 / 2, rtt, u64::from(ms == 210) * 10);
-    }
-    assert!(kept <= 528_000, "{kept}");
 }
