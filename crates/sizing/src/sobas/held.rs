@@ -2,13 +2,13 @@
 
 use sweetspot_units::{Duration, Rate, Time};
 
-use super::{Sensors, Sobas};
 use super::limits::target_queue;
 use super::params::{
     BINDS, COLLAPSE, COLLAPSE_EPOCHS, FASTER_STEP, FASTER_STEPS, HELD_PACE, KEEPS, KEEPS_EPOCHS,
-    LOSSLESS, LOSS_EPOCHS, LOSSY_BDPS, LOSSY_PACE, OTHERS_QUEUE, OTHERS_RATE, SETTLING,
+    LOSS_EPOCHS, LOSSLESS, LOSSY_BDPS, LOSSY_PACE, OTHERS_QUEUE, OTHERS_RATE, SETTLING,
 };
 use super::state::State;
+use super::{Sensors, Sobas};
 use crate::model::Epoch;
 use crate::{CongestionChoice, Reason};
 
@@ -30,13 +30,12 @@ pub(super) struct Held {
     /// ... or without a queue at a rate above the capacity; and the steps that were taken for that.
     idle: u32,
     steps: u32,
-    /// Whether the limit has shown that the rate keeps up under it.
-    proved: bool,
     /// The sender's congestion control, and when a packet was last lost without a queue.
     congestion: CongestionChoice,
     last_loss: Time,
-    /// Whether the capacity was corrected downwards once, and the queue halved once.
-    corrected: bool,
+    /// When the trial began that led here, whose cost it bears.
+    tried: Option<Time>,
+    /// Whether the queue was halved once.
     halved: bool,
 }
 
@@ -46,8 +45,18 @@ impl Held {
         Held::keeping(capacity, target_queue(base))
     }
 
+    /// What a trial that `began` then has shown to be free.
+    pub(super) fn after_trial(capacity: Rate, queue: Duration, began: Time) -> Held {
+        Held { tried: Some(began), ..Held::keeping(capacity, queue) }
+    }
+
+    /// When the trial began that led here.
+    pub(super) fn tried(&self) -> Option<Time> {
+        self.tried
+    }
+
     /// ... with so much queue.
-    pub(super) fn keeping(capacity: Rate, queue: Duration) -> Held {
+    fn keeping(capacity: Rate, queue: Duration) -> Held {
         Held {
             capacity,
             queue,
@@ -57,10 +66,9 @@ impl Held {
             others: 0,
             idle: 0,
             steps: 0,
-            proved: false,
             congestion: CongestionChoice::Own,
             last_loss: Time::ZERO,
-            corrected: false,
+            tried: None,
             halved: false,
         }
     }
@@ -150,12 +158,11 @@ impl Sobas {
         let foreign = epoch.rate < others && queue > held.queue * OTHERS_QUEUE;
         held.others = in_a_row(held.others, foreign);
         let idle = queue < held.queue / 2 && epoch.rate > held.capacity;
-        held.proved |= epoch.rate >= keeps;
         if held.others >= COLLAPSE_EPOCHS {
             return self.open(now, Reason::OthersQueue);
         }
         if held.collapsed >= COLLAPSE_EPOCHS || held.below >= KEEPS_EPOCHS {
-            return self.judge_fall(now, epoch, base);
+            return self.open(now, Reason::RateFell);
         }
         held.idle = in_a_row(held.idle, idle);
         if held.idle >= KEEPS_EPOCHS {
@@ -167,21 +174,6 @@ impl Sobas {
             held.restart();
             self.apply_hold(now);
         }
-    }
-
-    /// The rate fell: the trains were too fast where it is steady behind a queue of our own.
-    fn judge_fall(&mut self, now: Time, epoch: &Epoch, base: Duration) {
-        let State::Held(held) = &mut self.state else { return };
-        let queue = epoch.rtt.saturating_sub(base);
-        let explained = held.capacity.scaled(base.as_secs_f64() / epoch.rtt.as_secs_f64());
-        let own = queue > held.queue && epoch.rate > explained.scaled(KEEPS);
-        if !held.corrected && !held.proved && own && held.collapsed < COLLAPSE_EPOCHS {
-            held.corrected = true;
-            held.capacity = epoch.rate;
-            held.restart();
-            return self.apply_hold(now);
-        }
-        self.open(now, Reason::RateFell);
     }
 
     /// A loss under the limit: random where no queue was seen, else an overflow.

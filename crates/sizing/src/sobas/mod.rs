@@ -98,6 +98,9 @@ impl Sobas {
     }
 
     fn handle_data(&mut self, now: Time, bytes: Bytes, unread: Bytes) {
+        if matches!(self.state, State::Ended) {
+            *self = Sobas::new(&self.setting, self.sensors);
+        }
         if self.began == Time::ZERO {
             self.began = now;
         }

@@ -2,13 +2,14 @@
 
 use sweetspot_units::{Bytes, Duration, Time};
 
-use super::{Sensors, Sobas};
 use super::limits::target_queue;
 use super::params::{
-    AFTER_RANDOM_LOSS, FIRST_WINDOW, HELD_GROWTH, INELASTIC, MOVED, OPEN_FLIGHTS, OPEN_GROWTH, TRIAL_BUDGET, VARIED,
+    AFTER_RANDOM_LOSS, FIRST_WINDOW, HELD_GROWTH, INELASTIC, MOVED, OPEN_FLIGHTS, OPEN_GROWTH,
+    TRIAL_BUDGET, VARIED,
 };
 use super::state::State;
 use super::trial::Trial;
+use super::{Sensors, Sobas};
 use crate::Reason;
 use crate::model::{Elasticity, Epoch};
 

@@ -6,8 +6,7 @@ use super::held::Held;
 use super::limits::target_queue;
 use super::open::Open;
 use super::params::{
-    BLIND_PATIENCE, FIRST_WINDOW, INITIAL_SEGMENTS, SHORT_PATH, STARTUP_BDPS,
-    TRAIN_PATIENCE,
+    BLIND_PATIENCE, FIRST_WINDOW, INITIAL_SEGMENTS, SHORT_PATH, STARTUP_BDPS, TRAIN_PATIENCE,
 };
 use super::state::State;
 use super::{Sensors, Sobas};
@@ -98,7 +97,13 @@ impl Sobas {
 
     /// Leaves the window to congestion control.
     pub(super) fn open(&mut self, now: Time, reason: Reason) {
-        let was_held = matches!(self.state, State::Held(_) | State::Trial(_));
+        let (was_held, tried) = match &self.state {
+            State::Held(held) => (true, held.tried()),
+            State::Trial(trial) => (true, Some(trial.began())),
+            State::Startup(_) | State::Open(_) | State::Ended => (false, None),
+        };
+        // What a trial gained is known only by what became of it.
+        self.trials_failed += tried.map_or(Duration::ZERO, |began| now.since(began));
         self.transition_to(now, State::Open(Open::new(was_held)), reason);
         self.limits.pace(None);
         self.limits.congestion(now, CongestionChoice::Own);

@@ -49,8 +49,6 @@ impl State {
             (State::Open(_), State::Trial(_)) => reason == RateInelastic,
             (State::Trial(_), State::Held(_)) => reason == TrialPaid,
             (State::Trial(_), State::Open(_)) => reason == TrialFailed,
-            // A connection after the last one of its path.
-            (State::Ended, State::Startup(_)) => true,
             _ => false,
         }
     }

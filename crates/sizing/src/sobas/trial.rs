@@ -32,6 +32,13 @@ impl Trial {
     }
 }
 
+impl Trial {
+    /// When it began.
+    pub(super) fn began(&self) -> Time {
+        self.began
+    }
+}
+
 impl Sobas {
     /// Sets the window of the trial.
     pub(super) fn apply_trial(&mut self, now: Time) {
@@ -58,9 +65,8 @@ impl Sobas {
             if trial.failed >= SETTLING || epoch.losses > 0 {
                 let (rate, began, paid) = (trial.rate, trial.began, trial.paid);
                 if let Some(queue) = paid.filter(|_| epoch.losses == 0) {
-                    return self.settle(now, rate, queue);
+                    return self.settle(now, rate, queue, began);
                 }
-                self.trials_failed += now.since(began);
                 return self.open(now, Reason::TrialFailed);
             }
             return;
@@ -79,13 +85,14 @@ impl Sobas {
         if trial.queue > least {
             return self.apply_trial(now);
         }
-        let (rate, queue) = (trial.rate, trial.paid.unwrap_or(least).max(least));
-        self.settle(now, rate, queue);
+        let (rate, began) = (trial.rate, trial.began);
+        let queue = trial.paid.unwrap_or(least).max(least);
+        self.settle(now, rate, queue, began);
     }
 
     /// Holds what cost no rate.
-    fn settle(&mut self, now: Time, rate: Rate, queue: Duration) {
-        let held = Held::keeping(rate, queue);
+    fn settle(&mut self, now: Time, rate: Rate, queue: Duration, began: Time) {
+        let held = Held::after_trial(rate, queue, began);
         self.transition_to(now, State::Held(held), Reason::TrialPaid);
         self.apply_hold(now);
     }

@@ -197,11 +197,19 @@ fn scale_changes_nothing() {
     let fast = Fluid { rate: |_| 400e6, rtt: |_| 0.02, buffer: 100e3, ..Fluid::clean() };
     let run_fast = run(&fast, 30.0);
     let theirs = alone(&fast, 30.0).goodput(0.0, 30.0);
-    assert!(run_fast.goodput(0.0, 30.0) >= KEPT * theirs, "{} {theirs}", run_fast.goodput(0.0, 30.0));
+    assert!(
+        run_fast.goodput(0.0, 30.0) >= KEPT * theirs,
+        "{} {theirs}",
+        run_fast.goodput(0.0, 30.0)
+    );
     let slow = Fluid { rate: |_| 20e6, rtt: |_| 0.02, buffer: 15e3, ..Fluid::clean() };
     let run_slow = run(&slow, 30.0);
     let theirs = alone(&slow, 30.0).goodput(0.0, 30.0);
-    assert!(run_slow.goodput(0.0, 30.0) >= KEPT * theirs, "{} {theirs}", run_slow.goodput(0.0, 30.0));
+    assert!(
+        run_slow.goodput(0.0, 30.0) >= KEPT * theirs,
+        "{} {theirs}",
+        run_slow.goodput(0.0, 30.0)
+    );
 }
 
 #[test]
