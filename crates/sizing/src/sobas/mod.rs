@@ -39,6 +39,8 @@ pub struct Sobas {
     /// Segments that the sender said it retransmitted, since the connection began.
     retransmitted: u64,
     began: Time,
+    /// How often trains were sent once more.
+    measured_again: u32,
     /// Time that trials took that did not pay.
     trials_failed: Duration,
 }
@@ -79,6 +81,7 @@ impl Sobas {
             limits: Limits::new(setting),
             retransmitted: 0,
             began: Time::ZERO,
+            measured_again: 0,
             trials_failed: Duration::ZERO,
         }
     }

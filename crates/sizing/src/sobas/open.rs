@@ -4,14 +4,15 @@ use sweetspot_units::{Bytes, Duration, Time};
 
 use super::limits::target_queue;
 use super::params::{
-    AFTER_RANDOM_LOSS, FIRST_WINDOW, HELD_GROWTH, INELASTIC, MOVED, OPEN_FLIGHTS, OPEN_GROWTH,
-    TRIAL_BUDGET, VARIED,
+    AFTER_RANDOM_LOSS, FIRST_WINDOW, HELD_GROWTH, INELASTIC, MEASUREMENTS, MOVED, OPEN_FLIGHTS,
+    OPEN_GROWTH, RANDOM_LOSSES, TRIAL_BUDGET, VARIED,
 };
+use super::startup::Startup;
 use super::state::State;
 use super::trial::Trial;
 use super::{Sensors, Sobas};
 use crate::Reason;
-use crate::model::{Elasticity, Epoch};
+use crate::model::{Elasticity, Epoch, Trains};
 
 /// The window follows what arrives, far above it.
 #[derive(Debug, Default)]
@@ -20,6 +21,8 @@ pub(super) struct Open {
     /// Whether the window was held before: the sender's own window is larger then, as long as it is
     /// in slow start twice as large (RFC 7661), and is not to be let out at once.
     was_held: bool,
+    /// Epochs in which packets were lost without a queue.
+    random_losses: u32,
     /// The last loss without a queue.
     random_loss: Option<Time>,
 }
@@ -42,10 +45,27 @@ impl Sobas {
         self.limits.widen(now, arrived.scaled(growth), window);
     }
 
+    /// Sends trains once more where packets are lost without a queue: if the path turns out to be ours
+    /// alone, another congestion control is worth a lot.
+    fn measure_again(&mut self, now: Time, epoch: &Epoch, base: Duration) {
+        let State::Open(open) = &mut self.state else { return };
+        let queue = self.highest_lately.iter().max().map_or(base, |rtt| *rtt).saturating_sub(base);
+        if epoch.losses == 0 || queue > target_queue(base) {
+            return;
+        }
+        open.random_losses += 1;
+        if open.random_losses >= RANDOM_LOSSES && self.measured_again < MEASUREMENTS {
+            self.measured_again += 1;
+            self.trains = Trains::new(&self.setting);
+            self.highest_rtt = Duration::ZERO;
+            self.transition_to(now, State::Startup(Startup::default()), Reason::RandomLoss);
+        }
+    }
+
     /// Watches how the rate answers the window, and tries less where it does not.
     pub(super) fn watch(&mut self, now: Time, epoch: &Epoch, base: Duration) {
         if self.sensors == Sensors::Probes {
-            return;
+            return self.measure_again(now, epoch, base);
         }
         let State::Open(open) = &mut self.state else { return };
         let queue = epoch.highest_rtt.saturating_sub(base);

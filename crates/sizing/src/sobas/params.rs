@@ -77,6 +77,10 @@ pub(super) const OPEN_FLIGHTS: u64 = 8;
 pub(super) const OPEN_GROWTH: f64 = 2.0;
 pub(super) const HELD_GROWTH: f64 = 0.25;
 
+/// Trains are sent once more after so many epochs with random losses, and no more often than this.
+pub(super) const RANDOM_LOSSES: u32 = 2;
+pub(super) const MEASUREMENTS: u32 = 2;
+
 /// A trial's first queue, over the one that stands; and how many epochs it is judged by.
 pub(super) const TRIAL_QUEUE: f64 = 0.75;
 pub(super) const TRIAL_EPOCHS: u32 = 4;

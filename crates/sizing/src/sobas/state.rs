@@ -46,6 +46,7 @@ impl State {
             (State::Held(_), State::Open(_)) => {
                 matches!(reason, RateFell | RandomLoss | OthersQueue | PathFaster | Overflow)
             }
+            (State::Open(_), State::Startup(_)) => reason == RandomLoss,
             (State::Open(_), State::Trial(_)) => reason == RateInelastic,
             (State::Trial(_), State::Held(_)) => reason == TrialPaid,
             (State::Trial(_), State::Open(_)) => reason == TrialFailed,
