@@ -141,7 +141,7 @@ impl Trains {
             let most = self.length * LONGER;
             self.settled = wanted <= most;
             self.length = wanted.min(most);
-            let apart = SPREAD.max(rtt) / (TRAINS as u64 - 1);
+            let apart = self.spread(rtt) / (TRAINS as u64 - 1);
             self.gap = (self.packet * u64::from(self.length) / rate * (1 + IDLE)).max(apart);
             self.next_request = Some(now);
         }
@@ -185,6 +185,11 @@ impl Trains {
             0 | 1 => Agreement::Unknown,
             trains => Agreement::Close { slowest: Rate::from_f64(least), trains },
         }
+    }
+
+    /// The time over which they are spread on a path of round trip `rtt`.
+    pub(crate) fn spread(&self, rtt: Duration) -> Duration {
+        SPREAD.max(rtt)
     }
 
     /// Bytes of the longest train asked for.

@@ -75,9 +75,9 @@ impl Sobas {
         let rtt = self.round_trip.average().or(self.min_rtt.get());
         let Some(rtt) = rtt else { return began + BLIND_PATIENCE * 4 };
         // The first train is asked for a round trip after the beginning, and settles the length of
-        // the others; each is a request and a train.
+        // the others, which are spread; each is a request and a train.
         let since = startup.settled.unwrap_or(began + rtt * 2);
-        since + rtt * 2 + TRAIN_PATIENCE
+        since + self.trains.spread(rtt) + rtt * 2 + TRAIN_PATIENCE
     }
 
     fn hold_at(&mut self, now: Time, wire: Rate, base: Duration) {
