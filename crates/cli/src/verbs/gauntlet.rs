@@ -212,9 +212,7 @@ fn write_worst(
         format!("{}: {error}; choose another directory with --worst", path.display())
     };
     fs::create_dir_all(directory).map_err(|error| blame(directory, &error))?;
-    let duration = arguments
-        .duration
-        .map_or(String::new(), |duration| format!(" --duration {}s", duration.as_secs_f64()));
+    let options = options(arguments);
     let judged = verdict.contenders.iter().filter(|judgement| judgement.sizing != "null");
     for judgement in judged {
         let Judgement { sizing, congestion, .. } = judgement;
@@ -236,7 +234,7 @@ fn write_worst(
             let text = format!(
                 "# Goodput {:.3} of the kernel's ({:.3} Mbit/s of {:.3}); {}.\n\
                  # sweetspot sweep {} --over transfer.sizing=kernel,{sizing} --seeds {}\n\
-                 # sweetspot gauntlet --population {} --seed {} --only {} --seeds {}{duration} \\\n\
+                 # sweetspot gauntlet --population {} --seed {} --only {} --seeds {}{options} \\\n\
                  #     --sizing {sizing} --congestion {congestion}\n{}",
                 path.goodput,
                 path.contender.goodput_bps / 1e6,
@@ -282,15 +280,20 @@ fn write_document(arguments: &Arguments, verdicts: &[Verdict], out: &Path) -> Re
     Ok(())
 }
 
+/// The options that not every command needs.
+fn options(arguments: &Arguments) -> String {
+    let duration = arguments.duration.map(|d| format!(" --duration {}s", d.as_secs_f64()));
+    let fixed = arguments.congestion_fixed.then(|| " --congestion-fixed".to_owned());
+    [duration, fixed].into_iter().flatten().collect()
+}
+
 /// What was typed that the results follow from.
 fn command(arguments: &Arguments) -> String {
     let listed = |words: Vec<String>| words.join(",");
     let Range { start, end } = arguments.only.map_or(arguments.paths.clone(), |i| i..i + 1);
-    let duration = arguments
-        .duration
-        .map_or(String::new(), |duration| format!(" --duration {}s", duration.as_secs_f64()));
+    let options = options(arguments);
     format!(
-        "sweetspot gauntlet --population {} --seed {} --paths {start}..{end} --seeds {}{duration} \
+        "sweetspot gauntlet --population {} --seed {} --paths {start}..{end} --seeds {}{options} \
          --congestion {} --sizing {}",
         listed(arguments.population.iter().map(|p| p.name().to_owned()).collect()),
         arguments.seed,

@@ -97,6 +97,18 @@ impl DrawnPath {
 
     /// The scenario as TOML: its transfers sized and controlled so, in repetition `number`.
     pub fn text(&self, sizing: Sizing, congestion: Congestion, number: u64) -> String {
+        self.written(sizing, congestion, false, number)
+    }
+
+    /// The same; `fixed`: their congestion control stays, whatever the sizing would rather have.
+    pub(super) fn written(
+        &self,
+        sizing: Sizing,
+        congestion: Congestion,
+        fixed: bool,
+        number: u64,
+    ) -> String {
+        let fixed = if fixed { "congestion_fixed = true\n" } else { "" };
         let DrawnPath { population, seed, index, duration, body, starts, transfer } = self;
         let mut text = format!(
             "title = \"Path {index} of the population {}, seed {seed}\"\nseed = {}\n\
@@ -108,7 +120,7 @@ impl DrawnPath {
         for start in starts {
             let _ = write!(
                 text,
-                "\n[[transfer]]\nstart = \"{start}s\"\ncongestion = \"{}\"\nsizing = \"{sizing}\"\n{transfer}",
+                "\n[[transfer]]\nstart = \"{start}s\"\ncongestion = \"{}\"\n{fixed}sizing = \"{sizing}\"\n{transfer}",
                 congestion.name()
             );
         }

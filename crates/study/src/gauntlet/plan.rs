@@ -165,12 +165,7 @@ impl Run<'_> {
 
     /// The same as a scenario file.
     pub fn text(&self) -> String {
-        let text =
-            self.path.text(self.contender.sizing(), self.contender.congestion(), self.number);
-        if self.fixed {
-            text.replace("\nsizing = ", "\ncongestion_fixed = true\nsizing = ")
-        } else {
-            text
-        }
+        let (sizing, congestion) = (self.contender.sizing(), self.contender.congestion());
+        self.path.written(sizing, congestion, self.fixed, self.number)
     }
 }
