@@ -357,7 +357,7 @@ impl EventKind {
 /// Why a controller changed its state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
-    /// Packet trains, or the transfer's own bursts, agree on the path's capacity.
+    /// Packet trains agree on the path's capacity.
     CapacityKnown,
     /// They differ: others' packets lie between them, or jitter.
     CapacityUnclear,

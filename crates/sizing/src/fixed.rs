@@ -2,8 +2,8 @@ use sweetspot_units::{Bytes, Time};
 
 use crate::{Controller, Event, EventKind, Input, Needs, Output, Phase};
 
-/// A controller that decides once, at the first byte, and never again as long as there are connections: `kernel`, `fixed:SIZE`,
-/// `max` and `bdp`.
+/// A controller that decides once, at the first byte, and never again as long as there are
+/// connections: `kernel`, `fixed:SIZE`, `max` and `bdp`.
 #[derive(Debug)]
 pub(crate) struct Static {
     decision: Decision,

@@ -12,8 +12,6 @@ const STALLED: f64 = 0.25;
 pub(crate) struct Epoch {
     /// Receive throughput, payload.
     pub rate: Rate,
-    /// The time it was measured over.
-    pub span: Duration,
     /// Its lowest round trip: what a standing queue leaves of it.
     pub rtt: Duration,
     /// Its highest round trip: what the queue rose to.
@@ -25,9 +23,6 @@ pub(crate) struct Epoch {
     pub stalled: bool,
     /// Segments that the sender retransmitted, or probes lost.
     pub losses: u64,
-    /// The largest congestion window that the sender reported in this epoch or the one before,
-    /// where it reports any: a loss is heard of when the window has been cut already.
-    pub cwnd: Option<Bytes>,
 }
 
 /// Gathers samples into epochs: "decide per RTT or faster, not per second".
@@ -40,8 +35,6 @@ pub(crate) struct Epochs {
     /// measurement either.
     stalled_before: bool,
     losses: u64,
-    cwnd: Option<Bytes>,
-    cwnd_before: Option<Bytes>,
     ends: Option<Time>,
 }
 
@@ -54,8 +47,6 @@ impl Epochs {
             stalled: false,
             stalled_before: false,
             losses: 0,
-            cwnd: None,
-            cwnd_before: None,
             ends: None,
         }
     }
@@ -70,11 +61,6 @@ impl Epochs {
     /// The sender had nothing to send.
     pub(crate) fn handle_starvation(&mut self) {
         self.stalled = true;
-    }
-
-    /// The sender's congestion window.
-    pub(crate) fn handle_cwnd(&mut self, cwnd: Bytes) {
-        self.cwnd = self.cwnd.max(Some(cwnd));
     }
 
     /// Segments were retransmitted or probes lost.
@@ -101,20 +87,14 @@ impl Epochs {
         let silent = self.meter.span() < length / 2;
         let measured = self.meter.take();
         let losses = std::mem::take(&mut self.losses);
-        let latest = self.cwnd.take();
-        let cwnd = latest.max(self.cwnd_before);
-        self.cwnd_before = latest;
-        let epoch =
-            measured.zip(round_trip.take_range()).map(|((rate, span), (rtt, highest_rtt))| Epoch {
-                rate,
-                span,
-                rtt,
-                highest_rtt,
-                average_rtt: average,
-                stalled: stalled || silent || self.stalled_before,
-                losses,
-                cwnd,
-            });
+        let epoch = measured.zip(round_trip.take_range()).map(|(rate, (rtt, highest_rtt))| Epoch {
+            rate,
+            rtt,
+            highest_rtt,
+            average_rtt: average,
+            stalled: stalled || silent || self.stalled_before,
+            losses,
+        });
         self.stalled_before = stalled;
         epoch
     }

@@ -27,11 +27,11 @@ impl Meter {
         self.first.zip(self.last).map_or(Duration::ZERO, |(first, last)| last.since(first))
     }
 
-    /// Ends the measurement; the next begins with its last arrival. The rate and the time it was
-    /// measured over, or `None` where fewer than two arrivals were seen.
-    pub(crate) fn take(&mut self) -> Option<(Rate, Duration)> {
+    /// Ends the measurement; the next begins with its last arrival. The rate, or `None` where fewer
+    /// than two arrivals were seen.
+    pub(crate) fn take(&mut self) -> Option<Rate> {
         let span = self.span();
-        let rate = (span > Duration::ZERO).then(|| (self.bytes / span, span));
+        let rate = (span > Duration::ZERO).then(|| self.bytes / span);
         self.first = self.last;
         self.bytes = Bytes::ZERO;
         rate

@@ -1,4 +1,4 @@
-//! What is measured of a path, one quantity a file. Models forget: a path changes.
+//! What is measured of a path, one quantity a file.
 
 mod elasticity;
 mod epoch;

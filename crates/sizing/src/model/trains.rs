@@ -210,7 +210,7 @@ impl Trains {
     /// Whether no more trains are to be expected.
     pub(crate) fn are_over(&self, now: Time) -> bool {
         let waited = self.next_request.is_none() && self.deadline.is_some_and(|d| now >= d);
-        self.heard.len() >= TRAINS || waited
+        self.are_complete() || waited
     }
 }
 

@@ -151,11 +151,11 @@ impl Sobas {
         if epoch.stalled || in_flight < window.scaled(BINDS) {
             return;
         }
-        let C { keeps, collapse, others } = C::of(held.capacity);
         let queue = epoch.rtt.saturating_sub(base);
-        held.below = in_a_row(held.below, epoch.rate < keeps);
-        held.collapsed = in_a_row(held.collapsed, epoch.rate < collapse);
-        let foreign = epoch.rate < others && queue > held.queue * OTHERS_QUEUE;
+        let is_below = |share| epoch.rate < held.capacity.scaled(share);
+        let foreign = is_below(OTHERS_RATE) && queue > held.queue * OTHERS_QUEUE;
+        held.below = in_a_row(held.below, is_below(KEEPS));
+        held.collapsed = in_a_row(held.collapsed, is_below(COLLAPSE));
         held.others = in_a_row(held.others, foreign);
         let idle = queue < held.queue / 2 && epoch.rate > held.capacity;
         if held.others >= COLLAPSE_EPOCHS {
@@ -178,9 +178,9 @@ impl Sobas {
 
     /// A loss under the limit: random where no queue was seen, else an overflow.
     fn judge_loss(&mut self, now: Time, base: Duration) {
+        let queue = self.recent_queue(base);
         let State::Held(held) = &mut self.state else { return };
-        let highest = self.highest_lately.iter().max().copied().unwrap_or(base);
-        if highest.saturating_sub(base) <= held.queue {
+        if queue <= held.queue {
             if self.sensors == Sensors::Kernel {
                 return self.open(now, Reason::RandomLoss);
             }
@@ -195,22 +195,5 @@ impl Sobas {
         held.restart();
         held.settling += LOSS_EPOCHS as u32;
         self.apply_hold(now);
-    }
-}
-
-/// Shares of a capacity.
-struct C {
-    keeps: Rate,
-    collapse: Rate,
-    others: Rate,
-}
-
-impl C {
-    fn of(capacity: Rate) -> C {
-        C {
-            keeps: capacity.scaled(KEEPS),
-            collapse: capacity.scaled(COLLAPSE),
-            others: capacity.scaled(OTHERS_RATE),
-        }
     }
 }

@@ -2,15 +2,10 @@ use std::collections::VecDeque;
 
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use super::params::{LEAST_QUEUE, QUEUE_SHARE, UNACKNOWLEDGED_SEGMENTS};
+use super::params::{
+    LEAST_QUEUE, LEAST_SEGMENTS, QUEUE_SHARE, UNACKNOWLEDGED_SEGMENTS, WORTH_TELLING,
+};
 use crate::{CongestionChoice, Event, EventKind, Output, Setting};
-
-/// The smallest window, in segments: one that fast retransmit still works with (RFC 5681 needs
-/// three duplicate ACKs behind a loss).
-const LEAST_SEGMENTS: u64 = 4;
-
-/// Growth of an open window that is worth telling.
-const WORTH: f64 = 1.25;
 
 /// What the transfer is held to, and the outputs that say so.
 #[derive(Debug)]
@@ -57,7 +52,8 @@ impl Limits {
     pub(super) fn widen(&mut self, now: Time, more: Bytes, window: Bytes) {
         let before = self.window.unwrap_or(Bytes::ZERO);
         self.room = (self.room.max(before) + more).min(window).min(self.setting.max_window);
-        let grown = self.room >= before.scaled(WORTH) || self.room == self.setting.max_window;
+        let grown =
+            self.room >= before.scaled(WORTH_TELLING) || self.room == self.setting.max_window;
         if self.room > before && grown {
             self.limit(now, self.room);
         }

@@ -100,6 +100,13 @@ impl Sobas {
         self.min_rtt.handle_sample(rtt);
     }
 
+    /// The queue of the last epochs, beyond a round trip of `base`: a loss is heard of when the queue
+    /// that overflowed is gone.
+    fn recent_queue(&self, base: Duration) -> Duration {
+        let highest = self.highest_lately.iter().max().copied().unwrap_or(base);
+        highest.saturating_sub(base)
+    }
+
     fn handle_data(&mut self, now: Time, bytes: Bytes, unread: Bytes) {
         if matches!(self.state, State::Ended) {
             *self = Sobas::new(&self.setting, self.sensors);
@@ -149,7 +156,6 @@ impl Controller for Sobas {
                 self.epochs.handle_losses(probe.forward_lost);
             }
             Input::Sender(report) => {
-                self.epochs.handle_cwnd(report.cwnd);
                 self.largest_cwnd = self.largest_cwnd.max(report.cwnd);
                 if report.starved {
                     self.epochs.handle_starvation();

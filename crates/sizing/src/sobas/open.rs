@@ -48,8 +48,8 @@ impl Sobas {
     /// Sends trains once more where packets are lost without a queue: if the path turns out to be ours
     /// alone, another congestion control is worth a lot.
     fn measure_again(&mut self, now: Time, epoch: &Epoch, base: Duration) {
+        let queue = self.recent_queue(base);
         let State::Open(open) = &mut self.state else { return };
-        let queue = self.highest_lately.iter().max().map_or(base, |rtt| *rtt).saturating_sub(base);
         if epoch.losses == 0 || queue > target_queue(base) {
             return;
         }

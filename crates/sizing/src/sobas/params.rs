@@ -1,5 +1,5 @@
-//! Every number that `sobas` is made of, each with its source or the experiment that chose it.
-//! "Population": quantiles over random paths, docs/results/gauntlet.md.
+//! Every number that `sobas` is made of. What has no source here was chosen on populations of random
+//! paths, and is measured on others: docs/results/controller.md.
 
 use sweetspot_units::{Bytes, Duration};
 
@@ -35,6 +35,10 @@ pub(super) const LEAST_QUEUE: Duration = Duration::from_micros(500);
 
 /// What a delaying receiver may hold back from the acknowledgements (RFC 5681 section 4.2).
 pub(super) const UNACKNOWLEDGED_SEGMENTS: u64 = 2;
+
+/// The smallest window, in segments: one that fast retransmit still works with (RFC 5681 needs
+/// three duplicate ACKs behind a loss).
+pub(super) const LEAST_SEGMENTS: u64 = 4;
 
 /// Share of the window in flight (rate x round trip) from which the limit binds.
 pub(super) const BINDS: f64 = 0.93;
@@ -76,6 +80,9 @@ pub(super) const OPEN_FLIGHTS: u64 = 8;
 /// where it was held before, a quarter in each round trip.
 pub(super) const OPEN_GROWTH: f64 = 2.0;
 pub(super) const HELD_GROWTH: f64 = 0.25;
+
+/// ... of which a step is worth telling.
+pub(super) const WORTH_TELLING: f64 = 1.25;
 
 /// Trains are sent once more after so many epochs with random losses, and no more often than this.
 pub(super) const RANDOM_LOSSES: u32 = 2;

@@ -30,9 +30,7 @@ impl Trial {
         let queue = queue.scaled(TRIAL_QUEUE);
         Trial { began: now, rate, queue, paid: None, settling: SETTLING, judged: 0, failed: 0 }
     }
-}
 
-impl Trial {
     /// When it began.
     pub(super) fn began(&self) -> Time {
         self.began
@@ -62,14 +60,14 @@ impl Sobas {
         let fell = epoch.rate < trial.rate.scaled(KEEPS);
         if epoch.losses > 0 || fell {
             trial.failed += 1;
-            if trial.failed >= SETTLING || epoch.losses > 0 {
-                let (rate, began, paid) = (trial.rate, trial.began, trial.paid);
-                if let Some(queue) = paid.filter(|_| epoch.losses == 0) {
-                    return self.settle(now, rate, queue, began);
-                }
-                return self.open(now, Reason::TrialFailed);
+            if trial.failed < SETTLING && epoch.losses == 0 {
+                return;
             }
-            return;
+            let (rate, began) = (trial.rate, trial.began);
+            return match trial.paid.filter(|_| epoch.losses == 0) {
+                Some(queue) => self.settle(now, rate, queue, began),
+                None => self.open(now, Reason::TrialFailed),
+            };
         }
         if !binds {
             return;

@@ -195,9 +195,7 @@ impl Congestion {
             Algorithm::Bbr => Congestion::Bbr(Box::new(Bbr::new(setting))),
         }
     }
-}
 
-impl Congestion {
     /// Which it is.
     pub fn algorithm(&self) -> Algorithm {
         match self {
