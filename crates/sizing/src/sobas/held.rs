@@ -148,7 +148,9 @@ impl Sobas {
         }
         let Some(window) = self.limits.window() else { return };
         let in_flight = epoch.rate * epoch.highest_rtt;
-        if epoch.stalled || in_flight < window.scaled(BINDS) {
+        // The pace is a limit, too.
+        let binds = in_flight >= window.scaled(BINDS) || epoch.rate > held.capacity;
+        if epoch.stalled || !binds {
             return;
         }
         let queue = epoch.rtt.saturating_sub(base);
