@@ -4,17 +4,19 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use sweetspot_report::svg_file;
-use sweetspot_scenario::Congestion;
+use sweetspot_lab::Lab;
+use sweetspot_scenario::{Congestion, Engine, EngineError, Outcome, Recorder, Scenario};
 use sweetspot_sim::Simulator;
 use sweetspot_sizing::Sizing;
 use sweetspot_study::gauntlet::{
     Imprint, Judgement, Measured, Plan, Player, Population, Settings, Verdict, document,
     picture_name, pictures, table,
 };
-use sweetspot_study::{Forgetting, Memory, StudyError};
+use sweetspot_study::{Forgetting, Memory, StudyError, Workers};
 use sweetspot_units::Duration;
 
 use super::Ending;
+use super::engine::EngineName;
 use super::scenario_file::{Parallel, seed};
 use crate::attend::{self, Attended};
 use crate::build::identity;
@@ -31,6 +33,9 @@ Examples:
   sweetspot gauntlet --seed 7 --paths 300 --seeds 4 --sizing sobas,sobas:live --journal g.journal
   sweetspot gauntlet --seed 7 --only 41 --sizing sobas --worst worst")]
 pub struct Arguments {
+    /// What plays: sim, or lab, this machine's own kernel in real time, one run after the other
+    #[arg(long, value_enum, default_value_t = EngineName::Sim)]
+    engine: EngineName,
     /// What is drawn: drawn, sizes, long, changes, transfers
     #[arg(long, value_delimiter = ',', default_value = "drawn")]
     population: Vec<Population>,
@@ -120,6 +125,9 @@ pub fn run(arguments: Arguments) -> Ending {
         )
         .into());
     }
+    if arguments.engine == EngineName::Theory {
+        return Err("--engine theory: it has no chance to draw; take sim or lab".into());
+    }
     let tag = arguments.tag.clone().map_or_else(identity, Ok)?;
     let ledger =
         arguments.journal.as_deref().map(|path| open(path, &arguments.fresh)).transpose()?;
@@ -136,7 +144,7 @@ pub fn run(arguments: Arguments) -> Ending {
             sizings: arguments.sizing.clone(),
         })?;
         let memory = ledger.as_ref().map_or(&Forgetting as &dyn Memory, |ledger| ledger);
-        let measured = attended(&plan, memory, &tag, &arguments)?;
+        let (plan, measured) = attended(plan, memory, &tag, &arguments)?;
         let verdict = Verdict::of(&plan, &measured);
         print(&verdict, arguments.json)?;
         if let Some(directory) = &arguments.worst {
@@ -179,14 +187,15 @@ fn print(verdict: &Verdict, json: bool) -> Result<(), Box<dyn std::error::Error>
 
 /// Plays while somebody may watch and may interrupt.
 fn attended(
-    plan: &Plan,
+    plan: Plan,
     memory: &dyn Memory,
     tag: &str,
     arguments: &Arguments,
-) -> Result<Vec<Measured>, StudyError> {
-    let engine = Attended::new(&Simulator);
+) -> Result<(Plan, Vec<Measured>), StudyError> {
+    let lab = arguments.engine == EngineName::Lab;
+    let engine = Attended::new(if lab { &CertifiedLab } else { &Simulator });
     let player = Player { engine: &engine, memory, tag };
-    let total = player.missing(plan);
+    let total = player.missing(&plan);
     let interrupted = || {
         let kept = match &arguments.journal {
             Some(path) => format!(
@@ -197,8 +206,52 @@ fn attended(
         };
         say!("sweetspot: interrupted after {} of {total} runs; {kept}", engine.done());
     };
-    let workers = arguments.parallel.workers();
-    attend::while_it_runs(|| player.play(plan, workers), || engine.done(), total, interrupted)
+    let workers = if lab { Workers::new(1) } else { arguments.parallel.workers() };
+    let work = || {
+        let plan = if lab { playable(&plan, &player) } else { plan };
+        let measured = player.play(&plan, workers)?;
+        Ok((plan, measured))
+    };
+    attend::while_it_runs(work, || engine.done(), total, interrupted)
+}
+
+/// Those paths of `plan` that this machine can play, and certifies, with every contender.
+fn playable<M: Memory + ?Sized>(plan: &Plan, player: &Player<'_, Attended<'_>, M>) -> Plan {
+    let play = |path: &u64| match player.play(&plan.restricted_to(&[*path]), Workers::new(1)) {
+        Ok(_) => true,
+        Err(error) => {
+            say!("sweetspot: path {path} is left out: {error}");
+            false
+        }
+    };
+    let paths: Vec<u64> = plan.paths().filter(play).collect();
+    plan.restricted_to(&paths)
+}
+
+/// The lab, until its certificate says that the path was emulated truthfully.
+struct CertifiedLab;
+
+/// How often a run is repeated that was not certified.
+const TRIES: u32 = 3;
+
+impl Engine for CertifiedLab {
+    fn name(&self) -> &'static str {
+        Lab.name()
+    }
+
+    fn run(&self, scenario: &Scenario, recorder: &mut dyn Recorder) -> Result<Outcome, EngineError> {
+        let mut doubts = String::new();
+        for _ in 0..TRIES {
+            let played = Lab.play(scenario).map_err(EngineError::from)?;
+            if played.certificate.trust {
+                played.tell(scenario, recorder);
+                return Ok(played.outcome);
+            }
+            doubts = played.certificate.reasons.join("; ");
+        }
+        let reason = format!("not certified in {TRIES} runs: {doubts}");
+        Err(EngineError::Failed { engine: Lab.name(), reason })
+    }
 }
 
 /// The paths on which each sizing fared worst, as files that `sweetspot run` plays.
@@ -293,8 +346,9 @@ fn command(arguments: &Arguments) -> String {
     let Range { start, end } = arguments.only.map_or(arguments.paths.clone(), |i| i..i + 1);
     let options = options(arguments);
     format!(
-        "sweetspot gauntlet --population {} --seed {} --paths {start}..{end} --seeds {}{options} \
+        "sweetspot gauntlet --engine {} --population {} --seed {} --paths {start}..{end} --seeds {}{options} \
          --congestion {} --sizing {}",
+        arguments.engine,
         listed(arguments.population.iter().map(|p| p.name().to_owned()).collect()),
         arguments.seed,
         arguments.seeds,

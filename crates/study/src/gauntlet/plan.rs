@@ -117,6 +117,19 @@ impl Plan {
         &self.settings
     }
 
+    /// The indices of its paths.
+    pub fn paths(&self) -> impl Iterator<Item = u64> {
+        self.paths.iter().map(|(path, _)| path.index())
+    }
+
+    /// The same plan for some of its paths.
+    #[must_use]
+    pub fn restricted_to(&self, indices: &[u64]) -> Plan {
+        let mut plan = self.clone();
+        plan.paths.retain(|(path, _)| indices.contains(&path.index()));
+        plan
+    }
+
     /// Repetitions of each path.
     pub(super) fn seeds(&self) -> u64 {
         self.settings.seeds.max(1)
