@@ -1,4 +1,4 @@
-//! What may happen to a receiver, as a function of bytes: whatever a sender, a path and a kernel make of
+//! What may happen to a receiver, or to a sender that is paced, as a function of bytes: whatever a sender, a path and a kernel make of
 //! it, a controller keeps its contract. The fuzz target drives it (`cargo +nightly fuzz run driver`),
 //! and so do the property tests of `sweetspot-sizing`.
 
@@ -6,12 +6,12 @@
 
 use sweetspot_sizing::{
     Answer, CongestionChoice, CongestionState, Controller, Driver, Effect, Input, KernelView,
-    Means, Needs, Output, Phase, SenderReport, Setting, Sizing, TrainPacket, TrainRequest,
+    Means, Needs, Output, Phase, SenderReport, Setting, Sizing, TrainPacket, TrainRequest, Upload,
 };
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-/// The controllers that need to be told nothing of the path.
-pub const SIZINGS: [&str; 11] = [
+/// The controllers that need to be told nothing of the path: the sizings, and the one of uploads.
+pub const SIZINGS: [&str; 12] = [
     "kernel",
     "fixed",
     "max",
@@ -23,6 +23,7 @@ pub const SIZINGS: [&str; 11] = [
     "sobas:paper",
     "sobas:live",
     "rledbat",
+    "upload",
 ];
 
 /// How they may get at what they need.
@@ -63,6 +64,7 @@ fn controller(sizing: &str, max_window: u64) -> Box<dyn Controller + Send> {
         path: None,
     };
     let sizing: Sizing = match sizing {
+        "upload" => return Box::new(Upload::default()),
         "fixed" => format!("fixed:{}B", max_window.div_ceil(2)).parse(),
         other => other.parse(),
     }
@@ -159,7 +161,7 @@ impl World {
     }
 
     fn step(&mut self, kind: u8, script: &mut Script<'_>) {
-        match kind % 10 {
+        match kind % 11 {
             0 => self.wait(script.micros(SECOND * 5)),
             1 => {
                 let bytes = Bytes::new(script.number(1 << 26));
@@ -203,6 +205,7 @@ impl World {
             }
             6 => self.driver.handle_reachable(self.now),
             7 => self.end(),
+            8 => self.driver.handle_sender(self.now, &script.report()),
             _ => self.flow(script),
         }
         self.perform();
@@ -218,6 +221,7 @@ impl World {
         self.kernel.rtt = rtt + queue;
         self.kernel.minimum_rtt = rtt;
         for _ in 0..rounds {
+            self.driver.handle_sender(self.now, &report);
             self.driver.handle_data(self.now, bytes, Bytes::ZERO);
             self.driver.handle_kernel(self.now, &self.kernel);
             self.perform();

@@ -300,7 +300,7 @@ const PHASES: [(&str, Phase); 7] = [
     ("congested", Phase::Congested),
 ];
 
-const REASONS: [(&str, Reason); 13] = [
+const REASONS: [(&str, Reason); 14] = [
     ("capacity-known", Reason::CapacityKnown),
     ("capacity-unclear", Reason::CapacityUnclear),
     ("capacity-unknown", Reason::CapacityUnknown),
@@ -309,6 +309,7 @@ const REASONS: [(&str, Reason); 13] = [
     ("random-loss", Reason::RandomLoss),
     ("others-queue", Reason::OthersQueue),
     ("path-faster", Reason::PathFaster),
+    ("path-slower", Reason::PathSlower),
     ("overflow", Reason::Overflow),
     ("rate-inelastic", Reason::RateInelastic),
     ("trial-paid", Reason::TrialPaid),

@@ -32,6 +32,7 @@ Reason: TypeAlias = Literal[
     "random-loss",
     "others-queue",
     "path-faster",
+    "path-slower",
     "overflow",
     "rate-inelastic",
     "trial-paid",

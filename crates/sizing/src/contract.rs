@@ -4,7 +4,7 @@ use core::fmt;
 
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-/// A receiver-side sizing controller: a sans-IO state machine.
+/// A sizing controller, at the receiver or (pacing alone) at the sender: a sans-IO state machine.
 ///
 /// **Contract.** `now` never goes backwards. After every [`Controller::handle`] the caller polls
 /// outputs until there are none and asks [`Controller::poll_timeout`] when [`Input::Timeout`] is due.
@@ -31,9 +31,9 @@ pub trait Controller {
 /// What a controller hears.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Input {
-    /// The application took payload out of the connection.
+    /// The application took payload out of the connection; at the sender: payload was delivered.
     Data {
-        /// Payload taken.
+        /// Payload taken, or delivered since the last call.
         bytes: Bytes,
         /// What still waited in the receive buffer after that: about zero where the application
         /// keeps up; where it does not, the window was not the limit.
@@ -41,9 +41,10 @@ pub enum Input {
     },
     /// A periodic probe's answer arrived (section VII-A of the SOBAS paper).
     Probe(Probe),
-    /// The sender's own view, where it speaks our protocol.
+    /// The sender's own view, where it speaks our protocol or is this host.
     Sender(SenderReport),
-    /// The receiving kernel's estimate of the round trip (`tcpi_rcv_rtt`).
+    /// The kernel's estimate of the round trip: the receiver's (`tcpi_rcv_rtt`), at the sender its
+    /// own (`tcpi_rtt`).
     KernelRtt(Duration),
     /// The least round trip of what this end sent, the handshake's mostly (`tcpi_min_rtt`): it
     /// holds no queue of the transfer's own.
@@ -76,8 +77,8 @@ pub struct Probe {
     pub forward_lost: u64,
 }
 
-/// The sender's own view (Linux: `TCP_INFO`), carried in probes' answers. Counters run from the
-/// beginning of the connection.
+/// The sender's own view (Linux: `TCP_INFO`), carried in probes' answers or read here. Counters run
+/// from the beginning of the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SenderReport {
     /// Segments retransmitted (`tcpi_total_retrans`).
@@ -166,7 +167,7 @@ pub struct TrainRequest {
 /// The inputs that a controller lives on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Needs {
-    /// [`Input::Probe`] and, with them, [`Input::Sender`].
+    /// [`Input::Probe`] and, with them, [`Input::Sender`], which a caller at the sender always has.
     pub probes: Probing,
     /// [`Input::Train`].
     pub trains: bool,
@@ -373,6 +374,8 @@ pub enum Reason {
     OthersQueue,
     /// The path carries more than was known.
     PathFaster,
+    /// The path carries less than was known: a queue stands though less was sent.
+    PathSlower,
     /// Our own queue overflowed the bottleneck's buffer.
     Overflow,
     /// The rate does not follow the window: a smaller one is tried.
@@ -396,6 +399,7 @@ impl fmt::Display for Reason {
             Reason::RandomLoss => "a packet was lost without a queue of our own",
             Reason::OthersQueue => "others keep a queue",
             Reason::PathFaster => "the path carries more than was known",
+            Reason::PathSlower => "the path carries less than was known",
             Reason::Overflow => "the bottleneck's buffer overflowed",
             Reason::RateInelastic => "a queue stands, and the rate does not follow the window",
             Reason::TrialPaid => "a smaller window cost no rate",
@@ -416,7 +420,7 @@ pub enum Phase {
     Ramping,
     /// At the sweet spot.
     Holding,
-    /// Trying whether a smaller window costs rate.
+    /// Trying whether a smaller window, or a lower pace, costs rate.
     Trying,
     /// The window is left to congestion control.
     Open,

@@ -1,7 +1,7 @@
 //! Window-sizing controllers as sans-IO state machines (law 1 of the house).
 //!
-//! A [`Controller`] sits at the receiver of a bulk transfer. What was received and measured goes
-//! in with its time ([`Input`]), what is to be done comes out ([`Output`]). The very same code
+//! A [`Controller`] sits at the receiver of a bulk transfer ([`Upload`]: at its sender). What was
+//! received and measured goes in with its time ([`Input`]), what is to be done comes out ([`Output`]). The very same code
 //! drives simulated receivers and real sockets; which of the two acts on an output the controller
 //! never knows. [`Driver`] is the loop around it: probes, packet trains, timers.
 
@@ -20,6 +20,7 @@ mod paper;
 mod reception;
 mod rledbat;
 mod sobas;
+mod upload;
 
 pub use bdp::BdpDefinition;
 pub use choice::{Setting, Sizing, SizingError};
@@ -38,3 +39,4 @@ pub use linux::{LinuxAutotuning, LinuxRule};
 pub use paper::Paper;
 pub use rledbat::Rledbat;
 pub use sobas::Sobas;
+pub use upload::Upload;

@@ -42,6 +42,7 @@ keeps_its_contract! {
     sobas_paper_keeps_its_contract: 8,
     sobas_live_keeps_its_contract: 9,
     rledbat_keeps_its_contract: 10,
+    upload_keeps_its_contract: 11,
 }
 
 #[test]

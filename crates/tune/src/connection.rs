@@ -8,7 +8,7 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 use crate::event::{Change, Event, Kind, Who};
 use crate::guard::{Deed, Leases};
 use crate::look::{limit, pace};
-use crate::upload::{BufferAdvice, Step, StepKind, Upload, buffer_for};
+use crate::upload::{BufferAdvice, Step, Upload, buffer_for};
 
 /// A connection that is looked at, and what was done to it.
 pub struct Connection {
@@ -123,7 +123,7 @@ impl Connection {
         dry_run: bool,
     ) -> Vec<Event> {
         let mut told = Vec::new();
-        let rtt = (seen.info.rtt, Some(seen.sent.minimum_rtt));
+        let rtt = (seen.info.rtt, Some(seen.info.min_rtt));
         let rate = seen.info.delivery_rate;
         if let Some(advice) = self.buffer.handle_look(now, &seen.info) {
             let change = Change::Pace { from: None, to: None, kernel: None };
@@ -132,40 +132,26 @@ impl Connection {
         if self.leave_upload {
             return told;
         }
-        self.upload.handle_look(now, &seen.sent);
-        while let Some(step) = self.upload.poll_step() {
-            if dry_run {
-                // What would follow from a pace that is not set, nobody knows.
-                self.leave_upload = true;
-                let change = Change::Pace { from: step.before, to: step.before, kernel: None };
-                let advice = advice(&step, seen.sent.minimum_rtt);
-                told.push(self.event(Kind::Advised, &advice, change, rate, rtt));
-                return told;
-            }
-            let change = |kernel| Change::Pace { from: step.before, to: step.pace, kernel };
-            if let Err(why) = self.pace(leases, step.pace) {
-                self.leave_upload = true;
-                told.push(self.event(Kind::Refused, &why, change(None), rate, rtt));
-                return told;
-            }
-            if let Some(kind) = kind(step.kind) {
-                let change = change(self.kernel_pace());
-                told.push(self.event(kind, &step.why, change, rate, rtt));
-            }
+        let Some(step) = self.upload.handle_look(now, seen.delivered, seen.info.rtt, &seen.report)
+        else {
+            return told;
+        };
+        let change = |to, kernel| Change::Pace { from: step.before, to, kernel };
+        if dry_run {
+            // What would follow from a pace that is not set, nobody knows.
+            self.leave_upload = true;
+            let advice = advice(&step, seen.info.min_rtt);
+            let change = change(step.before, None);
+            told.push(self.event(Kind::Advised, &advice, change, rate, rtt));
+        } else if let Err(why) = self.pace(leases, step.pace) {
+            self.leave_upload = true;
+            told.push(self.event(Kind::Refused, &why, change(step.pace, None), rate, rtt));
+        } else if let Some(kind) = step.kind {
+            let change = change(step.pace, self.kernel_pace());
+            told.push(self.event(kind, &step.why, change, rate, rtt));
         }
         told
     }
-}
-
-fn kind(step: StepKind) -> Option<Kind> {
-    Some(match step {
-        StepKind::Taken => Kind::Taken,
-        StepKind::Held => Kind::Held,
-        StepKind::Reopened => Kind::Reopened,
-        StepKind::Tightened => Kind::Tightened,
-        StepKind::LetGo => Kind::LetGo,
-        StepKind::Moved => return None,
-    })
 }
 
 /// What to do about an upload that is not to be touched.

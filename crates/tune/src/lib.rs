@@ -1,7 +1,8 @@
 //! Watches and steers live connections of unmodified programs.
 //!
 //! Pure: [`share`] divides windows max-min fair, [`Bundle`] steers all connections between two
-//! hosts by one controller, [`upload::Upload`] paces what we send, [`Event`] says what was done.
+//! hosts by one controller, [`upload::Upload`] a connection's pace by another, [`Event`] says what was
+//! done.
 //! At the edge of the kernel: [`Scope`] finds connections, [`Tuner`] looks at them and acts,
 //! `guard` undoes it all when the tuner dies.
 

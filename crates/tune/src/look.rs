@@ -3,10 +3,10 @@ use std::os::fd::OwnedFd;
 
 use sweetspot_linux::live::{BorrowError, LiveSocket};
 use sweetspot_linux::tcp::{Info, options};
+use sweetspot_sizing::SenderReport;
 use sweetspot_units::{Bytes, Rate};
 
 use crate::bundle::Look;
-use crate::upload::Sent;
 
 /// A clamp that limits nothing: as much as the option can say.
 const UNCLAMPED: Bytes = Bytes::new(i32::MAX as u64);
@@ -17,8 +17,9 @@ pub struct Seen {
     pub info: Info,
     /// For the window's controller.
     pub look: Look,
-    /// For the pace's.
-    pub sent: Sent,
+    /// For the pace's: payload that reached the peer, and the sender's own view.
+    pub delivered: Bytes,
+    pub report: SenderReport,
 }
 
 /// Looks at a connection, and holds its limit where it has one: the kernel overwrites a clamp
@@ -45,7 +46,7 @@ pub fn look(
             out_of_order: info.rcv_ooopack.unwrap_or(0).into(),
             advertised: info.rcv_wnd,
         };
-        Ok(Seen { info, look, sent: sent(&info) })
+        Ok(Seen { info, look, delivered: delivered(&info), report: report(&info) })
     };
     if touched { lend(socket, look) } else { socket.with(look) }
 }
@@ -61,17 +62,21 @@ fn lend<T>(socket: &LiveSocket, act: impl Fn(&OwnedFd) -> T) -> Result<T, Borrow
     }
 }
 
-fn sent(info: &Info) -> Sent {
-    Sent {
-        // Segments delivered include those acknowledged selectively: after a loss they go on
-        // counting, while bytes acknowledged stand still and then jump.
-        delivered: info.delivered.map_or(info.bytes_acked, |n| info.snd_mss * u64::from(n)),
+/// Segments delivered include those acknowledged selectively: after a loss they go on counting, while
+/// bytes acknowledged stand still and then jump.
+fn delivered(info: &Info) -> Bytes {
+    info.delivered.map_or(info.bytes_acked, |n| info.snd_mss * u64::from(n))
+}
+
+/// What the pace's controller needs of it.
+fn report(info: &Info) -> SenderReport {
+    SenderReport {
         // Neither what arrived out of order nor what is lost is on its way; what was sent again is.
         in_flight: info.snd_mss
             * u64::from((info.unacked + info.retrans).saturating_sub(info.sacked + info.lost)),
-        rtt: info.rtt,
         minimum_rtt: info.min_rtt,
         starved: info.delivery_rate_app_limited,
+        ..SenderReport::default()
     }
 }
 

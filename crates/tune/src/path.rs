@@ -81,9 +81,9 @@ impl Path {
         if uploads {
             pause = pause.min(UPLOAD_PAUSE.max(thrift));
         }
-        let due = self.connections.values().filter_map(|c| c.upload.poll_timeout()).min();
-        let due = due.map_or(done + pause, |due| due.max(done + thrift));
-        self.next_round = due.min(done + pause);
+        let due =
+            self.connections.values().map(|c| c.upload.poll_timeout()).fold(Time::MAX, Time::min);
+        self.next_round = due.max(done + thrift).min(done + pause);
     }
 
     /// Undoes all that was done.

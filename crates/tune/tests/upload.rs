@@ -3,7 +3,9 @@
 
 use std::collections::VecDeque;
 
-use sweetspot_tune::upload::{Sent, StepKind, Upload};
+use sweetspot_sizing::SenderReport;
+use sweetspot_tune::Kind;
+use sweetspot_tune::upload::Upload;
 use sweetspot_units::{Bytes, Duration, Time};
 
 const RATE: f64 = 100e6 / 8.0;
@@ -23,8 +25,10 @@ struct Case {
     others: fn(f64) -> f64,
     /// The time between two looks, at least: a busy host looks seldom.
     look: f64,
-    /// What the program sends at most, per second.
+    /// What the program sends at most, per second, ...
     program: f64,
+    /// ... until this time.
+    stops: f64,
     /// Whether it is steered.
     paced: bool,
 }
@@ -36,6 +40,7 @@ const USUAL: Case = Case {
     others: |_| 0.0,
     look: 0.025,
     program: f64::INFINITY,
+    stops: f64::INFINITY,
     paced: true,
 };
 
@@ -48,7 +53,10 @@ struct Run {
     /// What was delivered and what stood in the buffer, by millisecond.
     delivered: Vec<f64>,
     standing: Vec<f64>,
-    steps: Vec<StepKind>,
+    /// What happened; `None`: a change not worth telling.
+    steps: Vec<Option<Kind>>,
+    /// How often it was looked at, by second.
+    looks: Vec<u32>,
 }
 
 impl Run {
@@ -69,7 +77,7 @@ fn play(case: &Case, seconds: usize) -> Run {
     let (mut in_flight, mut queue, mut delivered, mut pace) = (0.0, 0.0_f64, 0.0, f64::INFINITY);
     let mut acks: VecDeque<(f64, f64)> = VecDeque::new();
     let mut run = Run::default();
-    let (mut second, mut depth, mut rtt, mut next_look) = (0.0, 0.0, RTT, 0.0);
+    let (mut second, mut depth, mut rtt, mut next_look, mut looks) = (0.0, 0.0, RTT, 0.0, 0);
     for n in 0..(seconds as f64 / STEP) as u64 {
         let t = n as f64 * STEP;
         while acks.front().is_some_and(|(due, _)| *due <= t) {
@@ -82,7 +90,8 @@ fn play(case: &Case, seconds: usize) -> Run {
                 cwnd += if slow_start { bytes } else { 2.0 * MSS * bytes / cwnd };
             }
         }
-        let sent = (cwnd - in_flight).max(0.0).min(pace.min(case.program) * STEP);
+        let program = if t < case.stops { case.program } else { 0.0 };
+        let sent = (cwnd - in_flight).max(0.0).min(pace.min(program) * STEP);
         in_flight += sent;
         queue += sent;
         let rate = case.change.map_or((case.rate)(t), |(begin, slow, fast)| {
@@ -102,18 +111,20 @@ fn play(case: &Case, seconds: usize) -> Run {
         run.delivered.push(delivered);
         run.standing.push(queue);
         if t >= next_look {
-            let sent = Sent {
-                delivered: Bytes::from_f64(delivered),
+            looks += 1;
+            let report = SenderReport {
                 in_flight: Bytes::from_f64(in_flight),
-                rtt: Duration::from_secs_f64(rtt),
                 minimum_rtt: Duration::from_secs_f64(RTT),
-                starved: case.program < RATE,
+                starved: program < RATE,
+                ..SenderReport::default()
             };
-            upload.handle_look(Time::from_nanos((t * 1e9) as u64 + 1), &sent);
-            let due = upload.poll_timeout().map_or(f64::INFINITY, |due| due.as_secs_f64());
+            let now = Time::from_nanos((t * 1e9) as u64 + 1);
+            let (bytes, rtt) = (Bytes::from_f64(delivered), Duration::from_secs_f64(rtt));
+            let step = upload.handle_look(now, bytes, rtt, &report);
+            let due = upload.poll_timeout().as_secs_f64();
             let least = if case.look > USUAL.look { case.look } else { 0.0 };
             next_look = (t + case.look).min(due.max(t + least));
-            while let Some(step) = upload.poll_step() {
+            if let Some(step) = step {
                 run.steps.push(step.kind);
                 if case.paced {
                     pace = step.pace.map_or(f64::INFINITY, |rate| rate.as_f64() / 8.0);
@@ -123,6 +134,7 @@ fn play(case: &Case, seconds: usize) -> Run {
         if (n + 1) % 1000 == 0 {
             run.seconds.push(std::mem::take(&mut second));
             run.queues.push(std::mem::take(&mut depth));
+            run.looks.push(std::mem::take(&mut looks));
         }
     }
     run
@@ -151,7 +163,9 @@ fn it_follows_a_path_that_gets_slower_and_faster() {
     assert!(run.goodput(10..16) >= 0.95 * RATE / 2.0, "{:?}", run.seconds);
     assert!(run.queue(12..16) <= 0.15 * BDP, "{:?}", run.queues);
     assert!(run.goodput(22..30) >= 0.95 * RATE, "{:?}", run.seconds);
-    assert!(run.steps.contains(&StepKind::Tightened) && run.steps.contains(&StepKind::Reopened));
+    assert!(
+        run.steps.contains(&Some(Kind::Tightened)) && run.steps.contains(&Some(Kind::Reopened))
+    );
 }
 
 /// 20 round trips of 40 ms are 0.8 s; the two seconds after that are judged, as the bench does.
@@ -205,7 +219,7 @@ fn it_lets_go_where_others_keep_the_queue() {
     let others = |t: f64| if t > 4.0 { 1.2 * BDP } else { 0.0 };
     let alone = play(&Case { others, paced: false, ..USUAL }, 40);
     let paced = play(&Case { others, ..USUAL }, 40);
-    assert!(paced.steps.contains(&StepKind::LetGo), "{:?}", paced.steps);
+    assert!(paced.steps.contains(&Some(Kind::LetGo)), "{:?}", paced.steps);
     let ratio = paced.goodput(0..40) / alone.goodput(0..40);
     assert!(ratio >= 0.98, "{ratio} {:?} {:?}", paced.seconds, alone.seconds);
 }
@@ -214,4 +228,21 @@ fn it_lets_go_where_others_keep_the_queue() {
 fn a_program_that_has_little_to_send_is_not_touched() {
     let run = play(&Case { program: 0.5 * RATE, ..USUAL }, 10);
     assert_eq!(run.steps, vec![]);
+}
+
+/// Every 25 ms makes 40 looks, and each trial's two ends may add one; a trial's end that stays due
+/// would make a thousand.
+#[test]
+fn a_program_that_stops_in_a_trial_is_looked_at_no_more_often() {
+    for shift in 0..8 {
+        let run = play(&Case { stops: 9.0 + f64::from(shift) * RTT, ..USUAL }, 12);
+        assert!(run.looks[9..12].iter().all(|looks| *looks <= 60), "{:?}", run.looks);
+    }
+}
+
+#[test]
+fn an_outage_is_not_taken_for_the_capacity() {
+    let rate = |t: f64| if (10.0..11.0).contains(&t) { 1.0 } else { RATE };
+    let run = play(&Case { rate, ..USUAL }, 20);
+    assert!(run.goodput(13..20) >= 0.95 * RATE, "{:?}", run.seconds);
 }

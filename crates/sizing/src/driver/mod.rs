@@ -11,7 +11,8 @@ pub use prober::{Answer, PROBE_INTERVAL, PROBE_SIZE, ProbeCounts, Prober};
 pub use train_collector::{TrainCollector, TrainPacket};
 
 use crate::contract::{
-    CongestionChoice, Controller, Event, Input, Needs, Output, Phase, Probing, Train, TrainRequest,
+    CongestionChoice, Controller, Event, Input, Needs, Output, Phase, Probing, SenderReport, Train,
+    TrainRequest,
 };
 
 /// How often the kernel is asked for what it knows.
@@ -75,12 +76,12 @@ pub enum Effect {
     ProbesBlocked,
 }
 
-/// What the receiving kernel says of the connection.
+/// What this end's kernel says of the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct KernelView {
     /// The window advertised last, where it tells.
     pub window: Option<Bytes>,
-    /// Its receiver-side estimate of the round trip; zero where it has none.
+    /// Its estimate of the round trip, see [`Input::KernelRtt`]; zero where it has none.
     pub rtt: Duration,
     /// The least round trip of what this end sent; zero where it is not known.
     pub minimum_rtt: Duration,
@@ -95,7 +96,8 @@ pub enum Means {
     OutOfBand,
     /// The receiving kernel alone.
     Kernel,
-    /// The receiving kernel, asked in the caller's own time ([`Driver::handle_kernel`]).
+    /// This end's kernel, asked in the caller's own time ([`Driver::handle_kernel`], and at the
+    /// sender [`Driver::handle_sender`]).
     Caller,
 }
 
@@ -136,7 +138,8 @@ impl Driver {
         self.out_of_band.as_ref().map(|o| &o.prober)
     }
 
-    /// `bytes` of payload were read from the connection, and `unread` were left in its buffer.
+    /// `bytes` of payload were read from the connection, and `unread` were left in its buffer; at the
+    /// sender: were delivered.
     #[inline]
     pub fn handle_data(&mut self, now: Time, bytes: Bytes, unread: Bytes) {
         if let Some(out_of_band) = &mut self.out_of_band {
@@ -163,6 +166,11 @@ impl Driver {
         self.give(now, &Input::Sender(answer.report));
         self.give(now, &Input::Probe(probe));
         Some(probe.rtt)
+    }
+
+    /// The sender's own view was read: it is this host.
+    pub fn handle_sender(&mut self, now: Time, report: &SenderReport) {
+        self.give(now, &Input::Sender(*report));
     }
 
     /// A packet of a train, of `size` bytes on the wire, arrived.

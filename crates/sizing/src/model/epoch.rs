@@ -7,7 +7,7 @@ use super::round_trip::RoundTrip;
 /// path holds the transfer back.
 const STALLED: f64 = 0.25;
 
-/// What one epoch of about a round trip showed.
+/// What one epoch of about a round trip or two showed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Epoch {
     /// Receive throughput, payload.
@@ -39,7 +39,7 @@ pub(crate) struct Epochs {
 }
 
 impl Epochs {
-    /// Epochs of a round trip, but no shorter than `shortest`.
+    /// Epochs no shorter than `shortest`.
     pub(crate) fn new(shortest: Duration) -> Epochs {
         Epochs {
             shortest,
@@ -73,14 +73,19 @@ impl Epochs {
         self.ends
     }
 
-    /// Ends the epoch that is over by `now`. Without data or a round trip it is silent and only
-    /// the next one begins.
-    pub(crate) fn poll_epoch(&mut self, now: Time, round_trip: &mut RoundTrip) -> Option<Epoch> {
+    /// Ends the epoch that is over by `now`; the next one lasts for `span`. Without data or a round
+    /// trip it is silent and only the next one begins.
+    pub(crate) fn poll_epoch(
+        &mut self,
+        now: Time,
+        span: Duration,
+        round_trip: &mut RoundTrip,
+    ) -> Option<Epoch> {
         if now < self.ends? {
             return None;
         }
         let average = round_trip.average().unwrap_or(self.shortest);
-        let length = average.max(self.shortest);
+        let length = span.max(self.shortest);
         self.ends = Some(now + length);
         let stalled = std::mem::take(&mut self.stalled);
         // Data that came at the beginning only: the average over it would be a burst's rate.
@@ -97,5 +102,11 @@ impl Epochs {
         });
         self.stalled_before = stalled;
         epoch
+    }
+
+    /// Begins a new epoch, and forgets what was seen in the one that ran.
+    pub(crate) fn restart(&mut self, now: Time, span: Duration, round_trip: &mut RoundTrip) {
+        self.ends = Some(now);
+        self.poll_epoch(now, span, round_trip);
     }
 }

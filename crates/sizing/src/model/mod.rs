@@ -1,5 +1,6 @@
 //! What is measured of a path, one quantity a file.
 
+mod delivery_rate;
 mod elasticity;
 mod epoch;
 mod inflight;
@@ -8,6 +9,7 @@ mod min_rtt;
 mod round_trip;
 mod trains;
 
+pub(crate) use delivery_rate::DeliveryRate;
 pub(crate) use elasticity::Elasticity;
 pub(crate) use epoch::{Epoch, Epochs};
 pub(crate) use inflight::InflightEstimator;

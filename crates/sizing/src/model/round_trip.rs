@@ -33,6 +33,11 @@ impl RoundTrip {
         self.average
     }
 
+    /// The latest sample; zero before the first.
+    pub(crate) fn latest(&self) -> Duration {
+        self.latest
+    }
+
     /// The highest round trip since the last call that was no single late sample: a queue takes a
     /// round trip to drain, a host that paused answers once too late.
     pub(crate) fn take_sustained(&mut self) -> Duration {

@@ -133,7 +133,8 @@ impl Sobas {
 
     fn advance(&mut self, now: Time) {
         self.start_up(now);
-        let Some(epoch) = self.epochs.poll_epoch(now, &mut self.round_trip) else { return };
+        let rtt = self.round_trip.average().unwrap_or(Duration::ZERO);
+        let Some(epoch) = self.epochs.poll_epoch(now, rtt, &mut self.round_trip) else { return };
         let Some(base) = self.min_rtt.get() else { return };
         self.highest_lately.rotate_right(1);
         self.highest_lately[0] = self.round_trip.take_sustained();

@@ -1,0 +1,176 @@
+//! Uploads of other programs, steered by their pace. A loss-based sender fills the bottleneck's buffer
+//! until it overflows. Paced just below what the path delivers, it fills the path and leaves the
+//! buffer empty.
+
+mod drain;
+mod held;
+mod open;
+mod params;
+mod state;
+mod trial;
+
+use std::collections::VecDeque;
+
+use sweetspot_units::{Bytes, Duration, Rate, Time};
+
+use params::{
+    BULK, EPOCH_ROUND_TRIPS, FIRST_OPEN, LEAST_EPOCH, LEAST_PACE, LEAST_QUEUE, QUEUE_SHARE, RISING,
+};
+use state::State;
+
+use crate::model::{DeliveryRate, Epoch, Epochs, MinRtt, RoundTrip};
+use crate::{Controller, Event, EventKind, Input, Needs, Output, Phase, Reason};
+
+/// Paces an upload at the rate at which the path is full and its buffer is not, where that can be
+/// known. It runs at the sender, and decides whenever it hears of payload delivered.
+#[derive(Debug)]
+pub struct Upload {
+    state: State,
+    epochs: Epochs,
+    round_trip: RoundTrip,
+    min_rtt: MinRtt,
+    delivery_rate: DeliveryRate,
+    /// What the sender last reported.
+    in_flight: Bytes,
+    starved: bool,
+    pacing: Option<Rate>,
+    /// For how long the next [`State::Open`] lasts.
+    open_for: Duration,
+    outputs: VecDeque<Output>,
+}
+
+impl Default for Upload {
+    fn default() -> Upload {
+        Upload {
+            state: State::Measuring { last: Rate::ZERO },
+            epochs: Epochs::new(LEAST_EPOCH),
+            round_trip: RoundTrip::default(),
+            min_rtt: MinRtt::default(),
+            delivery_rate: DeliveryRate::default(),
+            in_flight: Bytes::ZERO,
+            starved: false,
+            pacing: None,
+            open_for: FIRST_OPEN,
+            outputs: VecDeque::new(),
+        }
+    }
+}
+
+impl Upload {
+    /// The one way from a state to another.
+    fn transition_to(&mut self, now: Time, next: State, reason: Reason) {
+        debug_assert!(self.state.may_become(&next, reason), "{:?} {reason}", self.state);
+        self.state = next;
+        let kind = EventKind::Entered { phase: self.state.phase(), reason };
+        self.outputs.push_back(Output::Event(Event { at: now, kind }));
+    }
+
+    /// Sets the pace.
+    fn pace(&mut self, pacing: Option<Rate>) {
+        let pacing = pacing.map(|pace| pace.max(LEAST_PACE));
+        if self.pacing != pacing {
+            self.pacing = pacing;
+            self.outputs.push_back(Output::Pacing(pacing));
+        }
+    }
+
+    /// The queue that the latest round trip shows beyond one of `base`.
+    fn queue(&self, base: Duration) -> Duration {
+        self.round_trip.latest().saturating_sub(base)
+    }
+
+    fn handle_data(&mut self, now: Time, bytes: Bytes) {
+        if matches!(self.state, State::Ended) {
+            *self = Upload::default();
+        }
+        self.delivery_rate.handle_delivery(now, bytes);
+        // Whether the peer reads is not known here, nor needed.
+        self.epochs.handle_data(now, bytes, Bytes::ZERO, Bytes::ZERO);
+        self.advance(now);
+    }
+
+    fn end(&mut self, now: Time) {
+        if !matches!(self.state, State::Ended) {
+            self.transition_to(now, State::Ended, Reason::Ended);
+        }
+        self.pace(None);
+    }
+
+    fn advance(&mut self, now: Time) {
+        let Some(base) = self.min_rtt.get() else { return };
+        self.drain(now, base);
+        self.probe(now, base);
+        let epoch = self.epochs.poll_epoch(now, epoch_span(base), &mut self.round_trip);
+        let Some(epoch) = epoch.filter(|e| !e.stalled && e.rate > Rate::ZERO) else { return };
+        match self.state {
+            State::Measuring { last } => self.measure(now, &epoch, base, last),
+            State::Held(_) => self.judge_hold(now, &epoch, base),
+            State::Open(_) => self.reconsider(now, &epoch),
+            State::Draining(_) | State::Ended => {}
+        }
+    }
+
+    /// Waits for a queue that stands though the rate no longer rises: the path is full.
+    fn measure(&mut self, now: Time, epoch: &Epoch, base: Duration, last: Rate) {
+        if self.delivery_rate.total() < BULK {
+            return;
+        }
+        let queue = epoch.rtt.saturating_sub(base);
+        if queue > target_queue(base) && epoch.rate <= last.scaled(RISING) {
+            return self.begin_drain(now, epoch.rate, base, Reason::RateInelastic);
+        }
+        self.state = State::Measuring { last: epoch.rate };
+    }
+}
+
+impl Controller for Upload {
+    fn handle(&mut self, now: Time, input: &Input) {
+        match *input {
+            Input::Data { bytes, .. } => self.handle_data(now, bytes),
+            Input::Sender(report) => {
+                (self.in_flight, self.starved) = (report.in_flight, report.starved);
+                if report.starved {
+                    self.epochs.handle_starvation();
+                }
+            }
+            Input::KernelRtt(rtt) => {
+                self.round_trip.handle_sample(rtt);
+                self.min_rtt.handle_sample(rtt);
+            }
+            Input::MinimumRtt(rtt) => self.min_rtt.handle_sample(rtt),
+            Input::Timeout => self.advance(now),
+            Input::End => self.end(now),
+            Input::Probe(_) | Input::OutOfOrder { .. } | Input::Train(_) | Input::Window { .. } => {
+            }
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        match &self.state {
+            State::Held(held) => held.trial.poll_timeout(),
+            State::Measuring { .. } | State::Draining(_) | State::Open(_) | State::Ended => None,
+        }
+    }
+
+    fn poll_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { minimum_rtt: true, ..Needs::KERNEL }
+    }
+
+    fn phase(&self) -> Phase {
+        self.state.phase()
+    }
+}
+
+/// How long an epoch lasts on a path of round trip `base`.
+fn epoch_span(base: Duration) -> Duration {
+    base * EPOCH_ROUND_TRIPS
+}
+
+/// The queue that is put up with on a path of round trip `base`.
+fn target_queue(base: Duration) -> Duration {
+    base.scaled(QUEUE_SHARE).max(LEAST_QUEUE)
+}
