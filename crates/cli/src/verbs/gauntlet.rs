@@ -192,8 +192,10 @@ fn attended(
     tag: &str,
     arguments: &Arguments,
 ) -> Result<(Plan, Vec<Measured>), StudyError> {
-    let lab = arguments.engine == EngineName::Lab;
-    let engine = Attended::new(if lab { &CertifiedLab } else { &Simulator });
+    if arguments.engine == EngineName::Lab {
+        return in_the_lab(&plan, memory, tag);
+    }
+    let engine = Attended::new(&Simulator);
     let player = Player { engine: &engine, memory, tag };
     let total = player.missing(&plan);
     let interrupted = || {
@@ -206,26 +208,33 @@ fn attended(
         };
         say!("sweetspot: interrupted after {} of {total} runs; {kept}", engine.done());
     };
-    let workers = if lab { Workers::new(1) } else { arguments.parallel.workers() };
-    let work = || {
-        let plan = if lab { playable(&plan, &player) } else { plan };
-        let measured = player.play(&plan, workers)?;
-        Ok((plan, measured))
-    };
-    attend::while_it_runs(work, || engine.done(), total, interrupted)
+    let workers = arguments.parallel.workers();
+    let play = || player.play(&plan, workers);
+    let measured = attend::while_it_runs(play, || engine.done(), total, interrupted)?;
+    Ok((plan, measured))
 }
 
-/// Those paths of `plan` that this machine can play, and certifies, with every contender.
-fn playable<M: Memory + ?Sized>(plan: &Plan, player: &Player<'_, Attended<'_>, M>) -> Plan {
-    let play = |path: &u64| match player.play(&plan.restricted_to(&[*path]), Workers::new(1)) {
-        Ok(_) => true,
-        Err(error) => {
-            say!("sweetspot: path {path} is left out: {error}");
-            false
+/// Plays those paths of `plan` that this machine can play, and certifies, with every contender. The
+/// lab isolates this process, which it can only while that has one thread: nobody attends.
+fn in_the_lab(
+    plan: &Plan,
+    memory: &dyn Memory,
+    tag: &str,
+) -> Result<(Plan, Vec<Measured>), StudyError> {
+    let player = Player { engine: &CertifiedLab, memory, tag };
+    let one = Workers::new(1);
+    let total = plan.paths().count();
+    let mut kept = Vec::new();
+    for (index, path) in plan.paths().enumerate() {
+        match player.play(&plan.restricted_to(&[path]), one) {
+            Ok(_) => kept.push(path),
+            Err(error) => say!("sweetspot: path {path} is left out: {error}"),
         }
-    };
-    let paths: Vec<u64> = plan.paths().filter(play).collect();
-    plan.restricted_to(&paths)
+        say!("sweetspot: {} of {total} paths", index + 1);
+    }
+    let plan = plan.restricted_to(&kept);
+    let measured = player.play(&plan, one)?;
+    Ok((plan, measured))
 }
 
 /// The lab, until its certificate says that the path was emulated truthfully.
