@@ -1,4 +1,4 @@
-//! Other people's servers, on the far side, sending by cubic.
+//! Other people's servers, on the far side.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -10,11 +10,9 @@ use sweetspot_linux::tcp::options;
 use sweetspot_linux::{clock, processes};
 use sweetspot_units::{Duration, Rate};
 
-use super::plan::Client;
+use super::plan::{Client, Plan};
 use crate::contest::Program;
 
-/// The same at every sender, whatever this host's default is.
-const CONGESTION: &str = "cubic";
 /// More than any run can take.
 const FILE_SIZE: u64 = 1_000_000_000;
 /// The port of every server.
@@ -28,8 +26,10 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts the server that `client` needs and waits until it listens.
-    pub fn start(client: Client, far: &Side, scratch: &Path) -> Result<Server, String> {
+    /// Starts the server that the plan's client needs, with the plan's congestion control, and waits
+    /// until it listens.
+    pub fn start(plan: &Plan, far: &Side, scratch: &Path) -> Result<Server, String> {
+        let client = plan.client;
         let www = scratch.join("www");
         fs::create_dir_all(&www).map_err(|e| e.to_string())?;
         let file = File::create(www.join("big")).map_err(|e| e.to_string())?;
@@ -52,13 +52,13 @@ impl Server {
         let program = Program::start(far, &mut command)
             .map_err(|e| format!("{e} (sudo apt-get install {package})"))?;
         let server = Server { program };
-        server.use_congestion_control()?;
+        server.use_congestion_control(plan.congestion)?;
         Ok(server)
     }
 
     /// Sets the congestion control of the listening socket, from which every connection has its
     /// own: none of these programs has an option for it.
-    fn use_congestion_control(&self) -> Result<(), String> {
+    fn use_congestion_control(&self, name: &str) -> Result<(), String> {
         let patience = clock::now() + Duration::from_secs(5);
         while clock::now() < patience {
             let mut set = 0;
@@ -68,7 +68,7 @@ impl Server {
                     let Ok(socket) = LiveSocket::name(&process, d.fd, d.inode, None) else {
                         continue;
                     };
-                    let done = socket.with(|fd| options::set_congestion(fd, CONGESTION));
+                    let done = socket.with(|fd| options::set_congestion(fd, name));
                     set += usize::from(matches!(done, Ok(Ok(()))));
                 }
             }
@@ -88,11 +88,12 @@ impl Server {
 }
 
 /// The command that moves data from or to the far side, into nothing.
-pub fn client(client: Client, emulation: &Emulation, seconds: u64, scratch: &Path) -> Command {
+pub fn client(plan: &Plan, emulation: &Emulation, scratch: &Path) -> Command {
+    let seconds = plan.length.as_secs_f64() as u64;
     let far = emulation.far().address();
     let curl = format!("curl --silent --output /dev/null http://{far}:{PORT}");
     let iperf3 = format!("exec iperf3 --client {far} --port {PORT} --time {}", seconds + 5);
-    shell(&match client {
+    shell(&match plan.client {
         Client::Curl(n) => format!("for i in $(seq {n}); do {curl}/big & done; wait"),
         Client::SlowSender(_) => format!("exec {curl}/big"),
         Client::SlowReader(rate) => {
@@ -106,7 +107,7 @@ pub fn client(client: Client, emulation: &Emulation, seconds: u64, scratch: &Pat
             scratch.join("copy").display()
         ),
         Client::Iperf3(n) => format!("{iperf3} --reverse --parallel {n}"),
-        Client::Upload => format!("{iperf3} --congestion {CONGESTION}"),
+        Client::Upload => format!("{iperf3} --congestion {}", plan.congestion),
     })
 }
 

@@ -27,6 +27,8 @@ pub struct Plan {
     pub name: String,
     /// The path.
     pub path: PathSpec,
+    /// The servers' congestion control.
+    pub congestion: &'static str,
     /// Who moves data.
     pub client: Client,
     /// Whether it is tuned.
@@ -62,6 +64,7 @@ pub fn plans() -> Vec<Plan> {
     all.push(hundred);
     all.extend(uploads());
     all.extend(conditions());
+    all.extend(sent_by_bbr());
     all
 }
 
@@ -100,7 +103,9 @@ fn conditions() -> Vec<Plan> {
         ("jitter", path("1MB jitter=4ms"), curl, 15, REPEATS),
         ("short-path", "rtt=2ms buffer=50kB".to_owned(), curl, 20, 1),
         ("long-path", "rtt=200ms buffer=5MB".to_owned(), curl, 30, 1),
-        ("short-flow", path("1MB"), Client::Short(Bytes::new(5_000_000)), 20, 1),
+        ("short-flow", path("1MB"), Client::Short(Bytes::new(5_000_000)), 20, REPEATS),
+        ("10-MB", path("1MB"), Client::Short(Bytes::new(10_000_000)), 20, REPEATS),
+        ("50-MB", path("1MB"), Client::Short(Bytes::new(50_000_000)), 24, REPEATS),
         ("rival", path("1MB"), curl, 30, REPEATS),
         ("upload-loss-0.1", path("1MB loss=0.1%"), Client::Upload, 25, REPEATS),
     ] {
@@ -108,6 +113,26 @@ fn conditions() -> Vec<Plan> {
         let name = format!("{CONDITION}{name}");
         let runs = repeated(&name, &path, client, seconds, repeats);
         all.extend(runs.map(|run| Plan { rival, ..run }));
+    }
+    all
+}
+
+/// Downloads from servers that send by BBR.
+fn sent_by_bbr() -> Vec<Plan> {
+    let curl = Client::Curl(1);
+    let short = |size| Client::Short(Bytes::new(size));
+    let mut all = Vec::new();
+    for (name, path, client, seconds) in [
+        ("bbr-deep", path("1MB"), curl, 15),
+        ("bbr-small", path("125kB"), curl, 15),
+        ("bbr-loss-0.02", path("1MB loss=0.02%"), curl, 15),
+        ("bbr-5-MB", path("1MB"), short(5_000_000), 15),
+        ("bbr-10-MB", path("1MB"), short(10_000_000), 15),
+        ("bbr-50-MB", path("1MB"), short(50_000_000), 24),
+    ] {
+        let name = format!("{CONDITION}{name}");
+        let runs = repeated(&name, &path, client, seconds, REPEATS);
+        all.extend(runs.map(|run| Plan { congestion: "bbr", ..run }));
     }
     all
 }
@@ -140,6 +165,7 @@ fn pair(name: &str, path: &str, client: Client, seconds: u64) -> [Plan; 2] {
         name: format!("{name}/{suffix}"),
         // A path of constants: `the_paths_can_be_read` keeps it readable.
         path: words.parse().unwrap_or_else(|e| unreachable!("{words}: {e}")),
+        congestion: "cubic",
         client,
         tuned,
         length: Duration::from_secs(seconds),

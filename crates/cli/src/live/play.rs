@@ -90,7 +90,7 @@ fn run(
     scratch: &Path,
     emulation: &Emulation,
 ) -> Result<Outcome, String> {
-    let server = Server::start(plan.client, emulation.far(), scratch)?;
+    let server = Server::start(plan, emulation.far(), scratch)?;
     let stop = AtomicBool::new(false);
     let (near, far) = (emulation.near(), emulation.far());
     let (traces, interactive) = thread::scope(|scope| {
@@ -113,8 +113,7 @@ fn download(
     emulation: &Emulation,
 ) -> Result<Traces, String> {
     let mut watch = Watch::start(emulation, plan.client.sends())?;
-    let seconds = plan.length.as_secs_f64() as u64;
-    let bare = client(plan.client, emulation, seconds, scratch);
+    let bare = client(plan, emulation, scratch);
     let mut command = match tuner {
         Some(tuner) => tuner.run(plan, &bare),
         None => bare,
@@ -143,7 +142,8 @@ fn download(
         clock::sleep_until(now + LOOK);
         now = clock::now();
     }
-    let tuner_cpu = plan.tuned.then(|| cpu_of_tuner(started.id()).as_secs_f64() / seconds as f64);
+    let tuner_cpu =
+        plan.tuned.then(|| cpu_of_tuner(started.id()).as_secs_f64() / plan.length.as_secs_f64());
     let said = started.said().iter().filter_map(|line| line.parse().ok()).collect();
     // A client that failed has received nothing, which shows.
     drop((started, rival));

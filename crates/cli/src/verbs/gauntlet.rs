@@ -3,8 +3,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use sweetspot_report::svg_file;
 use sweetspot_lab::Lab;
+use sweetspot_report::svg_file;
 use sweetspot_scenario::{Congestion, Engine, EngineError, Outcome, Recorder, Scenario};
 use sweetspot_sim::Simulator;
 use sweetspot_sizing::Sizing;
@@ -248,7 +248,11 @@ impl Engine for CertifiedLab {
         Lab.name()
     }
 
-    fn run(&self, scenario: &Scenario, recorder: &mut dyn Recorder) -> Result<Outcome, EngineError> {
+    fn run(
+        &self,
+        scenario: &Scenario,
+        recorder: &mut dyn Recorder,
+    ) -> Result<Outcome, EngineError> {
         let mut doubts = String::new();
         for _ in 0..TRIES {
             let played = Lab.play(scenario).map_err(EngineError::from)?;
