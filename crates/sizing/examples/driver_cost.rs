@@ -1,0 +1,79 @@
+//! What a controller costs on a transfer of 1 Gbit/s: the time that the driver takes for ten minutes
+//! of it, as a share of a core. Reads of 64 KiB, an answer to every probe, a path of 20 ms.
+//!
+//! `cargo run --release -p sweetspot-sizing --example driver_cost`
+
+use std::time::Instant;
+
+use sweetspot_sizing::{
+    Answer, Driver, Effect, KernelView, Means, SenderReport, Setting, Sizing, TrainPacket,
+};
+use sweetspot_units::{Bytes, Duration, Rate, Time};
+
+const RATE: Rate = Rate::from_mbit_per_second(1000);
+const READ: Bytes = Bytes::new(65_536);
+const RTT: Duration = Duration::from_millis(20);
+const LENGTH: Duration = Duration::from_secs(600);
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    for name in ["kernel", "sobas", "sobas:live", "rledbat", "drs"] {
+        let sizing: Sizing = name.parse()?;
+        let (cost, calls) = play(sizing)?;
+        let share = cost.as_secs_f64() / LENGTH.as_secs_f64();
+        println!("{name:12} {:8.4} % of a core, {calls} calls", share * 100.0);
+    }
+    Ok(())
+}
+
+/// The time that the driver takes, and how often it was called.
+fn play(sizing: Sizing) -> Result<(std::time::Duration, u64), Box<dyn std::error::Error>> {
+    let setting = Setting {
+        mss: Bytes::new(1448),
+        packet: Bytes::new(1500),
+        max_window: Bytes::new(6 << 20),
+        path: None,
+    };
+    let mut now = Time::ZERO;
+    let mut driver = Driver::new(sizing.controller(&setting)?, now, Means::OutOfBand);
+    driver.handle_reachable(now);
+    let kernel = KernelView { rtt: RTT, minimum_rtt: RTT, ..KernelView::default() };
+    let (mut answers, mut calls) = (0, 0);
+    let mut next_read = now;
+    let began = Instant::now();
+    while now < Time::ZERO + LENGTH {
+        let timeout = driver.poll_timeout();
+        if timeout < next_read {
+            now = timeout.max(now);
+            driver.handle_timeout(now, &kernel);
+        } else {
+            now = next_read;
+            next_read = now + READ / RATE;
+            driver.handle_data(now, READ, Bytes::ZERO);
+        }
+        calls += 1;
+        while let Some(effect) = driver.poll_effect() {
+            match effect {
+                Effect::Probe { sequence } => {
+                    let report = SenderReport { cwnd: RATE * RTT, ..SenderReport::default() };
+                    let (probe, held) = (sequence, Duration::ZERO);
+                    let answer = Answer { probe, sequence: answers, held, report };
+                    answers += 1;
+                    driver.handle_answer(now, now, &answer);
+                }
+                Effect::Train { id, request } => {
+                    for index in 0..request.packets {
+                        let arrived = now + request.size * u64::from(index) / RATE;
+                        let packet = TrainPacket { train: id, index };
+                        driver.handle_train_packet(now, arrived, request.size, packet);
+                    }
+                }
+                Effect::Window(_)
+                | Effect::Pacing(_)
+                | Effect::Congestion(_)
+                | Effect::Event(_)
+                | Effect::ProbesBlocked => {}
+            }
+        }
+    }
+    Ok((began.elapsed(), calls))
+}
