@@ -3,19 +3,19 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 
 use sweetspot_linux::clock;
+use sweetspot_linux::event_fd::EventFd;
 use sweetspot_linux::packet::PacketPort;
-use sweetspot_linux::wake::Bell;
 use sweetspot_path::PathSpec;
 use sweetspot_units::{Rate, Time};
 
 use crate::certificate::Certificate;
-use crate::engine::{Books, Engine, Order};
+use crate::engine::{Command, Engine, EngineReport};
 use crate::error::{Doing, EmulatorError};
-use crate::leaf::{self, Leaf};
-use crate::relay::Carriers;
+use crate::host_pair::{self, HostPair};
+use crate::relay::RelayThreads;
 use crate::series::Sample;
 use crate::side::Side;
-use crate::wires::{Cable, CableLosses, FAR, NEAR};
+use crate::veth::{FAR, LinkDrops, NEAR, NamespaceLink};
 
 /// A running path between two namespaces. Needs what [`isolate`](crate::isolate) gives.
 ///
@@ -26,10 +26,10 @@ pub struct Emulation {
     started: Time,
     near: Side,
     far: Side,
-    bell: Arc<Bell>,
-    orders: Sender<Order>,
+    event_fd: Arc<EventFd>,
+    orders: Sender<Command>,
     samples: Receiver<Sample>,
-    carriers: Option<Carriers>,
+    threads: Option<RelayThreads>,
 }
 
 impl Emulation {
@@ -39,32 +39,36 @@ impl Emulation {
         Emulation::start_with(spec, &[])
     }
 
-    /// The same with further hosts, which find one another at [`Side::leaf`].
-    pub fn start_with(spec: &PathSpec, leaves: &[Leaf]) -> Result<Emulation, EmulatorError> {
-        leaf::check(leaves)?;
-        let near = Cable::lay(NEAR, FAR, spec.mtu, leaves)?;
-        let far = Cable::lay(FAR, NEAR, spec.mtu, leaves)?;
+    /// The same with further hosts, which find one another at [`Side::host_pair`].
+    pub fn start_with(
+        spec: &PathSpec,
+        host_pairs: &[HostPair],
+    ) -> Result<Emulation, EmulatorError> {
+        host_pair::check(host_pairs)?;
+        let near = NamespaceLink::lay(NEAR, FAR, spec.mtu, host_pairs)?;
+        let far = NamespaceLink::lay(FAR, NEAR, spec.mtu, host_pairs)?;
         let ports = (near.port(spec.mtu)?, far.port(spec.mtu)?);
-        let bell = Arc::new(Bell::new().doing("make an eventfd")?);
+        let event_fd = Arc::new(EventFd::new().doing("make an eventfd")?);
         let (orders, receive_orders) = mpsc::channel();
         let (send_samples, samples) = mpsc::channel();
         let started = clock::now();
         let start = || {
             let ring = |port: &PacketPort| port.as_fd().try_clone_to_owned();
             let rings = [ring(&ports.0)?, ring(&ports.1)?];
-            let engine = Engine::new(started, spec, leaves, ports, (receive_orders, send_samples));
-            Carriers::start(engine, rings, bell.clone())
+            let engine =
+                Engine::new(started, spec, host_pairs, ports, (receive_orders, send_samples));
+            RelayThreads::start(engine, rings, event_fd.clone())
         };
-        let carriers = start().doing("start the threads that carry the packets")?;
+        let threads = start().doing("start the threads that carry the packets")?;
         Ok(Emulation {
             spec: spec.clone(),
             started,
             near: Side::new(NEAR, near),
             far: Side::new(FAR, far),
-            bell,
+            event_fd,
             orders,
             samples,
-            carriers: Some(carriers),
+            threads: Some(threads),
         })
     }
 
@@ -95,49 +99,49 @@ impl Emulation {
 
     /// Changes the bottleneck's rate near to far. A rate of zero is not a rate and is ignored.
     pub fn set_rate_up(&self, rate: Rate) {
-        self.order(Order::RateUp(rate));
+        self.order(Command::RateUp(rate));
     }
 
     /// Changes the bottleneck's rate far to near. A rate of zero is not a rate and is ignored.
     pub fn set_rate_down(&self, rate: Rate) {
-        self.order(Order::RateDown(rate));
+        self.order(Command::RateDown(rate));
     }
 
     /// Stops carrying packets and certifies what was carried. Processes that still run on the
     /// two sides find their network gone.
     pub fn finish(mut self) -> Result<Certificate, EmulatorError> {
-        let mut books = self.stop()?;
-        let (near, far) = (self.near.cable.losses()?, self.far.cable.losses()?);
-        books.up.cable_losses = lost(near, far);
-        books.down.cable_losses = lost(far, near);
-        Ok(Certificate::new(&self.spec, &books))
+        let mut report = self.stop()?;
+        let (near, far) = (self.near.link.losses()?, self.far.link.losses()?);
+        report.up.cable_losses = lost(near, far);
+        report.down.cable_losses = lost(far, near);
+        Ok(Certificate::new(&self.spec, &report))
     }
 
-    fn order(&self, order: Order) {
-        if matches!(order, Order::RateUp(Rate::ZERO) | Order::RateDown(Rate::ZERO)) {
+    fn order(&self, order: Command) {
+        if matches!(order, Command::RateUp(Rate::ZERO) | Command::RateDown(Rate::ZERO)) {
             return;
         }
         // The loop only stops when told to, or by an error that `finish` reports.
         let _ = self.orders.send(order);
-        self.bell.ring();
+        self.event_fd.signal();
     }
 
-    fn stop(&mut self) -> Result<Books, EmulatorError> {
-        self.order(Order::Stop);
-        let carriers = self.carriers.take().ok_or_else(|| std::io::Error::other("it ended before"));
-        carriers.and_then(Carriers::join).map_err(EmulatorError::Loop)
+    fn stop(&mut self) -> Result<EngineReport, EmulatorError> {
+        self.order(Command::Stop);
+        let threads = self.threads.take().ok_or_else(|| std::io::Error::other("it ended before"));
+        threads.and_then(RelayThreads::join).map_err(EmulatorError::Loop)
     }
 }
 
 impl Drop for Emulation {
     fn drop(&mut self) {
-        if self.carriers.is_some() {
+        if self.threads.is_some() {
             let _ = self.stop();
         }
     }
 }
 
-/// What the cables lost of the direction `from` one side to the other.
-fn lost(from: CableLosses, to: CableLosses) -> u64 {
+/// What the veth links lost of the direction `from` one side to the other.
+fn lost(from: LinkDrops, to: LinkDrops) -> u64 {
     from.inbound + to.outbound
 }

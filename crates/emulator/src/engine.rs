@@ -8,13 +8,13 @@ use sweetspot_linux::packet::PacketPort;
 use sweetspot_path::{DirectionSpec, PathSpec};
 use sweetspot_units::{Duration, Rate, Time};
 
-use crate::lane::Lane;
-use crate::leaf::{Detours, Leaf};
+use crate::counters::DirectionCounters;
+use crate::host_pair::{ExtraDelays, HostPair};
+use crate::path_direction::PathDirection;
 use crate::pool::Pool;
-use crate::rest::Rest;
 use crate::series::Sample;
-use crate::tally::Tally;
-use crate::wires::frame_size;
+use crate::sleep_monitor::SleepMonitor;
+use crate::veth::frame_size;
 
 /// Between two samples of the series.
 pub(crate) const SAMPLING: Duration = Duration::from_millis(10);
@@ -28,7 +28,7 @@ const GULP: usize = 64;
 
 /// What the loop can be told while it runs.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Order {
+pub(crate) enum Command {
     /// Change the rate of the direction near to far.
     RateUp(Rate),
     /// Change the rate of the direction far to near.
@@ -39,16 +39,16 @@ pub(crate) enum Order {
 
 /// What the loop leaves behind.
 #[derive(Debug)]
-pub(crate) struct Books {
-    pub up: Tally,
-    pub down: Tally,
+pub(crate) struct EngineReport {
+    pub up: DirectionCounters,
+    pub down: DirectionCounters,
     pub real_time: bool,
     pub ran: Duration,
 }
 
 /// What to do until the next [`Engine::work`].
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Until {
+pub(crate) enum Wait {
     /// Sleep until then.
     Time(Time),
     /// Sleep until then or until a packet arrives.
@@ -61,14 +61,14 @@ pub(crate) enum Until {
 pub(crate) struct Engine {
     near: PacketPort,
     far: PacketPort,
-    up: Lane,
-    down: Lane,
+    up: PathDirection,
+    down: PathDirection,
     pool: Pool,
     patience: Duration,
-    rest: Rest,
+    rest: SleepMonitor,
     started: Time,
     next_sample: Time,
-    orders: Receiver<Order>,
+    orders: Receiver<Command>,
     samples: Sender<Sample>,
 }
 
@@ -77,21 +77,26 @@ impl Engine {
     pub fn new(
         started: Time,
         spec: &PathSpec,
-        leaves: &[Leaf],
+        host_pairs: &[HostPair],
         (near, far): (PacketPort, PacketPort),
-        (orders, samples): (Receiver<Order>, Sender<Sample>),
+        (orders, samples): (Receiver<Command>, Sender<Sample>),
     ) -> Engine {
         // Half the delay: an arrival is always seen before it can be due.
         let patience = (spec.up.delay.min(spec.down.delay) / 2).min(PATIENCE);
         Engine {
             near,
             far,
-            up: Lane::new(&spec.up, spec.mtu, Detours::new(leaves), spec.seed),
+            up: PathDirection::new(&spec.up, spec.mtu, ExtraDelays::new(host_pairs), spec.seed),
             // The directions' losses must not fall together.
-            down: Lane::new(&spec.down, spec.mtu, Detours::new(leaves), spec.seed ^ 0x646f_776e),
+            down: PathDirection::new(
+                &spec.down,
+                spec.mtu,
+                ExtraDelays::new(host_pairs),
+                spec.seed ^ 0x646f_776e,
+            ),
             pool: Pool::new(frame_size(spec.mtu), pool_slots(spec)),
             patience,
-            rest: Rest::new(started),
+            rest: SleepMonitor::new(started),
             started,
             next_sample: started,
             orders,
@@ -100,7 +105,7 @@ impl Engine {
     }
 
     /// Does all there is to do, and says for how long to sleep.
-    pub fn work(&mut self) -> Until {
+    pub fn work(&mut self) -> Wait {
         self.rest.ended(clock::now());
         loop {
             let now = clock::now();
@@ -115,21 +120,21 @@ impl Engine {
             }
             if !busy || self.rest.needed(now) {
                 if self.obey() {
-                    return Until::Stopped;
+                    return Wait::Stopped;
                 }
                 match self.next_work() {
-                    Until::Time(due) | Until::ArrivalOr(due) if due <= clock::now() => {}
+                    Wait::Time(due) | Wait::ArrivalOr(due) if due <= clock::now() => {}
                     until => return until,
                 }
             }
         }
     }
 
-    /// Closes the books.
-    pub fn into_books(mut self, real_time: bool) -> io::Result<Books> {
-        self.up.tally.ring_losses = self.near.lost()?;
-        self.down.tally.ring_losses = self.far.lost()?;
-        Ok(Books {
+    /// Ends the counting.
+    pub fn into_books(mut self, real_time: bool) -> io::Result<EngineReport> {
+        self.up.counters.ring_losses = self.near.lost()?;
+        self.down.counters.ring_losses = self.far.lost()?;
+        Ok(EngineReport {
             up: self.up.into_tally(),
             down: self.down.into_tally(),
             real_time,
@@ -141,14 +146,14 @@ impl Engine {
     fn take_arrivals(&mut self) -> bool {
         let offset = WallOffset::measure();
         let mut more = false;
-        for (port, lane) in [(&mut self.near, &mut self.up), (&mut self.far, &mut self.down)] {
+        for (port, direction) in [(&mut self.near, &mut self.up), (&mut self.far, &mut self.down)] {
             let pool = &mut self.pool;
             let taken = (0..GULP)
                 .take_while(|_| {
                     port.receive(|frame| {
                         // A stamp from the future means that the wall clock was just set.
                         let stamp = offset.to_monotonic(frame.arrived).min(clock::now());
-                        lane.handle_arrival(stamp, frame, pool);
+                        direction.handle_arrival(stamp, frame, pool);
                     })
                 })
                 .count();
@@ -176,27 +181,27 @@ impl Engine {
     fn obey(&mut self) -> bool {
         while let Ok(order) = self.orders.try_recv() {
             match order {
-                Order::RateUp(rate) => self.up.set_rate(clock::now(), rate),
-                Order::RateDown(rate) => self.down.set_rate(clock::now(), rate),
-                Order::Stop => return true,
+                Command::RateUp(rate) => self.up.set_rate(clock::now(), rate),
+                Command::RateDown(rate) => self.down.set_rate(clock::now(), rate),
+                Command::Stop => return true,
             }
         }
         false
     }
 
     /// When something is due or, if the path is empty, arrives.
-    fn next_work(&mut self) -> Until {
+    fn next_work(&mut self) -> Wait {
         let now = clock::now();
         let due = [self.up.poll_timeout(), self.down.poll_timeout()].into_iter().flatten().min();
         let until = due.map_or(self.next_sample, |due| due.min(self.next_sample));
         let least = self.rest.began(now);
         if until < least {
             // What comes in during the least rest is not waited for either.
-            Until::Time(least)
+            Wait::Time(least)
         } else if due.is_none() || self.patience < LEAST_PATIENCE {
-            Until::ArrivalOr(until)
+            Wait::ArrivalOr(until)
         } else {
-            Until::Time(until.min(now + self.patience))
+            Wait::Time(until.min(now + self.patience))
         }
     }
 }

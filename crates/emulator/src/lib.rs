@@ -18,7 +18,7 @@
 //! long and carry real checksums.
 //!
 //! **Flows of different lengths.** Besides its own address each side can have those of further
-//! hosts, in pairs ([`Leaf`]): what goes between the two of a pair shares the bottleneck and has a
+//! hosts, in pairs ([`HostPair`]): what goes between the two of a pair shares the bottleneck and has a
 //! propagation, and a few of TCP's habits, of its own.
 //!
 //! **How to use it.** [`isolate`] first, while the process has one thread; inside,
@@ -26,31 +26,31 @@
 //! [`Emulation::finish`]. Emulations can follow one another in the same process.
 
 mod certificate;
+mod counters;
 mod emulation;
 mod engine;
 mod error;
-mod lane;
+mod host_pair;
 mod lateness;
-mod leaf;
 mod netlink;
+mod path_direction;
 mod pool;
 mod relay;
-mod rest;
 mod self_test;
 mod serial;
 mod series;
 mod side;
-mod tally;
+mod sleep_monitor;
 mod verdict;
-mod wires;
+mod veth;
 
 pub use certificate::{
     Certificate, DirectionCertificate, LatenessBucket, LatenessCertificate, MachineLosses,
 };
 pub use emulation::Emulation;
 pub use error::EmulatorError;
+pub use host_pair::{HostPair, MOST_LEAVES};
 pub use lateness::Lateness;
-pub use leaf::{Leaf, MOST_LEAVES};
 pub use self_test::{DelayError, SelfTest, Trial, rehearse, self_test};
 pub use series::{Flow, Sample};
 pub use side::Side;

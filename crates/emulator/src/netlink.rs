@@ -22,7 +22,7 @@ use netlink_packet_route::route::{
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 
-use crate::leaf::Leaf;
+use crate::host_pair::HostPair;
 
 /// A hardware address.
 pub(crate) type Mac = [u8; 6];
@@ -129,8 +129,8 @@ impl Netlink {
         self.create(RouteNetlinkMessage::NewNeighbour(message))
     }
 
-    /// Adds a route, on which TCP has the habits of `leaf`.
-    pub fn add_route(&mut self, route: &Route, leaf: &Leaf) -> io::Result<()> {
+    /// Adds a route, on which TCP has the habits of `host_pair`.
+    pub fn add_route(&mut self, route: &Route, host_pair: &HostPair) -> io::Result<()> {
         let mut message = RouteMessage::default();
         message.header = RouteHeader {
             address_family: AddressFamily::Inet,
@@ -148,8 +148,8 @@ impl Netlink {
             RouteAttribute::Oif(route.index),
         ];
         let mut habits = Vec::new();
-        habits.extend(leaf.initial_window.map(RouteMetric::InitCwnd));
-        habits.extend(leaf.quick_acks.then_some(RouteMetric::QuickAck(1)));
+        habits.extend(host_pair.initial_window.map(RouteMetric::InitCwnd));
+        habits.extend(host_pair.quick_acks.then_some(RouteMetric::QuickAck(1)));
         if !habits.is_empty() {
             message.attributes.push(RouteAttribute::Metrics(habits));
         }

@@ -5,23 +5,23 @@ use sweetspot_linux::scheduling;
 use sweetspot_path::Packet;
 use sweetspot_units::Bytes;
 
-use crate::wires::ETHERNET_HEADER;
+use crate::veth::ETHERNET_HEADER;
 
 /// Slots that are added together when the pool has run out.
 const GROWTH: usize = 512;
 
 /// A packet on the path: a handle of its frame in the [`Pool`].
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Parcel {
+pub(crate) struct PacketHandle {
     slot: u32,
     length: u32,
-    /// Which pair of hosts it travels between; see [`Detours`](crate::leaf::Detours).
-    pub leaf: u16,
+    /// Which pair of hosts it travels between; see [`ExtraDelays`](crate::host_pair::ExtraDelays).
+    pub host_pair: u16,
     /// Another packet was in the buffer when this one came: it leaves right behind it.
     pub follows: bool,
 }
 
-impl Packet for Parcel {
+impl Packet for PacketHandle {
     fn wire_size(&self) -> Bytes {
         Bytes::new(u64::from(self.length).saturating_sub(ETHERNET_HEADER as u64))
     }
@@ -48,25 +48,25 @@ impl Pool {
     }
 
     /// Copies `frame`, at most as long as the pool's slots, in.
-    pub fn store(&mut self, frame: &[u8], leaf: u16, follows: bool) -> Parcel {
+    pub fn store(&mut self, frame: &[u8], host_pair: u16, follows: bool) -> PacketHandle {
         if self.free.is_empty() {
             self.grow();
         }
         let slot = self.free.pop().unwrap_or_default();
         let (chunk, start) = self.place(slot);
         self.chunks[chunk][start..start + frame.len()].copy_from_slice(frame);
-        Parcel { slot, length: frame.len() as u32, leaf, follows }
+        PacketHandle { slot, length: frame.len() as u32, host_pair, follows }
     }
 
-    /// The frame of `parcel`.
-    pub fn frame(&self, parcel: Parcel) -> &[u8] {
-        let (chunk, start) = self.place(parcel.slot);
-        &self.chunks[chunk][start..start + parcel.length as usize]
+    /// The frame of `packet`.
+    pub fn frame(&self, packet: PacketHandle) -> &[u8] {
+        let (chunk, start) = self.place(packet.slot);
+        &self.chunks[chunk][start..start + packet.length as usize]
     }
 
-    /// Gives the slot of `parcel` back.
-    pub fn free(&mut self, parcel: Parcel) {
-        self.free.push(parcel.slot);
+    /// Gives the slot of `packet` back.
+    pub fn free(&mut self, packet: PacketHandle) {
+        self.free.push(packet.slot);
     }
 
     fn place(&self, slot: u32) -> (usize, usize) {
@@ -91,10 +91,10 @@ mod tests {
     #[test]
     fn a_frame_comes_out_as_it_went_in_however_many_are_inside() {
         let mut pool = Pool::new(100, 1);
-        let parcels: Vec<_> =
+        let handles: Vec<_> =
             (0..2000_u32).map(|n| pool.store(&n.to_be_bytes(), 0, false)).collect();
-        for (n, parcel) in (0_u32..).zip(&parcels) {
-            assert_eq!(pool.frame(*parcel), n.to_be_bytes());
+        for (n, packet) in (0_u32..).zip(&handles) {
+            assert_eq!(pool.frame(*packet), n.to_be_bytes());
         }
     }
 
@@ -102,8 +102,8 @@ mod tests {
     fn freed_slots_are_used_again() {
         let mut pool = Pool::new(100, GROWTH);
         for _ in 0..10 * GROWTH {
-            let parcel = pool.store(b"frame", 0, false);
-            pool.free(parcel);
+            let packet = pool.store(b"frame", 0, false);
+            pool.free(packet);
         }
         assert_eq!(pool.chunks.len(), 1);
     }

@@ -13,11 +13,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, TryLockError};
 use std::thread::{self, JoinHandle};
 
-use sweetspot_linux::wake::{Bell, wait_readable};
+use sweetspot_linux::event_fd::{EventFd, wait_readable};
 use sweetspot_linux::{clock, scheduling};
 use sweetspot_units::{Duration, Time};
 
-use crate::engine::{Books, Engine, Until};
+use crate::engine::{Engine, EngineReport, Wait};
 
 /// Work this much overdue is taken over: some ten wake-ups long, so that it costs little to look,
 /// and a fraction of the buffers that anybody studies.
@@ -32,45 +32,49 @@ struct Relay {
     /// Only ever tried, never waited for: who does not get it is not needed.
     engine: Mutex<Engine>,
     /// The thread that carries.
-    carrier: AtomicUsize,
+    active_thread: AtomicUsize,
     /// When it must have come back to work, in nanoseconds on the monotonic clock.
     due: AtomicU64,
     over: AtomicBool,
-    bell: Arc<Bell>,
+    event_fd: Arc<EventFd>,
     rings: [OwnedFd; 2],
 }
 
 /// The running threads.
-pub(crate) struct Carriers {
+pub(crate) struct RelayThreads {
     relay: Arc<Relay>,
     threads: Vec<JoinHandle<io::Result<bool>>>,
 }
 
-impl Carriers {
-    /// Starts to carry. `rings` become readable when packets arrive, `bell` when there are
+impl RelayThreads {
+    /// Starts to carry. `rings` become readable when packets arrive, `event_fd` when there are
     /// orders.
-    pub fn start(engine: Engine, rings: [OwnedFd; 2], bell: Arc<Bell>) -> io::Result<Carriers> {
+    pub fn start(
+        engine: Engine,
+        rings: [OwnedFd; 2],
+        event_fd: Arc<EventFd>,
+    ) -> io::Result<RelayThreads> {
         let processors = scheduling::allowed_processors()?;
         let relay = Arc::new(Relay {
             engine: Mutex::new(engine),
-            carrier: AtomicUsize::new(0),
+            active_thread: AtomicUsize::new(0),
             due: AtomicU64::new(clock::now().as_nanos()),
             over: AtomicBool::new(false),
-            bell,
+            event_fd,
             rings,
         });
-        let mut carriers = Carriers { relay, threads: Vec::new() };
+        let mut threads = RelayThreads { relay, threads: Vec::new() };
         // The last processors: the first one often serves the machine's interrupts.
         for (number, processor) in processors.into_iter().rev().take(THREADS).enumerate() {
-            let relay = carriers.relay.clone();
+            let relay = threads.relay.clone();
             let life = move || relay.carry(number, processor);
-            carriers.threads.push(thread::Builder::new().name("path".into()).spawn(life)?);
+            threads.threads.push(thread::Builder::new().name("path".into()).spawn(life)?);
         }
-        Ok(carriers)
+        Ok(threads)
     }
 
-    /// Waits for the threads, which must have been told to stop, and closes the books.
-    pub fn join(self) -> io::Result<Books> {
+    /// Waits for the threads, which must have been told to stop, and ends the counting.
+    pub fn join(self) -> io::Result<EngineReport> {
         let mut real_time = true;
         for thread in self.threads {
             real_time &= thread.join().map_err(|_| panicked())??;
@@ -92,7 +96,7 @@ impl Relay {
         let _ = scheduling::stay_on(processor);
         let real_time = scheduling::set_real_time(PRIORITY).is_ok();
         while !self.over.load(Ordering::Acquire) {
-            if self.carrier.load(Ordering::Acquire) != me && !self.is_overdue() {
+            if self.active_thread.load(Ordering::Acquire) != me && !self.is_overdue() {
                 let due = Time::from_nanos(self.due.load(Ordering::Acquire));
                 clock::sleep_until(due.max(clock::now()) + GRACE);
                 continue;
@@ -106,10 +110,10 @@ impl Relay {
                     continue;
                 }
             };
-            self.carrier.store(me, Ordering::Release);
-            self.bell.silence();
+            self.active_thread.store(me, Ordering::Release);
+            self.event_fd.clear();
             let until = engine.work();
-            if let Until::Time(due) | Until::ArrivalOr(due) = until {
+            if let Wait::Time(due) | Wait::ArrivalOr(due) = until {
                 self.due.store(due.as_nanos(), Ordering::Release);
             }
             drop(engine);
@@ -123,14 +127,14 @@ impl Relay {
         clock::now() >= due + GRACE
     }
 
-    fn sleep(&self, until: Until) -> io::Result<()> {
+    fn sleep(&self, until: Wait) -> io::Result<()> {
         let [near, far] = &self.rings;
         match until {
-            Until::Time(due) => wait_readable(&[self.bell.as_fd()], due),
-            Until::ArrivalOr(due) => {
-                wait_readable(&[self.bell.as_fd(), near.as_fd(), far.as_fd()], due)
+            Wait::Time(due) => wait_readable(&[self.event_fd.as_fd()], due),
+            Wait::ArrivalOr(due) => {
+                wait_readable(&[self.event_fd.as_fd(), near.as_fd(), far.as_fd()], due)
             }
-            Until::Stopped => {
+            Wait::Stopped => {
                 self.over.store(true, Ordering::Release);
                 Ok(())
             }

@@ -5,7 +5,7 @@ use std::process::{Child, Command};
 use sweetspot_linux::packet::PacketPort;
 
 use crate::error::EmulatorError;
-use crate::wires::{Cable, End, FAR, NEAR};
+use crate::veth::{End, FAR, NEAR, NamespaceLink};
 
 /// The environment variables in which commands find the two addresses.
 const ADDRESSES: [(&str, End); 2] = [("SWEETSPOT_NEAR", NEAR), ("SWEETSPOT_FAR", FAR)];
@@ -13,12 +13,12 @@ const ADDRESSES: [(&str, End); 2] = [("SWEETSPOT_NEAR", NEAR), ("SWEETSPOT_FAR",
 /// One end of the path: a network namespace with one address.
 pub struct Side {
     end: End,
-    pub(crate) cable: Cable,
+    pub(crate) link: NamespaceLink,
 }
 
 impl Side {
-    pub(crate) fn new(end: End, cable: Cable) -> Side {
-        Side { end, cable }
+    pub(crate) fn new(end: End, link: NamespaceLink) -> Side {
+        Side { end, link }
     }
 
     /// "near" or "far".
@@ -33,14 +33,14 @@ impl Side {
 
     /// The address of this side's host of pair `number`, counted from 0 as the emulation was given
     /// them.
-    pub fn leaf(&self, number: usize) -> Ipv4Addr {
-        self.end.leaf(number)
+    pub fn host_pair(&self, number: usize) -> Ipv4Addr {
+        self.end.host_pair(number)
     }
 
     /// Starts `command` on this side, with the addresses of both in its environment.
     pub fn spawn(&self, command: &mut Command) -> Result<Child, EmulatorError> {
         command.envs(ADDRESSES.map(|(name, end)| (name, end.address.to_string())));
-        let started = self.cable.namespace.enter_on_exec(command).and_then(|()| command.spawn());
+        let started = self.link.namespace.enter_on_exec(command).and_then(|()| command.spawn());
         started.map_err(|source| EmulatorError::Command {
             program: command.get_program().to_string_lossy().into_owned(),
             source,
@@ -50,17 +50,17 @@ impl Side {
     /// A port that sees what comes and goes on this side, as a capture does: the first `snap`
     /// bytes of each frame, `slots` of which wait in its ring.
     pub fn watch(&self, snap: usize, slots: usize) -> io::Result<PacketPort> {
-        self.cable.watch_inside(snap, slots)
+        self.link.watch_inside(snap, slots)
     }
 
     /// Runs `work` on this side, on a thread of its own that is joined. Sockets made there stay
     /// on this side wherever they are used later.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
-        self.cable.namespace.run(work)
+        self.link.namespace.run(work)
     }
 
     /// Moves the calling thread to this side for the rest of its life.
     pub fn enter(&self) -> io::Result<()> {
-        self.cable.namespace.enter()
+        self.link.namespace.enter()
     }
 }

@@ -4,8 +4,8 @@ use serde::Serialize;
 use sweetspot_path::{DirectionSpec, PathSpec};
 use sweetspot_units::Duration;
 
-use crate::engine::Books;
-use crate::tally::Tally;
+use crate::counters::DirectionCounters;
+use crate::engine::EngineReport;
 
 /// Half of a typical network card's interrupt moderation (some 200 us): real hosts do not see
 /// packets more exactly timed than this, so less lateness proves nothing.
@@ -36,12 +36,12 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    pub(crate) fn of(spec: &PathSpec, books: &Books) -> Verdict {
+    pub(crate) fn of(spec: &PathSpec, report: &EngineReport) -> Verdict {
         let mut reasons = Vec::new();
-        for (name, direction, tally) in
-            [("up", &spec.up, &books.up), ("down", &spec.down, &books.down)]
+        for (name, direction, counters) in
+            [("up", &spec.up, &report.up), ("down", &spec.down, &report.down)]
         {
-            judge(name, &Limits::of(spec, direction), tally, &mut reasons);
+            judge(name, &Limits::of(spec, direction), counters, &mut reasons);
         }
         Verdict { trust: reasons.is_empty(), reasons }
     }
@@ -65,41 +65,41 @@ impl Limits {
     }
 }
 
-fn judge(name: &str, limits: &Limits, tally: &Tally, reasons: &mut Vec<String>) {
+fn judge(name: &str, limits: &Limits, counters: &DirectionCounters, reasons: &mut Vec<String>) {
     let mut object = |wrong: bool, reason: String| {
         if wrong {
             reasons.push(format!("{name}: {reason}"));
         }
     };
-    let p99 = tally.lateness.quantile(0.99);
+    let p99 = counters.lateness.quantile(0.99);
     object(p99 > limits.p99, format!("p99 lateness {p99} exceeds {}", limits.p99));
-    let max = tally.lateness.max();
+    let max = counters.lateness.max();
     object(max > limits.max, format!("the latest release, {max}, exceeds {}", limits.max));
     for (count, what) in [
-        (tally.ring_losses, "overflowed the ring"),
-        (tally.cable_losses, "were lost on the way to or from the path"),
-        (tally.send_failures, "could not be released"),
-        (tally.oversized, "were longer than the MTU"),
+        (counters.ring_losses, "overflowed the ring"),
+        (counters.cable_losses, "were lost on the way to or from the path"),
+        (counters.send_failures, "could not be released"),
+        (counters.oversized, "were longer than the MTU"),
     ] {
         object(count > 0, format!("{count} packets {what}"));
     }
-    if let Some(error) = rate_error(tally) {
+    if let Some(error) = rate_error(counters) {
         let percent = 100.0 * error;
         let reason = format!("the rate was off by {percent:+.2} % while backlogged");
         object(error.abs() > RATE_TOLERANCE, reason);
     }
-    let stale = tally.stale_stamps as f64 > STALE_SHARE * tally.packets_in as f64;
-    let stalest = tally.stalest;
-    object(stale, format!("{} arrivals were seen up to {stalest} too late", tally.stale_stamps));
-    object(!tally.conserved(), "packets in are not packets out, dropped and held".into());
+    let stale = counters.stale_stamps as f64 > STALE_SHARE * counters.packets_in as f64;
+    let stalest = counters.stalest;
+    object(stale, format!("{} arrivals were seen up to {stalest} too late", counters.stale_stamps));
+    object(!counters.conserved(), "packets in are not packets out, dropped and held".into());
 }
 
 /// Achieved over asked rate, less one, while the bottleneck was backlogged.
-fn rate_error(tally: &Tally) -> Option<f64> {
-    if tally.backlogged_due < LEAST_BACKLOG {
+fn rate_error(counters: &DirectionCounters) -> Option<f64> {
+    if counters.backlogged_due < LEAST_BACKLOG {
         return None;
     }
-    Some(tally.backlogged_due.as_secs_f64() / tally.backlogged_time.as_secs_f64() - 1.0)
+    Some(counters.backlogged_due.as_secs_f64() / counters.backlogged_time.as_secs_f64() - 1.0)
 }
 
 #[cfg(test)]
@@ -111,20 +111,28 @@ mod tests {
     /// 125 kB at 100 Mbit/s drain in 10 ms: p99 may be 1 ms, the maximum 10 ms.
     const PATH: &str = "rate=100Mbit/s rtt=100ms buffer=125kB";
 
-    fn verdict(path: &str, up: Tally) -> Verdict {
-        let books =
-            Books { up, down: Tally::default(), real_time: true, ran: Duration::from_secs(10) };
-        Verdict::of(&path.parse().unwrap(), &books)
+    fn verdict(path: &str, up: DirectionCounters) -> Verdict {
+        let report = EngineReport {
+            up,
+            down: DirectionCounters::default(),
+            real_time: true,
+            ran: Duration::from_secs(10),
+        };
+        Verdict::of(&path.parse().unwrap(), &report)
     }
 
-    /// A tally of `count` packets, each released `late`.
-    fn late(count: u64, late: Duration) -> Tally {
-        let mut tally = Tally { packets_in: count, packets_out: count, ..Tally::default() };
-        (0..count).for_each(|_| tally.lateness.record(late));
-        tally
+    /// Counters of `count` packets, each released `late`.
+    fn late(count: u64, late: Duration) -> DirectionCounters {
+        let mut counters = DirectionCounters {
+            packets_in: count,
+            packets_out: count,
+            ..DirectionCounters::default()
+        };
+        (0..count).for_each(|_| counters.lateness.record(late));
+        counters
     }
 
-    fn objection(path: &str, up: Tally) -> String {
+    fn objection(path: &str, up: DirectionCounters) -> String {
         let verdict = verdict(path, up);
         assert!(!verdict.trust && verdict.reasons.len() == 1, "{verdict:?}");
         verdict.reasons[0].clone()
@@ -159,30 +167,31 @@ mod tests {
 
     #[test]
     fn one_stall_longer_than_the_buffer_drains_is_not_trusted() {
-        let mut tally = late(1000, Duration::ZERO);
-        tally.lateness.record(Duration::from_millis(11));
-        tally.packets_in += 1;
-        tally.packets_out += 1;
-        let said = objection(PATH, tally);
+        let mut counters = late(1000, Duration::ZERO);
+        counters.lateness.record(Duration::from_millis(11));
+        counters.packets_in += 1;
+        counters.packets_out += 1;
+        let said = objection(PATH, counters);
         assert!(said.contains("the latest release, 11 ms, exceeds 10 ms"), "{said}");
     }
 
     #[test]
     fn a_packet_lost_by_the_machine_is_one_too_many() {
-        let tally = Tally { ring_losses: 1, ..late(1000, Duration::ZERO) };
-        assert!(objection(PATH, tally).contains("1 packets overflowed the ring"));
+        let counters = DirectionCounters { ring_losses: 1, ..late(1000, Duration::ZERO) };
+        assert!(objection(PATH, counters).contains("1 packets overflowed the ring"));
     }
 
     #[test]
     fn arrivals_seen_too_late_to_count_are_not_trusted() {
-        let stale = |stale_stamps| Tally { stale_stamps, ..late(10_000, Duration::ZERO) };
+        let stale =
+            |stale_stamps| DirectionCounters { stale_stamps, ..late(10_000, Duration::ZERO) };
         assert!(verdict(PATH, stale(10)).trust);
         assert!(objection(PATH, stale(11)).contains("11 arrivals were seen"));
     }
 
     #[test]
     fn a_rate_off_by_more_than_a_percent_is_not_trusted() {
-        let backlogged = |actual_ms| Tally {
+        let backlogged = |actual_ms| DirectionCounters {
             backlogged_bytes: Bytes::new(12_500_000),
             backlogged_due: Duration::from_millis(1000),
             backlogged_time: Duration::from_millis(actual_ms),
@@ -195,7 +204,7 @@ mod tests {
 
     #[test]
     fn books_that_do_not_balance_are_not_trusted() {
-        let tally = Tally { packets_in: 1001, ..late(1000, Duration::ZERO) };
-        assert!(objection(PATH, tally).contains("packets in are not packets out"));
+        let counters = DirectionCounters { packets_in: 1001, ..late(1000, Duration::ZERO) };
+        assert!(objection(PATH, counters).contains("packets in are not packets out"));
     }
 }

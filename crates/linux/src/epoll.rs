@@ -11,7 +11,7 @@ pub struct Epoll(OwnedFd);
 
 /// News of one descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct News {
+pub struct Readiness {
     /// The number under which it is watched.
     pub number: u64,
     /// There is something to read, or the other end has closed its half.
@@ -47,7 +47,7 @@ impl Epoll {
     }
 
     /// Appends what is new to `news`, without waiting; whether there may be more.
-    pub fn take(&self, news: &mut Vec<News>) -> io::Result<bool> {
+    pub fn take(&self, news: &mut Vec<Readiness>) -> io::Result<bool> {
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; BATCH];
         // SAFETY: `events` has room for the number given; a timeout of zero returns at once.
         let n = unsafe {
@@ -59,7 +59,7 @@ impl Epoll {
         };
         news.extend(events[..count].iter().map(|event| {
             let has = |flags: libc::c_int| event.events & flags as u32 != 0;
-            News {
+            Readiness {
                 number: event.u64,
                 readable: has(libc::EPOLLIN | libc::EPOLLRDHUP),
                 writable: has(libc::EPOLLOUT),
@@ -89,7 +89,7 @@ mod tests {
         epoll.watch(&far, 7).unwrap();
         let mut news = Vec::new();
         assert!(!epoll.take(&mut news).unwrap());
-        assert_eq!(news, [News { number: 7, readable: false, writable: true, over: false }]);
+        assert_eq!(news, [Readiness { number: 7, readable: false, writable: true, over: false }]);
         news.clear();
         epoll.take(&mut news).unwrap();
         assert_eq!(news, []);

@@ -13,9 +13,9 @@ use crate::signals::Supervisor;
 
 /// The worker's end: what is written to it, the guardian reads.
 #[derive(Debug)]
-pub struct Lifeline(File);
+pub struct GuardianPipe(File);
 
-impl Lifeline {
+impl GuardianPipe {
     /// Whether the guardian has gone.
     pub fn is_cut(&self) -> bool {
         let mut fd = libc::pollfd { fd: self.0.as_raw_fd(), events: 0, revents: 0 };
@@ -25,7 +25,7 @@ impl Lifeline {
     }
 }
 
-impl Write for Lifeline {
+impl Write for GuardianPipe {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.write(bytes)
     }
@@ -41,7 +41,7 @@ impl Write for Lifeline {
 /// Both adopt the orphans of the processes that the work starts, so that these stay their
 /// descendants, over whom they have rights (kernel.yama.ptrace_scope). There must be one thread.
 pub fn with_guardian(
-    work: impl FnOnce(Lifeline) -> u8,
+    work: impl FnOnce(GuardianPipe) -> u8,
     guard: impl FnOnce(File) + Send,
 ) -> io::Result<u8> {
     let threads = fs::read_dir("/proc/self/task").map_or(1, |tasks| tasks.count());
@@ -59,7 +59,7 @@ pub fn with_guardian(
             // A panic must end here and not unwind into the guardian's copy of its own stack.
             let code = catch_unwind(AssertUnwindSafe(|| {
                 adopt_orphans()?;
-                io::Result::Ok(work(Lifeline(writer)))
+                io::Result::Ok(work(GuardianPipe(writer)))
             }));
             let _ = io::stdout().flush();
             std::process::exit(i32::from(code.unwrap_or(Ok(101)).unwrap_or(1)))

@@ -79,10 +79,10 @@ impl<T> At<T> for io::Result<T> {
 /// and returns its exit code, or 128 + n if signal n ended it.
 ///
 /// Three processes stand between the caller and the work, so that nothing can stay behind: a
-/// *keeper* that enters the namespaces (the caller stays as it is), an *init* that is PID 1 of
+/// *outer* process that enters the namespaces (the caller stays as it is), an *init* that is PID 1 of
 /// the new PID namespace and reaps orphans, and the *worker* that runs `work`. When the worker
 /// ends, init ends, and with it the kernel kills every process inside; when the caller or the
-/// keeper dies, even by SIGKILL, the kernel kills the next in line. SIGINT, SIGTERM, SIGHUP
+/// outer process dies, even by SIGKILL, the kernel kills the next in line. SIGINT, SIGTERM, SIGHUP
 /// and SIGQUIT sent to the caller are passed on to the worker.
 pub fn isolate(work: impl FnOnce() -> u8) -> Result<u8, IsolationError> {
     let threads = fs::read_dir("/proc/self/task").map_or(1, |tasks| tasks.count());
@@ -96,24 +96,24 @@ pub fn isolate(work: impl FnOnce() -> u8) -> Result<u8, IsolationError> {
         source,
     };
     let mut supervisor = Supervisor::new().map_err(|e| failed(FORK, e))?;
-    let (mut complaints, complain) = pipe().map_err(|e| failed(FORK, e))?;
+    let (mut error_reader, error_writer) = pipe().map_err(|e| failed(FORK, e))?;
     let caller = std::process::id();
-    let keeper = match fork().map_err(|e| failed(FORK, e))? {
+    let outer = match fork().map_err(|e| failed(FORK, e))? {
         None => {
-            drop(complaints);
-            keep(caller, supervisor, complain, work)
+            drop(error_reader);
+            run_outer(caller, supervisor, error_writer, work)
         }
-        Some(keeper) => keeper,
+        Some(outer) => outer,
     };
-    drop(complain);
-    let mut complaint = [0; 5];
+    drop(error_writer);
+    let mut error_bytes = [0; 5];
     // The pipe ends without a word once the worker has begun.
-    let complained = complaints.read_exact(&mut complaint).is_ok();
-    let code = supervisor.wait_for(keeper).map_err(|e| failed(FORK, e))?;
-    if !complained {
+    let failed_to_start = error_reader.read_exact(&mut error_bytes).is_ok();
+    let code = supervisor.wait_for(outer).map_err(|e| failed(FORK, e))?;
+    if !failed_to_start {
         return Ok(code);
     }
-    let [step, errno @ ..] = complaint;
+    let [step, errno @ ..] = error_bytes;
     let source = io::Error::from_raw_os_error(i32::from_ne_bytes(errno));
     let step = STEPS[usize::from(step) % STEPS.len()];
     Err(match source.raw_os_error() {
@@ -125,11 +125,11 @@ pub fn isolate(work: impl FnOnce() -> u8) -> Result<u8, IsolationError> {
     })
 }
 
-/// The keeper: enters the namespaces, starts init and waits for it.
-fn keep(
+/// The outer process: enters the namespaces, starts init and waits for it.
+fn run_outer(
     caller: u32,
     mut supervisor: Supervisor,
-    mut complain: File,
+    mut error_writer: File,
     work: impl FnOnce() -> u8,
 ) -> ! {
     let arm = || {
@@ -147,15 +147,15 @@ fn keep(
     match started {
         Ok((None, pulse, alive)) => {
             drop(alive);
-            init(pulse, supervisor, complain, work)
+            init(pulse, supervisor, error_writer, work)
         }
         Ok((Some(init), pulse, alive)) => {
-            drop((pulse, complain));
+            drop((pulse, error_writer));
             let code = supervisor.wait_for(init).unwrap_or(1);
             drop(alive);
             end(code)
         }
-        Err(failure) => end_complaining(&mut complain, &failure),
+        Err(failure) => end_complaining(&mut error_writer, &failure),
     }
 }
 
@@ -163,11 +163,11 @@ fn keep(
 fn init(
     pulse: File,
     mut supervisor: Supervisor,
-    mut complain: File,
+    mut error_writer: File,
     work: impl FnOnce() -> u8,
 ) -> ! {
     if let Err(error) = die_with_parent() {
-        end_complaining(&mut complain, &Failure(DEATH_SIGNAL, error));
+        end_complaining(&mut error_writer, &Failure(DEATH_SIGNAL, error));
     }
     // Our parent has no number in this namespace to compare; its end of the pipe tells.
     if !writer_lives(pulse) {
@@ -175,13 +175,13 @@ fn init(
     }
     mount_proc();
     match fork() {
-        Err(error) => end_complaining(&mut complain, &Failure(FORK, error)),
+        Err(error) => end_complaining(&mut error_writer, &Failure(FORK, error)),
         Ok(Some(worker)) => {
-            drop(complain);
+            drop(error_writer);
             end(supervisor.wait_for(worker).unwrap_or(1))
         }
         Ok(None) => {
-            drop((complain, supervisor));
+            drop((error_writer, supervisor));
             // A panic must end here and not unwind into the caller's copy of its own stack.
             let code = catch_unwind(AssertUnwindSafe(work)).unwrap_or(101);
             let _ = io::stdout().flush();
@@ -270,9 +270,9 @@ fn writer_lives(pipe: File) -> bool {
     fd.revents & libc::POLLHUP == 0
 }
 
-fn end_complaining(complain: &mut File, Failure(step, error): &Failure) -> ! {
+fn end_complaining(error_writer: &mut File, Failure(step, error): &Failure) -> ! {
     let errno = error.raw_os_error().unwrap_or(0).to_ne_bytes();
-    let _ = complain.write_all(&[&[*step][..], &errno].concat());
+    let _ = error_writer.write_all(&[&[*step][..], &errno].concat());
     end(1)
 }
 

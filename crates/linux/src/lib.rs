@@ -7,6 +7,7 @@ pub mod datagrams;
 pub mod diag;
 pub mod epoll;
 pub mod ethtool;
+pub mod event_fd;
 pub mod file;
 pub mod guardian;
 pub mod host;
@@ -25,7 +26,6 @@ mod sockopt;
 pub mod sysctl;
 pub mod tcp;
 pub mod udp;
-pub mod wake;
 
 /// A system call's result as Rust has it: -1 means that errno holds the reason.
 fn check(result: i32) -> std::io::Result<i32> {

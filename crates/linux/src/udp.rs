@@ -211,14 +211,14 @@ fn passes(e: &io::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wake;
+    use crate::event_fd;
 
     const LOCAL: SocketAddr =
         SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
 
     fn received(socket: &Udp) -> (Vec<u8>, Arrival) {
         let due = clock::now() + Duration::from_secs(5);
-        wake::wait_readable(&[socket.as_fd()], due).unwrap();
+        event_fd::wait_readable(&[socket.as_fd()], due).unwrap();
         let mut buffer = [0; 2000];
         let arrival = socket.receive(&mut buffer).unwrap().expect("a datagram");
         (buffer[..arrival.length].to_vec(), arrival)
@@ -241,21 +241,21 @@ mod tests {
 
     #[test]
     fn a_connected_socket_takes_its_peers_datagrams_from_the_shared_port() {
-        let door = Udp::bind_shared(LOCAL).unwrap();
-        let port = door.local_address().unwrap();
+        let listener = Udp::bind_shared(LOCAL).unwrap();
+        let port = listener.local_address().unwrap();
         let [guest, stranger] = [0, 1].map(|_| {
             let socket = Udp::bind_any(port).unwrap();
             socket.connect(port).unwrap();
             socket
         });
         guest.send(b"knock").unwrap();
-        let (_, knock) = received(&door);
+        let (_, knock) = received(&listener);
         let room = Udp::bind_shared(port).unwrap();
         room.connect(knock.from).unwrap();
         guest.send(b"hello").unwrap();
         stranger.send(b"who?").unwrap();
         assert_eq!(received(&room).0, b"hello");
-        assert_eq!(received(&door).0, b"who?");
+        assert_eq!(received(&listener).0, b"who?");
         assert_eq!(room.receive(&mut [0; 10]).unwrap(), None);
     }
 

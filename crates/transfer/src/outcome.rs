@@ -52,7 +52,7 @@ pub struct Outcome {
     /// Limits of either host that were in the way, each naming its sysctl.
     pub limits: Vec<String>,
     /// How the receiver's window was steered; nothing where it was left to the kernel.
-    pub recipe: Option<String>,
+    pub clamp_method: Option<String>,
     /// User and system CPU time of this end's process during the transfer.
     pub cpu_seconds: f64,
 }
@@ -88,7 +88,7 @@ impl Outcome {
             hash: verdict.hash,
             hash_ok: true,
             limits: [verdict.limits, sender_limits].concat(),
-            recipe: verdict.recipe,
+            clamp_method: verdict.clamp_method,
             cpu_seconds: end.cpu.as_secs_f64(),
         }
     }

@@ -5,8 +5,8 @@ use sweetspot_linux::live::{BorrowError, LiveSocket};
 use sweetspot_linux::tcp::options;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use crate::event::{Change, Event, Kind, Who};
-use crate::guard::{Deed, Leases};
+use crate::event::{Change, ConnectionOwner, Event, Kind};
+use crate::guard::{AppliedLimit, Leases};
 use crate::look::{limit, pace};
 use crate::upload::{BufferAdvice, Step, Upload, buffer_for};
 
@@ -14,7 +14,7 @@ use crate::upload::{BufferAdvice, Step, Upload, buffer_for};
 pub struct Connection {
     pub socket: LiveSocket,
     pub started: u64,
-    pub who: Who,
+    pub who: ConnectionOwner,
     /// Whether it was told of.
     pub claimed: bool,
     /// Whether its window is limited, or was.
@@ -30,7 +30,7 @@ pub struct Connection {
 
 impl Connection {
     /// One that nothing was done to.
-    pub fn new(socket: LiveSocket, started: u64, who: Who) -> Connection {
+    pub fn new(socket: LiveSocket, started: u64, who: ConnectionOwner) -> Connection {
         Connection {
             socket,
             started,
@@ -54,7 +54,7 @@ impl Connection {
     /// that has gone meanwhile is found out at the next look.
     pub fn limit(&mut self, leases: &mut Leases, to: Option<Bytes>) -> Result<(), String> {
         // Without a guardian nothing is done.
-        if leases.take(&self.socket, self.started, Deed::Window).is_err() {
+        if leases.take(&self.socket, self.started, AppliedLimit::Window).is_err() {
             return Ok(());
         }
         self.limited = true;
@@ -70,7 +70,7 @@ impl Connection {
                 heard(read, "SO_MAX_PACING_RATE")?.flatten()
             }
         };
-        if leases.take(&self.socket, self.started, Deed::Pace(before)).is_err() {
+        if leases.take(&self.socket, self.started, AppliedLimit::Pace(before)).is_err() {
             return Ok(());
         }
         self.paced_before = Some(before);
@@ -84,10 +84,10 @@ impl Connection {
     /// Undoes all that was done.
     pub fn undo(&mut self) {
         if std::mem::take(&mut self.limited) {
-            Deed::Window.undo(&self.socket);
+            AppliedLimit::Window.undo(&self.socket);
         }
         if let Some(before) = self.paced_before.take() {
-            Deed::Pace(before).undo(&self.socket);
+            AppliedLimit::Pace(before).undo(&self.socket);
         }
     }
 
@@ -125,14 +125,15 @@ impl Connection {
         let mut told = Vec::new();
         let rtt = (seen.info.rtt, Some(seen.info.min_rtt));
         let rate = seen.info.delivery_rate;
-        if let Some(advice) = self.buffer.handle_look(now, &seen.info) {
+        if let Some(advice) = self.buffer.handle_sample(now, &seen.info) {
             let change = Change::Pace { from: None, to: None, kernel: None };
             told.push(self.event(Kind::Advised, &advice, change, rate, rtt));
         }
         if self.leave_upload {
             return told;
         }
-        let Some(step) = self.upload.handle_look(now, seen.delivered, seen.info.rtt, &seen.report)
+        let Some(step) =
+            self.upload.handle_sample(now, seen.delivered, seen.info.rtt, &seen.report)
         else {
             return told;
         };

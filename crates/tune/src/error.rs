@@ -5,7 +5,7 @@ use thiserror::Error;
 
 /// Connections that cannot be tuned, though they should be.
 #[derive(Debug, Error)]
-pub enum OutOfReach {
+pub enum Untunable {
     /// Those of one process.
     #[error("{0}")]
     Process(#[from] BorrowError),

@@ -10,14 +10,14 @@ pub struct Event {
     /// Since the epoch, in seconds.
     pub wall_s: f64,
     /// Whose connection.
-    pub who: Who,
+    pub who: ConnectionOwner,
     /// What.
     pub kind: Kind,
     /// Why, in words.
     pub why: String,
     /// From what to what, and what the kernel then did.
     pub change: Change,
-    /// How fast the connection's bundle received, or the connection sent.
+    /// How fast the connection's path group received, or the connection sent.
     pub rate: Rate,
     /// The round trip, and the least one.
     pub rtt: (Duration, Option<Duration>),
@@ -50,7 +50,7 @@ pub enum Change {
 
 /// A connection and who holds it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Who {
+pub struct ConnectionOwner {
     /// The process.
     pub pid: u32,
     /// What it is called.
@@ -111,7 +111,7 @@ struct Line<'a> {
     event: &'static str,
     why: &'a str,
     #[serde(flatten)]
-    who: &'a Who,
+    who: &'a ConnectionOwner,
     #[serde(flatten)]
     change: Changed,
     goodput_bps: f64,
@@ -176,7 +176,7 @@ impl Event {
 
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Who { pid, program, remote, .. } = &self.who;
+        let ConnectionOwner { pid, program, remote, .. } = &self.who;
         write!(f, "{program}[{pid}] {remote}: {}", self.kind.name().replace('_', " "))?;
         match self.change {
             Change::Window { from, to, advertised, .. } => {
@@ -207,7 +207,7 @@ mod tests {
     fn event(change: Change) -> Event {
         Event {
             wall_s: 1.5,
-            who: Who {
+            who: ConnectionOwner {
                 pid: 7,
                 program: "rsync".to_owned(),
                 local: "192.0.2.1:50000".parse().unwrap(),

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 
-use sweetspot_linux::guardian::{self, Lifeline};
+use sweetspot_linux::guardian::{self, GuardianPipe};
 use sweetspot_linux::live::LiveSocket;
 use sweetspot_linux::processes::{self, Process};
 use sweetspot_units::Rate;
@@ -16,43 +16,43 @@ use crate::look::{limit, pace};
 /// program has closed.
 #[derive(Debug)]
 pub struct Leases {
-    lifeline: Lifeline,
+    guardian_pipe: GuardianPipe,
 }
 
 /// What was done to a connection, and so how it is undone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Deed {
+pub enum AppliedLimit {
     /// Its window was limited.
     Window,
     /// Its pace was; this is what it was before.
     Pace(Option<Rate>),
 }
 
-impl Deed {
+impl AppliedLimit {
     /// Undoes it. A connection that is no more, or stands for another one, needs nothing.
     pub fn undo(self, socket: &LiveSocket) {
         match self {
-            Deed::Window => drop(limit(socket, None)),
-            Deed::Pace(before) => drop(pace(socket, before)),
+            AppliedLimit::Window => drop(limit(socket, None)),
+            AppliedLimit::Pace(before) => drop(pace(socket, before)),
         }
     }
 
     /// As the guardian reads it.
     fn word(self) -> String {
         match self {
-            Deed::Window => "window".to_owned(),
-            Deed::Pace(None) => "pace".to_owned(),
-            Deed::Pace(Some(before)) => format!("pace:{}", before.bits_per_second()),
+            AppliedLimit::Window => "window".to_owned(),
+            AppliedLimit::Pace(None) => "pace".to_owned(),
+            AppliedLimit::Pace(Some(before)) => format!("pace:{}", before.bits_per_second()),
         }
     }
 
-    fn from_word(word: &str) -> Option<Deed> {
+    fn from_word(word: &str) -> Option<AppliedLimit> {
         match word {
-            "window" => Some(Deed::Window),
-            "pace" => Some(Deed::Pace(None)),
+            "window" => Some(AppliedLimit::Window),
+            "pace" => Some(AppliedLimit::Pace(None)),
             _ => {
                 let before = word.strip_prefix("pace:")?.parse().ok()?;
-                Some(Deed::Pace(Some(Rate::from_bits_per_second(before))))
+                Some(AppliedLimit::Pace(Some(Rate::from_bits_per_second(before))))
             }
         }
     }
@@ -60,28 +60,33 @@ impl Deed {
 
 impl Leases {
     /// Tells the guardian what is about to be done.
-    pub fn take(&mut self, socket: &LiveSocket, started: u64, deed: Deed) -> io::Result<()> {
+    pub fn take(
+        &mut self,
+        socket: &LiveSocket,
+        started: u64,
+        applied: AppliedLimit,
+    ) -> io::Result<()> {
         let (pid, inode, cookie) = (socket.process().pid(), socket.inode(), socket.cookie());
         // One write: the guardian reads whole lines or, when we die, none.
-        let line = format!("+ {} {pid} {started} {inode} {cookie}\n", deed.word());
-        self.lifeline.write_all(line.as_bytes())
+        let line = format!("+ {} {pid} {started} {inode} {cookie}\n", applied.word());
+        self.guardian_pipe.write_all(line.as_bytes())
     }
 
     /// Tells the guardian that all was undone, or that there is nothing to undo any more.
     pub fn release(&mut self, cookie: u64) -> io::Result<()> {
-        self.lifeline.write_all(format!("- {cookie}\n").as_bytes())
+        self.guardian_pipe.write_all(format!("- {cookie}\n").as_bytes())
     }
 
     /// Whether the guardian has gone: then nobody would undo what is done.
     pub fn are_worthless(&self) -> bool {
-        self.lifeline.is_cut()
+        self.guardian_pipe.is_cut()
     }
 }
 
 /// Runs `work` in a process of its own, under a guardian that undoes what it leaves; returns its
 /// exit code.
 pub fn guarded(work: impl FnOnce(Leases) -> u8) -> io::Result<u8> {
-    guardian::with_guardian(|lifeline| work(Leases { lifeline }), guard)
+    guardian::with_guardian(|guardian_pipe| work(Leases { guardian_pipe }), guard)
 }
 
 fn guard(reader: File) {
@@ -91,7 +96,7 @@ fn guard(reader: File) {
     }
     for lease in held.0.values() {
         let Some(socket) = lease.socket() else { continue };
-        lease.window.into_iter().chain(lease.pace).for_each(|deed| deed.undo(&socket));
+        lease.window.into_iter().chain(lease.pace).for_each(|applied| applied.undo(&socket));
     }
 }
 
@@ -106,8 +111,8 @@ struct Lease {
     started: u64,
     inode: u64,
     cookie: u64,
-    window: Option<Deed>,
-    pace: Option<Deed>,
+    window: Option<AppliedLimit>,
+    pace: Option<AppliedLimit>,
 }
 
 impl Lease {
@@ -127,8 +132,8 @@ impl Held {
     fn note(&mut self, line: &str) -> Option<()> {
         let words: Vec<&str> = line.split(' ').collect();
         match words[..] {
-            ["+", deed, pid, started, inode, cookie] => {
-                let deed = Deed::from_word(deed)?;
+            ["+", applied, pid, started, inode, cookie] => {
+                let applied = AppliedLimit::from_word(applied)?;
                 let cookie = cookie.parse().ok()?;
                 let lease = Lease {
                     pid: pid.parse().ok()?,
@@ -139,10 +144,10 @@ impl Held {
                     pace: None,
                 };
                 let lease = self.0.entry(cookie).or_insert(lease);
-                match deed {
-                    Deed::Window => lease.window = Some(deed),
+                match applied {
+                    AppliedLimit::Window => lease.window = Some(applied),
                     // The first one says what was before us.
-                    Deed::Pace(_) => lease.pace = lease.pace.or(Some(deed)),
+                    AppliedLimit::Pace(_) => lease.pace = lease.pace.or(Some(applied)),
                 }
             }
             ["-", cookie] => {
@@ -172,8 +177,8 @@ mod tests {
             started: 99,
             inode: 1235,
             cookie: 78,
-            window: Some(Deed::Window),
-            pace: Some(Deed::Pace(before)),
+            window: Some(AppliedLimit::Window),
+            pace: Some(AppliedLimit::Pace(before)),
         };
         assert_eq!(held.0, BTreeMap::from([(78, lease)]));
     }
@@ -181,8 +186,8 @@ mod tests {
     #[test]
     fn a_deed_is_read_as_it_was_written() {
         let some = Some(Rate::from_mbit_per_second(95));
-        for deed in [Deed::Window, Deed::Pace(None), Deed::Pace(some)] {
-            assert_eq!(Deed::from_word(&deed.word()), Some(deed));
+        for applied in [AppliedLimit::Window, AppliedLimit::Pace(None), AppliedLimit::Pace(some)] {
+            assert_eq!(AppliedLimit::from_word(&applied.word()), Some(applied));
         }
     }
 

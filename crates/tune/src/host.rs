@@ -5,7 +5,7 @@ use sweetspot_linux::live::BorrowError;
 use sweetspot_linux::processes;
 use sweetspot_units::{Bytes, Duration, Time};
 
-use crate::error::{OutOfReach, TuneError};
+use crate::error::{TuneError, Untunable};
 use crate::goal::Goal;
 use crate::policy::{Policy, Subject};
 use crate::scope::{Found, Scope, sockets_of};
@@ -54,7 +54,7 @@ impl Host {
 }
 
 impl Scope for Host {
-    fn find(&mut self, now: Time, refused: &mut Vec<OutOfReach>) -> Result<Vec<Found>, TuneError> {
+    fn find(&mut self, now: Time, refused: &mut Vec<Untunable>) -> Result<Vec<Found>, TuneError> {
         if now < self.next_read {
             return Ok(Vec::new());
         }
@@ -80,7 +80,7 @@ impl Scope for Host {
         }
         // A download without a process that we could see is most likely one of theirs.
         if !wanted.is_empty() && forbidden > 0 && !std::mem::replace(&mut self.complained, true) {
-            refused.push(OutOfReach::Processes { processes: forbidden });
+            refused.push(Untunable::Processes { processes: forbidden });
         }
         Ok(found)
     }

@@ -1,12 +1,12 @@
 //! Watches and steers live connections of unmodified programs.
 //!
-//! Pure: [`share`] divides windows max-min fair, [`Bundle`] steers all connections between two
+//! Pure: [`share`] divides windows max-min fair, [`PathGroup`] steers all connections between two
 //! hosts by one controller, [`upload::Upload`] a connection's pace by another, [`Event`] says what was
 //! done.
 //! At the edge of the kernel: [`Scope`] finds connections, [`Tuner`] looks at them and acts,
 //! `guard` undoes it all when the tuner dies.
 
-mod bundle;
+mod clamp_check;
 mod connection;
 mod error;
 mod event;
@@ -15,23 +15,23 @@ mod goal;
 mod guard;
 mod host;
 mod look;
-mod memory;
 mod metrics;
-mod obedience;
 mod path;
+mod path_cache;
+mod path_group;
 pub mod policy;
 mod scope;
 pub mod share;
 mod tuner;
 pub mod upload;
 
-pub use bundle::{Action, Bundle, Look, Refusal};
-pub use error::{OutOfReach, TuneError};
-pub use event::{Change, Event, Kind, Who};
+pub use error::{TuneError, Untunable};
+pub use event::{Change, ConnectionOwner, Event, Kind};
 pub use exporter::Exporter;
 pub use goal::Goal;
 pub use guard::{Leases, guarded};
 pub use host::Host;
 pub use metrics::Snapshot;
+pub use path_group::{Action, ConnectionSample, PathGroup, Refusal};
 pub use scope::{Family, Found, Scope};
 pub use tuner::{Options, Tuner};

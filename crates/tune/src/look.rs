@@ -6,7 +6,7 @@ use sweetspot_linux::tcp::{Info, options};
 use sweetspot_sizing::SenderReport;
 use sweetspot_units::{Bytes, Rate};
 
-use crate::bundle::Look;
+use crate::path_group::ConnectionSample;
 
 /// A clamp that limits nothing: as much as the option can say.
 const UNCLAMPED: Bytes = Bytes::new(i32::MAX as u64);
@@ -16,7 +16,7 @@ pub struct Seen {
     /// `TCP_INFO`.
     pub info: Info,
     /// For the window's controller.
-    pub look: Look,
+    pub look: ConnectionSample,
     /// For the pace's: payload that reached the peer, and the sender's own view.
     pub delivered: Bytes,
     pub report: SenderReport,
@@ -38,7 +38,7 @@ pub fn look(
         if let Some(limit) = limit {
             options::set_window_clamp(fd, limit)?;
         }
-        let look = Look {
+        let look = ConnectionSample {
             received: info.bytes_received,
             unread: options::unread(fd)?,
             rtt: info.rcv_rtt,

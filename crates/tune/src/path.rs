@@ -4,12 +4,12 @@ use sweetspot_linux::clock;
 use sweetspot_sizing::{EventKind, Phase, Setting};
 use sweetspot_units::{Bytes, Duration, Time};
 
-use crate::bundle::{Bundle, Refusal};
 use crate::connection::Connection;
 use crate::event::{Change, Event, Kind};
 use crate::goal::Goal;
 use crate::guard::Leases;
 use crate::look::{Seen, look};
+use crate::path_group::{PathGroup, Refusal};
 use crate::tuner::Options;
 
 /// What every host must be able to receive (RFC 9293 section 3.7.1).
@@ -23,9 +23,9 @@ const SETTLING: Duration = Duration::from_millis(20);
 /// Between two looks at uploads: four in the shortest epoch.
 const UPLOAD_PAUSE: Duration = Duration::from_millis(25);
 
-/// A bundle and the connections in it.
+/// A path group and the connections in it.
 pub struct Path {
-    pub bundle: Bundle,
+    pub group: PathGroup,
     pub connections: BTreeMap<u64, Connection>,
     pub next_round: Time,
     /// Events to be told once it shows what the kernel made of them.
@@ -37,24 +37,24 @@ impl Path {
     pub fn new(now: Time, goal: Goal, seen: &Seen, max_window: Bytes) -> Path {
         let mss = seen.info.advmss.max(LEAST_MSS);
         let setting = Setting { mss, packet: mss + HEADERS, max_window, path: None };
-        Path::again(now, Bundle::new(goal.controller(&setting), mss))
+        Path::again(now, PathGroup::new(goal.controller(&setting), mss))
     }
 
     /// Begins again with what was learnt before.
-    pub fn again(now: Time, bundle: Bundle) -> Path {
-        Path { bundle, connections: BTreeMap::new(), next_round: now, pending: Vec::new() }
+    pub fn again(now: Time, group: PathGroup) -> Path {
+        Path { group, connections: BTreeMap::new(), next_round: now, pending: Vec::new() }
     }
 
     /// A connection of it, seen for the first time.
     pub fn add(&mut self, now: Time, cookie: u64, connection: Connection, seen: &Seen) {
-        self.bundle.add(now, cookie, seen.look);
+        self.group.add(now, cookie, seen.look);
         self.next_round = now;
         self.connections.insert(cookie, connection);
     }
 
     /// The limits in force.
     pub fn limits(&self) -> impl Iterator<Item = Bytes> {
-        self.connections.keys().filter_map(|cookie| self.bundle.limit(*cookie))
+        self.connections.keys().filter_map(|cookie| self.group.limit(*cookie))
     }
 
     /// Looks at every connection, and does what the controllers then want; what is to be told.
@@ -64,8 +64,8 @@ impl Path {
             told.extend(self.ripe(Time::MAX));
             return told;
         }
-        self.bundle.handle_round(clock::now());
-        while let Some(refusal) = self.bundle.poll_refusal() {
+        self.group.handle_round(clock::now());
+        while let Some(refusal) = self.group.poll_refusal() {
             told.extend(self.refused(&refusal));
         }
         self.act(leases, options.dry_run, &mut told);
@@ -73,17 +73,17 @@ impl Path {
         told
     }
 
-    /// When the next round is to be, after one that took `took` of CPU time; `thrift` is how many
+    /// When the next round is to be, after one that took `took` of CPU time; `cpu_budget` is how many
     /// times as long the pause must be.
-    pub fn rest(&mut self, done: Time, took: Duration, thrift: u64, uploads: bool) {
-        let thrift = took * thrift;
-        let mut pause = self.bundle.pause(done, thrift);
+    pub fn rest(&mut self, done: Time, took: Duration, cpu_budget: u64, uploads: bool) {
+        let cpu_budget = took * cpu_budget;
+        let mut pause = self.group.pause(done, cpu_budget);
         if uploads {
-            pause = pause.min(UPLOAD_PAUSE.max(thrift));
+            pause = pause.min(UPLOAD_PAUSE.max(cpu_budget));
         }
         let due =
             self.connections.values().map(|c| c.upload.poll_timeout()).fold(Time::MAX, Time::min);
-        self.next_round = due.max(done + thrift).min(done + pause);
+        self.next_round = due.max(done + cpu_budget).min(done + pause);
     }
 
     /// Undoes all that was done.
@@ -99,11 +99,11 @@ impl Path {
             let change = match connection.upload.pace() {
                 Some(pace) => Change::Pace { from: Some(pace), to: None, kernel: None },
                 None => {
-                    let (from, advertised) = (self.bundle.limit(*cookie), connection.advertised);
+                    let (from, advertised) = (self.group.limit(*cookie), connection.advertised);
                     Change::Window { from, to: None, clamp: None, advertised }
                 }
             };
-            told.push(event(&self.bundle, connection, Kind::Lifted, why, change));
+            told.push(event(&self.group, connection, Kind::Lifted, why, change));
         }
         told
     }
@@ -111,7 +111,7 @@ impl Path {
     fn look(&mut self, options: &Options, leases: &mut Leases) -> Vec<Event> {
         let (mut gone, mut told) = (Vec::new(), Vec::new());
         for (cookie, connection) in &mut self.connections {
-            let limit = self.bundle.limit(*cookie).filter(|_| connection.limited);
+            let limit = self.group.limit(*cookie).filter(|_| connection.limited);
             let touched = connection.touched();
             let seen = match look(&connection.socket, limit, touched) {
                 Ok(Ok(seen)) => seen,
@@ -127,7 +127,7 @@ impl Path {
             if options.uploads {
                 told.extend(connection.handle_upload(now, &seen, leases, options.dry_run));
             }
-            self.bundle.handle_look(now, *cookie, seen.look);
+            self.group.handle_sample(now, *cookie, seen.look);
         }
         for cookie in gone {
             told.extend(self.forget(cookie, leases));
@@ -137,7 +137,7 @@ impl Path {
 
     /// A connection is over.
     fn forget(&mut self, cookie: u64, leases: &mut Leases) -> Option<Event> {
-        self.bundle.remove(clock::now(), cookie);
+        self.group.remove(clock::now(), cookie);
         let connection = self.connections.remove(&cookie)?;
         if connection.touched() {
             let _ = leases.release(cookie);
@@ -145,7 +145,7 @@ impl Path {
         let why = "the connection is over";
         let change = unchanged(&connection);
         (connection.claimed || connection.touched())
-            .then(|| event(&self.bundle, &connection, Kind::Gone, why, change))
+            .then(|| event(&self.group, &connection, Kind::Gone, why, change))
     }
 
     /// A limit did not reach a connection.
@@ -162,16 +162,16 @@ impl Path {
             clamp: connection.clamp(),
             advertised,
         };
-        Some(event(&self.bundle, connection, Kind::Refused, &why, change))
+        Some(event(&self.group, connection, Kind::Refused, &why, change))
     }
 
     fn act(&mut self, leases: &mut Leases, dry_run: bool, told: &mut Vec<Event>) {
         let mut said = Vec::new();
-        while let Some(event) = self.bundle.poll_event() {
+        while let Some(event) = self.group.poll_event() {
             said.extend(words(&event.kind));
         }
         let mut before = BTreeMap::new();
-        while let Some(action) = self.bundle.poll_action() {
+        while let Some(action) = self.group.poll_action() {
             let Some(connection) = self.connections.get_mut(&action.cookie) else { continue };
             before.insert(action.cookie, action.before);
             if dry_run {
@@ -179,17 +179,17 @@ impl Path {
             }
             if let Err(why) = connection.limit(leases, action.limit) {
                 let change = unchanged(connection);
-                told.push(event(&self.bundle, connection, Kind::Refused, &why, change));
-                self.bundle.leave(action.cookie);
+                told.push(event(&self.group, connection, Kind::Refused, &why, change));
+                self.group.leave(action.cookie);
             }
         }
-        let due = clock::now() + self.bundle.round_trips().0 * 2 + SETTLING;
+        let due = clock::now() + self.group.round_trips().0 * 2 + SETTLING;
         for (cookie, connection) in &mut self.connections {
-            let to = self.bundle.limit(*cookie);
+            let to = self.group.limit(*cookie);
             let from = before.get(cookie).copied().unwrap_or(to);
             let change = Change::Window { from, to, clamp: None, advertised: None };
             let mut tell = |kind, why: &str| {
-                let event = event(&self.bundle, connection, kind, why, change);
+                let event = event(&self.group, connection, kind, why, change);
                 self.pending.push((due, event));
             };
             if !connection.claimed && to.is_some() {
@@ -224,8 +224,14 @@ fn unchanged(connection: &Connection) -> Change {
     Change::Window { from: None, to: None, clamp: None, advertised: connection.advertised }
 }
 
-fn event(bundle: &Bundle, connection: &Connection, kind: Kind, why: &str, change: Change) -> Event {
-    connection.event(kind, why, change, bundle.rate(), bundle.round_trips())
+fn event(
+    group: &PathGroup,
+    connection: &Connection,
+    kind: Kind,
+    why: &str,
+    change: Change,
+) -> Event {
+    connection.event(kind, why, change, group.rate(), group.round_trips())
 }
 
 /// What the controller did, in words.

@@ -4,7 +4,7 @@ use sweetspot_linux::live::{BorrowError, ProcessHandle};
 use sweetspot_linux::processes::{self, Descriptor, Process};
 use sweetspot_units::Time;
 
-use crate::error::{OutOfReach, TuneError};
+use crate::error::{TuneError, Untunable};
 use crate::goal::Goal;
 use crate::policy::Subject;
 
@@ -12,7 +12,7 @@ use crate::policy::Subject;
 pub trait Scope {
     /// The sockets found that were not there at the last call. What a process forbids is named
     /// in `refused`, once.
-    fn find(&mut self, now: Time, refused: &mut Vec<OutOfReach>) -> Result<Vec<Found>, TuneError>;
+    fn find(&mut self, now: Time, refused: &mut Vec<Untunable>) -> Result<Vec<Found>, TuneError>;
 
     /// What a connection is to aim for; `None`: it is left alone.
     fn goal(&self, subject: &Subject<'_>) -> Option<Goal>;
@@ -53,7 +53,7 @@ impl Family {
 }
 
 impl Scope for Family {
-    fn find(&mut self, _now: Time, refused: &mut Vec<OutOfReach>) -> Result<Vec<Found>, TuneError> {
+    fn find(&mut self, _now: Time, refused: &mut Vec<Untunable>) -> Result<Vec<Found>, TuneError> {
         let mut found = Vec::new();
         let mut present = BTreeSet::new();
         for pid in processes::family(self.root) {

@@ -7,16 +7,16 @@ use sweetspot_linux::live::LiveSocket;
 use sweetspot_linux::tcp::options;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use crate::bundle::Bundle;
 use crate::connection::Connection;
-use crate::error::{OutOfReach, TuneError};
-use crate::event::{Event, Kind, Who};
+use crate::error::{TuneError, Untunable};
+use crate::event::{ConnectionOwner, Event, Kind};
 use crate::goal::Goal;
 use crate::guard::Leases;
 use crate::look::look;
-use crate::memory::Memory;
 use crate::metrics::Snapshot;
 use crate::path::Path;
+use crate::path_cache::PathCache;
+use crate::path_group::PathGroup;
 use crate::policy::Subject;
 use crate::scope::{Found, Scope};
 use crate::share::max_min;
@@ -28,11 +28,11 @@ const SEARCH: Duration = Duration::from_millis(50);
 /// What looking may cost: a search for new connections, or a round of looks, is followed by a pause
 /// so many times as long as the CPU time it took, however long a busy host let it wait. Together
 /// that is less than a hundredth of a core.
-const SEARCH_THRIFT: u64 = 400;
+const SEARCH_CPU_BUDGET: u64 = 400;
 /// ... but while there is no connection to look at, a search may cost a hundredth by itself: what
 /// is found late, slow start has taken past the path.
-const EAGER_THRIFT: u64 = 100;
-const ROUND_THRIFT: u64 = 250;
+const EAGER_CPU_BUDGET: u64 = 100;
+const ROUND_CPU_BUDGET: u64 = 250;
 
 /// How a tuner goes about its work.
 #[derive(Debug, Clone)]
@@ -56,15 +56,15 @@ pub struct Tuner<S> {
     options: Options,
     leases: Leases,
     next_search: Time,
-    bundles: BTreeMap<Ends, Path>,
+    groups: BTreeMap<Ends, Path>,
     /// What was learnt by bundles that are over.
-    memory: Memory<Ends, Bundle>,
-    refused: Vec<OutOfReach>,
+    path_cache: PathCache<Ends, PathGroup>,
+    refused: Vec<Untunable>,
     events: Vec<Event>,
     counts: BTreeMap<Kind, u64>,
 }
 
-/// The two hosts of a bundle, here and there, and what its transfers aim for.
+/// The two hosts of a path group, here and there, and what its transfers aim for.
 type Ends = (IpAddr, IpAddr, Goal);
 
 impl<S: Scope> Tuner<S> {
@@ -75,8 +75,8 @@ impl<S: Scope> Tuner<S> {
             options,
             leases,
             next_search: Time::ZERO,
-            bundles: BTreeMap::new(),
-            memory: Memory::default(),
+            groups: BTreeMap::new(),
+            path_cache: PathCache::default(),
             refused: Vec::new(),
             events: Vec::new(),
             counts: BTreeMap::new(),
@@ -85,7 +85,7 @@ impl<S: Scope> Tuner<S> {
 
     /// When to call [`Tuner::handle_timeout`] next.
     pub fn poll_timeout(&self) -> Time {
-        self.bundles.values().map(|path| path.next_round).fold(self.next_search, Time::min)
+        self.groups.values().map(|path| path.next_round).fold(self.next_search, Time::min)
     }
 
     /// Looks, decides and acts, for whatever is due at `now`.
@@ -93,15 +93,16 @@ impl<S: Scope> Tuner<S> {
         if now >= self.next_search {
             let began = clock::used();
             for found in self.scope.find(now, &mut self.refused)? {
-                self.welcome(now, &found);
+                self.try_add(now, &found);
             }
             self.share_memory();
             let took = clock::used().since(began);
-            let thrift = if self.bundles.is_empty() { EAGER_THRIFT } else { SEARCH_THRIFT };
-            self.next_search = clock::now() + SEARCH.max(took * thrift);
+            let cpu_budget =
+                if self.groups.is_empty() { EAGER_CPU_BUDGET } else { SEARCH_CPU_BUDGET };
+            self.next_search = clock::now() + SEARCH.max(took * cpu_budget);
         }
         let due: Vec<Ends> =
-            self.bundles.iter().filter(|(_, p)| p.next_round <= now).map(|(e, _)| *e).collect();
+            self.groups.iter().filter(|(_, p)| p.next_round <= now).map(|(e, _)| *e).collect();
         for ends in due {
             self.round(ends);
         }
@@ -118,14 +119,14 @@ impl<S: Scope> Tuner<S> {
 
     /// How things stand.
     pub fn snapshot(&self) -> Snapshot {
-        let paths = || self.bundles.values();
+        let paths = || self.groups.values();
         let uploads =
             || paths().flat_map(|p| p.connections.values()).filter_map(|c| c.upload.pace());
         Snapshot {
             watched: paths().map(|p| p.connections.len()).sum(),
             limited: paths().map(|p| p.limits().count()).sum(),
             window: paths().flat_map(Path::limits).sum(),
-            rate: paths().fold(Rate::ZERO, |sum, path| sum + path.bundle.rate()),
+            rate: paths().fold(Rate::ZERO, |sum, path| sum + path.group.rate()),
             paced: uploads().count(),
             pace: uploads().fold(Rate::ZERO, |sum, pace| sum + pace),
             events: self.counts.clone(),
@@ -133,7 +134,7 @@ impl<S: Scope> Tuner<S> {
     }
 
     /// What was forbidden since the last call.
-    pub fn take_refusals(&mut self) -> Vec<OutOfReach> {
+    pub fn take_refusals(&mut self) -> Vec<Untunable> {
         std::mem::take(&mut self.refused)
     }
 
@@ -144,10 +145,10 @@ impl<S: Scope> Tuner<S> {
 
     /// Undoes all that was done.
     pub fn lift(&mut self, why: &str) {
-        for path in self.bundles.values_mut() {
+        for path in self.groups.values_mut() {
             self.events.extend(path.lift(why, &mut self.leases));
         }
-        self.bundles.clear();
+        self.groups.clear();
     }
 
     /// Divides the memory there is max-min fair over the bundles.
@@ -155,15 +156,15 @@ impl<S: Scope> Tuner<S> {
         let Some(memory) = self.options.memory else { return };
         let most = self.options.max_window;
         let demand =
-            |path: &Path| path.bundle.window().unwrap_or(most * path.connections.len() as u64);
-        let demands: Vec<Bytes> = self.bundles.values().map(demand).collect();
-        for (path, share) in self.bundles.values_mut().zip(max_min(memory, &demands)) {
-            path.bundle.set_ceiling(Some(share));
+            |path: &Path| path.group.window().unwrap_or(most * path.connections.len() as u64);
+        let demands: Vec<Bytes> = self.groups.values().map(demand).collect();
+        for (path, share) in self.groups.values_mut().zip(max_min(memory, &demands)) {
+            path.group.set_ceiling(Some(share));
         }
     }
 
     /// Takes a socket in if it is a TCP connection with data to come.
-    fn welcome(&mut self, now: Time, found: &Found) {
+    fn try_add(&mut self, now: Time, found: &Found) {
         let (fd, inode) = (found.descriptor.fd, found.descriptor.inode);
         let socket = match LiveSocket::name(&found.process, fd, inode, None) {
             Ok(socket) => socket,
@@ -185,32 +186,32 @@ impl<S: Scope> Tuner<S> {
         let (uid, program) = (found.uid, found.program.as_str());
         let subject = Subject { uid, program, local, remote };
         let Some(goal) = self.scope.goal(&subject) else { return };
-        let who = Who { pid, program: program.to_owned(), local, remote, cookie };
+        let who = ConnectionOwner { pid, program: program.to_owned(), local, remote, cookie };
         let max_window = self.options.max_window;
         let ends = (local.ip(), remote.ip(), goal);
-        let memory = &mut self.memory;
-        let path = self.bundles.entry(ends).or_insert_with(|| match memory.recall(now, &ends) {
-            Some(bundle) => Path::again(now, bundle),
+        let path_cache = &mut self.path_cache;
+        let path = self.groups.entry(ends).or_insert_with(|| match path_cache.recall(now, &ends) {
+            Some(group) => Path::again(now, group),
             None => Path::new(now, goal, &seen, max_window),
         });
         path.add(now, cookie, Connection::new(socket, found.started, who), &seen);
     }
 
-    /// Looks at every connection of a bundle, and does what its controllers then want.
+    /// Looks at every connection of a path group, and does what its controllers then want.
     fn round(&mut self, ends: Ends) {
-        let bundles = self.bundles.len() as u64;
-        let Some(path) = self.bundles.get_mut(&ends) else { return };
+        let groups = self.groups.len() as u64;
+        let Some(path) = self.groups.get_mut(&ends) else { return };
         let (now, began) = (clock::now(), clock::used());
         self.events.extend(path.round(&self.options, &mut self.leases));
         if path.connections.is_empty() {
             // How much others leave changes by the second: that is not worth keeping.
-            let kept = self.bundles.remove(&ends).filter(|_| ends.2 == Goal::Throughput);
+            let kept = self.groups.remove(&ends).filter(|_| ends.2 == Goal::Throughput);
             if let Some(path) = kept {
-                self.memory.keep(now, ends, path.bundle);
+                self.path_cache.keep(now, ends, path.group);
             }
             return;
         }
         let took = clock::used().since(began);
-        path.rest(clock::now(), took, ROUND_THRIFT * bundles, self.options.uploads);
+        path.rest(clock::now(), took, ROUND_CPU_BUDGET * groups, self.options.uploads);
     }
 }

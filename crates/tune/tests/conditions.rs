@@ -1,4 +1,4 @@
-//! Do no harm: a download under a bundle gets at least 97 % of what one left alone does. The same
+//! Do no harm: a download under a path group gets at least 97 % of what one left alone does. The same
 //! connection, with and without, under conditions in which a limit has little to win and something
 //! to lose. A fluid that steps by a millisecond; senders grow their windows until they lose.
 

@@ -120,7 +120,7 @@ fn play(case: &Case, seconds: usize) -> Run {
             };
             let now = Time::from_nanos((t * 1e9) as u64 + 1);
             let (bytes, rtt) = (Bytes::from_f64(delivered), Duration::from_secs_f64(rtt));
-            let step = upload.handle_look(now, bytes, rtt, &report);
+            let step = upload.handle_sample(now, bytes, rtt, &report);
             let due = upload.poll_timeout().as_secs_f64();
             let least = if case.look > USUAL.look { case.look } else { 0.0 };
             next_look = (t + case.look).min(due.max(t + least));

@@ -4,12 +4,12 @@
 //! built without, with the server's, and shows what running programs write.
 
 mod assets;
-mod door;
+mod auth;
 mod http;
 mod routes;
 mod server;
 mod watched;
 
-pub use door::Token;
+pub use auth::Token;
 pub use server::{Server, UiError};
 pub use watched::Watched;

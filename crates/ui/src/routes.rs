@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use crate::assets::{ASSETS, SIMULATOR};
-use crate::door::{Token, is_own_host};
+use crate::auth::{Token, is_own_host};
 use crate::http::{Request, Response};
 use crate::watched::Watched;
 

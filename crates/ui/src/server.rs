@@ -8,7 +8,7 @@ use sweetspot_linux::clock;
 use sweetspot_units::{Duration, Time};
 use thiserror::Error;
 
-use crate::door::Token;
+use crate::auth::Token;
 use crate::http::{self, BODY, HEAD, Progress, Request, Response};
 use crate::routes::Site;
 use crate::watched::Watched;

@@ -56,7 +56,7 @@ fn the_token_opens_and_nothing_else_does() -> Tested {
         assert_eq!(code(&refused), "403", "{path}");
         assert!(refused.contains("the whole address"));
     }
-    for name in ["nothing", "../door.rs", "watch?file=0&from=0", "watch?file=-1", "%00"] {
+    for name in ["nothing", "../auth.rs", "watch?file=0&from=0", "watch?file=-1", "%00"] {
         assert_eq!(code(&page.own(name)?), "404", "{name}");
     }
     Ok(())

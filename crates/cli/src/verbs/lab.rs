@@ -2,7 +2,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use sweetspot_lab::blog::{BlogRow, Place, blog};
+use sweetspot_lab::blog::{BlogRow, Environment, blog};
 use sweetspot_lab::isolated;
 use sweetspot_units::Duration;
 
@@ -65,9 +65,9 @@ fn show(row: &BlogRow) {
     );
 }
 
-fn place(arguments: &BlogArguments) -> Place {
+fn place(arguments: &BlogArguments) -> Environment {
     let each = arguments.each.to_string().replace(' ', "");
-    Place {
+    Environment {
         command: format!("sweetspot lab blog --each {each} --out docs/results/blog.md"),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         machine: format!("{}, {}", machine::machine(), machine::kernel()),

@@ -76,7 +76,7 @@ pub fn run(arguments: Arguments) -> Ending {
     // The ticket is the first line, at once: whoever started us may be waiting for it.
     tell!("{}", server.ticket());
     greet(&desk.0, &server, lifetime)?;
-    desk.0.detail(&format!("the receive window is steered by {}", server.recipe()));
+    desk.0.detail(&format!("the receive window is steered by {}", server.clamp_method()));
     let told = Arc::clone(&server);
     // Not waited for: it ends with the process.
     thread::spawn(move || stop_when_told(&told, signals));

@@ -11,8 +11,8 @@ use super::{Tested, said, sweetspot};
 /// A download over loopback by one process, that pauses now and then.
 const SELF: &str = "\
 import socket, threading, time
-door = socket.socket(); door.bind(('127.0.0.1', 7777)); door.listen()
-near = socket.create_connection(('127.0.0.1', 7777)); far = door.accept()[0]
+listener = socket.socket(); listener.bind(('127.0.0.1', 7777)); listener.listen()
+near = socket.create_connection(('127.0.0.1', 7777)); far = listener.accept()[0]
 def read():
     while near.recv(65536): pass
 threading.Thread(target=read, daemon=True).start()

@@ -88,7 +88,7 @@ fn the_receivers_choice_of_sizing_and_congestion_rules() {
     let arguments = ["--json", "--sizing", "max", "--congestion", "reno"];
     let outcome = outcome(&send(file.path(), &serve.ticket, &arguments).stdout);
     assert_eq!((&*outcome.sizing, outcome.congestion.as_deref()), ("kernel", Some("cubic")));
-    assert_eq!(outcome.recipe, None);
+    assert_eq!(outcome.clamp_method, None);
 }
 
 #[test]
@@ -175,12 +175,12 @@ fn a_received_file_has_ordinary_permissions() {
 #[test]
 fn where_udp_does_not_pass_the_kernel_stands_in_and_it_is_said() {
     let serve = Serve::start(&["--once", "--verbose"]);
-    let door = TcpListener::bind("127.0.0.1:0").unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut ticket = serve.ticket();
     let inner = ticket.port;
-    ticket.port = door.local_addr().unwrap().port();
+    ticket.port = listener.local_addr().unwrap().port();
     let forwarder = std::thread::spawn(move || {
-        let outer = door.accept().unwrap().0;
+        let outer = listener.accept().unwrap().0;
         let inner = TcpStream::connect(("127.0.0.1", inner)).unwrap();
         std::thread::scope(|scope| {
             scope.spawn(|| forward(&outer, &inner, true));

@@ -17,12 +17,12 @@ pub const RECEIVES: u16 = 9090;
 const SERVER: &str = "\
 import socket, threading
 def serve(port, work):
-    door = socket.socket()
-    door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    door.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b'cubic')
-    door.bind(('', port)); door.listen()
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b'cubic')
+    listener.bind(('', port)); listener.listen()
     while True:
-        threading.Thread(target=work, args=(door.accept()[0],), daemon=True).start()
+        threading.Thread(target=work, args=(listener.accept()[0],), daemon=True).start()
 def send(s):
     while True: s.sendall(bytes(65536))
 def receive(s):

@@ -6,9 +6,9 @@ use serde::Serialize;
 use sweetspot_path::{DirectionSpec, PathSpec};
 use sweetspot_units::{Bytes, Duration, Rate, Volume};
 
-use crate::engine::Books;
+use crate::counters::DirectionCounters;
+use crate::engine::EngineReport;
 use crate::serial::{bits_per_second, bytes, maybe_bits_per_second, maybe_seconds, seconds, shown};
-use crate::tally::Tally;
 use crate::verdict::LEAST_BACKLOG;
 use crate::{Lateness, Verdict};
 
@@ -86,7 +86,7 @@ pub struct MachineLosses {
     /// The receive ring was full.
     pub ring: u64,
     /// The kernel dropped them between a side and the path.
-    pub cable: u64,
+    pub link: u64,
     /// The kernel did not take them when they were due.
     pub release: u64,
     /// They were longer than the MTU.
@@ -96,7 +96,7 @@ pub struct MachineLosses {
 impl MachineLosses {
     /// All of them.
     pub fn total(&self) -> u64 {
-        self.ring + self.cable + self.release + self.oversized
+        self.ring + self.link + self.release + self.oversized
     }
 }
 
@@ -130,14 +130,14 @@ pub struct LatenessBucket {
 const BORDERS_US: [u64; 9] = [10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000];
 
 impl Certificate {
-    pub(crate) fn new(spec: &PathSpec, books: &Books) -> Certificate {
+    pub(crate) fn new(spec: &PathSpec, report: &EngineReport) -> Certificate {
         Certificate {
-            verdict: Verdict::of(spec, books),
+            verdict: Verdict::of(spec, report),
             path: spec.to_string(),
-            duration: books.ran,
-            real_time_priority: books.real_time,
-            up: DirectionCertificate::new(&spec.up, &books.up),
-            down: DirectionCertificate::new(&spec.down, &books.down),
+            duration: report.ran,
+            real_time_priority: report.real_time,
+            up: DirectionCertificate::new(&spec.up, &report.up),
+            down: DirectionCertificate::new(&spec.down, &report.down),
         }
     }
 
@@ -148,31 +148,31 @@ impl Certificate {
 }
 
 impl DirectionCertificate {
-    fn new(spec: &DirectionSpec, tally: &Tally) -> DirectionCertificate {
+    fn new(spec: &DirectionSpec, counters: &DirectionCounters) -> DirectionCertificate {
         DirectionCertificate {
-            packets_in: tally.packets_in,
-            bytes_in: tally.bytes_in,
-            packets_out: tally.packets_out,
-            bytes_out: tally.bytes_out,
-            packets_held: tally.held,
-            dropped_by_buffer: tally.buffer_drops,
-            dropped_at_random: tally.random_losses,
+            packets_in: counters.packets_in,
+            bytes_in: counters.bytes_in,
+            packets_out: counters.packets_out,
+            bytes_out: counters.bytes_out,
+            packets_held: counters.held,
+            dropped_by_buffer: counters.buffer_drops,
+            dropped_at_random: counters.random_losses,
             lost_by_machine: MachineLosses {
-                ring: tally.ring_losses,
-                cable: tally.cable_losses,
-                release: tally.send_failures,
-                oversized: tally.oversized,
+                ring: counters.ring_losses,
+                link: counters.cable_losses,
+                release: counters.send_failures,
+                oversized: counters.oversized,
             },
             asked: spec.rate,
-            achieved: (tally.backlogged_due >= LEAST_BACKLOG)
-                .then(|| tally.backlogged_bytes / tally.backlogged_time),
-            backlogged: tally.backlogged_time,
+            achieved: (counters.backlogged_due >= LEAST_BACKLOG)
+                .then(|| counters.backlogged_bytes / counters.backlogged_time),
+            backlogged: counters.backlogged_time,
             buffer: spec.buffer,
-            queue_mean: Bytes::new(tally.backlog_sum.get() / tally.backlog_samples.max(1)),
-            queue_max: tally.backlog_max,
-            lateness: LatenessCertificate::new(&tally.lateness),
-            stale_stamps: tally.stale_stamps,
-            stalest: tally.stalest,
+            queue_mean: Bytes::new(counters.backlog_sum.get() / counters.backlog_samples.max(1)),
+            queue_max: counters.backlog_max,
+            lateness: LatenessCertificate::new(&counters.lateness),
+            stale_stamps: counters.stale_stamps,
+            stalest: counters.stalest,
         }
     }
 }

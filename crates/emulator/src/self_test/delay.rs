@@ -47,7 +47,7 @@ pub(super) fn measure() -> Result<DelayError, EmulatorError> {
     let path = path(Rate::from_mbit_per_second(100));
     let emulation = Emulation::start(&path)?;
     // The far device's own ring stamps what arrives, whenever somebody looks.
-    let mut arrivals = emulation.far().cable.port_inside(path.mtu, PROBES as usize)?;
+    let mut arrivals = emulation.far().link.port_inside(path.mtu, PROBES as usize)?;
     send(emulation.near(), emulation.far())?;
     clock::sleep_until(clock::now() + path.rtt());
     let error = evaluate(&path, &mut arrivals);

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::process::{Command, Stdio};
 use std::time::Duration as StdDuration;
 
-use sweetspot_emulator::{Certificate, Emulation, EmulatorError, Leaf, Side};
+use sweetspot_emulator::{Certificate, Emulation, EmulatorError, HostPair, Side};
 use sweetspot_linux::clock;
 use sweetspot_units::{Bytes, Duration, Rate};
 
@@ -179,13 +179,15 @@ pub fn emulations_follow_one_another() {
 
 pub fn leaves_share_the_bottleneck_and_have_round_trips_of_their_own() {
     let ms = Duration::from_millis;
-    let leaf = |detour| Leaf { detour, initial_window: Some(2), quick_acks: true };
+    let host_pair =
+        |extra_delay| HostPair { extra_delay, initial_window: Some(2), quick_acks: true };
     let path = "rate=100Mbit/s rtt=10ms buffer=100kB".parse().unwrap();
-    let emulation = Emulation::start_with(&path, &[leaf(ms(0)), leaf(ms(40))]).unwrap();
+    let emulation = Emulation::start_with(&path, &[host_pair(ms(0)), host_pair(ms(40))]).unwrap();
     let (near, far) = (emulation.near(), emulation.far());
     for (number, least) in [(0, ms(10)), (1, ms(90))] {
         let bind = |side: &Side| {
-            let socket = side.run(|| UdpSocket::bind((side.leaf(number), 7))).unwrap().unwrap();
+            let socket =
+                side.run(|| UdpSocket::bind((side.host_pair(number), 7))).unwrap().unwrap();
             socket.set_read_timeout(Some(PATIENCE)).unwrap();
             socket
         };
@@ -193,15 +195,15 @@ pub fn leaves_share_the_bottleneck_and_have_round_trips_of_their_own() {
         let mut best = Duration::MAX;
         for _ in 0..5 {
             let sent = clock::now();
-            one.send_to(b"ping", (far.leaf(number), 7)).unwrap();
+            one.send_to(b"ping", (far.host_pair(number), 7)).unwrap();
             let (_, from) = other.recv_from(&mut [0; 16]).unwrap();
-            assert_eq!(from.ip(), near.leaf(number));
+            assert_eq!(from.ip(), near.host_pair(number));
             other.send_to(b"pong", from).unwrap();
             one.recv_from(&mut [0; 16]).unwrap();
             best = best.min(clock::now().since(sent));
         }
-        // 5 ms each way, and the detour each way; with room for a busy machine.
-        assert!(best >= least && best < least + ms(10), "leaf {number}: {best}");
+        // 5 ms each way, and the extra delay each way; with room for a busy machine.
+        assert!(best >= least && best < least + ms(10), "host pair {number}: {best}");
     }
     let certificate = emulation.finish().unwrap();
     assert_eq!(certificate.up.packets_out, 10);
@@ -210,7 +212,7 @@ pub fn leaves_share_the_bottleneck_and_have_round_trips_of_their_own() {
 
 pub fn too_many_leaves_are_refused() {
     let path = "rate=100Mbit/s rtt=10ms buffer=100kB".parse().unwrap();
-    let Err(error) = Emulation::start_with(&path, &[Leaf::default(); 1001]) else { panic!() };
+    let Err(error) = Emulation::start_with(&path, &[HostPair::default(); 1001]) else { panic!() };
     assert!(error.to_string().contains("1001 pairs of hosts"), "{error}");
 }
 

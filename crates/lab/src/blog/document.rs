@@ -6,7 +6,7 @@ use super::{Blog, PUBLISHED};
 
 /// Where and when it was measured.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct Environment {
     /// The command that repeats it.
     pub command: String,
     /// The program's version.
@@ -27,7 +27,7 @@ const EXPLANATION: &str = "\
   1448 B in 2304 B. The largest buffer's window ends at 65,535 x 2: its window scale was chosen in the
   handshake, for the half of the buffer that is window then.
 * *advertised*: the largest that the sender saw; about a segment less than expected, as in the blog
-  (73,552 of 75,000), because a segment waits unread when the ACK leaves.
+  (73,552 of 75,000), because a segment waits unread when the ACK host_pairs.
 * *expected*: that window per 10 ms, or 100 Mbit/s if that is less, and *accuracy* is measured over
   expected, as in the blog's table.
 * *with headers*: the same formula with what the blog explains in words: the link carries at most
@@ -40,7 +40,7 @@ const EXPLANATION: &str = "\
 
 impl Blog {
     /// The whole document, in Markdown.
-    pub fn document(&self, place: &Place) -> String {
+    pub fn document(&self, place: &Environment) -> String {
         format!(
             "# The window and its throughput, on this kernel\n\n\
              The experiment of S. Gordon, *Impact of Bandwidth Delay Product on TCP Throughput* (2012): five\n\

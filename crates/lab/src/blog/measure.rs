@@ -2,8 +2,8 @@ use std::os::fd::AsFd;
 use sweetspot_emulator::{Emulation, Side};
 use sweetspot_linux::clock;
 use sweetspot_linux::epoll::Epoll;
-use sweetspot_linux::tcp::{Door, Flow, FlowOptions, Info, options};
-use sweetspot_linux::wake::wait_readable;
+use sweetspot_linux::event_fd::wait_readable;
+use sweetspot_linux::tcp::{Flow, FlowOptions, Info, Listener, options};
 use sweetspot_path::{DirectionSpec, PathSpec};
 use sweetspot_theory::host::frame::Framing;
 use sweetspot_units::{Bytes, Duration, Probability, Time, Volume};
@@ -32,7 +32,7 @@ pub(super) fn row(
 ) -> Result<BlogRow, LabError> {
     let emulation = Emulation::start(&path()?)?;
     settings::set(emulation.far(), "tcp_moderate_rcvbuf", "0")?;
-    let seen = Bench::new(&emulation, asked)?.run(each)?;
+    let seen = Testbed::new(&emulation, asked)?.run(each)?;
     let certificate = Certificate::from(&emulation.finish()?);
     let measured = (seen.received / each).as_f64();
     Ok(BlogRow {
@@ -66,7 +66,7 @@ fn path() -> Result<PathSpec, LabError> {
 }
 
 /// What a run showed.
-struct Seen {
+struct Measurement {
     received: Bytes,
     buffer: Bytes,
     window: Bytes,
@@ -75,39 +75,39 @@ struct Seen {
 }
 
 /// A sender, a receiver, and who watches them.
-struct Bench {
+struct Testbed {
     started: Time,
     epoll: Epoll,
-    door: Door,
+    listener: Listener,
     near: Flow,
     far: Option<Flow>,
     received: Bytes,
     window: Bytes,
 }
 
-impl Bench {
-    fn new(emulation: &Emulation, asked: Bytes) -> Result<Bench, LabError> {
+impl Testbed {
+    fn new(emulation: &Emulation, asked: Bytes) -> Result<Testbed, LabError> {
         let (near, far) = (emulation.near(), emulation.far());
         let buffer = FlowOptions { receive_buffer: Some(asked), ..FlowOptions::default() };
         let at = (far.address(), PORT).into();
-        let door = on(far, || Door::open(at, &buffer)).doing("listen")?;
+        let listener = on(far, || Listener::open(at, &buffer)).doing("listen")?;
         let reno = FlowOptions { congestion: Some("reno".into()), ..FlowOptions::default() };
         let epoll = Epoll::new().doing("make an epoll set")?;
         let started = clock::now();
         let near = on(near, || Flow::connect(at, &reno)).doing("connect")?;
         epoll.watch(&near, NEAR).doing("watch a socket")?;
         let (received, window) = (Bytes::ZERO, Bytes::ZERO);
-        Ok(Bench { started, epoll, door, near, far: None, received, window })
+        Ok(Testbed { started, epoll, listener, near, far: None, received, window })
     }
 
     /// Sends as much as goes for `each`.
-    fn run(mut self, each: Duration) -> Result<Seen, LabError> {
+    fn run(mut self, each: Duration) -> Result<Measurement, LabError> {
         let end = self.started + each;
-        let (mut news, mut look) = (Vec::new(), self.started + LOOK);
+        let (mut ready, mut look) = (Vec::new(), self.started + LOOK);
         while clock::now() < end {
             let due = look.min(end);
-            wait_readable(&[self.epoll.as_fd(), self.door.as_fd()], due).doing("wait")?;
-            self.work(&mut news).doing("move data")?;
+            wait_readable(&[self.epoll.as_fd(), self.listener.as_fd()], due).doing("wait")?;
+            self.work(&mut ready).doing("move data")?;
             if clock::now() >= look {
                 let window = Info::read(&self.near).doing("read TCP_INFO")?.snd_wnd;
                 self.window = self.window.max(window.unwrap_or_default());
@@ -118,7 +118,7 @@ impl Bench {
         let Some(far) = &self.far else {
             return Err(LabError::Inside("lab: the connection did not come about".into()));
         };
-        Ok(Seen {
+        Ok(Measurement {
             received: self.received,
             buffer: options::receive_buffer(far).doing("read SO_RCVBUF")?,
             window: self.window,
@@ -127,16 +127,16 @@ impl Bench {
         })
     }
 
-    fn work(&mut self, news: &mut Vec<sweetspot_linux::epoll::News>) -> std::io::Result<()> {
+    fn work(&mut self, ready: &mut Vec<sweetspot_linux::epoll::Readiness>) -> std::io::Result<()> {
         if self.far.is_none()
-            && let Some(far) = self.door.accept()?
+            && let Some(far) = self.listener.accept()?
         {
             self.epoll.watch(&far, FAR)?;
             self.far = Some(far);
         }
-        news.clear();
-        self.epoll.take(news)?;
-        for one in news {
+        ready.clear();
+        self.epoll.take(ready)?;
+        for one in ready {
             if one.number == NEAR && one.writable {
                 while self.near.send(PIECE)? > Bytes::ZERO {}
             }

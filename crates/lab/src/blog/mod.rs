@@ -5,7 +5,7 @@
 mod document;
 mod measure;
 
-pub use document::Place;
+pub use document::Environment;
 
 use serde::{Deserialize, Serialize};
 use sweetspot_linux::{host, sysctl};

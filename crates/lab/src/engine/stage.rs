@@ -1,4 +1,4 @@
-//! One run: the path, the stations at its ends, the targets, and who watches them.
+//! One run: the path, the traffic nodes at its ends, the targets, and who watches them.
 
 use std::path::Path;
 use std::thread::{self, ScopedJoinHandle};
@@ -14,7 +14,7 @@ use super::target::{Target, Trace};
 use super::{NAME, Played, SeriesRow, outcome};
 use crate::error::Doing;
 use crate::plan::Plan;
-use crate::traffic::{Part, Station, Totals};
+use crate::traffic::{Part, Totals, TrafficNode};
 use crate::{Certificate, LabError, settings};
 
 /// From the end of the preparations to the start of the run: every thread stands ready by then.
@@ -32,7 +32,7 @@ struct Traces {
 /// Plays `plan`, which is `scenario`'s, inside the namespaces.
 pub(super) fn play(scenario: &Scenario, plan: &Plan, scratch: &Path) -> Result<Played, LabError> {
     process::raise_descriptor_limit().doing("raise the limit on open files")?;
-    let emulation = Emulation::start_with(&plan.path, &plan.leaves)?;
+    let emulation = Emulation::start_with(&plan.path, &plan.host_pairs)?;
     for side in [emulation.near(), emulation.far()] {
         for (name, value) in &plan.settings {
             settings::set(side, name, value)?;
@@ -82,17 +82,17 @@ pub(super) fn play(scenario: &Scenario, plan: &Plan, scratch: &Path) -> Result<P
 fn run(plan: &Plan, emulation: &Emulation, targets: &[Target<'_>]) -> Result<Traces, LabError> {
     let (near, far) = (emulation.near(), emulation.far());
     let ends = [((near, far), 0), ((far, near), 1)];
-    let mut stations = Vec::new();
+    let mut nodes = Vec::new();
     for (sides, side) in ends {
         let part = Part { side, sends: side == 0 || plan.mirror, takes: side == 1 || plan.mirror };
-        let open = || Station::open(plan, sides, part);
-        stations.push(sides.0.run(open).and_then(|opened| opened).doing("set up cross traffic")?);
+        let open = || TrafficNode::open(plan, sides, part);
+        nodes.push(sides.0.run(open).and_then(|opened| opened).doing("set up cross traffic")?);
     }
     let zero = clock::now() + READY;
     let end = zero + plan.end;
     thread::scope(|scope| {
-        let stations: Vec<_> =
-            stations.into_iter().map(|station| scope.spawn(move || station.run(zero))).collect();
+        let nodes: Vec<_> =
+            nodes.into_iter().map(|node| scope.spawn(move || node.run(zero))).collect();
         let receivers: Vec<_> =
             targets.iter().map(|target| scope.spawn(move || target.receive(far))).collect();
         let senders: Vec<_> = targets
@@ -102,8 +102,8 @@ fn run(plan: &Plan, emulation: &Emulation, targets: &[Target<'_>]) -> Result<Tra
         let samples = watch(emulation, zero, end);
         targets.iter().for_each(|target| target.stop(far));
         let mut totals = vec![Totals::default(); plan.loads.len()];
-        for station in stations {
-            let side = joined(station)?.doing("play cross traffic")?;
+        for node in nodes {
+            let side = joined(node)?.doing("play cross traffic")?;
             totals.iter_mut().zip(side).for_each(|(sum, more)| *sum += more);
         }
         let traces = senders.into_iter().map(|sender| joined(sender)?);

@@ -63,7 +63,7 @@ impl<'a> Target<'a> {
         let directory = scratch::inbox(scratch, number).doing("make a directory to receive in")?;
         let options = ServeOptions {
             directory,
-            listen: (far.leaf(plan.leaf), 0).into(),
+            listen: (far.host_pair(plan.host_pair), 0).into(),
             advertise: None,
             once: true,
             sizing: Some(plan.sizing),
@@ -81,7 +81,7 @@ impl<'a> Target<'a> {
     pub fn receive(&self, far: &Side) -> Result<(), LabError> {
         far.enter().doing("enter a namespace")?;
         // The sender's side of the story is told; what went wrong, it says too.
-        let _ = self.server.run(&Keeper(self.events.clone()));
+        let _ = self.server.run(&EventRecorder(self.events.clone()));
         Ok(())
     }
 
@@ -140,9 +140,9 @@ impl Observer for Rows {
 }
 
 /// Keeps the controller's events.
-struct Keeper(Events);
+struct EventRecorder(Events);
 
-impl Observer for Keeper {
+impl Observer for EventRecorder {
     fn line(&mut self, line: &Line) {
         if let Line::Event(mark) = line {
             self.0.lock().unwrap_or_else(PoisonError::into_inner).push(mark.clone());
@@ -150,9 +150,9 @@ impl Observer for Keeper {
     }
 }
 
-impl Reception for Keeper {
+impl Reception for EventRecorder {
     fn admitted(&self, _number: u64, _peer: SocketAddr) -> Box<dyn Observer> {
-        Box::new(Keeper(self.0.clone()))
+        Box::new(EventRecorder(self.0.clone()))
     }
     fn ended(&self, _number: u64, _result: &Result<Outcome, TransferError>) {}
     fn turned_away(&self, _error: &TransferError) {}

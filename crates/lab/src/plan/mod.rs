@@ -3,7 +3,7 @@
 
 mod refusal;
 
-use sweetspot_emulator::Leaf;
+use sweetspot_emulator::HostPair;
 use sweetspot_path::{DirectionSpec, PathSpec};
 use sweetspot_scenario::{Congestion, Cross, Kind, Reverse, Scenario, Tcp};
 use sweetspot_sizing::Sizing;
@@ -25,7 +25,7 @@ const INITIAL_BUFFER: Bytes = Bytes::new(131_072);
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub path: PathSpec,
-    pub leaves: Vec<Leaf>,
+    pub host_pairs: Vec<HostPair>,
     /// `net.ipv4` settings of both namespaces.
     pub settings: Vec<(&'static str, String)>,
     pub targets: Vec<TargetPlan>,
@@ -40,7 +40,7 @@ pub(crate) struct Plan {
 /// One measured transfer.
 #[derive(Debug)]
 pub(crate) struct TargetPlan {
-    pub leaf: usize,
+    pub host_pair: usize,
     pub start: Duration,
     pub size: Bytes,
     /// Whether the scenario gave it an end.
@@ -57,9 +57,9 @@ pub(crate) struct TargetPlan {
 pub(crate) struct Load {
     pub kind: Kind,
     /// The pair of hosts that each of its nodes is.
-    pub leaves: Vec<usize>,
+    pub host_pairs: Vec<usize>,
     /// Sources on each side.
-    pub members: u64,
+    pub sources: u64,
     pub start: (Duration, Duration),
     pub congestion: &'static str,
     pub window: Option<Bytes>,
@@ -92,7 +92,7 @@ impl Plan {
         let mut plan = Plan {
             settings: settings(scenario),
             path,
-            leaves: Vec::new(),
+            host_pairs: Vec::new(),
             targets: Vec::new(),
             loads: Vec::new(),
             mirror: scenario.path.reverse == Reverse::Mirror,
@@ -101,12 +101,12 @@ impl Plan {
             seed: scenario.seed,
         };
         for transfer in &scenario.transfers {
-            let leaf = plan.add_leaf(scenario.path.rtt, &transfer.tcp);
+            let host_pair = plan.add_leaf(scenario.path.rtt, &transfer.tcp);
             // No more than that gets through.
             let most = hop.rate * end.saturating_sub(transfer.start) + mtu;
             let full = mtu.saturating_sub(headers(&transfer.tcp));
             plan.targets.push(TargetPlan {
-                leaf,
+                host_pair,
                 start: transfer.start,
                 size: transfer.size.map_or(most, |size| size.min(most)),
                 ends: transfer.size.is_some(),
@@ -123,28 +123,28 @@ impl Plan {
     }
 
     fn add_leaf(&mut self, rtt: Duration, tcp: &Tcp) -> usize {
-        self.leaves.push(Leaf {
-            detour: (rtt / 2).saturating_sub(self.path.up.delay),
+        self.host_pairs.push(HostPair {
+            extra_delay: (rtt / 2).saturating_sub(self.path.up.delay),
             initial_window: Some(tcp.initial_window.min(u64::from(u16::MAX)) as u32),
             quick_acks: !tcp.delayed_ack,
         });
-        self.leaves.len() - 1
+        self.host_pairs.len() - 1
     }
 
     fn add_load(&mut self, cross: &Cross) {
-        let (members, nodes, window) = shape(&cross.kind);
+        let (sources, nodes, window) = shape(&cross.kind);
         let (low, high) = cross.rtt;
         let nodes = if low == high { 1 } else { nodes.min(MOST_NODES) };
-        let leaves = (0..nodes).map(|node| {
+        let host_pairs = (0..nodes).map(|node| {
             // As in the simulator: spread evenly from one end to the other.
             let share = if nodes > 1 { node as f64 / (nodes - 1) as f64 } else { 0.5 };
             self.add_leaf(low + (high - low).scaled(share), &cross.tcp)
         });
-        let leaves: Vec<usize> = leaves.collect();
-        let members = match cross.kind {
+        let host_pairs: Vec<usize> = host_pairs.collect();
+        let sources = match cross.kind {
             // Each node opens its share of the connections.
-            Kind::Arrivals { .. } => leaves.len() as u64,
-            _ => members,
+            Kind::Arrivals { .. } => host_pairs.len() as u64,
+            _ => sources,
         };
         let packet = self.path.mtu;
         let headers = match cross.kind {
@@ -155,8 +155,8 @@ impl Plan {
         let port = FIRST_PORT + self.loads.len() as u16;
         self.loads.push(Load {
             kind: cross.kind,
-            leaves,
-            members,
+            host_pairs,
+            sources,
             start: cross.start,
             congestion: kernel_name(cross.congestion),
             window: window.map(|window| window.in_bytes(payload)),

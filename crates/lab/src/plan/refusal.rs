@@ -6,7 +6,7 @@ use super::{every_tcp, kernel_name, shape};
 
 /// Each measured transfer is a program of its own, with TLS and a file.
 const MOST_TRANSFERS: usize = 16;
-/// Each connection takes two descriptors, one per end, and each mouse leaves a port busy.
+/// Each connection takes two descriptors, one per end, and each mouse host_pairs a port busy.
 const MOST_FLOWS: u64 = 10_000;
 
 /// Why this machine cannot play `scenario` truthfully, and what would go; empty if it can.

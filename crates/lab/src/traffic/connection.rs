@@ -27,7 +27,7 @@ pub(super) enum End {
 /// The end that sends.
 #[derive(Debug)]
 pub(super) struct Source {
-    pub member: usize,
+    pub source: usize,
     pub opened: Time,
     /// What it has to send in all; `None`: no end.
     pub size: Option<Bytes>,
@@ -38,9 +38,9 @@ pub(super) struct Source {
 }
 
 impl Source {
-    pub fn new(member: usize, opened: Time, size: Option<Bytes>) -> Source {
+    pub fn new(source: usize, opened: Time, size: Option<Bytes>) -> Source {
         let (sent, finished, before) = (Bytes::ZERO, false, Counts::default());
-        Source { member, opened, size, sent, finished, before }
+        Source { source, opened, size, sent, finished, before }
     }
 
     /// Whether all was written and the other end knows it.

@@ -7,9 +7,9 @@
 
 mod connection;
 mod lot;
-mod member;
-mod station;
+mod node;
+mod source;
 mod totals;
 
-pub(crate) use station::{Part, Station};
+pub(crate) use node::{Part, TrafficNode};
 pub(crate) use totals::Totals;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::error::{BorrowError, explain};
 use super::status;
 use crate::processes::{self, Descriptor};
-use crate::{check, wake};
+use crate::{check, event_fd};
 
 /// Beyond so many descriptors nobody is searched: each costs a microsecond.
 const MOST: i32 = 1 << 16;
@@ -39,7 +39,7 @@ impl ProcessHandle {
 
     /// Whether it has ended.
     pub fn has_ended(&self) -> bool {
-        wake::is_readable(self.pidfd.as_fd())
+        event_fd::is_readable(self.pidfd.as_fd())
     }
 
     /// The sockets that it has open, found by borrowing whatever it has open: for who may borrow

@@ -17,7 +17,7 @@ pub use batch::BATCH;
 #[derive(Debug)]
 pub struct PacketPort {
     socket: OwnedFd,
-    ring: Ring,
+    signal: Ring,
     lost: u64,
 }
 
@@ -69,15 +69,15 @@ impl PacketPort {
         set(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
         // Room for a batch; more than the limit is cut by the kernel, which is no error.
         set(fd, libc::SOL_SOCKET, libc::SO_SNDBUF, 4 << 20)?;
-        let ring = Ring::map(fd, largest, slots)?;
+        let signal = Ring::map(fd, largest, slots)?;
         bind(fd, index)?;
-        Ok(PacketPort { socket, ring, lost: 0 })
+        Ok(PacketPort { socket, signal, lost: 0 })
     }
 
     /// Hands the next received frame to `work` and gives its slot back to the kernel; false if
     /// there is none.
     pub fn receive(&mut self, work: impl FnOnce(Frame<'_>)) -> bool {
-        self.ring.take(work)
+        self.signal.take(work)
     }
 
     /// Frames that the ring had no room for, since the port was opened.

@@ -3,7 +3,7 @@ use std::os::fd::AsFd;
 
 use sweetspot_units::Bytes;
 
-use super::{Info, Recipe, options};
+use super::{ClampMethod, Info, options};
 use crate::sysctl;
 
 /// Holds the window that a socket advertises at a limit, against a kernel that overwrites it.
@@ -14,7 +14,7 @@ use crate::sysctl;
 /// [`WindowActuator::hold`] must be called every control interval, best after every read.
 #[derive(Debug)]
 pub struct WindowActuator {
-    recipe: Recipe,
+    clamp_method: ClampMethod,
     limit: Limit,
     /// Clamp that counts as none: as much as the window scale can express.
     lifted: Bytes,
@@ -33,10 +33,10 @@ enum Limit {
 }
 
 impl WindowActuator {
-    /// An actuator that has not touched its socket. `recipe` is what [`Recipe::find`] found.
-    pub fn new(recipe: Recipe) -> WindowActuator {
+    /// An actuator that has not touched its socket. `clamp_method` is what [`ClampMethod::find`] found.
+    pub fn new(clamp_method: ClampMethod) -> WindowActuator {
         WindowActuator {
-            recipe,
+            clamp_method,
             limit: Limit::Untouched,
             lifted: Bytes::new(i32::MAX as u64),
             buffer_set: false,
@@ -56,16 +56,16 @@ impl WindowActuator {
             Limit::Open => self.lifted,
             Limit::AtMost(window) => window,
         };
-        match self.recipe {
-            Recipe::ClampAutotuned => options::set_window_clamp(socket, clamp),
-            Recipe::ClampLargeBuffer => {
+        match self.clamp_method {
+            ClampMethod::ClampAutotuned => options::set_window_clamp(socket, clamp),
+            ClampMethod::ClampLargeBuffer => {
                 if !self.buffer_set {
                     options::set_receive_buffer(socket, sysctl::rmem_max()?)?;
                     self.buffer_set = true;
                 }
                 options::set_window_clamp(socket, clamp)
             }
-            Recipe::BufferAlone => {
+            ClampMethod::BufferAlone => {
                 // Half of the doubled buffer is window where the kernel assumes the worst of
                 // its bookkeeping, so what is asked for is about what is advertised.
                 let size = clamp.get().min(sysctl::rmem_max()?.get());

@@ -54,17 +54,17 @@ pub struct Flow(Socket);
 
 /// Takes connections, without blocking.
 #[derive(Debug)]
-pub struct Door(Socket);
+pub struct Listener(Socket);
 
-impl Door {
+impl Listener {
     /// Listens on `address`; what it accepts inherits `options`.
-    pub fn open(address: SocketAddr, options: &FlowOptions) -> io::Result<Door> {
+    pub fn open(address: SocketAddr, options: &FlowOptions) -> io::Result<Listener> {
         let socket = new_socket(address)?;
         socket.set_reuse_address(true)?;
         options.apply(&socket)?;
         socket.bind(&address.into())?;
         socket.listen(BACKLOG)?;
-        Ok(Door(socket))
+        Ok(Listener(socket))
     }
 
     /// The bound address.
@@ -88,7 +88,7 @@ impl Door {
     }
 }
 
-impl AsFd for Door {
+impl AsFd for Listener {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
@@ -183,9 +183,9 @@ mod tests {
     const MUCH: Bytes = Bytes::new(1 << 20);
 
     fn loopback(options: &FlowOptions) -> (Flow, Flow) {
-        let door = Door::open(([127, 0, 0, 1], 0).into(), options).unwrap();
-        let near = Flow::connect(door.address().unwrap(), &FlowOptions::default()).unwrap();
-        (near, eventually(|| door.accept().unwrap()))
+        let listener = Listener::open(([127, 0, 0, 1], 0).into(), options).unwrap();
+        let near = Flow::connect(listener.address().unwrap(), &FlowOptions::default()).unwrap();
+        (near, eventually(|| listener.accept().unwrap()))
     }
 
     fn eventually<T>(mut tried: impl FnMut() -> Option<T>) -> T {

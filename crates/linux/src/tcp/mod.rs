@@ -3,12 +3,12 @@
 //! ([`Flow`]).
 
 mod actuator;
+mod clamp_method;
 pub(crate) mod flow;
 mod info;
 pub mod options;
-mod recipe;
 
 pub use actuator::WindowActuator;
-pub use flow::{Door, Flow, FlowOptions};
+pub use clamp_method::ClampMethod;
+pub use flow::{Flow, FlowOptions, Listener};
 pub use info::{AccEcn, Info};
-pub use recipe::Recipe;

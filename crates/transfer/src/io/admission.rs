@@ -4,7 +4,7 @@ use std::net::TcpStream;
 use std::path::PathBuf;
 
 use sweetspot_linux::clock;
-use sweetspot_linux::tcp::Recipe;
+use sweetspot_linux::tcp::ClampMethod;
 use sweetspot_sizing::{KnownPath, Sizing};
 use sweetspot_units::{Bytes, Duration, Time};
 
@@ -30,7 +30,7 @@ pub(crate) struct House {
     pub congestion: Option<String>,
     pub path: Option<KnownPath>,
     pub probes: bool,
-    pub recipe: Recipe,
+    pub clamp_method: ClampMethod,
 }
 
 /// A sender that holds the ticket, and what of its stream was read already.

@@ -5,9 +5,9 @@ use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use sweetspot_linux::clock;
+use sweetspot_linux::event_fd::{EventFd, wait_readable};
 use sweetspot_linux::tcp::Info;
 use sweetspot_linux::udp::{Arrival, Udp};
-use sweetspot_linux::wake::{Bell, wait_readable};
 use sweetspot_sizing::{CongestionState, PROBE_SIZE, SenderReport};
 use sweetspot_units::{Bytes, Duration, Time};
 
@@ -33,7 +33,7 @@ pub(crate) struct Answering<'a> {
     /// Set by the writer when the connection ran dry, cleared by the next report.
     starved: AtomicBool,
     done: AtomicBool,
-    bell: Bell,
+    event_fd: EventFd,
 }
 
 impl<'a> Answering<'a> {
@@ -42,7 +42,7 @@ impl<'a> Answering<'a> {
         let udp = Udp::bind_any(channel.peer())?;
         udp.connect(channel.peer())?;
         let (starved, done) = (AtomicBool::new(false), AtomicBool::new(false));
-        Ok(Answering { channel, udp, seal, starved, done, bell: Bell::new()? })
+        Ok(Answering { channel, udp, seal, starved, done, event_fd: EventFd::new()? })
     }
 
     /// Tells the receiver where we are.
@@ -59,7 +59,7 @@ impl<'a> Answering<'a> {
     /// [`Answering::run`] returns.
     pub fn done(&self) {
         self.done.store(true, Ordering::Release);
-        self.bell.ring();
+        self.event_fd.signal();
     }
 
     /// Punches and answers until [`Answering::done`].
@@ -71,7 +71,7 @@ impl<'a> Answering<'a> {
                 self.punch();
                 punch_at = clock::now() + PUNCH_INTERVAL;
             }
-            if wait_readable(&[self.udp.as_fd(), self.bell.as_fd()], punch_at).is_err() {
+            if wait_readable(&[self.udp.as_fd(), self.event_fd.as_fd()], punch_at).is_err() {
                 return;
             }
             while let Ok(Some(arrival)) = self.udp.receive(&mut datagram) {

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
 use sweetspot_linux::clock;
+use sweetspot_linux::event_fd::{EventFd, wait_readable};
 use sweetspot_linux::tcp::{Info, options};
-use sweetspot_linux::wake::{Bell, wait_readable};
 use sweetspot_sizing::CongestionChoice;
 use sweetspot_units::{Bytes, Rate, Time};
 
@@ -44,7 +44,7 @@ pub(crate) struct Delivery<'a> {
     ended: AtomicBool,
     /// The transfer is over, whichever way.
     over: AtomicBool,
-    bell: Bell,
+    event_fd: EventFd,
 }
 
 /// The receiver's latest wish.
@@ -75,7 +75,7 @@ impl<'a> Delivery<'a> {
             done: AtomicU64::new(0),
             ended: AtomicBool::new(false),
             over: AtomicBool::new(false),
-            bell: Bell::new().map_err(TransferError::system("making an eventfd"))?,
+            event_fd: EventFd::new().map_err(TransferError::system("making an eventfd"))?,
         })
     }
 
@@ -113,7 +113,7 @@ impl<'a> Delivery<'a> {
             }
             let heard = listener.join().unwrap_or(Err(TransferError::Interrupted));
             self.over.store(true, Ordering::Release);
-            self.bell.ring();
+            self.event_fd.signal();
             if let Some(answering) = &self.answering {
                 answering.done();
             }
@@ -215,7 +215,7 @@ impl<'a> Delivery<'a> {
     fn sample(&self, observer: &mut dyn Observer) {
         let (mut due, mut last) = (clock::now() + ROW_INTERVAL, (clock::now(), Bytes::ZERO));
         while !self.over.load(Ordering::Acquire) {
-            if wait_readable(&[self.bell.as_fd()], due).is_err() {
+            if wait_readable(&[self.event_fd.as_fd()], due).is_err() {
                 return;
             }
             due += ROW_INTERVAL;

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use sweetspot_linux::clock;
-use sweetspot_linux::tcp::{Info, Recipe, WindowActuator};
+use sweetspot_linux::event_fd::{EventFd, wait_readable};
+use sweetspot_linux::tcp::{ClampMethod, Info, WindowActuator};
 use sweetspot_linux::udp::Udp;
-use sweetspot_linux::wake::{Bell, wait_readable};
 use sweetspot_sizing::{CONTROL_INTERVAL, KernelView};
 use sweetspot_units::{Bytes, Duration, Time};
 
@@ -35,7 +35,7 @@ pub(crate) struct Helm<'a> {
     /// All content came; the disk is catching up.
     finishing: AtomicBool,
     done: AtomicBool,
-    bell: Bell,
+    event_fd: EventFd,
 }
 
 /// What only one thread may hold at a time.
@@ -54,13 +54,13 @@ impl<'a> Helm<'a> {
     pub fn new(
         channel: &'a Channel,
         steering: Steering,
-        recipe: Recipe,
+        clamp_method: ClampMethod,
         phone: Option<Arc<PhoneLine>>,
         observer: &'a mut dyn Observer,
     ) -> Result<Helm<'a>, TransferError> {
         let hands = Hands {
             steering,
-            actuator: WindowActuator::new(recipe),
+            actuator: WindowActuator::new(clamp_method),
             flowing: false,
             datagrams: Vec::new(),
             records: Vec::new(),
@@ -73,7 +73,7 @@ impl<'a> Helm<'a> {
             phone,
             finishing: AtomicBool::new(false),
             done: AtomicBool::new(false),
-            bell: Bell::new().map_err(TransferError::system("making an eventfd"))?,
+            event_fd: EventFd::new().map_err(TransferError::system("making an eventfd"))?,
         };
         // The handshake's round trip is known before the first data.
         helm.tick(None)?;
@@ -104,7 +104,7 @@ impl<'a> Helm<'a> {
     /// The transfer is over, whichever way: [`Helm::keep_time`] returns.
     pub fn done(&self) {
         self.done.store(true, Ordering::Release);
-        self.bell.ring();
+        self.event_fd.signal();
     }
 
     /// Asks the steering something.
@@ -135,9 +135,9 @@ impl<'a> Helm<'a> {
     }
 
     fn wait(&self, lane: Option<&Lane>, due: Time) {
-        let mut sources = vec![self.bell.as_fd()];
+        let mut sources = vec![self.event_fd.as_fd()];
         sources.extend(lane.map(|lane| lane.udp.as_fd()));
-        sources.extend(self.phone.as_ref().map(|phone| phone.bell.as_fd()));
+        sources.extend(self.phone.as_ref().map(|phone| phone.event_fd.as_fd()));
         if wait_readable(&sources, due).is_err() {
             clock::sleep_until(due);
         }

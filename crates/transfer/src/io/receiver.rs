@@ -126,7 +126,7 @@ impl Transfer<'_> {
         let seal = line.as_ref().map(|_| Seal::new(self.session));
         let steering =
             Steering::new(plan.controller, self.start, clock::now(), seal, udp_headers(peer));
-        let helm = Helm::new(self.channel, steering, house.recipe, line, observer)?;
+        let helm = Helm::new(self.channel, steering, house.clamp_method, line, observer)?;
         let (name, partial) = (plan.name, plan.partial);
         let (verdict, closing) = thread::scope(|scope| {
             let timekeeper = scope.spawn(|| {
@@ -189,7 +189,7 @@ impl Transfer<'_> {
             rtt_source: measured.rtt_source,
             probes: measured.probes,
             window_final_bytes: measured.window.map(Bytes::get),
-            recipe: (sizing != Sizing::Kernel).then(|| self.house.recipe.to_string()),
+            clamp_method: (sizing != Sizing::Kernel).then(|| self.house.clamp_method.to_string()),
             limits: limit.into_iter().collect(),
         }
     }

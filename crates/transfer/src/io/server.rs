@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use sweetspot_linux::tcp::Recipe;
+use sweetspot_linux::tcp::ClampMethod;
 use sweetspot_linux::{clock, interfaces};
 use sweetspot_sizing::{KnownPath, Sizing};
 use sweetspot_units::{Bytes, Duration, Time};
@@ -114,7 +114,8 @@ impl Server {
             congestion: options.congestion,
             path: options.path,
             probes: options.probes,
-            recipe: Recipe::find().map_err(TransferError::system("testing the receive window"))?,
+            clamp_method: ClampMethod::find()
+                .map_err(TransferError::system("testing the receive window"))?,
         };
         let (guests, once) = (Guests::default(), options.once);
         Ok(Server { listener, switchboard, guests, house, ticket, once })
@@ -131,8 +132,8 @@ impl Server {
     }
 
     /// How this kernel's window is steered.
-    pub fn recipe(&self) -> Recipe {
-        self.house.recipe
+    pub fn clamp_method(&self) -> ClampMethod {
+        self.house.clamp_method
     }
 
     /// Serves until [`Server::stop`], or, with `once`, until one admitted transfer has ended,

@@ -6,8 +6,8 @@ use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
+use sweetspot_linux::event_fd::{EventFd, wait_readable};
 use sweetspot_linux::udp::Udp;
-use sweetspot_linux::wake::{Bell, wait_readable};
 use sweetspot_units::Time;
 
 use super::channel::lock;
@@ -17,7 +17,7 @@ use crate::probe::{Packet, Seal};
 pub(crate) struct Switchboard {
     door: Udp,
     calls: Mutex<Calls>,
-    closing: Bell,
+    closing: EventFd,
     closed: AtomicBool,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct Line {
     seal: Seal,
     caller: Mutex<Option<SocketAddr>>,
     /// Rung when the sender has called.
-    pub bell: Bell,
+    pub event_fd: EventFd,
 }
 
 impl Switchboard {
@@ -46,14 +46,14 @@ impl Switchboard {
         Ok(Switchboard {
             door: Udp::bind_shared(address)?,
             calls: Mutex::default(),
-            closing: Bell::new()?,
+            closing: EventFd::new()?,
             closed: false.into(),
         })
     }
 
     /// A line for the transfer with this identity and seal.
     pub fn open_line(&self, id: [u8; 4], seal: Seal) -> std::io::Result<Arc<Line>> {
-        let line = Line { id, seal, caller: Mutex::default(), bell: Bell::new()? };
+        let line = Line { id, seal, caller: Mutex::default(), event_fd: EventFd::new()? };
         let line = Arc::new(line);
         let mut calls = lock(&self.calls);
         calls.early.iter().for_each(|(datagram, from)| line.ring(datagram, *from));
@@ -85,7 +85,7 @@ impl Switchboard {
     /// Ends [`Switchboard::run`].
     pub fn close(&self) {
         self.closed.store(true, Ordering::Release);
-        self.closing.ring();
+        self.closing.signal();
     }
 
     fn connect(&self, datagram: &[u8], from: SocketAddr) {
@@ -109,13 +109,13 @@ impl Line {
     fn ring(&self, datagram: &[u8], from: SocketAddr) {
         if self.seal.open(datagram) == Some(Packet::Punch) {
             *lock(&self.caller) = Some(from);
-            self.bell.ring();
+            self.event_fd.signal();
         }
     }
 
     /// The sender's address, if it called since this was last asked.
     pub fn caller(&self) -> Option<SocketAddr> {
-        self.bell.silence();
+        self.event_fd.clear();
         lock(&self.caller).take()
     }
 }

@@ -127,7 +127,7 @@ pub struct Verdict {
     /// The last window advertised while content flowed.
     pub window_final_bytes: Option<u64>,
     /// How the window was steered.
-    pub recipe: Option<String>,
+    pub clamp_method: Option<String>,
     /// Limits of the receiving host that were in the way.
     pub limits: Vec<String>,
 }

@@ -23,7 +23,7 @@ pub struct BufferAdvice {
 
 impl BufferAdvice {
     /// A look at the connection; the advice, once.
-    pub fn handle_look(&mut self, now: Time, info: &Info) -> Option<String> {
+    pub fn handle_sample(&mut self, now: Time, info: &Info) -> Option<String> {
         let (since, before) = *self.first.get_or_insert((now, info.bytes_acked));
         if !info.delivery_rate_app_limited {
             self.fastest = self.fastest.max(info.delivery_rate);

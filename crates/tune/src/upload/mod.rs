@@ -45,7 +45,7 @@ impl Default for Upload {
 impl Upload {
     /// A look at the connection: the payload that reached the peer since its beginning, the smoothed
     /// round trip (zero for none), and the sender's own view. What is to be done then.
-    pub fn handle_look(
+    pub fn handle_sample(
         &mut self,
         now: Time,
         delivered: Bytes,

@@ -1,9 +1,9 @@
-//! One download over a path of 100 Mbit/s of payload, as a fluid, with a bundle or without.
+//! One download over a path of 100 Mbit/s of payload, as a fluid, with a path group or without.
 
 use std::collections::VecDeque;
 
 use sweetspot_sizing::{Setting, Sizing};
-use sweetspot_tune::{Bundle, Look};
+use sweetspot_tune::{ConnectionSample, PathGroup};
 use sweetspot_units::{Bytes, Duration, Time};
 
 const MSS: f64 = 1448.0;
@@ -37,7 +37,7 @@ pub struct Condition {
     pub size: f64,
     /// The path's rate at a time.
     pub rate: fn(f64) -> f64,
-    /// The bundle's controller.
+    /// The group's controller.
     pub sizing: &'static str,
 }
 
@@ -166,7 +166,7 @@ pub fn play(condition: &Condition, tuned: bool, seconds: usize) -> Run {
         path: None,
     };
     let sizing: Sizing = condition.sizing.parse().unwrap();
-    let mut bundle = Bundle::new(sizing.controller(&setting).unwrap(), setting.mss);
+    let mut group = PathGroup::new(sizing.controller(&setting).unwrap(), setting.mss);
     let mut senders = vec![Sender::new(0.0, condition.size)];
     senders.extend(condition.rival.map(|begins| Sender::new(begins, f64::INFINITY)));
     let mut known = None;
@@ -221,8 +221,8 @@ pub fn play(condition: &Condition, tuned: bool, seconds: usize) -> Run {
         if read >= 0.999 * condition.size {
             let began = senders[0].begins;
             let now = Time::from_nanos((t * 1e9) as u64 + 1);
-            bundle.remove(now, run.downloads.len() as u64);
-            run.left_behind.extend(bundle.window());
+            group.remove(now, run.downloads.len() as u64);
+            run.left_behind.extend(group.window());
             run.downloads.push(Download { began, ended: t });
             // A handshake and a request.
             senders[0] = Sender::new(t + 2.0 * rtt, condition.size);
@@ -231,7 +231,7 @@ pub fn play(condition: &Condition, tuned: bool, seconds: usize) -> Run {
         }
         if t >= next_round {
             let seen = full_rtt + condition.jitter * (0.25 + 0.5 * noise.next());
-            let look = Look {
+            let look = ConnectionSample {
                 received: Bytes::from_f64(senders[0].delivered),
                 unread: Bytes::from_f64(senders[0].delivered - read),
                 // The kernel's estimate counts in milliseconds and rounds down.
@@ -243,18 +243,18 @@ pub fn play(condition: &Condition, tuned: bool, seconds: usize) -> Run {
             let now = Time::from_nanos((t * 1e9) as u64 + 1);
             let cookie = run.downloads.len() as u64;
             if known.replace(cookie) != Some(cookie) {
-                bundle.add(now, cookie, look);
+                group.add(now, cookie, look);
             }
-            bundle.handle_look(now, cookie, look);
-            bundle.handle_round(now);
-            while let Some(action) = bundle.poll_action() {
+            group.handle_sample(now, cookie, look);
+            group.handle_round(now);
+            while let Some(action) = group.poll_action() {
                 run.limit = action.limit.map_or(f64::INFINITY, |l| l.as_f64());
                 if tuned && condition.obeys {
                     limits.push_back((t + rtt / 2.0, run.limit));
                 }
             }
-            run.refusals += std::iter::from_fn(|| bundle.poll_refusal()).count();
-            next_round = t + bundle.pause(now, Duration::ZERO).as_secs_f64();
+            run.refusals += std::iter::from_fn(|| group.poll_refusal()).count();
+            next_round = t + group.pause(now, Duration::ZERO).as_secs_f64();
         }
         if (n + 1) % 1000 == 0 {
             run.seconds.push((std::mem::take(&mut second) * 8e-6).round());

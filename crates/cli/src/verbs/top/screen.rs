@@ -68,20 +68,20 @@ fn show(
         }
         terminal.draw(|frame| view::draw(frame, screen))?;
         match wait(due, supervisor)? {
-            News::Due => {}
-            News::Terminal(Event::Key(key)) if key.kind == KeyEventKind::Press => {
+            Readiness::Due => {}
+            Readiness::Terminal(Event::Key(key)) if key.kind == KeyEventKind::Press => {
                 if screen.obey(key) {
                     return Ok(ExitCode::SUCCESS);
                 }
             }
-            News::Terminal(_) => {}
-            News::Told(signal) => return Ok(ExitCode::from(128 + signal.number() as u8)),
+            Readiness::Terminal(_) => {}
+            Readiness::Told(signal) => return Ok(ExitCode::from(128 + signal.number() as u8)),
         }
     }
 }
 
 /// Why waiting ended.
-enum News {
+enum Readiness {
     /// It is time to read again.
     Due,
     /// A key, or another size.
@@ -94,19 +94,19 @@ enum News {
 const LOOK: Duration = Duration::from_millis(200);
 
 /// Waits until something happens or `due` has come.
-fn wait(due: Time, supervisor: &mut Supervisor) -> std::io::Result<News> {
+fn wait(due: Time, supervisor: &mut Supervisor) -> std::io::Result<Readiness> {
     loop {
         let left = due.since(clock::now());
         if event::poll(left.min(LOOK).into())? {
-            return event::read().map(News::Terminal);
+            return event::read().map(Readiness::Terminal);
         }
         if let Some(Signalled::Told(signal) | Signalled::ToldByTerminal(signal)) =
             supervisor.next_event_by(Time::ZERO)?
         {
-            return Ok(News::Told(signal));
+            return Ok(Readiness::Told(signal));
         }
         if left == Duration::ZERO {
-            return Ok(News::Due);
+            return Ok(Readiness::Due);
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::plan::Load;
 
 /// One source of a load: a flow, a user, or a stream of arrivals.
 #[derive(Debug)]
-pub(super) struct Member {
+pub(super) struct TrafficSource {
     pub load: usize,
     /// Which of its load's nodes it is at.
     pub node: usize,
@@ -16,35 +16,35 @@ pub(super) struct Member {
 
 /// What a source does when its time has come.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Deed {
+pub(super) enum Action {
     /// Opens a connection for so much; `None`: endless.
     Open(Option<Bytes>),
     /// Sends a datagram.
     Send,
 }
 
-impl Member {
+impl TrafficSource {
     /// The sources of load number `load`, spread over its nodes as evenly as they go, and when
     /// each begins.
-    pub fn all(seed: u64, side: u64, load: usize, of: &Load) -> Vec<(Member, Duration)> {
-        let nodes = of.leaves.len() as u64;
-        let member = |n: u64| {
+    pub fn all(seed: u64, side: u64, load: usize, of: &Load) -> Vec<(TrafficSource, Duration)> {
+        let nodes = of.host_pairs.len() as u64;
+        let source = |n: u64| {
             // Loads' streams do not meet: none has as many members.
             let mut random = lot::stream(seed, side, (load as u64) << 32 | n);
             let start = lot::between(&mut random, of.start);
             // The first nodes get what does not divide evenly.
-            let node = (n * nodes / of.members.max(1)) as usize;
-            (Member { load, node, random }, start)
+            let node = (n * nodes / of.sources.max(1)) as usize;
+            (TrafficSource { load, node, random }, start)
         };
-        (0..of.members).map(member).collect()
+        (0..of.sources).map(source).collect()
     }
 
     /// What it does now.
-    pub fn deed(&mut self, load: &Load) -> Deed {
+    pub fn action(&mut self, load: &Load) -> Action {
         let random = &mut self.random;
         let packets = match load.kind {
-            Kind::Pareto { .. } | Kind::Poisson { .. } => return Deed::Send,
-            Kind::Elephants { .. } => return Deed::Open(None),
+            Kind::Pareto { .. } | Kind::Poisson { .. } => return Action::Send,
+            Kind::Elephants { .. } => return Action::Open(None),
             Kind::Mice { packets, .. } => lot::whole(random, packets),
             Kind::ClosedLoop { size_mean, size_shape, .. }
             | Kind::Arrivals { size_mean, size_shape, .. } => {
@@ -53,10 +53,10 @@ impl Member {
                 ((bytes / load.payload.as_f64()).ceil() as u64).clamp(1, 1 << 40)
             }
         };
-        Deed::Open(Some(load.payload * packets))
+        Action::Open(Some(load.payload * packets))
     }
 
-    /// How long after this deed's time the next one comes, whatever becomes of this one; `None`:
+    /// How long after this action's time the next one comes, whatever becomes of this one; `None`:
     /// it waits for the end of its connection.
     pub fn gap(&mut self, load: &Load) -> Option<Duration> {
         let random = &mut self.random;
@@ -65,7 +65,7 @@ impl Member {
             Kind::Pareto { rate, shape, .. } => lot::pareto(random, bits / rate.as_f64(), shape),
             Kind::Poisson { rate, .. } => lot::exponential(random, bits / rate.as_f64()),
             Kind::Arrivals { rate, size_mean, .. } => {
-                let mean = size_mean.as_f64() * 8.0 / rate.as_f64() * load.members as f64;
+                let mean = size_mean.as_f64() * 8.0 / rate.as_f64() * load.sources as f64;
                 lot::exponential(random, mean)
             }
             _ => return None,

@@ -1,4 +1,4 @@
-//! The cables: two namespaces, each joined by a veth pair to this process's own.
+//! The veth links: two namespaces, each joined by a veth pair to this process's own.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -11,7 +11,7 @@ use sweetspot_linux::packet::PacketPort;
 use sweetspot_units::Bytes;
 
 use crate::error::{Doing, EmulatorError};
-use crate::leaf::{self, FAR_LEAVES, Leaf, NEAR_LEAVES};
+use crate::host_pair::{self, FAR_LEAVES, HostPair, NEAR_LEAVES};
 use crate::netlink::{Mac, Netlink, Route, VethEnd};
 
 /// The device's name inside the near and the far namespace.
@@ -26,16 +26,16 @@ const RING_SLOTS: usize = 8192;
 pub(crate) struct End {
     pub name: &'static str,
     pub address: Ipv4Addr,
-    /// The first two bytes of its leaves' addresses.
-    leaves: [u8; 2],
+    /// The first two bytes of its host_pairs' addresses.
+    host_pairs: [u8; 2],
     mac: Mac,
 }
 
 impl End {
-    /// The address of leaf number `leaf`.
-    pub fn leaf(self, leaf: usize) -> Ipv4Addr {
-        let [high, low] = leaf::tag(leaf).to_be_bytes();
-        Ipv4Addr::new(self.leaves[0], self.leaves[1], high, low)
+    /// The address of host pair number `host_pair`.
+    pub fn host_pair(self, host_pair: usize) -> Ipv4Addr {
+        let [high, low] = host_pair::tag(host_pair).to_be_bytes();
+        Ipv4Addr::new(self.host_pairs[0], self.host_pairs[1], high, low)
     }
 }
 
@@ -43,19 +43,19 @@ impl End {
 pub(crate) const NEAR: End = End {
     name: "near",
     address: Ipv4Addr::new(10, 77, 0, 1),
-    leaves: NEAR_LEAVES,
+    host_pairs: NEAR_LEAVES,
     mac: [2, 0, 0, 0, 0, 1],
 };
 /// The other end.
 pub(crate) const FAR: End = End {
     name: "far",
     address: Ipv4Addr::new(10, 77, 0, 2),
-    leaves: FAR_LEAVES,
+    host_pairs: FAR_LEAVES,
     mac: [2, 0, 0, 0, 0, 2],
 };
 
-/// A namespace at the end of its cable; this process holds the other end.
-pub(crate) struct Cable {
+/// A namespace at the end of its veth pair; this process holds the other end.
+pub(crate) struct NamespaceLink {
     pub namespace: NetworkNamespace,
     middle: Device,
     inside: Device,
@@ -74,19 +74,24 @@ impl Device {
     }
 }
 
-/// Packets that a cable lost although no queue of the path was full: the machine's fault.
+/// Packets that a veth pair lost although no queue of the path was full: the machine's fault.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct CableLosses {
+pub(crate) struct LinkDrops {
     /// On the way from the namespace to this process.
     pub inbound: u64,
     /// On the way from this process to the namespace.
     pub outbound: u64,
 }
 
-impl Cable {
-    /// Makes the namespace of `end`, with its hosts of `leaves`, from which `peer` can be reached,
-    /// and its cable.
-    pub fn lay(end: End, peer: End, mtu: Bytes, leaves: &[Leaf]) -> Result<Cable, EmulatorError> {
+impl NamespaceLink {
+    /// Makes the namespace of `end`, with its hosts of `host_pairs`, from which `peer` can be reached,
+    /// and its veth pair.
+    pub fn lay(
+        end: End,
+        peer: End,
+        mtu: Bytes,
+        host_pairs: &[HostPair],
+    ) -> Result<NamespaceLink, EmulatorError> {
         // Each emulation of a process has its own device names.
         static LAID: AtomicU32 = AtomicU32::new(0);
         let outside = format!("{}{}", end.name, LAID.fetch_add(1, Ordering::Relaxed));
@@ -102,14 +107,14 @@ impl Cable {
         let index = netlink.index_of(&outside).doing("find the veth pair")?;
         ethtool::turn_offloads_off(&outside).doing("turn offloads off")?;
         let inside = namespace
-            .run(|| furnish(end, peer, leaves))
+            .run(|| furnish(end, peer, host_pairs))
             .and_then(|done| done)
             .doing("set up the network of a namespace")?;
         netlink.set_up(index).doing("set a veth up")?;
-        Ok(Cable { namespace, middle: Device { netlink, index }, inside })
+        Ok(NamespaceLink { namespace, middle: Device { netlink, index }, inside })
     }
 
-    /// The port through which this process receives and sends on the cable.
+    /// The port through which this process receives and sends on the veth pair.
     pub fn port(&self, mtu: Bytes) -> Result<PacketPort, EmulatorError> {
         PacketPort::open(self.middle.index, frame_size(mtu), RING_SLOTS).doing("open a packet ring")
     }
@@ -125,16 +130,16 @@ impl Cable {
         self.namespace.run(|| PacketPort::watch(self.inside.index, snap, slots))?
     }
 
-    /// What the cable lost so far.
-    pub fn losses(&mut self) -> Result<CableLosses, EmulatorError> {
-        let mut read = || -> io::Result<CableLosses> {
-            Ok(CableLosses { inbound: self.inside.dropped()?, outbound: self.middle.dropped()? })
+    /// What the veth pair lost so far.
+    pub fn losses(&mut self) -> Result<LinkDrops, EmulatorError> {
+        let mut read = || -> io::Result<LinkDrops> {
+            Ok(LinkDrops { inbound: self.inside.dropped()?, outbound: self.middle.dropped()? })
         };
         read().doing("read a device's counters")
     }
 }
 
-impl Drop for Cable {
+impl Drop for NamespaceLink {
     fn drop(&mut self) {
         // With one end the other goes; the namespace goes with its last user.
         let _ = self.middle.netlink.remove(self.middle.index);
@@ -146,15 +151,15 @@ pub(crate) fn frame_size(mtu: Bytes) -> usize {
     mtu.get() as usize + ETHERNET_HEADER
 }
 
-/// The middle's end of a cable; nobody addresses it.
+/// The middle's end of a veth pair; nobody addresses it.
 fn middle_mac(end: End) -> Mac {
     let mut mac = end.mac;
     mac[4] = 1;
     mac
 }
 
-/// Inside a namespace: loopback, addresses, neighbour, and the way to each leaf's partner.
-fn furnish(end: End, peer: End, leaves: &[Leaf]) -> io::Result<Device> {
+/// Inside a namespace: loopback, addresses, neighbour, and the way to each host's partner.
+fn furnish(end: End, peer: End, host_pairs: &[HostPair]) -> io::Result<Device> {
     let mut netlink = Netlink::new()?;
     let loopback = netlink.index_of("lo")?;
     netlink.set_up(loopback)?;
@@ -163,11 +168,11 @@ fn furnish(end: End, peer: End, leaves: &[Leaf]) -> io::Result<Device> {
     netlink.set_up(index)?;
     netlink.add_address(index, end.address, 24)?;
     netlink.add_neighbour(index, peer.address, peer.mac)?;
-    for (number, leaf) in leaves.iter().enumerate() {
-        let own = end.leaf(number);
+    for (number, host_pair) in host_pairs.iter().enumerate() {
+        let own = end.host_pair(number);
         netlink.add_address(index, own, 32)?;
-        let to = peer.leaf(number);
-        netlink.add_route(&Route { to, from: own, via: peer.address, index }, leaf)?;
+        let to = peer.host_pair(number);
+        netlink.add_route(&Route { to, from: own, via: peer.address, index }, host_pair)?;
     }
     Ok(Device { netlink, index })
 }

@@ -1,10 +1,10 @@
-//! Laws of a bundle: several downloads from one host over a path of 100 Mbit/s of payload and
+//! Laws of a path group: several downloads from one host over a path of 100 Mbit/s of payload and
 //! 40 ms, with two bandwidth-delay products of buffer, as a fluid that steps by a millisecond.
 
 use std::collections::{BTreeSet, VecDeque};
 
 use sweetspot_sizing::{Setting, Sizing};
-use sweetspot_tune::{Bundle, Look};
+use sweetspot_tune::{ConnectionSample, PathGroup};
 use sweetspot_units::{Bytes, Duration, Time};
 
 const MSS: f64 = 1448.0;
@@ -33,7 +33,7 @@ struct Run {
     dropped: f64,
 }
 
-fn bundle(sizing: &str) -> Bundle {
+fn group(sizing: &str) -> PathGroup {
     let setting = Setting {
         mss: Bytes::new(1448),
         packet: Bytes::new(1500),
@@ -41,12 +41,12 @@ fn bundle(sizing: &str) -> Bundle {
         path: None,
     };
     let sizing: Sizing = sizing.parse().unwrap();
-    Bundle::new(sizing.controller(&setting).unwrap(), setting.mss)
+    PathGroup::new(sizing.controller(&setting).unwrap(), setting.mss)
 }
 
-fn play(sizing: &str, begins: &[f64], seconds: f64, memory: Option<Bytes>) -> Run {
-    let mut bundle = bundle(sizing);
-    bundle.set_ceiling(memory);
+fn play(sizing: &str, begins: &[f64], seconds: f64, path_cache: Option<Bytes>) -> Run {
+    let mut group = group(sizing);
+    group.set_ceiling(path_cache);
     let mut flows: Vec<Flow> = begins
         .iter()
         .map(|begins| Flow {
@@ -96,7 +96,7 @@ fn play(sizing: &str, begins: &[f64], seconds: f64, memory: Option<Bytes>) -> Ru
         if t >= next_round {
             let ms = ((RTT + queue / RATE) * 1e3).floor() as u64;
             for (i, flow) in flows.iter().enumerate().filter(|(_, f)| f.begins <= t) {
-                let look = Look {
+                let look = ConnectionSample {
                     received: Bytes::from_f64(flow.received),
                     unread: Bytes::ZERO,
                     rtt: Duration::from_millis(ms),
@@ -105,16 +105,16 @@ fn play(sizing: &str, begins: &[f64], seconds: f64, memory: Option<Bytes>) -> Ru
                     advertised: None,
                 };
                 if seen.insert(i) {
-                    bundle.add(now, i as u64, look);
+                    group.add(now, i as u64, look);
                 }
-                bundle.handle_look(now, i as u64, look);
+                group.handle_sample(now, i as u64, look);
             }
-            bundle.handle_round(now);
-            while let Some(action) = bundle.poll_action() {
+            group.handle_round(now);
+            while let Some(action) = group.poll_action() {
                 let limit = action.limit.map_or(f64::INFINITY, |l| l.as_f64());
                 flows[action.cookie as usize].limits.push_back((t + RTT / 2.0, limit));
             }
-            next_round = t + bundle.pause(now, Duration::ZERO).as_secs_f64();
+            next_round = t + group.pause(now, Duration::ZERO).as_secs_f64();
         }
     }
     let shares = flows.iter().zip(halfway).map(|(f, before)| f.received - before).collect();
@@ -193,8 +193,8 @@ fn at(ms: u64) -> Time {
     Time::from_nanos(ms * 1_000_000)
 }
 
-fn look(received: u64) -> Look {
-    Look {
+fn look(received: u64) -> ConnectionSample {
+    ConnectionSample {
         received: Bytes::new(received),
         unread: Bytes::ZERO,
         rtt: Duration::from_millis(40),
@@ -204,28 +204,28 @@ fn look(received: u64) -> Look {
     }
 }
 
-fn actions(bundle: &mut Bundle) -> Vec<(u64, Option<Bytes>)> {
-    std::iter::from_fn(|| bundle.poll_action()).map(|a| (a.cookie, a.limit)).collect()
+fn actions(group: &mut PathGroup) -> Vec<(u64, Option<Bytes>)> {
+    std::iter::from_fn(|| group.poll_action()).map(|a| (a.cookie, a.limit)).collect()
 }
 
 /// Max-min: who uses little leaves the rest to the others, but is held to no less than an equal part.
 #[test]
 fn the_window_is_divided_max_min_fair() {
-    let mut bundle = bundle("fixed:600kB");
+    let mut group = group("fixed:600kB");
     // 1 and 2 receive 5 MB/s each, 200 kB per round trip; 3 receives 0.25 MB/s, 10 kB per round
     // trip, of which it may use half as much again. They want 585 kB of 600 kB.
     let rates = [(1, 5_000), (2, 5_000), (3, 250)];
     for (cookie, _) in rates {
-        bundle.add(at(0), cookie, look(60_000));
+        group.add(at(0), cookie, look(60_000));
     }
     for ms in (10..=4_000).step_by(10) {
         for (cookie, per_ms) in rates {
-            bundle.handle_look(at(ms), cookie, look(60_000 + per_ms * ms));
+            group.handle_sample(at(ms), cookie, look(60_000 + per_ms * ms));
         }
-        bundle.handle_round(at(ms));
-        actions(&mut bundle);
+        group.handle_round(at(ms));
+        actions(&mut group);
     }
-    let limit = |cookie| bundle.limit(cookie).unwrap().as_f64();
+    let limit = |cookie| group.limit(cookie).unwrap().as_f64();
     // (600 - 15) / 2 = 292.5 kB, within the 2 % that are not worth an action.
     for cookie in [1, 2] {
         assert!((limit(cookie) / 292_500.0 - 1.0).abs() < 0.03, "{}", limit(cookie));
@@ -235,41 +235,41 @@ fn the_window_is_divided_max_min_fair() {
 
 #[test]
 fn what_a_download_leaves_goes_to_the_others_and_nothing_stays_after_the_last() {
-    let mut bundle = bundle("fixed:600kB");
+    let mut group = group("fixed:600kB");
     for cookie in [1, 2, 3] {
-        bundle.add(at(0), cookie, look(0));
+        group.add(at(0), cookie, look(0));
     }
     // The third is no bulk transfer, and is never touched.
-    let round = |bundle: &mut Bundle, ms: u64, bulk: &[u64]| {
-        bulk.iter().for_each(|cookie| bundle.handle_look(at(ms), *cookie, look(100_000 * ms)));
-        bundle.handle_look(at(ms), 3, look(1_000));
-        bundle.handle_round(at(ms));
-        actions(bundle)
+    let round = |group: &mut PathGroup, ms: u64, bulk: &[u64]| {
+        bulk.iter().for_each(|cookie| group.handle_sample(at(ms), *cookie, look(100_000 * ms)));
+        group.handle_sample(at(ms), 3, look(1_000));
+        group.handle_round(at(ms));
+        actions(group)
     };
     let (half, whole) = (Some(Bytes::new(300_000)), Some(Bytes::new(600_000)));
-    assert_eq!(round(&mut bundle, 10, &[1, 2]), [(1, half), (2, half)]);
-    bundle.remove(at(15), 1);
-    assert_eq!(round(&mut bundle, 20, &[2]), [(2, whole)]);
-    bundle.remove(at(25), 2);
-    assert_eq!(bundle.window(), None);
-    assert_eq!(round(&mut bundle, 30, &[]), []);
-    assert_eq!(bundle.limit(3), None);
+    assert_eq!(round(&mut group, 10, &[1, 2]), [(1, half), (2, half)]);
+    group.remove(at(15), 1);
+    assert_eq!(round(&mut group, 20, &[2]), [(2, whole)]);
+    group.remove(at(25), 2);
+    assert_eq!(group.window(), None);
+    assert_eq!(round(&mut group, 30, &[]), []);
+    assert_eq!(group.limit(3), None);
 }
 
 #[test]
 fn a_download_after_the_last_one_is_limited_as_the_first_was() {
     for sizing in ["sobas:live", "rledbat", "fixed:600kB"] {
-        let mut bundle = bundle(sizing);
+        let mut group = group(sizing);
         let limits = [(1, 0), (2, 10_000)].map(|(cookie, begins)| {
-            bundle.add(at(begins), cookie, look(0));
+            group.add(at(begins), cookie, look(0));
             // 10 MB/s for five seconds, looked at a hundred times a second.
             for ms in (10..5_000).step_by(10) {
-                bundle.handle_look(at(begins + ms), cookie, look(10_000 * ms));
-                bundle.handle_round(at(begins + ms));
-                actions(&mut bundle);
+                group.handle_sample(at(begins + ms), cookie, look(10_000 * ms));
+                group.handle_round(at(begins + ms));
+                actions(&mut group);
             }
-            let limit = bundle.limit(cookie);
-            bundle.remove(at(begins + 5_000), cookie);
+            let limit = group.limit(cookie);
+            group.remove(at(begins + 5_000), cookie);
             limit
         });
         assert!(limits[0].is_some() && limits[1] == limits[0], "{sizing}: {limits:?}");
@@ -280,24 +280,24 @@ fn a_download_after_the_last_one_is_limited_as_the_first_was() {
 /// quarter of a BDP. A look every quarter of a round trip is there in time, even if it takes 0.3 ms.
 #[test]
 fn a_new_connection_is_looked_at_before_slow_start_has_passed_the_path() {
-    let mut bundle = bundle("sobas:live");
-    bundle.add(at(0), 1, Look { rtt: Duration::ZERO, ..look(0) });
-    let thrift = Duration::from_millis(75);
-    assert!(bundle.pause(at(0), thrift) <= Duration::from_millis(10));
+    let mut group = group("sobas:live");
+    group.add(at(0), 1, ConnectionSample { rtt: Duration::ZERO, ..look(0) });
+    let cpu_budget = Duration::from_millis(75);
+    assert!(group.pause(at(0), cpu_budget) <= Duration::from_millis(10));
     // One over which nothing comes costs as little as any.
-    assert!(bundle.pause(at(1000), thrift) >= thrift);
+    assert!(group.pause(at(1000), cpu_budget) >= cpu_budget);
 }
 
 /// Slow start's bursts tell the path's rate if they are seen twice.
 #[test]
 fn a_bulk_transfer_is_looked_at_every_3_ms_for_its_first_three_seconds_unless_it_is_held() {
-    let mut bundle = bundle("sobas:live");
-    bundle.add(at(0), 1, look(0));
+    let mut group = group("sobas:live");
+    group.add(at(0), 1, look(0));
     for ms in [10, 20] {
-        bundle.handle_look(at(ms), 1, look(100_000 * ms));
-        bundle.handle_round(at(ms));
+        group.handle_sample(at(ms), 1, look(100_000 * ms));
+        group.handle_round(at(ms));
     }
-    assert_eq!(bundle.pause(at(20), Duration::ZERO), Duration::from_millis(3));
+    assert_eq!(group.pause(at(20), Duration::ZERO), Duration::from_millis(3));
     // Half a round trip of 40 ms.
-    assert_eq!(bundle.pause(at(3_010), Duration::ZERO), Duration::from_millis(20));
+    assert_eq!(group.pause(at(3_010), Duration::ZERO), Duration::from_millis(20));
 }

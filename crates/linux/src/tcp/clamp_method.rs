@@ -9,7 +9,7 @@ use crate::clock;
 
 /// How this kernel's advertised window can be steered on a live socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Recipe {
+pub enum ClampMethod {
     /// TCP_WINDOW_CLAMP alone, over a buffer that the kernel goes on tuning.
     ClampAutotuned,
     /// SO_RCVBUF once, as large as `net.core.rmem_max` allows, then TCP_WINDOW_CLAMP.
@@ -18,12 +18,12 @@ pub enum Recipe {
     BufferAlone,
 }
 
-impl fmt::Display for Recipe {
+impl fmt::Display for ClampMethod {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            Recipe::ClampAutotuned => "TCP_WINDOW_CLAMP over an autotuned buffer",
-            Recipe::ClampLargeBuffer => "SO_RCVBUF at its largest, then TCP_WINDOW_CLAMP",
-            Recipe::BufferAlone => "SO_RCVBUF alone",
+            ClampMethod::ClampAutotuned => "TCP_WINDOW_CLAMP over an autotuned buffer",
+            ClampMethod::ClampLargeBuffer => "SO_RCVBUF at its largest, then TCP_WINDOW_CLAMP",
+            ClampMethod::BufferAlone => "SO_RCVBUF alone",
         })
     }
 }
@@ -35,25 +35,27 @@ const PER_STEP: usize = 1_600_000;
 /// The window may be this share off: it is rounded up to the window scale, and the kernel
 /// advertises in steps of a segment.
 const TOLERANCE: f64 = 0.35;
-/// No kernel needs longer for one recipe on loopback.
+/// No kernel needs longer for one method on loopback.
 const PATIENCE: Duration = Duration::from_millis(120);
 
-impl Recipe {
-    /// Tries the recipes on a loopback pair, simplest first, and returns the first that moves the
+impl ClampMethod {
+    /// Tries the methods on a loopback pair, simplest first, and returns the first that moves the
     /// window down and up. Takes some 10 ms, and at most 0.4 s. Where that cannot be told, because
     /// none does or the machine is too busy, it is the clamp, which every kernel has.
-    pub fn find() -> io::Result<Recipe> {
-        for recipe in [Recipe::ClampAutotuned, Recipe::ClampLargeBuffer, Recipe::BufferAlone] {
-            match recipe.works()? {
+    pub fn find() -> io::Result<ClampMethod> {
+        for clamp_method in
+            [ClampMethod::ClampAutotuned, ClampMethod::ClampLargeBuffer, ClampMethod::BufferAlone]
+        {
+            match clamp_method.works()? {
                 Some(false) => {}
-                Some(true) => return Ok(recipe),
+                Some(true) => return Ok(clamp_method),
                 None => break,
             }
         }
-        Ok(Recipe::ClampAutotuned)
+        Ok(ClampMethod::ClampAutotuned)
     }
 
-    /// Whether this recipe moves the window; `None` if it took too long to tell.
+    /// Whether this method moves the window; `None` if it took too long to tell.
     fn works(self) -> io::Result<Option<bool>> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let mut sender = TcpStream::connect(listener.local_addr()?)?;
@@ -123,6 +125,6 @@ mod tests {
 
     #[test]
     fn a_clamp_steers_every_kernel_that_lets_itself_be_steered() {
-        assert_ne!(Recipe::find().unwrap(), Recipe::BufferAlone);
+        assert_ne!(ClampMethod::find().unwrap(), ClampMethod::BufferAlone);
     }
 }

@@ -19,7 +19,7 @@ const FORCED: Duration = Duration::from_micros(80);
 
 /// Watches how much the loop sleeps.
 #[derive(Debug)]
-pub(crate) struct Rest {
+pub(crate) struct SleepMonitor {
     shared: bool,
     lay_down: Time,
     woke: Time,
@@ -27,10 +27,16 @@ pub(crate) struct Rest {
     reviewed: Time,
 }
 
-impl Rest {
+impl SleepMonitor {
     /// Rested as of `now`.
-    pub fn new(now: Time) -> Rest {
-        Rest { shared: false, lay_down: now, woke: now, slept: Duration::ZERO, reviewed: now }
+    pub fn new(now: Time) -> SleepMonitor {
+        SleepMonitor {
+            shared: false,
+            lay_down: now,
+            woke: now,
+            slept: Duration::ZERO,
+            reviewed: now,
+        }
     }
 
     /// Whether the loop must sleep, whatever there is to do.

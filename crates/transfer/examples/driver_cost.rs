@@ -1,10 +1,9 @@
 //! What a controller costs on a transfer of 1 Gbit/s: the time that the driver takes for ten minutes
 //! of it, as a share of a core. Reads of 64 KiB, an answer to every probe, a path of 20 ms.
 //!
-//! `cargo run --release -p sweetspot-sizing --example driver_cost`
+//! `cargo run --release -p sweetspot-transfer --example driver_cost`
 
-use std::time::Instant;
-
+use sweetspot_linux::clock;
 use sweetspot_sizing::{
     Answer, Driver, Effect, KernelView, Means, SenderReport, Setting, Sizing, TrainPacket,
 };
@@ -26,7 +25,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 /// The time that the driver takes, and how often it was called.
-fn play(sizing: Sizing) -> Result<(std::time::Duration, u64), Box<dyn std::error::Error>> {
+fn play(sizing: Sizing) -> Result<(Duration, u64), Box<dyn std::error::Error>> {
     let setting = Setting {
         mss: Bytes::new(1448),
         packet: Bytes::new(1500),
@@ -39,7 +38,7 @@ fn play(sizing: Sizing) -> Result<(std::time::Duration, u64), Box<dyn std::error
     let kernel = KernelView { rtt: RTT, minimum_rtt: RTT, ..KernelView::default() };
     let (mut answers, mut calls) = (0, 0);
     let mut next_read = now;
-    let began = Instant::now();
+    let began = clock::used();
     while now < Time::ZERO + LENGTH {
         let timeout = driver.poll_timeout();
         if timeout < next_read {
@@ -75,5 +74,5 @@ fn play(sizing: Sizing) -> Result<(std::time::Duration, u64), Box<dyn std::error
             }
         }
     }
-    Ok((began.elapsed(), calls))
+    Ok((clock::used().since(began), calls))
 }

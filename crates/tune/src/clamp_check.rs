@@ -13,12 +13,12 @@ const TIME: Duration = Duration::from_secs(2);
 /// Whether a connection's window keeps to its limit. A kernel with other rules for the clamp, or one
 /// that takes it and forgets it, shows here.
 #[derive(Debug, Default)]
-pub struct Obedience {
+pub struct ClampCheck {
     /// Since when it is beyond, what has arrived in that time, and how large it was at most.
     beyond: Option<(Time, Bytes, Bytes)>,
 }
 
-impl Obedience {
+impl ClampCheck {
     /// `arrived` came in since the last call, and the `window` was seen under `limit`: whether it is
     /// now sure that the limit is ignored.
     pub fn is_broken(&mut self, now: Time, limit: Bytes, window: Bytes, arrived: Bytes) -> bool {
@@ -41,11 +41,11 @@ mod tests {
 
     /// Looks every 50 ms at what arrives at 10 MB/s, for ten seconds; when it was sure.
     fn sure(window: impl Fn(f64) -> u64) -> Option<f64> {
-        let mut obedience = Obedience::default();
+        let mut clamp_check = ClampCheck::default();
         let arrived = Bytes::new(500_000);
         (0..200).map(|n| f64::from(n) * 0.05).find(|t| {
             let now = Time::from_nanos((t * 1e9) as u64);
-            obedience.is_broken(now, LIMIT, Bytes::new(window(*t)), arrived)
+            clamp_check.is_broken(now, LIMIT, Bytes::new(window(*t)), arrived)
         })
     }
 
@@ -67,12 +67,12 @@ mod tests {
     }
 
     #[test]
-    fn a_step_of_the_window_scale_is_not_disobedience() {
-        let mut obedience = Obedience::default();
+    fn a_step_of_the_window_scale_is_not_refusal() {
+        let mut clamp_check = ClampCheck::default();
         let (limit, window) = (Bytes::new(6_000), Bytes::new(16_384));
         for s in 0..20 {
             let now = Time::from_nanos(s * 1_000_000_000);
-            assert!(!obedience.is_broken(now, limit, window, Bytes::new(1 << 20)));
+            assert!(!clamp_check.is_broken(now, limit, window, Bytes::new(1 << 20)));
         }
     }
 }

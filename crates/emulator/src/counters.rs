@@ -6,7 +6,7 @@ use crate::Lateness;
 
 /// One direction's counts. Packets are IP packets, bytes are IP bytes.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Tally {
+pub(crate) struct DirectionCounters {
     /// Arrived at the path's entry.
     pub packets_in: u64,
     pub bytes_in: Bytes,
@@ -43,7 +43,7 @@ pub(crate) struct Tally {
     pub backlogged_due: Duration,
 }
 
-impl Tally {
+impl DirectionCounters {
     /// Law 7: nothing appears, nothing vanishes.
     pub fn conserved(&self) -> bool {
         let gone = self.buffer_drops + self.random_losses + self.send_failures;

@@ -6,15 +6,15 @@ use std::os::fd::AsFd;
 
 use sweetspot_emulator::Side;
 use sweetspot_linux::datagrams::Datagrams;
-use sweetspot_linux::epoll::{Epoll, News};
-use sweetspot_linux::tcp::{Door, Flow, FlowOptions};
-use sweetspot_linux::wake::wait_readable;
+use sweetspot_linux::epoll::{Epoll, Readiness};
+use sweetspot_linux::event_fd::wait_readable;
+use sweetspot_linux::tcp::{Flow, FlowOptions, Listener};
 use sweetspot_linux::{clock, scheduling, sysctl};
 use sweetspot_scenario::Kind;
 use sweetspot_units::{Bytes, Duration, Time};
 
 use super::connection::{Connection, End, Source, drain};
-use super::member::{Deed, Member};
+use super::source::{Action, TrafficSource};
 use super::totals::{Counts, Totals};
 use crate::plan::{Load, Plan};
 
@@ -27,17 +27,17 @@ const DOORS: u64 = 1 << 40;
 const WELLS: u64 = 1 << 41;
 
 /// All sources and sinks of one side, in one thread.
-pub(crate) struct Station<'a> {
+pub(crate) struct TrafficNode<'a> {
     plan: &'a Plan,
     own: &'a Side,
     other: &'a Side,
     epoll: Epoll,
-    news: Vec<News>,
-    doors: Vec<Option<Door>>,
+    ready: Vec<Readiness>,
+    listeners: Vec<Option<Listener>>,
     wells: Vec<Option<Datagrams>>,
     /// By load and node.
     streams: Vec<Vec<Datagrams>>,
-    members: Vec<Member>,
+    sources: Vec<TrafficSource>,
     connections: Vec<Option<Connection>>,
     free: Vec<usize>,
     agenda: BinaryHeap<Reverse<(Time, Task)>>,
@@ -48,10 +48,10 @@ pub(crate) struct Station<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Task {
     BeginMeasurement,
-    Member(usize),
+    TrafficSource(usize),
 }
 
-/// What a station does.
+/// What a node does.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Part {
     /// Its side's number, from 0.
@@ -60,51 +60,51 @@ pub(crate) struct Part {
     pub takes: bool,
 }
 
-impl<'a> Station<'a> {
-    /// A station on `own` with its doors open, from which sources will send from `zero` on. Must
+impl<'a> TrafficNode<'a> {
+    /// A node on `own` with its listeners open, from which sources will send from `zero` on. Must
     /// be called on that side.
     pub fn open(
         plan: &'a Plan,
         (own, other): (&'a Side, &'a Side),
         part: Part,
-    ) -> io::Result<Station<'a>> {
-        let mut station = Station {
+    ) -> io::Result<TrafficNode<'a>> {
+        let mut node = TrafficNode {
             plan,
             own,
             other,
             epoll: Epoll::new()?,
-            news: Vec::new(),
-            doors: Vec::new(),
+            ready: Vec::new(),
+            listeners: Vec::new(),
             wells: Vec::new(),
             streams: Vec::new(),
-            members: Vec::new(),
+            sources: Vec::new(),
             connections: Vec::new(),
             free: Vec::new(),
             agenda: BinaryHeap::new(),
             totals: vec![Totals::default(); plan.loads.len()],
         };
         for (number, load) in plan.loads.iter().enumerate() {
-            station.open_sinks(number, load, part.takes)?;
+            node.open_sinks(number, load, part.takes)?;
             if part.sends {
-                station.open_sources(number, load, part.side)?;
+                node.open_sources(number, load, part.side)?;
             }
         }
-        Ok(station)
+        Ok(node)
     }
 
     fn open_sinks(&mut self, number: usize, load: &Load, takes: bool) -> io::Result<()> {
         let at = (Ipv4Addr::UNSPECIFIED, load.port).into();
-        let (mut door, mut well) = (None, None);
+        let (mut listener, mut well) = (None, None);
         if takes && is_udp(load) {
             let socket = Datagrams::bind(at)?;
             self.epoll.watch(&socket, WELLS + number as u64)?;
             well = Some(socket);
         } else if takes {
-            let socket = Door::open(at, &sink_options(load)?)?;
+            let socket = Listener::open(at, &sink_options(load)?)?;
             self.epoll.watch(&socket, DOORS + number as u64)?;
-            door = Some(socket);
+            listener = Some(socket);
         }
-        self.doors.push(door);
+        self.listeners.push(listener);
         self.wells.push(well);
         Ok(())
     }
@@ -112,17 +112,18 @@ impl<'a> Station<'a> {
     fn open_sources(&mut self, number: usize, load: &Load, side: u64) -> io::Result<()> {
         let mut streams = Vec::new();
         if is_udp(load) {
-            for leaf in &load.leaves {
-                let socket = Datagrams::bind((self.own.leaf(*leaf), 0).into())?;
-                socket.connect((self.other.leaf(*leaf), load.port).into())?;
+            for host_pair in &load.host_pairs {
+                let socket = Datagrams::bind((self.own.host_pair(*host_pair), 0).into())?;
+                socket.connect((self.other.host_pair(*host_pair), load.port).into())?;
                 streams.push(socket);
             }
         }
         self.streams.push(streams);
-        for (member, start) in Member::all(self.plan.seed, side, number, load) {
+        for (source, start) in TrafficSource::all(self.plan.seed, side, number, load) {
             // Counted from the start of the run, which is not known yet.
-            self.agenda.push(Reverse((Time::ZERO + start, Task::Member(self.members.len()))));
-            self.members.push(member);
+            self.agenda
+                .push(Reverse((Time::ZERO + start, Task::TrafficSource(self.sources.len()))));
+            self.sources.push(source);
         }
         Ok(())
     }
@@ -156,7 +157,7 @@ impl<'a> Station<'a> {
             self.agenda.pop();
             match task {
                 Task::BeginMeasurement => self.begin_measurement()?,
-                Task::Member(number) => self.act(number, due)?,
+                Task::TrafficSource(number) => self.act(number, due)?,
             }
         }
         Ok(())
@@ -164,28 +165,28 @@ impl<'a> Station<'a> {
 
     /// A source's time has come.
     fn act(&mut self, number: usize, due: Time) -> io::Result<()> {
-        let member = &mut self.members[number];
-        let (load_number, node) = (member.load, member.node);
+        let source = &mut self.sources[number];
+        let (load_number, node) = (source.load, source.node);
         let load = &self.plan.loads[load_number];
-        match member.deed(load) {
-            Deed::Send => {
+        match source.action(load) {
+            Action::Send => {
                 // A datagram for which there is no room at the host never was one.
                 let sent = self.streams[load_number][node].send(load.payload)?;
                 self.totals[load_number].sent += u64::from(sent);
             }
-            Deed::Open(size) => {
+            Action::Open(size) => {
                 let options = FlowOptions {
                     congestion: Some(load.congestion.to_owned()),
                     send_buffer: load.send_buffer,
                     ..FlowOptions::default()
                 };
-                let to = (self.other.leaf(load.leaves[node]), load.port).into();
+                let to = (self.other.host_pair(load.host_pairs[node]), load.port).into();
                 let flow = Flow::connect(to, &options)?;
                 self.add(load_number, flow, End::Source(Source::new(number, due, size)))?;
             }
         }
-        if let Some(gap) = self.members[number].gap(load) {
-            self.agenda.push(Reverse((due + gap, Task::Member(number))));
+        if let Some(gap) = self.sources[number].gap(load) {
+            self.agenda.push(Reverse((due + gap, Task::TrafficSource(number))));
         }
         Ok(())
     }
@@ -203,12 +204,12 @@ impl<'a> Station<'a> {
 
     fn work_off_news(&mut self) -> io::Result<()> {
         loop {
-            let mut news = std::mem::take(&mut self.news);
-            news.clear();
-            let more = self.epoll.take(&mut news)?;
+            let mut ready = std::mem::take(&mut self.ready);
+            ready.clear();
+            let more = self.epoll.take(&mut ready)?;
             // A slot is used again only after the news that may still be about its last user.
             let mut freed = Vec::new();
-            for one in &news {
+            for one in &ready {
                 match one.number {
                     n if n >= WELLS => self.count_datagrams((n - WELLS) as usize)?,
                     n if n >= DOORS => self.let_in((n - DOORS) as usize)?,
@@ -220,7 +221,7 @@ impl<'a> Station<'a> {
                 }
             }
             self.free.append(&mut freed);
-            self.news = news;
+            self.ready = ready;
             if !more {
                 return Ok(());
             }
@@ -228,7 +229,7 @@ impl<'a> Station<'a> {
     }
 
     fn let_in(&mut self, number: usize) -> io::Result<()> {
-        while let Some(flow) = self.doors[number].as_ref().map_or(Ok(None), Door::accept)? {
+        while let Some(flow) = self.listeners[number].as_ref().map_or(Ok(None), Listener::accept)? {
             self.add(number, flow, End::Sink(self.plan.loads[number].window))?;
         }
         Ok(())
@@ -244,18 +245,18 @@ impl<'a> Station<'a> {
     }
 
     /// Serves one connection; false if that was its end.
-    fn attend(&mut self, slot: usize, news: &News) -> io::Result<bool> {
+    fn attend(&mut self, slot: usize, ready: &Readiness) -> io::Result<bool> {
         let Some(connection) = self.connections.get_mut(slot).and_then(Option::as_mut) else {
             return Ok(true);
         };
         let goes_on = match &mut connection.end {
             // What breaks here is this connection and not the run.
-            End::Sink(window) if news.readable => {
+            End::Sink(window) if ready.readable => {
                 matches!(drain(&connection.flow, *window), Ok(false))
             }
-            End::Sink(_) => !news.over,
-            End::Source(_) if news.over => false,
-            End::Source(source) if news.writable => source.push(&connection.flow).is_ok(),
+            End::Sink(_) => !ready.over,
+            End::Source(_) if ready.over => false,
+            End::Source(source) if ready.writable => source.push(&connection.flow).is_ok(),
             End::Source(_) => true,
         };
         if !goes_on && let Some(connection) = self.connections[slot].take() {
@@ -282,8 +283,8 @@ impl<'a> Station<'a> {
         }
         totals.add(counts, source.before);
         flow.reset();
-        if let Some(pause) = self.members[source.member].pause(&self.plan.loads[number]) {
-            self.agenda.push(Reverse((now + pause, Task::Member(source.member))));
+        if let Some(pause) = self.sources[source.source].pause(&self.plan.loads[number]) {
+            self.agenda.push(Reverse((now + pause, Task::TrafficSource(source.source))));
         }
         Ok(())
     }

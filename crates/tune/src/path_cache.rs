@@ -10,17 +10,17 @@ const LASTS: Duration = Duration::from_secs(300);
 const MOST: usize = 256;
 
 /// What was learnt of paths that nobody uses just now, by their ends.
-pub struct Memory<K, V> {
+pub struct PathCache<K, V> {
     paths: BTreeMap<K, (Time, V)>,
 }
 
-impl<K: Ord + Copy, V> Default for Memory<K, V> {
-    fn default() -> Memory<K, V> {
-        Memory { paths: BTreeMap::new() }
+impl<K: Ord + Copy, V> Default for PathCache<K, V> {
+    fn default() -> PathCache<K, V> {
+        PathCache { paths: BTreeMap::new() }
     }
 }
 
-impl<K: Ord + Copy, V> Memory<K, V> {
+impl<K: Ord + Copy, V> PathCache<K, V> {
     /// Keeps what was learnt by `now`.
     pub fn keep(&mut self, now: Time, ends: K, learnt: V) {
         self.paths.retain(|_, (since, _)| now.since(*since) < LASTS);
@@ -50,23 +50,23 @@ mod tests {
 
     #[test]
     fn what_was_learnt_is_forgotten_after_five_minutes() {
-        let mut memory = Memory::default();
-        memory.keep(at(0), 1, "fast");
-        assert_eq!(memory.recall(at(299), &1), Some("fast"));
+        let mut path_cache = PathCache::default();
+        path_cache.keep(at(0), 1, "fast");
+        assert_eq!(path_cache.recall(at(299), &1), Some("fast"));
         // It is in use.
-        assert_eq!(memory.recall(at(299), &1), None);
-        memory.keep(at(300), 1, "fast");
-        assert_eq!(memory.recall(at(600), &1), None);
+        assert_eq!(path_cache.recall(at(299), &1), None);
+        path_cache.keep(at(300), 1, "fast");
+        assert_eq!(path_cache.recall(at(600), &1), None);
     }
 
     #[test]
     fn it_is_bounded_and_the_oldest_goes_first() {
-        let mut memory = Memory::default();
+        let mut path_cache = PathCache::default();
         for path in 0..=256 {
-            memory.keep(at(0) + Duration::from_millis(path), path, ());
+            path_cache.keep(at(0) + Duration::from_millis(path), path, ());
         }
         // 257 paths: one too many.
-        assert_eq!(memory.recall(at(1), &0), None);
-        assert_eq!((1..=256).filter(|path| memory.recall(at(1), path).is_some()).count(), 256);
+        assert_eq!(path_cache.recall(at(1), &0), None);
+        assert_eq!((1..=256).filter(|path| path_cache.recall(at(1), path).is_some()).count(), 256);
     }
 }

@@ -3,26 +3,26 @@ use sweetspot_linux::packet::{BATCH, Frame, PacketPort};
 use sweetspot_path::{Direction, DirectionSpec, Fan, Packet, Refusal};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use crate::leaf::Detours;
-use crate::pool::{Parcel, Pool};
+use crate::counters::DirectionCounters;
+use crate::host_pair::ExtraDelays;
+use crate::pool::{PacketHandle, Pool};
 use crate::series::Flow;
-use crate::tally::Tally;
-use crate::wires::frame_size;
+use crate::veth::frame_size;
 
 /// One direction of the path, between the ring it arrives from and the port it leaves by.
-pub(crate) struct Lane {
-    direction: Direction<Parcel>,
-    detours: Detours,
-    /// What is on its detour.
-    fan: Fan<Parcel>,
+pub(crate) struct PathDirection {
+    direction: Direction<PacketHandle>,
+    extra_delays: ExtraDelays,
+    /// What waits for its extra delay.
+    fan: Fan<PacketHandle>,
     largest: usize,
     delay: Duration,
     /// The queue has been judged as of this time; what arrived before it comes too late to have
     /// been in it and counts as arriving now.
     decided: Time,
-    batch: Vec<(Time, Parcel)>,
-    run: Option<Run>,
-    pub tally: Tally,
+    batch: Vec<(Time, PacketHandle)>,
+    run: Option<BusyPeriod>,
+    pub counters: DirectionCounters,
 }
 
 /// A release: when it was due and when the kernel had taken it.
@@ -34,7 +34,7 @@ struct Release {
 
 /// A busy period of the bottleneck: packets released right behind one another.
 #[derive(Debug, Clone, Copy)]
-struct Run {
+struct BusyPeriod {
     first: Release,
     last: Release,
     /// Released after the first.
@@ -45,47 +45,52 @@ struct Run {
 /// the rate between them.
 const LEAST_RUN: Duration = Duration::from_millis(20);
 
-impl Lane {
+impl PathDirection {
     /// An idle lane for packets of up to `mtu` bytes.
-    pub fn new(spec: &DirectionSpec, mtu: Bytes, detours: Detours, seed: u64) -> Lane {
-        Lane {
+    pub fn new(
+        spec: &DirectionSpec,
+        mtu: Bytes,
+        extra_delays: ExtraDelays,
+        seed: u64,
+    ) -> PathDirection {
+        PathDirection {
             direction: Direction::new(spec, seed),
-            detours,
+            extra_delays,
             fan: Fan::default(),
             largest: frame_size(mtu),
             delay: spec.delay,
             decided: Time::ZERO,
             batch: Vec::with_capacity(BATCH),
             run: None,
-            tally: Tally::default(),
+            counters: DirectionCounters::default(),
         }
     }
 
     /// A frame arrived at `stamp`.
     pub fn handle_arrival(&mut self, stamp: Time, frame: Frame<'_>, pool: &mut Pool) {
         if frame.length > self.largest || frame.bytes.len() < frame.length {
-            self.tally.oversized += 1;
+            self.counters.oversized += 1;
             return;
         }
         if stamp < self.decided {
-            self.tally.stale_stamps += 1;
-            self.tally.stalest = self.tally.stalest.max(self.decided.since(stamp));
+            self.counters.stale_stamps += 1;
+            self.counters.stalest = self.counters.stalest.max(self.decided.since(stamp));
         }
         let now = stamp.max(self.decided);
         self.direction.advance(now);
         self.decided = now;
         let follows = self.direction.link().backlog_packets() > 0;
-        let parcel = pool.store(frame.bytes, self.detours.leaf_of(frame.bytes), follows);
-        self.tally.packets_in += 1;
-        self.tally.bytes_in += parcel.wire_size();
-        if let Err(dropped) = self.direction.handle_arrival(now, parcel) {
+        let packet = pool.store(frame.bytes, self.extra_delays.leaf_of(frame.bytes), follows);
+        self.counters.packets_in += 1;
+        self.counters.bytes_in += packet.wire_size();
+        if let Err(dropped) = self.direction.handle_arrival(now, packet) {
             pool.free(dropped.packet);
             match dropped.refusal {
-                Refusal::BufferFull => self.tally.buffer_drops += 1,
-                Refusal::RandomLoss => self.tally.random_losses += 1,
+                Refusal::BufferFull => self.counters.buffer_drops += 1,
+                Refusal::RandomLoss => self.counters.random_losses += 1,
             }
         }
-        self.tally.backlog_max = self.tally.backlog_max.max(self.direction.link().backlog());
+        self.counters.backlog_max = self.counters.backlog_max.max(self.direction.link().backlog());
     }
 
     /// When the next packet is due at the exit.
@@ -93,12 +98,12 @@ impl Lane {
         [self.direction.poll_timeout(), self.fan.poll_timeout()].into_iter().flatten().min()
     }
 
-    fn poll_delivery(&mut self, now: Time) -> Option<(Time, Parcel)> {
-        if self.detours.is_empty() {
+    fn poll_delivery(&mut self, now: Time) -> Option<(Time, PacketHandle)> {
+        if self.extra_delays.is_empty() {
             return self.direction.poll_delivery(now);
         }
-        while let Some((through, parcel)) = self.direction.poll_delivery(now) {
-            self.fan.handle_entry(through + self.detours.of(parcel.leaf), parcel);
+        while let Some((through, packet)) = self.direction.poll_delivery(now) {
+            self.fan.handle_entry(through + self.extra_delays.of(packet.host_pair), packet);
         }
         self.fan.poll_exit(now)
     }
@@ -116,23 +121,23 @@ impl Lane {
         let mut rest = &batch[..];
         while let Some(&(_, first)) = rest.first() {
             let mut frames = [pool.frame(first); BATCH];
-            for (frame, (_, parcel)) in frames.iter_mut().zip(rest) {
-                *frame = pool.frame(*parcel);
+            for (frame, (_, packet)) in frames.iter_mut().zip(rest) {
+                *frame = pool.frame(*packet);
             }
             let Ok(taken) = port.send(&frames[..rest.len()]) else {
-                self.tally.send_failures += 1;
+                self.counters.send_failures += 1;
                 rest = &rest[1..];
                 continue;
             };
             // After the call: the time at which the last of these had surely been handed over.
             let done = clock::now();
-            for (due, parcel) in &rest[..taken] {
-                self.count(Release { due: *due, done }, parcel);
+            for (due, packet) in &rest[..taken] {
+                self.count(Release { due: *due, done }, packet);
             }
             rest = &rest[taken..];
         }
-        for (_, parcel) in &batch {
-            pool.free(*parcel);
+        for (_, packet) in &batch {
+            pool.free(*packet);
         }
         self.batch = batch;
         !self.batch.is_empty()
@@ -144,16 +149,16 @@ impl Lane {
         self.decided = self.decided.max(now);
         let link = self.direction.link();
         let backlog = link.backlog();
-        self.tally.backlog_sum += backlog;
-        self.tally.backlog_samples += 1;
+        self.counters.backlog_sum += backlog;
+        self.counters.backlog_samples += 1;
         Flow {
             backlog,
             backlog_packets: link.backlog_packets(),
             queue_delay: backlog / link.rate(),
-            buffer_drops: self.tally.buffer_drops,
-            random_losses: self.tally.random_losses,
-            arrived: self.tally.packets_in,
-            delivered: self.tally.bytes_out,
+            buffer_drops: self.counters.buffer_drops,
+            random_losses: self.counters.random_losses,
+            arrived: self.counters.packets_in,
+            delivered: self.counters.bytes_out,
         }
     }
 
@@ -163,42 +168,42 @@ impl Lane {
         self.decided = self.decided.max(now);
     }
 
-    /// Closes the books.
-    pub fn into_tally(mut self) -> Tally {
+    /// Ends the counting.
+    pub fn into_tally(mut self) -> DirectionCounters {
         self.close_run();
-        self.tally.held = self.direction.counters().queued + self.fan.counters().queued;
-        self.tally
+        self.counters.held = self.direction.counters().queued + self.fan.counters().queued;
+        self.counters
     }
 
-    fn count(&mut self, release: Release, parcel: &Parcel) {
-        let tally = &mut self.tally;
-        tally.packets_out += 1;
-        tally.bytes_out += parcel.wire_size();
-        tally.lateness.record(release.done.since(release.due));
-        if !self.detours.is_empty() {
+    fn count(&mut self, release: Release, packet: &PacketHandle) {
+        let counters = &mut self.counters;
+        counters.packets_out += 1;
+        counters.bytes_out += packet.wire_size();
+        counters.lateness.record(release.done.since(release.due));
+        if !self.extra_delays.is_empty() {
             // Releases are no longer in the order in which the bottleneck sent: they tell nothing
             // of its rate.
             return;
         }
         match &mut self.run {
-            Some(run) if parcel.follows => {
+            Some(run) if packet.follows => {
                 run.last = release;
-                run.bytes += parcel.wire_size();
+                run.bytes += packet.wire_size();
             }
             _ => {
                 self.close_run();
-                self.run = Some(Run { first: release, last: release, bytes: Bytes::ZERO });
+                self.run = Some(BusyPeriod { first: release, last: release, bytes: Bytes::ZERO });
             }
         }
     }
 
     fn close_run(&mut self) {
-        let Some(Run { first, last, bytes }) = self.run.take() else { return };
+        let Some(BusyPeriod { first, last, bytes }) = self.run.take() else { return };
         let due = last.due.since(first.due);
         if due >= LEAST_RUN {
-            self.tally.backlogged_bytes += bytes;
-            self.tally.backlogged_due += due;
-            self.tally.backlogged_time += last.done.since(first.done);
+            self.counters.backlogged_bytes += bytes;
+            self.counters.backlogged_due += due;
+            self.counters.backlogged_time += last.done.since(first.done);
         }
     }
 }

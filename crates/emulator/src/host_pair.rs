@@ -1,4 +1,4 @@
-//! Further hosts at the ends of the path, in pairs, as the leaves of a dumbbell.
+//! Further hosts at the ends of the path, in pairs, as those of a dumbbell.
 
 use sweetspot_units::Duration;
 
@@ -6,9 +6,9 @@ use crate::error::EmulatorError;
 
 /// A pair of hosts, one on each side, that talk to one another across the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Leaf {
+pub struct HostPair {
     /// Propagation behind the bottleneck besides the path's own, each way.
-    pub detour: Duration,
+    pub extra_delay: Duration,
     /// TCP's initial congestion window, in packets; `None`: the kernel's.
     pub initial_window: Option<u32>,
     /// Whether TCP acknowledges every segment at once, instead of every second.
@@ -18,34 +18,34 @@ pub struct Leaf {
 /// As many pairs as a path takes.
 pub const MOST_LEAVES: usize = 1000;
 
-/// The first two bytes of the leaves' addresses on either side.
+/// The first two bytes of the host_pairs' addresses on either side.
 pub(crate) const NEAR_LEAVES: [u8; 2] = [10, 78];
 pub(crate) const FAR_LEAVES: [u8; 2] = [10, 79];
 
-/// The last two bytes of the addresses of leaf number `leaf`; 0 is nobody's.
-pub(crate) fn tag(leaf: usize) -> u16 {
-    leaf as u16 + 1
+/// The last two bytes of the addresses of host pair number `host_pair`; 0 is nobody's.
+pub(crate) fn tag(host_pair: usize) -> u16 {
+    host_pair as u16 + 1
 }
 
-pub(crate) fn check(leaves: &[Leaf]) -> Result<(), EmulatorError> {
-    let few = leaves.len() <= MOST_LEAVES;
-    if few { Ok(()) } else { Err(EmulatorError::TooManyLeaves(leaves.len())) }
+pub(crate) fn check(host_pairs: &[HostPair]) -> Result<(), EmulatorError> {
+    let few = host_pairs.len() <= MOST_LEAVES;
+    if few { Ok(()) } else { Err(EmulatorError::TooManyLeaves(host_pairs.len())) }
 }
 
-/// Whose packets take which detour.
+/// Whose packets have which extra delay.
 #[derive(Debug)]
-pub(crate) struct Detours {
-    /// By the tag of the leaf; the first is for packets of nobody's. Empty: nobody has one.
+pub(crate) struct ExtraDelays {
+    /// By the tag of the host pair; the first is for packets of nobody's. Empty: nobody has one.
     by_tag: Vec<Duration>,
 }
 
-impl Detours {
-    pub fn new(leaves: &[Leaf]) -> Detours {
-        if leaves.iter().all(|leaf| leaf.detour == Duration::ZERO) {
-            return Detours { by_tag: Vec::new() };
+impl ExtraDelays {
+    pub fn new(host_pairs: &[HostPair]) -> ExtraDelays {
+        if host_pairs.iter().all(|host_pair| host_pair.extra_delay == Duration::ZERO) {
+            return ExtraDelays { by_tag: Vec::new() };
         }
-        let all = leaves.iter().map(|leaf| leaf.detour);
-        Detours { by_tag: std::iter::once(Duration::ZERO).chain(all).collect() }
+        let all = host_pairs.iter().map(|host_pair| host_pair.extra_delay);
+        ExtraDelays { by_tag: std::iter::once(Duration::ZERO).chain(all).collect() }
     }
 
     /// Whether there is none at all.
@@ -53,7 +53,7 @@ impl Detours {
         self.by_tag.is_empty()
     }
 
-    /// The tag of the leaf that sent `frame`; 0: no leaf did.
+    /// The tag of the host pair that sent `frame`; 0: none did.
     pub fn leaf_of(&self, frame: &[u8]) -> u16 {
         // Ethernet's type, and the source in IPv4's header (RFC 791) behind it.
         const TYPE: usize = 12;
@@ -69,7 +69,7 @@ impl Detours {
         }
     }
 
-    /// How long the detour of the leaf with this tag is.
+    /// The extra delay of the host pair with this tag.
     pub fn of(&self, tag: u16) -> Duration {
         self.by_tag.get(usize::from(tag)).copied().unwrap_or(Duration::ZERO)
     }
@@ -89,11 +89,11 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_takes_the_detour_of_who_sent_it() {
-        let leaf = |ms| Leaf { detour: MS(ms), ..Leaf::default() };
-        let detours = Detours::new(&[leaf(0), leaf(7)]);
-        let of = |frame: &[u8]| detours.of(detours.leaf_of(frame));
-        // Leaf 1 has tag 2, on both sides.
+    fn a_packet_gets_the_extra_delay_of_who_sent_it() {
+        let host_pair = |ms| HostPair { extra_delay: MS(ms), ..HostPair::default() };
+        let extra_delays = ExtraDelays::new(&[host_pair(0), host_pair(7)]);
+        let of = |frame: &[u8]| extra_delays.of(extra_delays.leaf_of(frame));
+        // Host pair 1 has tag 2, on both sides.
         assert_eq!(of(&from([10, 78, 0, 2])), MS(7));
         assert_eq!(of(&from([10, 79, 0, 2])), MS(7));
         for other in [[10, 78, 0, 1], [10, 77, 0, 2], [10, 78, 0, 9], [10, 78, 0, 0]] {
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn leaves_without_detours_need_no_fan() {
-        assert!(Detours::new(&[Leaf::default(); 3]).is_empty());
+    fn host_pairs_without_extra_delay_need_no_fan() {
+        assert!(ExtraDelays::new(&[HostPair::default(); 3]).is_empty());
     }
 }

@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, VecDeque};
 use sweetspot_sizing::{Controller, Driver, Effect, Event, KernelView, Means, Phase};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use crate::obedience::Obedience;
+use crate::clamp_check::ClampCheck;
 use crate::share::max_min;
 
 /// A connection is a bulk transfer, and is touched, once so much came in over it: four times
@@ -30,9 +30,9 @@ const WORTH: f64 = 0.02;
 /// controller allows is divided max-min fair.
 ///
 /// **Contract.** `now` never goes backwards. Every connection is looked at with
-/// [`Bundle::handle_look`], then [`Bundle::handle_round`] is called once; then actions and events
+/// [`PathGroup::handle_sample`], then [`PathGroup::handle_round`] is called once; then actions and events
 /// are polled until there are none.
-pub struct Bundle {
+pub struct PathGroup {
     driver: Driver,
     mss: Bytes,
     members: BTreeMap<u64, Member>,
@@ -57,7 +57,7 @@ pub struct Bundle {
 
 /// What one look at a connection showed. Counters run from its beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Look {
+pub struct ConnectionSample {
     /// Payload received in order.
     pub received: Bytes,
     /// Of that, what the application has not read.
@@ -96,11 +96,11 @@ pub struct Refusal {
 
 #[derive(Debug)]
 struct Member {
-    last: Look,
+    last: ConnectionSample,
     rate: Rate,
     arrived: Bytes,
     limit: Option<Bytes>,
-    obedience: Obedience,
+    clamp_check: ClampCheck,
     /// Whether it is left alone because limits do not reach it.
     refuses: bool,
 }
@@ -113,11 +113,11 @@ struct Round {
     rtts: Vec<Duration>,
 }
 
-impl Bundle {
+impl PathGroup {
     /// No connections yet; their segments carry `mss`.
-    pub fn new(controller: Box<dyn Controller + Send>, mss: Bytes) -> Bundle {
-        Bundle {
-            // Called in this bundle's own time.
+    pub fn new(controller: Box<dyn Controller + Send>, mss: Bytes) -> PathGroup {
+        PathGroup {
+            // Called in this group's own time.
             driver: Driver::new(controller, Time::ZERO, Means::Caller),
             mss,
             members: BTreeMap::new(),
@@ -137,7 +137,7 @@ impl Bundle {
     }
 
     /// A connection, seen for the first time.
-    pub fn add(&mut self, now: Time, cookie: u64, look: Look) {
+    pub fn add(&mut self, now: Time, cookie: u64, look: ConnectionSample) {
         if self.members.is_empty() {
             self.added = Some(now);
         }
@@ -146,7 +146,7 @@ impl Bundle {
             rate: Rate::ZERO,
             arrived: Bytes::ZERO,
             limit: None,
-            obedience: Obedience::default(),
+            clamp_check: ClampCheck::default(),
             refuses: false,
         };
         self.members.insert(cookie, member);
@@ -164,9 +164,9 @@ impl Bundle {
     }
 
     /// A connection was looked at.
-    pub fn handle_look(&mut self, now: Time, cookie: u64, look: Look) {
+    pub fn handle_sample(&mut self, now: Time, cookie: u64, look: ConnectionSample) {
         let Some(member) = self.members.get_mut(&cookie) else { return };
-        let taken = |look: &Look| look.received.saturating_sub(look.unread);
+        let taken = |look: &ConnectionSample| look.received.saturating_sub(look.unread);
         let arrived = look.received.saturating_sub(member.last.received);
         self.round.taken += taken(&look).saturating_sub(taken(&member.last));
         self.round.unread += look.unread;
@@ -187,7 +187,7 @@ impl Bundle {
         let shown = look.advertised.or_else(|| Some(member.rate * self.minimum?));
         if let Some((limit, window)) = member.limit.zip(shown)
             && !member.refuses
-            && member.obedience.is_broken(now, limit, window, arrived)
+            && member.clamp_check.is_broken(now, limit, window, arrived)
         {
             self.refusals.push_back(Refusal { cookie, limit, window });
             self.leave(cookie);
@@ -261,14 +261,14 @@ impl Bundle {
     }
 
     /// How long to wait before the next round: often enough for the controller, and not less than
-    /// `thrift` unless a transfer has just begun.
-    pub fn pause(&self, now: Time, thrift: Duration) -> Duration {
+    /// `cpu_budget` unless a transfer has just begun.
+    pub fn pause(&self, now: Time, cpu_budget: Duration) -> Duration {
         if self.members.values().all(|m| m.arrived == Bytes::ZERO && m.rate < IDLE) {
             let is_young = self.added.is_some_and(|added| now.since(added) < YOUNG);
             return if is_young {
-                YOUNG_PAUSE.max(thrift / YOUNG_COST)
+                YOUNG_PAUSE.max(cpu_budget / YOUNG_COST)
             } else {
-                IDLE_PAUSE.max(thrift)
+                IDLE_PAUSE.max(cpu_budget)
             };
         }
         let opens = match self.phase() {
@@ -276,9 +276,9 @@ impl Bundle {
             Phase::HandsOff | Phase::Holding | Phase::Congested => false,
         };
         if opens && self.bulk_since.is_none_or(|since| now.since(since) < OPENING) {
-            return OPENING_PAUSE.max(thrift / OPENING_COST);
+            return OPENING_PAUSE.max(cpu_budget / OPENING_COST);
         }
-        (self.rtt / 2).clamp(Duration::from_millis(5), IDLE_PAUSE).max(thrift)
+        (self.rtt / 2).clamp(Duration::from_millis(5), IDLE_PAUSE).max(cpu_budget)
     }
 
     /// The limit in force on a connection.
@@ -380,7 +380,7 @@ const OPENING_COST: u64 = 25;
 /// Between two rounds at most.
 const IDLE_PAUSE: Duration = Duration::from_millis(50);
 
-/// A bundle that receives less has nothing to size.
+/// A path group that receives less has nothing to size.
 const IDLE: Rate = Rate::from_bits_per_second(80_000);
 
 impl Member {

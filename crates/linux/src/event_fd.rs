@@ -31,36 +31,36 @@ pub fn is_readable(source: BorrowedFd<'_>) -> bool {
     fd.revents & libc::POLLIN != 0
 }
 
-/// A bell: one thread rings it, another waits for it among its other sources.
+/// An eventfd: one thread signals it, another waits for it among its other sources.
 #[derive(Debug)]
-pub struct Bell(OwnedFd);
+pub struct EventFd(OwnedFd);
 
-impl Bell {
-    /// A silent bell.
-    pub fn new() -> io::Result<Bell> {
+impl EventFd {
+    /// One that is not signalled.
+    pub fn new() -> io::Result<EventFd> {
         // SAFETY: eventfd takes numbers; the descriptor it returns is ours alone.
         unsafe {
             let fd = check(libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK))?;
-            Ok(Bell(OwnedFd::from_raw_fd(fd)))
+            Ok(EventFd(OwnedFd::from_raw_fd(fd)))
         }
     }
 
-    /// Rings it; it stays readable until [`Bell::silence`].
-    pub fn ring(&self) {
+    /// Signals it; it stays readable until [`EventFd::clear`].
+    pub fn signal(&self) {
         let one = 1_u64;
-        // SAFETY: eight bytes are read from `one`. A full counter is as good as a rung bell.
+        // SAFETY: eight bytes are read from `one`. A full counter is as good as one that grew.
         unsafe { libc::write(self.0.as_raw_fd(), (&raw const one).cast(), 8) };
     }
 
-    /// Silences it.
-    pub fn silence(&self) {
+    /// Makes it unreadable until the next signal.
+    pub fn clear(&self) {
         let mut count = 0_u64;
-        // SAFETY: eight bytes are written to `count`. A silent bell returns EAGAIN.
+        // SAFETY: eight bytes are written to `count`. One not signalled returns EAGAIN.
         unsafe { libc::read(self.0.as_raw_fd(), (&raw mut count).cast(), 8) };
     }
 }
 
-impl AsFd for Bell {
+impl AsFd for EventFd {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
