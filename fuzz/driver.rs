@@ -61,6 +61,7 @@ fn controller(sizing: &str, max_window: u64) -> Box<dyn Controller + Send> {
         mss: Bytes::new(1448),
         packet: Bytes::new(1500),
         max_window: Bytes::new(max_window),
+        size: None,
         path: None,
     };
     let sizing: Sizing = match sizing {

@@ -24,6 +24,8 @@ pub struct ControllerSetting {
     packet: u64,
     /// The largest window that the host lets a connection advertise, bytes.
     max_window: u64,
+    /// Bytes that the transfer will move, where that is known beforehand.
+    size: Option<u64>,
 }
 
 /// The first exception that a controller raised.
@@ -71,6 +73,7 @@ impl Bridge {
                 mss: setting.mss.get(),
                 packet: setting.packet.get(),
                 max_window: setting.max_window.get(),
+                size: setting.size.map(Bytes::get),
             };
             bridge.attend(|bridge, object| {
                 bridge.needs = needs(&object.call_method0("needs")?)?;
@@ -305,6 +308,7 @@ const REASONS: [(&str, Reason); 14] = [
     ("capacity-unclear", Reason::CapacityUnclear),
     ("capacity-unknown", Reason::CapacityUnknown),
     ("short-path", Reason::ShortPath),
+    ("short-transfer", Reason::ShortTransfer),
     ("rate-fell", Reason::RateFell),
     ("random-loss", Reason::RandomLoss),
     ("others-queue", Reason::OthersQueue),

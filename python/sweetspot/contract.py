@@ -28,6 +28,7 @@ Reason: TypeAlias = Literal[
     "capacity-unclear",
     "capacity-unknown",
     "short-path",
+    "short-transfer",
     "rate-fell",
     "random-loss",
     "others-queue",

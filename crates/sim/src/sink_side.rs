@@ -276,6 +276,7 @@ impl<S: Scheduler> World<S> {
             mss: payload,
             packet: Bytes::new(u64::from(self.packet)),
             max_window: payload * group.receiver.window,
+            size: self.targets[index].size,
             path: Some(self.known_path(at)),
         };
         let (controller, clamps) = match self.targets[index].maker.take() {

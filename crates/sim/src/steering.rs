@@ -162,6 +162,7 @@ mod tests {
         mss: Bytes::new(1448),
         packet: Bytes::new(1500),
         max_window: Bytes::new(6_000_000),
+        size: None,
         path: None,
     };
 

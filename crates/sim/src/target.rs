@@ -3,7 +3,7 @@ use std::collections::VecDeque;
 use sweetspot_scenario::{Flavour, Transfer};
 use sweetspot_sizing::{CongestionChoice, Controller, Setting, Sizing};
 use sweetspot_tcp::Statistics;
-use sweetspot_units::{Duration, Rate, Time};
+use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use crate::feed::{Feed, Inlet};
 use crate::histogram::Histogram;
@@ -30,6 +30,8 @@ pub(crate) struct Target {
     /// Requests that were lost on the way and are to be repeated.
     pub lost_requests: Vec<u64>,
     pub next_request: u64,
+    /// Bytes that it will move, if it ends by itself.
+    pub size: Option<Bytes>,
     /// How its window will be sized once it begins.
     pub sizing: Sizing,
     /// The caller's own controller, which then takes the place of `sizing`.
@@ -111,6 +113,7 @@ impl Target {
             requests: Vec::new(),
             lost_requests: Vec::new(),
             next_request: 0,
+            size: transfer.size,
             sizing: transfer.sizing,
             maker,
             // ns-2's agents, the papers', have one congestion control for good.

@@ -48,6 +48,8 @@ pub struct Setting {
     pub packet: Bytes,
     /// The largest window that the host lets a connection advertise.
     pub max_window: Bytes,
+    /// Bytes that the transfer will move, where that is known beforehand.
+    pub size: Option<Bytes>,
     /// The path, where somebody knows it.
     pub path: Option<KnownPath>,
 }

@@ -366,6 +366,8 @@ pub enum Reason {
     CapacityUnknown,
     /// The round trip is too short to be timed, or to be worth a limit.
     ShortPath,
+    /// The transfer moves too little for packet trains to be worth their bytes.
+    ShortTransfer,
     /// The rate fell below the capacity under a limit that binds.
     RateFell,
     /// A packet was lost that no queue of ours can have dropped.
@@ -395,6 +397,7 @@ impl fmt::Display for Reason {
             Reason::CapacityUnclear => "measurements of the capacity differ",
             Reason::CapacityUnknown => "the capacity could not be measured",
             Reason::ShortPath => "the round trip is too short for a limit to matter",
+            Reason::ShortTransfer => "the transfer is too short for measurements to pay",
             Reason::RateFell => "the rate fell under the limit",
             Reason::RandomLoss => "a packet was lost without a queue of our own",
             Reason::OthersQueue => "others keep a queue",

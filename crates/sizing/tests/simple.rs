@@ -12,6 +12,7 @@ fn setting() -> Setting {
         mss: Bytes::new(948),
         packet: Bytes::new(1000),
         max_window: Bytes::new(6_000_000),
+        size: None,
         path: None,
     }
 }

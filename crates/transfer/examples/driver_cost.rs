@@ -30,6 +30,7 @@ fn play(sizing: Sizing) -> Result<(Duration, u64), Box<dyn std::error::Error>> {
         mss: Bytes::new(1448),
         packet: Bytes::new(1500),
         max_window: Bytes::new(6 << 20),
+        size: None,
         path: None,
     };
     let mut now = Time::ZERO;

@@ -36,7 +36,7 @@ impl Path {
     /// No connections yet; `seen` is the first one's.
     pub fn new(now: Time, goal: Goal, seen: &Seen, max_window: Bytes) -> Path {
         let mss = seen.info.advmss.max(LEAST_MSS);
-        let setting = Setting { mss, packet: mss + HEADERS, max_window, path: None };
+        let setting = Setting { mss, packet: mss + HEADERS, max_window, size: None, path: None };
         Path::again(now, PathGroup::new(goal.controller(&setting), mss))
     }
 

@@ -38,6 +38,7 @@ fn group(sizing: &str) -> PathGroup {
         mss: Bytes::new(1448),
         packet: Bytes::new(1500),
         max_window: Bytes::new(33_554_432),
+        size: None,
         path: None,
     };
     let sizing: Sizing = sizing.parse().unwrap();

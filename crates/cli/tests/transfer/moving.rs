@@ -112,7 +112,7 @@ fn without_a_word_sobas_sizes_the_window() {
 #[test]
 fn probes_measure_the_path_and_without_them_the_kernel_does() {
     for (arguments, fallback) in [(&["--json"][..], false), (&["--json", "--no-probes"], true)] {
-        let serve = Serve::start(&["--once"]);
+        let serve = Serve::start(&["--once", "--sizing", "sobas:paper"]);
         let (file, _) = file(20_000_000);
         let outcome = outcome(&send(file.path(), &serve.ticket, arguments).stdout);
         assert_eq!(outcome.probes.fallback, fallback);
@@ -120,6 +120,16 @@ fn probes_measure_the_path_and_without_them_the_kernel_does() {
         assert_eq!(outcome.rtt_source == RttSource::Probes, !fallback);
         assert_eq!(outcome.probes.lost_forward, 0);
     }
+}
+
+/// Five trains of five packets are more than 0.5 % of them.
+#[test]
+fn a_short_transfer_is_neither_probed_nor_limited() {
+    let serve = Serve::start(&["--once"]);
+    let (file, _) = file(5_000_000);
+    let outcome = outcome(&send(file.path(), &serve.ticket, &["--json"]).stdout);
+    assert_eq!((&*outcome.sizing, outcome.probes.sent), ("sobas", 0));
+    assert_eq!(outcome.limits, Vec::<String>::new());
 }
 
 #[test]
@@ -174,7 +184,7 @@ fn a_received_file_has_ordinary_permissions() {
 /// A forwarder of TCP in front of the server, on whose port nobody listens for UDP.
 #[test]
 fn where_udp_does_not_pass_the_kernel_stands_in_and_it_is_said() {
-    let serve = Serve::start(&["--once", "--verbose"]);
+    let serve = Serve::start(&["--once", "--verbose", "--sizing", "sobas:paper"]);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut ticket = serve.ticket();
     let inner = ticket.port;

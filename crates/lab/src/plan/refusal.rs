@@ -106,6 +106,7 @@ fn traffic(scenario: &Scenario, controls: &[String], reasons: &mut Vec<String>) 
         mss: scenario.path.packet,
         packet: scenario.path.packet,
         max_window: Bytes::MAX,
+        size: None,
         path: Some(KnownPath::new(scenario.path.narrow().rate, scenario.path.rtt)),
     };
     for transfer in &scenario.transfers {

@@ -197,6 +197,11 @@ impl Trains {
         self.packet * u64::from(self.length)
     }
 
+    /// Bytes of all trains of the present length.
+    pub(crate) fn total(&self) -> Bytes {
+        self.longest() * TRAINS as u64
+    }
+
     /// Whether the length of trains that can be timed is known.
     pub(crate) fn are_settled(&self) -> bool {
         self.settled
@@ -225,6 +230,7 @@ mod tests {
             mss: Bytes::new(1448),
             packet: Bytes::new(1500),
             max_window: Bytes::new(1 << 25),
+            size: None,
             path: None,
         })
     }

@@ -141,6 +141,7 @@ impl Sobas {
         match self.state {
             State::Startup(_) | State::Ended => {}
             State::Held(_) => self.judge_hold(now, &epoch, base),
+            State::Open(_) if self.limits.window().is_none() => {}
             State::Open(_) => self.watch(now, &epoch, base),
             State::Trial(_) => self.judge_trial(now, &epoch, base),
         }
@@ -210,6 +211,7 @@ impl Controller for Sobas {
             (Sensors::Probes, State::Open(_) | State::Ended) => {
                 Needs { probes: Probing::Sparse, trains: true, ..kernel }
             }
+            (Sensors::Probes, State::Startup(_)) if self.is_short() => kernel,
             (Sensors::Probes, State::Startup(_) | State::Held(_) | State::Trial(_)) => {
                 Needs { probes: Probing::Budgeted, ..probed }
             }

@@ -40,6 +40,10 @@ impl Sobas {
     /// nothing for long.
     pub(super) fn widen(&mut self, now: Time, arrived: Bytes) {
         let State::Open(open) = &self.state else { return };
+        if self.limits.window().is_none() {
+            // A short transfer, which nothing was ever to limit.
+            return;
+        }
         let window = (self.inflight.largest() * OPEN_FLIGHTS).max(FIRST_WINDOW);
         let growth = if open.was_held { HELD_GROWTH } else { OPEN_GROWTH };
         self.limits.widen(now, arrived.scaled(growth), window);

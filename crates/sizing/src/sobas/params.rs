@@ -12,6 +12,10 @@ pub(super) const SHORT_PATH: Duration = Duration::from_millis(1);
 /// Epochs last a round trip, and this at least: three probes (section VII-A sends one in 20 ms).
 pub(super) const LEAST_EPOCH: Duration = Duration::from_millis(60);
 
+/// Share of a transfer's bytes that trains may add; where they would add more, its end comes before a
+/// limit could pay.
+pub(super) const TRAINS_SHARE: f64 = 0.005;
+
 /// Trains are waited for two round trips (a request and a train that queues), and this.
 pub(super) const TRAIN_PATIENCE: Duration = Duration::from_millis(100);
 

@@ -7,6 +7,7 @@ use super::limits::target_queue;
 use super::open::Open;
 use super::params::{
     BLIND_PATIENCE, FIRST_WINDOW, INITIAL_SEGMENTS, SHORT_PATH, STARTUP_BDPS, TRAIN_PATIENCE,
+    TRAINS_SHARE,
 };
 use super::state::State;
 use super::{Sensors, Sobas};
@@ -26,6 +27,10 @@ impl Sobas {
     pub(super) fn start_up(&mut self, now: Time) {
         let State::Startup(startup) = &mut self.state else { return };
         startup.began.get_or_insert(now);
+        if self.is_short() {
+            self.sensors = Sensors::Kernel;
+            return self.open(now, Reason::ShortTransfer);
+        }
         if self.limits.window().is_none() {
             self.limits.limit(now, FIRST_WINDOW);
         }
@@ -47,6 +52,12 @@ impl Sobas {
             }
             (agreement, base) => self.wait_for_trains(now, agreement, base),
         }
+    }
+
+    /// Whether the transfer moves too little for trains of the present length.
+    pub(super) fn is_short(&self) -> bool {
+        let affordable = self.setting.size.map(|size| size.scaled(TRAINS_SHARE));
+        affordable.is_some_and(|most| self.trains.total() > most)
     }
 
     fn wait_for_trains(&mut self, now: Time, agreement: Agreement, base: Option<Duration>) {

@@ -11,7 +11,7 @@ use crate::{Phase, Reason};
 ///  Startup ───────────────────▶ Held ─────────────────────────────────────▶ Open
 ///     │                          ▲                                          │  ▲
 ///     │ unclear, unknown,        │ trial paid             rate is inelastic │  │ trial
-///     │ short path               └─────────────────────── Trial ◀──────────┘  │ failed
+///     │ short path or transfer   └─────────────────────── Trial ◀──────────┘  │ failed
 ///     └──────────────────────────────────────────────────────│────────────────┘
 /// ```
 ///
@@ -35,13 +35,16 @@ impl State {
     pub(super) fn may_become(&self, next: &State, reason: Reason) -> bool {
         use Reason::{
             CapacityKnown, CapacityUnclear, CapacityUnknown, OthersQueue, Overflow, PathFaster,
-            RandomLoss, RateFell, RateInelastic, ShortPath, TrialFailed, TrialPaid,
+            RandomLoss, RateFell, RateInelastic, ShortPath, ShortTransfer, TrialFailed, TrialPaid,
         };
         match (self, next) {
             (_, State::Ended) => reason == Reason::Ended,
             (State::Startup(_), State::Held(_)) => reason == CapacityKnown,
             (State::Startup(_), State::Open(_)) => {
-                matches!(reason, CapacityUnclear | CapacityUnknown | ShortPath | OthersQueue)
+                matches!(
+                    reason,
+                    CapacityUnclear | CapacityUnknown | ShortPath | ShortTransfer | OthersQueue
+                )
             }
             (State::Held(_), State::Open(_)) => {
                 matches!(reason, RateFell | RandomLoss | OthersQueue | PathFaster | Overflow)

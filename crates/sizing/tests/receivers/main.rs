@@ -26,6 +26,7 @@ impl Script {
             mss: Bytes::new(MSS),
             packet: Bytes::new(MSS + 52),
             max_window: Bytes::new(MAX),
+            size: None,
             path: None,
         };
         let controller = sizing.parse::<Sizing>().unwrap().controller(&setting).unwrap();

@@ -3,8 +3,8 @@
 //! 100 ms, so its BDP is 1.25 MB, and holds a tenth of that in its buffer, unless a test says
 //! otherwise.
 
-use crate::fluid::{Fluid, Run, play};
-use sweetspot_sizing::{EventKind, Phase, Reason, Sizing};
+use crate::fluid::{Fluid, Run, drive, play, setting};
+use sweetspot_sizing::{EventKind, Phase, Reason, Setting, Sizing};
 use sweetspot_units::Bytes;
 
 const BDP: f64 = 1.25e6;
@@ -45,6 +45,20 @@ fn a_clean_path_is_filled_without_a_drop_and_with_a_small_queue() {
     assert!(run.goodput(2.0, 20.0) >= 0.99 * 100e6, "{}", run.goodput(2.0, 20.0));
     assert!(run.goodput(0.0, 20.0) >= 0.95 * 100e6);
     assert!(run.queue(2.0, 20.0) <= 0.06 * BDP);
+}
+
+/// Five trains of at least five packets of 1500 B are 37.5 kB: half a percent of 7.5 MB.
+#[test]
+fn a_transfer_too_short_for_trains_is_neither_probed_nor_limited() {
+    for (size, short) in [(7_400_000, true), (1_000_000_000, false)] {
+        let mut controller = Sizing::Sobas
+            .controller(&Setting { size: Some(Bytes::new(size)), ..setting(33_554_432) })
+            .unwrap();
+        let run = drive(&mut *controller, &Fluid::clean(), 5.0);
+        assert_eq!(opened(&run) == Some(Reason::ShortTransfer), short);
+        assert_eq!(run.window.is_none(), short);
+        assert_eq!(run.trains == 0, short);
+    }
 }
 
 #[test]

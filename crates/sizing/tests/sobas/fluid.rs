@@ -110,7 +110,7 @@ pub struct Run {
     pub rows: Vec<(f64, f64, f64, f64)>,
     pub events: Vec<(f64, EventKind)>,
     pub dropped_bytes: f64,
-    /// Trains and heralds asked for.
+    /// Trains asked for.
     pub trains: u64,
     /// Of the packets of no worth, which are no part of that.
     pub lost_train_packets: u64,
@@ -152,13 +152,18 @@ struct Sender {
 
 /// The controller of `sizing` on a host that allows windows of `max_window`.
 pub fn controller(sizing: Sizing, max_window: u64) -> Box<dyn Controller + Send> {
-    let setting = Setting {
+    sizing.controller(&setting(max_window)).unwrap()
+}
+
+/// That host, and a transfer without an end.
+pub fn setting(max_window: u64) -> Setting {
+    Setting {
         mss: Bytes::new(MSS as u64),
         packet: Bytes::new(PACKET as u64),
         max_window: Bytes::new(max_window),
+        size: None,
         path: None,
-    };
-    sizing.controller(&setting).unwrap()
+    }
 }
 
 /// Drives that controller over the path for `seconds`.

@@ -85,10 +85,13 @@ impl Plan {
         }
         let asked = hello.sizing.as_deref().map(str::parse::<Sizing>).transpose()?;
         let sizing = house.sizing.or(asked).unwrap_or(Sizing::Sobas);
-        let setting = setting(channel, house.path.or(hello.path.map(KnownPath::from)))?;
+        let size = Bytes::new(hello.size);
+        let setting = Setting {
+            size: Some(size),
+            ..setting(channel, house.path.or(hello.path.map(KnownPath::from)))?
+        };
         // Known before anything moves whether this sizing can be had.
         let controller = sizing.controller(&setting)?;
-        let size = Bytes::new(hello.size);
         let partial = Partial::create(&house.directory, size)?;
         let wanted = controller.needs().probes != Probing::Never;
         let probes = house.probes && hello.probes && wanted;
@@ -219,7 +222,7 @@ fn setting(channel: &Channel, path: Option<KnownPath>) -> Result<Setting, Transf
     // Half of a buffer is window where the kernel assumes the worst of its bookkeeping
     // (TCP_DEFAULT_SCALING_RATIO, include/net/tcp.h).
     let max_window = Bytes::new(limits.most.get() / 2);
-    Ok(Setting { mss, packet: mss + TCP_HEADERS, max_window, path })
+    Ok(Setting { mss, packet: mss + TCP_HEADERS, max_window, size: None, path })
 }
 
 /// Bytes of IP and UDP headers.

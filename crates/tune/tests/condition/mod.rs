@@ -163,6 +163,7 @@ pub fn play(condition: &Condition, tuned: bool, seconds: usize) -> Run {
         mss: Bytes::new(MSS as u64),
         packet: Bytes::new(1500),
         max_window: Bytes::new(RECEIVE_BUFFER as u64),
+        size: None,
         path: None,
     };
     let sizing: Sizing = condition.sizing.parse().unwrap();
