@@ -3,8 +3,8 @@
 
 #![allow(dead_code, reason = "each target uses one")]
 
-use sweetspot_transfer::probe::Seal;
-use sweetspot_transfer::protocol::frame::{Decoder, Piece};
+use sweetspot_transfer::probe::PacketAuthenticator;
+use sweetspot_transfer::protocol::frame::{Decoder, FramePart};
 use sweetspot_transfer::protocol::{Arrival, ReceiverOrder, SenderOrder, Session};
 use sweetspot_transfer::{Secret, Ticket};
 use sweetspot_units::Bytes;
@@ -18,8 +18,8 @@ pub fn frames(data: &[u8]) {
     let (mut announced, mut passed) = (0, 0);
     for mut input in stream.chunks(usize::from(*size) + 1) {
         while let Ok(Some(piece)) = decoder.next(&mut input) {
-            if let Piece::Message(body) = &piece {
-                let _ = sender.handle(Piece::Message(body.clone()));
+            if let FramePart::Message(body) = &piece {
+                let _ = sender.handle(FramePart::Message(body.clone()));
                 sender.end();
             }
             match receiver.handle(piece) {
@@ -29,7 +29,7 @@ pub fn frames(data: &[u8]) {
                 }
                 Ok(Arrival::Content(bytes)) => passed += bytes.len() as u64,
                 Ok(Arrival::End { .. }) => assert_eq!(passed, announced),
-                Ok(Arrival::Closing(_) | Arrival::Failed(_)) | Err(_) => {}
+                Ok(Arrival::SenderSummary(_) | Arrival::Failed(_)) | Err(_) => {}
             }
             assert!(passed <= announced);
         }
@@ -47,16 +47,16 @@ pub fn ticket(data: &[u8]) {
 /// A datagram, as it is and with a good seal under it: what opens is closed to the same packet.
 pub fn probe(data: &[u8]) {
     let session = Session::new(&Secret([1; 16]), &[2; 32]);
-    let seal = Seal::new(&session);
-    assert_eq!(seal.open(data), None, "nobody guesses a seal");
+    let authenticator = PacketAuthenticator::new(&session);
+    assert_eq!(authenticator.open(data), None, "nobody guesses a seal");
     let Some((kind, fields)) = data.split_first() else { return };
     let mut sealed = vec![*kind];
     sealed.extend(session.probe_id());
     sealed.extend(fields);
     let mac = blake3::keyed_hash(session.probe_key(), &sealed);
     sealed.extend(&mac.as_bytes()[..10]);
-    if let Some(packet) = seal.open(&sealed) {
+    if let Some(packet) = authenticator.open(&sealed) {
         let size = Bytes::new(sealed.len() as u64);
-        assert_eq!(seal.open(&seal.close(&packet, size)), Some(packet));
+        assert_eq!(authenticator.open(&authenticator.close(&packet, size)), Some(packet));
     }
 }

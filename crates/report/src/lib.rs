@@ -22,7 +22,7 @@ mod wire;
 
 pub use chart::{file as svg_file, file_for_raster as svg_file_for_raster};
 pub use columns::{Column, Columns};
-pub use gallery::{Colophon, gallery};
+pub use gallery::{PageInfo, gallery};
 pub use headline::headline;
 pub use html::page;
 pub use lab::{Cell, LabBench, NOTES_BEGIN, NOTES_END, Reference, markdown, notes};
@@ -30,7 +30,7 @@ pub use outcome::{Certificate, Contender, DemoOutcome, FileFacts, PathFacts};
 pub use parquet::{from_parquet, parquet};
 pub use results::{Finding, ReadError, SeriesFile, Sheet, read, read_columns, report_page, sheets};
 pub use run_series::{RunSeries, TooManySamples};
-pub use series::{Mark, QueueSeries, Series, percentile};
+pub use series::{QueueSeries, Series, SeriesEvent, percentile};
 pub use sweep::{
     SWEEP_FORMAT, SweepFile, SweepFilePoint, SweepPath, csv, sweep_columns, sweep_table,
 };

@@ -25,7 +25,7 @@ pub struct Series {
     /// The bottleneck's queue, on the emulator's own times.
     pub queue: QueueSeries,
     /// What the controller did and why.
-    pub events: Vec<Mark>,
+    pub events: Vec<SeriesEvent>,
 }
 
 /// Bytes in the bottleneck's buffer over time, the way the data goes.
@@ -41,7 +41,7 @@ pub struct QueueSeries {
 
 /// Something that happened at one moment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Mark {
+pub struct SeriesEvent {
     /// When.
     #[serde(rename = "t_s", with = "wire")]
     pub t: Duration,

@@ -6,7 +6,7 @@ use sweetspot_units::{Duration, Time};
 
 use crate::changes::Changes;
 use crate::event::Event;
-use crate::flow::Way;
+use crate::flow::Direction;
 use crate::group::{Application, Group};
 use crate::hop::Hop;
 use crate::inputs::{Input, Server};
@@ -14,25 +14,25 @@ use crate::random;
 use crate::scheduler::Scheduler;
 use crate::source::{Gaps, Sends, Source};
 use crate::target::{ControllerMaker, Target};
-use crate::world::{Turn, World};
+use crate::world::{NextEvent, World};
 
-/// A world as `scenario` describes it, with everything that starts by itself on its agenda.
+/// A world as `scenario` describes it, with everything that starts by itself in its event queue.
 ///
 /// `makers` gives transfers, by their index, a controller of the caller's own.
 pub(crate) fn build<S: Scheduler>(
     scenario: &Scenario,
     known: KnownPath,
-    agenda: S,
+    event_queue: S,
     mut makers: Vec<Option<ControllerMaker>>,
 ) -> World<S> {
     makers.resize_with(scenario.transfers.len(), || None);
-    let mut world = World::new(agenda, scenario, known);
-    for way in [0, 1] {
+    let mut world = World::new(event_queue, scenario, known);
+    for direction in [0, 1] {
         for (i, hop) in scenario.path.hops.iter().enumerate() {
-            let seed = random::stream(scenario.seed, 3, way, i as u64).bits();
+            let seed = random::stream(scenario.seed, 3, direction, i as u64).bits();
             let changes = Changes::of(&scenario.path, i);
             world.hops.push(Hop::new(hop, changes, scenario.path.packet, seed));
-            world.hop_turns.push(Turn::NONE);
+            world.hop_next_events.push(NextEvent::NONE);
             world.unread.push(1);
         }
     }
@@ -78,7 +78,7 @@ impl<S: Scheduler> Builder<'_, S> {
         let last = (self.path.hops.len() - 1) as u16;
         self.world.targets.push(Target::new(each, transfer, maker, self.measured));
         let start = Time::ZERO + transfer.start;
-        let index = self.world.push_flow(group, Way::Forward, (0, last), each);
+        let index = self.world.push_flow(group, Direction::Forward, (0, last), each);
         self.start_flow(index, start);
         debug_assert_eq!(index as usize + 1, self.world.targets.len());
     }
@@ -112,20 +112,20 @@ impl<S: Scheduler> Builder<'_, S> {
             window,
             application,
         ));
-        let ways: &[Way] = match self.path.reverse {
-            Reverse::Mirror => &[Way::Forward, Way::Backward],
-            Reverse::Clean => &[Way::Forward],
+        let ways: &[Direction] = match self.path.reverse {
+            Reverse::Mirror => &[Direction::Forward, Direction::Backward],
+            Reverse::Clean => &[Direction::Forward],
         };
-        for way in ways {
+        for direction in ways {
             if let Some(inputs) = cross.inputs {
-                self.add_inputs(cross, inputs, group, *way);
+                self.add_inputs(cross, inputs, group, *direction);
             }
-            self.add_flows(cross, group, *way, count, nodes);
+            self.add_flows(cross, group, *direction, count, nodes);
         }
     }
 
     /// Input links and the servers behind them, whose round trips are spread evenly.
-    fn add_inputs(&mut self, cross: &Cross, inputs: Inputs, group: u32, way: Way) {
+    fn add_inputs(&mut self, cross: &Cross, inputs: Inputs, group: u32, direction: Direction) {
         let first = self.world.inputs.len() as u32;
         let links = (0..inputs.count).map(|_| Input::new(inputs.rate));
         self.world.inputs.extend(links);
@@ -136,7 +136,7 @@ impl<S: Scheduler> Builder<'_, S> {
             self.world.servers.push(Server { delay, input });
         }
         let until = self.world.servers.len() as u32;
-        self.world.groups[group as usize].servers[way as usize] = from..until;
+        self.world.groups[group as usize].servers[direction as usize] = from..until;
     }
 
     /// Propagation between the first router and node `node` of `nodes`.
@@ -149,15 +149,22 @@ impl<S: Scheduler> Builder<'_, S> {
     }
 
     /// `count` flows whose round trips take `nodes` values, spread evenly.
-    fn add_flows(&mut self, cross: &Cross, group: u32, way: Way, count: u64, nodes: u64) {
+    fn add_flows(
+        &mut self,
+        cross: &Cross,
+        group: u32,
+        direction: Direction,
+        count: u64,
+        nodes: u64,
+    ) {
         let hops = (cross.hops.0 as u16, cross.hops.1 as u16);
         for node in 0..nodes {
             let delay = self.access_delay(cross, node, nodes);
             let own = count / nodes + u64::from(node < count % nodes);
             for _ in 0..own {
-                let mut lot = random::stream(self.world.seed, 4, self.world.flows.len() as u64, 0);
-                let start = Time::ZERO + random::between(&mut lot, cross.start);
-                let index = self.world.push_flow(group, way, hops, delay);
+                let mut rng = random::stream(self.world.seed, 4, self.world.flows.len() as u64, 0);
+                let start = Time::ZERO + random::between(&mut rng, cross.start);
+                let index = self.world.push_flow(group, direction, hops, delay);
                 self.start_member(cross, index, start, nodes);
             }
         }

@@ -7,7 +7,7 @@ use sweetspot_units::{Duration, Time};
 use crate::packet::Packet;
 
 /// What is to change at a hop. A packet that is being sent is sent at the old rate, so that changes
-/// are made between two packets, and nothing that is on the agenda moves.
+/// are made between two packets, and nothing in the event queue moves.
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
     upcoming: VecDeque<Change>,

@@ -4,8 +4,8 @@ use sweetspot_units::{Duration, Rate, Time};
 
 use crate::build::build;
 use crate::event::Event;
-use crate::ledger::Ledger;
 use crate::outcome::{Snapshot, mean_rate, outcome, utilisation};
+use crate::recorder::FlowRecorder;
 use crate::scheduler::{QuadHeap, Scheduler, Wheel};
 use crate::target::ControllerMaker;
 use crate::world::World;
@@ -84,7 +84,7 @@ fn play<S: Scheduler>(
     makers: Vec<Option<ControllerMaker>>,
 ) -> Outcome {
     let mut world = build(scenario, known, scheduler, makers);
-    world.ledger = recorder.wants_flows().then(|| Ledger::new(scenario));
+    world.recorder = recorder.wants_flows().then(|| FlowRecorder::new(scenario));
     Run { world, scenario, recorder, next_sample: 0, sampled: (Time::ZERO, 0) }.play()
 }
 
@@ -99,7 +99,7 @@ struct Run<'a, S> {
 }
 
 /// The times that matter to the outcome.
-struct Moments {
+struct MeasurementTimes {
     /// The last third of the time before the first transfer: what start-up did is over.
     before: (Time, Time),
     measured: (Time, Time),
@@ -110,11 +110,11 @@ impl<S: Scheduler> Run<'_, S> {
         let begin = Time::ZERO + self.scenario.warmup;
         let first = self.scenario.transfers.iter().map(|t| t.start).min();
         let first = Time::ZERO + first.unwrap_or(self.scenario.warmup);
-        let moments = Moments {
+        let times = MeasurementTimes {
             before: (Time::from_nanos(first.as_nanos() / 3 * 2), first),
             measured: (begin, begin + self.scenario.duration),
         };
-        self.schedule_observations(&moments);
+        self.schedule_observations(&times);
         let (mut before, mut until, mut start) = (None, None, None);
         let end = loop {
             let Some(index) = self.world.run() else { break self.snapshot() };
@@ -123,19 +123,19 @@ impl<S: Scheduler> Run<'_, S> {
             if self.is_sample(now) {
                 self.sample(now);
             }
-            if now == moments.before.0 && before.is_none() {
+            if now == times.before.0 && before.is_none() {
                 before = Some(self.snapshot());
                 self.note_path(now);
             }
-            if now == moments.before.1 && until.is_none() {
+            if now == times.before.1 && until.is_none() {
                 until = Some(self.snapshot());
             }
-            if now == moments.measured.0 && start.is_none() {
+            if now == times.measured.0 && start.is_none() {
                 let narrow = self.world.path.narrow;
                 self.world.hops[narrow].reset_most(now);
                 start = Some(self.snapshot());
             }
-            if now == moments.measured.1 {
+            if now == times.measured.1 {
                 self.hand_over_flows();
                 break self.snapshot();
             }
@@ -146,9 +146,9 @@ impl<S: Scheduler> Run<'_, S> {
         outcome(self.scenario, &self.world, start.as_ref().unwrap_or(&end), &end, before.zip(until))
     }
 
-    /// Puts every time at which something is looked at on the agenda, once.
-    fn schedule_observations(&mut self, moments: &Moments) {
-        let Moments { before, measured } = moments;
+    /// Puts every time at which something is looked at into the event queue, once.
+    fn schedule_observations(&mut self, times: &MeasurementTimes) {
+        let MeasurementTimes { before, measured } = times;
         let mut times = vec![before.0, before.1, measured.0, measured.1];
         times.sort_unstable();
         self.world.counts.clone_from(&times);
@@ -185,8 +185,8 @@ impl<S: Scheduler> Run<'_, S> {
     /// The views of this time are used up.
     fn forget_views(&mut self) {
         for target in &mut self.world.targets {
-            target.watch.sources.pop_front();
-            target.watch.windows.pop_front();
+            target.monitor.sources.pop_front();
+            target.monitor.windows.pop_front();
         }
     }
 
@@ -200,8 +200,8 @@ impl<S: Scheduler> Run<'_, S> {
     }
 
     fn hand_over_flows(&mut self) {
-        let Some(ledger) = &mut self.world.ledger else { return };
-        for flow in ledger.take_finished() {
+        let Some(recorder) = &mut self.world.recorder else { return };
+        for flow in recorder.take_finished() {
             self.recorder.record_flow(&flow);
         }
     }
@@ -221,14 +221,14 @@ impl<S: Scheduler> Run<'_, S> {
         let used = utilisation(rate, totals.sent_bits - sent_before, now.since(since));
         for transfer in 0..self.world.targets.len() {
             let payload = self.world.payload(transfer).get();
-            let watch = &self.world.targets[transfer].watch;
-            let source = watch.sources.front().copied().unwrap_or_default();
+            let monitor = &self.world.targets[transfer].monitor;
+            let source = monitor.sources.front().copied().unwrap_or_default();
             self.recorder.record(&Sample {
                 at_s: now.as_secs_f64(),
                 transfer,
                 cwnd_packets: source.cwnd,
                 ssthresh_packets: source.ssthresh,
-                window_bytes: watch.windows.front().copied().unwrap_or(0) * payload,
+                window_bytes: monitor.windows.front().copied().unwrap_or(0) * payload,
                 acked_bytes: source.acknowledged * payload,
                 rtt_s: source.rtt.map(Duration::as_secs_f64),
                 queue_packets: waiting,

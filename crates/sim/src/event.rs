@@ -1,13 +1,13 @@
 /// What an event is about, packed into 32 bits: three for the kind, the rest an index.
 ///
-/// A feed's event is that of its first packet, which is asked for as [`Event::Arrival`]. It has
-/// its lot among simultaneous events as that of the feed.
+/// An uplink's event is that of its first packet, which is asked for as [`Event::Arrival`]. It has
+/// its place among simultaneous events as that of the uplink.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Event {
     /// A packet comes out of a hop; forward and backward hops count through.
     Hop(u32),
     /// What a flow's source has sent arrives at its router.
-    Feed(u32),
+    Uplink(u32),
     /// What a target's sink has sent arrives at its router.
     FarFeed(u32),
     /// A flow's timer.
@@ -18,7 +18,7 @@ pub(crate) enum Event {
     Observe(u32),
     /// What an input link has carried is at its router.
     Input(u32),
-    /// The packet in this place of [`crate::feed::Transit`] is at its router.
+    /// The packet in this place of [`crate::uplink::Transit`] is at its router.
     Arrival(u32),
 }
 
@@ -30,7 +30,7 @@ impl Event {
     pub(crate) fn pack(self) -> u32 {
         let (kind, index) = match self {
             Event::Hop(i) => (0, i),
-            Event::Feed(i) => (1, i),
+            Event::Uplink(i) => (1, i),
             Event::FarFeed(i) => (2, i),
             Event::Flow(i) => (3, i),
             Event::Source(i) => (4, i),
@@ -47,7 +47,7 @@ impl Event {
         let index = packed & INDEX;
         match packed >> KIND {
             0 => Event::Hop(index),
-            1 => Event::Feed(index),
+            1 => Event::Uplink(index),
             2 => Event::FarFeed(index),
             3 => Event::Flow(index),
             4 => Event::Source(index),

@@ -3,7 +3,7 @@ use core::hint::black_box;
 use sweetspot_tcp::Sender;
 use sweetspot_units::{Duration, Time};
 
-use crate::feed::{Feed, Inlet};
+use crate::uplink::{Downlink, Uplink};
 
 /// A TCP connection or a stream of datagrams: where it goes, what it is part of, and all that
 /// its source needs at hand when an ACK arrives.
@@ -14,7 +14,7 @@ use crate::feed::{Feed, Inlet};
 #[repr(C, align(64))]
 pub(crate) struct Flow {
     /// What its source has sent and its router has not received yet.
-    pub feed: Feed,
+    pub uplink: Uplink,
     /// Propagation between its source and the first router.
     pub delay: Duration,
     /// The input link that its data takes; [`DIRECT`]: none.
@@ -26,10 +26,10 @@ pub(crate) struct Flow {
     /// What its data packets carry in [`crate::packet::Packet::extra`].
     pub marks: u32,
     /// Which way its data goes.
-    pub way: Way,
+    pub direction: Direction,
     /// Which group it belongs to.
     pub group: u32,
-    pub inlet: Inlet,
+    pub downlink: Downlink,
     /// When its pending event comes; [`Time::MAX`]: none is pending.
     pub pending: Time,
     /// When its application wants to act; [`Time::MAX`]: it does not.
@@ -46,7 +46,7 @@ pub(crate) const DIRECT: u32 = u32::MAX;
 
 /// Which way a packet crosses the hops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum Direction {
     /// As the target's data goes.
     Forward = 0,
     /// As the target's ACKs go.
@@ -57,18 +57,18 @@ impl Flow {
     pub(crate) fn new(
         sender: Sender,
         group: u32,
-        way: Way,
+        direction: Direction,
         hops: (u16, u16),
         delay: Duration,
     ) -> Flow {
         Flow {
             sender,
-            feed: Feed::default(),
-            inlet: Inlet::default(),
+            uplink: Uplink::default(),
+            downlink: Downlink::default(),
             group,
             round: 0,
             hops,
-            way,
+            direction,
             delay,
             input: DIRECT,
             pending: Time::MAX,
@@ -98,21 +98,21 @@ impl Flow {
         self.sender.read_ahead();
     }
 
-    /// The hop at which a packet that goes `way` enters.
+    /// The hop at which a packet that goes `direction` enters.
     #[inline]
-    pub(crate) fn entry(&self, way: Way) -> u16 {
-        match way {
-            Way::Forward => self.hops.0,
-            Way::Backward => self.hops.1,
+    pub(crate) fn entry(&self, direction: Direction) -> u16 {
+        match direction {
+            Direction::Forward => self.hops.0,
+            Direction::Backward => self.hops.1,
         }
     }
 
     /// The hop after `hop`, or `None` where it leaves the routers.
     #[inline]
-    pub(crate) fn after(&self, way: Way, hop: u16) -> Option<u16> {
-        match way {
-            Way::Forward if hop < self.hops.1 => Some(hop + 1),
-            Way::Backward if hop > self.hops.0 => Some(hop - 1),
+    pub(crate) fn after(&self, direction: Direction, hop: u16) -> Option<u16> {
+        match direction {
+            Direction::Forward if hop < self.hops.1 => Some(hop + 1),
+            Direction::Backward if hop > self.hops.0 => Some(hop - 1),
             _ => None,
         }
     }

@@ -81,7 +81,7 @@ impl Totals {
 
 /// The bytes that a window field scaled by 2 to the power `scale` tells: rounded up, as by Linux,
 /// and no more than 16 bits hold (RFC 7323 section 2.2).
-fn told(window: Bytes, scale: u64) -> u64 {
+fn advertised(window: Bytes, scale: u64) -> u64 {
     match scale {
         0 => window.get(),
         _ => window.get().min(1 << 60).next_multiple_of(1 << scale).min(65_535 << scale),
@@ -148,7 +148,7 @@ impl Group {
                 window: match window.unwrap_or(tcp.max_window) {
                     Volume::Packets(n) if tcp.window_scale == 0 => n.clamp(1, UNLIMITED),
                     volume => {
-                        let bytes = told(volume.in_bytes(payload), tcp.window_scale);
+                        let bytes = advertised(volume.in_bytes(payload), tcp.window_scale);
                         (bytes / payload.get().max(1)).clamp(1, UNLIMITED)
                     }
                 },
@@ -167,7 +167,7 @@ impl Group {
 
     /// A window in whole packets, as far as its scale can tell.
     pub(crate) fn window_in_packets(&self, window: Bytes) -> u64 {
-        told(window, self.window_scale) / self.payload.get().max(1)
+        advertised(window, self.window_scale) / self.payload.get().max(1)
     }
 
     /// What connection number `round` of flow `flow` has to send.

@@ -105,12 +105,12 @@ impl Hop {
 
     /// Whether it is known when a packet arrives what will become of it.
     #[inline]
-    pub(crate) fn foresees(&self) -> bool {
+    pub(crate) fn is_drop_tail(&self) -> bool {
         matches!(self.elements, Elements::Plain(_))
     }
 
     /// A packet of `size` arrives that somebody else looks after: when it will be through;
-    /// `None`: never. Only for a hop that foresees.
+    /// `None`: never. Only for a drop-tail hop.
     #[inline(always)]
     pub(crate) fn pass(&mut self, now: Time, size: u16) -> Option<Time> {
         if self.loses() {
@@ -304,10 +304,10 @@ impl Managed {
         while let Some(end) = self.link.poll_timeout().filter(|end| past(*end)) {
             self.observe(end);
             self.changes.apply(end, &mut self.link, &mut self.propagation);
-            let told = self.victims.len();
+            let before = self.victims.len();
             let victims = &mut self.victims;
             let left = self.link.poll_departure(end, &mut |victim| victims.push(victim));
-            for number in told..self.victims.len() {
+            for number in before..self.victims.len() {
                 let victim = self.victims[number];
                 self.refuse(&victim);
             }

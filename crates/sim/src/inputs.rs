@@ -4,23 +4,23 @@ use sweetspot_path::Random;
 use sweetspot_units::{Duration, Rate};
 
 use crate::event::Event;
-use crate::feed::Feed;
 use crate::flow::Flow;
 use crate::group::Group;
 use crate::packet::Packet;
 use crate::scheduler::Scheduler;
+use crate::uplink::Uplink;
 use crate::world::World;
 
 /// A link with room for all.
 #[derive(Debug)]
 pub(crate) struct Input {
-    feed: Feed,
+    uplink: Uplink,
     rate: Rate,
 }
 
 impl Input {
     pub(crate) fn new(rate: Rate) -> Input {
-        Input { feed: Feed::default(), rate }
+        Input { uplink: Uplink::default(), rate }
     }
 }
 
@@ -40,24 +40,24 @@ impl<S: Scheduler> World<S> {
         let wire_time = Duration::from_nanos(
             u64::from(packet.size) * 8_000_000_000 / input.rate.bits_per_second(),
         );
-        let due = input.feed.send(self.now, wire_time, Duration::ZERO);
-        let feed = Event::Input(index);
-        if let Some(place) = self.transit.put(self.now, (&mut input.feed, feed), due, packet) {
-            self.schedule_arrival(due, place, feed);
+        let due = input.uplink.send(self.now, wire_time, Duration::ZERO);
+        let uplink = Event::Input(index);
+        if let Some(place) = self.transit.put(self.now, (&mut input.uplink, uplink), due, packet) {
+            self.schedule_arrival(due, place, uplink);
         }
     }
 }
 
-/// A connection of `flow` begins: its server is drawn by lot, if its group has some.
-pub(crate) fn choose_server(flow: &mut Flow, group: &Group, servers: &[Server], lot: &mut Random) {
-    let range = &group.servers[flow.way as usize];
+/// A connection of `flow` begins: its server is drawn at random, if its group has some.
+pub(crate) fn choose_server(flow: &mut Flow, group: &Group, servers: &[Server], rng: &mut Random) {
+    let range = &group.servers[flow.direction as usize];
     let count = u64::from(range.end - range.start);
     if count == 0 {
         return;
     }
-    let drawn = crate::random::whole(lot, (0, count - 1)) as u32;
+    let drawn = crate::random::whole(rng, (0, count - 1)) as u32;
     let server = servers[(range.start + drawn) as usize];
-    flow.feed.change_delay(server.delay);
+    flow.uplink.change_delay(server.delay);
     flow.delay = server.delay;
     flow.input = server.input;
 }

@@ -2,25 +2,25 @@
 
 mod build;
 mod changes;
+mod control_loop;
 mod engine;
 mod event;
-mod feed;
 mod flow;
 mod group;
 mod histogram;
 mod hop;
 mod inputs;
-mod ledger;
 mod outcome;
 mod packet;
 mod random;
+mod recorder;
 pub mod scheduler;
-mod shelf;
 mod sink_side;
+mod slab;
 mod source;
 mod source_side;
-mod steering;
 mod target;
+mod uplink;
 mod world;
 
 pub use engine::{Simulator, run_steered, run_with};

@@ -38,8 +38,8 @@ impl Snapshot {
             groups[flow.group as usize].add(sender.acknowledged(), sender.statistics());
         }
         let targets = world.targets.iter().zip(&world.flows).map(|(target, flow)| TargetTotals {
-            source: target.watch.sources.front().copied().unwrap_or_default(),
-            window: target.watch.windows.front().copied().unwrap_or(0),
+            source: target.monitor.sources.front().copied().unwrap_or_default(),
+            window: target.monitor.windows.front().copied().unwrap_or(0),
             dropped: flow.dropped,
         });
         let forwarded = world.hops.iter_mut().map(|hop| hop.totals(at).departures).sum();
@@ -85,11 +85,11 @@ fn transfer_outcome<S>(
     let elapsed = end.at.since(begin.at).as_secs_f64();
     let acknowledged = b.source.acknowledged - a.source.acknowledged;
     let target = &world.targets[i];
-    let events = target.steering.as_ref().map_or(&[][..], |steering| &steering.events);
+    let events = target.control_loop.as_ref().map_or(&[][..], |control_loop| &control_loop.events);
     TransferOutcome {
         goodput_bps: acknowledged as f64 * payload.as_f64() * 8.0 / elapsed,
-        rtt_mean_s: target.watch.rtt.mean().as_secs_f64(),
-        rtt_p99_s: target.watch.rtt.quantile(0.99).as_secs_f64(),
+        rtt_mean_s: target.monitor.rtt.mean().as_secs_f64(),
+        rtt_p99_s: target.monitor.rtt.quantile(0.99).as_secs_f64(),
         loss_rate: ratio(b.dropped - a.dropped, new.sent - old.sent),
         retransmitted_packets: new.retransmitted - old.retransmitted,
         timeouts: new.timeouts - old.timeouts,

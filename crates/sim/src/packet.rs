@@ -1,6 +1,6 @@
 use sweetspot_units::{Bytes, Time};
 
-use crate::flow::Way;
+use crate::flow::Direction;
 
 /// A packet in the network: 32 bytes that are copied, not pointed to.
 #[derive(Debug, Clone, Copy, Default)]
@@ -52,10 +52,10 @@ impl Kind {
     /// Set where the packet goes as the targets' ACKs go.
     const BACKWARD: u8 = 1 << 7;
 
-    /// The same, of a flow whose data goes `way`.
+    /// The same, of a flow whose data goes `direction`.
     #[inline]
-    pub(crate) fn on(self, way: Way) -> Kind {
-        let backward = (way == Way::Backward) == self.goes_with_data();
+    pub(crate) fn on(self, direction: Direction) -> Kind {
+        let backward = (direction == Direction::Backward) == self.goes_with_data();
         Kind(self.0 | if backward { Kind::BACKWARD } else { 0 })
     }
 
@@ -67,8 +67,8 @@ impl Kind {
 
     /// Which way it crosses the hops.
     #[inline]
-    pub(crate) fn way(self) -> Way {
-        if self.0 & Kind::BACKWARD == 0 { Way::Forward } else { Way::Backward }
+    pub(crate) fn direction(self) -> Direction {
+        if self.0 & Kind::BACKWARD == 0 { Direction::Forward } else { Direction::Backward }
     }
 
     /// Whether it goes the way of its flow's data.

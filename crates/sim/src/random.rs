@@ -1,4 +1,4 @@
-//! What is drawn by lot. Every flow has its own stream, so that what one draws does not depend
+//! What is drawn at random. Every flow has its own stream, so that what one draws does not depend
 //! on what happened to another: two runs that differ in one window meet the same cross traffic
 //! (common random numbers).
 

@@ -4,11 +4,11 @@ use sweetspot_sizing::{Effect, KnownPath, LinuxRule, Setting, Sizing};
 use sweetspot_tcp::{Acknowledgement, Arrival};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
+use crate::control_loop::{ControlLoop, PROBE};
 use crate::event::Event;
 use crate::group::UNLIMITED;
 use crate::packet::{BARE, CONGESTED, ECHO, Kind, Packet};
 use crate::scheduler::Scheduler;
-use crate::steering::{PROBE, Steering};
 use crate::target::Request;
 use crate::world::{PathFacts, World};
 
@@ -44,15 +44,15 @@ impl<S: Scheduler> World<S> {
         }
         let wire_time = self.wire.of(packet.size);
         let target = &mut self.targets[index];
-        let at = target.inlet.arrival(out, wire_time, target.far_delay);
+        let at = target.downlink.arrival(out, wire_time, target.far_delay);
         self.run_sink_timers(packet.flow, at, false);
         self.watch_sink(index, at);
         match packet.kind.bare() {
             Kind::Data => {
                 let (delivered, ack) = self.receive(at, packet);
-                if self.is_steered(index) {
-                    self.tell_steering(index, at, packet, delivered);
-                    self.work_for_steering(index, at);
+                if self.is_controlled(index) {
+                    self.tell_controller(index, at, packet, delivered);
+                    self.work_for_controller(index, at);
                 }
                 if let Some(ack) = ack {
                     self.send_from_sink(at, packet.flow, &ack);
@@ -60,16 +60,16 @@ impl<S: Scheduler> World<S> {
             }
             Kind::Answer => {
                 if let Some(report) = self.reports.take(packet)
-                    && let Some(steering) = &mut self.targets[index].steering
+                    && let Some(control_loop) = &mut self.targets[index].control_loop
                 {
-                    steering.handle_answer(at, packet, report);
-                    self.work_for_steering(index, at);
+                    control_loop.handle_answer(at, packet, report);
+                    self.work_for_controller(index, at);
                 }
             }
             _ => {
-                if let Some(steering) = &mut self.targets[index].steering {
-                    steering.handle_train_packet(at, packet);
-                    self.work_for_steering(index, at);
+                if let Some(control_loop) = &mut self.targets[index].control_loop {
+                    control_loop.handle_train_packet(at, packet);
+                    self.work_for_controller(index, at);
                 }
             }
         }
@@ -79,8 +79,8 @@ impl<S: Scheduler> World<S> {
 
     /// Whether a control loop listens to what arrives.
     #[inline]
-    fn is_steered(&self, index: usize) -> bool {
-        self.targets[index].steering.as_ref().is_some_and(Steering::listens)
+    fn is_controlled(&self, index: usize) -> bool {
+        self.targets[index].control_loop.as_ref().is_some_and(ControlLoop::listens)
     }
 
     #[inline(always)]
@@ -108,7 +108,7 @@ impl<S: Scheduler> World<S> {
         let packet = Packet {
             flow,
             size: BARE,
-            kind: Kind::Ack.on(self.flows[index].way),
+            kind: Kind::Ack.on(self.flows[index].direction),
             epoch: self.flows[index].epoch(),
             number: ack.next,
             sent: ack.echo,
@@ -116,8 +116,8 @@ impl<S: Scheduler> World<S> {
             extra,
         };
         if index < self.targets.len() {
-            if self.is_steered(index) {
-                self.targets[index].told.push_back((ack.next, at));
+            if self.is_controlled(index) {
+                self.targets[index].acked.push_back((ack.next, at));
             }
             self.send_from_far_sink(at, packet);
         } else {
@@ -128,10 +128,10 @@ impl<S: Scheduler> World<S> {
     fn send_from_far_sink(&mut self, at: Time, packet: Packet) {
         let wire_time = self.wire.of(packet.size);
         let target = &mut self.targets[packet.flow as usize];
-        let due = target.feed.send(at, wire_time, target.far_delay);
-        let feed = Event::FarFeed(packet.flow);
-        if let Some(place) = self.transit.put(self.now, (&mut target.feed, feed), due, packet) {
-            self.schedule_arrival(due, place, feed);
+        let due = target.uplink.send(at, wire_time, target.far_delay);
+        let uplink = Event::FarFeed(packet.flow);
+        if let Some(place) = self.transit.put(self.now, (&mut target.uplink, uplink), due, packet) {
+            self.schedule_arrival(due, place, uplink);
         }
     }
 
@@ -140,7 +140,7 @@ impl<S: Scheduler> World<S> {
     pub(crate) fn sink_due(&self, index: usize) -> Time {
         let receiver = self.receivers[index].poll_timeout().unwrap_or(Time::MAX);
         match self.targets.get(index) {
-            Some(target) => receiver.min(target.steering_due),
+            Some(target) => receiver.min(target.control_due),
             None => receiver,
         }
     }
@@ -166,14 +166,14 @@ impl<S: Scheduler> World<S> {
         }
         self.watch_sink(index, at);
         let advertised = self.payload(index) * self.receivers[index].advertised();
-        let Some(steering) = &mut self.targets[index].steering else { return };
-        if steering.poll_timeout() <= at {
-            steering.handle_timeout(at, advertised);
+        let Some(control_loop) = &mut self.targets[index].control_loop else { return };
+        if control_loop.poll_timeout() <= at {
+            control_loop.handle_timeout(at, advertised);
         }
         while let Some(number) = self.targets[index].lost_requests.pop() {
             self.send_small(index, at, Kind::Request, number);
         }
-        self.work_for_steering(index, at);
+        self.work_for_controller(index, at);
     }
 
     fn ask_source(&mut self, index: usize, at: Time, request: Request) {
@@ -188,7 +188,7 @@ impl<S: Scheduler> World<S> {
         let packet = Packet {
             flow: index as u32,
             size: PROBE,
-            kind: kind.on(self.flows[index].way),
+            kind: kind.on(self.flows[index].direction),
             epoch: self.flows[index].epoch(),
             number,
             sent: at,
@@ -199,37 +199,37 @@ impl<S: Scheduler> World<S> {
     }
 
     /// Tells the control loop what a data packet brought.
-    fn tell_steering(&mut self, index: usize, at: Time, packet: &Packet, delivered: u64) {
+    fn tell_controller(&mut self, index: usize, at: Time, packet: &Packet, delivered: u64) {
         let payload = self.payload(index);
         let out_of_order = self.receivers[index].out_of_order();
         let target = &mut self.targets[index];
-        let Some(steering) = &mut target.steering else { return };
+        let Some(control_loop) = &mut target.control_loop else { return };
         // The packet tells which ACK its sender had seen last; when was that one sent?
         let seen = u64::from(packet.window) + 1;
         let mut sent = None;
-        while let Some((next, at)) = target.told.front().copied().filter(|told| told.0 <= seen) {
+        while let Some((next, at)) = target.acked.front().copied().filter(|acked| acked.0 <= seen) {
             sent = (next == seen).then_some(at);
-            target.told.pop_front();
+            target.acked.pop_front();
         }
         if let Some(sent) = sent {
-            steering.handle_round_trip(at.since(sent));
+            control_loop.handle_round_trip(at.since(sent));
         }
-        steering.handle_out_of_order(out_of_order);
+        control_loop.handle_out_of_order(out_of_order);
         // The SYN carries no payload.
         let bytes = payload * (delivered - u64::from(packet.number == 0 && delivered > 0));
         if bytes > Bytes::ZERO {
-            steering.handle_data(at, bytes);
+            control_loop.handle_data(at, bytes);
         }
     }
 
     /// Does what a target's control loop wants done.
-    fn work_for_steering(&mut self, index: usize, at: Time) {
+    fn work_for_controller(&mut self, index: usize, at: Time) {
         let payload = self.payload(index);
         loop {
             let target = &mut self.targets[index];
-            let Some(steering) = &mut target.steering else { return };
-            let Some(effect) = steering.poll_effect() else {
-                target.steering_due = steering.poll_timeout();
+            let Some(control_loop) = &mut target.control_loop else { return };
+            let Some(effect) = control_loop.poll_effect() else {
+                target.control_due = control_loop.poll_timeout();
                 return;
             };
             match effect {
@@ -263,7 +263,7 @@ impl<S: Scheduler> World<S> {
     }
 
     /// A target begins: so does its control loop.
-    pub(crate) fn begin_steering(&mut self, index: usize, at: Time) {
+    pub(crate) fn begin_control(&mut self, index: usize, at: Time) {
         let payload = self.payload(index);
         let sizing = match self.targets[index].sizing {
             // The simulated kernel's own rule.
@@ -290,9 +290,9 @@ impl<S: Scheduler> World<S> {
         let autotuning = (clamps && linux)
             .then(|| Sizing::Linux(LinuxRule::NEWEST).controller(&setting).ok())
             .flatten();
-        let steering = Steering::new(controller, autotuning, at);
-        self.targets[index].steering_due = steering.poll_timeout();
-        self.targets[index].steering = Some(steering);
+        let control_loop = ControlLoop::new(controller, autotuning, at);
+        self.targets[index].control_due = control_loop.poll_timeout();
+        self.targets[index].control_loop = Some(control_loop);
         self.run_sink_timers(index as u32, at, true);
     }
 
@@ -326,10 +326,10 @@ impl<S: Scheduler> World<S> {
     /// Interest at a target's sink if it is about to pass the time to do so.
     #[inline]
     pub(crate) fn watch_sink(&mut self, index: usize, at: Time) {
-        let watch = &mut self.targets[index].watch;
-        while self.observations.get(watch.next_sink).is_some_and(|time| *time < at) {
-            watch.next_sink += 1;
-            watch.windows.push_back(self.receivers[index].advertised());
+        let monitor = &mut self.targets[index].monitor;
+        while self.observations.get(monitor.next_sink).is_some_and(|time| *time < at) {
+            monitor.next_sink += 1;
+            monitor.windows.push_back(self.receivers[index].advertised());
         }
     }
 }

@@ -6,7 +6,7 @@ use sweetspot_tcp::{Acknowledgement, Receiver, SackBlocks, Sender, SenderConfig}
 use sweetspot_units::{Bytes, Duration, Time};
 
 use crate::event::Event;
-use crate::flow::{Flow, Way};
+use crate::flow::{Direction, Flow};
 use crate::group::Group;
 use crate::inputs::choose_server;
 use crate::packet::{BARE, CAPABLE, ECHO, Kind, Packet};
@@ -22,7 +22,7 @@ impl<S: Scheduler> World<S> {
     pub(crate) fn reach_source(&mut self, out: Time, packet: &Packet) {
         let wire_time = self.wire.of(packet.size);
         let flow = &mut self.flows[packet.flow as usize];
-        let at = flow.inlet.arrival(out, wire_time, flow.delay);
+        let at = flow.downlink.arrival(out, wire_time, flow.delay);
         // Nothing is due before the flow's pending event.
         if flow.pending < at {
             self.run_source_timers(packet.flow, at, false);
@@ -45,7 +45,7 @@ impl<S: Scheduler> World<S> {
         }
         if index < self.targets.len() {
             self.watch_source(index, at);
-            self.targets[index].watch.note_round_trip(at, at.since(packet.sent));
+            self.targets[index].monitor.note_round_trip(at, at.since(packet.sent));
         }
         let ack = Acknowledgement {
             next: packet.number,
@@ -63,7 +63,7 @@ impl<S: Scheduler> World<S> {
     #[inline(always)]
     fn pump(&mut self, index: u32, at: Time) {
         let flow = &mut self.flows[index as usize];
-        let feed = Event::Feed(index);
+        let uplink = Event::Uplink(index);
         let mut first = None;
         while let Some(segment) = flow.sender.poll_transmit(at) {
             let size = if segment.number == 0 { BARE } else { self.packet };
@@ -75,20 +75,20 @@ impl<S: Scheduler> World<S> {
             let packet = Packet {
                 flow: index,
                 size,
-                kind: Kind::Data.on(flow.way),
+                kind: Kind::Data.on(flow.direction),
                 epoch: flow.epoch(),
                 number: segment.number,
                 sent: at,
                 window: flow.sender.acknowledged() as u32,
                 extra,
             };
-            let due = flow.feed.send(at, self.wire.of(size), flow.delay);
-            let put = self.transit.put(self.now, (&mut flow.feed, feed), due, packet);
+            let due = flow.uplink.send(at, self.wire.of(size), flow.delay);
+            let put = self.transit.put(self.now, (&mut flow.uplink, uplink), due, packet);
             first = first.or(put.map(|place| (due, place)));
         }
         let done = flow.sender.is_done();
         if let Some((due, place)) = first {
-            self.schedule_arrival(due, place, feed);
+            self.schedule_arrival(due, place, uplink);
         }
         if done {
             self.finish(index, at);
@@ -98,10 +98,10 @@ impl<S: Scheduler> World<S> {
     fn send_from_source(&mut self, at: Time, packet: Packet) {
         let wire_time = self.wire.of(packet.size);
         let flow = &mut self.flows[packet.flow as usize];
-        let due = flow.feed.send(at, wire_time, flow.delay);
-        let feed = Event::Feed(packet.flow);
-        if let Some(place) = self.transit.put(self.now, (&mut flow.feed, feed), due, packet) {
-            self.schedule_arrival(due, place, feed);
+        let due = flow.uplink.send(at, wire_time, flow.delay);
+        let uplink = Event::Uplink(packet.flow);
+        if let Some(place) = self.transit.put(self.now, (&mut flow.uplink, uplink), due, packet) {
+            self.schedule_arrival(due, place, uplink);
         }
     }
 
@@ -141,15 +141,15 @@ impl<S: Scheduler> World<S> {
             flow.round += 1;
         }
         flow.began = at;
-        let mut lot = random::stream(self.seed, 1, u64::from(index), u64::from(flow.round));
+        let mut rng = random::stream(self.seed, 1, u64::from(index), u64::from(flow.round));
         let mut config = group.sender;
-        config.clock_phase = config.clock.scaled(lot.unit());
-        config.seed = lot.bits();
-        *sender = Sender::new(&config, group.size(&mut lot));
-        choose_server(flow, group, &self.servers, &mut lot);
+        config.clock_phase = config.clock.scaled(rng.unit());
+        config.seed = rng.bits();
+        *sender = Sender::new(&config, group.size(&mut rng));
+        choose_server(flow, group, &self.servers, &mut rng);
         self.receivers[index as usize] = Receiver::new(&group.receiver);
         if (index as usize) < self.targets.len() {
-            self.begin_steering(index as usize, at);
+            self.begin_control(index as usize, at);
         }
     }
 
@@ -163,12 +163,12 @@ impl<S: Scheduler> World<S> {
         let group = &mut self.groups[flow.group as usize];
         group.totals.completed += 1;
         group.totals.completion += u128::from(at.since(flow.began).as_nanos());
-        if let Some(ledger) = &mut self.ledger {
-            ledger.note_finish(index, flow, at);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.note_finish(index, flow, at);
         }
         flow.began = Time::MAX;
-        let mut lot = random::stream(self.seed, 2, u64::from(index), u64::from(flow.round));
-        match group.pause(&mut lot) {
+        let mut rng = random::stream(self.seed, 2, u64::from(index), u64::from(flow.round));
+        match group.pause(&mut rng) {
             Some(pause) => flow.wake = at + pause,
             None => group.idle.push(index),
         }
@@ -192,7 +192,7 @@ impl<S: Scheduler> World<S> {
         let number = target.answers;
         target.answers += 1;
         let extra = self.reports.put(report);
-        let kind = Kind::Answer.on(self.flows[index].way);
+        let kind = Kind::Answer.on(self.flows[index].direction);
         let window = probe.number as u32;
         let answer = Packet { kind, number, extra, window, ..*probe };
         self.send_from_source(at, answer);
@@ -224,7 +224,7 @@ impl<S: Scheduler> World<S> {
             }
             Request::Train { id, packets, size } => {
                 let epoch = self.flows[index].epoch();
-                let kind = Kind::Train.on(self.flows[index].way);
+                let kind = Kind::Train.on(self.flows[index].direction);
                 for number in 0..packets {
                     let packet = Packet {
                         flow,
@@ -245,16 +245,16 @@ impl<S: Scheduler> World<S> {
     /// Looks at a target's source if it is about to pass the time to do so.
     #[inline]
     pub(crate) fn watch_source(&mut self, index: usize, at: Time) {
-        let watch = &mut self.targets[index].watch;
-        while self.observations.get(watch.next_source).is_some_and(|time| *time < at) {
+        let monitor = &mut self.targets[index].monitor;
+        while self.observations.get(monitor.next_source).is_some_and(|time| *time < at) {
             let sender = &self.flows[index].sender;
-            watch.next_source += 1;
-            watch.sources.push_back(SourceView {
+            monitor.next_source += 1;
+            monitor.sources.push_back(SourceView {
                 acknowledged: sender.acknowledged(),
                 statistics: sender.statistics(),
                 cwnd: sender.cwnd(),
                 ssthresh: sender.ssthresh(),
-                rtt: watch.last_rtt,
+                rtt: monitor.last_rtt,
             });
         }
     }
@@ -269,7 +269,7 @@ impl<S: Scheduler> World<S> {
                 let packet = Packet {
                     flow,
                     size: self.packet,
-                    kind: Kind::Datagram.on(self.flows[flow as usize].way),
+                    kind: Kind::Datagram.on(self.flows[flow as usize].direction),
                     epoch: 0,
                     number: 0,
                     sent: self.now,
@@ -286,10 +286,10 @@ impl<S: Scheduler> World<S> {
 
     /// One more connection like those of flow `first`, on an idle flow if there is one.
     fn open_connection(&mut self, first: u32) {
-        let Flow { group, way, hops, delay, .. } = self.flows[first as usize];
+        let Flow { group, direction, hops, delay, .. } = self.flows[first as usize];
         let index = match self.groups[group as usize].idle.pop() {
             Some(index) => index,
-            None => self.push_flow(group, way, hops, delay),
+            None => self.push_flow(group, direction, hops, delay),
         };
         self.flows[index as usize].wake = self.now;
         self.expect(index, self.now);
@@ -299,14 +299,14 @@ impl<S: Scheduler> World<S> {
     pub(crate) fn push_flow(
         &mut self,
         group: u32,
-        way: Way,
+        direction: Direction,
         hops: (u16, u16),
         delay: Duration,
     ) -> u32 {
         let Group { sender, receiver, ecn, .. } = &self.groups[group as usize];
         // Until it begins, a connection that wants nothing, not even to send a SYN at a pace.
         let idle = SenderConfig { algorithm: Algorithm::Reno, pacing: false, ..*sender };
-        let mut flow = Flow::new(Sender::new(&idle, Some(0)), group, way, hops, delay);
+        let mut flow = Flow::new(Sender::new(&idle, Some(0)), group, direction, hops, delay);
         flow.marks = if *ecn { CAPABLE } else { 0 };
         self.receivers.push(Receiver::new(receiver));
         self.flows.push(flow);

@@ -5,9 +5,9 @@ use sweetspot_sizing::{CongestionChoice, Controller, Setting, Sizing};
 use sweetspot_tcp::Statistics;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use crate::feed::{Feed, Inlet};
+use crate::control_loop::ControlLoop;
 use crate::histogram::Histogram;
-use crate::steering::Steering;
+use crate::uplink::{Downlink, Uplink};
 
 /// What a transfer that is measured by itself has besides its flow: a sink that is not at the
 /// router, a control loop, and somebody who watches.
@@ -15,14 +15,14 @@ pub(crate) struct Target {
     /// Propagation between the last router and its sink.
     pub far_delay: Duration,
     /// What its sink has sent and the router has not received yet.
-    pub feed: Feed,
-    pub inlet: Inlet,
-    pub steering: Option<Steering>,
+    pub uplink: Uplink,
+    pub downlink: Downlink,
+    pub control_loop: Option<ControlLoop>,
     /// When that wants to act, as it said last; [`Time::MAX`]: it does not.
-    pub steering_due: Time,
+    pub control_due: Time,
     /// Numbers that ACKs said are expected next, and when they were sent: what the sink times
     /// round trips by (the timestamps of RFC 7323).
-    pub told: VecDeque<(u64, Time)>,
+    pub acked: VecDeque<(u64, Time)>,
     /// Answers its source has sent.
     pub answers: u64,
     /// Requests that its source has not granted yet, under their numbers.
@@ -38,7 +38,7 @@ pub(crate) struct Target {
     pub maker: Option<ControllerMaker>,
     /// Whether its controller has a say in its sender's congestion control.
     pub may_switch: bool,
-    pub watch: Watch,
+    pub monitor: HostMonitor,
 }
 
 /// Makes a controller when its transfer begins.
@@ -61,7 +61,7 @@ pub(crate) enum Request {
 /// off when it leaves the router, at the time at which it arrives. So a host is looked at when
 /// it is about to pass the time, and what was seen waits until the routers are there.
 #[derive(Debug, Default)]
-pub(crate) struct Watch {
+pub(crate) struct HostMonitor {
     /// Round trips of its packets from the first to before the second time.
     pub rtt: Histogram,
     pub measured: (Time, Time),
@@ -84,7 +84,7 @@ pub(crate) struct SourceView {
     pub rtt: Option<Duration>,
 }
 
-impl Watch {
+impl HostMonitor {
     /// The source's packet that is acknowledged at `at` took so long.
     #[inline]
     pub(crate) fn note_round_trip(&mut self, at: Time, rtt: Duration) {
@@ -104,11 +104,11 @@ impl Target {
     ) -> Target {
         Target {
             far_delay,
-            feed: Feed::default(),
-            inlet: Inlet::default(),
-            steering: None,
-            steering_due: Time::MAX,
-            told: VecDeque::new(),
+            uplink: Uplink::default(),
+            downlink: Downlink::default(),
+            control_loop: None,
+            control_due: Time::MAX,
+            acked: VecDeque::new(),
             answers: 0,
             requests: Vec::new(),
             lost_requests: Vec::new(),
@@ -118,7 +118,7 @@ impl Target {
             maker,
             // ns-2's agents, the papers', have one congestion control for good.
             may_switch: transfer.tcp.flavour == Flavour::Linux && !transfer.congestion_fixed,
-            watch: Watch { measured, ..Watch::default() },
+            monitor: HostMonitor { measured, ..HostMonitor::default() },
         }
     }
 }

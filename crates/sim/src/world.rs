@@ -4,18 +4,18 @@ use sweetspot_tcp::{Receiver, SackBlocks};
 use sweetspot_units::{Duration, Time};
 
 use crate::event::Event;
-use crate::feed::{Arrived, Transit};
-use crate::flow::{DIRECT, Flow, Way};
+use crate::flow::{DIRECT, Direction, Flow};
 use crate::group::Group;
 use crate::hop::{Hop, HopTotals};
 use crate::inputs::{Input, Server};
-use crate::ledger::Ledger;
 use crate::packet::{Kind, Packet};
 use crate::random;
+use crate::recorder::FlowRecorder;
 use crate::scheduler::{Key, Scheduler};
-use crate::shelf::Shelf;
+use crate::slab::Slab;
 use crate::source::Source;
 use crate::target::Target;
+use crate::uplink::{Arrived, Transit};
 
 /// Everything that moves, and the clock that moves it.
 ///
@@ -30,13 +30,13 @@ use crate::target::Target;
 /// something waits for it at a router.
 pub(crate) struct World<S> {
     pub now: Time,
-    pub agenda: S,
+    pub event_queue: S,
     pub events: u64,
-    order: Order,
+    order: TieOrder,
     pub seed: u64,
     /// Forward hops, then as many backward ones, and the next event of each.
     pub hops: Vec<Hop>,
-    pub hop_turns: Vec<Turn>,
+    pub hop_next_events: Vec<NextEvent>,
     /// When the first of those events comes, and whose it is.
     next_hop: (Time, usize),
     /// Of how many packets that come out of each hop next the flows have been read ahead.
@@ -48,10 +48,10 @@ pub(crate) struct World<S> {
     pub sources: Vec<Source>,
     pub inputs: Vec<Input>,
     pub servers: Vec<Server>,
-    pub ledger: Option<Ledger>,
+    pub recorder: Option<FlowRecorder>,
     pub targets: Vec<Target>,
-    pub sacks: Shelf<SackBlocks>,
-    pub reports: Shelf<SenderReport>,
+    pub sacks: Slab<SackBlocks>,
+    pub reports: Slab<SenderReport>,
     /// Bytes of a data packet on the wire.
     pub packet: u16,
     pub wire: WireTimes,
@@ -112,31 +112,31 @@ impl WireTimes {
 
 /// A hop's next event.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Turn {
+pub(crate) struct NextEvent {
     /// [`Time::MAX`]: it has none.
     at: Time,
     /// How many events were asked for before it, where that decides.
     declared: u32,
 }
 
-impl Turn {
-    pub(crate) const NONE: Turn = Turn { at: Time::MAX, declared: 0 };
+impl NextEvent {
+    pub(crate) const NONE: NextEvent = NextEvent { at: Time::MAX, declared: 0 };
 }
 
 /// Who goes first among simultaneous events.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Order {
-    /// By lot. The lot hangs on the seed, the time and the event alone, not on how many lots
+pub(crate) enum TieOrder {
+    /// At random. The order hangs on the seed, the time and the event alone, not on how many numbers
     /// were drawn before, so that how the work is cut into events decides nothing.
     Seeded(u64),
     Declared(u32),
 }
 
-impl Order {
-    pub(crate) fn new(ties: Ties, seed: u64) -> Order {
+impl TieOrder {
+    pub(crate) fn new(ties: Ties, seed: u64) -> TieOrder {
         match ties {
-            Ties::Seeded => Order::Seeded(random::stream(seed, 0, 0, 0).bits()),
-            Ties::Declared => Order::Declared(0),
+            Ties::Seeded => TieOrder::Seeded(random::stream(seed, 0, 0, 0).bits()),
+            Ties::Declared => TieOrder::Declared(0),
         }
     }
 
@@ -144,8 +144,8 @@ impl Order {
     #[inline]
     fn declare(&mut self) -> u32 {
         match self {
-            Order::Seeded(_) => 0,
-            Order::Declared(count) => {
+            TieOrder::Seeded(_) => 0,
+            TieOrder::Declared(count) => {
                 *count = count.wrapping_add(1);
                 *count
             }
@@ -155,20 +155,20 @@ impl Order {
     /// The place of an event that was `declared` as that number.
     #[inline]
     fn key(&self, at: Time, declared: u32, event: Event) -> Key {
-        Key::new(at, self.lot(at, declared, event), event.pack())
+        Key::new(at, self.tie_break(at, declared, event), event.pack())
     }
 
-    /// Its lot among those of the same time.
+    /// Its place among those of the same time.
     #[inline]
-    fn lot(&self, at: Time, declared: u32, event: Event) -> u32 {
+    fn tie_break(&self, at: Time, declared: u32, event: Event) -> u32 {
         match self {
-            Order::Seeded(seed) => {
+            TieOrder::Seeded(seed) => {
                 // Multipliers of SplitMix64's finalizer (Steele, Lea, Flood 2014).
                 let mixed = (at.as_nanos() ^ *seed).wrapping_mul(0xbf58_476d_1ce4_e5b9);
                 let mixed = mixed ^ (mixed >> 32) ^ u64::from(event.pack());
                 (mixed.wrapping_mul(0x94d0_49bb_1331_11eb) >> 32) as u32
             }
-            Order::Declared(_) => declared,
+            TieOrder::Declared(_) => declared,
         }
     }
 }
@@ -180,17 +180,17 @@ const CROWD: usize = 5000;
 const BATCH: usize = 16;
 
 impl<S: Scheduler> World<S> {
-    pub(crate) fn new(agenda: S, scenario: &Scenario, known: KnownPath) -> World<S> {
+    pub(crate) fn new(event_queue: S, scenario: &Scenario, known: KnownPath) -> World<S> {
         let packet = scenario.path.packet.get() as u16;
         let narrow = scenario.path.bottleneck();
         World {
             now: Time::ZERO,
-            agenda,
+            event_queue,
             events: 0,
-            order: Order::new(scenario.ties, scenario.seed),
+            order: TieOrder::new(scenario.ties, scenario.seed),
             seed: scenario.seed,
             hops: Vec::new(),
-            hop_turns: Vec::new(),
+            hop_next_events: Vec::new(),
             next_hop: (Time::MAX, 0),
             unread: Vec::new(),
             transit: Transit::default(),
@@ -200,10 +200,10 @@ impl<S: Scheduler> World<S> {
             sources: Vec::new(),
             inputs: Vec::new(),
             servers: Vec::new(),
-            ledger: None,
+            recorder: None,
             targets: Vec::new(),
-            sacks: Shelf::default(),
-            reports: Shelf::default(),
+            sacks: Slab::default(),
+            reports: Slab::default(),
             packet,
             wire: WireTimes::new(scenario.path.access_rate, packet),
             observations: Vec::new(),
@@ -223,15 +223,15 @@ impl<S: Scheduler> World<S> {
     pub(crate) fn schedule(&mut self, at: Time, event: Event) {
         debug_assert!(at >= self.now, "{event:?} is asked for in the past");
         let declared = self.order.declare();
-        self.agenda.push(self.order.key(at, declared, event));
+        self.event_queue.push(self.order.key(at, declared, event));
     }
 
     /// Works events off until everything is to be looked at; gives back for which time.
     pub(crate) fn run(&mut self) -> Option<usize> {
         loop {
-            // Hops are few and each has an event nearly always: they stay out of the agenda,
+            // Hops are few and each has an event nearly always: they stay out of the event queue,
             // which is then the hosts' alone.
-            let next = self.agenda.peek();
+            let next = self.event_queue.peek();
             let (hop_at, hop) = self.next_hop;
             if hop_at < next.at() || (hop_at == next.at() && self.hop_key(hop) < next) {
                 self.now = hop_at;
@@ -245,7 +245,7 @@ impl<S: Scheduler> World<S> {
             debug_assert!(next.at() >= self.now, "time runs backwards");
             self.now = next.at();
             self.events += 1;
-            self.agenda.pop();
+            self.event_queue.pop();
             match Event::unpack(next.event()) {
                 Event::Arrival(place) => self.arrive(place),
                 Event::Flow(i) => self.wake_flow(i),
@@ -256,7 +256,7 @@ impl<S: Scheduler> World<S> {
                     return Some(i as usize);
                 }
                 // They are asked for in other ways.
-                Event::Feed(_) | Event::FarFeed(_) | Event::Input(_) | Event::Hop(_) => {}
+                Event::Uplink(_) | Event::FarFeed(_) | Event::Input(_) | Event::Hop(_) => {}
             }
         }
     }
@@ -264,11 +264,11 @@ impl<S: Scheduler> World<S> {
     /// A packet has come over a host's link.
     #[inline(always)]
     fn arrive(&mut self, place: u32) {
-        let Arrived { packet, feed, next } = self.transit.take(place);
+        let Arrived { packet, uplink, next } = self.transit.take(place);
         if let Some((due, place)) = next {
-            self.schedule_arrival(due, place, feed);
+            self.schedule_arrival(due, place, uplink);
         }
-        if let Event::Feed(flow) = feed
+        if let Event::Uplink(flow) = uplink
             && !self.inputs.is_empty()
         {
             let input = self.flows[flow as usize].input;
@@ -279,12 +279,12 @@ impl<S: Scheduler> World<S> {
         self.enter_routers(&packet);
     }
 
-    /// Asks for the arrival of the packet in a place of the transit, the first one of `feed`.
+    /// Asks for the arrival of the packet in a place of the transit, the first one of `uplink`.
     #[inline(always)]
-    pub(crate) fn schedule_arrival(&mut self, due: Time, place: u32, feed: Event) {
+    pub(crate) fn schedule_arrival(&mut self, due: Time, place: u32, uplink: Event) {
         let declared = self.order.declare();
-        let lot = self.order.lot(due, declared, feed);
-        self.agenda.push(Key::new(due, lot, Event::Arrival(place).pack()));
+        let tie_break = self.order.tie_break(due, declared, uplink);
+        self.event_queue.push(Key::new(due, tie_break, Event::Arrival(place).pack()));
     }
 
     /// Works off what was held back for the sake of a count that is now past. Nothing that
@@ -305,21 +305,21 @@ impl<S: Scheduler> World<S> {
     /// A packet is at its first router.
     #[inline(always)]
     pub(crate) fn enter_routers(&mut self, packet: &Packet) {
-        let way = packet.kind.way();
+        let direction = packet.kind.direction();
         let hop = match self.hops.len() {
             2 => 0,
-            _ => self.flows[packet.flow as usize].entry(way),
+            _ => self.flows[packet.flow as usize].entry(direction),
         };
-        self.enter_hop(way, hop, packet);
+        self.enter_hop(direction, hop, packet);
     }
 
     #[inline(always)]
-    fn enter_hop(&mut self, way: Way, hop: u16, packet: &Packet) {
-        let index = way as usize * (self.hops.len() / 2) + usize::from(hop);
-        if !self.hops[index].foresees() {
+    fn enter_hop(&mut self, direction: Direction, hop: u16, packet: &Packet) {
+        let index = direction as usize * (self.hops.len() / 2) + usize::from(hop);
+        if !self.hops[index].is_drop_tail() {
             return self.enter_managed(index, packet);
         }
-        if self.is_bound_for_host(way, hop, packet) {
+        if self.is_bound_for_host(direction, hop, packet) {
             let Some(out) = self.hops[index].pass(self.now, packet.size) else {
                 return self.drop_packet(packet);
             };
@@ -331,7 +331,7 @@ impl<S: Scheduler> World<S> {
         if !self.hops[index].enter(self.now, packet) {
             return self.drop_packet(packet);
         }
-        if self.hop_turns[index].at == Time::MAX {
+        if self.hop_next_events[index].at == Time::MAX {
             self.ask_for_hop(index);
         }
     }
@@ -340,7 +340,7 @@ impl<S: Scheduler> World<S> {
     #[inline(never)]
     fn enter_managed(&mut self, index: usize, packet: &Packet) {
         let taken = self.hops[index].enter_managed(self.now, *packet);
-        if self.hop_turns[index].at == Time::MAX {
+        if self.hop_next_events[index].at == Time::MAX {
             self.ask_for_hop(index);
         }
         if let Err(packet) = taken {
@@ -350,35 +350,36 @@ impl<S: Scheduler> World<S> {
 
     /// Whether nothing but the packet's own host waits for it behind this hop.
     #[inline]
-    fn is_bound_for_host(&self, way: Way, hop: u16, packet: &Packet) -> bool {
+    fn is_bound_for_host(&self, direction: Direction, hop: u16, packet: &Packet) -> bool {
         // The sinks of cross traffic are at the last router, those of targets are not; nobody
         // answers datagrams.
         let leaves = !packet.kind.goes_with_data()
             || (packet.flow as usize) < self.targets.len()
             || packet.kind.bare() == Kind::Datagram;
         leaves
-            && (self.hops.len() == 2 || self.flows[packet.flow as usize].after(way, hop).is_none())
+            && (self.hops.len() == 2
+                || self.flows[packet.flow as usize].after(direction, hop).is_none())
     }
 
     /// Finds out when a hop wants to act next, and which hop does so first.
     #[inline]
     fn ask_for_hop(&mut self, index: usize) {
         let Some(due) = self.hops[index].due() else {
-            self.hop_turns[index] = Turn::NONE;
+            self.hop_next_events[index] = NextEvent::NONE;
             return self.choose_hop();
         };
         let declared = self.order.declare();
-        self.hop_turns[index] = Turn { at: due.max(self.now), declared };
+        self.hop_next_events[index] = NextEvent { at: due.max(self.now), declared };
         self.choose_hop();
     }
 
     #[inline(always)]
     fn choose_hop(&mut self) {
         let mut next = (Time::MAX, 0);
-        for (index, turn) in self.hop_turns.iter().enumerate() {
-            let ties = turn.at == next.0 && turn.at < Time::MAX;
-            if turn.at < next.0 || (ties && self.hop_key(index) < self.hop_key(next.1)) {
-                next = (turn.at, index);
+        for (index, next_event) in self.hop_next_events.iter().enumerate() {
+            let ties = next_event.at == next.0 && next_event.at < Time::MAX;
+            if next_event.at < next.0 || (ties && self.hop_key(index) < self.hop_key(next.1)) {
+                next = (next_event.at, index);
             }
         }
         self.next_hop = next;
@@ -387,8 +388,8 @@ impl<S: Scheduler> World<S> {
     /// The place in time of a hop's next event.
     #[cold]
     fn hop_key(&self, index: usize) -> Key {
-        match self.hop_turns.get(index) {
-            Some(Turn { at, declared }) if *at < Time::MAX => {
+        match self.hop_next_events.get(index) {
+            Some(NextEvent { at, declared }) if *at < Time::MAX => {
                 self.order.key(*at, *declared, Event::Hop(index as u32))
             }
             _ => Key::NEVER,
@@ -403,8 +404,8 @@ impl<S: Scheduler> World<S> {
             Kind::Data | Kind::Datagram => {
                 let flow = &mut self.flows[packet.flow as usize];
                 flow.dropped += 1;
-                if let Some(ledger) = &mut self.ledger {
-                    ledger.note_loss(packet.flow, self.now);
+                if let Some(recorder) = &mut self.recorder {
+                    recorder.note_loss(packet.flow, self.now);
                 }
                 self.groups[flow.group as usize].totals.dropped += 1;
             }
@@ -429,10 +430,10 @@ impl<S: Scheduler> World<S> {
         let Some(packet) = left else { return };
         let half = self.hops.len() / 2;
         if half > 1 {
-            let way = packet.kind.way();
+            let direction = packet.kind.direction();
             let flow = &self.flows[packet.flow as usize];
-            if let Some(next) = flow.after(way, (index - way as usize * half) as u16) {
-                return self.enter_hop(way, next, &packet);
+            if let Some(next) = flow.after(direction, (index - direction as usize * half) as u16) {
+                return self.enter_hop(direction, next, &packet);
             }
         }
         self.leave_routers(&packet);
@@ -458,7 +459,7 @@ impl<S: Scheduler> World<S> {
     /// The same for what the hosts do soon.
     #[inline(never)]
     fn read_near(&mut self) {
-        while let Some(event) = self.agenda.poll_near() {
+        while let Some(event) = self.event_queue.poll_near() {
             match Event::unpack(event) {
                 Event::Arrival(place) => self.transit.read_ahead(place),
                 Event::Flow(flow) => {

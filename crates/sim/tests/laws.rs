@@ -5,7 +5,7 @@ mod common;
 use common::{DUMBBELL, ELEPHANTS, goodput, play, play_recorded};
 use proptest::prelude::*;
 use sweetspot_scenario::{Engine, NoRecorder, Recorder, Sample, Scenario};
-use sweetspot_sim::scheduler::{Obvious, QuadHeap, Wheel};
+use sweetspot_sim::scheduler::{BinaryHeapScheduler, QuadHeap, Wheel};
 use sweetspot_sim::{ControllerMaker, Simulator, run_steered, run_with};
 use sweetspot_sizing::Sizing;
 use sweetspot_units::Duration;
@@ -16,7 +16,7 @@ fn same_seed_same_outcome_on_every_scheduler() {
     let overrides = ["transfer.0.sizing=max".to_owned(), "path.buffer=100pkt".to_owned()];
     let scenario = Scenario::parse_with(&text, &overrides).unwrap();
     let fast = run_with(&scenario, &mut NoRecorder, QuadHeap::default);
-    let slow = run_with(&scenario, &mut NoRecorder, Obvious::default);
+    let slow = run_with(&scenario, &mut NoRecorder, BinaryHeapScheduler::default);
     assert_eq!(fast, slow);
     assert_eq!(fast, run_with(&scenario, &mut NoRecorder, || Wheel::of(&scenario.path)));
     assert_eq!(fast, run_with(&scenario, &mut NoRecorder, QuadHeap::default));

@@ -1,7 +1,7 @@
-//! The fast scheduler does what the obvious one does.
+//! The fast scheduler does what the binary heap does.
 
 use proptest::prelude::*;
-use sweetspot_sim::scheduler::{Key, Obvious, QuadHeap, Scheduler, Wheel};
+use sweetspot_sim::scheduler::{BinaryHeapScheduler, Key, QuadHeap, Scheduler, Wheel};
 use sweetspot_units::{Duration, Time};
 
 #[derive(Debug, Clone)]
@@ -20,14 +20,14 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..400)
 }
 
-/// What `fast` gives back is what the obvious scheduler gives back. The times of `steps` are
+/// What `fast` gives back is what the binary heap gives back. The times of `steps` are
 /// multiplied by `scale` nanoseconds and count from what came out last, as a simulation's do.
 fn does_what_the_obvious_one_does(
     mut fast: impl Scheduler,
     steps: Vec<Step>,
     scale: u64,
 ) -> Result<(), TestCaseError> {
-    let mut slow = Obvious::default();
+    let mut slow = BinaryHeapScheduler::default();
     let mut now = 0;
     for (event, step) in steps.into_iter().enumerate() {
         match step {

@@ -17,9 +17,9 @@ const LENGTH: Duration = Duration::from_secs(600);
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     for name in ["kernel", "sobas", "sobas:live", "rledbat", "drs"] {
         let sizing: Sizing = name.parse()?;
-        let (cost, calls) = play(sizing)?;
+        let (cost, registrations) = play(sizing)?;
         let share = cost.as_secs_f64() / LENGTH.as_secs_f64();
-        println!("{name:12} {:8.4} % of a core, {calls} calls", share * 100.0);
+        println!("{name:12} {:8.4} % of a core, {registrations} calls", share * 100.0);
     }
     Ok(())
 }
@@ -37,7 +37,7 @@ fn play(sizing: Sizing) -> Result<(Duration, u64), Box<dyn std::error::Error>> {
     let mut driver = Driver::new(sizing.controller(&setting)?, now, Means::OutOfBand);
     driver.handle_reachable(now);
     let kernel = KernelView { rtt: RTT, minimum_rtt: RTT, ..KernelView::default() };
-    let (mut answers, mut calls) = (0, 0);
+    let (mut answers, mut registrations) = (0, 0);
     let mut next_read = now;
     let began = clock::used();
     while now < Time::ZERO + LENGTH {
@@ -50,7 +50,7 @@ fn play(sizing: Sizing) -> Result<(Duration, u64), Box<dyn std::error::Error>> {
             next_read = now + READ / RATE;
             driver.handle_data(now, READ, Bytes::ZERO);
         }
-        calls += 1;
+        registrations += 1;
         while let Some(effect) = driver.poll_effect() {
             match effect {
                 Effect::Probe { sequence } => {
@@ -75,5 +75,5 @@ fn play(sizing: Sizing) -> Result<(Duration, u64), Box<dyn std::error::Error>> {
             }
         }
     }
-    Ok((clock::used().since(began), calls))
+    Ok((clock::used().since(began), registrations))
 }

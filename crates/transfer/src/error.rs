@@ -82,7 +82,7 @@ pub enum TransferError {
     #[error(
         "{0} is not the receiver that this ticket names (another certificate); ask for the ticket that the running `sweetspot serve` printed"
     )]
-    Impostor(String),
+    CertificateMismatch(String),
     /// TLS failed otherwise.
     #[error("no secure connection with {peer}: {reason}")]
     Tls {

@@ -3,18 +3,18 @@ use std::net::SocketAddr;
 use sweetspot_sizing::Sizing;
 use sweetspot_units::Bytes;
 
-use crate::series::Line;
+use crate::series::SeriesRecord;
 
 /// Watches one transfer. The transfer emits, and never prints.
 ///
 /// Calls come from the transfer's own threads, one at a time; what takes long delays steering.
 pub trait Observer: Send {
     /// Both ends agreed; content follows.
-    fn opened(&mut self, opened: &Opened) {
+    fn opened(&mut self, opened: &Agreed) {
         let _ = opened;
     }
     /// The next line of the time series.
-    fn line(&mut self, line: &Line) {
+    fn line(&mut self, line: &SeriesRecord) {
         let _ = line;
     }
     /// Something worth telling whoever asked for detail.
@@ -25,7 +25,7 @@ pub trait Observer: Send {
 
 /// What both ends agreed on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Opened {
+pub struct Agreed {
     /// The other end.
     pub peer: SocketAddr,
     /// The file's name at the receiver.
@@ -38,19 +38,19 @@ pub struct Opened {
 
 /// Watches nothing.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Blind;
+pub struct NullObserver;
 
-impl Observer for Blind {}
+impl Observer for NullObserver {}
 
 /// Keeps the time series.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Recorder {
     /// Its lines so far.
-    pub lines: Vec<Line>,
+    pub lines: Vec<SeriesRecord>,
 }
 
 impl Observer for Recorder {
-    fn line(&mut self, line: &Line) {
+    fn line(&mut self, line: &SeriesRecord) {
         self.lines.push(line.clone());
     }
 }

@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize};
 use sweetspot_sizing::ProbeCounts;
 use sweetspot_units::{Bytes, Duration};
 
-use crate::protocol::{Closing, Verdict};
+use crate::protocol::{ReceiverSummary, SenderSummary};
 
 /// What one transfer came to: the object that `--json` prints, on either end.
 ///
@@ -59,9 +59,13 @@ pub struct Outcome {
 
 impl Outcome {
     /// The outcome as one end sees it, from what both counted.
-    pub(crate) fn new(end: End<'_>, verdict: Verdict, closing: Option<Closing>) -> Outcome {
+    pub(crate) fn new(
+        end: End<'_>,
+        summary: ReceiverSummary,
+        closing: Option<SenderSummary>,
+    ) -> Outcome {
         let seconds = end.took.as_secs_f64();
-        let rtt = |i: usize| verdict.rtt_s.map(|rtt| rtt[i]);
+        let rtt = |i: usize| summary.rtt_s.map(|rtt| rtt[i]);
         let (congestion, segments, retransmitted, sender_limits) = match closing {
             Some(c) => {
                 (Some(c.congestion), Some(c.segments), Some(c.retransmitted_segments), c.limits)
@@ -82,13 +86,13 @@ impl Outcome {
             rtt_min_s: rtt(0),
             rtt_median_s: rtt(1),
             rtt_p99_s: rtt(2),
-            rtt_source: verdict.rtt_source,
-            probes: verdict.probes,
-            window_final_bytes: verdict.window_final_bytes,
-            hash: verdict.hash,
+            rtt_source: summary.rtt_source,
+            probes: summary.probes,
+            window_final_bytes: summary.window_final_bytes,
+            hash: summary.hash,
             hash_ok: true,
-            limits: [verdict.limits, sender_limits].concat(),
-            clamp_method: verdict.clamp_method,
+            limits: [summary.limits, sender_limits].concat(),
+            clamp_method: summary.clamp_method,
             cpu_seconds: end.cpu.as_secs_f64(),
         }
     }

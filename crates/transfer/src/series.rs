@@ -7,11 +7,11 @@ use sweetspot_units::Time;
 /// A line of the time series (`--series`): a row every 50 ms, and events as they happen.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum Line {
+pub enum SeriesRecord {
     /// A sample.
     Row(Row),
     /// Something that the controller did.
-    Event(Mark),
+    Event(SeriesEvent),
 }
 
 /// A sample of a running transfer. What this end does not know is null.
@@ -47,7 +47,7 @@ pub struct Row {
 
 /// An event of the controller.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Mark {
+pub struct SeriesEvent {
     /// Seconds since the connection began.
     pub t_s: f64,
     /// What happened, in one word.
@@ -66,11 +66,11 @@ pub struct Mark {
     pub reason: Option<String>,
 }
 
-impl Mark {
+impl SeriesEvent {
     /// The event as a line, with its time counted from `start`.
-    pub fn new(event: &Event, start: Time) -> Mark {
+    pub fn new(event: &Event, start: Time) -> SeriesEvent {
         let (rate, rtt, window) = event.kind.quantities();
-        Mark {
+        SeriesEvent {
             t_s: event.at.since(start).as_secs_f64(),
             event: event.kind.name().to_owned(),
             window_bytes: window.map(|w| w.get()),
@@ -92,12 +92,15 @@ mod tests {
         let kind = EventKind::Limited { window: Bytes::new(9) };
         let at = Time::from_nanos(2_000_000_000);
         let lines = [
-            Line::Row(Row { t_s: 1.0, bytes: 5, ..Row::default() }),
-            Line::Event(Mark::new(&Event { at, kind }, Time::from_nanos(500_000_000))),
+            SeriesRecord::Row(Row { t_s: 1.0, bytes: 5, ..Row::default() }),
+            SeriesRecord::Event(SeriesEvent::new(
+                &Event { at, kind },
+                Time::from_nanos(500_000_000),
+            )),
         ];
         for line in lines {
             let text = serde_json::to_string(&line).unwrap();
-            assert_eq!(serde_json::from_str::<Line>(&text).unwrap(), line);
+            assert_eq!(serde_json::from_str::<SeriesRecord>(&text).unwrap(), line);
         }
     }
 }

@@ -5,7 +5,7 @@
 use sweetspot_path::PathSpec;
 use sweetspot_report as report;
 use sweetspot_transfer::Outcome;
-use sweetspot_transfer::series::{Line, Mark};
+use sweetspot_transfer::series::{SeriesEvent, SeriesRecord};
 use sweetspot_units::{Bytes, Duration, Rate};
 
 /// What one transfer left behind.
@@ -47,14 +47,14 @@ fn series(text: &str, path: &PathSpec) -> report::Series {
     let mut series = report::Series::default();
     for line in text.lines() {
         match serde_json::from_str(line) {
-            Ok(Line::Row(row)) => {
+            Ok(SeriesRecord::Row(row)) => {
                 series.t.push(at(row.t_s));
                 series.received.push(Bytes::new(row.bytes));
                 series.window.push(row.window_bytes.map(Bytes::new));
                 series.rtt.push(row.rtt_s.map(Duration::from_secs_f64));
             }
-            Ok(Line::Event(mark)) => {
-                series.events.push(report::Mark { t: at(mark.t_s), what: in_words(&mark) });
+            Ok(SeriesRecord::Event(mark)) => {
+                series.events.push(report::SeriesEvent { t: at(mark.t_s), what: in_words(&mark) });
             }
             // The last line of a transfer that was cut off.
             Err(_) => {}
@@ -74,7 +74,7 @@ fn queue(samples: &[sweetspot_emulator::Sample], path: &PathSpec) -> report::Que
     report::QueueSeries { t, bytes }
 }
 
-fn in_words(mark: &Mark) -> String {
+fn in_words(mark: &SeriesEvent) -> String {
     let mut words = mark.event.replace('_', " ");
     if let Some(rate) = mark.rate_bps {
         words += &format!(", {}", Rate::from_f64(rate));

@@ -26,7 +26,7 @@ pub enum Scheduler {
     /// The heap with four children per node
     Heap,
     /// The standard library's heap
-    Obvious,
+    BinaryHeap,
 }
 
 impl Case {

@@ -28,7 +28,7 @@ pub struct Findings {
 const FLOWS: [u64; 5] = [10, 100, 1_000, 10_000, 100_000];
 const COMPARED: [Case; 4] = [Case::Sack, Case::Elephants, Case::Mice, Case::Flows(10_000)];
 const AT_NS3: [Case; 3] = [Case::Elephants, Case::Mice, Case::Sack];
-const SCHEDULERS: [Scheduler; 3] = [Scheduler::Wheel, Scheduler::Heap, Scheduler::Obvious];
+const SCHEDULERS: [Scheduler; 3] = [Scheduler::Wheel, Scheduler::Heap, Scheduler::BinaryHeap];
 /// Runs of a sweep.
 const RUNS: u64 = 8;
 

@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use sweetspot_linux::clock;
 use sweetspot_scenario::{Engine, NoRecorder, Scenario};
-use sweetspot_sim::scheduler::{Obvious, QuadHeap, Wheel};
+use sweetspot_sim::scheduler::{BinaryHeapScheduler, QuadHeap, Wheel};
 use sweetspot_sim::{Simulator, run_with};
 use sweetspot_study::Workers;
 
@@ -25,7 +25,9 @@ pub fn play(
             Scheduler::Usual => Simulator.run(&scenario, &mut NoRecorder)?,
             Scheduler::Wheel => run_with(&scenario, &mut NoRecorder, || Wheel::of(&scenario.path)),
             Scheduler::Heap => run_with(&scenario, &mut NoRecorder, QuadHeap::default),
-            Scheduler::Obvious => run_with(&scenario, &mut NoRecorder, Obvious::default),
+            Scheduler::BinaryHeap => {
+                run_with(&scenario, &mut NoRecorder, BinaryHeapScheduler::default)
+            }
         };
         packets += outcome.packets_forwarded as f64;
     }

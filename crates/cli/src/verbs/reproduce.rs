@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use sweetspot_lab::Lab;
 use sweetspot_linux::clock;
-use sweetspot_report::{Colophon, gallery, svg_file};
+use sweetspot_report::{PageInfo, gallery, svg_file};
 use sweetspot_scenario::Engine;
 use sweetspot_sim::Simulator;
 use sweetspot_study::papers::{Care, Entry, Figure, Stage, catalogue, find, markdown};
@@ -163,14 +163,14 @@ fn write_all(
         fs::write(&file, svg_file(figure.title, &figure.plots)).map_err(|e| blame(&file, &e))?;
     }
     let words = arguments.what.join(" ");
-    let colophon = Colophon {
+    let page_info = PageInfo {
         command: format!("sweetspot reproduce {words}"),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         date: machine::date(),
         took: took.to_owned(),
     };
     write(&arguments.out.join("papers.md"), &markdown(figures, "papers"))?;
-    write(&arguments.out.join("papers.html"), &gallery(figures, &colophon))?;
+    write(&arguments.out.join("papers.html"), &gallery(figures, &page_info))?;
     Ok(())
 }
 

@@ -7,7 +7,9 @@ use std::thread;
 use sweetspot_linux::process;
 use sweetspot_linux::signals::{Event, Supervisor};
 use sweetspot_sizing::Sizing;
-use sweetspot_transfer::{Host, Observer, Outcome, Reception, ServeOptions, Server, TransferError};
+use sweetspot_transfer::{
+    Host, Observer, Outcome, ServeOptions, Server, ServerObserver, TransferError,
+};
 use sweetspot_units::Duration;
 
 use super::Ending;
@@ -158,7 +160,7 @@ fn advertised(text: &str) -> Result<(Host, Option<u16>), String> {
 /// Reports on the transfers of one server.
 struct Desk(Watch);
 
-impl Reception for Desk {
+impl ServerObserver for Desk {
     fn admitted(&self, number: u64, _peer: SocketAddr) -> Box<dyn Observer> {
         self.0.observer(number)
     }

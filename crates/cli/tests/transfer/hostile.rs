@@ -53,7 +53,7 @@ fn strangers_learn_nothing_and_write_nothing() {
         let mut raw = Raw::connect(&ticket);
         raw.send(bytes);
         let answer = raw.hear_all();
-        assert!(answer.contains("the opening was not understood"), "{answer}");
+        assert!(answer.contains("the handshake was not understood"), "{answer}");
         assert!(serve.names().is_empty());
     }
     let ended = still_serves(serve);

@@ -6,7 +6,7 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 
 use sweetspot_linux::clock;
-use sweetspot_transfer::series::Line;
+use sweetspot_transfer::series::SeriesRecord;
 use sweetspot_transfer::{Outcome, Role, RttSource};
 
 use sweetspot_units::Duration;
@@ -155,12 +155,13 @@ fn series_are_lines_that_can_be_read_back() {
     serve.wait();
     for path in &paths {
         let text = fs::read_to_string(path).unwrap();
-        let lines: Vec<Line> = text.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+        let lines: Vec<SeriesRecord> =
+            text.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
         let times: Vec<f64> = lines
             .iter()
             .filter_map(|line| match line {
-                Line::Row(row) => Some(row.t_s),
-                Line::Event(_) => None,
+                SeriesRecord::Row(row) => Some(row.t_s),
+                SeriesRecord::Event(_) => None,
             })
             .collect();
         assert!(!times.is_empty() && times.is_sorted(), "{path:?}");

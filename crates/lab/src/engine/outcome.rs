@@ -63,18 +63,18 @@ fn delivered(trace: &Trace, size: Option<Bytes>, at: f64) -> f64 {
 }
 
 fn event(
-    mark: &sweetspot_transfer::series::Mark,
+    event: &sweetspot_transfer::series::SeriesEvent,
     began: Duration,
     handshake: Duration,
 ) -> ControllerEvent {
     ControllerEvent {
         // Its time counts from the receiver's accept.
-        at_s: (began + handshake).as_secs_f64() + mark.t_s,
-        kind: mark.event.clone(),
-        window_bytes: mark.window_bytes,
-        rate_bps: mark.rate_bps,
-        rtt_s: mark.rtt_s,
-        reason: mark.reason.clone(),
+        at_s: (began + handshake).as_secs_f64() + event.t_s,
+        kind: event.event.clone(),
+        window_bytes: event.window_bytes,
+        rate_bps: event.rate_bps,
+        rtt_s: event.rtt_s,
+        reason: event.reason.clone(),
     }
 }
 

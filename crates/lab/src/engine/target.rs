@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use sweetspot_emulator::Side;
 use sweetspot_linux::clock;
 use sweetspot_sizing::KnownPath;
-use sweetspot_transfer::series::{Line, Mark, Row};
+use sweetspot_transfer::series::{Row, SeriesEvent, SeriesRecord};
 use sweetspot_transfer::{
-    Observer, Outcome, Reception, SendOptions, ServeOptions, Server, TransferError, send,
+    Observer, Outcome, SendOptions, ServeOptions, Server, ServerObserver, TransferError, send,
 };
 use sweetspot_units::{Bytes, Duration, Time};
 
@@ -39,13 +39,13 @@ pub(super) struct Trace {
     /// The sender's rows, whose times count from there.
     pub rows: Vec<Row>,
     /// The controller's events, whose times count from the receiver's accept.
-    pub events: Vec<Mark>,
+    pub events: Vec<SeriesEvent>,
     /// When all its content was delivered, if it was.
     pub ended: Option<Duration>,
 }
 
 /// Events that reach the receiver's observer, wherever that is.
-type Events = Arc<Mutex<Vec<Mark>>>;
+type Events = Arc<Mutex<Vec<SeriesEvent>>>;
 
 impl<'a> Target<'a> {
     /// Makes its file, which is nothing but zeros and takes no room, and lets its receiver listen
@@ -132,8 +132,8 @@ impl<'a> Target<'a> {
 struct Rows(Vec<Row>);
 
 impl Observer for Rows {
-    fn line(&mut self, line: &Line) {
-        if let Line::Row(row) = line {
+    fn line(&mut self, line: &SeriesRecord) {
+        if let SeriesRecord::Row(row) = line {
             self.0.push(row.clone());
         }
     }
@@ -143,14 +143,14 @@ impl Observer for Rows {
 struct EventRecorder(Events);
 
 impl Observer for EventRecorder {
-    fn line(&mut self, line: &Line) {
-        if let Line::Event(mark) = line {
+    fn line(&mut self, line: &SeriesRecord) {
+        if let SeriesRecord::Event(mark) = line {
             self.0.lock().unwrap_or_else(PoisonError::into_inner).push(mark.clone());
         }
     }
 }
 
-impl Reception for EventRecorder {
+impl ServerObserver for EventRecorder {
     fn admitted(&self, _number: u64, _peer: SocketAddr) -> Box<dyn Observer> {
         Box::new(EventRecorder(self.0.clone()))
     }

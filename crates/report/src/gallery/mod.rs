@@ -9,7 +9,7 @@ use crate::svg::escape;
 
 /// What the page says about itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Colophon {
+pub struct PageInfo {
     /// The command that repeats this.
     pub command: String,
     /// Sweetspot's version.
@@ -21,7 +21,7 @@ pub struct Colophon {
 }
 
 /// The whole page.
-pub fn gallery(figures: &[Figure], colophon: &Colophon) -> String {
+pub fn gallery(figures: &[Figure], page_info: &PageInfo) -> String {
     let mut papers: Vec<Paper> = Vec::new();
     for figure in figures {
         if !papers.contains(&figure.paper) {
@@ -48,10 +48,10 @@ ns-2.35 on the same work. Colours tell the cases of one picture apart.</p>
 first, lowest, highest and last are drawn, so no peak is lost; arrows say how far values lie beyond a
 frame.</p>
 </section>"#,
-        command = escape(&colophon.command),
-        version = escape(&colophon.version),
-        date = escape(&colophon.date),
-        took = escape(&colophon.took),
+        command = escape(&page_info.command),
+        version = escape(&page_info.version),
+        date = escape(&page_info.date),
+        took = escape(&page_info.took),
     );
     document("Sweetspot: the papers' figures, played again", &body)
 }

@@ -2,7 +2,7 @@
 //! 100 ms, 125 kB of buffer, with the shapes that windows, round trips and queues have.
 
 use sweetspot_path::{PathSpec, Random};
-use sweetspot_report::{Certificate, Contender, DemoOutcome, FileFacts, Mark, PathFacts};
+use sweetspot_report::{Certificate, Contender, DemoOutcome, FileFacts, PathFacts, SeriesEvent};
 use sweetspot_units::{Bytes, Duration};
 
 const SIZE: f64 = 200e6;
@@ -86,8 +86,8 @@ fn contender(sizing: &str, congestion: &str, in_flight: Shape, resent: u64) -> C
     c
 }
 
-fn mark(seconds: f64, what: &str) -> Mark {
-    Mark { t: Duration::from_secs_f64(seconds), what: what.into() }
+fn mark(seconds: f64, what: &str) -> SeriesEvent {
+    SeriesEvent { t: Duration::from_secs_f64(seconds), what: what.into() }
 }
 
 fn summarise(c: &mut Contender, seconds: f64, resent: u64) {

@@ -1,14 +1,14 @@
 //! What happens next.
 //!
 //! Every flow and source has one pending event at most; a [`Scheduler`] gives them back in order
-//! of time. [`Obvious`] is the slow one that the others are tested against.
+//! of time. [`BinaryHeapScheduler`] is the slow one that the others are tested against.
 
+mod binary_heap;
 mod heap;
-mod obvious;
 mod wheel;
 
+pub use binary_heap::BinaryHeapScheduler;
 pub use heap::QuadHeap;
-pub use obvious::Obvious;
 pub use wheel::Wheel;
 
 use sweetspot_units::Time;

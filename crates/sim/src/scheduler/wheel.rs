@@ -15,9 +15,9 @@ pub struct Wheel {
     /// Its keys, the first one last.
     current: Vec<Key>,
     /// A slot lasts about as long as a packet and holds little: its first node.
-    inner: Round<u32>,
+    inner: SlotRing<u32>,
     /// A slot holds many keys where flows are many: one after the other in memory.
-    outer: Round<Vec<Key>>,
+    outer: SlotRing<Vec<Key>>,
     far: QuadHeap,
     /// What the slot of the outer round held that began last, until it is asked for.
     begun: Vec<Key>,
@@ -41,15 +41,15 @@ struct Node {
 /// Slots in a circle, and which of them hold something: a bit per slot, and a bit per word of
 /// these bits.
 #[derive(Debug)]
-struct Round<T> {
+struct SlotRing<T> {
     slots: Vec<T>,
     words: [u64; SLOTS / 64],
     summary: u64,
 }
 
-/// A round has 2 to this power slots.
-const ROUND: u32 = 12;
-const SLOTS: usize = 1 << ROUND;
+/// A ring has 2 to this power slots.
+const RING_BITS: u32 = 12;
+const SLOTS: usize = 1 << RING_BITS;
 const NONE: u32 = u32::MAX;
 
 impl Wheel {
@@ -64,8 +64,8 @@ impl Wheel {
             shift: gap.as_nanos().max(1).ilog2(),
             now: 0,
             current: Vec::new(),
-            inner: Round::new(NONE),
-            outer: Round::new(Vec::new()),
+            inner: SlotRing::new(NONE),
+            outer: SlotRing::new(Vec::new()),
             far: QuadHeap::default(),
             begun: Vec::new(),
             spare: Vec::new(),
@@ -83,9 +83,9 @@ impl Wheel {
 
     /// Where the outer round's next slot that holds something begins.
     fn outer_slot(&self) -> u64 {
-        match self.outer.next_after(self.now >> ROUND) {
+        match self.outer.next_after(self.now >> RING_BITS) {
             u64::MAX => u64::MAX,
-            slot => slot << ROUND,
+            slot => slot << RING_BITS,
         }
     }
 
@@ -113,13 +113,13 @@ impl Wheel {
 
     /// Into the outer round or the heap.
     fn place_later(&mut self, key: Key, slot: u64) {
-        if (slot >> ROUND) - (self.now >> ROUND) < SLOTS as u64 {
-            let keys = self.outer.fill(slot >> ROUND);
+        if (slot >> RING_BITS) - (self.now >> RING_BITS) < SLOTS as u64 {
+            let keys = self.outer.fill(slot >> RING_BITS);
             if keys.capacity() == 0 {
                 *keys = self.spare.pop().unwrap_or_default();
             }
             keys.push(key);
-            self.later = self.later.min(slot >> ROUND << ROUND);
+            self.later = self.later.min(slot >> RING_BITS << RING_BITS);
         } else {
             self.far.push(key);
             self.later = self.later.min(slot);
@@ -198,7 +198,7 @@ impl Wheel {
             }
         }
         if outer == self.now {
-            self.begin_outer(outer >> ROUND);
+            self.begin_outer(outer >> RING_BITS);
         }
         if inner == self.now {
             self.begin(inner);
@@ -252,9 +252,9 @@ impl Scheduler for Wheel {
     }
 }
 
-impl<T: Clone> Round<T> {
-    fn new(empty: T) -> Round<T> {
-        Round { slots: vec![empty; SLOTS], words: [0; SLOTS / 64], summary: 0 }
+impl<T: Clone> SlotRing<T> {
+    fn new(empty: T) -> SlotRing<T> {
+        SlotRing { slots: vec![empty; SLOTS], words: [0; SLOTS / 64], summary: 0 }
     }
 
     /// What `slot` holds, to which something is added.

@@ -15,11 +15,11 @@ use crate::protocol::frame::Decoder;
 use crate::protocol::{Arrival, Hello, Message, ProtocolError, ReceiverOrder, Session, VERSION};
 use crate::ticket::Secret;
 
-/// A stranger has this long to prove the ticket, from its first packet on.
-const OPENING: Duration = Duration::from_secs(10);
+/// A connection has this long to prove the ticket, from its first packet on.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What a server knows and wants, for all its connections.
-pub(crate) struct House {
+pub(crate) struct ServerConfig {
     pub identity: Identity,
     pub secret: Secret,
     /// By the wall clock.
@@ -38,11 +38,11 @@ pub(crate) struct Admitted {
     pub channel: Channel,
     pub session: Session,
     pub hello: Hello,
-    pub opening: Opening,
+    pub handshake: Handshake,
 }
 
 /// A sender's stream right after its hello.
-pub(crate) struct Opening {
+pub(crate) struct Handshake {
     pub order: ReceiverOrder,
     pub decoder: Decoder,
     /// Plain text that followed the hello.
@@ -50,15 +50,15 @@ pub(crate) struct Opening {
 }
 
 /// Admits the sender behind `socket`, or says why not, to it and to the caller.
-pub(crate) fn admit(house: &House, socket: TcpStream) -> Result<Admitted, TransferError> {
-    let deadline = clock::now() + OPENING;
-    let channel = Channel::accept(socket, &house.identity, deadline)?;
-    let session = channel.session(&house.secret)?;
-    let judged = read_hello(&channel, deadline).and_then(|(hello, opening)| {
-        judge(house, &session, &channel, &hello).map(|()| (hello, opening))
+pub(crate) fn admit(config: &ServerConfig, socket: TcpStream) -> Result<Admitted, TransferError> {
+    let deadline = clock::now() + HANDSHAKE_TIMEOUT;
+    let channel = Channel::accept(socket, &config.identity, deadline)?;
+    let session = channel.session(&config.secret)?;
+    let judged = read_hello(&channel, deadline).and_then(|(hello, handshake)| {
+        judge(config, &session, &channel, &hello).map(|()| (hello, handshake))
     });
     match judged {
-        Ok((hello, opening)) => Ok(Admitted { channel, session, hello, opening }),
+        Ok((hello, handshake)) => Ok(Admitted { channel, session, hello, handshake }),
         Err(error) => {
             channel.hang_up(&Message::Refuse { reason: refusal(&error) });
             Err(error)
@@ -67,19 +67,19 @@ pub(crate) fn admit(house: &House, socket: TcpStream) -> Result<Admitted, Transf
 }
 
 /// Reads until the hello is whole.
-fn read_hello(channel: &Channel, deadline: Time) -> Result<(Hello, Opening), TransferError> {
+fn read_hello(channel: &Channel, deadline: Time) -> Result<(Hello, Handshake), TransferError> {
     let (mut order, mut decoder) = (ReceiverOrder::default(), Decoder::default());
     let (mut raw, mut plain) = (vec![0; READ_SIZE], Vec::new());
     loop {
         let left = deadline.since(clock::now());
         if left == Duration::ZERO {
-            return Err(channel.silent(OPENING));
+            return Err(channel.silent(HANDSHAKE_TIMEOUT));
         }
         plain.clear();
         match channel.read_within(&mut raw, &mut plain, left) {
             Ok(Incoming::Bytes(_)) => {}
             Ok(Incoming::Closed) => return Err(channel.gone(Bytes::ZERO)),
-            Err(TransferError::Silent { .. }) => return Err(channel.silent(OPENING)),
+            Err(TransferError::Silent { .. }) => return Err(channel.silent(HANDSHAKE_TIMEOUT)),
             Err(error) => return Err(error),
         }
         let mut input = &plain[..];
@@ -87,7 +87,7 @@ fn read_hello(channel: &Channel, deadline: Time) -> Result<(Hello, Opening), Tra
         return match order.handle(piece)? {
             Arrival::Hello(hello) => {
                 let rest = input.to_vec();
-                Ok((hello, Opening { order, decoder, rest }))
+                Ok((hello, Handshake { order, decoder, rest }))
             }
             Arrival::Failed(reason) => Err(TransferError::PeerFailed(reason)),
             // Nothing else is in order before a hello.
@@ -97,7 +97,7 @@ fn read_hello(channel: &Channel, deadline: Time) -> Result<(Hello, Opening), Tra
 }
 
 fn judge(
-    house: &House,
+    config: &ServerConfig,
     session: &Session,
     channel: &Channel,
     hello: &Hello,
@@ -110,13 +110,13 @@ fn judge(
         return Err(TransferError::WrongTicket(peer));
     }
     // After the proof: only who held the ticket learns that it has expired.
-    if clock::wall() >= house.expires {
+    if clock::wall() >= config.expires {
         return Err(TransferError::Expired(peer));
     }
     Ok(())
 }
 
-/// What a stranger is told: enough for the next step, nothing of this host.
+/// What an unauthenticated peer is told: enough for the next step, nothing of this host.
 fn refusal(error: &TransferError) -> String {
     match error {
         TransferError::WrongTicket(_) => {
@@ -126,7 +126,7 @@ fn refusal(error: &TransferError) -> String {
         TransferError::Version { .. } => {
             "the versions differ; use the same version of sweetspot on both ends"
         }
-        _ => "the opening was not understood",
+        _ => "the handshake was not understood",
     }
     .to_owned()
 }

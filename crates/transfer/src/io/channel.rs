@@ -287,7 +287,7 @@ fn drain(
 fn tls_error(peer: SocketAddr, error: &rustls::Error) -> TransferError {
     let peer = peer.to_string();
     match error {
-        rustls::Error::InvalidCertificate(_) => TransferError::Impostor(peer),
+        rustls::Error::InvalidCertificate(_) => TransferError::CertificateMismatch(peer),
         rustls::Error::AlertReceived(_) => {
             let reason =
                 format!("the other end ended it ({error}); was its ticket for another serve?");

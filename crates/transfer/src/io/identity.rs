@@ -44,7 +44,7 @@ impl Identity {
 /// A sender's configuration that takes one certificate and no other.
 pub(crate) fn pinned(fingerprint: [u8; 32]) -> Result<Arc<ClientConfig>, Error> {
     let provider = provider();
-    let verifier = Arc::new(Pinned { fingerprint, provider: Arc::clone(&provider) });
+    let verifier = Arc::new(PinnedCertificate { fingerprint, provider: Arc::clone(&provider) });
     let mut config = ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&TLS13])?
         .dangerous()
@@ -67,12 +67,12 @@ fn provider() -> Arc<CryptoProvider> {
 /// Takes the certificate of the ticket's fingerprint; its signature is still checked, so that
 /// showing a copy of the certificate is not enough.
 #[derive(Debug)]
-struct Pinned {
+struct PinnedCertificate {
     fingerprint: [u8; 32],
     provider: Arc<CryptoProvider>,
 }
 
-impl ServerCertVerifier for Pinned {
+impl ServerCertVerifier for PinnedCertificate {
     fn verify_server_cert(
         &self,
         certificate: &CertificateDer<'_>,

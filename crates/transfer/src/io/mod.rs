@@ -1,20 +1,20 @@
 //! The protocol's I/O: blocking threads around the pure parts.
 
 mod admission;
-mod answering;
 mod channel;
 mod congestion;
-mod delivery;
-mod guests;
-mod helm;
+mod connection_table;
+mod control_stream;
 mod identity;
-mod partial;
+mod probe_responder;
 mod receiver;
-mod room;
+mod receiver_control;
+mod send_buffer;
 pub mod sender;
+mod sender_task;
 pub mod server;
 mod sink;
 mod source;
 mod stream;
-mod switchboard;
-mod talk;
+mod temp_file;
+mod udp_demux;

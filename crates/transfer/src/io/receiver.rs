@@ -9,42 +9,43 @@ use sweetspot_linux::{clock, process, sysctl};
 use sweetspot_sizing::{Controller, KnownPath, Probing, Setting, Sizing};
 use sweetspot_units::{Bytes, Time};
 
-use super::admission::{Admitted, House};
+use super::admission::{Admitted, ServerConfig};
 use super::channel::Channel;
-use super::helm::Helm;
-use super::partial::Partial;
+use super::receiver_control::ReceiverControl;
 use super::sink::{Sink, Written};
 use super::stream::Stream;
-use super::switchboard::{Line, Switchboard};
+use super::temp_file::TempFile;
+use super::udp_demux::{Registration, UdpDemux};
 use crate::TransferError;
+use crate::control_loop::ControlLoop;
 use crate::name::FileName;
-use crate::observer::{Observer, Opened};
+use crate::observer::{Agreed, Observer};
 use crate::outcome::{End, Outcome, Role};
-use crate::probe::Seal;
-use crate::protocol::{Accept, Closing, Hello, Message, Session, Verdict};
-use crate::steering::Steering;
+use crate::probe::PacketAuthenticator;
+use crate::protocol::{Accept, Hello, Message, ReceiverSummary, SenderSummary, Session};
 
 /// IPv4 and TCP headers with the timestamp option (RFC 7323).
 const TCP_HEADERS: Bytes = Bytes::new(52);
 
 /// Receives one file from an admitted sender. `start` is when its connection was accepted.
 pub(crate) fn receive(
-    house: &House,
-    switchboard: &Switchboard,
+    config: &ServerConfig,
+    udp_demux: &UdpDemux,
     admitted: Admitted,
     start: Time,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, TransferError> {
-    let Admitted { channel, session, hello, opening } = admitted;
-    let result = Plan::make(house, &hello, &channel).and_then(|plan| {
-        let line = plan.probes.then(|| {
-            let opened = switchboard.open_line(session.probe_id(), Seal::new(&session));
+    let Admitted { channel, session, hello, handshake } = admitted;
+    let result = Accepted::make(config, &hello, &channel).and_then(|plan| {
+        let registration = plan.probes.then(|| {
+            let opened = udp_demux.register(session.probe_id(), PacketAuthenticator::new(&session));
             opened.map_err(TransferError::system("preparing probes"))
         });
-        let transfer = Transfer { house, channel: &channel, session: &session, start };
-        let line = line.transpose()?;
-        let result = transfer.run(plan, Stream::new(&channel, opening), line.clone(), observer);
-        line.iter().for_each(|line| switchboard.close_line(line));
+        let transfer = Transfer { config, channel: &channel, session: &session, start };
+        let registration = registration.transpose()?;
+        let result =
+            transfer.run(plan, Stream::new(&channel, handshake), registration.clone(), observer);
+        registration.iter().for_each(|registration| udp_demux.deregister(registration));
         result
     });
     if let Err(error) = &result {
@@ -64,44 +65,48 @@ fn part(channel: &Channel, error: &TransferError) {
 }
 
 /// What was agreed, and the file it goes to.
-struct Plan {
+struct Accepted {
     name: FileName,
     size: Bytes,
     sizing: Sizing,
     controller: Box<dyn Controller + Send>,
-    partial: Partial,
+    temp_file: TempFile,
     probes: bool,
 }
 
-impl Plan {
-    fn make(house: &House, hello: &Hello, channel: &Channel) -> Result<Plan, TransferError> {
+impl Accepted {
+    fn make(
+        config: &ServerConfig,
+        hello: &Hello,
+        channel: &Channel,
+    ) -> Result<Accepted, TransferError> {
         let name: FileName = hello.name.parse()?;
-        let target = house.directory.join(name.as_str());
+        let target = config.directory.join(name.as_str());
         // Asked early for a clear answer; the final rename asks again, in one step.
         match target.symlink_metadata() {
-            Ok(_) if !house.overwrite => return Err(TransferError::Exists(target)),
+            Ok(_) if !config.overwrite => return Err(TransferError::Exists(target)),
             Ok(existing) if existing.is_dir() => return Err(TransferError::IsDirectory(target)),
             _ => {}
         }
         let asked = hello.sizing.as_deref().map(str::parse::<Sizing>).transpose()?;
-        let sizing = house.sizing.or(asked).unwrap_or(Sizing::Sobas);
+        let sizing = config.sizing.or(asked).unwrap_or(Sizing::Sobas);
         let size = Bytes::new(hello.size);
         let setting = Setting {
             size: Some(size),
-            ..setting(channel, house.path.or(hello.path.map(KnownPath::from)))?
+            ..setting(channel, config.path.or(hello.path.map(KnownPath::from)))?
         };
         // Known before anything moves whether this sizing can be had.
         let controller = sizing.controller(&setting)?;
-        let partial = Partial::create(&house.directory, size)?;
+        let temp_file = TempFile::create(&config.directory, size)?;
         let wanted = controller.needs().probes != Probing::Never;
-        let probes = house.probes && hello.probes && wanted;
-        Ok(Plan { name, size, sizing, controller, partial, probes })
+        let probes = config.probes && hello.probes && wanted;
+        Ok(Accepted { name, size, sizing, controller, temp_file, probes })
     }
 }
 
 /// One transfer's surroundings.
 struct Transfer<'a> {
-    house: &'a House,
+    config: &'a ServerConfig,
     channel: &'a Channel,
     session: &'a Session,
     start: Time,
@@ -110,37 +115,48 @@ struct Transfer<'a> {
 impl Transfer<'_> {
     fn run(
         &self,
-        plan: Plan,
+        plan: Accepted,
         mut stream: Stream<'_>,
-        line: Option<Arc<Line>>,
+        registration: Option<Arc<Registration>>,
         observer: &mut dyn Observer,
     ) -> Result<Outcome, TransferError> {
         let cpu = process::cpu_time();
-        let (house, peer) = (self.house, self.channel.peer());
+        let (config, peer) = (self.config, self.channel.peer());
         self.channel.say(&Message::Accept(Accept {
             proof: self.session.receiver_proof(),
             sizing: plan.sizing.to_string(),
-            congestion: house.congestion.clone(),
+            congestion: config.congestion.clone(),
             probes: plan.probes,
         }))?;
         stream.accept();
         let (name, size, sizing) = (plan.name.to_string(), plan.size, plan.sizing);
-        observer.opened(&Opened { peer, name, size, sizing });
-        let seal = line.as_ref().map(|_| Seal::new(self.session));
-        let steering =
-            Steering::new(plan.controller, self.start, clock::now(), seal, udp_headers(peer));
-        let helm = Helm::new(self.channel, steering, house.clamp_method, line, observer)?;
-        let (name, partial) = (plan.name, plan.partial);
-        let (verdict, closing) = thread::scope(|scope| {
+        observer.opened(&Agreed { peer, name, size, sizing });
+        let authenticator = registration.as_ref().map(|_| PacketAuthenticator::new(self.session));
+        let control_loop = ControlLoop::new(
+            plan.controller,
+            self.start,
+            clock::now(),
+            authenticator,
+            udp_headers(peer),
+        );
+        let receiver_control = ReceiverControl::new(
+            self.channel,
+            control_loop,
+            config.clamp_method,
+            registration,
+            observer,
+        )?;
+        let (name, temp_file) = (plan.name, plan.temp_file);
+        let (summary, closing) = thread::scope(|scope| {
             let timekeeper = scope.spawn(|| {
-                let kept = helm.keep_time();
+                let kept = receiver_control.keep_time();
                 if kept.is_err() {
                     self.channel.sever();
                 }
                 kept
             });
-            let received = self.take_in(&mut stream, &helm, &name, partial, sizing);
-            helm.done();
+            let received = self.take_in(&mut stream, &receiver_control, &name, temp_file, sizing);
+            receiver_control.done();
             match (timekeeper.join(), received) {
                 // The timekeeper cut the connection: its reason is the cause, ours the effect.
                 (Ok(Err(cause)), Err(TransferError::PeerGone { .. }))
@@ -160,39 +176,45 @@ impl Transfer<'_> {
             took: clock::now().since(self.start),
             cpu: process::cpu_time().saturating_sub(cpu),
         };
-        Ok(Outcome::new(end, verdict, closing))
+        Ok(Outcome::new(end, summary, closing))
     }
 
-    /// Content to disk, hash checked, final name, verdict said, closing heard.
+    /// Content to disk, hash checked, final name, summary sent, the one of the sender received.
     fn take_in(
         &self,
         stream: &mut Stream<'_>,
-        helm: &Helm<'_>,
+        receiver_control: &ReceiverControl<'_>,
         name: &FileName,
-        partial: Partial,
+        temp_file: TempFile,
         sizing: Sizing,
-    ) -> Result<(Verdict, Option<Closing>), TransferError> {
-        let (written, sent) = stream.receive(helm, Sink::new(partial)?)?;
+    ) -> Result<(ReceiverSummary, Option<SenderSummary>), TransferError> {
+        let (written, sent) = stream.receive(receiver_control, Sink::new(temp_file)?)?;
         let hash = verify(&written, &sent)?;
-        written.partial.keep(&self.house.directory, name, self.house.overwrite)?;
-        let verdict = self.verdict(hash, helm, sizing);
-        // Nothing is said after the verdict: a sender that leaves something unread would reset the
+        written.temp_file.keep(&self.config.directory, name, self.config.overwrite)?;
+        let summary = self.summary(hash, receiver_control, sizing);
+        // Nothing is sent after the summary: a sender that leaves something unread would reset the
         // connection, and its closing with it.
-        helm.done();
-        self.channel.say(&Message::Verdict(verdict.clone()))?;
-        Ok((verdict, stream.closing()))
+        receiver_control.done();
+        self.channel.say(&Message::ReceiverSummary(summary.clone()))?;
+        Ok((summary, stream.closing()))
     }
 
-    fn verdict(&self, hash: String, helm: &Helm<'_>, sizing: Sizing) -> Verdict {
-        let (measured, wanted) = helm.ask(|steering| (steering.measured(), steering.wanted()));
+    fn summary(
+        &self,
+        hash: String,
+        receiver_control: &ReceiverControl<'_>,
+        sizing: Sizing,
+    ) -> ReceiverSummary {
+        let (measured, wanted) =
+            receiver_control.ask(|control_loop| (control_loop.measured(), control_loop.wanted()));
         let limit = wanted.and_then(|wanted| self.limit(wanted, measured.window));
-        Verdict {
+        ReceiverSummary {
             hash,
             rtt_s: measured.rtt.map(|rtt| rtt.map(|t| t.as_secs_f64())),
             rtt_source: measured.rtt_source,
             probes: measured.probes,
             window_final_bytes: measured.window.map(Bytes::get),
-            clamp_method: (sizing != Sizing::Kernel).then(|| self.house.clamp_method.to_string()),
+            clamp_method: (sizing != Sizing::Kernel).then(|| self.config.clamp_method.to_string()),
             limits: limit.into_iter().collect(),
         }
     }

@@ -7,24 +7,24 @@ use sweetspot_linux::{clock, process, sysctl, tcp};
 use sweetspot_sizing::{KnownPath, Sizing};
 use sweetspot_units::{Bytes, Duration};
 
-use super::answering::Answering;
 use super::channel::Channel;
 use super::congestion::Congestion;
-use super::delivery::Delivery;
-use super::room::Room;
+use super::control_stream::ControlStream;
+use super::probe_responder::ProbeResponder;
+use super::send_buffer::SendBuffer;
+use super::sender_task::SenderTask;
 use super::source::Source;
-use super::talk::Talk;
 use crate::TransferError;
-use crate::observer::{Observer, Opened};
+use crate::observer::{Agreed, Observer};
 use crate::outcome::{End, Outcome, Role};
-use crate::probe::Seal;
-use crate::protocol::{Closing, Message, Session};
+use crate::probe::PacketAuthenticator;
+use crate::protocol::{Message, SenderSummary, Session};
 use crate::ticket::{Host, Ticket};
 
 /// A receiver that does not answer a SYN in this time is not there.
 const CONNECT: Duration = Duration::from_secs(10);
 /// TLS takes no longer.
-const OPENING: Duration = Duration::from_secs(15);
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// What a sender is to do.
 #[derive(Debug, Clone, Default)]
@@ -56,31 +56,31 @@ pub fn send(
     let cpu = process::cpu_time();
     let start = clock::now();
     let socket = connect(ticket, options.congestion.as_deref())?;
-    let channel = Channel::connect(socket, ticket.fingerprint, start + OPENING)?;
+    let channel = Channel::connect(socket, ticket.fingerprint, start + HANDSHAKE_TIMEOUT)?;
     let session = channel.session(&ticket.secret)?;
     let name = name(file, options);
-    let (size, mut talk) = (source.size(), Talk::new(&channel));
-    let answering = answering(&channel, &session, options.probes, observer);
-    talk.hello(&session, &name, size, options)?;
+    let (size, mut control_stream) = (source.size(), ControlStream::new(&channel));
+    let probe_responder = probe_responder(&channel, &session, options.probes, observer);
+    control_stream.hello(&session, &name, size, options)?;
     // On the heels of the hello, so that the receiver can probe as soon as it has answered.
-    answering.iter().for_each(Answering::punch);
-    let accept = talk.answer(&session)?;
+    probe_responder.iter().for_each(ProbeResponder::punch);
+    let accept = control_stream.answer(&session)?;
     let sizing = accept.sizing.parse::<Sizing>()?;
     if let Some(congestion) = &accept.congestion {
         set_congestion(channel.socket(), congestion)?;
     }
-    observer.opened(&Opened { peer: channel.peer(), name: name.clone(), size, sizing });
-    let answering = answering.filter(|_| accept.probes);
-    let room = Room::new(&channel, options.send_buffer)?;
+    observer.opened(&Agreed { peer: channel.peer(), name: name.clone(), size, sizing });
+    let probe_responder = probe_responder.filter(|_| accept.probes);
+    let send_buffer = SendBuffer::new(&channel, options.send_buffer)?;
     let chosen = options.congestion.is_some() && !options.may_switch;
     let named = chosen || accept.congestion.is_some();
     let congestion = Congestion::new(channel.socket(), named);
-    let delivery = Delivery::new(&channel, congestion, start, answering, room)?;
-    let verdict = delivery.run(source, talk, observer)?;
+    let sender_task = SenderTask::new(&channel, congestion, start, probe_responder, send_buffer)?;
+    let summary = sender_task.run(source, control_stream, observer)?;
     let took = clock::now().since(start);
-    let closing = closing(&channel, delivery.limits())?;
+    let closing = closing(&channel, sender_task.limits())?;
     // The content is safe, whether or not the receiver hears our numbers.
-    let _ = channel.say(&Message::Closing(closing.clone()));
+    let _ = channel.say(&Message::SenderSummary(closing.clone()));
     let end = End {
         role: Role::Sender,
         peer: channel.peer(),
@@ -90,30 +90,30 @@ pub fn send(
         took,
         cpu: process::cpu_time().saturating_sub(cpu),
     };
-    Ok(Outcome::new(end, verdict, Some(closing)))
+    Ok(Outcome::new(end, summary, Some(closing)))
 }
 
 /// The means to answer probes, if both ends want that and this host allows it.
-fn answering<'a>(
+fn probe_responder<'a>(
     channel: &'a Channel,
     session: &Session,
     wanted: bool,
     observer: &mut dyn Observer,
-) -> Option<Answering<'a>> {
+) -> Option<ProbeResponder<'a>> {
     if !wanted {
         return None;
     }
-    let answering = Answering::new(channel, Seal::new(session));
-    if let Err(error) = &answering {
+    let probe_responder = ProbeResponder::new(channel, PacketAuthenticator::new(session));
+    if let Err(error) = &probe_responder {
         observer.note(&format!("probes cannot be answered: {error}"));
     }
-    answering.ok()
+    probe_responder.ok()
 }
 
-fn closing(channel: &Channel, limits: Vec<String>) -> Result<Closing, TransferError> {
+fn closing(channel: &Channel, limits: Vec<String>) -> Result<SenderSummary, TransferError> {
     let failed = || TransferError::system("TCP_INFO");
     let info = tcp::Info::read(channel.socket()).map_err(failed())?;
-    Ok(Closing {
+    Ok(SenderSummary {
         congestion: tcp::options::congestion(channel.socket()).map_err(failed())?,
         segments: info.data_segs_out.into(),
         retransmitted_segments: info.total_retrans.into(),

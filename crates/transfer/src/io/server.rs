@@ -11,13 +11,13 @@ use sweetspot_linux::{clock, interfaces};
 use sweetspot_sizing::{KnownPath, Sizing};
 use sweetspot_units::{Bytes, Duration, Time};
 
-use super::admission::{self, House};
+use super::admission::{self, ServerConfig};
 use super::channel::lock;
-use super::guests::Guests;
+use super::connection_table::ConnectionTable;
 use super::identity::Identity;
-use super::partial::{self, Partial};
 use super::receiver;
-use super::switchboard::Switchboard;
+use super::temp_file::{self, TempFile};
+use super::udp_demux::UdpDemux;
 use crate::TransferError;
 use crate::observer::Observer;
 use crate::outcome::Outcome;
@@ -55,20 +55,20 @@ pub struct ServeOptions {
 /// A listening receiver.
 pub struct Server {
     listener: TcpListener,
-    switchboard: Switchboard,
-    guests: Guests,
-    house: House,
+    udp_demux: UdpDemux,
+    connection_table: ConnectionTable,
+    config: ServerConfig,
     ticket: Ticket,
     once: bool,
 }
 
 /// Watches a server.
-pub trait Reception: Sync {
+pub trait ServerObserver: Sync {
     /// An observer for a transfer whose sender has just been admitted; the number counts them.
     fn admitted(&self, number: u64, peer: SocketAddr) -> Box<dyn Observer>;
     /// That transfer ended.
     fn ended(&self, number: u64, result: &Result<Outcome, TransferError>);
-    /// Somebody was turned away at the door.
+    /// Somebody was turned away.
     fn turned_away(&self, error: &TransferError);
 }
 
@@ -81,11 +81,11 @@ impl Server {
         if !std::fs::metadata(&directory).map_err(wrong)?.is_dir() {
             return Err(wrong(std::io::ErrorKind::NotADirectory.into()));
         }
-        partial::sweep(&directory).map_err(wrong)?;
+        temp_file::sweep(&directory).map_err(wrong)?;
         // Tried now, so that a directory that cannot be written to is known before a sender is.
-        drop(Partial::create(&directory, Bytes::ZERO)?);
+        drop(TempFile::create(&directory, Bytes::ZERO)?);
         let cannot = |source| TransferError::Listen { address: options.listen.to_string(), source };
-        let (listener, switchboard) = bind_both(options.listen).map_err(cannot)?;
+        let (listener, udp_demux) = bind_both(options.listen).map_err(cannot)?;
         let bound = listener.local_addr().map_err(cannot)?;
         let identity = Identity::new().map_err(|reason| TransferError::System {
             what: "preparing TLS",
@@ -104,7 +104,7 @@ impl Server {
             secret,
             expires: Time::from_nanos(seconds * 1_000_000_000),
         };
-        let house = House {
+        let config = ServerConfig {
             identity,
             secret: ticket.secret.clone(),
             expires: ticket.expires,
@@ -117,8 +117,8 @@ impl Server {
             clamp_method: ClampMethod::find()
                 .map_err(TransferError::system("testing the receive window"))?,
         };
-        let (guests, once) = (Guests::default(), options.once);
-        Ok(Server { listener, switchboard, guests, house, ticket, once })
+        let (connection_table, once) = (ConnectionTable::default(), options.once);
+        Ok(Server { listener, udp_demux, connection_table, config, ticket, once })
     }
 
     /// What a sender needs.
@@ -133,17 +133,17 @@ impl Server {
 
     /// How this kernel's window is steered.
     pub fn clamp_method(&self) -> ClampMethod {
-        self.house.clamp_method
+        self.config.clamp_method
     }
 
     /// Serves until [`Server::stop`], or, with `once`, until one admitted transfer has ended,
     /// whose result this then is.
-    pub fn run(&self, reception: &dyn Reception) -> Result<Option<Outcome>, TransferError> {
+    pub fn run(&self, reception: &dyn ServerObserver) -> Result<Option<Outcome>, TransferError> {
         let admitted = AtomicU64::new(0);
         let result = Mutex::new(None);
         thread::scope(|scope| {
-            scope.spawn(|| self.switchboard.run());
-            while !self.guests.is_closing() {
+            scope.spawn(|| self.udp_demux.run());
+            while !self.connection_table.is_closing() {
                 let (socket, peer) = match self.listener.accept() {
                     Ok(accepted) => accepted,
                     Err(_) => {
@@ -153,8 +153,8 @@ impl Server {
                     }
                 };
                 let start = clock::now();
-                let Some(number) = self.guests.enter(&socket) else {
-                    if !self.guests.is_closing() {
+                let Some(number) = self.connection_table.enter(&socket) else {
+                    if !self.connection_table.is_closing() {
                         reception.turned_away(&TransferError::Crowded(peer.to_string()));
                     }
                     continue;
@@ -162,21 +162,21 @@ impl Server {
                 let (admitted, result) = (&admitted, &result);
                 scope.spawn(move || {
                     let ended = self.entertain(socket, start, admitted, reception);
-                    self.guests.leave(number);
+                    self.connection_table.leave(number);
                     if let Some(ended) = ended.filter(|_| self.once) {
                         lock(result).get_or_insert(ended.map(Some));
                         self.stop();
                     }
                 });
             }
-            self.switchboard.close();
+            self.udp_demux.shut_down();
         });
         lock(&result).take().unwrap_or(Err(TransferError::Interrupted))
     }
 
     /// Ends all transfers, which leave nothing behind, and makes [`Server::run`] return.
     pub fn stop(&self) {
-        self.guests.close();
+        self.connection_table.close();
         // Wakes the loop out of accept.
         let _ = TcpStream::connect_timeout(&self.own_address(), BREATHER.into());
     }
@@ -187,13 +187,13 @@ impl Server {
         socket: TcpStream,
         start: Time,
         admitted: &AtomicU64,
-        reception: &dyn Reception,
+        reception: &dyn ServerObserver,
     ) -> Option<Result<Outcome, TransferError>> {
-        let opening = admission::admit(&self.house, socket);
-        self.guests.known();
-        let sender = match opening {
+        let handshake = admission::admit(&self.config, socket);
+        self.connection_table.known();
+        let sender = match handshake {
             Ok(sender) => sender,
-            Err(_) if self.guests.is_closing() => return None,
+            Err(_) if self.connection_table.is_closing() => return None,
             Err(error) => {
                 reception.turned_away(&error);
                 return None;
@@ -208,11 +208,11 @@ impl Server {
             return None;
         }
         let mut observer = reception.admitted(number, sender.channel.peer());
-        let (house, board) = (&self.house, &self.switchboard);
-        let received = receiver::receive(house, board, sender, start, observer.as_mut());
+        let (config, board) = (&self.config, &self.udp_demux);
+        let received = receiver::receive(config, board, sender, start, observer.as_mut());
         drop(observer);
-        // A transfer that ends because the house closes did not fail by itself.
-        let interrupted = received.is_err() && self.guests.is_closing();
+        // A transfer that ends because the server closes did not fail by itself.
+        let interrupted = received.is_err() && self.connection_table.is_closing();
         let result = if interrupted { Err(TransferError::Interrupted) } else { received };
         reception.ended(number, &result);
         Some(result)
@@ -226,13 +226,13 @@ impl Server {
 }
 
 /// TCP and UDP on the same port. Where any port will do, one that is free for both is found.
-fn bind_both(address: SocketAddr) -> std::io::Result<(TcpListener, Switchboard)> {
+fn bind_both(address: SocketAddr) -> std::io::Result<(TcpListener, UdpDemux)> {
     const ATTEMPTS: usize = 20;
     let mut attempt = 1;
     loop {
         let listener = TcpListener::bind(address)?;
-        match Switchboard::new(listener.local_addr()?) {
-            Ok(switchboard) => return Ok((listener, switchboard)),
+        match UdpDemux::new(listener.local_addr()?) {
+            Ok(udp_demux) => return Ok((listener, udp_demux)),
             Err(_) if address.port() == 0 && attempt < ATTEMPTS => attempt += 1,
             Err(error) => return Err(error),
         }

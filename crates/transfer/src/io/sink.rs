@@ -4,7 +4,7 @@ use std::thread::{self, JoinHandle};
 
 use sweetspot_linux::file;
 
-use super::partial::Partial;
+use super::temp_file::TempFile;
 use crate::TransferError;
 
 /// Buffers between the socket and the disk: with 256 KiB each, 8 MiB, which is a tenth of a
@@ -23,18 +23,18 @@ pub(crate) struct Sink {
 
 /// What was written, and its hash.
 pub(crate) struct Written {
-    pub partial: Partial,
+    pub temp_file: TempFile,
     pub hash: blake3::Hash,
 }
 
 impl Sink {
-    /// A sink into `partial`.
-    pub fn new(partial: Partial) -> Result<Sink, TransferError> {
+    /// A sink into `temp_file`.
+    pub fn new(temp_file: TempFile) -> Result<Sink, TransferError> {
         let (full, incoming) = mpsc::sync_channel(DEPTH);
         let (spent, empty) = mpsc::channel();
         let worker = thread::Builder::new()
             .name("sink".into())
-            .spawn(move || drain(partial, &incoming, &spent))
+            .spawn(move || drain(temp_file, &incoming, &spent))
             .map_err(TransferError::system("starting a thread"))?;
         Ok(Sink { full: Some(full), empty, worker: Some(worker) })
     }
@@ -44,7 +44,7 @@ impl Sink {
         self.empty.try_recv().unwrap_or_default()
     }
 
-    /// Hands over what is to be written next, waiting while the disk is behind.
+    /// ReceiverState over what is to be written next, waiting while the disk is behind.
     pub fn write(&mut self, bytes: Vec<u8>) -> Result<(), TransferError> {
         match &self.full {
             Some(full) if full.send(bytes).is_ok() => Ok(()),
@@ -71,23 +71,23 @@ impl Sink {
 }
 
 fn drain(
-    mut partial: Partial,
+    mut temp_file: TempFile,
     incoming: &Receiver<Vec<u8>>,
     spent: &Sender<Vec<u8>>,
 ) -> Result<Written, TransferError> {
     let (mut hasher, mut written, mut flushed) = (blake3::Hasher::new(), 0u64, 0u64);
     while let Ok(mut bytes) = incoming.recv() {
         hasher.update(&bytes);
-        if let Err(source) = partial.file().write_all(&bytes) {
-            return Err(TransferError::write(partial.path().to_owned(), source));
+        if let Err(source) = temp_file.file().write_all(&bytes) {
+            return Err(TransferError::write(temp_file.path().to_owned(), source));
         }
         written += bytes.len() as u64;
         if written - flushed >= FLUSH {
-            file::start_writeback(partial.file(), flushed, written - flushed);
+            file::start_writeback(temp_file.file(), flushed, written - flushed);
             flushed = written;
         }
         bytes.clear();
         let _ = spent.send(bytes);
     }
-    Ok(Written { partial, hash: hasher.finalize() })
+    Ok(Written { temp_file, hash: hasher.finalize() })
 }

@@ -2,13 +2,13 @@ use sweetspot_linux::clock;
 use sweetspot_linux::tcp::options;
 use sweetspot_units::{Bytes, Duration};
 
-use super::admission::Opening;
+use super::admission::Handshake;
 use super::channel::{Channel, Incoming, READ_SIZE};
-use super::helm::Helm;
+use super::receiver_control::ReceiverControl;
 use super::sink::{Sink, Written};
 use crate::TransferError;
 use crate::protocol::frame::Decoder;
-use crate::protocol::{Arrival, Closing, ReceiverOrder};
+use crate::protocol::{Arrival, ReceiverOrder, SenderSummary};
 
 /// The sender's closing words are waited for this long.
 const CLOSING: Duration = Duration::from_secs(10);
@@ -25,7 +25,7 @@ pub(crate) struct Stream<'a> {
 
 impl<'a> Stream<'a> {
     /// The stream of an admitted sender over `channel`, from what followed its hello on.
-    pub fn new(channel: &'a Channel, admitted: Opening) -> Stream<'a> {
+    pub fn new(channel: &'a Channel, admitted: Handshake) -> Stream<'a> {
         Stream {
             channel,
             order: admitted.order,
@@ -45,26 +45,26 @@ impl<'a> Stream<'a> {
     /// gave.
     pub fn receive(
         &mut self,
-        helm: &Helm<'_>,
+        receiver_control: &ReceiverControl<'_>,
         mut sink: Sink,
     ) -> Result<(Written, String), TransferError> {
         let sent = loop {
-            if let Some(hash) = self.take_in(helm, &mut sink)? {
+            if let Some(hash) = self.take_in(receiver_control, &mut sink)? {
                 break hash;
             }
             let read = self.read()?;
             let failed = TransferError::system("SIOCINQ");
             let unread = options::unread(self.channel.socket()).map_err(failed)?;
-            helm.handle_data(read, unread)?;
+            receiver_control.handle_data(read, unread)?;
         };
-        helm.finishing();
+        receiver_control.finishing();
         Ok((sink.finish()?, sent))
     }
 
     /// Passes what was read on to the disk; returns the sender's hash at the end.
     fn take_in(
         &mut self,
-        helm: &Helm<'_>,
+        receiver_control: &ReceiverControl<'_>,
         sink: &mut Sink,
     ) -> Result<Option<String>, TransferError> {
         let plain = std::mem::take(&mut self.plain);
@@ -79,13 +79,13 @@ impl<'a> Stream<'a> {
                 Arrival::Content(bytes) => block.extend_from_slice(bytes),
                 Arrival::End { hash } => end = Some(hash),
                 Arrival::Failed(reason) => return Err(TransferError::PeerFailed(reason)),
-                Arrival::Hello(_) | Arrival::Closing(_) => {}
+                Arrival::Hello(_) | Arrival::SenderSummary(_) => {}
             }
         }
         if !block.is_empty() {
             let content = Bytes::new(block.len() as u64);
             self.content += content;
-            helm.handle_content(content);
+            receiver_control.handle_content(content);
             sink.write(block)?;
         }
         self.plain = plain;
@@ -101,7 +101,7 @@ impl<'a> Stream<'a> {
     }
 
     /// The sender's numbers, if it still gives them: the content is safe either way.
-    pub fn closing(&mut self) -> Option<Closing> {
+    pub fn closing(&mut self) -> Option<SenderSummary> {
         let deadline = clock::now() + CLOSING;
         loop {
             let left = deadline.since(clock::now());
@@ -112,7 +112,7 @@ impl<'a> Stream<'a> {
             let mut input = &self.plain[..];
             if let Ok(Some(piece)) = self.decoder.next(&mut input) {
                 return match self.order.handle(piece) {
-                    Ok(Arrival::Closing(closing)) => Some(closing),
+                    Ok(Arrival::SenderSummary(closing)) => Some(closing),
                     _ => None,
                 };
             }

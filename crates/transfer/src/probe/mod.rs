@@ -8,6 +8,6 @@ mod compact;
 mod packet;
 mod reflector;
 
-pub use packet::{Packet, Seal};
+pub use packet::{Packet, PacketAuthenticator};
 pub use reflector::Reflector;
 pub use sweetspot_sizing::{Answer, PROBE_INTERVAL, Prober, TrainCollector, TrainPacket};

@@ -28,7 +28,7 @@ pub enum Packet {
 
 /// Authenticates the packets of one connection.
 #[derive(Clone)]
-pub struct Seal {
+pub struct PacketAuthenticator {
     id: [u8; ID],
     key: [u8; 32],
 }
@@ -52,10 +52,10 @@ const APP_LIMITED: u8 = 1 << 3;
 const STARVED: u8 = 1 << 4;
 const STATE: u8 = 0b111;
 
-impl Seal {
-    /// The seal of a connection.
-    pub fn new(session: &Session) -> Seal {
-        Seal { id: session.probe_id(), key: *session.probe_key() }
+impl PacketAuthenticator {
+    /// The authenticator of a connection.
+    pub fn new(session: &Session) -> PacketAuthenticator {
+        PacketAuthenticator { id: session.probe_id(), key: *session.probe_key() }
     }
 
     /// The connection that a datagram claims to belong to.
@@ -90,9 +90,9 @@ impl Seal {
     }
 
     /// The packet in a datagram; `None` for anything that this connection's other end did not
-    /// seal.
+    /// authenticator.
     pub fn open(&self, datagram: &[u8]) -> Option<Packet> {
-        if datagram.len() < LEAST || Seal::claimed_id(datagram)? != self.id {
+        if datagram.len() < LEAST || PacketAuthenticator::claimed_id(datagram)? != self.id {
             return None;
         }
         let (content, mac) = datagram.split_last_chunk::<MAC>()?;
@@ -213,8 +213,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn seal(key: u8) -> Seal {
-        Seal { id: [1; ID], key: [key; 32] }
+    fn authenticator(key: u8) -> PacketAuthenticator {
+        PacketAuthenticator { id: [1; ID], key: [key; 32] }
     }
 
     fn report() -> impl Strategy<Value = SenderReport> {
@@ -265,15 +265,15 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_sealed_is_opened(packet in packet(), size in 0u64..1500) {
-            let datagram = seal(1).close(&packet, Bytes::new(size));
+            let datagram = authenticator(1).close(&packet, Bytes::new(size));
             prop_assert_eq!(datagram.len(), (size as usize).max(LEAST));
-            let opened = seal(1).open(&datagram).unwrap();
+            let opened = authenticator(1).open(&datagram).unwrap();
             if !matches!(packet, Packet::Answer(_)) {
                 prop_assert_eq!(opened, packet);
             }
             // Rounded once, and never again.
-            let again = seal(1).close(&opened, Bytes::new(size));
-            prop_assert_eq!(seal(1).open(&again), Some(opened));
+            let again = authenticator(1).close(&opened, Bytes::new(size));
+            prop_assert_eq!(authenticator(1).open(&again), Some(opened));
         }
 
         #[test]
@@ -282,7 +282,7 @@ mod tests {
         ) {
             let ([probe, sequence], held) = (numbers, Duration::from_micros(held.into()));
             let packet = Packet::Answer(Answer { probe, sequence, held, report });
-            let opened = seal(1).open(&seal(1).close(&packet, Bytes::ZERO));
+            let opened = authenticator(1).open(&authenticator(1).close(&packet, Bytes::ZERO));
             let Some(Packet::Answer(read)) = opened else { panic!("{opened:?}") };
             prop_assert_eq!((read.probe, read.sequence), (probe, sequence));
             prop_assert!(rounded(SHORT, held.as_micros(), read.held.as_micros()));
@@ -316,20 +316,20 @@ mod tests {
 
         #[test]
         fn one_wrong_bit_is_noticed(packet in packet(), bit in 0usize..72 * 8) {
-            let mut datagram = seal(1).close(&packet, Bytes::new(72));
+            let mut datagram = authenticator(1).close(&packet, Bytes::new(72));
             datagram[bit / 8] ^= 1 << (bit % 8);
-            prop_assert_eq!(seal(1).open(&datagram), None);
+            prop_assert_eq!(authenticator(1).open(&datagram), None);
         }
 
         #[test]
         fn another_connections_packets_are_not_opened(packet in packet()) {
-            let datagram = seal(2).close(&packet, Bytes::new(72));
-            prop_assert_eq!(seal(1).open(&datagram), None);
+            let datagram = authenticator(2).close(&packet, Bytes::new(72));
+            prop_assert_eq!(authenticator(1).open(&datagram), None);
         }
 
         #[test]
         fn garbage_is_not_opened(datagram in proptest::collection::vec(any::<u8>(), 0..200)) {
-            prop_assert_eq!(seal(1).open(&datagram), None);
+            prop_assert_eq!(authenticator(1).open(&datagram), None);
         }
     }
 

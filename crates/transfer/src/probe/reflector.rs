@@ -12,7 +12,7 @@ pub struct Reflector {
 }
 
 impl Reflector {
-    /// A probe with a good seal arrived: the number of its answer, or `None` if it was answered
+    /// A probe with a good authentication tag arrived: the number of its answer, or `None` if it was answered
     /// before or is too old to tell.
     pub fn handle_probe(&mut self, sequence: u32) -> Option<u32> {
         if sequence >= self.next {

@@ -37,7 +37,7 @@ pub enum FrameError {
 
 /// Part of what arrived.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Piece<'a> {
+pub enum FramePart<'a> {
     /// The next bytes of the content.
     Content(&'a [u8]),
     /// A whole message.
@@ -62,7 +62,7 @@ fn header(kind: u8, length: u32) -> [u8; HEADER] {
     [kind, a, b, c, d]
 }
 
-/// Cuts a stream of bytes into [`Piece`]s, whatever the reads it comes in.
+/// Cuts a stream of bytes into [`FramePart`]s, whatever the reads it comes in.
 #[derive(Debug)]
 pub struct Decoder {
     state: State,
@@ -113,7 +113,7 @@ impl State {
 
 impl Decoder {
     /// Takes the next piece off the front of `input`; `None` once `input` is used up.
-    pub fn next<'a>(&mut self, input: &mut &'a [u8]) -> Result<Option<Piece<'a>>, FrameError> {
+    pub fn next<'a>(&mut self, input: &mut &'a [u8]) -> Result<Option<FramePart<'a>>, FrameError> {
         while !input.is_empty() {
             match &mut self.state {
                 State::Header { have, n } => {
@@ -130,7 +130,7 @@ impl Decoder {
                     if *left == 0 {
                         self.state = State::AT_HEADER;
                     }
-                    return Ok(Some(Piece::Content(taken)));
+                    return Ok(Some(FramePart::Content(taken)));
                 }
                 State::Message { body, left } => {
                     let taken = take(input, *left as usize);
@@ -139,7 +139,7 @@ impl Decoder {
                     if *left == 0 {
                         let body = std::mem::take(body);
                         self.state = State::AT_HEADER;
-                        return Ok(Some(Piece::Message(body)));
+                        return Ok(Some(FramePart::Message(body)));
                     }
                 }
                 State::Broken(error) => return Err(*error),
@@ -182,9 +182,9 @@ mod tests {
             let mut input = take(&mut rest, *cuts.next().unwrap());
             while let Some(piece) = decoder.next(&mut input)? {
                 match (piece, frames.last_mut()) {
-                    (Piece::Content(c), Some(Frame::Content(all))) => all.extend(c),
-                    (Piece::Content(c), _) => frames.push(Frame::Content(c.to_vec())),
-                    (Piece::Message(m), _) => frames.push(Frame::Message(m)),
+                    (FramePart::Content(c), Some(Frame::Content(all))) => all.extend(c),
+                    (FramePart::Content(c), _) => frames.push(Frame::Content(c.to_vec())),
+                    (FramePart::Message(m), _) => frames.push(Frame::Message(m)),
                 }
             }
         }

@@ -48,9 +48,9 @@ pub enum Message {
     /// Receiver: still writing to disk; I am alive.
     Busy,
     /// Receiver: the content is whole and has its name.
-    Verdict(Verdict),
+    ReceiverSummary(ReceiverSummary),
     /// Sender: what I counted.
-    Closing(Closing),
+    SenderSummary(SenderSummary),
     /// Either: it went wrong here.
     Failed {
         /// One line for the person at the other end.
@@ -58,7 +58,7 @@ pub enum Message {
     },
 }
 
-/// The sender's opening.
+/// The sender's hello.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Hello {
     /// [`super::VERSION`].
@@ -115,7 +115,7 @@ pub struct Accept {
 
 /// The receiver's last word, with what it measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Verdict {
+pub struct ReceiverSummary {
     /// BLAKE3 of what was written, hexadecimal; equal to the sender's.
     pub hash: String,
     /// Least, median and 99th percentile of the round-trip times, seconds.
@@ -134,7 +134,7 @@ pub struct Verdict {
 
 /// The sender's last word, with what it counted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Closing {
+pub struct SenderSummary {
     /// Congestion control really used.
     pub congestion: String,
     /// Segments with payload sent, retransmissions included.
@@ -172,8 +172,8 @@ impl Message {
             Message::Train { .. } => "train",
             Message::End { .. } => "end",
             Message::Busy => "busy",
-            Message::Verdict(_) => "verdict",
-            Message::Closing(_) => "closing",
+            Message::ReceiverSummary(_) => "summary",
+            Message::SenderSummary(_) => "closing",
             Message::Failed { .. } => "failed",
         }
     }

@@ -3,7 +3,7 @@
 //! Inside TLS 1.3 both directions carry [frames](frame). The sender opens with [`Hello`] and its
 //! proof that it knows the ticket's secret; the receiver answers with [`Accept`] and its own
 //! proof, or with a refusal. Then content flows one way and steering the other, until the sender
-//! ends with the content's hash, the receiver gives its verdict, and the sender closes with its
+//! ends with the content's hash, the receiver gives its summary, and the sender closes with its
 //! own numbers. Either may fail with a reason at any time.
 
 pub mod frame;
@@ -12,10 +12,11 @@ mod order;
 mod proof;
 
 pub use message::{
-    Accept, Closing, CongestionMessage, Hello, KnownPathMessage, Message, MessageError, Verdict,
+    Accept, CongestionMessage, Hello, KnownPathMessage, Message, MessageError, ReceiverSummary,
+    SenderSummary,
 };
 pub use order::{Arrival, ProtocolError, ReceiverOrder, SenderOrder};
 pub use proof::{EXPORTER_LABEL, EXPORTER_LENGTH, Session};
 
 /// The version both ends must speak.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;

@@ -1,7 +1,7 @@
 use thiserror::Error;
 
-use super::frame::{FrameError, Piece};
-use super::{Closing, Hello, Message, MessageError};
+use super::frame::{FrameError, FramePart};
+use super::{Hello, Message, MessageError, SenderSummary};
 
 /// What the other end did that the protocol does not allow.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -37,7 +37,7 @@ pub struct ReceiverOrder {
 #[derive(Debug)]
 enum ReceiverStage {
     /// Nothing but a hello.
-    Opening,
+    Handshake,
     /// The hello is being judged: nothing at all.
     Judging { size: u64 },
     /// Content, then the end.
@@ -51,7 +51,7 @@ enum ReceiverStage {
 /// What came in order.
 #[derive(Debug, PartialEq)]
 pub enum Arrival<'a> {
-    /// The opening; answer it with [`ReceiverOrder::accept`] or hang up.
+    /// The hello; answer it with [`ReceiverOrder::accept`] or hang up.
     Hello(Hello),
     /// The next bytes of the content.
     Content(&'a [u8]),
@@ -61,14 +61,14 @@ pub enum Arrival<'a> {
         hash: String,
     },
     /// The sender's numbers.
-    Closing(Closing),
+    SenderSummary(SenderSummary),
     /// The sender gave up, because.
     Failed(String),
 }
 
 impl Default for ReceiverOrder {
     fn default() -> ReceiverOrder {
-        ReceiverOrder { stage: ReceiverStage::Opening }
+        ReceiverOrder { stage: ReceiverStage::Handshake }
     }
 }
 
@@ -81,14 +81,14 @@ impl ReceiverOrder {
     }
 
     /// Checks that `piece` may come now.
-    pub fn handle<'a>(&mut self, piece: Piece<'a>) -> Result<Arrival<'a>, ProtocolError> {
+    pub fn handle<'a>(&mut self, piece: FramePart<'a>) -> Result<Arrival<'a>, ProtocolError> {
         let message = match piece {
-            Piece::Content(bytes) => return self.handle_content(bytes),
-            Piece::Message(body) => Message::read(&body)?,
+            FramePart::Content(bytes) => return self.handle_content(bytes),
+            FramePart::Message(body) => Message::read(&body)?,
         };
         match (&self.stage, message) {
             (_, Message::Failed { reason }) => Ok(Arrival::Failed(reason)),
-            (ReceiverStage::Opening, Message::Hello(hello)) => {
+            (ReceiverStage::Handshake, Message::Hello(hello)) => {
                 self.stage = ReceiverStage::Judging { size: hello.size };
                 Ok(Arrival::Hello(hello))
             }
@@ -99,9 +99,9 @@ impl ReceiverOrder {
             (ReceiverStage::Content { left, .. }, Message::End { .. }) => {
                 Err(ProtocolError::TooLittle(*left))
             }
-            (ReceiverStage::Ended, Message::Closing(closing)) => {
+            (ReceiverStage::Ended, Message::SenderSummary(closing)) => {
                 self.stage = ReceiverStage::Closed;
-                Ok(Arrival::Closing(closing))
+                Ok(Arrival::SenderSummary(closing))
             }
             (_, message) => {
                 Err(ProtocolError::OutOfOrder { what: message.kind(), when: self.when() })
@@ -119,7 +119,7 @@ impl ReceiverOrder {
 
     fn when(&self) -> &'static str {
         match self.stage {
-            ReceiverStage::Opening => "before a hello",
+            ReceiverStage::Handshake => "before a hello",
             ReceiverStage::Judging { .. } => "before its hello was answered",
             ReceiverStage::Content { .. } => "in the midst of content",
             ReceiverStage::Ended => "after the end",
@@ -136,16 +136,16 @@ pub struct SenderOrder {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SenderStage {
-    Opening,
+    Handshake,
     Sending,
-    /// The end was sent: a verdict may come.
+    /// The end was sent: a summary may come.
     Ended,
     Judged,
 }
 
 impl Default for SenderOrder {
     fn default() -> SenderOrder {
-        SenderOrder { stage: SenderStage::Opening }
+        SenderOrder { stage: SenderStage::Handshake }
     }
 }
 
@@ -158,27 +158,27 @@ impl SenderOrder {
     }
 
     /// Checks that `piece` may come now.
-    pub fn handle(&mut self, piece: Piece<'_>) -> Result<Message, ProtocolError> {
+    pub fn handle(&mut self, piece: FramePart<'_>) -> Result<Message, ProtocolError> {
         let message = match piece {
-            Piece::Content(_) => {
+            FramePart::Content(_) => {
                 return Err(ProtocolError::OutOfOrder { what: "content", when: "to a sender" });
             }
-            Piece::Message(body) => Message::read(&body)?,
+            FramePart::Message(body) => Message::read(&body)?,
         };
         let (next, when) = match self.stage {
-            SenderStage::Opening => (SenderStage::Sending, "before answering the hello"),
+            SenderStage::Handshake => (SenderStage::Sending, "before answering the hello"),
             SenderStage::Sending => (SenderStage::Sending, "in the midst of content"),
             SenderStage::Ended => (SenderStage::Ended, "after the end"),
-            SenderStage::Judged => (SenderStage::Judged, "after its verdict"),
+            SenderStage::Judged => (SenderStage::Judged, "after its summary"),
         };
         let running = matches!(self.stage, SenderStage::Sending | SenderStage::Ended);
         self.stage = match &message {
             Message::Failed { .. } => self.stage,
-            Message::Accept(_) | Message::Refuse { .. } if self.stage == SenderStage::Opening => {
+            Message::Accept(_) | Message::Refuse { .. } if self.stage == SenderStage::Handshake => {
                 next
             }
             Message::Steer { .. } | Message::Train { .. } | Message::Busy if running => next,
-            Message::Verdict(_) if self.stage == SenderStage::Ended => SenderStage::Judged,
+            Message::ReceiverSummary(_) if self.stage == SenderStage::Ended => SenderStage::Judged,
             other => return Err(ProtocolError::OutOfOrder { what: other.kind(), when }),
         };
         Ok(message)
@@ -210,7 +210,7 @@ mod tests {
 
     fn closing() -> Message {
         let congestion = "cubic".into();
-        Message::Closing(Closing {
+        Message::SenderSummary(SenderSummary {
             congestion,
             segments: 1,
             retransmitted_segments: 0,
@@ -219,7 +219,7 @@ mod tests {
     }
 
     fn say(order: &mut ReceiverOrder, message: Message) -> Result<(), ProtocolError> {
-        order.handle(Piece::Message(message.to_frame().split_off(HEADER))).map(|_| ())
+        order.handle(FramePart::Message(message.to_frame().split_off(HEADER))).map(|_| ())
     }
 
     fn accepted(size: u64) -> ReceiverOrder {
@@ -232,8 +232,8 @@ mod tests {
     #[test]
     fn an_orderly_transfer_passes() {
         let mut order = accepted(3);
-        assert_eq!(order.handle(Piece::Content(b"ab")), Ok(Arrival::Content(b"ab")));
-        assert_eq!(order.handle(Piece::Content(b"c")), Ok(Arrival::Content(b"c")));
+        assert_eq!(order.handle(FramePart::Content(b"ab")), Ok(Arrival::Content(b"ab")));
+        assert_eq!(order.handle(FramePart::Content(b"c")), Ok(Arrival::Content(b"c")));
         say(&mut order, end()).unwrap();
         say(&mut order, closing()).unwrap();
     }
@@ -241,23 +241,23 @@ mod tests {
     #[test]
     fn content_never_exceeds_what_was_announced() {
         let mut order = accepted(3);
-        assert_eq!(order.handle(Piece::Content(b"abcd")), Err(ProtocolError::TooMuch(3)));
+        assert_eq!(order.handle(FramePart::Content(b"abcd")), Err(ProtocolError::TooMuch(3)));
     }
 
     #[test]
     fn an_early_end_is_noticed() {
         let mut order = accepted(3);
-        order.handle(Piece::Content(b"a")).unwrap();
+        order.handle(FramePart::Content(b"a")).unwrap();
         assert_eq!(say(&mut order, end()), Err(ProtocolError::TooLittle(2)));
     }
 
     #[test]
     fn nothing_comes_before_the_hello_is_accepted() {
         let mut order = ReceiverOrder::default();
-        assert!(order.handle(Piece::Content(b"a")).is_err());
+        assert!(order.handle(FramePart::Content(b"a")).is_err());
         assert!(say(&mut order, end()).is_err());
         say(&mut order, hello(3)).unwrap();
-        assert!(order.handle(Piece::Content(b"a")).is_err());
+        assert!(order.handle(FramePart::Content(b"a")).is_err());
         assert!(say(&mut order, hello(3)).is_err());
     }
 
@@ -274,7 +274,7 @@ mod tests {
                 match step {
                     0 => { let _ = say(&mut order, hello(size)); }
                     1 => { order.accept(); is_accepted = true; }
-                    2 => if order.handle(Piece::Content(b"xyz")).is_ok() { passed += 3 },
+                    2 => if order.handle(FramePart::Content(b"xyz")).is_ok() { passed += 3 },
                     3 => if say(&mut order, end()).is_ok() {
                         prop_assert!(is_accepted && passed == size);
                     },

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use indicatif::MultiProgress;
 use sweetspot_sizing::KnownPath;
-use sweetspot_transfer::series::Line;
-use sweetspot_transfer::{Observer, Opened, Outcome, TransferError};
+use sweetspot_transfer::series::SeriesRecord;
+use sweetspot_transfer::{Agreed, Observer, Outcome, TransferError};
 use sweetspot_units::{Bytes, Duration, Rate};
 
 use crate::print::try_tell;
@@ -147,17 +147,17 @@ struct Watching {
 struct Numbered<'a> {
     transfer: u64,
     #[serde(flatten)]
-    line: &'a Line,
+    line: &'a SeriesRecord,
 }
 
 impl Observer for Watching {
-    fn opened(&mut self, opened: &Opened) {
-        let Opened { peer, name, size, sizing } = opened;
+    fn opened(&mut self, opened: &Agreed) {
+        let Agreed { peer, name, size, sizing } = opened;
         say(self.bars.as_ref(), &format!("{name}: {size} with {peer}, sizing {sizing}"));
         self.progress = Some(Progress::new(opened, self.bars.as_ref()));
     }
 
-    fn line(&mut self, line: &Line) {
+    fn line(&mut self, line: &SeriesRecord) {
         if let Some(series) = &self.series {
             let numbered = Numbered { transfer: self.number, line };
             if let Ok(mut text) = serde_json::to_vec(&numbered) {
@@ -166,7 +166,7 @@ impl Observer for Watching {
                 let _ = series.lock().unwrap_or_else(PoisonError::into_inner).write_all(&text);
             }
         }
-        if let (Line::Row(row), Some(progress)) = (line, &mut self.progress)
+        if let (SeriesRecord::Row(row), Some(progress)) = (line, &mut self.progress)
             && let Some(text) = progress.row(row)
         {
             say(self.bars.as_ref(), &text);

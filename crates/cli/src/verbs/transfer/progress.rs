@@ -3,7 +3,7 @@
 use std::time::Duration as StdDuration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
-use sweetspot_transfer::Opened;
+use sweetspot_transfer::Agreed;
 use sweetspot_transfer::series::Row;
 use sweetspot_units::{Bytes, Duration, Rate};
 
@@ -29,7 +29,7 @@ enum Shown {
 impl Progress {
     /// The progress of a transfer that has just opened: a bar among `bars` if there is a terminal
     /// for them.
-    pub fn new(opened: &Opened, bars: Option<&MultiProgress>) -> Progress {
+    pub fn new(opened: &Agreed, bars: Option<&MultiProgress>) -> Progress {
         let shown = match bars {
             Some(bars) => {
                 let bar = bars.add(ProgressBar::new(opened.size.get()));
@@ -125,7 +125,7 @@ mod tests {
         let peer = ([127, 0, 0, 1], 1).into();
         let sizing = sweetspot_sizing::Sizing::Sobas;
         let size = Bytes::new(100_000_000);
-        let opened = Opened { peer, name: "f".into(), size, sizing };
+        let opened = Agreed { peer, name: "f".into(), size, sizing };
         let mut progress = Progress::new(&opened, None);
         let said: Vec<bool> =
             (0..240).map(|n| progress.row(&row(f64::from(n) * 0.05)).is_some()).collect();

@@ -3,18 +3,18 @@ use crate::packet::{Packet, TICKET};
 /// Things too big to travel in a packet, which carries a ticket instead; ticket 0 is none.
 /// Tickets are used again.
 #[derive(Debug)]
-pub(crate) struct Shelf<T> {
+pub(crate) struct Slab<T> {
     slots: Vec<T>,
     free: Vec<u32>,
 }
 
-impl<T> Default for Shelf<T> {
+impl<T> Default for Slab<T> {
     fn default() -> Self {
-        Shelf { slots: Vec::new(), free: Vec::new() }
+        Slab { slots: Vec::new(), free: Vec::new() }
     }
 }
 
-impl<T: Copy> Shelf<T> {
+impl<T: Copy> Slab<T> {
     /// Puts a thing away.
     pub(crate) fn put(&mut self, thing: T) -> u32 {
         match self.free.pop() {

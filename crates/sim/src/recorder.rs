@@ -8,7 +8,7 @@ use crate::flow::Flow;
 /// What is known of the connections under way, and those that finished since they were last asked
 /// for.
 #[derive(Debug)]
-pub(crate) struct Ledger {
+pub(crate) struct FlowRecorder {
     /// One-way propagation of each hop.
     delays: Vec<Duration>,
     /// The groups before those of cross traffic.
@@ -20,9 +20,9 @@ pub(crate) struct Ledger {
     finished: Vec<FinishedFlow>,
 }
 
-impl Ledger {
-    pub(crate) fn new(scenario: &Scenario) -> Ledger {
-        Ledger {
+impl FlowRecorder {
+    pub(crate) fn new(scenario: &Scenario) -> FlowRecorder {
+        FlowRecorder {
             delays: scenario.path.hops.iter().map(|hop| hop.delay).collect(),
             transfers: scenario.transfers.len(),
             from: Time::ZERO + scenario.warmup,

@@ -8,20 +8,20 @@ use crate::packet::Packet;
 /// A host's link to its router. It has room for all, so that when a packet will be at the router
 /// is known when it is sent.
 #[derive(Debug)]
-pub(crate) struct Feed {
+pub(crate) struct Uplink {
     /// When the link will have sent all it was given.
     free: Time,
     /// When the last packet will be at the router, and its place in [`Transit`].
     last: (Time, u32),
 }
 
-impl Default for Feed {
+impl Default for Uplink {
     fn default() -> Self {
-        Feed { free: Time::ZERO, last: (Time::ZERO, NONE) }
+        Uplink { free: Time::ZERO, last: (Time::ZERO, NONE) }
     }
 }
 
-impl Feed {
+impl Uplink {
     /// The host sends a packet at `at` that takes `wire_time` on its link and then `delay`: when
     /// it will be at the router.
     #[inline(always)]
@@ -36,7 +36,7 @@ impl Feed {
     }
 }
 
-/// All packets that are on their way from hosts to routers. Those of a feed lie side by side, a few
+/// All packets that are on their way from hosts to routers. Those of an uplink lie side by side, a few
 /// to a block, and blocks are chained: what a host sent in a burst is not scattered among what others
 /// sent in between. Blocks are used again soon.
 #[derive(Debug)]
@@ -46,14 +46,14 @@ pub(crate) struct Transit {
     free: u32,
 }
 
-/// Packets of one feed in order: those that have arrived, those on their way, room.
+/// Packets of one uplink in order: those that have arrived, those on their way, room.
 #[derive(Debug, Clone)]
 #[repr(C, align(64))]
 struct Block {
     held: [Held; BLOCK],
-    /// Whose they are: the packed event that stands for the feed.
-    feed: u32,
-    /// The next one of the feed, or the next free one.
+    /// Whose they are: the packed event that stands for the uplink.
+    uplink: u32,
+    /// The next one of the uplink, or the next free one.
     next: u32,
 }
 
@@ -76,9 +76,9 @@ const NONE: u32 = u32::MAX;
 /// A packet arrives.
 pub(crate) struct Arrived {
     pub packet: Packet,
-    /// The event that stands for its feed.
-    pub feed: Event,
-    /// When the next of the same feed does, and its place.
+    /// The event that stands for its uplink.
+    pub uplink: Event,
+    /// When the next of the same uplink does, and its place.
     pub next: Option<(Time, u32)>,
 }
 
@@ -89,18 +89,18 @@ impl Default for Transit {
 }
 
 impl Transit {
-    /// Takes over a packet that `feed`, for which `whose` stands, will have at its router at
-    /// `due`. Its place, if it is to be waited for: at time `now` no other of the feed is on its way.
+    /// Takes over a packet that `uplink`, for which `whose` stands, will have at its router at
+    /// `due`. Its place, if it is to be waited for: at time `now` no other of the uplink is on its way.
     #[inline(always)]
     pub(crate) fn put(
         &mut self,
         now: Time,
-        (feed, whose): (&mut Feed, Event),
+        (uplink, whose): (&mut Uplink, Event),
         due: Time,
         packet: Packet,
     ) -> Option<u32> {
         let whose = whose.pack();
-        let (before, last) = feed.last;
+        let (before, last) = uplink.last;
         // What was due before now has arrived; what is due just now may have.
         let follows = before > now || (before == now && self.holds(last, before, whose));
         let place = if !follows {
@@ -111,28 +111,28 @@ impl Transit {
             self.go_on(last, whose)
         };
         self.blocks[block_of(place)].held[slot(place)] = Held { due, packet };
-        feed.last = (due, place);
+        uplink.last = (due, place);
         (!follows).then_some(place)
     }
 
-    /// A block for `feed`.
+    /// A block for `uplink`.
     #[inline(always)]
-    fn take_free(&mut self, feed: u32) -> u32 {
+    fn take_free(&mut self, uplink: u32) -> u32 {
         if self.free == NONE {
             self.extend();
         }
         let block = self.free;
         let taken = &mut self.blocks[block as usize];
         self.free = taken.next;
-        (taken.feed, taken.next) = (feed, NONE);
+        (taken.uplink, taken.next) = (uplink, NONE);
         block
     }
 
     /// The first place of a block behind the one that `last` ends.
     #[cold]
     #[inline(never)]
-    fn go_on(&mut self, last: u32, feed: u32) -> u32 {
-        let block = self.take_free(feed);
+    fn go_on(&mut self, last: u32, uplink: u32) -> u32 {
+        let block = self.take_free(uplink);
         self.blocks[block_of(last)].next = block;
         block << SLOT
     }
@@ -142,14 +142,14 @@ impl Transit {
     fn extend(&mut self) {
         self.free = self.blocks.len() as u32;
         let held = [Held { due: Time::MAX, packet: Packet::default() }; BLOCK];
-        self.blocks.push(Block { held, feed: 0, next: NONE });
+        self.blocks.push(Block { held, uplink: 0, next: NONE });
     }
 
     #[cold]
-    fn holds(&self, place: u32, due: Time, feed: u32) -> bool {
+    fn holds(&self, place: u32, due: Time, uplink: u32) -> bool {
         self.blocks
             .get(block_of(place))
-            .is_some_and(|block| block.feed == feed && block.held[slot(place)].due == due)
+            .is_some_and(|block| block.uplink == uplink && block.held[slot(place)].due == due)
     }
 
     /// Reads the whole block of a packet that arrives soon from memory, which answers several reads in
@@ -161,23 +161,23 @@ impl Transit {
         black_box([0, 2, 4, 5, 7, 8, 10].map(|packet| held[packet].due));
     }
 
-    /// The packet in this place, the first of its feed, arrives.
+    /// The packet in this place, the first of its uplink, arrives.
     #[inline(always)]
     pub(crate) fn take(&mut self, place: u32) -> Arrived {
         let block = &mut self.blocks[block_of(place)];
-        let feed = Event::unpack(block.feed);
+        let uplink = Event::unpack(block.uplink);
         let held = &mut block.held[slot(place)];
         held.due = Time::MAX;
         let packet = held.packet;
         if let Some(behind) = block.held.get(slot(place) + 1)
             && behind.due < Time::MAX
         {
-            return Arrived { packet, feed, next: Some((behind.due, place + 1)) };
+            return Arrived { packet, uplink, next: Some((behind.due, place + 1)) };
         }
         let next = core::mem::replace(&mut block.next, self.free);
         self.free = place >> SLOT;
         let next = self.blocks.get(next as usize).map(|behind| (behind.held[0].due, next << SLOT));
-        Arrived { packet, feed, next }
+        Arrived { packet, uplink, next }
     }
 }
 
@@ -193,11 +193,11 @@ fn slot(place: u32) -> usize {
 
 /// A host's link in the other direction: what its router sends arrives one after the other.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Inlet {
+pub(crate) struct Downlink {
     free: Time,
 }
 
-impl Inlet {
+impl Downlink {
     /// When a packet that leaves the router at `now` is at the host.
     #[inline]
     pub(crate) fn arrival(&mut self, now: Time, wire_time: Duration, delay: Duration) -> Time {

@@ -1,4 +1,4 @@
-//! Room in the send buffer for the window that the receiver offers.
+//! Sizes the send buffer for the window that the receiver offers.
 
 use std::sync::Mutex;
 
@@ -18,7 +18,7 @@ const IN_THE_WAY: f64 = 0.05;
 
 /// Raises SO_SNDBUF where autotuning cannot reach what a window needs, and names the sysctl that
 /// gets in the way.
-pub(crate) struct Room<'a> {
+pub(crate) struct SendBuffer<'a> {
     channel: &'a Channel,
     /// Whether its size was given and stays.
     kept: bool,
@@ -28,7 +28,7 @@ pub(crate) struct Room<'a> {
 
 /// What to do about a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Plan {
+enum BufferPolicy {
     /// Autotuning gets there, or no further than we would.
     Leave,
     /// Ask SO_SNDBUF for this, which the kernel doubles.
@@ -36,25 +36,25 @@ enum Plan {
 }
 
 /// `tcp_wmem[2]` bounds autotuning, twice `wmem_max` what may be set by hand.
-fn plan(window: Bytes, tcp_wmem_most: Bytes, wmem_max: Bytes) -> Plan {
+fn plan(window: Bytes, tcp_wmem_most: Bytes, wmem_max: Bytes) -> BufferPolicy {
     let needed = Bytes::from_f64(window.as_f64() / PAYLOAD_SHARE);
     let by_hand = needed.get().min(wmem_max.get().saturating_mul(2));
     if needed <= tcp_wmem_most || by_hand <= tcp_wmem_most.get() {
-        return Plan::Leave;
+        return BufferPolicy::Leave;
     }
-    Plan::Ask(Bytes::new(by_hand.div_ceil(2)))
+    BufferPolicy::Ask(Bytes::new(by_hand.div_ceil(2)))
 }
 
-impl<'a> Room<'a> {
-    /// The room of `channel`, made `size` for good if one is given.
-    pub fn new(channel: &'a Channel, size: Option<Bytes>) -> Result<Room<'a>, TransferError> {
+impl<'a> SendBuffer<'a> {
+    /// The send buffer of `channel`, made `size` for good if one is given.
+    pub fn new(channel: &'a Channel, size: Option<Bytes>) -> Result<SendBuffer<'a>, TransferError> {
         let set = |size| options::set_send_buffer(channel.socket(), size);
         let failed = TransferError::system("setting the send buffer");
         let made = size.map(set).transpose().map_err(failed)?;
-        Ok(Room { channel, kept: size.is_some(), made: Mutex::new(made) })
+        Ok(SendBuffer { channel, kept: size.is_some(), made: Mutex::new(made) })
     }
 
-    /// Makes room for `window`, if that needs doing.
+    /// Enlarges it for `window`, if that needs doing.
     pub fn make(&self, window: Bytes) -> Result<(), TransferError> {
         if self.kept {
             return Ok(());
@@ -62,7 +62,7 @@ impl<'a> Room<'a> {
         let failed = || TransferError::system("making room in the send buffer");
         let tcp_wmem = sysctl::tcp_wmem().map_err(failed())?;
         let wmem_max = sysctl::wmem_max().map_err(failed())?;
-        let Plan::Ask(size) = plan(window, tcp_wmem.most, wmem_max) else { return Ok(()) };
+        let BufferPolicy::Ask(size) = plan(window, tcp_wmem.most, wmem_max) else { return Ok(()) };
         let mut made = lock(&self.made);
         // Never smaller: what is queued already would stand in the way of more.
         if made.is_none_or(|made| made < size * 2) {
@@ -115,19 +115,19 @@ mod tests {
     #[test]
     fn a_window_within_autotunings_reach_is_left_to_it() {
         // 2 MB of payload need 2 x 2304/1448 = 3.2 MB.
-        assert_eq!(plan(MB(2), MB(4), MB(100)), Plan::Leave);
+        assert_eq!(plan(MB(2), MB(4), MB(100)), BufferPolicy::Leave);
     }
 
     #[test]
     fn a_larger_window_is_asked_for_by_hand_as_far_as_that_goes() {
         // 400 Mbit/s x 100 ms: 5 MB, which need 7.96 MB, half of which is asked for.
-        let Plan::Ask(size) = plan(MB(5), MB(4), MB(100)) else { panic!() };
+        let BufferPolicy::Ask(size) = plan(MB(5), MB(4), MB(100)) else { panic!() };
         assert_eq!(size.get() / 10_000, 397);
-        assert_eq!(plan(MB(50), MB(4), MB(4)), Plan::Ask(MB(4)));
+        assert_eq!(plan(MB(50), MB(4), MB(4)), BufferPolicy::Ask(MB(4)));
     }
 
     #[test]
     fn what_can_be_set_by_hand_is_not_less_than_autotuning() {
-        assert_eq!(plan(MB(5), MB(4), MB(2)), Plan::Leave);
+        assert_eq!(plan(MB(5), MB(4), MB(2)), BufferPolicy::Leave);
     }
 }

@@ -12,7 +12,7 @@ use sweetspot_sizing::{CongestionState, PROBE_SIZE, SenderReport};
 use sweetspot_units::{Bytes, Duration, Time};
 
 use super::channel::Channel;
-use crate::probe::{Answer, Packet, Reflector, Seal, TrainPacket};
+use crate::probe::{Answer, Packet, PacketAuthenticator, Reflector, TrainPacket};
 
 /// Until probes come, and when they stay away, the way is punched open this often.
 const PUNCH_INTERVAL: Duration = Duration::from_millis(200);
@@ -26,29 +26,32 @@ const HEADERS: Bytes = Bytes::new(48);
 const NO_THRESHOLD: u32 = 0x7fff_ffff;
 
 /// Answers one receiver's probes.
-pub(crate) struct Answering<'a> {
+pub(crate) struct ProbeResponder<'a> {
     channel: &'a Channel,
     udp: Udp,
-    seal: Seal,
+    authenticator: PacketAuthenticator,
     /// Set by the writer when the connection ran dry, cleared by the next report.
     starved: AtomicBool,
     done: AtomicBool,
     event_fd: EventFd,
 }
 
-impl<'a> Answering<'a> {
+impl<'a> ProbeResponder<'a> {
     /// A socket to the receiver's port.
-    pub fn new(channel: &'a Channel, seal: Seal) -> std::io::Result<Answering<'a>> {
+    pub fn new(
+        channel: &'a Channel,
+        authenticator: PacketAuthenticator,
+    ) -> std::io::Result<ProbeResponder<'a>> {
         let udp = Udp::bind_any(channel.peer())?;
         udp.connect(channel.peer())?;
         let (starved, done) = (AtomicBool::new(false), AtomicBool::new(false));
-        Ok(Answering { channel, udp, seal, starved, done, event_fd: EventFd::new()? })
+        Ok(ProbeResponder { channel, udp, authenticator, starved, done, event_fd: EventFd::new()? })
     }
 
     /// Tells the receiver where we are.
     pub fn punch(&self) {
         let size = PROBE_SIZE.saturating_sub(HEADERS);
-        let _ = self.udp.send(&self.seal.close(&Packet::Punch, size));
+        let _ = self.udp.send(&self.authenticator.close(&Packet::Punch, size));
     }
 
     /// The connection had nothing to send.
@@ -56,13 +59,13 @@ impl<'a> Answering<'a> {
         self.starved.store(true, Ordering::Relaxed);
     }
 
-    /// [`Answering::run`] returns.
+    /// [`ProbeResponder::run`] returns.
     pub fn done(&self) {
         self.done.store(true, Ordering::Release);
         self.event_fd.signal();
     }
 
-    /// Punches and answers until [`Answering::done`].
+    /// Punches and answers until [`ProbeResponder::done`].
     pub fn run(&self) {
         let mut reflector = Reflector::default();
         let (mut datagram, mut punch_at) = ([0; 2048], clock::now());
@@ -85,13 +88,15 @@ impl<'a> Answering<'a> {
 
     /// Answers a probe with a packet of its own size; anything else gets no answer.
     fn answer(&self, reflector: &mut Reflector, datagram: &[u8], arrival: &Arrival) -> Option<()> {
-        let Packet::Probe { sequence: probe } = self.seal.open(datagram)? else { return None };
+        let Packet::Probe { sequence: probe } = self.authenticator.open(datagram)? else {
+            return None;
+        };
         let sequence = reflector.handle_probe(probe)?;
         let info = Info::read(self.channel.socket()).ok()?;
         let report = report(&info, self.starved.swap(false, Ordering::Relaxed));
         let held = held(arrival.at);
         let answer = Packet::Answer(Answer { probe, sequence, held, report });
-        self.udp.send(&self.seal.close(&answer, Bytes::new(datagram.len() as u64))).ok()
+        self.udp.send(&self.authenticator.close(&answer, Bytes::new(datagram.len() as u64))).ok()
     }
 
     /// Sends a train back to back.
@@ -100,8 +105,9 @@ impl<'a> Answering<'a> {
             return;
         }
         let size = Bytes::new(payload.into());
-        let seal = |index| self.seal.close(&Packet::Train(TrainPacket { train, index }), size);
-        let datagrams: Vec<_> = (0..packets).map(seal).collect();
+        let authenticator =
+            |index| self.authenticator.close(&Packet::Train(TrainPacket { train, index }), size);
+        let datagrams: Vec<_> = (0..packets).map(authenticator).collect();
         // What does not leave is missed by the receiver, which is what trains are for.
         let _ = self.udp.send_burst(&datagrams);
     }

@@ -8,7 +8,7 @@ use crate::packet::Packet;
 
 /// The control loop at a simulated receiver: what a real receiver does with its socket and its
 /// datagrams, this does with packets of the simulation. The loop itself is the same.
-pub(crate) struct Steering {
+pub(crate) struct ControlLoop {
     driver: Driver,
     /// The kernel's own autotuning, over which a controller's limit is a clamp.
     autotuning: Option<Autotuning>,
@@ -37,7 +37,7 @@ impl Autotuning {
 /// Bytes of a probe on the wire.
 pub(crate) const PROBE: u16 = PROBE_SIZE.get() as u16;
 
-impl Steering {
+impl ControlLoop {
     /// A loop that begins at `start`. Limits are clamps over `autotuning`, where there is any.
     pub(crate) fn new(
         controller: Box<dyn Controller + Send>,
@@ -51,7 +51,7 @@ impl Steering {
             window: None,
             limit: None,
         });
-        Steering { driver, autotuning, events: Vec::new(), kernel: KernelView::default() }
+        ControlLoop { driver, autotuning, events: Vec::new(), kernel: KernelView::default() }
     }
 
     /// Whether what arrives is to be handed in.
@@ -103,7 +103,7 @@ impl Steering {
         self.driver.handle_train_packet(now, now, size, part);
     }
 
-    /// When [`Steering::handle_timeout`] next wants to be called.
+    /// When [`ControlLoop::handle_timeout`] next wants to be called.
     pub(crate) fn poll_timeout(&self) -> Time {
         let own = self.autotuning.as_ref().map_or(Time::MAX, |a| a.driver.poll_timeout());
         self.driver.poll_timeout().min(own)
@@ -168,24 +168,24 @@ mod tests {
 
     /// A loop and the window that it asked for last.
     struct Receiver {
-        steering: Steering,
+        control_loop: ControlLoop,
         window: Option<Bytes>,
     }
 
     impl Receiver {
         fn new(sizing: Sizing, autotuning: Option<Sizing>) -> Receiver {
             let controller = |sizing: Sizing| sizing.controller(&SETTING).unwrap();
-            let steering =
-                Steering::new(controller(sizing), autotuning.map(controller), Time::ZERO);
-            Receiver { steering, window: None }
+            let control_loop =
+                ControlLoop::new(controller(sizing), autotuning.map(controller), Time::ZERO);
+            Receiver { control_loop, window: None }
         }
 
         /// Time passes, a round trip was timed, segments arrived.
         fn hear(&mut self, now: Time, rtt: Duration, bytes: Bytes) {
-            self.steering.handle_timeout(now, SETTING.max_window);
-            self.steering.handle_round_trip(rtt);
-            self.steering.handle_data(now, bytes);
-            while let Some(effect) = self.steering.poll_effect() {
+            self.control_loop.handle_timeout(now, SETTING.max_window);
+            self.control_loop.handle_round_trip(rtt);
+            self.control_loop.handle_data(now, bytes);
+            while let Some(effect) = self.control_loop.poll_effect() {
                 if let Effect::Window(window) = effect {
                     self.window = window;
                 }

@@ -5,39 +5,39 @@ use super::channel::lock;
 
 /// Everybody connected to a server: how many have proved nothing yet, and how to send all away.
 #[derive(Default)]
-pub(crate) struct Guests(Mutex<Present>);
+pub(crate) struct ConnectionTable(Mutex<Present>);
 
 #[derive(Default)]
 struct Present {
     sockets: Vec<(u64, TcpStream)>,
     next: u64,
-    strangers: usize,
+    unauthenticated: usize,
     closing: bool,
 }
 
-/// Strangers that may be at the door at once: each costs a thread and a TLS handshake.
-const STRANGERS: usize = 32;
+/// Connections that may be unauthenticated at once: each costs a thread and a TLS handshake.
+const MOST_UNAUTHENTICATED: usize = 32;
 
-impl Guests {
-    /// Lets a stranger in, under a number; `None` if there are too many, or the house closes.
+impl ConnectionTable {
+    /// Adds a connection that has proved nothing yet, under a number; `None` if there are too many, or the server closes.
     pub fn enter(&self, socket: &TcpStream) -> Option<u64> {
         let mut present = lock(&self.0);
-        if present.closing || present.strangers >= STRANGERS {
+        if present.closing || present.unauthenticated >= MOST_UNAUTHENTICATED {
             return None;
         }
         let number = present.next;
         present.sockets.push((number, socket.try_clone().ok()?));
         present.next += 1;
-        present.strangers += 1;
+        present.unauthenticated += 1;
         Some(number)
     }
 
-    /// A stranger proved its ticket, or was turned away.
+    /// A connection proved its ticket, or was turned away.
     pub fn known(&self) {
-        lock(&self.0).strangers -= 1;
+        lock(&self.0).unauthenticated -= 1;
     }
 
-    /// The guest of that number left.
+    /// The connection of that number ended.
     pub fn leave(&self, number: u64) {
         lock(&self.0).sockets.retain(|(other, _)| *other != number);
     }
@@ -51,7 +51,7 @@ impl Guests {
         }
     }
 
-    /// Whether the house closes.
+    /// Whether the server closes.
     pub fn is_closing(&self) -> bool {
         lock(&self.0).closing
     }

@@ -11,7 +11,7 @@ use crate::protocol::{Accept, Hello, Message, ProtocolError, SenderOrder, Sessio
 const ANSWER: Duration = Duration::from_secs(15);
 
 /// The receiver's words, in order.
-pub(crate) struct Talk<'a> {
+pub(crate) struct ControlStream<'a> {
     channel: &'a Channel,
     order: SenderOrder,
     decoder: Decoder,
@@ -21,9 +21,9 @@ pub(crate) struct Talk<'a> {
     used: usize,
 }
 
-impl<'a> Talk<'a> {
-    pub fn new(channel: &'a Channel) -> Talk<'a> {
-        Talk {
+impl<'a> ControlStream<'a> {
+    pub fn new(channel: &'a Channel) -> ControlStream<'a> {
+        ControlStream {
             channel,
             order: SenderOrder::default(),
             decoder: Decoder::default(),
@@ -62,7 +62,9 @@ impl<'a> Talk<'a> {
             error => error,
         })? {
             Message::Accept(accept) if session.is_receiver_proof(&accept.proof) => Ok(accept),
-            Message::Accept(_) => Err(TransferError::Impostor(self.channel.peer().to_string())),
+            Message::Accept(_) => {
+                Err(TransferError::CertificateMismatch(self.channel.peer().to_string()))
+            }
             Message::Refuse { reason } | Message::Failed { reason } => {
                 Err(TransferError::Refused(reason))
             }
@@ -72,7 +74,7 @@ impl<'a> Talk<'a> {
     }
 
     /// The next message, waiting for it at most as long as `patience` says before each read.
-    /// `ended` tells whether the end was sent, so that a verdict may come.
+    /// `ended` tells whether the end was sent, so that a summary may come.
     pub fn next(
         &mut self,
         patience: impl Fn() -> Duration,

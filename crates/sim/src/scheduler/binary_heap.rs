@@ -5,9 +5,9 @@ use super::{Key, Scheduler};
 
 /// The standard library's heap.
 #[derive(Debug, Default)]
-pub struct Obvious(BinaryHeap<Reverse<Key>>);
+pub struct BinaryHeapScheduler(BinaryHeap<Reverse<Key>>);
 
-impl Scheduler for Obvious {
+impl Scheduler for BinaryHeapScheduler {
     fn push(&mut self, key: Key) {
         self.0.push(Reverse(key));
     }

@@ -7,10 +7,10 @@ use sweetspot_sizing::{
     CONTROL_INTERVAL, CongestionChoice, Controller, Event, EventKind, Input, KernelView, Needs,
     Output, PROBE_SIZE, Phase, Probe, Probing, SenderReport, Train, TrainRequest,
 };
-use sweetspot_transfer::probe::{Answer, PROBE_INTERVAL, Packet, Seal, TrainPacket};
+use sweetspot_transfer::probe::{Answer, PROBE_INTERVAL, Packet, PacketAuthenticator, TrainPacket};
 use sweetspot_transfer::protocol::{CongestionMessage, Message, Session};
-use sweetspot_transfer::series::Line;
-use sweetspot_transfer::{Effect, RttSource, Secret, Steering};
+use sweetspot_transfer::series::SeriesRecord;
+use sweetspot_transfer::{ControlLoop, Effect, RttSource, Secret};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 /// IPv4 and UDP.
@@ -91,9 +91,9 @@ impl Controller for Scripted {
 }
 
 struct Rig {
-    steering: Steering,
+    control_loop: ControlLoop,
     script: Scripted,
-    seal: Seal,
+    authenticator: PacketAuthenticator,
 }
 
 fn ms(n: u64) -> Time {
@@ -108,11 +108,11 @@ impl Rig {
 
     fn of(script: Scripted, means: bool) -> Rig {
         let session = Session::new(&Secret([1; 16]), &[2; 32]);
-        let seal = Seal::new(&session);
-        let given = means.then(|| seal.clone());
+        let authenticator = PacketAuthenticator::new(&session);
+        let given = means.then(|| authenticator.clone());
         let controller = Box::new(script.clone());
-        let steering = Steering::new(controller, Time::ZERO, Time::ZERO, given, HEADERS);
-        Rig { steering, script, seal }
+        let control_loop = ControlLoop::new(controller, Time::ZERO, Time::ZERO, given, HEADERS);
+        Rig { control_loop, script, authenticator }
     }
 
     /// The controller says these at the next opportunity.
@@ -121,11 +121,11 @@ impl Rig {
     }
 
     fn effects(&mut self) -> Vec<Effect> {
-        std::iter::from_fn(|| self.steering.poll_effect()).collect()
+        std::iter::from_fn(|| self.control_loop.poll_effect()).collect()
     }
 
     fn timeout(&mut self, at: Time, kernel: &KernelView) -> Vec<Effect> {
-        self.steering.handle_timeout(at, kernel);
+        self.control_loop.handle_timeout(at, kernel);
         self.effects()
     }
 
@@ -134,7 +134,7 @@ impl Rig {
         let probe = |effect: &Effect| match effect {
             Effect::Send(datagram) => {
                 assert_eq!(Bytes::new(datagram.len() as u64) + HEADERS, PROBE_SIZE);
-                match self.seal.open(datagram) {
+                match self.authenticator.open(datagram) {
                     Some(Packet::Probe { sequence }) => Some(sequence),
                     other => panic!("{other:?}"),
                 }
@@ -148,13 +148,13 @@ impl Rig {
         let report = SenderReport { cwnd: CWND, ..SenderReport::default() };
         let packet =
             Packet::Answer(Answer { probe, sequence: probe, held: Duration::ZERO, report });
-        let datagram = self.seal.close(&packet, PROBE_SIZE.saturating_sub(HEADERS));
-        self.steering.handle_datagram(at, at, &datagram);
+        let datagram = self.authenticator.close(&packet, PROBE_SIZE.saturating_sub(HEADERS));
+        self.control_loop.handle_datagram(at, at, &datagram);
     }
 }
 
 /// The messages to the sender among effects.
-fn told(effects: &[Effect]) -> Vec<&Message> {
+fn last_control(effects: &[Effect]) -> Vec<&Message> {
     let mut messages = Vec::new();
     for effect in effects {
         if let Effect::Tell(message) = effect {
@@ -169,13 +169,13 @@ fn probes_leave_every_20_ms_once_the_sender_can_be_reached() {
     let mut rig = Rig::new(true);
     let effects = rig.timeout(ms(0), &QUIET);
     assert!(rig.probes(&effects).is_empty());
-    rig.steering.handle_reachable(ms(5));
+    rig.control_loop.handle_reachable(ms(5));
     let mut sent = Vec::new();
     let mut now = ms(5);
     while now < ms(105) {
         let effects = rig.timeout(now, &QUIET);
         sent.extend(rig.probes(&effects).into_iter().map(|n| (now, n)));
-        now = rig.steering.poll_timeout();
+        now = rig.control_loop.poll_timeout();
     }
     let expected: Vec<_> = (0..5).map(|n| (ms(5) + PROBE_INTERVAL * n, n as u32)).collect();
     assert_eq!(sent, expected);
@@ -187,7 +187,7 @@ fn the_loop_never_sleeps_longer_than_the_control_interval() {
     for n in 0..100 {
         let now = ms(10 * n);
         rig.timeout(now, &QUIET);
-        assert!(rig.steering.poll_timeout() <= now + CONTROL_INTERVAL);
+        assert!(rig.control_loop.poll_timeout() <= now + CONTROL_INTERVAL);
     }
 }
 
@@ -200,7 +200,7 @@ fn what_is_really_advertised_is_read_back_every_control_interval() {
     }
     // At 5 ms the interval was not over.
     assert_eq!(rig.script.with(|s| s.windows.clone()), [65_536, 150_528].map(Bytes::new));
-    assert_eq!(rig.steering.measured().window, Some(Bytes::new(150_528)));
+    assert_eq!(rig.control_loop.measured().window, Some(Bytes::new(150_528)));
 }
 
 #[test]
@@ -220,13 +220,13 @@ fn a_limit_goes_to_the_actuator_and_with_the_pacing_to_the_sender() {
         congestion: CongestionMessage::Own,
         phase: "ramping".into(),
     };
-    assert_eq!(told(&effects), [&steer]);
-    assert_eq!(rig.steering.wanted(), Some(window));
+    assert_eq!(last_control(&effects), [&steer]);
+    assert_eq!(rig.control_loop.wanted(), Some(window));
 
     rig.wants(&[Output::Window(None)]);
     let effects = rig.timeout(ms(10), &QUIET);
     assert_eq!(effects[0], Effect::Limit(None));
-    let Message::Steer { window, .. } = told(&effects)[0] else { panic!() };
+    let Message::Steer { window, .. } = last_control(&effects)[0] else { panic!() };
     assert_eq!(*window, Some(u64::MAX), "as much room as there is");
 }
 
@@ -234,7 +234,7 @@ fn a_limit_goes_to_the_actuator_and_with_the_pacing_to_the_sender() {
 fn a_choice_of_congestion_control_goes_to_the_sender_until_another_is_made() {
     let mut rig = Rig::new(false);
     rig.wants(&[Output::Congestion(CongestionChoice::Bbr)]);
-    let chosen = |effects: &[Effect]| match told(effects)[..] {
+    let chosen = |effects: &[Effect]| match last_control(effects)[..] {
         [Message::Steer { congestion, .. }] => *congestion,
         ref other => panic!("{other:?}"),
     };
@@ -256,7 +256,7 @@ fn the_handshakes_round_trip_is_told_before_the_first_data() {
 #[test]
 fn a_controller_that_does_without_probes_sends_none_though_they_would_pass() {
     let mut rig = Rig::of(Scripted::new(Probing::Never), true);
-    rig.steering.handle_reachable(ms(0));
+    rig.control_loop.handle_reachable(ms(0));
     let sent: Vec<_> = (0..100).flat_map(|n| rig.timeout(ms(10 * n), &QUIET)).collect();
     assert!(rig.probes(&sent).is_empty());
 }
@@ -266,17 +266,20 @@ fn a_train_waits_until_the_sender_can_be_reached() {
     let mut rig = Rig::new(true);
     rig.wants(&[Output::Train(TRAIN)]);
     let effects = rig.timeout(ms(0), &QUIET);
-    assert!(!told(&effects).iter().any(|m| matches!(m, Message::Train { .. })));
-    rig.steering.handle_reachable(ms(50));
+    assert!(!last_control(&effects).iter().any(|m| matches!(m, Message::Train { .. })));
+    rig.control_loop.handle_reachable(ms(50));
     let effects = rig.effects();
     // 1500 bytes on the wire are 1472 of UDP payload over IPv4.
-    assert_eq!(told(&effects), [&Message::Train { id: 0, packets: 3, payload_bytes: 1472 }]);
+    assert_eq!(
+        last_control(&effects),
+        [&Message::Train { id: 0, packets: 3, payload_bytes: 1472 }]
+    );
 
     for index in 0..3 {
         let packet = Packet::Train(TrainPacket { train: 0, index });
         let arrived = ms(100) + Duration::from_micros(120) * u64::from(index);
-        let datagram = rig.seal.close(&packet, Bytes::new(1472));
-        rig.steering.handle_datagram(ms(101), arrived, &datagram);
+        let datagram = rig.authenticator.close(&packet, Bytes::new(1472));
+        rig.control_loop.handle_datagram(ms(101), arrived, &datagram);
     }
     let trains = rig.script.with(|s| s.trains.clone());
     // 1500 B every 120 us: 100 Mbit/s.
@@ -291,7 +294,7 @@ fn without_probes_a_train_is_lost_at_once_and_the_kernel_tells_the_round_trip() 
     rig.timeout(ms(0), &KernelView { rtt, ..QUIET });
     assert_eq!(rig.script.with(|s| s.trains.clone())[0].received, 0);
     assert_eq!(rig.script.with(|s| s.kernel_rtts.clone()), [rtt]);
-    let measured = rig.steering.measured();
+    let measured = rig.control_loop.measured();
     assert_eq!(measured.rtt_source, RttSource::Kernel);
     assert!(measured.probes.fallback && measured.probes.sent == 0);
 }
@@ -311,7 +314,7 @@ fn where_probes_stay_unanswered_the_kernel_stands_in_until_they_come_back() {
     assert_eq!(notes, 1, "said once");
     assert_eq!(rig.script.with(|s| s.trains.clone())[0].received, 0, "no train will come");
 
-    rig.steering.handle_reachable(ms(1210));
+    rig.control_loop.handle_reachable(ms(1210));
     rig.timeout(ms(1210), &kernel);
     rig.answer(ms(1250), 0);
     let before = rig.script.with(|s| s.kernel_rtts.len());
@@ -319,22 +322,22 @@ fn where_probes_stay_unanswered_the_kernel_stands_in_until_they_come_back() {
     assert_eq!(rig.script.with(|s| s.kernel_rtts.len()), before);
     assert_eq!(rig.script.with(|s| s.probes[0].rtt), Duration::from_millis(40));
     assert_eq!(rig.script.with(|s| s.reports[0].cwnd), CWND);
-    assert_eq!(rig.steering.measured().rtt_source, RttSource::Probes);
+    assert_eq!(rig.control_loop.measured().rtt_source, RttSource::Probes);
 }
 
 #[test]
 fn datagrams_that_the_sender_did_not_seal_change_nothing() {
     let mut rig = Rig::new(true);
-    rig.steering.handle_reachable(ms(0));
+    rig.control_loop.handle_reachable(ms(0));
     rig.timeout(ms(0), &QUIET);
-    let stranger = Seal::new(&Session::new(&Secret([9; 16]), &[2; 32]));
+    let stranger = PacketAuthenticator::new(&Session::new(&Secret([9; 16]), &[2; 32]));
     let report = SenderReport::default();
     let answer = Answer { probe: 0, sequence: 0, held: Duration::ZERO, report };
     let datagram = stranger.close(&Packet::Answer(answer), Bytes::new(72));
-    rig.steering.handle_datagram(ms(1), ms(1), &datagram);
+    rig.control_loop.handle_datagram(ms(1), ms(1), &datagram);
     // Nor does a probe that somebody sends back as it is.
-    let echo = rig.seal.close(&Packet::Probe { sequence: 0 }, Bytes::new(72));
-    rig.steering.handle_datagram(ms(1), ms(1), &echo);
+    let echo = rig.authenticator.close(&Packet::Probe { sequence: 0 }, Bytes::new(72));
+    rig.control_loop.handle_datagram(ms(1), ms(1), &echo);
     assert!(rig.script.with(|s| s.probes.is_empty()));
 }
 
@@ -345,11 +348,11 @@ fn rows_count_every_byte_of_content_once() {
     let kind = EventKind::Lifted;
     rig.wants(&[Output::Event(Event { at: ms(3), kind })]);
     for n in 0..=100 {
-        rig.steering.handle_content(Bytes::new(12_500));
+        rig.control_loop.handle_content(Bytes::new(12_500));
         for effect in rig.timeout(ms(10 * n), &QUIET) {
             match effect {
-                Effect::Record(Line::Row(row)) => rows.push(row),
-                Effect::Record(Line::Event(mark)) => {
+                Effect::Record(SeriesRecord::Row(row)) => rows.push(row),
+                Effect::Record(SeriesRecord::Event(mark)) => {
                     assert_eq!((mark.t_s, &*mark.event), (0.003, "lifted"));
                     events += 1;
                 }

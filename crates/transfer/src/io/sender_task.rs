@@ -9,17 +9,17 @@ use sweetspot_linux::tcp::{Info, options};
 use sweetspot_sizing::CongestionChoice;
 use sweetspot_units::{Bytes, Rate, Time};
 
-use super::answering::Answering;
 use super::channel::{Channel, PATIENCE, lock};
 use super::congestion::Congestion;
-use super::room::Room;
+use super::control_stream::ControlStream;
+use super::probe_responder::ProbeResponder;
+use super::send_buffer::SendBuffer;
 use super::source::{ReadAhead, Source};
-use super::talk::Talk;
 use crate::TransferError;
+use crate::control_loop::ROW_INTERVAL;
 use crate::observer::Observer;
-use crate::protocol::{Message, Verdict, frame};
-use crate::series::{Line, Row};
-use crate::steering::ROW_INTERVAL;
+use crate::protocol::{Message, ReceiverSummary, frame};
+use crate::series::{Row, SeriesRecord};
 
 /// Faster than any path, yet finite: a socket that was paced once is paced for good, then at twice
 /// cwnd per round trip in slow start (tcp_update_pacing_rate, net/ipv4/tcp_input.c).
@@ -30,13 +30,13 @@ const SLOWEST: Rate = Rate::from_bits_per_second(12_000);
 
 /// The sender's threads: one writes content, one listens to the receiver and does as told, one
 /// answers probes, one samples for the time series.
-pub(crate) struct Delivery<'a> {
+pub(crate) struct SenderTask<'a> {
     channel: &'a Channel,
-    answering: Option<Answering<'a>>,
-    room: Room<'a>,
+    probe_responder: Option<ProbeResponder<'a>>,
+    send_buffer: SendBuffer<'a>,
     start: Time,
     /// What the receiver last told.
-    told: Mutex<Told>,
+    last_control: Mutex<LastControl>,
     congestion: Congestion,
     /// Content handed to the kernel so far.
     done: AtomicU64,
@@ -49,28 +49,28 @@ pub(crate) struct Delivery<'a> {
 
 /// The receiver's latest wish.
 #[derive(Default)]
-struct Told {
+struct LastControl {
     pacing: Option<Rate>,
     congestion: CongestionChoice,
     phase: Option<String>,
 }
 
-impl<'a> Delivery<'a> {
-    /// A delivery that answers probes where it is given the means. `start` is when the connection
+impl<'a> SenderTask<'a> {
+    /// A task that answers probes where it is given the means. `start` is when the connection
     /// began.
     pub fn new(
         channel: &'a Channel,
         congestion: Congestion,
         start: Time,
-        answering: Option<Answering<'a>>,
-        room: Room<'a>,
-    ) -> Result<Delivery<'a>, TransferError> {
-        Ok(Delivery {
+        probe_responder: Option<ProbeResponder<'a>>,
+        send_buffer: SendBuffer<'a>,
+    ) -> Result<SenderTask<'a>, TransferError> {
+        Ok(SenderTask {
             channel,
             start,
-            answering,
-            room,
-            told: Mutex::default(),
+            probe_responder,
+            send_buffer,
+            last_control: Mutex::default(),
             congestion,
             done: AtomicU64::new(0),
             ended: AtomicBool::new(false),
@@ -79,21 +79,21 @@ impl<'a> Delivery<'a> {
         })
     }
 
-    /// Delivers all of `source`; returns the receiver's verdict.
+    /// Delivers all of `source`; returns the receiver's summary.
     pub fn run(
         &self,
         source: Source,
-        talk: Talk<'_>,
+        control_stream: ControlStream<'_>,
         observer: &mut dyn Observer,
-    ) -> Result<Verdict, TransferError> {
+    ) -> Result<ReceiverSummary, TransferError> {
         let ahead = source.read_ahead()?;
         thread::scope(|scope| {
-            if let Some(answering) = &self.answering {
-                scope.spawn(|| answering.run());
+            if let Some(probe_responder) = &self.probe_responder {
+                scope.spawn(|| probe_responder.run());
             }
             scope.spawn(|| self.sample(observer));
             let listener = scope.spawn(|| {
-                let heard = self.listen(talk);
+                let heard = self.listen(control_stream);
                 if heard.is_err() {
                     // Wakes the writer, which may be waiting for a window that never opens.
                     self.channel.sever();
@@ -114,8 +114,8 @@ impl<'a> Delivery<'a> {
             let heard = listener.join().unwrap_or(Err(TransferError::Interrupted));
             self.over.store(true, Ordering::Release);
             self.event_fd.signal();
-            if let Some(answering) = &self.answering {
-                answering.done();
+            if let Some(probe_responder) = &self.probe_responder {
+                probe_responder.done();
             }
             match (written, heard) {
                 (Ok(()), heard) => heard,
@@ -128,7 +128,7 @@ impl<'a> Delivery<'a> {
 
     /// Limits of this host that were in the way.
     pub fn limits(&self) -> Vec<String> {
-        self.room.limits()
+        self.send_buffer.limits()
     }
 
     fn write_all(&self, ahead: ReadAhead) -> Result<(), TransferError> {
@@ -146,57 +146,65 @@ impl<'a> Delivery<'a> {
 
     /// If all that was written before has left already, the path waited for us.
     fn note_if_dry(&self) {
-        let Some(answering) = &self.answering else { return };
+        let Some(probe_responder) = &self.probe_responder else { return };
         let begun = self.done.load(Ordering::Relaxed) > 0;
         if begun && options::unsent(self.channel.socket()).is_ok_and(|n| n == Bytes::ZERO) {
-            answering.starved();
+            probe_responder.starved();
         }
     }
 
-    /// Does what the receiver says, until its verdict.
-    fn listen(&self, mut talk: Talk<'_>) -> Result<Verdict, TransferError> {
+    /// Does what the receiver says, until its summary.
+    fn listen(
+        &self,
+        mut control_stream: ControlStream<'_>,
+    ) -> Result<ReceiverSummary, TransferError> {
         let mut acked = Bytes::ZERO;
         loop {
-            let message = match talk.next(|| PATIENCE, || self.ended.load(Ordering::Acquire)) {
-                // While content flows the receiver has no need to speak; a dead one shows when
-                // writing.
-                Err(TransferError::Silent { .. }) if !self.ended.load(Ordering::Acquire) => {
-                    continue;
-                }
-                // Nor while a slow path still carries what was written.
-                Err(TransferError::Silent { .. }) if self.channel.acked() > acked => {
-                    acked = self.channel.acked();
-                    continue;
-                }
-                Err(TransferError::PeerGone { peer, .. }) => {
-                    let done = Bytes::new(self.done.load(Ordering::Relaxed));
-                    return Err(TransferError::PeerGone { peer, done });
-                }
-                other => other?,
-            };
+            let message =
+                match control_stream.next(|| PATIENCE, || self.ended.load(Ordering::Acquire)) {
+                    // While content flows the receiver has no need to speak; a dead one shows when
+                    // writing.
+                    Err(TransferError::Silent { .. }) if !self.ended.load(Ordering::Acquire) => {
+                        continue;
+                    }
+                    // Nor while a slow path still carries what was written.
+                    Err(TransferError::Silent { .. }) if self.channel.acked() > acked => {
+                        acked = self.channel.acked();
+                        continue;
+                    }
+                    Err(TransferError::PeerGone { peer, .. }) => {
+                        let done = Bytes::new(self.done.load(Ordering::Relaxed));
+                        return Err(TransferError::PeerGone { peer, done });
+                    }
+                    other => other?,
+                };
             match message {
                 Message::Steer { pacing_bps, window, congestion, phase } => {
                     let pacing = pacing_bps.map(Rate::from_bits_per_second);
-                    self.steer(Told { pacing, congestion: congestion.into(), phase: Some(phase) })?;
+                    self.steer(LastControl {
+                        pacing,
+                        congestion: congestion.into(),
+                        phase: Some(phase),
+                    })?;
                     if let Some(window) = window {
-                        self.room.make(Bytes::new(window))?;
+                        self.send_buffer.make(Bytes::new(window))?;
                     }
                 }
                 Message::Train { id, packets, payload_bytes } => {
-                    if let Some(answering) = &self.answering {
-                        answering.send_train(id, packets, payload_bytes);
+                    if let Some(probe_responder) = &self.probe_responder {
+                        probe_responder.send_train(id, packets, payload_bytes);
                     }
                 }
-                Message::Verdict(verdict) => return Ok(verdict),
+                Message::ReceiverSummary(summary) => return Ok(summary),
                 Message::Failed { reason } => return Err(TransferError::PeerFailed(reason)),
                 _ => {}
             }
         }
     }
 
-    fn steer(&self, told: Told) -> Result<(), TransferError> {
-        let (pacing, congestion) = (told.pacing, told.congestion);
-        let before = std::mem::replace(&mut *lock(&self.told), told);
+    fn steer(&self, last_control: LastControl) -> Result<(), TransferError> {
+        let (pacing, congestion) = (last_control.pacing, last_control.congestion);
+        let before = std::mem::replace(&mut *lock(&self.last_control), last_control);
         if congestion != before.congestion {
             self.congestion.switch(self.channel.socket(), congestion);
         }
@@ -224,15 +232,15 @@ impl<'a> Delivery<'a> {
             let acked = info.bytes_acked.min(Bytes::new(self.done.load(Ordering::Relaxed)));
             let goodput = acked.saturating_sub(last.1) / now.since(last.0);
             last = (now, acked);
-            let told = lock(&self.told);
-            observer.line(&Line::Row(Row {
+            let last_control = lock(&self.last_control);
+            observer.line(&SeriesRecord::Row(Row {
                 t_s: now.since(self.start).as_secs_f64(),
                 bytes: acked.get(),
                 goodput_bps: goodput.as_f64(),
                 window_bytes: info.snd_wnd.map(Bytes::get),
                 rtt_s: Some(info.rtt.as_secs_f64()),
-                phase: told.phase.clone(),
-                pacing_bps: told.pacing.map(Rate::as_f64),
+                phase: last_control.phase.clone(),
+                pacing_bps: last_control.pacing.map(Rate::as_f64),
                 cwnd_bytes: Some(info.cwnd().get()),
                 retransmitted: Some(info.total_retrans.into()),
                 segments: Some(info.data_segs_out.into()),

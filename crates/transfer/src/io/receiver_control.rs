@@ -14,12 +14,12 @@ use sweetspot_sizing::{CONTROL_INTERVAL, KernelView};
 use sweetspot_units::{Bytes, Duration, Time};
 
 use super::channel::{Channel, lock};
-use super::switchboard::Line as PhoneLine;
+use super::udp_demux::Registration;
 use crate::TransferError;
+use crate::control_loop::{ControlLoop, Effect};
 use crate::observer::Observer;
 use crate::protocol::Message;
-use crate::series::Line;
-use crate::steering::{Effect, Steering};
+use crate::series::SeriesRecord;
 
 /// While the disk catches up after the last byte, the sender hears this often that we live.
 const BUSY_INTERVAL: Duration = Duration::from_secs(1);
@@ -27,11 +27,11 @@ const BUSY_INTERVAL: Duration = Duration::from_secs(1);
 const DATAGRAM: usize = 9216;
 
 /// Shared by the thread that reads content and the one that keeps time.
-pub(crate) struct Helm<'a> {
+pub(crate) struct ReceiverControl<'a> {
     channel: &'a Channel,
-    hands: Mutex<Hands>,
+    state: Mutex<ReceiverState>,
     observer: Mutex<&'a mut dyn Observer>,
-    phone: Option<Arc<PhoneLine>>,
+    registration: Option<Arc<Registration>>,
     /// All content came; the disk is catching up.
     finishing: AtomicBool,
     done: AtomicBool,
@@ -39,61 +39,61 @@ pub(crate) struct Helm<'a> {
 }
 
 /// What only one thread may hold at a time.
-struct Hands {
-    steering: Steering,
+struct ReceiverState {
+    control_loop: ControlLoop,
     actuator: WindowActuator,
     /// Content flows, so the window may be limited.
     flowing: bool,
     /// Left for the timekeeper, which alone talks UDP and to the observer.
     datagrams: Vec<Vec<u8>>,
-    records: Vec<Line>,
+    records: Vec<SeriesRecord>,
     notes: Vec<&'static str>,
 }
 
-impl<'a> Helm<'a> {
+impl<'a> ReceiverControl<'a> {
     pub fn new(
         channel: &'a Channel,
-        steering: Steering,
+        control_loop: ControlLoop,
         clamp_method: ClampMethod,
-        phone: Option<Arc<PhoneLine>>,
+        registration: Option<Arc<Registration>>,
         observer: &'a mut dyn Observer,
-    ) -> Result<Helm<'a>, TransferError> {
-        let hands = Hands {
-            steering,
+    ) -> Result<ReceiverControl<'a>, TransferError> {
+        let state = ReceiverState {
+            control_loop,
             actuator: WindowActuator::new(clamp_method),
             flowing: false,
             datagrams: Vec::new(),
             records: Vec::new(),
             notes: Vec::new(),
         };
-        let helm = Helm {
+        let receiver_control = ReceiverControl {
             channel,
-            hands: Mutex::new(hands),
+            state: Mutex::new(state),
             observer: Mutex::new(observer),
-            phone,
+            registration,
             finishing: AtomicBool::new(false),
             done: AtomicBool::new(false),
             event_fd: EventFd::new().map_err(TransferError::system("making an eventfd"))?,
         };
         // The handshake's round trip is known before the first data.
-        helm.tick(None)?;
-        Ok(helm)
+        receiver_control.tick(None)?;
+        Ok(receiver_control)
     }
 
     /// Data was read from the socket; called after every read.
     pub fn handle_data(&self, bytes: Bytes, unread: Bytes) -> Result<(), TransferError> {
-        let mut hands = lock(&self.hands);
-        hands.steering.handle_data(clock::now(), bytes, unread);
-        self.perform(&mut hands)?;
+        let mut state = lock(&self.state);
+        state.control_loop.handle_data(clock::now(), bytes, unread);
+        self.perform(&mut state)?;
         // Reading is when the kernel's autotuning grows the buffer and overwrites the limit.
-        self.hold(&mut hands)
+        self.hold(&mut state)
     }
 
     /// Of what was read, so much turned out to be content.
     pub fn handle_content(&self, content: Bytes) {
-        let mut hands = lock(&self.hands);
-        hands.steering.handle_content(content);
-        hands.flowing = true;
+        let mut state = lock(&self.state);
+        state.control_loop.handle_content(content);
+        state.flowing = true;
     }
 
     /// All content came.
@@ -101,20 +101,20 @@ impl<'a> Helm<'a> {
         self.finishing.store(true, Ordering::Release);
     }
 
-    /// The transfer is over, whichever way: [`Helm::keep_time`] returns.
+    /// The transfer is over, whichever way: [`ReceiverControl::keep_time`] returns.
     pub fn done(&self) {
         self.done.store(true, Ordering::Release);
         self.event_fd.signal();
     }
 
     /// Asks the steering something.
-    pub fn ask<T>(&self, question: impl FnOnce(&Steering) -> T) -> T {
-        question(&lock(&self.hands).steering)
+    pub fn ask<T>(&self, question: impl FnOnce(&ControlLoop) -> T) -> T {
+        question(&lock(&self.state).control_loop)
     }
 
-    /// Runs the controller's timers and the probes until [`Helm::done`].
+    /// Runs the controller's timers and the probes until [`ReceiverControl::done`].
     pub fn keep_time(&self) -> Result<(), TransferError> {
-        let (mut lane, mut busy_at) = (None, Time::MAX);
+        let (mut probe_socket, mut busy_at) = (None, Time::MAX);
         while !self.done.load(Ordering::Acquire) {
             let now = clock::now();
             let due = if self.finishing.load(Ordering::Acquire) {
@@ -125,51 +125,56 @@ impl<'a> Helm<'a> {
                 }
                 now + CONTROL_INTERVAL
             } else {
-                self.answer_phone(&mut lane);
-                self.listen(lane.as_ref())?;
-                self.tick(lane.as_ref())?
+                self.answer_phone(&mut probe_socket);
+                self.listen(probe_socket.as_ref())?;
+                self.tick(probe_socket.as_ref())?
             };
-            self.wait(lane.as_ref(), due);
+            self.wait(probe_socket.as_ref(), due);
         }
         Ok(())
     }
 
-    fn wait(&self, lane: Option<&Lane>, due: Time) {
+    fn wait(&self, probe_socket: Option<&ProbeSocket>, due: Time) {
         let mut sources = vec![self.event_fd.as_fd()];
-        sources.extend(lane.map(|lane| lane.udp.as_fd()));
-        sources.extend(self.phone.as_ref().map(|phone| phone.event_fd.as_fd()));
+        sources.extend(probe_socket.map(|probe_socket| probe_socket.udp.as_fd()));
+        sources
+            .extend(self.registration.as_ref().map(|registration| registration.event_fd.as_fd()));
         if wait_readable(&sources, due).is_err() {
             clock::sleep_until(due);
         }
     }
 
-    /// Opens a lane of datagrams to the sender once its address is known, and a new one when it
+    /// Opens a socket for datagrams to the sender once its address is known, and a new one when it
     /// comes under another.
-    fn answer_phone(&self, lane: &mut Option<Lane>) {
-        let Some(caller) = self.phone.as_ref().and_then(|phone| phone.caller()) else { return };
-        if lane.as_ref().is_some_and(|lane| lane.to == caller) {
+    fn answer_phone(&self, probe_socket: &mut Option<ProbeSocket>) {
+        let Some(peer_address) =
+            self.registration.as_ref().and_then(|registration| registration.peer_address())
+        else {
+            return;
+        };
+        if probe_socket.as_ref().is_some_and(|probe_socket| probe_socket.to == peer_address) {
             return;
         }
         // Without it probes are not answered, and the kernel's estimate stands in.
-        if let Ok(new) = Lane::open(self.channel, caller) {
-            *lane = Some(new);
-            lock(&self.hands).steering.handle_reachable(clock::now());
+        if let Ok(new) = ProbeSocket::open(self.channel, peer_address) {
+            *probe_socket = Some(new);
+            lock(&self.state).control_loop.handle_reachable(clock::now());
         }
     }
 
-    fn listen(&self, lane: Option<&Lane>) -> Result<(), TransferError> {
-        let Some(lane) = lane else { return Ok(()) };
+    fn listen(&self, probe_socket: Option<&ProbeSocket>) -> Result<(), TransferError> {
+        let Some(probe_socket) = probe_socket else { return Ok(()) };
         let mut datagram = [0; DATAGRAM];
-        while let Ok(Some(arrival)) = lane.udp.receive(&mut datagram) {
-            let mut hands = lock(&self.hands);
+        while let Ok(Some(arrival)) = probe_socket.udp.receive(&mut datagram) {
+            let mut state = lock(&self.state);
             let datagram = &datagram[..arrival.length.min(DATAGRAM)];
-            hands.steering.handle_datagram(clock::now(), arrival.at, datagram);
-            self.perform(&mut hands)?;
+            state.control_loop.handle_datagram(clock::now(), arrival.at, datagram);
+            self.perform(&mut state)?;
         }
         Ok(())
     }
 
-    fn tick(&self, lane: Option<&Lane>) -> Result<Time, TransferError> {
+    fn tick(&self, probe_socket: Option<&ProbeSocket>) -> Result<Time, TransferError> {
         let info = Info::read(self.channel.socket()).map_err(TransferError::system("TCP_INFO"))?;
         let view = KernelView {
             window: info.rcv_wnd,
@@ -178,44 +183,44 @@ impl<'a> Helm<'a> {
             out_of_order: info.rcv_ooopack.unwrap_or(0).into(),
         };
         let (datagrams, records, notes, due) = {
-            let mut hands = lock(&self.hands);
-            let hands = &mut *hands;
-            hands.steering.handle_timeout(clock::now(), &view);
-            self.perform(hands)?;
-            self.hold(hands)?;
+            let mut state = lock(&self.state);
+            let state = &mut *state;
+            state.control_loop.handle_timeout(clock::now(), &view);
+            self.perform(state)?;
+            self.hold(state)?;
             (
-                std::mem::take(&mut hands.datagrams),
-                std::mem::take(&mut hands.records),
-                std::mem::take(&mut hands.notes),
-                hands.steering.poll_timeout(),
+                std::mem::take(&mut state.datagrams),
+                std::mem::take(&mut state.records),
+                std::mem::take(&mut state.notes),
+                state.control_loop.poll_timeout(),
             )
         };
         for datagram in &datagrams {
             // A probe that cannot leave is a probe lost.
-            let _ = lane.map(|lane| lane.udp.send(datagram));
+            let _ = probe_socket.map(|probe_socket| probe_socket.udp.send(datagram));
         }
         let mut observer = lock(&self.observer);
-        records.iter().for_each(|line| observer.line(line));
+        records.iter().for_each(|record| observer.line(record));
         notes.iter().for_each(|note| observer.note(note));
         Ok(due)
     }
 
-    fn hold(&self, hands: &mut Hands) -> Result<(), TransferError> {
-        if !hands.flowing {
+    fn hold(&self, state: &mut ReceiverState) -> Result<(), TransferError> {
+        if !state.flowing {
             return Ok(());
         }
-        let held = hands.actuator.hold(self.channel.socket());
+        let held = state.actuator.hold(self.channel.socket());
         held.map_err(TransferError::system("TCP_WINDOW_CLAMP"))
     }
 
-    fn perform(&self, hands: &mut Hands) -> Result<(), TransferError> {
-        while let Some(effect) = hands.steering.poll_effect() {
+    fn perform(&self, state: &mut ReceiverState) -> Result<(), TransferError> {
+        while let Some(effect) = state.control_loop.poll_effect() {
             match effect {
-                Effect::Limit(limit) => hands.actuator.set(limit),
+                Effect::Limit(limit) => state.actuator.set(limit),
                 Effect::Tell(message) => self.channel.say(&message)?,
-                Effect::Send(datagram) => hands.datagrams.push(datagram),
-                Effect::Record(line) => hands.records.push(line),
-                Effect::Note(note) => hands.notes.push(note),
+                Effect::Send(datagram) => state.datagrams.push(datagram),
+                Effect::Record(registration) => state.records.push(registration),
+                Effect::Note(note) => state.notes.push(note),
             }
         }
         Ok(())
@@ -223,15 +228,15 @@ impl<'a> Helm<'a> {
 }
 
 /// Datagrams to and from one sender.
-struct Lane {
+struct ProbeSocket {
     udp: Udp,
     to: SocketAddr,
 }
 
-impl Lane {
-    fn open(channel: &Channel, to: SocketAddr) -> std::io::Result<Lane> {
+impl ProbeSocket {
+    fn open(channel: &Channel, to: SocketAddr) -> std::io::Result<ProbeSocket> {
         let udp = Udp::bind_shared(channel.socket().local_addr()?)?;
         udp.connect(to)?;
-        Ok(Lane { udp, to })
+        Ok(ProbeSocket { udp, to })
     }
 }

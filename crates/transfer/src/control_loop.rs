@@ -8,9 +8,9 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use crate::measured::{Measured, RoundTrips};
 use crate::outcome::{Probes, RttSource};
-use crate::probe::{Packet, Seal};
+use crate::probe::{Packet, PacketAuthenticator};
 use crate::protocol::Message;
-use crate::series::{Line, Mark, Row};
+use crate::series::{Row, SeriesEvent, SeriesRecord};
 
 /// Between two rows of the series: fine enough for a ramp on a path of 20 ms.
 pub const ROW_INTERVAL: Duration = Duration::from_millis(50);
@@ -19,9 +19,9 @@ pub const ROW_INTERVAL: Duration = Duration::from_millis(50);
 /// datagrams and messages, what was measured is kept for the outcome and the series.
 ///
 /// **Contract.** `now` never goes backwards. After every `handle_*` call the caller performs the
-/// effects of [`Steering::poll_effect`] until there are none; at [`Steering::poll_timeout`] it
-/// calls [`Steering::handle_timeout`] with what the kernel says.
-pub struct Steering {
+/// effects of [`ControlLoop::poll_effect`] until there are none; at [`ControlLoop::poll_timeout`] it
+/// calls [`ControlLoop::handle_timeout`] with what the kernel says.
+pub struct ControlLoop {
     driver: Driver,
     out_of_band: Option<OutOfBand>,
     start: Time,
@@ -35,7 +35,7 @@ pub struct Steering {
     pacing: Option<Rate>,
     congestion: CongestionChoice,
     /// The phase that the sender was told last.
-    told: Option<Phase>,
+    last_control: Option<Phase>,
     kernel_rtt: Duration,
     by_probes: RoundTrips,
     by_kernel: RoundTrips,
@@ -43,7 +43,7 @@ pub struct Steering {
 
 /// How datagrams are made.
 struct OutOfBand {
-    seal: Seal,
+    authenticator: PacketAuthenticator,
     /// IP and UDP headers.
     headers: Bytes,
 }
@@ -58,7 +58,7 @@ pub enum Effect {
     /// Send this datagram to the sender.
     Send(Vec<u8>),
     /// Record this.
-    Record(Line),
+    Record(SeriesRecord),
     /// Tell whoever asked for detail.
     Note(&'static str),
 }
@@ -69,20 +69,20 @@ struct RowInProgress {
     content: Bytes,
 }
 
-impl Steering {
-    /// The loop of one transfer that began at `start`. With a `seal` it probes, with packets
+impl ControlLoop {
+    /// The loop of one transfer that began at `start`. With a `authenticator` it probes, with packets
     /// that have `headers` bytes of IP and UDP headers, if the controller needs that.
     pub fn new(
         controller: Box<dyn Controller + Send>,
         start: Time,
         now: Time,
-        seal: Option<Seal>,
+        authenticator: Option<PacketAuthenticator>,
         headers: Bytes,
-    ) -> Steering {
-        let means = if seal.is_some() { Means::OutOfBand } else { Means::Kernel };
-        Steering {
+    ) -> ControlLoop {
+        let means = if authenticator.is_some() { Means::OutOfBand } else { Means::Kernel };
+        ControlLoop {
             driver: Driver::new(controller, now, means),
-            out_of_band: seal.map(|seal| OutOfBand { seal, headers }),
+            out_of_band: authenticator.map(|authenticator| OutOfBand { authenticator, headers }),
             start,
             effects: VecDeque::new(),
             next_tick: now,
@@ -92,7 +92,7 @@ impl Steering {
             limit: None,
             pacing: None,
             congestion: CongestionChoice::Own,
-            told: None,
+            last_control: None,
             kernel_rtt: Duration::ZERO,
             by_probes: RoundTrips::default(),
             by_kernel: RoundTrips::default(),
@@ -116,10 +116,10 @@ impl Steering {
         self.drain();
     }
 
-    /// A datagram arrived. What the sender did not seal is ignored.
+    /// A datagram arrived. What the sender did not authenticate is ignored.
     pub fn handle_datagram(&mut self, now: Time, arrived: Time, datagram: &[u8]) {
         let Some(out_of_band) = &self.out_of_band else { return };
-        match out_of_band.seal.open(datagram) {
+        match out_of_band.authenticator.open(datagram) {
             Some(Packet::Answer(answer)) => {
                 if let Some(rtt) = self.driver.handle_answer(now, arrived, &answer) {
                     self.by_probes.record(rtt);
@@ -134,7 +134,7 @@ impl Steering {
         self.drain();
     }
 
-    /// The time that [`Steering::poll_timeout`] named has come.
+    /// The time that [`ControlLoop::poll_timeout`] named has come.
     pub fn handle_timeout(&mut self, now: Time, kernel: &KernelView) {
         self.driver.handle_timeout(now, kernel);
         if now >= self.next_tick {
@@ -151,7 +151,7 @@ impl Steering {
         }
     }
 
-    /// When [`Steering::handle_timeout`] next wants to be called: often enough that what the kernel
+    /// When [`ControlLoop::handle_timeout`] next wants to be called: often enough that what the kernel
     /// overwrote of a limit does not stand for long, even when nothing is read.
     pub fn poll_timeout(&self) -> Time {
         self.driver.poll_timeout().min(self.next_tick)
@@ -199,7 +199,7 @@ impl Steering {
                     let packet = Packet::Probe { sequence };
                     self.effects.extend(self.out_of_band.as_ref().map(|out_of_band| {
                         let size = PROBE_SIZE.saturating_sub(out_of_band.headers);
-                        Effect::Send(out_of_band.seal.close(&packet, size))
+                        Effect::Send(out_of_band.authenticator.close(&packet, size))
                     }));
                 }
                 Wish::Train { id, request } => {
@@ -213,15 +213,15 @@ impl Steering {
                     }));
                 }
                 Wish::Event(event) => {
-                    let mark = Mark::new(&event, self.start);
-                    self.effects.push_back(Effect::Record(Line::Event(mark)));
+                    let mark = SeriesEvent::new(&event, self.start);
+                    self.effects.push_back(Effect::Record(SeriesRecord::Event(mark)));
                 }
                 Wish::ProbesBlocked => self.effects.push_back(Effect::Note(
                     "probes do not come back (UDP blocked?): the kernel's estimate of the RTT stands in",
                 )),
             }
         }
-        if self.told != Some(self.driver.phase()) {
+        if self.last_control != Some(self.driver.phase()) {
             self.tell_steer();
         }
     }
@@ -230,7 +230,7 @@ impl Steering {
         // A wish that a newer one overtook before it was said need not be said.
         self.effects.retain(|e| !matches!(e, Effect::Tell(Message::Steer { .. })));
         let phase = self.driver.phase();
-        self.told = Some(phase);
+        self.last_control = Some(phase);
         self.effects.push_back(Effect::Tell(Message::Steer {
             pacing_bps: self.pacing.map(Rate::bits_per_second),
             window: match self.limit {
@@ -249,7 +249,7 @@ impl Steering {
         let kernel_rtt = Some(self.kernel_rtt).filter(|rtt| *rtt > Duration::ZERO);
         let rtt = prober.and_then(Prober::rtt).or(kernel_rtt);
         let goodput = (self.content - self.row.content) / now.since(self.row.since);
-        self.effects.push_back(Effect::Record(Line::Row(Row {
+        self.effects.push_back(Effect::Record(SeriesRecord::Row(Row {
             t_s: now.since(self.start).as_secs_f64(),
             bytes: self.content.get(),
             goodput_bps: goodput.as_f64(),

@@ -15,18 +15,18 @@ const SUFFIX: &str = ".part";
 const DIGITS: usize = 32;
 
 /// A file that is not yet whole: unpredictable name, locked while its process lives, gone when
-/// dropped, unless it was [kept](Partial::keep).
-pub(crate) struct Partial {
+/// dropped, unless it was [kept](TempFile::keep).
+pub(crate) struct TempFile {
     file: File,
     path: PathBuf,
     kept: bool,
 }
 
-impl Partial {
+impl TempFile {
     /// A new one in `directory`, with room for `size` bytes.
-    pub fn create(directory: &Path, size: Bytes) -> Result<Partial, TransferError> {
+    pub fn create(directory: &Path, size: Bytes) -> Result<TempFile, TransferError> {
         let fail = |source| TransferError::write(directory.to_owned(), source);
-        let partial = loop {
+        let temp_file = loop {
             let mut random = [0; DIGITS / 2];
             getrandom::fill(&mut random).map_err(|e| fail(io::Error::other(e.to_string())))?;
             let name = format!("{PARTIAL_PREFIX}{}{SUFFIX}", HEXLOWER.encode(&random));
@@ -37,16 +37,16 @@ impl Partial {
                 .mode(0o600)
                 .open(&path)
                 .map_err(fail)?;
-            let partial = Partial { file, path, kept: false };
+            let temp_file = TempFile { file, path, kept: false };
             // Between creation and lock another process's sweep may have taken it for a leftover.
-            let locked = file::try_lock(&partial.file).map_err(fail)?;
-            if locked && partial.file.metadata().map_err(fail)?.nlink() > 0 {
-                break partial;
+            let locked = file::try_lock(&temp_file.file).map_err(fail)?;
+            if locked && temp_file.file.metadata().map_err(fail)?.nlink() > 0 {
+                break temp_file;
             }
         };
         // Asked for now, so that a full disk is known before anything is sent.
-        file::reserve(&partial.file, size).map_err(fail)?;
-        Ok(partial)
+        file::reserve(&temp_file.file, size).map_err(fail)?;
+        Ok(temp_file)
     }
 
     /// The file to write to.
@@ -84,7 +84,7 @@ impl Partial {
     }
 }
 
-impl Drop for Partial {
+impl Drop for TempFile {
     fn drop(&mut self) {
         if !self.kept {
             let _ = fs::remove_file(&self.path);
@@ -143,16 +143,16 @@ mod tests {
         names
     }
 
-    fn partial(directory: &Path, content: &[u8]) -> Partial {
-        let mut partial = Partial::create(directory, Bytes::new(content.len() as u64)).unwrap();
-        partial.file().write_all(content).unwrap();
-        partial
+    fn temp_file(directory: &Path, content: &[u8]) -> TempFile {
+        let mut temp_file = TempFile::create(directory, Bytes::new(content.len() as u64)).unwrap();
+        temp_file.file().write_all(content).unwrap();
+        temp_file
     }
 
     #[test]
     fn what_is_dropped_leaves_nothing() {
         let dir = tempfile::tempdir().unwrap();
-        drop(partial(dir.path(), b"x"));
+        drop(temp_file(dir.path(), b"x"));
         assert!(names(dir.path()).is_empty());
     }
 
@@ -160,7 +160,7 @@ mod tests {
     fn what_is_kept_has_its_name_and_nothing_else_remains() {
         let dir = tempfile::tempdir().unwrap();
         let name = "f".parse().unwrap();
-        partial(dir.path(), b"new").keep(dir.path(), &name, false).unwrap();
+        temp_file(dir.path(), b"new").keep(dir.path(), &name, false).unwrap();
         assert_eq!(names(dir.path()), ["f"]);
         assert_eq!(fs::read(dir.path().join("f")).unwrap(), b"new");
     }
@@ -170,10 +170,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let name = "f".parse().unwrap();
         fs::write(dir.path().join("f"), "old").unwrap();
-        let refused = partial(dir.path(), b"new").keep(dir.path(), &name, false);
+        let refused = temp_file(dir.path(), b"new").keep(dir.path(), &name, false);
         assert!(matches!(refused, Err(TransferError::Exists(_))));
         assert_eq!(fs::read(dir.path().join("f")).unwrap(), b"old");
-        partial(dir.path(), b"new").keep(dir.path(), &name, true).unwrap();
+        temp_file(dir.path(), b"new").keep(dir.path(), &name, true).unwrap();
         assert_eq!(fs::read(dir.path().join("f")).unwrap(), b"new");
         assert_eq!(names(dir.path()), ["f"]);
     }
@@ -186,8 +186,8 @@ mod tests {
         fs::write(&victim, "safe").unwrap();
         std::os::unix::fs::symlink(&victim, dir.path().join("f")).unwrap();
         let name = "f".parse().unwrap();
-        assert!(partial(dir.path(), b"new").keep(dir.path(), &name, false).is_err());
-        partial(dir.path(), b"new").keep(dir.path(), &name, true).unwrap();
+        assert!(temp_file(dir.path(), b"new").keep(dir.path(), &name, false).is_err());
+        temp_file(dir.path(), b"new").keep(dir.path(), &name, true).unwrap();
         assert_eq!(fs::read(&victim).unwrap(), b"safe");
     }
 
@@ -199,7 +199,7 @@ mod tests {
         for name in [&dead, &strange, &"other.part".to_owned()] {
             fs::write(dir.path().join(name), "x").unwrap();
         }
-        let alive = partial(dir.path(), b"x");
+        let alive = temp_file(dir.path(), b"x");
         assert_eq!(sweep(dir.path()).unwrap(), 1);
         assert!(alive.path().exists() && !dir.path().join(&dead).exists());
         assert_eq!(names(dir.path()).len(), 3);
@@ -208,7 +208,7 @@ mod tests {
     #[test]
     fn more_than_the_disk_holds_is_refused_at_once() {
         let dir = tempfile::tempdir().unwrap();
-        assert!(Partial::create(dir.path(), Bytes::new(1 << 62)).is_err());
+        assert!(TempFile::create(dir.path(), Bytes::new(1 << 62)).is_err());
         assert!(names(dir.path()).is_empty());
     }
 }

@@ -1,0 +1,131 @@
+//! The server's UDP port: tells each transfer under which address its sender's datagrams come.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use sweetspot_linux::event_fd::{EventFd, wait_readable};
+use sweetspot_linux::udp::Udp;
+use sweetspot_units::Time;
+
+use super::channel::lock;
+use crate::probe::{Packet, PacketAuthenticator};
+
+/// One UDP socket for senders whose address is not known yet.
+pub(crate) struct UdpDemux {
+    socket: Udp,
+    registrations: Mutex<Registrations>,
+    closing: EventFd,
+    closed: AtomicBool,
+}
+
+#[derive(Default)]
+struct Registrations {
+    open: Vec<Arc<Registration>>,
+    /// Datagrams that no registration was open for: a sender's first one may overtake its hello.
+    early: VecDeque<(Vec<u8>, SocketAddr)>,
+}
+
+/// Early datagrams kept, and the longest that is.
+const EARLY: usize = 64;
+const LONGEST: usize = 128;
+
+/// Where one transfer waits for its sender's address.
+pub(crate) struct Registration {
+    id: [u8; 4],
+    authenticator: PacketAuthenticator,
+    peer_address: Mutex<Option<SocketAddr>>,
+    /// Signalled when the sender has punched through.
+    pub event_fd: EventFd,
+}
+
+impl UdpDemux {
+    pub fn new(address: SocketAddr) -> std::io::Result<UdpDemux> {
+        Ok(UdpDemux {
+            socket: Udp::bind_shared(address)?,
+            registrations: Mutex::default(),
+            closing: EventFd::new()?,
+            closed: false.into(),
+        })
+    }
+
+    /// A registration for the transfer with this identity and authenticator.
+    pub fn register(
+        &self,
+        id: [u8; 4],
+        authenticator: PacketAuthenticator,
+    ) -> std::io::Result<Arc<Registration>> {
+        let registration = Registration {
+            id,
+            authenticator,
+            peer_address: Mutex::default(),
+            event_fd: EventFd::new()?,
+        };
+        let registration = Arc::new(registration);
+        let mut registrations = lock(&self.registrations);
+        registrations.early.iter().for_each(|(datagram, from)| registration.push(datagram, *from));
+        registrations.open.push(Arc::clone(&registration));
+        Ok(registration)
+    }
+
+    /// The transfer is over.
+    pub fn deregister(&self, registration: &Arc<Registration>) {
+        lock(&self.registrations).open.retain(|other| !Arc::ptr_eq(other, registration));
+    }
+
+    /// Listens until [`UdpDemux::shut_down`].
+    pub fn run(&self) {
+        let mut datagram = [0; 2048];
+        while !self.closed.load(Ordering::Acquire) {
+            let sources = [self.socket.as_fd(), self.closing.as_fd()];
+            if wait_readable(&sources, Time::MAX).is_err() {
+                return;
+            }
+            // What cannot be received is lost, as datagrams may be.
+            while let Ok(Some(arrival)) = self.socket.receive(&mut datagram) {
+                let datagram = &datagram[..arrival.length.min(datagram.len())];
+                self.connect(datagram, arrival.from);
+            }
+        }
+    }
+
+    /// Ends [`UdpDemux::run`].
+    pub fn shut_down(&self) {
+        self.closed.store(true, Ordering::Release);
+        self.closing.signal();
+    }
+
+    fn connect(&self, datagram: &[u8], from: SocketAddr) {
+        let Some(id) = PacketAuthenticator::claimed_id(datagram) else { return };
+        let mut registrations = lock(&self.registrations);
+        // Identities are short: two registrations may have the same, and the authenticator tells.
+        let mut claimed =
+            registrations.open.iter().filter(|registration| registration.id == id).peekable();
+        if claimed.peek().is_some() {
+            claimed.for_each(|registration| registration.push(datagram, from));
+        } else if datagram.len() <= LONGEST {
+            if registrations.early.len() == EARLY {
+                registrations.early.pop_front();
+            }
+            registrations.early.push_back((datagram.to_vec(), from));
+        }
+    }
+}
+
+impl Registration {
+    /// Takes down the address, if this is the punch of its sender.
+    fn push(&self, datagram: &[u8], from: SocketAddr) {
+        if self.authenticator.open(datagram) == Some(Packet::Punch) {
+            *lock(&self.peer_address) = Some(from);
+            self.event_fd.signal();
+        }
+    }
+
+    /// The sender's address, if it punched since this was last asked.
+    pub fn peer_address(&self) -> Option<SocketAddr> {
+        self.event_fd.clear();
+        lock(&self.peer_address).take()
+    }
+}
