@@ -303,7 +303,7 @@ const PHASES: [(&str, Phase); 7] = [
     ("congested", Phase::Congested),
 ];
 
-const REASONS: [(&str, Reason); 14] = [
+const REASONS: [(&str, Reason); 15] = [
     ("capacity-known", Reason::CapacityKnown),
     ("capacity-unclear", Reason::CapacityUnclear),
     ("capacity-unknown", Reason::CapacityUnknown),

@@ -45,7 +45,7 @@ pub struct Fluid {
     /// What the trains' dispersion is off by.
     pub train_error: f64,
     /// ... and that of those that come after the first five.
-    pub herald_error: Option<f64>,
+    pub later_train_error: Option<f64>,
     /// ... and that of one of them, counted from the first.
     pub odd_train: Option<(u64, f64)>,
     /// When the sender loses a segment that the path had room for, in seconds.
@@ -72,7 +72,7 @@ impl Fluid {
             others_congest: None,
             udp_passes: true,
             train_error: 1.0,
-            herald_error: None,
+            later_train_error: None,
             odd_train: None,
             loses_at: None,
             paces: true,
@@ -218,7 +218,7 @@ pub fn drive(controller: &mut dyn Controller, fluid: &Fluid, seconds: f64) -> Ru
                     let gaps = f64::from(received.saturating_sub(1)) * request.size.as_f64();
                     let wire = capacity * PACKET / MSS;
                     let odd = fluid.odd_train.filter(|(which, _)| *which == run.trains);
-                    let usual = fluid.herald_error.filter(|_| run.trains >= TRAINS);
+                    let usual = fluid.later_train_error.filter(|_| run.trains >= TRAINS);
                     let usual = usual.unwrap_or(fluid.train_error);
                     run.trains += 1;
                     let error = odd.map_or(usual, |(_, error)| error);
