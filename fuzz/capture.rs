@@ -4,10 +4,10 @@
 
 use sweetspot_trace::file::{CaptureError, Decoder};
 use sweetspot_trace::flow::Table;
-use sweetspot_trace::packet::{Dissector, Segment, Tally};
+use sweetspot_trace::packet::{Dissector, PacketCounts, Segment};
 
 /// What came out of a capture: its segments, what the packets were, and how it ended.
-pub type Read = (Vec<Segment>, Tally, Result<(), CaptureError>);
+pub type Read = (Vec<Segment>, PacketCounts, Result<(), CaptureError>);
 
 /// Reads `data` in pieces of `size` bytes, follows its connections, and lets each have its end.
 pub fn capture(data: &[u8], size: usize) -> Read {
@@ -27,7 +27,7 @@ pub fn capture(data: &[u8], size: usize) -> Read {
                     table.take(&segment);
                 }
                 Ok(None) => break,
-                Err(error) => return (segments, dissector.tally(), Err(error)),
+                Err(error) => return (segments, dissector.counts(), Err(error)),
             }
         }
         waiting = input.to_vec();
@@ -38,5 +38,5 @@ pub fn capture(data: &[u8], size: usize) -> Read {
             assert!(stream.counts().acked <= stream.counts().bytes + stream.counts().unseen);
         }
     }
-    (segments, dissector.tally(), ended)
+    (segments, dissector.counts(), ended)
 }

@@ -4,7 +4,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use sweetspot_scenario::Congestion;
 use sweetspot_sizing::Sizing;
-use sweetspot_study::gauntlet::{Measured, Plan, Settings, Verdict};
+use sweetspot_study::gauntlet::{Measured, Plan, Settings, GauntletReport};
 
 use crate::outcome::Outcome;
 
@@ -52,14 +52,14 @@ impl Gauntlet {
     }
 
     /// What came of it, as JSON: ``outcomes`` has one per run, in order.
-    fn verdict(&self, outcomes: Vec<Bound<'_, Outcome>>) -> PyResult<String> {
-        let verdict = self.judge(&outcomes)?;
-        serde_json::to_string(&verdict).map_err(bad)
+    fn report(&self, outcomes: Vec<Bound<'_, Outcome>>) -> PyResult<String> {
+        let report = self.judge(&outcomes)?;
+        serde_json::to_string(&report).map_err(bad)
     }
 }
 
 impl Gauntlet {
-    fn judge(&self, outcomes: &[Bound<'_, Outcome>]) -> PyResult<Verdict> {
+    fn judge(&self, outcomes: &[Bound<'_, Outcome>]) -> PyResult<GauntletReport> {
         let runs: Vec<_> = self.0.runs().collect();
         if outcomes.len() != runs.len() {
             let (given, needed) = (outcomes.len(), runs.len());
@@ -70,7 +70,7 @@ impl Gauntlet {
             .zip(outcomes)
             .map(|(run, outcome)| Measured::of(&run.scenario(), &outcome.get().0))
             .collect();
-        Ok(Verdict::of(&self.0, &measured))
+        Ok(GauntletReport::of(&self.0, &measured))
     }
 }
 

@@ -17,9 +17,9 @@ def test_a_gauntlet_is_the_same_on_every_executor() -> None:
 
 
 def test_the_null_comes_first_and_every_path_is_compared() -> None:
-    verdict = short(paths=range(5, 8))
-    assert [judged["sizing"] for judged in verdict["contenders"]] == ["null", "sobas"]
-    for judged in verdict["contenders"]:
+    report = short(paths=range(5, 8))
+    assert [judged["sizing"] for judged in report["variants"]] == ["null", "sobas"]
+    for judged in report["variants"]:
         assert [path["path"] for path in judged["paths"]] == [5, 6, 7]
 
 
@@ -31,7 +31,7 @@ def test_a_gauntlet_goes_on_where_a_killed_one_was(tmp_path: pathlib.Path) -> No
     journal.write_bytes(b"".join(lines[:10]) + lines[10][:20])
     again = short(journal=journal, progress=lambda done, runs: played.append(done))
     assert again == first
-    # Three paths, three contenders, two seeds; nine were kept.
+    # Three paths, three variants, two seeds; nine were kept.
     assert len(played) == 18 - 9
 
 

@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use crate::contest::Content;
+use crate::comparison::Content;
 
 /// Which build a program is: the first digits of its executable's BLAKE3.
 pub fn build(program: &Path) -> Result<String, Box<dyn std::error::Error>> {

@@ -9,17 +9,17 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 #[macro_use]
 mod print;
-mod attend;
 mod bench;
 mod build;
-mod complaint;
-mod contest;
-mod ledger;
+mod comparison;
 mod limits;
 mod live;
+mod progress;
 mod raster;
+mod result_journal;
 mod speed;
 mod text_file;
+mod usage_error;
 mod verbs;
 mod watching;
 mod whole_file;
@@ -87,7 +87,7 @@ enum Verb {
 fn main() -> ExitCode {
     let typed = match Typed::try_parse() {
         Ok(typed) => typed,
-        Err(error) => return complaint::answer(&error),
+        Err(error) => return usage_error::answer(&error),
     };
     let result = match typed.verb {
         Verb::Advise(arguments) => verbs::advise::run(arguments),
@@ -117,7 +117,7 @@ fn main() -> ExitCode {
     match result {
         Ok(code) => code,
         Err(error) => {
-            say!("sweetspot: {error}");
+            err!("sweetspot: {error}");
             ExitCode::FAILURE
         }
     }

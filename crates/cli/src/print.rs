@@ -7,30 +7,30 @@ use std::process;
 
 /// A line of what was asked for, on standard output. Where it cannot be written the program ends
 /// with an error, unless the reader has gone (`| head`): that one has seen what it wanted.
-macro_rules! tell {
-    ($($words:tt)*) => { $crate::print::tell(format_args!($($words)*)) };
+macro_rules! out {
+    ($($words:tt)*) => { $crate::print::out(format_args!($($words)*)) };
 }
 
 /// A line for whoever watches, on standard error; lost if that cannot be written.
-macro_rules! say {
-    ($($words:tt)*) => { $crate::print::say(format_args!($($words)*)) };
+macro_rules! err {
+    ($($words:tt)*) => { $crate::print::err(format_args!($($words)*)) };
 }
 
 /// See the macro of this name.
-pub fn tell(words: fmt::Arguments<'_>) {
-    if let Err(error) = try_tell(words) {
-        say!("sweetspot: {error}");
+pub fn out(words: fmt::Arguments<'_>) {
+    if let Err(error) = try_out(words) {
+        err!("sweetspot: {error}");
         process::exit(1);
     }
 }
 
 /// The same for who has something to finish first.
-pub fn try_tell(words: fmt::Arguments<'_>) -> Result<(), String> {
-    tell_reader(words).map(drop)
+pub fn try_out(words: fmt::Arguments<'_>) -> Result<(), String> {
+    out_while_read(words).map(drop)
 }
 
 /// The same for who tells without end: whether somebody still reads.
-pub fn tell_reader(words: fmt::Arguments<'_>) -> Result<bool, String> {
+pub fn out_while_read(words: fmt::Arguments<'_>) -> Result<bool, String> {
     let mut stdout = io::stdout().lock();
     match writeln!(stdout, "{words}").and_then(|()| stdout.flush()) {
         Ok(()) => Ok(true),
@@ -40,6 +40,6 @@ pub fn tell_reader(words: fmt::Arguments<'_>) -> Result<bool, String> {
 }
 
 /// See the macro of this name.
-pub fn say(words: fmt::Arguments<'_>) {
+pub fn err(words: fmt::Arguments<'_>) {
     let _ = writeln!(io::stderr().lock(), "{words}");
 }

@@ -46,7 +46,7 @@ mod tests {
         let rasterizer = match Rasterizer::new() {
             Ok(rasterizer) => rasterizer,
             Err(why) => {
-                say!("skipped: {why}");
+                err!("skipped: {why}");
                 return Ok(());
             }
         };

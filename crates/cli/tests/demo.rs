@@ -38,7 +38,7 @@ fn is_empty(dir: &Path) -> std::io::Result<bool> {
 }
 
 #[test]
-fn every_contender_moves_the_file_whole_and_nothing_stays_behind() -> Tested {
+fn every_variant_moves_the_file_whole_and_nothing_stays_behind() -> Tested {
     let dir = tempfile::tempdir()?;
     let chosen = ["--size", "3MB", "--sizing", "kernel,bdp,sobas:paper,sobas", "--json"];
     let Some(output) = run(dir.path(), &chosen)? else { return Ok(()) };
@@ -48,9 +48,9 @@ fn every_contender_moves_the_file_whole_and_nothing_stays_behind() -> Tested {
         outcome,
         serde_json::from_slice::<Value>(&fs::read(dir.path().join("out/outcome.json"))?)?
     );
-    let contenders = outcome["contenders"].as_array().ok_or("no contenders")?;
-    assert_eq!(contenders.len(), 4);
-    for c in contenders {
+    let variants = outcome["variants"].as_array().ok_or("no variants")?;
+    assert_eq!(variants.len(), 4);
+    for c in variants {
         assert_eq!(c["hash_ok"], true, "{c}");
         assert_eq!(c["congestion"], "cubic");
         // No transfer is faster than its path.
@@ -65,7 +65,7 @@ fn every_contender_moves_the_file_whole_and_nothing_stays_behind() -> Tested {
 }
 
 #[test]
-fn a_contender_that_cannot_run_is_named_with_the_way_out() -> Tested {
+fn a_variant_that_cannot_run_is_named_with_the_way_out() -> Tested {
     let dir = tempfile::tempdir()?;
     let chosen = ["--size", "200kB", "--sizing", "kernel+nosuch,kernel+cubic"];
     let Some(output) = run(dir.path(), &chosen)? else { return Ok(()) };
@@ -83,8 +83,8 @@ fn more_than_the_disk_could_hold_is_refused_before_it_is_full() -> Tested {
     // No file system holds an exabyte.
     let Some(output) = run(dir.path(), &["--size", "1000000TB"])? else { return Ok(()) };
     assert_eq!(output.status.code(), Some(1));
-    let complaint = String::from_utf8_lossy(&output.stderr);
-    assert!(complaint.contains("set TMPDIR to a place with room"), "{complaint}");
+    let usage_error = String::from_utf8_lossy(&output.stderr);
+    assert!(usage_error.contains("set TMPDIR to a place with room"), "{usage_error}");
     assert!(is_empty(&dir.path().join("tmp"))?);
     Ok(())
 }
@@ -109,9 +109,9 @@ fn results_that_cannot_be_kept_are_not_measured() -> Tested {
     fs::write(dir.path().join("out"), "a file where the directory would be")?;
     let Some(output) = run(dir.path(), &[])? else { return Ok(()) };
     assert_eq!(output.status.code(), Some(1));
-    let complaint = String::from_utf8_lossy(&output.stderr);
-    assert!(complaint.contains("name a directory that you may write to"), "{complaint}");
-    assert_eq!(complaint.lines().count(), 1, "{complaint}");
+    let usage_error = String::from_utf8_lossy(&output.stderr);
+    assert!(usage_error.contains("name a directory that you may write to"), "{usage_error}");
+    assert_eq!(usage_error.lines().count(), 1, "{usage_error}");
     Ok(())
 }
 
@@ -156,9 +156,9 @@ fn bad_input_is_refused_in_words_before_anything_is_made() -> Tested {
         (vec!["--sizing", "sobas+"], "congestion control"),
     ] {
         let output = demo(dir.path(), PATH, &arguments).output()?;
-        let complaint = String::from_utf8_lossy(&output.stderr);
+        let usage_error = String::from_utf8_lossy(&output.stderr);
         assert!(!output.status.success(), "{arguments:?}");
-        assert!(complaint.contains(word), "{arguments:?}: {complaint}");
+        assert!(usage_error.contains(word), "{arguments:?}: {usage_error}");
     }
     assert!(is_empty(&dir.path().join("tmp"))?);
     Ok(())

@@ -28,7 +28,7 @@ fn sweetspot(place: &Path, arguments: &[&str]) -> Result<Option<Output>, Box<dyn
     Ok(Some(output))
 }
 
-fn complaint(output: &Output) -> String {
+fn usage_error(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).trim().to_owned()
 }
 
@@ -38,7 +38,7 @@ fn a_scenario_played_by_the_kernel_has_the_same_outcome_and_a_certificate() -> T
     let file = file.to_str().ok_or("a path that is no text")?;
     let arguments = [&["run", file, "--engine", "lab", "--json"][..], &SHORT].concat();
     let Some(output) = sweetspot(place.path(), &arguments)? else { return Ok(()) };
-    assert!(output.status.success(), "{}", complaint(&output));
+    assert!(output.status.success(), "{}", usage_error(&output));
     let played: Value = serde_json::from_slice(&output.stdout)?;
     assert_eq!((&played["engine"], &played["seed"]), (&Value::from("lab"), &Value::from(1)));
     let goodput = played["transfers"][0]["goodput_bps"].as_f64().ok_or("no goodput")?;
@@ -55,7 +55,7 @@ fn three_engines_are_compared_in_words_and_numbers() -> Tested {
     let file = file.to_str().ok_or("a path that is no text")?;
     let arguments = [&["validate", file][..], &SHORT].concat();
     let Some(output) = sweetspot(place.path(), &arguments)? else { return Ok(()) };
-    assert!(output.status.success(), "{}", complaint(&output));
+    assert!(output.status.success(), "{}", usage_error(&output));
     let text = String::from_utf8(output.stdout)?;
     for part in ["The engines ", "|  | theory | sim | lab | gap |", "The emulation can"] {
         assert!(text.contains(part), "{part}: {text}");
@@ -71,7 +71,7 @@ fn a_sweep_is_played_by_the_kernel_run_by_run() -> Tested {
     let sweep = ["sweep", file, "--engine", "lab", "--json"];
     let arguments = [&sweep[..], &over, &SHORT].concat();
     let Some(output) = sweetspot(place.path(), &arguments)? else { return Ok(()) };
-    assert!(output.status.success(), "{}", complaint(&output));
+    assert!(output.status.success(), "{}", usage_error(&output));
     // A line per point.
     let points = String::from_utf8(output.stdout)?;
     assert_eq!(points.lines().count(), 2, "{points}");
@@ -86,7 +86,7 @@ fn what_the_lab_cannot_play_is_one_line_with_what_it_could() -> Tested {
     let Some(output) = sweetspot(place.path(), &run)? else { return Ok(()) };
     assert!(!output.status.success());
     assert_eq!(
-        complaint(&output),
+        usage_error(&output),
         "sweetspot: the lab engine cannot play this scenario: its queue is drop-tail; leave path.queue out"
     );
     Ok(())
@@ -99,7 +99,7 @@ fn the_blog_s_experiment_is_a_table_of_five() -> Tested {
     let out = document.to_str().ok_or("a path that is no text")?;
     let arguments = ["lab", "blog", "--each", "200ms", "--json", "--out", out];
     let Some(output) = sweetspot(place.path(), &arguments)? else { return Ok(()) };
-    assert!(output.status.success(), "{}", complaint(&output));
+    assert!(output.status.success(), "{}", usage_error(&output));
     let blog: Value = serde_json::from_slice(&output.stdout)?;
     assert_eq!(blog["rows"].as_array().map(Vec::len), Some(5));
     let text = std::fs::read_to_string(document)?;

@@ -26,7 +26,7 @@ fn run(directory: &std::path::Path, series: &str, more: &[&str]) -> Output {
         .unwrap()
 }
 
-fn complaint(output: &Output) -> String {
+fn usage_error(output: &Output) -> String {
     assert!(!output.status.success());
     String::from_utf8_lossy(&output.stderr).trim_end().to_owned()
 }
@@ -51,17 +51,17 @@ fn a_series_that_cannot_be_written_is_named_with_the_next_step() {
     let directory = tempfile::tempdir().unwrap();
     // A link, so that nothing worse than a link can be replaced.
     std::os::unix::fs::symlink("/dev/full", directory.path().join("full")).unwrap();
-    let told = complaint(&run(directory.path(), "full", &[]));
+    let told = usage_error(&run(directory.path(), "full", &[]));
     assert!(told.ends_with("; free some room or name a file elsewhere"), "{told}");
-    let told = complaint(&run(directory.path(), "nowhere/x.parquet", &[]));
+    let told = usage_error(&run(directory.path(), "nowhere/x.parquet", &[]));
     assert!(told.contains("nowhere/x.parquet") && told.ends_with("; make the directory first"));
-    let told = complaint(&run(directory.path(), ".", &[]));
+    let told = usage_error(&run(directory.path(), ".", &[]));
     assert!(told.ends_with("; name another file"), "{told}");
 }
 
 #[test]
 fn samples_without_end_are_refused() {
     let directory = tempfile::tempdir().unwrap();
-    let told = complaint(&run(directory.path(), "x.parquet", &["--interval", "1ns"]));
+    let told = usage_error(&run(directory.path(), "x.parquet", &["--interval", "1ns"]));
     assert!(told.contains("--interval 1 ns") && told.contains("take 1 us or more"), "{told}");
 }

@@ -135,8 +135,8 @@ impl Engine {
         self.up.counters.ring_losses = self.near.lost()?;
         self.down.counters.ring_losses = self.far.lost()?;
         Ok(EngineReport {
-            up: self.up.into_tally(),
-            down: self.down.into_tally(),
+            up: self.up.into_counters(),
+            down: self.down.into_counters(),
             real_time,
             ran: clock::now().since(self.started),
         })

@@ -169,7 +169,7 @@ impl PathDirection {
     }
 
     /// Ends the counting.
-    pub fn into_tally(mut self) -> DirectionCounters {
+    pub fn into_counters(mut self) -> DirectionCounters {
         self.close_run();
         self.counters.held = self.direction.counters().queued + self.fan.counters().queued;
         self.counters

@@ -1,4 +1,4 @@
-//! One colour per contender, told apart by colour-blind eyes too: Okabe and Ito, "Color
+//! One colour per variant, told apart by colour-blind eyes too: Okabe and Ito, "Color
 //! Universal Design" (2008). Their yellow is left out (too pale on white); the blue and the
 //! grey are lighter on a dark page.
 
@@ -13,9 +13,9 @@ const PALETTE: [(&str, &str); 7] = [
     ("#6b6b6b", "#a3a3a3"), // black, softened
 ];
 
-/// The CSS class that colours the n-th contender; after seven they repeat.
-pub fn class(contender: usize) -> String {
-    format!("c{}", contender % PALETTE.len())
+/// The CSS class that colours the n-th variant; after seven they repeat.
+pub fn class(variant: usize) -> String {
+    format!("c{}", variant % PALETTE.len())
 }
 
 /// The colours on a light or a dark page, in the order of their classes.

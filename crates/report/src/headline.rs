@@ -1,12 +1,12 @@
 use sweetspot_units::Duration;
 
-use crate::outcome::{Contender, DemoOutcome};
+use crate::outcome::{DemoOutcome, Variant};
 
 /// What happened, in sentences for people: first how SOBAS (or else whoever was fastest) did,
 /// then one for each of the others.
 pub fn headline(outcome: &DemoOutcome) -> Vec<String> {
-    let finished: Vec<(&Contender, Duration)> =
-        outcome.contenders.iter().filter_map(|c| c.duration.map(|d| (c, d))).collect();
+    let finished: Vec<(&Variant, Duration)> =
+        outcome.variants.iter().filter_map(|c| c.duration.map(|d| (c, d))).collect();
     let chosen = finished
         .iter()
         .find(|(c, _)| c.sizing == "sobas")
@@ -28,8 +28,8 @@ pub fn headline(outcome: &DemoOutcome) -> Vec<String> {
     [first].into_iter().chain(others.map(|&(c, other)| comparison(c, other, time))).collect()
 }
 
-/// A contender's name in a sentence.
-fn name(c: &Contender) -> String {
+/// A variant's name in a sentence.
+fn name(c: &Variant) -> String {
     let sizing = match c.sizing.as_str() {
         "sobas" => "SOBAS",
         "sobas:paper" => "SOBAS as published",
@@ -40,7 +40,7 @@ fn name(c: &Contender) -> String {
     format!("{sizing} ({})", c.congestion)
 }
 
-fn comparison(c: &Contender, time: Duration, hero: Duration) -> String {
+fn comparison(c: &Variant, time: Duration, hero: Duration) -> String {
     let ratio = time.as_secs_f64() / hero.as_secs_f64();
     // Within a hundredth two runs of the same program differ as well.
     let how = if ratio > 1.01 {
@@ -53,7 +53,7 @@ fn comparison(c: &Contender, time: Duration, hero: Duration) -> String {
     format!("{} {how}{}.", name(c), resent(c))
 }
 
-fn resent(c: &Contender) -> String {
+fn resent(c: &Variant) -> String {
     match c.retransmitted_segments {
         None => String::new(),
         Some(0) => ", without one segment resent".to_owned(),

@@ -26,7 +26,7 @@ pub use gallery::{PageInfo, gallery};
 pub use headline::headline;
 pub use html::page;
 pub use lab::{Cell, LabBench, NOTES_BEGIN, NOTES_END, Reference, markdown, notes};
-pub use outcome::{Certificate, Contender, DemoOutcome, FileFacts, PathFacts};
+pub use outcome::{Certificate, DemoOutcome, FileFacts, PathFacts, Variant};
 pub use parquet::{from_parquet, parquet};
 pub use results::{Finding, ReadError, SeriesFile, Sheet, read, read_columns, report_page, sheets};
 pub use run_series::{RunSeries, TooManySamples};

@@ -23,7 +23,7 @@ pub struct DemoOutcome {
     /// What was moved.
     pub file: FileFacts,
     /// One per way of moving it, in the order of their runs.
-    pub contenders: Vec<Contender>,
+    pub variants: Vec<Variant>,
 }
 
 /// The emulated path and what follows from it.
@@ -70,7 +70,7 @@ impl PathFacts {
     }
 }
 
-/// The file that every contender moved.
+/// The file that every variant moved.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FileFacts {
     /// Its size.
@@ -82,7 +82,7 @@ pub struct FileFacts {
 
 /// One way of moving the file, and how it went. What could not be measured is `null`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Contender {
+pub struct Variant {
     /// How the window was sized, e.g. `sobas`.
     pub sizing: String,
     /// The sender's congestion control, e.g. `cubic`.
@@ -126,10 +126,10 @@ pub struct Contender {
     pub series: Series,
 }
 
-impl Contender {
-    /// A contender that has not got anywhere yet.
-    pub fn new(sizing: impl Into<String>, congestion: impl Into<String>) -> Contender {
-        Contender {
+impl Variant {
+    /// A variant that has not got anywhere yet.
+    pub fn new(sizing: impl Into<String>, congestion: impl Into<String>) -> Variant {
+        Variant {
             sizing: sizing.into(),
             congestion: congestion.into(),
             goodput: None,

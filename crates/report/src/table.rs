@@ -1,20 +1,20 @@
 use sweetspot_units::Duration;
 
-use crate::outcome::{Contender, DemoOutcome};
+use crate::outcome::{DemoOutcome, Variant};
 
-/// The outcome as a text table of at most 80 columns. A contender that failed, or whose
+/// The outcome as a text table of at most 80 columns. A variant that failed, or whose
 /// certificate says that it is not to be trusted, says so in its row.
 pub fn table(outcome: &DemoOutcome) -> String {
-    let widest = outcome.contenders.iter().map(|c| c.name().chars().count()).max();
-    let name_width = widest.unwrap_or(0).max("contender".len());
+    let widest = outcome.variants.iter().map(|c| c.name().chars().count()).max();
+    let name_width = widest.unwrap_or(0).max("variant".len());
     let heading = |name, cells: [&str; 9]| columns(name_width, name, cells.map(str::to_owned));
     let mut lines = vec![
         heading("", ["goodput", "share", "resent", "resent", "drops", "RTT", "RTT", "90 %", ""]),
-        heading("contender", ["Mbit/s", "%", "segs", "%", "", "med ms", "p99 ms", "at s", "trust"]),
+        heading("variant", ["Mbit/s", "%", "segs", "%", "", "med ms", "p99 ms", "at s", "trust"]),
     ];
-    for contender in &outcome.contenders {
-        lines.push(row(name_width, contender));
-        if let Some(why) = contender.distrust() {
+    for variant in &outcome.variants {
+        lines.push(row(name_width, variant));
+        if let Some(why) = variant.distrust() {
             let why = wrap(&format!("do not trust this row: {why}"), 76);
             lines.extend(why.iter().map(|line| format!("    {line}")));
         }
@@ -37,7 +37,7 @@ fn columns(name_width: usize, name: &str, cells: [String; 9]) -> String {
     line
 }
 
-fn row(name_width: usize, c: &Contender) -> String {
+fn row(name_width: usize, c: &Variant) -> String {
     let name = c.name();
     if let Some(why) = &c.failure {
         let indent = format!("\n{:1$}", "", name_width + 2);

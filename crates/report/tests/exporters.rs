@@ -2,7 +2,7 @@
 
 mod synthetic;
 
-use sweetspot_report::{Contender, DemoOutcome, headline, page, table};
+use sweetspot_report::{DemoOutcome, Variant, headline, page, table};
 use sweetspot_units::{Bytes, Duration, Rate};
 
 #[test]
@@ -26,11 +26,11 @@ fn a_row_that_is_not_to_be_trusted_says_so() {
 }
 
 #[test]
-fn a_contender_that_failed_is_a_row_that_says_why() {
+fn a_variant_that_failed_is_a_row_that_says_why() {
     let mut outcome = synthetic::outcome();
-    let mut failed = Contender::new("kernel", "bbr");
+    let mut failed = Variant::new("kernel", "bbr");
     failed.failure = Some("congestion control bbr is not here; modprobe tcp_bbr".into());
-    outcome.contenders[1] = failed;
+    outcome.variants[1] = failed;
     assert!(table(&outcome).contains("kernel+bbr         failed: congestion control bbr is not"));
     assert!(page(&outcome).contains("failed: congestion control bbr is not here"));
 }
@@ -46,7 +46,7 @@ fn an_outcome_survives_json_to_the_last_sample() {
 #[test]
 fn outcome_json_names_its_units() {
     let json = serde_json::to_value(synthetic::outcome()).expect("serialises");
-    let first = &json["contenders"][0];
+    let first = &json["variants"][0];
     for field in [
         "sizing",
         "congestion",
@@ -79,7 +79,7 @@ fn the_page_asks_nothing_of_the_network() {
 fn hostile_words_do_not_become_markup() {
     let mut outcome = synthetic::outcome();
     outcome.machine = "<script>alert(1)</script>".into();
-    outcome.contenders[0].failure = Some("<img>".into());
+    outcome.variants[0].failure = Some("<img>".into());
     let page = page(&outcome);
     assert!(!page.contains("<script>alert") && !page.contains("<img>"));
 }

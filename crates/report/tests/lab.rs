@@ -25,7 +25,7 @@ fn bench() -> LabBench {
 #[test]
 fn a_missed_target_is_named_with_its_number() {
     let mut bench = bench();
-    bench.matrix[0].outcome.contenders[4].share_of_capacity = Some(0.871);
+    bench.matrix[0].outcome.variants[4].share_of_capacity = Some(0.871);
     let text = markdown(&bench);
     let line = "- 100Mbit/s-100ms-0.1BDP: sobas >= 90 % of the payload capacity: **87.1 %**";
     assert!(text.contains(line), "{text}");
@@ -34,7 +34,7 @@ fn a_missed_target_is_named_with_its_number() {
 #[test]
 fn a_transfer_that_failed_misses_its_target() {
     let mut bench = bench();
-    bench.matrix[0].outcome.contenders[4] = sweetspot_report::Contender::new("sobas", "cubic");
+    bench.matrix[0].outcome.variants[4] = sweetspot_report::Variant::new("sobas", "cubic");
     assert!(markdown(&bench).contains("payload capacity: **not measured**"));
 }
 

@@ -51,7 +51,7 @@ impl<S: Scheduler> World<S> {
             Kind::Data => {
                 let (delivered, ack) = self.receive(at, packet);
                 if self.is_controlled(index) {
-                    self.tell_controller(index, at, packet, delivered);
+                    self.inform_controller(index, at, packet, delivered);
                     self.work_for_controller(index, at);
                 }
                 if let Some(ack) = ack {
@@ -199,7 +199,7 @@ impl<S: Scheduler> World<S> {
     }
 
     /// Tells the control loop what a data packet brought.
-    fn tell_controller(&mut self, index: usize, at: Time, packet: &Packet, delivered: u64) {
+    fn inform_controller(&mut self, index: usize, at: Time, packet: &Packet, delivered: u64) {
         let payload = self.payload(index);
         let out_of_order = self.receivers[index].out_of_order();
         let target = &mut self.targets[index];

@@ -4,6 +4,7 @@
 //! Every study is a function from scenarios to numbers. How many [`Workers`] share the runs is
 //! the caller's choice and never shows in the result.
 
+mod cached_engine;
 pub mod csv;
 pub mod gauntlet;
 mod journal;
@@ -12,16 +13,15 @@ pub mod ns2;
 pub mod papers;
 mod play;
 pub mod plot;
-mod remember;
 pub mod router;
 pub mod search;
 mod sweep;
 pub mod validate;
 mod workers;
 
+pub use cached_engine::{CachedEngine, NoStore, ResultStore, RunKey};
 pub use journal::{Journal, JournalError};
 pub use play::{StudyError, play_all};
-pub use remember::{Forgetting, Memory, Remembering, RunKey};
 pub use search::{Bounds, Mft, find_mft, find_mfts};
 pub use sweep::{Metric, Over, Spread, Sweep, SweepError, SweepPoint, Variant};
 pub use workers::Workers;

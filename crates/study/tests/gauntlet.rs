@@ -7,9 +7,9 @@ use sweetspot_scenario::{Congestion, Outcome, Queue, Scenario};
 use sweetspot_sim::Simulator;
 use sweetspot_sizing::Sizing;
 use sweetspot_study::gauntlet::{
-    Class, Contender, DrawnPath, Plan, Player, Population, Settings, Verdict, table,
+    Class, DrawnPath, GauntletReport, Plan, Player, Population, Settings, Variant, table,
 };
-use sweetspot_study::{Forgetting, Memory, RunKey, Workers};
+use sweetspot_study::{NoStore, ResultStore, RunKey, Workers};
 use sweetspot_units::{Duration, Probability};
 
 fn drawn(population: Population, seed: u64, index: u64) -> Scenario {
@@ -108,7 +108,7 @@ fn what_is_played_is_what_its_file_says() {
         for run in plan.runs() {
             let scenario = run.scenario();
             assert_eq!(Scenario::parse(&run.text()).expect("it is a scenario"), scenario);
-            let judged = matches!(run.contender(), Contender::Judged(..));
+            let judged = matches!(run.variant(), Variant::Judged(..));
             let fixed = scenario.transfers.iter().all(|transfer| transfer.congestion_fixed);
             assert_eq!(fixed, congestion_fixed && judged);
         }
@@ -118,26 +118,26 @@ fn what_is_played_is_what_its_file_says() {
 #[derive(Default)]
 struct Kept(Mutex<BTreeMap<RunKey, Outcome>>);
 
-impl Memory for Kept {
-    fn recall(&self, key: &RunKey) -> Option<Outcome> {
+impl ResultStore for Kept {
+    fn get(&self, key: &RunKey) -> Option<Outcome> {
         self.0.lock().expect("nobody panicked").get(key).cloned()
     }
-    fn remember(&self, key: &RunKey, outcome: &Outcome) {
+    fn put(&self, key: &RunKey, outcome: &Outcome) {
         self.0.lock().expect("nobody panicked").insert(key.clone(), outcome.clone());
     }
 }
 
 #[test]
 fn what_is_remembered_gives_the_same_verdict() {
-    let (plan, memory) = (plan(4), Kept::default());
-    let player = Player { engine: &Simulator, memory: &memory, tag: "a" };
-    let at_once = Player { engine: &Simulator, memory: &Forgetting, tag: "a" };
+    let (plan, store) = (plan(4), Kept::default());
+    let player = Player { engine: &Simulator, store: &store, tag: "a" };
+    let at_once = Player { engine: &Simulator, store: &NoStore, tag: "a" };
     assert_eq!(player.missing(&plan), plan.runs().count());
     let first = player.play(&plan, Workers::new(2)).expect("it can be played");
     assert_eq!(player.missing(&plan), 0);
     // A killed program lost every third.
     let mut number = 0;
-    memory.0.lock().expect("nobody panicked").retain(|_, _| {
+    store.0.lock().expect("nobody panicked").retain(|_, _| {
         number += 1;
         number % 3 != 0
     });
@@ -148,26 +148,26 @@ fn what_is_remembered_gives_the_same_verdict() {
 
 #[test]
 fn another_tag_plays_the_sizing_again_and_the_kernel_not() {
-    let (plan, memory) = (plan(2), Kept::default());
-    Player { engine: &Simulator, memory: &memory, tag: "a" }
+    let (plan, store) = (plan(2), Kept::default());
+    Player { engine: &Simulator, store: &store, tag: "a" }
         .play(&plan, Workers::ONE)
         .expect("it can be played");
     // Two paths under two seeds.
-    assert_eq!(Player { engine: &Simulator, memory: &memory, tag: "b" }.missing(&plan), 4);
+    assert_eq!(Player { engine: &Simulator, store: &store, tag: "b" }.missing(&plan), 4);
 }
 
 #[test]
 fn the_null_of_a_path_without_chance_is_one() {
     let plan = plan(20);
-    let player = Player { engine: &Simulator, memory: &Forgetting, tag: "" };
+    let player = Player { engine: &Simulator, store: &NoStore, tag: "" };
     let measured = player.play(&plan, Workers::new(2)).expect("it can be played");
-    let verdict = Verdict::of(&plan, &measured);
-    let null = &verdict.contenders[0];
+    let report = GauntletReport::of(&plan, &measured);
+    let null = &report.variants[0];
     assert_eq!(null.sizing, "null");
     let alone = null.paths.iter().filter(|path| path.classes.contains(&Class::CleanAloneDropTail));
     assert!(alone.clone().count() > 0);
     for path in alone {
         assert!((path.goodput - 1.0).abs() < 1e-3, "{path:?}");
     }
-    assert!(table(&verdict).lines().all(|line| line.chars().count() <= 80));
+    assert!(table(&report).lines().all(|line| line.chars().count() <= 80));
 }

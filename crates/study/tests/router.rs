@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use sweetspot_sim::Simulator;
 use sweetspot_study::Workers;
 use sweetspot_study::router::{
-    Fits, Measured, Played, Served, TABLE_1, gamma, inputs, measure, simulated,
+    Fits, Measured, Objective, Played, TABLE_1, gamma, inputs, measure, simulated,
 };
 use sweetspot_theory::router::capacity_ratio::Form;
 use sweetspot_theory::router::optimum::Best;
@@ -104,12 +104,12 @@ fn long_flows_want_more_buffer_than_short_ones_and_slow_inputs_hardly_any() {
         Best::At(buffer) => buffer.get(),
         Best::Unbounded => f64::INFINITY,
     };
-    let formula = |played: &Played, form, served| {
-        at(fits(played).best(form, served).expect("the form holds at its optimum"))
+    let formula = |played: &Played, form, objective| {
+        at(fits(played).best(form, objective).expect("the form holds at its optimum"))
     };
-    let long = formula(pl, Form::PowerLaw, Served::Long);
-    let short = formula(pl, Form::PowerLaw, Served::Short);
-    let slow = formula(ex, Form::Exponential, Served::Short);
+    let long = formula(pl, Form::PowerLaw, Objective::Long);
+    let short = formula(pl, Form::PowerLaw, Objective::Short);
+    let slow = formula(ex, Form::Exponential, Objective::Short);
     assert!(long > short && short > slow, "{long} {short} {slow}");
     let best = |played: &Played, long: bool| {
         let found = simulated(&played.measured, |m| if long { &m.large } else { &m.short });

@@ -185,15 +185,15 @@ impl ControlLoop {
                 Wish::Window(limit) => {
                     self.limit = Some(limit);
                     self.effects.push_back(Effect::Limit(limit));
-                    self.tell_steer();
+                    self.update_steering();
                 }
                 Wish::Pacing(rate) => {
                     self.pacing = rate;
-                    self.tell_steer();
+                    self.update_steering();
                 }
                 Wish::Congestion(choice) => {
                     self.congestion = choice;
-                    self.tell_steer();
+                    self.update_steering();
                 }
                 Wish::Probe { sequence } => {
                     let packet = Packet::Probe { sequence };
@@ -222,11 +222,11 @@ impl ControlLoop {
             }
         }
         if self.last_control != Some(self.driver.phase()) {
-            self.tell_steer();
+            self.update_steering();
         }
     }
 
-    fn tell_steer(&mut self) {
+    fn update_steering(&mut self) {
         // A wish that a newer one overtook before it was said need not be said.
         self.effects.retain(|e| !matches!(e, Effect::Tell(Message::Steer { .. })));
         let phase = self.driver.phase();

@@ -7,7 +7,7 @@ use sweetspot_report::Reference;
 use sweetspot_units::{Bytes, Duration, Rate};
 
 use super::Plan;
-use crate::contest::Program;
+use crate::comparison::Program;
 
 const CONGESTION: &str = "cubic";
 

@@ -31,7 +31,7 @@ impl Store {
     }
 
     fn file(&self, name: &str) -> PathBuf {
-        // Names of contenders have colons and pluses, which every file system here takes.
+        // Names of variants have colons and pluses, which every file system here takes.
         self.dir.join(name.replace('/', "_") + ".json")
     }
 }

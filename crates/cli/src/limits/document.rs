@@ -5,13 +5,13 @@ use std::fmt::Write;
 use sweetspot_diagnose::Class;
 
 use super::cause::Cause;
-use super::judged::{Judged, Opinion};
-use crate::contest::machine;
+use super::judged::{ClassShares, Judged};
+use crate::comparison::machine;
 
 /// From where a flow was seen.
 struct View {
     name: &'static str,
-    opinion: fn(&Judged) -> &Opinion,
+    opinion: fn(&Judged) -> &ClassShares,
     /// Causes that cannot be told from there, and why.
     leaves_out: &'static [Cause],
     why: &'static str,
@@ -47,7 +47,7 @@ const VIEWS: [View; 4] = [
             Cause::SmallRouterBuffer,
         ],
         why: "A receiver sees its own window, its reader and queues on the path; what the sender \
-              and losses do it can guess at best. Only the causes that it can tell are counted.",
+              and losses do it can guess at best. Only the causes that it can tell apart are counted.",
     },
 ];
 

@@ -13,20 +13,20 @@ use super::play::Played;
 pub struct Judged {
     pub cause: Cause,
     pub trusted: bool,
-    pub capture_at_sender: Opinion,
-    pub capture_at_receiver: Opinion,
-    pub live_at_sender: Opinion,
-    pub live_at_receiver: Opinion,
+    pub capture_at_sender: ClassShares,
+    pub capture_at_receiver: ClassShares,
+    pub live_at_sender: ClassShares,
+    pub live_at_receiver: ClassShares,
 }
 
 /// A class, its share, and the shares of all.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Opinion {
+pub struct ClassShares {
     pub class: Class,
     pub shares: Vec<(Class, f64)>,
 }
 
-/// Lets the classifier say what it thinks of a flow.
+/// Lets the classifier judge a flow.
 pub fn judge(plan: &Plan, played: &Played) -> Result<Judged, String> {
     Ok(Judged {
         cause: plan.cause,
@@ -38,7 +38,7 @@ pub fn judge(plan: &Plan, played: &Played) -> Result<Judged, String> {
     })
 }
 
-fn by_capture(mut capture: &[u8]) -> Result<Opinion, String> {
+fn by_capture(mut capture: &[u8]) -> Result<ClassShares, String> {
     let (mut decoder, mut dissector, mut table) =
         (Decoder::default(), Dissector::default(), Table::default());
     while let Some(record) = decoder.next(&mut capture).map_err(|e| e.to_string())? {
@@ -48,9 +48,9 @@ fn by_capture(mut capture: &[u8]) -> Result<Opinion, String> {
     }
     let connection = table.drain().ok_or("the capture has no connection")?;
     let flow = capture::flows(&connection).into_iter().next().ok_or("the capture has no data")?;
-    Ok(Opinion { class: flow.verdict.class, shares: flow.limits.shares() })
+    Ok(ClassShares { class: flow.verdict.class, shares: flow.limits.shares() })
 }
 
-fn by_kernel(live: &Live) -> Opinion {
-    Opinion { class: live.limits().dominant(), shares: live.limits().shares() }
+fn by_kernel(live: &Live) -> ClassShares {
+    ClassShares { class: live.limits().dominant(), shares: live.limits().shares() }
 }

@@ -33,24 +33,25 @@ pub struct Played {
 pub fn play(plan: &Plan) -> Result<Played, String> {
     let emulation = Emulation::start(&plan.path).map_err(|e| e.to_string())?;
     let (near, far) = (emulation.near(), emulation.far());
-    let say = |what: &'static str| move |error: io::Error| format!("{what}: {error}");
-    let listener = listen(far, plan).map_err(say("cannot listen"))?;
+    let context = |what: &'static str| move |error: io::Error| format!("{what}: {error}");
+    let listener = listen(far, plan).map_err(context("cannot listen"))?;
     let watches = [near, far].map(Watch::start);
-    let [at_sender, at_receiver] = watches.map(|w| w.map_err(say("cannot capture")));
+    let [at_sender, at_receiver] = watches.map(|w| w.map_err(context("cannot capture")));
     let (at_sender, at_receiver) = (at_sender?, at_receiver?);
     let observers = [near, far].map(Observer::start);
-    let [live_at_sender, live_at_receiver] = observers.map(|o| o.map_err(say("cannot observe")));
+    let [live_at_sender, live_at_receiver] =
+        observers.map(|o| o.map_err(context("cannot observe")));
     let (live_at_sender, live_at_receiver) = (live_at_sender?, live_at_receiver?);
     let address = SocketAddr::from((far.address(), PORT));
-    let sender = connect(near, address, plan).map_err(say("cannot connect"))?;
+    let sender = connect(near, address, plan).map_err(context("cannot connect"))?;
     let until = clock::now() + plan.lasts;
     thread::scope(|scope| {
         scope.spawn(|| write(sender, plan, until));
-        let (receiver, _) = listener.accept().map_err(say("cannot accept"))?;
+        let (receiver, _) = listener.accept().map_err(context("cannot accept"))?;
         read(receiver, plan.read_at, until);
         Ok::<(), String>(())
     })?;
-    let finished = |watch: Watch| watch.finish().map_err(say("cannot capture"));
+    let finished = |watch: Watch| watch.finish().map_err(context("cannot capture"));
     let played = Played {
         at_sender: finished(at_sender)?,
         at_receiver: finished(at_receiver)?,

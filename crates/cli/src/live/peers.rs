@@ -11,7 +11,7 @@ use sweetspot_linux::{clock, processes};
 use sweetspot_units::{Duration, Rate};
 
 use super::plan::{Client, Plan};
-use crate::contest::Program;
+use crate::comparison::Program;
 
 /// More than any run can take.
 const FILE_SIZE: u64 = 1_000_000_000;
@@ -81,7 +81,7 @@ impl Server {
         Err("the server does not listen".to_owned())
     }
 
-    /// Ends it; its last complaint, if it had one.
+    /// Ends it; its last line of standard error, if it had one.
     pub fn stop(self) -> Option<String> {
         self.program.kill()
     }

@@ -13,7 +13,7 @@ use super::peers::{RIVAL_PORT, Server, client, download_of};
 use super::plan::Plan;
 use super::watch::Watch;
 use crate::bench::median;
-use crate::contest::Program;
+use crate::comparison::Program;
 
 /// What a run showed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -100,8 +100,8 @@ fn run(
         let asked = asking.join().unwrap_or_else(|_| Err("the interactive flow".to_owned()));
         (traces, asked)
     });
-    let complaint = server.stop();
-    let traces = traces.map_err(|e| complaint.map_or(e.clone(), |c| format!("{e} ({c})")))?;
+    let last_error = server.stop();
+    let traces = traces.map_err(|e| last_error.map_or(e.clone(), |c| format!("{e} ({c})")))?;
     Ok(sum_up(plan, &traces, &interactive?))
 }
 

@@ -90,7 +90,7 @@ impl Race<'_> {
     }
 
     fn ours(&self, case: Case, scheduler: Scheduler) -> Result<Lap, String> {
-        say!("{case}, scheduler {scheduler:?} ...");
+        err!("{case}, scheduler {scheduler:?} ...");
         let output = self.player(case, scheduler, 1).output().map_err(|e| e.to_string())?;
         if !output.status.success() {
             let why = String::from_utf8_lossy(&output.stderr);
@@ -100,7 +100,7 @@ impl Race<'_> {
     }
 
     fn ns2(&self, case: Case) -> Result<Lap, String> {
-        say!("{case}, ns-2 ...");
+        err!("{case}, ns-2 ...");
         let end = case.seconds().map_err(|e| e.to_string())?;
         let mut command = Command::new("ns");
         command.arg(self.script);
@@ -111,7 +111,7 @@ impl Race<'_> {
     pub fn ns3(&self, case: Case) -> Result<Laps, String> {
         let program = self.ns3.as_ref()?;
         let laps = (0..self.repetitions.min(NS3_REPETITIONS)).map(|_| {
-            say!("{case}, ns-3 ...");
+            err!("{case}, ns-3 ...");
             peer(Command::new(program), "libns3-dev", case, case.ns3_seconds())
         });
         Ok(Laps(laps.collect::<Result<_, _>>()?))
@@ -124,7 +124,7 @@ impl Race<'_> {
         let scenarios: Vec<Scenario> =
             (0..count).map(|run| Scenario { seed: 1 + run / 2, ..base.clone() }).collect();
         let workers = |workers: usize| -> Result<f64, String> {
-            say!("{count} runs on {workers} workers ...");
+            err!("{count} runs on {workers} workers ...");
             let begun = clock::now();
             let outcomes = Workers::new(workers)
                 .map(&scenarios, |scenario| Simulator.run(scenario, &mut NoRecorder));
@@ -144,7 +144,7 @@ impl Race<'_> {
 
     /// How long two processes take that play `runs` runs each at the same time, seconds.
     fn side_by_side(&self, runs: u64) -> Result<f64, String> {
-        say!("two processes with {runs} runs each ...");
+        err!("two processes with {runs} runs each ...");
         let begun = clock::now();
         let start = || {
             let mut command = self.player(Case::Elephants, Scheduler::Usual, runs);

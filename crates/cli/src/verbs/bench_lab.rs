@@ -10,7 +10,7 @@ use sweetspot_report::{
 use super::Ending;
 use crate::bench::{Plan, Store, demo, iperf3, matrix};
 use crate::build::build;
-use crate::contest::{Arena, Contender, Content, Ticker, machine, scratch, usual};
+use crate::comparison::{Arena, Content, Ticker, Variant, machine, scratch, usual};
 
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
@@ -52,7 +52,7 @@ pub fn run(arguments: Arguments) -> Ending {
     let code = isolate(|| match bench.measure(scratch.path()) {
         Ok(()) => 0,
         Err(why) => {
-            say!("sweetspot: {why}");
+            err!("sweetspot: {why}");
             1
         }
     })?;
@@ -63,7 +63,7 @@ pub fn run(arguments: Arguments) -> Ending {
 }
 
 fn self_test(program: &Path) -> Result<String, Box<dyn std::error::Error>> {
-    say!("{SELF_TEST} ...");
+    err!("{SELF_TEST} ...");
     let output = Command::new(program).args(["emulate", "--self-test"]).output()?;
     if !output.status.success() {
         let why = String::from_utf8_lossy(&output.stderr).trim().to_owned();
@@ -82,17 +82,17 @@ struct Bench<'a> {
 impl Bench<'_> {
     fn measure(&self, scratch: &Path) -> Result<(), String> {
         for plan in [demo()].into_iter().chain(matrix()) {
-            let due: Vec<Contender> =
+            let due: Vec<Variant> =
                 usual().into_iter().filter(|c| self.is_due(&run_name(&plan, c))).collect();
             if !due.is_empty() {
                 self.measure_cell(&plan, &due, scratch)?;
             }
             let name = reference_name(&plan);
             if plan.reference && self.is_due(&name) {
-                say!("{name} ...");
+                err!("{name} ...");
                 match iperf3(&plan) {
                     Ok(reference) => self.store.put(&name, &reference)?,
-                    Err(why) => say!("{name}: left out: {why}"),
+                    Err(why) => err!("{name}: left out: {why}"),
                 }
             }
         }
@@ -104,13 +104,13 @@ impl Bench<'_> {
         self.arguments.wants(name) && !(self.arguments.resume && kept())
     }
 
-    fn measure_cell(&self, plan: &Plan, due: &[Contender], scratch: &Path) -> Result<(), String> {
+    fn measure_cell(&self, plan: &Plan, due: &[Variant], scratch: &Path) -> Result<(), String> {
         let content = Content::random(scratch, plan.size, plan.path.seed)?;
         let arena = Arena { path: &plan.path, content: &content, scratch, program: self.program };
-        for contender in due {
-            let name = run_name(plan, contender);
+        for variant in due {
+            let name = run_name(plan, variant);
             let ticker = Ticker::new(&name, &arena);
-            let mut row = arena.play(contender, &mut |now| ticker.show(now));
+            let mut row = arena.play(variant, &mut |now| ticker.show(now));
             ticker.finish(&row);
             row.series = Series::default();
             let outcome = DemoOutcome {
@@ -125,7 +125,7 @@ impl Bench<'_> {
                 kernel: machine::kernel(),
                 path: PathFacts::of(&plan.path),
                 file: FileFacts { size: plan.size, seed: Some(plan.path.seed) },
-                contenders: vec![row],
+                variants: vec![row],
             };
             self.store.put(&name, &outcome)?;
         }
@@ -134,14 +134,14 @@ impl Bench<'_> {
 
     /// The results of one path, as far as there are any.
     fn cell(&self, plan: &Plan) -> Option<Cell> {
-        let kept = |c: &Contender| self.store.get::<DemoOutcome>(&run_name(plan, c));
+        let kept = |c: &Variant| self.store.get::<DemoOutcome>(&run_name(plan, c));
         let (runs, not_measured): (Vec<_>, Vec<_>) = usual()
             .into_iter()
             .map(|c| (kept(&c), c.to_string()))
             .partition(|(run, _)| run.is_some());
         let mut runs = runs.into_iter().filter_map(|(run, _)| run);
         let mut outcome = runs.next()?;
-        outcome.contenders.extend(runs.flat_map(|run| run.contenders));
+        outcome.variants.extend(runs.flat_map(|run| run.variants));
         let not_measured = not_measured.into_iter().map(|(_, name)| name).collect();
         let reference: Option<Reference> = self.store.get(&reference_name(plan));
         Some(Cell { name: plan.name.clone(), outcome, not_measured, reference })
@@ -165,13 +165,13 @@ impl Bench<'_> {
         }
         fs::write(out, markdown(&bench))
             .map_err(|e| format!("cannot write {}: {e}", out.display()))?;
-        tell!("{}", out.display());
+        out!("{}", out.display());
         Ok(())
     }
 }
 
-fn run_name(plan: &Plan, contender: &Contender) -> String {
-    format!("{}/{contender}", plan.name)
+fn run_name(plan: &Plan, variant: &Variant) -> String {
+    format!("{}/{variant}", plan.name)
 }
 
 fn reference_name(plan: &Plan) -> String {

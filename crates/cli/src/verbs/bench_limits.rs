@@ -44,7 +44,7 @@ pub fn run(arguments: Arguments) -> Ending {
             plans().into_iter().filter(|plan| arguments.wants(plan, &store)).collect();
         for plan in due {
             if let Err(why) = measure(&plan, &store, arguments.keep.as_deref()) {
-                say!("sweetspot: {}: {why}", plan.name);
+                err!("sweetspot: {}: {why}", plan.name);
                 return 1;
             }
         }
@@ -73,7 +73,7 @@ fn measure(plan: &Plan, store: &Store, keep: Option<&Path>) -> Result<(), String
         &judged.live_at_receiver,
     ];
     let said: Vec<String> = views.iter().map(|view| view.class.to_string()).collect();
-    say!(
+    err!(
         "{}: {}{}",
         plan.name,
         said.join(" | "),
@@ -90,6 +90,6 @@ fn write_document(store: &Store, out: &Path) -> Result<(), Box<dyn std::error::E
     }
     fs::write(out, markdown(&kept, "make bench-limits"))
         .map_err(|e| format!("cannot write {}: {e}", out.display()))?;
-    tell!("{}", out.display());
+    out!("{}", out.display());
     Ok(())
 }

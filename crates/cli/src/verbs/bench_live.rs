@@ -9,7 +9,7 @@ use sweetspot_report::notes;
 use super::Ending;
 use crate::bench::Store;
 use crate::build::build;
-use crate::contest::{machine, scratch};
+use crate::comparison::{machine, scratch};
 use crate::live::{document, plans, play};
 
 #[derive(Debug, clap::Args)]
@@ -48,13 +48,13 @@ pub fn run(arguments: Arguments) -> Ending {
     }
     let code = isolate(|| {
         for plan in plans().iter().filter(|plan| is_due(&plan.name)) {
-            say!("{} ...", plan.name);
+            err!("{} ...", plan.name);
             let events = arguments.events.as_ref();
             let events = events.map(|dir| dir.join(plan.name.replace('/', "-") + ".jsonl"));
             let played =
                 scratch::make().and_then(|s| play(plan, &program, s.path(), events.as_deref()));
             if let Err(why) = played.and_then(|outcome| store.put(&plan.name, &outcome)) {
-                say!("sweetspot: {}: {why}", plan.name);
+                err!("sweetspot: {}: {why}", plan.name);
                 return 1;
             }
         }
@@ -80,6 +80,6 @@ pub fn run(arguments: Arguments) -> Ending {
     }
     fs::write(out, document(&outcomes, &facts, notes(&earlier)))
         .map_err(|e| format!("cannot write {}: {e}", out.display()))?;
-    tell!("{}", out.display());
+    out!("{}", out.display());
     Ok(ExitCode::SUCCESS)
 }

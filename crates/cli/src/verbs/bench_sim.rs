@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use sweetspot_report::notes;
 
 use super::Ending;
-use crate::contest::machine;
+use crate::comparison::machine;
 use crate::speed::{Case, Findings, Header, Race, Scheduler, build_ns3, document, play};
 
 #[derive(Debug, clap::Args)]
@@ -37,7 +37,7 @@ pub struct Arguments {
 pub fn run(arguments: Arguments) -> Ending {
     if let Some(case) = arguments.play {
         let lap = play(case, arguments.scheduler, arguments.runs)?;
-        tell!("{}", serde_json::to_string(&lap)?);
+        out!("{}", serde_json::to_string(&lap)?);
         return Ok(ExitCode::SUCCESS);
     }
     let program = std::env::current_exe()?;
@@ -57,6 +57,6 @@ pub fn run(arguments: Arguments) -> Ending {
     let earlier = fs::read_to_string(out).unwrap_or_default();
     fs::write(out, document(&header, &findings, notes(&earlier)))
         .map_err(|e| format!("cannot write {}: {e}", out.display()))?;
-    tell!("{}", out.display());
+    out!("{}", out.display());
     Ok(ExitCode::SUCCESS)
 }

@@ -19,6 +19,6 @@ pub fn run(arguments: Arguments, mut program: clap::Command) -> Ending {
     let name = program.get_name().to_owned();
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut program, name, &mut script);
-    tell!("{}", String::from_utf8_lossy(&script).trim_end());
+    out!("{}", String::from_utf8_lossy(&script).trim_end());
     Ok(ExitCode::SUCCESS)
 }

@@ -11,7 +11,7 @@ use sweetspot_report::{DemoOutcome, FileFacts, PathFacts, headline, page, table}
 use sweetspot_units::Bytes;
 
 use super::Ending;
-use crate::contest::{Arena, Contender, Content, Ticker, machine, scratch, usual};
+use crate::comparison::{Arena, Content, Ticker, Variant, machine, scratch, usual};
 
 /// 100 Mbit/s and 100 ms with a buffer of a tenth of a BDP: long, fat, and unforgiving.
 pub const USUAL_PATH: &str = "rate=100Mbit/s rtt=100ms buffer=125kB";
@@ -34,7 +34,7 @@ pub struct Arguments {
     size: Bytes,
     /// How to move it: SIZING or SIZING+CONGESTION, by commas [default: kernel+cubic,kernel+bbr,bdp,sobas:paper,sobas]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    sizing: Vec<Contender>,
+    sizing: Vec<Variant>,
     /// Where report.html and outcome.json go
     #[arg(long, value_name = "DIR", default_value = "demo-out")]
     out: PathBuf,
@@ -58,7 +58,7 @@ impl FromStr for WrittenPath {
 }
 
 pub fn run(arguments: Arguments) -> Ending {
-    let contenders = if arguments.sizing.is_empty() { usual() } else { arguments.sizing.clone() };
+    let variants = if arguments.sizing.is_empty() { usual() } else { arguments.sizing.clone() };
     if let Some(file) = &arguments.file {
         refuse_unreadable(file)?;
     }
@@ -77,10 +77,10 @@ pub fn run(arguments: Arguments) -> Ending {
     let program = std::env::current_exe()?;
     // Made and removed out here: whatever ends the isolated part, this process goes on.
     let scratch = scratch::make()?;
-    let code = isolate(|| match story(&arguments, &contenders, &program, scratch.path()) {
+    let code = isolate(|| match story(&arguments, &variants, &program, scratch.path()) {
         Ok(code) => code,
         Err(why) => {
-            say!("sweetspot: {why}");
+            err!("sweetspot: {why}");
             1
         }
     })?;
@@ -89,16 +89,16 @@ pub fn run(arguments: Arguments) -> Ending {
 
 fn story(
     arguments: &Arguments,
-    contenders: &[Contender],
+    variants: &[Variant],
     program: &Path,
     scratch: &Path,
 ) -> Result<u8, Box<dyn std::error::Error>> {
     let content = content(arguments, scratch)?;
     let arena = Arena { path: &arguments.path.spec, content: &content, scratch, program };
     let mut rows = Vec::new();
-    for (i, contender) in contenders.iter().enumerate() {
-        let ticker = Ticker::new(&format!("{}/{} {contender}", i + 1, contenders.len()), &arena);
-        let row = arena.play(contender, &mut |now| ticker.show(now));
+    for (i, variant) in variants.iter().enumerate() {
+        let ticker = Ticker::new(&format!("{}/{} {variant}", i + 1, variants.len()), &arena);
+        let row = arena.play(variant, &mut |now| ticker.show(now));
         ticker.finish(&row);
         rows.push(row);
     }
@@ -117,7 +117,7 @@ fn story(
             size: content.size,
             seed: arguments.file.is_none().then_some(arguments.path.spec.seed),
         },
-        contenders: rows,
+        variants: rows,
     };
     publish(&outcome, arguments)?;
     Ok(u8::from(failed))
@@ -134,9 +134,9 @@ fn publish(outcome: &DemoOutcome, arguments: &Arguments) -> Result<(), Box<dyn s
     let data = write("outcome.json", &json)?;
     let page = write("report.html", &page(outcome))?;
     if arguments.json {
-        tell!("{}", json.trim_end());
+        out!("{}", json.trim_end());
     } else {
-        tell!(
+        out!(
             "\n{}\n{}\n\nThe picture of why: {}\nThe numbers:        {}",
             table(outcome),
             headline(outcome).join("\n"),
@@ -184,7 +184,7 @@ fn command(arguments: &Arguments) -> String {
         None => text += &format!(" --size {}", arguments.size.to_string().replace(' ', "")),
     }
     if !arguments.sizing.is_empty() {
-        let names: Vec<String> = arguments.sizing.iter().map(Contender::to_string).collect();
+        let names: Vec<String> = arguments.sizing.iter().map(Variant::to_string).collect();
         text += &format!(" --sizing {}", names.join(","));
     }
     text

@@ -83,7 +83,7 @@ pub fn run(arguments: Arguments) -> Ending {
     let code = isolate(|| match story() {
         Ok(code) => code,
         Err(error) => {
-            say!("sweetspot: {error}");
+            err!("sweetspot: {error}");
             if let Some(EmulatorError::Command { .. }) = error.downcast_ref() {
                 COMMAND_NOT_FOUND
             } else {
@@ -121,22 +121,22 @@ fn play(path: &PathSpec, arguments: &Arguments) -> Result<u8, Box<dyn std::error
 
 /// Measures the machine and says what it found.
 fn test_machine(arguments: &Arguments) -> Result<u8, Box<dyn std::error::Error>> {
-    say!("Trying rates on a path of 20 ms with one BDP of buffer; this takes half a minute.");
+    err!("Trying rates on a path of 20 ms with one BDP of buffer; this takes half a minute.");
     let found = self_test(&mut |trial| {
         let verdict = if trial.truthful { "trust" } else { "do not trust" };
-        say!("  {:>12}  p99 late {:>8}  {verdict}", trial.rate, trial.p99_lateness);
-        trial.reasons.iter().for_each(|reason| say!("                because {reason}"));
+        err!("  {:>12}  p99 late {:>8}  {verdict}", trial.rate, trial.p99_lateness);
+        trial.reasons.iter().for_each(|reason| err!("                because {reason}"));
     })?;
     if arguments.json {
-        tell!("{}", serde_json::to_string(&found)?);
+        out!("{}", serde_json::to_string(&found)?);
         return Ok(0);
     }
     match found.highest {
-        Some(rate) => tell!("Highest rate emulated truthfully: {rate}"),
-        None => tell!("No rate was emulated truthfully; is the machine busy?"),
+        Some(rate) => out!("Highest rate emulated truthfully: {rate}"),
+        None => out!("No rate was emulated truthfully; is the machine busy?"),
     }
     let error = found.delay_error;
-    tell!(
+    out!(
         "Delay error: median {}, p99 {}, max {} ({} probes at 100 Mbit/s and 20 ms, {} early)",
         error.median,
         error.p99,
@@ -157,7 +157,7 @@ fn wait_near(supervisor: &mut Supervisor, near: u32, far: &mut Option<u32>) -> s
             Event::ChildEnded { pid, code } if pid == near => return Ok(code),
             Event::ChildEnded { pid, code } => {
                 if far.take_if(|far| *far == pid).is_some() && code != 0 {
-                    say!("sweetspot: the far command ended early with exit code {code}");
+                    err!("sweetspot: the far command ended early with exit code {code}");
                 }
             }
             Event::Told(_) | Event::ToldByTerminal(_) if asked => Signal::KILL.send(near),
@@ -188,9 +188,9 @@ fn hand_over(
     certificate: &Certificate,
 ) -> Result<(), Box<dyn std::error::Error>> {
     if arguments.json {
-        say!("{}", serde_json::to_string(certificate)?);
+        err!("{}", serde_json::to_string(certificate)?);
     } else if !arguments.quiet || !certificate.verdict.trust {
-        say!("{}", certificate.to_string().trim_end());
+        err!("{}", certificate.to_string().trim_end());
     }
     if let Some(file) = &arguments.certificate {
         let text = serde_json::to_string_pretty(certificate)? + "\n";

@@ -64,7 +64,7 @@ impl EngineName {
             EngineName::Theory => (Theory.run(scenario, recorder)?, None),
             EngineName::Lab => {
                 let played = Lab.play(scenario)?;
-                played.tell(scenario, recorder);
+                played.record(scenario, recorder);
                 (played.outcome, Some(played.certificate))
             }
         };

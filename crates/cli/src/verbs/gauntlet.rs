@@ -9,18 +9,18 @@ use sweetspot_scenario::{Congestion, Engine, EngineError, Outcome, Recorder, Sce
 use sweetspot_sim::Simulator;
 use sweetspot_sizing::Sizing;
 use sweetspot_study::gauntlet::{
-    Imprint, Judgement, Measured, Plan, Player, Population, Settings, Verdict, document,
-    picture_name, pictures, table,
+    DocumentInfo, GauntletReport, Measured, Plan, Player, Population, Settings, VariantResult,
+    document, picture_name, pictures, table,
 };
-use sweetspot_study::{Forgetting, Memory, StudyError, Workers};
+use sweetspot_study::{NoStore, ResultStore, StudyError, Workers};
 use sweetspot_units::Duration;
 
 use super::Ending;
 use super::engine::EngineName;
 use super::scenario_file::{Parallel, seed};
-use crate::attend::{self, Attended};
 use crate::build::identity;
-use crate::ledger::{Ledger, Stranger};
+use crate::progress::{self, CountingEngine};
+use crate::result_journal::{OnVersionMismatch, ResultJournal};
 use crate::whole_file;
 
 #[derive(Debug, clap::Args)]
@@ -129,7 +129,7 @@ pub fn run(arguments: Arguments) -> Ending {
         return Err("--engine theory: it has no chance to draw; take sim or lab".into());
     }
     let tag = arguments.tag.clone().map_or_else(identity, Ok)?;
-    let ledger =
+    let result_journal =
         arguments.journal.as_deref().map(|path| open(path, &arguments.fresh)).transpose()?;
     let mut verdicts = Vec::new();
     for population in arguments.population.iter().copied() {
@@ -143,17 +143,19 @@ pub fn run(arguments: Arguments) -> Ending {
             congestion_fixed: arguments.congestion_fixed,
             sizings: arguments.sizing.clone(),
         })?;
-        let memory = ledger.as_ref().map_or(&Forgetting as &dyn Memory, |ledger| ledger);
-        let (plan, measured) = attended(plan, memory, &tag, &arguments)?;
-        let verdict = Verdict::of(&plan, &measured);
-        print(&verdict, arguments.json)?;
+        let store = result_journal
+            .as_ref()
+            .map_or(&NoStore as &dyn ResultStore, |result_journal| result_journal);
+        let (plan, measured) = attended(plan, store, &tag, &arguments)?;
+        let report = GauntletReport::of(&plan, &measured);
+        print(&report, arguments.json)?;
         if let Some(directory) = &arguments.worst {
-            write_worst(&arguments, &plan, &verdict, directory)?;
+            write_worst(&arguments, &plan, &report, directory)?;
         }
-        verdicts.push(verdict);
+        verdicts.push(report);
     }
-    if let Some(failure) = ledger.and_then(|ledger| ledger.failure()) {
-        say!("sweetspot: {failure}; the results are whole");
+    if let Some(failure) = result_journal.and_then(|result_journal| result_journal.failure()) {
+        err!("sweetspot: {failure}; the results are whole");
     }
     if let Some(out) = &arguments.out {
         write_document(&arguments, &verdicts, out)?;
@@ -162,25 +164,26 @@ pub fn run(arguments: Arguments) -> Ending {
 }
 
 /// The journal, without the runs of sizings that are to be played again.
-fn open(path: &Path, fresh: &[Sizing]) -> Result<Ledger, String> {
+fn open(path: &Path, fresh: &[Sizing]) -> Result<ResultJournal, String> {
     // Kept for as long as the version: what a build changes in a sizing, its tag tells.
-    let ledger = Ledger::open(path, env!("CARGO_PKG_VERSION"), Stranger::Refuse)?;
+    let result_journal =
+        ResultJournal::open(path, env!("CARGO_PKG_VERSION"), OnVersionMismatch::Refuse)?;
     let again: Vec<String> = fresh.iter().map(Sizing::to_string).collect();
     if !again.is_empty() {
-        ledger.forget(|_, outcome| {
+        result_journal.forget(|_, outcome| {
             outcome.transfers.iter().any(|transfer| again.contains(&transfer.sizing))
         })?;
     }
-    Ok(ledger)
+    Ok(result_journal)
 }
 
-fn print(verdict: &Verdict, json: bool) -> Result<(), Box<dyn std::error::Error>> {
+fn print(report: &GauntletReport, json: bool) -> Result<(), Box<dyn std::error::Error>> {
     if json {
-        tell!("{}", serde_json::to_string(verdict)?);
+        out!("{}", serde_json::to_string(report)?);
         return Ok(());
     }
-    for line in table(verdict).lines() {
-        tell!("{line}");
+    for line in table(report).lines() {
+        out!("{line}");
     }
     Ok(())
 }
@@ -188,15 +191,15 @@ fn print(verdict: &Verdict, json: bool) -> Result<(), Box<dyn std::error::Error>
 /// Plays while somebody may watch and may interrupt.
 fn attended(
     plan: Plan,
-    memory: &dyn Memory,
+    store: &dyn ResultStore,
     tag: &str,
     arguments: &Arguments,
 ) -> Result<(Plan, Vec<Measured>), StudyError> {
     if arguments.engine == EngineName::Lab {
-        return in_the_lab(&plan, memory, tag);
+        return in_the_lab(&plan, store, tag);
     }
-    let engine = Attended::new(&Simulator);
-    let player = Player { engine: &engine, memory, tag };
+    let engine = CountingEngine::new(&Simulator);
+    let player = Player { engine: &engine, store, tag };
     let total = player.missing(&plan);
     let interrupted = || {
         let kept = match &arguments.journal {
@@ -206,31 +209,31 @@ fn attended(
             ),
             None => "nothing is kept without --journal FILE".to_owned(),
         };
-        say!("sweetspot: interrupted after {} of {total} runs; {kept}", engine.done());
+        err!("sweetspot: interrupted after {} of {total} runs; {kept}", engine.done());
     };
     let workers = arguments.parallel.workers();
     let play = || player.play(&plan, workers);
-    let measured = attend::while_it_runs(play, || engine.done(), total, interrupted)?;
+    let measured = progress::while_it_runs(play, || engine.done(), total, interrupted)?;
     Ok((plan, measured))
 }
 
-/// Plays those paths of `plan` that this machine can play, and certifies, with every contender. The
+/// Plays those paths of `plan` that this machine can play, and certifies, with every variant. The
 /// lab isolates this process, which it can only while that has one thread: nobody attends.
 fn in_the_lab(
     plan: &Plan,
-    memory: &dyn Memory,
+    store: &dyn ResultStore,
     tag: &str,
 ) -> Result<(Plan, Vec<Measured>), StudyError> {
-    let player = Player { engine: &CertifiedLab, memory, tag };
+    let player = Player { engine: &CertifiedLab, store, tag };
     let one = Workers::new(1);
     let total = plan.paths().count();
     let mut kept = Vec::new();
     for (index, path) in plan.paths().enumerate() {
         match player.play(&plan.restricted_to(&[path]), one) {
             Ok(_) => kept.push(path),
-            Err(error) => say!("sweetspot: path {path} is left out: {error}"),
+            Err(error) => err!("sweetspot: path {path} is left out: {error}"),
         }
-        say!("sweetspot: {} of {total} paths", index + 1);
+        err!("sweetspot: {} of {total} paths", index + 1);
     }
     let plan = plan.restricted_to(&kept);
     let measured = player.play(&plan, one)?;
@@ -257,7 +260,7 @@ impl Engine for CertifiedLab {
         for _ in 0..TRIES {
             let played = Lab.play(scenario).map_err(EngineError::from)?;
             if played.certificate.trust {
-                played.tell(scenario, recorder);
+                played.record(scenario, recorder);
                 return Ok(played.outcome);
             }
             doubts = played.certificate.reasons.join("; ");
@@ -271,7 +274,7 @@ impl Engine for CertifiedLab {
 fn write_worst(
     arguments: &Arguments,
     plan: &Plan,
-    verdict: &Verdict,
+    report: &GauntletReport,
     directory: &Path,
 ) -> Result<(), String> {
     let blame = |path: &Path, error: &std::io::Error| {
@@ -279,20 +282,20 @@ fn write_worst(
     };
     fs::create_dir_all(directory).map_err(|error| blame(directory, &error))?;
     let options = options(arguments);
-    let judged = verdict.contenders.iter().filter(|judgement| judgement.sizing != "null");
-    for judgement in judged {
-        let Judgement { sizing, congestion, .. } = judgement;
-        for (rank, path) in judgement.worst(arguments.worst_paths).iter().enumerate() {
+    let judged = report.variants.iter().filter(|result| result.sizing != "null");
+    for result in judged {
+        let VariantResult { sizing, congestion, .. } = result;
+        for (rank, path) in result.worst(arguments.worst_paths).iter().enumerate() {
             let run = plan.runs().find(|run| {
                 run.path() == path.path
-                    && run.contender().name() == *sizing
-                    && run.contender().congestion().name() == *congestion
+                    && run.variant().name() == *sizing
+                    && run.variant().congestion().name() == *congestion
             });
             let Some(run) = run else { continue };
             let name = format!(
                 "{sizing}-{congestion}-{:03}-{}-{}",
                 rank + 1,
-                verdict.population.name(),
+                report.population.name(),
                 path.path
             );
             let file = directory.join(format!("{}.toml", name.replace(':', "-")));
@@ -303,46 +306,50 @@ fn write_worst(
                  # sweetspot gauntlet --population {} --seed {} --only {} --seeds {}{options} \\\n\
                  #     --sizing {sizing} --congestion {congestion}\n{}",
                 path.goodput,
-                path.contender.goodput_bps / 1e6,
+                path.variant.goodput_bps / 1e6,
                 path.kernel.goodput_bps / 1e6,
                 classes.join(", "),
                 file.display(),
-                verdict.seeds,
-                verdict.population.name(),
-                verdict.seed,
+                report.seeds,
+                report.population.name(),
+                report.seed,
                 path.path,
-                verdict.seeds,
+                report.seeds,
                 run.text()
             );
             fs::write(&file, text).map_err(|error| blame(&file, &error))?;
         }
     }
-    say!("wrote {}", directory.display());
+    err!("wrote {}", directory.display());
     Ok(())
 }
 
 /// The document, and its pictures in a directory beside it.
-fn write_document(arguments: &Arguments, verdicts: &[Verdict], out: &Path) -> Result<(), String> {
+fn write_document(
+    arguments: &Arguments,
+    verdicts: &[GauntletReport],
+    out: &Path,
+) -> Result<(), String> {
     let blame = |path: &Path, error: &std::io::Error| {
         format!("{}: {error}; choose another place with --out", path.display())
     };
     let pictures_in = out.with_extension("");
     fs::create_dir_all(&pictures_in).map_err(|error| blame(&pictures_in, &error))?;
-    for verdict in verdicts {
+    for report in verdicts {
         for congestion in arguments.congestion.iter().map(|congestion| congestion.name()) {
-            let plots = pictures(verdict, congestion);
-            let file = pictures_in.join(picture_name(verdict, congestion));
-            let title = format!("{}, {congestion}", verdict.population.name());
+            let plots = pictures(report, congestion);
+            let file = pictures_in.join(picture_name(report, congestion));
+            let title = format!("{}, {congestion}", report.population.name());
             fs::write(&file, svg_file(&title, &plots)).map_err(|error| blame(&file, &error))?;
         }
     }
-    let imprint = Imprint {
+    let imprint = DocumentInfo {
         command: command(arguments),
         chosen_on: arguments.chosen_on.clone(),
         pictures: pictures_in.file_name().unwrap_or_default().to_string_lossy().into_owned(),
     };
     whole_file::write(out, document(verdicts, &imprint).as_bytes())?;
-    say!("wrote {}", out.display());
+    err!("wrote {}", out.display());
     Ok(())
 }
 

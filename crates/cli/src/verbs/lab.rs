@@ -7,7 +7,7 @@ use sweetspot_lab::isolated;
 use sweetspot_units::Duration;
 
 use super::Ending;
-use crate::contest::machine;
+use crate::comparison::machine;
 
 #[derive(Debug, clap::Subcommand)]
 pub enum Experiment {
@@ -49,15 +49,15 @@ pub fn run(experiment: Experiment) -> Ending {
             .map_err(|error| format!("--out {}: {error}; name another file", out.display()))?;
     }
     if arguments.json {
-        tell!("{}", serde_json::to_string_pretty(&result)?);
+        out!("{}", serde_json::to_string_pretty(&result)?);
     } else {
-        tell!("{}\n{}", result.table().trim_end(), result.certificates().trim_end());
+        out!("{}\n{}", result.table().trim_end(), result.certificates().trim_end());
     }
     Ok(ExitCode::SUCCESS)
 }
 
 fn show(row: &BlogRow) {
-    say!(
+    err!(
         "SO_RCVBUF {} kB: {:.1} kB advertised, {:.1} Mbit/s",
         row.asked_bytes / 1000,
         row.window_advertised_bytes as f64 / 1e3,

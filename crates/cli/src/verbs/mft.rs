@@ -33,7 +33,7 @@ pub fn run(arguments: Arguments) -> Ending {
     let workers = arguments.parallel.workers();
     let found = find_mft(&Simulator, &scenario, bounds, arguments.seeds, workers)?;
     if arguments.json {
-        tell!("{}", json(&scenario.title, &found));
+        out!("{}", json(&scenario.title, &found));
     } else {
         print_for_people(&scenario.title, &found);
     }
@@ -57,11 +57,11 @@ fn json(title: &str, found: &Mft) -> serde_json::Value {
 }
 
 fn print_for_people(title: &str, found: &Mft) {
-    tell!("{title}: {:.2} Mbit/s at S = {} packets", found.rate_bps / 1e6, found.window);
+    out!("{title}: {:.2} Mbit/s at S = {} packets", found.rate_bps / 1e6, found.window);
     for trial in &found.trials {
         let bar = "#".repeat((trial.rate_bps / found.rate_bps * 50.0) as usize);
         let loss = if trial.lossless { ' ' } else { '!' };
-        tell!("{:>7} {:>8.2} {loss} {bar}", trial.window, trial.rate_bps / 1e6);
+        out!("{:>7} {:>8.2} {loss} {bar}", trial.window, trial.rate_bps / 1e6);
     }
-    tell!("! marks windows at which the bottleneck dropped packets");
+    out!("! marks windows at which the bottleneck dropped packets");
 }

@@ -47,7 +47,7 @@ pub fn run(arguments: Arguments) -> Ending {
                  they are.",
                 path.display()
             );
-            say!("{note}");
+            err!("{note}");
             notes.push(note);
         }
         findings.push((name(path), finding));
@@ -125,6 +125,6 @@ fn pictures(
 fn write(path: &Path, content: &[u8]) -> Result<(), String> {
     std::fs::write(path, content)
         .map_err(|error| format!("{}: {error}; choose another place", path.display()))?;
-    tell!("wrote {}", path.display());
+    out!("wrote {}", path.display());
     Ok(())
 }

@@ -7,16 +7,16 @@ use sweetspot_linux::clock;
 use sweetspot_report::{PageInfo, gallery, svg_file};
 use sweetspot_scenario::Engine;
 use sweetspot_sim::Simulator;
-use sweetspot_study::papers::{Care, Entry, Figure, Stage, catalogue, find, markdown};
-use sweetspot_study::{Remembering, StudyError, ns2, router};
+use sweetspot_study::papers::{Entry, Figure, Precision, Stage, catalogue, find, markdown};
+use sweetspot_study::{CachedEngine, StudyError, ns2, router};
 
 use super::Ending;
 use super::engine::EngineName;
 use super::scenario_file::Parallel;
-use crate::attend::until_interrupted;
 use crate::build::identity;
-use crate::contest::machine;
-use crate::ledger::{Ledger, Stranger};
+use crate::comparison::machine;
+use crate::progress::until_interrupted;
+use crate::result_journal::{OnVersionMismatch, ResultJournal};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -56,7 +56,7 @@ const ROUTER_TABLES: &str = "router-tables";
 pub fn run(arguments: Arguments) -> Ending {
     if arguments.list {
         for entry in catalogue() {
-            tell!("{:<16} {}", entry.name, entry.title);
+            out!("{:<16} {}", entry.name, entry.title);
         }
         return Ok(ExitCode::SUCCESS);
     }
@@ -80,7 +80,7 @@ pub fn run(arguments: Arguments) -> Ending {
 fn router_tables(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
     let progress = |row: &router::Setup, done: usize, all: usize| {
         if done == all {
-            say!("played {}", row.file);
+            err!("played {}", row.file);
         }
     };
     let workers = arguments.parallel.workers();
@@ -91,23 +91,23 @@ fn router_tables(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>
 fn figures_of(arguments: &Arguments, entries: &[&Entry]) -> Result<(), Box<dyn std::error::Error>> {
     let version = identity()?;
     let journal = arguments.out.join("reproduce.journal");
-    let ledger = Ledger::open(&journal, &version, Stranger::Replace)?;
-    let kept = ledger.len();
+    let result_journal = ResultJournal::open(&journal, &version, OnVersionMismatch::Replace)?;
+    let kept = result_journal.len();
     if kept > 0 {
-        say!("{kept} finished runs are in {}", journal.display());
+        err!("{kept} finished runs are in {}", journal.display());
     }
-    let sim = Remembering { engine: &Simulator, memory: &ledger };
+    let sim = CachedEngine { engine: &Simulator, store: &result_journal };
     let wants = |name| arguments.engine.contains(&name);
     let stage = Stage {
         theory: wants(EngineName::Theory),
         sim: wants(EngineName::Sim).then_some(&sim as &(dyn Engine + Sync)),
         lab: wants(EngineName::Lab).then_some(&Lab as &(dyn Engine + Sync)),
         workers: arguments.parallel.workers(),
-        care: if arguments.careful { Care::Careful } else { Care::Quick },
+        precision: if arguments.careful { Precision::Careful } else { Precision::Quick },
     };
     let started = clock::now();
     let interrupted = || {
-        say!(
+        err!(
             "sweetspot: interrupted; what was finished is in {}, and the same command goes on from there",
             journal.display()
         );
@@ -119,10 +119,10 @@ fn figures_of(arguments: &Arguments, entries: &[&Entry]) -> Result<(), Box<dyn s
     let took = format!(
         "{seconds:.0} s on {} worker(s), {} runs new and {kept} known",
         stage.workers.count(),
-        ledger.len() - kept
+        result_journal.len() - kept
     );
-    if let Some(failure) = ledger.failure() {
-        say!("sweetspot: {failure}: what was finished is in the page, but would be played again");
+    if let Some(failure) = result_journal.failure() {
+        err!("sweetspot: {failure}: what was finished is in the page, but would be played again");
     }
     write_all(arguments, &figures, &took)
 }
@@ -133,7 +133,7 @@ fn play_all(entries: &[&Entry], stage: &Stage<'_>) -> Result<Vec<Figure>, StudyE
         let before = clock::now();
         figures.push(play(entry, stage)?);
         let seconds = clock::now().since(before).as_secs_f64();
-        say!("{:>2}/{} {:<16} {seconds:>6.1} s", i + 1, entries.len(), entry.name);
+        err!("{:>2}/{} {:<16} {seconds:>6.1} s", i + 1, entries.len(), entry.name);
     }
     Ok(figures)
 }
@@ -142,7 +142,7 @@ fn play_all(entries: &[&Entry], stage: &Stage<'_>) -> Result<Vec<Figure>, StudyE
 fn play(entry: &Entry, stage: &Stage<'_>) -> Result<Figure, StudyError> {
     match (entry.play)(stage) {
         Err(StudyError::Engine(why)) if stage.lab.is_some() => {
-            say!("{}: {why}", entry.name);
+            err!("{}: {why}", entry.name);
             let mut figure = (entry.play)(&Stage { lab: None, ..*stage })?;
             figure.about += &format!(" Not in the lab: {why}.");
             Ok(figure)
@@ -180,7 +180,7 @@ fn make(directory: &Path) -> Result<(), String> {
 
 fn write(path: &Path, text: &str) -> Result<(), String> {
     fs::write(path, text).map_err(|error| blame(path, &error))?;
-    tell!("wrote {}", path.display());
+    out!("wrote {}", path.display());
     Ok(())
 }
 

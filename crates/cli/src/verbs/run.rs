@@ -57,7 +57,7 @@ pub fn run(arguments: Arguments) -> Ending {
     };
     let played = match arguments.engine.play(&scenario, recorder) {
         Err(error @ EngineError::NotCovered { .. }) => {
-            say!("sweetspot: {}: {error}", arguments.scenario.display());
+            err!("sweetspot: {}: {error}", arguments.scenario.display());
             return Ok(ExitCode::from(NOT_COVERED));
         }
         other => other?,
@@ -66,11 +66,11 @@ pub fn run(arguments: Arguments) -> Ending {
         whole_file::write(path, &parquet(&series.columns(&played.outcome))?)?;
     }
     if arguments.json {
-        tell!("{}", serde_json::to_string_pretty(&played)?);
+        out!("{}", serde_json::to_string_pretty(&played)?);
     } else {
         print_for_people(&played.outcome);
         if let Some(certificate) = &played.certificate {
-            tell!("\n{}", certificate.text.trim_end());
+            out!("\n{}", certificate.text.trim_end());
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -99,9 +99,9 @@ pub fn read(
 }
 
 fn print_for_people(outcome: &Outcome) {
-    tell!("{} ({} engine, seed {})", outcome.scenario, outcome.engine, outcome.seed);
+    out!("{} ({} engine, seed {})", outcome.scenario, outcome.engine, outcome.seed);
     for (i, t) in outcome.transfers.iter().enumerate() {
-        tell!(
+        out!(
             "transfer {i}: {:.2} Mbit/s, RTT {:.1} ms (99 %: {:.1} ms), loss {:.4} %, {} timeouts, window {} kB [{}]",
             t.goodput_bps / 1e6,
             t.rtt_mean_s * 1e3,
@@ -112,11 +112,11 @@ fn print_for_people(outcome: &Outcome) {
             t.sizing,
         );
         for event in &t.events {
-            tell!("  {:8.3} s  {}", event.at_s, event.kind);
+            out!("  {:8.3} s  {}", event.at_s, event.kind);
         }
     }
     for (i, c) in outcome.cross.iter().enumerate() {
-        tell!(
+        out!(
             "cross {i} ({}): {:.2} Mbit/s, loss {:.4} %",
             c.kind,
             c.goodput_bps / 1e6,
@@ -124,7 +124,7 @@ fn print_for_people(outcome: &Outcome) {
         );
     }
     let b = &outcome.bottleneck;
-    tell!(
+    out!(
         "bottleneck: {:.1} % used ({:.1} % before), loss {:.4} %, {:.1} packets wait ({} at most)",
         b.utilisation * 100.0,
         b.utilisation_before * 100.0,
@@ -134,7 +134,7 @@ fn print_for_people(outcome: &Outcome) {
     );
     match &outcome.derivation {
         Some(derivation) => print_derivation(derivation),
-        None => tell!(
+        None => out!(
             "{} events, {} packets forwarded, {:.3} s",
             outcome.events,
             outcome.packets_forwarded,
@@ -144,14 +144,14 @@ fn print_for_people(outcome: &Outcome) {
 }
 
 fn print_derivation(derivation: &Derivation) {
-    tell!("how:");
+    out!("how:");
     for formula in &derivation.formulas {
-        tell!("  {}: {}", formula.what, formula.rule);
-        tell!("    {}", formula.numbers);
-        tell!("    [{}]", formula.source);
+        out!("  {}: {}", formula.what, formula.rule);
+        out!("    {}", formula.numbers);
+        out!("    [{}]", formula.source);
     }
-    tell!("assumed:");
+    out!("assumed:");
     for assumption in &derivation.assumptions {
-        tell!("  {assumption}");
+        out!("  {assumption}");
     }
 }

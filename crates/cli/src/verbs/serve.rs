@@ -69,14 +69,15 @@ pub struct Arguments {
 const INTERRUPTED: i32 = 130;
 
 pub fn run(arguments: Arguments) -> Ending {
-    let desk = Desk(Watch::new(arguments.series.as_deref(), arguments.json, arguments.verbose)?);
+    let desk =
+        ServerReporter(Watch::new(arguments.series.as_deref(), arguments.json, arguments.verbose)?);
     process::report_file_size_limit();
     // Held back before any thread starts, so that only the one that waits for them gets them.
     let signals = Supervisor::new()?;
     let lifetime = arguments.lifetime;
     let server = Arc::new(Server::bind(resolve(arguments)?)?);
     // The ticket is the first line, at once: whoever started us may be waiting for it.
-    tell!("{}", server.ticket());
+    out!("{}", server.ticket());
     greet(&desk.0, &server, lifetime)?;
     desk.0.detail(&format!("the receive window is steered by {}", server.clamp_method()));
     let told = Arc::clone(&server);
@@ -93,13 +94,13 @@ pub fn run(arguments: Arguments) -> Ending {
 /// Tells a person what to do with the ticket.
 fn greet(watch: &Watch, server: &Server, lifetime: Duration) -> std::io::Result<()> {
     let (address, ticket) = (server.address()?, server.ticket());
-    watch.say(&format!(
+    watch.print(&format!(
         "listening on {address}; within {} run elsewhere: sweetspot send FILE TICKET",
         indicatif::HumanDuration(lifetime.into())
     ));
     let hidden = matches!(ticket.host, Host::Address(ip) if ip.is_loopback());
     if hidden && !address.ip().is_loopback() {
-        watch.say(
+        watch.print(
             "this host has no address that others could reach, so the ticket names loopback; \
              give --advertise HOST for senders elsewhere",
         );
@@ -158,9 +159,9 @@ fn advertised(text: &str) -> Result<(Host, Option<u16>), String> {
 }
 
 /// Reports on the transfers of one server.
-struct Desk(Watch);
+struct ServerReporter(Watch);
 
-impl ServerObserver for Desk {
+impl ServerObserver for ServerReporter {
     fn admitted(&self, number: u64, _peer: SocketAddr) -> Box<dyn Observer> {
         self.0.observer(number)
     }
@@ -169,14 +170,14 @@ impl ServerObserver for Desk {
         match result {
             Ok(outcome) => self.0.outcome(outcome),
             Err(error) => {
-                self.0.say(&error.to_string());
+                self.0.print(&error.to_string());
                 self.0.failure(error);
             }
         }
     }
 
     fn turned_away(&self, error: &TransferError) {
-        self.0.say(&error.to_string());
+        self.0.print(&error.to_string());
     }
 }
 

@@ -5,14 +5,14 @@ use sweetspot_report::{
     SWEEP_FORMAT, SweepFile, SweepFilePoint, SweepPath, csv, parquet, sweep_columns, sweep_table,
 };
 use sweetspot_scenario::Engine;
-use sweetspot_study::{Over, Remembering, StudyError, Sweep, SweepPoint, Variant, Workers};
+use sweetspot_study::{CachedEngine, Over, StudyError, Sweep, SweepPoint, Variant, Workers};
 
 use super::Ending;
 use super::engine::EngineName;
 use super::scenario_file::{Parallel, ScenarioFile};
-use crate::attend::{self, Attended};
 use crate::build::identity;
-use crate::ledger::{Ledger, Stranger};
+use crate::progress::{self, CountingEngine};
+use crate::result_journal::{OnVersionMismatch, ResultJournal};
 use crate::whole_file;
 
 #[derive(Debug, clap::Args)]
@@ -86,7 +86,7 @@ pub fn run(arguments: Arguments) -> Ending {
     let play = |engine: &(dyn Engine + Sync), journal: Option<&Path>| {
         if arguments.engine == EngineName::Lab {
             // The lab isolates this process, which it can only while that has one thread.
-            say!("{} runs, one after the other, in real time", sweep.runs(variants.len()));
+            err!("{} runs, one after the other, in real time", sweep.runs(variants.len()));
             return Ok(sweep.run(&variants, engine, workers)?);
         }
         attended(&sweep, &variants, engine, workers, journal)
@@ -95,11 +95,12 @@ pub fn run(arguments: Arguments) -> Ending {
         None => play(player, None)?,
         Some(out) => {
             let path = journal_of(out);
-            let ledger = Ledger::open(&path, &identity()?, Stranger::Refuse)?;
-            let engine = Remembering { engine: player, memory: &ledger };
+            let result_journal =
+                ResultJournal::open(&path, &identity()?, OnVersionMismatch::Refuse)?;
+            let engine = CachedEngine { engine: player, store: &result_journal };
             let points = play(&engine, Some(&path))?;
-            if let Some(failure) = ledger.failure() {
-                say!("sweetspot: {failure}; the results below are whole");
+            if let Some(failure) = result_journal.failure() {
+                err!("sweetspot: {failure}; the results below are whole");
             }
             points
         }
@@ -133,7 +134,7 @@ fn attended(
     workers: Workers,
     journal: Option<&Path>,
 ) -> Result<Vec<SweepPoint>, Box<dyn std::error::Error>> {
-    let engine = Attended::new(engine);
+    let engine = CountingEngine::new(engine);
     let total = sweep.runs(variants.len());
     let interrupted = || {
         let kept = match journal {
@@ -143,10 +144,10 @@ fn attended(
             ),
             None => "nothing is kept without --out FILE".to_owned(),
         };
-        say!("sweetspot: interrupted after {} of {total} runs; {kept}", engine.done());
+        err!("sweetspot: interrupted after {} of {total} runs; {kept}", engine.done());
     };
     let work = || sweep.run(variants, &engine, workers);
-    Ok(attend::while_it_runs(work, || engine.done(), total, interrupted)?)
+    Ok(progress::while_it_runs(work, || engine.done(), total, interrupted)?)
 }
 
 fn print(
@@ -157,7 +158,7 @@ fn print(
     let keys = keys(sweep);
     if !arguments.json {
         for line in sweep_table(&keys, points).lines() {
-            tell!("{line}");
+            out!("{line}");
         }
         return Ok(());
     }
@@ -165,7 +166,7 @@ fn print(
         let values: serde_json::Map<String, serde_json::Value> =
             keys.iter().cloned().zip(point.values.iter().map(|v| v.as_str().into())).collect();
         let outcomes = serde_json::to_value(&point.outcomes)?;
-        tell!("{}", serde_json::json!({ "values": values, "outcomes": outcomes }));
+        out!("{}", serde_json::json!({ "values": values, "outcomes": outcomes }));
     }
     Ok(())
 }
@@ -193,7 +194,7 @@ fn write(
         let kept = journal_of(out);
         format!("{error}; every run is kept in {}: give the same command again", kept.display())
     })?;
-    say!("wrote {}", out.display());
+    err!("wrote {}", out.display());
     Ok(())
 }
 

@@ -39,8 +39,8 @@ pub fn run(arguments: Arguments) -> Ending {
     let mut supervisor = Supervisor::new()?;
     let watched = arguments.watch.into_iter().map(Watched::new).collect();
     let server = Server::start(arguments.port, watched)?;
-    tell!("{}", server.address());
-    say!("sweetspot: open that address in a browser on this machine; Ctrl-C ends it");
+    out!("{}", server.address());
+    err!("sweetspot: open that address in a browser on this machine; Ctrl-C ends it");
     loop {
         if let Event::Told(_) | Event::ToldByTerminal(_) = supervisor.next_event()? {
             return Ok(ExitCode::SUCCESS);

@@ -9,7 +9,7 @@ use sweetspot_study::validate::{Comparison, STANDING, Standing};
 use super::engine::{EngineName, Played};
 use super::scenario_file::seed;
 use super::{Ending, run};
-use crate::contest::machine;
+use crate::comparison::machine;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -67,9 +67,9 @@ pub fn run(arguments: Arguments) -> Ending {
     let scenario = run::read(path, &arguments.overrides, arguments.seed)?;
     let validation = validate(&scenario, &arguments.engine)?;
     if arguments.json {
-        tell!("{}", serde_json::to_string_pretty(&validation)?);
+        out!("{}", serde_json::to_string_pretty(&validation)?);
     } else {
-        tell!("{}\n\n{}", scenario.title, validation.text.trim_end());
+        out!("{}\n\n{}", scenario.title, validation.text.trim_end());
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -120,13 +120,13 @@ fn validate(scenario: &Scenario, engines: &[EngineName]) -> Result<Validation, E
 fn standing(arguments: &Arguments) -> Ending {
     let (mut rows, mut details, mut broken) = (String::new(), String::new(), 0);
     for one in STANDING {
-        say!("{} ...", one.name);
+        err!("{} ...", one.name);
         let scenario = one.scenario()?;
         let validation = validate(&scenario, &arguments.engine)?;
         broken += judge(&one, &validation, &mut rows);
         let _ = write!(details, "\n## {}\n\n{}\n\n{}", one.name, scenario.title, validation.text);
         if arguments.json {
-            tell!("{}", serde_json::to_string(&validation)?);
+            out!("{}", serde_json::to_string(&validation)?);
         }
     }
     let document = document(&arguments.engine, &rows, &details);
@@ -135,7 +135,7 @@ fn standing(arguments: &Arguments) -> Ending {
             .map_err(|error| format!("--out {}: {error}; name another file", out.display()))?;
     }
     if !arguments.json {
-        tell!("{rows}");
+        out!("{rows}");
     }
     match broken {
         0 => Ok(ExitCode::SUCCESS),

@@ -97,14 +97,14 @@ impl Engine for Lab {
         recorder: &mut dyn Recorder,
     ) -> Result<Outcome, EngineError> {
         let played = self.play(scenario).map_err(EngineError::from)?;
-        played.tell(scenario, recorder);
+        played.record(scenario, recorder);
         Ok(played.outcome)
     }
 }
 
 impl Played {
     /// Hands the time series to `recorder`.
-    pub fn tell(&self, scenario: &Scenario, recorder: &mut dyn Recorder) {
+    pub fn record(&self, scenario: &Scenario, recorder: &mut dyn Recorder) {
         let Some(interval) = recorder.interval() else { return };
         let mut due = vec![0.0; scenario.transfers.len()];
         for row in &self.series {

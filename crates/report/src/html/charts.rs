@@ -2,19 +2,15 @@ use std::fmt::Write;
 
 use super::race::longest;
 use crate::colour;
-use crate::outcome::{Contender, DemoOutcome, PathFacts};
+use crate::outcome::{DemoOutcome, PathFacts, Variant};
 use crate::svg::{Band, Panel, Rule, Run, Scale, escape, time_axis};
 
-/// Four panels per contender, all with the same scales, so that two contenders can be compared
+/// Four panels per variant, all with the same scales, so that two variants can be compared
 /// by eye.
 pub fn section(outcome: &DemoOutcome) -> String {
     let end = longest(outcome);
-    let cards: String = outcome
-        .contenders
-        .iter()
-        .enumerate()
-        .map(|(i, c)| card(i, c, &outcome.path, end))
-        .collect();
+    let cards: String =
+        outcome.variants.iter().enumerate().map(|(i, c)| card(i, c, &outcome.path, end)).collect();
     format!(
         r#"<section id="runs">
 <h2>Why</h2>
@@ -33,7 +29,7 @@ const FRAME_HEIGHT: f64 = 78.0;
 const PITCH: f64 = 104.0;
 const FIRST_TOP: f64 = 22.0;
 
-fn card(index: usize, c: &Contender, path: &PathFacts, end: f64) -> String {
+fn card(index: usize, c: &Variant, path: &PathFacts, end: f64) -> String {
     let class = colour::class(index);
     let name = escape(&c.name());
     let note = c.failure.as_ref().map(|why| format!("Failed: {why}"));
@@ -46,7 +42,7 @@ fn card(index: usize, c: &Contender, path: &PathFacts, end: f64) -> String {
     )
 }
 
-fn drawing(index: usize, c: &Contender, path: &PathFacts, end: f64) -> String {
+fn drawing(index: usize, c: &Variant, path: &PathFacts, end: f64) -> String {
     let x = Scale::new((0.0, end), (LEFT, WIDTH - 8.0));
     let frames: [fn(&mut Frame<'_>) -> String; 4] = [goodput, window, rtt, queue];
     let mut drawn = String::new();
@@ -66,9 +62,9 @@ fn drawing(index: usize, c: &Contender, path: &PathFacts, end: f64) -> String {
     )
 }
 
-/// Where one of a contender's panels stands.
+/// Where one of a variant's panels stands.
 struct Frame<'a> {
-    c: &'a Contender,
+    c: &'a Variant,
     path: &'a PathFacts,
     x: Scale,
     /// Bottom and top.
@@ -165,7 +161,7 @@ fn queue(f: &mut Frame<'_>) -> String {
 }
 
 /// The controller's events, along the top of the window's frame.
-fn marks(c: &Contender, x: &Scale) -> String {
+fn marks(c: &Variant, x: &Scale) -> String {
     let y = FIRST_TOP + PITCH + 1.0;
     let mut svg = String::new();
     for mark in &c.series.events {

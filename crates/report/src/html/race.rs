@@ -3,10 +3,10 @@ use crate::headline::seconds;
 use crate::outcome::DemoOutcome;
 use crate::svg::{Panel, Run, Scale, escape, time_axis};
 
-/// How much of the file had arrived, over time, all contenders in one frame.
+/// How much of the file had arrived, over time, all variants in one frame.
 pub fn section(outcome: &DemoOutcome) -> String {
     let mut legend = String::new();
-    for (i, c) in outcome.contenders.iter().enumerate() {
+    for (i, c) in outcome.variants.iter().enumerate() {
         let time = c.duration.map_or_else(|| "did not arrive".to_owned(), seconds);
         legend += &format!(
             r#"<li class="{}"><i></i><span>{}</span> <b>{time}</b></li>"#,
@@ -31,7 +31,7 @@ fn drawing(outcome: &DemoOutcome, class: &str, width: f64, height: f64) -> Strin
     let bottom = height - 22.0;
     let size = outcome.file.size.as_f64();
     let runs = outcome
-        .contenders
+        .variants
         .iter()
         .enumerate()
         .map(|(i, c)| {
@@ -60,8 +60,8 @@ fn drawing(outcome: &DemoOutcome, class: &str, width: f64, height: f64) -> Strin
     )
 }
 
-/// When the last contender was done, in seconds: the end of every time axis.
+/// When the last variant was done, in seconds: the end of every time axis.
 pub fn longest(outcome: &DemoOutcome) -> f64 {
-    let ends = outcome.contenders.iter().filter_map(|c| c.series.t.last());
+    let ends = outcome.variants.iter().filter_map(|c| c.series.t.last());
     ends.map(|t| t.as_secs_f64()).fold(0.1, f64::max)
 }

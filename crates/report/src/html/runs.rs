@@ -1,10 +1,10 @@
 use crate::colour;
-use crate::outcome::{Contender, DemoOutcome};
+use crate::outcome::{DemoOutcome, Variant};
 use crate::svg::escape;
 
 /// Behind a fold for each run: the emulator's certificate and the controller's events.
 pub fn section(outcome: &DemoOutcome) -> String {
-    let folds: String = outcome.contenders.iter().enumerate().map(fold).collect();
+    let folds: String = outcome.variants.iter().enumerate().map(fold).collect();
     format!(
         r#"<section id="certificates">
 <h2>Can this be believed?</h2>
@@ -15,7 +15,7 @@ specification.</p>
     )
 }
 
-fn fold((index, c): (usize, &Contender)) -> String {
+fn fold((index, c): (usize, &Variant)) -> String {
     let (verdict, text) = match &c.certificate {
         None => ("no certificate", "This run ended before the emulator could certify it."),
         Some(k) if k.trust => ("trust", k.text.as_str()),

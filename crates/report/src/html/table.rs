@@ -2,7 +2,7 @@ use sweetspot_units::Duration;
 
 use crate::colour;
 use crate::headline::grouped;
-use crate::outcome::{Contender, DemoOutcome};
+use crate::outcome::{DemoOutcome, Variant};
 use crate::svg::escape;
 
 const HEADINGS: [&str; 8] = [
@@ -19,7 +19,7 @@ const HEADINGS: [&str; 8] = [
 /// The numbers. On a phone each row becomes a card with its headings beside the cells.
 pub fn section(outcome: &DemoOutcome) -> String {
     let head: String = HEADINGS.iter().map(|h| format!("<th scope=\"col\">{h}</th>")).collect();
-    let rows: String = outcome.contenders.iter().enumerate().map(row).collect();
+    let rows: String = outcome.variants.iter().enumerate().map(row).collect();
     format!(
         r#"<section id="numbers">
 <h2>The numbers</h2>
@@ -28,7 +28,7 @@ pub fn section(outcome: &DemoOutcome) -> String {
     )
 }
 
-fn row((index, c): (usize, &Contender)) -> String {
+fn row((index, c): (usize, &Variant)) -> String {
     let name = format!(
         r#"<th scope="row" class="{}"><i></i>{}</th>"#,
         colour::class(index),
@@ -52,7 +52,7 @@ fn row((index, c): (usize, &Contender)) -> String {
     format!("<tr>{name}{cells}</tr>{distrust}")
 }
 
-fn cells(c: &Contender) -> [String; 8] {
+fn cells(c: &Variant) -> [String; 8] {
     let milliseconds = |t: Duration| format!("{:.1}", t.as_secs_f64() * 1e3);
     [
         show(c.goodput, |rate| format!("{:.1}", rate.as_f64() / 1e6)),

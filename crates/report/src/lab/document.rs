@@ -5,7 +5,7 @@ use sweetspot_units::{Bytes, Duration};
 use super::targets::{Target, targets};
 use super::{Cell, LabBench, cpu_per_gb};
 use crate::headline::grouped;
-use crate::outcome::Contender;
+use crate::outcome::Variant;
 
 /// The benchmark as Markdown. What was not measured is said, what missed its target is named.
 pub fn markdown(bench: &LabBench) -> String {
@@ -108,13 +108,13 @@ fn demo(cell: &Cell) -> String {
     );
     text += "| transfer | goodput Mbit/s | of capacity | retransmitted | | drops | RTT median ms | p99 ms | 90 % after s |\n\
              |---|--:|--:|--:|--:|--:|--:|--:|--:|\n";
-    for c in &o.contenders {
+    for c in &o.variants {
         text += &demo_row(c);
     }
     text
 }
 
-fn demo_row(c: &Contender) -> String {
+fn demo_row(c: &Variant) -> String {
     if let Some(why) = &c.failure {
         return format!("| {} | failed: {why} | | | | | | | |\n", c.name());
     }
@@ -135,7 +135,7 @@ fn demo_row(c: &Contender) -> String {
 
 fn matrix(bench: &LabBench) -> String {
     let mut names: Vec<String> = Vec::new();
-    for c in bench.matrix.iter().flat_map(|cell| &cell.outcome.contenders) {
+    for c in bench.matrix.iter().flat_map(|cell| &cell.outcome.variants) {
         if !names.contains(&c.name()) {
             names.push(c.name());
         }
@@ -149,7 +149,7 @@ fn matrix(bench: &LabBench) -> String {
     let _ = writeln!(text, "| path | file | {} |", names.join(" | "));
     let _ = writeln!(text, "|---|--:|{}", "--:|".repeat(names.len()));
     for cell in &bench.matrix {
-        let of = |name: &String| cell.outcome.contenders.iter().find(|c| c.name() == *name);
+        let of = |name: &String| cell.outcome.variants.iter().find(|c| c.name() == *name);
         let results: Vec<String> =
             names.iter().map(|name| of(name).map_or("-".to_owned(), matrix_result)).collect();
         let _ = writeln!(
@@ -163,7 +163,7 @@ fn matrix(bench: &LabBench) -> String {
     text
 }
 
-fn matrix_result(c: &Contender) -> String {
+fn matrix_result(c: &Variant) -> String {
     let mark = if c.distrust().is_some() { " (!)" } else { "" };
     match (c.share_of_capacity, c.retransmitted_share()) {
         _ if c.failure.is_some() => "failed".to_owned(),
@@ -186,7 +186,7 @@ fn cpu(bench: &LabBench) -> String {
         .to_owned();
     for cell in measured {
         let size = cell.outcome.file.size;
-        for c in &cell.outcome.contenders {
+        for c in &cell.outcome.variants {
             let program = format!("sweetspot {}", name(c));
             let goodput = show(c.goodput, |g| format!("{:.1}", g.as_f64() / 1e6));
             cpu_row(
@@ -237,14 +237,14 @@ fn certificates(bench: &LabBench) -> String {
     }
     let mut text = "## Certificates\n\n| path | transfer | verdict | late p50 us | p99 us | max us | drops |\n|---|---|---|--:|--:|--:|---|\n".to_owned();
     for cell in cells(bench) {
-        for c in &cell.outcome.contenders {
+        for c in &cell.outcome.variants {
             text += &certificate_row(&cell.name, c);
         }
     }
     text
 }
 
-fn certificate_row(cell: &str, c: &Contender) -> String {
+fn certificate_row(cell: &str, c: &Variant) -> String {
     let Some(k) = &c.certificate else {
         return format!("| {cell} | {} | none: the run failed | | | | |\n", c.name());
     };
@@ -261,7 +261,7 @@ fn certificate_row(cell: &str, c: &Contender) -> String {
     )
 }
 
-fn name(c: &Contender) -> String {
+fn name(c: &Variant) -> String {
     let mark = if c.distrust().is_some() { " (!)" } else { "" };
     c.name() + mark
 }

@@ -36,9 +36,9 @@ pub struct LabBench {
 pub struct Cell {
     /// Its name, e.g. `100Mbit/s-20ms-1.0BDP`.
     pub name: String,
-    /// The contenders, without their series.
+    /// The variants, without their series.
     pub outcome: DemoOutcome,
-    /// Contenders that were to be measured and were not.
+    /// Variants that were to be measured and were not.
     pub not_measured: Vec<String>,
     /// Another program on the same path, for its CPU time.
     pub reference: Option<Reference>,

@@ -1,5 +1,5 @@
 use super::{Cell, LabBench};
-use crate::outcome::Contender;
+use crate::outcome::Variant;
 
 /// One number that was to be reached.
 pub struct Target {
@@ -17,7 +17,7 @@ const SHARE: f64 = 0.90;
 const RETRANSMITTED: f64 = 0.0005;
 /// The median round trip there, over the propagation.
 const MEDIAN_RTT: f64 = 1.10;
-/// SOBAS is never slower than this share of the best other contender.
+/// SOBAS is never slower than this share of the best other variant.
 const OF_THE_BEST: f64 = 0.97;
 /// 99 of 100 packets leave the emulator at most this late at 100 Mbit/s: microseconds.
 const LATENESS_US: f64 = 200.0;
@@ -32,7 +32,7 @@ pub fn targets(bench: &LabBench) -> Vec<Target> {
 fn demo(cell: &Cell) -> Vec<Target> {
     let mut all = vec![share(cell)];
     let sobas = sobas(cell);
-    let resent = sobas.and_then(Contender::retransmitted_share);
+    let resent = sobas.and_then(Variant::retransmitted_share);
     all.push(Target {
         what: format!("{}: segments retransmitted <= {} %", cell.name, RETRANSMITTED * 100.0),
         measured: words(resent, |share| format!("{:.4} %", share * 100.0)),
@@ -45,7 +45,7 @@ fn demo(cell: &Cell) -> Vec<Target> {
         measured: words(median, |ratio| format!("{ratio:.3} x T_m")),
         met: median.is_some_and(|ratio| ratio <= MEDIAN_RTT),
     });
-    let certificates = cell.outcome.contenders.iter().filter_map(|c| c.certificate.as_ref());
+    let certificates = cell.outcome.variants.iter().filter_map(|c| c.certificate.as_ref());
     let worst = certificates.map(|k| k.lateness_p99.as_secs_f64() * 1e6).reduce(f64::max);
     all.push(Target {
         what: format!("{}: p99 lateness of every run < {LATENESS_US} us", cell.name),
@@ -71,7 +71,7 @@ fn share(cell: &Cell) -> Target {
 fn beside_the_best(cell: &Cell) -> Target {
     let best = cell
         .outcome
-        .contenders
+        .variants
         .iter()
         .filter(|c| c.sizing != "sobas")
         .filter_map(|c| Some((c.goodput?, c)))
@@ -85,8 +85,8 @@ fn beside_the_best(cell: &Cell) -> Target {
     }
 }
 
-fn sobas(cell: &Cell) -> Option<&Contender> {
-    cell.outcome.contenders.iter().find(|c| c.sizing == "sobas")
+fn sobas(cell: &Cell) -> Option<&Variant> {
+    cell.outcome.variants.iter().find(|c| c.sizing == "sobas")
 }
 
 fn words<T>(value: Option<T>, text: impl FnOnce(T) -> String) -> String {

@@ -137,7 +137,7 @@ fn one(value: Value, ours: &str) -> Result<Finding, ReadError> {
         let sweep = serde_json::from_value(value);
         return sweep.map(Finding::Sweep).map_err(|error| other("sweep", error.to_string()));
     }
-    if has("contenders") {
+    if has("variants") {
         let demo = serde_json::from_value(value);
         return demo.map(Finding::Demo).map_err(|error| other("demonstration", error.to_string()));
     }

@@ -5,12 +5,12 @@ use sweetspot_units::Duration;
 
 use super::file::SeriesRow;
 use super::sheets::{Sheet, distribution};
-use crate::outcome::{Contender, DemoOutcome};
+use crate::outcome::{DemoOutcome, Variant};
 
 /// Points over time.
 type Points = Vec<(f64, f64)>;
 
-/// A demonstration: every contender over time, and how the round trips were distributed.
+/// A demonstration: every variant over time, and how the round trips were distributed.
 pub fn demonstration(index: usize, file: &str, demo: &DemoOutcome) -> Vec<Sheet> {
     let path = &demo.path;
     let seconds =
@@ -19,10 +19,10 @@ pub fn demonstration(index: usize, file: &str, demo: &DemoOutcome) -> Vec<Sheet>
         let points = seconds(times).into_iter().zip(values);
         points.filter_map(|(t, value)| value.map(|value| (t, value))).collect()
     };
-    let draw = |label: &str, of: &dyn Fn(&Contender) -> Points| {
+    let draw = |label: &str, of: &dyn Fn(&Variant) -> Points| {
         let mut plot = Plot::new("", Axis::new("time, s"), Axis::new(label));
-        for (group, contender) in demo.contenders.iter().enumerate() {
-            plot.curve(contender.name(), Origin::Lab, group, of(contender));
+        for (group, variant) in demo.variants.iter().enumerate() {
+            plot.curve(variant.name(), Origin::Lab, group, of(variant));
         }
         // The demonstration is all one engine's: solid lines are easier to follow.
         for curve in &mut plot.curves {
@@ -57,9 +57,9 @@ pub fn demonstration(index: usize, file: &str, demo: &DemoOutcome) -> Vec<Sheet>
         Axis::new("round-trip time, ms"),
         Axis::new("share of samples").between(0.0, 1.0),
     );
-    for (group, contender) in demo.contenders.iter().enumerate() {
-        let rtts = contender.series.rtts().into_iter().map(|rtt| rtt.as_secs_f64() * 1e3);
-        round_trips.curve(contender.name(), Origin::Sim, group, distribution(rtts));
+    for (group, variant) in demo.variants.iter().enumerate() {
+        let rtts = variant.series.rtts().into_iter().map(|rtt| rtt.as_secs_f64() * 1e3);
+        round_trips.curve(variant.name(), Origin::Sim, group, distribution(rtts));
     }
     vec![Sheet {
         name: format!("demo-{index}"),

@@ -2,7 +2,7 @@
 //! 100 ms, 125 kB of buffer, with the shapes that windows, round trips and queues have.
 
 use sweetspot_path::{PathSpec, Random};
-use sweetspot_report::{Certificate, Contender, DemoOutcome, FileFacts, PathFacts, SeriesEvent};
+use sweetspot_report::{Certificate, DemoOutcome, FileFacts, PathFacts, SeriesEvent, Variant};
 use sweetspot_units::{Bytes, Duration};
 
 const SIZE: f64 = 200e6;
@@ -25,22 +25,17 @@ pub fn outcome() -> DemoOutcome {
         kernel: "Linux 6.18.44".into(),
         path: PathFacts::of(&path),
         file: FileFacts { size: Bytes::from_f64(SIZE), seed: Some(1) },
-        contenders: vec![
-            contender("kernel", "cubic", cubic, 184),
-            contender(
-                "kernel",
-                "bbr",
-                |t| BDP * (1.08 + 0.1 * (t * 6.0).sin()) * ramp(t, 1.2),
-                5709,
-            ),
-            distrusted(contender(
+        variants: vec![
+            variant("kernel", "cubic", cubic, 184),
+            variant("kernel", "bbr", |t| BDP * (1.08 + 0.1 * (t * 6.0).sin()) * ramp(t, 1.2), 5709),
+            distrusted(variant(
                 "bdp",
                 "cubic",
                 |t| BDP * 0.8 * (0.7 + 0.3 * (t / 7.0).fract()),
                 62,
             )),
-            contender("sobas:paper", "cubic", |t| BDP * 1.02 * ramp(t, 5.0), 40),
-            contender("sobas", "cubic", |t| BDP * 1.01 * ramp(t, 1.5), 0),
+            variant("sobas:paper", "cubic", |t| BDP * 1.02 * ramp(t, 5.0), 40),
+            variant("sobas", "cubic", |t| BDP * 1.01 * ramp(t, 1.5), 0),
         ],
     }
 }
@@ -56,8 +51,8 @@ fn cubic(t: f64) -> f64 {
     if t < 1.0 { BDP * 1.4 * t } else { BDP * (0.45 + 0.00136 * (since * since * since)) }
 }
 
-fn contender(sizing: &str, congestion: &str, in_flight: Shape, resent: u64) -> Contender {
-    let mut c = Contender::new(sizing, congestion);
+fn variant(sizing: &str, congestion: &str, in_flight: Shape, resent: u64) -> Variant {
+    let mut c = Variant::new(sizing, congestion);
     let mut random = Random::new(7);
     let (mut t, mut received, step) = (0.0, 0.0, 0.02);
     while received < SIZE {
@@ -90,7 +85,7 @@ fn mark(seconds: f64, what: &str) -> SeriesEvent {
     SeriesEvent { t: Duration::from_secs_f64(seconds), what: what.into() }
 }
 
-fn summarise(c: &mut Contender, seconds: f64, resent: u64) {
+fn summarise(c: &mut Variant, seconds: f64, resent: u64) {
     let duration = Duration::from_secs_f64(seconds);
     let rtts = c.series.rtts();
     c.duration = Some(duration);
@@ -118,7 +113,7 @@ fn summarise(c: &mut Contender, seconds: f64, resent: u64) {
     });
 }
 
-fn distrusted(mut c: Contender) -> Contender {
+fn distrusted(mut c: Variant) -> Variant {
     if let Some(certificate) = &mut c.certificate {
         certificate.trust = false;
         certificate.reasons =

@@ -2,36 +2,39 @@
 
 use core::fmt::Write;
 
-use super::drawn_path::{PACKET, Reach, WARMUP};
-use super::lot::Lot;
+use super::drawn_path::{PACKET, PathBasics, WARMUP};
+use super::random_stream::RandomStream;
 
 /// No faster than the hosts' links.
 const MOST_MBIT: f64 = 900.0;
 
 /// Whether the rate changes, the route, whether others join, and whether some leave.
-fn which(lot: &impl Fn(&str) -> Lot) -> (bool, bool, bool, bool) {
+fn which(stream: &impl Fn(&str) -> RandomStream) -> (bool, bool, bool, bool) {
     let [rate, route, join, leave] =
-        ["rate change", "route change", "joiners", "leavers"].map(|what| lot(what).chance(0.5));
+        ["rate change", "route change", "joiners", "leavers"].map(|what| stream(what).chance(0.5));
     // A path of this population changes somehow.
     (rate || !(route || join || leave), route, join, leave)
 }
 
 /// When something happens, seconds: long after the start, long before the end of 30 s.
-fn moment(lot: &mut Lot) -> f64 {
-    WARMUP + lot.between(4.0, 14.0)
+fn moment(stream: &mut RandomStream) -> f64 {
+    WARMUP + stream.between(4.0, 14.0)
 }
 
 /// `[[path.change]]`: a rate of a quarter to four times what it was, for good or for some seconds;
 /// a route with 0.7 to 1.8 times the propagation.
-pub(super) fn of_path(lot: &impl Fn(&str) -> Lot, Reach { mbit, rtt_ms }: Reach) -> String {
-    let (rate, route, ..) = which(lot);
+pub(super) fn of_path(
+    stream: &impl Fn(&str) -> RandomStream,
+    PathBasics { mbit, rtt_ms }: PathBasics,
+) -> String {
+    let (rate, route, ..) = which(stream);
     let mut text = String::new();
     if rate {
-        let at = moment(&mut lot("rate change time"));
-        let new = (mbit * lot("rate change factor").log_between(0.25, 4.0)).min(MOST_MBIT);
+        let at = moment(&mut stream("rate change time"));
+        let new = (mbit * stream("rate change factor").log_between(0.25, 4.0)).min(MOST_MBIT);
         let _ = write!(text, "\n[[path.change]]\nat = \"{at:.3}s\"\nrate = \"{new:.3}Mbit/s\"\n");
-        if lot("rate change back").chance(0.5) {
-            let back = at + lot("rate change back time").between(3.0, 10.0);
+        if stream("rate change back").chance(0.5) {
+            let back = at + stream("rate change back time").between(3.0, 10.0);
             let _ = write!(
                 text,
                 "\n[[path.change]]\nat = \"{back:.3}s\"\nrate = \"{mbit:.3}Mbit/s\"\n"
@@ -39,21 +42,24 @@ pub(super) fn of_path(lot: &impl Fn(&str) -> Lot, Reach { mbit, rtt_ms }: Reach)
         }
     }
     if route {
-        let at = moment(&mut lot("route change time"));
+        let at = moment(&mut stream("route change time"));
         // A hop takes a fifth of the round trip each way.
-        let delay = rtt_ms / 5.0 * lot("route change factor").log_between(0.25, 3.0);
+        let delay = rtt_ms / 5.0 * stream("route change factor").log_between(0.25, 3.0);
         let _ = write!(text, "\n[[path.change]]\nat = \"{at:.3}s\"\ndelay = \"{delay:.3}ms\"\n");
     }
     text
 }
 
 /// `[[cross]]`: flows that join on the way and stay, and flows that leave when they are through.
-pub(super) fn of_company(lot: &impl Fn(&str) -> Lot, Reach { mbit, rtt_ms }: Reach) -> String {
-    let (_, _, join, leave) = which(lot);
+pub(super) fn of_company(
+    stream: &impl Fn(&str) -> RandomStream,
+    PathBasics { mbit, rtt_ms }: PathBasics,
+) -> String {
+    let (_, _, join, leave) = which(stream);
     let mut text = String::new();
     if join {
-        let at = moment(&mut lot("joining"));
-        let count = lot("joiner count").whole(1, 4);
+        let at = moment(&mut stream("joining"));
+        let count = stream("joiner count").whole(1, 4);
         let _ = write!(
             text,
             "\n[[cross]]\nkind = \"elephants\"\ncount = {count}\ncongestion = \"cubic\"\n\
@@ -61,9 +67,9 @@ pub(super) fn of_company(lot: &impl Fn(&str) -> Lot, Reach { mbit, rtt_ms }: Rea
         );
     }
     if leave {
-        let count = lot("leaver count").whole(1, 4);
+        let count = stream("leaver count").whole(1, 4);
         // What a fair share comes to in as long.
-        let seconds = lot("leaving").between(5.0, 15.0);
+        let seconds = stream("leaving").between(5.0, 15.0);
         let packets = mbit * 1e6 * seconds / (count + 1) as f64 / 8.0 / PACKET;
         let packets = packets.round().max(1.0);
         let _ = write!(

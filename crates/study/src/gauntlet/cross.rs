@@ -1,17 +1,20 @@
-use super::drawn_path::{PACKET, Reach};
-use super::lot::Lot;
+use super::drawn_path::{PACKET, PathBasics};
+use super::random_stream::RandomStream;
 
 /// The cross traffic of half the paths, as TOML: one kind, at a tenth to seven tenths of the rate,
 /// but for elephants, which take what they get.
-pub(super) fn drawn(lot: &impl Fn(&str) -> Lot, Reach { mbit, rtt_ms }: Reach) -> String {
-    if lot("cross traffic").chance(0.5) {
+pub(super) fn drawn(
+    stream: &impl Fn(&str) -> RandomStream,
+    PathBasics { mbit, rtt_ms }: PathBasics,
+) -> String {
+    if stream("cross traffic").chance(0.5) {
         return String::new();
     }
-    let load = lot("load").between(0.1, 0.7);
+    let load = stream("load").between(0.1, 0.7);
     let bits = mbit * 1e6 * load;
-    let kind = match lot("cross kind").whole(0, 3) {
+    let kind = match stream("cross kind").whole(0, 3) {
         0 => {
-            let count = lot("pareto sources").whole(2, 20);
+            let count = stream("pareto sources").whole(2, 20);
             let rate = bits / count as f64;
             return format!(
                 "\n[[cross]]              # {:.0} % of the rate\nkind = \"pareto\"\ncount = {count}\nrate = \"{rate:.0}bit/s\"\n",
@@ -19,7 +22,7 @@ pub(super) fn drawn(lot: &impl Fn(&str) -> Lot, Reach { mbit, rtt_ms }: Reach) -
             );
         }
         1 => {
-            let packets = lot("mouse").log_between(5.0, 100.0);
+            let packets = stream("mouse").log_between(5.0, 100.0);
             // A second of sleep, and a slow start of a few round trips.
             let cycle = 1.0 + libm::log2(packets / 5.0 + 2.0) * rtt_ms * 1e-3;
             let count = users(bits * cycle / (packets * PACKET * 8.0));
@@ -29,9 +32,9 @@ pub(super) fn drawn(lot: &impl Fn(&str) -> Lot, Reach { mbit, rtt_ms }: Reach) -
                 (packets * 1.2).round()
             )
         }
-        2 => format!("kind = \"elephants\"\ncount = {}\n", lot("elephants").whole(1, 8)),
+        2 => format!("kind = \"elephants\"\ncount = {}\n", stream("elephants").whole(1, 8)),
         _ => {
-            let size = lot("size").log_between(50e3, 2e6);
+            let size = stream("size").log_between(50e3, 2e6);
             let cycle = 1.0 + libm::log2(size / PACKET / 10.0 + 1.0) * rtt_ms * 1e-3;
             let count = users(bits * cycle / (size * 8.0));
             format!(

@@ -1,13 +1,13 @@
 use core::fmt::Write;
 
-use super::verdict::{Judgement, Quantiles, Verdict};
+use super::report::{GauntletReport, Quantiles, VariantResult};
 use crate::markdown::MarkdownTable;
 
 const NOTES: &str = include_str!("../../data/gauntlet_notes.md");
 
 /// What stands in a document besides the verdicts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Imprint {
+pub struct DocumentInfo {
     /// The command that writes it again.
     pub command: String,
     /// The seeds of the populations on which parameters were chosen.
@@ -17,59 +17,59 @@ pub struct Imprint {
 }
 
 /// The verdicts as a Markdown document; [`picture_name`] names the pictures.
-pub fn document(verdicts: &[Verdict], imprint: &Imprint) -> String {
+pub fn document(verdicts: &[GauntletReport], info: &DocumentInfo) -> String {
     let mut text = format!(
         "# The gauntlet: sizings on random paths\n\nWritten by `{}`; do not edit.\n\n{NOTES}\n",
-        imprint.command
+        info.command
     );
-    let mut measured: Vec<u64> = verdicts.iter().map(|verdict| verdict.seed).collect();
+    let mut measured: Vec<u64> = verdicts.iter().map(|report| report.seed).collect();
     measured.dedup();
     let _ = writeln!(
         text,
         "Measured here: populations of seed {}. Parameters were chosen on populations of {}: a seed \
          that chose one never measures it.",
         listed(&measured),
-        match imprint.chosen_on.as_slice() {
+        match info.chosen_on.as_slice() {
             [] => "no seed".to_owned(),
             seeds => format!("seed {}", listed(seeds)),
         }
     );
-    for verdict in verdicts {
+    for report in verdicts {
         let _ = writeln!(
             text,
             "\n## {}\n\n{} paths, the first of them number {}; {} seeds each; transfers of {} s at most.",
-            verdict.population.name(),
-            verdict.paths,
-            verdict.first_path,
-            verdict.seeds,
-            verdict.duration_s
+            report.population.name(),
+            report.paths,
+            report.first_path,
+            report.seeds,
+            report.duration_s
         );
         let mut drawn: Vec<&str> = Vec::new();
-        for judgement in &verdict.contenders {
-            if !drawn.contains(&judgement.congestion) {
-                drawn.push(judgement.congestion);
+        for result in &report.variants {
+            if !drawn.contains(&result.congestion) {
+                drawn.push(result.congestion);
                 let _ = writeln!(
                     text,
                     "\n### {}\n\n![Distributions]({}/{})",
-                    judgement.congestion,
-                    imprint.pictures,
-                    picture_name(verdict, judgement.congestion)
+                    result.congestion,
+                    info.pictures,
+                    picture_name(report, result.congestion)
                 );
             }
-            section(&mut text, judgement);
+            section(&mut text, result);
         }
     }
     text
 }
 
-/// What the file of a verdict's picture is called.
-pub fn picture_name(verdict: &Verdict, congestion: &str) -> String {
-    format!("{}-{congestion}.svg", verdict.population.name())
+/// What the file of a report's picture is called.
+pub fn picture_name(report: &GauntletReport, congestion: &str) -> String {
+    format!("{}-{congestion}.svg", report.population.name())
 }
 
-fn section(text: &mut String, judgement: &Judgement) {
+fn section(text: &mut String, result: &VariantResult) {
     let mut goodput = MarkdownTable::new(&[
-        &*judgement.sizing,
+        &*result.sizing,
         "paths",
         "1 %",
         "5 %",
@@ -81,7 +81,7 @@ fn section(text: &mut String, judgement: &Judgement) {
         "surely worse",
     ]);
     let mut others = MarkdownTable::new(&[
-        &*judgement.sizing,
+        &*result.sizing,
         "delay, median",
         "delay, sums",
         "resent, sums",
@@ -90,7 +90,7 @@ fn section(text: &mut String, judgement: &Judgement) {
         "rivals 50 %",
         "rivals 95 %",
     ]);
-    for class in &judgement.classes {
+    for class in &result.classes {
         let name = class.class.name().to_owned();
         let Quantiles { p1, p5, p25, p50, p75, p95 } = class.goodput;
         let mut cells = vec![name.clone(), class.paths.to_string()];

@@ -4,8 +4,8 @@ use sweetspot_scenario::Congestion;
 use sweetspot_sizing::Sizing;
 use sweetspot_units::Duration;
 
-use super::lot::Lot;
 use super::population::Population;
+use super::random_stream::RandomStream;
 use super::{change, cross};
 
 /// A path that was drawn: a population's seed and its index decide everything about it.
@@ -25,7 +25,7 @@ pub struct DrawnPath {
 
 /// Rate and propagation of a path.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Reach {
+pub(super) struct PathBasics {
     /// Mbit/s.
     pub mbit: f64,
     /// Two-way, ms.
@@ -53,35 +53,35 @@ impl DrawnPath {
         index: u64,
         duration: Option<Duration>,
     ) -> DrawnPath {
-        let lot = |quantity: &str| Lot::new(seed, index, quantity);
+        let stream = |quantity: &str| RandomStream::new(seed, index, quantity);
         let (shorter, longer) = population.usual_durations();
-        let usual = if lot("long").chance(0.5) { longer } else { shorter };
+        let usual = if stream("long").chance(0.5) { longer } else { shorter };
         let duration = duration.unwrap_or(usual);
-        let reach = Reach {
-            mbit: lot("rate").log_between(2.0, 600.0),
-            rtt_ms: lot("rtt").log_between(5.0, 300.0),
+        let basics = PathBasics {
+            mbit: stream("rate").log_between(2.0, 600.0),
+            rtt_ms: stream("rtt").log_between(5.0, 300.0),
         };
-        let mut body = path(&lot, reach);
+        let mut body = path(&stream, basics);
         if population == Population::Changes {
-            body.push_str(&change::of_path(&lot, reach));
+            body.push_str(&change::of_path(&stream, basics));
         }
         body.push_str("\n[tcp]\nflavour = \"linux\"\n");
-        body.push_str(&cross::drawn(&lot, reach));
+        body.push_str(&cross::drawn(&stream, basics));
         if population == Population::Changes {
-            body.push_str(&change::of_company(&lot, reach));
+            body.push_str(&change::of_company(&stream, basics));
         }
         let mut transfer = String::new();
         if population == Population::Sizes {
-            let most = reach.mbit * 1e6 / 8.0 * duration.as_secs_f64() * CREDIT;
-            let size = lot("transfer size").log_between(1e6, most.clamp(1e6, 1e9));
+            let most = basics.mbit * 1e6 / 8.0 * duration.as_secs_f64() * CREDIT;
+            let size = stream("transfer size").log_between(1e6, most.clamp(1e6, 1e9));
             let _ = writeln!(transfer, "size = \"{size:.0}B\"");
         }
         // tcp_rmem[2] of 6 MiB, as before kernel 6.16, at a scaling ratio of one half; otherwise
         // the 32 MiB that the flavour stands for.
-        if lot("host").chance(0.5) {
+        if stream("host").chance(0.5) {
             transfer.push_str("window_scale = 7\nmax_window = \"3145728B\"\n");
         }
-        let starts = starts(&lot, population);
+        let starts = starts(&stream, population);
         DrawnPath { population, seed, index, duration, body, starts, transfer }
     }
 
@@ -92,7 +92,7 @@ impl DrawnPath {
 
     /// The scenario's seed in repetition `number`.
     pub fn scenario_seed(&self, number: u64) -> u64 {
-        Lot::new(self.seed, self.index, &format!("repetition {number}")).seed()
+        RandomStream::new(self.seed, self.index, &format!("repetition {number}")).seed()
     }
 
     /// The scenario as TOML: its transfers sized and controlled so, in repetition `number`.
@@ -129,40 +129,40 @@ impl DrawnPath {
 }
 
 /// `[path]` without what changes.
-fn path(lot: &impl Fn(&str) -> Lot, Reach { mbit, rtt_ms }: Reach) -> String {
+fn path(stream: &impl Fn(&str) -> RandomStream, PathBasics { mbit, rtt_ms }: PathBasics) -> String {
     let bdp = mbit * 1e6 * rtt_ms * 1e-3 / 8.0 / PACKET;
-    let buffer = (bdp * lot("buffer").log_between(0.08, 4.0)).round().max(LEAST_BUFFER);
+    let buffer = (bdp * stream("buffer").log_between(0.08, 4.0)).round().max(LEAST_BUFFER);
     let mut text = format!(
         "[path]\nrate = \"{mbit:.3}Mbit/s\"\nrtt = \"{rtt_ms:.3}ms\"\n\
          buffer = \"{buffer}pkt\"   # {:.2} BDP\npacket = \"{PACKET}B\"\nreverse = \"clean\"\n",
         buffer / bdp
     );
-    let queue = match lot("queue").between(0.0, 1.0) {
+    let queue = match stream("queue").between(0.0, 1.0) {
         u if u < 0.7 => "drop-tail",
         u if u < 0.8 => "red",
         u if u < 0.9 => "codel",
         _ => "fq-codel",
     };
     let _ = writeln!(text, "queue = \"{queue}\"");
-    if lot("random loss").chance(0.4) {
-        let loss = lot("loss rate").log_between(1e-5, 1e-2);
+    if stream("random loss").chance(0.4) {
+        let loss = stream("loss rate").log_between(1e-5, 1e-2);
         let _ = writeln!(text, "loss = {loss:.7}");
     }
-    if lot("jitter").chance(0.4) {
+    if stream("jitter").chance(0.4) {
         // Each way takes it once: half the round trip together, at most.
-        let jitter = lot("jitter size").between(0.0, f64::min(20.0, rtt_ms / 4.0));
+        let jitter = stream("jitter size").between(0.0, f64::min(20.0, rtt_ms / 4.0));
         let _ = writeln!(text, "jitter = \"{jitter:.3}ms\"");
     }
     text
 }
 
 /// When transfers begin, seconds.
-fn starts(lot: &impl Fn(&str) -> Lot, population: Population) -> Vec<f64> {
+fn starts(stream: &impl Fn(&str) -> RandomStream, population: Population) -> Vec<f64> {
     let count = match population {
-        Population::Transfers => lot("transfers").whole(2, 8),
+        Population::Transfers => stream("transfers").whole(2, 8),
         _ => 1,
     };
-    let mut delay = lot("starts");
+    let mut delay = stream("starts");
     let later = (1..count).map(|_| WARMUP + (delay.between(0.0, 5.0) * 1e3).round() / 1e3);
     core::iter::once(WARMUP).chain(later).collect()
 }

@@ -1,12 +1,12 @@
 use super::class::Class;
-use super::verdict::{Comparison, Judgement, Verdict};
+use super::report::{Comparison, GauntletReport, VariantResult};
 use crate::plot::{Axis, Origin, Plot};
 
-/// The distributions that a verdict's picture of one congestion control shows: of goodput by class
+/// The distributions that a report's picture of one congestion control shows: of goodput by class
 /// of path, then of what others got, and of delay.
-pub fn pictures(verdict: &Verdict, congestion: &str) -> Vec<Plot> {
-    let of: Vec<&Judgement> =
-        verdict.contenders.iter().filter(|j| j.congestion == congestion).collect();
+pub fn pictures(report: &GauntletReport, congestion: &str) -> Vec<Plot> {
+    let of: Vec<&VariantResult> =
+        report.variants.iter().filter(|j| j.congestion == congestion).collect();
     let goodput = |path: &Comparison| Some(path.goodput);
     let classes = [
         Class::All,
@@ -43,19 +43,19 @@ pub fn pictures(verdict: &Verdict, congestion: &str) -> Vec<Plot> {
 const GOODPUT: (f64, f64) = (0.2, 5.0);
 const DELAY: (f64, f64) = (0.02, 5.0);
 
-/// Which share of the paths of a class has a ratio up to x, for each contender.
+/// Which share of the paths of a class has a ratio up to x, for each variant.
 fn distribution(
     title: &str,
     quantity: &str,
-    judgements: &[&Judgement],
+    results: &[&VariantResult],
     class: Class,
     shown: (f64, f64),
     ratio: impl Fn(&Comparison) -> Option<f64>,
 ) -> Plot {
     let x = Axis::new(quantity).logarithmic().between(shown.0, shown.1);
     let mut plot = Plot::new(title, x, Axis::new("share of paths").between(0.0, 1.0));
-    for (group, judgement) in judgements.iter().enumerate() {
-        let paths = judgement.paths.iter().filter(|path| path.classes.contains(&class));
+    for (group, result) in results.iter().enumerate() {
+        let paths = result.paths.iter().filter(|path| path.classes.contains(&class));
         let mut ratios: Vec<f64> = paths.filter_map(&ratio).collect();
         ratios.sort_by(f64::total_cmp);
         let count = ratios.len() as f64;
@@ -63,7 +63,7 @@ fn distribution(
             .iter()
             .enumerate()
             .map(|(below, ratio)| (ratio.clamp(shown.0, shown.1), (below as f64 + 0.5) / count));
-        plot.curve(&judgement.sizing, Origin::Sim, group, points.collect());
+        plot.curve(&result.sizing, Origin::Sim, group, points.collect());
     }
     plot
 }

@@ -31,7 +31,7 @@ pub struct Settings {
 
 /// Who plays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Contender {
+pub enum Variant {
     /// The kernel's own sizing: what everybody is judged against.
     Kernel(Congestion),
     /// The same under other seeds: what chance does.
@@ -40,44 +40,44 @@ pub enum Contender {
     Judged(Sizing, Congestion),
 }
 
-impl Contender {
+impl Variant {
     /// How its windows are sized.
     pub fn sizing(self) -> Sizing {
         match self {
-            Contender::Kernel(_) | Contender::Null(_) => Sizing::Kernel,
-            Contender::Judged(sizing, _) => sizing,
+            Variant::Kernel(_) | Variant::Null(_) => Sizing::Kernel,
+            Variant::Judged(sizing, _) => sizing,
         }
     }
 
     /// Its congestion control.
     pub fn congestion(self) -> Congestion {
         match self {
-            Contender::Kernel(congestion)
-            | Contender::Null(congestion)
-            | Contender::Judged(_, congestion) => congestion,
+            Variant::Kernel(congestion)
+            | Variant::Null(congestion)
+            | Variant::Judged(_, congestion) => congestion,
         }
     }
 
     /// As in tables.
     pub fn name(self) -> String {
         match self {
-            Contender::Null(_) => "null".to_owned(),
+            Variant::Null(_) => "null".to_owned(),
             other => other.sizing().to_string(),
         }
     }
 
     /// `tag`, unless it is the kernel's sizing, which does not change.
     pub(super) fn tag(self, tag: &str) -> Option<&str> {
-        matches!(self, Contender::Judged(..)).then_some(tag)
+        matches!(self, Variant::Judged(..)).then_some(tag)
     }
 }
 
-/// Every run of a gauntlet: paths, contenders, repetitions, the last changing fastest.
+/// Every run of a gauntlet: paths, variants, repetitions, the last changing fastest.
 #[derive(Debug, Clone)]
 pub struct Plan {
     pub(super) settings: Settings,
     pub(super) paths: Vec<(DrawnPath, Scenario)>,
-    pub(super) contenders: Vec<Contender>,
+    pub(super) variants: Vec<Variant>,
 }
 
 /// One of them.
@@ -85,7 +85,7 @@ pub struct Plan {
 pub struct Run<'a> {
     path: &'a DrawnPath,
     scenario: &'a Scenario,
-    contender: Contender,
+    variant: Variant,
     number: u64,
     fixed: bool,
 }
@@ -103,13 +103,13 @@ impl Plan {
             let scenario = Scenario::parse(&path.text(Sizing::Kernel, Congestion::Cubic, 0))?;
             paths.push((path, scenario));
         }
-        let mut contenders = Vec::new();
+        let mut variants = Vec::new();
         for congestion in settings.congestions.iter().copied() {
-            contenders.extend([Contender::Kernel(congestion), Contender::Null(congestion)]);
-            let judged = |sizing: &Sizing| Contender::Judged(*sizing, congestion);
-            contenders.extend(settings.sizings.iter().map(judged));
+            variants.extend([Variant::Kernel(congestion), Variant::Null(congestion)]);
+            let judged = |sizing: &Sizing| Variant::Judged(*sizing, congestion);
+            variants.extend(settings.sizings.iter().map(judged));
         }
-        Ok(Plan { settings, paths, contenders })
+        Ok(Plan { settings, paths, variants })
     }
 
     /// What it was made of.
@@ -138,15 +138,15 @@ impl Plan {
     /// Every run, in order.
     pub fn runs(&self) -> impl Iterator<Item = Run<'_>> {
         self.paths.iter().flat_map(move |(path, scenario)| {
-            self.contenders.iter().flat_map(move |contender| {
+            self.variants.iter().flat_map(move |variant| {
                 (0..self.seeds()).map(move |k| {
                     // The kernel's other seeds follow upon those that all others share.
-                    let null = matches!(contender, Contender::Null(_));
+                    let null = matches!(variant, Variant::Null(_));
                     let number = if null { k + self.seeds() } else { k };
                     // The kernel's sizing has no say in it.
-                    let judged = matches!(contender, Contender::Judged(..));
+                    let judged = matches!(variant, Variant::Judged(..));
                     let fixed = judged && self.settings.congestion_fixed;
-                    Run { path, scenario, contender: *contender, number, fixed }
+                    Run { path, scenario, variant: *variant, number, fixed }
                 })
             })
         })
@@ -160,8 +160,8 @@ impl Run<'_> {
     }
 
     /// Who plays.
-    pub fn contender(&self) -> Contender {
-        self.contender
+    pub fn variant(&self) -> Variant {
+        self.variant
     }
 
     /// What is played.
@@ -169,8 +169,8 @@ impl Run<'_> {
         let mut scenario = self.scenario.clone();
         scenario.seed = self.path.scenario_seed(self.number);
         for transfer in &mut scenario.transfers {
-            transfer.sizing = self.contender.sizing();
-            transfer.congestion = self.contender.congestion();
+            transfer.sizing = self.variant.sizing();
+            transfer.congestion = self.variant.congestion();
             transfer.congestion_fixed = self.fixed;
         }
         scenario
@@ -178,7 +178,7 @@ impl Run<'_> {
 
     /// The same as a scenario file.
     pub fn text(&self) -> String {
-        let (sizing, congestion) = (self.contender.sizing(), self.contender.congestion());
+        let (sizing, congestion) = (self.variant.sizing(), self.variant.congestion());
         self.path.written(sizing, congestion, self.fixed, self.number)
     }
 }

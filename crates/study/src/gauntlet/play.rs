@@ -2,7 +2,7 @@ use sweetspot_scenario::{Engine, NoRecorder, Outcome, Scenario};
 
 use super::measured::Measured;
 use super::plan::{Plan, Run};
-use crate::{Memory, RunKey, StudyError, Workers};
+use crate::{ResultStore, RunKey, StudyError, Workers};
 
 /// Plays what a plan holds and remembers it.
 #[derive(Debug, Clone, Copy)]
@@ -10,16 +10,16 @@ pub struct Player<'a, E: ?Sized, M: ?Sized> {
     /// What plays.
     pub engine: &'a E,
     /// Where outcomes are kept.
-    pub memory: &'a M,
+    pub store: &'a M,
     /// Which state of the sizings is played: outcomes under another tag are not used. The kernel's
     /// have none.
     pub tag: &'a str,
 }
 
-impl<E: Engine + Sync + ?Sized, M: Memory + ?Sized> Player<'_, E, M> {
+impl<E: Engine + Sync + ?Sized, M: ResultStore + ?Sized> Player<'_, E, M> {
     /// How many of the plan's runs are not remembered.
     pub fn missing(&self, plan: &Plan) -> usize {
-        plan.runs().filter(|run| self.memory.recall(&self.key(run)).is_none()).count()
+        plan.runs().filter(|run| self.store.get(&self.key(run)).is_none()).count()
     }
 
     /// What was measured in every run, in the plan's order.
@@ -38,14 +38,14 @@ impl<E: Engine + Sync + ?Sized, M: Memory + ?Sized> Player<'_, E, M> {
 
     fn key(&self, run: &Run<'_>) -> RunKey {
         let mut engine = self.engine.name().to_owned();
-        if let Some(tag) = run.contender().tag(self.tag) {
+        if let Some(tag) = run.variant().tag(self.tag) {
             engine = format!("{engine} {tag}");
         }
         RunKey::of(&engine, &run.scenario())
     }
 
     fn outcome(&self, key: &RunKey, scenario: &Scenario) -> Result<Outcome, StudyError> {
-        if let Some(outcome) = self.memory.recall(key) {
+        if let Some(outcome) = self.store.get(key) {
             return Ok(outcome);
         }
         let mut outcome = self.engine.run(scenario, &mut NoRecorder)?;
@@ -53,7 +53,7 @@ impl<E: Engine + Sync + ?Sized, M: Memory + ?Sized> Player<'_, E, M> {
         for transfer in &mut outcome.transfers {
             transfer.events.clear();
         }
-        self.memory.remember(key, &outcome);
+        self.store.put(key, &outcome);
         Ok(outcome)
     }
 }

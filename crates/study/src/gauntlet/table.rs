@@ -1,30 +1,30 @@
-use super::verdict::{Judgement, Quantiles, Verdict};
+use super::report::{GauntletReport, Quantiles, VariantResult};
 
-/// A verdict as text tables of at most 80 columns.
-pub fn table(verdict: &Verdict) -> String {
+/// A report as text tables of at most 80 columns.
+pub fn table(report: &GauntletReport) -> String {
     let mut lines = vec![format!(
         "{} paths of the population {}, seed {}, from {} on; {} seeds each, {} s",
-        verdict.paths,
-        verdict.population.name(),
-        verdict.seed,
-        verdict.first_path,
-        verdict.seeds,
-        verdict.duration_s
+        report.paths,
+        report.population.name(),
+        report.seed,
+        report.first_path,
+        report.seeds,
+        report.duration_s
     )];
-    for judgement in &verdict.contenders {
-        lines.extend(judged(judgement));
+    for result in &report.variants {
+        lines.extend(judged(result));
     }
     lines.iter().map(|line| line.trim_end().to_owned() + "\n").collect()
 }
 
 const NAME: usize = 16;
 
-fn judged(judgement: &Judgement) -> Vec<String> {
-    let who = format!("{}, {}", judgement.sizing, judgement.congestion);
+fn judged(result: &VariantResult) -> Vec<String> {
+    let who = format!("{}, {}", result.sizing, result.congestion);
     let heads = ["paths", "1 %", "5 %", "25 %", "50 %", "75 %", "95 %", "mean", "worse"];
     let mut lines = vec![String::new(), format!("{who}: goodput over the kernel's")];
     lines.push(row("", &heads.map(str::to_owned)));
-    for class in &judgement.classes {
+    for class in &result.classes {
         let Quantiles { p1, p5, p25, p50, p75, p95 } = class.goodput;
         let ratios = [p1, p5, p25, p50, p75, p95, class.goodput_mean].map(number);
         let mut cells = vec![class.paths.to_string()];
@@ -37,7 +37,7 @@ fn judged(judgement: &Judgement) -> Vec<String> {
     lines.push(row("", &heads.map(str::to_owned)));
     let heads = ["median", "sums", "sums", "sums", "5 %", "50 %", "95 %"];
     lines.push(row("", &heads.map(str::to_owned)));
-    for class in &judgement.classes {
+    for class in &result.classes {
         let Quantiles { p5, p50, p95, .. } = class.rivals;
         let cells = [class.delay_median, class.delay, class.resent, class.timeouts, p5, p50, p95];
         lines.push(row(class.class.name(), &cells.map(number)));

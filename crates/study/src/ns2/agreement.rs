@@ -97,7 +97,7 @@ pub struct Maximum {
     pub setting: Setting,
     /// ns-2's, Mbit/s, and its window.
     pub theirs: (f64, u64),
-    /// Ours.
+    /// EngineValue.
     pub ours: (f64, u64),
 }
 

@@ -74,7 +74,7 @@ pub struct Stage<'a> {
     /// Who shares the simulations.
     pub workers: Workers,
     /// How closely one looks.
-    pub care: Care,
+    pub precision: Precision,
 }
 
 impl Stage<'_> {
@@ -86,27 +86,27 @@ impl Stage<'_> {
 
 /// How closely a figure is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Care {
+pub enum Precision {
     /// Within minutes for all of them: one or two seeds, windows within 2 %.
     Quick,
     /// For the documents in docs/results: more seeds, windows within 0.5 %.
     Careful,
 }
 
-impl Care {
+impl Precision {
     /// How close to the best window a search ends, as a share of it.
     pub(super) fn tolerance(self) -> f64 {
         match self {
-            Care::Quick => 0.02,
-            Care::Careful => 0.005,
+            Precision::Quick => 0.02,
+            Precision::Careful => 0.005,
         }
     }
 
     /// Seeds to average over: `quick` of them, or `careful`.
     pub(super) fn seeds(self, quick: u64, careful: u64) -> u64 {
         match self {
-            Care::Quick => quick,
-            Care::Careful => careful,
+            Precision::Quick => quick,
+            Precision::Careful => careful,
         }
     }
 }

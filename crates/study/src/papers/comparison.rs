@@ -14,13 +14,13 @@ pub struct Comparison {
     pub unit: &'static str,
     /// As printed.
     pub published: &'static str,
-    /// Ours.
-    pub ours: Vec<Ours>,
+    /// EngineValue.
+    pub ours: Vec<EngineValue>,
 }
 
 /// What one engine has to say to a published number.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Ours {
+pub struct EngineValue {
     /// Which engine.
     pub origin: Origin,
     /// Its number.
@@ -39,7 +39,7 @@ struct Line {
     quantity: &'static str,
     unit: &'static str,
     value: &'static str,
-    ours: Vec<Ours>,
+    ours: Vec<EngineValue>,
 }
 
 impl Comparisons {
@@ -65,7 +65,7 @@ impl Comparisons {
     pub(super) fn put(&mut self, origin: Origin, words: &[&str], ours: f64) {
         for line in self.matching(words) {
             let theirs = line.value.parse::<f64>();
-            line.ours.push(Ours {
+            line.ours.push(EngineValue {
                 origin,
                 value: short(ours),
                 deviation: theirs.map_or(String::new(), |theirs| deviation(ours, theirs)),
@@ -77,7 +77,7 @@ impl Comparisons {
     pub(super) fn put_text(&mut self, origin: Origin, words: &[&str], ours: &str) {
         for line in self.matching(words) {
             let value = ours.to_owned();
-            line.ours.push(Ours { origin, value, deviation: String::new() });
+            line.ours.push(EngineValue { origin, value, deviation: String::new() });
         }
     }
 

@@ -11,6 +11,6 @@ mod router;
 mod scenarios;
 mod time;
 
-pub use catalogue::{Care, Entry, Figure, Paper, Stage, catalogue, find};
-pub use comparison::{Comparison, Ours};
+pub use catalogue::{Entry, Figure, Paper, Precision, Stage, catalogue, find};
+pub use comparison::{Comparison, EngineValue};
 pub use document::markdown;

@@ -1,7 +1,7 @@
 //! Prasad, Dovrolis, Thottan: "Router Buffer Sizing for TCP Traffic and the Role of the
 //! Output/Input Capacity Ratio". What is played stands in [`crate::router`].
 
-use super::catalogue::{Care, Entry, Figure, Paper, Stage};
+use super::catalogue::{Entry, Figure, Paper, Precision, Stage};
 use crate::StudyError;
 use crate::plot::{Axis, Origin, Place, Plot, Table};
 use crate::router::{self, Drawing, Scale};
@@ -52,9 +52,9 @@ pub(super) const ENTRIES: &[Entry] =
 const QUICK: Scale = Scale { seconds: 60, seeds: 1, buffers: 14, testbed_seconds: 15 };
 
 fn scale(stage: &Stage<'_>) -> Scale {
-    match stage.care {
-        Care::Quick => QUICK,
-        Care::Careful => Scale::DOCUMENT,
+    match stage.precision {
+        Precision::Quick => QUICK,
+        Precision::Careful => Scale::DOCUMENT,
     }
 }
 

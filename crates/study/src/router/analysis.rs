@@ -80,23 +80,23 @@ impl Fits {
         }
     }
 
-    /// The buffer that `form` with these parameters calls best for the flows served.
+    /// The buffer that `form` with these parameters calls best for the flows objective.
     ///
     /// # Errors
     /// If the form gives more than 1 there.
-    pub fn best(&self, form: Form, served: Served) -> Result<Best, StudyError> {
-        Ok(optimum(&self.router(form, served)?)?.best)
+    pub fn best(&self, form: Form, objective: Objective) -> Result<Best, StudyError> {
+        Ok(optimum(&self.router(form, objective)?)?.best)
     }
 
     /// The link, its loss and whom it serves.
     ///
     /// # Errors
     /// If the packet is empty, which no scenario allows.
-    pub fn router(&self, form: Form, served: Served) -> Result<Router, StudyError> {
+    pub fn router(&self, form: Form, objective: Objective) -> Result<Router, StudyError> {
         let packet = self.link.packet();
-        let favoured = match served {
-            Served::Long => Favoured::Long,
-            Served::Short => Favoured::Short(ShortFlow::new(packet * SHORT_PACKETS, packet)?),
+        let favoured = match objective {
+            Objective::Long => Favoured::Long,
+            Objective::Short => Favoured::Short(ShortFlow::new(packet * SHORT_PACKETS, packet)?),
         };
         Ok(Router { link: self.link, loss: self.loss(form).form, favoured })
     }
@@ -107,7 +107,7 @@ pub(super) const SHORT_PACKETS: u64 = 30;
 
 /// Whom the buffer is to serve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Served {
+pub enum Objective {
     /// Flows of thirty packets.
     Short,
     /// Flows in congestion avoidance.
@@ -201,7 +201,7 @@ mod tests {
         assert!((fits.delay.value - 0.4).abs() < 1e-9);
         assert_eq!(fits.verdict.better, Some(Form::PowerLaw));
         // Eq. (11): 0.5 / (0.4 x 1.5) x 250 = 208.33.
-        let Best::At(best) = fits.best(Form::PowerLaw, Served::Long).unwrap() else { panic!() };
+        let Best::At(best) = fits.best(Form::PowerLaw, Objective::Long).unwrap() else { panic!() };
         assert!((best.get() - 208.333).abs() < 0.01);
     }
 

@@ -5,7 +5,7 @@ use sweetspot_theory::router::capacity_ratio::Form;
 use sweetspot_theory::router::fit::Estimate;
 use sweetspot_theory::router::optimum::Best;
 
-use super::analysis::{Served, Simulated, simulated};
+use super::analysis::{Objective, Simulated, simulated};
 use super::drawing::Drawing;
 use super::measure::Measured;
 use super::setup::{EXPONENTIAL_BUSY, POWER_LAW, Setup, gamma, inputs};
@@ -115,11 +115,11 @@ fn forms(rows: &[Played]) -> Result<String, StudyError> {
 }
 
 /// What the paper prints: case, best by simulation and by analysis, and whom it serves.
-const TABLE_2: [(&str, Setup, Served, &str, &str); 4] = [
-    ("PL-L", POWER_LAW, Served::Long, "170 +- 10", "146"),
-    ("PL-S", POWER_LAW, Served::Short, "64 +- 2", "47"),
-    ("EX-L", EXPONENTIAL_BUSY, Served::Long, "30 +- 2", "0"),
-    ("EX-S", EXPONENTIAL_BUSY, Served::Short, "20 +- 2", "0"),
+const TABLE_2: [(&str, Setup, Objective, &str, &str); 4] = [
+    ("PL-L", POWER_LAW, Objective::Long, "170 +- 10", "146"),
+    ("PL-S", POWER_LAW, Objective::Short, "64 +- 2", "47"),
+    ("EX-L", EXPONENTIAL_BUSY, Objective::Long, "30 +- 2", "0"),
+    ("EX-S", EXPONENTIAL_BUSY, Objective::Short, "20 +- 2", "0"),
 ];
 
 fn table_2(rows: &[Played]) -> Result<String, StudyError> {
@@ -131,17 +131,17 @@ fn table_2(rows: &[Played]) -> Result<String, StudyError> {
         "paper, analysis",
         "here, analysis",
     ]);
-    for (case, setup, served, simulation, analysis) in TABLE_2 {
+    for (case, setup, objective, simulation, analysis) in TABLE_2 {
         let Some(row) = rows.iter().find(|row| row.setup == setup) else { continue };
         let bdp = row.scenario.path.bdp().get() / row.scenario.path.packet.get();
         let within = row.measured.partition_point(|m| m.buffer <= bdp);
         table.row(&[
             case,
             simulation,
-            &found(by_simulation(&row.measured[..within], served)),
-            &found(by_simulation(&row.measured, served)),
+            &found(by_simulation(&row.measured[..within], objective)),
+            &found(by_simulation(&row.measured, objective)),
             analysis,
-            &by_formula(row, served)?,
+            &by_formula(row, objective)?,
         ]);
     }
     Ok(format!(
@@ -165,10 +165,10 @@ fn optima(rows: &[Played]) -> Result<String, StudyError> {
         table.row(&[
             name(row),
             format!("{:.1}", path.bdp().as_f64() / path.packet.as_f64()),
-            found(by_simulation(&row.measured, Served::Short)),
-            by_formula(row, Served::Short)?,
-            found(by_simulation(&row.measured, Served::Long)),
-            by_formula(row, Served::Long)?,
+            found(by_simulation(&row.measured, Objective::Short)),
+            by_formula(row, Objective::Short)?,
+            found(by_simulation(&row.measured, Objective::Long)),
+            by_formula(row, Objective::Long)?,
             found(simulated(&row.measured, |m| &m.large)),
         ]);
     }
@@ -176,17 +176,17 @@ fn optima(rows: &[Played]) -> Result<String, StudyError> {
 }
 
 /// The best buffer as the simulation has it.
-fn by_simulation(measured: &[Measured], served: Served) -> Option<Simulated> {
-    match served {
-        Served::Short => simulated(measured, |m| &m.short),
-        Served::Long => simulated(measured, |m| &m.long),
+fn by_simulation(measured: &[Measured], objective: Objective) -> Option<Simulated> {
+    match objective {
+        Objective::Short => simulated(measured, |m| &m.short),
+        Objective::Long => simulated(measured, |m| &m.long),
     }
 }
 
 /// The same as the fitted formulas have it.
-fn by_formula(row: &Played, served: Served) -> Result<String, StudyError> {
+fn by_formula(row: &Played, objective: Objective) -> Result<String, StudyError> {
     let form = expected(row)?;
-    let best = row.fits.as_ref().ok().and_then(|fits| fits.best(form, served).ok());
+    let best = row.fits.as_ref().ok().and_then(|fits| fits.best(form, objective).ok());
     Ok(match best {
         Some(Best::Zero) => "0".to_owned(),
         Some(Best::At(buffer)) => format!("{:.0}", buffer.get()),

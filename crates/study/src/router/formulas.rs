@@ -9,7 +9,7 @@ use sweetspot_theory::router::per_flow::{Favoured, Link, Router};
 use sweetspot_theory::router::sensitivity::{long_power_law, relative_error};
 use sweetspot_units::{Bytes, Duration, Rate};
 
-use super::analysis::{Fits, SHORT_PACKETS, Served};
+use super::analysis::{Fits, Objective, SHORT_PACKETS};
 use super::drawing::{Drawing, logarithmic, straight};
 use crate::StudyError;
 
@@ -69,8 +69,10 @@ pub(super) fn figure_18(fits: &Fits) -> Result<Drawing, StudyError> {
 }
 
 fn models(figure: &mut Drawing, fits: &Fits, form: Form, most: u32) -> Result<(), StudyError> {
-    for (label, served) in [("S-model, 30 packets", Served::Short), ("L-model", Served::Long)] {
-        let router = fits.router(form, served)?;
+    for (label, objective) in
+        [("S-model, 30 packets", Objective::Short), ("L-model", Objective::Long)]
+    {
+        let router = fits.router(form, objective)?;
         let buffers = (0..=60).map(|step| f64::from(step * most) / 60.0);
         figure.formula(label, buffers.map(|b| (b, throughput(&router, b) / 1e6)));
     }

@@ -13,7 +13,7 @@ mod simulations;
 mod study;
 mod verify;
 
-pub use analysis::{Fits, Served, Simulated, simulated};
+pub use analysis::{Fits, Objective, Simulated, simulated};
 pub use document::document;
 pub use drawing::{Axis, Curve, Drawing, Mark};
 pub use formulas::{figure_11, figure_19};

@@ -7,7 +7,7 @@ use sweetspot_theory::router::capacity_ratio::CapacityRatio;
 use sweetspot_theory::router::closed_loop::users_to_fill;
 use sweetspot_units::{Bytes, Duration, Rate};
 
-use super::analysis::{Fits, Served, Simulated, simulated};
+use super::analysis::{Fits, Objective, Simulated, simulated};
 use super::measure::{Measured, measure};
 use super::setup::ladder;
 use crate::{StudyError, Workers};
@@ -49,7 +49,7 @@ pub struct Verified {
     pub seeds: u64,
     /// By buffer.
     pub measured: Vec<Measured>,
-    /// The best buffer for the flows served; `None` where too few finished.
+    /// The best buffer for the flows objective; `None` where too few finished.
     pub best: Option<Simulated>,
     /// The loss forms and delay found, or why none was.
     pub fits: Result<Fits, StudyError>,
@@ -79,7 +79,7 @@ const SMALLEST_BDP: f64 = 2.0;
 pub fn verify<E: Engine + Sync + ?Sized>(
     engine: &E,
     link: &Link,
-    served: Served,
+    objective: Objective,
     workers: Workers,
     watch: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<Verified, StudyError> {
@@ -104,9 +104,9 @@ pub fn verify<E: Engine + Sync + ?Sized>(
     let scenario = scenario(link, scale, inputs, users)?;
     let buffers = ladder(((2.0 * bdp) as u64).max(40), BUFFERS);
     let measured = measure(engine, &scenario, &buffers, SEEDS, workers, watch)?;
-    let best = match served {
-        Served::Short => simulated(&measured, |m| &m.short),
-        Served::Long => simulated(&measured, |m| &m.long),
+    let best = match objective {
+        Objective::Short => simulated(&measured, |m| &m.short),
+        Objective::Long => simulated(&measured, |m| &m.long),
     };
     let fits = Fits::of(&scenario, &measured);
     Ok(Verified { rate, bdp, users, inputs, seconds: SECONDS, seeds: SEEDS, measured, best, fits })

@@ -8,7 +8,7 @@ mod text;
 use sweetspot_scenario::{Outcome, Scenario};
 
 pub use findings::{Finding, findings};
-pub use standing::{Bounds, STANDING, Standing, Verdict};
+pub use standing::{BoundCheck, Bounds, STANDING, Standing};
 
 /// Engines that differ by less agree: what a run of the same kernel twice differs by.
 const AGREEMENT: f64 = 0.03;

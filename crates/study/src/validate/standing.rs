@@ -25,7 +25,7 @@ pub struct Bounds {
 
 /// Whether a bound was kept.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Verdict {
+pub struct BoundCheck {
     /// Which two were compared, and what they say.
     pub words: String,
     /// The share by which the first lies off the second, signed.
@@ -34,7 +34,7 @@ pub struct Verdict {
     pub bound: f64,
 }
 
-impl Verdict {
+impl BoundCheck {
     /// Whether the bound was kept.
     pub fn kept(&self) -> bool {
         self.off.abs() <= self.bound
@@ -92,7 +92,7 @@ impl Standing {
     }
 
     /// Which bounds `outcomes` kept, as far as they can be judged.
-    pub fn verdicts(&self, outcomes: &[Outcome]) -> Vec<Verdict> {
+    pub fn verdicts(&self, outcomes: &[Outcome]) -> Vec<BoundCheck> {
         let goodput = |name: &str| {
             let outcome = outcomes.iter().find(|outcome| outcome.engine == name)?;
             Some(crate::play::goodput(outcome))
@@ -102,7 +102,7 @@ impl Standing {
             let (a, b) = values;
             let words =
                 format!("{} {:.2} Mbit/s, {} {:.2} Mbit/s", names.0, a / 1e6, names.1, b / 1e6);
-            verdicts.push(Verdict { words, off: a / b - 1.0, bound });
+            verdicts.push(BoundCheck { words, off: a / b - 1.0, bound });
         };
         if let (Some(sim), Some(theory), Some(bound)) =
             (goodput("sim"), goodput("theory"), self.bounds.sim_off_theory)

@@ -179,7 +179,7 @@ impl Sender {
             }
             _ => self.advance(now, ack),
         }
-        self.tell_congestion(now, ack, news);
+        self.update_congestion(now, ack, news);
     }
 
     /// Takes what `ack` acknowledges out of the books (ns-2 `newack`).
@@ -237,7 +237,7 @@ impl Sender {
     fn handle_duplicate(&mut self, now: Time, ack: &Acknowledgement, news: News) {
         // RFC 6675 section 4: with SACK, only an ACK that reports something new counts.
         if self.repair.is_some() && news.delivered == 0 {
-            self.tell_congestion(now, ack, news);
+            self.update_congestion(now, ack, news);
             return;
         }
         self.dupacks += 1;
@@ -250,11 +250,11 @@ impl Sender {
             _ if self.finds_loss() => self.enter_recovery(now, &news),
             _ => {}
         }
-        self.tell_congestion(now, ack, news);
+        self.update_congestion(now, ack, news);
     }
 
     #[inline]
-    fn tell_congestion(&mut self, now: Time, ack: &Acknowledgement, news: News) {
+    fn update_congestion(&mut self, now: Time, ack: &Acknowledgement, news: News) {
         let recovering = self.phase == Phase::Recovering;
         if let Congestion::Reno(reno) = &mut self.congestion {
             if news.acked > 0 && !recovering {

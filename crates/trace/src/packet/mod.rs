@@ -33,7 +33,7 @@ pub enum NotASegment {
 
 /// How many packets were what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Tally {
+pub struct PacketCounts {
     /// All.
     pub packets: u64,
     /// TCP segments.
@@ -55,14 +55,14 @@ pub struct Tally {
 #[derive(Debug, Default)]
 pub struct Dissector {
     fragments: Fragments,
-    tally: Tally,
+    counts: PacketCounts,
 }
 
 impl Dissector {
     /// The segment in `record`, if there is one.
     pub fn dissect(&mut self, record: &Record<'_>) -> Result<Segment, NotASegment> {
         let result = self.try_dissect(record);
-        let t = &mut self.tally;
+        let t = &mut self.counts;
         t.packets += 1;
         *match result {
             Ok(_) => &mut t.segments,
@@ -76,8 +76,8 @@ impl Dissector {
     }
 
     /// What came so far.
-    pub fn tally(&self) -> Tally {
-        self.tally
+    pub fn counts(&self) -> PacketCounts {
+        self.counts
     }
 
     fn try_dissect(&mut self, record: &Record<'_>) -> Result<Segment, NotASegment> {

@@ -44,9 +44,9 @@ struct Manner {
 impl Manner {
     fn show(self, text: impl FnOnce(bool) -> String, json: impl FnOnce() -> Value) -> Ending {
         if self.json {
-            tell!("{}", serde_json::to_string_pretty(&json())?);
+            out!("{}", serde_json::to_string_pretty(&json())?);
         } else {
-            tell!("{}", text(self.explain).trim_end());
+            out!("{}", text(self.explain).trim_end());
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -127,7 +127,7 @@ pub fn run(a: Arguments) -> Ending {
         },
     );
     if !a.manner.json {
-        verify::tell_people(&question, &found);
+        verify::print_text(&question, &found);
     }
     shown
 }

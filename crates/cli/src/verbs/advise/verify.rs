@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use sweetspot_advise::router::{Favour, Mix, Question};
 use sweetspot_sim::Simulator;
-use sweetspot_study::router::{Fits, Link, Served, Verified, verify};
+use sweetspot_study::router::{Fits, Link, Objective, Verified, verify};
 use sweetspot_study::{StudyError, Workers};
 use sweetspot_theory::router::capacity_ratio::{CapacityRatio, Form};
 use sweetspot_theory::router::optimum::Best;
@@ -31,13 +31,13 @@ pub fn simulate(question: &Question, workers: Workers) -> Result<Verified, Study
         size_mean,
         tail_index: question.parameters.tail_index.unwrap_or(TAIL),
     };
-    let watch = |done: usize, all: usize| say!("simulated {done} of {all} runs");
-    verify(&Simulator, &link, served(question), workers, &watch)
+    let watch = |done: usize, all: usize| err!("simulated {done} of {all} runs");
+    verify(&Simulator, &link, objective(question), workers, &watch)
 }
 
 /// What was found, in words and a table.
-pub fn tell_people(question: &Question, found: &Verified) {
-    tell!(
+pub fn print_text(question: &Question, found: &Verified) {
+    out!(
         "\nBy simulation (closed loop, {} users, {} inputs, RTTs from a half to 1.8 of --rtt,",
         found.users,
         found.inputs
@@ -50,27 +50,27 @@ pub fn tell_people(question: &Question, found: &Verified) {
     } else {
         format!("{}", found.rate)
     };
-    tell!("{scaled}; {} s per buffer and each of {} seeds):", found.seconds, found.seeds);
+    out!("{scaled}; {} s per buffer and each of {} seeds):", found.seconds, found.seeds);
     match found.best {
-        Some(best) => tell!(
+        Some(best) => out!(
             "  best: {} packets, {:.2} of C x T ({} to {} are as good within the error)",
             best.best,
             best.best as f64 / found.bdp,
             best.tied.0,
             best.tied.1
         ),
-        None => tell!("  best: not known, fewer than 30 such flows finished with every buffer"),
+        None => out!("  best: not known, fewer than 30 such flows finished with every buffer"),
     }
     match &found.fits {
-        Ok(fits) => tell!(
+        Ok(fits) => out!(
             "  best by formula, with a, b and f fitted to this simulation: {} (R2 of PL {:.3}, of EX {:.3})",
             formula(question, fits).unwrap_or("none".to_owned()),
             fits.verdict.power_law_r2,
             fits.verdict.exponential_r2
         ),
-        Err(error) => tell!("  no form could be fitted: {error}"),
+        Err(error) => out!("  no form could be fitted: {error}"),
     }
-    tell!(
+    out!(
         "{:>9} {:>9} {:>9} {:>14} {:>7}",
         "packets",
         "loss %",
@@ -79,11 +79,11 @@ pub fn tell_people(question: &Question, found: &Verified) {
         "flows"
     );
     for m in &found.measured {
-        let flows = match served(question) {
-            Served::Short => &m.short,
-            Served::Long => &m.long,
+        let flows = match objective(question) {
+            Objective::Short => &m.short,
+            Objective::Long => &m.long,
         };
-        tell!(
+        out!(
             "{:>9} {:>9.3} {:>9.2} {:>14.0} {:>7}",
             m.buffer,
             m.loss * 100.0,
@@ -97,9 +97,9 @@ pub fn tell_people(question: &Question, found: &Verified) {
 /// The same for programs.
 pub fn as_json(question: &Question, found: &Verified) -> Value {
     let measured = found.measured.iter().map(|m| {
-        let flows = match served(question) {
-            Served::Short => &m.short,
-            Served::Long => &m.long,
+        let flows = match objective(question) {
+            Objective::Short => &m.short,
+            Objective::Long => &m.long,
         };
         json!({
             "buffer_packets": m.buffer,
@@ -128,16 +128,16 @@ pub fn as_json(question: &Question, found: &Verified) -> Value {
 fn formula(question: &Question, fits: &Fits) -> Option<String> {
     let ratio = CapacityRatio::new(question.rate, question.input_rate).ok()?;
     let form = if ratio.gamma() > 1.0 { Form::Exponential } else { Form::PowerLaw };
-    Some(match fits.best(form, served(question)).ok()? {
+    Some(match fits.best(form, objective(question)).ok()? {
         Best::Zero => "none".to_owned(),
         Best::At(buffer) => buffer.to_string(),
         Best::Unbounded => "the larger the better".to_owned(),
     })
 }
 
-fn served(question: &Question) -> Served {
+fn objective(question: &Question) -> Objective {
     match question.favour {
-        Favour::Throughput => Served::Long,
-        Favour::Short | Favour::Latency => Served::Short,
+        Favour::Throughput => Objective::Long,
+        Favour::Short | Favour::Latency => Objective::Short,
     }
 }

@@ -9,7 +9,7 @@ use sweetspot_diagnose::Flow;
 use sweetspot_diagnose::capture::flows;
 use sweetspot_trace::file::{CaptureError, Decoder, LARGEST_RECORD};
 use sweetspot_trace::flow::{Connection, Table};
-use sweetspot_trace::packet::{Dissector, Tally};
+use sweetspot_trace::packet::{Dissector, PacketCounts};
 
 /// Large enough that a read costs nothing against what is done with it, and holds any record.
 const BUFFER: usize = 4 * LARGEST_RECORD;
@@ -38,7 +38,7 @@ pub fn read(path: &Path, most: usize) -> Result<Report, String> {
     let mut reading = Reading { most, ..Reading::default() };
     let unfinished = match reading.all(&mut file) {
         Err(Failure::Read(error)) => return Err(format!("cannot read {name}: {error}")),
-        Err(Failure::Capture(error)) if reading.dissector.tally().packets == 0 => {
+        Err(Failure::Capture(error)) if reading.dissector.counts().packets == 0 => {
             return Err(format!("{name}: {error}"));
         }
         Err(Failure::Capture(error)) => Some(error),
@@ -94,8 +94,8 @@ impl Reading {
         while let Some(connection) = self.table.drain() {
             keep(&mut self.kept, &mut self.left_out, self.most, &connection);
         }
-        let Tally { packets, segments, .. } = self.dissector.tally();
-        let mut remarks = remarks(&self.dissector.tally(), self.table.evicted(), unfinished);
+        let PacketCounts { packets, segments, .. } = self.dissector.counts();
+        let mut remarks = remarks(&self.dissector.counts(), self.table.evicted(), unfinished);
         if segments > 0 && self.kept.is_empty() && self.left_out == 0 {
             remarks.push("no connection in it carries data; capture while one does".to_owned());
         }
@@ -127,27 +127,27 @@ pub fn rank(kept: &mut [(u64, Flow)]) {
     kept.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
 }
 
-fn remarks(tally: &Tally, evicted: u64, unfinished: Option<CaptureError>) -> Vec<String> {
+fn remarks(counts: &PacketCounts, evicted: u64, unfinished: Option<CaptureError>) -> Vec<String> {
     let mut remarks: Vec<String> = unfinished.iter().map(ToString::to_string).collect();
-    let mut say = |n: u64, what: &str| {
+    let mut remark = |n: u64, what: &str| {
         if n > 0 {
             remarks.push(format!("{n} {what}"));
         }
     };
-    say(
-        tally.unknown_link,
+    remark(
+        counts.unknown_link,
         "packets have a link layer that is not known here; capture on an Ethernet or \"any\" device",
     );
-    say(
-        tally.cut_short,
+    remark(
+        counts.cut_short,
         "packets were cut within their headers and left out; capture 96 bytes of each or more (tcpdump -s 96)",
     );
-    say(tally.malformed, "packets have headers that contradict themselves and were left out");
-    say(
+    remark(counts.malformed, "packets have headers that contradict themselves and were left out");
+    remark(
         evicted,
         "connections were silent while thousands of others were open; each was told of as if it had ended then",
     );
-    if tally.segments == 0 && unfinished.is_none() {
+    if counts.segments == 0 && unfinished.is_none() {
         remarks.push("there is no TCP in it; capture with the filter \"tcp\"".to_owned());
     }
     remarks

@@ -62,7 +62,7 @@ pub fn run(arguments: Arguments) -> Ending {
         (None, None) => return Err("name a process, an end of a connection, or --file".into()),
     };
     if arguments.json {
-        tell!("{}", serde_json::to_string_pretty(&report)?);
+        out!("{}", serde_json::to_string_pretty(&report)?);
     } else {
         show::report(&report);
     }

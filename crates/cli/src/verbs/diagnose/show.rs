@@ -8,33 +8,33 @@ const WORTH_A_WORD: f64 = 0.005;
 /// Prints a report for people.
 pub fn report(report: &Report) {
     if let (Some(packets), Some(segments)) = (report.packets, report.tcp_segments) {
-        tell!("{packets} packets, {segments} of them TCP");
+        out!("{packets} packets, {segments} of them TCP");
     }
     for remark in &report.remarks {
-        tell!("note: {remark}");
+        out!("note: {remark}");
     }
     for each in &report.flows {
-        tell!("");
+        out!("");
         flow(each);
     }
     if report.flows_left_out > 0 {
-        tell!("");
-        tell!("{} smaller flows are left out (--flows N tells of more)", report.flows_left_out);
+        out!("");
+        out!("{} smaller flows are left out (--flows N tells of more)", report.flows_left_out);
     }
 }
 
 fn flow(flow: &Flow) {
-    tell!("{} -> {}", flow.source, flow.destination);
+    out!("{} -> {}", flow.source, flow.destination);
     let verdict = &flow.verdict;
-    tell!("  {}", verdict.words);
-    tell!("  {}", flow.fix);
+    out!("  {}", verdict.words);
+    out!("  {}", flow.fix);
     let round_trips = match (flow.rtt_min_s, flow.rtt_median_s) {
         (Some(least), Some(median)) => {
             format!("round trip {:.1} ms, median {:.1} ms; ", least * 1e3, median * 1e3)
         }
         _ => String::new(),
     };
-    tell!(
+    out!(
         "  {:.2} Mbit/s; {round_trips}{} segments sent again",
         flow.goodput_bps / 1e6,
         flow.retransmitted_segments
@@ -46,5 +46,5 @@ fn flow(flow: &Flow) {
         .filter(|(_, share)| *share >= WORTH_A_WORD)
         .map(|(class, share)| format!("{class} {:.0} %", share * 100.0))
         .collect();
-    tell!("  time: {}", shares.join(", "));
+    out!("  time: {}", shares.join(", "));
 }

@@ -12,7 +12,7 @@ use sweetspot_units::Duration;
 
 use self::order::Order;
 use super::Ending;
-use crate::print::tell_reader;
+use crate::print::out_while_read;
 use crate::watching::{Host, Table};
 
 const EXAMPLES: &str = "\
@@ -86,7 +86,7 @@ fn print(mut host: Host, arguments: &Arguments) -> Ending {
             true => serde_json::to_string(&json::document(&rows, all))?,
             false => columns::text(&rows, all, width),
         };
-        if !tell_reader(format_args!("{text}"))? || arguments.once {
+        if !out_while_read(format_args!("{text}"))? || arguments.once {
             return Ok(ExitCode::SUCCESS);
         }
     }

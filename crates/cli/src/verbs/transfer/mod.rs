@@ -13,7 +13,7 @@ use sweetspot_transfer::series::SeriesRecord;
 use sweetspot_transfer::{Agreed, Observer, Outcome, TransferError};
 use sweetspot_units::{Bytes, Duration, Rate};
 
-use crate::print::try_tell;
+use crate::print::try_out;
 use progress::Progress;
 
 /// A path that is known beforehand, as typed.
@@ -88,14 +88,14 @@ impl Watch {
     }
 
     /// One line.
-    pub fn say(&self, line: &str) {
-        say(self.bars.as_ref(), line);
+    pub fn print(&self, line: &str) {
+        print(self.bars.as_ref(), line);
     }
 
     /// One line, if detail was asked for.
     pub fn detail(&self, line: &str) {
         if self.verbose {
-            self.say(line);
+            self.print(line);
         }
     }
 
@@ -104,10 +104,10 @@ impl Watch {
         if self.json {
             self.json(outcome);
         } else {
-            self.say(&in_words(outcome));
+            self.print(&in_words(outcome));
         }
         for limit in &outcome.limits {
-            self.say(limit);
+            self.print(limit);
         }
     }
 
@@ -120,7 +120,7 @@ impl Watch {
 
     fn json(&self, value: &impl serde::Serialize) {
         let print = || match serde_json::to_string(value) {
-            Ok(text) => try_tell(format_args!("{text}")),
+            Ok(text) => try_out(format_args!("{text}")),
             Err(error) => Err(error.to_string()),
         };
         let printed = match &self.bars {
@@ -129,7 +129,7 @@ impl Watch {
         };
         // The file has arrived or not, whatever becomes of the words about it.
         if let Err(error) = printed {
-            self.say(&error);
+            self.print(&error);
         }
     }
 }
@@ -153,7 +153,7 @@ struct Numbered<'a> {
 impl Observer for Watching {
     fn opened(&mut self, opened: &Agreed) {
         let Agreed { peer, name, size, sizing } = opened;
-        say(self.bars.as_ref(), &format!("{name}: {size} with {peer}, sizing {sizing}"));
+        print(self.bars.as_ref(), &format!("{name}: {size} with {peer}, sizing {sizing}"));
         self.progress = Some(Progress::new(opened, self.bars.as_ref()));
     }
 
@@ -169,20 +169,20 @@ impl Observer for Watching {
         if let (SeriesRecord::Row(row), Some(progress)) = (line, &mut self.progress)
             && let Some(text) = progress.row(row)
         {
-            say(self.bars.as_ref(), &text);
+            print(self.bars.as_ref(), &text);
         }
     }
 
     fn note(&mut self, note: &str) {
         if self.verbose {
-            say(self.bars.as_ref(), note);
+            print(self.bars.as_ref(), note);
         }
     }
 }
 
 /// One line on standard error, above the bars if there are any.
-fn say(bars: Option<&MultiProgress>, line: &str) {
-    let print = || say!("sweetspot: {line}");
+fn print(bars: Option<&MultiProgress>, line: &str) {
+    let print = || err!("sweetspot: {line}");
     match bars {
         Some(bars) => bars.suspend(print),
         None => print(),

@@ -59,7 +59,7 @@ pub fn run(arguments: Arguments) -> Ending {
 fn under_guard(work: impl FnOnce(Leases) -> Result<u8, Box<dyn std::error::Error>>) -> Ending {
     let code = guarded(|leases| {
         work(leases).unwrap_or_else(|error| {
-            say!("sweetspot: {error}");
+            err!("sweetspot: {error}");
             1
         })
     })?;

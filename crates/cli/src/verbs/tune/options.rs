@@ -10,7 +10,7 @@ use sweetspot_tune::{Event, Exporter, Goal, Options, Snapshot};
 /// What every kind of tuning has.
 #[derive(Debug, clap::Args)]
 pub struct Common {
-    /// Decide and tell, but touch nothing
+    /// Decide and report, but touch nothing
     #[arg(long)]
     dry_run: bool,
 
@@ -85,11 +85,11 @@ impl Journal {
 
     pub fn record(&mut self, event: &Event) {
         if !self.quiet {
-            say!("sweetspot: {event}");
+            err!("sweetspot: {event}");
         }
         let Some((path, file)) = &mut self.file else { return };
         if let Err(error) = writeln!(file, "{}", event.json()) {
-            say!("sweetspot: no more events to {}: {error}", path.display());
+            err!("sweetspot: no more events to {}: {error}", path.display());
             self.file = None;
         }
     }

@@ -39,7 +39,7 @@ fn play(arguments: &Arguments, leases: Leases) -> Result<u8, Box<dyn std::error:
     let command = match command.spawn() {
         Ok(child) => child.id(),
         Err(error) => {
-            say!("sweetspot: cannot run {program}: {error}");
+            err!("sweetspot: cannot run {program}: {error}");
             return Ok(COMMAND_NOT_FOUND);
         }
     };
@@ -50,7 +50,7 @@ fn play(arguments: &Arguments, leases: Leases) -> Result<u8, Box<dyn std::error:
         Err(error) => {
             // Tuning fails; the command must not.
             tuner.lift("tuning failed");
-            say!("sweetspot: {error}; the command goes on untuned");
+            err!("sweetspot: {error}; the command goes on untuned");
             Ok(supervisor.wait_for(command)?)
         }
     }

@@ -32,7 +32,7 @@ pub fn steer<S: Scope>(
         let event = supervisor.next_event_by(due).map_err(TuneError::at("waiting for signals"))?;
         if let Some((code, why)) = ends(until, event) {
             tuner.lift(why);
-            tell(tuner, journal);
+            report_events(tuner, journal);
             return Ok(code);
         }
         if !tuning {
@@ -41,20 +41,20 @@ pub fn steer<S: Scope>(
         let now = clock::now();
         if let Err(error) = tuner.handle_timeout(now) {
             tuner.lift("tuning failed");
-            tell(tuner, journal);
+            report_events(tuner, journal);
             return Err(error);
         }
-        tell(tuner, journal);
+        report_events(tuner, journal);
         if now >= next_publication {
             next_publication = now + PUBLISH;
             journal.publish(|| tuner.snapshot());
         }
         if tuner.is_unguarded() {
-            say!(
+            err!(
                 "sweetspot: the guardian process was killed: limits are lifted and no more are set"
             );
             tuner.lift("nobody would lift it if this process were killed, too");
-            tell(tuner, journal);
+            report_events(tuner, journal);
             match until {
                 // The command goes on.
                 Until::CommandEnds(_) => tuning = false,
@@ -83,9 +83,9 @@ fn ends(until: &Until, event: Option<Event>) -> Option<(u8, &'static str)> {
     }
 }
 
-fn tell<S: Scope>(tuner: &mut Tuner<S>, journal: &mut Journal) {
+fn report_events<S: Scope>(tuner: &mut Tuner<S>, journal: &mut Journal) {
     for refusal in tuner.take_refusals() {
-        say!("sweetspot: {refusal}");
+        err!("sweetspot: {refusal}");
     }
     tuner.take_events().iter().for_each(|event| journal.record(event));
 }

@@ -9,7 +9,7 @@ use super::super::comparison::Comparisons;
 use super::super::scenarios::{
     FIGURE_3, FIGURE_4, FIGURE_5, FIGURE_6, FIGURE_7, PaperScenario, seeded,
 };
-use super::fluid::{self, Said};
+use super::fluid::{self, Prediction};
 use super::{BUFFERS, ENTRY_3, ENTRY_4, ENTRY_5, ENTRY_6, ENTRY_7};
 use crate::play::{goodput, play_all, with_sizing};
 use crate::plot::{Axis, Origin, Place, Plot, Table};
@@ -100,7 +100,7 @@ impl Kind {
     }
 
     fn about(&self, stage: &Stage<'_>) -> String {
-        let seeds = stage.care.seeds(self.seeds.0, self.seeds.1);
+        let seeds = stage.precision.seeds(self.seeds.0, self.seeds.1);
         let theory = match self.item {
             "fig3" => "equations (4) and (5) with A for C and T_e for T_m",
             "fig4" => "equations (6) to (8), up to the overflow",
@@ -123,23 +123,23 @@ impl Kind {
                 published.put_text(Origin::Theory, &[&case, "MFT"], &words);
                 continue;
             }
-            let said = self.said(buffer, published)?;
-            if let Some(mft) = said.mft {
+            let prediction = self.prediction(buffer, published)?;
+            if let Some(mft) = prediction.mft {
                 published.put(Origin::Theory, &[&case, self.quantity(Origin::Theory)], mft);
                 if buffer == 625 {
                     published.put(Origin::Theory, &["any B"], mft);
                 }
             }
-            if let Some((low, high)) = said.window {
+            if let Some((low, high)) = prediction.window {
                 let words = format!("{low:.0} to {high:.0}");
                 published.put_text(Origin::Theory, &[&case, "optimal S"], &words);
             }
-            plot.curve(format!("B_t = {buffer}"), Origin::Theory, group, said.curve);
+            plot.curve(format!("B_t = {buffer}"), Origin::Theory, group, prediction.curve);
         }
         Ok(())
     }
 
-    fn said(&self, buffer: u64, published: &Comparisons) -> Result<Said, StudyError> {
+    fn prediction(&self, buffer: u64, published: &Comparisons) -> Result<Prediction, StudyError> {
         let case = format!("B={buffer} pkt");
         Ok(match self.item {
             "fig3" => fluid::udp(buffer, MOST)?,
@@ -160,7 +160,7 @@ impl Kind {
         published: &mut Comparisons,
     ) -> Result<Option<Table>, StudyError> {
         let Some(engine) = stage.sim else { return Ok(None) };
-        let seeds = stage.care.seeds(self.seeds.0, self.seeds.1);
+        let seeds = stage.precision.seeds(self.seeds.0, self.seeds.1);
         let scenarios: Vec<Scenario> = BUFFERS
             .iter()
             .map(|buffer| self.scenario.with(&[format!("path.buffer={buffer}pkt")]))
@@ -168,7 +168,7 @@ impl Kind {
         let jobs: Vec<(Scenario, Bounds)> = scenarios
             .iter()
             .map(|scenario| {
-                let tolerance = stage.care.tolerance();
+                let tolerance = stage.precision.tolerance();
                 (scenario.clone(), Bounds { most: MOST, tolerance, ..Bounds::around(scenario) })
             })
             .collect();
@@ -194,7 +194,7 @@ impl Kind {
         published: &mut Comparisons,
     ) -> Result<(), StudyError> {
         let Some(engine) = stage.sim else { return Ok(()) };
-        let seeds = stage.care.seeds(self.seeds.0, self.seeds.1);
+        let seeds = stage.precision.seeds(self.seeds.0, self.seeds.1);
         let unlimited = |scenario| seeded(&with_sizing(scenario, Sizing::Max), seeds);
         let runs: Vec<Scenario> = scenarios.iter().flat_map(unlimited).collect();
         let outcomes = play_all(engine, &runs, stage.workers)?;

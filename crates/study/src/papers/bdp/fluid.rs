@@ -17,7 +17,7 @@ const RTT_AGAINST_UDP: Duration = Duration::from_millis(102);
 
 /// What a closed form says about one buffer.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Said {
+pub(super) struct Prediction {
     /// R(S): packets against Mbit/s.
     pub curve: Vec<(f64, f64)>,
     /// The Maximum Feasible Throughput, Mbit/s.
@@ -40,29 +40,32 @@ fn packets(bytes: Bytes) -> f64 {
 }
 
 /// Against UDP: equations (4) and (5) with A for C and T_e for T_m.
-pub(super) fn udp(buffer: u64, most: u64) -> Result<Said, TheoryError> {
+pub(super) fn udp(buffer: u64, most: u64) -> Result<Prediction, TheoryError> {
     let path =
         unresponsive::path(CAPACITY, CAPACITY - AVAILABLE, RTT_AGAINST_UDP, PACKET * buffer)?;
-    let mut said = bare(&path, most)?;
+    let mut prediction = bare(&path, most)?;
     let spot = sweet_spot(&path);
-    said.window = Some((packets(spot.low), packets(spot.high)));
-    said.mft = Some(mbps(AVAILABLE));
-    Ok(said)
+    prediction.window = Some((packets(spot.low), packets(spot.high)));
+    prediction.mft = Some(mbps(AVAILABLE));
+    Ok(prediction)
 }
 
-fn bare(path: &Path, most: u64) -> Result<Said, TheoryError> {
+fn bare(path: &Path, most: u64) -> Result<Prediction, TheoryError> {
     let point = |s: u64| Ok((s as f64, mbps(throughput(path, PACKET * s)?.rate)));
-    Ok(Said { curve: windows(most).map(point).collect::<Result<_, _>>()?, ..Said::default() })
+    Ok(Prediction {
+        curve: windows(most).map(point).collect::<Result<_, _>>()?,
+        ..Prediction::default()
+    })
 }
 
 /// Against elephants: equations (6) to (8). The curve ends at the optimum: what comes of an
 /// overflow no closed form says.
-pub(super) fn elephants(buffer: u64, most: u64) -> Result<Said, TheoryError> {
+pub(super) fn elephants(buffer: u64, most: u64) -> Result<Prediction, TheoryError> {
     let cross = Elephants::new(CAPACITY, AVAILABLE, RTT, RTT, PACKET * buffer)?;
     let best = cross.optimum();
     let end = packets(best.socket_buffer).min(most as f64) as u64;
     let point = |s: u64| Ok((s as f64, mbps(cross.throughput(PACKET * s)?.rate)));
-    Ok(Said {
+    Ok(Prediction {
         curve: windows(end).map(point).collect::<Result<_, _>>()?,
         mft: Some(mbps(best.rate)),
         window: Some((packets(best.socket_buffer), packets(best.socket_buffer))),
@@ -79,9 +82,13 @@ pub(super) fn mice_bounds(buffer: u64) -> Result<(f64, f64), TheoryError> {
 
 /// On a congested path: equation (9) with the approximate formula of Padhye et al., one ACK for
 /// two segments and T_0 = 4 RTT, at the `loss` and `rtt` of the path.
-pub(super) fn congested(loss: Probability, rtt: Duration, most: u64) -> Result<Said, TheoryError> {
+pub(super) fn congested(
+    loss: Probability,
+    rtt: Duration,
+    most: u64,
+) -> Result<Prediction, TheoryError> {
     let flow = Flow::new(PACKET, rtt, rtt * 4, loss)?;
     let rate = |s: u64| mbps(flow.on_congested_path(PACKET * s));
     let curve = windows(most).map(|s| (s as f64, rate(s))).collect();
-    Ok(Said { curve, mft: Some(rate(u64::from(u32::MAX))), window: None })
+    Ok(Prediction { curve, mft: Some(rate(u64::from(u32::MAX))), window: None })
 }

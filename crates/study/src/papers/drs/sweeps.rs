@@ -4,7 +4,7 @@ use sweetspot_scenario::{Engine, Scenario};
 use sweetspot_sizing::Sizing;
 use sweetspot_units::{Rate, Volume};
 
-use super::super::catalogue::{Care, Entry, Figure, Stage};
+use super::super::catalogue::{Entry, Figure, Precision, Stage};
 use super::super::comparison::Comparisons;
 use super::super::scenarios::{DRS_3, DRS_5, DRS_6, DRS_7, DRS_8, PaperScenario};
 use super::fair::share;
@@ -72,7 +72,7 @@ impl Kind {
             "`{}`; thousand packets acknowledged in 200 s, mean over the flows of a kind, as in \
              the paper. *Measured*: the dynamic flows' receivers really run Dynamic Right-Sizing \
              and maxwnd is what their host allows. Theory: the paper's measure of fairness, \
-             bandwidth by memory, up to the overflow. ns-2.35 played the same work.",
+             bandwidth by store, up to the overflow. ns-2.35 played the same work.",
             self.scenario.file,
         ));
         let truth = Truth::read()?;
@@ -143,7 +143,7 @@ impl Kind {
         let limited = |w: &u64| dynamic(base, Sizing::Fixed(Volume::Packets(*w)), *w);
         let mut runs: Vec<Scenario> = self.windows.iter().map(limited).collect();
         // At 1 Gbit/s a run takes ten times as long.
-        if self.item != "fig7" || stage.care == Care::Careful {
+        if self.item != "fig7" || stage.precision == Precision::Careful {
             runs.extend(self.windows.iter().map(|w| dynamic(base, Sizing::RightSizing, *w)));
         }
         let outcomes = play_all(engine, &runs, stage.workers)?;
@@ -242,10 +242,10 @@ fn named(plot: &Plot) -> Vec<crate::plot::Curve> {
 }
 
 /// What ns-2 did on the same work.
-struct Truth(Vec<Known>);
+struct Truth(Vec<Ns2Run>);
 
 /// One run of ns-2.
-struct Known {
+struct Ns2Run {
     flows: (u64, u64),
     queue: u64,
     window: u64,
@@ -258,7 +258,7 @@ impl Truth {
         let text = include_str!("../../../data/drs_ns2.csv");
         let table = csv::Table::parse("drs_ns2.csv", text)?;
         let rows = table.rows().map(|row| {
-            Ok(Known {
+            Ok(Ns2Run {
                 flows: (row.whole("static_flows")?, row.whole("dynamic_flows")?),
                 queue: row.whole("queue_pkt")?,
                 window: row.whole("max_window_pkt")?,
@@ -269,8 +269,7 @@ impl Truth {
     }
 
     fn find(&self, flows: (u64, u64), queue: u64, window: u64) -> Option<(f64, f64)> {
-        let same =
-            |known: &&Known| (known.flows, known.queue, known.window) == (flows, queue, window);
-        self.0.iter().find(same).map(|known| known.acknowledged)
+        let same = |run: &&Ns2Run| (run.flows, run.queue, run.window) == (flows, queue, window);
+        self.0.iter().find(same).map(|run| run.acknowledged)
     }
 }

@@ -66,7 +66,7 @@ fn about(stage: &Stage<'_>) -> String {
         SHARE_ASKED * 100.0,
         CLOSENESS_ASKED * 100.0,
         play::seeds(stage),
-        unbiased::about(stage.care),
+        unbiased::about(stage.precision),
     )
 }
 
@@ -98,7 +98,7 @@ mod tests {
 
     use super::*;
     use crate::Workers;
-    use crate::papers::catalogue::Care;
+    use crate::papers::catalogue::Precision;
 
     /// Half the width of what chance does to a run, as a share of it.
     const LUCK: f64 = 0.1;
@@ -122,19 +122,19 @@ mod tests {
         }
     }
 
-    fn played(care: Care) -> Figure {
+    fn played(precision: Precision) -> Figure {
         let text = "duration = \"1s\"\n[path]\nrate = \"1Mbit/s\"\nrtt = \"20ms\"\nbuffer = \"9pkt\"\n\
                     [[transfer]]\nsizing = \"max\"";
         let scenario = Scenario::parse(text).unwrap();
         let flat = Flat(Simulator.run(&scenario, &mut NoRecorder).unwrap());
         let workers = Workers::ONE;
-        table(&Stage { theory: false, sim: Some(&flat), lab: None, workers, care }).unwrap()
+        table(&Stage { theory: false, sim: Some(&flat), lab: None, workers, precision }).unwrap()
     }
 
     #[test]
     fn where_windows_differ_by_chance_alone_the_plain_maximum_is_too_high_and_the_split_one_is_not()
     {
-        let figure = played(Care::Careful);
+        let figure = played(Precision::Careful);
         let [_, split] = &figure.tables[..] else { panic!("{} tables", figure.tables.len()) };
         assert_eq!(split.rows.len(), 9);
         let number = |text: &str| text.split(' ').next().unwrap().parse::<f64>().unwrap();
@@ -149,6 +149,6 @@ mod tests {
 
     #[test]
     fn a_single_seed_has_no_split() {
-        assert_eq!(played(Care::Quick).tables.len(), 1);
+        assert_eq!(played(Precision::Quick).tables.len(), 1);
     }
 }

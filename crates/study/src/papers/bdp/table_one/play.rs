@@ -4,7 +4,7 @@ use sweetspot_scenario::{Engine, Outcome, Scenario};
 use sweetspot_sizing::{BdpDefinition, Sizing};
 
 use super::BUFFERS;
-use crate::papers::catalogue::{Care, Stage};
+use crate::papers::catalogue::{Precision, Stage};
 use crate::papers::scenarios::{TABLE_1, seeded};
 use crate::play::{goodput, play_all, with_sizing};
 use crate::search::find_mfts;
@@ -24,7 +24,7 @@ pub(super) struct Played {
 }
 
 /// Plays the cells, where single runs of one differ by a few per cent, on the congested path by a
-/// fifth: more seeds than one where care is asked for.
+/// fifth: more seeds than one where precision is asked for.
 pub(super) fn play(
     engine: &(dyn Engine + Sync),
     stage: &Stage<'_>,
@@ -47,7 +47,7 @@ pub(super) fn play(
     let outcomes = play_all(engine, &runs, stage.workers)?;
     let seeds_of_one = seeds as usize;
     let jobs: Vec<(Scenario, Bounds)> =
-        cells.iter().map(|(.., s)| (s.clone(), bounds(s, stage.care))).collect();
+        cells.iter().map(|(.., s)| (s.clone(), bounds(s, stage.precision))).collect();
     let found = find_mfts(engine, &jobs, seeds, stage.workers)?;
     let played = cells.into_iter().zip(outcomes.chunks(SIZINGS * seeds_of_one)).zip(found);
     let cell = |(((percent, name, scenario), outcomes), mft): ((_, &[Outcome]), Mft)| {
@@ -62,17 +62,17 @@ pub(super) fn play(
 
 /// Seeds that windows are searched on.
 pub(super) fn seeds(stage: &Stage<'_>) -> u64 {
-    stage.care.seeds(1, 4)
+    stage.precision.seeds(1, 4)
 }
 
 /// No best window of the table lies below A T_m, which at 70 % load is 187 packets. A tight link
 /// with room to spare makes R flat about its maximum, so that a few per cent of the window are
 /// close enough for a few thousandths of the rate.
-fn bounds(scenario: &Scenario, care: Care) -> Bounds {
+fn bounds(scenario: &Scenario, precision: Precision) -> Bounds {
     const LEAST: u64 = 150;
-    let tolerance = match care {
-        Care::Quick => 0.05,
-        Care::Careful => 0.02,
+    let tolerance = match precision {
+        Precision::Quick => 0.05,
+        Precision::Careful => 0.02,
     };
     Bounds { least: LEAST, tolerance, ..Bounds::around(scenario) }
 }

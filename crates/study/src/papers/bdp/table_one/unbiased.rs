@@ -5,7 +5,7 @@ use sweetspot_sizing::Sizing;
 
 use super::SHARE_ASKED;
 use super::play::{Played, seeds};
-use crate::papers::catalogue::{Care, Stage};
+use crate::papers::catalogue::{Precision, Stage};
 use crate::papers::scenarios::seeded;
 use crate::play::{goodput, play_all, with_sizing, with_window};
 use crate::plot::Table;
@@ -18,7 +18,7 @@ const CONTENDERS: usize = 6;
 const HEADS: [&str; 8] = [
     "rho, B_t",
     "seeds",
-    "contenders",
+    "candidates",
     "chosen S",
     "MFT, split",
     "sobas",
@@ -35,13 +35,13 @@ fn fresh_seeds(percent: u64) -> u64 {
 }
 
 /// What the plain maximum is worth, in words.
-pub(super) fn about(care: Care) -> String {
+pub(super) fn about(precision: Precision) -> String {
     let curse = "The largest of many noisy means is on average too large: a window wins because it is \
                  good and because its seeds were kind to it (the winner's curse).";
-    if care == Care::Quick {
+    if precision == Precision::Quick {
         return format!(
             "{curse} With one seed, as here, that is up to a half on the congested path, and how \
-             uncertain a number is cannot be said; `--careful` does both."
+             uncertain a number is cannot be prediction; `--careful` does both."
         );
     }
     format!(
@@ -55,14 +55,14 @@ pub(super) fn about(care: Care) -> String {
     )
 }
 
-/// Plays the best windows of each search, and SOBAS, on seeds that the search has not seen, where care
+/// Plays the best windows of each search, and SOBAS, on seeds that the search has not seen, where precision
 /// is asked for.
 pub(super) fn table(
     engine: &(dyn Engine + Sync),
     stage: &Stage<'_>,
     played: &[Played],
 ) -> Result<Option<Table>, StudyError> {
-    if stage.care == Care::Quick {
+    if stage.precision == Precision::Quick {
         return Ok(None);
     }
     let mut table = Table::new(TITLE, &HEADS);
@@ -70,7 +70,7 @@ pub(super) fn table(
         let count = fresh_seeds(cell.percent);
         let first = cell.scenario.seed + seeds(stage);
         let scenario = Scenario { seed: first, ..cell.scenario.clone() };
-        let windows = contenders(&cell.mft);
+        let windows = candidates(&cell.mft);
         let sized = windows.iter().map(|window| with_window(&scenario, *window));
         let all = sized.chain([with_sizing(&scenario, Sizing::Sobas)]);
         let runs: Vec<Scenario> = all.flat_map(|scenario| seeded(&scenario, count)).collect();
@@ -84,7 +84,7 @@ pub(super) fn table(
 }
 
 /// The best windows tried, in the order of their size.
-fn contenders(mft: &Mft) -> Vec<u64> {
+fn candidates(mft: &Mft) -> Vec<u64> {
     let mut trials = mft.trials.clone();
     trials.sort_by(|a, b| b.rate_bps.total_cmp(&a.rate_bps));
     let mut windows: Vec<u64> = trials.iter().take(CONTENDERS).map(|trial| trial.window).collect();

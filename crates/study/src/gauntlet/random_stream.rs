@@ -1,17 +1,17 @@
 use sweetspot_path::Random;
 
-use crate::remember::fingerprint;
+use crate::cached_engine::fingerprint;
 
 /// What decides one quantity of one path. Every quantity has a stream of its own, so that a quantity
 /// that is drawn one day besides leaves the others as they are.
 #[derive(Debug, Clone)]
-pub(super) struct Lot(Random);
+pub(super) struct RandomStream(Random);
 
-impl Lot {
+impl RandomStream {
     /// The stream of this quantity of path `index` of the population of this `seed`.
-    pub(super) fn new(seed: u64, index: u64, quantity: &str) -> Lot {
+    pub(super) fn new(seed: u64, index: u64, quantity: &str) -> RandomStream {
         let digits = fingerprint(format!("{seed}/{index}/{quantity}").as_bytes());
-        Lot(Random::new(digits as u64 ^ (digits >> 64) as u64))
+        RandomStream(Random::new(digits as u64 ^ (digits >> 64) as u64))
     }
 
     /// Uniform in [low, high).

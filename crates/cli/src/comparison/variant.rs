@@ -5,7 +5,7 @@ use sweetspot_sizing::{Sizing, SizingError};
 
 /// One way of moving the file, written `SIZING` or `SIZING+CONGESTION`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Contender {
+pub struct Variant {
     /// How the receiver sizes the window.
     pub sizing: Sizing,
     /// The sender's congestion control.
@@ -19,8 +19,8 @@ const USUAL_CONGESTION: &str = "cubic";
 
 /// What is shown unless somebody chooses: what a kernel does by itself, with both of the usual
 /// congestion controls, what a textbook would set, and SOBAS as published and as built here.
-pub fn usual() -> Vec<Contender> {
-    let one = |sizing, congestion: &str| Contender {
+pub fn usual() -> Vec<Variant> {
+    let one = |sizing, congestion: &str| Variant {
         sizing,
         congestion: congestion.to_owned(),
         may_switch: false,
@@ -34,10 +34,10 @@ pub fn usual() -> Vec<Contender> {
     ]
 }
 
-impl FromStr for Contender {
+impl FromStr for Variant {
     type Err = ContenderError;
 
-    fn from_str(text: &str) -> Result<Contender, ContenderError> {
+    fn from_str(text: &str) -> Result<Variant, ContenderError> {
         let named = text.split_once('+');
         let (sizing, congestion) = named.unwrap_or((text, USUAL_CONGESTION));
         // The name reaches the kernel as it is; TCP_CA_NAME_MAX is 16 with its closing zero.
@@ -46,17 +46,17 @@ impl FromStr for Contender {
             return Err(ContenderError::Congestion(congestion.to_owned()));
         }
         let (congestion, may_switch) = (congestion.to_owned(), named.is_none());
-        Ok(Contender { sizing: sizing.parse()?, congestion, may_switch })
+        Ok(Variant { sizing: sizing.parse()?, congestion, may_switch })
     }
 }
 
-impl fmt::Display for Contender {
+impl fmt::Display for Variant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&format!("{}+{}", self.sizing, self.congestion))
     }
 }
 
-/// What is wrong with a contender.
+/// What is wrong with a variant.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub enum ContenderError {
     /// Before the plus.
@@ -72,23 +72,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_contender_without_congestion_control_uses_cubic() {
-        assert_eq!("sobas".parse::<Contender>().map(|c| c.to_string()), Ok("sobas+cubic".into()));
+    fn a_variant_without_congestion_control_uses_cubic() {
+        assert_eq!("sobas".parse::<Variant>().map(|c| c.to_string()), Ok("sobas+cubic".into()));
     }
 
     #[test]
     fn what_is_printed_can_be_typed_again() {
-        for contender in usual() {
-            assert_eq!(contender.to_string().parse(), Ok(contender));
+        for variant in usual() {
+            assert_eq!(variant.to_string().parse(), Ok(variant));
         }
-        let fixed: Contender = "fixed:1.25MB+reno".parse().expect("a fixed window");
+        let fixed: Variant = "fixed:1.25MB+reno".parse().expect("a fixed window");
         assert_eq!(fixed.to_string(), "fixed:1.25MB+reno");
     }
 
     #[test]
     fn an_empty_or_strange_congestion_control_is_refused() {
         for text in ["sobas+", "sobas+cu bic", "sobas+../x", "sobas+aaaaaaaaaaaaaaaa"] {
-            assert!(text.parse::<Contender>().is_err(), "{text}");
+            assert!(text.parse::<Variant>().is_err(), "{text}");
         }
     }
 }

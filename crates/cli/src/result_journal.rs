@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use sweetspot_scenario::Outcome;
-use sweetspot_study::{Journal, JournalError, Memory, RunKey};
+use sweetspot_study::{Journal, JournalError, ResultStore, RunKey};
 
 use crate::whole_file;
 
 /// An open journal.
-pub struct Ledger {
+pub struct ResultJournal {
     path: PathBuf,
     version: String,
     kept: Mutex<Kept>,
@@ -28,16 +28,20 @@ struct Kept {
 
 /// What to do with a journal that another version or build began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stranger {
+pub enum OnVersionMismatch {
     /// Say so and stop: its runs may be the only ones.
     Refuse,
     /// Start anew: it was only kept to save time.
     Replace,
 }
 
-impl Ledger {
+impl ResultJournal {
     /// Opens the journal at `path`, or begins it, as the program of this `version`.
-    pub fn open(path: &Path, version: &str, stranger: Stranger) -> Result<Ledger, String> {
+    pub fn open(
+        path: &Path,
+        version: &str,
+        on_mismatch: OnVersionMismatch,
+    ) -> Result<ResultJournal, String> {
         let blame = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
         let hint = |error: io::Error| blame(&format!("{error}; choose another place with --out"));
         // Appending keeps lines whole even where two programs have one journal.
@@ -50,7 +54,7 @@ impl Ledger {
         file.read_to_end(&mut bytes).map_err(hint)?;
         let text = String::from_utf8_lossy(&bytes);
         let journal = match Journal::parse(&text, version) {
-            Err(JournalError::OtherVersion { .. }) if stranger == Stranger::Replace => {
+            Err(JournalError::OtherVersion { .. }) if on_mismatch == OnVersionMismatch::Replace => {
                 Journal::default()
             }
             other => other.map_err(|error| blame(&error))?,
@@ -61,7 +65,11 @@ impl Ledger {
             file.write_all(Journal::head(version).as_bytes()).map_err(hint)?;
         }
         let kept = Kept { file, runs: journal.runs, failure: None };
-        Ok(Ledger { path: path.to_owned(), version: version.to_owned(), kept: Mutex::new(kept) })
+        Ok(ResultJournal {
+            path: path.to_owned(),
+            version: version.to_owned(),
+            kept: Mutex::new(kept),
+        })
     }
 
     /// Forgets the runs that are to be made again.
@@ -93,12 +101,12 @@ impl Ledger {
     }
 }
 
-impl Memory for Ledger {
-    fn recall(&self, key: &RunKey) -> Option<Outcome> {
+impl ResultStore for ResultJournal {
+    fn get(&self, key: &RunKey) -> Option<Outcome> {
         self.kept().runs.get(key).cloned()
     }
 
-    fn remember(&self, key: &RunKey, outcome: &Outcome) {
+    fn put(&self, key: &RunKey, outcome: &Outcome) {
         let line = Journal::entry(key, outcome);
         let mut kept = self.kept();
         kept.runs.insert(key.clone(), outcome.clone());

@@ -1,4 +1,4 @@
-//! From what the programs and the emulator say to a contender's row and curves.
+//! From what the programs and the emulator report about a variant's row and curves.
 //!
 //! Time is zero when the sender began to connect: the whole transfer counts, handshakes too.
 
@@ -20,8 +20,8 @@ pub struct Traces {
     pub path: Vec<sweetspot_emulator::Sample>,
 }
 
-/// Fills `row` with what `traces` tell.
-pub fn fill(row: &mut report::Contender, traces: &Traces, path: &PathSpec) {
+/// Fills `row` with what `traces` report.
+pub fn fill(row: &mut report::Variant, traces: &Traces, path: &PathSpec) {
     let (sender, receiver) = (&traces.sender, &traces.receiver);
     let capacity = path.payload_capacity();
     let goodput = Rate::from_f64(sender.goodput_bps);

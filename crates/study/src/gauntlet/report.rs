@@ -2,13 +2,13 @@ use serde::Serialize;
 
 use super::class::Class;
 use super::measured::Measured;
-use super::plan::{Contender, Plan};
+use super::plan::{Plan, Variant};
 use super::population::Population;
 use super::statistics::{mean, quantile, ratio, welch};
 
 /// What came of a gauntlet: the stable object that `sweetspot gauntlet --json` prints.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Verdict {
+pub struct GauntletReport {
     /// The version of this format.
     pub sweetspot_gauntlet: u32,
     /// The program's.
@@ -26,12 +26,12 @@ pub struct Verdict {
     /// How long transfers were measured at most, seconds.
     pub duration_s: f64,
     /// The null first, then each sizing; for every congestion control.
-    pub contenders: Vec<Judgement>,
+    pub variants: Vec<VariantResult>,
 }
 
-/// How one contender fared.
+/// How one variant fared.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Judgement {
+pub struct VariantResult {
     /// Its sizing, or `null`: the kernel's own under other seeds.
     pub sizing: String,
     /// Its congestion control.
@@ -85,7 +85,7 @@ pub struct Quantiles {
     pub p95: Option<f64>,
 }
 
-/// A contender beside the kernel on one path, means over seeds.
+/// A variant beside the kernel on one path, means over seeds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
     /// The path's index.
@@ -96,14 +96,14 @@ pub struct Comparison {
     pub goodput: f64,
     /// Whether goodput is surely more than 3 % below the kernel's.
     pub surely_worse: Option<bool>,
-    /// The contender.
-    pub contender: Measured,
+    /// The variant.
+    pub variant: Measured,
     /// The kernel.
     pub kernel: Measured,
 }
 
 /// The version of the format.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// What may be missing of the kernel's goodput.
 const TOLERANCE: f64 = 0.97;
@@ -112,17 +112,17 @@ const TOLERANCE: f64 = 0.97;
 /// one-sided.
 const SURE: f64 = -2.2;
 
-impl Verdict {
+impl GauntletReport {
     /// Judges what was `measured` in the runs of `plan`, which come in its order.
-    pub fn of(plan: &Plan, measured: &[Measured]) -> Verdict {
+    pub fn of(plan: &Plan, measured: &[Measured]) -> GauntletReport {
         let settings = plan.settings();
         let durations = plan.paths.iter().map(|(_, scenario)| scenario.duration.as_secs_f64());
         let judged = plan
-            .contenders
+            .variants
             .iter()
             .enumerate()
-            .filter(|(_, contender)| !matches!(contender, Contender::Kernel(_)));
-        Verdict {
+            .filter(|(_, variant)| !matches!(variant, Variant::Kernel(_)));
+        GauntletReport {
             sweetspot_gauntlet: FORMAT,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             population: settings.population,
@@ -131,20 +131,20 @@ impl Verdict {
             paths: plan.paths.len() as u64,
             seeds: plan.seeds(),
             duration_s: durations.fold(0.0, f64::max),
-            contenders: judged.map(|(i, _)| Judgement::of(plan, measured, i)).collect(),
+            variants: judged.map(|(i, _)| VariantResult::of(plan, measured, i)).collect(),
         }
     }
 }
 
-impl Judgement {
-    fn of(plan: &Plan, measured: &[Measured], index: usize) -> Judgement {
-        let contender = plan.contenders[index];
-        let place = |sought: Contender| plan.contenders.iter().position(|c| *c == sought);
-        let kernel = place(Contender::Kernel(contender.congestion())).unwrap_or(0);
-        let null = place(Contender::Null(contender.congestion())).unwrap_or(0);
+impl VariantResult {
+    fn of(plan: &Plan, measured: &[Measured], index: usize) -> VariantResult {
+        let variant = plan.variants[index];
+        let place = |sought: Variant| plan.variants.iter().position(|c| *c == sought);
+        let kernel = place(Variant::Kernel(variant.congestion())).unwrap_or(0);
+        let null = place(Variant::Null(variant.congestion())).unwrap_or(0);
         let seeds = plan.seeds() as usize;
-        let runs = |path: usize, contender: usize| {
-            let first = (path * plan.contenders.len() + contender) * seeds;
+        let runs = |path: usize, variant: usize| {
+            let first = (path * plan.variants.len() + variant) * seeds;
             &measured[first..first + seeds]
         };
         let paths = plan.paths.iter().enumerate().map(|(i, (path, scenario))| {
@@ -153,9 +153,9 @@ impl Judgement {
         });
         let paths: Vec<Comparison> = paths.collect();
         let summaries = Class::ALL.into_iter().map(|class| Summary::of(class, &paths));
-        Judgement {
-            sizing: contender.name(),
-            congestion: contender.congestion().name(),
+        VariantResult {
+            sizing: variant.name(),
+            congestion: variant.congestion().name(),
             classes: summaries.filter(|summary| summary.paths > 0).collect(),
             paths,
         }
@@ -178,31 +178,31 @@ fn spread(null: &[Measured], kernel: &[Measured]) -> f64 {
 }
 
 /// Goodput over the kernel's; where neither got any, they are alike.
-fn over(contender: &Measured, kernel: &Measured) -> f64 {
-    ratio(contender.goodput_bps, kernel.goodput_bps).unwrap_or(1.0)
+fn over(variant: &Measured, kernel: &Measured) -> f64 {
+    ratio(variant.goodput_bps, kernel.goodput_bps).unwrap_or(1.0)
 }
 
 impl Comparison {
     /// Queueing delay over the kernel's, where that had some.
     pub fn delay(&self) -> Option<f64> {
-        ratio(self.contender.delay_s, self.kernel.delay_s)
+        ratio(self.variant.delay_s, self.kernel.delay_s)
     }
 
     /// Rivals' goodput over that beside the kernel, where there are rivals.
     pub fn rivals(&self) -> Option<f64> {
-        ratio(self.contender.rivals_bps, self.kernel.rivals_bps)
+        ratio(self.variant.rivals_bps, self.kernel.rivals_bps)
     }
 
     fn of(path: u64, classes: Vec<Class>, runs: &[Measured], kernel: &[Measured]) -> Comparison {
         let goodputs: Vec<f64> = runs.iter().map(|run| run.goodput_bps).collect();
         let tolerated: Vec<f64> = kernel.iter().map(|run| run.goodput_bps * TOLERANCE).collect();
-        let (contender, kernel) = (Measured::mean(runs), Measured::mean(kernel));
+        let (variant, kernel) = (Measured::mean(runs), Measured::mean(kernel));
         Comparison {
             path,
             classes,
-            goodput: over(&contender, &kernel),
+            goodput: over(&variant, &kernel),
             surely_worse: welch(&goodputs, &tolerated).map(|t| t < SURE),
-            contender,
+            variant,
             kernel,
         }
     }
@@ -217,7 +217,7 @@ impl Summary {
             let sum = |side: fn(&Comparison) -> &Measured| {
                 paths.iter().map(|path| of(side(path))).sum::<f64>()
             };
-            ratio(sum(|path| &path.contender), sum(|path| &path.kernel))
+            ratio(sum(|path| &path.variant), sum(|path| &path.kernel))
         };
         let delays: Vec<f64> = paths.iter().filter_map(|path| path.delay()).collect();
         let rivals: Vec<f64> = paths.iter().filter_map(|path| path.rivals()).collect();

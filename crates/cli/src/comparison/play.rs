@@ -13,10 +13,10 @@ use sweetspot_transfer::Outcome;
 use sweetspot_units::{Bytes, Duration};
 
 use super::certify::certificate;
-use super::contender::Contender;
 use super::content::{self, Content};
 use super::program::Program;
 use super::summary::{self, Traces};
+use super::variant::Variant;
 
 /// Where a transfer stands.
 pub struct Progress {
@@ -28,7 +28,7 @@ pub struct Progress {
     pub queue: Bytes,
 }
 
-/// Plays contenders on one path.
+/// Plays variants on one path.
 pub struct Arena<'a> {
     /// The path; each transfer gets a fresh one.
     pub path: &'a PathSpec,
@@ -46,33 +46,28 @@ const LOOK: Duration = Duration::from_millis(50);
 const PATIENCE: Duration = Duration::from_secs(15);
 
 impl Arena<'_> {
-    /// Moves the file as `contender` says and tells how it went; a failure is a row, too.
-    pub fn play(
-        &self,
-        contender: &Contender,
-        progress: &mut dyn FnMut(&Progress),
-    ) -> report::Contender {
-        let mut row =
-            report::Contender::new(contender.sizing.to_string(), contender.congestion.clone());
+    /// Moves the file as `variant` says and tells how it went; a failure is a row, too.
+    pub fn play(&self, variant: &Variant, progress: &mut dyn FnMut(&Progress)) -> report::Variant {
+        let mut row = report::Variant::new(variant.sizing.to_string(), variant.congestion.clone());
         let inbox = self.scratch.join("received");
-        let outcome = refuse_missing_congestion_control(&contender.congestion)
+        let outcome = refuse_missing_congestion_control(&variant.congestion)
             .and_then(|()| fs::create_dir(&inbox).map_err(|e| e.to_string()))
-            .and_then(|()| self.transfer(contender, &inbox, &mut row, progress));
+            .and_then(|()| self.transfer(variant, &inbox, &mut row, progress));
         row.failure = outcome.err();
-        // What arrived has been checked; the next contender needs the room.
+        // What arrived has been checked; the next variant needs the room.
         let _ = fs::remove_dir_all(&inbox);
         row
     }
 
     fn transfer(
         &self,
-        contender: &Contender,
+        variant: &Variant,
         inbox: &Path,
-        row: &mut report::Contender,
+        row: &mut report::Variant,
         progress: &mut dyn FnMut(&Progress),
     ) -> Result<(), String> {
         let emulation = Emulation::start(self.path).map_err(|e| e.to_string())?;
-        let moved = self.move_file(&emulation, contender, inbox, progress);
+        let moved = self.move_file(&emulation, variant, inbox, progress);
         let certified = emulation.finish().map_err(|e| e.to_string())?;
         row.bottleneck_drops = Some(certified.up.dropped_by_buffer);
         row.certificate = Some(certificate(&certified));
@@ -87,7 +82,7 @@ impl Arena<'_> {
     fn move_file(
         &self,
         emulation: &Emulation,
-        contender: &Contender,
+        variant: &Variant,
         inbox: &Path,
         progress: &mut dyn FnMut(&Progress),
     ) -> Result<Traces, String> {
@@ -98,7 +93,7 @@ impl Arena<'_> {
             Some(ticket) => ticket,
             None => return Err(serve.kill().unwrap_or_else(|| "the receiver is silent".into())),
         };
-        let mut send = Program::start(emulation.near(), &mut self.send(contender, &ticket))
+        let mut send = Program::start(emulation.near(), &mut self.send(variant, &ticket))
             .map_err(|e| e.to_string())?;
         let samples = self.watch(emulation, &mut send, progress)?;
         let sent = match send.finish() {
@@ -126,10 +121,10 @@ impl Arena<'_> {
         command
     }
 
-    fn send(&self, contender: &Contender, ticket: &str) -> Command {
+    fn send(&self, variant: &Variant, ticket: &str) -> Command {
         let mut command = Command::new(self.program);
-        command.args(["send", "--json", "--sizing", &contender.sizing.to_string()]);
-        if contender.sizing == Sizing::Bdp {
+        command.args(["send", "--json", "--sizing", &variant.sizing.to_string()]);
+        if variant.sizing == Sizing::Bdp {
             let (rate, rtt) = (self.path.up.rate.bits_per_second(), self.path.rtt().as_nanos());
             command.args([
                 "--path-rate",
@@ -138,8 +133,8 @@ impl Arena<'_> {
                 &format!("{rtt}ns"),
             ]);
         }
-        command.args(["--congestion", &contender.congestion]);
-        if contender.may_switch {
+        command.args(["--congestion", &variant.congestion]);
+        if variant.may_switch {
             command.arg("--may-switch");
         }
         command.arg(&self.content.path).arg(ticket);
@@ -192,7 +187,7 @@ fn wait_for_ticket(serve: &mut Program) -> Option<String> {
 /// The object that `--json` printed last.
 fn outcome(who: &str, lines: &[String]) -> Result<Outcome, String> {
     let last = lines.iter().rfind(|line| line.starts_with('{')).map_or("", String::as_str);
-    serde_json::from_str(last).map_err(|e| format!("the {who} did not tell how it went: {e}"))
+    serde_json::from_str(last).map_err(|e| format!("the {who} did not report how it went: {e}"))
 }
 
 fn refuse_missing_congestion_control(name: &str) -> Result<(), String> {

@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use sweetspot_scenario::{Engine, EngineError, NoRecorder, Outcome, Recorder, Scenario};
 use sweetspot_sim::Simulator;
-use sweetspot_study::{Journal, JournalError, Memory, Over, Remembering, RunKey, Sweep, Workers};
+use sweetspot_study::{
+    CachedEngine, Journal, JournalError, Over, ResultStore, RunKey, Sweep, Workers,
+};
 
 const SCENARIO: &str = r#"
     duration = "2s"
@@ -51,11 +53,11 @@ impl Pages {
     }
 }
 
-impl Memory for Pages {
-    fn recall(&self, key: &RunKey) -> Option<Outcome> {
+impl ResultStore for Pages {
+    fn get(&self, key: &RunKey) -> Option<Outcome> {
         self.0.lock().expect("nobody panicked").1.get(key).cloned()
     }
-    fn remember(&self, key: &RunKey, outcome: &Outcome) {
+    fn put(&self, key: &RunKey, outcome: &Outcome) {
         let mut kept = self.0.lock().expect("nobody panicked");
         kept.0 += &Journal::entry(key, outcome);
         kept.1.insert(key.clone(), outcome.clone());
@@ -71,11 +73,11 @@ fn sweep() -> Sweep {
     }
 }
 
-fn play(memory: &Pages) -> (String, usize) {
+fn play(store: &Pages) -> (String, usize) {
     let sweep = sweep();
     let variants = sweep.variants().expect("every value is valid");
     let counting = Counting::default();
-    let engine = Remembering { engine: &counting, memory };
+    let engine = CachedEngine { engine: &counting, store };
     let points = sweep.run(&variants, &engine, Workers::new(2)).expect("it plays");
     (format!("{points:?}"), counting.0.load(Ordering::Relaxed))
 }
@@ -111,7 +113,7 @@ fn an_outcome_survives_the_journal_to_the_last_bit() {
 fn a_title_is_not_part_of_what_is_played_but_stands_in_the_outcome() {
     let pages = Pages::begin();
     let counting = Counting::default();
-    let engine = Remembering { engine: &counting, memory: &pages };
+    let engine = CachedEngine { engine: &counting, store: &pages };
     for title in ["one", "another"] {
         let scenario = Scenario {
             title: title.to_owned(),

@@ -2,7 +2,6 @@
 //! this very program and this machine's kernel.
 
 mod certify;
-mod contender;
 mod content;
 pub mod machine;
 mod play;
@@ -10,9 +9,10 @@ mod program;
 pub mod scratch;
 mod summary;
 mod ticker;
+mod variant;
 
-pub use contender::{Contender, usual};
 pub use content::Content;
 pub use play::{Arena, Progress};
 pub use program::Program;
 pub use ticker::Ticker;
+pub use variant::{Variant, usual};

@@ -31,36 +31,36 @@ pub(crate) fn fingerprint(bytes: &[u8]) -> u128 {
 }
 
 /// Where outcomes are kept.
-pub trait Memory: Sync {
+pub trait ResultStore: Sync {
     /// The outcome of this run, where there is one.
-    fn recall(&self, key: &RunKey) -> Option<Outcome>;
+    fn get(&self, key: &RunKey) -> Option<Outcome>;
 
     /// Keeps the outcome of this run. What cannot be kept will have to be played again.
-    fn remember(&self, key: &RunKey, outcome: &Outcome);
+    fn put(&self, key: &RunKey, outcome: &Outcome);
 }
 
 /// Keeps nothing.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Forgetting;
+pub struct NoStore;
 
-impl Memory for Forgetting {
-    fn recall(&self, _key: &RunKey) -> Option<Outcome> {
+impl ResultStore for NoStore {
+    fn get(&self, _key: &RunKey) -> Option<Outcome> {
         None
     }
 
-    fn remember(&self, _key: &RunKey, _outcome: &Outcome) {}
+    fn put(&self, _key: &RunKey, _outcome: &Outcome) {}
 }
 
 /// An engine that plays nothing twice.
 #[derive(Debug, Clone, Copy)]
-pub struct Remembering<'a, E: ?Sized, M> {
+pub struct CachedEngine<'a, E: ?Sized, M> {
     /// What plays.
     pub engine: &'a E,
     /// Where outcomes are kept.
-    pub memory: &'a M,
+    pub store: &'a M,
 }
 
-impl<E: Engine + ?Sized, M: Memory> Engine for Remembering<'_, E, M> {
+impl<E: Engine + ?Sized, M: ResultStore> Engine for CachedEngine<'_, E, M> {
     fn name(&self) -> &'static str {
         self.engine.name()
     }
@@ -76,12 +76,12 @@ impl<E: Engine + ?Sized, M: Memory> Engine for Remembering<'_, E, M> {
             return self.engine.run(scenario, recorder);
         }
         let key = RunKey::of(self.name(), scenario);
-        if let Some(mut outcome) = self.memory.recall(&key) {
+        if let Some(mut outcome) = self.store.get(&key) {
             outcome.scenario.clone_from(&scenario.title);
             return Ok(outcome);
         }
         let outcome = self.engine.run(scenario, recorder)?;
-        self.memory.remember(&key, &outcome);
+        self.store.put(&key, &outcome);
         Ok(outcome)
     }
 }

@@ -16,7 +16,7 @@ impl Ticker {
     /// Announces the transfer called `name`.
     pub fn new(name: &str, arena: &Arena<'_>) -> Ticker {
         if !stderr().is_terminal() {
-            say!("{name}: running");
+            err!("{name}: running");
         }
         // The path delivers headers as well.
         let on_the_wire = arena.content.size.as_f64() / arena.path.payload_share();
@@ -41,13 +41,13 @@ impl Ticker {
     }
 
     /// The transfer has ended.
-    pub fn finish(self, row: &report::Contender) {
+    pub fn finish(self, row: &report::Variant) {
         self.bar.finish_and_clear();
         match (&row.failure, row.duration, row.goodput) {
-            (Some(why), ..) => say!("{}: failed: {why}", self.name),
+            (Some(why), ..) => err!("{}: failed: {why}", self.name),
             (None, Some(duration), Some(goodput)) => {
                 let seconds = duration.as_secs_f64();
-                say!("{}: {seconds:.1} s, {goodput}", self.name);
+                err!("{}: {seconds:.1} s, {goodput}", self.name);
             }
             _ => {}
         }

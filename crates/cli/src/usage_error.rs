@@ -9,13 +9,13 @@ const USAGE: u8 = 2;
 pub fn answer(error: &clap::Error) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            tell!("{}", error.render().to_string().trim_end());
+            out!("{}", error.render().to_string().trim_end());
             return ExitCode::SUCCESS;
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            say!("{}", error.render().to_string().trim_end());
+            err!("{}", error.render().to_string().trim_end());
         }
-        _ => say!("sweetspot: {}", in_one_line(&error.render().to_string())),
+        _ => err!("sweetspot: {}", in_one_line(&error.render().to_string())),
     }
     ExitCode::from(USAGE)
 }

@@ -55,24 +55,24 @@ impl Program {
         &self.said
     }
 
-    /// Waits for its end and returns its lines, or its last complaint if it failed.
+    /// Waits for its end and returns its lines, or its last line of standard error if it failed.
     pub fn finish(mut self) -> Result<Vec<String>, String> {
         let status = self.child.wait().map_err(|e| e.to_string())?;
         self.said.extend(self.lines.iter());
         if status.success() {
             return Ok(std::mem::take(&mut self.said));
         }
-        Err(self.complaint().unwrap_or_else(|| format!("it ended with {status}")))
+        Err(self.last_error().unwrap_or_else(|| format!("it ended with {status}")))
     }
 
-    /// Kills it, if it still runs, and returns its last complaint.
+    /// Kills it, if it still runs, and returns its last line of standard error.
     pub fn kill(mut self) -> Option<String> {
         let _ = self.child.kill();
         let _ = self.child.wait();
-        self.complaint()
+        self.last_error()
     }
 
-    fn complaint(&mut self) -> Option<String> {
+    fn last_error(&mut self) -> Option<String> {
         let text = self.complaints.take()?.join().ok()?;
         let last = text.lines().rfind(|line| !line.trim().is_empty())?;
         Some(last.trim().trim_start_matches("sweetspot: ").to_owned())

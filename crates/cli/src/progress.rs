@@ -11,15 +11,15 @@ use sweetspot_scenario::{Engine, EngineError, Outcome, Recorder, Scenario};
 use sweetspot_units::{Duration, Time};
 
 /// An engine that counts the runs it has finished.
-pub struct Attended<'a> {
+pub struct CountingEngine<'a> {
     engine: &'a (dyn Engine + Sync),
     done: AtomicUsize,
 }
 
-impl<'a> Attended<'a> {
+impl<'a> CountingEngine<'a> {
     /// Counts what `engine` finishes from now on.
-    pub fn new(engine: &'a (dyn Engine + Sync)) -> Attended<'a> {
-        Attended { engine, done: AtomicUsize::new(0) }
+    pub fn new(engine: &'a (dyn Engine + Sync)) -> CountingEngine<'a> {
+        CountingEngine { engine, done: AtomicUsize::new(0) }
     }
 
     /// How many runs are finished.
@@ -28,7 +28,7 @@ impl<'a> Attended<'a> {
     }
 }
 
-impl Engine for Attended<'_> {
+impl Engine for CountingEngine<'_> {
     fn name(&self) -> &'static str {
         self.engine.name()
     }
@@ -59,7 +59,7 @@ pub fn while_it_runs<T: Send>(
     interrupted: impl FnOnce(),
 ) -> T {
     let mut progress = Progress::new(total);
-    attend(
+    supervise(
         work,
         |step| match step {
             Step::Look => progress.show(done()),
@@ -74,7 +74,7 @@ pub fn until_interrupted<T: Send>(
     work: impl FnOnce() -> T + Send,
     interrupted: impl FnOnce(),
 ) -> T {
-    attend(work, |_| {}, interrupted)
+    supervise(work, |_| {}, interrupted)
 }
 
 /// What whoever attends is told.
@@ -85,7 +85,7 @@ enum Step {
     End,
 }
 
-fn attend<T: Send>(
+fn supervise<T: Send>(
     work: impl FnOnce() -> T + Send,
     mut watch: impl FnMut(Step),
     interrupted: impl FnOnce(),
@@ -141,7 +141,7 @@ impl Progress {
                     *next = now + LINE;
                     let each = now.since(*began).as_secs_f64() / done.max(1) as f64;
                     let left = each * total.saturating_sub(done) as f64;
-                    say!("{done}/{total} runs, {left:.0} s to go");
+                    err!("{done}/{total} runs, {left:.0} s to go");
                 }
             }
         }
