@@ -9,19 +9,12 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 #[macro_use]
 mod print;
-mod bench;
-mod build;
-mod comparison;
-mod limits;
-mod live;
 mod progress;
 mod raster;
 mod result_journal;
-mod speed;
 mod text_file;
 mod usage_error;
 mod verbs;
-mod watching;
 mod whole_file;
 
 /// Finds, holds and explains the window at which TCP is fastest and its path calmest.
@@ -66,18 +59,6 @@ enum Verb {
     /// Make one page from results: tables, curves, time series, distributions
     Report(verbs::report::Arguments),
     Ui(verbs::ui::Arguments),
-    /// Measure the demo path and a matrix of paths, and write docs/results/lab.md
-    #[command(hide = true)]
-    BenchLab(verbs::bench_lab::Arguments),
-    /// Measure `tune` on programs of others, and write docs/results/live.md
-    #[command(hide = true)]
-    BenchLive(verbs::bench_live::Arguments),
-    /// Play flows of known cause and count which the classifier gets right; writes docs/results/limits.md
-    #[command(hide = true)]
-    BenchLimits(verbs::bench_limits::Arguments),
-    /// Measure the simulator beside ns-2, and write docs/results/speed.md
-    #[command(hide = true)]
-    BenchSim(verbs::bench_sim::Arguments),
     /// Write the man pages
     Man(verbs::man::Arguments),
     /// Print completions for a shell
@@ -107,10 +88,6 @@ fn main() -> ExitCode {
         Verb::Reproduce(arguments) => verbs::reproduce::run(arguments),
         Verb::Report(arguments) => verbs::report::run(arguments),
         Verb::Ui(arguments) => verbs::ui::run(arguments),
-        Verb::BenchLab(arguments) => verbs::bench_lab::run(arguments),
-        Verb::BenchLive(arguments) => verbs::bench_live::run(arguments),
-        Verb::BenchLimits(arguments) => verbs::bench_limits::run(arguments),
-        Verb::BenchSim(arguments) => verbs::bench_sim::run(arguments),
         Verb::Man(arguments) => verbs::man::run(arguments, Typed::command()),
         Verb::Completions(arguments) => verbs::completions::run(arguments, Typed::command()),
     };

@@ -11,10 +11,9 @@ use sweetspot_report::{DemoOutcome, FileFacts, PathFacts, headline, page, table}
 use sweetspot_units::Bytes;
 
 use super::Ending;
-use crate::comparison::{Arena, Content, Ticker, Variant, machine, scratch, usual};
+use sweetspot_comparison::{Arena, Content, DEMO_PATH, Ticker, Variant, machine, scratch, usual};
 
 /// 100 Mbit/s and 100 ms with a buffer of a tenth of a BDP: long, fat, and unforgiving.
-pub const USUAL_PATH: &str = "rate=100Mbit/s rtt=100ms buffer=125kB";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
@@ -24,7 +23,7 @@ pub const USUAL_PATH: &str = "rate=100Mbit/s rtt=100ms buffer=125kB";
   sweetspot demo --json | python3 -m json.tool | less")]
 pub struct Arguments {
     /// The path to cross
-    #[arg(long, value_name = "SPEC", default_value = USUAL_PATH)]
+    #[arg(long, value_name = "SPEC", default_value = DEMO_PATH)]
     path: WrittenPath,
     /// Move this file, instead of incompressible data made from the path's seed
     #[arg(long, value_name = "FILE", conflicts_with = "size")]

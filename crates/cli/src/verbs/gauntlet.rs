@@ -18,10 +18,10 @@ use sweetspot_units::Duration;
 use super::Ending;
 use super::engine::EngineName;
 use super::scenario_file::{Parallel, seed};
-use crate::build::identity;
 use crate::progress::{self, CountingEngine};
 use crate::result_journal::{OnVersionMismatch, ResultJournal};
 use crate::whole_file;
+use sweetspot_comparison::build::identity;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

@@ -7,7 +7,7 @@ use sweetspot_lab::isolated;
 use sweetspot_units::Duration;
 
 use super::Ending;
-use crate::comparison::machine;
+use sweetspot_comparison::machine;
 
 #[derive(Debug, clap::Subcommand)]
 pub enum Experiment {

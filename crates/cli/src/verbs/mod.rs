@@ -1,10 +1,6 @@
 //! One file per verb: its arguments as typed, and its story.
 
 pub mod advise;
-pub mod bench_lab;
-pub mod bench_limits;
-pub mod bench_live;
-pub mod bench_sim;
 pub mod completions;
 pub mod demo;
 pub mod diagnose;

@@ -13,10 +13,10 @@ use sweetspot_study::{CachedEngine, StudyError, ns2, router};
 use super::Ending;
 use super::engine::EngineName;
 use super::scenario_file::Parallel;
-use crate::build::identity;
-use crate::comparison::machine;
 use crate::progress::until_interrupted;
 use crate::result_journal::{OnVersionMismatch, ResultJournal};
+use sweetspot_comparison::build::identity;
+use sweetspot_comparison::machine;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

@@ -9,7 +9,7 @@ use sweetspot_study::validate::{Comparison, STANDING, Standing};
 use super::engine::{EngineName, Played};
 use super::scenario_file::seed;
 use super::{Ending, run};
-use crate::comparison::machine;
+use sweetspot_comparison::machine;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

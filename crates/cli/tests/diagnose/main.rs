@@ -1,6 +1,5 @@
 //! `diagnose` and `top` as their users meet them.
 
-mod lab;
 mod live;
 mod namespaces;
 mod screen;

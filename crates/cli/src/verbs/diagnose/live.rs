@@ -9,7 +9,7 @@ use sweetspot_units::{Bytes, Duration, Time};
 
 use super::capture::{Report, rank};
 use super::target::Target;
-use crate::watching::{Host, sample};
+use sweetspot_watch::{Host, sample};
 
 /// Between two samples: several per second, so that shares are of time and not of moments.
 const PERIOD: Duration = Duration::from_millis(100);

@@ -6,7 +6,7 @@ use ratatui::crossterm::terminal;
 use sweetspot_linux::diag::State;
 use sweetspot_units::{Bytes, Duration, Rate};
 
-use crate::watching::Row;
+use sweetspot_watch::Row;
 
 /// A column: its heading, its width (the last has the rest), and what stands in it.
 pub struct Column {

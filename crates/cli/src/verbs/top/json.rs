@@ -5,7 +5,7 @@ use sweetspot_diagnose::live::Side;
 use sweetspot_diagnose::{Class, Limits};
 use sweetspot_units::{Bytes, Duration};
 
-use crate::watching::Row;
+use sweetspot_watch::Row;
 
 /// One reading.
 #[derive(Debug, Serialize)]

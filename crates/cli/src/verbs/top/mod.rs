@@ -13,7 +13,7 @@ use sweetspot_units::Duration;
 use self::order::Order;
 use super::Ending;
 use crate::print::out_while_read;
-use crate::watching::{Host, Table};
+use sweetspot_watch::{Host, Table};
 
 const EXAMPLES: &str = "\
 Keys: q quit, s sort by the next column, / filter, space freeze, arrows and Enter open one

@@ -1,7 +1,7 @@
 use clap::ValueEnum;
 use sweetspot_units::Duration;
 
-use crate::watching::{Row, Table};
+use sweetspot_watch::{Row, Table};
 
 /// What the table is sorted by; most first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -12,7 +12,7 @@ use sweetspot_units::{Duration, Time};
 
 use super::order::{Order, select};
 use super::{Arguments, Ending, view};
-use crate::watching::{Host, Table};
+use sweetspot_watch::{Host, Table};
 
 /// What the user made of the screen.
 pub struct Screen {

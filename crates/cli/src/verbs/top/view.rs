@@ -10,7 +10,7 @@ use sweetspot_diagnose::Verdict;
 use super::columns::{Column, LIMIT, LIMIT_WIDTH, fitting, ms, size};
 use super::order::select;
 use super::screen::Screen;
-use crate::watching::Row;
+use sweetspot_watch::Row;
 
 /// Draws all of it.
 pub fn draw(frame: &mut Frame<'_>, screen: &mut Screen) {

@@ -1,0 +1,22 @@
+//! One file per benchmark: its arguments as typed, and its story.
+
+pub mod lab;
+pub mod limits;
+pub mod live;
+pub mod sim;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// How a benchmark ends: an exit code, or one line that names the thing, the reason and the next step.
+pub type Ending = Result<ExitCode, Box<dyn std::error::Error>>;
+
+/// The program that is measured: `SWEETSPOT_BIN`, or `sweetspot` beside this one.
+pub fn sweetspot() -> Result<PathBuf, String> {
+    let beside = || Some(std::env::current_exe().ok()?.with_file_name("sweetspot"));
+    let program = std::env::var_os("SWEETSPOT_BIN").map(PathBuf::from).or_else(beside);
+    program.filter(|path| path.is_file()).ok_or_else(|| {
+        "there is no program to measure: build it with make build, or name it in SWEETSPOT_BIN"
+            .to_owned()
+    })
+}

@@ -1,0 +1,79 @@
+use sweetspot_path::{DirectionSpec, PathSpec};
+use sweetspot_units::{Bytes, Duration, Probability, Rate, Volume};
+
+/// One path of the benchmark and what crosses it.
+pub struct Plan {
+    /// Its name in the document and for `--only`.
+    pub name: String,
+    /// The path.
+    pub path: PathSpec,
+    /// The file's size.
+    pub size: Bytes,
+    /// Whether iperf3 crosses it too.
+    pub reference: bool,
+}
+
+/// The demonstration's path.
+pub fn demo() -> Plan {
+    let tenth = 0.1;
+    Plan { name: "demo".into(), reference: true, ..cell(100, 100, tenth) }
+}
+
+/// Three rates, two round trips, a small and a large buffer.
+pub fn matrix() -> Vec<Plan> {
+    let mut all = Vec::new();
+    for mbit in [20, 100, 400] {
+        for ms in [20, 100] {
+            all.extend([0.1, 1.0].map(|bdps| cell(mbit, ms, bdps)));
+        }
+    }
+    all
+}
+
+/// `mbit` Mbit/s, `ms` milliseconds, a buffer of `bdps` bandwidth-delay products.
+fn cell(mbit: u64, ms: u64, bdps: f64) -> Plan {
+    // Ten packets: fewer would drop the first flight of a connection (RFC 6928: ten segments).
+    const LEAST_BUFFER: Bytes = Bytes::new(15_000);
+    // 16.6 s at the payload capacity: slow start is a small part of the whole.
+    const SIZE_PER_MBIT: Bytes = Bytes::new(2_000_000);
+    let (rate, rtt) = (Rate::from_mbit_per_second(mbit), Duration::from_millis(ms));
+    let buffer = (rate * rtt).scaled(bdps).max(LEAST_BUFFER);
+    let direction = DirectionSpec {
+        rate,
+        delay: rtt / 2,
+        buffer: Volume::Bytes(buffer),
+        loss: Probability::ZERO,
+        jitter: Duration::ZERO,
+    };
+    Plan {
+        name: format!("{mbit}Mbit-{ms}ms-{bdps:.1}BDP"),
+        path: PathSpec { up: direction, down: direction, mtu: Bytes::new(1500), seed: 1 },
+        size: SIZE_PER_MBIT * mbit,
+        // Where packets are many, CPU time is best told from noise.
+        reference: (mbit, ms, bdps) == (400, 20, 1.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sweetspot_comparison::DEMO_PATH;
+
+    #[test]
+    fn the_benchmark_begins_with_the_demonstrations_path() {
+        assert_eq!(Ok(demo().path), DEMO_PATH.parse());
+        assert_eq!(demo().size, Bytes::new(200_000_000));
+    }
+
+    #[test]
+    fn small_buffers_hold_a_tenth_of_a_bdp_or_fifteen_kilobytes() {
+        let buffers: Vec<String> =
+            matrix().iter().map(|plan| plan.path.up.buffer.to_string()).collect();
+        // BDPs: 20 Mbit/s x 20 ms = 50 kB, x 100 ms = 250 kB; 100: 250 kB, 1.25 MB; 400: 1 MB, 5 MB.
+        let expected = [
+            "15 kB", "50 kB", "25 kB", "250 kB", "25 kB", "250 kB", "125 kB", "1.25 MB", "100 kB",
+            "1 MB", "500 kB", "5 MB",
+        ];
+        assert_eq!(buffers, expected);
+    }
+}

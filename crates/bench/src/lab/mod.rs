@@ -1,0 +1,7 @@
+//! The benchmark on emulated paths: which paths, and the reference program.
+
+mod cells;
+mod iperf3;
+
+pub use cells::{Plan, demo, matrix};
+pub use iperf3::iperf3;

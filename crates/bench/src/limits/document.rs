@@ -1,0 +1,126 @@
+//! The confusion matrices, as a document.
+
+use std::fmt::Write;
+
+use sweetspot_diagnose::Class;
+
+use super::cause::Cause;
+use super::judged::{ClassShares, Judged};
+use sweetspot_comparison::machine;
+
+/// From where a flow was seen.
+struct View {
+    name: &'static str,
+    opinion: fn(&Judged) -> &ClassShares,
+    /// Causes that cannot be told from there, and why.
+    leaves_out: &'static [Cause],
+    why: &'static str,
+}
+
+const VIEWS: [View; 4] = [
+    View {
+        name: "Capture at the sender",
+        opinion: |j| &j.capture_at_sender,
+        leaves_out: &[],
+        why: "",
+    },
+    View {
+        name: "Capture at the receiver",
+        opinion: |j| &j.capture_at_receiver,
+        leaves_out: &[],
+        why: "",
+    },
+    View {
+        name: "Live at the sender",
+        opinion: |j| &j.live_at_sender,
+        leaves_out: &[Cause::ShortFlow],
+        why: "A short flow is over before it was seen twice: the kernel is asked ten times a second.",
+    },
+    View {
+        name: "Live at the receiver",
+        opinion: |j| &j.live_at_receiver,
+        leaves_out: &[
+            Cause::ShortFlow,
+            Cause::SmallSendBuffer,
+            Cause::SlowWriter,
+            Cause::RandomLoss,
+            Cause::SmallRouterBuffer,
+        ],
+        why: "A receiver sees its own window, its reader and queues on the path; what the sender \
+              and losses do it can guess at best. Only the causes that it can tell apart are counted.",
+    },
+];
+
+/// The document on `flows`, by `command`.
+pub fn markdown(flows: &[(String, Judged)], command: &str) -> String {
+    let mut text = format!(
+        "# Flows of known cause\n\n\
+         What `sweetspot diagnose` says of {} flows whose cause is known because it was made: which \
+         class has most of the time ([docs/diagnose.md](../diagnose.md) has the rules). Played across \
+         emulated paths between two namespaces; {} of them on a path that the emulator certified.\n\n\
+         Measured on {} on {}, {}, with `{command}`.\n",
+        flows.len(),
+        flows.iter().filter(|(_, j)| j.trusted).count(),
+        machine::date(),
+        machine::machine(),
+        machine::kernel(),
+    );
+    for view in &VIEWS {
+        matrix(&mut text, view, flows);
+    }
+    text
+}
+
+fn matrix(text: &mut String, view: &View, flows: &[(String, Judged)]) {
+    let counted: Vec<_> =
+        flows.iter().filter(|(_, j)| !view.leaves_out.contains(&j.cause)).collect();
+    let right = counted.iter().filter(|(_, j)| (view.opinion)(j).class == j.cause.class()).count();
+    let percent = 100.0 * right as f64 / counted.len().max(1) as f64;
+    let _ = writeln!(
+        text,
+        "\n## {}\n\n{right} of {} right: {percent:.0} %. {}",
+        view.name,
+        counted.len(),
+        view.why
+    );
+    let seen: Vec<Class> = Class::ALL
+        .into_iter()
+        .filter(|class| counted.iter().any(|(_, j)| (view.opinion)(j).class == *class))
+        .collect();
+    let headings: Vec<&str> = seen.iter().map(|class| class.words()).collect();
+    let _ = writeln!(text, "\n| made | right is | {} |", headings.join(" | "));
+    let _ = writeln!(text, "|---|---|{}", "--:|".repeat(seen.len()));
+    for cause in Cause::ALL.into_iter().filter(|cause| !view.leaves_out.contains(cause)) {
+        let of_cause: Vec<_> = counted.iter().filter(|(_, j)| j.cause == cause).collect();
+        if of_cause.is_empty() {
+            continue;
+        }
+        let cells: Vec<String> = seen
+            .iter()
+            .map(|class| of_cause.iter().filter(|(_, j)| (view.opinion)(j).class == *class).count())
+            .map(|n| if n == 0 { String::new() } else { n.to_string() })
+            .collect();
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} |",
+            cause.name().replace('-', " "),
+            cause.class(),
+            cells.join(" | ")
+        );
+    }
+    let wrong: Vec<_> =
+        counted.iter().filter(|(_, j)| (view.opinion)(j).class != j.cause.class()).collect();
+    if !wrong.is_empty() {
+        text.push_str("\nWrong:\n\n");
+    }
+    for (name, judged) in wrong {
+        let opinion = (view.opinion)(judged);
+        let shares: Vec<String> = opinion
+            .shares
+            .iter()
+            .filter(|(_, share)| *share >= 0.05)
+            .map(|(class, share)| format!("{class} {:.0} %", share * 100.0))
+            .collect();
+        let _ = writeln!(text, "- {name}: {}", shares.join(", "));
+    }
+}

@@ -1,0 +1,49 @@
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+
+use sweetspot_diagnose::live::Live;
+use sweetspot_emulator::Side;
+use sweetspot_linux::clock;
+use sweetspot_linux::diag::{Detail, Diag};
+use sweetspot_units::Duration;
+
+use sweetspot_watch::{Host, sample};
+
+/// Between two samples, as `diagnose` has it.
+const PERIOD: Duration = Duration::from_millis(100);
+
+/// Watches the one connection of a side, from outside.
+pub struct Observer {
+    over: Arc<AtomicBool>,
+    thread: JoinHandle<Result<Live, String>>,
+}
+
+impl Observer {
+    /// Begins to watch.
+    pub fn start(side: &Side) -> io::Result<Observer> {
+        let mut host = Host::of(side.run(Diag::open)??);
+        let over = Arc::new(AtomicBool::new(false));
+        let told = over.clone();
+        let life = move || {
+            let mut live = Live::default();
+            while !told.load(Ordering::Acquire) {
+                let seen = host.read(Detail::ALL)?;
+                let now = clock::now();
+                if let Some(sample) = seen.first().and_then(|c| sample(c, now)) {
+                    live.handle(sample);
+                }
+                clock::sleep_until(now + PERIOD);
+            }
+            Ok(live)
+        };
+        Ok(Observer { over, thread: thread::Builder::new().name("observe".into()).spawn(life)? })
+    }
+
+    /// Ends it.
+    pub fn finish(self) -> Result<Live, String> {
+        self.over.store(true, Ordering::Release);
+        self.thread.join().map_err(|_| "the observer panicked".to_owned())?
+    }
+}

@@ -1,0 +1,52 @@
+//! Measures Sweetspot and writes what it found to `docs/results`. The make targets call it.
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+mod commands;
+mod lab;
+mod limits;
+mod live;
+mod speed;
+mod store;
+
+/// Measures Sweetspot and writes docs/results.
+#[derive(Debug, Parser)]
+#[command(name = "sweetspot-bench", version, max_term_width = 100)]
+struct Typed {
+    #[command(subcommand)]
+    benchmark: Benchmark,
+}
+
+#[derive(Debug, Subcommand)]
+enum Benchmark {
+    /// The demo path and a matrix of paths; writes docs/results/lab.md
+    Lab(commands::lab::Arguments),
+    /// `tune` on programs of others; writes docs/results/live.md
+    Live(commands::live::Arguments),
+    /// Flows of known cause, and which of them the classifier gets right; writes docs/results/limits.md
+    Limits(commands::limits::Arguments),
+    /// The simulator beside ns-2 and ns-3; writes docs/results/speed.md
+    Sim(commands::sim::Arguments),
+}
+
+fn main() -> ExitCode {
+    let result = match Typed::parse().benchmark {
+        Benchmark::Lab(arguments) => commands::lab::run(arguments),
+        Benchmark::Live(arguments) => commands::live::run(arguments),
+        Benchmark::Limits(arguments) => commands::limits::run(arguments),
+        Benchmark::Sim(arguments) => commands::sim::run(arguments),
+    };
+    result.unwrap_or_else(|error| {
+        eprintln!("sweetspot-bench: {error}");
+        ExitCode::FAILURE
+    })
+}
+
+/// The middle one of `values`, the upper of two; `None` of none.
+pub fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+    let mut values: Vec<f64> = values.into_iter().collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied()
+}

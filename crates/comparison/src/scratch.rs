@@ -1,0 +1,90 @@
+//! A directory for what is moved, with room for it.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use sweetspot_linux::file;
+use tempfile::TempDir;
+
+const PREFIX: &str = "sweetspot-demo-";
+
+/// A directory for the files that are moved. It vanishes with this handle; where the process is
+/// killed, the next one made beside it sweeps it away.
+pub struct Scratch {
+    directory: TempDir,
+    /// Held for as long as somebody uses the directory.
+    _lock: File,
+}
+
+impl Scratch {
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        self.directory.path()
+    }
+}
+
+/// Makes one, on a disk where there is one: `/tmp` often is memory, and hundreds of megabytes
+/// there would press on what is measured.
+pub fn make() -> Result<Scratch, String> {
+    let place = std::env::var_os("TMPDIR").map_or_else(|| PathBuf::from("/var/tmp"), PathBuf::from);
+    let place = if place.is_dir() { place } else { std::env::temp_dir() };
+    make_in(&place).map_err(|e| {
+        format!("no room for temporary files in {}: {e}; set TMPDIR to another", place.display())
+    })
+}
+
+fn make_in(place: &Path) -> io::Result<Scratch> {
+    loop {
+        let directory = tempfile::Builder::new().prefix(PREFIX).tempdir_in(place)?;
+        let lock = File::open(directory.path())?;
+        // Between creation and lock another process's sweep may have taken it for a leftover.
+        if file::try_lock(&lock)? && directory.path().is_dir() {
+            sweep(place, lock.metadata()?.uid());
+            return Ok(Scratch { directory, _lock: lock });
+        }
+    }
+}
+
+/// Removes what processes of `user` left in `place` when they were killed: directories with our
+/// kind of name on which nobody holds the lock. What cannot be removed stays.
+fn sweep(place: &Path, user: u32) {
+    let Ok(entries) = fs::read_dir(place) else { return };
+    for entry in entries.flatten() {
+        let ours = entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes())
+            && entry.metadata().is_ok_and(|m| m.is_dir() && m.uid() == user);
+        let free = || File::open(entry.path()).and_then(|d| file::try_lock(&d)).unwrap_or(false);
+        if ours && free() {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_in_use_is_not_swept_and_what_is_left_is() -> io::Result<()> {
+        let place = tempfile::tempdir()?;
+        let used = make_in(place.path())?;
+        let left = place.path().join("sweetspot-demo-left");
+        let others = place.path().join("sweetspot-other");
+        fs::create_dir(&left)?;
+        fs::create_dir(&others)?;
+        fs::write(left.join("content"), "x")?;
+        sweep(place.path(), fs::metadata(&left)?.uid());
+        assert!(used.path().is_dir() && others.is_dir());
+        assert!(!left.exists());
+        Ok(())
+    }
+
+    #[test]
+    fn nothing_stays_of_a_dropped_one() -> io::Result<()> {
+        let place = tempfile::tempdir()?;
+        drop(make_in(place.path())?);
+        assert!(fs::read_dir(place.path())?.next().is_none());
+        Ok(())
+    }
+}
