@@ -243,17 +243,17 @@ mod tests {
     fn a_connected_socket_takes_its_peers_datagrams_from_the_shared_port() {
         let listener = Udp::bind_shared(LOCAL).unwrap();
         let port = listener.local_address().unwrap();
-        let [guest, stranger] = [0, 1].map(|_| {
+        let [admitted, other] = [0, 1].map(|_| {
             let socket = Udp::bind_any(port).unwrap();
             socket.connect(port).unwrap();
             socket
         });
-        guest.send(b"knock").unwrap();
+        admitted.send(b"knock").unwrap();
         let (_, knock) = received(&listener);
         let room = Udp::bind_shared(port).unwrap();
         room.connect(knock.from).unwrap();
-        guest.send(b"hello").unwrap();
-        stranger.send(b"who?").unwrap();
+        admitted.send(b"hello").unwrap();
+        other.send(b"who?").unwrap();
         assert_eq!(received(&room).0, b"hello");
         assert_eq!(received(&listener).0, b"who?");
         assert_eq!(room.receive(&mut [0; 10]).unwrap(), None);

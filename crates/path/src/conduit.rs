@@ -8,7 +8,7 @@ use crate::{Counters, Packet, Propagation, Ring};
 /// is stored once and costs no event of its own between arrival and exit.
 ///
 /// An arrival in the instant of a departure comes first: it finds the leaving packet's place still
-/// taken. So it is in ns-2, where arrivals are on the agenda before the departures they meet.
+/// taken. So it is in ns-2, where arrivals are in the event queue before the departures they meet.
 ///
 /// What has left the link is noted only where it matters: when the line may have reached the
 /// limit or grown longer than ever, or somebody asks.

@@ -1,6 +1,6 @@
 //! The elements of a network path as sans-IO state machines, one physical thing per file.
 //!
-//! They exist once and serve both the simulator and the real-time emulator (law 2 of the house):
+//! They exist once and serve both the simulator and the real-time emulator:
 //! a [`Link`] serves a [`Queue`] at a rate, a [`Pipe`] delays what left the link, and
 //! the two never mix: bytes in flight on the wire do not count as buffer. [`Direction`] chains
 //! them the way a path reads: loss, queue and link, propagation. Behind it, a [`Fan`] gives flows

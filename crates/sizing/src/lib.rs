@@ -1,4 +1,4 @@
-//! Window-sizing controllers as sans-IO state machines (law 1 of the house).
+//! Window-sizing controllers as sans-IO state machines.
 //!
 //! A [`Controller`] sits at the receiver of a bulk transfer ([`Upload`]: at its sender). What was
 //! received and measured goes in with its time ([`Input`]), what is to be done comes out ([`Output`]). The very same code

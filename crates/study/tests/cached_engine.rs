@@ -126,7 +126,7 @@ fn a_title_is_not_part_of_what_is_played_but_stands_in_the_outcome() {
 }
 
 #[test]
-fn another_versions_journal_a_strangers_file_and_a_damaged_line_are_told_apart() {
+fn another_versions_journal_a_foreign_file_and_a_damaged_line_are_told_apart() {
     let of = |text: &str| Journal::parse(text, "2").expect_err("it is none of ours");
     assert!(matches!(of(&Journal::head("1")), JournalError::OtherVersion { .. }));
     assert_eq!(of("a,b,c\n1,2,3\n"), JournalError::Alien);

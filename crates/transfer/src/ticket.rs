@@ -6,7 +6,7 @@ use data_encoding::{BASE32_NOPAD, BASE32_NOPAD_NOCASE};
 use sweetspot_units::Time;
 use thiserror::Error;
 
-/// All that a sender needs to reach one receiver and to know it from an impostor. Whoever holds
+/// All that a sender needs to reach one receiver and to authenticate it. Whoever holds
 /// the ticket may send.
 ///
 /// Its text is `sweetspot1:` and, in base32: kind of host (4, 6, or 0 for a name), the host (a

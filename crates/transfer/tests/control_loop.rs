@@ -330,10 +330,10 @@ fn datagrams_that_the_sender_did_not_seal_change_nothing() {
     let mut rig = Rig::new(true);
     rig.control_loop.handle_reachable(ms(0));
     rig.timeout(ms(0), &QUIET);
-    let stranger = PacketAuthenticator::new(&Session::new(&Secret([9; 16]), &[2; 32]));
+    let other = PacketAuthenticator::new(&Session::new(&Secret([9; 16]), &[2; 32]));
     let report = SenderReport::default();
     let answer = Answer { probe: 0, sequence: 0, held: Duration::ZERO, report };
-    let datagram = stranger.close(&Packet::Answer(answer), Bytes::new(72));
+    let datagram = other.close(&Packet::Answer(answer), Bytes::new(72));
     rig.control_loop.handle_datagram(ms(1), ms(1), &datagram);
     // Nor does a probe that somebody sends back as it is.
     let echo = rig.authenticator.close(&Packet::Probe { sequence: 0 }, Bytes::new(72));

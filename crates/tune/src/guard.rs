@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deed_is_read_as_it_was_written() {
+    fn an_applied_limit_is_read_as_it_was_written() {
         let some = Some(Rate::from_mbit_per_second(95));
         for applied in [AppliedLimit::Window, AppliedLimit::Pace(None), AppliedLimit::Pace(some)] {
             assert_eq!(AppliedLimit::from_word(&applied.word()), Some(applied));

@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_only_lead_here_are_strangers() {
+    fn names_that_only_resolve_here_are_refused() {
         assert!(is_own_host("127.0.0.1:8000", 8000) && is_own_host("localhost:8000", 8000));
         for host in
             ["evil.example:8000", "127.0.0.1", "127.0.0.1:80", "", ":8000", "127.0.0.1.evil:8000"]

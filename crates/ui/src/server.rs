@@ -35,7 +35,7 @@ pub enum UiError {
     Token(#[from] getrandom::Error),
 }
 
-/// How long a stranger may take to say what he wants, and to hear the answer.
+/// How long a client may take over a request, and over reading the answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Connections at the same time; a browser has six.
 const MOST: usize = 64;

@@ -1,4 +1,4 @@
-//! Dimensions as types (law 4 of the house): [`Rate`], [`Bytes`], [`Time`], [`Duration`],
+//! Dimensions as types: [`Rate`], [`Bytes`], [`Time`], [`Duration`],
 //! [`Probability`] and [`Volume`], with the arithmetic that physics allows and no other.
 //!
 //! `Rate * Duration = Bytes`, `Bytes / Rate = Duration`, `Bytes / Duration = Rate`. 1 kB is

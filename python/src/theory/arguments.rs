@@ -61,7 +61,7 @@ impl<'py> Argument<'_, 'py> {
         number.map_err(|error| PyValueError::new_err(format!("{}: {error}", self.name)))
     }
 
-    /// Units of the house are not negative, and no formula makes sense of NaN.
+    /// Our units are never negative, and no formula makes sense of NaN.
     fn checked(&self, number: f64) -> PyResult<f64> {
         if number.is_finite() && number >= 0.0 {
             return Ok(number);

@@ -38,7 +38,7 @@ fn a_peer_that_hangs_up_during_the_handshake_is_dropped() {
 }
 
 #[test]
-fn strangers_learn_nothing_and_write_nothing() {
+fn unauthenticated_peers_learn_nothing_and_write_nothing() {
     let serve = Serve::start(&[]);
     let ticket = serve.ticket();
     // Content, an end, an oversized frame, an unknown kind, an empty frame, no JSON: before any
@@ -153,7 +153,7 @@ fn what_a_killed_server_left_is_swept_at_the_next_start() {
 }
 
 #[test]
-fn a_crowd_of_strangers_does_not_keep_others_out_for_ever() {
+fn many_unauthenticated_peers_do_not_keep_others_out_for_ever() {
     let serve = Serve::start(&[]);
     let port = serve.ticket().port;
     let knock = || TcpStream::connect(("127.0.0.1", port)).unwrap();

@@ -24,7 +24,7 @@ fn a_wrong_secret_is_turned_away_and_the_server_goes_on() {
 }
 
 #[test]
-fn another_servers_certificate_is_an_impostor() {
+fn another_servers_certificate_is_a_mismatch() {
     let serve = Serve::start(&["--once"]);
     let (file, _) = file(10);
     let mut ticket = serve.ticket();

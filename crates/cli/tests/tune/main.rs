@@ -4,5 +4,5 @@ mod daemon;
 mod download;
 mod emulated;
 mod laws;
-mod strangers;
+mod unprivileged;
 mod upload;

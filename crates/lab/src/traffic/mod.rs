@@ -6,8 +6,8 @@
 //! reset for the last ACK, with which it travels.
 
 mod connection;
-mod lot;
 mod node;
+mod random;
 mod source;
 mod totals;
 

@@ -40,11 +40,11 @@ pub(crate) struct TrafficNode<'a> {
     sources: Vec<TrafficSource>,
     connections: Vec<Option<Connection>>,
     free: Vec<usize>,
-    agenda: BinaryHeap<Reverse<(Time, Task)>>,
+    tasks: BinaryHeap<Reverse<(Time, Task)>>,
     totals: Vec<Totals>,
 }
 
-/// What is on the agenda; measurement begins before anything else that is due then.
+/// What is due; measurement begins before anything else that is due then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Task {
     BeginMeasurement,
@@ -80,7 +80,7 @@ impl<'a> TrafficNode<'a> {
             sources: Vec::new(),
             connections: Vec::new(),
             free: Vec::new(),
-            agenda: BinaryHeap::new(),
+            tasks: BinaryHeap::new(),
             totals: vec![Totals::default(); plan.loads.len()],
         };
         for (number, load) in plan.loads.iter().enumerate() {
@@ -121,8 +121,7 @@ impl<'a> TrafficNode<'a> {
         self.streams.push(streams);
         for (source, start) in TrafficSource::all(self.plan.seed, side, number, load) {
             // Counted from the start of the run, which is not known yet.
-            self.agenda
-                .push(Reverse((Time::ZERO + start, Task::TrafficSource(self.sources.len()))));
+            self.tasks.push(Reverse((Time::ZERO + start, Task::TrafficSource(self.sources.len()))));
             self.sources.push(source);
         }
         Ok(())
@@ -133,15 +132,15 @@ impl<'a> TrafficNode<'a> {
         self.own.enter()?;
         scheduling::drop_timer_slack()?;
         let since = zero.since(Time::ZERO);
-        let starts = std::mem::take(&mut self.agenda);
-        self.agenda =
+        let starts = std::mem::take(&mut self.tasks);
+        self.tasks =
             starts.into_iter().map(|Reverse((t, task))| Reverse((t + since, task))).collect();
-        self.agenda.push(Reverse((zero + self.plan.begin, Task::BeginMeasurement)));
+        self.tasks.push(Reverse((zero + self.plan.begin, Task::BeginMeasurement)));
         let end = zero + self.plan.end;
         let mut woke = clock::now();
         while woke < end {
             self.do_what_is_due(woke)?;
-            let next = self.agenda.peek().map_or(end, |Reverse((due, _))| (*due).min(end));
+            let next = self.tasks.peek().map_or(end, |Reverse((due, _))| (*due).min(end));
             wait_readable(&[self.epoll.as_fd()], next)?;
             clock::sleep_until((woke + TOGETHER).min(end));
             woke = clock::now();
@@ -151,10 +150,10 @@ impl<'a> TrafficNode<'a> {
     }
 
     fn do_what_is_due(&mut self, now: Time) -> io::Result<()> {
-        while let Some(Reverse((due, task))) = self.agenda.peek().copied()
+        while let Some(Reverse((due, task))) = self.tasks.peek().copied()
             && due <= now
         {
-            self.agenda.pop();
+            self.tasks.pop();
             match task {
                 Task::BeginMeasurement => self.begin_measurement()?,
                 Task::TrafficSource(number) => self.act(number, due)?,
@@ -186,7 +185,7 @@ impl<'a> TrafficNode<'a> {
             }
         }
         if let Some(gap) = self.sources[number].gap(load) {
-            self.agenda.push(Reverse((due + gap, Task::TrafficSource(number))));
+            self.tasks.push(Reverse((due + gap, Task::TrafficSource(number))));
         }
         Ok(())
     }
@@ -284,7 +283,7 @@ impl<'a> TrafficNode<'a> {
         totals.add(counts, source.before);
         flow.reset();
         if let Some(pause) = self.sources[source.source].pause(&self.plan.loads[number]) {
-            self.agenda.push(Reverse((now + pause, Task::TrafficSource(source.source))));
+            self.tasks.push(Reverse((now + pause, Task::TrafficSource(source.source))));
         }
         Ok(())
     }

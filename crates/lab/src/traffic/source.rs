@@ -2,7 +2,7 @@ use sweetspot_path::Random;
 use sweetspot_scenario::Kind;
 use sweetspot_units::{Bytes, Duration};
 
-use super::lot;
+use super::random;
 use crate::plan::Load;
 
 /// One source of a load: a flow, a user, or a stream of arrivals.
@@ -30,8 +30,8 @@ impl TrafficSource {
         let nodes = of.host_pairs.len() as u64;
         let source = |n: u64| {
             // Loads' streams do not meet: none has as many members.
-            let mut random = lot::stream(seed, side, (load as u64) << 32 | n);
-            let start = lot::between(&mut random, of.start);
+            let mut random = random::stream(seed, side, (load as u64) << 32 | n);
+            let start = random::between(&mut random, of.start);
             // The first nodes get what does not divide evenly.
             let node = (n * nodes / of.sources.max(1)) as usize;
             (TrafficSource { load, node, random }, start)
@@ -45,10 +45,10 @@ impl TrafficSource {
         let packets = match load.kind {
             Kind::Pareto { .. } | Kind::Poisson { .. } => return Action::Send,
             Kind::Elephants { .. } => return Action::Open(None),
-            Kind::Mice { packets, .. } => lot::whole(random, packets),
+            Kind::Mice { packets, .. } => random::whole(random, packets),
             Kind::ClosedLoop { size_mean, size_shape, .. }
             | Kind::Arrivals { size_mean, size_shape, .. } => {
-                let bytes = lot::pareto(random, size_mean.as_f64(), size_shape);
+                let bytes = random::pareto(random, size_mean.as_f64(), size_shape);
                 // As in the simulator: whole packets.
                 ((bytes / load.payload.as_f64()).ceil() as u64).clamp(1, 1 << 40)
             }
@@ -62,11 +62,11 @@ impl TrafficSource {
         let random = &mut self.random;
         let bits = load.packet.as_f64() * 8.0;
         Some(Duration::from_secs_f64(match load.kind {
-            Kind::Pareto { rate, shape, .. } => lot::pareto(random, bits / rate.as_f64(), shape),
-            Kind::Poisson { rate, .. } => lot::exponential(random, bits / rate.as_f64()),
+            Kind::Pareto { rate, shape, .. } => random::pareto(random, bits / rate.as_f64(), shape),
+            Kind::Poisson { rate, .. } => random::exponential(random, bits / rate.as_f64()),
             Kind::Arrivals { rate, size_mean, .. } => {
                 let mean = size_mean.as_f64() * 8.0 / rate.as_f64() * load.sources as f64;
-                lot::exponential(random, mean)
+                random::exponential(random, mean)
             }
             _ => return None,
         }))
@@ -78,9 +78,9 @@ impl TrafficSource {
         const AGAIN: Duration = Duration::from_secs(1);
         let random = &mut self.random;
         match load.kind {
-            Kind::Mice { sleep, .. } => Some(lot::between(random, sleep)),
+            Kind::Mice { sleep, .. } => Some(random::between(random, sleep)),
             Kind::ClosedLoop { think_mean, .. } => {
-                let seconds = lot::exponential(random, think_mean.as_secs_f64());
+                let seconds = random::exponential(random, think_mean.as_secs_f64());
                 Some(Duration::from_secs_f64(seconds))
             }
             Kind::Elephants { .. } => Some(AGAIN),

@@ -14,7 +14,7 @@ pub const MSS: f64 = 1448.0;
 pub const PACKET: f64 = 1500.0;
 const STEP: f64 = 0.001;
 
-/// The trains of the beginning; what is asked for later is a herald.
+/// The trains of the beginning; later ones are asked for one by one.
 pub const TRAINS: u64 = 5;
 
 /// What a test varies.

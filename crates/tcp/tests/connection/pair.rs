@@ -75,7 +75,7 @@ pub struct Pair {
     marks: Vec<u64>,
     /// When the link is free.
     free: Time,
-    agenda: BTreeMap<(Time, u64), Event>,
+    events: BTreeMap<(Time, u64), Event>,
     order: u64,
 }
 
@@ -90,7 +90,7 @@ impl Pair {
             drops: Vec::new(),
             marks: Vec::new(),
             free: Time::ZERO,
-            agenda: BTreeMap::new(),
+            events: BTreeMap::new(),
             order: 0,
         }
     }
@@ -109,12 +109,12 @@ impl Pair {
     pub fn run_until(&mut self, end: Time) {
         self.pump();
         loop {
-            let event = self.agenda.keys().next().map(|(at, _)| *at);
+            let event = self.events.keys().next().map(|(at, _)| *at);
             let timers = [self.sender.poll_timeout(), self.receiver.poll_timeout()];
             let due = timers.into_iter().flatten().chain(event).min();
             let Some(due) = due.filter(|due| *due <= end) else { break };
             self.now = self.now.max(due);
-            while let Some(entry) = self.agenda.first_entry().filter(|e| e.key().0 <= self.now) {
+            while let Some(entry) = self.events.first_entry().filter(|e| e.key().0 <= self.now) {
                 let event = entry.remove();
                 self.handle(event);
             }
@@ -152,7 +152,7 @@ impl Pair {
 
     fn ask(&mut self, at: Time, event: Event) {
         self.order += 1;
-        self.agenda.insert((at, self.order), event);
+        self.events.insert((at, self.order), event);
     }
 
     fn pump(&mut self) {

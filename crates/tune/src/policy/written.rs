@@ -151,7 +151,7 @@ fn metrics(value: &Value) -> Result<SocketAddr, String> {
     loopback(value.as_str().unwrap_or_default())
 }
 
-/// An address for metrics: strangers must not reach it. The error says what can be written.
+/// An address for metrics: nobody outside may reach it. The error says what can be written.
 pub fn loopback(given: &str) -> Result<SocketAddr, String> {
     let address: Option<SocketAddr> = given.parse().ok();
     match address {

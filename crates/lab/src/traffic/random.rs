@@ -1,4 +1,4 @@
-//! What is drawn by lot. Every source has its own stream, so that what one draws does not depend
+//! Random draws. Every source has its own stream, so that what one draws does not depend
 //! on when the kernel let another one run.
 
 use sweetspot_path::Random;
@@ -6,7 +6,7 @@ use sweetspot_units::Duration;
 
 /// The stream of source `index` of one side under `seed`.
 pub(super) fn stream(seed: u64, side: u64, index: u64) -> Random {
-    // 2^64 over the golden ratio, as in SplitMix64: neighbours become strangers.
+    // 2^64 over the golden ratio, as in SplitMix64: neighbouring indices get unrelated streams.
     Random::new(seed ^ (2 * index + side + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 

@@ -1,4 +1,4 @@
-//! What strangers do to the server of the page: nothing hangs, nothing is given away.
+//! Clients without a token: nothing hangs, nothing is disclosed.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;

@@ -48,7 +48,7 @@ fn refused(program: &PathBuf, arguments: &[&str], words: &str) {
 }
 
 #[test]
-fn a_stranger_is_told_what_is_missing() {
+fn an_unprivileged_user_is_told_what_is_missing() {
     let scratch = tempfile::tempdir().unwrap();
     let Some(program) = copy(&scratch) else { return };
     let ours = std::process::id().to_string();
@@ -59,7 +59,7 @@ fn a_stranger_is_told_what_is_missing() {
 }
 
 #[test]
-fn a_stranger_sees_connections_without_their_programs() {
+fn an_unprivileged_user_sees_connections_without_their_programs() {
     let scratch = tempfile::tempdir().unwrap();
     let Some(program) = copy(&scratch) else { return };
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -74,7 +74,7 @@ fn a_stranger_sees_connections_without_their_programs() {
 
 /// Once, however many processes there are.
 #[test]
-fn a_strangers_daemon_says_once_that_others_are_out_of_reach() {
+fn an_unprivileged_daemon_says_once_that_others_are_out_of_reach() {
     let scratch = tempfile::tempdir().unwrap();
     let Some(program) = copy(&scratch) else { return };
     let policy = policy_for_a_download(&scratch);
