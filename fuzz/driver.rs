@@ -5,8 +5,9 @@
 #![allow(dead_code, reason = "a target uses the one half, tests the other")]
 
 use sweetspot_sizing::{
-    Answer, CongestionChoice, CongestionState, Controller, Driver, Effect, Input, KernelView,
-    Means, Needs, Output, Phase, SenderReport, Setting, Sizing, TrainPacket, TrainRequest, Upload,
+    Answer, CongestionChoice, CongestionState, Controller, ControllerConfig, Driver, Effect, Input,
+    KernelView, Means, Needs, Output, Phase, SenderReport, Sizing, TrainPacket, TrainRequest,
+    Upload,
 };
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
@@ -57,7 +58,7 @@ pub fn play(sizing: &str, means: Means, max_window: u64, script: &[u8]) -> Vec<E
 }
 
 fn controller(sizing: &str, max_window: u64) -> Box<dyn Controller + Send> {
-    let setting = Setting {
+    let config = ControllerConfig {
         mss: Bytes::new(1448),
         packet: Bytes::new(1500),
         max_window: Bytes::new(max_window),
@@ -70,7 +71,7 @@ fn controller(sizing: &str, max_window: u64) -> Box<dyn Controller + Send> {
         other => other.parse(),
     }
     .expect("a sizing");
-    sizing.controller(&setting).expect("one that needs nothing else")
+    sizing.controller(&config).expect("one that needs nothing else")
 }
 
 /// Numbers from bytes; past the end all are zero.

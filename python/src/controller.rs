@@ -9,15 +9,15 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sweetspot_sim::ControllerMaker;
 use sweetspot_sizing::{
-    CongestionChoice, CongestionState, Controller, Event, EventKind, Input, Needs, Output, Phase,
-    Probing, Reason, SenderReport, Setting, TrainRequest,
+    CongestionChoice, CongestionState, Controller, ControllerConfig, Event, EventKind, Input,
+    Needs, Output, Phase, Probing, Reason, SenderReport, TrainRequest,
 };
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 /// What a controller is told before the first byte.
-#[pyclass(frozen, get_all, module = "sweetspot._core")]
+#[pyclass(frozen, get_all, name = "ControllerConfig", module = "sweetspot._core")]
 #[derive(Debug)]
-pub struct ControllerSetting {
+pub struct PyControllerConfig {
     /// Payload bytes in a full packet.
     mss: u64,
     /// Bytes of a full packet on the wire.
@@ -58,9 +58,9 @@ pub(crate) struct Bridge {
 }
 
 impl Bridge {
-    /// What gives `object` its setting and puts it to work when its transfer begins.
+    /// What gives `object` its config and puts it to work when its transfer begins.
     pub(crate) fn maker(object: Py<PyAny>, failure: Failure) -> ControllerMaker {
-        Box::new(move |setting: &Setting| {
+        Box::new(move |config: &ControllerConfig| {
             let mut bridge = Bridge {
                 object,
                 failure,
@@ -69,15 +69,15 @@ impl Bridge {
                 due: None,
                 outputs: VecDeque::new(),
             };
-            let setting = ControllerSetting {
-                mss: setting.mss.get(),
-                packet: setting.packet.get(),
-                max_window: setting.max_window.get(),
-                size: setting.size.map(Bytes::get),
+            let config = PyControllerConfig {
+                mss: config.mss.get(),
+                packet: config.packet.get(),
+                max_window: config.max_window.get(),
+                size: config.size.map(Bytes::get),
             };
             bridge.attend(|bridge, object| {
                 bridge.needs = needs(&object.call_method0("needs")?)?;
-                let answer = object.call_method1("begin", (setting,))?;
+                let answer = object.call_method1("begin", (config,))?;
                 bridge.take_in(Time::ZERO, object, &answer)
             });
             Box::new(bridge)

@@ -4,7 +4,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use sweetspot_scenario::Congestion;
 use sweetspot_sizing::Sizing;
-use sweetspot_study::gauntlet::{Measured, Plan, Settings, GauntletReport};
+use sweetspot_study::gauntlet::{GauntletReport, Measured, Plan, Settings};
 
 use crate::outcome::Outcome;
 

@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use crate::controller::ControllerSetting;
+    use crate::controller::PyControllerConfig;
     #[pymodule_export]
     use crate::engine::{run, series};
     #[pymodule_export]

@@ -18,7 +18,7 @@ from . import contract
 from ._core import (
     BottleneckOutcome,
     ControllerEvent,
-    ControllerSetting,
+    ControllerConfig,
     CrossOutcome,
     EngineError,
     Outcome,
@@ -38,7 +38,7 @@ __all__ = [
     "BottleneckOutcome",
     "Controller",
     "ControllerEvent",
-    "ControllerSetting",
+    "ControllerConfig",
     "CrossOutcome",
     "EngineError",
     "Gbit_s",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ._core import ControllerSetting
+from ._core import ControllerConfig
 from .contract import EVERYTHING, Input, Needs, Output
 
 
@@ -19,7 +19,7 @@ class Controller:
     ::
 
         class Bdp(Controller):
-            def begin(self, setting):
+            def begin(self, config):
                 return [SetWindow(625_000)]
 
         run(scenario, controllers=[Bdp()])
@@ -31,8 +31,8 @@ class Controller:
         """The inputs that it lives on: all there are, unless overridden. Asked once."""
         return EVERYTHING
 
-    def begin(self, setting: ControllerSetting) -> Iterable[Output] | None:
-        """The transfer begins; ``setting`` has its MSS, packet size and largest window."""
+    def begin(self, config: ControllerConfig) -> Iterable[Output] | None:
+        """The transfer begins; ``config`` has its MSS, packet size and largest window."""
 
     def handle(self, now: float, input: Input) -> Iterable[Output] | None:
         """Something was received, measured or is due; what is to be done about it."""

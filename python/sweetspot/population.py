@@ -61,8 +61,8 @@ def gauntlet(
         (index, scenario.text, [], scenario.seed) for index, scenario in enumerate(scenarios)
     ]
     outcomes = play_points(points, scenarios, play, "sim", executor, progress, journal)
-    verdict: dict[str, Any] = json.loads(plan.verdict(outcomes))
-    return verdict
+    report: dict[str, Any] = json.loads(plan.report(outcomes))
+    return report
 
 
 def play(point: Point, engine: str) -> tuple[int, _core.Outcome]:

@@ -26,9 +26,9 @@ class Fixed(ss.Controller):
     def needs(self) -> Needs:
         return Needs()
 
-    def begin(self, setting: ss.ControllerSetting) -> Iterable[Output]:
-        assert setting.mss == setting.packet == 1000
-        window = 450 * setting.mss
+    def begin(self, config: ss.ControllerConfig) -> Iterable[Output]:
+        assert config.mss == config.packet == 1000
+        window = 450 * config.mss
         return [SetWindow(window), Limited(window)]
 
     def handle(self, now: float, input: Input) -> None:
@@ -41,7 +41,7 @@ class Listener(ss.Controller):
     def __init__(self) -> None:
         self.heard: list[tuple[float, Input]] = []
 
-    def begin(self, setting: ss.ControllerSetting) -> Iterable[Output]:
+    def begin(self, config: ss.ControllerConfig) -> Iterable[Output]:
         self.wake_at(2.0)
         yield RequestTrain(packets=10, size=1000)
 

@@ -154,11 +154,11 @@ impl ControlLoop {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use sweetspot_sizing::{LinuxRule, Setting, Sizing};
+    use sweetspot_sizing::{ControllerConfig, LinuxRule, Sizing};
 
     use super::*;
 
-    const SETTING: Setting = Setting {
+    const SETTING: ControllerConfig = ControllerConfig {
         mss: Bytes::new(1448),
         packet: Bytes::new(1500),
         max_window: Bytes::new(6_000_000),

@@ -1,6 +1,6 @@
 //! What happens at the hosts that receive data. Those of cross traffic are at the router.
 
-use sweetspot_sizing::{Effect, KnownPath, LinuxRule, Setting, Sizing};
+use sweetspot_sizing::{ControllerConfig, Effect, KnownPath, LinuxRule, Sizing};
 use sweetspot_tcp::{Acknowledgement, Arrival};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
@@ -272,7 +272,7 @@ impl<S: Scheduler> World<S> {
         };
         let group = &self.groups[self.flows[index].group as usize];
         let linux = group.linux;
-        let setting = Setting {
+        let config = ControllerConfig {
             mss: payload,
             packet: Bytes::new(u64::from(self.packet)),
             max_window: payload * group.receiver.window,
@@ -280,15 +280,15 @@ impl<S: Scheduler> World<S> {
             path: Some(self.known_path(at)),
         };
         let (controller, clamps) = match self.targets[index].maker.take() {
-            Some(make) => (make(&setting), false),
+            Some(make) => (make(&config), false),
             None => {
                 // Whatever a sizing may lack is known here.
-                let Ok(controller) = sizing.controller(&setting) else { return };
+                let Ok(controller) = sizing.controller(&config) else { return };
                 (controller, sizing.clamps_autotuning())
             }
         };
         let autotuning = (clamps && linux)
-            .then(|| Sizing::Linux(LinuxRule::NEWEST).controller(&setting).ok())
+            .then(|| Sizing::Linux(LinuxRule::NEWEST).controller(&config).ok())
             .flatten();
         let control_loop = ControlLoop::new(controller, autotuning, at);
         self.targets[index].control_due = control_loop.poll_timeout();

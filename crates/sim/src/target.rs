@@ -1,7 +1,7 @@
 use std::collections::VecDeque;
 
 use sweetspot_scenario::{Flavour, Transfer};
-use sweetspot_sizing::{CongestionChoice, Controller, Setting, Sizing};
+use sweetspot_sizing::{CongestionChoice, Controller, ControllerConfig, Sizing};
 use sweetspot_tcp::Statistics;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
@@ -42,7 +42,7 @@ pub(crate) struct Target {
 }
 
 /// Makes a controller when its transfer begins.
-pub type ControllerMaker = Box<dyn FnOnce(&Setting) -> Box<dyn Controller + Send> + Send>;
+pub type ControllerMaker = Box<dyn FnOnce(&ControllerConfig) -> Box<dyn Controller + Send> + Send>;
 
 /// What a sink asks of its source.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 
 use sweetspot_units::{Bytes, Duration, Time};
 
-use crate::{Controller, Event, EventKind, Input, Needs, Output, Phase, Setting};
+use crate::{Controller, ControllerConfig, Event, EventKind, Input, Needs, Output, Phase};
 
 /// A receiver that sizes its window by what its kernel knows of the data, and by nothing else.
 pub(crate) trait RightSizer {
@@ -64,11 +64,11 @@ pub(crate) struct Advertised {
 }
 
 impl Advertised {
-    pub(crate) fn new(setting: &Setting) -> Advertised {
+    pub(crate) fn new(config: &ControllerConfig) -> Advertised {
         Advertised {
             // Below one segment nothing would move.
-            least: setting.mss.min(setting.max_window),
-            most: setting.max_window,
+            least: config.mss.min(config.max_window),
+            most: config.max_window,
             window: None,
             outputs: VecDeque::new(),
         }

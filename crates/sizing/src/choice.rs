@@ -41,7 +41,7 @@ pub enum Sizing {
 
 /// What a controller is built from besides its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Setting {
+pub struct ControllerConfig {
     /// Maximum segment size: payload bytes in a full packet.
     pub mss: Bytes,
     /// Bytes of a full packet on the wire.
@@ -121,26 +121,29 @@ impl Sizing {
     }
 
     /// The controller for one connection.
-    pub fn controller(self, setting: &Setting) -> Result<Box<dyn Controller + Send>, SizingError> {
+    pub fn controller(
+        self,
+        config: &ControllerConfig,
+    ) -> Result<Box<dyn Controller + Send>, SizingError> {
         let fixed = |window| Box::new(Static::new(Decision::Window(window)));
         // A x T_e is nothing where others fill the path; below one segment nothing would move.
-        let known = |window: Bytes| fixed(window.max(setting.mss));
+        let known = |window: Bytes| fixed(window.max(config.mss));
         Ok(match self {
             Sizing::Kernel => Box::new(Static::new(Decision::LeaveToKernel)),
-            Sizing::Fixed(size) => fixed(size.in_bytes(setting.packet)),
+            Sizing::Fixed(size) => fixed(size.in_bytes(config.packet)),
             Sizing::Max => Box::new(Static::new(Decision::Open)),
-            Sizing::Bdp => known(setting.path.ok_or(SizingError::PathUnknown)?.bdp()),
-            Sizing::BdpBy(definition) => match definition.window(setting.path.as_ref())? {
+            Sizing::Bdp => known(config.path.ok_or(SizingError::PathUnknown)?.bdp()),
+            Sizing::BdpBy(definition) => match definition.window(config.path.as_ref())? {
                 Some(window) => known(window),
                 None => Box::new(Static::new(Decision::Open)),
             },
-            Sizing::RightSizing => Box::new(RightSizing::new(setting)),
-            Sizing::Heffner => Box::new(Heffner::new(setting)),
-            Sizing::Linux(rule) => Box::new(LinuxAutotuning::new(rule, setting)),
-            Sizing::Sobas => Box::new(Sobas::probing(setting)),
-            Sizing::SobasPaper => Box::new(Paper::new(setting)),
-            Sizing::SobasLive => Box::new(Sobas::live(setting)),
-            Sizing::Rledbat => Box::new(Rledbat::new(setting)),
+            Sizing::RightSizing => Box::new(RightSizing::new(config)),
+            Sizing::Heffner => Box::new(Heffner::new(config)),
+            Sizing::Linux(rule) => Box::new(LinuxAutotuning::new(rule, config)),
+            Sizing::Sobas => Box::new(Sobas::probing(config)),
+            Sizing::SobasPaper => Box::new(Paper::new(config)),
+            Sizing::SobasLive => Box::new(Sobas::live(config)),
+            Sizing::Rledbat => Box::new(Rledbat::new(config)),
         })
     }
 }

@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 
 use sweetspot_units::{Bytes, Duration, Time};
 
-use crate::Setting;
+use crate::ControllerConfig;
 use crate::advertised::{Advertised, RightSizer};
 use crate::reception::{Reception, Round};
 
@@ -35,16 +35,16 @@ const REMEMBERED: usize = 4;
 
 impl RightSizing {
     /// A controller before the first byte.
-    pub fn new(setting: &Setting) -> RightSizing {
+    pub fn new(config: &ControllerConfig) -> RightSizing {
         RightSizing {
-            mss: setting.mss,
+            mss: config.mss,
             rtt: None,
             taken: Bytes::ZERO,
             reception: Reception::default(),
             wanted: VecDeque::with_capacity(REMEMBERED),
             last_cwnd: None,
             slow_start: true,
-            advertised: Advertised::new(setting),
+            advertised: Advertised::new(config),
         }
     }
 

@@ -1,6 +1,6 @@
 use sweetspot_units::{Bytes, Duration, Time};
 
-use crate::Setting;
+use crate::ControllerConfig;
 use crate::advertised::{Advertised, RightSizer};
 use crate::reception::Reception;
 
@@ -29,15 +29,15 @@ const SEGMENTS: u64 = 4;
 
 impl Heffner {
     /// A controller before the first byte.
-    pub fn new(setting: &Setting) -> Heffner {
+    pub fn new(config: &ControllerConfig) -> Heffner {
         Heffner {
-            mss: setting.mss,
+            mss: config.mss,
             min_rtt: None,
-            space: setting.mss * SEGMENTS,
+            space: config.mss * SEGMENTS,
             taken: Bytes::ZERO,
             unread: Bytes::ZERO,
             reception: Reception::default(),
-            advertised: Advertised::new(setting),
+            advertised: Advertised::new(config),
             growing: true,
         }
     }

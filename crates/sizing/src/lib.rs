@@ -23,7 +23,7 @@ mod sobas;
 mod upload;
 
 pub use bdp::BdpDefinition;
-pub use choice::{Setting, Sizing, SizingError};
+pub use choice::{ControllerConfig, Sizing, SizingError};
 pub use contract::{
     CongestionChoice, CongestionState, Controller, Event, EventKind, Input, Needs, Output, Phase,
     Probe, Probing, Reason, SenderReport, Train, TrainRequest,

@@ -2,7 +2,7 @@ use core::fmt;
 
 use sweetspot_units::{Bytes, Duration, Time};
 
-use crate::Setting;
+use crate::ControllerConfig;
 use crate::advertised::{Advertised, RightSizer};
 use crate::reception::{Reception, Round};
 
@@ -95,18 +95,18 @@ impl fmt::Display for LinuxRule {
 
 impl LinuxAutotuning {
     /// A controller before the first byte.
-    pub fn new(rule: LinuxRule, setting: &Setting) -> LinuxAutotuning {
-        let clamp = INITIAL_CLAMP.min(setting.max_window);
+    pub fn new(rule: LinuxRule, config: &ControllerConfig) -> LinuxAutotuning {
+        let clamp = INITIAL_CLAMP.min(config.max_window);
         LinuxAutotuning {
             rule,
-            mss: setting.mss,
+            mss: config.mss,
             rtt: None,
             taken: Bytes::ZERO,
             reception: Reception::default(),
-            space: (setting.mss * INITIAL_SEGMENTS).min(clamp).max(Bytes::new(1)),
+            space: (config.mss * INITIAL_SEGMENTS).min(clamp).max(Bytes::new(1)),
             clamp,
             ssthresh: clamp,
-            advertised: Advertised::new(setting),
+            advertised: Advertised::new(config),
         }
     }
 

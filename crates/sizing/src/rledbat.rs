@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 
 use sweetspot_units::{Bytes, Duration, Time};
 
-use crate::{Controller, Event, EventKind, Input, Needs, Output, Phase, Setting};
+use crate::{Controller, ControllerConfig, Event, EventKind, Input, Needs, Output, Phase};
 
 /// The queueing delay aimed for (draft-irtf-iccrg-ledbat-plus-plus section 4.1, which RFC 9840
 /// runs by default).
@@ -55,12 +55,12 @@ enum State {
 
 impl Rledbat {
     /// A controller before the first byte.
-    pub fn new(setting: &Setting) -> Rledbat {
+    pub fn new(config: &ControllerConfig) -> Rledbat {
         Rledbat {
-            mss: setting.mss,
-            most: setting.max_window,
-            window: setting.mss * INITIAL_SEGMENTS,
-            state: State::SlowStart { limit: setting.max_window, since: Time::ZERO },
+            mss: config.mss,
+            most: config.max_window,
+            window: config.mss * INITIAL_SEGMENTS,
+            state: State::SlowStart { limit: config.max_window, since: Time::ZERO },
             base: None,
             lowest: None,
             lost: false,

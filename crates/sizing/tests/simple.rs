@@ -2,13 +2,13 @@
 
 use proptest::prelude::*;
 use sweetspot_sizing::{
-    BdpDefinition, Controller, EventKind, Input, KnownPath, LinuxRule, Output, Phase, Setting,
-    Sizing, SizingError,
+    BdpDefinition, Controller, ControllerConfig, EventKind, Input, KnownPath, LinuxRule, Output,
+    Phase, Sizing, SizingError,
 };
 use sweetspot_units::{Bytes, Duration, Rate, Time, Volume};
 
-fn setting() -> Setting {
-    Setting {
+fn config() -> ControllerConfig {
+    ControllerConfig {
         mss: Bytes::new(948),
         packet: Bytes::new(1000),
         max_window: Bytes::new(6_000_000),
@@ -30,7 +30,7 @@ fn path() -> KnownPath {
 }
 
 fn build(text: &str, path: Option<KnownPath>) -> Result<Box<dyn Controller + Send>, SizingError> {
-    text.parse::<Sizing>()?.controller(&Setting { path, ..setting() })
+    text.parse::<Sizing>()?.controller(&ControllerConfig { path, ..config() })
 }
 
 fn outputs(controller: &mut dyn Controller) -> Vec<Output> {

@@ -5,7 +5,7 @@
 
 use sweetspot_linux::clock;
 use sweetspot_sizing::{
-    Answer, Driver, Effect, KernelView, Means, SenderReport, Setting, Sizing, TrainPacket,
+    Answer, ControllerConfig, Driver, Effect, KernelView, Means, SenderReport, Sizing, TrainPacket,
 };
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 /// The time that the driver takes, and how often it was called.
 fn play(sizing: Sizing) -> Result<(Duration, u64), Box<dyn std::error::Error>> {
-    let setting = Setting {
+    let setting = ControllerConfig {
         mss: Bytes::new(1448),
         packet: Bytes::new(1500),
         max_window: Bytes::new(6 << 20),

@@ -1,6 +1,6 @@
 use std::str::FromStr;
 
-use sweetspot_sizing::{Controller, Rledbat, Setting, Sobas};
+use sweetspot_sizing::{Controller, ControllerConfig, Rledbat, Sobas};
 
 /// What a transfer is to aim for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,10 +24,10 @@ impl FromStr for Goal {
 
 impl Goal {
     /// The controller that aims for it.
-    pub fn controller(self, setting: &Setting) -> Box<dyn Controller + Send> {
+    pub fn controller(self, config: &ControllerConfig) -> Box<dyn Controller + Send> {
         match self {
-            Goal::Throughput => Box::new(Sobas::live(setting)),
-            Goal::LessThanBestEffort => Box::new(Rledbat::new(setting)),
+            Goal::Throughput => Box::new(Sobas::live(config)),
+            Goal::LessThanBestEffort => Box::new(Rledbat::new(config)),
         }
     }
 }

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use sweetspot_linux::clock;
-use sweetspot_sizing::{EventKind, Phase, Setting};
+use sweetspot_sizing::{ControllerConfig, EventKind, Phase};
 use sweetspot_units::{Bytes, Duration, Time};
 
 use crate::connection::Connection;
@@ -36,8 +36,9 @@ impl Path {
     /// No connections yet; `seen` is the first one's.
     pub fn new(now: Time, goal: Goal, seen: &Seen, max_window: Bytes) -> Path {
         let mss = seen.info.advmss.max(LEAST_MSS);
-        let setting = Setting { mss, packet: mss + HEADERS, max_window, size: None, path: None };
-        Path::again(now, PathGroup::new(goal.controller(&setting), mss))
+        let config =
+            ControllerConfig { mss, packet: mss + HEADERS, max_window, size: None, path: None };
+        Path::again(now, PathGroup::new(goal.controller(&config), mss))
     }
 
     /// Begins again with what was learnt before.

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use sweetspot_sizing::{Setting, Sizing};
+use sweetspot_sizing::{ControllerConfig, Sizing};
 use sweetspot_tune::{ConnectionSample, PathGroup};
 use sweetspot_units::{Bytes, Duration, Time};
 
@@ -34,7 +34,7 @@ struct Run {
 }
 
 fn group(sizing: &str) -> PathGroup {
-    let setting = Setting {
+    let config = ControllerConfig {
         mss: Bytes::new(1448),
         packet: Bytes::new(1500),
         max_window: Bytes::new(33_554_432),
@@ -42,7 +42,7 @@ fn group(sizing: &str) -> PathGroup {
         path: None,
     };
     let sizing: Sizing = sizing.parse().unwrap();
-    PathGroup::new(sizing.controller(&setting).unwrap(), setting.mss)
+    PathGroup::new(sizing.controller(&config).unwrap(), config.mss)
 }
 
 fn play(sizing: &str, begins: &[f64], seconds: f64, path_cache: Option<Bytes>) -> Run {

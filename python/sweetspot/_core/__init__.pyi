@@ -7,7 +7,7 @@ from typing_extensions import Self, disjoint_base
 from . import theory as theory
 
 __all__ = [
-    "ControllerSetting",
+    "ControllerConfig",
     "Gauntlet",
     "run",
     "series",
@@ -168,10 +168,10 @@ class Gauntlet:
         sizings: list[str],
     ) -> Self: ...
     def texts(self) -> list[str]: ...
-    def verdict(self, outcomes: list[Outcome]) -> str: ...
+    def report(self, outcomes: list[Outcome]) -> str: ...
 
 @final
-class ControllerSetting:
+class ControllerConfig:
     @property
     def mss(self) -> int: ...
     @property

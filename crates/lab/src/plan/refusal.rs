@@ -1,5 +1,5 @@
 use sweetspot_scenario::{Cross, Kind, Queue, Scenario, Tcp};
-use sweetspot_sizing::{KnownPath, Setting};
+use sweetspot_sizing::{ControllerConfig, KnownPath};
 use sweetspot_units::Bytes;
 
 use super::{every_tcp, kernel_name, shape};
@@ -102,7 +102,7 @@ fn traffic(scenario: &Scenario, controls: &[String], reasons: &mut Vec<String>) 
     if scenario.cross.iter().any(|cross| cross.inputs.is_some()) {
         reasons.push("it has no shared input links; leave inputs out".to_owned());
     }
-    let setting = Setting {
+    let config = ControllerConfig {
         mss: scenario.path.packet,
         packet: scenario.path.packet,
         max_window: Bytes::MAX,
@@ -110,7 +110,7 @@ fn traffic(scenario: &Scenario, controls: &[String], reasons: &mut Vec<String>) 
         path: Some(KnownPath::new(scenario.path.narrow().rate, scenario.path.rtt)),
     };
     for transfer in &scenario.transfers {
-        if let Err(error) = transfer.sizing.controller(&setting) {
+        if let Err(error) = transfer.sizing.controller(&config) {
             reasons.push(error.to_string());
         }
     }

@@ -1,6 +1,6 @@
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use crate::{Setting, Train, TrainRequest};
+use crate::{ControllerConfig, Train, TrainRequest};
 
 /// "SOBAS sends five packet trains at the forward path during the first few round-trips of the
 /// transfer" (section VII-A).
@@ -82,9 +82,9 @@ pub(crate) enum Agreement {
 }
 
 impl Trains {
-    pub(crate) fn new(setting: &Setting) -> Trains {
+    pub(crate) fn new(config: &ControllerConfig) -> Trains {
         Trains {
-            packet: setting.packet,
+            packet: config.packet,
             length: FIRST_LENGTH,
             settled: false,
             gap: Duration::ZERO,
@@ -226,7 +226,7 @@ mod tests {
     const RTT: Duration = Duration::from_millis(100);
 
     fn trains() -> Trains {
-        Trains::new(&Setting {
+        Trains::new(&ControllerConfig {
             mss: Bytes::new(1448),
             packet: Bytes::new(1500),
             max_window: Bytes::new(1 << 25),

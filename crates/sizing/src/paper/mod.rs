@@ -11,7 +11,7 @@ use congestion::CongestionCheck;
 use saturation::RateSaturation;
 
 use crate::model::{RoundTrip, Trains};
-use crate::{Controller, Event, EventKind, Input, Needs, Output, Phase, Probing, Setting};
+use crate::{Controller, ControllerConfig, Event, EventKind, Input, Needs, Output, Phase, Probing};
 
 /// "By two maximum segments per round-trip" (section VII-A).
 const SEGMENTS_PER_ROUND_TRIP: u64 = 2;
@@ -29,7 +29,7 @@ const STALLED: f64 = 0.5;
 /// probes was lost.
 #[derive(Debug)]
 pub struct Paper {
-    setting: Setting,
+    config: ControllerConfig,
     state: State,
     trains: Trains,
     saturation: RateSaturation,
@@ -52,13 +52,13 @@ enum State {
 
 impl Paper {
     /// A controller before the first byte.
-    pub fn new(setting: &Setting) -> Paper {
+    pub fn new(config: &ControllerConfig) -> Paper {
         // "Upon connection establishment, SOBAS sets the send and receive socket buffers to their
         // maximum possible value."
         Paper {
-            setting: *setting,
+            config: *config,
             state: State::Measuring,
-            trains: Trains::new(setting),
+            trains: Trains::new(config),
             saturation: RateSaturation::default(),
             congestion: CongestionCheck::default(),
             round_trip: RoundTrip::default(),
@@ -72,8 +72,8 @@ impl Paper {
 
     fn limit(&mut self, now: Time, window: Bytes) {
         // Below one segment nothing would move.
-        let least = self.setting.mss.min(self.setting.max_window);
-        let window = window.clamp(least, self.setting.max_window);
+        let least = self.config.mss.min(self.config.max_window);
+        let window = window.clamp(least, self.config.max_window);
         self.outputs.push_back(Output::Window(Some(window)));
         self.emit(now, EventKind::Limited { window });
     }
@@ -114,7 +114,7 @@ impl Paper {
     /// is further increased linearly, by two maximum segments per round-trip."
     fn grow(&mut self, now: Time) {
         let Some(rtt) = self.round_trip.average() else { return };
-        let step = self.setting.mss * SEGMENTS_PER_ROUND_TRIP;
+        let step = self.config.mss * SEGMENTS_PER_ROUND_TRIP;
         let State::Ramping { limit, next_growth: Some(due) } = &mut self.state else { return };
         if now < *due {
             return;
@@ -165,7 +165,7 @@ impl Controller for Paper {
                 let window = match self.state {
                     State::Ramping { limit, .. } => limit,
                     State::Measuring | State::Unlimited | State::Saturated => {
-                        self.setting.max_window
+                        self.config.max_window
                     }
                 };
                 if unread > window.scaled(STALLED) {
@@ -184,7 +184,7 @@ impl Controller for Paper {
             }
             Input::Timeout => {}
             Input::End => {
-                *self = Paper::new(&self.setting);
+                *self = Paper::new(&self.config);
                 return;
             }
             Input::Sender(_)

@@ -5,12 +5,12 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 use super::params::{
     LEAST_QUEUE, LEAST_SEGMENTS, QUEUE_SHARE, UNACKNOWLEDGED_SEGMENTS, WORTH_TELLING,
 };
-use crate::{CongestionChoice, Event, EventKind, Output, Setting};
+use crate::{CongestionChoice, ControllerConfig, Event, EventKind, Output};
 
 /// What the transfer is held to, and the outputs that say so.
 #[derive(Debug)]
 pub(super) struct Limits {
-    setting: Setting,
+    config: ControllerConfig,
     window: Option<Bytes>,
     /// What an open window has grown to, of which not every byte is worth telling.
     room: Bytes,
@@ -21,9 +21,9 @@ pub(super) struct Limits {
 
 impl Limits {
     /// No limit yet.
-    pub(super) fn new(setting: &Setting) -> Limits {
+    pub(super) fn new(config: &ControllerConfig) -> Limits {
         Limits {
-            setting: *setting,
+            config: *config,
             window: None,
             room: Bytes::ZERO,
             pacing: None,
@@ -39,8 +39,8 @@ impl Limits {
 
     /// Sets the window.
     pub(super) fn limit(&mut self, now: Time, window: Bytes) {
-        let least = self.setting.mss * LEAST_SEGMENTS;
-        let window = window.max(least).min(self.setting.max_window);
+        let least = self.config.mss * LEAST_SEGMENTS;
+        let window = window.max(least).min(self.config.max_window);
         if self.window != Some(window) {
             self.window = Some(window);
             self.outputs.push_back(Output::Window(Some(window)));
@@ -51,9 +51,9 @@ impl Limits {
     /// The window may grow by `more` towards this, and never shrinks.
     pub(super) fn widen(&mut self, now: Time, more: Bytes, window: Bytes) {
         let before = self.window.unwrap_or(Bytes::ZERO);
-        self.room = (self.room.max(before) + more).min(window).min(self.setting.max_window);
+        self.room = (self.room.max(before) + more).min(window).min(self.config.max_window);
         let grown =
-            self.room >= before.scaled(WORTH_TELLING) || self.room == self.setting.max_window;
+            self.room >= before.scaled(WORTH_TELLING) || self.room == self.config.max_window;
         if self.room > before && grown {
             self.limit(now, self.room);
         }
@@ -89,13 +89,13 @@ impl Limits {
     /// The window that lets `rate` through a path of round trip `base` with `queue` standing, which
     /// a segment fills at the least.
     pub(super) fn window_for(&self, rate: Rate, base: Duration, queue: Duration) -> Bytes {
-        let queue = queue.max(self.setting.mss / rate);
-        rate * (base + queue) + self.setting.mss * UNACKNOWLEDGED_SEGMENTS
+        let queue = queue.max(self.config.mss / rate);
+        rate * (base + queue) + self.config.mss * UNACKNOWLEDGED_SEGMENTS
     }
 
     /// Share of a packet that is payload.
     pub(super) fn payload(&self) -> f64 {
-        self.setting.mss.as_f64() / self.setting.packet.as_f64()
+        self.config.mss.as_f64() / self.config.packet.as_f64()
     }
 
     /// Records something.

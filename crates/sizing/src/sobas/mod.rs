@@ -17,12 +17,14 @@ use startup::Startup;
 use state::State;
 
 use crate::model::{Epochs, InflightEstimator, MinRtt, RoundTrip, Trains};
-use crate::{Controller, EventKind, Input, Needs, Output, Phase, Probing, Reason, Setting};
+use crate::{
+    Controller, ControllerConfig, EventKind, Input, Needs, Output, Phase, Probing, Reason,
+};
 
 /// Finds the window at which the path is full and its buffer is not, where that can be known.
 #[derive(Debug)]
 pub struct Sobas {
-    setting: Setting,
+    config: ControllerConfig,
     sensors: Sensors,
     state: State,
     trains: Trains,
@@ -56,21 +58,21 @@ enum Sensors {
 
 impl Sobas {
     /// `sobas`: probes, packet trains and the sender's own reports.
-    pub fn probing(setting: &Setting) -> Sobas {
-        Sobas::new(setting, Sensors::Probes)
+    pub fn probing(config: &ControllerConfig) -> Sobas {
+        Sobas::new(config, Sensors::Probes)
     }
 
     /// `sobas:live`: nothing but what the receiving kernel knows.
-    pub fn live(setting: &Setting) -> Sobas {
-        Sobas::new(setting, Sensors::Kernel)
+    pub fn live(config: &ControllerConfig) -> Sobas {
+        Sobas::new(config, Sensors::Kernel)
     }
 
-    fn new(setting: &Setting, sensors: Sensors) -> Sobas {
+    fn new(config: &ControllerConfig, sensors: Sensors) -> Sobas {
         Sobas {
-            setting: *setting,
+            config: *config,
             sensors,
             state: State::Startup(Startup::default()),
-            trains: Trains::new(setting),
+            trains: Trains::new(config),
             epochs: Epochs::new(LEAST_EPOCH),
             round_trip: RoundTrip::default(),
             min_rtt: MinRtt::default(),
@@ -78,7 +80,7 @@ impl Sobas {
             highest_lately: [Duration::ZERO; LOSS_EPOCHS],
             largest_cwnd: Bytes::ZERO,
             inflight: InflightEstimator::default(),
-            limits: Limits::new(setting),
+            limits: Limits::new(config),
             retransmitted: 0,
             began: Time::ZERO,
             measured_again: 0,
@@ -109,13 +111,13 @@ impl Sobas {
 
     fn handle_data(&mut self, now: Time, bytes: Bytes, unread: Bytes) {
         if matches!(self.state, State::Ended) {
-            *self = Sobas::new(&self.setting, self.sensors);
+            *self = Sobas::new(&self.config, self.sensors);
         }
         if self.began == Time::ZERO {
             self.began = now;
         }
         self.trains.handle_data(now);
-        let window = self.limits.window().unwrap_or(self.setting.max_window);
+        let window = self.limits.window().unwrap_or(self.config.max_window);
         self.epochs.handle_data(now, bytes, unread, window);
         let Some(base) = self.min_rtt.get() else { return };
         self.inflight.handle_arrival(now, bytes, base);

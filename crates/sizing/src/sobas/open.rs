@@ -60,7 +60,7 @@ impl Sobas {
         open.random_losses += 1;
         if open.random_losses >= RANDOM_LOSSES && self.measured_again < MEASUREMENTS {
             self.measured_again += 1;
-            self.trains = Trains::new(&self.setting);
+            self.trains = Trains::new(&self.config);
             self.highest_rtt = Duration::ZERO;
             self.transition_to(now, State::Startup(Startup::default()), Reason::RandomLoss);
         }

@@ -56,7 +56,7 @@ impl Sobas {
 
     /// Whether the transfer moves too little for trains of the present length.
     pub(super) fn is_short(&self) -> bool {
-        let affordable = self.setting.size.map(|size| size.scaled(TRAINS_SHARE));
+        let affordable = self.config.size.map(|size| size.scaled(TRAINS_SHARE));
         affordable.is_some_and(|most| self.trains.total() > most)
     }
 
@@ -74,7 +74,7 @@ impl Sobas {
         }
         if let Some((rate, base)) = self.trains.first().zip(base) {
             let rate = rate.scaled(self.limits.payload());
-            let least = self.setting.mss * INITIAL_SEGMENTS;
+            let least = self.config.mss * INITIAL_SEGMENTS;
             self.limits.limit(now, (rate * base).scaled(STARTUP_BDPS).max(least));
         }
     }

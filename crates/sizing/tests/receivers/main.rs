@@ -5,7 +5,7 @@ mod every_receiver;
 mod heffner;
 mod linux;
 
-use sweetspot_sizing::{Controller, Input, Output, Setting, Sizing};
+use sweetspot_sizing::{Controller, ControllerConfig, Input, Output, Sizing};
 use sweetspot_units::{Bytes, Duration, Time};
 
 const MSS: u64 = 1000;
@@ -22,14 +22,14 @@ struct Script {
 impl Script {
     /// `sizing` at the first byte of a connection, with its receiver's RTT known.
     fn new(sizing: &str) -> Script {
-        let setting = Setting {
+        let config = ControllerConfig {
             mss: Bytes::new(MSS),
             packet: Bytes::new(MSS + 52),
             max_window: Bytes::new(MAX),
             size: None,
             path: None,
         };
-        let controller = sizing.parse::<Sizing>().unwrap().controller(&setting).unwrap();
+        let controller = sizing.parse::<Sizing>().unwrap().controller(&config).unwrap();
         let mut script = Script { controller, now: Time::ZERO, window: MAX };
         script.controller.handle(script.now, &Input::Timeout);
         script.read_outputs();

@@ -3,8 +3,8 @@
 //! 100 ms, so its BDP is 1.25 MB, and holds a tenth of that in its buffer, unless a test says
 //! otherwise.
 
-use crate::fluid::{Fluid, Run, drive, play, setting};
-use sweetspot_sizing::{EventKind, Phase, Reason, Setting, Sizing};
+use crate::fluid::{Fluid, Run, config, drive, play};
+use sweetspot_sizing::{ControllerConfig, EventKind, Phase, Reason, Sizing};
 use sweetspot_units::Bytes;
 
 const BDP: f64 = 1.25e6;
@@ -52,7 +52,7 @@ fn a_clean_path_is_filled_without_a_drop_and_with_a_small_queue() {
 fn a_transfer_too_short_for_trains_is_neither_probed_nor_limited() {
     for (size, short) in [(7_400_000, true), (1_000_000_000, false)] {
         let mut controller = Sizing::Sobas
-            .controller(&Setting { size: Some(Bytes::new(size)), ..setting(33_554_432) })
+            .controller(&ControllerConfig { size: Some(Bytes::new(size)), ..config(33_554_432) })
             .unwrap();
         let run = drive(&mut *controller, &Fluid::clean(), 5.0);
         assert_eq!(opened(&run) == Some(Reason::ShortTransfer), short);

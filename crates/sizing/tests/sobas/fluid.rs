@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use sweetspot_path::Random;
 use sweetspot_sizing::{
-    Controller, EventKind, Input, Output, Probe, SenderReport, Setting, Sizing, Train,
+    Controller, ControllerConfig, EventKind, Input, Output, Probe, SenderReport, Sizing, Train,
 };
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
@@ -152,12 +152,12 @@ struct Sender {
 
 /// The controller of `sizing` on a host that allows windows of `max_window`.
 pub fn controller(sizing: Sizing, max_window: u64) -> Box<dyn Controller + Send> {
-    sizing.controller(&setting(max_window)).unwrap()
+    sizing.controller(&config(max_window)).unwrap()
 }
 
 /// That host, and a transfer without an end.
-pub fn setting(max_window: u64) -> Setting {
-    Setting {
+pub fn config(max_window: u64) -> ControllerConfig {
+    ControllerConfig {
         mss: Bytes::new(MSS as u64),
         packet: Bytes::new(PACKET as u64),
         max_window: Bytes::new(max_window),

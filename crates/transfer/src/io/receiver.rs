@@ -6,7 +6,7 @@ use std::thread;
 
 use sweetspot_linux::tcp::{Info, options};
 use sweetspot_linux::{clock, process, sysctl};
-use sweetspot_sizing::{Controller, KnownPath, Probing, Setting, Sizing};
+use sweetspot_sizing::{Controller, ControllerConfig, KnownPath, Probing, Sizing};
 use sweetspot_units::{Bytes, Time};
 
 use super::admission::{Admitted, ServerConfig};
@@ -91,12 +91,12 @@ impl Accepted {
         let asked = hello.sizing.as_deref().map(str::parse::<Sizing>).transpose()?;
         let sizing = config.sizing.or(asked).unwrap_or(Sizing::Sobas);
         let size = Bytes::new(hello.size);
-        let setting = Setting {
+        let controller_config = ControllerConfig {
             size: Some(size),
-            ..setting(channel, config.path.or(hello.path.map(KnownPath::from)))?
+            ..controller_config(channel, config.path.or(hello.path.map(KnownPath::from)))?
         };
         // Known before anything moves whether this sizing can be had.
-        let controller = sizing.controller(&setting)?;
+        let controller = sizing.controller(&controller_config)?;
         let temp_file = TempFile::create(&config.directory, size)?;
         let wanted = controller.needs().probes != Probing::Never;
         let probes = config.probes && hello.probes && wanted;
@@ -235,7 +235,10 @@ impl Transfer<'_> {
 }
 
 /// What a controller needs to know of this host and this connection.
-fn setting(channel: &Channel, path: Option<KnownPath>) -> Result<Setting, TransferError> {
+fn controller_config(
+    channel: &Channel,
+    path: Option<KnownPath>,
+) -> Result<ControllerConfig, TransferError> {
     let failed = || TransferError::system("reading the socket's limits");
     let info = Info::read(channel.socket()).map_err(failed())?;
     let limits = sysctl::tcp_rmem().map_err(failed())?;
@@ -244,7 +247,7 @@ fn setting(channel: &Channel, path: Option<KnownPath>) -> Result<Setting, Transf
     // Half of a buffer is window where the kernel assumes the worst of its bookkeeping
     // (TCP_DEFAULT_SCALING_RATIO, include/net/tcp.h).
     let max_window = Bytes::new(limits.most.get() / 2);
-    Ok(Setting { mss, packet: mss + TCP_HEADERS, max_window, size: None, path })
+    Ok(ControllerConfig { mss, packet: mss + TCP_HEADERS, max_window, size: None, path })
 }
 
 /// Bytes of IP and UDP headers.

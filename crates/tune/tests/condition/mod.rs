@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use sweetspot_sizing::{Setting, Sizing};
+use sweetspot_sizing::{ControllerConfig, Sizing};
 use sweetspot_tune::{ConnectionSample, PathGroup};
 use sweetspot_units::{Bytes, Duration, Time};
 
@@ -159,7 +159,7 @@ impl Noise {
 
 pub fn play(condition: &Condition, tuned: bool, seconds: usize) -> Run {
     let Condition { rtt, buffer, .. } = *condition;
-    let setting = Setting {
+    let config = ControllerConfig {
         mss: Bytes::new(MSS as u64),
         packet: Bytes::new(1500),
         max_window: Bytes::new(RECEIVE_BUFFER as u64),
@@ -167,7 +167,7 @@ pub fn play(condition: &Condition, tuned: bool, seconds: usize) -> Run {
         path: None,
     };
     let sizing: Sizing = condition.sizing.parse().unwrap();
-    let mut group = PathGroup::new(sizing.controller(&setting).unwrap(), setting.mss);
+    let mut group = PathGroup::new(sizing.controller(&config).unwrap(), config.mss);
     let mut senders = vec![Sender::new(0.0, condition.size)];
     senders.extend(condition.rival.map(|begins| Sender::new(begins, f64::INFINITY)));
     let mut known = None;
