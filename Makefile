@@ -1,7 +1,7 @@
 # `make help` lists what can be made. Options for a program go into ARGS: make demo ARGS="--out /tmp/demo"
 
 .DEFAULT_GOAL := help
-.PHONY: help build bench-build demo reproduce test fmt clippy purity doc unit python wasm bench-gauntlet bench-lab bench-limits bench-live bench-sim man clean tools tools-test
+.PHONY: help build bench-build demo reproduce test fmt clippy purity doc unit python wasm bench-gauntlet bench-lab bench-limits bench-live bench-sim man clean tools tools-test test-tools
 
 SWEETSPOT := target/release/sweetspot
 BENCH := target/release/sweetspot-bench
@@ -14,7 +14,12 @@ help: ## List the targets
 demo: build ## Move a file across an emulated long path, several ways, and draw why one wins
 	$(SWEETSPOT) demo $(ARGS)
 
-test: tools-test fmt clippy purity doc unit python ## Formatting, lints, purity, documentation, every test
+SKIPPED := $(CURDIR)/target/skipped.txt
+test: tools-test fmt clippy purity doc unit python ## Formatting, lints, purity, documentation, every test; says what was skipped
+	@scripts/skipped.sh $(SKIPPED)
+
+test-tools: ## The programs that some tests compare with or run, by apt-get
+	apt-get install --yes --no-install-recommends bsdutils chromium chromium-driver tcptrace tshark util-linux
 
 # Seeds on which parameters of `sobas` were chosen: they do not measure it.
 CHOSEN_ON := 7
@@ -67,7 +72,8 @@ doc: tools ## The crates' documentation; a broken link is an error
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
 
 unit: tools wasm ## Every test, and nothing else
-	cargo test --workspace --locked
+	@mkdir -p target && rm -f $(SKIPPED)
+	SWEETSPOT_SKIPPED=$(SKIPPED) cargo test --workspace --locked
 
 PYTHON := target/python/bin/python
 # Built in place: what is tested is what is in the tree.
@@ -78,7 +84,7 @@ python: tools-test wasm ## The Python package: build, lints, types, tests
 	cargo clippy --manifest-path python/Cargo.toml --locked -- -D warnings
 	VIRTUAL_ENV=target/python target/python/bin/maturin develop --release --locked --quiet
 	cargo build --locked --quiet --bin sweetspot
-	SWEETSPOT_BIN=target/debug/sweetspot $(PYTHON) -m pytest -q
+	SWEETSPOT_BIN=target/debug/sweetspot $(PYTHON) -m pytest -q -rs
 
 clean: ## Remove what was built
 	cargo clean

@@ -31,7 +31,9 @@ fn captures_of_known_cause_are_told_apart_and_other_programs_agree_on_the_facts(
     let bench = Path::new(env!("CARGO_BIN_EXE_sweetspot-bench"));
     let sweetspot = bench.with_file_name("sweetspot");
     if !sweetspot.is_file() {
-        eprintln!("skipped: the program sweetspot is not built (cargo build --bin sweetspot)");
+        sweetspot_testing::skipped(
+            "the program sweetspot is not built (cargo build --bin sweetspot)",
+        );
         return Ok(());
     }
     let mut limits = Command::new(bench);
@@ -39,7 +41,7 @@ fn captures_of_known_cause_are_told_apart_and_other_programs_agree_on_the_facts(
     let output = limits.args(["--out", &at("limits.md")]).output()?;
     let words = String::from_utf8_lossy(&output.stderr).into_owned();
     if words.contains("no permission for namespaces") {
-        eprintln!("skipped: {}", words.trim());
+        sweetspot_testing::skipped(words.trim());
         return Ok(());
     }
     assert!(output.status.success(), "{words}");
@@ -96,7 +98,9 @@ type Trips = (Vec<f64>, Vec<f64>);
 
 fn agrees_with_tcptrace(capture: &Path, flow: &Value, trips: Option<&Trips>) -> Tested {
     let Ok(output) = Command::new("tcptrace").args(["-lrn"]).arg(capture).output() else {
-        eprintln!("skipped, the comparison with tcptrace: it is not installed");
+        sweetspot_testing::skipped(
+            "the comparison with tcptrace: it is not installed (apt-get install tcptrace)",
+        );
         return Ok(());
     };
     let report = String::from_utf8_lossy(&output.stdout);
@@ -107,8 +111,8 @@ fn agrees_with_tcptrace(capture: &Path, flow: &Value, trips: Option<&Trips>) -> 
     // answer: on a busy host that can be long, and a short flow shows it once.
     let (ours, theirs) = (flow["rtt_min_s"].as_f64().unwrap_or(0.0) * 1e3, expect("RTT min")?);
     let Some((down, up)) = trips else {
-        eprintln!(
-            "skipped, the round trips of tcptrace: there is no tshark to say what they leave out"
+        sweetspot_testing::skipped(
+            "the round trips of tcptrace: there is no tshark to say what they leave out",
         );
         return Ok(());
     };
@@ -123,7 +127,9 @@ fn agrees_with_tshark(capture: &Path, flow: &Value, trips: Option<&Trips>) -> Te
     let again = "tcp.analysis.retransmission || tcp.analysis.fast_retransmission || \
                  tcp.analysis.spurious_retransmission || tcp.analysis.out_of_order";
     let Some((frames, (down, up))) = tshark(capture, again, "frame.number").zip(trips) else {
-        eprintln!("skipped, the comparison with tshark: it is not installed");
+        sweetspot_testing::skipped(
+            "the comparison with tshark: it is not installed (apt-get install tshark)",
+        );
         return Ok(());
     };
     // At the sender nothing overtakes: what it calls out of order was sent again, too.

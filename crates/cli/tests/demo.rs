@@ -27,7 +27,7 @@ fn run(dir: &Path, arguments: &[&str]) -> Result<Option<Output>, Box<dyn Error>>
     let output = demo(dir, PATH, arguments).output()?;
     let complaints = String::from_utf8_lossy(&output.stderr);
     if complaints.contains("no permission for namespaces") {
-        eprintln!("skipped: {}", complaints.trim());
+        sweetspot_testing::skipped(complaints.trim());
         return Ok(None);
     }
     Ok(Some(output))
@@ -127,7 +127,7 @@ fn an_interrupted_demonstration_leaves_nothing_behind() -> Tested {
     let mut said = BufReader::new(running.stderr.take().ok_or("no standard error")?).lines();
     let first = said.next().ok_or("it said nothing")??;
     if first.contains("no permission for namespaces") {
-        eprintln!("skipped: {first}");
+        sweetspot_testing::skipped(&first);
         return Ok(());
     }
     assert!(first.ends_with("running"), "{first}");

@@ -30,7 +30,7 @@ fn may_emulate() -> bool {
     let said = said(&run(&["--quiet"], "true"));
     let may = !said.contains("no permission for namespaces");
     if !may {
-        println!("skipped: {said}");
+        sweetspot_testing::skipped(&said);
     }
     may
 }
@@ -128,8 +128,8 @@ fn a_request_to_end_ends_the_command_and_is_still_certified() {
     }
     for (signal, code) in [("TERM", 128 + 15), ("INT", 128 + 2)] {
         if signal == "INT" && interrupts_are_ignored() {
-            println!(
-                "skipped INT: whoever started this test has it ignored, as shells do behind &"
+            sweetspot_testing::skipped(
+                "INT: whoever started this test has it ignored, as shells do behind &",
             );
             continue;
         }
@@ -191,7 +191,7 @@ fn it_works_without_root() {
     // The owner of /proc/self is who we are.
     let me = fs::metadata("/proc/self").unwrap().uid();
     if me != 0 {
-        println!("skipped: the other tests run without root already");
+        sweetspot_testing::skipped("the other tests run without root already");
         return;
     }
     if !may_emulate() {
@@ -205,7 +205,7 @@ fn it_works_without_root() {
     let output = command.uid(NOBODY).gid(NOBODY).current_dir("/").output().unwrap();
     fs::remove_file(&copy).unwrap();
     if said(&output).contains("no permission for namespaces") {
-        println!("skipped: {}", said(&output));
+        sweetspot_testing::skipped(said(&output));
         return;
     }
     assert_eq!(output.status.code(), Some(7), "{}", said(&output));

@@ -22,7 +22,7 @@ fn sweetspot(place: &Path, arguments: &[&str]) -> Result<Option<Output>, Box<dyn
     let output = command.args(arguments).env("TMPDIR", place).output()?;
     let complaints = String::from_utf8_lossy(&output.stderr);
     if complaints.contains("no permission for namespaces") {
-        eprintln!("skipped: {}", complaints.trim());
+        sweetspot_testing::skipped(complaints.trim());
         return Ok(None);
     }
     Ok(Some(output))

@@ -103,7 +103,7 @@ fn a_journal_of_another_version_is_refused_with_the_way_out() -> Tested {
 #[test]
 fn a_full_disk_is_said_and_takes_nothing_from_the_table() -> Tested {
     if !Path::new("/dev/full").exists() {
-        println!("skipped: there is no /dev/full here");
+        sweetspot_testing::skipped("there is no /dev/full here");
         return Ok(());
     }
     let (directory, _) = scenario()?;

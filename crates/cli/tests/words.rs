@@ -52,7 +52,7 @@ fn words_that_nobody_hears_change_no_exit_code() -> Tested {
     let mut emulate = sweetspot(&["emulate", "--path", path, "--", "sh", "-c", "exit 7"]);
     let heard = emulate.output()?;
     if said(&heard).contains("no permission for namespaces") {
-        eprintln!("skipped: {}", said(&heard).trim());
+        sweetspot_testing::skipped(said(&heard).trim());
         return Ok(());
     }
     assert_eq!(emulate.stderr(full()?).status()?.code(), heard.status.code());

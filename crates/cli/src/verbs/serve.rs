@@ -69,7 +69,7 @@ pub struct Arguments {
 const INTERRUPTED: i32 = 130;
 
 pub fn run(arguments: Arguments) -> Ending {
-    let desk =
+    let reporter =
         ServerReporter(Watch::new(arguments.series.as_deref(), arguments.json, arguments.verbose)?);
     process::report_file_size_limit();
     // Held back before any thread starts, so that only the one that waits for them gets them.
@@ -78,15 +78,15 @@ pub fn run(arguments: Arguments) -> Ending {
     let server = Arc::new(Server::bind(resolve(arguments)?)?);
     // The ticket is the first line, at once: whoever started us may be waiting for it.
     out!("{}", server.ticket());
-    greet(&desk.0, &server, lifetime)?;
-    desk.0.detail(&format!("the receive window is steered by {}", server.clamp_method()));
+    greet(&reporter.0, &server, lifetime)?;
+    reporter.0.detail(&format!("the receive window is steered by {}", server.clamp_method()));
     let told = Arc::clone(&server);
     // Not waited for: it ends with the process.
     thread::spawn(move || stop_when_told(&told, signals));
-    match server.run(&desk) {
+    match server.run(&reporter) {
         Ok(_) => Ok(ExitCode::SUCCESS),
         Err(TransferError::Interrupted) => Ok(ExitCode::from(INTERRUPTED as u8)),
-        // The desk has reported it already.
+        // The reporter has reported it already.
         Err(_) => Ok(ExitCode::FAILURE),
     }
 }

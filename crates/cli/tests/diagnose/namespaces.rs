@@ -31,7 +31,9 @@ impl Namespace {
         let ip = |arguments: &[&str]| Command::new("ip").args(arguments).output();
         let made = ip(&["netns", "add", &name]);
         if !made.as_ref().is_ok_and(|made| made.status.success()) {
-            println!("skipped: cannot make a network namespace: {made:?}");
+            sweetspot_testing::skipped(format!(
+                "cannot make a network namespace: {made:?} (run as root)"
+            ));
             return Ok(None);
         }
         ip(&["-n", &name, "link", "set", "lo", "up"])?;

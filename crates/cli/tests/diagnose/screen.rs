@@ -54,7 +54,7 @@ fn who_is_told_to_end_leaves_the_terminal_in_order() -> Tested {
     let mut terminal = match script.spawn() {
         Ok(terminal) => Terminal(terminal),
         Err(error) => {
-            eprintln!("skipped: no script(1): {error}");
+            sweetspot_testing::skipped(format!("no script(1): {error} (apt-get install bsdutils)"));
             return Ok(());
         }
     };

@@ -168,7 +168,7 @@ fn a_full_disk_is_said_and_nothing_stays() {
     let mut probe = Command::new("unshare");
     probe.args(["--user", "--map-root-user", "--mount", "true"]);
     if !probe.status().is_ok_and(|status| status.success()) {
-        println!("skipped: no mount namespace can be had here");
+        sweetspot_testing::skipped("no mount namespace can be had here (run as root)");
         return;
     }
     let mut command = Command::new("unshare");

@@ -60,7 +60,7 @@ impl Emulated {
         };
         let tried = emulate(&["--", "true"]).output().unwrap();
         if !tried.status.success() {
-            println!("skipped: {}", String::from_utf8_lossy(&tried.stderr));
+            sweetspot_testing::skipped(String::from_utf8_lossy(&tried.stderr));
             return None;
         }
         let far = format!("exec python3 -c \"{SERVER}\"");

@@ -21,7 +21,7 @@ const NOBODY: u32 = 65534;
 /// The program, where nobody can read it; `None` if we are not root, who alone can become nobody.
 fn copy(scratch: &tempfile::TempDir) -> Option<PathBuf> {
     if fs::metadata("/proc/self").unwrap().uid() != 0 {
-        println!("skipped: only root can run a program as another user");
+        sweetspot_testing::skipped("only root can run a program as another user (run as root)");
         return None;
     }
     fs::set_permissions(scratch.path(), fs::Permissions::from_mode(0o755)).unwrap();
@@ -96,7 +96,7 @@ fn two_capabilities_are_enough_for_a_daemon() {
     command.arg(&program).args(["tune", "daemon", "--policy", &policy]).current_dir("/");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     if Command::new("setpriv").arg("--version").output().is_err() {
-        println!("skipped: there is no setpriv");
+        sweetspot_testing::skipped("there is no setpriv (apt-get install util-linux)");
         return;
     }
     let said = daemon(&mut command, ": taken, window");
@@ -117,7 +117,7 @@ fn the_systemd_unit_is_sound_and_exposes_little() {
             .output()
     };
     let Ok(verified) = analyze(&["verify"]) else {
-        println!("skipped: there is no systemd-analyze");
+        sweetspot_testing::skipped("there is no systemd-analyze (apt-get install systemd)");
         return;
     };
     let said = String::from_utf8_lossy(&verified.stderr);

@@ -41,7 +41,7 @@ fn main() -> ExitCode {
     let wanted = std::env::args().skip(1).find(|a| !a.starts_with('-')).unwrap_or_default();
     match isolate(|| 0) {
         Err(error @ IsolationError::NoPermission { .. }) => {
-            println!("skipped, all laws of the emulator: {error}");
+            sweetspot_testing::skipped(format!("all laws of the emulator: {error}"));
             return ExitCode::SUCCESS;
         }
         other => assert_eq!(other.unwrap(), 0),

@@ -36,7 +36,7 @@ fn main() -> ExitCode {
     let wanted = std::env::args().skip(1).find(|a| !a.starts_with('-')).unwrap_or_default();
     match isolated(|| Ok(())) {
         Err(LabError::Isolation(error)) => {
-            println!("skipped, all laws of the lab: {error}");
+            sweetspot_testing::skipped(format!("all laws of the lab: {error}"));
             return ExitCode::SUCCESS;
         }
         other => other.unwrap(),

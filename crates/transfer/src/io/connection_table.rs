@@ -33,7 +33,7 @@ impl ConnectionTable {
     }
 
     /// A connection proved its ticket, or was turned away.
-    pub fn known(&self) {
+    pub fn authenticated(&self) {
         lock(&self.0).unauthenticated -= 1;
     }
 

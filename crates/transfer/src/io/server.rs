@@ -190,7 +190,7 @@ impl Server {
         reception: &dyn ServerObserver,
     ) -> Option<Result<Outcome, TransferError>> {
         let handshake = admission::admit(&self.config, socket);
-        self.connection_table.known();
+        self.connection_table.authenticated();
         let sender = match handshake {
             Ok(sender) => sender,
             Err(_) if self.connection_table.is_closing() => return None,

@@ -44,7 +44,7 @@ impl Sink {
         self.empty.try_recv().unwrap_or_default()
     }
 
-    /// ReceiverState over what is to be written next, waiting while the disk is behind.
+    /// Hands over what is to be written next, waiting while the disk is behind.
     pub fn write(&mut self, bytes: Vec<u8>) -> Result<(), TransferError> {
         match &self.full {
             Some(full) if full.send(bytes).is_ok() => Ok(()),

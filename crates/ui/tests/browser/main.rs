@@ -12,7 +12,7 @@ type Tested = Result<(), Box<dyn std::error::Error>>;
 fn browser() -> Result<Option<Browser>, Box<dyn std::error::Error>> {
     let browser = Browser::start()?;
     if browser.is_none() {
-        println!("skipped: there is no chromium here (apt-get install chromium)");
+        sweetspot_testing::skipped("there is no chromium here (apt-get install chromium)");
     }
     Ok(browser)
 }
@@ -69,7 +69,7 @@ fn the_file_on_the_page_gives_the_pages_very_bytes_natively() -> Tested {
         json!(question.to_string())
     ))?;
     if told == Value::Null {
-        println!("skipped: this build has no simulator for the page (make wasm)");
+        sweetspot_testing::skipped("this build has no simulator for the page (make wasm)");
         assert!(text(&mut browser, "engine")?.contains("simulated by the server"));
         return Ok(());
     }

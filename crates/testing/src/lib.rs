@@ -1,0 +1,31 @@
+//! What the tests of several crates share: a skipped test says so where people see it.
+//!
+//! The test harness swallows what a passing test prints. `make test` therefore names a file in
+//! `SWEETSPOT_SKIPPED`, and prints its lines at the end.
+//!
+//! ```
+//! if std::env::var_os("PATH").is_none() {
+//!     sweetspot_testing::skipped("there is no PATH");
+//! }
+//! ```
+
+use std::fmt::Display;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::panic::Location;
+
+/// Says why the calling test, or a part of it, is skipped: on standard error, and as a line of the
+/// file that `SWEETSPOT_SKIPPED` names. A reason ends with what would enable the test, in
+/// parentheses.
+#[track_caller]
+pub fn skipped(reason: impl Display) {
+    let reason = reason.to_string();
+    let line = format!("{}: {}\n", Location::caller().file(), reason.trim().replace('\n', " "));
+    eprint!("skipped: {line}");
+    let Some(path) = std::env::var_os("SWEETSPOT_SKIPPED") else { return };
+    let file = OpenOptions::new().create(true).append(true).open(path);
+    // One write per line: tests of several processes share the file.
+    if let Err(error) = file.and_then(|mut file| file.write_all(line.as_bytes())) {
+        eprintln!("cannot note a skipped test: {error}");
+    }
+}
