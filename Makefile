@@ -1,7 +1,7 @@
 # `make help` lists what can be made. Options for a program go into ARGS: make demo ARGS="--out /tmp/demo"
 
 .DEFAULT_GOAL := help
-.PHONY: help build bench-build demo reproduce test fmt clippy purity doc unit python wasm bench-gauntlet bench-lab bench-limits bench-live bench-sim man clean tools tools-test test-tools
+.PHONY: help build bench-build demo reproduce test fmt clippy purity doc unit python wasm bench-gauntlet bench-lab bench-limits bench-live bench-sim man dist dist-test clean tools tools-test test-tools
 
 SWEETSPOT := target/release/sweetspot
 BENCH := target/release/sweetspot-bench
@@ -45,7 +45,7 @@ bench-sim: build bench-build ## Measure the simulator beside ns-2 and ns-3; writ
 reproduce: build ## Play ns-2's cases and the papers' figures again; writes docs/results/ns2.md, papers.md and router.md (about an hour)
 	$(SWEETSPOT) reproduce ns2 router-tables all --careful --out docs/results $(ARGS)
 
-man: build ## Man pages and shell completions, into target/man and target/completions
+man: $(if $(findstring target/release,$(SWEETSPOT)),build) ## Man pages and shell completions, into target/man and target/completions
 	mkdir -p target/man target/completions
 	$(SWEETSPOT) man target/man
 	for shell in bash zsh fish; do $(SWEETSPOT) completions $$shell > target/completions/sweetspot.$$shell; done
@@ -85,6 +85,12 @@ python: tools-test wasm ## The Python package: build, lints, types, tests
 	VIRTUAL_ENV=target/python target/python/bin/maturin develop --release --locked --quiet
 	cargo build --locked --quiet --bin sweetspot
 	SWEETSPOT_BIN=target/debug/sweetspot $(PYTHON) -m pytest -q -rs
+
+dist: tools wasm ## What can be installed, into target/dist: binaries, Debian package, wheel, checksums
+	@scripts/dist.sh
+
+dist-test: ## Install what make dist made into fresh roots, and start it there
+	@scripts/dist-test.sh
 
 clean: ## Remove what was built
 	cargo clean

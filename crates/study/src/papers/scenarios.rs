@@ -14,7 +14,7 @@ macro_rules! paper_scenario {
     ($file:literal) => {
         PaperScenario {
             file: concat!("scenarios/papers/", $file),
-            text: include_str!(concat!("../../../../scenarios/papers/", $file)),
+            text: include_str!(concat!("../../scenarios/papers/", $file)),
         }
     };
 }

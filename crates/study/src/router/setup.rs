@@ -16,7 +16,7 @@ macro_rules! setup {
     ($file:literal) => {
         Setup {
             file: concat!("scenarios/papers/", $file),
-            text: include_str!(concat!("../../../../scenarios/papers/", $file)),
+            text: include_str!(concat!("../../scenarios/papers/", $file)),
         }
     };
 }

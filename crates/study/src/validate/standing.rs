@@ -45,39 +45,39 @@ impl BoundCheck {
 pub const STANDING: [Standing; 7] = [
     Standing {
         name: "window-limited",
-        text: include_str!("../../../../scenarios/standing/window-limited.toml"),
+        text: include_str!("../../scenarios/standing/window-limited.toml"),
         // A kernel's window need not be whole packets, and its ACKs wait for one more.
         bounds: Bounds { sim_off_theory: Some(0.03), lab_off_sim: 0.05 },
     },
     Standing {
         name: "sweet-spot",
-        text: include_str!("../../../../scenarios/standing/sweet-spot.toml"),
+        text: include_str!("../../scenarios/standing/sweet-spot.toml"),
         bounds: Bounds { sim_off_theory: Some(0.01), lab_off_sim: 0.01 },
     },
     Standing {
         name: "elephants",
-        text: include_str!("../../../../scenarios/standing/elephants.toml"),
+        text: include_str!("../../scenarios/standing/elephants.toml"),
         bounds: Bounds { sim_off_theory: Some(0.02), lab_off_sim: 0.03 },
     },
     Standing {
         name: "poisson",
-        text: include_str!("../../../../scenarios/standing/poisson.toml"),
+        text: include_str!("../../scenarios/standing/poisson.toml"),
         bounds: Bounds { sim_off_theory: Some(0.03), lab_off_sim: 0.05 },
     },
     Standing {
         name: "sawtooth",
-        text: include_str!("../../../../scenarios/standing/sawtooth.toml"),
+        text: include_str!("../../scenarios/standing/sawtooth.toml"),
         // How deep the kernel's reno cuts depends on how its losses fall.
         bounds: Bounds { sim_off_theory: Some(0.05), lab_off_sim: 0.08 },
     },
     Standing {
         name: "mice",
-        text: include_str!("../../../../scenarios/standing/mice.toml"),
+        text: include_str!("../../scenarios/standing/mice.toml"),
         bounds: Bounds { sim_off_theory: None, lab_off_sim: 0.15 },
     },
     Standing {
         name: "sobas",
-        text: include_str!("../../../../scenarios/standing/sobas.toml"),
+        text: include_str!("../../scenarios/standing/sobas.toml"),
         bounds: Bounds { sim_off_theory: None, lab_off_sim: 0.05 },
     },
 ];
