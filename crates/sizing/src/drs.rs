@@ -50,7 +50,7 @@ impl RightSizing {
 
     /// The sender's window, from the mean rate over the round and the round-trip time.
     fn judge(&mut self, now: Time, round: Round, rtt: Duration) {
-        let cwnd = (round.bytes / round.lasted) * rtt;
+        let cwnd = self.whole_segments((round.bytes / round.lasted) * rtt);
         if let Some(last) = self.last_cwnd {
             self.slow_start = cwnd.as_f64() >= last.as_f64() * SLOW_START_GROWTH;
         }
@@ -64,6 +64,14 @@ impl RightSizing {
         if let Some(most) = self.wanted.iter().max() {
             self.advertised.set(now, *most);
         }
+    }
+}
+
+impl RightSizing {
+    /// `bytes` in whole segments, rounded up: senders count their window in these, and a rate times a
+    /// time that came out a byte short would ask for the window that the sender already has.
+    fn whole_segments(&self, bytes: Bytes) -> Bytes {
+        self.mss * bytes.get().div_ceil(self.mss.get().max(1))
     }
 }
 

@@ -63,3 +63,16 @@ fn after_a_decrease_the_window_shrinks_once_four_round_trips_agree() {
     rounds(&mut script, &[55]);
     assert_eq!(script.window, 56 * MSS);
 }
+
+#[test]
+fn a_sender_that_fills_the_window_may_send_a_segment_more_each_round_trip() {
+    // Rounds that last a little longer than the round trip, so that rate x RTT falls short of the window.
+    let longer = RTT + sweetspot_units::Duration::from_micros(3);
+    let mut script = Script::new("drs");
+    rounds(&mut script, &[20, 40, 80, 80, 80, 80, 80]);
+    for round in 0..20 {
+        let before = script.window / MSS;
+        script.receive(before * MSS, longer);
+        assert!(script.window / MSS > before, "round {round}: {before} segments");
+    }
+}
