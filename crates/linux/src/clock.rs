@@ -42,7 +42,7 @@ fn read(clock: libc::clockid_t) -> Time {
 pub(crate) fn timespec(t: Time) -> libc::timespec {
     let ns = t.as_nanos();
     libc::timespec {
-        tv_sec: (ns / 1_000_000_000) as libc::time_t,
+        tv_sec: (ns / 1_000_000_000) as _,
         tv_nsec: (ns % 1_000_000_000) as libc::c_long,
     }
 }

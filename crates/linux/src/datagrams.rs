@@ -90,7 +90,8 @@ impl Datagrams {
                 self.0.as_raw_fd(),
                 headers.as_mut_ptr(),
                 BATCH as libc::c_uint,
-                flags,
+                // musl and glibc differ in the sign of flags.
+                flags as _,
                 std::ptr::null_mut(),
             )
         };

@@ -121,6 +121,6 @@ unsafe fn command<T>(device: &str, parameters: &mut T) -> io::Result<()> {
     request.ifr_ifru.ifru_data = (&raw mut *parameters).cast();
     // SAFETY: the request names a device and points at `parameters`, which outlives the call and
     // by this function's contract is what the command wants.
-    check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL, &mut request) })?;
+    check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &mut request) })?;
     Ok(())
 }

@@ -8,10 +8,14 @@ use crate::check;
 /// it forks or spawns is ordinary again. Needs CAP_SYS_NICE or RLIMIT_RTPRIO, and a control
 /// group that was granted real-time run time.
 pub fn set_real_time(priority: u8) -> io::Result<()> {
-    let parameters = libc::sched_param { sched_priority: i32::from(priority) };
+    // As the kernel has it: musl's structure has more fields, and its function answers ENOSYS.
+    let sched_priority = libc::c_int::from(priority);
     let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
-    // SAFETY: `parameters` is valid for the call; 0 means the calling thread.
-    check(unsafe { libc::sched_setscheduler(0, policy, &parameters) })?;
+    // SAFETY: the kernel reads one int, which is valid for the call; 0 means the calling thread.
+    let answer = unsafe {
+        libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const sched_priority)
+    };
+    check(answer as libc::c_int)?;
     Ok(())
 }
 

@@ -103,7 +103,7 @@ impl Udp {
         header.msg_iov = &mut part;
         header.msg_iovlen = 1;
         header.msg_control = control.as_mut_ptr().cast();
-        header.msg_controllen = mem::size_of_val(&control);
+        header.msg_controllen = mem::size_of_val(&control) as _;
         // SAFETY: `header` points to three buffers that outlive the call, with their lengths.
         let n = unsafe { libc::recvmsg(self.0.as_raw_fd(), &mut header, libc::MSG_TRUNC) };
         let length = usize::try_from(n).map_err(|_| io::Error::last_os_error())?;

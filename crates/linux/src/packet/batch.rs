@@ -29,7 +29,7 @@ impl PacketPort {
                 self.as_fd().as_raw_fd(),
                 messages.as_mut_ptr(),
                 count as u32,
-                libc::MSG_DONTWAIT,
+                libc::MSG_DONTWAIT as _,
             )
         })?;
         Ok(sent as usize)
