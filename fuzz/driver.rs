@@ -12,12 +12,13 @@ use sweetspot_sizing::{
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 /// The controllers that need to be told nothing of the path: the sizings, and the one of uploads.
-pub const SIZINGS: [&str; 12] = [
+pub const SIZINGS: [&str; 13] = [
     "kernel",
     "fixed",
     "max",
     "drs",
     "heffner",
+    "heffner:twice",
     "linux:6.15",
     "linux",
     "sobas",

@@ -6,8 +6,8 @@ use thiserror::Error;
 
 use crate::fixed::{Decision, Static};
 use crate::{
-    BdpDefinition, Controller, Heffner, KnownPath, LinuxAutotuning, LinuxRule, Paper, RightSizing,
-    Rledbat, Sobas,
+    Announced, BdpDefinition, Controller, Heffner, KnownPath, LinuxAutotuning, LinuxRule, Paper,
+    RightSizing, Rledbat, Sobas,
 };
 
 /// How a transfer's window is sized, as written by a person.
@@ -25,8 +25,8 @@ pub enum Sizing {
     BdpBy(BdpDefinition),
     /// `drs`: Dynamic Right-Sizing.
     RightSizing,
-    /// `heffner`: Heffner's receiver.
-    Heffner,
+    /// `heffner`, `heffner:twice`: Heffner's receiver.
+    Heffner(Announced),
     /// `linux`, `linux:VERSION`: the kernel's own rule, without the kernel.
     Linux(LinuxRule),
     /// `sobas`: finds the sweet spot by itself.
@@ -88,7 +88,7 @@ pub enum SizingError {
 
 impl Sizing {
     /// What can be written.
-    pub const NAMES: [&str; 13] = [
+    pub const NAMES: [&str; 14] = [
         "kernel",
         "fixed:SIZE",
         "max",
@@ -96,6 +96,7 @@ impl Sizing {
         "bdp1 to bdp6",
         "drs",
         "heffner",
+        "heffner:twice",
         "linux",
         "linux:VERSION",
         "sobas",
@@ -114,7 +115,7 @@ impl Sizing {
             | Sizing::Bdp
             | Sizing::BdpBy(_)
             | Sizing::RightSizing
-            | Sizing::Heffner
+            | Sizing::Heffner(_)
             | Sizing::Linux(_)
             | Sizing::SobasPaper => false,
         }
@@ -138,7 +139,7 @@ impl Sizing {
                 None => Box::new(Static::new(Decision::Open)),
             },
             Sizing::RightSizing => Box::new(RightSizing::new(config)),
-            Sizing::Heffner => Box::new(Heffner::new(config)),
+            Sizing::Heffner(announced) => Box::new(Heffner::new(config, announced)),
             Sizing::Linux(rule) => Box::new(LinuxAutotuning::new(rule, config)),
             Sizing::Sobas => Box::new(Sobas::probing(config)),
             Sizing::SobasPaper => Box::new(Paper::new(config)),
@@ -156,7 +157,8 @@ impl FromStr for Sizing {
             "max" => Sizing::Max,
             "bdp" => Sizing::Bdp,
             "drs" => Sizing::RightSizing,
-            "heffner" => Sizing::Heffner,
+            "heffner" => Sizing::Heffner(Announced::Once),
+            "heffner:twice" => Sizing::Heffner(Announced::Twice),
             "linux" => Sizing::Linux(LinuxRule::NEWEST),
             "sobas" => Sizing::Sobas,
             "sobas:paper" => Sizing::SobasPaper,
@@ -195,7 +197,8 @@ impl fmt::Display for Sizing {
             Sizing::Bdp => f.pad("bdp"),
             Sizing::BdpBy(definition) => definition.fmt(f),
             Sizing::RightSizing => f.pad("drs"),
-            Sizing::Heffner => f.pad("heffner"),
+            Sizing::Heffner(Announced::Once) => f.pad("heffner"),
+            Sizing::Heffner(Announced::Twice) => f.pad("heffner:twice"),
             Sizing::Linux(LinuxRule::NEWEST) => f.pad("linux"),
             Sizing::Linux(rule) => f.pad(&format!("linux:{rule}")),
             Sizing::Sobas => f.pad("sobas"),

@@ -8,6 +8,9 @@ use crate::reception::Reception;
 /// space is what arrived in the last round trip and four segments, the round trip being the
 /// lowest that timestamps showed.
 ///
+/// Section 6.6 announces that space; the picture of the running implementation (Figure 1), and the
+/// method that it follows (section 4.2.1), have twice of it. Both can be had: [`Announced`].
+///
 /// The rest of that paper is not the controller's: the window comes from sequence space and the
 /// retransmit queue is apart from the socket's buffer in any transfer that it steers.
 #[derive(Debug)]
@@ -20,8 +23,27 @@ pub struct Heffner {
     taken: Bytes,
     unread: Bytes,
     reception: Reception,
+    announced: Announced,
     advertised: Advertised,
     growing: bool,
+}
+
+/// How much of the receive space Heffner's receiver announces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Announced {
+    /// Once, as section 6.6 words it.
+    Once,
+    /// Twice, as Figure 1 shows: the window doubles every round trip and ends at twice the BDP.
+    Twice,
+}
+
+impl Announced {
+    fn times(self) -> u64 {
+        match self {
+            Announced::Once => 1,
+            Announced::Twice => 2,
+        }
+    }
 }
 
 /// Section 6.5: "initialized to 4 * MSS", and the 4 MSS on top of what arrived.
@@ -29,7 +51,7 @@ const SEGMENTS: u64 = 4;
 
 impl Heffner {
     /// A controller before the first byte.
-    pub fn new(config: &ControllerConfig) -> Heffner {
+    pub fn new(config: &ControllerConfig, announced: Announced) -> Heffner {
         Heffner {
             mss: config.mss,
             min_rtt: None,
@@ -37,6 +59,7 @@ impl Heffner {
             taken: Bytes::ZERO,
             unread: Bytes::ZERO,
             reception: Reception::default(),
+            announced,
             advertised: Advertised::new(config),
             growing: true,
         }
@@ -45,7 +68,8 @@ impl Heffner {
     /// Section 6.6: rcv_space - rcv_alloc. What is out of order is not known here; its term only
     /// gives back what holding it took.
     fn advertise(&mut self, now: Time) {
-        self.advertised.set(now, self.space.saturating_sub(self.unread));
+        let space = self.space * self.announced.times();
+        self.advertised.set(now, space.saturating_sub(self.unread));
     }
 
     /// Section 6.5: once per rcv_min_rtt.

@@ -33,7 +33,7 @@ pub use driver::{
     ProbeCounts, Prober, TrainCollector, TrainPacket,
 };
 pub use drs::RightSizing;
-pub use heffner::Heffner;
+pub use heffner::{Announced, Heffner};
 pub use known_path::KnownPath;
 pub use linux::{LinuxAutotuning, LinuxRule};
 pub use paper::Paper;

@@ -36,13 +36,14 @@ keeps_its_contract! {
     max_keeps_its_contract: 2,
     drs_keeps_its_contract: 3,
     heffner_keeps_its_contract: 4,
-    old_linux_keeps_its_contract: 5,
-    linux_keeps_its_contract: 6,
-    sobas_keeps_its_contract: 7,
-    sobas_paper_keeps_its_contract: 8,
-    sobas_live_keeps_its_contract: 9,
-    rledbat_keeps_its_contract: 10,
-    upload_keeps_its_contract: 11,
+    heffner_twice_keeps_its_contract: 5,
+    old_linux_keeps_its_contract: 6,
+    linux_keeps_its_contract: 7,
+    sobas_keeps_its_contract: 8,
+    sobas_paper_keeps_its_contract: 9,
+    sobas_live_keeps_its_contract: 10,
+    rledbat_keeps_its_contract: 11,
+    upload_keeps_its_contract: 12,
 }
 
 #[test]

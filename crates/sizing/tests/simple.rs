@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use sweetspot_sizing::{
-    BdpDefinition, Controller, ControllerConfig, EventKind, Input, KnownPath, LinuxRule, Output,
-    Phase, Sizing, SizingError,
+    Announced, BdpDefinition, Controller, ControllerConfig, EventKind, Input, KnownPath, LinuxRule,
+    Output, Phase, Sizing, SizingError,
 };
 use sweetspot_units::{Bytes, Duration, Rate, Time, Volume};
 
@@ -199,7 +199,8 @@ fn any_sizing() -> impl Strategy<Value = Sizing> {
         Just(Sizing::Max),
         Just(Sizing::Bdp),
         Just(Sizing::RightSizing),
-        Just(Sizing::Heffner),
+        Just(Sizing::Heffner(Announced::Once)),
+        Just(Sizing::Heffner(Announced::Twice)),
         Just(Sizing::Sobas),
         Just(Sizing::SobasPaper),
         (0usize..6).prop_map(|i| Sizing::BdpBy(BdpDefinition::ALL[i])),

@@ -3,7 +3,8 @@ use sweetspot_units::Duration;
 
 use crate::{MAX, MSS, RTT, Script};
 
-const ALL: [&str; 6] = ["drs", "heffner", "linux:6.15", "linux:6.16", "linux:6.18", "linux"];
+const ALL: [&str; 7] =
+    ["drs", "heffner", "heffner:twice", "linux:6.15", "linux:6.16", "linux:6.18", "linux"];
 
 #[test]
 fn nothing_is_decided_before_a_round_trip_is_known() {

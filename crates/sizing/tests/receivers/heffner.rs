@@ -45,3 +45,18 @@ fn what_waits_for_the_application_is_not_offered_again() {
     script.receive_leaving(50 * MSS, RTT, 10 * MSS);
     assert_eq!(script.window, (50 + 10 + 4 - 10) * MSS);
 }
+
+#[test]
+fn announced_twice_the_window_doubles_each_round_trip_until_the_link_is_full() {
+    // What arrives is what was announced, until the link carries no more than 600 segments per round trip.
+    let mut script = Script::new("heffner:twice");
+    for round in 0..12 {
+        let before = script.window;
+        script.receive(before.min(600 * MSS), RTT);
+        let doubled = 2 * before.min(600 * MSS);
+        assert!(script.window >= doubled, "round {round}: {} after {before}", script.window);
+        assert!(script.window <= doubled + 8 * MSS, "round {round}");
+    }
+    // Figure 1: "remaining constant (at twice the BDP)", and twice the four segments.
+    assert_eq!(script.window, 2 * (600 + 4) * MSS);
+}

@@ -1,7 +1,7 @@
 //! Heffner: "High Bandwidth TCP Queuing".
 
 use sweetspot_scenario::{Engine, Scenario};
-use sweetspot_sizing::Sizing;
+use sweetspot_sizing::{Announced, Sizing};
 use sweetspot_theory::path::window;
 use sweetspot_units::{Bytes, Duration, Volume};
 
@@ -64,8 +64,9 @@ fn figure_1(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     }
     let mut figure = ENTRY_1.figure(format!(
         "`{}`: 100 Mbit/s, 70 ms. In the paper's picture the announced window doubles every round \
-         trip until the link limits the sender, and then stays at twice the BDP. The rule as its \
-         section 6.5 words it, which is played here, adds four segments per round trip.",
+         trip until the link limits the sender, and then stays at twice the BDP: twice the receive \
+         space is announced, as section 4.2.1 has it (`heffner:twice`, played here). Section 6.6 \
+         words it as once (`heffner`), which adds four segments per round trip.",
         HEFFNER_1.file
     ));
     figure.plots.push(plot);
@@ -124,8 +125,8 @@ fn against_rtt(stage: &Stage<'_>, entry: &Entry, buffer: Buffer) -> Result<Figur
          neither the buffers' sizes nor the throughputs; it says that the modified receiver did \
          well everywhere, its throughput falling with the RTT because the ramp (a doubling) takes \
          longer, and that the standard falls off where the BDP exceeds the buffer. Modified here: \
-         the rule as section 6.5 words it, which adds four segments per round trip and so needs \
-         longer. Theory: a window per round trip, or the link's payload.",
+         `heffner:twice`, the reading that Figure 1 shows. Theory: a window per round trip, or the \
+         link's payload.",
         HEFFNER_4.file
     ));
     let named: Vec<_> = plot.curves.iter().filter(|c| c.origin == Origin::Sim).cloned().collect();
@@ -139,7 +140,7 @@ fn configured(rtt: u64, buffer: Buffer, size: Option<Bytes>) -> Result<Scenario,
     let mut scenario = HEFFNER_4.with(&[format!("path.rtt={rtt}ms")])?;
     for transfer in &mut scenario.transfers {
         match (buffer, size) {
-            (_, None) => transfer.sizing = Sizing::Heffner,
+            (_, None) => transfer.sizing = Sizing::Heffner(Announced::Twice),
             (Buffer::Send, Some(size)) => {
                 transfer.sizing = Sizing::Max;
                 transfer.tcp.send_buffer = Some(Volume::Bytes(size));

@@ -39,7 +39,7 @@ impl Terms<'_> {
                 None => (hosts, "bdp6: never the limit".to_owned()),
             },
             Sizing::RightSizing
-            | Sizing::Heffner
+            | Sizing::Heffner(_)
             | Sizing::Sobas
             | Sizing::SobasPaper
             | Sizing::SobasLive
