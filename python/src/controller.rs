@@ -14,7 +14,7 @@ use sweetspot_sizing::{
 };
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-/// What a controller is told before the first byte.
+/// What a controller knows before the first byte.
 #[pyclass(frozen, get_all, name = "ControllerConfig", module = "sweetspot._core")]
 #[derive(Debug)]
 pub struct PyControllerConfig {

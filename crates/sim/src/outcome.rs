@@ -1,4 +1,4 @@
-//! From what ran to what is told.
+//! The outcome of what ran.
 
 use sweetspot_scenario::{
     BottleneckOutcome, ControllerEvent, CrossOutcome, Outcome, Scenario, TransferOutcome,
@@ -47,7 +47,7 @@ impl Snapshot {
     }
 }
 
-/// What is told of the time from `begin` to `end`.
+/// What is reported of the time from `begin` to `end`.
 pub(crate) fn outcome<S: Scheduler>(
     scenario: &Scenario,
     world: &World<S>,

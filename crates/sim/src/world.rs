@@ -65,7 +65,7 @@ pub(crate) struct World<S> {
     pub path: PathFacts,
 }
 
-/// What a static sizing is told about the path, as far as it does not change.
+/// What a static sizing knows of the path, as far as it does not change.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PathFacts {
     /// The narrow hop.

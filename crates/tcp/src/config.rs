@@ -2,7 +2,7 @@ use sweetspot_units::{Bytes, Duration};
 
 use crate::congestion::{Algorithm, Growth};
 
-/// Everything that a sender is told before it starts.
+/// The configuration of a sender.
 #[derive(Debug, Clone, Copy)]
 pub struct SenderConfig {
     /// Congestion control.
@@ -62,7 +62,7 @@ impl RecoveryStyle {
     }
 }
 
-/// Everything that a receiver is told before it starts.
+/// The configuration of a receiver.
 #[derive(Debug, Clone, Copy)]
 pub struct ReceiverConfig {
     /// Delayed ACKs; `None`: every packet is acknowledged at once.

@@ -18,9 +18,9 @@ use crate::{Evidence, Limits};
 pub struct Sample {
     /// When.
     pub at: Time,
-    /// Payload acknowledged, and received.
+    /// Payload acknowledged.
     pub acked: Bytes,
-    /// See there.
+    /// Payload bytes received in order.
     pub received: Bytes,
     /// Segments that reached the peer, in whatever order; what is acknowledged jumps when a hole
     /// is filled.
@@ -45,9 +45,9 @@ pub struct Sample {
     pub model_based: bool,
     /// Payload of a full segment.
     pub mss: Bytes,
-    /// Smoothed round trip, and the shortest.
+    /// Smoothed round-trip time.
     pub rtt: Duration,
-    /// See there.
+    /// The least round-trip time, as this end measured it.
     pub rtt_min: Duration,
     /// SO_MAX_PACING_RATE, if set.
     pub pacing_limit: Option<Rate>,
@@ -56,17 +56,17 @@ pub struct Sample {
     /// Packets that wait to be sent or acknowledged, in the kernel's bookkeeping, and the most
     /// that may.
     pub queued: Bytes,
-    /// See there.
+    /// The size of the send buffer; bytes of memory.
     pub send_buffer: Bytes,
     /// The peer's window, and the scale that it announced: how large a window it could advertise.
     pub peer_window: Option<Bytes>,
-    /// See there.
+    /// The window scale that the peer announced.
     pub peer_scale: u8,
     /// The scale that this end announced.
     pub scale: u8,
-    /// Segments sent with payload, and sent again.
+    /// Segments sent with payload, retransmissions among them.
     pub segments: u64,
-    /// See there.
+    /// Segments sent again.
     pub resent: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
@@ -303,7 +303,7 @@ impl Memory {
 /// How far above its least a round trip stands where a queue does: small buffers fill before a
 /// loss as well, so that after one it takes more.
 const QUEUE: f64 = 1.1;
-/// See there.
+/// That ratio after a loss.
 const QUEUE_AFTER_LOSS: f64 = 1.25;
 
 impl Sample {

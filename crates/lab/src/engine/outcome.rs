@@ -1,4 +1,4 @@
-//! From what ran to what is told.
+//! The outcome of what ran.
 
 use sweetspot_scenario::{ControllerEvent, CrossOutcome, Kind, TransferOutcome};
 use sweetspot_transfer::series::Row;

@@ -112,7 +112,7 @@ pub struct Run {
     pub dropped_bytes: f64,
     /// Trains asked for.
     pub trains: u64,
-    /// Of the packets of no worth, which are no part of that.
+    /// Of the packets sent as padding, which are no part of that.
     pub lost_train_packets: u64,
     /// When the last drop happened, in seconds.
     pub last_drop: f64,

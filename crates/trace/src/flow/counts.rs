@@ -21,11 +21,11 @@ pub struct Counts {
     pub largest_window: u64,
     /// The most sent at once.
     pub largest_burst: u64,
-    /// When data first and last passed, and an acknowledgement last.
+    /// When data first passed.
     pub first_data: Option<Time>,
-    /// See there.
+    /// When data last passed.
     pub last_data: Option<Time>,
-    /// See there.
+    /// When an acknowledgement last passed.
     pub last_ack: Option<Time>,
     /// Whether the receiver's window can be known: its scale is in the handshake.
     pub window_known: bool,

@@ -39,7 +39,7 @@ const RIGHT: bool = true;
 
 /// The last column, and the room that it needs.
 pub const LIMIT: &str = "limited by";
-/// See there: "100 % receiver's wind".
+/// The width of that column, enough for "100 % receiver's wind".
 pub const LIMIT_WIDTH: u16 = 20;
 
 const fn column(
