@@ -1,7 +1,7 @@
 # `make help` lists what can be made. Options for a program go into ARGS: make demo ARGS="--out /tmp/demo"
 
 .DEFAULT_GOAL := help
-.PHONY: help build bench-build demo reproduce test fmt clippy purity doc unit python wasm bench-gauntlet bench-lab bench-limits bench-live bench-sim man dist dist-test clean tools tools-test test-tools
+.PHONY: help build bench-build demo reproduce test fmt clippy purity doc unit python wasm bench-gauntlet bench-lab bench-limits bench-live bench-sim man book dist dist-test clean tools tools-test test-tools
 
 SWEETSPOT := target/release/sweetspot
 BENCH := target/release/sweetspot-bench
@@ -68,7 +68,8 @@ clippy: tools-test ## Lints; a warning is an error
 purity: tools ## Pure crates build without an operating system
 	scripts/check-purity.sh
 
-doc: tools ## The crates' documentation; a broken link is an error
+doc: tools ## The crates' documentation and the links of all Markdown; a broken one is an error
+	python3 scripts/check-links.py
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
 
 unit: tools wasm ## Every test, and nothing else
@@ -91,6 +92,9 @@ dist: tools wasm ## What can be installed, into target/dist: binaries, Debian pa
 
 dist-test: ## Install what make dist made into fresh roots, and start it there
 	@scripts/dist-test.sh
+
+book: ## The documents as a site, into target/book (cargo install mdbook)
+	mdbook build docs
 
 clean: ## Remove what was built
 	cargo clean
