@@ -1,7 +1,7 @@
 # `make help` lists what can be made. Options for a program go into ARGS: make demo ARGS="--out /tmp/demo"
 
 .DEFAULT_GOAL := help
-.PHONY: help build bench-build demo reproduce test fmt clippy purity doc unit python wasm bench-gauntlet bench-lab bench-limits bench-live bench-sim man book dist dist-test clean tools tools-test test-tools
+.PHONY: help build bench-build demo reproduce test fmt clippy purity doc unit python wasm bench-advice bench-gauntlet bench-lab bench-limits bench-live bench-sim man book dist dist-test clean tools tools-test test-tools
 
 SWEETSPOT := target/release/sweetspot
 BENCH := target/release/sweetspot-bench
@@ -20,6 +20,9 @@ test: tools-test fmt clippy purity doc unit python ## Formatting, lints, purity,
 
 test-tools: ## The programs that some tests compare with or run, by apt-get
 	apt-get install --yes --no-install-recommends bsdutils chromium chromium-driver tcptrace tshark util-linux
+
+bench-advice: build bench-build ## Judge advised windows in random situations; writes docs/results/advice.md (about 4 minutes)
+	$(BENCH) advice $(ARGS)
 
 # Seeds on which parameters of `sobas` were chosen: they do not measure it.
 CHOSEN_ON := 7

@@ -1,7 +1,7 @@
 //! What the window advice must hold.
 
 use sweetspot_advise::AdviceError;
-use sweetspot_advise::window::{Question, advise};
+use sweetspot_advise::window::{Question, Simulated, SimulatedWindow, advise};
 use sweetspot_units::{Bytes, Duration, Rate};
 
 fn question(rate: &str, rtt: &str) -> Question {
@@ -102,4 +102,56 @@ fn no_line_is_longer_than_80_columns() {
             assert!(text.lines().all(|l| l.chars().count() <= 80), "{text}");
         }
     }
+}
+
+#[test]
+fn windows_are_tried_only_where_others_share_a_path_of_known_buffer() {
+    let shared = Question {
+        buffer: Some(Bytes::new(625_000)),
+        cross: Some("elephants:70%".parse().unwrap()),
+        ..question("50Mbit/s", "100ms")
+    };
+    let windows = advise(&shared).unwrap().windows_to_try().unwrap();
+    // From half of A T_e = 187.5 kB to a fifth beyond the edge of equation 8, 812.5 kB.
+    assert!(windows.first().unwrap().get().abs_diff(93_750) <= 1, "{windows:?}");
+    assert!(windows.last().unwrap().get().abs_diff(975_000) <= 1, "{windows:?}");
+    assert!(windows.windows(2).all(|pair| pair[0] < pair[1]));
+    let lossy = Some("1e-3".parse().unwrap());
+    for other in [
+        Question { cross: None, ..shared },
+        Question { buffer: None, ..shared },
+        Question { loss: lossy, ..shared },
+    ] {
+        assert_eq!(advise(&other).unwrap().windows_to_try(), None, "{other:?}");
+    }
+}
+
+#[test]
+fn what_was_simulated_decides_window_rate_delay_and_settings() {
+    let q = Question {
+        buffer: Some(Bytes::new(625_000)),
+        cross: Some("elephants:70%".parse().unwrap()),
+        ..question("50Mbit/s", "100ms")
+    };
+    let tried = |kb: u64, mbit: u64, ms: u64| SimulatedWindow {
+        window: Bytes::new(kb * 1000),
+        rate: Rate::from_mbit_per_second(mbit),
+        rate_error: Rate::from_bits_per_second(1000),
+        delay: Duration::from_millis(ms),
+        loss: 0.0,
+    };
+    let windows =
+        vec![tried(300, 20, 20), tried(600, 29, 70), tried(800, 24, 40), tried(1200, 22, 25)];
+    let advice = advise(&q).unwrap().decided_by(Simulated { windows, hold: 1, seeds: 4 }).unwrap();
+    let json = advice.json();
+    assert_eq!(json["recommended_bytes"], 600_000);
+    assert_eq!(json["expected_bps"]["recommended"], 29_000_000);
+    assert_eq!(json["expected_bps"]["half"], 20_000_000);
+    assert_eq!(json["expected_bps"]["double"], 22_000_000);
+    assert_eq!(json["added_delay_s"]["recommended"], 0.07);
+    assert_eq!(json["settings"]["so_rcvbuf_bytes"], 600_000);
+    assert_eq!(json["simulated"]["windows"][2]["window_bytes"], 800_000);
+    let text = advice.text(false);
+    assert!(text.replace('\n', " ").contains("800 kB is too far: it gives 24 Mbit/s"), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
 }

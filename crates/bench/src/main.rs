@@ -21,6 +21,8 @@ struct Typed {
 
 #[derive(Debug, Subcommand)]
 enum Benchmark {
+    /// Advised windows in random situations; writes docs/results/advice.md
+    Advice(commands::advice::Arguments),
     /// The demo path and a matrix of paths; writes docs/results/lab.md
     Lab(commands::lab::Arguments),
     /// `tune` on programs of others; writes docs/results/live.md
@@ -33,6 +35,7 @@ enum Benchmark {
 
 fn main() -> ExitCode {
     let result = match Typed::parse().benchmark {
+        Benchmark::Advice(arguments) => commands::advice::run(arguments),
         Benchmark::Lab(arguments) => commands::lab::run(arguments),
         Benchmark::Live(arguments) => commands::live::run(arguments),
         Benchmark::Limits(arguments) => commands::limits::run(arguments),

@@ -17,6 +17,7 @@ pub mod router;
 pub mod search;
 mod sweep;
 pub mod validate;
+pub mod window;
 mod workers;
 
 pub use cached_engine::{CachedEngine, NoStore, ResultStore, RunKey};

@@ -5,10 +5,12 @@ mod cross;
 mod explain;
 mod settings;
 mod show;
+mod simulated;
 mod situation;
 
 pub use cross::{Cross, Kind};
 pub use settings::Settings;
+pub use simulated::{Simulated, SimulatedWindow};
 
 use sweetspot_theory::path::saturation::SweetSpot;
 use sweetspot_units::{Bytes, Duration, Probability, Rate};
@@ -74,6 +76,8 @@ pub struct Advice {
     pub assumptions: Vec<String>,
     /// How each number came about.
     pub formulas: Vec<Formula>,
+    /// What the simulator says of windows around, where it was asked: then these decide.
+    pub simulated: Option<Simulated>,
 }
 
 /// Answers `question`.
@@ -135,5 +139,6 @@ pub fn advise(question: &Question) -> Result<Advice, AdviceError> {
         settings: Settings::for_window(window, q.kernel)?,
         assumptions: s.assumptions(),
         formulas: explain::formulas(&s, window)?,
+        simulated: None,
     })
 }

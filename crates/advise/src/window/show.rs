@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use sweetspot_units::{Bytes, Duration, Rate};
 
-use super::{Advice, Choice};
+use super::{Advice, Choice, Simulated};
 use crate::formula::{Formula, explained};
 use crate::text::{list, row, table, wrap};
 
@@ -17,6 +17,10 @@ impl Advice {
         out.push('\n');
         out.push_str(&self.table());
         out.push('\n');
+        if let Some(simulated) = &self.simulated {
+            out.push_str(&simulated_text(simulated));
+            out.push('\n');
+        }
         out.push_str(&self.settings_text());
         out.push_str(&list("Assumed", &self.assumptions));
         if explain {
@@ -65,6 +69,16 @@ impl Advice {
             Duration::ZERO => "no queueing delay".to_owned(),
             delay => format!("{delay} of queueing delay"),
         };
+        if let Some(simulated) = &self.simulated {
+            return format!(
+                "At {path}, closed forms say that {between}. Hold {hold}: {} simulated, {queue}. Being \
+                 wrong by two costs: {}; {}.{}",
+                rate(self.recommended.rate),
+                wrong(0, "half"),
+                wrong(1, "twice"),
+                too_far(simulated),
+            );
+        }
         format!(
             "At {path}, {between}. Hold {hold}: {}, {queue}. Being wrong by two costs: {}; {}{twice}.",
             rate(self.recommended.rate),
@@ -116,6 +130,7 @@ impl Advice {
         let added = self.added_delay.map(|d| d.as_secs_f64());
         out.insert("added_delay_s".into(), json!({"recommended": added[0], "double": added[1]}));
         out.insert("loss_limited".into(), self.loss_limited.into());
+        out.insert("simulated".into(), self.simulated.as_ref().map_or(Value::Null, simulated_json));
         let s = &self.settings;
         let settings = json!({
             "kernel": self.question.kernel.to_string(),
@@ -132,6 +147,44 @@ impl Advice {
         out.insert("sources".into(), SOURCES.into());
         out.into()
     }
+}
+
+fn simulated_text(simulated: &Simulated) -> String {
+    let mut rows = vec![row([&"window, bytes", &"rate", &"+-", &"queue", &"lost", &""])];
+    for (i, tried) in simulated.windows.iter().enumerate() {
+        rows.push(row([
+            &tried.window.get(),
+            &tried.rate,
+            &tried.rate_error,
+            &tried.delay,
+            &format!("{:.3} %", tried.loss * 100.0),
+            &if i == simulated.hold { "hold" } else { "" },
+        ]));
+    }
+    format!("Simulated, {} seeds each:\n{}", simulated.seeds, table(2, &rows))
+}
+
+/// What the first larger window costs at which the rate has fallen, by 3 % at least.
+fn too_far(simulated: &Simulated) -> String {
+    let Some(hold) = simulated.windows.get(simulated.hold) else { return String::new() };
+    let mut beyond = simulated.windows.iter().skip(simulated.hold + 1);
+    let fallen = beyond.find(|tried| tried.rate < hold.rate.scaled(0.97));
+    fallen.map_or(String::new(), |tried| {
+        format!(" {} is too far: it gives {}.", tried.window, tried.rate)
+    })
+}
+
+fn simulated_json(simulated: &Simulated) -> Value {
+    let windows = simulated.windows.iter().map(|tried| {
+        json!({
+            "window_bytes": tried.window.get(),
+            "rate_bps": tried.rate.bits_per_second(),
+            "rate_error_bps": tried.rate_error.bits_per_second(),
+            "delay_s": tried.delay.as_secs_f64(),
+            "loss_rate": tried.loss,
+        })
+    });
+    json!({"seeds": simulated.seeds, "windows": windows.collect::<Vec<_>>()})
 }
 
 fn rate(rate: Option<Rate>) -> String {

@@ -1,5 +1,6 @@
 //! One file per benchmark: its arguments as typed, and its story.
 
+pub mod advice;
 pub mod lab;
 pub mod limits;
 pub mod live;

@@ -1,9 +1,14 @@
+use clap::ValueEnum;
 use sweetspot_advise::Kernel;
-use sweetspot_advise::window::{Cross, Question, advise};
+use sweetspot_advise::window::{Advice, Cross, Kind, Question, Simulated, SimulatedWindow, advise};
+use sweetspot_sim::Simulator;
+use sweetspot_study::Workers;
+use sweetspot_study::window::{Load, SharedPath, try_windows};
 use sweetspot_units::{Bytes, Duration, Probability, Rate};
 
 use super::Manner;
 use crate::verbs::Ending;
+use crate::verbs::scenario_file::Parallel;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -32,9 +37,24 @@ pub struct Arguments {
     /// The receiver's kernel, if it is not this one
     #[arg(long, value_name = "6.18")]
     kernel: Option<Kernel>,
+    /// Whether windows are tried in the simulator where no closed form is sure of the best one (cross
+    /// traffic and a known buffer): sim, or none [default: where it takes less than two seconds]
+    #[arg(long, value_name = "sim|none")]
+    verify: Option<Verify>,
+    #[command(flatten)]
+    parallel: Parallel,
     #[command(flatten)]
     manner: Manner,
 }
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Verify {
+    Sim,
+    None,
+}
+
+/// Trying windows may take so long unasked.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 pub fn run(a: Arguments) -> Ending {
     let question = Question {
@@ -46,6 +66,51 @@ pub fn run(a: Arguments) -> Ending {
         mtu: a.mtu,
         kernel: super::kernel(a.kernel)?,
     };
-    let advice = advise(&question)?;
+    let advice = verified(advise(&question)?, a.verify, a.parallel.workers())?;
     a.manner.show(|explain| advice.text(explain), || advice.json())
+}
+
+/// `advice`, decided by the simulator where that is wanted.
+fn verified(
+    advice: Advice,
+    verify: Option<Verify>,
+    workers: Workers,
+) -> Result<Advice, Box<dyn std::error::Error>> {
+    let question = advice.question;
+    let Some(windows) = advice.windows_to_try().filter(|_| verify != Some(Verify::None)) else {
+        return Ok(advice);
+    };
+    let path = SharedPath {
+        rate: question.rate,
+        rtt: question.rtt,
+        buffer: question.buffer.unwrap_or(Bytes::ZERO),
+        packet: question.mtu,
+        loss: question.loss.unwrap_or(Probability::ZERO),
+        cross: question.cross.map(|cross| (load(cross.kind), cross.share.get())),
+    };
+    let takes = path.cost(windows.len()) / workers.count() as u64;
+    if verify.is_none() && takes > PATIENCE {
+        err!(
+            "sweetspot: by closed forms alone; the simulator would take some {takes} (--verify sim)"
+        );
+        return Ok(advice);
+    }
+    let tried = try_windows(&Simulator, &path, &windows, workers)?;
+    let windows = tried.windows.iter().map(|w| SimulatedWindow {
+        window: w.window,
+        rate: w.rate,
+        rate_error: w.rate_error,
+        delay: w.delay,
+        loss: w.loss,
+    });
+    let simulated = Simulated { windows: windows.collect(), hold: tried.hold, seeds: tried.seeds };
+    Ok(advice.decided_by(simulated)?)
+}
+
+fn load(kind: Kind) -> Load {
+    match kind {
+        Kind::Udp => Load::Udp,
+        Kind::Elephants => Load::Elephants,
+        Kind::Mice => Load::Mice,
+    }
 }
