@@ -26,6 +26,7 @@ pub(crate) const NOTATION: Notation = Notation {
         ("KiB", 1024.0),
         ("MiB", 1048576.0),
         ("GiB", 1073741824.0),
+        ("TiB", 1099511627776.0),
     ],
 };
 

@@ -17,7 +17,18 @@ pub struct Time(u64);
 const NOTATION: Notation = Notation {
     quantity: "duration",
     examples: "250us, 37ms, 1.5s, 2min",
-    units: &[("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9), ("min", 60e9), ("h", 3600e9)],
+    units: &[
+        ("ns", 1.0),
+        ("us", 1e3),
+        ("µs", 1e3),
+        ("usec", 1e3),
+        ("ms", 1e6),
+        ("msec", 1e6),
+        ("s", 1e9),
+        ("sec", 1e9),
+        ("min", 60e9),
+        ("h", 3600e9),
+    ],
 };
 
 impl Duration {

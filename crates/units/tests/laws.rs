@@ -50,6 +50,21 @@ fn a_number_without_a_unit_is_refused() {
 }
 
 #[test]
+fn rates_and_times_are_read_as_other_programs_write_them() {
+    let rate = |text: &str| text.parse::<Rate>().map(Rate::bits_per_second);
+    for text in ["10G", "10Gbps", "10gbps", "10gbit", "10Gb/s", "10 Gbit", "10Gbit/s", "1.25GB/s"] {
+        assert_eq!(rate(text), Ok(10_000_000_000), "{text}");
+    }
+    for text in ["5M", "5Mbps", "5mbit", "5000kbit", "5000K"] {
+        assert_eq!(rate(text), Ok(5_000_000), "{text}");
+    }
+    assert_eq!("80msec".parse(), Ok(Duration::from_millis(80)));
+    assert_eq!("500µs".parse::<Duration>(), "500usec".parse());
+    // Megabits or megabytes: nobody can know.
+    assert!("100Mb".parse::<Rate>().is_err() && "100m".parse::<Rate>().is_err());
+}
+
+#[test]
 fn an_unknown_unit_is_named() {
     let e = "100Mb".parse::<Rate>().unwrap_err().to_string();
     assert!(e.contains("unknown unit \"Mb\""), "{e}");

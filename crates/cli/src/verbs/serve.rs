@@ -1,5 +1,7 @@
+use std::fs;
+use std::io::ErrorKind;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread;
@@ -24,7 +26,7 @@ Examples:
   sweetspot serve --dir incoming --listen 192.0.2.7:9000 --once --json
       takes one file, then prints what the transfer came to, as JSON")]
 pub struct Arguments {
-    /// Directory that received files go to
+    /// Directory that received files go to; made where there is none
     #[arg(long, value_name = "DIR")]
     dir: PathBuf,
     /// Address and port to listen on, TCP and UDP; port 0 picks a free one
@@ -75,6 +77,7 @@ pub fn run(arguments: Arguments) -> Ending {
     // Held back before any thread starts, so that only the one that waits for them gets them.
     let signals = Supervisor::new()?;
     let lifetime = arguments.lifetime;
+    make_directory(&arguments.dir)?;
     let server = Arc::new(Server::bind(resolve(arguments)?)?);
     // The ticket is the first line, at once: whoever started us may be waiting for it.
     out!("{}", server.ticket());
@@ -136,6 +139,17 @@ fn resolve(arguments: Arguments) -> Result<ServeOptions, Box<dyn std::error::Err
         probes: !arguments.no_probes,
         lifetime: arguments.lifetime,
     })
+}
+
+/// Makes the directory where its parent is there and it is not.
+fn make_directory(dir: &Path) -> Result<(), String> {
+    match fs::create_dir(dir) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(format!(
+            "cannot make the directory {}: {error}; give --dir one that you may write to",
+            dir.display()
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// An address of this host and a port.

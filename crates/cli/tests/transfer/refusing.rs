@@ -90,9 +90,21 @@ fn a_directory_that_cannot_be_served_is_named() {
         command.args(["serve", "--listen", "127.0.0.1:0", "--dir", dir]);
         run(command)
     };
-    serve("/nowhere").failed_saying(&["/nowhere", "--dir"]);
+    serve("/proc/nowhere").failed_saying(&["/proc/nowhere", "--dir"]);
+    // Of a longer path most is a mistake if it is not there.
+    serve("/tmp/no/such/place").failed_saying(&["/tmp/no/such/place", "--dir"]);
     serve("/dev/null").failed_saying(&["/dev/null", "--dir"]);
     serve("/proc").failed_saying(&["/proc"]);
+}
+
+#[test]
+fn a_directory_to_serve_into_is_made_where_there_is_none() {
+    let (file, content) = file(1000);
+    let scratch = tempfile::tempdir().unwrap();
+    let directory = scratch.path().join("incoming");
+    let serve = Serve::start_in(scratch, &directory, &["--once"]);
+    assert_eq!(send(file.path(), &serve.ticket, &["--name", "f"]).code, Some(0));
+    assert_eq!(fs::read(serve.directory.join("f")).unwrap(), content);
 }
 
 #[test]
