@@ -1,6 +1,6 @@
 use std::fs;
 use std::io::ErrorKind;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -152,11 +152,14 @@ fn make_directory(dir: &Path) -> Result<(), String> {
     }
 }
 
-/// An address of this host and a port.
-fn listening(text: &str) -> Result<SocketAddr, &'static str> {
-    text.parse().map_err(
-        |_| "it is no address with a port; write it like 0.0.0.0:7411, 192.0.2.7:0 or [::]:7411",
-    )
+/// An address or a name of this host and a port.
+fn listening(text: &str) -> Result<SocketAddr, String> {
+    const EXAMPLES: &str = "write it like 0.0.0.0:7411, localhost:7411, 192.0.2.7:0 or [::]:7411";
+    if !text.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok()) {
+        return Err(format!("it is no address with a port; {EXAMPLES}"));
+    }
+    let mut found = text.to_socket_addrs().map_err(|error| format!("{error}; {EXAMPLES}"))?;
+    found.next().ok_or_else(|| format!("that name has no address; {EXAMPLES}"))
 }
 
 /// `HOST`, `HOST:PORT`, `[v6 address]:PORT` or a bare v6 address.

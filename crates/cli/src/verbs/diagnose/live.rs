@@ -8,7 +8,7 @@ use sweetspot_linux::processes;
 use sweetspot_units::{Bytes, Duration, Time};
 
 use super::capture::{Report, rank};
-use super::target::Target;
+use super::target::LiveTarget;
 use sweetspot_watch::{Host, sample};
 
 /// Between two samples: several per second, so that shares are of time and not of moments.
@@ -18,7 +18,7 @@ const MOST: usize = 1000;
 
 /// Watches the connections of `target` and says what limits the `most` that carry most.
 pub fn watch(
-    target: Target,
+    target: LiveTarget,
     netns: Option<&str>,
     time: Duration,
     most: usize,
@@ -28,8 +28,8 @@ pub fn watch(
     }
     let mut host = match (netns, target) {
         (Some(name), _) => Host::named(name)?,
-        (None, Target::Process(pid)) => Host::of_process(pid)?,
-        (None, Target::End(_)) => Host::own()?,
+        (None, LiveTarget::Process(pid)) => Host::of_process(pid)?,
+        (None, LiveTarget::End(_)) => Host::own()?,
     };
     let meant = find(&mut host, target)?;
     let mut remarks = Vec::new();
@@ -124,10 +124,10 @@ impl Watched {
 }
 
 /// The connections that are meant.
-fn find(host: &mut Host, target: Target) -> Result<Vec<Connection>, String> {
+fn find(host: &mut Host, target: LiveTarget) -> Result<Vec<Connection>, String> {
     let mut all = host.read(Detail::NONE)?;
     match target {
-        Target::End(end) => {
+        LiveTarget::End(end) => {
             all.retain(|c| c.local == end || c.remote == end);
             if all.is_empty() {
                 return Err(format!(
@@ -136,7 +136,7 @@ fn find(host: &mut Host, target: Target) -> Result<Vec<Connection>, String> {
                 ));
             }
         }
-        Target::Process(pid) => {
+        LiveTarget::Process(pid) => {
             let inodes = sockets(pid)?;
             all.retain(|c| inodes.contains(&c.inode));
             if all.is_empty() {

@@ -21,10 +21,10 @@ Examples:
 
   A capture, from either end or in between:
     tcpdump -s 96 -w slow.pcap tcp port 443
-    sweetspot diagnose --file slow.pcap
+    sweetspot diagnose slow.pcap
 
   For a script:
-    sweetspot diagnose --file slow.pcapng --json";
+    sweetspot diagnose slow.pcapng --json";
 
 /// Say what limits a connection, why, and what to do about it
 ///
@@ -33,10 +33,10 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// A process, or an end of a connection (`ADDRESS:PORT`, `[V6ADDRESS]:PORT`)
-    #[arg(value_name = "PID|ADDR:PORT", required_unless_present = "file")]
+    /// A process, an end of a connection (`ADDRESS:PORT`, `[V6ADDRESS]:PORT`), or a capture
+    #[arg(value_name = "PID|ADDR:PORT|FILE", required_unless_present = "file")]
     target: Option<Target>,
-    /// A capture to read, pcap or pcapng
+    /// A capture to read, pcap or pcapng, whatever its name
     #[arg(long, value_name = "FILE", conflicts_with_all = ["target", "watch_for", "netns"])]
     file: Option<PathBuf>,
     /// Watch a live connection so long
@@ -54,10 +54,12 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: Arguments) -> Ending {
-    let report = match (&arguments.file, arguments.target) {
-        (Some(file), _) => capture::read(file, arguments.flows)?,
-        (None, Some(target)) => {
-            live::watch(target, arguments.netns.as_deref(), arguments.watch_for, arguments.flows)?
+    let report = match (&arguments.file, &arguments.target) {
+        (Some(file), _) | (None, Some(Target::Capture(file))) => {
+            capture::read(file, arguments.flows)?
+        }
+        (None, Some(Target::Live(target))) => {
+            live::watch(*target, arguments.netns.as_deref(), arguments.watch_for, arguments.flows)?
         }
         (None, None) => return Err("name a process, an end of a connection, or --file".into()),
     };

@@ -1,9 +1,19 @@
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
+
+/// What is to be diagnosed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// A file that is there: a capture.
+    Capture(PathBuf),
+    /// Live connections.
+    Live(LiveTarget),
+}
 
 /// Which live connections are meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Target {
+pub enum LiveTarget {
     /// All of a process.
     Process(u32),
     /// All that end there, on this host or the other.
@@ -15,15 +25,19 @@ impl FromStr for Target {
 
     fn from_str(typed: &str) -> Result<Target, String> {
         if let Ok(pid) = typed.parse() {
-            return Ok(Target::Process(pid));
+            return Ok(Target::Live(LiveTarget::Process(pid)));
         }
         // The kernel's table has IPv4 addresses mapped into IPv6 as IPv4 ones, too.
         let end = |typed: SocketAddr| SocketAddr::new(typed.ip().to_canonical(), typed.port());
-        typed.parse().map(|typed| Target::End(end(typed))).map_err(|_| {
-            "it is neither a process number nor ADDRESS:PORT, e.g. 4711, 192.0.2.7:443 or \
-             [2001:db8::7]:443"
-                .to_owned()
-        })
+        if let Ok(address) = typed.parse() {
+            return Ok(Target::Live(LiveTarget::End(end(address))));
+        }
+        if Path::new(typed).is_file() {
+            return Ok(Target::Capture(PathBuf::from(typed)));
+        }
+        Err("it is neither a process number nor ADDRESS:PORT, e.g. 4711, 192.0.2.7:443 or \
+             [2001:db8::7]:443, nor a file"
+            .to_owned())
     }
 }
 
