@@ -155,7 +155,8 @@ fn make_directory(dir: &Path) -> Result<(), String> {
 /// An address or a name of this host and a port.
 fn listening(text: &str) -> Result<SocketAddr, String> {
     const EXAMPLES: &str = "write it like 0.0.0.0:7411, localhost:7411, 192.0.2.7:0 or [::]:7411";
-    if !text.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok()) {
+    let with_port = |(host, port): (&str, &str)| !host.is_empty() && port.parse::<u16>().is_ok();
+    if !text.rsplit_once(':').is_some_and(with_port) {
         return Err(format!("it is no address with a port; {EXAMPLES}"));
     }
     let mut found = text.to_socket_addrs().map_err(|error| format!("{error}; {EXAMPLES}"))?;

@@ -138,7 +138,7 @@ fn a_directory_is_left_alone_even_when_forced() {
 
 #[test]
 fn an_address_to_listen_on_is_asked_for_with_an_example() {
-    for wrong in ["localhost:7411", "7411", ":7411", "192.0.2.7", "0.0.0.0:99999"] {
+    for wrong in ["no.such.host.invalid:7411", "7411", ":7411", "192.0.2.7", "0.0.0.0:99999"] {
         let mut command = Command::new(SWEETSPOT);
         command.args(["serve", "--dir", ".", "--listen", wrong]);
         run(command).failed_saying(&[wrong, "write it like 0.0.0.0:7411"]);
