@@ -108,3 +108,29 @@ fn a_seed_that_a_reader_of_json_would_round_is_refused() -> Tested {
     }
     Ok(())
 }
+
+#[test]
+fn a_population_is_judged_by_engines_that_know_chance() -> Tested {
+    let output = sweetspot(&["gauntlet", "--engine", "theory", "--paths", "1"]).output()?;
+    assert_eq!(output.status.code(), Some(1));
+    assert!(said(&output).contains("--engine theory"), "{}", said(&output));
+    assert!(said(&output).contains("take sim or lab"), "{}", said(&output));
+    Ok(())
+}
+
+#[test]
+fn advice_beside_others_is_simulated_unless_that_is_refused() -> Tested {
+    let question = ["advise", "window", "--rate", "5Mbit", "--rtt", "20ms", "--buffer", "25kB"];
+    let ask = |more: &[&str]| -> std::io::Result<serde_json::Value> {
+        let output = sweetspot(&[&question, more].concat()).arg("--json").output()?;
+        Ok(serde_json::from_slice(&output.stdout)?)
+    };
+    let simulated = ask(&["--cross", "elephants:50%"])?;
+    let tried = simulated["simulated"]["windows"].as_array().ok_or("no windows")?;
+    let held = |w: &&serde_json::Value| w["window_bytes"] == simulated["recommended_bytes"];
+    assert!(tried.iter().any(|w| held(&w)), "{simulated}");
+    assert!(ask(&["--cross", "elephants:50%", "--verify", "none"])?["simulated"].is_null());
+    // Alone, the closed form is the answer.
+    assert!(ask(&[])?["simulated"].is_null());
+    Ok(())
+}
