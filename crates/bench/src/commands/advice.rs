@@ -53,12 +53,12 @@ pub fn run(arguments: Arguments) -> Ending {
     Ok(ExitCode::SUCCESS)
 }
 
-/// 2 to 60 Mbit/s, 10 to 200 ms, 0.1 to 2 BDP of buffer, each log-uniform; a tenth to seven tenths of
+/// 10 to 60 Mbit/s, 20 to 200 ms, 0.1 to 2 BDP of buffer, each log-uniform; a tenth to seven tenths of
 /// the rate used by others, each kind as often.
 fn drawn(random: &mut Random) -> Result<Question, Box<dyn std::error::Error>> {
     let mut between = |low: f64, high: f64| low * (high / low).powf(random.unit());
-    let rate = Rate::from_f64(between(2e6, 60e6));
-    let rtt = Duration::from_secs_f64(between(0.01, 0.2));
+    let rate = Rate::from_f64(between(10e6, 60e6));
+    let rtt = Duration::from_secs_f64(between(0.02, 0.2));
     let buffer = (rate * rtt).scaled(between(0.1, 2.0)).max(Bytes::new(7500));
     let share = Probability::new(0.1 + 0.6 * random.unit()).ok_or("a share")?;
     let kind = match (random.unit() * 3.0) as u64 {
@@ -110,7 +110,7 @@ fn judged(question: &Question, workers: Workers) -> Result<Ratios, Box<dyn std::
 fn document(arguments: &Arguments, ratios: &[Ratios]) -> String {
     let mut text = format!(
         "# How good the advised window is\n\n\
-         {} situations of seed {}: 2 to 60 Mbit/s, 10 to 200 ms, 0.1 to 2 BDP of buffer (log-uniform), a tenth to seven\n\
+         {} situations of seed {}: 10 to 60 Mbit/s, 20 to 200 ms, 0.1 to 2 BDP of buffer (log-uniform), a tenth to seven\n\
          tenths of the rate used by UDP with Pareto gaps, elephants or mice. For each `advise window` tries twelve windows in\n\
          the simulator: four seeds choose, four others measure. Shown is the rate with the window that is advised over the\n\
          rate with the best of the twelve, the latter a maximum of noisy numbers and so a little too high; and the same for\n\
