@@ -91,11 +91,11 @@ impl SharedPath {
         (self.rtt * ROUND_TRIPS).clamp(SHORTEST, LONGEST)
     }
 
-    /// The path of the papers: Reno, delayed ACKs, a drop-tail buffer in bytes.
+    /// Hosts as Linux has them, CUBIC, a drop-tail buffer in bytes; rates count headers.
     fn scenario(&self) -> Result<Scenario, StudyError> {
         let path = format!(
             "title = \"windows tried\"\nwarmup = \"{}ms\"\nduration = \"{}ms\"\n\n[path]\nrate = \"{}bit/s\"\n\
-             rtt = \"{}us\"\nbuffer = \"{}B\"\npacket = \"{}B\"\nloss = {}\n\n[tcp]\ndelayed_ack = true\n\n",
+             rtt = \"{}us\"\nbuffer = \"{}B\"\npacket = \"{}B\"\nloss = {}\n\n[tcp]\nflavour = \"linux\"\nheader = \"0B\"\n\n",
             WARMUP.as_secs_f64() * 1e3,
             self.duration().as_secs_f64() * 1e3,
             self.rate.bits_per_second(),
@@ -105,7 +105,7 @@ impl SharedPath {
             self.loss.get(),
         );
         let cross = self.cross.map_or(String::new(), |(load, share)| self.cross(load, share));
-        let text = format!("{path}{cross}[[transfer]]\ncongestion = \"reno\"\nsizing = \"max\"\n");
+        let text = format!("{path}{cross}[[transfer]]\ncongestion = \"cubic\"\nsizing = \"max\"\n");
         Ok(Scenario::parse(&text)?)
     }
 

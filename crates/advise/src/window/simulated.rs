@@ -81,7 +81,7 @@ impl Advice {
         self.added_delay = [hold.delay, double.delay];
         self.settings = Settings::for_window(hold.window, self.question.kernel)?;
         self.assumptions.push(format!(
-            "The windows marked were simulated packet by packet: Reno with delayed ACKs, {} seeds \
+            "The windows marked were simulated packet by packet: CUBIC as Linux has it, {} seeds \
              each that did not choose; the closed forms beside them are the papers'.",
             simulated.seeds
         ));
