@@ -15,6 +15,7 @@ mod play;
 pub mod plot;
 pub mod router;
 pub mod search;
+mod statistics;
 mod sweep;
 pub mod validate;
 pub mod window;

@@ -34,6 +34,13 @@ const STEPS: usize = 12;
 /// How far beyond the edge of the sweet spot.
 const BEYOND: f64 = 1.2;
 
+impl Simulated {
+    /// What was found for the window nearest to this one.
+    pub fn nearest(&self, window: Bytes) -> Option<&SimulatedWindow> {
+        self.windows.iter().min_by_key(|tried| tried.window.get().abs_diff(window.get()))
+    }
+}
+
 impl Advice {
     /// The windows to ask a simulator about: from half of the smallest that fills the path to beyond the
     /// largest that overflows nothing, in equal ratios. `None` where closed forms are enough (no
@@ -61,18 +68,14 @@ impl Advice {
     /// If TCP has no window so large.
     pub fn decided_by(mut self, simulated: Simulated) -> Result<Advice, AdviceError> {
         let Some(hold) = simulated.windows.get(simulated.hold).copied() else { return Ok(self) };
-        let nearest = |window: Bytes| {
-            let distance = |tried: &&SimulatedWindow| tried.window.get().abs_diff(window.get());
-            simulated.windows.iter().min_by_key(distance).copied()
-        };
         let choice = |name, rule, tried: SimulatedWindow| Choice {
             name,
             rule,
             window: Some(tried.window),
             rate: Some(tried.rate),
         };
-        let half = nearest(hold.window / 2).unwrap_or(hold);
-        let double = nearest(hold.window * 2).unwrap_or(hold);
+        let half = simulated.nearest(hold.window / 2).copied().unwrap_or(hold);
+        let double = simulated.nearest(hold.window * 2).copied().unwrap_or(hold);
         self.recommended = choice("hold", "recommended", hold);
         self.wrong_by_two = [
             choice("half", "about half of it", half),

@@ -2,12 +2,12 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use sweetspot_advise::window::{Cross, Kind, Question, advise};
+use sweetspot_advise::window::{Cross, Kind, Question, SimulatedWindow, advise};
 use sweetspot_comparison::machine;
 use sweetspot_path::Random;
 use sweetspot_sim::Simulator;
 use sweetspot_study::Workers;
-use sweetspot_study::window::{Load, SharedPath, TriedWindow, try_windows};
+use sweetspot_study::window::try_windows;
 use sweetspot_units::{Bytes, Duration, Probability, Rate};
 
 use super::Ending;
@@ -81,29 +81,14 @@ fn judged(question: &Question, workers: Workers) -> Result<Ratios, Box<dyn std::
     let advice = advise(question)?;
     let windows = advice.windows_to_try().ok_or("a path with cross traffic and a buffer")?;
     let cross = question.cross.ok_or("cross traffic")?;
-    let load = match cross.kind {
-        Kind::Udp => Load::Udp,
-        Kind::Elephants => Load::Elephants,
-        Kind::Mice => Load::Mice,
-    };
-    let path = SharedPath {
-        rate: question.rate,
-        rtt: question.rtt,
-        buffer: question.buffer.unwrap_or(Bytes::ZERO),
-        packet: question.mtu,
-        loss: Probability::ZERO,
-        cross: Some((load, cross.share.get())),
-    };
     let recommended = advice.recommended.window.unwrap_or(Bytes::ZERO);
-    let tried = try_windows(&Simulator, &path, &windows, workers)?;
+    let tried = try_windows(&Simulator, question, &windows, workers)?;
     let best = tried.windows.iter().map(|w| w.rate.as_f64()).fold(1.0, f64::max);
-    let distance = |w: &&TriedWindow| w.window.get().abs_diff(recommended.get());
-    let nearest = tried.windows.iter().min_by_key(distance);
-    let share = |w: Option<&TriedWindow>| w.map_or(0.0, |w| w.rate.as_f64() / best);
+    let share = |w: Option<&SimulatedWindow>| w.map_or(0.0, |w| w.rate.as_f64() / best);
     Ok(Ratios {
         kind: cross.kind,
         simulated: share(tried.windows.get(tried.hold)),
-        closed_form: share(nearest),
+        closed_form: share(tried.nearest(recommended)),
     })
 }
 

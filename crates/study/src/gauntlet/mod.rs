@@ -12,7 +12,6 @@ mod play;
 mod population;
 mod random_stream;
 mod report;
-mod statistics;
 mod table;
 
 pub use class::Class;

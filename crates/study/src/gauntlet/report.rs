@@ -4,7 +4,7 @@ use super::class::Class;
 use super::measured::Measured;
 use super::plan::{Plan, Variant};
 use super::population::Population;
-use super::statistics::{mean, quantile, ratio, welch};
+use crate::statistics::{mean, quantile, ratio, welch};
 
 /// What came of a gauntlet: the stable object that `sweetspot gauntlet --json` prints.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -1,6 +1,8 @@
 use serde::Serialize;
 use sweetspot_theory::router::student_t::two_sided_quantile;
 
+use crate::statistics::{mean, squared_error};
+
 /// The mean of a quantity over seeds and how well it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Spread {
@@ -19,16 +21,10 @@ const CONFIDENCE: f64 = 0.95;
 impl Spread {
     /// The spread of independent `values`; `None` where there are none.
     pub fn of(values: &[f64]) -> Option<Spread> {
-        let count = values.len();
-        if count == 0 {
-            return None;
-        }
-        let mean = values.iter().sum::<f64>() / count as f64;
-        let half_width = (count > 1).then(|| {
-            let squares: f64 = values.iter().map(|v| (v - mean) * (v - mean)).sum();
+        let (count, mean) = (values.len(), mean(values)?);
+        let half_width = squared_error(values).map(|squared| {
             let degrees = (count - 1) as f64;
-            let error = libm::sqrt(squares / degrees / count as f64);
-            two_sided_quantile(1.0 - CONFIDENCE, degrees) * error
+            two_sided_quantile(1.0 - CONFIDENCE, degrees) * libm::sqrt(squared)
         });
         Some(Spread { mean, half_width, seeds: count })
     }

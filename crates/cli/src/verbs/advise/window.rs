@@ -1,9 +1,9 @@
 use clap::ValueEnum;
 use sweetspot_advise::Kernel;
-use sweetspot_advise::window::{Advice, Cross, Kind, Question, Simulated, SimulatedWindow, advise};
+use sweetspot_advise::window::{Advice, Cross, Question, advise};
 use sweetspot_sim::Simulator;
 use sweetspot_study::Workers;
-use sweetspot_study::window::{Load, SharedPath, try_windows};
+use sweetspot_study::window::{cost, try_windows};
 use sweetspot_units::{Bytes, Duration, Probability, Rate};
 
 use super::Manner;
@@ -80,37 +80,12 @@ fn verified(
     let Some(windows) = advice.windows_to_try().filter(|_| verify != Some(Verify::None)) else {
         return Ok(advice);
     };
-    let path = SharedPath {
-        rate: question.rate,
-        rtt: question.rtt,
-        buffer: question.buffer.unwrap_or(Bytes::ZERO),
-        packet: question.mtu,
-        loss: question.loss.unwrap_or(Probability::ZERO),
-        cross: question.cross.map(|cross| (load(cross.kind), cross.share.get())),
-    };
-    let takes = path.cost(windows.len()) / workers.count() as u64;
+    let takes = cost(&question, windows.len()) / workers.count() as u64;
     if verify.is_none() && takes > PATIENCE {
         err!(
             "sweetspot: by closed forms alone; the simulator would take some {takes} (--verify sim)"
         );
         return Ok(advice);
     }
-    let tried = try_windows(&Simulator, &path, &windows, workers)?;
-    let windows = tried.windows.iter().map(|w| SimulatedWindow {
-        window: w.window,
-        rate: w.rate,
-        rate_error: w.rate_error,
-        delay: w.delay,
-        loss: w.loss,
-    });
-    let simulated = Simulated { windows: windows.collect(), hold: tried.hold, seeds: tried.seeds };
-    Ok(advice.decided_by(simulated)?)
-}
-
-fn load(kind: Kind) -> Load {
-    match kind {
-        Kind::Udp => Load::Udp,
-        Kind::Elephants => Load::Elephants,
-        Kind::Mice => Load::Mice,
-    }
+    Ok(advice.decided_by(try_windows(&Simulator, &question, &windows, workers)?)?)
 }

@@ -2,7 +2,7 @@
 
 /// The value below which the share `p` of `values` lies, interpolated between neighbours (Hyndman
 /// and Fan 1996, type 7); `None` where there are none.
-pub(super) fn quantile(values: &[f64], p: f64) -> Option<f64> {
+pub(crate) fn quantile(values: &[f64], p: f64) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let place = p * sorted.len().checked_sub(1)? as f64;
@@ -12,24 +12,27 @@ pub(super) fn quantile(values: &[f64], p: f64) -> Option<f64> {
 }
 
 /// The mean; `None` where there are none.
-pub(super) fn mean(values: &[f64]) -> Option<f64> {
+pub(crate) fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
 /// `part / whole`, where there is a whole.
-pub(super) fn ratio(part: f64, whole: f64) -> Option<f64> {
+pub(crate) fn ratio(part: f64, whole: f64) -> Option<f64> {
     (whole > 0.0).then(|| part / whole)
+}
+
+/// The square of the standard error of the mean of independent `values`; `None` of fewer than two,
+/// which say nothing about others.
+pub(crate) fn squared_error(values: &[f64]) -> Option<f64> {
+    let mean = mean(values)?;
+    let squares: f64 = values.iter().map(|v| (v - mean) * (v - mean)).sum();
+    let degrees = values.len().checked_sub(1).filter(|degrees| *degrees > 0)?;
+    Some(squares / degrees as f64 / values.len() as f64)
 }
 
 /// Welch's t (1947) of the difference between two samples' means: below zero where `a` is less.
 /// `None` where one value stands alone, which says nothing about others.
-pub(super) fn welch(a: &[f64], b: &[f64]) -> Option<f64> {
-    let squared_error = |values: &[f64]| {
-        let mean = mean(values)?;
-        let squares: f64 = values.iter().map(|v| (v - mean) * (v - mean)).sum();
-        let degrees = values.len().checked_sub(1).filter(|degrees| *degrees > 0)?;
-        Some(squares / degrees as f64 / values.len() as f64)
-    };
+pub(crate) fn welch(a: &[f64], b: &[f64]) -> Option<f64> {
     let difference = mean(a)? - mean(b)?;
     let error = libm::sqrt(squared_error(a)? + squared_error(b)?);
     if error > 0.0 {
