@@ -11,6 +11,7 @@ mod scenario;
 mod tcp;
 mod traffic;
 mod tree;
+mod writer;
 
 pub use engine::{Engine, EngineError, FinishedFlow, NoRecorder, Recorder, Sample};
 pub use error::{Origin, ScenarioError};

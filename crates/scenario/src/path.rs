@@ -79,6 +79,11 @@ impl Queue {
         ("codel", Queue::CoDel),
         ("fq-codel", Queue::FqCoDel),
     ];
+
+    /// As written in a scenario.
+    pub fn name(self) -> &'static str {
+        Queue::CHOICES.iter().find(|(_, queue)| *queue == self).map_or("", |(name, _)| name)
+    }
 }
 
 impl Path {

@@ -2,6 +2,7 @@ use sweetspot_units::{Bytes, Duration, Volume};
 
 use crate::error::ScenarioError;
 use crate::reader::Reader;
+use crate::tree::Value;
 
 /// What `congestion` may name: the window's rule and the loss recovery that goes with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -160,7 +161,7 @@ impl Tcp {
             ecn: reader.truth("ecn")?.unwrap_or(base.ecn),
             header: reader.quantity("header")?.unwrap_or(base.header),
             window_scale: reader.whole("window_scale", 0, 14)?.unwrap_or(base.window_scale),
-            send_buffer: room(reader, "send_buffer")?.or(base.send_buffer),
+            send_buffer: send_buffer(reader, base.send_buffer)?,
             max_window: room(reader, "max_window")?.unwrap_or(base.max_window),
         };
         if tcp.clock == Duration::ZERO {
@@ -173,6 +174,18 @@ impl Tcp {
             return Err(reader.impossible("header", "it must leave room in path.packet"));
         }
         Ok(tcp)
+    }
+}
+
+/// `"unlimited"` or a size; `usual` where nothing is written.
+fn send_buffer(
+    reader: &mut Reader<'_>,
+    usual: Option<Volume>,
+) -> Result<Option<Volume>, ScenarioError> {
+    match reader.node("send_buffer").map(|node| &node.value) {
+        None => Ok(usual),
+        Some(Value::Text(word)) if word == "unlimited" => Ok(None),
+        Some(_) => room(reader, "send_buffer"),
     }
 }
 

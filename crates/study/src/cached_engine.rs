@@ -7,7 +7,7 @@ use sweetspot_scenario::{Engine, EngineError, Outcome, Recorder, Scenario};
 pub struct RunKey {
     /// The engine.
     pub engine: String,
-    /// The scenario without its seed and its title, as 32 hexadecimal digits.
+    /// FNV-1a of the scenario's text without its seed and its title, as 32 hexadecimal digits.
     pub scenario: String,
     /// The seed.
     pub seed: u64,
@@ -17,7 +17,7 @@ impl RunKey {
     /// The key of `scenario` played by the engine of this name.
     pub fn of(engine: &str, scenario: &Scenario) -> RunKey {
         let nameless = Scenario { seed: 0, title: String::new(), ..scenario.clone() };
-        let digits = format!("{:032x}", fingerprint(format!("{nameless:?}").as_bytes()));
+        let digits = format!("{:032x}", fingerprint(nameless.to_string().as_bytes()));
         RunKey { engine: engine.to_owned(), scenario: digits, seed: scenario.seed }
     }
 }

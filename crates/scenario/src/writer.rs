@@ -1,0 +1,240 @@
+//! A scenario as text: every key written out, so that it reads back as itself.
+
+use core::fmt::{self, Display, Formatter};
+use core::str::FromStr;
+
+use sweetspot_units::{Bytes, Duration, Probability, Rate, Volume};
+
+use crate::path::{Change, Hop, Path, Reverse};
+use crate::scenario::{Scenario, Ties};
+use crate::tcp::{Flavour, Tcp};
+use crate::traffic::{Cross, Kind, Transfer};
+
+/// TOML with every key in one order, whatever the defaults: two scenarios are equal if and only if their
+/// texts are.
+impl Display for Scenario {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let mut table = Table(f);
+        table.value("title", &text(&self.title))?;
+        table.value("seed", self.seed)?;
+        table.value("warmup", duration(self.warmup))?;
+        table.value("duration", duration(self.duration))?;
+        table.value("ties", text(ties(self.ties)))?;
+        self.path.write(&mut table)?;
+        for cross in &self.cross {
+            cross.write(&mut table)?;
+        }
+        for transfer in &self.transfers {
+            transfer.write(&mut table)?;
+        }
+        Ok(())
+    }
+}
+
+struct Table<'a, 'f>(&'a mut Formatter<'f>);
+
+impl Table<'_, '_> {
+    fn header(&mut self, header: &str) -> fmt::Result {
+        writeln!(self.0, "\n{header}")
+    }
+
+    fn value(&mut self, key: &str, value: impl Display) -> fmt::Result {
+        writeln!(self.0, "{key} = {value}")
+    }
+
+    fn optional(&mut self, key: &str, value: Option<impl Display>) -> fmt::Result {
+        value.map_or(Ok(()), |value| self.value(key, value))
+    }
+}
+
+impl Path {
+    fn write(&self, table: &mut Table<'_, '_>) -> fmt::Result {
+        table.header("[path]")?;
+        table.value("rtt", duration(self.rtt))?;
+        table.value("packet", bytes(self.packet))?;
+        table.value("access_rate", rate(self.access_rate))?;
+        table.value("reverse", text(reverse(self.reverse)))?;
+        for hop in &self.hops {
+            hop.write(table)?;
+        }
+        self.changes.iter().try_for_each(|change| change.write(table))
+    }
+}
+
+impl Hop {
+    fn write(&self, table: &mut Table<'_, '_>) -> fmt::Result {
+        table.header("[[path.hop]]")?;
+        table.value("rate", rate(self.rate))?;
+        table.value("delay", duration(self.delay))?;
+        table.value("buffer", volume(self.buffer))?;
+        table.value("queue", text(self.queue.name()))?;
+        table.value("loss", probability(self.loss))?;
+        table.value("jitter", duration(self.jitter))
+    }
+}
+
+impl Change {
+    fn write(&self, table: &mut Table<'_, '_>) -> fmt::Result {
+        table.header("[[path.change]]")?;
+        table.value("at", duration(self.at))?;
+        table.value("hop", self.hop)?;
+        table.optional("rate", self.rate.map(rate))?;
+        table.optional("delay", self.delay.map(duration))
+    }
+}
+
+impl Cross {
+    fn write(&self, table: &mut Table<'_, '_>) -> fmt::Result {
+        table.header("[[cross]]")?;
+        self.kind.write(table)?;
+        table.value("rtt", span(self.rtt))?;
+        table.value("start", span(self.start))?;
+        table.value("hop", self.hops.0)?;
+        table.value("last_hop", self.hops.1)?;
+        table.value("congestion", text(self.congestion.name()))?;
+        if let Some(inputs) = self.inputs {
+            table.value("inputs", inputs.count)?;
+            table.value("input_rate", rate(inputs.rate))?;
+            table.value("servers", inputs.servers)?;
+        }
+        self.tcp.write(table)
+    }
+}
+
+impl Kind {
+    fn write(&self, table: &mut Table<'_, '_>) -> fmt::Result {
+        table.value("kind", text(self.name()))?;
+        match *self {
+            Kind::Pareto { count, rate: each, shape } => {
+                table.value("count", count)?;
+                table.value("rate", rate(each))?;
+                table.value("shape", shape)
+            }
+            Kind::Poisson { count, rate: each } => {
+                table.value("count", count)?;
+                table.value("rate", rate(each))
+            }
+            Kind::Elephants { count, window } => {
+                table.value("count", count)?;
+                table.optional("window", window.map(volume))
+            }
+            Kind::Mice { count, nodes, packets, sleep, window } => {
+                table.value("count", count)?;
+                table.value("nodes", nodes)?;
+                table.value("packets", format_args!("[{}, {}]", packets.0, packets.1))?;
+                table.value("sleep", span(sleep))?;
+                table.optional("window", window.map(volume))
+            }
+            Kind::ClosedLoop { users, nodes, size_mean, size_shape, think_mean, window } => {
+                table.value("users", users)?;
+                table.value("nodes", nodes)?;
+                table.value("size_mean", bytes(size_mean))?;
+                table.value("size_shape", size_shape)?;
+                table.value("think_mean", duration(think_mean))?;
+                table.optional("window", window.map(volume))
+            }
+            Kind::Arrivals { rate: load, nodes, size_mean, size_shape, window } => {
+                table.value("rate", rate(load))?;
+                table.value("nodes", nodes)?;
+                table.value("size_mean", bytes(size_mean))?;
+                table.value("size_shape", size_shape)?;
+                table.optional("window", window.map(volume))
+            }
+        }
+    }
+}
+
+impl Transfer {
+    fn write(&self, table: &mut Table<'_, '_>) -> fmt::Result {
+        table.header("[[transfer]]")?;
+        table.value("start", duration(self.start))?;
+        table.optional("size", self.size.map(bytes))?;
+        table.value("congestion", text(self.congestion.name()))?;
+        table.value("congestion_fixed", self.congestion_fixed)?;
+        table.value("sizing", text(&self.sizing.to_string()))?;
+        self.tcp.write(table)
+    }
+}
+
+impl Tcp {
+    fn write(&self, table: &mut Table<'_, '_>) -> fmt::Result {
+        table.value("flavour", text(flavour(self.flavour)))?;
+        table.value("delayed_ack", self.delayed_ack)?;
+        table.value("ack_delay", duration(self.ack_delay))?;
+        table.value("initial_window", volume(Volume::Packets(self.initial_window)))?;
+        table.value("min_rto", duration(self.min_rto))?;
+        table.value("initial_rto", duration(self.initial_rto))?;
+        table.value("clock", duration(self.clock))?;
+        table.value("timestamps", self.timestamps)?;
+        table.value("limited_transmit", self.limited_transmit)?;
+        table.value("slow_start_restart", self.slow_start_restart)?;
+        table.value("pacing", self.pacing)?;
+        table.value("ecn", self.ecn)?;
+        table.value("header", bytes(self.header))?;
+        table.value("window_scale", self.window_scale)?;
+        table.value("send_buffer", self.send_buffer.map_or_else(|| text("unlimited"), volume))?;
+        table.value("max_window", volume(self.max_window))
+    }
+}
+
+fn ties(ties: Ties) -> &'static str {
+    match ties {
+        Ties::Seeded => "seeded",
+        Ties::Declared => "declared",
+    }
+}
+
+fn reverse(reverse: Reverse) -> &'static str {
+    match reverse {
+        Reverse::Mirror => "mirror",
+        Reverse::Clean => "clean",
+    }
+}
+
+fn flavour(flavour: Flavour) -> &'static str {
+    match flavour {
+        Flavour::Ns2 => "ns2",
+        Flavour::Linux => "linux",
+    }
+}
+
+fn text(text: &str) -> String {
+    toml::Value::from(text).to_string()
+}
+
+fn rate(rate: Rate) -> String {
+    quantity(rate, format_args!("{}bit/s", rate.bits_per_second()))
+}
+
+fn duration(duration: Duration) -> String {
+    quantity(duration, format_args!("{}ns", duration.as_nanos()))
+}
+
+fn bytes(bytes: Bytes) -> String {
+    quantity(bytes, format_args!("{}B", bytes.get()))
+}
+
+fn volume(volume: Volume) -> String {
+    match volume {
+        Volume::Bytes(amount) => bytes(amount),
+        Volume::Packets(packets) => format!("\"{packets}pkt\""),
+    }
+}
+
+fn probability(probability: Probability) -> String {
+    format!("\"{}\"", probability.get())
+}
+
+fn span((low, high): (Duration, Duration)) -> String {
+    format!("[{}, {}]", duration(low), duration(high))
+}
+
+/// With the unit that people read, where that is exact; else in the smallest unit.
+fn quantity<T: Display + FromStr + PartialEq>(value: T, exact: fmt::Arguments<'_>) -> String {
+    let rounded = value.to_string().replace(' ', "");
+    if rounded.parse().is_ok_and(|read: T| read == value) {
+        format!("\"{rounded}\"")
+    } else {
+        format!("\"{exact}\"")
+    }
+}
