@@ -1,6 +1,7 @@
 //! What goes into an engine and what comes out of it: [`Scenario`], [`Outcome`], and the
 //! [`Engine`] between them. The format is described in docs/scenario.md.
 
+mod application;
 mod engine;
 mod error;
 mod nearest;
@@ -13,6 +14,7 @@ mod traffic;
 mod tree;
 mod writer;
 
+pub use application::{Application, ApplicationError, Pace, Pause};
 pub use engine::{Engine, EngineError, FinishedFlow, NoRecorder, Recorder, Sample};
 pub use error::{Origin, ScenarioError};
 pub use nearest::nearest;

@@ -21,10 +21,12 @@ pub enum Congestion {
     Vegas,
     /// BBR version 1, on SACK recovery.
     Bbr,
+    /// TCP-LP, on SACK recovery.
+    Lp,
 }
 
 impl Congestion {
-    pub(crate) const CHOICES: [(&'static str, Congestion); 7] = [
+    pub(crate) const CHOICES: [(&'static str, Congestion); 8] = [
         ("reno", Congestion::Reno),
         ("newreno", Congestion::NewReno),
         ("sack", Congestion::Sack),
@@ -32,6 +34,7 @@ impl Congestion {
         ("cubic", Congestion::Cubic),
         ("vegas", Congestion::Vegas),
         ("bbr", Congestion::Bbr),
+        ("lp", Congestion::Lp),
     ];
 
     /// What a scenario may write so.

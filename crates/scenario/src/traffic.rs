@@ -1,6 +1,7 @@
 use sweetspot_sizing::Sizing;
 use sweetspot_units::{Bytes, Duration, Rate, Volume};
 
+use crate::application::{Application, Pace};
 use crate::error::ScenarioError;
 use crate::path::Path;
 use crate::reader::Reader;
@@ -119,6 +120,10 @@ pub struct Transfer {
     pub congestion_fixed: bool,
     /// How its window is sized.
     pub sizing: Sizing,
+    /// The application that reads at the receiver.
+    pub reader: Application,
+    /// The application that writes at the sender.
+    pub writer: Application,
     /// TCP.
     pub tcp: Tcp,
 }
@@ -329,10 +334,15 @@ impl Transfer {
                 .unwrap_or(Congestion::Reno),
             congestion_fixed: reader.truth("congestion_fixed")?.unwrap_or(false),
             sizing: reader.name("sizing", &Sizing::NAMES)?.unwrap_or(Sizing::Max),
+            reader: reader.quantity("reader")?.unwrap_or_default(),
+            writer: reader.quantity("writer")?.unwrap_or_default(),
             tcp: Tcp::read(&mut reader, base, packet)?,
         };
         if transfer.size == Some(Bytes::ZERO) {
             return Err(reader.impossible("size", "nothing would be sent; it must be 1B or more"));
+        }
+        if transfer.reader.pace.is_some_and(Pace::is_random) {
+            return Err(reader.impossible("reader", "a reader has a constant rate: rate=20Mbit/s"));
         }
         reader.finish()?;
         Ok(vec![transfer; count as usize])

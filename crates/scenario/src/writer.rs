@@ -15,7 +15,7 @@ use crate::traffic::{Cross, Kind, Transfer};
 impl Display for Scenario {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let mut table = Table(f);
-        table.value("title", &text(&self.title))?;
+        table.value("title", text(&self.title))?;
         table.value("seed", self.seed)?;
         table.value("warmup", duration(self.warmup))?;
         table.value("duration", duration(self.duration))?;
@@ -152,6 +152,10 @@ impl Transfer {
         table.value("congestion", text(self.congestion.name()))?;
         table.value("congestion_fixed", self.congestion_fixed)?;
         table.value("sizing", text(&self.sizing.to_string()))?;
+        for (key, application) in [("reader", &self.reader), ("writer", &self.writer)] {
+            let written = (!application.is_greedy()).then(|| text(&application.to_string()));
+            table.optional(key, written)?;
+        }
         self.tcp.write(table)
     }
 }

@@ -58,7 +58,7 @@ proptest! {
              [[cross]]\nkind = 'mice'\ncount = 30\npackets = [10, 15]\nsleep = ['1s', '2s']\n{window}\n\
              [[cross]]\nkind = 'closed-loop'\nusers = 4\nsize_mean = '80kB'\nthink_mean = '1s'\n\
              [[cross]]\nkind = 'arrivals'\nrate = '{rate}bit/s'\nsize_mean = '80kB'\ninputs = 7\ninput_rate = '3Gbit/s'\n\
-             [[transfer]]\nsizing = '{sizing}'\nsize = '{buffer}B'\nflavour = 'linux'\n[[transfer]]\ncount = 2"
+             [[transfer]]\nsizing = '{sizing}'\nsize = '{buffer}B'\nflavour = 'linux'\n[[transfer]]\ncount = 2\nreader = 'rate={rate}bit/s,pause={at}ns+1ms'\nwriter = 'pareto={rate}bit/s'"
         );
         let mut scenario = Scenario::parse(&text).expect("it is a scenario");
         scenario.title = title;

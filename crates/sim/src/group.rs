@@ -100,6 +100,7 @@ fn style(congestion: Congestion, linux: bool) -> (Algorithm, RecoveryStyle) {
         Congestion::Sack1 => (Algorithm::Reno, RecoveryStyle::Sack1),
         Congestion::Cubic => (Algorithm::Cubic, sack),
         Congestion::Vegas => (Algorithm::Vegas, sack),
+        Congestion::Lp => (Algorithm::Lp, sack),
         // It sends into full queues, where retransmissions are lost as often as anything else.
         Congestion::Bbr => (Algorithm::Bbr, RecoveryStyle::Linux),
     }

@@ -196,6 +196,7 @@ pub(crate) fn kernel_name(congestion: Congestion) -> &'static str {
         Congestion::Reno | Congestion::NewReno | Congestion::Sack | Congestion::Sack1 => "reno",
         Congestion::Cubic => "cubic",
         Congestion::Vegas => "vegas",
+        Congestion::Lp => "lp",
         Congestion::Bbr => "bbr",
     }
 }

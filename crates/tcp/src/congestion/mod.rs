@@ -15,6 +15,7 @@ mod bbr;
 mod cubic;
 mod delivery_rate;
 mod hystart;
+mod lp;
 mod pacing;
 mod prr;
 mod reno;
@@ -24,6 +25,7 @@ pub use bbr::Bbr;
 pub use cubic::Cubic;
 pub use delivery_rate::{DeliveryRate, RateSample, SentStamp};
 pub use hystart::{HyStart, SlowStart};
+pub use lp::Lp;
 pub use pacing::window_pacing_rate;
 pub use prr::Prr;
 pub use reno::Reno;
@@ -162,6 +164,8 @@ pub enum Algorithm {
     Vegas,
     /// Version 1.
     Bbr,
+    /// Kuzmanovic and Knightly's, of low priority.
+    Lp,
 }
 
 impl Algorithm {
@@ -183,6 +187,8 @@ pub enum Congestion {
     Vegas(Box<Vegas>),
     /// See [`Bbr`].
     Bbr(Box<Bbr>),
+    /// See [`Lp`].
+    Lp(Box<Lp>),
 }
 
 impl Congestion {
@@ -193,6 +199,7 @@ impl Congestion {
             Algorithm::Cubic => Congestion::Cubic(Box::new(Cubic::new(setting))),
             Algorithm::Vegas => Congestion::Vegas(Box::new(Vegas::new(setting))),
             Algorithm::Bbr => Congestion::Bbr(Box::new(Bbr::new(setting))),
+            Algorithm::Lp => Congestion::Lp(Box::new(Lp::new(setting))),
         }
     }
 
@@ -203,6 +210,7 @@ impl Congestion {
             Congestion::Cubic(_) => Algorithm::Cubic,
             Congestion::Vegas(_) => Algorithm::Vegas,
             Congestion::Bbr(_) => Algorithm::Bbr,
+            Congestion::Lp(_) => Algorithm::Lp,
         }
     }
 }
@@ -215,6 +223,7 @@ macro_rules! dispatch {
             Congestion::Cubic($control) => $call,
             Congestion::Vegas($control) => $call,
             Congestion::Bbr($control) => $call,
+            Congestion::Lp($control) => $call,
         }
     };
 }

@@ -26,6 +26,12 @@ impl Reno {
         }
     }
 
+    /// Congestion avoidance from a window of `cwnd` packets on.
+    pub(super) fn restart_from(&mut self, cwnd: f64) {
+        self.cwnd = cwnd;
+        self.ssthresh = cwnd.max(LEAST_SSTHRESH);
+    }
+
     /// Half of the window in use.
     fn half(&self, event: &CongestionEvent) -> f64 {
         match self.growth {

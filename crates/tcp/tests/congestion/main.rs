@@ -6,6 +6,7 @@ mod cubic;
 mod delivery_rate;
 mod harness;
 mod hystart;
+mod lp;
 mod pacing;
 mod prr;
 mod reno;

@@ -164,7 +164,7 @@ proptest! {
             RecoveryStyle::Linux,
         ]),
         algorithm in prop::sample::select(vec![
-            Algorithm::Reno, Algorithm::Cubic, Algorithm::Vegas, Algorithm::Bbr,
+            Algorithm::Reno, Algorithm::Cubic, Algorithm::Vegas, Algorithm::Bbr, Algorithm::Lp,
         ]),
         timestamps in any::<bool>(),
         limited_transmit in any::<bool>(),

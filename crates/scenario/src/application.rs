@@ -1,0 +1,185 @@
+use core::fmt::{self, Display, Formatter};
+use core::str::FromStr;
+
+use sweetspot_units::{Duration, Rate};
+
+/// How an application reads what a transfer brings, or writes what it is to send: as fast as TCP lets it,
+/// unless a rate or pauses are given.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Application {
+    /// Its speed; `None`: whatever TCP takes or gives.
+    pub pace: Option<Pace>,
+    /// When it neither reads nor writes, in the order of time, none overlapping.
+    pub pauses: Vec<Pause>,
+}
+
+/// The speed of an application.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Pace {
+    /// Bytes at equal distances: constant bit rate.
+    Constant(Rate),
+    /// Packets with exponential gaps; the mean rate of payload.
+    Poisson(Rate),
+    /// Packets with Pareto gaps of shape 1.5; the mean rate of payload.
+    Pareto(Rate),
+}
+
+/// A time in which an application does nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pause {
+    /// When it begins, from the start of the transfer.
+    pub from: Duration,
+    /// How long it lasts.
+    pub length: Duration,
+}
+
+impl Pause {
+    /// When it ends, from the start of the transfer.
+    pub fn until(self) -> Duration {
+        self.from + self.length
+    }
+}
+
+impl Pace {
+    /// The mean rate of payload.
+    pub fn rate(self) -> Rate {
+        match self {
+            Pace::Constant(rate) | Pace::Poisson(rate) | Pace::Pareto(rate) => rate,
+        }
+    }
+
+    /// Whether packets come at times drawn from the seed.
+    pub fn is_random(self) -> bool {
+        !matches!(self, Pace::Constant(_))
+    }
+}
+
+impl Application {
+    /// Whether TCP alone decides when data moves.
+    pub fn is_greedy(&self) -> bool {
+        self.pace.is_none() && self.pauses.is_empty()
+    }
+
+    /// When the pause that holds `at` ends; `None`: the application is at work then. Times count from the
+    /// start of the transfer.
+    pub fn paused_until(&self, at: Duration) -> Option<Duration> {
+        let holds = |pause: &&Pause| pause.from <= at && at < pause.until();
+        self.pauses.iter().find(holds).map(|pause| pause.until())
+    }
+}
+
+/// What is wrong with an application's description.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApplicationError(String);
+
+impl Display for ApplicationError {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl core::error::Error for ApplicationError {}
+
+const FORM: &str = "it must be like \"rate=20Mbit/s\", \"pause=5s+1s\" (at 5 s, for 1 s) or both with a comma between";
+
+/// `rate=RATE`, `poisson=RATE` or `pareto=RATE`, and any number of `pause=START+LENGTH`, with commas between.
+impl FromStr for Application {
+    type Err = ApplicationError;
+
+    fn from_str(text: &str) -> Result<Application, ApplicationError> {
+        let mut application = Application::default();
+        for part in text.split(',').map(str::trim) {
+            let (key, value) =
+                part.split_once('=').ok_or_else(|| ApplicationError(FORM.to_owned()))?;
+            let pace = match key {
+                "pause" => {
+                    application.pauses.push(pause(value)?);
+                    continue;
+                }
+                "rate" => Pace::Constant(rate(value)?),
+                "poisson" => Pace::Poisson(rate(value)?),
+                "pareto" => Pace::Pareto(rate(value)?),
+                _ => return Err(ApplicationError(FORM.to_owned())),
+            };
+            if application.pace.replace(pace).is_some() {
+                return Err(ApplicationError("it has two rates; one is allowed".to_owned()));
+            }
+        }
+        application.pauses.sort_by_key(|pause| pause.from);
+        if application.pauses.windows(2).any(|pair| pair[0].until() > pair[1].from) {
+            return Err(ApplicationError("its pauses overlap".to_owned()));
+        }
+        Ok(application)
+    }
+}
+
+fn rate(value: &str) -> Result<Rate, ApplicationError> {
+    let rate: Rate = value.parse().map_err(|error| ApplicationError(format!("{error}")))?;
+    if rate < Rate::from_bits_per_second(1000) {
+        return Err(ApplicationError("its rate must be 1kbit/s or more".to_owned()));
+    }
+    Ok(rate)
+}
+
+fn pause(value: &str) -> Result<Pause, ApplicationError> {
+    let (from, length) = value.split_once('+').ok_or_else(|| ApplicationError(FORM.to_owned()))?;
+    let time = |text: &str| -> Result<Duration, ApplicationError> {
+        text.trim().parse().map_err(|error| ApplicationError(format!("{error}")))
+    };
+    Ok(Pause { from: time(from)?, length: time(length)? })
+}
+
+impl Display for Application {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let pace = self.pace.map(|pace| {
+            let bits = pace.rate().bits_per_second();
+            match pace {
+                Pace::Constant(_) => format!("rate={bits}bit/s"),
+                Pace::Poisson(_) => format!("poisson={bits}bit/s"),
+                Pace::Pareto(_) => format!("pareto={bits}bit/s"),
+            }
+        });
+        let pauses = self.pauses.iter().map(|pause| {
+            format!("pause={}ns+{}ns", pause.from.as_nanos(), pause.length.as_nanos())
+        });
+        f.write_str(&pace.into_iter().chain(pauses).collect::<Vec<_>>().join(","))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Application, String> {
+        text.parse().map_err(|error: ApplicationError| error.to_string())
+    }
+
+    #[test]
+    fn an_application_that_pauses_is_at_work_before_and_after() {
+        let reader = read("pause=2s+1s, rate=20Mbit/s,pause=500ms+1ms").expect("it is one");
+        assert_eq!(reader.pace, Some(Pace::Constant(Rate::from_mbit_per_second(20))));
+        let at = Duration::from_millis;
+        assert_eq!(reader.paused_until(at(1_999)), None);
+        assert_eq!(reader.paused_until(at(2_000)), Some(at(3_000)));
+        assert_eq!(reader.paused_until(at(500)), Some(at(501)));
+        assert_eq!(reader.paused_until(at(3_000)), None);
+        assert_eq!(reader.to_string().parse(), Ok(reader));
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_with_the_reason() {
+        for (text, reason) in [
+            ("", "like"),
+            ("rate", "like"),
+            ("speed=3", "like"),
+            ("rate=1Mbit/s,poisson=1Mbit/s", "two rates"),
+            ("pause=1s", "like"),
+            ("pause=1s+2s,pause=2s+1s", "overlap"),
+            ("rate=0bit/s", "1kbit/s"),
+            ("rate=ten", "ten"),
+        ] {
+            let error = read(text).expect_err("it is refused");
+            assert!(error.contains(reason), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,127 @@
+use sweetspot_units::{Duration, Rate, Time};
+
+use super::{Ack, CongestionControl, CongestionEvent, Reno, Setting};
+
+/// TCP-LP (Kuzmanovic and Knightly, "TCP-LP: a distributed algorithm for low priority data transfer",
+/// INFOCOM 2003): Reno that yields when delay shows that a queue builds up, before packets are lost.
+///
+/// An early congestion indication is a smoothed delay above the least delay and [`Lp::DELTA`] of its range. It
+/// halves the window and begins an inference phase in which the window does not grow; another indication
+/// within that phase means that others keep the queue, and the window becomes one packet. The paper's delay is
+/// one-way, from timestamps of two clocks; this sender knows the round trip alone, which the queues of the
+/// reverse path lengthen as well.
+#[derive(Debug, Clone)]
+pub struct Lp {
+    reno: Reno,
+    smoothed: Option<Duration>,
+    least: Duration,
+    most: Duration,
+    /// When the inference phase ends.
+    inference: Option<Time>,
+    /// SND.NXT at the last indication: one reaction per round trip.
+    reacted: u64,
+}
+
+/// The weight of a new sample in the moving average of the delay (section III-A).
+const GAMMA: f64 = 1.0 / 8.0;
+/// Round trips that an inference phase lasts, as in Linux (`tcp_lp.c`: inference = 3 * delta).
+const INFERENCE_ROUND_TRIPS: u64 = 3;
+
+impl Lp {
+    /// The share of the range of delay above which a queue builds up (section III-A: 0.15).
+    pub const DELTA: f64 = 0.15;
+
+    /// At the start of a connection.
+    pub fn new(setting: &Setting) -> Lp {
+        Lp {
+            reno: Reno::new(setting),
+            smoothed: None,
+            least: Duration::MAX,
+            most: Duration::ZERO,
+            inference: None,
+            reacted: 0,
+        }
+    }
+
+    /// Takes a sample of the delay; the smoothed one.
+    fn measure(&mut self, rtt: Duration) -> Duration {
+        self.least = self.least.min(rtt);
+        self.most = self.most.max(rtt);
+        let smoothed = match self.smoothed {
+            Some(before) => before.scaled(1.0 - GAMMA) + rtt.scaled(GAMMA),
+            None => rtt,
+        };
+        self.smoothed = Some(smoothed);
+        smoothed
+    }
+
+    /// Section III-A, equation (2): sd > dmin + (dmax - dmin) delta.
+    fn indicates_congestion(&self, smoothed: Duration) -> bool {
+        smoothed > self.least + (self.most - self.least).scaled(Lp::DELTA)
+    }
+
+    /// Section III-B: half the window, or one packet where congestion persists.
+    fn yield_to_others(&mut self, ack: &Ack, rtt: Duration) {
+        let persists = self.inference.is_some_and(|until| ack.now < until);
+        let window = if persists { 1.0 } else { self.reno.cwnd() / 2.0 };
+        self.reno.restart_from(window.max(1.0));
+        self.inference = Some(ack.now + rtt * INFERENCE_ROUND_TRIPS);
+        self.reacted = ack.nxt;
+        self.forget_range();
+    }
+
+    /// Linux `tcp_lp_pkts_acked`: after a reaction owd_min is the smoothed delay and owd_max twice that. A
+    /// range that only the flow's own first packets have shown would make it yield to itself for ever.
+    fn forget_range(&mut self) {
+        if let Some(smoothed) = self.smoothed {
+            self.least = smoothed;
+            self.most = smoothed * 2;
+        }
+    }
+}
+
+impl CongestionControl for Lp {
+    fn handle_ack(&mut self, ack: &Ack) {
+        if let Some(rtt) = ack.rtt {
+            let smoothed = self.measure(rtt);
+            if ack.una >= self.reacted && self.indicates_congestion(smoothed) {
+                self.yield_to_others(ack, rtt);
+            }
+        }
+        if self.inference.is_none_or(|until| ack.now >= until) {
+            self.reno.handle_ack(ack);
+        }
+    }
+
+    fn handle_recovery(&mut self, event: &CongestionEvent) {
+        self.reno.handle_recovery(event);
+    }
+
+    fn handle_recovered(&mut self, now: Time) {
+        self.reno.handle_recovered(now);
+    }
+
+    fn handle_timeout(&mut self, event: &CongestionEvent) {
+        self.reno.handle_timeout(event);
+    }
+
+    fn handle_ecn(&mut self, event: &CongestionEvent) {
+        self.reno.handle_ecn(event);
+    }
+
+    fn handle_restart(&mut self, now: Time) {
+        self.reno.handle_restart(now);
+    }
+
+    fn cwnd(&self) -> f64 {
+        self.reno.cwnd()
+    }
+
+    fn ssthresh(&self) -> f64 {
+        self.reno.ssthresh()
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        None
+    }
+}
