@@ -4,6 +4,7 @@ use crate::StudyError;
 use crate::csv::Table;
 use crate::markdown::deviation;
 use crate::plot::Origin;
+use crate::statistics;
 
 /// A published number and ours beside it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -14,7 +15,7 @@ pub struct Comparison {
     pub unit: &'static str,
     /// As printed.
     pub published: &'static str,
-    /// EngineValue.
+    /// What our engines say, in the order in which they were asked.
     pub ours: Vec<EngineValue>,
 }
 
@@ -73,7 +74,20 @@ impl Comparisons {
         }
     }
 
-    /// The same with a text, where a number would not do.
+    /// Puts the mean over seeds there, with two standard errors of it where there are seeds enough.
+    pub(super) fn put_mean(&mut self, origin: Origin, words: &[&str], samples: &[f64]) {
+        let Some(mean) = statistics::mean(samples) else { return };
+        for line in self.matching(words) {
+            let theirs = line.value.parse::<f64>();
+            line.ours.push(EngineValue {
+                origin,
+                value: with_error(mean, statistics::squared_error(samples)),
+                deviation: theirs.map_or(String::new(), |theirs| deviation(mean, theirs)),
+            });
+        }
+    }
+
+    /// Puts a text there, where a number would not do.
     pub(super) fn put_text(&mut self, origin: Origin, words: &[&str], ours: &str) {
         for line in self.matching(words) {
             let value = ours.to_owned();
@@ -105,6 +119,14 @@ impl Comparisons {
 impl Line {
     fn holds(&self, words: &[&str]) -> bool {
         words.iter().all(|word| self.case.contains(word) || self.quantity.contains(word))
+    }
+}
+
+/// A mean with twice its standard error.
+fn with_error(mean: f64, squared_error: Option<f64>) -> String {
+    match squared_error {
+        Some(squared) => format!("{} ± {}", short(mean), short(2.0 * libm::sqrt(squared))),
+        None => short(mean),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Time series of a run, for the figures that show one.
 
 use sweetspot_scenario::{Engine, EngineError, Outcome, Recorder, Sample, Scenario};
-use sweetspot_units::Duration;
+use sweetspot_units::{Bytes, Duration};
 
 /// The samples of one transfer, `interval` apart.
 #[derive(Debug)]
@@ -33,6 +33,17 @@ impl Watch {
         let mut watch = Watch { transfer, interval, samples: Vec::new() };
         let outcome = engine.run(scenario, &mut watch)?;
         Ok((outcome, watch))
+    }
+
+    /// In every interval, the share of the packets that reached the bottleneck and were dropped there, judged by
+    /// what was dropped and by what was acknowledged to the transfer.
+    pub(super) fn loss_per_interval(&self, packet: Bytes) -> impl Iterator<Item = f64> {
+        self.samples.windows(2).map(move |pair| {
+            let dropped = pair[1].dropped_packets.saturating_sub(pair[0].dropped_packets) as f64;
+            let acked = pair[1].acked_bytes.saturating_sub(pair[0].acked_bytes);
+            let passed = acked as f64 / packet.as_f64();
+            if dropped > 0.0 { dropped / (dropped + passed) } else { 0.0 }
+        })
     }
 
     /// Goodput in every interval after `start`, seconds since then against Mbit/s.

@@ -19,6 +19,10 @@ use crate::{Bounds, Mft, StudyError};
 /// The largest window tried, packets: beyond every congestion window.
 const MOST: u64 = 3750;
 
+/// Seeds whose means loss, round trip and rate of a congested path are, where precision is asked for: single
+/// runs differ by a fifth.
+const CONGESTED_SEEDS: u64 = 12;
+
 /// Up to where a picture goes: beyond it nothing changes any more.
 const SHOWN: f64 = 2000.0;
 
@@ -107,9 +111,15 @@ impl Kind {
             "fig5" => "only bounds are known (UDP below, elephants above)",
             _ => "equation (9), at the loss and RTT that the paper printed",
         };
+        let congested = match (self.congested, stage.precision.seeds(2, CONGESTED_SEEDS)) {
+            (true, seeds) => format!(
+                " Loss, round trip and the rate for any B: means over {seeds} seeds, ± two standard errors."
+            ),
+            (false, _) => String::new(),
+        };
         format!(
             "`{}`; B_t = C T_m / 2, C T_m and 2 C T_m. The simulated curves join all windows that \
-             the search for the maximum tried (seeds: {seeds}). Theory: {theory}.",
+             the search for the maximum tried (seeds: {seeds}). Theory: {theory}.{congested}",
             self.scenario.file
         )
     }
@@ -178,7 +188,7 @@ impl Kind {
             plot.curve(format!("B_t = {buffer}"), Origin::Sim, group, points.collect());
             let case = format!("B={buffer} pkt");
             published.put(Origin::Sim, &[&case, self.quantity(Origin::Sim)], mft.rate_bps / 1e6);
-            published.put(Origin::Sim, &[&case, "optimal S"], mft.window as f64);
+            published.put_text(Origin::Sim, &[&case, "optimal S"], &plateau(mft));
         }
         if self.congested {
             self.compare_congestion(stage, &scenarios, published)?;
@@ -194,23 +204,23 @@ impl Kind {
         published: &mut Comparisons,
     ) -> Result<(), StudyError> {
         let Some(engine) = stage.sim else { return Ok(()) };
-        let seeds = stage.precision.seeds(self.seeds.0, self.seeds.1);
+        let seeds = stage.precision.seeds(2, CONGESTED_SEEDS);
         let unlimited = |scenario| seeded(&with_sizing(scenario, Sizing::Max), seeds);
         let runs: Vec<Scenario> = scenarios.iter().flat_map(unlimited).collect();
         let outcomes = play_all(engine, &runs, stage.workers)?;
         for (buffer, outcomes) in BUFFERS.iter().zip(outcomes.chunks(seeds as usize)) {
-            let mean = |of: &dyn Fn(&Outcome) -> f64| {
-                outcomes.iter().map(of).sum::<f64>() / outcomes.len() as f64
-            };
+            let samples =
+                |of: &dyn Fn(&Outcome) -> f64| -> Vec<f64> { outcomes.iter().map(of).collect() };
             let case = format!("B={buffer} pkt");
-            let loss = mean(&|outcome| outcome.bottleneck.loss_rate);
-            published.put(Origin::Sim, &[&case, "loss"], loss * 100.0);
+            let loss = samples(&|outcome| outcome.bottleneck.loss_rate * 100.0);
+            published.put_mean(Origin::Sim, &[&case, "loss"], &loss);
             // Propagation and both queues: both directions carry the same.
-            let rtt = mean(&|outcome| 0.1 + 2.0 * outcome.bottleneck.queue_delay_mean_s);
-            published.put(Origin::Sim, &[&case, "mean RTT"], rtt * 1e3);
+            let rtt = samples(&|outcome| 100.0 + 2e3 * outcome.bottleneck.queue_delay_mean_s);
+            published.put_mean(Origin::Sim, &[&case, "mean RTT"], &rtt);
             if *buffer == 625 {
                 // The paper gives one number for all three buffers.
-                published.put(Origin::Sim, &["any B"], mean(&goodput) / 1e6);
+                let rates = samples(&|outcome| goodput(outcome) / 1e6);
+                published.put_mean(Origin::Sim, &["any B"], &rates);
             }
         }
         Ok(())
@@ -231,6 +241,18 @@ impl Kind {
         if let Some(rate) = published.published(&["any B", "MFT"]) {
             plot.mark("published MFT, any buffer", 6, Place::Level(rate));
         }
+    }
+}
+
+/// The best window, and between which windows R(S) is within 1 % of its maximum.
+fn plateau(mft: &Mft) -> String {
+    let close = mft.trials.iter().filter(|trial| trial.rate_bps >= 0.99 * mft.rate_bps);
+    let windows: Vec<u64> = close.map(|trial| trial.window).collect();
+    match (windows.iter().min(), windows.iter().max()) {
+        (Some(least), Some(most)) if least < most => {
+            format!("{} ({least} to {most} within 1 %)", mft.window)
+        }
+        _ => mft.window.to_string(),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Jain, Prasad, Dovrolis: "The TCP Bandwidth-Delay Product revisited" (SOBAS).
 
+mod beyond;
 mod curves;
 mod fluid;
 mod table_one;
@@ -66,7 +67,20 @@ const ENTRY_TABLE_1: Entry = entry(
     table_one::table,
 );
 
+const ENTRY_BEYOND: Entry =
+    entry("bdp-beyond", &[], "Section VIII: what the paper left to future work", beyond::table);
+
 /// In the order of the paper. Figures 2 and 9 are drawings of topologies without numbers; the
 /// scenario files are their content.
-pub(super) const ENTRIES: &[Entry] =
-    &[ENTRY_1, ENTRY_3, ENTRY_4, ENTRY_5, ENTRY_6, ENTRY_7, ENTRY_8, ENTRY_10, ENTRY_TABLE_1];
+pub(super) const ENTRIES: &[Entry] = &[
+    ENTRY_1,
+    ENTRY_3,
+    ENTRY_4,
+    ENTRY_5,
+    ENTRY_6,
+    ENTRY_7,
+    ENTRY_8,
+    ENTRY_10,
+    ENTRY_TABLE_1,
+    ENTRY_BEYOND,
+];

@@ -14,8 +14,8 @@ use super::super::scenarios::{
 use super::super::time::Watch;
 use super::{ENTRY_1, ENTRY_8, ENTRY_10};
 use crate::StudyError;
-use crate::play::with_sizing;
-use crate::plot::{Axis, Origin, Place, Plot};
+use crate::play::{goodput, play_all, with_sizing};
+use crate::plot::{Axis, Origin, Place, Plot, Table};
 
 /// The figures show throughput second by second.
 const SECOND: Duration = Duration::from_secs(1);
@@ -25,10 +25,38 @@ pub(super) fn figure_1(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     let cases = [("S=470 kB", kilobytes(470)), ("S=950 kB", kilobytes(950))];
     let about = format!(
         "`{}`. The paper does not print B_t; any between 34 and 514 kB fits what it says, 120 \
-         packets are played. Theory: equation (4), less what frames and headers take.",
+         packets are played, and the table has others. Theory: equation (4), less what frames and headers take.",
         TRANSFER_1.file
     );
-    real_path(stage, &ENTRY_1, "fig1", TRANSFER_1, &cases, about)
+    let mut figure = real_path(stage, &ENTRY_1, "fig1", TRANSFER_1, &cases, about)?;
+    if let Some(engine) = stage.sim {
+        figure.tables.push(by_buffer(engine, stage, &cases)?);
+    }
+    Ok(figure)
+}
+
+/// Goodput of Figure 1's transfers over the buffers that the paper leaves open.
+fn by_buffer(
+    engine: &(dyn Engine + Sync),
+    stage: &Stage<'_>,
+    cases: &[(&str, Sizing)],
+) -> Result<Table, StudyError> {
+    const BUFFERS: [u64; 9] = [15, 23, 30, 45, 60, 90, 120, 200, 340];
+    let mut runs = Vec::new();
+    for buffer in BUFFERS {
+        let scenario = TRANSFER_1.with(&[format!("path.buffer={buffer}pkt")])?;
+        runs.extend(cases.iter().map(|(_, sizing)| with_sizing(&scenario, *sizing)));
+    }
+    let outcomes = play_all(engine, &runs, stage.workers)?;
+    let mut heads = vec!["B_t, packets".to_owned()];
+    heads.extend(cases.iter().map(|(case, _)| format!("{case}: Mbit/s")));
+    let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
+    let mut table = Table::new("Goodput by the buffer of the tight link", &heads);
+    for (buffer, outcomes) in BUFFERS.iter().zip(outcomes.chunks(cases.len())) {
+        let rates = outcomes.iter().map(|outcome| format!("{:.1}", goodput(outcome) / 1e6));
+        table.rows.push([buffer.to_string()].into_iter().chain(rates).collect());
+    }
+    Ok(table)
 }
 
 /// Goodput of 800 MB with SOBAS and with two static sizes.

@@ -4,7 +4,7 @@
 use sweetspot_scenario::Scenario;
 use sweetspot_theory::TheoryError;
 use sweetspot_theory::host::right_sizing::fair_share;
-use sweetspot_units::Rate;
+use sweetspot_units::{Bytes, Rate};
 
 use super::kinds::{STATIC_WINDOW, count, kilopackets};
 
@@ -15,19 +15,26 @@ pub(super) fn share(
     queue: u64,
     most: u64,
 ) -> Result<Option<(f64, f64)>, TheoryError> {
-    let packet = scenario.path.packet;
-    let rate = scenario.path.narrow().rate;
-    let (fixed, dynamic) = (count(scenario, true), count(scenario, false));
-    let held = packet * (fixed * STATIC_WINDOW + dynamic * most);
-    let pipe = rate * scenario.path.rtt;
-    if held > pipe + packet * queue {
+    if held(scenario, most) > scenario.path.bdp() + scenario.path.packet * queue {
         return Ok(None);
     }
+    memory_shares(scenario, most).map(Some)
+}
+
+/// Thousand packets per static and per dynamic flow by the windows they hold, whatever the queue does.
+pub(super) fn memory_shares(scenario: &Scenario, most: u64) -> Result<(f64, f64), TheoryError> {
+    let rate = scenario.path.narrow().rate;
     let one = |window: u64| -> Result<f64, TheoryError> {
-        let own = packet * window;
+        let own = scenario.path.packet * window;
         let alone: Rate = own / scenario.path.rtt;
-        let shared = fair_share(rate, own, held)?;
+        let shared = fair_share(rate, own, held(scenario, most))?;
         Ok(kilopackets(scenario, alone.min(shared).as_f64()))
     };
-    Ok(Some((one(STATIC_WINDOW)?, one(most)?)))
+    Ok((one(STATIC_WINDOW)?, one(most)?))
+}
+
+/// What all flows hold together.
+fn held(scenario: &Scenario, most: u64) -> Bytes {
+    let (fixed, dynamic) = (count(scenario, true), count(scenario, false));
+    scenario.path.packet * (fixed * STATIC_WINDOW + dynamic * most)
 }

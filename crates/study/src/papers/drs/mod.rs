@@ -2,6 +2,8 @@
 
 mod fair;
 mod kinds;
+mod memory;
+mod remarks;
 mod single;
 mod sweeps;
 
@@ -30,6 +32,24 @@ const ENTRY_8: Entry = entry("drs-fig8", "Figure 8: ten dynamic flows", sweeps::
 const ENTRY_TABLE_1: Entry =
     entry("drs-table1", "Table I: who gets what when packets arrive together", single::table_1);
 
+const ENTRY_REMARKS: Entry = entry(
+    "drs-remarks",
+    "What is said without a figure: RED, sources, Vegas, spacing",
+    remarks::table,
+);
+const ENTRY_MEMORY: Entry =
+    entry("drs-memory", "Section II-A: throughput per megabyte of socket buffer", memory::table);
+
 /// In the order of the paper. Figure 1 is a drawing of the topology.
-pub(super) const ENTRIES: &[Entry] =
-    &[ENTRY_2, ENTRY_3, ENTRY_4, ENTRY_5, ENTRY_6, ENTRY_7, ENTRY_8, ENTRY_TABLE_1];
+pub(super) const ENTRIES: &[Entry] = &[
+    ENTRY_2,
+    ENTRY_3,
+    ENTRY_4,
+    ENTRY_5,
+    ENTRY_6,
+    ENTRY_7,
+    ENTRY_8,
+    ENTRY_TABLE_1,
+    ENTRY_REMARKS,
+    ENTRY_MEMORY,
+];

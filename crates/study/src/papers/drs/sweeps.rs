@@ -7,7 +7,7 @@ use sweetspot_units::{Rate, Volume};
 use super::super::catalogue::{Entry, Figure, Precision, Stage};
 use super::super::comparison::Comparisons;
 use super::super::scenarios::{DRS_3, DRS_5, DRS_6, DRS_7, DRS_8, PaperScenario};
-use super::fair::share;
+use super::fair::{memory_shares, share};
 use super::kinds::{Kinds, count, dynamic};
 use super::{ENTRY_3, ENTRY_5, ENTRY_6, ENTRY_7, ENTRY_8};
 use crate::StudyError;
@@ -116,13 +116,12 @@ impl Kind {
             fixed.push((*window as f64, static_flow));
             changing.push((*window as f64, dynamic_flow));
         }
-        if queue == 16_384
-            && let (Some(fixed), Some(changing)) = (fixed.last(), changing.last())
-        {
-            let ratio = changing.1 / fixed.1;
-            published.put(Origin::Theory, &["over static"], ratio);
-            published.put(Origin::Theory, &["dynamic flow"], changing.1);
-            published.put(Origin::Theory, &["static flow"], fixed.1);
+        let most = *self.windows.last().unwrap_or(&1);
+        if queue == 16_384 {
+            let (fixed, changing) = memory_shares(scenario, most)?;
+            published.put(Origin::Theory, &["over static"], changing / fixed);
+            published.put(Origin::Theory, &["dynamic flow"], changing);
+            published.put(Origin::Theory, &["static flow"], fixed);
         }
         if count(scenario, true) > 0 {
             plot.curve("static", Origin::Theory, 0, fixed);
@@ -221,6 +220,15 @@ impl Kind {
                     published.put(Origin::Sim, &["losses start"], self.windows[at] as f64);
                 }
             }
+            (_, 100 | 500) => {
+                let case = format!("Q={queue}");
+                match drop(results) {
+                    Some(at) => {
+                        published.put(Origin::Sim, &[&case, "drop"], self.windows[at] as f64)
+                    }
+                    None => published.put_text(Origin::Sim, &[&case, "drop"], "nowhere"),
+                }
+            }
             (_, 16_384) => {
                 published.put(Origin::Sim, &["over static"], last.dynamic / last.fixed);
                 published.put(Origin::Sim, &["utilisation"], last.utilisation * 100.0);
@@ -230,6 +238,11 @@ impl Kind {
             _ => {}
         }
     }
+}
+
+/// Where dynamic flows get a tenth less than with the largest window before it.
+fn drop(results: &[Kinds]) -> Option<usize> {
+    results.windows(2).position(|pair| pair[1].dynamic < 0.9 * pair[0].dynamic).map(|at| at + 1)
 }
 
 /// The curves with their origin in their names, for a table.

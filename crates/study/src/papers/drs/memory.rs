@@ -1,0 +1,117 @@
+//! What a megabyte of socket buffer is worth by who sizes it: many transfers of one host.
+
+use sweetspot_scenario::{Outcome, Scenario};
+use sweetspot_sizing::Sizing;
+use sweetspot_units::{Bytes, Volume};
+
+use super::super::catalogue::{Figure, Stage};
+use super::super::scenarios::{DRS_MEMORY, seeded};
+use super::ENTRY_MEMORY;
+use crate::StudyError;
+use crate::play::{play_all, with_sizing};
+use crate::plot::Table;
+use crate::statistics;
+
+const HEADS: [&str; 7] = [
+    "sizing",
+    "goodput, Mbit/s",
+    "windows, MB",
+    "Mbit/s per MB",
+    "fairness (Jain)",
+    "loss, %",
+    "queue, ms",
+];
+
+/// The paper's 64 kB, and a window that one transfer alone would need.
+const FIXED: [Sizing; 2] = [
+    Sizing::Fixed(Volume::Bytes(Bytes::new(65_536))),
+    Sizing::Fixed(Volume::Bytes(Bytes::new(12_500_000))),
+];
+
+/// Five hundred transfers by five ways to size their windows.
+pub(super) fn table(stage: &Stage<'_>) -> Result<Figure, StudyError> {
+    let seeds = stage.precision.seeds(1, 4);
+    let mut figure = ENTRY_MEMORY.figure(format!(
+        "`{}`: 500 transfers of one host over 1 Gbit/s and 100 ms. Windows are what the receivers advertise at \
+         the end, summed: the memory that the host has promised. Seeds: {seeds}. Jain's index is 1 where all get \
+         the same. The paper states the principle and prints no number.",
+        DRS_MEMORY.file
+    ));
+    let Some(engine) = stage.sim else { return Ok(figure) };
+    let base = DRS_MEMORY.with(&[])?;
+    let sizings = FIXED.into_iter().chain([
+        Sizing::Kernel,
+        Sizing::RightSizing,
+        Sizing::Sobas,
+        Sizing::SobasLive,
+    ]);
+    let sizings: Vec<Sizing> = sizings.collect();
+    let all = |sizing: &Sizing| seeded(&with_all(&base, *sizing), seeds);
+    let runs: Vec<Scenario> = sizings.iter().flat_map(all).collect();
+    let outcomes = play_all(engine, &runs, stage.workers)?;
+    let mut table = Table::new("", &HEADS);
+    for (sizing, outcomes) in sizings.iter().zip(outcomes.chunks(seeds as usize)) {
+        table.rows.push(row(*sizing, outcomes));
+    }
+    figure.tables.push(table);
+    Ok(figure)
+}
+
+/// The sizing of every transfer.
+fn with_all(scenario: &Scenario, sizing: Sizing) -> Scenario {
+    let mut scenario = with_sizing(scenario, sizing);
+    for transfer in &mut scenario.transfers {
+        transfer.sizing = sizing;
+    }
+    scenario
+}
+
+fn row(sizing: Sizing, outcomes: &[Outcome]) -> Vec<String> {
+    let mean = |of: &dyn Fn(&Outcome) -> f64| {
+        let values: Vec<f64> = outcomes.iter().map(of).collect();
+        statistics::mean(&values).unwrap_or_default()
+    };
+    let goodput =
+        mean(&|outcome| outcome.transfers.iter().map(|t| t.goodput_bps).sum::<f64>() / 1e6);
+    let windows = mean(&|outcome| {
+        outcome.transfers.iter().map(|t| t.window_final_bytes as f64).sum::<f64>() / 1e6
+    });
+    vec![
+        sizing.to_string(),
+        format!("{goodput:.0}"),
+        format!("{windows:.1}"),
+        format!("{:.1}", goodput / windows),
+        format!("{:.2}", mean(&jain)),
+        format!("{:.2}", mean(&|outcome| outcome.bottleneck.loss_rate * 100.0)),
+        format!("{:.1}", mean(&|outcome| outcome.bottleneck.queue_delay_mean_s * 1e3)),
+    ]
+}
+
+/// Jain's index of fairness: (sum of rates)^2 / (n x sum of their squares).
+fn jain(outcome: &Outcome) -> f64 {
+    let rates = outcome.transfers.iter().map(|transfer| transfer.goodput_bps);
+    let (sum, squares) =
+        rates.fold((0.0, 0.0), |(sum, squares), rate| (sum + rate, squares + rate * rate));
+    sum * sum / (outcome.transfers.len() as f64 * squares)
+}
+
+#[cfg(test)]
+mod tests {
+    use sweetspot_scenario::{Engine, NoRecorder};
+    use sweetspot_sim::Simulator;
+
+    use super::*;
+
+    #[test]
+    fn where_the_window_is_the_limit_a_megabyte_is_worth_its_share_of_the_round_trip() {
+        // Two windows of 10 kB over 100 ms are 1.6 Mbit/s: 80 Mbit/s per MB, fairly shared.
+        let text = "duration = '5s'\nwarmup = '1s'\n[path]\nrate = '1Gbit/s'\nrtt = '100ms'\nbuffer = '99pkt'\n\
+                    [[transfer]]\ncount = 2\nsizing = 'fixed:10kB'";
+        let scenario = Scenario::parse(text).expect("it is a scenario");
+        let outcome = Simulator.run(&scenario, &mut NoRecorder).expect("it can be played");
+        let row = row(scenario.transfers[0].sizing, &[outcome]);
+        let worth: f64 = row[3].parse().expect("it is a number");
+        assert!((worth - 80.0).abs() < 1.0, "{row:?}");
+        assert_eq!(row[4], "1.00");
+    }
+}
