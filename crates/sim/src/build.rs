@@ -2,19 +2,17 @@
 
 use sweetspot_scenario::{Cross, Inputs, Kind, Path, Reverse, Scenario, Transfer};
 use sweetspot_sizing::{KnownPath, Sizing};
-use sweetspot_units::{Duration, Time};
+use sweetspot_units::{Deadline, Duration, Time};
 
-use crate::changes::Changes;
 use crate::event::Event;
-use crate::flow::Direction;
-use crate::group::{Application, Group};
-use crate::hop::Hop;
-use crate::inputs::{Input, Server};
+use crate::hosts::{
+    Application, ControllerMaker, Gaps, Group, Sends, Server, Target, TrafficSource,
+};
+use crate::network::{Changes, Direction, Hop};
+use crate::observers::{GroupTotals, HostMonitor};
 use crate::random;
 use crate::scheduler::Scheduler;
-use crate::source::{Gaps, Sends, Source};
-use crate::target::{ControllerMaker, Target};
-use crate::world::{NextEvent, World};
+use crate::world::World;
 
 /// A world as `scenario` describes it, with everything that starts by itself in its event queue.
 ///
@@ -22,18 +20,16 @@ use crate::world::{NextEvent, World};
 pub(crate) fn build<S: Scheduler>(
     scenario: &Scenario,
     known: KnownPath,
-    event_queue: S,
+    scheduler: S,
     mut makers: Vec<Option<ControllerMaker>>,
 ) -> World<S> {
     makers.resize_with(scenario.transfers.len(), || None);
-    let mut world = World::new(event_queue, scenario, known);
+    let mut world = World::new(scheduler, scenario, known);
     for direction in [0, 1] {
         for (i, hop) in scenario.path.hops.iter().enumerate() {
             let seed = random::stream(scenario.seed, 3, direction, i as u64).bits();
             let changes = Changes::of(&scenario.path, i);
-            world.hops.push(Hop::new(hop, changes, scenario.path.packet, seed));
-            world.hop_next_events.push(NextEvent::NONE);
-            world.unread.push(1);
+            world.network.push_hop(Hop::new(hop, changes, scenario.path.packet, seed));
         }
     }
     let begin = Time::ZERO + scenario.warmup;
@@ -76,11 +72,12 @@ impl<S: Scheduler> Builder<'_, S> {
         let between = self.path.hops.iter().fold(Duration::ZERO, |sum, hop| sum + hop.delay);
         let each = (self.path.rtt / 2).saturating_sub(between) / 2;
         let last = (self.path.hops.len() - 1) as u16;
-        self.world.targets.push(Target::new(each, transfer, maker, self.measured));
+        self.world.hosts.targets.push(Target::new(each, transfer, maker));
+        self.world.observers.monitors.push(HostMonitor::new(self.measured));
         let start = Time::ZERO + transfer.start;
-        let index = self.world.push_flow(group, Direction::Forward, (0, last), each);
+        let index = self.world.hosts.push_flow(group, Direction::Forward, (0, last), each);
         self.start_flow(index, start);
-        debug_assert_eq!(index as usize + 1, self.world.targets.len());
+        debug_assert_eq!(index as usize + 1, self.world.hosts.targets.len());
     }
 
     fn add_cross(&mut self, cross: &Cross) {
@@ -126,17 +123,16 @@ impl<S: Scheduler> Builder<'_, S> {
 
     /// Input links and the servers behind them, whose round trips are spread evenly.
     fn add_inputs(&mut self, cross: &Cross, inputs: Inputs, group: u32, direction: Direction) {
-        let first = self.world.inputs.len() as u32;
-        let links = (0..inputs.count).map(|_| Input::new(inputs.rate));
-        self.world.inputs.extend(links);
-        let from = self.world.servers.len() as u32;
+        let links: Vec<u32> =
+            (0..inputs.count).map(|_| self.world.network.push_input(inputs.rate)).collect();
+        let from = self.world.hosts.servers.len() as u32;
         for server in 0..inputs.servers {
             let delay = self.access_delay(cross, server, inputs.servers);
-            let input = first + (server % inputs.count) as u32;
-            self.world.servers.push(Server { delay, input });
+            let input = links[(server % inputs.count) as usize];
+            self.world.hosts.servers.push(Server { delay, input });
         }
-        let until = self.world.servers.len() as u32;
-        self.world.groups[group as usize].servers[direction as usize] = from..until;
+        let until = self.world.hosts.servers.len() as u32;
+        self.world.hosts.groups[group as usize].servers[direction as usize] = from..until;
     }
 
     /// Propagation between the first router and node `node` of `nodes`.
@@ -162,9 +158,14 @@ impl<S: Scheduler> Builder<'_, S> {
             let delay = self.access_delay(cross, node, nodes);
             let own = count / nodes + u64::from(node < count % nodes);
             for _ in 0..own {
-                let mut rng = random::stream(self.world.seed, 4, self.world.flows.len() as u64, 0);
+                let mut rng = random::stream(
+                    self.world.hosts.seed,
+                    4,
+                    self.world.hosts.flows.len() as u64,
+                    0,
+                );
                 let start = Time::ZERO + random::between(&mut rng, cross.start);
-                let index = self.world.push_flow(group, direction, hops, delay);
+                let index = self.world.hosts.push_flow(group, direction, hops, delay);
                 self.start_member(cross, index, start, nodes);
             }
         }
@@ -193,25 +194,27 @@ impl<S: Scheduler> Builder<'_, S> {
 
     fn start_datagrams(&mut self, index: u32, start: Time, mean: f64, gaps: Gaps) {
         // Their time is that at the router.
-        let delay = self.world.flows[index as usize].delay;
-        let start = start + delay + self.world.wire.of(self.world.packet);
+        let delay = self.world.hosts.flows[index as usize].delay;
+        let start = start + delay + self.world.network.wire_times.of(self.world.hosts.packet_size);
         self.add_source(Sends::Datagrams(index), start, mean, gaps);
     }
 
     fn add_source(&mut self, sends: Sends, start: Time, mean: f64, gaps: Gaps) {
-        let index = self.world.sources.len() as u32;
-        let random = random::stream(self.world.seed, 5, u64::from(index), 0);
-        self.world.sources.push(Source::new(sends, random, mean, gaps));
-        self.world.schedule(start, Event::Source(index));
+        let index = self.world.hosts.traffic_sources.len() as u32;
+        let random = random::stream(self.world.hosts.seed, 5, u64::from(index), 0);
+        self.world.hosts.traffic_sources.push(TrafficSource::new(sends, random, mean, gaps));
+        self.world.queue.schedule(start, Event::Source(index));
     }
 
     fn start_flow(&mut self, index: u32, start: Time) {
-        self.world.flows[index as usize].wake = start;
+        let start = Deadline::at(start);
+        self.world.hosts.flows[index as usize].wake = start;
         self.world.expect(index, start);
     }
 
     fn add_group(&mut self, group: Group) -> u32 {
-        self.world.groups.push(group);
-        (self.world.groups.len() - 1) as u32
+        self.world.hosts.groups.push(group);
+        self.world.observers.totals.push(GroupTotals::default());
+        (self.world.hosts.groups.len() - 1) as u32
     }
 }

@@ -1,59 +1,64 @@
-/// What an event is about, packed into 32 bits: three for the kind, the rest an index.
-///
-/// An uplink's event is that of its first packet, which is asked for as [`Event::Arrival`]. It has
-/// its place among simultaneous events as that of the uplink.
+use crate::network::Place;
+
+/// What the event queue holds, packed into 32 bits: three for the kind, the rest an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// A packet comes out of a hop; forward and backward hops count through.
-    Hop(u32),
-    /// What a flow's source has sent arrives at its router.
-    Uplink(u32),
-    /// What a target's sink has sent arrives at its router.
-    FarFeed(u32),
-    /// A flow's timer.
+    /// The packet in this place of [`crate::network::Transit`] is at its router.
+    Arrival(Place),
+    /// A timer of this flow expires.
     Flow(u32),
-    /// Traffic that nobody answers, or new connections.
+    /// This traffic source sends.
     Source(u32),
-    /// Everything is to be looked at.
+    /// The observation with this number is due.
     Observe(u32),
-    /// What an input link has carried is at its router.
-    Input(u32),
-    /// The packet in this place of [`crate::uplink::Transit`] is at its router.
-    Arrival(u32),
 }
 
-const KIND: u32 = 29;
-const INDEX: u32 = (1 << KIND) - 1;
+const KIND_SHIFT: u32 = 29;
+const INDEX: u32 = (1 << KIND_SHIFT) - 1;
+
+/// The kinds of what an event may be about. The numbers decide between simultaneous events.
+pub(crate) mod kind {
+    pub(crate) const HOP: u32 = 0;
+    pub(crate) const SOURCE_UPLINK: u32 = 1;
+    pub(crate) const SINK_UPLINK: u32 = 2;
+    pub(super) const FLOW: u32 = 3;
+    pub(super) const SOURCE: u32 = 4;
+    pub(super) const OBSERVE: u32 = 5;
+    pub(crate) const INPUT_LINK: u32 = 6;
+    pub(super) const ARRIVAL: u32 = 7;
+}
+
+/// Packs a kind and an index.
+#[inline]
+pub(crate) fn pack(kind: u32, index: u32) -> u32 {
+    debug_assert!(index <= INDEX);
+    kind << KIND_SHIFT | index
+}
+
+/// The inverse of [`pack`].
+#[inline]
+pub(crate) fn unpack(packed: u32) -> (u32, u32) {
+    (packed >> KIND_SHIFT, packed & INDEX)
+}
 
 impl Event {
     #[inline]
     pub(crate) fn pack(self) -> u32 {
-        let (kind, index) = match self {
-            Event::Hop(i) => (0, i),
-            Event::Uplink(i) => (1, i),
-            Event::FarFeed(i) => (2, i),
-            Event::Flow(i) => (3, i),
-            Event::Source(i) => (4, i),
-            Event::Observe(i) => (5, i),
-            Event::Input(i) => (6, i),
-            Event::Arrival(i) => (7, i),
-        };
-        debug_assert!(index <= INDEX);
-        kind << KIND | index
+        match self {
+            Event::Arrival(place) => pack(kind::ARRIVAL, place.get()),
+            Event::Flow(index) => pack(kind::FLOW, index),
+            Event::Source(index) => pack(kind::SOURCE, index),
+            Event::Observe(index) => pack(kind::OBSERVE, index),
+        }
     }
 
     #[inline]
     pub(crate) fn unpack(packed: u32) -> Event {
-        let index = packed & INDEX;
-        match packed >> KIND {
-            0 => Event::Hop(index),
-            1 => Event::Uplink(index),
-            2 => Event::FarFeed(index),
-            3 => Event::Flow(index),
-            4 => Event::Source(index),
-            5 => Event::Observe(index),
-            6 => Event::Input(index),
-            _ => Event::Arrival(index),
+        match unpack(packed) {
+            (kind::FLOW, index) => Event::Flow(index),
+            (kind::SOURCE, index) => Event::Source(index),
+            (kind::OBSERVE, index) => Event::Observe(index),
+            (_, place) => Event::Arrival(Place::new(place)),
         }
     }
 }

@@ -6,10 +6,9 @@ use sweetspot_scenario::{
 use sweetspot_sizing::Event;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use crate::group::Totals;
-use crate::hop::HopTotals;
+use crate::network::HopTotals;
+use crate::observers::{GroupTotals, SenderView};
 use crate::scheduler::Scheduler;
-use crate::target::SourceView;
 use crate::world::World;
 
 /// Everything countable at one time.
@@ -19,30 +18,31 @@ pub(crate) struct Snapshot {
     /// Packets that all hops put on the wire.
     forwarded: u64,
     targets: Vec<TargetTotals>,
-    groups: Vec<Totals>,
+    groups: Vec<GroupTotals>,
 }
 
 struct TargetTotals {
-    source: SourceView,
+    sender: SenderView,
     window: u64,
     dropped: u64,
 }
 
 impl Snapshot {
     pub(crate) fn take<S: Scheduler>(world: &mut World<S>) -> Snapshot {
-        let at = world.now;
-        let narrow = world.hops[world.path.narrow].totals(at);
-        let mut groups: Vec<Totals> = world.groups.iter().map(|group| group.totals).collect();
-        for flow in &world.flows {
+        let World { queue, network, hosts, observers } = world;
+        let at = queue.now();
+        let narrow = network.hop(observers.path.narrow()).totals(at);
+        let mut groups = observers.totals.clone();
+        for flow in &hosts.flows {
             let sender = &flow.sender;
             groups[flow.group as usize].add(sender.acknowledged(), sender.statistics());
         }
-        let targets = world.targets.iter().zip(&world.flows).map(|(target, flow)| TargetTotals {
-            source: target.monitor.sources.front().copied().unwrap_or_default(),
-            window: target.monitor.windows.front().copied().unwrap_or(0),
-            dropped: flow.dropped,
+        let targets = observers.monitors.iter().map(|monitor| TargetTotals {
+            sender: monitor.sender(),
+            window: monitor.window(),
+            dropped: monitor.dropped,
         });
-        let forwarded = world.hops.iter_mut().map(|hop| hop.totals(at).departures).sum();
+        let forwarded = network.hops().map(|hop| hop.totals(at).departures).sum();
         Snapshot { at, narrow, forwarded, targets: targets.collect(), groups }
     }
 }
@@ -55,8 +55,8 @@ pub(crate) fn outcome<S: Scheduler>(
     end: &Snapshot,
     before: Option<(Snapshot, Snapshot)>,
 ) -> Outcome {
-    let transfers = 0..world.targets.len();
-    let crosses = scenario.transfers.len()..world.groups.len();
+    let transfers = 0..world.hosts.targets.len();
+    let crosses = scenario.transfers.len()..world.hosts.groups.len();
     Outcome {
         scenario: scenario.title.clone(),
         engine: "sim".into(),
@@ -66,7 +66,7 @@ pub(crate) fn outcome<S: Scheduler>(
         cross: crosses.map(|i| cross_outcome(scenario, world, i, begin, end)).collect(),
         bottleneck: bottleneck_outcome(scenario, begin, end, before),
         derivation: None,
-        events: world.events,
+        events: world.queue.happened(),
         packets_forwarded: end.forwarded,
         wall_s: 0.0,
     }
@@ -79,17 +79,18 @@ fn transfer_outcome<S>(
     begin: &Snapshot,
     end: &Snapshot,
 ) -> TransferOutcome {
-    let payload = world.groups[world.flows[i].group as usize].payload;
+    let payload = world.hosts.groups[world.hosts.flows[i].group as usize].payload;
     let (a, b) = (&begin.targets[i], &end.targets[i]);
-    let (old, new) = (a.source.statistics, b.source.statistics);
+    let (old, new) = (a.sender.statistics, b.sender.statistics);
     let elapsed = end.at.since(begin.at).as_secs_f64();
-    let acknowledged = b.source.acknowledged - a.source.acknowledged;
-    let target = &world.targets[i];
+    let acknowledged = b.sender.acknowledged - a.sender.acknowledged;
+    let target = &world.hosts.targets[i];
+    let rtt = &world.observers.monitors[i].rtt;
     let events = target.control_loop.as_ref().map_or(&[][..], |control_loop| &control_loop.events);
     TransferOutcome {
         goodput_bps: acknowledged as f64 * payload.as_f64() * 8.0 / elapsed,
-        rtt_mean_s: target.monitor.rtt.mean().as_secs_f64(),
-        rtt_p99_s: target.monitor.rtt.quantile(0.99).as_secs_f64(),
+        rtt_mean_s: rtt.mean().as_secs_f64(),
+        rtt_p99_s: rtt.quantile(0.99).as_secs_f64(),
         loss_rate: ratio(b.dropped - a.dropped, new.sent - old.sent),
         retransmitted_packets: new.retransmitted - old.retransmitted,
         timeouts: new.timeouts - old.timeouts,
@@ -126,7 +127,7 @@ fn cross_outcome<S>(
     end: &Snapshot,
 ) -> CrossOutcome {
     let totals = end.groups[i].since(begin.groups[i]);
-    let payload = world.groups[i].payload;
+    let payload = world.hosts.groups[i].payload;
     let elapsed = end.at.since(begin.at).as_secs_f64();
     CrossOutcome {
         kind: scenario.cross[i - scenario.transfers.len()].kind.name().into(),

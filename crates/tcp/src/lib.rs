@@ -15,4 +15,4 @@ pub use config::{DelayedAck, ReceiverConfig, RecoveryStyle, SenderConfig};
 pub use receiver::{Arrival, Received, Receiver};
 pub use rtt::RttEstimator;
 pub use segment::{Acknowledgement, Run, SackBlocks, Segment};
-pub use sender::{Sender, Statistics};
+pub use sender::{RecoveryState, Sender, Statistics};

@@ -1,4 +1,4 @@
-//! Dimensions as types: [`Rate`], [`Bytes`], [`Time`], [`Duration`],
+//! Dimensions as types: [`Rate`], [`Bytes`], [`Time`], [`Deadline`], [`Duration`],
 //! [`Probability`] and [`Volume`], with the arithmetic that physics allows and no other.
 //!
 //! `Rate * Duration = Bytes`, `Bytes / Rate = Duration`, `Bytes / Duration = Rate`. 1 kB is
@@ -7,6 +7,7 @@
 //! The crate is pure: it reads no clock and touches no operating system.
 
 mod bytes;
+mod deadline;
 mod error;
 mod notation;
 mod probability;
@@ -16,6 +17,7 @@ mod time;
 mod volume;
 
 pub use bytes::Bytes;
+pub use deadline::Deadline;
 pub use error::UnitError;
 pub use probability::Probability;
 pub use rate::Rate;

@@ -3,7 +3,7 @@ use std::collections::BinaryHeap;
 
 use super::{Key, Scheduler};
 
-/// The standard library's heap.
+/// The standard library's binary heap as a [`Scheduler`].
 #[derive(Debug, Default)]
 pub struct BinaryHeapScheduler(BinaryHeap<Reverse<Key>>);
 

@@ -1,8 +1,8 @@
 use super::{Key, Scheduler};
 
-/// A heap with four children per node: half the depth of a binary one, and the children of a
-/// node share a cache line. What is popped leaves its place at the top open for what is pushed
-/// next, which is how a flow that stays busy asks for its next event.
+/// A heap with four children per node. It has half the depth of a binary heap, and the children of
+/// a node share a cache line. A popped event leaves its place at the top open for the next push: a
+/// flow that stays busy schedules its next event that way.
 #[derive(Debug, Default)]
 pub struct QuadHeap {
     keys: Vec<Key>,

@@ -1,7 +1,8 @@
-//! What happens next.
+//! Schedulers: queues that give events back in the order of their times.
 //!
-//! Every flow and source has one pending event at most; a [`Scheduler`] gives them back in order
-//! of time. [`BinaryHeapScheduler`] is the slow one that the others are tested against.
+//! [`QuadHeap`] is the fastest where few events are pending, [`Wheel`] where many are.
+//! [`BinaryHeapScheduler`] is simple and slow: the others are tested against it. A simulation gives
+//! the same outcome on each of them.
 
 mod binary_heap;
 mod heap;
@@ -13,53 +14,55 @@ pub use wheel::Wheel;
 
 use sweetspot_units::Time;
 
-/// A queue of events.
+/// A queue of events, each with its [`Key`].
 pub trait Scheduler {
-    /// An event is to happen.
+    /// Adds an event.
     fn push(&mut self, key: Key);
 
-    /// The next event, [`Key::NEVER`] where none is pending.
+    /// The key of the next event, [`Key::NEVER`] where none is pending.
     fn peek(&mut self) -> Key;
 
-    /// The next event, which is pending no more.
+    /// Takes the next event out; `None` where none is pending.
     fn pop(&mut self) -> Option<Key>;
 
     /// One of the events that have come near, each once: they happen soon, or just did, and what
-    /// they need can be read from memory together. For a scheduler that knows when that is.
+    /// they need can be read from memory together. `None` from a scheduler that does not know which
+    /// are near.
     fn poll_near(&mut self) -> Option<u32> {
         None
     }
 
-    /// How many are pending.
+    /// Events that are pending.
     fn len(&self) -> usize;
 
-    /// Whether none is pending.
+    /// Whether no event is pending.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// An event with its place in time: keys compare by time, then by order, then by event.
+/// An event with its place in time. Keys compare by time, then by order, then by event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key(u128);
 
 impl Key {
-    /// Later than everything.
+    /// Later than the key of any event.
     pub const NEVER: Key = Key(u128::MAX);
 
-    /// `event` at `at`; the lower `order` is first among events of the same time.
+    /// The key of `event` at `at`. The one with the lowest `order` is first among events of the same
+    /// time.
     #[inline]
     pub fn new(at: Time, order: u32, event: u32) -> Key {
         Key(u128::from(at.as_nanos()) << 64 | u128::from(order) << 32 | u128::from(event))
     }
 
-    /// When.
+    /// The event's time.
     #[inline]
     pub fn at(self) -> Time {
         Time::from_nanos((self.0 >> 64) as u64)
     }
 
-    /// What.
+    /// The event.
     #[inline]
     pub fn event(self) -> u32 {
         self.0 as u32

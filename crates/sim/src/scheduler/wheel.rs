@@ -2,10 +2,11 @@ use sweetspot_scenario::Path;
 use sweetspot_units::Duration;
 
 use super::{Key, QuadHeap, Scheduler};
+use crate::index::Index;
 
-/// A timing wheel (Varghese and Lauck 1987): two rounds of slots, the outer one's as long as the
-/// whole inner round, and a heap for what lies further ahead. To push and to pop costs the same
-/// however many events are pending.
+/// A timing wheel (Varghese and Lauck 1987). It has two rounds of slots; a slot of the outer round
+/// lasts as long as the whole inner round. What lies further ahead is on a heap. Pushing and popping
+/// take the same time however many events are pending.
 #[derive(Debug)]
 pub struct Wheel {
     /// A slot of the inner round lasts 2 to this power nanoseconds.
@@ -15,7 +16,7 @@ pub struct Wheel {
     /// Its keys, the first one last.
     current: Vec<Key>,
     /// A slot lasts about as long as a packet and holds little: its first node.
-    inner: SlotRing<u32>,
+    inner: SlotRing<Option<Index>>,
     /// A slot holds many keys where flows are many: one after the other in memory.
     outer: SlotRing<Vec<Key>>,
     far: QuadHeap,
@@ -28,14 +29,14 @@ pub struct Wheel {
     /// All keys of the inner round, each with the next one of its slot.
     nodes: Vec<Node>,
     /// The first of those that are free.
-    free: u32,
+    free: Option<Index>,
     len: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Node {
     key: Key,
-    next: u32,
+    next: Option<Index>,
 }
 
 /// Slots in a circle, and which of them hold something: a bit per slot, and a bit per word of
@@ -50,28 +51,28 @@ struct SlotRing<T> {
 /// A ring has 2 to this power slots.
 const RING_BITS: u32 = 12;
 const SLOTS: usize = 1 << RING_BITS;
-const NONE: u32 = u32::MAX;
 
 impl Wheel {
-    /// For a simulation of `path`: a busy link has an event or two per packet and direction.
+    /// A wheel for a simulation of `path`, where a busy link has an event or two per packet and
+    /// direction.
     pub fn of(path: &Path) -> Wheel {
         Wheel::new(path.packet / path.narrow().rate / 4)
     }
 
-    /// For events that are about `gap` apart.
+    /// A wheel for events that are about `gap` apart.
     pub fn new(gap: Duration) -> Wheel {
         Wheel {
             shift: gap.as_nanos().max(1).ilog2(),
             now: 0,
             current: Vec::new(),
-            inner: SlotRing::new(NONE),
+            inner: SlotRing::new(None),
             outer: SlotRing::new(Vec::new()),
             far: QuadHeap::default(),
             begun: Vec::new(),
             spare: Vec::new(),
             later: u64::MAX,
             nodes: Vec::new(),
-            free: NONE,
+            free: None,
             len: 0,
         }
     }
@@ -104,8 +105,8 @@ impl Wheel {
         }
         if slot - self.now < SLOTS as u64 {
             let node = self.free_node();
-            let next = core::mem::replace(self.inner.fill(slot), node);
-            self.fill_node(key, next);
+            let next = self.inner.fill(slot).replace(node);
+            self.fill_node(node, Node { key, next });
         } else {
             self.place_later(key, slot);
         }
@@ -140,32 +141,30 @@ impl Wheel {
 
     /// The node that [`Wheel::fill_node`] will fill.
     #[inline]
-    fn free_node(&self) -> u32 {
-        if self.free == NONE { self.nodes.len() as u32 } else { self.free }
+    fn free_node(&self) -> Index {
+        self.free.unwrap_or(Index::new(self.nodes.len()))
     }
 
     #[inline]
-    fn fill_node(&mut self, key: Key, next: u32) {
-        let node = Node { key, next };
-        if self.free == NONE {
+    fn fill_node(&mut self, at: Index, node: Node) {
+        if self.free.is_none() {
             self.nodes.push(node);
         } else {
-            let at = self.free as usize;
-            self.free = self.nodes[at].next;
-            self.nodes[at] = node;
+            self.free = self.nodes[at.get()].next;
+            self.nodes[at.get()] = node;
         }
     }
 
     /// A slot of the inner round begins: its keys are placed anew.
     #[inline]
     fn begin(&mut self, slot: u64) {
-        let mut at = core::mem::replace(self.inner.clear(slot), NONE);
-        while at != NONE {
-            let Node { key, next } = self.nodes[at as usize];
-            self.nodes[at as usize].next = self.free;
-            self.free = at;
+        let mut first = self.inner.clear(slot).take();
+        while let Some(at) = first {
+            let Node { key, next } = self.nodes[at.get()];
+            self.nodes[at.get()].next = self.free;
+            self.free = Some(at);
             self.place(key);
-            at = next;
+            first = next;
         }
     }
 
@@ -206,7 +205,7 @@ impl Wheel {
         self.later = self.outer_slot().min(self.far_slot());
     }
 
-    /// The same for the outer round.
+    /// A slot of the outer round begins: its keys are placed anew.
     fn begin_outer(&mut self, slot: u64) {
         let keys = core::mem::take(self.outer.clear(slot));
         for key in &keys {

@@ -1,7 +1,7 @@
-use sweetspot_units::{Duration, Time};
+use sweetspot_units::{Deadline, Duration, Time};
 
 use super::transmit::DUPLICATES;
-use super::{Phase, Sender};
+use super::{RecoveryState, Sender};
 use crate::config::RecoveryStyle;
 use crate::congestion::{Ack, Congestion, CongestionControl, Growth, RateSample};
 use crate::segment::{Acknowledgement, Run};
@@ -27,7 +27,7 @@ impl Sender {
             return;
         }
         self.right_edge = self.right_edge.max(ack.next + u64::from(ack.window));
-        if self.phase == Phase::Open
+        if self.state == RecoveryState::Open
             && ack.next > self.una
             && !ack.congestion_echo
             && self.has_no_gaps(blocks)
@@ -145,19 +145,21 @@ impl Sender {
     /// The cumulative ACK advances (ns-2 `recv_newack_helper`).
     #[inline]
     fn handle_new(&mut self, now: Time, ack: &Acknowledgement, news: News) {
-        if self.phase == Phase::Opening {
+        if self.state == RecoveryState::SynSent {
             self.advance(now, ack);
             // The handshake takes the window nowhere.
-            self.phase = Phase::Open;
+            self.state = RecoveryState::Open;
             return;
         }
-        match self.phase {
-            Phase::Recovering if ack.next < self.recover && self.style != RecoveryStyle::Reno => {
+        match self.state {
+            RecoveryState::Recovery
+                if ack.next < self.recover && self.style != RecoveryStyle::Reno =>
+            {
                 self.handle_partial(now, ack);
                 self.reduce(&news);
             }
-            Phase::Recovering => {
-                self.phase = Phase::Open;
+            RecoveryState::Recovery => {
+                self.state = RecoveryState::Open;
                 self.inflation = 0;
                 self.resend = None;
                 self.advance(now, ack);
@@ -168,10 +170,10 @@ impl Sender {
                 }
                 self.congestion.handle_recovered(now);
             }
-            Phase::Timeout => {
+            RecoveryState::Loss => {
                 self.advance(now, ack);
                 if self.una >= self.recover {
-                    self.phase = Phase::Open;
+                    self.state = RecoveryState::Open;
                     if self.style == RecoveryStyle::Linux {
                         self.next = self.highest;
                     }
@@ -200,7 +202,7 @@ impl Sender {
         }
         // RFC 6298 (5.2), (5.3).
         if self.una == self.highest {
-            self.deadline = Time::MAX;
+            self.retransmission = Deadline::NEVER;
         } else {
             self.restart_timer(now);
         }
@@ -242,8 +244,8 @@ impl Sender {
         }
         self.dupacks += 1;
         self.limited_credit = self.options.limited_transmit && self.dupacks < DUPLICATES;
-        match self.phase {
-            Phase::Recovering => {
+        match self.state {
+            RecoveryState::Recovery => {
                 self.inflation += 1;
                 self.reduce(&news);
             }
@@ -255,7 +257,7 @@ impl Sender {
 
     #[inline]
     fn update_congestion(&mut self, now: Time, ack: &Acknowledgement, news: News) {
-        let recovering = self.phase == Phase::Recovering;
+        let recovering = self.state == RecoveryState::Recovery;
         if let Congestion::Reno(reno) = &mut self.congestion {
             if news.acked > 0 && !recovering {
                 let (acked, una, nxt) = (news.acked as u32, self.una, self.highest);
@@ -285,7 +287,7 @@ impl Sender {
     /// RFC 3168 section 6.1.2: an echo is heard once per window of data.
     #[cold]
     fn hear_congestion(&mut self, now: Time) {
-        if self.una >= self.heard && self.phase == Phase::Open {
+        if self.una >= self.heard && self.state == RecoveryState::Open {
             self.heard = self.highest;
             let event = self.congestion_event(now);
             self.congestion.handle_ecn(&event);

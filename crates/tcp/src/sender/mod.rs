@@ -7,7 +7,7 @@ mod transmit;
 
 use core::hint::black_box;
 
-use sweetspot_units::{Duration, Rate, Time};
+use sweetspot_units::{Deadline, Duration, Rate, Time};
 
 use crate::config::{RecoveryStyle, SenderConfig};
 use crate::congestion::{
@@ -41,10 +41,10 @@ pub struct Sender {
     right_edge: u64,
     /// One past the last number that the application has given.
     end: u64,
-    /// When the retransmission timer expires; [`Time::MAX`]: it is off.
-    deadline: Time,
+    /// When the retransmission timer expires.
+    retransmission: Deadline,
     dupacks: u32,
-    phase: Phase,
+    state: RecoveryState,
     style: RecoveryStyle,
     /// Whether limited transmit owes one new packet for the duplicate ACK just seen.
     limited_credit: bool,
@@ -76,17 +76,18 @@ pub struct Sender {
     pacer: Pacer,
 }
 
-/// Where loss recovery stands.
+/// What a sender repairs, if anything. The names are those of RFC 9293 (SYN-SENT) and of Linux's
+/// `enum tcp_ca_state`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Phase {
+pub enum RecoveryState {
     /// The SYN is not acknowledged yet.
-    Opening,
+    SynSent,
     /// Nothing is known to be lost.
     Open,
     /// Fast recovery.
-    Recovering,
+    Recovery,
     /// Going back after a timeout, until all that was sent before is acknowledged.
-    Timeout,
+    Loss,
 }
 
 /// What the sender is asked at every packet.
@@ -161,10 +162,10 @@ impl Sender {
             congestion: Congestion::new(config.algorithm, &setting),
             rtt,
             timed: None,
-            deadline: Time::MAX,
+            retransmission: Deadline::NEVER,
             dupacks: 0,
             inflation: 0,
-            phase: Phase::Opening,
+            state: RecoveryState::SynSent,
             style: config.recovery,
             resend: None,
             limited_credit: false,
@@ -236,23 +237,22 @@ impl Sender {
     /// When something is due that no ACK brings, if anything.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Time> {
-        let due = self.due();
-        (due < Time::MAX).then_some(due)
+        self.deadline().time()
     }
 
-    /// The same as a time, [`Time::MAX`] where nothing is due.
+    /// The time of [`Sender::poll_timeout`] in eight bytes.
     #[inline]
-    pub fn due(&self) -> Time {
+    pub fn deadline(&self) -> Deadline {
         // The SYN leaves when it is polled for: nothing is due before.
         if self.options.paced && self.highest > 0 && self.may_send() {
-            return self.deadline.min(self.pacer.release);
+            return self.retransmission.min(self.pacer.release.into());
         }
-        self.deadline
+        self.retransmission
     }
 
     /// The time that [`Sender::poll_timeout`] named has come.
     pub fn handle_timeout(&mut self, now: Time) {
-        if self.deadline > now {
+        if !self.retransmission.has_passed(now) {
             return;
         }
         self.statistics.timeouts += 1;
@@ -268,8 +268,8 @@ impl Sender {
         self.inflation = 0;
         self.resend = None;
         self.limited_credit = false;
-        if self.phase != Phase::Opening {
-            self.phase = Phase::Timeout;
+        if self.state != RecoveryState::SynSent {
+            self.state = RecoveryState::Loss;
         }
         if let Some(repair) = &mut self.repair {
             repair.handle_timeout(self.highest);
@@ -291,7 +291,7 @@ impl Sender {
     /// Reads from memory what an ACK will need.
     #[inline]
     pub fn read_ahead(&self) {
-        black_box((self.una, self.deadline, self.cwnd, self.statistics.sent));
+        black_box((self.una, self.retransmission, self.cwnd, self.statistics.sent));
         self.rtt.read_ahead();
     }
 
@@ -320,9 +320,9 @@ impl Sender {
         self.highest.saturating_sub(self.una)
     }
 
-    /// Whether a loss is being repaired by fast recovery, or after a timeout.
-    pub fn repairs(&self) -> (bool, bool) {
-        (self.phase == Phase::Recovering, self.phase == Phase::Timeout)
+    /// What the sender repairs, if anything.
+    pub fn state(&self) -> RecoveryState {
+        self.state
     }
 
     /// What this sender has done so far.
@@ -356,7 +356,7 @@ impl Sender {
 
     #[inline]
     fn restart_timer(&mut self, now: Time) {
-        self.deadline = now + self.rtt.timeout();
+        self.retransmission = (now + self.rtt.timeout()).into();
     }
 
     /// The rate at which packets must leave, if they are paced.

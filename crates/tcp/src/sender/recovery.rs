@@ -3,7 +3,7 @@ use sweetspot_units::Time;
 use super::ack::News;
 use super::repair::Beginning;
 use super::transmit::DUPLICATES;
-use super::{Phase, Sender};
+use super::{RecoveryState, Sender};
 use crate::config::RecoveryStyle;
 use crate::congestion::CongestionControl;
 
@@ -30,7 +30,7 @@ impl Sender {
         let prior_cwnd = self.cwnd as u32;
         let event = self.congestion_event(now);
         self.congestion.handle_recovery(&event);
-        self.phase = Phase::Recovering;
+        self.state = RecoveryState::Recovery;
         self.partial_seen = false;
         self.limited_credit = false;
         // Sent again whatever is in flight (RFC 6675 section 5, step (4.3)).
@@ -64,8 +64,10 @@ impl Sender {
     pub(super) fn repairs_by_pipe(&self) -> bool {
         match self.style {
             RecoveryStyle::Reno | RecoveryStyle::NewReno => false,
-            RecoveryStyle::Sack | RecoveryStyle::Sack1 => self.phase == Phase::Recovering,
-            RecoveryStyle::Linux => matches!(self.phase, Phase::Recovering | Phase::Timeout),
+            RecoveryStyle::Sack | RecoveryStyle::Sack1 => self.state == RecoveryState::Recovery,
+            RecoveryStyle::Linux => {
+                matches!(self.state, RecoveryState::Recovery | RecoveryState::Loss)
+            }
         }
     }
 

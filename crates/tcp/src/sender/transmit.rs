@@ -1,6 +1,6 @@
 use sweetspot_units::Time;
 
-use super::{Phase, Sender};
+use super::{RecoveryState, Sender};
 use crate::config::RecoveryStyle;
 use crate::congestion::CongestionControl;
 use crate::segment::Segment;
@@ -12,7 +12,7 @@ impl Sender {
         if self.options.paced && self.pacer.release > now {
             return None;
         }
-        if self.dupacks > 0 || self.phase > Phase::Open {
+        if self.dupacks > 0 || self.state > RecoveryState::Open {
             return self.poll_repair(now);
         }
         if self.next >= self.limit {
@@ -69,7 +69,7 @@ impl Sender {
     /// back to where it was all the same.
     fn skip_sacked(&mut self) {
         if let Some(repair) = &self.repair
-            && self.phase == Phase::Timeout
+            && self.state == RecoveryState::Loss
             && self.style != RecoveryStyle::Sack1
         {
             self.next = repair.board.first_missing(self.next);
@@ -80,7 +80,7 @@ impl Sender {
     #[inline(always)]
     fn emit(&mut self, now: Time, number: u64) -> Segment {
         // Nothing was outstanding: RFC 6298 (5.1).
-        if self.deadline == Time::MAX || self.una == self.highest {
+        if !self.retransmission.is_set() || self.una == self.highest {
             self.restart_timer(now);
         }
         self.statistics.sent += 1;
@@ -122,7 +122,7 @@ impl Sender {
     }
 
     fn restart_after_idle(&mut self, now: Time) {
-        if self.phase != Phase::Opening && now.since(self.last_sent) > self.rtt.timeout() {
+        if self.state != RecoveryState::SynSent && now.since(self.last_sent) > self.rtt.timeout() {
             self.congestion.handle_restart(now);
             self.refresh();
         }

@@ -3,7 +3,7 @@
 use sweetspot_scenario::{FinishedFlow, Scenario};
 use sweetspot_units::{Duration, Time};
 
-use crate::flow::Flow;
+use crate::hosts::Flow;
 
 /// What is known of the connections under way, and those that finished since they were last asked
 /// for.
@@ -40,8 +40,8 @@ impl FlowRecorder {
         self.losses[index].push(at);
     }
 
-    /// The connection of `flow`, which has the number `index`, is over.
-    pub(crate) fn note_finish(&mut self, index: u32, flow: &Flow, at: Time) {
+    /// The connection of `flow`, which has the number `index`, began at `began` and is over.
+    pub(crate) fn note_finish(&mut self, index: u32, flow: &Flow, began: Time, at: Time) {
         let losses = self.losses.get_mut(index as usize).map(core::mem::take).unwrap_or_default();
         let entry = (flow.group as usize).checked_sub(self.transfers);
         let Some(entry) = entry.filter(|_| at >= self.from) else { return };
@@ -50,7 +50,7 @@ impl FlowRecorder {
         self.finished.push(FinishedFlow {
             entry,
             packets: flow.sender.acknowledged(),
-            duration_s: at.since(flow.began).as_secs_f64(),
+            duration_s: at.since(began).as_secs_f64(),
             propagation_s: (one_way * 2).as_secs_f64(),
             losses_s: losses.into_iter().map(Time::as_secs_f64).collect(),
         });

@@ -1,9 +1,9 @@
 use core::hint::black_box;
 
 use sweetspot_tcp::Sender;
-use sweetspot_units::{Duration, Time};
+use sweetspot_units::{Deadline, Duration, Time};
 
-use crate::uplink::{Downlink, Uplink};
+use crate::network::{Direction, Downlink, Ecn, Uplink};
 
 /// A TCP connection or a stream of datagrams: where it goes, what it is part of, and all that
 /// its source needs at hand when an ACK arrives.
@@ -13,47 +13,34 @@ use crate::uplink::{Downlink, Uplink};
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Flow {
-    /// What its source has sent and its router has not received yet.
+    /// The link from its source to the first router.
     pub uplink: Uplink,
     /// Propagation between its source and the first router.
     pub delay: Duration,
-    /// The input link that its data takes; [`DIRECT`]: none.
-    pub input: u32,
+    /// The input link that its data takes, if any.
+    pub input: Option<u32>,
     /// The lowest and the highest hop on its way.
     pub hops: (u16, u16),
-    /// Which of its connections this is, counted from 0.
+    /// Connections that it has had before this one.
     pub round: u32,
-    /// What its data packets carry in [`crate::packet::Packet::extra`].
-    pub marks: u32,
-    /// Which way its data goes.
+    /// The ECN field of its data packets.
+    pub ecn: Ecn,
+    /// The direction of its data.
     pub direction: Direction,
-    /// Which group it belongs to.
+    /// The group that it belongs to.
     pub group: u32,
     pub downlink: Downlink,
-    /// When its pending event comes; [`Time::MAX`]: none is pending.
-    pub pending: Time,
-    /// When its application wants to act; [`Time::MAX`]: it does not.
-    pub wake: Time,
+    /// When its pending event comes.
+    pub pending: Deadline,
+    /// When its application wants to act.
+    pub wake: Deadline,
     pub sender: Sender,
-    /// When its current transfer began; [`Time::MAX`]: none is under way.
-    pub began: Time,
-    /// Packets of its data that routers dropped.
-    pub dropped: u64,
-}
-
-/// A flow whose source is at the router by a link of its own.
-pub(crate) const DIRECT: u32 = u32::MAX;
-
-/// Which way a packet crosses the hops.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Direction {
-    /// As the target's data goes.
-    Forward = 0,
-    /// As the target's ACKs go.
-    Backward = 1,
+    /// When its current transfer began, if one is under way.
+    pub began: Option<Time>,
 }
 
 impl Flow {
+    /// A flow of `group` that has done nothing yet.
     pub(crate) fn new(
         sender: Sender,
         group: u32,
@@ -70,12 +57,11 @@ impl Flow {
             hops,
             direction,
             delay,
-            input: DIRECT,
-            pending: Time::MAX,
-            wake: Time::MAX,
-            began: Time::MAX,
-            dropped: 0,
-            marks: 0,
+            input: None,
+            pending: Deadline::NEVER,
+            wake: Deadline::NEVER,
+            began: None,
+            ecn: Ecn::NotCapable,
         }
     }
 
@@ -87,11 +73,11 @@ impl Flow {
 
     /// When something is due at its source.
     #[inline]
-    pub(crate) fn source_due(&self) -> Time {
-        self.sender.due().min(self.wake)
+    pub(crate) fn source_due(&self) -> Deadline {
+        self.sender.deadline().min(self.wake)
     }
 
-    /// Reads from memory what an ACK will need.
+    /// Reads from memory what an ACK needs.
     #[inline]
     pub(crate) fn read_ahead(&self) {
         black_box((self.delay, self.pending));
@@ -107,7 +93,7 @@ impl Flow {
         }
     }
 
-    /// The hop after `hop`, or `None` where it leaves the routers.
+    /// The hop after `hop`, or `None` where the packet leaves the routers.
     #[inline]
     pub(crate) fn after(&self, direction: Direction, hop: u16) -> Option<u16> {
         match direction {
@@ -115,5 +101,15 @@ impl Flow {
             Direction::Backward if hop > self.hops.0 => Some(hop - 1),
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_packet_needs_of_its_flow_lies_on_one_cache_line() {
+        assert_eq!(core::mem::offset_of!(Flow, pending), 64);
     }
 }

@@ -3,9 +3,9 @@ use sweetspot_units::Duration;
 
 use crate::random;
 
-/// Sends, or opens connections, whatever becomes of them.
+/// Sends datagrams or opens connections at random times, whatever becomes of them.
 #[derive(Debug)]
-pub(crate) struct Source {
+pub(crate) struct TrafficSource {
     pub sends: Sends,
     random: Random,
     /// Mean gap, seconds.
@@ -29,12 +29,13 @@ pub(crate) enum Gaps {
     Pareto { shape: f64 },
 }
 
-impl Source {
-    pub(crate) fn new(sends: Sends, random: Random, mean: f64, gaps: Gaps) -> Source {
-        Source { sends, random, mean, gaps }
+impl TrafficSource {
+    /// A source whose gaps last `mean` seconds on average.
+    pub(crate) fn new(sends: Sends, random: Random, mean: f64, gaps: Gaps) -> TrafficSource {
+        TrafficSource { sends, random, mean, gaps }
     }
 
-    /// Time to the next one.
+    /// Draws the gap to the next datagram or connection.
     pub(crate) fn gap(&mut self) -> Duration {
         let random = &mut self.random;
         Duration::from_secs_f64(match self.gaps {

@@ -7,8 +7,7 @@ use sweetspot_path::{
 use sweetspot_scenario::Queue;
 use sweetspot_units::{Bytes, Duration, Probability, Time};
 
-use crate::changes::Changes;
-use crate::packet::Packet;
+use super::{Changes, Packet};
 
 /// One direction of a link between two routers: random loss, queue and transmitter, propagation.
 #[derive(Debug)]

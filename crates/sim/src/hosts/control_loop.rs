@@ -2,12 +2,12 @@ use sweetspot_sizing::{
     Answer, Controller, Driver, Effect, Event, KernelView, Means, PROBE_SIZE, SenderReport,
     TrainPacket,
 };
-use sweetspot_units::{Bytes, Duration, Time};
+use sweetspot_units::{Bytes, Deadline, Duration, Time};
 
-use crate::packet::Packet;
+use crate::network::{AnswerHeader, TrainHeader};
 
-/// The control loop at a simulated receiver: what a real receiver does with its socket and its
-/// datagrams, this does with packets of the simulation. The loop itself is the same.
+/// The control loop at a simulated receiver. It does with packets of the simulation what a real
+/// receiver does with its socket and its datagrams, and has the same [`Driver`].
 pub(crate) struct ControlLoop {
     driver: Driver,
     /// The kernel's own autotuning, over which a controller's limit is a clamp.
@@ -86,27 +86,22 @@ impl ControlLoop {
     }
 
     /// The answer to a probe arrived.
-    pub(crate) fn handle_answer(&mut self, now: Time, packet: &Packet, report: SenderReport) {
-        let answer = Answer {
-            probe: packet.window,
-            sequence: packet.number as u32,
-            held: Duration::ZERO,
-            report,
-        };
+    pub(crate) fn handle_answer(&mut self, now: Time, header: &AnswerHeader, report: SenderReport) {
+        let AnswerHeader { probe, sequence, .. } = *header;
+        let answer = Answer { probe, sequence, held: Duration::ZERO, report };
         self.driver.handle_answer(now, now, &answer);
     }
 
     /// A packet of a train arrived.
-    pub(crate) fn handle_train_packet(&mut self, now: Time, packet: &Packet) {
-        let size = Bytes::new(u64::from(packet.size));
-        let part = TrainPacket { train: packet.window, index: packet.number as u32 };
+    pub(crate) fn handle_train_packet(&mut self, now: Time, header: &TrainHeader, size: Bytes) {
+        let part = TrainPacket { train: header.train, index: header.index };
         self.driver.handle_train_packet(now, now, size, part);
     }
 
     /// When [`ControlLoop::handle_timeout`] next wants to be called.
-    pub(crate) fn poll_timeout(&self) -> Time {
-        let own = self.autotuning.as_ref().map_or(Time::MAX, |a| a.driver.poll_timeout());
-        self.driver.poll_timeout().min(own)
+    pub(crate) fn poll_timeout(&self) -> Deadline {
+        let autotuning = self.autotuning.as_ref().map(|rule| rule.driver.poll_timeout());
+        Deadline::at(self.driver.poll_timeout()).min(autotuning.into())
     }
 
     /// That time has come. `advertised` is the window that the receiver advertises now.

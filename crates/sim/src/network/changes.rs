@@ -4,7 +4,7 @@ use sweetspot_path::{Discipline, Link, Propagation};
 use sweetspot_scenario::{Change, Path};
 use sweetspot_units::{Duration, Time};
 
-use crate::packet::Packet;
+use super::Packet;
 
 /// What is to change at a hop. A packet that is being sent is sent at the old rate, so that changes
 /// are made between two packets, and nothing in the event queue moves.

@@ -2,7 +2,7 @@ use core::ops::Range;
 
 use sweetspot_scenario::{Congestion, Flavour, Tcp};
 use sweetspot_tcp::congestion::{Algorithm, Growth};
-use sweetspot_tcp::{DelayedAck, ReceiverConfig, RecoveryStyle, SenderConfig, Statistics};
+use sweetspot_tcp::{DelayedAck, ReceiverConfig, RecoveryStyle, SenderConfig};
 use sweetspot_units::{Bytes, Duration, Volume};
 
 use crate::random;
@@ -21,8 +21,6 @@ pub(crate) struct Group {
     pub linux: bool,
     /// See [`Tcp::window_scale`].
     window_scale: u64,
-    /// What its flows' finished connections did, and its datagrams.
-    pub totals: Totals,
     /// Flows whose connection is over and may be used again.
     pub idle: Vec<u32>,
     /// Servers, one of which every connection draws; of data that goes forward, and backward.
@@ -42,41 +40,6 @@ pub(crate) enum Application {
     Arrival { size_mean: f64, size_shape: f64 },
     /// Datagrams.
     Datagrams,
-}
-
-/// Running totals of a group.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Totals {
-    /// Packets of payload acknowledged, or datagrams received.
-    pub delivered: u64,
-    pub sent: u64,
-    pub retransmitted: u64,
-    pub timeouts: u64,
-    pub dropped: u64,
-    pub completed: u64,
-    /// Nanoseconds that completed transfers took together.
-    pub completion: u128,
-}
-
-impl Totals {
-    pub(crate) fn add(&mut self, acknowledged: u64, statistics: Statistics) {
-        self.delivered += acknowledged;
-        self.sent += statistics.sent;
-        self.retransmitted += statistics.retransmitted;
-        self.timeouts += statistics.timeouts;
-    }
-
-    pub(crate) fn since(self, earlier: Totals) -> Totals {
-        Totals {
-            delivered: self.delivered - earlier.delivered,
-            sent: self.sent - earlier.sent,
-            retransmitted: self.retransmitted - earlier.retransmitted,
-            timeouts: self.timeouts - earlier.timeouts,
-            dropped: self.dropped - earlier.dropped,
-            completed: self.completed - earlier.completed,
-            completion: self.completion - earlier.completion,
-        }
-    }
 }
 
 /// The bytes that a window field scaled by 2 to the power `scale` tells: rounded up, as by Linux,
@@ -160,7 +123,6 @@ impl Group {
             ecn: tcp.ecn,
             linux,
             window_scale: tcp.window_scale,
-            totals: Totals::default(),
             idle: Vec::new(),
             servers: [0..0, 0..0],
         }

@@ -1,0 +1,178 @@
+//! The hosts: endpoints of connections, the applications above them, sources of traffic and
+//! control loops.
+
+mod control_loop;
+mod flow;
+mod group;
+mod server;
+mod target;
+mod traffic_source;
+
+pub(crate) use control_loop::{ControlLoop, PROBE};
+pub(crate) use flow::Flow;
+pub(crate) use group::{Application, Group, UNLIMITED};
+pub(crate) use server::Server;
+pub use target::ControllerMaker;
+pub(crate) use target::{Request, Target};
+pub(crate) use traffic_source::{Gaps, Sends, TrafficSource};
+
+use sweetspot_sizing::{CongestionState, SenderReport};
+use sweetspot_tcp::congestion::Algorithm;
+use sweetspot_tcp::{Receiver, RecoveryState, Sender, SenderConfig};
+use sweetspot_units::{Bytes, Deadline, Duration, Time};
+
+use crate::network::{Direction, Ecn, Header, Packet};
+use crate::random;
+
+/// All hosts.
+///
+/// Sources (in [`Flow`]) and sinks (receivers) lie in arrays of their own under the same index,
+/// because an event touches one of the two, never both. The measured transfers are the first
+/// flows, under the index of their [`Target`].
+pub(crate) struct Hosts {
+    pub flows: Vec<Flow>,
+    pub receivers: Vec<Receiver>,
+    pub targets: Vec<Target>,
+    pub groups: Vec<Group>,
+    pub traffic_sources: Vec<TrafficSource>,
+    pub servers: Vec<Server>,
+    /// Bytes of a full packet on the wire.
+    pub packet_size: u16,
+    pub seed: u64,
+}
+
+impl Hosts {
+    /// No hosts yet.
+    pub(crate) fn new(packet_size: u16, seed: u64) -> Hosts {
+        Hosts {
+            flows: Vec::new(),
+            receivers: Vec::new(),
+            targets: Vec::new(),
+            groups: Vec::new(),
+            traffic_sources: Vec::new(),
+            servers: Vec::new(),
+            packet_size,
+            seed,
+        }
+    }
+
+    /// Adds a flow that has done nothing yet, and gives back its index.
+    pub(crate) fn push_flow(
+        &mut self,
+        group: u32,
+        direction: Direction,
+        hops: (u16, u16),
+        delay: Duration,
+    ) -> u32 {
+        let Group { sender, receiver, ecn, .. } = &self.groups[group as usize];
+        // Until it begins, a connection that wants nothing, not even to send a SYN at a pace.
+        let idle = SenderConfig { algorithm: Algorithm::Reno, pacing: false, ..*sender };
+        let mut flow = Flow::new(Sender::new(&idle, Some(0)), group, direction, hops, delay);
+        flow.ecn = if *ecn { Ecn::Capable } else { Ecn::NotCapable };
+        self.receivers.push(Receiver::new(receiver));
+        self.flows.push(flow);
+        (self.flows.len() - 1) as u32
+    }
+
+    /// An idle flow like flow `like`, a new one where there is none.
+    pub(crate) fn idle_flow(&mut self, like: u32) -> u32 {
+        let Flow { group, direction, hops, delay, .. } = self.flows[like as usize];
+        match self.groups[group as usize].idle.pop() {
+            Some(index) => index,
+            None => self.push_flow(group, direction, hops, delay),
+        }
+    }
+
+    /// Whether a flow is a measured transfer.
+    #[inline(always)]
+    pub(crate) fn is_target(&self, index: usize) -> bool {
+        index < self.targets.len()
+    }
+
+    /// The group of a flow.
+    #[inline]
+    pub(crate) fn group(&self, index: usize) -> &Group {
+        &self.groups[self.flows[index].group as usize]
+    }
+
+    /// Bytes of payload of a flow's full packet.
+    pub(crate) fn payload(&self, index: usize) -> Bytes {
+        self.group(index).payload
+    }
+
+    /// A new connection of a flow begins at both ends.
+    pub(crate) fn begin_connection(&mut self, index: u32, at: Time) {
+        let flow = &mut self.flows[index as usize];
+        let group = &self.groups[flow.group as usize];
+        flow.began = Some(at);
+        let mut rng = random::stream(self.seed, 1, u64::from(index), u64::from(flow.round));
+        let mut config = group.sender;
+        config.clock_phase = config.clock.scaled(rng.unit());
+        config.seed = rng.bits();
+        flow.sender = Sender::new(&config, group.size(&mut rng));
+        server::choose_server(flow, group, &self.servers, &mut rng);
+        self.receivers[index as usize] = Receiver::new(&group.receiver);
+    }
+
+    /// A flow's connection is over: its application pauses, or leaves the flow idle.
+    pub(crate) fn end_connection(&mut self, index: u32, at: Time) {
+        let flow = &mut self.flows[index as usize];
+        let group = &mut self.groups[flow.group as usize];
+        flow.began = None;
+        let mut rng = random::stream(self.seed, 2, u64::from(index), u64::from(flow.round));
+        match group.pause(&mut rng) {
+            Some(pause) => flow.wake = Deadline::at(at + pause),
+            None => group.idle.push(index),
+        }
+    }
+
+    /// When something is due at a flow's sink.
+    #[inline]
+    pub(crate) fn sink_due(&self, index: usize) -> Deadline {
+        let receiver = Deadline::from(self.receivers[index].poll_timeout());
+        match self.targets.get(index) {
+            Some(target) => receiver.min(target.control_due),
+            None => receiver,
+        }
+    }
+
+    /// Whether a control loop listens to what arrives at a measured transfer's sink.
+    #[inline]
+    pub(crate) fn is_controlled(&self, index: usize) -> bool {
+        self.targets[index].control_loop.as_ref().is_some_and(ControlLoop::listens)
+    }
+
+    /// A packet of a flow's present connection that nobody may mark.
+    #[inline(always)]
+    pub(crate) fn packet(&self, flow: u32, size: u16, header: Header) -> Packet {
+        let Flow { direction, .. } = self.flows[flow as usize];
+        let epoch = self.flows[flow as usize].epoch();
+        Packet::new((flow, direction, epoch), size, Ecn::NotCapable, header)
+    }
+
+    /// What a flow's sender reports of itself.
+    pub(crate) fn report(&self, index: usize) -> SenderReport {
+        let sender = &self.flows[index].sender;
+        let payload = self.payload(index);
+        let ssthresh = Some(sender.ssthresh()).filter(|packets| packets.is_finite());
+        SenderReport {
+            retransmitted: sender.statistics().retransmitted,
+            cwnd: payload.scaled(sender.cwnd()),
+            ssthresh: ssthresh.map(|packets| payload.scaled(packets)),
+            in_flight: payload * sender.outstanding(),
+            state: match sender.state() {
+                RecoveryState::SynSent | RecoveryState::Open => CongestionState::Open,
+                RecoveryState::Recovery => CongestionState::Recovery,
+                RecoveryState::Loss => CongestionState::Loss,
+            },
+            ..SenderReport::default()
+        }
+    }
+
+    /// Reads from memory what the next packet of a flow needs at either end.
+    #[inline]
+    pub(crate) fn read_ahead(&self, flow: u32) {
+        self.receivers[flow as usize].read_ahead();
+        self.flows[flow as usize].read_ahead();
+    }
+}

@@ -1,0 +1,28 @@
+use sweetspot_path::Random;
+use sweetspot_units::Duration;
+
+use super::{Flow, Group};
+use crate::random;
+
+/// A host that connections are opened to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Server {
+    /// Propagation between it and its input link.
+    pub delay: Duration,
+    /// Its input link.
+    pub input: u32,
+}
+
+/// Draws the server of a connection of `flow` that begins, if its group has servers.
+pub(crate) fn choose_server(flow: &mut Flow, group: &Group, servers: &[Server], rng: &mut Random) {
+    let range = &group.servers[flow.direction as usize];
+    let count = u64::from(range.end - range.start);
+    if count == 0 {
+        return;
+    }
+    let drawn = random::whole(rng, (0, count - 1)) as u32;
+    let server = servers[(range.start + drawn) as usize];
+    flow.uplink.change_delay(server.delay);
+    flow.delay = server.delay;
+    flow.input = Some(server.input);
+}

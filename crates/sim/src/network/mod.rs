@@ -1,0 +1,335 @@
+//! The network: hops between routers, and the links between hosts and routers.
+//!
+//! It carries packets and knows nothing of flows: who asks for a packet to be carried says over
+//! which hop, and hears what became of it.
+
+mod access_link;
+mod changes;
+mod hop;
+mod packet;
+mod slab;
+mod transit;
+mod wire_time;
+
+pub(crate) use access_link::{AccessLink, Downlink, Uplink};
+pub(crate) use changes::Changes;
+pub(crate) use hop::{Hop, HopTotals};
+pub(crate) use packet::{
+    AckHeader, AnswerHeader, BARE_SEGMENT, DataHeader, Ecn, Header, Packet, PacketKind,
+    ProbeHeader, RequestHeader, TrainHeader,
+};
+pub(crate) use slab::Slab;
+pub(crate) use transit::{Arrived, Place, Transit};
+pub(crate) use wire_time::WireTimes;
+
+use sweetspot_sizing::SenderReport;
+use sweetspot_tcp::SackBlocks;
+use sweetspot_units::{Deadline, Duration, Rate, Time};
+
+use crate::event_queue::EventQueue;
+use crate::scheduler::{Key, Scheduler};
+
+/// The direction in which a packet crosses the hops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Direction {
+    /// As the measured transfers' data goes.
+    Forward = 0,
+    /// As their ACKs go.
+    Backward = 1,
+}
+
+/// Hops, the links of hosts, and what is on its way on them.
+pub(crate) struct Network {
+    /// Forward hops, then as many backward ones.
+    hops: Vec<Hop>,
+    /// The next event of each hop.
+    next_events: Vec<NextEvent>,
+    /// When the first of those events comes, and at which hop.
+    next_hop: (Deadline, usize),
+    /// Packets that leave each hop before those whose flows have not been read ahead.
+    unread: Vec<usize>,
+    /// Packets that leave the routers at this time or later are held back.
+    horizon: Deadline,
+    /// What is on its way on access links.
+    pub transit: Transit,
+    /// Input links, which several servers share.
+    inputs: Vec<InputLink>,
+    pub wire_times: WireTimes,
+    /// SACK blocks of the ACKs on their way.
+    pub sacks: Slab<SackBlocks>,
+    /// Reports of the answers on their way.
+    pub reports: Slab<SenderReport>,
+}
+
+/// A hop's next event.
+#[derive(Debug, Clone, Copy)]
+struct NextEvent {
+    due: Deadline,
+    /// Events scheduled before it, where that breaks ties.
+    declared: u32,
+}
+
+/// A link between servers and the first router, with room for every packet.
+#[derive(Debug)]
+struct InputLink {
+    uplink: Uplink,
+    rate: Rate,
+}
+
+/// What a drop-tail hop does with a packet for a host behind it.
+pub(crate) enum Passage {
+    Dropped,
+    /// It comes out after the horizon: [`Network::poll_held_back`] gives it back.
+    HeldBack,
+    /// It leaves the routers at this time.
+    Leaves(Time),
+}
+
+/// Packets whose flows are read ahead at a time: as many reads as a core has under way at most.
+const READ_AHEAD_BATCH: usize = 16;
+
+impl Network {
+    /// A network without hops and input links.
+    pub(crate) fn new(access_rate: Rate, packet: u16) -> Network {
+        Network {
+            hops: Vec::new(),
+            next_events: Vec::new(),
+            next_hop: (Deadline::NEVER, 0),
+            unread: Vec::new(),
+            horizon: Deadline::NEVER,
+            transit: Transit::default(),
+            inputs: Vec::new(),
+            wire_times: WireTimes::new(access_rate, packet),
+            sacks: Slab::default(),
+            reports: Slab::default(),
+        }
+    }
+
+    /// Adds a hop behind all others: forward ones first.
+    pub(crate) fn push_hop(&mut self, hop: Hop) {
+        self.hops.push(hop);
+        self.next_events.push(NextEvent { due: Deadline::NEVER, declared: 0 });
+        self.unread.push(1);
+    }
+
+    /// Adds an input link and gives back its index.
+    pub(crate) fn push_input(&mut self, rate: Rate) -> u32 {
+        self.inputs.push(InputLink { uplink: Uplink::default(), rate });
+        self.inputs.len() as u32 - 1
+    }
+
+    /// Hops in each direction.
+    #[inline]
+    pub(crate) fn hops_each_way(&self) -> usize {
+        self.hops.len() / 2
+    }
+
+    /// The number of hop `hop` among those of both directions.
+    #[inline(always)]
+    pub(crate) fn index(&self, direction: Direction, hop: u16) -> usize {
+        direction as usize * self.hops_each_way() + usize::from(hop)
+    }
+
+    /// The hop that has this number in its own direction.
+    #[inline(always)]
+    pub(crate) fn hop_at(&self, direction: Direction, index: usize) -> u16 {
+        (index - direction as usize * self.hops_each_way()) as u16
+    }
+
+    /// The hop with this number among those of both directions.
+    #[inline]
+    pub(crate) fn hop(&mut self, index: usize) -> &mut Hop {
+        &mut self.hops[index]
+    }
+
+    /// All hops, forward ones first.
+    pub(crate) fn hops(&mut self) -> impl Iterator<Item = &mut Hop> {
+        self.hops.iter_mut()
+    }
+
+    /// Whether input links feed the first hop.
+    #[inline]
+    pub(crate) fn has_inputs(&self) -> bool {
+        !self.inputs.is_empty()
+    }
+
+    /// When the first event of a hop comes, and at which hop.
+    #[inline(always)]
+    pub(crate) fn next_hop(&self) -> (Deadline, usize) {
+        self.next_hop
+    }
+
+    /// The place in time of a hop's next event.
+    #[cold]
+    pub(crate) fn hop_key<S>(&self, queue: &EventQueue<S>, index: usize) -> Key {
+        let Some(NextEvent { due, declared }) = self.next_events.get(index) else {
+            return Key::NEVER;
+        };
+        due.time().map_or(Key::NEVER, |at| queue.hop_key(at, *declared, index as u32))
+    }
+
+    /// Passes a packet of `size` through a drop-tail hop behind which nothing but its host waits
+    /// for it.
+    #[inline(always)]
+    pub(crate) fn pass(&mut self, now: Time, index: usize, packet: &Packet) -> Passage {
+        let Some(out) = self.hops[index].pass(now, packet.size) else { return Passage::Dropped };
+        if !self.horizon.has_passed(out) {
+            return Passage::Leaves(out);
+        }
+        self.hops[index].held_back.push_back((out, *packet));
+        Passage::HeldBack
+    }
+
+    /// Puts a packet into a drop-tail hop, which [`Network::leave_hop`] gives back. Whether there is
+    /// room for it.
+    #[inline(always)]
+    pub(crate) fn enter<S: Scheduler>(
+        &mut self,
+        queue: &mut EventQueue<S>,
+        index: usize,
+        packet: &Packet,
+    ) -> bool {
+        if !self.hops[index].enter(queue.now(), packet) {
+            return false;
+        }
+        if !self.next_events[index].due.is_set() {
+            self.update_next_event(queue, index);
+        }
+        true
+    }
+
+    /// Puts a packet into a hop whose queue decides later what becomes of it, and gives back the
+    /// packet that is dropped, if any: this one or another.
+    #[inline(never)]
+    pub(crate) fn enter_managed<S: Scheduler>(
+        &mut self,
+        queue: &mut EventQueue<S>,
+        index: usize,
+        packet: &Packet,
+    ) -> Option<Packet> {
+        let taken = self.hops[index].enter_managed(queue.now(), *packet);
+        if !self.next_events[index].due.is_set() {
+            self.update_next_event(queue, index);
+        }
+        taken.err()
+    }
+
+    /// A hop's event has come: gives back the packet that comes out, if one does.
+    #[inline(always)]
+    pub(crate) fn leave_hop<S: Scheduler>(
+        &mut self,
+        queue: &mut EventQueue<S>,
+        index: usize,
+    ) -> Option<Packet> {
+        let left = self.hops[index].exit(queue.now());
+        self.update_next_event(queue, index);
+        left
+    }
+
+    /// Finds out when a hop wants to act next, and which hop does so first.
+    #[inline]
+    fn update_next_event<S: Scheduler>(&mut self, queue: &mut EventQueue<S>, index: usize) {
+        self.next_events[index] = match self.hops[index].due() {
+            None => NextEvent { due: Deadline::NEVER, declared: 0 },
+            Some(due) => {
+                let due = Deadline::at(due.max(queue.now()));
+                NextEvent { due, declared: queue.declare() }
+            }
+        };
+        self.choose_hop(queue);
+    }
+
+    #[inline(always)]
+    fn choose_hop<S>(&mut self, queue: &EventQueue<S>) {
+        let mut next = (Deadline::NEVER, 0);
+        for (index, NextEvent { due, .. }) in self.next_events.iter().enumerate() {
+            let ties = *due == next.0 && due.is_set();
+            if *due < next.0 || (ties && self.hop_key(queue, index) < self.hop_key(queue, next.1)) {
+                next = (*due, index);
+            }
+        }
+        self.next_hop = next;
+    }
+
+    /// Packets that leave the routers at `horizon` or later are held back from now on.
+    pub(crate) fn set_horizon(&mut self, horizon: Deadline) {
+        self.horizon = horizon;
+    }
+
+    /// The next packet held back at a hop that leaves before the horizon.
+    pub(crate) fn poll_held_back(&mut self, index: usize) -> Option<(Time, Packet)> {
+        let (out, _) = self.hops[index].held_back.front()?;
+        if self.horizon.has_passed(*out) {
+            return None;
+        }
+        self.hops[index].held_back.pop_front()
+    }
+
+    /// A packet has left a hop: whether it is time to read ahead what those behind it need.
+    #[inline(never)]
+    pub(crate) fn wants_read_ahead(&mut self, index: usize) -> bool {
+        self.unread[index] -= 1;
+        if self.unread[index] > 0 {
+            return false;
+        }
+        self.unread[index] = READ_AHEAD_BATCH;
+        true
+    }
+
+    /// The packets that leave a hop next but one batch, as far as they are known.
+    pub(crate) fn upcoming(&self, index: usize) -> impl Iterator<Item = &Packet> {
+        let hop = &self.hops[index];
+        (READ_AHEAD_BATCH..2 * READ_AHEAD_BATCH).map_while(|number| hop.upcoming(number))
+    }
+
+    /// Sends a packet over a host's uplink at `at`. It reaches its router `delay` after the link
+    /// has sent it.
+    #[inline(always)]
+    pub(crate) fn send<S: Scheduler>(
+        &mut self,
+        queue: &mut EventQueue<S>,
+        (uplink, link): (&mut Uplink, AccessLink),
+        (at, delay): (Time, Duration),
+        packet: Packet,
+    ) {
+        let due = uplink.send(at, self.wire_times.of(packet.size), delay);
+        if let Some(place) = self.transit.put(queue.now(), (uplink, link), due, packet) {
+            queue.schedule_arrival(due, place, link);
+        }
+    }
+
+    /// Takes the packet that has come over an access link, and schedules the next one's arrival.
+    #[inline(always)]
+    pub(crate) fn arrive<S: Scheduler>(
+        &mut self,
+        queue: &mut EventQueue<S>,
+        place: Place,
+    ) -> (Packet, AccessLink) {
+        let Arrived { packet, link, next } = self.transit.take(place);
+        if let Some((due, place)) = next {
+            queue.schedule_arrival(due, place, link);
+        }
+        (packet, link)
+    }
+
+    /// Sends a packet over an input link.
+    pub(crate) fn enter_input<S: Scheduler>(
+        &mut self,
+        queue: &mut EventQueue<S>,
+        index: u32,
+        packet: Packet,
+    ) {
+        let input = &mut self.inputs[index as usize];
+        let wire_time = wire_time::at(input.rate, packet.size);
+        let due = input.uplink.send(queue.now(), wire_time, Duration::ZERO);
+        let link = AccessLink::Input(index);
+        if let Some(place) = self.transit.put(queue.now(), (&mut input.uplink, link), due, packet) {
+            queue.schedule_arrival(due, place, link);
+        }
+    }
+
+    /// Law 7: received = delivered + dropped + held, in every element.
+    pub(crate) fn assert_conservation(&self) {
+        assert!(self.hops.iter().all(Hop::conserves), "a hop lost count");
+    }
+}

@@ -1,0 +1,288 @@
+use sweetspot_sizing::SenderReport;
+use sweetspot_tcp::SackBlocks;
+use sweetspot_units::{Bytes, Time};
+
+use crate::network::Direction;
+use crate::network::slab::SlabKey;
+
+/// A packet in the network: 32 bytes that are copied, not pointed to.
+///
+/// The fields that every packet has stand here. What it says to the host at the other end is its
+/// [`Header`], which is packed into `body` and comes out again by [`Packet::header`].
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C, align(8))]
+pub(crate) struct Packet {
+    /// The flow that it belongs to.
+    pub flow: u32,
+    /// Bytes on the wire.
+    pub size: u16,
+    tag: Tag,
+    /// The flow's connection that it belongs to, modulo 256. A connection does not hear packets of
+    /// the one before it.
+    pub epoch: u8,
+    body: Body,
+}
+
+/// A packed [`Header`]. Only [`Header::pack`] and [`Packet::header`] know what its words hold.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C)]
+struct Body {
+    long: [u64; 2],
+    short: [u32; 2],
+}
+
+/// What a packet says, by kind.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Header {
+    Data(DataHeader),
+    /// A UDP datagram of cross traffic, which nobody answers.
+    Datagram,
+    Ack(AckHeader),
+    Probe(ProbeHeader),
+    Answer(AnswerHeader),
+    Train(TrainHeader),
+    Request(RequestHeader),
+}
+
+/// A TCP data segment.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct DataHeader {
+    /// Its number; 0 is the SYN.
+    pub number: u64,
+    /// When it was sent (TSval of RFC 7323).
+    pub sent: Time,
+    /// Packets of payload that its sender has seen acknowledged. The sink times the round trip
+    /// by it (TSecr of RFC 7323).
+    pub acknowledged: u32,
+    /// CWR of RFC 3168: the sender heard of a congestion mark.
+    pub window_reduced: bool,
+}
+
+/// A TCP ACK.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AckHeader {
+    /// The number expected next.
+    pub next: u64,
+    /// When the segment that it answers was sent (TSecr of RFC 7323).
+    pub echo: Time,
+    /// The advertised window, packets.
+    pub window: u32,
+    /// ECE of RFC 3168: the sink saw a congestion mark.
+    pub congestion_echo: bool,
+    /// SACK blocks, where there are any.
+    pub sacks: Option<SlabKey<SackBlocks>>,
+}
+
+/// A periodic probe that a sink sends.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ProbeHeader {
+    /// Probes sent before it.
+    pub sequence: u32,
+}
+
+/// A source's answer to a probe.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AnswerHeader {
+    /// The probe's sequence number.
+    pub probe: u32,
+    /// Answers sent before it.
+    pub sequence: u32,
+    /// What the sender reports of itself.
+    pub report: SlabKey<SenderReport>,
+}
+
+/// One packet of a packet train.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TrainHeader {
+    /// The train's number.
+    pub train: u32,
+    /// Packets of the train sent before it.
+    pub index: u32,
+}
+
+/// A sink's request to its source. What it asks for waits at the source under its number.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RequestHeader {
+    pub number: u64,
+}
+
+/// The ECN field of the IP header as a host sets it (RFC 3168 section 5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(u8)]
+pub(crate) enum Ecn {
+    /// Routers must not mark it.
+    #[default]
+    NotCapable = 0,
+    /// ECT(0): routers may mark it.
+    Capable = Tag::CAPABLE,
+}
+
+/// The kind of a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum PacketKind {
+    Data = 0,
+    Datagram = 1,
+    Answer = 2,
+    Train = 3,
+    Ack = Tag::TO_SOURCE,
+    Probe = Tag::TO_SOURCE | 1,
+    Request = Tag::TO_SOURCE | 2,
+}
+
+/// Kind, direction and ECN field in one byte.
+///
+/// It is no enum: an enum has values to spare, which the compiler would use to tell `Some(packet)`
+/// from `None`, and would then copy packets in pieces around that byte.
+#[derive(Debug, Clone, Copy, Default)]
+struct Tag(u8);
+
+impl Tag {
+    const KIND: u8 = 0b111;
+    /// Set in kinds that go from a flow's sink to its source.
+    const TO_SOURCE: u8 = 1 << 2;
+    /// ECT(0).
+    const CAPABLE: u8 = 1 << 3;
+    /// CE: a router marked it.
+    const MARKED: u8 = 1 << 4;
+    /// Set where the packet crosses the hops backward.
+    const BACKWARD: u8 = 1 << 7;
+
+    #[inline(always)]
+    fn new(kind: PacketKind, data_direction: Direction, ecn: Ecn) -> Tag {
+        let to_source = kind as u8 & Tag::TO_SOURCE != 0;
+        let backward = (data_direction == Direction::Forward) == to_source;
+        Tag(kind as u8 | ecn as u8 | if backward { Tag::BACKWARD } else { 0 })
+    }
+}
+
+impl Header {
+    #[inline(always)]
+    fn pack(self) -> (PacketKind, Body) {
+        let body = |long: [u64; 2], short: [u32; 2]| Body { long, short };
+        match self {
+            Header::Data(DataHeader { number, sent, acknowledged, window_reduced }) => (
+                PacketKind::Data,
+                body([number, sent.as_nanos()], [acknowledged, u32::from(window_reduced)]),
+            ),
+            Header::Datagram => (PacketKind::Datagram, Body::default()),
+            Header::Ack(AckHeader { next, echo, window, congestion_echo, sacks }) => {
+                let echoed = if congestion_echo { CONGESTION_ECHO } else { 0 };
+                let flags = SlabKey::pack(sacks) | echoed;
+                (PacketKind::Ack, body([next, echo.as_nanos()], [window, flags]))
+            }
+            Header::Probe(ProbeHeader { sequence }) => {
+                (PacketKind::Probe, body([0, 0], [sequence, 0]))
+            }
+            Header::Answer(AnswerHeader { probe, sequence, report }) => {
+                (PacketKind::Answer, body([u64::from(probe), 0], [sequence, report.index()]))
+            }
+            Header::Train(TrainHeader { train, index }) => {
+                (PacketKind::Train, body([0, 0], [train, index]))
+            }
+            Header::Request(RequestHeader { number }) => {
+                (PacketKind::Request, body([number, 0], [0, 0]))
+            }
+        }
+    }
+}
+
+/// The bit beside an ACK's packed key.
+const CONGESTION_ECHO: u32 = 1 << 31;
+
+/// Bytes of an ACK or a SYN on the wire: 20 of IP, 20 of TCP.
+pub(crate) const BARE_SEGMENT: u16 = 40;
+
+impl Packet {
+    /// A packet of `flow`, whose data goes `data_direction`.
+    #[inline(always)]
+    pub(crate) fn new(
+        (flow, data_direction, epoch): (u32, Direction, u8),
+        size: u16,
+        ecn: Ecn,
+        header: Header,
+    ) -> Packet {
+        let (kind, body) = header.pack();
+        Packet { flow, size, tag: Tag::new(kind, data_direction, ecn), epoch, body }
+    }
+
+    /// Its header.
+    #[inline(always)]
+    pub(crate) fn header(&self) -> Header {
+        let Body { long: [first, second], short: [third, fourth] } = self.body;
+        match self.kind() {
+            PacketKind::Data => Header::Data(DataHeader {
+                number: first,
+                sent: Time::from_nanos(second),
+                acknowledged: third,
+                window_reduced: fourth != 0,
+            }),
+            PacketKind::Datagram => Header::Datagram,
+            PacketKind::Answer => Header::Answer(AnswerHeader {
+                probe: first as u32,
+                sequence: third,
+                report: SlabKey::new(fourth),
+            }),
+            PacketKind::Train => Header::Train(TrainHeader { train: third, index: fourth }),
+            PacketKind::Ack => Header::Ack(AckHeader {
+                next: first,
+                echo: Time::from_nanos(second),
+                window: third,
+                congestion_echo: fourth & CONGESTION_ECHO != 0,
+                sacks: SlabKey::unpack(fourth & !CONGESTION_ECHO),
+            }),
+            PacketKind::Probe => Header::Probe(ProbeHeader { sequence: third }),
+            PacketKind::Request => Header::Request(RequestHeader { number: first }),
+        }
+    }
+
+    /// Its kind.
+    #[inline(always)]
+    pub(crate) fn kind(&self) -> PacketKind {
+        match self.tag.0 & Tag::KIND {
+            0 => PacketKind::Data,
+            1 => PacketKind::Datagram,
+            2 => PacketKind::Answer,
+            3 => PacketKind::Train,
+            4 => PacketKind::Ack,
+            5 => PacketKind::Probe,
+            _ => PacketKind::Request,
+        }
+    }
+
+    /// The direction in which it crosses the hops.
+    #[inline]
+    pub(crate) fn direction(&self) -> Direction {
+        if self.tag.0 & Tag::BACKWARD == 0 { Direction::Forward } else { Direction::Backward }
+    }
+
+    /// Whether it goes the way of its flow's data, to the flow's sink.
+    #[inline]
+    pub(crate) fn goes_to_sink(&self) -> bool {
+        self.tag.0 & Tag::TO_SOURCE == 0
+    }
+
+    /// Whether a router marked it (CE).
+    #[inline]
+    pub(crate) fn is_marked(&self) -> bool {
+        self.tag.0 & Tag::MARKED != 0
+    }
+}
+
+impl sweetspot_path::Packet for Packet {
+    #[inline]
+    fn wire_size(&self) -> Bytes {
+        Bytes::new(u64::from(self.size))
+    }
+
+    fn flow(&self) -> u64 {
+        u64::from(self.flow) << 1 | u64::from(self.goes_to_sink())
+    }
+
+    fn mark_ecn(&mut self) -> bool {
+        if self.tag.0 & Tag::CAPABLE != 0 {
+            self.tag.0 |= Tag::MARKED;
+        }
+        self.is_marked()
+    }
+}

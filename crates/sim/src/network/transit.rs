@@ -1,0 +1,182 @@
+use core::hint::black_box;
+
+use sweetspot_units::{Deadline, Time};
+
+use super::{AccessLink, Packet, Uplink};
+use crate::index::Index;
+
+/// All packets that are on their way from hosts to routers.
+///
+/// Those of a link lie side by side, a few to a block, and its blocks are chained: what a host
+/// sent in a burst is not scattered among what others sent in between. A block is used again soon.
+#[derive(Debug, Default)]
+pub(crate) struct Transit {
+    blocks: Vec<Block>,
+    first_free: Option<Index>,
+}
+
+/// Packets of one link in order: those that have arrived, those on their way, free slots.
+#[derive(Debug, Clone)]
+#[repr(C, align(64))]
+struct Block {
+    slots: [Slot; BLOCK_SLOTS],
+    /// The packed [`AccessLink`].
+    link: u32,
+    /// The link's next block, or the next free one.
+    next: Option<Index>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Slot {
+    /// When its packet arrives; never, where it has or there is none.
+    due: Deadline,
+    packet: Packet,
+}
+
+/// Packets of a block: the window of a small flow, on seven cache lines. Were the number of lines
+/// even, the first packets of all blocks would compete for a few sets of the cache.
+const BLOCK_SLOTS: usize = 11;
+const SLOT_BITS: u32 = 4;
+
+/// The place of a packet: the index of its block and, in the last bits, that of its slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Place(u32);
+
+/// A packet that has arrived.
+pub(crate) struct Arrived {
+    pub packet: Packet,
+    pub link: AccessLink,
+    /// When the link's next packet arrives, and its place.
+    pub next: Option<(Time, Place)>,
+}
+
+impl Place {
+    #[inline]
+    pub(crate) fn new(bits: u32) -> Place {
+        Place(bits)
+    }
+
+    #[inline]
+    pub(crate) fn get(self) -> u32 {
+        self.0
+    }
+
+    /// The first place of a block.
+    #[inline(always)]
+    fn first_of(block: Index) -> Place {
+        Place((block.get() as u32) << SLOT_BITS)
+    }
+
+    /// The block's index.
+    #[inline(always)]
+    fn block(self) -> usize {
+        (self.0 >> SLOT_BITS) as usize
+    }
+
+    #[inline(always)]
+    fn slot(self) -> usize {
+        (self.0 & ((1 << SLOT_BITS) - 1)) as usize
+    }
+
+    /// The next place of the block, if it has one.
+    #[inline(always)]
+    fn next(self) -> Option<Place> {
+        (self.slot() + 1 < BLOCK_SLOTS).then_some(Place(self.0 + 1))
+    }
+}
+
+impl Transit {
+    /// Takes over a packet that `link`, whose `uplink` it is, has at its router at `due`. Gives back
+    /// its place if its arrival is to be scheduled: at `now` no other of the link is on its way.
+    #[inline(always)]
+    pub(crate) fn put(
+        &mut self,
+        now: Time,
+        (uplink, link): (&mut Uplink, AccessLink),
+        due: Time,
+        packet: Packet,
+    ) -> Option<Place> {
+        let link = link.pack();
+        let (before, last) = uplink.last;
+        // What was due before now has arrived; what is due just now may have.
+        let follows = before > now || (before == now && self.holds(last, before, link));
+        let place = if !follows {
+            Place::first_of(self.take_free(link))
+        } else if let Some(next) = last.next() {
+            next
+        } else {
+            self.extend_chain(last, link)
+        };
+        self.blocks[place.block()].slots[place.slot()] = Slot { due: due.into(), packet };
+        uplink.last = (due, place);
+        (!follows).then_some(place)
+    }
+
+    /// A block for `link`.
+    #[inline(always)]
+    fn take_free(&mut self, link: u32) -> Index {
+        let block = match self.first_free {
+            Some(block) => block,
+            None => self.add_block(),
+        };
+        let taken = &mut self.blocks[block.get()];
+        self.first_free = taken.next;
+        (taken.link, taken.next) = (link, None);
+        block
+    }
+
+    /// The first place of a block behind the one that `last` ends.
+    #[cold]
+    #[inline(never)]
+    fn extend_chain(&mut self, last: Place, link: u32) -> Place {
+        let block = self.take_free(link);
+        self.blocks[last.block()].next = Some(block);
+        Place::first_of(block)
+    }
+
+    #[cold]
+    fn add_block(&mut self) -> Index {
+        let slots = [Slot { due: Deadline::NEVER, packet: Packet::default() }; BLOCK_SLOTS];
+        self.blocks.push(Block { slots, link: 0, next: None });
+        Index::new(self.blocks.len() - 1)
+    }
+
+    /// Whether a packet of `link` that is due at `due` lies in `place`.
+    #[cold]
+    fn holds(&self, place: Place, due: Time, link: u32) -> bool {
+        self.blocks.get(place.block()).is_some_and(|block| {
+            block.link == link && block.slots[place.slot()].due.time() == Some(due)
+        })
+    }
+
+    /// Reads the whole block of a packet that arrives soon from memory, which answers several reads in
+    /// the time of one.
+    #[inline]
+    pub(crate) fn read_ahead(&self, place: Place) {
+        // Slots of 40 bytes on lines of 64: one that begins on each.
+        let slots = &self.blocks[place.block()].slots;
+        black_box([0, 2, 4, 5, 7, 8, 10].map(|slot| slots[slot].due));
+    }
+
+    /// Takes the packet in `place`, the first of its link, which arrives.
+    #[inline(always)]
+    pub(crate) fn take(&mut self, place: Place) -> Arrived {
+        let block = &mut self.blocks[place.block()];
+        let link = AccessLink::unpack(block.link);
+        let slot = &mut block.slots[place.slot()];
+        slot.due = Deadline::NEVER;
+        let packet = slot.packet;
+        if let Some(next) = place.next()
+            && let Some(due) = block.slots[next.slot()].due.time()
+        {
+            return Arrived { packet, link, next: Some((due, next)) };
+        }
+        let behind = core::mem::replace(&mut block.next, self.first_free);
+        self.first_free = Some(Index::new(place.block()));
+        let next = behind.and_then(|block| {
+            let due = self.blocks[block.get()].slots[0].due.time()?;
+            Some((due, Place::first_of(block)))
+        });
+        Arrived { packet, link, next }
+    }
+}

@@ -1,0 +1,99 @@
+use std::collections::VecDeque;
+
+use sweetspot_tcp::{Receiver, Sender, Statistics};
+use sweetspot_units::{Duration, Time};
+
+use super::histogram::Histogram;
+
+/// Observes source and sink of a measured transfer at given times.
+///
+/// Hosts run ahead of the routers by the propagation between them: what reaches a host is worked
+/// off when it leaves the router, at the time at which it arrives. So a host is viewed when it is
+/// about to pass the time, and the view waits until the routers are there.
+#[derive(Debug, Default)]
+pub(crate) struct HostMonitor {
+    /// Round trips of its packets after the first of the measured times and up to the second.
+    pub rtt: Histogram,
+    measured: (Time, Time),
+    last_rtt: Option<Duration>,
+    /// Data packets that routers dropped.
+    pub dropped: u64,
+    /// Views of the source that wait, the oldest one first.
+    senders: VecDeque<SenderView>,
+    /// Advertised windows that wait, packets.
+    windows: VecDeque<u64>,
+    /// The time that the source passes next, by its number.
+    next_source: usize,
+    /// The time that the sink passes next, by its number.
+    next_sink: usize,
+}
+
+/// What is seen of a sender.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct SenderView {
+    /// Packets of payload acknowledged.
+    pub acknowledged: u64,
+    pub statistics: Statistics,
+    /// Packets.
+    pub cwnd: f64,
+    /// Packets.
+    pub ssthresh: f64,
+    /// Round trip of the packet acknowledged last.
+    pub rtt: Option<Duration>,
+}
+
+impl HostMonitor {
+    /// Measures round trips from the first time to the second.
+    pub(crate) fn new(measured: (Time, Time)) -> HostMonitor {
+        HostMonitor { measured, ..HostMonitor::default() }
+    }
+
+    /// The source's packet that is acknowledged at `at` took so long.
+    #[inline]
+    pub(crate) fn note_round_trip(&mut self, at: Time, rtt: Duration) {
+        self.last_rtt = Some(rtt);
+        if at > self.measured.0 && at <= self.measured.1 {
+            self.rtt.add(rtt);
+        }
+    }
+
+    /// Views the source for all of `times` before `at`.
+    #[inline]
+    pub(super) fn watch_source(&mut self, times: &[Time], at: Time, sender: &Sender) {
+        while times.get(self.next_source).is_some_and(|time| *time < at) {
+            self.next_source += 1;
+            self.senders.push_back(SenderView {
+                acknowledged: sender.acknowledged(),
+                statistics: sender.statistics(),
+                cwnd: sender.cwnd(),
+                ssthresh: sender.ssthresh(),
+                rtt: self.last_rtt,
+            });
+        }
+    }
+
+    /// Views the sink for all of `times` before `at`.
+    #[inline]
+    pub(super) fn watch_sink(&mut self, times: &[Time], at: Time, receiver: &Receiver) {
+        while times.get(self.next_sink).is_some_and(|time| *time < at) {
+            self.next_sink += 1;
+            self.windows.push_back(receiver.advertised());
+        }
+    }
+
+    /// The oldest view of the source.
+    pub(crate) fn sender(&self) -> SenderView {
+        self.senders.front().copied().unwrap_or_default()
+    }
+
+    /// The oldest view of the advertised window, packets.
+    pub(crate) fn window(&self) -> u64 {
+        self.windows.front().copied().unwrap_or(0)
+    }
+
+    /// The oldest views are used up.
+    pub(super) fn forget_views(&mut self) {
+        self.senders.pop_front();
+        self.windows.pop_front();
+    }
+}

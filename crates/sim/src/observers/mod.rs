@@ -1,0 +1,95 @@
+//! The observers: what is noted of a run while it goes on. Nothing that they note changes it.
+
+mod flow_recorder;
+mod histogram;
+mod host_monitor;
+mod path_monitor;
+mod sampler;
+mod totals;
+
+pub(crate) use flow_recorder::FlowRecorder;
+pub(crate) use host_monitor::{HostMonitor, SenderView};
+pub(crate) use path_monitor::PathMonitor;
+pub(crate) use sampler::Sampler;
+pub(crate) use totals::GroupTotals;
+
+use sweetspot_tcp::{Receiver, Sender};
+use sweetspot_units::{Deadline, Time};
+
+use crate::hosts::Flow;
+
+/// All observers.
+pub(crate) struct Observers {
+    /// The times at which everything is observed.
+    pub times: Vec<Time>,
+    /// Those of them at which everything is counted. Packets that leave the routers after the next
+    /// one are held back until then.
+    pub counts: Vec<Time>,
+    /// One for each measured transfer.
+    pub monitors: Vec<HostMonitor>,
+    /// One for each group.
+    pub totals: Vec<GroupTotals>,
+    pub path: PathMonitor,
+    /// Connections of cross traffic one by one, where somebody wants them.
+    pub recorder: Option<FlowRecorder>,
+}
+
+impl Observers {
+    pub(crate) fn new(path: PathMonitor) -> Observers {
+        Observers {
+            times: Vec::new(),
+            counts: Vec::new(),
+            monitors: Vec::new(),
+            totals: Vec::new(),
+            path,
+            recorder: None,
+        }
+    }
+
+    /// The next count after `now`.
+    pub(crate) fn next_count(&self, now: Time) -> Deadline {
+        self.counts.iter().find(|count| **count > now).copied().into()
+    }
+
+    /// Views the source of a measured transfer for all observations before `at`, which it is about
+    /// to pass.
+    #[inline]
+    pub(crate) fn watch_source(&mut self, index: usize, at: Time, sender: &Sender) {
+        self.monitors[index].watch_source(&self.times, at, sender);
+    }
+
+    /// Views the sink of a measured transfer for all observations before `at`, which it is about to
+    /// pass.
+    #[inline]
+    pub(crate) fn watch_sink(&mut self, index: usize, at: Time, receiver: &Receiver) {
+        self.monitors[index].watch_sink(&self.times, at, receiver);
+    }
+
+    /// The observation of this time is over.
+    pub(crate) fn forget_views(&mut self) {
+        for monitor in &mut self.monitors {
+            monitor.forget_views();
+        }
+    }
+
+    /// Routers dropped a data packet of the flow with this index.
+    pub(crate) fn note_drop(&mut self, index: u32, flow: &Flow, at: Time) {
+        if let Some(monitor) = self.monitors.get_mut(index as usize) {
+            monitor.dropped += 1;
+        }
+        if let Some(recorder) = &mut self.recorder {
+            recorder.note_loss(index, at);
+        }
+        self.totals[flow.group as usize].dropped += 1;
+    }
+
+    /// The data of a connection that began at `began` is all acknowledged.
+    pub(crate) fn note_finish(&mut self, index: u32, flow: &Flow, began: Time, at: Time) {
+        let totals = &mut self.totals[flow.group as usize];
+        totals.completed += 1;
+        totals.completion += u128::from(at.since(began).as_nanos());
+        if let Some(recorder) = &mut self.recorder {
+            recorder.note_finish(index, flow, began, at);
+        }
+    }
+}

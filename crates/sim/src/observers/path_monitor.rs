@@ -1,0 +1,82 @@
+use sweetspot_scenario::Path;
+use sweetspot_sizing::KnownPath;
+use sweetspot_units::{Duration, Rate, Time};
+
+use crate::network::{Direction, HopTotals, Network};
+
+/// Observes the path for static sizings, which know it before anything is sent.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PathMonitor {
+    /// The narrow hop, as its number in either direction.
+    narrow: u16,
+    /// Its rate, the transfer's propagation, and what a first pass measured.
+    known: KnownPath,
+    /// Serialisation of a data packet there.
+    packet_time: Duration,
+    /// The start of the averages, once there is one.
+    start: Option<AverageStart>,
+}
+
+/// When the averages begin, and what the narrow hop had done by then.
+#[derive(Debug, Clone, Copy)]
+struct AverageStart {
+    at: Time,
+    forward: HopTotals,
+    backward: HopTotals,
+}
+
+impl PathMonitor {
+    pub(crate) fn new(path: &Path, known: KnownPath) -> PathMonitor {
+        PathMonitor {
+            narrow: path.bottleneck() as u16,
+            known,
+            packet_time: path.packet / path.narrow().rate,
+            start: None,
+        }
+    }
+
+    /// The number of the forward narrow hop among the hops of both directions.
+    pub(crate) fn narrow(&self) -> usize {
+        usize::from(self.narrow)
+    }
+
+    /// What the narrow hop has done by `now`, forward and backward.
+    fn totals(&self, network: &mut Network, now: Time) -> [HopTotals; 2] {
+        [Direction::Forward, Direction::Backward].map(|direction| {
+            let index = network.index(direction, self.narrow);
+            network.hop(index).totals(now)
+        })
+    }
+
+    /// Averages begin at `now`.
+    pub(crate) fn start_averages(&mut self, network: &mut Network, now: Time) {
+        let [forward, backward] = self.totals(network, now);
+        self.start = Some(AverageStart { at: now, forward, backward });
+    }
+
+    /// The path as it is known at `now`, before a transfer starts: A and T_e are averages.
+    pub(crate) fn known_path(&self, network: &mut Network, now: Time) -> KnownPath {
+        let known = self.known;
+        let Some(start) = self.start.filter(|start| start.at < now) else {
+            return KnownPath {
+                available: Some(known.rate),
+                exogenous_rtt: Some(known.rtt),
+                ..known
+            };
+        };
+        let seconds = now.since(start.at).as_secs_f64();
+        let [forward, backward] = self.totals(network, now);
+        let mut queued = 0.0;
+        for (totals, earlier) in [(forward, start.forward), (backward, start.backward)] {
+            let waited = totals.waits.byte_time - earlier.waits.byte_time;
+            queued += waited as f64 / 1e9 * 8.0 / known.rate.as_f64() / seconds;
+        }
+        let sent = forward.sent_bits - start.forward.sent_bits;
+        let used = Rate::from_f64(sent as f64 / seconds);
+        KnownPath {
+            available: Some(known.rate.saturating_sub(used)),
+            exogenous_rtt: Some(known.rtt + Duration::from_secs_f64(queued) + self.packet_time),
+            ..known
+        }
+    }
+}

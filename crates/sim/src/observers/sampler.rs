@@ -1,0 +1,74 @@
+use sweetspot_scenario::{Recorder, Sample, Scenario};
+use sweetspot_units::{Duration, Time};
+
+use super::Observers;
+use crate::hosts::Hosts;
+use crate::network::Network;
+use crate::outcome::{mean_rate, utilisation};
+
+/// Gives a [`Recorder`] a sample of every measured transfer at regular times.
+pub(crate) struct Sampler {
+    /// The time between samples; `None` where none are wanted.
+    interval: Option<Duration>,
+    /// Samples taken so far.
+    taken: u64,
+    /// When the last one was taken.
+    last: Time,
+    /// Bits that the narrow link had sent by then.
+    sent_bits: u64,
+}
+
+impl Sampler {
+    /// Takes samples as `recorder` wants them.
+    pub(crate) fn new(recorder: &dyn Recorder) -> Sampler {
+        let interval = recorder.interval().map(|interval| interval.max(Duration::from_micros(1)));
+        Sampler { interval, taken: 0, last: Time::ZERO, sent_bits: 0 }
+    }
+
+    /// The times of all samples up to `end`.
+    pub(crate) fn times(&self, end: Time) -> impl Iterator<Item = Time> {
+        self.interval.into_iter().flat_map(move |interval| {
+            let count = end.as_nanos() / interval.as_nanos();
+            (0..=count).map(move |number| Time::ZERO + interval * number)
+        })
+    }
+
+    /// Whether a sample is due at `now`.
+    pub(crate) fn is_due(&self, now: Time) -> bool {
+        self.interval.is_some_and(|interval| now == Time::ZERO + interval * self.taken)
+    }
+
+    /// Takes the sample that is due at `now`.
+    pub(crate) fn sample(
+        &mut self,
+        now: Time,
+        scenario: &Scenario,
+        (network, hosts, observers): (&mut Network, &Hosts, &Observers),
+        recorder: &mut dyn Recorder,
+    ) {
+        let narrow = network.hop(observers.path.narrow());
+        let waiting = narrow.waiting(now);
+        let totals = narrow.totals(now);
+        let rate = mean_rate(scenario, self.last, now);
+        let sent = totals.sent_bits - self.sent_bits;
+        let used = utilisation(rate, sent, now.since(self.last));
+        self.taken += 1;
+        (self.last, self.sent_bits) = (now, totals.sent_bits);
+        for (transfer, monitor) in observers.monitors.iter().enumerate() {
+            let payload = hosts.payload(transfer).get();
+            let sender = monitor.sender();
+            recorder.record(&Sample {
+                at_s: now.as_secs_f64(),
+                transfer,
+                cwnd_packets: sender.cwnd,
+                ssthresh_packets: sender.ssthresh,
+                window_bytes: monitor.window() * payload,
+                acked_bytes: sender.acknowledged * payload,
+                rtt_s: sender.rtt.map(Duration::as_secs_f64),
+                queue_packets: waiting,
+                dropped_packets: totals.drops,
+                utilisation: Some(used),
+            });
+        }
+    }
+}

@@ -1,0 +1,38 @@
+use sweetspot_tcp::Statistics;
+
+/// What a group's finished connections did, and its datagrams.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct GroupTotals {
+    /// Packets of payload acknowledged, or datagrams received.
+    pub delivered: u64,
+    pub sent: u64,
+    pub retransmitted: u64,
+    pub timeouts: u64,
+    pub dropped: u64,
+    pub completed: u64,
+    /// Nanoseconds that completed transfers took together.
+    pub completion: u128,
+}
+
+impl GroupTotals {
+    /// Adds what a connection did that had so many packets acknowledged.
+    pub(crate) fn add(&mut self, acknowledged: u64, statistics: Statistics) {
+        self.delivered += acknowledged;
+        self.sent += statistics.sent;
+        self.retransmitted += statistics.retransmitted;
+        self.timeouts += statistics.timeouts;
+    }
+
+    /// The difference to `earlier`.
+    pub(crate) fn since(self, earlier: GroupTotals) -> GroupTotals {
+        GroupTotals {
+            delivered: self.delivered - earlier.delivered,
+            sent: self.sent - earlier.sent,
+            retransmitted: self.retransmitted - earlier.retransmitted,
+            timeouts: self.timeouts - earlier.timeouts,
+            dropped: self.dropped - earlier.dropped,
+            completed: self.completed - earlier.completed,
+            completion: self.completion - earlier.completion,
+        }
+    }
+}

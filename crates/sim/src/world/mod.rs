@@ -1,0 +1,138 @@
+//! Network, hosts and observers put together: what happens at one has effects on the others.
+
+mod routing;
+mod sink_side;
+mod source_side;
+
+use sweetspot_scenario::Scenario;
+use sweetspot_sizing::KnownPath;
+use sweetspot_units::{Deadline, Duration, Time};
+
+use crate::event::Event;
+use crate::event_queue::EventQueue;
+use crate::hosts::Hosts;
+use crate::network::Network;
+use crate::observers::{Observers, PathMonitor};
+use crate::scheduler::{Key, Scheduler};
+
+/// Everything that moves, and the clock that moves it.
+///
+/// The clock follows what happens at routers. A host has its link to itself, so nothing but its
+/// own packets and timers reaches it, in an order that is known: a packet for it is worked off
+/// when it is known when it leaves the last router, with the time at which it will arrive, after
+/// the timers that expire before. At a drop-tail queue that is known when it enters. A packet
+/// thus costs one event to get to a router-to-router link, and another to come out only where
+/// something waits for it at a router.
+pub(crate) struct World<S> {
+    pub queue: EventQueue<S>,
+    pub network: Network,
+    pub hosts: Hosts,
+    pub observers: Observers,
+}
+
+/// So many flows do not fit a core's own cache (a megabyte or two).
+const CROWD: usize = 5000;
+
+impl<S: Scheduler> World<S> {
+    /// A world without hops and hosts.
+    pub(crate) fn new(scheduler: S, scenario: &Scenario, known: KnownPath) -> World<S> {
+        let packet_size = scenario.path.packet.get() as u16;
+        World {
+            queue: EventQueue::new(scheduler, scenario.ties, scenario.seed),
+            network: Network::new(scenario.path.access_rate, packet_size),
+            hosts: Hosts::new(packet_size, scenario.seed),
+            observers: Observers::new(PathMonitor::new(&scenario.path, known)),
+        }
+    }
+
+    /// Works events off until the next observation and gives back its number; `None` at the end.
+    pub(crate) fn run(&mut self) -> Option<usize> {
+        loop {
+            // Hops are few and each has an event nearly always: they stay out of the event queue,
+            // which is then the hosts' alone.
+            let next = self.queue.peek();
+            let (hop_due, hop) = self.network.next_hop();
+            let ties = || hop_due == Deadline::at(next.at());
+            if hop_due.is_before(next.at())
+                || (ties() && self.network.hop_key(&self.queue, hop) < next)
+            {
+                if let Some(at) = hop_due.time() {
+                    self.queue.happen(at);
+                }
+                self.leave_hop(hop);
+                continue;
+            }
+            if next == Key::NEVER {
+                return None;
+            }
+            match self.queue.pop(next) {
+                Event::Arrival(place) => self.arrive(place),
+                Event::Flow(index) => self.wake_flow(index),
+                Event::Source(index) => self.wake_source(index),
+                Event::Observe(number) => {
+                    self.queue.discount();
+                    return Some(number as usize);
+                }
+            }
+        }
+    }
+
+    /// Makes sure that a flow's event comes no later than something is due.
+    #[inline]
+    pub(crate) fn expect(&mut self, index: u32, due: Deadline) {
+        let flow = &mut self.hosts.flows[index as usize];
+        // An event that comes too early finds nothing to do and asks again: a retransmission
+        // timer that every ACK puts off costs one event per timeout, not one per ACK.
+        if due < flow.pending
+            && let Some(at) = due.time()
+        {
+            flow.pending = due;
+            self.queue.schedule(at.max(self.queue.now()), Event::Flow(index));
+        }
+    }
+
+    fn wake_flow(&mut self, index: u32) {
+        let at = index as usize;
+        let now = self.queue.now();
+        if !self.hosts.flows[at].pending.has_passed(now) {
+            // Asked for before something else came up.
+            return;
+        }
+        self.run_source_timers(index, Until::Through(now));
+        // An ACK sent here may be worked off here, as far ahead as it arrives.
+        self.run_sink_timers(index, Until::Through(now));
+        self.hosts.flows[at].pending = Deadline::NEVER;
+        let due = self.hosts.flows[at].source_due().min(self.hosts.sink_due(at));
+        self.expect(index, due);
+    }
+
+    /// Views the hosts that have not passed this time by themselves.
+    pub(crate) fn watch_all(&mut self) {
+        let just_after = self.queue.now() + Duration::from_nanos(1);
+        for index in 0..self.hosts.targets.len() {
+            self.observers.watch_source(index, just_after, &self.hosts.flows[index].sender);
+            self.observers.watch_sink(index, just_after, &self.hosts.receivers[index]);
+        }
+    }
+}
+
+/// The timers that a host is to work off.
+#[derive(Debug, Clone, Copy)]
+enum Until {
+    /// Those that expire before this time.
+    Before(Time),
+    /// Those that expire before this time or at it.
+    Through(Time),
+}
+
+impl Until {
+    /// The time of a timer that is to be worked off.
+    #[inline(always)]
+    fn admit(self, due: Deadline) -> Option<Time> {
+        let admits = match self {
+            Until::Before(time) => due.is_before(time),
+            Until::Through(time) => due.has_passed(time),
+        };
+        due.time().filter(|_| admits)
+    }
+}

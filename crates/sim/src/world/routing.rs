@@ -1,0 +1,163 @@
+//! What happens at routers.
+
+use sweetspot_units::Time;
+
+use super::{CROWD, World};
+use crate::event::Event;
+use crate::network::{AccessLink, Direction, Header, Packet, PacketKind, Passage, Place};
+use crate::scheduler::Scheduler;
+
+impl<S: Scheduler> World<S> {
+    /// A packet has come over an access link.
+    #[inline(always)]
+    pub(super) fn arrive(&mut self, place: Place) {
+        let (packet, link) = self.network.arrive(&mut self.queue, place);
+        if let AccessLink::Source(flow) = link
+            && self.network.has_inputs()
+            && let Some(input) = self.hosts.flows[flow as usize].input
+        {
+            return self.network.enter_input(&mut self.queue, input, packet);
+        }
+        self.enter_routers(&packet);
+    }
+
+    /// A packet is at its first router.
+    #[inline(always)]
+    pub(super) fn enter_routers(&mut self, packet: &Packet) {
+        let direction = packet.direction();
+        let hop = match self.network.hops_each_way() {
+            1 => 0,
+            _ => self.hosts.flows[packet.flow as usize].entry(direction),
+        };
+        self.enter_hop(direction, hop, packet);
+    }
+
+    #[inline(always)]
+    fn enter_hop(&mut self, direction: Direction, hop: u16, packet: &Packet) {
+        let index = self.network.index(direction, hop);
+        if !self.network.hop(index).is_drop_tail() {
+            return self.enter_managed(index, packet);
+        }
+        if self.is_bound_for_host(direction, hop, packet) {
+            return match self.network.pass(self.queue.now(), index, packet) {
+                Passage::Leaves(out) => self.reach_host(out, packet),
+                Passage::HeldBack => {}
+                Passage::Dropped => self.drop_packet(packet),
+            };
+        }
+        if !self.network.enter(&mut self.queue, index, packet) {
+            self.drop_packet(packet);
+        }
+    }
+
+    #[inline(never)]
+    fn enter_managed(&mut self, index: usize, packet: &Packet) {
+        if let Some(packet) = self.network.enter_managed(&mut self.queue, index, packet) {
+            self.drop_packet(&packet);
+        }
+    }
+
+    /// Whether nothing but the packet's own host waits for it behind this hop.
+    #[inline]
+    fn is_bound_for_host(&self, direction: Direction, hop: u16, packet: &Packet) -> bool {
+        // The sinks of cross traffic are at the last router, those of measured transfers are not;
+        // nobody answers datagrams.
+        let leaves = !packet.goes_to_sink()
+            || self.hosts.is_target(packet.flow as usize)
+            || packet.kind() == PacketKind::Datagram;
+        leaves
+            && (self.network.hops_each_way() == 1
+                || self.hosts.flows[packet.flow as usize].after(direction, hop).is_none())
+    }
+
+    /// The event of a hop has come.
+    #[inline(always)]
+    pub(super) fn leave_hop(&mut self, index: usize) {
+        let left = self.network.leave_hop(&mut self.queue, index);
+        if self.hosts.flows.len() >= CROWD && self.network.wants_read_ahead(index) {
+            self.read_ahead(index);
+        }
+        while let Some(victim) = self.network.hop(index).poll_victim() {
+            self.drop_packet(&victim);
+        }
+        let Some(packet) = left else { return };
+        if self.network.hops_each_way() > 1 {
+            let direction = packet.direction();
+            let hop = self.network.hop_at(direction, index);
+            if let Some(next) = self.hosts.flows[packet.flow as usize].after(direction, hop) {
+                return self.enter_hop(direction, next, &packet);
+            }
+        }
+        self.leave_routers(&packet);
+    }
+
+    /// A packet leaves the last router now.
+    #[inline(always)]
+    fn leave_routers(&mut self, packet: &Packet) {
+        if packet.goes_to_sink() {
+            self.reach_sink(packet);
+        } else {
+            self.reach_source(self.queue.now(), packet);
+        }
+    }
+
+    /// A packet leaves the last router at `out`, which may lie ahead: only its host is behind.
+    #[inline]
+    fn reach_host(&mut self, out: Time, packet: &Packet) {
+        if packet.goes_to_sink() {
+            self.reach_far_sink(out, packet);
+        } else {
+            self.reach_source(out, packet);
+        }
+    }
+
+    #[cold]
+    fn drop_packet(&mut self, packet: &Packet) {
+        match packet.header() {
+            Header::Ack(ack) => drop(ack.sacks.map(|key| self.network.sacks.take(key))),
+            Header::Answer(answer) => drop(self.network.reports.take(answer.report)),
+            Header::Data(_) | Header::Datagram => {
+                let flow = &self.hosts.flows[packet.flow as usize];
+                self.observers.note_drop(packet.flow, flow, self.queue.now());
+            }
+            // Requests go over the connection, which sends again what is lost.
+            Header::Request(request) => {
+                self.hosts.targets[packet.flow as usize].lost_requests.push(request.number);
+            }
+            Header::Probe(_) | Header::Train(_) => {}
+        }
+    }
+
+    /// Hands over what was held back for the sake of a count that is now past. Nothing that leaves
+    /// the routers after the next count is handed over before it.
+    pub(crate) fn look_ahead(&mut self) {
+        self.network.set_horizon(self.observers.next_count(self.queue.now()));
+        for index in 0..2 * self.network.hops_each_way() {
+            while let Some((out, packet)) = self.network.poll_held_back(index) {
+                self.reach_host(out, &packet);
+            }
+        }
+    }
+
+    /// Reads from memory what packets that leave a hop soon need of their flows, many at a time:
+    /// the memory answers them together.
+    #[inline(never)]
+    fn read_ahead(&mut self, index: usize) {
+        self.read_near();
+        for packet in self.network.upcoming(index) {
+            self.hosts.read_ahead(packet.flow);
+        }
+    }
+
+    /// Reads from memory what events that happen soon need.
+    #[inline(never)]
+    fn read_near(&mut self) {
+        while let Some(event) = self.queue.poll_near() {
+            match event {
+                Event::Arrival(place) => self.network.transit.read_ahead(place),
+                Event::Flow(flow) => self.hosts.read_ahead(flow),
+                Event::Source(_) | Event::Observe(_) => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! What happens at the hosts that receive data. Those of cross traffic are at the router.
+
+use sweetspot_sizing::{ControllerConfig, Effect, LinuxRule, Sizing};
+use sweetspot_tcp::{Acknowledgement, Arrival};
+use sweetspot_units::{Bytes, Time};
+
+use super::{Until, World};
+use crate::hosts::{ControlLoop, PROBE, Request, UNLIMITED};
+use crate::network::{
+    AccessLink, AckHeader, BARE_SEGMENT, DataHeader, Header, Packet, ProbeHeader, RequestHeader,
+};
+use crate::scheduler::Scheduler;
+
+impl<S: Scheduler> World<S> {
+    /// A packet leaves the routers now on its way to a flow's sink.
+    #[inline(always)]
+    pub(super) fn reach_sink(&mut self, packet: &Packet) {
+        let index = packet.flow as usize;
+        let now = self.queue.now();
+        match packet.header() {
+            Header::Data(data) if !self.hosts.is_target(index) => {
+                if packet.epoch == self.hosts.flows[index].epoch() {
+                    let (_, ack) = self.receive(now, packet, &data);
+                    match ack {
+                        Some(ack) => self.send_ack(now, packet.flow, &ack),
+                        None => self.expect(packet.flow, self.hosts.sink_due(index)),
+                    }
+                }
+            }
+            _ => self.reach_far_sink(now, packet),
+        }
+    }
+
+    /// A packet leaves the routers at `out`, and nobody there waits for it: it is a datagram, or
+    /// belongs to a measured transfer, whose sink lies behind a link of its own.
+    #[inline(never)]
+    pub(super) fn reach_far_sink(&mut self, out: Time, packet: &Packet) {
+        let index = packet.flow as usize;
+        let header = packet.header();
+        if let Header::Datagram = header {
+            let group = self.hosts.flows[index].group;
+            self.observers.totals[group as usize].delivered += 1;
+            return;
+        }
+        let wire_time = self.network.wire_times.of(packet.size);
+        let target = &mut self.hosts.targets[index];
+        let at = target.downlink.arrival(out, wire_time, target.far_delay);
+        self.run_sink_timers(packet.flow, Until::Before(at));
+        self.observers.watch_sink(index, at, &self.hosts.receivers[index]);
+        match header {
+            Header::Data(data) => self.handle_data(at, packet, &data),
+            Header::Answer(answer) => {
+                let report = self.network.reports.take(answer.report);
+                if let Some(control_loop) = &mut self.hosts.targets[index].control_loop {
+                    control_loop.handle_answer(at, &answer, report);
+                    self.work_for_controller(index, at);
+                }
+            }
+            Header::Train(train) => {
+                if let Some(control_loop) = &mut self.hosts.targets[index].control_loop {
+                    control_loop.handle_train_packet(at, &train, Bytes::new(packet.size.into()));
+                    self.work_for_controller(index, at);
+                }
+            }
+            // They go to sources.
+            Header::Datagram | Header::Ack(_) | Header::Probe(_) | Header::Request(_) => {}
+        }
+        self.expect(packet.flow, self.hosts.sink_due(index));
+    }
+
+    /// A data packet of a measured transfer arrived.
+    #[inline(always)]
+    fn handle_data(&mut self, at: Time, packet: &Packet, data: &DataHeader) {
+        let index = packet.flow as usize;
+        let (delivered, ack) = self.receive(at, packet, data);
+        if self.hosts.is_controlled(index) {
+            self.inform_controller(index, at, data, delivered);
+            self.work_for_controller(index, at);
+        }
+        if let Some(ack) = ack {
+            self.send_ack(at, packet.flow, &ack);
+        }
+    }
+
+    #[inline(always)]
+    fn receive(
+        &mut self,
+        at: Time,
+        packet: &Packet,
+        data: &DataHeader,
+    ) -> (u64, Option<Acknowledgement>) {
+        let arrival = Arrival {
+            number: data.number,
+            sent: data.sent,
+            congested: packet.is_marked(),
+            window_reduced: data.window_reduced,
+        };
+        let received = self.hosts.receivers[packet.flow as usize].handle_data(at, &arrival);
+        (received.delivered, received.ack)
+    }
+
+    #[inline(always)]
+    fn send_ack(&mut self, at: Time, flow: u32, ack: &Acknowledgement) {
+        let index = flow as usize;
+        let blocks = || self.hosts.receivers[index].sack_blocks();
+        let header = Header::Ack(AckHeader {
+            next: ack.next,
+            echo: ack.echo,
+            window: ack.window,
+            congestion_echo: ack.congestion_echo,
+            sacks: ack.sacks.then(|| self.network.sacks.put(blocks())),
+        });
+        let packet = self.hosts.packet(flow, BARE_SEGMENT, header);
+        if self.hosts.is_target(index) {
+            if self.hosts.is_controlled(index) {
+                self.hosts.targets[index].acked.push_back((ack.next, at));
+            }
+            self.send_from_sink(at, packet);
+        } else {
+            self.enter_routers(&packet);
+        }
+    }
+
+    /// Sends a packet from a measured transfer's sink.
+    fn send_from_sink(&mut self, at: Time, packet: Packet) {
+        let target = &mut self.hosts.targets[packet.flow as usize];
+        let link = (&mut target.uplink, AccessLink::Sink(packet.flow));
+        self.network.send(&mut self.queue, link, (at, target.far_delay), packet);
+    }
+
+    /// Lets timers of a flow's sink expire.
+    pub(super) fn run_sink_timers(&mut self, flow: u32, until: Until) {
+        while let Some(at) = until.admit(self.hosts.sink_due(flow as usize)) {
+            self.run_sink_timer(flow, at);
+        }
+    }
+
+    fn run_sink_timer(&mut self, flow: u32, at: Time) {
+        let index = flow as usize;
+        if let Some(ack) = self.hosts.receivers[index].handle_timeout(at) {
+            self.send_ack(at, flow, &ack);
+        }
+        if !self.hosts.is_target(index) {
+            return;
+        }
+        self.observers.watch_sink(index, at, &self.hosts.receivers[index]);
+        let advertised = self.hosts.payload(index) * self.hosts.receivers[index].advertised();
+        let Some(control_loop) = &mut self.hosts.targets[index].control_loop else { return };
+        if control_loop.poll_timeout().has_passed(at) {
+            control_loop.handle_timeout(at, advertised);
+        }
+        while let Some(number) = self.hosts.targets[index].lost_requests.pop() {
+            self.send_small(index, at, Header::Request(RequestHeader { number }));
+        }
+        self.work_for_controller(index, at);
+    }
+
+    fn ask_source(&mut self, index: usize, at: Time, request: Request) {
+        let number = self.hosts.targets[index].push_request(request);
+        self.send_small(index, at, Header::Request(RequestHeader { number }));
+    }
+
+    fn send_small(&mut self, index: usize, at: Time, header: Header) {
+        self.send_from_sink(at, self.hosts.packet(index as u32, PROBE, header));
+    }
+
+    /// Informs the control loop of what a data packet brought.
+    fn inform_controller(&mut self, index: usize, at: Time, data: &DataHeader, delivered: u64) {
+        let payload = self.hosts.payload(index);
+        let out_of_order = self.hosts.receivers[index].out_of_order();
+        let target = &mut self.hosts.targets[index];
+        let sent = target.ack_time(data.acknowledged);
+        let Some(control_loop) = &mut target.control_loop else { return };
+        if let Some(sent) = sent {
+            control_loop.handle_round_trip(at.since(sent));
+        }
+        control_loop.handle_out_of_order(out_of_order);
+        // The SYN carries no payload.
+        let bytes = payload * (delivered - u64::from(data.number == 0 && delivered > 0));
+        if bytes > Bytes::ZERO {
+            control_loop.handle_data(at, bytes);
+        }
+    }
+
+    /// Does what a measured transfer's control loop wants done.
+    fn work_for_controller(&mut self, index: usize, at: Time) {
+        loop {
+            let target = &mut self.hosts.targets[index];
+            let Some(control_loop) = &mut target.control_loop else { return };
+            let Some(effect) = control_loop.poll_effect() else {
+                target.control_due = control_loop.poll_timeout();
+                return;
+            };
+            self.perform(index, at, effect);
+        }
+    }
+
+    fn perform(&mut self, index: usize, at: Time, effect: Effect) {
+        match effect {
+            Effect::Window(limit) => {
+                let group = self.hosts.group(index);
+                let open = group.receiver.window;
+                let packets = limit.map_or(open, |bytes| group.window_in_packets(bytes).min(open));
+                self.hosts.receivers[index].set_window(packets.clamp(1, UNLIMITED));
+            }
+            Effect::Pacing(rate) => {
+                // Asked for in payload, kept on the wire.
+                let payload = self.hosts.payload(index);
+                let wire = f64::from(self.hosts.packet_size) / payload.as_f64();
+                let rate = rate.map(|rate| rate.scaled(wire));
+                self.ask_source(index, at, Request::Pacing(rate));
+            }
+            Effect::Train { id, request } => {
+                let size = request.size.get().clamp(u64::from(BARE_SEGMENT), 65_000) as u16;
+                let packets = request.packets;
+                self.ask_source(index, at, Request::Train { id, packets, size });
+            }
+            Effect::Probe { sequence } => {
+                self.send_small(index, at, Header::Probe(ProbeHeader { sequence }));
+            }
+            Effect::Congestion(choice) => {
+                self.ask_source(index, at, Request::Congestion(choice));
+            }
+            Effect::Event(_) | Effect::ProbesBlocked => {}
+        }
+    }
+
+    /// A measured transfer begins: so does its control loop.
+    pub(super) fn begin_control(&mut self, index: usize, at: Time) {
+        let now = at;
+        let path = self.observers.path.known_path(&mut self.network, now);
+        let group = self.hosts.group(index);
+        let config = ControllerConfig {
+            mss: group.payload,
+            packet: Bytes::new(u64::from(self.hosts.packet_size)),
+            max_window: group.payload * group.receiver.window,
+            size: self.hosts.targets[index].size,
+            path: Some(path),
+        };
+        let linux = group.linux;
+        let target = &mut self.hosts.targets[index];
+        let sizing = match target.sizing {
+            // The simulated kernel's own rule.
+            Sizing::Kernel => Sizing::Linux(LinuxRule::NEWEST),
+            sizing => sizing,
+        };
+        let (controller, clamps) = match target.maker.take() {
+            Some(make) => (make(&config), false),
+            None => {
+                // Whatever a sizing may lack is known here.
+                let Ok(controller) = sizing.controller(&config) else { return };
+                (controller, sizing.clamps_autotuning())
+            }
+        };
+        let autotuning = (clamps && linux)
+            .then(|| Sizing::Linux(LinuxRule::NEWEST).controller(&config).ok())
+            .flatten();
+        let control_loop = ControlLoop::new(controller, autotuning, at);
+        target.control_due = control_loop.poll_timeout();
+        target.control_loop = Some(control_loop);
+        self.run_sink_timers(index as u32, Until::Through(at));
+    }
+}

@@ -1,0 +1,216 @@
+//! What happens at the hosts that send data.
+
+use sweetspot_sizing::CongestionChoice;
+use sweetspot_tcp::congestion::Algorithm;
+use sweetspot_tcp::{Acknowledgement, SackBlocks};
+use sweetspot_units::{Deadline, Duration, Rate, Time};
+
+use super::{Until, World};
+use crate::event::Event;
+use crate::hosts::{Request, Sends};
+use crate::network::{
+    AccessLink, AckHeader, AnswerHeader, BARE_SEGMENT, DataHeader, Ecn, Header, Packet,
+    ProbeHeader, TrainHeader,
+};
+use crate::scheduler::Scheduler;
+
+impl<S: Scheduler> World<S> {
+    /// A packet leaves the routers at `out` on its way to a flow's source.
+    #[inline]
+    pub(super) fn reach_source(&mut self, out: Time, packet: &Packet) {
+        let wire_time = self.network.wire_times.of(packet.size);
+        let flow = &mut self.hosts.flows[packet.flow as usize];
+        let at = flow.downlink.arrival(out, wire_time, flow.delay);
+        // Nothing is due before the flow's pending event.
+        if flow.pending.is_before(at) {
+            self.run_source_timers(packet.flow, Until::Before(at));
+        }
+        match packet.header() {
+            Header::Ack(ack) => self.handle_ack(at, packet, &ack),
+            Header::Probe(probe) => self.answer(at, packet, &probe),
+            Header::Request(request) => self.grant(at, packet.flow, request.number),
+            // They go to sinks.
+            Header::Data(_) | Header::Datagram | Header::Answer(_) | Header::Train(_) => {}
+        }
+        let due = self.hosts.flows[packet.flow as usize].source_due();
+        self.expect(packet.flow, due);
+    }
+
+    #[inline(always)]
+    fn handle_ack(&mut self, at: Time, packet: &Packet, header: &AckHeader) {
+        let index = packet.flow as usize;
+        let blocks = header.sacks.map(|key| self.network.sacks.take(key));
+        if packet.epoch != self.hosts.flows[index].epoch() {
+            return;
+        }
+        if self.hosts.is_target(index) {
+            self.observers.watch_source(index, at, &self.hosts.flows[index].sender);
+            self.observers.monitors[index].note_round_trip(at, at.since(header.echo));
+        }
+        let ack = Acknowledgement {
+            next: header.next,
+            window: header.window,
+            echo: header.echo,
+            congestion_echo: header.congestion_echo,
+            sacks: blocks.is_some(),
+        };
+        let blocks = blocks.as_ref().map_or(&[][..], SackBlocks::as_slice);
+        self.hosts.flows[index].sender.handle_ack(at, &ack, blocks);
+        self.transmit(packet.flow, at);
+    }
+
+    /// Sends what a flow's sender has to send now.
+    #[inline(always)]
+    fn transmit(&mut self, index: u32, at: Time) {
+        let flow = &mut self.hosts.flows[index as usize];
+        let link = AccessLink::Source(index);
+        let mut first = None;
+        while let Some(segment) = flow.sender.poll_transmit(at) {
+            let size = if segment.number == 0 { BARE_SEGMENT } else { self.hosts.packet_size };
+            // RFC 3168 section 6.1.5: retransmissions are not marked.
+            let ecn = if segment.retransmitted { Ecn::NotCapable } else { flow.ecn };
+            let header = Header::Data(DataHeader {
+                number: segment.number,
+                sent: at,
+                acknowledged: flow.sender.acknowledged() as u32,
+                window_reduced: segment.window_reduced,
+            });
+            let packet = Packet::new((index, flow.direction, flow.epoch()), size, ecn, header);
+            let due = flow.uplink.send(at, self.network.wire_times.of(size), flow.delay);
+            let transit = &mut self.network.transit;
+            let put = transit.put(self.queue.now(), (&mut flow.uplink, link), due, packet);
+            first = first.or(put.map(|place| (due, place)));
+        }
+        let done = flow.sender.is_done();
+        if let Some((due, place)) = first {
+            self.queue.schedule_arrival(due, place, link);
+        }
+        if done {
+            self.finish(index, at);
+        }
+    }
+
+    fn send_from_source(&mut self, at: Time, packet: Packet) {
+        let flow = &mut self.hosts.flows[packet.flow as usize];
+        let link = (&mut flow.uplink, AccessLink::Source(packet.flow));
+        self.network.send(&mut self.queue, link, (at, flow.delay), packet);
+    }
+
+    /// Lets timers of a flow's source expire.
+    pub(super) fn run_source_timers(&mut self, flow: u32, until: Until) {
+        while let Some(at) = until.admit(self.hosts.flows[flow as usize].source_due()) {
+            self.run_source_timer(flow, at);
+        }
+    }
+
+    #[inline(never)]
+    fn run_source_timer(&mut self, index: u32, at: Time) {
+        let flow = &mut self.hosts.flows[index as usize];
+        if self.hosts.targets.len() > index as usize {
+            self.observers.watch_source(index as usize, at, &flow.sender);
+        }
+        if flow.wake.has_passed(at) {
+            flow.wake = Deadline::NEVER;
+            self.begin(index, at);
+        }
+        self.hosts.flows[index as usize].sender.handle_timeout(at);
+        self.transmit(index, at);
+    }
+
+    /// A flow's application begins: its first connection, or a new one.
+    fn begin(&mut self, index: u32, at: Time) {
+        let flow = &mut self.hosts.flows[index as usize];
+        let statistics = flow.sender.statistics();
+        if statistics.sent > 0 {
+            // What the connection before did is kept with the group.
+            let totals = &mut self.observers.totals[flow.group as usize];
+            totals.add(flow.sender.acknowledged(), statistics);
+            flow.round += 1;
+        }
+        self.hosts.begin_connection(index, at);
+        if self.hosts.is_target(index as usize) {
+            self.begin_control(index as usize, at);
+        }
+    }
+
+    /// A connection's data is all acknowledged.
+    #[cold]
+    fn finish(&mut self, index: u32, at: Time) {
+        let flow = &self.hosts.flows[index as usize];
+        if let Some(began) = flow.began {
+            self.observers.note_finish(index, flow, began, at);
+            self.hosts.end_connection(index, at);
+        }
+    }
+
+    /// Answers a probe with what the sender knows of itself.
+    fn answer(&mut self, at: Time, packet: &Packet, probe: &ProbeHeader) {
+        let index = packet.flow as usize;
+        let report = self.network.reports.put(self.hosts.report(index));
+        let target = &mut self.hosts.targets[index];
+        let sequence = target.answers;
+        target.answers = sequence.wrapping_add(1);
+        let header = Header::Answer(AnswerHeader { probe: probe.sequence, sequence, report });
+        let direction = self.hosts.flows[index].direction;
+        let connection = (packet.flow, direction, packet.epoch);
+        let answer = Packet::new(connection, packet.size, Ecn::NotCapable, header);
+        self.send_from_source(at, answer);
+    }
+
+    /// A request of the sink arrived.
+    fn grant(&mut self, at: Time, flow: u32, number: u64) {
+        match self.hosts.targets[flow as usize].take_request(number) {
+            Some(Request::Pacing(rate)) => self.set_pacing(at, flow, rate),
+            Some(Request::Congestion(choice)) => self.switch_congestion(at, flow, choice),
+            Some(Request::Train { id, packets, size }) => {
+                for index in 0..packets {
+                    let header = Header::Train(TrainHeader { train: id, index });
+                    self.send_from_source(at, self.hosts.packet(flow, size, header));
+                }
+            }
+            None => {}
+        }
+    }
+
+    fn set_pacing(&mut self, at: Time, flow: u32, rate: Option<Rate>) {
+        self.hosts.flows[flow as usize].sender.set_pacing(rate);
+        self.transmit(flow, at);
+    }
+
+    fn switch_congestion(&mut self, at: Time, flow: u32, choice: CongestionChoice) {
+        let index = flow as usize;
+        let algorithm = match choice {
+            CongestionChoice::Own => self.hosts.group(index).sender.algorithm,
+            CongestionChoice::Reno => Algorithm::Reno,
+            CongestionChoice::Bbr => Algorithm::Bbr,
+        };
+        let sender = &mut self.hosts.flows[index].sender;
+        if self.hosts.targets[index].may_switch && sender.algorithm() != algorithm {
+            sender.switch(algorithm);
+            self.transmit(flow, at);
+        }
+    }
+
+    /// A traffic source sends.
+    pub(super) fn wake_source(&mut self, index: u32) {
+        let source = &mut self.hosts.traffic_sources[index as usize];
+        let gap = source.gap().max(Duration::from_nanos(1));
+        match source.sends {
+            Sends::Datagrams(flow) => self.send_datagram(flow),
+            Sends::Connections(first) => {
+                let index = self.hosts.idle_flow(first);
+                let now = Deadline::at(self.queue.now());
+                self.hosts.flows[index as usize].wake = now;
+                self.expect(index, now);
+            }
+        }
+        self.queue.schedule(self.queue.now() + gap, Event::Source(index));
+    }
+
+    fn send_datagram(&mut self, flow: u32) {
+        let group = self.hosts.flows[flow as usize].group;
+        self.observers.totals[group as usize].sent += 1;
+        // Its time is that at the router: the way there is the same for all that a source sends.
+        self.enter_routers(&self.hosts.packet(flow, self.hosts.packet_size, Header::Datagram));
+    }
+}
