@@ -2,11 +2,11 @@
 
 use sweetspot_scenario::{Cross, Inputs, Kind, Path, Reverse, Scenario, Transfer};
 use sweetspot_sizing::{KnownPath, Sizing};
-use sweetspot_units::{Deadline, Duration, Time};
+use sweetspot_units::{Bytes, Deadline, Duration, Time};
 
 use crate::event::Event;
 use crate::hosts::{
-    Application, ControllerMaker, Gaps, Group, Sends, Server, Target, TrafficSource,
+    Application, ControllerMaker, Gaps, Group, Reader, Sends, Server, Target, TrafficSource, Writer,
 };
 use crate::network::{Changes, Direction, Hop};
 use crate::observers::{GroupTotals, HostMonitor};
@@ -76,8 +76,19 @@ impl<S: Scheduler> Builder<'_, S> {
         self.world.observers.monitors.push(HostMonitor::new(self.measured));
         let start = Time::ZERO + transfer.start;
         let index = self.world.hosts.push_flow(group, Direction::Forward, (0, last), each);
+        self.add_applications(index, transfer, (payload, packets));
         self.start_flow(index, start);
         debug_assert_eq!(index as usize + 1, self.world.hosts.targets.len());
+    }
+
+    /// The applications of a measured transfer, where they are not as fast as TCP.
+    fn add_applications(&mut self, index: u32, transfer: &Transfer, size: (Bytes, Option<u64>)) {
+        let start = Time::ZERO + transfer.start;
+        let random = random::stream(self.world.hosts.seed, 6, u64::from(index), 0);
+        let window = self.world.hosts.group(index as usize).receiver.window;
+        let target = &mut self.world.hosts.targets[index as usize];
+        target.writer = Writer::new(&transfer.writer, start, size, random).map(Box::new);
+        target.reader = Reader::new(transfer, size.0, window).map(Box::new);
     }
 
     fn add_cross(&mut self, cross: &Cross) {

@@ -21,7 +21,6 @@ pub struct Heffner {
     /// rcv_space.
     space: Bytes,
     taken: Bytes,
-    unread: Bytes,
     reception: Reception,
     announced: Announced,
     advertised: Advertised,
@@ -57,7 +56,6 @@ impl Heffner {
             min_rtt: None,
             space: config.mss * SEGMENTS,
             taken: Bytes::ZERO,
-            unread: Bytes::ZERO,
             reception: Reception::default(),
             announced,
             advertised: Advertised::new(config),
@@ -65,11 +63,10 @@ impl Heffner {
         }
     }
 
-    /// Section 6.6: rcv_space - rcv_alloc. What is out of order is not known here; its term only
-    /// gives back what holding it took.
+    /// Section 6.6: rcv_space is the buffer; of rcv_space - rcv_alloc + ofo_alloc the rest is TCP's: it advertises
+    /// what unread data leave free, and data out of order take nothing from it.
     fn advertise(&mut self, now: Time) {
-        let space = self.space * self.announced.times();
-        self.advertised.set(now, space.saturating_sub(self.unread));
+        self.advertised.set(now, self.space * self.announced.times());
     }
 
     /// Section 6.5: once per rcv_min_rtt.
@@ -87,7 +84,6 @@ impl Heffner {
 impl RightSizer for Heffner {
     fn handle_data(&mut self, now: Time, bytes: Bytes, unread: Bytes) {
         self.taken += bytes;
-        self.unread = unread;
         // rcv_next: what the application took and what waits for it.
         self.reception.handle_total(self.taken + unread);
         self.measure(now);

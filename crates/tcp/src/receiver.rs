@@ -230,6 +230,30 @@ impl Receiver {
         }
     }
 
+    /// Advertise `packets`, which unread data leave of the window: what has been opened so far stays open.
+    pub fn set_free(&mut self, packets: u64) {
+        self.window = packets;
+    }
+
+    /// One past the highest number that was ever advertised.
+    pub fn right_edge(&self) -> u64 {
+        self.right_edge
+    }
+
+    /// The window that an ACK just given out is to tell, after [`Receiver::set_window`]: the edge that it told has
+    /// not left the host, and goes back to what the window says, though not below `before`, where it was.
+    pub fn readvertise(&mut self, before: u64) -> u32 {
+        self.right_edge = before.max(self.next + self.window.min(self.opened));
+        u32::try_from(self.advertised()).unwrap_or(u32::MAX)
+    }
+
+    /// A window that opened by itself: the number expected next and the window to tell, where that is `least`
+    /// packets or more.
+    pub fn update_window(&mut self, least: u64) -> Option<(u64, u32)> {
+        let window = self.window.min(self.opened);
+        (window >= least.max(1)).then(|| (self.next, self.readvertise(self.right_edge)))
+    }
+
     /// The window that is advertised, packets.
     pub fn advertised(&self) -> u64 {
         self.right_edge.saturating_sub(self.next)

@@ -60,12 +60,12 @@ impl ControlLoop {
         self.driver.needs().data
     }
 
-    /// The application read `bytes` of payload; it always keeps up.
+    /// The application read `bytes` of payload and left `unread`.
     #[inline]
-    pub(crate) fn handle_data(&mut self, now: Time, bytes: Bytes) {
-        self.driver.handle_data(now, bytes, Bytes::ZERO);
+    pub(crate) fn handle_data(&mut self, now: Time, bytes: Bytes, unread: Bytes) {
+        self.driver.handle_data(now, bytes, unread);
         if let Some(autotuning) = &mut self.autotuning {
-            autotuning.driver.handle_data(now, bytes, Bytes::ZERO);
+            autotuning.driver.handle_data(now, bytes, unread);
         }
     }
 
@@ -179,7 +179,7 @@ mod tests {
         fn hear(&mut self, now: Time, rtt: Duration, bytes: Bytes) {
             self.control_loop.handle_timeout(now, SETTING.max_window);
             self.control_loop.handle_round_trip(rtt);
-            self.control_loop.handle_data(now, bytes);
+            self.control_loop.handle_data(now, bytes, Bytes::ZERO);
             while let Some(effect) = self.control_loop.poll_effect() {
                 if let Effect::Window(window) = effect {
                     self.window = window;

@@ -1,6 +1,7 @@
 //! The hosts: endpoints of connections, the applications above them, sources of traffic and
 //! control loops.
 
+mod application;
 mod control_loop;
 mod flow;
 mod group;
@@ -8,6 +9,7 @@ mod server;
 mod target;
 mod traffic_source;
 
+pub(crate) use application::{Reader, Writer};
 pub(crate) use control_loop::{ControlLoop, PROBE};
 pub(crate) use flow::Flow;
 pub(crate) use group::{Application, Group, UNLIMITED};
@@ -131,7 +133,7 @@ impl Hosts {
     pub(crate) fn sink_due(&self, index: usize) -> Deadline {
         let receiver = Deadline::from(self.receivers[index].poll_timeout());
         match self.targets.get(index) {
-            Some(target) => receiver.min(target.control_due),
+            Some(target) => receiver.min(target.control_due).min(target.read_due()),
             None => receiver,
         }
     }

@@ -4,7 +4,7 @@ use sweetspot_scenario::{Flavour, Transfer};
 use sweetspot_sizing::{CongestionChoice, Controller, ControllerConfig, Sizing};
 use sweetspot_units::{Bytes, Deadline, Duration, Rate, Time};
 
-use super::ControlLoop;
+use super::{ControlLoop, Reader, Writer};
 use crate::network::{Downlink, Uplink};
 
 /// What a measured transfer has besides its flow: a sink that is not at the router, and a control
@@ -20,9 +20,11 @@ pub(crate) struct Target {
     pub control_loop: Option<ControlLoop>,
     /// When the control loop wants to act, as it said last.
     pub control_due: Deadline,
-    /// Numbers that ACKs said are expected next, and when they were sent: what the sink times
+    /// Numbers that ACKs said are expected next, and when that was said first: what the sink times
     /// round trips by (the timestamps of RFC 7323).
-    pub acked: VecDeque<(u64, Time)>,
+    acked: VecDeque<(u64, Time)>,
+    /// The highest number among them so far.
+    acked_up_to: Option<u64>,
     /// Answers that its source has sent.
     pub answers: u32,
     /// Requests that its source has not granted yet, under their numbers.
@@ -39,6 +41,10 @@ pub(crate) struct Target {
     pub maker: Option<ControllerMaker>,
     /// Whether its controller may change its sender's congestion control.
     pub may_switch: bool,
+    /// The application at its sink, where that does not read at once.
+    pub reader: Option<Box<Reader>>,
+    /// The application at its source, where that does not always have data.
+    pub writer: Option<Box<Writer>>,
 }
 
 /// Makes a controller when its transfer begins.
@@ -69,6 +75,7 @@ impl Target {
             control_loop: None,
             control_due: Deadline::NEVER,
             acked: VecDeque::new(),
+            acked_up_to: None,
             answers: 0,
             requests: Vec::new(),
             lost_requests: Vec::new(),
@@ -78,7 +85,15 @@ impl Target {
             maker,
             // ns-2's agents, the papers', have one congestion control for good.
             may_switch: transfer.tcp.flavour == Flavour::Linux && !transfer.congestion_fixed,
+            reader: None,
+            writer: None,
         }
+    }
+
+    /// When its application reads next, where it does not read at once.
+    #[inline]
+    pub(crate) fn read_due(&self) -> Deadline {
+        self.reader.as_ref().map_or(Deadline::NEVER, |reader| reader.due)
     }
 
     /// Keeps `request` until the source grants it, and gives back its number.
@@ -95,6 +110,15 @@ impl Target {
         Some(self.requests.remove(place).1)
     }
 
+    /// An ACK is sent that expects number `next`. Of duplicates the first counts: the source may not have seen the
+    /// others when it sends what is timed, and a round trip would come out too short.
+    pub(crate) fn note_ack(&mut self, next: u64, at: Time) {
+        if self.acked_up_to.is_none_or(|highest| next > highest) {
+            self.acked_up_to = Some(next);
+            self.acked.push_back((next, at));
+        }
+    }
+
     /// When the ACK was sent that told the source of `acknowledged` packets, if the sink still knows.
     /// It forgets all ACKs up to that one.
     pub(crate) fn ack_time(&mut self, acknowledged: u32) -> Option<Time> {
@@ -105,5 +129,29 @@ impl Target {
             self.acked.pop_front();
         }
         sent
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sweetspot_scenario::Scenario;
+
+    use super::*;
+
+    #[test]
+    fn duplicate_acks_do_not_shorten_round_trips() {
+        let text = "duration = '1s'\n[path]\nrate = '1Mbit/s'\nrtt = '10ms'\nbuffer = '9pkt'\n[[transfer]]";
+        let scenario = Scenario::parse(text).expect("it is a scenario");
+        let mut target = Target::new(Duration::ZERO, &scenario.transfers[0], None);
+        let at = |millis| Time::ZERO + Duration::from_millis(millis);
+        for (next, sent) in [(7, 10), (8, 20), (8, 30)] {
+            target.note_ack(next, at(sent));
+        }
+        assert_eq!(target.ack_time(7), Some(at(20)));
+        // A duplicate after the one that was timed by is no newer acknowledgement.
+        target.note_ack(8, at(40));
+        assert_eq!(target.ack_time(7), None);
+        target.note_ack(9, at(50));
+        assert_eq!(target.ack_time(8), Some(at(50)));
     }
 }

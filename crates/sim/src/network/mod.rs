@@ -16,7 +16,7 @@ pub(crate) use changes::Changes;
 pub(crate) use hop::{Hop, HopTotals};
 pub(crate) use packet::{
     AckHeader, AnswerHeader, BARE_SEGMENT, DataHeader, Ecn, Header, Packet, PacketKind,
-    ProbeHeader, RequestHeader, TrainHeader,
+    ProbeHeader, RequestHeader, TrainHeader, WindowUpdateHeader,
 };
 pub(crate) use slab::Slab;
 pub(crate) use transit::{Arrived, Place, Transit};

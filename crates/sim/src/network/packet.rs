@@ -42,6 +42,7 @@ pub(crate) enum Header {
     Answer(AnswerHeader),
     Train(TrainHeader),
     Request(RequestHeader),
+    WindowUpdate(WindowUpdateHeader),
 }
 
 /// A TCP data segment.
@@ -106,6 +107,15 @@ pub(crate) struct RequestHeader {
     pub number: u64,
 }
 
+/// An ACK that a sink sends by itself because its window has opened (RFC 9293 section 3.8.6.2.2).
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WindowUpdateHeader {
+    /// The number expected next.
+    pub next: u64,
+    /// The advertised window, packets.
+    pub window: u32,
+}
+
 /// The ECN field of the IP header as a host sets it (RFC 3168 section 5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(u8)]
@@ -128,6 +138,7 @@ pub(crate) enum PacketKind {
     Ack = Tag::TO_SOURCE,
     Probe = Tag::TO_SOURCE | 1,
     Request = Tag::TO_SOURCE | 2,
+    WindowUpdate = Tag::TO_SOURCE | 3,
 }
 
 /// Kind, direction and ECN field in one byte.
@@ -183,6 +194,9 @@ impl Header {
             Header::Request(RequestHeader { number }) => {
                 (PacketKind::Request, body([number, 0], [0, 0]))
             }
+            Header::WindowUpdate(WindowUpdateHeader { next, window }) => {
+                (PacketKind::WindowUpdate, body([next, 0], [window, 0]))
+            }
         }
     }
 }
@@ -233,6 +247,9 @@ impl Packet {
             }),
             PacketKind::Probe => Header::Probe(ProbeHeader { sequence: third }),
             PacketKind::Request => Header::Request(RequestHeader { number: first }),
+            PacketKind::WindowUpdate => {
+                Header::WindowUpdate(WindowUpdateHeader { next: first, window: third })
+            }
         }
     }
 
@@ -246,7 +263,8 @@ impl Packet {
             3 => PacketKind::Train,
             4 => PacketKind::Ack,
             5 => PacketKind::Probe,
-            _ => PacketKind::Request,
+            6 => PacketKind::Request,
+            _ => PacketKind::WindowUpdate,
         }
     }
 

@@ -124,7 +124,7 @@ impl<S: Scheduler> World<S> {
             Header::Request(request) => {
                 self.hosts.targets[packet.flow as usize].lost_requests.push(request.number);
             }
-            Header::Probe(_) | Header::Train(_) => {}
+            Header::Probe(_) | Header::Train(_) | Header::WindowUpdate(_) => {}
         }
     }
 

@@ -8,6 +8,7 @@ use super::{Until, World};
 use crate::hosts::{ControlLoop, PROBE, Request, UNLIMITED};
 use crate::network::{
     AccessLink, AckHeader, BARE_SEGMENT, DataHeader, Header, Packet, ProbeHeader, RequestHeader,
+    WindowUpdateHeader,
 };
 use crate::scheduler::Scheduler;
 
@@ -63,7 +64,11 @@ impl<S: Scheduler> World<S> {
                 }
             }
             // They go to sources.
-            Header::Datagram | Header::Ack(_) | Header::Probe(_) | Header::Request(_) => {}
+            Header::Datagram
+            | Header::Ack(_)
+            | Header::Probe(_)
+            | Header::Request(_)
+            | Header::WindowUpdate(_) => {}
         }
         self.expect(packet.flow, self.hosts.sink_due(index));
     }
@@ -72,6 +77,9 @@ impl<S: Scheduler> World<S> {
     #[inline(always)]
     fn handle_data(&mut self, at: Time, packet: &Packet, data: &DataHeader) {
         let index = packet.flow as usize;
+        if self.hosts.targets[index].reader.is_some() {
+            return self.handle_data_slowly(at, packet, data);
+        }
         let (delivered, ack) = self.receive(at, packet, data);
         if self.hosts.is_controlled(index) {
             self.inform_controller(index, at, data, delivered);
@@ -79,6 +87,59 @@ impl<S: Scheduler> World<S> {
         }
         if let Some(ack) = ack {
             self.send_ack(at, packet.flow, &ack);
+        }
+    }
+
+    /// ... whose application does not read at once. The ACK tells what unread data leave of the window.
+    #[cold]
+    fn handle_data_slowly(&mut self, at: Time, packet: &Packet, data: &DataHeader) {
+        let index = packet.flow as usize;
+        let edge = self.hosts.receivers[index].right_edge();
+        let (delivered, ack) = self.receive(at, packet, data);
+        let bytes =
+            self.hosts.payload(index) * (delivered - u64::from(data.number == 0 && delivered > 0));
+        let Some(reader) = &mut self.hosts.targets[index].reader else { return };
+        let read = reader.handle_arrival(at, bytes);
+        if self.hosts.is_controlled(index) {
+            self.time_round_trip(index, at, data);
+        }
+        self.hand_to_application(index, at, read);
+        if let Some(ack) = ack {
+            let window = self.hosts.receivers[index].readvertise(edge);
+            self.send_ack(at, packet.flow, &Acknowledgement { window, ..ack });
+        }
+    }
+
+    /// The application read `bytes`, and the window follows.
+    fn hand_to_application(&mut self, index: usize, at: Time, bytes: Bytes) {
+        let target = &mut self.hosts.targets[index];
+        let unread = target.reader.as_ref().map_or(Bytes::ZERO, |reader| reader.unread);
+        if let Some(control_loop) = &mut target.control_loop {
+            control_loop.handle_data(at, bytes, unread);
+        }
+        self.work_for_controller(index, at);
+        self.open_window(index);
+    }
+
+    /// Sets the window to what the application leaves of it.
+    fn open_window(&mut self, index: usize) {
+        if let Some(reader) = &self.hosts.targets[index].reader {
+            self.hosts.receivers[index].set_free(reader.open());
+        }
+    }
+
+    /// The application reads by itself. A window that was closed is announced once it is worth a packet's way
+    /// (RFC 9293 section 3.8.6.2.2: half the buffer or two full segments).
+    fn read(&mut self, index: usize, at: Time) {
+        let Some(reader) = &mut self.hosts.targets[index].reader else { return };
+        let bytes = reader.read(at);
+        let worth = 2.min(reader.window.div_ceil(2));
+        self.hand_to_application(index, at, bytes);
+        let receiver = &mut self.hosts.receivers[index];
+        if receiver.advertised() == 0
+            && let Some((next, window)) = receiver.update_window(worth)
+        {
+            self.send_small(index, at, Header::WindowUpdate(WindowUpdateHeader { next, window }));
         }
     }
 
@@ -113,7 +174,7 @@ impl<S: Scheduler> World<S> {
         let packet = self.hosts.packet(flow, BARE_SEGMENT, header);
         if self.hosts.is_target(index) {
             if self.hosts.is_controlled(index) {
-                self.hosts.targets[index].acked.push_back((ack.next, at));
+                self.hosts.targets[index].note_ack(ack.next, at);
             }
             self.send_from_sink(at, packet);
         } else {
@@ -144,6 +205,10 @@ impl<S: Scheduler> World<S> {
             return;
         }
         self.observers.watch_sink(index, at, &self.hosts.receivers[index]);
+        if self.hosts.targets[index].reader.as_ref().is_some_and(|reader| reader.due.has_passed(at))
+        {
+            self.read(index, at);
+        }
         let advertised = self.hosts.payload(index) * self.hosts.receivers[index].advertised();
         let Some(control_loop) = &mut self.hosts.targets[index].control_loop else { return };
         if control_loop.poll_timeout().has_passed(at) {
@@ -166,7 +231,18 @@ impl<S: Scheduler> World<S> {
 
     /// Informs the control loop of what a data packet brought.
     fn inform_controller(&mut self, index: usize, at: Time, data: &DataHeader, delivered: u64) {
+        self.time_round_trip(index, at, data);
         let payload = self.hosts.payload(index);
+        let Some(control_loop) = &mut self.hosts.targets[index].control_loop else { return };
+        // The SYN carries no payload.
+        let bytes = payload * (delivered - u64::from(data.number == 0 && delivered > 0));
+        if bytes > Bytes::ZERO {
+            control_loop.handle_data(at, bytes, Bytes::ZERO);
+        }
+    }
+
+    /// Informs the control loop of the round trip that a data packet ends, and of disorder.
+    fn time_round_trip(&mut self, index: usize, at: Time, data: &DataHeader) {
         let out_of_order = self.hosts.receivers[index].out_of_order();
         let target = &mut self.hosts.targets[index];
         let sent = target.ack_time(data.acknowledged);
@@ -175,11 +251,6 @@ impl<S: Scheduler> World<S> {
             control_loop.handle_round_trip(at.since(sent));
         }
         control_loop.handle_out_of_order(out_of_order);
-        // The SYN carries no payload.
-        let bytes = payload * (delivered - u64::from(data.number == 0 && delivered > 0));
-        if bytes > Bytes::ZERO {
-            control_loop.handle_data(at, bytes);
-        }
     }
 
     /// Does what a measured transfer's control loop wants done.
@@ -201,7 +272,14 @@ impl<S: Scheduler> World<S> {
                 let group = self.hosts.group(index);
                 let open = group.receiver.window;
                 let packets = limit.map_or(open, |bytes| group.window_in_packets(bytes).min(open));
-                self.hosts.receivers[index].set_window(packets.clamp(1, UNLIMITED));
+                let packets = packets.clamp(1, UNLIMITED);
+                match &mut self.hosts.targets[index].reader {
+                    None => self.hosts.receivers[index].set_window(packets),
+                    Some(reader) => {
+                        reader.window = packets;
+                        self.open_window(index);
+                    }
+                }
             }
             Effect::Pacing(rate) => {
                 // Asked for in payload, kept on the wire.

@@ -29,6 +29,11 @@ impl<S: Scheduler> World<S> {
             Header::Ack(ack) => self.handle_ack(at, packet, &ack),
             Header::Probe(probe) => self.answer(at, packet, &probe),
             Header::Request(request) => self.grant(at, packet.flow, request.number),
+            Header::WindowUpdate(update) => {
+                let sender = &mut self.hosts.flows[packet.flow as usize].sender;
+                sender.handle_window_update(update.next, update.window);
+                self.transmit(packet.flow, at);
+            }
             // They go to sinks.
             Header::Data(_) | Header::Datagram | Header::Answer(_) | Header::Train(_) => {}
         }
@@ -111,7 +116,10 @@ impl<S: Scheduler> World<S> {
         }
         if flow.wake.has_passed(at) {
             flow.wake = Deadline::NEVER;
-            self.begin(index, at);
+            if flow.began.is_none() {
+                self.begin(index, at);
+            }
+            self.write(index, at);
         }
         self.hosts.flows[index as usize].sender.handle_timeout(at);
         self.transmit(index, at);
@@ -133,10 +141,24 @@ impl<S: Scheduler> World<S> {
         }
     }
 
+    /// A measured transfer's application gives its sender what it has written, where it does so by itself.
+    fn write(&mut self, index: u32, at: Time) {
+        let Some(target) = self.hosts.targets.get_mut(index as usize) else { return };
+        let Some(writer) = &mut target.writer else { return };
+        let (given, next) = writer.act(at);
+        let flow = &mut self.hosts.flows[index as usize];
+        flow.sender.offer_up_to(given);
+        flow.wake = next;
+    }
+
     /// A connection's data is all acknowledged.
     #[cold]
     fn finish(&mut self, index: u32, at: Time) {
         let flow = &self.hosts.flows[index as usize];
+        let writer = self.hosts.targets.get(index as usize).and_then(|t| t.writer.as_ref());
+        if writer.is_some_and(|writer| !writer.is_complete(flow.sender.acknowledged())) {
+            return;
+        }
         if let Some(began) = flow.began {
             self.observers.note_finish(index, flow, began, at);
             self.hosts.end_connection(index, at);

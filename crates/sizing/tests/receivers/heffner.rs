@@ -38,12 +38,11 @@ fn the_lowest_round_trip_counts() {
 }
 
 #[test]
-fn what_waits_for_the_application_is_not_offered_again() {
-    // 50 segments arrived and were read but for 10 that still wait: 10 more arrived than were
-    // read, so the space is 60 + 4, less the 10.
+fn what_waits_for_the_application_has_arrived() {
+    // 50 segments were read and 10 still wait: 60 arrived, and 4 more make the space. What is free of it TCP says.
     let mut script = Script::new("heffner");
     script.receive_leaving(50 * MSS, RTT, 10 * MSS);
-    assert_eq!(script.window, (50 + 10 + 4 - 10) * MSS);
+    assert_eq!(script.window, (50 + 10 + 4) * MSS);
 }
 
 #[test]

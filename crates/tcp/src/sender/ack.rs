@@ -200,8 +200,9 @@ impl Sender {
             self.timed = None;
             self.rtt.handle_timed(now, sent);
         }
-        // RFC 6298 (5.2), (5.3).
-        if self.una == self.highest {
+        // RFC 6298 (5.2), (5.3). A closed window is probed.
+        let closed = self.right_edge == self.una && self.end > self.una;
+        if self.una == self.highest && !closed {
             self.retransmission = Deadline::NEVER;
         } else {
             self.restart_timer(now);

@@ -196,6 +196,22 @@ impl Sender {
         self.refresh();
     }
 
+    /// The application has given `packets` since the connection began, without end if `None`. What has been sent
+    /// is not taken back.
+    pub fn offer_up_to(&mut self, packets: Option<u64>) {
+        let end = packets.map_or(u64::MAX, |packets| packets.saturating_add(1));
+        self.end = end.max(self.highest).max(1);
+        self.refresh();
+    }
+
+    /// The receiver takes so many packets from number `next` on, and says so by itself.
+    pub fn handle_window_update(&mut self, next: u64, window: u32) {
+        if (self.una..=self.highest).contains(&next) {
+            self.right_edge = self.right_edge.max(next + u64::from(window));
+            self.refresh();
+        }
+    }
+
     /// The receiver asks for packets to leave at `rate` on the wire, or slower; `None`: as the
     /// sender likes. As under Linux (SO_MAX_PACING_RATE), a sender that was asked once paces by its
     /// own window from then on.
@@ -255,6 +271,9 @@ impl Sender {
         if !self.retransmission.has_passed(now) {
             return;
         }
+        if self.una == self.highest && self.state != RecoveryState::SynSent {
+            return self.probe_window(now);
+        }
         self.statistics.timeouts += 1;
         // All that was in flight counts as lost (RFC 6298 (5.4) goes back to the oldest).
         let event = CongestionEvent { in_flight: 0, ..self.congestion_event(now) };
@@ -276,6 +295,14 @@ impl Sender {
         }
         self.restart_timer(now);
         self.refresh();
+    }
+
+    /// RFC 9293 section 3.8.6.1: a packet beyond a window that stays closed, since the one ACK that opens it may
+    /// be lost; less and less often.
+    fn probe_window(&mut self, now: Time) {
+        self.rtt.back_off();
+        self.restart_timer(now);
+        self.limit = self.next + 1;
     }
 
     /// What decides what may be sent has changed.

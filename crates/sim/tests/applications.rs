@@ -1,0 +1,141 @@
+//! Applications that are slower than TCP: flow control, and senders that have nothing to send.
+
+mod common;
+
+use common::play;
+use sweetspot_scenario::{Engine, Recorder, Sample, Scenario};
+use sweetspot_sim::Simulator;
+use sweetspot_units::Duration;
+
+const PATH: &str = r#"
+    warmup = "2s"
+    duration = "10s"
+    [path]
+    rate = "100Mbit/s"
+    rtt = "40ms"
+    buffer = "400pkt"
+    packet = "1500B"
+    reverse = "clean"
+    [[transfer]]
+    sizing = "fixed:600kB"
+"#;
+
+fn mbps(overrides: &[&str]) -> f64 {
+    play(PATH, overrides).transfers[0].goodput_bps / 1e6
+}
+
+#[test]
+fn a_slow_reader_sets_the_rate_and_loses_nothing() {
+    for (sizing, flavour, least) in [
+        ("fixed:600kB", "ns2", 19.0),
+        ("kernel", "linux", 19.0),
+        ("sobas", "linux", 19.0),
+        // Buffers that follow what arrives, up and down, starve a slow reader now and then: there is no room for
+        // what waits to be read beside what is on the way.
+        ("heffner:twice", "ns2", 10.0),
+        ("drs", "ns2", 10.0),
+    ] {
+        let sizing = format!("transfer.0.sizing={sizing}");
+        let flavour = format!("transfer.0.flavour={flavour}");
+        let outcome = play(PATH, &[&sizing, &flavour, "transfer.0.reader=rate=20Mbit/s"]);
+        let transfer = &outcome.transfers[0];
+        // Ten seconds of 20 Mbit/s, give or take a window of 600 kB (2.4 %) at either end; receivers that measure
+        // what is read per round trip may leave the application without data now and then.
+        let rate = transfer.goodput_bps / 1e6;
+        assert!((least..20.5).contains(&rate), "{sizing}: {rate}");
+        assert_eq!(transfer.retransmitted_packets, 0, "{sizing}");
+    }
+}
+
+#[test]
+fn a_paced_writer_sets_the_rate_whatever_its_gaps() {
+    for pace in ["rate", "poisson"] {
+        let writer = format!("transfer.0.writer={pace}=20Mbit/s");
+        // 17,000 packets of 1500 bytes: the standard deviation of a Poisson count is 0.8 %.
+        assert!((mbps(&[&writer]) - 20.0).abs() < 0.6, "{pace}: {}", mbps(&[&writer]));
+    }
+}
+
+#[test]
+fn a_writer_that_ends_completes_its_transfer() {
+    // 2 MB at 8 Mbit/s take 2 s and a round trip; so do 1 MB, a pause of 1 s after 0.5 s, and 1 MB.
+    for writer in ["rate=8Mbit/s", "rate=16Mbit/s,pause=500ms+1s"] {
+        let writer = format!("transfer.0.writer={writer}");
+        let outcome = play(PATH, &[&writer, "transfer.0.size=2MB"]);
+        let took = outcome.transfers[0].completion_s.expect("it ends");
+        assert!((2.0..2.15).contains(&took), "{writer}: {took}");
+    }
+}
+
+#[derive(Default)]
+struct Series(Vec<Sample>);
+
+impl Recorder for Series {
+    fn interval(&self) -> Option<Duration> {
+        Some(Duration::from_millis(10))
+    }
+    fn record(&mut self, sample: &Sample) {
+        self.0.push(*sample);
+    }
+}
+
+fn series(overrides: &[&str]) -> Vec<Sample> {
+    let overrides: Vec<String> = overrides.iter().map(|text| (*text).to_owned()).collect();
+    let scenario = Scenario::parse_with(PATH, &overrides).expect("it is a scenario");
+    let mut series = Series::default();
+    Simulator.run(&scenario, &mut series).expect("it can be played");
+    series.0
+}
+
+#[test]
+fn a_reader_that_stops_closes_the_window_and_opens_it_again() {
+    for sizing in ["fixed:600kB", "heffner:twice", "drs"] {
+        let sizing = format!("transfer.0.sizing={sizing}");
+        // Room for the burst that a window of twice the BDP sends when it opens.
+        let room = "path.buffer=2000pkt";
+        let samples = series(&[&sizing, room, "transfer.0.reader=pause=5s+1s"]);
+        let at = |from: f64, until: f64| {
+            samples.iter().filter(move |s| s.at_s >= from && s.at_s < until)
+        };
+        let acked = |from: f64, until: f64| {
+            let all: Vec<u64> = at(from, until).map(|sample| sample.acked_bytes).collect();
+            all[all.len() - 1] - all[0]
+        };
+        // What the window lets through is there after some round trips; then nothing but probes moves.
+        assert!(acked(5.5, 6.0) <= 3 * 1500, "{sizing}: {}", acked(5.5, 6.0));
+        assert!(at(5.5, 6.0).all(|sample| sample.window_bytes <= 3 * 1500), "{sizing}");
+        // Afterwards it moves as before: 98 Mbit/s of payload at most.
+        let (before, after) = (acked(4.0, 5.0), acked(7.0, 8.0));
+        assert!(after as f64 > 0.95 * before as f64, "{sizing}: {after} of {before}");
+    }
+}
+
+#[test]
+fn a_closed_window_is_probed_although_its_opening_is_lost() {
+    // Three of ten packets are lost, window updates among them: the transfer goes on all the same.
+    let outcome = play(
+        PATH,
+        &[
+            "path.loss=0.3",
+            "transfer.0.reader=pause=1s+500ms,pause=2s+500ms,pause=3s+500ms",
+            "transfer.0.sizing=fixed:6kB",
+            "transfer.0.flavour=linux",
+            "warmup=5s",
+            "duration=60s",
+        ],
+    );
+    assert!(outcome.transfers[0].goodput_bps > 10e3, "{}", outcome.transfers[0].goodput_bps);
+}
+
+#[test]
+fn after_a_pause_slow_start_restarts_where_it_is_told_to() {
+    // RFC 5681 section 4.1: an idle time above the retransmission timeout takes the window to its initial value.
+    let window = |restart: bool| {
+        let restart = format!("transfer.0.slow_start_restart={restart}");
+        let samples = series(&[&restart, "transfer.0.writer=pause=5s+2s"]);
+        let first = samples.iter().find(|s| s.at_s > 7.02).expect("there are samples");
+        first.cwnd_packets
+    };
+    assert!(window(true) <= 4.0, "{}", window(true));
+    assert!(window(false) > 100.0, "{}", window(false));
+}
