@@ -50,7 +50,7 @@ impl<S: Scheduler> EventQueue<S> {
     #[inline(always)]
     pub(crate) fn schedule_arrival(&mut self, due: Time, place: Place, link: AccessLink) {
         let declared = self.declare();
-        let tie_break = self.tie_break(due, declared, link.pack());
+        let tie_break = self.tie_break(due, declared, link.packed());
         self.scheduler.push(Key::new(due, tie_break, Event::Arrival(place).pack()));
     }
 

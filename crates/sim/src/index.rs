@@ -7,7 +7,7 @@ pub(crate) struct Index(NonZeroU32);
 impl Index {
     #[inline(always)]
     pub(crate) fn new(index: usize) -> Index {
-        Index(NonZeroU32::MIN.saturating_add(index as u32))
+        Index(NonZeroU32::new(index as u32 + 1).unwrap_or(NonZeroU32::MAX))
     }
 
     #[inline(always)]

@@ -146,10 +146,9 @@ impl Hosts {
 
     /// A packet of a flow's present connection that nobody may mark.
     #[inline(always)]
-    pub(crate) fn packet(&self, flow: u32, size: u16, header: Header) -> Packet {
-        let Flow { direction, .. } = self.flows[flow as usize];
-        let epoch = self.flows[flow as usize].epoch();
-        Packet::new((flow, direction, epoch), size, Ecn::NotCapable, header)
+    pub(crate) fn packet(&self, index: u32, size: u16, header: Header) -> Packet {
+        let flow = &self.flows[index as usize];
+        Packet::new((index, flow.direction, flow.epoch()), size, Ecn::NotCapable, header)
     }
 
     /// What a flow's sender reports of itself.

@@ -3,35 +3,40 @@ use sweetspot_units::{Duration, Time};
 use super::Place;
 use crate::event::{self, kind};
 
-/// A link that carries packets to a router.
+/// A link that carries packets to a router, packed as [`event::pack`] does it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum AccessLink {
-    /// That of this flow's source.
-    Source(u32),
-    /// That of this measured transfer's sink.
-    Sink(u32),
-    /// The input link with this number.
-    Input(u32),
-}
+pub(crate) struct AccessLink(u32);
 
 impl AccessLink {
+    /// That of a flow's source.
     #[inline]
-    pub(crate) fn pack(self) -> u32 {
-        match self {
-            AccessLink::Source(flow) => event::pack(kind::SOURCE_UPLINK, flow),
-            AccessLink::Sink(flow) => event::pack(kind::SINK_UPLINK, flow),
-            AccessLink::Input(index) => event::pack(kind::INPUT_LINK, index),
-        }
+    pub(crate) fn of_source(flow: u32) -> AccessLink {
+        AccessLink(event::pack(kind::SOURCE_UPLINK, flow))
     }
 
-    /// The inverse of [`AccessLink::pack`].
+    /// That of a measured transfer's sink.
     #[inline]
-    pub(crate) fn unpack(packed: u32) -> AccessLink {
-        match event::unpack(packed) {
-            (kind::SOURCE_UPLINK, flow) => AccessLink::Source(flow),
-            (kind::SINK_UPLINK, flow) => AccessLink::Sink(flow),
-            (_, index) => AccessLink::Input(index),
-        }
+    pub(crate) fn of_sink(flow: u32) -> AccessLink {
+        AccessLink(event::pack(kind::SINK_UPLINK, flow))
+    }
+
+    /// The input link with this index.
+    #[inline]
+    pub(crate) fn input(index: u32) -> AccessLink {
+        AccessLink(event::pack(kind::INPUT_LINK, index))
+    }
+
+    /// The flow whose source's link it is.
+    #[inline]
+    pub(crate) fn source(self) -> Option<u32> {
+        let (kind, flow) = event::unpack(self.0);
+        (kind == kind::SOURCE_UPLINK).then_some(flow)
+    }
+
+    /// Its place among simultaneous events.
+    #[inline]
+    pub(crate) fn packed(self) -> u32 {
+        self.0
     }
 }
 

@@ -229,13 +229,12 @@ impl Network {
     /// Finds out when a hop wants to act next, and which hop does so first.
     #[inline]
     fn update_next_event<S: Scheduler>(&mut self, queue: &mut EventQueue<S>, index: usize) {
-        self.next_events[index] = match self.hops[index].due() {
-            None => NextEvent { due: Deadline::NEVER, declared: 0 },
-            Some(due) => {
-                let due = Deadline::at(due.max(queue.now()));
-                NextEvent { due, declared: queue.declare() }
-            }
+        let Some(due) = self.hops[index].due() else {
+            self.next_events[index].due = Deadline::NEVER;
+            return self.choose_hop(queue);
         };
+        let due = Deadline::at(due.max(queue.now()));
+        self.next_events[index] = NextEvent { due, declared: queue.declare() };
         self.choose_hop(queue);
     }
 
@@ -298,32 +297,19 @@ impl Network {
         }
     }
 
-    /// Takes the packet that has come over an access link, and schedules the next one's arrival.
-    #[inline(always)]
-    pub(crate) fn arrive<S: Scheduler>(
-        &mut self,
-        queue: &mut EventQueue<S>,
-        place: Place,
-    ) -> (Packet, AccessLink) {
-        let Arrived { packet, link, next } = self.transit.take(place);
-        if let Some((due, place)) = next {
-            queue.schedule_arrival(due, place, link);
-        }
-        (packet, link)
-    }
-
     /// Sends a packet over an input link.
     pub(crate) fn enter_input<S: Scheduler>(
         &mut self,
         queue: &mut EventQueue<S>,
         index: u32,
-        packet: Packet,
+        packet: &Packet,
     ) {
         let input = &mut self.inputs[index as usize];
         let wire_time = wire_time::at(input.rate, packet.size);
         let due = input.uplink.send(queue.now(), wire_time, Duration::ZERO);
-        let link = AccessLink::Input(index);
-        if let Some(place) = self.transit.put(queue.now(), (&mut input.uplink, link), due, packet) {
+        let link = AccessLink::input(index);
+        let uplink = (&mut input.uplink, link);
+        if let Some(place) = self.transit.put(queue.now(), uplink, due, *packet) {
             queue.schedule_arrival(due, place, link);
         }
     }

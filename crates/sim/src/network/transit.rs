@@ -20,8 +20,8 @@ pub(crate) struct Transit {
 #[repr(C, align(64))]
 struct Block {
     slots: [Slot; BLOCK_SLOTS],
-    /// The packed [`AccessLink`].
-    link: u32,
+    /// The link that has it, or had it last.
+    link: AccessLink,
     /// The link's next block, or the next free one.
     next: Option<Index>,
 }
@@ -77,12 +77,6 @@ impl Place {
     fn slot(self) -> usize {
         (self.0 & ((1 << SLOT_BITS) - 1)) as usize
     }
-
-    /// The next place of the block, if it has one.
-    #[inline(always)]
-    fn next(self) -> Option<Place> {
-        (self.slot() + 1 < BLOCK_SLOTS).then_some(Place(self.0 + 1))
-    }
 }
 
 impl Transit {
@@ -96,14 +90,13 @@ impl Transit {
         due: Time,
         packet: Packet,
     ) -> Option<Place> {
-        let link = link.pack();
         let (before, last) = uplink.last;
         // What was due before now has arrived; what is due just now may have.
         let follows = before > now || (before == now && self.holds(last, before, link));
         let place = if !follows {
             Place::first_of(self.take_free(link))
-        } else if let Some(next) = last.next() {
-            next
+        } else if last.slot() + 1 < BLOCK_SLOTS {
+            Place(last.0 + 1)
         } else {
             self.extend_chain(last, link)
         };
@@ -114,10 +107,10 @@ impl Transit {
 
     /// A block for `link`.
     #[inline(always)]
-    fn take_free(&mut self, link: u32) -> Index {
+    fn take_free(&mut self, link: AccessLink) -> Index {
         let block = match self.first_free {
             Some(block) => block,
-            None => self.add_block(),
+            None => self.add_block(link),
         };
         let taken = &mut self.blocks[block.get()];
         self.first_free = taken.next;
@@ -128,22 +121,22 @@ impl Transit {
     /// The first place of a block behind the one that `last` ends.
     #[cold]
     #[inline(never)]
-    fn extend_chain(&mut self, last: Place, link: u32) -> Place {
+    fn extend_chain(&mut self, last: Place, link: AccessLink) -> Place {
         let block = self.take_free(link);
         self.blocks[last.block()].next = Some(block);
         Place::first_of(block)
     }
 
     #[cold]
-    fn add_block(&mut self) -> Index {
+    fn add_block(&mut self, link: AccessLink) -> Index {
         let slots = [Slot { due: Deadline::NEVER, packet: Packet::default() }; BLOCK_SLOTS];
-        self.blocks.push(Block { slots, link: 0, next: None });
+        self.blocks.push(Block { slots, link, next: None });
         Index::new(self.blocks.len() - 1)
     }
 
     /// Whether a packet of `link` that is due at `due` lies in `place`.
     #[cold]
-    fn holds(&self, place: Place, due: Time, link: u32) -> bool {
+    fn holds(&self, place: Place, due: Time, link: AccessLink) -> bool {
         self.blocks.get(place.block()).is_some_and(|block| {
             block.link == link && block.slots[place.slot()].due.time() == Some(due)
         })
@@ -162,14 +155,14 @@ impl Transit {
     #[inline(always)]
     pub(crate) fn take(&mut self, place: Place) -> Arrived {
         let block = &mut self.blocks[place.block()];
-        let link = AccessLink::unpack(block.link);
+        let link = block.link;
         let slot = &mut block.slots[place.slot()];
         slot.due = Deadline::NEVER;
         let packet = slot.packet;
-        if let Some(next) = place.next()
-            && let Some(due) = block.slots[next.slot()].due.time()
+        if let Some(behind) = block.slots.get(place.slot() + 1)
+            && let Some(due) = behind.due.time()
         {
-            return Arrived { packet, link, next: Some((due, next)) };
+            return Arrived { packet, link, next: Some((due, Place(place.0 + 1))) };
         }
         let behind = core::mem::replace(&mut block.next, self.first_free);
         self.first_free = Some(Index::new(place.block()));

@@ -52,13 +52,11 @@ impl<S: Scheduler> World<S> {
             // which is then the hosts' alone.
             let next = self.queue.peek();
             let (hop_due, hop) = self.network.next_hop();
-            let ties = || hop_due == Deadline::at(next.at());
-            if hop_due.is_before(next.at())
-                || (ties() && self.network.hop_key(&self.queue, hop) < next)
+            if let Some(at) = hop_due.time()
+                && (at < next.at()
+                    || (at == next.at() && self.network.hop_key(&self.queue, hop) < next))
             {
-                if let Some(at) = hop_due.time() {
-                    self.queue.happen(at);
-                }
+                self.queue.happen(at);
                 self.leave_hop(hop);
                 continue;
             }

@@ -4,19 +4,22 @@ use sweetspot_units::Time;
 
 use super::{CROWD, World};
 use crate::event::Event;
-use crate::network::{AccessLink, Direction, Header, Packet, PacketKind, Passage, Place};
+use crate::network::{Arrived, Direction, Header, Packet, PacketKind, Passage, Place};
 use crate::scheduler::Scheduler;
 
 impl<S: Scheduler> World<S> {
     /// A packet has come over an access link.
     #[inline(always)]
     pub(super) fn arrive(&mut self, place: Place) {
-        let (packet, link) = self.network.arrive(&mut self.queue, place);
-        if let AccessLink::Source(flow) = link
-            && self.network.has_inputs()
+        let Arrived { packet, link, next } = self.network.transit.take(place);
+        if let Some((due, place)) = next {
+            self.queue.schedule_arrival(due, place, link);
+        }
+        if self.network.has_inputs()
+            && let Some(flow) = link.source()
             && let Some(input) = self.hosts.flows[flow as usize].input
         {
-            return self.network.enter_input(&mut self.queue, input, packet);
+            return self.network.enter_input(&mut self.queue, input, &packet);
         }
         self.enter_routers(&packet);
     }

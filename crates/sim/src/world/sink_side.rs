@@ -7,8 +7,8 @@ use sweetspot_units::{Bytes, Time};
 use super::{Until, World};
 use crate::hosts::{ControlLoop, PROBE, Request, UNLIMITED};
 use crate::network::{
-    AccessLink, AckHeader, BARE_SEGMENT, DataHeader, Header, Packet, ProbeHeader, RequestHeader,
-    WindowUpdateHeader,
+    AccessLink, AckHeader, BARE_SEGMENT, DataHeader, Header, Packet, PacketKind, ProbeHeader,
+    RequestHeader, WindowUpdateHeader,
 };
 use crate::scheduler::Scheduler;
 
@@ -37,8 +37,7 @@ impl<S: Scheduler> World<S> {
     #[inline(never)]
     pub(super) fn reach_far_sink(&mut self, out: Time, packet: &Packet) {
         let index = packet.flow as usize;
-        let header = packet.header();
-        if let Header::Datagram = header {
+        if packet.kind() == PacketKind::Datagram {
             let group = self.hosts.flows[index].group;
             self.observers.totals[group as usize].delivered += 1;
             return;
@@ -48,7 +47,7 @@ impl<S: Scheduler> World<S> {
         let at = target.downlink.arrival(out, wire_time, target.far_delay);
         self.run_sink_timers(packet.flow, Until::Before(at));
         self.observers.watch_sink(index, at, &self.hosts.receivers[index]);
-        match header {
+        match packet.header() {
             Header::Data(data) => self.handle_data(at, packet, &data),
             Header::Answer(answer) => {
                 let report = self.network.reports.take(answer.report);
@@ -185,7 +184,7 @@ impl<S: Scheduler> World<S> {
     /// Sends a packet from a measured transfer's sink.
     fn send_from_sink(&mut self, at: Time, packet: Packet) {
         let target = &mut self.hosts.targets[packet.flow as usize];
-        let link = (&mut target.uplink, AccessLink::Sink(packet.flow));
+        let link = (&mut target.uplink, AccessLink::of_sink(packet.flow));
         self.network.send(&mut self.queue, link, (at, target.far_delay), packet);
     }
 

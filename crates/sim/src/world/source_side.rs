@@ -68,7 +68,7 @@ impl<S: Scheduler> World<S> {
     #[inline(always)]
     fn transmit(&mut self, index: u32, at: Time) {
         let flow = &mut self.hosts.flows[index as usize];
-        let link = AccessLink::Source(index);
+        let link = AccessLink::of_source(index);
         let mut first = None;
         while let Some(segment) = flow.sender.poll_transmit(at) {
             let size = if segment.number == 0 { BARE_SEGMENT } else { self.hosts.packet_size };
@@ -97,7 +97,7 @@ impl<S: Scheduler> World<S> {
 
     fn send_from_source(&mut self, at: Time, packet: Packet) {
         let flow = &mut self.hosts.flows[packet.flow as usize];
-        let link = (&mut flow.uplink, AccessLink::Source(packet.flow));
+        let link = (&mut flow.uplink, AccessLink::of_source(packet.flow));
         self.network.send(&mut self.queue, link, (at, flow.delay), packet);
     }
 
