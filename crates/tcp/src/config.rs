@@ -15,7 +15,7 @@ pub struct SenderConfig {
     pub initial_window: u64,
     /// Bytes of a data packet on the wire.
     pub packet: Bytes,
-    /// Least retransmission timeout.
+    /// The least retransmission timeout.
     pub min_rto: Duration,
     /// Retransmission timeout before the first sample.
     pub initial_rto: Duration,
@@ -29,22 +29,22 @@ pub struct SenderConfig {
     pub limited_transmit: bool,
     /// Slow-start restart (RFC 5681 section 4.1).
     pub slow_start_restart: bool,
-    /// Whether packets are spread over the round trip.
+    /// Whether packets are paced: spread over the round trip.
     pub pacing: bool,
     /// The send buffer, packets.
     pub send_buffer: u64,
-    /// Decides what is drawn by lot.
+    /// Seeds what the congestion control draws at random.
     pub seed: u64,
 }
 
-/// How a sender gets out of losses.
+/// How a sender repairs losses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecoveryStyle {
-    /// As in ns-2: one retransmission per recovery, the first new ACK ends it.
+    /// As in ns-2: one retransmission per recovery, which the first new ACK ends.
     Reno,
     /// A partial ACK retransmits the next hole (RFC 6582).
     NewReno,
-    /// A scoreboard of what was selectively acknowledged (RFC 6675).
+    /// A scoreboard of selectively acknowledged packets (RFC 6675).
     Sack,
     /// As ns-2's `Sack1` (Fall and Floyd, "Simulation-based comparisons of Tahoe, Reno, and SACK
     /// TCP", 1996): what is in flight is counted by ACKs, so that lost packets stay in the count.
@@ -71,18 +71,17 @@ pub struct ReceiverConfig {
     pub sack: bool,
     /// The window to advertise, packets.
     pub window: u64,
-    /// Where the advertised window starts, packets, to grow from there with what arrives, as in
-    /// Linux; `None`: the whole window is advertised at once. An edge that was advertised never
-    /// comes back, so a receiver that is to be steered must not begin with all it has.
+    /// The first window to advertise, packets. It grows with what arrives, as in Linux. `None`
+    /// advertises the whole window at once. The advertised edge never moves back, so a receiver
+    /// whose window is to be controlled must not begin with all it has.
     pub first_window: Option<u64>,
 }
 
-/// Delayed ACKs (RFC 5681 section 4.2): every second packet, or after a while.
+/// Delayed ACKs (RFC 5681 section 4.2): one for every second packet, or after a delay.
 #[derive(Debug, Clone, Copy)]
 pub struct DelayedAck {
-    /// How long at most.
+    /// The longest delay.
     pub delay: Duration,
-    /// How many packets are acknowledged at once before the first ACK is delayed: Linux's
-    /// quick-ack start.
+    /// Packets acknowledged at once before the first ACK is delayed: Linux's quick ACKs.
     pub quick_start: u32,
 }

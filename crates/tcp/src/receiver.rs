@@ -6,13 +6,13 @@ use crate::config::{DelayedAck, ReceiverConfig};
 use crate::runs::Runs;
 use crate::segment::{Acknowledgement, Run, SackBlocks};
 
-/// A receiver: puts packets in order and acknowledges them.
+/// The receiving half of a connection: puts packets in order and acknowledges them.
 ///
 /// **Contract.** `now` never goes backwards. [`Receiver::handle_data`] and
-/// [`Receiver::handle_timeout`] give back the ACK to send, if any; the latter is due when
-/// [`Receiver::poll_timeout`] says so. The application takes what is in order at once.
+/// [`Receiver::handle_timeout`] give back the ACK to send, if any; the latter is due at the time of
+/// [`Receiver::poll_timeout`]. The application takes what is in order at once.
 ///
-/// It lies on one line of the cache.
+/// A receiver fills one cache line.
 #[derive(Debug, Clone)]
 #[repr(align(64))]
 pub struct Receiver {
@@ -23,97 +23,99 @@ pub struct Receiver {
     right_edge: u64,
     /// The window to advertise, packets.
     window: u64,
-    /// What of it has been opened so far (Linux: `rcv_ssthresh`).
-    opened: u64,
+    /// The part of it that has been opened so far (Linux: `rcv_ssthresh`), where it opens slowly.
+    opened: Option<u64>,
     /// What arrived beyond `next`, once something did.
-    early: Option<Box<Early>>,
-    /// Where ACKs are delayed.
-    delayed: Option<Box<Delayed>>,
+    out_of_order: Option<Box<OutOfOrder>>,
+    /// Delayed ACKs, where the receiver delays them.
+    delayed: Option<Box<DelayedAckState>>,
     /// Whether ACKs carry SACK blocks.
     sack: bool,
     /// Congestion marks seen and not yet answered by the sender.
     congestion_echo: bool,
 }
 
-/// What arrived too early, and the blocks reported last.
+/// What arrived ahead of a missing packet, and the blocks reported last.
 #[derive(Debug, Clone, Default)]
-struct Early {
+struct OutOfOrder {
     runs: Runs,
     blocks: SackBlocks,
-    /// Packets that came ahead of a missing one (Linux: `tcpi_rcv_ooopack`).
-    out_of_order: u64,
+    /// All packets that ever did (Linux: `tcpi_rcv_ooopack`).
+    arrived: u64,
 }
 
-/// How ACKs are delayed.
+/// The state of delayed ACKs.
 #[derive(Debug, Clone)]
-struct Delayed {
+struct DelayedAckState {
     delay: Duration,
     /// Packets still to be acknowledged at once.
     quick: u32,
-    /// The ACK that is being delayed.
-    waiting: Option<Waiting>,
+    /// The ACK that is delayed.
+    pending: Option<PendingAck>,
 }
 
-/// An ACK that is being delayed.
+/// A delayed ACK: when it leaves at the latest, and what it echoes.
 #[derive(Debug, Clone, Copy)]
-struct Waiting {
+struct PendingAck {
     until: Time,
     echo: Time,
 }
 
-/// What became of a packet.
+/// What the arrival of a packet causes.
 #[derive(Debug, Clone, Copy)]
 pub struct Received {
     /// Packets that the application can read now.
     pub delivered: u64,
-    /// The ACK to send.
+    /// The ACK to send, if any.
     pub ack: Option<Acknowledgement>,
 }
 
-/// What arrived.
+/// A data packet that arrived.
 #[derive(Debug, Clone, Copy)]
 pub struct Arrival {
     /// The packet's number.
     pub number: u64,
     /// When it was sent.
     pub sent: Time,
-    /// Whether a router marked it (RFC 3168, CE).
+    /// CE of RFC 3168: a router marked it.
     pub congested: bool,
-    /// Whether the sender says that it heard the echo (CWR).
+    /// CWR of RFC 3168: the sender has reacted to a congestion echo.
     pub window_reduced: bool,
 }
 
 impl Receiver {
-    /// Before the SYN.
+    /// A receiver before the SYN.
     pub fn new(config: &ReceiverConfig) -> Receiver {
         Receiver {
             next: 0,
             right_edge: 0,
             window: config.window,
-            opened: config.first_window.unwrap_or(u64::MAX),
-            early: None,
+            opened: config.first_window,
+            out_of_order: None,
             delayed: config.delayed_ack.map(|DelayedAck { delay, quick_start }| {
-                Box::new(Delayed { delay, quick: quick_start, waiting: None })
+                Box::new(DelayedAckState { delay, quick: quick_start, pending: None })
             }),
             sack: config.sack,
             congestion_echo: false,
         }
     }
 
-    /// A packet arrived.
+    /// Takes a packet that arrived.
     #[inline(always)]
     pub fn handle_data(&mut self, now: Time, arrival: &Arrival) -> Received {
         self.note_congestion(arrival);
         if arrival.number == self.next && self.is_in_order() {
             self.next += 1;
             // Linux `__tcp_grow_window`: two segments for each that arrives in order.
-            self.opened = self.opened.saturating_add(2);
+            if let Some(opened) = &mut self.opened {
+                *opened += 2;
+            }
             return Received { delivered: 1, ack: self.acknowledge_in_order(now, arrival) };
         }
         self.handle_disorder(arrival)
     }
 
-    /// In order: acknowledged at once or delayed.
+    /// Acknowledges a packet in order, at once or later.
     #[inline]
     fn acknowledge_in_order(&mut self, now: Time, arrival: &Arrival) -> Option<Acknowledgement> {
         let Some(delayed) = &mut self.delayed else {
@@ -122,36 +124,36 @@ impl Receiver {
         // The SYN is answered at once, and so is every second packet.
         let at_once = arrival.number == 0 || delayed.quick > 0;
         delayed.quick = delayed.quick.saturating_sub(1);
-        match delayed.waiting.take() {
+        match delayed.pending.take() {
             // RFC 7323 section 4.2: the echo is that of the packet that waited.
-            Some(waiting) => Some(self.acknowledge(waiting.echo)),
+            Some(pending) => Some(self.acknowledge(pending.echo)),
             None if at_once => Some(self.acknowledge(arrival.sent)),
             None => {
                 let until = now + delayed.delay;
-                delayed.waiting = Some(Waiting { until, echo: arrival.sent });
+                delayed.pending = Some(PendingAck { until, echo: arrival.sent });
                 None
             }
         }
     }
 
-    /// Whether nothing arrived too early.
+    /// Whether nothing has arrived beyond a missing packet.
     #[inline]
     fn is_in_order(&self) -> bool {
-        self.early.as_ref().is_none_or(|early| early.runs.is_empty())
+        self.out_of_order.as_ref().is_none_or(|beyond| beyond.runs.is_empty())
     }
 
-    /// Out of order, filling a hole, or for the second time: RFC 5681 section 4.2 wants an ACK
-    /// at once.
+    /// Takes a packet that is out of order, fills a hole or is a duplicate: RFC 5681 section 4.2
+    /// wants an ACK at once.
     #[cold]
     fn handle_disorder(&mut self, arrival: &Arrival) -> Received {
         if let Some(delayed) = &mut self.delayed {
-            delayed.waiting = None;
+            delayed.pending = None;
         }
         let before = self.next;
         let number = arrival.number;
-        let early = self.early.get_or_insert_default();
-        early.out_of_order += u64::from(number > self.next);
-        let runs = &mut early.runs;
+        let beyond = self.out_of_order.get_or_insert_default();
+        beyond.arrived += u64::from(number > self.next);
+        let runs = &mut beyond.runs;
         if number >= self.next {
             runs.insert(Run { start: number, end: number + 1 });
         }
@@ -162,35 +164,36 @@ impl Receiver {
         Received { delivered: self.next - before, ack: Some(ack) }
     }
 
-    /// RFC 2018 section 4: first the block with the packet that just came, then those reported
-    /// most recently. Whether there is anything to report.
+    /// Chooses the blocks to report (RFC 2018 section 4): first the one with the packet that just
+    /// came, then those reported most recently. Whether there are any.
     fn report(&mut self, number: u64) -> bool {
-        let Some(early) = self.early.as_mut().filter(|_| self.sack) else { return false };
+        let Some(beyond) = self.out_of_order.as_mut().filter(|_| self.sack) else { return false };
         let mut blocks = SackBlocks::NONE;
-        let candidates = early.blocks.as_slice().iter().map(|run| run.start);
+        let candidates = beyond.blocks.as_slice().iter().map(|run| run.start);
         for candidate in [number].into_iter().chain(candidates) {
-            if let Some(run) = early.runs.holding(candidate) {
+            if let Some(run) = beyond.runs.holding(candidate) {
                 blocks.push(run);
             }
         }
-        early.blocks = blocks;
+        beyond.blocks = blocks;
         !blocks.is_empty()
     }
 
-    /// Packets that came ahead of a missing one, since the connection began.
+    /// Packets that arrived ahead of a missing one since the connection began.
     #[inline]
     pub fn out_of_order(&self) -> u64 {
-        self.early.as_ref().map_or(0, |early| early.out_of_order)
+        self.out_of_order.as_ref().map_or(0, |beyond| beyond.arrived)
     }
 
-    /// The SACK blocks of the ACK just given out, where it has any.
+    /// The SACK blocks of the ACK given back last, where it has any.
     pub fn sack_blocks(&self) -> SackBlocks {
-        self.early.as_ref().map_or(SackBlocks::NONE, |early| early.blocks)
+        self.out_of_order.as_ref().map_or(SackBlocks::NONE, |beyond| beyond.blocks)
     }
 
     #[inline]
     fn acknowledge(&mut self, echo: Time) -> Acknowledgement {
-        self.right_edge = self.right_edge.max(self.next + self.window.min(self.opened));
+        let window = self.opened.map_or(self.window, |opened| opened.min(self.window));
+        self.right_edge = self.right_edge.max(self.next + window);
         Acknowledgement {
             next: self.next,
             window: u32::try_from(self.right_edge - self.next).unwrap_or(u32::MAX),
@@ -200,33 +203,33 @@ impl Receiver {
         }
     }
 
-    /// RFC 3168 section 6.1.3: marks are echoed until the sender says that it heard.
+    /// Echoes marks until the sender has reacted (RFC 3168 section 6.1.3).
     #[inline]
     fn note_congestion(&mut self, arrival: &Arrival) {
         self.congestion_echo =
             arrival.congested || (self.congestion_echo && !arrival.window_reduced);
     }
 
-    /// When a delayed ACK is due.
+    /// When a delayed ACK is due; `None` where none is delayed.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Time> {
-        self.delayed.as_ref()?.waiting.map(|waiting| waiting.until)
+        self.delayed.as_ref()?.pending.map(|pending| pending.until)
     }
 
-    /// The time that [`Receiver::poll_timeout`] named has come.
+    /// The time of [`Receiver::poll_timeout`] has come. Gives back the ACK to send, if any.
     pub fn handle_timeout(&mut self, now: Time) -> Option<Acknowledgement> {
         let delayed = self.delayed.as_mut()?;
-        let waiting = delayed.waiting.filter(|waiting| waiting.until <= now)?;
-        delayed.waiting = None;
-        Some(self.acknowledge(waiting.echo))
+        let pending = delayed.pending.filter(|pending| pending.until <= now)?;
+        delayed.pending = None;
+        Some(self.acknowledge(pending.echo))
     }
 
-    /// Advertise `packets` from now on, as far as the right edge allows.
+    /// Sets the window to advertise from now on, packets. The right edge does not move back.
     pub fn set_window(&mut self, packets: u64) {
         self.window = packets;
         // Linux: rcv_ssthresh = min(rcv_ssthresh, window_clamp).
-        if self.opened < u64::MAX {
-            self.opened = self.opened.min(packets);
+        if let Some(opened) = &mut self.opened {
+            *opened = packets.min(*opened);
         }
     }
 
@@ -254,12 +257,12 @@ impl Receiver {
         (window >= least.max(1)).then(|| (self.next, self.readvertise(self.right_edge)))
     }
 
-    /// The window that is advertised, packets.
+    /// The advertised window, packets.
     pub fn advertised(&self) -> u64 {
         self.right_edge.saturating_sub(self.next)
     }
 
-    /// Reads from memory what a packet will need.
+    /// Reads from memory what a packet needs.
     #[inline]
     pub fn read_ahead(&self) {
         black_box(self.next);

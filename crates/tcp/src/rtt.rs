@@ -2,18 +2,18 @@ use core::hint::black_box;
 
 use sweetspot_units::{Duration, Time};
 
-/// Round-trip time estimation and the retransmission timeout (RFC 6298) on a clock that ticks:
-/// Jacobson's integer arithmetic, as in BSD and ns-2.
+/// Estimates the round-trip time and the retransmission timeout (RFC 6298) on a clock that ticks,
+/// in Jacobson's integer arithmetic, as BSD and ns-2 do.
 #[derive(Debug, Clone)]
 #[repr(C)]
 pub struct RttEstimator {
-    /// The timeout now: asked for with every ACK, changed by few.
+    /// The timeout now: read with every ACK, changed by few.
     timeout: Duration,
     /// G of RFC 6298, nanoseconds.
     tick: u64,
     /// Where in a tick the clock stood at time 0.
     phase: u64,
-    least: Duration,
+    min_timeout: Duration,
     /// SRTT in ticks, three bits behind the binary point; 0: no sample yet.
     srtt: i64,
     /// RTTVAR in ticks, two bits behind the binary point.
@@ -24,15 +24,16 @@ pub struct RttEstimator {
 }
 
 /// RFC 6298 (2.4) allows a ceiling of 60 s or more.
-const MOST: Duration = Duration::from_secs(60);
+const MAX_TIMEOUT: Duration = Duration::from_secs(60);
 
 impl RttEstimator {
-    /// Before the first sample. `phase` is where in a tick the clock stands at time 0.
-    pub fn new(tick: Duration, phase: Duration, least: Duration, initial: Duration) -> Self {
+    /// An estimator without a sample. `phase` is where in a tick the clock stands at time 0,
+    /// `initial` the timeout before the first sample.
+    pub fn new(tick: Duration, phase: Duration, min_timeout: Duration, initial: Duration) -> Self {
         let mut estimator = RttEstimator {
             tick: tick.as_nanos().max(1),
             phase: phase.as_nanos(),
-            least,
+            min_timeout,
             srtt: 0,
             rttvar: 0,
             base: initial,
@@ -43,20 +44,20 @@ impl RttEstimator {
         estimator
     }
 
-    /// One packet was timed: sent at `sent`, acknowledged at `now`. What is measured is how
-    /// often the clock ticked in between (ns-2 `rtt_update`).
+    /// Takes the sample of a packet sent at `sent` and acknowledged at `now`: how often the clock
+    /// ticked in between (ns-2 `rtt_update`).
     pub fn handle_timed(&mut self, now: Time, sent: Time) {
         let into_tick = (sent.as_nanos() + self.phase) % self.tick;
         self.backoff = 1;
         self.update((now.since(sent).as_nanos() + into_tick) / self.tick);
     }
 
-    /// A timestamp came back (RFC 7323): rounded to the nearest tick.
+    /// Takes the sample of a timestamp that came back (RFC 7323), rounded to the nearest tick.
     pub fn handle_timestamp(&mut self, now: Time, sent: Time) {
         self.update((now.since(sent).as_nanos() + self.tick / 2) / self.tick);
     }
 
-    /// A packet that was sent once was acknowledged: the path carries data again.
+    /// Ends back-off: a packet that was sent once was acknowledged, so the path carries data again.
     pub fn end_backoff(&mut self) {
         if self.backoff > 1 {
             self.backoff = 1;
@@ -84,17 +85,17 @@ impl RttEstimator {
     }
 
     fn refresh(&mut self) {
-        let timeout = self.base.max(self.least) * u64::from(self.backoff);
-        self.timeout = timeout.min(MOST).max(Duration::from_nanos(2 * self.tick));
+        let timeout = self.base.max(self.min_timeout) * u64::from(self.backoff);
+        self.timeout = timeout.min(MAX_TIMEOUT).max(Duration::from_nanos(2 * self.tick));
     }
 
-    /// RFC 6298 (5.5): the timer expired.
+    /// Doubles the timeout after the timer expired (RFC 6298 (5.5)).
     pub fn back_off(&mut self) {
-        if self.timeout < MOST {
+        if self.timeout < MAX_TIMEOUT {
             self.backoff *= 2;
             self.refresh();
         }
-        // So far off, the estimate is worth nothing: RFC 6298 section 5, ns-2 `rtt_backoff`.
+        // The estimate is far off: RFC 6298 section 5 and ns-2 `rtt_backoff` clear it.
         if self.backoff > 8 {
             self.rttvar += self.srtt >> 3;
             self.srtt = 0;
@@ -107,13 +108,13 @@ impl RttEstimator {
         self.timeout
     }
 
-    /// Reads it from memory.
+    /// Reads from memory what an ACK needs.
     #[inline]
     pub fn read_ahead(&self) {
         black_box((self.tick, self.backoff));
     }
 
-    /// The smoothed round trip, once there was a sample.
+    /// The smoothed round-trip time; `None` before the first sample.
     pub fn smoothed(&self) -> Option<Duration> {
         (self.srtt > 0).then(|| Duration::from_nanos((self.srtt as u64 * self.tick) >> 3))
     }

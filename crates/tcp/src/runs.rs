@@ -105,12 +105,12 @@ impl Runs {
         self.count
     }
 
-    /// Whether there is none.
+    /// Whether the set is empty.
     pub(crate) fn is_empty(&self) -> bool {
         self.runs.is_empty()
     }
 
-    /// Forgets everything.
+    /// Takes all numbers out.
     pub(crate) fn clear(&mut self) {
         self.runs.clear();
         self.count = 0;

@@ -5,8 +5,8 @@ use sweetspot_units::Time;
 use crate::runs::Runs;
 use crate::segment::Run;
 
-/// What a sender knows from SACK blocks (RFC 6675), in whole packets, and, where it looks at the
-/// clock too, which retransmissions were lost again (RFC 8985).
+/// What a sender knows from SACK blocks (RFC 6675), in whole packets. A timed scoreboard also knows
+/// which retransmissions were lost again (RFC 8985).
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Scoreboard {
     sacked: Runs,
@@ -16,50 +16,50 @@ pub(crate) struct Scoreboard {
     lost_to: u64,
     /// RescueRxt: rule (4) may act once HighACK is above it.
     rescued_to: Option<u64>,
-    /// Retransmissions on their way, in the order in which they left; `None`: nobody looks.
+    /// Retransmissions on their way in the order in which they left, on a timed scoreboard.
     again: Option<VecDeque<(u64, Time)>>,
     /// Those of them that are lost, in order of their numbers.
     lost_again: Vec<u64>,
 }
 
-/// DupThresh of RFC 6675.
-const THRESHOLD: u64 = 3;
+/// DupThresh of RFC 6675, the duplicate ACKs that mean a loss in RFC 5681 section 3.2.
+pub(crate) const DUP_THRESH: u32 = 3;
 
 impl Scoreboard {
-    /// An empty scoreboard. `timed`: it finds retransmissions that are lost again.
+    /// An empty scoreboard. One that is `timed` finds retransmissions that are lost again.
     pub(crate) fn new(timed: bool) -> Scoreboard {
         Scoreboard { again: timed.then(VecDeque::new), ..Scoreboard::default() }
     }
 
-    /// Takes the blocks of an ACK up to `una` in and returns how many packets are news.
+    /// Takes in the blocks of an ACK up to `una`. Returns the packets not known before.
     pub(crate) fn handle_blocks(&mut self, una: u64, blocks: &[Run]) -> u64 {
-        let mut news = 0;
+        let mut new = 0;
         for run in blocks {
             let mut run = *run;
             run.start = run.start.max(una);
             if run.start < run.end {
-                news += self.sacked.insert(run);
+                new += self.sacked.insert(run);
             }
         }
         // IsLost(): DupThresh packets above it were sacked. Below the third highest, all were.
-        if let Some(third) = self.sacked.nth_highest(THRESHOLD) {
+        if let Some(third) = self.sacked.nth_highest(u64::from(DUP_THRESH)) {
             self.lost_to = self.lost_to.max(third);
         }
-        if news > 0 && !self.lost_again.is_empty() {
+        if new > 0 && !self.lost_again.is_empty() {
             let sacked = &self.sacked;
             self.lost_again.retain(|number| sacked.holding(*number).is_none());
         }
-        news
+        new
     }
 
-    /// The cumulative ACK reached `una`: returns how many of those packets were sacked before.
+    /// The cumulative ACK reached `una`. Returns how many packets below it were sacked before.
     pub(crate) fn remove_below(&mut self, una: u64) -> u64 {
         self.retransmitted_to = self.retransmitted_to.max(una);
         self.lost_again.retain(|number| *number >= una);
         self.sacked.remove_below(una)
     }
 
-    /// `number` was sent again at `now`.
+    /// Notes that `number` was sent again at `now`.
     pub(crate) fn handle_retransmission(&mut self, now: Time, number: u64) {
         self.retransmitted_to = self.retransmitted_to.max(number + 1);
         if let Some(again) = &mut self.again {
@@ -68,9 +68,9 @@ impl Scoreboard {
         }
     }
 
-    /// A packet sent at `sent` has arrived (RACK.xmit_ts of RFC 8985). Nothing overtakes here, so
-    /// what was sent before it and is still missing is lost (section 6.2 step 5 with a reordering
-    /// window of zero, as in recovery). Returns how many retransmissions that are.
+    /// A packet sent at `sent` has arrived (RACK.xmit_ts of RFC 8985). Packets do not overtake one
+    /// another, so what was sent before it and is still missing is lost (section 6.2 step 5 with a
+    /// reordering window of zero, as in recovery). Returns how many retransmissions that are.
     pub(crate) fn handle_delivery(&mut self, una: u64, sent: Time) -> u64 {
         let Some(again) = &mut self.again else { return 0 };
         let before = self.lost_again.len();
@@ -154,7 +154,7 @@ impl Scoreboard {
         (last >= una && self.rescued_to.is_none_or(|to| una > to)).then_some(last)
     }
 
-    /// Rule (4) has acted in a recovery that ends at `recover`.
+    /// Notes that rule (4) has acted in a recovery that ends at `recover`.
     pub(crate) fn handle_rescue(&mut self, recover: u64) {
         self.rescued_to = Some(recover);
     }
@@ -164,12 +164,12 @@ impl Scoreboard {
         number < self.lost_to
     }
 
-    /// The first number from `number` on that the receiver does not have.
+    /// The first number from `number` on that is not sacked.
     pub(crate) fn first_missing(&self, number: u64) -> u64 {
         self.sacked.first_missing(number)
     }
 
-    /// Whether there is nothing to keep in mind.
+    /// Whether nothing is sacked and no retransmission is on its way.
     pub(crate) fn is_idle(&self) -> bool {
         self.sacked.is_empty() && self.again.as_ref().is_none_or(VecDeque::is_empty)
     }

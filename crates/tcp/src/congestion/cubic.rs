@@ -1,7 +1,7 @@
 use sweetspot_units::{Duration, Rate, Time};
 
 use super::hystart::{HyStart, SlowStart};
-use super::{Ack, CongestionControl, CongestionEvent, Growth, Setting};
+use super::{AckSample, CongestionConfig, CongestionControl, CongestionEvent, Growth};
 
 /// CUBIC (RFC 9438) with HyStart++ (RFC 9406) in its first slow start.
 #[derive(Debug, Clone)]
@@ -17,7 +17,7 @@ pub struct Cubic {
     epoch: Option<Epoch>,
     hystart: HyStart,
     last_ack: Time,
-    srtt: Duration,
+    srtt: Option<Duration>,
 }
 
 /// A congestion avoidance stage.
@@ -34,30 +34,30 @@ struct Epoch {
 }
 
 /// RFC 9438 section 5: in packets per cubic second.
-const C: f64 = 0.4;
+const CUBIC_C: f64 = 0.4;
 /// Section 4.6: beta_cubic.
-const BETA: f64 = 0.7;
+const BETA_CUBIC: f64 = 0.7;
 /// Section 4.3: alpha_cubic = 3 (1 - beta) / (1 + beta), Reno's rate of growth given beta.
-const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
+const ALPHA_CUBIC: f64 = 3.0 * (1.0 - BETA_CUBIC) / (1.0 + BETA_CUBIC);
 
 impl Cubic {
-    /// At the start of a connection.
-    pub fn new(setting: &Setting) -> Cubic {
+    /// The control at the start of a connection.
+    pub fn new(config: &CongestionConfig) -> Cubic {
         Cubic {
-            cwnd: setting.initial_window,
-            ssthresh: setting.initial_ssthresh,
-            initial_window: setting.initial_window,
-            growth: setting.growth,
+            cwnd: config.initial_window,
+            ssthresh: config.initial_ssthresh,
+            initial_window: config.initial_window,
+            growth: config.growth,
             w_max: 0.0,
             prior: 0.0,
             epoch: None,
             hystart: HyStart::default(),
             last_ack: Time::ZERO,
-            srtt: Duration::ZERO,
+            srtt: None,
         }
     }
 
-    fn slow_start(&mut self, ack: &Ack, counted: f64) {
+    fn slow_start(&mut self, ack: &AckSample, counted: f64) {
         match self.hystart.handle_ack(ack, counted) {
             SlowStart::Grow(packets) => self.cwnd += packets,
             SlowStart::Exit => self.ssthresh = self.cwnd,
@@ -69,14 +69,14 @@ impl Cubic {
         // After a timeout, or where slow start ended without a loss: K = 0 and W_max = cwnd
         // (sections 4.8 and 4.10).
         let w_max = self.w_max.max(self.cwnd);
-        let k = libm::cbrt((w_max - self.cwnd) / C);
+        let k = libm::cbrt((w_max - self.cwnd) / CUBIC_C);
         Epoch { start: now, k, w_max, reno: self.cwnd }
     }
 
-    fn congestion_avoidance(&mut self, ack: &Ack, counted: f64) {
+    fn congestion_avoidance(&mut self, ack: &AckSample, counted: f64) {
         let mut epoch = self.epoch.unwrap_or_else(|| self.begin(ack.now));
         // Section 4.3, equation (4): alpha is 1 once the window of the last reduction is back.
-        let alpha = if epoch.reno < self.prior { ALPHA } else { 1.0 };
+        let alpha = if epoch.reno < self.prior { ALPHA_CUBIC } else { 1.0 };
         epoch.reno += alpha * f64::from(ack.acked) / self.cwnd;
         self.epoch = Some(epoch);
 
@@ -86,7 +86,8 @@ impl Cubic {
             self.cwnd = self.cwnd.max(epoch.reno);
         } else {
             // Sections 4.2, 4.4 and 4.5.
-            let target = epoch.at(t + self.srtt).clamp(self.cwnd, 1.5 * self.cwnd);
+            let target =
+                epoch.at(t + self.srtt.unwrap_or(Duration::ZERO)).clamp(self.cwnd, 1.5 * self.cwnd);
             self.cwnd += counted * (target - self.cwnd) / self.cwnd;
         }
     }
@@ -96,9 +97,9 @@ impl Cubic {
         // What was in use: the window, bounded by what else bounded the flight (section 4.6
         // asks for the flight size, which duplicate ACKs have already drained here).
         let used = self.cwnd.min(event.window);
-        self.w_max = if used < self.w_max { used * (1.0 + BETA) / 2.0 } else { used };
+        self.w_max = if used < self.w_max { used * (1.0 + BETA_CUBIC) / 2.0 } else { used };
         self.prior = used;
-        self.ssthresh = (used * BETA).max(2.0);
+        self.ssthresh = (used * BETA_CUBIC).max(2.0);
         self.epoch = None;
         self.hystart.handle_congestion();
     }
@@ -108,20 +109,17 @@ impl Epoch {
     /// W_cubic(t), equation (1).
     fn at(&self, t: Duration) -> f64 {
         let x = t.as_secs_f64() - self.k;
-        C * x * x * x + self.w_max
+        CUBIC_C * x * x * x + self.w_max
     }
 }
 
 impl CongestionControl for Cubic {
-    fn handle_ack(&mut self, ack: &Ack) {
+    fn handle_ack(&mut self, ack: &AckSample) {
         let idle = ack.now.since(self.last_ack);
         self.last_ack = ack.now;
         if let Some(rtt) = ack.rtt {
             // RFC 6298 section 2.3, alpha 1/8.
-            self.srtt = match self.srtt {
-                Duration::ZERO => rtt,
-                srtt => (srtt * 7 + rtt) / 8,
-            };
+            self.srtt = Some(self.srtt.map_or(rtt, |srtt| (srtt * 7 + rtt) / 8));
         }
         if ack.acked == 0 || ack.recovering {
             return;

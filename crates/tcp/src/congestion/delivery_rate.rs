@@ -2,11 +2,10 @@ use sweetspot_units::{Duration, Time};
 
 /// Delivery rate estimation (draft-cheng-iccrg-delivery-rate-estimation-00), in packets.
 ///
-/// For every packet sent, [`DeliveryRate::handle_sent`] gives a stamp to keep with it. When an
+/// For every packet sent, [`DeliveryRate::handle_sent`] gives back a stamp to keep with it. When an
 /// ACK arrives, the stamp of every packet that it newly acknowledges goes to
-/// [`DeliveryRate::handle_delivered`], then [`DeliveryRate::poll_sample`] says at which rate the
-/// path delivered. Only controls that look at [`super::Ack::rate`] need one
-/// ([`super::Algorithm::needs_delivery_rate`]).
+/// [`DeliveryRate::handle_delivered`]; then [`DeliveryRate::poll_sample`] has the rate at which the
+/// path delivered. Only some controls need it ([`super::Algorithm::needs_delivery_rate`]).
 #[derive(Debug, Clone, Default)]
 pub struct DeliveryRate {
     /// C.delivered.
@@ -15,13 +14,13 @@ pub struct DeliveryRate {
     delivered_time: Time,
     /// C.first_sent_time.
     first_sent: Time,
-    /// C.app_limited: the sender was starved until so many packets are delivered; 0 if not.
-    starved_until: u64,
+    /// C.app_limited: samples are limited by the application until so many packets are delivered.
+    starved_until: Option<u64>,
     /// The newest stamp that the ACK at hand delivered.
     newest: Option<SentStamp>,
 }
 
-/// What a packet carries from its sending to its delivery.
+/// What is kept of a packet from its sending to its delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SentStamp {
     sent: Time,
@@ -31,18 +30,18 @@ pub struct SentStamp {
     app_limited: bool,
 }
 
-/// How fast the path delivered lately.
+/// A sample of the rate at which the path delivers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RateSample {
     /// Packets delivered within [`RateSample::interval`].
     pub delivered: u64,
-    /// The time they took: the longer of the time to send and the time to acknowledge them.
+    /// The longer of the time in which they were sent and that in which they were acknowledged.
     pub interval: Duration,
     /// Packets delivered on the connection when the sampled packet was sent.
     pub prior_delivered: u64,
     /// Packets delivered on the connection now.
     pub total_delivered: u64,
-    /// Whether the sender had nothing to send meanwhile: the path may be faster than this.
+    /// Whether the sender had nothing to send meanwhile. The path may be faster than the sample.
     pub app_limited: bool,
 }
 
@@ -54,7 +53,7 @@ impl RateSample {
 }
 
 impl DeliveryRate {
-    /// A packet is sent while `in_flight` others are (section 3.2).
+    /// A packet is sent while `in_flight` others are in flight (section 3.2). Gives back its stamp.
     pub fn handle_sent(&mut self, now: Time, in_flight: u32) -> SentStamp {
         if in_flight == 0 {
             self.first_sent = now;
@@ -65,7 +64,7 @@ impl DeliveryRate {
             first_sent: self.first_sent,
             delivered_time: self.delivered_time,
             delivered: self.delivered,
-            app_limited: self.starved_until != 0,
+            app_limited: self.starved_until.is_some(),
         }
     }
 
@@ -82,13 +81,11 @@ impl DeliveryRate {
         }
     }
 
-    /// The sample of the ACK whose packets were handed in, once per ACK. `None` where it
-    /// delivered nothing, or where the sample spans less than `min_rtt` and so is the work of
-    /// a reordered or lost ACK (section 3.3, GenerateRateSample).
+    /// The sample of the ACK whose packets were handed in; to be called once per ACK. `None` where
+    /// it delivered nothing, or where the sample spans less than `min_rtt`, because an ACK was
+    /// reordered or lost (section 3.3, GenerateRateSample).
     pub fn poll_sample(&mut self, now: Time, min_rtt: Duration) -> Option<RateSample> {
-        if self.starved_until != 0 && self.delivered > self.starved_until {
-            self.starved_until = 0;
-        }
+        self.starved_until = self.starved_until.filter(|until| self.delivered <= *until);
         let stamp = self.newest.take()?;
         let send_elapsed = stamp.sent.since(stamp.first_sent);
         let ack_elapsed = now.since(stamp.delivered_time);
@@ -105,6 +102,6 @@ impl DeliveryRate {
     /// The sender has nothing to send while window is left, with `in_flight` packets out
     /// (section 3.4).
     pub fn handle_starved(&mut self, in_flight: u32) {
-        self.starved_until = (self.delivered + u64::from(in_flight)).max(1);
+        self.starved_until = Some((self.delivered + u64::from(in_flight)).max(1));
     }
 }

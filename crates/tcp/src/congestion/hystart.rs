@@ -1,12 +1,12 @@
 use sweetspot_units::Duration;
 
-use super::Ack;
+use super::AckSample;
 
-/// HyStart++ (RFC 9406): leaves the first slow start before it overflows the bottleneck's
-/// buffer, when the round-trip time says that a queue builds up.
+/// HyStart++ (RFC 9406). It leaves the first slow start before the bottleneck's buffer overflows,
+/// when the round-trip time shows that a queue builds up.
 #[derive(Debug, Clone)]
 pub struct HyStart {
-    phase: Phase,
+    phase: HystartPhase,
     /// The round ends when this is acknowledged ("windowEnd").
     round_end: u64,
     last_min: Option<Duration>,
@@ -15,21 +15,21 @@ pub struct HyStart {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
+enum HystartPhase {
     /// Standard slow start.
     Slow,
-    /// Conservative slow start: `rounds` begun, the RTT at entry.
+    /// Conservative slow start: rounds begun, and the RTT at its start.
     Conservative { rounds: u32, baseline: Duration },
     /// Slow start is over for good.
     Over,
 }
 
-/// How slow start goes on.
+/// How slow start proceeds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum SlowStart {
-    /// Grow by this many packets.
+    /// The window grows by this many packets.
     Grow(f64),
-    /// Go over to congestion avoidance, at this window.
+    /// Congestion avoidance begins with the present window.
     Exit,
 }
 
@@ -41,22 +41,28 @@ const N_RTT_SAMPLE: u32 = 8;
 const CSS_GROWTH_DIVISOR: f64 = 4.0;
 const CSS_ROUNDS: u32 = 5;
 /// L: the most packets of one ACK that count for a sender that does not pace.
-const LIMIT: f64 = 8.0;
+const L_PACKETS: f64 = 8.0;
 
 impl Default for HyStart {
     fn default() -> HyStart {
-        HyStart { phase: Phase::Slow, round_end: 0, last_min: None, current_min: None, samples: 0 }
+        HyStart {
+            phase: HystartPhase::Slow,
+            round_end: 0,
+            last_min: None,
+            current_min: None,
+            samples: 0,
+        }
     }
 }
 
 impl HyStart {
-    /// An ACK of `counted` packets arrived in slow start (RFC 9406 section 4.2).
-    pub fn handle_ack(&mut self, ack: &Ack, counted: f64) -> SlowStart {
-        if self.phase == Phase::Over {
+    /// Takes an ACK of `counted` packets in slow start (RFC 9406 section 4.2).
+    pub fn handle_ack(&mut self, ack: &AckSample, counted: f64) -> SlowStart {
+        if self.phase == HystartPhase::Over {
             return SlowStart::Grow(counted);
         }
         if ack.una >= self.round_end && self.start_round(ack.nxt) {
-            self.phase = Phase::Over;
+            self.phase = HystartPhase::Over;
             return SlowStart::Exit;
         }
         if let Some(rtt) = ack.rtt {
@@ -64,16 +70,16 @@ impl HyStart {
             self.samples += 1;
         }
         self.judge();
-        let grown = counted.min(LIMIT);
+        let grown = counted.min(L_PACKETS);
         match self.phase {
-            Phase::Conservative { .. } => SlowStart::Grow(grown / CSS_GROWTH_DIVISOR),
+            HystartPhase::Conservative { .. } => SlowStart::Grow(grown / CSS_GROWTH_DIVISOR),
             _ => SlowStart::Grow(grown),
         }
     }
 
     /// A loss or a mark ended slow start: HyStart++ is for the first one only (section 4.3).
     pub fn handle_congestion(&mut self) {
-        self.phase = Phase::Over;
+        self.phase = HystartPhase::Over;
     }
 
     /// Begins a round. Whether conservative slow start has lasted its rounds.
@@ -83,7 +89,7 @@ impl HyStart {
         self.samples = 0;
         match &mut self.phase {
             // The partial round in which it was entered counts: rounds began at 1.
-            Phase::Conservative { rounds, .. } => {
+            HystartPhase::Conservative { rounds, .. } => {
                 *rounds += 1;
                 *rounds > CSS_ROUNDS
             }
@@ -96,14 +102,16 @@ impl HyStart {
             return;
         };
         match self.phase {
-            Phase::Slow => {
+            HystartPhase::Slow => {
                 let Some(last) = self.last_min else { return };
                 let thresh = (last / MIN_RTT_DIVISOR).clamp(MIN_RTT_THRESH, MAX_RTT_THRESH);
                 if current >= last + thresh {
-                    self.phase = Phase::Conservative { rounds: 1, baseline: current };
+                    self.phase = HystartPhase::Conservative { rounds: 1, baseline: current };
                 }
             }
-            Phase::Conservative { baseline, .. } if current < baseline => self.phase = Phase::Slow,
+            HystartPhase::Conservative { baseline, .. } if current < baseline => {
+                self.phase = HystartPhase::Slow
+            }
             _ => {}
         }
     }

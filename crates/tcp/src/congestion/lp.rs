@@ -1,6 +1,6 @@
 use sweetspot_units::{Duration, Rate, Time};
 
-use super::{Ack, CongestionControl, CongestionEvent, Reno, Setting};
+use super::{Ack, CongestionConfig, CongestionControl, CongestionEvent, Reno};
 
 /// TCP-LP (Kuzmanovic and Knightly, "TCP-LP: a distributed algorithm for low priority data transfer",
 /// INFOCOM 2003): Reno that yields when delay shows that a queue builds up, before packets are lost.
@@ -32,9 +32,9 @@ impl Lp {
     pub const DELTA: f64 = 0.15;
 
     /// At the start of a connection.
-    pub fn new(setting: &Setting) -> Lp {
+    pub fn new(config: &CongestionConfig) -> Lp {
         Lp {
-            reno: Reno::new(setting),
+            reno: Reno::new(config),
             smoothed: None,
             least: Duration::MAX,
             most: Duration::ZERO,

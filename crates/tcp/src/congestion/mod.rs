@@ -1,11 +1,11 @@
-//! Congestion controls: how many packets a sender may have in flight, and how fast.
+//! Congestion controls: how many packets a sender may have in flight, and how fast it sends them.
 //!
-//! They work in packets, as ns-2 does, with fractions between them. A control decides on the
-//! window alone; which packets to retransmit, and what may be sent while recovery lasts (Reno's
-//! inflation, NewReno's partial ACKs, [`Prr`]), is the sender's business.
+//! They count in packets and fractions of packets, as ns-2 does. A control decides on the window
+//! alone. The sender decides which packets to retransmit, and what may be sent while a recovery
+//! lasts (Reno's inflation, NewReno's partial ACKs, [`Prr`]).
 //!
 //! **Contract.** `now` never goes backwards. Every ACK goes to [`CongestionControl::handle_ack`],
-//! those of a recovery too ([`Ack::recovering`]). A recovery is one
+//! those of a recovery too ([`AckSample::recovering`]). A recovery is one
 //! [`CongestionControl::handle_recovery`], then, unless a timeout ends it,
 //! [`CongestionControl::handle_recovered`], which comes before the `handle_ack` of the ACK that
 //! ended it. [`Congestion`] holds any of the controls, the small one inline and the others boxed, so
@@ -33,21 +33,21 @@ pub use vegas::Vegas;
 
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-/// What a congestion control does.
+/// A congestion control. The module's documentation has its contract.
 pub trait CongestionControl {
-    /// An ACK arrived.
-    fn handle_ack(&mut self, ack: &Ack);
+    /// Takes an ACK that arrived.
+    fn handle_ack(&mut self, ack: &AckSample);
 
-    /// Fast recovery begins: a loss was found without a timeout.
+    /// Fast recovery begins: a loss was detected without a timeout.
     fn handle_recovery(&mut self, event: &CongestionEvent);
 
-    /// Fast recovery is over, all that was in flight when it began is acknowledged.
+    /// Fast recovery is over: all that was in flight when it began is acknowledged.
     fn handle_recovered(&mut self, now: Time);
 
     /// The retransmission timer expired with data in flight.
     fn handle_timeout(&mut self, event: &CongestionEvent);
 
-    /// An ACK echoed congestion marks (RFC 3168); at most once per window of data.
+    /// An ACK echoed congestion marks (RFC 3168). Called at most once per window of data.
     fn handle_ecn(&mut self, event: &CongestionEvent);
 
     /// Sending starts again after an idle time longer than the retransmission timeout
@@ -60,43 +60,43 @@ pub trait CongestionControl {
     /// The slow-start threshold in packets.
     fn ssthresh(&self) -> f64;
 
-    /// The rate at which packets of [`Setting::packet`] bytes must leave, for controls that pace
-    /// by themselves. `None`: the control leaves pacing to the sender.
+    /// The rate at which packets of [`CongestionConfig::packet`] bytes leave, from a control that
+    /// paces by itself; `None` from one that leaves pacing to the sender.
     fn pacing_rate(&self) -> Option<Rate>;
 }
 
-/// What one ACK told the sender, after its scoreboard was brought up to date.
+/// What a sender learned from one ACK, its scoreboard included (Linux: `struct ack_sample`).
 #[derive(Debug, Clone, Copy)]
-pub struct Ack {
+pub struct AckSample {
     /// When it arrived.
     pub now: Time,
-    /// Packets that the cumulative ACK newly covers: zero on a duplicate.
+    /// Packets that the cumulative ACK newly covers; zero for a duplicate ACK.
     pub acked: u32,
     /// Packets newly known to have arrived, cumulatively or selectively.
     pub delivered: u32,
-    /// Round-trip time of a packet newly acknowledged that was sent once only.
+    /// Round-trip time of a newly acknowledged packet that was sent once.
     pub rtt: Option<Duration>,
-    /// Packets newly found to be lost.
+    /// Packets newly detected as lost.
     pub lost: u32,
-    /// Packets acknowledged cumulatively since the connection began: SND.UNA.
+    /// SND.UNA: packets acknowledged cumulatively since the connection began.
     pub una: u64,
-    /// Packets sent for the first time since the connection began: SND.NXT.
+    /// SND.NXT: packets sent for the first time since the connection began.
     pub nxt: u64,
     /// Packets in flight after this ACK.
     pub in_flight: u32,
-    /// Whether the congestion window was what limited the sender when this ACK arrived, and
-    /// neither the application nor the receiver's window (RFC 9438 section 5.8).
+    /// Whether the congestion window limited the sender when this ACK arrived, rather than the
+    /// application or the receiver's window (RFC 9438 section 5.8).
     pub cwnd_limited: bool,
-    /// Whether a recovery goes on, so that the window is not to grow.
+    /// Whether a recovery is under way, in which the window must not grow.
     pub recovering: bool,
-    /// How fast the path delivered, where [`Algorithm::needs_delivery_rate`].
+    /// The delivery rate, where [`Algorithm::needs_delivery_rate`].
     pub rate: Option<RateSample>,
 }
 
-impl Ack {
-    /// An ACK at `now` of which nothing else is known.
-    pub fn at(now: Time) -> Ack {
-        Ack {
+impl AckSample {
+    /// The sample of an ACK at `now` of which nothing else is known.
+    pub fn at(now: Time) -> AckSample {
+        AckSample {
             now,
             acked: 0,
             delivered: 0,
@@ -112,17 +112,17 @@ impl Ack {
     }
 }
 
-/// A sign of congestion, seen at most once per window of data.
+/// A sign of congestion. There is one at most per window of data.
 #[derive(Debug, Clone, Copy)]
 pub struct CongestionEvent {
-    /// When it was seen.
+    /// When it was detected.
     pub now: Time,
     /// What bounds the window besides the congestion window, in packets: the smaller of the
     /// receiver's window and the send buffer. ns-2 calls it `wnd_`.
     pub window: f64,
     /// Packets in flight.
     pub in_flight: u32,
-    /// Packets sent for the first time since the connection began: SND.NXT.
+    /// SND.NXT: packets sent for the first time since the connection began.
     pub nxt: u64,
 }
 
@@ -137,39 +137,39 @@ pub enum Growth {
     PerPacket,
 }
 
-/// What a control is built from.
+/// The configuration of a congestion control.
 #[derive(Debug, Clone, Copy)]
-pub struct Setting {
+pub struct CongestionConfig {
     /// Initial window in packets, 1 or more.
     pub initial_window: f64,
-    /// Where the first slow start ends, in packets. ns-2 takes the window limit (`wnd_`);
-    /// infinity where nothing is known.
+    /// Where the first slow start ends, in packets: the window limit in ns-2 (`wnd_`), infinity
+    /// where nothing is known.
     pub initial_ssthresh: f64,
     /// How ACKs make the window grow.
     pub growth: Growth,
     /// Bytes of a full packet, the unit of [`CongestionControl::pacing_rate`].
     pub packet: Bytes,
-    /// Decides what a control draws by lot (the phase in which BBR starts to probe).
+    /// Seeds what a control draws at random: the phase in which BBR begins to probe.
     pub seed: u64,
 }
 
-/// The congestion controls there are.
+/// The names of the congestion controls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Algorithm {
-    /// Jacobson's, the window of Reno, NewReno and SACK TCP alike.
+    /// Jacobson's window of Reno, NewReno and SACK TCP (RFC 5681).
     Reno,
-    /// RFC 9438, with HyStart++.
+    /// CUBIC (RFC 9438) with HyStart++ (RFC 9406).
     Cubic,
-    /// Brakmo and Peterson's.
+    /// Brakmo and Peterson's Vegas.
     Vegas,
-    /// Version 1.
+    /// BBR version 1.
     Bbr,
     /// Kuzmanovic and Knightly's, of low priority.
     Lp,
 }
 
 impl Algorithm {
-    /// Whether its control looks at [`Ack::rate`], so that the sender must keep a
+    /// Whether the control reads [`AckSample::rate`], for which the sender keeps a
     /// [`DeliveryRate`].
     pub fn needs_delivery_rate(self) -> bool {
         self == Algorithm::Bbr
@@ -179,13 +179,13 @@ impl Algorithm {
 /// Any congestion control.
 #[derive(Debug, Clone)]
 pub enum Congestion {
-    /// See [`Reno`].
+    /// Reno.
     Reno(Reno),
-    /// See [`Cubic`].
+    /// CUBIC.
     Cubic(Box<Cubic>),
-    /// See [`Vegas`].
+    /// Vegas.
     Vegas(Box<Vegas>),
-    /// See [`Bbr`].
+    /// BBR.
     Bbr(Box<Bbr>),
     /// See [`Lp`].
     Lp(Box<Lp>),
@@ -193,17 +193,17 @@ pub enum Congestion {
 
 impl Congestion {
     /// The control `algorithm` at the start of a connection.
-    pub fn new(algorithm: Algorithm, setting: &Setting) -> Congestion {
+    pub fn new(algorithm: Algorithm, config: &CongestionConfig) -> Congestion {
         match algorithm {
-            Algorithm::Reno => Congestion::Reno(Reno::new(setting)),
-            Algorithm::Cubic => Congestion::Cubic(Box::new(Cubic::new(setting))),
-            Algorithm::Vegas => Congestion::Vegas(Box::new(Vegas::new(setting))),
-            Algorithm::Bbr => Congestion::Bbr(Box::new(Bbr::new(setting))),
-            Algorithm::Lp => Congestion::Lp(Box::new(Lp::new(setting))),
+            Algorithm::Reno => Congestion::Reno(Reno::new(config)),
+            Algorithm::Cubic => Congestion::Cubic(Box::new(Cubic::new(config))),
+            Algorithm::Vegas => Congestion::Vegas(Box::new(Vegas::new(config))),
+            Algorithm::Bbr => Congestion::Bbr(Box::new(Bbr::new(config))),
+            Algorithm::Lp => Congestion::Lp(Box::new(Lp::new(config))),
         }
     }
 
-    /// Which it is.
+    /// The control's name.
     pub fn algorithm(&self) -> Algorithm {
         match self {
             Congestion::Reno(_) => Algorithm::Reno,
@@ -230,7 +230,7 @@ macro_rules! dispatch {
 
 impl CongestionControl for Congestion {
     #[inline]
-    fn handle_ack(&mut self, ack: &Ack) {
+    fn handle_ack(&mut self, ack: &AckSample) {
         dispatch!(self, c => c.handle_ack(ack));
     }
     fn handle_recovery(&mut self, event: &CongestionEvent) {

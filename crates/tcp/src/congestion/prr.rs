@@ -1,10 +1,10 @@
-/// Proportional Rate Reduction (RFC 6937) in Linux's flavour (`tcp_cwnd_reduction`): how many
-/// packets each ACK of a recovery lets out, so that the window arrives at ssthresh without a silent
-/// half round trip and without a burst. Linux takes the congestion window for RecoverFS and lets
-/// slow start's extra packet out only on an ACK that advances and tells of no further loss.
+/// Proportional Rate Reduction (RFC 6937) in Linux's flavour (`tcp_cwnd_reduction`).
 ///
-/// All counts in packets. On every ACK ask [`Prr::handle_ack`], send at most so many packets,
-/// retransmissions among them, and report them with [`Prr::handle_sent`].
+/// It decides how many packets each ACK of a recovery lets out, so that the window arrives at
+/// ssthresh without a silent half round trip and without a burst. Linux takes the congestion window
+/// for RecoverFS, and lets slow start's extra packet out only on an ACK that advances and reports no
+/// further loss. All counts are in packets. [`Prr::handle_ack`] gives back the most packets to send
+/// after an ACK, retransmissions included; [`Prr::handle_sent`] takes those that were sent.
 #[derive(Debug, Clone, Copy)]
 pub struct Prr {
     ssthresh: f64,
@@ -15,13 +15,14 @@ pub struct Prr {
 }
 
 impl Prr {
-    /// Recovery begins at a window of `prior_cwnd` packets, to end at `ssthresh`.
+    /// A recovery that begins with a window of `prior_cwnd` packets and ends with `ssthresh`.
     pub fn new(ssthresh: f64, prior_cwnd: u32) -> Prr {
         Prr { ssthresh, prior_cwnd: f64::from(prior_cwnd.max(1)), delivered: 0.0, out: 0.0 }
     }
 
-    /// An ACK newly delivered `delivered` packets and leaves `pipe` in flight; `clean`: it advances
-    /// SND.UNA and tells of no new loss. How many may be sent (section 3.1).
+    /// Takes an ACK that newly delivered `delivered` packets and leaves `pipe` in flight. It is
+    /// `clean` if it advances SND.UNA and reports no new loss. Gives back the packets that may be
+    /// sent (section 3.1).
     pub fn handle_ack(&mut self, delivered: u32, pipe: u32, clean: bool) -> u32 {
         let (delivered, pipe) = (f64::from(delivered), f64::from(pipe));
         self.delivered += delivered;
@@ -39,7 +40,7 @@ impl Prr {
         allowed.max(least) as u32
     }
 
-    /// So many packets were sent: prr_out.
+    /// Takes the packets that were sent: prr_out.
     pub fn handle_sent(&mut self, packets: u32) {
         self.out += f64::from(packets);
     }

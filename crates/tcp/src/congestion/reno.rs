@@ -1,6 +1,6 @@
 use sweetspot_units::{Rate, Time};
 
-use super::{Ack, CongestionControl, CongestionEvent, Growth, Setting};
+use super::{AckSample, CongestionConfig, CongestionControl, CongestionEvent, Growth};
 
 /// Slow start and congestion avoidance of Jacobson (RFC 5681), in two flavours: ns-2's to the
 /// letter ([`Growth::PerAck`]) and Linux's ([`Growth::PerPacket`]).
@@ -13,16 +13,16 @@ pub struct Reno {
 }
 
 /// RFC 5681 equation (4); ns-2 `TcpAgent::slowdown`: "if (ssthresh_ < 2) ssthresh_ = 2".
-const LEAST_SSTHRESH: f64 = 2.0;
+const MIN_SSTHRESH: f64 = 2.0;
 
 impl Reno {
-    /// At the start of a connection.
-    pub fn new(setting: &Setting) -> Reno {
+    /// The control at the start of a connection.
+    pub fn new(config: &CongestionConfig) -> Reno {
         Reno {
-            cwnd: setting.initial_window,
-            ssthresh: setting.initial_ssthresh,
-            initial_window: setting.initial_window,
-            growth: setting.growth,
+            cwnd: config.initial_window,
+            ssthresh: config.initial_ssthresh,
+            initial_window: config.initial_window,
+            growth: config.growth,
         }
     }
 
@@ -45,7 +45,7 @@ impl Reno {
 
     /// ns-2's `ssthresh_` is an integer: `ssthresh_ = (int) halfwin`.
     fn lower_ssthresh(&mut self, half: f64) {
-        self.ssthresh = half.floor().max(LEAST_SSTHRESH);
+        self.ssthresh = half.floor().max(MIN_SSTHRESH);
     }
 
     /// ns-2 `slowdown(CLOSE_SSTHRESH_HALF|CLOSE_CWND_HALF)`.
@@ -71,7 +71,7 @@ impl Reno {
 
 impl CongestionControl for Reno {
     #[inline]
-    fn handle_ack(&mut self, ack: &Ack) {
+    fn handle_ack(&mut self, ack: &AckSample) {
         if ack.acked == 0 || ack.recovering {
             return;
         }

@@ -1,11 +1,10 @@
 use sweetspot_units::{Duration, Rate, Time};
 
-use super::{Ack, CongestionControl, CongestionEvent, Setting};
+use super::{AckSample, CongestionConfig, CongestionControl, CongestionEvent};
 
-/// TCP Vegas (Brakmo and Peterson, IEEE JSAC 13(8), 1995): keeps between [`Vegas::ALPHA`] and
-/// [`Vegas::BETA`]
-/// packets of its own in the bottleneck's queue, judged once per round trip by how much the RTT
-/// exceeds the lowest one seen.
+/// TCP Vegas (Brakmo and Peterson, IEEE JSAC 13(8), 1995). It keeps between [`Vegas::ALPHA`] and
+/// [`Vegas::BETA`] packets of its own in the bottleneck's queue. Once per round trip it compares the
+/// RTT with the lowest one seen.
 ///
 /// The thresholds are ns-2's (`v_alpha_` 1, `v_beta_` 3, `v_gamma_` 1); the RTT of a round is
 /// its lowest sample, as in Linux, because delayed ACKs spoil the average. Vegas' own early
@@ -23,11 +22,11 @@ pub struct Vegas {
     growing: bool,
 }
 
-/// Packets queued that end slow start.
-const GAMMA: f64 = 1.0;
-/// A round with fewer samples tells nothing (Linux `tcp_vegas_cong_avoid`: cntRTT <= 2).
-const LEAST_SAMPLES: u32 = 3;
-const LEAST_WINDOW: f64 = 2.0;
+/// Queued packets that end slow start: gamma.
+const SLOW_START_QUEUE: f64 = 1.0;
+/// A round with fewer samples is not judged (Linux `tcp_vegas_cong_avoid`: cntRTT <= 2).
+const MIN_SAMPLES: u32 = 3;
+const MIN_WINDOW: f64 = 2.0;
 
 impl Vegas {
     /// The fewest packets to keep queued.
@@ -35,12 +34,12 @@ impl Vegas {
     /// The most packets to keep queued.
     pub const BETA: f64 = 3.0;
 
-    /// At the start of a connection.
-    pub fn new(setting: &Setting) -> Vegas {
+    /// The control at the start of a connection.
+    pub fn new(config: &CongestionConfig) -> Vegas {
         Vegas {
-            cwnd: setting.initial_window,
-            ssthresh: setting.initial_ssthresh,
-            initial_window: setting.initial_window,
+            cwnd: config.initial_window,
+            ssthresh: config.initial_ssthresh,
+            initial_window: config.initial_window,
             base_rtt: None,
             round_min: None,
             round_samples: 0,
@@ -53,7 +52,7 @@ impl Vegas {
         self.cwnd < self.ssthresh
     }
 
-    /// Once per round trip: where does the window stand?
+    /// Adjusts the window, once per round trip.
     fn judge(&mut self, cwnd_limited: bool) {
         let (Some(rtt), Some(base)) = (self.round_min, self.base_rtt) else { return };
         // Diff = (Expected - Actual) baseRTT, in packets: cwnd (RTT - baseRTT) / RTT. Vegas
@@ -61,13 +60,13 @@ impl Vegas {
         let diff = self.cwnd * rtt.saturating_sub(base).as_secs_f64() / rtt.as_secs_f64();
         if self.in_slow_start() {
             self.growing = !self.growing;
-            if diff > GAMMA {
+            if diff > SLOW_START_QUEUE {
                 // ns-2 `VegasTcpAgent::recv`: ssthresh_ = 2; cwnd_ -= cwnd_ / 8.
-                self.cwnd = (self.cwnd * 7.0 / 8.0).max(LEAST_WINDOW);
-                self.ssthresh = LEAST_WINDOW;
+                self.cwnd = (self.cwnd * 7.0 / 8.0).max(MIN_WINDOW);
+                self.ssthresh = MIN_WINDOW;
             }
         } else if diff > Vegas::BETA {
-            self.cwnd = (self.cwnd - 1.0).max(LEAST_WINDOW);
+            self.cwnd = (self.cwnd - 1.0).max(MIN_WINDOW);
         } else if diff < Vegas::ALPHA && cwnd_limited {
             self.cwnd += 1.0;
         }
@@ -76,13 +75,13 @@ impl Vegas {
     /// A loss that Vegas did not prevent takes a quarter (ns-2: win -= win >> 2).
     fn decrease(&mut self, event: &CongestionEvent) {
         let used = self.cwnd.min(event.window);
-        self.cwnd = (used * 0.75).max(LEAST_WINDOW);
-        self.ssthresh = LEAST_WINDOW;
+        self.cwnd = (used * 0.75).max(MIN_WINDOW);
+        self.ssthresh = MIN_WINDOW;
     }
 }
 
 impl CongestionControl for Vegas {
-    fn handle_ack(&mut self, ack: &Ack) {
+    fn handle_ack(&mut self, ack: &AckSample) {
         if let Some(rtt) = ack.rtt {
             self.base_rtt = Some(self.base_rtt.map_or(rtt, |base| base.min(rtt)));
             self.round_min = Some(self.round_min.map_or(rtt, |min| min.min(rtt)));
@@ -93,7 +92,7 @@ impl CongestionControl for Vegas {
         }
         let round_over = ack.una >= self.round_end;
         if round_over {
-            if self.round_samples >= LEAST_SAMPLES {
+            if self.round_samples >= MIN_SAMPLES {
                 self.judge(ack.cwnd_limited);
             } else if !self.in_slow_start() && ack.cwnd_limited {
                 self.cwnd += 1.0;
@@ -118,7 +117,7 @@ impl CongestionControl for Vegas {
 
     fn handle_timeout(&mut self, event: &CongestionEvent) {
         // As Reno does: half of the window is where slow start ends.
-        self.ssthresh = (self.cwnd.min(event.window) / 2.0).max(LEAST_WINDOW);
+        self.ssthresh = (self.cwnd.min(event.window) / 2.0).max(MIN_WINDOW);
         self.cwnd = 1.0;
         self.growing = true;
     }

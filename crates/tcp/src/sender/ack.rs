@@ -1,14 +1,14 @@
 use sweetspot_units::{Deadline, Duration, Time};
 
-use super::transmit::DUPLICATES;
 use super::{RecoveryState, Sender};
 use crate::config::RecoveryStyle;
-use crate::congestion::{Ack, Congestion, CongestionControl, Growth, RateSample};
+use crate::congestion::{AckSample, Congestion, CongestionControl, Growth, RateSample};
+use crate::scoreboard::DUP_THRESH;
 use crate::segment::{Acknowledgement, Run};
 
-/// What one ACK brought, before the congestion control hears of it.
+/// What one ACK brought, before the congestion control takes it in.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct News {
+pub(super) struct AckProgress {
     /// Packets newly covered by the cumulative ACK.
     pub acked: u64,
     /// Packets newly known to have arrived.
@@ -20,7 +20,7 @@ pub(super) struct News {
 }
 
 impl Sender {
-    /// An ACK arrived, with these SACK blocks.
+    /// Takes an ACK that arrived with these SACK blocks.
     #[inline(always)]
     pub fn handle_ack(&mut self, now: Time, ack: &Acknowledgement, blocks: &[Run]) {
         if ack.next > self.highest || ack.next < self.una {
@@ -40,7 +40,7 @@ impl Sender {
         self.refresh();
     }
 
-    /// Whether neither this ACK nor any before tells of something that is missing.
+    /// Whether neither this ACK nor any before reports a gap.
     #[inline]
     fn has_no_gaps(&self, blocks: &[Run]) -> bool {
         self.repair.as_ref().is_none_or(|repair| repair.board.is_idle() && blocks.is_empty())
@@ -55,31 +55,31 @@ impl Sender {
         if let Congestion::Reno(reno) = &mut self.congestion {
             // Reno looks at little: nothing else is worked out.
             let (una, nxt) = (self.una, self.highest);
-            reno.handle_ack(&Ack { acked, cwnd_limited, una, nxt, ..Ack::at(now) });
+            reno.handle_ack(&AckSample { acked, cwnd_limited, una, nxt, ..AckSample::at(now) });
         }
     }
 
     fn handle_unusual(&mut self, now: Time, ack: &Acknowledgement, blocks: &[Run]) {
-        let mut news = News {
+        let mut progress = AckProgress {
             acked: ack.next - self.una,
             delivered: ack.next - self.una,
             lost: 0,
             cwnd_limited: self.is_cwnd_limited(),
         };
         if self.repair.is_some() {
-            self.read_scoreboard(now, ack, blocks, &mut news);
+            self.read_scoreboard(now, ack, blocks, &mut progress);
         }
         if ack.congestion_echo {
-            self.hear_congestion(now);
+            self.handle_congestion_echo(now);
         }
-        if news.acked > 0 {
-            self.handle_new(now, ack, news);
+        if progress.acked > 0 {
+            self.handle_new(now, ack, progress);
         } else if self.una < self.highest {
-            self.handle_duplicate(now, ack, news);
+            self.handle_duplicate(now, ack, progress);
         }
     }
 
-    /// Whether it is the congestion window that holds packets back.
+    /// Whether the congestion window is what limits the sender.
     #[inline]
     fn is_cwnd_limited(&self) -> bool {
         let flight = if self.repairs_by_pipe() { self.in_flight() } else { self.next - self.una };
@@ -98,7 +98,7 @@ impl Sender {
         now: Time,
         ack: &Acknowledgement,
         blocks: &[Run],
-        news: &mut News,
+        progress: &mut AckProgress,
     ) {
         let Some(repair) = &mut self.repair else { return };
         let board = &mut repair.board;
@@ -110,9 +110,9 @@ impl Sender {
         let lost_before = board.lost(ack.next);
         let sacked = board.handle_blocks(ack.next, blocks);
         let lost_again = board.handle_delivery(ack.next, ack.echo);
-        news.lost = board.lost(ack.next).saturating_sub(lost_before) + lost_again;
-        // What was known selectively is no news now.
-        news.delivered = news.acked - below + sacked;
+        progress.lost = board.lost(ack.next).saturating_sub(lost_before) + lost_again;
+        // What was sacked before is not delivered anew.
+        progress.delivered = progress.acked - below + sacked;
         self.deliver_stamps(now, ack, blocks);
     }
 
@@ -144,7 +144,7 @@ impl Sender {
 
     /// The cumulative ACK advances (ns-2 `recv_newack_helper`).
     #[inline]
-    fn handle_new(&mut self, now: Time, ack: &Acknowledgement, news: News) {
+    fn handle_new(&mut self, now: Time, ack: &Acknowledgement, progress: AckProgress) {
         if self.state == RecoveryState::SynSent {
             self.advance(now, ack);
             // The handshake takes the window nowhere.
@@ -156,7 +156,7 @@ impl Sender {
                 if ack.next < self.recover && self.style != RecoveryStyle::Reno =>
             {
                 self.handle_partial(now, ack);
-                self.reduce(&news);
+                self.reduce(&progress);
             }
             RecoveryState::Recovery => {
                 self.state = RecoveryState::Open;
@@ -181,10 +181,10 @@ impl Sender {
             }
             _ => self.advance(now, ack),
         }
-        self.update_congestion(now, ack, news);
+        self.update_congestion(now, ack, progress);
     }
 
-    /// Takes what `ack` acknowledges out of the books (ns-2 `newack`).
+    /// Advances SND.UNA and all that hangs on it (ns-2 `newack`).
     #[inline]
     fn advance(&mut self, now: Time, ack: &Acknowledgement) {
         self.dupacks = 0;
@@ -219,7 +219,7 @@ impl Sender {
         }
         let covered = ack.next - self.una;
         self.una = ack.next;
-        // Paced, it may have come too late to be of use.
+        // Where packets are paced, it may be acknowledged by now.
         self.resend = self.resend.filter(|number| *number >= ack.next);
         self.next = self.next.max(ack.next);
         if let Some((number, _)) = self.timed
@@ -236,60 +236,60 @@ impl Sender {
         }
     }
 
-    /// The same ACK again while packets are outstanding.
-    fn handle_duplicate(&mut self, now: Time, ack: &Acknowledgement, news: News) {
+    /// A duplicate ACK while packets are outstanding.
+    fn handle_duplicate(&mut self, now: Time, ack: &Acknowledgement, progress: AckProgress) {
         // RFC 6675 section 4: with SACK, only an ACK that reports something new counts.
-        if self.repair.is_some() && news.delivered == 0 {
-            self.update_congestion(now, ack, news);
+        if self.repair.is_some() && progress.delivered == 0 {
+            self.update_congestion(now, ack, progress);
             return;
         }
         self.dupacks += 1;
-        self.limited_credit = self.options.limited_transmit && self.dupacks < DUPLICATES;
+        self.limited_credit = self.options.limited_transmit && self.dupacks < DUP_THRESH;
         match self.state {
             RecoveryState::Recovery => {
                 self.inflation += 1;
-                self.reduce(&news);
+                self.reduce(&progress);
             }
-            _ if self.finds_loss() => self.enter_recovery(now, &news),
+            _ if self.finds_loss() => self.enter_recovery(now, &progress),
             _ => {}
         }
-        self.update_congestion(now, ack, news);
+        self.update_congestion(now, ack, progress);
     }
 
     #[inline]
-    fn update_congestion(&mut self, now: Time, ack: &Acknowledgement, news: News) {
+    fn update_congestion(&mut self, now: Time, ack: &Acknowledgement, progress: AckProgress) {
         let recovering = self.state == RecoveryState::Recovery;
         if let Congestion::Reno(reno) = &mut self.congestion {
-            if news.acked > 0 && !recovering {
-                let (acked, una, nxt) = (news.acked as u32, self.una, self.highest);
-                let cwnd_limited = news.cwnd_limited;
-                reno.handle_ack(&Ack { acked, cwnd_limited, una, nxt, ..Ack::at(now) });
+            if progress.acked > 0 && !recovering {
+                let (acked, una, nxt) = (progress.acked as u32, self.una, self.highest);
+                let cwnd_limited = progress.cwnd_limited;
+                reno.handle_ack(&AckSample { acked, cwnd_limited, una, nxt, ..AckSample::at(now) });
             }
             return;
         }
         let rtt = now.since(ack.echo);
         let rate = self.rate_sample(now, rtt);
-        let event = Ack {
+        let event = AckSample {
             now,
-            acked: news.acked as u32,
-            delivered: news.delivered as u32,
+            acked: progress.acked as u32,
+            delivered: progress.delivered as u32,
             rtt: Some(rtt),
-            lost: news.lost as u32,
+            lost: progress.lost as u32,
             una: self.una,
             nxt: self.highest,
             in_flight: self.in_flight() as u32,
-            cwnd_limited: news.cwnd_limited,
+            cwnd_limited: progress.cwnd_limited,
             recovering,
             rate,
         };
         self.congestion.handle_ack(&event);
     }
 
-    /// RFC 3168 section 6.1.2: an echo is heard once per window of data.
+    /// RFC 3168 section 6.1.2: an echo is heeded once per window of data.
     #[cold]
-    fn hear_congestion(&mut self, now: Time) {
-        if self.una >= self.heard && self.state == RecoveryState::Open {
-            self.heard = self.highest;
+    fn handle_congestion_echo(&mut self, now: Time) {
+        if self.una >= self.ecn_recover && self.state == RecoveryState::Open {
+            self.ecn_recover = self.highest;
             let event = self.congestion_event(now);
             self.congestion.handle_ecn(&event);
             self.window_reduced = true;

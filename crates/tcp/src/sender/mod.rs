@@ -11,21 +11,20 @@ use sweetspot_units::{Deadline, Duration, Rate, Time};
 
 use crate::config::{RecoveryStyle, SenderConfig};
 use crate::congestion::{
-    Algorithm, Congestion, CongestionControl, CongestionEvent, DeliveryRate, Growth, SentStamp,
-    Setting,
+    Algorithm, Congestion, CongestionConfig, CongestionControl, CongestionEvent, DeliveryRate,
+    Growth, SentStamp,
 };
 use crate::rtt::RttEstimator;
 use repair::Repair;
 
-/// A sender: decides which packet leaves when.
+/// The sending half of a connection: decides which packet leaves when.
 ///
 /// **Contract.** `now` never goes backwards. After every `handle_*` call and every
-/// [`Sender::offer`], [`Sender::poll_transmit`] is called until it gives nothing more; after
-/// that [`Sender::poll_timeout`] says when [`Sender::handle_timeout`] is due at the latest.
+/// [`Sender::offer`], [`Sender::poll_transmit`] is called until it gives back `None`; after
+/// that [`Sender::poll_timeout`] is the latest time for [`Sender::handle_timeout`].
 /// Numbers count packets: 0 is the SYN, data starts at 1.
 ///
-/// Fields stand in the order in which ACKs touch them: the first lines of the cache are all that
-/// most ACKs need.
+/// Fields stand in the order in which ACKs touch them: most ACKs need the first cache lines alone.
 #[derive(Debug, Clone)]
 #[repr(C)]
 pub struct Sender {
@@ -59,20 +58,20 @@ pub struct Sender {
     /// a packet that has left the network. NewReno's partial ACKs can make it negative.
     inflation: i64,
     options: Options,
-    /// What recovery by SACK keeps in mind.
+    /// The state of recovery by SACK.
     repair: Option<Box<Repair>>,
     stamps: Option<Box<Stamps>>,
     statistics: Statistics,
     last_sent: Time,
-    /// Whether the next data packet answers a congestion echo.
+    /// Whether the next data packet carries CWR.
     window_reduced: bool,
     rtt: RttEstimator,
-    /// SND.NXT when the last recovery or timeout began. Losses below it are no news.
+    /// SND.NXT when the last recovery or timeout began. A loss below it is known already.
     recover: u64,
     /// A packet to send again now, whatever the window.
     resend: Option<u64>,
-    /// SND.NXT when a congestion echo was last heard.
-    heard: u64,
+    /// SND.NXT when a congestion echo was last heeded.
+    ecn_recover: u64,
     pacer: Pacer,
 }
 
@@ -90,7 +89,7 @@ pub enum RecoveryState {
     Loss,
 }
 
-/// What the sender is asked at every packet.
+/// What the sender consults at every packet.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 struct Options {
@@ -100,7 +99,7 @@ struct Options {
     limited_transmit: bool,
     slow_start_restart: bool,
     pacing: bool,
-    /// Whether packets leave at a pace at all, whoever sets it.
+    /// Whether packets are paced, by the congestion control, the sender or the receiver.
     paced: bool,
     packet: sweetspot_units::Bytes,
 }
@@ -108,9 +107,9 @@ struct Options {
 /// When the next packet may leave.
 #[derive(Debug, Clone, Copy, Default)]
 struct Pacer {
-    /// What the receiver asked for; it goes before everything else.
+    /// The rate that the receiver asked for, an upper bound.
     asked: Option<Rate>,
-    /// No packet before this.
+    /// No packet leaves before this time.
     release: Time,
 }
 
@@ -118,15 +117,15 @@ struct Pacer {
 #[derive(Debug, Clone, Default)]
 struct Stamps {
     rate: DeliveryRate,
-    /// The least round trip seen: a sample over less time is no sample.
+    /// The least round trip seen. A shorter interval is no sample.
     min_rtt: Option<Duration>,
     sent: std::collections::VecDeque<Option<SentStamp>>,
 }
 
-/// What a sender has done since it began.
+/// Counts of what a sender has done since it began.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Statistics {
-    /// Packets sent, retransmissions among them.
+    /// Packets sent, retransmissions included.
     pub sent: u64,
     /// Packets sent again.
     pub retransmitted: u64,
@@ -137,9 +136,9 @@ pub struct Statistics {
 }
 
 impl Sender {
-    /// Before the SYN. The application has `packets` to send, or without end.
+    /// A sender before the SYN, for an application that has `packets` to send, or data without end.
     pub fn new(config: &SenderConfig, packets: Option<u64>) -> Sender {
-        let setting = Setting {
+        let congestion = CongestionConfig {
             initial_window: config.initial_window as f64,
             initial_ssthresh: f64::INFINITY,
             growth: config.growth,
@@ -154,12 +153,12 @@ impl Sender {
             next: 0,
             highest: 0,
             end: packets.map_or(u64::MAX, |n| n + 1),
-            // The SYN is all that a receiver takes before it has told its window.
+            // The SYN is all that a receiver takes before it has advertised a window.
             right_edge: 1,
             recover: 0,
             limit: 1,
             cwnd: config.initial_window,
-            congestion: Congestion::new(config.algorithm, &setting),
+            congestion: Congestion::new(config.algorithm, &congestion),
             rtt,
             timed: None,
             retransmission: Deadline::NEVER,
@@ -185,12 +184,12 @@ impl Sender {
             last_sent: Time::ZERO,
             repair: repair.map(Box::new),
             stamps: config.algorithm.needs_delivery_rate().then(Box::default),
-            heard: 0,
+            ecn_recover: 0,
             window_reduced: false,
         }
     }
 
-    /// The application gives `packets` more.
+    /// The application has `packets` more to send.
     pub fn offer(&mut self, packets: u64) {
         self.end = self.end.saturating_add(packets);
         self.refresh();
@@ -212,9 +211,8 @@ impl Sender {
         }
     }
 
-    /// The receiver asks for packets to leave at `rate` on the wire, or slower; `None`: as the
-    /// sender likes. As under Linux (SO_MAX_PACING_RATE), a sender that was asked once paces by its
-    /// own window from then on.
+    /// Limits the rate on the wire to `rate`; `None` lifts the limit. As under Linux
+    /// (SO_MAX_PACING_RATE), a sender that was limited once paces by its own window from then on.
     pub fn set_pacing(&mut self, rate: Option<Rate>) {
         self.pacer.asked = rate;
         self.options.pacing |= rate.is_some();
@@ -226,17 +224,17 @@ impl Sender {
         self.congestion.algorithm()
     }
 
-    /// Another congestion control takes over with the window as it is (Linux's TCP_CONGESTION on a
-    /// live socket, `tcp_reinit_congestion_control`).
+    /// Gives the connection another congestion control, with the window as it is (Linux's
+    /// TCP_CONGESTION on a live socket, `tcp_reinit_congestion_control`).
     pub fn switch(&mut self, algorithm: Algorithm) {
-        let setting = Setting {
+        let config = CongestionConfig {
             initial_window: self.congestion.cwnd(),
             initial_ssthresh: self.congestion.ssthresh(),
             growth: self.options.growth,
             packet: self.options.packet,
             seed: self.highest,
         };
-        self.congestion = Congestion::new(algorithm, &setting);
+        self.congestion = Congestion::new(algorithm, &config);
         if let Some(repair) = &mut self.repair {
             repair.switch(self.style, algorithm);
         }
@@ -250,13 +248,13 @@ impl Sender {
         self.refresh();
     }
 
-    /// When something is due that no ACK brings, if anything.
+    /// When a timer expires; `None` where none is set.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Time> {
         self.deadline().time()
     }
 
-    /// The time of [`Sender::poll_timeout`] in eight bytes.
+    /// [`Sender::poll_timeout`] as a [`Deadline`].
     #[inline]
     pub fn deadline(&self) -> Deadline {
         // The SYN leaves when it is polled for: nothing is due before.
@@ -266,7 +264,7 @@ impl Sender {
         self.retransmission
     }
 
-    /// The time that [`Sender::poll_timeout`] named has come.
+    /// The time of [`Sender::poll_timeout`] has come.
     pub fn handle_timeout(&mut self, now: Time) {
         if !self.retransmission.has_passed(now) {
             return;
@@ -305,7 +303,7 @@ impl Sender {
         self.limit = self.next + 1;
     }
 
-    /// What decides what may be sent has changed.
+    /// Works out anew what may be sent.
     #[inline]
     fn refresh(&mut self) {
         self.cwnd = self.congestion.cwnd() as u64;
@@ -315,19 +313,19 @@ impl Sender {
         self.limit = (self.una + window).min(self.right_edge).min(self.end);
     }
 
-    /// Reads from memory what an ACK will need.
+    /// Reads from memory what an ACK needs.
     #[inline]
     pub fn read_ahead(&self) {
         black_box((self.una, self.retransmission, self.cwnd, self.statistics.sent));
         self.rtt.read_ahead();
     }
 
-    /// Packets acknowledged, the SYN not among them.
+    /// Packets acknowledged, without the SYN.
     pub fn acknowledged(&self) -> u64 {
         self.una.saturating_sub(1)
     }
 
-    /// Whether all that the application gave is acknowledged.
+    /// Whether all of the application's data is acknowledged.
     pub fn is_done(&self) -> bool {
         self.una >= self.end
     }
@@ -352,12 +350,13 @@ impl Sender {
         self.state
     }
 
-    /// What this sender has done so far.
+    /// Counts of what this sender has done so far.
     pub fn statistics(&self) -> Statistics {
         self.statistics
     }
 
-    /// What bounds the window besides congestion: the receiver's window and the send buffer.
+    /// The window without congestion control: the smaller of the receiver's window and the send
+    /// buffer, packets.
     fn other_limit(&self) -> u64 {
         self.right_edge.saturating_sub(self.una).min(self.options.send_buffer)
     }
@@ -386,7 +385,7 @@ impl Sender {
         self.retransmission = (now + self.rtt.timeout()).into();
     }
 
-    /// The rate at which packets must leave, if they are paced.
+    /// The rate on the wire at which packets leave, if they are paced.
     fn pacing_rate(&self) -> Option<Rate> {
         let own = self.own_pacing_rate();
         match (self.pacer.asked, own) {
@@ -395,7 +394,7 @@ impl Sender {
         }
     }
 
-    /// ... without being asked to.
+    /// The rate by the congestion control, or by the sender's own window.
     fn own_pacing_rate(&self) -> Option<Rate> {
         if let Some(rate) = self.congestion.pacing_rate() {
             return Some(rate);

@@ -1,30 +1,30 @@
 use sweetspot_units::Time;
 
-use super::ack::News;
-use super::repair::Beginning;
-use super::transmit::DUPLICATES;
+use super::ack::AckProgress;
+use super::repair::RecoveryStart;
 use super::{RecoveryState, Sender};
 use crate::config::RecoveryStyle;
 use crate::congestion::CongestionControl;
+use crate::scoreboard::DUP_THRESH;
 
 impl Sender {
-    /// Whether the duplicate ACK just counted means a loss that is news.
+    /// Whether the duplicate ACK just counted means a loss not known before.
     pub(super) fn finds_loss(&self) -> bool {
         match &self.repair {
             // RFC 6675 section 5: "HighACK is greater than or equal to the new value of
             // RecoveryPoint".
             Some(repair) => {
                 self.una >= self.recover
-                    && (self.dupacks == DUPLICATES || repair.board.is_lost(self.una))
+                    && (self.dupacks == DUP_THRESH || repair.board.is_lost(self.una))
             }
             // RFC 6582 section 3.2 step 2, ns-2 `bugFix_`: duplicates of an ACK that does not
             // cover more than the last recovery's end may stem from what that recovery sent again.
-            None => (self.una > self.recover || self.recover == 0) && self.dupacks == DUPLICATES,
+            None => (self.una > self.recover || self.recover == 0) && self.dupacks == DUP_THRESH,
         }
     }
 
     /// Fast retransmit (ns-2 `dupack_action`, RFC 6675 section 5 step (4)).
-    pub(super) fn enter_recovery(&mut self, now: Time, news: &News) {
+    pub(super) fn enter_recovery(&mut self, now: Time, progress: &AckProgress) {
         self.statistics.recoveries += 1;
         self.recover = self.highest;
         let prior_cwnd = self.cwnd as u32;
@@ -39,27 +39,27 @@ impl Sender {
         self.restart_timer(now);
         match &mut self.repair {
             Some(repair) => {
-                repair.begin(&Beginning {
-                    in_flight: (self.highest - self.una).saturating_sub(u64::from(DUPLICATES)),
+                repair.begin(&RecoveryStart {
+                    in_flight: (self.highest - self.una).saturating_sub(u64::from(DUP_THRESH)),
                     prior_cwnd,
                     ssthresh: self.congestion.ssthresh(),
                 });
-                self.reduce(news);
+                self.reduce(progress);
             }
             // The three packets that the duplicates stand for have left the network.
-            None => self.inflation = i64::from(DUPLICATES),
+            None => self.inflation = i64::from(DUP_THRESH),
         }
     }
 
-    /// What an ACK of a recovery lets out where the rate comes down in proportion.
+    /// Proportional rate reduction: works out how many packets an ACK of a recovery lets out.
     #[inline]
-    pub(super) fn reduce(&mut self, news: &News) {
+    pub(super) fn reduce(&mut self, progress: &AckProgress) {
         if let Some(repair) = &mut self.repair {
-            repair.handle_ack(self.una, self.highest, news);
+            repair.handle_ack(self.una, self.highest, progress);
         }
     }
 
-    /// Whether the scoreboard says what is sent.
+    /// Whether the scoreboard decides what is sent.
     #[inline]
     pub(super) fn repairs_by_pipe(&self) -> bool {
         match self.style {
@@ -92,7 +92,7 @@ impl Sender {
         next.or_else(doubtful).or_else(rescue)
     }
 
-    /// Notes that `number`, which the pipe let go, is being sent.
+    /// Notes that `number` is sent, for which there was room in the pipe.
     pub(super) fn note_by_pipe(&mut self, now: Time, number: u64) {
         let Some(repair) = &mut self.repair else { return };
         if number >= self.highest {

@@ -1,19 +1,19 @@
-use super::ack::News;
+use super::ack::AckProgress;
 use crate::config::RecoveryStyle;
 use crate::congestion::{Algorithm, Prr};
 use crate::scoreboard::Scoreboard;
 
-/// What recovery by SACK keeps in mind: what arrived, and what the next ACK lets out.
+/// The state of recovery by SACK: what arrived, and what the next ACK lets out.
 #[derive(Debug, Clone)]
 pub(super) struct Repair {
     pub board: Scoreboard,
-    rule: Rule,
-    gauge: Gauge,
+    rule: PipeRule,
+    pipe_state: PipeState,
 }
 
-/// How a recovery finds out whether there is room in the network.
+/// How a recovery finds out whether there is room in the pipe.
 #[derive(Debug, Clone, Copy)]
-enum Rule {
+enum PipeRule {
     /// SetPipe() of RFC 6675.
     Scoreboard,
     /// `pipe_` of ns-2's `Sack1`.
@@ -22,20 +22,20 @@ enum Rule {
     Reduction,
 }
 
-/// Where that stands in this recovery.
+/// The state of a [`PipeRule`] in this recovery.
 #[derive(Debug, Clone, Copy)]
-enum Gauge {
+enum PipeState {
     /// The scoreboard is asked.
     Scoreboard,
-    /// Packets sent less ACKs received. Of a lost packet no ACK tells; those of its retransmission
-    /// count twice where they advance SND.UNA.
+    /// Packets sent less ACKs received. No ACK stands for a lost packet; that of its
+    /// retransmission counts twice where it advances SND.UNA.
     Count(i64),
     /// Packets that the last ACK let out and that have not left yet.
     Reduction { prr: Prr, allowed: u32 },
 }
 
 /// Where a recovery begins.
-pub(super) struct Beginning {
+pub(super) struct RecoveryStart {
     /// Packets sent and not acknowledged cumulatively, without those that duplicate ACKs stand for.
     pub in_flight: u64,
     /// The window before, packets.
@@ -44,91 +44,91 @@ pub(super) struct Beginning {
     pub ssthresh: f64,
 }
 
-impl Rule {
-    /// `None` for styles that know no SACK.
-    fn of(style: RecoveryStyle, algorithm: Algorithm) -> Option<Rule> {
+impl PipeRule {
+    /// The rule of a style, `None` for one without SACK.
+    fn of(style: RecoveryStyle, algorithm: Algorithm) -> Option<PipeRule> {
         match style {
             RecoveryStyle::Reno | RecoveryStyle::NewReno => None,
-            RecoveryStyle::Sack1 => Some(Rule::Count),
+            RecoveryStyle::Sack1 => Some(PipeRule::Count),
             // Linux: a control with `cong_control`, as BBR's, sets its own window.
-            RecoveryStyle::Linux if algorithm != Algorithm::Bbr => Some(Rule::Reduction),
-            RecoveryStyle::Sack | RecoveryStyle::Linux => Some(Rule::Scoreboard),
+            RecoveryStyle::Linux if algorithm != Algorithm::Bbr => Some(PipeRule::Reduction),
+            RecoveryStyle::Sack | RecoveryStyle::Linux => Some(PipeRule::Scoreboard),
         }
     }
 }
 
 impl Repair {
-    /// `None` for styles that know no SACK.
+    /// The state for a style, `None` for one without SACK.
     pub(super) fn new(style: RecoveryStyle, algorithm: Algorithm) -> Option<Repair> {
-        let rule = Rule::of(style, algorithm)?;
+        let rule = PipeRule::of(style, algorithm)?;
         let board = Scoreboard::new(style == RecoveryStyle::Linux);
-        Some(Repair { board, rule, gauge: Gauge::Scoreboard })
+        Some(Repair { board, rule, pipe_state: PipeState::Scoreboard })
     }
 
-    /// Another congestion control takes over; what is being repaired goes on as it began.
+    /// Another congestion control takes over. A recovery under way goes on as it began.
     pub(super) fn switch(&mut self, style: RecoveryStyle, algorithm: Algorithm) {
-        self.rule = Rule::of(style, algorithm).unwrap_or(self.rule);
+        self.rule = PipeRule::of(style, algorithm).unwrap_or(self.rule);
     }
 
-    /// A recovery begins; its first ACK and its first retransmission are told next.
-    pub(super) fn begin(&mut self, at: &Beginning) {
+    /// A recovery begins. Its first ACK and its first retransmission are handed in next.
+    pub(super) fn begin(&mut self, at: &RecoveryStart) {
         self.board.handle_recovery();
-        self.gauge = match self.rule {
-            Rule::Scoreboard => Gauge::Scoreboard,
+        self.pipe_state = match self.rule {
+            PipeRule::Scoreboard => PipeState::Scoreboard,
             // ns-2 `dupack_action`: maxseq_ - highest_ack_ - NUMDUPACKS, which neither that ACK
-            // nor that retransmission changes. Told of both, it comes to the same.
-            Rule::Count => Gauge::Count(at.in_flight as i64),
-            Rule::Reduction => {
-                Gauge::Reduction { prr: Prr::new(at.ssthresh, at.prior_cwnd), allowed: 0 }
+            // nor that retransmission changes. Both handed in, the count is the same.
+            PipeRule::Count => PipeState::Count(at.in_flight as i64),
+            PipeRule::Reduction => {
+                PipeState::Reduction { prr: Prr::new(at.ssthresh, at.prior_cwnd), allowed: 0 }
             }
         };
     }
 
     /// An ACK of this recovery arrived, after which SND.UNA is `una`.
-    pub(super) fn handle_ack(&mut self, una: u64, highest: u64, news: &News) {
-        match &mut self.gauge {
-            Gauge::Scoreboard => {}
-            Gauge::Count(pipe) => *pipe -= if news.acked > 0 { 2 } else { 1 },
-            Gauge::Reduction { prr, allowed } => {
-                if news.delivered == 0 {
+    pub(super) fn handle_ack(&mut self, una: u64, highest: u64, progress: &AckProgress) {
+        match &mut self.pipe_state {
+            PipeState::Scoreboard => {}
+            PipeState::Count(pipe) => *pipe -= if progress.acked > 0 { 2 } else { 1 },
+            PipeState::Reduction { prr, allowed } => {
+                if progress.delivered == 0 {
                     return;
                 }
                 let pipe = self.board.pipe(una, highest) as u32;
-                let clean = news.acked > 0 && news.lost == 0;
-                *allowed = prr.handle_ack(news.delivered as u32, pipe, clean);
+                let clean = progress.acked > 0 && progress.lost == 0;
+                *allowed = prr.handle_ack(progress.delivered as u32, pipe, clean);
             }
         }
     }
 
-    /// Whether one more packet may leave with a window of `cwnd`.
+    /// Whether one more packet may leave with a window of `cwnd` packets.
     pub(super) fn has_room(&self, una: u64, highest: u64, cwnd: u64) -> bool {
-        match self.gauge {
-            Gauge::Scoreboard => self.board.pipe(una, highest) < cwnd,
-            Gauge::Count(pipe) => pipe < cwnd as i64,
-            Gauge::Reduction { allowed, .. } => allowed > 0,
+        match self.pipe_state {
+            PipeState::Scoreboard => self.board.pipe(una, highest) < cwnd,
+            PipeState::Count(pipe) => pipe < cwnd as i64,
+            PipeState::Reduction { allowed, .. } => allowed > 0,
         }
     }
 
-    /// One leaves.
+    /// A packet leaves.
     pub(super) fn spend(&mut self) {
-        match &mut self.gauge {
-            Gauge::Scoreboard => {}
-            Gauge::Count(pipe) => *pipe += 1,
-            Gauge::Reduction { prr, allowed } => {
+        match &mut self.pipe_state {
+            PipeState::Scoreboard => {}
+            PipeState::Count(pipe) => *pipe += 1,
+            PipeState::Reduction { prr, allowed } => {
                 *allowed = allowed.saturating_sub(1);
                 prr.handle_sent(1);
             }
         }
     }
 
-    /// Recovery is over.
+    /// The recovery is over.
     pub(super) fn end(&mut self) {
-        self.gauge = Gauge::Scoreboard;
+        self.pipe_state = PipeState::Scoreboard;
     }
 
     /// A timeout with all below `highest` sent.
     pub(super) fn handle_timeout(&mut self, highest: u64) {
         self.board.handle_timeout(highest);
-        self.gauge = Gauge::Scoreboard;
+        self.pipe_state = PipeState::Scoreboard;
     }
 }

@@ -3,6 +3,7 @@ use sweetspot_units::Time;
 use super::{RecoveryState, Sender};
 use crate::config::RecoveryStyle;
 use crate::congestion::CongestionControl;
+use crate::scoreboard::DUP_THRESH;
 use crate::segment::Segment;
 
 impl Sender {
@@ -24,7 +25,7 @@ impl Sender {
         Some(self.emit(now, self.next))
     }
 
-    /// The same while losses are suspected or repaired.
+    /// The next packet while losses are suspected or repaired.
     fn poll_repair(&mut self, now: Time) -> Option<Segment> {
         // A pace may hold a packet up until it is acknowledged.
         let resend = self.resend.take().filter(|number| *number >= self.una);
@@ -51,9 +52,9 @@ impl Sender {
         self.resend.is_some() || next().is_some()
     }
 
-    /// The next number that the window lets go.
+    /// The next number that the window allows.
     fn peek_by_window(&self) -> Option<u64> {
-        let limit = if self.dupacks == 0 || self.dupacks >= DUPLICATES {
+        let limit = if self.dupacks == 0 || self.dupacks >= DUP_THRESH {
             self.limit
         } else if self.limited_credit {
             // RFC 3042: one new packet for each of the first two duplicate ACKs.
@@ -66,7 +67,7 @@ impl Sender {
     }
 
     /// After a timeout, what the receiver holds already is not sent again; ns-2's `Sack1` goes
-    /// back to where it was all the same.
+    /// back nevertheless.
     fn skip_sacked(&mut self) {
         if let Some(repair) = &self.repair
             && self.state == RecoveryState::Loss
@@ -128,6 +129,3 @@ impl Sender {
         }
     }
 }
-
-/// Duplicate ACKs that mean a loss (RFC 5681 section 3.2).
-pub(super) const DUPLICATES: u32 = 3;

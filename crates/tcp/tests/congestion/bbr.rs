@@ -1,11 +1,11 @@
-use sweetspot_tcp::congestion::{Algorithm, Congestion, CongestionControl, Setting};
+use sweetspot_tcp::congestion::{Algorithm, Congestion, CongestionConfig, CongestionControl};
 use sweetspot_units::Duration;
 
-use crate::harness::{Flow, at, event, setting};
+use crate::harness::{Flow, at, config, event};
 
 fn flow(rate: f64, rtt: u64) -> Flow {
-    let setting = Setting { initial_window: 10.0, ..setting() };
-    let control = Congestion::new(Algorithm::Bbr, &setting);
+    let config = CongestionConfig { initial_window: 10.0, ..config() };
+    let control = Congestion::new(Algorithm::Bbr, &config);
     Flow::new(control, rate, Duration::from_millis(rtt))
 }
 

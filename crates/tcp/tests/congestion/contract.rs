@@ -2,11 +2,11 @@
 
 use proptest::prelude::*;
 use sweetspot_tcp::congestion::{
-    Ack, Algorithm, Congestion, CongestionControl, CongestionEvent, Growth, Setting,
+    AckSample, Algorithm, Congestion, CongestionConfig, CongestionControl, CongestionEvent, Growth,
 };
 use sweetspot_units::Duration;
 
-use crate::harness::{Flow, ack, at, event, setting};
+use crate::harness::{Flow, ack, at, config, event};
 
 const ALL: [Algorithm; 5] =
     [Algorithm::Reno, Algorithm::Cubic, Algorithm::Vegas, Algorithm::Bbr, Algorithm::Lp];
@@ -37,7 +37,7 @@ fn play(control: &mut Congestion, now: u64, una: &mut u64, step: &Step) {
     match *step {
         Step::Ack { acked, rtt, limited } => {
             *una += u64::from(acked);
-            control.handle_ack(&Ack {
+            control.handle_ack(&AckSample {
                 acked,
                 delivered: acked,
                 rtt: Some(Duration::from_millis(rtt)),
@@ -66,7 +66,7 @@ proptest! {
     ) {
         let growth = if per_ack { Growth::PerAck } else { Growth::PerPacket };
         for algorithm in ALL {
-            let mut control = Congestion::new(algorithm, &Setting { growth, ..setting() });
+            let mut control = Congestion::new(algorithm, &CongestionConfig { growth, ..config() });
             let mut una = 0;
             for (i, step) in steps.iter().enumerate() {
                 play(&mut control, 20 * i as u64, &mut una, step);
@@ -82,7 +82,7 @@ proptest! {
         steps in prop::collection::vec(step(), 1..300),
     ) {
         for algorithm in [Algorithm::Reno, Algorithm::Cubic] {
-            let mut control = Congestion::new(algorithm, &setting());
+            let mut control = Congestion::new(algorithm, &config());
             let mut una = 0;
             for (i, step) in steps.iter().enumerate() {
                 let before = control.cwnd();
@@ -100,7 +100,7 @@ proptest! {
 #[test]
 fn every_control_that_does_not_yield_fills_a_link_with_an_endless_queue() {
     for algorithm in ALL.into_iter().filter(|algorithm| *algorithm != Algorithm::Lp) {
-        let control = Congestion::new(algorithm, &setting());
+        let control = Congestion::new(algorithm, &config());
         let mut flow = Flow::new(control, 1000.0, Duration::from_millis(50));
         flow.run_until(at(8_000));
         let delivered = flow.run_until(at(9_900));
@@ -111,7 +111,7 @@ fn every_control_that_does_not_yield_fills_a_link_with_an_endless_queue() {
 #[test]
 fn only_bbr_paces_by_itself() {
     for algorithm in ALL {
-        let control = Congestion::new(algorithm, &setting());
+        let control = Congestion::new(algorithm, &config());
         let mut flow = Flow::new(control, 1000.0, Duration::from_millis(50));
         flow.run_until(at(1000));
         assert_eq!(flow.control.pacing_rate().is_some(), algorithm == Algorithm::Bbr);

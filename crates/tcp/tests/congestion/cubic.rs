@@ -1,12 +1,12 @@
 use sweetspot_tcp::congestion::{
-    Ack, Algorithm, Congestion, CongestionControl, CongestionEvent, Cubic, Setting,
+    AckSample, Algorithm, Congestion, CongestionConfig, CongestionControl, CongestionEvent, Cubic,
 };
 use sweetspot_units::Duration;
 
-use crate::harness::{Flow, ack, at, event, setting};
+use crate::harness::{Flow, ack, at, config, event};
 
 fn after_loss_at(window: f64) -> Cubic {
-    let mut cubic = Cubic::new(&Setting { initial_window: window, ..setting() });
+    let mut cubic = Cubic::new(&CongestionConfig { initial_window: window, ..config() });
     cubic.handle_recovery(&event(at(0)));
     cubic.handle_recovered(at(0));
     cubic
@@ -19,7 +19,7 @@ fn clock(cubic: &mut Cubic, rtt: u64, end: u64) {
         let acks = cubic.cwnd() as u32;
         for i in 0..acks {
             let then = at(now) + Duration::from_millis(rtt).scaled(f64::from(i) / f64::from(acks));
-            cubic.handle_ack(&Ack { rtt: Some(Duration::from_millis(rtt)), ..ack(then) });
+            cubic.handle_ack(&AckSample { rtt: Some(Duration::from_millis(rtt)), ..ack(then) });
         }
         now += rtt;
     }
@@ -96,7 +96,7 @@ fn time_in_which_the_application_was_the_limit_does_not_count() {
     let mut cubic = after_loss_at(1000.0);
     clock(&mut cubic, 200, 2000);
     let before = cubic.cwnd();
-    cubic.handle_ack(&Ack { cwnd_limited: false, ..ack(at(60_000)) });
+    cubic.handle_ack(&AckSample { cwnd_limited: false, ..ack(at(60_000)) });
     assert_eq!(cubic.cwnd(), before);
     cubic.handle_ack(&ack(at(60_001)));
     assert!(cubic.cwnd() - before < 0.1, "{} {}", before, cubic.cwnd());
@@ -105,7 +105,7 @@ fn time_in_which_the_application_was_the_limit_does_not_count() {
 #[test]
 fn the_reduction_starts_from_the_window_in_use() {
     // A receiver that allows 50 packets: 0.7 * 50 = 35, whatever the congestion window was.
-    let mut cubic = Cubic::new(&Setting { initial_window: 400.0, ..setting() });
+    let mut cubic = Cubic::new(&CongestionConfig { initial_window: 400.0, ..config() });
     cubic.handle_recovery(&CongestionEvent { window: 50.0, ..event(at(0)) });
     assert!((cubic.cwnd() - 35.0).abs() < 1e-9);
 }
@@ -118,7 +118,7 @@ fn after_a_timeout_the_curve_starts_where_slow_start_ends() {
     // ssthresh = 0.7 * 700 = 490; slow start gets there in 489 ACKs, then K = 0: the curve is
     // flat, and a second later at 0.4 above.
     for _ in 0..489 {
-        cubic.handle_ack(&Ack { rtt: None, ..ack(at(0)) });
+        cubic.handle_ack(&AckSample { rtt: None, ..ack(at(0)) });
     }
     assert!((cubic.cwnd() - 490.0).abs() < 1e-6, "{}", cubic.cwnd());
     clock(&mut cubic, 200, 1000);
@@ -132,7 +132,7 @@ fn slow_start_ends_without_a_loss_where_the_queue_has_no_end() {
     // starts with 128 is the first over a full pipe. Its packets' ACKs, which come while the
     // window grows to 256, show it after the eighth of the next round at the latest: 264. Five
     // rounds at a quarter of the pace are a factor of 1.25^5 = 3.05: 806 packets.
-    let control = Congestion::new(Algorithm::Cubic, &setting());
+    let control = Congestion::new(Algorithm::Cubic, &config());
     let mut flow = Flow::new(control, 1000.0, Duration::from_millis(100));
     let left_at = (0..5000).find_map(|tick| {
         flow.run_until(at(tick));

@@ -1,14 +1,15 @@
-//! A setting, ACKs and congestion events to start from, and one flow over one bottleneck.
+//! A config, ACKs and congestion events to start from, and one flow over one bottleneck.
 
 use std::collections::VecDeque;
 
 use sweetspot_tcp::congestion::{
-    Ack, Congestion, CongestionControl, CongestionEvent, DeliveryRate, Growth, SentStamp, Setting,
+    AckSample, Congestion, CongestionConfig, CongestionControl, CongestionEvent, DeliveryRate,
+    Growth, SentStamp,
 };
 use sweetspot_units::{Bytes, Duration, Time};
 
-pub fn setting() -> Setting {
-    Setting {
+pub fn config() -> CongestionConfig {
+    CongestionConfig {
         initial_window: 2.0,
         initial_ssthresh: f64::INFINITY,
         growth: Growth::PerPacket,
@@ -22,8 +23,8 @@ pub fn at(millis: u64) -> Time {
 }
 
 /// One packet acknowledged at `now`, the window being the limit.
-pub fn ack(now: Time) -> Ack {
-    Ack {
+pub fn ack(now: Time) -> AckSample {
+    AckSample {
         now,
         acked: 1,
         delivered: 1,
@@ -125,7 +126,7 @@ impl Flow {
         let rtt = self.now.since(packet.sent);
         self.min_rtt = if self.una == 1 { rtt } else { self.min_rtt.min(rtt) };
         self.delivery.handle_delivered(self.now, &packet.stamp);
-        self.control.handle_ack(&Ack {
+        self.control.handle_ack(&AckSample {
             rtt: Some(rtt),
             una: self.una,
             nxt: self.nxt,

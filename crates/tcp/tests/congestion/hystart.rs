@@ -1,4 +1,4 @@
-use sweetspot_tcp::congestion::{Ack, HyStart, SlowStart};
+use sweetspot_tcp::congestion::{AckSample, HyStart, SlowStart};
 use sweetspot_units::Duration;
 
 use crate::harness::{ack, at};
@@ -11,7 +11,7 @@ fn round(hystart: &mut HyStart, una: &mut u64, acks: u64, rtt: u64) -> Vec<SlowS
         .map(|_| {
             *una += 1;
             let rtt = Some(Duration::from_millis(rtt));
-            hystart.handle_ack(&Ack { rtt, una: *una, nxt, ..ack(at(0)) }, 1.0)
+            hystart.handle_ack(&AckSample { rtt, una: *una, nxt, ..ack(at(0)) }, 1.0)
         })
         .collect()
 }
@@ -74,7 +74,7 @@ fn a_spike_that_passes_lets_slow_start_resume() {
 fn an_ack_of_many_packets_counts_eight() {
     let mut hystart = HyStart::default();
     assert_eq!(
-        hystart.handle_ack(&Ack { una: 1, nxt: 9, ..ack(at(0)) }, 40.0),
+        hystart.handle_ack(&AckSample { una: 1, nxt: 9, ..ack(at(0)) }, 40.0),
         SlowStart::Grow(8.0)
     );
 }

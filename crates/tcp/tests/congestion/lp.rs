@@ -1,7 +1,7 @@
 use sweetspot_tcp::congestion::{Ack, Algorithm, Congestion, CongestionControl};
 use sweetspot_units::Duration;
 
-use crate::harness::{Flow, at, event, setting};
+use crate::harness::{Flow, at, config, event};
 
 const BASE: u64 = 50;
 const QUEUED: u64 = 150;
@@ -19,7 +19,7 @@ fn ack(ms: u64, una: u64, rtt: u64) -> Ack {
 
 /// A control whose window was halved by an early congestion indication at 1000 ms, and the window before.
 fn indicated() -> (Congestion, f64) {
-    let mut control = Congestion::new(Algorithm::Lp, &setting());
+    let mut control = Congestion::new(Algorithm::Lp, &config());
     for una in 1..=40 {
         control.handle_ack(&ack(una, una, BASE));
     }
@@ -75,7 +75,7 @@ fn the_window_rests_while_it_infers_and_grows_afterwards() {
 
 #[test]
 fn a_loss_takes_half_as_of_reno() {
-    let mut control = Congestion::new(Algorithm::Lp, &setting());
+    let mut control = Congestion::new(Algorithm::Lp, &config());
     for una in 1..=40 {
         control.handle_ack(&ack(una, una, BASE));
     }
@@ -89,7 +89,7 @@ fn a_loss_takes_half_as_of_reno() {
 fn alone_it_uses_three_quarters_of_a_link_and_more() {
     // A window that is halved as soon as a queue stands goes from half the BDP to all of it: 3/4 on average.
     let mut flow =
-        Flow::new(Congestion::new(Algorithm::Lp, &setting()), 1000.0, Duration::from_millis(BASE));
+        Flow::new(Congestion::new(Algorithm::Lp, &config()), 1000.0, Duration::from_millis(BASE));
     flow.run_until(at(60_000));
     let delivered = flow.run_until(at(120_000));
     assert!(delivered > 45_000, "{delivered} of 60000");

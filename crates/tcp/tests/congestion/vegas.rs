@@ -1,10 +1,10 @@
 use sweetspot_tcp::congestion::{Algorithm, Congestion, CongestionControl, Vegas};
 use sweetspot_units::Duration;
 
-use crate::harness::{Flow, at, event, setting};
+use crate::harness::{Flow, at, config, event};
 
 fn flow(rate: f64, rtt: u64) -> Flow {
-    let control = Congestion::new(Algorithm::Vegas, &setting());
+    let control = Congestion::new(Algorithm::Vegas, &config());
     Flow::new(control, rate, Duration::from_millis(rtt))
 }
 

@@ -1,4 +1,4 @@
-use crate::congestion::Ack;
+use crate::congestion::AckSample;
 
 /// BtlBw: the highest delivery rate of the last ten round trips, in packets per second
 /// (section 4.1.1).
@@ -6,7 +6,7 @@ use crate::congestion::Ack;
 pub(super) struct Bandwidth {
     /// The three best samples within the window, best first, newer behind (Kathleen Nichols'
     /// windowed filter, as in Linux lib/win_minmax.c).
-    best: [Sample; 3],
+    best: [BandwidthSample; 3],
     round: u64,
     round_start: bool,
     /// The round ends when a packet sent after so many deliveries is acknowledged.
@@ -17,13 +17,13 @@ pub(super) struct Bandwidth {
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Sample {
+struct BandwidthSample {
     rate: f64,
     round: u64,
 }
 
 /// Section 4.1.1.2, BtlBwFilterLen.
-const FILTER_ROUNDS: u64 = 10;
+const BANDWIDTH_FILTER_ROUNDS: u64 = 10;
 
 impl Bandwidth {
     pub(super) fn get(&self) -> f64 {
@@ -54,7 +54,7 @@ impl Bandwidth {
     }
 
     /// BBRUpdateBtlBw.
-    pub(super) fn handle_ack(&mut self, ack: &Ack) {
+    pub(super) fn handle_ack(&mut self, ack: &AckSample) {
         self.round_start = false;
         self.delivered += u64::from(ack.delivered);
         let Some(sample) = ack.rate else { return };
@@ -82,10 +82,10 @@ impl Bandwidth {
     }
 
     fn update_filter(&mut self, rate: f64) {
-        let new = Sample { rate, round: self.round };
-        let age = |sample: &Sample| new.round - sample.round;
+        let new = BandwidthSample { rate, round: self.round };
+        let age = |sample: &BandwidthSample| new.round - sample.round;
         let best = &mut self.best;
-        if rate >= best[0].rate || age(&best[2]) > FILTER_ROUNDS {
+        if rate >= best[0].rate || age(&best[2]) > BANDWIDTH_FILTER_ROUNDS {
             *best = [new; 3];
             return;
         }
@@ -96,15 +96,15 @@ impl Bandwidth {
             best[2] = new;
         }
         // minmax_subwin_update: let what has aged out go, and keep the runners-up apart.
-        if age(&best[0]) > FILTER_ROUNDS {
+        if age(&best[0]) > BANDWIDTH_FILTER_ROUNDS {
             *best = [best[1], best[2], new];
-            if age(&best[0]) > FILTER_ROUNDS {
+            if age(&best[0]) > BANDWIDTH_FILTER_ROUNDS {
                 *best = [best[1], best[2], new];
             }
-        } else if best[1].round == best[0].round && age(&best[1]) > FILTER_ROUNDS / 4 {
+        } else if best[1].round == best[0].round && age(&best[1]) > BANDWIDTH_FILTER_ROUNDS / 4 {
             best[1] = new;
             best[2] = new;
-        } else if best[2].round == best[1].round && age(&best[2]) > FILTER_ROUNDS / 2 {
+        } else if best[2].round == best[1].round && age(&best[2]) > BANDWIDTH_FILTER_ROUNDS / 2 {
             best[2] = new;
         }
     }

@@ -1,14 +1,14 @@
 use sweetspot_units::{Duration, Time};
 
-use crate::congestion::Ack;
+use crate::congestion::AckSample;
 
 /// ProbeBW's gain cycling: probe for more, drain what that queued, cruise (section 4.3.4).
 #[derive(Debug, Clone)]
 pub(super) struct Cycle {
     phase: usize,
     since: Time,
-    /// What draws the first phase.
-    lot: u64,
+    /// The state of the generator that draws the first phase.
+    random: u64,
 }
 
 /// Section 4.3.4.1.
@@ -16,7 +16,7 @@ const GAINS: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 
 impl Cycle {
     pub(super) fn new(seed: u64) -> Cycle {
-        Cycle { phase: 0, since: Time::ZERO, lot: seed }
+        Cycle { phase: 0, since: Time::ZERO, random: seed }
     }
 
     pub(super) fn gain(&self) -> f64 {
@@ -26,9 +26,9 @@ impl Cycle {
     /// Starts in any phase but the draining one, so that flows do not probe in step
     /// (BBREnterProbeBW: GainCycleLen - 1 - random(0..6), then advance).
     pub(super) fn start(&mut self, now: Time) {
-        // SplitMix64: a few lots in a connection's life need no more.
-        self.lot = self.lot.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.lot;
+        // SplitMix64: a few numbers in a connection's life need no more.
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.random;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         self.phase = GAINS.len() - 1 - ((z ^ (z >> 31)) % 7) as usize;
@@ -43,7 +43,7 @@ impl Cycle {
     /// BBRIsNextCyclePhase; `inflight` is the flight that a gain aims at.
     pub(super) fn phase_is_over(
         &self,
-        ack: &Ack,
+        ack: &AckSample,
         min_rtt: Duration,
         inflight: impl Fn(f64) -> f64,
     ) -> bool {

@@ -1,6 +1,6 @@
 use sweetspot_units::{Duration, Time};
 
-use crate::congestion::Ack;
+use crate::congestion::AckSample;
 
 /// RTprop: the lowest round-trip time of the last ten seconds (section 4.1.2).
 #[derive(Debug, Clone, Default)]
@@ -9,7 +9,7 @@ pub(super) struct MinRtt {
 }
 
 /// RTpropFilterLen.
-const FILTER: Duration = Duration::from_secs(10);
+const MIN_RTT_FILTER: Duration = Duration::from_secs(10);
 
 impl MinRtt {
     pub(super) fn get(&self) -> Option<Duration> {
@@ -17,8 +17,8 @@ impl MinRtt {
     }
 
     /// BBRUpdateRTprop. Whether the estimate had expired.
-    pub(super) fn handle_ack(&mut self, ack: &Ack) -> bool {
-        let expired = self.lowest.is_some_and(|(_, since)| ack.now > since + FILTER);
+    pub(super) fn handle_ack(&mut self, ack: &AckSample) -> bool {
+        let expired = self.lowest.is_some_and(|(_, since)| ack.now > since + MIN_RTT_FILTER);
         if let Some(rtt) = ack.rtt
             && (expired || self.get().is_none_or(|lowest| rtt <= lowest))
         {

@@ -18,7 +18,7 @@ use self::cycle::Cycle;
 use self::min_rtt::MinRtt;
 use self::pipe::FullPipe;
 use self::probe_rtt::ProbeRtt;
-use super::{Ack, CongestionControl, CongestionEvent, Setting};
+use super::{AckSample, CongestionConfig, CongestionControl, CongestionEvent};
 
 /// BBR's state for one connection. It needs rate samples
 /// ([`super::Algorithm::needs_delivery_rate`]) and a sender that paces.
@@ -59,17 +59,17 @@ const HIGH_GAIN: f64 = 2.885;
 const MIN_PIPE_CWND: f64 = 4.0;
 
 impl Bbr {
-    /// At the start of a connection (section 4.3.1, BBROnConnectionInit).
-    pub fn new(setting: &Setting) -> Bbr {
+    /// The control at the start of a connection (section 4.3.1, BBROnConnectionInit).
+    pub fn new(config: &CongestionConfig) -> Bbr {
         Bbr {
             state: State::Startup,
             bandwidth: Bandwidth::default(),
             min_rtt: MinRtt::default(),
             full_pipe: FullPipe::default(),
-            cycle: Cycle::new(setting.seed),
-            packet: setting.packet,
-            initial_window: setting.initial_window,
-            cwnd: setting.initial_window,
+            cycle: Cycle::new(config.seed),
+            packet: config.packet,
+            initial_window: config.initial_window,
+            cwnd: config.initial_window,
             pacing: None,
             prior_cwnd: 0.0,
             conserving: false,
@@ -104,7 +104,7 @@ impl Bbr {
     }
 
     /// BBRUpdateModelAndState (section 4.1).
-    fn update_model_and_state(&mut self, ack: &Ack) {
+    fn update_model_and_state(&mut self, ack: &AckSample) {
         self.bandwidth.handle_ack(ack);
         if self.bandwidth.round_start() {
             self.conserving = false;
@@ -116,7 +116,7 @@ impl Bbr {
         self.check_probe_rtt(ack, expired);
     }
 
-    fn check_cycle_phase(&mut self, ack: &Ack) {
+    fn check_cycle_phase(&mut self, ack: &AckSample) {
         if self.state != State::ProbeBandwidth {
             return;
         }
@@ -128,7 +128,7 @@ impl Bbr {
     }
 
     /// Section 4.3.3: Drain takes the queue of Startup away again.
-    fn check_drain(&mut self, ack: &Ack) {
+    fn check_drain(&mut self, ack: &AckSample) {
         if self.state == State::Startup && self.full_pipe.filled() {
             self.state = State::Drain;
         }
@@ -139,7 +139,7 @@ impl Bbr {
 }
 
 impl CongestionControl for Bbr {
-    fn handle_ack(&mut self, ack: &Ack) {
+    fn handle_ack(&mut self, ack: &AckSample) {
         self.update_model_and_state(ack);
         self.update_control_parameters(ack);
         if self.repaired_at.is_some_and(|end| ack.una >= end) {
@@ -172,7 +172,7 @@ impl CongestionControl for Bbr {
         self.cwnd = 1.0;
     }
 
-    /// Version 1 does not look at marks.
+    /// Version 1 ignores marks.
     fn handle_ecn(&mut self, _event: &CongestionEvent) {}
 
     /// Section 4.3.4.4: restart at the estimated bandwidth, without a gain.

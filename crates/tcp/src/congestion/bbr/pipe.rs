@@ -1,5 +1,5 @@
 use super::bandwidth::Bandwidth;
-use crate::congestion::Ack;
+use crate::congestion::AckSample;
 
 /// Whether Startup has filled the pipe: three round trips in which the bandwidth grew by less
 /// than a quarter (section 4.3.2.2, BBRCheckFullPipe).
@@ -10,7 +10,7 @@ pub(super) struct FullPipe {
     flat_rounds: u32,
 }
 
-const GROWTH: f64 = 1.25;
+const FULL_PIPE_GROWTH: f64 = 1.25;
 const FLAT_ROUNDS: u32 = 3;
 
 impl FullPipe {
@@ -18,12 +18,12 @@ impl FullPipe {
         self.filled
     }
 
-    pub(super) fn handle_ack(&mut self, ack: &Ack, bandwidth: &Bandwidth) {
+    pub(super) fn handle_ack(&mut self, ack: &AckSample, bandwidth: &Bandwidth) {
         let starved = ack.rate.is_none_or(|sample| sample.app_limited);
         if self.filled || !bandwidth.round_start() || starved {
             return;
         }
-        if bandwidth.get() >= self.bandwidth * GROWTH {
+        if bandwidth.get() >= self.bandwidth * FULL_PIPE_GROWTH {
             self.bandwidth = bandwidth.get();
             self.flat_rounds = 0;
             return;

@@ -1,7 +1,7 @@
 use sweetspot_units::{Duration, Time};
 
 use super::{Bbr, MIN_PIPE_CWND, State};
-use crate::congestion::Ack;
+use crate::congestion::AckSample;
 
 /// ProbeRTT: once in ten seconds the path is drained for a look at its true round-trip time
 /// (section 4.3.5).
@@ -14,11 +14,11 @@ pub(super) enum ProbeRtt {
 }
 
 /// ProbeRTTDuration.
-const LASTS: Duration = Duration::from_millis(200);
+const PROBE_RTT_DURATION: Duration = Duration::from_millis(200);
 
 impl Bbr {
     /// BBRCheckProbeRTT.
-    pub(super) fn check_probe_rtt(&mut self, ack: &Ack, expired: bool) {
+    pub(super) fn check_probe_rtt(&mut self, ack: &AckSample, expired: bool) {
         if expired && !self.idle_restart && !matches!(self.state, State::ProbeRtt(_)) {
             self.save_cwnd();
             self.state = State::ProbeRtt(ProbeRtt::Draining);
@@ -30,12 +30,12 @@ impl Bbr {
     }
 
     /// BBRHandleProbeRTT.
-    fn handle_probe_rtt(&mut self, ack: &Ack, probe: ProbeRtt) {
+    fn handle_probe_rtt(&mut self, ack: &AckSample, probe: ProbeRtt) {
         self.bandwidth.starve(ack.in_flight);
         match probe {
             ProbeRtt::Draining if f64::from(ack.in_flight) <= MIN_PIPE_CWND => {
                 self.bandwidth.start_round();
-                let until = ack.now + LASTS;
+                let until = ack.now + PROBE_RTT_DURATION;
                 self.state = State::ProbeRtt(ProbeRtt::Measuring { until, round_done: false });
             }
             ProbeRtt::Draining => {}

@@ -1,11 +1,11 @@
 use sweetspot_units::Duration;
 
 use super::{Bbr, HIGH_GAIN, MIN_PIPE_CWND, State};
-use crate::congestion::Ack;
+use crate::congestion::AckSample;
 
 impl Bbr {
     /// BBRUpdateControlParameters (section 4.2).
-    pub(super) fn update_control_parameters(&mut self, ack: &Ack) {
+    pub(super) fn update_control_parameters(&mut self, ack: &AckSample) {
         if self.pacing.is_none()
             && let Some(rtt) = ack.rtt
         {
@@ -49,7 +49,7 @@ impl Bbr {
     }
 
     /// BBRSetCwnd (section 4.2.3.6).
-    fn set_cwnd(&mut self, ack: &Ack) {
+    fn set_cwnd(&mut self, ack: &AckSample) {
         let delivered = f64::from(ack.delivered);
         let target = self.inflight(self.cwnd_gain());
         self.modulate_for_recovery(ack);
@@ -70,7 +70,7 @@ impl Bbr {
     }
 
     /// BBRModulateCwndForRecovery (section 4.2.3.4).
-    fn modulate_for_recovery(&mut self, ack: &Ack) {
+    fn modulate_for_recovery(&mut self, ack: &AckSample) {
         if ack.lost > 0 {
             self.cwnd = (self.cwnd - f64::from(ack.lost)).max(1.0);
         }
