@@ -1,4 +1,4 @@
-//! From what is written to what runs.
+//! Builds a world from a scenario.
 
 use sweetspot_scenario::{Cross, Inputs, Kind, Path, Reverse, Scenario, Transfer};
 use sweetspot_sizing::{KnownPath, Sizing};
@@ -14,9 +14,9 @@ use crate::random;
 use crate::scheduler::Scheduler;
 use crate::world::World;
 
-/// A world as `scenario` describes it, with everything that starts by itself in its event queue.
+/// The world that `scenario` describes, with all that starts by itself in its event queue.
 ///
-/// `makers` gives transfers, by their index, a controller of the caller's own.
+/// `makers` has controllers of the caller's own for transfers, by index.
 pub(crate) fn build<S: Scheduler>(
     scenario: &Scenario,
     known: KnownPath,
@@ -68,7 +68,7 @@ impl<S: Scheduler> Builder<'_, S> {
             group.receiver.first_window = Some((65_535 / payload.get().max(1)).max(2));
         }
         let group = self.add_group(group);
-        // What propagation the hops leave is spread over the two hosts' links: Figure 2.
+        // The propagation that the hops leave is shared by the two hosts' links: Figure 2.
         let between = self.path.hops.iter().fold(Duration::ZERO, |sum, hop| sum + hop.delay);
         let each = (self.path.rtt / 2).saturating_sub(between) / 2;
         let last = (self.path.hops.len() - 1) as u16;
@@ -132,7 +132,7 @@ impl<S: Scheduler> Builder<'_, S> {
         }
     }
 
-    /// Input links and the servers behind them, whose round trips are spread evenly.
+    /// Adds input links and the servers behind them, whose round trips are spread evenly.
     fn add_inputs(&mut self, cross: &Cross, inputs: Inputs, group: u32, direction: Direction) {
         let links: Vec<u32> =
             (0..inputs.count).map(|_| self.world.network.push_input(inputs.rate)).collect();
@@ -155,7 +155,7 @@ impl<S: Scheduler> Builder<'_, S> {
         (rtt / 2).saturating_sub(between)
     }
 
-    /// `count` flows whose round trips take `nodes` values, spread evenly.
+    /// Adds `count` flows whose round trips have `nodes` values, spread evenly.
     fn add_flows(
         &mut self,
         cross: &Cross,
@@ -204,7 +204,7 @@ impl<S: Scheduler> Builder<'_, S> {
     }
 
     fn start_datagrams(&mut self, index: u32, start: Time, mean: f64, gaps: Gaps) {
-        // Their time is that at the router.
+        // A datagram's time is that at the router.
         let delay = self.world.hosts.flows[index as usize].delay;
         let start = start + delay + self.world.network.wire_times.of(self.world.hosts.packet_size);
         self.add_source(Sends::Datagrams(index), start, mean, gaps);

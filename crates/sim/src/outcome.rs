@@ -1,4 +1,4 @@
-//! The outcome of what ran.
+//! What a run came to: snapshots of all counts, and the outcome between two of them.
 
 use sweetspot_scenario::{
     BottleneckOutcome, ControllerEvent, CrossOutcome, Outcome, Scenario, TransferOutcome,
@@ -11,11 +11,11 @@ use crate::observers::{GroupTotals, SenderView};
 use crate::scheduler::Scheduler;
 use crate::world::World;
 
-/// Everything countable at one time.
+/// All counts at one time.
 pub(crate) struct Snapshot {
     at: Time,
     narrow: HopTotals,
-    /// Packets that all hops put on the wire.
+    /// Packets that all hops have forwarded.
     forwarded: u64,
     targets: Vec<TargetTotals>,
     groups: Vec<GroupTotals>,
@@ -47,7 +47,7 @@ impl Snapshot {
     }
 }
 
-/// What is reported of the time from `begin` to `end`.
+/// The outcome of the time from `begin` to `end`. `before` spans the time before the first transfer.
 pub(crate) fn outcome<S: Scheduler>(
     scenario: &Scenario,
     world: &World<S>,
@@ -101,7 +101,7 @@ fn transfer_outcome<S>(
     }
 }
 
-/// How long transfer `i` took, if it is through. Transfers are the first groups.
+/// How long transfer `i` took, seconds, if it is complete. Transfers are the first groups.
 fn completion(end: &Snapshot, i: usize) -> Option<f64> {
     let totals = &end.groups[i];
     (totals.completed > 0).then(|| totals.completion as f64 / 1e9)
@@ -167,20 +167,20 @@ fn bottleneck_outcome(
     }
 }
 
-/// The narrow link's rate between two times, averaged.
+/// The mean rate of the narrow link between two times.
 pub(crate) fn mean_rate(scenario: &Scenario, from: Time, until: Time) -> Rate {
     scenario.path.mean_rate(from.since(Time::ZERO), until.since(Time::ZERO))
 }
 
-/// The share of a link's capacity that so many bits take. Times are whole nanoseconds, so that it
-/// could come out above one by the bits of one of them.
+/// The share of a link's capacity that `bits` take in the time `elapsed`. It is 1 at most: times are
+/// whole nanoseconds, so that the quotient can exceed 1 by the bits of one nanosecond.
 pub(crate) fn utilisation(rate: Rate, bits: u64, elapsed: Duration) -> f64 {
     let capacity = rate.as_f64() * elapsed.as_secs_f64();
     if capacity > 0.0 { (bits as f64 / capacity).min(1.0) } else { 0.0 }
 }
 
-/// What was lost of what was sent: all of it at most, though packets sent before the measured
-/// time may be lost within it.
+/// The share that `part` is of `whole`, 1 at most: packets sent before the measured time may be lost
+/// within it.
 fn ratio(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part.min(whole) as f64 / whole as f64 }
 }

@@ -1,6 +1,6 @@
-//! What is drawn at random. Every flow has its own stream, so that what one draws does not depend
-//! on what happened to another: two runs that differ in one window meet the same cross traffic
-//! (common random numbers).
+//! Random numbers. Every flow has its own stream, so that what one draws does not depend on what
+//! happened to another: two runs that differ in one window meet the same cross traffic (common random
+//! numbers).
 
 use sweetspot_path::Random;
 use sweetspot_units::Duration;
@@ -18,24 +18,24 @@ pub(crate) fn stream(seed: u64, kind: u64, index: u64, round: u64) -> Random {
     Random::new(mixed)
 }
 
-/// Uniform between the two.
+/// A duration, uniform from the first to the second.
 pub(crate) fn between(random: &mut Random, (low, high): (Duration, Duration)) -> Duration {
     low + (high - low).scaled(random.unit())
 }
 
-/// A whole number, each from `low` to `high` with the same probability.
+/// A whole number, uniform from `low` to `high`, both included.
 pub(crate) fn whole(random: &mut Random, (low, high): (u64, u64)) -> u64 {
     low + (random.unit() * (high - low + 1) as f64) as u64
 }
 
-/// Pareto with this mean and shape: P(X > x) = (scale / x)^shape, scale = mean (shape-1)/shape.
+/// A Pareto variate with this mean and shape: P(X > x) = (scale / x)^shape, scale = mean (shape-1)/shape.
 pub(crate) fn pareto(random: &mut Random, mean: f64, shape: f64) -> f64 {
     let scale = mean * (shape - 1.0) / shape;
     // 1 - unit() lies in (0, 1].
     scale / libm::pow(1.0 - random.unit(), 1.0 / shape)
 }
 
-/// Exponential with this mean.
+/// An exponential variate with this mean.
 pub(crate) fn exponential(random: &mut Random, mean: f64) -> f64 {
     -mean * libm::log(1.0 - random.unit())
 }

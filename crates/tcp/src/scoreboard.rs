@@ -147,8 +147,8 @@ impl Scoreboard {
         self.sacked.first_missing(self.retransmitted_to.max(una))
     }
 
-    /// NextSeg() rule (4): once per recovery the highest packet outstanding, so that its ACK tells
-    /// of losses at the end.
+    /// NextSeg() rule (4): once per recovery the highest packet outstanding, so that its ACK shows
+    /// losses at the end.
     pub(crate) fn next_rescue(&self, una: u64, highest: u64) -> Option<u64> {
         let last = self.sacked.last_missing_below(highest)?;
         (last >= una && self.rescued_to.is_none_or(|to| una > to)).then_some(last)

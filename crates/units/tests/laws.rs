@@ -1,7 +1,7 @@
 //! Laws of the dimensions.
 
 use proptest::prelude::*;
-use sweetspot_units::{Bytes, Duration, Probability, Rate, Time, Volume};
+use sweetspot_units::{Bytes, Deadline, Duration, Probability, Rate, Time, Volume};
 
 fn rate(s: &str) -> Rate {
     s.parse().unwrap()
@@ -157,5 +157,28 @@ proptest! {
         let _ = text.parse::<Duration>();
         let _ = text.parse::<Probability>();
         let _ = text.parse::<Volume>();
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_deadline_is_an_optional_time_with_never_last(
+        a in prop::option::of(0..u64::MAX), b in prop::option::of(0..u64::MAX), now in any::<u64>(),
+    ) {
+        let time = |nanos: Option<u64>| nanos.map(Time::from_nanos);
+        let (first, second) = (Deadline::from(time(a)), Deadline::from(time(b)));
+        prop_assert_eq!(first.time(), time(a));
+        prop_assert_eq!(first.is_set(), a.is_some());
+        let earlier = [a, b].into_iter().flatten().min();
+        prop_assert_eq!(first.min(second).time(), time(earlier));
+        let now = Time::from_nanos(now);
+        prop_assert_eq!(first.is_before(now), a.is_some_and(|at| Time::from_nanos(at) < now));
+    }
+
+    #[test]
+    fn a_deadline_has_passed_from_its_time_on(at in 0..u64::MAX, now in 0..u64::MAX) {
+        let deadline = Deadline::at(Time::from_nanos(at));
+        prop_assert_eq!(deadline.has_passed(Time::from_nanos(now)), now >= at);
+        prop_assert!(!Deadline::NEVER.has_passed(Time::from_nanos(now)));
     }
 }

@@ -12,9 +12,9 @@ pub(crate) struct ControlLoop {
     driver: Driver,
     /// The kernel's own autotuning, over which a controller's limit is a clamp.
     autotuning: Option<Autotuning>,
-    /// What the controller did, for the outcome.
+    /// The controller's events, for the outcome.
     pub events: Vec<Event>,
-    /// What the receiver's kernel would know.
+    /// What the receiver's kernel would report.
     kernel: KernelView,
 }
 
@@ -38,7 +38,7 @@ impl Autotuning {
 pub(crate) const PROBE: u16 = PROBE_SIZE.get() as u16;
 
 impl ControlLoop {
-    /// A loop that begins at `start`. Limits are clamps over `autotuning`, where there is any.
+    /// A loop that begins at `start`. The controller's limits are clamps over `autotuning`, if any.
     pub(crate) fn new(
         controller: Box<dyn Controller + Send>,
         autotuning: Option<Box<dyn Controller + Send>>,
@@ -54,7 +54,7 @@ impl ControlLoop {
         ControlLoop { driver, autotuning, events: Vec::new(), kernel: KernelView::default() }
     }
 
-    /// Whether what arrives is to be handed in.
+    /// Whether the controller wants data that arrives.
     #[inline]
     pub(crate) fn listens(&self) -> bool {
         self.driver.needs().data
@@ -79,7 +79,7 @@ impl ControlLoop {
         self.kernel.rtt = rtt;
     }
 
-    /// Segments arrived ahead of a missing one, since the connection began.
+    /// Takes the number of segments that arrived ahead of a missing one since the connection began.
     #[inline]
     pub(crate) fn handle_out_of_order(&mut self, segments: u64) {
         self.kernel.out_of_order = segments;
@@ -98,13 +98,14 @@ impl ControlLoop {
         self.driver.handle_train_packet(now, now, size, part);
     }
 
-    /// When [`ControlLoop::handle_timeout`] next wants to be called.
+    /// When [`ControlLoop::handle_timeout`] is due.
     pub(crate) fn poll_timeout(&self) -> Deadline {
         let autotuning = self.autotuning.as_ref().map(|rule| rule.driver.poll_timeout());
         Deadline::at(self.driver.poll_timeout()).min(autotuning.into())
     }
 
-    /// That time has come. `advertised` is the window that the receiver advertises now.
+    /// The time of [`ControlLoop::poll_timeout`] has come. The receiver advertises a window of
+    /// `advertised`.
     pub(crate) fn handle_timeout(&mut self, now: Time, advertised: Bytes) {
         self.kernel.window = Some(advertised);
         if self.driver.poll_timeout() <= now {
@@ -117,7 +118,7 @@ impl ControlLoop {
         }
     }
 
-    /// The next thing to do, until `None`.
+    /// The next effect to perform, until `None`.
     pub(crate) fn poll_effect(&mut self) -> Option<Effect> {
         loop {
             match self.driver.poll_effect() {

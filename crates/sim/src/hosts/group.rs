@@ -12,25 +12,26 @@ use crate::random;
 pub(crate) struct Group {
     pub sender: SenderConfig,
     pub receiver: ReceiverConfig,
-    /// Payload of a full packet.
+    /// Bytes of payload of a full packet.
     pub payload: Bytes,
     pub application: Application,
     /// Whether its data can carry congestion marks.
     pub ecn: bool,
-    /// Whether its hosts are Linux's.
+    /// Whether its hosts behave as Linux does.
     pub linux: bool,
-    /// See [`Tcp::window_scale`].
+    /// The exponent of the window scale option ([`Tcp::window_scale`]).
     window_scale: u64,
     /// Flows whose connection is over and may be used again.
     pub idle: Vec<u32>,
-    /// Servers, one of which every connection draws; of data that goes forward, and backward.
+    /// The servers that a connection's is drawn from: of flows whose data goes forward, and of those
+    /// whose data goes backward.
     pub servers: [Range<u32>; 2],
 }
 
 /// What an application does with its connection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Application {
-    /// Sends so many packets, or without end.
+    /// Sends this number of packets, or data without end.
     Bulk(Option<u64>),
     /// A few packets, a sleep, a new connection.
     Mice { packets: (u64, u64), sleep: (Duration, Duration) },
@@ -42,8 +43,8 @@ pub(crate) enum Application {
     Datagrams,
 }
 
-/// The bytes that a window field scaled by 2 to the power `scale` tells: rounded up, as by Linux,
-/// and no more than 16 bits hold (RFC 7323 section 2.2).
+/// The window in bytes that a window field scaled by 2 to the power `scale` can express: rounded up,
+/// as Linux does, and no more than 16 bits hold (RFC 7323 section 2.2).
 fn advertised(window: Bytes, scale: u64) -> u64 {
     match scale {
         0 => window.get(),
@@ -51,7 +52,7 @@ fn advertised(window: Bytes, scale: u64) -> u64 {
     }
 }
 
-/// What a name in a scenario stands for: who sets the window, and who repairs losses.
+/// The window rule and the loss recovery that a name in a scenario stands for.
 fn style(congestion: Congestion, linux: bool) -> (Algorithm, RecoveryStyle) {
     let sack = if linux { RecoveryStyle::Linux } else { RecoveryStyle::Sack };
     match congestion {
@@ -69,7 +70,7 @@ fn style(congestion: Congestion, linux: bool) -> (Algorithm, RecoveryStyle) {
     }
 }
 
-/// Nothing is limited by windows of so many packets.
+/// A window that limits nothing, packets.
 pub(crate) const UNLIMITED: u64 = u32::MAX as u64;
 
 impl Group {
@@ -128,12 +129,12 @@ impl Group {
         }
     }
 
-    /// A window in whole packets, as far as its scale can tell.
+    /// A window in whole packets, as far as the window scale can express it.
     pub(crate) fn window_in_packets(&self, window: Bytes) -> u64 {
         advertised(window, self.window_scale) / self.payload.get().max(1)
     }
 
-    /// What connection number `round` of flow `flow` has to send.
+    /// Draws the packets that a connection has to send; `None` is data without end.
     pub(crate) fn size(&self, random: &mut sweetspot_path::Random) -> Option<u64> {
         match self.application {
             Application::Bulk(packets) => packets,
@@ -147,7 +148,7 @@ impl Group {
         }
     }
 
-    /// How long its users pause after a connection; `None`: there is no next one.
+    /// Draws the pause of a user after a connection; `None` where there is no next one.
     pub(crate) fn pause(&self, random: &mut sweetspot_path::Random) -> Option<Duration> {
         match self.application {
             Application::Bulk(_) | Application::Datagrams | Application::Arrival { .. } => None,

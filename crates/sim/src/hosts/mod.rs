@@ -67,7 +67,7 @@ impl Hosts {
         delay: Duration,
     ) -> u32 {
         let Group { sender, receiver, ecn, .. } = &self.groups[group as usize];
-        // Until it begins, a connection that wants nothing, not even to send a SYN at a pace.
+        // Until it begins, its connection has nothing to send, not even a paced SYN.
         let idle = SenderConfig { algorithm: Algorithm::Reno, pacing: false, ..*sender };
         let mut flow = Flow::new(Sender::new(&idle, Some(0)), group, direction, hops, delay);
         flow.ecn = if *ecn { Ecn::Capable } else { Ecn::NotCapable };

@@ -119,7 +119,7 @@ impl Target {
         }
     }
 
-    /// When the ACK was sent that told the source of `acknowledged` packets, if the sink still knows.
+    /// When the ACK was sent that acknowledged this number of packets, if the sink still knows.
     /// It forgets all ACKs up to that one.
     pub(crate) fn ack_time(&mut self, acknowledged: u32) -> Option<Time> {
         let seen = u64::from(acknowledged) + 1;

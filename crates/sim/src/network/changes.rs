@@ -6,17 +6,17 @@ use sweetspot_units::{Duration, Time};
 
 use super::Packet;
 
-/// What is to change at a hop. A packet that is being sent is sent at the old rate, so that changes
-/// are made between two packets, and nothing in the event queue moves.
+/// The changes that are to be made at a hop. They are made between two packets: a packet in service
+/// is sent at the old rate, and no event is moved.
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
     upcoming: VecDeque<Change>,
-    /// When the packet before came out: on a shorter route none overtakes it.
+    /// When the last packet comes out. On a shorter route none overtakes it.
     latest: Time,
 }
 
 impl Changes {
-    /// Those of hop `index` of `path`.
+    /// The changes at hop `index` of `path`.
     pub(crate) fn of(path: &Path, index: usize) -> Changes {
         let own = path.changes.iter().filter(|change| change.hop == index);
         Changes { upcoming: own.copied().collect(), latest: Time::ZERO }
@@ -45,13 +45,13 @@ impl Changes {
         }
     }
 
-    /// The least that propagation can be of what has not left the link.
+    /// The least propagation that a packet which has not left the link can have.
     pub(crate) fn least(&self, propagation: &Propagation) -> Duration {
         let delays = self.upcoming.iter().filter_map(|change| change.delay);
         delays.fold(propagation.delay(), Duration::min)
     }
 
-    /// When a packet comes out that would do so at `out` if it were alone.
+    /// When the next packet comes out that would do so at `out` if it were alone.
     pub(crate) fn in_order(&mut self, out: Time) -> Time {
         self.latest = self.latest.max(out);
         self.latest

@@ -14,18 +14,19 @@ use super::{Changes, Packet};
 pub(crate) struct Hop {
     elements: Elements,
     loss: Option<RandomLoss>,
+    /// Packets lost at random.
     lost: u64,
-    /// Packets that hosts must not hear of yet, with the times at which they are through.
+    /// Packets held back from their hosts, with the times at which they come out.
     pub held_back: VecDeque<(Time, Packet)>,
 }
 
-// Hops are few: the usual one is worth its room.
+// Hops are few, and the usual one is the large one.
 #[allow(clippy::large_enum_variant)]
 #[derive(Debug)]
 enum Elements {
-    /// Drop-tail: all about a packet is known when it arrives.
+    /// Drop-tail: what becomes of a packet is known when it arrives.
     Plain(Conduit<Packet>),
-    /// Disciplines that decide later.
+    /// A discipline that decides later.
     Managed(Box<Managed>),
 }
 
@@ -37,21 +38,24 @@ struct Managed {
     pipe: Pipe<Packet>,
     /// What the discipline threw out after it had let it in.
     victims: Vec<Packet>,
-    /// Packets and bytes that were let in and not thrown out later.
+    /// Packets that were let in and not thrown out later.
     accepted: u64,
+    /// Their bytes.
     accepted_bytes: u64,
+    /// Packets that were not let in, or thrown out later.
     refused: u64,
     waits: Waits,
+    /// The time up to which `waits` counts.
     seen: Time,
 }
 
-/// What a hop did so far.
+/// Counts of what a hop has done so far.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct HopTotals {
     pub arrivals: u64,
     pub drops: u64,
     pub departures: u64,
-    /// Those of the packet in service among them.
+    /// Bits that the link has sent, those of the packet in service included.
     pub sent_bits: u64,
     pub waits: Waits,
 }
@@ -65,7 +69,7 @@ impl Hop {
     ) -> Hop {
         let queue = match spec.queue {
             Queue::DropTail if changes.is_empty() => None,
-            // What will become of a packet is not known when it arrives.
+            // Where the rate changes, what becomes of a packet is not known when it arrives.
             Queue::DropTail => Some(Discipline::DropTail(DropTail::new(spec.buffer))),
             Queue::Red => {
                 let setting = RedSetting::new(spec.buffer, packet, packet / spec.rate);
@@ -102,14 +106,14 @@ impl Hop {
         Hop { elements, loss, lost: 0, held_back: VecDeque::new() }
     }
 
-    /// Whether it is known when a packet arrives what will become of it.
+    /// Whether what becomes of a packet is known when it arrives.
     #[inline]
     pub(crate) fn is_drop_tail(&self) -> bool {
         matches!(self.elements, Elements::Plain(_))
     }
 
-    /// A packet of `size` arrives that somebody else looks after: when it will be through;
-    /// `None`: never. Only for a drop-tail hop.
+    /// Takes a packet of `size` bytes that the caller keeps. Gives back the time at which it comes
+    /// out, `None` if it is dropped. Only for a drop-tail hop.
     #[inline(always)]
     pub(crate) fn pass(&mut self, now: Time, size: u16) -> Option<Time> {
         if self.loses() {
@@ -119,8 +123,8 @@ impl Hop {
         conduit.handle_passage(now, Bytes::new(u64::from(size)))
     }
 
-    /// A packet arrives to come out by [`Hop::exit`]. Whether it is let in. Only for a hop that
-    /// foresees.
+    /// Takes a packet, which comes out by [`Hop::exit`]. Gives back whether it was let in. Only for
+    /// a drop-tail hop.
     #[inline(always)]
     pub(crate) fn enter(&mut self, now: Time, packet: &Packet) -> bool {
         if self.loses() {
@@ -130,8 +134,8 @@ impl Hop {
         conduit.handle_arrival(now, packet)
     }
 
-    /// A packet arrives where the queue decides later what becomes of it; the one that has to go
-    /// is given back, itself or another.
+    /// Takes a packet where the queue decides later what becomes of it. Gives back the packet that is
+    /// dropped, if any: this one or another.
     pub(crate) fn enter_managed(&mut self, now: Time, packet: Packet) -> Result<(), Packet> {
         if self.loses() {
             return Err(packet);
@@ -149,7 +153,7 @@ impl Hop {
         lost
     }
 
-    /// The next packet that is through by now.
+    /// The next packet that has come out by `now`.
     #[inline]
     pub(crate) fn exit(&mut self, now: Time) -> Option<Packet> {
         let left = match &mut self.elements {
@@ -159,7 +163,7 @@ impl Hop {
         left.map(|(_, packet)| packet)
     }
 
-    /// The packet that comes out after so many others, if that is known.
+    /// The packet that comes out after `number` others, if that is known.
     #[inline]
     pub(crate) fn upcoming(&self, number: usize) -> Option<&Packet> {
         match &self.elements {
@@ -168,7 +172,7 @@ impl Hop {
         }
     }
 
-    /// When to look for the next packet: when it is through, or not later.
+    /// When to call [`Hop::exit`] next: when a packet comes out, or earlier.
     #[inline]
     pub(crate) fn due(&self) -> Option<Time> {
         match &self.elements {
@@ -177,14 +181,14 @@ impl Hop {
         }
     }
 
-    /// A packet that was let in and thrown out later.
+    /// The next packet that was let in and thrown out later.
     #[inline]
     pub(crate) fn poll_victim(&mut self) -> Option<Packet> {
         let Elements::Managed(managed) = &mut self.elements else { return None };
         managed.victims.pop()
     }
 
-    /// Packets that wait at `now`, the one being sent not among them.
+    /// Packets that wait at `now`, without the one in service.
     pub(crate) fn waiting(&mut self, now: Time) -> u64 {
         match &mut self.elements {
             Elements::Plain(conduit) => conduit.backlog_packets(now).saturating_sub(1),
@@ -195,7 +199,7 @@ impl Hop {
         }
     }
 
-    /// Everything up to `now`.
+    /// Counts up to `now`.
     pub(crate) fn totals(&mut self, now: Time) -> HopTotals {
         let mut totals = match &mut self.elements {
             Elements::Plain(conduit) => {
@@ -216,7 +220,7 @@ impl Hop {
         totals
     }
 
-    /// Forgets how many waited at most before `now`.
+    /// Begins the maximum of waiting packets anew at `now`.
     pub(crate) fn reset_most(&mut self, now: Time) {
         match &mut self.elements {
             Elements::Plain(conduit) => conduit.reset_most(now),
@@ -251,15 +255,15 @@ impl Managed {
         taken.inspect_err(|packet| self.refuse(packet))
     }
 
-    /// Takes a packet out of the books again.
+    /// Counts an accepted packet as refused.
     fn refuse(&mut self, packet: &Packet) {
         self.accepted -= 1;
         self.accepted_bytes -= u64::from(packet.size);
         self.refused += 1;
     }
 
-    /// Brings the books up to `now`. What leaves now stays, for whoever arrives now comes first:
-    /// looking changes nothing.
+    /// Brings the counts up to `now`. A packet that leaves at `now` stays, because one that arrives
+    /// at `now` comes first: looking changes nothing.
     fn look(&mut self, now: Time) {
         self.advance(now, |end| end < now);
     }
@@ -275,7 +279,7 @@ impl Managed {
         }
     }
 
-    /// Bits that the link has sent by `now`, those of the packet in service among them.
+    /// Bits that the link has sent by `now`, those of the packet in service included.
     fn sent_bits(&self, now: Time) -> u64 {
         let busy = self.link.poll_timeout().map_or(Duration::ZERO, |end| end.since(now));
         let bits = u128::from(busy.as_nanos()) * u128::from(self.link.rate().bits_per_second());
@@ -291,14 +295,14 @@ impl Managed {
         self.pipe.poll_exit(now)
     }
 
-    /// What leaves the link at t is through at t + delay.
+    /// When the next packet comes out, or earlier: what leaves the link at t does so at t + delay.
     fn due(&self) -> Option<Time> {
         self.pipe
             .poll_timeout()
             .or_else(|| self.link.poll_timeout().map(|t| t + self.changes.least(&self.propagation)))
     }
 
-    /// Works off what has left the link at times that are `past`.
+    /// Works off the departures from the link at times that are `past`.
     fn advance(&mut self, now: Time, past: impl Fn(Time) -> bool) {
         while let Some(end) = self.link.poll_timeout().filter(|end| past(*end)) {
             self.observe(end);

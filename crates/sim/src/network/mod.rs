@@ -1,7 +1,7 @@
 //! The network: hops between routers, and the links between hosts and routers.
 //!
 //! It carries packets and knows nothing of flows: who asks for a packet to be carried says over
-//! which hop, and hears what became of it.
+//! which hop, and learns what became of it.
 
 mod access_link;
 mod changes;
@@ -314,7 +314,7 @@ impl Network {
         }
     }
 
-    /// Law 7: received = delivered + dropped + held, in every element.
+    /// Asserts that no element lost count: received = delivered + dropped + held.
     pub(crate) fn assert_conservation(&self) {
         assert!(self.hops.iter().all(Hop::conserves), "a hop lost count");
     }

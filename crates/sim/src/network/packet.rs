@@ -304,3 +304,63 @@ impl sweetspot_path::Packet for Packet {
         self.is_marked()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use sweetspot_path::Packet as _;
+
+    use super::*;
+
+    fn headers() -> impl Strategy<Value = Header> {
+        let key = 0..i32::MAX as u32;
+        let data = (any::<u64>(), any::<u64>(), any::<u32>(), any::<bool>());
+        let ack = (any::<u64>(), any::<u64>(), any::<u32>(), any::<bool>(), key.clone());
+        prop_oneof![
+            Just(Header::Datagram),
+            data.prop_map(|(number, sent, acknowledged, window_reduced)| {
+                let sent = Time::from_nanos(sent);
+                Header::Data(DataHeader { number, sent, acknowledged, window_reduced })
+            }),
+            ack.prop_map(|(next, echo, window, congestion_echo, key)| {
+                let echo = Time::from_nanos(echo);
+                let sacks = key.checked_sub(1).map(SlabKey::new);
+                Header::Ack(AckHeader { next, echo, window, congestion_echo, sacks })
+            }),
+            any::<u32>().prop_map(|sequence| Header::Probe(ProbeHeader { sequence })),
+            (any::<u32>(), any::<u32>(), key).prop_map(|(probe, sequence, key)| {
+                Header::Answer(AnswerHeader { probe, sequence, report: SlabKey::new(key) })
+            }),
+            any::<(u32, u32)>()
+                .prop_map(|(train, index)| Header::Train(TrainHeader { train, index })),
+            any::<u64>().prop_map(|number| Header::Request(RequestHeader { number })),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn a_packet_gives_its_header_back(
+            header in headers(), forward in any::<bool>(), capable in any::<bool>(),
+        ) {
+            let direction = if forward { Direction::Forward } else { Direction::Backward };
+            let ecn = if capable { Ecn::Capable } else { Ecn::NotCapable };
+            let mut packet = Packet::new((7, direction, 3), 1500, ecn, header);
+            prop_assert_eq!(format!("{:?}", packet.header()), format!("{header:?}"));
+            // What goes to the sink goes the way of the data, what goes to the source the other way.
+            prop_assert_eq!(packet.direction() == direction, packet.goes_to_sink());
+            let to_source = [PacketKind::Ack, PacketKind::Probe, PacketKind::Request];
+            prop_assert_eq!(packet.goes_to_sink(), !to_source.contains(&packet.kind()));
+            // A mark changes nothing else, and only capable packets take one.
+            prop_assert!(!packet.is_marked());
+            prop_assert_eq!(packet.mark_ecn(), capable);
+            prop_assert_eq!(packet.is_marked(), capable);
+            prop_assert_eq!(format!("{:?}", packet.header()), format!("{header:?}"));
+            prop_assert_eq!(packet.direction() == direction, packet.goes_to_sink());
+        }
+    }
+
+    #[test]
+    fn a_packet_is_half_a_cache_line() {
+        assert_eq!(size_of::<Packet>(), 32);
+    }
+}

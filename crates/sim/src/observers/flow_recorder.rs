@@ -1,21 +1,18 @@
-//! Connections of cross traffic one by one, where somebody wants them.
-
 use sweetspot_scenario::{FinishedFlow, Scenario};
 use sweetspot_units::{Duration, Time};
 
 use crate::hosts::Flow;
 
-/// What is known of the connections under way, and those that finished since they were last asked
-/// for.
+/// Records connections of cross traffic one by one.
 #[derive(Debug)]
 pub(crate) struct FlowRecorder {
     /// One-way propagation of each hop.
     delays: Vec<Duration>,
-    /// The groups before those of cross traffic.
+    /// Measured transfers, whose groups come before those of cross traffic.
     transfers: usize,
-    /// Connections that finish earlier do not count.
+    /// Connections that finish before this time are not recorded.
     from: Time,
-    /// Losses of each flow's connection.
+    /// The losses of each flow's present connection.
     losses: Vec<Vec<Time>>,
     finished: Vec<FinishedFlow>,
 }
@@ -31,7 +28,7 @@ impl FlowRecorder {
         }
     }
 
-    /// Routers dropped data of `flow`.
+    /// Notes that routers dropped a data packet of a flow at `at`.
     pub(crate) fn note_loss(&mut self, flow: u32, at: Time) {
         let index = flow as usize;
         if self.losses.len() <= index {
@@ -56,6 +53,7 @@ impl FlowRecorder {
         });
     }
 
+    /// Takes out the connections that have finished.
     pub(crate) fn take_finished(&mut self) -> Vec<FinishedFlow> {
         core::mem::take(&mut self.finished)
     }

@@ -1,6 +1,6 @@
 use sweetspot_units::Duration;
 
-/// Durations counted in bins that are less than 1 % wide: each power of two is cut in 128.
+/// Counts of durations in bins less than 1 % wide: each power of two is divided into 128 bins.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Histogram {
     bins: Vec<u64>,
@@ -8,7 +8,8 @@ pub(crate) struct Histogram {
     sum: u128,
 }
 
-const BITS: u32 = 7;
+/// A power of two is divided into 2 to this power bins.
+const BIN_BITS: u32 = 7;
 
 impl Histogram {
     #[inline]
@@ -30,7 +31,7 @@ impl Histogram {
         }
     }
 
-    /// The value that `share` of all do not exceed.
+    /// The duration that a `share` of all do not exceed.
     pub(crate) fn quantile(&self, share: f64) -> Duration {
         let rank = (share * self.count as f64).ceil() as u64;
         let mut seen = 0;
@@ -44,24 +45,24 @@ impl Histogram {
     }
 }
 
-/// The number's leading bits.
+/// The bin of a number: its leading bits.
 fn bin(nanos: u64) -> usize {
     let log = 63 - (nanos | 1).leading_zeros();
-    if log < BITS {
+    if log < BIN_BITS {
         return nanos as usize;
     }
-    let cut = (nanos >> (log - BITS)) & ((1 << BITS) - 1);
-    (((log - BITS + 1) as usize) << BITS) + cut as usize
+    let cut = (nanos >> (log - BIN_BITS)) & ((1 << BIN_BITS) - 1);
+    (((log - BIN_BITS + 1) as usize) << BIN_BITS) + cut as usize
 }
 
-/// A number from the middle of a bin.
+/// The number in the middle of a bin.
 fn middle(bin: usize) -> u64 {
-    let (power, cut) = (bin >> BITS, (bin & ((1 << BITS) - 1)) as u64);
+    let (power, cut) = (bin >> BIN_BITS, (bin & ((1 << BIN_BITS) - 1)) as u64);
     if power == 0 {
         return cut;
     }
     let step = 1u64 << (power - 1);
-    ((1 << BITS) + cut) * step + step / 2
+    ((1 << BIN_BITS) + cut) * step + step / 2
 }
 
 #[cfg(test)]
