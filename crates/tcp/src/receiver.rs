@@ -192,8 +192,7 @@ impl Receiver {
 
     #[inline]
     fn acknowledge(&mut self, echo: Time) -> Acknowledgement {
-        let window = self.opened.map_or(self.window, |opened| opened.min(self.window));
-        self.right_edge = self.right_edge.max(self.next + window);
+        self.right_edge = self.right_edge.max(self.next + self.open());
         Acknowledgement {
             next: self.next,
             window: u32::try_from(self.right_edge - self.next).unwrap_or(u32::MAX),
@@ -201,6 +200,12 @@ impl Receiver {
             congestion_echo: self.congestion_echo,
             sacks: false,
         }
+    }
+
+    /// What of the window is open, packets.
+    #[inline]
+    fn open(&self) -> u64 {
+        self.opened.map_or(self.window, |opened| opened.min(self.window))
     }
 
     /// Echoes marks until the sender has reacted (RFC 3168 section 6.1.3).
@@ -246,15 +251,14 @@ impl Receiver {
     /// The window that an ACK just given out is to tell, after [`Receiver::set_window`]: the edge that it told has
     /// not left the host, and goes back to what the window says, though not below `before`, where it was.
     pub fn readvertise(&mut self, before: u64) -> u32 {
-        self.right_edge = before.max(self.next + self.window.min(self.opened));
+        self.right_edge = before.max(self.next + self.open());
         u32::try_from(self.advertised()).unwrap_or(u32::MAX)
     }
 
     /// A window that opened by itself: the number expected next and the window to tell, where that is `least`
     /// packets or more.
     pub fn update_window(&mut self, least: u64) -> Option<(u64, u32)> {
-        let window = self.window.min(self.opened);
-        (window >= least.max(1)).then(|| (self.next, self.readvertise(self.right_edge)))
+        (self.open() >= least.max(1)).then(|| (self.next, self.readvertise(self.right_edge)))
     }
 
     /// The advertised window, packets.

@@ -1,6 +1,6 @@
 use sweetspot_units::{Duration, Rate, Time};
 
-use super::{Ack, CongestionConfig, CongestionControl, CongestionEvent, Reno};
+use super::{AckSample, CongestionConfig, CongestionControl, CongestionEvent, Reno};
 
 /// TCP-LP (Kuzmanovic and Knightly, "TCP-LP: a distributed algorithm for low priority data transfer",
 /// INFOCOM 2003): Reno that yields when delay shows that a queue builds up, before packets are lost.
@@ -61,7 +61,7 @@ impl Lp {
     }
 
     /// Section III-B: half the window, or one packet where congestion persists.
-    fn yield_to_others(&mut self, ack: &Ack, rtt: Duration) {
+    fn yield_to_others(&mut self, ack: &AckSample, rtt: Duration) {
         let persists = self.inference.is_some_and(|until| ack.now < until);
         let window = if persists { 1.0 } else { self.reno.cwnd() / 2.0 };
         self.reno.restart_from(window.max(1.0));
@@ -81,7 +81,7 @@ impl Lp {
 }
 
 impl CongestionControl for Lp {
-    fn handle_ack(&mut self, ack: &Ack) {
+    fn handle_ack(&mut self, ack: &AckSample) {
         if let Some(rtt) = ack.rtt {
             let smoothed = self.measure(rtt);
             if ack.una >= self.reacted && self.indicates_congestion(smoothed) {

@@ -29,7 +29,7 @@ impl Reno {
     /// Congestion avoidance from a window of `cwnd` packets on.
     pub(super) fn restart_from(&mut self, cwnd: f64) {
         self.cwnd = cwnd;
-        self.ssthresh = cwnd.max(LEAST_SSTHRESH);
+        self.ssthresh = cwnd.max(MIN_SSTHRESH);
     }
 
     /// Half of the window in use.

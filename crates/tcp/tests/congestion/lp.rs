@@ -1,4 +1,4 @@
-use sweetspot_tcp::congestion::{Ack, Algorithm, Congestion, CongestionControl};
+use sweetspot_tcp::congestion::{AckSample, Algorithm, Congestion, CongestionControl};
 use sweetspot_units::Duration;
 
 use crate::harness::{Flow, at, config, event};
@@ -6,14 +6,14 @@ use crate::harness::{Flow, at, config, event};
 const BASE: u64 = 50;
 const QUEUED: u64 = 150;
 
-fn ack(ms: u64, una: u64, rtt: u64) -> Ack {
-    Ack {
+fn ack(ms: u64, una: u64, rtt: u64) -> AckSample {
+    AckSample {
         acked: 1,
         una,
         nxt: una + 30,
         rtt: Some(Duration::from_millis(rtt)),
         cwnd_limited: true,
-        ..Ack::at(at(ms))
+        ..AckSample::at(at(ms))
     }
 }
 
