@@ -1,12 +1,11 @@
 //! What a hostile peer can feed, as functions of bytes. The fuzz targets drive them
-//! (`cargo +nightly fuzz run frames`), and so do the property tests of `sweetspot-transfer`.
+//! (`cargo +nightly fuzz run frames`), and so do the property tests of `sweetspot-protocol`.
 
 #![allow(dead_code, reason = "each target uses one")]
 
-use sweetspot_transfer::probe::PacketAuthenticator;
-use sweetspot_transfer::protocol::frame::{Decoder, FramePart};
-use sweetspot_transfer::protocol::{Arrival, ReceiverOrder, SenderOrder, Session};
-use sweetspot_transfer::{Secret, Ticket};
+use sweetspot_protocol::frame::{FrameDecoder, FramePart};
+use sweetspot_protocol::probe::PacketAuthenticator;
+use sweetspot_protocol::{ReceiverOrder, Secret, SenderItem, SenderOrder, Session, Ticket};
 use sweetspot_units::Bytes;
 
 /// A stream as the receiver and the sender read it, cut into reads of a size that the first byte
@@ -14,7 +13,7 @@ use sweetspot_units::Bytes;
 pub fn frames(data: &[u8]) {
     let Some((size, stream)) = data.split_first() else { return };
     let (mut decoder, mut receiver, mut sender) =
-        (Decoder::default(), ReceiverOrder::default(), SenderOrder::default());
+        (FrameDecoder::default(), ReceiverOrder::default(), SenderOrder::default());
     let (mut announced, mut passed) = (0, 0);
     for mut input in stream.chunks(usize::from(*size) + 1) {
         while let Ok(Some(piece)) = decoder.next(&mut input) {
@@ -23,13 +22,13 @@ pub fn frames(data: &[u8]) {
                 sender.end();
             }
             match receiver.handle(piece) {
-                Ok(Arrival::Hello(hello)) => {
+                Ok(SenderItem::Hello(hello)) => {
                     announced = hello.size;
                     receiver.accept();
                 }
-                Ok(Arrival::Content(bytes)) => passed += bytes.len() as u64,
-                Ok(Arrival::End { .. }) => assert_eq!(passed, announced),
-                Ok(Arrival::SenderSummary(_) | Arrival::Failed(_)) | Err(_) => {}
+                Ok(SenderItem::Content(bytes)) => passed += bytes.len() as u64,
+                Ok(SenderItem::End { .. }) => assert_eq!(passed, announced),
+                Ok(SenderItem::SenderSummary(_) | SenderItem::Failed(_)) | Err(_) => {}
             }
             assert!(passed <= announced);
         }

@@ -7,9 +7,9 @@ use std::process::Command;
 use sweetspot_emulator::{Emulation, Sample};
 use sweetspot_linux::clock;
 use sweetspot_path::PathSpec;
+use sweetspot_protocol::TransferSummary;
 use sweetspot_report as report;
 use sweetspot_sizing::Sizing;
-use sweetspot_transfer::Outcome;
 use sweetspot_units::{Bytes, Duration};
 
 use super::certify::certificate;
@@ -185,7 +185,7 @@ fn wait_for_ticket(serve: &mut Program) -> Option<String> {
 }
 
 /// The object that `--json` printed last.
-fn outcome(who: &str, lines: &[String]) -> Result<Outcome, String> {
+fn outcome(who: &str, lines: &[String]) -> Result<TransferSummary, String> {
     let last = lines.iter().rfind(|line| line.starts_with('{')).map_or("", String::as_str);
     serde_json::from_str(last).map_err(|e| format!("the {who} did not report how it went: {e}"))
 }

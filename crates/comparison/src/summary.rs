@@ -3,17 +3,17 @@
 //! Time is zero when the sender began to connect: the whole transfer counts, handshakes too.
 
 use sweetspot_path::PathSpec;
+use sweetspot_protocol::TransferSummary;
+use sweetspot_protocol::series::{SeriesEvent, SeriesRecord};
 use sweetspot_report as report;
-use sweetspot_transfer::Outcome;
-use sweetspot_transfer::series::{SeriesEvent, SeriesRecord};
 use sweetspot_units::{Bytes, Duration, Rate};
 
 /// What one transfer left behind.
 pub struct Traces {
     /// What the sender says.
-    pub sender: Outcome,
+    pub sender: TransferSummary,
     /// What the receiver says.
-    pub receiver: Outcome,
+    pub receiver: TransferSummary,
     /// The receiver's series, a JSON object per line.
     pub series: String,
     /// The emulator's samples.

@@ -5,8 +5,8 @@ use sweetspot_sizing::SizingError;
 use sweetspot_units::{Bytes, Duration};
 use thiserror::Error;
 
-use crate::name::{NameError, Printable};
-use crate::protocol::ProtocolError;
+use sweetspot_protocol::ProtocolError;
+use sweetspot_protocol::{NameError, Printable};
 
 /// Why a transfer, or the server, did not do what it was asked. Each is one line that names the
 /// thing, the reason and the next step.

@@ -3,12 +3,12 @@ use std::net::SocketAddr;
 use sweetspot_sizing::Sizing;
 use sweetspot_units::Bytes;
 
-use crate::series::SeriesRecord;
+use sweetspot_protocol::series::SeriesRecord;
 
 /// Watches one transfer. The transfer emits, and never prints.
 ///
 /// Calls come from the transfer's own threads, one at a time; what takes long delays steering.
-pub trait Observer: Send {
+pub trait TransferObserver: Send {
     /// Both ends agreed; content follows.
     fn opened(&mut self, opened: &Agreed) {
         let _ = opened;
@@ -40,16 +40,16 @@ pub struct Agreed {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NullObserver;
 
-impl Observer for NullObserver {}
+impl TransferObserver for NullObserver {}
 
 /// Keeps the time series.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Recorder {
+pub struct SeriesRecorder {
     /// Its lines so far.
     pub lines: Vec<SeriesRecord>,
 }
 
-impl Observer for Recorder {
+impl TransferObserver for SeriesRecorder {
     fn line(&mut self, line: &SeriesRecord) {
         self.lines.push(line.clone());
     }

@@ -1,17 +1,19 @@
 use std::io;
 
+use sweetspot_groups::{
+    AppliedChange, BufferAdvice, ConnectionOwner, PaceStep, PacedUpload, TuneEvent, TuneEventKind,
+    buffer_for,
+};
 use sweetspot_linux::clock;
 use sweetspot_linux::live::{BorrowError, LiveSocket};
 use sweetspot_linux::tcp::options;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use crate::event::{Change, ConnectionOwner, Event, Kind};
 use crate::guard::{AppliedLimit, Leases};
 use crate::look::{limit, pace};
-use crate::upload::{BufferAdvice, Step, Upload, buffer_for};
 
 /// A connection that is looked at, and what was done to it.
-pub struct Connection {
+pub struct TunedConnection {
     pub socket: LiveSocket,
     pub started: u64,
     pub who: ConnectionOwner,
@@ -20,7 +22,7 @@ pub struct Connection {
     /// Whether its window is limited, or was.
     pub limited: bool,
     pub advertised: Option<Bytes>,
-    pub upload: Upload,
+    pub upload: PacedUpload,
     pub buffer: BufferAdvice,
     /// The pace before it was touched, once it is.
     paced_before: Option<Option<Rate>>,
@@ -28,17 +30,17 @@ pub struct Connection {
     pub leave_upload: bool,
 }
 
-impl Connection {
+impl TunedConnection {
     /// One that nothing was done to.
-    pub fn new(socket: LiveSocket, started: u64, who: ConnectionOwner) -> Connection {
-        Connection {
+    pub fn new(socket: LiveSocket, started: u64, who: ConnectionOwner) -> TunedConnection {
+        TunedConnection {
             socket,
             started,
             who,
             claimed: false,
             limited: false,
             advertised: None,
-            upload: Upload::default(),
+            upload: PacedUpload::default(),
             buffer: BufferAdvice::default(),
             paced_before: None,
             leave_upload: false,
@@ -104,14 +106,14 @@ impl Connection {
     /// Something that was done to it, or is to be said of it.
     pub fn event(
         &self,
-        kind: Kind,
+        kind: TuneEventKind,
         why: &str,
-        change: Change,
+        change: AppliedChange,
         rate: Rate,
         rtt: (Duration, Option<Duration>),
-    ) -> Event {
+    ) -> TuneEvent {
         let wall_s = clock::wall().as_nanos() as f64 / 1e9;
-        Event { wall_s, who: self.who.clone(), kind, why: why.to_owned(), change, rate, rtt }
+        TuneEvent { wall_s, who: self.who.clone(), kind, why: why.to_owned(), change, rate, rtt }
     }
 
     /// Looks at what it sends, and does what its pace needs; what is to be told.
@@ -121,13 +123,13 @@ impl Connection {
         seen: &crate::look::Seen,
         leases: &mut Leases,
         dry_run: bool,
-    ) -> Vec<Event> {
+    ) -> Vec<TuneEvent> {
         let mut told = Vec::new();
         let rtt = (seen.info.rtt, Some(seen.info.min_rtt));
         let rate = seen.info.delivery_rate;
-        if let Some(advice) = self.buffer.handle_sample(now, &seen.info) {
-            let change = Change::Pace { from: None, to: None, kernel: None };
-            told.push(self.event(Kind::Advised, &advice, change, rate, rtt));
+        if let Some(advice) = self.buffer.handle_sample(now, &seen.buffer) {
+            let change = AppliedChange::Pace { from: None, to: None, kernel: None };
+            told.push(self.event(TuneEventKind::Advised, &advice, change, rate, rtt));
         }
         if self.leave_upload {
             return told;
@@ -137,16 +139,16 @@ impl Connection {
         else {
             return told;
         };
-        let change = |to, kernel| Change::Pace { from: step.before, to, kernel };
+        let change = |to, kernel| AppliedChange::Pace { from: step.before, to, kernel };
         if dry_run {
             // What would follow from a pace that is not set, nobody knows.
             self.leave_upload = true;
             let advice = advice(&step, seen.info.min_rtt);
             let change = change(step.before, None);
-            told.push(self.event(Kind::Advised, &advice, change, rate, rtt));
+            told.push(self.event(TuneEventKind::Advised, &advice, change, rate, rtt));
         } else if let Err(why) = self.pace(leases, step.pace) {
             self.leave_upload = true;
-            told.push(self.event(Kind::Refused, &why, change(step.pace, None), rate, rtt));
+            told.push(self.event(TuneEventKind::Refused, &why, change(step.pace, None), rate, rtt));
         } else if let Some(kind) = step.kind {
             let change = change(step.pace, self.kernel_pace());
             told.push(self.event(kind, &step.why, change, rate, rtt));
@@ -156,8 +158,8 @@ impl Connection {
 }
 
 /// What to do about an upload that is not to be touched.
-fn advice(step: &Step, rtt: Duration) -> String {
-    let Step { why, pace, .. } = step;
+fn advice(step: &PaceStep, rtt: Duration) -> String {
+    let PaceStep { why, pace, .. } = step;
     let Some(pace) = *pace else { return why.clone() };
     let buffer = buffer_for(pace, rtt);
     format!(

@@ -7,7 +7,7 @@ use std::thread;
 use sweetspot_linux::clock;
 use sweetspot_units::{Duration, Time};
 
-use crate::metrics::Snapshot;
+use crate::metrics::TunerSnapshot;
 
 /// Hands out metrics over HTTP, to this host only.
 #[derive(Debug)]
@@ -16,21 +16,21 @@ pub struct Exporter {
 }
 
 /// Who takes longer to ask is not answered.
-const PATIENCE: Duration = Duration::from_secs(10);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// So many may take their time; of more, the first are sent away.
-const MOST_WAITING: usize = 64;
+const MAX_WAITING_CLIENTS: usize = 64;
 /// Between two looks at them.
-const LOOK: Duration = Duration::from_millis(10);
+const ACCEPT_INTERVAL: Duration = Duration::from_millis(10);
 
 impl Exporter {
     /// Listens at `address`, which must be a loopback one
     /// ([`policy::loopback`](crate::policy::loopback)).
     pub fn start(address: SocketAddr) -> io::Result<Exporter> {
         let listener = TcpListener::bind(address)?;
-        let text = Arc::new(Mutex::new(Snapshot::default().prometheus()));
+        let text = Arc::new(Mutex::new(TunerSnapshot::default().prometheus()));
         let served = Arc::clone(&text);
         thread::Builder::new().name("metrics".to_owned()).spawn(move || {
-            let mut waiting = Waiting::default();
+            let mut waiting = WaitingClients::default();
             // A listener that cannot be set up any more is none.
             while waiting.serve(&listener, &served).is_ok() {}
         })?;
@@ -38,7 +38,7 @@ impl Exporter {
     }
 
     /// From now on this is handed out.
-    pub fn publish(&self, snapshot: &Snapshot) {
+    pub fn publish(&self, snapshot: &TunerSnapshot) {
         if let Ok(mut text) = self.text.lock() {
             *text = snapshot.prometheus();
         }
@@ -47,20 +47,20 @@ impl Exporter {
 
 /// Who has connected and not asked yet, and how long that is put up with. Nobody waits for them.
 #[derive(Debug, Default)]
-struct Waiting(VecDeque<(TcpStream, Time)>);
+struct WaitingClients(VecDeque<(TcpStream, Time)>);
 
-impl Waiting {
+impl WaitingClients {
     /// Lets one more in, if there is one, and answers those who ask.
     fn serve(&mut self, listener: &TcpListener, text: &Mutex<String>) -> io::Result<()> {
         listener.set_nonblocking(!self.0.is_empty())?;
         match listener.accept() {
             Ok((stream, _)) => {
                 stream.set_nonblocking(true)?;
-                self.0.push_back((stream, clock::now() + PATIENCE));
-                self.0.drain(..self.0.len().saturating_sub(MOST_WAITING));
+                self.0.push_back((stream, clock::now() + REQUEST_TIMEOUT));
+                self.0.drain(..self.0.len().saturating_sub(MAX_WAITING_CLIENTS));
             }
             // Nobody, or no descriptor left for anybody: later.
-            Err(_) => clock::sleep_until(clock::now() + LOOK),
+            Err(_) => clock::sleep_until(clock::now() + ACCEPT_INTERVAL),
         }
         let now = clock::now();
         self.0.retain_mut(|(stream, until)| match stream.read(&mut [0; 4096]) {
@@ -96,7 +96,7 @@ mod tests {
     fn what_was_published_last_is_handed_out() {
         let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let exporter = Exporter::start(free).unwrap();
-        exporter.publish(&Snapshot { watched: 7, ..Snapshot::default() });
+        exporter.publish(&TunerSnapshot { watched: 7, ..TunerSnapshot::default() });
         let mut stream = TcpStream::connect(free).unwrap();
         stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
         let mut answer = String::new();

@@ -90,7 +90,7 @@ pub fn guarded(work: impl FnOnce(Leases) -> u8) -> io::Result<u8> {
 }
 
 fn guard(reader: File) {
-    let mut held = Held::default();
+    let mut held = HeldLeases::default();
     for line in BufReader::new(reader).lines().map_while(Result::ok) {
         held.note(&line);
     }
@@ -102,7 +102,7 @@ fn guard(reader: File) {
 
 /// What was taken and not released, by cookie.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Held(BTreeMap<u64, Lease>);
+struct HeldLeases(BTreeMap<u64, Lease>);
 
 /// A socket as the guardian knows it, whose process is where it looks first, and what was done to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,7 +127,7 @@ impl Lease {
     }
 }
 
-impl Held {
+impl HeldLeases {
     /// Takes a line in; one that is cut short says nothing.
     fn note(&mut self, line: &str) -> Option<()> {
         let words: Vec<&str> = line.split(' ').collect();
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn a_guardian_knows_what_was_taken_and_not_released() {
-        let mut held = Held::default();
+        let mut held = HeldLeases::default();
         held.note("+ window 10 99 1234 77");
         held.note("+ window 10 99 1235 78");
         held.note("+ pace:8000 10 99 1235 78");
@@ -193,11 +193,11 @@ mod tests {
 
     #[test]
     fn a_line_cut_short_is_no_lease() {
-        let mut held = Held::default();
+        let mut held = HeldLeases::default();
         let lines = ["", "+ window 10 99 3", "+ window x 1 1 1", "+ pace:x 1 1 1 1", "-", "- x"];
         for line in lines {
             held.note(line);
         }
-        assert_eq!(held, Held::default());
+        assert_eq!(held, HeldLeases::default());
     }
 }

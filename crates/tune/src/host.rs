@@ -1,25 +1,25 @@
 use std::collections::BTreeSet;
 
+use sweetspot_groups::Goal;
+use sweetspot_groups::policy::{PROGRAM_NAME_BYTES, Policy, Subject};
 use sweetspot_linux::diag::{Detail, Diag, State};
 use sweetspot_linux::live::BorrowError;
 use sweetspot_linux::processes;
 use sweetspot_units::{Bytes, Duration, Time};
 
 use crate::error::{TuneError, Untunable};
-use crate::goal::Goal;
-use crate::policy::{Policy, Subject};
-use crate::scope::{Found, Scope, sockets_of};
+use crate::scope::{FoundSocket, Scope, sockets_of};
 
 /// Between two readings of the table of connections, which costs about a millisecond.
-const READ: Duration = Duration::from_millis(250);
+const TABLE_INTERVAL: Duration = Duration::from_millis(250);
 
 /// A connection that received less is not worth the search for its process: TCP's initial window
 /// (RFC 6928).
-const WORTH: Bytes = Bytes::new(14_600);
+const MIN_RECEIVED: Bytes = Bytes::new(14_600);
 
 /// Every process of this host, as far as a policy covers its connections.
 #[derive(Debug)]
-pub struct Host {
+pub struct HostScope {
     policy: Policy,
     diag: Diag,
     next_read: Time,
@@ -29,11 +29,17 @@ pub struct Host {
     complained: bool,
 }
 
-impl Host {
+impl HostScope {
     /// The connections of the network namespace that we are in.
-    pub fn new(policy: Policy) -> Result<Host, TuneError> {
+    pub fn new(policy: Policy) -> Result<HostScope, TuneError> {
         let diag = Diag::open().map_err(|source| TuneError::Connections { source })?;
-        Ok(Host { policy, diag, next_read: Time::ZERO, known: BTreeSet::new(), complained: false })
+        Ok(HostScope {
+            policy,
+            diag,
+            next_read: Time::ZERO,
+            known: BTreeSet::new(),
+            complained: false,
+        })
     }
 
     /// The inodes of connections that receive in bulk and are not known yet.
@@ -43,7 +49,7 @@ impl Host {
         self.diag
             .connections(&[State::Established, State::FinWait2], info, |connection| {
                 let received = connection.info.map_or(Bytes::ZERO, |info| info.bytes_received);
-                if connection.inode != 0 && received >= WORTH {
+                if connection.inode != 0 && received >= MIN_RECEIVED {
                     present.insert(connection.inode);
                 }
             })
@@ -53,12 +59,16 @@ impl Host {
     }
 }
 
-impl Scope for Host {
-    fn find(&mut self, now: Time, refused: &mut Vec<Untunable>) -> Result<Vec<Found>, TuneError> {
+impl Scope for HostScope {
+    fn find(
+        &mut self,
+        now: Time,
+        refused: &mut Vec<Untunable>,
+    ) -> Result<Vec<FoundSocket>, TuneError> {
         if now < self.next_read {
             return Ok(Vec::new());
         }
-        self.next_read = now + READ;
+        self.next_read = now + TABLE_INTERVAL;
         let mut wanted = self.candidates()?;
         self.known.extend(&wanted);
         let (mut found, mut forbidden) = (Vec::new(), 0);
@@ -93,3 +103,6 @@ impl Scope for Host {
         self.policy.goal(subject)
     }
 }
+
+// A policy compares names as the kernel keeps them.
+const _: () = assert!(PROGRAM_NAME_BYTES == processes::NAME);

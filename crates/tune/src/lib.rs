@@ -1,37 +1,56 @@
-//! Watches and steers live connections of unmodified programs.
+//! Tunes live TCP connections of unmodified programs.
 //!
-//! Pure: [`share`] divides windows max-min fair, [`PathGroup`] steers all connections between two
-//! hosts by one controller, [`upload::Upload`] a connection's pace by another, [`Event`] says what was
-//! done.
-//! At the edge of the kernel: [`Scope`] finds connections, [`Tuner`] looks at them and acts,
-//! `guard` undoes it all when the tuner dies.
+//! This is the edge at the kernel of `sweetspot tune`: it finds connections, looks at them and applies limits.
+//! What to limit, and how much, is decided in [`sweetspot_groups`] and by the controllers of `sweetspot-sizing`;
+//! this crate has no control law of its own.
+//!
+//! - A [`Scope`] finds sockets: [`HostScope`] those of a whole host, by a policy, [`ProcessFamily`] those of a
+//!   process and its descendants.
+//! - The [`Tuner`] looks at each connection, sets its window limit or pace, and says what it did.
+//! - [`guarded`] runs the tuner under a guardian process, which undoes everything when the tuner dies. What is
+//!   to be undone stands in its [`Leases`].
+//! - The [`Exporter`] serves a [`TunerSnapshot`] as Prometheus metrics, on loopback only.
+//!
+//! # Example
+//!
+//! Metrics on a loopback port:
+//!
+//! ```
+//! use std::io::{Read, Write};
+//! use std::net::{TcpListener, TcpStream};
+//!
+//! use sweetspot_tune::{Exporter, TunerSnapshot};
+//!
+//! // A port that is free now.
+//! let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
+//! let exporter = Exporter::start(address)?;
+//! exporter.publish(&TunerSnapshot { watched: 3, ..TunerSnapshot::default() });
+//!
+//! let mut client = TcpStream::connect(address)?;
+//! client.write_all(b"GET /metrics HTTP/1.1\r\n\r\n")?;
+//! let mut answer = String::new();
+//! client.read_to_string(&mut answer)?;
+//! assert!(answer.contains("sweetspot_connections_watched 3"));
+//! # Ok::<(), std::io::Error>(())
+//! ```
 
-mod clamp_check;
 mod connection;
 mod error;
-mod event;
 mod exporter;
-mod goal;
 mod guard;
 mod host;
 mod look;
 mod metrics;
 mod path;
-mod path_cache;
-mod path_group;
-pub mod policy;
 mod scope;
-pub mod share;
 mod tuner;
-pub mod upload;
+mod users;
 
 pub use error::{TuneError, Untunable};
-pub use event::{Change, ConnectionOwner, Event, Kind};
 pub use exporter::Exporter;
-pub use goal::Goal;
 pub use guard::{Leases, guarded};
-pub use host::Host;
-pub use metrics::Snapshot;
-pub use path_group::{Action, ConnectionSample, PathGroup, Refusal};
-pub use scope::{Family, Found, Scope};
-pub use tuner::{Options, Tuner};
+pub use host::HostScope;
+pub use metrics::TunerSnapshot;
+pub use scope::{FoundSocket, ProcessFamily, Scope};
+pub use tuner::{Tuner, TunerOptions};
+pub use users::uid_of;

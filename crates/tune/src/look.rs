@@ -1,12 +1,11 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
+use sweetspot_groups::{ConnectionSample, SendBufferSample};
 use sweetspot_linux::live::{BorrowError, LiveSocket};
 use sweetspot_linux::tcp::{Info, options};
 use sweetspot_sizing::SenderReport;
 use sweetspot_units::{Bytes, Rate};
-
-use crate::path_group::ConnectionSample;
 
 /// A clamp that limits nothing: as much as the option can say.
 const UNCLAMPED: Bytes = Bytes::new(i32::MAX as u64);
@@ -20,6 +19,8 @@ pub struct Seen {
     /// For the pace's: payload that reached the peer, and the sender's own view.
     pub delivered: Bytes,
     pub report: SenderReport,
+    /// For advice about the send buffer.
+    pub buffer: SendBufferSample,
 }
 
 /// Looks at a connection, and holds its limit where it has one: the kernel overwrites a clamp
@@ -46,7 +47,8 @@ pub fn look(
             out_of_order: info.rcv_ooopack.unwrap_or(0).into(),
             advertised: info.rcv_wnd,
         };
-        Ok(Seen { info, look, delivered: delivered(&info), report: report(&info) })
+        let (delivered, report, buffer) = (delivered(&info), report(&info), buffer(&info));
+        Ok(Seen { info, look, delivered, report, buffer })
     };
     if touched { lend(socket, look) } else { socket.with(look) }
 }
@@ -77,6 +79,17 @@ fn report(info: &Info) -> SenderReport {
         minimum_rtt: info.min_rtt,
         starved: info.delivery_rate_app_limited,
         ..SenderReport::default()
+    }
+}
+
+fn buffer(info: &Info) -> SendBufferSample {
+    SendBufferSample {
+        acked: info.bytes_acked,
+        delivery_rate: info.delivery_rate,
+        app_limited: info.delivery_rate_app_limited,
+        sndbuf_limited: info.sndbuf_limited,
+        busy: info.busy_time,
+        minimum_rtt: info.min_rtt,
     }
 }
 

@@ -1,13 +1,12 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use sweetspot_groups::TuneEventKind;
 use sweetspot_units::{Bytes, Rate};
-
-use crate::event::Kind;
 
 /// How a tuner stands at one time.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Snapshot {
+pub struct TunerSnapshot {
     /// Connections that are looked at.
     pub watched: usize,
     /// Of those, the limited ones.
@@ -21,10 +20,10 @@ pub struct Snapshot {
     /// Their paces together.
     pub pace: Rate,
     /// Events since the start.
-    pub events: BTreeMap<Kind, u64>,
+    pub events: BTreeMap<TuneEventKind, u64>,
 }
 
-impl Snapshot {
+impl TunerSnapshot {
     /// As Prometheus reads it (text format 0.0.4).
     pub fn prometheus(&self) -> String {
         let mut text = String::new();
@@ -53,9 +52,10 @@ mod tests {
 
     #[test]
     fn every_sample_follows_its_type() {
-        let events = BTreeMap::from([(Kind::Held, 2)]);
+        let events = BTreeMap::from([(TuneEventKind::Held, 2)]);
         let rate = Rate::from_mbit_per_second(8);
-        let text = Snapshot { limited: 1, rate, events, ..Snapshot::default() }.prometheus();
+        let text =
+            TunerSnapshot { limited: 1, rate, events, ..TunerSnapshot::default() }.prometheus();
         assert!(text.contains(
             "# TYPE sweetspot_connections_limited gauge\nsweetspot_connections_limited 1\n"
         ));

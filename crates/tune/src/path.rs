@@ -1,53 +1,56 @@
 use std::collections::BTreeMap;
 
+use sweetspot_groups::{AppliedChange, Goal, IgnoredLimit, PathGroup, TuneEvent, TuneEventKind};
 use sweetspot_linux::clock;
-use sweetspot_sizing::{ControllerConfig, EventKind, Phase};
+use sweetspot_sizing::ControllerConfig;
 use sweetspot_units::{Bytes, Duration, Time};
 
-use crate::connection::Connection;
-use crate::event::{Change, Event, Kind};
-use crate::goal::Goal;
+use crate::connection::TunedConnection;
 use crate::guard::Leases;
 use crate::look::{Seen, look};
-use crate::path_group::{PathGroup, Refusal};
-use crate::tuner::Options;
+use crate::tuner::TunerOptions;
 
 /// What every host must be able to receive (RFC 9293 section 3.7.1).
-const LEAST_MSS: Bytes = Bytes::new(536);
+const MIN_MSS: Bytes = Bytes::new(536);
 /// IPv4 and TCP headers with timestamps.
-const HEADERS: Bytes = Bytes::new(52);
+const TCP_IP_HEADERS: Bytes = Bytes::new(52);
 
 /// Besides two round trips, until it shows what an action led to.
-const SETTLING: Duration = Duration::from_millis(20);
+const SETTLING_TIME: Duration = Duration::from_millis(20);
 
 /// Between two looks at uploads: four in the shortest epoch.
-const UPLOAD_PAUSE: Duration = Duration::from_millis(25);
+const UPLOAD_INTERVAL: Duration = Duration::from_millis(25);
 
 /// A path group and the connections in it.
-pub struct Path {
+pub struct TunedPath {
     pub group: PathGroup,
-    pub connections: BTreeMap<u64, Connection>,
+    pub connections: BTreeMap<u64, TunedConnection>,
     pub next_round: Time,
     /// Events to be told once it shows what the kernel made of them.
-    pending: Vec<(Time, Event)>,
+    pending: Vec<(Time, TuneEvent)>,
 }
 
-impl Path {
+impl TunedPath {
     /// No connections yet; `seen` is the first one's.
-    pub fn new(now: Time, goal: Goal, seen: &Seen, max_window: Bytes) -> Path {
-        let mss = seen.info.advmss.max(LEAST_MSS);
-        let config =
-            ControllerConfig { mss, packet: mss + HEADERS, max_window, size: None, path: None };
-        Path::again(now, PathGroup::new(goal.controller(&config), mss))
+    pub fn new(now: Time, goal: Goal, seen: &Seen, max_window: Bytes) -> TunedPath {
+        let mss = seen.info.advmss.max(MIN_MSS);
+        let config = ControllerConfig {
+            mss,
+            packet: mss + TCP_IP_HEADERS,
+            max_window,
+            size: None,
+            path: None,
+        };
+        TunedPath::again(now, PathGroup::new(goal.controller(&config), mss))
     }
 
     /// Begins again with what was learnt before.
-    pub fn again(now: Time, group: PathGroup) -> Path {
-        Path { group, connections: BTreeMap::new(), next_round: now, pending: Vec::new() }
+    pub fn again(now: Time, group: PathGroup) -> TunedPath {
+        TunedPath { group, connections: BTreeMap::new(), next_round: now, pending: Vec::new() }
     }
 
     /// A connection of it, seen for the first time.
-    pub fn add(&mut self, now: Time, cookie: u64, connection: Connection, seen: &Seen) {
+    pub fn add(&mut self, now: Time, cookie: u64, connection: TunedConnection, seen: &Seen) {
         self.group.add(now, cookie, seen.look);
         self.next_round = now;
         self.connections.insert(cookie, connection);
@@ -59,14 +62,14 @@ impl Path {
     }
 
     /// Looks at every connection, and does what the controllers then want; what is to be told.
-    pub fn round(&mut self, options: &Options, leases: &mut Leases) -> Vec<Event> {
+    pub fn round(&mut self, options: &TunerOptions, leases: &mut Leases) -> Vec<TuneEvent> {
         let mut told = self.look(options, leases);
         if self.connections.is_empty() {
             told.extend(self.ripe(Time::MAX));
             return told;
         }
         self.group.handle_round(clock::now());
-        while let Some(refusal) = self.group.poll_refusal() {
+        while let Some(refusal) = self.group.poll_ignored_limit() {
             told.extend(self.refused(&refusal));
         }
         self.act(leases, options.dry_run, &mut told);
@@ -80,7 +83,7 @@ impl Path {
         let cpu_budget = took * cpu_budget;
         let mut pause = self.group.pause(done, cpu_budget);
         if uploads {
-            pause = pause.min(UPLOAD_PAUSE.max(cpu_budget));
+            pause = pause.min(UPLOAD_INTERVAL.max(cpu_budget));
         }
         let due =
             self.connections.values().map(|c| c.upload.poll_timeout()).fold(Time::MAX, Time::min);
@@ -88,7 +91,7 @@ impl Path {
     }
 
     /// Undoes all that was done.
-    pub fn lift(&mut self, why: &str, leases: &mut Leases) -> Vec<Event> {
+    pub fn lift(&mut self, why: &str, leases: &mut Leases) -> Vec<TuneEvent> {
         let mut told = Vec::new();
         for (cookie, connection) in &mut self.connections {
             if !connection.touched() {
@@ -98,18 +101,18 @@ impl Path {
             // A guardian that is gone needs no telling.
             let _ = leases.release(*cookie);
             let change = match connection.upload.pace() {
-                Some(pace) => Change::Pace { from: Some(pace), to: None, kernel: None },
+                Some(pace) => AppliedChange::Pace { from: Some(pace), to: None, kernel: None },
                 None => {
                     let (from, advertised) = (self.group.limit(*cookie), connection.advertised);
-                    Change::Window { from, to: None, clamp: None, advertised }
+                    AppliedChange::Window { from, to: None, clamp: None, advertised }
                 }
             };
-            told.push(event(&self.group, connection, Kind::Lifted, why, change));
+            told.push(event(&self.group, connection, TuneEventKind::Lifted, why, change));
         }
         told
     }
 
-    fn look(&mut self, options: &Options, leases: &mut Leases) -> Vec<Event> {
+    fn look(&mut self, options: &TunerOptions, leases: &mut Leases) -> Vec<TuneEvent> {
         let (mut gone, mut told) = (Vec::new(), Vec::new());
         for (cookie, connection) in &mut self.connections {
             let limit = self.group.limit(*cookie).filter(|_| connection.limited);
@@ -137,7 +140,7 @@ impl Path {
     }
 
     /// A connection is over.
-    fn forget(&mut self, cookie: u64, leases: &mut Leases) -> Option<Event> {
+    fn forget(&mut self, cookie: u64, leases: &mut Leases) -> Option<TuneEvent> {
         self.group.remove(clock::now(), cookie);
         let connection = self.connections.remove(&cookie)?;
         if connection.touched() {
@@ -146,55 +149,52 @@ impl Path {
         let why = "the connection is over";
         let change = unchanged(&connection);
         (connection.claimed || connection.touched())
-            .then(|| event(&self.group, &connection, Kind::Gone, why, change))
+            .then(|| event(&self.group, &connection, TuneEventKind::Gone, why, change))
     }
 
     /// A limit did not reach a connection.
-    fn refused(&self, refusal: &Refusal) -> Option<Event> {
+    fn refused(&self, refusal: &IgnoredLimit) -> Option<TuneEvent> {
         let connection = self.connections.get(&refusal.cookie)?;
         let why = format!(
             "this kernel does not keep to the limit: a window of {} under one of {}; left alone",
             refusal.window, refusal.limit
         );
         let advertised = connection.advertised;
-        let change = Change::Window {
+        let change = AppliedChange::Window {
             from: Some(refusal.limit),
             to: None,
             clamp: connection.clamp(),
             advertised,
         };
-        Some(event(&self.group, connection, Kind::Refused, &why, change))
+        Some(event(&self.group, connection, TuneEventKind::Refused, &why, change))
     }
 
-    fn act(&mut self, leases: &mut Leases, dry_run: bool, told: &mut Vec<Event>) {
-        let mut said = Vec::new();
-        while let Some(event) = self.group.poll_event() {
-            said.extend(words(&event.kind));
-        }
+    fn act(&mut self, leases: &mut Leases, dry_run: bool, told: &mut Vec<TuneEvent>) {
+        let said: Vec<_> = std::iter::from_fn(|| self.group.poll_event()).collect();
         let mut before = BTreeMap::new();
-        while let Some(action) = self.group.poll_action() {
-            let Some(connection) = self.connections.get_mut(&action.cookie) else { continue };
-            before.insert(action.cookie, action.before);
+        while let Some(change) = self.group.poll_limit_change() {
+            let Some(connection) = self.connections.get_mut(&change.cookie) else { continue };
+            before.insert(change.cookie, change.before);
             if dry_run {
                 continue;
             }
-            if let Err(why) = connection.limit(leases, action.limit) {
-                let change = unchanged(connection);
-                told.push(event(&self.group, connection, Kind::Refused, &why, change));
-                self.group.leave(action.cookie);
+            if let Err(why) = connection.limit(leases, change.limit) {
+                let unchanged = unchanged(connection);
+                told.push(event(&self.group, connection, TuneEventKind::Refused, &why, unchanged));
+                self.group.leave(change.cookie);
             }
         }
-        let due = clock::now() + self.group.round_trips().0 * 2 + SETTLING;
+        let due = clock::now() + self.group.round_trips().0 * 2 + SETTLING_TIME;
         for (cookie, connection) in &mut self.connections {
             let to = self.group.limit(*cookie);
             let from = before.get(cookie).copied().unwrap_or(to);
-            let change = Change::Window { from, to, clamp: None, advertised: None };
+            let change = AppliedChange::Window { from, to, clamp: None, advertised: None };
             let mut tell = |kind, why: &str| {
                 let event = event(&self.group, connection, kind, why, change);
                 self.pending.push((due, event));
             };
             if !connection.claimed && to.is_some() {
-                tell(Kind::Taken, "a bulk transfer; its window is limited");
+                tell(TuneEventKind::Taken, "a bulk transfer; its window is limited");
             }
             if connection.claimed {
                 said.iter().for_each(|(kind, why)| tell(*kind, why));
@@ -204,13 +204,13 @@ impl Path {
     }
 
     /// The events of which it shows by `now` what the kernel made.
-    fn ripe(&mut self, now: Time) -> Vec<Event> {
+    fn ripe(&mut self, now: Time) -> Vec<TuneEvent> {
         let (ripe, pending) = self.pending.drain(..).partition(|(due, _)| *due <= now);
         self.pending = pending;
-        let mut ripe: Vec<Event> = Vec::into_iter(ripe).map(|(_, event)| event).collect();
+        let mut ripe: Vec<TuneEvent> = Vec::into_iter(ripe).map(|(_, event)| event).collect();
         for event in &mut ripe {
             let connection = self.connections.get(&event.who.cookie);
-            if let (Change::Window { clamp, advertised, .. }, Some(connection)) =
+            if let (AppliedChange::Window { clamp, advertised, .. }, Some(connection)) =
                 (&mut event.change, connection)
             {
                 *clamp = connection.clamp();
@@ -221,54 +221,16 @@ impl Path {
     }
 }
 
-fn unchanged(connection: &Connection) -> Change {
-    Change::Window { from: None, to: None, clamp: None, advertised: connection.advertised }
+fn unchanged(connection: &TunedConnection) -> AppliedChange {
+    AppliedChange::Window { from: None, to: None, clamp: None, advertised: connection.advertised }
 }
 
 fn event(
     group: &PathGroup,
-    connection: &Connection,
-    kind: Kind,
+    connection: &TunedConnection,
+    kind: TuneEventKind,
     why: &str,
-    change: Change,
-) -> Event {
+    change: AppliedChange,
+) -> TuneEvent {
     connection.event(kind, why, change, group.rate(), group.round_trips())
-}
-
-/// What the controller did, in words.
-fn words(kind: &EventKind) -> Option<(Kind, String)> {
-    match kind {
-        EventKind::Entered { phase, reason } => match phase {
-            Phase::Holding => Some((Kind::Held, reason.to_string())),
-            Phase::Open => Some((Kind::LetGo, reason.to_string())),
-            Phase::Trying => Some((Kind::Tightened, format!("tries a smaller window: {reason}"))),
-            Phase::HandsOff | Phase::Measuring | Phase::Ramping | Phase::Congested => None,
-        },
-        EventKind::CapacityEstimated { .. }
-        | EventKind::Limited { .. }
-        | EventKind::Lifted
-        | EventKind::Saturated { .. }
-        | EventKind::Congested
-        | EventKind::Switched { .. } => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use sweetspot_sizing::Reason;
-
-    use super::*;
-
-    #[test]
-    fn what_the_controller_enters_is_told_with_its_reason() {
-        let told = |phase, reason| words(&EventKind::Entered { phase, reason });
-        let held = told(Phase::Holding, Reason::CapacityKnown);
-        assert_eq!(held, Some((Kind::Held, "the path's capacity is known".to_owned())));
-        let (kind, why) = told(Phase::Trying, Reason::RateInelastic).unwrap();
-        assert_eq!(kind, Kind::Tightened);
-        assert!(why.starts_with("tries a smaller window: a queue stands"), "{why}");
-        assert_eq!(told(Phase::Open, Reason::TrialFailed).unwrap().0, Kind::LetGo);
-        assert_eq!(told(Phase::HandsOff, Reason::Ended), None);
-        assert_eq!(words(&EventKind::Lifted), None);
-    }
 }

@@ -1,18 +1,22 @@
 use std::collections::BTreeSet;
 
+use sweetspot_groups::Goal;
+use sweetspot_groups::policy::Subject;
 use sweetspot_linux::live::{BorrowError, ProcessHandle};
 use sweetspot_linux::processes::{self, Descriptor, Process};
 use sweetspot_units::Time;
 
 use crate::error::{TuneError, Untunable};
-use crate::goal::Goal;
-use crate::policy::Subject;
 
 /// Where connections to be tuned are looked for.
 pub trait Scope {
     /// The sockets found that were not there at the last call. What a process forbids is named
     /// in `refused`, once.
-    fn find(&mut self, now: Time, refused: &mut Vec<Untunable>) -> Result<Vec<Found>, TuneError>;
+    fn find(
+        &mut self,
+        now: Time,
+        refused: &mut Vec<Untunable>,
+    ) -> Result<Vec<FoundSocket>, TuneError>;
 
     /// What a connection is to aim for; `None`: it is left alone.
     fn goal(&self, subject: &Subject<'_>) -> Option<Goal>;
@@ -23,7 +27,7 @@ pub trait Scope {
 
 /// A socket of a process; it may be of any kind.
 #[derive(Debug, Clone)]
-pub struct Found {
+pub struct FoundSocket {
     /// The process.
     pub process: ProcessHandle,
     /// What it is called.
@@ -38,22 +42,26 @@ pub struct Found {
 
 /// A process and all that descend from it.
 #[derive(Debug)]
-pub struct Family {
+pub struct ProcessFamily {
     root: u32,
     goal: Goal,
     known: BTreeSet<u64>,
     complained: BTreeSet<u32>,
 }
 
-impl Family {
+impl ProcessFamily {
     /// The family of the process `root`, whose transfers aim for `goal`.
-    pub fn new(root: u32, goal: Goal) -> Family {
-        Family { root, goal, known: BTreeSet::new(), complained: BTreeSet::new() }
+    pub fn new(root: u32, goal: Goal) -> ProcessFamily {
+        ProcessFamily { root, goal, known: BTreeSet::new(), complained: BTreeSet::new() }
     }
 }
 
-impl Scope for Family {
-    fn find(&mut self, _now: Time, refused: &mut Vec<Untunable>) -> Result<Vec<Found>, TuneError> {
+impl Scope for ProcessFamily {
+    fn find(
+        &mut self,
+        _now: Time,
+        refused: &mut Vec<Untunable>,
+    ) -> Result<Vec<FoundSocket>, TuneError> {
         let mut found = Vec::new();
         let mut present = BTreeSet::new();
         for pid in processes::family(self.root) {
@@ -86,7 +94,7 @@ pub fn sockets_of(
     pid: u32,
     known: &BTreeSet<u64>,
     present: &mut BTreeSet<u64>,
-) -> Result<Vec<Found>, BorrowError> {
+) -> Result<Vec<FoundSocket>, BorrowError> {
     let descriptors = match processes::sockets(pid) {
         Ok(descriptors) => descriptors,
         // With CAP_SYS_PTRACE alone they can be borrowed and not listed.
@@ -110,7 +118,7 @@ pub fn sockets_of(
     let Ok(Process { name, uid, started, .. }) = Process::read(pid) else {
         return Err(BorrowError::ProcessEnded { pid });
     };
-    let found = |descriptor| Found {
+    let found = |descriptor| FoundSocket {
         process: process.clone(),
         program: name.clone(),
         uid,

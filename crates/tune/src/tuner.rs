@@ -1,29 +1,26 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use sweetspot_groups::policy::Subject;
+use sweetspot_groups::share::max_min;
+use sweetspot_groups::{ConnectionOwner, Goal, PathCache, PathGroup, TuneEvent, TuneEventKind};
 use sweetspot_linux::clock;
 use sweetspot_linux::diag::State;
 use sweetspot_linux::live::LiveSocket;
 use sweetspot_linux::tcp::options;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use crate::connection::Connection;
+use crate::connection::TunedConnection;
 use crate::error::{TuneError, Untunable};
-use crate::event::{ConnectionOwner, Event, Kind};
-use crate::goal::Goal;
 use crate::guard::Leases;
 use crate::look::look;
-use crate::metrics::Snapshot;
-use crate::path::Path;
-use crate::path_cache::PathCache;
-use crate::path_group::PathGroup;
-use crate::policy::Subject;
-use crate::scope::{Found, Scope};
-use crate::share::max_min;
+use crate::metrics::TunerSnapshot;
+use crate::path::TunedPath;
+use crate::scope::{FoundSocket, Scope};
 
 /// Between two searches for new connections: a handshake and a request take two round trips and
 /// slow start three more before anything can overflow.
-const SEARCH: Duration = Duration::from_millis(50);
+const SEARCH_INTERVAL: Duration = Duration::from_millis(50);
 
 /// What looking may cost: a search for new connections, or a round of looks, is followed by a pause
 /// so many times as long as the CPU time it took, however long a busy host let it wait. Together
@@ -36,7 +33,7 @@ const ROUND_CPU_BUDGET: u64 = 250;
 
 /// How a tuner goes about its work.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct TunerOptions {
     /// The most that all windows together may be.
     pub memory: Option<Bytes>,
     /// Whether uploads are paced.
@@ -53,15 +50,15 @@ pub struct Options {
 /// called. At the end [`Tuner::lift`] undoes what was done.
 pub struct Tuner<S> {
     scope: S,
-    options: Options,
+    options: TunerOptions,
     leases: Leases,
     next_search: Time,
-    groups: BTreeMap<Ends, Path>,
+    groups: BTreeMap<Ends, TunedPath>,
     /// What was learnt by bundles that are over.
     path_cache: PathCache<Ends, PathGroup>,
     refused: Vec<Untunable>,
-    events: Vec<Event>,
-    counts: BTreeMap<Kind, u64>,
+    events: Vec<TuneEvent>,
+    counts: BTreeMap<TuneEventKind, u64>,
 }
 
 /// The two hosts of a path group, here and there, and what its transfers aim for.
@@ -69,7 +66,7 @@ type Ends = (IpAddr, IpAddr, Goal);
 
 impl<S: Scope> Tuner<S> {
     /// A tuner that has not looked yet.
-    pub fn new(scope: S, options: Options, leases: Leases) -> Tuner<S> {
+    pub fn new(scope: S, options: TunerOptions, leases: Leases) -> Tuner<S> {
         Tuner {
             scope,
             options,
@@ -99,7 +96,7 @@ impl<S: Scope> Tuner<S> {
             let took = clock::used().since(began);
             let cpu_budget =
                 if self.groups.is_empty() { EAGER_CPU_BUDGET } else { SEARCH_CPU_BUDGET };
-            self.next_search = clock::now() + SEARCH.max(took * cpu_budget);
+            self.next_search = clock::now() + SEARCH_INTERVAL.max(took * cpu_budget);
         }
         let due: Vec<Ends> =
             self.groups.iter().filter(|(_, p)| p.next_round <= now).map(|(e, _)| *e).collect();
@@ -110,7 +107,7 @@ impl<S: Scope> Tuner<S> {
     }
 
     /// What was done since the last call.
-    pub fn take_events(&mut self) -> Vec<Event> {
+    pub fn take_events(&mut self) -> Vec<TuneEvent> {
         for event in &self.events {
             *self.counts.entry(event.kind).or_default() += 1;
         }
@@ -118,14 +115,14 @@ impl<S: Scope> Tuner<S> {
     }
 
     /// How things stand.
-    pub fn snapshot(&self) -> Snapshot {
+    pub fn snapshot(&self) -> TunerSnapshot {
         let paths = || self.groups.values();
         let uploads =
             || paths().flat_map(|p| p.connections.values()).filter_map(|c| c.upload.pace());
-        Snapshot {
+        TunerSnapshot {
             watched: paths().map(|p| p.connections.len()).sum(),
             limited: paths().map(|p| p.limits().count()).sum(),
-            window: paths().flat_map(Path::limits).sum(),
+            window: paths().flat_map(TunedPath::limits).sum(),
             rate: paths().fold(Rate::ZERO, |sum, path| sum + path.group.rate()),
             paced: uploads().count(),
             pace: uploads().fold(Rate::ZERO, |sum, pace| sum + pace),
@@ -156,7 +153,7 @@ impl<S: Scope> Tuner<S> {
         let Some(memory) = self.options.memory else { return };
         let most = self.options.max_window;
         let demand =
-            |path: &Path| path.group.window().unwrap_or(most * path.connections.len() as u64);
+            |path: &TunedPath| path.group.window().unwrap_or(most * path.connections.len() as u64);
         let demands: Vec<Bytes> = self.groups.values().map(demand).collect();
         for (path, share) in self.groups.values_mut().zip(max_min(memory, &demands)) {
             path.group.set_ceiling(Some(share));
@@ -164,7 +161,7 @@ impl<S: Scope> Tuner<S> {
     }
 
     /// Takes a socket in if it is a TCP connection with data to come.
-    fn try_add(&mut self, now: Time, found: &Found) {
+    fn try_add(&mut self, now: Time, found: &FoundSocket) {
         let (fd, inode) = (found.descriptor.fd, found.descriptor.inode);
         let socket = match LiveSocket::name(&found.process, fd, inode, None) {
             Ok(socket) => socket,
@@ -191,10 +188,10 @@ impl<S: Scope> Tuner<S> {
         let ends = (local.ip(), remote.ip(), goal);
         let path_cache = &mut self.path_cache;
         let path = self.groups.entry(ends).or_insert_with(|| match path_cache.recall(now, &ends) {
-            Some(group) => Path::again(now, group),
-            None => Path::new(now, goal, &seen, max_window),
+            Some(group) => TunedPath::again(now, group),
+            None => TunedPath::new(now, goal, &seen, max_window),
         });
-        path.add(now, cookie, Connection::new(socket, found.started, who), &seen);
+        path.add(now, cookie, TunedConnection::new(socket, found.started, who), &seen);
     }
 
     /// Looks at every connection of a path group, and does what its controllers then want.

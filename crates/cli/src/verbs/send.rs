@@ -1,8 +1,9 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use sweetspot_protocol::Ticket;
 use sweetspot_sizing::Sizing;
-use sweetspot_transfer::{SendOptions, Ticket, send};
+use sweetspot_transfer::{SendOptions, send};
 
 use super::Ending;
 use super::transfer::{PathArguments, Watch};

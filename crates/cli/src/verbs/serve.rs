@@ -8,10 +8,9 @@ use std::thread;
 
 use sweetspot_linux::process;
 use sweetspot_linux::signals::{Event, Supervisor};
+use sweetspot_protocol::{TicketHost, TransferSummary};
 use sweetspot_sizing::Sizing;
-use sweetspot_transfer::{
-    Host, Observer, Outcome, ServeOptions, Server, ServerObserver, TransferError,
-};
+use sweetspot_transfer::{ServeOptions, Server, ServerObserver, TransferError, TransferObserver};
 use sweetspot_units::Duration;
 
 use super::Ending;
@@ -101,7 +100,7 @@ fn greet(watch: &Watch, server: &Server, lifetime: Duration) -> std::io::Result<
         "listening on {address}; within {} run elsewhere: sweetspot send FILE TICKET",
         indicatif::HumanDuration(lifetime.into())
     ));
-    let hidden = matches!(ticket.host, Host::Address(ip) if ip.is_loopback());
+    let hidden = matches!(ticket.host, TicketHost::Address(ip) if ip.is_loopback());
     if hidden && !address.ip().is_loopback() {
         watch.print(
             "this host has no address that others could reach, so the ticket names loopback; \
@@ -164,12 +163,12 @@ fn listening(text: &str) -> Result<SocketAddr, String> {
 }
 
 /// `HOST`, `HOST:PORT`, `[v6 address]:PORT` or a bare v6 address.
-fn advertised(text: &str) -> Result<(Host, Option<u16>), String> {
-    let whole = Host::parse(text).map(|host| (host, None));
+fn advertised(text: &str) -> Result<(TicketHost, Option<u16>), String> {
+    let whole = TicketHost::parse(text).map(|host| (host, None));
     whole
         .or_else(|| {
             let (host, port) = text.rsplit_once(':')?;
-            Some((Host::parse(host)?, Some(port.parse().ok().filter(|port| *port != 0)?)))
+            Some((TicketHost::parse(host)?, Some(port.parse().ok().filter(|port| *port != 0)?)))
         })
         .ok_or_else(|| {
             format!("--advertise \"{text}\" is no host; write it like example.org, 192.0.2.7:9000 or [2001:db8::7]:9000")
@@ -180,11 +179,11 @@ fn advertised(text: &str) -> Result<(Host, Option<u16>), String> {
 struct ServerReporter(Watch);
 
 impl ServerObserver for ServerReporter {
-    fn admitted(&self, number: u64, _peer: SocketAddr) -> Box<dyn Observer> {
+    fn admitted(&self, number: u64, _peer: SocketAddr) -> Box<dyn TransferObserver> {
         self.0.observer(number)
     }
 
-    fn ended(&self, _number: u64, result: &Result<Outcome, TransferError>) {
+    fn ended(&self, _number: u64, result: &Result<TransferSummary, TransferError>) {
         match result {
             Ok(outcome) => self.0.outcome(outcome),
             Err(error) => {

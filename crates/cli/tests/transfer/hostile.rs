@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use sweetspot_transfer::protocol::{Message, frame};
+use sweetspot_protocol::{Message, frame};
 
 use crate::raw::Raw;
 use crate::running::{Ended, Serve, eventually, file, send};

@@ -6,14 +6,14 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 
 use sweetspot_linux::clock;
-use sweetspot_transfer::series::SeriesRecord;
-use sweetspot_transfer::{Outcome, Role, RttSource};
+use sweetspot_protocol::series::SeriesRecord;
+use sweetspot_protocol::{Role, RttSource, TransferSummary};
 
 use sweetspot_units::Duration;
 
 use crate::running::{Serve, file, names, send};
 
-fn outcome(stdout: &str) -> Outcome {
+fn outcome(stdout: &str) -> TransferSummary {
     let line = stdout.lines().last().expect("an outcome");
     serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"))
 }
@@ -39,7 +39,7 @@ fn both_ends_report_the_same_transfer() {
     assert_eq!(near.sizing, "fixed:1MB");
     assert_eq!(near.congestion.as_deref(), Some("reno"));
     // What either end counted, both tell.
-    let same = Outcome {
+    let same = TransferSummary {
         role: far.role,
         peer: far.peer.clone(),
         seconds: far.seconds,

@@ -9,8 +9,7 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, Error, SignatureScheme};
-use sweetspot_transfer::Ticket;
-use sweetspot_transfer::protocol::{EXPORTER_LABEL, Hello, Message, Session, VERSION};
+use sweetspot_protocol::{EXPORTER_LABEL, Hello, Message, Session, Ticket, VERSION};
 
 pub struct Raw {
     pub tls: rustls::StreamOwned<ClientConnection, TcpStream>,

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use sweetspot_transfer::Secret;
+use sweetspot_protocol::Secret;
 
 use crate::running::{SWEETSPOT, Serve, file, run, send};
 

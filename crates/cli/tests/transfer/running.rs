@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::time::Duration;
 
 use sweetspot_linux::clock;
-use sweetspot_transfer::Ticket;
+use sweetspot_protocol::Ticket;
 
 pub const SWEETSPOT: &str = env!("CARGO_BIN_EXE_sweetspot");
 

@@ -1,7 +1,7 @@
 //! The outcome of what ran.
 
+use sweetspot_protocol::series::SeriesRow;
 use sweetspot_scenario::{ControllerEvent, CrossOutcome, Kind, TransferOutcome};
-use sweetspot_transfer::series::Row;
 use sweetspot_units::{Bytes, Duration};
 
 use super::target::Trace;
@@ -16,15 +16,15 @@ pub(super) fn transfer(
     (begin, end): (Duration, Duration),
     handshake: Duration,
 ) -> TransferOutcome {
-    let at = |row: &Row| trace.began.as_secs_f64() + row.t_s;
+    let at = |row: &SeriesRow| trace.began.as_secs_f64() + row.t_s;
     let (from, to) = (begin.as_secs_f64(), end.as_secs_f64());
     let delivered = delivered(trace, size, to) - delivered(trace, size, from);
     let before = trace.rows.iter().rfind(|row| at(row) <= from);
-    let within: Vec<&Row> =
+    let within: Vec<&SeriesRow> =
         trace.rows.iter().filter(|row| at(row) > from && at(row) <= to).collect();
     let last = within.last().copied();
-    let grown = |of: fn(&Row) -> Option<u64>| {
-        let value = |row: Option<&Row>| row.and_then(of).unwrap_or(0);
+    let grown = |of: fn(&SeriesRow) -> Option<u64>| {
+        let value = |row: Option<&SeriesRow>| row.and_then(of).unwrap_or(0);
         value(last.or(before)).saturating_sub(value(before))
     };
     let retransmitted = grown(|row| row.retransmitted);
@@ -63,7 +63,7 @@ fn delivered(trace: &Trace, size: Option<Bytes>, at: f64) -> f64 {
 }
 
 fn event(
-    event: &sweetspot_transfer::series::SeriesEvent,
+    event: &sweetspot_protocol::series::SeriesEvent,
     began: Duration,
     handshake: Duration,
 ) -> ControllerEvent {
@@ -104,8 +104,8 @@ fn ratio(part: u64, whole: u64) -> f64 {
 mod tests {
     use super::*;
 
-    fn row(t_s: f64, bytes: u64) -> Row {
-        Row { t_s, bytes, ..Row::default() }
+    fn row(t_s: f64, bytes: u64) -> SeriesRow {
+        SeriesRow { t_s, bytes, ..SeriesRow::default() }
     }
 
     #[test]

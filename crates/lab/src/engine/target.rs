@@ -8,10 +8,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use sweetspot_emulator::Side;
 use sweetspot_linux::clock;
+use sweetspot_protocol::TransferSummary;
+use sweetspot_protocol::series::{SeriesEvent, SeriesRecord, SeriesRow};
 use sweetspot_sizing::KnownPath;
-use sweetspot_transfer::series::{Row, SeriesEvent, SeriesRecord};
 use sweetspot_transfer::{
-    Observer, Outcome, SendOptions, ServeOptions, Server, ServerObserver, TransferError, send,
+    SendOptions, ServeOptions, Server, ServerObserver, TransferError, TransferObserver, send,
 };
 use sweetspot_units::{Bytes, Duration, Time};
 
@@ -37,7 +38,7 @@ pub(super) struct Trace {
     /// When its sender began to connect, since the start of the run.
     pub began: Duration,
     /// The sender's rows, whose times count from there.
-    pub rows: Vec<Row>,
+    pub rows: Vec<SeriesRow>,
     /// The controller's events, whose times count from the receiver's accept.
     pub events: Vec<SeriesEvent>,
     /// When all its content was delivered, if it was.
@@ -129,9 +130,9 @@ impl<'a> Target<'a> {
 }
 
 /// Keeps the sender's rows.
-struct Rows(Vec<Row>);
+struct Rows(Vec<SeriesRow>);
 
-impl Observer for Rows {
+impl TransferObserver for Rows {
     fn line(&mut self, line: &SeriesRecord) {
         if let SeriesRecord::Row(row) = line {
             self.0.push(row.clone());
@@ -142,7 +143,7 @@ impl Observer for Rows {
 /// Keeps the controller's events.
 struct EventRecorder(Events);
 
-impl Observer for EventRecorder {
+impl TransferObserver for EventRecorder {
     fn line(&mut self, line: &SeriesRecord) {
         if let SeriesRecord::Event(mark) = line {
             self.0.lock().unwrap_or_else(PoisonError::into_inner).push(mark.clone());
@@ -151,10 +152,10 @@ impl Observer for EventRecorder {
 }
 
 impl ServerObserver for EventRecorder {
-    fn admitted(&self, _number: u64, _peer: SocketAddr) -> Box<dyn Observer> {
+    fn admitted(&self, _number: u64, _peer: SocketAddr) -> Box<dyn TransferObserver> {
         Box::new(EventRecorder(self.0.clone()))
     }
-    fn ended(&self, _number: u64, _result: &Result<Outcome, TransferError>) {}
+    fn ended(&self, _number: u64, _result: &Result<TransferSummary, TransferError>) {}
     fn turned_away(&self, _error: &TransferError) {}
 }
 

@@ -8,15 +8,17 @@ use sweetspot_linux::tcp::ClampMethod;
 use sweetspot_sizing::{KnownPath, Sizing};
 use sweetspot_units::{Bytes, Duration, Time};
 
-use super::channel::{Channel, Incoming, READ_SIZE};
+use super::channel::{Channel, Incoming, SOCKET_READ_BYTES};
 use super::identity::Identity;
 use crate::TransferError;
-use crate::protocol::frame::Decoder;
-use crate::protocol::{Arrival, Hello, Message, ProtocolError, ReceiverOrder, Session, VERSION};
-use crate::ticket::Secret;
+use sweetspot_protocol::Secret;
+use sweetspot_protocol::frame::FrameDecoder;
+use sweetspot_protocol::{
+    Hello, Message, ProtocolError, ReceiverOrder, SenderItem, Session, VERSION,
+};
 
 /// A connection has this long to prove the ticket, from its first packet on.
-const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+const ADMISSION_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What a server knows and wants, for all its connections.
 pub(crate) struct ServerConfig {
@@ -38,20 +40,20 @@ pub(crate) struct Admitted {
     pub channel: Channel,
     pub session: Session,
     pub hello: Hello,
-    pub handshake: Handshake,
+    pub handshake: AfterHello,
 }
 
 /// A sender's stream right after its hello.
-pub(crate) struct Handshake {
+pub(crate) struct AfterHello {
     pub order: ReceiverOrder,
-    pub decoder: Decoder,
+    pub decoder: FrameDecoder,
     /// Plain text that followed the hello.
     pub rest: Vec<u8>,
 }
 
 /// Admits the sender behind `socket`, or says why not, to it and to the caller.
 pub(crate) fn admit(config: &ServerConfig, socket: TcpStream) -> Result<Admitted, TransferError> {
-    let deadline = clock::now() + HANDSHAKE_TIMEOUT;
+    let deadline = clock::now() + ADMISSION_TIMEOUT;
     let channel = Channel::accept(socket, &config.identity, deadline)?;
     let session = channel.session(&config.secret)?;
     let judged = read_hello(&channel, deadline).and_then(|(hello, handshake)| {
@@ -67,29 +69,29 @@ pub(crate) fn admit(config: &ServerConfig, socket: TcpStream) -> Result<Admitted
 }
 
 /// Reads until the hello is whole.
-fn read_hello(channel: &Channel, deadline: Time) -> Result<(Hello, Handshake), TransferError> {
-    let (mut order, mut decoder) = (ReceiverOrder::default(), Decoder::default());
-    let (mut raw, mut plain) = (vec![0; READ_SIZE], Vec::new());
+fn read_hello(channel: &Channel, deadline: Time) -> Result<(Hello, AfterHello), TransferError> {
+    let (mut order, mut decoder) = (ReceiverOrder::default(), FrameDecoder::default());
+    let (mut raw, mut plain) = (vec![0; SOCKET_READ_BYTES], Vec::new());
     loop {
         let left = deadline.since(clock::now());
         if left == Duration::ZERO {
-            return Err(channel.silent(HANDSHAKE_TIMEOUT));
+            return Err(channel.silent(ADMISSION_TIMEOUT));
         }
         plain.clear();
         match channel.read_within(&mut raw, &mut plain, left) {
             Ok(Incoming::Bytes(_)) => {}
             Ok(Incoming::Closed) => return Err(channel.gone(Bytes::ZERO)),
-            Err(TransferError::Silent { .. }) => return Err(channel.silent(HANDSHAKE_TIMEOUT)),
+            Err(TransferError::Silent { .. }) => return Err(channel.silent(ADMISSION_TIMEOUT)),
             Err(error) => return Err(error),
         }
         let mut input = &plain[..];
         let Some(piece) = decoder.next(&mut input).map_err(ProtocolError::from)? else { continue };
         return match order.handle(piece)? {
-            Arrival::Hello(hello) => {
+            SenderItem::Hello(hello) => {
                 let rest = input.to_vec();
-                Ok((hello, Handshake { order, decoder, rest }))
+                Ok((hello, AfterHello { order, decoder, rest }))
             }
-            Arrival::Failed(reason) => Err(TransferError::PeerFailed(reason)),
+            SenderItem::Failed(reason) => Err(TransferError::PeerFailed(reason)),
             // Nothing else is in order before a hello.
             _ => Err(channel.gone(Bytes::ZERO)),
         };

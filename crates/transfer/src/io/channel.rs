@@ -8,13 +8,13 @@ use sweetspot_units::{Bytes, Duration, Time};
 
 use super::identity;
 use crate::TransferError;
-use crate::protocol::{EXPORTER_LABEL, EXPORTER_LENGTH, Message, Session};
-use crate::ticket::Secret;
+use sweetspot_protocol::Secret;
+use sweetspot_protocol::{EXPORTER_LABEL, EXPORTER_LENGTH, Message, Session};
 
 /// How long the other end may be silent, or deaf, before the connection is given up.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PEER_TIMEOUT: Duration = Duration::from_secs(30);
 /// How much is read from the socket at a time.
-pub(crate) const READ_SIZE: usize = 256 << 10;
+pub(crate) const SOCKET_READ_BYTES: usize = 256 << 10;
 
 /// A TLS connection that one thread reads while others write.
 pub(crate) struct Channel {
@@ -77,9 +77,9 @@ impl Channel {
         }
         result?;
         let setup = || {
-            socket.set_read_timeout(Some(PATIENCE.into()))?;
-            socket.set_write_timeout(Some(PATIENCE.into()))?;
-            tcp::options::set_user_timeout(&socket, PATIENCE)
+            socket.set_read_timeout(Some(PEER_TIMEOUT.into()))?;
+            socket.set_write_timeout(Some(PEER_TIMEOUT.into()))?;
+            tcp::options::set_user_timeout(&socket, PEER_TIMEOUT)
         };
         setup().map_err(TransferError::system("setting up the connection"))?;
         let mut early = Vec::new();
@@ -118,7 +118,7 @@ impl Channel {
         let n = loop {
             match (&self.socket).read(raw) {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) if is_timeout(&e) => return Err(self.silent(PATIENCE)),
+                Err(e) if is_timeout(&e) => return Err(self.silent(PEER_TIMEOUT)),
                 Err(e) if is_gone(&e) => return Ok(Incoming::Closed),
                 Err(e) => return Err(TransferError::System { what: "reading", source: e }),
                 Ok(0) => return Ok(Incoming::Closed),
@@ -151,7 +151,7 @@ impl Channel {
         };
         set(patience)?;
         let result = self.read(raw, plain);
-        set(PATIENCE)?;
+        set(PEER_TIMEOUT)?;
         result
     }
 
@@ -178,7 +178,7 @@ impl Channel {
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock && self.acked() > acked => {
                     acked = self.acked();
                 }
-                Err(e) if is_timeout(&e) => return Err(self.silent(PATIENCE)),
+                Err(e) if is_timeout(&e) => return Err(self.silent(PEER_TIMEOUT)),
                 Err(e) if is_gone(&e) => return Err(self.gone(Bytes::ZERO)),
                 Err(e) => return Err(TransferError::System { what: "writing", source: e }),
             }

@@ -16,13 +16,13 @@ struct Present {
 }
 
 /// Connections that may be unauthenticated at once: each costs a thread and a TLS handshake.
-const MOST_UNAUTHENTICATED: usize = 32;
+const MAX_UNAUTHENTICATED: usize = 32;
 
 impl ConnectionTable {
     /// Adds a connection that has proved nothing yet, under a number; `None` if there are too many, or the server closes.
     pub fn enter(&self, socket: &TcpStream) -> Option<u64> {
         let mut present = lock(&self.0);
-        if present.closing || present.unauthenticated >= MOST_UNAUTHENTICATED {
+        if present.closing || present.unauthenticated >= MAX_UNAUTHENTICATED {
             return None;
         }
         let number = present.next;

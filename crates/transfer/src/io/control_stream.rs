@@ -1,20 +1,20 @@
 use sweetspot_linux::clock;
 use sweetspot_units::{Bytes, Duration};
 
-use super::channel::{Channel, Incoming, READ_SIZE};
+use super::channel::{Channel, Incoming, SOCKET_READ_BYTES};
 use super::sender::SendOptions;
 use crate::TransferError;
-use crate::protocol::frame::Decoder;
-use crate::protocol::{Accept, Hello, Message, ProtocolError, SenderOrder, Session, VERSION};
+use sweetspot_protocol::frame::FrameDecoder;
+use sweetspot_protocol::{Accept, Hello, Message, ProtocolError, SenderOrder, Session, VERSION};
 
 /// The receiver takes no longer to answer a hello, reserving the disk included.
-const ANSWER: Duration = Duration::from_secs(15);
+const HELLO_ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// The receiver's words, in order.
 pub(crate) struct ControlStream<'a> {
     channel: &'a Channel,
     order: SenderOrder,
-    decoder: Decoder,
+    decoder: FrameDecoder,
     raw: Vec<u8>,
     plain: Vec<u8>,
     /// How much of `plain` was taken in.
@@ -26,8 +26,8 @@ impl<'a> ControlStream<'a> {
         ControlStream {
             channel,
             order: SenderOrder::default(),
-            decoder: Decoder::default(),
-            raw: vec![0; READ_SIZE],
+            decoder: FrameDecoder::default(),
+            raw: vec![0; SOCKET_READ_BYTES],
             plain: Vec::new(),
             used: 0,
         }
@@ -55,10 +55,10 @@ impl<'a> ControlStream<'a> {
 
     /// Hears whether we may come in.
     pub fn answer(&mut self, session: &Session) -> Result<Accept, TransferError> {
-        let deadline = clock::now() + ANSWER;
+        let deadline = clock::now() + HELLO_ANSWER_TIMEOUT;
         let answer = self.next(|| deadline.since(clock::now()), || false);
         match answer.map_err(|error| match error {
-            TransferError::Silent { .. } => self.channel.silent(ANSWER),
+            TransferError::Silent { .. } => self.channel.silent(HELLO_ANSWER_TIMEOUT),
             error => error,
         })? {
             Message::Accept(accept) if session.is_receiver_proof(&accept.proof) => Ok(accept),

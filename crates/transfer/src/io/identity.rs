@@ -12,7 +12,7 @@ use rustls::{
 
 /// The name in the certificate. Nobody checks it: the fingerprint in the ticket names this very
 /// certificate.
-const NAME: &str = "sweetspot";
+const CERTIFICATE_NAME: &str = "sweetspot";
 
 /// A receiver's certificate, made afresh at every start.
 pub(crate) struct Identity {
@@ -23,7 +23,7 @@ pub(crate) struct Identity {
 
 impl Identity {
     pub fn new() -> Result<Identity, String> {
-        let made = rcgen::generate_simple_self_signed([NAME.to_owned()])
+        let made = rcgen::generate_simple_self_signed([CERTIFICATE_NAME.to_owned()])
             .map_err(|e| format!("making a certificate failed: {e}"))?;
         let certificate = made.cert.der().clone();
         let fingerprint = *blake3::hash(&certificate).as_bytes();
@@ -57,7 +57,7 @@ pub(crate) fn pinned(fingerprint: [u8; 32]) -> Result<Arc<ClientConfig>, Error> 
 
 /// The name that a pinned connection is opened under.
 pub(crate) fn server_name() -> Result<ServerName<'static>, Error> {
-    ServerName::try_from(NAME).map_err(|e| Error::General(e.to_string()))
+    ServerName::try_from(CERTIFICATE_NAME).map_err(|e| Error::General(e.to_string()))
 }
 
 fn provider() -> Arc<CryptoProvider> {

@@ -2,19 +2,19 @@
 
 mod admission;
 mod channel;
-mod congestion;
 mod connection_table;
+mod content_stream;
 mod control_stream;
+mod file_source;
 mod identity;
 mod probe_responder;
 mod receiver;
 mod receiver_control;
 mod send_buffer;
 pub mod sender;
+mod sender_congestion;
 mod sender_task;
 pub mod server;
 mod sink;
-mod source;
-mod stream;
 mod temp_file;
 mod udp_demux;

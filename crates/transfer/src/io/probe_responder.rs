@@ -12,18 +12,18 @@ use sweetspot_sizing::{CongestionState, PROBE_SIZE, SenderReport};
 use sweetspot_units::{Bytes, Duration, Time};
 
 use super::channel::Channel;
-use crate::probe::{Answer, Packet, PacketAuthenticator, Reflector, TrainPacket};
+use sweetspot_protocol::probe::{Answer, Packet, PacketAuthenticator, Reflector, TrainPacket};
 
 /// Until probes come, and when they stay away, the way is punched open this often.
 const PUNCH_INTERVAL: Duration = Duration::from_millis(200);
 /// Nobody needs longer trains or larger packets: what asks for them is no receiver of ours.
-const LONGEST_TRAIN: u32 = 512;
-const LARGEST_PACKET: u32 = 9216;
+const MAX_TRAIN_PACKETS: u32 = 512;
+const MAX_TRAIN_PACKET_BYTES: u32 = 9216;
 /// IPv6 and UDP headers; with IPv4's a probe is 20 bytes shorter than it might be.
-const HEADERS: Bytes = Bytes::new(48);
+const UDP_IP_HEADERS: Bytes = Bytes::new(48);
 
 /// A slow-start threshold that was never set (TCP_INFINITE_SSTHRESH, include/net/tcp.h).
-const NO_THRESHOLD: u32 = 0x7fff_ffff;
+const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
 
 /// Answers one receiver's probes.
 pub(crate) struct ProbeResponder<'a> {
@@ -50,7 +50,7 @@ impl<'a> ProbeResponder<'a> {
 
     /// Tells the receiver where we are.
     pub fn punch(&self) {
-        let size = PROBE_SIZE.saturating_sub(HEADERS);
+        let size = PROBE_SIZE.saturating_sub(UDP_IP_HEADERS);
         let _ = self.udp.send(&self.authenticator.close(&Packet::Punch, size));
     }
 
@@ -101,7 +101,7 @@ impl<'a> ProbeResponder<'a> {
 
     /// Sends a train back to back.
     pub fn send_train(&self, train: u32, packets: u32, payload: u32) {
-        if packets > LONGEST_TRAIN || payload > LARGEST_PACKET {
+        if packets > MAX_TRAIN_PACKETS || payload > MAX_TRAIN_PACKET_BYTES {
             return;
         }
         let size = Bytes::new(payload.into());
@@ -121,7 +121,7 @@ fn report(info: &Info, starved: bool) -> SenderReport {
     SenderReport {
         retransmitted: info.total_retrans.into(),
         cwnd: info.cwnd(),
-        ssthresh: (info.snd_ssthresh < NO_THRESHOLD)
+        ssthresh: (info.snd_ssthresh < INFINITE_SSTHRESH)
             .then(|| info.snd_mss * u64::from(info.snd_ssthresh)),
         in_flight: info.snd_mss * u64::from(info.unacked),
         delivery_rate: info.delivery_rate,

@@ -11,18 +11,18 @@ use sweetspot_units::{Bytes, Time};
 
 use super::admission::{Admitted, ServerConfig};
 use super::channel::Channel;
+use super::content_stream::ContentStream;
 use super::receiver_control::ReceiverControl;
-use super::sink::{Sink, Written};
-use super::stream::Stream;
+use super::sink::{Sink, WrittenFile};
 use super::temp_file::TempFile;
 use super::udp_demux::{Registration, UdpDemux};
 use crate::TransferError;
-use crate::control_loop::ControlLoop;
-use crate::name::FileName;
-use crate::observer::{Agreed, Observer};
-use crate::outcome::{End, Outcome, Role};
-use crate::probe::PacketAuthenticator;
-use crate::protocol::{Accept, Hello, Message, ReceiverSummary, SenderSummary, Session};
+use crate::observer::{Agreed, TransferObserver};
+use sweetspot_protocol::ControlLoop;
+use sweetspot_protocol::FileName;
+use sweetspot_protocol::probe::PacketAuthenticator;
+use sweetspot_protocol::{Accept, Hello, Message, ReceiverSummary, SenderSummary, Session};
+use sweetspot_protocol::{OwnAccount, Role, TransferSummary};
 
 /// IPv4 and TCP headers with the timestamp option (RFC 7323).
 const TCP_HEADERS: Bytes = Bytes::new(52);
@@ -33,18 +33,22 @@ pub(crate) fn receive(
     udp_demux: &UdpDemux,
     admitted: Admitted,
     start: Time,
-    observer: &mut dyn Observer,
-) -> Result<Outcome, TransferError> {
+    observer: &mut dyn TransferObserver,
+) -> Result<TransferSummary, TransferError> {
     let Admitted { channel, session, hello, handshake } = admitted;
     let result = Accepted::make(config, &hello, &channel).and_then(|plan| {
         let registration = plan.probes.then(|| {
             let opened = udp_demux.register(session.probe_id(), PacketAuthenticator::new(&session));
             opened.map_err(TransferError::system("preparing probes"))
         });
-        let transfer = Transfer { config, channel: &channel, session: &session, start };
+        let transfer = RunningTransfer { config, channel: &channel, session: &session, start };
         let registration = registration.transpose()?;
-        let result =
-            transfer.run(plan, Stream::new(&channel, handshake), registration.clone(), observer);
+        let result = transfer.run(
+            plan,
+            ContentStream::new(&channel, handshake),
+            registration.clone(),
+            observer,
+        );
         registration.iter().for_each(|registration| udp_demux.deregister(registration));
         result
     });
@@ -105,21 +109,21 @@ impl Accepted {
 }
 
 /// One transfer's surroundings.
-struct Transfer<'a> {
+struct RunningTransfer<'a> {
     config: &'a ServerConfig,
     channel: &'a Channel,
     session: &'a Session,
     start: Time,
 }
 
-impl Transfer<'_> {
+impl RunningTransfer<'_> {
     fn run(
         &self,
         plan: Accepted,
-        mut stream: Stream<'_>,
+        mut stream: ContentStream<'_>,
         registration: Option<Arc<Registration>>,
-        observer: &mut dyn Observer,
-    ) -> Result<Outcome, TransferError> {
+        observer: &mut dyn TransferObserver,
+    ) -> Result<TransferSummary, TransferError> {
         let cpu = process::cpu_time();
         let (config, peer) = (self.config, self.channel.peer());
         self.channel.say(&Message::Accept(Accept {
@@ -167,7 +171,7 @@ impl Transfer<'_> {
                 (_, received) => received,
             }
         })?;
-        let end = End {
+        let end = OwnAccount {
             role: Role::Receiver,
             peer,
             name: name.as_str(),
@@ -176,13 +180,13 @@ impl Transfer<'_> {
             took: clock::now().since(self.start),
             cpu: process::cpu_time().saturating_sub(cpu),
         };
-        Ok(Outcome::new(end, summary, closing))
+        Ok(TransferSummary::new(end, summary, closing))
     }
 
     /// Content to disk, hash checked, final name, summary sent, the one of the sender received.
     fn take_in(
         &self,
-        stream: &mut Stream<'_>,
+        stream: &mut ContentStream<'_>,
         receiver_control: &ReceiverControl<'_>,
         name: &FileName,
         temp_file: TempFile,
@@ -256,7 +260,7 @@ fn udp_headers(peer: SocketAddr) -> Bytes {
     Bytes::new(if peer.ip().to_canonical().is_ipv4() { 28 } else { 48 })
 }
 
-fn verify(written: &Written, sent: &str) -> Result<String, TransferError> {
+fn verify(written: &WrittenFile, sent: &str) -> Result<String, TransferError> {
     let received = written.hash.to_hex().to_string();
     if received == sent {
         Ok(received)

@@ -16,21 +16,21 @@ use sweetspot_units::{Bytes, Duration, Time};
 use super::channel::{Channel, lock};
 use super::udp_demux::Registration;
 use crate::TransferError;
-use crate::control_loop::{ControlLoop, Effect};
-use crate::observer::Observer;
-use crate::protocol::Message;
-use crate::series::SeriesRecord;
+use crate::observer::TransferObserver;
+use sweetspot_protocol::Message;
+use sweetspot_protocol::series::SeriesRecord;
+use sweetspot_protocol::{ControlLoop, TransferEffect};
 
 /// While the disk catches up after the last byte, the sender hears this often that we live.
 const BUSY_INTERVAL: Duration = Duration::from_secs(1);
 /// The longest datagram: a jumbo frame.
-const DATAGRAM: usize = 9216;
+const MAX_DATAGRAM_BYTES: usize = 9216;
 
 /// Shared by the thread that reads content and the one that keeps time.
 pub(crate) struct ReceiverControl<'a> {
     channel: &'a Channel,
     state: Mutex<ReceiverState>,
-    observer: Mutex<&'a mut dyn Observer>,
+    observer: Mutex<&'a mut dyn TransferObserver>,
     registration: Option<Arc<Registration>>,
     /// All content came; the disk is catching up.
     finishing: AtomicBool,
@@ -56,7 +56,7 @@ impl<'a> ReceiverControl<'a> {
         control_loop: ControlLoop,
         clamp_method: ClampMethod,
         registration: Option<Arc<Registration>>,
-        observer: &'a mut dyn Observer,
+        observer: &'a mut dyn TransferObserver,
     ) -> Result<ReceiverControl<'a>, TransferError> {
         let state = ReceiverState {
             control_loop,
@@ -164,10 +164,10 @@ impl<'a> ReceiverControl<'a> {
 
     fn listen(&self, probe_socket: Option<&ProbeSocket>) -> Result<(), TransferError> {
         let Some(probe_socket) = probe_socket else { return Ok(()) };
-        let mut datagram = [0; DATAGRAM];
+        let mut datagram = [0; MAX_DATAGRAM_BYTES];
         while let Ok(Some(arrival)) = probe_socket.udp.receive(&mut datagram) {
             let mut state = lock(&self.state);
-            let datagram = &datagram[..arrival.length.min(DATAGRAM)];
+            let datagram = &datagram[..arrival.length.min(MAX_DATAGRAM_BYTES)];
             state.control_loop.handle_datagram(clock::now(), arrival.at, datagram);
             self.perform(&mut state)?;
         }
@@ -216,11 +216,11 @@ impl<'a> ReceiverControl<'a> {
     fn perform(&self, state: &mut ReceiverState) -> Result<(), TransferError> {
         while let Some(effect) = state.control_loop.poll_effect() {
             match effect {
-                Effect::Limit(limit) => state.actuator.set(limit),
-                Effect::Tell(message) => self.channel.say(&message)?,
-                Effect::Send(datagram) => state.datagrams.push(datagram),
-                Effect::Record(registration) => state.records.push(registration),
-                Effect::Note(note) => state.notes.push(note),
+                TransferEffect::Limit(limit) => state.actuator.set(limit),
+                TransferEffect::Tell(message) => self.channel.say(&message)?,
+                TransferEffect::Send(datagram) => state.datagrams.push(datagram),
+                TransferEffect::Record(record) => state.records.push(record),
+                TransferEffect::Note(note) => state.notes.push(note),
             }
         }
         Ok(())

@@ -14,7 +14,7 @@ use crate::TransferError;
 /// ones.
 const PAYLOAD_SHARE: f64 = 1448.0 / 2304.0;
 /// A limit that held the connection back for less of its time than this was not in the way.
-const IN_THE_WAY: f64 = 0.05;
+const LIMITED_SHARE: f64 = 0.05;
 
 /// Raises SO_SNDBUF where autotuning cannot reach what a window needs, and names the sysctl that
 /// gets in the way.
@@ -81,7 +81,7 @@ impl<'a> SendBuffer<'a> {
         let info = Info::read(self.channel.socket())?;
         let share = info.sndbuf_limited.as_secs_f64() / info.busy_time.as_secs_f64();
         // Not a number where the connection was never busy.
-        if share.is_nan() || share <= IN_THE_WAY {
+        if share.is_nan() || share <= LIMITED_SHARE {
             return Ok(None);
         }
         let (sysctl, now, most) = match *lock(&self.made) {

@@ -8,23 +8,23 @@ use sweetspot_sizing::{KnownPath, Sizing};
 use sweetspot_units::{Bytes, Duration};
 
 use super::channel::Channel;
-use super::congestion::Congestion;
 use super::control_stream::ControlStream;
+use super::file_source::FileSource;
 use super::probe_responder::ProbeResponder;
 use super::send_buffer::SendBuffer;
+use super::sender_congestion::SenderCongestion;
 use super::sender_task::SenderTask;
-use super::source::Source;
 use crate::TransferError;
-use crate::observer::{Agreed, Observer};
-use crate::outcome::{End, Outcome, Role};
-use crate::probe::PacketAuthenticator;
-use crate::protocol::{Message, SenderSummary, Session};
-use crate::ticket::{Host, Ticket};
+use crate::observer::{Agreed, TransferObserver};
+use sweetspot_protocol::probe::PacketAuthenticator;
+use sweetspot_protocol::{Message, SenderSummary, Session};
+use sweetspot_protocol::{OwnAccount, Role, TransferSummary};
+use sweetspot_protocol::{Ticket, TicketHost};
 
 /// A receiver that does not answer a SYN in this time is not there.
-const CONNECT: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// TLS takes no longer.
-const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(15);
+const TLS_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// What a sender is to do.
 #[derive(Debug, Clone, Default)]
@@ -33,7 +33,7 @@ pub struct SendOptions {
     pub name: Option<String>,
     /// Sizing to ask the receiver for.
     pub sizing: Option<Sizing>,
-    /// Congestion control.
+    /// The sender's congestion control; `None`: the host's default.
     pub congestion: Option<String>,
     /// Whether the receiver's sizing may switch it to another all the same.
     pub may_switch: bool,
@@ -50,13 +50,13 @@ pub fn send(
     file: &Path,
     ticket: &Ticket,
     options: &SendOptions,
-    observer: &mut dyn Observer,
-) -> Result<Outcome, TransferError> {
-    let source = Source::open(file)?;
+    observer: &mut dyn TransferObserver,
+) -> Result<TransferSummary, TransferError> {
+    let source = FileSource::open(file)?;
     let cpu = process::cpu_time();
     let start = clock::now();
     let socket = connect(ticket, options.congestion.as_deref())?;
-    let channel = Channel::connect(socket, ticket.fingerprint, start + HANDSHAKE_TIMEOUT)?;
+    let channel = Channel::connect(socket, ticket.fingerprint, start + TLS_TIMEOUT)?;
     let session = channel.session(&ticket.secret)?;
     let name = name(file, options);
     let (size, mut control_stream) = (source.size(), ControlStream::new(&channel));
@@ -74,14 +74,14 @@ pub fn send(
     let send_buffer = SendBuffer::new(&channel, options.send_buffer)?;
     let chosen = options.congestion.is_some() && !options.may_switch;
     let named = chosen || accept.congestion.is_some();
-    let congestion = Congestion::new(channel.socket(), named);
+    let congestion = SenderCongestion::new(channel.socket(), named);
     let sender_task = SenderTask::new(&channel, congestion, start, probe_responder, send_buffer)?;
     let summary = sender_task.run(source, control_stream, observer)?;
     let took = clock::now().since(start);
     let closing = closing(&channel, sender_task.limits())?;
     // The content is safe, whether or not the receiver hears our numbers.
     let _ = channel.say(&Message::SenderSummary(closing.clone()));
-    let end = End {
+    let end = OwnAccount {
         role: Role::Sender,
         peer: channel.peer(),
         name: &name,
@@ -90,7 +90,7 @@ pub fn send(
         took,
         cpu: process::cpu_time().saturating_sub(cpu),
     };
-    Ok(Outcome::new(end, summary, Some(closing)))
+    Ok(TransferSummary::new(end, summary, Some(closing)))
 }
 
 /// The means to answer probes, if both ends want that and this host allows it.
@@ -98,7 +98,7 @@ fn probe_responder<'a>(
     channel: &'a Channel,
     session: &Session,
     wanted: bool,
-    observer: &mut dyn Observer,
+    observer: &mut dyn TransferObserver,
 ) -> Option<ProbeResponder<'a>> {
     if !wanted {
         return None;
@@ -126,14 +126,14 @@ fn connect(ticket: &Ticket, congestion: Option<&str>) -> Result<TcpStream, Trans
     let address = format!("{}:{}", ticket.host, ticket.port);
     let cannot = |source| TransferError::Unreachable { address: address.clone(), source };
     let candidates: Vec<SocketAddr> = match &ticket.host {
-        Host::Address(ip) => vec![(*ip, ticket.port).into()],
-        Host::Name(name) => {
+        TicketHost::Address(ip) => vec![(*ip, ticket.port).into()],
+        TicketHost::Name(name) => {
             (name.as_str(), ticket.port).to_socket_addrs().map_err(cannot)?.collect()
         }
     };
     let mut last = std::io::Error::from(std::io::ErrorKind::NotFound);
     for candidate in candidates {
-        match TcpStream::connect_timeout(&candidate, CONNECT.into()) {
+        match TcpStream::connect_timeout(&candidate, CONNECT_TIMEOUT.into()) {
             Ok(socket) => {
                 if let Some(name) = congestion {
                     set_congestion(&socket, name)?;

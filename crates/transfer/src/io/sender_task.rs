@@ -9,24 +9,24 @@ use sweetspot_linux::tcp::{Info, options};
 use sweetspot_sizing::CongestionChoice;
 use sweetspot_units::{Bytes, Rate, Time};
 
-use super::channel::{Channel, PATIENCE, lock};
-use super::congestion::Congestion;
+use super::channel::{Channel, PEER_TIMEOUT, lock};
 use super::control_stream::ControlStream;
+use super::file_source::{FileSource, ReadAhead};
 use super::probe_responder::ProbeResponder;
 use super::send_buffer::SendBuffer;
-use super::source::{ReadAhead, Source};
+use super::sender_congestion::SenderCongestion;
 use crate::TransferError;
-use crate::control_loop::ROW_INTERVAL;
-use crate::observer::Observer;
-use crate::protocol::{Message, ReceiverSummary, frame};
-use crate::series::{Row, SeriesRecord};
+use crate::observer::TransferObserver;
+use sweetspot_protocol::ROW_INTERVAL;
+use sweetspot_protocol::series::{SeriesRecord, SeriesRow};
+use sweetspot_protocol::{Message, ReceiverSummary, frame};
 
 /// Faster than any path, yet finite: a socket that was paced once is paced for good, then at twice
 /// cwnd per round trip in slow start (tcp_update_pacing_rate, net/ipv4/tcp_input.c).
-const PACED: Rate = Rate::from_mbit_per_second(1_000_000);
+const UNLIMITED_PACE: Rate = Rate::from_mbit_per_second(1_000_000);
 
 /// Whatever the receiver asks for, a full packet leaves every second.
-const SLOWEST: Rate = Rate::from_bits_per_second(12_000);
+const MIN_PACE: Rate = Rate::from_bits_per_second(12_000);
 
 /// The sender's threads: one writes content, one listens to the receiver and does as told, one
 /// answers probes, one samples for the time series.
@@ -37,7 +37,7 @@ pub(crate) struct SenderTask<'a> {
     start: Time,
     /// What the receiver last told.
     last_control: Mutex<LastControl>,
-    congestion: Congestion,
+    congestion: SenderCongestion,
     /// Content handed to the kernel so far.
     done: AtomicU64,
     /// The end was sent.
@@ -60,7 +60,7 @@ impl<'a> SenderTask<'a> {
     /// began.
     pub fn new(
         channel: &'a Channel,
-        congestion: Congestion,
+        congestion: SenderCongestion,
         start: Time,
         probe_responder: Option<ProbeResponder<'a>>,
         send_buffer: SendBuffer<'a>,
@@ -82,9 +82,9 @@ impl<'a> SenderTask<'a> {
     /// Delivers all of `source`; returns the receiver's summary.
     pub fn run(
         &self,
-        source: Source,
+        source: FileSource,
         control_stream: ControlStream<'_>,
-        observer: &mut dyn Observer,
+        observer: &mut dyn TransferObserver,
     ) -> Result<ReceiverSummary, TransferError> {
         let ahead = source.read_ahead()?;
         thread::scope(|scope| {
@@ -161,7 +161,7 @@ impl<'a> SenderTask<'a> {
         let mut acked = Bytes::ZERO;
         loop {
             let message =
-                match control_stream.next(|| PATIENCE, || self.ended.load(Ordering::Acquire)) {
+                match control_stream.next(|| PEER_TIMEOUT, || self.ended.load(Ordering::Acquire)) {
                     // While content flows the receiver has no need to speak; a dead one shows when
                     // writing.
                     Err(TransferError::Silent { .. }) if !self.ended.load(Ordering::Acquire) => {
@@ -209,18 +209,18 @@ impl<'a> SenderTask<'a> {
             self.congestion.switch(self.channel.socket(), congestion);
         }
         if pacing != before.pacing {
-            self.pace(pacing.unwrap_or(PACED))?;
+            self.pace(pacing.unwrap_or(UNLIMITED_PACE))?;
         }
         Ok(())
     }
 
     fn pace(&self, rate: Rate) -> Result<(), TransferError> {
-        options::set_max_pacing_rate(self.channel.socket(), Some(rate.max(SLOWEST)))
+        options::set_max_pacing_rate(self.channel.socket(), Some(rate.max(MIN_PACE)))
             .map_err(TransferError::system("SO_MAX_PACING_RATE"))
     }
 
     /// Emits a row of the time series every [`ROW_INTERVAL`] while content flows.
-    fn sample(&self, observer: &mut dyn Observer) {
+    fn sample(&self, observer: &mut dyn TransferObserver) {
         let (mut due, mut last) = (clock::now() + ROW_INTERVAL, (clock::now(), Bytes::ZERO));
         while !self.over.load(Ordering::Acquire) {
             if wait_readable(&[self.event_fd.as_fd()], due).is_err() {
@@ -233,7 +233,7 @@ impl<'a> SenderTask<'a> {
             let goodput = acked.saturating_sub(last.1) / now.since(last.0);
             last = (now, acked);
             let last_control = lock(&self.last_control);
-            observer.line(&SeriesRecord::Row(Row {
+            observer.line(&SeriesRecord::Row(SeriesRow {
                 t_s: now.since(self.start).as_secs_f64(),
                 bytes: acked.get(),
                 goodput_bps: goodput.as_f64(),

@@ -19,13 +19,13 @@ use super::receiver;
 use super::temp_file::{self, TempFile};
 use super::udp_demux::UdpDemux;
 use crate::TransferError;
-use crate::observer::Observer;
-use crate::outcome::Outcome;
-use crate::protocol::Message;
-use crate::ticket::{Host, Secret, Ticket};
+use crate::observer::TransferObserver;
+use sweetspot_protocol::Message;
+use sweetspot_protocol::TransferSummary;
+use sweetspot_protocol::{Secret, Ticket, TicketHost};
 
 /// A pause after a failed accept, and the most that waking the own accept may take.
-const BREATHER: Duration = Duration::from_millis(100);
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// What a server is to do.
 #[derive(Debug, Clone)]
@@ -35,8 +35,8 @@ pub struct ServeOptions {
     /// Where to listen, TCP and UDP.
     pub listen: SocketAddr,
     /// The host and port that the ticket names, where they differ from `listen`.
-    pub advertise: Option<(Host, Option<u16>)>,
-    /// End after one admitted transfer.
+    pub advertise: Option<(TicketHost, Option<u16>)>,
+    /// Stop after one admitted transfer.
     pub once: bool,
     /// This sizing, whatever the sender asks for.
     pub sizing: Option<Sizing>,
@@ -65,9 +65,9 @@ pub struct Server {
 /// Watches a server.
 pub trait ServerObserver: Sync {
     /// An observer for a transfer whose sender has just been admitted; the number counts them.
-    fn admitted(&self, number: u64, peer: SocketAddr) -> Box<dyn Observer>;
+    fn admitted(&self, number: u64, peer: SocketAddr) -> Box<dyn TransferObserver>;
     /// That transfer ended.
-    fn ended(&self, number: u64, result: &Result<Outcome, TransferError>);
+    fn ended(&self, number: u64, result: &Result<TransferSummary, TransferError>);
     /// Somebody was turned away.
     fn turned_away(&self, error: &TransferError);
 }
@@ -95,7 +95,7 @@ impl Server {
         let seconds = (clock::wall() + options.lifetime).as_nanos() / 1_000_000_000;
         let (host, port) = match options.advertise {
             Some((host, port)) => (host, port.unwrap_or(bound.port())),
-            None => (Host::Address(reachable(bound.ip())), bound.port()),
+            None => (TicketHost::Address(reachable(bound.ip())), bound.port()),
         };
         let ticket = Ticket {
             host,
@@ -138,7 +138,10 @@ impl Server {
 
     /// Serves until [`Server::stop`], or, with `once`, until one admitted transfer has ended,
     /// whose result this then is.
-    pub fn run(&self, reception: &dyn ServerObserver) -> Result<Option<Outcome>, TransferError> {
+    pub fn run(
+        &self,
+        reception: &dyn ServerObserver,
+    ) -> Result<Option<TransferSummary>, TransferError> {
         let admitted = AtomicU64::new(0);
         let result = Mutex::new(None);
         thread::scope(|scope| {
@@ -148,7 +151,7 @@ impl Server {
                     Ok(accepted) => accepted,
                     Err(_) => {
                         // Out of descriptors, as a rule: some will be free again later.
-                        clock::sleep_until(clock::now() + BREATHER);
+                        clock::sleep_until(clock::now() + ACCEPT_PAUSE);
                         continue;
                     }
                 };
@@ -178,7 +181,7 @@ impl Server {
     pub fn stop(&self) {
         self.connection_table.close();
         // Wakes the loop out of accept.
-        let _ = TcpStream::connect_timeout(&self.own_address(), BREATHER.into());
+        let _ = TcpStream::connect_timeout(&self.own_address(), ACCEPT_PAUSE.into());
     }
 
     /// One connection from its first packet to its end; `None` if it was turned away.
@@ -188,7 +191,7 @@ impl Server {
         start: Time,
         admitted: &AtomicU64,
         reception: &dyn ServerObserver,
-    ) -> Option<Result<Outcome, TransferError>> {
+    ) -> Option<Result<TransferSummary, TransferError>> {
         let handshake = admission::admit(&self.config, socket);
         self.connection_table.authenticated();
         let sender = match handshake {
@@ -227,13 +230,13 @@ impl Server {
 
 /// TCP and UDP on the same port. Where any port will do, one that is free for both is found.
 fn bind_both(address: SocketAddr) -> std::io::Result<(TcpListener, UdpDemux)> {
-    const ATTEMPTS: usize = 20;
+    const MAX_ATTEMPTS: usize = 20;
     let mut attempt = 1;
     loop {
         let listener = TcpListener::bind(address)?;
         match UdpDemux::new(listener.local_addr()?) {
             Ok(udp_demux) => return Ok((listener, udp_demux)),
-            Err(_) if address.port() == 0 && attempt < ATTEMPTS => attempt += 1,
+            Err(_) if address.port() == 0 && attempt < MAX_ATTEMPTS => attempt += 1,
             Err(error) => return Err(error),
         }
     }

@@ -9,20 +9,20 @@ use crate::TransferError;
 
 /// Buffers between the socket and the disk: with 256 KiB each, 8 MiB, which is a tenth of a
 /// second at 670 Mbit/s.
-const DEPTH: usize = 32;
+const WRITE_BEHIND_BUFFERS: usize = 32;
 
 /// What is written is sent to the disk in portions, so that little is left for the final fsync.
-const FLUSH: u64 = 8 << 20;
+const WRITEBACK_BYTES: u64 = 8 << 20;
 
 /// Hashes and writes on a thread of its own, so that the socket is drained whatever the disk does.
 pub(crate) struct Sink {
     full: Option<SyncSender<Vec<u8>>>,
     empty: Receiver<Vec<u8>>,
-    worker: Option<JoinHandle<Result<Written, TransferError>>>,
+    worker: Option<JoinHandle<Result<WrittenFile, TransferError>>>,
 }
 
 /// What was written, and its hash.
-pub(crate) struct Written {
+pub(crate) struct WrittenFile {
     pub temp_file: TempFile,
     pub hash: blake3::Hash,
 }
@@ -30,7 +30,7 @@ pub(crate) struct Written {
 impl Sink {
     /// A sink into `temp_file`.
     pub fn new(temp_file: TempFile) -> Result<Sink, TransferError> {
-        let (full, incoming) = mpsc::sync_channel(DEPTH);
+        let (full, incoming) = mpsc::sync_channel(WRITE_BEHIND_BUFFERS);
         let (spent, empty) = mpsc::channel();
         let worker = thread::Builder::new()
             .name("sink".into())
@@ -57,11 +57,11 @@ impl Sink {
     }
 
     /// Waits until all is written.
-    pub fn finish(mut self) -> Result<Written, TransferError> {
+    pub fn finish(mut self) -> Result<WrittenFile, TransferError> {
         self.join()
     }
 
-    fn join(&mut self) -> Result<Written, TransferError> {
+    fn join(&mut self) -> Result<WrittenFile, TransferError> {
         self.full = None;
         match self.worker.take().map(JoinHandle::join) {
             Some(Ok(result)) => result,
@@ -74,7 +74,7 @@ fn drain(
     mut temp_file: TempFile,
     incoming: &Receiver<Vec<u8>>,
     spent: &Sender<Vec<u8>>,
-) -> Result<Written, TransferError> {
+) -> Result<WrittenFile, TransferError> {
     let (mut hasher, mut written, mut flushed) = (blake3::Hasher::new(), 0u64, 0u64);
     while let Ok(mut bytes) = incoming.recv() {
         hasher.update(&bytes);
@@ -82,12 +82,12 @@ fn drain(
             return Err(TransferError::write(temp_file.path().to_owned(), source));
         }
         written += bytes.len() as u64;
-        if written - flushed >= FLUSH {
+        if written - flushed >= WRITEBACK_BYTES {
             file::start_writeback(temp_file.file(), flushed, written - flushed);
             flushed = written;
         }
         bytes.clear();
         let _ = spent.send(bytes);
     }
-    Ok(Written { temp_file, hash: hasher.finalize() })
+    Ok(WrittenFile { temp_file, hash: hasher.finalize() })
 }

@@ -8,11 +8,11 @@ use sweetspot_linux::file;
 use sweetspot_units::Bytes;
 
 use crate::TransferError;
-use crate::name::{FileName, PARTIAL_PREFIX};
+use sweetspot_protocol::{FileName, TEMP_FILE_PREFIX};
 
-const SUFFIX: &str = ".part";
+const TEMP_FILE_SUFFIX: &str = ".part";
 /// Hexadecimal digits between prefix and suffix.
-const DIGITS: usize = 32;
+const RANDOM_DIGITS: usize = 32;
 
 /// A file that is not yet whole: unpredictable name, locked while its process lives, gone when
 /// dropped, unless it was [kept](TempFile::keep).
@@ -27,9 +27,9 @@ impl TempFile {
     pub fn create(directory: &Path, size: Bytes) -> Result<TempFile, TransferError> {
         let fail = |source| TransferError::write(directory.to_owned(), source);
         let temp_file = loop {
-            let mut random = [0; DIGITS / 2];
+            let mut random = [0; RANDOM_DIGITS / 2];
             getrandom::fill(&mut random).map_err(|e| fail(io::Error::other(e.to_string())))?;
-            let name = format!("{PARTIAL_PREFIX}{}{SUFFIX}", HEXLOWER.encode(&random));
+            let name = format!("{TEMP_FILE_PREFIX}{}{TEMP_FILE_SUFFIX}", HEXLOWER.encode(&random));
             let path = directory.join(name);
             let file = OpenOptions::new()
                 .write(true)
@@ -112,11 +112,12 @@ pub(crate) fn sweep(directory: &Path) -> io::Result<usize> {
 }
 
 fn is_partial_name(name: &str) -> bool {
-    name.strip_prefix(PARTIAL_PREFIX).and_then(|rest| rest.strip_suffix(SUFFIX)).is_some_and(
-        |digits| {
-            digits.len() == DIGITS && digits.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
-        },
-    )
+    name.strip_prefix(TEMP_FILE_PREFIX)
+        .and_then(|rest| rest.strip_suffix(TEMP_FILE_SUFFIX))
+        .is_some_and(|digits| {
+            digits.len() == RANDOM_DIGITS
+                && digits.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+        })
 }
 
 /// The process's file mode mask. Read from /proc because umask(2) can only be read by setting it.
@@ -194,8 +195,8 @@ mod tests {
     #[test]
     fn a_sweep_takes_dead_leftovers_and_nothing_else() {
         let dir = tempfile::tempdir().unwrap();
-        let dead = format!("{PARTIAL_PREFIX}{}{SUFFIX}", "0a".repeat(16));
-        let strange = format!("{PARTIAL_PREFIX}mine{SUFFIX}");
+        let dead = format!("{TEMP_FILE_PREFIX}{}{TEMP_FILE_SUFFIX}", "0a".repeat(16));
+        let strange = format!("{TEMP_FILE_PREFIX}mine{TEMP_FILE_SUFFIX}");
         for name in [&dead, &strange, &"other.part".to_owned()] {
             fs::write(dir.path().join(name), "x").unwrap();
         }

@@ -11,7 +11,7 @@ use sweetspot_linux::udp::Udp;
 use sweetspot_units::Time;
 
 use super::channel::lock;
-use crate::probe::{Packet, PacketAuthenticator};
+use sweetspot_protocol::probe::{Packet, PacketAuthenticator};
 
 /// One UDP socket for senders whose address is not known yet.
 pub(crate) struct UdpDemux {
@@ -29,8 +29,8 @@ struct Registrations {
 }
 
 /// Early datagrams kept, and the longest that is.
-const EARLY: usize = 64;
-const LONGEST: usize = 128;
+const MAX_EARLY_DATAGRAMS: usize = 64;
+const MAX_EARLY_BYTES: usize = 128;
 
 /// Where one transfer waits for its sender's address.
 pub(crate) struct Registration {
@@ -105,8 +105,8 @@ impl UdpDemux {
             registrations.open.iter().filter(|registration| registration.id == id).peekable();
         if claimed.peek().is_some() {
             claimed.for_each(|registration| registration.push(datagram, from));
-        } else if datagram.len() <= LONGEST {
-            if registrations.early.len() == EARLY {
+        } else if datagram.len() <= MAX_EARLY_BYTES {
+            if registrations.early.len() == MAX_EARLY_DATAGRAMS {
                 registrations.early.pop_front();
             }
             registrations.early.push_back((datagram.to_vec(), from));

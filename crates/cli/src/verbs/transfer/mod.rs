@@ -8,9 +8,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use indicatif::MultiProgress;
+use sweetspot_protocol::TransferSummary;
+use sweetspot_protocol::series::SeriesRecord;
 use sweetspot_sizing::KnownPath;
-use sweetspot_transfer::series::SeriesRecord;
-use sweetspot_transfer::{Agreed, Observer, Outcome, TransferError};
+use sweetspot_transfer::{Agreed, TransferError, TransferObserver};
 use sweetspot_units::{Bytes, Duration, Rate};
 
 use crate::print::try_out;
@@ -42,7 +43,7 @@ impl PathArguments {
 }
 
 /// What a transfer came to, in words.
-fn in_words(outcome: &Outcome) -> String {
+fn in_words(outcome: &TransferSummary) -> String {
     let rate = Rate::from_f64(outcome.goodput_bps);
     let mut line = format!(
         "{}: {} in {:.2} s, {rate}, sizing {}",
@@ -82,7 +83,7 @@ impl Watch {
     }
 
     /// An observer for the transfer of this number.
-    pub fn observer(&self, number: u64) -> Box<dyn Observer> {
+    pub fn observer(&self, number: u64) -> Box<dyn TransferObserver> {
         let (series, bars) = (self.series.clone(), self.bars.clone());
         Box::new(Watching { series, bars, verbose: self.verbose, number, progress: None })
     }
@@ -100,7 +101,7 @@ impl Watch {
     }
 
     /// What a transfer came to.
-    pub fn outcome(&self, outcome: &Outcome) {
+    pub fn outcome(&self, outcome: &TransferSummary) {
         if self.json {
             self.json(outcome);
         } else {
@@ -150,7 +151,7 @@ struct Numbered<'a> {
     line: &'a SeriesRecord,
 }
 
-impl Observer for Watching {
+impl TransferObserver for Watching {
     fn opened(&mut self, opened: &Agreed) {
         let Agreed { peer, name, size, sizing } = opened;
         print(self.bars.as_ref(), &format!("{name}: {size} with {peer}, sizing {sizing}"));

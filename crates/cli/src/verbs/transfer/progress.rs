@@ -3,8 +3,8 @@
 use std::time::Duration as StdDuration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use sweetspot_protocol::series::SeriesRow;
 use sweetspot_transfer::Agreed;
-use sweetspot_transfer::series::Row;
 use sweetspot_units::{Bytes, Duration, Rate};
 
 /// Between two plain lines, seconds.
@@ -46,7 +46,7 @@ impl Progress {
     }
 
     /// Shows the newest row; returns a line to print, where there is no bar.
-    pub fn row(&mut self, row: &Row) -> Option<String> {
+    pub fn row(&mut self, row: &SeriesRow) -> Option<String> {
         let rate = match self.rate {
             Some(rate) => rate + NEWEST * (row.goodput_bps - rate),
             None => row.goodput_bps,
@@ -78,7 +78,7 @@ impl Drop for Progress {
 }
 
 /// Rate, time left, window, round trip and phase, as far as they are known.
-fn describe(row: &Row, size: Bytes, rate: Rate) -> String {
+fn describe(row: &SeriesRow, size: Bytes, rate: Rate) -> String {
     let left = size.saturating_sub(Bytes::new(row.bytes)) / rate;
     let mut text = rate.to_string();
     if rate > Rate::ZERO {
@@ -101,15 +101,15 @@ fn describe(row: &Row, size: Bytes, rate: Rate) -> String {
 mod tests {
     use super::*;
 
-    fn row(t_s: f64) -> Row {
-        Row {
+    fn row(t_s: f64) -> SeriesRow {
+        SeriesRow {
             t_s,
             bytes: 25_000_000,
             goodput_bps: 1e8,
             window_bytes: Some(1_250_000),
             rtt_s: Some(0.1005),
             phase: Some("holding".into()),
-            ..Row::default()
+            ..SeriesRow::default()
         }
     }
 

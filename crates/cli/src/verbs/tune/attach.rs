@@ -1,6 +1,6 @@
 use sweetspot_linux::live::{BorrowError, ProcessHandle};
 use sweetspot_linux::signals::Supervisor;
-use sweetspot_tune::{Family, Leases, TuneError, Tuner};
+use sweetspot_tune::{Leases, ProcessFamily, TuneError, Tuner};
 
 use super::options::Common;
 use super::steer::{Until, steer};
@@ -35,7 +35,7 @@ fn play(arguments: &Arguments, leases: Leases) -> Result<u8, Box<dyn std::error:
     let mut journal = arguments.common.journal()?;
     let options = arguments.common.options()?;
     let mut supervisor = Supervisor::new()?;
-    let mut tuner = Tuner::new(Family::new(pid, arguments.common.goal), options, leases);
+    let mut tuner = Tuner::new(ProcessFamily::new(pid, arguments.common.goal), options, leases);
     let until = Until::ProcessEnds(process);
     Ok(steer(&mut tuner, &mut supervisor, &mut journal, &until)?)
 }

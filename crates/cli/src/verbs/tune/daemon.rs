@@ -1,8 +1,8 @@
 use std::path::PathBuf;
 
+use sweetspot_groups::policy::Policy;
 use sweetspot_linux::signals::Supervisor;
-use sweetspot_tune::policy::Policy;
-use sweetspot_tune::{Host, Leases, Tuner};
+use sweetspot_tune::{HostScope, Leases, Tuner, uid_of};
 
 use super::options::Common;
 use super::steer::{Until, steer};
@@ -44,7 +44,8 @@ pub struct Arguments {
 pub fn run(arguments: Arguments) -> Ending {
     let file = &arguments.policy;
     let text = text_file::read(file, "a policy")?;
-    let policy: Policy = text.parse().map_err(|error| format!("{}: {error}", file.display()))?;
+    let policy =
+        Policy::parse(&text, &uid_of).map_err(|error| format!("{}: {error}", file.display()))?;
     under_guard(|leases| play(&arguments, policy, leases))
 }
 
@@ -58,6 +59,6 @@ fn play(
     options.dry_run |= policy.dry_run;
     let mut journal = arguments.common.journal_with(policy.metrics)?;
     let mut supervisor = Supervisor::new()?;
-    let mut tuner = Tuner::new(Host::new(policy)?, options, leases);
+    let mut tuner = Tuner::new(HostScope::new(policy)?, options, leases);
     Ok(steer(&mut tuner, &mut supervisor, &mut journal, &Until::Told)?)
 }

@@ -3,9 +3,10 @@ use std::io::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use sweetspot_groups::policy::loopback;
+use sweetspot_groups::{Goal, TuneEvent};
 use sweetspot_linux::sysctl;
-use sweetspot_tune::policy::loopback;
-use sweetspot_tune::{Event, Exporter, Goal, Options, Snapshot};
+use sweetspot_tune::{Exporter, TunerOptions, TunerSnapshot};
 
 /// What every kind of tuning has.
 #[derive(Debug, clap::Args)]
@@ -45,10 +46,10 @@ pub struct Journal {
 }
 
 impl Common {
-    pub fn options(&self) -> Result<Options, Box<dyn std::error::Error>> {
+    pub fn options(&self) -> Result<TunerOptions, Box<dyn std::error::Error>> {
         let max_window = sysctl::tcp_rmem()?.most;
         let (uploads, dry_run) = (self.send, self.dry_run);
-        Ok(Options { memory: None, uploads, dry_run, max_window })
+        Ok(TunerOptions { memory: None, uploads, dry_run, max_window })
     }
 
     pub fn journal(&self) -> Result<Journal, String> {
@@ -77,13 +78,13 @@ impl Common {
 }
 
 impl Journal {
-    pub fn publish(&self, snapshot: impl FnOnce() -> Snapshot) {
+    pub fn publish(&self, snapshot: impl FnOnce() -> TunerSnapshot) {
         if let Some(exporter) = &self.exporter {
             exporter.publish(&snapshot());
         }
     }
 
-    pub fn record(&mut self, event: &Event) {
+    pub fn record(&mut self, event: &TuneEvent) {
         if !self.quiet {
             err!("sweetspot: {event}");
         }

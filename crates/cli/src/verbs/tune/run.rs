@@ -1,7 +1,7 @@
 use std::process::Command;
 
 use sweetspot_linux::signals::{self, Supervisor};
-use sweetspot_tune::{Family, Leases, Tuner};
+use sweetspot_tune::{Leases, ProcessFamily, Tuner};
 
 use super::options::Common;
 use super::steer::{Until, steer};
@@ -43,7 +43,7 @@ fn play(arguments: &Arguments, leases: Leases) -> Result<u8, Box<dyn std::error:
             return Ok(COMMAND_NOT_FOUND);
         }
     };
-    let mut tuner = Tuner::new(Family::new(command, arguments.common.goal), options, leases);
+    let mut tuner = Tuner::new(ProcessFamily::new(command, arguments.common.goal), options, leases);
     let until = Until::CommandEnds(command);
     match steer(&mut tuner, &mut supervisor, &mut journal, &until) {
         Ok(code) => Ok(code),

@@ -1,0 +1,77 @@
+use sweetspot_units::{Bytes, Duration, Time};
+
+/// A window counts as beyond its limit above this multiple of it, plus a step of the largest window scale (RFC
+/// 7323, section 2.3).
+const WINDOW_TOLERANCE: f64 = 1.5;
+const MAX_SCALE_STEP: Bytes = Bytes::new(1 << 14);
+
+/// A window shrinks by what arrives, because its right edge never moves back (RFC 9293, section 3.8.6). After so
+/// many windows and this time an obeyed limit would have taken effect.
+const MIN_WINDOWS_BEYOND: u64 = 3;
+const MIN_TIME_BEYOND: Duration = Duration::from_secs(2);
+
+/// Checks whether the kernel keeps a connection's window to its limit (TCP_WINDOW_CLAMP).
+#[derive(Debug, Default)]
+pub struct ClampCheck {
+    /// Since when the window is beyond its limit, what has arrived in that time, and its maximum.
+    beyond: Option<(Time, Bytes, Bytes)>,
+}
+
+impl ClampCheck {
+    /// Takes a look at `now`: the `window` under its `limit`, and what has `arrived` since the last look. Returns
+    /// whether the limit is certainly ignored.
+    pub fn is_broken(&mut self, now: Time, limit: Bytes, window: Bytes, arrived: Bytes) -> bool {
+        if window <= limit.scaled(WINDOW_TOLERANCE) + MAX_SCALE_STEP {
+            self.beyond = None;
+            return false;
+        }
+        let (since, sum, largest) = self.beyond.get_or_insert((now, Bytes::ZERO, Bytes::ZERO));
+        *sum += arrived;
+        *largest = window.max(*largest);
+        *sum >= *largest * MIN_WINDOWS_BEYOND && now.since(*since) >= MIN_TIME_BEYOND
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMIT: Bytes = Bytes::new(500_000);
+
+    /// Looks every 50 ms at what arrives at 10 MB/s, for ten seconds; when it was sure.
+    fn sure(window: impl Fn(f64) -> u64) -> Option<f64> {
+        let mut clamp_check = ClampCheck::default();
+        let arrived = Bytes::new(500_000);
+        (0..200).map(|n| f64::from(n) * 0.05).find(|t| {
+            let now = Time::from_nanos((t * 1e9) as u64);
+            clamp_check.is_broken(now, LIMIT, Bytes::new(window(*t)), arrived)
+        })
+    }
+
+    #[test]
+    fn a_window_that_stays_beyond_its_limit_is_found_out() {
+        // 3 x 3 MB take 0.9 s at 10 MB/s: the two seconds decide.
+        assert_eq!(sure(|_| 3_000_000), Some(2.0));
+    }
+
+    #[test]
+    fn one_that_shrinks_with_what_arrives_keeps_to_it() {
+        // From 6 MB down to the limit in 0.55 s.
+        assert_eq!(sure(|t| 6_000_000_u64.saturating_sub((t * 1e7) as u64).max(500_000)), None);
+    }
+
+    #[test]
+    fn one_that_is_overwritten_now_and_then_and_set_again_keeps_to_it() {
+        assert_eq!(sure(|t| if t % 1.0 < 0.5 { 3_000_000 } else { 500_000 }), None);
+    }
+
+    #[test]
+    fn a_step_of_the_window_scale_is_not_refusal() {
+        let mut clamp_check = ClampCheck::default();
+        let (limit, window) = (Bytes::new(6_000), Bytes::new(16_384));
+        for s in 0..20 {
+            let now = Time::from_nanos(s * 1_000_000_000);
+            assert!(!clamp_check.is_broken(now, limit, window, Bytes::new(1 << 20)));
+        }
+    }
+}

@@ -1,0 +1,247 @@
+use std::fmt;
+use std::net::SocketAddr;
+
+use serde::Serialize;
+use sweetspot_units::{Bytes, Duration, Rate};
+
+/// What was done to a connection, why, and its effect in the kernel.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TuneEvent {
+    /// The time of the event, seconds since 1970-01-01 UTC.
+    pub wall_s: f64,
+    /// The connection and its owner.
+    pub who: ConnectionOwner,
+    /// The kind of event.
+    pub kind: TuneEventKind,
+    /// Why, in words.
+    pub why: String,
+    /// The change, and what the kernel reports after it.
+    pub change: AppliedChange,
+    /// The rate at which the path group receives, or at which the connection sends.
+    pub rate: Rate,
+    /// The latest round-trip time, and the minimum one if known.
+    pub rtt: (Duration, Option<Duration>),
+}
+
+/// A change of a limit; `None` stands for no limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AppliedChange {
+    /// The limit of a download's window.
+    Window {
+        /// The limit before.
+        from: Option<Bytes>,
+        /// The limit since.
+        to: Option<Bytes>,
+        /// The kernel's clamp after the change; `None` if it was not read.
+        clamp: Option<Bytes>,
+        /// The window advertised after the change; `None` on kernels before 6.2.
+        advertised: Option<Bytes>,
+    },
+    /// The limit of an upload's pace.
+    Pace {
+        /// The limit before.
+        from: Option<Rate>,
+        /// The limit since.
+        to: Option<Rate>,
+        /// The kernel's limit after the change.
+        kernel: Option<Rate>,
+    },
+}
+
+/// A connection and the process that holds it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ConnectionOwner {
+    /// The process's number.
+    pub pid: u32,
+    /// The process's name.
+    pub program: String,
+    /// The address of this end.
+    pub local: SocketAddr,
+    /// The address of the other end.
+    pub remote: SocketAddr,
+    /// The socket's cookie (`SO_COOKIE`).
+    pub cookie: u64,
+}
+
+/// The kinds of [`TuneEvent`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TuneEventKind {
+    /// A bulk transfer was found, and its window is limited.
+    Taken,
+    /// Its window or pace is held at the path's capacity.
+    Held,
+    /// An upload's pace grows again.
+    Reopened,
+    /// Its window or pace was reduced.
+    Tightened,
+    /// Its limit was lifted, because it does not help.
+    LetGo,
+    /// Its limits were lifted, because tuning ends.
+    Lifted,
+    /// It could not be limited, or the kernel does not keep to the limit.
+    Refused,
+    /// The connection is over.
+    Gone,
+    /// Advice: a change that would help an upload.
+    Advised,
+}
+
+impl TuneEventKind {
+    /// The name of the kind in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            TuneEventKind::Taken => "taken",
+            TuneEventKind::Held => "held",
+            TuneEventKind::Reopened => "reopened",
+            TuneEventKind::Tightened => "tightened",
+            TuneEventKind::LetGo => "let_go",
+            TuneEventKind::Lifted => "lifted",
+            TuneEventKind::Refused => "refused",
+            TuneEventKind::Gone => "gone",
+            TuneEventKind::Advised => "advised",
+        }
+    }
+}
+
+/// An event as a line of JSON.
+#[derive(Serialize)]
+struct JsonLine<'a> {
+    t_s: f64,
+    event: &'static str,
+    why: &'a str,
+    #[serde(flatten)]
+    who: &'a ConnectionOwner,
+    #[serde(flatten)]
+    change: ChangeRecord,
+    goodput_bps: f64,
+    rtt_s: f64,
+    rtt_min_s: Option<f64>,
+}
+
+/// A change as it is written in JSON.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum ChangeRecord {
+    Window {
+        from_bytes: Option<u64>,
+        to_bytes: Option<u64>,
+        clamp_bytes: Option<u64>,
+        advertised_bytes: Option<u64>,
+    },
+    Pace {
+        pace_from_bps: Option<u64>,
+        pace_to_bps: Option<u64>,
+        pace_kernel_bps: Option<u64>,
+    },
+}
+
+impl From<AppliedChange> for ChangeRecord {
+    fn from(change: AppliedChange) -> ChangeRecord {
+        let bytes = |b: Option<Bytes>| b.map(Bytes::get);
+        let bits = |r: Option<Rate>| r.map(Rate::bits_per_second);
+        match change {
+            AppliedChange::Window { from, to, clamp, advertised } => ChangeRecord::Window {
+                from_bytes: bytes(from),
+                to_bytes: bytes(to),
+                clamp_bytes: bytes(clamp),
+                advertised_bytes: bytes(advertised),
+            },
+            AppliedChange::Pace { from, to, kernel } => ChangeRecord::Pace {
+                pace_from_bps: bits(from),
+                pace_to_bps: bits(to),
+                pace_kernel_bps: bits(kernel),
+            },
+        }
+    }
+}
+
+impl TuneEvent {
+    /// The event as a line of JSON, without a line break.
+    pub fn json(&self) -> String {
+        let line = JsonLine {
+            t_s: self.wall_s,
+            event: self.kind.name(),
+            why: &self.why,
+            who: &self.who,
+            change: self.change.into(),
+            goodput_bps: self.rate.as_f64(),
+            rtt_s: self.rtt.0.as_secs_f64(),
+            rtt_min_s: self.rtt.1.map(Duration::as_secs_f64),
+        };
+        // Numbers and strings only: this cannot fail.
+        serde_json::to_string(&line).unwrap_or_default()
+    }
+}
+
+impl fmt::Display for TuneEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ConnectionOwner { pid, program, remote, .. } = &self.who;
+        write!(f, "{program}[{pid}] {remote}: {}", self.kind.name().replace('_', " "))?;
+        match self.change {
+            AppliedChange::Window { from, to, advertised, .. } => {
+                if from != to {
+                    write!(f, ", window {} -> {}", limit(from), limit(to))?;
+                }
+                if let Some(advertised) = advertised {
+                    write!(f, " (advertised {advertised})")?;
+                }
+            }
+            AppliedChange::Pace { from, to, .. } if from != to => {
+                write!(f, ", pace {} -> {}", limit(from), limit(to))?;
+            }
+            AppliedChange::Pace { .. } => {}
+        }
+        write!(f, ": {}", self.why)
+    }
+}
+
+fn limit(limit: Option<impl fmt::Display>) -> String {
+    limit.map_or("no limit".to_owned(), |limit| limit.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(change: AppliedChange) -> TuneEvent {
+        TuneEvent {
+            wall_s: 1.5,
+            who: ConnectionOwner {
+                pid: 7,
+                program: "rsync".to_owned(),
+                local: "192.0.2.1:50000".parse().unwrap(),
+                remote: "192.0.2.2:873".parse().unwrap(),
+                cookie: 9,
+            },
+            kind: TuneEventKind::Held,
+            why: "its queue is gone".to_owned(),
+            change,
+            rate: Rate::from_mbit_per_second(95),
+            rtt: (Duration::from_millis(41), Some(Duration::from_millis(40))),
+        }
+    }
+
+    #[test]
+    fn a_pace_is_told_in_words_and_in_json() {
+        let to = Some(Rate::from_mbit_per_second(94));
+        let event = event(AppliedChange::Pace { from: None, to, kernel: to });
+        let words = "rsync[7] 192.0.2.2:873: held, pace no limit -> 94 Mbit/s: its queue is gone";
+        assert_eq!(event.to_string(), words);
+        let json: serde_json::Value = serde_json::from_str(&event.json()).unwrap();
+        assert_eq!(json["pace_from_bps"], serde_json::Value::Null);
+        assert_eq!(json["pace_kernel_bps"], 94_000_000);
+        assert_eq!(json["event"], "held");
+    }
+
+    #[test]
+    fn a_window_is_told_with_what_was_advertised() {
+        let (from, to) = (Some(Bytes::new(900_000)), Some(Bytes::new(500_000)));
+        let advertised = Some(Bytes::new(500_224));
+        let event = event(AppliedChange::Window { from, to, clamp: to, advertised });
+        let said = event.to_string();
+        assert!(said.contains("window 900 kB -> 500 kB (advertised 500.2 kB)"), "{said}");
+        let json: serde_json::Value = serde_json::from_str(&event.json()).unwrap();
+        assert_eq!(json["advertised_bytes"], 500_224);
+    }
+}

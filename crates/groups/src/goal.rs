@@ -1,0 +1,33 @@
+use std::str::FromStr;
+
+use sweetspot_sizing::{Controller, ControllerConfig, Rledbat, Sobas};
+
+/// What the transfers of a path group aim for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Goal {
+    /// The path's full rate without a standing queue.
+    Throughput,
+    /// Only the capacity that others leave (RFC 9840).
+    LessThanBestEffort,
+}
+
+impl FromStr for Goal {
+    type Err = &'static str;
+    fn from_str(text: &str) -> Result<Goal, &'static str> {
+        match text {
+            "throughput" => Ok(Goal::Throughput),
+            "less-than-best-effort" => Ok(Goal::LessThanBestEffort),
+            _ => Err("goals are throughput and less-than-best-effort; in a policy also leave"),
+        }
+    }
+}
+
+impl Goal {
+    /// The controller for this goal.
+    pub fn controller(self, config: &ControllerConfig) -> Box<dyn Controller + Send> {
+        match self {
+            Goal::Throughput => Box::new(Sobas::live(config)),
+            Goal::LessThanBestEffort => Box::new(Rledbat::new(config)),
+        }
+    }
+}

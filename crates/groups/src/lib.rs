@@ -1,0 +1,62 @@
+//! Live TCP connections in groups that share a path: what to limit, and how much, without any I/O.
+//!
+//! The crate decides for `sweetspot-tune`, which finds the connections of other programs, looks at them and
+//! applies the limits. It opens no socket and reads no clock; the time is an argument. The control laws
+//! themselves stand in `sweetspot-sizing`; here they are run for many connections at once.
+//!
+//! - A [`policy`] says which connections are tuned and for which [`Goal`].
+//! - A [`PathGroup`] holds all downloads between two hosts. One controller sizes them, and their window is
+//!   divided max-min fair ([`share`]). A [`PathCache`] keeps what a group learnt for five minutes (RFC 9040).
+//! - A [`ClampCheck`] finds out whether the kernel keeps a window to its limit.
+//! - A [`PacedUpload`] limits a connection that sends by its pace; [`BufferAdvice`] names the send buffer that
+//!   it lacks.
+//! - A [`TuneEvent`] says what was done to a connection and why, in words and as JSON.
+//!
+//! # Example
+//!
+//! Two downloads share a budget of 300 kB:
+//!
+//! ```
+//! use sweetspot_groups::{ConnectionSample, Goal, PathGroup};
+//! use sweetspot_sizing::ControllerConfig;
+//! use sweetspot_units::{Bytes, Duration, Time};
+//!
+//! let (mss, packet) = (Bytes::new(1448), Bytes::new(1500));
+//! let max_window = Bytes::new(6_000_000);
+//! let config = ControllerConfig { mss, packet, max_window, size: None, path: None };
+//! let mut group = PathGroup::new(Goal::Throughput.controller(&config), mss);
+//! group.set_ceiling(Some(Bytes::new(300_000)));
+//!
+//! let look = |received| ConnectionSample {
+//!     received: Bytes::new(received),
+//!     unread: Bytes::ZERO,
+//!     rtt: Duration::from_millis(40),
+//!     minimum_rtt: Duration::from_millis(40),
+//!     out_of_order: 0,
+//!     advertised: None,
+//! };
+//! let now = Time::from_nanos(1_000_000_000);
+//! for cookie in [1, 2] {
+//!     group.add(now, cookie, look(0));
+//!     group.handle_sample(now + Duration::from_millis(50), cookie, look(100_000));
+//! }
+//! group.handle_round(now + Duration::from_millis(50));
+//! assert_eq!(group.limit(1), Some(Bytes::new(150_000)));
+//! assert_eq!(group.limit(2), Some(Bytes::new(150_000)));
+//! ```
+
+mod clamp_check;
+mod event;
+mod goal;
+mod path_cache;
+mod path_group;
+pub mod policy;
+pub mod share;
+mod upload;
+
+pub use clamp_check::ClampCheck;
+pub use event::{AppliedChange, ConnectionOwner, TuneEvent, TuneEventKind};
+pub use goal::Goal;
+pub use path_cache::PathCache;
+pub use path_group::{ConnectionSample, IgnoredLimit, LimitChange, PathGroup};
+pub use upload::{BufferAdvice, PaceStep, PacedUpload, SendBufferSample, buffer_for};

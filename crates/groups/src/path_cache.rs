@@ -1,0 +1,73 @@
+use std::collections::BTreeMap;
+
+use sweetspot_units::{Duration, Time};
+
+/// How long what was learnt of a path is kept. Routes last longer, cross traffic does not. (Linux keeps its
+/// metrics for an hour.)
+const CACHE_LIFETIME: Duration = Duration::from_secs(300);
+
+/// The maximum number of paths. The oldest one goes first.
+const MAX_CACHED_PATHS: usize = 256;
+
+/// What was learnt of paths without a connection, by their ends `K` (RFC 9040, "temporal sharing"). An entry
+/// lasts five minutes.
+pub struct PathCache<K, V> {
+    paths: BTreeMap<K, (Time, V)>,
+}
+
+impl<K: Ord + Copy, V> Default for PathCache<K, V> {
+    fn default() -> PathCache<K, V> {
+        PathCache { paths: BTreeMap::new() }
+    }
+}
+
+impl<K: Ord + Copy, V> PathCache<K, V> {
+    /// Stores what was learnt of a path that lost its last connection at `now`.
+    pub fn keep(&mut self, now: Time, ends: K, learnt: V) {
+        self.paths.retain(|_, (since, _)| now.since(*since) < CACHE_LIFETIME);
+        self.paths.insert(ends, (now, learnt));
+        if self.paths.len() > MAX_CACHED_PATHS {
+            let oldest = self.paths.iter().min_by_key(|(_, (since, _))| *since);
+            if let Some(ends) = oldest.map(|(ends, _)| *ends) {
+                self.paths.remove(&ends);
+            }
+        }
+    }
+
+    /// Takes out what is known of a path that is used again at `now`.
+    pub fn recall(&mut self, now: Time, ends: &K) -> Option<V> {
+        let (since, learnt) = self.paths.remove(ends)?;
+        (now.since(since) < CACHE_LIFETIME).then_some(learnt)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: u64) -> Time {
+        Time::from_nanos(seconds * 1_000_000_000)
+    }
+
+    #[test]
+    fn what_was_learnt_is_forgotten_after_five_minutes() {
+        let mut path_cache = PathCache::default();
+        path_cache.keep(at(0), 1, "fast");
+        assert_eq!(path_cache.recall(at(299), &1), Some("fast"));
+        // It is in use.
+        assert_eq!(path_cache.recall(at(299), &1), None);
+        path_cache.keep(at(300), 1, "fast");
+        assert_eq!(path_cache.recall(at(600), &1), None);
+    }
+
+    #[test]
+    fn it_is_bounded_and_the_oldest_goes_first() {
+        let mut path_cache = PathCache::default();
+        for path in 0..=256 {
+            path_cache.keep(at(0) + Duration::from_millis(path), path, ());
+        }
+        // 257 paths: one too many.
+        assert_eq!(path_cache.recall(at(1), &0), None);
+        assert_eq!((1..=256).filter(|path| path_cache.recall(at(1), path).is_some()).count(), 256);
+    }
+}

@@ -1,0 +1,448 @@
+use std::collections::{BTreeMap, VecDeque};
+
+use sweetspot_sizing::{Controller, Driver, Effect, EventKind, KernelView, Means, Phase};
+use sweetspot_units::{Bytes, Duration, Rate, Time};
+
+use crate::clamp_check::ClampCheck;
+use crate::event::TuneEventKind;
+use crate::share::max_min;
+
+/// A connection counts as a bulk transfer, and may be limited, once it has received this much: four initial
+/// windows (RFC 6928), with which no buffer overflows yet.
+const BULK_BYTES: Bytes = Bytes::new(60_000);
+
+/// The time over which a connection's rate is averaged to estimate its demand.
+const RATE_AVERAGING_TIME: Duration = Duration::from_millis(200);
+
+/// A connection that uses this share of its window counts as limited by it.
+const WINDOW_BOUND_SHARE: f64 = 0.7;
+
+/// A connection that uses less may have this multiple of what it uses.
+const DEMAND_HEADROOM: f64 = 1.5;
+
+/// The minimum share, segments: what fast retransmit needs (RFC 5681).
+const MIN_SHARE_SEGMENTS: u64 = 4;
+
+/// Limits that change by less than this share are not set again.
+const MIN_LIMIT_CHANGE: f64 = 0.02;
+
+/// All connections between two hosts, sized by one controller. They share a path, and so what is known of it and
+/// what it carries (RFC 9040, "ensemble sharing"). The controller's window is divided max-min fair.
+///
+/// **Contract.** `now` never goes backwards. In each round the caller passes a look at every connection to
+/// [`PathGroup::handle_sample`], calls [`PathGroup::handle_round`] once, and then polls limit changes, ignored
+/// limits and events until there are none.
+pub struct PathGroup {
+    driver: Driver,
+    mss: Bytes,
+    members: BTreeMap<u64, Member>,
+    round: RoundTotals,
+    last_round: Option<Time>,
+    rtt: Duration,
+    minimum: Option<Duration>,
+    /// Segments that arrived ahead of a missing one, over all connections there were.
+    out_of_order: u64,
+    /// When the first bulk transfer was seen.
+    bulk_since: Option<Time>,
+    /// When the first connection came, after a time without any.
+    added: Option<Time>,
+    /// The controller's window for all connections together; `None` until it set or lifted one.
+    window: Option<Option<Bytes>>,
+    /// The memory budget of all connections together.
+    ceiling: Option<Bytes>,
+    limit_changes: VecDeque<LimitChange>,
+    events: VecDeque<(TuneEventKind, String)>,
+    ignored_limits: VecDeque<IgnoredLimit>,
+}
+
+/// What one look at a connection showed. Counters run from the connection's beginning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ConnectionSample {
+    /// Payload received in order.
+    pub received: Bytes,
+    /// The part of it that the application has not read.
+    pub unread: Bytes,
+    /// The receiver's estimate of the round-trip time; zero for none.
+    pub rtt: Duration,
+    /// The minimum round-trip time of what this end sent; zero for none.
+    pub minimum_rtt: Duration,
+    /// Segments that arrived out of order.
+    pub out_of_order: u64,
+    /// The window advertised last; `None` on kernels before 6.2.
+    pub advertised: Option<Bytes>,
+}
+
+/// A change of a connection's window limit, to be applied by the caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LimitChange {
+    /// The connection's cookie.
+    pub cookie: u64,
+    /// The limit before; `None`: no limit.
+    pub before: Option<Bytes>,
+    /// The limit from now on; `None`: no limit.
+    pub limit: Option<Bytes>,
+}
+
+/// A connection whose window the kernel does not keep to its limit. It is left alone from then on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IgnoredLimit {
+    /// The connection's cookie.
+    pub cookie: u64,
+    /// The limit that is ignored.
+    pub limit: Bytes,
+    /// The window beyond it.
+    pub window: Bytes,
+}
+
+#[derive(Debug)]
+struct Member {
+    last: ConnectionSample,
+    rate: Rate,
+    arrived: Bytes,
+    limit: Option<Bytes>,
+    clamp_check: ClampCheck,
+    /// Whether it is left alone because limits do not reach it.
+    refuses: bool,
+}
+
+/// The sums over the looks of the current round.
+#[derive(Debug, Default)]
+struct RoundTotals {
+    taken: Bytes,
+    unread: Bytes,
+    rtts: Vec<Duration>,
+}
+
+impl PathGroup {
+    /// A group without connections, sized by `controller`. Its segments carry at most `mss`.
+    pub fn new(controller: Box<dyn Controller + Send>, mss: Bytes) -> PathGroup {
+        PathGroup {
+            // Called in this group's own time.
+            driver: Driver::new(controller, Time::ZERO, Means::Caller),
+            mss,
+            members: BTreeMap::new(),
+            round: RoundTotals::default(),
+            last_round: None,
+            rtt: Duration::ZERO,
+            minimum: None,
+            out_of_order: 0,
+            bulk_since: None,
+            added: None,
+            window: None,
+            ceiling: None,
+            limit_changes: VecDeque::new(),
+            events: VecDeque::new(),
+            ignored_limits: VecDeque::new(),
+        }
+    }
+
+    /// Adds a connection with its first look.
+    pub fn add(&mut self, now: Time, cookie: u64, look: ConnectionSample) {
+        if self.members.is_empty() {
+            self.added = Some(now);
+        }
+        let member = Member {
+            last: look,
+            rate: Rate::ZERO,
+            arrived: Bytes::ZERO,
+            limit: None,
+            clamp_check: ClampCheck::default(),
+            refuses: false,
+        };
+        self.members.insert(cookie, member);
+    }
+
+    /// Removes a connection that is over. After the last bulk transfer the limits are lifted; what was learnt of
+    /// the path is kept for the next one.
+    pub fn remove(&mut self, now: Time, cookie: u64) {
+        let gone = self.members.remove(&cookie);
+        if gone.is_some_and(|m| m.is_bulk()) && !self.members.values().any(Member::is_bulk) {
+            self.driver.handle_end(now);
+            self.drain();
+            (self.window, self.minimum, self.bulk_since) = (None, None, None);
+        }
+    }
+
+    /// Takes a look at a connection.
+    pub fn handle_sample(&mut self, now: Time, cookie: u64, look: ConnectionSample) {
+        let Some(member) = self.members.get_mut(&cookie) else { return };
+        let taken = |look: &ConnectionSample| look.received.saturating_sub(look.unread);
+        let arrived = look.received.saturating_sub(member.last.received);
+        self.round.taken += taken(&look).saturating_sub(taken(&member.last));
+        self.round.unread += look.unread;
+        let gaps = look.out_of_order.saturating_sub(member.last.out_of_order);
+        self.out_of_order += gaps;
+        // An estimate is only as new as the data that it was made from.
+        if arrived > Bytes::ZERO && look.rtt > Duration::ZERO && member.is_bulk() {
+            self.round.rtts.push(look.rtt);
+        }
+        let minimum = Some(look.minimum_rtt).filter(|rtt| *rtt > Duration::ZERO);
+        if let Some(minimum) = minimum.filter(|m| self.minimum.is_none_or(|least| *m < least)) {
+            self.minimum = Some(minimum);
+        }
+        member.last = look;
+        member.arrived = arrived;
+        // A rate never exceeds window over round trip: where the kernel does not tell the window,
+        // it was at least this.
+        let shown = look.advertised.or_else(|| Some(member.rate * self.minimum?));
+        if let Some((limit, window)) = member.limit.zip(shown)
+            && !member.refuses
+            && member.clamp_check.is_broken(now, limit, window, arrived)
+        {
+            self.ignored_limits.push_back(IgnoredLimit { cookie, limit, window });
+            self.leave(cookie);
+        }
+        let Some(member) = self.members.get(&cookie) else { return };
+        if member.is_bulk() {
+            self.bulk_since.get_or_insert(now);
+        }
+    }
+
+    /// Leaves a connection that cannot be limited alone from now on.
+    pub fn leave(&mut self, cookie: u64) {
+        let Some(member) = self.members.get_mut(&cookie) else { return };
+        member.refuses = true;
+        if let Some(before) = member.limit.take() {
+            self.limit_changes.push_back(LimitChange { cookie, before: Some(before), limit: None });
+        }
+    }
+
+    /// Ends a round, in which every connection was looked at.
+    pub fn handle_round(&mut self, now: Time) {
+        let mut round = std::mem::take(&mut self.round);
+        if let Some(span) = self.last_round.map(|last| now.since(last)) {
+            let gain = (span.as_secs_f64() / RATE_AVERAGING_TIME.as_secs_f64()).min(1.0);
+            for member in self.members.values_mut() {
+                let rate = (member.arrived / span).as_f64();
+                let moved = member.rate.as_f64() + gain * (rate - member.rate.as_f64());
+                member.rate = Rate::from_f64(moved);
+            }
+        }
+        self.last_round = Some(now);
+        round.rtts.sort_unstable();
+        let mut kernel = KernelView {
+            minimum_rtt: self.minimum.unwrap_or(Duration::ZERO),
+            out_of_order: self.out_of_order,
+            ..KernelView::default()
+        };
+        if let Some(rtt) = round.rtts.get(round.rtts.len() / 2) {
+            self.rtt = *rtt;
+            let least = self.minimum.unwrap_or(*rtt);
+            kernel.rtt = rtt.saturating_sub(self.floor_queue()).max(least.min(*rtt));
+        }
+        self.driver.handle_kernel(now, &kernel);
+        // Where nothing comes, that is the path's doing only while there is a bulk transfer.
+        if round.taken > Bytes::ZERO || self.bulk_since.is_some() {
+            self.driver.handle_data(now, round.taken, round.unread);
+        }
+        self.driver.handle_timeout(now, &kernel);
+        self.drain();
+        self.divide();
+    }
+
+    /// The next limit to apply; `None` once there are no more.
+    pub fn poll_limit_change(&mut self) -> Option<LimitChange> {
+        self.limit_changes.pop_front()
+    }
+
+    /// The next event of the controller, with its reason in words; `None` once there are no more.
+    pub fn poll_event(&mut self) -> Option<(TuneEventKind, String)> {
+        self.events.pop_front()
+    }
+
+    /// The next connection whose limit is ignored; `None` once there are no more.
+    pub fn poll_ignored_limit(&mut self) -> Option<IgnoredLimit> {
+        self.ignored_limits.pop_front()
+    }
+
+    /// The controller's phase.
+    pub fn phase(&self) -> Phase {
+        self.driver.phase()
+    }
+
+    /// How long to wait until the next round: short enough for the controller, and at least `cpu_budget` unless a
+    /// transfer has just begun.
+    pub fn pause(&self, now: Time, cpu_budget: Duration) -> Duration {
+        if self.members.values().all(|m| m.arrived == Bytes::ZERO && m.rate < IDLE_RATE) {
+            let is_young = self.added.is_some_and(|added| now.since(added) < YOUNG_AGE);
+            return if is_young {
+                YOUNG_PAUSE.max(cpu_budget / YOUNG_COST_FACTOR)
+            } else {
+                IDLE_PAUSE.max(cpu_budget)
+            };
+        }
+        let opens = match self.phase() {
+            Phase::Measuring | Phase::Ramping | Phase::Trying | Phase::Open => true,
+            Phase::HandsOff | Phase::Holding | Phase::Congested => false,
+        };
+        if opens && self.bulk_since.is_none_or(|since| now.since(since) < OPENING_TIME) {
+            return OPENING_PAUSE.max(cpu_budget / OPENING_COST_FACTOR);
+        }
+        (self.rtt / 2).clamp(Duration::from_millis(5), IDLE_PAUSE).max(cpu_budget)
+    }
+
+    /// The current limit of a connection; `None`: no limit.
+    pub fn limit(&self, cookie: u64) -> Option<Bytes> {
+        self.members.get(&cookie)?.limit
+    }
+
+    /// The controller's window for all connections together; `None`: no limit.
+    pub fn window(&self) -> Option<Bytes> {
+        self.window.flatten()
+    }
+
+    /// What all connections together may have at most, whatever the controller says; acts at the
+    /// next round.
+    pub fn set_ceiling(&mut self, ceiling: Option<Bytes>) {
+        self.ceiling = ceiling;
+    }
+
+    /// The rate at which all connections together receive.
+    pub fn rate(&self) -> Rate {
+        self.members.values().fold(Rate::ZERO, |sum, member| sum + member.rate)
+    }
+
+    /// The latest round-trip time, and the minimum one if known.
+    pub fn round_trips(&self) -> (Duration, Option<Duration>) {
+        (self.rtt, self.minimum)
+    }
+
+    fn drain(&mut self) {
+        while let Some(effect) = self.driver.poll_effect() {
+            match effect {
+                Effect::Window(window) => self.window = Some(window),
+                Effect::Event(event) => self.events.extend(words(&event.kind)),
+                // The senders cannot be asked, and no probes are sent.
+                Effect::Pacing(_)
+                | Effect::Congestion(_)
+                | Effect::Probe { .. }
+                | Effect::Train { .. }
+                | Effect::ProbesBlocked => {}
+            }
+        }
+    }
+
+    /// The queue due to the minimum share of each connection. The controller cannot drain it, and must not take it
+    /// for cross traffic.
+    fn floor_queue(&self) -> Duration {
+        let Some(window) = self.window.flatten() else { return Duration::ZERO };
+        let held = self.members.values().filter(|m| m.limit.is_some()).count() as u64;
+        let over = (self.mss * MIN_SHARE_SEGMENTS * held).saturating_sub(window);
+        if over == Bytes::ZERO { Duration::ZERO } else { over / self.rate() }
+    }
+
+    /// Divides the window among the bulk transfers.
+    fn divide(&mut self) {
+        let window = match (self.window, self.ceiling) {
+            (None, None) => return,
+            (window, None) => window.flatten(),
+            (window, Some(ceiling)) => Some(window.flatten().map_or(ceiling, |w| w.min(ceiling))),
+        };
+        let bulk = self.members.iter().filter(|(_, m)| m.is_bulk() && !m.refuses);
+        let bulk: Vec<u64> = bulk.map(|(cookie, _)| *cookie).collect();
+        let limits: Vec<Option<Bytes>> = match window {
+            None => vec![None; bulk.len()],
+            Some(window) => {
+                let least = self.mss * MIN_SHARE_SEGMENTS;
+                let demands: Vec<Bytes> =
+                    bulk.iter().map(|c| self.members[c].demand(window, self.rtt)).collect();
+                let shares = max_min(window, &demands);
+                // A connection that wants less now may want more in a moment. It may have an equal part,
+                // which costs nothing while it is not used.
+                let equal = window / bulk.len().max(1) as u64;
+                shares.into_iter().map(|share| Some(share.max(equal).max(least))).collect()
+            }
+        };
+        for (cookie, limit) in bulk.into_iter().zip(limits) {
+            let Some(member) = self.members.get_mut(&cookie) else { continue };
+            if differs(member.limit, limit) {
+                let before = std::mem::replace(&mut member.limit, limit);
+                self.limit_changes.push_back(LimitChange { cookie, before, limit });
+            }
+        }
+    }
+}
+
+/// The age up to which a group counts as young: a connection may take so long until its first data, ...
+const YOUNG_AGE: Duration = Duration::from_secs(1);
+/// ... between two rounds of a young group: four round trips after the first data, slow start has filled the path
+/// and a small buffer ...
+const YOUNG_PAUSE: Duration = Duration::from_millis(10);
+/// ... while looks may take this multiple of their usual share of a core.
+const YOUNG_COST_FACTOR: u64 = 8;
+
+/// How long windows open after the first bulk transfer began: slow start and its aftermath.
+const OPENING_TIME: Duration = Duration::from_secs(3);
+/// The time between two rounds meanwhile, so that a burst that can be timed is seen twice, ...
+const OPENING_PAUSE: Duration = Duration::from_millis(3);
+/// ... while looks may take this multiple of their usual share of a core.
+const OPENING_COST_FACTOR: u64 = 25;
+/// The longest time between two rounds.
+const IDLE_PAUSE: Duration = Duration::from_millis(50);
+
+/// A group that receives less than this is idle.
+const IDLE_RATE: Rate = Rate::from_bits_per_second(80_000);
+
+impl Member {
+    fn is_bulk(&self) -> bool {
+        self.last.received >= BULK_BYTES
+    }
+
+    /// The window that the connection would use.
+    fn demand(&self, window: Bytes, rtt: Duration) -> Bytes {
+        let used = self.rate * rtt;
+        match self.limit {
+            Some(limit) if used < limit.scaled(WINDOW_BOUND_SHARE) => used.scaled(DEMAND_HEADROOM),
+            _ => window,
+        }
+    }
+}
+
+fn differs(before: Option<Bytes>, after: Option<Bytes>) -> bool {
+    match (before, after) {
+        (Some(before), Some(after)) => {
+            (after.as_f64() - before.as_f64()).abs() > before.as_f64() * MIN_LIMIT_CHANGE
+        }
+        _ => before != after,
+    }
+}
+
+/// The event for users, with its reason in words; `None` for events that are not reported.
+fn words(kind: &EventKind) -> Option<(TuneEventKind, String)> {
+    match kind {
+        EventKind::Entered { phase, reason } => match phase {
+            Phase::Holding => Some((TuneEventKind::Held, reason.to_string())),
+            Phase::Open => Some((TuneEventKind::LetGo, reason.to_string())),
+            Phase::Trying => {
+                Some((TuneEventKind::Tightened, format!("tries a smaller window: {reason}")))
+            }
+            Phase::HandsOff | Phase::Measuring | Phase::Ramping | Phase::Congested => None,
+        },
+        EventKind::CapacityEstimated { .. }
+        | EventKind::Limited { .. }
+        | EventKind::Lifted
+        | EventKind::Saturated { .. }
+        | EventKind::Congested
+        | EventKind::Switched { .. } => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sweetspot_sizing::Reason;
+
+    use super::*;
+
+    #[test]
+    fn what_the_controller_enters_is_told_with_its_reason() {
+        let told = |phase, reason| words(&EventKind::Entered { phase, reason });
+        let held = told(Phase::Holding, Reason::CapacityKnown);
+        assert_eq!(held, Some((TuneEventKind::Held, "the path's capacity is known".to_owned())));
+        let (kind, why) = told(Phase::Trying, Reason::RateInelastic).unwrap();
+        assert_eq!(kind, TuneEventKind::Tightened);
+        assert!(why.starts_with("tries a smaller window: a queue stands"), "{why}");
+        assert_eq!(told(Phase::Open, Reason::TrialFailed).unwrap().0, TuneEventKind::LetGo);
+        assert_eq!(told(Phase::HandsOff, Reason::Ended), None);
+        assert_eq!(words(&EventKind::Lifted), None);
+    }
+}

@@ -1,0 +1,222 @@
+//! Policies: which connections of a host are tuned, and what for. They are written in TOML.
+
+mod peers;
+mod written;
+
+use std::net::SocketAddr;
+use std::ops::RangeInclusive;
+
+use sweetspot_units::Bytes;
+use thiserror::Error;
+
+pub use peers::Peers;
+pub use written::loopback;
+
+use crate::goal::Goal;
+
+/// How many bytes of a process's name the kernel keeps (TASK_COMM_LEN without its end).
+pub const PROGRAM_NAME_BYTES: usize = 15;
+
+/// Why a policy is refused.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum PolicyError {
+    /// The text is not TOML, or has an unknown key.
+    #[error("line {line}: {message}")]
+    Syntax {
+        /// The line's number, from 1.
+        line: usize,
+        /// What is wrong.
+        message: String,
+    },
+    /// A value is not allowed.
+    #[error("line {line}: {key} = {given}: {reason}")]
+    Value {
+        /// The line's number, from 1.
+        line: usize,
+        /// The key.
+        key: &'static str,
+        /// The value as TOML.
+        given: String,
+        /// Why it is not allowed, and what can be written instead.
+        reason: String,
+    },
+    /// The policy has no rule.
+    #[error("it has no [[rule]]; add one, such as [[rule]] with goal = \"throughput\"")]
+    NoRule,
+}
+
+/// Which connections are tuned, and what for. The first rule that matches a connection decides.
+///
+/// ```
+/// use sweetspot_groups::Goal;
+/// use sweetspot_groups::policy::{Policy, Subject};
+///
+/// let text = "[[rule]]\nusers = [\"backup\"]\ngoal = \"less-than-best-effort\"";
+/// let policy = Policy::parse(text, &|name| (name == "backup").then_some(34))?;
+/// let (local, remote) = ("192.0.2.1:50000".parse()?, "192.0.2.7:443".parse()?);
+/// let goal = |uid| policy.goal(&Subject { uid, program: "restic", local, remote });
+/// assert_eq!(goal(34), Some(Goal::LessThanBestEffort));
+/// assert_eq!(goal(1000), None);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Policy {
+    /// The limit on the sum of all windows; `None`: no limit.
+    pub memory: Option<Bytes>,
+    /// Whether decisions are only reported, not applied.
+    pub dry_run: bool,
+    /// The loopback address at which metrics are served, if any.
+    pub metrics: Option<SocketAddr>,
+    rules: Vec<PolicyRule>,
+}
+
+/// What a policy's rules look at: a connection and its owner.
+#[derive(Debug, Clone, Copy)]
+pub struct Subject<'a> {
+    /// The user that its process runs as.
+    pub uid: u32,
+    /// Its process's name, at most [`PROGRAM_NAME_BYTES`] long.
+    pub program: &'a str,
+    /// The address of this end.
+    pub local: SocketAddr,
+    /// The address of the other end.
+    pub remote: SocketAddr,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct PolicyRule {
+    users: Vec<u32>,
+    programs: Vec<String>,
+    ports: Vec<RangeInclusive<u16>>,
+    peers: Vec<Peers>,
+    goal: Option<Goal>,
+}
+
+impl PolicyRule {
+    /// Whether the rule matches. An empty list matches everything.
+    fn covers(&self, subject: &Subject<'_>) -> bool {
+        let port = |range: &RangeInclusive<u16>| {
+            range.contains(&subject.remote.port()) || range.contains(&subject.local.port())
+        };
+        (self.users.is_empty() || self.users.contains(&subject.uid))
+            && (self.programs.is_empty() || self.programs.iter().any(|p| p == subject.program))
+            && (self.ports.is_empty() || self.ports.iter().any(port))
+            && (self.peers.is_empty() || self.peers.iter().any(|p| p.contain(subject.remote.ip())))
+    }
+}
+
+impl Policy {
+    /// The goal of a connection by the first rule that matches it; `None`: it is left alone.
+    pub fn goal(&self, subject: &Subject<'_>) -> Option<Goal> {
+        self.rules.iter().find(|rule| rule.covers(subject))?.goal
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn parse(text: &str) -> Result<Policy, PolicyError> {
+        Policy::parse(text, &|name| (name == "root").then_some(0))
+    }
+
+    fn subject<'a>(program: &'a str, remote: &str) -> Subject<'a> {
+        let local = "192.0.2.1:50000".parse().unwrap();
+        Subject { uid: 1000, program, local, remote: remote.parse().unwrap() }
+    }
+
+    #[test]
+    fn the_first_rule_that_covers_a_connection_decides() {
+        let policy = parse(
+            r#"
+            memory = "64MB"
+            metrics = "127.0.0.1:9477"
+            [[rule]]
+            programs = ["ssh"]
+            goal = "leave"
+            [[rule]]
+            users = [1000, "root"]
+            ports = [443, "8000-8999"]
+            peers = ["10.0.0.0/8", "2001:db8::/32"]
+            goal = "less-than-best-effort"
+            [[rule]]
+            programs = ["curl"]
+            goal = "throughput"
+        "#,
+        )
+        .unwrap();
+        let goal = |program, remote| policy.goal(&subject(program, remote));
+        assert_eq!(goal("ssh", "10.1.2.3:443"), None);
+        assert_eq!(goal("curl", "10.1.2.3:443"), Some(Goal::LessThanBestEffort));
+        assert_eq!(goal("restic", "10.1.2.3:8999"), Some(Goal::LessThanBestEffort));
+        assert_eq!(goal("curl", "10.1.2.3:9000"), Some(Goal::Throughput));
+        assert_eq!(goal("curl", "11.1.2.3:443"), Some(Goal::Throughput));
+        assert_eq!(goal("wget", "11.1.2.3:443"), None);
+        assert_eq!(policy.memory, Some(Bytes::new(64_000_000)));
+    }
+
+    #[test]
+    fn the_policy_to_begin_with_can_be_read() {
+        let policy = parse(include_str!("../../../packaging/policy.toml")).unwrap();
+        let goal = |program| policy.goal(&subject(program, "192.0.2.7:443"));
+        assert_eq!(goal("restic"), Some(Goal::LessThanBestEffort));
+        assert_eq!(goal("curl"), Some(Goal::Throughput));
+        assert_eq!(goal("sshd"), None);
+    }
+
+    #[test]
+    fn a_program_is_known_by_as_much_of_its_name_as_the_kernel_keeps() {
+        // 16 bytes, of which the kernel keeps 15.
+        let text = "[[rule]]\nprograms = [\"git-remote-https\"]\ngoal = \"throughput\"";
+        let policy = parse(text).unwrap();
+        let goal = |program| policy.goal(&subject(program, "192.0.2.7:443"));
+        assert_eq!(goal("git-remote-http"), Some(Goal::Throughput));
+        assert_eq!(goal("git-remote-htt"), None);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_in_one_line_with_its_place_and_what_can_be_written() {
+        let complaint = |text: &str| parse(text).unwrap_err().to_string();
+        assert!(complaint("").starts_with("it has no [[rule]]"));
+        let rule = "[[rule]]\ngoal = \"throughput\"\n";
+        for (lines, start, next_step) in [
+            ("gaol = 1", "line 3: unknown field `gaol`", "`goal`"),
+            ("ports = [\"9-1\"]", "line 3: ports = \"9-1\": ", "8000-8999"),
+            ("ports = [70000]", "line 3: ports = 70000: ", "8000-8999"),
+            ("ports = [-1]", "line 3: ports = -1: ", "8000-8999"),
+            ("\nports = 443", "line 4: ports = 443: ", "[...]"),
+            ("users = [\"no-such-user\"]", "line 3: users = \"no-such-user\": ", "id -u"),
+            ("users = [true]", "line 3: users = true: ", "id -u"),
+            ("programs = [1]", "line 3: programs = 1: ", "curl"),
+            ("programs = [\"/usr/bin/curl\"]", "line 3: programs = ", "\"curl\""),
+            ("peers = [\"10.0.0.0/33\"]", "line 3: peers = \"10.0.0.0/33\": ", "10.0.0.0/8"),
+        ] {
+            let said = complaint(&(rule.to_owned() + lines));
+            assert!(said.starts_with(start) && said.contains(next_step), "{said}");
+            assert_eq!(said.lines().count(), 1);
+        }
+        for (line, start, next_step) in [
+            ("memory = 5", "line 1: memory = 5: ", "256MB"),
+            ("memory = \"0MB\"", "line 1: memory = \"0MB\": ", "256MB"),
+            ("metrics = \"0.0.0.0:9477\"", "line 1: metrics = ", "127.0.0.1:9477"),
+            ("metrics = \"localhost\"", "line 1: metrics = \"localhost\": ", "127.0.0.1:9477"),
+            ("dry_run = \"yes\"", "line 1: dry_run = \"yes\": ", "true or false"),
+            ("[[rule]]", "line 1: goal = nothing: ", "less-than-best-effort"),
+            ("[[rule]]\ngoal = 7", "line 2: goal = 7: ", "less-than-best-effort"),
+            ("[[rule]]\ngoal = \"speed\"", "line 2: goal = \"speed\": ", "throughput"),
+        ] {
+            let said = complaint(&format!("{line}\n{rule}"));
+            assert!(said.starts_with(start) && said.contains(next_step), "{said}");
+        }
+        let said = complaint("[rule]\ngoal = \"throughput\"");
+        assert!(said.contains("[[rule]]"), "{said}");
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_the_reader_panic(text in ".{0,200}") {
+            let _ = parse(&text);
+        }
+    }
+}

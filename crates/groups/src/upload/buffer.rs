@@ -1,0 +1,93 @@
+use sweetspot_units::{Bytes, Duration, Rate, Time};
+
+/// How long an upload is observed before its buffer is judged.
+const OBSERVATION_TIME: Duration = Duration::from_secs(3);
+
+/// The payload that must be acknowledged in that time for the connection to count as an upload.
+const MIN_SENT: Bytes = Bytes::new(1_000_000);
+
+/// Send buffer per byte of window: the kernel counts its bookkeeping too (SKB_TRUESIZE).
+const BUFFER_PER_WINDOW: u64 = 2;
+
+/// What one look at a connection's send buffer showed (`TCP_INFO`). Counters run from the connection's beginning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SendBufferSample {
+    /// Payload acknowledged.
+    pub acked: Bytes,
+    /// The latest delivery rate.
+    pub delivery_rate: Rate,
+    /// Whether the application limited that rate.
+    pub app_limited: bool,
+    /// Time in which the send buffer limited the connection.
+    pub sndbuf_limited: Duration,
+    /// Time in which the connection had data to send.
+    pub busy: Duration,
+    /// The minimum round-trip time.
+    pub minimum_rtt: Duration,
+}
+
+/// Advises once about a connection whose send buffer is too small.
+///
+/// The buffer is not changed, because SO_SNDBUF turns the kernel's autotuning off for good.
+#[derive(Debug, Default)]
+pub struct BufferAdvice {
+    first: Option<(Time, Bytes)>,
+    fastest: Rate,
+    said: bool,
+}
+
+impl BufferAdvice {
+    /// Takes a look at the connection. Returns the advice, once.
+    pub fn handle_sample(&mut self, now: Time, look: &SendBufferSample) -> Option<String> {
+        let (since, before) = *self.first.get_or_insert((now, look.acked));
+        if !look.app_limited {
+            self.fastest = self.fastest.max(look.delivery_rate);
+        }
+        let sent = look.acked.saturating_sub(before);
+        if self.said || now.since(since) < OBSERVATION_TIME || sent < MIN_SENT {
+            return None;
+        }
+        self.said = true;
+        let rate = sent / now.since(since);
+        let limited = look.sndbuf_limited.scaled(2.0) > look.busy;
+        limited.then(|| {
+            let buffer = buffer_for(self.fastest, look.minimum_rtt);
+            format!(
+                "the send buffer holds it back at {rate}; SO_SNDBUF of {buffer} lets {} through",
+                self.fastest
+            )
+        })
+    }
+}
+
+/// The send buffer that carries `rate` over round trips of `rtt`, as SO_SNDBUF counts it.
+pub fn buffer_for(rate: Rate, rtt: Duration) -> Bytes {
+    rate * rtt * BUFFER_PER_WINDOW
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The advice on a connection that sends 2 MB/s over 40 ms and whose buffer held it back for a `share` of the
+    /// time.
+    fn advice(share: f64) -> Option<String> {
+        let mut advice = BufferAdvice::default();
+        let look = |seconds: u64| SendBufferSample {
+            acked: Bytes::new(seconds * 2_000_000),
+            delivery_rate: Rate::from_mbit_per_second(16),
+            app_limited: false,
+            sndbuf_limited: Duration::from_secs(seconds).scaled(share),
+            busy: Duration::from_secs(seconds),
+            minimum_rtt: Duration::from_millis(40),
+        };
+        (0..10).find_map(|s| advice.handle_sample(Time::from_nanos(s * 1_000_000_000), &look(s)))
+    }
+
+    #[test]
+    fn a_buffer_that_holds_back_most_of_the_time_is_advised_about() {
+        // 2 MB/s x 40 ms = 80 kB of window, twice that with the kernel's bookkeeping.
+        assert!(advice(0.6).is_some_and(|said| said.contains("SO_SNDBUF of 160 kB")));
+        assert_eq!(advice(0.4), None);
+    }
+}

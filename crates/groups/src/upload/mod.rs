@@ -1,0 +1,115 @@
+//! Uploads, which are limited by their pace (`SO_MAX_PACING_RATE`). The kernel paces TCP by itself, without the
+//! fq qdisc (since Linux 4.13, kernel commit 218af599fa63).
+
+mod buffer;
+
+use sweetspot_sizing::{Driver, Effect, EventKind, KernelView, Means, Phase, Reason, SenderReport};
+use sweetspot_units::{Bytes, Duration, Rate, Time};
+
+pub use buffer::{BufferAdvice, SendBufferSample, buffer_for};
+
+use crate::event::TuneEventKind;
+
+/// A change of an upload's pace, and why.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PaceStep {
+    /// What to report; `None` for changes that are not reported, such as a trial and its end.
+    pub kind: Option<TuneEventKind>,
+    /// The pace before; `None`: no limit.
+    pub before: Option<Rate>,
+    /// The pace from now on; `None`: no limit.
+    pub pace: Option<Rate>,
+    /// Why, in words.
+    pub why: String,
+}
+
+/// Paces one connection by [`sweetspot_sizing::Upload`].
+///
+/// **Contract.** `now` never goes backwards. The caller looks at the connection again no later than at
+/// [`PacedUpload::poll_timeout`].
+pub struct PacedUpload {
+    driver: Driver,
+    delivered: Bytes,
+    pace: Option<Rate>,
+}
+
+impl Default for PacedUpload {
+    fn default() -> PacedUpload {
+        let controller = Box::new(sweetspot_sizing::Upload::default());
+        // Called at this connection's looks.
+        let driver = Driver::new(controller, Time::ZERO, Means::Caller);
+        PacedUpload { driver, delivered: Bytes::ZERO, pace: None }
+    }
+}
+
+impl PacedUpload {
+    /// Takes a look at the connection: the payload that reached the peer since the connection began, the smoothed
+    /// round trip (zero for none), and the sender's report. Returns the change to apply or report, if any.
+    pub fn handle_sample(
+        &mut self,
+        now: Time,
+        delivered: Bytes,
+        rtt: Duration,
+        report: &SenderReport,
+    ) -> Option<PaceStep> {
+        let minimum_rtt = report.minimum_rtt;
+        let kernel = KernelView { rtt, minimum_rtt, ..KernelView::default() };
+        let before = std::mem::replace(&mut self.delivered, delivered);
+        self.driver.handle_kernel(now, &kernel);
+        self.driver.handle_sender(now, report);
+        self.driver.handle_data(now, delivered.saturating_sub(before), Bytes::ZERO);
+        self.driver.handle_timeout(now, &kernel);
+        self.take_step(rtt.saturating_sub(minimum_rtt))
+    }
+
+    /// When to look at the connection again; [`Time::MAX`] if nothing is due.
+    pub fn poll_timeout(&self) -> Time {
+        self.driver.poll_timeout()
+    }
+
+    /// The current pace; `None`: no limit.
+    pub fn pace(&self) -> Option<Rate> {
+        self.pace
+    }
+
+    fn take_step(&mut self, queue: Duration) -> Option<PaceStep> {
+        let (before, mut told) = (self.pace, None);
+        while let Some(effect) = self.driver.poll_effect() {
+            match effect {
+                Effect::Pacing(pace) => self.pace = pace,
+                Effect::Event(event) => told = words(&event.kind, before, queue).or(told),
+                // These are for receivers.
+                Effect::Window(_)
+                | Effect::Congestion(_)
+                | Effect::Probe { .. }
+                | Effect::Train { .. }
+                | Effect::ProbesBlocked => {}
+            }
+        }
+        let (kind, why) = told.unzip();
+        let step = PaceStep { kind, before, pace: self.pace, why: why.unwrap_or_default() };
+        (step.kind.is_some() || step.pace != before).then_some(step)
+    }
+}
+
+/// The event for users, in words, with the pace before it and the queue.
+fn words(
+    kind: &EventKind,
+    before: Option<Rate>,
+    queue: Duration,
+) -> Option<(TuneEventKind, String)> {
+    let EventKind::Entered { phase, reason } = kind else { return None };
+    let kind = match (phase, reason) {
+        (Phase::Trying, _) if before.is_none() => TuneEventKind::Taken,
+        (Phase::Trying, _) => TuneEventKind::Tightened,
+        (Phase::Holding, Reason::PathFaster) => TuneEventKind::Reopened,
+        (Phase::Holding, _) => TuneEventKind::Held,
+        (Phase::Open, _) => TuneEventKind::LetGo,
+        (Phase::HandsOff | Phase::Measuring | Phase::Ramping | Phase::Congested, _) => return None,
+    };
+    let why = match kind {
+        TuneEventKind::Taken | TuneEventKind::Tightened => format!("{reason} (a queue of {queue})"),
+        _ => reason.to_string(),
+    };
+    Some((kind, why))
+}

@@ -1,0 +1,265 @@
+//! One download over a path of 100 Mbit/s of payload, as a fluid, with a path group or without.
+
+use std::collections::VecDeque;
+
+use sweetspot_groups::{ConnectionSample, PathGroup};
+use sweetspot_sizing::{ControllerConfig, Sizing};
+use sweetspot_units::{Bytes, Duration, Time};
+
+const MSS: f64 = 1448.0;
+pub const RATE: f64 = 100e6 / 8.0;
+/// At 40 ms.
+pub const BDP: f64 = RATE * 0.04;
+const STEP: f64 = 0.001;
+/// What the receiving kernel allows at most.
+const RECEIVE_BUFFER: f64 = 6e6;
+
+/// What a test varies.
+pub struct Condition {
+    pub rtt: f64,
+    pub buffer: f64,
+    /// Extra delay, spread evenly up to this.
+    pub jitter: f64,
+    /// What every loaded round trip has more than the handshake: jitter that keeps packets in order
+    /// holds all of them back as much as the latest.
+    pub held_back: f64,
+    /// Share of segments lost at random, and what chance begins with.
+    pub loss: f64,
+    pub seed: u32,
+    /// What the sending program has to send, and the receiving one reads, per second.
+    pub program: f64,
+    pub reader: f64,
+    /// When another download begins, that is left alone.
+    pub rival: Option<f64>,
+    /// Whether the kernel keeps to the limits.
+    pub obeys: bool,
+    /// How much a download is; the next one follows it.
+    pub size: f64,
+    /// The path's rate at a time.
+    pub rate: fn(f64) -> f64,
+    /// The group's controller.
+    pub sizing: &'static str,
+}
+
+pub const USUAL: Condition = Condition {
+    rtt: 0.04,
+    buffer: 2.0 * BDP,
+    jitter: 0.0,
+    held_back: 0.0,
+    loss: 0.0,
+    seed: 7,
+    program: f64::INFINITY,
+    reader: f64::INFINITY,
+    rival: None,
+    obeys: true,
+    size: f64::INFINITY,
+    rate: |_| RATE,
+    sizing: "sobas:live",
+};
+
+#[derive(Default)]
+pub struct Run {
+    /// Bytes that the program got, in all and by second.
+    pub received: f64,
+    pub seconds: Vec<f64>,
+    /// The limit at the end.
+    pub limit: f64,
+    pub refusals: usize,
+    /// By download that is over: when it began and ended.
+    pub downloads: Vec<Download>,
+    /// The limits after each end of a download: what was left behind.
+    pub left_behind: Vec<Bytes>,
+    /// When how much had been received.
+    progress: Vec<(f64, f64)>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct Download {
+    pub began: f64,
+    pub ended: f64,
+}
+
+impl Run {
+    /// When so much had been received.
+    pub fn took(&self, size: f64) -> f64 {
+        self.progress.iter().find(|(_, bytes)| *bytes >= size).unwrap().0
+    }
+}
+
+struct Sender {
+    begins: f64,
+    /// What it has yet to send.
+    left: f64,
+    cwnd: f64,
+    slow_start: bool,
+    in_flight: f64,
+    queued: f64,
+    acks: VecDeque<(f64, f64)>,
+    reduced: f64,
+    delivered: f64,
+    out_of_order: u64,
+}
+
+impl Sender {
+    fn new(begins: f64, left: f64) -> Sender {
+        Sender {
+            begins,
+            left,
+            cwnd: 10.0 * MSS,
+            slow_start: true,
+            in_flight: 0.0,
+            queued: 0.0,
+            acks: VecDeque::new(),
+            reduced: 0.0,
+            delivered: 0.0,
+            out_of_order: 0,
+        }
+    }
+
+    fn hear(&mut self, t: f64) {
+        while self.acks.front().is_some_and(|(due, _)| *due <= t) {
+            let bytes = self.acks.pop_front().unwrap().1;
+            // A window that is not used does not grow (RFC 7661).
+            if self.in_flight > 0.9 * self.cwnd {
+                self.cwnd += if self.slow_start { bytes } else { 3.0 * MSS * bytes / self.cwnd };
+            }
+            self.in_flight -= bytes;
+        }
+    }
+
+    fn send(&mut self, t: f64, window: f64, program: f64) {
+        if t >= self.begins {
+            let room = (self.cwnd.min(window) - self.in_flight).max(0.0);
+            let sent = room.min(program * STEP).min(self.left);
+            self.left -= sent;
+            self.in_flight += sent;
+            self.queued += sent;
+        }
+    }
+
+    /// Something of it was lost; one reduction per round trip (RFC 5681).
+    fn lose(&mut self, t: f64, rtt: f64) {
+        self.out_of_order += 5;
+        if t >= self.reduced {
+            (self.cwnd, self.slow_start) = ((self.cwnd * 0.7).max(2.0 * MSS), false);
+            self.reduced = t + rtt;
+        }
+    }
+}
+
+/// Numerical Recipes' generator, good enough for a jitter.
+struct Noise(u32);
+
+impl Noise {
+    fn next(&mut self) -> f64 {
+        self.0 = self.0.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        f64::from(self.0) / f64::from(u32::MAX)
+    }
+}
+
+pub fn play(condition: &Condition, tuned: bool, seconds: usize) -> Run {
+    let Condition { rtt, buffer, .. } = *condition;
+    let config = ControllerConfig {
+        mss: Bytes::new(MSS as u64),
+        packet: Bytes::new(1500),
+        max_window: Bytes::new(RECEIVE_BUFFER as u64),
+        size: None,
+        path: None,
+    };
+    let sizing: Sizing = condition.sizing.parse().unwrap();
+    let mut group = PathGroup::new(sizing.controller(&config).unwrap(), config.mss);
+    let mut senders = vec![Sender::new(0.0, condition.size)];
+    senders.extend(condition.rival.map(|begins| Sender::new(begins, f64::INFINITY)));
+    let mut known = None;
+    let (mut limit, mut limits) = (f64::INFINITY, VecDeque::<(f64, f64)>::new());
+    let (mut noise, mut read, mut next_round, mut second) =
+        (Noise(condition.seed), 0.0_f64, 0.0, 0.0);
+    let mut run = Run { seconds: Vec::new(), limit, ..Run::default() };
+    for n in 0..(seconds as f64 / STEP) as u64 {
+        let t = n as f64 * STEP;
+        while limits.front().is_some_and(|(due, _)| *due <= t) {
+            limit = limits.pop_front().unwrap().1;
+        }
+        let unread = senders[0].delivered - read;
+        let window = limit.min(RECEIVE_BUFFER - unread);
+        for (i, sender) in senders.iter_mut().enumerate() {
+            sender.hear(t);
+            let (window, program) =
+                if i == 0 { (window, condition.program) } else { (RECEIVE_BUFFER, f64::INFINITY) };
+            sender.send(t, window, program);
+        }
+        let queue: f64 = senders.iter().map(|s| s.queued).sum();
+        let rate = (condition.rate)(t);
+        let full_rtt = rtt + condition.held_back + queue / rate;
+        let lost = (queue - buffer).max(0.0) / queue.max(1.0);
+        let served = (rate * STEP).min(queue) / queue.max(1.0);
+        for sender in &mut senders {
+            if lost > 0.0 && sender.queued > 0.0 {
+                sender.in_flight -= sender.queued * lost;
+                sender.left += sender.queued * lost;
+                sender.queued -= sender.queued * lost;
+                sender.lose(t, full_rtt);
+            }
+            let part = sender.queued * served;
+            sender.queued -= part;
+            sender.delivered += part;
+            if condition.loss > 0.0 && noise.next() < condition.loss * part / MSS {
+                sender.lose(t, full_rtt);
+            }
+            let late = condition.jitter * noise.next();
+            let due = sender
+                .acks
+                .back()
+                .map_or(0.0, |(due, _)| *due)
+                .max(t + rtt + condition.held_back + late);
+            sender.acks.push_back((due, part));
+        }
+        let taken = (senders[0].delivered - read).min(condition.reader * STEP);
+        read += taken;
+        second += taken;
+        run.received += taken;
+        run.progress.push((t + rtt / 2.0, run.received));
+        if read >= 0.999 * condition.size {
+            let began = senders[0].begins;
+            let now = Time::from_nanos((t * 1e9) as u64 + 1);
+            group.remove(now, run.downloads.len() as u64);
+            run.left_behind.extend(group.window());
+            run.downloads.push(Download { began, ended: t });
+            // A handshake and a request.
+            senders[0] = Sender::new(t + 2.0 * rtt, condition.size);
+            (read, limit) = (0.0, f64::INFINITY);
+            limits.clear();
+        }
+        if t >= next_round {
+            let seen = full_rtt + condition.jitter * (0.25 + 0.5 * noise.next());
+            let look = ConnectionSample {
+                received: Bytes::from_f64(senders[0].delivered),
+                unread: Bytes::from_f64(senders[0].delivered - read),
+                // The kernel's estimate counts in milliseconds and rounds down.
+                rtt: Duration::from_millis((seen * 1e3) as u64),
+                minimum_rtt: Duration::from_secs_f64(rtt),
+                out_of_order: senders[0].out_of_order,
+                advertised: Some(Bytes::from_f64(if condition.obeys { window } else { 5e6 })),
+            };
+            let now = Time::from_nanos((t * 1e9) as u64 + 1);
+            let cookie = run.downloads.len() as u64;
+            if known.replace(cookie) != Some(cookie) {
+                group.add(now, cookie, look);
+            }
+            group.handle_sample(now, cookie, look);
+            group.handle_round(now);
+            while let Some(action) = group.poll_limit_change() {
+                run.limit = action.limit.map_or(f64::INFINITY, |l| l.as_f64());
+                if tuned && condition.obeys {
+                    limits.push_back((t + rtt / 2.0, run.limit));
+                }
+            }
+            run.refusals += std::iter::from_fn(|| group.poll_ignored_limit()).count();
+            next_round = t + group.pause(now, Duration::ZERO).as_secs_f64();
+        }
+        if (n + 1) % 1000 == 0 {
+            run.seconds.push((std::mem::take(&mut second) * 8e-6).round());
+        }
+    }
+    run
+}

@@ -1,0 +1,148 @@
+//! Do no harm: a download under a path group gets at least 97 % of what one left alone does. The same
+//! connection, with and without, under conditions in which a limit has little to win and something
+//! to lose. A fluid that steps by a millisecond; senders grow their windows until they lose.
+
+mod condition;
+
+use condition::{BDP, Condition, RATE, Run, USUAL, play};
+
+/// What a tuned download has at least of the goodput of one left alone: 1 % for a trial now and then,
+/// 2 % for where its losses happen to fall.
+const MIN_GOODPUT_SHARE: f64 = 0.97;
+
+/// The same, left alone and tuned.
+fn both(condition: &Condition, seconds: usize) -> [Run; 2] {
+    [false, true].map(|tuned| play(condition, tuned, seconds))
+}
+
+/// A tuned download has its share of the goodput of one left alone, over its whole life.
+fn kept(condition: &Condition, seconds: usize) {
+    let [alone, tuned] = both(condition, seconds);
+    let ratio = tuned.received / alone.received;
+    assert!(ratio >= MIN_GOODPUT_SHARE, "{ratio}: {:?} against {:?}", tuned.seconds, alone.seconds);
+}
+
+#[test]
+fn a_clean_path() {
+    for buffer in [0.25 * BDP, 2.0 * BDP] {
+        kept(&Condition { buffer, ..USUAL }, 20);
+    }
+}
+
+#[test]
+fn a_sender_with_little_to_send() {
+    kept(&Condition { program: 0.3 * RATE, ..USUAL }, 10);
+}
+
+#[test]
+fn a_program_that_reads_slowly() {
+    kept(&Condition { reader: 0.3 * RATE, ..USUAL }, 20);
+}
+
+/// Where the losses fall makes a difference of its own: the mean of many runs tells. Over two
+/// minutes, for slow start's overshoot leaves who is left alone a queue that lasts some losses.
+#[test]
+fn random_loss() {
+    for loss in [1e-5, 1e-4, 1e-3] {
+        let (mut alone, mut tuned) = (0.0, 0.0);
+        for seed in 1..=40 {
+            let runs = both(&Condition { loss, seed: seed * 7919, ..USUAL }, 120);
+            alone += runs[0].received;
+            tuned += runs[1].received;
+        }
+        assert!(tuned >= MIN_GOODPUT_SHARE * alone, "loss {loss}: {}", tuned / alone);
+    }
+}
+
+#[test]
+fn a_path_that_jitters() {
+    kept(&Condition { jitter: 0.008, ..USUAL }, 60);
+}
+
+/// All the time: what looks like a queue is none, and no window that leaves it out fills the path.
+#[test]
+fn a_loaded_round_trip_longer_than_the_handshake() {
+    for held_back in [0.003, 0.005, 0.007, 0.009, 0.012] {
+        kept(&Condition { held_back, ..USUAL }, 20);
+    }
+}
+
+#[test]
+fn a_buffer_of_a_twentieth_of_a_round_trip() {
+    kept(&Condition { buffer: 0.05 * BDP, ..USUAL }, 30);
+}
+
+#[test]
+fn a_short_round_trip_and_a_long_one() {
+    kept(&Condition { rtt: 0.002, buffer: 0.1 * BDP, ..USUAL }, 10);
+    kept(&Condition { rtt: 0.2, buffer: 5.0 * BDP, ..USUAL }, 60);
+}
+
+/// Left alone, a download that has filled the buffer keeps a newcomer out of it for a while: no harm
+/// is done as long as one that is tuned has its fair half.
+#[test]
+fn a_rival_that_fills_the_buffer() {
+    for rival in [0.0, 5.0] {
+        let late = |run: &Run| run.seconds[40..].iter().sum::<f64>() / 20.0;
+        let [alone, tuned] = both(&Condition { rival: Some(rival), ..USUAL }, 60);
+        let least = MIN_GOODPUT_SHARE * late(&alone).min(50.0);
+        assert!(late(&tuned) >= least, "{} against {}: {:?}", late(&tuned), least, tuned.seconds);
+    }
+}
+
+#[test]
+fn a_short_flow() {
+    for buffer in [0.25 * BDP, 2.0 * BDP] {
+        let size = 5e6;
+        let [alone, tuned] = both(&Condition { buffer, ..USUAL }, 5).map(|run| run.took(size));
+        assert!(alone >= MIN_GOODPUT_SHARE * tuned, "{tuned} against {alone}");
+    }
+}
+
+const SHORT: Condition = Condition { size: 5e6, ..USUAL };
+
+/// Mean time of the downloads that began between.
+fn took(run: &Run, from: f64, to: f64) -> f64 {
+    let within = run.downloads.iter().filter(|d| (from..to).contains(&d.began));
+    let times: Vec<f64> = within.map(|d| d.ended - d.began).collect();
+    times.iter().sum::<f64>() / times.len() as f64
+}
+
+#[test]
+fn short_flows_in_a_row() {
+    for buffer in [0.25 * BDP, 2.0 * BDP] {
+        let [alone, tuned] = both(&Condition { buffer, ..SHORT }, 20).map(|r| took(&r, 0.0, 20.0));
+        assert!(alone >= MIN_GOODPUT_SHARE * tuned, "{tuned} against {alone}");
+    }
+}
+
+#[test]
+fn nothing_is_left_behind_when_a_download_is_over() {
+    for sizing in ["sobas:live", "rledbat", "fixed:400kB"] {
+        let run = play(&Condition { sizing, ..SHORT }, true, 20);
+        assert!(run.downloads.len() >= 5, "{sizing}");
+        assert_eq!(run.left_behind, [], "{sizing}");
+    }
+}
+
+/// Half as fast or twice as fast: what was held on the path before is not what it can do now.
+#[test]
+fn a_path_that_changed_between_two_downloads() {
+    let slower = |t: f64| if t < 5.0 { RATE } else { RATE / 2.0 };
+    let faster = |t: f64| if t < 5.0 { RATE / 2.0 } else { RATE };
+    for rate in [slower, faster] {
+        let [alone, tuned] = both(&Condition { rate, ..SHORT }, 20).map(|r| took(&r, 7.0, 20.0));
+        assert!(alone >= MIN_GOODPUT_SHARE * tuned, "{tuned} against {alone}");
+    }
+}
+
+#[test]
+fn a_window_that_does_not_keep_to_its_limit_is_left_alone_and_told_of() {
+    let fixed = Condition { sizing: "fixed:400kB", ..USUAL };
+    let run = play(&Condition { obeys: false, ..fixed }, true, 20);
+    assert_eq!(run.refusals, 1);
+    // Lifted for good.
+    assert_eq!(run.limit, f64::INFINITY);
+    let run = play(&fixed, true, 20);
+    assert_eq!((run.refusals, run.limit), (0, 400e3));
+}

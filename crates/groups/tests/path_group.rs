@@ -1,0 +1,304 @@
+//! Laws of a path group: several downloads from one host over a path of 100 Mbit/s of payload and
+//! 40 ms, with two bandwidth-delay products of buffer, as a fluid that steps by a millisecond.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use sweetspot_groups::{ConnectionSample, PathGroup};
+use sweetspot_sizing::{ControllerConfig, Sizing};
+use sweetspot_units::{Bytes, Duration, Time};
+
+const MSS: f64 = 1448.0;
+const RATE: f64 = 100e6 / 8.0;
+const RTT: f64 = 0.04;
+const BDP: f64 = RATE * RTT;
+const BUFFER: f64 = 2.0 * BDP;
+const STEP: f64 = 0.001;
+
+struct Flow {
+    begins: f64,
+    cwnd: f64,
+    limit: f64,
+    in_flight: f64,
+    received: f64,
+    queued: f64,
+    acked: VecDeque<(f64, f64)>,
+    limits: VecDeque<(f64, f64)>,
+}
+
+struct Run {
+    /// Bytes received by each flow in the second half.
+    shares: Vec<f64>,
+    /// Mean queue in the second half.
+    queue: f64,
+    dropped: f64,
+}
+
+fn group(sizing: &str) -> PathGroup {
+    let config = ControllerConfig {
+        mss: Bytes::new(1448),
+        packet: Bytes::new(1500),
+        max_window: Bytes::new(33_554_432),
+        size: None,
+        path: None,
+    };
+    let sizing: Sizing = sizing.parse().unwrap();
+    PathGroup::new(sizing.controller(&config).unwrap(), config.mss)
+}
+
+fn play(sizing: &str, begins: &[f64], seconds: f64, path_cache: Option<Bytes>) -> Run {
+    let mut group = group(sizing);
+    group.set_ceiling(path_cache);
+    let mut flows: Vec<Flow> = begins
+        .iter()
+        .map(|begins| Flow {
+            begins: *begins,
+            cwnd: 10.0 * MSS,
+            limit: f64::INFINITY,
+            in_flight: 0.0,
+            received: 0.0,
+            queued: 0.0,
+            acked: VecDeque::new(),
+            limits: VecDeque::new(),
+        })
+        .collect();
+    let (mut next_round, mut dropped, mut seen) = (0.0, 0.0, BTreeSet::new());
+    let (mut halfway, mut queues) = (vec![0.0; flows.len()], Vec::new());
+    for n in 0..(seconds / STEP) as u64 {
+        let t = n as f64 * STEP;
+        let now = Time::from_nanos((t * 1e9) as u64 + 1);
+        for flow in &mut flows {
+            flow.send(t);
+        }
+        let mut queue: f64 = flows.iter().map(|f| f.queued).sum();
+        if queue > BUFFER {
+            // The fullest loses.
+            let lost = queue - BUFFER;
+            dropped += lost;
+            let worst = flows.iter_mut().max_by(|a, b| a.queued.total_cmp(&b.queued)).unwrap();
+            worst.queued -= lost;
+            worst.in_flight -= lost;
+            worst.cwnd *= 0.7;
+            queue = BUFFER;
+        }
+        let served = queue.min(RATE * STEP);
+        for flow in &mut flows {
+            let part = if queue > 0.0 { served * flow.queued / queue } else { 0.0 };
+            flow.queued -= part;
+            flow.received += part;
+            flow.acked.push_back((t + RTT, part));
+        }
+        queue -= served;
+        if t >= seconds / 2.0 {
+            if queues.is_empty() {
+                halfway = flows.iter().map(|f| f.received).collect();
+            }
+            queues.push(queue);
+        }
+        if t >= next_round {
+            let ms = ((RTT + queue / RATE) * 1e3).floor() as u64;
+            for (i, flow) in flows.iter().enumerate().filter(|(_, f)| f.begins <= t) {
+                let look = ConnectionSample {
+                    received: Bytes::from_f64(flow.received),
+                    unread: Bytes::ZERO,
+                    rtt: Duration::from_millis(ms),
+                    minimum_rtt: Duration::from_secs_f64(RTT),
+                    out_of_order: 0,
+                    advertised: None,
+                };
+                if seen.insert(i) {
+                    group.add(now, i as u64, look);
+                }
+                group.handle_sample(now, i as u64, look);
+            }
+            group.handle_round(now);
+            while let Some(action) = group.poll_limit_change() {
+                let limit = action.limit.map_or(f64::INFINITY, |l| l.as_f64());
+                flows[action.cookie as usize].limits.push_back((t + RTT / 2.0, limit));
+            }
+            next_round = t + group.pause(now, Duration::ZERO).as_secs_f64();
+        }
+    }
+    let shares = flows.iter().zip(halfway).map(|(f, before)| f.received - before).collect();
+    Run { shares, queue: queues.iter().sum::<f64>() / queues.len() as f64, dropped }
+}
+
+impl Flow {
+    fn send(&mut self, t: f64) {
+        while self.limits.front().is_some_and(|(due, _)| *due <= t) {
+            self.limit = self.limits.pop_front().unwrap().1;
+        }
+        while self.acked.front().is_some_and(|(due, _)| *due <= t) {
+            let bytes = self.acked.pop_front().unwrap().1;
+            self.in_flight -= bytes;
+            self.cwnd = (self.cwnd + bytes).min(2.0 * self.limit);
+        }
+        if t >= self.begins {
+            let room = (self.cwnd.min(self.limit) - self.in_flight).max(0.0);
+            let sent = room.min(2.0 * self.cwnd / RTT * STEP);
+            self.in_flight += sent;
+            self.queued += sent;
+        }
+    }
+}
+
+/// Jain, Chiu and Hawe 1984.
+fn jain(shares: &[f64]) -> f64 {
+    let sum: f64 = shares.iter().sum();
+    sum * sum / (shares.len() as f64 * shares.iter().map(|x| x * x).sum::<f64>())
+}
+
+/// What fills the path, a twentieth of a BDP in the buffer: 525 kB.
+const FULL: &str = "fixed:525kB";
+
+#[test]
+fn five_downloads_have_equal_parts_of_the_window_whenever_they_began() {
+    for begins in [[0.0; 5], [0.0, 1.0, 2.0, 3.0, 4.0]] {
+        let run = play(FULL, &begins, 20.0, None);
+        assert!(jain(&run.shares) >= 0.95, "{:?}", run.shares);
+        let goodput = run.shares.iter().sum::<f64>() / 10.0;
+        assert!(goodput >= 0.98 * RATE, "{goodput}");
+        assert!(run.queue <= 0.1 * BDP, "{}", run.queue);
+        assert_eq!(run.dropped, 0.0);
+    }
+}
+
+#[test]
+fn one_download_has_the_whole_window() {
+    let run = play(FULL, &[0.0], 10.0, None);
+    assert!(run.shares[0] / 5.0 >= 0.99 * RATE, "{:?}", run.shares);
+    assert!(run.queue <= 0.1 * BDP, "{}", run.queue);
+}
+
+#[test]
+fn a_hundred_downloads_keep_no_more_queue_than_fast_retransmit_needs() {
+    // Four segments each are 579 kB, 79 more than the path holds.
+    let begins: Vec<f64> = (0..100).map(|i| f64::from(i) * 0.04).collect();
+    let run = play(FULL, &begins, 20.0, None);
+    let floor = 100.0 * 4.0 * MSS - BDP;
+    assert!(run.queue <= floor + 0.05 * BDP, "{}", run.queue);
+    assert!(jain(&run.shares) >= 0.95, "{:?}", run.shares);
+}
+
+#[test]
+fn memory_bounds_all_windows_together() {
+    // 250 kB are half of a BDP: half of the rate.
+    for sizing in ["sobas:live", "max", FULL] {
+        let run = play(sizing, &[0.0, 0.0], 10.0, Some(Bytes::new(250_000)));
+        let goodput = run.shares.iter().sum::<f64>() / 5.0;
+        assert!((0.4 * RATE..0.55 * RATE).contains(&goodput), "{sizing} {goodput}");
+        assert!(jain(&run.shares) >= 0.99, "{sizing}");
+    }
+}
+
+fn at(ms: u64) -> Time {
+    Time::from_nanos(ms * 1_000_000)
+}
+
+fn look(received: u64) -> ConnectionSample {
+    ConnectionSample {
+        received: Bytes::new(received),
+        unread: Bytes::ZERO,
+        rtt: Duration::from_millis(40),
+        minimum_rtt: Duration::from_millis(40),
+        out_of_order: 0,
+        advertised: None,
+    }
+}
+
+fn actions(group: &mut PathGroup) -> Vec<(u64, Option<Bytes>)> {
+    std::iter::from_fn(|| group.poll_limit_change()).map(|a| (a.cookie, a.limit)).collect()
+}
+
+/// Max-min: who uses little leaves the rest to the others, but is held to no less than an equal part.
+#[test]
+fn the_window_is_divided_max_min_fair() {
+    let mut group = group("fixed:600kB");
+    // 1 and 2 receive 5 MB/s each, 200 kB per round trip; 3 receives 0.25 MB/s, 10 kB per round
+    // trip, of which it may use half as much again. They want 585 kB of 600 kB.
+    let rates = [(1, 5_000), (2, 5_000), (3, 250)];
+    for (cookie, _) in rates {
+        group.add(at(0), cookie, look(60_000));
+    }
+    for ms in (10..=4_000).step_by(10) {
+        for (cookie, per_ms) in rates {
+            group.handle_sample(at(ms), cookie, look(60_000 + per_ms * ms));
+        }
+        group.handle_round(at(ms));
+        actions(&mut group);
+    }
+    let limit = |cookie| group.limit(cookie).unwrap().as_f64();
+    // (600 - 15) / 2 = 292.5 kB, within the 2 % that are not worth an action.
+    for cookie in [1, 2] {
+        assert!((limit(cookie) / 292_500.0 - 1.0).abs() < 0.03, "{}", limit(cookie));
+    }
+    assert!((limit(3) / 200_000.0 - 1.0).abs() < 0.03, "{}", limit(3));
+}
+
+#[test]
+fn what_a_download_leaves_goes_to_the_others_and_nothing_stays_after_the_last() {
+    let mut group = group("fixed:600kB");
+    for cookie in [1, 2, 3] {
+        group.add(at(0), cookie, look(0));
+    }
+    // The third is no bulk transfer, and is never touched.
+    let round = |group: &mut PathGroup, ms: u64, bulk: &[u64]| {
+        bulk.iter().for_each(|cookie| group.handle_sample(at(ms), *cookie, look(100_000 * ms)));
+        group.handle_sample(at(ms), 3, look(1_000));
+        group.handle_round(at(ms));
+        actions(group)
+    };
+    let (half, whole) = (Some(Bytes::new(300_000)), Some(Bytes::new(600_000)));
+    assert_eq!(round(&mut group, 10, &[1, 2]), [(1, half), (2, half)]);
+    group.remove(at(15), 1);
+    assert_eq!(round(&mut group, 20, &[2]), [(2, whole)]);
+    group.remove(at(25), 2);
+    assert_eq!(group.window(), None);
+    assert_eq!(round(&mut group, 30, &[]), []);
+    assert_eq!(group.limit(3), None);
+}
+
+#[test]
+fn a_download_after_the_last_one_is_limited_as_the_first_was() {
+    for sizing in ["sobas:live", "rledbat", "fixed:600kB"] {
+        let mut group = group(sizing);
+        let limits = [(1, 0), (2, 10_000)].map(|(cookie, begins)| {
+            group.add(at(begins), cookie, look(0));
+            // 10 MB/s for five seconds, looked at a hundred times a second.
+            for ms in (10..5_000).step_by(10) {
+                group.handle_sample(at(begins + ms), cookie, look(10_000 * ms));
+                group.handle_round(at(begins + ms));
+                actions(&mut group);
+            }
+            let limit = group.limit(cookie);
+            group.remove(at(begins + 5_000), cookie);
+            limit
+        });
+        assert!(limits[0].is_some() && limits[1] == limits[0], "{sizing}: {limits:?}");
+    }
+}
+
+/// 60 kB are in when slow start's third flight is; the fifth, two round trips later, overflows a
+/// quarter of a BDP. A look every quarter of a round trip is there in time, even if it takes 0.3 ms.
+#[test]
+fn a_new_connection_is_looked_at_before_slow_start_has_passed_the_path() {
+    let mut group = group("sobas:live");
+    group.add(at(0), 1, ConnectionSample { rtt: Duration::ZERO, ..look(0) });
+    let cpu_budget = Duration::from_millis(75);
+    assert!(group.pause(at(0), cpu_budget) <= Duration::from_millis(10));
+    // One over which nothing comes costs as little as any.
+    assert!(group.pause(at(1000), cpu_budget) >= cpu_budget);
+}
+
+/// Slow start's bursts tell the path's rate if they are seen twice.
+#[test]
+fn a_bulk_transfer_is_looked_at_every_3_ms_for_its_first_three_seconds_unless_it_is_held() {
+    let mut group = group("sobas:live");
+    group.add(at(0), 1, look(0));
+    for ms in [10, 20] {
+        group.handle_sample(at(ms), 1, look(100_000 * ms));
+        group.handle_round(at(ms));
+    }
+    assert_eq!(group.pause(at(20), Duration::ZERO), Duration::from_millis(3));
+    // Half a round trip of 40 ms.
+    assert_eq!(group.pause(at(3_010), Duration::ZERO), Duration::from_millis(20));
+}

@@ -1,0 +1,280 @@
+use std::collections::VecDeque;
+
+use sweetspot_sizing::{
+    CONTROL_INTERVAL, CongestionChoice, Controller, Driver, Effect, KernelView, Means, PROBE_SIZE,
+    Phase, Prober,
+};
+use sweetspot_units::{Bytes, Duration, Rate, Time};
+
+use crate::Message;
+use crate::probe::{Packet, PacketAuthenticator};
+use crate::rtt_histogram::RttHistogram;
+use crate::series::{SeriesEvent, SeriesRecord, SeriesRow};
+use crate::transfer_summary::{ProbeSummary, RttSource};
+
+/// The time between two rows of the series: fine enough to show a ramp on a path of 20 ms.
+pub const ROW_INTERVAL: Duration = Duration::from_millis(50);
+
+/// The loop around a sizing controller at the receiving end of a transfer, without its I/O. It turns what
+/// [`Driver`] asks for into datagrams and messages, and keeps what was measured for the outcome and the series.
+///
+/// **Contract.** `now` never goes backwards. After every `handle_*` call the caller performs the
+/// effects of [`ControlLoop::poll_effect`] until there are none; at [`ControlLoop::poll_timeout`] it
+/// calls [`ControlLoop::handle_timeout`] with the kernel's view of the connection.
+pub struct ControlLoop {
+    driver: Driver,
+    framing: Option<ProbeFraming>,
+    start: Time,
+    effects: VecDeque<TransferEffect>,
+    next_tick: Time,
+    row: RowInProgress,
+    content: Bytes,
+    window: Option<Bytes>,
+    /// The controller's last limit, once it asked for one.
+    limit: Option<Option<Bytes>>,
+    pacing: Option<Rate>,
+    congestion: CongestionChoice,
+    /// The phase in the last message to the sender.
+    last_control: Option<Phase>,
+    kernel_rtt: Duration,
+    by_probes: RttHistogram,
+    by_kernel: RttHistogram,
+}
+
+/// What a receiver measured during one transfer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReceiverMeasurements {
+    /// Minimum, median and 99th percentile of the round-trip times; `None` if there were none.
+    pub rtt: Option<[Duration; 3]>,
+    /// Who measured the round-trip times.
+    pub rtt_source: RttSource,
+    /// How many probes were sent, answered and lost.
+    pub probes: ProbeSummary,
+    /// The window that was advertised last; `None` on kernels before 6.2.
+    pub window: Option<Bytes>,
+}
+
+/// How probe packets are made.
+struct ProbeFraming {
+    authenticator: PacketAuthenticator,
+    /// IP and UDP headers.
+    headers: Bytes,
+}
+
+/// What the caller of a [`ControlLoop`] has to do.
+#[derive(Debug, Clone, PartialEq)]
+pub enum TransferEffect {
+    /// Limit the receive window, or lift the limit.
+    Limit(Option<Bytes>),
+    /// Send this message to the sender.
+    Tell(Message),
+    /// Send this datagram to the sender.
+    Send(Vec<u8>),
+    /// Add this line to the time series.
+    Record(SeriesRecord),
+    /// Report this to a user who asked for detail.
+    Note(&'static str),
+}
+
+#[derive(Debug)]
+struct RowInProgress {
+    since: Time,
+    content: Bytes,
+}
+
+impl ControlLoop {
+    /// The loop of one transfer that began at `start`. With an `authenticator` it probes the path if the
+    /// controller needs probes; their IP and UDP headers take `headers` bytes.
+    pub fn new(
+        controller: Box<dyn Controller + Send>,
+        start: Time,
+        now: Time,
+        authenticator: Option<PacketAuthenticator>,
+        headers: Bytes,
+    ) -> ControlLoop {
+        let means = if authenticator.is_some() { Means::OutOfBand } else { Means::Kernel };
+        ControlLoop {
+            driver: Driver::new(controller, now, means),
+            framing: authenticator.map(|authenticator| ProbeFraming { authenticator, headers }),
+            start,
+            effects: VecDeque::new(),
+            next_tick: now,
+            row: RowInProgress { since: now, content: Bytes::ZERO },
+            content: Bytes::ZERO,
+            window: None,
+            limit: None,
+            pacing: None,
+            congestion: CongestionChoice::Own,
+            last_control: None,
+            kernel_rtt: Duration::ZERO,
+            by_probes: RttHistogram::default(),
+            by_kernel: RttHistogram::default(),
+        }
+    }
+
+    /// `bytes` were read from the connection, and `unread` were left in the receive buffer.
+    pub fn handle_data(&mut self, now: Time, bytes: Bytes, unread: Bytes) {
+        self.driver.handle_data(now, bytes, unread);
+        self.drain();
+    }
+
+    /// Of the bytes that were read, `content` belong to the file.
+    pub fn handle_content(&mut self, content: Bytes) {
+        self.content += content;
+    }
+
+    /// The sender's UDP address is known, so that probes can be sent.
+    pub fn handle_reachable(&mut self, now: Time) {
+        self.driver.handle_reachable(now);
+        self.drain();
+    }
+
+    /// A datagram arrived at `arrived`. A packet without a valid authentication tag is ignored.
+    pub fn handle_datagram(&mut self, now: Time, arrived: Time, datagram: &[u8]) {
+        let Some(framing) = &self.framing else { return };
+        match framing.authenticator.open(datagram) {
+            Some(Packet::Answer(answer)) => {
+                if let Some(rtt) = self.driver.handle_answer(now, arrived, &answer) {
+                    self.by_probes.record(rtt);
+                }
+            }
+            Some(Packet::Train(packet)) => {
+                let size = Bytes::new(datagram.len() as u64) + framing.headers;
+                self.driver.handle_train_packet(now, arrived, size, packet);
+            }
+            Some(Packet::Punch | Packet::Probe { .. }) | None => {}
+        }
+        self.drain();
+    }
+
+    /// Runs the timers that are due at `now`. `kernel` is the kernel's view of the connection.
+    pub fn handle_timeout(&mut self, now: Time, kernel: &KernelView) {
+        self.driver.handle_timeout(now, kernel);
+        if now >= self.next_tick {
+            self.next_tick = now + CONTROL_INTERVAL;
+            self.window = kernel.window.or(self.window);
+            self.kernel_rtt = kernel.rtt;
+            if kernel.rtt > Duration::ZERO {
+                self.by_kernel.record(kernel.rtt);
+            }
+        }
+        self.drain();
+        if now >= self.row.since + ROW_INTERVAL {
+            self.end_row(now);
+        }
+    }
+
+    /// When to call [`ControlLoop::handle_timeout`] next: often enough that a limit which the kernel overwrote is
+    /// soon set again, even when nothing is read.
+    pub fn poll_timeout(&self) -> Time {
+        self.driver.poll_timeout().min(self.next_tick)
+    }
+
+    /// The next effect to perform; `None` once there are no more.
+    pub fn poll_effect(&mut self) -> Option<TransferEffect> {
+        self.effects.pop_front()
+    }
+
+    /// The measurements so far.
+    pub fn measured(&self) -> ReceiverMeasurements {
+        let (rtt, rtt_source) = match (self.by_probes.quantiles(), self.by_kernel.quantiles()) {
+            (Some(rtt), _) => (Some(rtt), RttSource::Probes),
+            (None, Some(rtt)) => (Some(rtt), RttSource::Kernel),
+            (None, None) => (None, RttSource::Nobody),
+        };
+        let none = ProbeSummary { fallback: true, ..ProbeSummary::default() };
+        let probes = self.driver.prober().map_or(none, |prober| prober.counts().into());
+        ReceiverMeasurements { rtt, rtt_source, probes, window: self.window }
+    }
+
+    /// The window that the controller asks for; `None` while it sets no limit.
+    pub fn wanted(&self) -> Option<Bytes> {
+        self.limit.flatten()
+    }
+
+    fn drain(&mut self) {
+        while let Some(effect) = self.driver.poll_effect() {
+            match effect {
+                Effect::Window(limit) => {
+                    self.limit = Some(limit);
+                    self.effects.push_back(TransferEffect::Limit(limit));
+                    self.update_steering();
+                }
+                Effect::Pacing(rate) => {
+                    self.pacing = rate;
+                    self.update_steering();
+                }
+                Effect::Congestion(choice) => {
+                    self.congestion = choice;
+                    self.update_steering();
+                }
+                Effect::Probe { sequence } => {
+                    let packet = Packet::Probe { sequence };
+                    self.effects.extend(self.framing.as_ref().map(|framing| {
+                        let size = PROBE_SIZE.saturating_sub(framing.headers);
+                        TransferEffect::Send(framing.authenticator.close(&packet, size))
+                    }));
+                }
+                Effect::Train { id, request } => {
+                    self.effects.extend(self.framing.as_ref().map(|framing| {
+                        let payload = request.size.saturating_sub(framing.headers);
+                        TransferEffect::Tell(Message::Train {
+                            id,
+                            packets: request.packets,
+                            payload_bytes: u32::try_from(payload.get()).unwrap_or(u32::MAX),
+                        })
+                    }));
+                }
+                Effect::Event(event) => {
+                    let mark = SeriesEvent::new(&event, self.start);
+                    self.effects.push_back(TransferEffect::Record(SeriesRecord::Event(mark)));
+                }
+                Effect::ProbesBlocked => self.effects.push_back(TransferEffect::Note(
+                    "probes do not come back (UDP blocked?): the kernel's estimate of the RTT stands in",
+                )),
+            }
+        }
+        if self.last_control != Some(self.driver.phase()) {
+            self.update_steering();
+        }
+    }
+
+    fn update_steering(&mut self) {
+        // A steering message that was not sent yet is replaced by the newer one.
+        self.effects.retain(|e| !matches!(e, TransferEffect::Tell(Message::Steer { .. })));
+        let phase = self.driver.phase();
+        self.last_control = Some(phase);
+        self.effects.push_back(TransferEffect::Tell(Message::Steer {
+            pacing_bps: self.pacing.map(Rate::bits_per_second),
+            window: match self.limit {
+                None => None,
+                Some(None) => Some(u64::MAX),
+                Some(Some(window)) => Some(window.get()),
+            },
+            congestion: self.congestion.into(),
+            phase: phase.to_string(),
+        }));
+    }
+
+    fn end_row(&mut self, now: Time) {
+        let prober = self.driver.prober();
+        let report = prober.and_then(Prober::report);
+        let kernel_rtt = Some(self.kernel_rtt).filter(|rtt| *rtt > Duration::ZERO);
+        let rtt = prober.and_then(Prober::rtt).or(kernel_rtt);
+        let goodput = (self.content - self.row.content) / now.since(self.row.since);
+        self.effects.push_back(TransferEffect::Record(SeriesRecord::Row(SeriesRow {
+            t_s: now.since(self.start).as_secs_f64(),
+            bytes: self.content.get(),
+            goodput_bps: goodput.as_f64(),
+            window_bytes: self.window.map(Bytes::get),
+            rtt_s: rtt.map(Duration::as_secs_f64),
+            phase: Some(self.driver.phase().to_string()),
+            pacing_bps: self.pacing.map(Rate::as_f64),
+            cwnd_bytes: report.map(|r| r.cwnd.get()),
+            retransmitted: report.map(|r| r.retransmitted),
+            segments: None,
+            timeouts: None,
+        })));
+        self.row = RowInProgress { since: now, content: self.content };
+    }
+}

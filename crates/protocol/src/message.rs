@@ -1,0 +1,243 @@
+use serde::{Deserialize, Serialize};
+use sweetspot_sizing::{CongestionChoice, KnownPath};
+use sweetspot_units::{Duration, Rate};
+use thiserror::Error;
+
+use crate::frame;
+use crate::transfer_summary::{ProbeSummary, RttSource};
+
+/// The messages of the protocol, as JSON: a handful per transfer, and a few per second while the receiver
+/// steers. The keys name the units.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "is", rename_all = "snake_case")]
+pub enum Message {
+    /// Sender: its proof, and the file it brings.
+    Hello(Hello),
+    /// Receiver: the transfer is accepted.
+    Accept(Accept),
+    /// Receiver: the transfer is refused.
+    Refuse {
+        /// Why, in one line for the user at the other end.
+        reason: String,
+    },
+    /// Receiver: how to send, and the window that it is about to advertise.
+    Steer {
+        /// The rate at which to pace payload, bits per second; `None`: no limit.
+        pacing_bps: Option<u64>,
+        /// The payload that may be in flight, bytes, for which the send buffer must have room; `None`: unknown.
+        window: Option<u64>,
+        /// The congestion control to use, unless the user chose another or the kernel lacks it.
+        congestion: CongestionMessage,
+        /// The controller's phase, for display.
+        phase: String,
+    },
+    /// Receiver: send one packet train.
+    Train {
+        /// The train's number.
+        id: u32,
+        /// How many packets.
+        packets: u32,
+        /// UDP payload of each packet, bytes.
+        payload_bytes: u32,
+    },
+    /// Sender: all content was sent.
+    End {
+        /// BLAKE3 of the content, hexadecimal.
+        hash: String,
+    },
+    /// Receiver: it is still writing to disk. Keeps the connection from timing out.
+    Busy,
+    /// Receiver: the content is verified and has its final name.
+    ReceiverSummary(ReceiverSummary),
+    /// Sender: what it counted.
+    SenderSummary(SenderSummary),
+    /// Either end: the transfer failed.
+    Failed {
+        /// Why, in one line for the user at the other end.
+        reason: String,
+    },
+}
+
+/// The sender's first message.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Hello {
+    /// The protocol's version, [`crate::VERSION`].
+    pub version: u32,
+    /// Proof of the ticket's secret, in hexadecimal (see [`crate::Session`]).
+    pub proof: String,
+    /// The file's name.
+    pub name: String,
+    /// The file's length in bytes.
+    pub size: u64,
+    /// The sizing that the sender asks for, if any.
+    pub sizing: Option<String>,
+    /// The congestion control that the sender's user chose, if any.
+    pub congestion: Option<String>,
+    /// The path's rate and round trip, if the sender's user gave them.
+    pub path: Option<KnownPathMessage>,
+    /// Whether the sender will answer probes.
+    pub probes: bool,
+}
+
+/// [`KnownPath`] as a message carries it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KnownPathMessage {
+    /// Bottleneck rate, bits per second.
+    pub rate_bps: u64,
+    /// Round-trip propagation, nanoseconds.
+    pub rtt_ns: u64,
+}
+
+/// [`CongestionChoice`] as a message carries it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CongestionMessage {
+    /// The congestion control with which the transfer began.
+    Own,
+    /// Reno.
+    Reno,
+    /// BBR.
+    Bbr,
+}
+
+/// The receiver's answer to a [`Hello`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Accept {
+    /// Proof of the ticket's secret, in hexadecimal (see [`crate::Session`]).
+    pub proof: String,
+    /// The sizing that is used.
+    pub sizing: String,
+    /// The congestion control that the sender must use, if the receiver's user chose one.
+    pub congestion: Option<String>,
+    /// Whether the receiver will probe.
+    pub probes: bool,
+}
+
+/// The receiver's last message: what it wrote and measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReceiverSummary {
+    /// BLAKE3 of the written content, hexadecimal. Equal to the sender's.
+    pub hash: String,
+    /// Minimum, median and 99th percentile of the round-trip times, seconds.
+    pub rtt_s: Option<[f64; 3]>,
+    /// Who measured the round-trip times.
+    pub rtt_source: RttSource,
+    /// How many probes were sent, answered and lost.
+    pub probes: ProbeSummary,
+    /// The last window advertised while content flowed, bytes.
+    pub window_final_bytes: Option<u64>,
+    /// How the window was limited; `None` if it was left to the kernel.
+    pub clamp_method: Option<String>,
+    /// Limits of the receiving host that held the transfer back.
+    pub limits: Vec<String>,
+}
+
+/// The sender's last message: what it counted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SenderSummary {
+    /// The congestion control that was in use, read back from the socket.
+    pub congestion: String,
+    /// Segments with payload sent, retransmissions included.
+    pub segments: u64,
+    /// Segments retransmitted.
+    pub retransmitted_segments: u64,
+    /// Limits of the sending host that held the transfer back.
+    pub limits: Vec<String>,
+}
+
+/// The body of a frame is not a message. Holds the JSON reader's reason.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("a message that makes no sense ({0})")]
+pub struct MessageError(String);
+
+impl Message {
+    /// The frame that carries this message.
+    pub fn to_frame(&self) -> Vec<u8> {
+        // No message holds a map with keys that are not strings, so none can fail to print.
+        frame::message(&serde_json::to_vec(self).unwrap_or_default())
+    }
+
+    /// Reads a message from the body of its frame.
+    pub fn read(body: &[u8]) -> Result<Message, MessageError> {
+        serde_json::from_slice(body).map_err(|e| MessageError(e.to_string()))
+    }
+
+    /// The kind of message in one word, for errors.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Message::Hello(_) => "hello",
+            Message::Accept(_) => "accept",
+            Message::Refuse { .. } => "refuse",
+            Message::Steer { .. } => "steer",
+            Message::Train { .. } => "train",
+            Message::End { .. } => "end",
+            Message::Busy => "busy",
+            Message::ReceiverSummary(_) => "summary",
+            Message::SenderSummary(_) => "closing",
+            Message::Failed { .. } => "failed",
+        }
+    }
+}
+
+impl From<KnownPath> for KnownPathMessage {
+    fn from(path: KnownPath) -> KnownPathMessage {
+        KnownPathMessage { rate_bps: path.rate.bits_per_second(), rtt_ns: path.rtt.as_nanos() }
+    }
+}
+
+impl From<KnownPathMessage> for KnownPath {
+    fn from(path: KnownPathMessage) -> KnownPath {
+        KnownPath::new(Rate::from_bits_per_second(path.rate_bps), Duration::from_nanos(path.rtt_ns))
+    }
+}
+
+impl From<CongestionChoice> for CongestionMessage {
+    fn from(choice: CongestionChoice) -> CongestionMessage {
+        match choice {
+            CongestionChoice::Own => CongestionMessage::Own,
+            CongestionChoice::Reno => CongestionMessage::Reno,
+            CongestionChoice::Bbr => CongestionMessage::Bbr,
+        }
+    }
+}
+
+impl From<CongestionMessage> for CongestionChoice {
+    fn from(choice: CongestionMessage) -> CongestionChoice {
+        match choice {
+            CongestionMessage::Own => CongestionChoice::Own,
+            CongestionMessage::Reno => CongestionChoice::Reno,
+            CongestionMessage::Bbr => CongestionChoice::Bbr,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_message_is_read_back_as_sent() {
+        let steer = Message::Steer {
+            pacing_bps: Some(95_000_000),
+            window: None,
+            congestion: CongestionMessage::Reno,
+            phase: "ramping".into(),
+        };
+        let frame = steer.to_frame();
+        assert_eq!(Message::read(&frame[frame::HEADER_BYTES..]), Ok(steer));
+    }
+
+    #[test]
+    fn a_message_of_nested_brackets_does_not_exhaust_the_stack() {
+        let deep = "[".repeat(frame::MAX_MESSAGE_BYTES as usize);
+        assert!(Message::read(deep.as_bytes()).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn garbage_is_an_error_and_never_a_panic(body in proptest::collection::vec(any::<u8>(), 0..500)) {
+            let _ = Message::read(&body);
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! The out-of-band packets without their I/O: periodic probes and their answers, and packet trains
+//! (section VII-A of the SOBAS paper).
+//!
+//! The receiver probes and the sender answers, so that the answers take the path of the content.
+//! Both probes and answers are numbered, which tells losses in the two directions apart.
+
+mod float_code;
+mod packet;
+mod reflector;
+
+pub use packet::{Packet, PacketAuthenticator};
+pub use reflector::Reflector;
+pub use sweetspot_sizing::{Answer, PROBE_INTERVAL, Prober, TrainCollector, TrainPacket};

@@ -1,0 +1,105 @@
+//! The time series of a transfer: what `--series` writes, line by line.
+
+use serde::{Deserialize, Serialize};
+use sweetspot_sizing::Event;
+use sweetspot_units::Time;
+
+/// A line of the time series (`--series`): a row every 50 ms, and the controller's events when they happen.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum SeriesRecord {
+    /// A sample.
+    Row(SeriesRow),
+    /// An event of the controller.
+    Event(SeriesEvent),
+}
+
+/// A sample of a running transfer. A value that this end does not know is null.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct SeriesRow {
+    /// Seconds since the connection began.
+    pub t_s: f64,
+    /// Content so far, bytes: received, or at the sender acknowledged. The latter includes the TLS records, a
+    /// tenth of a per cent.
+    pub bytes: u64,
+    /// Content since the last row over the time since then, bits per second.
+    pub goodput_bps: f64,
+    /// The window that the receiver advertises, bytes: its own, or the last one that the sender received.
+    pub window_bytes: Option<u64>,
+    /// The latest round-trip time, seconds: a probe's; the kernel's if probes are blocked, and at the sender.
+    pub rtt_s: Option<f64>,
+    /// The controller's phase.
+    pub phase: Option<String>,
+    /// The rate at which the sender is asked to pace its payload, bits per second.
+    pub pacing_bps: Option<f64>,
+    /// The sender's congestion window, bytes.
+    pub cwnd_bytes: Option<u64>,
+    /// Segments retransmitted so far.
+    pub retransmitted: Option<u64>,
+    /// Segments with payload sent so far, retransmissions included; in the sender's rows only.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub segments: Option<u64>,
+    /// Retransmission timeouts so far; in the sender's rows only, on kernels that count them.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub timeouts: Option<u64>,
+}
+
+/// An event of the controller.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SeriesEvent {
+    /// Seconds since the connection began.
+    pub t_s: f64,
+    /// The kind of event, in one word.
+    pub event: String,
+    /// The window that the event concerns, bytes.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub window_bytes: Option<u64>,
+    /// The rate that the event concerns, bits per second.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub rate_bps: Option<f64>,
+    /// The round-trip time that the event concerns, seconds.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub rtt_s: Option<f64>,
+    /// Why the controller changed its state, if it did.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub reason: Option<String>,
+}
+
+impl SeriesEvent {
+    /// The line for `event`, with its time counted from `start`.
+    pub fn new(event: &Event, start: Time) -> SeriesEvent {
+        let (rate, rtt, window) = event.kind.quantities();
+        SeriesEvent {
+            t_s: event.at.since(start).as_secs_f64(),
+            event: event.kind.name().to_owned(),
+            window_bytes: window.map(|w| w.get()),
+            rate_bps: rate.map(|r| r.as_f64()),
+            rtt_s: rtt.map(|t| t.as_secs_f64()),
+            reason: event.kind.reason().map(|reason| reason.to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sweetspot_sizing::EventKind;
+    use sweetspot_units::Bytes;
+
+    #[test]
+    fn rows_and_events_are_told_apart_when_read_back() {
+        let kind = EventKind::Limited { window: Bytes::new(9) };
+        let at = Time::from_nanos(2_000_000_000);
+        let lines = [
+            SeriesRecord::Row(SeriesRow { t_s: 1.0, bytes: 5, ..SeriesRow::default() }),
+            SeriesRecord::Event(SeriesEvent::new(
+                &Event { at, kind },
+                Time::from_nanos(500_000_000),
+            )),
+        ];
+        for line in lines {
+            let text = serde_json::to_string(&line).unwrap();
+            assert_eq!(serde_json::from_str::<SeriesRecord>(&text).unwrap(), line);
+        }
+    }
+}

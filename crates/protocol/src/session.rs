@@ -1,0 +1,98 @@
+use subtle::ConstantTimeEq;
+
+use crate::ticket::Secret;
+
+/// The label of the TLS exporter (RFC 8446, section 7.5) to which proofs and probe keys are bound.
+pub const EXPORTER_LABEL: &[u8] = b"EXPERIMENTAL sweetspot 1";
+/// How many bytes are taken from the TLS exporter.
+pub const EXPORTER_LENGTH: usize = 32;
+
+/// What the two ends of a connection share once TLS is up: their proofs of the ticket, and the identity and
+/// key of the connection's probes.
+///
+/// The proofs are keyed hashes of the TLS exporter under the ticket's secret, so a proof
+/// seen on one connection is not valid on another, and a man in the middle cannot forward it.
+#[derive(Clone)]
+pub struct Session {
+    sender_proof: blake3::Hash,
+    receiver_proof: blake3::Hash,
+    probe_id: [u8; 4],
+    probe_key: [u8; 32],
+}
+
+impl Session {
+    /// Derives the proofs and keys from the ticket's secret and the TLS exporter's output.
+    pub fn new(secret: &Secret, exporter: &[u8; EXPORTER_LENGTH]) -> Session {
+        let derive = |purpose: &str| {
+            let mut material = [0; 16 + EXPORTER_LENGTH];
+            material[..16].copy_from_slice(&secret.0);
+            material[16..].copy_from_slice(exporter);
+            blake3::derive_key(purpose, &material)
+        };
+        let id = derive("sweetspot 1 probe session");
+        let [a, b, c, d, ..] = id;
+        Session {
+            sender_proof: derive("sweetspot 1 sender's proof of the ticket").into(),
+            receiver_proof: derive("sweetspot 1 receiver's proof of the ticket").into(),
+            probe_id: [a, b, c, d],
+            probe_key: derive("sweetspot 1 probe authentication"),
+        }
+    }
+
+    /// The sender's proof as [`Hello`](crate::Hello) carries it, in hexadecimal.
+    pub fn sender_proof(&self) -> String {
+        self.sender_proof.to_hex().to_string()
+    }
+
+    /// The receiver's proof as [`Accept`](crate::Accept) carries it, in hexadecimal.
+    pub fn receiver_proof(&self) -> String {
+        self.receiver_proof.to_hex().to_string()
+    }
+
+    /// Whether `given` is the sender's proof. The comparison takes constant time.
+    pub fn is_sender_proof(&self, given: &str) -> bool {
+        same(&self.sender_proof, given)
+    }
+
+    /// Whether `given` is the receiver's proof. The comparison takes constant time.
+    pub fn is_receiver_proof(&self, given: &str) -> bool {
+        same(&self.receiver_proof, given)
+    }
+
+    /// The number that the connection's probe packets carry.
+    pub fn probe_id(&self) -> [u8; 4] {
+        self.probe_id
+    }
+
+    /// The key that authenticates the connection's probe packets.
+    pub fn probe_key(&self) -> &[u8; 32] {
+        &self.probe_key
+    }
+}
+
+fn same(expected: &blake3::Hash, given: &str) -> bool {
+    match blake3::Hash::from_hex(given) {
+        Ok(given) => expected.as_bytes().ct_eq(given.as_bytes()).into(),
+        Err(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_proof_holds_for_its_side_its_secret_and_its_connection_only() {
+        let session = |secret, exporter| Session::new(&Secret([secret; 16]), &[exporter; 32]);
+        let (here, other_secret, other_connection) = (session(1, 1), session(2, 1), session(1, 2));
+        assert!(here.is_sender_proof(&here.sender_proof()));
+        assert!(here.is_receiver_proof(&here.receiver_proof()));
+        assert!(!here.is_sender_proof(&here.receiver_proof()));
+        assert!(!here.is_receiver_proof(&here.sender_proof()));
+        assert!(!here.is_sender_proof(&other_secret.sender_proof()));
+        assert!(!here.is_sender_proof(&other_connection.sender_proof()));
+        for garbage in ["", "00", "zz", &"0".repeat(64), &"0".repeat(1000)] {
+            assert!(!here.is_sender_proof(garbage));
+        }
+    }
+}

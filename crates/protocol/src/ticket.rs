@@ -1,0 +1,270 @@
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::str::FromStr;
+
+use data_encoding::{BASE32_NOPAD, BASE32_NOPAD_NOCASE};
+use sweetspot_units::Time;
+use thiserror::Error;
+
+/// All that a sender needs to reach one receiver and to authenticate it. Whoever holds the ticket may send.
+///
+/// ```
+/// use sweetspot_protocol::{Secret, Ticket, TicketHost};
+/// use sweetspot_units::Time;
+///
+/// let ticket = Ticket {
+///     host: TicketHost::Name("backup.example".into()),
+///     port: 7411,
+///     fingerprint: [7; 32],
+///     secret: Secret([9; 16]),
+///     expires: Time::from_nanos(1_800_000_000_000_000_000),
+/// };
+/// let text = ticket.to_string();
+/// assert!(text.starts_with("sweetspot1:"));
+/// assert_eq!(text.parse(), Ok(ticket));
+/// ```
+///
+/// Its text is `sweetspot1:` and, in base32: kind of host (4, 6, or 0 for a name), the host (a
+/// name with its length before it), the port, the certificate's fingerprint, the secret, the
+/// expiry in seconds since 1970, and four bytes that catch typing errors. Numbers are big-endian.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ticket {
+    /// The host on which the receiver listens, on TCP and UDP.
+    pub host: TicketHost,
+    /// The port, of TCP and UDP.
+    pub port: u16,
+    /// BLAKE3 of the receiver's certificate (DER).
+    pub fingerprint: [u8; 32],
+    /// The secret that both ends prove to know.
+    pub secret: Secret,
+    /// When the ticket expires, counted from 1970-01-01 UTC; whole seconds.
+    pub expires: Time,
+}
+
+/// A host by address or by name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TicketHost {
+    /// An address.
+    Address(IpAddr),
+    /// A DNS name, at most 253 bytes.
+    Name(String),
+}
+
+/// A secret of 128 random bits. It is printed inside a ticket only; `Debug` hides it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(pub [u8; 16]);
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(..)")
+    }
+}
+
+/// Why a text is not a ticket.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum TicketError {
+    /// It does not begin with the prefix of a ticket.
+    #[error(
+        "this is not a ticket: tickets begin with \"{PREFIX}\"; copy the whole line that `sweetspot serve` printed"
+    )]
+    Prefix,
+    /// It is a ticket of another version.
+    #[error(
+        "this ticket is of version {0}, and this program reads version 1; use the same version of sweetspot on both ends"
+    )]
+    Version(String),
+    /// A character, the length or the checksum is wrong.
+    #[error("this ticket is damaged ({0}); copy the whole line that `sweetspot serve` printed")]
+    Damaged(&'static str),
+}
+
+const PREFIX: &str = "sweetspot1:";
+/// Bytes of the checksum at the end.
+const CHECK_BYTES: usize = 4;
+/// The longest DNS name, bytes (RFC 1035, section 2.3.4, without the final dot).
+const MAX_HOST_NAME_BYTES: usize = 253;
+
+impl fmt::Display for TicketHost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TicketHost::Address(IpAddr::V6(address)) => write!(f, "[{address}]"),
+            TicketHost::Address(address) => address.fmt(f),
+            TicketHost::Name(name) => f.write_str(name),
+        }
+    }
+}
+
+impl TicketHost {
+    /// Reads a host as users write it: an address, `[IPv6 address]`, or a DNS name. `None` if it is none of these.
+    pub fn parse(text: &str) -> Option<TicketHost> {
+        let bare = text.strip_prefix('[').and_then(|t| t.strip_suffix(']')).unwrap_or(text);
+        if let Ok(address) = bare.parse() {
+            return Some(TicketHost::Address(address));
+        }
+        is_name(text).then(|| TicketHost::Name(text.to_owned()))
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    (1..=MAX_HOST_NAME_BYTES).contains(&text.len())
+        && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_'))
+}
+
+impl fmt::Display for Ticket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut bytes = Vec::with_capacity(96);
+        match &self.host {
+            TicketHost::Address(IpAddr::V4(address)) => {
+                bytes.push(4);
+                bytes.extend(address.octets());
+            }
+            TicketHost::Address(IpAddr::V6(address)) => {
+                bytes.push(6);
+                bytes.extend(address.octets());
+            }
+            TicketHost::Name(name) => {
+                bytes.push(0);
+                bytes.push(name.len().min(MAX_HOST_NAME_BYTES) as u8);
+                bytes.extend(name.bytes().take(MAX_HOST_NAME_BYTES));
+            }
+        }
+        bytes.extend(self.port.to_be_bytes());
+        bytes.extend(self.fingerprint);
+        bytes.extend(self.secret.0);
+        bytes.extend((self.expires.as_nanos() / 1_000_000_000).to_be_bytes());
+        bytes.extend(check(&bytes));
+        write!(f, "{PREFIX}{}", BASE32_NOPAD.encode(&bytes).to_ascii_lowercase())
+    }
+}
+
+impl FromStr for Ticket {
+    type Err = TicketError;
+
+    fn from_str(text: &str) -> Result<Ticket, TicketError> {
+        let text = text.trim();
+        let body = match text.strip_prefix(PREFIX) {
+            Some(body) => body,
+            None => return Err(other_prefix(text)),
+        };
+        let bytes = BASE32_NOPAD_NOCASE
+            .decode(body.as_bytes())
+            .map_err(|_| TicketError::Damaged("a character or the length is wrong"))?;
+        let Some((content, given)) = bytes.split_last_chunk::<CHECK_BYTES>() else {
+            return Err(TicketError::Damaged("it is too short"));
+        };
+        if *given != check(content) {
+            return Err(TicketError::Damaged("its check does not match"));
+        }
+        read(content).ok_or(TicketError::Damaged("its content makes no sense"))
+    }
+}
+
+/// A ticket of another version, or no ticket at all.
+fn other_prefix(text: &str) -> TicketError {
+    let version = text.strip_prefix("sweetspot").and_then(|t| t.split_once(':')).map(|(v, _)| v);
+    match version {
+        Some(v) if !v.is_empty() && v.len() < 6 && v.bytes().all(|b| b.is_ascii_digit()) => {
+            TicketError::Version(v.to_owned())
+        }
+        _ => TicketError::Prefix,
+    }
+}
+
+fn check(content: &[u8]) -> [u8; CHECK_BYTES] {
+    let hash = blake3::hash(content);
+    let mut check = [0; CHECK_BYTES];
+    check.copy_from_slice(&hash.as_bytes()[..CHECK_BYTES]);
+    check
+}
+
+fn read(mut bytes: &[u8]) -> Option<Ticket> {
+    let host = match take::<1>(&mut bytes)? {
+        [4] => TicketHost::Address(IpAddr::V4(Ipv4Addr::from(take::<4>(&mut bytes)?))),
+        [6] => TicketHost::Address(IpAddr::V6(Ipv6Addr::from(take::<16>(&mut bytes)?))),
+        [0] => {
+            let [length] = take::<1>(&mut bytes)?;
+            let (name, rest) = bytes.split_at_checked(length.into())?;
+            bytes = rest;
+            let name = std::str::from_utf8(name).ok().filter(|name| is_name(name))?;
+            TicketHost::Name(name.to_owned())
+        }
+        _ => return None,
+    };
+    let port = u16::from_be_bytes(take(&mut bytes)?);
+    let fingerprint = take(&mut bytes)?;
+    let secret = Secret(take(&mut bytes)?);
+    let seconds = u64::from_be_bytes(take(&mut bytes)?);
+    let expires = Time::from_nanos(seconds.checked_mul(1_000_000_000)?);
+    (bytes.is_empty() && port != 0).then_some(Ticket { host, port, fingerprint, secret, expires })
+}
+
+fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
+    let (head, rest) = bytes.split_first_chunk::<N>()?;
+    *bytes = rest;
+    Some(*head)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn host() -> impl Strategy<Value = TicketHost> {
+        prop_oneof![
+            any::<[u8; 4]>().prop_map(|a| TicketHost::Address(a.into())),
+            any::<[u8; 16]>().prop_map(|a| TicketHost::Address(a.into())),
+            "[a-z][a-z0-9.-]{0,200}"
+                .prop_filter("an address is no name", |n| n.parse::<IpAddr>().is_err())
+                .prop_map(TicketHost::Name),
+        ]
+    }
+
+    prop_compose! {
+        fn ticket()(
+            host in host(),
+            port in 1u16..,
+            fingerprint: [u8; 32],
+            secret: [u8; 16],
+            seconds in 0u64..1 << 33,
+        ) -> Ticket {
+            let expires = Time::from_nanos(seconds * 1_000_000_000);
+            Ticket { host, port, fingerprint, secret: Secret(secret), expires }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_printed_is_read_back(ticket in ticket()) {
+            prop_assert_eq!(ticket.to_string().parse(), Ok(ticket.clone()));
+            let shouted = ticket.to_string().replace(PREFIX, "").to_ascii_uppercase();
+            prop_assert_eq!(format!(" {PREFIX}{shouted}\n").parse(), Ok(ticket));
+        }
+
+        #[test]
+        fn one_wrong_character_is_noticed(ticket in ticket(), at in 0usize..90, with in "[a-z2-7]") {
+            let text = ticket.to_string();
+            let at = PREFIX.len() + at % (text.len() - PREFIX.len());
+            let wrong = format!("{}{with}{}", &text[..at], &text[at + 1..]);
+            prop_assume!(wrong != text);
+            prop_assert!(matches!(wrong.parse::<Ticket>(), Err(TicketError::Damaged(_))));
+        }
+
+        #[test]
+        fn no_text_panics(text in "(sweetspot1:)?\\PC*") {
+            let _ = text.parse::<Ticket>();
+        }
+    }
+
+    #[test]
+    fn what_is_no_ticket_is_told_apart() {
+        assert_eq!("".parse::<Ticket>(), Err(TicketError::Prefix));
+        assert_eq!("sweet".parse::<Ticket>(), Err(TicketError::Prefix));
+        assert_eq!("sweetspot2:aa".parse::<Ticket>(), Err(TicketError::Version("2".into())));
+        assert!(matches!("sweetspot1:".parse::<Ticket>(), Err(TicketError::Damaged(_))));
+    }
+
+    #[test]
+    fn a_secret_is_not_printed_by_accident() {
+        assert_eq!(format!("{:?}", Secret([7; 16])), "Secret(..)");
+    }
+}

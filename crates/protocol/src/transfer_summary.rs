@@ -1,0 +1,163 @@
+use serde::{Deserialize, Serialize};
+use sweetspot_sizing::ProbeCounts;
+use sweetspot_units::{Bytes, Duration};
+
+use crate::{ReceiverSummary, SenderSummary};
+
+/// The result of one transfer: the object that `--json` prints, on either end.
+///
+/// Both ends exchange what they counted, so their two objects differ only in `role`, `seconds`,
+/// `goodput_bps`, `cpu_seconds` and `peer`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TransferSummary {
+    /// The end that this object comes from.
+    pub role: Role,
+    /// The other end's address.
+    pub peer: String,
+    /// The file's name at the receiver.
+    pub name: String,
+    /// The sizing that was used, as `--sizing` spells it.
+    pub sizing: String,
+    /// The sender's congestion control, read back from its socket. `None`, like the two counts of segments,
+    /// if the sender disconnected after the content was verified and before it sent its receiver.
+    pub congestion: Option<String>,
+    /// Length of the content, bytes.
+    pub bytes: u64,
+    /// Seconds from the start of the connection (the sender's connect, the receiver's accept) until the content
+    /// was verified at the receiver and acknowledged.
+    pub seconds: f64,
+    /// `bytes` over `seconds`, bits per second.
+    pub goodput_bps: f64,
+    /// Segments with payload that the sender sent, retransmissions included.
+    pub segments: Option<u64>,
+    /// Of those, retransmissions (`tcpi_total_retrans`).
+    pub retransmitted_segments: Option<u64>,
+    /// Minimum round-trip time while content flowed, seconds.
+    pub rtt_min_s: Option<f64>,
+    /// Median round-trip time while content flowed, seconds.
+    pub rtt_median_s: Option<f64>,
+    /// 99th percentile of the round-trip times while content flowed, seconds.
+    pub rtt_p99_s: Option<f64>,
+    /// Who measured the round-trip times.
+    pub rtt_source: RttSource,
+    /// How many periodic probes were sent, answered and lost.
+    pub probes: ProbeSummary,
+    /// The last window that the receiver advertised while content flowed, bytes.
+    pub window_final_bytes: Option<u64>,
+    /// BLAKE3 of the content, hexadecimal.
+    pub hash: String,
+    /// Whether both ends computed the same hash. Always true: a transfer whose hashes differ ends with an error
+    /// and has no outcome.
+    pub hash_ok: bool,
+    /// Limits of either host that held the transfer back. Each names its sysctl.
+    pub limits: Vec<String>,
+    /// How the receiver's window was limited. `None` if it was left to the kernel.
+    pub clamp_method: Option<String>,
+    /// User and system CPU time of this end's process during the transfer, seconds.
+    pub cpu_seconds: f64,
+}
+
+impl TransferSummary {
+    /// The outcome at one end, from its own account and both ends' summaries. `sender` is `None` if the sender
+    /// disconnected before it sent its receiver.
+    pub fn new(
+        end: OwnAccount<'_>,
+        receiver: ReceiverSummary,
+        sender: Option<SenderSummary>,
+    ) -> TransferSummary {
+        let seconds = end.took.as_secs_f64();
+        let rtt = |i: usize| receiver.rtt_s.map(|rtt| rtt[i]);
+        let (congestion, segments, retransmitted, sender_limits) = match sender {
+            Some(c) => {
+                (Some(c.congestion), Some(c.segments), Some(c.retransmitted_segments), c.limits)
+            }
+            None => (None, None, None, Vec::new()),
+        };
+        TransferSummary {
+            role: end.role,
+            peer: end.peer.to_string(),
+            name: end.name.to_owned(),
+            sizing: end.sizing.to_owned(),
+            congestion,
+            bytes: end.bytes.get(),
+            seconds,
+            goodput_bps: (end.bytes / end.took).as_f64(),
+            segments,
+            retransmitted_segments: retransmitted,
+            rtt_min_s: rtt(0),
+            rtt_median_s: rtt(1),
+            rtt_p99_s: rtt(2),
+            rtt_source: receiver.rtt_source,
+            probes: receiver.probes,
+            window_final_bytes: receiver.window_final_bytes,
+            hash: receiver.hash,
+            hash_ok: true,
+            limits: [receiver.limits, sender_limits].concat(),
+            clamp_method: receiver.clamp_method,
+            cpu_seconds: end.cpu.as_secs_f64(),
+        }
+    }
+}
+
+/// What one end knows of a transfer without its peer's summary.
+#[derive(Debug, Clone, Copy)]
+pub struct OwnAccount<'a> {
+    /// The end.
+    pub role: Role,
+    /// The peer's address.
+    pub peer: std::net::SocketAddr,
+    /// The file's name at the receiver.
+    pub name: &'a str,
+    /// The sizing that was used, as `--sizing` spells it.
+    pub sizing: &'a str,
+    /// Length of the content.
+    pub bytes: Bytes,
+    /// From the start of the connection until the content was verified and acknowledged.
+    pub took: Duration,
+    /// CPU time of this end's process during the transfer.
+    pub cpu: Duration,
+}
+
+/// An end of a transfer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// `sweetspot send`.
+    Sender,
+    /// `sweetspot serve`.
+    Receiver,
+}
+
+/// Who measured round-trip times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RttSource {
+    /// The periodic probes.
+    Probes,
+    /// The receiving kernel (`tcpi_rcv_rtt`): probes were off, the sizing does not use them, or UDP was blocked.
+    Kernel,
+    /// Nobody: the transfer was too short.
+    Nobody,
+}
+
+/// How many periodic probes were sent, answered and lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ProbeSummary {
+    /// Sent by the receiver.
+    pub sent: u64,
+    /// Answers that came back.
+    pub answered: u64,
+    /// Answers lost on the way from the sender: the path that the content takes.
+    pub lost_forward: u64,
+    /// ProbeSummary lost on the way to the sender.
+    pub lost_reverse: u64,
+    /// Whether the kernel's estimate replaced the probes, because no answer came for a while.
+    pub fallback: bool,
+}
+
+impl From<ProbeCounts> for ProbeSummary {
+    fn from(counts: ProbeCounts) -> ProbeSummary {
+        let ProbeCounts { sent, answered, lost_forward, lost_reverse, fallback } = counts;
+        ProbeSummary { sent, answered, lost_forward, lost_reverse, fallback }
+    }
+}

@@ -1,0 +1,371 @@
+//! Laws of the loop around a controller, with a controller that is told what to want.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+
+use sweetspot_protocol::probe::{Answer, PROBE_INTERVAL, Packet, PacketAuthenticator, TrainPacket};
+use sweetspot_protocol::series::SeriesRecord;
+use sweetspot_protocol::{
+    CongestionMessage, ControlLoop, Message, RttSource, Secret, Session, TransferEffect,
+};
+use sweetspot_sizing::{
+    CONTROL_INTERVAL, CongestionChoice, Controller, Event, EventKind, Input, KernelView, Needs,
+    Output, PROBE_SIZE, Phase, Probe, Probing, SenderReport, Train, TrainRequest,
+};
+use sweetspot_units::{Bytes, Duration, Rate, Time};
+
+/// IPv4 and UDP.
+const HEADERS: Bytes = Bytes::new(28);
+const QUIET: KernelView =
+    KernelView { window: None, rtt: Duration::ZERO, minimum_rtt: Duration::ZERO, out_of_order: 0 };
+/// Ten segments: fewer than 4096 is not rounded on the wire, and neither is what has few ones.
+const CWND: Bytes = Bytes::new(10 * 1024);
+const TRAIN: TrainRequest = TrainRequest { packets: 3, size: Bytes::new(1500) };
+
+/// What the controller was told, and what it is to say next.
+#[derive(Debug)]
+struct Script {
+    outputs: VecDeque<Output>,
+    probing: Probing,
+    probes: Vec<Probe>,
+    reports: Vec<SenderReport>,
+    minima: Vec<Duration>,
+    kernel_rtts: Vec<Duration>,
+    trains: Vec<Train>,
+    windows: Vec<Bytes>,
+}
+
+#[derive(Clone)]
+struct Scripted(Arc<Mutex<Script>>);
+
+impl Scripted {
+    /// One that wants to be probed like this.
+    fn new(probing: Probing) -> Scripted {
+        Scripted(Arc::new(Mutex::new(Script {
+            outputs: VecDeque::new(),
+            probing,
+            probes: Vec::new(),
+            reports: Vec::new(),
+            minima: Vec::new(),
+            kernel_rtts: Vec::new(),
+            trains: Vec::new(),
+            windows: Vec::new(),
+        })))
+    }
+
+    fn with<T>(&self, f: impl FnOnce(&mut Script) -> T) -> T {
+        f(&mut self.0.lock().unwrap())
+    }
+}
+
+impl Controller for Scripted {
+    fn handle(&mut self, _now: Time, input: &Input) {
+        self.with(|s| match *input {
+            Input::Probe(probe) => s.probes.push(probe),
+            Input::Sender(report) => s.reports.push(report),
+            Input::KernelRtt(rtt) => s.kernel_rtts.push(rtt),
+            Input::MinimumRtt(rtt) => s.minima.push(rtt),
+            Input::Train(train) => s.trains.push(train),
+            Input::Window { advertised } => s.windows.push(advertised),
+            Input::Data { .. } | Input::OutOfOrder { .. } | Input::Timeout | Input::End => {}
+        });
+    }
+    fn poll_timeout(&self) -> Option<Time> {
+        self.with(|s| (!s.outputs.is_empty()).then_some(Time::ZERO))
+    }
+    fn poll_output(&mut self) -> Option<Output> {
+        self.with(|s| s.outputs.pop_front())
+    }
+    fn needs(&self) -> Needs {
+        self.with(|s| Needs {
+            probes: s.probing,
+            trains: true,
+            minimum_rtt: true,
+            window: true,
+            data: true,
+            ..Needs::NOTHING
+        })
+    }
+    fn phase(&self) -> Phase {
+        Phase::Ramping
+    }
+}
+
+struct Rig {
+    control_loop: ControlLoop,
+    script: Scripted,
+    authenticator: PacketAuthenticator,
+}
+
+fn ms(n: u64) -> Time {
+    Time::ZERO + Duration::from_millis(n)
+}
+
+impl Rig {
+    /// With means to probe, or without.
+    fn new(means: bool) -> Rig {
+        Rig::of(Scripted::new(Probing::Periodic), means)
+    }
+
+    fn of(script: Scripted, means: bool) -> Rig {
+        let session = Session::new(&Secret([1; 16]), &[2; 32]);
+        let authenticator = PacketAuthenticator::new(&session);
+        let given = means.then(|| authenticator.clone());
+        let controller = Box::new(script.clone());
+        let control_loop = ControlLoop::new(controller, Time::ZERO, Time::ZERO, given, HEADERS);
+        Rig { control_loop, script, authenticator }
+    }
+
+    /// The controller says these at the next opportunity.
+    fn wants(&self, outputs: &[Output]) {
+        self.script.with(|s| s.outputs.extend(outputs));
+    }
+
+    fn effects(&mut self) -> Vec<TransferEffect> {
+        std::iter::from_fn(|| self.control_loop.poll_effect()).collect()
+    }
+
+    fn timeout(&mut self, at: Time, kernel: &KernelView) -> Vec<TransferEffect> {
+        self.control_loop.handle_timeout(at, kernel);
+        self.effects()
+    }
+
+    /// The numbers of the probes among effects.
+    fn probes(&self, effects: &[TransferEffect]) -> Vec<u32> {
+        let probe = |effect: &TransferEffect| match effect {
+            TransferEffect::Send(datagram) => {
+                assert_eq!(Bytes::new(datagram.len() as u64) + HEADERS, PROBE_SIZE);
+                match self.authenticator.open(datagram) {
+                    Some(Packet::Probe { sequence }) => Some(sequence),
+                    other => panic!("{other:?}"),
+                }
+            }
+            _ => None,
+        };
+        effects.iter().filter_map(probe).collect()
+    }
+
+    fn answer(&mut self, at: Time, probe: u32) {
+        let report = SenderReport { cwnd: CWND, ..SenderReport::default() };
+        let packet =
+            Packet::Answer(Answer { probe, sequence: probe, held: Duration::ZERO, report });
+        let datagram = self.authenticator.close(&packet, PROBE_SIZE.saturating_sub(HEADERS));
+        self.control_loop.handle_datagram(at, at, &datagram);
+    }
+}
+
+/// The messages to the sender among effects.
+fn last_control(effects: &[TransferEffect]) -> Vec<&Message> {
+    let mut messages = Vec::new();
+    for effect in effects {
+        if let TransferEffect::Tell(message) = effect {
+            messages.push(message);
+        }
+    }
+    messages
+}
+
+#[test]
+fn probes_leave_every_20_ms_once_the_sender_can_be_reached() {
+    let mut rig = Rig::new(true);
+    let effects = rig.timeout(ms(0), &QUIET);
+    assert!(rig.probes(&effects).is_empty());
+    rig.control_loop.handle_reachable(ms(5));
+    let mut sent = Vec::new();
+    let mut now = ms(5);
+    while now < ms(105) {
+        let effects = rig.timeout(now, &QUIET);
+        sent.extend(rig.probes(&effects).into_iter().map(|n| (now, n)));
+        now = rig.control_loop.poll_timeout();
+    }
+    let expected: Vec<_> = (0..5).map(|n| (ms(5) + PROBE_INTERVAL * n, n as u32)).collect();
+    assert_eq!(sent, expected);
+}
+
+#[test]
+fn the_loop_never_sleeps_longer_than_the_control_interval() {
+    let mut rig = Rig::new(false);
+    for n in 0..100 {
+        let now = ms(10 * n);
+        rig.timeout(now, &QUIET);
+        assert!(rig.control_loop.poll_timeout() <= now + CONTROL_INTERVAL);
+    }
+}
+
+#[test]
+fn what_is_really_advertised_is_read_back_every_control_interval() {
+    let mut rig = Rig::new(false);
+    for (at, window) in [(0, 65_536), (5, 70_000), (10, 150_528)] {
+        let kernel = KernelView { window: Some(Bytes::new(window)), ..QUIET };
+        rig.timeout(ms(at), &kernel);
+    }
+    // At 5 ms the interval was not over.
+    assert_eq!(rig.script.with(|s| s.windows.clone()), [65_536, 150_528].map(Bytes::new));
+    assert_eq!(rig.control_loop.measured().window, Some(Bytes::new(150_528)));
+}
+
+#[test]
+fn a_limit_goes_to_the_actuator_and_with_the_pacing_to_the_sender() {
+    let mut rig = Rig::new(false);
+    let window = Bytes::new(1_250_000);
+    rig.wants(&[
+        Output::Window(Some(window)),
+        Output::Pacing(Some(Rate::from_mbit_per_second(95))),
+    ]);
+    let effects = rig.timeout(ms(0), &QUIET);
+    assert_eq!(effects[0], TransferEffect::Limit(Some(window)));
+    // One message says both: the one that pacing overtook is not said.
+    let steer = Message::Steer {
+        pacing_bps: Some(95_000_000),
+        window: Some(1_250_000),
+        congestion: CongestionMessage::Own,
+        phase: "ramping".into(),
+    };
+    assert_eq!(last_control(&effects), [&steer]);
+    assert_eq!(rig.control_loop.wanted(), Some(window));
+
+    rig.wants(&[Output::Window(None)]);
+    let effects = rig.timeout(ms(10), &QUIET);
+    assert_eq!(effects[0], TransferEffect::Limit(None));
+    let Message::Steer { window, .. } = last_control(&effects)[0] else { panic!() };
+    assert_eq!(*window, Some(u64::MAX), "as much room as there is");
+}
+
+#[test]
+fn a_choice_of_congestion_control_goes_to_the_sender_until_another_is_made() {
+    let mut rig = Rig::new(false);
+    rig.wants(&[Output::Congestion(CongestionChoice::Bbr)]);
+    let chosen = |effects: &[TransferEffect]| match last_control(effects)[..] {
+        [Message::Steer { congestion, .. }] => *congestion,
+        ref other => panic!("{other:?}"),
+    };
+    assert_eq!(chosen(&rig.timeout(ms(0), &QUIET)), CongestionMessage::Bbr);
+    rig.wants(&[Output::Pacing(None)]);
+    assert_eq!(chosen(&rig.timeout(ms(10), &QUIET)), CongestionMessage::Bbr);
+    rig.wants(&[Output::Congestion(CongestionChoice::Own)]);
+    assert_eq!(chosen(&rig.timeout(ms(20), &QUIET)), CongestionMessage::Own);
+}
+
+#[test]
+fn the_handshakes_round_trip_is_told_before_the_first_data() {
+    let mut rig = Rig::new(true);
+    let minimum_rtt = Duration::from_micros(400);
+    rig.timeout(ms(0), &KernelView { minimum_rtt, ..QUIET });
+    assert_eq!(rig.script.with(|s| s.minima.clone()), [minimum_rtt]);
+}
+
+#[test]
+fn a_controller_that_does_without_probes_sends_none_though_they_would_pass() {
+    let mut rig = Rig::of(Scripted::new(Probing::Never), true);
+    rig.control_loop.handle_reachable(ms(0));
+    let sent: Vec<_> = (0..100).flat_map(|n| rig.timeout(ms(10 * n), &QUIET)).collect();
+    assert!(rig.probes(&sent).is_empty());
+}
+
+#[test]
+fn a_train_waits_until_the_sender_can_be_reached() {
+    let mut rig = Rig::new(true);
+    rig.wants(&[Output::Train(TRAIN)]);
+    let effects = rig.timeout(ms(0), &QUIET);
+    assert!(!last_control(&effects).iter().any(|m| matches!(m, Message::Train { .. })));
+    rig.control_loop.handle_reachable(ms(50));
+    let effects = rig.effects();
+    // 1500 bytes on the wire are 1472 of UDP payload over IPv4.
+    assert_eq!(
+        last_control(&effects),
+        [&Message::Train { id: 0, packets: 3, payload_bytes: 1472 }]
+    );
+
+    for index in 0..3 {
+        let packet = Packet::Train(TrainPacket { train: 0, index });
+        let arrived = ms(100) + Duration::from_micros(120) * u64::from(index);
+        let datagram = rig.authenticator.close(&packet, Bytes::new(1472));
+        rig.control_loop.handle_datagram(ms(101), arrived, &datagram);
+    }
+    let trains = rig.script.with(|s| s.trains.clone());
+    // 1500 B every 120 us: 100 Mbit/s.
+    assert_eq!(trains[0].rate(), Some(Rate::from_mbit_per_second(100)));
+}
+
+#[test]
+fn without_probes_a_train_is_lost_at_once_and_the_kernel_tells_the_round_trip() {
+    let mut rig = Rig::new(false);
+    rig.wants(&[Output::Train(TRAIN)]);
+    let rtt = Duration::from_millis(37);
+    rig.timeout(ms(0), &KernelView { rtt, ..QUIET });
+    assert_eq!(rig.script.with(|s| s.trains.clone())[0].received, 0);
+    assert_eq!(rig.script.with(|s| s.kernel_rtts.clone()), [rtt]);
+    let measured = rig.control_loop.measured();
+    assert_eq!(measured.rtt_source, RttSource::Kernel);
+    assert!(measured.probes.fallback && measured.probes.sent == 0);
+}
+
+#[test]
+fn where_probes_stay_unanswered_the_kernel_stands_in_until_they_come_back() {
+    let mut rig = Rig::new(true);
+    rig.wants(&[Output::Train(TRAIN)]);
+    let kernel = KernelView { rtt: Duration::from_millis(37), ..QUIET };
+    let mut notes = 0;
+    for n in 0..=120 {
+        let effects = rig.timeout(ms(10 * n), &kernel);
+        notes += effects.iter().filter(|e| matches!(e, TransferEffect::Note(_))).count();
+        let silent = n <= 100;
+        assert_eq!(rig.script.with(|s| s.kernel_rtts.is_empty()), silent, "{n}");
+    }
+    assert_eq!(notes, 1, "said once");
+    assert_eq!(rig.script.with(|s| s.trains.clone())[0].received, 0, "no train will come");
+
+    rig.control_loop.handle_reachable(ms(1210));
+    rig.timeout(ms(1210), &kernel);
+    rig.answer(ms(1250), 0);
+    let before = rig.script.with(|s| s.kernel_rtts.len());
+    rig.timeout(ms(1260), &kernel);
+    assert_eq!(rig.script.with(|s| s.kernel_rtts.len()), before);
+    assert_eq!(rig.script.with(|s| s.probes[0].rtt), Duration::from_millis(40));
+    assert_eq!(rig.script.with(|s| s.reports[0].cwnd), CWND);
+    assert_eq!(rig.control_loop.measured().rtt_source, RttSource::Probes);
+}
+
+#[test]
+fn datagrams_that_the_sender_did_not_seal_change_nothing() {
+    let mut rig = Rig::new(true);
+    rig.control_loop.handle_reachable(ms(0));
+    rig.timeout(ms(0), &QUIET);
+    let other = PacketAuthenticator::new(&Session::new(&Secret([9; 16]), &[2; 32]));
+    let report = SenderReport::default();
+    let answer = Answer { probe: 0, sequence: 0, held: Duration::ZERO, report };
+    let datagram = other.close(&Packet::Answer(answer), Bytes::new(72));
+    rig.control_loop.handle_datagram(ms(1), ms(1), &datagram);
+    // Nor does a probe that somebody sends back as it is.
+    let echo = rig.authenticator.close(&Packet::Probe { sequence: 0 }, Bytes::new(72));
+    rig.control_loop.handle_datagram(ms(1), ms(1), &echo);
+    assert!(rig.script.with(|s| s.probes.is_empty()));
+}
+
+#[test]
+fn rows_count_every_byte_of_content_once() {
+    let mut rig = Rig::new(false);
+    let (mut rows, mut events) = (Vec::new(), 0);
+    let kind = EventKind::Lifted;
+    rig.wants(&[Output::Event(Event { at: ms(3), kind })]);
+    for n in 0..=100 {
+        rig.control_loop.handle_content(Bytes::new(12_500));
+        for effect in rig.timeout(ms(10 * n), &QUIET) {
+            match effect {
+                TransferEffect::Record(SeriesRecord::Row(row)) => rows.push(row),
+                TransferEffect::Record(SeriesRecord::Event(mark)) => {
+                    assert_eq!((mark.t_s, &*mark.event), (0.003, "lifted"));
+                    events += 1;
+                }
+                _ => {}
+            }
+        }
+    }
+    assert_eq!(events, 1);
+    // A row every 50 ms of the second; 12,500 B every 10 ms are 10 Mbit/s.
+    assert_eq!(rows.len(), 20);
+    assert_eq!(rows.last().unwrap().bytes, 101 * 12_500);
+    for row in &rows[1..] {
+        assert!((row.goodput_bps - 1e7).abs() < 1.0, "{row:?}");
+    }
+}

@@ -1,0 +1,86 @@
+//! The fuzz targets' entries, driven by proptest: no input panics, and what they assert holds.
+
+#[path = "../../../fuzz/entries.rs"]
+mod entries;
+
+use proptest::prelude::*;
+use sweetspot_protocol::{CongestionMessage, Hello, Message, VERSION, frame};
+use sweetspot_units::Time;
+
+/// A stream that is right at first, so that the later stages are reached, then anything.
+fn stream() -> impl Strategy<Value = Vec<u8>> {
+    let message = prop_oneof![
+        (0u64..40).prop_map(|size| {
+            Message::Hello(Hello {
+                version: VERSION,
+                proof: String::new(),
+                name: "f".into(),
+                size,
+                sizing: None,
+                congestion: None,
+                path: None,
+                probes: true,
+            })
+        }),
+        Just(Message::End { hash: "00".into() }),
+        Just(Message::Busy),
+        Just(Message::Failed { reason: "because".into() }),
+        any::<Option<u64>>().prop_map(|n| Message::Steer {
+            pacing_bps: n,
+            window: n,
+            congestion: CongestionMessage::Bbr,
+            phase: "ramping".into()
+        }),
+    ];
+    let frame = prop_oneof![
+        message.prop_map(|message| message.to_frame()),
+        proptest::collection::vec(any::<u8>(), 1..20).prop_map(|content| {
+            [&frame::content_header(content.len() as u32)[..], &content].concat()
+        }),
+        proptest::collection::vec(any::<u8>(), 0..20),
+    ];
+    (any::<u8>(), proptest::collection::vec(frame, 0..20))
+        .prop_map(|(cut, frames)| [vec![cut], frames.concat()].concat())
+}
+
+proptest! {
+    #[test]
+    fn no_stream_breaks_the_frames(stream in stream()) {
+        entries::frames(&stream);
+    }
+
+    #[test]
+    fn no_bytes_break_the_frames(bytes in proptest::collection::vec(any::<u8>(), 0..500)) {
+        entries::frames(&bytes);
+    }
+
+    #[test]
+    fn no_text_breaks_the_ticket(text in "(sweetspot1:)?[a-zA-Z2-7:]{0,200}") {
+        entries::ticket(text.as_bytes());
+    }
+
+    #[test]
+    fn no_datagram_breaks_the_probes(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        entries::probe(&bytes);
+    }
+
+    #[test]
+    fn no_fields_under_a_good_seal_break_the_probes(
+        kind in 0u8..6,
+        fields in proptest::collection::vec(any::<u8>(), 0..100),
+    ) {
+        entries::probe(&[vec![kind], fields].concat());
+    }
+}
+
+#[test]
+fn times_far_in_the_future_are_printed_in_tickets() {
+    let mut ticket: sweetspot_protocol::Ticket = {
+        let host = sweetspot_protocol::TicketHost::Address([192, 0, 2, 1].into());
+        let (fingerprint, secret) = ([0; 32], sweetspot_protocol::Secret([0; 16]));
+        let expires = Time::from_nanos(0);
+        sweetspot_protocol::Ticket { host, port: 1, fingerprint, secret, expires }
+    };
+    ticket.expires = Time::from_nanos(u64::MAX / 1_000_000_000 * 1_000_000_000);
+    entries::ticket(ticket.to_string().as_bytes());
+}

@@ -1,0 +1,51 @@
+//! The JSON that programs read: names in it do not change with those in the code.
+
+use sweetspot_protocol::{
+    OwnAccount, ProbeSummary, ReceiverSummary, Role, RttSource, SenderSummary, TransferSummary,
+};
+use sweetspot_units::{Bytes, Duration};
+
+#[test]
+fn the_names_in_a_transfers_summary_are_those_that_programs_know() {
+    let own = OwnAccount {
+        role: Role::Sender,
+        peer: "192.0.2.1:7411".parse().unwrap(),
+        name: "f",
+        sizing: "sobas",
+        bytes: Bytes::new(1000),
+        took: Duration::from_secs(1),
+        cpu: Duration::ZERO,
+    };
+    let receiver = ReceiverSummary {
+        hash: "00".into(),
+        rtt_s: Some([0.01, 0.02, 0.03]),
+        rtt_source: RttSource::Probes,
+        probes: ProbeSummary::default(),
+        window_final_bytes: Some(5),
+        clamp_method: None,
+        limits: Vec::new(),
+    };
+    let sender = SenderSummary {
+        congestion: "cubic".into(),
+        segments: 1,
+        retransmitted_segments: 0,
+        limits: Vec::new(),
+    };
+    let summary = TransferSummary::new(own, receiver, Some(sender));
+    // 1000 bytes in a second are 8000 bits per second.
+    let expected = concat!(
+        r#"{"role":"sender","peer":"192.0.2.1:7411","name":"f","sizing":"sobas","congestion":"cubic","#,
+        r#""bytes":1000,"seconds":1.0,"goodput_bps":8000.0,"segments":1,"retransmitted_segments":0,"#,
+        r#""rtt_min_s":0.01,"rtt_median_s":0.02,"rtt_p99_s":0.03,"rtt_source":"probes","#,
+        r#""probes":{"sent":0,"answered":0,"lost_forward":0,"lost_reverse":0,"fallback":false},"#,
+        r#""window_final_bytes":5,"hash":"00","hash_ok":true,"limits":[],"clamp_method":null,"#,
+        r#""cpu_seconds":0.0}"#
+    );
+    assert_eq!(serde_json::to_string(&summary).unwrap(), expected);
+    let name = |source| serde_json::to_string(&source).unwrap();
+    assert_eq!(
+        [RttSource::Kernel, RttSource::Nobody].map(name),
+        [r#""kernel""#, r#""nobody""#],
+        "who measured the round-trip times"
+    );
+}
