@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use sweetspot_linux::clock;
-use sweetspot_linux::signals::{Event, Supervisor};
+use sweetspot_linux::signals::{ProcessEvent, Supervisor};
 use sweetspot_scenario::{Engine, EngineError, Outcome, Recorder, Scenario};
 use sweetspot_units::{Duration, Time};
 
@@ -97,7 +97,7 @@ fn supervise<T: Send>(
         while !worker.is_finished() {
             watch(Step::Look);
             match supervisor.next_event_by(clock::now() + LOOK) {
-                Ok(Some(Event::Told(signal) | Event::ToldByTerminal(signal))) => {
+                Ok(Some(ProcessEvent::Signal(signal) | ProcessEvent::TerminalSignal(signal))) => {
                     watch(Step::End);
                     interrupted();
                     process::exit(128 + signal.number());

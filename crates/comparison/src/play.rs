@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use sweetspot_emulator::{Emulation, Sample};
+use sweetspot_emulator::{Emulation, PathSample};
 use sweetspot_linux::clock;
 use sweetspot_path::PathSpec;
 use sweetspot_protocol::TransferSummary;
@@ -148,7 +148,7 @@ impl Arena<'_> {
         emulation: &Emulation,
         send: &mut Program,
         progress: &mut dyn FnMut(&Progress),
-    ) -> Result<Vec<Sample>, String> {
+    ) -> Result<Vec<PathSample>, String> {
         let begun = clock::now();
         let at_best = self.content.size / self.path.payload_capacity();
         let limit = PATIENCE + at_best * 50;

@@ -17,7 +17,7 @@ pub struct Traces {
     /// The receiver's series, a JSON object per line.
     pub series: String,
     /// The emulator's samples.
-    pub path: Vec<sweetspot_emulator::Sample>,
+    pub path: Vec<sweetspot_emulator::PathSample>,
 }
 
 /// Fills `row` with what `traces` report.
@@ -66,7 +66,7 @@ fn series(text: &str, path: &PathSpec) -> report::Series {
 
 /// The bottleneck's queue. The SYN is the first packet through, and leaves the path one
 /// propagation after it was sent.
-fn queue(samples: &[sweetspot_emulator::Sample], path: &PathSpec) -> report::QueueSeries {
+fn queue(samples: &[sweetspot_emulator::PathSample], path: &PathSpec) -> report::QueueSeries {
     let arrived = samples.iter().find(|s| s.up.delivered > Bytes::ZERO);
     let zero = arrived.map_or(Duration::ZERO, |s| s.at.saturating_sub(path.up.delay));
     let since = samples.iter().filter(|s| s.at >= zero);

@@ -9,26 +9,25 @@ use sweetspot_path::PathSpec;
 use sweetspot_units::{Rate, Time};
 
 use crate::certificate::Certificate;
-use crate::engine::{Command, Engine, EngineReport};
-use crate::error::{Doing, EmulatorError};
+use crate::error::{EmulatorError, NetworkContext};
 use crate::host_pair::{self, HostPair};
+use crate::packet_loop::{Command, PacketLoop, PacketLoopReport};
 use crate::relay::RelayThreads;
-use crate::series::Sample;
+use crate::series::PathSample;
 use crate::side::Side;
 use crate::veth::{FAR, LinkDrops, NEAR, NamespaceLink};
 
-/// A running path between two namespaces. Needs what [`isolate`](crate::isolate) gives.
+/// A running path between two namespaces. It must be started inside [`isolate`](crate::isolate).
 ///
-/// It carries packets from [`Emulation::start`] to [`Emulation::finish`]; dropping it ends it
-/// without a certificate.
+/// It carries packets from [`Emulation::start`] to [`Emulation::finish`]. Dropping it ends it without a certificate.
 pub struct Emulation {
     spec: PathSpec,
     started: Time,
     near: Side,
     far: Side,
     event_fd: Arc<EventFd>,
-    orders: Sender<Command>,
-    samples: Receiver<Sample>,
+    commands: Sender<Command>,
+    samples: Receiver<PathSample>,
     threads: Option<RelayThreads>,
 }
 
@@ -39,7 +38,7 @@ impl Emulation {
         Emulation::start_with(spec, &[])
     }
 
-    /// The same with further hosts, which find one another at [`Side::host_pair`].
+    /// Starts an emulation with further hosts, whose addresses are [`Side::host_pair`].
     pub fn start_with(
         spec: &PathSpec,
         host_pairs: &[HostPair],
@@ -49,15 +48,15 @@ impl Emulation {
         let far = NamespaceLink::lay(FAR, NEAR, spec.mtu, host_pairs)?;
         let ports = (near.port(spec.mtu)?, far.port(spec.mtu)?);
         let event_fd = Arc::new(EventFd::new().doing("make an eventfd")?);
-        let (orders, receive_orders) = mpsc::channel();
+        let (commands, receive_commands) = mpsc::channel();
         let (send_samples, samples) = mpsc::channel();
         let started = clock::now();
         let start = || {
             let ring = |port: &PacketPort| port.as_fd().try_clone_to_owned();
             let rings = [ring(&ports.0)?, ring(&ports.1)?];
-            let engine =
-                Engine::new(started, spec, host_pairs, ports, (receive_orders, send_samples));
-            RelayThreads::start(engine, rings, event_fd.clone())
+            let packet_loop =
+                PacketLoop::new(started, spec, host_pairs, ports, (receive_commands, send_samples));
+            RelayThreads::start(packet_loop, rings, event_fd.clone())
         };
         let threads = start().doing("start the threads that carry the packets")?;
         Ok(Emulation {
@@ -66,13 +65,13 @@ impl Emulation {
             near: Side::new(NEAR, near),
             far: Side::new(FAR, far),
             event_fd,
-            orders,
+            commands,
             samples,
             threads: Some(threads),
         })
     }
 
-    /// The near side, from which `up` leads away.
+    /// The near side, where `up` begins.
     pub fn near(&self) -> &Side {
         &self.near
     }
@@ -82,33 +81,33 @@ impl Emulation {
         &self.far
     }
 
-    /// The path as it was asked for.
+    /// The path that was asked for.
     pub fn spec(&self) -> &PathSpec {
         &self.spec
     }
 
-    /// When it began to carry packets, on the clock of [`clock::now`].
+    /// When the emulation began to carry packets, on the clock of [`clock::now`].
     pub fn started(&self) -> Time {
         self.started
     }
 
     /// The samples taken since the last call, every 10 ms.
-    pub fn observe(&self) -> Vec<Sample> {
+    pub fn observe(&self) -> Vec<PathSample> {
         self.samples.try_iter().collect()
     }
 
-    /// Changes the bottleneck's rate near to far. A rate of zero is not a rate and is ignored.
+    /// Changes the bottleneck's rate near to far. A rate of zero is ignored.
     pub fn set_rate_up(&self, rate: Rate) {
-        self.order(Command::RateUp(rate));
+        self.command(Command::RateUp(rate));
     }
 
-    /// Changes the bottleneck's rate far to near. A rate of zero is not a rate and is ignored.
+    /// Changes the bottleneck's rate far to near. A rate of zero is ignored.
     pub fn set_rate_down(&self, rate: Rate) {
-        self.order(Command::RateDown(rate));
+        self.command(Command::RateDown(rate));
     }
 
-    /// Stops carrying packets and certifies what was carried. Processes that still run on the
-    /// two sides find their network gone.
+    /// Stops carrying packets and returns the certificate. Processes that still run on the two sides lose their
+    /// network.
     pub fn finish(mut self) -> Result<Certificate, EmulatorError> {
         let mut report = self.stop()?;
         let (near, far) = (self.near.link.losses()?, self.far.link.losses()?);
@@ -117,17 +116,17 @@ impl Emulation {
         Ok(Certificate::new(&self.spec, &report))
     }
 
-    fn order(&self, order: Command) {
-        if matches!(order, Command::RateUp(Rate::ZERO) | Command::RateDown(Rate::ZERO)) {
+    fn command(&self, command: Command) {
+        if matches!(command, Command::RateUp(Rate::ZERO) | Command::RateDown(Rate::ZERO)) {
             return;
         }
         // The loop only stops when told to, or by an error that `finish` reports.
-        let _ = self.orders.send(order);
+        let _ = self.commands.send(command);
         self.event_fd.signal();
     }
 
-    fn stop(&mut self) -> Result<EngineReport, EmulatorError> {
-        self.order(Command::Stop);
+    fn stop(&mut self) -> Result<PacketLoopReport, EmulatorError> {
+        self.command(Command::Stop);
         let threads = self.threads.take().ok_or_else(|| std::io::Error::other("it ended before"));
         threads.and_then(RelayThreads::join).map_err(EmulatorError::Loop)
     }

@@ -2,7 +2,7 @@ use std::io;
 
 use thiserror::Error;
 
-use crate::MOST_LEAVES;
+use crate::MAX_HOST_PAIRS;
 
 /// Why an emulation did not start or did not go on.
 #[derive(Debug, Error)]
@@ -10,33 +10,33 @@ pub enum EmulatorError {
     /// The kernel refused a part of the network.
     #[error("emulator: cannot {what}: {source}")]
     Network {
-        /// What was asked of it.
+        /// The step that failed.
         what: &'static str,
-        /// Its reason.
+        /// The kernel's reason.
         source: io::Error,
     },
-    /// More hosts than there are addresses for.
-    #[error("emulator: {0} pairs of hosts are more than the {MOST_LEAVES} that a path takes")]
-    TooManyLeaves(usize),
+    /// There are more pairs of hosts than addresses. Holds their number.
+    #[error("emulator: {0} pairs of hosts are more than the {MAX_HOST_PAIRS} that a path takes")]
+    TooManyHostPairs(usize),
     /// The real-time loop failed.
     #[error("emulator: the loop that carries the packets failed: {0}")]
     Loop(io::Error),
     /// A command could not be started.
     #[error("emulator: cannot run \"{program}\": {source}; is it installed and in PATH?")]
     Command {
-        /// Its name.
+        /// The program's name.
         program: String,
         /// The kernel's reason.
         source: io::Error,
     },
 }
 
-/// Says what was being done when an [`io::Error`] came.
-pub(crate) trait Doing<T> {
+/// Adds the step that failed to an [`io::Error`].
+pub(crate) trait NetworkContext<T> {
     fn doing(self, what: &'static str) -> Result<T, EmulatorError>;
 }
 
-impl<T> Doing<T> for io::Result<T> {
+impl<T> NetworkContext<T> for io::Result<T> {
     fn doing(self, what: &'static str) -> Result<T, EmulatorError> {
         self.map_err(|source| EmulatorError::Network { what, source })
     }

@@ -1,13 +1,13 @@
-//! Further hosts at the ends of the path, in pairs, as those of a dumbbell.
+//! Further hosts at the ends of the path, in pairs, as in a dumbbell topology.
 
 use sweetspot_units::Duration;
 
 use crate::error::EmulatorError;
 
-/// A pair of hosts, one on each side, that talk to one another across the path.
+/// A pair of hosts, one on each side, whose flows cross the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct HostPair {
-    /// Propagation behind the bottleneck besides the path's own, each way.
+    /// Propagation delay behind the bottleneck in addition to the path's own, each way.
     pub extra_delay: Duration,
     /// TCP's initial congestion window, in packets; `None`: the kernel's.
     pub initial_window: Option<u32>,
@@ -15,12 +15,12 @@ pub struct HostPair {
     pub quick_acks: bool,
 }
 
-/// As many pairs as a path takes.
-pub const MOST_LEAVES: usize = 1000;
+/// The most pairs of hosts on one path.
+pub const MAX_HOST_PAIRS: usize = 1000;
 
-/// The first two bytes of the host_pairs' addresses on either side.
-pub(crate) const NEAR_LEAVES: [u8; 2] = [10, 78];
-pub(crate) const FAR_LEAVES: [u8; 2] = [10, 79];
+/// The first two bytes of the addresses of host pairs on either side.
+pub(crate) const NEAR_PAIR_PREFIX: [u8; 2] = [10, 78];
+pub(crate) const FAR_PAIR_PREFIX: [u8; 2] = [10, 79];
 
 /// The last two bytes of the addresses of host pair number `host_pair`; 0 is nobody's.
 pub(crate) fn tag(host_pair: usize) -> u16 {
@@ -28,11 +28,11 @@ pub(crate) fn tag(host_pair: usize) -> u16 {
 }
 
 pub(crate) fn check(host_pairs: &[HostPair]) -> Result<(), EmulatorError> {
-    let few = host_pairs.len() <= MOST_LEAVES;
-    if few { Ok(()) } else { Err(EmulatorError::TooManyLeaves(host_pairs.len())) }
+    let few = host_pairs.len() <= MAX_HOST_PAIRS;
+    if few { Ok(()) } else { Err(EmulatorError::TooManyHostPairs(host_pairs.len())) }
 }
 
-/// Whose packets have which extra delay.
+/// The extra delay of each host pair's packets.
 #[derive(Debug)]
 pub(crate) struct ExtraDelays {
     /// By the tag of the host pair; the first is for packets of nobody's. Empty: nobody has one.
@@ -54,14 +54,15 @@ impl ExtraDelays {
     }
 
     /// The tag of the host pair that sent `frame`; 0: none did.
-    pub fn leaf_of(&self, frame: &[u8]) -> u16 {
+    pub fn pair_of(&self, frame: &[u8]) -> u16 {
         // Ethernet's type, and the source in IPv4's header (RFC 791) behind it.
-        const TYPE: usize = 12;
-        const SOURCE: usize = 14 + 12;
-        const IPV4: &[u8] = &[8, 0];
-        match (frame.get(TYPE..TYPE + 2), frame.get(SOURCE..SOURCE + 4)) {
-            (Some(IPV4), Some(&[a, b, high, low]))
-                if [NEAR_LEAVES, FAR_LEAVES].contains(&[a, b]) =>
+        const TYPE_OFFSET: usize = 12;
+        const SOURCE_OFFSET: usize = 14 + 12;
+        const IPV4_TYPE: &[u8] = &[8, 0];
+        match (frame.get(TYPE_OFFSET..TYPE_OFFSET + 2), frame.get(SOURCE_OFFSET..SOURCE_OFFSET + 4))
+        {
+            (Some(IPV4_TYPE), Some(&[a, b, high, low]))
+                if [NEAR_PAIR_PREFIX, FAR_PAIR_PREFIX].contains(&[a, b]) =>
             {
                 u16::from_be_bytes([high, low])
             }
@@ -92,7 +93,7 @@ mod tests {
     fn a_packet_gets_the_extra_delay_of_who_sent_it() {
         let host_pair = |ms| HostPair { extra_delay: MS(ms), ..HostPair::default() };
         let extra_delays = ExtraDelays::new(&[host_pair(0), host_pair(7)]);
-        let of = |frame: &[u8]| extra_delays.of(extra_delays.leaf_of(frame));
+        let of = |frame: &[u8]| extra_delays.of(extra_delays.pair_of(frame));
         // Host pair 1 has tag 2, on both sides.
         assert_eq!(of(&from([10, 78, 0, 2])), MS(7));
         assert_eq!(of(&from([10, 79, 0, 2])), MS(7));

@@ -1,11 +1,11 @@
 use sweetspot_units::Duration;
 
-/// Sub-buckets per factor of two; a quantile is exact to 1/16.
-const FINE: u64 = 16;
-const BUCKETS: usize = 61 * FINE as usize;
+/// Buckets per factor of two: a quantile is exact to 1/16.
+const BUCKETS_PER_OCTAVE: u64 = 16;
+const BUCKET_COUNT: usize = 61 * BUCKETS_PER_OCTAVE as usize;
 
-/// How late packets were released: a histogram whose buckets grow with the value, so that any
-/// quantile is known to one part in sixteen whatever its size.
+/// A histogram of how late packets were released. Its buckets grow with the value, so that every quantile is exact
+/// to one part in sixteen.
 #[derive(Debug, Clone)]
 pub struct Lateness {
     counts: Box<[u64]>,
@@ -15,19 +15,19 @@ pub struct Lateness {
 
 impl Default for Lateness {
     fn default() -> Self {
-        Lateness { counts: vec![0; BUCKETS].into(), total: 0, max: Duration::ZERO }
+        Lateness { counts: vec![0; BUCKET_COUNT].into(), total: 0, max: Duration::ZERO }
     }
 }
 
 impl Lateness {
-    /// Counts one release.
+    /// Counts one release that was `late`.
     pub fn record(&mut self, late: Duration) {
         self.counts[bucket(late.as_nanos())] += 1;
         self.total += 1;
         self.max = self.max.max(late);
     }
 
-    /// Adds what another histogram counted.
+    /// Adds the counts of another histogram.
     pub fn add(&mut self, other: &Lateness) {
         for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
             *mine += theirs;
@@ -36,12 +36,12 @@ impl Lateness {
         self.max = self.max.max(other.max);
     }
 
-    /// Releases counted.
+    /// The number of releases counted.
     pub fn total(&self) -> u64 {
         self.total
     }
 
-    /// The latest of all.
+    /// The largest lateness.
     pub fn max(&self) -> Duration {
         self.max
     }
@@ -60,7 +60,7 @@ impl Lateness {
         self.max
     }
 
-    /// Releases that were at most `late` late, as far as the buckets tell.
+    /// The number of releases that were at most `late` late, to the resolution of the buckets.
     pub fn at_most(&self, late: Duration) -> u64 {
         self.counts[..=bucket(late.as_nanos())].iter().sum()
     }
@@ -68,21 +68,21 @@ impl Lateness {
 
 /// Values below 16 have a bucket each; above, each factor of two has sixteen.
 fn bucket(value: u64) -> usize {
-    if value < FINE {
+    if value < BUCKETS_PER_OCTAVE {
         return value as usize;
     }
-    let octave = value.ilog2() - FINE.ilog2();
-    let fine = (value >> octave) - FINE;
-    (u64::from(octave + 1) * FINE + fine) as usize
+    let octave = value.ilog2() - BUCKETS_PER_OCTAVE.ilog2();
+    let fine = (value >> octave) - BUCKETS_PER_OCTAVE;
+    (u64::from(octave + 1) * BUCKETS_PER_OCTAVE + fine) as usize
 }
 
 /// The largest value in a bucket.
 fn upper_end(index: usize) -> u64 {
-    let (octave, fine) = (index as u64 / FINE, index as u64 % FINE);
+    let (octave, fine) = (index as u64 / BUCKETS_PER_OCTAVE, index as u64 % BUCKETS_PER_OCTAVE);
     if octave == 0 {
         return fine;
     }
-    let low = (FINE + fine) << (octave - 1);
+    let low = (BUCKETS_PER_OCTAVE + fine) << (octave - 1);
     low + ((1 << (octave - 1)) - 1)
 }
 
@@ -116,7 +116,7 @@ mod tests {
         #[test]
         fn every_value_lies_in_its_bucket(value: u64) {
             let index = bucket(value);
-            prop_assert!(index < BUCKETS);
+            prop_assert!(index < BUCKET_COUNT);
             prop_assert!(value <= upper_end(index));
             prop_assert!(index == 0 || value > upper_end(index - 1));
         }

@@ -1,4 +1,7 @@
-//! A path between two network namespaces of this machine, in real time, with a certificate.
+//! Emulates a path between two network namespaces of this machine in real time, and certifies how true it was.
+//!
+//! The crate is for experiments with the kernel's own TCP: the demo, the lab and the benchmarks run programs on the
+//! two sides of a path whose rate, buffer, delay and loss are known.
 //!
 //! ```text
 //!  near namespace            middle (this process)              far namespace
@@ -7,32 +10,56 @@
 //! ```
 //!
 //! The kernel's own TCP runs in the near and far namespaces; every packet between them passes
-//! through this process, which holds it as the elements of [`sweetspot_path`] say: rate,
-//! drop-tail queue, delay, loss, jitter, each direction its own. A packet's fate is decided by
-//! the time at which the kernel stamped its arrival, never by the time at which this process
-//! got to it; being late can only release packets late, and how late each one was is counted
-//! in the [`Certificate`] that ends every emulation.
+//! through this process, which delays or drops it as the elements of [`sweetspot_path`] decide: rate, drop-tail
+//! queue, delay, loss and jitter, separately for each direction. The kernel's arrival timestamp decides what happens
+//! to a packet, not the time at which this process handles it. A busy machine can only release packets late. The
+//! [`Certificate`] at the end of every emulation shows how late.
 //!
 //! **What counts as size.** Rates, buffers and counters count IP packets; Ethernet's 14 bytes of
 //! header are not part of the path. Devices have every offload off, so packets are at most MTU
 //! long and carry real checksums.
 //!
-//! **Flows of different lengths.** Besides its own address each side can have those of further
-//! hosts, in pairs ([`HostPair`]): what goes between the two of a pair shares the bottleneck and has a
-//! propagation, and a few of TCP's habits, of its own.
+//! **Flows with different round trips.** Each side can have further hosts, in pairs ([`HostPair`]). The flows of a
+//! pair share the bottleneck and have their own propagation delay, initial window and ACK frequency.
 //!
-//! **How to use it.** [`isolate`] first, while the process has one thread; inside,
-//! [`Emulation::start`], then commands and threads on its two [`Side`]s, then
-//! [`Emulation::finish`]. Emulations can follow one another in the same process.
+//! # Example
+//!
+//! A command on the near side of a path, in namespaces of its own. It needs root or user namespaces, and a process
+//! with one thread:
+//!
+//! ```no_run
+//! use std::process::Command;
+//!
+//! use sweetspot_emulator::{Emulation, EmulatorError, isolate};
+//! use sweetspot_path::PathSpec;
+//!
+//! fn ping(path: &PathSpec) -> Result<(), EmulatorError> {
+//!     let emulation = Emulation::start(path)?;
+//!     // SWEETSPOT_FAR holds the far side's address.
+//!     let mut command = Command::new("sh");
+//!     command.args(["-c", "ping -c 3 $SWEETSPOT_FAR"]);
+//!     let mut child = emulation.near().spawn(&mut command)?;
+//!     child.wait().expect("the child was not waited for yet");
+//!     println!("{}", emulation.finish()?);
+//!     Ok(())
+//! }
+//!
+//! let path: PathSpec = "rate=100Mbit/s rtt=40ms buffer=500kB".parse()?;
+//! let code = isolate(|| u8::from(ping(&path).is_err()))?;
+//! assert_eq!(code, 0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Emulations can follow one another in the same process.
 
 mod certificate;
 mod counters;
 mod emulation;
-mod engine;
 mod error;
 mod host_pair;
 mod lateness;
 mod netlink;
+mod packet_loop;
 mod path_direction;
 mod pool;
 mod relay;
@@ -49,10 +76,10 @@ pub use certificate::{
 };
 pub use emulation::Emulation;
 pub use error::EmulatorError;
-pub use host_pair::{HostPair, MOST_LEAVES};
+pub use host_pair::{HostPair, MAX_HOST_PAIRS};
 pub use lateness::Lateness;
-pub use self_test::{DelayError, SelfTest, Trial, rehearse, self_test};
-pub use series::{Flow, Sample};
+pub use self_test::{DelayError, RateTrial, SelfTest, rehearse, self_test};
+pub use series::{DirectionSample, PathSample};
 pub use side::Side;
 pub use sweetspot_linux::isolation::{IsolationError, isolate};
-pub use verdict::Verdict;
+pub use verdict::CertificateVerdict;

@@ -45,7 +45,7 @@ impl VethEnd<'_> {
 }
 
 /// The way to one host.
-pub(crate) struct Route {
+pub(crate) struct HostRoute {
     pub to: Ipv4Addr,
     /// The address to send from.
     pub from: Ipv4Addr,
@@ -55,17 +55,17 @@ pub(crate) struct Route {
 }
 
 /// A netlink socket in the network namespace of the thread that made it.
-pub(crate) struct Netlink {
+pub(crate) struct RouteNetlink {
     socket: Socket,
     sequence: u32,
 }
 
-impl Netlink {
-    pub fn new() -> io::Result<Netlink> {
+impl RouteNetlink {
+    pub fn new() -> io::Result<RouteNetlink> {
         let mut socket = Socket::new(NETLINK_ROUTE)?;
         socket.bind_auto()?;
         socket.connect(&SocketAddr::new(0, 0))?;
-        Ok(Netlink { socket, sequence: 0 })
+        Ok(RouteNetlink { socket, sequence: 0 })
     }
 
     /// Makes a veth pair, one end here and the other, `peer`, in `namespace`.
@@ -130,7 +130,7 @@ impl Netlink {
     }
 
     /// Adds a route, on which TCP has the habits of `host_pair`.
-    pub fn add_route(&mut self, route: &Route, host_pair: &HostPair) -> io::Result<()> {
+    pub fn add_route(&mut self, route: &HostRoute, host_pair: &HostPair) -> io::Result<()> {
         let mut message = RouteMessage::default();
         message.header = RouteHeader {
             address_family: AddressFamily::Inet,

@@ -1,12 +1,12 @@
 use sweetspot_linux::clock;
-use sweetspot_linux::packet::{BATCH, Frame, PacketPort};
-use sweetspot_path::{Direction, DirectionSpec, Fan, Packet, Refusal};
+use sweetspot_linux::packet::{MAX_BATCH_FRAMES, PacketPort, ReceivedFrame};
+use sweetspot_path::{Direction, DirectionSpec, DropReason, Fan, Packet};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use crate::counters::DirectionCounters;
 use crate::host_pair::ExtraDelays;
 use crate::pool::{PacketHandle, Pool};
-use crate::series::Flow;
+use crate::series::DirectionSample;
 use crate::veth::frame_size;
 
 /// One direction of the path, between the ring it arrives from and the port it leaves by.
@@ -43,10 +43,10 @@ struct BusyPeriod {
 
 /// A shorter busy period tells more about the lateness of its first and last packet than about
 /// the rate between them.
-const LEAST_RUN: Duration = Duration::from_millis(20);
+const MIN_BUSY_PERIOD: Duration = Duration::from_millis(20);
 
 impl PathDirection {
-    /// An idle lane for packets of up to `mtu` bytes.
+    /// An idle direction for packets of up to `mtu` bytes.
     pub fn new(
         spec: &DirectionSpec,
         mtu: Bytes,
@@ -60,14 +60,14 @@ impl PathDirection {
             largest: frame_size(mtu),
             delay: spec.delay,
             decided: Time::ZERO,
-            batch: Vec::with_capacity(BATCH),
+            batch: Vec::with_capacity(MAX_BATCH_FRAMES),
             run: None,
             counters: DirectionCounters::default(),
         }
     }
 
     /// A frame arrived at `stamp`.
-    pub fn handle_arrival(&mut self, stamp: Time, frame: Frame<'_>, pool: &mut Pool) {
+    pub fn handle_arrival(&mut self, stamp: Time, frame: ReceivedFrame<'_>, pool: &mut Pool) {
         if frame.length > self.largest || frame.bytes.len() < frame.length {
             self.counters.oversized += 1;
             return;
@@ -80,14 +80,14 @@ impl PathDirection {
         self.direction.advance(now);
         self.decided = now;
         let follows = self.direction.link().backlog_packets() > 0;
-        let packet = pool.store(frame.bytes, self.extra_delays.leaf_of(frame.bytes), follows);
+        let packet = pool.store(frame.bytes, self.extra_delays.pair_of(frame.bytes), follows);
         self.counters.packets_in += 1;
         self.counters.bytes_in += packet.wire_size();
         if let Err(dropped) = self.direction.handle_arrival(now, packet) {
             pool.free(dropped.packet);
-            match dropped.refusal {
-                Refusal::BufferFull => self.counters.buffer_drops += 1,
-                Refusal::RandomLoss => self.counters.random_losses += 1,
+            match dropped.reason {
+                DropReason::BufferFull => self.counters.buffer_drops += 1,
+                DropReason::RandomLoss => self.counters.random_losses += 1,
             }
         }
         self.counters.backlog_max = self.counters.backlog_max.max(self.direction.link().backlog());
@@ -108,11 +108,11 @@ impl PathDirection {
         self.fan.poll_exit(now)
     }
 
-    /// Sends what is due by `now`, a batch at most, through `port`; false if nothing was due.
+    /// Sends what is due by `now` through `port`, at most one batch. Returns whether anything was due.
     pub fn release(&mut self, now: Time, pool: &mut Pool, port: &PacketPort) -> bool {
         let mut batch = std::mem::take(&mut self.batch);
         batch.clear();
-        while batch.len() < BATCH
+        while batch.len() < MAX_BATCH_FRAMES
             && let Some(delivery) = self.poll_delivery(now)
         {
             batch.push(delivery);
@@ -120,7 +120,7 @@ impl PathDirection {
         self.decided = self.decided.max(now - self.delay);
         let mut rest = &batch[..];
         while let Some(&(_, first)) = rest.first() {
-            let mut frames = [pool.frame(first); BATCH];
+            let mut frames = [pool.frame(first); MAX_BATCH_FRAMES];
             for (frame, (_, packet)) in frames.iter_mut().zip(rest) {
                 *frame = pool.frame(*packet);
             }
@@ -143,15 +143,15 @@ impl PathDirection {
         !self.batch.is_empty()
     }
 
-    /// The lane as it stands at `now`. Arrivals before `now` must have been handed in.
-    pub fn observe(&mut self, now: Time) -> Flow {
+    /// The state of the direction at `now`. Arrivals before `now` must have been handed in.
+    pub fn observe(&mut self, now: Time) -> DirectionSample {
         self.direction.advance(now);
         self.decided = self.decided.max(now);
         let link = self.direction.link();
         let backlog = link.backlog();
         self.counters.backlog_sum += backlog;
         self.counters.backlog_samples += 1;
-        Flow {
+        DirectionSample {
             backlog,
             backlog_packets: link.backlog_packets(),
             queue_delay: backlog / link.rate(),
@@ -200,7 +200,7 @@ impl PathDirection {
     fn close_run(&mut self) {
         let Some(BusyPeriod { first, last, bytes }) = self.run.take() else { return };
         let due = last.due.since(first.due);
-        if due >= LEAST_RUN {
+        if due >= MIN_BUSY_PERIOD {
             self.counters.backlogged_bytes += bytes;
             self.counters.backlogged_due += due;
             self.counters.backlogged_time += last.done.since(first.done);

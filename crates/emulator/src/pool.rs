@@ -8,7 +8,7 @@ use sweetspot_units::Bytes;
 use crate::veth::ETHERNET_HEADER;
 
 /// Slots that are added together when the pool has run out.
-const GROWTH: usize = 512;
+const SLOTS_PER_CHUNK: usize = 512;
 
 /// A packet on the path: a handle of its frame in the [`Pool`].
 #[derive(Debug, Clone, Copy)]
@@ -41,7 +41,7 @@ impl Pool {
         // 64: a frame starts at a cache line.
         let mut pool =
             Pool { chunks: Vec::new(), free: Vec::new(), slot: largest.next_multiple_of(64) };
-        for _ in 0..slots.div_ceil(GROWTH) {
+        for _ in 0..slots.div_ceil(SLOTS_PER_CHUNK) {
             pool.grow();
         }
         pool
@@ -70,17 +70,17 @@ impl Pool {
     }
 
     fn place(&self, slot: u32) -> (usize, usize) {
-        (slot as usize / GROWTH, slot as usize % GROWTH * self.slot)
+        (slot as usize / SLOTS_PER_CHUNK, slot as usize % SLOTS_PER_CHUNK * self.slot)
     }
 
     fn grow(&mut self) {
         // Written with something other than zeros, so that the pages exist from now on.
-        let chunk = vec![0xff; GROWTH * self.slot].into_boxed_slice();
+        let chunk = vec![0xff; SLOTS_PER_CHUNK * self.slot].into_boxed_slice();
         // Best effort: without the right to lock memory, an idle machine does not swap either.
         let _ = scheduling::lock_memory(&chunk);
-        let first = (self.chunks.len() * GROWTH) as u32;
+        let first = (self.chunks.len() * SLOTS_PER_CHUNK) as u32;
         self.chunks.push(chunk);
-        self.free.extend((first..first + GROWTH as u32).rev());
+        self.free.extend((first..first + SLOTS_PER_CHUNK as u32).rev());
     }
 }
 
@@ -100,8 +100,8 @@ mod tests {
 
     #[test]
     fn freed_slots_are_used_again() {
-        let mut pool = Pool::new(100, GROWTH);
-        for _ in 0..10 * GROWTH {
+        let mut pool = Pool::new(100, SLOTS_PER_CHUNK);
+        for _ in 0..10 * SLOTS_PER_CHUNK {
             let packet = pool.store(b"frame", 0, false);
             pool.free(packet);
         }

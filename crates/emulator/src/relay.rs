@@ -17,20 +17,20 @@ use sweetspot_linux::event_fd::{EventFd, wait_readable};
 use sweetspot_linux::{clock, scheduling};
 use sweetspot_units::{Duration, Time};
 
-use crate::engine::{Engine, EngineReport, Wait};
+use crate::packet_loop::{PacketLoop, PacketLoopReport, Wait};
 
 /// Work this much overdue is taken over: some ten wake-ups long, so that it costs little to look,
 /// and a fraction of the buffers that anybody studies.
-const GRACE: Duration = Duration::from_micros(250);
+const TAKEOVER_DELAY: Duration = Duration::from_micros(250);
 /// The threads' real-time priority: above other programs, below the kernel's own threads (50).
-const PRIORITY: u8 = 40;
+const REAL_TIME_PRIORITY: u8 = 40;
 /// Threads that relieve one another.
-const THREADS: usize = 2;
+const THREAD_COUNT: usize = 2;
 
 /// The work and who does it.
 struct Relay {
     /// Only ever tried, never waited for: who does not get it is not needed.
-    engine: Mutex<Engine>,
+    packet_loop: Mutex<PacketLoop>,
     /// The thread that carries.
     active_thread: AtomicUsize,
     /// When it must have come back to work, in nanoseconds on the monotonic clock.
@@ -50,13 +50,13 @@ impl RelayThreads {
     /// Starts to carry. `rings` become readable when packets arrive, `event_fd` when there are
     /// orders.
     pub fn start(
-        engine: Engine,
+        packet_loop: PacketLoop,
         rings: [OwnedFd; 2],
         event_fd: Arc<EventFd>,
     ) -> io::Result<RelayThreads> {
         let processors = scheduling::allowed_processors()?;
         let relay = Arc::new(Relay {
-            engine: Mutex::new(engine),
+            packet_loop: Mutex::new(packet_loop),
             active_thread: AtomicUsize::new(0),
             due: AtomicU64::new(clock::now().as_nanos()),
             over: AtomicBool::new(false),
@@ -65,7 +65,7 @@ impl RelayThreads {
         });
         let mut threads = RelayThreads { relay, threads: Vec::new() };
         // The last processors: the first one often serves the machine's interrupts.
-        for (number, processor) in processors.into_iter().rev().take(THREADS).enumerate() {
+        for (number, processor) in processors.into_iter().rev().take(THREAD_COUNT).enumerate() {
             let relay = threads.relay.clone();
             let life = move || relay.carry(number, processor);
             threads.threads.push(thread::Builder::new().name("path".into()).spawn(life)?);
@@ -74,13 +74,13 @@ impl RelayThreads {
     }
 
     /// Waits for the threads, which must have been told to stop, and ends the counting.
-    pub fn join(self) -> io::Result<EngineReport> {
+    pub fn join(self) -> io::Result<PacketLoopReport> {
         let mut real_time = true;
         for thread in self.threads {
             real_time &= thread.join().map_err(|_| panicked())??;
         }
         let relay = Arc::into_inner(self.relay).ok_or_else(panicked)?;
-        relay.engine.into_inner().map_err(|_| panicked())?.into_books(real_time)
+        relay.packet_loop.into_inner().map_err(|_| panicked())?.into_report(real_time)
     }
 }
 
@@ -94,29 +94,29 @@ impl Relay {
         scheduling::drop_timer_slack()?;
         // A processor may have been taken from us since; anywhere is the second best place.
         let _ = scheduling::stay_on(processor);
-        let real_time = scheduling::set_real_time(PRIORITY).is_ok();
+        let real_time = scheduling::set_real_time(REAL_TIME_PRIORITY).is_ok();
         while !self.over.load(Ordering::Acquire) {
             if self.active_thread.load(Ordering::Acquire) != me && !self.is_overdue() {
                 let due = Time::from_nanos(self.due.load(Ordering::Acquire));
-                clock::sleep_until(due.max(clock::now()) + GRACE);
+                clock::sleep_until(due.max(clock::now()) + TAKEOVER_DELAY);
                 continue;
             }
-            let mut engine = match self.engine.try_lock() {
-                Ok(engine) => engine,
+            let mut packet_loop = match self.packet_loop.try_lock() {
+                Ok(packet_loop) => packet_loop,
                 Err(TryLockError::Poisoned(_)) => return Err(panicked()),
                 Err(TryLockError::WouldBlock) => {
                     // The other one is at work after all.
-                    clock::sleep_until(clock::now() + GRACE);
+                    clock::sleep_until(clock::now() + TAKEOVER_DELAY);
                     continue;
                 }
             };
             self.active_thread.store(me, Ordering::Release);
             self.event_fd.clear();
-            let until = engine.work();
+            let until = packet_loop.work();
             if let Wait::Time(due) | Wait::ArrivalOr(due) = until {
                 self.due.store(due.as_nanos(), Ordering::Release);
             }
-            drop(engine);
+            drop(packet_loop);
             self.sleep(until)?;
         }
         Ok(real_time)
@@ -124,7 +124,7 @@ impl Relay {
 
     fn is_overdue(&self) -> bool {
         let due = Time::from_nanos(self.due.load(Ordering::Acquire));
-        clock::now() >= due + GRACE
+        clock::now() >= due + TAKEOVER_DELAY
     }
 
     fn sleep(&self, until: Wait) -> io::Result<()> {

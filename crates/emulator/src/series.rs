@@ -1,22 +1,22 @@
 use sweetspot_units::{Bytes, Duration};
 
-/// The path at one moment.
+/// The state of the path at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sample {
-    /// Since the emulation [started](crate::Emulation::started).
+pub struct PathSample {
+    /// The time since the emulation [started](crate::Emulation::started).
     pub at: Duration,
     /// Near to far.
-    pub up: Flow,
+    pub up: DirectionSample,
     /// Far to near.
-    pub down: Flow,
+    pub down: DirectionSample,
 }
 
-/// One direction at one moment. Counters run since the start.
+/// The state of one direction at one moment. Counters run from the start of the emulation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Flow {
-    /// In the bottleneck's buffer, the packet being sent among them.
+pub struct DirectionSample {
+    /// Bytes in the bottleneck's buffer, the packet being sent included.
     pub backlog: Bytes,
-    /// The same in packets.
+    /// Packets in the bottleneck's buffer, the packet being sent included.
     pub backlog_packets: u64,
     /// How long the bottleneck takes to send the backlog.
     pub queue_delay: Duration,

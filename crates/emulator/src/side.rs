@@ -5,23 +5,23 @@ use std::process::{Child, Command};
 use sweetspot_linux::packet::PacketPort;
 
 use crate::error::EmulatorError;
-use crate::veth::{End, FAR, NEAR, NamespaceLink};
+use crate::veth::{FAR, NEAR, NamespaceLink, SideConfig};
 
 /// The environment variables in which commands find the two addresses.
-const ADDRESSES: [(&str, End); 2] = [("SWEETSPOT_NEAR", NEAR), ("SWEETSPOT_FAR", FAR)];
+const ADDRESSES: [(&str, SideConfig); 2] = [("SWEETSPOT_NEAR", NEAR), ("SWEETSPOT_FAR", FAR)];
 
-/// One end of the path: a network namespace with one address.
+/// One end of the path: a network namespace with its addresses.
 pub struct Side {
-    end: End,
+    end: SideConfig,
     pub(crate) link: NamespaceLink,
 }
 
 impl Side {
-    pub(crate) fn new(end: End, link: NamespaceLink) -> Side {
+    pub(crate) fn new(end: SideConfig, link: NamespaceLink) -> Side {
         Side { end, link }
     }
 
-    /// "near" or "far".
+    /// The side's name, "near" or "far".
     pub fn name(&self) -> &'static str {
         self.end.name
     }
@@ -31,13 +31,14 @@ impl Side {
         self.end.address
     }
 
-    /// The address of this side's host of pair `number`, counted from 0 as the emulation was given
-    /// them.
+    /// The address of this side's host of pair `number`, counted from 0 in the order of
+    /// [`Emulation::start_with`](crate::Emulation::start_with).
     pub fn host_pair(&self, number: usize) -> Ipv4Addr {
         self.end.host_pair(number)
     }
 
-    /// Starts `command` on this side, with the addresses of both in its environment.
+    /// Starts `command` on this side. The environment variables SWEETSPOT_NEAR and SWEETSPOT_FAR hold the addresses of
+    /// the two sides.
     pub fn spawn(&self, command: &mut Command) -> Result<Child, EmulatorError> {
         command.envs(ADDRESSES.map(|(name, end)| (name, end.address.to_string())));
         let started = self.link.namespace.enter_on_exec(command).and_then(|()| command.spawn());
@@ -47,14 +48,14 @@ impl Side {
         })
     }
 
-    /// A port that sees what comes and goes on this side, as a capture does: the first `snap`
-    /// bytes of each frame, `slots` of which wait in its ring.
+    /// Opens a port that receives what comes and goes on this side, like a capture: the first `snap` bytes of each
+    /// frame. Its ring holds `slots` frames.
     pub fn watch(&self, snap: usize, slots: usize) -> io::Result<PacketPort> {
         self.link.watch_inside(snap, slots)
     }
 
-    /// Runs `work` on this side, on a thread of its own that is joined. Sockets made there stay
-    /// on this side wherever they are used later.
+    /// Runs `work` on this side on a new thread and waits for it. A socket made there stays on this side wherever it is
+    /// used later.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
         self.link.namespace.run(work)
     }

@@ -5,17 +5,17 @@ use sweetspot_units::{Duration, Time};
 /// When most of the time goes into work, each sleep lasts at least this long, so that several
 /// packets share one wake-up. Setting a timer and waking cost some 10 us, on a virtual machine
 /// more, which at 1 Gbit/s is a packet's time.
-const SHARED_WAKE_UP: Duration = Duration::from_micros(50);
+const MIN_SHARED_SLEEP: Duration = Duration::from_micros(50);
 /// Wake-ups are shared once the loop sleeps less than this share of the time ...
 const SHARE_BELOW: f64 = 0.4;
 /// ... until it sleeps more than this.
 const SINGLE_ABOVE: f64 = 0.7;
 /// Work without sleep lasts at most this long, ...
-const LONGEST_WORK: Duration = Duration::from_millis(1);
+const MAX_WORK: Duration = Duration::from_millis(1);
 /// ... then the loop sleeps, due packets or not. The kernel lets real-time threads run for 95 %
 /// of each second (sched_rt_runtime_us) and stops one that wants more for the remaining 50 ms,
 /// which no path survives; a short rest in each millisecond avoids the long one.
-const FORCED: Duration = Duration::from_micros(80);
+const FORCED_SLEEP: Duration = Duration::from_micros(80);
 
 /// Watches how much the loop sleeps.
 #[derive(Debug)]
@@ -41,16 +41,16 @@ impl SleepMonitor {
 
     /// Whether the loop must sleep, whatever there is to do.
     pub fn needed(&self, now: Time) -> bool {
-        now.since(self.woke) > LONGEST_WORK
+        now.since(self.woke) > MAX_WORK
     }
 
     /// A sleep begins at `now`; returns when it may end at the earliest.
     pub fn began(&mut self, now: Time) -> Time {
         self.lay_down = now;
         if self.needed(now) {
-            now + FORCED
+            now + FORCED_SLEEP
         } else if self.shared {
-            now + SHARED_WAKE_UP
+            now + MIN_SHARED_SLEEP
         } else {
             now
         }

@@ -1,71 +1,79 @@
-//! Whether the emulation was the path that was asked for.
+//! Decides whether an emulation was true to the path that was asked for.
 
 use serde::Serialize;
 use sweetspot_path::{DirectionSpec, PathSpec};
 use sweetspot_units::Duration;
 
 use crate::counters::DirectionCounters;
-use crate::engine::EngineReport;
+use crate::packet_loop::PacketLoopReport;
 
 /// Half of a typical network card's interrupt moderation (some 200 us): real hosts do not see
 /// packets more exactly timed than this, so less lateness proves nothing.
-const UNNOTICED: Duration = Duration::from_micros(100);
+const UNNOTICED_LATENESS: Duration = Duration::from_micros(100);
 /// One release in a hundred may be late by this share of the time in which the bottleneck
 /// drains its full buffer. Packets released L late arrive in a burst, and so do the
 /// acknowledgements; the burst of data they set off is L x rate long and must fit the buffer
 /// with room to spare.
-const SHARE_OF_BUFFER: f64 = 0.1;
+const MAX_SHARE_OF_BUFFER: f64 = 0.1;
 /// And by this share of the round-trip propagation, so that the RTT is right to a few percent.
-const SHARE_OF_RTT: f64 = 0.05;
+const MAX_SHARE_OF_RTT: f64 = 0.05;
 /// The achieved rate may be off by this share.
 const RATE_TOLERANCE: f64 = 0.01;
 /// The rate is judged if the bottleneck was backlogged for this long; a shorter time measures
 /// the lateness of two packets more than the rate.
-pub(crate) const LEAST_BACKLOG: Duration = Duration::from_millis(500);
+pub(crate) const MIN_BACKLOGGED_TIME: Duration = Duration::from_millis(500);
 
 /// This share of the arrivals may have been seen too late for the queue to be judged with them.
-const STALE_SHARE: f64 = 1e-3;
+const MAX_STALE_SHARE: f64 = 1e-3;
 
-/// Trust or do not trust, and why not.
+/// Whether an emulation can be trusted, and the reasons against it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Verdict {
+pub struct CertificateVerdict {
     /// Whether the emulation was true to the path.
     pub trust: bool,
-    /// What speaks against it, one line each; empty if it is to be trusted.
+    /// The reasons not to trust it, one line each; empty if it can be trusted.
     pub reasons: Vec<String>,
 }
 
-impl Verdict {
-    pub(crate) fn of(spec: &PathSpec, report: &EngineReport) -> Verdict {
+impl CertificateVerdict {
+    pub(crate) fn of(spec: &PathSpec, report: &PacketLoopReport) -> CertificateVerdict {
         let mut reasons = Vec::new();
         for (name, direction, counters) in
             [("up", &spec.up, &report.up), ("down", &spec.down, &report.down)]
         {
-            judge(name, &Limits::of(spec, direction), counters, &mut reasons);
+            judge(name, &LatenessLimits::of(spec, direction), counters, &mut reasons);
         }
-        Verdict { trust: reasons.is_empty(), reasons }
+        CertificateVerdict { trust: reasons.is_empty(), reasons }
     }
 }
 
-/// How much lateness a direction stands.
-struct Limits {
+/// The lateness that a direction tolerates.
+struct LatenessLimits {
     p99: Duration,
     max: Duration,
 }
 
-impl Limits {
-    fn of(spec: &PathSpec, direction: &DirectionSpec) -> Limits {
+impl LatenessLimits {
+    fn of(spec: &PathSpec, direction: &DirectionSpec) -> LatenessLimits {
         let drain = direction.buffer.in_bytes(spec.mtu) / direction.rate;
         let rtt = if spec.rtt() == Duration::ZERO { Duration::MAX } else { spec.rtt() };
-        Limits {
-            p99: drain.scaled(SHARE_OF_BUFFER).min(rtt.scaled(SHARE_OF_RTT)).max(UNNOTICED),
+        LatenessLimits {
+            p99: drain
+                .scaled(MAX_SHARE_OF_BUFFER)
+                .min(rtt.scaled(MAX_SHARE_OF_RTT))
+                .max(UNNOTICED_LATENESS),
             // A single stall longer than this can overflow a buffer that was empty.
-            max: drain.max(UNNOTICED * 10),
+            max: drain.max(UNNOTICED_LATENESS * 10),
         }
     }
 }
 
-fn judge(name: &str, limits: &Limits, counters: &DirectionCounters, reasons: &mut Vec<String>) {
+fn judge(
+    name: &str,
+    limits: &LatenessLimits,
+    counters: &DirectionCounters,
+    reasons: &mut Vec<String>,
+) {
     let mut object = |wrong: bool, reason: String| {
         if wrong {
             reasons.push(format!("{name}: {reason}"));
@@ -88,7 +96,7 @@ fn judge(name: &str, limits: &Limits, counters: &DirectionCounters, reasons: &mu
         let reason = format!("the rate was off by {percent:+.2} % while backlogged");
         object(error.abs() > RATE_TOLERANCE, reason);
     }
-    let stale = counters.stale_stamps as f64 > STALE_SHARE * counters.packets_in as f64;
+    let stale = counters.stale_stamps as f64 > MAX_STALE_SHARE * counters.packets_in as f64;
     let stalest = counters.stalest;
     object(stale, format!("{} arrivals were seen up to {stalest} too late", counters.stale_stamps));
     object(!counters.conserved(), "packets in are not packets out, dropped and held".into());
@@ -96,7 +104,7 @@ fn judge(name: &str, limits: &Limits, counters: &DirectionCounters, reasons: &mu
 
 /// Achieved over asked rate, less one, while the bottleneck was backlogged.
 fn rate_error(counters: &DirectionCounters) -> Option<f64> {
-    if counters.backlogged_due < LEAST_BACKLOG {
+    if counters.backlogged_due < MIN_BACKLOGGED_TIME {
         return None;
     }
     Some(counters.backlogged_due.as_secs_f64() / counters.backlogged_time.as_secs_f64() - 1.0)
@@ -111,14 +119,14 @@ mod tests {
     /// 125 kB at 100 Mbit/s drain in 10 ms: p99 may be 1 ms, the maximum 10 ms.
     const PATH: &str = "rate=100Mbit/s rtt=100ms buffer=125kB";
 
-    fn verdict(path: &str, up: DirectionCounters) -> Verdict {
-        let report = EngineReport {
+    fn verdict(path: &str, up: DirectionCounters) -> CertificateVerdict {
+        let report = PacketLoopReport {
             up,
             down: DirectionCounters::default(),
             real_time: true,
             ran: Duration::from_secs(10),
         };
-        Verdict::of(&path.parse().unwrap(), &report)
+        CertificateVerdict::of(&path.parse().unwrap(), &report)
     }
 
     /// Counters of `count` packets, each released `late`.
@@ -203,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn books_that_do_not_balance_are_not_trusted() {
+    fn counters_that_do_not_add_up_are_not_trusted() {
         let counters = DirectionCounters { packets_in: 1001, ..late(1000, Duration::ZERO) };
         assert!(objection(PATH, counters).contains("packets in are not packets out"));
     }

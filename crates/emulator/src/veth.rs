@@ -10,12 +10,12 @@ use sweetspot_linux::namespace::NetworkNamespace;
 use sweetspot_linux::packet::PacketPort;
 use sweetspot_units::Bytes;
 
-use crate::error::{Doing, EmulatorError};
-use crate::host_pair::{self, FAR_LEAVES, HostPair, NEAR_LEAVES};
-use crate::netlink::{Mac, Netlink, Route, VethEnd};
+use crate::error::{EmulatorError, NetworkContext};
+use crate::host_pair::{self, FAR_PAIR_PREFIX, HostPair, NEAR_PAIR_PREFIX};
+use crate::netlink::{HostRoute, Mac, RouteNetlink, VethEnd};
 
 /// The device's name inside the near and the far namespace.
-const INSIDE: &str = "path0";
+const DEVICE_NAME: &str = "path0";
 /// Ethernet's header: two addresses and a type.
 pub(crate) const ETHERNET_HEADER: usize = 14;
 /// Ring slots per side: at 1 Gbit/s of full packets the loop may stall for 0.1 s.
@@ -23,7 +23,7 @@ const RING_SLOTS: usize = 8192;
 
 /// Who is at one end of the path.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct End {
+pub(crate) struct SideConfig {
     pub name: &'static str,
     pub address: Ipv4Addr,
     /// The first two bytes of its host_pairs' addresses.
@@ -31,7 +31,7 @@ pub(crate) struct End {
     mac: Mac,
 }
 
-impl End {
+impl SideConfig {
     /// The address of host pair number `host_pair`.
     pub fn host_pair(self, host_pair: usize) -> Ipv4Addr {
         let [high, low] = host_pair::tag(host_pair).to_be_bytes();
@@ -40,34 +40,34 @@ impl End {
 }
 
 /// The end at which commands run.
-pub(crate) const NEAR: End = End {
+pub(crate) const NEAR: SideConfig = SideConfig {
     name: "near",
     address: Ipv4Addr::new(10, 77, 0, 1),
-    host_pairs: NEAR_LEAVES,
+    host_pairs: NEAR_PAIR_PREFIX,
     mac: [2, 0, 0, 0, 0, 1],
 };
 /// The other end.
-pub(crate) const FAR: End = End {
+pub(crate) const FAR: SideConfig = SideConfig {
     name: "far",
     address: Ipv4Addr::new(10, 77, 0, 2),
-    host_pairs: FAR_LEAVES,
+    host_pairs: FAR_PAIR_PREFIX,
     mac: [2, 0, 0, 0, 0, 2],
 };
 
 /// A namespace at the end of its veth pair; this process holds the other end.
 pub(crate) struct NamespaceLink {
     pub namespace: NetworkNamespace,
-    middle: Device,
-    inside: Device,
+    middle: VethDevice,
+    inside: VethDevice,
 }
 
 /// A device, and the netlink socket of the namespace in which it has its number.
-struct Device {
-    netlink: Netlink,
+struct VethDevice {
+    netlink: RouteNetlink,
     index: u32,
 }
 
-impl Device {
+impl VethDevice {
     /// Packets it sent that its other end did not take.
     fn dropped(&mut self) -> io::Result<u64> {
         Ok(self.netlink.statistics(self.index)?.tx_dropped)
@@ -87,8 +87,8 @@ impl NamespaceLink {
     /// Makes the namespace of `end`, with its hosts of `host_pairs`, from which `peer` can be reached,
     /// and its veth pair.
     pub fn lay(
-        end: End,
-        peer: End,
+        end: SideConfig,
+        peer: SideConfig,
         mtu: Bytes,
         host_pairs: &[HostPair],
     ) -> Result<NamespaceLink, EmulatorError> {
@@ -100,9 +100,9 @@ impl NamespaceLink {
         let namespace = NetworkNamespace::new().doing("make a network namespace")?;
         switch_ipv6_off().doing("switch IPv6 off")?;
         namespace.run(switch_ipv6_off).and_then(|done| done).doing("switch IPv6 off")?;
-        let mut netlink = Netlink::new().doing("open a netlink socket")?;
+        let mut netlink = RouteNetlink::new().doing("open a netlink socket")?;
         let here = VethEnd { name: &outside, mac: middle_mac(end), mtu };
-        let there = VethEnd { name: INSIDE, mac: end.mac, mtu };
+        let there = VethEnd { name: DEVICE_NAME, mac: end.mac, mtu };
         netlink.add_veth(&here, &there, namespace.as_fd()).doing("make a veth pair")?;
         let index = netlink.index_of(&outside).doing("find the veth pair")?;
         ethtool::turn_offloads_off(&outside).doing("turn offloads off")?;
@@ -111,7 +111,7 @@ impl NamespaceLink {
             .and_then(|done| done)
             .doing("set up the network of a namespace")?;
         netlink.set_up(index).doing("set a veth up")?;
-        Ok(NamespaceLink { namespace, middle: Device { netlink, index }, inside })
+        Ok(NamespaceLink { namespace, middle: VethDevice { netlink, index }, inside })
     }
 
     /// The port through which this process receives and sends on the veth pair.
@@ -152,19 +152,19 @@ pub(crate) fn frame_size(mtu: Bytes) -> usize {
 }
 
 /// The middle's end of a veth pair; nobody addresses it.
-fn middle_mac(end: End) -> Mac {
+fn middle_mac(end: SideConfig) -> Mac {
     let mut mac = end.mac;
     mac[4] = 1;
     mac
 }
 
 /// Inside a namespace: loopback, addresses, neighbour, and the way to each host's partner.
-fn furnish(end: End, peer: End, host_pairs: &[HostPair]) -> io::Result<Device> {
-    let mut netlink = Netlink::new()?;
+fn furnish(end: SideConfig, peer: SideConfig, host_pairs: &[HostPair]) -> io::Result<VethDevice> {
+    let mut netlink = RouteNetlink::new()?;
     let loopback = netlink.index_of("lo")?;
     netlink.set_up(loopback)?;
-    let index = netlink.index_of(INSIDE)?;
-    ethtool::turn_offloads_off(INSIDE)?;
+    let index = netlink.index_of(DEVICE_NAME)?;
+    ethtool::turn_offloads_off(DEVICE_NAME)?;
     netlink.set_up(index)?;
     netlink.add_address(index, end.address, 24)?;
     netlink.add_neighbour(index, peer.address, peer.mac)?;
@@ -172,9 +172,9 @@ fn furnish(end: End, peer: End, host_pairs: &[HostPair]) -> io::Result<Device> {
         let own = end.host_pair(number);
         netlink.add_address(index, own, 32)?;
         let to = peer.host_pair(number);
-        netlink.add_route(&Route { to, from: own, via: peer.address, index }, host_pair)?;
+        netlink.add_route(&HostRoute { to, from: own, via: peer.address, index }, host_pair)?;
     }
-    Ok(Device { netlink, index })
+    Ok(VethDevice { netlink, index })
 }
 
 /// In the calling thread's namespace. Router solicitations and the like are not the user's

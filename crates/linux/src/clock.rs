@@ -1,23 +1,23 @@
-//! The one place that reads a clock or waits (law 3).
+//! The clocks. No other crate reads a clock or sleeps; time is an argument there.
 
 use sweetspot_units::Time;
 
-/// `CLOCK_MONOTONIC` now. Its origin is the machine's boot; only differences mean anything.
+/// The time on `CLOCK_MONOTONIC`, which starts at boot.
 pub fn now() -> Time {
     read(libc::CLOCK_MONOTONIC)
 }
 
-/// `CLOCK_REALTIME` now: the clock of the kernel's packet timestamps.
+/// The time on `CLOCK_REALTIME`, since 1970-01-01 UTC: the clock of the kernel's packet timestamps.
 pub fn wall() -> Time {
     read(libc::CLOCK_REALTIME)
 }
 
-/// CPU time that the calling thread has used.
+/// The CPU time that the calling thread has used.
 pub fn used() -> Time {
     read(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
-/// Sleeps until `due` on the clock of [`now`]; returns at once if that has passed.
+/// Sleeps until `due` on the clock of [`now`]. Returns at once if that has passed.
 pub fn sleep_until(due: Time) {
     let due = timespec(due);
     // SAFETY: both pointers are valid for the call; a null remainder is allowed with TIMER_ABSTIME.

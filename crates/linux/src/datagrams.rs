@@ -1,4 +1,4 @@
-//! UDP that only loads a path: filler goes out, and what comes in is counted and thrown away.
+//! UDP as a load: sends filler, and counts and discards what arrives.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -10,40 +10,40 @@ use sweetspot_units::Bytes;
 use crate::check;
 use crate::tcp::flow::FILLER;
 
-/// A non-blocking socket whose datagrams nobody looks at.
+/// A non-blocking UDP socket whose datagrams' content is ignored.
 #[derive(Debug)]
 pub struct Datagrams(UdpSocket);
 
-/// What came in.
+/// How much arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Count {
-    /// Datagrams.
+    /// The number of datagrams.
     pub datagrams: u64,
-    /// Their payload.
+    /// The sum of their payload.
     pub payload: Bytes,
 }
 
-/// Datagrams counted in one call.
-const BATCH: usize = 64;
-/// Room for what arrives between two looks.
-const BUFFER: usize = 4 << 20;
+/// The most datagrams counted in one call.
+const RECVMMSG_BATCH: usize = 64;
+/// Room for what arrives between two counts.
+const RECEIVE_BUFFER_BYTES: usize = 4 << 20;
 
 impl Datagrams {
-    /// A socket on `address`.
+    /// A socket bound to `address`.
     pub fn bind(address: SocketAddr) -> io::Result<Datagrams> {
         let socket = UdpSocket::bind(address)?;
         socket.set_nonblocking(true)?;
         // As much as the host allows; it is no error if that is less.
-        SockRef::from(&socket).set_recv_buffer_size(BUFFER)?;
+        SockRef::from(&socket).set_recv_buffer_size(RECEIVE_BUFFER_BYTES)?;
         Ok(Datagrams(socket))
     }
 
-    /// From now on all goes to `peer`.
+    /// Connects the socket to `peer`.
     pub fn connect(&self, peer: SocketAddr) -> io::Result<()> {
         self.0.connect(peer)
     }
 
-    /// Sends one datagram with so much payload; false if there was no room for it.
+    /// Sends one datagram of `payload` bytes. Returns false if the send buffer was full.
     pub fn send(&self, payload: Bytes) -> io::Result<bool> {
         let length = (payload.get() as usize).min(FILLER.len());
         match self.0.send(&FILLER[..length]) {
@@ -61,12 +61,12 @@ impl Datagrams {
         }
     }
 
-    /// Counts what has arrived since the last time.
+    /// Counts what has arrived since the last call.
     pub fn count(&self) -> io::Result<Count> {
         let mut count = Count::default();
         loop {
             let taken = self.count_batch(&mut count)?;
-            if taken < BATCH {
+            if taken < RECVMMSG_BATCH {
                 return Ok(count);
             }
         }
@@ -76,7 +76,7 @@ impl Datagrams {
         let mut byte = 0_u8;
         let mut part = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
         // SAFETY: mmsghdr is plain data for which zeros are a value: no address, no control data.
-        let mut headers: [libc::mmsghdr; BATCH] = unsafe { std::mem::zeroed() };
+        let mut headers: [libc::mmsghdr; RECVMMSG_BATCH] = unsafe { std::mem::zeroed() };
         for header in &mut headers {
             header.msg_hdr.msg_iov = &raw mut part;
             header.msg_hdr.msg_iovlen = 1;
@@ -89,7 +89,7 @@ impl Datagrams {
             libc::recvmmsg(
                 self.0.as_raw_fd(),
                 headers.as_mut_ptr(),
-                BATCH as libc::c_uint,
+                RECVMMSG_BATCH as libc::c_uint,
                 // musl and glibc differ in the sign of flags.
                 flags as _,
                 std::ptr::null_mut(),

@@ -1,29 +1,29 @@
-//! Many descriptors watched at once.
+//! Watches many descriptors at once (epoll(7)).
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use crate::check;
 
-/// A set of watched descriptors; itself readable while one of them has news.
+/// A set of watched descriptors. It is readable itself while one of them has news.
 #[derive(Debug)]
 pub struct Epoll(OwnedFd);
 
-/// News of one descriptor.
+/// What one descriptor is ready for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Readiness {
-    /// The number under which it is watched.
+    /// The number given to [`Epoll::watch`].
     pub number: u64,
-    /// There is something to read, or the other end has closed its half.
+    /// There is data to read, or the peer has closed its half.
     pub readable: bool,
     /// There is room to write.
     pub writable: bool,
-    /// The connection is over, well or not.
+    /// The connection has ended, with or without an error.
     pub over: bool,
 }
 
-/// News taken at a time.
-const BATCH: usize = 256;
+/// The most news taken in one call.
+const EVENT_BATCH: usize = 256;
 
 impl Epoll {
     /// An empty set.
@@ -35,8 +35,8 @@ impl Epoll {
         }
     }
 
-    /// Watches a descriptor until it is closed. News come once per change (edge-triggered): who
-    /// is told that there is something must take all of it.
+    /// Watches `source` until it is closed, under `number`. News come once per change (edge-triggered), so the
+    /// caller must read all there is.
     pub fn watch(&self, source: impl AsFd, number: u64) -> io::Result<()> {
         let events = libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLET;
         let mut event = libc::epoll_event { events: events as u32, u64: number };
@@ -46,12 +46,12 @@ impl Epoll {
         Ok(())
     }
 
-    /// Appends what is new to `news`, without waiting; whether there may be more.
+    /// Appends what is new to `news` without waiting. Returns whether there may be more.
     pub fn take(&self, news: &mut Vec<Readiness>) -> io::Result<bool> {
-        let mut events = [libc::epoll_event { events: 0, u64: 0 }; BATCH];
+        let mut events = [libc::epoll_event { events: 0, u64: 0 }; EVENT_BATCH];
         // SAFETY: `events` has room for the number given; a timeout of zero returns at once.
         let n = unsafe {
-            libc::epoll_wait(self.0.as_raw_fd(), events.as_mut_ptr(), BATCH as libc::c_int, 0)
+            libc::epoll_wait(self.0.as_raw_fd(), events.as_mut_ptr(), EVENT_BATCH as libc::c_int, 0)
         };
         let count = match check(n) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => 0,
@@ -66,7 +66,7 @@ impl Epoll {
                 over: has(libc::EPOLLERR | libc::EPOLLHUP),
             }
         }));
-        Ok(count == BATCH)
+        Ok(count == EVENT_BATCH)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Offloads and rings of a network device: offloads off, and what both are.
+//! Reads the rings and offloads of a network device, and turns offloads off.
 
 use std::io;
 use std::net::UdpSocket;
@@ -21,7 +21,7 @@ const GET_GRO: u32 = 0x2b;
 
 /// `struct ethtool_value`.
 #[repr(C)]
-struct Value {
+struct EthtoolValue {
     command: u32,
     data: u32,
 }
@@ -41,7 +41,7 @@ struct RingParameters {
     transmit: u32,
 }
 
-/// Descriptors of a device's rings.
+/// The sizes of a device's rings, in descriptors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rings {
     /// The receive ring.
@@ -54,7 +54,7 @@ pub struct Rings {
     pub transmit_most: u64,
 }
 
-/// Which offloads a device uses; `None` where it does not say.
+/// Which offloads a device uses; `None` if unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Offloads {
     /// Segmentation by the device.
@@ -65,7 +65,7 @@ pub struct Offloads {
     pub gro: Option<bool>,
 }
 
-/// The rings of `device`, if it has some.
+/// The rings of `device`. Fails if the driver has none.
 pub fn rings(device: &str) -> io::Result<Rings> {
     let mut p = RingParameters { command: GET_RINGS, ..RingParameters::default() };
     // SAFETY: GET_RINGS writes one `struct ethtool_ringparam`, which `RingParameters` is.
@@ -81,19 +81,19 @@ pub fn rings(device: &str) -> io::Result<Rings> {
 /// The offloads of `device`.
 pub fn offloads(device: &str) -> Offloads {
     let flag = |get: u32| {
-        let mut value = Value { command: get, data: 0 };
-        // SAFETY: these commands write one `struct ethtool_value`, which `Value` is.
+        let mut value = EthtoolValue { command: get, data: 0 };
+        // SAFETY: these commands write one `struct ethtool_value`, which `EthtoolValue` is.
         unsafe { command(device, &mut value) }.ok().map(|()| value.data != 0)
     };
     Offloads { tso: flag(GET_TSO), gso: flag(GET_GSO), gro: flag(GET_GRO) }
 }
 
-/// Turns off checksum, segmentation and receive offloads of `device` in the calling thread's
-/// network namespace, so that every packet crosses it in MTU size with its real checksum.
+/// Turns off checksum, segmentation and receive offloads of `device`, so that every packet is at most MTU long and
+/// carries its real checksum. The device is looked up in the calling thread's network namespace.
 pub fn turn_offloads_off(device: &str) -> io::Result<()> {
     for set in [SET_TSO, SET_GSO, SET_GRO, SET_TX_CHECKSUM, SET_RX_CHECKSUM, SET_SCATTER_GATHER] {
-        let mut value = Value { command: set, data: 0 };
-        // SAFETY: these commands read one `struct ethtool_value`, which `Value` is.
+        let mut value = EthtoolValue { command: set, data: 0 };
+        // SAFETY: these commands read one `struct ethtool_value`, which `EthtoolValue` is.
         match unsafe { command(device, &mut value) } {
             Ok(()) => {}
             // The driver cannot switch it, and says so where it has none.

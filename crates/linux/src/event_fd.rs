@@ -1,4 +1,4 @@
-//! Waiting for descriptors until a point in time.
+//! Waits for descriptors until a given time, and wakes other threads (eventfd(2)).
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -7,8 +7,8 @@ use sweetspot_units::Time;
 
 use crate::{check, clock};
 
-/// Waits until one of `sources` can be read or `due` has come on the clock of
-/// [`clock::now`], whichever is first. At most four sources.
+/// Waits until one of `sources` is readable or `due` has come on the clock of [`clock::now`]. At most four
+/// sources are looked at.
 pub fn wait_readable(sources: &[BorrowedFd<'_>], due: Time) -> io::Result<()> {
     let mut fds = [libc::pollfd { fd: -1, events: libc::POLLIN, revents: 0 }; 4];
     for (fd, source) in fds.iter_mut().zip(sources) {
@@ -36,7 +36,7 @@ pub fn is_readable(source: BorrowedFd<'_>) -> bool {
 pub struct EventFd(OwnedFd);
 
 impl EventFd {
-    /// One that is not signalled.
+    /// An eventfd that is not signalled.
     pub fn new() -> io::Result<EventFd> {
         // SAFETY: eventfd takes numbers; the descriptor it returns is ours alone.
         unsafe {

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use sweetspot_units::Bytes;
 
-/// Renames `from` to `to` unless `to` exists, in one step; then the error is `AlreadyExists`.
+/// Renames `from` to `to` in one step. The error is `AlreadyExists` if `to` exists.
 pub fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     let (from_c, to_c) = (c_path(from)?, c_path(to)?);
     // SAFETY: both are NUL-terminated strings that live through the call.
@@ -34,8 +34,8 @@ pub fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     Err(error)
 }
 
-/// Takes an exclusive lock on an open file if nobody holds one. It goes with the last descriptor,
-/// however the process ends.
+/// Takes an exclusive lock on an open file. Returns false if somebody else holds one. The lock ends with the last
+/// descriptor of the file.
 pub fn try_lock(file: &File) -> io::Result<bool> {
     // SAFETY: the descriptor is open.
     let rc = unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) };
@@ -46,8 +46,8 @@ pub fn try_lock(file: &File) -> io::Result<bool> {
     if error.kind() == io::ErrorKind::WouldBlock { Ok(false) } else { Err(error) }
 }
 
-/// Reserves room on the disk without changing the file's length. Where the file system cannot
-/// reserve, that is no error.
+/// Reserves `size` on the disk without changing the file's length. Does nothing on file systems that cannot
+/// reserve.
 pub fn reserve(file: impl AsFd, size: Bytes) -> io::Result<()> {
     let Ok(length) = libc::off_t::try_from(size.get()) else {
         return Err(io::Error::from_raw_os_error(libc::EFBIG));
@@ -68,8 +68,8 @@ pub fn reserve(file: impl AsFd, size: Bytes) -> io::Result<()> {
     }
 }
 
-/// Starts to write a range of a file back to disk, without waiting. It is a hint, so failing
-/// changes nothing.
+/// Starts to write a range of a file back to disk, in bytes, without waiting. This is a hint; failures are
+/// ignored.
 pub fn start_writeback(file: &File, offset: u64, length: u64) {
     let (Ok(offset), Ok(length)) = (offset.try_into(), length.try_into()) else { return };
     // SAFETY: the descriptor is open.

@@ -1,5 +1,4 @@
-//! Two processes that watch over one another: what the one cannot undo because it was killed,
-//! the other does.
+//! A worker process and its guardian: when the worker is killed, the guardian undoes what it left behind.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -11,12 +10,12 @@ use crate::check;
 use crate::isolation::{fork, pipe};
 use crate::signals::Supervisor;
 
-/// The worker's end: what is written to it, the guardian reads.
+/// The worker's end of the pipe to its guardian.
 #[derive(Debug)]
 pub struct GuardianPipe(File);
 
 impl GuardianPipe {
-    /// Whether the guardian has gone.
+    /// Whether the guardian has ended.
     pub fn is_cut(&self) -> bool {
         let mut fd = libc::pollfd { fd: self.0.as_raw_fd(), events: 0, revents: 0 };
         // SAFETY: one valid pollfd; a timeout of zero returns at once.
@@ -35,11 +34,11 @@ impl Write for GuardianPipe {
 }
 
 /// Runs `work` in a child process and returns its exit code, or 128 + n if signal n ended it.
-/// This process stays as its guardian: it hands what the child writes to `guard`, which reads to
-/// the end and then undoes what the child left; signals sent to it are passed on.
+/// The calling process stays as the child's guardian: `guard` reads what the child writes, to the end, and then
+/// undoes what the child left. Signals are passed on to the child.
 ///
-/// Both adopt the orphans of the processes that the work starts, so that these stay their
-/// descendants, over whom they have rights (kernel.yama.ptrace_scope). There must be one thread.
+/// Both adopt the orphans among their descendants, so that they keep the right to trace them
+/// (kernel.yama.ptrace_scope). The calling process must have one thread.
 pub fn with_guardian(
     work: impl FnOnce(GuardianPipe) -> u8,
     guard: impl FnOnce(File) + Send,

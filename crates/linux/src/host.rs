@@ -1,5 +1,4 @@
-//! What this host looks like: settings, memory, the device of the default route. Nothing here
-//! writes; what cannot be read is `None`.
+//! This host's settings, memory and devices. Nothing here writes; what cannot be read is `None`.
 
 use std::fs;
 use std::io;
@@ -12,20 +11,20 @@ use crate::{ethtool, qdisc, sockopt};
 
 /// A network device.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Device {
+pub struct NetworkDevice {
     /// Its name.
     pub name: String,
-    /// Its speed; virtual devices have none.
+    /// Its speed; `None` for virtual devices.
     pub speed: Option<Rate>,
-    /// The largest packet.
+    /// The largest IP packet (MTU).
     pub mtu: Option<Bytes>,
     /// `txqueuelen`, in packets.
     pub queue_length: Option<u64>,
-    /// Whether its driver takes part in byte queue limits.
+    /// Whether its driver uses byte queue limits; `None` if unknown.
     pub byte_queue_limits: Option<bool>,
     /// The kind of its root queueing discipline.
     pub qdisc: Option<String>,
-    /// Its rings.
+    /// Its descriptor rings; `None` if the driver has none.
     pub rings: Option<ethtool::Rings>,
     /// Its offloads.
     pub offloads: ethtool::Offloads,
@@ -41,7 +40,7 @@ pub fn sysctl(name: &str) -> Option<String> {
     text(Path::new("/proc/sys").join(name.replace('.', "/")))
 }
 
-/// The host's memory.
+/// The host's physical memory.
 pub fn memory() -> Option<Bytes> {
     let info = text("/proc/meminfo")?;
     let line = info.lines().find_map(|l| l.strip_prefix("MemTotal:"))?;
@@ -49,15 +48,15 @@ pub fn memory() -> Option<Bytes> {
     Some(Bytes::new(kib * 1024))
 }
 
-/// The size of a page.
+/// The size of a memory page.
 pub fn page() -> Option<Bytes> {
     // SAFETY: sysconf takes no pointers and has no preconditions.
     let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     u64::try_from(size).ok().map(Bytes::new)
 }
 
-/// The device that the default IPv4 route takes.
-pub fn default_device() -> Option<Device> {
+/// The device of the default IPv4 route.
+pub fn default_device() -> Option<NetworkDevice> {
     let routes = text("/proc/net/route")?;
     let name = routes.lines().skip(1).find_map(|line| {
         let mut words = line.split_whitespace();
@@ -67,8 +66,8 @@ pub fn default_device() -> Option<Device> {
     Some(device(name))
 }
 
-/// The largest packet that the kernel would send to `host` now: the device's, or what a router on
-/// the way has asked for since (path MTU discovery, RFC 1191, 8201). Sends nothing.
+/// The largest packet that the kernel would send to `host` now: the device's MTU, or the smaller one that path MTU
+/// discovery found (RFC 1191, RFC 8201). Sends nothing.
 pub fn path_mtu(host: IpAddr) -> io::Result<Bytes> {
     let own: IpAddr = match host {
         IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
@@ -84,12 +83,12 @@ pub fn path_mtu(host: IpAddr) -> io::Result<Bytes> {
     Ok(Bytes::new(mtu.max(0) as u64))
 }
 
-/// The device of this name.
-pub fn device(name: &str) -> Device {
+/// The device called `name`; its fields are empty if there is none.
+pub fn device(name: &str) -> NetworkDevice {
     let folder = Path::new("/sys/class/net").join(name);
     let number = |file: &str| text(folder.join(file)).and_then(|t| t.parse::<i64>().ok());
     let positive = |file: &str| number(file).and_then(|n| u64::try_from(n).ok());
-    Device {
+    NetworkDevice {
         name: name.to_owned(),
         // Mbit/s; -1 where the driver knows none.
         speed: positive("speed").filter(|n| *n > 0).map(Rate::from_mbit_per_second),

@@ -6,8 +6,7 @@ use std::ptr;
 
 use crate::check;
 
-/// Addresses of the network devices that are up, loopback and link-local ones left out, in the
-/// kernel's order.
+/// The addresses of all network devices that are up, in the kernel's order, without loopback and link-local ones.
 pub fn addresses() -> io::Result<Vec<IpAddr>> {
     let mut list = ptr::null_mut();
     // SAFETY: on success `list` points to a list that stays until freeifaddrs.

@@ -1,4 +1,4 @@
-//! A process tree of its own, with namespaces of its own, that dies as a whole.
+//! Runs work in a process tree with its own namespaces, which ends as a whole.
 
 use std::ffi::CStr;
 use std::fs::{self, File};
@@ -11,7 +11,7 @@ use thiserror::Error;
 use crate::check;
 use crate::signals::Supervisor;
 
-/// Why there is no isolated process tree.
+/// Why no isolated process tree could be made.
 #[derive(Debug, Error)]
 pub enum IsolationError {
     /// The kernel refuses namespaces to this user.
@@ -21,7 +21,7 @@ pub enum IsolationError {
          kernel.unprivileged_userns_clone=1 and kernel.apparmor_restrict_unprivileged_userns=0"
     )]
     NoPermission {
-        /// What was refused.
+        /// The step that was refused.
         step: &'static str,
         /// The kernel's reason.
         source: io::Error,
@@ -29,19 +29,19 @@ pub enum IsolationError {
     /// A step failed for another reason.
     #[error("cannot isolate a process: {step}: {source}")]
     Failed {
-        /// What failed.
+        /// The step that failed.
         step: &'static str,
         /// The kernel's reason.
         source: io::Error,
     },
-    /// Only a process with a single thread can fork safely.
+    /// The process has more than one thread, so it cannot fork safely. Holds the number of threads.
     #[error("cannot isolate a process that runs {0} threads; isolate before starting them")]
     Threads(usize),
 }
 
 /// The steps between the caller and the isolated work, in the order they are taken; the number
 /// crosses a pipe when one fails.
-const STEPS: [&str; 8] = [
+const STEP_NAMES: [&str; 8] = [
     "fork",
     "prctl(PR_SET_PDEATHSIG)",
     "unshare(CLONE_NEWUSER)",
@@ -61,29 +61,28 @@ const GID_MAP: u8 = 6;
 const PRIVATE_MOUNTS: u8 = 7;
 
 /// A failed step on its way to the caller.
-struct Failure(u8, io::Error);
+struct FailedStep(u8, io::Error);
 
-type Step<T> = Result<T, Failure>;
+type StepResult<T> = Result<T, FailedStep>;
 
 trait At<T> {
-    fn at(self, step: u8) -> Step<T>;
+    fn at(self, step: u8) -> StepResult<T>;
 }
 
 impl<T> At<T> for io::Result<T> {
-    fn at(self, step: u8) -> Step<T> {
-        self.map_err(|error| Failure(step, error))
+    fn at(self, step: u8) -> StepResult<T> {
+        self.map_err(|error| FailedStep(step, error))
     }
 }
 
-/// Runs `work` in namespaces of its own (PIDs, mounts, network; users too where the caller lacks the right to the others)
-/// and returns its exit code, or 128 + n if signal n ended it.
+/// Runs `work` in new namespaces (PIDs, mounts, network, and users if the caller lacks the right to the others).
+/// Returns its exit code, or 128 + n if signal n ended it.
 ///
-/// Three processes stand between the caller and the work, so that nothing can stay behind: a
-/// *outer* process that enters the namespaces (the caller stays as it is), an *init* that is PID 1 of
-/// the new PID namespace and reaps orphans, and the *worker* that runs `work`. When the worker
-/// ends, init ends, and with it the kernel kills every process inside; when the caller or the
-/// outer process dies, even by SIGKILL, the kernel kills the next in line. SIGINT, SIGTERM, SIGHUP
-/// and SIGQUIT sent to the caller are passed on to the worker.
+/// Three processes make sure that nothing stays behind: an *outer* process that enters the namespaces, an *init*
+/// that is PID 1 of the new PID namespace and reaps orphans, and the *worker* that runs `work`. When the worker
+/// ends, init ends, and the kernel kills every process inside. When the caller or the outer process dies, even
+/// by SIGKILL, the kernel kills the next one. SIGINT, SIGTERM, SIGHUP and SIGQUIT sent to the caller are passed on
+/// to the worker.
 pub fn isolate(work: impl FnOnce() -> u8) -> Result<u8, IsolationError> {
     let threads = fs::read_dir("/proc/self/task").map_or(1, |tasks| tasks.count());
     if threads != 1 {
@@ -92,7 +91,7 @@ pub fn isolate(work: impl FnOnce() -> u8) -> Result<u8, IsolationError> {
     // What is buffered now would be written by both sides of the fork.
     let _ = io::stdout().flush();
     let failed = |step: u8, source: io::Error| IsolationError::Failed {
-        step: STEPS[usize::from(step)],
+        step: STEP_NAMES[usize::from(step)],
         source,
     };
     let mut supervisor = Supervisor::new().map_err(|e| failed(FORK, e))?;
@@ -115,7 +114,7 @@ pub fn isolate(work: impl FnOnce() -> u8) -> Result<u8, IsolationError> {
     }
     let [step, errno @ ..] = error_bytes;
     let source = io::Error::from_raw_os_error(i32::from_ne_bytes(errno));
-    let step = STEPS[usize::from(step) % STEPS.len()];
+    let step = STEP_NAMES[usize::from(step) % STEP_NAMES.len()];
     Err(match source.raw_os_error() {
         // ENOSPC: the limit user.max_user_namespaces is reached, or is zero.
         Some(libc::EPERM | libc::EACCES | libc::ENOSPC) => {
@@ -167,7 +166,7 @@ fn init(
     work: impl FnOnce() -> u8,
 ) -> ! {
     if let Err(error) = die_with_parent() {
-        end_complaining(&mut error_writer, &Failure(DEATH_SIGNAL, error));
+        end_complaining(&mut error_writer, &FailedStep(DEATH_SIGNAL, error));
     }
     // Our parent has no number in this namespace to compare; its end of the pipe tells.
     if !writer_lives(pulse) {
@@ -175,7 +174,7 @@ fn init(
     }
     mount_proc();
     match fork() {
-        Err(error) => end_complaining(&mut error_writer, &Failure(FORK, error)),
+        Err(error) => end_complaining(&mut error_writer, &FailedStep(FORK, error)),
         Ok(Some(worker)) => {
             drop(error_writer);
             end(supervisor.wait_for(worker).unwrap_or(1))
@@ -192,7 +191,7 @@ fn init(
 
 /// With the rights we have, or else (not root, or root in a container) with those of a user
 /// namespace in which we are root.
-fn enter_namespaces() -> Step<()> {
+fn enter_namespaces() -> StepResult<()> {
     let all = libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWNET;
     match unshare(all) {
         Err(error) if error.raw_os_error() == Some(libc::EPERM) => {
@@ -205,7 +204,7 @@ fn enter_namespaces() -> Step<()> {
     mount(c"none", c"/", None, libc::MS_REC | libc::MS_PRIVATE).at(PRIVATE_MOUNTS)
 }
 
-fn enter_user_namespace() -> Step<()> {
+fn enter_user_namespace() -> StepResult<()> {
     // SAFETY: geteuid and getegid cannot fail and touch no memory.
     let (uid, gid) = unsafe { (libc::geteuid(), libc::getegid()) };
     unshare(libc::CLONE_NEWUSER).at(USER_NAMESPACE)?;
@@ -270,7 +269,7 @@ fn writer_lives(pipe: File) -> bool {
     fd.revents & libc::POLLHUP == 0
 }
 
-fn end_complaining(error_writer: &mut File, Failure(step, error): &Failure) -> ! {
+fn end_complaining(error_writer: &mut File, FailedStep(step, error): &FailedStep) -> ! {
     let errno = error.raw_os_error().unwrap_or(0).to_ne_bytes();
     let _ = error_writer.write_all(&[&[*step][..], &errno].concat());
     end(1)

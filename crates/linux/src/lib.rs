@@ -1,6 +1,38 @@
-//! The only crate that touches the kernel: clocks, raw socket options, namespaces, packet rings.
+//! What Sweetspot asks of the Linux kernel: clocks, sockets and their options, namespaces, packet rings.
 //!
-//! It is also the only crate in which `unsafe` may stand; every block says why it is sound.
+//! The crate is for the parts of Sweetspot that touch a host: the transfer, the tuner, the emulator and the
+//! diagnosis of live connections. Everywhere else time is an argument. It is the only crate with `unsafe` code;
+//! each block says why it is sound.
+//!
+//! - TCP sockets: [`tcp`] reads `TCP_INFO`, sets options and limits the receive window; [`diag`] lists all
+//!   connections of a network namespace; [`live`] borrows sockets of other processes.
+//! - Datagrams and packets: [`udp`] with arrival times, [`datagrams`] as a load, [`packet`] for whole frames.
+//! - Time and waiting: [`clock`], [`epoll`], [`event_fd`], [`signals`].
+//! - Processes: [`process`] and [`processes`], [`isolation`] in namespaces, [`guardian`], [`scheduling`].
+//! - The host: [`host`], [`sysctl`], [`interfaces`], [`ethtool`], [`qdisc`], [`namespace`], [`file`].
+//!
+//! # Example
+//!
+//! The kernel's account of a connection over loopback:
+//!
+//! ```
+//! use std::io::{Read, Write};
+//! use std::net::{TcpListener, TcpStream};
+//!
+//! use sweetspot_linux::tcp::{Info, options};
+//! use sweetspot_units::Bytes;
+//!
+//! let listener = TcpListener::bind("127.0.0.1:0")?;
+//! let mut sender = TcpStream::connect(listener.local_addr()?)?;
+//! let (mut receiver, _) = listener.accept()?;
+//! options::set_congestion(&sender, "reno")?;
+//! sender.write_all(&[0; 10_000])?;
+//! receiver.read_exact(&mut [0; 10_000])?;
+//!
+//! assert_eq!(options::congestion(&sender)?, "reno");
+//! assert_eq!(Info::read(&receiver)?.bytes_received, Bytes::new(10_000));
+//! # Ok::<(), std::io::Error>(())
+//! ```
 
 pub mod clock;
 pub mod datagrams;
@@ -27,7 +59,7 @@ pub mod sysctl;
 pub mod tcp;
 pub mod udp;
 
-/// A system call's result as Rust has it: -1 means that errno holds the reason.
+/// Turns a system call's result into a Rust one: -1 means that errno holds the reason.
 fn check(result: i32) -> std::io::Result<i32> {
     if result == -1 { Err(std::io::Error::last_os_error()) } else { Ok(result) }
 }

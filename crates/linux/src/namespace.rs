@@ -1,4 +1,4 @@
-//! Network namespaces: made, entered, lent to commands.
+//! Network namespaces: makes them, enters them, starts commands in them.
 
 use std::fs::File;
 use std::io;
@@ -16,8 +16,8 @@ pub struct NetworkNamespace {
 }
 
 impl NetworkNamespace {
-    /// Makes a new one, with nothing in it but a loopback device that is down. Needs
-    /// CAP_SYS_ADMIN, as [`isolate`](crate::isolation::isolate) gives.
+    /// Makes a new namespace with only a loopback device, which is down. Needs CAP_SYS_ADMIN, which
+    /// [`isolate`](crate::isolation::isolate) gives.
     pub fn new() -> io::Result<NetworkNamespace> {
         // A namespace belongs to a thread: a short-lived one makes it, its file keeps it.
         on_own_thread(|| {
@@ -27,12 +27,12 @@ impl NetworkNamespace {
         })?
     }
 
-    /// The one the calling thread is in.
+    /// The namespace of the calling thread.
     pub fn current() -> io::Result<NetworkNamespace> {
         Ok(NetworkNamespace { file: File::open("/proc/thread-self/ns/net")? })
     }
 
-    /// The one that ip-netns(8) calls `name`. CAP_SYS_ADMIN is needed to enter it.
+    /// The namespace that ip-netns(8) calls `name`. Entering it needs CAP_SYS_ADMIN.
     pub fn named(name: &str) -> io::Result<NetworkNamespace> {
         // A name is a file's, not a path.
         if name.is_empty() || name.contains('/') || name.starts_with('.') {
@@ -41,14 +41,14 @@ impl NetworkNamespace {
         Ok(NetworkNamespace { file: File::open(format!("/run/netns/{name}"))? })
     }
 
-    /// The one that process `pid` is in. Needs the right to look into that process, and
-    /// CAP_SYS_ADMIN to enter the namespace.
+    /// The namespace of process `pid`. Needs the right to inspect that process. Entering the namespace needs
+    /// CAP_SYS_ADMIN.
     pub fn of_process(pid: u32) -> io::Result<NetworkNamespace> {
         Ok(NetworkNamespace { file: File::open(format!("/proc/{pid}/ns/net"))? })
     }
 
-    /// Runs `work` in this namespace, on a thread of its own. Sockets made there stay in the
-    /// namespace wherever they are used later.
+    /// Runs `work` in this namespace on a new thread and waits for it. A socket made there stays in the namespace
+    /// wherever it is used later.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
         on_own_thread(|| {
             self.enter()?;
@@ -61,7 +61,7 @@ impl NetworkNamespace {
         set_namespace(self.file.as_fd())
     }
 
-    /// Lets `command` start in this namespace, with no signal blocked.
+    /// Makes `command` start in this namespace, with no signal blocked.
     pub fn enter_on_exec(&self, command: &mut Command) -> io::Result<()> {
         let file = self.file.try_clone()?;
         let enter = move || {

@@ -7,9 +7,9 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use crate::check;
 
 /// `struct nlmsghdr`.
-pub(crate) const HEADER: usize = 16;
+pub(crate) const NLMSGHDR_BYTES: usize = 16;
 /// `struct nlattr`.
-const ATTRIBUTE: usize = 4;
+const NLATTR_BYTES: usize = 4;
 
 /// A netlink socket. It belongs to the network namespace of the thread that opened it.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ impl Netlink {
                 match u16_at(message, 4).map(i32::from) {
                     Some(libc::NLMSG_DONE) => return Ok(()),
                     Some(libc::NLMSG_ERROR) => return error_of(message),
-                    _ => visit(&message[HEADER..]),
+                    _ => visit(&message[NLMSGHDR_BYTES..]),
                 }
                 if !dump {
                     return Ok(());
@@ -71,14 +71,14 @@ impl Netlink {
         let got = unsafe { libc::recv(fd, self.buffer.as_mut_ptr().cast(), self.buffer.len(), 0) };
         let got = usize::try_from(got).map_err(|_| io::Error::last_os_error())?;
         // Less than a header would be waited for again without end.
-        if got < HEADER { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(got) }
+        if got < NLMSGHDR_BYTES { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(got) }
     }
 }
 
 fn request(kind: u16, flags: i32, body: &[u8]) -> Vec<u8> {
     let flags = (libc::NLM_F_REQUEST | flags) as u16;
-    let mut r = Vec::with_capacity(HEADER + body.len());
-    r.extend(((HEADER + body.len()) as u32).to_ne_bytes());
+    let mut r = Vec::with_capacity(NLMSGHDR_BYTES + body.len());
+    r.extend(((NLMSGHDR_BYTES + body.len()) as u32).to_ne_bytes());
     r.extend(kind.to_ne_bytes());
     r.extend(flags.to_ne_bytes());
     // Sequence and port: one request at a time on a socket of its own needs neither.
@@ -89,7 +89,10 @@ fn request(kind: u16, flags: i32, body: &[u8]) -> Vec<u8> {
 
 /// What `NLMSG_ERROR` says; zero is an acknowledgement.
 fn error_of(message: &[u8]) -> io::Result<()> {
-    match message.get(HEADER..HEADER + 4).map(|b| i32::from_ne_bytes([b[0], b[1], b[2], b[3]])) {
+    match message
+        .get(NLMSGHDR_BYTES..NLMSGHDR_BYTES + 4)
+        .map(|b| i32::from_ne_bytes([b[0], b[1], b[2], b[3]]))
+    {
         Some(0) => Ok(()),
         Some(code) => Err(io::Error::from_raw_os_error(-code)),
         None => Err(io::ErrorKind::UnexpectedEof.into()),
@@ -99,13 +102,13 @@ fn error_of(message: &[u8]) -> io::Result<()> {
 /// The first message of `bytes`, header included, and what follows it.
 fn split(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let length = u32::from_ne_bytes(bytes.get(..4)?.try_into().ok()?) as usize;
-    cut(bytes, length, HEADER)
+    cut(bytes, length, NLMSGHDR_BYTES)
 }
 
 /// The first attribute of `bytes` as its type and content, and what follows it.
 pub(crate) fn attribute(bytes: &[u8]) -> Option<(u16, &[u8], &[u8])> {
-    let (attribute, rest) = cut(bytes, usize::from(u16_at(bytes, 0)?), ATTRIBUTE)?;
-    Some((u16_at(attribute, 2)?, &attribute[ATTRIBUTE..], rest))
+    let (attribute, rest) = cut(bytes, usize::from(u16_at(bytes, 0)?), NLATTR_BYTES)?;
+    Some((u16_at(attribute, 2)?, &attribute[NLATTR_BYTES..], rest))
 }
 
 /// Cut after `length` bytes; what follows begins at a multiple of four.

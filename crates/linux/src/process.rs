@@ -1,4 +1,4 @@
-//! What this process used, and how it learns of limits.
+//! The CPU time and the limits of this process.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use sweetspot_units::Duration;
 
 use crate::check;
 
-/// CPU time of this process, user and system, all threads.
+/// The CPU time of this process, user and system, over all threads.
 pub fn cpu_time() -> Duration {
     // SAFETY: an all-zero rusage is valid, and the call fills it in; it cannot fail for
     // RUSAGE_SELF.
@@ -21,14 +21,14 @@ pub fn cpu_time() -> Duration {
     span(usage.ru_utime) + span(usage.ru_stime)
 }
 
-/// Makes a write beyond the limit on file sizes (`ulimit -f`) an error that can be reported,
-/// instead of a signal that ends the process.
+/// Makes a write beyond the limit on file sizes (`ulimit -f`) return an error instead of ending the process by a
+/// signal.
 pub fn report_file_size_limit() {
     // SAFETY: ignoring a signal installs no handler.
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
 }
 
-/// Lets this process open as many descriptors as it may, and says how many that is.
+/// Raises the limit on open descriptors to the hard limit, and returns it.
 pub fn raise_descriptor_limit() -> io::Result<u64> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `limit` is valid for both calls.

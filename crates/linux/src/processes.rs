@@ -1,4 +1,4 @@
-//! The processes of this host, as far as /proc shows them.
+//! The processes of this host that /proc shows, and their sockets.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,35 +8,35 @@ use std::path::PathBuf;
 
 use sweetspot_units::Duration;
 
-/// The most bytes of a process's name that the kernel keeps (TASK_COMM_LEN without its end).
-pub const NAME: usize = 15;
+/// How many bytes of a process's name the kernel keeps (TASK_COMM_LEN without its end).
+pub const MAX_NAME_BYTES: usize = 15;
 
 /// A process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Process {
-    /// Its number.
+    /// Its process ID.
     pub pid: u32,
-    /// The number of the process that started it, or that adopted it since.
+    /// The process ID of its parent, or of the process that adopted it.
     pub parent: u32,
-    /// The first [`NAME`] bytes of its program's file name, or what it calls itself; with `?` for
-    /// control characters, as ps(1) has it: names are for terminals, and anybody may choose one.
+    /// The first [`MAX_NAME_BYTES`] bytes of its program's file name, or the name that it chose. Control characters
+    /// are replaced by `?`, as ps(1) does.
     pub name: String,
-    /// The user in whose name it runs.
+    /// The user that it runs as.
     pub uid: u32,
-    /// When it started, in clock ticks since boot: with its number, this names one process ever.
+    /// When it started, in clock ticks since boot. Process ID and start time together are unique.
     pub started: u64,
 }
 
-/// A socket among a process's open files.
+/// A descriptor of a process that is a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Descriptor {
-    /// Its number in the process.
+    /// The descriptor's number in the process.
     pub fd: i32,
-    /// The socket's inode, as [`Connection::inode`](crate::diag::Connection::inode).
+    /// The socket's inode, as [`DiagConnection::inode`](crate::diag::DiagConnection::inode).
     pub inode: u64,
 }
 
-/// The numbers of all processes, in order.
+/// The process IDs of all processes, in ascending order.
 pub fn all() -> io::Result<Vec<u32>> {
     let mut pids: Vec<u32> = fs::read_dir("/proc")?
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
@@ -46,7 +46,7 @@ pub fn all() -> io::Result<Vec<u32>> {
 }
 
 impl Process {
-    /// Reads what /proc tells of `pid`.
+    /// Reads process `pid` from /proc.
     pub fn read(pid: u32) -> io::Result<Process> {
         let folder = folder(pid);
         let uid = fs::metadata(&folder)?.uid();
@@ -54,7 +54,7 @@ impl Process {
         parse(pid, uid, &String::from_utf8_lossy(&stat)).ok_or(io::ErrorKind::InvalidData.into())
     }
 
-    /// The path of its program; needs the right to look into it (ptrace(2)).
+    /// The path of its program. Needs the right to inspect the process (ptrace(2)).
     pub fn program(&self) -> io::Result<PathBuf> {
         fs::read_link(folder(self.pid).join("exe"))
     }
@@ -72,8 +72,7 @@ fn parse(pid: u32, uid: u32, stat: &str) -> Option<Process> {
     Some(Process { pid, parent, name, uid, started })
 }
 
-/// `root` and every process that descends from it, in order of their numbers; without those that
-/// end meanwhile.
+/// The process IDs of `root` and all its descendants, in ascending order, without those that end meanwhile.
 pub fn family(root: u32) -> Vec<u32> {
     let (mut family, mut unseen) = (BTreeSet::from([root]), vec![root]);
     while let Some(pid) = unseen.pop() {
@@ -91,8 +90,7 @@ fn children(pid: u32) -> Vec<u32> {
         .collect()
 }
 
-/// CPU time that all threads of `pid` have used, those that ended excepted (/proc/PID/schedstat of
-/// each; CONFIG_SCHED_INFO).
+/// The CPU time of all threads of `pid` that have not ended (/proc/PID/schedstat; needs CONFIG_SCHED_INFO).
 pub fn cpu_time(pid: u32) -> io::Result<Duration> {
     let mut sum = Duration::ZERO;
     for thread in fs::read_dir(folder(pid).join("task"))? {
@@ -103,10 +101,9 @@ pub fn cpu_time(pid: u32) -> io::Result<Duration> {
     Ok(sum)
 }
 
-/// The sockets that `pid` has open, each as often as it has it open. Needs the right to look into
-/// the process (ptrace(2), PTRACE_MODE_READ_FSCREDS) and into its directory: the same user, or
-/// CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH. With CAP_SYS_PTRACE alone there is
-/// [`ProcessHandle::sockets`](crate::live::ProcessHandle::sockets).
+/// The sockets among the descriptors of `pid`. Needs the right to inspect the process (ptrace(2),
+/// PTRACE_MODE_READ_FSCREDS) and its directory: the same user, or CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH. With
+/// CAP_SYS_PTRACE alone use [`ProcessHandle::sockets`](crate::live::ProcessHandle::sockets).
 pub fn sockets(pid: u32) -> io::Result<Vec<Descriptor>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder(pid).join("fd"))? {

@@ -1,22 +1,22 @@
-//! The queueing discipline of a device, by rtnetlink (RTM_GETQDISC, linux/rtnetlink.h).
+//! The queueing discipline of a device, read by rtnetlink (RTM_GETQDISC, linux/rtnetlink.h).
 
 use std::io;
 
 use crate::netlink::{self, Netlink};
 
 /// `struct tcmsg`.
-const MESSAGE: usize = 20;
+const TCMSG_BYTES: usize = 20;
 const TCA_KIND: u16 = 1;
 const TC_H_ROOT: u32 = 0xffff_ffff;
 
-/// The kind of the root queueing discipline of the device with this index, such as `fq`.
+/// The kind of the root queueing discipline of device number `device`, such as `fq`; `None` if it has none.
 pub fn root(device: i32) -> io::Result<Option<String>> {
     let mut kind = None;
     let mut visit = |message: &[u8]| kind = kind.take().or_else(|| root_kind(message, device));
     Netlink::open(libc::NETLINK_ROUTE)?.ask(
         libc::RTM_GETQDISC,
         libc::NLM_F_DUMP,
-        &[0; MESSAGE],
+        &[0; TCMSG_BYTES],
         &mut visit,
     )?;
     Ok(kind)
@@ -29,7 +29,7 @@ fn root_kind(message: &[u8], device: i32) -> Option<String> {
     if i32::from_ne_bytes(word(4)?) != device || u32::from_ne_bytes(word(12)?) != TC_H_ROOT {
         return None;
     }
-    let mut attributes = message.get(MESSAGE..)?;
+    let mut attributes = message.get(TCMSG_BYTES..)?;
     while let Some((kind, content, rest)) = netlink::attribute(attributes) {
         if kind == TCA_KIND {
             let name = content.split(|b| *b == 0).next()?;

@@ -1,12 +1,11 @@
-//! How promptly the kernel runs the calling thread.
+//! The scheduling of the calling thread.
 
 use std::io;
 
 use crate::check;
 
-/// Runs the calling thread before all ordinary ones (SCHED_FIFO). `priority` is 1 to 99. What
-/// it forks or spawns is ordinary again. Needs CAP_SYS_NICE or RLIMIT_RTPRIO, and a control
-/// group that was granted real-time run time.
+/// Gives the calling thread real-time priority (SCHED_FIFO), from 1 to 99. Its children do not inherit it. Needs
+/// CAP_SYS_NICE or RLIMIT_RTPRIO, and a control group with real-time run time.
 pub fn set_real_time(priority: u8) -> io::Result<()> {
     // As the kernel has it: musl's structure has more fields, and its function answers ENOSYS.
     let sched_priority = libc::c_int::from(priority);
@@ -19,8 +18,8 @@ pub fn set_real_time(priority: u8) -> io::Result<()> {
     Ok(())
 }
 
-/// Lets timers of the calling thread fire on time instead of up to 50 us late (the default
-/// slack by which the kernel joins timers, prctl(2); real-time threads have none).
+/// Sets the timer slack of the calling thread to its minimum. By default timers may fire 50 us late (prctl(2));
+/// real-time threads have no slack.
 pub fn drop_timer_slack() -> io::Result<()> {
     // SAFETY: this prctl takes numbers only; 1 ns is the least it takes, 0 means the default.
     check(unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64) })?;
@@ -38,7 +37,7 @@ pub fn allowed_processors() -> io::Result<Vec<usize>> {
     Ok((0..most).filter(|&cpu| unsafe { libc::CPU_ISSET(cpu, &set) }).collect())
 }
 
-/// Lets the calling thread run on `processor` only.
+/// Binds the calling thread to `processor`.
 pub fn stay_on(processor: usize) -> io::Result<()> {
     if processor >= libc::CPU_SETSIZE as usize {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -54,7 +53,7 @@ pub fn stay_on(processor: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// Keeps `memory` from being swapped out, as far as RLIMIT_MEMLOCK allows.
+/// Locks `memory` into RAM (mlock(2)). Fails beyond RLIMIT_MEMLOCK.
 pub fn lock_memory(memory: &[u8]) -> io::Result<()> {
     // SAFETY: the slice is mapped; mlock reads and changes nothing in it.
     check(unsafe { libc::mlock(memory.as_ptr().cast(), memory.len()) })?;

@@ -1,4 +1,4 @@
-//! Waiting for children and for the signals that end a command, in one place.
+//! Waits for children that end and for the signals that end a command, in one place.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -8,20 +8,20 @@ use sweetspot_units::{Duration, Time};
 
 use crate::{check, clock};
 
-/// What a [`Supervisor`] saw.
+/// What a [`Supervisor`] reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Event {
-    /// A child, or an orphan this process adopted, ended.
+pub enum ProcessEvent {
+    /// A child ended, or an orphan that this process adopted.
     ChildEnded {
         /// Its process id.
         pid: u32,
-        /// How it ended, in the shell's manner: its exit code, or 128 + n after signal n.
+        /// Its exit code, or 128 + n if signal n ended it.
         code: u8,
     },
-    /// A process asked us to end (SIGINT, SIGTERM, SIGHUP or SIGQUIT sent with kill).
-    Told(Signal),
-    /// The terminal asked its whole foreground group to end: our children have heard it too.
-    ToldByTerminal(Signal),
+    /// Another process asked this one to end (SIGINT, SIGTERM, SIGHUP or SIGQUIT).
+    Signal(Signal),
+    /// The terminal asked its foreground process group to end. The children received the signal, too.
+    TerminalSignal(Signal),
 }
 
 /// The number of a signal.
@@ -29,9 +29,9 @@ pub enum Event {
 pub struct Signal(i32);
 
 impl Signal {
-    /// Ends a process, whatever it does.
+    /// SIGKILL, which ends a process at once.
     pub const KILL: Signal = Signal(libc::SIGKILL);
-    /// Asks a process to end.
+    /// SIGTERM, which asks a process to end.
     pub const TERMINATE: Signal = Signal(libc::SIGTERM);
 
     /// Its number.
@@ -39,16 +39,15 @@ impl Signal {
         self.0
     }
 
-    /// Sends this signal to the process `pid`. That it has ended already is no error.
+    /// Sends this signal to process `pid`. A process that has ended already is not an error.
     pub fn send(self, pid: u32) {
         // SAFETY: kill takes two numbers; a pid of 0 or below (a group) is not a u32 we pass on.
         unsafe { libc::kill(pid as libc::pid_t, self.0) };
     }
 }
 
-/// Holds back SIGCHLD and the signals that end a process, and hands them out one by one. While
-/// it exists they are blocked in the thread that made it and in all threads and children
-/// started since; a dropped supervisor restores what was.
+/// Blocks SIGCHLD and the signals that end a process, and reports them one by one. They are blocked in the thread
+/// that made the supervisor and in all threads and children started since. Dropping it restores the signal mask.
 #[derive(Debug)]
 pub struct Supervisor {
     held: libc::sigset_t,
@@ -56,7 +55,7 @@ pub struct Supervisor {
 }
 
 impl Supervisor {
-    /// Starts to hold signals back.
+    /// Blocks the signals.
     pub fn new() -> io::Result<Supervisor> {
         let mut held = empty_set();
         for signal in [libc::SIGCHLD, libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT] {
@@ -73,7 +72,7 @@ impl Supervisor {
     }
 
     /// Waits for the next event.
-    pub fn next_event(&mut self) -> io::Result<Event> {
+    pub fn next_event(&mut self) -> io::Result<ProcessEvent> {
         loop {
             if let Some(event) = self.next_event_by(Time::MAX)? {
                 return Ok(event);
@@ -81,8 +80,8 @@ impl Supervisor {
         }
     }
 
-    /// Waits for the next event, but not beyond `due` on the clock of [`clock::now`].
-    pub fn next_event_by(&mut self, due: Time) -> io::Result<Option<Event>> {
+    /// Waits for the next event until `due` on the clock of [`clock::now`]; `None` if there was none.
+    pub fn next_event_by(&mut self, due: Time) -> io::Result<Option<ProcessEvent>> {
         loop {
             // Several ended children may stand behind one SIGCHLD: look before waiting.
             if let Some(event) = reap()? {
@@ -98,9 +97,9 @@ impl Supervisor {
                 Ok(libc::SIGCHLD) => {}
                 // si_code above zero: the kernel sent it, for the terminal's interrupt key.
                 Ok(signal) if info.si_code > 0 => {
-                    return Ok(Some(Event::ToldByTerminal(Signal(signal))));
+                    return Ok(Some(ProcessEvent::TerminalSignal(Signal(signal))));
                 }
-                Ok(signal) => return Ok(Some(Event::Told(Signal(signal)))),
+                Ok(signal) => return Ok(Some(ProcessEvent::Signal(Signal(signal)))),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
@@ -108,14 +107,14 @@ impl Supervisor {
         }
     }
 
-    /// Waits until `child` has ended, passes signals on to it meanwhile, reaps whatever else
-    /// ends, and returns the child's code.
+    /// Waits until `child` has ended and returns its code. Passes signals on to it and reaps other children
+    /// meanwhile.
     pub fn wait_for(&mut self, child: u32) -> io::Result<u8> {
         loop {
             match self.next_event()? {
-                Event::ChildEnded { pid, code } if pid == child => return Ok(code),
-                Event::Told(signal) => signal.send(child),
-                Event::ChildEnded { .. } | Event::ToldByTerminal(_) => {}
+                ProcessEvent::ChildEnded { pid, code } if pid == child => return Ok(code),
+                ProcessEvent::Signal(signal) => signal.send(child),
+                ProcessEvent::ChildEnded { .. } | ProcessEvent::TerminalSignal(_) => {}
             }
         }
     }
@@ -157,12 +156,12 @@ fn empty_set() -> libc::sigset_t {
     }
 }
 
-fn reap() -> io::Result<Option<Event>> {
+fn reap() -> io::Result<Option<ProcessEvent>> {
     let mut status = 0;
     // SAFETY: `status` is valid for writing.
     match check(unsafe { libc::waitpid(-1, &mut status, libc::WNOHANG) }) {
         Ok(0) => Ok(None),
-        Ok(pid) => Ok(Some(Event::ChildEnded { pid: pid as u32, code: code_of(status) })),
+        Ok(pid) => Ok(Some(ProcessEvent::ChildEnded { pid: pid as u32, code: code_of(status) })),
         Err(error) if error.raw_os_error() == Some(libc::ECHILD) => Ok(None),
         Err(error) => Err(error),
     }

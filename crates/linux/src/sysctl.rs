@@ -1,43 +1,43 @@
-//! Reading the limits that the host sets on sockets. Nothing here writes.
+//! Reads the limits that the host sets on socket buffers. Nothing here writes.
 
 use std::fs;
 use std::io;
 
 use sweetspot_units::Bytes;
 
-/// `net.ipv4.tcp_rmem` or `net.ipv4.tcp_wmem`: the limits between which autotuning moves a
-/// buffer. They belong to the network namespace.
+/// The limits between which autotuning moves a buffer: `net.ipv4.tcp_rmem` or `net.ipv4.tcp_wmem` of a network
+/// namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Autotuning {
-    /// Never below this.
+pub struct BufferLimits {
+    /// The smallest buffer.
     pub least: Bytes,
-    /// Where a connection starts.
+    /// The buffer of a new connection.
     pub initial: Bytes,
-    /// Never above this.
+    /// The largest buffer.
     pub most: Bytes,
 }
 
-/// `net.core.rmem_max`: the most that SO_RCVBUF may be asked for.
+/// The largest SO_RCVBUF that may be asked for (`net.core.rmem_max`).
 pub fn rmem_max() -> io::Result<Bytes> {
     number("/proc/sys/net/core/rmem_max").map(Bytes::new)
 }
 
-/// `net.core.wmem_max`: the most that SO_SNDBUF may be asked for.
+/// The largest SO_SNDBUF that may be asked for (`net.core.wmem_max`).
 pub fn wmem_max() -> io::Result<Bytes> {
     number("/proc/sys/net/core/wmem_max").map(Bytes::new)
 }
 
-/// `net.ipv4.tcp_rmem`.
-pub fn tcp_rmem() -> io::Result<Autotuning> {
+/// The limits of receive buffers (`net.ipv4.tcp_rmem`).
+pub fn tcp_rmem() -> io::Result<BufferLimits> {
     autotuning("/proc/sys/net/ipv4/tcp_rmem")
 }
 
-/// `net.ipv4.tcp_wmem`.
-pub fn tcp_wmem() -> io::Result<Autotuning> {
+/// The limits of send buffers (`net.ipv4.tcp_wmem`).
+pub fn tcp_wmem() -> io::Result<BufferLimits> {
     autotuning("/proc/sys/net/ipv4/tcp_wmem")
 }
 
-/// `net.ipv4.tcp_available_congestion_control`.
+/// The congestion controls that the kernel offers (`net.ipv4.tcp_available_congestion_control`).
 pub fn available_congestion_controls() -> io::Result<Vec<String>> {
     let text = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")?;
     Ok(text.split_whitespace().map(str::to_owned).collect())
@@ -47,11 +47,11 @@ fn number(path: &str) -> io::Result<u64> {
     parse(path, fs::read_to_string(path)?.trim())
 }
 
-fn autotuning(path: &str) -> io::Result<Autotuning> {
+fn autotuning(path: &str) -> io::Result<BufferLimits> {
     let text = fs::read_to_string(path)?;
     let mut words = text.split_whitespace();
     let mut next = || parse(path, words.next().unwrap_or("")).map(Bytes::new);
-    Ok(Autotuning { least: next()?, initial: next()?, most: next()? })
+    Ok(BufferLimits { least: next()?, initial: next()?, most: next()? })
 }
 
 fn parse(path: &str, text: &str) -> io::Result<u64> {

@@ -1,4 +1,4 @@
-//! UDP with the kernel's arrival times, and bursts sent in one call.
+//! UDP sockets with the kernel's arrival times, and bursts sent in one call.
 
 use std::io;
 use std::mem::{self, MaybeUninit};
@@ -11,30 +11,29 @@ use sweetspot_units::{Duration, Time};
 
 use crate::{check, clock, sockopt};
 
-/// A UDP socket that says when the kernel got each datagram.
+/// A non-blocking UDP socket that reports when the kernel received each datagram.
 #[derive(Debug)]
 pub struct Udp(UdpSocket);
 
-/// A datagram that arrived.
+/// What is known of a received datagram besides its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Arrival {
-    /// Its length, which may be more than the buffer took.
+pub struct ReceivedDatagram {
+    /// Its length, bytes. It may exceed the buffer; then the rest was cut off.
     pub length: usize,
-    /// Who sent it.
+    /// The sender's address.
     pub from: SocketAddr,
-    /// When the kernel got it, on the clock of [`clock::now`].
+    /// When the kernel received it, on the clock of [`clock::now`].
     pub at: Time,
 }
 
-/// A train of 128 full packets fits, with the kernel's bookkeeping, which may exceed the payload;
-/// the default does not hold one.
-const BUFFER: usize = 1 << 20;
-/// The most that goes into one call of sendmmsg(2).
-const BURST: usize = 64;
+/// Large enough for a train of 128 full packets and the kernel's bookkeeping. The default is not.
+const SOCKET_BUFFER_BYTES: usize = 1 << 20;
+/// The most datagrams in one call of sendmmsg(2).
+const SENDMMSG_BATCH: usize = 64;
 
 impl Udp {
-    /// A socket bound to `address`, which it may share with other sockets of this user: those
-    /// that are [connected](Udp::connect) get their peer's datagrams, the other one the rest.
+    /// A socket bound to `address`, which it may share with other sockets of this user. A
+    /// [connected](Udp::connect) one receives its peer's datagrams, the unconnected one the rest.
     pub fn bind_shared(address: SocketAddr) -> io::Result<Udp> {
         let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
         socket.set_reuse_port(true)?;
@@ -45,12 +44,12 @@ impl Udp {
         socket.bind(&address.into())?;
         socket.set_nonblocking(true)?;
         sockopt::set(&socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
-        socket.set_recv_buffer_size(BUFFER)?;
-        socket.set_send_buffer_size(BUFFER)?;
+        socket.set_recv_buffer_size(SOCKET_BUFFER_BYTES)?;
+        socket.set_send_buffer_size(SOCKET_BUFFER_BYTES)?;
         Ok(Udp(socket.into()))
     }
 
-    /// A socket of its own port.
+    /// A socket on any free port, of the same IP version as `like`.
     pub fn bind_any(like: SocketAddr) -> io::Result<Udp> {
         let any: SocketAddr = match like {
             SocketAddr::V4(_) => (std::net::Ipv4Addr::UNSPECIFIED, 0).into(),
@@ -59,7 +58,7 @@ impl Udp {
         Udp::bind_shared(any)
     }
 
-    /// From now on only datagrams from `peer` come in, and all go there.
+    /// Connects the socket: from now on it receives from `peer` only and sends there.
     pub fn connect(&self, peer: SocketAddr) -> io::Result<()> {
         self.0.connect(peer)
     }
@@ -69,7 +68,7 @@ impl Udp {
         self.0.local_addr()
     }
 
-    /// Sends one datagram to the connected peer. A full send queue drops it, as the network may.
+    /// Sends one datagram to the connected peer. If the send queue is full it is lost, as in the network.
     pub fn send(&self, datagram: &[u8]) -> io::Result<()> {
         match self.0.send(datagram) {
             Err(e) if !passes(&e) => Err(e),
@@ -77,8 +76,8 @@ impl Udp {
         }
     }
 
-    /// The next datagram that waits, if any, into `buffer`.
-    pub fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<Arrival>> {
+    /// Receives the next datagram into `buffer`; `None` if none waits.
+    pub fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<ReceivedDatagram>> {
         loop {
             match self.receive_once(buffer) {
                 Ok(arrival) => return Ok(Some(arrival)),
@@ -90,7 +89,7 @@ impl Udp {
         }
     }
 
-    fn receive_once(&self, buffer: &mut [u8]) -> io::Result<Arrival> {
+    fn receive_once(&self, buffer: &mut [u8]) -> io::Result<ReceivedDatagram> {
         let mut name = SockAddrStorage::zeroed();
         let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
         // Room for one timestamp and its header; u64 for their alignment.
@@ -109,20 +108,20 @@ impl Udp {
         let length = usize::try_from(n).map_err(|_| io::Error::last_os_error())?;
         // SAFETY: the kernel wrote an address of that length.
         let from = unsafe { SockAddr::new(name, header.msg_namelen) };
-        Ok(Arrival {
+        Ok(ReceivedDatagram {
             length,
             from: from.as_socket().ok_or_else(|| io::Error::other("a datagram from nowhere"))?,
             at: monotonic(timestamp(&header)),
         })
     }
 
-    /// Sends datagrams back to back to the connected peer; returns how many were taken.
+    /// Sends datagrams back to back to the connected peer. Returns how many the kernel took.
     pub fn send_burst(&self, datagrams: &[Vec<u8>]) -> io::Result<usize> {
         let mut sent = 0;
         while sent < datagrams.len() {
-            let mut parts = [const { MaybeUninit::<libc::iovec>::uninit() }; BURST];
-            let mut headers = [const { MaybeUninit::<libc::mmsghdr>::zeroed() }; BURST];
-            let batch = &datagrams[sent..(sent + BURST).min(datagrams.len())];
+            let mut parts = [const { MaybeUninit::<libc::iovec>::uninit() }; SENDMMSG_BATCH];
+            let mut headers = [const { MaybeUninit::<libc::mmsghdr>::zeroed() }; SENDMMSG_BATCH];
+            let batch = &datagrams[sent..(sent + SENDMMSG_BATCH).min(datagrams.len())];
             for ((part, header), datagram) in parts.iter_mut().zip(&mut headers).zip(batch) {
                 let part = part.write(libc::iovec {
                     // sendmmsg only reads through it.
@@ -162,7 +161,7 @@ impl AsFd for Udp {
     }
 }
 
-/// The kernel's timestamp among what came with a datagram: wall clock.
+/// The kernel's timestamp of a datagram, on the wall clock.
 fn timestamp(header: &libc::msghdr) -> Option<Time> {
     // SAFETY: `header` was filled by recvmsg, and its control buffer is still there; the macros
     // stay within its length.
@@ -179,9 +178,8 @@ fn timestamp(header: &libc::msghdr) -> Option<Time> {
     None
 }
 
-/// A recent point in time on the wall clock as one on the clock of [`clock::now`]. What counts is
-/// how long ago it was, so a wall clock that is stepped spoils only what is read at that moment;
-/// more than a second is such a step, or a thread that slept, and says nothing.
+/// Converts a recent time on the wall clock to the clock of [`clock::now`], by its age. An age of more than a
+/// second means that the wall clock was stepped or the thread slept; then the present time is returned.
 fn monotonic(wall: Option<Time>) -> Time {
     let (now, wall_now) = (clock::now(), clock::wall());
     let ago = wall.map_or(Duration::ZERO, |wall| wall_now.since(wall));
@@ -189,7 +187,7 @@ fn monotonic(wall: Option<Time>) -> Time {
     Time::from_nanos(now.as_nanos().saturating_sub(ago.as_nanos()))
 }
 
-/// Whether an error is the network's, which datagrams are subject to anyway.
+/// Whether an error is a loss in the network, which every datagram risks.
 fn passes(e: &io::Error) -> bool {
     use io::ErrorKind::{
         ConnectionRefused, HostUnreachable, Interrupted, NetworkDown, NetworkUnreachable,
@@ -216,7 +214,7 @@ mod tests {
     const LOCAL: SocketAddr =
         SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
 
-    fn received(socket: &Udp) -> (Vec<u8>, Arrival) {
+    fn received(socket: &Udp) -> (Vec<u8>, ReceivedDatagram) {
         let due = clock::now() + Duration::from_secs(5);
         event_fd::wait_readable(&[socket.as_fd()], due).unwrap();
         let mut buffer = [0; 2000];

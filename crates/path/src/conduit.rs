@@ -2,10 +2,9 @@ use sweetspot_units::{Bytes, Duration, Rate, Time, Volume};
 
 use crate::{Counters, Packet, Propagation, Ring};
 
-/// A drop-tail queue, its link of constant rate, and the propagation behind it, in one: the same
-/// as [`crate::Link`] with [`crate::DropTail`] followed by [`crate::Pipe`], to the nanosecond and
-/// to the packet (a test says so). Since everything about a packet is known when it arrives, it
-/// is stored once and costs no event of its own between arrival and exit.
+/// A drop-tail queue, its link of constant rate and the propagation behind it in one. It behaves exactly like
+/// [`crate::Link`] with [`crate::DropTail`] followed by [`crate::Pipe`], which a test checks. All about a packet is
+/// known when it arrives, so it is stored once and costs no event between arrival and exit.
 ///
 /// An arrival in the instant of a departure comes first: it finds the leaving packet's place still
 /// taken. So it is in ns-2, where arrivals are in the event queue before the departures they meet.
@@ -24,7 +23,7 @@ pub struct Conduit<P> {
     /// packet that comes a service time after another finds it still there.
     remainder: u64,
     /// Service times of two sizes, data's and ACKs', that were computed already.
-    known: [Service; 2],
+    known: [ServiceTime; 2],
     rate: u64,
     propagation: Propagation,
     /// Bytes of all that was accepted.
@@ -45,7 +44,7 @@ pub struct Conduit<P> {
     inside: Ring<(Time, P)>,
 }
 
-/// What waiting added up to: sums whose differences, divided by time, are averages.
+/// Sums of waiting. Differences of them, divided by time, are averages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Waits {
     /// Packets waiting times nanoseconds.
@@ -58,20 +57,20 @@ pub struct Waits {
 
 /// How long the link takes for one size.
 #[derive(Debug, Clone, Copy, Default)]
-struct Service {
+struct ServiceTime {
     size: u64,
     nanos: u64,
     remainder: u64,
 }
 
 impl<P: Packet + Copy + Default> Conduit<P> {
-    /// An idle one.
+    /// An idle conduit.
     pub fn new(rate: Rate, limit: Volume, propagation: impl Into<Propagation>) -> Conduit<P> {
         assert!(rate > Rate::ZERO, "a link needs a rate above zero");
         Conduit {
             free: Time::ZERO,
             remainder: rate.bits_per_second() - 1,
-            known: [Service::default(); 2],
+            known: [ServiceTime::default(); 2],
             rate: rate.bits_per_second(),
             propagation: propagation.into(),
             taken: 0,
@@ -87,7 +86,7 @@ impl<P: Packet + Copy + Default> Conduit<P> {
         }
     }
 
-    /// A packet arrives at the queue. Whether there is room for it.
+    /// A packet arrives at the queue. Returns whether it was accepted.
     #[inline(always)]
     pub fn handle_arrival(&mut self, now: Time, packet: &P) -> bool {
         let Some(out) = self.accept(now, packet.wire_size().get()) else { return false };
@@ -95,8 +94,8 @@ impl<P: Packet + Copy + Default> Conduit<P> {
         true
     }
 
-    /// The same for a packet of `size` that its owner looks after: when it comes out, `None` if
-    /// there is no room. It counts as delivered at once.
+    /// A packet of `size` arrives whose owner keeps it. Returns when it comes out; `None` if it is dropped. It counts as
+    /// delivered at once.
     #[inline(always)]
     pub fn handle_passage(&mut self, now: Time, size: Bytes) -> Option<Time> {
         let out = self.accept(now, size.get())?;
@@ -168,13 +167,13 @@ impl<P: Packet + Copy + Default> Conduit<P> {
         self.inside.pop_front()
     }
 
-    /// The packet that comes out after so many others.
+    /// The packet that comes out after `number` others.
     #[inline]
     pub fn upcoming(&self, number: usize) -> Option<&P> {
         self.inside.get(number).map(|(_, packet)| packet)
     }
 
-    /// Packets in the buffer at `now`, the one in service among them.
+    /// Packets in the buffer at `now`, the one in service included.
     pub fn backlog_packets(&mut self, now: Time) -> u64 {
         // One that leaves now keeps its place: looking changes nothing.
         self.advance(|left| left < now);
@@ -182,7 +181,7 @@ impl<P: Packet + Copy + Default> Conduit<P> {
         (self.line.len() - leaving) as u64
     }
 
-    /// Bits that the link has sent by `now`, those of the packet in service among them.
+    /// Bits that the link has sent by `now`, those of the packet in service included.
     pub fn sent_bits(&self, now: Time) -> u64 {
         let time = u128::from(self.free.since(now).as_nanos());
         let unsent = (time * u128::from(self.rate) / 1_000_000_000) as u64;
@@ -190,7 +189,7 @@ impl<P: Packet + Copy + Default> Conduit<P> {
         self.taken * 8 - unsent.min((self.taken - self.left) * 8)
     }
 
-    /// What waiting added up to by `now`.
+    /// The sums of waiting up to `now`.
     pub fn waits(&mut self, now: Time) -> Waits {
         self.advance(|left| left < now);
         let mut waits = self.waits;
@@ -204,13 +203,13 @@ impl<P: Packet + Copy + Default> Conduit<P> {
         waits
     }
 
-    /// Forgets how many waited at most before `now`.
+    /// Restarts the maximum of waiting packets at `now`.
     pub fn reset_most(&mut self, now: Time) {
         self.waits.most = self.backlog_packets(now).saturating_sub(1);
         self.harmless = 0;
     }
 
-    /// What this conduit did so far; what flies counts as queued.
+    /// What this conduit did so far. Packets in flight count as queued.
     pub fn counters(&self) -> Counters {
         Counters {
             received: self.received,
@@ -238,7 +237,7 @@ impl<P: Packet + Copy + Default> Conduit<P> {
             [_, second] if second.size == size => 1,
             _ => self.learn(size),
         };
-        let Service { mut nanos, remainder, .. } = self.known[at];
+        let ServiceTime { mut nanos, remainder, .. } = self.known[at];
         self.remainder += remainder;
         if self.remainder >= self.rate {
             self.remainder -= self.rate;
@@ -252,7 +251,7 @@ impl<P: Packet + Copy + Default> Conduit<P> {
         // size * 8 bit * 10^9 ns/s fits 64 bits up to 2 GB.
         let work = size * 8_000_000_000;
         self.known.swap(0, 1);
-        self.known[0] = Service { size, nanos: work / self.rate, remainder: work % self.rate };
+        self.known[0] = ServiceTime { size, nanos: work / self.rate, remainder: work % self.rate };
         0
     }
 }

@@ -12,22 +12,22 @@ pub struct Direction<P> {
     lost: u64,
 }
 
-/// Why a packet was not taken.
+/// Why a packet was dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Refusal {
+pub enum DropReason {
     /// The bottleneck's buffer was full.
     BufferFull,
-    /// Random loss took it.
+    /// It was lost at random.
     RandomLoss,
 }
 
-/// A packet that was not taken, given back with the reason.
+/// A dropped packet and the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dropped<P> {
     /// The packet.
     pub packet: P,
-    /// Why.
-    pub refusal: Refusal,
+    /// The reason.
+    pub reason: DropReason,
 }
 
 impl<P: Packet> Direction<P> {
@@ -50,14 +50,14 @@ impl<P: Packet> Direction<P> {
         self.advance(now);
         if self.loss.takes_next() {
             self.lost += 1;
-            return Err(Dropped { packet, refusal: Refusal::RandomLoss });
+            return Err(Dropped { packet, reason: DropReason::RandomLoss });
         }
         self.link
             .handle_arrival(now, packet)
-            .map_err(|packet| Dropped { packet, refusal: Refusal::BufferFull })
+            .map_err(|packet| Dropped { packet, reason: DropReason::BufferFull })
     }
 
-    /// When this direction next has something to do.
+    /// When to call [`Direction::poll_delivery`] next; `None` while no packet is inside.
     pub fn poll_timeout(&self) -> Option<Time> {
         match (self.link.poll_timeout(), self.pipe.poll_timeout()) {
             // What leaves the link at t comes out of the pipe at t + delay at the earliest.

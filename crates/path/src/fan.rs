@@ -5,17 +5,17 @@ use sweetspot_units::Time;
 
 use crate::Counters;
 
-/// Pipes of different lengths side by side: each packet comes out when it is due, whoever went in
-/// before it by a longer one. Packets due at the same time come out in the order they went in.
+/// Pipes of different lengths side by side: each packet comes out when it is due, even before an earlier one in a
+/// longer pipe. Packets due at the same time come out in the order in which they went in.
 #[derive(Debug)]
 pub struct Fan<P> {
-    flying: BinaryHeap<Reverse<Flying<P>>>,
+    flying: BinaryHeap<Reverse<PacketUnderWay<P>>>,
     counters: Counters,
 }
 
 /// A packet under way; only when it is due and which it was are compared.
 #[derive(Debug)]
-struct Flying<P> {
+struct PacketUnderWay<P> {
     due: Time,
     number: u64,
     packet: P,
@@ -28,12 +28,12 @@ impl<P> Default for Fan<P> {
 }
 
 impl<P> Fan<P> {
-    /// Puts a packet in that comes out at `due`.
+    /// Puts in a packet that comes out at `due`.
     pub fn handle_entry(&mut self, due: Time, packet: P) {
         let number = self.counters.received;
         self.counters.received += 1;
         self.counters.queued += 1;
-        self.flying.push(Reverse(Flying { due, number, packet }));
+        self.flying.push(Reverse(PacketUnderWay { due, number, packet }));
     }
 
     /// When the next packet comes out.
@@ -58,28 +58,28 @@ impl<P> Fan<P> {
     }
 }
 
-impl<P> Flying<P> {
+impl<P> PacketUnderWay<P> {
     fn key(&self) -> (Time, u64) {
         (self.due, self.number)
     }
 }
 
-impl<P> Ord for Flying<P> {
+impl<P> Ord for PacketUnderWay<P> {
     fn cmp(&self, other: &Self) -> Ordering {
         self.key().cmp(&other.key())
     }
 }
 
-impl<P> PartialOrd for Flying<P> {
+impl<P> PartialOrd for PacketUnderWay<P> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<P> PartialEq for Flying<P> {
+impl<P> PartialEq for PacketUnderWay<P> {
     fn eq(&self, other: &Self) -> bool {
         self.key() == other.key()
     }
 }
 
-impl<P> Eq for Flying<P> {}
+impl<P> Eq for PacketUnderWay<P> {}

@@ -11,7 +11,7 @@ pub struct Jitter {
 }
 
 impl Jitter {
-    /// Up to `most` of extra delay; the same seed gives the same delays.
+    /// Jitter of up to `most`. The same seed gives the same delays.
     pub fn new(most: Duration, seed: u64) -> Jitter {
         Jitter { most, random: Random::new(seed) }
     }

@@ -1,16 +1,46 @@
-//! The elements of a network path as sans-IO state machines, one physical thing per file.
+//! The elements of a network path as sans-IO state machines: queue, link, propagation, loss, jitter.
 //!
-//! They exist once and serve both the simulator and the real-time emulator:
-//! a [`Link`] serves a [`Queue`] at a rate, a [`Pipe`] delays what left the link, and
-//! the two never mix: bytes in flight on the wire do not count as buffer. [`Direction`] chains
-//! them the way a path reads: loss, queue and link, propagation. Behind it, a [`Fan`] gives flows
-//! round trips of their own.
+//! The crate is for whoever plays packets across a path: the simulator in virtual time and the emulator in real time
+//! use the same elements. It reads no clock and touches no operating system.
+//!
+//! A [`Link`] serves a [`Queue`] at a rate. A [`Pipe`] delays what left the link. Bytes in flight on the wire never
+//! count as buffer. A [`Direction`] chains random loss, queue, link and propagation. A [`Fan`] behind it gives flows
+//! their own round trips. A [`Conduit`] is a drop-tail queue, link and pipe in one, for speed. A [`PathSpec`] is a
+//! path as written on the command line.
 //!
 //! **Contract.** Time is an argument and must not go backwards between calls on one element.
 //! Before a packet is handed in with time `t`, everything due at or before `t` must have been
-//! polled out; every element says so with a debug assertion. Every element counts what it
-//! received, delivered, dropped and still holds, and the first is always the sum of the others
-//! (law 7).
+//! polled out; debug assertions check this. Every element counts what it received, delivered, dropped and still
+//! holds; the first is always the sum of the others.
+//!
+//! # Example
+//!
+//! Three packets arrive at once at a buffer for two:
+//!
+//! ```
+//! use sweetspot_path::{DropTail, Link, Packet};
+//! use sweetspot_units::{Bytes, Duration, Rate, Time, Volume};
+//!
+//! #[derive(Debug, PartialEq)]
+//! struct Numbered(u32);
+//!
+//! impl Packet for Numbered {
+//!     fn wire_size(&self) -> Bytes {
+//!         Bytes::new(1250)
+//!     }
+//! }
+//!
+//! // 1250 bytes take 1 ms at 10 Mbit/s.
+//! let mut link = Link::new(Rate::from_mbit_per_second(10), DropTail::new(Volume::Packets(2)));
+//! assert!(link.handle_arrival(Time::ZERO, Numbered(0)).is_ok());
+//! assert!(link.handle_arrival(Time::ZERO, Numbered(1)).is_ok());
+//! assert_eq!(link.handle_arrival(Time::ZERO, Numbered(2)), Err(Numbered(2)));
+//!
+//! let ms = |n| Time::ZERO + Duration::from_millis(n);
+//! assert_eq!(link.poll_departure(ms(5), &mut |_| {}), Some((ms(1), Numbered(0))));
+//! assert_eq!(link.poll_departure(ms(5), &mut |_| {}), Some((ms(2), Numbered(1))));
+//! assert_eq!(link.counters().dropped, 1);
+//! ```
 
 mod conduit;
 mod direction;
@@ -26,7 +56,7 @@ mod ring;
 mod spec;
 
 pub use conduit::{Conduit, Waits};
-pub use direction::{Direction, Dropped, Refusal};
+pub use direction::{Direction, DropReason, Dropped};
 pub use fan::Fan;
 pub use jitter::Jitter;
 pub use link::Link;
@@ -34,7 +64,7 @@ pub use loss::RandomLoss;
 pub use pipe::Pipe;
 pub use propagation::Propagation;
 pub use queue::{
-    Codel, CodelSetting, Discipline, DropTail, FqCodel, FqCodelSetting, Queue, Red, RedSetting,
+    Codel, CodelConfig, Discipline, DropTail, FqCodel, FqCodelConfig, Queue, Red, RedConfig,
 };
 pub use random::Random;
 pub use ring::Ring;
@@ -42,9 +72,9 @@ pub use spec::{DirectionSpec, PathError, PathSpec};
 
 use sweetspot_units::Bytes;
 
-/// Anything that has a size on the wire.
+/// A packet: anything that has a size on the wire.
 pub trait Packet {
-    /// The bytes that the link must serialise.
+    /// The size that the link must serialise.
     fn wire_size(&self) -> Bytes;
 
     /// The flow it belongs to, for disciplines that tell flows apart (FQ-CoDel).
@@ -52,8 +82,8 @@ pub trait Packet {
         0
     }
 
-    /// Sets the mark "congestion experienced" (RFC 3168) where the packet's transport supports
-    /// it. Whether it is set now; a packet that cannot carry it is dropped instead.
+    /// Sets the mark "congestion experienced" (RFC 3168) if the packet's transport supports it. Returns whether the
+    /// mark is set now; otherwise the queue drops the packet.
     fn mark_ecn(&mut self) -> bool {
         false
     }
@@ -66,14 +96,14 @@ pub struct Counters {
     pub received: u64,
     /// Packets handed out.
     pub delivered: u64,
-    /// Packets thrown away.
+    /// Packets dropped.
     pub dropped: u64,
     /// Packets held now.
     pub queued: u64,
 }
 
 impl Counters {
-    /// Law 7: nothing appears, nothing vanishes.
+    /// Whether received = delivered + dropped + queued.
     pub fn conserved(&self) -> bool {
         self.received == self.delivered + self.dropped + self.queued
     }

@@ -2,7 +2,7 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use crate::{Counters, Packet, Queue};
 
-/// A transmitter: takes packets from its queue and puts them on the wire at a constant rate.
+/// A transmitter, which takes packets from its queue and sends them at a constant rate.
 ///
 /// A packet leaves when its last bit has been sent. Service times carry their sub-nanosecond
 /// remainder through a busy period, so that the long-run rate is exact. One timer is pending at
@@ -11,7 +11,7 @@ use crate::{Counters, Packet, Queue};
 pub struct Link<P, Q> {
     rate: Rate,
     queue: Q,
-    service: Option<Service<P>>,
+    service: Option<PacketInService<P>>,
     /// What the busy period's service times lost to whole nanoseconds, in bit·ns/rate. It starts
     /// just below one: a packet has left when its last bit has.
     remainder: u64,
@@ -19,7 +19,7 @@ pub struct Link<P, Q> {
 }
 
 #[derive(Debug)]
-struct Service<P> {
+struct PacketInService<P> {
     packet: P,
     size: Bytes,
     ends: Time,
@@ -32,7 +32,7 @@ impl<P: Packet, Q: Queue<P>> Link<P, Q> {
         Link { rate, queue, service: None, remainder: 0, counters: Counters::default() }
     }
 
-    /// A packet arrives at the queue. It is given back if the queue drops it.
+    /// A packet arrives at the queue. The error is the packet that was dropped.
     pub fn handle_arrival(&mut self, now: Time, packet: P) -> Result<(), P> {
         debug_assert!(
             self.poll_timeout().is_none_or(|due| now <= due),
@@ -55,7 +55,7 @@ impl<P: Packet, Q: Queue<P>> Link<P, Q> {
         Ok(())
     }
 
-    /// When the packet in service will have left, if one is.
+    /// When the packet in service will have left; `None` if the link is idle.
     pub fn poll_timeout(&self) -> Option<Time> {
         self.service.as_ref().map(|s| s.ends)
     }
@@ -87,28 +87,28 @@ impl<P: Packet, Q: Queue<P>> Link<P, Q> {
         self.rate = rate;
     }
 
-    /// The rate now.
+    /// The current rate.
     pub fn rate(&self) -> Rate {
         self.rate
     }
 
-    /// Bytes in the buffer, the packet in service among them.
+    /// Bytes in the buffer, the packet in service included.
     pub fn backlog(&self) -> Bytes {
         self.queue.bytes() + self.service.as_ref().map_or(Bytes::ZERO, |s| s.size)
     }
 
-    /// Packets in the buffer, the packet in service among them.
+    /// Packets in the buffer, the packet in service included.
     pub fn backlog_packets(&self) -> u64 {
         self.queue.packets() + u64::from(self.service.is_some())
     }
 
-    /// Packets waiting, the one in service not among them.
+    /// Packets waiting, without the one in service.
     #[inline]
     pub fn waiting_packets(&self) -> u64 {
         self.queue.packets()
     }
 
-    /// Bytes waiting, the packet in service not among them.
+    /// Bytes waiting, without the packet in service.
     #[inline]
     pub fn waiting_bytes(&self) -> u64 {
         self.queue.bytes().get()
@@ -129,7 +129,7 @@ impl<P: Packet, Q: Queue<P>> Link<P, Q> {
         self.counters.queued -= victims;
         self.service = next.map(|(packet, size)| {
             let ends = start + self.service_time(size);
-            Service { packet, size, ends }
+            PacketInService { packet, size, ends }
         });
     }
 

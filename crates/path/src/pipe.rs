@@ -4,7 +4,7 @@ use sweetspot_units::Time;
 
 use crate::Counters;
 
-/// Propagation: what goes in comes out at the time it is due, in the order it went in.
+/// Propagation without reordering: packets come out when they are due, in the order in which they went in.
 #[derive(Debug, Clone)]
 pub struct Pipe<P> {
     flying: VecDeque<(Time, P)>,
@@ -18,8 +18,7 @@ impl<P> Default for Pipe<P> {
 }
 
 impl<P> Pipe<P> {
-    /// Puts a packet in that comes out at `due`, or right behind the one before it if that one
-    /// is due later: a pipe does not reorder.
+    /// Puts in a packet that comes out at `due`, or right behind the one before it if that one is due later.
     pub fn handle_entry(&mut self, due: Time, packet: P) {
         let due = self.flying.back().map_or(due, |(last, _)| due.max(*last));
         self.counters.received += 1;

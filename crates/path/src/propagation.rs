@@ -2,11 +2,11 @@ use sweetspot_units::{Duration, Time};
 
 use crate::Jitter;
 
-/// Keeps the delays apart from the losses of the same seed: "jitter".
-const APART: u64 = 0x6a69_7474_6572;
+/// Makes jitter independent of the losses of the same seed. The bytes spell "jitter".
+const JITTER_SEED: u64 = 0x6a69_7474_6572;
 
-/// What a packet takes behind a link: the line's delay, and jitter that stretches gaps and never
-/// reorders, so that after a late packet all wait for it.
+/// The delay behind a link: the line's propagation, and jitter. Jitter stretches gaps and never reorders, so packets
+/// behind a late one wait for it.
 #[derive(Debug, Clone)]
 pub struct Propagation {
     delay: Duration,
@@ -16,24 +16,25 @@ pub struct Propagation {
 }
 
 impl Propagation {
-    /// A line of `delay` that varies by up to `jitter`; the same seed gives the same delays.
+    /// A line with a propagation of `delay` and jitter of up to `jitter`. The same seed gives the same delays.
     pub fn new(delay: Duration, jitter: Duration, seed: u64) -> Propagation {
-        let jitter = (jitter > Duration::ZERO).then(|| Box::new(Jitter::new(jitter, seed ^ APART)));
+        let jitter =
+            (jitter > Duration::ZERO).then(|| Box::new(Jitter::new(jitter, seed ^ JITTER_SEED)));
         Propagation { delay, jitter, latest: Time::ZERO }
     }
 
-    /// The least that a packet takes.
+    /// The propagation without jitter.
     pub fn delay(&self) -> Duration {
         self.delay
     }
 
-    /// From now on packets take another route. Whoever keeps their order sees to it that none is
-    /// overtaken by a later one on a shorter route.
+    /// Changes the propagation, as a new route does. The caller makes sure that no packet overtakes an earlier one on a
+    /// shorter route.
     pub fn set_delay(&mut self, delay: Duration) {
         self.delay = delay;
     }
 
-    /// A packet leaves the link at `left`, no earlier than the one before it: when it comes out.
+    /// A packet leaves the link at `left`, no earlier than the one before it. Returns when it comes out.
     #[inline(always)]
     pub fn handle_departure(&mut self, left: Time) -> Time {
         let out = left + self.delay;

@@ -1,5 +1,4 @@
-/// A queue of small things that are copied. Its room is a power of two, so that where a thing lies
-/// is found without a branch.
+/// A queue of small `Copy` items in a ring buffer, whose length is a power of two so that indexing needs no branch.
 #[derive(Debug, Clone)]
 pub struct Ring<T> {
     slots: Box<[T]>,
@@ -8,8 +7,8 @@ pub struct Ring<T> {
     end: u32,
 }
 
-/// The least room, once something is put in.
-const LEAST: usize = 4;
+/// The smallest number of slots, once an item was added.
+const MIN_SLOTS: usize = 4;
 
 impl<T> Default for Ring<T> {
     fn default() -> Self {
@@ -18,7 +17,7 @@ impl<T> Default for Ring<T> {
 }
 
 impl<T: Copy + Default> Ring<T> {
-    /// Puts a thing at the end.
+    /// Appends an item.
     #[inline(always)]
     pub fn push_back(&mut self, thing: T) {
         if self.len() == self.slots.len() {
@@ -29,7 +28,7 @@ impl<T: Copy + Default> Ring<T> {
         self.end = self.end.wrapping_add(1);
     }
 
-    /// The first thing.
+    /// The first item.
     #[inline]
     pub fn front(&self) -> Option<&T> {
         if self.is_empty() {
@@ -38,7 +37,7 @@ impl<T: Copy + Default> Ring<T> {
         self.slots.get(self.place(self.first))
     }
 
-    /// The last thing.
+    /// The last item.
     #[inline]
     pub fn back(&self) -> Option<&T> {
         if self.is_empty() {
@@ -47,7 +46,7 @@ impl<T: Copy + Default> Ring<T> {
         self.slots.get(self.place(self.end.wrapping_sub(1)))
     }
 
-    /// Takes the first thing out.
+    /// Removes the first item.
     #[inline(always)]
     pub fn pop_front(&mut self) -> Option<T> {
         let thing = self.front().copied()?;
@@ -55,7 +54,7 @@ impl<T: Copy + Default> Ring<T> {
         Some(thing)
     }
 
-    /// The thing after so many others.
+    /// The item at index `number`.
     #[inline]
     pub fn get(&self, number: usize) -> Option<&T> {
         if number >= self.len() {
@@ -64,24 +63,24 @@ impl<T: Copy + Default> Ring<T> {
         self.slots.get(self.place(self.first.wrapping_add(number as u32)))
     }
 
-    /// All, the first one first.
+    /// The items in order.
     pub fn iter(&self) -> impl Iterator<Item = &T> + Clone {
         (0..self.len() as u32).map(|n| &self.slots[self.place(self.first.wrapping_add(n))])
     }
 
-    /// How many there are.
+    /// The number of items.
     #[inline]
     pub fn len(&self) -> usize {
         self.end.wrapping_sub(self.first) as usize
     }
 
-    /// Whether there is none.
+    /// Whether there are no items.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.first == self.end
     }
 
-    /// Takes all out.
+    /// Removes all items.
     #[inline]
     pub fn clear(&mut self) {
         self.first = self.end;
@@ -97,7 +96,7 @@ impl<T: Copy + Default> Ring<T> {
     #[cold]
     #[inline(never)]
     fn grow(&mut self) {
-        let room = (self.slots.len() * 2).max(LEAST);
+        let room = (self.slots.len() * 2).max(MIN_SLOTS);
         let mut slots = vec![T::default(); room].into_boxed_slice();
         for (slot, thing) in slots.iter_mut().zip(self.iter()) {
             *slot = *thing;

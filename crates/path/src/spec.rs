@@ -10,6 +10,15 @@ use thiserror::Error;
 /// Each direction is its own: `up.` (near to far, the way the data goes) and `down.` before
 /// `rate`, `delay`, `buffer`, `loss` or `jitter` set that direction only, e.g.
 /// `up.rate=20Mbit/s down.buffer=100pkt`. `rtt` is the two-way propagation, half each way.
+///
+/// ```
+/// use sweetspot_path::PathSpec;
+/// use sweetspot_units::Bytes;
+///
+/// let path: PathSpec = "rate=100Mbit/s rtt=40ms buffer=125kB".parse()?;
+/// assert_eq!(path.bdp(), Bytes::new(500_000));
+/// # Ok::<(), sweetspot_path::PathError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct PathSpec {
     /// Near to far.
@@ -18,7 +27,7 @@ pub struct PathSpec {
     pub down: DirectionSpec,
     /// The largest IP packet the path takes.
     pub mtu: Bytes,
-    /// Decides random loss and jitter.
+    /// The seed of random loss and jitter.
     pub seed: u64,
 }
 
@@ -37,24 +46,24 @@ pub struct DirectionSpec {
     pub jitter: Duration,
 }
 
-/// What is wrong with a path.
+/// Why a path is refused.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum PathError {
-    /// Not `key=value`.
+    /// A word is not `key=value`.
     #[error("path: \"{0}\" is not key=value; write it like rate=100Mbit/s rtt=100ms buffer=125kB")]
     NotAPair(String),
-    /// A key that does not exist.
+    /// A key is unknown.
     #[error(
         "path: unknown key \"{0}\"; known are rate, rtt, delay, buffer, loss, jitter (each also as up.KEY and down.KEY, rtt excepted), mtu, seed"
     )]
     UnknownKey(String),
-    /// A key given twice.
+    /// A key is given twice.
     #[error("path: {0} is given twice; keep one")]
     Twice(String),
-    /// A required key is missing.
+    /// A required key is missing. Holds the key and an example.
     #[error("path: {0} is missing; write it like {1}")]
     Missing(&'static str, &'static str),
-    /// A value that is not its quantity.
+    /// A value is not of its quantity.
     #[error("path: {key}: {source}")]
     Unit {
         /// The key.
@@ -62,7 +71,7 @@ pub enum PathError {
         /// What is wrong with the value.
         source: UnitError,
     },
-    /// A value that no path can have.
+    /// A value is out of range.
     #[error("path: {key}={value} is impossible: {why}")]
     Impossible {
         /// The key.
@@ -75,18 +84,18 @@ pub enum PathError {
 }
 
 impl PathSpec {
-    /// Propagation both ways: the papers' T_m.
+    /// The two-way propagation: the papers' T_m.
     pub fn rtt(&self) -> Duration {
         self.up.delay + self.down.delay
     }
 
-    /// The share of the link's bytes that TCP payload can have: full-size IPv4 packets with
-    /// 40 bytes of headers and 12 bytes of timestamp option (RFC 7323), e.g. 1448/1500.
+    /// The largest share of the link's bytes that is TCP payload: full-size IPv4 packets with 40 bytes of headers and 12
+    /// bytes of timestamp option (RFC 7323), e.g. 1448/1500.
     pub fn payload_share(&self) -> f64 {
         (self.mtu.as_f64() - 52.0) / self.mtu.as_f64()
     }
 
-    /// The rate at which TCP payload can pass, near to far.
+    /// The largest rate of TCP payload, near to far.
     pub fn payload_capacity(&self) -> Rate {
         self.up.rate.scaled(self.payload_share())
     }
@@ -99,7 +108,7 @@ impl PathSpec {
 
 /// One side's keys as they were written.
 #[derive(Default)]
-struct Written<'a> {
+struct DirectionText<'a> {
     rate: Option<&'a str>,
     delay: Option<&'a str>,
     buffer: Option<&'a str>,
@@ -107,7 +116,7 @@ struct Written<'a> {
     jitter: Option<&'a str>,
 }
 
-impl<'a> Written<'a> {
+impl<'a> DirectionText<'a> {
     fn slot(&mut self, key: &str) -> Option<&mut Option<&'a str>> {
         Some(match key {
             "rate" => &mut self.rate,
@@ -125,7 +134,7 @@ impl FromStr for PathSpec {
 
     fn from_str(text: &str) -> Result<PathSpec, PathError> {
         let (mut both, mut up, mut down) =
-            (Written::default(), Written::default(), Written::default());
+            (DirectionText::default(), DirectionText::default(), DirectionText::default());
         let (mut rtt, mut mtu, mut seed) = (None, None, None);
         for word in text.split_whitespace() {
             let (key, value) =
@@ -185,8 +194,8 @@ fn resolve_mtu(written: Option<&str>) -> Result<Bytes, PathError> {
 
 fn resolve(
     side: &str,
-    own: &Written<'_>,
-    both: &Written<'_>,
+    own: &DirectionText<'_>,
+    both: &DirectionText<'_>,
     rtt: Option<Duration>,
     mtu: Bytes,
 ) -> Result<DirectionSpec, PathError> {

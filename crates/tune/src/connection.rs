@@ -12,26 +12,26 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 use crate::guard::{AppliedLimit, Leases};
 use crate::look::{limit, pace};
 
-/// A connection that is looked at, and what was done to it.
+/// A watched connection, and what was done to it.
 pub struct TunedConnection {
     pub socket: LiveSocket,
     pub started: u64,
     pub who: ConnectionOwner,
-    /// Whether it was told of.
+    /// Whether it was reported as taken.
     pub claimed: bool,
-    /// Whether its window is limited, or was.
+    /// Whether its window was ever limited.
     pub limited: bool,
     pub advertised: Option<Bytes>,
     pub upload: PacedUpload,
     pub buffer: BufferAdvice,
-    /// The pace before it was touched, once it is.
+    /// The program's own pace limit, once ours is set.
     paced_before: Option<Option<Rate>>,
-    /// Whether its upload is left alone for good.
+    /// Whether its upload is left alone from now on.
     pub leave_upload: bool,
 }
 
 impl TunedConnection {
-    /// One that nothing was done to.
+    /// A connection to which nothing was done yet.
     pub fn new(socket: LiveSocket, started: u64, who: ConnectionOwner) -> TunedConnection {
         TunedConnection {
             socket,
@@ -52,8 +52,8 @@ impl TunedConnection {
         self.limited || self.paced_before.is_some()
     }
 
-    /// Limits its window. What is wrong is said where the kernel has another mind; a connection
-    /// that has gone meanwhile is found out at the next look.
+    /// Limits its window; `None` lifts the limit. The error says why the kernel refused. A connection that is gone is no
+    /// error; the next look finds that out.
     pub fn limit(&mut self, leases: &mut Leases, to: Option<Bytes>) -> Result<(), String> {
         // Without a guardian nothing is done.
         if leases.take(&self.socket, self.started, AppliedLimit::Window).is_err() {
@@ -63,7 +63,7 @@ impl TunedConnection {
         heard(limit(&self.socket, to), "TCP_WINDOW_CLAMP").map(drop)
     }
 
-    /// Paces what it sends; never faster than its own program wants.
+    /// Limits its pace, never above the program's own limit.
     pub fn pace(&mut self, leases: &mut Leases, to: Option<Rate>) -> Result<(), String> {
         let before = match self.paced_before {
             Some(before) => before,
@@ -83,7 +83,7 @@ impl TunedConnection {
         heard(pace(&self.socket, to), "SO_MAX_PACING_RATE").map(drop)
     }
 
-    /// Undoes all that was done.
+    /// Lifts all limits.
     pub fn undo(&mut self) {
         if std::mem::take(&mut self.limited) {
             AppliedLimit::Window.undo(&self.socket);
@@ -93,17 +93,17 @@ impl TunedConnection {
         }
     }
 
-    /// The clamp that the kernel has now.
+    /// The kernel's current window clamp; `None` if it cannot be read.
     pub fn clamp(&self) -> Option<Bytes> {
         self.socket.with(|fd| options::window_clamp(fd)).ok()?.ok()
     }
 
-    /// The limit on its pace that the kernel has now.
+    /// The kernel's current pace limit; `None` for none.
     pub fn kernel_pace(&self) -> Option<Rate> {
         self.socket.with(|fd| options::max_pacing_rate(fd)).ok()?.ok()?
     }
 
-    /// Something that was done to it, or is to be said of it.
+    /// An event about this connection, with the present time.
     pub fn event(
         &self,
         kind: TuneEventKind,
@@ -116,7 +116,7 @@ impl TunedConnection {
         TuneEvent { wall_s, who: self.who.clone(), kind, why: why.to_owned(), change, rate, rtt }
     }
 
-    /// Looks at what it sends, and does what its pace needs; what is to be told.
+    /// Looks at what the connection sends and applies its pace. Returns the events to report.
     pub fn handle_upload(
         &mut self,
         now: Time,
@@ -157,7 +157,7 @@ impl TunedConnection {
     }
 }
 
-/// What to do about an upload that is not to be touched.
+/// Advice about an upload that is not to be touched.
 fn advice(step: &PaceStep, rtt: Duration) -> String {
     let PaceStep { why, pace, .. } = step;
     let Some(pace) = *pace else { return why.clone() };
@@ -168,8 +168,8 @@ fn advice(step: &PaceStep, rtt: Duration) -> String {
     )
 }
 
-/// What the kernel answered; its refusal in words. A connection that cannot be borrowed any more is
-/// no refusal.
+/// The kernel's answer; `None` if the connection cannot be borrowed any more. The error is the kernel's refusal in
+/// words.
 fn heard<T>(answer: Result<io::Result<T>, BorrowError>, option: &str) -> Result<Option<T>, String> {
     match answer {
         Ok(Ok(value)) => Ok(Some(value)),

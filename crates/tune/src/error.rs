@@ -3,19 +3,19 @@ use std::io;
 use sweetspot_linux::live::BorrowError;
 use thiserror::Error;
 
-/// Connections that cannot be tuned, though they should be.
+/// Why connections that a scope covers cannot be tuned.
 #[derive(Debug, Error)]
 pub enum Untunable {
-    /// Those of one process.
+    /// The sockets of a process cannot be borrowed.
     #[error("{0}")]
     Process(#[from] BorrowError),
-    /// Those of processes that may not be looked into.
+    /// Processes may not be inspected.
     #[error(
         "no permission for the sockets of {processes} processes: their downloads are left alone (run \
          as root, or with CAP_SYS_PTRACE like packaging/sweetspot-tune.service)"
     )]
     Processes {
-        /// How many there are.
+        /// The number of such processes.
         processes: usize,
     },
 }
@@ -23,13 +23,13 @@ pub enum Untunable {
 /// Why tuning cannot begin or go on.
 #[derive(Debug, Error)]
 pub enum TuneError {
-    /// A process to be tuned is out of reach.
+    /// The sockets of the process to be tuned cannot be borrowed.
     #[error("cannot tune: {0}")]
     Process(#[from] BorrowError),
-    /// No such process.
+    /// There is no such process.
     #[error("there is no process {pid}; ps -e lists those that there are")]
     NoProcess {
-        /// Its number.
+        /// The process ID.
         pid: u32,
     },
     /// The table of connections cannot be read.
@@ -44,7 +44,7 @@ pub enum TuneError {
     /// A step failed for another reason.
     #[error("{step}: {source}")]
     Failed {
-        /// What failed.
+        /// The step that failed.
         step: &'static str,
         /// The kernel's reason.
         source: io::Error,
@@ -52,7 +52,7 @@ pub enum TuneError {
 }
 
 impl TuneError {
-    /// For `map_err`: what failed.
+    /// For `map_err`: adds the step that failed.
     pub fn at(step: &'static str) -> impl FnOnce(io::Error) -> TuneError {
         move |source| TuneError::Failed { step, source }
     }

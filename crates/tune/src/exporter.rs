@@ -9,22 +9,22 @@ use sweetspot_units::{Duration, Time};
 
 use crate::metrics::TunerSnapshot;
 
-/// Hands out metrics over HTTP, to this host only.
+/// Serves metrics over HTTP, to this host only.
 #[derive(Debug)]
 pub struct Exporter {
     text: Arc<Mutex<String>>,
 }
 
-/// Who takes longer to ask is not answered.
+/// A client must send its request within this time.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
-/// So many may take their time; of more, the first are sent away.
+/// The most clients that may wait. Beyond it the oldest are disconnected.
 const MAX_WAITING_CLIENTS: usize = 64;
-/// Between two looks at them.
+/// The time between two looks at waiting clients.
 const ACCEPT_INTERVAL: Duration = Duration::from_millis(10);
 
 impl Exporter {
     /// Listens at `address`, which must be a loopback one
-    /// ([`policy::loopback`](crate::policy::loopback)).
+    /// ([`loopback`](sweetspot_groups::policy::loopback)).
     pub fn start(address: SocketAddr) -> io::Result<Exporter> {
         let listener = TcpListener::bind(address)?;
         let text = Arc::new(Mutex::new(TunerSnapshot::default().prometheus()));
@@ -37,7 +37,7 @@ impl Exporter {
         Ok(Exporter { text })
     }
 
-    /// From now on this is handed out.
+    /// Serves `snapshot` from now on.
     pub fn publish(&self, snapshot: &TunerSnapshot) {
         if let Ok(mut text) = self.text.lock() {
             *text = snapshot.prometheus();
@@ -45,12 +45,12 @@ impl Exporter {
     }
 }
 
-/// Who has connected and not asked yet, and how long that is put up with. Nobody waits for them.
+/// Clients that have connected and not sent their request, with their time limits.
 #[derive(Debug, Default)]
 struct WaitingClients(VecDeque<(TcpStream, Time)>);
 
 impl WaitingClients {
-    /// Lets one more in, if there is one, and answers those who ask.
+    /// Accepts a client, if there is one, and answers those that sent a request.
     fn serve(&mut self, listener: &TcpListener, text: &Mutex<String>) -> io::Result<()> {
         listener.set_nonblocking(!self.0.is_empty())?;
         match listener.accept() {
@@ -77,8 +77,8 @@ impl WaitingClients {
     }
 }
 
-/// Answers any request: there is one thing to be had, and it fits into a socket's buffer. The
-/// request was read, so that closing does not reset the connection.
+/// Answers any request with `text`, which fits into a socket's buffer. The request was read, so that closing does not
+/// reset the connection.
 fn answer(stream: &mut TcpStream, text: &str) -> io::Result<()> {
     let length = text.len();
     let head = format!(

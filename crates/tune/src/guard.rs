@@ -9,27 +9,26 @@ use sweetspot_units::Rate;
 
 use crate::look::{limit, pace};
 
-/// What has been done to connections and must be undone: told to a guardian before it is done, so
-/// that it is undone even after `kill -9`.
+/// The limits that are to be lifted in the end. The guardian process learns of each before it is set, so that it is
+/// lifted even after `kill -9`.
 ///
-/// Nothing is held open for that: a second descriptor would keep a connection alive that its
-/// program has closed.
+/// No descriptor is held open for that: it would keep a connection alive that its program has closed.
 #[derive(Debug)]
 pub struct Leases {
     guardian_pipe: GuardianPipe,
 }
 
-/// What was done to a connection, and so how it is undone.
+/// A limit that was set on a connection, with what is needed to undo it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AppliedLimit {
-    /// Its window was limited.
+    /// A limit of its window.
     Window,
-    /// Its pace was; this is what it was before.
+    /// A limit of its pace. Holds the pace limit before it.
     Pace(Option<Rate>),
 }
 
 impl AppliedLimit {
-    /// Undoes it. A connection that is no more, or stands for another one, needs nothing.
+    /// Lifts the limit. Does nothing if the connection is gone.
     pub fn undo(self, socket: &LiveSocket) {
         match self {
             AppliedLimit::Window => drop(limit(socket, None)),
@@ -37,7 +36,7 @@ impl AppliedLimit {
         }
     }
 
-    /// As the guardian reads it.
+    /// The limit as the guardian reads it.
     fn word(self) -> String {
         match self {
             AppliedLimit::Window => "window".to_owned(),
@@ -59,7 +58,7 @@ impl AppliedLimit {
 }
 
 impl Leases {
-    /// Tells the guardian what is about to be done.
+    /// Reports to the guardian the limit that is about to be set. The error means that the guardian is gone.
     pub fn take(
         &mut self,
         socket: &LiveSocket,
@@ -72,19 +71,19 @@ impl Leases {
         self.guardian_pipe.write_all(line.as_bytes())
     }
 
-    /// Tells the guardian that all was undone, or that there is nothing to undo any more.
+    /// Reports to the guardian that nothing is left to undo on this connection.
     pub fn release(&mut self, cookie: u64) -> io::Result<()> {
         self.guardian_pipe.write_all(format!("- {cookie}\n").as_bytes())
     }
 
-    /// Whether the guardian has gone: then nobody would undo what is done.
+    /// Whether the guardian is gone, so that nobody would undo what is done.
     pub fn are_worthless(&self) -> bool {
         self.guardian_pipe.is_cut()
     }
 }
 
-/// Runs `work` in a process of its own, under a guardian that undoes what it leaves; returns its
-/// exit code.
+/// Runs `work` in a child process under a guardian, which undoes what the child leaves behind. Returns the child's exit
+/// code.
 pub fn guarded(work: impl FnOnce(Leases) -> u8) -> io::Result<u8> {
     guardian::with_guardian(|guardian_pipe| work(Leases { guardian_pipe }), guard)
 }
@@ -100,11 +99,11 @@ fn guard(reader: File) {
     }
 }
 
-/// What was taken and not released, by cookie.
+/// The leases that were taken and not released, by cookie.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct HeldLeases(BTreeMap<u64, Lease>);
 
-/// A socket as the guardian knows it, whose process is where it looks first, and what was done to it.
+/// A socket as the guardian knows it, and what was done to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Lease {
     pid: u32,
@@ -116,7 +115,7 @@ struct Lease {
 }
 
 impl Lease {
-    /// The socket, wherever it is by now: its program may have moved it since.
+    /// Finds the socket, which its program may have moved since.
     fn socket(&self) -> Option<LiveSocket> {
         let find = |pid| LiveSocket::find(pid, self.inode, self.cookie);
         let same = Process::read(self.pid).is_ok_and(|p| p.started == self.started);
@@ -128,7 +127,7 @@ impl Lease {
 }
 
 impl HeldLeases {
-    /// Takes a line in; one that is cut short says nothing.
+    /// Reads a line of the tuner's. An incomplete line is ignored.
     fn note(&mut self, line: &str) -> Option<()> {
         let words: Vec<&str> = line.split(' ').collect();
         match words[..] {

@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use sweetspot_groups::Goal;
 use sweetspot_groups::policy::{PROGRAM_NAME_BYTES, Policy, Subject};
-use sweetspot_linux::diag::{Detail, Diag, State};
+use sweetspot_linux::diag::{Detail, Diag, TcpState};
 use sweetspot_linux::live::BorrowError;
 use sweetspot_linux::processes;
 use sweetspot_units::{Bytes, Duration, Time};
@@ -10,27 +10,26 @@ use sweetspot_units::{Bytes, Duration, Time};
 use crate::error::{TuneError, Untunable};
 use crate::scope::{FoundSocket, Scope, sockets_of};
 
-/// Between two readings of the table of connections, which costs about a millisecond.
+/// The time between two readings of the table of connections, which cost about a millisecond each.
 const TABLE_INTERVAL: Duration = Duration::from_millis(250);
 
-/// A connection that received less is not worth the search for its process: TCP's initial window
-/// (RFC 6928).
+/// A connection's process is looked for once it has received this much: TCP's initial window (RFC 6928).
 const MIN_RECEIVED: Bytes = Bytes::new(14_600);
 
-/// Every process of this host, as far as a policy covers its connections.
+/// The connections of a whole host that a policy covers.
 #[derive(Debug)]
 pub struct HostScope {
     policy: Policy,
     diag: Diag,
     next_read: Time,
-    /// Sockets whose process was looked for.
+    /// The inodes of sockets whose process was looked for.
     known: BTreeSet<u64>,
-    /// Whether it was said that there are processes out of reach.
+    /// Whether processes out of reach were reported.
     complained: bool,
 }
 
 impl HostScope {
-    /// The connections of the network namespace that we are in.
+    /// A scope of the connections of the calling thread's network namespace.
     pub fn new(policy: Policy) -> Result<HostScope, TuneError> {
         let diag = Diag::open().map_err(|source| TuneError::Connections { source })?;
         Ok(HostScope {
@@ -42,12 +41,12 @@ impl HostScope {
         })
     }
 
-    /// The inodes of connections that receive in bulk and are not known yet.
+    /// The inodes of connections that received enough and are not known yet.
     fn candidates(&mut self) -> Result<BTreeSet<u64>, TuneError> {
         let mut present = BTreeSet::new();
         let info = Detail { info: true, ..Detail::NONE };
         self.diag
-            .connections(&[State::Established, State::FinWait2], info, |connection| {
+            .connections(&[TcpState::Established, TcpState::FinWait2], info, |connection| {
                 let received = connection.info.map_or(Bytes::ZERO, |info| info.bytes_received);
                 if connection.inode != 0 && received >= MIN_RECEIVED {
                     present.insert(connection.inode);
@@ -105,4 +104,4 @@ impl Scope for HostScope {
 }
 
 // A policy compares names as the kernel keeps them.
-const _: () = assert!(PROGRAM_NAME_BYTES == processes::NAME);
+const _: () = assert!(PROGRAM_NAME_BYTES == processes::MAX_NAME_BYTES);

@@ -7,28 +7,26 @@ use sweetspot_linux::tcp::{Info, options};
 use sweetspot_sizing::SenderReport;
 use sweetspot_units::{Bytes, Rate};
 
-/// A clamp that limits nothing: as much as the option can say.
+/// A clamp that limits nothing: the largest value of the option.
 const UNCLAMPED: Bytes = Bytes::new(i32::MAX as u64);
 
-/// What the kernel says of a connection, and what of it a controller needs.
+/// What the kernel reports of a connection, and the parts that controllers need.
 pub struct Seen {
     /// `TCP_INFO`.
     pub info: Info,
-    /// For the window's controller.
+    /// For the path group.
     pub look: ConnectionSample,
-    /// For the pace's: payload that reached the peer, and the sender's own view.
+    /// For the upload: payload that reached the peer, and the sender's report.
     pub delivered: Bytes,
     pub report: SenderReport,
     /// For advice about the send buffer.
     pub buffer: SendBufferSample,
 }
 
-/// Looks at a connection, and holds its limit where it has one: the kernel overwrites a clamp
-/// whenever it grows the buffer (kernel commits 05f76b2d634e, a2cbb1603943). Setting one that
-/// stands costs nothing.
+/// Looks at a connection and sets its limit again, if it has one: the kernel overwrites a clamp whenever it grows the
+/// buffer (kernel commits 05f76b2d634e, a2cbb1603943).
 ///
-/// A socket to which something was done, which is `touched`, is not lost sight of when its program
-/// moves it; no other is worth a search.
+/// A `touched` socket, on which a limit was set, is searched for when its program moves it. Others are not.
 pub fn look(
     socket: &LiveSocket,
     limit: Option<Bytes>,
@@ -53,7 +51,7 @@ pub fn look(
     if touched { lend(socket, look) } else { socket.with(look) }
 }
 
-/// Lends a socket to `act`, wherever its program has moved it.
+/// Borrows a socket for `act`, wherever its program has moved it.
 fn lend<T>(socket: &LiveSocket, act: impl Fn(&OwnedFd) -> T) -> Result<T, BorrowError> {
     match socket.with(&act) {
         Err(error) if error.is_over() => {
@@ -64,13 +62,13 @@ fn lend<T>(socket: &LiveSocket, act: impl Fn(&OwnedFd) -> T) -> Result<T, Borrow
     }
 }
 
-/// Segments delivered include those acknowledged selectively: after a loss they go on counting, while
-/// bytes acknowledged stand still and then jump.
+/// The payload that reached the peer. It includes segments acknowledged selectively, so that it goes on growing after a
+/// loss, unlike the bytes acknowledged.
 fn delivered(info: &Info) -> Bytes {
     info.delivered.map_or(info.bytes_acked, |n| info.snd_mss * u64::from(n))
 }
 
-/// What the pace's controller needs of it.
+/// What the upload's controller needs.
 fn report(info: &Info) -> SenderReport {
     SenderReport {
         // Neither what arrived out of order nor what is lost is on its way; what was sent again is.
@@ -98,8 +96,7 @@ pub fn limit(socket: &LiveSocket, limit: Option<Bytes>) -> Result<io::Result<()>
     lend(socket, |fd| options::set_window_clamp(fd, limit.unwrap_or(UNCLAMPED)))
 }
 
-/// Paces what a connection sends. `None` is no limit; pacing itself stays on, at the kernel's own
-/// 1.2 cwnd/RTT.
+/// Limits a connection's pace. `None` lifts the limit; pacing stays on, at the kernel's own 1.2 cwnd/RTT.
 pub fn pace(socket: &LiveSocket, rate: Option<Rate>) -> Result<io::Result<()>, BorrowError> {
     lend(socket, |fd| options::set_max_pacing_rate(fd, rate))
 }

@@ -4,27 +4,27 @@ use std::fmt::Write;
 use sweetspot_groups::TuneEventKind;
 use sweetspot_units::{Bytes, Rate};
 
-/// How a tuner stands at one time.
+/// The state of a tuner at one moment.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TunerSnapshot {
-    /// Connections that are looked at.
+    /// The number of watched connections.
     pub watched: usize,
-    /// Of those, the limited ones.
+    /// The number of connections whose window is limited.
     pub limited: usize,
-    /// Their windows together.
+    /// The sum of their window limits.
     pub window: Bytes,
-    /// How fast all of them receive.
+    /// The rate at which all watched connections receive.
     pub rate: Rate,
-    /// Uploads that are paced.
+    /// The number of paced uploads.
     pub paced: usize,
-    /// Their paces together.
+    /// The sum of their paces.
     pub pace: Rate,
-    /// Events since the start.
+    /// The number of events of each kind since the start.
     pub events: BTreeMap<TuneEventKind, u64>,
 }
 
 impl TunerSnapshot {
-    /// As Prometheus reads it (text format 0.0.4).
+    /// The state in Prometheus's text format 0.0.4.
     pub fn prometheus(&self) -> String {
         let mut text = String::new();
         let mut gauge = |name: &str, help: &str, value: f64| {

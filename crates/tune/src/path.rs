@@ -10,15 +10,15 @@ use crate::guard::Leases;
 use crate::look::{Seen, look};
 use crate::tuner::TunerOptions;
 
-/// What every host must be able to receive (RFC 9293 section 3.7.1).
+/// The MSS that every host must be able to receive (RFC 9293, section 3.7.1).
 const MIN_MSS: Bytes = Bytes::new(536);
 /// IPv4 and TCP headers with timestamps.
 const TCP_IP_HEADERS: Bytes = Bytes::new(52);
 
-/// Besides two round trips, until it shows what an action led to.
+/// The effect of a change is read after two round trips and this time.
 const SETTLING_TIME: Duration = Duration::from_millis(20);
 
-/// Between two looks at uploads: four in the shortest epoch.
+/// The longest time between two looks at uploads: a quarter of the shortest epoch.
 const UPLOAD_INTERVAL: Duration = Duration::from_millis(25);
 
 /// A path group and the connections in it.
@@ -26,12 +26,12 @@ pub struct TunedPath {
     pub group: PathGroup,
     pub connections: BTreeMap<u64, TunedConnection>,
     pub next_round: Time,
-    /// Events to be told once it shows what the kernel made of them.
+    /// Events that are reported once the change has taken effect, with that time.
     pending: Vec<(Time, TuneEvent)>,
 }
 
 impl TunedPath {
-    /// No connections yet; `seen` is the first one's.
+    /// A path without connections. `seen` is the first look at its first connection.
     pub fn new(now: Time, goal: Goal, seen: &Seen, max_window: Bytes) -> TunedPath {
         let mss = seen.info.advmss.max(MIN_MSS);
         let config = ControllerConfig {
@@ -44,24 +44,24 @@ impl TunedPath {
         TunedPath::again(now, PathGroup::new(goal.controller(&config), mss))
     }
 
-    /// Begins again with what was learnt before.
+    /// A path without connections whose group is known from before.
     pub fn again(now: Time, group: PathGroup) -> TunedPath {
         TunedPath { group, connections: BTreeMap::new(), next_round: now, pending: Vec::new() }
     }
 
-    /// A connection of it, seen for the first time.
+    /// Adds a connection with its first look.
     pub fn add(&mut self, now: Time, cookie: u64, connection: TunedConnection, seen: &Seen) {
         self.group.add(now, cookie, seen.look);
         self.next_round = now;
         self.connections.insert(cookie, connection);
     }
 
-    /// The limits in force.
+    /// The current window limits.
     pub fn limits(&self) -> impl Iterator<Item = Bytes> {
         self.connections.keys().filter_map(|cookie| self.group.limit(*cookie))
     }
 
-    /// Looks at every connection, and does what the controllers then want; what is to be told.
+    /// Looks at every connection and applies what was decided. Returns the events to report.
     pub fn round(&mut self, options: &TunerOptions, leases: &mut Leases) -> Vec<TuneEvent> {
         let mut told = self.look(options, leases);
         if self.connections.is_empty() {
@@ -77,8 +77,7 @@ impl TunedPath {
         told
     }
 
-    /// When the next round is to be, after one that took `took` of CPU time; `cpu_budget` is how many
-    /// times as long the pause must be.
+    /// Schedules the next round after one that took `took` of CPU time. The pause is at least `cpu_budget` times as long.
     pub fn rest(&mut self, done: Time, took: Duration, cpu_budget: u64, uploads: bool) {
         let cpu_budget = took * cpu_budget;
         let mut pause = self.group.pause(done, cpu_budget);
@@ -90,7 +89,7 @@ impl TunedPath {
         self.next_round = due.max(done + cpu_budget).min(done + pause);
     }
 
-    /// Undoes all that was done.
+    /// Lifts all limits. Returns the events to report.
     pub fn lift(&mut self, why: &str, leases: &mut Leases) -> Vec<TuneEvent> {
         let mut told = Vec::new();
         for (cookie, connection) in &mut self.connections {
@@ -139,7 +138,7 @@ impl TunedPath {
         told
     }
 
-    /// A connection is over.
+    /// Removes a connection that is over.
     fn forget(&mut self, cookie: u64, leases: &mut Leases) -> Option<TuneEvent> {
         self.group.remove(clock::now(), cookie);
         let connection = self.connections.remove(&cookie)?;
@@ -152,7 +151,7 @@ impl TunedPath {
             .then(|| event(&self.group, &connection, TuneEventKind::Gone, why, change))
     }
 
-    /// A limit did not reach a connection.
+    /// Reports a connection whose limit is ignored.
     fn refused(&self, refusal: &IgnoredLimit) -> Option<TuneEvent> {
         let connection = self.connections.get(&refusal.cookie)?;
         let why = format!(
@@ -203,7 +202,7 @@ impl TunedPath {
         }
     }
 
-    /// The events of which it shows by `now` what the kernel made.
+    /// The pending events that are due at `now`, with the state that the kernel reports.
     fn ripe(&mut self, now: Time) -> Vec<TuneEvent> {
         let (ripe, pending) = self.pending.drain(..).partition(|(due, _)| *due <= now);
         self.pending = pending;

@@ -8,39 +8,39 @@ use sweetspot_units::Time;
 
 use crate::error::{TuneError, Untunable};
 
-/// Where connections to be tuned are looked for.
+/// Finds the sockets of the connections to be tuned.
 pub trait Scope {
-    /// The sockets found that were not there at the last call. What a process forbids is named
-    /// in `refused`, once.
+    /// The sockets that are new since the last call. Processes that may not be inspected are added to `refused`, once
+    /// each.
     fn find(
         &mut self,
         now: Time,
         refused: &mut Vec<Untunable>,
     ) -> Result<Vec<FoundSocket>, TuneError>;
 
-    /// What a connection is to aim for; `None`: it is left alone.
+    /// The goal of a connection; `None`: it is left alone.
     fn goal(&self, subject: &Subject<'_>) -> Option<Goal>;
 
-    /// A socket that was found is to be found again: it is no connection yet.
+    /// Reports the socket with this inode again later, because it is not connected yet.
     fn forget(&mut self, inode: u64);
 }
 
-/// A socket of a process; it may be of any kind.
+/// A socket of a process, of any kind.
 #[derive(Debug, Clone)]
 pub struct FoundSocket {
     /// The process.
     pub process: ProcessHandle,
-    /// What it is called.
+    /// The process's name.
     pub program: String,
-    /// In whose name it runs.
+    /// The user that it runs as.
     pub uid: u32,
     /// When it started, in clock ticks since boot.
     pub started: u64,
-    /// The socket.
+    /// The socket's descriptor and inode.
     pub descriptor: Descriptor,
 }
 
-/// A process and all that descend from it.
+/// The connections of a process and all its descendants.
 #[derive(Debug)]
 pub struct ProcessFamily {
     root: u32,
@@ -50,7 +50,7 @@ pub struct ProcessFamily {
 }
 
 impl ProcessFamily {
-    /// The family of the process `root`, whose transfers aim for `goal`.
+    /// A scope of the process `root` and its descendants, whose connections all have this goal.
     pub fn new(root: u32, goal: Goal) -> ProcessFamily {
         ProcessFamily { root, goal, known: BTreeSet::new(), complained: BTreeSet::new() }
     }
@@ -88,8 +88,8 @@ impl Scope for ProcessFamily {
     }
 }
 
-/// The sockets of `pid` that are not `known`; all are entered in `present`. One that several
-/// processes share is found once.
+/// The sockets of `pid` whose inodes are not `known`. All inodes are added to `present`. A socket that several processes
+/// share is found once.
 pub fn sockets_of(
     pid: u32,
     known: &BTreeSet<u64>,

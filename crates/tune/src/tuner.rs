@@ -5,7 +5,7 @@ use sweetspot_groups::policy::Subject;
 use sweetspot_groups::share::max_min;
 use sweetspot_groups::{ConnectionOwner, Goal, PathCache, PathGroup, TuneEvent, TuneEventKind};
 use sweetspot_linux::clock;
-use sweetspot_linux::diag::State;
+use sweetspot_linux::diag::TcpState;
 use sweetspot_linux::live::LiveSocket;
 use sweetspot_linux::tcp::options;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
@@ -18,54 +18,52 @@ use crate::metrics::TunerSnapshot;
 use crate::path::TunedPath;
 use crate::scope::{FoundSocket, Scope};
 
-/// Between two searches for new connections: a handshake and a request take two round trips and
-/// slow start three more before anything can overflow.
+/// The time between two searches for new connections. A handshake and a request take two round trips, and slow start
+/// takes three more until a buffer can overflow.
 const SEARCH_INTERVAL: Duration = Duration::from_millis(50);
 
-/// What looking may cost: a search for new connections, or a round of looks, is followed by a pause
-/// so many times as long as the CPU time it took, however long a busy host let it wait. Together
-/// that is less than a hundredth of a core.
+/// The CPU budget: a search for new connections, or a round of looks, is followed by a pause that is this many times as
+/// long as the CPU time it took. Together that is less than a hundredth of a core.
 const SEARCH_CPU_BUDGET: u64 = 400;
-/// ... but while there is no connection to look at, a search may cost a hundredth by itself: what
-/// is found late, slow start has taken past the path.
+/// The budget of a search while no connection is watched: a hundredth of a core, so that a new one is found early.
 const EAGER_CPU_BUDGET: u64 = 100;
 const ROUND_CPU_BUDGET: u64 = 250;
 
-/// How a tuner goes about its work.
+/// The options of a [`Tuner`].
 #[derive(Debug, Clone)]
 pub struct TunerOptions {
-    /// The most that all windows together may be.
+    /// The limit on the sum of all windows; `None`: no limit.
     pub memory: Option<Bytes>,
     /// Whether uploads are paced.
     pub uploads: bool,
-    /// Decide and tell, but touch nothing.
+    /// Whether decisions are only reported, not applied.
     pub dry_run: bool,
     /// The largest window that this host allows a connection.
     pub max_window: Bytes,
 }
 
-/// Looks at connections and acts on them.
+/// Looks at the connections of a scope and applies limits.
 ///
-/// **Contract.** At [`Tuner::poll_timeout`], or when that has passed, [`Tuner::handle_timeout`] is
-/// called. At the end [`Tuner::lift`] undoes what was done.
+/// **Contract.** The caller calls [`Tuner::handle_timeout`] no earlier than [`Tuner::poll_timeout`] says, and
+/// [`Tuner::lift`] at the end, which lifts all limits.
 pub struct Tuner<S> {
     scope: S,
     options: TunerOptions,
     leases: Leases,
     next_search: Time,
     groups: BTreeMap<Ends, TunedPath>,
-    /// What was learnt by bundles that are over.
+    /// What was learnt by path groups that are over.
     path_cache: PathCache<Ends, PathGroup>,
     refused: Vec<Untunable>,
     events: Vec<TuneEvent>,
     counts: BTreeMap<TuneEventKind, u64>,
 }
 
-/// The two hosts of a path group, here and there, and what its transfers aim for.
+/// The key of a path group: the local and the remote address, and the goal.
 type Ends = (IpAddr, IpAddr, Goal);
 
 impl<S: Scope> Tuner<S> {
-    /// A tuner that has not looked yet.
+    /// A tuner that has not looked at anything yet.
     pub fn new(scope: S, options: TunerOptions, leases: Leases) -> Tuner<S> {
         Tuner {
             scope,
@@ -85,7 +83,7 @@ impl<S: Scope> Tuner<S> {
         self.groups.values().map(|path| path.next_round).fold(self.next_search, Time::min)
     }
 
-    /// Looks, decides and acts, for whatever is due at `now`.
+    /// Does the searches and rounds that are due at `now`.
     pub fn handle_timeout(&mut self, now: Time) -> Result<(), TuneError> {
         if now >= self.next_search {
             let began = clock::used();
@@ -106,7 +104,7 @@ impl<S: Scope> Tuner<S> {
         Ok(())
     }
 
-    /// What was done since the last call.
+    /// The events since the last call.
     pub fn take_events(&mut self) -> Vec<TuneEvent> {
         for event in &self.events {
             *self.counts.entry(event.kind).or_default() += 1;
@@ -114,7 +112,7 @@ impl<S: Scope> Tuner<S> {
         std::mem::take(&mut self.events)
     }
 
-    /// How things stand.
+    /// The present state, for metrics.
     pub fn snapshot(&self) -> TunerSnapshot {
         let paths = || self.groups.values();
         let uploads =
@@ -130,17 +128,17 @@ impl<S: Scope> Tuner<S> {
         }
     }
 
-    /// What was forbidden since the last call.
+    /// The connections that could not be tuned, since the last call.
     pub fn take_refusals(&mut self) -> Vec<Untunable> {
         std::mem::take(&mut self.refused)
     }
 
-    /// Whether the guardian has gone, so that nothing must be done any more.
+    /// Whether the guardian is gone. Then no limit may be set any more.
     pub fn is_unguarded(&self) -> bool {
         self.leases.are_worthless()
     }
 
-    /// Undoes all that was done.
+    /// Lifts all limits, for the reason `why`.
     pub fn lift(&mut self, why: &str) {
         for path in self.groups.values_mut() {
             self.events.extend(path.lift(why, &mut self.leases));
@@ -148,7 +146,7 @@ impl<S: Scope> Tuner<S> {
         self.groups.clear();
     }
 
-    /// Divides the memory there is max-min fair over the bundles.
+    /// Divides the memory budget max-min fair among the path groups.
     fn share_memory(&mut self) {
         let Some(memory) = self.options.memory else { return };
         let most = self.options.max_window;
@@ -160,7 +158,7 @@ impl<S: Scope> Tuner<S> {
         }
     }
 
-    /// Takes a socket in if it is a TCP connection with data to come.
+    /// Adds a socket if it is a TCP connection that may still receive or send.
     fn try_add(&mut self, now: Time, found: &FoundSocket) {
         let (fd, inode) = (found.descriptor.fd, found.descriptor.inode);
         let socket = match LiveSocket::name(&found.process, fd, inode, None) {
@@ -170,11 +168,11 @@ impl<S: Scope> Tuner<S> {
         };
         // Neither TCP nor anything else that can be looked at.
         let Ok(Ok(seen)) = look(&socket, None, false) else { return };
-        match State::from_number(seen.info.state) {
-            Some(State::SynSent | State::SynReceived | State::Close) => {
+        match TcpState::from_number(seen.info.state) {
+            Some(TcpState::SynSent | TcpState::SynReceived | TcpState::Close) => {
                 return self.scope.forget(inode);
             }
-            Some(State::Established | State::FinWait1 | State::FinWait2) => {}
+            Some(TcpState::Established | TcpState::FinWait1 | TcpState::FinWait2) => {}
             _ => return,
         }
         let ends = socket.with(|fd| options::ends(fd));
@@ -194,7 +192,7 @@ impl<S: Scope> Tuner<S> {
         path.add(now, cookie, TunedConnection::new(socket, found.started, who), &seen);
     }
 
-    /// Looks at every connection of a path group, and does what its controllers then want.
+    /// Looks at every connection of a path group and applies what was decided.
     fn round(&mut self, ends: Ends) {
         let groups = self.groups.len() as u64;
         let Some(path) = self.groups.get_mut(&ends) else { return };

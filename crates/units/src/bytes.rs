@@ -31,9 +31,9 @@ pub(crate) const NOTATION: Notation = Notation {
 };
 
 impl Bytes {
-    /// No data.
+    /// Zero bytes.
     pub const ZERO: Bytes = Bytes(0);
-    /// More data than any path holds.
+    /// The largest amount.
     pub const MAX: Bytes = Bytes(u64::MAX);
 
     /// `n` bytes.
@@ -62,13 +62,13 @@ impl Bytes {
         Bytes::from_f64(self.as_f64() * factor)
     }
 
-    /// The difference, or zero where `other` is larger.
+    /// The difference; zero if `other` is larger.
     #[must_use]
     pub const fn saturating_sub(self, other: Bytes) -> Bytes {
         Bytes(self.0.saturating_sub(other.0))
     }
 
-    /// The sum, or the largest amount there is.
+    /// The sum; [`Bytes::MAX`] if it does not fit.
     #[must_use]
     pub const fn saturating_add(self, other: Bytes) -> Bytes {
         Bytes(self.0.saturating_add(other.0))

@@ -1,10 +1,30 @@
-//! Dimensions as types: [`Rate`], [`Bytes`], [`Time`], [`Deadline`], [`Duration`],
-//! [`Probability`] and [`Volume`], with the arithmetic that physics allows and no other.
+//! Quantities as types: [`Rate`], [`Bytes`], [`Time`], [`Deadline`], [`Duration`], [`Probability`] and [`Volume`].
 //!
-//! `Rate * Duration = Bytes`, `Bytes / Rate = Duration`, `Bytes / Duration = Rate`. 1 kB is
-//! 1000 B as in the papers; 1024 B is spelt KiB. Parsing and printing always carry the unit.
+//! The crate is for every public interface of Sweetspot, so that no number crosses one without its unit. The types
+//! have the arithmetic that the dimensions allow and no other: `Rate * Duration = Bytes`, `Bytes / Rate = Duration`,
+//! `Bytes / Duration = Rate`. Text always carries the unit. 1 kB is 1000 B, as in the papers; 1024 B is 1 KiB. The
+//! crate reads no clock and touches no operating system.
 //!
-//! The crate is pure: it reads no clock and touches no operating system.
+//! # Example
+//!
+//! The bandwidth-delay product of a path:
+//!
+//! ```
+//! use sweetspot_units::{Bytes, Duration, Rate};
+//!
+//! let rate: Rate = "100Mbit/s".parse()?;
+//! let rtt: Duration = "40ms".parse()?;
+//! let bdp: Bytes = rate * rtt;
+//! assert_eq!(bdp.to_string(), "500 kB");
+//! assert_eq!(bdp / rate, rtt);
+//!
+//! let error = "100".parse::<Rate>().unwrap_err();
+//! assert_eq!(
+//!     error.to_string(),
+//!     "\"100\" is not a rate: it has no unit; write it like 20Mbit/s, 1.5Gbit/s, 12.5MB/s"
+//! );
+//! # Ok::<(), sweetspot_units::UnitError>(())
+//! ```
 
 mod bytes;
 mod deadline;

@@ -1,8 +1,8 @@
-//! The notation every quantity shares: a decimal number followed by a unit.
+//! The notation that all quantities share: a decimal number followed by a unit.
 
 use crate::UnitError;
 
-/// What one quantity may be written as.
+/// The units in which one quantity may be written.
 pub(crate) struct Notation {
     pub quantity: &'static str,
     pub examples: &'static str,
@@ -51,7 +51,7 @@ impl Notation {
         }
     }
 
-    /// The same, rounded to whole base units that fit 64 bits.
+    /// Reads `text` and rounds it to whole base units, which fit 64 bits.
     pub(crate) fn read_whole(&self, text: &str) -> Result<u64, UnitError> {
         let value = self.read(text)?.round();
         // 2^63 keeps sums of two such values inside u64.

@@ -15,15 +15,15 @@ const NOTATION: Notation = Notation {
 };
 
 impl Probability {
-    /// Never.
+    /// Probability zero.
     pub const ZERO: Probability = Probability(0.0);
 
-    /// `p`, if it lies between 0 and 1.
+    /// The probability `p`; `None` unless it lies between 0 and 1.
     pub fn new(p: f64) -> Option<Probability> {
         (0.0..=1.0).contains(&p).then_some(Probability(p))
     }
 
-    /// The number between 0 and 1.
+    /// The probability as a number between 0 and 1.
     pub const fn get(self) -> f64 {
         self.0
     }

@@ -56,9 +56,9 @@ const NOTATION: Notation = Notation {
 };
 
 impl Rate {
-    /// Nothing moves.
+    /// Zero bits per second.
     pub const ZERO: Rate = Rate(0);
-    /// Faster than any link.
+    /// The largest rate.
     pub const MAX: Rate = Rate(u64::MAX);
 
     /// `n` bits per second.
@@ -97,7 +97,7 @@ impl Rate {
         Rate::from_f64(self.as_f64() * factor)
     }
 
-    /// The difference, or zero where `other` is larger.
+    /// The difference; zero if `other` is larger.
     #[must_use]
     pub const fn saturating_sub(self, other: Rate) -> Rate {
         Rate(self.0.saturating_sub(other.0))

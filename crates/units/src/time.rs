@@ -9,8 +9,7 @@ use crate::notation::{self, Notation};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Duration(u64);
 
-/// A point in time: nanoseconds since an origin that the caller chose. Two times of different
-/// origins must not be mixed.
+/// A point in time: nanoseconds since an origin that the caller chose. Times with different origins must not be mixed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Time(u64);
 
@@ -32,9 +31,9 @@ const NOTATION: Notation = Notation {
 };
 
 impl Duration {
-    /// No time.
+    /// Zero seconds.
     pub const ZERO: Duration = Duration(0);
-    /// Longer than anything lasts.
+    /// The longest span, some 584 years.
     pub const MAX: Duration = Duration(u64::MAX);
 
     /// `n` nanoseconds.
@@ -83,7 +82,7 @@ impl Duration {
         Duration((self.0 as f64 * factor).round() as u64)
     }
 
-    /// The difference, or zero where `other` is longer.
+    /// The difference; zero if `other` is longer.
     #[must_use]
     pub const fn saturating_sub(self, other: Duration) -> Duration {
         Duration(self.0.saturating_sub(other.0))
@@ -93,7 +92,7 @@ impl Duration {
 impl Time {
     /// The origin.
     pub const ZERO: Time = Time(0);
-    /// Later than anything.
+    /// The latest time.
     pub const MAX: Time = Time(u64::MAX);
 
     /// `n` nanoseconds after the origin.
@@ -111,7 +110,7 @@ impl Time {
         self.0 as f64 / 1e9
     }
 
-    /// The span since `earlier`, or zero where `earlier` is later.
+    /// The span since `earlier`; zero if `earlier` is later.
     #[must_use]
     pub const fn since(self, earlier: Time) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))

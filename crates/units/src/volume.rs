@@ -4,9 +4,8 @@ use core::str::FromStr;
 use crate::bytes;
 use crate::{Bytes, UnitError};
 
-/// An amount that may be counted in bytes or in packets: a router's buffer, a window. The two
-/// are different experiments (a packet-counted queue holds as many ACKs as data packets), so
-/// the unit in which it was written is kept.
+/// An amount in bytes or in packets, such as a router's buffer. The unit is kept, because the two behave differently:
+/// a buffer counted in packets holds as many ACKs as data packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Volume {
     /// Counted in bytes on the wire.
@@ -16,7 +15,7 @@ pub enum Volume {
 }
 
 impl Volume {
-    /// The amount in bytes, where one packet has `packet` bytes.
+    /// The amount in bytes, at `packet` bytes per packet.
     pub fn in_bytes(self, packet: Bytes) -> Bytes {
         match self {
             Volume::Bytes(b) => b,

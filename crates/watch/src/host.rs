@@ -1,6 +1,6 @@
 use std::io;
 
-use sweetspot_linux::diag::{Connection, Detail, Diag, State};
+use sweetspot_linux::diag::{Detail, Diag, DiagConnection, TcpState};
 use sweetspot_linux::namespace::NetworkNamespace;
 
 /// The connections of one network namespace.
@@ -55,18 +55,18 @@ impl Host {
     }
 
     /// All connections in which data may flow, with `detail`.
-    pub fn read(&mut self, detail: Detail) -> Result<Vec<Connection>, String> {
+    pub fn read(&mut self, detail: Detail) -> Result<Vec<DiagConnection>, String> {
         let mut all = Vec::new();
-        let read = self.diag.connections(&State::WITH_DATA, detail, |c| all.push(c));
+        let read = self.diag.connections(&TcpState::WITH_DATA, detail, |c| all.push(c));
         read.map_err(|e| no_diag(&e)).map(|()| all)
     }
 
     /// One connection seen before; `None` if it is over.
     pub fn read_again(
         &mut self,
-        seen: &Connection,
+        seen: &DiagConnection,
         detail: Detail,
-    ) -> Result<Option<Connection>, String> {
+    ) -> Result<Option<DiagConnection>, String> {
         self.diag.find(seen, detail).map_err(|e| no_diag(&e))
     }
 }

@@ -1,12 +1,12 @@
 use sweetspot_diagnose::live::Sample;
-use sweetspot_linux::diag::Connection;
+use sweetspot_linux::diag::DiagConnection;
 use sweetspot_units::{Bytes, Rate, Time};
 
 /// Congestion avoidance states of the kernel: 3 recovery, 4 loss.
 const RECOVERY: u8 = 3;
 
 /// What sock_diag told of a connection at a time; `None` if it has no TCP_INFO (any more).
-pub fn sample(connection: &Connection, at: Time) -> Option<Sample> {
+pub fn sample(connection: &DiagConnection, at: Time) -> Option<Sample> {
     let info = connection.info.as_ref()?;
     // Linux counts the SYN as a byte acknowledged.
     let acked = info.bytes_acked.saturating_sub(Bytes::new(1));

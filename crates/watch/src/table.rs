@@ -2,7 +2,7 @@ use std::collections::{HashMap, VecDeque};
 
 use sweetspot_diagnose::live::{Live, Side};
 use sweetspot_diagnose::{Class, Limits};
-use sweetspot_linux::diag::Connection;
+use sweetspot_linux::diag::DiagConnection;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use super::owners::{Owner, Owners};
@@ -23,7 +23,7 @@ pub struct Table {
 #[derive(Debug)]
 pub struct Row {
     /// As it was seen last.
-    pub connection: Connection,
+    pub connection: DiagConnection,
     /// What limits it.
     pub live: Live,
     /// Who has it open.
@@ -35,7 +35,7 @@ pub struct Row {
 
 impl Table {
     /// Takes what was read of all connections at `now`.
-    pub fn handle(&mut self, now: Time, connections: Vec<Connection>) {
+    pub fn handle(&mut self, now: Time, connections: Vec<DiagConnection>) {
         self.round += 1;
         self.owners.learn(connections.iter().map(|c| c.inode), now);
         for connection in connections {
@@ -66,7 +66,7 @@ impl Table {
 
 impl Row {
     /// A connection that was not seen before.
-    pub fn new(connection: &Connection) -> Row {
+    pub fn new(connection: &DiagConnection) -> Row {
         Row {
             connection: connection.clone(),
             live: Live::default(),

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use serde::{Deserialize, Serialize};
-use sweetspot_emulator::{Emulation, Sample};
+use sweetspot_emulator::{Emulation, PathSample};
 use sweetspot_linux::{clock, processes};
 use sweetspot_units::{Bytes, Duration, Time};
 
@@ -72,7 +72,7 @@ struct Traces {
     begun: Time,
     ended: Time,
     watch: Watch,
-    samples: Vec<(Time, Sample)>,
+    samples: Vec<(Time, PathSample)>,
     /// The speeds that the client printed, in bytes per second.
     said: Vec<f64>,
     tuner_cpu: Option<f64>,
@@ -178,7 +178,7 @@ fn cpu_of_tuner(guardian: u32) -> Duration {
 
 fn sum_up(plan: &Plan, traces: &Traces, interactive: &Interactive) -> Outcome {
     let Traces { begun, ended, watch, samples, said, tuner_cpu } = traces;
-    let bottleneck = |s: &Sample| if plan.client.sends() { s.up } else { s.down };
+    let bottleneck = |s: &PathSample| if plan.client.sends() { s.up } else { s.down };
     let span = ended.since(*begun);
     let each: Vec<f64> =
         watch.between(*begun, *ended).into_iter().map(|bytes| (bytes / span).as_f64()).collect();

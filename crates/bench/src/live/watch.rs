@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use sweetspot_emulator::Emulation;
-use sweetspot_linux::diag::{Connection, Detail, Diag, State};
+use sweetspot_linux::diag::{Detail, Diag, DiagConnection, TcpState};
 use sweetspot_units::{Bytes, Time};
 
 use super::peers::{PORT, RIVAL_PORT};
@@ -43,11 +43,11 @@ impl Watch {
     pub fn look(&mut self, now: Time) -> Result<(), String> {
         let detail = Detail { info: true, ..Detail::NONE };
         let sends = self.sends;
-        let is_client = |c: &Connection| c.remote.port() == PORT;
-        let is_server = |c: &Connection| c.local.port() == PORT;
-        let is_measured = |c: &Connection| if sends { is_server(c) } else { is_client(c) };
+        let is_client = |c: &DiagConnection| c.remote.port() == PORT;
+        let is_server = |c: &DiagConnection| c.local.port() == PORT;
+        let is_measured = |c: &DiagConnection| if sends { is_server(c) } else { is_client(c) };
         let (received, rival) = (&mut self.received, &mut self.rival);
-        let at_receiver = |c: Connection| {
+        let at_receiver = |c: DiagConnection| {
             let Some(info) = &c.info else { return };
             let series = if c.remote.port() == RIVAL_PORT {
                 &mut *rival
@@ -59,16 +59,16 @@ impl Watch {
             let got = info.bytes_received.saturating_sub(c.unread);
             series.entry(c.cookie).or_default().push((now, got));
         };
-        let read = self.receiver.connections(&State::WITH_DATA, detail, at_receiver);
+        let read = self.receiver.connections(&TcpState::WITH_DATA, detail, at_receiver);
         read.map_err(|e| e.to_string())?;
         let retransmitted = &mut self.retransmitted;
-        let at_sender = |c: Connection| {
+        let at_sender = |c: DiagConnection| {
             if let Some(info) = c.info.filter(|_| if sends { is_client(&c) } else { is_server(&c) })
             {
                 retransmitted.insert(c.cookie, info.total_retrans.into());
             }
         };
-        let read = self.sender.connections(&State::WITH_DATA, detail, at_sender);
+        let read = self.sender.connections(&TcpState::WITH_DATA, detail, at_sender);
         read.map_err(|e| e.to_string())
     }
 

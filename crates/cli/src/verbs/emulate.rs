@@ -4,7 +4,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use sweetspot_emulator::{Certificate, Emulation, EmulatorError, isolate, self_test};
 use sweetspot_linux::clock;
-use sweetspot_linux::signals::{Event, Signal, Supervisor};
+use sweetspot_linux::signals::{ProcessEvent, Signal, Supervisor};
 use sweetspot_path::PathSpec;
 use sweetspot_units::Duration;
 
@@ -154,18 +154,20 @@ fn wait_near(supervisor: &mut Supervisor, near: u32, far: &mut Option<u32>) -> s
     let mut asked = false;
     loop {
         match supervisor.next_event()? {
-            Event::ChildEnded { pid, code } if pid == near => return Ok(code),
-            Event::ChildEnded { pid, code } => {
+            ProcessEvent::ChildEnded { pid, code } if pid == near => return Ok(code),
+            ProcessEvent::ChildEnded { pid, code } => {
                 if far.take_if(|far| *far == pid).is_some() && code != 0 {
                     err!("sweetspot: the far command ended early with exit code {code}");
                 }
             }
-            Event::Told(_) | Event::ToldByTerminal(_) if asked => Signal::KILL.send(near),
-            Event::Told(signal) => {
+            ProcessEvent::Signal(_) | ProcessEvent::TerminalSignal(_) if asked => {
+                Signal::KILL.send(near)
+            }
+            ProcessEvent::Signal(signal) => {
                 asked = true;
                 signal.send(near);
             }
-            Event::ToldByTerminal(_) => asked = true,
+            ProcessEvent::TerminalSignal(_) => asked = true,
         }
     }
 }
@@ -176,7 +178,7 @@ fn end_far(supervisor: &mut Supervisor, far: u32) -> std::io::Result<()> {
     Signal::TERMINATE.send(far);
     let due = clock::now() + Duration::from_secs(1);
     while let Some(event) = supervisor.next_event_by(due)? {
-        if matches!(event, Event::ChildEnded { pid, .. } if pid == far) {
+        if matches!(event, ProcessEvent::ChildEnded { pid, .. } if pid == far) {
             break;
         }
     }

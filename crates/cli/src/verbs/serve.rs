@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread;
 
 use sweetspot_linux::process;
-use sweetspot_linux::signals::{Event, Supervisor};
+use sweetspot_linux::signals::{ProcessEvent, Supervisor};
 use sweetspot_protocol::{TicketHost, TransferSummary};
 use sweetspot_sizing::Sizing;
 use sweetspot_transfer::{ServeOptions, Server, ServerObserver, TransferError, TransferObserver};
@@ -115,9 +115,11 @@ fn stop_when_told(server: &Server, mut signals: Supervisor) {
     let mut told = false;
     while let Ok(event) = signals.next_event() {
         match event {
-            Event::ChildEnded { .. } => {}
-            Event::Told(_) | Event::ToldByTerminal(_) if told => std::process::exit(INTERRUPTED),
-            Event::Told(_) | Event::ToldByTerminal(_) => {
+            ProcessEvent::ChildEnded { .. } => {}
+            ProcessEvent::Signal(_) | ProcessEvent::TerminalSignal(_) if told => {
+                std::process::exit(INTERRUPTED)
+            }
+            ProcessEvent::Signal(_) | ProcessEvent::TerminalSignal(_) => {
                 told = true;
                 server.stop();
             }

@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use sweetspot_linux::signals::{Event, Supervisor};
+use sweetspot_linux::signals::{ProcessEvent, Supervisor};
 use sweetspot_ui::{Server, Watched};
 
 use super::Ending;
@@ -42,7 +42,9 @@ pub fn run(arguments: Arguments) -> Ending {
     out!("{}", server.address());
     err!("sweetspot: open that address in a browser on this machine; Ctrl-C ends it");
     loop {
-        if let Event::Told(_) | Event::ToldByTerminal(_) = supervisor.next_event()? {
+        if let ProcessEvent::Signal(_) | ProcessEvent::TerminalSignal(_) =
+            supervisor.next_event()?
+        {
             return Ok(ExitCode::SUCCESS);
         }
     }

@@ -1,4 +1,4 @@
-//! What an emulation certifies about itself.
+//! The certificate at the end of an emulation.
 
 mod text;
 
@@ -7,17 +7,17 @@ use sweetspot_path::{DirectionSpec, PathSpec};
 use sweetspot_units::{Bytes, Duration, Rate, Volume};
 
 use crate::counters::DirectionCounters;
-use crate::engine::EngineReport;
+use crate::packet_loop::PacketLoopReport;
 use crate::serial::{bits_per_second, bytes, maybe_bits_per_second, maybe_seconds, seconds, shown};
-use crate::verdict::LEAST_BACKLOG;
-use crate::{Lateness, Verdict};
+use crate::verdict::MIN_BACKLOGGED_TIME;
+use crate::{CertificateVerdict, Lateness};
 
-/// How true an emulation was to the path it was asked to be. Serialised, times are in seconds,
-/// rates in bit/s, sizes in bytes.
+/// How true an emulation was to the path that was asked for. Serialised, times are in seconds, rates in bit/s and
+/// sizes in bytes.
 #[derive(Debug, Clone, Serialize)]
 pub struct Certificate {
-    /// Trust or do not trust.
-    pub verdict: Verdict,
+    /// Whether the emulation can be trusted.
+    pub verdict: CertificateVerdict,
     /// The path, every key written out.
     pub path: String,
     /// How long packets were carried.
@@ -50,18 +50,18 @@ pub struct DirectionCertificate {
     pub dropped_by_buffer: u64,
     /// Packets lost at random, as asked.
     pub dropped_at_random: u64,
-    /// Packets that the machine lost: none, or the emulation is void.
+    /// Packets that the machine lost. An emulation with such losses is not trusted.
     pub lost_by_machine: MachineLosses,
-    /// The bottleneck's rate as asked for.
+    /// The bottleneck's rate that was asked for.
     #[serde(rename = "asked_bps", serialize_with = "bits_per_second")]
     pub asked: Rate,
-    /// The rate of releases while the bottleneck was backlogged, if it was for half a second.
+    /// The rate of releases while the bottleneck was backlogged; `None` if it was for less than half a second.
     #[serde(rename = "achieved_bps", serialize_with = "maybe_bits_per_second")]
     pub achieved: Option<Rate>,
-    /// For how long it was backlogged.
+    /// How long the bottleneck was backlogged.
     #[serde(rename = "backlogged_s", serialize_with = "seconds")]
     pub backlogged: Duration,
-    /// The buffer as asked for.
+    /// The buffer that was asked for.
     #[serde(serialize_with = "shown")]
     pub buffer: Volume,
     /// The mean backlog over the whole duration, sampled every 10 ms.
@@ -72,10 +72,10 @@ pub struct DirectionCertificate {
     pub queue_max: Bytes,
     /// How late packets were released.
     pub lateness: LatenessCertificate,
-    /// Arrivals whose stamp came after a decision that it should have entered; they were
-    /// counted as arriving at that decision.
+    /// Arrivals that were seen after a decision in which they should have counted. They were treated as if they had
+    /// arrived at that decision.
     pub stale_stamps: u64,
-    /// By how much at most.
+    /// The largest time by which such an arrival was seen too late.
     #[serde(rename = "stalest_s", serialize_with = "seconds")]
     pub stalest: Duration,
 }
@@ -94,13 +94,13 @@ pub struct MachineLosses {
 }
 
 impl MachineLosses {
-    /// All of them.
+    /// The sum of all losses.
     pub fn total(&self) -> u64 {
         self.ring + self.link + self.release + self.oversized
     }
 }
 
-/// How late packets were released, from due to handed over.
+/// How late packets were released: the time from when they were due until the kernel took them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LatenessCertificate {
     /// The median, rounded up by at most a sixteenth.
@@ -109,20 +109,20 @@ pub struct LatenessCertificate {
     /// The 99th percentile, rounded up by at most a sixteenth.
     #[serde(rename = "p99_s", serialize_with = "seconds")]
     pub p99: Duration,
-    /// The latest.
+    /// The maximum.
     #[serde(rename = "max_s", serialize_with = "seconds")]
     pub max: Duration,
     /// The histogram.
     pub buckets: Vec<LatenessBucket>,
 }
 
-/// One bar of the histogram.
+/// One bucket of the histogram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct LatenessBucket {
-    /// Releases up to this late, and later than the bucket before; none: later than all.
+    /// The upper end of the bucket; `None` for the last one, which has none.
     #[serde(rename = "up_to_s", serialize_with = "maybe_seconds")]
     pub up_to: Option<Duration>,
-    /// How many there were.
+    /// The number of releases in the bucket.
     pub packets: u64,
 }
 
@@ -130,9 +130,9 @@ pub struct LatenessBucket {
 const BORDERS_US: [u64; 9] = [10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000];
 
 impl Certificate {
-    pub(crate) fn new(spec: &PathSpec, report: &EngineReport) -> Certificate {
+    pub(crate) fn new(spec: &PathSpec, report: &PacketLoopReport) -> Certificate {
         Certificate {
-            verdict: Verdict::of(spec, report),
+            verdict: CertificateVerdict::of(spec, report),
             path: spec.to_string(),
             duration: report.ran,
             real_time_priority: report.real_time,
@@ -164,7 +164,7 @@ impl DirectionCertificate {
                 oversized: counters.oversized,
             },
             asked: spec.rate,
-            achieved: (counters.backlogged_due >= LEAST_BACKLOG)
+            achieved: (counters.backlogged_due >= MIN_BACKLOGGED_TIME)
                 .then(|| counters.backlogged_bytes / counters.backlogged_time),
             backlogged: counters.backlogged_time,
             buffer: spec.buffer,

@@ -5,7 +5,7 @@ use sweetspot_units::Duration;
 use super::{Certificate, DirectionCertificate, LatenessCertificate};
 
 /// The longest bar of the histogram, so that a line stays within 80 columns.
-const BAR: u64 = 16;
+const BAR_COLUMNS: u64 = 16;
 
 impl fmt::Display for Certificate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -60,7 +60,7 @@ fn histogram(
         if up.packets + down.packets == 0 {
             continue;
         }
-        let bar = |packets: u64| "#".repeat((packets * BAR).div_ceil(most.max(1)) as usize);
+        let bar = |packets: u64| "#".repeat((packets * BAR_COLUMNS).div_ceil(most.max(1)) as usize);
         let line = format!(
             "  {name:>16} {:>9} {:16} {:>9} {}",
             up.packets,

@@ -10,21 +10,20 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use super::path;
 use crate::Lateness;
-use crate::error::{Doing, EmulatorError};
+use crate::error::{EmulatorError, NetworkContext};
 use crate::serial::seconds;
 use crate::{Emulation, Side};
 
 /// Probes sent, and how far apart.
-const PROBES: u64 = 2000;
-const GAP: Duration = Duration::from_millis(1);
-const PORT: u16 = 9;
+const PROBE_COUNT: u64 = 2000;
+const PROBE_INTERVAL: Duration = Duration::from_millis(1);
+const DISCARD_PORT: u16 = 9;
 /// Where a probe's stamp stands in its frame: behind 14 bytes of Ethernet, 20 of IPv4, 8 of UDP.
-const STAMP: usize = 42;
+const STAMP_OFFSET: usize = 42;
 /// The size of a probe's IP packet.
-const SIZE: Bytes = Bytes::new(20 + 8 + 8);
+const PROBE_SIZE: Bytes = Bytes::new(20 + 8 + 8);
 
-/// By how much packets took longer than asked on an otherwise empty path. Serialised in
-/// seconds.
+/// How much longer than asked packets took on an otherwise empty path. Serialised in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct DelayError {
     /// The median.
@@ -38,16 +37,16 @@ pub struct DelayError {
     pub max: Duration,
     /// Probes that arrived, of 2000 sent.
     pub probes: u64,
-    /// Probes that arrived earlier than asked: none, or the emulator is wrong.
+    /// Probes that arrived earlier than asked. Any such probe is an error of the emulator.
     pub early: u64,
 }
 
-/// Measures it on a path of 100 Mbit/s and 20 ms.
+/// Measures the error on a path of 100 Mbit/s and 20 ms.
 pub(super) fn measure() -> Result<DelayError, EmulatorError> {
     let path = path(Rate::from_mbit_per_second(100));
     let emulation = Emulation::start(&path)?;
     // The far device's own ring stamps what arrives, whenever somebody looks.
-    let mut arrivals = emulation.far().link.port_inside(path.mtu, PROBES as usize)?;
+    let mut arrivals = emulation.far().link.port_inside(path.mtu, PROBE_COUNT as usize)?;
     send(emulation.near(), emulation.far())?;
     clock::sleep_until(clock::now() + path.rtt());
     let error = evaluate(&path, &mut arrivals);
@@ -57,31 +56,31 @@ pub(super) fn measure() -> Result<DelayError, EmulatorError> {
 
 fn send(near: &Side, far: &Side) -> Result<(), EmulatorError> {
     let probe = || -> std::io::Result<()> {
-        let socket = UdpSocket::bind((near.address(), PORT))?;
+        let socket = UdpSocket::bind((near.address(), DISCARD_PORT))?;
         let mut next = clock::now();
-        for _ in 0..PROBES {
+        for _ in 0..PROBE_COUNT {
             clock::sleep_until(next);
-            next += GAP;
+            next += PROBE_INTERVAL;
             let stamp = clock::wall().as_nanos().to_be_bytes();
-            socket.send_to(&stamp, (far.address(), PORT))?;
+            socket.send_to(&stamp, (far.address(), DISCARD_PORT))?;
         }
         Ok(())
     };
     // A socket takes what arrives, or the far side would answer each probe with an ICMP error.
     let _sink = far
-        .run(|| UdpSocket::bind((far.address(), PORT)))
+        .run(|| UdpSocket::bind((far.address(), DISCARD_PORT)))
         .and_then(|bound| bound)
         .doing("open a UDP socket")?;
     near.run(probe).and_then(|sent| sent).doing("send a probe")
 }
 
 fn evaluate(path: &PathSpec, arrivals: &mut PacketPort) -> DelayError {
-    let asked = SIZE / path.up.rate + path.up.delay;
+    let asked = PROBE_SIZE / path.up.rate + path.up.delay;
     let (mut errors, mut early) = (Lateness::default(), 0);
     let mut next = true;
     while next {
         next = arrivals.receive(|frame| {
-            let Some(stamp) = frame.bytes.get(STAMP..).and_then(|s| s.first_chunk()) else {
+            let Some(stamp) = frame.bytes.get(STAMP_OFFSET..).and_then(|s| s.first_chunk()) else {
                 return;
             };
             let sent = Time::from_nanos(u64::from_be_bytes(*stamp));

@@ -9,19 +9,19 @@ use sweetspot_linux::clock;
 use sweetspot_path::PathSpec;
 use sweetspot_units::{Bytes, Duration, Rate};
 
-use crate::error::{Doing, EmulatorError};
+use crate::error::{EmulatorError, NetworkContext};
 use crate::{Certificate, Emulation, Side};
 
 /// The discard port (RFC 863).
-const PORT: u16 = 9;
+const DISCARD_PORT: u16 = 9;
 /// IPv4 and UDP headers.
-const HEADERS: u64 = 28;
+const UDP_IP_HEADER_BYTES: u64 = 28;
 /// An IPv4 packet with a TCP acknowledgement and its timestamp option (RFC 7323).
 const ACKNOWLEDGEMENT: Bytes = Bytes::new(52);
 /// The load exceeds the rate by this much, so that the bottleneck stays backlogged.
-const EXCESS: f64 = 1.05;
+const LOAD_FACTOR: f64 = 1.05;
 /// Datagrams go out in bunches this far apart.
-const BUNCHES: Duration = Duration::from_micros(500);
+const BUNCH_INTERVAL: Duration = Duration::from_micros(500);
 
 /// Loads `path` for `span` and returns what the emulation certifies.
 pub(super) fn carry(path: &PathSpec, span: Duration) -> Result<Certificate, EmulatorError> {
@@ -29,11 +29,11 @@ pub(super) fn carry(path: &PathSpec, span: Duration) -> Result<Certificate, Emul
     let (near, far) = (emulation.near(), emulation.far());
     let (near_end, far_end) = (end(near, far)?, end(far, near)?);
     let over = AtomicBool::new(false);
-    let packets = path.up.rate.scaled(EXCESS).as_f64() / (8.0 * path.mtu.as_f64());
+    let packets = path.up.rate.scaled(LOAD_FACTOR).as_f64() / (8.0 * path.mtu.as_f64());
     // TCP acknowledges every second packet (RFC 9293, section 3.8.6.3).
     let back = Rate::from_f64(packets / 2.0 * 8.0 * ACKNOWLEDGEMENT.as_f64());
     thread::scope(|scope| {
-        scope.spawn(|| send(&near_end, path.up.rate.scaled(EXCESS), path.mtu, &over));
+        scope.spawn(|| send(&near_end, path.up.rate.scaled(LOAD_FACTOR), path.mtu, &over));
         scope.spawn(|| send(&far_end, back, ACKNOWLEDGEMENT, &over));
         clock::sleep_until(clock::now() + span);
         over.store(true, Ordering::Relaxed);
@@ -45,8 +45,8 @@ pub(super) fn carry(path: &PathSpec, span: Duration) -> Result<Certificate, Emul
 /// buffer is thrown away at little cost, which leaves the machine to the emulator.
 fn end(side: &Side, other: &Side) -> Result<UdpSocket, EmulatorError> {
     let open = || -> io::Result<UdpSocket> {
-        let socket = UdpSocket::bind((side.address(), PORT))?;
-        socket.connect((other.address(), PORT))?;
+        let socket = UdpSocket::bind((side.address(), DISCARD_PORT))?;
+        socket.connect((other.address(), DISCARD_PORT))?;
         Ok(socket)
     };
     side.run(open).and_then(|opened| opened).doing("open a UDP socket")
@@ -54,7 +54,7 @@ fn end(side: &Side, other: &Side) -> Result<UdpSocket, EmulatorError> {
 
 /// Sends packets of `size` at `rate` until it is `over`.
 fn send(socket: &UdpSocket, rate: Rate, size: Bytes, over: &AtomicBool) {
-    let payload = vec![0; size.get().saturating_sub(HEADERS) as usize];
+    let payload = vec![0; size.get().saturating_sub(UDP_IP_HEADER_BYTES) as usize];
     let started = clock::now();
     let (mut sent, mut next) = (Bytes::ZERO, started);
     while !over.load(Ordering::Relaxed) {
@@ -64,7 +64,7 @@ fn send(socket: &UdpSocket, rate: Rate, size: Bytes, over: &AtomicBool) {
             let _ = socket.send(&payload);
             sent += size;
         }
-        next += BUNCHES;
+        next += BUNCH_INTERVAL;
         clock::sleep_until(next);
     }
 }

@@ -1,5 +1,4 @@
-//! What this machine can emulate: the highest rate that its own certificate trusts, and the
-//! error of the delay.
+//! Measures what this machine can emulate: the highest rate that its certificate trusts, and the error of the delay.
 
 mod delay;
 mod load;
@@ -15,61 +14,60 @@ use crate::serial::{bits_per_second, maybe_bits_per_second, seconds};
 pub use delay::DelayError;
 
 /// Where the search for the highest rate begins; it doubles from here.
-const FIRST: Rate = Rate::from_mbit_per_second(125);
+const FIRST_RATE: Rate = Rate::from_mbit_per_second(125);
 /// Where it ends at the latest.
-const LAST: Rate = Rate::from_mbit_per_second(16_000);
+const LAST_RATE: Rate = Rate::from_mbit_per_second(16_000);
 /// Halvings of the last doubling: the result is known to an eighth.
 const BISECTIONS: usize = 3;
 /// How often a rate is tried before it counts as too high: another program may have disturbed.
-const TRIES: usize = 2;
+const TRIALS_PER_RATE: usize = 2;
 /// How long each try lasts.
-const TRY: Duration = Duration::from_millis(1500);
+const TRIAL_TIME: Duration = Duration::from_millis(1500);
 /// The bottleneck must have been backlogged for this share of a try, or it proves nothing.
-const LEAST_BACKLOG: f64 = 0.8;
+const MIN_BACKLOGGED_SHARE: f64 = 0.8;
 /// The paths tried: a round trip of 20 ms and one BDP of buffer.
-const RTT: Duration = Duration::from_millis(20);
+const TRIAL_RTT: Duration = Duration::from_millis(20);
 
-/// What the self-test found. Serialised, times are in seconds and rates in bit/s.
+/// The result of [`self_test`]. Serialised, times are in seconds and rates in bit/s.
 #[derive(Debug, Clone, Serialize)]
 pub struct SelfTest {
-    /// The highest rate at which the certificate said trust, if any: near to far full-size
-    /// packets, far to near half as many of 52 bytes, as TCP's acknowledgements would be, on a
-    /// path of 20 ms with one BDP of buffer.
+    /// The highest rate that the certificate trusts, if any, on a path of 20 ms with one BDP of buffer. The load is
+    /// full-size packets near to far, and half as many of 52 bytes back, like TCP's acknowledgements.
     #[serde(rename = "highest_rate_bps", serialize_with = "maybe_bits_per_second")]
     pub highest: Option<Rate>,
     /// The rates tried, in order.
-    pub trials: Vec<Trial>,
+    pub trials: Vec<RateTrial>,
     /// The delay of a packet on an otherwise empty path, measured by the kernel's stamps.
     pub delay_error: DelayError,
-    /// How long it took.
+    /// The duration of the test.
     #[serde(rename = "duration_s", serialize_with = "seconds")]
     pub duration: Duration,
 }
 
-/// One rate tried.
+/// The trial of one rate.
 #[derive(Debug, Clone, Serialize)]
-pub struct Trial {
+pub struct RateTrial {
     /// The rate.
     #[serde(rename = "rate_bps", serialize_with = "bits_per_second")]
     pub rate: Rate,
-    /// Whether the emulation was loaded and true.
+    /// Whether the emulation was loaded fully and can be trusted.
     pub truthful: bool,
-    /// What speaks against it; empty if it was truthful.
+    /// The reasons against it; empty if it was truthful.
     pub reasons: Vec<String>,
     /// The lateness that 99 % of the releases did not exceed.
     #[serde(rename = "p99_lateness_s", serialize_with = "seconds")]
     pub p99_lateness: Duration,
 }
 
-/// Tests the machine, which should be idle, and tells `progress` each step. Takes about half a
-/// minute. Needs what [`isolate`](crate::isolate) gives.
-pub fn self_test(progress: &mut dyn FnMut(&Trial)) -> Result<SelfTest, EmulatorError> {
+/// Tests the machine, which should be idle, and calls `progress` after each trial. Takes about half a minute. It must
+/// run inside [`isolate`](crate::isolate).
+pub fn self_test(progress: &mut dyn FnMut(&RateTrial)) -> Result<SelfTest, EmulatorError> {
     let started = sweetspot_linux::clock::now();
     let delay_error = delay::measure()?;
     let mut trials = Vec::new();
     let mut truthful_at = |rate| {
         let mut truthful = false;
-        for _ in 0..TRIES {
+        for _ in 0..TRIALS_PER_RATE {
             let trial = try_rate(rate)?;
             progress(&trial);
             truthful = trial.truthful;
@@ -89,8 +87,8 @@ pub fn self_test(progress: &mut dyn FnMut(&Trial)) -> Result<SelfTest, EmulatorE
 fn search(
     truthful_at: &mut dyn FnMut(Rate) -> Result<bool, EmulatorError>,
 ) -> Result<Option<Rate>, EmulatorError> {
-    let (mut good, mut rate) = (None, FIRST);
-    while rate <= LAST {
+    let (mut good, mut rate) = (None, FIRST_RATE);
+    while rate <= LAST_RATE {
         if !truthful_at(rate)? {
             break;
         }
@@ -100,7 +98,7 @@ fn search(
     let Some(mut good) = good else { return Ok(None) };
     let mut bad = rate;
     for _ in 0..BISECTIONS {
-        if bad > LAST {
+        if bad > LAST_RATE {
             break;
         }
         let middle = (good + bad).scaled(0.5);
@@ -109,17 +107,16 @@ fn search(
     Ok(Some(good))
 }
 
-fn try_rate(rate: Rate) -> Result<Trial, EmulatorError> {
+fn try_rate(rate: Rate) -> Result<RateTrial, EmulatorError> {
     rehearse(&path(rate))
 }
 
-/// Loads `path` for a moment to the limit of its rate, and says whether this machine emulated it
-/// truthfully.
-pub fn rehearse(path: &PathSpec) -> Result<Trial, EmulatorError> {
-    let certificate = load::carry(path, TRY)?;
+/// Loads `path` to the limit of its rate for 1.5 s. The result says whether this machine emulated it truthfully.
+pub fn rehearse(path: &PathSpec) -> Result<RateTrial, EmulatorError> {
+    let certificate = load::carry(path, TRIAL_TIME)?;
     let mut reasons = certificate.verdict.reasons.clone();
     reasons.extend(underload(&certificate));
-    Ok(Trial {
+    Ok(RateTrial {
         rate: path.up.rate,
         truthful: reasons.is_empty(),
         reasons,
@@ -129,8 +126,8 @@ pub fn rehearse(path: &PathSpec) -> Result<Trial, EmulatorError> {
 
 /// Why the load was too low to prove anything, if it was.
 fn underload(certificate: &Certificate) -> Option<String> {
-    let backlogged = certificate.up.backlogged.as_secs_f64() / TRY.as_secs_f64();
-    (backlogged < LEAST_BACKLOG).then(|| {
+    let backlogged = certificate.up.backlogged.as_secs_f64() / TRIAL_TIME.as_secs_f64();
+    (backlogged < MIN_BACKLOGGED_SHARE).then(|| {
         let offered = certificate.up.bytes_in / certificate.duration;
         format!("up: the load generator came to {offered} only")
     })
@@ -139,8 +136,8 @@ fn underload(certificate: &Certificate) -> Option<String> {
 fn path(rate: Rate) -> PathSpec {
     let direction = DirectionSpec {
         rate,
-        delay: RTT / 2,
-        buffer: Volume::Bytes(rate * RTT),
+        delay: TRIAL_RTT / 2,
+        buffer: Volume::Bytes(rate * TRIAL_RTT),
         loss: Probability::ZERO,
         jitter: Duration::ZERO,
     };
@@ -168,6 +165,6 @@ mod tests {
     #[test]
     fn a_machine_that_can_nothing_and_one_that_can_everything_end_the_search() {
         assert_eq!(found(Rate::ZERO), None);
-        assert_eq!(found(Rate::MAX), Some(LAST));
+        assert_eq!(found(Rate::MAX), Some(LAST_RATE));
     }
 }

@@ -12,7 +12,7 @@ use sweetspot_units::{Bytes, Duration, Rate};
 /// An IPv4 and a UDP header: 20 + 8 bytes.
 const UDP_HEADERS: u64 = 28;
 /// Long enough for anything here on a busy machine.
-const PATIENCE: StdDuration = StdDuration::from_secs(20);
+const READ_TIMEOUT: StdDuration = StdDuration::from_secs(20);
 
 fn emulate(path: &str) -> Emulation {
     Emulation::start(&path.parse().unwrap()).unwrap()
@@ -20,7 +20,7 @@ fn emulate(path: &str) -> Emulation {
 
 fn udp(side: &Side) -> UdpSocket {
     let socket = side.run(|| UdpSocket::bind((side.address(), 7))).unwrap().unwrap();
-    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    socket.set_read_timeout(Some(READ_TIMEOUT)).unwrap();
     socket
 }
 
@@ -177,7 +177,7 @@ pub fn emulations_follow_one_another() {
     assert_eq!(std::fs::read_to_string("/proc/thread-self/net/dev").unwrap().lines().count(), 3);
 }
 
-pub fn leaves_share_the_bottleneck_and_have_round_trips_of_their_own() {
+pub fn host_pairs_share_the_bottleneck_and_have_round_trips_of_their_own() {
     let ms = Duration::from_millis;
     let host_pair =
         |extra_delay| HostPair { extra_delay, initial_window: Some(2), quick_acks: true };
@@ -188,7 +188,7 @@ pub fn leaves_share_the_bottleneck_and_have_round_trips_of_their_own() {
         let bind = |side: &Side| {
             let socket =
                 side.run(|| UdpSocket::bind((side.host_pair(number), 7))).unwrap().unwrap();
-            socket.set_read_timeout(Some(PATIENCE)).unwrap();
+            socket.set_read_timeout(Some(READ_TIMEOUT)).unwrap();
             socket
         };
         let (one, other) = (bind(near), bind(far));
@@ -210,7 +210,7 @@ pub fn leaves_share_the_bottleneck_and_have_round_trips_of_their_own() {
     assert_sane(&certificate);
 }
 
-pub fn too_many_leaves_are_refused() {
+pub fn too_many_host_pairs_are_refused() {
     let path = "rate=100Mbit/s rtt=10ms buffer=100kB".parse().unwrap();
     let Err(error) = Emulation::start_with(&path, &[HostPair::default(); 1001]) else { panic!() };
     assert!(error.to_string().contains("1001 pairs of hosts"), "{error}");

@@ -21,10 +21,10 @@ const INSIDE: &[Law] = &[
     ("the_rate_can_change_midway", laws::the_rate_can_change_midway),
     ("emulations_follow_one_another", laws::emulations_follow_one_another),
     (
-        "leaves_share_the_bottleneck_and_have_round_trips_of_their_own",
-        laws::leaves_share_the_bottleneck_and_have_round_trips_of_their_own,
+        "host_pairs_share_the_bottleneck_and_have_round_trips_of_their_own",
+        laws::host_pairs_share_the_bottleneck_and_have_round_trips_of_their_own,
     ),
-    ("too_many_leaves_are_refused", laws::too_many_leaves_are_refused),
+    ("too_many_host_pairs_are_refused", laws::too_many_host_pairs_are_refused),
     ("commands_run_on_the_side_they_were_given_to", laws::commands_run_on_their_side),
     ("a_missing_command_is_named", laws::a_missing_command_is_named),
     ("the_certificate_is_stable_json", laws::the_certificate_is_stable_json),

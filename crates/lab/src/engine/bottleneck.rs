@@ -1,11 +1,11 @@
-use sweetspot_emulator::{Flow, Sample};
+use sweetspot_emulator::{DirectionSample, PathSample};
 use sweetspot_scenario::BottleneckOutcome;
 use sweetspot_units::{Duration, Rate};
 
 /// What the emulator's samples tell of the bottleneck in the direction of the data. Their times
 /// count from the start of the run.
 pub(super) struct Bottleneck<'a> {
-    pub samples: &'a [(Duration, Sample)],
+    pub samples: &'a [(Duration, PathSample)],
     pub rate: Rate,
 }
 
@@ -17,13 +17,13 @@ impl Bottleneck<'_> {
         first: Duration,
     ) -> BottleneckOutcome {
         let measured = self.within(begin, end);
-        let mean = |of: &dyn Fn(&Flow) -> f64| {
+        let mean = |of: &dyn Fn(&DirectionSample) -> f64| {
             let sum: f64 = measured.iter().map(|(_, sample)| of(&sample.up)).sum();
             if measured.is_empty() { 0.0 } else { sum / measured.len() as f64 }
         };
         let (dropped, arrived) = match (measured.first(), measured.last()) {
             (Some((_, a)), Some((_, b))) => {
-                let gone = |flow: &Flow| flow.buffer_drops + flow.random_losses;
+                let gone = |flow: &DirectionSample| flow.buffer_drops + flow.random_losses;
                 (gone(&b.up) - gone(&a.up), b.up.arrived - a.up.arrived)
             }
             _ => (0, 0),
@@ -41,7 +41,7 @@ impl Bottleneck<'_> {
         }
     }
 
-    fn within(&self, from: Duration, to: Duration) -> &[(Duration, Sample)] {
+    fn within(&self, from: Duration, to: Duration) -> &[(Duration, PathSample)] {
         let first = self.samples.partition_point(|(at, _)| *at < from);
         let last = self.samples.partition_point(|(at, _)| *at <= to);
         &self.samples[first..last.max(first)]
@@ -59,7 +59,7 @@ impl Bottleneck<'_> {
 }
 
 /// Packets that wait; the one that is being sent does not.
-pub(super) fn waiting(flow: &Flow) -> u64 {
+pub(super) fn waiting(flow: &DirectionSample) -> u64 {
     flow.backlog_packets.saturating_sub(1)
 }
 
@@ -69,8 +69,8 @@ mod tests {
     use sweetspot_units::Bytes;
 
     /// 10 Mbit/s, half used: 6250 B in 10 ms; five packets in the buffer, a tenth lost.
-    fn sample(n: u64) -> (Duration, Sample) {
-        let flow = Flow {
+    fn sample(n: u64) -> (Duration, PathSample) {
+        let flow = DirectionSample {
             backlog: Bytes::new(5000),
             backlog_packets: 5,
             queue_delay: Duration::from_millis(4),
@@ -80,7 +80,7 @@ mod tests {
             delivered: Bytes::new(6250 * n),
         };
         let at = Duration::from_millis(10) * n;
-        (at, Sample { at, up: flow, down: flow })
+        (at, PathSample { at, up: flow, down: flow })
     }
 
     #[test]

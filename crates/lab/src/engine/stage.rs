@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::thread::{self, ScopedJoinHandle};
 
-use sweetspot_emulator::{Emulation, Sample};
+use sweetspot_emulator::{Emulation, PathSample};
 use sweetspot_linux::{clock, process};
 use sweetspot_scenario::{Outcome, Scenario};
 use sweetspot_sizing::KnownPath;
@@ -24,7 +24,7 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// What a run left behind.
 struct Traces {
-    samples: Vec<(Duration, Sample)>,
+    samples: Vec<(Duration, PathSample)>,
     totals: Vec<Totals>,
     targets: Vec<Trace>,
 }
@@ -116,7 +116,7 @@ fn run(plan: &Plan, emulation: &Emulation, targets: &[Target<'_>]) -> Result<Tra
 }
 
 /// Collects the emulator's samples until `end`; their times count from `zero`.
-fn watch(emulation: &Emulation, zero: Time, end: Time) -> Vec<(Duration, Sample)> {
+fn watch(emulation: &Emulation, zero: Time, end: Time) -> Vec<(Duration, PathSample)> {
     let mut samples = Vec::new();
     while clock::now() < end {
         clock::sleep_until((clock::now() + LOOK).min(end));

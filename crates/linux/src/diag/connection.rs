@@ -7,20 +7,20 @@ use crate::netlink;
 use crate::tcp::Info;
 
 /// `struct inet_diag_sockid`.
-pub(super) const IDENTITY: usize = 48;
+pub(super) const SOCKID_BYTES: usize = 48;
 /// `struct inet_diag_msg`.
-const MESSAGE: usize = 4 + IDENTITY + 20;
+const INET_DIAG_MSG_BYTES: usize = 4 + SOCKID_BYTES + 20;
 
 /// The attributes of include/uapi/linux/inet_diag.h that are read.
-const INET_DIAG_INFO: u16 = 2;
-const INET_DIAG_CONG: u16 = 4;
-const INET_DIAG_SKMEMINFO: u16 = 7;
+pub(super) const INET_DIAG_INFO: u16 = 2;
+pub(super) const INET_DIAG_CONG: u16 = 4;
+pub(super) const INET_DIAG_SKMEMINFO: u16 = 7;
 const INET_DIAG_CGROUP_ID: u16 = 21;
 
-/// The state of a connection, with the kernel's numbers (include/net/tcp_states.h).
+/// The state of a TCP connection, with the kernel's numbers (include/net/tcp_states.h).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
-pub enum State {
+pub enum TcpState {
     /// Data may flow both ways.
     Established = 1,
     /// This end asked to connect.
@@ -31,9 +31,9 @@ pub enum State {
     FinWait1 = 4,
     /// This end closed; the peer may still send.
     FinWait2 = 5,
-    /// Over; waits for stray packets.
+    /// The connection is over; stray packets may still arrive.
     TimeWait = 6,
-    /// Over.
+    /// The connection is over.
     Close = 7,
     /// The peer closed; this end may still send.
     CloseWait = 8,
@@ -47,19 +47,19 @@ pub enum State {
     NewSynReceived = 12,
 }
 
-impl State {
-    /// The states in which data may flow one way or the other.
-    pub const WITH_DATA: [State; 4] =
-        [State::Established, State::FinWait1, State::FinWait2, State::CloseWait];
+impl TcpState {
+    /// The states in which data may flow in at least one direction.
+    pub const WITH_DATA: [TcpState; 4] =
+        [TcpState::Established, TcpState::FinWait1, TcpState::FinWait2, TcpState::CloseWait];
 
     pub(super) fn bit(self) -> u32 {
         1 << (self as u32)
     }
 
-    /// The state with the kernel's number `n`.
-    pub fn from_number(n: u8) -> Option<State> {
-        use State::*;
-        const ALL: [State; 12] = [
+    /// The state with the kernel's number `n`; `None` if there is no such state.
+    pub fn from_number(n: u8) -> Option<TcpState> {
+        use TcpState::*;
+        const ALL_STATES: [TcpState; 12] = [
             Established,
             SynSent,
             SynReceived,
@@ -73,68 +73,68 @@ impl State {
             Closing,
             NewSynReceived,
         ];
-        ALL.into_iter().find(|state| *state as u8 == n)
+        ALL_STATES.into_iter().find(|state| *state as u8 == n)
     }
 }
 
-/// What a socket's buffers hold, in bytes of the kernel's bookkeeping
-/// (`INET_DIAG_SKMEMINFO`, include/uapi/linux/sock_diag.h).
+/// The memory of a socket's buffers, bookkeeping included: ss(8)'s `skmem` (`INET_DIAG_SKMEMINFO`,
+/// include/uapi/linux/sock_diag.h).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Memory {
+pub struct SocketMemory {
     /// Packets received and not read.
     pub received: Bytes,
-    /// The most that this may be: `SO_RCVBUF`.
+    /// The limit of `received`: `SO_RCVBUF`.
     pub receive_buffer: Bytes,
-    /// Packets handed to the network below and not yet released by it.
+    /// Packets passed to the queueing discipline and the device, and not yet released.
     pub in_qdisc: Bytes,
-    /// The most that may wait to be sent or acknowledged: `SO_SNDBUF`.
+    /// The limit of `queued`: `SO_SNDBUF`.
     pub send_buffer: Bytes,
-    /// Packets that wait to be sent or acknowledged.
+    /// Packets waiting to be sent or acknowledged.
     pub queued: Bytes,
     /// Packets that arrived while the application held the socket.
     pub backlog: Bytes,
-    /// Packets dropped at this socket.
+    /// The number of packets dropped at this socket.
     pub drops: u32,
 }
 
-/// A TCP connection as sock_diag tells of it.
+/// A TCP connection as sock_diag reports it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Connection {
+pub struct DiagConnection {
     /// Its state.
-    pub state: State,
-    /// This end.
+    pub state: TcpState,
+    /// The address of this end.
     pub local: SocketAddr,
-    /// The other end.
+    /// The address of the other end.
     pub remote: SocketAddr,
-    /// Identifies the socket for as long as the host runs; never used twice.
+    /// The socket's cookie, unique until the next boot.
     pub cookie: u64,
-    /// The inode under which processes hold it (`/proc/PID/fd`); zero where no process does.
+    /// The inode of the socket in `/proc/PID/fd`; zero if no process holds it.
     pub inode: u64,
-    /// The user that made it.
+    /// The user that made the socket.
     pub uid: u32,
-    /// Payload received in order that the application has not read. For a listener: connections
-    /// that wait to be accepted.
+    /// Payload received in order that the application has not read. For a listener: the number of connections
+    /// waiting to be accepted.
     pub unread: Bytes,
     /// Payload that the application wrote and the peer has not acknowledged.
     pub unacknowledged: Bytes,
-    /// The control group it was made in; `None` before Linux 5.9.
+    /// The control group in which the socket was made; `None` before Linux 5.9.
     pub cgroup: Option<u64>,
-    /// `TCP_INFO`, if asked for; a connection that nobody accepted, or that is over, has none.
+    /// `TCP_INFO`, if asked for. A connection that was not accepted yet or is over has none.
     pub info: Option<Info>,
     /// The sender's congestion control, if asked for.
     pub congestion: Option<String>,
     /// What its buffers hold, if asked for.
-    pub memory: Option<Memory>,
+    pub memory: Option<SocketMemory>,
     /// `AF_INET` or `AF_INET6`; the addresses of the latter may be mapped ones of the former.
     pub(super) family: u8,
     /// The device that it is bound to; zero for none.
     pub(super) interface: u32,
 }
 
-impl Connection {
+impl DiagConnection {
     /// Reads one message; `None` if it is cut short or of no TCP state.
-    pub(super) fn parse(message: &[u8]) -> Option<Connection> {
-        let fixed: &[u8; MESSAGE] = message.first_chunk()?;
+    pub(super) fn parse(message: &[u8]) -> Option<DiagConnection> {
+        let fixed: &[u8; INET_DIAG_MSG_BYTES] = message.first_chunk()?;
         let word = |at: usize| u32::from_ne_bytes([0, 1, 2, 3].map(|i| fixed[at + i]));
         let port = |at: usize| u16::from_be_bytes([fixed[at], fixed[at + 1]]);
         let family = fixed[0];
@@ -149,8 +149,8 @@ impl Connection {
             };
             canonical(SocketAddr::new(ip, port(port_at)))
         };
-        let mut connection = Connection {
-            state: State::from_number(fixed[1])?,
+        let mut connection = DiagConnection {
+            state: TcpState::from_number(fixed[1])?,
             // The identity begins at 4: two ports, two addresses of 16 bytes, device, cookie.
             local: end(8, 4),
             remote: end(24, 6),
@@ -167,7 +167,7 @@ impl Connection {
             memory: None,
             family,
         };
-        let mut attributes = &message[MESSAGE..];
+        let mut attributes = &message[INET_DIAG_MSG_BYTES..];
         while let Some((kind, content, rest)) = netlink::attribute(attributes) {
             connection.handle_attribute(kind, content);
             attributes = rest;
@@ -191,8 +191,8 @@ impl Connection {
     }
 
     /// `struct inet_diag_sockid`, to ask for this very connection.
-    pub(super) fn identity(&self) -> [u8; IDENTITY] {
-        let mut id = [0; IDENTITY];
+    pub(super) fn identity(&self) -> [u8; SOCKID_BYTES] {
+        let mut id = [0; SOCKID_BYTES];
         let mut put = |at: usize, bytes: &[u8]| id[at..at + bytes.len()].copy_from_slice(bytes);
         put(0, &self.local.port().to_be_bytes());
         put(2, &self.remote.port().to_be_bytes());
@@ -212,13 +212,13 @@ impl Connection {
 
 /// The words of `INET_DIAG_SKMEMINFO`: rmem_alloc, rcvbuf, wmem_alloc, sndbuf, fwd_alloc,
 /// wmem_queued, optmem, backlog, drops. Kernels before 4.7 lack the last.
-fn memory(content: &[u8]) -> Option<Memory> {
+fn memory(content: &[u8]) -> Option<SocketMemory> {
     let word = |n: usize| {
         let bytes = content.get(4 * n..4 * n + 4)?;
         Some(u32::from_ne_bytes(bytes.try_into().ok()?))
     };
     let bytes = |n: usize| word(n).map(|w| Bytes::new(w.into()));
-    Some(Memory {
+    Some(SocketMemory {
         received: bytes(0)?,
         receive_buffer: bytes(1)?,
         in_qdisc: bytes(2)?,
@@ -234,7 +234,7 @@ mod tests {
     use super::*;
 
     fn message() -> Vec<u8> {
-        let mut m = vec![0; MESSAGE];
+        let mut m = vec![0; INET_DIAG_MSG_BYTES];
         (m[0], m[1]) = (libc::AF_INET as u8, 1);
         m[4..8].copy_from_slice(&[0x1F, 0x90, 0xC0, 0x00]);
         m[8..12].copy_from_slice(&[10, 77, 0, 1]);
@@ -248,26 +248,26 @@ mod tests {
     /// 0x1F90 = 8080 and 0xC000 = 49152 in network order; the cookie is 2^32 + 7.
     #[test]
     fn fields_stand_where_the_kernel_puts_them() {
-        let c = Connection::parse(&message()).unwrap();
+        let c = DiagConnection::parse(&message()).unwrap();
         assert_eq!(c.local, "10.77.0.1:8080".parse().unwrap());
         assert_eq!(c.remote, "10.77.0.2:49152".parse().unwrap());
         assert_eq!((c.cookie, c.inode), ((1 << 32) + 7, 4711));
-        assert_eq!(c.identity(), message()[4..4 + IDENTITY]);
+        assert_eq!(c.identity(), message()[4..4 + SOCKID_BYTES]);
     }
 
     #[test]
     fn a_message_cut_short_is_none_and_a_strange_attribute_is_passed_over() {
         let whole = message();
-        assert!((0..MESSAGE).all(|n| Connection::parse(&whole[..n]).is_none()));
+        assert!((0..INET_DIAG_MSG_BYTES).all(|n| DiagConnection::parse(&whole[..n]).is_none()));
         let mut strange = whole.clone();
         strange.extend([6, 0, 0xFF, 0, 1, 2, 0, 0, 200, 0, 1, 0]);
-        assert_eq!(Connection::parse(&strange), Connection::parse(&whole));
+        assert_eq!(DiagConnection::parse(&strange), DiagConnection::parse(&whole));
     }
 
     #[test]
     fn every_state_has_the_number_of_its_place() {
         for n in 0..=255 {
-            let state = State::from_number(n);
+            let state = TcpState::from_number(n);
             assert_eq!(state.map(|s| s as u8), (1..=12).contains(&n).then_some(n));
         }
     }

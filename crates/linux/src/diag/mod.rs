@@ -1,73 +1,71 @@
-//! Every TCP connection of a network namespace, with what the kernel knows of it, in one go
-//! (sock_diag(7), include/uapi/linux/inet_diag.h). Needs no permission.
+//! Lists the TCP connections of a network namespace with the kernel's account of each (sock_diag(7),
+//! include/uapi/linux/inet_diag.h). Needs no privilege.
 
 mod connection;
 
-pub use connection::{Connection, Memory, State};
+pub use connection::{DiagConnection, SocketMemory, TcpState};
 
 use std::io;
 use std::net::SocketAddr;
 
 use crate::netlink::Netlink;
+use connection::{INET_DIAG_CONG, INET_DIAG_INFO, INET_DIAG_SKMEMINFO};
 
 /// include/uapi/linux/sock_diag.h.
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
-/// Extensions of include/uapi/linux/inet_diag.h; a request has bit `n - 1` set for extension n.
-const INET_DIAG_INFO: u8 = 2;
-const INET_DIAG_CONG: u8 = 4;
-const INET_DIAG_SKMEMINFO: u8 = 7;
 
-/// What to read of each connection besides who it is; each costs a little time.
+/// What to read of each connection besides its addresses. Each part costs a little time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Detail {
-    /// `TCP_INFO`.
+    /// Whether to read `TCP_INFO`.
     pub info: bool,
-    /// The sender's congestion control.
+    /// Whether to read the sender's congestion control.
     pub congestion: bool,
-    /// What its buffers hold.
+    /// Whether to read what its buffers hold.
     pub memory: bool,
 }
 
 impl Detail {
-    /// Only who it is.
+    /// Only the addresses.
     pub const NONE: Detail = Detail { info: false, congestion: false, memory: false };
     /// Everything.
     pub const ALL: Detail = Detail { info: true, congestion: true, memory: true };
 
     fn extensions(self) -> u8 {
-        let bit = |wanted: bool, extension: u8| u8::from(wanted) << (extension - 1);
+        // A request has bit n - 1 set for extension n (include/uapi/linux/inet_diag.h).
+        let bit = |wanted: bool, extension: u16| u8::from(wanted) << (extension - 1);
         bit(self.info, INET_DIAG_INFO)
             | bit(self.congestion, INET_DIAG_CONG)
             | bit(self.memory, INET_DIAG_SKMEMINFO)
     }
 }
 
-/// Reads the connections of the network namespace in which it was opened (see
-/// [`NetworkNamespace::run`](crate::namespace::NetworkNamespace::run) for another one).
+/// A sock_diag socket, which reads the connections of the network namespace in which it was opened. For another
+/// namespace open it in [`NetworkNamespace::run`](crate::namespace::NetworkNamespace::run).
 #[derive(Debug)]
 pub struct Diag {
     netlink: Netlink,
 }
 
 impl Diag {
-    /// Opens it in the namespace of the calling thread.
+    /// Opens a socket in the namespace of the calling thread.
     pub fn open() -> io::Result<Diag> {
         Netlink::open(libc::NETLINK_SOCK_DIAG).map(|netlink| Diag { netlink })
     }
 
-    /// Hands every connection in one of `states` to `visit`, IPv4 first. A connection that comes
-    /// or goes meanwhile may be missed or seen twice. `NotFound` is a kernel without inet_diag.
+    /// Passes every connection in one of `states` to `visit`, IPv4 first. A connection that begins or ends meanwhile
+    /// may be missed or visited twice. The error is `NotFound` on a kernel without inet_diag.
     pub fn connections(
         &mut self,
-        states: &[State],
+        states: &[TcpState],
         detail: Detail,
-        mut visit: impl FnMut(Connection),
+        mut visit: impl FnMut(DiagConnection),
     ) -> io::Result<()> {
         let mask = states.iter().fold(0, |mask, state| mask | state.bit());
         for family in [libc::AF_INET, libc::AF_INET6] {
-            let request = request(family as u8, detail, mask, &[0; connection::IDENTITY]);
+            let request = request(family as u8, detail, mask, &[0; connection::SOCKID_BYTES]);
             self.netlink.ask(SOCK_DIAG_BY_FAMILY, libc::NLM_F_DUMP, &request, &mut |message| {
-                if let Some(connection) = Connection::parse(message) {
+                if let Some(connection) = DiagConnection::parse(message) {
                     visit(connection);
                 }
             })?;
@@ -75,12 +73,16 @@ impl Diag {
         Ok(())
     }
 
-    /// Reads a connection seen before; `None` if it is no more.
-    pub fn find(&mut self, seen: &Connection, detail: Detail) -> io::Result<Option<Connection>> {
+    /// Reads a connection that was seen before again; `None` if it is gone.
+    pub fn find(
+        &mut self,
+        seen: &DiagConnection,
+        detail: Detail,
+    ) -> io::Result<Option<DiagConnection>> {
         let request = request(seen.family, detail, u32::MAX, &seen.identity());
         let mut found = None;
         let answer = self.netlink.ask(SOCK_DIAG_BY_FAMILY, 0, &request, &mut |message| {
-            found = Connection::parse(message);
+            found = DiagConnection::parse(message);
         });
         match answer.map_err(|e| (e.raw_os_error(), e)) {
             Ok(()) => Ok(found),
@@ -118,11 +120,11 @@ mod tests {
         (near, listener.accept().unwrap().0)
     }
 
-    fn find_by_ports(near: &TcpStream, detail: Detail) -> Connection {
+    fn find_by_ports(near: &TcpStream, detail: Detail) -> DiagConnection {
         let (local, remote) = (near.local_addr().unwrap(), near.peer_addr().unwrap());
         let mut found = None;
         let mut diag = Diag::open().unwrap();
-        diag.connections(&[State::Established], detail, |c| {
+        diag.connections(&[TcpState::Established], detail, |c| {
             if c.local.port() == local.port() && c.remote.port() == remote.port() {
                 found = Some(c);
             }
@@ -173,11 +175,11 @@ mod tests {
             let again = diag.find(&seen, Detail::ALL).unwrap().unwrap();
             assert_eq!((again.cookie, again.inode), (seen.cookie, seen.inode));
             assert!(again.info.is_some());
-            let other = Connection { cookie: seen.cookie + 1, ..seen.clone() };
+            let other = DiagConnection { cookie: seen.cookie + 1, ..seen.clone() };
             assert_eq!(diag.find(&other, Detail::NONE).unwrap(), None);
             drop((near, far));
             let state = diag.find(&seen, Detail::NONE).unwrap().map(|c| c.state);
-            assert!(state != Some(State::Established), "{state:?}");
+            assert!(state != Some(TcpState::Established), "{state:?}");
         }
     }
 }

@@ -8,23 +8,23 @@ pub enum BorrowError {
     /// The process has ended.
     #[error("process {pid} has ended")]
     ProcessEnded {
-        /// Which.
+        /// The process.
         pid: u32,
     },
     /// The process closed the descriptor.
     #[error("process {pid} closed its descriptor {fd}")]
     Closed {
-        /// Whose.
+        /// The process.
         pid: u32,
-        /// Which.
+        /// The descriptor.
         fd: i32,
     },
-    /// The number now stands for something else; nothing was done to it.
+    /// The descriptor is another file now. Nothing was done to it.
     #[error("descriptor {fd} of process {pid} is another file now")]
     Reused {
-        /// Whose.
+        /// The process.
         pid: u32,
-        /// Which.
+        /// The descriptor.
         fd: i32,
     },
     /// The kernel forbids it.
@@ -33,18 +33,18 @@ pub enum BorrowError {
          where kernel.yama.ptrace_scope is 0"
     )]
     NotPermitted {
-        /// Whose.
+        /// The process.
         pid: u32,
     },
     /// The kernel cannot do it.
     #[error("this kernel cannot lend sockets of other processes; Linux 5.6 or newer can")]
     Unsupported,
-    /// Something else.
+    /// The kernel failed for another reason.
     #[error("cannot borrow descriptor {fd} of process {pid}: {source}")]
     Failed {
-        /// Whose.
+        /// The process.
         pid: u32,
-        /// Which.
+        /// The descriptor.
         fd: i32,
         /// The kernel's reason.
         source: io::Error,
@@ -52,7 +52,7 @@ pub enum BorrowError {
 }
 
 impl BorrowError {
-    /// Whether the socket is out of reach for good because the program is done with it.
+    /// Whether the program has given the socket up, so that it is out of reach for good.
     pub fn is_over(&self) -> bool {
         use BorrowError::{Closed, ProcessEnded, Reused};
         matches!(self, ProcessEnded { .. } | Closed { .. } | Reused { .. })

@@ -1,8 +1,7 @@
-//! Sockets of other processes: named once, borrowed for each look or action (pidfd_getfd(2)).
+//! Sockets of other processes, borrowed for each look or action (pidfd_getfd(2)).
 //!
-//! A borrowed descriptor keeps the connection open: were it kept, the program's `close` would send
-//! no FIN. So it is borrowed for microseconds, and each time it is made sure by inode and cookie
-//! that it still is the socket that was meant.
+//! While a descriptor is borrowed, the program's `close` sends no FIN. So it is borrowed for microseconds only. Each
+//! time inode and cookie are compared, to make sure that it is still the same socket.
 
 mod error;
 mod process;

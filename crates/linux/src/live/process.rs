@@ -7,10 +7,10 @@ use super::status;
 use crate::processes::{self, Descriptor};
 use crate::{check, event_fd};
 
-/// Beyond so many descriptors nobody is searched: each costs a microsecond.
-const MOST: i32 = 1 << 16;
+/// How many descriptors of a process are searched at most. Each costs a microsecond.
+const MAX_DESCRIPTORS: i32 = 1 << 16;
 
-/// A process that is meant even after its number was given to another one.
+/// A handle of a process (pidfd), which stays valid when the process ID is reused.
 #[derive(Debug, Clone)]
 pub struct ProcessHandle {
     pid: u32,
@@ -18,7 +18,7 @@ pub struct ProcessHandle {
 }
 
 impl ProcessHandle {
-    /// A handle to the process that has number `pid` now.
+    /// A handle of the process that has the ID `pid` now.
     pub fn open(pid: u32) -> Result<ProcessHandle, BorrowError> {
         let number = libc::c_long::from(pid);
         // SAFETY: pidfd_open takes numbers.
@@ -32,7 +32,7 @@ impl ProcessHandle {
         }
     }
 
-    /// Its number.
+    /// Its process ID.
     pub fn pid(&self) -> u32 {
         self.pid
     }
@@ -42,12 +42,14 @@ impl ProcessHandle {
         event_fd::is_readable(self.pidfd.as_fd())
     }
 
-    /// The sockets that it has open, found by borrowing whatever it has open: for who may borrow
-    /// (CAP_SYS_PTRACE) but not list ([`processes::sockets`]).
+    /// The sockets among its descriptors, found by borrowing each descriptor. This needs CAP_SYS_PTRACE only, unlike
+    /// [`processes::sockets`].
     pub fn sockets(&self) -> Result<Vec<Descriptor>, BorrowError> {
         let slots = processes::descriptor_slots(self.pid);
         let mut found = Vec::new();
-        for fd in 0..slots.map_err(|_| BorrowError::ProcessEnded { pid: self.pid })?.min(MOST) {
+        for fd in
+            0..slots.map_err(|_| BorrowError::ProcessEnded { pid: self.pid })?.min(MAX_DESCRIPTORS)
+        {
             match self.duplicate(fd) {
                 Ok(file) => {
                     let inode = status(&file).ok().filter(is_socket).map(|stat| stat.st_ino);

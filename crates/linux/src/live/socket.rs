@@ -6,31 +6,30 @@ use super::{ProcessHandle, inode};
 use crate::processes;
 use crate::tcp::options;
 
-/// How often a socket is looked for before it counts as gone: one that moves while descriptors are
-/// read may be where they were read already, or where they are not read yet.
-const SEARCHES: usize = 3;
+/// How often a socket is searched for before it counts as gone: it may move while descriptors are read.
+const MAX_SEARCHES: usize = 3;
 
-/// A socket of a process, known by number, inode and cookie.
+/// A socket of another process, known by descriptor, inode and cookie.
 ///
-/// Programs move sockets: to another number (`dup2`), to a child that they fork for it. Where it is
-/// is looked for when it is asked for ([`LiveSocket::follow`]); which one it is never changes.
+/// Programs move sockets to another descriptor (`dup2`) or to a child process. [`LiveSocket::follow`] finds the
+/// socket again; inode and cookie never change.
 #[derive(Debug, Clone)]
 pub struct LiveSocket {
-    place: RefCell<Place>,
+    place: RefCell<SocketPlace>,
     inode: u64,
     cookie: u64,
 }
 
 /// Where a socket can be borrowed.
 #[derive(Debug, Clone)]
-struct Place {
+struct SocketPlace {
     process: ProcessHandle,
     fd: i32,
 }
 
 impl LiveSocket {
-    /// Names the socket that `process` has open as `fd`, which must have this inode and, where
-    /// given, this cookie. `Reused` is also what something other than a socket is.
+    /// The socket that `process` has open as `fd`. It must have this inode and, if given, this cookie; otherwise the
+    /// error is `Reused`.
     pub fn name(
         process: &ProcessHandle,
         fd: i32,
@@ -45,14 +44,14 @@ impl LiveSocket {
                 if self::inode(&borrowed).ok() != Some(inode) {
                     return Err(reused);
                 }
-                let place = RefCell::new(Place { process: process.clone(), fd });
+                let place = RefCell::new(SocketPlace { process: process.clone(), fd });
                 Ok(LiveSocket { place, inode, cookie: seen })
             }
             _ => Err(reused),
         }
     }
 
-    /// The socket with this inode and cookie among those that process `pid` has open.
+    /// The socket with this inode and cookie among those of process `pid`; `None` if it has none.
     pub fn find(pid: u32, inode: u64, cookie: u64) -> Option<LiveSocket> {
         let process = ProcessHandle::open(pid).ok()?;
         let sockets = processes::sockets(pid).or_else(|_| process.sockets()).ok()?;
@@ -62,13 +61,14 @@ impl LiveSocket {
             .find_map(|d| LiveSocket::name(&process, d.fd, inode, Some(cookie)).ok())
     }
 
-    /// Looks for the socket where it may be now: under another number, at a process that descends
-    /// from its own, or, where that has ended, at any. The error is why it was not where it was.
+    /// Finds the socket again after it moved: under another descriptor, in a descendant of its process or, if the
+    /// process has ended, in any process. The error says why it was not in its old place.
     pub fn follow(&self) -> Result<(), BorrowError> {
         let Err(why) = self.with(|_| ()) else { return Ok(()) };
         // Where the process has ended every process is looked through, and who had the socket from it
         // had it before.
-        let searches = if matches!(why, BorrowError::ProcessEnded { .. }) { 1 } else { SEARCHES };
+        let searches =
+            if matches!(why, BorrowError::ProcessEnded { .. }) { 1 } else { MAX_SEARCHES };
         let Some(found) = (0..searches).find_map(|_| self.search(&why)) else { return Err(why) };
         self.place.replace(found.place.into_inner());
         Ok(())
@@ -84,9 +84,9 @@ impl LiveSocket {
         find(pid).or_else(|| others().into_iter().find_map(find))
     }
 
-    /// Lends the socket to `act`, after making sure that it still is the one that was named.
+    /// Borrows the socket for `act`, after a check that it is still the same.
     pub fn with<T>(&self, act: impl FnOnce(&OwnedFd) -> T) -> Result<T, BorrowError> {
-        let Place { process, fd } = &*self.place.borrow();
+        let SocketPlace { process, fd } = &*self.place.borrow();
         let borrowed = process.duplicate(*fd)?;
         let same = options::cookie(&borrowed).is_ok_and(|cookie| cookie == self.cookie)
             && inode(&borrowed).is_ok_and(|inode| inode == self.inode);
@@ -101,7 +101,7 @@ impl LiveSocket {
         self.place.borrow().process.clone()
     }
 
-    /// Its number there.
+    /// Its descriptor in that process.
     pub fn fd(&self) -> i32 {
         self.place.borrow().fd
     }

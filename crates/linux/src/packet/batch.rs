@@ -4,17 +4,19 @@ use std::os::fd::{AsFd, AsRawFd};
 use super::PacketPort;
 use crate::check;
 
-/// The most frames that one call sends.
-pub const BATCH: usize = 32;
+/// The most frames that one call of [`PacketPort::send`] sends.
+pub const MAX_BATCH_FRAMES: usize = 32;
 
 impl PacketPort {
-    /// Sends the first [`BATCH`] of `frames`, each a whole Ethernet frame, in one system call,
-    /// and returns how many the kernel took. An error concerns the first frame.
+    /// Sends the first [`MAX_BATCH_FRAMES`] of `frames`, which are whole Ethernet frames, in one system call. Returns
+    /// how many the kernel took. An error concerns the first frame.
     pub fn send(&self, frames: &[&[u8]]) -> io::Result<usize> {
-        let count = frames.len().min(BATCH);
+        let count = frames.len().min(MAX_BATCH_FRAMES);
         // SAFETY: both are plain data for which zeros are a value.
-        let (mut parts, mut messages): ([libc::iovec; BATCH], [libc::mmsghdr; BATCH]) =
-            unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
+        let (mut parts, mut messages): (
+            [libc::iovec; MAX_BATCH_FRAMES],
+            [libc::mmsghdr; MAX_BATCH_FRAMES],
+        ) = unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
         for ((frame, part), message) in frames.iter().zip(&mut parts).zip(&mut messages) {
             // sendmmsg only reads through this pointer.
             part.iov_base = frame.as_ptr().cast_mut().cast();

@@ -1,4 +1,4 @@
-//! Raw Ethernet frames of one device, received through a ring that the kernel fills and stamps.
+//! Ethernet frames of one device, received through a ring that the kernel fills and timestamps (packet(7)).
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -10,38 +10,37 @@ use crate::check;
 
 mod batch;
 
-pub use batch::BATCH;
+pub use batch::MAX_BATCH_FRAMES;
 
-/// A packet socket bound to one device: frames come in through a TPACKET_V2 ring, stamped with
-/// the time of their arrival, and go out past the queueing disciplines.
+/// A packet socket bound to one device. It receives frames through a TPACKET_V2 ring, with their arrival times, and
+/// sends without a queueing discipline.
 #[derive(Debug)]
 pub struct PacketPort {
     socket: OwnedFd,
-    signal: Ring,
+    signal: PacketRing,
     lost: u64,
 }
 
-/// A frame in the ring.
+/// A received frame in the ring.
 #[derive(Debug, Clone, Copy)]
-pub struct Frame<'a> {
+pub struct ReceivedFrame<'a> {
     /// The frame from its Ethernet header on, cut to the size of a ring slot.
     pub bytes: &'a [u8],
-    /// Its full length.
+    /// Its full length, bytes.
     pub length: usize,
     /// When it reached the device, on the clock of [`crate::clock::wall`].
     pub arrived: Time,
 }
 
 impl PacketPort {
-    /// Opens a port on the device number `index` of the calling thread's network namespace.
-    /// The ring holds `slots` frames (rounded up to whole blocks) of up to `largest` bytes.
-    /// Needs CAP_NET_RAW.
+    /// Opens a port on device number `index` of the calling thread's network namespace. It receives incoming frames
+    /// only. The ring holds `slots` frames of up to `largest` bytes, rounded up to whole blocks. Needs CAP_NET_RAW.
     pub fn open(index: u32, largest: usize, slots: usize) -> io::Result<PacketPort> {
         PacketPort::open_for(index, largest, slots, true)
     }
 
-    /// The same, but what this host sends on the device comes in too, as a capture has it; frames
-    /// longer than `largest` are cut.
+    /// Opens a port that also receives what this host sends on the device, like a capture. Frames longer than
+    /// `largest` are cut. Needs CAP_NET_RAW.
     pub fn watch(index: u32, largest: usize, slots: usize) -> io::Result<PacketPort> {
         PacketPort::open_for(index, largest, slots, false)
     }
@@ -69,18 +68,17 @@ impl PacketPort {
         set(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
         // Room for a batch; more than the limit is cut by the kernel, which is no error.
         set(fd, libc::SOL_SOCKET, libc::SO_SNDBUF, 4 << 20)?;
-        let signal = Ring::map(fd, largest, slots)?;
+        let signal = PacketRing::map(fd, largest, slots)?;
         bind(fd, index)?;
         Ok(PacketPort { socket, signal, lost: 0 })
     }
 
-    /// Hands the next received frame to `work` and gives its slot back to the kernel; false if
-    /// there is none.
-    pub fn receive(&mut self, work: impl FnOnce(Frame<'_>)) -> bool {
+    /// Passes the next received frame to `work` and returns its slot to the kernel. Returns false if there is none.
+    pub fn receive(&mut self, work: impl FnOnce(ReceivedFrame<'_>)) -> bool {
         self.signal.take(work)
     }
 
-    /// Frames that the ring had no room for, since the port was opened.
+    /// The number of frames lost since the port was opened because the ring was full.
     pub fn lost(&mut self) -> io::Result<u64> {
         let mut counts = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
         let mut size = size_of_val(&counts) as libc::socklen_t;
@@ -108,7 +106,7 @@ impl AsFd for PacketPort {
 
 /// The memory shared with the kernel: slots of equal size, each with its header in front.
 #[derive(Debug)]
-struct Ring {
+struct PacketRing {
     memory: *mut u8,
     length: usize,
     slot: usize,
@@ -117,30 +115,30 @@ struct Ring {
 }
 
 // SAFETY: the mapping belongs to this value alone and is only touched through `&mut self`.
-unsafe impl Send for Ring {}
+unsafe impl Send for PacketRing {}
 
 /// Header, address and padding before a frame: TPACKET2_HDRLEN and the alignment behind it.
-const SLOT_HEADER: usize = 128;
-/// A power of two of pages, as the kernel wants it, and of every slot size up to itself.
-const BLOCK: usize = 1 << 18;
+const SLOT_HEADER_BYTES: usize = 128;
+/// The ring's block size: a power of two of pages, as the kernel requires, and a multiple of every slot size.
+const RING_BLOCK_BYTES: usize = 1 << 18;
 
-impl Ring {
-    fn map(socket: BorrowedFd<'_>, largest: usize, slots: usize) -> io::Result<Ring> {
+impl PacketRing {
+    fn map(socket: BorrowedFd<'_>, largest: usize, slots: usize) -> io::Result<PacketRing> {
         // A power of two divides the block, so that slot i simply stands at i x size.
-        let slot = (largest + SLOT_HEADER).next_power_of_two();
-        if slot > BLOCK {
+        let slot = (largest + SLOT_HEADER_BYTES).next_power_of_two();
+        if slot > RING_BLOCK_BYTES {
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        let blocks = slots.div_ceil(BLOCK / slot).max(1);
-        let slots = blocks * (BLOCK / slot);
+        let blocks = slots.div_ceil(RING_BLOCK_BYTES / slot).max(1);
+        let slots = blocks * (RING_BLOCK_BYTES / slot);
         let request = libc::tpacket_req {
-            tp_block_size: BLOCK as u32,
+            tp_block_size: RING_BLOCK_BYTES as u32,
             tp_block_nr: blocks as u32,
             tp_frame_size: slot as u32,
             tp_frame_nr: slots as u32,
         };
         set(socket, libc::SOL_PACKET, libc::PACKET_RX_RING, request)?;
-        let length = blocks * BLOCK;
+        let length = blocks * RING_BLOCK_BYTES;
         let access = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: a new mapping of the ring that was just made, of its full length.
         let memory = unsafe {
@@ -156,10 +154,10 @@ impl Ring {
         if memory == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        Ok(Ring { memory: memory.cast(), length, slot, slots, next: 0 })
+        Ok(PacketRing { memory: memory.cast(), length, slot, slots, next: 0 })
     }
 
-    fn take(&mut self, work: impl FnOnce(Frame<'_>)) -> bool {
+    fn take(&mut self, work: impl FnOnce(ReceivedFrame<'_>)) -> bool {
         // SAFETY: `next` is below `slots`, so the slot and its header lie inside the mapping;
         // slots are aligned to their size, a power of two above the header's alignment.
         let header: *mut libc::tpacket2_hdr =
@@ -179,7 +177,11 @@ impl Ring {
             (head, std::slice::from_raw_parts(header.cast::<u8>().add(start), length))
         };
         let nanos = u64::from(head.tp_sec) * 1_000_000_000 + u64::from(head.tp_nsec);
-        work(Frame { bytes, length: head.tp_len as usize, arrived: Time::from_nanos(nanos) });
+        work(ReceivedFrame {
+            bytes,
+            length: head.tp_len as usize,
+            arrived: Time::from_nanos(nanos),
+        });
         // Release: our reads are over before the kernel may write again.
         status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
         self.next = (self.next + 1) % self.slots;
@@ -187,7 +189,7 @@ impl Ring {
     }
 }
 
-impl Drop for Ring {
+impl Drop for PacketRing {
     fn drop(&mut self) {
         // SAFETY: exactly the mapping made in `map`, which nothing refers to any more.
         unsafe { libc::munmap(self.memory.cast(), self.length) };

@@ -6,25 +6,25 @@ use sweetspot_units::Bytes;
 use super::{ClampMethod, Info, options};
 use crate::sysctl;
 
-/// Holds the window that a socket advertises at a limit, against a kernel that overwrites it.
+/// Limits the window that a socket advertises, and sets the limit again when the kernel overwrites it.
 ///
-/// The limit is set only once data flows: before the handshake it would lower the window scale
-/// for good, and right after it the first full segments overwrite it (kernel commits
+/// The limit must be set only once data flows: before the handshake it would lower the window scale for good, and
+/// right after it the first full segments overwrite it (kernel commits
 /// 05f76b2d634e, a2cbb1603943). Autotuning overwrites it again whenever it grows the buffer, so
 /// [`WindowActuator::hold`] must be called every control interval, best after every read.
 #[derive(Debug)]
 pub struct WindowActuator {
     clamp_method: ClampMethod,
     limit: Limit,
-    /// Clamp that counts as none: as much as the window scale can express.
+    /// The clamp that stands for no limit.
     lifted: Bytes,
     buffer_set: bool,
 }
 
-/// What was asked of the actuator.
+/// The limit that was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Limit {
-    /// Nothing yet: the socket is the kernel's.
+    /// None was asked for yet; the socket is left alone.
     Untouched,
     /// The largest window the host allows.
     Open,
@@ -33,7 +33,8 @@ enum Limit {
 }
 
 impl WindowActuator {
-    /// An actuator that has not touched its socket. `clamp_method` is what [`ClampMethod::find`] found.
+    /// An actuator that leaves its socket alone until [`WindowActuator::set`]. `clamp_method` is the result of
+    /// [`ClampMethod::find`].
     pub fn new(clamp_method: ClampMethod) -> WindowActuator {
         WindowActuator {
             clamp_method,
@@ -43,12 +44,12 @@ impl WindowActuator {
         }
     }
 
-    /// Limits the window; `None` lifts the limit. Acts at the next [`WindowActuator::hold`].
+    /// Limits the window; `None` lifts the limit. It takes effect at the next [`WindowActuator::hold`].
     pub fn set(&mut self, limit: Option<Bytes>) {
         self.limit = limit.map_or(Limit::Open, Limit::AtMost);
     }
 
-    /// Applies the limit to a socket on which data flows, again if need be.
+    /// Applies the limit to `socket`, on which data must flow.
     pub fn hold(&mut self, socket: impl AsFd) -> io::Result<()> {
         let socket = socket.as_fd();
         let clamp = match self.limit {
@@ -74,7 +75,7 @@ impl WindowActuator {
         }
     }
 
-    /// The window advertised last; `None` on kernels before 6.2, which do not tell.
+    /// The window that `socket` advertised last; `None` on kernels before 6.2.
     pub fn advertised(socket: impl AsFd) -> io::Result<Option<Bytes>> {
         Info::read(socket).map(|info| info.rcv_wnd)
     }

@@ -7,10 +7,10 @@ use sweetspot_units::{Bytes, Duration};
 use super::{Info, WindowActuator, options};
 use crate::clock;
 
-/// How this kernel's advertised window can be steered on a live socket.
+/// How this kernel lets a program limit the window that a live socket advertises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClampMethod {
-    /// TCP_WINDOW_CLAMP alone, over a buffer that the kernel goes on tuning.
+    /// TCP_WINDOW_CLAMP alone; the kernel goes on autotuning the buffer.
     ClampAutotuned,
     /// SO_RCVBUF once, as large as `net.core.rmem_max` allows, then TCP_WINDOW_CLAMP.
     ClampLargeBuffer,
@@ -28,20 +28,20 @@ impl fmt::Display for ClampMethod {
     }
 }
 
-/// The windows tried: down, up, down. On loopback the segments are up to 64 KiB long.
-const STEPS: [Bytes; 3] = [Bytes::new(200_000), Bytes::new(400_000), Bytes::new(150_000)];
-/// Data that passes before a step is judged: a window shrinks only as data arrives.
-const PER_STEP: usize = 1_600_000;
-/// The window may be this share off: it is rounded up to the window scale, and the kernel
-/// advertises in steps of a segment.
-const TOLERANCE: f64 = 0.35;
-/// No kernel needs longer for one method on loopback.
-const PATIENCE: Duration = Duration::from_millis(120);
+/// The windows that are tried: down, up, down. On loopback, segments are up to 64 KiB long.
+const TRIAL_WINDOWS: [Bytes; 3] = [Bytes::new(200_000), Bytes::new(400_000), Bytes::new(150_000)];
+/// The data that passes before a window is judged: a window shrinks only as data arrives.
+const BYTES_PER_TRIAL: usize = 1_600_000;
+/// The window may be off by this share: it is rounded up to the window scale, and the kernel advertises whole
+/// segments.
+const WINDOW_TOLERANCE: f64 = 0.35;
+/// The time limit for trying one method.
+const METHOD_TIMEOUT: Duration = Duration::from_millis(120);
 
 impl ClampMethod {
-    /// Tries the methods on a loopback pair, simplest first, and returns the first that moves the
-    /// window down and up. Takes some 10 ms, and at most 0.4 s. Where that cannot be told, because
-    /// none does or the machine is too busy, it is the clamp, which every kernel has.
+    /// Tries the methods on a loopback connection, the simplest first, and returns the first one that moves the
+    /// window down and up. Takes about 10 ms, and at most 0.4 s. Returns `ClampAutotuned`, which every kernel has,
+    /// if no method works or the machine is too busy to tell.
     pub fn find() -> io::Result<ClampMethod> {
         for clamp_method in
             [ClampMethod::ClampAutotuned, ClampMethod::ClampLargeBuffer, ClampMethod::BufferAlone]
@@ -55,7 +55,7 @@ impl ClampMethod {
         Ok(ClampMethod::ClampAutotuned)
     }
 
-    /// Whether this method moves the window; `None` if it took too long to tell.
+    /// Whether this method moves the window; `None` if the time was not enough to tell.
     fn works(self) -> io::Result<Option<bool>> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let mut sender = TcpStream::connect(listener.local_addr()?)?;
@@ -63,18 +63,18 @@ impl ClampMethod {
         sender.set_nonblocking(true)?;
         receiver.set_nonblocking(true)?;
         let mut actuator = WindowActuator::new(self);
-        let deadline = clock::now() + PATIENCE;
+        let deadline = clock::now() + METHOD_TIMEOUT;
         // Data must flow before the first limit, and autotuning must have given the window room.
-        pump(&mut sender, &mut receiver, &mut actuator, 2 * PER_STEP, deadline)?;
-        for window in STEPS {
+        pump(&mut sender, &mut receiver, &mut actuator, 2 * BYTES_PER_TRIAL, deadline)?;
+        for window in TRIAL_WINDOWS {
             actuator.set(Some(window));
-            pump(&mut sender, &mut receiver, &mut actuator, PER_STEP, deadline)?;
+            pump(&mut sender, &mut receiver, &mut actuator, BYTES_PER_TRIAL, deadline)?;
             if clock::now() > deadline {
                 return Ok(None);
             }
             let Some(seen) = advertised(&sender, &receiver)? else { return Ok(None) };
             let off = (seen.as_f64() - window.as_f64()).abs() / window.as_f64();
-            if off > TOLERANCE {
+            if off > WINDOW_TOLERANCE {
                 return Ok(Some(false));
             }
         }
@@ -82,7 +82,7 @@ impl ClampMethod {
     }
 }
 
-/// The receiver's own word where its kernel gives it, else what the sender saw.
+/// The advertised window as the receiver reports it, or as the sender received it.
 fn advertised(sender: &TcpStream, receiver: &TcpStream) -> io::Result<Option<Bytes>> {
     match Info::read(receiver)?.rcv_wnd {
         Some(window) => Ok(Some(window)),

@@ -1,5 +1,5 @@
-//! Connections that carry bytes nobody looks at, at as little cost as the kernel allows: one
-//! buffer for all that is sent, and nothing copied of what is received.
+//! Connections that only load a path, at little CPU cost: one buffer for all that is sent, and nothing is copied of
+//! what is received.
 
 use std::io;
 use std::net::{Shutdown, SocketAddr};
@@ -10,19 +10,19 @@ use sweetspot_units::{Bytes, Duration};
 
 use super::options;
 
-/// What every flow sends.
+/// The bytes that every flow sends.
 pub(crate) static FILLER: [u8; 1 << 17] = [0; 1 << 17];
 
 /// How many connections may wait to be accepted.
-const BACKLOG: i32 = 1024;
+const LISTEN_BACKLOG: i32 = 1024;
 
-/// What is set on a socket before it connects or listens.
+/// Socket options that are set before a socket connects or listens. `None` keeps the kernel's default.
 #[derive(Debug, Clone, Default)]
 pub struct FlowOptions {
-    /// Congestion control.
+    /// The congestion control.
     pub congestion: Option<String>,
-    /// The largest window to advertise. Set before the handshake it also chooses the finest
-    /// window scale that can express it.
+    /// The largest window to advertise. Before the handshake this also selects the smallest window scale that can
+    /// express it.
     pub window: Option<Bytes>,
     /// `SO_RCVBUF`.
     pub receive_buffer: Option<Bytes>,
@@ -48,22 +48,22 @@ impl FlowOptions {
     }
 }
 
-/// One end of a connection, non-blocking.
+/// One end of a non-blocking connection.
 #[derive(Debug)]
 pub struct Flow(Socket);
 
-/// Takes connections, without blocking.
+/// A non-blocking listener.
 #[derive(Debug)]
 pub struct Listener(Socket);
 
 impl Listener {
-    /// Listens on `address`; what it accepts inherits `options`.
+    /// Listens on `address`. Accepted connections inherit `options`.
     pub fn open(address: SocketAddr, options: &FlowOptions) -> io::Result<Listener> {
         let socket = new_socket(address)?;
         socket.set_reuse_address(true)?;
         options.apply(&socket)?;
         socket.bind(&address.into())?;
-        socket.listen(BACKLOG)?;
+        socket.listen(LISTEN_BACKLOG)?;
         Ok(Listener(socket))
     }
 
@@ -73,7 +73,7 @@ impl Listener {
         address.as_socket().ok_or_else(|| io::Error::other("a socket without an address"))
     }
 
-    /// The next connection that waits, if any.
+    /// The next connection; `None` if none waits.
     pub fn accept(&self) -> io::Result<Option<Flow>> {
         match self.0.accept() {
             Ok((socket, _)) => {
@@ -95,7 +95,7 @@ impl AsFd for Listener {
 }
 
 impl Flow {
-    /// Begins to connect; the flow becomes writable when it is connected, and over if it fails.
+    /// Begins to connect. The flow becomes writable when it is connected; epoll reports it as over if it fails.
     pub fn connect(to: SocketAddr, options: &FlowOptions) -> io::Result<Flow> {
         let socket = new_socket(to)?;
         // Filler is written in large pieces, and the last one must not wait for an ACK.
@@ -107,14 +107,14 @@ impl Flow {
         }
     }
 
-    /// Sends at most `most` bytes of filler; nothing where there is no room.
+    /// Sends at most `most` bytes of filler. Returns how many; zero if the send buffer is full.
     pub fn send(&self, most: Bytes) -> io::Result<Bytes> {
         let length = (most.get() as usize).min(FILLER.len());
         moved(self.0.send(&FILLER[..length]))
     }
 
-    /// Throws away at most `most` bytes of what has arrived: `Some(0)` where the other end has
-    /// closed, nothing where none has come.
+    /// Discards at most `most` bytes of what has arrived. Returns how many: zero if the peer has closed, `None` if
+    /// nothing waits.
     pub fn discard(&self, most: Bytes) -> io::Result<Option<Bytes>> {
         // tcp(7): with MSG_TRUNC the received bytes are discarded, and the pointer is not used.
         // SAFETY: the kernel writes nothing through the null pointer.
@@ -133,18 +133,18 @@ impl Flow {
         moved(n).map(|bytes| (bytes > Bytes::ZERO).then_some(bytes))
     }
 
-    /// Says that no more will be sent.
+    /// Closes the sending half.
     pub fn finish(&self) -> io::Result<()> {
         self.0.shutdown(Shutdown::Write)
     }
 
-    /// Ends the connection with a reset, which leaves nothing behind on either end.
+    /// Ends the connection with a reset, so that no state stays on either end.
     pub fn reset(self) {
         // If this fails, the connection is closed the ordinary way.
         let _ = self.0.set_linger(Some(std::time::Duration::ZERO));
     }
 
-    /// Gives up when sent data stays unacknowledged for so long.
+    /// Sets how long sent data may stay unacknowledged before the connection is given up.
     pub fn set_patience(&self, patience: Duration) -> io::Result<()> {
         options::set_user_timeout(self, patience)
     }
@@ -161,7 +161,7 @@ fn new_socket(address: SocketAddr) -> io::Result<Socket> {
     Socket::new(Domain::for_address(address), kind, Some(Protocol::TCP))
 }
 
-/// What a call moved; nothing where it would have blocked.
+/// The bytes that a call moved; zero if it would have blocked.
 fn moved(result: io::Result<usize>) -> io::Result<Bytes> {
     match result {
         Ok(n) => Ok(Bytes::new(n as u64)),
@@ -180,7 +180,7 @@ mod tests {
     use crate::clock;
     use crate::tcp::Info;
 
-    const MUCH: Bytes = Bytes::new(1 << 20);
+    const ALL_THERE_IS: Bytes = Bytes::new(1 << 20);
 
     fn loopback(options: &FlowOptions) -> (Flow, Flow) {
         let listener = Listener::open(([127, 0, 0, 1], 0).into(), options).unwrap();
@@ -202,11 +202,11 @@ mod tests {
     #[test]
     fn what_is_sent_is_discarded_to_the_byte() {
         let (near, far) = loopback(&FlowOptions::default());
-        assert_eq!(far.discard(MUCH).unwrap(), None);
+        assert_eq!(far.discard(ALL_THERE_IS).unwrap(), None);
         let sent = near.send(Bytes::new(100_000)).unwrap();
         near.finish().unwrap();
         let mut received = Bytes::ZERO;
-        eventually(|| match far.discard(MUCH).unwrap() {
+        eventually(|| match far.discard(ALL_THERE_IS).unwrap() {
             Some(Bytes::ZERO) => Some(()),
             more => {
                 received += more.unwrap_or(Bytes::ZERO);
@@ -220,7 +220,7 @@ mod tests {
     fn a_reset_ends_the_other_end_at_once() {
         let (near, far) = loopback(&FlowOptions::default());
         far.reset();
-        let error = eventually(|| near.discard(MUCH).err());
+        let error = eventually(|| near.discard(ALL_THERE_IS).err());
         assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
     }
 

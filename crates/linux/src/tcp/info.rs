@@ -5,8 +5,8 @@ use sweetspot_units::{Bytes, Duration, Rate};
 
 use crate::sockopt;
 
-/// `TCP_INFO` in full, as of Linux 6.18 (include/uapi/linux/tcp.h). Older kernels give a shorter
-/// structure: what came after Linux 4.15 is `None` there.
+/// `TCP_INFO` as of Linux 6.18 (include/uapi/linux/tcp.h). Older kernels return a shorter structure; fields that
+/// came after Linux 4.15 are `None` there.
 ///
 /// Counters run from the start of the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,19 +43,19 @@ pub struct Info {
     pub unacked: u32,
     /// Segments acknowledged selectively.
     pub sacked: u32,
-    /// Segments held for lost.
+    /// Segments considered lost.
     pub lost: u32,
     /// Retransmitted segments in flight.
     pub retrans: u32,
     /// Unused since Linux 4.15.
     pub fackets: u32,
-    /// Since data was last sent.
+    /// Time since data was last sent.
     pub last_data_sent: Duration,
-    /// Not kept by the kernel.
+    /// Not maintained by the kernel.
     pub last_ack_sent: Duration,
-    /// Since data was last received.
+    /// Time since data was last received.
     pub last_data_recv: Duration,
-    /// Since an acknowledgement was last received.
+    /// Time since an acknowledgement was last received.
     pub last_ack_recv: Duration,
     /// Path MTU.
     pub pmtu: Bytes,
@@ -63,7 +63,7 @@ pub struct Info {
     pub rcv_ssthresh: Bytes,
     /// Smoothed round-trip time (RFC 6298).
     pub rtt: Duration,
-    /// Its mean deviation.
+    /// Mean deviation of the round-trip time.
     pub rttvar: Duration,
     /// Slow-start threshold in segments.
     pub snd_ssthresh: u32,
@@ -73,15 +73,15 @@ pub struct Info {
     pub advmss: Bytes,
     /// Packets of reordering tolerated before loss is inferred.
     pub reordering: u32,
-    /// Round-trip time as the receiver estimates it; zero where it has no estimate.
+    /// Round-trip time as the receiver estimates it; zero if it has no estimate.
     pub rcv_rtt: Duration,
-    /// Bytes copied to the application in one receiver RTT: what receive autotuning works from.
+    /// Bytes copied to the application in one receiver RTT, from which receive autotuning works.
     pub rcv_space: Bytes,
     /// Segments retransmitted.
     pub total_retrans: u32,
     /// Rate at which TCP paces.
     pub pacing_rate: Rate,
-    /// SO_MAX_PACING_RATE; `Rate::MAX` where unlimited.
+    /// SO_MAX_PACING_RATE; `Rate::MAX` if unlimited.
     pub max_pacing_rate: Rate,
     /// Payload acknowledged.
     pub bytes_acked: Bytes,
@@ -91,9 +91,9 @@ pub struct Info {
     pub segs_out: u32,
     /// Segments received, pure acknowledgements included.
     pub segs_in: u32,
-    /// Bytes in the send buffer never sent.
+    /// Bytes in the send buffer that were never sent.
     pub notsent: Bytes,
-    /// Least round-trip time within the kernel's window (5 min); zero where it has none.
+    /// Minimum round-trip time within the kernel's window (5 min); zero if it has none.
     pub min_rtt: Duration,
     /// Segments received that carried payload.
     pub data_segs_in: u32,
@@ -103,9 +103,9 @@ pub struct Info {
     pub delivery_rate: Rate,
     /// Time with data outstanding.
     pub busy_time: Duration,
-    /// Of that, time held back by the peer's receive window.
+    /// Part of `busy_time` in which the peer's receive window was the limit.
     pub rwnd_limited: Duration,
-    /// Of that, time held back by the send buffer.
+    /// Part of `busy_time` in which the send buffer was the limit.
     pub sndbuf_limited: Duration,
     /// Segments delivered (Linux 4.18).
     pub delivered: Option<u32>,
@@ -125,7 +125,7 @@ pub struct Info {
     pub snd_wnd: Option<Bytes>,
     /// The window this end advertised last (6.2).
     pub rcv_wnd: Option<Bytes>,
-    /// Changes of path attempted after timeouts (6.2).
+    /// Path changes attempted after timeouts (6.2).
     pub rehash: Option<u32>,
     /// Retransmission timeouts (6.7).
     pub total_rto: Option<u16>,

@@ -1,6 +1,5 @@
-//! TCP sockets: what the kernel knows of them ([`Info`]), what may be set ([`options`]), the
-//! receive window as an actuator ([`WindowActuator`]), and connections that only load a path
-//! ([`Flow`]).
+//! TCP sockets: the kernel's account of them ([`Info`]), their options ([`options`]), the limit of their receive
+//! window ([`WindowActuator`]), and connections that only load a path ([`Flow`]).
 
 mod actuator;
 mod clamp_method;

@@ -1,5 +1,4 @@
-//! Socket options of TCP, with units. A setter that may give less than it was asked for returns
-//! what was really got.
+//! Socket options of TCP, with units. A setter that may grant less than it was asked for returns what was granted.
 
 use std::io;
 use std::net::SocketAddr;
@@ -9,38 +8,37 @@ use sweetspot_units::{Bytes, Rate};
 
 use crate::sockopt;
 
-/// `TCP_WINDOW_CLAMP`: the most that the receive window may be. The kernel raises it to at least
-/// half of the smallest receive buffer, and overwrites it when it resizes the buffer.
+/// Sets the largest receive window (`TCP_WINDOW_CLAMP`). The kernel raises it to at least half of the smallest
+/// receive buffer, and overwrites it when it resizes the buffer.
 pub fn set_window_clamp(socket: impl AsFd, clamp: Bytes) -> io::Result<()> {
     sockopt::set(socket, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, int(clamp))
 }
 
-/// `TCP_WINDOW_CLAMP` as it stands.
+/// The largest receive window (`TCP_WINDOW_CLAMP`).
 pub fn window_clamp(socket: impl AsFd) -> io::Result<Bytes> {
     sockopt::get(socket, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP).map(bytes)
 }
 
-/// `SO_MAX_PACING_RATE`, 64 bits wide: the most that TCP paces payload at. A finite value, however
-/// large, turns on TCP's own pacing (without the fq qdisc); `None` lifts the limit but leaves
-/// pacing on.
+/// Sets the largest rate at which TCP paces payload (`SO_MAX_PACING_RATE`, 64 bits wide). Any finite rate turns on
+/// TCP's own pacing, without the fq qdisc. `None` lifts the limit but leaves pacing on.
 pub fn set_max_pacing_rate(socket: impl AsFd, rate: Option<Rate>) -> io::Result<()> {
     let rate = rate.map_or(u64::MAX, Rate::bytes_per_second);
     sockopt::set(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, rate)
 }
 
-/// `SO_MAX_PACING_RATE` as it stands; `None`: no limit.
+/// The largest pacing rate (`SO_MAX_PACING_RATE`); `None`: no limit.
 pub fn max_pacing_rate(socket: impl AsFd) -> io::Result<Option<Rate>> {
     let rate: u64 = sockopt::get(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE)?;
     let bits = rate.checked_mul(8).filter(|_| rate != u64::from(u32::MAX));
     Ok(bits.map(Rate::from_bits_per_second))
 }
 
-/// `TCP_CONGESTION`: the sender's congestion control.
+/// Sets the sender's congestion control (`TCP_CONGESTION`).
 pub fn set_congestion(socket: impl AsFd, name: &str) -> io::Result<()> {
     sockopt::set_bytes(socket, libc::IPPROTO_TCP, libc::TCP_CONGESTION, name.as_bytes())
 }
 
-/// `TCP_CONGESTION` as it stands.
+/// The sender's congestion control (`TCP_CONGESTION`).
 pub fn congestion(socket: impl AsFd) -> io::Result<String> {
     // TCP_CA_NAME_MAX of include/net/tcp.h.
     let mut name = [0; 16];
@@ -49,57 +47,54 @@ pub fn congestion(socket: impl AsFd) -> io::Result<String> {
     Ok(String::from_utf8_lossy(name).into_owned())
 }
 
-/// `SO_SNDBUF`: asks for `size` and returns the buffer that was got, which counts bookkeeping too
-/// (the kernel doubles what it grants, and grants at most `net.core.wmem_max`). Turns the send
-/// buffer's autotuning off for good.
+/// Asks for a send buffer of `size` (`SO_SNDBUF`) and returns the buffer that was granted, bookkeeping included. The
+/// kernel grants at most `net.core.wmem_max`, and doubles it. Turns autotuning of the buffer off for good.
 pub fn set_send_buffer(socket: impl AsFd, size: Bytes) -> io::Result<Bytes> {
     sockopt::set(socket.as_fd(), libc::SOL_SOCKET, libc::SO_SNDBUF, int(size))?;
     send_buffer(socket)
 }
 
-/// `SO_SNDBUF` as it stands, bookkeeping included.
+/// The send buffer (`SO_SNDBUF`), bookkeeping included.
 pub fn send_buffer(socket: impl AsFd) -> io::Result<Bytes> {
     sockopt::get(socket, libc::SOL_SOCKET, libc::SO_SNDBUF).map(bytes)
 }
 
-/// `SO_RCVBUF`: asks for `size` and returns the buffer that was got, which counts bookkeeping too
-/// (the kernel doubles what it grants, and grants at most `net.core.rmem_max`). Turns the receive
-/// buffer's autotuning off for good.
+/// Asks for a receive buffer of `size` (`SO_RCVBUF`) and returns the buffer that was granted, bookkeeping included.
+/// The kernel grants at most `net.core.rmem_max`, and doubles it. Turns autotuning of the buffer off for good.
 pub fn set_receive_buffer(socket: impl AsFd, size: Bytes) -> io::Result<Bytes> {
     sockopt::set(socket.as_fd(), libc::SOL_SOCKET, libc::SO_RCVBUF, int(size))?;
     receive_buffer(socket)
 }
 
-/// `SO_RCVBUF` as it stands, bookkeeping included.
+/// The receive buffer (`SO_RCVBUF`), bookkeeping included.
 pub fn receive_buffer(socket: impl AsFd) -> io::Result<Bytes> {
     sockopt::get(socket, libc::SOL_SOCKET, libc::SO_RCVBUF).map(bytes)
 }
 
-/// `TCP_NOTSENT_LOWAT`: how much may wait in the send buffer that was never sent.
+/// Sets how much unsent data may wait in the send buffer (`TCP_NOTSENT_LOWAT`).
 pub fn set_notsent_low_water(socket: impl AsFd, size: Bytes) -> io::Result<()> {
     sockopt::set(socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, int(size))
 }
 
-/// `TCP_NOTSENT_LOWAT` as it stands.
+/// How much unsent data may wait in the send buffer (`TCP_NOTSENT_LOWAT`).
 pub fn notsent_low_water(socket: impl AsFd) -> io::Result<Bytes> {
     let n: libc::c_int = sockopt::get(socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT)?;
     // The option is unsigned; all ones is "no limit".
     Ok(Bytes::new(u64::from(n as u32)))
 }
 
-/// `TCP_USER_TIMEOUT`: how long sent data may stay unacknowledged before the connection is given
-/// up (RFC 5482).
+/// Sets how long sent data may stay unacknowledged before the connection is given up (`TCP_USER_TIMEOUT`, RFC 5482).
 pub fn set_user_timeout(socket: impl AsFd, timeout: sweetspot_units::Duration) -> io::Result<()> {
     let ms = i32::try_from(timeout.as_micros() / 1000).unwrap_or(i32::MAX);
     sockopt::set(socket, libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT, ms)
 }
 
-/// `SO_COOKIE`: a number that identifies the socket for as long as the host runs (Linux 4.12).
+/// The socket's cookie (`SO_COOKIE`), which is unique until the next boot. Since Linux 4.12.
 pub fn cookie(socket: impl AsFd) -> io::Result<u64> {
     sockopt::get(socket, libc::SOL_SOCKET, libc::SO_COOKIE)
 }
 
-/// Both ends of a connection, this one first; an IPv4 address mapped into IPv6 is the IPv4 one.
+/// The addresses of both ends of a connection, this end first. An IPv4 address mapped into IPv6 is returned as IPv4.
 /// `None` for sockets without IP addresses.
 pub fn ends(socket: impl AsFd) -> io::Result<Option<(SocketAddr, SocketAddr)>> {
     let socket = socket.as_fd();
@@ -109,12 +104,12 @@ pub fn ends(socket: impl AsFd) -> io::Result<Option<(SocketAddr, SocketAddr)>> {
     Ok(ends.0.zip(ends.1).map(|(local, remote)| (canonical(local), canonical(remote))))
 }
 
-/// `SIOCINQ`: bytes that wait in the receive buffer, in order, unread.
+/// Bytes received in order that the application has not read (`SIOCINQ`).
 pub fn unread(socket: impl AsFd) -> io::Result<Bytes> {
     sockopt::queue_length(socket, libc::FIONREAD).map(Bytes::new)
 }
 
-/// `SIOCOUTQNSD`: bytes in the send buffer that were never sent.
+/// Bytes in the send buffer that were never sent (`SIOCOUTQNSD`).
 pub fn unsent(socket: impl AsFd) -> io::Result<Bytes> {
     // include/uapi/linux/sockios.h; libc does not name it.
     const SIOCOUTQNSD: libc::Ioctl = 0x894B;

@@ -1,7 +1,7 @@
 use sweetspot_units::{Bytes, Duration, Time, Volume};
 
 use super::Queue;
-use super::fifo::{Fifo, Waiting};
+use super::fifo::{Fifo, WaitingPacket};
 use crate::Packet;
 
 /// Controlled Delay (RFC 8289): drops at the head, ever faster, while every packet of the last
@@ -9,26 +9,26 @@ use crate::Packet;
 #[derive(Debug, Clone)]
 pub struct Codel<P> {
     limit: Volume,
-    setting: CodelSetting,
+    config: CodelConfig,
     queue: Fifo<P>,
-    control: Control,
+    control: CodelControl,
 }
 
-/// How [`Codel`] is set. By default target 5 ms, interval 100 ms (RFC 8289 sections 4.2 and
-/// 4.3), no marking.
+/// The parameters of [`Codel`]. By default the target is 5 ms, the interval 100 ms (RFC 8289, sections 4.2 and 4.3),
+/// and packets are not marked.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct CodelSetting {
+pub struct CodelConfig {
     /// The standing delay that is tolerated.
     pub target: Duration,
     /// How long a delay must stand: about the longest round-trip time.
     pub interval: Duration,
-    /// Mark packets that can be marked instead of dropping them.
+    /// Whether packets that support ECN are marked instead of dropped.
     pub ecn: bool,
 }
 
-impl Default for CodelSetting {
-    fn default() -> CodelSetting {
-        CodelSetting {
+impl Default for CodelConfig {
+    fn default() -> CodelConfig {
+        CodelConfig {
             target: Duration::from_millis(5),
             interval: Duration::from_millis(100),
             ecn: false,
@@ -38,8 +38,8 @@ impl Default for CodelSetting {
 
 impl<P> Codel<P> {
     /// An empty queue with room for `limit`, the packet in service included.
-    pub fn new(limit: Volume, setting: CodelSetting) -> Codel<P> {
-        Codel { limit, setting, queue: Fifo::default(), control: Control::default() }
+    pub fn new(limit: Volume, config: CodelConfig) -> Codel<P> {
+        Codel { limit, config, queue: Fifo::default(), control: CodelControl::default() }
     }
 }
 
@@ -59,7 +59,7 @@ impl<P: Packet> Queue<P> for Codel<P> {
     }
 
     fn dequeue(&mut self, now: Time, dropped: &mut dyn FnMut(P)) -> Option<(P, Bytes)> {
-        self.control.dequeue(now, &self.setting, &mut self.queue, dropped)
+        self.control.dequeue(now, &self.config, &mut self.queue, dropped)
     }
 
     fn packets(&self) -> u64 {
@@ -73,7 +73,7 @@ impl<P: Packet> Queue<P> for Codel<P> {
 
 /// CoDel's state for one queue, apart from the queue so that FQ-CoDel can have many.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Control {
+pub(super) struct CodelControl {
     /// When the delay will have stood for an interval; `None` while it is below target.
     first_above: Option<Time>,
     /// When the next packet is dropped, valid while dropping and for some time after.
@@ -86,61 +86,61 @@ pub(super) struct Control {
     largest_packet: Bytes,
 }
 
-impl Control {
+impl CodelControl {
     /// RFC 8289 section 5.5, dequeue().
     pub(super) fn dequeue<P: Packet>(
         &mut self,
         now: Time,
-        setting: &CodelSetting,
+        config: &CodelConfig,
         queue: &mut Fifo<P>,
         dropped: &mut dyn FnMut(P),
     ) -> Option<(P, Bytes)> {
-        let (mut head, mut stands) = self.next(now, setting, queue);
+        let (mut head, mut stands) = self.next(now, config, queue);
         if self.dropping {
             self.dropping = stands;
             while self.dropping && now >= self.drop_next {
                 self.count += 1;
-                let (spared, next) = punish(head, setting, dropped);
+                let (spared, next) = punish(head, config, dropped);
                 if spared {
-                    self.drop_next = self.control_law(self.drop_next, setting);
+                    self.drop_next = self.control_law(self.drop_next, config);
                     return next.map(|w| (w.packet, w.size));
                 }
-                (head, stands) = self.next(now, setting, queue);
+                (head, stands) = self.next(now, config, queue);
                 self.dropping = stands;
                 if stands {
-                    self.drop_next = self.control_law(self.drop_next, setting);
+                    self.drop_next = self.control_law(self.drop_next, config);
                 }
             }
         } else if stands {
-            let (spared, next) = punish(head, setting, dropped);
-            head = if spared { next } else { self.next(now, setting, queue).0 };
-            self.enter_dropping(now, setting);
+            let (spared, next) = punish(head, config, dropped);
+            head = if spared { next } else { self.next(now, config, queue).0 };
+            self.enter_dropping(now, config);
         }
         head.map(|w| (w.packet, w.size))
     }
 
     /// Starts at the rate that controlled the queue the last time, if that was lately.
-    fn enter_dropping(&mut self, now: Time, setting: &CodelSetting) {
+    fn enter_dropping(&mut self, now: Time, config: &CodelConfig) {
         self.dropping = true;
         let delta = self.count.saturating_sub(self.last_count);
-        let lately = now.since(self.drop_next) < setting.interval * 16;
+        let lately = now.since(self.drop_next) < config.interval * 16;
         self.count = if delta > 1 && lately { delta } else { 1 };
-        self.drop_next = self.control_law(now, setting);
+        self.drop_next = self.control_law(now, config);
         self.last_count = self.count;
     }
 
     /// Section 5.4: t + interval / sqrt(count).
-    fn control_law(&self, t: Time, setting: &CodelSetting) -> Time {
-        t + setting.interval.scaled(1.0 / f64::from(self.count).sqrt())
+    fn control_law(&self, t: Time, config: &CodelConfig) -> Time {
+        t + config.interval.scaled(1.0 / f64::from(self.count).sqrt())
     }
 
     /// Section 5.6, dodequeue(): the head, and whether its delay has stood for an interval.
     fn next<P: Packet>(
         &mut self,
         now: Time,
-        setting: &CodelSetting,
+        config: &CodelConfig,
         queue: &mut Fifo<P>,
-    ) -> (Option<Waiting<P>>, bool) {
+    ) -> (Option<WaitingPacket<P>>, bool) {
         let Some(head) = queue.pop() else {
             self.first_above = None;
             return (None, false);
@@ -148,12 +148,12 @@ impl Control {
         self.largest_packet = self.largest_packet.max(head.size);
         let sojourn = now.since(head.arrived);
         let mut stands = false;
-        if sojourn < setting.target || queue.bytes() <= self.largest_packet {
+        if sojourn < config.target || queue.bytes() <= self.largest_packet {
             self.first_above = None;
         } else if let Some(due) = self.first_above {
             stands = now >= due;
         } else {
-            self.first_above = Some(now + setting.interval);
+            self.first_above = Some(now + config.interval);
         }
         (Some(head), stands)
     }
@@ -161,12 +161,12 @@ impl Control {
 
 /// Marks the packet where that is possible, and spares it, or drops it.
 fn punish<P: Packet>(
-    head: Option<Waiting<P>>,
-    setting: &CodelSetting,
+    head: Option<WaitingPacket<P>>,
+    config: &CodelConfig,
     dropped: &mut dyn FnMut(P),
-) -> (bool, Option<Waiting<P>>) {
+) -> (bool, Option<WaitingPacket<P>>) {
     let Some(mut waiting) = head else { return (false, None) };
-    if setting.ecn && waiting.packet.mark_ecn() {
+    if config.ecn && waiting.packet.mark_ecn() {
         return (true, Some(waiting));
     }
     dropped(waiting.packet);

@@ -3,16 +3,16 @@ use sweetspot_units::{Bytes, Time};
 use super::{Codel, DropTail, FqCodel, Queue, Red};
 use crate::Packet;
 
-/// Any queue discipline, where it is chosen at run time. Drop-tail stays a direct call.
+/// A queue discipline that is chosen at run time.
 #[derive(Debug, Clone)]
 pub enum Discipline<P> {
-    /// See [`DropTail`].
+    /// First in, first out.
     DropTail(DropTail<P>),
-    /// See [`Red`].
+    /// Random Early Detection.
     Red(Box<Red<P>>),
-    /// See [`Codel`].
+    /// Controlled Delay.
     Codel(Box<Codel<P>>),
-    /// See [`FqCodel`].
+    /// FlowQueue-CoDel.
     FqCodel(Box<FqCodel<P>>),
 }
 

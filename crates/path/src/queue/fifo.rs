@@ -5,13 +5,13 @@ use sweetspot_units::{Bytes, Time};
 /// Packets in order of arrival, with the time at which each arrived.
 #[derive(Debug, Clone)]
 pub(super) struct Fifo<P> {
-    waiting: VecDeque<Waiting<P>>,
+    waiting: VecDeque<WaitingPacket<P>>,
     bytes: Bytes,
 }
 
 /// A packet that waits.
 #[derive(Debug, Clone)]
-pub(super) struct Waiting<P> {
+pub(super) struct WaitingPacket<P> {
     pub(super) packet: P,
     pub(super) size: Bytes,
     pub(super) arrived: Time,
@@ -26,10 +26,10 @@ impl<P> Default for Fifo<P> {
 impl<P> Fifo<P> {
     pub(super) fn push(&mut self, arrived: Time, packet: P, size: Bytes) {
         self.bytes += size;
-        self.waiting.push_back(Waiting { packet, size, arrived });
+        self.waiting.push_back(WaitingPacket { packet, size, arrived });
     }
 
-    pub(super) fn pop(&mut self) -> Option<Waiting<P>> {
+    pub(super) fn pop(&mut self) -> Option<WaitingPacket<P>> {
         let head = self.waiting.pop_front()?;
         self.bytes -= head.size;
         Some(head)

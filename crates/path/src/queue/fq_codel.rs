@@ -3,7 +3,7 @@ use std::collections::VecDeque;
 use sweetspot_units::{Bytes, Time};
 
 use super::Queue;
-use super::codel::{CodelSetting, Control};
+use super::codel::{CodelConfig, CodelControl};
 use super::fifo::Fifo;
 use crate::Packet;
 
@@ -12,8 +12,8 @@ use crate::Packet;
 /// longest queue goes.
 #[derive(Debug, Clone)]
 pub struct FqCodel<P> {
-    setting: FqCodelSetting,
-    flows: Vec<Flow<P>>,
+    config: FqCodelConfig,
+    flows: Vec<FlowQueue<P>>,
     fresh: VecDeque<usize>,
     old: VecDeque<usize>,
     packets: u64,
@@ -21,11 +21,11 @@ pub struct FqCodel<P> {
     seed: u64,
 }
 
-/// How [`FqCodel`] is set.
+/// The parameters of [`FqCodel`].
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct FqCodelSetting {
-    /// CoDel's part.
-    pub codel: CodelSetting,
+pub struct FqCodelConfig {
+    /// CoDel's parameters, for each queue.
+    pub codel: CodelConfig,
     /// Packets that all queues together have room for, the one in service included. In packets
     /// as in RFC 8290 section 5.2.3, so that one arrival costs one packet at most.
     pub limit: u64,
@@ -35,11 +35,11 @@ pub struct FqCodelSetting {
     pub flows: usize,
 }
 
-impl FqCodelSetting {
+impl FqCodelConfig {
     /// Room for `limit` packets, quantum 1514 bytes, 1024 queues (RFC 8290 section 5.2).
-    pub fn new(limit: u64) -> FqCodelSetting {
-        FqCodelSetting {
-            codel: CodelSetting::default(),
+    pub fn new(limit: u64) -> FqCodelConfig {
+        FqCodelConfig {
+            codel: CodelConfig::default(),
             limit,
             quantum: Bytes::new(1514),
             flows: 1024,
@@ -48,9 +48,9 @@ impl FqCodelSetting {
 }
 
 #[derive(Debug, Clone)]
-struct Flow<P> {
+struct FlowQueue<P> {
     queue: Fifo<P>,
-    control: Control,
+    control: CodelControl,
     /// Byte credit of this turn.
     credit: i64,
     listed: bool,
@@ -58,16 +58,16 @@ struct Flow<P> {
 
 impl<P> FqCodel<P> {
     /// Empty queues. `seed` perturbs the hash.
-    pub fn new(setting: FqCodelSetting, seed: u64) -> FqCodel<P> {
-        let flow = || Flow {
+    pub fn new(config: FqCodelConfig, seed: u64) -> FqCodel<P> {
+        let flow = || FlowQueue {
             queue: Fifo::default(),
-            control: Control::default(),
+            control: CodelControl::default(),
             credit: 0,
             listed: false,
         };
         FqCodel {
-            setting,
-            flows: core::iter::repeat_with(flow).take(setting.flows.max(1)).collect(),
+            config,
+            flows: core::iter::repeat_with(flow).take(config.flows.max(1)).collect(),
             fresh: VecDeque::new(),
             old: VecDeque::new(),
             packets: 0,
@@ -102,7 +102,7 @@ impl<P> FqCodel<P> {
             if flow.credit > 0 {
                 return Some((index, fresh));
             }
-            flow.credit += self.setting.quantum.get() as i64;
+            flow.credit += self.config.quantum.get() as i64;
             self.pop_list(fresh);
             self.old.push_back(index);
         }
@@ -135,12 +135,12 @@ impl<P: Packet> Queue<P> for FqCodel<P> {
         flow.queue.push(now, packet, size);
         if !flow.listed {
             flow.listed = true;
-            flow.credit = self.setting.quantum.get() as i64;
+            flow.credit = self.config.quantum.get() as i64;
             self.fresh.push_back(index);
         }
         self.packets += 1;
         self.bytes += size;
-        if self.packets + u64::from(in_service > Bytes::ZERO) > self.setting.limit {
+        if self.packets + u64::from(in_service > Bytes::ZERO) > self.config.limit {
             return self.evict().map_or(Ok(()), Err);
         }
         Ok(())
@@ -150,7 +150,7 @@ impl<P: Packet> Queue<P> for FqCodel<P> {
         while let Some((index, fresh)) = self.turn() {
             let flow = &mut self.flows[index];
             let (packets, bytes) = (flow.queue.packets(), flow.queue.bytes());
-            let head = flow.control.dequeue(now, &self.setting.codel, &mut flow.queue, dropped);
+            let head = flow.control.dequeue(now, &self.config.codel, &mut flow.queue, dropped);
             self.packets -= packets - flow.queue.packets();
             self.bytes -= bytes - flow.queue.bytes();
             if let Some((packet, size)) = head {

@@ -1,4 +1,4 @@
-//! Queue disciplines: who waits, who is thrown away.
+//! Queue disciplines: which packet is served next, and which is dropped.
 
 mod codel;
 mod discipline;
@@ -7,28 +7,27 @@ mod fifo;
 mod fq_codel;
 mod red;
 
-pub use codel::{Codel, CodelSetting};
+pub use codel::{Codel, CodelConfig};
 pub use discipline::Discipline;
 pub use drop_tail::DropTail;
-pub use fq_codel::{FqCodel, FqCodelSetting};
-pub use red::{Red, RedSetting};
+pub use fq_codel::{FqCodel, FqCodelConfig};
+pub use red::{Red, RedConfig};
 
 use sweetspot_units::{Bytes, Time};
 
 /// A queue in front of a link. `P` is the packet (or a handle of it).
 pub trait Queue<P> {
-    /// Takes `packet` in, or gives back the packet that had to go: itself, or, where the
-    /// discipline makes room at another's expense (FQ-CoDel), one that waited. `in_service` is
-    /// the size of the packet on the link now, zero if the link idles.
+    /// Enqueues `packet`. The error is the packet that was dropped: `packet` itself, or a waiting one (FQ-CoDel).
+    /// `in_service` is the size of the packet on the link, zero if the link is idle.
     fn enqueue(&mut self, now: Time, packet: P, size: Bytes, in_service: Bytes) -> Result<(), P>;
 
-    /// The next packet to serve. A discipline that drops at the head (CoDel) hands each victim
-    /// to `dropped`.
+    /// Removes the next packet to serve, with its size. A discipline that drops at the head (CoDel) passes each dropped
+    /// packet to `dropped`.
     fn dequeue(&mut self, now: Time, dropped: &mut dyn FnMut(P)) -> Option<(P, Bytes)>;
 
-    /// Packets waiting, the one in service not among them.
+    /// Packets waiting, without the one in service.
     fn packets(&self) -> u64;
 
-    /// Bytes waiting, the packet in service not among them.
+    /// Bytes waiting, without the packet in service.
     fn bytes(&self) -> Bytes;
 }

@@ -8,7 +8,7 @@ use crate::{Packet, Random};
 /// (Floyd, "Recommendation on using the gentle variant of RED", 2000).
 #[derive(Debug, Clone)]
 pub struct Red<P> {
-    setting: RedSetting,
+    config: RedConfig,
     queue: Fifo<P>,
     average: f64,
     /// Packets admitted since the last drop, while the average is above the lower threshold.
@@ -18,9 +18,9 @@ pub struct Red<P> {
     random: Random,
 }
 
-/// How a [`Red`] queue is set. Thresholds and average are in the unit of `limit`.
+/// The parameters of [`Red`]. Thresholds and average are in the unit of `limit`.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct RedSetting {
+pub struct RedConfig {
     /// The room there is, the packet in service included. Its unit says whether the queue is
     /// measured in packets or in bytes.
     pub limit: Volume,
@@ -30,12 +30,12 @@ pub struct RedSetting {
     pub upper: f64,
     /// Weight of a new queue length in the average: w_q.
     pub weight: f64,
-    /// max_p.
+    /// The drop probability at `upper`: max_p.
     pub max_probability: f64,
     /// Whether the probability rises on from `upper` to one at twice `upper`, instead of
     /// jumping to one.
     pub gentle: bool,
-    /// Mark packets that can be marked instead of dropping them early.
+    /// Whether packets that support ECN are marked instead of dropped early.
     pub ecn: bool,
     /// The time that a mean packet takes on the link: while it idles, the average decays as if
     /// so many packets had found it empty.
@@ -45,17 +45,17 @@ pub struct RedSetting {
     pub mean_packet: Bytes,
 }
 
-impl RedSetting {
-    /// The common setting for a buffer of `limit` behind a link that sends a packet of
+impl RedConfig {
+    /// The common configuration for a buffer of `limit` behind a link that sends a packet of
     /// `mean_packet` in `packet_time`: w_q 0.002 and max_th = 3 min_th (section 7 of the paper),
     /// max_p 0.1 and gentle (Floyd's later advice), max_th at half of the limit, so that twice
     /// max_th is all of it.
-    pub fn new(limit: Volume, mean_packet: Bytes, packet_time: Duration) -> RedSetting {
+    pub fn new(limit: Volume, mean_packet: Bytes, packet_time: Duration) -> RedConfig {
         let room = match limit {
             Volume::Bytes(room) => room.as_f64(),
             Volume::Packets(room) => room as f64,
         };
-        RedSetting {
+        RedConfig {
             limit,
             lower: room / 6.0,
             upper: room / 2.0,
@@ -69,18 +69,18 @@ impl RedSetting {
     }
 }
 
-/// What the average says about an arrival.
-enum Verdict {
+/// The decision about an arrival, by the average queue length.
+enum RedDecision {
     Admit,
     Early,
     Forced,
 }
 
 impl<P> Red<P> {
-    /// An empty queue. `seed` decides who is dropped early.
-    pub fn new(setting: RedSetting, seed: u64) -> Red<P> {
+    /// An empty queue. `seed` determines which packets are dropped early.
+    pub fn new(config: RedConfig, seed: u64) -> Red<P> {
         Red {
-            setting,
+            config,
             queue: Fifo::default(),
             average: 0.0,
             since_drop: 0,
@@ -95,18 +95,18 @@ impl<P> Red<P> {
     }
 
     fn length(&self) -> f64 {
-        match self.setting.limit {
+        match self.config.limit {
             Volume::Bytes(_) => self.queue.bytes().as_f64(),
             Volume::Packets(_) => self.queue.packets() as f64,
         }
     }
 
     fn update_average(&mut self, now: Time) {
-        let weight = self.setting.weight;
+        let weight = self.config.weight;
         if let Some(since) = self.idle_since.take() {
             // m = (time - q_time) / s; avg = (1 - w_q)^m avg
             let missed = now.since(since).as_nanos() as f64
-                / (self.setting.packet_time.as_nanos().max(1)) as f64;
+                / (self.config.packet_time.as_nanos().max(1)) as f64;
             self.average *= libm::pow(1.0 - weight, missed);
         }
         // avg = (1 - w_q) avg + w_q q
@@ -115,7 +115,7 @@ impl<P> Red<P> {
 
     /// p_b: what the average alone asks for; `None` means every packet.
     fn base_probability(&self) -> Option<f64> {
-        let RedSetting { lower, upper, max_probability: most, gentle, .. } = self.setting;
+        let RedConfig { lower, upper, max_probability: most, gentle, .. } = self.config;
         if self.average < upper {
             // p_b = max_p (avg - min_th) / (max_th - min_th)
             Some(most * (self.average - lower) / (upper - lower))
@@ -127,29 +127,29 @@ impl<P> Red<P> {
         }
     }
 
-    fn judge(&mut self, size: Bytes) -> Verdict {
-        if self.average < self.setting.lower {
+    fn judge(&mut self, size: Bytes) -> RedDecision {
+        if self.average < self.config.lower {
             self.since_drop = 0;
-            return Verdict::Admit;
+            return RedDecision::Admit;
         }
         let Some(mut base) = self.base_probability() else {
             self.since_drop = 0;
-            return Verdict::Forced;
+            return RedDecision::Forced;
         };
-        if let Volume::Bytes(_) = self.setting.limit {
+        if let Volume::Bytes(_) = self.config.limit {
             // p_b = p_b PacketSize / MaximumPacketSize
-            base *= size.as_f64() / self.setting.mean_packet.as_f64();
+            base *= size.as_f64() / self.config.mean_packet.as_f64();
         }
         // p_a = p_b / (1 - count p_b), count from 0: the gap between drops is uniform on
         // 1 .. 1/p_b packets (section 7, method 2), so that they do not come in clusters.
         let spread = 1.0 - f64::from(self.since_drop) * base;
         let drops = spread <= 0.0 || self.random.unit() < base / spread;
         self.since_drop = if drops { 0 } else { self.since_drop + 1 };
-        if drops { Verdict::Early } else { Verdict::Admit }
+        if drops { RedDecision::Early } else { RedDecision::Admit }
     }
 
     fn fits(&self, size: Bytes, in_service: Bytes) -> bool {
-        match self.setting.limit {
+        match self.config.limit {
             Volume::Bytes(room) => self.queue.bytes() + in_service + size <= room,
             Volume::Packets(room) => {
                 self.queue.packets() + u64::from(in_service > Bytes::ZERO) < room
@@ -168,10 +168,10 @@ impl<P: Packet> Queue<P> for Red<P> {
     ) -> Result<(), P> {
         self.update_average(now);
         let dropped = match self.judge(size) {
-            Verdict::Admit => false,
-            Verdict::Early => !(self.setting.ecn && packet.mark_ecn()),
+            RedDecision::Admit => false,
+            RedDecision::Early => !(self.config.ecn && packet.mark_ecn()),
             // RFC 3168 section 7: above the thresholds marking is no longer enough.
-            Verdict::Forced => true,
+            RedDecision::Forced => true,
         };
         if dropped || !self.fits(size, in_service) {
             return Err(packet);

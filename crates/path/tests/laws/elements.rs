@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use sweetspot_path::{
-    Direction, DirectionSpec, DropTail, Dropped, Fan, Jitter, Link, Packet, Pipe, Propagation,
-    Random, RandomLoss, Refusal,
+    Direction, DirectionSpec, DropReason, DropTail, Dropped, Fan, Jitter, Link, Packet, Pipe,
+    Propagation, Random, RandomLoss,
 };
 use sweetspot_units::{Bytes, Duration, Probability, Rate, Time, Volume};
 
@@ -73,7 +73,7 @@ fn a_buffer_in_bytes_counts_the_packet_on_the_link() {
     for (n, size) in [1500, 1500, 1000].into_iter().enumerate() {
         direction.handle_arrival(Time::ZERO, Numbered(n as u64, size)).unwrap();
     }
-    let refused = Err(Dropped { packet: Numbered(3, 501), refusal: Refusal::BufferFull });
+    let refused = Err(Dropped { packet: Numbered(3, 501), reason: DropReason::BufferFull });
     assert_eq!(direction.handle_arrival(Time::ZERO, Numbered(3, 501)), refused);
     direction.handle_arrival(Time::ZERO, Numbered(4, 500)).unwrap();
     assert_eq!(direction.link().backlog(), Bytes::new(4500));
@@ -201,7 +201,7 @@ fn directions() -> impl Strategy<Value = DirectionSpec> {
 }
 
 /// What came of each arrival, and what came out when.
-type Fates = (Vec<Option<Refusal>>, Vec<(Time, u64)>);
+type Fates = (Vec<Option<DropReason>>, Vec<(Time, u64)>);
 
 /// Plays `arrivals`; `polls` says at which arrivals the caller also looks for deliveries, and
 /// how late (in microseconds, up to the delay) it is by then.
@@ -211,7 +211,7 @@ fn play(spec: &DirectionSpec, arrivals: &[(u64, u64)], polls: &[(bool, u64)]) ->
     for (n, &(gap, size)) in arrivals.iter().enumerate() {
         now += Duration::from_micros(gap);
         let fate = direction.handle_arrival(now, Numbered(n as u64, size));
-        refusals.push(fate.err().map(|dropped| dropped.refusal));
+        refusals.push(fate.err().map(|dropped| dropped.reason));
         assert!(direction.counters().conserved());
         let (poll, late_us) = polls[n % polls.len()];
         if poll {

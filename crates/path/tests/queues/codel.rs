@@ -1,12 +1,12 @@
-use sweetspot_path::{Codel, CodelSetting, Queue};
+use sweetspot_path::{Codel, CodelConfig, Queue};
 use sweetspot_units::{Bytes, Volume};
 
 use crate::{Numbered, at, packet};
 
 const PACKET: Bytes = Bytes::new(1000);
 
-fn codel(setting: CodelSetting) -> Codel<Numbered> {
-    Codel::new(Volume::Packets(100_000), setting)
+fn codel(config: CodelConfig) -> Codel<Numbered> {
+    Codel::new(Volume::Packets(100_000), config)
 }
 
 /// A standing queue: everything arrived at 0; from then on one packet leaves per millisecond.
@@ -27,13 +27,13 @@ fn drops_follow_the_control_law() {
     // The sojourn time reaches the target at 5 ms, has stood there for an interval at 105 ms:
     // the first drop. Then at 105 + 100 / sqrt(1) = 205, + 100 / sqrt(2) = 275.7,
     // + 100 / sqrt(3) = 333.4, + 50 = 383.4, + 44.7 = 428.2: each by the next whole millisecond.
-    let times = drop_times(&mut codel(CodelSetting::default()), 430);
+    let times = drop_times(&mut codel(CodelConfig::default()), 430);
     assert_eq!(times, [105, 205, 276, 334, 384, 429]);
 }
 
 #[test]
 fn a_queue_that_stays_below_target_is_left_alone() {
-    let mut codel = codel(CodelSetting::default());
+    let mut codel = codel(CodelConfig::default());
     for millis in 0..1000 {
         for number in 0..4 {
             codel.enqueue(at(millis), packet(number), PACKET, PACKET).unwrap();
@@ -46,7 +46,7 @@ fn a_queue_that_stays_below_target_is_left_alone() {
 
 #[test]
 fn a_burst_shorter_than_an_interval_is_left_alone() {
-    let mut codel = codel(CodelSetting::default());
+    let mut codel = codel(CodelConfig::default());
     for number in 0..90 {
         codel.enqueue(at(0), packet(number), PACKET, PACKET).unwrap();
     }
@@ -57,7 +57,7 @@ fn a_burst_shorter_than_an_interval_is_left_alone() {
 
 #[test]
 fn the_last_packet_is_never_dropped_however_long_it_waited() {
-    let mut codel = codel(CodelSetting::default());
+    let mut codel = codel(CodelConfig::default());
     codel.enqueue(at(0), packet(0), PACKET, PACKET).unwrap();
     codel.enqueue(at(0), packet(1), PACKET, PACKET).unwrap();
     assert!(codel.dequeue(at(5000), &mut |p| panic!("dropped {p:?}")).is_some());
@@ -69,7 +69,7 @@ fn a_queue_that_comes_back_soon_is_met_with_the_rate_that_worked() {
     // Five drops (105 ... 384) since count was 1, then the queue empties. When it stands again
     // within 16 intervals, count starts at 5 - 1 = 4: after the first drop at 500 + 105 the next
     // follows in 100 / sqrt(4) = 50 ms, the one after in 100 / sqrt(5) = 44.7 ms, at 699.7.
-    let mut codel = codel(CodelSetting::default());
+    let mut codel = codel(CodelConfig::default());
     drop_times(&mut codel, 400);
     while codel.dequeue(at(400), &mut |_| {}).is_some() {}
     for number in 0..5000 {
@@ -84,7 +84,7 @@ fn a_queue_that_comes_back_soon_is_met_with_the_rate_that_worked() {
 
 #[test]
 fn marking_replaces_dropping_one_for_one() {
-    let mut codel = codel(CodelSetting { ecn: true, ..CodelSetting::default() });
+    let mut codel = codel(CodelConfig { ecn: true, ..CodelConfig::default() });
     for number in 0..5000 {
         let capable = Numbered { ecn_capable: true, ..packet(number) };
         codel.enqueue(at(0), capable, PACKET, PACKET).unwrap();
@@ -101,7 +101,7 @@ fn marking_replaces_dropping_one_for_one() {
 
 #[test]
 fn the_limit_holds_the_packet_in_service_too() {
-    let mut codel = Codel::new(Volume::Packets(3), CodelSetting::default());
+    let mut codel = Codel::new(Volume::Packets(3), CodelConfig::default());
     assert!(codel.enqueue(at(0), packet(0), PACKET, PACKET).is_ok());
     assert!(codel.enqueue(at(0), packet(1), PACKET, PACKET).is_ok());
     assert_eq!(codel.enqueue(at(0), packet(2), PACKET, PACKET), Err(packet(2)));

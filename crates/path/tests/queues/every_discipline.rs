@@ -2,8 +2,7 @@
 
 use proptest::prelude::*;
 use sweetspot_path::{
-    Codel, CodelSetting, Discipline, DropTail, FqCodel, FqCodelSetting, Link, Queue, Red,
-    RedSetting,
+    Codel, CodelConfig, Discipline, DropTail, FqCodel, FqCodelConfig, Link, Queue, Red, RedConfig,
 };
 use sweetspot_units::{Bytes, Duration, Rate, Time, Volume};
 
@@ -14,12 +13,12 @@ const LIMIT: u64 = 20;
 fn all() -> Vec<Discipline<Numbered>> {
     let limit = Volume::Packets(LIMIT);
     let packet_time = Duration::from_millis(1);
-    let red = RedSetting { weight: 0.1, ..RedSetting::new(limit, Bytes::new(1000), packet_time) };
+    let red = RedConfig { weight: 0.1, ..RedConfig::new(limit, Bytes::new(1000), packet_time) };
     vec![
         Discipline::DropTail(DropTail::new(limit)),
         Discipline::Red(Box::new(Red::new(red, 1))),
-        Discipline::Codel(Box::new(Codel::new(limit, CodelSetting::default()))),
-        Discipline::FqCodel(Box::new(FqCodel::new(FqCodelSetting::new(LIMIT), 1))),
+        Discipline::Codel(Box::new(Codel::new(limit, CodelConfig::default()))),
+        Discipline::FqCodel(Box::new(FqCodel::new(FqCodelConfig::new(LIMIT), 1))),
     ]
 }
 

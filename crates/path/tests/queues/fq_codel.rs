@@ -1,10 +1,10 @@
-use sweetspot_path::{FqCodel, FqCodelSetting, Queue};
+use sweetspot_path::{FqCodel, FqCodelConfig, Queue};
 use sweetspot_units::{Bytes, Duration};
 
 use crate::{Numbered, at, packet};
 
 fn fq(limit: u64) -> FqCodel<Numbered> {
-    FqCodel::new(FqCodelSetting::new(limit), 1)
+    FqCodel::new(FqCodelConfig::new(limit), 1)
 }
 
 fn of(flow: u64, number: u64, size: u64) -> Numbered {

@@ -1,17 +1,13 @@
-use sweetspot_path::{Queue, Red, RedSetting};
+use sweetspot_path::{Queue, Red, RedConfig};
 use sweetspot_units::{Bytes, Duration, Volume};
 
 use crate::{Numbered, at, packet};
 
 const PACKET: Bytes = Bytes::new(1000);
 
-fn setting() -> RedSetting {
+fn config() -> RedConfig {
     let limit = Volume::Packets(60);
-    RedSetting {
-        lower: 5.0,
-        upper: 15.0,
-        ..RedSetting::new(limit, PACKET, Duration::from_millis(1))
-    }
+    RedConfig { lower: 5.0, upper: 15.0, ..RedConfig::new(limit, PACKET, Duration::from_millis(1)) }
 }
 
 /// Pushes packet `number` while another is in service.
@@ -23,7 +19,7 @@ fn push(red: &mut Red<Numbered>, number: u64) -> Result<(), Numbered> {
 fn the_average_follows_the_queue_by_its_weight() {
     // w_q = 0.5, lengths found on arrival 0, 1, 2, 3:
     // 0, 0.5, 1.25, 2.125.
-    let mut red = Red::new(RedSetting { weight: 0.5, ..setting() }, 1);
+    let mut red = Red::new(RedConfig { weight: 0.5, ..config() }, 1);
     let mut averages = Vec::new();
     for number in 0..4 {
         push(&mut red, number).unwrap();
@@ -36,7 +32,7 @@ fn the_average_follows_the_queue_by_its_weight() {
 fn an_idle_link_lets_the_average_decay_as_if_packets_had_found_it_empty() {
     // Average 2.125 as above, drained; after 3 ms idle at 1 ms per packet (1 - 0.5)^3 of it is
     // left, then the arrival's own sample of zero halves it: 2.125 / 16.
-    let mut red = Red::new(RedSetting { weight: 0.5, ..setting() }, 1);
+    let mut red = Red::new(RedConfig { weight: 0.5, ..config() }, 1);
     for number in 0..4 {
         push(&mut red, number).unwrap();
     }
@@ -46,8 +42,8 @@ fn an_idle_link_lets_the_average_decay_as_if_packets_had_found_it_empty() {
 }
 
 /// Share of 20,000 arrivals dropped at a queue held at `length`.
-fn drop_share(setting: RedSetting, length: u64) -> f64 {
-    let mut red = Red::new(RedSetting { weight: 1.0, ..setting }, 7);
+fn drop_share(config: RedConfig, length: u64) -> f64 {
+    let mut red = Red::new(RedConfig { weight: 1.0, ..config }, 7);
     let mut number = 0;
     while red.packets() < length {
         let _ = push(&mut red, number);
@@ -66,21 +62,21 @@ fn drop_share(setting: RedSetting, length: u64) -> f64 {
 
 #[test]
 fn below_the_lower_threshold_nothing_is_dropped() {
-    assert_eq!(drop_share(setting(), 4), 0.0);
+    assert_eq!(drop_share(config(), 4), 0.0);
 }
 
 #[test]
 fn the_drop_probability_rises_linearly_between_the_thresholds() {
     // At 10 of 5..15: p_b = 0.1 * 0.5 = 0.05. With count the gap between drops is uniform on
     // 1..1/p_b = 20 packets, so 10.5 in the mean: a share of 0.095.
-    let share = drop_share(setting(), 10);
+    let share = drop_share(config(), 10);
     assert!((share - 1.0 / 10.5).abs() < 0.01, "{share}");
 }
 
 #[test]
 fn early_drops_are_spread_and_never_further_apart_than_the_inverse_probability() {
     // p_b = 0.05 at 10: the 20th packet after a drop goes at the latest.
-    let mut red = Red::new(RedSetting { weight: 1.0, ..setting() }, 3);
+    let mut red = Red::new(RedConfig { weight: 1.0, ..config() }, 3);
     let mut number = 0;
     while red.packets() < 10 {
         let _ = push(&mut red, number);
@@ -102,10 +98,10 @@ fn early_drops_are_spread_and_never_further_apart_than_the_inverse_probability()
 fn gentle_rises_from_max_p_to_one_and_the_original_jumps() {
     // At 22, between 15 and 30, gentle asks for p_b = 0.1 + 0.9 * 7 / 15 = 0.52: dropped at once
     // with 0.52, else surely the next (0.52 / 0.48 > 1). Mean gap 0.52 + 0.48 * 2 = 1.48.
-    let share = drop_share(setting(), 22);
+    let share = drop_share(config(), 22);
     assert!((share - 1.0 / 1.48).abs() < 0.01, "{share}");
     // Without gentle nothing gets in above the upper threshold: the queue cannot be held there.
-    let mut red = Red::new(RedSetting { weight: 1.0, gentle: false, ..setting() }, 7);
+    let mut red = Red::new(RedConfig { weight: 1.0, gentle: false, ..config() }, 7);
     for number in 0..10_000 {
         let _ = push(&mut red, number);
     }
@@ -115,14 +111,14 @@ fn gentle_rises_from_max_p_to_one_and_the_original_jumps() {
 #[test]
 fn in_bytes_a_small_packet_is_dropped_in_proportion_to_its_size() {
     // Queue held at 10 kB of thresholds 5 and 15 kB: p_b = 0.05 for 1000 bytes, 0.002 for 40.
-    let setting = RedSetting {
+    let config = RedConfig {
         limit: Volume::Bytes(Bytes::new(60_000)),
         lower: 5000.0,
         upper: 15_000.0,
         weight: 1.0,
-        ..setting()
+        ..config()
     };
-    let mut red = Red::new(setting, 5);
+    let mut red = Red::new(config, 5);
     let mut number = 0;
     while red.bytes() < Bytes::new(10_000) {
         let _ = push(&mut red, number);
@@ -145,7 +141,7 @@ fn in_bytes_a_small_packet_is_dropped_in_proportion_to_its_size() {
 #[test]
 fn a_packet_that_can_be_marked_is_marked_instead_of_dropped_early() {
     // Held at 12 of 5..15 a share of about 0.13 is due (p_b = 0.07, mean gap 7.6).
-    let mut red = Red::new(RedSetting { weight: 1.0, ecn: true, ..setting() }, 7);
+    let mut red = Red::new(RedConfig { weight: 1.0, ecn: true, ..config() }, 7);
     let mut marked = 0;
     for number in 0..10_000 {
         let capable = Numbered { ecn_capable: true, ..packet(number) };
@@ -161,7 +157,7 @@ fn a_packet_that_can_be_marked_is_marked_instead_of_dropped_early() {
 #[test]
 fn the_same_seed_drops_the_same_packets() {
     let run = |seed| {
-        let mut red = Red::new(RedSetting { weight: 0.2, ..setting() }, seed);
+        let mut red = Red::new(RedConfig { weight: 0.2, ..config() }, seed);
         (0..3000u64)
             .filter(|number| {
                 if number % 3 == 0 {

@@ -1,8 +1,8 @@
 use std::collections::VecDeque;
 
 use sweetspot_path::{
-    Codel, CodelSetting, Conduit, Discipline, DropTail, FqCodel, FqCodelSetting, Link, Pipe,
-    Propagation, RandomLoss, Red, RedSetting, Waits,
+    Codel, CodelConfig, Conduit, Discipline, DropTail, FqCodel, FqCodelConfig, Link, Pipe,
+    Propagation, RandomLoss, Red, RedConfig, Waits,
 };
 use sweetspot_scenario::Queue;
 use sweetspot_units::{Bytes, Duration, Probability, Time};
@@ -72,18 +72,18 @@ impl Hop {
             // Where the rate changes, what becomes of a packet is not known when it arrives.
             Queue::DropTail => Some(Discipline::DropTail(DropTail::new(spec.buffer))),
             Queue::Red => {
-                let setting = RedSetting::new(spec.buffer, packet, packet / spec.rate);
-                let setting = RedSetting { ecn: true, ..setting };
-                Some(Discipline::Red(Box::new(Red::new(setting, seed))))
+                let config = RedConfig::new(spec.buffer, packet, packet / spec.rate);
+                let config = RedConfig { ecn: true, ..config };
+                Some(Discipline::Red(Box::new(Red::new(config, seed))))
             }
             Queue::CoDel => {
-                let setting = CodelSetting { ecn: true, ..CodelSetting::default() };
-                Some(Discipline::Codel(Box::new(Codel::new(spec.buffer, setting))))
+                let config = CodelConfig { ecn: true, ..CodelConfig::default() };
+                Some(Discipline::Codel(Box::new(Codel::new(spec.buffer, config))))
             }
             Queue::FqCoDel => {
-                let mut setting = FqCodelSetting::new(spec.buffer.in_packets(packet));
-                setting.codel.ecn = true;
-                Some(Discipline::FqCodel(Box::new(FqCodel::new(setting, seed))))
+                let mut config = FqCodelConfig::new(spec.buffer.in_packets(packet));
+                config.codel.ecn = true;
+                Some(Discipline::FqCodel(Box::new(FqCodel::new(config, seed))))
             }
         };
         let propagation = Propagation::new(spec.delay, spec.jitter, seed);

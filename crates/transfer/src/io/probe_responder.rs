@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use sweetspot_linux::clock;
 use sweetspot_linux::event_fd::{EventFd, wait_readable};
 use sweetspot_linux::tcp::Info;
-use sweetspot_linux::udp::{Arrival, Udp};
+use sweetspot_linux::udp::{ReceivedDatagram, Udp};
 use sweetspot_sizing::{CongestionState, PROBE_SIZE, SenderReport};
 use sweetspot_units::{Bytes, Duration, Time};
 
@@ -87,7 +87,12 @@ impl<'a> ProbeResponder<'a> {
     }
 
     /// Answers a probe with a packet of its own size; anything else gets no answer.
-    fn answer(&self, reflector: &mut Reflector, datagram: &[u8], arrival: &Arrival) -> Option<()> {
+    fn answer(
+        &self,
+        reflector: &mut Reflector,
+        datagram: &[u8],
+        arrival: &ReceivedDatagram,
+    ) -> Option<()> {
         let Packet::Probe { sequence: probe } = self.authenticator.open(datagram)? else {
             return None;
         };

@@ -3,7 +3,7 @@ use std::path::PathBuf;
 
 use sweetspot_advise::Kernel;
 use sweetspot_advise::host::{Device, Listener, Question, Snapshot, Sysctls, advise};
-use sweetspot_linux::diag::{Detail, Diag, State};
+use sweetspot_linux::diag::{Detail, Diag, TcpState};
 use sweetspot_linux::host;
 use sweetspot_units::{Bytes, Duration, Rate};
 
@@ -119,7 +119,7 @@ fn listeners() -> Vec<Listener> {
     let mut all = Vec::new();
     let detail = Detail { memory: true, ..Detail::NONE };
     let told = Diag::open().and_then(|mut diag| {
-        diag.connections(&[State::Listen], detail, |connection| {
+        diag.connections(&[TcpState::Listen], detail, |connection| {
             let address = connection.local.to_string();
             let receive_buffer = connection.memory.map(|memory| memory.receive_buffer);
             all.extend(receive_buffer.map(|receive_buffer| Listener { address, receive_buffer }));
@@ -134,7 +134,7 @@ fn peer(sysctls: Sysctls, named: Option<Kernel>, here: &Snapshot) -> Snapshot {
     Snapshot { kernel: named.or(own).or(here.kernel), sysctls, ..Snapshot::default() }
 }
 
-fn device(d: host::Device) -> Device {
+fn device(d: host::NetworkDevice) -> Device {
     Device {
         name: d.name,
         speed: d.speed,

@@ -3,7 +3,7 @@
 use sweetspot_diagnose::Flow;
 use sweetspot_diagnose::live::{Live, Side};
 use sweetspot_linux::clock;
-use sweetspot_linux::diag::{Connection, Detail};
+use sweetspot_linux::diag::{Detail, DiagConnection};
 use sweetspot_linux::processes;
 use sweetspot_units::{Bytes, Duration, Time};
 
@@ -83,13 +83,13 @@ fn tellers(watched: &[Watched]) -> impl Iterator<Item = &Watched> {
 
 /// A connection under watch.
 struct Watched {
-    connection: Connection,
+    connection: DiagConnection,
     live: Live,
     over: bool,
 }
 
 impl Watched {
-    fn new(connection: Connection) -> Watched {
+    fn new(connection: DiagConnection) -> Watched {
         Watched { connection, live: Live::default(), over: false }
     }
 
@@ -124,7 +124,7 @@ impl Watched {
 }
 
 /// The connections that are meant.
-fn find(host: &mut Host, target: LiveTarget) -> Result<Vec<Connection>, String> {
+fn find(host: &mut Host, target: LiveTarget) -> Result<Vec<DiagConnection>, String> {
     let mut all = host.read(Detail::NONE)?;
     match target {
         LiveTarget::End(end) => {

@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 
 use ratatui::crossterm::terminal;
-use sweetspot_linux::diag::State;
+use sweetspot_linux::diag::TcpState;
 use sweetspot_units::{Bytes, Duration, Rate};
 
 use sweetspot_watch::Row;
@@ -104,12 +104,12 @@ fn congestion(row: &Row) -> String {
 }
 
 /// The state in a few letters, as ss(8) has it.
-fn state(state: State) -> String {
+fn state(state: TcpState) -> String {
     match state {
-        State::Established => "ESTAB",
-        State::FinWait1 => "FIN1",
-        State::FinWait2 => "FIN2",
-        State::CloseWait => "CLOSEW",
+        TcpState::Established => "ESTAB",
+        TcpState::FinWait1 => "FIN1",
+        TcpState::FinWait2 => "FIN2",
+        TcpState::CloseWait => "CLOSEW",
         _ => "other",
     }
     .to_owned()

@@ -7,7 +7,7 @@ use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, Ke
 use ratatui::widgets::TableState;
 use sweetspot_linux::clock;
 use sweetspot_linux::diag::Detail;
-use sweetspot_linux::signals::{Event as Signalled, Signal, Supervisor};
+use sweetspot_linux::signals::{ProcessEvent, Signal, Supervisor};
 use sweetspot_units::{Duration, Time};
 
 use super::order::{Order, select};
@@ -100,7 +100,7 @@ fn wait(due: Time, supervisor: &mut Supervisor) -> std::io::Result<Readiness> {
         if event::poll(left.min(LOOK).into())? {
             return event::read().map(Readiness::Terminal);
         }
-        if let Some(Signalled::Told(signal) | Signalled::ToldByTerminal(signal)) =
+        if let Some(ProcessEvent::Signal(signal) | ProcessEvent::TerminalSignal(signal)) =
             supervisor.next_event_by(Time::ZERO)?
         {
             return Ok(Readiness::Told(signal));

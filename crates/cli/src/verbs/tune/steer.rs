@@ -1,6 +1,6 @@
 use sweetspot_linux::clock;
 use sweetspot_linux::live::ProcessHandle;
-use sweetspot_linux::signals::{Event, Supervisor};
+use sweetspot_linux::signals::{ProcessEvent, Supervisor};
 use sweetspot_tune::{Scope, TuneError, Tuner};
 use sweetspot_units::{Duration, Time};
 
@@ -65,17 +65,19 @@ pub fn steer<S: Scope>(
 }
 
 /// Whether that was the end: the exit code, and why.
-fn ends(until: &Until, event: Option<Event>) -> Option<(u8, &'static str)> {
+fn ends(until: &Until, event: Option<ProcessEvent>) -> Option<(u8, &'static str)> {
     match (until, event) {
-        (Until::CommandEnds(command), Some(Event::ChildEnded { pid, code })) => {
+        (Until::CommandEnds(command), Some(ProcessEvent::ChildEnded { pid, code })) => {
             (pid == *command).then_some((code, "the command has ended"))
         }
-        (Until::CommandEnds(command), Some(Event::Told(signal))) => {
+        (Until::CommandEnds(command), Some(ProcessEvent::Signal(signal))) => {
             signal.send(*command);
             None
         }
         (Until::CommandEnds(_), _) => None,
-        (_, Some(Event::Told(_) | Event::ToldByTerminal(_))) => Some((0, "tuning ends")),
+        (_, Some(ProcessEvent::Signal(_) | ProcessEvent::TerminalSignal(_))) => {
+            Some((0, "tuning ends"))
+        }
         (Until::ProcessEnds(process), _) if process.has_ended() => {
             Some((0, "the process has ended"))
         }

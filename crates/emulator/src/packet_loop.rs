@@ -1,4 +1,4 @@
-//! The loop's work: rings in, elements, ports out. Who does it, and when, is `relay`'s matter.
+//! The loop that carries packets: from the rings through the path's elements to the ports. [`crate::relay`] runs it.
 
 use std::io;
 use std::sync::mpsc::{Receiver, Sender};
@@ -12,78 +12,78 @@ use crate::counters::DirectionCounters;
 use crate::host_pair::{ExtraDelays, HostPair};
 use crate::path_direction::PathDirection;
 use crate::pool::Pool;
-use crate::series::Sample;
+use crate::series::PathSample;
 use crate::sleep_monitor::SleepMonitor;
 use crate::veth::frame_size;
 
-/// Between two samples of the series.
-pub(crate) const SAMPLING: Duration = Duration::from_millis(10);
+/// The time between two samples of the series.
+pub(crate) const SAMPLING_INTERVAL: Duration = Duration::from_millis(10);
 /// The longest that arrivals wait in the ring while packets are on the path. They carry their
 /// time, so only the ring's room and the path's delay bound this; it saves a wake-up per packet.
-const PATIENCE: Duration = Duration::from_millis(1);
+const MAX_ARRIVAL_WAIT: Duration = Duration::from_millis(1);
 /// Below this the loop wakes for every arrival: looking at the ring on a timer would cost more.
-const LEAST_PATIENCE: Duration = Duration::from_micros(100);
+const MIN_ARRIVAL_WAIT: Duration = Duration::from_micros(100);
 /// Frames taken from a ring before due packets are looked at again.
-const GULP: usize = 64;
+const ARRIVAL_BATCH: usize = 64;
 
-/// What the loop can be told while it runs.
+/// A command to the running loop.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Command {
     /// Change the rate of the direction near to far.
     RateUp(Rate),
     /// Change the rate of the direction far to near.
     RateDown(Rate),
-    /// End.
+    /// Stop.
     Stop,
 }
 
-/// What the loop leaves behind.
+/// What the loop counted.
 #[derive(Debug)]
-pub(crate) struct EngineReport {
+pub(crate) struct PacketLoopReport {
     pub up: DirectionCounters,
     pub down: DirectionCounters,
     pub real_time: bool,
     pub ran: Duration,
 }
 
-/// What to do until the next [`Engine::work`].
+/// How long to sleep until the next [`PacketLoop::work`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Wait {
     /// Sleep until then.
     Time(Time),
     /// Sleep until then or until a packet arrives.
     ArrivalOr(Time),
-    /// End.
+    /// Stop.
     Stopped,
 }
 
 /// The loop's state.
-pub(crate) struct Engine {
+pub(crate) struct PacketLoop {
     near: PacketPort,
     far: PacketPort,
     up: PathDirection,
     down: PathDirection,
     pool: Pool,
-    patience: Duration,
+    arrival_wait: Duration,
     rest: SleepMonitor,
     started: Time,
     next_sample: Time,
-    orders: Receiver<Command>,
-    samples: Sender<Sample>,
+    commands: Receiver<Command>,
+    samples: Sender<PathSample>,
 }
 
-impl Engine {
-    /// A loop between the two ports, which obeys `orders`.
+impl PacketLoop {
+    /// A loop between the two ports, which carries out `commands`.
     pub fn new(
         started: Time,
         spec: &PathSpec,
         host_pairs: &[HostPair],
         (near, far): (PacketPort, PacketPort),
-        (orders, samples): (Receiver<Command>, Sender<Sample>),
-    ) -> Engine {
+        (commands, samples): (Receiver<Command>, Sender<PathSample>),
+    ) -> PacketLoop {
         // Half the delay: an arrival is always seen before it can be due.
-        let patience = (spec.up.delay.min(spec.down.delay) / 2).min(PATIENCE);
-        Engine {
+        let arrival_wait = (spec.up.delay.min(spec.down.delay) / 2).min(MAX_ARRIVAL_WAIT);
+        PacketLoop {
             near,
             far,
             up: PathDirection::new(&spec.up, spec.mtu, ExtraDelays::new(host_pairs), spec.seed),
@@ -95,16 +95,16 @@ impl Engine {
                 spec.seed ^ 0x646f_776e,
             ),
             pool: Pool::new(frame_size(spec.mtu), pool_slots(spec)),
-            patience,
+            arrival_wait,
             rest: SleepMonitor::new(started),
             started,
             next_sample: started,
-            orders,
+            commands,
             samples,
         }
     }
 
-    /// Does all there is to do, and says for how long to sleep.
+    /// Does all the work that is due. Returns how long to sleep.
     pub fn work(&mut self) -> Wait {
         self.rest.ended(clock::now());
         loop {
@@ -115,11 +115,11 @@ impl Engine {
             if now >= self.next_sample && !more {
                 self.sample();
                 // After a stall the series has a gap, not a burst.
-                self.next_sample = now.max(self.next_sample) + SAMPLING;
+                self.next_sample = now.max(self.next_sample) + SAMPLING_INTERVAL;
                 self.rest.review(now);
             }
             if !busy || self.rest.needed(now) {
-                if self.obey() {
+                if self.run_commands() {
                     return Wait::Stopped;
                 }
                 match self.next_work() {
@@ -131,10 +131,10 @@ impl Engine {
     }
 
     /// Ends the counting.
-    pub fn into_books(mut self, real_time: bool) -> io::Result<EngineReport> {
+    pub fn into_report(mut self, real_time: bool) -> io::Result<PacketLoopReport> {
         self.up.counters.ring_losses = self.near.lost()?;
         self.down.counters.ring_losses = self.far.lost()?;
-        Ok(EngineReport {
+        Ok(PacketLoopReport {
             up: self.up.into_counters(),
             down: self.down.into_counters(),
             real_time,
@@ -142,13 +142,13 @@ impl Engine {
         })
     }
 
-    /// Moves frames from the rings to the lanes; true if a ring may hold more.
+    /// Moves frames from the rings to the directions. Returns whether a ring may hold more.
     fn take_arrivals(&mut self) -> bool {
         let offset = WallOffset::measure();
         let mut more = false;
         for (port, direction) in [(&mut self.near, &mut self.up), (&mut self.far, &mut self.down)] {
             let pool = &mut self.pool;
-            let taken = (0..GULP)
+            let taken = (0..ARRIVAL_BATCH)
                 .take_while(|_| {
                     port.receive(|frame| {
                         // A stamp from the future means that the wall clock was just set.
@@ -157,12 +157,12 @@ impl Engine {
                     })
                 })
                 .count();
-            more |= taken == GULP;
+            more |= taken == ARRIVAL_BATCH;
         }
         more
     }
 
-    /// Sends what is due by `now`; true if there may be more.
+    /// Sends what is due by `now`. Returns whether there may be more.
     fn release(&mut self, now: Time) -> bool {
         let up = self.up.release(now, &mut self.pool, &self.far);
         let down = self.down.release(now, &mut self.pool, &self.near);
@@ -172,15 +172,15 @@ impl Engine {
     fn sample(&mut self) {
         let at = self.next_sample;
         let (up, down) = (self.up.observe(at), self.down.observe(at));
-        let sample = Sample { at: at.since(self.started), up, down };
+        let sample = PathSample { at: at.since(self.started), up, down };
         // Nobody may be listening any more.
         let _ = self.samples.send(sample);
     }
 
-    /// Carries out orders; true if told to stop.
-    fn obey(&mut self) -> bool {
-        while let Ok(order) = self.orders.try_recv() {
-            match order {
+    /// Carries out commands; true if told to stop.
+    fn run_commands(&mut self) -> bool {
+        while let Ok(command) = self.commands.try_recv() {
+            match command {
                 Command::RateUp(rate) => self.up.set_rate(clock::now(), rate),
                 Command::RateDown(rate) => self.down.set_rate(clock::now(), rate),
                 Command::Stop => return true,
@@ -198,10 +198,10 @@ impl Engine {
         if until < least {
             // What comes in during the least rest is not waited for either.
             Wait::Time(least)
-        } else if due.is_none() || self.patience < LEAST_PATIENCE {
+        } else if due.is_none() || self.arrival_wait < MIN_ARRIVAL_WAIT {
             Wait::ArrivalOr(until)
         } else {
-            Wait::Time(until.min(now + self.patience))
+            Wait::Time(until.min(now + self.arrival_wait))
         }
     }
 }
@@ -210,9 +210,9 @@ impl Engine {
 /// of them full-size, and as many small ones again.
 fn pool_slots(spec: &PathSpec) -> usize {
     // The pool grows beyond this when it must; memory is not taken in advance without limit.
-    const MOST: u64 = 64 << 20;
+    const MAX_POOL_BYTES: u64 = 64 << 20;
     let hold = |s: &DirectionSpec| s.rate * s.delay + s.buffer.in_bytes(spec.mtu);
-    let bytes = (hold(&spec.up).get() + hold(&spec.down).get()).min(MOST);
+    let bytes = (hold(&spec.up).get() + hold(&spec.down).get()).min(MAX_POOL_BYTES);
     2 * (bytes / spec.mtu.get()) as usize + 1024
 }
 
