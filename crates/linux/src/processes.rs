@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use sweetspot_units::Duration;
 
 /// How many bytes of a process's name the kernel keeps (TASK_COMM_LEN without its end).
-pub const MAX_NAME_BYTES: usize = 15;
+pub const MAX_PROCESS_NAME_BYTES: usize = 15;
 
 /// A process.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct Process {
     pub pid: u32,
     /// The process ID of its parent, or of the process that adopted it.
     pub parent: u32,
-    /// The first [`MAX_NAME_BYTES`] bytes of its program's file name, or the name that it chose. Control characters
+    /// The first [`MAX_PROCESS_NAME_BYTES`] bytes of its program's file name, or the name that it chose. Control characters
     /// are replaced by `?`, as ps(1) does.
     pub name: String,
     /// The user that it runs as.

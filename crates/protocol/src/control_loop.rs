@@ -7,7 +7,7 @@ use sweetspot_sizing::{
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use crate::Message;
-use crate::probe::{Packet, PacketAuthenticator};
+use crate::probe::{PacketAuthenticator, ProbePacket};
 use crate::rtt_histogram::RttHistogram;
 use crate::series::{SeriesEvent, SeriesRecord, SeriesRow};
 use crate::transfer_summary::{ProbeSummary, RttSource};
@@ -133,16 +133,16 @@ impl ControlLoop {
     pub fn handle_datagram(&mut self, now: Time, arrived: Time, datagram: &[u8]) {
         let Some(framing) = &self.framing else { return };
         match framing.authenticator.open(datagram) {
-            Some(Packet::Answer(answer)) => {
+            Some(ProbePacket::Answer(answer)) => {
                 if let Some(rtt) = self.driver.handle_answer(now, arrived, &answer) {
                     self.by_probes.record(rtt);
                 }
             }
-            Some(Packet::Train(packet)) => {
+            Some(ProbePacket::Train(packet)) => {
                 let size = Bytes::new(datagram.len() as u64) + framing.headers;
                 self.driver.handle_train_packet(now, arrived, size, packet);
             }
-            Some(Packet::Punch | Packet::Probe { .. }) | None => {}
+            Some(ProbePacket::Punch | ProbePacket::Probe { .. }) | None => {}
         }
         self.drain();
     }
@@ -209,7 +209,7 @@ impl ControlLoop {
                     self.update_steering();
                 }
                 Effect::Probe { sequence } => {
-                    let packet = Packet::Probe { sequence };
+                    let packet = ProbePacket::Probe { sequence };
                     self.effects.extend(self.framing.as_ref().map(|framing| {
                         let size = PROBE_SIZE.saturating_sub(framing.headers);
                         TransferEffect::Send(framing.authenticator.close(&packet, size))

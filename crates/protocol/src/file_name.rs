@@ -19,7 +19,7 @@ pub struct NameError {
 /// How the names of files that are not yet whole begin. A sender may not use such a name.
 pub const TEMP_FILE_PREFIX: &str = ".sweetspot-";
 /// NAME_MAX of every common file system, bytes.
-const MAX_NAME_BYTES: usize = 255;
+const MAX_FILE_NAME_BYTES: usize = 255;
 
 impl FileName {
     /// The name as text.
@@ -36,7 +36,7 @@ impl FromStr for FileName {
         match name {
             "" => refuse("it is empty"),
             "." | ".." => refuse("it is a directory"),
-            _ if name.len() > MAX_NAME_BYTES => refuse("it is longer than 255 bytes"),
+            _ if name.len() > MAX_FILE_NAME_BYTES => refuse("it is longer than 255 bytes"),
             _ if name.contains('/') => refuse("it would leave the receiver's directory"),
             _ if name.contains(char::is_control) => refuse("it holds control characters"),
             _ if name.starts_with(TEMP_FILE_PREFIX) => {

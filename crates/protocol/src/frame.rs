@@ -10,7 +10,7 @@ pub const MAX_CONTENT_BYTES: u32 = 1 << 20;
 /// The longest message that is accepted, bytes.
 pub const MAX_MESSAGE_BYTES: u32 = 16 << 10;
 /// The length of a frame's header, bytes.
-pub const HEADER_BYTES: usize = 5;
+pub const FRAME_HEADER_BYTES: usize = 5;
 
 const CONTENT: u8 = 0;
 const MESSAGE: u8 = 1;
@@ -44,7 +44,7 @@ pub enum FramePart<'a> {
 }
 
 /// The header of a content frame with `length` bytes to follow.
-pub fn content_header(length: u32) -> [u8; HEADER_BYTES] {
+pub fn content_header(length: u32) -> [u8; FRAME_HEADER_BYTES] {
     header(CONTENT, length)
 }
 
@@ -56,7 +56,7 @@ pub fn message(body: &[u8]) -> Vec<u8> {
     frame
 }
 
-fn header(kind: u8, length: u32) -> [u8; HEADER_BYTES] {
+fn header(kind: u8, length: u32) -> [u8; FRAME_HEADER_BYTES] {
     let [a, b, c, d] = length.to_be_bytes();
     [kind, a, b, c, d]
 }
@@ -70,7 +70,7 @@ pub struct FrameDecoder {
 #[derive(Debug)]
 enum DecoderState {
     Header {
-        have: [u8; HEADER_BYTES],
+        have: [u8; FRAME_HEADER_BYTES],
         n: usize,
     },
     Content {
@@ -91,9 +91,9 @@ impl Default for FrameDecoder {
 }
 
 impl DecoderState {
-    const AT_HEADER: DecoderState = DecoderState::Header { have: [0; HEADER_BYTES], n: 0 };
+    const AT_HEADER: DecoderState = DecoderState::Header { have: [0; FRAME_HEADER_BYTES], n: 0 };
 
-    fn after_header(have: [u8; HEADER_BYTES]) -> Result<DecoderState, FrameError> {
+    fn after_header(have: [u8; FRAME_HEADER_BYTES]) -> Result<DecoderState, FrameError> {
         let [kind, a, b, c, d] = have;
         let length = u32::from_be_bytes([a, b, c, d]);
         let limit = match kind {
@@ -117,10 +117,10 @@ impl FrameDecoder {
         while !input.is_empty() {
             match &mut self.state {
                 DecoderState::Header { have, n } => {
-                    let taken = take(input, HEADER_BYTES - *n);
+                    let taken = take(input, FRAME_HEADER_BYTES - *n);
                     have[*n..*n + taken.len()].copy_from_slice(taken);
                     *n += taken.len();
-                    if *n == HEADER_BYTES {
+                    if *n == FRAME_HEADER_BYTES {
                         self.state =
                             DecoderState::after_header(*have).unwrap_or_else(DecoderState::Broken);
                     }

@@ -225,7 +225,7 @@ mod tests {
             phase: "ramping".into(),
         };
         let frame = steer.to_frame();
-        assert_eq!(Message::read(&frame[frame::HEADER_BYTES..]), Ok(steer));
+        assert_eq!(Message::read(&frame[frame::FRAME_HEADER_BYTES..]), Ok(steer));
     }
 
     #[test]

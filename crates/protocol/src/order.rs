@@ -188,7 +188,7 @@ impl SenderOrder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frame::HEADER_BYTES;
+    use crate::frame::FRAME_HEADER_BYTES;
     use proptest::prelude::*;
 
     fn hello(size: u64) -> Message {
@@ -219,7 +219,9 @@ mod tests {
     }
 
     fn say(order: &mut ReceiverOrder, message: Message) -> Result<(), ProtocolError> {
-        order.handle(FramePart::Message(message.to_frame().split_off(HEADER_BYTES))).map(|_| ())
+        order
+            .handle(FramePart::Message(message.to_frame().split_off(FRAME_HEADER_BYTES)))
+            .map(|_| ())
     }
 
     fn accepted(size: u64) -> ReceiverOrder {

@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
-use sweetspot_protocol::probe::{Answer, PROBE_INTERVAL, Packet, PacketAuthenticator, TrainPacket};
+use sweetspot_protocol::probe::{
+    Answer, PROBE_INTERVAL, PacketAuthenticator, ProbePacket, TrainPacket,
+};
 use sweetspot_protocol::series::SeriesRecord;
 use sweetspot_protocol::{
     CongestionMessage, ControlLoop, Message, RttSource, Secret, Session, TransferEffect,
@@ -136,7 +138,7 @@ impl Rig {
             TransferEffect::Send(datagram) => {
                 assert_eq!(Bytes::new(datagram.len() as u64) + HEADERS, PROBE_SIZE);
                 match self.authenticator.open(datagram) {
-                    Some(Packet::Probe { sequence }) => Some(sequence),
+                    Some(ProbePacket::Probe { sequence }) => Some(sequence),
                     other => panic!("{other:?}"),
                 }
             }
@@ -148,7 +150,7 @@ impl Rig {
     fn answer(&mut self, at: Time, probe: u32) {
         let report = SenderReport { cwnd: CWND, ..SenderReport::default() };
         let packet =
-            Packet::Answer(Answer { probe, sequence: probe, held: Duration::ZERO, report });
+            ProbePacket::Answer(Answer { probe, sequence: probe, held: Duration::ZERO, report });
         let datagram = self.authenticator.close(&packet, PROBE_SIZE.saturating_sub(HEADERS));
         self.control_loop.handle_datagram(at, at, &datagram);
     }
@@ -277,7 +279,7 @@ fn a_train_waits_until_the_sender_can_be_reached() {
     );
 
     for index in 0..3 {
-        let packet = Packet::Train(TrainPacket { train: 0, index });
+        let packet = ProbePacket::Train(TrainPacket { train: 0, index });
         let arrived = ms(100) + Duration::from_micros(120) * u64::from(index);
         let datagram = rig.authenticator.close(&packet, Bytes::new(1472));
         rig.control_loop.handle_datagram(ms(101), arrived, &datagram);
@@ -334,10 +336,10 @@ fn datagrams_that_the_sender_did_not_seal_change_nothing() {
     let other = PacketAuthenticator::new(&Session::new(&Secret([9; 16]), &[2; 32]));
     let report = SenderReport::default();
     let answer = Answer { probe: 0, sequence: 0, held: Duration::ZERO, report };
-    let datagram = other.close(&Packet::Answer(answer), Bytes::new(72));
+    let datagram = other.close(&ProbePacket::Answer(answer), Bytes::new(72));
     rig.control_loop.handle_datagram(ms(1), ms(1), &datagram);
     // Nor does a probe that somebody sends back as it is.
-    let echo = rig.authenticator.close(&Packet::Probe { sequence: 0 }, Bytes::new(72));
+    let echo = rig.authenticator.close(&ProbePacket::Probe { sequence: 0 }, Bytes::new(72));
     rig.control_loop.handle_datagram(ms(1), ms(1), &echo);
     assert!(rig.script.with(|s| s.probes.is_empty()));
 }

@@ -1,15 +1,12 @@
 use std::io;
 use std::path::PathBuf;
 
+use sweetspot_protocol::{NameError, Printable, ProtocolError, VERSION};
 use sweetspot_sizing::SizingError;
 use sweetspot_units::{Bytes, Duration};
 use thiserror::Error;
 
-use sweetspot_protocol::ProtocolError;
-use sweetspot_protocol::{NameError, Printable};
-
-/// Why a transfer, or the server, did not do what it was asked. Each is one line that names the
-/// thing, the reason and the next step.
+/// Why a transfer or a server failed. The message is one line that names the thing, the reason and the next step.
 #[derive(Debug, Error)]
 pub enum TransferError {
     /// The file to send cannot be read.
@@ -20,18 +17,18 @@ pub enum TransferError {
         /// Why.
         source: io::Error,
     },
-    /// The file to send is a directory, a device, a pipe.
+    /// The path to send is not a regular file.
     #[error("{} is not a regular file; pack it first, for example with tar", .0.display())]
     NotAFile(PathBuf),
-    /// The file changed under the transfer.
+    /// The file changed while it was sent.
     #[error("{} {what} while it was being sent; send it again once it is at rest", .path.display())]
     SourceChanged {
         /// The file.
         path: PathBuf,
-        /// How.
+        /// How it changed.
         what: &'static str,
     },
-    /// The directory to serve into is none, or not ours.
+    /// The directory to serve into is missing or may not be read.
     #[error("{}: {source}; give --dir a directory that you may write to", .path.display())]
     Directory {
         /// The directory.
@@ -39,7 +36,7 @@ pub enum TransferError {
         /// Why.
         source: io::Error,
     },
-    /// Writing what arrives failed.
+    /// Writing the content failed.
     #[error("{}: {source}; {next}", .path.display())]
     Write {
         /// The file.
@@ -49,18 +46,18 @@ pub enum TransferError {
         /// The next step.
         next: &'static str,
     },
-    /// A file of that name exists.
+    /// A file of that name exists, and overwriting is off.
     #[error(
         "{} exists already and was left alone; start serve with --force to overwrite, or send under another --name", .0.display()
     )]
     Exists(PathBuf),
-    /// A directory of that name exists, which no file overwrites.
+    /// A directory of that name exists.
     #[error("{} is a directory and was left alone; send under another --name", .0.display())]
     IsDirectory(PathBuf),
-    /// The sender's name for the file would leave the directory.
+    /// The sender's name for the file is refused.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// The address to listen on cannot be had.
+    /// The server cannot listen on its address.
     #[error("cannot listen on {address}: {source}; choose another with --listen ADDR:PORT")]
     Listen {
         /// Address and port.
@@ -68,7 +65,7 @@ pub enum TransferError {
         /// Why.
         source: io::Error,
     },
-    /// The receiver cannot be reached.
+    /// The receiver did not answer.
     #[error(
         "cannot reach {address}: {source}; is `sweetspot serve` still running there, and does a firewall let TCP through?"
     )]
@@ -78,75 +75,75 @@ pub enum TransferError {
         /// Why.
         source: io::Error,
     },
-    /// The other end is not who the ticket says.
+    /// The receiver's certificate is not the ticket's. Holds the peer's address.
     #[error(
         "{0} is not the receiver that this ticket names (another certificate); ask for the ticket that the running `sweetspot serve` printed"
     )]
     CertificateMismatch(String),
-    /// TLS failed otherwise.
+    /// TLS failed for another reason.
     #[error("no secure connection with {peer}: {reason}")]
     Tls {
-        /// The other end.
+        /// The peer's address.
         peer: String,
         /// Why.
         reason: String,
     },
-    /// The sender did not prove the ticket.
+    /// The sender did not prove the ticket's secret. Holds the peer's address.
     #[error("{0} was turned away: it does not hold this ticket's secret")]
     WrongTicket(String),
-    /// The sender came too late.
+    /// The ticket has expired. Holds the peer's address.
     #[error(
         "{0} was turned away: the ticket has expired; start serve again for a new one, or give it longer with --lifetime"
     )]
     Expired(String),
-    /// Too many came at once that had proved nothing yet.
+    /// There were too many unauthenticated connections. Holds the peer's address.
     #[error("{0} was turned away: too many unproven connections at once; let it try again later")]
     Crowded(String),
-    /// A server that takes one transfer has one already.
+    /// The server takes one transfer and has it already. Holds the peer's address.
     #[error("{0} was turned away: this serve takes one transfer (--once) and has it")]
     Taken(String),
-    /// The other end speaks another version.
+    /// The peer speaks another version of the protocol.
     #[error(
-        "{peer} speaks version {theirs} of the protocol and this program version 1; use the same version of sweetspot on both ends"
+        "{peer} speaks version {theirs} of the protocol and this program version {VERSION}; use the same version of sweetspot on both ends"
     )]
     Version {
-        /// The other end.
+        /// The peer's address.
         peer: String,
-        /// Its version.
+        /// The peer's version.
         theirs: u32,
     },
-    /// The receiver refused, and said why.
+    /// The receiver refused the transfer, for this reason.
     #[error("the receiver refused: {}", Printable(.0))]
     Refused(String),
-    /// The other end gave up, and said why.
+    /// The peer gave up, for this reason.
     #[error("the other end gave up: {}", Printable(.0))]
     PeerFailed(String),
-    /// The connection ended in the middle.
+    /// The connection ended in the middle of the transfer.
     #[error("{peer} went away after {done} of content; nothing was kept, start the transfer again")]
     PeerGone {
-        /// The other end.
+        /// The peer's address.
         peer: String,
-        /// Content moved so far.
+        /// The content moved so far.
         done: Bytes,
     },
-    /// The connection stands still.
+    /// The peer sent nothing for too long.
     #[error(
         "nothing heard from {peer} for {patience}; the connection is given up, start the transfer again"
     )]
     Silent {
-        /// The other end.
+        /// The peer's address.
         peer: String,
-        /// For how long.
+        /// The time limit.
         patience: Duration,
     },
-    /// The other end breaks the protocol.
+    /// The peer broke the protocol.
     #[error("{error} and was dropped")]
     Protocol {
-        /// How.
+        /// How it broke the protocol.
         #[from]
         error: ProtocolError,
     },
-    /// What arrived is not what was sent.
+    /// The received content differs from the sent content.
     #[error(
         "the content's hash does not match: sent {sent}, received {received}; nothing was kept, start the transfer again"
     )]
@@ -156,26 +153,26 @@ pub enum TransferError {
         /// BLAKE3 at the receiver.
         received: String,
     },
-    /// A sizing that cannot be had.
+    /// The sizing is not available.
     #[error(transparent)]
     Sizing(#[from] SizingError),
-    /// A congestion control that cannot be had.
+    /// The congestion control is not available.
     #[error("congestion control \"{}\": {source}; this kernel offers {available}", Printable(.name))]
     Congestion {
-        /// Which.
+        /// Its name.
         name: String,
         /// Why.
         source: io::Error,
-        /// What there is instead.
+        /// The congestion controls that the kernel offers.
         available: String,
     },
-    /// Told to stop.
+    /// The transfer was told to stop.
     #[error("interrupted; nothing was kept")]
     Interrupted,
-    /// Any other failing of the operating system.
+    /// Another call to the operating system failed.
     #[error("{what}: {source}")]
     System {
-        /// While doing what.
+        /// What the call was for.
         what: &'static str,
         /// Why.
         source: io::Error,
@@ -183,12 +180,12 @@ pub enum TransferError {
 }
 
 impl TransferError {
-    /// For `map_err`: an operating system's failing while doing `what`.
+    /// For `map_err`: a call to the operating system that was for `what` failed.
     pub(crate) fn system(what: &'static str) -> impl FnOnce(io::Error) -> TransferError {
         move |source| TransferError::System { what, source }
     }
 
-    /// A failing of the disk that content is written to.
+    /// The error for a failed write to `path`.
     pub(crate) fn write(path: PathBuf, source: io::Error) -> TransferError {
         let next = match source.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {

@@ -1,51 +1,50 @@
 use std::net::SocketAddr;
 
+use sweetspot_protocol::series::SeriesRecord;
 use sweetspot_sizing::Sizing;
 use sweetspot_units::Bytes;
 
-use sweetspot_protocol::series::SeriesRecord;
-
-/// Watches one transfer. The transfer emits, and never prints.
+/// Watches one transfer, which prints nothing itself.
 ///
-/// Calls come from the transfer's own threads, one at a time; what takes long delays steering.
+/// The transfer's own threads make the calls, one at a time. A slow call delays the controller.
 pub trait TransferObserver: Send {
-    /// Both ends agreed; content follows.
+    /// Both ends agreed, and content follows.
     fn opened(&mut self, opened: &Agreed) {
         let _ = opened;
     }
-    /// The next line of the time series.
+    /// The next line of the time series is there.
     fn line(&mut self, line: &SeriesRecord) {
         let _ = line;
     }
-    /// Something worth telling whoever asked for detail.
+    /// There is a remark for users who asked for detail.
     fn note(&mut self, note: &str) {
         let _ = note;
     }
 }
 
-/// What both ends agreed on.
+/// What both ends agreed on before the content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Agreed {
-    /// The other end.
+    /// The peer's address.
     pub peer: SocketAddr,
     /// The file's name at the receiver.
     pub name: String,
-    /// Its length.
+    /// The file's length.
     pub size: Bytes,
-    /// The sizing that rules.
+    /// The sizing that is used.
     pub sizing: Sizing,
 }
 
-/// Watches nothing.
+/// An observer that ignores everything.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NullObserver;
 
 impl TransferObserver for NullObserver {}
 
-/// Keeps the time series.
+/// An observer that keeps the time series.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SeriesRecorder {
-    /// Its lines so far.
+    /// The lines so far.
     pub lines: Vec<SeriesRecord>,
 }
 

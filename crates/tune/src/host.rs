@@ -104,4 +104,4 @@ impl Scope for HostScope {
 }
 
 // A policy compares names as the kernel keeps them.
-const _: () = assert!(PROGRAM_NAME_BYTES == processes::MAX_NAME_BYTES);
+const _: () = assert!(PROGRAM_NAME_BYTES == processes::MAX_PROCESS_NAME_BYTES);

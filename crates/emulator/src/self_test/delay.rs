@@ -8,7 +8,7 @@ use sweetspot_linux::packet::PacketPort;
 use sweetspot_path::PathSpec;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use super::path;
+use super::{DISCARD_PORT, path};
 use crate::Lateness;
 use crate::error::{EmulatorError, NetworkContext};
 use crate::serial::seconds;
@@ -17,7 +17,6 @@ use crate::{Emulation, Side};
 /// Probes sent, and how far apart.
 const PROBE_COUNT: u64 = 2000;
 const PROBE_INTERVAL: Duration = Duration::from_millis(1);
-const DISCARD_PORT: u16 = 9;
 /// Where a probe's stamp stands in its frame: behind 14 bytes of Ethernet, 20 of IPv4, 8 of UDP.
 const STAMP_OFFSET: usize = 42;
 /// The size of a probe's IP packet.

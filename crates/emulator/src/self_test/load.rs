@@ -9,11 +9,10 @@ use sweetspot_linux::clock;
 use sweetspot_path::PathSpec;
 use sweetspot_units::{Bytes, Duration, Rate};
 
+use super::DISCARD_PORT;
 use crate::error::{EmulatorError, NetworkContext};
 use crate::{Certificate, Emulation, Side};
 
-/// The discard port (RFC 863).
-const DISCARD_PORT: u16 = 9;
 /// IPv4 and UDP headers.
 const UDP_IP_HEADER_BYTES: u64 = 28;
 /// An IPv4 packet with a TCP acknowledgement and its timestamp option (RFC 7323).

@@ -13,6 +13,8 @@ use crate::serial::{bits_per_second, maybe_bits_per_second, seconds};
 
 pub use delay::DelayError;
 
+/// The discard port (RFC 863).
+const DISCARD_PORT: u16 = 9;
 /// Where the search for the highest rate begins; it doubles from here.
 const FIRST_RATE: Rate = Rate::from_mbit_per_second(125);
 /// Where it ends at the latest.

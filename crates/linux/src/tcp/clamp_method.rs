@@ -34,7 +34,7 @@ const TRIAL_WINDOWS: [Bytes; 3] = [Bytes::new(200_000), Bytes::new(400_000), Byt
 const BYTES_PER_TRIAL: usize = 1_600_000;
 /// The window may be off by this share: it is rounded up to the window scale, and the kernel advertises whole
 /// segments.
-const WINDOW_TOLERANCE: f64 = 0.35;
+const MAX_WINDOW_ERROR: f64 = 0.35;
 /// The time limit for trying one method.
 const METHOD_TIMEOUT: Duration = Duration::from_millis(120);
 
@@ -74,7 +74,7 @@ impl ClampMethod {
             }
             let Some(seen) = advertised(&sender, &receiver)? else { return Ok(None) };
             let off = (seen.as_f64() - window.as_f64()).abs() / window.as_f64();
-            if off > WINDOW_TOLERANCE {
+            if off > MAX_WINDOW_ERROR {
                 return Ok(Some(false));
             }
         }

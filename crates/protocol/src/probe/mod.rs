@@ -8,6 +8,6 @@ mod float_code;
 mod packet;
 mod reflector;
 
-pub use packet::{Packet, PacketAuthenticator};
+pub use packet::{PacketAuthenticator, ProbePacket};
 pub use reflector::Reflector;
 pub use sweetspot_sizing::{Answer, PROBE_INTERVAL, Prober, TrainCollector, TrainPacket};

@@ -11,7 +11,7 @@ use crate::Session;
 /// counters and sizes. Two bytes round down to a two-thousandth. Counters that are watched for growth take
 /// three bytes, which round down to a millionth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Packet {
+pub enum ProbePacket {
     /// Sender to receiver: shows the sender's UDP address, and opens address translators on the way.
     Punch,
     /// Receiver to sender: asks for an answer.
@@ -38,13 +38,13 @@ const ANSWER_KIND: u8 = 3;
 const TRAIN_KIND: u8 = 4;
 const ID_BYTES: usize = 4;
 /// Bytes of kind and connection number.
-const HEADER_BYTES: usize = 1 + ID_BYTES;
+const PACKET_HEADER_BYTES: usize = 1 + ID_BYTES;
 /// Eighty bits, SRTP's default authentication tag (RFC 3711, section 5.2).
 const MAC_BYTES: usize = 10;
 /// The longest fields (an answer's): two words, four long numbers, eight short ones, the flags.
 const MAX_FIELD_BYTES: usize = 2 * 4 + 4 * 3 + 8 * 2 + 1;
 /// The shortest datagram: a packet of every kind fits in it.
-const MIN_PACKET_BYTES: usize = HEADER_BYTES + MAX_FIELD_BYTES + MAC_BYTES;
+const MIN_PACKET_BYTES: usize = PACKET_HEADER_BYTES + MAX_FIELD_BYTES + MAC_BYTES;
 
 /// In an answer's flags, above the three bits of the congestion state.
 const APP_LIMITED_FLAG: u8 = 1 << 3;
@@ -59,25 +59,25 @@ impl PacketAuthenticator {
 
     /// The connection number in a datagram, before it is authenticated; `None` if the datagram is too short.
     pub fn claimed_id(datagram: &[u8]) -> Option<[u8; ID_BYTES]> {
-        datagram.get(1..HEADER_BYTES)?.try_into().ok()
+        datagram.get(1..PACKET_HEADER_BYTES)?.try_into().ok()
     }
 
     /// The packet as a datagram of `size` bytes of UDP payload, or more if it does not fit.
-    pub fn close(&self, packet: &Packet, size: Bytes) -> Vec<u8> {
+    pub fn close(&self, packet: &ProbePacket, size: Bytes) -> Vec<u8> {
         let size = (size.get() as usize).max(MIN_PACKET_BYTES);
         let mut datagram = Vec::with_capacity(size);
         datagram.push(match packet {
-            Packet::Punch => PUNCH_KIND,
-            Packet::Probe { .. } => PROBE_KIND,
-            Packet::Answer(_) => ANSWER_KIND,
-            Packet::Train(_) => TRAIN_KIND,
+            ProbePacket::Punch => PUNCH_KIND,
+            ProbePacket::Probe { .. } => PROBE_KIND,
+            ProbePacket::Answer(_) => ANSWER_KIND,
+            ProbePacket::Train(_) => TRAIN_KIND,
         });
         datagram.extend(self.id);
         match packet {
-            Packet::Punch => {}
-            Packet::Probe { sequence } => put_word(&mut datagram, *sequence),
-            Packet::Answer(answer) => put_answer(&mut datagram, answer),
-            Packet::Train(train) => {
+            ProbePacket::Punch => {}
+            ProbePacket::Probe { sequence } => put_word(&mut datagram, *sequence),
+            ProbePacket::Answer(answer) => put_answer(&mut datagram, answer),
+            ProbePacket::Train(train) => {
                 put_word(&mut datagram, train.train);
                 put_word(&mut datagram, train.index);
             }
@@ -89,7 +89,7 @@ impl PacketAuthenticator {
     }
 
     /// The packet in a datagram; `None` if it has no valid authentication tag of this connection.
-    pub fn open(&self, datagram: &[u8]) -> Option<Packet> {
+    pub fn open(&self, datagram: &[u8]) -> Option<ProbePacket> {
         if datagram.len() < MIN_PACKET_BYTES
             || PacketAuthenticator::claimed_id(datagram)? != self.id
         {
@@ -100,14 +100,14 @@ impl PacketAuthenticator {
         if !bool::from(subtle::ConstantTimeEq::ct_eq(&expected.as_bytes()[..MAC_BYTES], &mac[..])) {
             return None;
         }
-        let mut fields = content.get(HEADER_BYTES..)?;
+        let mut fields = content.get(PACKET_HEADER_BYTES..)?;
         match content[0] {
-            PUNCH_KIND => Some(Packet::Punch),
-            PROBE_KIND => Some(Packet::Probe { sequence: take_word(&mut fields)? }),
-            ANSWER_KIND => take_answer(&mut fields).map(Packet::Answer),
+            PUNCH_KIND => Some(ProbePacket::Punch),
+            PROBE_KIND => Some(ProbePacket::Probe { sequence: take_word(&mut fields)? }),
+            ANSWER_KIND => take_answer(&mut fields).map(ProbePacket::Answer),
             TRAIN_KIND => {
                 let (train, index) = (take_word(&mut fields)?, take_word(&mut fields)?);
-                Some(Packet::Train(TrainPacket { train, index }))
+                Some(ProbePacket::Train(TrainPacket { train, index }))
             }
             _ => None,
         }
@@ -243,17 +243,17 @@ mod tests {
             })
     }
 
-    fn packet() -> impl Strategy<Value = Packet> {
+    fn packet() -> impl Strategy<Value = ProbePacket> {
         let answer = (any::<[u32; 3]>(), report()).prop_map(|([probe, sequence, held], report)| {
             let held = Duration::from_micros(held.into());
-            Packet::Answer(Answer { probe, sequence, held, report })
+            ProbePacket::Answer(Answer { probe, sequence, held, report })
         });
         prop_oneof![
-            Just(Packet::Punch),
-            any::<u32>().prop_map(|sequence| Packet::Probe { sequence }),
+            Just(ProbePacket::Punch),
+            any::<u32>().prop_map(|sequence| ProbePacket::Probe { sequence }),
             answer,
             any::<[u32; 2]>()
-                .prop_map(|[train, index]| Packet::Train(TrainPacket { train, index })),
+                .prop_map(|[train, index]| ProbePacket::Train(TrainPacket { train, index })),
         ]
     }
 
@@ -268,7 +268,7 @@ mod tests {
             let datagram = authenticator(1).close(&packet, Bytes::new(size));
             prop_assert_eq!(datagram.len(), (size as usize).max(MIN_PACKET_BYTES));
             let opened = authenticator(1).open(&datagram).unwrap();
-            if !matches!(packet, Packet::Answer(_)) {
+            if !matches!(packet, ProbePacket::Answer(_)) {
                 prop_assert_eq!(opened, packet);
             }
             // Rounded once, and never again.
@@ -281,9 +281,9 @@ mod tests {
             report in report(), numbers in any::<[u32; 2]>(), held in any::<u32>(),
         ) {
             let ([probe, sequence], held) = (numbers, Duration::from_micros(held.into()));
-            let packet = Packet::Answer(Answer { probe, sequence, held, report });
+            let packet = ProbePacket::Answer(Answer { probe, sequence, held, report });
             let opened = authenticator(1).open(&authenticator(1).close(&packet, Bytes::ZERO));
-            let Some(Packet::Answer(read)) = opened else { panic!("{opened:?}") };
+            let Some(ProbePacket::Answer(read)) = opened else { panic!("{opened:?}") };
             prop_assert_eq!((read.probe, read.sequence), (probe, sequence));
             prop_assert!(rounded(TWO_BYTES, held.as_micros(), read.held.as_micros()));
             let got = read.report;

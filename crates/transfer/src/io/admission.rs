@@ -1,30 +1,29 @@
-//! From an accepted TCP connection to a sender that proved its ticket.
+//! Admission: from an accepted TCP connection to a sender that proved its ticket.
 
 use std::net::TcpStream;
 use std::path::PathBuf;
 
 use sweetspot_linux::clock;
 use sweetspot_linux::tcp::ClampMethod;
+use sweetspot_protocol::frame::FrameDecoder;
+use sweetspot_protocol::{
+    Hello, Message, ProtocolError, ReceiverOrder, Secret, SenderItem, Session, VERSION,
+};
 use sweetspot_sizing::{KnownPath, Sizing};
 use sweetspot_units::{Bytes, Duration, Time};
 
 use super::channel::{Channel, Incoming, SOCKET_READ_BYTES};
 use super::identity::Identity;
 use crate::TransferError;
-use sweetspot_protocol::Secret;
-use sweetspot_protocol::frame::FrameDecoder;
-use sweetspot_protocol::{
-    Hello, Message, ProtocolError, ReceiverOrder, SenderItem, Session, VERSION,
-};
 
-/// A connection has this long to prove the ticket, from its first packet on.
+/// The time in which a connection must prove the ticket.
 const ADMISSION_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What a server knows and wants, for all its connections.
+/// The configuration of a server, for all its connections.
 pub(crate) struct ServerConfig {
     pub identity: Identity,
     pub secret: Secret,
-    /// By the wall clock.
+    /// When the ticket expires, on the wall clock.
     pub expires: Time,
     pub directory: PathBuf,
     pub overwrite: bool,
@@ -35,7 +34,7 @@ pub(crate) struct ServerConfig {
     pub clamp_method: ClampMethod,
 }
 
-/// A sender that holds the ticket, and what of its stream was read already.
+/// An admitted sender, and what was already read of its stream.
 pub(crate) struct Admitted {
     pub channel: Channel,
     pub session: Session,
@@ -51,7 +50,7 @@ pub(crate) struct AfterHello {
     pub rest: Vec<u8>,
 }
 
-/// Admits the sender behind `socket`, or says why not, to it and to the caller.
+/// Admits the sender behind `socket`, or refuses it. The sender and the caller learn why.
 pub(crate) fn admit(config: &ServerConfig, socket: TcpStream) -> Result<Admitted, TransferError> {
     let deadline = clock::now() + ADMISSION_TIMEOUT;
     let channel = Channel::accept(socket, &config.identity, deadline)?;
@@ -68,7 +67,7 @@ pub(crate) fn admit(config: &ServerConfig, socket: TcpStream) -> Result<Admitted
     }
 }
 
-/// Reads until the hello is whole.
+/// Reads the sender's hello.
 fn read_hello(channel: &Channel, deadline: Time) -> Result<(Hello, AfterHello), TransferError> {
     let (mut order, mut decoder) = (ReceiverOrder::default(), FrameDecoder::default());
     let (mut raw, mut plain) = (vec![0; SOCKET_READ_BYTES], Vec::new());
@@ -118,7 +117,7 @@ fn judge(
     Ok(())
 }
 
-/// What an unauthenticated peer is told: enough for the next step, nothing of this host.
+/// The reason sent to an unauthenticated peer: its next step, and nothing about this host.
 fn refusal(error: &TransferError) -> String {
     match error {
         TransferError::WrongTicket(_) => {

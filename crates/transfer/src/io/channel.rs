@@ -4,16 +4,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustls::{ClientConnection, Connection, ServerConnection};
 use sweetspot_linux::{clock, tcp};
+use sweetspot_protocol::{EXPORTER_LABEL, EXPORTER_LENGTH, Message, Secret, Session};
 use sweetspot_units::{Bytes, Duration, Time};
 
 use super::identity;
 use crate::TransferError;
-use sweetspot_protocol::Secret;
-use sweetspot_protocol::{EXPORTER_LABEL, EXPORTER_LENGTH, Message, Session};
 
-/// How long the other end may be silent, or deaf, before the connection is given up.
+/// How long the peer may send nothing, or read nothing, before the connection is given up.
 pub(crate) const PEER_TIMEOUT: Duration = Duration::from_secs(30);
-/// How much is read from the socket at a time.
+/// How many bytes are read from the socket at a time.
 pub(crate) const SOCKET_READ_BYTES: usize = 256 << 10;
 
 /// A TLS connection that one thread reads while others write.
@@ -28,16 +27,16 @@ pub(crate) struct Channel {
     outgoing: Mutex<Vec<u8>>,
 }
 
-/// What a read brought.
+/// The result of a read.
 pub(crate) enum Incoming {
-    /// So many bytes off the socket, which are now plain text in the buffer.
+    /// So many bytes were read from the socket. Their plain text is in the buffer.
     Bytes(Bytes),
-    /// The other end closed.
+    /// The peer closed the connection.
     Closed,
 }
 
 impl Channel {
-    /// The receiver's side of a connection, once TLS is up; until `deadline`.
+    /// The receiver's side of a connection. TLS must be up before `deadline`.
     pub fn accept(
         socket: TcpStream,
         identity: &identity::Identity,
@@ -47,7 +46,7 @@ impl Channel {
         Channel::shake_hands(socket, tls.map(Connection::from), deadline)
     }
 
-    /// The sender's side of a connection, once TLS is up with the pinned receiver.
+    /// The sender's side of a connection to the receiver with this certificate. TLS must be up before `deadline`.
     pub fn connect(
         socket: TcpStream,
         fingerprint: [u8; 32],
@@ -101,13 +100,12 @@ impl Channel {
         &self.socket
     }
 
-    /// The other end.
+    /// The peer's address.
     pub fn peer(&self) -> SocketAddr {
         self.peer
     }
 
-    /// Reads what is there, or waits for it, and appends its plain text to `plain`. `raw` is
-    /// scratch space.
+    /// Waits for data and appends its plain text to `plain`. `raw` is scratch space.
     pub fn read(&self, raw: &mut [u8], plain: &mut Vec<u8>) -> Result<Incoming, TransferError> {
         let mut early = lock(&self.early);
         if !early.is_empty() {
@@ -136,7 +134,7 @@ impl Channel {
         Ok(Incoming::Bytes(Bytes::new(n as u64)))
     }
 
-    /// The same, but waits no longer than `patience`.
+    /// Like [`Channel::read`], but waits no longer than `patience`.
     pub fn read_within(
         &self,
         raw: &mut [u8],
@@ -155,7 +153,7 @@ impl Channel {
         result
     }
 
-    /// Writes `parts` as one, waiting while the send buffer is full.
+    /// Writes `parts` one after the other. Waits while the send buffer is full.
     pub fn write(&self, parts: &[&[u8]]) -> Result<(), TransferError> {
         let mut outgoing = lock(&self.outgoing);
         outgoing.clear();
@@ -186,7 +184,7 @@ impl Channel {
         Ok(())
     }
 
-    /// How much the other end's kernel has acknowledged.
+    /// The bytes that the peer's kernel has acknowledged.
     pub fn acked(&self) -> Bytes {
         tcp::Info::read(&self.socket).map_or(Bytes::ZERO, |info| info.bytes_acked)
     }
@@ -196,7 +194,7 @@ impl Channel {
         self.write(&[&message.to_frame()])
     }
 
-    /// Tells the other end why this one gives up, as far as it will hear, and hangs up.
+    /// Sends the last message `parting` if possible, and closes the connection.
     pub fn hang_up(&self, parting: &Message) {
         let _ = self.socket.set_write_timeout(Some(std::time::Duration::from_secs(1)));
         let _ = self.say(parting);
@@ -214,23 +212,23 @@ impl Channel {
         }
     }
 
-    /// Ends the connection now; every thread that waits on it wakes.
+    /// Shuts the connection down at once. Wakes every thread that waits for it.
     pub fn sever(&self) {
         let _ = self.socket.shutdown(Shutdown::Both);
     }
 
-    /// The error for a peer that is gone.
+    /// The error for a peer that closed the connection.
     pub fn gone(&self, done: Bytes) -> TransferError {
         TransferError::PeerGone { peer: self.peer.to_string(), done }
     }
 
-    /// The error for a peer that said nothing for so long.
+    /// The error for a peer that sent nothing for `patience`.
     pub fn silent(&self, patience: Duration) -> TransferError {
         TransferError::Silent { peer: self.peer.to_string(), patience }
     }
 }
 
-/// Brings TLS up before `deadline`, however slowly the other end trickles.
+/// Completes the TLS handshake before `deadline`, however slowly the peer sends.
 fn handshake(
     tls: &mut Connection,
     socket: &TcpStream,
@@ -270,7 +268,7 @@ fn handshake(
     Ok(())
 }
 
-/// Decrypts what `tls` was fed and appends it to `plain`; true if the other end closed.
+/// Decrypts the bytes read into `tls` and appends them to `plain`. Returns whether the peer closed.
 fn drain(
     tls: &mut Connection,
     peer: SocketAddr,
@@ -312,8 +310,7 @@ fn is_gone(e: &io::Error) -> bool {
     )
 }
 
-/// A lock whose holder panicked still guards consistent data here: every holder finishes or the
-/// connection ends.
+/// Locks `mutex` even if a holder panicked: here the data is consistent then, or the connection ends.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -3,7 +3,7 @@ use std::sync::Mutex;
 
 use super::channel::lock;
 
-/// Everybody connected to a server: how many have proved nothing yet, and how to send all away.
+/// The connections of a server: counts the unauthenticated ones, and can close all.
 #[derive(Default)]
 pub(crate) struct ConnectionTable(Mutex<Present>);
 
@@ -15,11 +15,11 @@ struct Present {
     closing: bool,
 }
 
-/// Connections that may be unauthenticated at once: each costs a thread and a TLS handshake.
+/// The most unauthenticated connections at once. Each costs a thread and a TLS handshake.
 const MAX_UNAUTHENTICATED: usize = 32;
 
 impl ConnectionTable {
-    /// Adds a connection that has proved nothing yet, under a number; `None` if there are too many, or the server closes.
+    /// Adds an unauthenticated connection and returns its number; `None` if there are too many or the server closes.
     pub fn enter(&self, socket: &TcpStream) -> Option<u64> {
         let mut present = lock(&self.0);
         if present.closing || present.unauthenticated >= MAX_UNAUTHENTICATED {
@@ -32,7 +32,7 @@ impl ConnectionTable {
         Some(number)
     }
 
-    /// A connection proved its ticket, or was turned away.
+    /// A connection was authenticated or refused.
     pub fn authenticated(&self) {
         lock(&self.0).unauthenticated -= 1;
     }
@@ -42,7 +42,7 @@ impl ConnectionTable {
         lock(&self.0).sockets.retain(|(other, _)| *other != number);
     }
 
-    /// Sends everybody away, and lets nobody in any more.
+    /// Closes all connections, and accepts no more.
     pub fn close(&self) {
         let mut present = lock(&self.0);
         present.closing = true;

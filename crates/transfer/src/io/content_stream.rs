@@ -1,5 +1,7 @@
 use sweetspot_linux::clock;
 use sweetspot_linux::tcp::options;
+use sweetspot_protocol::frame::FrameDecoder;
+use sweetspot_protocol::{ReceiverOrder, SenderItem, SenderSummary};
 use sweetspot_units::{Bytes, Duration};
 
 use super::admission::AfterHello;
@@ -7,8 +9,6 @@ use super::channel::{Channel, Incoming, SOCKET_READ_BYTES};
 use super::receiver_control::ReceiverControl;
 use super::sink::{Sink, WrittenFile};
 use crate::TransferError;
-use sweetspot_protocol::frame::FrameDecoder;
-use sweetspot_protocol::{ReceiverOrder, SenderItem, SenderSummary};
 
 /// The sender's closing words are waited for this long.
 const SENDER_SUMMARY_TIMEOUT: Duration = Duration::from_secs(10);

@@ -1,11 +1,11 @@
 use sweetspot_linux::clock;
+use sweetspot_protocol::frame::FrameDecoder;
+use sweetspot_protocol::{Accept, Hello, Message, ProtocolError, SenderOrder, Session, VERSION};
 use sweetspot_units::{Bytes, Duration};
 
 use super::channel::{Channel, Incoming, SOCKET_READ_BYTES};
 use super::sender::SendOptions;
 use crate::TransferError;
-use sweetspot_protocol::frame::FrameDecoder;
-use sweetspot_protocol::{Accept, Hello, Message, ProtocolError, SenderOrder, Session, VERSION};
 
 /// The receiver takes no longer to answer a hello, reserving the disk included.
 const HELLO_ANSWER_TIMEOUT: Duration = Duration::from_secs(15);

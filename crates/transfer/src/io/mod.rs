@@ -1,4 +1,4 @@
-//! The protocol's I/O: blocking threads around the pure parts.
+//! The protocol's I/O on blocking threads.
 
 mod admission;
 mod channel;

@@ -8,11 +8,11 @@ use sweetspot_linux::clock;
 use sweetspot_linux::event_fd::{EventFd, wait_readable};
 use sweetspot_linux::tcp::Info;
 use sweetspot_linux::udp::{ReceivedDatagram, Udp};
+use sweetspot_protocol::probe::{Answer, PacketAuthenticator, ProbePacket, Reflector, TrainPacket};
 use sweetspot_sizing::{CongestionState, PROBE_SIZE, SenderReport};
 use sweetspot_units::{Bytes, Duration, Time};
 
 use super::channel::Channel;
-use sweetspot_protocol::probe::{Answer, Packet, PacketAuthenticator, Reflector, TrainPacket};
 
 /// Until probes come, and when they stay away, the way is punched open this often.
 const PUNCH_INTERVAL: Duration = Duration::from_millis(200);
@@ -51,7 +51,7 @@ impl<'a> ProbeResponder<'a> {
     /// Tells the receiver where we are.
     pub fn punch(&self) {
         let size = PROBE_SIZE.saturating_sub(UDP_IP_HEADERS);
-        let _ = self.udp.send(&self.authenticator.close(&Packet::Punch, size));
+        let _ = self.udp.send(&self.authenticator.close(&ProbePacket::Punch, size));
     }
 
     /// The connection had nothing to send.
@@ -93,14 +93,14 @@ impl<'a> ProbeResponder<'a> {
         datagram: &[u8],
         arrival: &ReceivedDatagram,
     ) -> Option<()> {
-        let Packet::Probe { sequence: probe } = self.authenticator.open(datagram)? else {
+        let ProbePacket::Probe { sequence: probe } = self.authenticator.open(datagram)? else {
             return None;
         };
         let sequence = reflector.handle_probe(probe)?;
         let info = Info::read(self.channel.socket()).ok()?;
         let report = report(&info, self.starved.swap(false, Ordering::Relaxed));
         let held = held(arrival.at);
-        let answer = Packet::Answer(Answer { probe, sequence, held, report });
+        let answer = ProbePacket::Answer(Answer { probe, sequence, held, report });
         self.udp.send(&self.authenticator.close(&answer, Bytes::new(datagram.len() as u64))).ok()
     }
 
@@ -110,8 +110,9 @@ impl<'a> ProbeResponder<'a> {
             return;
         }
         let size = Bytes::new(payload.into());
-        let authenticator =
-            |index| self.authenticator.close(&Packet::Train(TrainPacket { train, index }), size);
+        let authenticator = |index| {
+            self.authenticator.close(&ProbePacket::Train(TrainPacket { train, index }), size)
+        };
         let datagrams: Vec<_> = (0..packets).map(authenticator).collect();
         // What does not leave is missed by the receiver, which is what trains are for.
         let _ = self.udp.send_burst(&datagrams);

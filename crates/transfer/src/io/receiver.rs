@@ -6,6 +6,11 @@ use std::thread;
 
 use sweetspot_linux::tcp::{Info, options};
 use sweetspot_linux::{clock, process, sysctl};
+use sweetspot_protocol::probe::PacketAuthenticator;
+use sweetspot_protocol::{
+    Accept, ControlLoop, FileName, Hello, Message, OwnAccount, ReceiverSummary, Role,
+    SenderSummary, Session, TransferSummary,
+};
 use sweetspot_sizing::{Controller, ControllerConfig, KnownPath, Probing, Sizing};
 use sweetspot_units::{Bytes, Time};
 
@@ -18,11 +23,6 @@ use super::temp_file::TempFile;
 use super::udp_demux::{Registration, UdpDemux};
 use crate::TransferError;
 use crate::observer::{Agreed, TransferObserver};
-use sweetspot_protocol::ControlLoop;
-use sweetspot_protocol::FileName;
-use sweetspot_protocol::probe::PacketAuthenticator;
-use sweetspot_protocol::{Accept, Hello, Message, ReceiverSummary, SenderSummary, Session};
-use sweetspot_protocol::{OwnAccount, Role, TransferSummary};
 
 /// IPv4 and TCP headers with the timestamp option (RFC 7323).
 const TCP_HEADERS: Bytes = Bytes::new(52);

@@ -1,5 +1,4 @@
-//! The controller's seat on a live socket: what the steering wants is done here, and what the
-//! kernel did is read back.
+//! Runs the controller on a live socket: applies what it asks for, and reads back what the kernel did.
 
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
@@ -10,6 +9,8 @@ use sweetspot_linux::clock;
 use sweetspot_linux::event_fd::{EventFd, wait_readable};
 use sweetspot_linux::tcp::{ClampMethod, Info, WindowActuator};
 use sweetspot_linux::udp::Udp;
+use sweetspot_protocol::series::SeriesRecord;
+use sweetspot_protocol::{ControlLoop, Message, TransferEffect};
 use sweetspot_sizing::{CONTROL_INTERVAL, KernelView};
 use sweetspot_units::{Bytes, Duration, Time};
 
@@ -17,13 +18,10 @@ use super::channel::{Channel, lock};
 use super::udp_demux::Registration;
 use crate::TransferError;
 use crate::observer::TransferObserver;
-use sweetspot_protocol::Message;
-use sweetspot_protocol::series::SeriesRecord;
-use sweetspot_protocol::{ControlLoop, TransferEffect};
 
-/// While the disk catches up after the last byte, the sender hears this often that we live.
+/// The time between two messages to the sender while the disk catches up after the last byte.
 const BUSY_INTERVAL: Duration = Duration::from_secs(1);
-/// The longest datagram: a jumbo frame.
+/// The longest datagram, bytes: a jumbo frame.
 const MAX_DATAGRAM_BYTES: usize = 9216;
 
 /// Shared by the thread that reads content and the one that keeps time.
@@ -44,7 +42,7 @@ struct ReceiverState {
     actuator: WindowActuator,
     /// Content flows, so the window may be limited.
     flowing: bool,
-    /// Left for the timekeeper, which alone talks UDP and to the observer.
+    /// Work for the timekeeper, which alone sends datagrams and calls the observer.
     datagrams: Vec<Vec<u8>>,
     records: Vec<SeriesRecord>,
     notes: Vec<&'static str>,
@@ -89,25 +87,25 @@ impl<'a> ReceiverControl<'a> {
         self.hold(&mut state)
     }
 
-    /// Of what was read, so much turned out to be content.
+    /// Of the bytes that were read, `content` belong to the file.
     pub fn handle_content(&self, content: Bytes) {
         let mut state = lock(&self.state);
         state.control_loop.handle_content(content);
         state.flowing = true;
     }
 
-    /// All content came.
+    /// All content has arrived.
     pub fn finishing(&self) {
         self.finishing.store(true, Ordering::Release);
     }
 
-    /// The transfer is over, whichever way: [`ReceiverControl::keep_time`] returns.
+    /// Ends [`ReceiverControl::keep_time`], because the transfer is over.
     pub fn done(&self) {
         self.done.store(true, Ordering::Release);
         self.event_fd.signal();
     }
 
-    /// Asks the steering something.
+    /// Asks the control loop a question.
     pub fn ask<T>(&self, question: impl FnOnce(&ControlLoop) -> T) -> T {
         question(&lock(&self.state).control_loop)
     }

@@ -13,11 +13,10 @@ use crate::TransferError;
 /// 2304 bytes of kernel memory (SKB_TRUESIZE, include/linux/skbuff.h), though most share large
 /// ones.
 const PAYLOAD_SHARE: f64 = 1448.0 / 2304.0;
-/// A limit that held the connection back for less of its time than this was not in the way.
+/// A limit is reported if it held the connection back for more than this share of its time.
 const LIMITED_SHARE: f64 = 0.05;
 
-/// Raises SO_SNDBUF where autotuning cannot reach what a window needs, and names the sysctl that
-/// gets in the way.
+/// Raises SO_SNDBUF if autotuning cannot reach what a window needs, and names the sysctl that is the limit.
 pub(crate) struct SendBuffer<'a> {
     channel: &'a Channel,
     /// Whether its size was given and stays.
@@ -26,10 +25,10 @@ pub(crate) struct SendBuffer<'a> {
     made: Mutex<Option<Bytes>>,
 }
 
-/// What to do about a window.
+/// What to do about the send buffer for a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BufferPolicy {
-    /// Autotuning gets there, or no further than we would.
+    /// Autotuning reaches the size, or as much as can be set by hand.
     Leave,
     /// Ask SO_SNDBUF for this, which the kernel doubles.
     Ask(Bytes),

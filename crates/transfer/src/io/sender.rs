@@ -4,6 +4,10 @@ use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::path::Path;
 
 use sweetspot_linux::{clock, process, sysctl, tcp};
+use sweetspot_protocol::probe::PacketAuthenticator;
+use sweetspot_protocol::{
+    Message, OwnAccount, Role, SenderSummary, Session, Ticket, TicketHost, TransferSummary,
+};
 use sweetspot_sizing::{KnownPath, Sizing};
 use sweetspot_units::{Bytes, Duration};
 
@@ -16,36 +20,32 @@ use super::sender_congestion::SenderCongestion;
 use super::sender_task::SenderTask;
 use crate::TransferError;
 use crate::observer::{Agreed, TransferObserver};
-use sweetspot_protocol::probe::PacketAuthenticator;
-use sweetspot_protocol::{Message, SenderSummary, Session};
-use sweetspot_protocol::{OwnAccount, Role, TransferSummary};
-use sweetspot_protocol::{Ticket, TicketHost};
 
-/// A receiver that does not answer a SYN in this time is not there.
+/// The time limit for connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// TLS takes no longer.
+/// The time limit for the TLS handshake, from the start of the connection.
 const TLS_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// What a sender is to do.
+/// The options of [`send`].
 #[derive(Debug, Clone, Default)]
 pub struct SendOptions {
-    /// The name at the receiver, where it differs from the file's own.
+    /// The file's name at the receiver; `None`: its own name.
     pub name: Option<String>,
-    /// Sizing to ask the receiver for.
+    /// The sizing to ask the receiver for; `None`: the receiver's choice.
     pub sizing: Option<Sizing>,
     /// The sender's congestion control; `None`: the host's default.
     pub congestion: Option<String>,
-    /// Whether the receiver's sizing may switch it to another all the same.
+    /// Whether the receiver's sizing may switch to another congestion control although one was chosen.
     pub may_switch: bool,
-    /// The path, where it is known.
+    /// The path's rate and round trip, if known.
     pub path: Option<KnownPath>,
-    /// Answer probes.
+    /// Whether to answer probes.
     pub probes: bool,
-    /// `SO_SNDBUF`, kept as it is; otherwise the kernel's autotuning, raised where it falls short.
+    /// A fixed send buffer (`SO_SNDBUF`); `None`: the kernel's autotuning, raised where it is too small.
     pub send_buffer: Option<Bytes>,
 }
 
-/// Sends `file` to the receiver that `ticket` names.
+/// Sends `file` to the receiver that `ticket` names, and waits until the receiver has verified it.
 pub fn send(
     file: &Path,
     ticket: &Ticket,
@@ -93,7 +93,7 @@ pub fn send(
     Ok(TransferSummary::new(end, summary, Some(closing)))
 }
 
-/// The means to answer probes, if both ends want that and this host allows it.
+/// Answers probes if `wanted` and if this host allows it.
 fn probe_responder<'a>(
     channel: &'a Channel,
     session: &Session,
@@ -121,7 +121,7 @@ fn closing(channel: &Channel, limits: Vec<String>) -> Result<SenderSummary, Tran
     })
 }
 
-/// Connects to the ticket's receiver with the congestion control already chosen.
+/// Connects to the ticket's receiver and sets the congestion control.
 fn connect(ticket: &Ticket, congestion: Option<&str>) -> Result<TcpStream, TransferError> {
     let address = format!("{}:{}", ticket.host, ticket.port);
     let cannot = |source| TransferError::Unreachable { address: address.clone(), source };

@@ -3,20 +3,19 @@ use std::net::TcpStream;
 use sweetspot_linux::tcp::options;
 use sweetspot_sizing::CongestionChoice;
 
-/// A sender's congestion control, as far as the receiver may choose it.
+/// A sender's congestion control, which the receiver may switch unless a user chose it.
 pub(crate) struct SenderCongestion {
-    /// The one at the beginning; `None` where somebody named it, which is the last word then.
+    /// The congestion control at the beginning; `None` if a user chose it, so that it stays.
     own: Option<String>,
 }
 
 impl SenderCongestion {
-    /// What `socket` begins with, and whether it was `named`.
+    /// The congestion control of `socket`. A user chose it if it was `named`.
     pub fn new(socket: &TcpStream, named: bool) -> SenderCongestion {
         SenderCongestion { own: if named { None } else { options::congestion(socket).ok() } }
     }
 
-    /// Uses another. One that this kernel does not have, or does not let anybody use, is no reason to
-    /// fail: the one in use stays.
+    /// Switches to another congestion control. If the kernel does not offer it, the one in use stays.
     pub fn switch(&self, socket: &TcpStream, to: CongestionChoice) {
         let Some(own) = &self.own else { return };
         let name = match to {

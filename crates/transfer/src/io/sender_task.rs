@@ -6,6 +6,8 @@ use std::thread;
 use sweetspot_linux::clock;
 use sweetspot_linux::event_fd::{EventFd, wait_readable};
 use sweetspot_linux::tcp::{Info, options};
+use sweetspot_protocol::series::{SeriesRecord, SeriesRow};
+use sweetspot_protocol::{Message, ROW_INTERVAL, ReceiverSummary, frame};
 use sweetspot_sizing::CongestionChoice;
 use sweetspot_units::{Bytes, Rate, Time};
 
@@ -17,37 +19,34 @@ use super::send_buffer::SendBuffer;
 use super::sender_congestion::SenderCongestion;
 use crate::TransferError;
 use crate::observer::TransferObserver;
-use sweetspot_protocol::ROW_INTERVAL;
-use sweetspot_protocol::series::{SeriesRecord, SeriesRow};
-use sweetspot_protocol::{Message, ReceiverSummary, frame};
 
 /// Faster than any path, yet finite: a socket that was paced once is paced for good, then at twice
 /// cwnd per round trip in slow start (tcp_update_pacing_rate, net/ipv4/tcp_input.c).
 const UNLIMITED_PACE: Rate = Rate::from_mbit_per_second(1_000_000);
 
-/// Whatever the receiver asks for, a full packet leaves every second.
+/// The slowest pace: one full packet per second.
 const MIN_PACE: Rate = Rate::from_bits_per_second(12_000);
 
-/// The sender's threads: one writes content, one listens to the receiver and does as told, one
-/// answers probes, one samples for the time series.
+/// The sender's threads: one writes content, one carries out the receiver's messages, one answers probes, one samples
+/// the time series.
 pub(crate) struct SenderTask<'a> {
     channel: &'a Channel,
     probe_responder: Option<ProbeResponder<'a>>,
     send_buffer: SendBuffer<'a>,
     start: Time,
-    /// What the receiver last told.
+    /// The receiver's last steering message.
     last_control: Mutex<LastControl>,
     congestion: SenderCongestion,
     /// Content handed to the kernel so far.
     done: AtomicU64,
     /// The end was sent.
     ended: AtomicBool,
-    /// The transfer is over, whichever way.
+    /// The transfer is over.
     over: AtomicBool,
     event_fd: EventFd,
 }
 
-/// The receiver's latest wish.
+/// The content of the receiver's last steering message.
 #[derive(Default)]
 struct LastControl {
     pacing: Option<Rate>,
@@ -126,7 +125,7 @@ impl<'a> SenderTask<'a> {
         })
     }
 
-    /// Limits of this host that were in the way.
+    /// Limits of this host that held the transfer back.
     pub fn limits(&self) -> Vec<String> {
         self.send_buffer.limits()
     }
@@ -144,7 +143,7 @@ impl<'a> SenderTask<'a> {
         self.channel.say(&Message::End { hash })
     }
 
-    /// If all that was written before has left already, the path waited for us.
+    /// Notes that the connection ran dry: all that was written before has left already.
     fn note_if_dry(&self) {
         let Some(probe_responder) = &self.probe_responder else { return };
         let begun = self.done.load(Ordering::Relaxed) > 0;
@@ -153,7 +152,7 @@ impl<'a> SenderTask<'a> {
         }
     }
 
-    /// Does what the receiver says, until its summary.
+    /// Carries out the receiver's messages until its summary, which it returns.
     fn listen(
         &self,
         mut control_stream: ControlStream<'_>,

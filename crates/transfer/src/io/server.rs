@@ -1,4 +1,4 @@
-//! Listens, admits, and receives many files at once.
+//! The server, which admits senders and receives many files at once.
 
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
@@ -8,6 +8,7 @@ use std::thread;
 
 use sweetspot_linux::tcp::ClampMethod;
 use sweetspot_linux::{clock, interfaces};
+use sweetspot_protocol::{Message, Secret, Ticket, TicketHost, TransferSummary};
 use sweetspot_sizing::{KnownPath, Sizing};
 use sweetspot_units::{Bytes, Duration, Time};
 
@@ -20,39 +21,36 @@ use super::temp_file::{self, TempFile};
 use super::udp_demux::UdpDemux;
 use crate::TransferError;
 use crate::observer::TransferObserver;
-use sweetspot_protocol::Message;
-use sweetspot_protocol::TransferSummary;
-use sweetspot_protocol::{Secret, Ticket, TicketHost};
 
-/// A pause after a failed accept, and the most that waking the own accept may take.
+/// The pause after a failed accept, and the time limit for waking the accept loop.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// What a server is to do.
+/// The options of a [`Server`].
 #[derive(Debug, Clone)]
 pub struct ServeOptions {
-    /// Where files go.
+    /// The directory in which files are stored.
     pub directory: PathBuf,
-    /// Where to listen, TCP and UDP.
+    /// The address on which to listen, TCP and UDP.
     pub listen: SocketAddr,
-    /// The host and port that the ticket names, where they differ from `listen`.
+    /// The host and port that the ticket names, if they differ from `listen`.
     pub advertise: Option<(TicketHost, Option<u16>)>,
-    /// Stop after one admitted transfer.
+    /// Whether to stop after one admitted transfer.
     pub once: bool,
-    /// This sizing, whatever the sender asks for.
+    /// The sizing to use, whatever the sender asks for; `None`: the sender's.
     pub sizing: Option<Sizing>,
-    /// This congestion control at the sender, whatever it chose.
+    /// The congestion control that the sender must use; `None`: the sender's.
     pub congestion: Option<String>,
-    /// The path, where it is known.
+    /// The path's rate and round trip, if known.
     pub path: Option<KnownPath>,
-    /// Overwrite existing files.
+    /// Whether to overwrite existing files.
     pub overwrite: bool,
-    /// Probe the path while receiving.
+    /// Whether to probe the path while receiving.
     pub probes: bool,
-    /// How long the ticket is taken.
+    /// How long the ticket is valid.
     pub lifetime: Duration,
 }
 
-/// A listening receiver.
+/// A receiver that listens for senders.
 pub struct Server {
     listener: TcpListener,
     udp_demux: UdpDemux,
@@ -64,17 +62,17 @@ pub struct Server {
 
 /// Watches a server.
 pub trait ServerObserver: Sync {
-    /// An observer for a transfer whose sender has just been admitted; the number counts them.
+    /// A sender was admitted. Returns the observer of its transfer, which is number `number`, from 1.
     fn admitted(&self, number: u64, peer: SocketAddr) -> Box<dyn TransferObserver>;
-    /// That transfer ended.
+    /// Transfer `number` ended.
     fn ended(&self, number: u64, result: &Result<TransferSummary, TransferError>);
-    /// Somebody was turned away.
+    /// A connection was refused.
     fn turned_away(&self, error: &TransferError);
 }
 
 impl Server {
-    /// Listens, sweeps the directory of what dead transfers left, and finds out how this kernel's
-    /// window is steered.
+    /// Starts to listen. Removes what interrupted transfers left in the directory, and finds out how this kernel's window
+    /// is limited.
     pub fn bind(options: ServeOptions) -> Result<Server, TransferError> {
         let directory = options.directory;
         let wrong = |source| TransferError::Directory { path: directory.clone(), source };
@@ -121,23 +119,22 @@ impl Server {
         Ok(Server { listener, udp_demux, connection_table, config, ticket, once })
     }
 
-    /// What a sender needs.
+    /// The ticket that senders need.
     pub fn ticket(&self) -> &Ticket {
         &self.ticket
     }
 
-    /// Where it listens.
+    /// The address on which the server listens.
     pub fn address(&self) -> std::io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
-    /// How this kernel's window is steered.
+    /// How this kernel's window is limited.
     pub fn clamp_method(&self) -> ClampMethod {
         self.config.clamp_method
     }
 
-    /// Serves until [`Server::stop`], or, with `once`, until one admitted transfer has ended,
-    /// whose result this then is.
+    /// Serves until [`Server::stop`]. With `once` it returns the result of the one admitted transfer instead.
     pub fn run(
         &self,
         reception: &dyn ServerObserver,
@@ -164,7 +161,7 @@ impl Server {
                 };
                 let (admitted, result) = (&admitted, &result);
                 scope.spawn(move || {
-                    let ended = self.entertain(socket, start, admitted, reception);
+                    let ended = self.serve_connection(socket, start, admitted, reception);
                     self.connection_table.leave(number);
                     if let Some(ended) = ended.filter(|_| self.once) {
                         lock(result).get_or_insert(ended.map(Some));
@@ -177,15 +174,15 @@ impl Server {
         lock(&result).take().unwrap_or(Err(TransferError::Interrupted))
     }
 
-    /// Ends all transfers, which leave nothing behind, and makes [`Server::run`] return.
+    /// Ends all transfers and makes [`Server::run`] return. Unfinished files are removed.
     pub fn stop(&self) {
         self.connection_table.close();
         // Wakes the loop out of accept.
         let _ = TcpStream::connect_timeout(&self.own_address(), ACCEPT_PAUSE.into());
     }
 
-    /// One connection from its first packet to its end; `None` if it was turned away.
-    fn entertain(
+    /// Serves one connection. Returns the result of its transfer; `None` if it was refused.
+    fn serve_connection(
         &self,
         socket: TcpStream,
         start: Time,
@@ -228,7 +225,7 @@ impl Server {
     }
 }
 
-/// TCP and UDP on the same port. Where any port will do, one that is free for both is found.
+/// Binds TCP and UDP to the same port. For port 0 it finds one that is free for both.
 fn bind_both(address: SocketAddr) -> std::io::Result<(TcpListener, UdpDemux)> {
     const MAX_ATTEMPTS: usize = 20;
     let mut attempt = 1;
@@ -260,8 +257,8 @@ fn loopback(ip: IpAddr) -> IpAddr {
     }
 }
 
-/// The address by which others reach a socket bound to `ip`: itself, or for the wildcard the one
-/// that this host would send from by default, or where it has no default route its first one.
+/// The address by which others reach a socket bound to `ip`: `ip` itself, or for the wildcard the source address of the
+/// default route, or this host's first address.
 fn reachable(ip: IpAddr) -> IpAddr {
     if !ip.is_unspecified() {
         return ip;

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use data_encoding::HEXLOWER;
 use sweetspot_linux::file;
+use sweetspot_protocol::{FileName, TEMP_FILE_PREFIX};
 use sweetspot_units::Bytes;
 
 use crate::TransferError;
-use sweetspot_protocol::{FileName, TEMP_FILE_PREFIX};
 
 const TEMP_FILE_SUFFIX: &str = ".part";
 /// Hexadecimal digits between prefix and suffix.
@@ -23,7 +23,7 @@ pub(crate) struct TempFile {
 }
 
 impl TempFile {
-    /// A new one in `directory`, with room for `size` bytes.
+    /// A new file in `directory` with room for `size`.
     pub fn create(directory: &Path, size: Bytes) -> Result<TempFile, TransferError> {
         let fail = |source| TransferError::write(directory.to_owned(), source);
         let temp_file = loop {
@@ -54,13 +54,13 @@ impl TempFile {
         &mut self.file
     }
 
-    /// Where it lies.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Gives it its final name, all of it on disk first. Without `overwrite` an existing file of
-    /// that name stays, and this is an error, even if it appeared this moment.
+    /// Syncs the file to disk and gives it its final name, in one step. Without `overwrite` an existing file of that name
+    /// stays, and the error is `Exists`.
     pub fn keep(
         mut self,
         directory: &Path,
@@ -92,8 +92,7 @@ impl Drop for TempFile {
     }
 }
 
-/// Removes what transfers left in `directory` whose process died: files with our kind of name on
-/// which nobody holds the lock. Returns how many.
+/// Removes the temporary files of dead processes from `directory`: those that nobody has locked. Returns how many.
 pub(crate) fn sweep(directory: &Path) -> io::Result<usize> {
     let mut swept = 0;
     for entry in fs::read_dir(directory)? {

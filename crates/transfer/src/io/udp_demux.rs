@@ -1,4 +1,4 @@
-//! The server's UDP port: tells each transfer under which address its sender's datagrams come.
+//! The server's UDP port, which finds out the UDP address of each transfer's sender.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -8,12 +8,12 @@ use std::sync::{Arc, Mutex};
 
 use sweetspot_linux::event_fd::{EventFd, wait_readable};
 use sweetspot_linux::udp::Udp;
+use sweetspot_protocol::probe::{PacketAuthenticator, ProbePacket};
 use sweetspot_units::Time;
 
 use super::channel::lock;
-use sweetspot_protocol::probe::{Packet, PacketAuthenticator};
 
-/// One UDP socket for senders whose address is not known yet.
+/// A UDP socket for senders whose address is not known yet.
 pub(crate) struct UdpDemux {
     socket: Udp,
     registrations: Mutex<Registrations>,
@@ -28,16 +28,16 @@ struct Registrations {
     early: VecDeque<(Vec<u8>, SocketAddr)>,
 }
 
-/// Early datagrams kept, and the longest that is.
+/// How many early datagrams are kept, and the longest of them, bytes.
 const MAX_EARLY_DATAGRAMS: usize = 64;
 const MAX_EARLY_BYTES: usize = 128;
 
-/// Where one transfer waits for its sender's address.
+/// A transfer that waits for its sender's UDP address.
 pub(crate) struct Registration {
     id: [u8; 4],
     authenticator: PacketAuthenticator,
     peer_address: Mutex<Option<SocketAddr>>,
-    /// Signalled when the sender has punched through.
+    /// Signalled when the sender's address is known.
     pub event_fd: EventFd,
 }
 
@@ -115,15 +115,15 @@ impl UdpDemux {
 }
 
 impl Registration {
-    /// Takes down the address, if this is the punch of its sender.
+    /// Notes the address if the datagram is an authenticated punch of this transfer's sender.
     fn push(&self, datagram: &[u8], from: SocketAddr) {
-        if self.authenticator.open(datagram) == Some(Packet::Punch) {
+        if self.authenticator.open(datagram) == Some(ProbePacket::Punch) {
             *lock(&self.peer_address) = Some(from);
             self.event_fd.signal();
         }
     }
 
-    /// The sender's address, if it punched since this was last asked.
+    /// The sender's address, if it sent a punch since the last call.
     pub fn peer_address(&self) -> Option<SocketAddr> {
         self.event_fd.clear();
         lock(&self.peer_address).take()
