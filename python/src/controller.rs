@@ -75,7 +75,7 @@ impl Bridge {
                 max_window: config.max_window.get(),
                 size: config.size.map(Bytes::get),
             };
-            bridge.attend(|bridge, object| {
+            bridge.with_object(|bridge, object| {
                 bridge.needs = needs(&object.call_method0("needs")?)?;
                 let answer = object.call_method1("begin", (config,))?;
                 bridge.take_in(Time::ZERO, object, &answer)
@@ -85,7 +85,7 @@ impl Bridge {
     }
 
     /// Does a job with the object, unless one has failed before.
-    fn attend(&mut self, job: impl FnOnce(&mut Bridge, &Bound<'_, PyAny>) -> PyResult<()>) {
+    fn with_object(&mut self, job: impl FnOnce(&mut Bridge, &Bound<'_, PyAny>) -> PyResult<()>) {
         if self.failure.is_there() {
             return;
         }
@@ -127,7 +127,7 @@ impl Controller for Bridge {
         if *input == Input::Timeout && self.due.is_none_or(|due| due > now) {
             return;
         }
-        self.attend(|bridge, object| {
+        self.with_object(|bridge, object| {
             let contract = object.py().import("sweetspot.contract")?;
             let input = write_input(&contract, input)?;
             let answer = object.call_method1("handle", (now.as_secs_f64(), input))?;

@@ -4,14 +4,14 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use sweetspot_scenario::Congestion;
 use sweetspot_sizing::Sizing;
-use sweetspot_study::gauntlet::{GauntletReport, Measured, Plan, Settings};
+use sweetspot_study::gauntlet::{GauntletReport, RunMeasured, GauntletPlan, GauntletSettings};
 
 use crate::outcome::Outcome;
 
 /// Every run of a gauntlet, in order.
 #[pyclass(frozen, module = "sweetspot._core")]
 #[derive(Debug)]
-pub struct Gauntlet(Plan);
+pub struct Gauntlet(GauntletPlan);
 
 #[pymethods]
 impl Gauntlet {
@@ -30,7 +30,7 @@ impl Gauntlet {
             Congestion::named(name)
                 .ok_or_else(|| PyValueError::new_err(format!("no congestion control \"{name}\"")))
         };
-        let plan = Plan::new(Settings {
+        let plan = GauntletPlan::new(GauntletSettings {
             population: population.parse().map_err(bad)?,
             seed,
             paths: first..end,
@@ -53,22 +53,22 @@ impl Gauntlet {
 
     /// What came of it, as JSON: ``outcomes`` has one per run, in order.
     fn report(&self, outcomes: Vec<Bound<'_, Outcome>>) -> PyResult<String> {
-        let report = self.judge(&outcomes)?;
+        let report = self.report_of(&outcomes)?;
         serde_json::to_string(&report).map_err(bad)
     }
 }
 
 impl Gauntlet {
-    fn judge(&self, outcomes: &[Bound<'_, Outcome>]) -> PyResult<GauntletReport> {
+    fn report_of(&self, outcomes: &[Bound<'_, Outcome>]) -> PyResult<GauntletReport> {
         let runs: Vec<_> = self.0.runs().collect();
         if outcomes.len() != runs.len() {
             let (given, needed) = (outcomes.len(), runs.len());
             return Err(PyValueError::new_err(format!("{given} outcomes of {needed} runs")));
         }
-        let measured: Vec<Measured> = runs
+        let measured: Vec<RunMeasured> = runs
             .iter()
             .zip(outcomes)
-            .map(|(run, outcome)| Measured::of(&run.scenario(), &outcome.get().0))
+            .map(|(run, outcome)| RunMeasured::of(&run.scenario(), &outcome.get().0))
             .collect();
         Ok(GauntletReport::of(&self.0, &measured))
     }

@@ -2,10 +2,11 @@ use sweetspot_theory::TheoryError;
 use sweetspot_units::UnitError;
 use thiserror::Error;
 
-/// Why there is no advice. The message names the argument, the reason and what to write instead.
+/// Why no advice can be given. The message names the argument, the reason and what to write
+/// instead.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum AdviceError {
-    /// A quantity that is impossible.
+    /// An impossible quantity.
     #[error("{what} {given} is impossible: {why}")]
     Impossible {
         /// The argument.
@@ -15,24 +16,24 @@ pub enum AdviceError {
         /// Why, and what is allowed.
         why: &'static str,
     },
-    /// A text that is not what it should be.
+    /// A text that cannot be parsed.
     #[error("\"{given}\" is not {wanted}; write it like {example}")]
     NotThat {
         /// The text.
         given: String,
         /// What was expected.
         wanted: &'static str,
-        /// How to write it.
+        /// An example of a correct text.
         example: &'static str,
     },
     /// A line of a file that cannot be read.
     #[error("line {line} of the {file} file, \"{given}\": {why}")]
     Line {
-        /// Which file.
+        /// The file.
         file: &'static str,
-        /// Its line, from 1.
+        /// The line's number, counted from 1.
         line: usize,
-        /// The line.
+        /// The text of the line.
         given: String,
         /// What is wrong with it.
         why: String,
@@ -40,12 +41,12 @@ pub enum AdviceError {
     /// A quantity with a wrong unit or number.
     #[error(transparent)]
     Unit(#[from] UnitError),
-    /// No formula answers.
+    /// A formula does not hold for the arguments.
     #[error(transparent)]
     Theory(#[from] TheoryError),
 }
 
-/// `Ok` if the argument is possible.
+/// `Ok` if `is` holds.
 pub(crate) fn possible(
     holds: bool,
     what: &'static str,

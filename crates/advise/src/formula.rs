@@ -2,16 +2,16 @@ use serde_json::{Value, json};
 
 use crate::text::wrap;
 
-/// A formula with the numbers put in, for those who ask how.
+/// A formula with its numbers, as `--explain` shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Formula {
-    /// What it computes.
+    /// The quantity that it computes.
     pub what: &'static str,
     /// The formula in symbols.
     pub rule: &'static str,
-    /// The same with numbers, and its result.
+    /// The formula with numbers, and its result.
     pub numbers: String,
-    /// Where it stands.
+    /// Paper and equation.
     pub source: &'static str,
 }
 

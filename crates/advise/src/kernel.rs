@@ -8,14 +8,14 @@ use crate::AdviceError;
 /// A Linux kernel's version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Kernel {
-    /// 6 in 6.18.
+    /// Major number: 6 in 6.18.
     pub major: u32,
-    /// 18 in 6.18.
+    /// Minor number: 18 in 6.18.
     pub minor: u32,
 }
 
 impl Kernel {
-    /// How it turns a buffer into a window.
+    /// The rule by which this kernel derives the advertised window from the buffer.
     pub fn era(self) -> Era {
         Era::of_kernel(self.major, self.minor)
     }

@@ -1,8 +1,6 @@
-//! Advice from closed forms: how large a window, which host settings, how much router buffer,
-//! why, and what it gains.
-//!
-//! A question goes in, an advice comes out that can say itself in words and tables
-//! (`text`) and in JSON (`json`). The crate is pure: what a host looks like is handed in as a
+//! Advice on window size, host settings and router buffers, from closed forms.
+//! Each module has a question, an `advise` function and an advice. The advice prints itself as text
+//! (`text`) and as JSON (`json`). The crate is pure: the state of a host is passed in as a
 //! [`host::Snapshot`].
 
 pub mod host;

@@ -51,7 +51,7 @@ pub(crate) fn row<const N: usize>(cells: [&dyn core::fmt::Display; N]) -> Vec<St
     cells.iter().map(|cell| cell.to_string()).collect()
 }
 
-/// A list of remarks under a heading; nothing if there are none.
+/// A list of remarks under a heading; empty if there are none.
 pub(crate) fn list(heading: &str, items: &[String]) -> String {
     if items.is_empty() {
         return String::new();

@@ -1,6 +1,8 @@
-//! The mistakes that the host advice must know, and what it must say of them.
+//! The mistakes that the host advice must find, and what it must recommend.
 
-use sweetspot_advise::host::{Advice, Device, End, Listener, Question, Snapshot, Sysctls, advise};
+use sweetspot_advise::host::{
+    Device, HostAdvice, HostQuestion, Listener, PathEnd, Snapshot, Sysctls, advise,
+};
 use sweetspot_units::{Bytes, Duration, Rate};
 
 const GOOD: &str = "
@@ -36,8 +38,9 @@ fn path() -> Option<(Rate, Duration)> {
     Some((Rate::from_mbit_per_second(10_000), Duration::from_millis(80)))
 }
 
-fn ask(here: Snapshot) -> Advice {
-    advise(&Question { here, peer: None, path: path(), path_mtu: None, connections: 1 }).unwrap()
+fn ask(here: Snapshot) -> HostAdvice {
+    advise(&HostQuestion { here, peer: None, path: path(), path_mtu: None, connections: 1 })
+        .unwrap()
 }
 
 fn found(changes: &str) -> Vec<String> {
@@ -95,17 +98,19 @@ fn adv_win_scale_counts_where_the_kernel_heeds_it() {
 fn a_16_bit_window_is_known_without_a_path() {
     let here = host("net.ipv4.tcp_rmem = 4096 32768 60000\nnet.core.rmem_max = 60000\n");
     let advice =
-        advise(&Question { here, peer: None, path: None, path_mtu: None, connections: 1 }).unwrap();
+        advise(&HostQuestion { here, peer: None, path: None, path_mtu: None, connections: 1 })
+            .unwrap();
     assert!(advice.findings[0].why.contains("window scale of 0"));
 }
 
 #[test]
 fn many_connections_need_memory_together() {
-    let q = Question { here: host(""), peer: None, path: path(), path_mtu: None, connections: 20 };
+    let q =
+        HostQuestion { here: host(""), peer: None, path: path(), path_mtu: None, connections: 20 };
     let advice = advise(&q).unwrap();
     // 20 x 210 MB = 4.2 GB above 383,867 pages = 1.57 GB, below half of 24 GB.
     assert_eq!(advice.findings[0].what, "net.ipv4.tcp_mem");
-    let q = Question { connections: 1000, ..q };
+    let q = HostQuestion { connections: 1000, ..q };
     assert!(advise(&q).unwrap().findings[0].why.contains("use fewer"));
 }
 
@@ -141,11 +146,11 @@ fn the_device_is_judged() {
 #[test]
 fn the_end_that_caps_is_named() {
     let peer = Some(host("net.ipv4.tcp_rmem = 4096 131072 6291456\n"));
-    let q = Question { here: host(""), peer, path: path(), path_mtu: None, connections: 1 };
+    let q = HostQuestion { here: host(""), peer, path: path(), path_mtu: None, connections: 1 };
     let advice = advise(&q).unwrap();
     let cap = advice.directions[1].cap.as_ref().unwrap();
-    assert_eq!((cap.what.as_str(), cap.end), ("net.ipv4.tcp_rmem", End::Peer));
-    assert_eq!(advice.findings[0].end, End::Peer);
+    assert_eq!((cap.what.as_str(), cap.end), ("net.ipv4.tcp_rmem", PathEnd::Peer));
+    assert_eq!(advice.findings[0].end, PathEnd::Peer);
     // The file is for this host, so the peer's changes are not in it.
     assert!(!advice.sysctl_file().contains("tcp_rmem"));
 }
@@ -171,7 +176,7 @@ fn findings_in_json_have_the_promised_keys() {
 fn impossible_paths_are_refused_in_words() {
     let ask = |rate, ms, connections| {
         let path = Some((Rate::from_mbit_per_second(rate), Duration::from_millis(ms)));
-        let q = Question { here: host(""), peer: None, path, path_mtu: None, connections };
+        let q = HostQuestion { here: host(""), peer: None, path, path_mtu: None, connections };
         advise(&q).unwrap_err().to_string()
     };
     assert!(ask(0, 1, 1).contains("--rate"));
@@ -231,7 +236,7 @@ fn packets_that_the_path_does_not_take_are_found() {
     let ask = |mtu| {
         let path_mtu = Some(Bytes::new(mtu));
         let here = here.clone();
-        advise(&Question { here, peer: None, path: None, path_mtu, connections: 1 })
+        advise(&HostQuestion { here, peer: None, path: None, path_mtu, connections: 1 })
     };
     assert_eq!(ask(1500).unwrap().findings[0].what, "MTU of eth0");
     assert!(ask(9000).unwrap().findings.is_empty());

@@ -1,10 +1,10 @@
 //! What the router advice must hold.
 
-use sweetspot_advise::router::{Basis, Favour, Mix, Parameters, Question, advise};
+use sweetspot_advise::router::{Basis, Favour, Mix, Parameters, RouterQuestion, advise};
 use sweetspot_units::{Bytes, Rate};
 
-fn question(input: &str) -> Question {
-    Question {
+fn question(input: &str) -> RouterQuestion {
+    RouterQuestion {
         rate: "1Gbit/s".parse().unwrap(),
         rtt: "60ms".parse().unwrap(),
         input_rate: input.parse().unwrap(),
@@ -39,7 +39,7 @@ fn a_server_farms_link_by_hand() {
 #[test]
 fn short_flows_and_latency_ask_for_less() {
     let buffer = |favour| {
-        let q = Question { favour, mix: Mix::Short, ..question("10Gbit/s") };
+        let q = RouterQuestion { favour, mix: Mix::Short, ..question("10Gbit/s") };
         advise(&q).unwrap().recommended.buffer
     };
     let [long, short, latency] = [Favour::Throughput, Favour::Short, Favour::Latency].map(buffer);
@@ -52,7 +52,7 @@ fn slow_inputs_need_a_few_packets_or_none() {
     assert_eq!((access.basis, access.recommended.buffer.get()), (Basis::Simulation, 30.0));
     // The paper prints no loss for it, so none is made up.
     assert_eq!((access.recommended.loss, access.range), (None, None));
-    let few = Question { inputs: Some(10), ..question("100Mbit/s") };
+    let few = RouterQuestion { inputs: Some(10), ..question("100Mbit/s") };
     assert_eq!(advise(&few).unwrap().basis, Basis::NothingQueues);
 }
 
@@ -61,17 +61,17 @@ fn measured_parameters_replace_the_papers() {
     let parameters =
         Parameters { loss_a: Some(1.0), loss_b: Some(1.0), delay_f: Some(0.5), tail_index: None };
     // Eq. (7): twice the bandwidth-delay product.
-    let advice = advise(&Question { parameters, ..question("10Gbit/s") }).unwrap();
+    let advice = advise(&RouterQuestion { parameters, ..question("10Gbit/s") }).unwrap();
     assert_eq!(advice.recommended.bytes, Bytes::new(15_000_000));
     let half = Parameters { loss_a: Some(0.1), ..Parameters::default() };
-    let e = advise(&Question { parameters: half, ..question("100Mbit/s") }).unwrap_err();
+    let e = advise(&RouterQuestion { parameters: half, ..question("100Mbit/s") }).unwrap_err();
     assert!(e.to_string().contains("needs both"), "{e}");
 }
 
 #[test]
 fn what_the_device_has_is_judged() {
     let words = |bytes: u64| {
-        let q = Question { available: Some(Bytes::new(bytes)), ..question("10Gbit/s") };
+        let q = RouterQuestion { available: Some(Bytes::new(bytes)), ..question("10Gbit/s") };
         advise(&q).unwrap().text(false).replace('\n', " ")
     };
     assert!(words(100_000).contains("too small"));
@@ -81,19 +81,24 @@ fn what_the_device_has_is_judged() {
 
 #[test]
 fn impossible_links_and_light_tails_are_refused_in_words() {
-    let refused = |q: Question| advise(&q).unwrap_err().to_string();
-    assert!(refused(Question { rate: Rate::ZERO, ..question("1Gbit/s") }).contains("--rate"));
-    assert!(refused(Question { inputs: Some(0), ..question("1Gbit/s") }).contains("--inputs"));
-    assert!(refused(Question { flows: Some(0), ..question("1Gbit/s") }).contains("--flows"));
+    let refused = |q: RouterQuestion| advise(&q).unwrap_err().to_string();
+    assert!(refused(RouterQuestion { rate: Rate::ZERO, ..question("1Gbit/s") }).contains("--rate"));
+    assert!(
+        refused(RouterQuestion { inputs: Some(0), ..question("1Gbit/s") }).contains("--inputs")
+    );
+    assert!(refused(RouterQuestion { flows: Some(0), ..question("1Gbit/s") }).contains("--flows"));
     let parameters = Parameters { tail_index: Some(2.5), ..Parameters::default() };
-    assert!(refused(Question { parameters, ..question("10Gbit/s") }).contains("no closed form"));
+    assert!(
+        refused(RouterQuestion { parameters, ..question("10Gbit/s") }).contains("no closed form")
+    );
 }
 
 #[test]
 fn a_loss_form_above_one_is_blamed_on_its_parameters() {
     let parameters = Parameters { loss_a: Some(100.0), loss_b: Some(0.05), ..Default::default() };
     // 100 B^-0.05 is above 1 for every buffer that a link has.
-    let refused = advise(&Question { parameters, ..question("10Gbit/s") }).unwrap_err().to_string();
+    let refused =
+        advise(&RouterQuestion { parameters, ..question("10Gbit/s") }).unwrap_err().to_string();
     assert!(refused.contains("--loss-a") && refused.contains("100 and 0.05"), "{refused}");
 }
 
@@ -102,7 +107,7 @@ fn no_line_is_longer_than_80_columns() {
     for input in ["10Gbit/s", "100Mbit/s"] {
         for favour in [Favour::Throughput, Favour::Short, Favour::Latency] {
             let available = Some(Bytes::new(123_456_789));
-            let q = Question { favour, available, ..question(input) };
+            let q = RouterQuestion { favour, available, ..question(input) };
             let text = advise(&q).unwrap().text(true);
             assert!(text.lines().all(|l| l.chars().count() <= 80), "{text}");
         }

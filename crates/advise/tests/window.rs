@@ -1,11 +1,11 @@
 //! What the window advice must hold.
 
 use sweetspot_advise::AdviceError;
-use sweetspot_advise::window::{Question, Simulated, SimulatedWindow, advise};
+use sweetspot_advise::window::{TriedWindow, TriedWindows, WindowQuestion, advise};
 use sweetspot_units::{Bytes, Duration, Rate};
 
-fn question(rate: &str, rtt: &str) -> Question {
-    Question {
+fn question(rate: &str, rtt: &str) -> WindowQuestion {
+    WindowQuestion {
         rate: rate.parse().unwrap(),
         rtt: rtt.parse().unwrap(),
         buffer: None,
@@ -20,7 +20,7 @@ fn question(rate: &str, rtt: &str) -> Question {
 fn ten_gigabit_over_80_ms_by_hand() {
     // C T = 1e10 * 0.08 / 8 = 100 MB, + 12 MB; hold 105 MB: 5 MB * 8 / 1e10 = 4 ms of queue; half
     // of it is 52.5e6 * 8 / 0.08 = 5.25 Gbit/s; beyond, 0.75e10 * 112^2 / (112^2 - 1200) = 8.293.
-    let q = Question { buffer: Some(Bytes::new(12_000_000)), ..question("10Gbit/s", "80ms") };
+    let q = WindowQuestion { buffer: Some(Bytes::new(12_000_000)), ..question("10Gbit/s", "80ms") };
     let json = advise(&q).unwrap().json();
     assert_eq!(json["sweet_spot_low_bytes"], 100_000_000);
     assert_eq!(json["sweet_spot_high_bytes"], 112_000_000);
@@ -36,7 +36,7 @@ fn ten_gigabit_over_80_ms_by_hand() {
 
 #[test]
 fn against_elephants_the_advice_is_equation_8() {
-    let q = Question {
+    let q = WindowQuestion {
         buffer: Some(Bytes::new(625_000)),
         cross: Some("elephants:70%".parse().unwrap()),
         ..question("50Mbit/s", "100ms")
@@ -51,7 +51,7 @@ fn against_elephants_the_advice_is_equation_8() {
 
 #[test]
 fn where_loss_limits_no_window_is_said_to_help() {
-    let q = Question { loss: Some("1e-5".parse().unwrap()), ..question("10Gbit/s", "80ms") };
+    let q = WindowQuestion { loss: Some("1e-5".parse().unwrap()), ..question("10Gbit/s", "80ms") };
     let advice = advise(&q).unwrap();
     assert!(advice.loss_limited);
     let json = advice.json();
@@ -61,10 +61,11 @@ fn where_loss_limits_no_window_is_said_to_help() {
 
 #[test]
 fn where_loss_limits_the_rate_is_known_beside_any_cross_traffic() {
-    let base = Question { loss: Some("1e-5".parse().unwrap()), ..question("10Gbit/s", "80ms") };
+    let base =
+        WindowQuestion { loss: Some("1e-5".parse().unwrap()), ..question("10Gbit/s", "80ms") };
     let alone = advise(&base).unwrap();
     for cross in ["udp:30%", "elephants:30%", "mice:30%"] {
-        let q = Question { cross: Some(cross.parse().unwrap()), ..base };
+        let q = WindowQuestion { cross: Some(cross.parse().unwrap()), ..base };
         let advice = advise(&q).unwrap();
         // The window that loss allows is far below what is left of the path.
         assert_eq!(advice.recommended.rate, alone.recommended.rate, "{cross}");
@@ -82,12 +83,12 @@ fn an_unknown_buffer_is_said_to_be_assumed_away() {
 
 #[test]
 fn impossible_paths_are_refused_in_words() {
-    let refused = |q: &Question| advise(q).unwrap_err().to_string();
+    let refused = |q: &WindowQuestion| advise(q).unwrap_err().to_string();
     let q = question("1Gbit/s", "1ms");
-    assert!(refused(&Question { rate: Rate::ZERO, ..q }).contains("--rate"));
-    assert!(refused(&Question { rtt: Duration::ZERO, ..q }).contains("--rtt"));
-    assert!(refused(&Question { loss: Some("1".parse().unwrap()), ..q }).contains("--loss"));
-    assert!(refused(&Question { mtu: Bytes::new(10), ..q }).contains("--mtu"));
+    assert!(refused(&WindowQuestion { rate: Rate::ZERO, ..q }).contains("--rate"));
+    assert!(refused(&WindowQuestion { rtt: Duration::ZERO, ..q }).contains("--rtt"));
+    assert!(refused(&WindowQuestion { loss: Some("1".parse().unwrap()), ..q }).contains("--loss"));
+    assert!(refused(&WindowQuestion { mtu: Bytes::new(10), ..q }).contains("--mtu"));
     assert!(refused(&question("1Tbit/s", "1s")).contains("RFC 7323"));
     assert!(matches!(advise(&question("1kbit/s", "1ms")), Err(AdviceError::Theory(_))));
 }
@@ -97,7 +98,7 @@ fn no_line_is_longer_than_80_columns() {
     for cross in [None, Some("udp:30%"), Some("mice:30%"), Some("elephants:99%")] {
         for buffer in [None, Some(Bytes::new(123_456_789))] {
             let cross = cross.map(|c| c.parse().unwrap());
-            let q = Question { cross, buffer, ..question("9.999Gbit/s", "88.88ms") };
+            let q = WindowQuestion { cross, buffer, ..question("9.999Gbit/s", "88.88ms") };
             let text = advise(&q).unwrap().text(true);
             assert!(text.lines().all(|l| l.chars().count() <= 80), "{text}");
         }
@@ -106,7 +107,7 @@ fn no_line_is_longer_than_80_columns() {
 
 #[test]
 fn windows_are_tried_only_where_others_share_a_path_of_known_buffer() {
-    let shared = Question {
+    let shared = WindowQuestion {
         buffer: Some(Bytes::new(625_000)),
         cross: Some("elephants:70%".parse().unwrap()),
         ..question("50Mbit/s", "100ms")
@@ -118,9 +119,9 @@ fn windows_are_tried_only_where_others_share_a_path_of_known_buffer() {
     assert!(windows.windows(2).all(|pair| pair[0] < pair[1]));
     let lossy = Some("1e-3".parse().unwrap());
     for other in [
-        Question { cross: None, ..shared },
-        Question { buffer: None, ..shared },
-        Question { loss: lossy, ..shared },
+        WindowQuestion { cross: None, ..shared },
+        WindowQuestion { buffer: None, ..shared },
+        WindowQuestion { loss: lossy, ..shared },
     ] {
         assert_eq!(advise(&other).unwrap().windows_to_try(), None, "{other:?}");
     }
@@ -128,12 +129,12 @@ fn windows_are_tried_only_where_others_share_a_path_of_known_buffer() {
 
 #[test]
 fn what_was_simulated_decides_window_rate_delay_and_settings() {
-    let q = Question {
+    let q = WindowQuestion {
         buffer: Some(Bytes::new(625_000)),
         cross: Some("elephants:70%".parse().unwrap()),
         ..question("50Mbit/s", "100ms")
     };
-    let tried = |kb: u64, mbit: u64, ms: u64| SimulatedWindow {
+    let tried = |kb: u64, mbit: u64, ms: u64| TriedWindow {
         window: Bytes::new(kb * 1000),
         rate: Rate::from_mbit_per_second(mbit),
         rate_error: Rate::from_bits_per_second(1000),
@@ -142,7 +143,8 @@ fn what_was_simulated_decides_window_rate_delay_and_settings() {
     };
     let windows =
         vec![tried(300, 20, 20), tried(600, 29, 70), tried(800, 24, 40), tried(1200, 22, 25)];
-    let advice = advise(&q).unwrap().decided_by(Simulated { windows, hold: 1, seeds: 4 }).unwrap();
+    let advice =
+        advise(&q).unwrap().decided_by(TriedWindows { windows, hold: 1, seeds: 4 }).unwrap();
     let json = advice.json();
     assert_eq!(json["recommended_bytes"], 600_000);
     assert_eq!(json["expected_bps"]["recommended"], 29_000_000);

@@ -14,7 +14,7 @@ mod store;
 /// Measures Sweetspot and writes docs/results.
 #[derive(Debug, Parser)]
 #[command(name = "sweetspot-bench", version, max_term_width = 100)]
-struct Typed {
+struct CommandLine {
     #[command(subcommand)]
     benchmark: Benchmark,
 }
@@ -34,7 +34,7 @@ enum Benchmark {
 }
 
 fn main() -> ExitCode {
-    let result = match Typed::parse().benchmark {
+    let result = match CommandLine::parse().benchmark {
         Benchmark::Advice(arguments) => commands::advice::run(arguments),
         Benchmark::Lab(arguments) => commands::lab::run(arguments),
         Benchmark::Live(arguments) => commands::live::run(arguments),

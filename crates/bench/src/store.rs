@@ -25,9 +25,9 @@ impl Store {
     /// Keeps a result.
     pub fn put<T: Serialize>(&self, name: &str, result: &T) -> Result<(), String> {
         let file = self.file(name);
-        let complain = |why: String| format!("cannot keep a result in {}: {why}", file.display());
-        let text = serde_json::to_string_pretty(result).map_err(|e| complain(e.to_string()))?;
-        fs::write(&file, text).map_err(|e| complain(e.to_string()))
+        let describe = |why: String| format!("cannot keep a result in {}: {why}", file.display());
+        let text = serde_json::to_string_pretty(result).map_err(|e| describe(e.to_string()))?;
+        fs::write(&file, text).map_err(|e| describe(e.to_string()))
     }
 
     fn file(&self, name: &str) -> PathBuf {

@@ -20,7 +20,7 @@ mod whole_file;
 /// Finds, holds and explains the window at which TCP is fastest and its path calmest.
 #[derive(Debug, Parser)]
 #[command(name = "sweetspot", version, max_term_width = 100)]
-struct Typed {
+struct CommandLine {
     #[command(subcommand)]
     verb: Verb,
 }
@@ -66,7 +66,7 @@ enum Verb {
 }
 
 fn main() -> ExitCode {
-    let typed = match Typed::try_parse() {
+    let typed = match CommandLine::try_parse() {
         Ok(typed) => typed,
         Err(error) => return usage_error::answer(&error),
     };
@@ -88,8 +88,8 @@ fn main() -> ExitCode {
         Verb::Reproduce(arguments) => verbs::reproduce::run(arguments),
         Verb::Report(arguments) => verbs::report::run(arguments),
         Verb::Ui(arguments) => verbs::ui::run(arguments),
-        Verb::Man(arguments) => verbs::man::run(arguments, Typed::command()),
-        Verb::Completions(arguments) => verbs::completions::run(arguments, Typed::command()),
+        Verb::Man(arguments) => verbs::man::run(arguments, CommandLine::command()),
+        Verb::Completions(arguments) => verbs::completions::run(arguments, CommandLine::command()),
     };
     match result {
         Ok(code) => code,

@@ -45,9 +45,9 @@ impl Engine for CountingEngine<'_> {
 }
 
 /// How often the progress is looked at.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Between two plain lines, where there is no terminal.
-const LINE: Duration = Duration::from_secs(10);
+const LINE_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Does `work` on a thread of its own and shows how much of `total` is `done`, until it ends. If
 /// somebody interrupts, `interrupted` has the last word, and the program ends with the code of
@@ -58,12 +58,12 @@ pub fn while_it_runs<T: Send>(
     total: usize,
     interrupted: impl FnOnce(),
 ) -> T {
-    let mut progress = Progress::new(total);
+    let mut progress = ProgressDisplay::new(total);
     supervise(
         work,
         |step| match step {
-            Step::Look => progress.show(done()),
-            Step::End => progress.clear(),
+            Message::Look => progress.show(done()),
+            Message::End => progress.clear(),
         },
         interrupted,
     )
@@ -78,7 +78,7 @@ pub fn until_interrupted<T: Send>(
 }
 
 /// What whoever attends is told.
-enum Step {
+enum Message {
     /// Some time has passed.
     Look,
     /// It is over.
@@ -87,7 +87,7 @@ enum Step {
 
 fn supervise<T: Send>(
     work: impl FnOnce() -> T + Send,
-    mut watch: impl FnMut(Step),
+    mut watch: impl FnMut(Message),
     interrupted: impl FnOnce(),
 ) -> T {
     // From here on signals wait for the supervisor, on this thread and those it starts.
@@ -95,10 +95,10 @@ fn supervise<T: Send>(
     std::thread::scope(|scope| {
         let worker = scope.spawn(work);
         while !worker.is_finished() {
-            watch(Step::Look);
-            match supervisor.next_event_by(clock::now() + LOOK) {
+            watch(Message::Look);
+            match supervisor.next_event_by(clock::now() + POLL_INTERVAL) {
                 Ok(Some(ProcessEvent::Signal(signal) | ProcessEvent::TerminalSignal(signal))) => {
-                    watch(Step::End);
+                    watch(Message::End);
                     interrupted();
                     process::exit(128 + signal.number());
                 }
@@ -106,7 +106,7 @@ fn supervise<T: Send>(
                 Err(_) => break,
             }
         }
-        watch(Step::End);
+        watch(Message::End);
         match worker.join() {
             Ok(result) => result,
             Err(panic) => std::panic::resume_unwind(panic),
@@ -115,30 +115,30 @@ fn supervise<T: Send>(
 }
 
 /// A bar on a terminal, a line now and then elsewhere.
-enum Progress {
+enum ProgressDisplay {
     Bar(ProgressBar),
     Lines { total: usize, began: Time, next: Time },
 }
 
-impl Progress {
-    fn new(total: usize) -> Progress {
+impl ProgressDisplay {
+    fn new(total: usize) -> ProgressDisplay {
         if !io::stderr().is_terminal() {
             let now = clock::now();
-            return Progress::Lines { total, began: now, next: now + LINE };
+            return ProgressDisplay::Lines { total, began: now, next: now + LINE_INTERVAL };
         }
         let bar = ProgressBar::new(total as u64);
         let style = ProgressStyle::with_template("[{bar:24}] {pos}/{len} runs, {eta} to go");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> "));
-        Progress::Bar(bar)
+        ProgressDisplay::Bar(bar)
     }
 
     fn show(&mut self, done: usize) {
         match self {
-            Progress::Bar(bar) => bar.set_position(done as u64),
-            Progress::Lines { total, began, next } => {
+            ProgressDisplay::Bar(bar) => bar.set_position(done as u64),
+            ProgressDisplay::Lines { total, began, next } => {
                 let now = clock::now();
                 if now >= *next {
-                    *next = now + LINE;
+                    *next = now + LINE_INTERVAL;
                     let each = now.since(*began).as_secs_f64() / done.max(1) as f64;
                     let left = each * total.saturating_sub(done) as f64;
                     err!("{done}/{total} runs, {left:.0} s to go");
@@ -148,7 +148,7 @@ impl Progress {
     }
 
     fn clear(&self) {
-        if let Progress::Bar(bar) = self {
+        if let ProgressDisplay::Bar(bar) = self {
             bar.finish_and_clear();
         }
     }

@@ -16,10 +16,10 @@ use crate::whole_file;
 pub struct ResultJournal {
     path: PathBuf,
     version: String,
-    kept: Mutex<Kept>,
+    kept: Mutex<JournalState>,
 }
 
-struct Kept {
+struct JournalState {
     file: File,
     runs: BTreeMap<RunKey, Outcome>,
     /// Why a run could not be written, the first time.
@@ -64,7 +64,7 @@ impl ResultJournal {
         if journal.whole == 0 {
             file.write_all(Journal::head(version).as_bytes()).map_err(hint)?;
         }
-        let kept = Kept { file, runs: journal.runs, failure: None };
+        let kept = JournalState { file, runs: journal.runs, failure: None };
         Ok(ResultJournal {
             path: path.to_owned(),
             version: version.to_owned(),
@@ -96,7 +96,7 @@ impl ResultJournal {
     }
 
     /// A panic in another run leaves nothing half done here.
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, JournalState> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 /// Nobody writes more by hand; a device may never end.
-const MOST_BYTES: u64 = 16 << 20;
+const MAX_FILE_BYTES: u64 = 16 << 20;
 
 /// The text of a file that is to be `what`; an error names the file, the reason and what to do.
 pub fn read(path: &Path, what: &str) -> Result<String, String> {
@@ -19,8 +19,8 @@ pub fn read(path: &Path, what: &str) -> Result<String, String> {
 
 fn bytes(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    File::open(path)?.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MOST_BYTES {
+    File::open(path)?.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, "more than 16 MiB"));
     }
     Ok(bytes)

@@ -3,7 +3,7 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 
 /// The shell's code for wrong usage, as clap has it.
-const USAGE: u8 = 2;
+const USAGE_EXIT_CODE: u8 = 2;
 
 /// What could not be made sense of, in one line; or the help or version that was asked for.
 pub fn answer(error: &clap::Error) -> ExitCode {
@@ -17,7 +17,7 @@ pub fn answer(error: &clap::Error) -> ExitCode {
         }
         _ => err!("sweetspot: {}", in_one_line(&error.render().to_string())),
     }
-    ExitCode::from(USAGE)
+    ExitCode::from(USAGE_EXIT_CODE)
 }
 
 /// Clap's paragraphs (what is wrong, tips, usage, where to find help) in one line.

@@ -25,9 +25,9 @@ fn demo(dir: &Path, path: &str, arguments: &[&str]) -> Command {
 fn run(dir: &Path, arguments: &[&str]) -> Result<Option<Output>, Box<dyn Error>> {
     fs::create_dir_all(dir.join("tmp"))?;
     let output = demo(dir, PATH, arguments).output()?;
-    let complaints = String::from_utf8_lossy(&output.stderr);
-    if complaints.contains("no permission for namespaces") {
-        sweetspot_testing::skipped(complaints.trim());
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    if stderr.contains("no permission for namespaces") {
+        sweetspot_testing::skipped(stderr.trim());
         return Ok(None);
     }
     Ok(Some(output))
@@ -124,8 +124,8 @@ fn an_interrupted_demonstration_leaves_nothing_behind() -> Tested {
     let mut running = demo(dir.path(), slow, &["--size", "20MB", "--sizing", "kernel"])
         .stderr(Stdio::piped())
         .spawn()?;
-    let mut said = BufReader::new(running.stderr.take().ok_or("no standard error")?).lines();
-    let first = said.next().ok_or("it said nothing")??;
+    let mut stderr = BufReader::new(running.stderr.take().ok_or("no standard error")?).lines();
+    let first = stderr.next().ok_or("it said nothing")??;
     if first.contains("no permission for namespaces") {
         sweetspot_testing::skipped(&first);
         return Ok(());

@@ -21,16 +21,16 @@ fn run(options: &[&str], line: &str) -> Output {
     emulate(SWEETSPOT, options, line).output().unwrap()
 }
 
-fn said(output: &Output) -> String {
+fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
 /// Whether this user may make namespaces; says so if not.
 fn may_emulate() -> bool {
-    let said = said(&run(&["--quiet"], "true"));
-    let may = !said.contains("no permission for namespaces");
+    let stderr = stderr(&run(&["--quiet"], "true"));
+    let may = !stderr.contains("no permission for namespaces");
     if !may {
-        sweetspot_testing::skipped(&said);
+        sweetspot_testing::skipped(&stderr);
     }
     may
 }
@@ -76,7 +76,7 @@ fn packets_cross_and_a_certificate_follows() {
     let line = "python3 -c 'import os, socket; socket.socket(socket.AF_INET, \
                 socket.SOCK_DGRAM).sendto(b\"x\", (os.environ[\"SWEETSPOT_FAR\"], 9))'";
     let output = run(&["--json"], line);
-    let json = said(&output);
+    let json = stderr(&output);
     let certificate: serde_json::Value = serde_json::from_str(json.trim()).unwrap();
     assert_eq!(certificate["up"]["packets_in"], 1, "{json}");
 }
@@ -88,7 +88,7 @@ fn the_certificate_goes_to_a_file() {
     }
     let file = std::env::temp_dir().join(format!("certificate-{}.json", std::process::id()));
     let output = run(&["--certificate", file.to_str().unwrap()], "true");
-    assert!(said(&output).contains("Emulation certificate"), "{}", said(&output));
+    assert!(stderr(&output).contains("Emulation certificate"), "{}", stderr(&output));
     let json: serde_json::Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
     fs::remove_file(&file).unwrap();
     assert_eq!(json["up"]["asked_bps"], 100_000_000);
@@ -98,9 +98,9 @@ fn the_certificate_goes_to_a_file() {
 fn what_is_wrong_is_said_in_one_line() {
     let wrong = |arguments: &[&str], code: i32, word: &str| {
         let output = Command::new(SWEETSPOT).arg("emulate").args(arguments).output().unwrap();
-        let said = said(&output);
-        assert_eq!(output.status.code(), Some(code), "{said}");
-        assert!(said.contains(word) && said.lines().count() == 1, "{said}");
+        let stderr = stderr(&output);
+        assert_eq!(output.status.code(), Some(code), "{stderr}");
+        assert!(stderr.contains(word) && stderr.lines().count() == 1, "{stderr}");
     };
     wrong(&["--path", "rate=1Mb rtt=1ms buffer=9kB", "--", "true"], 1, "unknown unit \"Mb\"");
     wrong(&["--path", "rate=0bit/s rtt=1ms buffer=9kB", "--", "true"], 1, "rate=0bit/s");
@@ -137,7 +137,7 @@ fn a_request_to_end_ends_the_command_and_is_still_certified() {
         send(signal, child.id());
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(code));
-        assert!(said(&output).contains("Emulation certificate"), "{}", said(&output));
+        assert!(stderr(&output).contains("Emulation certificate"), "{}", stderr(&output));
     }
 }
 
@@ -162,8 +162,8 @@ fn a_second_request_kills_a_command_that_ignores_the_first() {
     let line = "trap 'echo heard' TERM; echo ready; while true; do sleep 0.1; done";
     let mut child = start(&mut emulate(SWEETSPOT, &[], line));
     send("TERM", child.id());
-    let mut heard = [0; 6];
-    child.stdout.as_mut().unwrap().read_exact(&mut heard).unwrap();
+    let mut received = [0; 6];
+    child.stdout.as_mut().unwrap().read_exact(&mut received).unwrap();
     send("TERM", child.id());
     assert_eq!(child.wait().unwrap().code(), Some(128 + 9));
 }
@@ -204,10 +204,10 @@ fn it_works_without_root() {
     let mut command = emulate(copy.to_str().unwrap(), &["--json"], "exit 7");
     let output = command.uid(NOBODY).gid(NOBODY).current_dir("/").output().unwrap();
     fs::remove_file(&copy).unwrap();
-    if said(&output).contains("no permission for namespaces") {
-        sweetspot_testing::skipped(said(&output));
+    if stderr(&output).contains("no permission for namespaces") {
+        sweetspot_testing::skipped(stderr(&output));
         return;
     }
-    assert_eq!(output.status.code(), Some(7), "{}", said(&output));
-    assert!(said(&output).contains("\"verdict\""), "{}", said(&output));
+    assert_eq!(output.status.code(), Some(7), "{}", stderr(&output));
+    assert!(stderr(&output).contains("\"verdict\""), "{}", stderr(&output));
 }

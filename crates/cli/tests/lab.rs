@@ -20,9 +20,9 @@ fn scenario() -> PathBuf {
 fn sweetspot(place: &Path, arguments: &[&str]) -> Result<Option<Output>, Box<dyn Error>> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sweetspot"));
     let output = command.args(arguments).env("TMPDIR", place).output()?;
-    let complaints = String::from_utf8_lossy(&output.stderr);
-    if complaints.contains("no permission for namespaces") {
-        sweetspot_testing::skipped(complaints.trim());
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    if stderr.contains("no permission for namespaces") {
+        sweetspot_testing::skipped(stderr.trim());
         return Ok(None);
     }
     Ok(Some(output))

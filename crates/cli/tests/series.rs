@@ -51,17 +51,22 @@ fn a_series_that_cannot_be_written_is_named_with_the_next_step() {
     let directory = tempfile::tempdir().unwrap();
     // A link, so that nothing worse than a link can be replaced.
     std::os::unix::fs::symlink("/dev/full", directory.path().join("full")).unwrap();
-    let told = usage_error(&run(directory.path(), "full", &[]));
-    assert!(told.ends_with("; free some room or name a file elsewhere"), "{told}");
-    let told = usage_error(&run(directory.path(), "nowhere/x.parquet", &[]));
-    assert!(told.contains("nowhere/x.parquet") && told.ends_with("; make the directory first"));
-    let told = usage_error(&run(directory.path(), ".", &[]));
-    assert!(told.ends_with("; name another file"), "{told}");
+    let message = usage_error(&run(directory.path(), "full", &[]));
+    assert!(message.ends_with("; free some room or name a file elsewhere"), "{message}");
+    let message = usage_error(&run(directory.path(), "nowhere/x.parquet", &[]));
+    assert!(
+        message.contains("nowhere/x.parquet") && message.ends_with("; make the directory first")
+    );
+    let message = usage_error(&run(directory.path(), ".", &[]));
+    assert!(message.ends_with("; name another file"), "{message}");
 }
 
 #[test]
 fn samples_without_end_are_refused() {
     let directory = tempfile::tempdir().unwrap();
-    let told = usage_error(&run(directory.path(), "x.parquet", &["--interval", "1ns"]));
-    assert!(told.contains("--interval 1 ns") && told.contains("take 1 us or more"), "{told}");
+    let message = usage_error(&run(directory.path(), "x.parquet", &["--interval", "1ns"]));
+    assert!(
+        message.contains("--interval 1 ns") && message.contains("take 1 us or more"),
+        "{message}"
+    );
 }

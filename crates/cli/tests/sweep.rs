@@ -30,7 +30,7 @@ fn scenario() -> Result<(tempfile::TempDir, PathBuf), Box<dyn std::error::Error>
     Ok((directory, file))
 }
 
-fn said(output: &Output) -> String {
+fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
@@ -51,8 +51,8 @@ fn what_cannot_be_swept_is_said_in_one_line_before_anything_is_played() -> Teste
         let all = [&["sweep", "small.toml"], arguments].concat();
         let output = sweetspot(directory.path(), &all).output()?;
         assert_eq!(output.status.code(), Some(1), "{arguments:?}");
-        assert!(said(&output).contains(words), "{arguments:?}: {}", said(&output));
-        assert_eq!(said(&output).lines().count(), 1, "{}", said(&output));
+        assert!(stderr(&output).contains(words), "{arguments:?}: {}", stderr(&output));
+        assert_eq!(stderr(&output).lines().count(), 1, "{}", stderr(&output));
     }
     Ok(())
 }
@@ -95,8 +95,8 @@ fn a_journal_of_another_version_is_refused_with_the_way_out() -> Tested {
     fs::write(&journal, "{\"sweetspot_journal\":1,\"version\":\"0.0.1\"}\n")?;
     let output = sweetspot(directory.path(), &SWEEP).output()?;
     assert_eq!(output.status.code(), Some(1));
-    assert!(said(&output).contains("sweetspot 0.0.1"), "{}", said(&output));
-    assert!(said(&output).contains("remove it"), "{}", said(&output));
+    assert!(stderr(&output).contains("sweetspot 0.0.1"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("remove it"), "{}", stderr(&output));
     Ok(())
 }
 
@@ -110,7 +110,7 @@ fn a_full_disk_is_said_and_takes_nothing_from_the_table() -> Tested {
     std::os::unix::fs::symlink("/dev/full", directory.path().join("points.csv"))?;
     let output = sweetspot(directory.path(), &SWEEP).output()?;
     assert_eq!(output.status.code(), Some(1));
-    assert!(said(&output).contains("every run is kept"), "{}", said(&output));
+    assert!(stderr(&output).contains("every run is kept"), "{}", stderr(&output));
     assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 7);
     Ok(())
 }
@@ -130,8 +130,8 @@ fn an_interrupted_sweep_says_where_its_runs_are_and_goes_on_from_there() -> Test
     }
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status()?.success());
     let output = child.wait_with_output()?;
-    assert_eq!(output.status.code(), Some(130), "{}", said(&output));
-    assert!(said(&output).contains("goes on from there"), "{}", said(&output));
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    assert!(stderr(&output).contains("goes on from there"), "{}", stderr(&output));
     assert!(lines() >= 5);
     Ok(())
 }
@@ -158,7 +158,7 @@ fn a_page_is_made_of_what_a_sweep_and_a_run_left() -> Tested {
         "pictures",
     ];
     let output = sweetspot(here, &report).output()?;
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", stderr(&output));
     let page = fs::read_to_string(here.join("page.html"))?;
     for words in ["sweet spot", "goodput, Mbit/s", "Every run", "s.json"] {
         assert!(page.contains(words), "{words} is missing");
@@ -186,7 +186,11 @@ fn files_that_are_no_results_are_named_with_what_they_are() -> Tested {
         fs::write(here.join(name), content)?;
         let output = sweetspot(here, &["report", name]).output()?;
         assert_eq!(output.status.code(), Some(1), "{name}");
-        assert!(said(&output).contains(name) && said(&output).contains(words), "{}", said(&output));
+        assert!(
+            stderr(&output).contains(name) && stderr(&output).contains(words),
+            "{}",
+            stderr(&output)
+        );
     }
     Ok(())
 }
@@ -196,7 +200,7 @@ fn an_unknown_figure_is_answered_with_the_nearest_one() -> Tested {
     let (directory, _) = scenario()?;
     let output = sweetspot(directory.path(), &["reproduce", "bdp-fgi3"]).output()?;
     assert_eq!(output.status.code(), Some(1));
-    assert!(said(&output).contains("did you mean bdp-fig3?"), "{}", said(&output));
+    assert!(stderr(&output).contains("did you mean bdp-fig3?"), "{}", stderr(&output));
     assert!(!directory.path().join("reproduction").exists());
     Ok(())
 }
@@ -207,7 +211,7 @@ fn a_figure_is_drawn_by_theory_in_a_moment_as_page_document_and_picture() -> Tes
     let here = directory.path();
     let arguments = ["reproduce", "fig4", "--engine", "theory", "--out", "out"];
     let output = sweetspot(here, &arguments).output()?;
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", stderr(&output));
     let page = fs::read_to_string(here.join("out/papers.html"))?;
     assert!(page.contains("Figure 4") && page.contains("38.3"), "eq. (8) at B_t = 1250");
     for reference in ["http:", "src=", "@import", "url("] {
@@ -231,7 +235,7 @@ fn the_parquet_file_of_a_sweep_has_the_rows_and_values_of_its_csv() -> Tested {
     for out in ["points.csv", "points.parquet"] {
         let sweep = [&["sweep", "small.toml"], &over[..], &["--seeds", "3", "--out", out]].concat();
         let output = sweetspot(here, &sweep).output()?;
-        assert!(output.status.success(), "{}", said(&output));
+        assert!(output.status.success(), "{}", stderr(&output));
     }
     let parquet = as_csv(&here.join("points.parquet"))?;
     assert_eq!(parquet, fs::read_to_string(here.join("points.csv"))?);
@@ -259,7 +263,7 @@ fn a_page_is_made_of_parquet_files_too() -> Tested {
     let page = |files: &[&str]| -> Result<String, Box<dyn std::error::Error>> {
         let report = [&["report", "--out", "page.html"], files].concat();
         let output = sweetspot(here, &report).output()?;
-        assert!(output.status.success(), "{}", said(&output));
+        assert!(output.status.success(), "{}", stderr(&output));
         Ok(fs::read_to_string(here.join("page.html"))?)
     };
     let series = page(&["run.parquet"])?;
@@ -295,8 +299,12 @@ fn column_files_that_are_no_results_are_named_with_what_they_are() -> Tested {
         fs::write(here.join(name), content)?;
         let output = sweetspot(here, &["report", name]).output()?;
         assert_eq!(output.status.code(), Some(1), "{name}");
-        assert!(said(&output).contains(name) && said(&output).contains(words), "{}", said(&output));
-        assert_eq!(said(&output).lines().count(), 1, "{}", said(&output));
+        assert!(
+            stderr(&output).contains(name) && stderr(&output).contains(words),
+            "{}",
+            stderr(&output)
+        );
+        assert_eq!(stderr(&output).lines().count(), 1, "{}", stderr(&output));
     }
     Ok(())
 }

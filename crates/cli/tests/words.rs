@@ -16,7 +16,7 @@ fn full() -> std::io::Result<File> {
     File::options().write(true).open("/dev/full")
 }
 
-fn said(output: &Output) -> String {
+fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
@@ -25,9 +25,9 @@ fn what_cannot_be_written_to_standard_output_is_said() -> Tested {
     for arguments in [&["completions", "bash"][..], &["advise", "host"], &["--help"]] {
         let output = sweetspot(arguments).stdout(full()?).stderr(Stdio::piped()).output()?;
         assert_eq!(output.status.code(), Some(1), "{arguments:?}");
-        let said = said(&output);
-        assert!(said.starts_with("sweetspot: cannot write to standard output"), "{said}");
-        assert_eq!(said.lines().count(), 1, "{said}");
+        let stderr = stderr(&output);
+        assert!(stderr.starts_with("sweetspot: cannot write to standard output"), "{stderr}");
+        assert_eq!(stderr.lines().count(), 1, "{stderr}");
     }
     Ok(())
 }
@@ -41,7 +41,7 @@ fn a_reader_that_has_gone_is_no_error() -> Tested {
         drop(reader);
         let output = sweetspot(arguments).stdout(writer).stderr(Stdio::piped()).output()?;
         assert!(output.status.success(), "{arguments:?}");
-        assert_eq!(said(&output), "", "{arguments:?}");
+        assert_eq!(stderr(&output), "", "{arguments:?}");
     }
     Ok(())
 }
@@ -50,12 +50,12 @@ fn a_reader_that_has_gone_is_no_error() -> Tested {
 fn words_that_nobody_hears_change_no_exit_code() -> Tested {
     let path = "rate=100Mbit/s rtt=1ms buffer=125kB";
     let mut emulate = sweetspot(&["emulate", "--path", path, "--", "sh", "-c", "exit 7"]);
-    let heard = emulate.output()?;
-    if said(&heard).contains("no permission for namespaces") {
-        sweetspot_testing::skipped(said(&heard).trim());
+    let seen = emulate.output()?;
+    if stderr(&seen).contains("no permission for namespaces") {
+        sweetspot_testing::skipped(stderr(&seen).trim());
         return Ok(());
     }
-    assert_eq!(emulate.stderr(full()?).status()?.code(), heard.status.code());
+    assert_eq!(emulate.stderr(full()?).status()?.code(), seen.status.code());
     assert_eq!(sweetspot(&["frobnicate"]).stderr(full()?).status()?.code(), Some(2));
     Ok(())
 }
@@ -64,7 +64,7 @@ fn words_that_nobody_hears_change_no_exit_code() -> Tested {
 fn a_scenario_that_never_ends_is_refused() -> Tested {
     let output = sweetspot(&["run", "/dev/zero"]).output()?;
     assert_eq!(output.status.code(), Some(1));
-    assert!(said(&output).contains("/dev/zero: more than 16 MiB"), "{}", said(&output));
+    assert!(stderr(&output).contains("/dev/zero: more than 16 MiB"), "{}", stderr(&output));
     Ok(())
 }
 
@@ -75,7 +75,7 @@ fn a_scenario_that_is_no_utf8_is_refused_with_the_line() -> Tested {
     let output = sweetspot(&["run", &file.to_string_lossy()]).output()?;
     std::fs::remove_file(&file)?;
     assert_eq!(output.status.code(), Some(1));
-    assert!(said(&output).contains("line 2: this is no UTF-8"), "{}", said(&output));
+    assert!(stderr(&output).contains("line 2: this is no UTF-8"), "{}", stderr(&output));
     Ok(())
 }
 
@@ -89,11 +89,11 @@ fn wrong_usage_is_said_in_one_line_that_tells_the_next_step() -> Tested {
         (&["advise", "window", "--rate", "fast", "--rtt", "1ms"], "\"fast\" is not a rate"),
     ] {
         let output = sweetspot(arguments).output()?;
-        let said = said(&output);
-        assert_eq!(output.status.code(), Some(2), "{said}");
-        assert!(said.starts_with("sweetspot: ") && said.contains(word), "{said}");
-        assert!(said.trim_end().ends_with("try '--help'"), "{said}");
-        assert_eq!(said.lines().count(), 1, "{said}");
+        let stderr = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{stderr}");
+        assert!(stderr.starts_with("sweetspot: ") && stderr.contains(word), "{stderr}");
+        assert!(stderr.trim_end().ends_with("try '--help'"), "{stderr}");
+        assert_eq!(stderr.lines().count(), 1, "{stderr}");
     }
     Ok(())
 }
@@ -104,7 +104,7 @@ fn a_seed_that_a_reader_of_json_would_round_is_refused() -> Tested {
     for verb in ["run", "validate"] {
         let output = sweetspot(&[verb, scenario, "--seed", "9007199254740993"]).output()?;
         assert_eq!(output.status.code(), Some(2));
-        assert!(said(&output).contains("9007199254740993 is not in 0..9007199254740992"));
+        assert!(stderr(&output).contains("9007199254740993 is not in 0..9007199254740992"));
     }
     Ok(())
 }
@@ -113,8 +113,8 @@ fn a_seed_that_a_reader_of_json_would_round_is_refused() -> Tested {
 fn a_population_is_judged_by_engines_that_know_chance() -> Tested {
     let output = sweetspot(&["gauntlet", "--engine", "theory", "--paths", "1"]).output()?;
     assert_eq!(output.status.code(), Some(1));
-    assert!(said(&output).contains("--engine theory"), "{}", said(&output));
-    assert!(said(&output).contains("take sim or lab"), "{}", said(&output));
+    assert!(stderr(&output).contains("--engine theory"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("take sim or lab"), "{}", stderr(&output));
     Ok(())
 }
 

@@ -19,9 +19,9 @@ pub struct Content {
 impl Content {
     /// A file that exists.
     pub fn of(path: &Path) -> Result<Content, String> {
-        let complain = |e: io::Error| format!("cannot read {}: {e}", path.display());
-        let size = Bytes::new(fs::metadata(path).map_err(complain)?.len());
-        Ok(Content { path: path.to_owned(), size, hash: hash(path).map_err(complain)? })
+        let describe = |e: io::Error| format!("cannot read {}: {e}", path.display());
+        let size = Bytes::new(fs::metadata(path).map_err(describe)?.len());
+        Ok(Content { path: path.to_owned(), size, hash: hash(path).map_err(describe)? })
     }
 
     /// A new file in `dir`, made from `seed`.

@@ -13,7 +13,7 @@ mod ticker;
 mod variant;
 
 pub use content::Content;
-pub use play::{Arena, Progress};
+pub use play::{TransferStatus, VariantRunner};
 pub use program::Program;
 pub use ticker::Ticker;
 pub use variant::{Variant, usual};

@@ -15,11 +15,11 @@ use sweetspot_units::{Bytes, Duration};
 use super::certify::certificate;
 use super::content::{self, Content};
 use super::program::Program;
-use super::summary::{self, Traces};
+use super::summary::{self, TransferTraces};
 use super::variant::Variant;
 
 /// Where a transfer stands.
-pub struct Progress {
+pub struct TransferStatus {
     /// Since it began.
     pub elapsed: Duration,
     /// IP bytes that the path has delivered to the receiver.
@@ -29,7 +29,7 @@ pub struct Progress {
 }
 
 /// Plays variants on one path.
-pub struct Arena<'a> {
+pub struct VariantRunner<'a> {
     /// The path; each transfer gets a fresh one.
     pub path: &'a PathSpec,
     /// The file.
@@ -41,14 +41,19 @@ pub struct Arena<'a> {
 }
 
 /// Between two looks at a running transfer.
-const LOOK: Duration = Duration::from_millis(50);
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(50);
 /// A receiver says where it listens within this time.
-const PATIENCE: Duration = Duration::from_secs(15);
+const LISTEN_TIMEOUT: Duration = Duration::from_secs(15);
 
-impl Arena<'_> {
+impl VariantRunner<'_> {
     /// Moves the file as `variant` says and tells how it went; a failure is a row, too.
-    pub fn play(&self, variant: &Variant, progress: &mut dyn FnMut(&Progress)) -> report::Variant {
-        let mut row = report::Variant::new(variant.sizing.to_string(), variant.congestion.clone());
+    pub fn play(
+        &self,
+        variant: &Variant,
+        progress: &mut dyn FnMut(&TransferStatus),
+    ) -> report::VariantOutcome {
+        let mut row =
+            report::VariantOutcome::new(variant.sizing.to_string(), variant.congestion.clone());
         let inbox = self.scratch.join("received");
         let outcome = refuse_missing_congestion_control(&variant.congestion)
             .and_then(|()| fs::create_dir(&inbox).map_err(|e| e.to_string()))
@@ -63,8 +68,8 @@ impl Arena<'_> {
         &self,
         variant: &Variant,
         inbox: &Path,
-        row: &mut report::Variant,
-        progress: &mut dyn FnMut(&Progress),
+        row: &mut report::VariantOutcome,
+        progress: &mut dyn FnMut(&TransferStatus),
     ) -> Result<(), String> {
         let emulation = Emulation::start(self.path).map_err(|e| e.to_string())?;
         let moved = self.move_file(&emulation, variant, inbox, progress);
@@ -84,8 +89,8 @@ impl Arena<'_> {
         emulation: &Emulation,
         variant: &Variant,
         inbox: &Path,
-        progress: &mut dyn FnMut(&Progress),
-    ) -> Result<Traces, String> {
+        progress: &mut dyn FnMut(&TransferStatus),
+    ) -> Result<TransferTraces, String> {
         let series = self.scratch.join("series");
         let mut serve = Program::start(emulation.far(), &mut self.serve(emulation, inbox, &series))
             .map_err(|e| e.to_string())?;
@@ -105,7 +110,7 @@ impl Arena<'_> {
         };
         let received = serve.finish()?;
         let series = fs::read_to_string(&series).map_err(|e| format!("series: {e}"))?;
-        Ok(Traces {
+        Ok(TransferTraces {
             sender: outcome("sender", &sent)?,
             receiver: outcome("receiver", &received)?,
             series,
@@ -147,22 +152,22 @@ impl Arena<'_> {
         &self,
         emulation: &Emulation,
         send: &mut Program,
-        progress: &mut dyn FnMut(&Progress),
+        progress: &mut dyn FnMut(&TransferStatus),
     ) -> Result<Vec<PathSample>, String> {
         let begun = clock::now();
         let at_best = self.content.size / self.path.payload_capacity();
-        let limit = PATIENCE + at_best * 50;
+        let limit = LISTEN_TIMEOUT + at_best * 50;
         let mut samples = emulation.observe();
         while send.ended().is_none() {
             let elapsed = clock::now().since(begun);
             if elapsed > limit {
                 return Err(format!("given up after {limit}: not even 2 % of the path's rate"));
             }
-            clock::sleep_until(clock::now() + LOOK);
+            clock::sleep_until(clock::now() + SAMPLE_INTERVAL);
             samples.extend(emulation.observe());
             if let Some(last) = samples.last() {
                 let (delivered, queue) = (last.up.delivered, last.up.backlog);
-                progress(&Progress { elapsed, delivered, queue });
+                progress(&TransferStatus { elapsed, delivered, queue });
             }
         }
         samples.extend(emulation.observe());
@@ -171,9 +176,9 @@ impl Arena<'_> {
 }
 
 fn wait_for_ticket(serve: &mut Program) -> Option<String> {
-    let until = clock::now() + PATIENCE;
+    let until = clock::now() + LISTEN_TIMEOUT;
     while clock::now() < until && serve.ended().is_none() {
-        let words = serve.said().iter().flat_map(|line| line.split('"'));
+        let words = serve.printed().iter().flat_map(|line| line.split('"'));
         if let Some(ticket) =
             words.flat_map(str::split_whitespace).find(|w| w.starts_with("sweetspot1:"))
         {

@@ -11,8 +11,8 @@ use sweetspot_emulator::{EmulatorError, Side};
 pub struct Program {
     child: Child,
     lines: Receiver<String>,
-    said: Vec<String>,
-    complaints: Option<JoinHandle<String>>,
+    printed: Vec<String>,
+    stderr_reader: Option<JoinHandle<String>>,
 }
 
 impl Program {
@@ -28,14 +28,14 @@ impl Program {
                 lines.take_while(|line| send.send(line.clone()).is_ok()).for_each(drop);
             });
         }
-        let complaints = child.stderr.take().map(|mut errors| {
+        let stderr_reader = child.stderr.take().map(|mut errors| {
             thread::spawn(move || {
                 let mut bytes = Vec::new();
                 let _ = errors.read_to_end(&mut bytes);
                 String::from_utf8_lossy(&bytes).into_owned()
             })
         });
-        Ok(Program { child, lines, said: Vec::new(), complaints })
+        Ok(Program { child, lines, printed: Vec::new(), stderr_reader })
     }
 
     /// Its process.
@@ -50,17 +50,17 @@ impl Program {
     }
 
     /// The lines it has printed up to now.
-    pub fn said(&mut self) -> &[String] {
-        self.said.extend(self.lines.try_iter());
-        &self.said
+    pub fn printed(&mut self) -> &[String] {
+        self.printed.extend(self.lines.try_iter());
+        &self.printed
     }
 
     /// Waits for its end and returns its lines, or its last line of standard error if it failed.
     pub fn finish(mut self) -> Result<Vec<String>, String> {
         let status = self.child.wait().map_err(|e| e.to_string())?;
-        self.said.extend(self.lines.iter());
+        self.printed.extend(self.lines.iter());
         if status.success() {
-            return Ok(std::mem::take(&mut self.said));
+            return Ok(std::mem::take(&mut self.printed));
         }
         Err(self.last_error().unwrap_or_else(|| format!("it ended with {status}")))
     }
@@ -73,7 +73,7 @@ impl Program {
     }
 
     fn last_error(&mut self) -> Option<String> {
-        let text = self.complaints.take()?.join().ok()?;
+        let text = self.stderr_reader.take()?.join().ok()?;
         let last = text.lines().rfind(|line| !line.trim().is_empty())?;
         Some(last.trim().trim_start_matches("sweetspot: ").to_owned())
     }

@@ -9,7 +9,7 @@ use sweetspot_report as report;
 use sweetspot_units::{Bytes, Duration, Rate};
 
 /// What one transfer left behind.
-pub struct Traces {
+pub struct TransferTraces {
     /// What the sender says.
     pub sender: TransferSummary,
     /// What the receiver says.
@@ -21,7 +21,7 @@ pub struct Traces {
 }
 
 /// Fills `row` with what `traces` report.
-pub fn fill(row: &mut report::Variant, traces: &Traces, path: &PathSpec) {
+pub fn fill(row: &mut report::VariantOutcome, traces: &TransferTraces, path: &PathSpec) {
     let (sender, receiver) = (&traces.sender, &traces.receiver);
     let capacity = path.payload_capacity();
     let goodput = Rate::from_f64(sender.goodput_bps);

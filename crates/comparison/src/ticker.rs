@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Write, stderr};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use sweetspot_report as report;
 
-use super::{Arena, Progress};
+use super::{TransferStatus, VariantRunner};
 
 /// Shows on the standard error stream that a transfer moves: a bar on a terminal, else a line
 /// when it begins and one when it has ended.
@@ -15,7 +15,7 @@ pub struct Ticker {
 
 impl Ticker {
     /// Announces the transfer called `name`.
-    pub fn new(name: &str, arena: &Arena<'_>) -> Ticker {
+    pub fn new(name: &str, arena: &VariantRunner<'_>) -> Ticker {
         if !stderr().is_terminal() {
             status(format_args!("{name}: running"));
         }
@@ -36,13 +36,13 @@ impl Ticker {
     }
 
     /// Where the transfer stands.
-    pub fn show(&self, now: &Progress) {
+    pub fn show(&self, now: &TransferStatus) {
         self.bar.set_position(now.delivered.get());
         self.bar.set_message(format!("{}, queue {}", now.delivered / now.elapsed, now.queue));
     }
 
     /// The transfer has ended.
-    pub fn finish(self, row: &report::Variant) {
+    pub fn finish(self, row: &report::VariantOutcome) {
         self.bar.finish_and_clear();
         match (&row.failure, row.duration, row.goodput) {
             (Some(why), ..) => status(format_args!("{}: failed: {why}", self.name)),

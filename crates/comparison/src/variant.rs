@@ -15,7 +15,7 @@ pub struct Variant {
 }
 
 /// Every Linux has it built in or as a module, and it is the default of most distributions.
-const USUAL_CONGESTION: &str = "cubic";
+const DEFAULT_CONGESTION: &str = "cubic";
 
 /// What is shown unless somebody chooses: what a kernel does by itself, with both of the usual
 /// congestion controls, what a textbook would set, and SOBAS as published and as built here.
@@ -35,15 +35,15 @@ pub fn usual() -> Vec<Variant> {
 }
 
 impl FromStr for Variant {
-    type Err = ContenderError;
+    type Err = VariantError;
 
-    fn from_str(text: &str) -> Result<Variant, ContenderError> {
+    fn from_str(text: &str) -> Result<Variant, VariantError> {
         let named = text.split_once('+');
-        let (sizing, congestion) = named.unwrap_or((text, USUAL_CONGESTION));
+        let (sizing, congestion) = named.unwrap_or((text, DEFAULT_CONGESTION));
         // The name reaches the kernel as it is; TCP_CA_NAME_MAX is 16 with its closing zero.
         let plausible = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         if congestion.is_empty() || congestion.len() > 15 || !congestion.chars().all(plausible) {
-            return Err(ContenderError::Congestion(congestion.to_owned()));
+            return Err(VariantError::Congestion(congestion.to_owned()));
         }
         let (congestion, may_switch) = (congestion.to_owned(), named.is_none());
         Ok(Variant { sizing: sizing.parse()?, congestion, may_switch })
@@ -58,7 +58,7 @@ impl fmt::Display for Variant {
 
 /// What is wrong with a variant.
 #[derive(Debug, PartialEq, thiserror::Error)]
-pub enum ContenderError {
+pub enum VariantError {
     /// Before the plus.
     #[error(transparent)]
     Sizing(#[from] SizingError),

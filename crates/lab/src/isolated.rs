@@ -20,8 +20,8 @@ pub fn isolated<T: Serialize + DeserializeOwned>(
     let mut answer = tempfile::tempfile().doing("make a temporary file")?;
     let mut inside = answer.try_clone().doing("duplicate a file")?;
     let code = isolate(|| {
-        let said = work().map_err(|error| error.to_string());
-        match write(&mut inside, &said) {
+        let result = work().map_err(|error| error.to_string());
+        match write(&mut inside, &result) {
             Ok(()) => ANSWERED,
             Err(_) => 1,
         }
@@ -30,13 +30,13 @@ pub fn isolated<T: Serialize + DeserializeOwned>(
         return Err(LabError::Inside(format!("lab: the experiment was ended with code {code}")));
     }
     answer.rewind().doing("read the experiment's answer")?;
-    let said: Result<T, String> = serde_json::from_reader(io::BufReader::new(answer))
+    let result: Result<T, String> = serde_json::from_reader(io::BufReader::new(answer))
         .map_err(io::Error::other)
         .doing("read the experiment's answer")?;
-    said.map_err(LabError::Inside)
+    result.map_err(LabError::Inside)
 }
 
-fn write<T: Serialize>(file: &mut File, said: &Result<T, String>) -> io::Result<()> {
-    let text = serde_json::to_vec(said).map_err(io::Error::other)?;
+fn write<T: Serialize>(file: &mut File, result: &Result<T, String>) -> io::Result<()> {
+    let text = serde_json::to_vec(result).map_err(io::Error::other)?;
     file.write_all(&text)
 }

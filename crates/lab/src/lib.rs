@@ -18,6 +18,6 @@ mod settings;
 mod traffic;
 
 pub use certificate::Certificate;
-pub use engine::{Lab, Played, SeriesRow};
+pub use engine::{Lab, LabRun, LabSeriesRow};
 pub use error::LabError;
 pub use isolated::isolated;

@@ -1,11 +1,11 @@
 use sweetspot_units::Duration;
 
-use crate::outcome::{DemoOutcome, Variant};
+use crate::outcome::{DemoOutcome, VariantOutcome};
 
 /// What happened, in sentences for people: first how SOBAS (or else whoever was fastest) did,
 /// then one for each of the others.
 pub fn headline(outcome: &DemoOutcome) -> Vec<String> {
-    let finished: Vec<(&Variant, Duration)> =
+    let finished: Vec<(&VariantOutcome, Duration)> =
         outcome.variants.iter().filter_map(|c| c.duration.map(|d| (c, d))).collect();
     let chosen = finished
         .iter()
@@ -29,7 +29,7 @@ pub fn headline(outcome: &DemoOutcome) -> Vec<String> {
 }
 
 /// A variant's name in a sentence.
-fn name(c: &Variant) -> String {
+fn name(c: &VariantOutcome) -> String {
     let sizing = match c.sizing.as_str() {
         "sobas" => "SOBAS",
         "sobas:paper" => "SOBAS as published",
@@ -40,7 +40,7 @@ fn name(c: &Variant) -> String {
     format!("{sizing} ({})", c.congestion)
 }
 
-fn comparison(c: &Variant, time: Duration, hero: Duration) -> String {
+fn comparison(c: &VariantOutcome, time: Duration, hero: Duration) -> String {
     let ratio = time.as_secs_f64() / hero.as_secs_f64();
     // Within a hundredth two runs of the same program differ as well.
     let how = if ratio > 1.01 {
@@ -53,7 +53,7 @@ fn comparison(c: &Variant, time: Duration, hero: Duration) -> String {
     format!("{} {how}{}.", name(c), resent(c))
 }
 
-fn resent(c: &Variant) -> String {
+fn resent(c: &VariantOutcome) -> String {
     match c.retransmitted_segments {
         None => String::new(),
         Some(0) => ", without one segment resent".to_owned(),

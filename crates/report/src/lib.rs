@@ -25,10 +25,12 @@ pub use columns::{Column, Columns};
 pub use gallery::{PageInfo, gallery};
 pub use headline::headline;
 pub use html::page;
-pub use lab::{Cell, LabBench, NOTES_BEGIN, NOTES_END, Reference, markdown, notes};
-pub use outcome::{Certificate, DemoOutcome, FileFacts, PathFacts, Variant};
+pub use lab::{Cell, LabBench, NOTES_BEGIN, NOTES_END, ReferenceTransfer, markdown, notes};
+pub use outcome::{Certificate, DemoOutcome, FileFacts, PathFacts, VariantOutcome};
 pub use parquet::{from_parquet, parquet};
-pub use results::{Finding, ReadError, SeriesFile, Sheet, read, read_columns, report_page, sheets};
+pub use results::{
+    ReadError, ResultFile, SeriesFile, Sheet, read, read_columns, report_page, sheets,
+};
 pub use run_series::{RunSeries, TooManySamples};
 pub use series::{QueueSeries, Series, SeriesEvent, percentile};
 pub use sweep::{

@@ -23,7 +23,7 @@ pub struct DemoOutcome {
     /// What was moved.
     pub file: FileFacts,
     /// One per way of moving it, in the order of their runs.
-    pub variants: Vec<Variant>,
+    pub variants: Vec<VariantOutcome>,
 }
 
 /// The emulated path and what follows from it.
@@ -82,7 +82,7 @@ pub struct FileFacts {
 
 /// One way of moving the file, and how it went. What could not be measured is `null`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Variant {
+pub struct VariantOutcome {
     /// How the window was sized, e.g. `sobas`.
     pub sizing: String,
     /// The sender's congestion control, e.g. `cubic`.
@@ -126,10 +126,10 @@ pub struct Variant {
     pub series: Series,
 }
 
-impl Variant {
+impl VariantOutcome {
     /// A variant that has not got anywhere yet.
-    pub fn new(sizing: impl Into<String>, congestion: impl Into<String>) -> Variant {
-        Variant {
+    pub fn new(sizing: impl Into<String>, congestion: impl Into<String>) -> VariantOutcome {
+        VariantOutcome {
             sizing: sizing.into(),
             congestion: congestion.into(),
             goodput: None,

@@ -122,7 +122,7 @@ fn read_column(group: &dyn RowGroupReader, index: usize) -> Result<Column, Parqu
 }
 
 /// So many rows at a time.
-const BATCH: usize = 65_536;
+const ROWS_PER_READ: usize = 65_536;
 
 /// The values of every row; a definition level of 0 means that there is none.
 fn values<D: DataType, T>(
@@ -132,7 +132,8 @@ fn values<D: DataType, T>(
     let mut rows = Vec::new();
     loop {
         let (mut present, mut levels) = (Vec::new(), Vec::new());
-        let (records, ..) = reader.read_records(BATCH, Some(&mut levels), None, &mut present)?;
+        let (records, ..) =
+            reader.read_records(ROWS_PER_READ, Some(&mut levels), None, &mut present)?;
         if records == 0 {
             return Ok(rows);
         }

@@ -14,11 +14,11 @@ pub struct RunSeries {
 
 /// More rows than a person wants to look at, and fewer than fill a memory: a row takes half a
 /// kilobyte until it is written.
-const MOST_SAMPLES: u64 = 4_000_000;
+const MAX_SAMPLES: u64 = 4_000_000;
 
 /// An interval so short that there were too many samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("{interval}: more than {MOST_SAMPLES} samples; take {least} or more")]
+#[error("{interval}: more than {MAX_SAMPLES} samples; take {least} or more")]
 pub struct TooManySamples {
     /// The interval.
     pub interval: Duration,
@@ -34,7 +34,7 @@ impl RunSeries {
     pub fn of(scenario: &Scenario, interval: Duration) -> Result<RunSeries, TooManySamples> {
         let span = scenario.warmup + scenario.duration;
         let transfers = scenario.transfers.len().max(1) as u64;
-        let least = span * transfers / MOST_SAMPLES;
+        let least = span * transfers / MAX_SAMPLES;
         if interval < least.max(Duration::from_micros(1)) {
             let least = Duration::from_micros(least.as_nanos().div_ceil(1000).max(1));
             return Err(TooManySamples { interval, least });
@@ -44,23 +44,23 @@ impl RunSeries {
 
     /// The samples of a run that ended with `outcome`, and between them what its controllers did.
     pub fn columns(&self, outcome: &Outcome) -> Columns {
-        let mut rows: Vec<Row> = Vec::with_capacity(self.samples.len());
+        let mut rows: Vec<SeriesEntry> = Vec::with_capacity(self.samples.len());
         // When each transfer was looked at last, and what it had got by then.
         let mut looked = vec![(0.0, 0); outcome.transfers.len()];
         for sample in &self.samples {
             let Some(before) = looked.get_mut(sample.transfer) else { continue };
-            rows.push(Row::of_sample(sample, *before));
+            rows.push(SeriesEntry::of_sample(sample, *before));
             *before = (sample.at_s, sample.acked_bytes);
         }
-        for (transfer, told) in outcome.transfers.iter().enumerate() {
-            rows.extend(told.events.iter().map(|event| Row {
+        for (transfer, played) in outcome.transfers.iter().enumerate() {
+            rows.extend(played.events.iter().map(|event| SeriesEntry {
                 at_s: event.at_s,
                 transfer,
                 event: Some(event.kind.clone()),
                 window_bytes: event.window_bytes,
                 rate_bps: event.rate_bps,
                 rtt_s: event.rtt_s,
-                ..Row::default()
+                ..SeriesEntry::default()
             }));
         }
         // Samples were there first and stay first among rows of one time.
@@ -87,7 +87,7 @@ impl Recorder for RunSeries {
 
 /// One row: a sample, or an event.
 #[derive(Debug, Clone, Default)]
-struct Row {
+struct SeriesEntry {
     at_s: f64,
     transfer: usize,
     event: Option<String>,
@@ -103,11 +103,11 @@ struct Row {
     utilisation: Option<f64>,
 }
 
-impl Row {
-    fn of_sample(sample: &Sample, (since, acked_before): (f64, u64)) -> Row {
+impl SeriesEntry {
+    fn of_sample(sample: &Sample, (since, acked_before): (f64, u64)) -> SeriesEntry {
         let bits = sample.acked_bytes.saturating_sub(acked_before) as f64 * 8.0;
         let seconds = sample.at_s - since;
-        Row {
+        SeriesEntry {
             at_s: sample.at_s,
             transfer: sample.transfer,
             event: None,
@@ -125,9 +125,10 @@ impl Row {
     }
 }
 
-fn by_columns(rows: &[Row]) -> Columns {
-    let real = |of: fn(&Row) -> Option<f64>| Column::Real(rows.iter().map(of).collect::<Vec<_>>());
-    let whole = |of: fn(&Row) -> Option<u64>| {
+fn by_columns(rows: &[SeriesEntry]) -> Columns {
+    let real =
+        |of: fn(&SeriesEntry) -> Option<f64>| Column::Real(rows.iter().map(of).collect::<Vec<_>>());
+    let whole = |of: fn(&SeriesEntry) -> Option<u64>| {
         let to_signed = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
         Column::Whole(rows.iter().map(|row| of(row).map(to_signed)).collect())
     };

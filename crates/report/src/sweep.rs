@@ -63,7 +63,7 @@ pub const SWEEP_FORMAT: u32 = 1;
 
 /// One row per variant, seed and transfer. A key's column has the key's name with `_` for dots.
 pub fn sweep_columns(sweep: &SweepFile) -> Columns {
-    let rows: Vec<Row<'_>> = sweep.points.iter().flat_map(rows_of).collect();
+    let rows: Vec<SweepRow<'_>> = sweep.points.iter().flat_map(rows_of).collect();
     let mut columns = Columns::default();
     columns.note("sweetspot_sweep", sweep.sweetspot_sweep.to_string());
     columns.note("version", sweep.version.as_str());
@@ -76,7 +76,7 @@ pub fn sweep_columns(sweep: &SweepFile) -> Columns {
         let values = rows.iter().map(|row| Some(row.point.values[k].clone()));
         columns.push(&column_of(key), Column::Text(values.collect()));
     }
-    let mut whole = |name: &str, of: &dyn Fn(&Row<'_>) -> u64| {
+    let mut whole = |name: &str, of: &dyn Fn(&SweepRow<'_>) -> u64| {
         let values = rows.iter().map(|row| i64::try_from(of(row)).ok());
         columns.push(name, Column::Whole(values.collect()));
     };
@@ -89,7 +89,7 @@ pub fn sweep_columns(sweep: &SweepFile) -> Columns {
     whole("path_rate_bps", &|row| row.point.path.rate_bps);
     whole("path_buffer_bytes", &|row| row.point.path.buffer_bytes);
     whole("path_packet_bytes", &|row| row.point.path.packet_bytes);
-    let mut number = |name: &str, of: &dyn Fn(&Row<'_>) -> f64| {
+    let mut number = |name: &str, of: &dyn Fn(&SweepRow<'_>) -> f64| {
         let values = rows.iter().map(|row| Some(of(row)));
         columns.push(name, Column::Real(values.collect()));
     };
@@ -108,17 +108,17 @@ pub fn sweep_columns(sweep: &SweepFile) -> Columns {
 }
 
 /// What a row of the columns is about.
-struct Row<'a> {
+struct SweepRow<'a> {
     point: &'a SweepFilePoint,
     outcome: &'a Outcome,
     number: usize,
     transfer: &'a TransferOutcome,
 }
 
-fn rows_of(point: &SweepFilePoint) -> impl Iterator<Item = Row<'_>> {
+fn rows_of(point: &SweepFilePoint) -> impl Iterator<Item = SweepRow<'_>> {
     point.outcomes.iter().flat_map(move |outcome| {
         let transfers = outcome.transfers.iter().enumerate();
-        transfers.map(move |(number, transfer)| Row { point, outcome, number, transfer })
+        transfers.map(move |(number, transfer)| SweepRow { point, outcome, number, transfer })
     })
 }
 

@@ -1,6 +1,6 @@
 use sweetspot_units::Duration;
 
-use crate::outcome::{DemoOutcome, Variant};
+use crate::outcome::{DemoOutcome, VariantOutcome};
 
 /// The outcome as a text table of at most 80 columns. A variant that failed, or whose
 /// certificate says that it is not to be trusted, says so in its row.
@@ -37,7 +37,7 @@ fn columns(name_width: usize, name: &str, cells: [String; 9]) -> String {
     line
 }
 
-fn row(name_width: usize, c: &Variant) -> String {
+fn row(name_width: usize, c: &VariantOutcome) -> String {
     let name = c.name();
     if let Some(why) = &c.failure {
         let indent = format!("\n{:1$}", "", name_width + 2);

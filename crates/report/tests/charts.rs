@@ -1,7 +1,7 @@
 //! Laws of the pictures and of the page of results.
 
-use sweetspot_report::{Finding, ReadError, read, report_page, sheets, svg_file};
-use sweetspot_study::plot::{Axis, Origin, Place, Plot};
+use sweetspot_report::{ReadError, ResultFile, read, report_page, sheets, svg_file};
+use sweetspot_study::plot::{Axis, MarkPosition, Origin, Plot};
 
 fn plot() -> Plot {
     let axis = |name: &str| Axis::new(name);
@@ -9,7 +9,7 @@ fn plot() -> Plot {
         Plot::new("", axis("S, packets").between(0.0, 100.0), axis("Mbit/s").between(0.0, 50.0));
     plot.curve("B = 5", Origin::Sim, 0, vec![(0.0, 0.0), (50.0, 25.0), (100.0, 50.0)]);
     plot.curve("B = 5", Origin::Theory, 0, vec![(0.0, 0.0), (100.0, 50.0)]);
-    plot.mark("published", 0, Place::Point(50.0, 25.0));
+    plot.mark("published", 0, MarkPosition::Point(50.0, 25.0));
     plot
 }
 
@@ -71,7 +71,7 @@ fn hostile_words_do_not_become_markup() {
     let mut plot = plot();
     plot.title = "<script>".to_owned();
     plot.curve("<img src=x>", Origin::Sim, 1, vec![(1.0, 1.0)]);
-    plot.mark("\"><b>", 0, Place::Level(3.0));
+    plot.mark("\"><b>", 0, MarkPosition::Level(3.0));
     let svg = drawn(&plot);
     assert!(!svg.contains("<script>") && !svg.contains("<img") && !svg.contains("<b>"));
 }
@@ -85,9 +85,9 @@ const ROWS: &str = concat!(
 
 #[test]
 fn a_time_series_whose_writer_was_killed_is_shown_up_to_its_last_whole_line() {
-    let Ok(Finding::Series(series)) = read(ROWS, "1") else { panic!("it is a time series") };
+    let Ok(ResultFile::Series(series)) = read(ROWS, "1") else { panic!("it is a time series") };
     assert_eq!(series.rows.len(), 3);
-    let sheets = sheets(&[("one.jsonl".to_owned(), Finding::Series(series))]);
+    let sheets = sheets(&[("one.jsonl".to_owned(), ResultFile::Series(series))]);
     let page = report_page("one", &sheets, &[], "1");
     assert!(page.contains("0.07 s: saturated") && page.contains("share of samples"));
     for reference in ["http:", "https:", "src=", "@import", "url("] {

@@ -2,7 +2,7 @@
 
 mod synthetic;
 
-use sweetspot_report::{DemoOutcome, Variant, headline, page, table};
+use sweetspot_report::{DemoOutcome, VariantOutcome, headline, page, table};
 use sweetspot_units::{Bytes, Duration, Rate};
 
 #[test]
@@ -28,7 +28,7 @@ fn a_row_that_is_not_to_be_trusted_says_so() {
 #[test]
 fn a_variant_that_failed_is_a_row_that_says_why() {
     let mut outcome = synthetic::outcome();
-    let mut failed = Variant::new("kernel", "bbr");
+    let mut failed = VariantOutcome::new("kernel", "bbr");
     failed.failure = Some("congestion control bbr is not here; modprobe tcp_bbr".into());
     outcome.variants[1] = failed;
     assert!(table(&outcome).contains("kernel+bbr         failed: congestion control bbr is not"));

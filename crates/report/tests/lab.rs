@@ -34,7 +34,7 @@ fn a_missed_target_is_named_with_its_number() {
 #[test]
 fn a_transfer_that_failed_misses_its_target() {
     let mut bench = bench();
-    bench.matrix[0].outcome.variants[4] = sweetspot_report::Variant::new("sobas", "cubic");
+    bench.matrix[0].outcome.variants[4] = sweetspot_report::VariantOutcome::new("sobas", "cubic");
     assert!(markdown(&bench).contains("payload capacity: **not measured**"));
 }
 

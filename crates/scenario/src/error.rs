@@ -4,7 +4,7 @@ use thiserror::Error;
 
 /// Where in a scenario something was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Origin {
+pub enum SourceLocation {
     /// A line of the file, counted from 1.
     Line(usize),
     /// An override, which has no place but the key itself.
@@ -12,11 +12,11 @@ pub enum Origin {
 }
 
 /// What goes before a message: `line 5: `.
-impl fmt::Display for Origin {
+impl fmt::Display for SourceLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Origin::Line(n) => write!(f, "line {n}: "),
-            Origin::Override => Ok(()),
+            SourceLocation::Line(n) => write!(f, "line {n}: "),
+            SourceLocation::Override => Ok(()),
         }
     }
 }
@@ -28,7 +28,7 @@ pub enum ScenarioError {
     #[error("{origin}{message}")]
     Syntax {
         /// Where the reader gave up.
-        origin: Origin,
+        origin: SourceLocation,
         /// What it had expected.
         message: String,
     },
@@ -36,7 +36,7 @@ pub enum ScenarioError {
     #[error("{origin}unknown key {key}{nearest}; {table} knows {allowed}")]
     UnknownKey {
         /// Where it stands.
-        origin: Origin,
+        origin: SourceLocation,
         /// The key with the table it is in.
         key: String,
         /// The table.
@@ -50,7 +50,7 @@ pub enum ScenarioError {
     #[error("{origin}{key} is missing{meant}; write it like {example}")]
     Missing {
         /// Where its table begins.
-        origin: Origin,
+        origin: SourceLocation,
         /// The key with the table it belongs to.
         key: String,
         /// What was probably meant for it, as a question; empty where nothing is near.
@@ -62,7 +62,7 @@ pub enum ScenarioError {
     #[error("{origin}{key} = {given}: {reason}")]
     Value {
         /// Where it stands.
-        origin: Origin,
+        origin: SourceLocation,
         /// The key with the table it is in.
         key: String,
         /// The value as written.

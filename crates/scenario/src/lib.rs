@@ -16,7 +16,7 @@ mod writer;
 
 pub use application::{Application, ApplicationError, Pace, Pause};
 pub use engine::{Engine, EngineError, FinishedFlow, NoRecorder, Recorder, Sample};
-pub use error::{Origin, ScenarioError};
+pub use error::{ScenarioError, SourceLocation};
 pub use nearest::nearest;
 pub use outcome::{
     AppliedFormula, BottleneckOutcome, ControllerEvent, CrossOutcome, Derivation, Outcome,

@@ -4,14 +4,14 @@ use core::str::FromStr;
 
 use sweetspot_units::Duration;
 
-use crate::error::{Origin, ScenarioError};
+use crate::error::{ScenarioError, SourceLocation};
 use crate::nearest::{is_slip_of, nearest};
 use crate::tree::{Node, Value};
 
 /// A table being read.
 pub(crate) struct Reader<'a> {
     name: String,
-    origin: Origin,
+    origin: SourceLocation,
     pairs: &'a [(String, Node)],
     known: Vec<&'static str>,
 }
@@ -91,8 +91,8 @@ impl<'a> Reader<'a> {
     pub(crate) fn missing(&self, key: &str, example: &'static str) -> ScenarioError {
         let slip = self.pairs.iter().find(|(k, _)| is_slip_of(k, key));
         let meant = slip.map_or(String::new(), |(k, node)| match node.origin {
-            Origin::Line(n) => format!(" (is {k} in line {n} meant?)"),
-            Origin::Override => format!(" (is {k} meant?)"),
+            SourceLocation::Line(n) => format!(" (is {k} in line {n} meant?)"),
+            SourceLocation::Override => format!(" (is {k} meant?)"),
         });
         let (origin, key) = (self.origin.clone(), self.full(key));
         ScenarioError::Missing { origin, key, meant, example }
@@ -276,8 +276,8 @@ impl<'a> Reader<'a> {
             // What has no unit may stand without quotes: loss = 0.01.
             Value::Number(number) => number.to_string().parse().map_err(|e: T::Err| {
                 let quotes = match node.origin {
-                    Origin::Line(_) => ", in quotes",
-                    Origin::Override => "",
+                    SourceLocation::Line(_) => ", in quotes",
+                    SourceLocation::Override => "",
                 };
                 self.error(key, node, format!("{e}{quotes}"))
             }),

@@ -148,7 +148,7 @@ enum Word {
 }
 
 /// More than any test asks for, and what indices hold with room to spare.
-const MOST_FLOWS: u64 = 10_000_000;
+const MAX_FLOWS: u64 = 10_000_000;
 
 impl Cross {
     pub(crate) fn read(
@@ -194,7 +194,7 @@ impl Cross {
 }
 
 /// Router-buffer section VI-A: max(20, N_in) servers.
-const USUAL_SERVERS: u64 = 20;
+const DEFAULT_SERVERS: u64 = 20;
 
 impl Inputs {
     fn read(reader: &mut Reader<'_>, word: Word) -> Result<Option<Inputs>, ScenarioError> {
@@ -215,7 +215,7 @@ impl Inputs {
         if rate < Rate::from_bits_per_second(1000) {
             return Err(reader.impossible("input_rate", "it must be 1kbit/s or more"));
         }
-        Ok(Some(Inputs { count, rate, servers: servers.unwrap_or(count.max(USUAL_SERVERS)) }))
+        Ok(Some(Inputs { count, rate, servers: servers.unwrap_or(count.max(DEFAULT_SERVERS)) }))
     }
 }
 
@@ -236,7 +236,7 @@ impl Kind {
 
     fn read(reader: &mut Reader<'_>, word: Word) -> Result<Kind, ScenarioError> {
         let count = |reader: &mut Reader<'_>, key| {
-            reader.whole(key, 1, MOST_FLOWS)?.ok_or_else(|| reader.missing(key, "count = 20"))
+            reader.whole(key, 1, MAX_FLOWS)?.ok_or_else(|| reader.missing(key, "count = 20"))
         };
         let shape = |reader: &mut Reader<'_>, key| {
             Ok::<_, ScenarioError>(reader.number_above(key, 1.0)?.unwrap_or(1.5))

@@ -2,20 +2,20 @@
 
 use toml::de::{DeTable, DeValue};
 
-use crate::error::{Origin, ScenarioError};
+use crate::error::{ScenarioError, SourceLocation};
 
 /// A value with its place.
 #[derive(Debug, Clone)]
 pub(crate) struct Node {
-    pub origin: Origin,
+    pub origin: SourceLocation,
     pub value: Value,
 }
 
 /// No key has more parts: path.hop.0.rate.
-const DEEPEST: usize = 4;
+const MAX_KEY_PARTS: usize = 4;
 
 /// Why nothing can be put somewhere.
-enum Refusal {
+enum SetError {
     /// The path leads nowhere.
     Shape,
     /// It leads to an entry beyond the list's, which has so many.
@@ -35,10 +35,10 @@ pub(crate) enum Value {
 impl Node {
     /// The tree of a TOML document.
     pub(crate) fn parse(text: &str) -> Result<Node, ScenarioError> {
-        let lines = Lines::of(text);
+        let lines = LineIndex::of(text);
         let document = DeTable::parse(text).map_err(|error| syntax_error(text, &lines, &error))?;
         let table = grow_table(document.get_ref(), &lines)?;
-        Ok(Node { origin: Origin::Line(1), value: table })
+        Ok(Node { origin: SourceLocation::Line(1), value: table })
     }
 
     /// Puts `value` at a dotted `path`, in which a number counts the entries of a list; where a
@@ -48,28 +48,28 @@ impl Node {
         let (path, value) = assignment.split_once('=').ok_or_else(wrong)?;
         let path = path.trim();
         let words: Vec<&str> = path.split('.').collect();
-        if words.len() > DEEPEST {
+        if words.len() > MAX_KEY_PARTS {
             return Err(wrong());
         }
         self.assign(&words, &Value::bare(value.trim())).map_err(|refusal| match refusal {
-            Refusal::Shape => wrong(),
-            Refusal::NoEntry(entries) => ScenarioError::NoEntry { key: path.to_owned(), entries },
+            SetError::Shape => wrong(),
+            SetError::NoEntry(entries) => ScenarioError::NoEntry { key: path.to_owned(), entries },
         })
     }
 
-    fn assign(&mut self, words: &[&str], value: &Value) -> Result<(), Refusal> {
+    fn assign(&mut self, words: &[&str], value: &Value) -> Result<(), SetError> {
         let Some((word, rest)) = words.split_first() else {
-            *self = Node { origin: Origin::Override, value: value.clone() };
+            *self = Node { origin: SourceLocation::Override, value: value.clone() };
             return Ok(());
         };
         if let Value::List(entries) = &mut self.value {
             let count = entries.len();
             return match word.parse::<usize>() {
                 Ok(index) => {
-                    let entry = entries.get_mut(index).ok_or(Refusal::NoEntry(count))?;
+                    let entry = entries.get_mut(index).ok_or(SetError::NoEntry(count))?;
                     entry.assign(rest, value)
                 }
-                Err(_) if entries.is_empty() => Err(Refusal::NoEntry(0)),
+                Err(_) if entries.is_empty() => Err(SetError::NoEntry(0)),
                 Err(_) => entries.iter_mut().try_for_each(|entry| entry.assign(words, value)),
             };
         }
@@ -77,9 +77,9 @@ impl Node {
         if matches!(&self.value, Value::Table(pairs) if pairs.is_empty())
             && word.parse::<usize>().is_ok()
         {
-            return Err(Refusal::NoEntry(0));
+            return Err(SetError::NoEntry(0));
         }
-        self.child(word).ok_or(Refusal::Shape)?.assign(rest, value)
+        self.child(word).ok_or(SetError::Shape)?.assign(rest, value)
     }
 
     /// The value under a key, made if need be.
@@ -88,7 +88,7 @@ impl Node {
             Value::Table(pairs) if !word.is_empty() => {
                 let at = pairs.iter().position(|(key, _)| key == word).unwrap_or_else(|| {
                     let value = Value::Table(Vec::new());
-                    pairs.push((word.to_owned(), Node { origin: Origin::Override, value }));
+                    pairs.push((word.to_owned(), Node { origin: SourceLocation::Override, value }));
                     pairs.len() - 1
                 });
                 Some(&mut pairs[at].1)
@@ -103,7 +103,7 @@ impl Value {
     fn bare(text: &str) -> Value {
         if let Ok(table) = DeTable::parse(&format!("v = {text}"))
             && let Some(value) = table.get_ref().get("v")
-            && let Ok(node) = grow(value.get_ref(), Origin::Override, &Lines::of(""))
+            && let Ok(node) = grow(value.get_ref(), SourceLocation::Override, &LineIndex::of(""))
         {
             return node.value;
         }
@@ -126,9 +126,9 @@ impl Value {
 }
 
 /// What the TOML reader says, with its line and, of a key that stands twice, the key.
-fn syntax_error(text: &str, lines: &Lines, error: &toml::de::Error) -> ScenarioError {
+fn syntax_error(text: &str, lines: &LineIndex, error: &toml::de::Error) -> ScenarioError {
     let span = error.span().unwrap_or(0..0);
-    let origin = Origin::Line(lines.at(span.start));
+    let origin = SourceLocation::Line(lines.at(span.start));
     let message = match (error.message(), text.get(span)) {
         ("duplicate key", Some(key)) => format!("{key} stands there twice; once is allowed"),
         (message, _) => message.to_owned(),
@@ -137,11 +137,11 @@ fn syntax_error(text: &str, lines: &Lines, error: &toml::de::Error) -> ScenarioE
 }
 
 /// Turns byte offsets into line numbers.
-struct Lines(Vec<usize>);
+struct LineIndex(Vec<usize>);
 
-impl Lines {
-    fn of(text: &str) -> Lines {
-        Lines(text.match_indices('\n').map(|(at, _)| at).collect())
+impl LineIndex {
+    fn of(text: &str) -> LineIndex {
+        LineIndex(text.match_indices('\n').map(|(at, _)| at).collect())
     }
 
     fn at(&self, offset: usize) -> usize {
@@ -149,19 +149,23 @@ impl Lines {
     }
 }
 
-fn grow_table(table: &DeTable<'_>, lines: &Lines) -> Result<Value, ScenarioError> {
+fn grow_table(table: &DeTable<'_>, lines: &LineIndex) -> Result<Value, ScenarioError> {
     // By place, so that messages about several keys come in the order of the file.
     let mut pairs: Vec<_> = table.iter().collect();
     pairs.sort_by_key(|(key, _)| key.span().start);
     let pairs = pairs.into_iter().map(|(key, value)| {
-        let origin = Origin::Line(lines.at(key.span().start));
+        let origin = SourceLocation::Line(lines.at(key.span().start));
         Ok((key.get_ref().to_string(), grow(value.get_ref(), origin, lines)?))
     });
     Ok(Value::Table(pairs.collect::<Result<_, ScenarioError>>()?))
 }
 
-fn grow(value: &DeValue<'_>, origin: Origin, lines: &Lines) -> Result<Node, ScenarioError> {
-    let number = |text: String, origin: &Origin| {
+fn grow(
+    value: &DeValue<'_>,
+    origin: SourceLocation,
+    lines: &LineIndex,
+) -> Result<Node, ScenarioError> {
+    let number = |text: String, origin: &SourceLocation| {
         text.parse::<f64>().map(Value::Number).map_err(|_| ScenarioError::Syntax {
             origin: origin.clone(),
             message: format!("{text} is no number"),
@@ -181,8 +185,10 @@ fn grow(value: &DeValue<'_>, origin: Origin, lines: &Lines) -> Result<Node, Scen
                 .iter()
                 .map(|entry| {
                     let line = match origin {
-                        Origin::Override => Origin::Override,
-                        Origin::Line(_) => Origin::Line(lines.at(entry.span().start)),
+                        SourceLocation::Override => SourceLocation::Override,
+                        SourceLocation::Line(_) => {
+                            SourceLocation::Line(lines.at(entry.span().start))
+                        }
                     };
                     grow(entry.get_ref(), line, lines)
                 })

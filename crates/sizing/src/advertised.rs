@@ -4,7 +4,7 @@ use sweetspot_units::{Bytes, Duration, Time};
 
 use crate::{Controller, ControllerConfig, Event, EventKind, Input, Needs, Output, Phase};
 
-/// A receiver that sizes its window by what its kernel knows of the data, and by nothing else.
+/// A receiver that sizes its window from what its own kernel measures.
 pub(crate) trait RightSizer {
     /// The application took `bytes`, and `unread` still wait.
     fn handle_data(&mut self, now: Time, bytes: Bytes, unread: Bytes);
@@ -12,13 +12,13 @@ pub(crate) trait RightSizer {
     /// The kernel's estimate of the round trip.
     fn handle_rtt(&mut self, now: Time, rtt: Duration);
 
-    /// The connection begins: a window is wanted before the first byte.
+    /// Starts the connection: the first window is set before the first byte.
     fn begin(&mut self, now: Time);
 
-    /// What it wants advertised.
+    /// The window to advertise.
     fn advertised(&self) -> &Advertised;
 
-    /// The same, to be changed.
+    /// The window to advertise, mutable.
     fn advertised_mut(&mut self) -> &mut Advertised;
 
     /// Whether its window still grows.
@@ -54,7 +54,7 @@ impl<R: RightSizer> Controller for R {
     }
 }
 
-/// The window that a right-sizing controller wants advertised, and the outputs that say so.
+/// The window that a right-sizing controller advertises, and the outputs that set it.
 #[derive(Debug)]
 pub(crate) struct Advertised {
     least: Bytes,
@@ -66,7 +66,7 @@ pub(crate) struct Advertised {
 impl Advertised {
     pub(crate) fn new(config: &ControllerConfig) -> Advertised {
         Advertised {
-            // Below one segment nothing would move.
+            // With less than one segment nothing could be sent.
             least: config.mss.min(config.max_window),
             most: config.max_window,
             window: None,
@@ -79,7 +79,7 @@ impl Advertised {
         self.window.is_some()
     }
 
-    /// The most that the host allows.
+    /// The largest window that the host allows.
     pub(crate) fn most(&self) -> Bytes {
         self.most
     }
@@ -94,7 +94,7 @@ impl Advertised {
         }
     }
 
-    /// No limit any more.
+    /// Lifts the limit.
     pub(crate) fn lift(&mut self) {
         self.window = None;
         self.outputs.push_back(Output::Window(None));

@@ -36,7 +36,7 @@ impl BdpDefinition {
         BdpDefinition::Bdp6,
     ];
 
-    /// As a person writes it.
+    /// The name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             BdpDefinition::Bdp1 => "bdp1",

@@ -6,20 +6,20 @@ use thiserror::Error;
 
 use crate::fixed::{Decision, Static};
 use crate::{
-    Announced, BdpDefinition, Controller, Heffner, KnownPath, LinuxAutotuning, LinuxRule, Paper,
-    RightSizing, Rledbat, Sobas,
+    Announced, BdpDefinition, Controller, Heffner, KnownPath, LinuxAutotuning, LinuxRule,
+    RightSizing, Rledbat, Sobas, SobasPaper,
 };
 
-/// How a transfer's window is sized, as written by a person.
+/// How a transfer's window is sized, as written on the command line or in a scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sizing {
-    /// `kernel`: hands off, the kernel's autotuning decides.
+    /// `kernel`: the kernel's autotuning alone.
     Kernel,
     /// `fixed:SIZE`: this window, always.
     Fixed(Volume),
     /// `max`: the largest window the host allows.
     Max,
-    /// `bdp`: C x T_m of a path that must be known.
+    /// `bdp`: C x T_m; the path must be given.
     Bdp,
     /// `bdp1` ... `bdp6`: one of the six readings of "bandwidth-delay product".
     BdpBy(BdpDefinition),
@@ -27,19 +27,20 @@ pub enum Sizing {
     RightSizing,
     /// `heffner`, `heffner:twice`: Heffner's receiver.
     Heffner(Announced),
-    /// `linux`, `linux:VERSION`: the kernel's own rule, without the kernel.
+    /// `linux`, `linux:VERSION`: the kernel's autotuning rule, simulated.
     Linux(LinuxRule),
-    /// `sobas`: finds the sweet spot by itself.
+    /// `sobas`: estimates the path and holds the window at its sweet spot.
     Sobas,
     /// `sobas:paper`: section VII-A of the SOBAS paper to the letter.
     SobasPaper,
-    /// `sobas:live`: without probes or the sender's help, as on connections of other programs.
+    /// `sobas:live`: SOBAS without probes and without the sender's help, for connections of other
+    /// programs.
     SobasLive,
     /// `rledbat`: gives way to others (RFC 9840).
     Rledbat,
 }
 
-/// What a controller is built from besides its name.
+/// The parameters of a controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ControllerConfig {
     /// Maximum segment size: payload bytes in a full packet.
@@ -48,22 +49,22 @@ pub struct ControllerConfig {
     pub packet: Bytes,
     /// The largest window that the host lets a connection advertise.
     pub max_window: Bytes,
-    /// Bytes that the transfer will move, where that is known beforehand.
+    /// Bytes that the transfer will move, if known beforehand.
     pub size: Option<Bytes>,
-    /// The path, where somebody knows it.
+    /// The path, if known beforehand.
     pub path: Option<KnownPath>,
 }
 
-/// What is wrong with a sizing.
+/// Why a text is not a sizing, or a sizing cannot be used.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum SizingError {
     /// No such controller.
     #[error("unknown sizing \"{0}\"; known are {known}", known = Sizing::NAMES.join(", "))]
     Unknown(String),
-    /// `linux:` with something that is no kernel version.
+    /// `linux:` without a valid kernel version.
     #[error("sizing linux: \"{0}\" is not a kernel version; write it like linux:6.15, or linux")]
     KernelVersion(String),
-    /// `fixed:` with something that is no size.
+    /// `fixed:` without a valid size.
     #[error("sizing fixed: {0}")]
     Size(#[from] UnitError),
     /// `fixed:0B`.
@@ -74,20 +75,20 @@ pub enum SizingError {
         "sizing bdp needs to know the path's rate and round-trip time; use fixed:SIZE, or sobas, which finds them"
     )]
     PathUnknown,
-    /// A static scheme without a quantity it is made of.
+    /// A static scheme that lacks a quantity.
     #[error("sizing {sizing} needs {quantity}; {origin}; sobas needs to be told nothing")]
     Missing {
         /// The scheme.
         sizing: &'static str,
-        /// What it lacks.
+        /// The missing quantity.
         quantity: &'static str,
-        /// Where that comes from.
+        /// Where the quantity comes from.
         origin: &'static str,
     },
 }
 
 impl Sizing {
-    /// What can be written.
+    /// The names of all sizings.
     pub const NAMES: [&str; 14] = [
         "kernel",
         "fixed:SIZE",
@@ -105,7 +106,7 @@ impl Sizing {
         "rledbat",
     ];
 
-    /// Whether its limits are clamps over the kernel's own autotuning, which goes on below them.
+    /// Whether its limits clamp the kernel's autotuning, which continues below them.
     pub fn clamps_autotuning(self) -> bool {
         match self {
             Sizing::Sobas | Sizing::SobasLive | Sizing::Rledbat => true,
@@ -127,7 +128,7 @@ impl Sizing {
         config: &ControllerConfig,
     ) -> Result<Box<dyn Controller + Send>, SizingError> {
         let fixed = |window| Box::new(Static::new(Decision::Window(window)));
-        // A x T_e is nothing where others fill the path; below one segment nothing would move.
+        // A x T_e is zero on a full path; with less than one segment nothing could be sent.
         let known = |window: Bytes| fixed(window.max(config.mss));
         Ok(match self {
             Sizing::Kernel => Box::new(Static::new(Decision::LeaveToKernel)),
@@ -142,7 +143,7 @@ impl Sizing {
             Sizing::Heffner(announced) => Box::new(Heffner::new(config, announced)),
             Sizing::Linux(rule) => Box::new(LinuxAutotuning::new(rule, config)),
             Sizing::Sobas => Box::new(Sobas::probing(config)),
-            Sizing::SobasPaper => Box::new(Paper::new(config)),
+            Sizing::SobasPaper => Box::new(SobasPaper::new(config)),
             Sizing::SobasLive => Box::new(Sobas::live(config)),
             Sizing::Rledbat => Box::new(Rledbat::new(config)),
         })
@@ -210,7 +211,7 @@ impl fmt::Display for Sizing {
     }
 }
 
-/// A size that reads back as itself: rounded for people only where nothing is lost by it.
+/// The size as a text that parses to the same value: rounded only if that loses nothing.
 fn exactly(size: Volume) -> String {
     let rounded = size.to_string().replace(' ', "");
     match size {

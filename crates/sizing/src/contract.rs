@@ -7,67 +7,68 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 /// A sizing controller, at the receiver or (pacing alone) at the sender: a sans-IO state machine.
 ///
 /// **Contract.** `now` never goes backwards. After every [`Controller::handle`] the caller polls
-/// outputs until there are none and asks [`Controller::poll_timeout`] when [`Input::Timeout`] is due.
+/// outputs until there are none and asks [`Controller::poll_timeout`] when [`Input::Timeout`] is
+/// due.
 /// Inputs that the controller does not need (see [`Controller::needs`]) may be left out. The same
 /// inputs give the same outputs. [`crate::Driver`] keeps this contract for every engine.
 pub trait Controller {
-    /// Something was received, measured or is due.
+    /// Handles an input at the time `now`.
     fn handle(&mut self, now: Time, input: &Input);
 
-    /// When the controller next wants [`Input::Timeout`], if nothing arrives before.
+    /// The time of the next [`Input::Timeout`], if any.
     fn poll_timeout(&self) -> Option<Time>;
 
-    /// The next thing to do or to record, until `None`.
+    /// The next output; `None` if there are no more.
     fn poll_output(&mut self) -> Option<Output>;
 
-    /// The inputs that it lives on now; whether it needs probes or trains at all is decided at the
-    /// beginning.
+    /// The inputs that the controller needs now. Whether it needs probes or trains at all is
+    /// decided at the beginning.
     fn needs(&self) -> Needs;
 
-    /// Where the controller stands, for people.
+    /// The controller's phase, for display.
     fn phase(&self) -> Phase;
 }
 
-/// What a controller hears.
+/// Input of a controller.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Input {
-    /// The application took payload out of the connection; at the sender: payload was delivered.
+    /// The application read payload; at the sender: payload was delivered.
     Data {
-        /// Payload taken, or delivered since the last call.
+        /// Payload read, or delivered since the last call.
         bytes: Bytes,
-        /// What still waited in the receive buffer after that: about zero where the application
-        /// keeps up; where it does not, the window was not the limit.
+        /// Bytes still unread in the receive buffer: about zero if the application keeps up. If it
+        /// does not, the window was not the limit.
         unread: Bytes,
     },
     /// A periodic probe's answer arrived (section VII-A of the SOBAS paper).
     Probe(Probe),
-    /// The sender's own view, where it speaks our protocol or is this host.
+    /// The sender's own view, if it speaks our protocol or is this host.
     Sender(SenderReport),
     /// The kernel's estimate of the round trip: the receiver's (`tcpi_rcv_rtt`), at the sender its
     /// own (`tcpi_rtt`).
     KernelRtt(Duration),
-    /// The least round trip of what this end sent, the handshake's mostly (`tcpi_min_rtt`): it
-    /// holds no queue of the transfer's own.
+    /// The minimum RTT of what this end sent, mostly that of the handshake (`tcpi_min_rtt`): it
+    /// contains no queue of the transfer itself.
     MinimumRtt(Duration),
     /// Segments that arrived ahead of a missing one since the last call (`tcpi_rcv_ooopack`).
     OutOfOrder {
-        /// How many.
+        /// Number of segments.
         segments: u64,
     },
-    /// A packet train asked for by [`Output::Train`] arrived, or did not.
+    /// The result of a packet train requested by [`Output::Train`].
     Train(Train),
-    /// The window that is really advertised now, read back from the actuator.
+    /// The window that the kernel advertises now.
     Window {
-        /// Its size.
+        /// The window, bytes.
         advertised: Bytes,
     },
     /// The time that [`Controller::poll_timeout`] named has come.
     Timeout,
-    /// All connections of this path are over; those that come may find it as they left it.
+    /// All connections of this path have ended. Later ones may find the path unchanged.
     End,
 }
 
-/// What a periodic probe brought back.
+/// Result of a periodic probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Probe {
     /// Round trip of this probe: out of band, so without the sender's and receiver's buffers.
@@ -77,8 +78,8 @@ pub struct Probe {
     pub forward_lost: u64,
 }
 
-/// The sender's own view (Linux: `TCP_INFO`), carried in probes' answers or read here. Counters run
-/// from the beginning of the connection.
+/// The sender's view (Linux: `TCP_INFO`), carried in the answers to probes or read on this host.
+/// Counters start with the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SenderReport {
     /// Segments retransmitted (`tcpi_total_retrans`).
@@ -89,7 +90,7 @@ pub struct SenderReport {
     pub ssthresh: Option<Bytes>,
     /// Unacknowledged data (`tcpi_unacked`).
     pub in_flight: Bytes,
-    /// Latest delivery rate (`tcpi_delivery_rate`); zero where it is not known.
+    /// Latest delivery rate (`tcpi_delivery_rate`); zero if unknown.
     pub delivery_rate: Rate,
     /// Whether that rate was limited by the application (`tcpi_delivery_rate_app_limited`).
     pub app_limited: bool,
@@ -97,7 +98,7 @@ pub struct SenderReport {
     pub busy: Duration,
     /// Of that, the time in which the receiver's window was the limit (`tcpi_rwnd_limited`).
     pub window_limited: Duration,
-    /// Least round trip (`tcpi_min_rtt`); zero where it is not known.
+    /// Minimum RTT (`tcpi_min_rtt`); zero if unknown.
     pub minimum_rtt: Duration,
     /// The congestion state machine (`tcpi_ca_state`).
     pub state: CongestionState,
@@ -107,8 +108,8 @@ pub struct SenderReport {
     pub dsacks: u32,
     /// Segments delivered with congestion marks (`tcpi_delivered_ce`).
     pub marked: u32,
-    /// Whether the sender had nothing to send at some time since its last report: what was
-    /// received then says nothing about the path.
+    /// Whether the sender had nothing to send at some time since its last report. If so, the rate
+    /// received since says nothing about the path.
     pub starved: bool,
 }
 
@@ -142,20 +143,20 @@ pub struct Train {
 }
 
 impl Train {
-    /// The rate at which the train came out of the path; `None` where it cannot be told.
+    /// The rate at which the train left the path; `None` if it cannot be computed.
     pub fn rate(&self) -> Option<Rate> {
         (self.received >= 2 && self.dispersion > Duration::ZERO)
             .then(|| self.bytes_after_first / self.dispersion)
     }
 
-    /// A train that could not even be asked for.
+    /// A train of which nothing arrived.
     pub fn lost(request: &TrainRequest) -> Train {
         let (bytes_after_first, dispersion) = (Bytes::ZERO, Duration::ZERO);
         Train { sent: request.packets, received: 0, bytes_after_first, dispersion }
     }
 }
 
-/// A train as the controller wants it.
+/// A request for a packet train.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TrainRequest {
     /// Number of packets.
@@ -164,16 +165,17 @@ pub struct TrainRequest {
     pub size: Bytes,
 }
 
-/// The inputs that a controller lives on.
+/// The inputs that a controller needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Needs {
-    /// [`Input::Probe`] and, with them, [`Input::Sender`], which a caller at the sender always has.
+    /// [`Input::Probe`] and [`Input::Sender`]. A caller at the sender always has the latter.
     pub probes: Probing,
     /// [`Input::Train`].
     pub trains: bool,
     /// [`Input::Data`].
     pub data: bool,
-    /// [`Input::KernelRtt`], always; a controller of probes hears it where none pass.
+    /// [`Input::KernelRtt`], always. A controller that needs probes also gets it where probes do
+    /// not pass.
     pub kernel_rtt: bool,
     /// [`Input::MinimumRtt`].
     pub minimum_rtt: bool,
@@ -192,12 +194,12 @@ pub enum Probing {
     Periodic,
     /// No more often, and for no more than a two-hundredth of the transfer's own rate.
     Budgeted,
-    /// Once a second, so that the sender is heard of.
+    /// Once a second, for the sender's reports.
     Sparse,
 }
 
 impl Needs {
-    /// Nothing: it has decided before the first byte.
+    /// No inputs: the controller decides before the first byte.
     pub const NOTHING: Needs = Needs {
         probes: Probing::Never,
         trains: false,
@@ -208,34 +210,35 @@ impl Needs {
         window: false,
     };
 
-    /// What the receiving kernel measures of the data.
+    /// What the receiving kernel measures.
     pub const KERNEL: Needs = Needs { data: true, kernel_rtt: true, ..Needs::NOTHING };
 
-    /// Whether it looks at anything.
+    /// Whether any input is needed.
     pub fn any(&self) -> bool {
         *self != Needs::NOTHING
     }
 }
 
-/// What a controller wants done or recorded.
+/// Output of a controller.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Output {
     /// Limit the window that the receiver advertises. `None`: the largest the host allows.
     Window(Option<Bytes>),
-    /// Ask the sender to pace its payload at this rate. `None`: as it likes.
+    /// Ask the sender to pace its payload at this rate. `None`: no pacing.
     Pacing(Option<Rate>),
     /// Ask the sender for one train of back-to-back packets on the forward path.
     Train(TrainRequest),
-    /// Ask the sender for a congestion control, where it is ours and its kernel has it.
+    /// Ask the sender for a congestion control. It has an effect if the sender is Sweetspot and its
+    /// kernel has that congestion control.
     Congestion(CongestionChoice),
-    /// Something worth recording.
+    /// Record this event.
     Event(Event),
 }
 
-/// A sender's congestion control, as far as a receiver has a say.
+/// The congestion control that a receiver may request of the sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CongestionChoice {
-    /// The one the transfer was begun with.
+    /// The one with which the transfer began.
     #[default]
     Own,
     /// Reno's: its slow start is not ended early by round trips that vary, as by HyStart
@@ -255,12 +258,12 @@ impl fmt::Display for CongestionChoice {
     }
 }
 
-/// Why a controller did what it did: the test oracle and the plot's annotations.
+/// Something that a controller did, for outcomes, plots and tests.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Event {
-    /// When.
+    /// The time.
     pub at: Time,
-    /// What.
+    /// What happened.
     pub kind: EventKind,
 }
 
@@ -276,7 +279,7 @@ pub enum EventKind {
     },
     /// The window limit was set.
     Limited {
-        /// To what.
+        /// The limit.
         window: Bytes,
     },
     /// The window limit was lifted.
@@ -288,25 +291,25 @@ pub enum EventKind {
         /// T_rs of the paper.
         rtt: Duration,
     },
-    /// The path loses packets whatever this transfer does: the window is left to congestion
+    /// The path loses packets independently of this transfer: the window is left to congestion
     /// control (section VI of the paper).
     Congested,
-    /// The controller is in another state.
+    /// The controller changed its state.
     Entered {
-        /// Which.
+        /// The new phase.
         phase: Phase,
-        /// Why.
+        /// The reason.
         reason: Reason,
     },
     /// The sender was asked for a congestion control.
     Switched {
-        /// Which.
+        /// The congestion control requested.
         to: CongestionChoice,
     },
 }
 
 impl EventKind {
-    /// What it is called in outcomes and series.
+    /// The name in outcomes and time series.
     pub fn name(&self) -> &'static str {
         match self {
             EventKind::CapacityEstimated { .. } => "capacity-estimated",
@@ -327,7 +330,7 @@ impl EventKind {
         }
     }
 
-    /// Why, where the controller changed its state.
+    /// The reason, if the controller changed its state.
     pub fn reason(&self) -> Option<Reason> {
         match *self {
             EventKind::Entered { reason, .. } => Some(reason),
@@ -340,7 +343,7 @@ impl EventKind {
         }
     }
 
-    /// Rate, round trip and window that belong to it.
+    /// The event's rate, round trip and window, if it has them.
     pub fn quantities(&self) -> (Option<Rate>, Option<Duration>, Option<Bytes>) {
         match *self {
             EventKind::CapacityEstimated { rate, rtt } | EventKind::Saturated { rate, rtt } => {
@@ -360,27 +363,27 @@ impl EventKind {
 pub enum Reason {
     /// Packet trains agree on the path's capacity.
     CapacityKnown,
-    /// They differ: others' packets lie between them, or jitter.
+    /// Packet trains disagree: other traffic lies between their packets, or jitter.
     CapacityUnclear,
-    /// None came in time.
+    /// No packet train arrived in time.
     CapacityUnknown,
     /// The round trip is too short to be timed, or to be worth a limit.
     ShortPath,
-    /// The transfer moves too little for packet trains to be worth their bytes.
+    /// The transfer is too small for packet trains.
     ShortTransfer,
     /// The rate fell below the capacity under a limit that binds.
     RateFell,
-    /// A packet was lost that no queue of ours can have dropped.
+    /// A packet was lost while this transfer had no queue.
     RandomLoss,
-    /// A queue stands that others keep.
+    /// There is a standing queue of other traffic.
     OthersQueue,
-    /// The path carries more than was known.
+    /// The path's capacity is above the estimate.
     PathFaster,
-    /// The path carries less than was known: a queue stands though less was sent.
+    /// The path's capacity is below the estimate: the queue did not drain though less was sent.
     PathSlower,
-    /// Our own queue overflowed the bottleneck's buffer.
+    /// The transfer's own queue overflowed the bottleneck's buffer.
     Overflow,
-    /// The rate does not follow the window: a smaller one is tried.
+    /// The rate does not follow the window: a smaller window is tried.
     RateInelastic,
     /// The trial cost no rate.
     TrialPaid,
@@ -412,10 +415,10 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Where a controller stands.
+/// Phase of a controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// The controller does not steer.
+    /// The controller sets no limits.
     HandsOff,
     /// Estimating the path before the first limit.
     Measuring,

@@ -15,14 +15,14 @@ pub struct RightSizing {
     rtt: Option<Duration>,
     taken: Bytes,
     reception: Reception,
-    /// The windows that the last round trips asked for, the newest last.
+    /// The windows wanted in the last round trips, the newest last.
     wanted: VecDeque<Bytes>,
     last_cwnd: Option<Bytes>,
     slow_start: bool,
     advertised: Advertised,
 }
 
-/// Before anything is known: the usual static window of the time (section III).
+/// The initial window: the common static window of the time (section III).
 const INITIAL: Bytes = Bytes::new(65_535);
 
 /// A sender whose window grows by more than this per round trip is in slow start: there it
@@ -31,7 +31,7 @@ const SLOW_START_GROWTH: f64 = 1.25;
 
 /// "awnd can be reduced a few RTTs after a multiplicative decrease is detected (enough time for
 /// packets buffered in the network to reach the receiver)."
-const REMEMBERED: usize = 4;
+const KEPT_WINDOWS: usize = 4;
 
 impl RightSizing {
     /// A controller before the first byte.
@@ -41,15 +41,15 @@ impl RightSizing {
             rtt: None,
             taken: Bytes::ZERO,
             reception: Reception::default(),
-            wanted: VecDeque::with_capacity(REMEMBERED),
+            wanted: VecDeque::with_capacity(KEPT_WINDOWS),
             last_cwnd: None,
             slow_start: true,
             advertised: Advertised::new(config),
         }
     }
 
-    /// The sender's window, from the mean rate over the round and the round-trip time.
-    fn judge(&mut self, now: Time, round: Round, rtt: Duration) {
+    /// Infers the sender's window from the mean rate over the round and the round-trip time.
+    fn infer_cwnd(&mut self, now: Time, round: Round, rtt: Duration) {
         let cwnd = self.whole_segments((round.bytes / round.lasted) * rtt);
         if let Some(last) = self.last_cwnd {
             self.slow_start = cwnd.as_f64() >= last.as_f64() * SLOW_START_GROWTH;
@@ -57,7 +57,7 @@ impl RightSizing {
         self.last_cwnd = Some(cwnd);
         // awnd >= 2 cwnd in slow start, awnd >= cwnd + 1 in additive increase.
         let wanted = if self.slow_start { cwnd * 2 } else { cwnd + self.mss };
-        if self.wanted.len() == REMEMBERED {
+        if self.wanted.len() == KEPT_WINDOWS {
             self.wanted.pop_front();
         }
         self.wanted.push_back(wanted);
@@ -68,7 +68,8 @@ impl RightSizing {
 }
 
 impl RightSizing {
-    /// `bytes` in whole segments, rounded up: senders count their window in these, and a rate times a
+    /// `bytes` in whole segments, rounded up: senders count their window in these, and a rate times
+    /// a
     /// time that came out a byte short would ask for the window that the sender already has.
     fn whole_segments(&self, bytes: Bytes) -> Bytes {
         self.mss * bytes.get().div_ceil(self.mss.get().max(1))
@@ -82,7 +83,7 @@ impl RightSizer for RightSizing {
         self.reception.handle_total(self.taken + unread);
         let Some(rtt) = self.rtt else { return };
         if let Some(round) = self.reception.poll_round(now, rtt) {
-            self.judge(now, round, rtt);
+            self.infer_cwnd(now, round, rtt);
         }
     }
     fn handle_rtt(&mut self, now: Time, rtt: Duration) {

@@ -2,8 +2,8 @@ use sweetspot_units::{Bytes, Time};
 
 use crate::{Controller, Event, EventKind, Input, Needs, Output, Phase};
 
-/// A controller that decides once, at the first byte, and never again as long as there are
-/// connections: `kernel`, `fixed:SIZE`, `max` and `bdp`.
+/// A controller that sets its window once, before the first byte, and keeps it until all
+/// connections end: `kernel`, `fixed:SIZE`, `max` and `bdp`.
 #[derive(Debug)]
 pub(crate) struct Static {
     decision: Decision,
@@ -11,10 +11,10 @@ pub(crate) struct Static {
     outputs: Vec<Output>,
 }
 
-/// What a static controller decides.
+/// The window of a static controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Decision {
-    /// Touch nothing: the kernel's own autotuning rules.
+    /// No limit: the kernel's autotuning decides.
     LeaveToKernel,
     /// The largest window the host allows.
     Open,

@@ -7,12 +7,10 @@ use crate::reception::Reception;
 /// Heffner's receiver (Heffner 2002, "High bandwidth TCP queuing", section 6): the receive
 /// space is what arrived in the last round trip and four segments, the round trip being the
 /// lowest that timestamps showed.
-///
-/// Section 6.6 announces that space; the picture of the running implementation (Figure 1), and the
-/// method that it follows (section 4.2.1), have twice of it. Both can be had: [`Announced`].
-///
-/// The rest of that paper is not the controller's: the window comes from sequence space and the
-/// retransmit queue is apart from the socket's buffer in any transfer that it steers.
+/// Section 6.6 advertises that space. The running implementation (Figure 1) and the method that it
+/// follows (section 4.2.1) advertise twice that. [`Announced`] selects one of the two.
+/// The paper's other changes are outside of a controller: here windows are counted in sequence
+/// space anyway, and the retransmit queue is separate from the socket's buffer.
 #[derive(Debug)]
 pub struct Heffner {
     mss: Bytes,
@@ -27,7 +25,7 @@ pub struct Heffner {
     growing: bool,
 }
 
-/// How much of the receive space Heffner's receiver announces.
+/// How much of the receive space Heffner's receiver advertises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Announced {
     /// Once, as section 6.6 words it.
@@ -46,7 +44,7 @@ impl Announced {
 }
 
 /// Section 6.5: "initialized to 4 * MSS", and the 4 MSS on top of what arrived.
-const SEGMENTS: u64 = 4;
+const EXTRA_SEGMENTS: u64 = 4;
 
 impl Heffner {
     /// A controller before the first byte.
@@ -54,7 +52,7 @@ impl Heffner {
         Heffner {
             mss: config.mss,
             min_rtt: None,
-            space: config.mss * SEGMENTS,
+            space: config.mss * EXTRA_SEGMENTS,
             taken: Bytes::ZERO,
             reception: Reception::default(),
             announced,
@@ -73,7 +71,7 @@ impl Heffner {
     fn measure(&mut self, now: Time) {
         let Some(rtt) = self.min_rtt else { return };
         let Some(round) = self.reception.poll_round(now, rtt) else { return };
-        let arrived = round.bytes + self.mss * SEGMENTS;
+        let arrived = round.bytes + self.mss * EXTRA_SEGMENTS;
         let before = self.space;
         // "It is set to no less than half its previous value".
         self.space = arrived.max(before.scaled(0.5));

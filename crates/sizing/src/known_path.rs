@@ -1,6 +1,6 @@
 use sweetspot_units::{Bytes, Duration, Rate};
 
-/// What a static scheme must be told of the path, because it cannot find it out.
+/// The properties of a path that a static scheme needs as input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KnownPath {
     /// Bottleneck rate on the wire: C.
@@ -9,16 +9,16 @@ pub struct KnownPath {
     pub rtt: Duration,
     /// Available bandwidth before the transfer starts: A.
     pub available: Option<Rate>,
-    /// Average round trip before the transfer starts, queues of others included: T_e.
+    /// Mean RTT before the transfer starts, with the queues of cross traffic: T_e.
     pub exogenous_rtt: Option<Duration>,
-    /// Bulk transfer capacity, what a transfer limited by congestion alone gets: BTC.
+    /// Bulk transfer capacity, the throughput of a transfer limited by congestion alone: BTC.
     pub bulk_capacity: Option<Rate>,
-    /// Average round trip with that transfer on the path: T_a.
+    /// Mean RTT with that transfer on the path: T_a.
     pub loaded_rtt: Option<Duration>,
 }
 
 impl KnownPath {
-    /// A path of which only its structure is known.
+    /// A path of which only C and T_m are known.
     pub fn new(rate: Rate, rtt: Duration) -> KnownPath {
         KnownPath {
             rate,

@@ -1,9 +1,8 @@
 //! Window-sizing controllers as sans-IO state machines.
-//!
-//! A [`Controller`] sits at the receiver of a bulk transfer ([`Upload`]: at its sender). What was
-//! received and measured goes in with its time ([`Input`]), what is to be done comes out ([`Output`]). The very same code
-//! drives simulated receivers and real sockets; which of the two acts on an output the controller
-//! never knows. [`Driver`] is the loop around it: probes, packet trains, timers.
+//! A [`Controller`] sits at the receiver of a bulk transfer ([`Upload`]: at its sender). It takes
+//! measurements with their time ([`Input`]) and returns what to do ([`Output`]). The same code
+//! drives simulated receivers and real sockets. [`Driver`] is the loop around it: probes, packet
+//! trains, timers.
 
 mod advertised;
 mod bdp;
@@ -36,7 +35,7 @@ pub use drs::RightSizing;
 pub use heffner::{Announced, Heffner};
 pub use known_path::KnownPath;
 pub use linux::{LinuxAutotuning, LinuxRule};
-pub use paper::Paper;
+pub use paper::SobasPaper;
 pub use rledbat::Rledbat;
 pub use sobas::Sobas;
 pub use upload::Upload;

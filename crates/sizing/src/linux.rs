@@ -8,9 +8,7 @@ use crate::reception::{Reception, Round};
 
 /// The kernel's own receive autotuning (`tcp_rcv_space_adjust`), as a controller that can be
 /// simulated. All in window space: a buffer is taken for the window it is good for.
-///
-/// What lies out of order, which kernels from 6.16 on add, does not reach a controller and is
-/// left out.
+/// Out-of-order data, which kernels from 6.16 on add, does not reach a controller and is left out.
 #[derive(Debug)]
 pub struct LinuxAutotuning {
     rule: LinuxRule,
@@ -18,16 +16,16 @@ pub struct LinuxAutotuning {
     rtt: Option<Duration>,
     taken: Bytes,
     reception: Reception,
-    /// rcvq_space.space: what the application copied in the best round trip so far.
+    /// rcvq_space.space: bytes that the application copied in the best round trip so far.
     space: Bytes,
-    /// window_clamp: what the buffer, which only ever grows, is good for.
+    /// window_clamp: the window of the buffer, which never shrinks.
     clamp: Bytes,
     /// rcv_ssthresh: the window follows the clamp as segments arrive.
     ssthresh: Bytes,
     advertised: Advertised,
 }
 
-/// Whose rule, named by the first kernel of each but the oldest.
+/// Versions of the rule, each named by its first kernel, the oldest by its last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LinuxRule {
     /// Up to 6.15: twice what was copied, 16 segments, and twice the growth on top.
@@ -48,10 +46,10 @@ const INITIAL_SEGMENTS: u64 = 10;
 const LOW_RTT: Duration = Duration::from_millis(1);
 
 impl LinuxRule {
-    /// The newest one.
+    /// The newest rule.
     pub const NEWEST: LinuxRule = LinuxRule::From6_19;
 
-    /// That of kernel `major.minor`.
+    /// The rule of kernel `major.minor`.
     pub fn of_version(major: u32, minor: u32) -> LinuxRule {
         match (major, minor) {
             (..=5, _) | (6, ..=15) => LinuxRule::UpTo6_15,

@@ -1,7 +1,7 @@
 use sweetspot_units::{Bytes, Duration, Time};
 
-/// How much arrived in a round trip, as a receiver can tell: bytes between two times at least
-/// one receiver RTT apart.
+/// Measures the bytes that arrive in a round trip: between two times at least one receiver RTT
+/// apart.
 #[derive(Debug, Default)]
 pub(crate) struct Reception {
     total: Bytes,
@@ -11,14 +11,14 @@ pub(crate) struct Reception {
 /// One measurement of [`Reception`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Round {
-    /// What arrived.
+    /// Bytes that arrived.
     pub(crate) bytes: Bytes,
     /// The time it took, one round trip or a little more.
     pub(crate) lasted: Duration,
 }
 
 impl Reception {
-    /// So much arrived on the connection so far.
+    /// Sets the total of bytes that have arrived on the connection.
     pub(crate) fn handle_total(&mut self, total: Bytes) {
         self.total = total;
     }

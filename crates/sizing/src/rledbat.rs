@@ -6,15 +6,15 @@ use crate::{Controller, ControllerConfig, Event, EventKind, Input, Needs, Output
 
 /// The queueing delay aimed for (draft-irtf-iccrg-ledbat-plus-plus section 4.1, which RFC 9840
 /// runs by default).
-const TARGET: Duration = Duration::from_millis(60);
+const TARGET_DELAY: Duration = Duration::from_millis(60);
 
 /// Slow start ends at this share of the target (LEDBAT++ section 4.4).
 const SLOW_START_ENDS: f64 = 0.75;
 
-/// The least window, in segments (LEDBAT++ section 4.2).
-const LEAST_SEGMENTS: u64 = 2;
+/// Smallest window, segments (LEDBAT++ section 4.2).
+const RLEDBAT_MIN_SEGMENTS: u64 = 2;
 
-/// The first window, in segments (RFC 6928).
+/// First window, segments (RFC 6928).
 const INITIAL_SEGMENTS: u64 = 10;
 
 /// Round trips that a slowdown lasts, and after slow start until the first (section 4.4).
@@ -26,9 +26,9 @@ const BETWEEN_SLOWDOWNS: u64 = 9;
 /// The shortest round.
 const SHORTEST_ROUND: Duration = Duration::from_millis(10);
 
-/// rLEDBAT (RFC 9840): a receiver that gives way. It grows like any transfer on an idle path,
-/// shrinks as soon as the queue, whoever's it is, delays by more than the target, and falls back
-/// from time to time to see the path without itself.
+/// rLEDBAT (RFC 9840): a less-than-best-effort receiver. It grows like other transfers on an idle
+/// path, shrinks as soon as the queueing delay, of whatever traffic, exceeds the target, and slows
+/// down periodically to measure the path without its own queue.
 #[derive(Debug)]
 pub struct Rledbat {
     mss: Bytes,
@@ -45,11 +45,11 @@ pub struct Rledbat {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum State {
-    /// Doubling up to this window.
+    /// Slow start up to `limit`.
     SlowStart { limit: Bytes, since: Time },
-    /// By the target; the next slowdown.
+    /// Congestion avoidance until the next slowdown.
     Steady { slowdown: Time },
-    /// At the least window for so many rounds more, to go back to this one.
+    /// At the smallest window for `rounds` more rounds; then back to `back_to`.
     Slowdown { rounds: u32, back_to: Bytes, since: Time },
 }
 
@@ -69,7 +69,7 @@ impl Rledbat {
         }
     }
 
-    /// Those that come find the path's least round trip, and nothing else.
+    /// Starts anew; only the base RTT is kept.
     fn begin_again(&mut self) {
         self.window = self.mss * INITIAL_SEGMENTS;
         self.state = State::SlowStart { limit: self.most, since: Time::ZERO };
@@ -78,7 +78,7 @@ impl Rledbat {
     }
 
     fn least(&self) -> Bytes {
-        (self.mss * LEAST_SEGMENTS).min(self.most)
+        (self.mss * RLEDBAT_MIN_SEGMENTS).min(self.most)
     }
 
     fn set(&mut self, now: Time, window: Bytes) {
@@ -96,7 +96,7 @@ impl Rledbat {
         let lost = std::mem::take(&mut self.lost);
         match self.state {
             State::SlowStart { limit, since } => {
-                if lost || delay > TARGET.scaled(SLOW_START_ENDS) || self.window >= limit {
+                if lost || delay > TARGET_DELAY.scaled(SLOW_START_ENDS) || self.window >= limit {
                     // A slowdown took as long as it lasted and as the way back took.
                     let pause = if since == Time::ZERO {
                         base * u64::from(SLOWDOWN_ROUNDS)
@@ -118,10 +118,10 @@ impl Rledbat {
             State::Steady { .. } => {
                 // GAIN = 1 / min(16, ceil(2 TARGET / base)), and the multiplicative decrease
                 // W - W (delay / TARGET - 1), at most to half (LEDBAT++ section 4.2).
-                let steps = (TARGET * 2).as_nanos().div_ceil(base.as_nanos().max(1)).min(16);
+                let steps = (TARGET_DELAY * 2).as_nanos().div_ceil(base.as_nanos().max(1)).min(16);
                 let gain = self.mss.as_f64() / steps as f64;
                 let window = self.window.as_f64();
-                let over = (delay.as_secs_f64() / TARGET.as_secs_f64() - 1.0).max(0.0);
+                let over = (delay.as_secs_f64() / TARGET_DELAY.as_secs_f64() - 1.0).max(0.0);
                 let change = (gain - window * over).max(-window / 2.0);
                 self.set(now, Bytes::from_f64(window + change));
             }

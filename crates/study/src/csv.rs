@@ -5,23 +5,23 @@ use crate::StudyError;
 
 /// A table.
 #[derive(Debug, Clone)]
-pub struct Table {
+pub struct ReferenceTable {
     name: &'static str,
     columns: Vec<&'static str>,
     rows: Vec<(usize, Vec<&'static str>)>,
 }
 
-/// A row of a [`Table`].
+/// A row of a [`ReferenceTable`].
 #[derive(Debug, Clone, Copy)]
-pub struct Row<'a> {
-    table: &'a Table,
+pub struct ReferenceRow<'a> {
+    table: &'a ReferenceTable,
     line: usize,
     fields: &'a [&'static str],
 }
 
-impl Table {
+impl ReferenceTable {
     /// Reads `text`, which is called `name` in messages.
-    pub fn parse(name: &'static str, text: &'static str) -> Result<Table, StudyError> {
+    pub fn parse(name: &'static str, text: &'static str) -> Result<ReferenceTable, StudyError> {
         let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line));
         let mut lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
         let columns: Vec<&str> =
@@ -35,16 +35,16 @@ impl Table {
             }
             rows.push((line, fields));
         }
-        Ok(Table { name, columns, rows })
+        Ok(ReferenceTable { name, columns, rows })
     }
 
     /// Its rows.
-    pub fn rows(&self) -> impl Iterator<Item = Row<'_>> {
-        self.rows.iter().map(|(line, fields)| Row { table: self, line: *line, fields })
+    pub fn rows(&self) -> impl Iterator<Item = ReferenceRow<'_>> {
+        self.rows.iter().map(|(line, fields)| ReferenceRow { table: self, line: *line, fields })
     }
 }
 
-impl Row<'_> {
+impl ReferenceRow<'_> {
     /// The text in `column`.
     pub fn text(&self, column: &str) -> Result<&'static str, StudyError> {
         let at = self.table.columns.iter().position(|name| *name == column);

@@ -53,7 +53,7 @@ struct Head {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Entry {
+struct JournalEntry {
     engine: String,
     scenario: String,
     seed: u64,
@@ -61,18 +61,18 @@ struct Entry {
 }
 
 /// The version of the format.
-const FORMAT: u32 = 1;
+const JOURNAL_FORMAT: u32 = 1;
 
 impl Journal {
     /// The first line of a new journal, of the program of this `version`.
     pub fn head(version: &str) -> String {
-        line(&Head { sweetspot_journal: FORMAT, version: version.to_owned() })
+        line(&Head { sweetspot_journal: JOURNAL_FORMAT, version: version.to_owned() })
     }
 
     /// The line of one finished run.
     pub fn entry(key: &RunKey, outcome: &Outcome) -> String {
         let RunKey { engine, scenario, seed } = key.clone();
-        line(&Entry { engine, scenario, seed, outcome: outcome.clone() })
+        line(&JournalEntry { engine, scenario, seed, outcome: outcome.clone() })
     }
 
     /// Reads what a program of this `version` wrote. A last line without an end is left out.
@@ -85,7 +85,7 @@ impl Journal {
             return if torn { Ok(Journal::default()) } else { Err(JournalError::Alien) };
         };
         let head: Head = serde_json::from_str(first).map_err(|_| JournalError::Alien)?;
-        if head.sweetspot_journal != FORMAT || head.version != version {
+        if head.sweetspot_journal != JOURNAL_FORMAT || head.version != version {
             return Err(JournalError::OtherVersion {
                 theirs: head.version,
                 ours: version.to_owned(),
@@ -93,10 +93,10 @@ impl Journal {
         }
         let mut runs = BTreeMap::new();
         for (index, text) in lines {
-            let entry: Entry = serde_json::from_str(text).map_err(|error| {
+            let entry: JournalEntry = serde_json::from_str(text).map_err(|error| {
                 JournalError::Damaged { line: index + 1, reason: error.to_string() }
             })?;
-            let Entry { engine, scenario, seed, outcome } = entry;
+            let JournalEntry { engine, scenario, seed, outcome } = entry;
             runs.insert(RunKey { engine, scenario, seed }, outcome);
         }
         Ok(Journal { runs, whole })

@@ -87,19 +87,19 @@ pub struct Curve {
 
 /// Published numbers, drawn as marks.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Mark {
+pub struct PublishedMark {
     /// What was published.
     pub label: String,
     /// The colour: that of the curves it belongs to.
     pub group: usize,
     /// Where it stands.
-    pub place: Place,
+    pub place: MarkPosition,
 }
 
 /// What of a point was published.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Place {
+pub enum MarkPosition {
     /// Both coordinates.
     Point(f64, f64),
     /// The height only: a line across.
@@ -122,7 +122,7 @@ pub struct Plot {
     /// Lines.
     pub curves: Vec<Curve>,
     /// Marks.
-    pub marks: Vec<Mark>,
+    pub marks: Vec<PublishedMark>,
 }
 
 impl Plot {
@@ -146,8 +146,8 @@ impl Plot {
     }
 
     /// One more published number.
-    pub fn mark(&mut self, label: impl Into<String>, group: usize, place: Place) {
-        self.marks.push(Mark { label: label.into(), group, place });
+    pub fn mark(&mut self, label: impl Into<String>, group: usize, place: MarkPosition) {
+        self.marks.push(PublishedMark { label: label.into(), group, place });
     }
 }
 

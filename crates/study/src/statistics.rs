@@ -1,8 +1,8 @@
-//! Numbers about numbers.
+//! Means, quantiles and errors of samples.
 
-/// The value below which the share `p` of `values` lies, interpolated between neighbours (Hyndman
-/// and Fan 1996, type 7); `None` where there are none.
-pub(crate) fn quantile(values: &[f64], p: f64) -> Option<f64> {
+/// The quantile `p` (0 to 1) of `values`, interpolated between neighbours (Hyndman and Fan 1996,
+/// type 7); `None` if there are no values.
+pub fn quantile(values: &[f64], p: f64) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let place = p * sorted.len().checked_sub(1)? as f64;

@@ -1,7 +1,7 @@
 //! Windows tried on a path in the simulator, where no closed form is sure of the best one: how fast
 //! a transfer is with each, beside cross traffic of a known kind and load.
 
-use sweetspot_advise::window::{Cross, Kind, Question, Simulated, SimulatedWindow};
+use sweetspot_advise::window::{CrossKind, CrossShare, TriedWindow, TriedWindows, WindowQuestion};
 use sweetspot_scenario::{Engine, Outcome, Scenario, TransferOutcome};
 use sweetspot_sizing::Sizing;
 use sweetspot_units::{Bytes, Duration, Probability, Rate, Volume};
@@ -12,38 +12,38 @@ use crate::{StudyError, Workers};
 
 /// How much of the best rate a smaller window may lack: its queue is shorter, and it stands further
 /// from the window at which the buffer overflows.
-const TOLERANCE: f64 = 0.02;
+const MAX_RATE_DEFICIT: f64 = 0.02;
 /// Seeds that choose, and as many others that measure.
-const SEEDS: u64 = 4;
+const SEEDS_PER_HALF: u64 = 4;
 /// A transfer is measured for so many round trips ...
-const ROUND_TRIPS: u64 = 200;
+const MEASURED_ROUND_TRIPS: u64 = 200;
 /// ... but within these times.
-const SHORTEST: Duration = Duration::from_secs(10);
-const LONGEST: Duration = Duration::from_secs(40);
+const MIN_MEASURED: Duration = Duration::from_secs(10);
+const MAX_MEASURED: Duration = Duration::from_secs(40);
 /// Cross traffic and the transfer's slow start settle first.
-const WARMUP: Duration = Duration::from_secs(10);
+const SETTLING_TIME: Duration = Duration::from_secs(10);
 /// Packets, each with its ACK, that the simulator moves in a second on a core (docs/results/speed.md
 /// has 11 to 16 million).
 const PACKETS_PER_SECOND: f64 = 10e6;
 
 /// How long it takes to try `count` windows on the path of `question`, on one core.
-pub fn cost(question: &Question, count: usize) -> Duration {
-    let seconds = (WARMUP + duration(question)).as_secs_f64();
+pub fn cost(question: &WindowQuestion, count: usize) -> Duration {
+    let seconds = (SETTLING_TIME + duration(question)).as_secs_f64();
     let per_second = question.rate.as_f64() / 8.0 / question.mtu.as_f64();
-    let packets = per_second * seconds * (count as u64 * 2 * SEEDS) as f64;
+    let packets = per_second * seconds * (count as u64 * 2 * SEEDS_PER_HALF) as f64;
     Duration::from_secs_f64(packets / PACKETS_PER_SECOND)
 }
 
-fn duration(question: &Question) -> Duration {
-    (question.rtt * ROUND_TRIPS).clamp(SHORTEST, LONGEST)
+fn duration(question: &WindowQuestion) -> Duration {
+    (question.rtt * MEASURED_ROUND_TRIPS).clamp(MIN_MEASURED, MAX_MEASURED)
 }
 
 /// Hosts as Linux has them, CUBIC, a drop-tail buffer in bytes; rates count headers.
-fn scenario(question: &Question) -> Result<Scenario, StudyError> {
+fn scenario(question: &WindowQuestion) -> Result<Scenario, StudyError> {
     let path = format!(
         "title = \"windows tried\"\nwarmup = \"{}ms\"\nduration = \"{}ms\"\n\n[path]\nrate = \"{}bit/s\"\n\
          rtt = \"{}us\"\nbuffer = \"{}B\"\npacket = \"{}B\"\nloss = {}\n\n[tcp]\nflavour = \"linux\"\nheader = \"0B\"\n\n",
-        WARMUP.as_secs_f64() * 1e3,
+        SETTLING_TIME.as_secs_f64() * 1e3,
         duration(question).as_secs_f64() * 1e3,
         question.rate.bits_per_second(),
         question.rtt.as_secs_f64() * 1e6,
@@ -56,27 +56,27 @@ fn scenario(question: &Question) -> Result<Scenario, StudyError> {
     Ok(Scenario::parse(&text)?)
 }
 
-fn cross_traffic(question: &Question, Cross { kind, share }: Cross) -> String {
+fn cross_traffic(question: &WindowQuestion, CrossShare { kind, share }: CrossShare) -> String {
     let bits = question.rate.as_f64() * share.get();
     let packet = question.mtu.as_f64();
     match kind {
-        Kind::Udp => {
+        CrossKind::Udp => {
             let rate = bits / UDP_SOURCES as f64;
             format!(
                 "[[cross]]\nkind = \"pareto\"\ncount = {UDP_SOURCES}\nrate = \"{rate:.0}bit/s\"\n\n"
             )
         }
-        Kind::Elephants => {
+        CrossKind::Elephants => {
             // Each fills its share of the path; two packets are the least that keeps an ACK clock.
             let packets = bits / 8.0 * question.rtt.as_secs_f64() / packet;
-            let count = (packets / LEAST_ELEPHANT).clamp(1.0, ELEPHANTS).round();
+            let count = (packets / LEAST_ELEPHANT).clamp(1.0, ELEPHANT_COUNT).round();
             let window = (packets / count).round().max(1.0);
             format!(
                 "[[cross]]\nkind = \"elephants\"\ncount = {count}\nwindow = \"{window}pkt\"\n{}\n",
                 round_trips(question)
             )
         }
-        Kind::Mice => {
+        CrossKind::Mice => {
             let mean = (MOUSE.0 + MOUSE.1) as f64 / 2.0;
             // A second of sleep, and a slow start from two packets.
             let cycle = 1.0 + libm::log2(mean / 2.0 + 1.0) * question.rtt.as_secs_f64();
@@ -92,13 +92,13 @@ fn cross_traffic(question: &Question, Cross { kind, share }: Cross) -> String {
 }
 
 /// A fifth to either side, so that flows are not in step.
-fn round_trips(question: &Question) -> String {
+fn round_trips(question: &WindowQuestion) -> String {
     let at = |share: f64| question.rtt.as_secs_f64() * 1e6 * share;
     format!("rtt = [\"{:.0}us\", \"{:.0}us\"]\n", at(0.8), at(1.2))
 }
 
 const UDP_SOURCES: u64 = 10;
-const ELEPHANTS: f64 = 20.0;
+const ELEPHANT_COUNT: f64 = 20.0;
 const LEAST_ELEPHANT: f64 = 2.0;
 /// Packets of a mouse, from and to: the first paper's.
 const MOUSE: (u64, u64) = (10, 15);
@@ -107,10 +107,10 @@ const MOUSE: (u64, u64) = (10, 15);
 /// lacks no more than 2 % of the best rate.
 pub fn try_windows<E: Engine + Sync + ?Sized>(
     engine: &E,
-    question: &Question,
+    question: &WindowQuestion,
     windows: &[Bytes],
     workers: Workers,
-) -> Result<Simulated, StudyError> {
+) -> Result<TriedWindows, StudyError> {
     let without_window = scenario(question)?;
     let mut windows = windows.to_vec();
     windows.sort();
@@ -120,38 +120,39 @@ pub fn try_windows<E: Engine + Sync + ?Sized>(
         for transfer in &mut sized.transfers {
             transfer.sizing = Sizing::Fixed(Volume::Bytes(*window));
         }
-        (1..=2 * SEEDS).map(move |seed| Scenario { seed, ..sized.clone() })
+        (1..=2 * SEEDS_PER_HALF).map(move |seed| Scenario { seed, ..sized.clone() })
     };
     let runs: Vec<Scenario> = windows.iter().flat_map(seeded).collect();
     let outcomes = play_all(engine, &runs, workers)?;
-    let of_windows: Vec<&[Outcome]> = outcomes.chunks(2 * SEEDS as usize).collect();
+    let of_windows: Vec<&[Outcome]> = outcomes.chunks(2 * SEEDS_PER_HALF as usize).collect();
     let chosen_by: Vec<f64> = of_windows
         .iter()
         .map(|outcomes| {
-            let rates: Vec<f64> = outcomes[..SEEDS as usize].iter().map(goodput).collect();
+            let rates: Vec<f64> = outcomes[..SEEDS_PER_HALF as usize].iter().map(goodput).collect();
             mean(&rates).unwrap_or(0.0)
         })
         .collect();
     let best = chosen_by.iter().copied().fold(0.0, f64::max);
-    let hold = chosen_by.iter().position(|rate| *rate >= best * (1.0 - TOLERANCE)).unwrap_or(0);
+    let hold =
+        chosen_by.iter().position(|rate| *rate >= best * (1.0 - MAX_RATE_DEFICIT)).unwrap_or(0);
     let measured = of_windows.iter().zip(&windows);
-    Ok(Simulated {
+    Ok(TriedWindows {
         windows: measured
-            .map(|(o, window)| tried(question, *window, &o[SEEDS as usize..]))
+            .map(|(o, window)| tried(question, *window, &o[SEEDS_PER_HALF as usize..]))
             .collect(),
         hold,
-        seeds: SEEDS,
+        seeds: SEEDS_PER_HALF,
     })
 }
 
-fn tried(question: &Question, window: Bytes, outcomes: &[Outcome]) -> SimulatedWindow {
+fn tried(question: &WindowQuestion, window: Bytes, outcomes: &[Outcome]) -> TriedWindow {
     let transfers = || outcomes.iter().filter_map(|outcome| outcome.transfers.first());
     let rates: Vec<f64> = outcomes.iter().map(goodput).collect();
     let of_transfers = |of: fn(&TransferOutcome) -> f64| {
         mean(&transfers().map(of).collect::<Vec<f64>>()).unwrap_or(0.0)
     };
     let rtt = Duration::from_secs_f64(of_transfers(|t| t.rtt_mean_s));
-    SimulatedWindow {
+    TriedWindow {
         window,
         rate: Rate::from_f64(mean(&rates).unwrap_or(0.0)),
         rate_error: Rate::from_f64(squared_error(&rates).map_or(0.0, libm::sqrt)),

@@ -5,13 +5,13 @@ use sweetspot_scenario::{Engine, NoRecorder, Scenario};
 use sweetspot_sim::Simulator;
 use sweetspot_study::Workers;
 use sweetspot_study::ns2::{
-    Case, Comparison, MAXIMUM_AT_MOST, MEDIAN_AT_MOST, Setting, WORST_AT_MOST, cases, compare,
-    maxima, spread,
+    MAXIMUM_AT_MOST, MEDIAN_AT_MOST, Ns2Case, Ns2Comparison, Ns2Setting, WORST_AT_MOST, cases,
+    compare, maxima, spread,
 };
 
 /// The cases of `setting`s that `belongs` picks, at some windows.
-fn played(belongs: impl Fn(&Setting) -> bool, windows: &[u64]) -> Vec<Comparison> {
-    let picked: Vec<Case> = cases()
+fn played(belongs: impl Fn(&Ns2Setting) -> bool, windows: &[u64]) -> Vec<Ns2Comparison> {
+    let picked: Vec<Ns2Case> = cases()
         .expect("the reference table is part of the program")
         .into_iter()
         .filter(|case| belongs(&case.setting) && windows.contains(&case.window))
@@ -19,11 +19,11 @@ fn played(belongs: impl Fn(&Setting) -> bool, windows: &[u64]) -> Vec<Comparison
     compare(&Simulator, &picked, Workers::new(2)).expect("the simulator plays every case")
 }
 
-fn assert_agreement(comparisons: &[Comparison], at_least: usize) {
+fn assert_agreement(comparisons: &[Ns2Comparison], at_least: usize) {
     let spread = spread(comparisons, |_| true).expect("there are cases");
     assert!(spread.count >= at_least, "{} cases left of {at_least}", spread.count);
     for comparison in comparisons.iter().filter(|c| c.deviation().abs() > WORST_AT_MOST) {
-        let Setting { cross, congestion, buffer, .. } = &comparison.setting;
+        let Ns2Setting { cross, congestion, buffer, .. } = &comparison.setting;
         eprintln!(
             "{cross} {congestion} B={buffer} S={}: ns-2 {:.2}, here {:.2} Mbit/s",
             comparison.window, comparison.theirs.goodput_mbps, comparison.ours.goodput_mbps
@@ -36,13 +36,13 @@ fn assert_agreement(comparisons: &[Comparison], at_least: usize) {
 #[test]
 fn without_cross_traffic_goodput_is_ns2s_below_inside_just_above_and_far_above_the_sweet_spot() {
     // 726 and 939 lie just above C T_m + B_t for B_t of 100 and 313: the hole.
-    let alone = |s: &Setting| s.cross == "none" && s.buffer <= 313 && s.congestion != "sack";
+    let alone = |s: &Ns2Setting| s.cross == "none" && s.buffer <= 313 && s.congestion != "sack";
     assert_agreement(&played(alone, &[640, 726, 939, 4000]), 12);
 }
 
 #[test]
 fn with_elephants_goodput_is_ns2s_below_the_peak_and_where_congestion_is_the_limit() {
-    let elephants = |s: &Setting| {
+    let elephants = |s: &Ns2Setting| {
         s.cross == "elephants"
             && s.flavour == "2.35"
             && s.queue == "packets"
@@ -53,7 +53,7 @@ fn with_elephants_goodput_is_ns2s_below_the_peak_and_where_congestion_is_the_lim
 
 #[test]
 fn queues_in_bytes_clean_reverse_paths_and_delayed_acks_change_goodput_as_in_ns2() {
-    let variants = |s: &Setting| {
+    let variants = |s: &Ns2Setting| {
         s.cross == "elephants"
             && (s.flavour == "2002" || s.queue == "bytes" || s.reverse == "clean")
     };
@@ -62,14 +62,15 @@ fn queues_in_bytes_clean_reverse_paths_and_delayed_acks_change_goodput_as_in_ns2
 
 #[test]
 fn with_pareto_traffic_goodput_is_ns2s() {
-    let pareto = |s: &Setting| s.cross == "pareto" && s.flavour == "2.35" && s.congestion == "reno";
+    let pareto =
+        |s: &Ns2Setting| s.cross == "pareto" && s.flavour == "2.35" && s.congestion == "reno";
     assert_agreement(&played(pareto, &[150, 250, 1875]), 9);
 }
 
 #[test]
 fn the_maximum_with_elephants_and_its_window_are_ns2s() {
     let peaks = [310, 320, 330, 510, 540, 560, 950, 1000, 1040];
-    let elephants = |s: &Setting| {
+    let elephants = |s: &Ns2Setting| {
         s.cross == "elephants"
             && (s.flavour, s.congestion, s.queue, s.reverse)
                 == ("2.35", "reno", "packets", "mirror")

@@ -212,9 +212,9 @@ fn what_no_formula_covers_is_refused_with_the_reason() {
         (&elephants, "cross.0.count=40", "congests the path"),
         (&elephants, "path.loss=0.01", "at random"),
     ] {
-        let told = refused(text, &[change]);
-        assert!(told.contains(why), "{change}: {told}");
-        assert!(told.contains("not covered by a closed form, because"), "{told}");
+        let message = refused(text, &[change]);
+        assert!(message.contains(why), "{change}: {message}");
+        assert!(message.contains("not covered by a closed form, because"), "{message}");
     }
     let cubic = ["transfer.0.sizing=max", "transfer.0.congestion=cubic"];
     assert!(refused(PATH, &cubic).contains("Reno's"));

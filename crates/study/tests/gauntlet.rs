@@ -7,7 +7,8 @@ use sweetspot_scenario::{Congestion, Outcome, Queue, Scenario};
 use sweetspot_sim::Simulator;
 use sweetspot_sizing::Sizing;
 use sweetspot_study::gauntlet::{
-    Class, DrawnPath, GauntletReport, Plan, Player, Population, Settings, Variant, table,
+    DrawnPath, GauntletPlan, GauntletReport, GauntletSettings, GauntletVariant, PathClass, Player,
+    Population, table,
 };
 use sweetspot_study::{NoStore, ResultStore, RunKey, Workers};
 use sweetspot_units::{Duration, Probability};
@@ -83,8 +84,8 @@ fn changes_has_paths_that_change_and_company_that_comes_and_goes() {
     }
 }
 
-fn settings(paths: u64) -> Settings {
-    Settings {
+fn settings(paths: u64) -> GauntletSettings {
+    GauntletSettings {
         population: Population::Drawn,
         seed: 7,
         paths: 0..paths,
@@ -96,21 +97,21 @@ fn settings(paths: u64) -> Settings {
     }
 }
 
-fn plan(paths: u64) -> Plan {
-    Plan::new(settings(paths)).expect("it can be drawn")
+fn plan(paths: u64) -> GauntletPlan {
+    GauntletPlan::new(settings(paths)).expect("it can be drawn")
 }
 
 #[test]
 fn what_is_played_is_what_its_file_says() {
     for congestion_fixed in [false, true] {
-        let settings = Settings { congestion_fixed, ..settings(3) };
-        let plan = Plan::new(settings).expect("it can be drawn");
+        let settings = GauntletSettings { congestion_fixed, ..settings(3) };
+        let plan = GauntletPlan::new(settings).expect("it can be drawn");
         for run in plan.runs() {
             let scenario = run.scenario();
             assert_eq!(Scenario::parse(&run.text()).expect("it is a scenario"), scenario);
-            let judged = matches!(run.variant(), Variant::Judged(..));
+            let tested = matches!(run.variant(), GauntletVariant::Judged(..));
             let fixed = scenario.transfers.iter().all(|transfer| transfer.congestion_fixed);
-            assert_eq!(fixed, congestion_fixed && judged);
+            assert_eq!(fixed, congestion_fixed && tested);
         }
     }
 }
@@ -164,7 +165,8 @@ fn the_null_of_a_path_without_chance_is_one() {
     let report = GauntletReport::of(&plan, &measured);
     let null = &report.variants[0];
     assert_eq!(null.sizing, "null");
-    let alone = null.paths.iter().filter(|path| path.classes.contains(&Class::CleanAloneDropTail));
+    let alone =
+        null.paths.iter().filter(|path| path.classes.contains(&PathClass::CleanAloneDropTail));
     assert!(alone.clone().count() > 0);
     for path in alone {
         assert!((path.goodput - 1.0).abs() < 1e-3, "{path:?}");

@@ -2,7 +2,7 @@
 
 use sweetspot_scenario::{Engine, NoRecorder, Scenario};
 use sweetspot_sim::Simulator;
-use sweetspot_study::{Bounds, Over, Sweep, Workers, find_mft};
+use sweetspot_study::{Over, SearchBounds, Sweep, Workers, find_mft};
 
 /// C T_m = 125 packets, B_t = 60, elephants both ways on half of it.
 const SMALL: &str = r#"
@@ -30,8 +30,8 @@ fn over(text: &str) -> Over {
     Over::parse(text).expect("it is well formed")
 }
 
-fn bounds(scenario: &Scenario) -> Bounds {
-    Bounds { tolerance: 0.02, ..Bounds::around(scenario) }
+fn bounds(scenario: &Scenario) -> SearchBounds {
+    SearchBounds { tolerance: 0.02, ..SearchBounds::around(scenario) }
 }
 
 #[test]

@@ -5,36 +5,36 @@ use std::sync::OnceLock;
 use sweetspot_sim::Simulator;
 use sweetspot_study::Workers;
 use sweetspot_study::router::{
-    Fits, Measured, Objective, Played, TABLE_1, gamma, inputs, measure, simulated,
+    BufferMeasured, Fits, Objective, PlayedRow, TABLE_1, gamma, inputs, measure, simulated,
 };
 use sweetspot_theory::router::capacity_ratio::Form;
 use sweetspot_theory::router::optimum::Best;
 use sweetspot_units::Duration;
 
 /// Row `row` of Table I with `buffers`, `seconds` each.
-fn play(row: usize, buffers: &[u64], seconds: u64) -> Played {
+fn play(row: usize, buffers: &[u64], seconds: u64) -> PlayedRow {
     let setup = TABLE_1[row];
     let mut scenario = setup.scenario().expect("the rows are scenarios");
     scenario.duration = Duration::from_secs(seconds);
     let measured = measure(&Simulator, &scenario, buffers, 1, Workers::new(2), &|_, _| {})
         .expect("the simulator plays every row");
     let fits = Fits::of(&scenario, &measured);
-    Played { setup, scenario, measured, fits }
+    PlayedRow { setup, scenario, measured, fits }
 }
 
 /// N_in = 20, U = 100, Gamma = 0.1.
-fn power_law() -> &'static Played {
-    static PLAYED: OnceLock<Played> = OnceLock::new();
+fn power_law() -> &'static PlayedRow {
+    static PLAYED: OnceLock<PlayedRow> = OnceLock::new();
     PLAYED.get_or_init(|| play(3, &[5, 7, 10, 14, 20, 28, 40, 57, 80, 113, 160, 226, 300], 150))
 }
 
 /// N_in = 1000, U = 25, Gamma = 10.
-fn exponential() -> &'static Played {
-    static PLAYED: OnceLock<Played> = OnceLock::new();
+fn exponential() -> &'static PlayedRow {
+    static PLAYED: OnceLock<PlayedRow> = OnceLock::new();
     PLAYED.get_or_init(|| play(4, &[3, 5, 10, 20, 30, 45, 65, 90, 120], 240))
 }
 
-fn fits(played: &Played) -> &Fits {
+fn fits(played: &PlayedRow) -> &Fits {
     played.fits.as_ref().expect("loss falls with the buffer")
 }
 
@@ -69,7 +69,7 @@ fn the_rows_are_those_of_table_1() {
 #[test]
 fn loss_falls_as_a_power_of_the_buffer_for_a_ratio_of_a_tenth() {
     let fits = fits(power_law());
-    assert_eq!(fits.verdict.better, Some(Form::PowerLaw), "{:?}", fits.verdict);
+    assert_eq!(fits.comparison.better, Some(Form::PowerLaw), "{:?}", fits.comparison);
     // "Typical values for b and f are around 0.5 and 0.4."
     let (b, f) = (fits.power_law.b.value, fits.delay.value);
     assert!((0.25..0.75).contains(&b), "b = {b}");
@@ -79,8 +79,8 @@ fn loss_falls_as_a_power_of_the_buffer_for_a_ratio_of_a_tenth() {
 #[test]
 fn loss_falls_exponentially_with_the_buffer_for_a_ratio_of_ten() {
     let fits = fits(exponential());
-    assert_eq!(fits.verdict.better, Some(Form::Exponential), "{:?}", fits.verdict);
-    assert!(fits.verdict.exponential_r2 > 0.97, "{:?}", fits.verdict);
+    assert_eq!(fits.comparison.better, Some(Form::Exponential), "{:?}", fits.comparison);
+    assert!(fits.comparison.exponential_r2 > 0.97, "{:?}", fits.comparison);
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn delay_never_exceeds_a_full_buffer_and_loss_never_grows_with_it() {
             let full = m.buffer as f64 * 12_000.0 / rate;
             assert!(m.delay_s < full, "{} packets: {} s", m.buffer, m.delay_s);
         }
-        let falls = |pair: &[Measured]| pair[1].loss < pair[0].loss;
+        let falls = |pair: &[BufferMeasured]| pair[1].loss < pair[0].loss;
         assert!(played.measured.windows(2).all(falls));
     }
 }
@@ -104,14 +104,14 @@ fn long_flows_want_more_buffer_than_short_ones_and_slow_inputs_hardly_any() {
         Best::At(buffer) => buffer.get(),
         Best::Unbounded => f64::INFINITY,
     };
-    let formula = |played: &Played, form, objective| {
+    let formula = |played: &PlayedRow, form, objective| {
         at(fits(played).best(form, objective).expect("the form holds at its optimum"))
     };
     let long = formula(pl, Form::PowerLaw, Objective::Long);
     let short = formula(pl, Form::PowerLaw, Objective::Short);
     let slow = formula(ex, Form::Exponential, Objective::Short);
     assert!(long > short && short > slow, "{long} {short} {slow}");
-    let best = |played: &Played, long: bool| {
+    let best = |played: &PlayedRow, long: bool| {
         let found = simulated(&played.measured, |m| if long { &m.large } else { &m.short });
         found.expect("enough flows finish").best
     };

@@ -3,7 +3,7 @@
 
 use sweetspot_scenario::{Engine, EngineError, NoRecorder};
 use sweetspot_sim::Simulator;
-use sweetspot_study::validate::{Comparison, STANDING};
+use sweetspot_study::validate::{EngineComparison, STANDING};
 use sweetspot_theory::engine::Theory;
 
 #[test]
@@ -22,12 +22,12 @@ fn the_simulator_keeps_within_the_bounds_of_the_closed_forms() {
         assert_eq!(theory.is_some(), standing.bounds.sim_off_theory.is_some(), "{}", standing.name);
         let sim = Simulator.run(&scenario, &mut NoRecorder).unwrap();
         let outcomes: Vec<_> = theory.into_iter().chain([sim]).collect();
-        for verdict in standing.verdicts(&outcomes) {
-            println!("{}: {} ({:+.2} %)", standing.name, verdict.words, 100.0 * verdict.off);
-            broken += usize::from(!verdict.kept());
+        for check in standing.bound_checks(&outcomes) {
+            println!("{}: {} ({:+.2} %)", standing.name, check.words, 100.0 * check.off);
+            broken += usize::from(!check.kept());
         }
         if let [only] = &outcomes[..] {
-            let text = Comparison::of(&scenario, std::slice::from_ref(only)).text();
+            let text = EngineComparison::of(&scenario, std::slice::from_ref(only)).text();
             // One engine is no comparison, and says so.
             assert!(text.starts_with("One engine alone"), "{text}");
         }

@@ -1,19 +1,21 @@
 //! Windows tried in the simulator where closed forms are not sure of the best one.
 
-use sweetspot_advise::window::{Cross, Kind, Question, Simulated};
+use sweetspot_advise::window::{CrossKind, CrossShare, TriedWindows, WindowQuestion};
 use sweetspot_sim::Simulator;
 use sweetspot_study::Workers;
 use sweetspot_study::window::try_windows;
 use sweetspot_units::{Bytes, Duration, Probability, Rate};
 
 /// The path of the first paper's Figures 2 to 5 with windows from 100 to 1000 packets of 1000 B.
-fn tried(cross: Option<(Kind, f64)>, buffer: u64, workers: Workers) -> Simulated {
-    let question = Question {
+fn tried(cross: Option<(CrossKind, f64)>, buffer: u64, workers: Workers) -> TriedWindows {
+    let question = WindowQuestion {
         rate: Rate::from_mbit_per_second(50),
         rtt: Duration::from_millis(100),
         buffer: Some(Bytes::new(buffer)),
-        cross: cross
-            .map(|(kind, share)| Cross { kind, share: Probability::new(share).expect("a share") }),
+        cross: cross.map(|(kind, share)| CrossShare {
+            kind,
+            share: Probability::new(share).expect("a share"),
+        }),
         loss: None,
         mtu: Bytes::new(1000),
         kernel: "6.18".parse().expect("a kernel"),
@@ -22,7 +24,7 @@ fn tried(cross: Option<(Kind, f64)>, buffer: u64, workers: Workers) -> Simulated
     try_windows(&Simulator, &question, &windows, workers).expect("a path that can be played")
 }
 
-fn rate(tried: &Simulated, window: u64) -> f64 {
+fn rate(tried: &TriedWindows, window: u64) -> f64 {
     let found = tried.windows.iter().find(|w| w.window == Bytes::new(window));
     found.map_or(0.0, |w| w.rate.as_f64() / 1e6)
 }
@@ -38,7 +40,7 @@ fn alone_the_window_to_hold_is_the_smallest_that_fills_the_path() {
 #[test]
 fn beside_elephants_the_edge_of_equation_8_is_too_far() {
     // Equation 8 allows 812.5 kB and promises 32.5 Mbit/s; the paper says that both are too high.
-    let tried = tried(Some((Kind::Elephants, 0.7)), 625_000, Workers::new(2));
+    let tried = tried(Some((CrossKind::Elephants, 0.7)), 625_000, Workers::new(2));
     let hold = tried.windows[tried.hold];
     assert!(hold.window < Bytes::new(812_500), "{hold:?}");
     assert!(rate(&tried, 900_000) < 1.03 * hold.rate.as_f64() / 1e6, "{tried:?}");
@@ -48,7 +50,7 @@ fn beside_elephants_the_edge_of_equation_8_is_too_far() {
 
 #[test]
 fn a_window_is_measured_on_seeds_that_did_not_choose_it_whoever_works() {
-    let cross = Some((Kind::Udp, 0.7));
+    let cross = Some((CrossKind::Udp, 0.7));
     let alone = tried(cross, 313_000, Workers::ONE);
     assert_eq!(alone, tried(cross, 313_000, Workers::new(3)));
     // What is left is 15 Mbit/s; no window gets more.
@@ -57,7 +59,7 @@ fn a_window_is_measured_on_seeds_that_did_not_choose_it_whoever_works() {
 
 #[test]
 fn mice_give_way_to_the_transfer() {
-    let tried = tried(Some((Kind::Mice, 0.5)), 625_000, Workers::new(2));
+    let tried = tried(Some((CrossKind::Mice, 0.5)), 625_000, Workers::new(2));
     // They leave 25 Mbit/s, and a transfer that holds more than that gets more (Figure 5).
     let best = tried.windows.iter().map(|w| w.rate.as_f64()).fold(0.0, f64::max);
     assert!(best > 25e6, "{tried:?}");

@@ -3,8 +3,7 @@ use core::fmt::Display;
 use sweetspot_units::Probability;
 use thiserror::Error;
 
-/// Why a formula gives no answer. Every function of this crate answers with a number or with
-/// one of these, never with NaN or a value that was made up.
+/// Why a formula gives no result. No function of this crate returns NaN or an invented value.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TheoryError {
     /// An argument for which the formula does not hold.
@@ -12,19 +11,19 @@ pub enum TheoryError {
     OutOfDomain {
         /// The argument's name.
         quantity: &'static str,
-        /// Its value, with its unit.
+        /// The value given, with its unit.
         given: String,
-        /// What is allowed, and why.
+        /// The values allowed, and why.
         wanted: &'static str,
     },
     /// A fit from too few points.
     #[error("{given} points are too few to fit {fitted}: {needed} or more are needed")]
     TooFewPoints {
-        /// What was to be fitted.
+        /// What was fitted.
         fitted: &'static str,
         /// How many usable points there were.
         given: usize,
-        /// How many it takes.
+        /// How many points the fit needs.
         needed: usize,
     },
     /// A case for which no closed form is known.

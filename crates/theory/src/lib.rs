@@ -1,8 +1,7 @@
-//! Closed forms: what a TCP transfer, its window and a router's buffer should be, on paper.
-//!
-//! One file per result. Above the body of each function stands the paper and equation; its types
-//! carry the units; its errors say where the formula does not hold. A function answers with a
-//! number or a [`TheoryError`], never with NaN or a value that was made up.
+//! Closed forms for TCP: throughput against window, cross traffic, loss, and router buffers.
+//! One file per result. A comment above each function names the paper and the equation. Its types
+//! carry the units; its errors say where the formula does not hold. A function returns a number or
+//! a [`TheoryError`], never NaN.
 //!
 //! - [`path`]: throughput against socket buffer, cross traffic, the sawtooth, the six
 //!   bandwidth-delay products (Jain, Prasad, Dovrolis).
@@ -10,8 +9,7 @@
 //! - [`router`]: the best buffer of a router (Prasad, Dovrolis, Thottan), and the other rules.
 //! - [`host`]: socket buffer to advertised window, window scale, frame efficiency, receivers that
 //!   size themselves (Gordon; Heffner; Weigle and Feng; RFC 9840).
-//!
-//! - [`engine`]: the first of the engines that play a scenario: those that a closed form covers.
+//! - [`engine`]: an engine that answers those scenarios that a closed form covers.
 //!
 //! The crate is pure: it reads no clock and touches no operating system, and its logarithms and
 //! powers give the same bits on every platform.

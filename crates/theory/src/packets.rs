@@ -5,8 +5,8 @@ use sweetspot_units::Bytes;
 use crate::TheoryError;
 use crate::error::require;
 
-/// An amount of data counted in packets, not necessarily a whole number: fluid models work with
-/// averages. Finite and not negative.
+/// An amount of data in packets, finite and not negative. It need not be a whole number: fluid
+/// models use averages.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default)]
 pub struct Packets(f64);
 

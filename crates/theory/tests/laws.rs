@@ -12,7 +12,7 @@ use sweetspot_theory::reno::s_model::ShortFlow;
 use sweetspot_theory::router::loss_form::LossForm;
 use sweetspot_theory::router::mm1b::Mm1b;
 use sweetspot_theory::router::optimum::{Best, optimum};
-use sweetspot_theory::router::per_flow::{Favoured, Link, Router};
+use sweetspot_theory::router::per_flow::{Favoured, Router, RouterLink};
 use sweetspot_theory::router::sensitivity::tolerance;
 use sweetspot_units::{Bytes, Duration, Probability, Rate};
 
@@ -39,7 +39,7 @@ prop_compose! {
     ) -> Router {
         let packet = Bytes::new(1500);
         let rate = Rate::from_mbit_per_second(mbit);
-        let link = Link::new(rate, Duration::from_millis(millis), packet, f).unwrap();
+        let link = RouterLink::new(rate, Duration::from_millis(millis), packet, f).unwrap();
         // The exponential's decay is per packet: a hundredth keeps it in the range of the paper.
         let loss = match power {
             true => LossForm::power_law(a, b),

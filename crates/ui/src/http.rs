@@ -6,11 +6,11 @@ use std::io::{self, Write};
 use thiserror::Error;
 
 /// The largest head of a request: line and header fields.
-pub const HEAD: usize = 8 << 10;
+pub const MAX_HEAD_BYTES: usize = 8 << 10;
 /// The largest body: a scenario.
-pub const BODY: usize = 256 << 10;
+pub const MAX_BODY_BYTES: usize = 256 << 10;
 /// The most header fields.
-const FIELDS: usize = 64;
+const MAX_HEADER_FIELDS: usize = 64;
 
 /// What was asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub struct Request {
 
 /// How far a request has come.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Progress {
+pub enum ParsedRequest {
     /// More is to come.
     Partial,
     /// It is all there.
@@ -62,12 +62,14 @@ impl BadRequest {
 }
 
 /// Reads what came so far.
-pub fn parse(bytes: &[u8]) -> Result<Progress, BadRequest> {
-    let mut fields = [httparse::EMPTY_HEADER; FIELDS];
+pub fn parse(bytes: &[u8]) -> Result<ParsedRequest, BadRequest> {
+    let mut fields = [httparse::EMPTY_HEADER; MAX_HEADER_FIELDS];
     let mut head = httparse::Request::new(&mut fields);
     let length = match head.parse(bytes) {
-        Ok(httparse::Status::Complete(length)) if length <= HEAD => length,
-        Ok(httparse::Status::Partial) if bytes.len() <= HEAD => return Ok(Progress::Partial),
+        Ok(httparse::Status::Complete(length)) if length <= MAX_HEAD_BYTES => length,
+        Ok(httparse::Status::Partial) if bytes.len() <= MAX_HEAD_BYTES => {
+            return Ok(ParsedRequest::Partial);
+        }
         Ok(_) | Err(httparse::Error::TooManyHeaders) => return Err(BadRequest::TooLong),
         Err(_) => return Err(BadRequest::Garbage),
     };
@@ -87,13 +89,13 @@ pub fn parse(bytes: &[u8]) -> Result<Progress, BadRequest> {
         None => 0,
         Some(value) => value.ok().and_then(|v| v.parse().ok()).ok_or(BadRequest::Garbage)?,
     };
-    if body > BODY {
+    if body > MAX_BODY_BYTES {
         return Err(BadRequest::TooLong);
     }
     let Some(Ok(host)) = field("host")? else { return Err(BadRequest::Garbage) };
-    let Some(body) = bytes.get(length..length + body) else { return Ok(Progress::Partial) };
+    let Some(body) = bytes.get(length..length + body) else { return Ok(ParsedRequest::Partial) };
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
-    Ok(Progress::Whole(Request {
+    Ok(ParsedRequest::Whole(Request {
         method: method.to_owned(),
         path: path.to_owned(),
         query: query.to_owned(),
@@ -116,7 +118,7 @@ pub struct Response {
 }
 
 /// What the page may do: load its own files, compile its own simulator, ask its own server.
-const POLICY: &str = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; \
+const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; \
      connect-src 'self'; worker-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; \
      frame-ancestors 'none'";
 
@@ -136,7 +138,7 @@ impl Response {
     pub fn write(&self, to: &mut impl Write, with_body: bool) -> io::Result<()> {
         let mut head = format!(
             "HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\nConnection: close\r\n\
-             Cache-Control: no-store\r\nContent-Security-Policy: {POLICY}\r\n\
+             Cache-Control: no-store\r\nContent-Security-Policy: {CONTENT_SECURITY_POLICY}\r\n\
              Cross-Origin-Resource-Policy: same-origin\r\nCross-Origin-Opener-Policy: same-origin\r\n\
              Referrer-Policy: no-referrer\r\nX-Content-Type-Options: nosniff\r\n",
             self.code,
@@ -183,9 +185,9 @@ mod tests {
     #[test]
     fn a_request_is_whole_with_its_last_byte_and_not_before() {
         for end in 0..WHOLE.len() {
-            assert_eq!(parse(&WHOLE[..end]), Ok(Progress::Partial), "{end}");
+            assert_eq!(parse(&WHOLE[..end]), Ok(ParsedRequest::Partial), "{end}");
         }
-        let Ok(Progress::Whole(request)) = parse(WHOLE) else { panic!("it is whole") };
+        let Ok(ParsedRequest::Whole(request)) = parse(WHOLE) else { panic!("it is whole") };
         assert_eq!((request.path.as_str(), request.query.as_str()), ("/a/b", "c=d"));
         assert_eq!((request.host.as_str(), &request.body[..]), ("127.0.0.1:1", &b"xyz"[..]));
     }
@@ -199,7 +201,7 @@ mod tests {
         assert_eq!(with("Host: a\r\nContent-Length: 999999999\r\n"), Err(BadRequest::TooLong));
         assert_eq!(with("Host: a\r\nTransfer-Encoding: chunked\r\n"), Err(BadRequest::NoLength));
         assert_eq!(with(&"A: b\r\n".repeat(65)), Err(BadRequest::TooLong));
-        assert_eq!(parse(&[b'a'; HEAD + 1]), Err(BadRequest::TooLong));
+        assert_eq!(parse(&[b'a'; MAX_HEAD_BYTES + 1]), Err(BadRequest::TooLong));
         assert_eq!(parse(b"\x16\x03\x01\x02\x00\x01"), Err(BadRequest::Garbage));
     }
 

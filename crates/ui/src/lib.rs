@@ -11,5 +11,5 @@ mod server;
 mod watched;
 
 pub use auth::Token;
-pub use server::{Server, UiError};
-pub use watched::Watched;
+pub use server::{PageServer, UiError};
+pub use watched::WatchedFile;

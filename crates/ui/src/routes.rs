@@ -5,14 +5,14 @@ use std::sync::{Mutex, PoisonError};
 use crate::assets::{ASSETS, SIMULATOR};
 use crate::auth::{Token, is_own_host};
 use crate::http::{Request, Response};
-use crate::watched::Watched;
+use crate::watched::WatchedFile;
 
 /// What the server has to give.
 #[derive(Debug)]
 pub struct Site {
     pub token: Token,
     pub port: u16,
-    pub watched: Vec<Watched>,
+    pub watched: Vec<WatchedFile>,
     /// Held while this server's own simulator plays: it plays one thing at a time.
     pub playing: Mutex<()>,
 }
@@ -46,7 +46,7 @@ impl Site {
 
     /// What there is to watch, and whether the page has a simulator of its own.
     fn about(&self) -> Response {
-        let name = |watched: &Watched| watched.path().display().to_string();
+        let name = |watched: &WatchedFile| watched.path().display().to_string();
         let about = serde_json::json!({
             "version": env!("CARGO_PKG_VERSION"),
             "simulator": !SIMULATOR.is_empty(),

@@ -9,13 +9,13 @@ use sweetspot_units::{Duration, Time};
 use thiserror::Error;
 
 use crate::auth::Token;
-use crate::http::{self, BODY, HEAD, Progress, Request, Response};
+use crate::http::{self, MAX_BODY_BYTES, MAX_HEAD_BYTES, ParsedRequest, Request, Response};
 use crate::routes::Site;
-use crate::watched::Watched;
+use crate::watched::WatchedFile;
 
 /// The server; it runs until the program ends.
 #[derive(Debug)]
-pub struct Server {
+pub struct PageServer {
     address: String,
 }
 
@@ -36,14 +36,14 @@ pub enum UiError {
 }
 
 /// How long a client may take over a request, and over reading the answer.
-const PATIENCE: Duration = Duration::from_secs(5);
+const CLIENT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Connections at the same time; a browser has six.
-const MOST: usize = 64;
+const MAX_CONNECTIONS: usize = 64;
 
-impl Server {
+impl PageServer {
     /// Serves the page at this port of the loopback address; 0: any that is free. `watched` are the
     /// files that it shows.
-    pub fn start(port: u16, watched: Vec<Watched>) -> Result<Server, UiError> {
+    pub fn start(port: u16, watched: Vec<WatchedFile>) -> Result<PageServer, UiError> {
         let blame = |error| UiError::Listen { port, error };
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(blame)?;
         let port = listener.local_addr().map_err(blame)?.port();
@@ -52,7 +52,7 @@ impl Server {
         let site = Arc::new(Site { token, port, watched, playing: ().into() });
         let accept = move || listen(&listener, &site);
         thread::Builder::new().name("ui".to_owned()).spawn(accept).map_err(blame)?;
-        Ok(Server { address })
+        Ok(PageServer { address })
     }
 
     /// Where the page is; its token lets in.
@@ -69,12 +69,12 @@ fn listen(listener: &TcpListener, site: &Arc<Site>) {
             clock::sleep_until(clock::now() + Duration::from_millis(50));
             continue;
         };
-        if open.load(Ordering::Relaxed) >= MOST {
+        if open.load(Ordering::Relaxed) >= MAX_CONNECTIONS {
             // Whoever comes now hears nothing and may come again.
             continue;
         }
         open.fetch_add(1, Ordering::Relaxed);
-        let place = Place(Arc::clone(&open));
+        let place = ConnectionSlot(Arc::clone(&open));
         let site = Arc::clone(site);
         // A thread that cannot be had drops the connection, and its place.
         let _ = thread::Builder::new().name("ui connection".to_owned()).spawn(move || {
@@ -86,28 +86,28 @@ fn listen(listener: &TcpListener, site: &Arc<Site>) {
 }
 
 /// A connection's place among those that are open.
-struct Place(Arc<AtomicUsize>);
+struct ConnectionSlot(Arc<AtomicUsize>);
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 fn serve(mut stream: TcpStream, site: &Site) -> io::Result<()> {
-    let due = clock::now() + PATIENCE;
+    let due = clock::now() + CLIENT_TIMEOUT;
     let (response, with_body) = match receive(&mut stream, due)? {
         Ok(request) => (site.answer(&request), request.method != "HEAD"),
         Err(refusal) => (refusal, true),
     };
-    stream.set_write_timeout(Some(PATIENCE.into()))?;
+    stream.set_write_timeout(Some(CLIENT_TIMEOUT.into()))?;
     response.write(&mut stream, with_body)?;
     // Closing with something unread would reset the connection before the answer is read.
     stream.shutdown(std::net::Shutdown::Write)?;
-    let due = clock::now() + PATIENCE;
+    let due = clock::now() + CLIENT_TIMEOUT;
     let mut rest = [0; 4096];
     let mut drained = 0;
-    while drained < BODY + HEAD {
+    while drained < MAX_BODY_BYTES + MAX_HEAD_BYTES {
         let read = read_by(&mut stream, &mut rest, due)?;
         if read == 0 {
             break;
@@ -123,8 +123,8 @@ fn receive(stream: &mut TcpStream, due: Time) -> io::Result<Result<Request, Resp
     let mut some = [0; 4096];
     loop {
         match http::parse(&bytes) {
-            Ok(Progress::Whole(request)) => return Ok(Ok(request)),
-            Ok(Progress::Partial) => {}
+            Ok(ParsedRequest::Whole(request)) => return Ok(Ok(request)),
+            Ok(ParsedRequest::Partial) => {}
             Err(bad) => return Ok(Err(Response::refusal(bad.code(), &bad.to_string()))),
         }
         match read_by(stream, &mut some, due) {

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 
 /// A file that is followed. It may not be there yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Watched {
+pub struct WatchedFile {
     path: PathBuf,
 }
 
 /// Some lines of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lines {
+pub struct FileLines {
     /// Whole lines, ends included.
     pub text: Vec<u8>,
     /// Where the next ones begin.
@@ -22,12 +22,12 @@ pub struct Lines {
 }
 
 /// At a time, so that the page stays responsive; a longer line is passed over.
-const MOST: u64 = 1 << 20;
+const MAX_READ_BYTES: u64 = 1 << 20;
 
-impl Watched {
+impl WatchedFile {
     /// Follows the file at `path`.
-    pub fn new(path: impl Into<PathBuf>) -> Watched {
-        Watched { path: path.into() }
+    pub fn new(path: impl Into<PathBuf>) -> WatchedFile {
+        WatchedFile { path: path.into() }
     }
 
     /// Where it is.
@@ -36,8 +36,8 @@ impl Watched {
     }
 
     /// The lines from byte `from` on that are whole. A file that is not there has none yet.
-    pub fn lines(&self, from: u64) -> io::Result<Lines> {
-        let none = |next| Ok(Lines { text: Vec::new(), next, anew: false });
+    pub fn lines(&self, from: u64) -> io::Result<FileLines> {
+        let none = |next| Ok(FileLines { text: Vec::new(), next, anew: false });
         let mut file = match File::open(&self.path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return none(0),
@@ -48,14 +48,14 @@ impl Watched {
         let from = if anew { 0 } else { from };
         file.seek(SeekFrom::Start(from))?;
         let mut text = Vec::new();
-        file.take(MOST).read_to_end(&mut text)?;
+        file.take(MAX_READ_BYTES).read_to_end(&mut text)?;
         match text.iter().rposition(|byte| *byte == b'\n') {
             Some(last) => text.truncate(last + 1),
-            None if text.len() as u64 == MOST => return none(from + MOST),
+            None if text.len() as u64 == MAX_READ_BYTES => return none(from + MAX_READ_BYTES),
             None => text.clear(),
         }
         let next = from + text.len() as u64;
-        Ok(Lines { text, next, anew })
+        Ok(FileLines { text, next, anew })
     }
 }
 
@@ -69,7 +69,7 @@ mod tests {
     fn lines_come_once_and_whole_and_again_when_the_file_is_begun_anew() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("series.jsonl");
-        let watched = Watched::new(&path);
+        let watched = WatchedFile::new(&path);
         assert_eq!(watched.lines(0).unwrap().next, 0);
         fs::write(&path, "{\"t_s\":1}\n{\"t_s\"").unwrap();
         let first = watched.lines(0).unwrap();
@@ -86,8 +86,8 @@ mod tests {
     fn a_line_without_end_holds_nothing_up() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("endless");
-        fs::write(&path, vec![b'x'; MOST as usize + 5]).unwrap();
-        let lines = Watched::new(&path).lines(0).unwrap();
-        assert_eq!((lines.text.len(), lines.next), (0, MOST));
+        fs::write(&path, vec![b'x'; MAX_READ_BYTES as usize + 5]).unwrap();
+        let lines = WatchedFile::new(&path).lines(0).unwrap();
+        assert_eq!((lines.text.len(), lines.next), (0, MAX_READ_BYTES));
     }
 }

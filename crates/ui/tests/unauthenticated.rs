@@ -3,7 +3,7 @@
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 
-use sweetspot_ui::{Server, Watched};
+use sweetspot_ui::{PageServer, WatchedFile};
 
 type Tested = Result<(), Box<dyn std::error::Error>>;
 
@@ -12,8 +12,8 @@ struct Page {
     token: String,
 }
 
-fn page(watched: Vec<Watched>) -> Page {
-    let server = Server::start(0, watched).expect("the loopback address can be listened at");
+fn page(watched: Vec<WatchedFile>) -> Page {
+    let server = PageServer::start(0, watched).expect("the loopback address can be listened at");
     let mut parts = server.address().trim_start_matches("http://").split('/').map(str::to_owned);
     Page { host: parts.next().expect("a host"), token: parts.next().expect("a token") }
 }
@@ -137,7 +137,7 @@ fn a_question_is_answered_by_the_servers_own_simulator_too() -> Tested {
 fn a_file_that_grows_is_handed_out_from_where_it_was_left() -> Tested {
     let directory = tempfile::tempdir()?;
     let path = directory.path().join("series.jsonl");
-    let page = page(vec![Watched::new(&path)]);
+    let page = page(vec![WatchedFile::new(&path)]);
     assert!(page.own("about")?.contains("series.jsonl"));
     assert!(page.own("watch?file=0&from=0")?.contains("Sweetspot-Next: 0"));
     std::fs::write(&path, "{\"t_s\":1}\n{\"t")?;

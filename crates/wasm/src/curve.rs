@@ -6,7 +6,7 @@ use sweetspot_units::{Bytes, Volume};
 
 /// R(S) by the closed forms.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Curve {
+pub struct ThroughputCurve {
     /// Goodput at each window, bit/s; `None` where no closed form says.
     pub goodput_bps: Vec<Option<f64>>,
     /// Why not, of the first such window.
@@ -18,16 +18,16 @@ pub struct Curve {
 }
 
 /// Less than this share of what can be had is not all of it: a closed form rounds to whole packets.
-const ALL: f64 = 0.995;
+const FULL_THROUGHPUT_SHARE: f64 = 0.995;
 
-impl Curve {
+impl ThroughputCurve {
     /// The curve of the first transfer of `scenario` at these windows.
-    pub fn of(scenario: &Scenario, windows_bytes: &[u64]) -> Result<Curve, String> {
+    pub fn of(scenario: &Scenario, windows_bytes: &[u64]) -> Result<ThroughputCurve, String> {
         if scenario.transfers.is_empty() {
             return Err("there is no [[transfer]] whose window could be varied".to_owned());
         }
-        let mut paper = Paper(scenario.clone());
-        let mut curve = Curve {
+        let mut paper = ClosedForms(scenario.clone());
+        let mut curve = ThroughputCurve {
             goodput_bps: Vec::with_capacity(windows_bytes.len()),
             because: None,
             sweet_from_bytes: None,
@@ -35,7 +35,7 @@ impl Curve {
         };
         for &window in windows_bytes {
             match paper.at(window) {
-                Ok(told) => curve.goodput_bps.push(Some(told.goodput_bps)),
+                Ok(answered) => curve.goodput_bps.push(Some(answered.goodput_bps)),
                 Err(error) => {
                     curve.goodput_bps.push(None);
                     curve.because.get_or_insert(error.to_string());
@@ -50,27 +50,27 @@ impl Curve {
 }
 
 /// A scenario played on paper with one window and another.
-struct Paper(Scenario);
+struct ClosedForms(Scenario);
 
-struct Told {
+struct Answered {
     goodput_bps: f64,
     loss_rate: f64,
 }
 
-impl Paper {
-    fn at(&mut self, window_bytes: u64) -> Result<Told, EngineError> {
+impl ClosedForms {
+    fn at(&mut self, window_bytes: u64) -> Result<Answered, EngineError> {
         self.0.transfers[0].sizing = Sizing::Fixed(Volume::Bytes(Bytes::new(window_bytes)));
         let outcome = Theory.run(&self.0, &mut NoRecorder)?;
-        let told = &outcome.transfers[0];
-        Ok(Told { goodput_bps: told.goodput_bps, loss_rate: told.loss_rate })
+        let answered = &outcome.transfers[0];
+        Ok(Answered { goodput_bps: answered.goodput_bps, loss_rate: answered.loss_rate })
     }
 
     /// From the smallest window that gets (nearly) as much as the largest one without loss, to that
     /// one; in whole packets. `None` where the path loses anyhow, or no closed form covers it.
     fn sweet_spot(&mut self) -> Option<(u64, u64)> {
         let packet = self.0.path.packet.get();
-        let lossless = |told: &Result<Told, EngineError>| {
-            told.as_ref().is_ok_and(|told| told.loss_rate == 0.0)
+        let lossless = |answered: &Result<Answered, EngineError>| {
+            answered.as_ref().is_ok_and(|answered| answered.loss_rate == 0.0)
         };
         if !lossless(&self.at(packet)) {
             return None;
@@ -81,8 +81,9 @@ impl Paper {
         let most = 2 * most.get() / packet + 2;
         let to = last(1, most, |packets| lossless(&self.at(packets * packet)));
         let best = self.at(to * packet).ok()?.goodput_bps;
-        let too_small =
-            |told: Result<Told, EngineError>| told.is_ok_and(|told| told.goodput_bps < ALL * best);
+        let too_small = |answered: Result<Answered, EngineError>| {
+            answered.is_ok_and(|answered| answered.goodput_bps < FULL_THROUGHPUT_SHARE * best)
+        };
         let from = if too_small(self.at(packet)) {
             last(1, to, |packets| too_small(self.at(packets * packet))) + 1
         } else {
@@ -117,7 +118,7 @@ mod tests {
     fn the_sweet_spot_is_from_the_product_to_the_product_and_the_buffer() {
         // C T_m = 625 packets of 1000 B and the one being sent, less half a per cent of grace; the
         // buffer of 313 counts that one, too.
-        let curve = Curve::of(&scenario(""), &[100_000, 700_000, 2_000_000]).unwrap();
+        let curve = ThroughputCurve::of(&scenario(""), &[100_000, 700_000, 2_000_000]).unwrap();
         assert!((622_000..=627_000).contains(&curve.sweet_from_bytes.unwrap()));
         assert_eq!(curve.sweet_to_bytes, Some(938_000));
         // 100 kB / 100.16 ms = 7.99 Mbit/s; C; and beyond it less, for the buffer is half of C T_m.
@@ -128,7 +129,7 @@ mod tests {
     #[test]
     fn against_elephants_it_ends_where_the_buffer_overflows_and_the_forms_end_with_it() {
         let elephants = "[[cross]]\nkind = \"elephants\"\ncount = 20\nwindow = \"22pkt\"";
-        let curve = Curve::of(&scenario(elephants), &[100_000, 2_000_000]).unwrap();
+        let curve = ThroughputCurve::of(&scenario(elephants), &[100_000, 2_000_000]).unwrap();
         let (from, to) = (curve.sweet_from_bytes.unwrap(), curve.sweet_to_bytes.unwrap());
         assert!(from < to && to < 938_000, "{from} {to}");
         assert!(curve.goodput_bps[0].is_some() && curve.goodput_bps[1].is_none());
@@ -139,7 +140,7 @@ mod tests {
     fn where_nothing_is_known_nothing_is_said() {
         let mice =
             "[[cross]]\nkind = \"mice\"\ncount = 10\npackets = [10, 100]\nsleep = [\"1s\", \"2s\"]";
-        let curve = Curve::of(&scenario(mice), &[100_000]).unwrap();
+        let curve = ThroughputCurve::of(&scenario(mice), &[100_000]).unwrap();
         assert_eq!((curve.sweet_from_bytes, &curve.goodput_bps[..]), (None, &[None][..]));
     }
 }

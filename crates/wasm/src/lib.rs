@@ -10,6 +10,6 @@ mod exports;
 mod question;
 mod series;
 
-pub use curve::Curve;
+pub use curve::ThroughputCurve;
 pub use question::{EngineName, Question, answer};
-pub use series::Series;
+pub use series::SampledRun;

@@ -4,8 +4,8 @@ use sweetspot_sim::Simulator;
 use sweetspot_theory::engine::Theory;
 use sweetspot_units::Duration;
 
-use crate::curve::Curve;
-use crate::series::{Samples, Series};
+use crate::curve::ThroughputCurve;
+use crate::series::{SampledRun, Samples};
 
 /// What can be asked about a scenario, which is the text of a scenario file.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -47,7 +47,7 @@ pub enum EngineName {
     Theory,
 }
 
-/// Answers a [`Question`] in JSON with JSON: an outcome, a [`Series`], a [`Curve`], or
+/// Answers a [`Question`] in JSON with JSON: an outcome, a [`SampledRun`], a [`ThroughputCurve`], or
 /// `{"error": "why not"}`.
 pub fn answer(question: &str) -> String {
     answered(question).unwrap_or_else(|error| {
@@ -71,10 +71,10 @@ fn answered(question: &str) -> Result<String, String> {
             let scenario = read(&scenario)?;
             let mut samples = Samples::every(Duration::from_secs_f64(interval_s), &scenario)?;
             let outcome = Simulator.run(&scenario, &mut samples);
-            compact(&Series { outcome: outcome.map_err(|e| e.to_string())?, samples })
+            compact(&SampledRun { outcome: outcome.map_err(|e| e.to_string())?, samples })
         }
         Question::Curve { scenario, windows_bytes } => {
-            compact(&Curve::of(&read(&scenario)?, &windows_bytes)?)
+            compact(&ThroughputCurve::of(&read(&scenario)?, &windows_bytes)?)
         }
     }
 }

@@ -4,7 +4,7 @@ use sweetspot_units::Duration;
 
 /// A run over time.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Series {
+pub struct SampledRun {
     /// What came of it.
     pub outcome: Outcome,
     /// The samples of its first transfer.
@@ -33,14 +33,14 @@ pub struct Samples {
 }
 
 /// More than any page draws.
-const MOST: u64 = 100_000;
+const MAX_SAMPLES: u64 = 100_000;
 
 impl Samples {
     /// None yet; they are to come at this interval.
     pub fn every(interval: Duration, scenario: &Scenario) -> Result<Samples, String> {
         let span = scenario.warmup + scenario.duration;
-        if interval == Duration::ZERO || span / MOST > interval {
-            return Err(format!("an interval of {interval}: more than {MOST} samples"));
+        if interval == Duration::ZERO || span / MAX_SAMPLES > interval {
+            return Err(format!("an interval of {interval}: more than {MAX_SAMPLES} samples"));
         }
         Ok(Samples { interval, ..Samples::default() })
     }

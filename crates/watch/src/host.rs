@@ -5,34 +5,34 @@ use sweetspot_linux::namespace::NetworkNamespace;
 
 /// The connections of one network namespace.
 #[derive(Debug)]
-pub struct Host {
+pub struct NamespaceConnections {
     diag: Diag,
 }
 
-impl Host {
+impl NamespaceConnections {
     /// Those of our own namespace.
-    pub fn own() -> Result<Host, String> {
-        Diag::open().map(|diag| Host { diag }).map_err(|e| no_diag(&e))
+    pub fn own() -> Result<NamespaceConnections, String> {
+        Diag::open().map(|diag| NamespaceConnections { diag }).map_err(|e| no_diag(&e))
     }
 
     /// Those that `diag` reads.
-    pub fn of(diag: Diag) -> Host {
-        Host { diag }
+    pub fn of(diag: Diag) -> NamespaceConnections {
+        NamespaceConnections { diag }
     }
 
     /// Those of the namespace called `name` (ip-netns(8)).
-    pub fn named(name: &str) -> Result<Host, String> {
+    pub fn named(name: &str) -> Result<NamespaceConnections, String> {
         let namespace = NetworkNamespace::named(name).map_err(|error| {
             format!(
                 "cannot open the network namespace {name}: {error}; ip netns list has their names"
             )
         })?;
-        Host::within(&namespace, name)
+        NamespaceConnections::within(&namespace, name)
     }
 
     /// Those of the namespace that process `pid` is in.
-    pub fn of_process(pid: u32) -> Result<Host, String> {
-        let here = Host::own()?;
+    pub fn of_process(pid: u32) -> Result<NamespaceConnections, String> {
+        let here = NamespaceConnections::own()?;
         let same = |a: &NetworkNamespace, b: &NetworkNamespace| {
             Some(sweetspot_linux::live::inode(a).ok()? == sweetspot_linux::live::inode(b).ok()?)
         };
@@ -42,16 +42,16 @@ impl Host {
         if same(&theirs, &ours) == Some(true) {
             return Ok(here);
         }
-        Host::within(&theirs, &format!("of process {pid}"))
+        NamespaceConnections::within(&theirs, &format!("of process {pid}"))
     }
 
-    fn within(namespace: &NetworkNamespace, name: &str) -> Result<Host, String> {
+    fn within(namespace: &NetworkNamespace, name: &str) -> Result<NamespaceConnections, String> {
         let opened = namespace.run(Diag::open).map_err(|error| {
             format!(
                 "cannot enter the network namespace {name}: {error}; that needs CAP_SYS_ADMIN (run as root)"
             )
         })?;
-        opened.map(|diag| Host { diag }).map_err(|e| no_diag(&e))
+        opened.map(|diag| NamespaceConnections { diag }).map_err(|e| no_diag(&e))
     }
 
     /// All connections in which data may flow, with `detail`.

@@ -5,6 +5,6 @@ mod owners;
 mod sample;
 mod table;
 
-pub use host::Host;
+pub use host::NamespaceConnections;
 pub use sample::sample;
-pub use table::{Row, Table};
+pub use table::{ConnectionList, ConnectionRow};

@@ -4,7 +4,7 @@ use sweetspot_linux::processes::{self, Process};
 use sweetspot_units::{Duration, Time};
 
 /// Reading every process's descriptors costs more than everything else: not more often than this.
-const PATIENCE: Duration = Duration::from_secs(3);
+const RESCAN_INTERVAL: Duration = Duration::from_secs(3);
 
 /// A process that has a socket open.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub struct Owners {
 impl Owners {
     /// Looks again if one of `inodes` is not known, unless that was done lately.
     pub fn learn(&mut self, mut inodes: impl Iterator<Item = u64>, now: Time) {
-        let lately = self.read.is_some_and(|read| now.since(read) < PATIENCE);
+        let lately = self.read.is_some_and(|read| now.since(read) < RESCAN_INTERVAL);
         if lately || inodes.all(|inode| inode == 0 || self.by_inode.contains_key(&inode)) {
             return;
         }

@@ -9,19 +9,19 @@ use super::owners::{Owner, Owners};
 use super::sample::sample;
 
 /// Points of the past kept of a connection that carries something.
-const PAST: usize = 120;
+const HISTORY_POINTS: usize = 120;
 
 /// The connections seen last, each followed from when it was first seen.
 #[derive(Debug, Default)]
-pub struct Table {
-    rows: HashMap<u64, Row>,
+pub struct ConnectionList {
+    rows: HashMap<u64, ConnectionRow>,
     owners: Owners,
     round: u64,
 }
 
 /// A connection.
 #[derive(Debug)]
-pub struct Row {
+pub struct ConnectionRow {
     /// As it was seen last.
     pub connection: DiagConnection,
     /// What limits it.
@@ -33,7 +33,7 @@ pub struct Row {
     round: u64,
 }
 
-impl Table {
+impl ConnectionList {
     /// Takes what was read of all connections at `now`.
     pub fn handle(&mut self, now: Time, connections: Vec<DiagConnection>) {
         self.round += 1;
@@ -41,33 +41,36 @@ impl Table {
         for connection in connections {
             let Some(sample) = sample(&connection, now) else { continue };
             let owner = self.owners.of(connection.inode);
-            let row = self.rows.entry(connection.cookie).or_insert_with(|| Row::new(&connection));
+            let row = self
+                .rows
+                .entry(connection.cookie)
+                .or_insert_with(|| ConnectionRow::new(&connection));
             row.live.handle(sample);
             row.round = self.round;
             row.connection = connection;
             if row.owner.as_ref() != owner {
                 row.owner = owner.cloned();
             }
-            row.remember();
+            row.record_history();
         }
         self.rows.retain(|_, row| row.round == self.round);
     }
 
     /// The connections, in no order.
-    pub fn rows(&self) -> impl Iterator<Item = &Row> {
+    pub fn rows(&self) -> impl Iterator<Item = &ConnectionRow> {
         self.rows.values()
     }
 
     /// The one with that cookie, if it is there.
-    pub fn row(&self, cookie: u64) -> Option<&Row> {
+    pub fn row(&self, cookie: u64) -> Option<&ConnectionRow> {
         self.rows.get(&cookie)
     }
 }
 
-impl Row {
+impl ConnectionRow {
     /// A connection that was not seen before.
-    pub fn new(connection: &DiagConnection) -> Row {
-        Row {
+    pub fn new(connection: &DiagConnection) -> ConnectionRow {
+        ConnectionRow {
             connection: connection.clone(),
             live: Live::default(),
             owner: None,
@@ -76,12 +79,12 @@ impl Row {
         }
     }
 
-    fn remember(&mut self) {
+    fn record_history(&mut self) {
         let rate = self.rate().bits_per_second();
         if rate == 0 && self.past.is_empty() {
             return;
         }
-        if self.past.len() == PAST {
+        if self.past.len() == HISTORY_POINTS {
             self.past.pop_front();
         }
         let rtt = self.rtt().map_or(0, Duration::as_micros);

@@ -1,30 +1,30 @@
-//! The windows that an end's settings allow.
+//! The windows that a host's settings allow.
 
 use sweetspot_theory::host::advertised_window::Era;
 use sweetspot_theory::host::window_scale::WindowScale;
 use sweetspot_units::{Bytes, Duration, Rate};
 
-use super::{End, Snapshot, Sysctls};
+use super::{PathEnd, Snapshot, Sysctls};
 use crate::Kernel;
 
 /// Sending or receiving.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
+pub enum FlowRole {
     /// The sender.
     Sender,
     /// The receiver.
     Receiver,
 }
 
-/// What limits a flow.
+/// A setting that limits a flow's window.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cap {
     /// The setting.
     pub what: String,
-    /// Whose.
-    pub end: End,
-    /// In which role.
-    pub side: Side,
+    /// The host with this setting.
+    pub end: PathEnd,
+    /// The role in which it limits the host.
+    pub side: FlowRole,
     /// The largest window it allows.
     pub window: Bytes,
 }
@@ -40,11 +40,12 @@ impl Cap {
 /// the kernel's own.
 pub(super) const SEND_SHARE: f64 = 0.65;
 
-/// What `host` allows in the role of receiver, smallest window first. Nothing for what could not
-/// be read.
-pub(super) fn receiver(host: &Snapshot, end: End) -> Vec<Cap> {
+/// The caps of `host` as receiver, smallest window first. Settings that could not be read give no
+/// cap.
+pub(super) fn receiver(host: &Snapshot, end: PathEnd) -> Vec<Cap> {
     let s = &host.sysctls;
-    let cap = |what: &str, window| Cap { what: what.to_owned(), end, side: Side::Receiver, window };
+    let cap =
+        |what: &str, window| Cap { what: what.to_owned(), end, side: FlowRole::Receiver, window };
     let mut all = Vec::new();
     if s.number("net.ipv4.tcp_window_scaling") == Some(0) {
         all.push(cap("net.ipv4.tcp_window_scaling", WindowScale::NONE.largest_window()));
@@ -65,13 +66,13 @@ pub(super) fn receiver(host: &Snapshot, end: End) -> Vec<Cap> {
     all
 }
 
-/// What `host` allows in the role of sender.
-pub(super) fn sender(host: &Snapshot, end: End) -> Vec<Cap> {
+/// The caps of `host` as sender, smallest window first.
+pub(super) fn sender(host: &Snapshot, end: PathEnd) -> Vec<Cap> {
     let wmem = host.sysctls.triple("net.ipv4.tcp_wmem");
     wmem.map(|[_, _, most]| Cap {
         what: "net.ipv4.tcp_wmem".to_owned(),
         end,
-        side: Side::Sender,
+        side: FlowRole::Sender,
         window: Bytes::new(most).scaled(SEND_SHARE),
     })
     .into_iter()
@@ -79,7 +80,7 @@ pub(super) fn sender(host: &Snapshot, end: End) -> Vec<Cap> {
 }
 
 // Linux before 6.6, tcp_win_from_space(): the sysctl decides, its default being the era's.
-/// The window for `memory`; an edited `tcp_adv_win_scale` counts where the kernel heeds it.
+/// The window for `memory`, with the host's `tcp_adv_win_scale` if its kernel uses that.
 fn window_of(memory: Bytes, kernel: Kernel, sysctls: &Sysctls) -> Bytes {
     let era = kernel.era();
     let edited = sysctls.number("net.ipv4.tcp_adv_win_scale").filter(|_| era.obeys_adv_win_scale());
@@ -111,7 +112,7 @@ mod tests {
 
     #[test]
     fn half_of_the_largest_buffer_is_window_today() {
-        let caps = receiver(&host("6.18", RMEM), End::Here);
+        let caps = receiver(&host("6.18", RMEM), PathEnd::Here);
         assert_eq!(caps[0].what, "net.ipv4.tcp_rmem");
         assert_eq!(caps[0].window, Bytes::new(4_000_000));
         // 4 MB over 80 ms = 400 Mbit/s.
@@ -121,7 +122,7 @@ mod tests {
     #[test]
     fn no_autotuning_leaves_the_initial_buffer() {
         let off = format!("{RMEM}net.ipv4.tcp_moderate_rcvbuf = 0\n");
-        let caps = receiver(&host("6.18", &off), End::Here);
+        let caps = receiver(&host("6.18", &off), PathEnd::Here);
         assert_eq!(
             (caps[0].what.as_str(), caps[0].window.get()),
             ("net.ipv4.tcp_moderate_rcvbuf", 65_536)
@@ -131,20 +132,20 @@ mod tests {
     #[test]
     fn no_scaling_leaves_sixteen_bits() {
         let off = format!("{RMEM}net.ipv4.tcp_window_scaling = 0\n");
-        assert_eq!(receiver(&host("6.18", &off), End::Here)[0].window, Bytes::new(65_535));
+        assert_eq!(receiver(&host("6.18", &off), PathEnd::Here)[0].window, Bytes::new(65_535));
     }
 
     #[test]
     fn an_edited_adv_win_scale_counts_up_to_6_5_only() {
         let edited = format!("{RMEM}net.ipv4.tcp_adv_win_scale = 3\n");
         // 7/8 of 8 MB on 5.15; half on 6.18.
-        assert_eq!(receiver(&host("5.15", &edited), End::Here)[0].window.get(), 7_000_000);
-        assert_eq!(receiver(&host("6.18", &edited), End::Here)[0].window.get(), 4_000_000);
+        assert_eq!(receiver(&host("5.15", &edited), PathEnd::Here)[0].window.get(), 7_000_000);
+        assert_eq!(receiver(&host("6.18", &edited), PathEnd::Here)[0].window.get(), 4_000_000);
     }
 
     #[test]
     fn what_was_not_read_does_not_cap() {
-        assert!(receiver(&Snapshot::default(), End::Here).is_empty());
-        assert!(sender(&Snapshot::default(), End::Here).is_empty());
+        assert!(receiver(&Snapshot::default(), PathEnd::Here).is_empty());
+        assert!(sender(&Snapshot::default(), PathEnd::Here).is_empty());
     }
 }

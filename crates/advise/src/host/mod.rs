@@ -1,5 +1,5 @@
-//! Which settings of a host cap a flow, on which end, what changing them gains and costs, and the
-//! mistakes that tuning guides leave behind.
+//! Host advice: which settings cap a flow on which host, what changing them gains and costs, and
+//! common mistakes of tuning guides.
 
 mod caps;
 mod check;
@@ -8,57 +8,57 @@ mod reference;
 mod show;
 mod snapshot;
 
-pub use caps::{Cap, Side};
-pub use plan::{Advice, Direction, Question, advise};
-pub use reference::Reference;
+pub use caps::{Cap, FlowRole};
+pub use plan::{HostAdvice, HostDirection, HostQuestion, advise};
+pub use reference::PublishedSettings;
 pub use snapshot::{Device, Listener, Snapshot, Sysctls};
 
 use sweetspot_units::{Bytes, Rate};
 
 /// Which end of the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
-    /// The host that is asked about.
+pub enum PathEnd {
+    /// The host in question.
     Here,
-    /// The other one.
+    /// The other host.
     Peer,
 }
 
-impl End {
-    /// As a person says it.
+impl PathEnd {
+    /// The name used in texts.
     pub fn name(self) -> &'static str {
         match self {
-            End::Here => "this host",
-            End::Peer => "the peer",
+            PathEnd::Here => "this host",
+            PathEnd::Peer => "the peer",
         }
     }
 }
 
-/// One thing to change.
+/// A recommended change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// What, e.g. `net.ipv4.tcp_rmem`.
+    /// The setting, e.g. `net.ipv4.tcp_rmem`.
     pub what: String,
-    /// Where.
-    pub end: End,
+    /// The host to change.
+    pub end: PathEnd,
     /// Why it matters.
     pub why: String,
-    /// Its value.
+    /// The present value.
     pub now: String,
-    /// The value to give it.
+    /// The recommended value.
     pub wanted: String,
-    /// How much faster a flow can be once nothing else limits it; `None` where that is not known.
+    /// The rate that a flow can gain if nothing else limits it; `None` if unknown.
     pub gain: Option<Rate>,
-    /// How much more memory the connections may take.
+    /// The additional memory that connections may take.
     pub cost: Option<Bytes>,
-    /// The line that changes it.
+    /// The command that makes the change.
     pub command: String,
 }
 
 impl Finding {
     /// A finding about a sysctl, without gain or cost.
     pub(crate) fn sysctl(
-        end: End,
+        end: PathEnd,
         name: &str,
         now: impl core::fmt::Display,
         wanted: impl core::fmt::Display,

@@ -1,34 +1,34 @@
-//! From what is known of both ends to findings.
+//! Derives findings from the settings of both hosts.
 
 use sweetspot_units::{Bytes, Duration, Rate};
 
 use super::caps::{self, Cap};
-use super::check::{self, Target};
-use super::{End, Finding, Reference, Snapshot, reference};
+use super::check::{self, PathTarget};
+use super::{Finding, PathEnd, PublishedSettings, Snapshot, reference};
 use crate::AdviceError;
 use crate::error::possible;
 
-/// How far above the bandwidth-delay product buffers should reach.
-const MARGIN: f64 = 1.05;
+/// Buffers should reach this multiple of the bandwidth-delay product.
+const BUFFER_MARGIN: f64 = 1.05;
 
-/// What is asked.
+/// The hosts and the path between them.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Question {
+pub struct HostQuestion {
     /// This host.
     pub here: Snapshot,
-    /// The other one, if its settings are known.
+    /// The other host, if its settings are known.
     pub peer: Option<Snapshot>,
-    /// The path's rate and RTT, if they are known; buffers cannot be judged without.
+    /// The path's rate and RTT, if known; without them buffers are not checked.
     pub path: Option<(Rate, Duration)>,
     /// The largest packet that the whole path takes, if it is known.
     pub path_mtu: Option<Bytes>,
-    /// How many connections there are at a time.
+    /// Number of simultaneous connections.
     pub connections: u64,
 }
 
-/// Sending or receiving, as this host sees it, and what caps it.
+/// One direction of data, as this host sees it, and its smallest cap.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Direction {
+pub struct HostDirection {
     /// "receiving" or "sending".
     pub name: &'static str,
     /// The smallest cap, if any end's settings are known.
@@ -37,26 +37,26 @@ pub struct Direction {
     pub rate: Rate,
 }
 
-/// The answer.
+/// The host advice.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Advice {
-    /// What was asked.
-    pub question: Question,
+pub struct HostAdvice {
+    /// The question.
+    pub question: HostQuestion,
     /// The window to reach.
     pub window: Option<Bytes>,
-    /// What one flow gets each way, if the path is known.
-    pub directions: Vec<Direction>,
-    /// What to change, the largest gain first.
+    /// The rate of one flow in each direction, if the path is known.
+    pub directions: Vec<HostDirection>,
+    /// Recommended changes, the largest gain first.
     pub findings: Vec<Finding>,
-    /// What others recommend.
-    pub references: Vec<Reference>,
+    /// Published recommendations of others.
+    pub references: Vec<PublishedSettings>,
 }
 
 /// Answers `question`.
 ///
 /// # Errors
 /// If the path is impossible or there is no connection.
-pub fn advise(question: &Question) -> Result<Advice, AdviceError> {
+pub fn advise(question: &HostQuestion) -> Result<HostAdvice, AdviceError> {
     let q = question;
     possible(q.connections > 0, "--connections", q.connections, "it must be 1 or more")?;
     if let Some(mtu) = q.path_mtu {
@@ -64,15 +64,15 @@ pub fn advise(question: &Question) -> Result<Advice, AdviceError> {
         possible((576..=65_535).contains(&mtu.get()), "--path-mtu", mtu, why)?;
     }
     let target = q.path.map(|(rate, rtt)| target(rate, rtt, q.connections)).transpose()?;
-    let mut findings = check::all(&q.here, End::Here, target.as_ref());
+    let mut findings = check::all(&q.here, PathEnd::Here, target.as_ref());
     findings.extend(q.path_mtu.and_then(|path| too_large_for(&q.here, path)));
     if let Some(peer) = &q.peer {
-        findings.extend(check::all(peer, End::Peer, target.as_ref()));
+        findings.extend(check::all(peer, PathEnd::Peer, target.as_ref()));
         findings.extend(mtu_mismatch(&q.here, peer));
     }
     // Stable: within a gain, here before the peer.
     findings.sort_by_key(|f| core::cmp::Reverse(f.gain));
-    Ok(Advice {
+    Ok(HostAdvice {
         window: target.map(|t| t.window),
         directions: target.map_or(Vec::new(), |t| directions(q, &t)),
         references: target.map_or(Vec::new(), |t| references(q, &t)),
@@ -81,51 +81,51 @@ pub fn advise(question: &Question) -> Result<Advice, AdviceError> {
     })
 }
 
-fn target(rate: Rate, rtt: Duration, connections: u64) -> Result<Target, AdviceError> {
+fn target(rate: Rate, rtt: Duration, connections: u64) -> Result<PathTarget, AdviceError> {
     possible(rate > Rate::ZERO, "--rate", rate, "a path has a rate above zero")?;
     possible(rtt > Duration::ZERO, "--rtt", rtt, "a path has an RTT above zero")?;
     possible(rtt <= Duration::from_secs(120), "--rtt", rtt, "it must be 120s or less")?;
-    let window = (rate * rtt).scaled(MARGIN);
+    let window = (rate * rtt).scaled(BUFFER_MARGIN);
     let largest = Bytes::new(65_535 << 14);
     let why = "TCP has no window above 1.07 GB (RFC 7323); use several connections";
     possible(window <= largest, "the window of this path,", window, why)?;
-    Ok(Target { rate, rtt, connections, window })
+    Ok(PathTarget { rate, rtt, connections, window })
 }
 
-fn directions(q: &Question, target: &Target) -> Vec<Direction> {
-    let both = |receiver: (&Snapshot, End), sender: Option<(&Snapshot, End)>| {
+fn directions(q: &HostQuestion, target: &PathTarget) -> Vec<HostDirection> {
+    let both = |receiver: (&Snapshot, PathEnd), sender: Option<(&Snapshot, PathEnd)>| {
         let mut all = caps::receiver(receiver.0, receiver.1);
         all.extend(sender.map_or(Vec::new(), |(host, end)| caps::sender(host, end)));
         all.into_iter().min_by_key(|c| c.window)
     };
-    let peer = q.peer.as_ref().map(|p| (p, End::Peer));
-    let receiving = both((&q.here, End::Here), peer);
+    let peer = q.peer.as_ref().map(|p| (p, PathEnd::Peer));
+    let receiving = both((&q.here, PathEnd::Here), peer);
     let sending = match peer {
-        Some(peer) => both(peer, Some((&q.here, End::Here))),
-        None => caps::sender(&q.here, End::Here).into_iter().next(),
+        Some(peer) => both(peer, Some((&q.here, PathEnd::Here))),
+        None => caps::sender(&q.here, PathEnd::Here).into_iter().next(),
     };
     let speeds = [Some(&q.here), q.peer.as_ref()];
     let line = speeds.into_iter().flatten().filter_map(|h| h.device.as_ref()?.speed).min();
     let most = line.map_or(target.rate, |speed| speed.min(target.rate));
     let direction = |name, cap: Option<Cap>| {
         let rate = cap.as_ref().map_or(most, |c| c.rate(target.rtt).min(most));
-        Direction { name, cap, rate }
+        HostDirection { name, cap, rate }
     };
     vec![direction("receiving", receiving), direction("sending", sending)]
 }
 
-fn references(q: &Question, target: &Target) -> Vec<Reference> {
+fn references(q: &HostQuestion, target: &PathTarget) -> Vec<PublishedSettings> {
     let speed = q.here.device.as_ref().and_then(|d| d.speed).unwrap_or(target.rate);
     vec![reference::esnet(speed, target.rtt), reference::perfsonar(speed)]
 }
 
-/// The device's packets do not fit the path.
+/// A finding if the device's packets do not fit the path.
 fn too_large_for(here: &Snapshot, path: Bytes) -> Option<Finding> {
     let device = here.device.as_ref()?;
     let ours = device.mtu.filter(|ours| *ours > path)?;
     Some(Finding {
         what: format!("MTU of {}", device.name),
-        end: End::Here,
+        end: PathEnd::Here,
         why: format!(
             "its packets of {ours} do not fit the path, which takes {path}: each new destination              costs a loss and an ICMP message, and where that message is filtered connections hang"
         ),
@@ -147,7 +147,7 @@ fn mtu_mismatch(here: &Snapshot, peer: &Snapshot) -> Option<Finding> {
     let ((name, ours), (_, theirs)) = (mtu(here)?, mtu(peer)?);
     (ours != theirs).then(|| Finding {
         what: format!("MTU of {name}"),
-        end: End::Here,
+        end: PathEnd::Here,
         why: format!("the ends differ: {ours} here, {theirs} at the peer; the smaller one rules"),
         now: ours.get().to_string(),
         wanted: theirs.get().to_string(),

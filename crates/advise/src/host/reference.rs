@@ -1,13 +1,13 @@
-//! What others recommend, to be read beside our values.
+//! Published recommendations of others, for comparison.
 
 use sweetspot_units::{Bytes, Duration, Rate};
 
 /// A recommendation of the two buffer limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Reference {
-    /// Who.
+pub struct PublishedSettings {
+    /// The source.
     pub who: &'static str,
-    /// For which hosts.
+    /// The hosts for which it is meant.
     pub class: &'static str,
     /// `net.core.rmem_max` and `wmem_max`.
     pub socket_max: Bytes,
@@ -20,7 +20,7 @@ const MIB: u64 = 1 << 20;
 // fasterdata.es.net/host-tuning/linux: 64 MB and 32 MB for 10G up to 100 ms; 128 MB and 64 MB for
 // 10G beyond and for 40G.
 /// ESnet's values for a host of `speed` and paths of `rtt`.
-pub(super) fn esnet(speed: Rate, rtt: Duration) -> Reference {
+pub(super) fn esnet(speed: Rate, rtt: Duration) -> PublishedSettings {
     let near = speed <= Rate::from_mbit_per_second(10_000) && rtt <= Duration::from_millis(100);
     let (class, socket, tuned) = match near {
         true => ("10G, up to 100 ms", 64, 32),
@@ -31,7 +31,7 @@ pub(super) fn esnet(speed: Rate, rtt: Duration) -> Reference {
 
 // perfSONAR 5.2, configure_sysctl: by the speed of the interface.
 /// perfSONAR's values for a host of `speed`.
-pub(super) fn perfsonar(speed: Rate) -> Reference {
+pub(super) fn perfsonar(speed: Rate) -> PublishedSettings {
     let gbit = |n: u64| Rate::from_mbit_per_second(n * 1000);
     let (class, socket, tuned) = match speed {
         s if s >= gbit(40) => ("40G and more", 512, 256),
@@ -41,8 +41,8 @@ pub(super) fn perfsonar(speed: Rate) -> Reference {
     reference("perfSONAR", class, socket, tuned)
 }
 
-fn reference(who: &'static str, class: &'static str, socket: u64, tuned: u64) -> Reference {
-    Reference {
+fn reference(who: &'static str, class: &'static str, socket: u64, tuned: u64) -> PublishedSettings {
+    PublishedSettings {
         who,
         class,
         socket_max: Bytes::new(socket * MIB),

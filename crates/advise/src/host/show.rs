@@ -1,9 +1,9 @@
-//! The advice in words, as a table, as JSON, and as a sysctl.d file.
+//! The advice as text, as a table, as JSON, and as a sysctl.d file.
 
 use serde_json::{Value, json};
 use sweetspot_units::{Bytes, Rate};
 
-use super::{Advice, Direction, End, Finding};
+use super::{Finding, HostAdvice, HostDirection, PathEnd};
 use crate::formula::{Formula, explained};
 use crate::text::{row, table, wrap};
 
@@ -11,7 +11,7 @@ const SOURCES: &str = "Sources: Linux Documentation/networking/ip-sysctl.rst and
     net/ipv4/tcp_input.c; fasterdata.es.net/host-tuning/linux; perfSONAR 5.2 configure_sysctl; \
     RFC 7323, 4821.";
 
-impl Advice {
+impl HostAdvice {
     /// The advice as text of at most 80 columns; `explain` adds the formulas with their numbers.
     pub fn text(&self, explain: bool) -> String {
         let mut out = wrap(&self.words(), 80, 0);
@@ -97,13 +97,13 @@ impl Advice {
         value.unwrap_or("not known".to_owned())
     }
 
-    /// The value that a finding wants, or the one that is there.
+    /// The value that a finding recommends, or else the present one.
     fn wanted(&self, name: &str) -> String {
         let full = match name.strip_suffix("[2]") {
             Some(name) => format!("net.ipv4.{name}"),
             None => format!("net.core.{name}"),
         };
-        let found = self.findings.iter().find(|f| f.end == End::Here && f.what == full);
+        let found = self.findings.iter().find(|f| f.end == PathEnd::Here && f.what == full);
         let last = found.and_then(|f| f.wanted.split_whitespace().last());
         last.map_or_else(|| self.now(name), str::to_owned)
     }
@@ -180,7 +180,7 @@ impl Advice {
     /// The changes to this host's sysctls as a file for /etc/sysctl.d.
     pub fn sysctl_file(&self) -> String {
         let mut out = String::from("# Written by sweetspot advise host.\n");
-        for f in self.findings.iter().filter(|f| f.end == End::Here && f.is_sysctl()) {
+        for f in self.findings.iter().filter(|f| f.end == PathEnd::Here && f.is_sysctl()) {
             out.push_str(&wrap(&format!("# {}", f.why), 78, 0).replace('\n', "\n# "));
             out.truncate(out.trim_end_matches("# ").len());
             out.push_str(&format!("{} = {}\n", f.what, f.wanted));
@@ -189,7 +189,7 @@ impl Advice {
     }
 }
 
-fn direction(d: &Direction, rate: Rate) -> String {
+fn direction(d: &HostDirection, rate: Rate) -> String {
     match &d.cap {
         Some(cap) if d.rate < rate && d.rate < rate.scaled(0.995) => {
             format!("{}, {} of {} caps a flow at {}", d.name, cap.what, cap.end.name(), d.rate)

@@ -4,7 +4,7 @@ use sweetspot_units::{Bytes, Rate};
 
 use crate::{AdviceError, Kernel};
 
-/// What a host looks like. Whatever could not be read is `None` and is not judged.
+/// The settings of a host. A setting that could not be read is `None` and is not checked.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Snapshot {
     /// Its kernel.
@@ -17,16 +17,16 @@ pub struct Snapshot {
     pub page: Option<Bytes>,
     /// The device that the default route takes.
     pub device: Option<Device>,
-    /// What the program that is asked about sets `SO_RCVBUF` to, if it does.
+    /// The `SO_RCVBUF` that the program in question sets, if it sets one.
     pub asked_receive_buffer: Option<Bytes>,
-    /// Programs that wait for connections.
+    /// Listening sockets.
     pub listeners: Vec<Listener>,
 }
 
-/// A program that waits for connections.
+/// A listening socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listener {
-    /// Where, e.g. `0.0.0.0:5201`.
+    /// Its address, e.g. `0.0.0.0:5201`.
     pub address: String,
     /// Its receive buffer, as the kernel counts it: twice what was asked for.
     pub receive_buffer: Bytes,
@@ -64,11 +64,11 @@ pub struct Device {
 pub struct Sysctls(BTreeMap<String, String>);
 
 impl Sysctls {
-    /// Reads what `sysctl -a` prints or a sysctl.d file holds: `name = value` lines; empty lines
-    /// and those that begin with `#` or `;` do not count.
+    /// Parses the output of `sysctl -a` or a sysctl.d file: lines of `name = value`. Empty lines
+    /// and lines that begin with `#` or `;` are skipped.
     ///
     /// # Errors
-    /// If a line is none of these, or no line has a value.
+    /// If a line is none of these, or there is no `name = value` line.
     pub fn read(text: &str) -> Result<Sysctls, AdviceError> {
         let mut all = BTreeMap::new();
         for (number, line) in text.lines().enumerate() {

@@ -1,49 +1,49 @@
-//! The loss form and the delay's slope from measurements of the link itself.
+//! Fits the loss form and the delay slope to measurements of the link.
 
 use serde_json::{Value, json};
 use sweetspot_theory::Packets;
 use sweetspot_theory::router::capacity_ratio::Form;
-use sweetspot_theory::router::fit::{self, Estimate, LossFit, Point};
-use sweetspot_theory::router::form_test::{self, Verdict};
-use sweetspot_theory::router::per_flow::Link;
+use sweetspot_theory::router::fit::{self, Estimate, LossFit, LossPoint};
+use sweetspot_theory::router::form_test::{self, FormComparison};
+use sweetspot_theory::router::per_flow::RouterLink;
 use sweetspot_units::{Bytes, Duration, Probability, Rate, Volume};
 
 use crate::AdviceError;
 use crate::text::{row, table, wrap};
 
-/// Of the intervals and of the test between the forms.
+/// Confidence of the intervals and of the test between the forms.
 const CONFIDENCE: f64 = 0.95;
 
-/// What measurements say about a link.
+/// Fits to measurements of a link.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Measurement {
+pub struct LinkMeasurement {
     /// p = a B^-b.
     pub power_law: LossFit,
     /// p = a e^(-bB).
     pub exponential: LossFit,
     /// f of d = f B / C, where delays were given.
     pub delay: Option<Estimate>,
-    /// Which form fits better.
-    pub verdict: Verdict,
+    /// The test of which form fits better.
+    pub comparison: FormComparison,
 }
 
-impl Measurement {
+impl LinkMeasurement {
     /// Fits the lines of `text`, each `buffer, loss` or `buffer, loss, delay`, measured at a link
     /// of `rate` with packets of `packet` bytes. A buffer is a number of packets or a size
     /// (`120`, `120pkt`, `180kB`), a loss a share (`0.012`, `1.2%`), a delay a duration (`12ms`).
     /// Empty lines, those that begin with `#`, and a first line of column names do not count.
     ///
     /// # Errors
-    /// If a line is something else, or they are too few: four with loss at different buffers.
-    pub fn read(text: &str, rate: Rate, packet: Bytes) -> Result<Measurement, AdviceError> {
+    /// If a line cannot be parsed, or fewer than four lines have loss at different buffers.
+    pub fn read(text: &str, rate: Rate, packet: Bytes) -> Result<LinkMeasurement, AdviceError> {
         let lines = lines(text, packet)?;
-        let points: Vec<Point> = lines.iter().map(|(point, _)| *point).collect();
+        let points: Vec<LossPoint> = lines.iter().map(|(point, _)| *point).collect();
         let timed = lines.iter().filter(|(_, has_delay)| *has_delay);
-        let timed: Vec<Point> = timed.map(|(point, _)| *point).collect();
+        let timed: Vec<LossPoint> = timed.map(|(point, _)| *point).collect();
         // Any RTT and f make a link whose delays can be counted in buffers.
-        let link = Link::new(rate, Duration::from_secs(1), packet, 1.0)?;
-        Ok(Measurement {
-            verdict: form_test::compare(&points, 1.0 - CONFIDENCE)?,
+        let link = RouterLink::new(rate, Duration::from_secs(1), packet, 1.0)?;
+        Ok(LinkMeasurement {
+            comparison: form_test::compare(&points, 1.0 - CONFIDENCE)?,
             power_law: fit::loss(&points, Form::PowerLaw, CONFIDENCE)?,
             exponential: fit::loss(&points, Form::Exponential, CONFIDENCE)?,
             delay: match timed.len() {
@@ -53,9 +53,9 @@ impl Measurement {
         })
     }
 
-    /// The form to go by: the better one, or `expected` where the points do not decide.
+    /// The form to use: the better one, or `expected` if the test does not decide.
     pub fn form(&self, expected: Form) -> Form {
-        self.verdict.better.unwrap_or(expected)
+        self.comparison.better.unwrap_or(expected)
     }
 
     /// The fit of `form`.
@@ -68,8 +68,8 @@ impl Measurement {
 
     pub(super) fn text(&self) -> String {
         let n = self.power_law.points;
-        let p = self.verdict.p_value;
-        let verdict = match self.verdict.better {
+        let p = self.comparison.p_value;
+        let comparison = match self.comparison.better {
             Some(form) => format!("{} fits better (p = {p:.2e})", name(form)),
             None => format!(
                 "neither form fits significantly better (p = {p:.2}); the capacity ratio decides"
@@ -78,8 +78,8 @@ impl Measurement {
         let mut rows =
             vec![["fitted to", "form", "value", "95 % interval", "R2"].map(str::to_owned).to_vec()];
         let forms = [
-            (&self.power_law, "p = a B^-b", self.verdict.power_law_r2),
-            (&self.exponential, "p = a e^-bB", self.verdict.exponential_r2),
+            (&self.power_law, "p = a B^-b", self.comparison.power_law_r2),
+            (&self.exponential, "p = a e^-bB", self.comparison.exponential_r2),
         ];
         for (fit, form, r2) in forms {
             rows.push(row([&"a", &form, &short(fit.a.value), &interval(fit.a), &""]));
@@ -88,24 +88,24 @@ impl Measurement {
         if let Some(f) = self.delay {
             rows.push(row([&"f", &"d = f B / C", &short(f.value), &interval(f), &""]));
         }
-        let words = wrap(&format!("From {n} measurements with loss: {verdict}."), 80, 0);
+        let words = wrap(&format!("From {n} measurements with loss: {comparison}."), 80, 0);
         format!("{words}{}", table(2, &rows))
     }
 
     pub(super) fn json(&self) -> Value {
         let loss = |fit: &LossFit, r2: f64| json!({ "a": estimate(fit.a), "b": estimate(fit.b), "r2": r2, "points": fit.points });
         json!({
-            "pl": loss(&self.power_law, self.verdict.power_law_r2),
-            "ex": loss(&self.exponential, self.verdict.exponential_r2),
+            "pl": loss(&self.power_law, self.comparison.power_law_r2),
+            "ex": loss(&self.exponential, self.comparison.exponential_r2),
             "f": self.delay.map(estimate),
-            "better": self.verdict.better.map(name),
-            "p_value": self.verdict.p_value,
+            "better": self.comparison.better.map(name),
+            "p_value": self.comparison.p_value,
             "confidence": CONFIDENCE,
         })
     }
 }
 
-fn lines(text: &str, packet: Bytes) -> Result<Vec<(Point, bool)>, AdviceError> {
+fn lines(text: &str, packet: Bytes) -> Result<Vec<(LossPoint, bool)>, AdviceError> {
     let mut points = Vec::new();
     for (number, line) in text.lines().enumerate() {
         let line = line.trim();
@@ -123,7 +123,7 @@ fn lines(text: &str, packet: Bytes) -> Result<Vec<(Point, bool)>, AdviceError> {
     Ok(points)
 }
 
-fn point(line: &str, packet: Bytes) -> Result<(Point, bool), String> {
+fn point(line: &str, packet: Bytes) -> Result<(LossPoint, bool), String> {
     let fields: Vec<&str> = line.split([',', ';', '\t']).map(str::trim).collect();
     let (buffer, loss, delay) = match fields[..] {
         [buffer, loss] => (buffer, loss, None),
@@ -145,7 +145,7 @@ fn point(line: &str, packet: Bytes) -> Result<(Point, bool), String> {
     if loss.get() >= 1.0 {
         return Err("a loss of 1 means that nothing passes; it must be below 1".to_owned());
     }
-    let point = |delay| Point { buffer, loss, delay };
+    let point = |delay| LossPoint { buffer, loss, delay };
     match delay {
         None => Ok((point(Duration::ZERO), false)),
         Some(delay) => Ok((point(delay.parse().map_err(|e| format!("{e}"))?), true)),
@@ -182,8 +182,8 @@ mod tests {
     const PACKET: Bytes = Bytes::new(1500);
     const RATE: Rate = Rate::from_mbit_per_second(50);
 
-    fn read(text: &str) -> Result<Measurement, AdviceError> {
-        Measurement::read(text, RATE, PACKET)
+    fn read(text: &str) -> Result<LinkMeasurement, AdviceError> {
+        LinkMeasurement::read(text, RATE, PACKET)
     }
 
     #[test]
@@ -219,8 +219,8 @@ mod tests {
             ("-5,0.1\n", "line 1"),
             ("10,1\n", "below 1"),
         ] {
-            let told = read(text).unwrap_err().to_string();
-            assert!(told.contains(why) && told.contains("--fit"), "{text}: {told}");
+            let message = read(text).unwrap_err().to_string();
+            assert!(message.contains(why) && message.contains("--fit"), "{text}: {message}");
         }
         assert!(read("").is_err());
     }

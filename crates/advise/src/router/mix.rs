@@ -1,31 +1,32 @@
 use core::fmt;
 use core::str::FromStr;
 
-use sweetspot_theory::reno::classify::{self, Model};
+use sweetspot_theory::reno::classify::{self, FlowModel};
 use sweetspot_theory::reno::s_model::ShortFlow;
 use sweetspot_units::Bytes;
 
 use crate::AdviceError;
 
-/// What the traffic is made of.
+/// The mix of transfer sizes.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Mix {
     /// Transfers that end in slow start.
     Short,
     /// Transfers that live in congestion avoidance.
     Bulk,
-    /// Transfers of these sizes, as often as each occurs.
+    /// A sample of transfer sizes; each size as often as it occurs.
     Sizes(Vec<Bytes>),
 }
 
-/// Whom the buffer is to serve.
+/// Which flows the buffer is sized for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Favour {
     /// Long flows: the L-model.
     Throughput,
     /// Short flows: the S-model.
     Short,
-    /// Whoever waits in the queue: the smallest buffer that leaves short flows 90 %.
+    /// Low queueing delay: the smallest buffer with which short flows keep 90 % of their
+    /// throughput.
     Latency,
 }
 
@@ -37,7 +38,7 @@ impl Mix {
     /// `#` do not count.
     ///
     /// # Errors
-    /// If a line is not a size above zero, or there is none.
+    /// If a line is not a size above zero, or the text has no sizes.
     pub fn from_sizes(text: &str) -> Result<Mix, AdviceError> {
         let mut sizes = Vec::new();
         for (number, line) in text.lines().enumerate() {
@@ -68,7 +69,7 @@ impl Mix {
         Ok(Mix::Sizes(sizes))
     }
 
-    /// The favour that fits the mix, if nobody said whom to favour.
+    /// The default for this mix.
     pub fn usual_favour(&self, loss: f64, packet: Bytes) -> Favour {
         match self {
             Mix::Short => Favour::Short,
@@ -108,7 +109,7 @@ impl Mix {
 
 fn is_long(size: Bytes, loss: f64, packet: Bytes) -> bool {
     let events = (size.as_f64() / packet.as_f64() * loss).round() as usize;
-    classify::model(events) == Model::L
+    classify::model(events) == FlowModel::L
 }
 
 impl FromStr for Favour {
@@ -165,7 +166,7 @@ mod tests {
         let mix = Mix::from_sizes("10kB\n80kB\n15MB\n").unwrap();
         assert!((mix.long_share(0.01, PACKET) - 15_000_000.0 / 15_090_000.0).abs() < 1e-12);
         assert_eq!(mix.usual_favour(0.01, PACKET), Favour::Throughput);
-        // At one in a million nobody is long: all complete in slow start.
+        // At one in a million no flow is long: all complete in slow start.
         assert_eq!(mix.usual_favour(1e-6, PACKET), Favour::Short);
         // The short ones at 1 % are 10 and 80 kB: 7 segments is their lower median.
         assert_eq!(mix.short_flow(0.01, PACKET).unwrap().segments(), 7);

@@ -1,5 +1,5 @@
-//! How much buffer a router's link should have, for whom, within what range, and what the other
-//! rules would give.
+//! Router buffer advice: the buffer of a link, for which flows, its tolerance, and the results of
+//! other rules.
 
 mod fit;
 mod mix;
@@ -7,29 +7,29 @@ mod model;
 mod plan;
 mod show;
 
-pub use fit::Measurement;
+pub use fit::LinkMeasurement;
 pub use mix::{Favour, Mix};
 pub use model::Parameters;
-pub use plan::{Advice, Basis, Choice, Range, advise};
+pub use plan::{Basis, BufferChoice, BufferRange, RouterAdvice, advise};
 
 use sweetspot_units::{Bytes, Duration, Rate};
 
-/// What is asked.
+/// The link, its traffic, and what was measured.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Question {
+pub struct RouterQuestion {
     /// The output link's rate.
     pub rate: Rate,
     /// The flows' RTT without this link's queue (the harmonic mean, if they differ).
     pub rtt: Duration,
     /// The rate of the links that feed it, or of the flows' bottleneck before it.
     pub input_rate: Rate,
-    /// How many such links there are.
+    /// Number of input links.
     pub inputs: Option<u64>,
-    /// Long flows at a time.
+    /// Number of simultaneous long flows.
     pub flows: Option<u64>,
-    /// What the traffic is made of.
+    /// The mix of transfer sizes.
     pub mix: Mix,
-    /// Whom the buffer is to serve.
+    /// Which flows the buffer is sized for.
     pub favour: Favour,
     /// The buffer that the device has.
     pub available: Option<Bytes>,
@@ -37,7 +37,7 @@ pub struct Question {
     pub packet: Bytes,
     /// The loss form's and the delay's parameters, where they were measured.
     pub parameters: Parameters,
-    /// What measurements of the link say; it goes before the capacity ratio, and what is given by
-    /// hand before it.
-    pub measurement: Option<Measurement>,
+    /// Fits to measurements of the link. They take precedence over the capacity ratio; explicit
+    /// `parameters` take precedence over them.
+    pub measurement: Option<LinkMeasurement>,
 }

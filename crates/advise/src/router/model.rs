@@ -3,9 +3,9 @@
 use sweetspot_theory::Packets;
 use sweetspot_theory::router::capacity_ratio::{CapacityRatio, Form};
 use sweetspot_theory::router::loss_form::LossForm;
-use sweetspot_theory::router::per_flow::Link;
+use sweetspot_theory::router::per_flow::RouterLink;
 
-use super::Question;
+use super::RouterQuestion;
 use crate::AdviceError;
 
 /// Parameters as given; `None` where the paper's are to be used.
@@ -30,16 +30,16 @@ const FACTOR_OF_TABLE_2: f64 = 0.186;
 /// Router-buffer §III-A: the tail index of its transfers, "realistic" beside traces.
 const TYPICAL_TAIL: f64 = 1.5;
 
-pub(super) struct Model {
+pub(super) struct LinkModel {
     pub ratio: CapacityRatio,
     pub form: Form,
-    pub link: Link,
+    pub link: RouterLink,
     /// `None` under an exponential whose parameters were not measured: the paper prints none.
     pub loss: Option<LossForm>,
 }
 
-impl Model {
-    pub(super) fn new(q: &Question) -> Result<Model, AdviceError> {
+impl LinkModel {
+    pub(super) fn new(q: &RouterQuestion) -> Result<LinkModel, AdviceError> {
         let p = &q.parameters;
         let ratio = CapacityRatio::new(q.rate, q.input_rate)?;
         let (form, p) = match &q.measurement {
@@ -58,7 +58,7 @@ impl Model {
                 (form, measured)
             }
         };
-        let link = Link::new(q.rate, q.rtt, q.packet, p.delay_f.unwrap_or(TYPICAL_F))?;
+        let link = RouterLink::new(q.rate, q.rtt, q.packet, p.delay_f.unwrap_or(TYPICAL_F))?;
         let loss = match form {
             Form::PowerLaw => {
                 let a = p.loss_a.unwrap_or(FACTOR_OF_TABLE_2);
@@ -76,7 +76,7 @@ impl Model {
                 }
             },
         };
-        Ok(Model { ratio, form, link, loss })
+        Ok(LinkModel { ratio, form, link, loss })
     }
 
     /// The loss with `buffer`, where the form reaches so far.
@@ -84,7 +84,7 @@ impl Model {
         self.loss.and_then(|l| l.loss(buffer).ok()).map(|p| p.get())
     }
 
-    pub(super) fn assumptions(&self, q: &Question) -> Vec<String> {
+    pub(super) fn assumptions(&self, q: &RouterQuestion) -> Vec<String> {
         let p = &q.parameters;
         let mut all = vec![
             "Heavy load: self-similar traffic fills the link for seconds at a time even if its \
@@ -114,7 +114,7 @@ impl Model {
         all
     }
     /// Where a, b and f come from.
-    fn origin(&self, q: &Question) -> String {
+    fn origin(&self, q: &RouterQuestion) -> String {
         let p = &q.parameters;
         let measured = q.measurement.as_ref();
         let of = |given: bool, fitted: bool, other: &'static str| match (given, fitted) {

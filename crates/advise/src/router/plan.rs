@@ -1,20 +1,20 @@
-//! From the question to the buffer.
+//! Computes the buffer from the question.
 
 use sweetspot_theory::router::capacity_ratio::Form;
 use sweetspot_theory::router::optimum::{Best, optimum};
 use sweetspot_theory::router::per_flow::{Favoured, Router};
-use sweetspot_theory::router::rules::{self, Control};
+use sweetspot_theory::router::rules::{self, CongestionResponse};
 use sweetspot_theory::router::sensitivity::tolerance;
 use sweetspot_theory::{Packets, TheoryError};
 use sweetspot_units::{Bytes, Duration, Rate};
 
-use super::model::Model;
-use super::{Favour, Question};
+use super::model::LinkModel;
+use super::{Favour, RouterQuestion};
 use crate::error::possible;
 use crate::{AdviceError, Formula};
 
-/// The share of the best throughput that the range keeps.
-const SHARE: f64 = 0.9;
+/// Share of the best throughput that every buffer in the range keeps.
+const KEPT_THROUGHPUT: f64 = 0.9;
 
 /// Where the recommended buffer comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,28 +23,28 @@ pub enum Basis {
     NothingQueues,
     /// The formula's optimum.
     Optimum,
-    /// The smallest buffer of the range, or what bursts need: for latency.
+    /// For latency: the smallest buffer of the range, or what bursts need.
     RangeLow,
-    /// The formula says none; this many packets were best in the paper's simulations.
+    /// The formula gives no buffer; this many packets were best in the paper's simulations.
     Simulation,
-    /// The formula says the more the better; a bandwidth-delay product is where the paper's
-    /// simulations leave the range of the formula.
+    /// The formula has no upper bound; the paper's simulations leave its range at a bandwidth-delay
+    /// product.
     Unbounded,
 }
 
 /// The buffers within which throughput stays above 90 % of the best; `None` where it has no end.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Range {
+pub struct BufferRange {
     /// The smallest.
     pub low: Packets,
     /// The largest.
     pub high: Option<Packets>,
 }
 
-/// A buffer and what it does to the link.
+/// A buffer and its effect on the link.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Choice {
-    /// Whose rule it is.
+pub struct BufferChoice {
+    /// Name of the rule.
     pub name: &'static str,
     /// The rule.
     pub rule: &'static str,
@@ -60,11 +60,11 @@ pub struct Choice {
     pub share: Option<f64>,
 }
 
-/// The answer.
+/// The router buffer advice.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Advice {
-    /// What was asked.
-    pub question: Question,
+pub struct RouterAdvice {
+    /// The question.
+    pub question: RouterQuestion,
     /// C_out / C_in.
     pub gamma: f64,
     /// The loss form that holds.
@@ -72,18 +72,18 @@ pub struct Advice {
     /// Where the buffer comes from.
     pub basis: Basis,
     /// The recommended buffer.
-    pub recommended: Choice,
+    pub recommended: BufferChoice,
     /// Around it, the buffers that keep 90 % of throughput; `None` where loss is not known.
-    pub range: Option<Range>,
+    pub range: Option<BufferRange>,
     /// The throughput of a favoured flow, where it is known.
     pub per_flow: Option<Rate>,
-    /// What the other rules give.
-    pub rules: Vec<Choice>,
-    /// What the device has.
-    pub available: Option<Choice>,
+    /// The buffers that other rules give.
+    pub rules: Vec<BufferChoice>,
+    /// The device's own buffer, if given.
+    pub available: Option<BufferChoice>,
     /// What was assumed.
     pub assumptions: Vec<String>,
-    /// How each number came about.
+    /// The formula behind each number.
     pub formulas: Vec<Formula>,
 }
 
@@ -91,7 +91,7 @@ pub struct Advice {
 ///
 /// # Errors
 /// If a quantity is impossible, or neither loss form holds for the traffic.
-pub fn advise(question: &Question) -> Result<Advice, AdviceError> {
+pub fn advise(question: &RouterQuestion) -> Result<RouterAdvice, AdviceError> {
     let q = question;
     possible(q.rate > Rate::ZERO, "--rate", q.rate, "a link has a rate above zero")?;
     possible(q.rtt > Duration::ZERO, "--rtt", q.rtt, "a path has an RTT above zero")?;
@@ -109,22 +109,24 @@ pub fn advise(question: &Question) -> Result<Advice, AdviceError> {
         possible(good, name, given.unwrap_or_default(), "it must be a number above zero")?;
     }
 
-    let model = Model::new(q)?;
+    let model = LinkModel::new(q)?;
     let flows = favoured(q, &model)?;
     let router = model.loss.map(|loss| Router { link: model.link, loss, favoured: flows });
     let (buffer, basis, range) =
         choose(q, &model, router.as_ref()).map_err(|e| blame_the_form(e, &model))?;
-    let judge = Judge { model: &model, router: router.as_ref(), reference: buffer };
-    let available =
-        q.available.map(|bytes| judge.option("available", "the device's", bytes)).transpose()?;
-    Ok(Advice {
+    let evaluation = BufferEvaluation { model: &model, router: router.as_ref(), reference: buffer };
+    let available = q
+        .available
+        .map(|bytes| evaluation.option("available", "the device's", bytes))
+        .transpose()?;
+    Ok(RouterAdvice {
         gamma: model.ratio.gamma(),
         form: model.form,
         basis,
-        recommended: judge.packets("recommended", "", buffer)?,
+        recommended: evaluation.packets("recommended", "", buffer)?,
         range,
         per_flow: router.and_then(|r| r.throughput(buffer).ok()),
-        rules: other_rules(q, &judge)?,
+        rules: other_rules(q, &evaluation)?,
         available,
         assumptions: model.assumptions(q),
         formulas: super::show::formulas(q, &model, router.as_ref(), buffer),
@@ -132,9 +134,9 @@ pub fn advise(question: &Question) -> Result<Advice, AdviceError> {
     })
 }
 
-/// A loss form that exceeds 1 where the formula looks for its optimum is what is wrong, not the
-/// buffer that was looked at.
-fn blame_the_form(error: AdviceError, model: &Model) -> AdviceError {
+/// Replaces an error about a buffer by one about the loss form: if the form exceeds 1 where the
+/// formula searches its optimum, the form is at fault.
+fn blame_the_form(error: AdviceError, model: &LinkModel) -> AdviceError {
     match (error, model.loss) {
         (AdviceError::Theory(TheoryError::OutOfDomain { quantity: "buffer", .. }), Some(loss)) => {
             AdviceError::Impossible {
@@ -147,7 +149,7 @@ fn blame_the_form(error: AdviceError, model: &Model) -> AdviceError {
     }
 }
 
-fn favoured(q: &Question, model: &Model) -> Result<Favoured, AdviceError> {
+fn favoured(q: &RouterQuestion, model: &LinkModel) -> Result<Favoured, AdviceError> {
     // How long a flow counts as short depends on the loss, here that of a whole BDP of buffer.
     let loss = model.loss_at(model.link.bdp()).unwrap_or(0.001);
     Ok(match q.favour {
@@ -157,10 +159,10 @@ fn favoured(q: &Question, model: &Model) -> Result<Favoured, AdviceError> {
 }
 
 fn choose(
-    q: &Question,
-    model: &Model,
+    q: &RouterQuestion,
+    model: &LinkModel,
     router: Option<&Router>,
-) -> Result<(Packets, Basis, Option<Range>), AdviceError> {
+) -> Result<(Packets, Basis, Option<BufferRange>), AdviceError> {
     if q.inputs.is_some_and(|n| !model.ratio.can_queue(n)) {
         return Ok((Packets::ZERO, Basis::NothingQueues, None));
     }
@@ -169,8 +171,8 @@ fn choose(
     let Some(router) = router else {
         return Ok((Packets::new(simulated)?, Basis::Simulation, None));
     };
-    let range = match tolerance(router, SHARE) {
-        Ok(t) => Some(Range { low: t.low, high: t.high }),
+    let range = match tolerance(router, KEPT_THROUGHPUT) {
+        Ok(t) => Some(BufferRange { low: t.low, high: t.high }),
         Err(TheoryError::NotCovered { .. }) => None,
         Err(other) => return Err(other.into()),
     };
@@ -186,35 +188,39 @@ fn choose(
     })
 }
 
-fn other_rules(q: &Question, judge: &Judge<'_>) -> Result<Vec<Choice>, AdviceError> {
-    let mut all = vec![judge.option("BDP", "C x T", rules::bandwidth_delay(q.rate, q.rtt)?)?];
+fn other_rules(
+    q: &RouterQuestion,
+    evaluation: &BufferEvaluation<'_>,
+) -> Result<Vec<BufferChoice>, AdviceError> {
+    let mut all =
+        vec![evaluation.option("BDP", "C x T", rules::bandwidth_delay(q.rate, q.rtt)?)?];
     if let Some(n) = q.flows {
         let root = rules::square_root(q.rate, q.rtt, n)?;
-        all.push(judge.option("BDP/sqrt(n)", "Appenzeller", root)?);
-        let cubic = rules::updated(q.rate, q.rtt, n, Control::Cubic)?;
-        all.push(judge.option("Cubic", "3/7 of that, Spang", cubic)?);
-        let bbr = rules::updated(q.rate, q.rtt, n, Control::Bbr)?;
-        all.push(judge.option("BBR", "1/4 of it, Spang", bbr)?);
+        all.push(evaluation.option("BDP/sqrt(n)", "Appenzeller", root)?);
+        let cubic = rules::updated(q.rate, q.rtt, n, CongestionResponse::Cubic)?;
+        all.push(evaluation.option("Cubic", "3/7 of that, Spang", cubic)?);
+        let bbr = rules::updated(q.rate, q.rtt, n, CongestionResponse::Bbr)?;
+        all.push(evaluation.option("BBR", "1/4 of it, Spang", bbr)?);
     }
     let tiny = Packets::new(rules::TINY as f64)?;
-    all.push(judge.packets("tiny", "paced, Enachescu", tiny)?);
+    all.push(evaluation.packets("tiny", "paced, Enachescu", tiny)?);
     Ok(all)
 }
 
-/// What a buffer does to the link, beside the recommended one.
-struct Judge<'a> {
-    model: &'a Model,
+/// Compares buffers with the recommended one.
+struct BufferEvaluation<'a> {
+    model: &'a LinkModel,
     router: Option<&'a Router>,
     reference: Packets,
 }
 
-impl Judge<'_> {
+impl BufferEvaluation<'_> {
     fn option(
         &self,
         name: &'static str,
         rule: &'static str,
         bytes: Bytes,
-    ) -> Result<Choice, AdviceError> {
+    ) -> Result<BufferChoice, AdviceError> {
         self.packets(name, rule, Packets::of(bytes, self.model.link.packet())?)
     }
 
@@ -223,13 +229,13 @@ impl Judge<'_> {
         name: &'static str,
         rule: &'static str,
         buffer: Packets,
-    ) -> Result<Choice, AdviceError> {
+    ) -> Result<BufferChoice, AdviceError> {
         let rate = |b: Packets| self.router.and_then(|r| r.throughput(b).ok());
         let share = match (rate(buffer), rate(self.reference)) {
             (Some(this), Some(best)) if best > Rate::ZERO => Some(this.as_f64() / best.as_f64()),
             _ => None,
         };
-        Ok(Choice {
+        Ok(BufferChoice {
             name,
             rule,
             buffer,

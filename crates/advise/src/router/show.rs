@@ -1,12 +1,12 @@
-//! The advice in words, as a table, and as JSON.
+//! The advice as text, as a table, and as JSON.
 
 use serde_json::{Value, json};
 use sweetspot_theory::Packets;
 use sweetspot_theory::router::capacity_ratio::Form;
 use sweetspot_theory::router::per_flow::{Favoured, Router};
 
-use super::model::Model;
-use super::{Advice, Basis, Choice, Question};
+use super::model::LinkModel;
+use super::{Basis, BufferChoice, RouterAdvice, RouterQuestion};
 use crate::Formula;
 use crate::formula::explained;
 use crate::text::{list, row, table, wrap};
@@ -18,8 +18,8 @@ const SOURCES: &str = "Sources: Prasad, Dovrolis, Thottan, \"Router Buffer Sizin
 const PAPER: &str = "Prasad, Dovrolis, Thottan";
 
 pub(super) fn formulas(
-    q: &Question,
-    model: &Model,
+    q: &RouterQuestion,
+    model: &LinkModel,
     router: Option<&Router>,
     buffer: Packets,
 ) -> Vec<Formula> {
@@ -77,7 +77,7 @@ pub(super) fn formulas(
     all
 }
 
-impl Advice {
+impl RouterAdvice {
     /// The advice as text of at most 80 columns; `explain` adds the formulas with their numbers.
     pub fn text(&self, explain: bool) -> String {
         let mut out = wrap(&self.words(), 80, 0);
@@ -148,7 +148,7 @@ impl Advice {
 
     fn available_words(&self) -> String {
         let Some(a) = &self.available else { return String::new() };
-        let verdict = match (self.range, a.share) {
+        let fit = match (self.range, a.share) {
             (Some(range), Some(share)) if a.buffer < range.low => {
                 format!("too small: a flow gets {:.0} % of its best", share * 100.0)
             }
@@ -162,14 +162,14 @@ impl Advice {
             }
             _ => "not more than recommended".to_owned(),
         };
-        format!(" The {} that the device has are {verdict}.", a.bytes)
+        format!(" The {} that the device has are {fit}.", a.bytes)
     }
 
     fn table(&self) -> String {
         let head = ["rule", "", "packets", "bytes", "full", "loss", "rate"];
         let mut rows = vec![head.map(str::to_owned).to_vec()];
         let all = [&self.recommended].into_iter().chain(&self.available).chain(&self.rules);
-        rows.extend(all.map(|c: &Choice| {
+        rows.extend(all.map(|c: &BufferChoice| {
             let packets = format!("{:.0}", c.buffer.get());
             row([
                 &c.name,
@@ -221,7 +221,7 @@ impl Advice {
             "range_90_percent": range,
             "rules": rules,
             "available": self.available.as_ref().map(choice),
-            "fit": self.question.measurement.as_ref().map(super::Measurement::json),
+            "fit": self.question.measurement.as_ref().map(super::LinkMeasurement::json),
             "assumptions": self.assumptions,
             "formulas": formulas,
             "sources": SOURCES,
@@ -229,7 +229,7 @@ impl Advice {
     }
 }
 
-fn choice(c: &Choice) -> Value {
+fn choice(c: &BufferChoice) -> Value {
     json!({
         "rule": c.rule,
         "packets": c.buffer.get(),

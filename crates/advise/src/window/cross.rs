@@ -7,16 +7,16 @@ use crate::AdviceError;
 
 /// The cross traffic on a path, as written on the command line: `udp:30%`.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Cross {
-    /// What it is made of.
-    pub kind: Kind,
+pub struct CrossShare {
+    /// The kind of cross traffic.
+    pub kind: CrossKind,
     /// The share of the capacity that it uses before the transfer starts.
     pub share: Probability,
 }
 
-/// Cross traffic by how it reacts.
+/// Cross traffic, by how it reacts to queues and loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum CrossKind {
     /// Constant rate, no reaction.
     Udp,
     /// Persistent transfers that their windows limit.
@@ -25,17 +25,17 @@ pub enum Kind {
     Mice,
 }
 
-impl Cross {
-    /// What it leaves of `capacity`.
+impl CrossShare {
+    /// The available bandwidth of a link of `capacity` beside this cross traffic.
     pub fn available(&self, capacity: Rate) -> Rate {
         capacity.saturating_sub(capacity.scaled(self.share.get()))
     }
 }
 
-impl FromStr for Cross {
+impl FromStr for CrossShare {
     type Err = AdviceError;
 
-    fn from_str(text: &str) -> Result<Cross, AdviceError> {
+    fn from_str(text: &str) -> Result<CrossShare, AdviceError> {
         let wrong = || AdviceError::NotThat {
             given: text.to_owned(),
             wanted: "cross traffic",
@@ -43,9 +43,9 @@ impl FromStr for Cross {
         };
         let (kind, share) = text.split_once(':').ok_or_else(wrong)?;
         let kind = match kind.trim() {
-            "udp" => Kind::Udp,
-            "elephants" => Kind::Elephants,
-            "mice" => Kind::Mice,
+            "udp" => CrossKind::Udp,
+            "elephants" => CrossKind::Elephants,
+            "mice" => CrossKind::Mice,
             _ => return Err(wrong()),
         };
         let share: Probability = share.parse()?;
@@ -56,16 +56,16 @@ impl FromStr for Cross {
                 why: "it leaves nothing; a path that is full already is described by --loss",
             });
         }
-        Ok(Cross { kind, share })
+        Ok(CrossShare { kind, share })
     }
 }
 
-impl fmt::Display for Cross {
+impl fmt::Display for CrossShare {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kind = match self.kind {
-            Kind::Udp => "unresponsive (UDP)",
-            Kind::Elephants => "elephant",
-            Kind::Mice => "mice",
+            CrossKind::Udp => "unresponsive (UDP)",
+            CrossKind::Elephants => "elephant",
+            CrossKind::Mice => "mice",
         };
         write!(f, "{:.0} % of {kind} cross traffic", self.share.get() * 100.0)
     }
@@ -77,8 +77,8 @@ mod tests {
 
     #[test]
     fn a_kind_and_a_share_are_read() {
-        let cross: Cross = "elephants:70%".parse().unwrap();
-        assert_eq!(cross.kind, Kind::Elephants);
+        let cross: CrossShare = "elephants:70%".parse().unwrap();
+        assert_eq!(cross.kind, CrossKind::Elephants);
         // 50 Mbit/s less 70 %: 15 Mbit/s.
         assert_eq!(cross.available(Rate::from_mbit_per_second(50)), Rate::from_mbit_per_second(15));
     }
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn other_words_and_full_paths_are_refused() {
         for wrong in ["", "udp", "udp:", "cats:10%", "udp:100%", "udp:-1%", "mice:x"] {
-            assert!(wrong.parse::<Cross>().is_err(), "{wrong}");
+            assert!(wrong.parse::<CrossShare>().is_err(), "{wrong}");
         }
     }
 }

@@ -1,5 +1,5 @@
-//! How large a window: the sweet spot, the six bandwidth-delay products, what each gives, what a
-//! wrong one costs, and the settings that lead there.
+//! Window advice: the sweet spot, the six bandwidth-delay products and the rate of each, the cost
+//! of a wrong window, and the settings that reach the right one.
 
 mod cross;
 mod explain;
@@ -8,9 +8,9 @@ mod show;
 mod simulated;
 mod situation;
 
-pub use cross::{Cross, Kind};
-pub use settings::Settings;
-pub use simulated::{Simulated, SimulatedWindow};
+pub use cross::{CrossKind, CrossShare};
+pub use settings::WindowSettings;
+pub use simulated::{TriedWindow, TriedWindows};
 
 use sweetspot_theory::path::saturation::SweetSpot;
 use sweetspot_units::{Bytes, Duration, Probability, Rate};
@@ -19,17 +19,17 @@ use crate::error::possible;
 use crate::{AdviceError, Formula, Kernel};
 use situation::Situation;
 
-/// What is asked.
+/// The path, and what is known about its load.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Question {
+pub struct WindowQuestion {
     /// The capacity of the path's narrowest link.
     pub rate: Rate,
     /// The RTT without queues.
     pub rtt: Duration,
     /// The buffer of that link, if it is known.
     pub buffer: Option<Bytes>,
-    /// What else uses the path.
-    pub cross: Option<Cross>,
+    /// Cross traffic, if there is any.
+    pub cross: Option<CrossShare>,
     /// Random loss, or the loss of a path that was congested before.
     pub loss: Option<Probability>,
     /// The largest packet.
@@ -38,12 +38,12 @@ pub struct Question {
     pub kernel: Kernel,
 }
 
-/// A window and what it gives.
+/// A window and its expected rate.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Choice {
-    /// What the window is, e.g. "bdp1".
+pub struct WindowChoice {
+    /// Name of the window, e.g. "bdp1".
     pub name: &'static str,
-    /// How it is defined, e.g. "C x T_m".
+    /// Definition, e.g. "C x T_m".
     pub rule: &'static str,
     /// The window; `None` where no closed form gives it.
     pub window: Option<Bytes>,
@@ -51,40 +51,40 @@ pub struct Choice {
     pub rate: Option<Rate>,
 }
 
-/// The answer.
+/// The window advice.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Advice {
-    /// What was asked.
-    pub question: Question,
+pub struct WindowAdvice {
+    /// The question.
+    pub question: WindowQuestion,
     /// The windows that fill the path without loss.
     pub sweet_spot: SweetSpot,
     /// The window to hold.
-    pub recommended: Choice,
-    /// Half of it and twice of it.
-    pub wrong_by_two: [Choice; 2],
+    pub recommended: WindowChoice,
+    /// Half and twice the recommended window.
+    pub wrong_by_two: [WindowChoice; 2],
     /// The ends of the sweet spot.
-    pub ends: [Choice; 2],
+    pub ends: [WindowChoice; 2],
     /// The six bandwidth-delay products.
-    pub bdps: Vec<Choice>,
-    /// The queueing delay that the recommended window adds, and twice of it.
+    pub bdps: Vec<WindowChoice>,
+    /// The queueing delay that the recommended window adds, and that of twice this window.
     pub added_delay: [Duration; 2],
     /// Whether loss, not the window, limits the transfer.
     pub loss_limited: bool,
     /// The settings that give the recommended window.
-    pub settings: Settings,
+    pub settings: WindowSettings,
     /// What was assumed.
     pub assumptions: Vec<String>,
-    /// How each number came about.
+    /// The formula behind each number.
     pub formulas: Vec<Formula>,
-    /// What the simulator says of windows around, where it was asked: then these decide.
-    pub simulated: Option<Simulated>,
+    /// Results of windows tried in the simulator. If present, they decide the recommendation.
+    pub simulated: Option<TriedWindows>,
 }
 
 /// Answers `question`.
 ///
 /// # Errors
 /// If a quantity is impossible, or the path holds too few packets for the formulas.
-pub fn advise(question: &Question) -> Result<Advice, AdviceError> {
+pub fn advise(question: &WindowQuestion) -> Result<WindowAdvice, AdviceError> {
     let q = question;
     possible(q.rate > Rate::ZERO, "--rate", q.rate, "a path has a rate above zero")?;
     possible(q.rtt > Duration::ZERO, "--rtt", q.rtt, "a path has an RTT above zero")?;
@@ -106,9 +106,9 @@ pub fn advise(question: &Question) -> Result<Advice, AdviceError> {
     let s = Situation::new(q)?;
     let sweet_spot = s.sweet_spot();
     let window = s.recommended();
-    let at = |name, rule, w: Option<Bytes>| -> Result<Choice, AdviceError> {
+    let at = |name, rule, w: Option<Bytes>| -> Result<WindowChoice, AdviceError> {
         let rate = w.map(|w| s.rate_at(w)).transpose()?.flatten();
-        Ok(Choice { name, rule, window: w, rate })
+        Ok(WindowChoice { name, rule, window: w, rate })
     };
     let products = s.six_bdps()?;
     let names = [
@@ -121,7 +121,7 @@ pub fn advise(question: &Question) -> Result<Advice, AdviceError> {
     ];
     let named = names.into_iter().zip(products);
     let bdps = named.map(|((name, rule), w)| at(name, rule, w)).collect::<Result<Vec<_>, _>>()?;
-    Ok(Advice {
+    Ok(WindowAdvice {
         question: *q,
         sweet_spot,
         recommended: at("hold", "recommended", Some(window))?,
@@ -136,7 +136,7 @@ pub fn advise(question: &Question) -> Result<Advice, AdviceError> {
         bdps,
         added_delay: [s.added_delay(window), s.added_delay(window.saturating_add(window))],
         loss_limited: s.loss_limited(),
-        settings: Settings::for_window(window, q.kernel)?,
+        settings: WindowSettings::for_window(window, q.kernel)?,
         assumptions: s.assumptions(),
         formulas: explain::formulas(&s, window)?,
         simulated: None,

@@ -3,12 +3,12 @@ use sweetspot_units::Bytes;
 
 use crate::{AdviceError, Kernel};
 
-/// What must be set for a window to be reached, receiver and sender.
+/// The settings of receiver and sender with which a connection reaches a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Settings {
+pub struct WindowSettings {
     /// `tcp_rmem[2]` at least, for autotuning to get there.
     pub tcp_rmem_max: Bytes,
-    /// What a program that sizes its buffer itself must ask for; `rmem_max` must allow it.
+    /// The `SO_RCVBUF` of a program that sets its own buffer; `rmem_max` must allow it.
     pub so_rcvbuf: Bytes,
     /// `tcp_wmem[2]` at the sender.
     pub tcp_wmem_max: Bytes,
@@ -18,16 +18,16 @@ pub struct Settings {
     pub granularity: Bytes,
 }
 
-impl Settings {
+impl WindowSettings {
     // Linux tcp_sndbuf_expand(): the sender's buffer is grown to twice the congestion window.
     /// The settings for `window` on `kernel`, with the ratio of memory to window that a new
     /// connection starts with.
     ///
     /// # Errors
     /// If TCP has no window so large.
-    pub fn for_window(window: Bytes, kernel: Kernel) -> Result<Settings, AdviceError> {
+    pub fn for_window(window: Bytes, kernel: Kernel) -> Result<WindowSettings, AdviceError> {
         let window_scale = WindowScale::for_window(window)?;
-        Ok(Settings {
+        Ok(WindowSettings {
             tcp_rmem_max: kernel.era().memory_for(window, None),
             so_rcvbuf: kernel.era().so_rcvbuf_for(window, None),
             tcp_wmem_max: window * 2,
@@ -43,7 +43,7 @@ mod tests {
 
     #[test]
     fn a_hundred_megabytes_by_hand() {
-        let s = Settings::for_window(Bytes::new(100_000_000), Kernel { major: 6, minor: 18 });
+        let s = WindowSettings::for_window(Bytes::new(100_000_000), Kernel { major: 6, minor: 18 });
         let s = s.unwrap();
         // Half of the memory is window from 6.8 on; 100e6 / 65,535 = 1525.9 -> 2^11.
         assert_eq!(s.tcp_rmem_max, Bytes::new(200_000_000));
@@ -55,6 +55,6 @@ mod tests {
     #[test]
     fn beyond_a_gibibyte_tcp_has_no_window() {
         let kernel = Kernel { major: 6, minor: 18 };
-        assert!(Settings::for_window(Bytes::new(2_000_000_000), kernel).is_err());
+        assert!(WindowSettings::for_window(Bytes::new(2_000_000_000), kernel).is_err());
     }
 }

@@ -1,16 +1,16 @@
-//! The advice in words, as a table, and as JSON.
+//! The advice as text, as a table, and as JSON.
 
 use serde_json::{Map, Value, json};
 use sweetspot_units::{Bytes, Duration, Rate};
 
-use super::{Advice, Choice, Simulated};
+use super::{TriedWindows, WindowAdvice, WindowChoice};
 use crate::formula::{Formula, explained};
 use crate::text::{list, row, table, wrap};
 
 const SOURCES: &str = "Sources: Jain, Prasad, Dovrolis, \"The TCP Bandwidth-Delay Product \
     revisited\"; Padhye et al. 1998; Linux net/ipv4/tcp_input.c; RFC 7323.";
 
-impl Advice {
+impl WindowAdvice {
     /// The advice as text of at most 80 columns; `explain` adds the formulas with their numbers.
     pub fn text(&self, explain: bool) -> String {
         let mut out = wrap(&self.words(), 80, 0);
@@ -39,7 +39,7 @@ impl Advice {
             path.push_str(&format!(" and {cross}"));
         }
         let wrong = |i: usize, word: &str| {
-            let choice: &Choice = &self.wrong_by_two[i];
+            let choice: &WindowChoice = &self.wrong_by_two[i];
             match choice.rate {
                 Some(r) => format!("{word} gives {r}"),
                 None => format!("{word} overflows the buffer (no closed form says what is left)"),
@@ -89,7 +89,7 @@ impl Advice {
 
     fn table(&self) -> String {
         let mut rows = vec![row([&"window", &"what it is", &"bytes", &"expected rate"])];
-        let mut add = |c: &Choice| {
+        let mut add = |c: &WindowChoice| {
             let bytes = c.window.map_or("not known".to_owned(), |w| w.get().to_string());
             rows.push(row([&c.name, &c.rule, &bytes, &rate(c.rate)]));
         };
@@ -149,7 +149,7 @@ impl Advice {
     }
 }
 
-fn simulated_text(simulated: &Simulated) -> String {
+fn simulated_text(simulated: &TriedWindows) -> String {
     let mut rows = vec![row([&"window, bytes", &"rate", &"+-", &"queue", &"lost", &""])];
     for (i, tried) in simulated.windows.iter().enumerate() {
         rows.push(row([
@@ -164,8 +164,8 @@ fn simulated_text(simulated: &Simulated) -> String {
     format!("Simulated, {} seeds each:\n{}", simulated.seeds, table(2, &rows))
 }
 
-/// What the first larger window costs at which the rate has fallen, by 3 % at least.
-fn too_far(simulated: &Simulated) -> String {
+/// The cost of the first larger window whose rate is at least 3 % lower.
+fn too_far(simulated: &TriedWindows) -> String {
     let Some(hold) = simulated.windows.get(simulated.hold) else { return String::new() };
     let mut beyond = simulated.windows.iter().skip(simulated.hold + 1);
     let fallen = beyond.find(|tried| tried.rate < hold.rate.scaled(0.97));
@@ -174,7 +174,7 @@ fn too_far(simulated: &Simulated) -> String {
     })
 }
 
-fn simulated_json(simulated: &Simulated) -> Value {
+fn simulated_json(simulated: &TriedWindows) -> Value {
     let windows = simulated.windows.iter().map(|tried| {
         json!({
             "window_bytes": tried.window.get(),

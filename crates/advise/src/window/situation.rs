@@ -7,30 +7,30 @@ use sweetspot_theory::path::{Path, unresponsive};
 use sweetspot_theory::reno::pftk::Flow;
 use sweetspot_units::{Bytes, Duration, Rate};
 
-use super::{Cross, Kind, Question};
+use super::{CrossKind, CrossShare, WindowQuestion};
 use crate::AdviceError;
 
 /// IPv4, TCP and timestamps (RFC 791, 9293, 7323).
-const HEADERS: Bytes = Bytes::new(52);
+const HEADER_BYTES: Bytes = Bytes::new(52);
 /// RFC 6298 with Linux's TCP_RTO_MIN: the RTT plus at least 200 ms.
 const SMALLEST_VARIANCE: Duration = Duration::from_millis(200);
 /// How far above A T_e to hold: the first few percent of queue cost 1/20 of an RTT and cover
 /// what a slightly wrong estimate of rate or RTT would lose.
-const MARGIN: f64 = 1.05;
+const WINDOW_MARGIN: f64 = 1.05;
 
 pub(super) struct Situation {
-    pub question: Question,
-    /// The path as built: C, T_m, B.
+    pub question: WindowQuestion,
+    /// The empty path: C, T_m, B.
     pub bare: Path,
-    /// What unresponsive cross traffic leaves of it: A, T_e, and of B the transfer's share A/C.
+    /// The path beside unresponsive cross traffic: A, T_e, and the transfer's share A/C of B.
     pub left: Path,
     pub elephants: Option<Elephants>,
-    /// What loss alone allows.
+    /// The rate that loss alone allows.
     pub lossy: Option<Rate>,
 }
 
 impl Situation {
-    pub(super) fn new(q: &Question) -> Result<Situation, AdviceError> {
+    pub(super) fn new(q: &WindowQuestion) -> Result<Situation, AdviceError> {
         let buffer = q.buffer.unwrap_or(Bytes::ZERO);
         let bare = Path::new(q.rate, q.rtt, buffer)?;
         let available = q.cross.map_or(q.rate, |c| c.available(q.rate));
@@ -39,14 +39,14 @@ impl Situation {
         let own = buffer.scaled(available.as_f64() / q.rate.as_f64());
         let left = unresponsive::path(q.rate, q.rate.saturating_sub(available), q.rtt, own)?;
         let elephants = match q.cross {
-            Some(Cross { kind: Kind::Elephants, .. }) => {
+            Some(CrossShare { kind: CrossKind::Elephants, .. }) => {
                 Some(Elephants::new(q.rate, available, q.rtt, q.rtt, buffer)?)
             }
             _ => None,
         };
         let lossy = match q.loss {
             Some(p) if p.get() > 0.0 => {
-                let mss = q.mtu - HEADERS;
+                let mss = q.mtu - HEADER_BYTES;
                 Some(Flow::new(mss, q.rtt, q.rtt + SMALLEST_VARIANCE, p)?.approximate())
             }
             _ => None,
@@ -57,7 +57,7 @@ impl Situation {
     /// The expected rate with `window`; `None` where no closed form is known.
     pub(super) fn rate_at(&self, window: Bytes) -> Result<Option<Rate>, AdviceError> {
         if let Some(most) = self.lossy.filter(|_| self.loss_limited()) {
-            // Loss keeps the window below the pipe: no queue, whoever else is there.
+            // Loss keeps the window below the BDP: no queue, with or without cross traffic.
             return Ok(Some(most.min(window / self.left.minimum_rtt())));
         }
         let base = match self.elephants {
@@ -93,15 +93,15 @@ impl Situation {
         }
         match self.elephants {
             Some(_) => spot.high,
-            None => spot.low.scaled(MARGIN).min(spot.high),
+            None => spot.low.scaled(WINDOW_MARGIN).min(spot.high),
         }
     }
 
-    /// In the order of the paper; `None` where no closed form is known.
+    /// The six products in the paper's order; `None` where no closed form is known.
     pub(super) fn six_bdps(&self) -> Result<[Option<Bytes>; 6], AdviceError> {
         let state = self.state()?;
         let known = self.elephants.is_none()
-            && !matches!(self.question.cross, Some(Cross { kind: Kind::Mice, .. }));
+            && !matches!(self.question.cross, Some(CrossShare { kind: CrossKind::Mice, .. }));
         let mut all = six_bdps::six_bdps(&state)?.all().map(Some);
         if !known && !self.loss_limited() {
             // BTC against traffic that reacts is not known in closed form.
@@ -122,12 +122,12 @@ impl Situation {
         Ok(state)
     }
 
-    /// No window on the path exceeds what pipe and buffer hold, whoever else is there.
+    /// More than path and buffer hold: no congestion window exceeds it.
     fn above_every_window(&self) -> Bytes {
         saturation::sweet_spot(&self.bare).high + self.question.mtu * 2
     }
 
-    /// The queueing delay that `window` adds: what it holds above the pipe, up to the buffer.
+    /// The queueing delay that `window` adds: its excess over the BDP, up to the buffer.
     pub(super) fn added_delay(&self, window: Bytes) -> Duration {
         if self.loss_limited() {
             return Duration::ZERO;
@@ -156,18 +156,18 @@ impl Situation {
         }
         match self.question.cross.map(|c| c.kind) {
             None => {}
-            Some(Kind::Udp) => all.push(
+            Some(CrossKind::Udp) => all.push(
                 "Cross traffic as a fluid: T_e = T_m and the whole buffer free. Bursts make the \
                  best window lie near the low end."
                     .to_owned(),
             ),
-            Some(Kind::Elephants) => all.push(
+            Some(CrossKind::Elephants) => all.push(
                 "Elephants with the same RTT, limited by their windows; beyond the sweet spot no \
                  closed form is known. Where the buffer counts packets, ACKs of traffic the other \
                  way take places too, and it is full sooner."
                     .to_owned(),
             ),
-            Some(Kind::Mice) => all.push(
+            Some(CrossKind::Mice) => all.push(
                 "Mice counted as if they did not react; they do a little, so the true rate lies \
                  up to a quarter higher (SOBAS Fig. 5). No closed form is known."
                     .to_owned(),

@@ -2,11 +2,12 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use sweetspot_advise::window::{Cross, Kind, Question, SimulatedWindow, advise};
+use sweetspot_advise::window::{CrossKind, CrossShare, TriedWindow, WindowQuestion, advise};
 use sweetspot_comparison::machine;
 use sweetspot_path::Random;
 use sweetspot_sim::Simulator;
 use sweetspot_study::Workers;
+use sweetspot_study::statistics::quantile;
 use sweetspot_study::window::try_windows;
 use sweetspot_units::{Bytes, Duration, Probability, Rate};
 
@@ -27,7 +28,7 @@ pub struct Arguments {
 
 /// What one situation shows: rates over that of the best window tried.
 struct Ratios {
-    kind: Kind,
+    kind: CrossKind,
     /// The window that the simulator says to hold.
     simulated: f64,
     /// The nearest to what closed forms say to hold.
@@ -41,7 +42,7 @@ pub fn run(arguments: Arguments) -> Ending {
     let mut ratios = Vec::new();
     for i in 0..arguments.situations {
         let question = drawn(&mut random)?;
-        ratios.push(judged(&question, workers)?);
+        ratios.push(ratios_of(&question, workers)?);
         if (i + 1) % 20 == 0 {
             eprintln!("{} of {} situations", i + 1, arguments.situations);
         }
@@ -55,36 +56,39 @@ pub fn run(arguments: Arguments) -> Ending {
 
 /// 10 to 60 Mbit/s, 20 to 200 ms, 0.1 to 2 BDP of buffer, each log-uniform; a tenth to seven tenths of
 /// the rate used by others, each kind as often.
-fn drawn(random: &mut Random) -> Result<Question, Box<dyn std::error::Error>> {
+fn drawn(random: &mut Random) -> Result<WindowQuestion, Box<dyn std::error::Error>> {
     let mut between = |low: f64, high: f64| low * (high / low).powf(random.unit());
     let rate = Rate::from_f64(between(10e6, 60e6));
     let rtt = Duration::from_secs_f64(between(0.02, 0.2));
     let buffer = (rate * rtt).scaled(between(0.1, 2.0)).max(Bytes::new(7500));
     let share = Probability::new(0.1 + 0.6 * random.unit()).ok_or("a share")?;
     let kind = match (random.unit() * 3.0) as u64 {
-        0 => Kind::Udp,
-        1 => Kind::Elephants,
-        _ => Kind::Mice,
+        0 => CrossKind::Udp,
+        1 => CrossKind::Elephants,
+        _ => CrossKind::Mice,
     };
-    Ok(Question {
+    Ok(WindowQuestion {
         rate,
         rtt,
         buffer: Some(buffer),
-        cross: Some(Cross { kind, share }),
+        cross: Some(CrossShare { kind, share }),
         loss: None,
         mtu: Bytes::new(1500),
         kernel: "6.18".parse()?,
     })
 }
 
-fn judged(question: &Question, workers: Workers) -> Result<Ratios, Box<dyn std::error::Error>> {
+fn ratios_of(
+    question: &WindowQuestion,
+    workers: Workers,
+) -> Result<Ratios, Box<dyn std::error::Error>> {
     let advice = advise(question)?;
     let windows = advice.windows_to_try().ok_or("a path with cross traffic and a buffer")?;
     let cross = question.cross.ok_or("cross traffic")?;
     let recommended = advice.recommended.window.unwrap_or(Bytes::ZERO);
     let tried = try_windows(&Simulator, question, &windows, workers)?;
     let best = tried.windows.iter().map(|w| w.rate.as_f64()).fold(1.0, f64::max);
-    let share = |w: Option<&SimulatedWindow>| w.map_or(0.0, |w| w.rate.as_f64() / best);
+    let share = |w: Option<&TriedWindow>| w.map_or(0.0, |w| w.rate.as_f64() / best);
     Ok(Ratios {
         kind: cross.kind,
         simulated: share(tried.windows.get(tried.hold)),
@@ -111,9 +115,9 @@ fn document(arguments: &Arguments, ratios: &[Ratios]) -> String {
     );
     let kinds = [
         ("all", None),
-        ("UDP", Some(Kind::Udp)),
-        ("elephants", Some(Kind::Elephants)),
-        ("mice", Some(Kind::Mice)),
+        ("UDP", Some(CrossKind::Udp)),
+        ("elephants", Some(CrossKind::Elephants)),
+        ("mice", Some(CrossKind::Mice)),
     ];
     for (name, kind) in kinds {
         let of: Vec<&Ratios> = ratios.iter().filter(|r| kind.is_none_or(|k| k == r.kind)).collect();
@@ -121,7 +125,8 @@ fn document(arguments: &Arguments, ratios: &[Ratios]) -> String {
         let closed = quantiles(of.iter().map(|r| r.closed_form));
         text.push_str(&format!("| {name} | {} | {advised} | {closed} |\n", of.len()));
     }
-    let all = |share: f64| quantile(ratios.iter().map(|r| r.simulated), share);
+    let simulated: Vec<f64> = ratios.iter().map(|r| r.simulated).collect();
+    let all = |share: f64| quantile(&simulated, share).unwrap_or(0.0);
     let met = |is: bool| if is { "met" } else { "**missed**" };
     text.push_str(&format!(
         "\nAsked for: a median of 95 % ({}), and 85 % at the 5 % quantile ({}).\n",
@@ -133,14 +138,6 @@ fn document(arguments: &Arguments, ratios: &[Ratios]) -> String {
 
 fn quantiles(values: impl Iterator<Item = f64>) -> String {
     let values: Vec<f64> = values.collect();
-    let at = |share| format!("{:.1} %", quantile(values.iter().copied(), share) * 100.0);
+    let at = |share| format!("{:.1} %", quantile(&values, share).unwrap_or(0.0) * 100.0);
     [at(0.05), at(0.25), at(0.5)].join(" | ")
-}
-
-/// The value that `share` of `values` stay below.
-fn quantile(values: impl Iterator<Item = f64>, share: f64) -> f64 {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    let last = values.len().saturating_sub(1);
-    values.get((last as f64 * share).round() as usize).copied().unwrap_or(0.0)
 }

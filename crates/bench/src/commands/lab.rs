@@ -1,55 +1,38 @@
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use sweetspot_emulator::isolate;
 use sweetspot_report::{
-    Cell, DemoOutcome, FileFacts, LabBench, PathFacts, Reference, Series, markdown, notes,
+    Cell, DemoOutcome, FileFacts, LabBench, PathFacts, ReferenceTransfer, Series, markdown, notes,
 };
 
 use super::Ending;
-use crate::lab::{Plan, demo, iperf3, matrix};
+use super::selection::Selection;
+use crate::lab::{PathPlan, demo, iperf3, matrix};
 use crate::store::Store;
 use sweetspot_comparison::build::build;
-use sweetspot_comparison::{Arena, Content, Ticker, Variant, machine, scratch, usual};
+use sweetspot_comparison::{Content, Ticker, Variant, VariantRunner, machine, scratch, usual};
 
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Measure only what contains one of these, e.g. "demo", "400Mbit", "demo/sobas+cubic",
-    /// "iperf3", "self-test"; the rest of the document comes from earlier results
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    only: Vec<String>,
-    /// Measure only what has no result yet
-    #[arg(long)]
-    resume: bool,
-    /// The document
-    #[arg(long, value_name = "FILE", default_value = "docs/results/lab.md")]
-    out: PathBuf,
-    /// Where results are kept until all are there
-    #[arg(long, value_name = "DIR", default_value = "target/bench-lab")]
-    results: PathBuf,
+    #[command(flatten)]
+    selection: Selection,
 }
 
-impl Arguments {
-    fn wants(&self, name: &str) -> bool {
-        self.only.is_empty() || self.only.iter().any(|part| name.contains(part.as_str()))
-    }
-}
-
+const NAME: &str = "lab";
 const SELF_TEST: &str = "self-test";
 
 /// Measures what is asked for, run by run, then writes the document from all there is.
 pub fn run(arguments: Arguments) -> Ending {
     let program = super::sweetspot()?;
     let build = build(&program)?;
-    // Results of another build are not mixed in: they would be of another program.
-    let store = Store::open(&arguments.results.join(&build))?;
-    if arguments.wants(SELF_TEST) && !(arguments.resume && store.get::<String>(SELF_TEST).is_some())
-    {
+    let store = arguments.selection.store(NAME, Some(&build))?;
+    if arguments.selection.is_due::<String>(&store, SELF_TEST) {
         store.put(SELF_TEST, &self_test(&program)?)?;
     }
     let scratch = scratch::make()?;
-    let bench = Bench { arguments: &arguments, store: &store, program: &program, build };
+    let bench = Bench { selection: &arguments.selection, store: &store, program: &program, build };
     let code = isolate(|| match bench.measure(scratch.path()) {
         Ok(()) => 0,
         Err(why) => {
@@ -74,7 +57,7 @@ fn self_test(program: &Path) -> Result<String, Box<dyn std::error::Error>> {
 }
 
 struct Bench<'a> {
-    arguments: &'a Arguments,
+    selection: &'a Selection,
     store: &'a Store,
     program: &'a Path,
     build: String,
@@ -101,13 +84,13 @@ impl Bench<'_> {
     }
 
     fn is_due(&self, name: &str) -> bool {
-        let kept = || self.store.get::<serde_json::Value>(name).is_some();
-        self.arguments.wants(name) && !(self.arguments.resume && kept())
+        self.selection.is_due::<serde_json::Value>(self.store, name)
     }
 
-    fn measure_cell(&self, plan: &Plan, due: &[Variant], scratch: &Path) -> Result<(), String> {
+    fn measure_cell(&self, plan: &PathPlan, due: &[Variant], scratch: &Path) -> Result<(), String> {
         let content = Content::random(scratch, plan.size, plan.path.seed)?;
-        let arena = Arena { path: &plan.path, content: &content, scratch, program: self.program };
+        let arena =
+            VariantRunner { path: &plan.path, content: &content, scratch, program: self.program };
         for variant in due {
             let name = run_name(plan, variant);
             let ticker = Ticker::new(&name, &arena);
@@ -134,7 +117,7 @@ impl Bench<'_> {
     }
 
     /// The results of one path, as far as there are any.
-    fn cell(&self, plan: &Plan) -> Option<Cell> {
+    fn cell(&self, plan: &PathPlan) -> Option<Cell> {
         let kept = |c: &Variant| self.store.get::<DemoOutcome>(&run_name(plan, c));
         let (runs, not_measured): (Vec<_>, Vec<_>) = usual()
             .into_iter()
@@ -144,37 +127,30 @@ impl Bench<'_> {
         let mut outcome = runs.next()?;
         outcome.variants.extend(runs.flat_map(|run| run.variants));
         let not_measured = not_measured.into_iter().map(|(_, name)| name).collect();
-        let reference: Option<Reference> = self.store.get(&reference_name(plan));
+        let reference: Option<ReferenceTransfer> = self.store.get(&reference_name(plan));
         Some(Cell { name: plan.name.clone(), outcome, not_measured, reference })
     }
 
-    fn write_document(&self) -> Result<(), Box<dyn std::error::Error>> {
-        let out = &self.arguments.out;
+    fn write_document(&self) -> Result<(), String> {
         let plans = matrix();
-        let earlier = fs::read_to_string(out).unwrap_or_default();
-        let bench = LabBench {
-            command: "make bench-lab".to_owned(),
-            build: format!("sweetspot {}, build {}", env!("CARGO_PKG_VERSION"), self.build),
-            demo: self.cell(&demo()),
-            matrix: plans.iter().filter_map(|plan| self.cell(plan)).collect(),
-            matrix_size: plans.len(),
-            self_test: self.store.get(SELF_TEST),
-            notes: notes(&earlier).to_owned(),
-        };
-        if let Some(dir) = out.parent() {
-            fs::create_dir_all(dir)?;
-        }
-        fs::write(out, markdown(&bench))
-            .map_err(|e| format!("cannot write {}: {e}", out.display()))?;
-        println!("{}", out.display());
-        Ok(())
+        self.selection.write_document(NAME, |earlier| {
+            markdown(&LabBench {
+                command: "make bench-lab".to_owned(),
+                build: format!("sweetspot {}, build {}", env!("CARGO_PKG_VERSION"), self.build),
+                demo: self.cell(&demo()),
+                matrix: plans.iter().filter_map(|plan| self.cell(plan)).collect(),
+                matrix_size: plans.len(),
+                self_test: self.store.get(SELF_TEST),
+                notes: notes(earlier).to_owned(),
+            })
+        })
     }
 }
 
-fn run_name(plan: &Plan, variant: &Variant) -> String {
+fn run_name(plan: &PathPlan, variant: &Variant) -> String {
     format!("{}/{variant}", plan.name)
 }
 
-fn reference_name(plan: &Plan) -> String {
+fn reference_name(plan: &PathPlan) -> String {
     format!("{}/iperf3", plan.name)
 }

@@ -7,42 +7,29 @@ use sweetspot_emulator::isolate;
 use sweetspot_report::notes;
 
 use super::Ending;
+use super::selection::Selection;
 use crate::live::{document, plans, play};
-use crate::store::Store;
 use sweetspot_comparison::build::build;
 use sweetspot_comparison::{machine, scratch};
 
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Measure only runs whose name contains one of these, e.g. "deep", "five/curl/tuned"; the
-    /// rest of the document comes from earlier results
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    only: Vec<String>,
-    /// Measure only what has no result yet
-    #[arg(long)]
-    resume: bool,
-    /// The document
-    #[arg(long, value_name = "FILE", default_value = "docs/results/live.md")]
-    out: PathBuf,
-    /// Where results are kept until all are there
-    #[arg(long, value_name = "DIR", default_value = "target/bench-live")]
-    results: PathBuf,
+    #[command(flatten)]
+    selection: Selection,
     /// Keep what the tuner did in each run here, a line of JSON per action
     #[arg(long, value_name = "DIR")]
     events: Option<PathBuf>,
 }
 
+const NAME: &str = "live";
+
 /// Measures what is asked for, run by run, then writes the document from all there is.
 pub fn run(arguments: Arguments) -> Ending {
     let program = super::sweetspot()?;
     let build = build(&program)?;
-    // Results of another build are not mixed in: they would be of another program.
-    let store = Store::open(&arguments.results.join(&build))?;
-    let is_due = |name: &str| {
-        let wanted =
-            arguments.only.is_empty() || arguments.only.iter().any(|part| name.contains(part));
-        wanted && !(arguments.resume && store.get::<serde_json::Value>(name).is_some())
-    };
+    let selection = &arguments.selection;
+    let store = selection.store(NAME, Some(&build))?;
+    let is_due = |name: &str| selection.is_due::<serde_json::Value>(&store, name);
     if let Some(dir) = &arguments.events {
         fs::create_dir_all(dir)?;
     }
@@ -73,13 +60,6 @@ pub fn run(arguments: Arguments) -> Ending {
         machine::kernel(),
         &machine::date()[..10],
     );
-    let out = &arguments.out;
-    let earlier = fs::read_to_string(out).unwrap_or_default();
-    if let Some(dir) = out.parent() {
-        fs::create_dir_all(dir)?;
-    }
-    fs::write(out, document(&outcomes, &facts, notes(&earlier)))
-        .map_err(|e| format!("cannot write {}: {e}", out.display()))?;
-    println!("{}", out.display());
+    selection.write_document(NAME, |earlier| document(&outcomes, &facts, notes(earlier)))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,9 +1,11 @@
-//! One file per benchmark: its arguments as typed, and its story.
+//! One file per benchmark: its arguments and its steps. [`selection`] has the arguments that several
+//! benchmarks share.
 
 pub mod advice;
 pub mod lab;
 pub mod limits;
 pub mod live;
+mod selection;
 pub mod sim;
 
 use std::path::PathBuf;

@@ -5,7 +5,9 @@ use std::process::ExitCode;
 use sweetspot_report::notes;
 
 use super::Ending;
-use crate::speed::{Case, Findings, Header, Race, Scheduler, build_ns3, document, play};
+use crate::speed::{
+    MeasurementInfo, Scheduler, SpeedBenchmark, SpeedCase, SpeedResults, build_ns3, document, play,
+};
 use sweetspot_comparison::machine;
 
 #[derive(Debug, clap::Args)]
@@ -24,7 +26,7 @@ pub struct Arguments {
     ns3: PathBuf,
     /// Play one case once in this process and print what it took: elephants, mice, sack, flows-N
     #[arg(long, value_name = "CASE")]
-    play: Option<Case>,
+    play: Option<SpeedCase>,
     /// What plays it
     #[arg(long, value_enum, default_value_t = Scheduler::Usual, requires = "play")]
     scheduler: Scheduler,
@@ -41,15 +43,15 @@ pub fn run(arguments: Arguments) -> Ending {
         return Ok(ExitCode::SUCCESS);
     }
     let program = std::env::current_exe()?;
-    let race = Race {
+    let race = SpeedBenchmark {
         program: &program,
         script: &arguments.script,
         ns3: build_ns3(&arguments.ns3),
         repetitions: usize::from(arguments.repetitions),
     };
-    let findings = Findings::of(&race)?;
+    let findings = SpeedResults::of(&race)?;
     let out = &arguments.out;
-    let header = Header {
+    let header = MeasurementInfo {
         command: format!("make bench-sim ARGS=\"--repetitions {}\"", arguments.repetitions),
         machine: format!("{}, {}", machine::machine(), machine::kernel()),
         date: machine::date(),

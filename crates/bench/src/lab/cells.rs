@@ -2,7 +2,7 @@ use sweetspot_path::{DirectionSpec, PathSpec};
 use sweetspot_units::{Bytes, Duration, Probability, Rate, Volume};
 
 /// One path of the benchmark and what crosses it.
-pub struct Plan {
+pub struct PathPlan {
     /// Its name in the document and for `--only`.
     pub name: String,
     /// The path.
@@ -14,13 +14,13 @@ pub struct Plan {
 }
 
 /// The demonstration's path.
-pub fn demo() -> Plan {
+pub fn demo() -> PathPlan {
     let tenth = 0.1;
-    Plan { name: "demo".into(), reference: true, ..cell(100, 100, tenth) }
+    PathPlan { name: "demo".into(), reference: true, ..cell(100, 100, tenth) }
 }
 
 /// Three rates, two round trips, a small and a large buffer.
-pub fn matrix() -> Vec<Plan> {
+pub fn matrix() -> Vec<PathPlan> {
     let mut all = Vec::new();
     for mbit in [20, 100, 400] {
         for ms in [20, 100] {
@@ -31,13 +31,13 @@ pub fn matrix() -> Vec<Plan> {
 }
 
 /// `mbit` Mbit/s, `ms` milliseconds, a buffer of `bdps` bandwidth-delay products.
-fn cell(mbit: u64, ms: u64, bdps: f64) -> Plan {
+fn cell(mbit: u64, ms: u64, bdps: f64) -> PathPlan {
     // Ten packets: fewer would drop the first flight of a connection (RFC 6928: ten segments).
-    const LEAST_BUFFER: Bytes = Bytes::new(15_000);
+    const MIN_BUFFER: Bytes = Bytes::new(15_000);
     // 16.6 s at the payload capacity: slow start is a small part of the whole.
     const SIZE_PER_MBIT: Bytes = Bytes::new(2_000_000);
     let (rate, rtt) = (Rate::from_mbit_per_second(mbit), Duration::from_millis(ms));
-    let buffer = (rate * rtt).scaled(bdps).max(LEAST_BUFFER);
+    let buffer = (rate * rtt).scaled(bdps).max(MIN_BUFFER);
     let direction = DirectionSpec {
         rate,
         delay: rtt / 2,
@@ -45,7 +45,7 @@ fn cell(mbit: u64, ms: u64, bdps: f64) -> Plan {
         loss: Probability::ZERO,
         jitter: Duration::ZERO,
     };
-    Plan {
+    PathPlan {
         name: format!("{mbit}Mbit-{ms}ms-{bdps:.1}BDP"),
         path: PathSpec { up: direction, down: direction, mtu: Bytes::new(1500), seed: 1 },
         size: SIZE_PER_MBIT * mbit,

@@ -3,24 +3,24 @@ use std::process::Command;
 use serde::Deserialize;
 use sweetspot_emulator::Emulation;
 use sweetspot_linux::clock;
-use sweetspot_report::Reference;
+use sweetspot_report::ReferenceTransfer;
 use sweetspot_units::{Bytes, Duration, Rate};
 
-use super::Plan;
+use super::PathPlan;
 use sweetspot_comparison::Program;
 
 const CONGESTION: &str = "cubic";
 
 /// iperf3 over the same path, as much data, kernel defaults: what the CPU time of a transfer
 /// is compared with.
-pub fn iperf3(plan: &Plan) -> Result<Reference, String> {
+pub fn iperf3(plan: &PathPlan) -> Result<ReferenceTransfer, String> {
     let emulation = Emulation::start(&plan.path).map_err(|e| e.to_string())?;
     let mut serve = Command::new("iperf3");
     serve.args(["--server", "--one-off", "--forceflush"]);
     let mut server = Program::start(emulation.far(), &mut serve)
         .map_err(|e| format!("{e} (sudo apt-get install iperf3)"))?;
     let patience = clock::now() + Duration::from_secs(5);
-    while !server.said().iter().any(|line| line.contains("listening")) {
+    while !server.printed().iter().any(|line| line.contains("listening")) {
         if clock::now() > patience {
             return Err("iperf3: the server does not listen".to_owned());
         }
@@ -37,9 +37,9 @@ pub fn iperf3(plan: &Plan) -> Result<Reference, String> {
 
 /// What is of use in iperf3's JSON.
 #[derive(Deserialize)]
-struct Report {
+struct Iperf3Report {
     start: Start,
-    end: End,
+    end: Iperf3End,
 }
 
 #[derive(Deserialize)]
@@ -48,7 +48,7 @@ struct Start {
 }
 
 #[derive(Deserialize)]
-struct End {
+struct Iperf3End {
     sum_sent: Sum,
     sum_received: Sum,
     cpu_utilization_percent: Cpu,
@@ -68,11 +68,12 @@ struct Cpu {
     remote_total: f64,
 }
 
-fn read(json: &str) -> Result<Reference, String> {
-    let report: Report = serde_json::from_str(json).map_err(|e| format!("iperf3's report: {e}"))?;
-    let End { sum_sent, sum_received, cpu_utilization_percent: cpu } = report.end;
+fn read(json: &str) -> Result<ReferenceTransfer, String> {
+    let report: Iperf3Report =
+        serde_json::from_str(json).map_err(|e| format!("iperf3's report: {e}"))?;
+    let Iperf3End { sum_sent, sum_received, cpu_utilization_percent: cpu } = report.end;
     let used = |percent: f64, over: &Sum| Duration::from_secs_f64(percent / 100.0 * over.seconds);
-    Ok(Reference {
+    Ok(ReferenceTransfer {
         program: report.start.version,
         congestion: CONGESTION.to_owned(),
         size: Bytes::new(sum_received.bytes),

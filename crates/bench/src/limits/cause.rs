@@ -68,7 +68,7 @@ impl Cause {
 
 /// One flow.
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct FlowPlan {
     pub name: String,
     pub cause: Cause,
     pub path: PathSpec,
@@ -94,14 +94,14 @@ const PATHS: [(u64, u64); 8] =
     [(20, 20), (50, 20), (10, 40), (20, 40), (50, 40), (10, 80), (20, 80), (50, 80)];
 
 /// A hundred flows: thirteen of each of the first four causes, twelve of the others.
-pub fn plans() -> Vec<Plan> {
+pub fn plans() -> Vec<FlowPlan> {
     let count = |cause: Cause| if cause as usize <= Cause::SlowWriter as usize { 13 } else { 12 };
     let all = Cause::ALL.into_iter().flat_map(|cause| (0..count(cause)).map(move |n| (cause, n)));
     all.map(|(cause, n)| plan(cause, n)).collect()
 }
 
 /// Flow number `n` of `cause`.
-fn plan(cause: Cause, n: usize) -> Plan {
+fn plan(cause: Cause, n: usize) -> FlowPlan {
     let (mbit, ms) = PATHS[n % PATHS.len()];
     let (rate, rtt) = (Rate::from_mbit_per_second(mbit), Duration::from_millis(ms));
     let bdp = rate * rtt;
@@ -112,7 +112,7 @@ fn plan(cause: Cause, n: usize) -> Plan {
         loss: Probability::ZERO,
         jitter: Duration::ZERO,
     };
-    let mut plan = Plan {
+    let mut plan = FlowPlan {
         name: format!("{}-{n:02}-{mbit}Mbit-{ms}ms", cause.name()),
         cause,
         path: PathSpec {

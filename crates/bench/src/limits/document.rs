@@ -5,38 +5,38 @@ use std::fmt::Write;
 use sweetspot_diagnose::Class;
 
 use super::cause::Cause;
-use super::judged::{ClassShares, Judged};
+use super::classified::{ClassShares, ClassifiedFlow};
 use sweetspot_comparison::machine;
 
 /// From where a flow was seen.
-struct View {
+struct VantagePoint {
     name: &'static str,
-    opinion: fn(&Judged) -> &ClassShares,
+    opinion: fn(&ClassifiedFlow) -> &ClassShares,
     /// Causes that cannot be told from there, and why.
     leaves_out: &'static [Cause],
     why: &'static str,
 }
 
-const VIEWS: [View; 4] = [
-    View {
+const VIEWS: [VantagePoint; 4] = [
+    VantagePoint {
         name: "Capture at the sender",
         opinion: |j| &j.capture_at_sender,
         leaves_out: &[],
         why: "",
     },
-    View {
+    VantagePoint {
         name: "Capture at the receiver",
         opinion: |j| &j.capture_at_receiver,
         leaves_out: &[],
         why: "",
     },
-    View {
+    VantagePoint {
         name: "Live at the sender",
         opinion: |j| &j.live_at_sender,
         leaves_out: &[Cause::ShortFlow],
         why: "A short flow is over before it was seen twice: the kernel is asked ten times a second.",
     },
-    View {
+    VantagePoint {
         name: "Live at the receiver",
         opinion: |j| &j.live_at_receiver,
         leaves_out: &[
@@ -52,7 +52,7 @@ const VIEWS: [View; 4] = [
 ];
 
 /// The document on `flows`, by `command`.
-pub fn markdown(flows: &[(String, Judged)], command: &str) -> String {
+pub fn markdown(flows: &[(String, ClassifiedFlow)], command: &str) -> String {
     let mut text = format!(
         "# Flows of known cause\n\n\
          What `sweetspot diagnose` says of {} flows whose cause is known because it was made: which \
@@ -71,7 +71,7 @@ pub fn markdown(flows: &[(String, Judged)], command: &str) -> String {
     text
 }
 
-fn matrix(text: &mut String, view: &View, flows: &[(String, Judged)]) {
+fn matrix(text: &mut String, view: &VantagePoint, flows: &[(String, ClassifiedFlow)]) {
     let counted: Vec<_> =
         flows.iter().filter(|(_, j)| !view.leaves_out.contains(&j.cause)).collect();
     let right = counted.iter().filter(|(_, j)| (view.opinion)(j).class == j.cause.class()).count();
@@ -113,8 +113,8 @@ fn matrix(text: &mut String, view: &View, flows: &[(String, Judged)]) {
     if !wrong.is_empty() {
         text.push_str("\nWrong:\n\n");
     }
-    for (name, judged) in wrong {
-        let opinion = (view.opinion)(judged);
+    for (name, classified) in wrong {
+        let opinion = (view.opinion)(classified);
         let shares: Vec<String> = opinion
             .shares
             .iter()

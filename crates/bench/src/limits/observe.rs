@@ -9,36 +9,39 @@ use sweetspot_linux::clock;
 use sweetspot_linux::diag::{Detail, Diag};
 use sweetspot_units::Duration;
 
-use sweetspot_watch::{Host, sample};
+use sweetspot_watch::{NamespaceConnections, sample};
 
 /// Between two samples, as `diagnose` has it.
-const PERIOD: Duration = Duration::from_millis(100);
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Watches the one connection of a side, from outside.
-pub struct Observer {
+pub struct KernelObserver {
     over: Arc<AtomicBool>,
     thread: JoinHandle<Result<Live, String>>,
 }
 
-impl Observer {
+impl KernelObserver {
     /// Begins to watch.
-    pub fn start(side: &Side) -> io::Result<Observer> {
-        let mut host = Host::of(side.run(Diag::open)??);
+    pub fn start(side: &Side) -> io::Result<KernelObserver> {
+        let mut host = NamespaceConnections::of(side.run(Diag::open)??);
         let over = Arc::new(AtomicBool::new(false));
-        let told = over.clone();
+        let over_seen = over.clone();
         let life = move || {
             let mut live = Live::default();
-            while !told.load(Ordering::Acquire) {
+            while !over_seen.load(Ordering::Acquire) {
                 let seen = host.read(Detail::ALL)?;
                 let now = clock::now();
                 if let Some(sample) = seen.first().and_then(|c| sample(c, now)) {
                     live.handle(sample);
                 }
-                clock::sleep_until(now + PERIOD);
+                clock::sleep_until(now + SAMPLE_INTERVAL);
             }
             Ok(live)
         };
-        Ok(Observer { over, thread: thread::Builder::new().name("observe".into()).spawn(life)? })
+        Ok(KernelObserver {
+            over,
+            thread: thread::Builder::new().name("observe".into()).spawn(life)?,
+        })
     }
 
     /// Ends it.

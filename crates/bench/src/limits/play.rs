@@ -10,16 +10,16 @@ use sweetspot_linux::clock;
 use sweetspot_linux::tcp::options;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use super::cause::Plan;
-use super::observe::Observer;
-use super::watch::Watch;
+use super::cause::FlowPlan;
+use super::observe::KernelObserver;
+use super::watch::PacketCapture;
 
 const PORT: u16 = 4000;
 /// What a program reads at once.
-const PIECE: usize = 65_536;
+const READ_BYTES: usize = 65_536;
 
 /// A flow that was played, as each end saw it.
-pub struct Played {
+pub struct PlayedFlow {
     pub at_sender: Vec<u8>,
     pub at_receiver: Vec<u8>,
     /// What the kernel said of it meanwhile, at each end.
@@ -30,15 +30,15 @@ pub struct Played {
 }
 
 /// Plays a flow from near to far.
-pub fn play(plan: &Plan) -> Result<Played, String> {
+pub fn play(plan: &FlowPlan) -> Result<PlayedFlow, String> {
     let emulation = Emulation::start(&plan.path).map_err(|e| e.to_string())?;
     let (near, far) = (emulation.near(), emulation.far());
     let context = |what: &'static str| move |error: io::Error| format!("{what}: {error}");
     let listener = listen(far, plan).map_err(context("cannot listen"))?;
-    let watches = [near, far].map(Watch::start);
+    let watches = [near, far].map(PacketCapture::start);
     let [at_sender, at_receiver] = watches.map(|w| w.map_err(context("cannot capture")));
     let (at_sender, at_receiver) = (at_sender?, at_receiver?);
-    let observers = [near, far].map(Observer::start);
+    let observers = [near, far].map(KernelObserver::start);
     let [live_at_sender, live_at_receiver] =
         observers.map(|o| o.map_err(context("cannot observe")));
     let (live_at_sender, live_at_receiver) = (live_at_sender?, live_at_receiver?);
@@ -51,8 +51,8 @@ pub fn play(plan: &Plan) -> Result<Played, String> {
         read(receiver, plan.read_at, until);
         Ok::<(), String>(())
     })?;
-    let finished = |watch: Watch| watch.finish().map_err(context("cannot capture"));
-    let played = Played {
+    let finished = |watch: PacketCapture| watch.finish().map_err(context("cannot capture"));
+    let played = PlayedFlow {
         at_sender: finished(at_sender)?,
         at_receiver: finished(at_receiver)?,
         live_at_sender: live_at_sender.finish()?,
@@ -62,7 +62,7 @@ pub fn play(plan: &Plan) -> Result<Played, String> {
     Ok(played)
 }
 
-fn listen(side: &Side, plan: &Plan) -> io::Result<TcpListener> {
+fn listen(side: &Side, plan: &FlowPlan) -> io::Result<TcpListener> {
     let socket = side.run(|| Socket::new(Domain::IPV4, Type::STREAM, None))??;
     if let Some(size) = plan.receive_buffer {
         // The kernel doubles what is asked for.
@@ -73,7 +73,7 @@ fn listen(side: &Side, plan: &Plan) -> io::Result<TcpListener> {
     Ok(socket.into())
 }
 
-fn connect(side: &Side, to: SocketAddr, plan: &Plan) -> io::Result<TcpStream> {
+fn connect(side: &Side, to: SocketAddr, plan: &FlowPlan) -> io::Result<TcpStream> {
     let socket = side.run(|| Socket::new(Domain::IPV4, Type::STREAM, None))??;
     if let Some(size) = plan.send_buffer {
         socket.set_send_buffer_size((size.get() / 2) as usize)?;
@@ -86,11 +86,11 @@ fn connect(side: &Side, to: SocketAddr, plan: &Plan) -> io::Result<TcpStream> {
 
 /// Reads until the end, or until the time is up, at a rate.
 fn read(mut from: TcpStream, rate: Option<Rate>, until: Time) {
-    let mut piece = vec![0; PIECE];
+    let mut piece = vec![0; READ_BYTES];
     let grace = until + Duration::from_secs(1);
     let _ = from.set_read_timeout(Some(StdDuration::from_secs(1)));
     // A program that reads slowly reads a little at a time.
-    let size = if rate.is_some() { PIECE / 8 } else { PIECE };
+    let size = if rate.is_some() { READ_BYTES / 8 } else { READ_BYTES };
     while clock::now() < grace {
         match from.read(&mut piece[..size]) {
             Ok(0) | Err(_) => return,
@@ -104,7 +104,7 @@ fn read(mut from: TcpStream, rate: Option<Rate>, until: Time) {
 }
 
 /// Writes until enough is written or the time is up.
-fn write(mut to: TcpStream, plan: &Plan, until: Time) {
+fn write(mut to: TcpStream, plan: &FlowPlan, until: Time) {
     let piece = vec![0; plan.piece.get() as usize];
     let _ = to.set_write_timeout(Some(StdDuration::from_millis(500)));
     let mut left = plan.size.map_or(u64::MAX, Bytes::get);

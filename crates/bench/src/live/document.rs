@@ -4,12 +4,12 @@ use std::fmt::Write;
 use sweetspot_report::{NOTES_BEGIN, NOTES_END};
 
 use super::plan::plans;
-use super::play::Outcome;
+use super::play::RunOutcome;
 use super::targets::{Target, percent, ratios, targets};
 
 /// The document, from the outcomes there are, by the names of their runs; `facts` name the
 /// machine, `notes` were written by hand.
-pub fn document(outcomes: &BTreeMap<String, Outcome>, facts: &str, notes: &str) -> String {
+pub fn document(outcomes: &BTreeMap<String, RunOutcome>, facts: &str, notes: &str) -> String {
     let mut text = format!(
         "# Measured on live connections of other programs\n\n\
          Downloads and uploads by unmodified programs across 100 Mbit/s and 40 ms (one BDP is 500 kB; TCP's\n\
@@ -59,7 +59,7 @@ pub fn document(outcomes: &BTreeMap<String, Outcome>, facts: &str, notes: &str) 
 }
 
 /// What tuning costs or gains where there is little to win, and something to lose.
-fn left_alone(outcomes: &BTreeMap<String, Outcome>) -> String {
+fn left_alone(outcomes: &BTreeMap<String, RunOutcome>) -> String {
     let ratios = ratios(outcomes);
     if ratios.is_empty() {
         return String::new();

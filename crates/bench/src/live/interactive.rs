@@ -15,10 +15,10 @@ pub struct Interactive {
 }
 
 /// Between two questions.
-const PACE: Duration = Duration::from_millis(20);
+const QUESTION_INTERVAL: Duration = Duration::from_millis(20);
 
 /// An answer that takes longer is a failure of the path.
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
+const ANSWER_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(5);
 
 impl Interactive {
     /// Asks until `stop`.
@@ -50,14 +50,14 @@ fn answer(listener: &TcpListener) -> io::Result<()> {
 fn ask(address: SocketAddr, stop: &AtomicBool) -> io::Result<Interactive> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_nodelay(true)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
     let mut answers = Vec::new();
     while !stop.load(Ordering::Relaxed) {
         let asked = clock::now();
         stream.write_all(&[0; 64])?;
         stream.read_exact(&mut [0; 64])?;
         answers.push((asked, clock::now().since(asked)));
-        clock::sleep_until(asked + PACE);
+        clock::sleep_until(asked + QUESTION_INTERVAL);
     }
     Ok(Interactive { answers })
 }

@@ -10,7 +10,7 @@ use sweetspot_linux::tcp::options;
 use sweetspot_linux::{clock, processes};
 use sweetspot_units::{Duration, Rate};
 
-use super::plan::{Client, Plan};
+use super::plan::{Client, RunPlan};
 use sweetspot_comparison::Program;
 
 /// More than any run can take.
@@ -21,14 +21,14 @@ pub const PORT: u16 = 8080;
 pub const RIVAL_PORT: u16 = 8081;
 
 /// A server that runs.
-pub struct Server {
+pub struct PeerServer {
     program: Program,
 }
 
-impl Server {
+impl PeerServer {
     /// Starts the server that the plan's client needs, with the plan's congestion control, and waits
     /// until it listens.
-    pub fn start(plan: &Plan, far: &Side, scratch: &Path) -> Result<Server, String> {
+    pub fn start(plan: &RunPlan, far: &Side, scratch: &Path) -> Result<PeerServer, String> {
         let client = plan.client;
         let www = scratch.join("www");
         fs::create_dir_all(&www).map_err(|e| e.to_string())?;
@@ -51,7 +51,7 @@ impl Server {
         };
         let program = Program::start(far, &mut command)
             .map_err(|e| format!("{e} (sudo apt-get install {package})"))?;
-        let server = Server { program };
+        let server = PeerServer { program };
         server.use_congestion_control(plan.congestion)?;
         Ok(server)
     }
@@ -88,7 +88,7 @@ impl Server {
 }
 
 /// The command that moves data from or to the far side, into nothing.
-pub fn client(plan: &Plan, emulation: &Emulation, scratch: &Path) -> Command {
+pub fn client(plan: &RunPlan, emulation: &Emulation, scratch: &Path) -> Command {
     let seconds = plan.length.as_secs_f64() as u64;
     let far = emulation.far().address();
     let curl = format!("curl --silent --output /dev/null http://{far}:{PORT}");

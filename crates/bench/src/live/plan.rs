@@ -22,7 +22,7 @@ pub enum Client {
 
 /// One run.
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct RunPlan {
     /// Its name in the document and for `--only`.
     pub name: String,
     /// The path.
@@ -42,13 +42,13 @@ pub struct Plan {
 }
 
 /// The rate at which every path begins.
-const RATE: Rate = Rate::from_mbit_per_second(100);
+const START_RATE: Rate = Rate::from_mbit_per_second(100);
 
 /// The path of most runs, but for its buffer.
-const RTT: &str = "rtt=40ms";
+const RTT_SPEC: &str = "rtt=40ms";
 
 /// All runs.
-pub fn plans() -> Vec<Plan> {
+pub fn plans() -> Vec<RunPlan> {
     let mut all = Vec::new();
     all.extend(repeated("deep/curl", &path("1MB"), Client::Curl(1), 20, REPEATS));
     for (client, name) in [(Client::Rsync, "rsync"), (Client::Iperf3(1), "iperf3")] {
@@ -57,8 +57,10 @@ pub fn plans() -> Vec<Plan> {
     all.extend(repeated("small/curl", &path("125kB"), Client::Curl(1), 20, REPEATS));
     all.extend(pair("five/curl", &path("1MB"), Client::Curl(5), 30));
     let [_, mut change] = pair("change/curl", &path("1MB"), Client::Curl(1), 24);
-    change.changes =
-        vec![(Duration::from_secs(8), RATE.scaled(0.5)), (Duration::from_secs(16), RATE)];
+    change.changes = vec![
+        (Duration::from_secs(8), START_RATE.scaled(0.5)),
+        (Duration::from_secs(16), START_RATE),
+    ];
     all.push(change);
     let [_, hundred] = pair("hundred/iperf3", &path("1MB"), Client::Iperf3(100), 20);
     all.push(hundred);
@@ -69,13 +71,15 @@ pub fn plans() -> Vec<Plan> {
 }
 
 /// Uploads under `tune --send`.
-fn uploads() -> Vec<Plan> {
+fn uploads() -> Vec<RunPlan> {
     let mut all = Vec::new();
     all.extend(repeated("upload/deep", &path("1MB"), Client::Upload, 20, REPEATS));
     all.extend(pair("upload/small", &path("125kB"), Client::Upload, 20));
     let [_, mut change] = pair("upload/change", &path("1MB"), Client::Upload, 24);
-    change.changes =
-        vec![(Duration::from_secs(8), RATE.scaled(0.5)), (Duration::from_secs(16), RATE)];
+    change.changes = vec![
+        (Duration::from_secs(8), START_RATE.scaled(0.5)),
+        (Duration::from_secs(16), START_RATE),
+    ];
     all.push(change);
     all
 }
@@ -90,7 +94,7 @@ pub const CONDITION: &str = "condition/";
 const REPEATS: usize = 3;
 
 /// Paths and programs with which there is little to win, and something to lose.
-fn conditions() -> Vec<Plan> {
+fn conditions() -> Vec<RunPlan> {
     let slow = Rate::from_mbit_per_second(32);
     let curl = Client::Curl(1);
     let mut all = Vec::new();
@@ -112,13 +116,13 @@ fn conditions() -> Vec<Plan> {
         let rival = (name == "rival").then_some(Duration::from_secs(5));
         let name = format!("{CONDITION}{name}");
         let runs = repeated(&name, &path, client, seconds, repeats);
-        all.extend(runs.map(|run| Plan { rival, ..run }));
+        all.extend(runs.map(|run| RunPlan { rival, ..run }));
     }
     all
 }
 
 /// Downloads from servers that send by BBR.
-fn sent_by_bbr() -> Vec<Plan> {
+fn sent_by_bbr() -> Vec<RunPlan> {
     let curl = Client::Curl(1);
     let short = |size| Client::Short(Bytes::new(size));
     let mut all = Vec::new();
@@ -132,7 +136,7 @@ fn sent_by_bbr() -> Vec<Plan> {
     ] {
         let name = format!("{CONDITION}{name}");
         let runs = repeated(&name, &path, client, seconds, REPEATS);
-        all.extend(runs.map(|run| Plan { congestion: "bbr", ..run }));
+        all.extend(runs.map(|run| RunPlan { congestion: "bbr", ..run }));
     }
     all
 }
@@ -145,23 +149,23 @@ fn repeated(
     client: Client,
     seconds: u64,
     repeats: usize,
-) -> impl Iterator<Item = Plan> {
+) -> impl Iterator<Item = RunPlan> {
     (1..=repeats).flat_map(move |repeat| {
         pair(name, &format!("{path} seed={repeat}"), client, seconds).map(|run| match repeat {
             1 => run,
-            _ => Plan { name: format!("{}/{repeat}", run.name), ..run },
+            _ => RunPlan { name: format!("{}/{repeat}", run.name), ..run },
         })
     })
 }
 
 fn path(buffer: &str) -> String {
-    format!("{RTT} buffer={buffer}")
+    format!("{RTT_SPEC} buffer={buffer}")
 }
 
 /// The same, left alone and tuned.
-fn pair(name: &str, path: &str, client: Client, seconds: u64) -> [Plan; 2] {
-    let words = format!("rate={}bit/s {path}", RATE.bits_per_second());
-    [("alone", false), ("tuned", true)].map(|(suffix, tuned)| Plan {
+fn pair(name: &str, path: &str, client: Client, seconds: u64) -> [RunPlan; 2] {
+    let words = format!("rate={}bit/s {path}", START_RATE.bits_per_second());
+    [("alone", false), ("tuned", true)].map(|(suffix, tuned)| RunPlan {
         name: format!("{name}/{suffix}"),
         // A path of constants: `the_paths_can_be_read` keeps it readable.
         path: words.parse().unwrap_or_else(|e| unreachable!("{words}: {e}")),

@@ -9,15 +9,15 @@ use sweetspot_linux::{clock, processes};
 use sweetspot_units::{Bytes, Duration, Time};
 
 use super::interactive::Interactive;
-use super::peers::{RIVAL_PORT, Server, client, download_of};
-use super::plan::Plan;
-use super::watch::Watch;
+use super::peers::{PeerServer, RIVAL_PORT, client, download_of};
+use super::plan::RunPlan;
+use super::watch::ConnectionWatch;
 use crate::median;
 use sweetspot_comparison::Program;
 
 /// What a run showed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Outcome {
+pub struct RunOutcome {
     /// Payload that the receiving program got over the whole run, in bit/s.
     pub goodput_bps: f64,
     /// Each connection's, likewise.
@@ -45,21 +45,21 @@ pub struct Outcome {
 }
 
 /// Between two looks.
-const LOOK: Duration = Duration::from_millis(50);
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(50);
 /// After this a window is held, as far as it ever is.
-const HELD: Duration = Duration::from_secs(3);
+const SETTLING_TIME: Duration = Duration::from_secs(3);
 /// The stretch after a change that is judged.
-const STRETCH: Duration = Duration::from_secs(2);
+const AFTER_CHANGE: Duration = Duration::from_secs(2);
 
 /// Plays a run with `program` as the tuner, whose events go to a file, where one is given.
 pub fn play(
-    plan: &Plan,
+    plan: &RunPlan,
     program: &Path,
     scratch: &Path,
     events: Option<&Path>,
-) -> Result<Outcome, String> {
+) -> Result<RunOutcome, String> {
     let emulation = Emulation::start(&plan.path).map_err(|e| e.to_string())?;
-    let tuner = plan.tuned.then_some(Tuner { program, events });
+    let tuner = plan.tuned.then_some(TunerCommand { program, events });
     let played = run(plan, tuner.as_ref(), scratch, &emulation);
     let certificate = emulation.finish().map_err(|e| e.to_string())?;
     let mut outcome = played?;
@@ -68,29 +68,29 @@ pub fn play(
 }
 
 /// What was gathered while it ran.
-struct Traces {
+struct RunObservations {
     begun: Time,
     ended: Time,
-    watch: Watch,
+    watch: ConnectionWatch,
     samples: Vec<(Time, PathSample)>,
     /// The speeds that the client printed, in bytes per second.
-    said: Vec<f64>,
+    client_rates: Vec<f64>,
     tuner_cpu: Option<f64>,
 }
 
 /// Who tunes.
-struct Tuner<'a> {
+struct TunerCommand<'a> {
     program: &'a Path,
     events: Option<&'a Path>,
 }
 
 fn run(
-    plan: &Plan,
-    tuner: Option<&Tuner<'_>>,
+    plan: &RunPlan,
+    tuner: Option<&TunerCommand<'_>>,
     scratch: &Path,
     emulation: &Emulation,
-) -> Result<Outcome, String> {
-    let server = Server::start(plan, emulation.far(), scratch)?;
+) -> Result<RunOutcome, String> {
+    let server = PeerServer::start(plan, emulation.far(), scratch)?;
     let stop = AtomicBool::new(false);
     let (near, far) = (emulation.near(), emulation.far());
     let (traces, interactive) = thread::scope(|scope| {
@@ -107,12 +107,12 @@ fn run(
 
 /// Lets the client run for as long as planned, changes the rate meanwhile, and watches.
 fn download(
-    plan: &Plan,
-    tuner: Option<&Tuner<'_>>,
+    plan: &RunPlan,
+    tuner: Option<&TunerCommand<'_>>,
     scratch: &Path,
     emulation: &Emulation,
-) -> Result<Traces, String> {
-    let mut watch = Watch::start(emulation, plan.client.sends())?;
+) -> Result<RunObservations, String> {
+    let mut watch = ConnectionWatch::start(emulation, plan.client.sends())?;
     let bare = client(plan, emulation, scratch);
     let mut command = match tuner {
         Some(tuner) => tuner.run(plan, &bare),
@@ -139,23 +139,23 @@ fn download(
         }
         watch.look(now)?;
         samples.extend(emulation.observe().into_iter().map(|sample| (now, sample)));
-        clock::sleep_until(now + LOOK);
+        clock::sleep_until(now + SAMPLE_INTERVAL);
         now = clock::now();
     }
     let tuner_cpu =
         plan.tuned.then(|| cpu_of_tuner(started.id()).as_secs_f64() / plan.length.as_secs_f64());
-    let said = started.said().iter().filter_map(|line| line.parse().ok()).collect();
+    let client_rates = started.printed().iter().filter_map(|line| line.parse().ok()).collect();
     // A client that failed has received nothing, which shows.
     drop((started, rival));
     if watch.between(begun, now).is_empty() {
         return Err("nothing was received".to_owned());
     }
-    Ok(Traces { begun, ended: now, watch, samples, said, tuner_cpu })
+    Ok(RunObservations { begun, ended: now, watch, samples, client_rates, tuner_cpu })
 }
 
-impl Tuner<'_> {
+impl TunerCommand<'_> {
     /// The command under it.
-    fn run(&self, plan: &Plan, bare: &Command) -> Command {
+    fn run(&self, plan: &RunPlan, bare: &Command) -> Command {
         let mut command = Command::new(self.program);
         command.args(["tune", "run", "--quiet"]).args(plan.client.sends().then_some("--send"));
         if let Some(file) = self.events {
@@ -176,18 +176,18 @@ fn cpu_of_tuner(guardian: u32) -> Duration {
     tuner.map(own).fold(own(guardian), |sum, time| sum + time)
 }
 
-fn sum_up(plan: &Plan, traces: &Traces, interactive: &Interactive) -> Outcome {
-    let Traces { begun, ended, watch, samples, said, tuner_cpu } = traces;
+fn sum_up(plan: &RunPlan, traces: &RunObservations, interactive: &Interactive) -> RunOutcome {
+    let RunObservations { begun, ended, watch, samples, client_rates, tuner_cpu } = traces;
     let bottleneck = |s: &PathSample| if plan.client.sends() { s.up } else { s.down };
     let span = ended.since(*begun);
     let each: Vec<f64> =
         watch.between(*begun, *ended).into_iter().map(|bytes| (bytes / span).as_f64()).collect();
     // Of several downloads one after the other the program's own count, start to end.
-    let goodput_bps = match said.len() {
+    let goodput_bps = match client_rates.len() {
         0 => each.iter().sum(),
-        n => said.iter().sum::<f64>() / n as f64 * 8.0,
+        n => client_rates.iter().sum::<f64>() / n as f64 * 8.0,
     };
-    let held = *begun + HELD;
+    let held = *begun + SETTLING_TIME;
     let queue = |from: Time, to: Time| {
         let within = samples.iter().filter(|(t, _)| (from..to).contains(t));
         median(within.map(|(_, s)| bottleneck(s).queue_delay.as_secs_f64())).unwrap_or(0.0)
@@ -206,10 +206,10 @@ fn sum_up(plan: &Plan, traces: &Traces, interactive: &Interactive) -> Outcome {
         |q: f64| answers.get((answers.len() as f64 * q) as usize).copied().unwrap_or(0.0);
     let after = |at: Duration| {
         let from = *begun + at + plan.path.rtt() * 20;
-        let bytes: Bytes = watch.between(from, from + STRETCH).into_iter().sum();
-        ((bytes / STRETCH).as_f64(), queue(from, from + STRETCH))
+        let bytes: Bytes = watch.between(from, from + AFTER_CHANGE).into_iter().sum();
+        ((bytes / AFTER_CHANGE).as_f64(), queue(from, from + AFTER_CHANGE))
     };
-    Outcome {
+    RunOutcome {
         goodput_bps,
         each_bps: each,
         retransmitted: watch.retransmitted.values().sum(),

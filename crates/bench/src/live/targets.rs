@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use super::plan::{CONDITION, plans};
-use super::play::Outcome;
+use super::play::RunOutcome;
 use crate::median;
 
 /// A target, what was measured, and whether that meets it.
@@ -15,7 +15,7 @@ pub struct Target {
 }
 
 /// What tuning must reach, as far as there are outcomes.
-pub fn targets(outcomes: &BTreeMap<String, Outcome>) -> Vec<Target> {
+pub fn targets(outcomes: &BTreeMap<String, RunOutcome>) -> Vec<Target> {
     let mut all = Vec::new();
     let pair = |name: &str| {
         outcomes.get(&format!("{name}/alone")).zip(outcomes.get(&format!("{name}/tuned")))
@@ -79,12 +79,12 @@ pub struct Ratio {
     /// How often each was played.
     pub runs: usize,
     /// Alone and tuned, medians.
-    pub sides: [Side; 2],
+    pub sides: [RunMedians; 2],
 }
 
 /// What happened, in the median.
 #[derive(Clone, Copy)]
-pub struct Side {
+pub struct RunMedians {
     pub goodput_bps: f64,
     pub retransmitted: f64,
     pub queue_s: f64,
@@ -101,7 +101,7 @@ impl Ratio {
 }
 
 /// All conditions of which there are outcomes.
-pub fn ratios(outcomes: &BTreeMap<String, Outcome>) -> Vec<Ratio> {
+pub fn ratios(outcomes: &BTreeMap<String, RunOutcome>) -> Vec<Ratio> {
     let mut all = Vec::new();
     for plan in plans() {
         let Some(name) = plan.name.strip_suffix("/alone") else { continue };
@@ -117,23 +117,23 @@ pub fn ratios(outcomes: &BTreeMap<String, Outcome>) -> Vec<Ratio> {
 
 /// All runs of that name: the first one and those that repeat it.
 fn runs<'a>(
-    outcomes: &'a BTreeMap<String, Outcome>,
+    outcomes: &'a BTreeMap<String, RunOutcome>,
     first: &str,
-) -> impl Iterator<Item = &'a Outcome> {
+) -> impl Iterator<Item = &'a RunOutcome> {
     let repeats = format!("{first}/");
     let is_one = move |run: &str| run == first || run.starts_with(&repeats);
     outcomes.iter().filter(move |(run, _)| is_one(run)).map(|(_, outcome)| outcome)
 }
 
 /// What runs showed left alone and tuned.
-fn sides(outcomes: &BTreeMap<String, Outcome>, name: &str) -> Option<[Side; 2]> {
+fn sides(outcomes: &BTreeMap<String, RunOutcome>, name: &str) -> Option<[RunMedians; 2]> {
     let side = |side| side_of(&runs(outcomes, &format!("{name}/{side}")).collect::<Vec<_>>());
     Some([side("alone")?, side("tuned")?])
 }
 
-fn side_of(runs: &[&Outcome]) -> Option<Side> {
+fn side_of(runs: &[&RunOutcome]) -> Option<RunMedians> {
     let answer = |quantile: usize| median(runs.iter().map(|o| o.answer_s[quantile]));
-    Some(Side {
+    Some(RunMedians {
         goodput_bps: median(runs.iter().map(|o| o.goodput_bps))?,
         retransmitted: median(runs.iter().map(|o| o.retransmitted as f64))?,
         queue_s: median(runs.iter().map(|o| o.queue_s))?,
@@ -146,13 +146,13 @@ fn side_of(runs: &[&Outcome]) -> Option<Side> {
 fn never_slower(ratios: &[Ratio]) -> Vec<Target> {
     let by_ratio = |a: &&Ratio, b: &&Ratio| a.ratio().total_cmp(&b.ratio());
     let Some(worst) = ratios.iter().min_by(by_ratio) else { return Vec::new() };
-    let said = |r: &Ratio| format!("{} ({})", percent(r.ratio()), r.condition);
+    let in_words = |r: &Ratio| format!("{} ({})", percent(r.ratio()), r.condition);
     let is_rival = |r: &&Ratio| r.sides[1].share_beside_rival.is_some();
-    let mut measured = format!("at worst {}", said(worst));
+    let mut measured = format!("at worst {}", in_words(worst));
     if is_rival(&worst)
         && let Some(other) = ratios.iter().filter(|r| !is_rival(r)).min_by(by_ratio)
     {
-        measured += &format!(", then {}", said(other));
+        measured += &format!(", then {}", in_words(other));
     }
     let words = "never slower than left alone by more than 2 %";
     let mut all = vec![target(words, measured, worst.ratio() >= 0.98)];
@@ -166,7 +166,7 @@ fn never_slower(ratios: &[Ratio]) -> Vec<Target> {
 }
 
 /// A path whose rate halves and doubles again.
-fn follows(words: [&'static str; 2], change: &Outcome) -> impl Iterator<Item = Target> {
+fn follows(words: [&'static str; 2], change: &RunOutcome) -> impl Iterator<Item = Target> {
     // TCP's payload on a path of 100 Mbit/s: 1448 of 1500 bytes.
     let optima = [50e6, 100e6].map(|rate| rate * 1448.0 / 1500.0);
     let after = words.into_iter().zip(optima).zip(&change.after_changes);
@@ -177,7 +177,7 @@ fn follows(words: [&'static str; 2], change: &Outcome) -> impl Iterator<Item = T
     })
 }
 
-fn upload(sides: &[Side; 2]) -> [Target; 2] {
+fn upload(sides: &[RunMedians; 2]) -> [Target; 2] {
     let words = [
         "upload, buffer 2 BDP: goodput within 2 % of untuned",
         "upload, buffer 2 BDP: standing queue cut by 80 %",
@@ -185,7 +185,7 @@ fn upload(sides: &[Side; 2]) -> [Target; 2] {
     empties(words, sides)
 }
 
-fn deep(sides: &[Side; 2]) -> [Target; 3] {
+fn deep(sides: &[RunMedians; 2]) -> [Target; 3] {
     let words = [
         "buffer 2 BDP: curl's goodput within 2 % of untuned",
         "buffer 2 BDP: standing queue cut by 80 %",
@@ -207,7 +207,7 @@ fn deep(sides: &[Side; 2]) -> [Target; 3] {
 }
 
 /// A deep buffer is emptied, at next to no cost in goodput.
-fn empties(words: [&'static str; 2], [alone, tuned]: &[Side; 2]) -> [Target; 2] {
+fn empties(words: [&'static str; 2], [alone, tuned]: &[RunMedians; 2]) -> [Target; 2] {
     let ratio = tuned.goodput_bps / alone.goodput_bps;
     let queue = cut(alone.queue_s, tuned.queue_s);
     let fell =

@@ -7,7 +7,7 @@ use sweetspot_units::{Bytes, Time};
 use super::peers::{PORT, RIVAL_PORT};
 
 /// What the connections between the two programs did, as both kernels saw it.
-pub struct Watch {
+pub struct ConnectionWatch {
     receiver: Diag,
     sender: Diag,
     /// Whether the near side sends: then the server's port is the receiver's.
@@ -21,15 +21,15 @@ pub struct Watch {
     pub retransmitted: BTreeMap<u64, u64>,
 }
 
-impl Watch {
+impl ConnectionWatch {
     /// Opens both sides.
-    pub fn start(emulation: &Emulation, sends: bool) -> Result<Watch, String> {
+    pub fn start(emulation: &Emulation, sends: bool) -> Result<ConnectionWatch, String> {
         let open = |side: &sweetspot_emulator::Side| {
             side.run(Diag::open).and_then(|opened| opened).map_err(|e| e.to_string())
         };
         let (near, far) = (open(emulation.near())?, open(emulation.far())?);
         let (receiver, sender) = if sends { (far, near) } else { (near, far) };
-        Ok(Watch {
+        Ok(ConnectionWatch {
             receiver,
             sender,
             sends,
@@ -91,9 +91,9 @@ fn between(all: &BTreeMap<u64, Vec<(Time, Bytes)>>, from: Time, to: Time) -> Vec
     let at = |series: &[(Time, Bytes)], when: Time| {
         series.iter().rev().find(|(t, _)| *t <= when).map_or(Bytes::ZERO, |(_, bytes)| *bytes)
     };
-    let bulk = all.values().filter(|s| s.last().is_some_and(|(_, n)| *n > BULK));
+    let bulk = all.values().filter(|s| s.last().is_some_and(|(_, n)| *n > MIN_BULK_BYTES));
     bulk.map(|s| at(s, to).saturating_sub(at(s, from))).collect()
 }
 
 /// Less is a program's own conversation (iperf3 has a connection for it).
-const BULK: Bytes = Bytes::new(100_000);
+const MIN_BULK_BYTES: Bytes = Bytes::new(100_000);

@@ -5,7 +5,7 @@ use sweetspot_scenario::{Scenario, ScenarioError};
 
 /// What is played.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Case {
+pub enum SpeedCase {
     /// Twenty window-limited transfers each way.
     Elephants,
     /// 2000 users each way who send a few packets and sleep.
@@ -29,16 +29,20 @@ pub enum Scheduler {
     BinaryHeap,
 }
 
-impl Case {
+impl SpeedCase {
     /// The scenario.
     pub fn scenario(self) -> Result<Scenario, ScenarioError> {
         match self {
-            Case::Elephants => {
+            SpeedCase::Elephants => {
                 Scenario::parse(include_str!("../../../../scenarios/elephants.toml"))
             }
-            Case::Mice => Scenario::parse(include_str!("../../../../bench/scenarios/mice.toml")),
-            Case::Sack => Scenario::parse(include_str!("../../../../bench/scenarios/sack.toml")),
-            Case::Flows(count) => {
+            SpeedCase::Mice => {
+                Scenario::parse(include_str!("../../../../bench/scenarios/mice.toml"))
+            }
+            SpeedCase::Sack => {
+                Scenario::parse(include_str!("../../../../bench/scenarios/sack.toml"))
+            }
+            SpeedCase::Flows(count) => {
                 let text = include_str!("../../../../bench/scenarios/flows.toml");
                 // Two million data packets, where that takes more than a second: a flow sends
                 // ten per 100 ms.
@@ -64,35 +68,35 @@ impl Case {
     /// Seconds that ns-3 simulates: some ten seconds of its time.
     pub fn ns3_seconds(self) -> f64 {
         match self {
-            Case::Elephants | Case::Flows(_) => 30.0,
-            Case::Mice => 15.0,
-            Case::Sack => 2.0,
+            SpeedCase::Elephants | SpeedCase::Flows(_) => 30.0,
+            SpeedCase::Mice => 15.0,
+            SpeedCase::Sack => 2.0,
         }
     }
 }
 
-impl fmt::Display for Case {
+impl fmt::Display for SpeedCase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Case::Elephants => f.write_str("elephants"),
-            Case::Mice => f.write_str("mice"),
-            Case::Sack => f.write_str("sack"),
-            Case::Flows(count) => write!(f, "flows-{count}"),
+            SpeedCase::Elephants => f.write_str("elephants"),
+            SpeedCase::Mice => f.write_str("mice"),
+            SpeedCase::Sack => f.write_str("sack"),
+            SpeedCase::Flows(count) => write!(f, "flows-{count}"),
         }
     }
 }
 
-impl FromStr for Case {
+impl FromStr for SpeedCase {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Case, String> {
+    fn from_str(text: &str) -> Result<SpeedCase, String> {
         let flows = || text.strip_prefix("flows-")?.parse().ok().filter(|n| *n > 0);
         match text {
-            "elephants" => Ok(Case::Elephants),
-            "mice" => Ok(Case::Mice),
-            "sack" => Ok(Case::Sack),
+            "elephants" => Ok(SpeedCase::Elephants),
+            "mice" => Ok(SpeedCase::Mice),
+            "sack" => Ok(SpeedCase::Sack),
             _ => flows()
-                .map(Case::Flows)
+                .map(SpeedCase::Flows)
                 .ok_or_else(|| format!("no case {text}; give elephants, mice, sack or flows-1000")),
         }
     }
@@ -104,11 +108,16 @@ mod tests {
 
     #[test]
     fn every_case_has_a_valid_scenario_and_is_found_by_its_name() {
-        for case in [Case::Elephants, Case::Mice, Case::Sack, Case::Flows(10), Case::Flows(100_000)]
-        {
+        for case in [
+            SpeedCase::Elephants,
+            SpeedCase::Mice,
+            SpeedCase::Sack,
+            SpeedCase::Flows(10),
+            SpeedCase::Flows(100_000),
+        ] {
             assert!(case.scenario().is_ok(), "{case}: {:?}", case.scenario());
             assert_eq!(case.to_string().parse(), Ok(case));
         }
-        assert!("flows-0".parse::<Case>().is_err());
+        assert!("flows-0".parse::<SpeedCase>().is_err());
     }
 }

@@ -1,52 +1,54 @@
 use std::fmt::Write;
 
-use super::{Case, Laps, Race, Scheduler, Sharing};
+use super::{RunCosts, Scheduler, Sharing, SpeedBenchmark, SpeedCase};
 use crate::median;
+use sweetspot_report::{NOTES_BEGIN, NOTES_END};
 
 /// Where and when it was measured.
-pub struct Header {
+pub struct MeasurementInfo {
     pub command: String,
     pub machine: String,
     pub date: String,
 }
 
 /// Everything that was measured.
-pub struct Findings {
-    elephants: (Laps, Result<Laps, String>),
-    mice: (Laps, Result<Laps, String>),
-    sack: Laps,
-    /// Each of [`AT_NS3`] by ns-3, as long as [`Case::ns3_seconds`].
-    ns3: Vec<(Case, Result<Laps, String>)>,
+pub struct SpeedResults {
+    elephants: (RunCosts, Result<RunCosts, String>),
+    mice: (RunCosts, Result<RunCosts, String>),
+    sack: RunCosts,
+    /// Each of [`AT_NS3`] by ns-3, as long as [`SpeedCase::ns3_seconds`].
+    ns3: Vec<(SpeedCase, Result<RunCosts, String>)>,
     /// [`RUNS`] runs on one worker, on two, and in two processes.
     sharing: Vec<Sharing>,
     /// The cost per packet against the number of flows.
-    curve: Vec<(u64, Laps)>,
+    curve: Vec<(u64, RunCosts)>,
     /// Each of [`COMPARED`] on each of [`SCHEDULERS`].
-    schedulers: Vec<(Case, Vec<Laps>)>,
+    schedulers: Vec<(SpeedCase, Vec<RunCosts>)>,
 }
 
-const FLOWS: [u64; 5] = [10, 100, 1_000, 10_000, 100_000];
-const COMPARED: [Case; 4] = [Case::Sack, Case::Elephants, Case::Mice, Case::Flows(10_000)];
-const AT_NS3: [Case; 3] = [Case::Elephants, Case::Mice, Case::Sack];
+const FLOW_COUNTS: [u64; 5] = [10, 100, 1_000, 10_000, 100_000];
+const COMPARED: [SpeedCase; 4] =
+    [SpeedCase::Sack, SpeedCase::Elephants, SpeedCase::Mice, SpeedCase::Flows(10_000)];
+const AT_NS3: [SpeedCase; 3] = [SpeedCase::Elephants, SpeedCase::Mice, SpeedCase::Sack];
 const SCHEDULERS: [Scheduler; 3] = [Scheduler::Wheel, Scheduler::Heap, Scheduler::BinaryHeap];
 /// Runs of a sweep.
 const RUNS: u64 = 8;
 
-impl Findings {
+impl SpeedResults {
     /// Measures everything.
-    pub fn of(race: &Race<'_>) -> Result<Findings, String> {
-        let usual = |case| -> Result<Laps, String> {
+    pub fn of(race: &SpeedBenchmark<'_>) -> Result<SpeedResults, String> {
+        let usual = |case| -> Result<RunCosts, String> {
             Ok(race.schedulers(case, &[Scheduler::Usual])?.swap_remove(0))
         };
-        Ok(Findings {
-            elephants: race.against_ns2(Case::Elephants)?,
-            mice: race.against_ns2(Case::Mice)?,
-            sack: usual(Case::Sack)?,
+        Ok(SpeedResults {
+            elephants: race.against_ns2(SpeedCase::Elephants)?,
+            mice: race.against_ns2(SpeedCase::Mice)?,
+            sack: usual(SpeedCase::Sack)?,
             ns3: AT_NS3.map(|case| (case, race.ns3(case))).into(),
             sharing: race.sharing(RUNS)?,
-            curve: FLOWS
+            curve: FLOW_COUNTS
                 .into_iter()
-                .map(|flows| Ok((flows, usual(Case::Flows(flows))?)))
+                .map(|flows| Ok((flows, usual(SpeedCase::Flows(flows))?)))
                 .collect::<Result<_, String>>()?,
             schedulers: COMPARED
                 .into_iter()
@@ -56,11 +58,8 @@ impl Findings {
     }
 }
 
-const NOTES_BEGIN: &str = "<!-- written by hand, kept: begin -->";
-const NOTES_END: &str = "<!-- written by hand, kept: end -->";
-
 /// The document, with what a person wrote into an earlier one.
-pub fn document(header: &Header, findings: &Findings, notes: &str) -> String {
+pub fn document(header: &MeasurementInfo, findings: &SpeedResults, notes: &str) -> String {
     let mut text = format!(
         "# How fast the simulator is\n\n\
          One core, each run in a process of its own, this simulator and ns-2 in turn; medians. \
@@ -95,22 +94,22 @@ fn version_of(package: &str) -> String {
 }
 
 /// Which ns-3, or why there is none.
-fn ns3(f: &Findings) -> String {
+fn ns3(f: &SpeedResults) -> String {
     match f.ns3.iter().find_map(|(_, laps)| laps.as_ref().err()) {
         Some(why) => format!("not measured: {why}"),
         None => format!("{}, the library as packaged", version_of("libns3-dev")),
     }
 }
 
-fn targets(text: &mut String, f: &Findings) {
+fn targets(text: &mut String, f: &SpeedResults) {
     text.push_str("## Targets\n\n| target | measured | |\n|---|---|---|\n");
     let mut row = |target: &str, measured: String, met: Option<bool>| {
-        let verdict = match met {
+        let outcome = match met {
             Some(true) => "met",
             Some(false) => "**missed**",
             None => "not measured",
         };
-        let _ = writeln!(text, "| {target} | {measured} | {verdict} |");
+        let _ = writeln!(text, "| {target} | {measured} | {outcome} |");
     };
     for (name, case, least) in
         [("elephants", &f.elephants, 8.0), ("2000 mice each way", &f.mice, 50.0)]
@@ -151,11 +150,11 @@ fn targets(text: &mut String, f: &Findings) {
     }
 }
 
-fn speedup((ours, theirs): &(Laps, Result<Laps, String>)) -> Result<f64, String> {
+fn speedup((ours, theirs): &(RunCosts, Result<RunCosts, String>)) -> Result<f64, String> {
     Ok(ours.packets_per_second() / theirs.as_ref().map_err(String::clone)?.packets_per_second())
 }
 
-fn beside_peers(text: &mut String, f: &Findings) {
+fn beside_peers(text: &mut String, f: &SpeedResults) {
     text.push_str(
         "\n## Beside ns-2 and ns-3\n\n\
          The same windows, round trips, timers and buffers (bench/ns2/dumbbell.tcl, and \
@@ -164,7 +163,7 @@ fn beside_peers(text: &mut String, f: &Findings) {
          | case | program | packets | wall s (range) | million packets/s | ns per packet | memory MB |\n\
          |---|---|--:|--:|--:|--:|--:|\n",
     );
-    let mut row = |case: &str, program: &str, laps: &Laps| {
+    let mut row = |case: &str, program: &str, laps: &RunCosts| {
         let (least, most) = laps.range_s();
         let _ = writeln!(
             text,
@@ -192,7 +191,7 @@ fn beside_peers(text: &mut String, f: &Findings) {
     }
 }
 
-fn curve(text: &mut String, f: &Findings) {
+fn curve(text: &mut String, f: &SpeedResults) {
     text.push_str(
         "\n## The cost per packet against the number of flows\n\n\
          bench/scenarios/flows.toml: each flow has a window of ten packets and its share of the link.\n\n\
@@ -210,7 +209,7 @@ fn curve(text: &mut String, f: &Findings) {
     }
 }
 
-fn schedulers(text: &mut String, f: &Findings) {
+fn schedulers(text: &mut String, f: &SpeedResults) {
     text.push_str(
         "\n## Schedulers\n\n\
          The same outcome on each, to the byte; ns per packet. The simulator takes the wheel where there \

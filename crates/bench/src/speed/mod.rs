@@ -5,10 +5,10 @@ mod document;
 mod ns3;
 mod race;
 
-pub use case::{Case, Scheduler};
-pub use document::{Findings, Header, document};
+pub use case::{Scheduler, SpeedCase};
+pub use document::{MeasurementInfo, SpeedResults, document};
 pub use ns3::build as build_ns3;
-pub use race::{Race, play};
+pub use race::{SpeedBenchmark, play};
 
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +16,7 @@ use crate::median;
 
 /// What one run of one program took.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub struct Lap {
+pub struct RunCost {
     /// Packets that the links between routers forwarded, both ways.
     pub packets: f64,
     /// Wall time of the run without reading the scenario.
@@ -27,9 +27,9 @@ pub struct Lap {
 
 /// All runs of one program on one case.
 #[derive(Debug, Clone)]
-pub struct Laps(pub Vec<Lap>);
+pub struct RunCosts(pub Vec<RunCost>);
 
-impl Laps {
+impl RunCosts {
     /// Packets per second, the median.
     pub fn packets_per_second(&self) -> f64 {
         self.median(|lap| lap.packets / lap.wall_s)
@@ -56,7 +56,7 @@ impl Laps {
         self.median(|lap| lap.peak_kb / 1e3)
     }
 
-    fn median(&self, of: impl Fn(&Lap) -> f64) -> f64 {
+    fn median(&self, of: impl Fn(&RunCost) -> f64) -> f64 {
         median(self.0.iter().map(of)).unwrap_or(f64::NAN)
     }
 }
@@ -78,8 +78,8 @@ mod tests {
 
     #[test]
     fn one_slow_run_does_not_move_the_median() {
-        let lap = |wall_s| Lap { packets: 10.0, wall_s, peak_kb: 2000.0 };
-        let laps = Laps(vec![lap(1.0), lap(50.0), lap(2.0)]);
+        let lap = |wall_s| RunCost { packets: 10.0, wall_s, peak_kb: 2000.0 };
+        let laps = RunCosts(vec![lap(1.0), lap(50.0), lap(2.0)]);
         assert_eq!(laps.wall_s(), 2.0);
         assert_eq!(laps.packets_per_second(), 5.0);
         assert_eq!(laps.range_s(), (1.0, 50.0));

@@ -26,7 +26,7 @@ pub fn build(source: &Path) -> Result<PathBuf, String> {
     if output.status.success() {
         return Ok(program);
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    let error = said.lines().find(|line| line.contains("error")).unwrap_or("it failed");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let error = stderr.lines().find(|line| line.contains("error")).unwrap_or("it failed");
     Err(format!("g++: {error}; apt-get install libns3-dev"))
 }

@@ -8,14 +8,14 @@ use sweetspot_sim::scheduler::{BinaryHeapScheduler, QuadHeap, Wheel};
 use sweetspot_sim::{Simulator, run_with};
 use sweetspot_study::Workers;
 
-use super::{Case, Lap, Laps, Scheduler, Sharing};
+use super::{RunCost, RunCosts, Scheduler, Sharing, SpeedCase};
 
 /// Plays a case in this process, `runs` times with seeds from 1 on.
 pub fn play(
-    case: Case,
+    case: SpeedCase,
     scheduler: Scheduler,
     runs: u64,
-) -> Result<Lap, Box<dyn std::error::Error>> {
+) -> Result<RunCost, Box<dyn std::error::Error>> {
     let base = case.scenario()?;
     let begun = clock::now();
     let mut packets = 0.0;
@@ -35,14 +35,14 @@ pub fn play(
     let status = fs::read_to_string("/proc/self/status")?;
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let peak_kb = peak.and_then(|words| words.trim().trim_end_matches(" kB").parse().ok());
-    Ok(Lap { packets, wall_s, peak_kb: peak_kb.unwrap_or(f64::NAN) })
+    Ok(RunCost { packets, wall_s, peak_kb: peak_kb.unwrap_or(f64::NAN) })
 }
 
 /// ns-3 takes long, and what it takes is not close to anything.
 const NS3_REPETITIONS: usize = 3;
 
 /// Runs programs one after the other, each in a process of its own.
-pub struct Race<'a> {
+pub struct SpeedBenchmark<'a> {
     /// This program.
     pub program: &'a Path,
     /// Our Tcl for ns-2.
@@ -53,10 +53,14 @@ pub struct Race<'a> {
     pub repetitions: usize,
 }
 
-impl Race<'_> {
+impl SpeedBenchmark<'_> {
     /// This simulator, with each of `schedulers` in turn.
-    pub fn schedulers(&self, case: Case, schedulers: &[Scheduler]) -> Result<Vec<Laps>, String> {
-        let mut laps = vec![Laps(Vec::new()); schedulers.len()];
+    pub fn schedulers(
+        &self,
+        case: SpeedCase,
+        schedulers: &[Scheduler],
+    ) -> Result<Vec<RunCosts>, String> {
+        let mut laps = vec![RunCosts(Vec::new()); schedulers.len()];
         for _ in 0..self.repetitions {
             for (scheduler, laps) in schedulers.iter().zip(&mut laps) {
                 laps.0.push(self.ours(case, *scheduler)?);
@@ -66,12 +70,15 @@ impl Race<'_> {
     }
 
     /// This simulator and ns-2 in turn; why the second is missing, if it is.
-    pub fn against_ns2(&self, case: Case) -> Result<(Laps, Result<Laps, String>), String> {
-        let mut ours = Laps(Vec::new());
-        let mut theirs = Ok(Laps(Vec::new()));
+    pub fn against_ns2(
+        &self,
+        case: SpeedCase,
+    ) -> Result<(RunCosts, Result<RunCosts, String>), String> {
+        let mut ours = RunCosts(Vec::new());
+        let mut theirs = Ok(RunCosts(Vec::new()));
         for _ in 0..self.repetitions {
             ours.0.push(self.ours(case, Scheduler::Usual)?);
-            theirs = theirs.and_then(|mut laps: Laps| {
+            theirs = theirs.and_then(|mut laps: RunCosts| {
                 laps.0.push(self.ns2(case)?);
                 Ok(laps)
             });
@@ -80,7 +87,7 @@ impl Race<'_> {
     }
 
     /// This program, to play a case so often in a process of its own.
-    fn player(&self, case: Case, scheduler: Scheduler, runs: u64) -> Command {
+    fn player(&self, case: SpeedCase, scheduler: Scheduler, runs: u64) -> Command {
         let mut command = Command::new(self.program);
         command
             .args(["sim", "--play", &case.to_string()])
@@ -89,7 +96,7 @@ impl Race<'_> {
         command
     }
 
-    fn ours(&self, case: Case, scheduler: Scheduler) -> Result<Lap, String> {
+    fn ours(&self, case: SpeedCase, scheduler: Scheduler) -> Result<RunCost, String> {
         eprintln!("{case}, scheduler {scheduler:?} ...");
         let output = self.player(case, scheduler, 1).output().map_err(|e| e.to_string())?;
         if !output.status.success() {
@@ -99,7 +106,7 @@ impl Race<'_> {
         serde_json::from_slice(&output.stdout).map_err(|e| format!("{case}: {e}"))
     }
 
-    fn ns2(&self, case: Case) -> Result<Lap, String> {
+    fn ns2(&self, case: SpeedCase) -> Result<RunCost, String> {
         eprintln!("{case}, ns-2 ...");
         let end = case.seconds().map_err(|e| e.to_string())?;
         let mut command = Command::new("ns");
@@ -107,19 +114,19 @@ impl Race<'_> {
         peer(command, "ns2", case, end)
     }
 
-    /// ns-3, which plays [`Case::ns3_seconds`].
-    pub fn ns3(&self, case: Case) -> Result<Laps, String> {
+    /// ns-3, which plays [`SpeedCase::ns3_seconds`].
+    pub fn ns3(&self, case: SpeedCase) -> Result<RunCosts, String> {
         let program = self.ns3.as_ref()?;
         let laps = (0..self.repetitions.min(NS3_REPETITIONS)).map(|_| {
             eprintln!("{case}, ns-3 ...");
             peer(Command::new(program), "libns3-dev", case, case.ns3_seconds())
         });
-        Ok(Laps(laps.collect::<Result<_, _>>()?))
+        Ok(RunCosts(laps.collect::<Result<_, _>>()?))
     }
 
     /// How long `count` runs take on one worker, on two, and in two processes side by side.
     pub fn sharing(&self, count: u64) -> Result<Vec<Sharing>, String> {
-        let base = Case::Elephants.scenario().map_err(|e| e.to_string())?;
+        let base = SpeedCase::Elephants.scenario().map_err(|e| e.to_string())?;
         // Both halves alike, so that they end together.
         let scenarios: Vec<Scenario> =
             (0..count).map(|run| Scenario { seed: 1 + run / 2, ..base.clone() }).collect();
@@ -147,7 +154,7 @@ impl Race<'_> {
         eprintln!("two processes with {runs} runs each ...");
         let begun = clock::now();
         let start = || {
-            let mut command = self.player(Case::Elephants, Scheduler::Usual, runs);
+            let mut command = self.player(SpeedCase::Elephants, Scheduler::Usual, runs);
             command.stdout(Stdio::null()).spawn().map_err(|e| e.to_string())
         };
         for mut child in [start()?, start()?] {
@@ -162,20 +169,20 @@ impl Race<'_> {
 
 /// A peer's program, which comes with a package, plays a case up to `end`, seconds, and prints what
 /// it took.
-fn peer(mut command: Command, package: &str, case: Case, end: f64) -> Result<Lap, String> {
+fn peer(mut command: Command, package: &str, case: SpeedCase, end: f64) -> Result<RunCost, String> {
     let name = command.get_program().to_string_lossy().into_owned();
-    let count = if case == Case::Mice { "2000" } else { "20" };
+    let count = if case == SpeedCase::Mice { "2000" } else { "20" };
     let output = command
         .args([&case.to_string(), count, &end.to_string()])
         .output()
         .map_err(|e| format!("{name}: {e}; apt-get install {package}"))?;
-    let said = String::from_utf8_lossy(&output.stdout);
+    let stdout = String::from_utf8_lossy(&output.stdout);
     let number = |key: &str| {
-        let word = said.split_whitespace().find_map(|word| word.strip_prefix(key));
+        let word = stdout.split_whitespace().find_map(|word| word.strip_prefix(key));
         word.and_then(|word| word.parse().ok())
-            .ok_or_else(|| format!("{name}: no {key} in {:?}", said.trim()))
+            .ok_or_else(|| format!("{name}: no {key} in {:?}", stdout.trim()))
     };
-    Ok(Lap {
+    Ok(RunCost {
         packets: number("packets=")?,
         wall_s: number("wall_s=")?,
         peak_kb: number("peak_kb=")?,

@@ -11,7 +11,9 @@ use sweetspot_report::{DemoOutcome, FileFacts, PathFacts, headline, page, table}
 use sweetspot_units::Bytes;
 
 use super::Ending;
-use sweetspot_comparison::{Arena, Content, DEMO_PATH, Ticker, Variant, machine, scratch, usual};
+use sweetspot_comparison::{
+    Content, DEMO_PATH, Ticker, Variant, VariantRunner, machine, scratch, usual,
+};
 
 /// 100 Mbit/s and 100 ms with a buffer of a tenth of a BDP: long, fat, and unforgiving.
 
@@ -93,7 +95,7 @@ fn story(
     scratch: &Path,
 ) -> Result<u8, Box<dyn std::error::Error>> {
     let content = content(arguments, scratch)?;
-    let arena = Arena { path: &arguments.path.spec, content: &content, scratch, program };
+    let arena = VariantRunner { path: &arguments.path.spec, content: &content, scratch, program };
     let mut rows = Vec::new();
     for (i, variant) in variants.iter().enumerate() {
         let ticker = Ticker::new(&format!("{}/{} {variant}", i + 1, variants.len()), &arena);

@@ -23,7 +23,7 @@ pub enum EngineName {
 /// What an engine answers. Serialised it is the outcome, with the certificate as a further member
 /// where there is one.
 #[derive(Debug, Clone, Serialize)]
-pub struct Played {
+pub struct EngineAnswer {
     /// The outcome, with the time it took.
     #[serde(flatten)]
     pub outcome: Outcome,
@@ -57,7 +57,7 @@ impl EngineName {
         self,
         scenario: &Scenario,
         recorder: &mut dyn Recorder,
-    ) -> Result<Played, EngineError> {
+    ) -> Result<EngineAnswer, EngineError> {
         let started = clock::now();
         let (mut outcome, certificate) = match self {
             EngineName::Sim => (Simulator.run(scenario, recorder)?, None),
@@ -69,6 +69,6 @@ impl EngineName {
             }
         };
         outcome.wall_s = clock::now().since(started).as_secs_f64();
-        Ok(Played { outcome, certificate })
+        Ok(EngineAnswer { outcome, certificate })
     }
 }

@@ -9,8 +9,8 @@ use sweetspot_scenario::{Congestion, Engine, EngineError, Outcome, Recorder, Sce
 use sweetspot_sim::Simulator;
 use sweetspot_sizing::Sizing;
 use sweetspot_study::gauntlet::{
-    DocumentInfo, GauntletReport, Measured, Plan, Player, Population, Settings, VariantResult,
-    document, picture_name, pictures, table,
+    DocumentInfo, GauntletPlan, GauntletReport, GauntletSettings, Player, Population, RunMeasured,
+    VariantResult, document, picture_name, pictures, table,
 };
 use sweetspot_study::{NoStore, ResultStore, StudyError, Workers};
 use sweetspot_units::Duration;
@@ -131,9 +131,9 @@ pub fn run(arguments: Arguments) -> Ending {
     let tag = arguments.tag.clone().map_or_else(identity, Ok)?;
     let result_journal =
         arguments.journal.as_deref().map(|path| open(path, &arguments.fresh)).transpose()?;
-    let mut verdicts = Vec::new();
+    let mut reports = Vec::new();
     for population in arguments.population.iter().copied() {
-        let plan = Plan::new(Settings {
+        let plan = GauntletPlan::new(GauntletSettings {
             population,
             seed: arguments.seed,
             paths: arguments.only.map_or(arguments.paths.clone(), |only| only..only + 1),
@@ -146,19 +146,19 @@ pub fn run(arguments: Arguments) -> Ending {
         let store = result_journal
             .as_ref()
             .map_or(&NoStore as &dyn ResultStore, |result_journal| result_journal);
-        let (plan, measured) = attended(plan, store, &tag, &arguments)?;
+        let (plan, measured) = play_interruptibly(plan, store, &tag, &arguments)?;
         let report = GauntletReport::of(&plan, &measured);
         print(&report, arguments.json)?;
         if let Some(directory) = &arguments.worst {
             write_worst(&arguments, &plan, &report, directory)?;
         }
-        verdicts.push(report);
+        reports.push(report);
     }
     if let Some(failure) = result_journal.and_then(|result_journal| result_journal.failure()) {
         err!("sweetspot: {failure}; the results are whole");
     }
     if let Some(out) = &arguments.out {
-        write_document(&arguments, &verdicts, out)?;
+        write_document(&arguments, &reports, out)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -189,12 +189,12 @@ fn print(report: &GauntletReport, json: bool) -> Result<(), Box<dyn std::error::
 }
 
 /// Plays while somebody may watch and may interrupt.
-fn attended(
-    plan: Plan,
+fn play_interruptibly(
+    plan: GauntletPlan,
     store: &dyn ResultStore,
     tag: &str,
     arguments: &Arguments,
-) -> Result<(Plan, Vec<Measured>), StudyError> {
+) -> Result<(GauntletPlan, Vec<RunMeasured>), StudyError> {
     if arguments.engine == EngineName::Lab {
         return in_the_lab(&plan, store, tag);
     }
@@ -220,10 +220,10 @@ fn attended(
 /// Plays those paths of `plan` that this machine can play, and certifies, with every variant. The
 /// lab isolates this process, which it can only while that has one thread: nobody attends.
 fn in_the_lab(
-    plan: &Plan,
+    plan: &GauntletPlan,
     store: &dyn ResultStore,
     tag: &str,
-) -> Result<(Plan, Vec<Measured>), StudyError> {
+) -> Result<(GauntletPlan, Vec<RunMeasured>), StudyError> {
     let player = Player { engine: &CertifiedLab, store, tag };
     let one = Workers::new(1);
     let total = plan.paths().count();
@@ -244,7 +244,7 @@ fn in_the_lab(
 struct CertifiedLab;
 
 /// How often a run is repeated that was not certified.
-const TRIES: u32 = 3;
+const MAX_ATTEMPTS: u32 = 3;
 
 impl Engine for CertifiedLab {
     fn name(&self) -> &'static str {
@@ -257,7 +257,7 @@ impl Engine for CertifiedLab {
         recorder: &mut dyn Recorder,
     ) -> Result<Outcome, EngineError> {
         let mut doubts = String::new();
-        for _ in 0..TRIES {
+        for _ in 0..MAX_ATTEMPTS {
             let played = Lab.play(scenario).map_err(EngineError::from)?;
             if played.certificate.trust {
                 played.record(scenario, recorder);
@@ -265,7 +265,7 @@ impl Engine for CertifiedLab {
             }
             doubts = played.certificate.reasons.join("; ");
         }
-        let reason = format!("not certified in {TRIES} runs: {doubts}");
+        let reason = format!("not certified in {MAX_ATTEMPTS} runs: {doubts}");
         Err(EngineError::Failed { engine: Lab.name(), reason })
     }
 }
@@ -273,7 +273,7 @@ impl Engine for CertifiedLab {
 /// The paths on which each sizing fared worst, as files that `sweetspot run` plays.
 fn write_worst(
     arguments: &Arguments,
-    plan: &Plan,
+    plan: &GauntletPlan,
     report: &GauntletReport,
     directory: &Path,
 ) -> Result<(), String> {
@@ -282,8 +282,8 @@ fn write_worst(
     };
     fs::create_dir_all(directory).map_err(|error| blame(directory, &error))?;
     let options = options(arguments);
-    let judged = report.variants.iter().filter(|result| result.sizing != "null");
-    for result in judged {
+    let tested = report.variants.iter().filter(|result| result.sizing != "null");
+    for result in tested {
         let VariantResult { sizing, congestion, .. } = result;
         for (rank, path) in result.worst(arguments.worst_paths).iter().enumerate() {
             let run = plan.runs().find(|run| {
@@ -327,7 +327,7 @@ fn write_worst(
 /// The document, and its pictures in a directory beside it.
 fn write_document(
     arguments: &Arguments,
-    verdicts: &[GauntletReport],
+    reports: &[GauntletReport],
     out: &Path,
 ) -> Result<(), String> {
     let blame = |path: &Path, error: &std::io::Error| {
@@ -335,7 +335,7 @@ fn write_document(
     };
     let pictures_in = out.with_extension("");
     fs::create_dir_all(&pictures_in).map_err(|error| blame(&pictures_in, &error))?;
-    for report in verdicts {
+    for report in reports {
         for congestion in arguments.congestion.iter().map(|congestion| congestion.name()) {
             let plots = pictures(report, congestion);
             let file = pictures_in.join(picture_name(report, congestion));
@@ -348,7 +348,7 @@ fn write_document(
         chosen_on: arguments.chosen_on.clone(),
         pictures: pictures_in.file_name().unwrap_or_default().to_string_lossy().into_owned(),
     };
-    whole_file::write(out, document(verdicts, &imprint).as_bytes())?;
+    whole_file::write(out, document(reports, &imprint).as_bytes())?;
     err!("wrote {}", out.display());
     Ok(())
 }

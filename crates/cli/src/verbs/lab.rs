@@ -34,14 +34,16 @@ pub struct BlogArguments {
 }
 
 /// Less would be slow start alone.
-const LEAST: Duration = Duration::from_millis(100);
+const MIN_MEASURED: Duration = Duration::from_millis(100);
 /// Nobody waits longer for five of them.
-const MOST: Duration = Duration::from_secs(3600);
+const MAX_MEASURED: Duration = Duration::from_secs(3600);
 
 pub fn run(experiment: Experiment) -> Ending {
     let Experiment::Blog(arguments) = experiment;
-    if !(LEAST..=MOST).contains(&arguments.each) {
-        return Err(format!("--each {}: give {LEAST} to {MOST}", arguments.each).into());
+    if !(MIN_MEASURED..=MAX_MEASURED).contains(&arguments.each) {
+        return Err(
+            format!("--each {}: give {MIN_MEASURED} to {MAX_MEASURED}", arguments.each).into()
+        );
     }
     let result = isolated(|| blog(arguments.each, &mut show))?;
     if let Some(out) = &arguments.out {

@@ -1,7 +1,7 @@
 use std::process::ExitCode;
 
 use sweetspot_sim::Simulator;
-use sweetspot_study::{Bounds, Mft, find_mft};
+use sweetspot_study::{Mft, SearchBounds, find_mft};
 
 use super::Ending;
 use super::scenario_file::{Parallel, ScenarioFile};
@@ -29,7 +29,7 @@ pub struct Arguments {
 
 pub fn run(arguments: Arguments) -> Ending {
     let scenario = arguments.file.scenario()?;
-    let bounds = Bounds { tolerance: arguments.tolerance, ..Bounds::around(&scenario) };
+    let bounds = SearchBounds { tolerance: arguments.tolerance, ..SearchBounds::around(&scenario) };
     let workers = arguments.parallel.workers();
     let found = find_mft(&Simulator, &scenario, bounds, arguments.seeds, workers)?;
     if arguments.json {

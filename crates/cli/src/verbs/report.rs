@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use sweetspot_report::{
-    Finding, Sheet, from_parquet, read, read_columns, report_page, sheets, svg_file,
+    ResultFile, Sheet, from_parquet, read, read_columns, report_page, sheets, svg_file,
     svg_file_for_raster,
 };
 use sweetspot_study::plot::Plot;
@@ -70,7 +70,7 @@ pub fn run(arguments: Arguments) -> Ending {
     Ok(ExitCode::SUCCESS)
 }
 
-fn open(path: &Path) -> Result<Finding, String> {
+fn open(path: &Path) -> Result<ResultFile, String> {
     let blame = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     let bytes =
         std::fs::read(path).map_err(|error| blame(&format!("{error}; name a file of results")))?;

@@ -84,7 +84,7 @@ fn router_tables(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>
         }
     };
     let workers = arguments.parallel.workers();
-    let text = router::document(&Simulator, router::Scale::DOCUMENT, workers, &progress)?;
+    let text = router::document(&Simulator, router::StudyEffort::DOCUMENT, workers, &progress)?;
     Ok(write(&arguments.out.join("router.md"), &text)?)
 }
 

@@ -6,7 +6,7 @@ use sweetspot_sizing::Sizing;
 use sweetspot_transfer::{SendOptions, send};
 
 use super::Ending;
-use super::transfer::{PathArguments, Watch};
+use super::transfer::{PathArguments, TransferReporter};
 
 /// `sweetspot send` as typed.
 #[derive(Debug, clap::Args)]
@@ -52,7 +52,8 @@ pub struct Arguments {
 
 pub fn run(arguments: Arguments) -> Ending {
     let ticket: Ticket = arguments.ticket.parse()?;
-    let watch = Watch::new(arguments.series.as_deref(), arguments.json, arguments.verbose)?;
+    let watch =
+        TransferReporter::new(arguments.series.as_deref(), arguments.json, arguments.verbose)?;
     let options = SendOptions {
         name: arguments.name,
         sizing: arguments.sizing,

@@ -14,7 +14,7 @@ use sweetspot_transfer::{ServeOptions, Server, ServerObserver, TransferError, Tr
 use sweetspot_units::Duration;
 
 use super::Ending;
-use super::transfer::{PathArguments, Watch};
+use super::transfer::{PathArguments, TransferReporter};
 
 /// `sweetspot serve` as typed.
 #[derive(Debug, clap::Args)]
@@ -70,8 +70,11 @@ pub struct Arguments {
 const INTERRUPTED: i32 = 130;
 
 pub fn run(arguments: Arguments) -> Ending {
-    let reporter =
-        ServerReporter(Watch::new(arguments.series.as_deref(), arguments.json, arguments.verbose)?);
+    let reporter = ServerReporter(TransferReporter::new(
+        arguments.series.as_deref(),
+        arguments.json,
+        arguments.verbose,
+    )?);
     process::report_file_size_limit();
     // Held back before any thread starts, so that only the one that waits for them gets them.
     let signals = Supervisor::new()?;
@@ -82,9 +85,9 @@ pub fn run(arguments: Arguments) -> Ending {
     out!("{}", server.ticket());
     greet(&reporter.0, &server, lifetime)?;
     reporter.0.detail(&format!("the receive window is steered by {}", server.clamp_method()));
-    let told = Arc::clone(&server);
+    let ending = Arc::clone(&server);
     // Not waited for: it ends with the process.
-    thread::spawn(move || stop_when_told(&told, signals));
+    thread::spawn(move || stop_on_signal(&ending, signals));
     match server.run(&reporter) {
         Ok(_) => Ok(ExitCode::SUCCESS),
         Err(TransferError::Interrupted) => Ok(ExitCode::from(INTERRUPTED as u8)),
@@ -94,7 +97,7 @@ pub fn run(arguments: Arguments) -> Ending {
 }
 
 /// Tells a person what to do with the ticket.
-fn greet(watch: &Watch, server: &Server, lifetime: Duration) -> std::io::Result<()> {
+fn greet(watch: &TransferReporter, server: &Server, lifetime: Duration) -> std::io::Result<()> {
     let (address, ticket) = (server.address()?, server.ticket());
     watch.print(&format!(
         "listening on {address}; within {} run elsewhere: sweetspot send FILE TICKET",
@@ -111,16 +114,16 @@ fn greet(watch: &Watch, server: &Server, lifetime: Duration) -> std::io::Result<
 }
 
 /// Ends the transfers in an orderly way when a signal asks for it, and at once at the second.
-fn stop_when_told(server: &Server, mut signals: Supervisor) {
-    let mut told = false;
+fn stop_on_signal(server: &Server, mut signals: Supervisor) {
+    let mut ending = false;
     while let Ok(event) = signals.next_event() {
         match event {
             ProcessEvent::ChildEnded { .. } => {}
-            ProcessEvent::Signal(_) | ProcessEvent::TerminalSignal(_) if told => {
+            ProcessEvent::Signal(_) | ProcessEvent::TerminalSignal(_) if ending => {
                 std::process::exit(INTERRUPTED)
             }
             ProcessEvent::Signal(_) | ProcessEvent::TerminalSignal(_) => {
-                told = true;
+                ending = true;
                 server.stop();
             }
         }
@@ -178,7 +181,7 @@ fn advertised(text: &str) -> Result<(TicketHost, Option<u16>), String> {
 }
 
 /// Reports on the transfers of one server.
-struct ServerReporter(Watch);
+struct ServerReporter(TransferReporter);
 
 impl ServerObserver for ServerReporter {
     fn admitted(&self, number: u64, _peer: SocketAddr) -> Box<dyn TransferObserver> {

@@ -5,7 +5,7 @@ use sweetspot_report::{
     SWEEP_FORMAT, SweepFile, SweepFilePoint, SweepPath, csv, parquet, sweep_columns, sweep_table,
 };
 use sweetspot_scenario::Engine;
-use sweetspot_study::{CachedEngine, Over, StudyError, Sweep, SweepPoint, Variant, Workers};
+use sweetspot_study::{CachedEngine, Over, StudyError, Sweep, SweepPoint, SweepVariant, Workers};
 
 use super::Ending;
 use super::engine::EngineName;
@@ -49,18 +49,18 @@ pub struct Arguments {
 
 /// What a file of results is written as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Format {
+enum ResultFormat {
     Csv,
     Json,
     Parquet,
 }
 
-impl Format {
-    fn of(path: &Path) -> Result<Format, String> {
+impl ResultFormat {
+    fn of(path: &Path) -> Result<ResultFormat, String> {
         match path.extension().and_then(|extension| extension.to_str()) {
-            Some("csv") => Ok(Format::Csv),
-            Some("json") => Ok(Format::Json),
-            Some("parquet") => Ok(Format::Parquet),
+            Some("csv") => Ok(ResultFormat::Csv),
+            Some("json") => Ok(ResultFormat::Json),
+            Some("parquet") => Ok(ResultFormat::Parquet),
             _ => Err(format!(
                 "--out {}: name it FILE.csv, FILE.parquet or FILE.json, which decides what it is",
                 path.display()
@@ -70,7 +70,7 @@ impl Format {
 }
 
 pub fn run(arguments: Arguments) -> Ending {
-    let format = arguments.out.as_deref().map(Format::of).transpose()?;
+    let format = arguments.out.as_deref().map(ResultFormat::of).transpose()?;
     let over = arguments.over.iter().map(|over| Over::parse(over)).collect::<Result<_, _>>()?;
     let sweep = Sweep {
         text: arguments.file.text()?,
@@ -89,7 +89,7 @@ pub fn run(arguments: Arguments) -> Ending {
             err!("{} runs, one after the other, in real time", sweep.runs(variants.len()));
             return Ok(sweep.run(&variants, engine, workers)?);
         }
-        attended(&sweep, &variants, engine, workers, journal)
+        play_interruptibly(&sweep, &variants, engine, workers, journal)
     };
     let points = match &arguments.out {
         None => play(player, None)?,
@@ -127,9 +127,9 @@ fn journal_of(out: &Path) -> PathBuf {
 }
 
 /// Plays the sweep while somebody may watch and may interrupt.
-fn attended(
+fn play_interruptibly(
     sweep: &Sweep,
-    variants: &[Variant],
+    variants: &[SweepVariant],
     engine: &(dyn Engine + Sync),
     workers: Workers,
     journal: Option<&Path>,
@@ -178,17 +178,17 @@ fn keys(sweep: &Sweep) -> Vec<String> {
 /// Writes the results; where that fails, the journal has them.
 fn write(
     out: &Path,
-    format: Format,
+    format: ResultFormat,
     arguments: &Arguments,
     sweep: &Sweep,
-    variants: &[Variant],
+    variants: &[SweepVariant],
     points: &[SweepPoint],
 ) -> Result<(), Box<dyn std::error::Error>> {
     let file = file(keys(sweep), arguments, variants, points);
     let bytes = match format {
-        Format::Csv => csv(&sweep_columns(&file)).into_bytes(),
-        Format::Parquet => parquet(&sweep_columns(&file))?,
-        Format::Json => serde_json::to_vec(&file)?,
+        ResultFormat::Csv => csv(&sweep_columns(&file)).into_bytes(),
+        ResultFormat::Parquet => parquet(&sweep_columns(&file))?,
+        ResultFormat::Json => serde_json::to_vec(&file)?,
     };
     whole_file::write(out, &bytes).map_err(|error| {
         let kept = journal_of(out);
@@ -201,11 +201,11 @@ fn write(
 fn file(
     keys: Vec<String>,
     arguments: &Arguments,
-    variants: &[Variant],
+    variants: &[SweepVariant],
     points: &[SweepPoint],
 ) -> SweepFile {
     let over: String = arguments.over.iter().map(|over| format!(" --over {over}")).collect();
-    let point = |(point, variant): (&SweepPoint, &Variant)| SweepFilePoint {
+    let point = |(point, variant): (&SweepPoint, &SweepVariant)| SweepFilePoint {
         values: point.values.clone(),
         path: SweepPath::of(&variant.scenario),
         outcomes: point.outcomes.clone(),

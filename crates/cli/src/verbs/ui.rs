@@ -2,7 +2,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use sweetspot_linux::signals::{ProcessEvent, Supervisor};
-use sweetspot_ui::{Server, Watched};
+use sweetspot_ui::{PageServer, WatchedFile};
 
 use super::Ending;
 
@@ -37,8 +37,8 @@ pub fn run(arguments: Arguments) -> Ending {
     }
     // From here on signals wait for the supervisor, on this thread and those it starts.
     let mut supervisor = Supervisor::new()?;
-    let watched = arguments.watch.into_iter().map(Watched::new).collect();
-    let server = Server::start(arguments.port, watched)?;
+    let watched = arguments.watch.into_iter().map(WatchedFile::new).collect();
+    let server = PageServer::start(arguments.port, watched)?;
     out!("{}", server.address());
     err!("sweetspot: open that address in a browser on this machine; Ctrl-C ends it");
     loop {

@@ -4,9 +4,9 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 use sweetspot_scenario::{EngineError, NoRecorder, Outcome, Scenario};
-use sweetspot_study::validate::{Comparison, STANDING, Standing};
+use sweetspot_study::validate::{EngineComparison, STANDING, StandingScenario};
 
-use super::engine::{EngineName, Played};
+use super::engine::{EngineAnswer, EngineName};
 use super::scenario_file::seed;
 use super::{Ending, run};
 use sweetspot_comparison::machine;
@@ -48,7 +48,7 @@ struct Validation {
     judgement: String,
     findings: Vec<FindingLine>,
     refused: Vec<String>,
-    answers: Vec<Played>,
+    answers: Vec<EngineAnswer>,
     #[serde(skip)]
     text: String,
 }
@@ -87,7 +87,7 @@ fn validate(scenario: &Scenario, engines: &[EngineName]) -> Result<Validation, E
         }
     }
     let outcomes: Vec<Outcome> = answers.iter().map(|played| played.outcome.clone()).collect();
-    let comparison = Comparison::of(scenario, &outcomes);
+    let comparison = EngineComparison::of(scenario, &outcomes);
     let mut text = comparison.text();
     for why in &refused {
         // Writing to a string cannot fail.
@@ -104,7 +104,7 @@ fn validate(scenario: &Scenario, engines: &[EngineName]) -> Result<Validation, E
         };
     }
     Ok(Validation {
-        judgement: comparison.judgement(),
+        judgement: comparison.summary(),
         findings: comparison
             .findings
             .into_iter()
@@ -123,7 +123,7 @@ fn standing(arguments: &Arguments) -> Ending {
         err!("{} ...", one.name);
         let scenario = one.scenario()?;
         let validation = validate(&scenario, &arguments.engine)?;
-        broken += judge(&one, &validation, &mut rows);
+        broken += check_bounds(&one, &validation, &mut rows);
         let _ = write!(details, "\n## {}\n\n{}\n\n{}", one.name, scenario.title, validation.text);
         if arguments.json {
             out!("{}", serde_json::to_string(&validation)?);
@@ -145,13 +145,13 @@ fn standing(arguments: &Arguments) -> Ending {
 
 /// Adds a line per bound; returns how many are broken. One that an untrusted emulation broke
 /// proves nothing.
-fn judge(one: &Standing, validation: &Validation, rows: &mut String) -> usize {
+fn check_bounds(one: &StandingScenario, validation: &Validation, rows: &mut String) -> usize {
     let trusted = validation.answers.iter().all(|a| a.certificate.as_ref().is_none_or(|c| c.trust));
     let outcomes: Vec<Outcome> =
         validation.answers.iter().map(|played| played.outcome.clone()).collect();
     let mut broken = 0;
-    for verdict in one.verdicts(&outcomes) {
-        let word = match (verdict.kept(), trusted) {
+    for check in one.bound_checks(&outcomes) {
+        let word = match (check.kept(), trusted) {
             (true, _) => "kept",
             (false, true) => {
                 broken += 1;
@@ -159,11 +159,11 @@ fn judge(one: &Standing, validation: &Validation, rows: &mut String) -> usize {
             }
             (false, false) => "not judged: the emulation cannot be trusted",
         };
-        let (off, bound) = (verdict.off * 100.0, verdict.bound * 100.0);
+        let (off, bound) = (check.off * 100.0, check.bound * 100.0);
         let _ = writeln!(
             rows,
             "| {} | {} | {off:+.1} % | {bound:.0} % | {word} |",
-            one.name, verdict.words
+            one.name, check.words
         );
     }
     broken

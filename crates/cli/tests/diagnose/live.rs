@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{Tested, sweetspot, told};
+use super::{Tested, stdout, sweetspot};
 
 /// One program at a time: what one test measures is not another's.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -69,7 +69,7 @@ fn top_lists_a_connection_with_who_has_it_and_what_limits_it() -> Tested {
         let ours = all.iter().find(|c| c["local"] == end.as_str()).ok_or("not ours")?;
         assert_eq!(ours["pid"].as_u64(), Some(std::process::id().into()));
         assert_eq!(ours["limited_by"], "application", "{ours}");
-        let text = told(&sweetspot(&arguments)?);
+        let text = stdout(&sweetspot(&arguments)?);
         assert!(text.contains("limited by") && text.contains("application"), "{text}");
         Ok(())
     })

@@ -14,10 +14,10 @@ fn sweetspot(arguments: &[&str]) -> std::io::Result<Output> {
     command.args(arguments).stdin(Stdio::null()).output()
 }
 
-fn said(output: &Output) -> String {
+fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-fn told(output: &Output) -> String {
+fn stdout(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }

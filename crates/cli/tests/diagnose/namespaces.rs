@@ -6,7 +6,7 @@ use serde_json::Value;
 use sweetspot_linux::clock;
 use sweetspot_units::Duration;
 
-use super::{Tested, said, sweetspot};
+use super::{Tested, stderr, sweetspot};
 
 /// A download over loopback by one process, that pauses now and then.
 const SELF: &str = "\
@@ -62,7 +62,7 @@ fn ask(arguments: &[&str], list: &str, wanted: impl Fn(&Value) -> bool) -> Resul
         if let Some(found) = json[list].as_array().and_then(|all| all.iter().find(|c| wanted(c))) {
             return Ok(found.clone());
         }
-        last = said(&output) + &json.to_string();
+        last = stderr(&output) + &json.to_string();
         clock::sleep_until(clock::now() + Duration::from_millis(200));
     }
     Err(format!("{arguments:?}: {last}"))
@@ -83,6 +83,6 @@ fn connections_of_another_namespace_are_listed_and_diagnosed() -> Tested {
     assert_eq!(ask(&by_address, "flows", sends)?["verdict"]["class"], "application");
     // Here there is no such connection.
     let output = sweetspot(&["diagnose", "127.0.0.1:7777", "--for", "1s"])?;
-    assert!(said(&output).contains("no TCP connection here"), "{}", said(&output));
+    assert!(stderr(&output).contains("no TCP connection here"), "{}", stderr(&output));
     Ok(())
 }

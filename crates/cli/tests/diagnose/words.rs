@@ -1,14 +1,14 @@
 use std::fs;
 
-use super::{Tested, said, sweetspot, told};
+use super::{Tested, stderr, stdout, sweetspot};
 
 /// Runs `diagnose` with bad input: one line that has `words`, and exit code `code`.
 fn refused(arguments: &[&str], code: i32, words: &str) -> Tested {
     let output = sweetspot(&[&["diagnose"], arguments].concat())?;
-    let said = said(&output);
-    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {said}");
-    assert_eq!(said.lines().count(), 1, "{said}");
-    assert!(said.contains(words), "{arguments:?}: {said}");
+    let stderr = stderr(&output);
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {stderr}");
+    assert_eq!(stderr.lines().count(), 1, "{stderr}");
+    assert!(stderr.contains(words), "{arguments:?}: {stderr}");
     Ok(())
 }
 
@@ -57,7 +57,7 @@ fn a_capture_without_tcp_and_one_cut_off_say_so_and_are_read() -> Tested {
     capture.extend([0; 28]);
     fs::write(&file, &capture)?;
     let name = file.display().to_string();
-    let whole = told(&sweetspot(&["diagnose", "--file", &name])?);
+    let whole = stdout(&sweetspot(&["diagnose", "--file", &name])?);
     assert!(whole.contains("there is no TCP in it"), "{whole}");
     capture.extend([0; 9]);
     fs::write(&file, &capture)?;

@@ -204,8 +204,8 @@ fn where_udp_does_not_pass_the_kernel_stands_in_and_it_is_said() {
     assert!(outcome.probes.fallback && outcome.probes.answered == 0, "{outcome:?}");
     assert_ne!(outcome.rtt_source, RttSource::Probes);
     eventually_equal(&serve.directory.join("f"), &content);
-    let said = serve.wait().stderr;
-    assert_eq!(said.matches("UDP blocked?").count(), 1, "{said}");
+    let stderr = serve.wait().stderr;
+    assert_eq!(stderr.matches("UDP blocked?").count(), 1, "{stderr}");
     forwarder.join().unwrap();
 }
 

@@ -73,10 +73,10 @@ impl Serve {
 
     /// Reads what it prints on standard error until a line holds `words`.
     pub fn read_until(&mut self, words: &str) {
-        let mut said = String::new();
+        let mut stderr = String::new();
         let mut lines = BufReader::new(self.child.stderr.as_mut().unwrap());
-        while !said.contains(words) {
-            assert_ne!(lines.read_line(&mut said).unwrap(), 0, "{words:?} is not in {said:?}");
+        while !stderr.contains(words) {
+            assert_ne!(lines.read_line(&mut stderr).unwrap(), 0, "{words:?} is not in {stderr:?}");
         }
     }
 

@@ -40,9 +40,9 @@ fn a_download_is_limited_from_outside_and_arrives_whole() {
     let tuned = limited(&server, &scratch);
     server.stop();
     let events = tuned.events.clone();
-    let (said, code) = tuned.finish();
+    let (stderr, code) = tuned.finish();
     assert_eq!(code, Some(0));
-    assert!(said.parse::<u64>().unwrap() > 60_000, "{said}");
+    assert!(stderr.parse::<u64>().unwrap() > 60_000, "{stderr}");
     let log = std::fs::read_to_string(events).unwrap();
     for line in log.lines() {
         let event: serde_json::Value = serde_json::from_str(line).unwrap();
@@ -119,9 +119,9 @@ fn a_dry_run_tells_and_touches_nothing() {
 #[test]
 fn the_exit_code_is_the_commands() {
     assert_eq!(sweetspot(&["tune", "run", "--", "sh", "-c", "exit 7"]), (Some(7), String::new()));
-    let (code, said) = sweetspot(&["tune", "run", "--", "no-such-program"]);
+    let (code, stderr) = sweetspot(&["tune", "run", "--", "no-such-program"]);
     assert_eq!(code, Some(127));
-    assert!(said.starts_with("sweetspot: cannot run no-such-program: "), "{said}");
+    assert!(stderr.starts_with("sweetspot: cannot run no-such-program: "), "{stderr}");
 }
 
 #[test]
@@ -160,8 +160,8 @@ fn what_cannot_be_done_is_said_in_one_line() {
         ),
         (&["tune", "run", "--goal", "speed", "--", "true"], "less-than-best-effort"),
     ] {
-        let (code, said) = sweetspot(arguments);
-        assert!(code != Some(0) && said.contains(expected), "{said}");
-        assert_eq!(said.lines().count(), 1, "{said}");
+        let (code, stderr) = sweetspot(arguments);
+        assert!(code != Some(0) && stderr.contains(expected), "{stderr}");
+        assert_eq!(stderr.lines().count(), 1, "{stderr}");
     }
 }

@@ -41,10 +41,10 @@ fn as_nobody(program: &PathBuf, arguments: &[&str]) -> Command {
 /// What is said of a refusal: one line, and an exit code that tells.
 fn refused(program: &PathBuf, arguments: &[&str], words: &str) {
     let output = as_nobody(program, arguments).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    assert_eq!(output.status.code(), Some(1), "{arguments:?}: {said}");
-    assert_eq!(said.lines().count(), 1, "{arguments:?}: {said}");
-    assert!(said.contains(words), "{arguments:?}: {said}");
+    let stderr = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    assert_eq!(output.status.code(), Some(1), "{arguments:?}: {stderr}");
+    assert_eq!(stderr.lines().count(), 1, "{arguments:?}: {stderr}");
+    assert!(stderr.contains(words), "{arguments:?}: {stderr}");
 }
 
 #[test]
@@ -79,8 +79,8 @@ fn an_unprivileged_daemon_says_once_that_others_are_out_of_reach() {
     let Some(program) = copy(&scratch) else { return };
     let policy = policy_for_a_download(&scratch);
     let mut command = as_nobody(&program, &["tune", "daemon", "--policy", &policy]);
-    let said = daemon(&mut command, "their downloads are left alone (run as root");
-    assert_eq!(said.lines().count(), 1, "{said}");
+    let stderr = daemon(&mut command, "their downloads are left alone (run as root");
+    assert_eq!(stderr.lines().count(), 1, "{stderr}");
 }
 
 /// What packaging/sweetspot-tune.service gives, and nothing more.
@@ -99,8 +99,8 @@ fn two_capabilities_are_enough_for_a_daemon() {
         sweetspot_testing::skipped("there is no setpriv (apt-get install util-linux)");
         return;
     }
-    let said = daemon(&mut command, ": taken, window");
-    assert!(said.contains(": lifted"), "{said}");
+    let stderr = daemon(&mut command, ": taken, window");
+    assert!(stderr.contains(": lifted"), "{stderr}");
 }
 
 #[test]
@@ -120,8 +120,8 @@ fn the_systemd_unit_is_sound_and_exposes_little() {
         sweetspot_testing::skipped("there is no systemd-analyze (apt-get install systemd)");
         return;
     };
-    let said = String::from_utf8_lossy(&verified.stderr);
-    assert!(verified.status.success() && !said.contains("sweetspot-tune.service"), "{said}");
+    let stderr = String::from_utf8_lossy(&verified.stderr);
+    assert!(verified.status.success() && !stderr.contains("sweetspot-tune.service"), "{stderr}");
     // From 0 (safe) to 10 (exposed); systemd before 250 cannot say it of a file.
     let rated = analyze(&["security", "--offline=true"]).unwrap();
     let table = String::from_utf8_lossy(&rated.stdout);
@@ -155,24 +155,24 @@ fn policy_for_a_download(scratch: &tempfile::TempDir) -> String {
 fn daemon(command: &mut Command, word: &str) -> String {
     let mut daemon = command.spawn().unwrap();
     let (id, stderr) = (daemon.id(), daemon.stderr.take().unwrap());
-    let (heard, hears) = mpsc::channel();
+    let (seen, waits) = mpsc::channel();
     thread::spawn(move || {
-        // Who has ended by himself needs no telling.
-        if hears.recv_timeout(StdDuration::from_secs(60)) == Err(RecvTimeoutError::Disconnected) {
+        // It has ended without being asked.
+        if waits.recv_timeout(StdDuration::from_secs(60)) == Err(RecvTimeoutError::Disconnected) {
             return;
         }
         clock::sleep_until(clock::now() + Duration::from_secs(1));
         Signal::TERMINATE.send(id);
     });
-    let mut said = String::new();
+    let mut printed = String::new();
     for line in BufReader::new(stderr).lines().map_while(Result::ok) {
         if line.contains(word) {
             // Once is enough, and nobody listens then.
-            let _ = heard.send(());
+            let _ = seen.send(());
         }
-        said += &format!("{line}\n");
+        printed += &format!("{line}\n");
     }
     daemon.wait().unwrap();
-    assert!(said.contains(word), "{said}");
-    said
+    assert!(printed.contains(word), "{printed}");
+    printed
 }

@@ -13,13 +13,13 @@ use crate::error::Doing;
 use crate::{Certificate, LabError, settings};
 
 /// iperf's.
-const PORT: u16 = 5001;
+const IPERF_PORT: u16 = 5001;
 /// netem holds 1000 packets, more than any of the windows.
-const BUFFER: Volume = Volume::Packets(1000);
+const PATH_BUFFER: Volume = Volume::Packets(1000);
 /// Between two looks at the sender's view of the window.
-const LOOK: Duration = Duration::from_millis(10);
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(10);
 /// Moved at a time.
-const PIECE: Bytes = Bytes::new(1 << 20);
+const WRITE_BYTES: Bytes = Bytes::new(1 << 20);
 /// The number of each end among the watched.
 const NEAR: u64 = 0;
 const FAR: u64 = 1;
@@ -58,7 +58,7 @@ fn path() -> Result<PathSpec, LabError> {
     let direction = DirectionSpec {
         rate: LINK.scaled(MTU.as_f64() / frame.as_f64()),
         delay: RTT / 2,
-        buffer: BUFFER,
+        buffer: PATH_BUFFER,
         loss: Probability::ZERO,
         jitter: Duration::ZERO,
     };
@@ -66,7 +66,7 @@ fn path() -> Result<PathSpec, LabError> {
 }
 
 /// What a run showed.
-struct Measurement {
+struct BlogMeasurement {
     received: Bytes,
     buffer: Bytes,
     window: Bytes,
@@ -89,7 +89,7 @@ impl Testbed {
     fn new(emulation: &Emulation, asked: Bytes) -> Result<Testbed, LabError> {
         let (near, far) = (emulation.near(), emulation.far());
         let buffer = FlowOptions { receive_buffer: Some(asked), ..FlowOptions::default() };
-        let at = (far.address(), PORT).into();
+        let at = (far.address(), IPERF_PORT).into();
         let listener = on(far, || Listener::open(at, &buffer)).doing("listen")?;
         let reno = FlowOptions { congestion: Some("reno".into()), ..FlowOptions::default() };
         let epoll = Epoll::new().doing("make an epoll set")?;
@@ -101,9 +101,9 @@ impl Testbed {
     }
 
     /// Sends as much as goes for `each`.
-    fn run(mut self, each: Duration) -> Result<Measurement, LabError> {
+    fn run(mut self, each: Duration) -> Result<BlogMeasurement, LabError> {
         let end = self.started + each;
-        let (mut ready, mut look) = (Vec::new(), self.started + LOOK);
+        let (mut ready, mut look) = (Vec::new(), self.started + SAMPLE_INTERVAL);
         while clock::now() < end {
             let due = look.min(end);
             wait_readable(&[self.epoll.as_fd(), self.listener.as_fd()], due).doing("wait")?;
@@ -111,14 +111,14 @@ impl Testbed {
             if clock::now() >= look {
                 let window = Info::read(&self.near).doing("read TCP_INFO")?.snd_wnd;
                 self.window = self.window.max(window.unwrap_or_default());
-                look += LOOK;
+                look += SAMPLE_INTERVAL;
             }
         }
         let info = Info::read(&self.near).doing("read TCP_INFO")?;
         let Some(far) = &self.far else {
             return Err(LabError::Inside("lab: the connection did not come about".into()));
         };
-        Ok(Measurement {
+        Ok(BlogMeasurement {
             received: self.received,
             buffer: options::receive_buffer(far).doing("read SO_RCVBUF")?,
             window: self.window,
@@ -138,10 +138,10 @@ impl Testbed {
         self.epoll.take(ready)?;
         for one in ready {
             if one.number == NEAR && one.writable {
-                while self.near.send(PIECE)? > Bytes::ZERO {}
+                while self.near.send(WRITE_BYTES)? > Bytes::ZERO {}
             }
             if let (FAR, true, Some(far)) = (one.number, one.readable, &self.far) {
-                while let Some(bytes) = far.discard(PIECE)?.filter(|n| *n > Bytes::ZERO) {
+                while let Some(bytes) = far.discard(WRITE_BYTES)?.filter(|n| *n > Bytes::ZERO) {
                     self.received += bytes;
                 }
             }

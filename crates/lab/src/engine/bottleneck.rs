@@ -88,18 +88,21 @@ mod tests {
         let samples: Vec<_> = (0..=100).map(sample).collect();
         let bottleneck = Bottleneck { samples: &samples, rate: Rate::from_mbit_per_second(10) };
         let second = Duration::from_secs(1);
-        let told = bottleneck.outcome((second / 2, second), Duration::ZERO);
-        assert!((told.utilisation - 0.5).abs() < 1e-9);
-        assert_eq!((told.loss_rate, told.utilisation_before), (0.1, 0.0));
+        let outcome = bottleneck.outcome((second / 2, second), Duration::ZERO);
+        assert!((outcome.utilisation - 0.5).abs() < 1e-9);
+        assert_eq!((outcome.loss_rate, outcome.utilisation_before), (0.1, 0.0));
         // Four of five wait; 4 ms x 4/5.
-        assert_eq!((told.queue_mean_packets, told.queue_max_packets), (4.0, 4));
-        assert!((told.queue_delay_mean_s - 0.0032).abs() < 1e-9);
+        assert_eq!((outcome.queue_mean_packets, outcome.queue_max_packets), (4.0, 4));
+        assert!((outcome.queue_delay_mean_s - 0.0032).abs() < 1e-9);
     }
 
     #[test]
     fn without_samples_nothing_is_made_up() {
         let bottleneck = Bottleneck { samples: &[], rate: Rate::from_mbit_per_second(10) };
-        let told = bottleneck.outcome((Duration::ZERO, Duration::from_secs(1)), Duration::ZERO);
-        assert_eq!((told.utilisation, told.loss_rate, told.queue_mean_packets), (0.0, 0.0, 0.0));
+        let outcome = bottleneck.outcome((Duration::ZERO, Duration::from_secs(1)), Duration::ZERO);
+        assert_eq!(
+            (outcome.utilisation, outcome.loss_rate, outcome.queue_mean_packets),
+            (0.0, 0.0, 0.0)
+        );
     }
 }

@@ -13,7 +13,7 @@ use sweetspot_linux::sysctl;
 use sweetspot_scenario::{Engine, EngineError, Outcome, Recorder, Sample, Scenario};
 
 use crate::error::Doing;
-use crate::plan::{Plan, refusals};
+use crate::plan::{LabPlan, refusals};
 use crate::{Certificate, LabError, isolated, scratch};
 
 /// This machine's kernel, across an emulated path.
@@ -27,18 +27,18 @@ const NAME: &str = "lab";
 
 /// What a run left: the outcome, and how true the emulation was.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Played {
+pub struct LabRun {
     /// As every engine gives it.
     pub outcome: Outcome,
     /// What the emulator says of its path.
     pub certificate: Certificate,
     /// The transfers' time series.
-    pub series: Vec<SeriesRow>,
+    pub series: Vec<LabSeriesRow>,
 }
 
 /// A sample of a transfer, about every 50 ms.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct SeriesRow {
+pub struct LabSeriesRow {
     /// Seconds since the start of the run.
     pub at_s: f64,
     /// Which transfer, counted from 0.
@@ -60,7 +60,7 @@ impl Lab {
     ///
     /// # Errors
     /// If this machine cannot emulate it truthfully, or something failed on the way.
-    pub fn play(&self, scenario: &Scenario) -> Result<Played, LabError> {
+    pub fn play(&self, scenario: &Scenario) -> Result<LabRun, LabError> {
         self.play_in(scenario, &scratch::place())
     }
 
@@ -68,14 +68,14 @@ impl Lab {
     ///
     /// # Errors
     /// As [`Lab::play`].
-    pub fn play_in(&self, scenario: &Scenario, place: &Path) -> Result<Played, LabError> {
+    pub fn play_in(&self, scenario: &Scenario, place: &Path) -> Result<LabRun, LabError> {
         let controls = sysctl::available_congestion_controls()
             .doing("read the kernel's congestion controls")?;
         let reasons = refusals(scenario, &controls);
         if !reasons.is_empty() {
             return Err(LabError::Refused(reasons.join("; ")));
         }
-        let plan = Plan::new(scenario);
+        let plan = LabPlan::new(scenario);
         // Made and removed out here: whatever ends the isolated part, this process goes on.
         let scratch =
             scratch::make(place).doing("make a directory for files; set TMPDIR to another")?;
@@ -102,7 +102,7 @@ impl Engine for Lab {
     }
 }
 
-impl Played {
+impl LabRun {
     /// Hands the time series to `recorder`.
     pub fn record(&self, scenario: &Scenario, recorder: &mut dyn Recorder) {
         let Some(interval) = recorder.interval() else { return };
@@ -117,7 +117,7 @@ impl Played {
     }
 }
 
-fn sample(row: &SeriesRow, scenario: &Scenario) -> Sample {
+fn sample(row: &LabSeriesRow, scenario: &Scenario) -> Sample {
     Sample {
         at_s: row.at_s,
         transfer: row.transfer,

@@ -4,14 +4,14 @@ use sweetspot_protocol::series::SeriesRow;
 use sweetspot_scenario::{ControllerEvent, CrossOutcome, Kind, TransferOutcome};
 use sweetspot_units::{Bytes, Duration};
 
-use super::target::Trace;
+use super::target::TransferTrace;
 use crate::plan::{Load, TargetPlan};
-use crate::traffic::Totals;
+use crate::traffic::LoadTotals;
 
 /// One transfer over the measured interval; `size` is what it had to deliver, if it had an end.
 pub(super) fn transfer(
     plan: &TargetPlan,
-    trace: &Trace,
+    trace: &TransferTrace,
     size: Option<Bytes>,
     (begin, end): (Duration, Duration),
     handshake: Duration,
@@ -47,7 +47,7 @@ pub(super) fn transfer(
 }
 
 /// Content delivered by `at` seconds, straight lines between the rows.
-fn delivered(trace: &Trace, size: Option<Bytes>, at: f64) -> f64 {
+fn delivered(trace: &TransferTrace, size: Option<Bytes>, at: f64) -> f64 {
     let began = trace.began.as_secs_f64();
     let mut points = vec![(began, 0.0)];
     points.extend(trace.rows.iter().map(|row| (began + row.t_s, row.bytes as f64)));
@@ -79,7 +79,7 @@ fn event(
 }
 
 /// One entry of cross traffic, both directions summed.
-pub(super) fn cross(load: &Load, totals: &Totals, measured: Duration) -> CrossOutcome {
+pub(super) fn cross(load: &Load, totals: &LoadTotals, measured: Duration) -> CrossOutcome {
     let lost = match load.kind {
         Kind::Pareto { .. } | Kind::Poisson { .. } => totals.sent.saturating_sub(totals.received),
         _ => totals.retransmitted,
@@ -112,14 +112,14 @@ mod tests {
     fn what_lies_between_two_rows_lies_on_a_line() {
         let began = Duration::from_secs(10);
         let rows = vec![row(1.0, 1000), row(2.0, 3000)];
-        let trace = Trace { began, rows, ..Trace::default() };
+        let trace = TransferTrace { began, rows, ..TransferTrace::default() };
         for (at, bytes) in
             [(9.0, 0.0), (10.5, 500.0), (11.0, 1000.0), (11.5, 2000.0), (99.0, 3000.0)]
         {
             assert_eq!(delivered(&trace, None, at), bytes, "{at}");
         }
         let ended = Some(Duration::from_secs(13));
-        let trace = Trace { ended, ..trace };
+        let trace = TransferTrace { ended, ..trace };
         assert_eq!(delivered(&trace, Some(Bytes::new(4000)), 12.5), 3500.0);
     }
 }

@@ -3,26 +3,26 @@ use sweetspot_path::PathSpec;
 use sweetspot_units::Rate;
 
 use crate::LabError;
-use crate::plan::Plan;
+use crate::plan::LabPlan;
 
 /// Any machine that runs this carries so many packets per second; the certificate is enough.
-const EASY: f64 = 15_000.0;
+const SAFE_PACKETS_PER_SECOND: f64 = 15_000.0;
 /// How often the rate is halved to find out what would go.
-const HALVINGS: u32 = 4;
+const MAX_HALVINGS: u32 = 4;
 
 /// Tries the path at its full rate for a moment, if that may be too much for this machine, and
 /// returns why not, and what would go.
-pub(super) fn rehearse(plan: &Plan) -> Result<Option<String>, LabError> {
+pub(super) fn rehearse(plan: &LabPlan) -> Result<Option<String>, LabError> {
     let path = &plan.path;
     let packets = path.up.rate.as_f64() / 8.0 / path.mtu.as_f64();
-    if packets <= EASY {
+    if packets <= SAFE_PACKETS_PER_SECOND {
         return Ok(None);
     }
     let trial = carry(path)?;
     if trial.truthful {
         return Ok(None);
     }
-    for halvings in 1..=HALVINGS {
+    for halvings in 1..=MAX_HALVINGS {
         let slower = at(path, path.up.rate.scaled(0.5_f64.powi(halvings as i32)));
         if carry(&slower)?.truthful {
             return Ok(Some(format!(

@@ -10,27 +10,31 @@ use sweetspot_sizing::KnownPath;
 use sweetspot_units::{Duration, Time};
 
 use super::bottleneck::{Bottleneck, waiting};
-use super::target::{Target, Trace};
-use super::{NAME, Played, SeriesRow, outcome};
+use super::target::{MeasuredTransfer, TransferTrace};
+use super::{LabRun, LabSeriesRow, NAME, outcome};
 use crate::error::Doing;
-use crate::plan::Plan;
-use crate::traffic::{Part, Totals, TrafficNode};
+use crate::plan::LabPlan;
+use crate::traffic::{LoadTotals, NodeConfig, TrafficNode};
 use crate::{Certificate, LabError, settings};
 
 /// From the end of the preparations to the start of the run: every thread stands ready by then.
-const READY: Duration = Duration::from_millis(100);
+const START_DELAY: Duration = Duration::from_millis(100);
 /// Between two looks at the emulator's samples.
-const LOOK: Duration = Duration::from_millis(100);
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
 
 /// What a run left behind.
-struct Traces {
+struct RunTraces {
     samples: Vec<(Duration, PathSample)>,
-    totals: Vec<Totals>,
-    targets: Vec<Trace>,
+    totals: Vec<LoadTotals>,
+    targets: Vec<TransferTrace>,
 }
 
 /// Plays `plan`, which is `scenario`'s, inside the namespaces.
-pub(super) fn play(scenario: &Scenario, plan: &Plan, scratch: &Path) -> Result<Played, LabError> {
+pub(super) fn play(
+    scenario: &Scenario,
+    plan: &LabPlan,
+    scratch: &Path,
+) -> Result<LabRun, LabError> {
     process::raise_descriptor_limit().doing("raise the limit on open files")?;
     let emulation = Emulation::start_with(&plan.path, &plan.host_pairs)?;
     for side in [emulation.near(), emulation.far()] {
@@ -39,12 +43,13 @@ pub(super) fn play(scenario: &Scenario, plan: &Plan, scratch: &Path) -> Result<P
         }
     }
     let known = KnownPath::new(scenario.path.narrow().rate, scenario.path.rtt);
-    let target =
-        |(number, target)| Target::prepare(target, number, known, emulation.far(), scratch);
-    let targets: Vec<Target<'_>> =
+    let target = |(number, target)| {
+        MeasuredTransfer::prepare(target, number, known, emulation.far(), scratch)
+    };
+    let targets: Vec<MeasuredTransfer<'_>> =
         plan.targets.iter().enumerate().map(target).collect::<Result<_, _>>()?;
     let traces = run(plan, &emulation, &targets)?;
-    let sizes: Vec<_> = targets.iter().map(Target::size).collect();
+    let sizes: Vec<_> = targets.iter().map(MeasuredTransfer::size).collect();
     let certified = emulation.finish()?;
 
     let measured = (plan.begin, plan.end);
@@ -54,7 +59,7 @@ pub(super) fn play(scenario: &Scenario, plan: &Plan, scratch: &Path) -> Result<P
     let handshake = scenario.path.rtt + scenario.path.rtt / 2;
     let transfers = plan.targets.iter().zip(&traces.targets).zip(sizes);
     let cross = plan.loads.iter().zip(&traces.totals);
-    Ok(Played {
+    Ok(LabRun {
         outcome: Outcome {
             scenario: scenario.title.clone(),
             engine: NAME.to_owned(),
@@ -79,16 +84,21 @@ pub(super) fn play(scenario: &Scenario, plan: &Plan, scratch: &Path) -> Result<P
     })
 }
 
-fn run(plan: &Plan, emulation: &Emulation, targets: &[Target<'_>]) -> Result<Traces, LabError> {
+fn run(
+    plan: &LabPlan,
+    emulation: &Emulation,
+    targets: &[MeasuredTransfer<'_>],
+) -> Result<RunTraces, LabError> {
     let (near, far) = (emulation.near(), emulation.far());
     let ends = [((near, far), 0), ((far, near), 1)];
     let mut nodes = Vec::new();
     for (sides, side) in ends {
-        let part = Part { side, sends: side == 0 || plan.mirror, takes: side == 1 || plan.mirror };
+        let part =
+            NodeConfig { side, sends: side == 0 || plan.mirror, takes: side == 1 || plan.mirror };
         let open = || TrafficNode::open(plan, sides, part);
         nodes.push(sides.0.run(open).and_then(|opened| opened).doing("set up cross traffic")?);
     }
-    let zero = clock::now() + READY;
+    let zero = clock::now() + START_DELAY;
     let end = zero + plan.end;
     thread::scope(|scope| {
         let nodes: Vec<_> =
@@ -101,7 +111,7 @@ fn run(plan: &Plan, emulation: &Emulation, targets: &[Target<'_>]) -> Result<Tra
             .collect();
         let samples = watch(emulation, zero, end);
         targets.iter().for_each(|target| target.stop(far));
-        let mut totals = vec![Totals::default(); plan.loads.len()];
+        let mut totals = vec![LoadTotals::default(); plan.loads.len()];
         for node in nodes {
             let side = joined(node)?.doing("play cross traffic")?;
             totals.iter_mut().zip(side).for_each(|(sum, more)| *sum += more);
@@ -111,7 +121,7 @@ fn run(plan: &Plan, emulation: &Emulation, targets: &[Target<'_>]) -> Result<Tra
         for receiver in receivers {
             joined(receiver)??;
         }
-        Ok(Traces { samples, totals, targets })
+        Ok(RunTraces { samples, totals, targets })
     })
 }
 
@@ -119,7 +129,7 @@ fn run(plan: &Plan, emulation: &Emulation, targets: &[Target<'_>]) -> Result<Tra
 fn watch(emulation: &Emulation, zero: Time, end: Time) -> Vec<(Duration, PathSample)> {
     let mut samples = Vec::new();
     while clock::now() < end {
-        clock::sleep_until((clock::now() + LOOK).min(end));
+        clock::sleep_until((clock::now() + SAMPLE_INTERVAL).min(end));
         let new = emulation.observe().into_iter().filter_map(|sample| {
             let at = emulation.started() + sample.at;
             (at >= zero).then(|| (at.since(zero), sample))
@@ -133,14 +143,14 @@ fn joined<T>(handle: ScopedJoinHandle<'_, T>) -> Result<T, LabError> {
     handle.join().map_err(|_| LabError::Inside("lab: a thread of the run panicked".to_owned()))
 }
 
-fn series(traces: &Traces) -> Vec<SeriesRow> {
+fn series(traces: &RunTraces) -> Vec<LabSeriesRow> {
     let mut all = Vec::new();
     for (transfer, trace) in traces.targets.iter().enumerate() {
         for row in &trace.rows {
             let at_s = trace.began.as_secs_f64() + row.t_s;
             let seen = traces.samples.partition_point(|(at, _)| at.as_secs_f64() <= at_s);
             let queue = seen.checked_sub(1).map(|i| traces.samples[i].1.up);
-            all.push(SeriesRow {
+            all.push(LabSeriesRow {
                 at_s,
                 transfer,
                 cwnd_bytes: row.cwnd_bytes.unwrap_or(0),

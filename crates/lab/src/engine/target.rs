@@ -21,10 +21,10 @@ use crate::plan::TargetPlan;
 use crate::{LabError, scratch};
 
 /// Longer than any run.
-const LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);
+const TICKET_LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// A transfer whose receiver listens.
-pub(super) struct Target<'a> {
+pub(super) struct MeasuredTransfer<'a> {
     plan: &'a TargetPlan,
     known: KnownPath,
     server: Server,
@@ -34,7 +34,7 @@ pub(super) struct Target<'a> {
 
 /// What a transfer left.
 #[derive(Debug, Default)]
-pub(super) struct Trace {
+pub(super) struct TransferTrace {
     /// When its sender began to connect, since the start of the run.
     pub began: Duration,
     /// The sender's rows, whose times count from there.
@@ -48,7 +48,7 @@ pub(super) struct Trace {
 /// Events that reach the receiver's observer, wherever that is.
 type Events = Arc<Mutex<Vec<SeriesEvent>>>;
 
-impl<'a> Target<'a> {
+impl<'a> MeasuredTransfer<'a> {
     /// Makes its file, which is nothing but zeros and takes no room, and lets its receiver listen
     /// on `far`.
     pub fn prepare(
@@ -57,7 +57,7 @@ impl<'a> Target<'a> {
         known: KnownPath,
         far: &Side,
         scratch: &Path,
-    ) -> Result<Target<'a>, LabError> {
+    ) -> Result<MeasuredTransfer<'a>, LabError> {
         let file = scratch.join(format!("content-{number}"));
         let made = File::create_new(&file).and_then(|f| f.set_len(plan.size.get().max(1)));
         made.doing("make a file to send")?;
@@ -72,13 +72,13 @@ impl<'a> Target<'a> {
             path: Some(known),
             overwrite: false,
             probes: true,
-            lifetime: LIFETIME,
+            lifetime: TICKET_LIFETIME,
         };
         let server = far.run(|| Server::bind(options)).doing("enter a namespace")??;
-        Ok(Target { plan, known, server, file, events: Events::default() })
+        Ok(MeasuredTransfer { plan, known, server, file, events: Events::default() })
     }
 
-    /// Receives, until [`Target::stop`] or the end of the transfer.
+    /// Receives, until [`MeasuredTransfer::stop`] or the end of the transfer.
     pub fn receive(&self, far: &Side) -> Result<(), LabError> {
         far.enter().doing("enter a namespace")?;
         // The sender's side of the story is told; what went wrong, it says too.
@@ -87,11 +87,11 @@ impl<'a> Target<'a> {
     }
 
     /// Sends from its start on, counted from `zero`; `end` is when the run ends.
-    pub fn send(&self, near: &Side, zero: Time, end: Time) -> Result<Trace, LabError> {
+    pub fn send(&self, near: &Side, zero: Time, end: Time) -> Result<TransferTrace, LabError> {
         near.enter().doing("enter a namespace")?;
         clock::sleep_until((zero + self.plan.start).min(end));
         let began = clock::now();
-        let mut trace = Trace { began: began.since(zero), ..Trace::default() };
+        let mut trace = TransferTrace { began: began.since(zero), ..TransferTrace::default() };
         if began < end {
             let options = SendOptions {
                 name: None,
@@ -102,7 +102,7 @@ impl<'a> Target<'a> {
                 probes: true,
                 send_buffer: self.plan.send_buffer,
             };
-            let mut rows = Rows(Vec::new());
+            let mut rows = RowRecorder(Vec::new());
             let sent = send(&self.file, self.server.ticket(), &options, &mut rows);
             trace.rows = rows.0;
             match sent {
@@ -130,9 +130,9 @@ impl<'a> Target<'a> {
 }
 
 /// Keeps the sender's rows.
-struct Rows(Vec<SeriesRow>);
+struct RowRecorder(Vec<SeriesRow>);
 
-impl TransferObserver for Rows {
+impl TransferObserver for RowRecorder {
     fn line(&mut self, line: &SeriesRecord) {
         if let SeriesRecord::Row(row) = line {
             self.0.push(row.clone());

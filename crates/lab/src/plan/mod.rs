@@ -17,13 +17,13 @@ const HEADERS: Bytes = Bytes::new(40);
 /// IPv4 and UDP headers.
 const UDP_HEADERS: Bytes = Bytes::new(28);
 /// As many round trips as a spread is played with.
-const MOST_NODES: u64 = 50;
+const MAX_NODES: u64 = 50;
 /// Linux's initial receive and send buffer.
 const INITIAL_BUFFER: Bytes = Bytes::new(131_072);
 
 /// What is to be done.
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub(crate) struct LabPlan {
     pub path: PathSpec,
     pub host_pairs: Vec<HostPair>,
     /// `net.ipv4` settings of both namespaces.
@@ -74,9 +74,9 @@ pub(crate) struct Load {
 /// Where loads listen; entry i on this plus i.
 const FIRST_PORT: u16 = 20_000;
 
-impl Plan {
+impl LabPlan {
     /// What `scenario`, of which nothing is refused, comes to.
-    pub fn new(scenario: &Scenario) -> Plan {
+    pub fn new(scenario: &Scenario) -> LabPlan {
         let hop = scenario.path.narrow();
         let end = scenario.warmup + scenario.duration;
         let shortest = shortest_round_trip(scenario);
@@ -89,7 +89,7 @@ impl Plan {
         };
         let mtu = scenario.path.packet;
         let path = PathSpec { up: direction, down: direction, mtu, seed: scenario.seed };
-        let mut plan = Plan {
+        let mut plan = LabPlan {
             settings: settings(scenario),
             path,
             host_pairs: Vec::new(),
@@ -134,7 +134,7 @@ impl Plan {
     fn add_load(&mut self, cross: &Cross) {
         let (sources, nodes, window) = shape(&cross.kind);
         let (low, high) = cross.rtt;
-        let nodes = if low == high { 1 } else { nodes.min(MOST_NODES) };
+        let nodes = if low == high { 1 } else { nodes.min(MAX_NODES) };
         let host_pairs = (0..nodes).map(|node| {
             // As in the simulator: spread evenly from one end to the other.
             let share = if nodes > 1 { node as f64 / (nodes - 1) as f64 } else { 0.5 };

@@ -5,9 +5,9 @@ use sweetspot_units::Bytes;
 use super::{every_tcp, kernel_name, shape};
 
 /// Each measured transfer is a program of its own, with TLS and a file.
-const MOST_TRANSFERS: usize = 16;
+const MAX_TRANSFERS: usize = 16;
 /// Each connection takes two descriptors, one per end, and each mouse host_pairs a port busy.
-const MOST_FLOWS: u64 = 10_000;
+const MAX_LAB_FLOWS: u64 = 10_000;
 
 /// Why this machine cannot play `scenario` truthfully, and what would go; empty if it can.
 /// `controls` are the congestion controls that its kernel has.
@@ -89,15 +89,16 @@ fn traffic(scenario: &Scenario, controls: &[String], reasons: &mut Vec<String>) 
             "this kernel has no congestion control {name} (it has {have}); sudo modprobe tcp_{name}"
         ));
     }
-    if scenario.transfers.len() > MOST_TRANSFERS {
+    if scenario.transfers.len() > MAX_TRANSFERS {
         reasons.push(format!(
-            "{} transfers are more than the {MOST_TRANSFERS} that it measures at once; make some of them elephants in [[cross]]",
+            "{} transfers are more than the {MAX_TRANSFERS} that it measures at once; make some of them elephants in [[cross]]",
             scenario.transfers.len()
         ));
     }
     let flows: u64 = scenario.cross.iter().map(|cross| shape(&cross.kind).0).sum();
-    if flows > MOST_FLOWS {
-        reasons.push(format!("{flows} flows are more than the {MOST_FLOWS} that it plays at once"));
+    if flows > MAX_LAB_FLOWS {
+        reasons
+            .push(format!("{flows} flows are more than the {MAX_LAB_FLOWS} that it plays at once"));
     }
     if scenario.cross.iter().any(|cross| cross.inputs.is_some()) {
         reasons.push("it has no shared input links; leave inputs out".to_owned());
@@ -139,7 +140,7 @@ mod tests {
 
     #[test]
     fn what_the_emulator_lacks_is_named_with_what_it_has() {
-        for (set, said) in [
+        for (set, reason) in [
             ("path.queue=red", "its queue is drop-tail"),
             ("path.change=[{at=\"1s\",delay=\"1ms\"}]", "leave path.change out"),
             ("path.packet=100B", "between 576B and 9000B"),
@@ -151,7 +152,10 @@ mod tests {
             ("transfer.0.sizing=bdp5", "bdp5 needs"),
         ] {
             let words = refused_with(&[set]);
-            assert!(words.contains(said) && words.is_empty() == said.is_empty(), "{set}: {words}");
+            assert!(
+                words.contains(reason) && words.is_empty() == reason.is_empty(),
+                "{set}: {words}"
+            );
         }
     }
 }

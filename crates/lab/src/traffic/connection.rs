@@ -3,30 +3,30 @@ use std::io;
 use sweetspot_linux::tcp::{Flow, options};
 use sweetspot_units::{Bytes, Time};
 
-use super::totals::Counts;
+use super::totals::SegmentCounts;
 
 /// Read or written at a time.
-const PIECE: Bytes = Bytes::new(1 << 20);
+const IO_BYTES: Bytes = Bytes::new(1 << 20);
 
 /// One end of a connection.
 #[derive(Debug)]
-pub(super) struct Connection {
+pub(super) struct TrafficConnection {
     pub load: usize,
     pub flow: Flow,
-    pub end: End,
+    pub end: ConnectionRole,
 }
 
 /// Which end, and what it needs to know.
 #[derive(Debug)]
-pub(super) enum End {
-    Source(Source),
+pub(super) enum ConnectionRole {
+    Source(SendingState),
     /// Throws away what comes, and holds its window at this.
     Sink(Option<Bytes>),
 }
 
 /// The end that sends.
 #[derive(Debug)]
-pub(super) struct Source {
+pub(super) struct SendingState {
     pub source: usize,
     pub opened: Time,
     /// What it has to send in all; `None`: no end.
@@ -34,13 +34,13 @@ pub(super) struct Source {
     sent: Bytes,
     finished: bool,
     /// What it had done when measurement began.
-    pub before: Counts,
+    pub before: SegmentCounts,
 }
 
-impl Source {
-    pub fn new(source: usize, opened: Time, size: Option<Bytes>) -> Source {
-        let (sent, finished, before) = (Bytes::ZERO, false, Counts::default());
-        Source { source, opened, size, sent, finished, before }
+impl SendingState {
+    pub fn new(source: usize, opened: Time, size: Option<Bytes>) -> SendingState {
+        let (sent, finished, before) = (Bytes::ZERO, false, SegmentCounts::default());
+        SendingState { source, opened, size, sent, finished, before }
     }
 
     /// Whether all was written and the other end knows it.
@@ -51,12 +51,12 @@ impl Source {
     /// Writes as much as there is room for.
     pub fn push(&mut self, flow: &Flow) -> io::Result<()> {
         while !self.finished {
-            let left = self.size.map_or(PIECE, |size| size.saturating_sub(self.sent));
+            let left = self.size.map_or(IO_BYTES, |size| size.saturating_sub(self.sent));
             if left == Bytes::ZERO {
                 self.finished = true;
                 return flow.finish();
             }
-            let written = flow.send(left.min(PIECE))?;
+            let written = flow.send(left.min(IO_BYTES))?;
             if written == Bytes::ZERO {
                 return Ok(());
             }
@@ -68,7 +68,7 @@ impl Source {
 
 /// Throws away what has come; true if the other end has finished.
 pub(super) fn drain(flow: &Flow, window: Option<Bytes>) -> io::Result<bool> {
-    while let Some(bytes) = flow.discard(PIECE)? {
+    while let Some(bytes) = flow.discard(IO_BYTES)? {
         if bytes == Bytes::ZERO {
             return Ok(true);
         }

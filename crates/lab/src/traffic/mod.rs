@@ -11,5 +11,5 @@ mod random;
 mod source;
 mod totals;
 
-pub(crate) use node::{Part, TrafficNode};
-pub(crate) use totals::Totals;
+pub(crate) use node::{NodeConfig, TrafficNode};
+pub(crate) use totals::LoadTotals;

@@ -13,35 +13,35 @@ use sweetspot_linux::{clock, scheduling, sysctl};
 use sweetspot_scenario::Kind;
 use sweetspot_units::{Bytes, Duration, Time};
 
-use super::connection::{Connection, End, Source, drain};
+use super::connection::{ConnectionRole, SendingState, TrafficConnection, drain};
 use super::source::{Action, TrafficSource};
-use super::totals::{Counts, Totals};
-use crate::plan::{Load, Plan};
+use super::totals::{LoadTotals, SegmentCounts};
+use crate::plan::{LabPlan, Load};
 
 /// What happens within so long is worked off together: a wake-up costs more than a packet, and
 /// delays in this order are a fraction of a packet's time on the paths that are studied.
-const TOGETHER: Duration = Duration::from_micros(200);
+const COALESCED: Duration = Duration::from_micros(200);
 /// Doors are watched under these numbers, plus the load's; connections below.
-const DOORS: u64 = 1 << 40;
+const LISTENER_TOKENS: u64 = 1 << 40;
 /// And sockets for datagrams under these.
-const WELLS: u64 = 1 << 41;
+const UDP_SINK_TOKENS: u64 = 1 << 41;
 
 /// All sources and sinks of one side, in one thread.
 pub(crate) struct TrafficNode<'a> {
-    plan: &'a Plan,
+    plan: &'a LabPlan,
     own: &'a Side,
     other: &'a Side,
     epoll: Epoll,
     ready: Vec<Readiness>,
     listeners: Vec<Option<Listener>>,
-    wells: Vec<Option<Datagrams>>,
+    udp_sinks: Vec<Option<Datagrams>>,
     /// By load and node.
     streams: Vec<Vec<Datagrams>>,
     sources: Vec<TrafficSource>,
-    connections: Vec<Option<Connection>>,
+    connections: Vec<Option<TrafficConnection>>,
     free: Vec<usize>,
     tasks: BinaryHeap<Reverse<(Time, Task)>>,
-    totals: Vec<Totals>,
+    totals: Vec<LoadTotals>,
 }
 
 /// What is due; measurement begins before anything else that is due then.
@@ -53,7 +53,7 @@ enum Task {
 
 /// What a node does.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Part {
+pub(crate) struct NodeConfig {
     /// Its side's number, from 0.
     pub side: u64,
     pub sends: bool,
@@ -64,9 +64,9 @@ impl<'a> TrafficNode<'a> {
     /// A node on `own` with its listeners open, from which sources will send from `zero` on. Must
     /// be called on that side.
     pub fn open(
-        plan: &'a Plan,
+        plan: &'a LabPlan,
         (own, other): (&'a Side, &'a Side),
-        part: Part,
+        close: NodeConfig,
     ) -> io::Result<TrafficNode<'a>> {
         let mut node = TrafficNode {
             plan,
@@ -75,18 +75,18 @@ impl<'a> TrafficNode<'a> {
             epoll: Epoll::new()?,
             ready: Vec::new(),
             listeners: Vec::new(),
-            wells: Vec::new(),
+            udp_sinks: Vec::new(),
             streams: Vec::new(),
             sources: Vec::new(),
             connections: Vec::new(),
             free: Vec::new(),
             tasks: BinaryHeap::new(),
-            totals: vec![Totals::default(); plan.loads.len()],
+            totals: vec![LoadTotals::default(); plan.loads.len()],
         };
         for (number, load) in plan.loads.iter().enumerate() {
-            node.open_sinks(number, load, part.takes)?;
-            if part.sends {
-                node.open_sources(number, load, part.side)?;
+            node.open_sinks(number, load, close.takes)?;
+            if close.sends {
+                node.open_sources(number, load, close.side)?;
             }
         }
         Ok(node)
@@ -97,15 +97,15 @@ impl<'a> TrafficNode<'a> {
         let (mut listener, mut well) = (None, None);
         if takes && is_udp(load) {
             let socket = Datagrams::bind(at)?;
-            self.epoll.watch(&socket, WELLS + number as u64)?;
+            self.epoll.watch(&socket, UDP_SINK_TOKENS + number as u64)?;
             well = Some(socket);
         } else if takes {
             let socket = Listener::open(at, &sink_options(load)?)?;
-            self.epoll.watch(&socket, DOORS + number as u64)?;
+            self.epoll.watch(&socket, LISTENER_TOKENS + number as u64)?;
             listener = Some(socket);
         }
         self.listeners.push(listener);
-        self.wells.push(well);
+        self.udp_sinks.push(well);
         Ok(())
     }
 
@@ -128,7 +128,7 @@ impl<'a> TrafficNode<'a> {
     }
 
     /// Plays its loads from `zero` to the end of the plan; returns what each did.
-    pub fn run(mut self, zero: Time) -> io::Result<Vec<Totals>> {
+    pub fn run(mut self, zero: Time) -> io::Result<Vec<LoadTotals>> {
         self.own.enter()?;
         scheduling::drop_timer_slack()?;
         let since = zero.since(Time::ZERO);
@@ -142,7 +142,7 @@ impl<'a> TrafficNode<'a> {
             self.do_what_is_due(woke)?;
             let next = self.tasks.peek().map_or(end, |Reverse((due, _))| (*due).min(end));
             wait_readable(&[self.epoll.as_fd()], next)?;
-            clock::sleep_until((woke + TOGETHER).min(end));
+            clock::sleep_until((woke + COALESCED).min(end));
             woke = clock::now();
             self.work_off_news()?;
         }
@@ -181,7 +181,11 @@ impl<'a> TrafficNode<'a> {
                 };
                 let to = (self.other.host_pair(load.host_pairs[node]), load.port).into();
                 let flow = Flow::connect(to, &options)?;
-                self.add(load_number, flow, End::Source(Source::new(number, due, size)))?;
+                self.add(
+                    load_number,
+                    flow,
+                    ConnectionRole::Source(SendingState::new(number, due, size)),
+                )?;
             }
         }
         if let Some(gap) = self.sources[number].gap(load) {
@@ -190,10 +194,10 @@ impl<'a> TrafficNode<'a> {
         Ok(())
     }
 
-    fn add(&mut self, load: usize, flow: Flow, end: End) -> io::Result<()> {
+    fn add(&mut self, load: usize, flow: Flow, end: ConnectionRole) -> io::Result<()> {
         let slot = self.free.pop().unwrap_or(self.connections.len());
         self.epoll.watch(&flow, slot as u64)?;
-        let connection = Some(Connection { load, flow, end });
+        let connection = Some(TrafficConnection { load, flow, end });
         match self.connections.get_mut(slot) {
             Some(place) => *place = connection,
             None => self.connections.push(connection),
@@ -210,10 +214,12 @@ impl<'a> TrafficNode<'a> {
             let mut freed = Vec::new();
             for one in &ready {
                 match one.number {
-                    n if n >= WELLS => self.count_datagrams((n - WELLS) as usize)?,
-                    n if n >= DOORS => self.let_in((n - DOORS) as usize)?,
+                    n if n >= UDP_SINK_TOKENS => {
+                        self.count_datagrams((n - UDP_SINK_TOKENS) as usize)?
+                    }
+                    n if n >= LISTENER_TOKENS => self.let_in((n - LISTENER_TOKENS) as usize)?,
                     n => {
-                        if !self.attend(n as usize, one)? {
+                        if !self.serve(n as usize, one)? {
                             freed.push(n as usize);
                         }
                     }
@@ -229,13 +235,13 @@ impl<'a> TrafficNode<'a> {
 
     fn let_in(&mut self, number: usize) -> io::Result<()> {
         while let Some(flow) = self.listeners[number].as_ref().map_or(Ok(None), Listener::accept)? {
-            self.add(number, flow, End::Sink(self.plan.loads[number].window))?;
+            self.add(number, flow, ConnectionRole::Sink(self.plan.loads[number].window))?;
         }
         Ok(())
     }
 
     fn count_datagrams(&mut self, number: usize) -> io::Result<()> {
-        if let Some(well) = &self.wells[number] {
+        if let Some(well) = &self.udp_sinks[number] {
             let count = well.count()?;
             self.totals[number].received += count.datagrams;
             self.totals[number].delivered += count.payload;
@@ -244,35 +250,37 @@ impl<'a> TrafficNode<'a> {
     }
 
     /// Serves one connection; false if that was its end.
-    fn attend(&mut self, slot: usize, ready: &Readiness) -> io::Result<bool> {
+    fn serve(&mut self, slot: usize, ready: &Readiness) -> io::Result<bool> {
         let Some(connection) = self.connections.get_mut(slot).and_then(Option::as_mut) else {
             return Ok(true);
         };
         let goes_on = match &mut connection.end {
             // What breaks here is this connection and not the run.
-            End::Sink(window) if ready.readable => {
+            ConnectionRole::Sink(window) if ready.readable => {
                 matches!(drain(&connection.flow, *window), Ok(false))
             }
-            End::Sink(_) => !ready.over,
-            End::Source(_) if ready.over => false,
-            End::Source(source) if ready.writable => source.push(&connection.flow).is_ok(),
-            End::Source(_) => true,
+            ConnectionRole::Sink(_) => !ready.over,
+            ConnectionRole::Source(_) if ready.over => false,
+            ConnectionRole::Source(source) if ready.writable => {
+                source.push(&connection.flow).is_ok()
+            }
+            ConnectionRole::Source(_) => true,
         };
         if !goes_on && let Some(connection) = self.connections[slot].take() {
-            self.part(connection)?;
+            self.close(connection)?;
         }
         Ok(goes_on)
     }
 
     /// A connection is over.
-    fn part(&mut self, connection: Connection) -> io::Result<()> {
-        let Connection { load: number, flow, end } = connection;
-        let End::Source(source) = end else {
+    fn close(&mut self, connection: TrafficConnection) -> io::Result<()> {
+        let TrafficConnection { load: number, flow, end } = connection;
+        let ConnectionRole::Source(source) = end else {
             flow.reset();
             return Ok(());
         };
         let now = clock::now();
-        let mut counts = Counts::read(&flow)?;
+        let mut counts = SegmentCounts::read(&flow)?;
         let totals = &mut self.totals[number];
         if source.is_finished() {
             // The sink's reset overtook the ACK of the last data.
@@ -290,20 +298,20 @@ impl<'a> TrafficNode<'a> {
 
     fn begin_measurement(&mut self) -> io::Result<()> {
         for connection in self.connections.iter_mut().flatten() {
-            if let End::Source(source) = &mut connection.end {
-                source.before = Counts::read(&connection.flow)?;
+            if let ConnectionRole::Source(source) = &mut connection.end {
+                source.before = SegmentCounts::read(&connection.flow)?;
             }
         }
-        (0..self.wells.len()).try_for_each(|number| self.count_datagrams(number))?;
-        self.totals.fill(Totals::default());
+        (0..self.udp_sinks.len()).try_for_each(|number| self.count_datagrams(number))?;
+        self.totals.fill(LoadTotals::default());
         Ok(())
     }
 
-    fn settle(mut self) -> io::Result<Vec<Totals>> {
-        (0..self.wells.len()).try_for_each(|number| self.count_datagrams(number))?;
+    fn settle(mut self) -> io::Result<Vec<LoadTotals>> {
+        (0..self.udp_sinks.len()).try_for_each(|number| self.count_datagrams(number))?;
         for connection in std::mem::take(&mut self.connections).into_iter().flatten() {
-            if let End::Source(source) = &connection.end {
-                let counts = Counts::read(&connection.flow)?;
+            if let ConnectionRole::Source(source) = &connection.end {
+                let counts = SegmentCounts::read(&connection.flow)?;
                 self.totals[connection.load].add(counts, source.before);
             }
             connection.flow.reset();
@@ -317,9 +325,11 @@ impl<'a> TrafficNode<'a> {
 fn sink_options(load: &Load) -> io::Result<FlowOptions> {
     /// Kernel memory that a byte of payload may take at most, as SO_RCVBUF counts it: the
     /// smallest packets (524 B) take 1280 B, and the kernel doubles what is asked for.
-    const MEMORY: u64 = 2;
+    const KERNEL_BYTES_PER_PAYLOAD_BYTE: u64 = 2;
     let rmem_max = sysctl::rmem_max()?;
-    let buffer = load.window.map(|window| Bytes::new(window.get().saturating_mul(MEMORY)));
+    let buffer = load
+        .window
+        .map(|window| Bytes::new(window.get().saturating_mul(KERNEL_BYTES_PER_PAYLOAD_BYTE)));
     Ok(FlowOptions {
         window: load.window,
         receive_buffer: buffer.filter(|size| *size <= rmem_max),

@@ -75,7 +75,7 @@ impl TrafficSource {
     /// How long after the end of its connection it opens the next one; `None`: never.
     pub fn pause(&mut self, load: &Load) -> Option<Duration> {
         /// An elephant whose connection broke tries again.
-        const AGAIN: Duration = Duration::from_secs(1);
+        const RECONNECT_DELAY: Duration = Duration::from_secs(1);
         let random = &mut self.random;
         match load.kind {
             Kind::Mice { sleep, .. } => Some(random::between(random, sleep)),
@@ -83,7 +83,7 @@ impl TrafficSource {
                 let seconds = random::exponential(random, think_mean.as_secs_f64());
                 Some(Duration::from_secs_f64(seconds))
             }
-            Kind::Elephants { .. } => Some(AGAIN),
+            Kind::Elephants { .. } => Some(RECONNECT_DELAY),
             Kind::Pareto { .. } | Kind::Poisson { .. } | Kind::Arrivals { .. } => None,
         }
     }

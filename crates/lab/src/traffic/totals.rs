@@ -6,7 +6,7 @@ use sweetspot_units::{Bytes, Duration};
 
 /// What one entry of cross traffic did within the measured time, on one side or on both.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) struct Totals {
+pub(crate) struct LoadTotals {
     /// Payload acknowledged, or received in datagrams.
     pub delivered: Bytes,
     /// Data segments, or datagrams.
@@ -23,17 +23,17 @@ pub(crate) struct Totals {
 
 /// The kernel's counts of one connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct Counts {
+pub(super) struct SegmentCounts {
     pub acknowledged: Bytes,
     pub sent: u64,
     pub retransmitted: u64,
     pub timeouts: u64,
 }
 
-impl Counts {
-    pub fn read(flow: &Flow) -> io::Result<Counts> {
+impl SegmentCounts {
+    pub fn read(flow: &Flow) -> io::Result<SegmentCounts> {
         let info = Info::read(flow)?;
-        Ok(Counts {
+        Ok(SegmentCounts {
             acknowledged: info.bytes_acked,
             sent: info.data_segs_out.into(),
             retransmitted: info.total_retrans.into(),
@@ -42,9 +42,9 @@ impl Counts {
     }
 }
 
-impl Totals {
+impl LoadTotals {
     /// Adds what a connection did since `earlier`.
-    pub(super) fn add(&mut self, now: Counts, earlier: Counts) {
+    pub(super) fn add(&mut self, now: SegmentCounts, earlier: SegmentCounts) {
         self.delivered += now.acknowledged.saturating_sub(earlier.acknowledged);
         self.sent += now.sent.saturating_sub(earlier.sent);
         self.retransmitted += now.retransmitted.saturating_sub(earlier.retransmitted);
@@ -52,8 +52,8 @@ impl Totals {
     }
 }
 
-impl AddAssign for Totals {
-    fn add_assign(&mut self, other: Totals) {
+impl AddAssign for LoadTotals {
+    fn add_assign(&mut self, other: LoadTotals) {
         self.delivered += other.delivered;
         self.sent += other.sent;
         self.received += other.received;
@@ -70,15 +70,15 @@ mod tests {
 
     #[test]
     fn what_a_connection_did_before_the_measurement_does_not_count() {
-        let counts = |n: u64| Counts {
+        let counts = |n: u64| SegmentCounts {
             acknowledged: Bytes::new(1000 * n),
             sent: 10 * n,
             retransmitted: n,
             timeouts: n,
         };
-        let mut totals = Totals::default();
+        let mut totals = LoadTotals::default();
         totals.add(counts(5), counts(3));
-        totals.add(counts(2), Counts::default());
+        totals.add(counts(2), SegmentCounts::default());
         // (5 - 3) + 2.
         assert_eq!(totals.delivered, Bytes::new(4000));
         assert_eq!((totals.sent, totals.retransmitted, totals.timeouts), (40, 4, 4));

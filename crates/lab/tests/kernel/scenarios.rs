@@ -1,4 +1,4 @@
-use sweetspot_lab::{Lab, LabError, Played};
+use sweetspot_lab::{Lab, LabError, LabRun};
 use sweetspot_scenario::Scenario;
 
 /// A path of 20 Mbit/s and 20 ms: a BDP of 50 kB, and as much buffer.
@@ -12,7 +12,7 @@ rtt = "20ms"
 buffer = "50pkt"
 "#;
 
-fn play(more: &str) -> Result<Played, LabError> {
+fn play(more: &str) -> Result<LabRun, LabError> {
     Lab.play(&Scenario::parse(&format!("{PATH}{more}")).unwrap())
 }
 

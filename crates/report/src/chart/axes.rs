@@ -1,47 +1,47 @@
 use std::fmt::Write;
 
-use sweetspot_study::plot::{Axis, Place, Plot};
+use sweetspot_study::plot::{Axis, MarkPosition, Plot};
 
-use super::scale::Scale;
+use super::scale::PlotScale;
 use crate::svg::{escape, number};
 
 /// The frame: both scales and where they stand.
-pub struct Frame {
+pub struct PlotFrame {
     /// Across.
-    pub x: Scale,
+    pub x: PlotScale,
     /// Upwards.
-    pub y: Scale,
+    pub y: PlotScale,
     left: f64,
     right: f64,
     bottom: f64,
     top: f64,
 }
 
-impl Frame {
+impl PlotFrame {
     /// The frame that shows all of `plot`, from `left` to `right` and `bottom` to `top`.
-    pub fn of(plot: &Plot, (left, right): (f64, f64), (bottom, top): (f64, f64)) -> Frame {
+    pub fn of(plot: &Plot, (left, right): (f64, f64), (bottom, top): (f64, f64)) -> PlotFrame {
         let curves = || plot.curves.iter().flat_map(|curve| curve.points.iter().copied());
         let mut xs: Vec<f64> = curves().map(|point| point.0).collect();
         let mut ys: Vec<f64> = curves().map(|point| point.1).collect();
         for mark in &plot.marks {
             match mark.place {
-                Place::Point(x, y) => {
+                MarkPosition::Point(x, y) => {
                     xs.push(x);
                     ys.push(y);
                 }
-                Place::Level(y) => ys.push(y),
-                Place::Span(from, to) => xs.extend([from, to]),
+                MarkPosition::Level(y) => ys.push(y),
+                MarkPosition::Span(from, to) => xs.extend([from, to]),
             }
         }
-        let x = Scale::new(domain(&plot.x, &xs, 1.0), (left, right), plot.x.logarithmic);
+        let x = PlotScale::new(domain(&plot.x, &xs, 1.0), (left, right), plot.x.logarithmic);
         // A little room above the highest point.
-        let y = Scale::new(domain(&plot.y, &ys, 1.06), (bottom, top), plot.y.logarithmic);
-        Frame { x, y, left, right, bottom, top }
+        let y = PlotScale::new(domain(&plot.y, &ys, 1.06), (bottom, top), plot.y.logarithmic);
+        PlotFrame { x, y, left, right, bottom, top }
     }
 
     /// The frame, its grid, its ticks and the name of the axis across.
     pub fn draw(&self, plot: &Plot) -> String {
-        let Frame { left, right, bottom, top, .. } = *self;
+        let PlotFrame { left, right, bottom, top, .. } = *self;
         let mut svg = String::new();
         if let Some((name, from, to)) = &plot.band {
             let (x0, x1) = (self.x.clamped(*from), self.x.clamped(*to));
@@ -87,7 +87,7 @@ impl Frame {
 }
 
 /// The values marked on the axis across, and what is written there.
-fn ticks(axis: &Axis, scale: &Scale) -> Vec<(f64, String)> {
+fn ticks(axis: &Axis, scale: &PlotScale) -> Vec<(f64, String)> {
     if axis.names.is_empty() {
         return scale.ticks(6).into_iter().map(|value| (value, number(value))).collect();
     }

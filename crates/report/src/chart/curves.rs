@@ -1,8 +1,8 @@
 use std::fmt::Write;
 
-use sweetspot_study::plot::{Curve, Mark, Origin, Place, Plot};
+use sweetspot_study::plot::{Curve, MarkPosition, Origin, Plot, PublishedMark};
 
-use super::axes::Frame;
+use super::axes::PlotFrame;
 use crate::colour;
 use crate::svg::{escape, number, thin_by};
 
@@ -10,7 +10,7 @@ use crate::svg::{escape, number, thin_by};
 const DOTTED: usize = 40;
 
 /// Lines, dots and marks, and arrows where something lies beyond the frame.
-pub fn draw(plot: &Plot, frame: &Frame) -> String {
+pub fn draw(plot: &Plot, frame: &PlotFrame) -> String {
     let mut svg = String::new();
     for curve in &plot.curves {
         line(&mut svg, curve, frame);
@@ -32,7 +32,7 @@ pub fn style(origin: Origin) -> &'static str {
     }
 }
 
-fn line(svg: &mut String, curve: &Curve, frame: &Frame) {
+fn line(svg: &mut String, curve: &Curve, frame: &PlotFrame) {
     let inside: Vec<(f64, f64)> =
         curve.points.iter().copied().filter(|(x, y)| frame.x.holds(*x) && y.is_finite()).collect();
     whiskers(svg, curve, frame);
@@ -63,7 +63,7 @@ fn line(svg: &mut String, curve: &Curve, frame: &Frame) {
 }
 
 /// Confidence intervals as upright strokes.
-fn whiskers(svg: &mut String, curve: &Curve, frame: &Frame) {
+fn whiskers(svg: &mut String, curve: &Curve, frame: &PlotFrame) {
     for (&(x, y), half) in curve.points.iter().zip(&curve.half_widths) {
         if frame.x.holds(x) {
             let _ = write!(
@@ -79,27 +79,27 @@ fn whiskers(svg: &mut String, curve: &Curve, frame: &Frame) {
     }
 }
 
-fn mark(svg: &mut String, mark: &Mark, frame: &Frame) {
+fn mark(svg: &mut String, mark: &PublishedMark, frame: &PlotFrame) {
     let class = colour::class(mark.group);
     let title = |numbers: String| format!("<title>{}: {numbers}</title>", escape(&mark.label));
     let (left, right) = (frame.x.at(frame.x.domain.0), frame.x.at(frame.x.domain.1));
     let (bottom, top) = (frame.y.at(frame.y.domain.0), frame.y.at(frame.y.domain.1));
     let _ = match mark.place {
-        Place::Point(x, y) => write!(
+        MarkPosition::Point(x, y) => write!(
             svg,
             r#"<path class="mark {class}" d="M{:.1} {:.1}l5 5l-5 5l-5 -5Z">{}</path>"#,
             frame.x.clamped(x),
             frame.y.clamped(y) - 5.0,
             title(format!("{} at {}", number(y), number(x))),
         ),
-        Place::Level(y) => write!(
+        MarkPosition::Level(y) => write!(
             svg,
             r#"<path class="level {class}" d="M{left:.1} {0:.1}H{right:.1}"/><path class="mark {class}" d="M{right:.1} {1:.1}l5 5l-5 5l-5 -5Z">{2}</path>"#,
             frame.y.clamped(y),
             frame.y.clamped(y) - 5.0,
             title(number(y)),
         ),
-        Place::Span(from, to) => write!(
+        MarkPosition::Span(from, to) => write!(
             svg,
             r#"<path class="level {class}" d="M{0:.1} {bottom:.1}V{top:.1}"/><path class="mark {class}" d="M{0:.1} {top:.1}l5 5l-5 5l-5 -5Z">{1}</path>"#,
             f64::midpoint(frame.x.clamped(from), frame.x.clamped(to)),
@@ -109,7 +109,7 @@ fn mark(svg: &mut String, mark: &Mark, frame: &Frame) {
 }
 
 /// Says how far values went beyond the frame.
-fn beyond(svg: &mut String, plot: &Plot, frame: &Frame) {
+fn beyond(svg: &mut String, plot: &Plot, frame: &PlotFrame) {
     let points = || plot.curves.iter().flat_map(|curve| curve.points.iter().copied());
     let right = frame.x.at(frame.x.domain.1) - 4.0;
     let mut say = |y: f64, arrow: char, value: f64| {

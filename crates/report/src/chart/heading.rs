@@ -12,9 +12,9 @@ pub struct Heading {
     pub height: f64,
 }
 
-const ROW: f64 = 14.0;
+const HEADING_LINE_HEIGHT: f64 = 14.0;
 /// Width of an average bold letter of 11 units, with some room to spare.
-const LETTER: f64 = 6.6;
+const HEADING_CHAR_WIDTH: f64 = 6.6;
 const LEFT: f64 = 4.0;
 
 /// The title, in as many rows as it needs, and below it the name of the axis upwards.
@@ -22,11 +22,11 @@ pub fn draw(plot: &Plot, width: f64) -> Heading {
     let mut svg = String::new();
     let mut y = 2.0;
     let mut row = |class: &str, words: &str| {
-        y += ROW;
+        y += HEADING_LINE_HEIGHT;
         let _ =
             write!(svg, r#"<text class="{class}" x="{LEFT}" y="{y:.1}">{}</text>"#, escape(words));
     };
-    for line in wrapped(&plot.title, ((width - 2.0 * LEFT) / LETTER) as usize) {
+    for line in wrapped(&plot.title, ((width - 2.0 * LEFT) / HEADING_CHAR_WIDTH) as usize) {
         row("title", &line);
     }
     row("num", &plot.y.label);

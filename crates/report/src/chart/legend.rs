@@ -14,14 +14,14 @@ pub struct Legend {
     pub height: f64,
 }
 
-const ROW: f64 = 16.0;
+const LEGEND_LINE_HEIGHT: f64 = 16.0;
 /// Width of an average letter of 11 units, with some room to spare.
-const LETTER: f64 = 5.9;
+const LEGEND_CHAR_WIDTH: f64 = 5.9;
 const SAMPLE: f64 = 24.0;
 const GAP: f64 = 12.0;
 
 /// What stands in it: a sample of a line, and words.
-struct Item {
+struct LegendItem {
     sample: String,
     words: String,
 }
@@ -33,10 +33,10 @@ pub fn draw(plot: &Plot, top: f64, width: f64) -> Legend {
     let mut svg = String::new();
     for row in [colours(plot), styles(plot)] {
         for item in row {
-            let wide = SAMPLE + item.words.chars().count() as f64 * LETTER + GAP;
+            let wide = SAMPLE + item.words.chars().count() as f64 * LEGEND_CHAR_WIDTH + GAP;
             if x > 6.0 && x + wide - GAP > width {
                 x = 6.0;
-                y += ROW;
+                y += LEGEND_LINE_HEIGHT;
             }
             let _ = write!(
                 svg,
@@ -49,14 +49,14 @@ pub fn draw(plot: &Plot, top: f64, width: f64) -> Legend {
         }
         if x > 6.0 {
             x = 6.0;
-            y += ROW;
+            y += LEGEND_LINE_HEIGHT;
         }
     }
     Legend { svg, height: y - top - 8.0 }
 }
 
 /// One entry per colour and name of a curve, and one per mark without a curve.
-fn colours(plot: &Plot) -> Vec<Item> {
+fn colours(plot: &Plot) -> Vec<LegendItem> {
     let mut seen: Vec<(usize, &str)> = Vec::new();
     for curve in &plot.curves {
         let key = (curve.group, curve.label.as_str());
@@ -64,15 +64,15 @@ fn colours(plot: &Plot) -> Vec<Item> {
             seen.push(key);
         }
     }
-    let item = |(group, label): (usize, &str)| Item {
+    let item = |(group, label): (usize, &str)| LegendItem {
         sample: format!(r#"<path class="line sim {}" d="M2 0h17"/>"#, colour::class(group)),
         words: label.to_owned(),
     };
-    let mut items: Vec<Item> = seen.into_iter().map(item).collect();
+    let mut items: Vec<LegendItem> = seen.into_iter().map(item).collect();
     // Numbers in a colour that no curve explains.
     let explained = |group| plot.curves.iter().any(|curve| curve.group == group);
     let lonely = plot.marks.iter().filter(|mark| !explained(mark.group));
-    items.extend(lonely.map(|mark| Item {
+    items.extend(lonely.map(|mark| LegendItem {
         sample: format!(
             r#"<path class="mark {}" d="M10 -5l5 5l-5 5l-5 -5Z"/>"#,
             colour::class(mark.group)
@@ -83,7 +83,7 @@ fn colours(plot: &Plot) -> Vec<Item> {
 }
 
 /// One entry per engine, and one for what was published.
-fn styles(plot: &Plot) -> Vec<Item> {
+fn styles(plot: &Plot) -> Vec<LegendItem> {
     let mut origins: Vec<Origin> = Vec::new();
     for curve in &plot.curves {
         if !origins.contains(&curve.origin) {
@@ -94,12 +94,12 @@ fn styles(plot: &Plot) -> Vec<Item> {
         Origin::Ns2 => r#"<circle class="dot ns2 ink" cx="10" cy="0" r="3"/>"#.to_owned(),
         _ => format!(r#"<path class="line {} ink" d="M2 0h17"/>"#, style(origin)),
     };
-    let mut items: Vec<Item> = origins
+    let mut items: Vec<LegendItem> = origins
         .iter()
-        .map(|origin| Item { sample: sample(*origin), words: origin.name().to_owned() })
+        .map(|origin| LegendItem { sample: sample(*origin), words: origin.name().to_owned() })
         .collect();
     if plot.marks.iter().any(|mark| mark.label.starts_with("published")) {
-        items.push(Item {
+        items.push(LegendItem {
             sample: r#"<path class="mark ink" d="M10 -5l5 5l-5 5l-5 -5Z"/>"#.to_owned(),
             words: "published".to_owned(),
         });

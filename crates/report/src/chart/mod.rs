@@ -8,10 +8,10 @@ mod legend;
 mod scale;
 mod style;
 
-use sweetspot_study::plot::{Place, Plot};
+use sweetspot_study::plot::{MarkPosition, Plot};
 
 use crate::svg::escape;
-use axes::Frame;
+use axes::PlotFrame;
 pub use style::page_style;
 
 /// Width of a picture in SVG units: letters of 11 units can be read where it is as wide as a
@@ -64,7 +64,7 @@ fn drawn(title: &str, plots: &[Plot], style: &str) -> String {
 fn body(plot: &Plot) -> (String, f64) {
     let heading = heading::draw(plot, WIDTH);
     let bottom = heading.height + FRAME;
-    let frame = Frame::of(plot, (LEFT, WIDTH - RIGHT), (bottom, heading.height));
+    let frame = PlotFrame::of(plot, (LEFT, WIDTH - RIGHT), (bottom, heading.height));
     let legend = legend::draw(plot, bottom + FOOT, WIDTH);
     let svg = heading.svg + &frame.draw(plot) + &curves::draw(plot, &frame) + &legend.svg;
     (svg, bottom + FOOT + legend.height)
@@ -78,7 +78,7 @@ fn in_words(plot: &Plot) -> String {
         .map(|curve| format!("{} ({})", curve.label, curve.origin.name()))
         .collect();
     names.dedup();
-    let levels = plot.marks.iter().filter(|mark| !matches!(mark.place, Place::Span(..)));
+    let levels = plot.marks.iter().filter(|mark| !matches!(mark.place, MarkPosition::Span(..)));
     names.extend(levels.map(|mark| mark.label.clone()));
     format!("{}: {} against {}: {}", plot.title, plot.y.label, plot.x.label, names.join(", "))
 }

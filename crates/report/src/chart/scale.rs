@@ -2,19 +2,19 @@ use crate::svg;
 
 /// Maps values to positions, straight or by their logarithm.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Scale {
+pub struct PlotScale {
     /// The values at the two ends.
     pub domain: (f64, f64),
-    straight: svg::Scale,
+    straight: svg::LinearScale,
     logarithmic: bool,
 }
 
-impl Scale {
+impl PlotScale {
     /// A scale over `domain`; a logarithmic one needs it above zero, and is straight otherwise.
-    pub fn new(domain: (f64, f64), range: (f64, f64), logarithmic: bool) -> Scale {
+    pub fn new(domain: (f64, f64), range: (f64, f64), logarithmic: bool) -> PlotScale {
         let logarithmic = logarithmic && domain.0 > 0.0;
         let ends = if logarithmic { (domain.0.log10(), domain.1.log10()) } else { domain };
-        Scale { domain, straight: svg::Scale::new(ends, range), logarithmic }
+        PlotScale { domain, straight: svg::LinearScale::new(ends, range), logarithmic }
     }
 
     /// Where `value` stands.
@@ -56,14 +56,14 @@ mod tests {
 
     #[test]
     fn equal_ratios_are_equal_distances_on_a_logarithmic_scale() {
-        let scale = Scale::new((1.0, 100.0), (0.0, 200.0), true);
+        let scale = PlotScale::new((1.0, 100.0), (0.0, 200.0), true);
         assert_eq!([1.0, 10.0, 100.0].map(|v| scale.at(v)), [0.0, 100.0, 200.0]);
         assert_eq!(scale.ticks(5), [1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0]);
-        assert_eq!(Scale::new((1.0, 1e6), (0.0, 1.0), true).ticks(5).len(), 7);
+        assert_eq!(PlotScale::new((1.0, 1e6), (0.0, 1.0), true).ticks(5).len(), 7);
     }
 
     #[test]
     fn a_logarithmic_scale_from_zero_is_straight() {
-        assert_eq!(Scale::new((0.0, 10.0), (0.0, 100.0), true).at(5.0), 50.0);
+        assert_eq!(PlotScale::new((0.0, 10.0), (0.0, 100.0), true).at(5.0), 50.0);
     }
 }

@@ -1,7 +1,7 @@
 //! The page that gathers the papers' figures: published numbers as marks, our engines as curves,
 //! the difference in tables. One file, no network, readable on a phone and in the dark.
 
-use sweetspot_study::papers::{Comparison, Figure, Paper};
+use sweetspot_study::papers::{Figure, Paper, PublishedComparison};
 use sweetspot_study::plot::{Origin, Plot, Table};
 
 use crate::chart;
@@ -135,7 +135,7 @@ pub fn in_html(text: &str) -> String {
     html
 }
 
-fn comparison_table(comparisons: &[Comparison]) -> String {
+fn comparison_table(comparisons: &[PublishedComparison]) -> String {
     let mut origins: Vec<Origin> = Vec::new();
     for ours in comparisons.iter().flat_map(|comparison| &comparison.ours) {
         if !origins.contains(&ours.origin) {

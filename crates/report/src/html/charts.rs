@@ -2,8 +2,8 @@ use std::fmt::Write;
 
 use super::race::longest;
 use crate::colour;
-use crate::outcome::{DemoOutcome, PathFacts, Variant};
-use crate::svg::{Band, Panel, Rule, Run, Scale, escape, time_axis};
+use crate::outcome::{DemoOutcome, PathFacts, VariantOutcome};
+use crate::svg::{Band, LineRun, LinearScale, Panel, ReferenceLine, escape, time_axis};
 
 /// Four panels per variant, all with the same scales, so that two variants can be compared
 /// by eye.
@@ -29,7 +29,7 @@ const FRAME_HEIGHT: f64 = 78.0;
 const PITCH: f64 = 104.0;
 const FIRST_TOP: f64 = 22.0;
 
-fn card(index: usize, c: &Variant, path: &PathFacts, end: f64) -> String {
+fn card(index: usize, c: &VariantOutcome, path: &PathFacts, end: f64) -> String {
     let class = colour::class(index);
     let name = escape(&c.name());
     let note = c.failure.as_ref().map(|why| format!("Failed: {why}"));
@@ -42,14 +42,14 @@ fn card(index: usize, c: &Variant, path: &PathFacts, end: f64) -> String {
     )
 }
 
-fn drawing(index: usize, c: &Variant, path: &PathFacts, end: f64) -> String {
-    let x = Scale::new((0.0, end), (LEFT, WIDTH - 8.0));
-    let frames: [fn(&mut Frame<'_>) -> String; 4] = [goodput, window, rtt, queue];
+fn drawing(index: usize, c: &VariantOutcome, path: &PathFacts, end: f64) -> String {
+    let x = LinearScale::new((0.0, end), (LEFT, WIDTH - 8.0));
+    let frames: [fn(&mut PanelFrame<'_>) -> String; 4] = [goodput, window, rtt, queue];
     let mut drawn = String::new();
     for (i, draw) in frames.iter().enumerate() {
         let top = FIRST_TOP + PITCH * i as f64;
         let class = colour::class(index);
-        drawn += &draw(&mut Frame { c, path, x, at: (top + FRAME_HEIGHT, top), class });
+        drawn += &draw(&mut PanelFrame { c, path, x, at: (top + FRAME_HEIGHT, top), class });
     }
     let bottom = FIRST_TOP + PITCH * 3.0 + FRAME_HEIGHT;
     let height = bottom + 20.0;
@@ -63,24 +63,24 @@ fn drawing(index: usize, c: &Variant, path: &PathFacts, end: f64) -> String {
 }
 
 /// Where one of a variant's panels stands.
-struct Frame<'a> {
-    c: &'a Variant,
+struct PanelFrame<'a> {
+    c: &'a VariantOutcome,
     path: &'a PathFacts,
-    x: Scale,
+    x: LinearScale,
     /// Bottom and top.
     at: (f64, f64),
     class: String,
 }
 
-impl Frame<'_> {
+impl PanelFrame<'_> {
     /// A run over the receiver's times.
-    fn run(&self, values: impl Iterator<Item = Option<f64>>) -> Vec<Run> {
-        let mut runs = vec![Run { class: self.class.clone(), points: Vec::new() }];
+    fn run(&self, values: impl Iterator<Item = Option<f64>>) -> Vec<LineRun> {
+        let mut runs = vec![LineRun { class: self.class.clone(), points: Vec::new() }];
         for (t, value) in self.c.series.t.iter().zip(values) {
             match (value, runs.last_mut()) {
                 (Some(value), Some(run)) => run.points.push((t.as_secs_f64(), value)),
                 (None, Some(run)) if !run.points.is_empty() => {
-                    runs.push(Run { class: self.class.clone(), points: Vec::new() });
+                    runs.push(LineRun { class: self.class.clone(), points: Vec::new() });
                 }
                 _ => {}
             }
@@ -89,22 +89,22 @@ impl Frame<'_> {
     }
 }
 
-fn goodput(f: &mut Frame<'_>) -> String {
+fn goodput(f: &mut PanelFrame<'_>) -> String {
     let capacity = f.path.payload_capacity.as_f64() / 1e6;
     Panel {
         title: "Goodput, Mbit/s",
         key: "goodput",
         x: f.x,
-        y: Scale::new((0.0, capacity * 1.15), f.at),
+        y: LinearScale::new((0.0, capacity * 1.15), f.at),
         band: None,
-        rules: vec![Rule { at: capacity, label: &format!("path carries {capacity:.1}") }],
+        rules: vec![ReferenceLine { at: capacity, label: &format!("path carries {capacity:.1}") }],
         runs: f.run(f.c.series.goodput.iter().map(|g| Some(g.as_f64() / 1e6))),
         filled: true,
     }
     .draw()
 }
 
-fn window(f: &mut Frame<'_>) -> String {
+fn window(f: &mut PanelFrame<'_>) -> String {
     let (full, overflow) = (f.path.bdp.as_f64(), (f.path.bdp + f.path.buffer).as_f64());
     // Half as much again as the sweet spot: beyond that one window differs from another in nothing.
     let top = overflow * 1.5;
@@ -114,7 +114,7 @@ fn window(f: &mut Frame<'_>) -> String {
         title,
         key: "window",
         x: f.x,
-        y: Scale::new((0.0, top / unit), f.at),
+        y: LinearScale::new((0.0, top / unit), f.at),
         band: Some(Band { span: (full / unit, overflow / unit), label: "sweet spot" }),
         rules: Vec::new(),
         runs: f.run(f.c.series.window.iter().map(|w| w.map(|w| w.as_f64() / unit))),
@@ -123,18 +123,18 @@ fn window(f: &mut Frame<'_>) -> String {
     .draw()
 }
 
-fn rtt(f: &mut Frame<'_>) -> String {
+fn rtt(f: &mut PanelFrame<'_>) -> String {
     let least = f.path.rtt.as_secs_f64() * 1e3;
     let wait = f.path.longest_wait().as_secs_f64() * 1e3;
     Panel {
         title: "Round-trip time, ms",
         key: "rtt",
         x: f.x,
-        y: Scale::new((least - wait * 0.25, least + wait * 1.35), f.at),
+        y: LinearScale::new((least - wait * 0.25, least + wait * 1.35), f.at),
         band: None,
         rules: vec![
-            Rule { at: least, label: &format!("Tm {least:.0}") },
-            Rule { at: least + wait, label: &format!("buffer full {:.0}", least + wait) },
+            ReferenceLine { at: least, label: &format!("Tm {least:.0}") },
+            ReferenceLine { at: least + wait, label: &format!("buffer full {:.0}", least + wait) },
         ],
         runs: f.run(f.c.series.rtt.iter().map(|r| r.map(|r| r.as_secs_f64() * 1e3))),
         filled: false,
@@ -142,7 +142,7 @@ fn rtt(f: &mut Frame<'_>) -> String {
     .draw()
 }
 
-fn queue(f: &mut Frame<'_>) -> String {
+fn queue(f: &mut PanelFrame<'_>) -> String {
     let buffer = f.path.buffer.as_f64() / 1e3;
     let queue = &f.c.series.queue;
     let points = queue.t.iter().zip(&queue.bytes);
@@ -151,17 +151,17 @@ fn queue(f: &mut Frame<'_>) -> String {
         title: "Bottleneck queue, kB",
         key: "queue",
         x: f.x,
-        y: Scale::new((0.0, buffer * 1.15), f.at),
+        y: LinearScale::new((0.0, buffer * 1.15), f.at),
         band: None,
-        rules: vec![Rule { at: buffer, label: &format!("buffer {buffer:.0}") }],
-        runs: vec![Run { class: f.class.clone(), points }],
+        rules: vec![ReferenceLine { at: buffer, label: &format!("buffer {buffer:.0}") }],
+        runs: vec![LineRun { class: f.class.clone(), points }],
         filled: true,
     }
     .draw()
 }
 
 /// The controller's events, along the top of the window's frame.
-fn marks(c: &Variant, x: &Scale) -> String {
+fn marks(c: &VariantOutcome, x: &LinearScale) -> String {
     let y = FIRST_TOP + PITCH + 1.0;
     let mut svg = String::new();
     for mark in &c.series.events {

@@ -3,25 +3,25 @@
 use serde_json::{Value, json};
 
 use super::race::longest;
-use crate::outcome::{DemoOutcome, Variant};
+use crate::outcome::{DemoOutcome, VariantOutcome};
 
 /// The time axis is cut into so many steps; each shows the sample last seen by then.
-const STEPS: usize = 400;
+const TIME_STEPS: usize = 400;
 
 /// For each variant and quantity one value per step, ready to be shown; `null` where there
 /// is none. Safe inside a script element: numbers and nulls only.
 pub fn samples(outcome: &DemoOutcome) -> String {
     let end = longest(outcome);
     let runs: Vec<Value> = outcome.variants.iter().map(|c| run(c, end)).collect();
-    json!({ "steps": STEPS, "runs": runs }).to_string()
+    json!({ "steps": TIME_STEPS, "runs": runs }).to_string()
 }
 
-fn run(c: &Variant, end: f64) -> Value {
+fn run(c: &VariantOutcome, end: f64) -> Value {
     let s = &c.series;
-    let step_times = |i: usize| end * i as f64 / (STEPS - 1) as f64;
+    let step_times = |i: usize| end * i as f64 / (TIME_STEPS - 1) as f64;
     let column = |times: &[f64], value: &dyn Fn(usize) -> Option<f64>| -> Vec<Value> {
         let last = times.last().copied().unwrap_or(0.0);
-        (0..STEPS)
+        (0..TIME_STEPS)
             .map(|step| {
                 let t = step_times(step);
                 let seen = times.partition_point(|&at| at <= t);

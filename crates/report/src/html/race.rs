@@ -1,7 +1,7 @@
 use crate::colour;
 use crate::headline::seconds;
 use crate::outcome::DemoOutcome;
-use crate::svg::{Panel, Run, Scale, escape, time_axis};
+use crate::svg::{LineRun, LinearScale, Panel, escape, time_axis};
 
 /// How much of the file had arrived, over time, all variants in one frame.
 pub fn section(outcome: &DemoOutcome) -> String {
@@ -27,7 +27,7 @@ pub fn section(outcome: &DemoOutcome) -> String {
 }
 
 fn drawing(outcome: &DemoOutcome, class: &str, width: f64, height: f64) -> String {
-    let x = Scale::new((0.0, longest(outcome)), (38.0, width - 14.0));
+    let x = LinearScale::new((0.0, longest(outcome)), (38.0, width - 14.0));
     let bottom = height - 22.0;
     let size = outcome.file.size.as_f64();
     let runs = outcome
@@ -37,7 +37,7 @@ fn drawing(outcome: &DemoOutcome, class: &str, width: f64, height: f64) -> Strin
         .map(|(i, c)| {
             let arrived = c.series.received.iter().map(|r| r.as_f64() / size * 100.0);
             let points = c.series.t.iter().map(|t| t.as_secs_f64()).zip(arrived);
-            Run {
+            LineRun {
                 class: colour::class(i),
                 points: [(0.0, 0.0)].into_iter().chain(points).collect(),
             }
@@ -47,7 +47,7 @@ fn drawing(outcome: &DemoOutcome, class: &str, width: f64, height: f64) -> Strin
         title: "Arrived, % of the file",
         key: "arrived",
         x,
-        y: Scale::new((0.0, 100.0), (bottom, 22.0)),
+        y: LinearScale::new((0.0, 100.0), (bottom, 22.0)),
         band: None,
         rules: Vec::new(),
         runs,

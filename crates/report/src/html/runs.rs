@@ -1,5 +1,5 @@
 use crate::colour;
-use crate::outcome::{DemoOutcome, Variant};
+use crate::outcome::{DemoOutcome, VariantOutcome};
 use crate::svg::escape;
 
 /// Behind a fold for each run: the emulator's certificate and the controller's events.
@@ -15,7 +15,7 @@ specification.</p>
     )
 }
 
-fn fold((index, c): (usize, &Variant)) -> String {
+fn fold((index, c): (usize, &VariantOutcome)) -> String {
     let (verdict, text) = match &c.certificate {
         None => ("no certificate", "This run ended before the emulator could certify it."),
         Some(k) if k.trust => ("trust", k.text.as_str()),

@@ -2,7 +2,7 @@ use sweetspot_units::Duration;
 
 use crate::colour;
 use crate::headline::grouped;
-use crate::outcome::{DemoOutcome, Variant};
+use crate::outcome::{DemoOutcome, VariantOutcome};
 use crate::svg::escape;
 
 const HEADINGS: [&str; 8] = [
@@ -28,7 +28,7 @@ pub fn section(outcome: &DemoOutcome) -> String {
     )
 }
 
-fn row((index, c): (usize, &Variant)) -> String {
+fn row((index, c): (usize, &VariantOutcome)) -> String {
     let name = format!(
         r#"<th scope="row" class="{}"><i></i>{}</th>"#,
         colour::class(index),
@@ -52,7 +52,7 @@ fn row((index, c): (usize, &Variant)) -> String {
     format!("<tr>{name}{cells}</tr>{distrust}")
 }
 
-fn cells(c: &Variant) -> [String; 8] {
+fn cells(c: &VariantOutcome) -> [String; 8] {
     let milliseconds = |t: Duration| format!("{:.1}", t.as_secs_f64() * 1e3);
     [
         show(c.goodput, |rate| format!("{:.1}", rate.as_f64() / 1e6)),

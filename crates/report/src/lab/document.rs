@@ -5,7 +5,7 @@ use sweetspot_units::{Bytes, Duration};
 use super::targets::{Target, targets};
 use super::{Cell, LabBench, cpu_per_gb};
 use crate::headline::grouped;
-use crate::outcome::Variant;
+use crate::outcome::VariantOutcome;
 
 /// The benchmark as Markdown. What was not measured is said, what missed its target is named.
 pub fn markdown(bench: &LabBench) -> String {
@@ -84,13 +84,13 @@ fn verdict(bench: &LabBench) -> String {
     text
 }
 
-/// Between these two lines stands what a person wrote; it survives the next measurement.
-/// Between this line and the next, a person's words stand in a document that is written again.
+/// The line before notes that a person wrote into a generated document. Generating it again keeps
+/// what stands between this line and [`NOTES_END`].
 pub const NOTES_BEGIN: &str = "<!-- written by hand, kept: begin -->";
-/// See [`NOTES_BEGIN`].
+/// The line after those notes.
 pub const NOTES_END: &str = "<!-- written by hand, kept: end -->";
 
-/// What a person wrote into an earlier such document.
+/// The notes that a person wrote into `document`; empty if it has none.
 pub fn notes(document: &str) -> &str {
     let after = document.split_once(NOTES_BEGIN).map_or("", |(_, after)| after);
     after.split_once(NOTES_END).map_or("", |(notes, _)| notes.trim())
@@ -114,7 +114,7 @@ fn demo(cell: &Cell) -> String {
     text
 }
 
-fn demo_row(c: &Variant) -> String {
+fn demo_row(c: &VariantOutcome) -> String {
     if let Some(why) = &c.failure {
         return format!("| {} | failed: {why} | | | | | | | |\n", c.name());
     }
@@ -163,7 +163,7 @@ fn matrix(bench: &LabBench) -> String {
     text
 }
 
-fn matrix_result(c: &Variant) -> String {
+fn matrix_result(c: &VariantOutcome) -> String {
     let mark = if c.distrust().is_some() { " (!)" } else { "" };
     match (c.share_of_capacity, c.retransmitted_share()) {
         _ if c.failure.is_some() => "failed".to_owned(),
@@ -244,7 +244,7 @@ fn certificates(bench: &LabBench) -> String {
     text
 }
 
-fn certificate_row(cell: &str, c: &Variant) -> String {
+fn certificate_row(cell: &str, c: &VariantOutcome) -> String {
     let Some(k) = &c.certificate else {
         return format!("| {cell} | {} | none: the run failed | | | | |\n", c.name());
     };
@@ -261,7 +261,7 @@ fn certificate_row(cell: &str, c: &Variant) -> String {
     )
 }
 
-fn name(c: &Variant) -> String {
+fn name(c: &VariantOutcome) -> String {
     let mark = if c.distrust().is_some() { " (!)" } else { "" };
     c.name() + mark
 }

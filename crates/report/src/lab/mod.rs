@@ -41,12 +41,12 @@ pub struct Cell {
     /// Variants that were to be measured and were not.
     pub not_measured: Vec<String>,
     /// Another program on the same path, for its CPU time.
-    pub reference: Option<Reference>,
+    pub reference: Option<ReferenceTransfer>,
 }
 
 /// What another program needed for the same transfer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Reference {
+pub struct ReferenceTransfer {
     /// Its name and version.
     pub program: String,
     /// Its congestion control.

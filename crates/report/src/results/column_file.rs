@@ -2,20 +2,20 @@
 
 use sweetspot_scenario::{BottleneckOutcome, Outcome, TransferOutcome};
 
-use super::file::{Finding, ReadError, SeriesFile, SeriesRow};
+use super::file::{ReadError, ResultFile, SeriesFile, SeriesRow};
 use crate::columns::{Column, Columns};
 use crate::sweep::{SWEEP_FORMAT, SweepFile, SweepFilePoint, SweepPath, column_of};
 
 /// What a table of columns holds, for sweetspot `ours`: the time series of a run, or a sweep.
-pub fn read_columns(columns: &Columns, ours: &str) -> Result<Finding, ReadError> {
+pub fn read_columns(columns: &Columns, ours: &str) -> Result<ResultFile, ReadError> {
     if columns.noted("sweetspot_sweep").is_some() {
-        return sweep(columns, ours).map(Finding::Sweep);
+        return sweep(columns, ours).map(ResultFile::Sweep);
     }
     if columns.named("at_s").is_none() || columns.named("event").is_none() {
         return Err(ReadError::AlienColumns);
     }
     let version = columns.noted("version").map(str::to_owned);
-    Ok(Finding::Series(SeriesFile { version, rows: series(columns) }))
+    Ok(ResultFile::Series(SeriesFile { version, rows: series(columns) }))
 }
 
 fn series(columns: &Columns) -> Vec<SeriesRow> {
@@ -51,7 +51,7 @@ fn sweep(columns: &Columns, ours: &str) -> Result<SweepFile, ReadError> {
     let keys = columns.noted("keys").unwrap_or_default();
     let keys: Vec<String> =
         serde_json::from_str(keys).map_err(|_| other("it does not name its keys".to_owned()))?;
-    let reader = Rows { columns, other: &other };
+    let reader = OutcomeRows { columns, other: &other };
     let mut points: Vec<SweepFilePoint> = Vec::new();
     for row in 0..columns.rows() {
         let values: Vec<String> =
@@ -80,12 +80,12 @@ fn sweep(columns: &Columns, ours: &str) -> Result<SweepFile, ReadError> {
 }
 
 /// Takes outcomes apart into their columns' cells, backwards.
-struct Rows<'a> {
+struct OutcomeRows<'a> {
     columns: &'a Columns,
     other: &'a dyn Fn(String) -> ReadError,
 }
 
-impl Rows<'_> {
+impl OutcomeRows<'_> {
     fn cell<T>(
         &self,
         name: &str,

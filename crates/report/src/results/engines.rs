@@ -56,12 +56,12 @@ fn all(runs: &[&Outcome]) -> Table {
 }
 
 /// What tells transfers of different runs apart, engines and seeds aside.
-type Case<'a> = (&'a str, usize, &'a str);
+type TransferCase<'a> = (&'a str, usize, &'a str);
 
 /// Goodput by engine, mean over seeds, where one scenario was played by several.
 fn side_by_side(runs: &[&Outcome]) -> Option<Table> {
     let mut engines: Vec<&str> = Vec::new();
-    let mut cases: Vec<Case<'_>> = Vec::new();
+    let mut cases: Vec<TransferCase<'_>> = Vec::new();
     for run in runs {
         if !engines.contains(&run.engine.as_str()) {
             engines.push(&run.engine);
@@ -98,7 +98,11 @@ fn side_by_side(runs: &[&Outcome]) -> Option<Table> {
     Some(table)
 }
 
-fn mean_rate(runs: &[&Outcome], engine: &str, (scenario, i, sizing): Case<'_>) -> Option<f64> {
+fn mean_rate(
+    runs: &[&Outcome],
+    engine: &str,
+    (scenario, i, sizing): TransferCase<'_>,
+) -> Option<f64> {
     let of = |run: &&&Outcome| run.engine == engine && run.scenario == scenario;
     let rates: Vec<f64> = runs
         .iter()

@@ -8,7 +8,7 @@ use crate::sweep::{SWEEP_FORMAT, SweepFile};
 
 /// What a file of results holds.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Finding {
+pub enum ResultFile {
     /// What `run --json` printed, or several of it.
     Runs(Vec<Outcome>),
     /// What `sweep --out FILE.json` wrote.
@@ -95,14 +95,14 @@ pub enum ReadError {
     Empty,
 }
 
-impl Finding {
+impl ResultFile {
     /// The versions of sweetspot that made it.
     pub fn versions(&self) -> Vec<&str> {
         let mut versions: Vec<&str> = match self {
-            Finding::Runs(runs) => runs.iter().map(|run| run.version.as_str()).collect(),
-            Finding::Sweep(sweep) => vec![&sweep.version],
-            Finding::Demo(demo) => vec![&demo.version],
-            Finding::Series(series) => series.version.as_deref().into_iter().collect(),
+            ResultFile::Runs(runs) => runs.iter().map(|run| run.version.as_str()).collect(),
+            ResultFile::Sweep(sweep) => vec![&sweep.version],
+            ResultFile::Demo(demo) => vec![&demo.version],
+            ResultFile::Series(series) => series.version.as_deref().into_iter().collect(),
         };
         versions.dedup();
         versions
@@ -110,7 +110,7 @@ impl Finding {
 }
 
 /// Reads a file of results for sweetspot `ours`.
-pub fn read(text: &str, ours: &str) -> Result<Finding, ReadError> {
+pub fn read(text: &str, ours: &str) -> Result<ResultFile, ReadError> {
     if text.trim().is_empty() {
         return Err(ReadError::Empty);
     }
@@ -121,7 +121,7 @@ pub fn read(text: &str, ours: &str) -> Result<Finding, ReadError> {
 }
 
 /// A file that is one JSON value.
-fn one(value: Value, ours: &str) -> Result<Finding, ReadError> {
+fn one(value: Value, ours: &str) -> Result<ResultFile, ReadError> {
     let version = value["version"].as_str().unwrap_or("of unknown version").to_owned();
     let other = |kind, reason: String| ReadError::OtherVersion {
         kind,
@@ -135,62 +135,64 @@ fn one(value: Value, ours: &str) -> Result<Finding, ReadError> {
             return Err(other("sweep", format!("its format is {format}, not {SWEEP_FORMAT}")));
         }
         let sweep = serde_json::from_value(value);
-        return sweep.map(Finding::Sweep).map_err(|error| other("sweep", error.to_string()));
+        return sweep.map(ResultFile::Sweep).map_err(|error| other("sweep", error.to_string()));
     }
     if has("variants") {
         let demo = serde_json::from_value(value);
-        return demo.map(Finding::Demo).map_err(|error| other("demonstration", error.to_string()));
+        return demo
+            .map(ResultFile::Demo)
+            .map_err(|error| other("demonstration", error.to_string()));
     }
     if has("transfers") && has("engine") {
         let run = serde_json::from_value(value);
         return run
-            .map(|run| Finding::Runs(vec![run]))
+            .map(|run| ResultFile::Runs(vec![run]))
             .map_err(|error| other("run", error.to_string()));
     }
     if let Value::Array(entries) = value {
-        let runs: Result<Vec<Finding>, ReadError> =
+        let runs: Result<Vec<ResultFile>, ReadError> =
             entries.into_iter().map(|entry| one(entry, ours)).collect();
         return joined(runs?).ok_or(ReadError::Alien);
     }
     if has("t_s") {
         let row = serde_json::from_value(value).map_err(|_| ReadError::Alien)?;
-        return Ok(Finding::Series(SeriesFile { version: None, rows: vec![row] }));
+        return Ok(ResultFile::Series(SeriesFile { version: None, rows: vec![row] }));
     }
     Err(ReadError::Alien)
 }
 
 /// A file of one JSON object per line; `None` if it is not even that. A torn last line, of a
 /// program that was killed, is left out.
-fn lines(text: &str, ours: &str) -> Option<Result<Finding, ReadError>> {
+fn lines(text: &str, ours: &str) -> Option<Result<ResultFile, ReadError>> {
     let mut findings = Vec::new();
     let mut lines = text.lines().filter(|line| !line.trim().is_empty()).peekable();
     while let Some(line) = lines.next() {
         match serde_json::from_str::<Value>(line) {
             Ok(value) if value.get("outcomes").is_some() => {
                 let outcomes = serde_json::from_value(value["outcomes"].clone());
-                findings.push(outcomes.map(Finding::Runs).map_err(|_| ReadError::Alien));
+                findings.push(outcomes.map(ResultFile::Runs).map_err(|_| ReadError::Alien));
             }
             Ok(value) => findings.push(one(value, ours)),
             Err(_) if lines.peek().is_none() && !findings.is_empty() => break,
             Err(_) => return None,
         }
     }
-    let findings: Result<Vec<Finding>, ReadError> = findings.into_iter().collect();
+    let findings: Result<Vec<ResultFile>, ReadError> = findings.into_iter().collect();
     Some(findings.and_then(|findings| joined(findings).ok_or(ReadError::Alien)))
 }
 
 /// Several findings of one kind as one.
-fn joined(findings: Vec<Finding>) -> Option<Finding> {
+fn joined(findings: Vec<ResultFile>) -> Option<ResultFile> {
     let mut findings = findings.into_iter();
     let first = findings.next()?;
     findings.try_fold(first, |sum, next| match (sum, next) {
-        (Finding::Runs(mut sum), Finding::Runs(next)) => {
+        (ResultFile::Runs(mut sum), ResultFile::Runs(next)) => {
             sum.extend(next);
-            Some(Finding::Runs(sum))
+            Some(ResultFile::Runs(sum))
         }
-        (Finding::Series(mut sum), Finding::Series(next)) => {
+        (ResultFile::Series(mut sum), ResultFile::Series(next)) => {
             sum.rows.extend(next.rows);
-            Some(Finding::Series(sum))
+            Some(ResultFile::Series(sum))
         }
         _ => None,
     })

@@ -8,7 +8,7 @@ mod sheets;
 mod sweeps;
 
 pub use column_file::read_columns;
-pub use file::{Finding, ReadError, SeriesFile, read};
+pub use file::{ReadError, ResultFile, SeriesFile, read};
 pub use sheets::{Sheet, sheets};
 
 use crate::gallery::{cards, document, in_html, table_element};

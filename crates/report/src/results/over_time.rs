@@ -1,11 +1,11 @@
 use std::collections::BTreeMap;
 
-use sweetspot_study::plot::{Axis, Origin, Place, Plot};
+use sweetspot_study::plot::{Axis, MarkPosition, Origin, Plot};
 use sweetspot_units::Duration;
 
 use super::file::SeriesRow;
 use super::sheets::{Sheet, distribution};
-use crate::outcome::{DemoOutcome, Variant};
+use crate::outcome::{DemoOutcome, VariantOutcome};
 
 /// Points over time.
 type Points = Vec<(f64, f64)>;
@@ -19,7 +19,7 @@ pub fn demonstration(index: usize, file: &str, demo: &DemoOutcome) -> Vec<Sheet>
         let points = seconds(times).into_iter().zip(values);
         points.filter_map(|(t, value)| value.map(|value| (t, value))).collect()
     };
-    let draw = |label: &str, of: &dyn Fn(&Variant) -> Points| {
+    let draw = |label: &str, of: &dyn Fn(&VariantOutcome) -> Points| {
         let mut plot = Plot::new("", Axis::new("time, s"), Axis::new(label));
         for (group, variant) in demo.variants.iter().enumerate() {
             plot.curve(variant.name(), Origin::Lab, group, of(variant));
@@ -34,14 +34,14 @@ pub fn demonstration(index: usize, file: &str, demo: &DemoOutcome) -> Vec<Sheet>
         over(&c.series.t, c.series.goodput.iter().map(|g| Some(g.as_f64() / 1e6)).collect())
     });
     let carries = path.payload_capacity.as_f64() / 1e6;
-    goodput.mark("what the path can carry", 6, Place::Level(carries));
+    goodput.mark("what the path can carry", 6, MarkPosition::Level(carries));
     let mut window = draw("advertised window, kB", &|c| {
         let values = c.series.window.iter().map(|w| w.map(|w| w.as_f64() / 1e3));
         over(&c.series.t, values.collect())
     });
     let (full, overflow) = (path.bdp.as_f64() / 1e3, (path.bdp + path.buffer).as_f64() / 1e3);
-    window.mark("C T_m: the path is full", 6, Place::Level(full));
-    window.mark("C T_m + B: so is the buffer", 6, Place::Level(overflow));
+    window.mark("C T_m: the path is full", 6, MarkPosition::Level(full));
+    window.mark("C T_m + B: so is the buffer", 6, MarkPosition::Level(overflow));
     // Beyond half as much again one window differs from another in nothing.
     window.y = window.y.between(0.0, overflow * 1.5);
     let rtt = draw("round-trip time, ms", &|c| {
@@ -71,10 +71,10 @@ pub fn demonstration(index: usize, file: &str, demo: &DemoOutcome) -> Vec<Sheet>
 }
 
 /// The rows of one transfer, and what they are called.
-type Transfer<'a> = (String, Vec<&'a SeriesRow>);
+type TransferRows<'a> = (String, Vec<&'a SeriesRow>);
 
 /// Each transfer of each file.
-fn transfers<'a>(files: &[(&str, &'a [SeriesRow])]) -> Vec<Transfer<'a>> {
+fn transfers<'a>(files: &[(&str, &'a [SeriesRow])]) -> Vec<TransferRows<'a>> {
     let mut all = Vec::new();
     for (name, rows) in files {
         let mut by_number: BTreeMap<u64, Vec<&SeriesRow>> = BTreeMap::new();
@@ -91,7 +91,7 @@ fn transfers<'a>(files: &[(&str, &'a [SeriesRow])]) -> Vec<Transfer<'a>> {
 }
 
 /// A quantity of samples over time, a curve per transfer.
-fn quantity(all: &[Transfer<'_>], label: &str, of: impl Fn(&SeriesRow) -> Option<f64>) -> Plot {
+fn quantity(all: &[TransferRows<'_>], label: &str, of: impl Fn(&SeriesRow) -> Option<f64>) -> Plot {
     let mut plot = Plot::new("", Axis::new("time, s"), Axis::new(label));
     for (group, (name, rows)) in all.iter().enumerate() {
         let samples = rows.iter().filter(|row| row.event.is_none());
@@ -114,7 +114,7 @@ pub fn series(files: &[(&str, &[SeriesRow])]) -> Vec<Sheet> {
         for row in rows {
             if let Some(event) = &row.event {
                 let words = format!("{:.2} s: {event}", row.t_s);
-                window.mark(words, group, Place::Span(row.t_s, row.t_s));
+                window.mark(words, group, MarkPosition::Span(row.t_s, row.t_s));
             }
         }
     }

@@ -2,7 +2,7 @@ use serde::Serialize;
 use sweetspot_scenario::Outcome;
 use sweetspot_study::plot::{Plot, Table};
 
-use super::file::Finding;
+use super::file::ResultFile;
 use super::{engines, over_time, sweeps};
 
 /// A part of the page.
@@ -21,12 +21,12 @@ pub struct Sheet {
 }
 
 /// What the files named in `findings` have to show.
-pub fn sheets(findings: &[(String, Finding)]) -> Vec<Sheet> {
+pub fn sheets(findings: &[(String, ResultFile)]) -> Vec<Sheet> {
     let mut sheets = Vec::new();
     let runs: Vec<&Outcome> = findings
         .iter()
         .filter_map(|(_, finding)| match finding {
-            Finding::Runs(runs) => Some(runs),
+            ResultFile::Runs(runs) => Some(runs),
             _ => None,
         })
         .flatten()
@@ -36,16 +36,16 @@ pub fn sheets(findings: &[(String, Finding)]) -> Vec<Sheet> {
     }
     for (i, (name, finding)) in findings.iter().enumerate() {
         match finding {
-            Finding::Runs(_) => {}
-            Finding::Sweep(sweep) => sheets.extend(sweeps::sheets(i, name, sweep)),
-            Finding::Demo(demo) => sheets.extend(over_time::demonstration(i, name, demo)),
-            Finding::Series(_) => {}
+            ResultFile::Runs(_) => {}
+            ResultFile::Sweep(sweep) => sheets.extend(sweeps::sheets(i, name, sweep)),
+            ResultFile::Demo(demo) => sheets.extend(over_time::demonstration(i, name, demo)),
+            ResultFile::Series(_) => {}
         }
     }
     let series: Vec<_> = findings
         .iter()
         .filter_map(|(name, finding)| match finding {
-            Finding::Series(series) => Some((name.as_str(), series.rows.as_slice())),
+            ResultFile::Series(series) => Some((name.as_str(), series.rows.as_slice())),
             _ => None,
         })
         .collect();

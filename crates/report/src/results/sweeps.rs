@@ -167,15 +167,18 @@ fn sweet_spot(sweep: &SweepFile, axis: usize, unit: &str) -> Option<(String, f64
 /// How goodput is distributed over the seeds of each variant.
 fn goodput_over_seeds(sweep: &SweepFile, points: &[Point]) -> Plot {
     /// More lines than colours cannot be told apart.
-    const MOST: usize = 7;
-    let title =
-        if points.len() > MOST { format!("the first {MOST} variants") } else { String::new() };
+    const MAX_VARIANTS: usize = 7;
+    let title = if points.len() > MAX_VARIANTS {
+        format!("the first {MAX_VARIANTS} variants")
+    } else {
+        String::new()
+    };
     let mut plot = Plot::new(
         title,
         Axis::new("goodput, Mbit/s"),
         Axis::new("share of seeds").between(0.0, 1.0),
     );
-    for (group, point) in points.iter().take(MOST).enumerate() {
+    for (group, point) in points.iter().take(MAX_VARIANTS).enumerate() {
         let rates = point.statistics.outcomes.iter().filter_map(|o| o.transfers.first());
         let rates = rates.map(|transfer| transfer.goodput_bps / 1e6);
         let engine = point.statistics.outcomes.first().map_or("", |o| o.engine.as_str());

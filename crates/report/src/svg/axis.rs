@@ -1,9 +1,9 @@
 use std::fmt::Write;
 
-use super::Scale;
+use super::LinearScale;
 
 /// The time axis below a stack of panels: ticks in seconds from `y` down.
-pub fn time_axis(x: &Scale, y: f64) -> String {
+pub fn time_axis(x: &LinearScale, y: f64) -> String {
     let mut svg = String::new();
     let ticks = x.ticks(6);
     let last = ticks.len().saturating_sub(1);

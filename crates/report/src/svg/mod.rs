@@ -6,8 +6,8 @@ mod scale;
 mod thin;
 
 pub use axis::{number, time_axis};
-pub use panel::{Band, Panel, Rule, Run};
-pub use scale::Scale;
+pub use panel::{Band, LineRun, Panel, ReferenceLine};
+pub use scale::LinearScale;
 pub use thin::thin_by;
 
 /// Text that can stand in SVG and HTML.

@@ -2,7 +2,7 @@ use std::fmt::Write;
 
 use super::axis::number;
 use super::thin::thin;
-use super::{Scale, escape};
+use super::{LinearScale, escape};
 
 /// One quantity over time: a frame with its scale, what it should be, and what it was.
 #[derive(Debug)]
@@ -12,22 +12,22 @@ pub struct Panel<'a> {
     /// For the reader who cannot see it, and for scripts: `goodput`.
     pub key: &'a str,
     /// Positions; the range of `y` runs upwards, so from the larger SVG coordinate.
-    pub x: Scale,
+    pub x: LinearScale,
     /// The values shown. What lies outside is drawn at the edge, and said.
-    pub y: Scale,
+    pub y: LinearScale,
     /// A span of values worth being in.
     pub band: Option<Band<'a>>,
     /// Values worth knowing.
-    pub rules: Vec<Rule<'a>>,
+    pub rules: Vec<ReferenceLine<'a>>,
     /// Lines; where a quantity is unknown there is a gap between two runs.
-    pub runs: Vec<Run>,
+    pub runs: Vec<LineRun>,
     /// Whether the area below a line is tinted.
     pub filled: bool,
 }
 
 /// Points that one line joins, time and value.
 #[derive(Debug, Clone)]
-pub struct Run {
+pub struct LineRun {
     /// The CSS class that colours it.
     pub class: String,
     /// The points, in the order of time.
@@ -45,7 +45,7 @@ pub struct Band<'a> {
 
 /// A dashed line at one value.
 #[derive(Debug, Clone)]
-pub struct Rule<'a> {
+pub struct ReferenceLine<'a> {
     /// The value.
     pub at: f64,
     /// Its name, with the value in words; empty where the title row has no room for it.
@@ -98,7 +98,7 @@ impl Panel<'_> {
         }
     }
 
-    fn line(&self, svg: &mut String, run: &Run) {
+    fn line(&self, svg: &mut String, run: &LineRun) {
         let points = thin(&run.points, &self.x);
         let (Some(first), Some(last)) = (points.first(), points.last()) else { return };
         let mut d = String::new();

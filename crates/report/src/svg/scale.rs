@@ -1,17 +1,17 @@
 /// Maps values to positions, straight.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Scale {
+pub struct LinearScale {
     /// The values at the two ends.
     pub domain: (f64, f64),
     /// The positions there, in SVG units.
     pub range: (f64, f64),
 }
 
-impl Scale {
+impl LinearScale {
     /// A scale whose domain is not empty: where it would be, it is made one wide.
-    pub fn new(domain: (f64, f64), range: (f64, f64)) -> Scale {
+    pub fn new(domain: (f64, f64), range: (f64, f64)) -> LinearScale {
         let (low, high) = domain;
-        Scale { domain: (low, if high > low { high } else { low + 1.0 }), range }
+        LinearScale { domain: (low, if high > low { high } else { low + 1.0 }), range }
     }
 
     /// Where `value` stands.
@@ -46,14 +46,14 @@ mod tests {
     #[test]
     fn ticks_are_round_and_inside() {
         // 100/5 = 20 apart.
-        let scale = Scale::new((0.0, 100.0), (0.0, 1.0));
+        let scale = LinearScale::new((0.0, 100.0), (0.0, 1.0));
         assert_eq!(scale.ticks(5), [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]);
         // 17.4/6 = 2.9, so 5 apart.
-        assert_eq!(Scale::new((0.0, 17.4), (0.0, 1.0)).ticks(6), [0.0, 5.0, 10.0, 15.0]);
+        assert_eq!(LinearScale::new((0.0, 17.4), (0.0, 1.0)).ticks(6), [0.0, 5.0, 10.0, 15.0]);
     }
 
     #[test]
     fn an_empty_domain_still_has_a_scale() {
-        assert_eq!(Scale::new((3.0, 3.0), (0.0, 10.0)).at(3.5), 5.0);
+        assert_eq!(LinearScale::new((3.0, 3.0), (0.0, 10.0)).at(3.5), 5.0);
     }
 }

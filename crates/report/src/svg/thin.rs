@@ -1,8 +1,8 @@
-use super::Scale;
+use super::LinearScale;
 
 /// Fewer points that draw the same picture: of all points in one column of a pixel's width the
 /// first, the lowest, the highest and the last, in their order. A peak is never lost.
-pub fn thin(points: &[(f64, f64)], x: &Scale) -> Vec<(f64, f64)> {
+pub fn thin(points: &[(f64, f64)], x: &LinearScale) -> Vec<(f64, f64)> {
     thin_by(points, |t| x.at(t))
 }
 
@@ -31,7 +31,7 @@ mod tests {
     fn a_single_peak_among_thousands_survives() {
         let mut points: Vec<(f64, f64)> = (0..10_000).map(|i| (f64::from(i), 1.0)).collect();
         points[5_432].1 = 9.0;
-        let thinned = thin(&points, &Scale::new((0.0, 10_000.0), (0.0, 100.0)));
+        let thinned = thin(&points, &LinearScale::new((0.0, 10_000.0), (0.0, 100.0)));
         assert!(thinned.contains(&(5_432.0, 9.0)));
         // 100 columns of at most 4 points each.
         assert!(thinned.len() <= 400);
@@ -40,6 +40,6 @@ mod tests {
     #[test]
     fn few_points_stay_as_they_are() {
         let points = [(0.0, 1.0), (5.0, 3.0), (10.0, 2.0)];
-        assert_eq!(thin(&points, &Scale::new((0.0, 10.0), (0.0, 100.0))), points);
+        assert_eq!(thin(&points, &LinearScale::new((0.0, 10.0), (0.0, 100.0))), points);
     }
 }

@@ -2,7 +2,9 @@
 //! 100 ms, 125 kB of buffer, with the shapes that windows, round trips and queues have.
 
 use sweetspot_path::{PathSpec, Random};
-use sweetspot_report::{Certificate, DemoOutcome, FileFacts, PathFacts, SeriesEvent, Variant};
+use sweetspot_report::{
+    Certificate, DemoOutcome, FileFacts, PathFacts, SeriesEvent, VariantOutcome,
+};
 use sweetspot_units::{Bytes, Duration};
 
 const SIZE: f64 = 200e6;
@@ -51,8 +53,8 @@ fn cubic(t: f64) -> f64 {
     if t < 1.0 { BDP * 1.4 * t } else { BDP * (0.45 + 0.00136 * (since * since * since)) }
 }
 
-fn variant(sizing: &str, congestion: &str, in_flight: Shape, resent: u64) -> Variant {
-    let mut c = Variant::new(sizing, congestion);
+fn variant(sizing: &str, congestion: &str, in_flight: Shape, resent: u64) -> VariantOutcome {
+    let mut c = VariantOutcome::new(sizing, congestion);
     let mut random = Random::new(7);
     let (mut t, mut received, step) = (0.0, 0.0, 0.02);
     while received < SIZE {
@@ -85,7 +87,7 @@ fn mark(seconds: f64, what: &str) -> SeriesEvent {
     SeriesEvent { t: Duration::from_secs_f64(seconds), what: what.into() }
 }
 
-fn summarise(c: &mut Variant, seconds: f64, resent: u64) {
+fn summarise(c: &mut VariantOutcome, seconds: f64, resent: u64) {
     let duration = Duration::from_secs_f64(seconds);
     let rtts = c.series.rtts();
     c.duration = Some(duration);
@@ -113,7 +115,7 @@ fn summarise(c: &mut Variant, seconds: f64, resent: u64) {
     });
 }
 
-fn distrusted(mut c: Variant) -> Variant {
+fn distrusted(mut c: VariantOutcome) -> VariantOutcome {
     if let Some(certificate) = &mut c.certificate {
         certificate.trust = false;
         certificate.reasons =

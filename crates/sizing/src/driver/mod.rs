@@ -1,4 +1,4 @@
-//! The one loop around a controller: probes, trains, the kernel's view, timers, effects.
+//! The loop around a controller: probes, trains, the kernel's view, timers, effects.
 
 mod prober;
 mod train_collector;
@@ -15,26 +15,27 @@ use crate::contract::{
     TrainRequest,
 };
 
-/// How often the kernel is asked for what it knows.
+/// Interval between two readings of the kernel's view.
 pub const CONTROL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// No controller is called more often than this by its own timers.
-const LEAST_PAUSE: Duration = Duration::from_micros(10);
+/// Shortest interval between two timer calls of a controller.
+const MIN_TIMER_INTERVAL: Duration = Duration::from_micros(10);
 
 /// Drives a controller: measurements go in with their time, effects come out. Simulator, transfer,
 /// tuner and Python run this same loop; they differ in how they perform an [`Effect`].
 ///
-/// **Contract.** `now` never goes backwards; arrival times may lie before it. After every `handle_*`
+/// **Contract.** `now` never goes backwards; arrival times may lie before it. After every
+/// `handle_*`
 /// call the caller performs the effects of [`Driver::poll_effect`] until there are none; at
 /// [`Driver::poll_timeout`] it calls [`Driver::handle_timeout`].
 pub struct Driver {
     controller: Box<dyn Controller + Send>,
     needs: Needs,
     out_of_band: Option<OutOfBand>,
-    /// When the kernel is asked next; `None`: the caller does so in its own time, or never.
+    /// When the kernel's view is read next; `None`: the caller reads it by itself, or never.
     next_tick: Option<Time>,
     not_before: Time,
-    /// All connections are over: nothing is asked of the controller until data comes again.
+    /// All connections have ended: the controller is not called until data arrives again.
     ended: bool,
     kernel: KernelView,
     effects: VecDeque<Effect>,
@@ -44,19 +45,19 @@ pub struct Driver {
 struct OutOfBand {
     prober: Prober,
     trains: TrainCollector,
-    /// Trains asked for before the sender could be reached.
+    /// Trains requested before the sender could be reached.
     waiting: Vec<TrainRequest>,
     said_blocked: bool,
 }
 
-/// What the engine is to do for the controller.
+/// What the caller must do for the controller.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Effect {
     /// Limit the advertised window; `None`: the largest there is.
     Window(Option<Bytes>),
-    /// Tell the sender its pace.
+    /// Send the sender its pacing rate; `None`: no pacing.
     Pacing(Option<Rate>),
-    /// Tell the sender its congestion control.
+    /// Send the sender its congestion control.
     Congestion(CongestionChoice),
     /// Send the sender a probe of [`PROBE_SIZE`] bytes.
     Probe {
@@ -65,44 +66,44 @@ pub enum Effect {
     },
     /// Ask the sender for a train.
     Train {
-        /// Its number, which its packets carry.
+        /// The train's number, which its packets carry.
         id: u32,
-        /// Its length and packet size.
+        /// The train's length and packet size.
         request: TrainRequest,
     },
     /// Record this.
     Event(Event),
-    /// Probes do not come back: the kernel's estimate of the round trip stands in.
+    /// Probes are not answered: the kernel's RTT estimate replaces them.
     ProbesBlocked,
 }
 
-/// What this end's kernel says of the connection.
+/// This end's kernel's view of the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct KernelView {
-    /// The window advertised last, where it tells.
+    /// The window advertised last; `None` if unknown.
     pub window: Option<Bytes>,
-    /// Its estimate of the round trip, see [`Input::KernelRtt`]; zero where it has none.
+    /// Its RTT estimate, see [`Input::KernelRtt`]; zero if it has none.
     pub rtt: Duration,
-    /// The least round trip of what this end sent; zero where it is not known.
+    /// The minimum RTT of what this end sent; zero if unknown.
     pub minimum_rtt: Duration,
     /// Segments that arrived ahead of a missing one, since the connection began.
     pub out_of_order: u64,
 }
 
-/// How a driver gets at what its controller needs.
+/// Where a driver gets its controller's inputs from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Means {
     /// The sender answers probes and sends trains as soon as it can be reached.
     OutOfBand,
     /// The receiving kernel alone.
     Kernel,
-    /// This end's kernel, asked in the caller's own time ([`Driver::handle_kernel`], and at the
-    /// sender [`Driver::handle_sender`]).
+    /// This end's kernel, read by the caller ([`Driver::handle_kernel`], and at the sender
+    /// [`Driver::handle_sender`]).
     Caller,
 }
 
 impl Driver {
-    /// A driver of a connection that begins now.
+    /// A driver of a connection that starts at `now`.
     pub fn new(controller: Box<dyn Controller + Send>, now: Time, means: Means) -> Driver {
         let needs = controller.needs();
         let probes = means == Means::OutOfBand && (needs.probes != Probing::Never || needs.trains);
@@ -123,22 +124,23 @@ impl Driver {
         }
     }
 
-    /// The inputs that the controller lives on.
+    /// The inputs that the controller needs.
     pub fn needs(&self) -> &Needs {
         &self.needs
     }
 
-    /// Where the controller stands.
+    /// The controller's phase.
     pub fn phase(&self) -> Phase {
         self.controller.phase()
     }
 
-    /// The periodic probes, where there are any.
+    /// The periodic probes, if there are any.
     pub fn prober(&self) -> Option<&Prober> {
         self.out_of_band.as_ref().map(|o| &o.prober)
     }
 
-    /// `bytes` of payload were read from the connection, and `unread` were left in its buffer; at the
+    /// `bytes` of payload were read from the connection, and `unread` were left in its buffer; at
+    /// the
     /// sender: were delivered.
     #[inline]
     pub fn handle_data(&mut self, now: Time, bytes: Bytes, unread: Bytes) {
@@ -151,7 +153,7 @@ impl Driver {
         }
     }
 
-    /// The sender can be reached out of band from now on.
+    /// From now on the sender can be reached out of band.
     pub fn handle_reachable(&mut self, now: Time) {
         let Some(out_of_band) = &mut self.out_of_band else { return };
         out_of_band.prober.start(now);
@@ -168,7 +170,7 @@ impl Driver {
         Some(probe.rtt)
     }
 
-    /// The sender's own view was read: it is this host.
+    /// The sender's view was read; the sender is this host.
     pub fn handle_sender(&mut self, now: Time, report: &SenderReport) {
         self.give(now, &Input::Sender(*report));
     }
@@ -186,7 +188,7 @@ impl Driver {
         self.end_trains(now);
     }
 
-    /// The kernel was asked.
+    /// The kernel's view was read.
     pub fn handle_kernel(&mut self, now: Time, kernel: &KernelView) {
         if self.ended {
             return;
@@ -215,7 +217,7 @@ impl Driver {
         }
     }
 
-    /// The time that [`Driver::poll_timeout`] named has come; `kernel` is what the kernel says now.
+    /// The time of [`Driver::poll_timeout`] has come; `kernel` is the kernel's view now.
     pub fn handle_timeout(&mut self, now: Time, kernel: &KernelView) {
         if let Some(out_of_band) = &mut self.out_of_band
             && let Some(sequence) = out_of_band.prober.handle_timeout(now)
@@ -230,18 +232,18 @@ impl Driver {
         if self.controller_due().is_some_and(|due| due <= now) {
             self.give(now, &Input::Timeout);
         }
-        self.not_before = now + LEAST_PAUSE;
+        self.not_before = now + MIN_TIMER_INTERVAL;
     }
 
-    /// All connections of the path are over: every limit is lifted, until data comes again.
+    /// All connections of the path have ended: every limit is lifted until data arrives again.
     pub fn handle_end(&mut self, now: Time) {
         self.give(now, &Input::End);
         self.ended = true;
-        // Those that come have a handshake of their own, and are told of it even if it took as long.
+        // A new connection's handshake is a new sample, even if it takes equally long.
         self.kernel.minimum_rtt = Duration::ZERO;
     }
 
-    /// When [`Driver::handle_timeout`] next wants to be called; [`Time::MAX`]: never.
+    /// When to call [`Driver::handle_timeout`] next; [`Time::MAX`]: never.
     pub fn poll_timeout(&self) -> Time {
         let probe = self.out_of_band.as_ref().and_then(|o| o.prober.poll_timeout());
         let train = self.out_of_band.as_ref().and_then(|o| o.trains.poll_timeout());
@@ -249,7 +251,7 @@ impl Driver {
         dues.into_iter().flatten().fold(Time::MAX, Time::min).max(self.not_before)
     }
 
-    /// The next thing to do, until `None`.
+    /// The next effect; `None` if there are no more.
     #[inline]
     pub fn poll_effect(&mut self) -> Option<Effect> {
         self.effects.pop_front()
@@ -295,7 +297,7 @@ impl Driver {
         }
     }
 
-    /// Whether no probes pass; trains that wait for them are given up then.
+    /// Whether probes are blocked. If so, trains that wait for probes are given up.
     fn notice_block(&mut self, now: Time, kernel_rtt: Duration) -> bool {
         let Some(out_of_band) = &mut self.out_of_band else { return true };
         if !out_of_band.prober.is_blocked(now, kernel_rtt) {

@@ -4,20 +4,20 @@ use sweetspot_units::{Bytes, Duration, Time};
 
 use crate::contract::{Probe, Probing, SenderReport};
 
-/// Between probes: 20 ms (section VII-A of the SOBAS paper).
+/// Interval of periodic probes: 20 ms (section VII-A of the SOBAS paper).
 pub const PROBE_INTERVAL: Duration = Duration::from_millis(20);
-/// Without an answer for this long, or for three round trips, probes do not pass.
-const SILENCE: Duration = Duration::from_secs(1);
-/// Probes that may be on their way at once; an answer to an older one is no measurement.
-const OUTSTANDING: usize = 1024;
+/// Without an answer for this long, or for three round trips, probes count as blocked.
+const PROBE_SILENCE: Duration = Duration::from_secs(1);
+/// Largest number of probes in flight; an answer to an older one is ignored.
+const MAX_OUTSTANDING_PROBES: usize = 1024;
 /// Bytes of a probe on the wire (section VII-A of the SOBAS paper).
 pub const PROBE_SIZE: Bytes = Bytes::new(100);
-/// Data that pays for a probe: probing takes 0.5 % of the transfer's own rate.
+/// Payload received per probe allowed: probing takes 0.5 % of the transfer's rate.
 const DATA_PER_PROBE: Bytes = Bytes::new(PROBE_SIZE.get() * 200);
-/// Probes that a transfer may have in advance: those of its first round trips.
-const IN_ADVANCE: u64 = 16;
-/// However slow a transfer is, it is probed this often.
-const LONGEST_INTERVAL: Duration = Duration::from_secs(1);
+/// Probes allowed in advance, for the first round trips.
+const ADVANCE_PROBES: u64 = 16;
+/// Longest interval between probes, even of a slow transfer.
+const MAX_PROBE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The sender's answer to a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,22 +28,22 @@ pub struct Answer {
     pub sequence: u32,
     /// From the probe's arrival to the answer's departure.
     pub held: Duration,
-    /// What the sender says of itself.
+    /// The sender's report.
     pub report: SenderReport,
 }
 
-/// What became of probes.
+/// Counts of probes by their fate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ProbeCounts {
     /// Probes sent.
     pub sent: u64,
     /// Probes answered.
     pub answered: u64,
-    /// Answers lost on the forward path, the way of the data.
+    /// Answers lost on the forward path, that of the data.
     pub lost_forward: u64,
     /// Probes lost on the way to the sender.
     pub lost_reverse: u64,
-    /// Whether the kernel's estimate of the round trip stood in at some time.
+    /// Whether the kernel's RTT estimate replaced probes at some time.
     pub fallback: bool,
 }
 
@@ -54,18 +54,18 @@ pub struct ProbeCounts {
 pub struct Prober {
     probing: Probing,
     schedule: Schedule,
-    /// Data received that has not paid for a probe yet.
+    /// Payload received that no probe has used up yet.
     credit: Bytes,
     last_sent: Time,
     /// When the probes from `first` on were sent; `None` once answered.
     sent: VecDeque<Option<Time>>,
     first: u32,
     next_answer: u32,
-    /// Losses on the way of the answers, less those that turned up late after all.
+    /// Answers lost on the forward path, less those that arrived late.
     lost_forward: u64,
     lost_reverse: u64,
     answered: u64,
-    /// Since when nothing was heard.
+    /// Time of the last answer.
     quiet_since: Time,
     rtt: Option<Duration>,
     report: Option<SenderReport>,
@@ -76,17 +76,17 @@ pub struct Prober {
 enum Schedule {
     /// The sender's address is not known yet.
     Waiting,
-    /// The next probe is due then.
+    /// The next probe is due at this time.
     Running { due: Time },
 }
 
 impl Prober {
-    /// A prober that waits for the sender to open the way.
+    /// A prober that waits until the sender can be reached.
     pub fn new(now: Time, probing: Probing) -> Prober {
         Prober {
             probing,
             schedule: Schedule::Waiting,
-            credit: DATA_PER_PROBE * IN_ADVANCE,
+            credit: DATA_PER_PROBE * ADVANCE_PROBES,
             last_sent: now,
             sent: VecDeque::new(),
             first: 0,
@@ -113,14 +113,14 @@ impl Prober {
         self.schedule != Schedule::Waiting
     }
 
-    /// From now on the path is probed so often.
+    /// Sets how often the path is probed.
     pub fn set_probing(&mut self, probing: Probing) {
         self.probing = probing;
     }
 
-    /// The transfer received payload, of which a part pays for probes.
+    /// The transfer received payload, which allows further probes.
     pub fn handle_data(&mut self, bytes: Bytes) {
-        self.credit = (self.credit + bytes).min(DATA_PER_PROBE * IN_ADVANCE);
+        self.credit = (self.credit + bytes).min(DATA_PER_PROBE * ADVANCE_PROBES);
     }
 
     /// The next probe's number, if one is due.
@@ -129,7 +129,7 @@ impl Prober {
         if now < *due {
             return None;
         }
-        // A beat missed is missed: two probes at once would measure each other.
+        // A late probe is not made up for: two at once would measure each other.
         let next = *due + PROBE_INTERVAL;
         *due = if next > now { next } else { now + PROBE_INTERVAL };
         if !self.may_probe(now) {
@@ -137,7 +137,7 @@ impl Prober {
         }
         self.credit = self.credit.saturating_sub(DATA_PER_PROBE);
         self.last_sent = now;
-        if self.sent.len() == OUTSTANDING {
+        if self.sent.len() == MAX_OUTSTANDING_PROBES {
             self.sent.pop_front();
             self.first += 1;
         }
@@ -145,15 +145,15 @@ impl Prober {
         Some(self.first + self.sent.len() as u32 - 1)
     }
 
-    /// Whether a probe is paid for.
+    /// Whether the budget allows a probe.
     fn may_probe(&self, now: Time) -> bool {
         match self.probing {
             Probing::Never => false,
             Probing::Periodic => true,
             Probing::Budgeted => {
-                self.credit >= DATA_PER_PROBE || now.since(self.last_sent) >= LONGEST_INTERVAL
+                self.credit >= DATA_PER_PROBE || now.since(self.last_sent) >= MAX_PROBE_INTERVAL
             }
-            Probing::Sparse => now.since(self.last_sent) >= LONGEST_INTERVAL,
+            Probing::Sparse => now.since(self.last_sent) >= MAX_PROBE_INTERVAL,
         }
     }
 
@@ -191,16 +191,18 @@ impl Prober {
         Some(Probe { rtt, forward_lost })
     }
 
-    /// Whether probes do not pass, so that the kernel's estimate must stand in. `kernel_rtt` is
-    /// that estimate, zero where there is none.
+    /// Whether probes are blocked, so that the kernel's RTT estimate must replace them.
+    /// `kernel_rtt` is that estimate, zero if there is none.
     pub fn is_blocked(&mut self, now: Time, kernel_rtt: Duration) -> bool {
         let rtt = self.rtt.unwrap_or(kernel_rtt);
         // A transfer that pays for few probes has few answers to miss.
         let patience = match self.probing {
             Probing::Budgeted | Probing::Sparse if self.answered > 0 => {
-                LONGEST_INTERVAL * 2 + SILENCE
+                MAX_PROBE_INTERVAL * 2 + PROBE_SILENCE
             }
-            Probing::Never | Probing::Periodic | Probing::Budgeted | Probing::Sparse => SILENCE,
+            Probing::Never | Probing::Periodic | Probing::Budgeted | Probing::Sparse => {
+                PROBE_SILENCE
+            }
         };
         let blocked = now.since(self.quiet_since) > patience.max(rtt * 3);
         self.fell_back |= blocked;
@@ -212,12 +214,12 @@ impl Prober {
         self.rtt
     }
 
-    /// What the sender last said of itself.
+    /// The sender's latest report.
     pub fn report(&self) -> Option<&SenderReport> {
         self.report.as_ref()
     }
 
-    /// What became of the probes so far.
+    /// Counts of the probes so far.
     pub fn counts(&self) -> ProbeCounts {
         ProbeCounts {
             sent: u64::from(self.first) + self.sent.len() as u64,

@@ -7,19 +7,19 @@ use crate::contract::{Train, TrainRequest};
 /// One packet of a train.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TrainPacket {
-    /// Which train.
+    /// Number of its train.
     pub train: u32,
-    /// Which packet of it, from 0.
+    /// Index in the train, from 0.
     pub index: u32,
 }
 
-/// A train of which nothing arrives for this long after it was asked for is lost. Longer than any
-/// round trip on earth with a queue on top.
-const LOST: Duration = Duration::from_secs(2);
-/// A train of which no more arrives for this long is over: what is missing was dropped.
-const OVER: Duration = Duration::from_millis(100);
-/// Trains under way at once; a controller that asks for more loses the oldest.
-const UNDER_WAY: usize = 8;
+/// A train of which nothing arrives for this long after its request is lost. This is longer than
+/// any terrestrial RTT with a queue.
+const TRAIN_LOST_AFTER: Duration = Duration::from_secs(2);
+/// A train of which nothing more arrives for this long is over: the rest was dropped.
+const TRAIN_OVER_AFTER: Duration = Duration::from_millis(100);
+/// Largest number of outstanding trains; a further request drops the oldest.
+const MAX_TRAINS: usize = 8;
 
 /// Collects packet trains at the receiver and measures their dispersion.
 ///
@@ -50,7 +50,7 @@ struct Arrivals {
 impl TrainCollector {
     /// A train is asked for; returns its number.
     pub fn ask(&mut self, now: Time, request: &TrainRequest) -> u32 {
-        if self.under_way.len() == UNDER_WAY {
+        if self.under_way.len() == MAX_TRAINS {
             self.under_way.pop_front();
         }
         let id = self.next_id;
@@ -80,12 +80,12 @@ impl TrainCollector {
         }
     }
 
-    /// When the next train that is under way is given up.
+    /// When the next outstanding train is given up.
     pub fn poll_timeout(&self) -> Option<Time> {
         self.under_way.iter().map(UnderWay::ends).min()
     }
 
-    /// The next train that is complete, or will not become so.
+    /// The next train that is complete or given up.
     pub fn poll(&mut self, now: Time) -> Option<Train> {
         let at = self.under_way.iter().position(|t| t.is_over(now))?;
         let train = self.under_way.remove(at)?;
@@ -103,9 +103,11 @@ impl UnderWay {
         complete || now >= self.ends()
     }
 
-    /// When it is over, whatever is missing.
+    /// When the train is over, complete or not.
     fn ends(&self) -> Time {
-        self.arrivals.as_ref().map_or(self.asked + LOST, |arrivals| arrivals.last + OVER)
+        self.arrivals
+            .as_ref()
+            .map_or(self.asked + TRAIN_LOST_AFTER, |arrivals| arrivals.last + TRAIN_OVER_AFTER)
     }
 }
 

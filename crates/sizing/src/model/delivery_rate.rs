@@ -2,29 +2,29 @@ use std::collections::VecDeque;
 
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-/// For how long deliveries are kept: a few of the longest round trips.
-const KEPT: Duration = Duration::from_secs(2);
+/// Deliveries are kept for this time: a few of the longest round trips.
+const DELIVERY_HISTORY: Duration = Duration::from_secs(2);
 
-/// The rate of delivery over any span of late. A span in which nothing was delivered has none: an
-/// outage says nothing about the path's capacity.
+/// The delivery rate over recent spans of time. A span without deliveries has no rate: an outage
+/// says nothing about the path's capacity.
 #[derive(Debug, Default)]
 pub(crate) struct DeliveryRate {
     total: Bytes,
-    /// What had been delivered by each time.
+    /// Total delivered by each time.
     deliveries: VecDeque<(Time, Bytes)>,
 }
 
 impl DeliveryRate {
-    /// Since the last call `bytes` were delivered.
+    /// `bytes` were delivered since the last call.
     pub(crate) fn handle_delivery(&mut self, now: Time, bytes: Bytes) {
         self.total += bytes;
         self.deliveries.push_back((now, self.total));
-        while self.deliveries.front().is_some_and(|(at, _)| now.since(*at) > KEPT) {
+        while self.deliveries.front().is_some_and(|(at, _)| now.since(*at) > DELIVERY_HISTORY) {
             self.deliveries.pop_front();
         }
     }
 
-    /// All that was delivered.
+    /// Total delivered.
     pub(crate) fn total(&self) -> Bytes {
         self.total
     }
@@ -35,15 +35,15 @@ impl DeliveryRate {
         rate(first, self.deliveries.back()?)
     }
 
-    /// The rate between the first delivery after `since` and the last one before `until`; `None`
-    /// where they do not span the better part of that time.
+    /// The rate between the first delivery after `since` and the last one before `until`; `None` if
+    /// they do not span most of that time.
     pub(crate) fn between(&self, since: Time, until: Time) -> Option<Rate> {
         let mut within = self.deliveries.iter().filter(|(at, _)| (since..=until).contains(at));
         let (first, last) = (within.next()?, within.next_back()?);
         (last.0.since(first.0) * 2 > until.since(since)).then(|| rate(first, last))?
     }
 
-    /// The rate over the last `span`, at least; `None` until so much is known.
+    /// The rate over at least the last `span`; `None` until deliveries span that time.
     pub(crate) fn over(&self, span: Duration) -> Option<Rate> {
         let last = self.deliveries.back()?;
         let first = self.deliveries.iter().rev().find(|(at, _)| last.0.since(*at) >= span)?;

@@ -2,27 +2,27 @@ use std::collections::VecDeque;
 
 use sweetspot_units::{Bytes, Duration, Rate};
 
-/// Epochs that are looked at together.
-const EPOCHS: usize = 12;
+/// Number of epochs in a fit.
+const FITTED_EPOCHS: usize = 12;
 
-/// How the rate answers the window: d ln R / d ln W over the last epochs, by least squares. The
-/// window's own movement is the experiment: about 1 where the window is the limit (R = W / T), about
-/// 0 where the path is full, and between where others yield to a queue (eqs 6 to 8 of the paper).
+/// Elasticity of the rate: d ln R / d ln W over the last epochs, by least squares. It is about 1 if
+/// the window is the limit (R = W / T), about 0 if the path is full, and between if cross traffic
+/// yields to a queue (eqs 6 to 8 of the paper).
 #[derive(Debug, Default)]
 pub(crate) struct Elasticity {
-    samples: VecDeque<Sample>,
+    samples: VecDeque<EpochSample>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Sample {
+struct EpochSample {
     window: f64,
     rate: f64,
     rtt: f64,
 }
 
-/// What the last epochs showed.
+/// The estimate over the last epochs.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Answer {
+pub(crate) struct ElasticityEstimate {
     /// d ln R / d ln W.
     pub slope: f64,
     /// Its standard error.
@@ -38,27 +38,27 @@ pub(crate) struct Answer {
 }
 
 impl Elasticity {
-    /// An epoch's `window` in flight, `rate` and round trip.
+    /// Adds an epoch's `window` in flight, `rate` and round trip.
     pub(crate) fn handle_epoch(&mut self, window: Bytes, rate: Rate, rtt: Duration) {
-        if self.samples.len() == EPOCHS {
+        if self.samples.len() == FITTED_EPOCHS {
             self.samples.pop_front();
         }
         let (window, rate) = (window.as_f64().max(1.0), rate.as_f64().max(1.0));
-        self.samples.push_back(Sample { window, rate, rtt: rtt.as_secs_f64() });
+        self.samples.push_back(EpochSample { window, rate, rtt: rtt.as_secs_f64() });
     }
 
-    /// What was seen counts for nothing.
+    /// Forgets all epochs.
     pub(crate) fn clear(&mut self) {
         self.samples.clear();
     }
 
-    /// The answer, once there are epochs enough.
-    pub(crate) fn answer(&self) -> Option<Answer> {
-        if self.samples.len() < EPOCHS {
+    /// The estimate; `None` until there are enough epochs.
+    pub(crate) fn answer(&self) -> Option<ElasticityEstimate> {
+        if self.samples.len() < FITTED_EPOCHS {
             return None;
         }
         let n = self.samples.len() as f64;
-        let mean = |of: fn(&Sample) -> f64| self.samples.iter().map(of).sum::<f64>() / n;
+        let mean = |of: fn(&EpochSample) -> f64| self.samples.iter().map(of).sum::<f64>() / n;
         let (x_mean, y_mean) = (mean(|s| s.window.ln()), mean(|s| s.rate.ln()));
         let (rate, rtt) = (mean(|s| s.rate), mean(|s| s.rtt));
         let (mut xx, mut xy, mut yy, mut variance) = (0.0, 0.0, 0.0, 0.0);
@@ -74,7 +74,7 @@ impl Elasticity {
         let slope = if xx > 0.0 { xy / xx } else { 1.0 };
         let residual = (yy - slope * xy).max(0.0) / (n - 2.0);
         let error = if xx > 0.0 { (residual / xx).sqrt() } else { f64::INFINITY };
-        Some(Answer {
+        Some(ElasticityEstimate {
             slope,
             error,
             moved: largest / least - 1.0,
@@ -89,8 +89,8 @@ impl Elasticity {
 mod tests {
     use super::*;
 
-    /// The answer to windows from 100 to 155 kB on a path of 40 ms that carries so much.
-    fn answer(capacity: f64) -> Answer {
+    /// The estimate for windows from 100 to 155 kB on a path of 40 ms and this capacity.
+    fn answer(capacity: f64) -> ElasticityEstimate {
         let mut elasticity = Elasticity::default();
         for step in 0..12 {
             let window = 100e3 + 5e3 * f64::from(step);

@@ -3,36 +3,36 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 use super::meter::Meter;
 use super::round_trip::RoundTrip;
 
-/// What still waits after a read, as a share of the window, when the application and not the
-/// path holds the transfer back.
-const STALLED: f64 = 0.25;
+/// If more than this share of the window is unread after a read, the application and not the path
+/// limits the transfer.
+const STALL_UNREAD_SHARE: f64 = 0.25;
 
-/// What one epoch of about a round trip or two showed.
+/// Measurements of one epoch of one or two round trips.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Epoch {
     /// Receive throughput, payload.
     pub rate: Rate,
-    /// Its lowest round trip: what a standing queue leaves of it.
+    /// The lowest round trip: base RTT and standing queue.
     pub rtt: Duration,
-    /// Its highest round trip: what the queue rose to.
+    /// The highest round trip: base RTT and longest queue.
     pub highest_rtt: Duration,
     /// The running average of round trips at its end.
     pub average_rtt: Duration,
-    /// Whether the sender or the receiver had its application to wait for. Then the rate says
-    /// nothing about the path.
+    /// Whether sender or receiver waited for its application. If so, the rate says nothing about
+    /// the path.
     pub stalled: bool,
     /// Segments that the sender retransmitted, or probes lost.
     pub losses: u64,
 }
 
-/// Gathers samples into epochs: "decide per RTT or faster, not per second".
+/// Collects samples into epochs.
 #[derive(Debug)]
 pub(crate) struct Epochs {
     shortest: Duration,
     meter: Meter,
     stalled: bool,
-    /// A stall's backlog is read faster than the path delivers: the epoch after one is no
-    /// measurement either.
+    /// After a stall the backlog is read faster than the path delivers, so the epoch after a
+    /// stalled one is no measurement either.
     stalled_before: bool,
     losses: u64,
     ends: Option<Time>,
@@ -54,7 +54,7 @@ impl Epochs {
     /// Payload reached the application, and `unread` waited behind it.
     pub(crate) fn handle_data(&mut self, now: Time, bytes: Bytes, unread: Bytes, window: Bytes) {
         self.meter.handle_data(now, bytes);
-        self.stalled |= unread > window.scaled(STALLED);
+        self.stalled |= unread > window.scaled(STALL_UNREAD_SHARE);
         self.ends.get_or_insert(now + self.shortest);
     }
 
@@ -68,13 +68,13 @@ impl Epochs {
         self.losses += count;
     }
 
-    /// When the epoch that runs is over.
+    /// When the present epoch ends.
     pub(crate) fn poll_timeout(&self) -> Option<Time> {
         self.ends
     }
 
-    /// Ends the epoch that is over by `now`; the next one lasts for `span`. Without data or a round
-    /// trip it is silent and only the next one begins.
+    /// Ends an epoch that is over by `now`; the next one lasts for `span`. `None` if it had no data
+    /// or no round trip.
     pub(crate) fn poll_epoch(
         &mut self,
         now: Time,
@@ -88,7 +88,7 @@ impl Epochs {
         let length = span.max(self.shortest);
         self.ends = Some(now + length);
         let stalled = std::mem::take(&mut self.stalled);
-        // Data that came at the beginning only: the average over it would be a burst's rate.
+        // Data at the beginning only: its average would be the rate of a burst.
         let silent = self.meter.span() < length / 2;
         let measured = self.meter.take();
         let losses = std::mem::take(&mut self.losses);
@@ -104,7 +104,7 @@ impl Epochs {
         epoch
     }
 
-    /// Begins a new epoch, and forgets what was seen in the one that ran.
+    /// Begins a new epoch and discards the present one.
     pub(crate) fn restart(&mut self, now: Time, span: Duration, round_trip: &mut RoundTrip) {
         self.ends = Some(now);
         self.poll_epoch(now, span, round_trip);

@@ -2,18 +2,18 @@ use std::collections::VecDeque;
 
 use sweetspot_units::{Bytes, Duration, Time};
 
-/// Parts of a round trip that are told apart.
-const PARTS: u64 = 16;
+/// Parts into which a round trip is divided.
+const ROUND_TRIP_PARTS: u64 = 16;
 
-/// The largest number of bytes that arrived in any one round trip: what the sender has in flight at
-/// least, as a receiver can tell.
+/// The largest number of bytes that arrived in one round trip: a lower bound of the sender's data
+/// in flight.
 #[derive(Debug, Default)]
 pub(crate) struct InflightEstimator {
-    /// What arrived in the parts of the last round trip, and its sum.
+    /// Bytes that arrived in the parts of the last round trip, and their sum.
     arrivals: VecDeque<(Time, Bytes)>,
     sum: Bytes,
     largest: Bytes,
-    /// Until when what arrives was not in flight together: see [`InflightEstimator::handle_gap`].
+    /// Until then arrivals are not counted, see [`InflightEstimator::handle_gap`].
     repaired: Time,
 }
 
@@ -23,7 +23,7 @@ impl InflightEstimator {
         if now < self.repaired {
             return;
         }
-        let part = base / PARTS;
+        let part = base / ROUND_TRIP_PARTS;
         match self.arrivals.back_mut() {
             Some((since, sum)) if now.since(*since) < part => *sum += bytes,
             _ => self.arrivals.push_back((now, bytes)),

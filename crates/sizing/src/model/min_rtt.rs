@@ -1,20 +1,20 @@
 use sweetspot_units::Duration;
 
-/// The round trip without a queue: the least that was seen.
+/// The RTT without a queue, estimated by the minimum of all samples.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct MinRtt {
     base: Option<Duration>,
 }
 
 impl MinRtt {
-    /// A round trip of `rtt` was seen.
+    /// Adds a sample.
     pub(crate) fn handle_sample(&mut self, rtt: Duration) {
         if rtt > Duration::ZERO {
             self.base = Some(self.base.map_or(rtt, |base| base.min(rtt)));
         }
     }
 
-    /// The round trip without a queue, as far as it is known.
+    /// The minimum so far; `None` before the first sample.
     pub(crate) fn get(&self) -> Option<Duration> {
         self.base
     }

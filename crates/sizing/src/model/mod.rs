@@ -1,4 +1,4 @@
-//! What is measured of a path, one quantity a file.
+//! Measurements of a path, one quantity per file.
 
 mod delivery_rate;
 mod elasticity;

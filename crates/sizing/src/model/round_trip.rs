@@ -3,7 +3,7 @@ use sweetspot_units::Duration;
 /// Gain of the running average: RFC 6298's 1/8.
 const GAIN: f64 = 0.125;
 
-/// The round trip of late: its running average, and the range of the samples of the present epoch.
+/// The recent RTT: its running average, and the range of samples in the present epoch.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct RoundTrip {
     average: Option<Duration>,
@@ -14,7 +14,7 @@ pub(crate) struct RoundTrip {
 }
 
 impl RoundTrip {
-    /// A sample.
+    /// Adds a sample.
     pub(crate) fn handle_sample(&mut self, rtt: Duration) {
         if rtt == Duration::ZERO {
             return;
@@ -38,8 +38,8 @@ impl RoundTrip {
         self.latest
     }
 
-    /// The highest round trip since the last call that was no single late sample: a queue takes a
-    /// round trip to drain, a host that paused answers once too late.
+    /// The highest RTT since the last call that two samples in a row reached. A queue takes a round
+    /// trip to drain; a host that paused gives a single late sample.
     pub(crate) fn take_sustained(&mut self) -> Duration {
         std::mem::take(&mut self.sustained)
     }

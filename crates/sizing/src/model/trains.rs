@@ -4,80 +4,80 @@ use crate::{ControllerConfig, Train, TrainRequest};
 
 /// "SOBAS sends five packet trains at the forward path during the first few round-trips of the
 /// transfer" (section VII-A).
-const TRAINS: usize = 5;
+const TRAIN_COUNT: usize = 5;
 
 /// Packets in the first train, and in any train at least. The paper gives no length. Five full
 /// packets are half of TCP's own initial window (RFC 6928): a buffer that holds a connection's
 /// first flight holds them beside the transfer's data.
-const FIRST_LENGTH: u32 = 5;
+const FIRST_TRAIN_PACKETS: u32 = 5;
 
-/// How many times as long as the longest that came the next train may be: where a path jitters by
-/// more than a train lasts, its rate may be far too high.
-const LONGER: u32 = 4;
+/// A train may have at most this many times the packets of the longest that arrived: if jitter
+/// exceeds a train's dispersion, its rate may be far too high.
+const MAX_DISPERSION_GROWTH: u32 = 4;
 
 /// Packets in the longest train.
-const LONGEST: u32 = 128;
+const MAX_TRAIN_PACKETS: u32 = 128;
 
-/// The largest share of a BDP that a train may have, so that it and the data that grows beside it
-/// fit into the smallest buffer worth serving, a tenth of a BDP.
-const SHARE_OF_BDP: f64 = 0.04;
+/// Largest train, in BDPs. Train and data together must fit into a buffer of a tenth of a BDP.
+const MAX_TRAIN_BDPS: f64 = 0.04;
 
 /// Dispersion aimed for after the first train: below it the receiver's clock and the path's
 /// jitter (about 100 us each) blur the rate by more than a tenth.
-const DISPERSION: Duration = Duration::from_micros(2_000);
+const TARGET_DISPERSION: Duration = Duration::from_micros(2_000);
 
-/// How far two trains' rates may lie apart that met nothing but an idle path.
-const AGREE: f64 = 0.05;
+/// Largest relative difference between the rates of two trains on an idle path.
+const RATE_TOLERANCE: f64 = 0.05;
 
-/// ... besides what the receiver's clock and scheduler blur each train's dispersion by.
-const CLOCK: Duration = Duration::from_micros(50);
+/// Error of a train's dispersion from the receiver's clock and scheduler, which is allowed on top
+/// of it.
+const CLOCK_ERROR: Duration = Duration::from_micros(50);
 
-/// Time over which the trains are spread, a round trip at least: others' traffic comes and goes, and
-/// trains close together meet none of it by chance.
-const SPREAD: Duration = Duration::from_millis(150);
+/// Time over which trains are spread, at least a round trip: cross traffic is bursty, and trains
+/// close together may miss all of it.
+const TRAIN_SPREAD: Duration = Duration::from_millis(150);
 
 /// Idle time between two trains, in dispersions, so that one is out of the bottleneck before the
 /// next comes and the transfer's own data passes between them.
-const IDLE: u64 = 1;
+const GAP_DISPERSIONS: u64 = 1;
 
-/// How long to wait for a train at the most: far beyond any round trip on which SOBAS pays.
-const PATIENCE: Duration = Duration::from_millis(600);
+/// Longest wait for a train: far above any RTT on which SOBAS pays.
+const TRAIN_TIMEOUT: Duration = Duration::from_millis(600);
 
-/// Five packet trains: a short one or two to learn the rate roughly, then those of the length that can
-/// be timed well at that rate.
+/// Five packet trains: one or two short ones for a rough rate, then trains long enough to be timed
+/// well at that rate.
 #[derive(Debug)]
 pub(crate) struct Trains {
     packet: Bytes,
     length: u32,
-    /// Whether that is the length that can be timed well.
+    /// Whether trains have the length that can be timed well.
     settled: bool,
     gap: Duration,
     asked: usize,
-    heard: Vec<Heard>,
+    received: Vec<ReceivedTrain>,
     next_request: Option<Time>,
     deadline: Option<Time>,
 }
 
-/// A train that came.
+/// A train that arrived.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Heard {
+struct ReceivedTrain {
     rate: Rate,
     packets: u32,
 }
 
-/// What the trains say of the capacity together.
+/// How well the trains agree on the capacity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Agreement {
-    /// Too few have come.
+    /// Too few trains have arrived.
     Unknown,
-    /// Those that could be timed lie close together; the slowest of them.
+    /// The trains that could be timed agree.
     Close {
-        /// The least rate, on the wire.
+        /// The lowest rate, on the wire.
         slowest: Rate,
-        /// How many.
+        /// Number of trains.
         trains: usize,
     },
-    /// They differ: others' packets lie between them, or jitter.
+    /// They differ: because of other traffic between their packets, or of jitter.
     Apart,
 }
 
@@ -85,23 +85,23 @@ impl Trains {
     pub(crate) fn new(config: &ControllerConfig) -> Trains {
         Trains {
             packet: config.packet,
-            length: FIRST_LENGTH,
+            length: FIRST_TRAIN_PACKETS,
             settled: false,
             gap: Duration::ZERO,
             asked: 0,
-            heard: Vec::with_capacity(TRAINS),
+            received: Vec::with_capacity(TRAIN_COUNT),
             next_request: None,
             deadline: None,
         }
     }
 
-    /// The transfer's first data came: from now on trains are waited for, with patience.
+    /// The transfer's first data arrived: the wait for trains starts.
     pub(crate) fn handle_data(&mut self, now: Time) {
-        self.deadline.get_or_insert(now + PATIENCE);
+        self.deadline.get_or_insert(now + TRAIN_TIMEOUT);
     }
 
-    /// A probe came back. The first train waits for that: before, it would meet the connection's
-    /// first flight, a burst, in the bottleneck's buffer.
+    /// A probe was answered. The first train waits for that: before, it would meet the burst of the
+    /// connection's first flight in the bottleneck's buffer.
     pub(crate) fn handle_probe(&mut self, now: Time) {
         if self.asked == 0 {
             self.next_request.get_or_insert(now);
@@ -125,9 +125,9 @@ impl Trains {
         }
         self.asked += 1;
         // The first train of a length is waited for, the others only for their gap.
-        let more = self.settled && self.asked < TRAINS;
+        let more = self.settled && self.asked < TRAIN_COUNT;
         self.next_request = more.then_some(now + self.gap);
-        self.deadline = Some(now + PATIENCE);
+        self.deadline = Some(now + TRAIN_TIMEOUT);
         Some(TrainRequest { packets: self.length, size: self.packet })
     }
 
@@ -135,50 +135,52 @@ impl Trains {
     pub(crate) fn handle_train(&mut self, now: Time, train: &Train, rtt: Duration) {
         let Some(rate) = train.rate() else { return };
         if !self.settled {
-            let longest = (rate * DISPERSION).min((rate * rtt).scaled(SHARE_OF_BDP));
+            let longest = (rate * TARGET_DISPERSION).min((rate * rtt).scaled(MAX_TRAIN_BDPS));
             let packets = longest.get() / self.packet.get().max(1);
-            let wanted = (packets as u32).clamp(FIRST_LENGTH, LONGEST);
-            let most = self.length * LONGER;
+            let wanted = (packets as u32).clamp(FIRST_TRAIN_PACKETS, MAX_TRAIN_PACKETS);
+            let most = self.length * MAX_DISPERSION_GROWTH;
             self.settled = wanted <= most;
             self.length = wanted.min(most);
-            let apart = self.spread(rtt) / (TRAINS as u64 - 1);
-            self.gap = (self.packet * u64::from(self.length) / rate * (1 + IDLE)).max(apart);
+            let apart = self.spread(rtt) / (TRAIN_COUNT as u64 - 1);
+            self.gap =
+                (self.packet * u64::from(self.length) / rate * (1 + GAP_DISPERSIONS)).max(apart);
             self.next_request = Some(now);
         }
-        self.heard.push(Heard { rate, packets: train.received });
+        self.received.push(ReceivedTrain { rate, packets: train.received });
     }
 
     /// The estimate so far: the first train's until the others are in, then the median of those,
     /// which one train that met cross traffic or an interrupt does not move.
     pub(crate) fn estimate(&self) -> Option<Rate> {
-        let counted = match &self.heard[..] {
+        let counted = match &self.received[..] {
             [_, others @ ..] if !others.is_empty() => others,
             all => all,
         };
-        let mut rates: Vec<Rate> = counted.iter().map(|heard| heard.rate).collect();
+        let mut rates: Vec<Rate> = counted.iter().map(|received| received.rate).collect();
         rates.sort_unstable();
         // Of an even number the lower middle: too low a first limit costs a round trip, too high
         // a one may cost a buffer.
         rates.get(rates.len().saturating_sub(1) / 2).copied()
     }
 
-    /// The first train's rate, rough as it is.
+    /// The first train's rate, a rough estimate.
     pub(crate) fn first(&self) -> Option<Rate> {
-        self.heard.first().map(|heard| heard.rate)
+        self.received.first().map(|received| received.rate)
     }
 
-    /// Whether those that were long enough to be timed agree. Others' packets and jitter make trains
+    /// Whether those that were long enough to be timed agree. Others' packets and jitter make
+    /// trains
     /// differ; two that agree by chance are rare, five more so.
     pub(crate) fn agreement(&self) -> Agreement {
-        let longest = self.heard.iter().map(|heard| heard.packets).max().unwrap_or(0);
-        let timed = self.heard.iter().filter(|heard| heard.packets >= longest / 2);
-        let rates: Vec<f64> = timed.map(|heard| heard.rate.as_f64()).collect();
+        let longest = self.received.iter().map(|received| received.packets).max().unwrap_or(0);
+        let timed = self.received.iter().filter(|received| received.packets >= longest / 2);
+        let rates: Vec<f64> = timed.map(|received| received.rate.as_f64()).collect();
         let (least, most) = rates
             .iter()
             .fold((f64::INFINITY, 0.0_f64), |(least, most), r| (least.min(*r), most.max(*r)));
         let bits = self.packet.as_f64() * 8.0 * f64::from(longest.saturating_sub(1).max(1));
-        let blur = CLOCK.as_secs_f64() * least / bits;
-        if most > least * (1.0 + AGREE + blur) {
+        let blur = CLOCK_ERROR.as_secs_f64() * least / bits;
+        if most > least * (1.0 + RATE_TOLERANCE + blur) {
             return Agreement::Apart;
         }
         match rates.len() {
@@ -189,7 +191,7 @@ impl Trains {
 
     /// The time over which they are spread on a path of round trip `rtt`.
     pub(crate) fn spread(&self, rtt: Duration) -> Duration {
-        SPREAD.max(rtt)
+        TRAIN_SPREAD.max(rtt)
     }
 
     /// Bytes of the longest train asked for.
@@ -199,7 +201,7 @@ impl Trains {
 
     /// Bytes of all trains of the present length.
     pub(crate) fn total(&self) -> Bytes {
-        self.longest() * TRAINS as u64
+        self.longest() * TRAIN_COUNT as u64
     }
 
     /// Whether the length of trains that can be timed is known.
@@ -209,10 +211,10 @@ impl Trains {
 
     /// Whether all that were asked for are in.
     pub(crate) fn are_complete(&self) -> bool {
-        self.heard.len() >= TRAINS
+        self.received.len() >= TRAIN_COUNT
     }
 
-    /// Whether no more trains are to be expected.
+    /// Whether no more trains are expected.
     pub(crate) fn are_over(&self, now: Time) -> bool {
         let waited = self.next_request.is_none() && self.deadline.is_some_and(|d| now >= d);
         self.are_complete() || waited
@@ -235,7 +237,7 @@ mod tests {
         })
     }
 
-    /// Asks for all that may be asked for before another one comes; the lengths.
+    /// Requests all trains that may be requested before another arrives; their lengths.
     fn ask(trains: &mut Trains) -> Vec<u32> {
         trains.handle_probe(Time::ZERO);
         let mut lengths = Vec::new();
@@ -245,8 +247,8 @@ mod tests {
         lengths
     }
 
-    /// A train of so many packets of 1500 bytes comes at `rate`.
-    fn hear(trains: &mut Trains, packets: u32, rate: Rate) {
+    /// A train of `packets` packets of 1500 bytes arrives at `rate`.
+    fn receive(trains: &mut Trains, packets: u32, rate: Rate) {
         let bytes_after_first = Bytes::new(u64::from(packets - 1) * 1500);
         let dispersion = bytes_after_first / rate;
         let train = Train { sent: packets, received: packets, bytes_after_first, dispersion };
@@ -258,26 +260,28 @@ mod tests {
         let mut trains = trains();
         assert_eq!(ask(&mut trains), [5]);
         // Compressed by jitter to 3 Gbit/s, at which 2 ms hold 500 packets.
-        hear(&mut trains, 5, Rate::from_mbit_per_second(3_000));
+        receive(&mut trains, 5, Rate::from_mbit_per_second(3_000));
         assert_eq!(ask(&mut trains), [20]);
         // At 96 Mbit/s 2 ms hold 16.
-        hear(&mut trains, 20, Rate::from_mbit_per_second(96));
+        receive(&mut trains, 20, Rate::from_mbit_per_second(96));
         assert_eq!(ask(&mut trains), [16, 16, 16]);
     }
 
     #[test]
     fn trains_of_an_idle_path_agree_and_those_that_met_others_do_not() {
-        let heard = |rates: [u64; 5]| {
+        let received = |rates: [u64; 5]| {
             let mut trains = trains();
-            rates.iter().for_each(|mbit| hear(&mut trains, 16, Rate::from_mbit_per_second(*mbit)));
+            rates
+                .iter()
+                .for_each(|mbit| receive(&mut trains, 16, Rate::from_mbit_per_second(*mbit)));
             trains.agreement()
         };
         let slowest = Rate::from_mbit_per_second(96);
-        assert_eq!(heard([96, 98, 97, 96, 98]), Agreement::Close { slowest, trains: 5 });
+        assert_eq!(received([96, 98, 97, 96, 98]), Agreement::Close { slowest, trains: 5 });
         // 50 Mbit/s, of which others' packets took up to two thirds: in Table I of the paper.
-        assert_eq!(heard([15, 23, 50, 44, 22]), Agreement::Apart);
+        assert_eq!(received([15, 23, 50, 44, 22]), Agreement::Apart);
         // Compressed and stretched by jitter around 96 Mbit/s.
-        assert_eq!(heard([300, 72, 24, 116, 80]), Agreement::Apart);
+        assert_eq!(received([300, 72, 24, 116, 80]), Agreement::Apart);
         assert_eq!(trains().agreement(), Agreement::Unknown);
     }
 
@@ -285,9 +289,9 @@ mod tests {
     fn a_train_too_short_to_be_timed_takes_no_part() {
         let mut trains = trains();
         // Four gaps of 120 us that a clock blurred by 100: 76 Mbit/s. 1.8 ms of the others: 100.
-        hear(&mut trains, 5, Rate::from_mbit_per_second(76));
-        hear(&mut trains, 16, Rate::from_mbit_per_second(100));
-        hear(&mut trains, 16, Rate::from_mbit_per_second(99));
+        receive(&mut trains, 5, Rate::from_mbit_per_second(76));
+        receive(&mut trains, 16, Rate::from_mbit_per_second(100));
+        receive(&mut trains, 16, Rate::from_mbit_per_second(99));
         let Agreement::Close { slowest, trains: 2 } = trains.agreement() else {
             panic!("{trains:?}")
         };

@@ -2,9 +2,9 @@ use crate::Probe;
 
 /// "Whether any of the last 1000 periodic probes have been lost in the forward path"
 /// (section VII-A): 20 s at one probe every 20 ms.
-const MEMORY: u64 = 1000;
+const CHECKED_PROBES: u64 = 1000;
 
-/// The paper's congestion check: the fate of the last probes on the forward path.
+/// The paper's congestion check: losses among the last probes on the forward path.
 #[derive(Debug, Default)]
 pub(crate) struct CongestionCheck {
     probes: u64,
@@ -12,7 +12,7 @@ pub(crate) struct CongestionCheck {
 }
 
 impl CongestionCheck {
-    /// A probe's answer arrived; it tells which answers before it are lost.
+    /// A probe's answer arrived; it shows which answers before it were lost.
     pub(crate) fn handle_probe(&mut self, probe: &Probe) {
         self.probes += 1 + probe.forward_lost;
         if probe.forward_lost > 0 {
@@ -22,6 +22,6 @@ impl CongestionCheck {
 
     /// Whether any of the last 1000 probes was lost.
     pub(crate) fn is_congested(&self) -> bool {
-        self.last_loss.is_some_and(|at| self.probes - at < MEMORY)
+        self.last_loss.is_some_and(|at| self.probes - at < CHECKED_PROBES)
     }
 }

@@ -1,4 +1,4 @@
-//! SOBAS to the letter of the paper.
+//! SOBAS exactly as in the paper.
 
 mod congestion;
 mod saturation;
@@ -18,17 +18,17 @@ const SEGMENTS_PER_ROUND_TRIP: u64 = 2;
 
 /// The share of the limit at which "the transfer's window has reached S~" (section VII-A): the
 /// receive throughput is an average and lags behind a growing window.
-const REACHED: f64 = 0.95;
+const REACHED_SHARE: f64 = 0.95;
 
-/// What still waits after a read, as a share of the window, when the application is stalled.
-const STALLED: f64 = 0.5;
+/// If more than this share of the window is unread after a read, the application is stalled.
+const PAPER_STALL_UNREAD_SHARE: f64 = 0.5;
 
-/// SOBAS as section VII-A of the paper describes it, to the letter: five packet trains, the
+/// SOBAS exactly as in section VII-A of the paper: five packet trains, the
 /// initial limit C~ x T~, two segments per round trip beyond it, receive throughput per second,
 /// and S = R x T once, where the slope of the last five is about zero and none of the last 1000
 /// probes was lost.
 #[derive(Debug)]
-pub struct Paper {
+pub struct SobasPaper {
     config: ControllerConfig,
     state: State,
     trains: Trains,
@@ -50,12 +50,12 @@ enum State {
     Saturated,
 }
 
-impl Paper {
+impl SobasPaper {
     /// A controller before the first byte.
-    pub fn new(config: &ControllerConfig) -> Paper {
+    pub fn new(config: &ControllerConfig) -> SobasPaper {
         // "Upon connection establishment, SOBAS sets the send and receive socket buffers to their
         // maximum possible value."
-        Paper {
+        SobasPaper {
             config: *config,
             state: State::Measuring,
             trains: Trains::new(config),
@@ -129,7 +129,7 @@ impl Paper {
     fn check_reached(&mut self, now: Time, rate: Rate) {
         let Some(rtt) = self.round_trip.average() else { return };
         if let State::Ramping { limit, next_growth: next @ None } = &mut self.state
-            && (rate * rtt) >= limit.scaled(REACHED)
+            && (rate * rtt) >= limit.scaled(REACHED_SHARE)
         {
             *next = Some(now);
         }
@@ -156,7 +156,7 @@ impl Paper {
     }
 }
 
-impl Controller for Paper {
+impl Controller for SobasPaper {
     fn handle(&mut self, now: Time, input: &Input) {
         match *input {
             Input::Data { bytes, unread } => {
@@ -168,7 +168,7 @@ impl Controller for Paper {
                         self.config.max_window
                     }
                 };
-                if unread > window.scaled(STALLED) {
+                if unread > window.scaled(PAPER_STALL_UNREAD_SHARE) {
                     self.saturation.handle_stall();
                 }
             }
@@ -184,7 +184,7 @@ impl Controller for Paper {
             }
             Input::Timeout => {}
             Input::End => {
-                *self = Paper::new(&self.config);
+                *self = SobasPaper::new(&self.config);
                 return;
             }
             Input::Sender(_)

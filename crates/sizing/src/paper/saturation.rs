@@ -1,15 +1,15 @@
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 /// "Counting the amount of bytes received in every second" (section VII-A).
-const PERIOD: Duration = Duration::from_secs(1);
+const THROUGHPUT_PERIOD: Duration = Duration::from_secs(1);
 
 /// "The slope of the last five receive-throughput measurements" (section VII-A).
-const MEASUREMENTS: usize = 5;
+const SLOPE_MEASUREMENTS: usize = 5;
 
 /// What "approximately zero" means: less than this share of the mean per measurement. Two
 /// segments per round trip beyond the initial limit raise the rate of a 100 Mbit/s, 100 ms path by
 /// 2.3 % a second, so that 1 % tells rising from flat there.
-const FLAT: f64 = 0.01;
+const MAX_FLAT_SLOPE: f64 = 0.01;
 
 /// The paper's rate saturation detector: receive throughput per second, and the slope of the
 /// last five.
@@ -27,20 +27,20 @@ impl RateSaturation {
         *sum += bytes;
     }
 
-    /// The application did not keep up in this second, which so says nothing about the path.
+    /// The application did not keep up in this second, so the second is no measurement of the path.
     pub(crate) fn handle_stall(&mut self) {
         self.stalled = true;
     }
 
-    /// When the second that runs is over.
+    /// When the present second ends.
     pub(crate) fn poll_timeout(&self) -> Option<Time> {
-        self.period.map(|(since, _)| since + PERIOD)
+        self.period.map(|(since, _)| since + THROUGHPUT_PERIOD)
     }
 
     /// Ends the second that is over by `now`; returns its rate.
     pub(crate) fn poll_measurement(&mut self, now: Time) -> Option<Rate> {
         let (since, bytes) = self.period?;
-        if now < since + PERIOD {
+        if now < since + THROUGHPUT_PERIOD {
             return None;
         }
         self.period = Some((now, Bytes::ZERO));
@@ -49,20 +49,21 @@ impl RateSaturation {
             return None;
         }
         let rate = bytes / now.since(since);
-        if self.rates.len() == MEASUREMENTS {
+        if self.rates.len() == SLOPE_MEASUREMENTS {
             self.rates.remove(0);
         }
         self.rates.push(rate.as_f64());
         Some(rate)
     }
 
-    /// Whether the last five measurements lie flat. Silence is not saturation.
+    /// Whether the slope of the last five measurements is about zero. Seconds without data do not
+    /// count as saturation.
     pub(crate) fn is_saturated(&self) -> bool {
-        if self.rates.len() < MEASUREMENTS {
+        if self.rates.len() < SLOPE_MEASUREMENTS {
             return false;
         }
-        let mean = self.rates.iter().sum::<f64>() / MEASUREMENTS as f64;
-        mean > 0.0 && (self.slope() / mean).abs() < FLAT
+        let mean = self.rates.iter().sum::<f64>() / SLOPE_MEASUREMENTS as f64;
+        mean > 0.0 && (self.slope() / mean).abs() < MAX_FLAT_SLOPE
     }
 
     /// Least-squares slope per measurement, in bit/s.

@@ -1,11 +1,12 @@
-//! Held at the capacity, for as long as it is the transfer's own.
+//! Held at the capacity, for as long as the transfer has the path to itself.
 
 use sweetspot_units::{Duration, Rate, Time};
 
 use super::limits::target_queue;
 use super::params::{
-    BINDS, COLLAPSE, COLLAPSE_EPOCHS, FASTER_STEP, FASTER_STEPS, HELD_PACE, KEEPS, KEEPS_EPOCHS,
-    LOSS_EPOCHS, LOSSLESS, LOSSY_BDPS, LOSSY_PACE, OTHERS_QUEUE, OTHERS_RATE, SETTLING,
+    COLLAPSE, COLLAPSE_EPOCHS, FASTER_STEP, FASTER_STEPS, HELD_PACE, KEEPS_EPOCHS, KEPT_RATE_SHARE,
+    LOSS_EPOCHS, LOSSLESS, LOSSY_BDPS, LOSSY_PACE, OTHERS_QUEUE, OTHERS_RATE, SETTLING_EPOCHS,
+    WINDOW_BINDS_SHARE,
 };
 use super::state::State;
 use super::{Sensors, Sobas};
@@ -17,50 +18,50 @@ use crate::{CongestionChoice, Reason};
 pub(super) struct Held {
     /// Payload rate of the path.
     capacity: Rate,
-    /// The queue that is kept.
+    /// The queueing delay that is kept.
     queue: Duration,
-    /// Epochs until the last change shows.
+    /// Epochs until the last change takes effect.
     settling: u32,
-    /// Epochs in a row, under a limit that binds, with a rate below what a transfer alone keeps, ...
+    /// Epochs in a row, under a limit that binds, with a rate below that of a transfer alone.
     below: u32,
-    /// ... or far below it, ...
+    /// ... with a rate far below it.
     collapsed: u32,
-    /// ... or behind a queue of others, ...
+    /// ... with a queue of other traffic.
     others: u32,
-    /// ... or without a queue at a rate above the capacity; and the steps that were taken for that.
+    /// ... without a queue at a rate above the capacity; and the steps taken for that.
     idle: u32,
     steps: u32,
     /// The sender's congestion control, and when a packet was last lost without a queue.
     congestion: CongestionChoice,
     last_loss: Time,
-    /// When the trial began that led here, whose cost it bears.
+    /// When the trial that led here began; its cost counts from there.
     tried: Option<Time>,
     /// Whether the queue was halved once.
     halved: bool,
 }
 
 impl Held {
-    /// A path of this payload rate and round trip.
+    /// Held at this payload rate and base RTT.
     pub(super) fn new(capacity: Rate, base: Duration) -> Held {
         Held::keeping(capacity, target_queue(base))
     }
 
-    /// What a trial that `began` then has shown to be free.
+    /// Held at the result of a trial that `began` then and cost no rate.
     pub(super) fn after_trial(capacity: Rate, queue: Duration, began: Time) -> Held {
         Held { tried: Some(began), ..Held::keeping(capacity, queue) }
     }
 
-    /// When the trial began that led here.
+    /// When the trial that led here began, if one did.
     pub(super) fn tried(&self) -> Option<Time> {
         self.tried
     }
 
-    /// ... with so much queue.
+    /// Held at `capacity` with `queue`.
     fn keeping(capacity: Rate, queue: Duration) -> Held {
         Held {
             capacity,
             queue,
-            settling: SETTLING,
+            settling: SETTLING_EPOCHS,
             below: 0,
             collapsed: 0,
             others: 0,
@@ -73,14 +74,14 @@ impl Held {
         }
     }
 
-    /// What a change leaves to be seen anew.
+    /// Resets the counters after a change.
     fn restart(&mut self) {
-        self.settling = SETTLING;
+        self.settling = SETTLING_EPOCHS;
         (self.below, self.collapsed, self.others, self.idle) = (0, 0, 0, 0);
     }
 }
 
-/// One more where the condition holds, none where it does not.
+/// `count` + 1 if the condition holds, else 0.
 fn in_a_row(count: u32, holds: bool) -> u32 {
     if holds { count + 1 } else { 0 }
 }
@@ -96,8 +97,8 @@ impl Sobas {
                 self.limits.limit(now, window);
                 self.limits.pace(Some(held.capacity.scaled(HELD_PACE)));
             }
-            // What is out of order takes room in the window, and what was lost is sent on top: the
-            // pace is the limit.
+            // Out-of-order data takes room in the window, and retransmissions come on top: the pace
+            // is the limit.
             CongestionChoice::Bbr => {
                 self.limits.limit(now, window * LOSSY_BDPS);
                 self.limits.pace(Some(held.capacity.scaled(LOSSY_PACE)));
@@ -105,9 +106,9 @@ impl Sobas {
         }
     }
 
-    /// Judges an epoch in which the sender's congestion control takes no notice of losses: others
+    /// Evaluates an epoch in which the sender's congestion control ignores losses: other traffic
     /// must not suffer from that.
-    fn judge_lossy(&mut self, now: Time, epoch: &Epoch, base: Duration) {
+    fn check_lossy(&mut self, now: Time, epoch: &Epoch, base: Duration) {
         let State::Held(held) = &mut self.state else { return };
         if epoch.losses > 0 {
             held.last_loss = now;
@@ -132,31 +133,31 @@ impl Sobas {
         }
     }
 
-    /// Judges an epoch.
-    pub(super) fn judge_hold(&mut self, now: Time, epoch: &Epoch, base: Duration) {
+    /// Evaluates an epoch.
+    pub(super) fn check_hold(&mut self, now: Time, epoch: &Epoch, base: Duration) {
         let State::Held(held) = &mut self.state else { return };
         if held.congestion == CongestionChoice::Bbr {
-            return self.judge_lossy(now, epoch, base);
+            return self.check_lossy(now, epoch, base);
         }
         if held.settling > 0 {
-            // What is lost now left before the last change.
+            // Losses now are of packets sent before the last change.
             held.settling -= 1;
             return;
         }
         if epoch.losses > 0 {
-            return self.judge_loss(now, base);
+            return self.check_loss(now, base);
         }
         let Some(window) = self.limits.window() else { return };
         let in_flight = epoch.rate * epoch.highest_rtt;
         // The pace is a limit, too.
-        let binds = in_flight >= window.scaled(BINDS) || epoch.rate > held.capacity;
+        let binds = in_flight >= window.scaled(WINDOW_BINDS_SHARE) || epoch.rate > held.capacity;
         if epoch.stalled || !binds {
             return;
         }
         let queue = epoch.rtt.saturating_sub(base);
         let is_below = |share| epoch.rate < held.capacity.scaled(share);
         let foreign = is_below(OTHERS_RATE) && queue > held.queue * OTHERS_QUEUE;
-        held.below = in_a_row(held.below, is_below(KEEPS));
+        held.below = in_a_row(held.below, is_below(KEPT_RATE_SHARE));
         held.collapsed = in_a_row(held.collapsed, is_below(COLLAPSE));
         held.others = in_a_row(held.others, foreign);
         let idle = queue < held.queue / 2 && epoch.rate > held.capacity;
@@ -179,7 +180,7 @@ impl Sobas {
     }
 
     /// A loss under the limit: random where no queue was seen, else an overflow.
-    fn judge_loss(&mut self, now: Time, base: Duration) {
+    fn check_loss(&mut self, now: Time, base: Duration) {
         let queue = self.recent_queue(base);
         let State::Held(held) = &mut self.state else { return };
         if queue <= held.queue {

@@ -3,26 +3,26 @@ use std::collections::VecDeque;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use super::params::{
-    LEAST_QUEUE, LEAST_SEGMENTS, QUEUE_SHARE, UNACKNOWLEDGED_SEGMENTS, WORTH_TELLING,
+    MIN_QUEUE, MIN_WINDOW_SEGMENTS, QUEUE_SHARE, REPORTED_GROWTH, UNACKNOWLEDGED_SEGMENTS,
 };
 use crate::{CongestionChoice, ControllerConfig, Event, EventKind, Output};
 
-/// What the transfer is held to, and the outputs that say so.
+/// The transfer's limits, and the outputs that set them.
 #[derive(Debug)]
-pub(super) struct Limits {
+pub(super) struct TransferLimits {
     config: ControllerConfig,
     window: Option<Bytes>,
-    /// What an open window has grown to, of which not every byte is worth telling.
+    /// Size of an open window; not every growth is reported.
     room: Bytes,
     pacing: Option<Rate>,
     congestion: CongestionChoice,
     outputs: VecDeque<Output>,
 }
 
-impl Limits {
+impl TransferLimits {
     /// No limit yet.
-    pub(super) fn new(config: &ControllerConfig) -> Limits {
-        Limits {
+    pub(super) fn new(config: &ControllerConfig) -> TransferLimits {
+        TransferLimits {
             config: *config,
             window: None,
             room: Bytes::ZERO,
@@ -39,7 +39,7 @@ impl Limits {
 
     /// Sets the window.
     pub(super) fn limit(&mut self, now: Time, window: Bytes) {
-        let least = self.config.mss * LEAST_SEGMENTS;
+        let least = self.config.mss * MIN_WINDOW_SEGMENTS;
         let window = window.max(least).min(self.config.max_window);
         if self.window != Some(window) {
             self.window = Some(window);
@@ -48,12 +48,12 @@ impl Limits {
         }
     }
 
-    /// The window may grow by `more` towards this, and never shrinks.
+    /// Grows the window by at most `more` towards `window`; it never shrinks.
     pub(super) fn widen(&mut self, now: Time, more: Bytes, window: Bytes) {
         let before = self.window.unwrap_or(Bytes::ZERO);
         self.room = (self.room.max(before) + more).min(window).min(self.config.max_window);
         let grown =
-            self.room >= before.scaled(WORTH_TELLING) || self.room == self.config.max_window;
+            self.room >= before.scaled(REPORTED_GROWTH) || self.room == self.config.max_window;
         if self.room > before && grown {
             self.limit(now, self.room);
         }
@@ -86,8 +86,8 @@ impl Limits {
         }
     }
 
-    /// The window that lets `rate` through a path of round trip `base` with `queue` standing, which
-    /// a segment fills at the least.
+    /// The window for `rate` over a base RTT of `base` and a standing queue of `queue` (at least a
+    /// segment).
     pub(super) fn window_for(&self, rate: Rate, base: Duration, queue: Duration) -> Bytes {
         let queue = queue.max(self.config.mss / rate);
         rate * (base + queue) + self.config.mss * UNACKNOWLEDGED_SEGMENTS
@@ -98,7 +98,7 @@ impl Limits {
         self.config.mss.as_f64() / self.config.packet.as_f64()
     }
 
-    /// Records something.
+    /// Records an event.
     pub(super) fn emit(&mut self, at: Time, kind: EventKind) {
         self.outputs.push_back(Output::Event(Event { at, kind }));
     }
@@ -116,5 +116,5 @@ impl Limits {
 
 /// The queue that keeps a bottleneck busy on a path of round trip `base`.
 pub(super) fn target_queue(base: Duration) -> Duration {
-    base.scaled(QUEUE_SHARE).max(LEAST_QUEUE)
+    base.scaled(QUEUE_SHARE).max(MIN_QUEUE)
 }

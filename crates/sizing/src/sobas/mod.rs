@@ -1,5 +1,6 @@
-//! SOBAS that does no harm: the window is left to congestion control unless a limit is known to be
-//! free. Known means: measured on this connection, lately, and doubted again at a bounded cost.
+//! SOBAS that does no harm: the window is left to congestion control unless a limit is known to
+//! cost no rate. Known means recently measured on this connection, and tested again at a bounded
+//! cost.
 
 mod held;
 mod limits;
@@ -11,8 +12,8 @@ mod trial;
 
 use sweetspot_units::{Bytes, Duration, Time};
 
-use limits::Limits;
-use params::{LEAST_EPOCH, LOSS_EPOCHS};
+use limits::TransferLimits;
+use params::{LOSS_EPOCHS, MIN_EPOCH};
 use startup::Startup;
 use state::State;
 
@@ -21,7 +22,7 @@ use crate::{
     Controller, ControllerConfig, EventKind, Input, Needs, Output, Phase, Probing, Reason,
 };
 
-/// Finds the window at which the path is full and its buffer is not, where that can be known.
+/// Finds the window that fills the path but not its buffer, if it can be measured.
 #[derive(Debug)]
 pub struct Sobas {
     config: ControllerConfig,
@@ -34,25 +35,25 @@ pub struct Sobas {
     /// The longest round trip so far, and the longest of each of the last epochs.
     highest_rtt: Duration,
     highest_lately: [Duration; LOSS_EPOCHS],
-    /// The largest congestion window that the sender told of.
+    /// The largest congestion window in the sender's reports.
     largest_cwnd: Bytes,
     inflight: InflightEstimator,
-    limits: Limits,
-    /// Segments that the sender said it retransmitted, since the connection began.
+    limits: TransferLimits,
+    /// Segments retransmitted since the connection began, by the sender's report.
     retransmitted: u64,
     began: Time,
-    /// How often trains were sent once more.
+    /// How often the trains were repeated.
     measured_again: u32,
-    /// Time that trials took that did not pay.
+    /// Time spent on trials that did not pay.
     trials_failed: Duration,
 }
 
-/// What the controller can learn from.
+/// The controller's sources of measurements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sensors {
     /// Probes, trains, the sender's reports.
     Probes,
-    /// What the receiving kernel knows.
+    /// The receiving kernel.
     Kernel,
 }
 
@@ -62,7 +63,7 @@ impl Sobas {
         Sobas::new(config, Sensors::Probes)
     }
 
-    /// `sobas:live`: nothing but what the receiving kernel knows.
+    /// `sobas:live`: measurements of the receiving kernel alone.
     pub fn live(config: &ControllerConfig) -> Sobas {
         Sobas::new(config, Sensors::Kernel)
     }
@@ -73,14 +74,14 @@ impl Sobas {
             sensors,
             state: State::Startup(Startup::default()),
             trains: Trains::new(config),
-            epochs: Epochs::new(LEAST_EPOCH),
+            epochs: Epochs::new(MIN_EPOCH),
             round_trip: RoundTrip::default(),
             min_rtt: MinRtt::default(),
             highest_rtt: Duration::ZERO,
             highest_lately: [Duration::ZERO; LOSS_EPOCHS],
             largest_cwnd: Bytes::ZERO,
             inflight: InflightEstimator::default(),
-            limits: Limits::new(config),
+            limits: TransferLimits::new(config),
             retransmitted: 0,
             began: Time::ZERO,
             measured_again: 0,
@@ -88,7 +89,7 @@ impl Sobas {
         }
     }
 
-    /// The one way from a state to another.
+    /// Changes the state; there is no other way to do so.
     fn transition_to(&mut self, now: Time, next: State, reason: Reason) {
         debug_assert!(self.state.may_become(&next, reason), "{:?} {reason}", self.state);
         self.state = next;
@@ -102,8 +103,8 @@ impl Sobas {
         self.min_rtt.handle_sample(rtt);
     }
 
-    /// The queue of the last epochs, beyond a round trip of `base`: a loss is heard of when the queue
-    /// that overflowed is gone.
+    /// The longest queue of the last epochs, beyond a round trip of `base`: a loss becomes known
+    /// after the queue that overflowed is gone.
     fn recent_queue(&self, base: Duration) -> Duration {
         let highest = self.highest_lately.iter().max().copied().unwrap_or(base);
         highest.saturating_sub(base)
@@ -142,10 +143,10 @@ impl Sobas {
         self.highest_lately[0] = self.round_trip.take_sustained();
         match self.state {
             State::Startup(_) | State::Ended => {}
-            State::Held(_) => self.judge_hold(now, &epoch, base),
+            State::Held(_) => self.check_hold(now, &epoch, base),
             State::Open(_) if self.limits.window().is_none() => {}
             State::Open(_) => self.watch(now, &epoch, base),
-            State::Trial(_) => self.judge_trial(now, &epoch, base),
+            State::Trial(_) => self.check_trial(now, &epoch, base),
         }
     }
 }
@@ -165,7 +166,7 @@ impl Controller for Sobas {
                     self.epochs.handle_starvation();
                 }
                 let lost = report.retransmitted.saturating_sub(self.retransmitted);
-                // A path that is open is watched by its holes, which are seen at once.
+                // On an open path gaps in the sequence are watched, which are seen at once.
                 if !matches!(self.state, State::Open(_)) {
                     self.epochs.handle_losses(lost);
                 }
@@ -209,7 +210,7 @@ impl Controller for Sobas {
         let probed = Needs { minimum_rtt: true, data: true, trains: true, ..Needs::NOTHING };
         match (self.sensors, &self.state) {
             (Sensors::Kernel, _) => kernel,
-            // Probes take room in a buffer, which a path that is left alone is not to notice.
+            // Probes take room in a buffer; an open path must not be affected by them.
             (Sensors::Probes, State::Open(_) | State::Ended) => {
                 Needs { probes: Probing::Sparse, trains: true, ..kernel }
             }

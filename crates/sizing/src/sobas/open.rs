@@ -1,4 +1,4 @@
-//! Left to congestion control.
+//! Open: the window is left to congestion control.
 
 use sweetspot_units::{Bytes, Duration, Time};
 
@@ -18,8 +18,8 @@ use crate::model::{Elasticity, Epoch, Trains};
 #[derive(Debug, Default)]
 pub(super) struct Open {
     elasticity: Elasticity,
-    /// Whether the window was held before: the sender's own window is larger then, as long as it is
-    /// in slow start twice as large (RFC 7661), and is not to be let out at once.
+    /// Whether the window was held before. Then the sender's congestion window is larger, up to
+    /// twice (RFC 7661), and must not be released at once.
     was_held: bool,
     /// Epochs in which packets were lost without a queue.
     random_losses: u32,
@@ -41,7 +41,7 @@ impl Sobas {
     pub(super) fn widen(&mut self, now: Time, arrived: Bytes) {
         let State::Open(open) = &self.state else { return };
         if self.limits.window().is_none() {
-            // A short transfer, which nothing was ever to limit.
+            // A short transfer, which is never limited.
             return;
         }
         let window = (self.inflight.largest() * OPEN_FLIGHTS).max(FIRST_WINDOW);
@@ -49,8 +49,8 @@ impl Sobas {
         self.limits.widen(now, arrived.scaled(growth), window);
     }
 
-    /// Sends trains once more where packets are lost without a queue: if the path turns out to be ours
-    /// alone, another congestion control is worth a lot.
+    /// Repeats the trains if packets are lost without a queue: if there is no other traffic,
+    /// another congestion control gains a lot.
     fn measure_again(&mut self, now: Time, epoch: &Epoch, base: Duration) {
         let queue = self.recent_queue(base);
         let State::Open(open) = &mut self.state else { return };
@@ -66,7 +66,7 @@ impl Sobas {
         }
     }
 
-    /// Watches how the rate answers the window, and tries less where it does not.
+    /// Watches the rate's elasticity, and tries a smaller window if the rate does not follow it.
     pub(super) fn watch(&mut self, now: Time, epoch: &Epoch, base: Duration) {
         if self.sensors == Sensors::Probes {
             return self.measure_again(now, epoch, base);

@@ -1,4 +1,4 @@
-//! The first round trips: is the path's capacity known, and the path ours alone?
+//! The first round trips: measures the capacity and detects other traffic.
 
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
@@ -23,7 +23,7 @@ pub(super) struct Startup {
 }
 
 impl Sobas {
-    /// Asks for trains until they agree, differ, or do not come.
+    /// Requests trains until they agree, differ, or do not arrive.
     pub(super) fn start_up(&mut self, now: Time) {
         let State::Startup(startup) = &mut self.state else { return };
         startup.began.get_or_insert(now);
@@ -39,7 +39,7 @@ impl Sobas {
             return self.open(now, Reason::ShortPath);
         }
         if self.sensors == Sensors::Kernel {
-            // Nothing can be asked of the sender.
+            // The sender cannot be reached.
             return self.open(now, Reason::CapacityUnknown);
         }
         while let Some(request) = self.trains.poll_request(now) {
@@ -54,7 +54,7 @@ impl Sobas {
         }
     }
 
-    /// Whether the transfer moves too little for trains of the present length.
+    /// Whether the transfer is too small for trains of the present length.
     pub(super) fn is_short(&self) -> bool {
         let affordable = self.config.size.map(|size| size.scaled(TRAINS_SHARE));
         affordable.is_some_and(|most| self.trains.total() > most)
@@ -79,7 +79,7 @@ impl Sobas {
         }
     }
 
-    /// When nothing more is waited for.
+    /// When the wait for trains ends.
     pub(super) fn startup_ends(&self) -> Time {
         let State::Startup(startup) = &self.state else { return Time::MAX };
         let Some(began) = startup.began else { return Time::MAX };
@@ -94,7 +94,8 @@ impl Sobas {
     fn hold_at(&mut self, now: Time, wire: Rate, base: Duration) {
         let capacity = wire.scaled(self.limits.payload());
         self.limits.emit(now, EventKind::CapacityEstimated { rate: wire, rtt: base });
-        // What we sent at once is queue of our own: of a window that slow start doubles, half leaves
+        // What we sent at once is queue of our own: of a window that slow start doubles, half
+        // leaves
         // in a burst; and a train.
         let window = self.largest_cwnd / capacity;
         let own = window.saturating_sub(base).max(window / 2) + self.trains.longest() / capacity;
@@ -113,7 +114,7 @@ impl Sobas {
             State::Trial(trial) => (true, Some(trial.began())),
             State::Startup(_) | State::Open(_) | State::Ended => (false, None),
         };
-        // What a trial gained is known only by what became of it.
+        // A trial that ends here has failed.
         self.trials_failed += tried.map_or(Duration::ZERO, |began| now.since(began));
         self.transition_to(now, State::Open(Open::new(was_held)), reason);
         self.limits.pace(None);

@@ -4,7 +4,7 @@ use super::startup::Startup;
 use super::trial::Trial;
 use crate::{Phase, Reason};
 
-/// Where the controller stands.
+/// The controller's state.
 ///
 /// ```text
 ///             capacity known              rate fell, loss, others' queue, faster path
@@ -24,7 +24,7 @@ pub(super) enum State {
     Held(Held),
     /// Left to congestion control.
     Open(Open),
-    /// Held at what arrived, to see whether less queue costs rate.
+    /// Held at the delivered rate, to test whether a shorter queue costs rate.
     Trial(Trial),
     /// The transfer is over.
     Ended,
@@ -57,7 +57,7 @@ impl State {
         }
     }
 
-    /// For people.
+    /// The phase for display.
     pub(super) fn phase(&self) -> Phase {
         match self {
             State::Startup(_) => Phase::Measuring,

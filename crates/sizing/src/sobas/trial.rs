@@ -1,23 +1,25 @@
-//! Does less queue cost rate?
+//! Tests whether a shorter queue costs rate.
 
 use sweetspot_units::{Duration, Rate, Time};
 
 use super::Sobas;
 use super::held::Held;
 use super::limits::target_queue;
-use super::params::{BINDS, KEEPS, SETTLING, TRIAL_EPOCHS, TRIAL_QUEUE, TRIAL_STEP};
+use super::params::{
+    KEPT_RATE_SHARE, SETTLING_EPOCHS, TRIAL_EPOCHS, TRIAL_QUEUE, TRIAL_STEP, WINDOW_BINDS_SHARE,
+};
 use super::state::State;
 use crate::Reason;
 use crate::model::Epoch;
 
-/// The window is R x (T + queue), with less and less queue.
+/// The window is R x (T + queue), with a shrinking queue.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Trial {
     began: Time,
     /// Payload rate before.
     rate: Rate,
     queue: Duration,
-    /// The least queue so far that cost no rate.
+    /// The shortest queue so far that cost no rate.
     paid: Option<Duration>,
     settling: u32,
     judged: u32,
@@ -25,10 +27,18 @@ pub(super) struct Trial {
 }
 
 impl Trial {
-    /// A trial on a path that delivered `rate` behind `queue`.
+    /// A trial on a path with delivery rate `rate` and standing queue `queue`.
     pub(super) fn new(now: Time, rate: Rate, queue: Duration) -> Trial {
         let queue = queue.scaled(TRIAL_QUEUE);
-        Trial { began: now, rate, queue, paid: None, settling: SETTLING, judged: 0, failed: 0 }
+        Trial {
+            began: now,
+            rate,
+            queue,
+            paid: None,
+            settling: SETTLING_EPOCHS,
+            judged: 0,
+            failed: 0,
+        }
     }
 
     /// When it began.
@@ -45,8 +55,8 @@ impl Sobas {
         self.limits.limit(now, window);
     }
 
-    /// Judges an epoch.
-    pub(super) fn judge_trial(&mut self, now: Time, epoch: &Epoch, base: Duration) {
+    /// Evaluates an epoch.
+    pub(super) fn check_trial(&mut self, now: Time, epoch: &Epoch, base: Duration) {
         let State::Trial(trial) = &mut self.state else { return };
         if epoch.stalled {
             return;
@@ -56,11 +66,11 @@ impl Sobas {
             return;
         }
         let Some(window) = self.limits.window() else { return };
-        let binds = epoch.rate * epoch.highest_rtt >= window.scaled(BINDS);
-        let fell = epoch.rate < trial.rate.scaled(KEEPS);
+        let binds = epoch.rate * epoch.highest_rtt >= window.scaled(WINDOW_BINDS_SHARE);
+        let fell = epoch.rate < trial.rate.scaled(KEPT_RATE_SHARE);
         if epoch.losses > 0 || fell {
             trial.failed += 1;
-            if trial.failed < SETTLING && epoch.losses == 0 {
+            if trial.failed < SETTLING_EPOCHS && epoch.losses == 0 {
                 return;
             }
             let (rate, began) = (trial.rate, trial.began);
@@ -76,7 +86,7 @@ impl Sobas {
         if trial.judged < TRIAL_EPOCHS {
             return;
         }
-        (trial.judged, trial.failed, trial.settling) = (0, 0, SETTLING);
+        (trial.judged, trial.failed, trial.settling) = (0, 0, SETTLING_EPOCHS);
         trial.paid = Some(trial.queue);
         trial.queue = trial.queue.scaled(TRIAL_STEP);
         let least = target_queue(base);
@@ -88,7 +98,7 @@ impl Sobas {
         self.settle(now, rate, queue, began);
     }
 
-    /// Holds what cost no rate.
+    /// Holds the shortest queue that cost no rate.
     fn settle(&mut self, now: Time, rate: Rate, queue: Duration, began: Time) {
         let held = Held::after_trial(rate, queue, began);
         self.transition_to(now, State::Held(held), Reason::TrialPaid);

@@ -1,41 +1,42 @@
-//! Paced just below what the path delivers, for as long as that is so.
+//! Pacing just below the path's delivery rate, for as long as that rate lasts.
 
 use sweetspot_units::{Duration, Time};
 
-use super::params::{BINDS, EXCESS, EXCESS_EPOCHS, SURGE};
+use super::params::{EXCESS_EPOCHS, EXCESS_QUEUE_RATIO, PACE_BINDS_SHARE, SURGE_RTT_SHARE};
 use super::state::State;
-use super::trial::{Look, Outcome, Trial};
+use super::trial::{PaceTrial, TrialResult, UploadState};
 use super::{Upload, epoch_span, target_queue};
 use crate::Reason;
 use crate::model::Epoch;
 
-/// What is known of an upload that is held.
+/// State of an upload paced at a known rate.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Held {
     /// Epochs in a row with a queue.
     excess: u32,
-    /// Whether its pace, and not its window, losses or others, held it in the last epoch. Only then
-    /// a trial of more would tell something.
+    /// Whether its pace (not its window, losses or other traffic) was the limit in the last epoch.
+    /// Only then is a trial of a higher pace meaningful.
     binds: bool,
-    /// Since when a queue is there that grows fast.
+    /// Since when there is a fast-growing queue.
     surge: Option<Time>,
-    /// What more pace would bring.
-    pub(super) trial: Trial,
+    /// The trial of a higher pace.
+    pub(super) trial: PaceTrial,
 }
 
 impl Held {
-    /// Nothing yet; before the first trial.
-    pub(super) fn new(trial: Trial) -> Held {
+    /// The state before the first trial.
+    pub(super) fn new(trial: PaceTrial) -> Held {
         Held { excess: 0, binds: false, surge: None, trial }
     }
 }
 
 impl Upload {
-    /// Tries more now and then, and takes a queue away at once that grows fast.
+    /// Tries a higher pace now and then, and drains a fast-growing queue at once.
     pub(super) fn probe(&mut self, now: Time, base: Duration) {
         let queue = self.queue(base);
         let (State::Held(held), Some(pace)) = (&mut self.state, self.pacing) else { return };
-        let surges = !self.starved && queue > base.scaled(SURGE).max(target_queue(base) * 2);
+        let surges =
+            !self.starved && queue > base.scaled(SURGE_RTT_SHARE).max(target_queue(base) * 2);
         held.surge = surges.then(|| held.surge.unwrap_or(now));
         if held.surge.is_some_and(|since| now.since(since) >= base)
             && let Some(rate) = self.delivery_rate.over(base)
@@ -43,38 +44,39 @@ impl Upload {
             return self.begin_drain(now, rate.min(pace), base, Reason::PathSlower);
         }
         let may_begin = held.binds && held.excess == 0 && !surges && !self.starved;
-        let look = Look { pace, base, queue, may_begin };
+        let look = UploadState { pace, base, queue, may_begin };
         let was_on = held.trial.is_on();
         let outcome = held.trial.handle_look(now, &look, &self.delivery_rate);
         if was_on && !held.trial.is_on() {
-            // Its traces are nobody's queue.
+            // What it left behind is no queue of other traffic.
             held.excess = 0;
             self.epochs.restart(now, epoch_span(base), &mut self.round_trip);
         }
         match outcome {
-            Outcome::Wait => {}
-            Outcome::Set(pace) => self.pace(Some(pace)),
-            Outcome::Paid(pace) => {
+            TrialResult::Wait => {}
+            TrialResult::Set(pace) => self.pace(Some(pace)),
+            TrialResult::Paid(pace) => {
                 let held = State::Held(*held);
                 self.transition_to(now, held, Reason::PathFaster);
                 self.pace(Some(pace));
             }
-            Outcome::Full(rate) => self.begin_drain(now, rate, base, Reason::RateInelastic),
+            TrialResult::Full(rate) => self.begin_drain(now, rate, base, Reason::RateInelastic),
         }
     }
 
-    /// Judges an epoch between trials.
-    pub(super) fn judge_hold(&mut self, now: Time, epoch: &Epoch, base: Duration) {
+    /// Evaluates an epoch between trials.
+    pub(super) fn check_hold(&mut self, now: Time, epoch: &Epoch, base: Duration) {
         let (State::Held(held), Some(pace)) = (&mut self.state, self.pacing) else { return };
         if held.trial.is_on() {
             return;
         }
-        held.binds = epoch.rate >= pace.scaled(BINDS);
-        let exceeds = epoch.rtt.saturating_sub(base) > target_queue(base).scaled(EXCESS);
+        held.binds = epoch.rate >= pace.scaled(PACE_BINDS_SHARE);
+        let exceeds =
+            epoch.rtt.saturating_sub(base) > target_queue(base).scaled(EXCESS_QUEUE_RATIO);
         held.excess = if exceeds { held.excess + 1 } else { 0 };
         if held.excess >= EXCESS_EPOCHS {
             // A short queue in two epochs: the path cannot be much slower than the pace.
-            let rate = epoch.rate.clamp(pace.scaled(BINDS), pace);
+            let rate = epoch.rate.clamp(pace.scaled(PACE_BINDS_SHARE), pace);
             self.begin_drain(now, rate, base, Reason::PathSlower);
         }
     }

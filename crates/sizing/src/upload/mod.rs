@@ -1,4 +1,4 @@
-//! Uploads of other programs, steered by their pace. A loss-based sender fills the bottleneck's buffer
+//! Pacing of other programs' uploads. A loss-based sender fills the bottleneck's buffer
 //! until it overflows. Paced just below what the path delivers, it fills the path and leaves the
 //! buffer empty.
 
@@ -14,15 +14,16 @@ use std::collections::VecDeque;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use params::{
-    BULK, EPOCH_ROUND_TRIPS, FIRST_OPEN, LEAST_EPOCH, LEAST_PACE, LEAST_QUEUE, QUEUE_SHARE, RISING,
+    EPOCH_ROUND_TRIPS, FIRST_OPEN, MIN_PACE, MIN_UPLOAD_BYTES, MIN_UPLOAD_EPOCH, MIN_UPLOAD_QUEUE,
+    RISING_RATE_RATIO, UPLOAD_QUEUE_SHARE,
 };
 use state::State;
 
 use crate::model::{DeliveryRate, Epoch, Epochs, MinRtt, RoundTrip};
 use crate::{Controller, Event, EventKind, Input, Needs, Output, Phase, Reason};
 
-/// Paces an upload at the rate at which the path is full and its buffer is not, where that can be
-/// known. It runs at the sender, and decides whenever it hears of payload delivered.
+/// Paces an upload at the rate that fills the path but not its buffer, if that rate can be
+/// measured. It runs at the sender and decides whenever payload is delivered.
 #[derive(Debug)]
 pub struct Upload {
     state: State,
@@ -30,11 +31,11 @@ pub struct Upload {
     round_trip: RoundTrip,
     min_rtt: MinRtt,
     delivery_rate: DeliveryRate,
-    /// What the sender last reported.
+    /// Data in flight in the sender's last report.
     in_flight: Bytes,
     starved: bool,
     pacing: Option<Rate>,
-    /// For how long the next [`State::Open`] lasts.
+    /// Duration of the next [`State::Open`].
     open_for: Duration,
     outputs: VecDeque<Output>,
 }
@@ -43,7 +44,7 @@ impl Default for Upload {
     fn default() -> Upload {
         Upload {
             state: State::Measuring { last: Rate::ZERO },
-            epochs: Epochs::new(LEAST_EPOCH),
+            epochs: Epochs::new(MIN_UPLOAD_EPOCH),
             round_trip: RoundTrip::default(),
             min_rtt: MinRtt::default(),
             delivery_rate: DeliveryRate::default(),
@@ -57,7 +58,7 @@ impl Default for Upload {
 }
 
 impl Upload {
-    /// The one way from a state to another.
+    /// Changes the state; there is no other way to do so.
     fn transition_to(&mut self, now: Time, next: State, reason: Reason) {
         debug_assert!(self.state.may_become(&next, reason), "{:?} {reason}", self.state);
         self.state = next;
@@ -67,14 +68,14 @@ impl Upload {
 
     /// Sets the pace.
     fn pace(&mut self, pacing: Option<Rate>) {
-        let pacing = pacing.map(|pace| pace.max(LEAST_PACE));
+        let pacing = pacing.map(|pace| pace.max(MIN_PACE));
         if self.pacing != pacing {
             self.pacing = pacing;
             self.outputs.push_back(Output::Pacing(pacing));
         }
     }
 
-    /// The queue that the latest round trip shows beyond one of `base`.
+    /// The queueing delay in the latest RTT beyond `base`.
     fn queue(&self, base: Duration) -> Duration {
         self.round_trip.latest().saturating_sub(base)
     }
@@ -104,19 +105,19 @@ impl Upload {
         let Some(epoch) = epoch.filter(|e| !e.stalled && e.rate > Rate::ZERO) else { return };
         match self.state {
             State::Measuring { last } => self.measure(now, &epoch, base, last),
-            State::Held(_) => self.judge_hold(now, &epoch, base),
+            State::Held(_) => self.check_hold(now, &epoch, base),
             State::Open(_) => self.reconsider(now, &epoch),
             State::Draining(_) | State::Ended => {}
         }
     }
 
-    /// Waits for a queue that stands though the rate no longer rises: the path is full.
+    /// Waits for a standing queue at a rate that no longer rises: the path is full.
     fn measure(&mut self, now: Time, epoch: &Epoch, base: Duration, last: Rate) {
-        if self.delivery_rate.total() < BULK {
+        if self.delivery_rate.total() < MIN_UPLOAD_BYTES {
             return;
         }
         let queue = epoch.rtt.saturating_sub(base);
-        if queue > target_queue(base) && epoch.rate <= last.scaled(RISING) {
+        if queue > target_queue(base) && epoch.rate <= last.scaled(RISING_RATE_RATIO) {
             return self.begin_drain(now, epoch.rate, base, Reason::RateInelastic);
         }
         self.state = State::Measuring { last: epoch.rate };
@@ -170,7 +171,7 @@ fn epoch_span(base: Duration) -> Duration {
     base * EPOCH_ROUND_TRIPS
 }
 
-/// The queue that is put up with on a path of round trip `base`.
+/// The standing queue that is tolerated on a path of round trip `base`.
 fn target_queue(base: Duration) -> Duration {
-    base.scaled(QUEUE_SHARE).max(LEAST_QUEUE)
+    base.scaled(UPLOAD_QUEUE_SHARE).max(MIN_UPLOAD_QUEUE)
 }

@@ -5,7 +5,7 @@ use super::held::Held;
 use super::open::Open;
 use crate::{Phase, Reason};
 
-/// Where the controller stands.
+/// The controller's state.
 ///
 /// ```text
 ///             rate is inelastic              capacity known
@@ -19,14 +19,14 @@ use crate::{Phase, Reason};
 /// From every state the end of the transfer leads to [`State::Ended`].
 #[derive(Debug)]
 pub(super) enum State {
-    /// Left alone until a queue stands though the rate no longer rises.
+    /// Not paced until there is a standing queue at a rate that no longer rises.
     Measuring {
         /// The rate of the last epoch.
         last: Rate,
     },
-    /// Less is sent than the path delivers, to see whether the queue drains.
+    /// Sending less than the path delivers, to test whether the queue drains.
     Draining(Drain),
-    /// Paced just below what the path delivers.
+    /// Paced just below the path's delivery rate.
     Held(Held),
     /// Left to congestion control.
     Open(Open),
@@ -52,7 +52,7 @@ impl State {
         }
     }
 
-    /// For people.
+    /// The phase for display.
     pub(super) fn phase(&self) -> Phase {
         match self {
             State::Measuring { .. } => Phase::Measuring,

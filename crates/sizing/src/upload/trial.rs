@@ -1,35 +1,37 @@
-//! Does the path take more?
+//! Tests whether the path carries a higher pace.
 
 use sweetspot_units::{Duration, Rate, Time};
 
 use super::params::{
-    FIRST_STEP, LATE, LEAST_DELIVERED, LEAST_UNIT, NEXT_STEP, PAID, SURE, TRIAL_PAUSE,
+    FIRST_STEP, LATE_DELIVERY, LEAST_DELIVERED, MIN_TRIAL_UNIT, NEXT_STEP, PAID_STEP_SHARE,
+    SURE_RATE_SHARE, TRIAL_PAUSE,
 };
 use super::target_queue;
 use crate::model::DeliveryRate;
 
-/// Tries whether the path takes more: nothing else tells an upload that is held below capacity.
-/// What a trial left in the buffer is paid back at once, by sending as much less for as long;
-/// meanwhile comes back what it did.
+/// Tests whether the path carries more. An upload paced below capacity has no other sign of free
+/// capacity. The queue of a trial is drained at once by sending as much less for as long; meanwhile
+/// its result arrives.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Trial {
-    stage: Stage,
-    /// Whether a trial has paid, and the next one goes on from there.
+pub(super) struct PaceTrial {
+    stage: TrialStage,
+    /// Whether a trial has paid, so that the next one starts from its pace.
     grows: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Stage {
+enum TrialStage {
     Resting {
         until: Time,
     },
-    /// More is sent than the pace it is tried `from`.
+    /// Sending more than the pace `from`.
     Trying {
         from: Rate,
         began: Time,
         until: Time,
     },
-    /// As much less is sent for as long; what is delivered from `since` to `end` the trial sent.
+    /// Sending as much less for as long. What is delivered from `since` to `end` was sent in the
+    /// trial.
     PayingBack {
         from: Rate,
         since: Time,
@@ -38,10 +40,10 @@ enum Stage {
     },
 }
 
-/// What a look at an upload that is held has shown.
+/// Present state of a paced upload.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Look {
-    /// Its pace.
+pub(super) struct UploadState {
+    /// The pace.
     pub pace: Rate,
     /// The round trip without a queue, and the queue.
     pub base: Duration,
@@ -50,103 +52,103 @@ pub(super) struct Look {
     pub may_begin: bool,
 }
 
-impl Look {
+impl UploadState {
     fn no_queue(&self) -> bool {
         self.queue <= target_queue(self.base)
     }
 }
 
-/// What a trial wants.
+/// Result of a step of a trial.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Outcome {
-    /// Nothing.
+pub(super) enum TrialResult {
+    /// No change.
     Wait,
-    /// This pace.
+    /// Set this pace.
     Set(Rate),
-    /// The path takes more: this pace, which is yet more.
+    /// The path carries more: set this still higher pace.
     Paid(Rate),
-    /// The path took more, but not so much: it is full at this rate.
+    /// The path carried more, but not as much as tried: it is full at this rate.
     Full(Rate),
 }
 
-impl Trial {
-    /// None yet, at this pace on a path of round trip `base`.
-    pub(super) fn new(now: Time, pace: Rate, base: Duration) -> Trial {
+impl PaceTrial {
+    /// Before the first trial, at this pace on a path of round trip `base`.
+    pub(super) fn new(now: Time, pace: Rate, base: Duration) -> PaceTrial {
         let until = now + unit(pace, base) * TRIAL_PAUSE;
-        Trial { stage: Stage::Resting { until }, grows: false }
+        PaceTrial { stage: TrialStage::Resting { until }, grows: false }
     }
 
-    /// Whether the pace is not the one that is held.
+    /// Whether a trial is under way, so that the pace differs from the held one.
     pub(super) fn is_on(&self) -> bool {
         self.poll_timeout().is_some()
     }
 
-    /// When it is to be looked at again, where that is soon.
+    /// When the next update is due, if one is.
     pub(super) fn poll_timeout(&self) -> Option<Time> {
         match self.stage {
-            Stage::Trying { until, .. } | Stage::PayingBack { until, .. } => Some(until),
-            Stage::Resting { .. } => None,
+            TrialStage::Trying { until, .. } | TrialStage::PayingBack { until, .. } => Some(until),
+            TrialStage::Resting { .. } => None,
         }
     }
 
-    /// A look at the upload.
+    /// Updates the trial with the upload's present state.
     pub(super) fn handle_look(
         &mut self,
         now: Time,
-        look: &Look,
+        look: &UploadState,
         delivered: &DeliveryRate,
-    ) -> Outcome {
-        let (Stage::Resting { until }
-        | Stage::Trying { until, .. }
-        | Stage::PayingBack { until, .. }) = self.stage;
+    ) -> TrialResult {
+        let (TrialStage::Resting { until }
+        | TrialStage::Trying { until, .. }
+        | TrialStage::PayingBack { until, .. }) = self.stage;
         if now < until {
-            return Outcome::Wait;
+            return TrialResult::Wait;
         }
         let base = look.base;
         match self.stage {
-            Stage::Resting { .. } if !look.may_begin => Outcome::Wait,
-            Stage::Resting { .. } => Outcome::Set(self.begin(now, look.pace, look)),
-            Stage::Trying { from, began, .. } => {
-                // A look that came late let it last longer.
+            TrialStage::Resting { .. } if !look.may_begin => TrialResult::Wait,
+            TrialStage::Resting { .. } => TrialResult::Set(self.begin(now, look.pace, look)),
+            TrialStage::Trying { from, began, .. } => {
+                // A late update let the trial last longer.
                 let lasted = now.since(began);
                 let seen = delivered.between(began, now).filter(|_| lasted >= base * 2);
                 if let Some(rate) = seen.filter(|_| look.no_queue()) {
-                    // So late that most of what it did has come back: all but a round trip of it.
+                    // By now all of the trial has been delivered except for a round trip of it.
                     let share = 1.0 - base.as_secs_f64() / lasted.as_secs_f64();
                     let rose = (rate.as_f64() - from.as_f64()) / share;
-                    return self.judge(now, from, Rate::from_f64(from.as_f64() + rose), look);
+                    return self.conclude(now, from, Rate::from_f64(from.as_f64() + rose), look);
                 }
-                let (since, end) = (began + base, now + base + LATE);
+                let (since, end) = (began + base, now + base + LATE_DELIVERY);
                 let until = now + lasted.max(base);
-                self.stage = Stage::PayingBack { from, since, end, until };
-                Outcome::Set(from.scaled(1.0 - self.step()))
+                self.stage = TrialStage::PayingBack { from, since, end, until };
+                TrialResult::Set(from.scaled(1.0 - self.step()))
             }
-            Stage::PayingBack { from, since, end, .. } => {
-                // Where nobody looked in time it told nothing.
+            TrialStage::PayingBack { from, since, end, .. } => {
+                // Without an update in time the trial has no result.
                 let rate = delivered.between(since, end).unwrap_or(from);
-                self.judge(now, from, rate, look)
+                self.conclude(now, from, rate, look)
             }
         }
     }
 
     /// The path delivered `rate` when more was sent than `from`.
-    fn judge(&mut self, now: Time, from: Rate, rate: Rate, look: &Look) -> Outcome {
+    fn conclude(&mut self, now: Time, from: Rate, rate: Rate, look: &UploadState) -> TrialResult {
         let step = self.step();
-        if look.no_queue() && rate >= from.scaled(1.0 + step * PAID) {
+        if look.no_queue() && rate >= from.scaled(1.0 + step * PAID_STEP_SHARE) {
             self.grows = true;
-            return Outcome::Paid(self.begin(now, from.scaled(1.0 + step), look));
+            return TrialResult::Paid(self.begin(now, from.scaled(1.0 + step), look));
         }
         // Behind the trial's own queue the path delivered all it can.
-        let held = if look.no_queue() { from } else { from.max(rate.scaled(SURE)) };
+        let held = if look.no_queue() { from } else { from.max(rate.scaled(SURE_RATE_SHARE)) };
         let grew = self.grows && rate > from;
-        *self = Trial::new(now, look.pace, look.base);
-        if grew { Outcome::Full(rate) } else { Outcome::Set(held) }
+        *self = PaceTrial::new(now, look.pace, look.base);
+        if grew { TrialResult::Full(rate) } else { TrialResult::Set(held) }
     }
 
     /// Begins a trial; its pace.
-    fn begin(&mut self, now: Time, from: Rate, look: &Look) -> Rate {
+    fn begin(&mut self, now: Time, from: Rate, look: &UploadState) -> Rate {
         let until = now + unit(look.pace, look.base);
-        self.stage = Stage::Trying { from, began: now, until };
+        self.stage = TrialStage::Trying { from, began: now, until };
         from.scaled(1.0 + self.step())
     }
 
@@ -157,5 +159,5 @@ impl Trial {
 
 /// The time that a trial at this pace takes on a path of round trip `base`.
 fn unit(pace: Rate, base: Duration) -> Duration {
-    base.max(LEAST_UNIT).max(LEAST_DELIVERED / pace)
+    base.max(MIN_TRIAL_UNIT).max(LEAST_DELIVERED / pace)
 }

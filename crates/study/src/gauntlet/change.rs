@@ -2,11 +2,11 @@
 
 use core::fmt::Write;
 
-use super::drawn_path::{PACKET, PathBasics, WARMUP};
+use super::drawn_path::{PACKET_BYTES, PathBasics, WARMUP_S};
 use super::random_stream::RandomStream;
 
 /// No faster than the hosts' links.
-const MOST_MBIT: f64 = 900.0;
+const MAX_MBIT: f64 = 900.0;
 
 /// Whether the rate changes, the route, whether others join, and whether some leave.
 fn which(stream: &impl Fn(&str) -> RandomStream) -> (bool, bool, bool, bool) {
@@ -18,7 +18,7 @@ fn which(stream: &impl Fn(&str) -> RandomStream) -> (bool, bool, bool, bool) {
 
 /// When something happens, seconds: long after the start, long before the end of 30 s.
 fn moment(stream: &mut RandomStream) -> f64 {
-    WARMUP + stream.between(4.0, 14.0)
+    WARMUP_S + stream.between(4.0, 14.0)
 }
 
 /// `[[path.change]]`: a rate of a quarter to four times what it was, for good or for some seconds;
@@ -31,7 +31,7 @@ pub(super) fn of_path(
     let mut text = String::new();
     if rate {
         let at = moment(&mut stream("rate change time"));
-        let new = (mbit * stream("rate change factor").log_between(0.25, 4.0)).min(MOST_MBIT);
+        let new = (mbit * stream("rate change factor").log_between(0.25, 4.0)).min(MAX_MBIT);
         let _ = write!(text, "\n[[path.change]]\nat = \"{at:.3}s\"\nrate = \"{new:.3}Mbit/s\"\n");
         if stream("rate change back").chance(0.5) {
             let back = at + stream("rate change back time").between(3.0, 10.0);
@@ -70,7 +70,7 @@ pub(super) fn of_company(
         let count = stream("leaver count").whole(1, 4);
         // What a fair share comes to in as long.
         let seconds = stream("leaving").between(5.0, 15.0);
-        let packets = mbit * 1e6 * seconds / (count + 1) as f64 / 8.0 / PACKET;
+        let packets = mbit * 1e6 * seconds / (count + 1) as f64 / 8.0 / PACKET_BYTES;
         let packets = packets.round().max(1.0);
         let _ = write!(
             text,

@@ -5,7 +5,7 @@ use sweetspot_units::{Bytes, Duration, Probability};
 /// What paths have in common; a path may be of several classes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Class {
+pub enum PathClass {
     /// Every path.
     All,
     /// Neither random loss nor jitter nor cross traffic.
@@ -34,49 +34,49 @@ pub enum Class {
     RouteChange,
 }
 
-const SMALL: Bytes = Bytes::new(10_000_000);
+const MAX_SMALL_BYTES: Bytes = Bytes::new(10_000_000);
 const MEDIUM: Bytes = Bytes::new(100_000_000);
 
-impl Class {
+impl PathClass {
     /// All there are, in the order of the tables.
-    pub const ALL: [Class; 13] = [
-        Class::All,
-        Class::Repeatable,
-        Class::CleanAlone,
-        Class::CleanAloneDropTail,
-        Class::JitterOnly,
-        Class::RandomLoss,
-        Class::SharedClean,
-        Class::SharedLossy,
-        Class::Small,
-        Class::Medium,
-        Class::Large,
-        Class::RateChange,
-        Class::RouteChange,
+    pub const ALL: [PathClass; 13] = [
+        PathClass::All,
+        PathClass::Repeatable,
+        PathClass::CleanAlone,
+        PathClass::CleanAloneDropTail,
+        PathClass::JitterOnly,
+        PathClass::RandomLoss,
+        PathClass::SharedClean,
+        PathClass::SharedLossy,
+        PathClass::Small,
+        PathClass::Medium,
+        PathClass::Large,
+        PathClass::RateChange,
+        PathClass::RouteChange,
     ];
 
     /// As in tables.
     pub fn name(self) -> &'static str {
         match self {
-            Class::All => "all",
-            Class::CleanAlone => "clean-alone",
-            Class::CleanAloneDropTail => "clean drop-tail",
-            Class::JitterOnly => "jitter-only",
-            Class::RandomLoss => "random-loss",
-            Class::SharedClean => "shared-clean",
-            Class::SharedLossy => "shared-lossy",
-            Class::Repeatable => "repeatable",
-            Class::Small => "up to 10 MB",
-            Class::Medium => "up to 100 MB",
-            Class::Large => "above 100 MB",
-            Class::RateChange => "rate change",
-            Class::RouteChange => "route change",
+            PathClass::All => "all",
+            PathClass::CleanAlone => "clean-alone",
+            PathClass::CleanAloneDropTail => "clean drop-tail",
+            PathClass::JitterOnly => "jitter-only",
+            PathClass::RandomLoss => "random-loss",
+            PathClass::SharedClean => "shared-clean",
+            PathClass::SharedLossy => "shared-lossy",
+            PathClass::Repeatable => "repeatable",
+            PathClass::Small => "up to 10 MB",
+            PathClass::Medium => "up to 100 MB",
+            PathClass::Large => "above 100 MB",
+            PathClass::RateChange => "rate change",
+            PathClass::RouteChange => "route change",
         }
     }
 
     /// Those that `scenario` is of, on which the kernel's runs lie so far from their mean.
-    pub(super) fn of(scenario: &Scenario, spread: f64) -> Vec<Class> {
-        let all = Class::ALL.into_iter();
+    pub(super) fn of(scenario: &Scenario, spread: f64) -> Vec<PathClass> {
+        let all = PathClass::ALL.into_iter();
         all.filter(|class| class.holds(scenario, spread)).collect()
     }
 
@@ -89,21 +89,21 @@ impl Class {
         let shared = !scenario.cross.is_empty();
         let clean_alone = !(lossy || jittery || shared);
         match self {
-            Class::All => true,
-            Class::CleanAlone => clean_alone,
-            Class::CleanAloneDropTail => {
+            PathClass::All => true,
+            PathClass::CleanAlone => clean_alone,
+            PathClass::CleanAloneDropTail => {
                 clean_alone && hops.iter().all(|hop| hop.queue == Queue::DropTail)
             }
-            Class::JitterOnly => jittery && !lossy && !shared,
-            Class::RandomLoss => lossy && !shared,
-            Class::SharedClean => shared && !lossy,
-            Class::SharedLossy => shared && lossy,
-            Class::Repeatable => spread <= 0.05,
-            Class::Small => size.is_some_and(|size| size <= SMALL),
-            Class::Medium => size.is_some_and(|size| size > SMALL && size <= MEDIUM),
-            Class::Large => size.is_some_and(|size| size > MEDIUM),
-            Class::RateChange => changes.iter().any(|change| change.rate.is_some()),
-            Class::RouteChange => changes.iter().any(|change| change.delay.is_some()),
+            PathClass::JitterOnly => jittery && !lossy && !shared,
+            PathClass::RandomLoss => lossy && !shared,
+            PathClass::SharedClean => shared && !lossy,
+            PathClass::SharedLossy => shared && lossy,
+            PathClass::Repeatable => spread <= 0.05,
+            PathClass::Small => size.is_some_and(|size| size <= MAX_SMALL_BYTES),
+            PathClass::Medium => size.is_some_and(|size| size > MAX_SMALL_BYTES && size <= MEDIUM),
+            PathClass::Large => size.is_some_and(|size| size > MEDIUM),
+            PathClass::RateChange => changes.iter().any(|change| change.rate.is_some()),
+            PathClass::RouteChange => changes.iter().any(|change| change.delay.is_some()),
         }
     }
 }

@@ -1,4 +1,4 @@
-use super::drawn_path::{PACKET, PathBasics};
+use super::drawn_path::{PACKET_BYTES, PathBasics};
 use super::random_stream::RandomStream;
 
 /// The cross traffic of half the paths, as TOML: one kind, at a tenth to seven tenths of the rate,
@@ -25,7 +25,7 @@ pub(super) fn drawn(
             let packets = stream("mouse").log_between(5.0, 100.0);
             // A second of sleep, and a slow start of a few round trips.
             let cycle = 1.0 + libm::log2(packets / 5.0 + 2.0) * rtt_ms * 1e-3;
-            let count = users(bits * cycle / (packets * PACKET * 8.0));
+            let count = users(bits * cycle / (packets * PACKET_BYTES * 8.0));
             format!(
                 "kind = \"mice\"\ncount = {count}\npackets = [{}, {}]\nsleep = [\"0.8s\", \"1.2s\"]\n",
                 (packets * 0.8).round(),
@@ -35,7 +35,7 @@ pub(super) fn drawn(
         2 => format!("kind = \"elephants\"\ncount = {}\n", stream("elephants").whole(1, 8)),
         _ => {
             let size = stream("size").log_between(50e3, 2e6);
-            let cycle = 1.0 + libm::log2(size / PACKET / 10.0 + 1.0) * rtt_ms * 1e-3;
+            let cycle = 1.0 + libm::log2(size / PACKET_BYTES / 10.0 + 1.0) * rtt_ms * 1e-3;
             let count = users(bits * cycle / (size * 8.0));
             format!(
                 "kind = \"closed-loop\"\nusers = {count}\nsize_mean = \"{size:.0}B\"\nthink_mean = \"1s\"\n"

@@ -17,12 +17,12 @@ pub struct DocumentInfo {
 }
 
 /// The verdicts as a Markdown document; [`picture_name`] names the pictures.
-pub fn document(verdicts: &[GauntletReport], info: &DocumentInfo) -> String {
+pub fn document(reports: &[GauntletReport], info: &DocumentInfo) -> String {
     let mut text = format!(
         "# The gauntlet: sizings on random paths\n\nWritten by `{}`; do not edit.\n\n{NOTES}\n",
         info.command
     );
-    let mut measured: Vec<u64> = verdicts.iter().map(|report| report.seed).collect();
+    let mut measured: Vec<u64> = reports.iter().map(|report| report.seed).collect();
     measured.dedup();
     let _ = writeln!(
         text,
@@ -34,7 +34,7 @@ pub fn document(verdicts: &[GauntletReport], info: &DocumentInfo) -> String {
             seeds => format!("seed {}", listed(seeds)),
         }
     );
-    for report in verdicts {
+    for report in reports {
         let _ = writeln!(
             text,
             "\n## {}\n\n{} paths, the first of them number {}; {} seeds each; transfers of {} s at most.",

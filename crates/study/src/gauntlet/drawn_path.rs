@@ -33,16 +33,16 @@ pub(super) struct PathBasics {
 }
 
 /// Cross traffic gets so many seconds to start before the first transfer does.
-pub(super) const WARMUP: f64 = 2.0;
+pub(super) const WARMUP_S: f64 = 2.0;
 
 /// A data packet on the wire, bytes.
-pub(super) const PACKET: f64 = 1500.0;
+pub(super) const PACKET_BYTES: f64 = 1500.0;
 
 /// The least buffer, packets: what a router of any make has.
-const LEAST_BUFFER: f64 = 5.0;
+const MIN_BUFFER_PACKETS: f64 = 5.0;
 
 /// The share of the rate that a transfer of a size is given credit for, so that it fits its time.
-const CREDIT: f64 = 0.8;
+const RATE_CREDIT: f64 = 0.8;
 
 impl DrawnPath {
     /// Path `index` of the population of this `seed`; transfers are measured for `duration`, or as
@@ -72,7 +72,7 @@ impl DrawnPath {
         }
         let mut transfer = String::new();
         if population == Population::Sizes {
-            let most = basics.mbit * 1e6 / 8.0 * duration.as_secs_f64() * CREDIT;
+            let most = basics.mbit * 1e6 / 8.0 * duration.as_secs_f64() * RATE_CREDIT;
             let size = stream("transfer size").log_between(1e6, most.clamp(1e6, 1e9));
             let _ = writeln!(transfer, "size = \"{size:.0}B\"");
         }
@@ -112,7 +112,7 @@ impl DrawnPath {
         let DrawnPath { population, seed, index, duration, body, starts, transfer } = self;
         let mut text = format!(
             "title = \"Path {index} of the population {}, seed {seed}\"\nseed = {}\n\
-             warmup = \"{WARMUP}s\"\nduration = \"{}s\"\n\n{body}",
+             warmup = \"{WARMUP_S}s\"\nduration = \"{}s\"\n\n{body}",
             population.name(),
             self.scenario_seed(number),
             duration.as_secs_f64(),
@@ -130,11 +130,11 @@ impl DrawnPath {
 
 /// `[path]` without what changes.
 fn path(stream: &impl Fn(&str) -> RandomStream, PathBasics { mbit, rtt_ms }: PathBasics) -> String {
-    let bdp = mbit * 1e6 * rtt_ms * 1e-3 / 8.0 / PACKET;
-    let buffer = (bdp * stream("buffer").log_between(0.08, 4.0)).round().max(LEAST_BUFFER);
+    let bdp = mbit * 1e6 * rtt_ms * 1e-3 / 8.0 / PACKET_BYTES;
+    let buffer = (bdp * stream("buffer").log_between(0.08, 4.0)).round().max(MIN_BUFFER_PACKETS);
     let mut text = format!(
         "[path]\nrate = \"{mbit:.3}Mbit/s\"\nrtt = \"{rtt_ms:.3}ms\"\n\
-         buffer = \"{buffer}pkt\"   # {:.2} BDP\npacket = \"{PACKET}B\"\nreverse = \"clean\"\n",
+         buffer = \"{buffer}pkt\"   # {:.2} BDP\npacket = \"{PACKET_BYTES}B\"\nreverse = \"clean\"\n",
         buffer / bdp
     );
     let queue = match stream("queue").between(0.0, 1.0) {
@@ -163,6 +163,6 @@ fn starts(stream: &impl Fn(&str) -> RandomStream, population: Population) -> Vec
         _ => 1,
     };
     let mut delay = stream("starts");
-    let later = (1..count).map(|_| WARMUP + (delay.between(0.0, 5.0) * 1e3).round() / 1e3);
-    core::iter::once(WARMUP).chain(later).collect()
+    let later = (1..count).map(|_| WARMUP_S + (delay.between(0.0, 5.0) * 1e3).round() / 1e3);
+    core::iter::once(WARMUP_S).chain(later).collect()
 }

@@ -3,7 +3,7 @@ use sweetspot_scenario::{Outcome, Scenario};
 
 /// What counts of one run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Measured {
+pub struct RunMeasured {
     /// Payload acknowledged, bit/s; of a transfer with an end, over the time that it took.
     pub goodput_bps: f64,
     /// Mean round-trip time beyond propagation, seconds.
@@ -18,9 +18,9 @@ pub struct Measured {
     pub rivals_bps: f64,
 }
 
-impl Measured {
+impl RunMeasured {
     /// What `outcome` tells of a run of `scenario`; several transfers count as one.
-    pub fn of(scenario: &Scenario, outcome: &Outcome) -> Measured {
+    pub fn of(scenario: &Scenario, outcome: &Outcome) -> RunMeasured {
         let transfers = &outcome.transfers;
         let (from, until) = (scenario.warmup, scenario.warmup + scenario.duration);
         let propagation = scenario.path.mean_rtt(from, until);
@@ -36,7 +36,7 @@ impl Measured {
                 _ => transfer.goodput_bps,
             }
         });
-        Measured {
+        RunMeasured {
             goodput_bps: goodputs.sum(),
             delay_s: transfers.iter().map(|t| delay(t.rtt_mean_s)).sum::<f64>()
                 / transfers.len().max(1) as f64,
@@ -48,10 +48,11 @@ impl Measured {
     }
 
     /// The mean over several runs.
-    pub(super) fn mean(runs: &[Measured]) -> Measured {
-        let mean =
-            |of: fn(&Measured) -> f64| runs.iter().map(of).sum::<f64>() / runs.len().max(1) as f64;
-        Measured {
+    pub(super) fn mean(runs: &[RunMeasured]) -> RunMeasured {
+        let mean = |of: fn(&RunMeasured) -> f64| {
+            runs.iter().map(of).sum::<f64>() / runs.len().max(1) as f64
+        };
+        RunMeasured {
             goodput_bps: mean(|run| run.goodput_bps),
             delay_s: mean(|run| run.delay_s),
             delivered: mean(|run| run.delivered),

@@ -14,13 +14,13 @@ mod random_stream;
 mod report;
 mod table;
 
-pub use class::Class;
+pub use class::PathClass;
 pub use document::{DocumentInfo, document, picture_name};
 pub use drawn_path::DrawnPath;
-pub use measured::Measured;
+pub use measured::RunMeasured;
 pub use pictures::pictures;
-pub use plan::{Plan, Run, Settings, Variant};
+pub use plan::{GauntletPlan, GauntletRun, GauntletSettings, GauntletVariant};
 pub use play::Player;
 pub use population::{Population, UnknownPopulation};
-pub use report::{Comparison, GauntletReport, Quantiles, Summary, VariantResult};
+pub use report::{ClassSummary, GauntletReport, PathComparison, Quantiles, VariantResult};
 pub use table::table;

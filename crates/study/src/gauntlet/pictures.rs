@@ -1,5 +1,5 @@
-use super::class::Class;
-use super::report::{Comparison, GauntletReport, VariantResult};
+use super::class::PathClass;
+use super::report::{GauntletReport, PathComparison, VariantResult};
 use crate::plot::{Axis, Origin, Plot};
 
 /// The distributions that a report's picture of one congestion control shows: of goodput by class
@@ -7,50 +7,50 @@ use crate::plot::{Axis, Origin, Plot};
 pub fn pictures(report: &GauntletReport, congestion: &str) -> Vec<Plot> {
     let of: Vec<&VariantResult> =
         report.variants.iter().filter(|j| j.congestion == congestion).collect();
-    let goodput = |path: &Comparison| Some(path.goodput);
+    let goodput = |path: &PathComparison| Some(path.goodput);
     let classes = [
-        Class::All,
-        Class::CleanAlone,
-        Class::JitterOnly,
-        Class::RandomLoss,
-        Class::SharedClean,
-        Class::SharedLossy,
+        PathClass::All,
+        PathClass::CleanAlone,
+        PathClass::JitterOnly,
+        PathClass::RandomLoss,
+        PathClass::SharedClean,
+        PathClass::SharedLossy,
     ];
     let mut plots: Vec<Plot> = classes
         .into_iter()
         .map(|class| {
             let title = format!("goodput, {}", class.name());
-            distribution(&title, "goodput over the kernel's", &of, class, GOODPUT, goodput)
+            distribution(&title, "goodput over the kernel's", &of, class, GOODPUT_RATIOS, goodput)
         })
         .collect();
-    let rivals = |path: &Comparison| path.rivals();
+    let rivals = |path: &PathComparison| path.rivals();
     plots.push(distribution(
         "rivals",
         "their goodput over that beside the kernel",
         &of,
-        Class::All,
-        GOODPUT,
+        PathClass::All,
+        GOODPUT_RATIOS,
         rivals,
     ));
-    let delay = |path: &Comparison| path.delay();
+    let delay = |path: &PathComparison| path.delay();
     let over = "queueing delay over the kernel's";
-    plots.push(distribution("delay", over, &of, Class::All, DELAY, delay));
+    plots.push(distribution("delay", over, &of, PathClass::All, DELAY_RATIOS, delay));
     plots.retain(|plot| !plot.curves.is_empty());
     plots
 }
 
 /// Ratios beyond are drawn at these: of goodput, and of delay.
-const GOODPUT: (f64, f64) = (0.2, 5.0);
-const DELAY: (f64, f64) = (0.02, 5.0);
+const GOODPUT_RATIOS: (f64, f64) = (0.2, 5.0);
+const DELAY_RATIOS: (f64, f64) = (0.02, 5.0);
 
 /// Which share of the paths of a class has a ratio up to x, for each variant.
 fn distribution(
     title: &str,
     quantity: &str,
     results: &[&VariantResult],
-    class: Class,
+    class: PathClass,
     shown: (f64, f64),
-    ratio: impl Fn(&Comparison) -> Option<f64>,
+    ratio: impl Fn(&PathComparison) -> Option<f64>,
 ) -> Plot {
     let x = Axis::new(quantity).logarithmic().between(shown.0, shown.1);
     let mut plot = Plot::new(title, x, Axis::new("share of paths").between(0.0, 1.0));

@@ -10,7 +10,7 @@ use crate::StudyError;
 
 /// What a gauntlet is.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Settings {
+pub struct GauntletSettings {
     /// What is drawn.
     pub population: Population,
     /// The population's seed: the same paths for ever.
@@ -31,7 +31,7 @@ pub struct Settings {
 
 /// Who plays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Variant {
+pub enum GauntletVariant {
     /// The kernel's own sizing: what everybody is judged against.
     Kernel(Congestion),
     /// The same under other seeds: what chance does.
@@ -40,62 +40,62 @@ pub enum Variant {
     Judged(Sizing, Congestion),
 }
 
-impl Variant {
+impl GauntletVariant {
     /// How its windows are sized.
     pub fn sizing(self) -> Sizing {
         match self {
-            Variant::Kernel(_) | Variant::Null(_) => Sizing::Kernel,
-            Variant::Judged(sizing, _) => sizing,
+            GauntletVariant::Kernel(_) | GauntletVariant::Null(_) => Sizing::Kernel,
+            GauntletVariant::Judged(sizing, _) => sizing,
         }
     }
 
     /// Its congestion control.
     pub fn congestion(self) -> Congestion {
         match self {
-            Variant::Kernel(congestion)
-            | Variant::Null(congestion)
-            | Variant::Judged(_, congestion) => congestion,
+            GauntletVariant::Kernel(congestion)
+            | GauntletVariant::Null(congestion)
+            | GauntletVariant::Judged(_, congestion) => congestion,
         }
     }
 
     /// As in tables.
     pub fn name(self) -> String {
         match self {
-            Variant::Null(_) => "null".to_owned(),
+            GauntletVariant::Null(_) => "null".to_owned(),
             other => other.sizing().to_string(),
         }
     }
 
     /// `tag`, unless it is the kernel's sizing, which does not change.
     pub(super) fn tag(self, tag: &str) -> Option<&str> {
-        matches!(self, Variant::Judged(..)).then_some(tag)
+        matches!(self, GauntletVariant::Judged(..)).then_some(tag)
     }
 }
 
 /// Every run of a gauntlet: paths, variants, repetitions, the last changing fastest.
 #[derive(Debug, Clone)]
-pub struct Plan {
-    pub(super) settings: Settings,
+pub struct GauntletPlan {
+    pub(super) settings: GauntletSettings,
     pub(super) paths: Vec<(DrawnPath, Scenario)>,
-    pub(super) variants: Vec<Variant>,
+    pub(super) variants: Vec<GauntletVariant>,
 }
 
 /// One of them.
 #[derive(Debug, Clone, Copy)]
-pub struct Run<'a> {
+pub struct GauntletRun<'a> {
     path: &'a DrawnPath,
     scenario: &'a Scenario,
-    variant: Variant,
+    variant: GauntletVariant,
     number: u64,
     fixed: bool,
 }
 
-impl Plan {
+impl GauntletPlan {
     /// Draws the paths.
     ///
     /// # Errors
     /// If one cannot be played; none of those that can be drawn today.
-    pub fn new(settings: Settings) -> Result<Plan, StudyError> {
+    pub fn new(settings: GauntletSettings) -> Result<GauntletPlan, StudyError> {
         let mut paths = Vec::new();
         for index in settings.paths.clone() {
             let path = DrawnPath::new(settings.population, settings.seed, index, settings.duration);
@@ -105,15 +105,16 @@ impl Plan {
         }
         let mut variants = Vec::new();
         for congestion in settings.congestions.iter().copied() {
-            variants.extend([Variant::Kernel(congestion), Variant::Null(congestion)]);
-            let judged = |sizing: &Sizing| Variant::Judged(*sizing, congestion);
-            variants.extend(settings.sizings.iter().map(judged));
+            variants
+                .extend([GauntletVariant::Kernel(congestion), GauntletVariant::Null(congestion)]);
+            let tested = |sizing: &Sizing| GauntletVariant::Judged(*sizing, congestion);
+            variants.extend(settings.sizings.iter().map(tested));
         }
-        Ok(Plan { settings, paths, variants })
+        Ok(GauntletPlan { settings, paths, variants })
     }
 
     /// What it was made of.
-    pub fn settings(&self) -> &Settings {
+    pub fn settings(&self) -> &GauntletSettings {
         &self.settings
     }
 
@@ -124,7 +125,7 @@ impl Plan {
 
     /// The same plan for some of its paths.
     #[must_use]
-    pub fn restricted_to(&self, indices: &[u64]) -> Plan {
+    pub fn restricted_to(&self, indices: &[u64]) -> GauntletPlan {
         let mut plan = self.clone();
         plan.paths.retain(|(path, _)| indices.contains(&path.index()));
         plan
@@ -136,31 +137,31 @@ impl Plan {
     }
 
     /// Every run, in order.
-    pub fn runs(&self) -> impl Iterator<Item = Run<'_>> {
+    pub fn runs(&self) -> impl Iterator<Item = GauntletRun<'_>> {
         self.paths.iter().flat_map(move |(path, scenario)| {
             self.variants.iter().flat_map(move |variant| {
                 (0..self.seeds()).map(move |k| {
                     // The kernel's other seeds follow upon those that all others share.
-                    let null = matches!(variant, Variant::Null(_));
+                    let null = matches!(variant, GauntletVariant::Null(_));
                     let number = if null { k + self.seeds() } else { k };
                     // The kernel's sizing has no say in it.
-                    let judged = matches!(variant, Variant::Judged(..));
-                    let fixed = judged && self.settings.congestion_fixed;
-                    Run { path, scenario, variant: *variant, number, fixed }
+                    let tested = matches!(variant, GauntletVariant::Judged(..));
+                    let fixed = tested && self.settings.congestion_fixed;
+                    GauntletRun { path, scenario, variant: *variant, number, fixed }
                 })
             })
         })
     }
 }
 
-impl Run<'_> {
+impl GauntletRun<'_> {
     /// The path's index.
     pub fn path(&self) -> u64 {
         self.path.index()
     }
 
     /// Who plays.
-    pub fn variant(&self) -> Variant {
+    pub fn variant(&self) -> GauntletVariant {
         self.variant
     }
 

@@ -1,7 +1,7 @@
 use sweetspot_scenario::{Engine, NoRecorder, Outcome, Scenario};
 
-use super::measured::Measured;
-use super::plan::{Plan, Run};
+use super::measured::RunMeasured;
+use super::plan::{GauntletPlan, GauntletRun};
 use crate::{ResultStore, RunKey, StudyError, Workers};
 
 /// Plays what a plan holds and remembers it.
@@ -18,7 +18,7 @@ pub struct Player<'a, E: ?Sized, M: ?Sized> {
 
 impl<E: Engine + Sync + ?Sized, M: ResultStore + ?Sized> Player<'_, E, M> {
     /// How many of the plan's runs are not remembered.
-    pub fn missing(&self, plan: &Plan) -> usize {
+    pub fn missing(&self, plan: &GauntletPlan) -> usize {
         plan.runs().filter(|run| self.store.get(&self.key(run)).is_none()).count()
     }
 
@@ -26,17 +26,21 @@ impl<E: Engine + Sync + ?Sized, M: ResultStore + ?Sized> Player<'_, E, M> {
     ///
     /// # Errors
     /// If the engine cannot play one.
-    pub fn play(&self, plan: &Plan, workers: Workers) -> Result<Vec<Measured>, StudyError> {
-        let runs: Vec<Run<'_>> = plan.runs().collect();
+    pub fn play(
+        &self,
+        plan: &GauntletPlan,
+        workers: Workers,
+    ) -> Result<Vec<RunMeasured>, StudyError> {
+        let runs: Vec<GauntletRun<'_>> = plan.runs().collect();
         let played = workers.map(&runs, |run| {
             let scenario = run.scenario();
             let outcome = self.outcome(&self.key(run), &scenario)?;
-            Ok(Measured::of(&scenario, &outcome))
+            Ok(RunMeasured::of(&scenario, &outcome))
         });
         played.into_iter().collect()
     }
 
-    fn key(&self, run: &Run<'_>) -> RunKey {
+    fn key(&self, run: &GauntletRun<'_>) -> RunKey {
         let mut engine = self.engine.name().to_owned();
         if let Some(tag) = run.variant().tag(self.tag) {
             engine = format!("{engine} {tag}");

@@ -1,8 +1,8 @@
 use serde::Serialize;
 
-use super::class::Class;
-use super::measured::Measured;
-use super::plan::{Plan, Variant};
+use super::class::PathClass;
+use super::measured::RunMeasured;
+use super::plan::{GauntletPlan, GauntletVariant};
 use super::population::Population;
 use crate::statistics::{mean, quantile, ratio, welch};
 
@@ -37,16 +37,16 @@ pub struct VariantResult {
     /// Its congestion control.
     pub congestion: &'static str,
     /// By class of path, those of which there is none left out.
-    pub classes: Vec<Summary>,
+    pub classes: Vec<ClassSummary>,
     /// Path by path.
-    pub paths: Vec<Comparison>,
+    pub paths: Vec<PathComparison>,
 }
 
 /// Over the paths of a class.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Summary {
+pub struct ClassSummary {
     /// Which.
-    pub class: Class,
+    pub class: PathClass,
     /// How many paths.
     pub paths: usize,
     /// Goodput over the kernel's: quantiles over paths.
@@ -87,43 +87,43 @@ pub struct Quantiles {
 
 /// A variant beside the kernel on one path, means over seeds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Comparison {
+pub struct PathComparison {
     /// The path's index.
     pub path: u64,
     /// Its classes.
-    pub classes: Vec<Class>,
+    pub classes: Vec<PathClass>,
     /// Goodput over the kernel's.
     pub goodput: f64,
     /// Whether goodput is surely more than 3 % below the kernel's.
     pub surely_worse: Option<bool>,
     /// The variant.
-    pub variant: Measured,
+    pub variant: RunMeasured,
     /// The kernel.
-    pub kernel: Measured,
+    pub kernel: RunMeasured,
 }
 
 /// The version of the format.
-const FORMAT: u32 = 2;
+const REPORT_FORMAT: u32 = 2;
 
 /// What may be missing of the kernel's goodput.
-const TOLERANCE: f64 = 0.97;
+const MIN_GOODPUT_RATIO: f64 = 0.97;
 
 /// "Surely": Student's t of so many degrees of freedom as a handful of seeds leave, at about 3 %,
 /// one-sided.
-const SURE: f64 = -2.2;
+const T_QUANTILE: f64 = -2.2;
 
 impl GauntletReport {
     /// Judges what was `measured` in the runs of `plan`, which come in its order.
-    pub fn of(plan: &Plan, measured: &[Measured]) -> GauntletReport {
+    pub fn of(plan: &GauntletPlan, measured: &[RunMeasured]) -> GauntletReport {
         let settings = plan.settings();
         let durations = plan.paths.iter().map(|(_, scenario)| scenario.duration.as_secs_f64());
-        let judged = plan
+        let tested = plan
             .variants
             .iter()
             .enumerate()
-            .filter(|(_, variant)| !matches!(variant, Variant::Kernel(_)));
+            .filter(|(_, variant)| !matches!(variant, GauntletVariant::Kernel(_)));
         GauntletReport {
-            sweetspot_gauntlet: FORMAT,
+            sweetspot_gauntlet: REPORT_FORMAT,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             population: settings.population,
             seed: settings.seed,
@@ -131,28 +131,28 @@ impl GauntletReport {
             paths: plan.paths.len() as u64,
             seeds: plan.seeds(),
             duration_s: durations.fold(0.0, f64::max),
-            variants: judged.map(|(i, _)| VariantResult::of(plan, measured, i)).collect(),
+            variants: tested.map(|(i, _)| VariantResult::of(plan, measured, i)).collect(),
         }
     }
 }
 
 impl VariantResult {
-    fn of(plan: &Plan, measured: &[Measured], index: usize) -> VariantResult {
+    fn of(plan: &GauntletPlan, measured: &[RunMeasured], index: usize) -> VariantResult {
         let variant = plan.variants[index];
-        let place = |sought: Variant| plan.variants.iter().position(|c| *c == sought);
-        let kernel = place(Variant::Kernel(variant.congestion())).unwrap_or(0);
-        let null = place(Variant::Null(variant.congestion())).unwrap_or(0);
+        let place = |sought: GauntletVariant| plan.variants.iter().position(|c| *c == sought);
+        let kernel = place(GauntletVariant::Kernel(variant.congestion())).unwrap_or(0);
+        let null = place(GauntletVariant::Null(variant.congestion())).unwrap_or(0);
         let seeds = plan.seeds() as usize;
         let runs = |path: usize, variant: usize| {
             let first = (path * plan.variants.len() + variant) * seeds;
             &measured[first..first + seeds]
         };
         let paths = plan.paths.iter().enumerate().map(|(i, (path, scenario))| {
-            let classes = Class::of(scenario, spread(runs(i, null), runs(i, kernel)));
-            Comparison::of(path.index(), classes, runs(i, index), runs(i, kernel))
+            let classes = PathClass::of(scenario, spread(runs(i, null), runs(i, kernel)));
+            PathComparison::of(path.index(), classes, runs(i, index), runs(i, kernel))
         });
-        let paths: Vec<Comparison> = paths.collect();
-        let summaries = Class::ALL.into_iter().map(|class| Summary::of(class, &paths));
+        let paths: Vec<PathComparison> = paths.collect();
+        let summaries = PathClass::ALL.into_iter().map(|class| ClassSummary::of(class, &paths));
         VariantResult {
             sizing: variant.name(),
             congestion: variant.congestion().name(),
@@ -162,8 +162,8 @@ impl VariantResult {
     }
 
     /// The paths on which it fared worst, the worst first.
-    pub fn worst(&self, count: usize) -> Vec<&Comparison> {
-        let mut paths: Vec<&Comparison> = self.paths.iter().collect();
+    pub fn worst(&self, count: usize) -> Vec<&PathComparison> {
+        let mut paths: Vec<&PathComparison> = self.paths.iter().collect();
         paths.sort_by(|a, b| a.goodput.total_cmp(&b.goodput));
         paths.truncate(count);
         paths
@@ -171,18 +171,18 @@ impl VariantResult {
 }
 
 /// How far the farthest of the kernel's own runs lies from their mean, as a share of that.
-fn spread(null: &[Measured], kernel: &[Measured]) -> f64 {
+fn spread(null: &[RunMeasured], kernel: &[RunMeasured]) -> f64 {
     let goodputs = || null.iter().chain(kernel).map(|run| run.goodput_bps);
     let mean = goodputs().sum::<f64>() / (null.len() + kernel.len()) as f64;
     goodputs().map(|goodput| (goodput / mean - 1.0).abs()).fold(0.0, f64::max)
 }
 
 /// Goodput over the kernel's; where neither got any, they are alike.
-fn over(variant: &Measured, kernel: &Measured) -> f64 {
+fn over(variant: &RunMeasured, kernel: &RunMeasured) -> f64 {
     ratio(variant.goodput_bps, kernel.goodput_bps).unwrap_or(1.0)
 }
 
-impl Comparison {
+impl PathComparison {
     /// Queueing delay over the kernel's, where that had some.
     pub fn delay(&self) -> Option<f64> {
         ratio(self.variant.delay_s, self.kernel.delay_s)
@@ -193,28 +193,34 @@ impl Comparison {
         ratio(self.variant.rivals_bps, self.kernel.rivals_bps)
     }
 
-    fn of(path: u64, classes: Vec<Class>, runs: &[Measured], kernel: &[Measured]) -> Comparison {
+    fn of(
+        path: u64,
+        classes: Vec<PathClass>,
+        runs: &[RunMeasured],
+        kernel: &[RunMeasured],
+    ) -> PathComparison {
         let goodputs: Vec<f64> = runs.iter().map(|run| run.goodput_bps).collect();
-        let tolerated: Vec<f64> = kernel.iter().map(|run| run.goodput_bps * TOLERANCE).collect();
-        let (variant, kernel) = (Measured::mean(runs), Measured::mean(kernel));
-        Comparison {
+        let tolerated: Vec<f64> =
+            kernel.iter().map(|run| run.goodput_bps * MIN_GOODPUT_RATIO).collect();
+        let (variant, kernel) = (RunMeasured::mean(runs), RunMeasured::mean(kernel));
+        PathComparison {
             path,
             classes,
             goodput: over(&variant, &kernel),
-            surely_worse: welch(&goodputs, &tolerated).map(|t| t < SURE),
+            surely_worse: welch(&goodputs, &tolerated).map(|t| t < T_QUANTILE),
             variant,
             kernel,
         }
     }
 }
 
-impl Summary {
-    fn of(class: Class, all: &[Comparison]) -> Summary {
-        let paths: Vec<&Comparison> =
+impl ClassSummary {
+    fn of(class: PathClass, all: &[PathComparison]) -> ClassSummary {
+        let paths: Vec<&PathComparison> =
             all.iter().filter(|path| path.classes.contains(&class)).collect();
         let goodputs: Vec<f64> = paths.iter().map(|path| path.goodput).collect();
-        let sums = |of: fn(&Measured) -> f64| {
-            let sum = |side: fn(&Comparison) -> &Measured| {
+        let sums = |of: fn(&RunMeasured) -> f64| {
+            let sum = |side: fn(&PathComparison) -> &RunMeasured| {
                 paths.iter().map(|path| of(side(path))).sum::<f64>()
             };
             ratio(sum(|path| &path.variant), sum(|path| &path.kernel))
@@ -225,7 +231,7 @@ impl Summary {
             .iter()
             .map(|path| path.surely_worse.map(|worse| f64::from(u8::from(worse))))
             .collect();
-        Summary {
+        ClassSummary {
             class,
             paths: paths.len(),
             goodput: Quantiles::of(&goodputs),

@@ -12,14 +12,14 @@ pub fn table(report: &GauntletReport) -> String {
         report.duration_s
     )];
     for result in &report.variants {
-        lines.extend(judged(result));
+        lines.extend(tested(result));
     }
     lines.iter().map(|line| line.trim_end().to_owned() + "\n").collect()
 }
 
 const NAME: usize = 16;
 
-fn judged(result: &VariantResult) -> Vec<String> {
+fn tested(result: &VariantResult) -> Vec<String> {
     let who = format!("{}, {}", result.sizing, result.congestion);
     let heads = ["paths", "1 %", "5 %", "25 %", "50 %", "75 %", "95 %", "mean", "worse"];
     let mut lines = vec![String::new(), format!("{who}: goodput over the kernel's")];

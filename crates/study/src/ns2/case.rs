@@ -1,24 +1,24 @@
 use sweetspot_scenario::Scenario;
 
 use crate::StudyError;
-use crate::csv::{Row, Table};
+use crate::csv::{ReferenceRow, ReferenceTable};
 
 /// One run of ns-2 and what it measured.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Case {
+pub struct Ns2Case {
     /// What was simulated.
-    pub setting: Setting,
+    pub setting: Ns2Setting,
     /// S, packets.
     pub window: u64,
     /// ns-2's seed.
     pub seed: u64,
     /// What ns-2 measured.
-    pub truth: Measured,
+    pub truth: Ns2Measured,
 }
 
 /// Everything but the window and the seed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Setting {
+pub struct Ns2Setting {
     /// `none`, `elephants`, `elephants-congested`, `pareto`, `mice`, `mice-congested`.
     pub cross: &'static str,
     /// `2.35` or `2002`.
@@ -45,7 +45,7 @@ pub struct Setting {
 
 /// What is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Measured {
+pub struct Ns2Measured {
     /// Of the target, Mbit/s.
     pub goodput_mbps: f64,
     /// Of all packets at the bottleneck.
@@ -59,23 +59,23 @@ pub struct Measured {
 }
 
 /// All cases. What ns-2's `Sack1` played stands there twice, to be played by that and by RFC 6675.
-pub fn cases() -> Result<Vec<Case>, StudyError> {
-    let table = Table::parse("ns2.csv", include_str!("../../data/ns2.csv"))?;
-    let mut cases = table.rows().map(Case::read).collect::<Result<Vec<_>, _>>()?;
-    let by_rfc: Vec<Case> = cases.iter().filter_map(Case::by_rfc6675).collect();
+pub fn cases() -> Result<Vec<Ns2Case>, StudyError> {
+    let table = ReferenceTable::parse("ns2.csv", include_str!("../../data/ns2.csv"))?;
+    let mut cases = table.rows().map(Ns2Case::read).collect::<Result<Vec<_>, _>>()?;
+    let by_rfc: Vec<Ns2Case> = cases.iter().filter_map(Ns2Case::by_rfc6675).collect();
     cases.extend(by_rfc);
     Ok(cases)
 }
 
-impl Case {
-    fn by_rfc6675(&self) -> Option<Case> {
-        let setting = Setting { congestion: "sack", ..self.setting.clone() };
-        (self.setting.congestion == "sack1").then(|| Case { setting, ..self.clone() })
+impl Ns2Case {
+    fn by_rfc6675(&self) -> Option<Ns2Case> {
+        let setting = Ns2Setting { congestion: "sack", ..self.setting.clone() };
+        (self.setting.congestion == "sack1").then(|| Ns2Case { setting, ..self.clone() })
     }
 
-    fn read(row: Row<'_>) -> Result<Case, StudyError> {
-        Ok(Case {
-            setting: Setting {
+    fn read(row: ReferenceRow<'_>) -> Result<Ns2Case, StudyError> {
+        Ok(Ns2Case {
+            setting: Ns2Setting {
                 cross: row.text("cross")?,
                 flavour: row.text("flavour")?,
                 target_delays_acks: row.whole("target_delays_acks")? == 1,
@@ -90,7 +90,7 @@ impl Case {
             },
             window: row.whole("window_pkt")?,
             seed: row.whole("seed")?,
-            truth: Measured {
+            truth: Ns2Measured {
                 goodput_mbps: row.number("goodput_mbps")?,
                 loss: row.number("loss_all")?,
                 queue_packets: row.number("queue_mean_pkt")?,
@@ -101,7 +101,7 @@ impl Case {
     }
 }
 
-impl Setting {
+impl Ns2Setting {
     /// The scenario as a user would write it.
     pub fn text(&self, window: u64, seed: u64) -> String {
         let buffer = match self.queue {

@@ -2,10 +2,10 @@ use core::fmt::Write;
 
 use sweetspot_scenario::Engine;
 
-use super::agreement::{Comparison, Maximum, compare, maxima, spread};
-use super::case::{Setting, cases};
+use super::agreement::{Ns2Comparison, Ns2Maximum, compare, maxima, spread};
+use super::case::{Ns2Setting, cases};
 use crate::markdown::{MarkdownTable, deviation};
-use crate::{Bounds, StudyError, Workers, find_mft};
+use crate::{SearchBounds, StudyError, Workers, find_mft};
 
 /// What must hold (goodput, on the families it is asked of).
 pub const MEDIAN_AT_MOST: f64 = 0.05;
@@ -15,60 +15,60 @@ pub const WORST_AT_MOST: f64 = 0.12;
 pub const MAXIMUM_AT_MOST: f64 = 0.08;
 
 /// Settings that are reported together.
-struct Family {
+struct SettingFamily {
     title: &'static str,
     /// Whether the targets are asked of it.
     asked: bool,
-    belongs: fn(&Setting) -> bool,
+    belongs: fn(&Ns2Setting) -> bool,
 }
 
-const FAMILIES: [Family; 10] = [
-    Family {
+const FAMILIES: [SettingFamily; 10] = [
+    SettingFamily {
         title: "no cross traffic, Reno and NewReno",
         asked: true,
         belongs: |s| s.cross == "none" && !s.congestion.starts_with("sack"),
     },
-    Family {
+    SettingFamily {
         title: "no cross traffic, SACK of ns-2 (`sack1`)",
         asked: true,
         belongs: |s| s.cross == "none" && s.congestion == "sack1",
     },
-    Family {
+    SettingFamily {
         title: "the same, here by RFC 6675 (`sack`)",
         asked: true,
         belongs: |s| s.cross == "none" && s.congestion == "sack",
     },
-    Family {
+    SettingFamily {
         title: "elephants, ns-2.35's defaults",
         asked: true,
         belongs: |s| s.cross == "elephants" && s.flavour == "2.35" && s.congestion == "reno",
     },
-    Family {
+    SettingFamily {
         title: "elephants, delayed ACKs and initial window 1",
         asked: true,
         belongs: |s| s.cross == "elephants" && s.flavour == "2002",
     },
-    Family {
+    SettingFamily {
         title: "elephants, NewReno and SACK targets",
         asked: true,
         belongs: |s| s.cross == "elephants" && s.congestion != "reno",
     },
-    Family {
+    SettingFamily {
         title: "pareto, ns-2.35's defaults",
         asked: true,
         belongs: |s| s.cross == "pareto" && s.flavour == "2.35",
     },
-    Family {
+    SettingFamily {
         title: "pareto, delayed ACKs and initial window 1",
         asked: true,
         belongs: |s| s.cross == "pareto" && s.flavour == "2002",
     },
-    Family {
+    SettingFamily {
         title: "congested elephants (2 Mbit/s, noisy)",
         asked: false,
         belongs: |s| s.cross == "elephants-congested",
     },
-    Family {
+    SettingFamily {
         title: "mice (not asked for, sleeps set for 70 % and for congestion)",
         asked: false,
         belongs: |s| s.cross.starts_with("mice"),
@@ -94,7 +94,7 @@ pub fn document<E: Engine + Sync>(engine: &E, workers: Workers) -> Result<String
     Ok(text)
 }
 
-fn summary(text: &mut String, comparisons: &[Comparison]) {
+fn summary(text: &mut String, comparisons: &[Ns2Comparison]) {
     let _ = writeln!(
         text,
         "\n## Goodput\n\nTarget: the median within {:.0} %, the worst within {:.0} %.\n",
@@ -104,7 +104,7 @@ fn summary(text: &mut String, comparisons: &[Comparison]) {
     let columns = ["cases", "windows", "median", "worst", "where", "target"];
     let mut table = MarkdownTable::new(&columns);
     for family in &FAMILIES {
-        let belongs = |c: &Comparison| (family.belongs)(&c.setting);
+        let belongs = |c: &Ns2Comparison| (family.belongs)(&c.setting);
         let Some(spread) = spread(comparisons, belongs) else { continue };
         let worst = comparisons
             .iter()
@@ -135,14 +135,14 @@ fn verdict(asked: bool, met: bool) -> &'static str {
 }
 
 /// Settings with a maximum worth comparing: no loss elsewhere, so that the peak is a peak.
-fn has_peak(setting: &Setting) -> bool {
+fn has_peak(setting: &Ns2Setting) -> bool {
     setting.congestion == "reno" && matches!(setting.cross, "elephants" | "pareto" | "mice")
 }
 
 fn maximum_table<E: Engine + Sync>(
     text: &mut String,
     engine: &E,
-    comparisons: &[Comparison],
+    comparisons: &[Ns2Comparison],
     workers: Workers,
 ) -> Result<(), StudyError> {
     let _ = writeln!(
@@ -158,7 +158,7 @@ fn maximum_table<E: Engine + Sync>(
     for maximum in maxima(comparisons).iter().filter(|maximum| has_peak(&maximum.setting)) {
         let setting = &maximum.setting;
         let scenario = setting.scenario(2, 1)?;
-        let found = find_mft(engine, &scenario, Bounds::around(&scenario), 1, workers)?;
+        let found = find_mft(engine, &scenario, SearchBounds::around(&scenario), 1, workers)?;
         let asked = setting.cross != "mice";
         table.row(&[
             name(setting),
@@ -176,7 +176,7 @@ fn maximum_table<E: Engine + Sync>(
 }
 
 /// Whether a maximum lies where ns-2 has it.
-pub(super) fn agrees(maximum: &Maximum) -> bool {
+pub(super) fn agrees(maximum: &Ns2Maximum) -> bool {
     let close = |ours: f64, theirs: f64| (ours / theirs - 1.0).abs() <= MAXIMUM_AT_MOST;
     close(maximum.ours.0, maximum.theirs.0) && close(maximum.ours.1 as f64, maximum.theirs.1 as f64)
 }
@@ -185,7 +185,7 @@ fn at((mbps, window): (f64, u64)) -> String {
     format!("{mbps:.2} @ {window}")
 }
 
-fn name(setting: &Setting) -> String {
+fn name(setting: &Ns2Setting) -> String {
     let mut name = format!("{}, {}", setting.cross, setting.congestion);
     match setting.flavour {
         "2002" if setting.target_delays_acks => name.push_str(", delayed ACKs, IW 1"),
@@ -204,7 +204,7 @@ fn name(setting: &Setting) -> String {
     name
 }
 
-fn full_tables(text: &mut String, comparisons: &[Comparison]) {
+fn full_tables(text: &mut String, comparisons: &[Ns2Comparison]) {
     let _ = writeln!(
         text,
         "## Every case\n\nGoodput in Mbit/s; loss of all packets at the bottleneck in %; queue in \

@@ -4,6 +4,6 @@ mod agreement;
 mod case;
 mod document;
 
-pub use agreement::{Comparison, Maximum, Spread, compare, maxima, spread};
-pub use case::{Case, Measured, Setting, cases};
+pub use agreement::{DeviationSpread, Ns2Comparison, Ns2Maximum, compare, maxima, spread};
+pub use case::{Ns2Case, Ns2Measured, Ns2Setting, cases};
 pub use document::{MAXIMUM_AT_MOST, MEDIAN_AT_MOST, WORST_AT_MOST, document};

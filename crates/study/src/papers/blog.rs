@@ -11,7 +11,7 @@ use super::comparison::Comparisons;
 use super::scenarios::BLOG_2;
 use crate::StudyError;
 use crate::play::{goodput, play_all};
-use crate::plot::{Axis, Origin, Place, Plot};
+use crate::plot::{Axis, MarkPosition, Origin, Plot};
 
 const fn entry(
     name: &'static str,
@@ -54,7 +54,11 @@ fn table_1(stage: &Stage<'_>) -> Result<Figure, StudyError> {
         }
         let at = published.published(&[name, "BDP"]);
         if let (Some(bdp), Some(buffer)) = (at, published.published(&[name, "receive buffer"])) {
-            plot.mark(format!("published, {name}"), 0, Place::Point(bdp / 1e3, buffer / 1e3));
+            plot.mark(
+                format!("published, {name}"),
+                0,
+                MarkPosition::Point(bdp / 1e3, buffer / 1e3),
+            );
         }
     }
     if stage.theory {
@@ -108,7 +112,7 @@ fn table_2(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     }
     for (case, window) in cases.iter().zip(&windows) {
         if let Some(rate) = published.published(&[case, "measured"]) {
-            let place = Place::Point(window.as_f64() / 1e3, rate);
+            let place = MarkPosition::Point(window.as_f64() / 1e3, rate);
             plot.mark(format!("published, {case}"), 1, place);
         }
     }

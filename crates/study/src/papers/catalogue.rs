@@ -1,7 +1,7 @@
 use serde::Serialize;
 use sweetspot_scenario::{Engine, nearest};
 
-use super::comparison::Comparison;
+use super::comparison::PublishedComparison;
 use super::{bdp, blog, drs, heffner, router};
 use crate::plot::{Origin, Plot, Table};
 use crate::{StudyError, Workers};
@@ -125,7 +125,7 @@ pub struct Figure {
     /// The pictures.
     pub plots: Vec<Plot>,
     /// Published numbers and ours.
-    pub comparisons: Vec<Comparison>,
+    pub comparisons: Vec<PublishedComparison>,
     /// The numbers behind the pictures.
     pub tables: Vec<Table>,
 }

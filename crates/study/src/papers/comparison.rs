@@ -1,14 +1,14 @@
 use serde::Serialize;
 
 use crate::StudyError;
-use crate::csv::Table;
+use crate::csv::ReferenceTable;
 use crate::markdown::deviation;
 use crate::plot::Origin;
 use crate::statistics;
 
 /// A published number and ours beside it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Comparison {
+pub struct PublishedComparison {
     /// What it is: the case and the quantity.
     pub what: String,
     /// Its unit.
@@ -32,10 +32,10 @@ pub struct EngineValue {
 
 /// The numbers that a paper prints about one figure or table, being compared.
 #[derive(Debug, Clone)]
-pub(super) struct Comparisons(Vec<Line>);
+pub(super) struct Comparisons(Vec<ComparisonLine>);
 
 #[derive(Debug, Clone)]
-struct Line {
+struct ComparisonLine {
     case: &'static str,
     quantity: &'static str,
     unit: &'static str,
@@ -46,11 +46,12 @@ struct Line {
 impl Comparisons {
     /// What `paper` prints about `item`, before anything was compared with it.
     pub(super) fn of(paper: &str, item: &str) -> Result<Comparisons, StudyError> {
-        let table = Table::parse("published.csv", include_str!("../../data/published.csv"))?;
+        let table =
+            ReferenceTable::parse("published.csv", include_str!("../../data/published.csv"))?;
         let mut lines = Vec::new();
         for row in table.rows() {
             if row.text("paper")? == paper && row.text("item")? == item {
-                lines.push(Line {
+                lines.push(ComparisonLine {
                     case: row.text("case")?,
                     quantity: row.text("quantity")?,
                     unit: row.text("unit")?,
@@ -101,8 +102,8 @@ impl Comparisons {
     }
 
     /// All lines, in the order of the table.
-    pub(super) fn finish(self) -> Vec<Comparison> {
-        let comparison = |line: Line| Comparison {
+    pub(super) fn finish(self) -> Vec<PublishedComparison> {
+        let comparison = |line: ComparisonLine| PublishedComparison {
             what: format!("{}: {}", line.case.replace("; ", ", "), line.quantity),
             unit: line.unit,
             published: line.value,
@@ -111,12 +112,12 @@ impl Comparisons {
         self.0.into_iter().map(comparison).collect()
     }
 
-    fn matching(&mut self, words: &[&str]) -> impl Iterator<Item = &mut Line> {
+    fn matching(&mut self, words: &[&str]) -> impl Iterator<Item = &mut ComparisonLine> {
         self.0.iter_mut().filter(move |line| line.holds(words))
     }
 }
 
-impl Line {
+impl ComparisonLine {
     fn holds(&self, words: &[&str]) -> bool {
         words.iter().all(|word| self.case.contains(word) || self.quantity.contains(word))
     }

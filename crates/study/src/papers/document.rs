@@ -1,7 +1,7 @@
 use core::fmt::Write;
 
 use super::catalogue::{Figure, Paper};
-use super::comparison::Comparison;
+use super::comparison::PublishedComparison;
 use crate::markdown::MarkdownTable;
 use crate::plot::{Origin, Table};
 
@@ -44,7 +44,7 @@ fn section(text: &mut String, figure: &Figure, pictures: &str) {
 }
 
 /// Published numbers, ours by engine, and how far they are apart.
-fn compared(comparisons: &[Comparison]) -> MarkdownTable {
+fn compared(comparisons: &[PublishedComparison]) -> MarkdownTable {
     let mut origins: Vec<Origin> = Vec::new();
     for ours in comparisons.iter().flat_map(|comparison| &comparison.ours) {
         if !origins.contains(&ours.origin) {

@@ -8,10 +8,10 @@ use sweetspot_units::{Bytes, Duration, Volume};
 use super::catalogue::{Entry, Figure, Paper, Stage};
 use super::comparison::Comparisons;
 use super::scenarios::{HEFFNER_1, HEFFNER_4};
-use super::time::Watch;
+use super::time::TransferSeries;
 use crate::StudyError;
 use crate::play::{goodput, play_all};
-use crate::plot::{Axis, Origin, Place, Plot, Table};
+use crate::plot::{Axis, MarkPosition, Origin, Plot, Table};
 
 const fn entry(
     name: &'static str,
@@ -50,7 +50,8 @@ fn figure_1(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     let engines = [(Origin::Sim, stage.sim), (Origin::Lab, stage.lab)];
     for (origin, engine) in engines {
         let Some(engine) = engine else { continue };
-        let (outcome, watch) = Watch::run(engine, &scenario, 0, Duration::from_millis(10))?;
+        let (outcome, watch) =
+            TransferSeries::run(engine, &scenario, 0, Duration::from_millis(10))?;
         let edge = |s: &sweetspot_scenario::Sample| {
             (s.at_s, (s.acked_bytes + s.window_bytes) as f64 / 1e6)
         };
@@ -179,7 +180,11 @@ fn table_1(_stage: &Stage<'_>) -> Result<Figure, StudyError> {
     for (group, kind) in ["standard", "modified"].into_iter().enumerate() {
         for (x, sender) in [(1.0, "Pittsburgh"), (2.0, "Washington")] {
             if let Some(rate) = published.published(&[kind, sender]) {
-                plot.mark(format!("published, {kind}, {sender}"), group, Place::Point(x, rate));
+                plot.mark(
+                    format!("published, {kind}, {sender}"),
+                    group,
+                    MarkPosition::Point(x, rate),
+                );
             }
         }
     }

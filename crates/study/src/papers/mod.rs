@@ -12,5 +12,5 @@ mod scenarios;
 mod time;
 
 pub use catalogue::{Entry, Figure, Paper, Precision, Stage, catalogue, find};
-pub use comparison::{Comparison, EngineValue};
+pub use comparison::{EngineValue, PublishedComparison};
 pub use document::markdown;

@@ -3,8 +3,8 @@
 
 use super::catalogue::{Entry, Figure, Paper, Precision, Stage};
 use crate::StudyError;
-use crate::plot::{Axis, Origin, Place, Plot, Table};
-use crate::router::{self, Drawing, Scale};
+use crate::plot::{Axis, MarkPosition, Origin, Plot, Table};
+use crate::router::{self, FigureData, StudyEffort};
 
 const fn entry(
     name: &'static str,
@@ -49,12 +49,12 @@ const FIGURE_19: Entry =
 pub(super) const ENTRIES: &[Entry] =
     &[FIGURE_9, FIGURE_11, FIGURE_13, FIGURE_15, FIGURE_18, FIGURE_19];
 
-const QUICK: Scale = Scale { seconds: 60, seeds: 1, buffers: 14, testbed_seconds: 15 };
+const QUICK: StudyEffort = StudyEffort { seconds: 60, seeds: 1, buffers: 14, testbed_seconds: 15 };
 
-fn scale(stage: &Stage<'_>) -> Scale {
+fn scale(stage: &Stage<'_>) -> StudyEffort {
     match stage.precision {
         Precision::Quick => QUICK,
-        Precision::Careful => Scale::DOCUMENT,
+        Precision::Careful => StudyEffort::DOCUMENT,
     }
 }
 
@@ -90,15 +90,14 @@ fn figure_19(stage: &Stage<'_>) -> Result<Figure, StudyError> {
 fn row(stage: &Stage<'_>, entry: &Entry, setup: router::Setup) -> Result<Figure, StudyError> {
     let about = format!("`{}`; the formulas' parameters are fitted to the simulation.", setup.file);
     let drawings = match stage.sim {
-        Some(sim) => {
-            router::Played::new(sim, setup, scale(stage), stage.workers, &|_, _| {})?.drawings()?
-        }
+        Some(sim) => router::PlayedRow::new(sim, setup, scale(stage), stage.workers, &|_, _| {})?
+            .drawings()?,
         None => Vec::new(),
     };
     Ok(figure(stage, entry, &about, drawings))
 }
 
-fn figure(stage: &Stage<'_>, entry: &Entry, about: &str, drawings: Vec<Drawing>) -> Figure {
+fn figure(stage: &Stage<'_>, entry: &Entry, about: &str, drawings: Vec<FigureData>) -> Figure {
     let mut figure = entry.figure(about);
     for drawing in drawings {
         let plot = plot(&drawing, stage.theory);
@@ -110,8 +109,9 @@ fn figure(stage: &Stage<'_>, entry: &Entry, about: &str, drawings: Vec<Drawing>)
     figure
 }
 
-fn plot(drawing: &Drawing, theory: bool) -> Plot {
-    let axis = |axis: router::Axis| Axis { logarithmic: axis.logarithmic, ..Axis::new(axis.label) };
+fn plot(drawing: &FigureData, theory: bool) -> Plot {
+    let axis =
+        |axis: router::FigureAxis| Axis { logarithmic: axis.logarithmic, ..Axis::new(axis.label) };
     let mut plot = Plot::new(drawing.title, axis(drawing.x), axis(drawing.y));
     let positive = |point: &&(f64, f64)| {
         (!drawing.x.logarithmic || point.0 > 0.0) && (!drawing.y.logarithmic || point.1 > 0.0)
@@ -127,9 +127,9 @@ fn plot(drawing: &Drawing, theory: bool) -> Plot {
     // A colour of its own each: the paper's numbers belong to no curve of ours.
     for (i, mark) in drawing.published.iter().enumerate() {
         let place = match (mark.x, mark.y) {
-            (Some(x), Some(y)) => Place::Point(x, y),
-            (Some(x), None) => Place::Span(x, x),
-            (None, Some(y)) => Place::Level(y),
+            (Some(x), Some(y)) => MarkPosition::Point(x, y),
+            (Some(x), None) => MarkPosition::Span(x, x),
+            (None, Some(y)) => MarkPosition::Level(y),
             (None, None) => continue,
         };
         plot.mark(format!("published: {}", mark.label), drawing.curves.len() + i, place);

@@ -5,13 +5,13 @@ use sweetspot_units::{Bytes, Duration};
 
 /// The samples of one transfer, `interval` apart.
 #[derive(Debug)]
-pub(super) struct Watch {
+pub(super) struct TransferSeries {
     transfer: usize,
     interval: Duration,
     pub(super) samples: Vec<Sample>,
 }
 
-impl Recorder for Watch {
+impl Recorder for TransferSeries {
     fn interval(&self) -> Option<Duration> {
         Some(self.interval)
     }
@@ -22,15 +22,15 @@ impl Recorder for Watch {
     }
 }
 
-impl Watch {
+impl TransferSeries {
     /// Plays `scenario` and watches the transfer of that number.
     pub(super) fn run<E: Engine + ?Sized>(
         engine: &E,
         scenario: &Scenario,
         transfer: usize,
         interval: Duration,
-    ) -> Result<(Outcome, Watch), EngineError> {
-        let mut watch = Watch { transfer, interval, samples: Vec::new() };
+    ) -> Result<(Outcome, TransferSeries), EngineError> {
+        let mut watch = TransferSeries { transfer, interval, samples: Vec::new() };
         let outcome = engine.run(scenario, &mut watch)?;
         Ok((outcome, watch))
     }

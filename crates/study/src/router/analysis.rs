@@ -1,14 +1,14 @@
 use sweetspot_scenario::Scenario;
 use sweetspot_theory::reno::s_model::ShortFlow;
 use sweetspot_theory::router::capacity_ratio::Form;
-use sweetspot_theory::router::fit::{self, Estimate, LossFit, Point};
-use sweetspot_theory::router::form_test::{self, Verdict};
+use sweetspot_theory::router::fit::{self, Estimate, LossFit, LossPoint};
+use sweetspot_theory::router::form_test::{self, FormComparison};
 use sweetspot_theory::router::optimum::{Best, optimum};
-use sweetspot_theory::router::per_flow::{Favoured, Link, Router};
+use sweetspot_theory::router::per_flow::{Favoured, Router, RouterLink};
 use sweetspot_theory::{Packets, TheoryError};
 use sweetspot_units::{Duration, Probability};
 
-use super::measure::{Measured, Throughput};
+use super::measure::{BufferMeasured, MedianThroughput};
 use crate::StudyError;
 
 /// The loss forms and the delay's slope that describe measurements, where they do.
@@ -25,41 +25,41 @@ pub struct Fits {
     /// f of d = f B / C.
     pub delay: Estimate,
     /// Which form fits better.
-    pub verdict: Verdict,
+    pub comparison: FormComparison,
     /// The link with that f.
-    pub link: Link,
+    pub link: RouterLink,
 }
 
 /// Confidence of the intervals, and of the test.
 const CONFIDENCE: f64 = 0.95;
 
 /// Section VI-B: the forms hold for buffers that are "sufficiently large"; from here on.
-const SMALLEST: u64 = 5;
+const MIN_FITTED_BUFFER: u64 = 5;
 
 /// Section VI-A: up to the cutoff delay grows almost linearly; what is left of the steepest
 /// d C / B there.
-const LINEAR: f64 = 0.75;
+const MIN_SLOPE_SHARE: f64 = 0.75;
 
 impl Fits {
     /// Fits both forms to `measured`, in rising order of the buffer, in `scenario`.
     ///
     /// # Errors
     /// With fewer than four buffers with loss below the cutoff.
-    pub fn of(scenario: &Scenario, measured: &[Measured]) -> Result<Fits, StudyError> {
+    pub fn of(scenario: &Scenario, measured: &[BufferMeasured]) -> Result<Fits, StudyError> {
         let path = &scenario.path;
         let rate = path.narrow().rate;
         let packet_time = path.packet.as_f64() * 8.0 / rate.as_f64();
-        let slope = |m: &Measured| m.delay_s / (m.buffer as f64 * packet_time);
+        let slope = |m: &BufferMeasured| m.delay_s / (m.buffer as f64 * packet_time);
         let steepest = measured.iter().map(slope).fold(0.0, f64::max);
-        let linear = |m: &&Measured| slope(m) >= LINEAR * steepest;
+        let linear = |m: &&BufferMeasured| slope(m) >= MIN_SLOPE_SHARE * steepest;
         let cutoff = measured.iter().filter(linear).map(|m| m.buffer).max().unwrap_or(0);
         let points = measured
             .iter()
-            .filter(|m| (SMALLEST..=cutoff).contains(&m.buffer))
+            .filter(|m| (MIN_FITTED_BUFFER..=cutoff).contains(&m.buffer))
             .map(point)
-            .collect::<Result<Vec<Point>, TheoryError>>()?;
+            .collect::<Result<Vec<LossPoint>, TheoryError>>()?;
         // Any f serves to count the buffer's delay; the link is then built with the one found.
-        let link = Link::new(rate, path.rtt, path.packet, 1.0)?;
+        let link = RouterLink::new(rate, path.rtt, path.packet, 1.0)?;
         let delay = fit::delay_slope(&points, &link, CONFIDENCE)?;
         Ok(Fits {
             cutoff,
@@ -67,8 +67,8 @@ impl Fits {
             power_law: fit::loss(&points, Form::PowerLaw, CONFIDENCE)?,
             exponential: fit::loss(&points, Form::Exponential, CONFIDENCE)?,
             delay,
-            verdict: form_test::compare(&points, 1.0 - CONFIDENCE)?,
-            link: Link::new(rate, path.rtt, path.packet, delay.value.min(1.0))?,
+            comparison: form_test::compare(&points, 1.0 - CONFIDENCE)?,
+            link: RouterLink::new(rate, path.rtt, path.packet, delay.value.min(1.0))?,
         })
     }
 
@@ -114,8 +114,8 @@ pub enum Objective {
     Long,
 }
 
-fn point(m: &Measured) -> Result<Point, TheoryError> {
-    Ok(Point {
+fn point(m: &BufferMeasured) -> Result<LossPoint, TheoryError> {
+    Ok(LossPoint {
         buffer: Packets::new(m.buffer as f64)?,
         loss: Probability::new(m.loss).unwrap_or(Probability::ZERO),
         delay: Duration::from_secs_f64(m.delay_s),
@@ -124,7 +124,7 @@ fn point(m: &Measured) -> Result<Point, TheoryError> {
 
 /// The best buffer of those measured.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Simulated {
+pub struct SimulatedBest {
     /// The one with the highest median.
     pub best: u64,
     /// The smallest and the largest whose median is not significantly lower: by less than two
@@ -135,30 +135,30 @@ pub struct Simulated {
 }
 
 /// A median of fewer flows says nothing.
-const ENOUGH_FLOWS: usize = 30;
+const MIN_MEDIAN_FLOWS: usize = 30;
 
 /// The buffer that maximises the median throughput of `flows`; `None` where too few finished.
 pub fn simulated(
-    measured: &[Measured],
-    flows: impl Fn(&Measured) -> &Throughput,
-) -> Option<Simulated> {
-    let counted: Vec<(u64, &Throughput)> = measured
+    measured: &[BufferMeasured],
+    flows: impl Fn(&BufferMeasured) -> &MedianThroughput,
+) -> Option<SimulatedBest> {
+    let counted: Vec<(u64, &MedianThroughput)> = measured
         .iter()
         .map(|m| (m.buffer, flows(m)))
-        .filter(|(_, throughput)| throughput.flows >= ENOUGH_FLOWS)
+        .filter(|(_, throughput)| throughput.flows >= MIN_MEDIAN_FLOWS)
         .collect();
     // Between equals the smaller buffer (section VII: "the minimum value of B").
     let (best, top) = counted
         .iter()
         .copied()
         .reduce(|a, b| if b.1.median_bps > a.1.median_bps { b } else { a })?;
-    let is_tied = |t: &Throughput| {
+    let is_tied = |t: &MedianThroughput| {
         let error = libm::hypot(t.error_bps, top.error_bps);
         t.median_bps >= top.median_bps - 2.0 * error
     };
     let mut tied = counted.iter().filter(|(_, t)| is_tied(t)).map(|(buffer, _)| *buffer);
     let low = tied.next()?;
-    Some(Simulated {
+    Some(SimulatedBest {
         best,
         tied: (low, tied.next_back().unwrap_or(low)),
         median_bps: top.median_bps,
@@ -170,16 +170,16 @@ mod tests {
     use super::*;
     use crate::router::TABLE_1;
 
-    fn measured(buffer: u64, loss: f64, delay_s: f64, median_bps: f64) -> Measured {
-        let short = Throughput { median_bps, error_bps: 1.0, flows: 100 };
-        Measured {
+    fn measured(buffer: u64, loss: f64, delay_s: f64, median_bps: f64) -> BufferMeasured {
+        let short = MedianThroughput { median_bps, error_bps: 1.0, flows: 100 };
+        BufferMeasured {
             buffer,
             loss,
             delay_s,
             utilisation: 1.0,
             short,
-            long: Throughput::default(),
-            large: Throughput::default(),
+            long: MedianThroughput::default(),
+            large: MedianThroughput::default(),
             by_size: std::collections::BTreeMap::new(),
         }
     }
@@ -188,7 +188,7 @@ mod tests {
     fn exact_measurements_give_their_parameters_back() {
         // 50 Mbit/s: 240 us a packet; f = 0.4 up to 400 packets, constant delay beyond.
         let scenario = TABLE_1[3].scenario().unwrap();
-        let points: Vec<Measured> = [2, 10, 20, 50, 100, 200, 400, 800, 1600]
+        let points: Vec<BufferMeasured> = [2, 10, 20, 50, 100, 200, 400, 800, 1600]
             .map(|b| {
                 let delay = 0.4 * (b as f64).min(400.0) * 240e-6;
                 measured(b, 0.3 * libm::pow(b as f64, -0.5), delay, 0.0)
@@ -199,7 +199,7 @@ mod tests {
         assert_eq!((fits.cutoff, fits.points), (400, 6));
         assert!((fits.power_law.b.value - 0.5).abs() < 1e-9);
         assert!((fits.delay.value - 0.4).abs() < 1e-9);
-        assert_eq!(fits.verdict.better, Some(Form::PowerLaw));
+        assert_eq!(fits.comparison.better, Some(Form::PowerLaw));
         // Eq. (11): 0.5 / (0.4 x 1.5) x 250 = 208.33.
         let Best::At(best) = fits.best(Form::PowerLaw, Objective::Long).unwrap() else { panic!() };
         assert!((best.get() - 208.333).abs() < 0.01);
@@ -208,7 +208,7 @@ mod tests {
     #[test]
     fn the_best_of_equals_is_the_smallest_and_those_within_the_error_are_tied() {
         let flat = [(2, 50.0), (4, 99.0), (8, 100.0), (16, 100.0), (32, 98.0), (64, 90.0)];
-        let all: Vec<Measured> = flat.map(|(b, bps)| measured(b, 0.1, 0.0, bps)).to_vec();
+        let all: Vec<BufferMeasured> = flat.map(|(b, bps)| measured(b, 0.1, 0.0, bps)).to_vec();
         // Two errors of sqrt(1 + 1) = 2.83: 98 is tied, 90 is not.
         let found = simulated(&all, |m| &m.short).unwrap();
         assert_eq!((found.best, found.tied), (8, (4, 32)));

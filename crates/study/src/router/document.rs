@@ -5,11 +5,11 @@ use sweetspot_theory::router::capacity_ratio::Form;
 use sweetspot_theory::router::fit::Estimate;
 use sweetspot_theory::router::optimum::Best;
 
-use super::analysis::{Objective, Simulated, simulated};
-use super::drawing::Drawing;
-use super::measure::Measured;
+use super::analysis::{Objective, SimulatedBest, simulated};
+use super::drawing::FigureData;
+use super::measure::BufferMeasured;
 use super::setup::{EXPONENTIAL_BUSY, POWER_LAW, Setup, gamma, inputs};
-use super::study::{Played, Scale, Study};
+use super::study::{PlayedRow, Study, StudyEffort};
 use crate::markdown::MarkdownTable;
 use crate::{StudyError, Workers};
 
@@ -21,7 +21,7 @@ const NOTES: &str = include_str!("../../data/router_notes.md");
 /// If the engine cannot play a row of Table I.
 pub fn document<E: Engine + Sync + ?Sized>(
     engine: &E,
-    scale: Scale,
+    scale: StudyEffort,
     workers: Workers,
     watch: &(dyn Fn(&Setup, usize, usize) + Sync),
 ) -> Result<String, StudyError> {
@@ -56,7 +56,7 @@ pub fn document<E: Engine + Sync + ?Sized>(
     Ok(text)
 }
 
-fn forms(rows: &[Played]) -> Result<String, StudyError> {
+fn forms(rows: &[PlayedRow]) -> Result<String, StudyError> {
     let mut table = MarkdownTable::new(&[
         "scenario",
         "Gamma",
@@ -83,7 +83,7 @@ fn forms(rows: &[Played]) -> Result<String, StudyError> {
         };
         let form = expected(row)?;
         let loss = fits.loss(form);
-        let verdict = match fits.verdict.better {
+        let comparison = match fits.comparison.better {
             Some(Form::PowerLaw) => "PL",
             Some(Form::Exponential) => "EX",
             None => "neither",
@@ -94,9 +94,9 @@ fn forms(rows: &[Played]) -> Result<String, StudyError> {
             used,
             fits.cutoff.to_string(),
             fits.points.to_string(),
-            format!("{:.3}", fits.verdict.power_law_r2),
-            format!("{:.3}", fits.verdict.exponential_r2),
-            format!("{verdict} ({:.2e})", fits.verdict.p_value),
+            format!("{:.3}", fits.comparison.power_law_r2),
+            format!("{:.3}", fits.comparison.exponential_r2),
+            format!("{comparison} ({:.2e})", fits.comparison.p_value),
             interval(loss.a),
             interval(loss.b),
             interval(fits.delay),
@@ -122,7 +122,7 @@ const TABLE_2: [(&str, Setup, Objective, &str, &str); 4] = [
     ("EX-S", EXPONENTIAL_BUSY, Objective::Short, "20 +- 2", "0"),
 ];
 
-fn table_2(rows: &[Played]) -> Result<String, StudyError> {
+fn table_2(rows: &[PlayedRow]) -> Result<String, StudyError> {
     let mut table = MarkdownTable::new(&[
         "case",
         "paper, simulated",
@@ -150,7 +150,7 @@ fn table_2(rows: &[Played]) -> Result<String, StudyError> {
     ))
 }
 
-fn optima(rows: &[Played]) -> Result<String, StudyError> {
+fn optima(rows: &[PlayedRow]) -> Result<String, StudyError> {
     let mut table = MarkdownTable::new(&[
         "scenario",
         "C T_o",
@@ -176,7 +176,7 @@ fn optima(rows: &[Played]) -> Result<String, StudyError> {
 }
 
 /// The best buffer as the simulation has it.
-fn by_simulation(measured: &[Measured], objective: Objective) -> Option<Simulated> {
+fn by_simulation(measured: &[BufferMeasured], objective: Objective) -> Option<SimulatedBest> {
     match objective {
         Objective::Short => simulated(measured, |m| &m.short),
         Objective::Long => simulated(measured, |m| &m.long),
@@ -184,7 +184,7 @@ fn by_simulation(measured: &[Measured], objective: Objective) -> Option<Simulate
 }
 
 /// The same as the fitted formulas have it.
-fn by_formula(row: &Played, objective: Objective) -> Result<String, StudyError> {
+fn by_formula(row: &PlayedRow, objective: Objective) -> Result<String, StudyError> {
     let form = expected(row)?;
     let best = row.fits.as_ref().ok().and_then(|fits| fits.best(form, objective).ok());
     Ok(match best {
@@ -196,23 +196,23 @@ fn by_formula(row: &Played, objective: Objective) -> Result<String, StudyError> 
 }
 
 /// The form that the row's Gamma calls for.
-fn expected(row: &Played) -> Result<Form, StudyError> {
+fn expected(row: &PlayedRow) -> Result<Form, StudyError> {
     Ok(match gamma(&row.scenario)?.gamma() {
         gamma if gamma < 1.0 => Form::PowerLaw,
         _ => Form::Exponential,
     })
 }
 
-fn name(row: &Played) -> String {
+fn name(row: &PlayedRow) -> String {
     let links = inputs(&row.scenario).map_or(0, |inputs| inputs.count);
     let file = row.setup.file.rsplit('/').next().unwrap_or(row.setup.file);
     format!("`{}` (N_in = {links})", file.trim_end_matches(".toml"))
 }
 
-fn found(best: Option<Simulated>) -> String {
+fn found(best: Option<SimulatedBest>) -> String {
     match best {
         None => "-".to_owned(),
-        Some(Simulated { best, tied: (low, high), .. }) => format!("{best} ({low}-{high})"),
+        Some(SimulatedBest { best, tied: (low, high), .. }) => format!("{best} ({low}-{high})"),
     }
 }
 
@@ -232,14 +232,14 @@ fn short(number: f64) -> String {
 
 /// A figure's numbers: one row per place on the axis across that has a simulated point, or, where
 /// nothing was simulated, per place of the formulas.
-fn figure_table(figure: &Drawing) -> String {
+fn figure_table(figure: &FigureData) -> String {
     let mut heads = vec![figure.x.label];
     heads.extend(figure.curves.iter().map(|curve| curve.label.as_str()));
     let mut places: Vec<f64> =
         figure.curves.iter().flat_map(|curve| curve.points.iter().map(|point| point.0)).collect();
     places.sort_by(f64::total_cmp);
     places.dedup();
-    let every = places.len().div_ceil(MOST_ROWS).max(1);
+    let every = places.len().div_ceil(MAX_ROWS).max(1);
     let mut table = MarkdownTable::new(&heads);
     for place in places.into_iter().step_by(every) {
         let mut cells = vec![short(place)];
@@ -265,4 +265,4 @@ fn figure_table(figure: &Drawing) -> String {
 }
 
 /// A figure has no more than so many rows.
-const MOST_ROWS: usize = 31;
+const MAX_ROWS: usize = 31;

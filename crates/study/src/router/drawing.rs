@@ -1,23 +1,23 @@
 /// A figure as data: what to draw, not how.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Drawing {
+pub struct FigureData {
     /// As in `router-fig13`.
     pub name: &'static str,
     /// What it shows.
     pub title: &'static str,
     /// The axis across.
-    pub x: Axis,
+    pub x: FigureAxis,
     /// The axis upwards.
-    pub y: Axis,
+    pub y: FigureAxis,
     /// Lines.
-    pub curves: Vec<Curve>,
+    pub curves: Vec<FigureCurve>,
     /// Numbers that the paper prints.
-    pub published: Vec<Mark>,
+    pub published: Vec<PublishedNumber>,
 }
 
 /// An axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Axis {
+pub struct FigureAxis {
     /// The quantity and its unit.
     pub label: &'static str,
     /// Whether equal ratios are equal distances.
@@ -26,7 +26,7 @@ pub struct Axis {
 
 /// Points that a line joins, in the order of x.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Curve {
+pub struct FigureCurve {
     /// What it shows.
     pub label: String,
     /// Whether it was simulated; otherwise a formula says so.
@@ -37,7 +37,7 @@ pub struct Curve {
 
 /// A number that the paper prints.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Mark {
+pub struct PublishedNumber {
     /// What it is.
     pub label: String,
     /// Where it stands on the axis across, if the paper says.
@@ -46,9 +46,14 @@ pub struct Mark {
     pub y: Option<f64>,
 }
 
-impl Drawing {
-    pub(super) fn new(name: &'static str, title: &'static str, x: Axis, y: Axis) -> Drawing {
-        Drawing { name, title, x, y, curves: Vec::new(), published: Vec::new() }
+impl FigureData {
+    pub(super) fn new(
+        name: &'static str,
+        title: &'static str,
+        x: FigureAxis,
+        y: FigureAxis,
+    ) -> FigureData {
+        FigureData { name, title, x, y, curves: Vec::new(), published: Vec::new() }
     }
 
     pub(super) fn simulated(&mut self, label: &str, points: impl IntoIterator<Item = (f64, f64)>) {
@@ -62,20 +67,20 @@ impl Drawing {
     fn add(&mut self, label: &str, simulated: bool, points: impl IntoIterator<Item = (f64, f64)>) {
         let points: Vec<(f64, f64)> =
             points.into_iter().filter(|(x, y)| x.is_finite() && y.is_finite()).collect();
-        self.curves.push(Curve { label: label.to_owned(), simulated, points });
+        self.curves.push(FigureCurve { label: label.to_owned(), simulated, points });
     }
 
     pub(super) fn mark(&mut self, label: &str, x: Option<f64>, y: Option<f64>) {
-        self.published.push(Mark { label: label.to_owned(), x, y });
+        self.published.push(PublishedNumber { label: label.to_owned(), x, y });
     }
 }
 
 /// A straight axis.
-pub(super) const fn straight(label: &'static str) -> Axis {
-    Axis { label, logarithmic: false }
+pub(super) const fn straight(label: &'static str) -> FigureAxis {
+    FigureAxis { label, logarithmic: false }
 }
 
 /// An axis on which equal ratios are equal distances.
-pub(super) const fn logarithmic(label: &'static str) -> Axis {
-    Axis { label, logarithmic: true }
+pub(super) const fn logarithmic(label: &'static str) -> FigureAxis {
+    FigureAxis { label, logarithmic: true }
 }

@@ -5,12 +5,12 @@ use sweetspot_theory::reno::s_model::ShortFlow;
 use sweetspot_theory::router::capacity_ratio::Form;
 use sweetspot_theory::router::loss_form::LossForm;
 use sweetspot_theory::router::mm1b::heavy_load;
-use sweetspot_theory::router::per_flow::{Favoured, Link, Router};
+use sweetspot_theory::router::per_flow::{Favoured, Router, RouterLink};
 use sweetspot_theory::router::sensitivity::{long_power_law, relative_error};
 use sweetspot_units::{Bytes, Duration, Rate};
 
 use super::analysis::{Fits, Objective, SHORT_PACKETS};
-use super::drawing::{Drawing, logarithmic, straight};
+use super::drawing::{FigureData, logarithmic, straight};
 use crate::StudyError;
 
 const PACKET: Bytes = Bytes::new(1500);
@@ -20,9 +20,9 @@ const T_O: Duration = Duration::from_millis(60);
 ///
 /// # Errors
 /// If a formula does not hold, which a test excludes.
-pub fn figure_11() -> Result<Drawing, StudyError> {
+pub fn figure_11() -> Result<FigureData, StudyError> {
     let (loss, link) = heavy_load(Rate::from_mbit_per_second(1000), T_O, PACKET)?;
-    let mut figure = Drawing::new(
+    let mut figure = FigureData::new(
         "router-fig11",
         "Figure 11: throughput under M/M/1/B, 1 Gbit/s, 60 ms",
         logarithmic("buffer, kB"),
@@ -42,8 +42,8 @@ pub fn figure_11() -> Result<Drawing, StudyError> {
 }
 
 /// Throughput under the power law, with the parameters that were measured.
-pub(super) fn figure_17(fits: &Fits) -> Result<Drawing, StudyError> {
-    let mut figure = Drawing::new(
+pub(super) fn figure_17(fits: &Fits) -> Result<FigureData, StudyError> {
+    let mut figure = FigureData::new(
         "router-fig17",
         "Figure 17: throughput under the PL-form, C T_o = 250 packets",
         straight("buffer, packets"),
@@ -56,8 +56,8 @@ pub(super) fn figure_17(fits: &Fits) -> Result<Drawing, StudyError> {
 }
 
 /// Throughput under the exponential, with the parameters that were measured.
-pub(super) fn figure_18(fits: &Fits) -> Result<Drawing, StudyError> {
-    let mut figure = Drawing::new(
+pub(super) fn figure_18(fits: &Fits) -> Result<FigureData, StudyError> {
+    let mut figure = FigureData::new(
         "router-fig18",
         "Figure 18: throughput under the EX-form, C T_o = 500 packets",
         straight("buffer, packets"),
@@ -68,7 +68,7 @@ pub(super) fn figure_18(fits: &Fits) -> Result<Drawing, StudyError> {
     Ok(figure)
 }
 
-fn models(figure: &mut Drawing, fits: &Fits, form: Form, most: u32) -> Result<(), StudyError> {
+fn models(figure: &mut FigureData, fits: &Fits, form: Form, most: u32) -> Result<(), StudyError> {
     for (label, objective) in
         [("S-model, 30 packets", Objective::Short), ("L-model", Objective::Long)]
     {
@@ -83,14 +83,14 @@ fn models(figure: &mut Drawing, fits: &Fits, form: Form, most: u32) -> Result<()
 ///
 /// # Errors
 /// If a formula does not hold, which a test excludes.
-pub fn figure_19() -> Result<Drawing, StudyError> {
-    let mut figure = Drawing::new(
+pub fn figure_19() -> Result<FigureData, StudyError> {
+    let mut figure = FigureData::new(
         "router-fig19",
         "Figure 19: what a buffer off by a factor costs",
         straight("buffer over the best one"),
         straight("throughput lost, %"),
     );
-    let link = Link::new(Rate::from_mbit_per_second(50), T_O, PACKET, TYPICAL_F)?;
+    let link = RouterLink::new(Rate::from_mbit_per_second(50), T_O, PACKET, TYPICAL_F)?;
     for b in [0.35, 0.5, 1.0] {
         let omegas = || (0..=30).map(|step| 0.25 + f64::from(step) * 0.05);
         let long: Result<Vec<_>, _> =

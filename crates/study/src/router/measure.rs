@@ -1,14 +1,14 @@
 use std::collections::BTreeMap;
 
 use sweetspot_scenario::{Engine, FinishedFlow, Outcome, Recorder, Sample, Scenario};
-use sweetspot_theory::reno::classify::{self, Model};
+use sweetspot_theory::reno::classify::{self, FlowModel};
 use sweetspot_units::{Duration, Time, Volume};
 
 use crate::{StudyError, Workers};
 
 /// What a buffer did to the link and to the flows that finished.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Measured {
+pub struct BufferMeasured {
     /// The buffer, packets.
     pub buffer: u64,
     /// Packets dropped over packets that arrived, mean over the seeds.
@@ -18,18 +18,18 @@ pub struct Measured {
     /// Share of the capacity that was used.
     pub utilisation: f64,
     /// Flows of about thirty packets (section VII-C).
-    pub short: Throughput,
+    pub short: MedianThroughput,
     /// Flows with more than five congestion events (section VII-C).
-    pub long: Throughput,
+    pub long: MedianThroughput,
     /// Flows of more than 1000 kB, whatever they met (section III-B).
-    pub large: Throughput,
+    pub large: MedianThroughput,
     /// Figures 9 and 10: by the logarithm of the size, the mean throughput and how many.
     pub by_size: BTreeMap<u32, SizeBin>,
 }
 
 /// Median per-flow throughput.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Throughput {
+pub struct MedianThroughput {
     /// Median over the flows of all seeds, bit/s; 0 where there is none.
     pub median_bps: f64,
     /// Standard error of the median, from the seeds' own medians, bit/s.
@@ -50,10 +50,10 @@ pub struct SizeBin {
 }
 
 /// Section VII-C: s = 30 packets; a few sizes around it, so that there are enough of them.
-pub const SHORT: core::ops::RangeInclusive<u64> = 28..=32;
+pub const SHORT_FLOW_PACKETS: core::ops::RangeInclusive<u64> = 28..=32;
 
 /// Section VII-C, "more than five congestion events"; section IV draws the line at five.
-const LONG_EVENTS: usize = 6;
+const MIN_LONG_EVENTS: usize = 6;
 
 /// Section III-B: "large flows ... send more than 1000KB".
 const LARGE_BITS: f64 = 8e6;
@@ -77,7 +77,7 @@ impl Recorder for Flows {
     }
 }
 
-struct Run {
+struct FlowsOfRun {
     outcome: Outcome,
     short: Vec<f64>,
     long: Vec<f64>,
@@ -98,7 +98,7 @@ pub fn measure<E: Engine + Sync + ?Sized>(
     seeds: u64,
     workers: Workers,
     watch: &(dyn Fn(usize, usize) + Sync),
-) -> Result<Vec<Measured>, StudyError> {
+) -> Result<Vec<BufferMeasured>, StudyError> {
     let seeds = seeds.max(1);
     let runs: Vec<(u64, Scenario)> = buffers
         .iter()
@@ -111,9 +111,9 @@ pub fn measure<E: Engine + Sync + ?Sized>(
         watch(1 + done.fetch_add(1, std::sync::atomic::Ordering::Relaxed), runs.len());
         run
     });
-    let played = played.into_iter().collect::<Result<Vec<Run>, StudyError>>()?;
+    let played = played.into_iter().collect::<Result<Vec<FlowsOfRun>, StudyError>>()?;
     let per_buffer = buffers.iter().zip(played.chunks(seeds as usize));
-    Ok(per_buffer.map(|(buffer, runs)| Measured::of(*buffer, runs)).collect())
+    Ok(per_buffer.map(|(buffer, runs)| BufferMeasured::of(*buffer, runs)).collect())
 }
 
 fn with_buffer(scenario: &Scenario, buffer: u64, seed: u64) -> Scenario {
@@ -123,23 +123,28 @@ fn with_buffer(scenario: &Scenario, buffer: u64, seed: u64) -> Scenario {
     scenario
 }
 
-fn play<E: Engine + ?Sized>(engine: &E, scenario: &Scenario) -> Result<Run, StudyError> {
+fn play<E: Engine + ?Sized>(engine: &E, scenario: &Scenario) -> Result<FlowsOfRun, StudyError> {
     let mut flows = Flows::default();
     let outcome = engine.run(scenario, &mut flows)?;
     let delay = outcome.bottleneck.queue_delay_mean_s;
     let payload = scenario.path.packet.saturating_sub(scenario.cross[0].tcp.header).as_f64() * 8.0;
-    let mut run =
-        Run { outcome, short: Vec::new(), long: Vec::new(), large: Vec::new(), all: Vec::new() };
+    let mut run = FlowsOfRun {
+        outcome,
+        short: Vec::new(),
+        long: Vec::new(),
+        large: Vec::new(),
+        all: Vec::new(),
+    };
     for flow in flows.0.iter().filter(|flow| flow.duration_s > 0.0) {
         let rate = flow.packets as f64 * payload / flow.duration_s;
         run.all.push((flow.packets, rate));
-        if SHORT.contains(&flow.packets) {
+        if SHORT_FLOW_PACKETS.contains(&flow.packets) {
             run.short.push(rate);
         }
         if flow.packets as f64 * payload > LARGE_BITS {
             run.large.push(rate);
         }
-        if events(flow, delay)? >= LONG_EVENTS {
+        if events(flow, delay)? >= MIN_LONG_EVENTS {
             run.long.push(rate);
         }
     }
@@ -148,7 +153,7 @@ fn play<E: Engine + ?Sized>(engine: &E, scenario: &Scenario) -> Result<Run, Stud
 
 /// Congestion events of a flow whose packets waited `delay` seconds on average.
 fn events(flow: &FinishedFlow, delay: f64) -> Result<usize, StudyError> {
-    if flow.losses_s.len() < LONG_EVENTS {
+    if flow.losses_s.len() < MIN_LONG_EVENTS {
         // So few losses are no more events.
         return Ok(flow.losses_s.len());
     }
@@ -156,32 +161,33 @@ fn events(flow: &FinishedFlow, delay: f64) -> Result<usize, StudyError> {
     let losses: Vec<Time> = flow.losses_s.iter().map(time).collect();
     let rtt = Duration::from_secs_f64(flow.propagation_s + delay);
     let events = classify::congestion_events(&losses, rtt)?;
-    debug_assert!(events < LONG_EVENTS || classify::model(events) == Model::L);
+    debug_assert!(events < MIN_LONG_EVENTS || classify::model(events) == FlowModel::L);
     Ok(events)
 }
 
-impl Measured {
-    fn of(buffer: u64, runs: &[Run]) -> Measured {
-        let mean = |of: &dyn Fn(&Run) -> f64| runs.iter().map(of).sum::<f64>() / runs.len() as f64;
-        Measured {
+impl BufferMeasured {
+    fn of(buffer: u64, runs: &[FlowsOfRun]) -> BufferMeasured {
+        let mean =
+            |of: &dyn Fn(&FlowsOfRun) -> f64| runs.iter().map(of).sum::<f64>() / runs.len() as f64;
+        BufferMeasured {
             buffer,
             loss: mean(&|run| run.outcome.bottleneck.loss_rate),
             delay_s: mean(&|run| run.outcome.bottleneck.queue_delay_mean_s),
             utilisation: mean(&|run| run.outcome.bottleneck.utilisation),
-            short: Throughput::of(runs.iter().map(|run| run.short.as_slice())),
-            long: Throughput::of(runs.iter().map(|run| run.long.as_slice())),
-            large: Throughput::of(runs.iter().map(|run| run.large.as_slice())),
+            short: MedianThroughput::of(runs.iter().map(|run| run.short.as_slice())),
+            long: MedianThroughput::of(runs.iter().map(|run| run.long.as_slice())),
+            large: MedianThroughput::of(runs.iter().map(|run| run.large.as_slice())),
             by_size: bins(runs.iter().flat_map(|run| run.all.iter().copied())),
         }
     }
 }
 
-impl Throughput {
-    fn of<'a>(runs: impl Iterator<Item = &'a [f64]> + Clone) -> Throughput {
+impl MedianThroughput {
+    fn of<'a>(runs: impl Iterator<Item = &'a [f64]> + Clone) -> MedianThroughput {
         let mut all: Vec<f64> = runs.clone().flatten().copied().collect();
         let medians: Vec<f64> =
             runs.filter(|run| !run.is_empty()).map(|run| median(&mut run.to_vec())).collect();
-        Throughput {
+        MedianThroughput {
             flows: all.len(),
             median_bps: median(&mut all),
             error_bps: standard_error(&medians),

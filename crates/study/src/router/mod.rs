@@ -13,12 +13,12 @@ mod simulations;
 mod study;
 mod verify;
 
-pub use analysis::{Fits, Objective, Simulated, simulated};
+pub use analysis::{Fits, Objective, SimulatedBest, simulated};
 pub use document::document;
-pub use drawing::{Axis, Curve, Drawing, Mark};
+pub use drawing::{FigureAxis, FigureCurve, FigureData, PublishedNumber};
 pub use formulas::{figure_11, figure_19};
-pub use measure::{Measured, SizeBin, Throughput, measure};
+pub use measure::{BufferMeasured, MedianThroughput, SizeBin, measure};
 pub use setup::{EXPONENTIAL, EXPONENTIAL_BUSY, POWER_LAW, Setup, TABLE_1, gamma, inputs, ladder};
 pub use simulations::by_size;
-pub use study::{Played, Scale, Study};
-pub use verify::{Link, Verified, verify};
+pub use study::{PlayedRow, Study, StudyEffort};
+pub use verify::{SimulatedLink, Verified, verify};

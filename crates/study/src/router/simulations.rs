@@ -8,22 +8,22 @@ use sweetspot_theory::router::capacity_ratio::Form;
 use sweetspot_units::{Duration, Probability};
 
 use super::analysis::Fits;
-use super::drawing::{Axis, Drawing, logarithmic, straight};
-use super::measure::{Measured, measure};
+use super::drawing::{FigureAxis, FigureData, logarithmic, straight};
+use super::measure::{BufferMeasured, measure};
 use super::setup::TESTBED;
 use crate::{StudyError, Workers};
 
-const BUFFER: Axis = logarithmic("buffer, packets");
+const BUFFER: FigureAxis = logarithmic("buffer, packets");
 
 /// Loss against buffer with both forms: Figures 13 and 15.
 pub(super) fn loss(
     name: &'static str,
     title: &'static str,
-    x: Axis,
-    measured: &[Measured],
+    x: FigureAxis,
+    measured: &[BufferMeasured],
     fits: &Fits,
-) -> Drawing {
-    let mut figure = Drawing::new(name, title, x, logarithmic("loss, %"));
+) -> FigureData {
+    let mut figure = FigureData::new(name, title, x, logarithmic("loss, %"));
     let lossy = measured.iter().filter(|m| m.loss > 0.0);
     figure.simulated("simulated", lossy.map(|m| (m.buffer as f64, m.loss * 100.0)));
     for (label, form) in [("PL-form", Form::PowerLaw), ("EX-form", Form::Exponential)] {
@@ -44,10 +44,11 @@ pub(super) fn loss(
 pub(super) fn delay(
     name: &'static str,
     title: &'static str,
-    measured: &[Measured],
+    measured: &[BufferMeasured],
     fits: &Fits,
-) -> Drawing {
-    let mut figure = Drawing::new(name, title, straight("buffer, packets"), straight("delay, ms"));
+) -> FigureData {
+    let mut figure =
+        FigureData::new(name, title, straight("buffer, packets"), straight("delay, ms"));
     figure.simulated("simulated", measured.iter().map(|m| (m.buffer as f64, m.delay_s * 1e3)));
     let service = fits.link.packet().as_f64() * 8.0 / fits.link.capacity().as_f64() * 1e3;
     let line = [0.0, fits.cutoff as f64].map(|b| (b, fits.delay.value * b * service));
@@ -56,9 +57,13 @@ pub(super) fn delay(
 }
 
 /// Median per-flow throughput of S- and L-flows against buffer (section VII-C).
-pub(super) fn throughput(name: &'static str, title: &'static str, all: &[Measured]) -> Drawing {
-    let mut figure = Drawing::new(name, title, BUFFER, logarithmic("throughput, kbit/s"));
-    type Of = fn(&Measured) -> &super::Throughput;
+pub(super) fn throughput(
+    name: &'static str,
+    title: &'static str,
+    all: &[BufferMeasured],
+) -> FigureData {
+    let mut figure = FigureData::new(name, title, BUFFER, logarithmic("throughput, kbit/s"));
+    type Of = fn(&BufferMeasured) -> &super::MedianThroughput;
     let kinds: [(&str, Of); 3] = [
         ("flows of 30 packets", |m| &m.short),
         ("flows with more than five congestion events", |m| &m.long),
@@ -80,7 +85,7 @@ pub fn by_size<E: Engine + Sync + ?Sized>(
     engine: &E,
     seconds: u64,
     workers: Workers,
-) -> Result<Vec<Drawing>, StudyError> {
+) -> Result<Vec<FigureData>, StudyError> {
     let mut scenario = TESTBED.scenario()?;
     scenario.duration = Duration::from_secs(seconds);
     let measured = measure(engine, &scenario, &[20, 25_333], 1, workers, &|_, _| {})?;
@@ -96,15 +101,15 @@ fn sizes(
     name: &'static str,
     title: &'static str,
     scenario: &Scenario,
-    measured: &Measured,
-) -> Result<Drawing, StudyError> {
-    let mut figure = Drawing::new(
+    measured: &BufferMeasured,
+) -> Result<FigureData, StudyError> {
+    let mut figure = FigureData::new(
         name,
         title,
         logarithmic("flow size, packets"),
         logarithmic("mean throughput, kbit/s"),
     );
-    let bins = || measured.by_size.values().filter(|bin| bin.flows >= FEWEST);
+    let bins = || measured.by_size.values().filter(|bin| bin.flows >= MIN_MEAN_FLOWS);
     figure.simulated("simulated", bins().map(|bin| (bin.packets, bin.mean_bps / 1e3)));
     let packet = scenario.path.packet;
     let (least, most) = scenario.cross[0].rtt;
@@ -123,4 +128,4 @@ fn sizes(
 }
 
 /// A mean of fewer flows says nothing.
-const FEWEST: usize = 5;
+const MIN_MEAN_FLOWS: usize = 5;

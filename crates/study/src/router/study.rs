@@ -2,8 +2,8 @@ use sweetspot_scenario::{Engine, Scenario};
 use sweetspot_units::Duration;
 
 use super::analysis::Fits;
-use super::drawing::{Drawing, logarithmic, straight};
-use super::measure::{Measured, measure};
+use super::drawing::{FigureData, logarithmic, straight};
+use super::measure::{BufferMeasured, measure};
 use super::setup::{EXPONENTIAL, EXPONENTIAL_BUSY, POWER_LAW, Setup, TABLE_1, ladder};
 use super::simulations::by_size;
 use super::{formulas, simulations};
@@ -11,7 +11,7 @@ use crate::{StudyError, Workers};
 
 /// How much is played.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Scale {
+pub struct StudyEffort {
     /// Seconds that are measured of each run; of links of 100 Mbit/s a third.
     pub seconds: u64,
     /// Runs per buffer.
@@ -22,25 +22,26 @@ pub struct Scale {
     pub testbed_seconds: u64,
 }
 
-impl Scale {
+impl StudyEffort {
     /// What docs/results/router.md is written from.
-    pub const DOCUMENT: Scale = Scale { seconds: 300, seeds: 3, buffers: 20, testbed_seconds: 45 };
+    pub const DOCUMENT: StudyEffort =
+        StudyEffort { seconds: 300, seeds: 3, buffers: 20, testbed_seconds: 45 };
 }
 
 /// A row of Table I with everything measured.
 #[derive(Debug)]
-pub struct Played {
+pub struct PlayedRow {
     /// Which row.
     pub setup: Setup,
     /// Its scenario.
     pub scenario: Scenario,
     /// In rising order of the buffer.
-    pub measured: Vec<Measured>,
+    pub measured: Vec<BufferMeasured>,
     /// What describes it, or why nothing does.
     pub fits: Result<Fits, StudyError>,
 }
 
-impl Played {
+impl PlayedRow {
     /// Plays `setup` with buffers from two packets to four times C T_o, 50 at least.
     ///
     /// # Errors
@@ -48,10 +49,10 @@ impl Played {
     pub fn new<E: Engine + Sync + ?Sized>(
         engine: &E,
         setup: Setup,
-        scale: Scale,
+        scale: StudyEffort,
         workers: Workers,
         watch: &(dyn Fn(usize, usize) + Sync),
-    ) -> Result<Played, StudyError> {
+    ) -> Result<PlayedRow, StudyError> {
         let mut scenario = setup.scenario()?;
         let fast = scenario.path.narrow().rate.as_f64() > 75e6;
         let seconds = if fast { scale.seconds.div_ceil(3) } else { scale.seconds };
@@ -60,7 +61,7 @@ impl Played {
         let buffers = ladder((4 * bdp).max(50), scale.buffers);
         let measured = measure(engine, &scenario, &buffers, scale.seeds, workers, watch)?;
         let fits = Fits::of(&scenario, &measured);
-        Ok(Played { setup, scenario, measured, fits })
+        Ok(PlayedRow { setup, scenario, measured, fits })
     }
 }
 
@@ -68,9 +69,9 @@ impl Played {
 #[derive(Debug)]
 pub struct Study {
     /// Its eight rows.
-    pub rows: Vec<Played>,
+    pub rows: Vec<PlayedRow>,
     /// Every figure that can be drawn of them, in the paper's order.
-    pub drawings: Vec<Drawing>,
+    pub drawings: Vec<FigureData>,
 }
 
 impl Study {
@@ -80,14 +81,14 @@ impl Study {
     /// If the engine cannot play a row.
     pub fn new<E: Engine + Sync + ?Sized>(
         engine: &E,
-        scale: Scale,
+        scale: StudyEffort,
         workers: Workers,
         watch: &(dyn Fn(&Setup, usize, usize) + Sync),
     ) -> Result<Study, StudyError> {
         let play = |setup: &Setup| {
-            Played::new(engine, *setup, scale, workers, &|done, all| watch(setup, done, all))
+            PlayedRow::new(engine, *setup, scale, workers, &|done, all| watch(setup, done, all))
         };
-        let rows = TABLE_1.iter().map(play).collect::<Result<Vec<Played>, StudyError>>()?;
+        let rows = TABLE_1.iter().map(play).collect::<Result<Vec<PlayedRow>, StudyError>>()?;
         let mut drawings = by_size(engine, scale.testbed_seconds, workers)?;
         drawings.push(formulas::figure_11()?);
         for row in &rows {
@@ -98,12 +99,12 @@ impl Study {
     }
 }
 
-impl Played {
+impl PlayedRow {
     /// The paper's figures that show this row; none where nothing could be fitted.
     ///
     /// # Errors
     /// If a formula does not hold.
-    pub fn drawings(&self) -> Result<Vec<Drawing>, StudyError> {
+    pub fn drawings(&self) -> Result<Vec<FigureData>, StudyError> {
         let Ok(fits) = &self.fits else { return Ok(Vec::new()) };
         let all = &self.measured;
         let packets = "buffer, packets";

@@ -7,14 +7,14 @@ use sweetspot_theory::router::capacity_ratio::CapacityRatio;
 use sweetspot_theory::router::closed_loop::users_to_fill;
 use sweetspot_units::{Bytes, Duration, Rate};
 
-use super::analysis::{Fits, Objective, Simulated, simulated};
-use super::measure::{Measured, measure};
+use super::analysis::{Fits, Objective, SimulatedBest, simulated};
+use super::measure::{BufferMeasured, measure};
 use super::setup::ladder;
 use crate::{StudyError, Workers};
 
 /// A router's link and who crosses it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Link {
+pub struct SimulatedLink {
     /// The output link's rate.
     pub rate: Rate,
     /// The flows' RTT without its queue.
@@ -31,7 +31,7 @@ pub struct Link {
     pub tail_index: f64,
 }
 
-/// What the simulation of a [`Link`] came to.
+/// What the simulation of a [`SimulatedLink`] came to.
 #[derive(Debug)]
 pub struct Verified {
     /// What was simulated: the link's rate, or a slower one where it is too fast for the work
@@ -48,28 +48,28 @@ pub struct Verified {
     /// Runs per buffer.
     pub seeds: u64,
     /// By buffer.
-    pub measured: Vec<Measured>,
+    pub measured: Vec<BufferMeasured>,
     /// The best buffer for the flows objective; `None` where too few finished.
-    pub best: Option<Simulated>,
+    pub best: Option<SimulatedBest>,
     /// The loss forms and delay found, or why none was.
     pub fits: Result<Fits, StudyError>,
 }
 
 /// Packets that all runs together may send: half a minute of one core.
-const WORK: f64 = 2e7;
-const BUFFERS: usize = 11;
+const MAX_PACKETS_SENT: f64 = 2e7;
+const BUFFER_COUNT: usize = 11;
 const SECONDS: u64 = 60;
 /// Enough for a standard error.
-const SEEDS: u64 = 3;
-const WARMUP: u64 = 15;
+const SEEDS_PER_BUFFER: u64 = 3;
+const WARMUP_S: u64 = 15;
 /// As in the scenarios of Table I.
-const THINK: Duration = Duration::from_millis(500);
+const THINK_TIME: Duration = Duration::from_millis(500);
 /// More users than just fill the link: it shall be busy even when they lose packets.
-const CROWD: f64 = 1.5;
+const USERS_OVER_FILLING: f64 = 1.5;
 /// The paper's harmonic mean of 60 ms comes from round trips between 30 and 110 ms.
-const SPREAD: (f64, f64) = (0.5, 110.0 / 60.0);
+const RTT_SPREAD: (f64, f64) = (0.5, 110.0 / 60.0);
 /// Least rate worth simulating, in packets per round trip.
-const SMALLEST_BDP: f64 = 2.0;
+const MIN_BDP_PACKETS: f64 = 2.0;
 
 /// Plays `link` with buffers from two packets to twice C T_o; `watch` hears of every run that is
 /// over, out of how many.
@@ -78,7 +78,7 @@ const SMALLEST_BDP: f64 = 2.0;
 /// If nothing can queue at the link, or a quantity is impossible.
 pub fn verify<E: Engine + Sync + ?Sized>(
     engine: &E,
-    link: &Link,
+    link: &SimulatedLink,
     objective: Objective,
     workers: Workers,
     watch: &(dyn Fn(usize, usize) + Sync),
@@ -91,42 +91,59 @@ pub fn verify<E: Engine + Sync + ?Sized>(
                        is nothing to simulate";
         return Err(TheoryError::NotCovered { because }.into());
     }
-    let allowed =
-        WORK / (BUFFERS as u64 * SEEDS * (SECONDS + WARMUP)) as f64 * link.packet.as_f64() * 8.0;
+    let allowed = MAX_PACKETS_SENT
+        / (BUFFER_COUNT as u64 * SEEDS_PER_BUFFER * (SECONDS + WARMUP_S)) as f64
+        * link.packet.as_f64()
+        * 8.0;
     let scale = (allowed / link.rate.as_f64()).min(1.0);
     let rate = link.rate.scaled(scale);
     let bdp = rate.as_f64() * link.rtt.as_secs_f64() / (link.packet.as_f64() * 8.0);
-    if bdp < SMALLEST_BDP {
+    if bdp < MIN_BDP_PACKETS {
         let because = "C T_o is less than two packets: there is no room for a choice of buffers";
         return Err(TheoryError::NotCovered { because }.into());
     }
     let users = users(link, rate)?;
     let scenario = scenario(link, scale, inputs, users)?;
-    let buffers = ladder(((2.0 * bdp) as u64).max(40), BUFFERS);
-    let measured = measure(engine, &scenario, &buffers, SEEDS, workers, watch)?;
+    let buffers = ladder(((2.0 * bdp) as u64).max(40), BUFFER_COUNT);
+    let measured = measure(engine, &scenario, &buffers, SEEDS_PER_BUFFER, workers, watch)?;
     let best = match objective {
         Objective::Short => simulated(&measured, |m| &m.short),
         Objective::Long => simulated(&measured, |m| &m.long),
     };
     let fits = Fits::of(&scenario, &measured);
-    Ok(Verified { rate, bdp, users, inputs, seconds: SECONDS, seeds: SEEDS, measured, best, fits })
+    Ok(Verified {
+        rate,
+        bdp,
+        users,
+        inputs,
+        seconds: SECONDS,
+        seeds: SEEDS_PER_BUFFER,
+        measured,
+        best,
+        fits,
+    })
 }
 
 /// Users who fill `rate` and half as many again.
-fn users(link: &Link, rate: Rate) -> Result<u64, StudyError> {
+fn users(link: &SimulatedLink, rate: Rate) -> Result<u64, StudyError> {
     let flow = ShortFlow::new(link.size_mean, link.packet)?;
     let rounds = link.rtt * flow.slow_start_rtts();
     let transfer = rounds + link.size_mean / link.input_rate;
-    let fill = users_to_fill(rate, link.size_mean, THINK, transfer)?;
-    Ok((fill as f64 * CROWD) as u64 + 1)
+    let fill = users_to_fill(rate, link.size_mean, THINK_TIME, transfer)?;
+    Ok((fill as f64 * USERS_OVER_FILLING) as u64 + 1)
 }
 
-fn scenario(link: &Link, scale: f64, inputs: u64, users: u64) -> Result<Scenario, StudyError> {
+fn scenario(
+    link: &SimulatedLink,
+    scale: f64,
+    inputs: u64,
+    users: u64,
+) -> Result<Scenario, StudyError> {
     let nanos = |share: f64| format!("{}ns", link.rtt.scaled(share).as_nanos());
     let bits = |rate: Rate| format!("{}bit/s", rate.scaled(scale).bits_per_second().max(1000));
     let text = format!(
         "title = \"a link of one's own\"\n\
-         warmup = \"{WARMUP}s\"\nduration = \"{SECONDS}s\"\n\
+         warmup = \"{WARMUP_S}s\"\nduration = \"{SECONDS}s\"\n\
          [path]\nrate = \"{rate}\"\nrtt = \"{rtt}\"\ndelay = \"{delay}\"\nbuffer = \"2pkt\"\n\
          packet = \"{packet}B\"\naccess_rate = \"{access}bit/s\"\nreverse = \"clean\"\n\
          [[cross]]\nkind = \"closed-loop\"\nusers = {users}\ninputs = {inputs}\n\
@@ -135,15 +152,15 @@ fn scenario(link: &Link, scale: f64, inputs: u64, users: u64) -> Result<Scenario
         rate = bits(link.rate),
         rtt = nanos(1.0),
         // Both ways a third of the shortest round trip.
-        delay = nanos(SPREAD.0 / 3.0),
+        delay = nanos(RTT_SPREAD.0 / 3.0),
         packet = link.packet.get(),
         access = link.input_rate.scaled(scale * 20.0).bits_per_second().max(1000),
         input = bits(link.input_rate),
         size = link.size_mean.get(),
         tail = link.tail_index,
-        think = THINK.as_nanos() / 1_000_000,
-        least = nanos(SPREAD.0),
-        most = nanos(SPREAD.1),
+        think = THINK_TIME.as_nanos() / 1_000_000,
+        least = nanos(RTT_SPREAD.0),
+        most = nanos(RTT_SPREAD.1),
     );
     Ok(Scenario::parse(&text)?)
 }
@@ -152,7 +169,7 @@ fn scenario(link: &Link, scale: f64, inputs: u64, users: u64) -> Result<Scenario
 mod tests {
     use super::*;
 
-    const LINK: Link = Link {
+    const LINK: SimulatedLink = SimulatedLink {
         rate: Rate::from_mbit_per_second(50),
         rtt: Duration::from_millis(60),
         input_rate: Rate::from_mbit_per_second(500),
@@ -172,7 +189,7 @@ mod tests {
     #[test]
     fn the_scenario_is_valid_whatever_the_link() {
         for (rate, rtt) in [(1, 1), (50, 60), (1000, 60), (100_000, 300)] {
-            let link = Link {
+            let link = SimulatedLink {
                 rate: Rate::from_mbit_per_second(rate),
                 rtt: Duration::from_millis(rtt),
                 ..LINK

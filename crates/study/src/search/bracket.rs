@@ -1,4 +1,4 @@
-use super::Trial;
+use super::WindowTrial;
 
 /// An interval in which the best window may lie, and how it is narrowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +32,12 @@ impl Bracket {
 
     /// What is left after `trial` of the window that [`Bracket::next`] named; `known` is that of
     /// [`Bracket::known`].
-    pub(super) fn narrowed(self, trial: &Trial, known: &Trial, tolerance: f64) -> Bracket {
+    pub(super) fn narrowed(
+        self,
+        trial: &WindowTrial,
+        known: &WindowTrial,
+        tolerance: f64,
+    ) -> Bracket {
         let (window, middle_rate) = (trial.window, known.rate_bps);
         match self {
             // Between equals the smaller window is the better one: it queues less.

@@ -21,7 +21,7 @@ mod bracket;
 mod plan;
 mod split;
 
-pub use plan::{Bounds, Search, Trial};
+pub use plan::{Search, SearchBounds, WindowTrial};
 pub use split::SplitBest;
 
 use sweetspot_scenario::{Engine, Outcome, Scenario};
@@ -37,7 +37,7 @@ pub struct Mft {
     /// The Maximum Feasible Throughput, bit/s, mean over the seeds.
     pub rate_bps: f64,
     /// Everything that was tried, by window.
-    pub trials: Vec<Trial>,
+    pub trials: Vec<WindowTrial>,
 }
 
 /// The Maximum Feasible Throughput of the first transfer of `scenario`, over `seeds` seeds from
@@ -45,7 +45,7 @@ pub struct Mft {
 pub fn find_mft<E: Engine + Sync + ?Sized>(
     engine: &E,
     scenario: &Scenario,
-    bounds: Bounds,
+    bounds: SearchBounds,
     seeds: u64,
     workers: Workers,
 ) -> Result<Mft, StudyError> {
@@ -57,7 +57,7 @@ pub fn find_mft<E: Engine + Sync + ?Sized>(
 /// time keep all workers busy.
 pub fn find_mfts<E: Engine + Sync + ?Sized>(
     engine: &E,
-    jobs: &[(Scenario, Bounds)],
+    jobs: &[(Scenario, SearchBounds)],
     seeds: u64,
     workers: Workers,
 ) -> Result<Vec<Mft>, StudyError> {
@@ -92,9 +92,9 @@ fn result(search: &Search) -> Mft {
     Mft { window, rate_bps, trials: search.trials().copied().collect() }
 }
 
-fn trial(window: u64, outcomes: &[Outcome]) -> Trial {
+fn trial(window: u64, outcomes: &[Outcome]) -> WindowTrial {
     let rates = outcomes.iter().map(goodput);
-    Trial {
+    WindowTrial {
         window,
         rate_bps: rates.sum::<f64>() / outcomes.len() as f64,
         lossless: outcomes.iter().all(|outcome| outcome.bottleneck.loss_rate == 0.0),

@@ -6,7 +6,7 @@ use super::bracket::{Bracket, step};
 
 /// One window and what came of it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Trial {
+pub struct WindowTrial {
     /// Packets.
     pub window: u64,
     /// Goodput, bit/s.
@@ -15,17 +15,17 @@ pub struct Trial {
     pub lossless: bool,
 }
 
-impl Trial {
+impl WindowTrial {
     /// Whether this window overflows the buffer where the smaller one of `below` did not. Without
     /// loss more window is no less goodput: where it is, the loss came before what was measured.
-    pub(super) fn overflows(&self, below: &Trial, tolerance: f64) -> bool {
+    pub(super) fn overflows(&self, below: &WindowTrial, tolerance: f64) -> bool {
         !self.lossless || self.rate_bps < below.rate_bps * (1.0 - tolerance)
     }
 }
 
 /// Where a search looks, and how closely.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Bounds {
+pub struct SearchBounds {
     /// The least window, packets.
     pub least: u64,
     /// The largest.
@@ -34,14 +34,14 @@ pub struct Bounds {
     pub tolerance: f64,
 }
 
-impl Bounds {
+impl SearchBounds {
     /// From a thirty-second of C T_m, which no available bandwidth worth a bulk transfer falls
     /// below, to well above C T_m + B_t, where congestion alone is the limit (eqs 4 and 5).
-    pub fn around(scenario: &Scenario) -> Bounds {
+    pub fn around(scenario: &Scenario) -> SearchBounds {
         let packet = scenario.path.packet;
         let bdp = scenario.path.bdp().get().div_ceil(packet.get());
         let buffer = scenario.path.narrow().buffer.in_packets(packet);
-        Bounds { least: (bdp / 32).max(2), most: 2 * (bdp + buffer), tolerance: 0.005 }
+        SearchBounds { least: (bdp / 32).max(2), most: 2 * (bdp + buffer), tolerance: 0.005 }
     }
 }
 
@@ -52,13 +52,13 @@ impl Bounds {
 /// [`Search::handle_trial`] before it is called again.
 #[derive(Debug, Clone)]
 pub struct Search {
-    bounds: Bounds,
-    trials: BTreeMap<u64, Trial>,
-    stage: Stage,
+    bounds: SearchBounds,
+    trials: BTreeMap<u64, WindowTrial>,
+    stage: SearchStage,
 }
 
 #[derive(Debug, Clone)]
-enum Stage {
+enum SearchStage {
     Ladder,
     Narrowing(Vec<Bracket>),
     /// Looking around the winner, so many times more.
@@ -68,26 +68,28 @@ enum Stage {
 }
 
 /// Rungs per doubling of the window.
-const RUNGS: f64 = 2.0;
+const RUNGS_PER_DOUBLING: f64 = 2.0;
 /// Peaks of the ladder that are worth narrowing.
-const PEAKS: usize = 2;
+const MAX_PEAKS: usize = 2;
 /// How often the look around may follow a better neighbour.
-const LOOKS: u32 = 2;
+const MAX_NEIGHBOUR_STEPS: u32 = 2;
 
 impl Search {
     /// Before the first trial.
-    pub fn new(bounds: Bounds) -> Search {
-        Search { bounds, trials: BTreeMap::new(), stage: Stage::Ladder }
+    pub fn new(bounds: SearchBounds) -> Search {
+        Search { bounds, trials: BTreeMap::new(), stage: SearchStage::Ladder }
     }
 
     /// The windows to try next, none of them tried before; `None`: the search is over.
     pub fn poll_windows(&mut self) -> Option<Vec<u64>> {
         loop {
             let mut wanted = match &mut self.stage {
-                Stage::Ladder => ladder(self.bounds),
-                Stage::Narrowing(brackets) => narrow(brackets, &self.trials, self.bounds.tolerance),
-                Stage::Around { looks: 0 } => return None,
-                Stage::Around { looks } => {
+                SearchStage::Ladder => ladder(self.bounds),
+                SearchStage::Narrowing(brackets) => {
+                    narrow(brackets, &self.trials, self.bounds.tolerance)
+                }
+                SearchStage::Around { looks: 0 } => return None,
+                SearchStage::Around { looks } => {
                     *looks -= 1;
                     self.neighbours()
                 }
@@ -99,31 +101,31 @@ impl Search {
                 return Some(wanted);
             }
             self.stage = match self.stage {
-                Stage::Ladder => Stage::Narrowing(self.brackets()),
-                Stage::Narrowing(_) => Stage::Around { looks: LOOKS },
-                Stage::Around { .. } => return None,
+                SearchStage::Ladder => SearchStage::Narrowing(self.brackets()),
+                SearchStage::Narrowing(_) => SearchStage::Around { looks: MAX_NEIGHBOUR_STEPS },
+                SearchStage::Around { .. } => return None,
             };
         }
     }
 
     /// What a window achieved.
-    pub fn handle_trial(&mut self, trial: Trial) {
+    pub fn handle_trial(&mut self, trial: WindowTrial) {
         self.trials.insert(trial.window, trial);
     }
 
     /// The best so far; between equals the smaller window.
-    pub fn best(&self) -> Option<Trial> {
+    pub fn best(&self) -> Option<WindowTrial> {
         self.trials.values().copied().reduce(|a, b| if b.rate_bps > a.rate_bps { b } else { a })
     }
 
     /// Everything tried so far, by window.
-    pub fn trials(&self) -> impl Iterator<Item = &Trial> {
+    pub fn trials(&self) -> impl Iterator<Item = &WindowTrial> {
         self.trials.values()
     }
 
     /// The intervals of the ladder in which the best window can lie.
     fn brackets(&self) -> Vec<Bracket> {
-        let rungs: Vec<Trial> = self.trials.values().copied().collect();
+        let rungs: Vec<WindowTrial> = self.trials.values().copied().collect();
         let last = rungs.len() - 1;
         let mut peaks: Vec<(f64, Bracket)> = Vec::new();
         for (i, rung) in rungs.iter().enumerate() {
@@ -135,7 +137,7 @@ impl Search {
             }
         }
         peaks.sort_by(|a, b| b.0.total_cmp(&a.0));
-        peaks.truncate(PEAKS);
+        peaks.truncate(MAX_PEAKS);
         let mut brackets: Vec<Bracket> = peaks.into_iter().map(|(_, bracket)| bracket).collect();
         // More than one: far above the cliff a run can be without loss by chance.
         let tolerance = self.bounds.tolerance;
@@ -159,16 +161,20 @@ impl Search {
 }
 
 /// Geometric rungs from the least window to the largest, both included.
-fn ladder(bounds: Bounds) -> Vec<u64> {
+fn ladder(bounds: SearchBounds) -> Vec<u64> {
     let (least, most) = (bounds.least.max(1), bounds.most.max(bounds.least.max(1)));
     let doublings = libm::log2(most as f64 / least as f64);
-    let steps = libm::ceil(doublings * RUNGS).max(1.0);
+    let steps = libm::ceil(doublings * RUNGS_PER_DOUBLING).max(1.0);
     let rung = |i: u64| least as f64 * libm::exp2(doublings * i as f64 / steps);
     (0..=steps as u64).map(|i| (libm::round(rung(i)) as u64).clamp(least, most)).collect()
 }
 
 /// Narrows every bracket as far as the trials tell, and names the windows that tell more.
-fn narrow(brackets: &mut [Bracket], trials: &BTreeMap<u64, Trial>, tolerance: f64) -> Vec<u64> {
+fn narrow(
+    brackets: &mut [Bracket],
+    trials: &BTreeMap<u64, WindowTrial>,
+    tolerance: f64,
+) -> Vec<u64> {
     let mut wanted = Vec::new();
     for bracket in brackets {
         while let Some(window) = bracket.next(tolerance) {
@@ -187,18 +193,18 @@ fn narrow(brackets: &mut [Bracket], trials: &BTreeMap<u64, Trial>, tolerance: f6
 mod tests {
     use super::*;
 
-    fn search(bounds: Bounds, rate: impl Fn(u64) -> f64, cliff: u64) -> (Trial, usize) {
+    fn search(bounds: SearchBounds, rate: impl Fn(u64) -> f64, cliff: u64) -> (WindowTrial, usize) {
         let mut search = Search::new(bounds);
         while let Some(windows) = search.poll_windows() {
             for window in windows {
                 let lossless = window <= cliff;
-                search.handle_trial(Trial { window, rate_bps: rate(window), lossless });
+                search.handle_trial(WindowTrial { window, rate_bps: rate(window), lossless });
             }
         }
         (search.best().unwrap(), search.trials().count())
     }
 
-    const BOUNDS: Bounds = Bounds { least: 20, most: 3750, tolerance: 0.005 };
+    const BOUNDS: SearchBounds = SearchBounds { least: 20, most: 3750, tolerance: 0.005 };
 
     #[test]
     fn a_smooth_peak_is_found_within_the_tolerance_wherever_it_lies() {
@@ -245,7 +251,7 @@ mod tests {
                 };
                 // 1949 is a rung.
                 let lossless = window <= cliff || (1900..2000).contains(&window);
-                search.handle_trial(Trial { window, rate_bps, lossless });
+                search.handle_trial(WindowTrial { window, rate_bps, lossless });
             }
         }
         let best = search.best().unwrap();
@@ -263,7 +269,8 @@ mod tests {
         let mut search = Search::new(BOUNDS);
         while let Some(windows) = search.poll_windows() {
             for window in windows {
-                let trial = Trial { window, rate_bps: rate(window), lossless: window <= 2260 };
+                let trial =
+                    WindowTrial { window, rate_bps: rate(window), lossless: window <= 2260 };
                 search.handle_trial(trial);
             }
         }
@@ -282,7 +289,7 @@ mod tests {
 
     #[test]
     fn bounds_that_leave_one_window_are_no_trouble() {
-        let bounds = Bounds { least: 7, most: 7, tolerance: 0.01 };
+        let bounds = SearchBounds { least: 7, most: 7, tolerance: 0.01 };
         let (best, trials) = search(bounds, |s| s as f64, 0);
         assert_eq!((best.window, trials), (7, 1));
     }

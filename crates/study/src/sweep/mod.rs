@@ -28,7 +28,7 @@ pub struct Sweep {
 
 /// One combination of values.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Variant {
+pub struct SweepVariant {
     /// The values as written, in the order of [`Sweep::over`].
     pub values: Vec<String>,
     /// The scenario with them, under its own seed.
@@ -76,7 +76,7 @@ impl SweepPoint {
 impl Sweep {
     /// Every combination, the last key's values changing fastest. Whatever is wrong with a value
     /// is found here, before anything is played.
-    pub fn variants(&self) -> Result<Vec<Variant>, StudyError> {
+    pub fn variants(&self) -> Result<Vec<SweepVariant>, StudyError> {
         self.check()?;
         let mut combinations: Vec<Vec<String>> = vec![Vec::new()];
         for over in &self.over {
@@ -94,12 +94,12 @@ impl Sweep {
         combinations.into_iter().map(|values| self.variant(values)).collect()
     }
 
-    fn variant(&self, values: Vec<String>) -> Result<Variant, StudyError> {
+    fn variant(&self, values: Vec<String>) -> Result<SweepVariant, StudyError> {
         let mut overrides = self.overrides.clone();
         let assigned = self.over.iter().zip(&values).map(|(over, v)| format!("{}={v}", over.key));
         overrides.extend(assigned);
         let scenario = Scenario::parse_with(&self.text, &overrides)?;
-        Ok(Variant { values, scenario })
+        Ok(SweepVariant { values, scenario })
     }
 
     /// No key is decided twice.
@@ -129,19 +129,19 @@ impl Sweep {
     /// Plays `variants` (see [`Sweep::variants`]) under every seed.
     pub fn run<E: Engine + Sync + ?Sized>(
         &self,
-        variants: &[Variant],
+        variants: &[SweepVariant],
         engine: &E,
         workers: Workers,
     ) -> Result<Vec<SweepPoint>, StudyError> {
         let seeds = self.seeds.max(1);
-        let seeded = |variant: &Variant| {
+        let seeded = |variant: &SweepVariant| {
             let scenario = variant.scenario.clone();
             (0..seeds).map(move |i| Scenario { seed: scenario.seed + i, ..scenario.clone() })
         };
         let runs: Vec<Scenario> = variants.iter().flat_map(seeded).collect();
         let outcomes = play_all(engine, &runs, workers)?;
         let points = variants.iter().zip(outcomes.chunks(seeds as usize));
-        let point = |(variant, outcomes): (&Variant, &[Outcome])| SweepPoint {
+        let point = |(variant, outcomes): (&SweepVariant, &[Outcome])| SweepPoint {
             values: variant.values.clone(),
             outcomes: outcomes.to_vec(),
         };

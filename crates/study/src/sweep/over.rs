@@ -55,7 +55,7 @@ pub enum SweepError {
 }
 
 /// More values of one key are a slip.
-const MOST: usize = 1_000_000;
+const MAX_VALUES: usize = 1_000_000;
 
 impl Over {
     /// Reads what stands behind `--over`.
@@ -116,10 +116,10 @@ fn range(key: &str, text: &str) -> Result<Vec<String>, SweepError> {
         return Err(wrong("it needs a scale and a count"));
     };
     let count: usize = count.parse().map_err(|_| wrong("its count is no whole number"))?;
-    if !(2..=MOST).contains(&count) {
+    if !(2..=MAX_VALUES).contains(&count) {
         return Err(wrong("its count must be 2 or more, and a million at most"));
     }
-    let (first, last) = (Quantity::read(first), Quantity::read(last));
+    let (first, last) = (NumberWithUnit::read(first), NumberWithUnit::read(last));
     let (Some(first), Some(last)) = (first, last) else {
         return Err(wrong("an end of it is no number with a unit"));
     };
@@ -154,20 +154,20 @@ fn range(key: &str, text: &str) -> Result<Vec<String>, SweepError> {
 }
 
 /// Words, a number and a unit: `fixed:`, 50, `pkt`.
-struct Quantity<'a> {
+struct NumberWithUnit<'a> {
     words: &'a str,
     number: f64,
     unit: &'a str,
 }
 
-impl Quantity<'_> {
-    fn read(text: &str) -> Option<Quantity<'_>> {
+impl NumberWithUnit<'_> {
+    fn read(text: &str) -> Option<NumberWithUnit<'_>> {
         let start = text.rfind(':').map_or(0, |colon| colon + 1);
         let (words, quantity) = text.split_at(start);
         let letter = |c: char| !(c.is_ascii_digit() || "+-._eE".contains(c));
         let end = quantity.find(letter).unwrap_or(quantity.len());
         let number: f64 = quantity[..end].replace('_', "").parse().ok()?;
-        number.is_finite().then_some(Quantity { words, number, unit: &quantity[end..] })
+        number.is_finite().then_some(NumberWithUnit { words, number, unit: &quantity[end..] })
     }
 }
 

@@ -4,7 +4,7 @@ use sweetspot_units::{Bytes, Duration};
 
 /// An assumption that does not hold in all engines alike, and what it does.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
+pub struct BrokenAssumption {
     /// The assumption in a word or two.
     pub assumption: &'static str,
     /// What broke it, with the numbers.
@@ -12,22 +12,22 @@ pub struct Finding {
 }
 
 /// What a kernel's segments carry besides payload: IPv4, TCP, timestamps (RFC 7323).
-const HEADERS: Bytes = Bytes::new(52);
+const KERNEL_HEADERS: Bytes = Bytes::new(52);
 /// Headers as the kernel has them without timestamps.
 const BARE_HEADERS: Bytes = Bytes::new(40);
 /// The kernel delays an ACK for this long at most, unless traffic is interactive (TCP_DELACK_MIN).
 const KERNEL_ACK_DELAY: Duration = Duration::from_millis(40);
 /// A link that is used so much is full.
-const FULL: f64 = 0.98;
+const FULL_UTILISATION: f64 = 0.98;
 /// A window that is off by so much shows in the rate.
-const OFF: f64 = 0.01;
+const WINDOW_DEVIATION: f64 = 0.01;
 
 /// Everything known to break between the engines on this scenario.
-pub fn findings(scenario: &Scenario, outcomes: &[Outcome]) -> Vec<Finding> {
+pub fn findings(scenario: &Scenario, outcomes: &[Outcome]) -> Vec<BrokenAssumption> {
     let of = |name: &str| outcomes.iter().find(|outcome| outcome.engine == name);
     let (theory, sim, lab) = (of("theory"), of("sim"), of("lab"));
     let mut found = Vec::new();
-    let mut note = |assumption, words| found.push(Finding { assumption, words });
+    let mut note = |assumption, words| found.push(BrokenAssumption { assumption, words });
     for (i, transfer) in scenario.transfers.iter().enumerate() {
         if lab.is_some() {
             headers(scenario, i, transfer, &mut note);
@@ -54,7 +54,7 @@ fn headers(
     note: &mut impl FnMut(&'static str, String),
 ) {
     let packet = scenario.path.packet;
-    let kernel = if transfer.tcp.timestamps { HEADERS } else { BARE_HEADERS };
+    let kernel = if transfer.tcp.timestamps { KERNEL_HEADERS } else { BARE_HEADERS };
     let (written, real) = (packet - transfer.tcp.header, packet - kernel);
     if written != real {
         let percent = 100.0 * (real.as_f64() / written.as_f64() - 1.0);
@@ -135,7 +135,7 @@ fn granularity(
         .collect();
     let least = windows.iter().map(|(_, w)| *w).fold(f64::INFINITY, f64::min);
     let most = windows.iter().map(|(_, w)| *w).fold(0.0, f64::max);
-    if windows.len() > 1 && most / least - 1.0 > OFF {
+    if windows.len() > 1 && most / least - 1.0 > WINDOW_DEVIATION {
         let each: Vec<String> =
             windows.iter().map(|(name, w)| format!("{name} {:.1} kB", w / 1e3)).collect();
         note(
@@ -183,8 +183,8 @@ fn slow_start(
     note: &mut impl FnMut(&'static str, String),
 ) {
     // Handshake, TLS, and a doubling per round trip to a window of thousands.
-    const ROUND_TRIPS: u64 = 20;
-    let settled = transfer.start + scenario.path.rtt * ROUND_TRIPS;
+    const START_ROUND_TRIPS: u64 = 20;
+    let settled = transfer.start + scenario.path.rtt * START_ROUND_TRIPS;
     if settled > scenario.warmup {
         note(
             "steady state",
@@ -198,8 +198,8 @@ fn slow_start(
 
 fn fullness(sim: &Outcome, lab: &Outcome, note: &mut impl FnMut(&'static str, String)) {
     let (a, b) = (sim.bottleneck.utilisation, lab.bottleneck.utilisation);
-    if (a >= FULL) != (b >= FULL) {
-        let (full, idle) = if a >= FULL { ("sim", "lab") } else { ("lab", "sim") };
+    if (a >= FULL_UTILISATION) != (b >= FULL_UTILISATION) {
+        let (full, idle) = if a >= FULL_UTILISATION { ("sim", "lab") } else { ("lab", "sim") };
         note(
             "saturation",
             format!(

@@ -7,37 +7,37 @@ mod text;
 
 use sweetspot_scenario::{Outcome, Scenario};
 
-pub use findings::{Finding, findings};
-pub use standing::{BoundCheck, Bounds, STANDING, Standing};
+pub use findings::{BrokenAssumption, findings};
+pub use standing::{AgreementBounds, BoundCheck, STANDING, StandingScenario};
 
 /// Engines that differ by less agree: what a run of the same kernel twice differs by.
 const AGREEMENT: f64 = 0.03;
 
 /// What the engines say of one scenario.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Comparison {
+pub struct EngineComparison {
     /// The scenario's title.
     pub scenario: String,
     /// The engines, in the order of the columns.
     pub engines: Vec<String>,
     /// A quantity each.
-    pub rows: Vec<Quantity>,
+    pub rows: Vec<ComparedQuantity>,
     /// What explains the gaps, or warns of them.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<BrokenAssumption>,
 }
 
 /// One quantity as each engine has it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Quantity {
+pub struct ComparedQuantity {
     /// What it is, with its unit.
     pub name: String,
     /// One value per engine; `None` where an engine has none.
     pub values: Vec<Option<f64>>,
     /// Whether engines are judged by it.
-    pub judged: bool,
+    pub compared: bool,
 }
 
-impl Quantity {
+impl ComparedQuantity {
     /// The largest value over the smallest, less one; `None` where there are not two, or one of
     /// them is zero.
     pub fn gap(&self) -> Option<f64> {
@@ -48,12 +48,16 @@ impl Quantity {
     }
 }
 
-impl Comparison {
+impl EngineComparison {
     /// Compares `outcomes`, all of `scenario`.
-    pub fn of(scenario: &Scenario, outcomes: &[Outcome]) -> Comparison {
+    pub fn of(scenario: &Scenario, outcomes: &[Outcome]) -> EngineComparison {
         let mut rows = Vec::new();
-        let mut add = |name: String, judged: bool, of: &dyn Fn(&Outcome) -> Option<f64>| {
-            rows.push(Quantity { name, judged, values: outcomes.iter().map(of).collect() });
+        let mut add = |name: String, compared: bool, of: &dyn Fn(&Outcome) -> Option<f64>| {
+            rows.push(ComparedQuantity {
+                name,
+                compared,
+                values: outcomes.iter().map(of).collect(),
+            });
         };
         for i in 0..scenario.transfers.len() {
             let transfer = |of: fn(&sweetspot_scenario::TransferOutcome) -> f64| {
@@ -79,7 +83,7 @@ impl Comparison {
         add("bottleneck: used %".to_owned(), true, &link(|b| b.utilisation * 100.0));
         add("bottleneck: loss %".to_owned(), false, &link(|b| b.loss_rate * 100.0));
         add("bottleneck: packets wait".to_owned(), false, &link(|b| b.queue_mean_packets));
-        Comparison {
+        EngineComparison {
             scenario: scenario.title.clone(),
             engines: outcomes.iter().map(|outcome| outcome.engine.clone()).collect(),
             rows,
@@ -88,14 +92,14 @@ impl Comparison {
     }
 
     /// The largest gap among the quantities that engines are judged by, and whose it is.
-    pub fn largest_gap(&self) -> Option<(&Quantity, f64)> {
-        let judged = self.rows.iter().filter(|row| row.judged);
-        let gaps = judged.filter_map(|row| Some((row, row.gap()?)));
+    pub fn largest_gap(&self) -> Option<(&ComparedQuantity, f64)> {
+        let compared = self.rows.iter().filter(|row| row.compared);
+        let gaps = compared.filter_map(|row| Some((row, row.gap()?)));
         gaps.max_by(|a, b| a.1.total_cmp(&b.1))
     }
 
     /// The judgement in a sentence.
-    pub fn judgement(&self) -> String {
+    pub fn summary(&self) -> String {
         match self.largest_gap() {
             None => "One engine alone: there is nothing to compare.".to_owned(),
             Some((_, gap)) if gap <= AGREEMENT => {
@@ -119,8 +123,8 @@ impl Comparison {
 mod tests {
     use super::*;
 
-    fn quantity(values: &[Option<f64>]) -> Quantity {
-        Quantity { name: "goodput".into(), values: values.to_vec(), judged: true }
+    fn quantity(values: &[Option<f64>]) -> ComparedQuantity {
+        ComparedQuantity { name: "goodput".into(), values: values.to_vec(), compared: true }
     }
 
     #[test]
@@ -133,15 +137,15 @@ mod tests {
 
     #[test]
     fn the_judgement_names_the_worst_quantity() {
-        let comparison = Comparison {
+        let comparison = EngineComparison {
             scenario: String::new(),
             engines: vec!["sim".into(), "lab".into()],
             rows: vec![quantity(&[Some(1.0), Some(1.02)])],
             findings: Vec::new(),
         };
-        assert_eq!(comparison.judgement(), "The engines agree within 2.0 %.");
+        assert_eq!(comparison.summary(), "The engines agree within 2.0 %.");
         let rows = vec![quantity(&[Some(1.0), Some(1.5)])];
-        let words = Comparison { rows, ..comparison }.judgement();
+        let words = EngineComparison { rows, ..comparison }.summary();
         assert!(words.contains("up to 50.0 % (goodput), and nothing that is known"), "{words}");
     }
 }

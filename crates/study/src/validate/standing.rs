@@ -6,17 +6,17 @@ use crate::StudyError;
 
 /// A scenario of the set.
 #[derive(Debug, Clone, Copy)]
-pub struct Standing {
+pub struct StandingScenario {
     /// Its file's name in scenarios/standing, without `.toml`.
     pub name: &'static str,
     text: &'static str,
     /// How far the engines may lie apart.
-    pub bounds: Bounds,
+    pub bounds: AgreementBounds,
 }
 
 /// How far the first transfer's goodput may lie off, as a share.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Bounds {
+pub struct AgreementBounds {
     /// The simulator's from the closed form's; `None` where none covers the scenario.
     pub sim_off_theory: Option<f64>,
     /// The kernel's from the simulator's.
@@ -42,47 +42,47 @@ impl BoundCheck {
 }
 
 /// The scenarios, simplest first.
-pub const STANDING: [Standing; 7] = [
-    Standing {
+pub const STANDING: [StandingScenario; 7] = [
+    StandingScenario {
         name: "window-limited",
         text: include_str!("../../scenarios/standing/window-limited.toml"),
         // A kernel's window need not be whole packets, and its ACKs wait for one more.
-        bounds: Bounds { sim_off_theory: Some(0.03), lab_off_sim: 0.05 },
+        bounds: AgreementBounds { sim_off_theory: Some(0.03), lab_off_sim: 0.05 },
     },
-    Standing {
+    StandingScenario {
         name: "sweet-spot",
         text: include_str!("../../scenarios/standing/sweet-spot.toml"),
-        bounds: Bounds { sim_off_theory: Some(0.01), lab_off_sim: 0.01 },
+        bounds: AgreementBounds { sim_off_theory: Some(0.01), lab_off_sim: 0.01 },
     },
-    Standing {
+    StandingScenario {
         name: "elephants",
         text: include_str!("../../scenarios/standing/elephants.toml"),
-        bounds: Bounds { sim_off_theory: Some(0.02), lab_off_sim: 0.03 },
+        bounds: AgreementBounds { sim_off_theory: Some(0.02), lab_off_sim: 0.03 },
     },
-    Standing {
+    StandingScenario {
         name: "poisson",
         text: include_str!("../../scenarios/standing/poisson.toml"),
-        bounds: Bounds { sim_off_theory: Some(0.03), lab_off_sim: 0.05 },
+        bounds: AgreementBounds { sim_off_theory: Some(0.03), lab_off_sim: 0.05 },
     },
-    Standing {
+    StandingScenario {
         name: "sawtooth",
         text: include_str!("../../scenarios/standing/sawtooth.toml"),
         // How deep the kernel's reno cuts depends on how its losses fall.
-        bounds: Bounds { sim_off_theory: Some(0.05), lab_off_sim: 0.08 },
+        bounds: AgreementBounds { sim_off_theory: Some(0.05), lab_off_sim: 0.08 },
     },
-    Standing {
+    StandingScenario {
         name: "mice",
         text: include_str!("../../scenarios/standing/mice.toml"),
-        bounds: Bounds { sim_off_theory: None, lab_off_sim: 0.15 },
+        bounds: AgreementBounds { sim_off_theory: None, lab_off_sim: 0.15 },
     },
-    Standing {
+    StandingScenario {
         name: "sobas",
         text: include_str!("../../scenarios/standing/sobas.toml"),
-        bounds: Bounds { sim_off_theory: None, lab_off_sim: 0.05 },
+        bounds: AgreementBounds { sim_off_theory: None, lab_off_sim: 0.05 },
     },
 ];
 
-impl Standing {
+impl StandingScenario {
     /// The scenario.
     ///
     /// # Errors
@@ -92,26 +92,26 @@ impl Standing {
     }
 
     /// Which bounds `outcomes` kept, as far as they can be judged.
-    pub fn verdicts(&self, outcomes: &[Outcome]) -> Vec<BoundCheck> {
+    pub fn bound_checks(&self, outcomes: &[Outcome]) -> Vec<BoundCheck> {
         let goodput = |name: &str| {
             let outcome = outcomes.iter().find(|outcome| outcome.engine == name)?;
             Some(crate::play::goodput(outcome))
         };
-        let mut verdicts = Vec::new();
-        let mut judge = |names: (&str, &str), values: (f64, f64), bound: f64| {
+        let mut bound_checks = Vec::new();
+        let mut check = |names: (&str, &str), values: (f64, f64), bound: f64| {
             let (a, b) = values;
             let words =
                 format!("{} {:.2} Mbit/s, {} {:.2} Mbit/s", names.0, a / 1e6, names.1, b / 1e6);
-            verdicts.push(BoundCheck { words, off: a / b - 1.0, bound });
+            bound_checks.push(BoundCheck { words, off: a / b - 1.0, bound });
         };
         if let (Some(sim), Some(theory), Some(bound)) =
             (goodput("sim"), goodput("theory"), self.bounds.sim_off_theory)
         {
-            judge(("sim", "theory"), (sim, theory), bound);
+            check(("sim", "theory"), (sim, theory), bound);
         }
         if let (Some(lab), Some(sim)) = (goodput("lab"), goodput("sim")) {
-            judge(("lab", "sim"), (lab, sim), self.bounds.lab_off_sim);
+            check(("lab", "sim"), (lab, sim), self.bounds.lab_off_sim);
         }
-        verdicts
+        bound_checks
     }
 }

@@ -1,12 +1,12 @@
 use core::fmt::Write;
 
-use super::Comparison;
+use super::EngineComparison;
 use crate::markdown::MarkdownTable;
 
-impl Comparison {
+impl EngineComparison {
     /// The comparison in Markdown: the judgement, what broke, the numbers.
     pub fn text(&self) -> String {
-        let mut text = format!("{}\n", self.judgement());
+        let mut text = format!("{}\n", self.summary());
         for finding in &self.findings {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "* {}: {}", finding.assumption, finding.words);

@@ -4,13 +4,14 @@ use sweetspot_scenario::{AppliedFormula, EngineError};
 use sweetspot_units::{Bytes, Duration};
 
 use super::not_covered;
-use super::steady::{Flow, SOBAS, Steady, formula};
-use super::terms::{ACK, Cross, Terms};
+use super::steady::{SOBAS, Steady, SteadyFlow, formula};
+use super::terms::{ACK, KnownCross, Terms};
 use super::window::Window;
 use crate::path::elephants::Elephants;
 
 pub(super) fn steady(terms: &Terms<'_>) -> Result<Steady, EngineError> {
-    let (Cross::Elephants { rtt: cross_rtt, acks }, [transfer]) = (&terms.cross, terms.transfers)
+    let (KnownCross::Elephants { rtt: cross_rtt, acks }, [transfer]) =
+        (&terms.cross, terms.transfers)
     else {
         return Err(not_covered("several transfers meet elephants, and equation (7) knows one"));
     };
@@ -31,7 +32,7 @@ pub(super) fn steady(terms: &Terms<'_>) -> Result<Steady, EngineError> {
     };
     let rtt = t + queue / c;
     let rate = (window.wire / rtt).min(c);
-    let flow = Flow { rate, window: window.wire, rtt_mean: rtt, rtt_p99: rtt, loss: 0.0 };
+    let flow = SteadyFlow { rate, window: window.wire, rtt_mean: rtt, rtt_p99: rtt, loss: 0.0 };
     Ok(Steady {
         flows: vec![flow],
         cross: link.cross_rate(queue),
@@ -52,7 +53,7 @@ fn throughput(
     window: &Window,
     queue: Bytes,
     cross_rtt: Duration,
-    flow: &Flow,
+    flow: &SteadyFlow,
     terms: &Terms<'_>,
 ) -> AppliedFormula {
     let (c, t) = (terms.path.capacity(), terms.path.minimum_rtt());
@@ -84,8 +85,8 @@ fn best(link: &Elephants, buffer: Bytes, terms: &Terms<'_>) -> AppliedFormula {
     )
 }
 
-/// The backlog in bytes at which the buffer is full. Where it is counted in packets, the ACKs of
-/// the transfers that come the other way take places too.
+/// The backlog, in bytes, at which the buffer is full. In a buffer counted in packets, ACKs of
+/// reverse transfers take places too.
 fn available_buffer(terms: &Terms<'_>, cross_rtt: Duration, acks: f64) -> Bytes {
     let Some(places) = terms.places else { return terms.path.buffer() };
     let (capacity, packet) = (terms.path.capacity().as_f64() / 8.0, terms.packet.as_f64());
@@ -93,7 +94,7 @@ fn available_buffer(terms: &Terms<'_>, cross_rtt: Duration, acks: f64) -> Bytes 
     let mut buffer = terms.path.buffer().as_f64();
     // Longer queues slow the elephants and so thin out their ACKs: the mean size of what waits
     // depends on how much waits, a little. Each round shrinks the error by half or more.
-    for _ in 0..ROUNDS {
+    for _ in 0..FIXED_POINT_ROUNDS {
         let slowed = cross_rtt / (cross_rtt + buffer / capacity);
         let ack_bytes = terms.used.as_f64() / 8.0 * acks * slowed;
         let packets = (capacity - ack_bytes) / packet + ack_bytes / ACK;
@@ -102,4 +103,4 @@ fn available_buffer(terms: &Terms<'_>, cross_rtt: Duration, acks: f64) -> Bytes 
     Bytes::from_f64(buffer)
 }
 
-const ROUNDS: usize = 40;
+const FIXED_POINT_ROUNDS: usize = 40;

@@ -1,5 +1,5 @@
-//! Scenarios that a closed form covers, answered with the same outcome as the other engines give,
-//! and with the formulas and assumptions it rests on; the others with the reason why none does.
+//! An engine of closed forms. For a scenario that a formula covers it returns an outcome like the
+//! other engines, with the formulas and their assumptions; for any other the reason why none does.
 
 mod elephants;
 mod outcome;
@@ -12,8 +12,8 @@ use sweetspot_scenario::{Engine, EngineError, Outcome, Recorder, Scenario};
 
 use crate::TheoryError;
 
-/// The closed forms as an engine. It draws nothing by lot, so the seed does not matter, and its
-/// answers have no time series.
+/// The closed forms as an engine. It draws no random numbers, so the seed has no effect, and its
+/// outcomes have no time series.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Theory;
 
@@ -29,7 +29,7 @@ impl Engine for Theory {
     ) -> Result<Outcome, EngineError> {
         let terms = terms::Terms::of(scenario)?;
         let steady = match &terms.cross {
-            terms::Cross::Elephants { .. } => elephants::steady(&terms)?,
+            terms::KnownCross::Elephants { .. } => elephants::steady(&terms)?,
             _ => single::steady(&terms)?,
         };
         Ok(outcome::outcome(scenario, &terms, steady))
@@ -38,7 +38,7 @@ impl Engine for Theory {
 
 const NAME: &str = "theory";
 
-/// The honest answer where there is none.
+/// The error for a scenario without a closed form.
 fn not_covered(because: impl Into<String>) -> EngineError {
     EngineError::NotCovered { because: because.into() }
 }

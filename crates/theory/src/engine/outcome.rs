@@ -57,8 +57,8 @@ pub(super) fn outcome(scenario: &Scenario, terms: &Terms<'_>, steady: Steady) ->
     }
 }
 
-/// Each entry gets the same share of what it had before the transfer came, in both directions
-/// where the way back is a mirror.
+/// Each entry keeps the same share of its rate before the transfer started; in both directions if
+/// the reverse path mirrors the forward path.
 fn crosses(scenario: &Scenario, before: f64, after: f64) -> Vec<CrossOutcome> {
     use sweetspot_scenario::{Kind, Reverse};
     let left = if before > 0.0 { after / before } else { 0.0 };
@@ -78,7 +78,7 @@ fn crosses(scenario: &Scenario, before: f64, after: f64) -> Vec<CrossOutcome> {
             / scenario.path.packet.as_f64();
         CrossOutcome {
             kind: cross.kind.name().into(),
-            // The way back has nobody to yield to but ACKs.
+            // On the reverse path it yields to ACKs only.
             goodput_bps: alone(&cross.kind, cross.rtt) * (left + ways) * payload,
             loss_rate: 0.0,
             retransmitted_packets: 0,

@@ -1,11 +1,11 @@
-//! Without cross traffic, or with such as does not react: equations (3), (4), (5), (9), (10)-(17).
+//! No cross traffic, or unresponsive cross traffic: equations (3), (4), (5), (9), (10)-(17).
 
 use sweetspot_scenario::{EngineError, Transfer};
 use sweetspot_units::{Bytes, Rate};
 
 use super::not_covered;
-use super::steady::{Flow, SOBAS, Steady, formula, late_packet_rtt, mean_packet_rtt};
-use super::terms::{Cross, Terms, is_reno, segments_per_step};
+use super::steady::{SOBAS, Steady, SteadyFlow, formula, late_packet_rtt, mean_packet_rtt};
+use super::terms::{KnownCross, Terms, is_reno, segments_per_step};
 use crate::path::Path;
 use crate::path::saturation::{self, Regime};
 use crate::path::sawtooth::sawtooth;
@@ -47,7 +47,9 @@ fn alone(terms: &Terms<'_>, transfer: &Transfer) -> Result<Steady, EngineError> 
         window.wire, window.rule, spot.low, spot.high, found.rate
     );
     let source = match terms.cross {
-        Cross::Unresponsive => format!("{SOBAS}, equations (4) and (5) with A for C (section V-A)"),
+        KnownCross::Unresponsive => {
+            format!("{SOBAS}, equations (4) and (5) with A for C (section V-A)")
+        }
         _ => format!("{SOBAS}, equations (4) and (5)"),
     };
     steady.formulas.insert(0, formula("throughput", rule, numbers, &source));
@@ -61,15 +63,15 @@ fn alone(terms: &Terms<'_>, transfer: &Transfer) -> Result<Steady, EngineError> 
 /// S <= C T_m.
 fn limited(left: &Path, window: Bytes) -> Steady {
     let rtt = left.minimum_rtt();
-    one(Flow { rate: window / rtt, window, rtt_mean: rtt, rtt_p99: rtt, loss: 0.0 }, (0, 0))
+    one(SteadyFlow { rate: window / rtt, window, rtt_mean: rtt, rtt_p99: rtt, loss: 0.0 }, (0, 0))
 }
 
-/// C T_m < S <= C T_m + B_t: what is more than the pipe holds stands in the buffer.
+/// C T_m < S <= C T_m + B_t: what exceeds C T_m waits in the buffer.
 fn saturated(left: &Path, window: Bytes) -> Steady {
     let rtt = window / left.capacity();
     let queue = window.saturating_sub(left.bdp()).get();
     let rate = left.capacity();
-    one(Flow { rate, window, rtt_mean: rtt, rtt_p99: rtt, loss: 0.0 }, (queue, queue))
+    one(SteadyFlow { rate, window, rtt_mean: rtt, rtt_p99: rtt, loss: 0.0 }, (queue, queue))
 }
 
 fn congested(
@@ -88,7 +90,7 @@ fn congested(
     let tooth = sawtooth(left, terms.packet)?;
     // Growth by half a packet per round makes a period twice as long.
     let step = f64::from(segments_per_step(transfer));
-    let flow = Flow {
+    let flow = SteadyFlow {
         rate: saturation::congestion_limited(left),
         window,
         rtt_mean: mean_packet_rtt(left, &tooth, terms.packet),
@@ -117,7 +119,7 @@ fn congested(
     Ok(steady)
 }
 
-/// Random loss on the way: the path is congested as far as the transfer can tell.
+/// Random loss: to the transfer the path looks congested.
 fn lossy(terms: &Terms<'_>) -> Result<Steady, EngineError> {
     let transfer = &terms.transfers[0];
     if !is_reno(transfer.congestion) {
@@ -140,9 +142,14 @@ fn lossy(terms: &Terms<'_>) -> Result<Steady, EngineError> {
         )));
     }
     let rtt = left.minimum_rtt();
-    let told =
-        Flow { rate, window: window.wire, rtt_mean: rtt, rtt_p99: rtt, loss: terms.loss.get() };
-    let mut steady = one(told, (0, 0));
+    let single = SteadyFlow {
+        rate,
+        window: window.wire,
+        rtt_mean: rtt,
+        rtt_p99: rtt,
+        loss: terms.loss.get(),
+    };
+    let mut steady = one(single, (0, 0));
     steady.cross = terms.used;
     steady.formulas.push(formula(
         "throughput",
@@ -182,7 +189,7 @@ fn shared(terms: &Terms<'_>, transfers: &[Transfer]) -> Result<Steady, EngineErr
     }
     let rtt = left.minimum_rtt().max(all / left.capacity());
     let queue = all.saturating_sub(spot.low).get();
-    let flow = |window: &Bytes| Flow {
+    let flow = |window: &Bytes| SteadyFlow {
         rate: *window / rtt,
         window: *window,
         rtt_mean: rtt,
@@ -205,7 +212,7 @@ fn shared(terms: &Terms<'_>, transfers: &[Transfer]) -> Result<Steady, EngineErr
     })
 }
 
-fn one(flow: Flow, (mean, most): (u64, u64)) -> Steady {
+fn one(flow: SteadyFlow, (mean, most): (u64, u64)) -> Steady {
     Steady {
         flows: vec![flow],
         cross: Rate::ZERO,

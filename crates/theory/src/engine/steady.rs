@@ -8,7 +8,7 @@ use crate::path::sawtooth::Sawtooth;
 
 /// One transfer, on the wire.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Flow {
+pub(super) struct SteadyFlow {
     pub rate: Rate,
     pub window: Bytes,
     pub rtt_mean: Duration,
@@ -19,10 +19,10 @@ pub(super) struct Flow {
 /// The transfers and what they do to the link.
 #[derive(Debug)]
 pub(super) struct Steady {
-    pub flows: Vec<Flow>,
-    /// What cross traffic still gets.
+    pub flows: Vec<SteadyFlow>,
+    /// The cross traffic's remaining rate.
     pub cross: Rate,
-    /// What waits on average and at most.
+    /// The mean and the largest backlog.
     pub backlog: (Bytes, Bytes),
     pub formulas: Vec<AppliedFormula>,
     pub assumptions: Vec<String>,

@@ -1,4 +1,4 @@
-//! A scenario in the terms of the formulas, or why it has none.
+//! A scenario's quantities as the formulas take them, or why no formula covers it.
 
 use sweetspot_scenario::{
     Congestion, EngineError, Flavour, Kind, Queue, Reverse, Scenario, Transfer,
@@ -11,7 +11,7 @@ use crate::path::Path;
 /// An ACK: 20 bytes IP, 20 bytes TCP.
 pub(super) const ACK: f64 = 40.0;
 
-/// What the formulas take.
+/// The formulas' arguments.
 #[derive(Debug)]
 pub(super) struct Terms<'a> {
     pub transfers: &'a [Transfer],
@@ -19,26 +19,26 @@ pub(super) struct Terms<'a> {
     pub path: Path,
     /// A full packet on the wire.
     pub packet: Bytes,
-    pub cross: Cross,
-    /// What cross traffic takes of C before the transfers start, its ACKs included.
+    pub cross: KnownCross,
+    /// Rate of the cross traffic before the transfers start, its ACKs included.
     pub used: Rate,
     /// Random loss in the direction of the data.
     pub loss: Probability,
-    /// Packets that the buffer holds whatever their size, where it is counted in packets.
+    /// The buffer's size in packets, if it is counted in packets.
     pub places: Option<u64>,
     pub assumptions: Vec<String>,
 }
 
-/// Cross traffic that a closed form knows.
+/// Cross traffic that a closed form covers.
 #[derive(Debug)]
-pub(super) enum Cross {
+pub(super) enum KnownCross {
     None,
     /// Constant rate, no reaction.
     Unresponsive,
     /// Persistent TCP limited by windows; `rtt` is the harmonic mean of theirs.
     Elephants {
         rtt: Duration,
-        /// ACKs of those that come the other way, as a share of what cross traffic takes.
+        /// ACKs of reverse transfers, as a share of the cross traffic's rate.
         acks: f64,
     },
 }
@@ -76,7 +76,7 @@ impl<'a> Terms<'a> {
             transfers: &scenario.transfers,
             path: Path::new(narrow.rate, path.rtt + serial, buffer)?,
             packet: path.packet,
-            cross: Cross::None,
+            cross: KnownCross::None,
             used: Rate::ZERO,
             loss: forward_loss(scenario),
             places: match narrow.buffer {
@@ -93,7 +93,7 @@ impl<'a> Terms<'a> {
         Ok(terms)
     }
 
-    /// What the transfers' headers leave of a packet.
+    /// The share of a packet that is payload.
     pub(super) fn payload_share(&self, transfer: &Transfer) -> f64 {
         self.payload(transfer).as_f64() / self.packet.as_f64()
     }
@@ -164,14 +164,14 @@ impl<'a> Terms<'a> {
             )));
         }
         if udp > 0.0 {
-            self.cross = Cross::Unresponsive;
+            self.cross = KnownCross::Unresponsive;
             self.assumptions.push(
                 "Cross traffic as a fluid of constant rate: T_e = T_m, and of a full buffer the \
                  transfer's are the share A/C. Its bursts make the throughput near the ends of the sweet spot lower."
                     .to_owned(),
             );
         } else if windows > 0.0 {
-            self.cross = Cross::Elephants {
+            self.cross = KnownCross::Elephants {
                 rtt: Duration::from_secs_f64(reciprocal / windows),
                 acks: acks / (windows + acks),
             };
@@ -185,7 +185,7 @@ impl<'a> Terms<'a> {
     }
 }
 
-/// A transfer must be there, without end, throughout the measurement.
+/// `Ok` if the transfer has no end and lasts throughout the measurement.
 fn permanent(transfer: &Transfer, end: Duration) -> Result<(), EngineError> {
     if transfer.size.is_some() {
         return Err(not_covered(
@@ -199,7 +199,7 @@ fn permanent(transfer: &Transfer, end: Duration) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// What the transfer's congestion control makes of its own losses.
+/// Whether the congestion control reacts to losses as Reno does.
 pub(super) fn is_reno(congestion: Congestion) -> bool {
     use Congestion::{NewReno, Reno, Sack, Sack1};
     matches!(congestion, Reno | NewReno | Sack | Sack1)

@@ -1,4 +1,4 @@
-//! S: the window that each way of sizing gives.
+//! S: the window that each sizing gives.
 
 use sweetspot_scenario::{EngineError, Transfer};
 use sweetspot_sizing::{BdpDefinition, Sizing};
@@ -10,7 +10,7 @@ use crate::path::sawtooth::sawtooth;
 use crate::path::six_bdps;
 use crate::path::{Path, saturation};
 
-/// S on the wire, and in words where it comes from.
+/// S on the wire, and a description of its origin.
 pub(super) struct Window {
     pub wire: Bytes,
     pub rule: String,
@@ -60,8 +60,8 @@ impl Terms<'_> {
         Ok(Window { wire, rule })
     }
 
-    /// Autotuning offers twice what arrives per round trip: it never limits, as long as the host
-    /// allows more than the path can hold.
+    /// Autotuning advertises twice what arrives per round trip: it never limits while the host
+    /// allows more than the path holds.
     fn autotuned(&self, hosts: Bytes) -> Result<String, EngineError> {
         if hosts > saturation::sweet_spot(&self.path).high {
             return Ok("autotuning, which offers twice what arrives per round trip and so never \
@@ -90,7 +90,8 @@ impl Terms<'_> {
     }
 
     // Of a backlog that all share, the target's own packets are the share A/C.
-    /// What unresponsive traffic leaves of the path: A, T_e, and of the buffer the target's share.
+    /// The path that remains beside unresponsive traffic: A, T_e, and the target's share of the
+    /// buffer.
     pub(super) fn left(&self) -> Result<Path, EngineError> {
         let available = self.path.capacity() - self.used;
         let share = available.as_f64() / self.path.capacity().as_f64();

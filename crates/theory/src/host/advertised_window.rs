@@ -6,7 +6,7 @@ use sweetspot_units::Bytes;
 use crate::TheoryError;
 use crate::error::require;
 
-/// Kernels that turn a buffer into a window by the same rule.
+/// Kernel versions that derive the advertised window from the buffer by one rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Era {
     /// Up to 3.3: `tcp_adv_win_scale` = 2 keeps a quarter of the buffer for overhead.
@@ -55,7 +55,7 @@ impl Era {
         }
     }
 
-    /// Whether `tcp_adv_win_scale` changes anything.
+    /// Whether `tcp_adv_win_scale` has an effect.
     pub fn obeys_adv_win_scale(self) -> bool {
         self < Era::CautiousRatio
     }
@@ -92,8 +92,8 @@ impl Era {
         Ok(self.window(granted.saturating_add(granted), measured))
     }
 
-    /// The least memory whose window is `window` or more: what `tcp_rmem[2]` must be for
-    /// autotuning to get there.
+    /// The least memory whose window is `window` or more: the value of `tcp_rmem[2]` with which
+    /// autotuning reaches it.
     pub fn memory_for(self, window: Bytes, measured: Option<ScalingRatio>) -> Bytes {
         let w = u128::from(window.get());
         let memory = match self {

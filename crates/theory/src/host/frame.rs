@@ -6,15 +6,15 @@ use sweetspot_units::{Bytes, Rate};
 use crate::TheoryError;
 use crate::error::require;
 
-/// Preamble and start delimiter, destination, source and type, check sequence, gap: what every
-/// frame costs besides its content (IEEE 802.3).
-const ETHERNET: u64 = 8 + 14 + 4 + 12;
-/// The smallest content; shorter is padded (IEEE 802.3).
-const SMALLEST_CONTENT: u64 = 46;
+/// Bytes of a frame besides its content: preamble and start delimiter, addresses and type, check
+/// sequence, gap (IEEE 802.3).
+const ETHERNET_OVERHEAD_BYTES: u64 = 8 + 14 + 4 + 12;
+/// Smallest content of a frame, bytes; shorter content is padded (IEEE 802.3).
+const MIN_CONTENT_BYTES: u64 = 46;
 /// One tag (IEEE 802.1Q).
-const VLAN_TAG: u64 = 4;
+const VLAN_TAG_BYTES: u64 = 4;
 /// A TCP header without options (RFC 9293 §3.1).
-const TCP: u64 = 20;
+const TCP_HEADER_BYTES: u64 = 20;
 
 /// The version of the internet protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +54,7 @@ impl Framing {
         let whole = options.get() <= 40 && options.get().is_multiple_of(4);
         require(whole, "TCP options", options, "a multiple of 4 B, 40 B at most (RFC 9293)")?;
         require(self.vlan_tags <= 2, "VLAN tags", self.vlan_tags, "two at most")?;
-        Ok(self.ip.header() + TCP + options.get())
+        Ok(self.ip.header() + TCP_HEADER_BYTES + options.get())
     }
 
     /// The largest payload of one packet of `mtu` bytes.
@@ -68,13 +68,15 @@ impl Framing {
     }
 
     // Blog, update of 2013-01-23: 8 + 14 + 20 + 32 + 1432 + 4 + 12 = 1522.
-    /// What a segment with `payload` bytes takes of the wire, gap included.
+    /// Bytes on the wire of a segment with `payload` bytes, gap included.
     ///
     /// # Errors
     /// If the options are impossible.
     pub fn on_the_wire(&self, payload: Bytes) -> Result<Bytes, TheoryError> {
-        let content = (self.headers()? + payload.get()).max(SMALLEST_CONTENT);
-        Ok(Bytes::new(content + ETHERNET + VLAN_TAG * u64::from(self.vlan_tags)))
+        let content = (self.headers()? + payload.get()).max(MIN_CONTENT_BYTES);
+        Ok(Bytes::new(
+            content + ETHERNET_OVERHEAD_BYTES + VLAN_TAG_BYTES * u64::from(self.vlan_tags),
+        ))
     }
 
     /// The share of the wire's bits that is payload, from 0 to 1.

@@ -4,16 +4,16 @@
 use sweetspot_units::Bytes;
 
 // Heffner §6.6: rcv_space - rcv_alloc + ofo_alloc.
-/// The window to announce: the buffer's target less what waits in order for the application.
+/// The window to advertise: the buffer's target less the in-order data that the application has not
+/// read.
 /// Data out of order does not shrink it, so that one loss does not close the window.
-///
-/// `out_of_order` is counted within `in_buffer`, the whole that the receiver holds.
+/// `in_buffer` is all data that the receiver holds, `out_of_order` included.
 pub fn window(space: Bytes, in_buffer: Bytes, out_of_order: Bytes) -> Bytes {
     space.saturating_sub(in_buffer.saturating_sub(out_of_order))
 }
 
 // Heffner §6.6: "may not retract a previously advertised window".
-/// The window to announce where `promised` bytes of an earlier announcement are still open.
+/// The window to advertise while `promised` bytes of an earlier advertisement are still open.
 pub fn never_retracted(window: Bytes, promised: Bytes) -> Bytes {
     window.max(promised)
 }

@@ -1,4 +1,4 @@
-//! What a host makes of a buffer: windows, scales, frames, and receivers that size themselves.
+//! Hosts: the window of a socket buffer, window scale, frame efficiency, receive-window sizing.
 
 pub mod advertised_window;
 pub mod frame;

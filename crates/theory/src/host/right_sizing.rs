@@ -5,9 +5,9 @@ use sweetspot_units::{Bytes, Duration, Rate};
 use crate::TheoryError;
 use crate::error::require;
 
-/// What the sender's congestion control does, as the receiver infers it.
+/// How the sender's window grows, as the receiver infers it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Phase {
+pub enum WindowGrowth {
     /// The window doubles per RTT.
     SlowStart,
     /// The window grows by one segment per RTT.
@@ -17,10 +17,10 @@ pub enum Phase {
 // DRS §II: awnd >= 2 cwnd in slow start, awnd >= cwnd + 1 in additive increase.
 /// The least window a receiver must advertise so that it never limits a sender whose window was
 /// `congestion_window` in the last RTT.
-pub fn advertised_window(congestion_window: Bytes, mss: Bytes, phase: Phase) -> Bytes {
+pub fn advertised_window(congestion_window: Bytes, mss: Bytes, phase: WindowGrowth) -> Bytes {
     match phase {
-        Phase::SlowStart => congestion_window.saturating_add(congestion_window),
-        Phase::AdditiveIncrease => congestion_window.saturating_add(mss),
+        WindowGrowth::SlowStart => congestion_window.saturating_add(congestion_window),
+        WindowGrowth::AdditiveIncrease => congestion_window.saturating_add(mss),
     }
 }
 
@@ -62,8 +62,8 @@ mod tests {
     #[test]
     fn the_receiver_stays_ahead_of_the_sender() {
         let w = Bytes::new(30_000);
-        assert_eq!(advertised_window(w, MSS, Phase::SlowStart), Bytes::new(60_000));
-        assert_eq!(advertised_window(w, MSS, Phase::AdditiveIncrease), Bytes::new(31_500));
+        assert_eq!(advertised_window(w, MSS, WindowGrowth::SlowStart), Bytes::new(60_000));
+        assert_eq!(advertised_window(w, MSS, WindowGrowth::AdditiveIncrease), Bytes::new(31_500));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::path::Path;
 
 /// LEDBAT++'s target of queueing delay (draft-irtf-iccrg-ledbat-plus-plus §4.1), with which
 /// RFC 9840 runs by default.
-pub const TARGET: Duration = Duration::from_millis(60);
+pub const TARGET_DELAY: Duration = Duration::from_millis(60);
 
 /// RFC 6817 §2.4.2: the target must not exceed 100 ms.
 const LARGEST_TARGET: Duration = Duration::from_millis(100);
@@ -67,14 +67,14 @@ mod tests {
     #[test]
     fn a_flow_rests_with_its_target_queued() {
         // 100 Mbit/s: 40 ms = 500 kB, 60 ms = 750 kB.
-        let rest = rest(&path(1_000_000), TARGET).unwrap();
+        let rest = rest(&path(1_000_000), TARGET_DELAY).unwrap();
         assert_eq!(rest.standing_queue, Bytes::new(750_000));
         assert_eq!(rest.window, Bytes::new(1_250_000));
     }
 
     #[test]
     fn a_small_buffer_makes_it_an_ordinary_flow() {
-        let e = rest(&path(700_000), TARGET).unwrap_err();
+        let e = rest(&path(700_000), TARGET_DELAY).unwrap_err();
         assert!(matches!(e, TheoryError::NotCovered { .. }));
         // 5 ms is 62.5 kB: that fits.
         assert!(rest(&path(700_000), Duration::from_millis(5)).is_ok());
@@ -83,9 +83,9 @@ mod tests {
     #[test]
     fn short_paths_grow_slowly() {
         // 120 ms / 20 ms = 6; / 7 ms = 17.1 -> 18 -> 16; / 120 ms = 1; / 200 ms -> 1.
-        let at = |ms| gain(Duration::from_millis(ms), TARGET).unwrap();
+        let at = |ms| gain(Duration::from_millis(ms), TARGET_DELAY).unwrap();
         assert_eq!([20, 7, 120, 200].map(at), [1.0 / 6.0, 1.0 / 16.0, 1.0, 1.0]);
-        assert!(gain(Duration::ZERO, TARGET).is_err());
+        assert!(gain(Duration::ZERO, TARGET_DELAY).is_err());
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub struct Elephants {
 
 /// The largest throughput without loss and the socket buffer that gives it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Optimum {
+pub struct FeasibleOptimum {
     /// The Maximum Feasible Throughput.
     pub rate: Rate,
     /// The socket buffer that fills the available buffer and no more.
@@ -27,8 +27,8 @@ pub struct Optimum {
 }
 
 impl Elephants {
-    /// A link of `capacity` C on which the elephants leave `available` A; T_e is the target's RTT
-    /// before it starts, T_ct the elephants' own RTT, `available_buffer` the space they leave.
+    /// A link of `capacity` C with available bandwidth `available` A; T_e is the target's RTT
+    /// before it starts, T_ct the elephants' RTT, `available_buffer` the free buffer.
     ///
     /// # Errors
     /// If A exceeds C, or capacity or an RTT is zero.
@@ -47,7 +47,7 @@ impl Elephants {
     }
 
     // SOBAS eq. (6): R'_ct = (C - A) T_ct / (T_ct + Q/C).
-    /// What the elephants still get when the target keeps `backlog` Q at the link.
+    /// The elephants' rate when the target keeps `backlog` Q at the link.
     pub fn cross_rate(&self, backlog: Bytes) -> Rate {
         let t = self.cross_rtt.as_secs_f64();
         let queueing = backlog.as_f64() * 8.0 / self.capacity.as_f64();
@@ -55,21 +55,22 @@ impl Elephants {
     }
 
     // SOBAS eq. (7): R = A (T_ct + Q/A) / (T_ct + Q/C) = (A T_ct + Q) / (T_ct + Q/C).
-    /// What the target gets when it keeps `backlog` Q at the link.
+    /// The target's rate when it keeps `backlog` Q at the link.
     pub fn rate_at_backlog(&self, backlog: Bytes) -> Rate {
         self.capacity - self.cross_rate(backlog)
     }
 
     // SOBAS eq. (8) and the text below it: S = R T_e + B.
     /// The Maximum Feasible Throughput: the available buffer is full and nothing is lost.
-    pub fn optimum(&self) -> Optimum {
+    pub fn optimum(&self) -> FeasibleOptimum {
         let rate = self.rate_at_backlog(self.available_buffer);
-        Optimum { rate, socket_buffer: rate * self.exogenous_rtt + self.available_buffer }
+        FeasibleOptimum { rate, socket_buffer: rate * self.exogenous_rtt + self.available_buffer }
     }
 
     // SOBAS eq. (3), R = W_s / T(W_s), with T = T_e + Q/C: of a backlog that all share, only the
     // target's own packets are in its window. The paper's S = R T_e + Q counts all of it.
-    /// The window whose owner finds `backlog` Q at the link, elephants' packets among it.
+    /// The window with which the whole backlog at the link, elephants' packets included, is
+    /// `backlog` Q.
     pub fn window_at_backlog(&self, backlog: Bytes) -> Bytes {
         let queueing = backlog / self.capacity;
         self.rate_at_backlog(backlog) * (self.exogenous_rtt + queueing)

@@ -4,9 +4,9 @@ use sweetspot_units::Rate;
 
 use super::elephants::Elephants;
 
-/// Between what and what the Maximum Feasible Throughput lies.
+/// Bounds of the Maximum Feasible Throughput.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Bounds {
+pub struct MftBounds {
     /// As if the mice did not react at all: A.
     pub low: Rate,
     /// As if they were elephants: eq. (8).
@@ -18,9 +18,9 @@ pub struct Bounds {
 /// Bounds of the Maximum Feasible Throughput against mice that leave as much bandwidth and
 /// buffer as `as_elephants` says. Where the buffer is small, bursts can push the true value
 /// slightly below the lower bound.
-pub fn bounds(as_elephants: &Elephants) -> Bounds {
+pub fn bounds(as_elephants: &Elephants) -> MftBounds {
     let low = as_elephants.rate_at_backlog(sweetspot_units::Bytes::ZERO);
-    Bounds { low, high: as_elephants.optimum().rate }
+    MftBounds { low, high: as_elephants.optimum().rate }
 }
 
 #[cfg(test)]

@@ -34,17 +34,17 @@ impl Path {
         Ok(Path { capacity, minimum_rtt, buffer })
     }
 
-    /// C.
+    /// The capacity C.
     pub fn capacity(&self) -> Rate {
         self.capacity
     }
 
-    /// T_m.
+    /// The minimum RTT T_m.
     pub fn minimum_rtt(&self) -> Duration {
         self.minimum_rtt
     }
 
-    /// B_t.
+    /// The drop-tail buffer B_t of the tight link.
     pub fn buffer(&self) -> Bytes {
         self.buffer
     }

@@ -29,7 +29,7 @@ pub struct Throughput {
 /// The windows at which a path runs full without loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SweetSpot {
-    /// C T_m: below it the path idles.
+    /// C T_m: with less the link is idle at times.
     pub low: Bytes,
     /// C T_m + B_t: above it the buffer overflows.
     pub high: Bytes,

@@ -12,7 +12,7 @@ use crate::packets::Packets;
 pub struct Sawtooth {
     /// The window at which the buffer overflows.
     pub peak: Packets,
-    /// The window after it was halved.
+    /// The window after halving.
     pub trough: Packets,
     /// Round trips in one period.
     pub rounds: f64,
@@ -26,7 +26,7 @@ pub struct Sawtooth {
     pub mean_rtt: Duration,
     /// Backlog at the tight link just before the loss: its whole buffer.
     pub largest_backlog: Bytes,
-    /// Backlog just after the window was halved: what is left of it once the pipe is full.
+    /// Backlog just after the window was halved.
     pub smallest_backlog: Bytes,
     /// Backlog averaged over time.
     pub mean_backlog: Bytes,

@@ -8,14 +8,14 @@ use super::{Path, window};
 use crate::TheoryError;
 use crate::error::require;
 
-/// What the six definitions multiply.
+/// The factors of the six definitions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PathState {
-    /// C.
+    /// C, the capacity.
     pub capacity: Rate,
-    /// T_m.
+    /// T_m, the minimum RTT.
     pub minimum_rtt: Duration,
-    /// A, before the transfer starts.
+    /// A, the available bandwidth before the transfer starts.
     pub available: Rate,
     /// T_e, the RTT before the transfer starts.
     pub exogenous_rtt: Duration,
@@ -47,7 +47,7 @@ pub struct SixBdps {
 }
 
 impl SixBdps {
-    /// All six in order.
+    /// The six products in the paper's order.
     pub fn all(&self) -> [Bytes; 6] {
         [self.bdp1, self.bdp2, self.bdp3, self.bdp4, self.bdp5, self.bdp6]
     }

@@ -1,4 +1,4 @@
-//! Cross traffic that does not react: rate-controlled UDP, SOBAS §V-A.
+//! Unresponsive cross traffic: rate-controlled UDP, SOBAS §V-A.
 
 use sweetspot_units::{Bytes, Duration, Rate};
 
@@ -7,8 +7,8 @@ use crate::TheoryError;
 use crate::error::require;
 
 // SOBAS §V-A: equations (4) and (5) with A for C, T_e for T_m and the available buffer for B_t.
-/// The path as the target transfer sees it: what unresponsive cross traffic of `cross` leaves of
-/// `capacity`, the RTT `exogenous_rtt` (T_e) that it causes, and the buffer it leaves free.
+/// The path as the target transfer sees it: `capacity` less the unresponsive cross traffic `cross`,
+/// the RTT `exogenous_rtt` (T_e) that this causes, and the buffer that stays free.
 /// Everything that holds for a [`Path`] then holds for the result, so the Maximum Feasible
 /// Throughput is A = C - R_c and the sweet spot [A T_e, A T_e + B].
 ///

@@ -1,4 +1,4 @@
-//! What a window allows: SOBAS eqs (1)-(3).
+//! Throughput of a window: SOBAS eqs (1)-(3).
 
 use sweetspot_units::{Bytes, Duration, Rate};
 

@@ -7,7 +7,7 @@ use crate::error::require;
 
 /// The throughput model that describes a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Model {
+pub enum FlowModel {
     /// Mostly in slow start: [`super::s_model`].
     S,
     /// Mostly in congestion avoidance: [`super::l_model`].
@@ -32,8 +32,8 @@ pub fn congestion_events(losses: &[Time], rtt: Duration) -> Result<usize, Theory
 // Router-buffer §IV: at most four congestion events are close to the S-model, five or more to
 // the L-model.
 /// The model for a flow that saw this many congestion events.
-pub fn model(congestion_events: usize) -> Model {
-    if congestion_events <= 4 { Model::S } else { Model::L }
+pub fn model(congestion_events: usize) -> FlowModel {
+    if congestion_events <= 4 { FlowModel::S } else { FlowModel::L }
 }
 
 #[cfg(test)]
@@ -60,8 +60,8 @@ mod tests {
 
     #[test]
     fn the_fifth_event_makes_a_flow_long() {
-        assert_eq!([0, 1, 4].map(model), [Model::S; 3]);
-        assert_eq!([5, 100].map(model), [Model::L; 2]);
+        assert_eq!([0, 1, 4].map(model), [FlowModel::S; 3]);
+        assert_eq!([5, 100].map(model), [FlowModel::L; 2]);
     }
 
     #[test]

@@ -34,7 +34,7 @@ impl ShortFlow {
         Ok(ShortFlow { rtts_per_loss: rtts, ..self })
     }
 
-    /// s.
+    /// The size s.
     pub fn size(&self) -> Bytes {
         self.size
     }
@@ -44,7 +44,7 @@ impl ShortFlow {
         self.mss
     }
 
-    /// v.
+    /// v: RTTs that each retransmission costs.
     pub fn rtts_per_loss(&self) -> f64 {
         self.rtts_per_loss
     }

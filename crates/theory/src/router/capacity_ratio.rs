@@ -1,4 +1,4 @@
-//! The output/input capacity ratio and the loss form that it decides: router-buffer §I and §VI-B.
+//! The output/input capacity ratio, which decides the loss form: router-buffer §I and §VI-B.
 
 use sweetspot_units::Rate;
 

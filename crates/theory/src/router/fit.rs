@@ -1,11 +1,11 @@
-//! The parameters a, b and f from measurements or simulations: how router-buffer §VI-A draws its
-//! lines through Figs 13-16.
+//! Fits the parameters a, b and f to measurements or simulations, as router-buffer §VI-A does for
+//! Figs 13-16.
 
 use sweetspot_units::{Duration, Probability};
 
 use super::capacity_ratio::Form;
 use super::loss_form::LossForm;
-use super::per_flow::Link;
+use super::per_flow::RouterLink;
 use super::regression;
 pub use super::regression::Estimate;
 use crate::TheoryError;
@@ -14,7 +14,7 @@ use crate::packets::Packets;
 
 /// One measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Point {
+pub struct LossPoint {
     /// The router's buffer.
     pub buffer: Packets,
     /// The loss rate seen with it.
@@ -34,7 +34,7 @@ pub struct LossFit {
     pub b: Estimate,
     /// The sum of squared residuals of ln p.
     pub residual_squares: f64,
-    /// How many points had loss; the others have no logarithm and are left out.
+    /// How many points had loss. The others are left out, because their loss has no logarithm.
     pub points: usize,
 }
 
@@ -44,7 +44,7 @@ pub struct LossFit {
 /// # Errors
 /// With fewer than three points that have loss and a buffer, if their buffers are the same, if
 /// the loss does not fall with the buffer, or if `confidence` is not between 0 and 1.
-pub fn loss(points: &[Point], form: Form, confidence: f64) -> Result<LossFit, TheoryError> {
+pub fn loss(points: &[LossPoint], form: Form, confidence: f64) -> Result<LossFit, TheoryError> {
     require_confidence(confidence)?;
     let logs = logarithms(points, form);
     let line = regression::line(&logs, confidence, "a loss form")?;
@@ -68,8 +68,8 @@ pub fn loss(points: &[Point], form: Form, confidence: f64) -> Result<LossFit, Th
 /// With fewer than two points, if no buffer is above zero, or if `confidence` is not between 0
 /// and 1.
 pub fn delay_slope(
-    points: &[Point],
-    link: &Link,
+    points: &[LossPoint],
+    link: &RouterLink,
     confidence: f64,
 ) -> Result<Estimate, TheoryError> {
     require_confidence(confidence)?;
@@ -80,7 +80,7 @@ pub fn delay_slope(
 }
 
 /// ln p against ln B (power law) or B (exponential), without the points that have no logarithm.
-pub(crate) fn logarithms(points: &[Point], form: Form) -> Vec<(f64, f64)> {
+pub(crate) fn logarithms(points: &[LossPoint], form: Form) -> Vec<(f64, f64)> {
     points
         .iter()
         .filter(|p| p.loss.get() > 0.0 && p.buffer.get() > 0.0)
@@ -104,10 +104,10 @@ mod tests {
     use super::*;
     use sweetspot_units::{Bytes, Rate};
 
-    fn points(loss: impl Fn(f64) -> f64) -> Vec<Point> {
+    fn points(loss: impl Fn(f64) -> f64) -> Vec<LossPoint> {
         [10.0, 20.0, 40.0, 80.0, 160.0, 320.0]
             .iter()
-            .map(|&b| Point {
+            .map(|&b| LossPoint {
                 buffer: Packets::new(b).unwrap(),
                 loss: Probability::new(loss(b)).unwrap(),
                 // f = 0.4 at 240 us per packet.
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn the_delays_slope_is_found() {
         let rate = Rate::from_mbit_per_second(50);
-        let link = Link::new(rate, Duration::from_millis(60), Bytes::new(1500), 1.0).unwrap();
+        let link = RouterLink::new(rate, Duration::from_millis(60), Bytes::new(1500), 1.0).unwrap();
         let f = delay_slope(&points(|_| 0.1), &link, 0.95).unwrap();
         assert!((f.value - 0.4).abs() < 1e-6, "{f:?}");
     }
@@ -156,7 +156,7 @@ mod tests {
         let mut some = points(|b| 0.3 * libm::pow(b, -0.5));
         some[5].loss = Probability::ZERO;
         assert_eq!(loss(&some, Form::PowerLaw, 0.95).unwrap().points, 5);
-        let none: Vec<Point> = points(|_| 0.0);
+        let none: Vec<LossPoint> = points(|_| 0.0);
         let e = loss(&none, Form::PowerLaw, 0.95).unwrap_err();
         assert_eq!(e.to_string(), "0 points are too few to fit a loss form: 3 or more are needed");
     }

@@ -1,21 +1,21 @@
-//! Which loss form fits better: a test, not a guess.
+//! A significance test of which loss form fits better.
 
 use super::capacity_ratio::Form;
-use super::fit::{Point, logarithms};
+use super::fit::{LossPoint, logarithms};
 use super::student_t;
 use crate::TheoryError;
 use crate::error::require;
 
-/// The test's answer.
+/// The result of the test.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Verdict {
+pub struct FormComparison {
     /// The form that fits better, if the difference is significant.
     pub better: Option<Form>,
-    /// The probability of so large a difference if both fitted equally well.
+    /// The probability of a difference at least as large if both forms fitted equally well.
     pub p_value: f64,
     /// The share of the variance of ln p that the power law explains.
     pub power_law_r2: f64,
-    /// The share that the exponential explains.
+    /// The share of the variance of ln p that the exponential explains.
     pub exponential_r2: f64,
 }
 
@@ -28,7 +28,7 @@ pub struct Verdict {
 /// # Errors
 /// With fewer than four points that have loss and a buffer, if loss or buffer do not vary, or if
 /// `significance` is not between 0 and 1.
-pub fn compare(points: &[Point], significance: f64) -> Result<Verdict, TheoryError> {
+pub fn compare(points: &[LossPoint], significance: f64) -> Result<FormComparison, TheoryError> {
     let between = significance > 0.0 && significance < 1.0;
     require(between, "significance", significance, "above 0 and below 1, e.g. 0.05")?;
     let power: Vec<(f64, f64)> = logarithms(points, Form::PowerLaw);
@@ -51,7 +51,7 @@ pub fn compare(points: &[Point], significance: f64) -> Result<Verdict, TheoryErr
         true => Some(Form::Exponential),
         false => None,
     };
-    Ok(Verdict {
+    Ok(FormComparison {
         better,
         p_value,
         power_law_r2: r_power * r_power,
@@ -90,13 +90,13 @@ mod tests {
     use sweetspot_units::{Duration, Probability};
 
     /// Losses of `form` with 3 % of noise that alternates in no simple pattern.
-    fn points(loss: impl Fn(f64) -> f64) -> Vec<Point> {
+    fn points(loss: impl Fn(f64) -> f64) -> Vec<LossPoint> {
         let noise = [0.03, -0.02, 0.01, -0.03, 0.02, -0.01, 0.03, -0.03];
         let buffers = [10.0, 20.0, 40.0, 70.0, 110.0, 160.0, 220.0, 300.0];
         buffers
             .iter()
             .zip(noise)
-            .map(|(&b, e)| Point {
+            .map(|(&b, e)| LossPoint {
                 buffer: Packets::new(b).unwrap(),
                 loss: Probability::new(loss(b) * (1.0 + e)).unwrap(),
                 delay: Duration::ZERO,
@@ -117,8 +117,8 @@ mod tests {
     fn points_between_the_forms_are_undecided() {
         // The geometric mean of both.
         let mixed = points(|b| 0.3 * libm::pow(b, -0.28) * libm::exp(-0.002 * b));
-        let verdict = compare(&mixed, 0.05).unwrap();
-        assert_eq!(verdict.better, None, "{verdict:?}");
+        let comparison = compare(&mixed, 0.05).unwrap();
+        assert_eq!(comparison.better, None, "{comparison:?}");
     }
 
     #[test]
@@ -135,7 +135,8 @@ mod tests {
     fn too_few_or_flat_points_are_refused() {
         let all = points(|b| 0.3 * libm::pow(b, -0.5));
         assert!(matches!(compare(&all[..3], 0.05), Err(TheoryError::TooFewPoints { .. })));
-        let flat: Vec<Point> = all.iter().map(|p| Point { loss: all[0].loss, ..*p }).collect();
+        let flat: Vec<LossPoint> =
+            all.iter().map(|p| LossPoint { loss: all[0].loss, ..*p }).collect();
         assert!(compare(&flat, 0.05).is_err());
         assert!(compare(&all, 0.0).is_err());
     }

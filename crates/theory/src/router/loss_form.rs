@@ -52,17 +52,17 @@ impl LossForm {
         Ok(LossForm { form, a, b, smallest_buffer })
     }
 
-    /// Which form.
+    /// The form: power law or exponential.
     pub fn form(&self) -> Form {
         self.form
     }
 
-    /// The factor.
+    /// The factor a.
     pub fn a(&self) -> f64 {
         self.a
     }
 
-    /// The decay.
+    /// The decay b.
     pub fn b(&self) -> f64 {
         self.b
     }
@@ -82,7 +82,7 @@ impl LossForm {
         })
     }
 
-    /// The buffer at which the form gives a loss of 1; it means nothing below.
+    /// The buffer at which the form gives a loss of 1. The form does not hold below it.
     pub fn smallest_buffer(&self) -> Packets {
         self.smallest_buffer
     }

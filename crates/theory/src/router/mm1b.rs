@@ -4,11 +4,12 @@
 use sweetspot_units::{Bytes, Duration, Probability, Rate};
 
 use super::loss_form::LossForm;
-use super::per_flow::Link;
+use super::per_flow::RouterLink;
 use crate::TheoryError;
 use crate::error::{probability, require};
 
-/// Poisson arrivals, exponential service, room for B packets, the one in service among them.
+/// Poisson arrivals, exponential service times, and room for B packets including the one in
+/// service.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Mm1b {
     load: f64,
@@ -61,7 +62,7 @@ impl Mm1b {
         Ok(Duration::from_secs_f64(self.mean_packets() / admitted * service))
     }
 
-    /// The share of time in which the link works.
+    /// The share of time in which the link is busy.
     pub fn utilisation(&self) -> f64 {
         (self.load * (1.0 - self.loss.get())).min(1.0)
     }
@@ -83,16 +84,16 @@ fn loss(load: f64, places: f64) -> f64 {
 // Router-buffer §V and §VII-A-3: as rho tends to 1, p = 1/B and d = B / 2C, which is the power
 // law with a = b = 1 and f = 1/2.
 /// The heavy-load limit as the loss form and queueing slope that the other formulas of this
-/// module take. It neglects one place against B: the limit proper is 1/(B+1).
+/// module take. It neglects one packet against B: the exact limit is 1/(B+1).
 ///
 /// # Errors
-/// If the link is impossible; see [`Link::new`].
+/// If the link is impossible; see [`RouterLink::new`].
 pub fn heavy_load(
     capacity: Rate,
     propagation: Duration,
     packet: Bytes,
-) -> Result<(LossForm, Link), TheoryError> {
-    Ok((LossForm::power_law(1.0, 1.0)?, Link::new(capacity, propagation, packet, 0.5)?))
+) -> Result<(LossForm, RouterLink), TheoryError> {
+    Ok((LossForm::power_law(1.0, 1.0)?, RouterLink::new(capacity, propagation, packet, 0.5)?))
 }
 
 #[cfg(test)]
@@ -103,7 +104,7 @@ mod tests {
         Mm1b::new(load, places).unwrap()
     }
 
-    /// The distribution summed up term by term: slow and obvious.
+    /// The distribution summed term by term, as an independent reference.
     fn by_summation(load: f64, places: u64) -> (f64, f64) {
         let weights: Vec<f64> = (0..=places).map(|n| libm::pow(load, n as f64)).collect();
         let all: f64 = weights.iter().sum();

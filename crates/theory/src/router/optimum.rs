@@ -8,14 +8,14 @@ use crate::TheoryError;
 use crate::packets::Packets;
 use crate::reno::s_model::ShortFlow;
 
-/// More packets than any buffer holds; where throughput still grows there, it grows for ever.
-const LIMIT: f64 = 1e18;
+/// Largest buffer considered, packets. Throughput that still grows there grows without bound.
+const MAX_BUFFER_PACKETS: f64 = 1e18;
 
 /// The best buffer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Best {
-    /// None: throughput only falls with the buffer. In practice the bursts of single flows,
-    /// which the loss forms neglect, ask for 20 to 30 packets (router-buffer §VII-C).
+    /// No buffer: throughput only falls with the buffer. In practice the bursts of single flows,
+    /// which the loss forms neglect, need 20 to 30 packets (router-buffer §VII-C).
     Zero,
     /// This buffer.
     At(Packets),
@@ -24,12 +24,12 @@ pub enum Best {
     Unbounded,
 }
 
-/// What throughput does where its derivative is zero.
+/// Kind of a stationary point of throughput.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// It is largest there, among its surroundings.
+pub enum Extremum {
+    /// A local maximum.
     Maximum,
-    /// It is smallest there.
+    /// A local minimum.
     Minimum,
 }
 
@@ -38,13 +38,13 @@ pub enum Kind {
 pub struct Root {
     /// The buffer.
     pub buffer: Packets,
-    /// What throughput does there.
-    pub kind: Kind,
+    /// Whether throughput has a maximum or a minimum there.
+    pub kind: Extremum,
 }
 
 /// The best buffer and every root of dR/dB, in rising order.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Optimum {
+pub struct BufferOptimum {
     /// The best buffer.
     pub best: Best,
     /// The positive roots: none, one or two.
@@ -58,7 +58,7 @@ pub struct Optimum {
 ///
 /// # Errors
 /// If the loss form gives more than 1 at the optimum: its parameters do not fit this link.
-pub fn optimum(router: &Router) -> Result<Optimum, TheoryError> {
+pub fn optimum(router: &Router) -> Result<BufferOptimum, TheoryError> {
     let found = match (router.loss.form(), router.favoured) {
         (Form::PowerLaw, Favoured::Long) => power_law_long(router),
         (Form::PowerLaw, Favoured::Short(flow)) => power_law_short(router, flow),
@@ -71,30 +71,30 @@ pub fn optimum(router: &Router) -> Result<Optimum, TheoryError> {
     Ok(found)
 }
 
-fn single(buffer: f64, kind: Kind, best: Best) -> Result<Optimum, TheoryError> {
+fn single(buffer: f64, kind: Extremum, best: Best) -> Result<BufferOptimum, TheoryError> {
     let root = Root { buffer: Packets::new(buffer)?, kind };
-    Ok(Optimum { best, roots: vec![root] })
+    Ok(BufferOptimum { best, roots: vec![root] })
 }
 
-fn none(best: Best) -> Result<Optimum, TheoryError> {
-    Ok(Optimum { best, roots: Vec::new() })
+fn none(best: Best) -> Result<BufferOptimum, TheoryError> {
+    Ok(BufferOptimum { best, roots: Vec::new() })
 }
 
 // Eq. (11): B = b / (f (2 - b)) C T_o; (7) is b = 1, f = 1/2: 2 C T_o.
-// From b = 2 on, loss falls faster than delay grows, for ever.
-fn power_law_long(router: &Router) -> Result<Optimum, TheoryError> {
+// From b = 2 on, loss falls faster than delay grows for every buffer.
+fn power_law_long(router: &Router) -> Result<BufferOptimum, TheoryError> {
     let (b, f) = (router.loss.b(), router.link.delay_slope());
     if b >= 2.0 {
         return none(Best::Unbounded);
     }
     let buffer = b / (f * (2.0 - b)) * router.link.bdp().get();
-    single(buffer, Kind::Maximum, Best::At(Packets::new(buffer)?))
+    single(buffer, Extremum::Maximum, Best::At(Packets::new(buffer)?))
 }
 
 // Eq. (13): a b M C T_o B^-(1+b) = a M f (1-b) B^-b + f D; (6) is a = b = 1, f = 1/2.
 // Times B^(1+b)/f: f D B^(1+b) + a M f (1-b) B = a b M C T_o. The left side is zero at zero, and
 // convex (b > 0); so it meets the positive right side exactly once, and from below: a maximum.
-fn power_law_short(router: &Router, flow: ShortFlow) -> Result<Optimum, TheoryError> {
+fn power_law_short(router: &Router, flow: ShortFlow) -> Result<BufferOptimum, TheoryError> {
     let (a, b, f) = (router.loss.a(), router.loss.b(), router.link.delay_slope());
     let lost = flow.rtts_per_loss() * flow.segments() as f64 * a;
     if lost == 0.0 {
@@ -104,18 +104,18 @@ fn power_law_short(router: &Router, flow: ShortFlow) -> Result<Optimum, TheoryEr
     let d = flow.slow_start_rtts() as f64;
     let right = b * lost * router.link.bdp().get() / f;
     let left = |x: f64| d * libm::pow(x, 1.0 + b) + lost * (1.0 - b) * x;
-    match roots::beyond(0.0, LIMIT, |x| left(x) < right) {
-        Some(x) => single(x, Kind::Maximum, Best::At(Packets::new(x)?)),
+    match roots::beyond(0.0, MAX_BUFFER_PACKETS, |x| left(x) < right) {
+        Some(x) => single(x, Extremum::Maximum, Best::At(Packets::new(x)?)),
         None => none(Best::Unbounded),
     }
 }
 
 // Eq. (16): B = 2/(fb) (f - b C T_o / 2), a minimum. It is positive where dR/dB < 0 at zero.
-fn exponential_long(router: &Router) -> Result<Optimum, TheoryError> {
+fn exponential_long(router: &Router) -> Result<BufferOptimum, TheoryError> {
     let (b, f) = (router.loss.b(), router.link.delay_slope());
     let buffer = 2.0 / (f * b) * (f - b * router.link.bdp().get() / 2.0);
     if buffer > 0.0 {
-        return single(buffer, Kind::Minimum, Best::Zero);
+        return single(buffer, Extremum::Minimum, Best::Zero);
     }
     none(Best::Unbounded)
 }
@@ -124,7 +124,7 @@ fn exponential_long(router: &Router) -> Result<Optimum, TheoryError> {
 // With x = bB and k = b C T_o / f it is (x + k - 1) e^-x = D / (v M a). The left side rises up to
 // x = 2 - k, where it is e^(k-2), and falls after; so there is one root at most on each side of
 // that point: on the rising side a minimum of throughput, on the falling side a maximum.
-fn exponential_short(router: &Router, flow: ShortFlow) -> Result<Optimum, TheoryError> {
+fn exponential_short(router: &Router, flow: ShortFlow) -> Result<BufferOptimum, TheoryError> {
     let (a, b, f) = (router.loss.a(), router.loss.b(), router.link.delay_slope());
     let lost = flow.rtts_per_loss() * flow.segments() as f64 * a;
     if lost == 0.0 {
@@ -138,19 +138,19 @@ fn exponential_short(router: &Router, flow: ShortFlow) -> Result<Optimum, Theory
     let mut found = Vec::new();
     if left(0.0) < level && left(top) > level {
         let x = roots::between(0.0, top, |x| left(x) < level);
-        found.push(Root { buffer: Packets::new(x / b)?, kind: Kind::Minimum });
+        found.push(Root { buffer: Packets::new(x / b)?, kind: Extremum::Minimum });
     }
     if left(top) > level
-        && let Some(x) = roots::beyond(top, LIMIT, |x| left(x) > level)
+        && let Some(x) = roots::beyond(top, MAX_BUFFER_PACKETS, |x| left(x) > level)
     {
-        found.push(Root { buffer: Packets::new(x / b)?, kind: Kind::Maximum });
+        found.push(Root { buffer: Packets::new(x / b)?, kind: Extremum::Maximum });
     }
     let best = match found.last() {
         // The maximum may still be lower than throughput without a buffer.
         Some(root) if raw(router, root) > router.raw_throughput(0.0) => Best::At(root.buffer),
         _ => Best::Zero,
     };
-    Ok(Optimum { best, roots: found })
+    Ok(BufferOptimum { best, roots: found })
 }
 
 fn raw(router: &Router, root: &Root) -> f64 {
@@ -161,7 +161,7 @@ fn raw(router: &Router, root: &Root) -> f64 {
 mod tests {
     use super::*;
     use crate::router::loss_form::LossForm;
-    use crate::router::per_flow::Link;
+    use crate::router::per_flow::RouterLink;
     use sweetspot_units::{Bytes, Duration, Rate};
 
     const PACKET: Bytes = Bytes::new(1500);
@@ -169,7 +169,7 @@ mod tests {
     /// 50 Mbit/s, 60 ms: C T_o is 250 packets of 1500 B.
     fn router(loss: LossForm, f: f64, favoured: Favoured) -> Router {
         let rate = Rate::from_mbit_per_second(50);
-        let link = Link::new(rate, Duration::from_millis(60), PACKET, f).unwrap();
+        let link = RouterLink::new(rate, Duration::from_millis(60), PACKET, f).unwrap();
         Router { link, loss, favoured }
     }
 
@@ -237,7 +237,7 @@ mod tests {
     #[test]
     fn a_steep_power_law_asks_for_all_the_buffer_there_is() {
         let found = optimum(&router(pl(0.5, 2.0), 0.4, Favoured::Long)).unwrap();
-        assert_eq!(found, Optimum { best: Best::Unbounded, roots: vec![] });
+        assert_eq!(found, BufferOptimum { best: Best::Unbounded, roots: vec![] });
     }
 
     #[test]
@@ -245,11 +245,11 @@ mod tests {
         // Eq. (16) with b = 0.002, f = 0.4: 2 / 0.0008 * (0.4 - 0.25) = 375 packets.
         let found = optimum(&router(ex(0.05, 0.002), 0.4, Favoured::Long)).unwrap();
         assert_eq!(found.best, Best::Zero);
-        assert_eq!(found.roots[0].kind, Kind::Minimum);
+        assert_eq!(found.roots[0].kind, Extremum::Minimum);
         assert!((found.roots[0].buffer.get() - 375.0).abs() < 1e-9);
         // b = 0.0032 makes b C T_o / 2 = f: the slope at zero turns positive.
         let found = optimum(&router(ex(0.05, 0.0033), 0.4, Favoured::Long)).unwrap();
-        assert_eq!(found, Optimum { best: Best::Unbounded, roots: vec![] });
+        assert_eq!(found, BufferOptimum { best: Best::Unbounded, roots: vec![] });
     }
 
     #[test]
@@ -257,14 +257,14 @@ mod tests {
         // k = b 250 / f, level = 5 / (30 a).
         // a = 0.3: level 0.5556. b = 0.02: k = 12.5, the left side starts at 11.5: one maximum.
         let one = optimum(&router(ex(0.3, 0.02), 0.4, thirty())).unwrap();
-        assert_eq!(one.roots.iter().map(|r| r.kind).collect::<Vec<_>>(), [Kind::Maximum]);
+        assert_eq!(one.roots.iter().map(|r| r.kind).collect::<Vec<_>>(), [Extremum::Maximum]);
         // b = 0.002: k = 1.25, it starts at 0.25 and reaches e^-0.75 = 0.472: no root.
         let no = optimum(&router(ex(0.3, 0.002), 0.4, thirty())).unwrap();
-        assert_eq!(no, Optimum { best: Best::Zero, roots: vec![] });
+        assert_eq!(no, BufferOptimum { best: Best::Zero, roots: vec![] });
         // a = 0.36: level 0.463 lies between 0.25 and 0.472: a minimum, then a maximum.
         let two = optimum(&router(ex(0.36, 0.002), 0.4, thirty())).unwrap();
         let kinds: Vec<_> = two.roots.iter().map(|r| r.kind).collect();
-        assert_eq!(kinds, [Kind::Minimum, Kind::Maximum]);
+        assert_eq!(kinds, [Extremum::Minimum, Extremum::Maximum]);
         // That maximum lies below the throughput without a buffer.
         assert_eq!(two.best, Best::Zero);
     }
@@ -283,7 +283,7 @@ mod tests {
                 let drop = r.raw_throughput(b + 1000.0 * h) - r.raw_throughput(b);
                 assert!(bend.abs() < 1e-2 * drop.abs(), "{r:?} {root:?}");
                 let below = drop < 0.0;
-                assert_eq!(below, root.kind == Kind::Maximum);
+                assert_eq!(below, root.kind == Extremum::Maximum);
             }
         }
     }

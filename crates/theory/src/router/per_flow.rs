@@ -14,7 +14,7 @@ use crate::reno::s_model::ShortFlow;
 /// The output link and its queueing delay, linear in the buffer up to a cutoff that the offered
 /// load sets.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Link {
+pub struct RouterLink {
     capacity: Rate,
     propagation: Duration,
     packet: Bytes,
@@ -22,7 +22,7 @@ pub struct Link {
     bdp: Packets,
 }
 
-impl Link {
+impl RouterLink {
     /// A link of `capacity` C whose flows have the RTT `propagation` T_o without its queue, with
     /// packets of `packet` bytes and `delay_slope` f: on average a share f of the buffer is full.
     ///
@@ -33,7 +33,7 @@ impl Link {
         propagation: Duration,
         packet: Bytes,
         delay_slope: f64,
-    ) -> Result<Link, TheoryError> {
+    ) -> Result<RouterLink, TheoryError> {
         require(capacity > Rate::ZERO, "capacity", capacity, "it must be above zero")?;
         require(propagation > Duration::ZERO, "RTT", propagation, "it must be above zero")?;
         require(packet > Bytes::ZERO, "packet size", packet, "it must be 1 B or more")?;
@@ -41,15 +41,15 @@ impl Link {
         require(share, "f", delay_slope, "above 0 and at most 1: the share of the buffer in use")?;
         let bits = capacity.as_f64() * propagation.as_secs_f64();
         let bdp = Packets::new(bits / (packet.as_f64() * 8.0))?;
-        Ok(Link { capacity, propagation, packet, delay_slope, bdp })
+        Ok(RouterLink { capacity, propagation, packet, delay_slope, bdp })
     }
 
-    /// C.
+    /// The capacity C.
     pub fn capacity(&self) -> Rate {
         self.capacity
     }
 
-    /// T_o.
+    /// The RTT T_o without the link's queue.
     pub fn propagation(&self) -> Duration {
         self.propagation
     }
@@ -59,7 +59,7 @@ impl Link {
         self.packet
     }
 
-    /// f.
+    /// The delay slope f: the share of the buffer that is full on average.
     pub fn delay_slope(&self) -> f64 {
         self.delay_slope
     }
@@ -87,7 +87,7 @@ impl Link {
     }
 }
 
-/// Whom the buffer is to serve.
+/// Which flows the buffer is sized for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Favoured {
     /// Flows of limited size, mostly in slow start: the S-model.
@@ -100,7 +100,7 @@ pub enum Favoured {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Router {
     /// The link.
-    pub link: Link,
+    pub link: RouterLink,
     /// Its loss.
     pub loss: LossForm,
     /// Its flows.
@@ -147,9 +147,9 @@ mod tests {
     use super::*;
     use crate::reno::l_model::throughput as l_throughput;
 
-    fn link(f: f64) -> Link {
+    fn link(f: f64) -> RouterLink {
         let rate = Rate::from_mbit_per_second(50);
-        Link::new(rate, Duration::from_millis(60), Bytes::new(1500), f).unwrap()
+        RouterLink::new(rate, Duration::from_millis(60), Bytes::new(1500), f).unwrap()
     }
 
     fn packets(n: f64) -> Packets {
@@ -191,11 +191,11 @@ mod tests {
     #[test]
     fn impossible_links_are_refused() {
         let (c, t, m) = (Rate::from_mbit_per_second(1), Duration::from_millis(1), Bytes::new(1));
-        assert!(Link::new(Rate::ZERO, t, m, 0.5).is_err());
-        assert!(Link::new(c, Duration::ZERO, m, 0.5).is_err());
-        assert!(Link::new(c, t, Bytes::ZERO, 0.5).is_err());
+        assert!(RouterLink::new(Rate::ZERO, t, m, 0.5).is_err());
+        assert!(RouterLink::new(c, Duration::ZERO, m, 0.5).is_err());
+        assert!(RouterLink::new(c, t, Bytes::ZERO, 0.5).is_err());
         for f in [0.0, -0.1, 1.1, f64::NAN] {
-            assert!(Link::new(c, t, m, f).is_err());
+            assert!(RouterLink::new(c, t, m, f).is_err());
         }
     }
 }

@@ -4,7 +4,7 @@ use super::student_t;
 use crate::TheoryError;
 use crate::error::require;
 
-/// A number with its confidence interval.
+/// An estimate with its confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
     /// The best value.
@@ -32,19 +32,19 @@ impl Estimate {
 }
 
 /// y = intercept + slope x.
-pub(crate) struct Line {
+pub(crate) struct FittedLine {
     pub intercept: Estimate,
     pub slope: Estimate,
     pub residual_squares: f64,
 }
 
-/// The line through `points` with intervals of `confidence`; takes three points, so that one
-/// degree of freedom is left.
+/// The line through `points` with intervals of `confidence`. It needs three points: one degree of
+/// freedom is left.
 pub(crate) fn line(
     points: &[(f64, f64)],
     confidence: f64,
     fitted: &'static str,
-) -> Result<Line, TheoryError> {
+) -> Result<FittedLine, TheoryError> {
     let n = points.len();
     enough(n, 3, fitted)?;
     let count = n as f64;
@@ -64,14 +64,14 @@ pub(crate) fn line(
     let t = student_t::two_sided_quantile(1.0 - confidence, count - 2.0);
     let slope_error = libm::sqrt(variance / sxx);
     let intercept_error = libm::sqrt(variance * (1.0 / count + mean_x * mean_x / sxx));
-    Ok(Line {
+    Ok(FittedLine {
         intercept: Estimate::new(intercept, intercept_error, t),
         slope: Estimate::new(slope, slope_error, t),
         residual_squares,
     })
 }
 
-/// The slope of the line through the origin and `points`; takes two points.
+/// The slope of the line through the origin and `points`. It needs two points.
 pub(crate) fn through_origin(
     points: &[(f64, f64)],
     confidence: f64,

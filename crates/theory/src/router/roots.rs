@@ -1,7 +1,7 @@
 //! Roots of a function on intervals where it changes sign once.
 
-/// The point in `low..high` at which `rises` changes from one truth to the other, to the last
-/// bit. `low` and `high` must lie on different sides of it; bisection cannot miss it.
+/// The point in `low..high` at which `side` changes its value, to the last bit, by bisection.
+/// `side` must differ between `low` and `high`.
 pub(crate) fn between(mut low: f64, mut high: f64, side: impl Fn(f64) -> bool) -> f64 {
     let at_low = side(low);
     loop {
@@ -17,8 +17,7 @@ pub(crate) fn between(mut low: f64, mut high: f64, side: impl Fn(f64) -> bool) -
     }
 }
 
-/// The same on `low..`, where the change may be however far; `None` if there is none below
-/// `limit`.
+/// The point above `low` at which `side` changes its value; `None` if there is none below `limit`.
 pub(crate) fn beyond(low: f64, limit: f64, side: impl Fn(f64) -> bool) -> Option<f64> {
     let at_low = side(low);
     let mut step = low.abs().max(1e-6);

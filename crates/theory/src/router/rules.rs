@@ -7,7 +7,7 @@ use crate::error::require;
 
 /// A congestion control, as far as a buffer's size depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Control {
+pub enum CongestionResponse {
     /// Halves its window (RFC 5681).
     Reno,
     /// Keeps 0.7 of it (RFC 9438 §4.6).
@@ -44,11 +44,11 @@ pub fn square_root(capacity: Rate, rtt: Duration, flows: u64) -> Result<Bytes, T
 // B >= (1/beta - 1) C T; BBR needs what one RTT of probing adds, (5/4 - 1) C T.
 /// What `control` needs of a buffer to keep the link full alone, as a share of C T: 1 for Reno,
 /// 3/7 for Cubic, 1/4 for BBR; the paper's "60 to 75 % smaller".
-pub fn share_of_bdp(control: Control) -> f64 {
+pub fn share_of_bdp(control: CongestionResponse) -> f64 {
     match control {
-        Control::Reno => 1.0,
-        Control::Cubic => 1.0 / 0.7 - 1.0,
-        Control::Bbr => 0.25,
+        CongestionResponse::Reno => 1.0,
+        CongestionResponse::Cubic => 1.0 / 0.7 - 1.0,
+        CongestionResponse::Bbr => 0.25,
     }
 }
 
@@ -62,7 +62,7 @@ pub fn updated(
     capacity: Rate,
     rtt: Duration,
     flows: u64,
-    control: Control,
+    control: CongestionResponse,
 ) -> Result<Bytes, TheoryError> {
     Ok(square_root(capacity, rtt, flows)?.scaled(share_of_bdp(control)))
 }
@@ -93,9 +93,9 @@ mod tests {
     #[test]
     fn newer_controls_need_less() {
         // 0.3 / 0.7 = 3/7 of 7.5 MB = 3,214,286; a quarter = 1,875,000.
-        assert_eq!(updated(gbit(), RTT, 1, Control::Reno), Ok(Bytes::new(7_500_000)));
-        assert_eq!(updated(gbit(), RTT, 1, Control::Cubic), Ok(Bytes::new(3_214_286)));
-        assert_eq!(updated(gbit(), RTT, 1, Control::Bbr), Ok(Bytes::new(1_875_000)));
+        assert_eq!(updated(gbit(), RTT, 1, CongestionResponse::Reno), Ok(Bytes::new(7_500_000)));
+        assert_eq!(updated(gbit(), RTT, 1, CongestionResponse::Cubic), Ok(Bytes::new(3_214_286)));
+        assert_eq!(updated(gbit(), RTT, 1, CongestionResponse::Bbr), Ok(Bytes::new(1_875_000)));
     }
 
     #[test]

@@ -1,14 +1,14 @@
 //! What a wrong buffer costs: router-buffer §VII-D, eqs (19) and (20).
 
-use super::optimum::{Best, Optimum, optimum};
+use super::optimum::{Best, BufferOptimum, optimum};
 use super::per_flow::Router;
 use super::roots;
 use crate::TheoryError;
 use crate::error::require;
 use crate::packets::Packets;
 
-/// More packets than any buffer holds.
-const LIMIT: f64 = 1e18;
+/// Largest buffer considered, packets.
+const MAX_BUFFER_PACKETS: f64 = 1e18;
 
 // Router-buffer eq. (20): e = 1 - 2 w^(b/2) / (2 + b (w - 1)).
 /// The share of throughput that long flows lose under a power law with decay `b` when the buffer
@@ -41,9 +41,9 @@ pub fn relative_error(router: &Router, omega: f64) -> Result<f64, TheoryError> {
 /// The buffers around the best one within which throughput stays high.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tolerance {
-    /// The smallest.
+    /// The smallest buffer.
     pub low: Packets,
-    /// The largest; `None` if there is no end.
+    /// The largest buffer; `None` if there is no upper end.
     pub high: Option<Packets>,
 }
 
@@ -55,7 +55,7 @@ pub struct Tolerance {
 /// If `share` is not above 0 and below 1, or the best buffer is unbounded.
 pub fn tolerance(router: &Router, share: f64) -> Result<Tolerance, TheoryError> {
     require(share > 0.0 && share < 1.0, "share", share, "above 0 and below 1")?;
-    let Optimum { best, roots } = optimum(router)?;
+    let BufferOptimum { best, roots } = optimum(router)?;
     let start = match best {
         Best::Zero => 0.0,
         Best::At(buffer) => buffer.get(),
@@ -80,7 +80,7 @@ pub fn tolerance(router: &Router, share: f64) -> Result<Tolerance, TheoryError> 
         }
         from = root;
     }
-    let high = roots::beyond(from, LIMIT, holds).map(Packets::new).transpose()?;
+    let high = roots::beyond(from, MAX_BUFFER_PACKETS, holds).map(Packets::new).transpose()?;
     Ok(Tolerance { low: Packets::new(low)?, high })
 }
 
@@ -89,14 +89,14 @@ mod tests {
     use super::*;
     use crate::reno::s_model::ShortFlow;
     use crate::router::loss_form::LossForm;
-    use crate::router::per_flow::{Favoured, Link};
+    use crate::router::per_flow::{Favoured, RouterLink};
     use sweetspot_units::{Bytes, Duration, Rate};
 
     const PACKET: Bytes = Bytes::new(1500);
 
     fn router(loss: LossForm, favoured: Favoured) -> Router {
         let rate = Rate::from_mbit_per_second(50);
-        let link = Link::new(rate, Duration::from_millis(60), PACKET, 0.4).unwrap();
+        let link = RouterLink::new(rate, Duration::from_millis(60), PACKET, 0.4).unwrap();
         Router { link, loss, favoured }
     }
 

@@ -1,4 +1,4 @@
-//! Student's t distribution, as far as confidence intervals need it.
+//! Student's t distribution: what confidence intervals need of it.
 
 use super::roots;
 

@@ -6,8 +6,8 @@ use sweetspot_theory::reno::s_model::ShortFlow;
 use sweetspot_theory::router::capacity_ratio::{CapacityRatio, Form};
 use sweetspot_theory::router::loss_form::LossForm;
 use sweetspot_theory::router::mm1b::heavy_load;
-use sweetspot_theory::router::optimum::{Best, Kind, optimum};
-use sweetspot_theory::router::per_flow::{Favoured, Link, Router};
+use sweetspot_theory::router::optimum::{Best, Extremum, optimum};
+use sweetspot_theory::router::per_flow::{Favoured, Router, RouterLink};
 use sweetspot_theory::router::sensitivity::{long_power_law, relative_error};
 use sweetspot_units::{Bytes, Duration, Rate};
 
@@ -18,8 +18,8 @@ fn flow(bytes: u64) -> Favoured {
     Favoured::Short(ShortFlow::new(Bytes::new(bytes), PACKET).unwrap())
 }
 
-fn link(mbit: u64, f: f64) -> Link {
-    Link::new(Rate::from_mbit_per_second(mbit), T_O, PACKET, f).unwrap()
+fn link(mbit: u64, f: f64) -> RouterLink {
+    RouterLink::new(Rate::from_mbit_per_second(mbit), T_O, PACKET, f).unwrap()
 }
 
 fn best(router: &Router) -> f64 {
@@ -93,7 +93,7 @@ fn table_2_has_no_buffer_under_an_exponential() {
     // The root of eq. (16) is positive and a minimum: 2/(fb) (f - b C T_o / 2) = 750 packets.
     let long = Router { link: link(100, 0.4), loss, favoured: Favoured::Long };
     let root = optimum(&long).unwrap().roots[0];
-    assert_eq!(root.kind, Kind::Minimum);
+    assert_eq!(root.kind, Extremum::Minimum);
     assert!((root.buffer.get() - 750.0).abs() < 1e-9);
 }
 

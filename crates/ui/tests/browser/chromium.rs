@@ -15,7 +15,7 @@ pub struct Browser {
     asked: u64,
     session: Option<String>,
     /// What the page complained of.
-    pub complaints: Vec<String>,
+    pub errors: Vec<String>,
     _profile: tempfile::TempDir,
 }
 
@@ -49,7 +49,7 @@ impl Browser {
             from,
             asked: 0,
             session: None,
-            complaints: Vec::new(),
+            errors: Vec::new(),
             _profile: profile,
         };
         let page = browser.call("Target.createTarget", json!({ "url": "about:blank" }))?;
@@ -73,19 +73,19 @@ impl Browser {
         self.to.write_all(&[0])?;
         self.to.flush()?;
         loop {
-            let mut heard = Vec::new();
-            if self.from.read_until(0, &mut heard)? == 0 {
+            let mut message = Vec::new();
+            if self.from.read_until(0, &mut message)? == 0 {
                 return Err("the browser has ended".into());
             }
-            heard.pop();
-            let heard: Value = serde_json::from_slice(&heard)?;
-            if let Some("Runtime.exceptionThrown" | "Log.entryAdded") = heard["method"].as_str() {
-                self.complaints.push(heard["params"].to_string());
+            message.pop();
+            let message: Value = serde_json::from_slice(&message)?;
+            if let Some("Runtime.exceptionThrown" | "Log.entryAdded") = message["method"].as_str() {
+                self.errors.push(message["params"].to_string());
             }
-            if heard["id"] == json!(self.asked) {
-                return match heard.get("error") {
+            if message["id"] == json!(self.asked) {
+                return match message.get("error") {
                     Some(error) => Err(format!("{method}: {error}").into()),
-                    None => Ok(heard["result"].clone()),
+                    None => Ok(message["result"].clone()),
                 };
             }
         }
@@ -94,10 +94,10 @@ impl Browser {
     /// The value of an expression in the page, once it is there.
     pub fn value(&mut self, expression: &str) -> Result<Value> {
         let ask = json!({ "expression": expression, "awaitPromise": true, "returnByValue": true });
-        let told = self.call("Runtime.evaluate", ask)?;
-        match told.get("exceptionDetails") {
+        let answered = self.call("Runtime.evaluate", ask)?;
+        match answered.get("exceptionDetails") {
             Some(details) => Err(format!("{expression}: {details}").into()),
-            None => Ok(told["result"]["value"].clone()),
+            None => Ok(answered["result"]["value"].clone()),
         }
     }
 

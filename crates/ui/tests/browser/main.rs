@@ -4,7 +4,7 @@ mod chromium;
 
 use chromium::Browser;
 use serde_json::{Value, json};
-use sweetspot_ui::{Server, Watched};
+use sweetspot_ui::{PageServer, WatchedFile};
 
 type Tested = Result<(), Box<dyn std::error::Error>>;
 
@@ -25,7 +25,7 @@ fn text(browser: &mut Browser, id: &str) -> Result<String, Box<dyn std::error::E
 #[test]
 fn dragging_the_window_leads_into_the_sweet_spot_and_out_of_it() -> Tested {
     let Some(mut browser) = browser()? else { return Ok(()) };
-    let server = Server::start(0, Vec::new())?;
+    let server = PageServer::start(0, Vec::new())?;
     browser.screen(1200, false)?;
     // 10 Mbit/s x 40 ms = 50 packets, and 50 of buffer: the picture ends at 160.
     let path = "#rate=10000000&rtt=0.04&buffer=50&window=20";
@@ -48,18 +48,18 @@ fn dragging_the_window_leads_into_the_sweet_spot_and_out_of_it() -> Tested {
     // Sixteen simulated windows, and the one of the transfer.
     let dots = browser.value("document.querySelectorAll('#curve circle').length")?;
     assert_eq!(dots, json!(17));
-    assert_eq!(browser.complaints, Vec::<String>::new());
+    assert_eq!(browser.errors, Vec::<String>::new());
     Ok(())
 }
 
 #[test]
 fn the_file_on_the_page_gives_the_pages_very_bytes_natively() -> Tested {
     let Some(mut browser) = browser()? else { return Ok(()) };
-    let server = Server::start(0, Vec::new())?;
+    let server = PageServer::start(0, Vec::new())?;
     browser.open(&format!("{}#cross=arrivals&sizing=sobas&rate=20000000", server.address()))?;
     let scenario = browser.value("document.getElementById('file').textContent")?;
     let question = json!({ "ask": "run", "scenario": scenario });
-    let told = browser.value(&format!(
+    let answered = browser.value(&format!(
         "(async () => {{ const wasm = await fetch('sweetspot.wasm'); if (!wasm.ok) return null; \
          const {{instance: {{exports: w}}}} = await WebAssembly.instantiate(await wasm.arrayBuffer()); \
          const q = new TextEncoder().encode({}); \
@@ -68,14 +68,14 @@ fn the_file_on_the_page_gives_the_pages_very_bytes_natively() -> Tested {
          return new TextDecoder().decode(new Uint8Array(w.memory.buffer, w.text(), n)); }})()",
         json!(question.to_string())
     ))?;
-    if told == Value::Null {
+    if answered == Value::Null {
         sweetspot_testing::skipped("this build has no simulator for the page (make wasm)");
         assert!(text(&mut browser, "engine")?.contains("simulated by the server"));
         return Ok(());
     }
     assert!(text(&mut browser, "engine")?.contains("simulated in this page"));
     let natively = sweetspot_wasm::answer(&question.to_string());
-    assert_eq!(told, json!(natively), "make wasm compiles the simulator of this tree");
+    assert_eq!(answered, json!(natively), "make wasm compiles the simulator of this tree");
     Ok(())
 }
 
@@ -84,7 +84,7 @@ fn a_program_that_runs_is_seen_while_it_writes() -> Tested {
     let Some(mut browser) = browser()? else { return Ok(()) };
     let directory = tempfile::tempdir()?;
     let path = directory.path().join("send.jsonl");
-    let server = Server::start(0, vec![Watched::new(&path)])?;
+    let server = PageServer::start(0, vec![WatchedFile::new(&path)])?;
     browser.open(server.address())?;
     assert!(text(&mut browser, "watched")?.contains("Nothing has been written yet"));
     let row = |t: f64, bytes: u64| {
@@ -98,14 +98,14 @@ fn a_program_that_runs_is_seen_while_it_writes() -> Tested {
     let shown = text(&mut browser, "watched")?;
     assert!(shown.contains("1.25 MB in 100 ms, now 100 Mbit/s with a window of 1.25 MB, holding"));
     assert!(shown.contains("transfer 1: limited, window 1.25 MB"), "{shown}");
-    assert_eq!(browser.complaints, Vec::<String>::new());
+    assert_eq!(browser.errors, Vec::<String>::new());
     Ok(())
 }
 
 #[test]
 fn a_phone_need_not_scroll_sideways() -> Tested {
     let Some(mut browser) = browser()? else { return Ok(()) };
-    let server = Server::start(0, Vec::new())?;
+    let server = PageServer::start(0, Vec::new())?;
     for dark in [false, true] {
         browser.screen(375, dark)?;
         browser.open(server.address())?;
@@ -142,9 +142,9 @@ const SETTINGS: &str = "(async () => {
 #[test]
 fn every_setting_can_be_played() -> Tested {
     let Some(mut browser) = browser()? else { return Ok(()) };
-    let server = Server::start(0, Vec::new())?;
+    let server = PageServer::start(0, Vec::new())?;
     browser.open(&format!("{}#rate=2500000&rtt=0.01&buffer=10", server.address()))?;
     assert_eq!(browser.value(SETTINGS)?, json!([]));
-    assert_eq!(browser.complaints, Vec::<String>::new());
+    assert_eq!(browser.errors, Vec::<String>::new());
     Ok(())
 }

@@ -2,17 +2,17 @@
 
 use sweetspot_units::Bytes;
 
-use super::Target;
+use super::PathTarget;
 use crate::host::caps::{self, SEND_SHARE};
-use crate::host::{End, Finding, Snapshot};
+use crate::host::{Finding, PathEnd, Snapshot};
 
-pub(super) fn check(host: &Snapshot, end: End, target: &Target, found: &mut Vec<Finding>) {
+pub(super) fn check(host: &Snapshot, end: PathEnd, target: &PathTarget, found: &mut Vec<Finding>) {
     receive(host, end, target, found);
     send(host, end, target, found);
     explicit(host, end, target, found);
 }
 
-fn receive(host: &Snapshot, end: End, target: &Target, found: &mut Vec<Finding>) {
+fn receive(host: &Snapshot, end: PathEnd, target: &PathTarget, found: &mut Vec<Finding>) {
     let s = &host.sysctls;
     let (Some([least, first, most]), Some(kernel)) = (s.triple("net.ipv4.tcp_rmem"), host.kernel)
     else {
@@ -43,7 +43,7 @@ fn receive(host: &Snapshot, end: End, target: &Target, found: &mut Vec<Finding>)
     }
 }
 
-fn send(host: &Snapshot, end: End, target: &Target, found: &mut Vec<Finding>) {
+fn send(host: &Snapshot, end: PathEnd, target: &PathTarget, found: &mut Vec<Finding>) {
     let Some([least, first, most]) = host.sysctls.triple("net.ipv4.tcp_wmem") else { return };
     let window = Bytes::new(most).scaled(SEND_SHARE);
     if window >= target.rate * target.rtt {
@@ -70,7 +70,7 @@ fn send(host: &Snapshot, end: End, target: &Target, found: &mut Vec<Finding>) {
 }
 
 /// A program that sets SO_RCVBUF turns autotuning off and gets no more than rmem_max.
-fn explicit(host: &Snapshot, end: End, target: &Target, found: &mut Vec<Finding>) {
+fn explicit(host: &Snapshot, end: PathEnd, target: &PathTarget, found: &mut Vec<Finding>) {
     let s = &host.sysctls;
     let Some(kernel) = host.kernel else { return };
     for (name, option) in [("net.core.rmem_max", "SO_RCVBUF"), ("net.core.wmem_max", "SO_SNDBUF")] {
@@ -100,6 +100,6 @@ fn explicit(host: &Snapshot, end: End, target: &Target, found: &mut Vec<Finding>
     }
 }
 
-fn memory(wanted: Bytes, now: Bytes, target: &Target) -> Option<Bytes> {
+fn memory(wanted: Bytes, now: Bytes, target: &PathTarget) -> Option<Bytes> {
     Some(Bytes::new(wanted.saturating_sub(now).get().saturating_mul(target.connections)))
 }

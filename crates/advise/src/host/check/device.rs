@@ -2,27 +2,32 @@
 
 use sweetspot_units::{Bytes, Duration, Rate};
 
-use super::Target;
-use crate::host::{Device, End, Finding, Snapshot};
+use super::PathTarget;
+use crate::host::{Device, Finding, PathEnd, Snapshot};
 
 /// From here on per-packet work matters: offloads, rings and queues.
-const FAST: Rate = Rate::from_mbit_per_second(1000);
-const ETHERNET: Bytes = Bytes::new(1500);
+const FAST_RATE: Rate = Rate::from_mbit_per_second(1000);
+const ETHERNET_MTU: Bytes = Bytes::new(1500);
 
-pub(super) fn check(host: &Snapshot, end: End, target: Option<&Target>, found: &mut Vec<Finding>) {
+pub(super) fn check(
+    host: &Snapshot,
+    end: PathEnd,
+    target: Option<&PathTarget>,
+    found: &mut Vec<Finding>,
+) {
     let Some(device) = &host.device else { return };
     if let Some(target) = target {
         speed(device, end, target, found);
     }
     packets(host, device, end, found);
-    if device.speed.is_none_or(|s| s >= FAST) {
+    if device.speed.is_none_or(|s| s >= FAST_RATE) {
         queue(device, end, target, found);
         rings(device, end, found);
         offloads(device, end, found);
     }
 }
 
-fn speed(device: &Device, end: End, target: &Target, found: &mut Vec<Finding>) {
+fn speed(device: &Device, end: PathEnd, target: &PathTarget, found: &mut Vec<Finding>) {
     let Some(speed) = device.speed.filter(|s| *s < target.rate) else { return };
     found.push(Finding {
         what: format!("speed of {}", device.name),
@@ -36,20 +41,20 @@ fn speed(device: &Device, end: End, target: &Target, found: &mut Vec<Finding>) {
     });
 }
 
-fn packets(host: &Snapshot, device: &Device, end: End, found: &mut Vec<Finding>) {
+fn packets(host: &Snapshot, device: &Device, end: PathEnd, found: &mut Vec<Finding>) {
     let probing = host.sysctls.number("net.ipv4.tcp_mtu_probing");
-    if device.mtu.is_some_and(|mtu| mtu > ETHERNET) && probing == Some(0) {
+    if device.mtu.is_some_and(|mtu| mtu > ETHERNET_MTU) && probing == Some(0) {
         let why = format!(
             "{} sends packets of {}; where a link on the path takes less and its message is lost, \
              connections hang. Probing finds the size (RFC 4821)",
             device.name,
-            device.mtu.unwrap_or(ETHERNET)
+            device.mtu.unwrap_or(ETHERNET_MTU)
         );
         found.push(Finding::sysctl(end, "net.ipv4.tcp_mtu_probing", 0, 1, why));
     }
 }
 
-fn queue(device: &Device, end: End, target: Option<&Target>, found: &mut Vec<Finding>) {
+fn queue(device: &Device, end: PathEnd, target: Option<&PathTarget>, found: &mut Vec<Finding>) {
     let fifo = device.qdisc.as_deref().is_some_and(|q| q.ends_with("fifo") || q == "pfifo_fast");
     if fifo && target.is_some() {
         found.push(Finding {
@@ -93,7 +98,7 @@ fn queue(device: &Device, end: End, target: Option<&Target>, found: &mut Vec<Fin
     }
 }
 
-fn rings(device: &Device, end: End, found: &mut Vec<Finding>) {
+fn rings(device: &Device, end: PathEnd, found: &mut Vec<Finding>) {
     transmit_ring(device, end, found);
     if let Some((now, most)) = device.receive_ring.filter(|(now, most)| now < most) {
         found.push(Finding {
@@ -113,16 +118,17 @@ fn rings(device: &Device, end: End, found: &mut Vec<Finding>) {
 
 /// Interrupts that free descriptors come up to so far apart (`rx-usecs`, `tx-usecs` of common
 /// drivers): a transmit ring that is sent in less time runs dry.
-const INTERRUPTS: Duration = Duration::from_micros(100);
+const INTERRUPT_INTERVAL: Duration = Duration::from_micros(100);
 
-fn transmit_ring(device: &Device, end: End, found: &mut Vec<Finding>) {
+fn transmit_ring(device: &Device, end: PathEnd, found: &mut Vec<Finding>) {
     let (Some((now, most)), Some(speed)) = (device.transmit_ring, device.speed) else { return };
-    let packet = device.mtu.unwrap_or(ETHERNET);
+    let packet = device.mtu.unwrap_or(ETHERNET_MTU);
     let lasts = packet * now / speed;
-    if lasts >= INTERRUPTS || now >= most {
+    if lasts >= INTERRUPT_INTERVAL || now >= most {
         return;
     }
-    let needed = (speed * INTERRUPTS).get().div_ceil(packet.get()).next_power_of_two().min(most);
+    let needed =
+        (speed * INTERRUPT_INTERVAL).get().div_ceil(packet.get()).next_power_of_two().min(most);
     found.push(Finding {
         what: format!("transmit ring of {}", device.name),
         end,
@@ -138,7 +144,7 @@ fn transmit_ring(device: &Device, end: End, found: &mut Vec<Finding>) {
     });
 }
 
-fn offloads(device: &Device, end: End, found: &mut Vec<Finding>) {
+fn offloads(device: &Device, end: PathEnd, found: &mut Vec<Finding>) {
     let all = [("tso", device.tso), ("gso", device.gso), ("gro", device.gro)];
     for (name, _) in all.iter().filter(|(_, on)| *on == Some(false)) {
         found.push(Finding {

@@ -2,10 +2,15 @@
 
 use sweetspot_units::Bytes;
 
-use super::Target;
-use crate::host::{End, Finding, Snapshot};
+use super::PathTarget;
+use crate::host::{Finding, PathEnd, Snapshot};
 
-pub(super) fn check(host: &Snapshot, end: End, target: Option<&Target>, found: &mut Vec<Finding>) {
+pub(super) fn check(
+    host: &Snapshot,
+    end: PathEnd,
+    target: Option<&PathTarget>,
+    found: &mut Vec<Finding>,
+) {
     let (Some(mem), Some(memory), Some(page)) =
         (host.sysctls.triple("net.ipv4.tcp_mem"), host.memory, host.page)
     else {

@@ -8,11 +8,11 @@ mod programs;
 
 use sweetspot_units::{Bytes, Duration, Rate};
 
-use super::{End, Finding, Snapshot};
+use super::{Finding, PathEnd, Snapshot};
 
-/// The path that the host is to fill, and how often.
+/// The path that the host should fill, and the number of connections.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Target {
+pub(super) struct PathTarget {
     pub rate: Rate,
     pub rtt: Duration,
     pub connections: u64,
@@ -20,8 +20,8 @@ pub(super) struct Target {
     pub window: Bytes,
 }
 
-impl Target {
-    /// What a flow gains if `window` no longer caps it; `None` if it gains nothing.
+impl PathTarget {
+    /// The rate that a flow gains if `window` no longer caps it; `None` if none.
     pub(super) fn gain_over(&self, window: Bytes) -> Option<Rate> {
         let gain = self.rate.saturating_sub(window / self.rtt);
         (gain > Rate::ZERO).then_some(gain)
@@ -29,7 +29,7 @@ impl Target {
 }
 
 /// All findings about `host`. Buffers can only be judged with a `target`.
-pub(super) fn all(host: &Snapshot, end: End, target: Option<&Target>) -> Vec<Finding> {
+pub(super) fn all(host: &Snapshot, end: PathEnd, target: Option<&PathTarget>) -> Vec<Finding> {
     let mut found = Vec::new();
     if let Some(target) = target {
         buffers::check(host, end, target, &mut found);

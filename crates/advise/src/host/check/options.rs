@@ -3,15 +3,20 @@
 use sweetspot_theory::host::right_sizing::convergence_time;
 use sweetspot_units::Bytes;
 
-use super::Target;
+use super::PathTarget;
 use crate::host::caps::default_adv_win_scale;
-use crate::host::{End, Finding, Snapshot};
+use crate::host::{Finding, PathEnd, Snapshot};
 
 const SIXTEEN_BITS: Bytes = Bytes::new(65_535);
-/// Of a full Ethernet packet with timestamps.
+/// Payload of a full Ethernet packet with timestamps.
 const SEGMENT: Bytes = Bytes::new(1448);
 
-pub(super) fn check(host: &Snapshot, end: End, target: Option<&Target>, found: &mut Vec<Finding>) {
+pub(super) fn check(
+    host: &Snapshot,
+    end: PathEnd,
+    target: Option<&PathTarget>,
+    found: &mut Vec<Finding>,
+) {
     let s = &host.sysctls;
     let off = |name: &str| s.number(name) == Some(0);
     let gain = |window| target.and_then(|t| t.gain_over(window));
@@ -53,7 +58,12 @@ pub(super) fn check(host: &Snapshot, end: End, target: Option<&Target>, found: &
 }
 
 /// A largest buffer below 64 KiB makes the handshake offer no scaling.
-fn small_clamp(host: &Snapshot, end: End, target: Option<&Target>, found: &mut Vec<Finding>) {
+fn small_clamp(
+    host: &Snapshot,
+    end: PathEnd,
+    target: Option<&PathTarget>,
+    found: &mut Vec<Finding>,
+) {
     let s = &host.sysctls;
     let Some([least, first, most]) = s.triple("net.ipv4.tcp_rmem") else { return };
     let Some(rmem_max) = s.bytes("net.core.rmem_max") else { return };
@@ -69,7 +79,12 @@ fn small_clamp(host: &Snapshot, end: End, target: Option<&Target>, found: &mut V
 }
 
 /// One segment per RTT is slow on a long fat path.
-fn slow_control(host: &Snapshot, end: End, target: Option<&Target>, found: &mut Vec<Finding>) {
+fn slow_control(
+    host: &Snapshot,
+    end: PathEnd,
+    target: Option<&PathTarget>,
+    found: &mut Vec<Finding>,
+) {
     let s = &host.sysctls;
     let name = "net.ipv4.tcp_congestion_control";
     let offered = s.text("net.ipv4.tcp_available_congestion_control").unwrap_or_default();

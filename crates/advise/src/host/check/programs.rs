@@ -2,10 +2,15 @@
 
 use sweetspot_units::Bytes;
 
-use super::Target;
-use crate::host::{End, Finding, Snapshot};
+use super::PathTarget;
+use crate::host::{Finding, PathEnd, Snapshot};
 
-pub(super) fn check(host: &Snapshot, end: End, target: Option<&Target>, found: &mut Vec<Finding>) {
+pub(super) fn check(
+    host: &Snapshot,
+    end: PathEnd,
+    target: Option<&PathTarget>,
+    found: &mut Vec<Finding>,
+) {
     if let Some(asked) = host.asked_receive_buffer {
         asked_for(host, end, asked, target, found);
     }
@@ -15,9 +20,9 @@ pub(super) fn check(host: &Snapshot, end: End, target: Option<&Target>, found: &
 // Linux sock_setsockopt(): what is asked is cut to rmem_max, then doubled.
 fn asked_for(
     host: &Snapshot,
-    end: End,
+    end: PathEnd,
     asked: Bytes,
-    target: Option<&Target>,
+    target: Option<&PathTarget>,
     found: &mut Vec<Finding>,
 ) {
     let (Some(kernel), Some(target)) = (host.kernel, target) else { return };
@@ -50,7 +55,7 @@ fn asked_for(
 }
 
 /// A listener's buffer is tcp_rmem[1] unless its program has set it; what it accepts inherits it.
-fn listeners(host: &Snapshot, end: End, target: Option<&Target>, found: &mut Vec<Finding>) {
+fn listeners(host: &Snapshot, end: PathEnd, target: Option<&PathTarget>, found: &mut Vec<Finding>) {
     let (Some([_, first, _]), Some(kernel)) =
         (host.sysctls.triple("net.ipv4.tcp_rmem"), host.kernel)
     else {

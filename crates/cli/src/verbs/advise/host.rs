@@ -2,12 +2,12 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use sweetspot_advise::Kernel;
-use sweetspot_advise::host::{Device, Listener, Question, Snapshot, Sysctls, advise};
+use sweetspot_advise::host::{Device, HostQuestion, Listener, Snapshot, Sysctls, advise};
 use sweetspot_linux::diag::{Detail, Diag, TcpState};
 use sweetspot_linux::host;
 use sweetspot_units::{Bytes, Duration, Rate};
 
-use super::Manner;
+use super::OutputOptions;
 use crate::verbs::Ending;
 
 #[derive(Debug, clap::Args)]
@@ -48,11 +48,11 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
     #[command(flatten)]
-    manner: Manner,
+    manner: OutputOptions,
 }
 
 /// The settings that are judged.
-const SETTINGS: [&str; 14] = [
+const SYSCTL_NAMES: [&str; 14] = [
     "net.core.rmem_max",
     "net.core.wmem_max",
     "net.ipv4.tcp_rmem",
@@ -86,7 +86,7 @@ pub fn run(a: Arguments) -> Ending {
         })?),
     };
     let path = a.rate.zip(a.rtt);
-    let question = Question { here, peer, path, path_mtu, connections: a.connections };
+    let question = HostQuestion { here, peer, path, path_mtu, connections: a.connections };
     let advice = advise(&question)?;
     if let Some(file) = &a.write {
         std::fs::write(file, advice.sysctl_file())
@@ -97,7 +97,7 @@ pub fn run(a: Arguments) -> Ending {
 
 fn snapshot() -> Snapshot {
     let mut sysctls = Sysctls::default();
-    for name in SETTINGS {
+    for name in SYSCTL_NAMES {
         if let Some(value) = host::sysctl(name) {
             sysctls.insert(name, &value);
         }
@@ -118,14 +118,14 @@ fn snapshot() -> Snapshot {
 fn listeners() -> Vec<Listener> {
     let mut all = Vec::new();
     let detail = Detail { memory: true, ..Detail::NONE };
-    let told = Diag::open().and_then(|mut diag| {
+    let listed = Diag::open().and_then(|mut diag| {
         diag.connections(&[TcpState::Listen], detail, |connection| {
             let address = connection.local.to_string();
             let receive_buffer = connection.memory.map(|memory| memory.receive_buffer);
             all.extend(receive_buffer.map(|receive_buffer| Listener { address, receive_buffer }));
         })
     });
-    if told.is_err() { Vec::new() } else { all }
+    if listed.is_err() { Vec::new() } else { all }
 }
 
 /// `sysctl -a` names the kernel too; a hand-made file may not, and then this host's is taken.

@@ -32,7 +32,7 @@ enum About {
 
 /// How the answer is shown.
 #[derive(Debug, Clone, Copy, clap::Args)]
-struct Manner {
+struct OutputOptions {
     /// Print everything as JSON
     #[arg(long)]
     json: bool,
@@ -41,7 +41,7 @@ struct Manner {
     explain: bool,
 }
 
-impl Manner {
+impl OutputOptions {
     fn show(self, text: impl FnOnce(bool) -> String, json: impl FnOnce() -> Value) -> Ending {
         if self.json {
             out!("{}", serde_json::to_string_pretty(&json())?);

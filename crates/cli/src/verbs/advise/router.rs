@@ -1,10 +1,10 @@
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use sweetspot_advise::router::{Favour, Measurement, Mix, Parameters, Question, advise};
+use sweetspot_advise::router::{Favour, LinkMeasurement, Mix, Parameters, RouterQuestion, advise};
 use sweetspot_units::{Bytes, Duration, Rate};
 
-use super::{Manner, verify};
+use super::{OutputOptions, verify};
 use crate::verbs::Ending;
 use crate::verbs::scenario_file::Parallel;
 
@@ -65,7 +65,7 @@ pub struct Arguments {
     #[command(flatten)]
     parallel: Parallel,
     #[command(flatten)]
-    manner: Manner,
+    manner: OutputOptions,
 }
 
 /// What an advice is verified by.
@@ -76,7 +76,7 @@ enum By {
 }
 
 /// How long a flow of the mix counts as short, before the loss is known: one in a thousand.
-const FIRST_LOSS: f64 = 1e-3;
+const ASSUMED_LOSS: f64 = 1e-3;
 
 pub fn run(a: Arguments) -> Ending {
     let mix = match a.mix.as_str() {
@@ -91,17 +91,17 @@ pub fn run(a: Arguments) -> Ending {
     let measurement = match &a.fit {
         None => None,
         Some(file) => Some(
-            Measurement::read(&super::read(file)?, a.rate, a.packet)
+            LinkMeasurement::read(&super::read(file)?, a.rate, a.packet)
                 .map_err(|error| format!("{}: {error}", file.display()))?,
         ),
     };
-    let question = Question {
+    let question = RouterQuestion {
         rate: a.rate,
         rtt: a.rtt,
         input_rate: a.input_rate,
         inputs: a.inputs,
         flows: a.flows,
-        favour: a.favour.unwrap_or_else(|| mix.usual_favour(FIRST_LOSS, a.packet)),
+        favour: a.favour.unwrap_or_else(|| mix.usual_favour(ASSUMED_LOSS, a.packet)),
         mix,
         available: a.available,
         packet: a.packet,

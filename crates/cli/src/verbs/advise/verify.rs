@@ -1,9 +1,9 @@
 //! The closed-loop simulation beside the formula.
 
 use serde_json::{Value, json};
-use sweetspot_advise::router::{Favour, Mix, Question};
+use sweetspot_advise::router::{Favour, Mix, RouterQuestion};
 use sweetspot_sim::Simulator;
-use sweetspot_study::router::{Fits, Link, Objective, Verified, verify};
+use sweetspot_study::router::{Fits, Objective, SimulatedLink, Verified, verify};
 use sweetspot_study::{StudyError, Workers};
 use sweetspot_theory::router::capacity_ratio::{CapacityRatio, Form};
 use sweetspot_theory::router::optimum::Best;
@@ -14,7 +14,7 @@ const SIZE_MEAN: Bytes = Bytes::new(80_000);
 const TAIL: f64 = 1.5;
 
 /// Simulates the link of `question`, saying on standard error how far it is.
-pub fn simulate(question: &Question, workers: Workers) -> Result<Verified, StudyError> {
+pub fn simulate(question: &RouterQuestion, workers: Workers) -> Result<Verified, StudyError> {
     let size_mean = match &question.mix {
         Mix::Sizes(sizes) => {
             let sum: f64 = sizes.iter().map(|size| size.as_f64()).sum();
@@ -22,7 +22,7 @@ pub fn simulate(question: &Question, workers: Workers) -> Result<Verified, Study
         }
         Mix::Short | Mix::Bulk => SIZE_MEAN,
     };
-    let link = Link {
+    let link = SimulatedLink {
         rate: question.rate,
         rtt: question.rtt,
         input_rate: question.input_rate,
@@ -36,7 +36,7 @@ pub fn simulate(question: &Question, workers: Workers) -> Result<Verified, Study
 }
 
 /// What was found, in words and a table.
-pub fn print_text(question: &Question, found: &Verified) {
+pub fn print_text(question: &RouterQuestion, found: &Verified) {
     out!(
         "\nBy simulation (closed loop, {} users, {} inputs, RTTs from a half to 1.8 of --rtt,",
         found.users,
@@ -65,8 +65,8 @@ pub fn print_text(question: &Question, found: &Verified) {
         Ok(fits) => out!(
             "  best by formula, with a, b and f fitted to this simulation: {} (R2 of PL {:.3}, of EX {:.3})",
             formula(question, fits).unwrap_or("none".to_owned()),
-            fits.verdict.power_law_r2,
-            fits.verdict.exponential_r2
+            fits.comparison.power_law_r2,
+            fits.comparison.exponential_r2
         ),
         Err(error) => out!("  no form could be fitted: {error}"),
     }
@@ -95,7 +95,7 @@ pub fn print_text(question: &Question, found: &Verified) {
 }
 
 /// The same for programs.
-pub fn as_json(question: &Question, found: &Verified) -> Value {
+pub fn as_json(question: &RouterQuestion, found: &Verified) -> Value {
     let measured = found.measured.iter().map(|m| {
         let flows = match objective(question) {
             Objective::Short => &m.short,
@@ -125,7 +125,7 @@ pub fn as_json(question: &Question, found: &Verified) -> Value {
     })
 }
 
-fn formula(question: &Question, fits: &Fits) -> Option<String> {
+fn formula(question: &RouterQuestion, fits: &Fits) -> Option<String> {
     let ratio = CapacityRatio::new(question.rate, question.input_rate).ok()?;
     let form = if ratio.gamma() > 1.0 { Form::Exponential } else { Form::PowerLaw };
     Some(match fits.best(form, objective(question)).ok()? {
@@ -135,7 +135,7 @@ fn formula(question: &Question, fits: &Fits) -> Option<String> {
     })
 }
 
-fn objective(question: &Question) -> Objective {
+fn objective(question: &RouterQuestion) -> Objective {
     match question.favour {
         Favour::Throughput => Objective::Long,
         Favour::Short | Favour::Latency => Objective::Short,

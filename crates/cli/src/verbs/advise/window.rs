@@ -1,12 +1,12 @@
 use clap::ValueEnum;
 use sweetspot_advise::Kernel;
-use sweetspot_advise::window::{Advice, Cross, Question, advise};
+use sweetspot_advise::window::{CrossShare, WindowAdvice, WindowQuestion, advise};
 use sweetspot_sim::Simulator;
 use sweetspot_study::Workers;
 use sweetspot_study::window::{cost, try_windows};
 use sweetspot_units::{Bytes, Duration, Probability, Rate};
 
-use super::Manner;
+use super::OutputOptions;
 use crate::verbs::Ending;
 use crate::verbs::scenario_file::Parallel;
 
@@ -27,7 +27,7 @@ pub struct Arguments {
     buffer: Option<Bytes>,
     /// Cross traffic and its share: udp, elephants or mice
     #[arg(long, value_name = "udp:30%")]
-    cross: Option<Cross>,
+    cross: Option<CrossShare>,
     /// Random loss, or that of a path that is congested already
     #[arg(long, allow_hyphen_values = true, value_name = "1e-5")]
     loss: Option<Probability>,
@@ -44,7 +44,7 @@ pub struct Arguments {
     #[command(flatten)]
     parallel: Parallel,
     #[command(flatten)]
-    manner: Manner,
+    manner: OutputOptions,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -54,10 +54,10 @@ enum Verify {
 }
 
 /// Trying windows may take so long unasked.
-const PATIENCE: Duration = Duration::from_secs(2);
+const MAX_UNASKED_TIME: Duration = Duration::from_secs(2);
 
 pub fn run(a: Arguments) -> Ending {
-    let question = Question {
+    let question = WindowQuestion {
         rate: a.rate,
         rtt: a.rtt,
         buffer: a.buffer,
@@ -72,16 +72,16 @@ pub fn run(a: Arguments) -> Ending {
 
 /// `advice`, decided by the simulator where that is wanted.
 fn verified(
-    advice: Advice,
+    advice: WindowAdvice,
     verify: Option<Verify>,
     workers: Workers,
-) -> Result<Advice, Box<dyn std::error::Error>> {
+) -> Result<WindowAdvice, Box<dyn std::error::Error>> {
     let question = advice.question;
     let Some(windows) = advice.windows_to_try().filter(|_| verify != Some(Verify::None)) else {
         return Ok(advice);
     };
     let takes = cost(&question, windows.len()) / workers.count() as u64;
-    if verify.is_none() && takes > PATIENCE {
+    if verify.is_none() && takes > MAX_UNASKED_TIME {
         err!(
             "sweetspot: by closed forms alone; the simulator would take some {takes} (--verify sim)"
         );

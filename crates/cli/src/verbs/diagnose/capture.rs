@@ -12,11 +12,11 @@ use sweetspot_trace::flow::{Connection, Table};
 use sweetspot_trace::packet::{Dissector, PacketCounts};
 
 /// Large enough that a read costs nothing against what is done with it, and holds any record.
-const BUFFER: usize = 4 * LARGEST_RECORD;
+const READ_BUFFER_BYTES: usize = 4 * LARGEST_RECORD;
 
 /// What a capture, or watching, says.
 #[derive(Debug, Serialize)]
-pub struct Report {
+pub struct DiagnosisReport {
     /// The flows that carried most, those first.
     pub flows: Vec<Flow>,
     /// Flows that carried less and are not told of.
@@ -31,17 +31,17 @@ pub struct Report {
 }
 
 /// Reads the capture `path` and keeps the `most` flows that carried most.
-pub fn read(path: &Path, most: usize) -> Result<Report, String> {
+pub fn read(path: &Path, most: usize) -> Result<DiagnosisReport, String> {
     let name = path.display();
     let mut file = File::open(path)
         .map_err(|error| format!("cannot open {name}: {error}; name a capture that is there"))?;
     let mut reading = Reading { most, ..Reading::default() };
     let unfinished = match reading.all(&mut file) {
-        Err(Failure::Read(error)) => return Err(format!("cannot read {name}: {error}")),
-        Err(Failure::Capture(error)) if reading.dissector.counts().packets == 0 => {
+        Err(PassFailure::Read(error)) => return Err(format!("cannot read {name}: {error}")),
+        Err(PassFailure::Capture(error)) if reading.dissector.counts().packets == 0 => {
             return Err(format!("{name}: {error}"));
         }
-        Err(Failure::Capture(error)) => Some(error),
+        Err(PassFailure::Capture(error)) => Some(error),
         Ok(()) => None,
     };
     Ok(reading.report(unfinished))
@@ -58,29 +58,29 @@ struct Reading {
     left_out: u64,
 }
 
-enum Failure {
+enum PassFailure {
     Read(std::io::Error),
     Capture(CaptureError),
 }
 
 impl Reading {
-    fn all(&mut self, file: &mut File) -> Result<(), Failure> {
-        let mut buffer = vec![0; BUFFER];
+    fn all(&mut self, file: &mut File) -> Result<(), PassFailure> {
+        let mut buffer = vec![0; READ_BUFFER_BYTES];
         let mut filled = 0;
         loop {
             let n = match file.read(&mut buffer[filled..]) {
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-                other => other.map_err(Failure::Read)?,
+                other => other.map_err(PassFailure::Read)?,
             };
             let mut input = &buffer[..filled + n];
-            while let Some(record) = self.decoder.next(&mut input).map_err(Failure::Capture)? {
+            while let Some(record) = self.decoder.next(&mut input).map_err(PassFailure::Capture)? {
                 let Ok(segment) = self.dissector.dissect(&record) else { continue };
                 if let Some(ended) = self.table.take(&segment) {
                     keep(&mut self.kept, &mut self.left_out, self.most, &ended);
                 }
             }
             if n == 0 {
-                return self.decoder.end(input).map_err(Failure::Capture);
+                return self.decoder.end(input).map_err(PassFailure::Capture);
             }
             // What is left begins the next piece.
             let rest = input.len();
@@ -90,7 +90,7 @@ impl Reading {
         }
     }
 
-    fn report(mut self, unfinished: Option<CaptureError>) -> Report {
+    fn report(mut self, unfinished: Option<CaptureError>) -> DiagnosisReport {
         while let Some(connection) = self.table.drain() {
             keep(&mut self.kept, &mut self.left_out, self.most, &connection);
         }
@@ -102,7 +102,7 @@ impl Reading {
         rank(&mut self.kept);
         self.left_out += self.kept.len().saturating_sub(self.most) as u64;
         self.kept.truncate(self.most);
-        Report {
+        DiagnosisReport {
             flows: self.kept.into_iter().map(|(_, flow)| flow).collect(),
             flows_left_out: self.left_out,
             packets: Some(packets),

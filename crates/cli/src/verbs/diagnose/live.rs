@@ -7,14 +7,14 @@ use sweetspot_linux::diag::{Detail, DiagConnection};
 use sweetspot_linux::processes;
 use sweetspot_units::{Bytes, Duration, Time};
 
-use super::capture::{Report, rank};
+use super::capture::{DiagnosisReport, rank};
 use super::target::LiveTarget;
-use sweetspot_watch::{Host, sample};
+use sweetspot_watch::{NamespaceConnections, sample};
 
 /// Between two samples: several per second, so that shares are of time and not of moments.
-const PERIOD: Duration = Duration::from_millis(100);
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
 /// More connections than this are not watched at once: the kernel is asked for each by itself.
-const MOST: usize = 1000;
+const MAX_WATCHED: usize = 1000;
 
 /// Watches the connections of `target` and says what limits the `most` that carry most.
 pub fn watch(
@@ -22,21 +22,25 @@ pub fn watch(
     netns: Option<&str>,
     time: Duration,
     most: usize,
-) -> Result<Report, String> {
-    if time < PERIOD * 2 {
+) -> Result<DiagnosisReport, String> {
+    if time < SAMPLE_INTERVAL * 2 {
         return Err(format!("--for {time} is too short to see anything; 10s is usual"));
     }
     let mut host = match (netns, target) {
-        (Some(name), _) => Host::named(name)?,
-        (None, LiveTarget::Process(pid)) => Host::of_process(pid)?,
-        (None, LiveTarget::End(_)) => Host::own()?,
+        (Some(name), _) => NamespaceConnections::named(name)?,
+        (None, LiveTarget::Process(pid)) => NamespaceConnections::of_process(pid)?,
+        (None, LiveTarget::End(_)) => NamespaceConnections::own()?,
     };
     let meant = find(&mut host, target)?;
     let mut remarks = Vec::new();
-    if meant.len() > MOST {
-        remarks.push(format!("it has {} connections; {MOST} of them were watched", meant.len()));
+    if meant.len() > MAX_WATCHED {
+        remarks.push(format!(
+            "it has {} connections; {MAX_WATCHED} of them were watched",
+            meant.len()
+        ));
     }
-    let mut watched: Vec<Watched> = meant.into_iter().take(MOST).map(Watched::new).collect();
+    let mut watched: Vec<WatchedConnection> =
+        meant.into_iter().take(MAX_WATCHED).map(WatchedConnection::new).collect();
     let end = clock::now() + time;
     let mut due = clock::now();
     loop {
@@ -47,18 +51,18 @@ pub fn watch(
         if now >= end || watched.iter().all(|each| each.over) {
             break;
         }
-        due = (due + PERIOD).max(now);
+        due = (due + SAMPLE_INTERVAL).max(now);
         clock::sleep_until(due.min(end));
     }
     let over = watched.iter().filter(|each| each.over).count();
     if over > 0 {
         remarks.push(format!("{over} of {} connections ended meanwhile", watched.len()));
     }
-    let mut flows: Vec<(u64, Flow)> = tellers(&watched).map(Watched::flow).collect();
+    let mut flows: Vec<(u64, Flow)> = tellers(&watched).map(WatchedConnection::flow).collect();
     rank(&mut flows);
     let left_out = flows.len().saturating_sub(most);
     flows.truncate(most);
-    Ok(Report {
+    Ok(DiagnosisReport {
         flows: flows.into_iter().map(|(_, flow)| flow).collect(),
         flows_left_out: left_out as u64,
         packets: None,
@@ -69,7 +73,7 @@ pub fn watch(
 
 /// One socket per connection: where both ends are here, the sender's, which knows more; where
 /// nothing was sent, one of them.
-fn tellers(watched: &[Watched]) -> impl Iterator<Item = &Watched> {
+fn tellers(watched: &[WatchedConnection]) -> impl Iterator<Item = &WatchedConnection> {
     watched.iter().filter(move |each| {
         let ends = (each.connection.remote, each.connection.local);
         let other = watched.iter().find(|w| (w.connection.local, w.connection.remote) == ends);
@@ -82,18 +86,18 @@ fn tellers(watched: &[Watched]) -> impl Iterator<Item = &Watched> {
 }
 
 /// A connection under watch.
-struct Watched {
+struct WatchedConnection {
     connection: DiagConnection,
     live: Live,
     over: bool,
 }
 
-impl Watched {
-    fn new(connection: DiagConnection) -> Watched {
-        Watched { connection, live: Live::default(), over: false }
+impl WatchedConnection {
+    fn new(connection: DiagConnection) -> WatchedConnection {
+        WatchedConnection { connection, live: Live::default(), over: false }
     }
 
-    fn look(&mut self, host: &mut Host, now: Time) -> Result<(), String> {
+    fn look(&mut self, host: &mut NamespaceConnections, now: Time) -> Result<(), String> {
         // The cookie goes with the question, so that another connection never answers it.
         match host.read_again(&self.connection, Detail::ALL)? {
             Some(seen) => match sample(&seen, now) {
@@ -124,7 +128,10 @@ impl Watched {
 }
 
 /// The connections that are meant.
-fn find(host: &mut Host, target: LiveTarget) -> Result<Vec<DiagConnection>, String> {
+fn find(
+    host: &mut NamespaceConnections,
+    target: LiveTarget,
+) -> Result<Vec<DiagConnection>, String> {
     let mut all = host.read(Detail::NONE)?;
     match target {
         LiveTarget::End(end) => {

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use sweetspot_units::Duration;
 
-use self::target::Target;
+use self::target::DiagnosisTarget;
 use super::Ending;
 
 const EXAMPLES: &str = "\
@@ -35,7 +35,7 @@ Examples:
 pub struct Arguments {
     /// A process, an end of a connection (`ADDRESS:PORT`, `[V6ADDRESS]:PORT`), or a capture
     #[arg(value_name = "PID|ADDR:PORT|FILE", required_unless_present = "file")]
-    target: Option<Target>,
+    target: Option<DiagnosisTarget>,
     /// A capture to read, pcap or pcapng, whatever its name
     #[arg(long, value_name = "FILE", conflicts_with_all = ["target", "watch_for", "netns"])]
     file: Option<PathBuf>,
@@ -55,10 +55,10 @@ pub struct Arguments {
 
 pub fn run(arguments: Arguments) -> Ending {
     let report = match (&arguments.file, &arguments.target) {
-        (Some(file), _) | (None, Some(Target::Capture(file))) => {
+        (Some(file), _) | (None, Some(DiagnosisTarget::Capture(file))) => {
             capture::read(file, arguments.flows)?
         }
-        (None, Some(Target::Live(target))) => {
+        (None, Some(DiagnosisTarget::Live(target))) => {
             live::watch(*target, arguments.netns.as_deref(), arguments.watch_for, arguments.flows)?
         }
         (None, None) => return Err("name a process, an end of a connection, or --file".into()),

@@ -1,12 +1,12 @@
 use sweetspot_diagnose::Flow;
 
-use super::capture::Report;
+use super::capture::DiagnosisReport;
 
 /// The least share that is worth a word.
-const WORTH_A_WORD: f64 = 0.005;
+const MIN_PRINTED_SHARE: f64 = 0.005;
 
 /// Prints a report for people.
-pub fn report(report: &Report) {
+pub fn report(report: &DiagnosisReport) {
     if let (Some(packets), Some(segments)) = (report.packets, report.tcp_segments) {
         out!("{packets} packets, {segments} of them TCP");
     }
@@ -43,7 +43,7 @@ fn flow(flow: &Flow) {
         .limits
         .shares()
         .into_iter()
-        .filter(|(_, share)| *share >= WORTH_A_WORD)
+        .filter(|(_, share)| *share >= MIN_PRINTED_SHARE)
         .map(|(class, share)| format!("{class} {:.0} %", share * 100.0))
         .collect();
     out!("  time: {}", shares.join(", "));

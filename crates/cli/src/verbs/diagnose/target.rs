@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 /// What is to be diagnosed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Target {
+pub enum DiagnosisTarget {
     /// A file that is there: a capture.
     Capture(PathBuf),
     /// Live connections.
@@ -20,20 +20,20 @@ pub enum LiveTarget {
     End(SocketAddr),
 }
 
-impl FromStr for Target {
+impl FromStr for DiagnosisTarget {
     type Err = String;
 
-    fn from_str(typed: &str) -> Result<Target, String> {
+    fn from_str(typed: &str) -> Result<DiagnosisTarget, String> {
         if let Ok(pid) = typed.parse() {
-            return Ok(Target::Live(LiveTarget::Process(pid)));
+            return Ok(DiagnosisTarget::Live(LiveTarget::Process(pid)));
         }
         // The kernel's table has IPv4 addresses mapped into IPv6 as IPv4 ones, too.
         let end = |typed: SocketAddr| SocketAddr::new(typed.ip().to_canonical(), typed.port());
         if let Ok(address) = typed.parse() {
-            return Ok(Target::Live(LiveTarget::End(end(address))));
+            return Ok(DiagnosisTarget::Live(LiveTarget::End(end(address))));
         }
         if Path::new(typed).is_file() {
-            return Ok(Target::Capture(PathBuf::from(typed)));
+            return Ok(DiagnosisTarget::Capture(PathBuf::from(typed)));
         }
         Err("it is neither a process number nor ADDRESS:PORT, e.g. 4711, 192.0.2.7:443 or \
              [2001:db8::7]:443, nor a file"
@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn an_end_is_the_same_however_it_is_written() {
-        let plain: Target = "192.0.2.7:443".parse().unwrap();
+        let plain: DiagnosisTarget = "192.0.2.7:443".parse().unwrap();
         assert_eq!("[::ffff:192.0.2.7]:443".parse(), Ok(plain));
     }
 }

@@ -6,20 +6,20 @@ use ratatui::crossterm::terminal;
 use sweetspot_linux::diag::TcpState;
 use sweetspot_units::{Bytes, Duration, Rate};
 
-use sweetspot_watch::Row;
+use sweetspot_watch::ConnectionRow;
 
 /// A column: its heading, its width (the last has the rest), and what stands in it.
-pub struct Column {
+pub struct TableColumn {
     pub heading: &'static str,
     pub width: u16,
     pub right: bool,
     /// What has the highest rank goes first where there is no room for all.
     rank: u8,
-    pub text: fn(&Row) -> String,
+    pub text: fn(&ConnectionRow) -> String,
 }
 
 /// All columns.
-const COLUMNS: [Column; 12] = [
+const COLUMNS: [TableColumn; 12] = [
     column("program", 16, LEFT, 0, who),
     column("peer", 22, LEFT, 1, |r| r.connection.remote.to_string()),
     column("state", 6, LEFT, 10, |r| state(r.connection.state)),
@@ -38,7 +38,7 @@ const LEFT: bool = false;
 const RIGHT: bool = true;
 
 /// The last column, and the room that it needs.
-pub const LIMIT: &str = "limited by";
+pub const LIMIT_HEADING: &str = "limited by";
 /// The width of that column, enough for "100 % receiver's wind".
 pub const LIMIT_WIDTH: u16 = 20;
 
@@ -47,17 +47,18 @@ const fn column(
     width: u16,
     right: bool,
     rank: u8,
-    text: fn(&Row) -> String,
-) -> Column {
-    Column { heading, width, right, rank, text }
+    text: fn(&ConnectionRow) -> String,
+) -> TableColumn {
+    TableColumn { heading, width, right, rank, text }
 }
 
 /// The columns that have room in `width` characters: a number is never cut, because what is left
 /// of it would be another one.
-pub fn fitting(width: u16) -> Vec<&'static Column> {
-    const ALL: &[Column] = &COLUMNS;
-    let mut shown: Vec<&Column> = ALL.iter().collect();
-    let needed = |shown: &[&Column]| shown.iter().map(|c| c.width + 1).sum::<u16>() + LIMIT_WIDTH;
+pub fn fitting(width: u16) -> Vec<&'static TableColumn> {
+    const ALL: &[TableColumn] = &COLUMNS;
+    let mut shown: Vec<&TableColumn> = ALL.iter().collect();
+    let needed =
+        |shown: &[&TableColumn]| shown.iter().map(|c| c.width + 1).sum::<u16>() + LIMIT_WIDTH;
     while needed(&shown) > width {
         // Program and rate stay whatever the width.
         let Some(last) = shown.iter().map(|c| c.rank).max().filter(|rank| *rank > 0) else { break };
@@ -73,14 +74,14 @@ pub fn terminal_width() -> u16 {
 }
 
 /// The table as text of that width.
-pub fn text(rows: &[&Row], all: usize, width: u16) -> String {
+pub fn text(rows: &[&ConnectionRow], all: usize, width: u16) -> String {
     let columns = fitting(width);
-    let line = |cells: &dyn Fn(&Column) -> String, limit: &str| {
+    let line = |cells: &dyn Fn(&TableColumn) -> String, limit: &str| {
         let mut line: String = columns.iter().map(|c| fit(c, &cells(c))).collect();
         line += limit;
         line.chars().take(width.into()).collect::<String>()
     };
-    let mut lines = vec![line(&|column| column.heading.to_owned(), LIMIT)];
+    let mut lines = vec![line(&|column| column.heading.to_owned(), LIMIT_HEADING)];
     lines.extend(rows.iter().map(|row| line(&|column| (column.text)(row), &row.limited_by())));
     if all > rows.len() {
         lines.push(format!("{} more connections (--rows N, --filter TEXT)", all - rows.len()));
@@ -89,17 +90,17 @@ pub fn text(rows: &[&Row], all: usize, width: u16) -> String {
 }
 
 /// `text` in the width of its column, and a space.
-fn fit(column: &Column, text: &str) -> String {
+fn fit(column: &TableColumn, text: &str) -> String {
     let width = usize::from(column.width);
     let cut: String = text.chars().take(width).collect();
     if column.right { format!("{cut:>width$} ") } else { format!("{cut:<width$} ") }
 }
 
-fn who(row: &Row) -> String {
+fn who(row: &ConnectionRow) -> String {
     row.owner.as_ref().map_or("-".to_owned(), |owner| format!("{}/{}", owner.name, owner.pid))
 }
 
-fn congestion(row: &Row) -> String {
+fn congestion(row: &ConnectionRow) -> String {
     row.connection.congestion.clone().unwrap_or_default()
 }
 

@@ -5,18 +5,18 @@ use sweetspot_diagnose::live::Side;
 use sweetspot_diagnose::{Class, Limits};
 use sweetspot_units::{Bytes, Duration};
 
-use sweetspot_watch::Row;
+use sweetspot_watch::ConnectionRow;
 
 /// One reading.
 #[derive(Debug, Serialize)]
 pub struct Document {
     /// All that matched, printed or not.
     connections_total: usize,
-    connections: Vec<Connection>,
+    connections: Vec<ConnectionJson>,
 }
 
 #[derive(Debug, Serialize)]
-struct Connection {
+struct ConnectionJson {
     local: SocketAddr,
     remote: SocketAddr,
     pid: Option<u32>,
@@ -40,15 +40,15 @@ struct Connection {
 }
 
 /// What stands in the table.
-pub fn document(rows: &[&Row], all: usize) -> Document {
+pub fn document(rows: &[&ConnectionRow], all: usize) -> Document {
     Document { connections_total: all, connections: rows.iter().map(|row| entry(row)).collect() }
 }
 
-fn entry(row: &Row) -> Connection {
+fn entry(row: &ConnectionRow) -> ConnectionJson {
     let c = &row.connection;
     let seconds = |time: Option<Duration>| time.map(Duration::as_secs_f64);
     let count = |bytes: Option<Bytes>| bytes.map(Bytes::get);
-    Connection {
+    ConnectionJson {
         local: c.local,
         remote: c.remote,
         pid: row.owner.as_ref().map(|owner| owner.pid),

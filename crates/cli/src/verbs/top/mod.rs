@@ -10,10 +10,10 @@ use sweetspot_linux::clock;
 use sweetspot_linux::diag::Detail;
 use sweetspot_units::Duration;
 
-use self::order::Order;
+use self::order::SortOrder;
 use super::Ending;
 use crate::print::out_while_read;
-use sweetspot_watch::{Host, Table};
+use sweetspot_watch::{ConnectionList, NamespaceConnections};
 
 const EXAMPLES: &str = "\
 Keys: q quit, s sort by the next column, / filter, space freeze, arrows and Enter open one
@@ -41,8 +41,8 @@ pub struct Arguments {
     #[arg(long, value_name = "TIME", default_value = "1s")]
     interval: Duration,
     /// Sort by this
-    #[arg(long, value_enum, default_value_t = Order::Traffic)]
-    sort: Order,
+    #[arg(long, value_enum, default_value_t = SortOrder::Traffic)]
+    sort: SortOrder,
     /// Only connections whose program, address, state or limit contains TEXT
     #[arg(long, value_name = "TEXT", default_value = "")]
     filter: String,
@@ -52,17 +52,17 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: Arguments) -> Ending {
-    const LEAST: Duration = Duration::from_millis(100);
-    if arguments.interval < LEAST {
+    const MIN_INTERVAL: Duration = Duration::from_millis(100);
+    if arguments.interval < MIN_INTERVAL {
         return Err(format!(
-            "--interval {} is too short; {LEAST} is the least",
+            "--interval {} is too short; {MIN_INTERVAL} is the least",
             arguments.interval
         )
         .into());
     }
     let host = match &arguments.netns {
-        Some(name) => Host::named(name)?,
-        None => Host::own()?,
+        Some(name) => NamespaceConnections::named(name)?,
+        None => NamespaceConnections::own()?,
     };
     if !arguments.once && !arguments.json {
         return screen::run(host, &arguments);
@@ -71,8 +71,8 @@ pub fn run(arguments: Arguments) -> Ending {
 }
 
 /// The table as text or JSON, once or for as long as somebody reads it.
-fn print(mut host: Host, arguments: &Arguments) -> Ending {
-    let mut table = Table::default();
+fn print(mut host: NamespaceConnections, arguments: &Arguments) -> Ending {
+    let mut table = ConnectionList::default();
     table.handle(clock::now(), host.read(Detail::ALL)?);
     let width = columns::terminal_width();
     loop {

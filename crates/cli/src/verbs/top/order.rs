@@ -1,11 +1,11 @@
 use clap::ValueEnum;
 use sweetspot_units::Duration;
 
-use sweetspot_watch::{Row, Table};
+use sweetspot_watch::{ConnectionList, ConnectionRow};
 
 /// What the table is sorted by; most first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Order {
+pub enum SortOrder {
     /// Payload per second
     Traffic,
     /// Payload since the connection began
@@ -18,59 +18,63 @@ pub enum Order {
     Program,
 }
 
-impl Order {
+impl SortOrder {
     /// The order after this one, in a circle.
-    pub fn next(self) -> Order {
+    pub fn next(self) -> SortOrder {
         match self {
-            Order::Traffic => Order::Bytes,
-            Order::Bytes => Order::Rtt,
-            Order::Rtt => Order::Resent,
-            Order::Resent => Order::Program,
-            Order::Program => Order::Traffic,
+            SortOrder::Traffic => SortOrder::Bytes,
+            SortOrder::Bytes => SortOrder::Rtt,
+            SortOrder::Rtt => SortOrder::Resent,
+            SortOrder::Resent => SortOrder::Program,
+            SortOrder::Program => SortOrder::Traffic,
         }
     }
 
     /// What the screen calls it.
     pub fn name(self) -> &'static str {
         match self {
-            Order::Traffic => "traffic",
-            Order::Bytes => "bytes",
-            Order::Rtt => "round trip",
-            Order::Resent => "sent again",
-            Order::Program => "program",
+            SortOrder::Traffic => "traffic",
+            SortOrder::Bytes => "bytes",
+            SortOrder::Rtt => "round trip",
+            SortOrder::Resent => "sent again",
+            SortOrder::Program => "program",
         }
     }
 }
 
 /// The rows that match `filter`, in order. Equals stay in the order of their cookies, which is
 /// that of their age.
-pub fn select<'a>(table: &'a Table, order: Order, filter: &str) -> Vec<&'a Row> {
+pub fn select<'a>(
+    table: &'a ConnectionList,
+    order: SortOrder,
+    filter: &str,
+) -> Vec<&'a ConnectionRow> {
     let filter = filter.to_lowercase();
-    let mut rows: Vec<&Row> = table.rows().filter(|row| matches(row, &filter)).collect();
-    let age = |row: &Row| row.connection.cookie;
+    let mut rows: Vec<&ConnectionRow> = table.rows().filter(|row| matches(row, &filter)).collect();
+    let age = |row: &ConnectionRow| row.connection.cookie;
     rows.sort_unstable_by(|a, b| {
         let ordered = match order {
-            Order::Traffic => (b.rate(), b.bytes()).cmp(&(a.rate(), a.bytes())),
-            Order::Bytes => b.bytes().cmp(&a.bytes()),
-            Order::Rtt => rtt(b).cmp(&rtt(a)),
-            Order::Resent => b.resent().cmp(&a.resent()),
-            Order::Program => program(a).cmp(&program(b)),
+            SortOrder::Traffic => (b.rate(), b.bytes()).cmp(&(a.rate(), a.bytes())),
+            SortOrder::Bytes => b.bytes().cmp(&a.bytes()),
+            SortOrder::Rtt => rtt(b).cmp(&rtt(a)),
+            SortOrder::Resent => b.resent().cmp(&a.resent()),
+            SortOrder::Program => program(a).cmp(&program(b)),
         };
         ordered.then_with(|| age(a).cmp(&age(b)))
     });
     rows
 }
 
-fn rtt(row: &Row) -> Duration {
+fn rtt(row: &ConnectionRow) -> Duration {
     row.rtt().unwrap_or(Duration::ZERO)
 }
 
-fn program(row: &Row) -> (bool, &str) {
+fn program(row: &ConnectionRow) -> (bool, &str) {
     // Those without a known one come last.
     row.owner.as_ref().map_or((true, ""), |owner| (false, owner.name.as_str()))
 }
 
-fn matches(row: &Row, filter: &str) -> bool {
+fn matches(row: &ConnectionRow, filter: &str) -> bool {
     if filter.is_empty() {
         return true;
     }

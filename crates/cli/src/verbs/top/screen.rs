@@ -10,14 +10,14 @@ use sweetspot_linux::diag::Detail;
 use sweetspot_linux::signals::{ProcessEvent, Signal, Supervisor};
 use sweetspot_units::{Duration, Time};
 
-use super::order::{Order, select};
+use super::order::{SortOrder, select};
 use super::{Arguments, Ending, view};
-use sweetspot_watch::{Host, Table};
+use sweetspot_watch::{ConnectionList, NamespaceConnections};
 
 /// What the user made of the screen.
 pub struct Screen {
-    pub table: Table,
-    pub order: Order,
+    pub table: ConnectionList,
+    pub order: SortOrder,
     pub filter: String,
     /// Whether keys go into the filter.
     pub typing: bool,
@@ -31,12 +31,12 @@ pub struct Screen {
 }
 
 /// Shows the table until the user has seen enough.
-pub fn run(mut host: Host, arguments: &Arguments) -> Ending {
+pub fn run(mut host: NamespaceConnections, arguments: &Arguments) -> Ending {
     if !std::io::stdout().is_terminal() {
         return Err("top draws on a terminal; print instead with --once, or --json".into());
     }
     let mut screen = Screen {
-        table: Table::default(),
+        table: ConnectionList::default(),
         order: arguments.sort,
         filter: arguments.filter.clone(),
         typing: false,
@@ -55,7 +55,7 @@ pub fn run(mut host: Host, arguments: &Arguments) -> Ending {
 
 fn show(
     terminal: &mut ratatui::DefaultTerminal,
-    host: &mut Host,
+    host: &mut NamespaceConnections,
     screen: &mut Screen,
     arguments: &Arguments,
     supervisor: &mut Supervisor,
@@ -68,51 +68,51 @@ fn show(
         }
         terminal.draw(|frame| view::draw(frame, screen))?;
         match wait(due, supervisor)? {
-            Readiness::Due => {}
-            Readiness::Terminal(Event::Key(key)) if key.kind == KeyEventKind::Press => {
+            WakeReason::Due => {}
+            WakeReason::Terminal(Event::Key(key)) if key.kind == KeyEventKind::Press => {
                 if screen.obey(key) {
                     return Ok(ExitCode::SUCCESS);
                 }
             }
-            Readiness::Terminal(_) => {}
-            Readiness::Told(signal) => return Ok(ExitCode::from(128 + signal.number() as u8)),
+            WakeReason::Terminal(_) => {}
+            WakeReason::Signal(signal) => return Ok(ExitCode::from(128 + signal.number() as u8)),
         }
     }
 }
 
 /// Why waiting ended.
-enum Readiness {
+enum WakeReason {
     /// It is time to read again.
     Due,
     /// A key, or another size.
     Terminal(Event),
     /// A signal says to end.
-    Told(Signal),
+    Signal(Signal),
 }
 
 /// Between two looks for signals, which the terminal's events do not wait for.
-const LOOK: Duration = Duration::from_millis(200);
+const SIGNAL_POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Waits until something happens or `due` has come.
-fn wait(due: Time, supervisor: &mut Supervisor) -> std::io::Result<Readiness> {
+fn wait(due: Time, supervisor: &mut Supervisor) -> std::io::Result<WakeReason> {
     loop {
         let left = due.since(clock::now());
-        if event::poll(left.min(LOOK).into())? {
-            return event::read().map(Readiness::Terminal);
+        if event::poll(left.min(SIGNAL_POLL_INTERVAL).into())? {
+            return event::read().map(WakeReason::Terminal);
         }
         if let Some(ProcessEvent::Signal(signal) | ProcessEvent::TerminalSignal(signal)) =
             supervisor.next_event_by(Time::ZERO)?
         {
-            return Ok(Readiness::Told(signal));
+            return Ok(WakeReason::Signal(signal));
         }
         if left == Duration::ZERO {
-            return Ok(Readiness::Due);
+            return Ok(WakeReason::Due);
         }
     }
 }
 
 impl Screen {
-    fn read(&mut self, host: &mut Host) {
+    fn read(&mut self, host: &mut NamespaceConnections) {
         if self.frozen {
             return;
         }

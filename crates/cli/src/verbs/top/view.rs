@@ -7,10 +7,10 @@ use ratatui::text::{Line, Text};
 use ratatui::widgets::{Block, Cell, Paragraph, Row as Line1, Sparkline, Table as Grid, Wrap};
 use sweetspot_diagnose::Verdict;
 
-use super::columns::{Column, LIMIT, LIMIT_WIDTH, fitting, ms, size};
+use super::columns::{LIMIT_HEADING, LIMIT_WIDTH, TableColumn, fitting, ms, size};
 use super::order::select;
 use super::screen::Screen;
-use sweetspot_watch::Row;
+use sweetspot_watch::ConnectionRow;
 
 /// Draws all of it.
 pub fn draw(frame: &mut Frame<'_>, screen: &mut Screen) {
@@ -68,19 +68,20 @@ fn draw_table(frame: &mut Frame<'_>, area: Rect, screen: &mut Screen) {
         if first + at == marked { line.reversed() } else { line }
     });
     let headings = columns.iter().map(|c| cell(c.heading.to_owned(), c));
-    let head = Line1::new(headings.chain([Cell::from(LIMIT)])).style(Style::new().underlined());
+    let head =
+        Line1::new(headings.chain([Cell::from(LIMIT_HEADING)])).style(Style::new().underlined());
     let limit = Constraint::Min(LIMIT_WIDTH);
     let widths = columns.iter().map(|c| Constraint::Length(c.width)).chain([limit]);
     frame.render_widget(Grid::new(lines, widths).header(head), area);
 }
 
-fn cell(text: String, column: &Column) -> Cell<'static> {
+fn cell(text: String, column: &TableColumn) -> Cell<'static> {
     let side = if column.right { Alignment::Right } else { Alignment::Left };
     Cell::from(Text::from(text).alignment(side))
 }
 
 /// One connection: what limits it since it is watched, and its recent past.
-fn draw_row(frame: &mut Frame<'_>, area: Rect, row: &Row) {
+fn draw_row(frame: &mut Frame<'_>, area: Rect, row: &ConnectionRow) {
     let [words, rates, trips] =
         Layout::vertical([Constraint::Min(9), Constraint::Length(7), Constraint::Length(7)])
             .areas(area);

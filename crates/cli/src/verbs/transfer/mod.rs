@@ -15,7 +15,7 @@ use sweetspot_transfer::{Agreed, TransferError, TransferObserver};
 use sweetspot_units::{Bytes, Duration, Rate};
 
 use crate::print::try_out;
-use progress::Progress;
+use progress::TransferProgress;
 
 /// A path that is known beforehand, as typed.
 #[derive(Debug, clap::Args)]
@@ -62,16 +62,20 @@ fn in_words(outcome: &TransferSummary) -> String {
 }
 
 /// Reports on transfers: progress and words on standard error, JSON on standard output.
-pub struct Watch {
+pub struct TransferReporter {
     series: Option<Arc<Mutex<LineWriter<File>>>>,
     bars: Option<MultiProgress>,
     json: bool,
     verbose: bool,
 }
 
-impl Watch {
+impl TransferReporter {
     /// Writes series to `series` if given, outcomes as JSON if asked, and detail if `verbose`.
-    pub fn new(series: Option<&Path>, json: bool, verbose: bool) -> Result<Watch, String> {
+    pub fn new(
+        series: Option<&Path>,
+        json: bool,
+        verbose: bool,
+    ) -> Result<TransferReporter, String> {
         let open = |path: &Path| {
             let file = File::create(path).map_err(|e| {
                 format!("{}: {e}; give --series a file that you may write", path.display())
@@ -79,7 +83,7 @@ impl Watch {
             Ok::<_, String>(Arc::new(Mutex::new(LineWriter::new(file))))
         };
         let bars = std::io::stderr().is_terminal().then(MultiProgress::new);
-        Ok(Watch { series: series.map(open).transpose()?, bars, json, verbose })
+        Ok(TransferReporter { series: series.map(open).transpose()?, bars, json, verbose })
     }
 
     /// An observer for the transfer of this number.
@@ -140,12 +144,12 @@ struct Watching {
     bars: Option<MultiProgress>,
     verbose: bool,
     number: u64,
-    progress: Option<Progress>,
+    progress: Option<TransferProgress>,
 }
 
 /// A line of the series with the number of its transfer, because a server has many at once.
 #[derive(serde::Serialize)]
-struct Numbered<'a> {
+struct NumberedRow<'a> {
     transfer: u64,
     #[serde(flatten)]
     line: &'a SeriesRecord,
@@ -155,12 +159,12 @@ impl TransferObserver for Watching {
     fn opened(&mut self, opened: &Agreed) {
         let Agreed { peer, name, size, sizing } = opened;
         print(self.bars.as_ref(), &format!("{name}: {size} with {peer}, sizing {sizing}"));
-        self.progress = Some(Progress::new(opened, self.bars.as_ref()));
+        self.progress = Some(TransferProgress::new(opened, self.bars.as_ref()));
     }
 
     fn line(&mut self, line: &SeriesRecord) {
         if let Some(series) = &self.series {
-            let numbered = Numbered { transfer: self.number, line };
+            let numbered = NumberedRow { transfer: self.number, line };
             if let Ok(mut text) = serde_json::to_vec(&numbered) {
                 text.push(b'\n');
                 // A series that cannot be written must not end the transfer.

@@ -11,10 +11,10 @@ use sweetspot_units::{Bytes, Duration, Rate};
 const LINE_INTERVAL_S: f64 = 5.0;
 /// Share of the newest row in the running average of the rate: with 20 rows per second an average
 /// over about a second.
-const NEWEST: f64 = 0.05;
+const RATE_AVERAGE_GAIN: f64 = 0.05;
 
 /// The progress of one transfer.
-pub struct Progress {
+pub struct TransferProgress {
     name: String,
     size: Bytes,
     rate: Option<f64>,
@@ -26,10 +26,10 @@ enum Shown {
     Lines { next_at_s: f64 },
 }
 
-impl Progress {
+impl TransferProgress {
     /// The progress of a transfer that has just opened: a bar among `bars` if there is a terminal
     /// for them.
-    pub fn new(opened: &Agreed, bars: Option<&MultiProgress>) -> Progress {
+    pub fn new(opened: &Agreed, bars: Option<&MultiProgress>) -> TransferProgress {
         let shown = match bars {
             Some(bars) => {
                 let bar = bars.add(ProgressBar::new(opened.size.get()));
@@ -42,13 +42,13 @@ impl Progress {
             }
             None => Shown::Lines { next_at_s: LINE_INTERVAL_S },
         };
-        Progress { name: opened.name.clone(), size: opened.size, rate: None, shown }
+        TransferProgress { name: opened.name.clone(), size: opened.size, rate: None, shown }
     }
 
     /// Shows the newest row; returns a line to print, where there is no bar.
     pub fn row(&mut self, row: &SeriesRow) -> Option<String> {
         let rate = match self.rate {
-            Some(rate) => rate + NEWEST * (row.goodput_bps - rate),
+            Some(rate) => rate + RATE_AVERAGE_GAIN * (row.goodput_bps - rate),
             None => row.goodput_bps,
         };
         self.rate = Some(rate);
@@ -69,7 +69,7 @@ impl Progress {
     }
 }
 
-impl Drop for Progress {
+impl Drop for TransferProgress {
     fn drop(&mut self) {
         if let Shown::Bar(bar) = &self.shown {
             bar.finish_and_clear();
@@ -126,10 +126,10 @@ mod tests {
         let sizing = sweetspot_sizing::Sizing::Sobas;
         let size = Bytes::new(100_000_000);
         let opened = Agreed { peer, name: "f".into(), size, sizing };
-        let mut progress = Progress::new(&opened, None);
-        let said: Vec<bool> =
+        let mut progress = TransferProgress::new(&opened, None);
+        let shown: Vec<bool> =
             (0..240).map(|n| progress.row(&row(f64::from(n) * 0.05)).is_some()).collect();
-        assert_eq!(said.iter().filter(|said| **said).count(), 2);
-        assert!(said[100] && said[200]);
+        assert_eq!(shown.iter().filter(|shown| **shown).count(), 2);
+        assert!(shown[100] && shown[200]);
     }
 }

@@ -60,5 +60,5 @@ fn play(
     let mut journal = arguments.common.journal_with(policy.metrics)?;
     let mut supervisor = Supervisor::new()?;
     let mut tuner = Tuner::new(HostScope::new(policy)?, options, leases);
-    Ok(steer(&mut tuner, &mut supervisor, &mut journal, &Until::Told)?)
+    Ok(steer(&mut tuner, &mut supervisor, &mut journal, &Until::Signal)?)
 }

@@ -39,7 +39,7 @@ pub struct Common {
 }
 
 /// Where events go.
-pub struct Journal {
+pub struct EventLog {
     file: Option<(PathBuf, File)>,
     exporter: Option<Exporter>,
     quiet: bool,
@@ -52,12 +52,12 @@ impl Common {
         Ok(TunerOptions { memory: None, uploads, dry_run, max_window })
     }
 
-    pub fn journal(&self) -> Result<Journal, String> {
+    pub fn journal(&self) -> Result<EventLog, String> {
         self.journal_with(None)
     }
 
     /// The same, with metrics at `address` unless another one was typed.
-    pub fn journal_with(&self, address: Option<SocketAddr>) -> Result<Journal, String> {
+    pub fn journal_with(&self, address: Option<SocketAddr>) -> Result<EventLog, String> {
         let export = |address| {
             Exporter::start(address).map_err(|e| {
                 format!("cannot hand out metrics at {address}: {e}; choose another port")
@@ -73,11 +73,11 @@ impl Common {
                 Some((path.clone(), file))
             }
         };
-        Ok(Journal { file, exporter, quiet: self.quiet })
+        Ok(EventLog { file, exporter, quiet: self.quiet })
     }
 }
 
-impl Journal {
+impl EventLog {
     pub fn publish(&self, snapshot: impl FnOnce() -> TunerSnapshot) {
         if let Some(exporter) = &self.exporter {
             exporter.publish(&snapshot());

@@ -4,7 +4,7 @@ use sweetspot_linux::signals::{ProcessEvent, Supervisor};
 use sweetspot_tune::{Scope, TuneError, Tuner};
 use sweetspot_units::{Duration, Time};
 
-use super::options::Journal;
+use super::options::EventLog;
 
 /// What ends the tuning.
 pub enum Until {
@@ -13,17 +13,17 @@ pub enum Until {
     /// A process that is not ours ends, or a signal comes.
     ProcessEnds(ProcessHandle),
     /// A signal comes.
-    Told,
+    Signal,
 }
 
 /// Between two publications of metrics.
-const PUBLISH: Duration = Duration::from_secs(1);
+const METRICS_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Tunes until that; returns the exit code.
 pub fn steer<S: Scope>(
     tuner: &mut Tuner<S>,
     supervisor: &mut Supervisor,
-    journal: &mut Journal,
+    journal: &mut EventLog,
     until: &Until,
 ) -> Result<u8, TuneError> {
     let (mut tuning, mut next_publication) = (true, Time::ZERO);
@@ -46,7 +46,7 @@ pub fn steer<S: Scope>(
         }
         report_events(tuner, journal);
         if now >= next_publication {
-            next_publication = now + PUBLISH;
+            next_publication = now + METRICS_INTERVAL;
             journal.publish(|| tuner.snapshot());
         }
         if tuner.is_unguarded() {
@@ -58,7 +58,7 @@ pub fn steer<S: Scope>(
             match until {
                 // The command goes on.
                 Until::CommandEnds(_) => tuning = false,
-                Until::ProcessEnds(_) | Until::Told => return Ok(1),
+                Until::ProcessEnds(_) | Until::Signal => return Ok(1),
             }
         }
     }
@@ -85,7 +85,7 @@ fn ends(until: &Until, event: Option<ProcessEvent>) -> Option<(u8, &'static str)
     }
 }
 
-fn report_events<S: Scope>(tuner: &mut Tuner<S>, journal: &mut Journal) {
+fn report_events<S: Scope>(tuner: &mut Tuner<S>, journal: &mut EventLog) {
     for refusal in tuner.take_refusals() {
         err!("sweetspot: {refusal}");
     }

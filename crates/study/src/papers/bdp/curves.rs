@@ -12,22 +12,22 @@ use super::super::scenarios::{
 use super::fluid::{self, Prediction};
 use super::{BUFFERS, ENTRY_3, ENTRY_4, ENTRY_5, ENTRY_6, ENTRY_7};
 use crate::play::{goodput, play_all, with_sizing};
-use crate::plot::{Axis, Origin, Place, Plot, Table};
+use crate::plot::{Axis, MarkPosition, Origin, Plot, Table};
 use crate::search::find_mfts;
-use crate::{Bounds, Mft, StudyError};
+use crate::{Mft, SearchBounds, StudyError};
 
 /// The largest window tried, packets: beyond every congestion window.
-const MOST: u64 = 3750;
+const MAX_WINDOW: u64 = 3750;
 
 /// Seeds whose means loss, round trip and rate of a congested path are, where precision is asked for: single
 /// runs differ by a fifth.
 const CONGESTED_SEEDS: u64 = 12;
 
 /// Up to where a picture goes: beyond it nothing changes any more.
-const SHOWN: f64 = 2000.0;
+const SHOWN_WINDOW: f64 = 2000.0;
 
 /// What is particular to one of the five figures.
-struct Kind {
+struct CurveFigure {
     entry: &'static Entry,
     item: &'static str,
     scenario: PaperScenario,
@@ -39,45 +39,70 @@ struct Kind {
 
 /// Against rate-controlled UDP.
 pub(super) fn figure_3(stage: &Stage<'_>) -> Result<Figure, StudyError> {
-    let kind =
-        Kind { entry: &ENTRY_3, item: "fig3", scenario: FIGURE_3, seeds: (1, 4), congested: false };
+    let kind = CurveFigure {
+        entry: &ENTRY_3,
+        item: "fig3",
+        scenario: FIGURE_3,
+        seeds: (1, 4),
+        congested: false,
+    };
     kind.figure(stage)
 }
 
 /// Against elephants.
 pub(super) fn figure_4(stage: &Stage<'_>) -> Result<Figure, StudyError> {
-    let kind =
-        Kind { entry: &ENTRY_4, item: "fig4", scenario: FIGURE_4, seeds: (1, 2), congested: false };
+    let kind = CurveFigure {
+        entry: &ENTRY_4,
+        item: "fig4",
+        scenario: FIGURE_4,
+        seeds: (1, 2),
+        congested: false,
+    };
     kind.figure(stage)
 }
 
 /// Against mice.
 pub(super) fn figure_5(stage: &Stage<'_>) -> Result<Figure, StudyError> {
-    let kind =
-        Kind { entry: &ENTRY_5, item: "fig5", scenario: FIGURE_5, seeds: (1, 1), congested: false };
+    let kind = CurveFigure {
+        entry: &ENTRY_5,
+        item: "fig5",
+        scenario: FIGURE_5,
+        seeds: (1, 1),
+        congested: false,
+    };
     kind.figure(stage)
 }
 
 /// Against elephants that congest the path.
 pub(super) fn figure_6(stage: &Stage<'_>) -> Result<Figure, StudyError> {
-    let kind =
-        Kind { entry: &ENTRY_6, item: "fig6", scenario: FIGURE_6, seeds: (1, 4), congested: true };
+    let kind = CurveFigure {
+        entry: &ENTRY_6,
+        item: "fig6",
+        scenario: FIGURE_6,
+        seeds: (1, 4),
+        congested: true,
+    };
     kind.figure(stage)
 }
 
 /// Against mice that congest the path.
 pub(super) fn figure_7(stage: &Stage<'_>) -> Result<Figure, StudyError> {
-    let kind =
-        Kind { entry: &ENTRY_7, item: "fig7", scenario: FIGURE_7, seeds: (1, 1), congested: true };
+    let kind = CurveFigure {
+        entry: &ENTRY_7,
+        item: "fig7",
+        scenario: FIGURE_7,
+        seeds: (1, 1),
+        congested: true,
+    };
     kind.figure(stage)
 }
 
-impl Kind {
+impl CurveFigure {
     fn figure(&self, stage: &Stage<'_>) -> Result<Figure, StudyError> {
         let mut published = Comparisons::of("sobas", self.item)?;
         let mut plot = Plot::new(
             "",
-            Axis::new("socket buffer size S, packets").between(0.0, SHOWN),
+            Axis::new("socket buffer size S, packets").between(0.0, SHOWN_WINDOW),
             Axis::new("throughput R(S), Mbit/s"),
         );
         let mut figure = self.entry.figure(self.about(stage));
@@ -152,13 +177,13 @@ impl Kind {
     fn prediction(&self, buffer: u64, published: &Comparisons) -> Result<Prediction, StudyError> {
         let case = format!("B={buffer} pkt");
         Ok(match self.item {
-            "fig3" => fluid::udp(buffer, MOST)?,
-            "fig4" => fluid::elephants(buffer, MOST)?,
+            "fig3" => fluid::udp(buffer, MAX_WINDOW)?,
+            "fig4" => fluid::elephants(buffer, MAX_WINDOW)?,
             _ => {
                 let loss = published.published(&[&case, "loss"]).unwrap_or_default() / 100.0;
                 let rtt = published.published(&[&case, "mean RTT"]).unwrap_or_default() / 1e3;
                 let rtt = Duration::from_secs_f64(rtt);
-                fluid::congested(Probability::new(loss).unwrap_or_default(), rtt, MOST)?
+                fluid::congested(Probability::new(loss).unwrap_or_default(), rtt, MAX_WINDOW)?
             }
         })
     }
@@ -175,11 +200,14 @@ impl Kind {
             .iter()
             .map(|buffer| self.scenario.with(&[format!("path.buffer={buffer}pkt")]))
             .collect::<Result<_, _>>()?;
-        let jobs: Vec<(Scenario, Bounds)> = scenarios
+        let jobs: Vec<(Scenario, SearchBounds)> = scenarios
             .iter()
             .map(|scenario| {
                 let tolerance = stage.precision.tolerance();
-                (scenario.clone(), Bounds { most: MOST, tolerance, ..Bounds::around(scenario) })
+                (
+                    scenario.clone(),
+                    SearchBounds { most: MAX_WINDOW, tolerance, ..SearchBounds::around(scenario) },
+                )
             })
             .collect();
         let found = find_mfts(engine, &jobs, seeds, stage.workers)?;
@@ -233,13 +261,15 @@ impl Kind {
             let rate = published.published(&[&case, self.quantity(Origin::Sim)]);
             let window = published.published(&[&case, "optimal S"]);
             match (rate, window) {
-                (Some(rate), Some(window)) => plot.mark(label, group, Place::Point(window, rate)),
-                (Some(rate), None) => plot.mark(label, group, Place::Level(rate)),
+                (Some(rate), Some(window)) => {
+                    plot.mark(label, group, MarkPosition::Point(window, rate))
+                }
+                (Some(rate), None) => plot.mark(label, group, MarkPosition::Level(rate)),
                 _ => {}
             }
         }
         if let Some(rate) = published.published(&["any B", "MFT"]) {
-            plot.mark("published MFT, any buffer", 6, Place::Level(rate));
+            plot.mark("published MFT, any buffer", 6, MarkPosition::Level(rate));
         }
     }
 }

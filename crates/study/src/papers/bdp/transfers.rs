@@ -11,11 +11,11 @@ use super::super::comparison::Comparisons;
 use super::super::scenarios::{
     PaperScenario, TABLE_1, TRANSFER_1, TRANSFER_8_ONE_HOP, TRANSFER_10,
 };
-use super::super::time::Watch;
+use super::super::time::TransferSeries;
 use super::{ENTRY_1, ENTRY_8, ENTRY_10};
 use crate::StudyError;
 use crate::play::{goodput, play_all, with_sizing};
-use crate::plot::{Axis, Origin, Place, Plot, Table};
+use crate::plot::{Axis, MarkPosition, Origin, Plot, Table};
 
 /// The figures show throughput second by second.
 const SECOND: Duration = Duration::from_secs(1);
@@ -102,7 +102,7 @@ fn real_path(
         }
         for (origin, engine) in [(Origin::Sim, stage.sim), (Origin::Lab, stage.lab)] {
             let Some(engine) = engine else { continue };
-            let (outcome, watch) = Watch::run(engine, &scenario, 0, SECOND)?;
+            let (outcome, watch) = TransferSeries::run(engine, &scenario, 0, SECOND)?;
             plot.curve(*case, origin, group, watch.goodput(Duration::ZERO));
             if let Some(transfer) = outcome.transfers.first() {
                 published.put(origin, &[case, "goodput"], transfer.goodput_bps / 1e6);
@@ -111,7 +111,7 @@ fn real_path(
             }
         }
         if let Some(rate) = published.published(&[case, "goodput"]) {
-            plot.mark(format!("published mean, {case}"), group, Place::Level(rate));
+            plot.mark(format!("published mean, {case}"), group, MarkPosition::Level(rate));
         }
     }
     let mut figure = entry.figure(about);
@@ -158,7 +158,7 @@ pub(super) fn figure_8(stage: &Stage<'_>) -> Result<Figure, StudyError> {
             }
         }
         if let Some(rate) = published.published(&[case]) {
-            plot.mark("published rate at saturation", 0, Place::Level(rate));
+            plot.mark("published rate at saturation", 0, MarkPosition::Level(rate));
         }
         figure.plots.push(plot);
     }
@@ -178,7 +178,7 @@ fn draw_sobas(
     for (group, (name, sizing)) in variants.into_iter().enumerate() {
         let scenario = with_sizing(scenario, sizing);
         let start = scenario.transfers.first().map_or(Duration::ZERO, |t| t.start);
-        let (outcome, watch) = Watch::run(engine, &scenario, 0, SECOND)?;
+        let (outcome, watch) = TransferSeries::run(engine, &scenario, 0, SECOND)?;
         plot.curve(name, origin, group, watch.goodput(start));
         if sizing == Sizing::SobasPaper
             && let Some(rate) = saturation(&outcome)

@@ -7,12 +7,12 @@ use sweetspot_units::Volume;
 use super::super::catalogue::{Figure, Stage};
 use super::super::comparison::Comparisons;
 use super::super::scenarios::{DRS_2, DRS_3, DRS_6};
-use super::super::time::Watch;
+use super::super::time::TransferSeries;
 use super::kinds::{Kinds, STATIC_WINDOW, dynamic, each, kilopackets};
 use super::{ENTRY_2, ENTRY_4, ENTRY_TABLE_1};
 use crate::StudyError;
 use crate::play::play_all;
-use crate::plot::{Axis, Origin, Place, Plot, Table};
+use crate::plot::{Axis, MarkPosition, Origin, Plot, Table};
 
 /// One static flow, whatever maxwnd is.
 pub(super) fn figure_2(stage: &Stage<'_>) -> Result<Figure, StudyError> {
@@ -44,7 +44,7 @@ pub(super) fn figure_2(stage: &Stage<'_>) -> Result<Figure, StudyError> {
         }
     }
     if let Some(packets) = published.published(&["acknowledged"]) {
-        plot.mark("published", 0, Place::Level(packets));
+        plot.mark("published", 0, MarkPosition::Level(packets));
     }
     let mut figure = ENTRY_2.figure(format!(
         "`{}`: a window of 44 packets fills 8.7 % of the link whatever the most is that the host \
@@ -71,7 +71,7 @@ pub(super) fn figure_4(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     let scenario = dynamic(&base, Sizing::Fixed(Volume::Packets(MAXWND)), MAXWND);
     if let Some(engine) = stage.sim {
         for (transfer, label, most) in [(0, "static", STATIC_WINDOW), (1, "dynamic", MAXWND)] {
-            let (_, watch) = Watch::run(engine, &scenario, transfer, scenario.path.rtt)?;
+            let (_, watch) = TransferSeries::run(engine, &scenario, transfer, scenario.path.rtt)?;
             if transfer == 1 {
                 let most = watch.loss_per_interval(scenario.path.packet).fold(0.0, f64::max);
                 published.put(Origin::Sim, &["loss of a burst"], most * 100.0);

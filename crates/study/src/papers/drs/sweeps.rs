@@ -13,13 +13,13 @@ use super::{ENTRY_3, ENTRY_5, ENTRY_6, ENTRY_7, ENTRY_8};
 use crate::StudyError;
 use crate::csv;
 use crate::play::play_all;
-use crate::plot::{Axis, Origin, Place, Plot, Table};
+use crate::plot::{Axis, MarkPosition, Origin, Plot, Table};
 
 const WINDOWS: [u64; 14] = [50, 100, 150, 200, 250, 300, 350, 400, 450, 500, 550, 600, 650, 700];
 const FAST_WINDOWS: [u64; 7] = [500, 1000, 2000, 4000, 6000, 6500, 7000];
 
 /// What is particular to one of the figures.
-struct Kind {
+struct SweepFigure {
     entry: &'static Entry,
     item: &'static str,
     scenario: PaperScenario,
@@ -34,38 +34,38 @@ struct Kind {
 pub(super) fn figure_3(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     let queues = &[100, 500];
     let (entry, scenario, windows) = (&ENTRY_3, DRS_3, &WINDOWS);
-    Kind { entry, item: "fig3", scenario, queues, windows, top: 1666.0 }.figure(stage)
+    SweepFigure { entry, item: "fig3", scenario, queues, windows, top: 1666.0 }.figure(stage)
 }
 
 /// Ten static, one dynamic.
 pub(super) fn figure_5(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     let queues = &[100, 500, 16_384];
     let (entry, scenario, windows) = (&ENTRY_5, DRS_5, &WINDOWS);
-    Kind { entry, item: "fig5", scenario, queues, windows, top: 1200.0 }.figure(stage)
+    SweepFigure { entry, item: "fig5", scenario, queues, windows, top: 1200.0 }.figure(stage)
 }
 
 /// Five and five.
 pub(super) fn figure_6(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     let queues = &[100, 500, 16_384];
     let (entry, scenario, windows) = (&ENTRY_6, DRS_6, &WINDOWS);
-    Kind { entry, item: "fig6", scenario, queues, windows, top: 400.0 }.figure(stage)
+    SweepFigure { entry, item: "fig6", scenario, queues, windows, top: 400.0 }.figure(stage)
 }
 
 /// Five and five, ten times as fast.
 pub(super) fn figure_7(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     let queues = &[100, 16_384];
     let (entry, scenario, windows) = (&ENTRY_7, DRS_7, &FAST_WINDOWS);
-    Kind { entry, item: "fig7", scenario, queues, windows, top: 5000.0 }.figure(stage)
+    SweepFigure { entry, item: "fig7", scenario, queues, windows, top: 5000.0 }.figure(stage)
 }
 
 /// Ten dynamic flows.
 pub(super) fn figure_8(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     let queues = &[100, 16_384];
     let (entry, scenario, windows) = (&ENTRY_8, DRS_8, &WINDOWS);
-    Kind { entry, item: "fig8", scenario, queues, windows, top: 250.0 }.figure(stage)
+    SweepFigure { entry, item: "fig8", scenario, queues, windows, top: 250.0 }.figure(stage)
 }
 
-impl Kind {
+impl SweepFigure {
     fn figure(&self, stage: &Stage<'_>) -> Result<Figure, StudyError> {
         let mut published = Comparisons::of("drs", self.item)?;
         let mut figure = self.entry.figure(format!(
@@ -189,7 +189,7 @@ impl Kind {
         let packets = |mbps: f64| mbps * 200.0 / 12.0;
         let mut point = |label: &str, group, words: &[&str], scale: &dyn Fn(f64) -> f64| {
             if let Some(number) = published.published(words) {
-                plot.mark(label, group, Place::Point(last, scale(number)));
+                plot.mark(label, group, MarkPosition::Point(last, scale(number)));
             }
         };
         match (self.item, queue) {
@@ -203,7 +203,7 @@ impl Kind {
         if let (true, Some(window)) =
             (self.item == "fig3" && queue == 100, published.published(&["losses start"]))
         {
-            plot.mark("published: losses start", 1, Place::Span(window, window));
+            plot.mark("published: losses start", 1, MarkPosition::Span(window, window));
         }
     }
 
@@ -269,7 +269,7 @@ struct Ns2Run {
 impl Truth {
     fn read() -> Result<Truth, StudyError> {
         let text = include_str!("../../../data/drs_ns2.csv");
-        let table = csv::Table::parse("drs_ns2.csv", text)?;
+        let table = csv::ReferenceTable::parse("drs_ns2.csv", text)?;
         let rows = table.rows().map(|row| {
             Ok(Ns2Run {
                 flows: (row.whole("static_flows")?, row.whole("dynamic_flows")?),

@@ -8,9 +8,9 @@ mod unbiased;
 use super::{BUFFERS, ENTRY_TABLE_1};
 use crate::papers::catalogue::{Figure, Stage};
 use crate::papers::scenarios::TABLE_1;
-use crate::plot::{Axis, Origin, Place, Plot};
+use crate::plot::{Axis, MarkPosition, Origin, Plot};
 use crate::{StudyError, csv};
-use play::Played;
+use play::PlayedCell;
 
 /// What default SOBAS is to reach of the MFT.
 const SHARE_ASKED: f64 = 0.97;
@@ -36,7 +36,11 @@ pub(super) fn table(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     );
     for (i, cell) in printed.iter().enumerate() {
         let share = cell.sobas / cell.mft * 100.0;
-        plot.mark(format!("published, cell {}", i + 1), 0, Place::Point(i as f64 + 1.0, share));
+        plot.mark(
+            format!("published, cell {}", i + 1),
+            0,
+            MarkPosition::Point(i as f64 + 1.0, share),
+        );
     }
     if let Some(engine) = stage.sim {
         let played = play::play(engine, stage)?;
@@ -44,7 +48,7 @@ pub(super) fn table(stage: &Stage<'_>) -> Result<Figure, StudyError> {
         figure.tables.extend(unbiased::table(engine, stage, &played)?);
         figure.tables.push(clean::table(engine, stage, &printed)?);
         for (group, (name, column)) in [("sobas:paper", 6), ("sobas", 7)].into_iter().enumerate() {
-            let share = |(i, cell): (usize, &Played)| {
+            let share = |(i, cell): (usize, &PlayedCell)| {
                 (i as f64 + 1.0, cell.schemes[column] / (cell.mft.rate_bps / 1e6) * 100.0)
             };
             let shares: Vec<(f64, f64)> = played.iter().enumerate().map(share).collect();
@@ -74,7 +78,7 @@ fn about(stage: &Stage<'_>) -> String {
 
 fn printed() -> Result<Vec<Printed>, StudyError> {
     let text = include_str!("../../../../data/sobas_table1.csv");
-    let table = csv::Table::parse("sobas_table1.csv", text)?;
+    let table = csv::ReferenceTable::parse("sobas_table1.csv", text)?;
     let names =
         ["bdp1_CxTm", "bdp2_CxTe", "bdp3_AxTm", "bdp4_AxTe", "bdp5_BTCxTa", "bdp6_infinite"];
     let read = table.rows().map(|row| {

@@ -8,13 +8,13 @@ use crate::papers::catalogue::{Precision, Stage};
 use crate::papers::scenarios::{TABLE_1, seeded};
 use crate::play::{goodput, play_all, with_sizing};
 use crate::search::find_mfts;
-use crate::{Bounds, Mft, StudyError};
+use crate::{Mft, SearchBounds, StudyError};
 
 /// The six schemes, SOBAS as published, SOBAS.
 const SIZINGS: usize = 8;
 
 /// One cell as played, Mbit/s.
-pub(super) struct Played {
+pub(super) struct PlayedCell {
     /// Load of the tight link in percent.
     pub percent: u64,
     pub scenario: Scenario,
@@ -28,7 +28,7 @@ pub(super) struct Played {
 pub(super) fn play(
     engine: &(dyn Engine + Sync),
     stage: &Stage<'_>,
-) -> Result<Vec<Played>, StudyError> {
+) -> Result<Vec<PlayedCell>, StudyError> {
     let seeds = seeds(stage);
     let mut cells = Vec::new();
     for (percent, file) in &TABLE_1 {
@@ -46,7 +46,7 @@ pub(super) fn play(
         .collect();
     let outcomes = play_all(engine, &runs, stage.workers)?;
     let seeds_of_one = seeds as usize;
-    let jobs: Vec<(Scenario, Bounds)> =
+    let jobs: Vec<(Scenario, SearchBounds)> =
         cells.iter().map(|(.., s)| (s.clone(), bounds(s, stage.precision))).collect();
     let found = find_mfts(engine, &jobs, seeds, stage.workers)?;
     let played = cells.into_iter().zip(outcomes.chunks(SIZINGS * seeds_of_one)).zip(found);
@@ -55,7 +55,7 @@ pub(super) fn play(
             let of = &outcomes[i * seeds_of_one..(i + 1) * seeds_of_one];
             of.iter().map(goodput).sum::<f64>() / seeds as f64 / 1e6
         };
-        Played { percent, scenario, name, schemes: core::array::from_fn(mean), mft }
+        PlayedCell { percent, scenario, name, schemes: core::array::from_fn(mean), mft }
     };
     Ok(played.map(cell).collect())
 }
@@ -68,11 +68,11 @@ pub(super) fn seeds(stage: &Stage<'_>) -> u64 {
 /// No best window of the table lies below A T_m, which at 70 % load is 187 packets. A tight link
 /// with room to spare makes R flat about its maximum, so that a few per cent of the window are
 /// close enough for a few thousandths of the rate.
-fn bounds(scenario: &Scenario, precision: Precision) -> Bounds {
-    const LEAST: u64 = 150;
+fn bounds(scenario: &Scenario, precision: Precision) -> SearchBounds {
+    const MIN_WINDOW: u64 = 150;
     let tolerance = match precision {
         Precision::Quick => 0.05,
         Precision::Careful => 0.02,
     };
-    Bounds { least: LEAST, tolerance, ..Bounds::around(scenario) }
+    SearchBounds { least: MIN_WINDOW, tolerance, ..SearchBounds::around(scenario) }
 }

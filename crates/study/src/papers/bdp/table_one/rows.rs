@@ -1,6 +1,6 @@
 //! The table as it is printed.
 
-use super::play::Played;
+use super::play::PlayedCell;
 use super::{CLOSENESS_ASKED, Printed, SHARE_ASKED};
 use crate::markdown::deviation;
 use crate::plot::Table;
@@ -22,7 +22,7 @@ const HEADS: [&str; 12] = [
 
 /// Three rows per cell: as printed, as played, how far they are apart. The paper's SOBAS stands
 /// under `sobas:paper`, which is its algorithm; its share of the MFT is that one's.
-pub(super) fn rows(printed: &[Printed], played: &[Played]) -> Table {
+pub(super) fn rows(printed: &[Printed], played: &[PlayedCell]) -> Table {
     let number = |n: f64| format!("{n:.1}");
     let share = |n: f64, mft: f64| format!("{:.0} %", n / mft * 100.0);
     let mark = |missed: bool| if missed { "*" } else { "" };

@@ -4,7 +4,7 @@ use sweetspot_scenario::{Engine, Outcome, Scenario};
 use sweetspot_sizing::Sizing;
 
 use super::SHARE_ASKED;
-use super::play::{Played, seeds};
+use super::play::{PlayedCell, seeds};
 use crate::papers::catalogue::{Precision, Stage};
 use crate::papers::scenarios::seeded;
 use crate::play::{goodput, play_all, with_sizing, with_window};
@@ -13,7 +13,7 @@ use crate::search::SplitBest;
 use crate::{Mft, Spread, StudyError};
 
 /// Windows that the search found best and that are played again.
-const CONTENDERS: usize = 6;
+const CANDIDATES: usize = 6;
 
 const HEADS: [&str; 8] = [
     "rho, B_t",
@@ -45,7 +45,7 @@ pub(super) fn about(precision: Precision) -> String {
         );
     }
     format!(
-        "{curse} So the second table plays the {CONTENDERS} best windows of each search again, on \
+        "{curse} So the second table plays the {CANDIDATES} best windows of each search again, on \
          seeds that the search has not seen: every other one of these chooses a window, the rest \
          measure what it gets, and the other way round; *MFT, split* is the mean of both. Luck that \
          helped a window to be chosen does not help it to be measured, so this is unbiased for the \
@@ -60,7 +60,7 @@ pub(super) fn about(precision: Precision) -> String {
 pub(super) fn table(
     engine: &(dyn Engine + Sync),
     stage: &Stage<'_>,
-    played: &[Played],
+    played: &[PlayedCell],
 ) -> Result<Option<Table>, StudyError> {
     if stage.precision == Precision::Quick {
         return Ok(None);
@@ -87,12 +87,12 @@ pub(super) fn table(
 fn candidates(mft: &Mft) -> Vec<u64> {
     let mut trials = mft.trials.clone();
     trials.sort_by(|a, b| b.rate_bps.total_cmp(&a.rate_bps));
-    let mut windows: Vec<u64> = trials.iter().take(CONTENDERS).map(|trial| trial.window).collect();
+    let mut windows: Vec<u64> = trials.iter().take(CANDIDATES).map(|trial| trial.window).collect();
     windows.sort_unstable();
     windows
 }
 
-fn row(cell: &Played, windows: &[u64], sobas: &[f64], best: &SplitBest) -> Vec<String> {
+fn row(cell: &PlayedCell, windows: &[u64], sobas: &[f64], best: &SplitBest) -> Vec<String> {
     let share = Share::of(sobas, &best.rates);
     let mark = if share.share < SHARE_ASKED { "*" } else { "" };
     let list = |windows: &[u64]| windows.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");

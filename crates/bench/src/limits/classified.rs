@@ -5,12 +5,12 @@ use sweetspot_trace::file::Decoder;
 use sweetspot_trace::flow::Table;
 use sweetspot_trace::packet::Dissector;
 
-use super::cause::{Cause, Plan};
-use super::play::Played;
+use super::cause::{Cause, FlowPlan};
+use super::play::PlayedFlow;
 
 /// What was said of a flow from each point of view.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Judged {
+pub struct ClassifiedFlow {
     pub cause: Cause,
     pub trusted: bool,
     pub capture_at_sender: ClassShares,
@@ -27,8 +27,8 @@ pub struct ClassShares {
 }
 
 /// Lets the classifier judge a flow.
-pub fn judge(plan: &Plan, played: &Played) -> Result<Judged, String> {
-    Ok(Judged {
+pub fn classify(plan: &FlowPlan, played: &PlayedFlow) -> Result<ClassifiedFlow, String> {
+    Ok(ClassifiedFlow {
         cause: plan.cause,
         trusted: played.trusted,
         capture_at_sender: by_capture(&played.at_sender)?,
