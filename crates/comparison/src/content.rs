@@ -6,11 +6,11 @@ use sweetspot_linux::file;
 use sweetspot_path::Random;
 use sweetspot_units::Bytes;
 
-/// What everybody moves.
+/// The file that every variant moves.
 pub struct Content {
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
-    /// How much it is.
+    /// Its size.
     pub size: Bytes,
     /// Its BLAKE3.
     pub hash: blake3::Hash,
@@ -41,7 +41,7 @@ impl Content {
 fn write_random(path: &Path, size: Bytes, seed: u64) -> io::Result<()> {
     let mut random = Random::new(seed);
     let file = File::create_new(path)?;
-    // A disk that has no room for it says so now, and is not filled up first.
+    // A disk without room for it fails now, not after it is full.
     file::reserve(&file, size)?;
     let mut file = BufWriter::with_capacity(1 << 20, file);
     let mut left = size.get();

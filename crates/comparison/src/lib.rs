@@ -1,5 +1,6 @@
-//! The same file moved in several ways, one after the other, each over a fresh emulated path, by
-//! the real programs and this machine's kernel.
+//! Compares ways of sizing the window on this machine's kernel: one file is moved by the real
+//! programs in several variants, one after the other, each over a fresh emulated path. The
+//! demonstration and `bench lab` are made of it.
 
 pub mod build;
 mod certify;
@@ -18,5 +19,6 @@ pub use program::Program;
 pub use ticker::Ticker;
 pub use variant::{Variant, usual};
 
-/// The path that the demonstration crosses and the benchmark begins with, as `emulate --path` takes it.
+/// The path that the demonstration crosses and the benchmark begins with, as `emulate --path` takes
+/// it.
 pub const DEMO_PATH: &str = "rate=100Mbit/s rtt=100ms buffer=125kB";

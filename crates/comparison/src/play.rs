@@ -18,17 +18,17 @@ use super::program::Program;
 use super::summary::{self, TransferTraces};
 use super::variant::Variant;
 
-/// Where a transfer stands.
+/// Progress of a transfer.
 pub struct TransferStatus {
-    /// Since it began.
+    /// Time since it began.
     pub elapsed: Duration,
     /// IP bytes that the path has delivered to the receiver.
     pub delivered: Bytes,
-    /// In the bottleneck's buffer.
+    /// Bytes in the bottleneck's buffer.
     pub queue: Bytes,
 }
 
-/// Plays variants on one path.
+/// Runs variants on one path.
 pub struct VariantRunner<'a> {
     /// The path; each transfer gets a fresh one.
     pub path: &'a PathSpec,
@@ -36,17 +36,17 @@ pub struct VariantRunner<'a> {
     pub content: &'a Content,
     /// A directory for files that come and go.
     pub scratch: &'a Path,
-    /// This program.
+    /// The `sweetspot` program.
     pub program: &'a Path,
 }
 
-/// Between two looks at a running transfer.
+/// Interval between two samples of a running transfer.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(50);
-/// A receiver says where it listens within this time.
+/// Time within which a receiver must print its ticket.
 const LISTEN_TIMEOUT: Duration = Duration::from_secs(15);
 
 impl VariantRunner<'_> {
-    /// Moves the file as `variant` says and tells how it went; a failure is a row, too.
+    /// Moves the file as `variant` says; returns its result. A failure is a result, too.
     pub fn play(
         &self,
         variant: &Variant,

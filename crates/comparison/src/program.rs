@@ -1,4 +1,4 @@
-//! A program that runs on one side of the path while we listen to what it says.
+//! A program on one side of the path whose output is read while it runs.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -16,7 +16,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// Starts `command` on `side` with its output coming to us.
+    /// Starts `command` on `side` and captures its output.
     pub fn start(side: &Side, command: &mut Command) -> Result<Program, EmulatorError> {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = side.spawn(command)?;
@@ -24,7 +24,7 @@ impl Program {
         if let Some(output) = child.stdout.take() {
             thread::spawn(move || {
                 let lines = BufReader::new(output).lines().map_while(Result::ok);
-                // Nobody listens any more: the program is being killed.
+                // The receiving end is gone: the program is being killed.
                 lines.take_while(|line| send.send(line.clone()).is_ok()).for_each(drop);
             });
         }
@@ -38,7 +38,7 @@ impl Program {
         Ok(Program { child, lines, printed: Vec::new(), stderr_reader })
     }
 
-    /// Its process.
+    /// The process id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }

@@ -1,4 +1,4 @@
-//! A directory for what is moved, with room for it.
+//! A temporary directory for the files that are moved.
 
 use std::fs::{self, File};
 use std::io;
@@ -19,7 +19,7 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         self.directory.path()
     }

@@ -1,4 +1,4 @@
-//! From what the programs and the emulator report about a variant's row and curves.
+//! Computes a variant's row and curves from the reports of the programs and the emulator.
 //!
 //! Time is zero when the sender began to connect: the whole transfer counts, handshakes too.
 
@@ -8,11 +8,11 @@ use sweetspot_protocol::series::{SeriesEvent, SeriesRecord};
 use sweetspot_report as report;
 use sweetspot_units::{Bytes, Duration, Rate};
 
-/// What one transfer left behind.
+/// The records of one transfer.
 pub struct TransferTraces {
-    /// What the sender says.
+    /// The sender's outcome.
     pub sender: TransferSummary,
-    /// What the receiver says.
+    /// The receiver's outcome.
     pub receiver: TransferSummary,
     /// The receiver's series, a JSON object per line.
     pub series: String,

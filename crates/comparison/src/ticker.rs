@@ -6,8 +6,8 @@ use sweetspot_report as report;
 
 use super::{TransferStatus, VariantRunner};
 
-/// Shows on the standard error stream that a transfer moves: a bar on a terminal, else a line
-/// when it begins and one when it has ended.
+/// Shows a transfer's progress on standard error: a bar on a terminal, else a line at its start and
+/// one at its end.
 pub struct Ticker {
     name: String,
     bar: ProgressBar,
@@ -35,7 +35,7 @@ impl Ticker {
         Ticker { name: name.to_owned(), bar }
     }
 
-    /// Where the transfer stands.
+    /// Shows the transfer's progress.
     pub fn show(&self, now: &TransferStatus) {
         self.bar.set_position(now.delivered.get());
         self.bar.set_message(format!("{}, queue {}", now.delivered / now.elapsed, now.queue));

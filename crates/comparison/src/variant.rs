@@ -10,15 +10,15 @@ pub struct Variant {
     pub sizing: Sizing,
     /// The sender's congestion control.
     pub congestion: String,
-    /// Whether the sizing may switch that: nobody named it.
+    /// Whether the sizing may switch the congestion control: true if none was named.
     pub may_switch: bool,
 }
 
-/// Every Linux has it built in or as a module, and it is the default of most distributions.
+/// Every Linux has it, built in or as a module, and most distributions use it by default.
 const DEFAULT_CONGESTION: &str = "cubic";
 
-/// What is shown unless somebody chooses: what a kernel does by itself, with both of the usual
-/// congestion controls, what a textbook would set, and SOBAS as published and as built here.
+/// The default variants: the kernel's autotuning with CUBIC and with BBR, the textbook's BDP, and
+/// SOBAS as published and as built here.
 pub fn usual() -> Vec<Variant> {
     let one = |sizing, congestion: &str| Variant {
         sizing,
@@ -56,13 +56,13 @@ impl fmt::Display for Variant {
     }
 }
 
-/// What is wrong with a variant.
+/// Why a text is not a variant.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub enum VariantError {
-    /// Before the plus.
+    /// The part before the plus.
     #[error(transparent)]
     Sizing(#[from] SizingError),
-    /// After the plus.
+    /// The part after the plus.
     #[error("\"{0}\" is no name of a congestion control; write it like sobas+cubic or kernel+bbr")]
     Congestion(String),
 }

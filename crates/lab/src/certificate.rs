@@ -1,20 +1,20 @@
 use serde::{Deserialize, Serialize};
 use sweetspot_emulator as emulator;
 
-/// What the emulator certifies about a run, as results carry it.
+/// The emulator's certificate of a run, summarised.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Certificate {
-    /// Whether the emulation was true to the path.
+    /// Whether the emulation matched its path.
     pub trust: bool,
-    /// What speaks against it; empty if it is to be trusted.
+    /// Why not; empty if it can be trusted.
     pub reasons: Vec<String>,
     /// The lateness that 99 % of the releases did not exceed, in the worse direction, seconds.
     pub p99_lateness_s: f64,
     /// The latest release, seconds.
     pub max_lateness_s: f64,
-    /// The whole certificate, for people.
+    /// The whole certificate as text.
     pub text: String,
-    /// The whole certificate, for programs.
+    /// The whole certificate as JSON.
     pub emulator: serde_json::Value,
 }
 

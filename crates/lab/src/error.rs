@@ -3,10 +3,10 @@ use std::io;
 use sweetspot_emulator::{EmulatorError, IsolationError};
 use thiserror::Error;
 
-/// Why an experiment has no result.
+/// Why an experiment failed.
 #[derive(Debug, Error)]
 pub enum LabError {
-    /// There are no namespaces to run it in.
+    /// Namespaces cannot be made.
     #[error("lab: {0}")]
     Isolation(#[from] IsolationError),
     /// The path could not be emulated.
@@ -15,20 +15,20 @@ pub enum LabError {
     /// The kernel refused something.
     #[error("lab: cannot {what}: {source}")]
     System {
-        /// What was asked of it.
+        /// The operation.
         what: &'static str,
-        /// Its reason.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// This machine cannot play the scenario truthfully; why, and what it could.
+    /// This machine cannot play the scenario accurately; why, and what it could play.
     #[error("lab: {0}")]
     Refused(String),
-    /// What went wrong in the isolated process, in its own words.
+    /// The isolated process failed; its message.
     #[error("{0}")]
     Inside(String),
 }
 
-/// Says what was being done when an [`io::Error`] came.
+/// Adds the operation to an [`io::Error`].
 pub(crate) trait Doing<T> {
     fn doing(self, what: &'static str) -> Result<T, LabError>;
 }

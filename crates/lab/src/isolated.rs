@@ -8,11 +8,11 @@ use sweetspot_emulator::isolate;
 use crate::LabError;
 use crate::error::Doing;
 
-/// The code with which the isolated process says that it has written an answer.
+/// Exit code of the isolated process if it has written its result.
 const ANSWERED: u8 = 0;
 
-/// Runs `work` in a process tree and namespaces of its own and returns what it returned. The
-/// caller must have one thread only; it stays in its own namespaces.
+/// Runs `work` in a process tree and namespaces of its own and returns its result. The caller must
+/// have one thread only; it stays in its own namespaces.
 pub fn isolated<T: Serialize + DeserializeOwned>(
     work: impl FnOnce() -> Result<T, LabError>,
 ) -> Result<T, LabError> {

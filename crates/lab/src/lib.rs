@@ -2,10 +2,9 @@
 //!
 //! Every experiment runs in an isolated process tree ([`isolated`]) that dies as a whole, changes
 //! no setting of the host, and comes back with the emulator's [`Certificate`].
-//!
-//! [`Lab`] is the third engine: it plays a scenario in real time, the measured transfers by the
-//! very code of `sweetspot send` and `sweetspot serve`, the cross traffic by the kernel's TCP and
-//! UDP. [`blog`] is an experiment of its own.
+//! [`Lab`] is an engine: it plays a scenario in real time. The measured transfers run the code of
+//! `sweetspot send` and `sweetspot serve`; cross traffic uses the kernel's TCP and UDP. [`blog`]
+//! repeats the experiment of a blog post.
 
 pub mod blog;
 mod certificate;

@@ -3,14 +3,14 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-/// Where files go: on a disk where there is one, for `/tmp` often is memory, and hundreds of
-/// megabytes there would press on what is measured.
+/// The parent of temporary files: on a disk if there is one, because `/tmp` is often memory, and
+/// hundreds of megabytes there would disturb the measurement.
 pub(crate) fn place() -> PathBuf {
     let place = std::env::var_os("TMPDIR").map_or_else(|| PathBuf::from("/var/tmp"), PathBuf::from);
     if place.is_dir() { place } else { std::env::temp_dir() }
 }
 
-/// A directory in `place` for the files that are moved, gone with its handle.
+/// A temporary directory in `place`, removed with its handle.
 pub(crate) fn make(place: &Path) -> io::Result<TempDir> {
     tempfile::Builder::new().prefix("sweetspot-lab-").tempdir_in(place)
 }

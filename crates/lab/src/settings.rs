@@ -1,5 +1,4 @@
-//! Settings of a side's own network stack. The host's are never touched: these belong to the
-//! namespace.
+//! Settings of a side's network namespace. The host's settings are never changed.
 
 use sweetspot_emulator::Side;
 

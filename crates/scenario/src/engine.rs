@@ -3,9 +3,9 @@ use thiserror::Error;
 
 use crate::{Outcome, Scenario};
 
-/// What plays a scenario: closed forms, a simulation, or this machine's kernel.
+/// An engine that plays scenarios: closed forms, a simulation, or this machine's kernel.
 pub trait Engine {
-    /// As `--engine` names it.
+    /// The engine's name, as in `--engine`.
     fn name(&self) -> &'static str;
 
     /// Plays `scenario` and hands every sample of its time series to `recorder`.
@@ -13,40 +13,40 @@ pub trait Engine {
     -> Result<Outcome, EngineError>;
 }
 
-/// Takes time series as they come up.
+/// Receives time series during a run.
 pub trait Recorder {
-    /// How far samples shall lie apart; `None`: none are wanted.
+    /// Interval between samples; `None`: no samples.
     fn interval(&self) -> Option<Duration>;
 
     /// One sample of one transfer.
     fn record(&mut self, sample: &Sample);
 
-    /// Whether the connections of cross traffic are wanted one by one.
+    /// Whether single connections of cross traffic are wanted.
     fn wants_flows(&self) -> bool {
         false
     }
 
-    /// A connection of cross traffic whose data was all acknowledged, in the order in which they
-    /// finished; only those that finished within the measured time.
+    /// Takes a connection of cross traffic whose data was all acknowledged. Connections come in the
+    /// order in which they finished; only those that finished within the measured time.
     fn record_flow(&mut self, _flow: &FinishedFlow) {}
 }
 
 /// A connection of cross traffic from its SYN to the last ACK.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FinishedFlow {
-    /// Which entry of cross traffic, counted from 0.
+    /// Index of its entry of cross traffic, from 0.
     pub entry: usize,
     /// Data packets.
     pub packets: u64,
-    /// How long it took, seconds.
+    /// Duration, seconds.
     pub duration_s: f64,
     /// Two-way propagation, seconds.
     pub propagation_s: f64,
-    /// When routers dropped its data, seconds since the start of the run, in order.
+    /// Times at which routers dropped its data, seconds since the start of the run, in order.
     pub losses_s: Vec<f64>,
 }
 
-/// What is known of one transfer and of the narrow link at one time.
+/// The state of one transfer and of the bottleneck at one time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sample {
     /// Seconds since the start of the run.
@@ -61,17 +61,17 @@ pub struct Sample {
     pub window_bytes: u64,
     /// Payload acknowledged since the transfer started, bytes.
     pub acked_bytes: u64,
-    /// Round trip of the packet acknowledged last, seconds, where one is known.
+    /// RTT of the packet acknowledged last, seconds; `None` if unknown.
     pub rtt_s: Option<f64>,
-    /// Packets that wait at the narrow link.
+    /// Packets queued at the bottleneck.
     pub queue_packets: u64,
-    /// Packets that the narrow link has dropped so far.
+    /// Packets dropped at the bottleneck so far.
     pub dropped_packets: u64,
-    /// Share of the narrow link's capacity that was used since the sample before, where that is known.
+    /// Utilisation of the bottleneck since the previous sample, 0 to 1; `None` if unknown.
     pub utilisation: Option<f64>,
 }
 
-/// Wants no samples.
+/// A recorder that wants no samples.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoRecorder;
 
@@ -90,7 +90,7 @@ pub enum EngineError {
     Unsupported {
         /// The engine.
         engine: &'static str,
-        /// What it cannot do, and what to change.
+        /// What the engine cannot do, and what to change.
         reason: String,
     },
     /// No closed form is known for the scenario.
@@ -99,7 +99,7 @@ pub enum EngineError {
         /// Why.
         because: String,
     },
-    /// The engine can play it, but not here and now.
+    /// The engine supports the scenario, but failed.
     #[error("the {engine} engine failed: {reason}")]
     Failed {
         /// The engine.

@@ -2,12 +2,12 @@ use core::fmt;
 
 use thiserror::Error;
 
-/// Where in a scenario something was written.
+/// Where in a scenario a value was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SourceLocation {
     /// A line of the file, counted from 1.
     Line(usize),
-    /// An override, which has no place but the key itself.
+    /// An override, which has no line.
     Override,
 }
 
@@ -21,18 +21,18 @@ impl fmt::Display for SourceLocation {
     }
 }
 
-/// Why a text is no scenario. Every message names the key, where it stands and what is allowed.
+/// Why a text is not a scenario. Every message names the key, its line and what is allowed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ScenarioError {
     /// Not TOML at all.
     #[error("{origin}{message}")]
     Syntax {
-        /// Where the reader gave up.
+        /// Where parsing failed.
         origin: SourceLocation,
-        /// What it had expected.
+        /// What was expected.
         message: String,
     },
-    /// A key that means nothing there.
+    /// An unknown key.
     #[error("{origin}unknown key {key}{nearest}; {table} knows {allowed}")]
     UnknownKey {
         /// Where it stands.
@@ -41,24 +41,24 @@ pub enum ScenarioError {
         key: String,
         /// The table.
         table: String,
-        /// The nearest right one, as a question; empty where none is near.
+        /// The most similar valid key, as a question; empty if none is similar.
         nearest: String,
-        /// The keys that the table knows.
+        /// The keys allowed in the table.
         allowed: String,
     },
-    /// A key that must be there is not.
+    /// A required key is missing.
     #[error("{origin}{key} is missing{meant}; write it like {example}")]
     Missing {
         /// Where its table begins.
         origin: SourceLocation,
         /// The key with the table it belongs to.
         key: String,
-        /// What was probably meant for it, as a question; empty where nothing is near.
+        /// A key that was probably meant for it, as a question; empty if none is similar.
         meant: String,
-        /// A value that would do.
+        /// An example of a value.
         example: &'static str,
     },
-    /// A value that cannot be.
+    /// An invalid value.
     #[error("{origin}{key} = {given}: {reason}")]
     Value {
         /// Where it stands.

@@ -1,5 +1,5 @@
-//! What goes into an engine and what comes out of it: [`Scenario`], [`Outcome`], and the
-//! [`Engine`] between them. The format is described in docs/scenario.md.
+//! Scenarios, outcomes and the engine interface: an [`Engine`] plays a [`Scenario`] and returns an
+//! [`Outcome`]. docs/scenario.md describes the file format.
 
 mod application;
 mod engine;

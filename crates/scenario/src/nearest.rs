@@ -1,8 +1,7 @@
-//! The nearest right word.
+//! Suggestions for misspelt words.
 
-/// The candidate that most resembles `word`, if one does: one that contains it or is contained,
-/// or one that a few letters' changes make it (Levenshtein's distance, a third of the word at
-/// most).
+/// The candidate most similar to `word`: one that contains it or is contained in it, or one within
+/// a Levenshtein distance of a third of the word. `None` if there is none.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_lowercase();
     let scored = candidates.into_iter().filter_map(|candidate| {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 pub struct Outcome {
     /// The scenario's title.
     pub scenario: String,
-    /// Which engine played it.
+    /// The engine's name.
     pub engine: String,
     /// The seed.
     pub seed: u64,
@@ -13,19 +13,19 @@ pub struct Outcome {
     pub version: String,
     /// Each transfer, in the order of the file.
     pub transfers: Vec<TransferOutcome>,
-    /// Each entry of cross traffic, both directions summed.
+    /// The entries of cross traffic, both directions summed.
     pub cross: Vec<CrossOutcome>,
     /// The narrow link, in the direction of the data.
     pub bottleneck: BottleneckOutcome,
-    /// Where the numbers come from, if formulas gave them.
+    /// The formulas behind the numbers, if closed forms gave them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub derivation: Option<Derivation>,
-    /// Events that the engine worked off.
+    /// Events processed by the engine.
     pub events: u64,
     /// Packets that the routers' links put on the wire, both directions.
     pub packets_forwarded: u64,
-    /// How long the run took, seconds. The only member that differs between two runs of one
-    /// seed; whoever called the engine fills it in.
+    /// Wall time of the run, seconds. The only member that differs between two runs of one seed;
+    /// the engine's caller sets it.
     pub wall_s: f64,
 }
 
@@ -40,18 +40,19 @@ pub struct TransferOutcome {
     pub rtt_p99_s: f64,
     /// Packets lost over packets sent.
     pub loss_rate: f64,
-    /// Packets sent again.
+    /// Packets retransmitted.
     pub retransmitted_packets: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
     /// The window advertised at the end, bytes of payload.
     pub window_final_bytes: u64,
-    /// From its start to the last ACK, seconds, where it has an end and reached it in time.
+    /// Time from its start to the last ACK, seconds; `None` if it has no end or did not reach it in
+    /// time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completion_s: Option<f64>,
     /// How the window was sized, as in the scenario.
     pub sizing: String,
-    /// What the sizing controller decided and why, from the start.
+    /// Events of the sizing controller since the start.
     pub events: Vec<ControllerEvent>,
 }
 
@@ -64,7 +65,7 @@ pub struct CrossOutcome {
     pub goodput_bps: f64,
     /// Packets lost over packets sent.
     pub loss_rate: f64,
-    /// Packets sent again.
+    /// Packets retransmitted.
     pub retransmitted_packets: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
@@ -79,8 +80,8 @@ pub struct CrossOutcome {
 pub struct BottleneckOutcome {
     /// Share of the measured interval's capacity that was used, ACKs included.
     pub utilisation: f64,
-    /// The same over the last third of the time before the first transfer starts; zero where
-    /// it starts at once.
+    /// Utilisation over the last third of the time before the first transfer starts; zero if it
+    /// starts at once.
     pub utilisation_before: f64,
     /// Packets dropped over packets that arrived.
     pub loss_rate: f64,
@@ -88,49 +89,49 @@ pub struct BottleneckOutcome {
     pub queue_mean_packets: f64,
     /// The most that waited.
     pub queue_max_packets: u64,
-    /// Time that what waits takes to send, averaged over time, seconds.
+    /// Mean queueing delay over time, seconds.
     pub queue_delay_mean_s: f64,
 }
 
-/// How closed forms came to an outcome.
+/// The formulas behind an outcome of closed forms.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Derivation {
     /// The formulas, in the order in which they were used.
     pub formulas: Vec<AppliedFormula>,
-    /// What must hold for them to hold.
+    /// The assumptions of the formulas.
     pub assumptions: Vec<String>,
 }
 
 /// A formula with the numbers put in.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AppliedFormula {
-    /// What it gives.
+    /// The quantity that it gives.
     pub what: String,
     /// The formula in symbols.
     pub rule: String,
-    /// The same with numbers, and its result.
+    /// The formula with numbers, and its result.
     pub numbers: String,
-    /// Where it stands.
+    /// Paper and equation.
     pub source: String,
 }
 
-/// Something a controller did.
+/// An event of a controller.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ControllerEvent {
-    /// When, seconds since the start of the run.
+    /// Time, seconds since the start of the run.
     pub at_s: f64,
-    /// What.
+    /// Name of the event.
     pub kind: String,
-    /// The window it set, bytes, where it set one.
+    /// The window that it set, bytes; `None` if it set none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window_bytes: Option<u64>,
-    /// The rate it saw, bit/s, where it saw one.
+    /// The rate that it measured, bit/s; `None` if none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_bps: Option<f64>,
-    /// The round-trip time that went with it, seconds.
+    /// The RTT that belongs to it, seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rtt_s: Option<f64>,
-    /// Why, in words, where it changed its state.
+    /// The reason in words, if it changed its state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }

@@ -3,7 +3,7 @@ use sweetspot_units::{Bytes, Duration, Probability, Rate, Volume};
 use crate::error::ScenarioError;
 use crate::reader::Reader;
 
-/// `[path]`: what lies between the target's sender and its receiver.
+/// `[path]`: the path between the target's sender and its receiver.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Path {
     /// The routers' links, in the order the data takes them; one in a dumbbell.
@@ -14,46 +14,46 @@ pub struct Path {
     pub packet: Bytes,
     /// Rate of the links between hosts and routers, which have room for all.
     pub access_rate: Rate,
-    /// What the way back carries.
+    /// Traffic on the reverse path.
     pub reverse: Reverse,
-    /// What changes on the way, in the order of time.
+    /// Changes of hops during the run, in the order of time.
     pub changes: Vec<Change>,
 }
 
-/// `[[path.change]]`: from a time on, a hop is another, in both directions.
+/// `[[path.change]]`: a hop changes at a time, in both directions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Change {
-    /// When, from time 0.
+    /// The time, since time 0.
     pub at: Duration,
-    /// Which hop, counted from 0.
+    /// Index of the hop, from 0.
     pub hop: usize,
-    /// Its rate from then on; `None`: as before. What is being sent is sent at the old one.
+    /// Its new rate; `None`: unchanged. A packet in transmission is sent at the old rate.
     pub rate: Option<Rate>,
-    /// Its one-way propagation from then on, as on another route; `None`: as before.
+    /// Its new one-way propagation; `None`: unchanged.
     pub delay: Option<Duration>,
 }
 
 /// A link between two routers, alike in both directions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Hop {
-    /// C.
+    /// Rate C.
     pub rate: Rate,
     /// One-way propagation.
     pub delay: Duration,
-    /// B.
+    /// Buffer B.
     pub buffer: Volume,
-    /// Who waits and who is dropped.
+    /// Queue discipline.
     pub queue: Queue,
     /// Random loss.
     pub loss: Probability,
-    /// What a packet takes besides the delay, at most.
+    /// Largest random delay added to a packet.
     pub jitter: Duration,
 }
 
 /// Queue disciplines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Queue {
-    /// First in, first out, and no more than fits.
+    /// Drop-tail: first in, first out; packets that do not fit are dropped.
     DropTail,
     /// Random early detection.
     Red,
@@ -87,13 +87,13 @@ impl Queue {
 }
 
 impl Path {
-    /// The hop with the least rate, the first of them: the narrow link.
+    /// Index of the bottleneck: the first hop with the lowest rate.
     pub fn bottleneck(&self) -> usize {
         let least = self.hops.iter().map(|hop| hop.rate).min();
         self.hops.iter().position(|hop| Some(hop.rate) == least).unwrap_or(0)
     }
 
-    /// The narrow link itself.
+    /// The bottleneck.
     pub fn narrow(&self) -> &Hop {
         &self.hops[self.bottleneck()]
     }
@@ -103,7 +103,7 @@ impl Path {
         self.narrow().rate * self.rtt
     }
 
-    /// The narrow link's rate between two times, averaged.
+    /// The bottleneck's mean rate between two times.
     pub fn mean_rate(&self, from: Duration, until: Duration) -> Rate {
         let narrow = self.bottleneck();
         let own = self.changes.iter().filter(|change| change.hop == narrow);

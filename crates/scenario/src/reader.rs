@@ -1,4 +1,4 @@
-//! Takes a table apart key by key and remembers which keys it knows.
+//! Reads a table key by key and rejects unknown keys.
 
 use core::str::FromStr;
 
@@ -41,7 +41,7 @@ impl<'a> Reader<'a> {
         self.pairs.iter().find(|(k, _)| k == key).map(|(_, node)| node)
     }
 
-    /// Complains about `key`.
+    /// The error that the value of `key` is invalid.
     pub(crate) fn error(&self, key: &str, node: &Node, reason: impl Into<String>) -> ScenarioError {
         ScenarioError::Value {
             origin: node.origin.clone(),
@@ -51,7 +51,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Complains about `key`, which passed as a value and turned out impossible.
+    /// The error that the value of `key` is well-formed but impossible.
     pub(crate) fn impossible(&mut self, key: &'static str, reason: &str) -> ScenarioError {
         match self.node(key) {
             Some(node) => self.error(key, node, reason),
@@ -64,7 +64,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A text of some quantity.
+    /// A quantity.
     pub(crate) fn quantity<T>(&mut self, key: &'static str) -> Result<Option<T>, ScenarioError>
     where
         T: FromStr,
@@ -74,7 +74,7 @@ impl<'a> Reader<'a> {
         self.parse(key, node).map(Some)
     }
 
-    /// The same, where it must be there.
+    /// A required quantity.
     pub(crate) fn required<T>(
         &mut self,
         key: &'static str,
@@ -242,7 +242,7 @@ impl<'a> Reader<'a> {
         Reader::new(self.full(key), node).map(Some)
     }
 
-    /// Every key must have been asked for by now.
+    /// Fails if the table has a key that was not read.
     pub(crate) fn finish(self) -> Result<(), ScenarioError> {
         match self.pairs.iter().find(|(key, _)| !self.known.contains(&key.as_str())) {
             None => Ok(()),
@@ -286,7 +286,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The word that was probably meant, as a question; nothing where it is one of them or none is near.
+/// The word that was probably meant, as a question; nothing where it is one of them or none is
+/// near.
 fn suggestion(given: &Value, words: &[&str]) -> String {
     let Value::Text(text) = given else { return String::new() };
     let has_more = |word: &&str| text.split(':').next() == word.split(':').next();

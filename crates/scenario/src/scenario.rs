@@ -7,19 +7,19 @@ use crate::tcp::Tcp;
 use crate::traffic::{Cross, Transfer};
 use crate::tree::Node;
 
-/// What is written in a scenario file: a path, its cross traffic, the transfers that are
+/// The content of a scenario file: a path, its cross traffic, the transfers that are
 /// measured, and for how long.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scenario {
-    /// What it is, for people.
+    /// The title.
     pub title: String,
-    /// Decides everything that is drawn by lot.
+    /// The seed of all random numbers.
     pub seed: u64,
     /// From time 0 to the start of measurement.
     pub warmup: Duration,
-    /// How long is measured.
+    /// The measured time.
     pub duration: Duration,
-    /// Who goes first when two things happen at the same nanosecond.
+    /// The order of simultaneous events.
     pub ties: Ties,
     /// The path.
     pub path: Path,
@@ -29,12 +29,12 @@ pub struct Scenario {
     pub transfers: Vec<Transfer>,
 }
 
-/// Who goes first among simultaneous events.
+/// The order of simultaneous events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ties {
-    /// Drawn by lot from the seed, so that the order in which flows are declared favours nobody.
+    /// Random, from the seed: the order in which flows are declared favours none of them.
     Seeded,
-    /// In the order in which they came up, as in ns-2: flows declared first go first.
+    /// In the order in which they were scheduled, as in ns-2: flows declared first go first.
     Declared,
 }
 
@@ -44,7 +44,7 @@ impl Scenario {
         Scenario::parse_with(text, &[])
     }
 
-    /// The same, with `key=value` overrides.
+    /// Reads a scenario from TOML, with `key=value` overrides.
     pub fn parse_with(text: &str, overrides: &[String]) -> Result<Scenario, ScenarioError> {
         let mut tree = Node::parse(text)?;
         for assignment in overrides {

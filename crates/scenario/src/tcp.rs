@@ -4,7 +4,7 @@ use crate::error::ScenarioError;
 use crate::reader::Reader;
 use crate::tree::Value;
 
-/// What `congestion` may name: the window's rule and the loss recovery that goes with it.
+/// Congestion control with its loss recovery, as in the key `congestion`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Congestion {
     /// Reno as in ns-2: fast retransmit, fast recovery, no partial-ACK handling.
@@ -13,7 +13,7 @@ pub enum Congestion {
     NewReno,
     /// Reno's window with SACK recovery (RFC 6675).
     Sack,
-    /// The same with the recovery of ns-2's `Sack1`, which counts lost packets as in flight.
+    /// Reno's window with the recovery of ns-2's `Sack1`, which counts lost packets as in flight.
     Sack1,
     /// CUBIC (RFC 9438) with HyStart++ (RFC 9406), on SACK recovery.
     Cubic,
@@ -37,18 +37,18 @@ impl Congestion {
         ("lp", Congestion::Lp),
     ];
 
-    /// What a scenario may write so.
+    /// The congestion control with this name in a scenario.
     pub fn named(name: &str) -> Option<Congestion> {
         Congestion::CHOICES.iter().find(|(known, _)| *known == name).map(|(_, found)| *found)
     }
 
-    /// As written in a scenario.
+    /// The name in a scenario.
     pub fn name(self) -> &'static str {
         Congestion::CHOICES.iter().find(|(_, c)| *c == self).map_or("", |(name, _)| name)
     }
 }
 
-/// Whose habits a TCP follows where the RFCs leave a choice.
+/// The implementation that a TCP follows where the RFCs leave a choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flavour {
     /// ns-2.35's agents.
@@ -62,9 +62,9 @@ pub enum Flavour {
 /// `[tcp]`: how every flow behaves, unless its own entry says otherwise.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tcp {
-    /// Whose habits.
+    /// The implementation followed.
     pub flavour: Flavour,
-    /// Whether every second packet is acknowledged, or each.
+    /// Whether every second packet is acknowledged instead of each.
     pub delayed_ack: bool,
     /// How long an ACK is delayed at most.
     pub ack_delay: Duration,
@@ -98,7 +98,7 @@ pub struct Tcp {
 }
 
 impl Tcp {
-    /// What holds where nothing is written: ns-2.35's defaults.
+    /// The defaults: those of ns-2.35.
     pub const NS2: Tcp = Tcp {
         flavour: Flavour::Ns2,
         delayed_ack: false,
@@ -118,7 +118,7 @@ impl Tcp {
         max_window: Volume::Packets(1_000_000),
     };
 
-    /// What `flavour = "linux"` stands for (kernel 6.18).
+    /// The settings of `flavour = "linux"` (kernel 6.18).
     pub const LINUX: Tcp = Tcp {
         flavour: Flavour::Linux,
         delayed_ack: true,
@@ -180,7 +180,7 @@ impl Tcp {
     }
 }
 
-/// `"unlimited"` or a size; `usual` where nothing is written.
+/// `"unlimited"` or a size; `usual` if the key is absent.
 fn send_buffer(
     reader: &mut Reader<'_>,
     usual: Option<Volume>,
@@ -192,7 +192,7 @@ fn send_buffer(
     }
 }
 
-/// A window or a buffer, which is not nothing.
+/// A window or a buffer, above zero.
 pub(crate) fn room(
     reader: &mut Reader<'_>,
     key: &'static str,

@@ -7,30 +7,30 @@ use crate::path::Path;
 use crate::reader::Reader;
 use crate::tcp::{Congestion, Tcp, room};
 
-/// `[[cross]]`: traffic that the target meets.
+/// `[[cross]]`: cross traffic.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cross {
-    /// What sends.
+    /// The kind of traffic.
     pub kind: Kind,
     /// Two-way propagation, spread evenly over the nodes from the first to the second.
     pub rtt: (Duration, Duration),
-    /// When flows start: each at a moment drawn between the two.
+    /// When flows start: each at a random time between the two.
     pub start: (Duration, Duration),
-    /// The first hop that it crosses and the last, counted from 0.
+    /// The first and the last hop that it crosses, from 0.
     pub hops: (usize, usize),
-    /// Congestion control of those that are TCP.
+    /// Congestion control of TCP flows.
     pub congestion: Congestion,
-    /// TCP of those that are TCP.
+    /// TCP of TCP flows.
     pub tcp: Tcp,
-    /// The links through which its data comes to the first hop; `None`: every host has its own.
+    /// The links that feed the first hop; `None`: every host has its own.
     pub inputs: Option<Inputs>,
 }
 
 /// Links that feed the first hop, and the servers behind them. Every connection is opened to a
-/// server drawn by lot; the servers' round trips are spread evenly.
+/// random server; the servers' round trips are spread evenly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Inputs {
-    /// Links: N_in. They have room for all.
+    /// Number of links N_in. Their buffers never overflow.
     pub count: u64,
     /// Rate of each: C_in.
     pub rate: Rate,
@@ -64,7 +64,7 @@ pub enum Kind {
         /// Window limit; `None`: congestion alone limits.
         window: Option<Volume>,
     },
-    /// Users that each send a few packets, sleep, and begin anew in slow start.
+    /// Users that each send a few packets, sleep, and start again in slow start.
     Mice {
         /// Users.
         count: u64,
@@ -92,7 +92,7 @@ pub enum Kind {
         /// Window limit.
         window: Option<Volume>,
     },
-    /// TCP transfers of Pareto size that arrive as a Poisson process, whoever is still busy.
+    /// TCP transfers of Pareto size that arrive as a Poisson process, however many are active.
     Arrivals {
         /// Mean load offered.
         rate: Rate,
@@ -116,7 +116,7 @@ pub struct Transfer {
     pub size: Option<Bytes>,
     /// Congestion control at the beginning.
     pub congestion: Congestion,
-    /// Whether that stays, whatever the sizing would rather have.
+    /// Whether the sizing must not switch it.
     pub congestion_fixed: bool,
     /// How its window is sized.
     pub sizing: Sizing,
@@ -147,7 +147,7 @@ enum Word {
     Arrivals,
 }
 
-/// More than any test asks for, and what indices hold with room to spare.
+/// Largest number of flows: more than any study needs, and well within the indices' range.
 const MAX_FLOWS: u64 = 10_000_000;
 
 impl Cross {
@@ -222,7 +222,7 @@ impl Inputs {
 const MOST_INPUTS: u64 = 1_000_000;
 
 impl Kind {
-    /// As written in a scenario.
+    /// The name in a scenario.
     pub fn name(&self) -> &'static str {
         match self {
             Kind::Pareto { .. } => "pareto",
@@ -303,7 +303,7 @@ impl Kind {
         })
     }
 
-    /// Enough disorder that flows do not march in step.
+    /// A spread of start times that keeps flows from synchronising.
     fn usual_start(&self) -> (Duration, Duration) {
         let most = match self {
             Kind::Pareto { .. } | Kind::Poisson { .. } | Kind::Arrivals { .. } => {

@@ -1,4 +1,4 @@
-//! A scenario as written: a tree of values that remember where they stand.
+//! A scenario as written: a tree of values with their lines.
 
 use toml::de::{DeTable, DeValue};
 
@@ -14,15 +14,15 @@ pub(crate) struct Node {
 /// No key has more parts: path.hop.0.rate.
 const MAX_KEY_PARTS: usize = 4;
 
-/// Why nothing can be put somewhere.
+/// Why a value cannot be set.
 enum SetError {
-    /// The path leads nowhere.
+    /// The path does not exist.
     Shape,
-    /// It leads to an entry beyond the list's, which has so many.
+    /// The entry is beyond the end of the list, which has this many entries.
     NoEntry(usize),
 }
 
-/// What can be written.
+/// A value of a scenario file.
 #[derive(Debug, Clone)]
 pub(crate) enum Value {
     Text(String),
@@ -110,7 +110,7 @@ impl Value {
         Value::Text(text.to_owned())
     }
 
-    /// The value as a person would write it, for messages.
+    /// The value as written in TOML, for messages.
     pub(crate) fn written(&self) -> String {
         match self {
             Value::Text(text) => format!("\"{text}\""),
@@ -125,7 +125,7 @@ impl Value {
     }
 }
 
-/// What the TOML reader says, with its line and, of a key that stands twice, the key.
+/// The TOML reader's error with its line and, for a duplicate key, the key.
 fn syntax_error(text: &str, lines: &LineIndex, error: &toml::de::Error) -> ScenarioError {
     let span = error.span().unwrap_or(0..0);
     let origin = SourceLocation::Line(lines.at(span.start));

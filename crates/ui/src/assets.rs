@@ -1,4 +1,4 @@
-//! What the page is made of. Nothing of it comes from elsewhere.
+//! The files of the page. It loads nothing from elsewhere.
 
 /// A file of the page.
 pub struct Asset {
@@ -8,7 +8,7 @@ pub struct Asset {
     pub content: &'static [u8],
 }
 
-/// The simulator for the page; empty where this program was built without.
+/// The simulator for the page; empty if this program was built without it.
 pub const SIMULATOR: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/sweetspot.wasm"));
 
 const JAVASCRIPT: &str = "text/javascript; charset=utf-8";

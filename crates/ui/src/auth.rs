@@ -1,10 +1,10 @@
-//! Who may come in: whoever knows the token and means this server.
+//! Authentication: a request must carry the token and name this server as its host.
 
 use core::fmt;
 
 use subtle::ConstantTimeEq;
 
-/// 128 bits that stand in the address. Other users of this machine can connect, too.
+/// A secret of 128 bits in the page's address: other users of this machine can connect, too.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(String);
 
@@ -16,8 +16,8 @@ impl Token {
         Ok(Token(data_encoding::HEXLOWER.encode(&random)))
     }
 
-    /// What stands behind the token in the path of an address, without the slash between them; `None`
-    /// for another token. Takes as long for one that is nearly right as for any other.
+    /// The part of `path` behind the token and a slash; `None` for another token. Compares in
+    /// constant time.
     pub fn strip<'a>(&self, path: &'a str) -> Option<&'a str> {
         let (token, rest) = path.strip_prefix('/')?.split_once('/')?;
         bool::from(token.as_bytes().ct_eq(self.0.as_bytes())).then_some(rest)
@@ -37,8 +37,8 @@ impl fmt::Debug for Token {
     }
 }
 
-/// Whether a request with this `Host` means a server at this port of the loopback address. A page of
-/// elsewhere whose name was made to lead here (DNS rebinding) has another host.
+/// Whether `Host` names a server at this port of the loopback address. A foreign page whose name
+/// resolves to this address (DNS rebinding) has another host.
 pub fn is_own_host(host: &str, port: u16) -> bool {
     let name = match host.rsplit_once(':') {
         Some((name, given)) if given == port.to_string() => name,

@@ -1,4 +1,4 @@
-//! As much of HTTP/1.1 (RFC 9112) as a page on this machine needs: one request per connection, with a
+//! The part of HTTP/1.1 (RFC 9112) that the local page needs: one request per connection, with a
 //! length, within bounds.
 
 use std::io::{self, Write};
@@ -12,37 +12,37 @@ pub const MAX_BODY_BYTES: usize = 256 << 10;
 /// The most header fields.
 const MAX_HEADER_FIELDS: usize = 64;
 
-/// What was asked.
+/// A request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     /// `GET`, `POST`, ...
     pub method: String,
-    /// The path, without what stands behind `?`.
+    /// The path, without the query.
     pub path: String,
-    /// What stands behind `?`.
+    /// The query: the part behind `?`.
     pub query: String,
-    /// `Host`.
+    /// The field `Host`.
     pub host: String,
-    /// What came behind the head.
+    /// The body.
     pub body: Vec<u8>,
 }
 
-/// How far a request has come.
+/// Result of parsing a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ParsedRequest {
-    /// More is to come.
+    /// The request is not complete.
     Partial,
-    /// It is all there.
+    /// The request is complete.
     Whole(Request),
 }
 
-/// What is no request.
+/// Why bytes are not a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum BadRequest {
     /// Not HTTP, or without a host.
     #[error("this is no request of HTTP/1.1")]
     Garbage,
-    /// More than anybody needs to say.
+    /// The request exceeds a bound.
     #[error("this request is too long")]
     TooLong,
     /// A body without its length.
@@ -51,7 +51,7 @@ pub enum BadRequest {
 }
 
 impl BadRequest {
-    /// The answer's code: RFC 9110 section 15.5.
+    /// The response's status code: RFC 9110 section 15.5.
     pub fn code(self) -> u16 {
         match self {
             BadRequest::Garbage => 400,
@@ -61,7 +61,7 @@ impl BadRequest {
     }
 }
 
-/// Reads what came so far.
+/// Parses the bytes received so far.
 pub fn parse(bytes: &[u8]) -> Result<ParsedRequest, BadRequest> {
     let mut fields = [httparse::EMPTY_HEADER; MAX_HEADER_FIELDS];
     let mut head = httparse::Request::new(&mut fields);
@@ -79,7 +79,7 @@ pub fn parse(bytes: &[u8]) -> Result<ParsedRequest, BadRequest> {
     let field = |name: &str| {
         let mut all = head.headers.iter().filter(|field| field.name.eq_ignore_ascii_case(name));
         let value = all.next().map(|field| std::str::from_utf8(field.value).map(str::trim));
-        // Two that differ could mean one thing to us and another to somebody else.
+        // Two different values could be read differently by a proxy.
         if all.next().is_some() { Err(BadRequest::Garbage) } else { Ok(value) }
     };
     if field("transfer-encoding")?.is_some() {
@@ -104,31 +104,31 @@ pub fn parse(bytes: &[u8]) -> Result<ParsedRequest, BadRequest> {
     }))
 }
 
-/// An answer.
+/// A response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Response {
     /// RFC 9110 section 15.
     pub code: u16,
-    /// Of the body.
+    /// Media type of the body.
     pub media_type: &'static str,
-    /// Header fields besides those that every answer has.
+    /// Header fields besides those of every response.
     pub fields: Vec<(&'static str, String)>,
     /// The body.
     pub body: Vec<u8>,
 }
 
-/// What the page may do: load its own files, compile its own simulator, ask its own server.
+/// The page may load its own files, compile its own simulator and query its own server.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; \
      connect-src 'self'; worker-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; \
      frame-ancestors 'none'";
 
 impl Response {
-    /// All is well.
+    /// A response with status 200.
     pub fn ok(media_type: &'static str, body: impl Into<Vec<u8>>) -> Response {
         Response { code: 200, media_type, fields: Vec::new(), body: body.into() }
     }
 
-    /// It is not, and why.
+    /// An error response with its reason.
     pub fn refusal(code: u16, why: &str) -> Response {
         let body = format!("{why}\n").into_bytes();
         Response { code, media_type: "text/plain; charset=utf-8", fields: Vec::new(), body }

@@ -1,7 +1,6 @@
-//! The local page: a small server on the loopback address, for whoever has its token.
-//!
-//! The page tries out a path with the simulator compiled to WebAssembly, or, where this program was
-//! built without, with the server's, and shows what running programs write.
+//! The local page: a small HTTP server on the loopback address, protected by a token.
+//! The page simulates a path with the simulator compiled to WebAssembly, or with the server's own
+//! if this program was built without it, and shows files that running programs write.
 
 mod assets;
 mod auth;

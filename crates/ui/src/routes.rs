@@ -1,4 +1,4 @@
-//! What is answered to which request.
+//! Routes requests to responses.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -7,13 +7,13 @@ use crate::auth::{Token, is_own_host};
 use crate::http::{Request, Response};
 use crate::watched::WatchedFile;
 
-/// What the server has to give.
+/// The content that the server offers.
 #[derive(Debug)]
 pub struct Site {
     pub token: Token,
     pub port: u16,
     pub watched: Vec<WatchedFile>,
-    /// Held while this server's own simulator plays: it plays one thing at a time.
+    /// Held while the server's own simulator runs: one run at a time.
     pub playing: Mutex<()>,
 }
 
@@ -44,7 +44,7 @@ impl Site {
         Response::ok(JSON, sweetspot_wasm::answer(&String::from_utf8_lossy(&request.body)))
     }
 
-    /// What there is to watch, and whether the page has a simulator of its own.
+    /// The watched files, and whether the page has its own simulator.
     fn about(&self) -> Response {
         let name = |watched: &WatchedFile| watched.path().display().to_string();
         let about = serde_json::json!({
@@ -55,7 +55,7 @@ impl Site {
         Response::ok(JSON, about.to_string())
     }
 
-    /// `file=N&from=BYTE`: more lines of the N-th file that is watched.
+    /// `file=N&from=BYTE`: further lines of the N-th watched file.
     fn watch(&self, query: &str) -> Response {
         let number = |key: &str| {
             let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));

@@ -19,7 +19,7 @@ pub struct PageServer {
     address: String,
 }
 
-/// Why there is no server.
+/// Why the server cannot start.
 #[derive(Debug, Error)]
 pub enum UiError {
     /// The port is taken, or forbidden.
@@ -30,14 +30,14 @@ pub enum UiError {
         /// The kernel's reason.
         error: io::Error,
     },
-    /// No randomness.
+    /// The kernel gave no random bytes.
     #[error("no randomness for the address: {0}")]
     Token(#[from] getrandom::Error),
 }
 
-/// How long a client may take over a request, and over reading the answer.
+/// Time within which a client must send its request, and read the response.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Connections at the same time; a browser has six.
+/// Largest number of simultaneous connections; a browser opens six.
 const MAX_CONNECTIONS: usize = 64;
 
 impl PageServer {
@@ -55,7 +55,7 @@ impl PageServer {
         Ok(PageServer { address })
     }
 
-    /// Where the page is; its token lets in.
+    /// The page's address with its token.
     pub fn address(&self) -> &str {
         &self.address
     }
@@ -65,12 +65,12 @@ fn listen(listener: &TcpListener, site: &Arc<Site>) {
     let open = Arc::new(AtomicUsize::new(0));
     for stream in listener.incoming() {
         let Ok(stream) = stream else {
-            // No descriptors left: some connection will end.
+            // No descriptors left: wait until some connection ends.
             clock::sleep_until(clock::now() + Duration::from_millis(50));
             continue;
         };
         if open.load(Ordering::Relaxed) >= MAX_CONNECTIONS {
-            // Whoever comes now hears nothing and may come again.
+            // Too many connections: this one is closed without a response.
             continue;
         }
         open.fetch_add(1, Ordering::Relaxed);
@@ -79,13 +79,13 @@ fn listen(listener: &TcpListener, site: &Arc<Site>) {
         // A thread that cannot be had drops the connection, and its place.
         let _ = thread::Builder::new().name("ui connection".to_owned()).spawn(move || {
             let _place = place;
-            // Whoever goes away while being answered has had enough.
+            // A client may close its connection before it has read the response.
             let _ = serve(stream, &site);
         });
     }
 }
 
-/// A connection's place among those that are open.
+/// A counted place among the open connections, freed on drop.
 struct ConnectionSlot(Arc<AtomicUsize>);
 
 impl Drop for ConnectionSlot {
@@ -117,7 +117,7 @@ fn serve(mut stream: TcpStream, site: &Site) -> io::Result<()> {
     Ok(())
 }
 
-/// A request, or what to answer instead. An error: there is nobody to answer to.
+/// A request, or the error response to send instead. An error means that the client is gone.
 fn receive(stream: &mut TcpStream, due: Time) -> io::Result<Result<Request, Response>> {
     let mut bytes = Vec::new();
     let mut some = [0; 4096];

@@ -1,10 +1,10 @@
-//! Files that programs are writing, line by line.
+//! Follows files that programs are writing, line by line.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-/// A file that is followed. It may not be there yet.
+/// A file that is followed. It need not exist yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WatchedFile {
     path: PathBuf,
@@ -15,13 +15,14 @@ pub struct WatchedFile {
 pub struct FileLines {
     /// Whole lines, ends included.
     pub text: Vec<u8>,
-    /// Where the next ones begin.
+    /// Offset of the next line.
     pub next: u64,
-    /// Whether they are the first ones: the file was begun anew since it was asked about.
+    /// Whether the file was truncated or replaced since the last read, so that these are its first
+    /// lines.
     pub anew: bool,
 }
 
-/// At a time, so that the page stays responsive; a longer line is passed over.
+/// Largest read at a time, so that the page stays responsive; longer lines are skipped.
 const MAX_READ_BYTES: u64 = 1 << 20;
 
 impl WatchedFile {
@@ -30,12 +31,12 @@ impl WatchedFile {
         WatchedFile { path: path.into() }
     }
 
-    /// Where it is.
+    /// The file's path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The lines from byte `from` on that are whole. A file that is not there has none yet.
+    /// The complete lines from byte `from` on; none if the file does not exist yet.
     pub fn lines(&self, from: u64) -> io::Result<FileLines> {
         let none = |next| Ok(FileLines { text: Vec::new(), next, anew: false });
         let mut file = match File::open(&self.path) {

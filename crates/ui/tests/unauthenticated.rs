@@ -100,7 +100,7 @@ fn whoever_says_nothing_holds_nobody_up() -> Tested {
     let mut slow = page.connect()?;
     slow.write_all(b"GET / HT")?;
     assert_eq!(code(&page.own("style.css")?), "200");
-    // More than there is room for: whoever comes then is sent away, and room is made again.
+    // More than the largest number: further ones are refused, and places become free again.
     let crowd: Vec<TcpStream> = (0..100).map(|_| page.connect()).collect::<Result<_, _>>()?;
     drop((silent, slow, crowd));
     while !page.own("").is_ok_and(|answer| code(&answer) == "200") {

@@ -4,20 +4,20 @@ use sweetspot_sizing::Sizing;
 use sweetspot_theory::engine::Theory;
 use sweetspot_units::{Bytes, Volume};
 
-/// R(S) by the closed forms.
+/// R(S) by closed forms.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ThroughputCurve {
-    /// Goodput at each window, bit/s; `None` where no closed form says.
+    /// Goodput at each window, bit/s; `None` where no closed form is known.
     pub goodput_bps: Vec<Option<f64>>,
-    /// Why not, of the first such window.
+    /// The reason at the first window without a value.
     pub because: Option<String>,
-    /// The smallest window at which the transfer gets all there is to get, bytes.
+    /// The smallest window with full throughput, bytes.
     pub sweet_from_bytes: Option<u64>,
     /// The largest window at which nothing is lost, bytes.
     pub sweet_to_bytes: Option<u64>,
 }
 
-/// Less than this share of what can be had is not all of it: a closed form rounds to whole packets.
+/// Share of the best throughput that counts as full: closed forms round to whole packets.
 const FULL_THROUGHPUT_SHARE: f64 = 0.995;
 
 impl ThroughputCurve {
@@ -49,7 +49,7 @@ impl ThroughputCurve {
     }
 }
 
-/// A scenario played on paper with one window and another.
+/// A scenario with variable window, played by closed forms.
 struct ClosedForms(Scenario);
 
 struct Answered {
@@ -77,7 +77,7 @@ impl ClosedForms {
         }
         let narrow = self.0.path.narrow();
         let most = self.0.path.bdp() + narrow.buffer.in_bytes(self.0.path.packet);
-        // What the path holds by itself is not enough to overflow it twice over.
+        // The search ends above any window that can be lossless.
         let most = 2 * most.get() / packet + 2;
         let to = last(1, most, |packets| lossless(&self.at(packets * packet)));
         let best = self.at(to * packet).ok()?.goodput_bps;

@@ -1,6 +1,6 @@
-//! What JavaScript calls. Texts are UTF-8 in this module's memory: [`question`] makes room for one,
-//! the caller writes it there, [`answer`] reads it and tells how long the answer is, which then
-//! stands at [`text`].
+//! The functions that JavaScript calls. Texts are UTF-8 in this module's memory: [`question`]
+//! allocates one, the caller writes it, [`answer`] reads it and returns the length of the answer,
+//! whose address is [`text`].
 
 #![allow(unsafe_code)] // Only `no_mangle`, see Cargo.toml.
 
@@ -10,7 +10,7 @@ thread_local! {
     static TEXT: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Room for a question of so many bytes.
+/// Allocates a question of `bytes` bytes; returns its address.
 #[unsafe(no_mangle)]
 pub extern "C" fn question(bytes: usize) -> *mut u8 {
     TEXT.with_borrow_mut(|text| {
@@ -19,7 +19,7 @@ pub extern "C" fn question(bytes: usize) -> *mut u8 {
     })
 }
 
-/// Answers it; returns how many bytes the answer has.
+/// Answers the question; returns the length of the answer, bytes.
 #[unsafe(no_mangle)]
 pub extern "C" fn answer() -> usize {
     TEXT.with_borrow_mut(|text| {
@@ -28,7 +28,7 @@ pub extern "C" fn answer() -> usize {
     })
 }
 
-/// Where the answer stands, until the next question.
+/// The address of the answer, valid until the next question.
 #[unsafe(no_mangle)]
 pub extern "C" fn text() -> *const u8 {
     TEXT.with_borrow(|text| text.as_ptr())

@@ -1,7 +1,8 @@
-//! The simulator and the closed forms for a program that has nothing but texts in common with them: a
-//! page. What is asked and what is answered is JSON.
+//! The simulator and the closed forms behind a JSON interface, for the local page: a [`Question`]
+//! in, an answer out ([`answer`]).
 //!
-//! The crate is compiled to WebAssembly, where its module `exports` has the functions that JavaScript calls;
+//! The crate is compiled to WebAssembly, where its module `exports` has the functions that
+//! JavaScript calls;
 //! linked natively it gives the same answers, to the byte.
 
 mod curve;

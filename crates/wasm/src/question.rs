@@ -7,47 +7,48 @@ use sweetspot_units::Duration;
 use crate::curve::ThroughputCurve;
 use crate::series::{SampledRun, Samples};
 
-/// What can be asked about a scenario, which is the text of a scenario file.
+/// A question about a scenario, given as the text of a scenario file.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(tag = "ask", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Question {
-    /// Its outcome, in the very bytes of `sweetspot run --json`; `wall_s` is zero, as there is no
-    /// clock here.
+    /// Its outcome, byte for byte as of `sweetspot run --json`. `wall_s` is zero, because there is
+    /// no clock here.
     Run {
         /// The scenario.
         scenario: String,
-        /// What plays it.
+        /// The engine.
         #[serde(default)]
         engine: EngineName,
     },
-    /// How its first transfer went over time, and the outcome.
+    /// The time series of its first transfer, and the outcome.
     Series {
         /// The scenario.
         scenario: String,
-        /// How far samples lie apart, seconds.
+        /// Interval between samples, seconds.
         interval_s: f64,
     },
-    /// R(S) of its first transfer on paper, and the sweet spot.
+    /// R(S) of its first transfer by closed forms, and the sweet spot.
     Curve {
         /// The scenario.
         scenario: String,
-        /// S, bytes.
+        /// The windows S, bytes.
         windows_bytes: Vec<u64>,
     },
 }
 
-/// Engines that need neither clock nor operating system.
+/// The pure engines: they need no clock and no operating system.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EngineName {
-    /// Packet by packet.
+    /// The packet-level simulator.
     #[default]
     Sim,
     /// Closed forms.
     Theory,
 }
 
-/// Answers a [`Question`] in JSON with JSON: an outcome, a [`SampledRun`], a [`ThroughputCurve`], or
+/// Answers a [`Question`] in JSON with JSON: an outcome, a [`SampledRun`], a [`ThroughputCurve`],
+/// or
 /// `{"error": "why not"}`.
 pub fn answer(question: &str) -> String {
     answered(question).unwrap_or_else(|error| {

@@ -2,16 +2,16 @@ use serde::Serialize;
 use sweetspot_scenario::{Outcome, Recorder, Sample, Scenario};
 use sweetspot_units::Duration;
 
-/// A run over time.
+/// A run with its time series.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SampledRun {
-    /// What came of it.
+    /// The outcome.
     pub outcome: Outcome,
     /// The samples of its first transfer.
     pub samples: Samples,
 }
 
-/// Samples by columns.
+/// Samples, column by column.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Samples {
     #[serde(skip)]
@@ -26,17 +26,17 @@ pub struct Samples {
     pub acked_bytes: Vec<u64>,
     /// Round trip of the packet acknowledged last, seconds.
     pub rtt_s: Vec<Option<f64>>,
-    /// Packets that wait at the narrow link.
+    /// Packets queued at the bottleneck.
     pub queue_packets: Vec<u64>,
-    /// Packets that the narrow link has dropped so far.
+    /// Packets dropped at the bottleneck so far.
     pub dropped_packets: Vec<u64>,
 }
 
-/// More than any page draws.
+/// Largest number of samples: more than a page can draw.
 const MAX_SAMPLES: u64 = 100_000;
 
 impl Samples {
-    /// None yet; they are to come at this interval.
+    /// An empty series with this interval between samples.
     pub fn every(interval: Duration, scenario: &Scenario) -> Result<Samples, String> {
         let span = scenario.warmup + scenario.duration;
         if interval == Duration::ZERO || span / MAX_SAMPLES > interval {

@@ -10,17 +10,17 @@ pub struct NamespaceConnections {
 }
 
 impl NamespaceConnections {
-    /// Those of our own namespace.
+    /// The connections of this process's namespace.
     pub fn own() -> Result<NamespaceConnections, String> {
         Diag::open().map(|diag| NamespaceConnections { diag }).map_err(|e| no_diag(&e))
     }
 
-    /// Those that `diag` reads.
+    /// The connections that `diag` reads.
     pub fn of(diag: Diag) -> NamespaceConnections {
         NamespaceConnections { diag }
     }
 
-    /// Those of the namespace called `name` (ip-netns(8)).
+    /// The connections of the namespace `name` (ip-netns(8)).
     pub fn named(name: &str) -> Result<NamespaceConnections, String> {
         let namespace = NetworkNamespace::named(name).map_err(|error| {
             format!(
@@ -30,13 +30,13 @@ impl NamespaceConnections {
         NamespaceConnections::within(&namespace, name)
     }
 
-    /// Those of the namespace that process `pid` is in.
+    /// The connections of the namespace of process `pid`.
     pub fn of_process(pid: u32) -> Result<NamespaceConnections, String> {
         let here = NamespaceConnections::own()?;
         let same = |a: &NetworkNamespace, b: &NetworkNamespace| {
             Some(sweetspot_linux::live::inode(a).ok()? == sweetspot_linux::live::inode(b).ok()?)
         };
-        // Where we may not look, it is most likely ours.
+        // Without permission to look it is most likely our own.
         let Ok(theirs) = NetworkNamespace::of_process(pid) else { return Ok(here) };
         let ours = NetworkNamespace::current().map_err(|e| e.to_string())?;
         if same(&theirs, &ours) == Some(true) {
@@ -61,7 +61,7 @@ impl NamespaceConnections {
         read.map_err(|e| no_diag(&e)).map(|()| all)
     }
 
-    /// One connection seen before; `None` if it is over.
+    /// Reads a known connection again; `None` if it has ended.
     pub fn read_again(
         &mut self,
         seen: &DiagConnection,

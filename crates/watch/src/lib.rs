@@ -1,4 +1,5 @@
-//! The live connections of a host, watched from outside: who has them, what limits each.
+//! The live TCP connections of a host, watched from outside: the processes that own them, and what
+//! limits each.
 
 mod host;
 mod owners;

@@ -3,19 +3,20 @@ use std::collections::HashMap;
 use sweetspot_linux::processes::{self, Process};
 use sweetspot_units::{Duration, Time};
 
-/// Reading every process's descriptors costs more than everything else: not more often than this.
+/// Shortest interval between two scans of all processes' descriptors, which cost more than
+/// everything else.
 const RESCAN_INTERVAL: Duration = Duration::from_secs(3);
 
 /// A process that has a socket open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Owner {
-    /// Its number.
+    /// Process id.
     pub pid: u32,
-    /// Its program.
+    /// Name of its program.
     pub name: String,
 }
 
-/// Who has which socket open, as far as we may look.
+/// The owners of sockets, as far as permissions allow.
 #[derive(Debug, Default)]
 pub struct Owners {
     by_inode: HashMap<u64, Owner>,
@@ -23,7 +24,7 @@ pub struct Owners {
 }
 
 impl Owners {
-    /// Looks again if one of `inodes` is not known, unless that was done lately.
+    /// Scans again if one of `inodes` is unknown, unless the last scan was recent.
     pub fn learn(&mut self, mut inodes: impl Iterator<Item = u64>, now: Time) {
         let lately = self.read.is_some_and(|read| now.since(read) < RESCAN_INTERVAL);
         if lately || inodes.all(|inode| inode == 0 || self.by_inode.contains_key(&inode)) {
@@ -32,7 +33,7 @@ impl Owners {
         self.read = Some(now);
         self.by_inode.clear();
         for pid in processes::all().unwrap_or_default() {
-            // A process that ended meanwhile, or that we may not look into, has none for us.
+            // A process that has ended, or that we must not inspect, has no sockets for us.
             let Ok(sockets) = processes::sockets(pid) else { continue };
             if sockets.is_empty() {
                 continue;
@@ -45,7 +46,7 @@ impl Owners {
         }
     }
 
-    /// Who has the socket with that inode open; the lowest process number if several have.
+    /// The owner of the socket with this inode; the lowest process id if there are several.
     pub fn of(&self, inode: u64) -> Option<&Owner> {
         self.by_inode.get(&inode)
     }

@@ -5,7 +5,7 @@ use sweetspot_units::{Bytes, Rate, Time};
 /// Congestion avoidance states of the kernel: 3 recovery, 4 loss.
 const RECOVERY: u8 = 3;
 
-/// What sock_diag told of a connection at a time; `None` if it has no TCP_INFO (any more).
+/// A sample of a connection read by sock_diag at `at`; `None` if it has no TCP_INFO.
 pub fn sample(connection: &DiagConnection, at: Time) -> Option<Sample> {
     let info = connection.info.as_ref()?;
     // Linux counts the SYN as a byte acknowledged.
@@ -31,7 +31,7 @@ pub fn sample(connection: &DiagConnection, at: Time) -> Option<Sample> {
         pacing_limit: (info.max_pacing_rate != Rate::MAX).then_some(info.max_pacing_rate),
         starved: info.delivery_rate_app_limited,
         queued: connection.memory.map_or(Bytes::ZERO, |memory| memory.queued),
-        // Where it is not known it is never full.
+        // An unknown buffer is never full.
         send_buffer: connection.memory.map_or(Bytes::MAX, |memory| memory.send_buffer),
         peer_window: info.snd_wnd,
         peer_scale: info.snd_wscale,

@@ -8,7 +8,7 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 use super::owners::{Owner, Owners};
 use super::sample::sample;
 
-/// Points of the past kept of a connection that carries something.
+/// Number of past readings kept per connection.
 const HISTORY_POINTS: usize = 120;
 
 /// The connections seen last, each followed from when it was first seen.
@@ -22,19 +22,19 @@ pub struct ConnectionList {
 /// A connection.
 #[derive(Debug)]
 pub struct ConnectionRow {
-    /// As it was seen last.
+    /// The connection as of the last reading.
     pub connection: DiagConnection,
     /// What limits it.
     pub live: Live,
-    /// Who has it open.
+    /// The process that has it open.
     pub owner: Option<Owner>,
-    /// Its rates, bits per second, and round trips, microseconds, the newest last.
+    /// Rates, bit/s, and RTTs, microseconds, the newest last.
     pub past: VecDeque<(u64, u64)>,
     round: u64,
 }
 
 impl ConnectionList {
-    /// Takes what was read of all connections at `now`.
+    /// Takes a reading of all connections at `now`.
     pub fn handle(&mut self, now: Time, connections: Vec<DiagConnection>) {
         self.round += 1;
         self.owners.learn(connections.iter().map(|c| c.inode), now);
@@ -61,14 +61,14 @@ impl ConnectionList {
         self.rows.values()
     }
 
-    /// The one with that cookie, if it is there.
+    /// The connection with this cookie, if there is one.
     pub fn row(&self, cookie: u64) -> Option<&ConnectionRow> {
         self.rows.get(&cookie)
     }
 }
 
 impl ConnectionRow {
-    /// A connection that was not seen before.
+    /// A new connection.
     pub fn new(connection: &DiagConnection) -> ConnectionRow {
         ConnectionRow {
             connection: connection.clone(),
@@ -96,7 +96,7 @@ impl ConnectionRow {
         self.live.rate()
     }
 
-    /// The round trip as this end knows it.
+    /// The RTT by this end's kernel.
     pub fn rtt(&self) -> Option<Duration> {
         self.live.rtt()
     }
@@ -121,7 +121,7 @@ impl ConnectionRow {
         self.live.last().map_or(Bytes::ZERO, |s| s.acked + s.received)
     }
 
-    /// Segments sent again since it began.
+    /// Segments retransmitted since it began.
     pub fn resent(&self) -> u64 {
         self.live.last().map_or(0, |s| s.resent)
     }
@@ -131,11 +131,11 @@ impl ConnectionRow {
         self.live.recent()
     }
 
-    /// That, in words: the share first, which must not be cut off where there is little room.
+    /// What limits it, in words: the share first, so that it is not cut off.
     pub fn limited_by(&self) -> String {
         let limits = self.limits();
         match (limits.dominant(), self.live.side()) {
-            // What stands still for another reason is not idle.
+            // A connection that another cause stops is not idle.
             (Class::Application | Class::Unknown, _) if self.rate() == Rate::ZERO => {
                 "idle".to_owned()
             }

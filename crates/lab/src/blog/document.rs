@@ -4,7 +4,7 @@ use core::fmt::Write;
 
 use super::{Blog, PUBLISHED};
 
-/// Where and when it was measured.
+/// Machine, date and command of a measurement.
 #[derive(Debug, Clone)]
 pub struct Environment {
     /// The command that repeats it.
@@ -87,7 +87,7 @@ impl Blog {
         text
     }
 
-    /// What the emulator says of each row's path, in Markdown.
+    /// The certificate of each row's path, in Markdown.
     pub fn certificates(&self) -> String {
         let mut text = String::from(
             "| -w kB | least RTT ms | resent | verdict | late p99 us | max us |\n|--:|--:|--:|---|--:|--:|\n",

@@ -12,15 +12,15 @@ use super::{BlogRow, Expectation, LINK, MTU, RTT};
 use crate::error::Doing;
 use crate::{Certificate, LabError, settings};
 
-/// iperf's.
+/// iperf's port.
 const IPERF_PORT: u16 = 5001;
-/// netem holds 1000 packets, more than any of the windows.
+/// netem's buffer: 1000 packets, more than any of the windows.
 const PATH_BUFFER: Volume = Volume::Packets(1000);
-/// Between two looks at the sender's view of the window.
+/// Interval between two readings of the window at the sender.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(10);
-/// Moved at a time.
+/// Bytes per write.
 const WRITE_BYTES: Bytes = Bytes::new(1 << 20);
-/// The number of each end among the watched.
+/// Epoll tokens of the two ends.
 const NEAR: u64 = 0;
 const FAR: u64 = 1;
 
@@ -65,7 +65,7 @@ fn path() -> Result<PathSpec, LabError> {
     Ok(PathSpec { up: direction, down: direction, mtu: MTU, seed: 1 })
 }
 
-/// What a run showed.
+/// The measurements of a run.
 struct BlogMeasurement {
     received: Bytes,
     buffer: Bytes,
@@ -74,7 +74,7 @@ struct BlogMeasurement {
     retransmitted: u64,
 }
 
-/// A sender, a receiver, and who watches them.
+/// A sender, a receiver, and their readings.
 struct Testbed {
     started: Time,
     epoll: Epoll,
@@ -100,7 +100,7 @@ impl Testbed {
         Ok(Testbed { started, epoll, listener, near, far: None, received, window })
     }
 
-    /// Sends as much as goes for `each`.
+    /// Sends at full rate for `each`.
     fn run(mut self, each: Duration) -> Result<BlogMeasurement, LabError> {
         let end = self.started + each;
         let (mut ready, mut look) = (Vec::new(), self.started + SAMPLE_INTERVAL);

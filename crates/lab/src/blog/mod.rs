@@ -29,7 +29,7 @@ const MTU: Bytes = Bytes::new(1500);
 /// sk_buff (SKB_TRUESIZE, include/linux/skbuff.h, rounded up to what the allocator gives).
 const PACKET_MEMORY: Bytes = Bytes::new(2304);
 
-/// What the blog set and what it found: `iperf -w` in kB, the window that it expected in kB, the
+/// The blog's settings and results: `iperf -w` in kB, the window that it expected in kB, the
 /// rate that it expected and the one that it measured in Mbit/s, and its accuracy in per cent.
 pub const PUBLISHED: [Published; 5] = [
     Published { asked_kb: 50, window_kb: 75.0, expected: 60.0, measured: 54.1, accuracy: 90 },
@@ -65,7 +65,7 @@ pub struct Blog {
     pub link_bps: f64,
     /// The round-trip propagation, seconds.
     pub rtt_s: f64,
-    /// A receive buffer each.
+    /// One row per receive buffer.
     pub rows: Vec<BlogRow>,
 }
 
@@ -94,11 +94,11 @@ pub struct BlogRow {
     pub rtt_min_s: f64,
     /// Segments sent again.
     pub retransmitted: u64,
-    /// What the emulator says of its path.
+    /// The emulator's certificate.
     pub certificate: Certificate,
 }
 
-/// What theory says of one receive buffer.
+/// The expectation for one receive buffer.
 struct Expectation {
     window: Bytes,
     rate: Rate,
@@ -123,7 +123,7 @@ impl Expectation {
     }
 }
 
-/// Measures each of the blog's five receive buffers for `each`, and tells `progress` every row.
+/// Measures each of the blog's five receive buffers for `each`, and passes every row to `progress`.
 /// Runs inside what [`isolated`](crate::isolated) gives.
 pub fn blog(each: Duration, progress: &mut dyn FnMut(&BlogRow)) -> Result<Blog, LabError> {
     let kernel = host::kernel_release().unwrap_or_default();

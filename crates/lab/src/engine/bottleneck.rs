@@ -2,15 +2,16 @@ use sweetspot_emulator::{DirectionSample, PathSample};
 use sweetspot_scenario::BottleneckOutcome;
 use sweetspot_units::{Duration, Rate};
 
-/// What the emulator's samples tell of the bottleneck in the direction of the data. Their times
-/// count from the start of the run.
+/// The emulator's samples of the bottleneck in the direction of the data, with times since the
+/// start of the run.
 pub(super) struct Bottleneck<'a> {
     pub samples: &'a [(Duration, PathSample)],
     pub rate: Rate,
 }
 
 impl Bottleneck<'_> {
-    /// Over the measured interval, and before the first transfer, which starts at `first`.
+    /// The outcome over the measured interval, and before the first transfer, which starts at
+    /// `first`.
     pub fn outcome(
         &self,
         (begin, end): (Duration, Duration),
@@ -58,7 +59,7 @@ impl Bottleneck<'_> {
     }
 }
 
-/// Packets that wait; the one that is being sent does not.
+/// Packets queued, without the one in transmission.
 pub(super) fn waiting(flow: &DirectionSample) -> u64 {
     flow.backlog_packets.saturating_sub(1)
 }

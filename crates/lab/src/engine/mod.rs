@@ -1,4 +1,4 @@
-//! The third engine: a scenario played by this machine's kernel.
+//! The lab engine: plays a scenario by this machine's kernel.
 
 mod bottleneck;
 mod outcome;
@@ -22,15 +22,15 @@ use crate::{Certificate, LabError, isolated, scratch};
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Lab;
 
-/// As `--engine` names it.
+/// The engine's name, as in `--engine`.
 const NAME: &str = "lab";
 
-/// What a run left: the outcome, and how true the emulation was.
+/// The result of a run: its outcome, and the certificate of the emulation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LabRun {
-    /// As every engine gives it.
+    /// The outcome, as of every engine.
     pub outcome: Outcome,
-    /// What the emulator says of its path.
+    /// The emulator's certificate.
     pub certificate: Certificate,
     /// The transfers' time series.
     pub series: Vec<LabSeriesRow>,
@@ -49,9 +49,9 @@ pub struct LabSeriesRow {
     pub window_bytes: u64,
     /// Content acknowledged since it started, bytes.
     pub acked_bytes: u64,
-    /// Packets that wait at the bottleneck.
+    /// Packets queued at the bottleneck.
     pub queue_packets: u64,
-    /// Packets that the bottleneck has dropped so far.
+    /// Packets dropped at the bottleneck so far.
     pub dropped_packets: u64,
 }
 
@@ -59,12 +59,12 @@ impl Lab {
     /// Plays `scenario` in real time.
     ///
     /// # Errors
-    /// If this machine cannot emulate it truthfully, or something failed on the way.
+    /// If this machine cannot emulate it accurately, or the run failed.
     pub fn play(&self, scenario: &Scenario) -> Result<LabRun, LabError> {
         self.play_in(scenario, &scratch::place())
     }
 
-    /// The same with its files, which are gone when it returns, in `place`.
+    /// Plays `scenario` with its temporary files in `place`; they are removed when it returns.
     ///
     /// # Errors
     /// As [`Lab::play`].
@@ -76,7 +76,7 @@ impl Lab {
             return Err(LabError::Refused(reasons.join("; ")));
         }
         let plan = LabPlan::new(scenario);
-        // Made and removed out here: whatever ends the isolated part, this process goes on.
+        // Made and removed in this process, which survives the isolated one.
         let scratch =
             scratch::make(place).doing("make a directory for files; set TMPDIR to another")?;
         if let Some(reason) = isolated(|| rehearsal::rehearse(&plan))? {
@@ -108,7 +108,7 @@ impl LabRun {
         let Some(interval) = recorder.interval() else { return };
         let mut due = vec![0.0; scenario.transfers.len()];
         for row in &self.series {
-            // No finer than asked; what is not known between two rows is not made up.
+            // No finer than the rows: nothing is interpolated between two rows.
             if row.at_s >= due[row.transfer] {
                 due[row.transfer] = row.at_s + interval.as_secs_f64();
                 recorder.record(&sample(row, scenario));

@@ -1,4 +1,4 @@
-//! The outcome of what ran.
+//! Computes the outcome of a run.
 
 use sweetspot_protocol::series::SeriesRow;
 use sweetspot_scenario::{ControllerEvent, CrossOutcome, Kind, TransferOutcome};
@@ -8,7 +8,7 @@ use super::target::TransferTrace;
 use crate::plan::{Load, TargetPlan};
 use crate::traffic::LoadTotals;
 
-/// One transfer over the measured interval; `size` is what it had to deliver, if it had an end.
+/// One transfer over the measured interval; `size` is its content, if it has an end.
 pub(super) fn transfer(
     plan: &TargetPlan,
     trace: &TransferTrace,

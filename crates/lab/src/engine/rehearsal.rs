@@ -5,13 +5,13 @@ use sweetspot_units::Rate;
 use crate::LabError;
 use crate::plan::LabPlan;
 
-/// Any machine that runs this carries so many packets per second; the certificate is enough.
+/// Below this packet rate no rehearsal is needed: the certificate suffices.
 const SAFE_PACKETS_PER_SECOND: f64 = 15_000.0;
-/// How often the rate is halved to find out what would go.
+/// How often the rate is halved to find a feasible one.
 const MAX_HALVINGS: u32 = 4;
 
-/// Tries the path at its full rate for a moment, if that may be too much for this machine, and
-/// returns why not, and what would go.
+/// Tries the path briefly at its full rate if that may be too much for this machine. Returns why it
+/// is too much and what is feasible, or `None`.
 pub(super) fn rehearse(plan: &LabPlan) -> Result<Option<String>, LabError> {
     let path = &plan.path;
     let packets = path.up.rate.as_f64() / 8.0 / path.mtu.as_f64();

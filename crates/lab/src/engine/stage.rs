@@ -1,4 +1,4 @@
-//! One run: the path, the traffic nodes at its ends, the targets, and who watches them.
+//! One run: the path, the traffic nodes at its ends, the measured transfers, and their samples.
 
 use std::path::Path;
 use std::thread::{self, ScopedJoinHandle};
@@ -17,12 +17,12 @@ use crate::plan::LabPlan;
 use crate::traffic::{LoadTotals, NodeConfig, TrafficNode};
 use crate::{Certificate, LabError, settings};
 
-/// From the end of the preparations to the start of the run: every thread stands ready by then.
+/// Time from the end of the preparations to the start of the run, by which every thread is ready.
 const START_DELAY: Duration = Duration::from_millis(100);
-/// Between two looks at the emulator's samples.
+/// Interval between two readings of the emulator's samples.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
 
-/// What a run left behind.
+/// The records of a run.
 struct RunTraces {
     samples: Vec<(Duration, PathSample)>,
     totals: Vec<LoadTotals>,

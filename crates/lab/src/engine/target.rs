@@ -1,4 +1,4 @@
-//! One measured transfer, by the same code that `sweetspot serve` and `sweetspot send` are.
+//! One measured transfer, by the code of `sweetspot serve` and `sweetspot send`.
 
 use std::fs::File;
 use std::io;
@@ -20,7 +20,7 @@ use crate::error::Doing;
 use crate::plan::TargetPlan;
 use crate::{LabError, scratch};
 
-/// Longer than any run.
+/// Lifetime of a ticket: longer than any run.
 const TICKET_LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// A transfer whose receiver listens.
@@ -32,7 +32,7 @@ pub(super) struct MeasuredTransfer<'a> {
     events: Events,
 }
 
-/// What a transfer left.
+/// The records of a transfer.
 #[derive(Debug, Default)]
 pub(super) struct TransferTrace {
     /// When its sender began to connect, since the start of the run.
@@ -49,8 +49,7 @@ pub(super) struct TransferTrace {
 type Events = Arc<Mutex<Vec<SeriesEvent>>>;
 
 impl<'a> MeasuredTransfer<'a> {
-    /// Makes its file, which is nothing but zeros and takes no room, and lets its receiver listen
-    /// on `far`.
+    /// Makes its sparse file of zeros and starts its receiver listening on `far`.
     pub fn prepare(
         plan: &'a TargetPlan,
         number: usize,
@@ -81,7 +80,7 @@ impl<'a> MeasuredTransfer<'a> {
     /// Receives, until [`MeasuredTransfer::stop`] or the end of the transfer.
     pub fn receive(&self, far: &Side) -> Result<(), LabError> {
         far.enter().doing("enter a namespace")?;
-        // The sender's side of the story is told; what went wrong, it says too.
+        // The sender's outcome is used; it also reports errors.
         let _ = self.server.run(&EventRecorder(self.events.clone()));
         Ok(())
     }
@@ -123,13 +122,13 @@ impl<'a> MeasuredTransfer<'a> {
         let _ = far.run(|| self.server.stop());
     }
 
-    /// What it had to deliver, if it had an end.
+    /// The size of its content, if it has an end.
     pub fn size(&self) -> Option<Bytes> {
         self.plan.ends.then_some(self.plan.size)
     }
 }
 
-/// Keeps the sender's rows.
+/// Records the sender's rows.
 struct RowRecorder(Vec<SeriesRow>);
 
 impl TransferObserver for RowRecorder {
@@ -140,7 +139,7 @@ impl TransferObserver for RowRecorder {
     }
 }
 
-/// Keeps the controller's events.
+/// Records the controller's events.
 struct EventRecorder(Events);
 
 impl TransferObserver for EventRecorder {

@@ -1,5 +1,5 @@
-//! From a scenario to what this machine is to do: the path, the hosts at its ends, the loads
-//! that cross it. What cannot be emulated truthfully is refused in words.
+//! Turns a scenario into a plan for this machine: the path, the hosts at its ends, the cross
+//! traffic. A scenario that cannot be emulated accurately is refused with the reason.
 
 mod refusal;
 
@@ -16,12 +16,12 @@ const HEADERS_WITH_TIMESTAMPS: Bytes = Bytes::new(52);
 const HEADERS: Bytes = Bytes::new(40);
 /// IPv4 and UDP headers.
 const UDP_HEADERS: Bytes = Bytes::new(28);
-/// As many round trips as a spread is played with.
+/// Largest number of different round trips of one entry.
 const MAX_NODES: u64 = 50;
 /// Linux's initial receive and send buffer.
 const INITIAL_BUFFER: Bytes = Bytes::new(131_072);
 
-/// What is to be done.
+/// The plan of a run.
 #[derive(Debug)]
 pub(crate) struct LabPlan {
     pub path: PathSpec,
@@ -30,7 +30,7 @@ pub(crate) struct LabPlan {
     pub settings: Vec<(&'static str, String)>,
     pub targets: Vec<TargetPlan>,
     pub loads: Vec<Load>,
-    /// Whether the way back carries the loads too.
+    /// Whether the reverse path carries the loads, too.
     pub mirror: bool,
     pub begin: Duration,
     pub end: Duration,
@@ -47,7 +47,7 @@ pub(crate) struct TargetPlan {
     pub ends: bool,
     pub sizing: Sizing,
     pub congestion: &'static str,
-    /// Whether its sizing may switch that.
+    /// Whether its sizing may switch the congestion control.
     pub may_switch: bool,
     pub send_buffer: Option<Bytes>,
 }
@@ -71,11 +71,11 @@ pub(crate) struct Load {
     pub port: u16,
 }
 
-/// Where loads listen; entry i on this plus i.
+/// First port of the loads; entry i listens on this plus i.
 const FIRST_PORT: u16 = 20_000;
 
 impl LabPlan {
-    /// What `scenario`, of which nothing is refused, comes to.
+    /// The plan of `scenario`, which must not be refused.
     pub fn new(scenario: &Scenario) -> LabPlan {
         let hop = scenario.path.narrow();
         let end = scenario.warmup + scenario.duration;

@@ -9,7 +9,7 @@ const MAX_TRANSFERS: usize = 16;
 /// Each connection takes two descriptors, one per end, and each mouse host_pairs a port busy.
 const MAX_LAB_FLOWS: u64 = 10_000;
 
-/// Why this machine cannot play `scenario` truthfully, and what would go; empty if it can.
+/// Why this machine cannot play `scenario` accurately, and what it can play; empty if it can.
 /// `controls` are the congestion controls that its kernel has.
 pub(crate) fn refusals(scenario: &Scenario, controls: &[String]) -> Vec<String> {
     let mut reasons = Vec::new();

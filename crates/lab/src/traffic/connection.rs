@@ -5,7 +5,7 @@ use sweetspot_units::{Bytes, Time};
 
 use super::totals::SegmentCounts;
 
-/// Read or written at a time.
+/// Bytes read or written at a time.
 const IO_BYTES: Bytes = Bytes::new(1 << 20);
 
 /// One end of a connection.
@@ -16,24 +16,24 @@ pub(super) struct TrafficConnection {
     pub end: ConnectionRole,
 }
 
-/// Which end, and what it needs to know.
+/// The role of a connection's end.
 #[derive(Debug)]
 pub(super) enum ConnectionRole {
     Source(SendingState),
-    /// Throws away what comes, and holds its window at this.
+    /// Receives and discards, with its window clamped to this.
     Sink(Option<Bytes>),
 }
 
-/// The end that sends.
+/// State of the sending end.
 #[derive(Debug)]
 pub(super) struct SendingState {
     pub source: usize,
     pub opened: Time,
-    /// What it has to send in all; `None`: no end.
+    /// Bytes to send in all; `None`: no end.
     pub size: Option<Bytes>,
     sent: Bytes,
     finished: bool,
-    /// What it had done when measurement began.
+    /// Counts at the beginning of the measurement.
     pub before: SegmentCounts,
 }
 
@@ -48,7 +48,7 @@ impl SendingState {
         self.finished
     }
 
-    /// Writes as much as there is room for.
+    /// Writes as much as the send buffer takes.
     pub fn push(&mut self, flow: &Flow) -> io::Result<()> {
         while !self.finished {
             let left = self.size.map_or(IO_BYTES, |size| size.saturating_sub(self.sent));
@@ -66,7 +66,7 @@ impl SendingState {
     }
 }
 
-/// Throws away what has come; true if the other end has finished.
+/// Discards received data; true if the other end has finished.
 pub(super) fn drain(flow: &Flow, window: Option<Bytes>) -> io::Result<bool> {
     while let Some(bytes) = flow.discard(IO_BYTES)? {
         if bytes == Bytes::ZERO {

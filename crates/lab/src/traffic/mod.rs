@@ -1,5 +1,5 @@
-//! Cross traffic by the kernel's own TCP and UDP, at as little CPU as it can be had: one thread
-//! per side, no copies of what is received, one buffer for all that is sent.
+//! Cross traffic by the kernel's TCP and UDP at little CPU: one thread per side, received data is
+//! not copied, one buffer for all sent data.
 //!
 //! Sources open connections, write and finish; sinks read and throw away, and answer the end of
 //! a transfer with a reset, so that no connection lingers on either side. A source takes that

@@ -18,12 +18,12 @@ use super::source::{Action, TrafficSource};
 use super::totals::{LoadTotals, SegmentCounts};
 use crate::plan::{LabPlan, Load};
 
-/// What happens within so long is worked off together: a wake-up costs more than a packet, and
-/// delays in this order are a fraction of a packet's time on the paths that are studied.
+/// Tasks within this time are run together: a wake-up costs more than a packet, and such delays are
+/// a fraction of a packet's time on the paths studied.
 const COALESCED: Duration = Duration::from_micros(200);
-/// Doors are watched under these numbers, plus the load's; connections below.
+/// Epoll tokens of listeners: this plus the load's number. Connections have lower tokens.
 const LISTENER_TOKENS: u64 = 1 << 40;
-/// And sockets for datagrams under these.
+/// Epoll tokens of UDP sinks: this plus the load's number.
 const UDP_SINK_TOKENS: u64 = 1 << 41;
 
 /// All sources and sinks of one side, in one thread.
@@ -44,14 +44,14 @@ pub(crate) struct TrafficNode<'a> {
     totals: Vec<LoadTotals>,
 }
 
-/// What is due; measurement begins before anything else that is due then.
+/// A task. At equal times the start of the measurement comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Task {
     BeginMeasurement,
     TrafficSource(usize),
 }
 
-/// What a node does.
+/// The configuration of a node.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NodeConfig {
     /// Its side's number, from 0.
@@ -162,7 +162,7 @@ impl<'a> TrafficNode<'a> {
         Ok(())
     }
 
-    /// A source's time has come.
+    /// Runs the source that is due.
     fn act(&mut self, number: usize, due: Time) -> io::Result<()> {
         let source = &mut self.sources[number];
         let (load_number, node) = (source.load, source.node);
@@ -210,7 +210,8 @@ impl<'a> TrafficNode<'a> {
             let mut ready = std::mem::take(&mut self.ready);
             ready.clear();
             let more = self.epoll.take(&mut ready)?;
-            // A slot is used again only after the news that may still be about its last user.
+            // A slot is reused only after the events of this round, which may still name its last
+            // connection.
             let mut freed = Vec::new();
             for one in &ready {
                 match one.number {
@@ -249,7 +250,7 @@ impl<'a> TrafficNode<'a> {
         Ok(())
     }
 
-    /// Serves one connection; false if that was its end.
+    /// Serves one connection; false if it has ended.
     fn serve(&mut self, slot: usize, ready: &Readiness) -> io::Result<bool> {
         let Some(connection) = self.connections.get_mut(slot).and_then(Option::as_mut) else {
             return Ok(true);
@@ -272,7 +273,7 @@ impl<'a> TrafficNode<'a> {
         Ok(goes_on)
     }
 
-    /// A connection is over.
+    /// Closes a connection and counts what it did.
     fn close(&mut self, connection: TrafficConnection) -> io::Result<()> {
         let TrafficConnection { load: number, flow, end } = connection;
         let ConnectionRole::Source(source) = end else {

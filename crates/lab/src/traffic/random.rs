@@ -1,5 +1,5 @@
-//! Random draws. Every source has its own stream, so that what one draws does not depend
-//! on when the kernel let another one run.
+//! Random numbers. Every source has its own stream, so that its numbers do not depend on the order
+//! in which the kernel runs sources.
 
 use sweetspot_path::Random;
 use sweetspot_units::Duration;

@@ -9,15 +9,15 @@ use crate::plan::Load;
 #[derive(Debug)]
 pub(super) struct TrafficSource {
     pub load: usize,
-    /// Which of its load's nodes it is at.
+    /// Index of its node in the load.
     pub node: usize,
     random: Random,
 }
 
-/// What a source does when its time has come.
+/// What a source does when it is due.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Action {
-    /// Opens a connection for so much; `None`: endless.
+    /// Opens a connection for this many bytes; `None`: endless.
     Open(Option<Bytes>),
     /// Sends a datagram.
     Send,
@@ -29,7 +29,7 @@ impl TrafficSource {
     pub fn all(seed: u64, side: u64, load: usize, of: &Load) -> Vec<(TrafficSource, Duration)> {
         let nodes = of.host_pairs.len() as u64;
         let source = |n: u64| {
-            // Loads' streams do not meet: none has as many members.
+            // Streams of different loads differ: no load has 2^32 sources.
             let mut random = random::stream(seed, side, (load as u64) << 32 | n);
             let start = random::between(&mut random, of.start);
             // The first nodes get what does not divide evenly.
@@ -39,7 +39,7 @@ impl TrafficSource {
         (0..of.sources).map(source).collect()
     }
 
-    /// What it does now.
+    /// Its next action.
     pub fn action(&mut self, load: &Load) -> Action {
         let random = &mut self.random;
         let packets = match load.kind {
@@ -56,8 +56,7 @@ impl TrafficSource {
         Action::Open(Some(load.payload * packets))
     }
 
-    /// How long after this action's time the next one comes, whatever becomes of this one; `None`:
-    /// it waits for the end of its connection.
+    /// Time from this action to the next; `None`: the source waits for the end of its connection.
     pub fn gap(&mut self, load: &Load) -> Option<Duration> {
         let random = &mut self.random;
         let bits = load.packet.as_f64() * 8.0;

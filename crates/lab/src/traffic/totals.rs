@@ -4,7 +4,7 @@ use std::ops::AddAssign;
 use sweetspot_linux::tcp::{Flow, Info};
 use sweetspot_units::{Bytes, Duration};
 
-/// What one entry of cross traffic did within the measured time, on one side or on both.
+/// Totals of one entry of cross traffic over the measured time, on one side or both.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct LoadTotals {
     /// Payload acknowledged, or received in datagrams.
@@ -17,7 +17,7 @@ pub(crate) struct LoadTotals {
     pub timeouts: u64,
     /// Transfers that finished.
     pub completed: u64,
-    /// The time that they took together.
+    /// Sum of their durations.
     pub completion: Duration,
 }
 

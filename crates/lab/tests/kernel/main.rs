@@ -8,8 +8,7 @@ use std::process::ExitCode;
 
 use sweetspot_lab::{LabError, isolated};
 
-/// A law with the name under which it is reported. The process must have one thread when it is
-/// called, so that they run one after the other.
+/// A test with its name. Tests run one after the other, because the process must have one thread.
 type Law = (&'static str, fn());
 
 const LAWS: &[Law] = &[

@@ -14,7 +14,7 @@ pub struct Browser {
     from: BufReader<ChildStdout>,
     asked: u64,
     session: Option<String>,
-    /// What the page complained of.
+    /// Errors that the page reported.
     pub errors: Vec<String>,
     _profile: tempfile::TempDir,
 }
@@ -112,7 +112,8 @@ impl Browser {
         self.until("document.body?.dataset.settled")
     }
 
-    /// Waits until an expression holds; five minutes at most, which is longer than any machine takes.
+    /// Waits until an expression holds; five minutes at most, which is longer than any machine
+    /// takes.
     pub fn until(&mut self, expression: &str) -> Result<()> {
         let wait = format!(
             "new Promise((done, fail) => {{ const end = Date.now() + 300000; \

@@ -8,7 +8,7 @@ use sweetspot_ui::{PageServer, WatchedFile};
 
 type Tested = Result<(), Box<dyn std::error::Error>>;
 
-/// A browser, or a word about why not.
+/// A browser; `None` after printing why there is none.
 fn browser() -> Result<Option<Browser>, Box<dyn std::error::Error>> {
     let browser = Browser::start()?;
     if browser.is_none() {
