@@ -1,7 +1,27 @@
 //! Advice on window size, host settings and router buffers, from closed forms.
+//!
 //! Each module has a question, an `advise` function and an advice. The advice prints itself as text
 //! (`text`) and as JSON (`json`). The crate is pure: the state of a host is passed in as a
 //! [`host::Snapshot`].
+//!
+//! ```
+//! use sweetspot_advise::window::{WindowQuestion, advise};
+//! use sweetspot_units::Bytes;
+//!
+//! let advice = advise(&WindowQuestion {
+//!     rate: "10Gbit/s".parse()?,
+//!     rtt: "80ms".parse()?,
+//!     buffer: Some("12MB".parse()?),
+//!     cross: None,
+//!     loss: None,
+//!     mtu: Bytes::new(1500),
+//!     kernel: "6.18".parse()?,
+//! })?;
+//! // C x T_m = 100 MB: this window is the lower end of the sweet spot.
+//! assert_eq!(advice.sweet_spot.low, Bytes::new(100_000_000));
+//! println!("{}", advice.text(false));
+//! # Ok::<(), sweetspot_advise::AdviceError>(())
+//! ```
 
 pub mod host;
 pub mod router;

@@ -1,4 +1,5 @@
-//! Measures Sweetspot and writes what it found to `docs/results`. The make targets call it.
+//! Benchmarks of Sweetspot, which write their results to `docs/results`. The make targets call this
+//! program.
 
 use std::process::ExitCode;
 
@@ -25,9 +26,10 @@ enum Benchmark {
     Advice(commands::advice::Arguments),
     /// The demo path and a matrix of paths; writes docs/results/lab.md
     Lab(commands::lab::Arguments),
-    /// `tune` on programs of others; writes docs/results/live.md
+    /// `tune` on other programs; writes docs/results/live.md
     Live(commands::live::Arguments),
-    /// Flows of known cause, and which of them the classifier gets right; writes docs/results/limits.md
+    /// Flows of known cause, and which of them the classifier gets right; writes
+    /// docs/results/limits.md
     Limits(commands::limits::Arguments),
     /// The simulator beside ns-2 and ns-3; writes docs/results/speed.md
     Sim(commands::sim::Arguments),
@@ -47,7 +49,7 @@ fn main() -> ExitCode {
     })
 }
 
-/// The middle one of `values`, the upper of two; `None` of none.
+/// The median of `values`, of an even number the upper one; `None` if there are no values.
 pub fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let mut values: Vec<f64> = values.into_iter().collect();
     values.sort_by(f64::total_cmp);

@@ -1,4 +1,4 @@
-//! Flows of known cause in the lab, and other programs' opinion of the same captures.
+//! Flows of known cause in the lab, and other programs' results for the same captures.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,6 +1,6 @@
-//! The `sweetspot` command: what was typed, then a short story per verb.
+//! The `sweetspot` command: parses the command line and runs one verb.
 
-// They panic where nobody can be told; see `print`.
+// They panic if a stream cannot be written; see `print`.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 use std::process::ExitCode;
@@ -17,7 +17,7 @@ mod usage_error;
 mod verbs;
 mod whole_file;
 
-/// Finds, holds and explains the window at which TCP is fastest and its path calmest.
+/// Finds, holds and explains the window at which TCP is fastest and queues are shortest.
 #[derive(Debug, Parser)]
 #[command(name = "sweetspot", version, max_term_width = 100)]
 struct CommandLine {
@@ -27,7 +27,7 @@ struct CommandLine {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Say how large a window, which host settings, or how much router buffer a path needs
+    /// Advise on the window, the host settings or the router buffer for a path
     Advise(verbs::advise::Arguments),
     Emulate(verbs::emulate::Arguments),
     /// Receive files
@@ -42,21 +42,21 @@ enum Verb {
     Lab(verbs::lab::Experiment),
     /// Show this host's TCP connections and what limits each
     Top(verbs::top::Arguments),
-    /// Say what limits a connection, why, and what to do about it
+    /// Find what limits a connection, why, and what to do about it
     Diagnose(verbs::diagnose::Arguments),
     /// Play a scenario
     Run(verbs::run::Arguments),
     /// Play every combination of the values of some keys of a scenario
     Sweep(verbs::sweep::Arguments),
-    /// Judge sizings against the kernel's own on a population of random paths
+    /// Compare sizings with the kernel's autotuning on a population of random paths
     Gauntlet(verbs::gauntlet::Arguments),
-    /// Search the window at which a scenario's transfer is fastest
+    /// Search for the window at which a scenario's transfer is fastest
     Mft(verbs::mft::Arguments),
-    /// Play a scenario by several engines and say where they differ, and why
+    /// Play a scenario by several engines and report where they differ, and why
     Validate(verbs::validate::Arguments),
-    /// Play the papers' figures and tables again, and draw them with the published numbers
+    /// Reproduce the papers' figures and tables beside the published numbers
     Reproduce(verbs::reproduce::Arguments),
-    /// Make one page from results: tables, curves, time series, distributions
+    /// Make an HTML page from results: tables, curves, time series, distributions
     Report(verbs::report::Arguments),
     Ui(verbs::ui::Arguments),
     /// Write the man pages

@@ -1,22 +1,22 @@
-//! Words on standard output and standard error. The standard library's macros panic where nobody
-//! can be told: a reader that has gone, a full disk.
+//! Writes lines to standard output and standard error. The standard library's macros panic if that
+//! fails, because a pipe is closed or a disk is full.
 
 use std::fmt;
 use std::io::{self, Write};
 use std::process;
 
-/// A line of what was asked for, on standard output. Where it cannot be written the program ends
-/// with an error, unless the reader has gone (`| head`): that one has seen what it wanted.
+/// Writes a line to standard output. If that fails the program ends with an error. A closed pipe
+/// (`| head`) is no error: its reader has seen enough.
 macro_rules! out {
     ($($words:tt)*) => { $crate::print::out(format_args!($($words)*)) };
 }
 
-/// A line for whoever watches, on standard error; lost if that cannot be written.
+/// Writes a line to standard error; failures are ignored.
 macro_rules! err {
     ($($words:tt)*) => { $crate::print::err(format_args!($($words)*)) };
 }
 
-/// See the macro of this name.
+/// The function behind the macro `out!`.
 pub fn out(words: fmt::Arguments<'_>) {
     if let Err(error) = try_out(words) {
         err!("sweetspot: {error}");
@@ -24,12 +24,12 @@ pub fn out(words: fmt::Arguments<'_>) {
     }
 }
 
-/// The same for who has something to finish first.
+/// Writes a line to standard output; an error for callers that must clean up first.
 pub fn try_out(words: fmt::Arguments<'_>) -> Result<(), String> {
     out_while_read(words).map(drop)
 }
 
-/// The same for who tells without end: whether somebody still reads.
+/// Writes a line to standard output, for endless output; `false` if the reader has closed the pipe.
 pub fn out_while_read(words: fmt::Arguments<'_>) -> Result<bool, String> {
     let mut stdout = io::stdout().lock();
     match writeln!(stdout, "{words}").and_then(|()| stdout.flush()) {
@@ -39,7 +39,7 @@ pub fn out_while_read(words: fmt::Arguments<'_>) -> Result<bool, String> {
     }
 }
 
-/// See the macro of this name.
+/// The function behind the macro `err!`.
 pub fn err(words: fmt::Arguments<'_>) {
     let _ = writeln!(io::stderr().lock(), "{words}");
 }

@@ -1,4 +1,4 @@
-//! Long work that somebody watches and may interrupt.
+//! Long work with a progress display, which a signal may interrupt.
 
 use std::io::{self, IsTerminal};
 use std::process;
@@ -44,14 +44,14 @@ impl Engine for CountingEngine<'_> {
     }
 }
 
-/// How often the progress is looked at.
+/// Interval between two updates of the progress.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
-/// Between two plain lines, where there is no terminal.
+/// Interval between two plain lines without a terminal.
 const LINE_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Does `work` on a thread of its own and shows how much of `total` is `done`, until it ends. If
-/// somebody interrupts, `interrupted` has the last word, and the program ends with the code of
-/// the shell's manner.
+/// Does `work` on a thread of its own and shows how much of `total` is `done`, until it ends. On a
+/// signal it calls `interrupted` and ends the program with the shell's code, 128 + the signal's
+/// number.
 pub fn while_it_runs<T: Send>(
     work: impl FnOnce() -> T + Send,
     done: impl Fn() -> usize,
@@ -69,7 +69,7 @@ pub fn while_it_runs<T: Send>(
     )
 }
 
-/// Does `work` that tells of its progress itself; an interruption is answered as in [`while_it_runs`].
+/// Does `work` that shows its progress itself; signals are handled as in [`while_it_runs`].
 pub fn until_interrupted<T: Send>(
     work: impl FnOnce() -> T + Send,
     interrupted: impl FnOnce(),
@@ -77,11 +77,11 @@ pub fn until_interrupted<T: Send>(
     supervise(work, |_| {}, interrupted)
 }
 
-/// What whoever attends is told.
+/// A message to the progress display.
 enum Message {
-    /// Some time has passed.
+    /// Update the display.
     Look,
-    /// It is over.
+    /// The work has ended.
     End,
 }
 
@@ -114,7 +114,7 @@ fn supervise<T: Send>(
     })
 }
 
-/// A bar on a terminal, a line now and then elsewhere.
+/// A bar on a terminal, else a plain line every few seconds.
 enum ProgressDisplay {
     Bar(ProgressBar),
     Lines { total: usize, began: Time, next: Time },

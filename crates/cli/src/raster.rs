@@ -1,4 +1,4 @@
-//! Pictures as pixels, for programs that take no SVG.
+//! Pictures as PNG, for programs that cannot read SVG.
 
 use resvg::tiny_skia::{Pixmap, Transform};
 use resvg::usvg::{Options, Tree};
@@ -9,7 +9,7 @@ pub struct Rasterizer {
 }
 
 impl Rasterizer {
-    /// Looks for fonts; without one, words would be missing.
+    /// Loads the machine's fonts; an error if there are none, because texts would be missing.
     pub fn new() -> Result<Rasterizer, String> {
         let mut options = Options::default();
         options.fontdb_mut().load_system_fonts();

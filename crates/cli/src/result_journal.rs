@@ -1,5 +1,5 @@
-//! A journal of finished runs on the disk. Whatever kills the program, what it had finished is
-//! there when it starts again.
+//! A journal of finished runs on disk, so that a program that was killed continues where it
+//! stopped.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -26,17 +26,17 @@ struct JournalState {
     failure: Option<String>,
 }
 
-/// What to do with a journal that another version or build began.
+/// What to do with the journal of another version or build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnVersionMismatch {
-    /// Say so and stop: its runs may be the only ones.
+    /// Fail: its runs may be the only copy.
     Refuse,
-    /// Start anew: it was only kept to save time.
+    /// Replace it: it only saves time.
     Replace,
 }
 
 impl ResultJournal {
-    /// Opens the journal at `path`, or begins it, as the program of this `version`.
+    /// Opens the journal at `path`, or creates it, for this `version`.
     pub fn open(
         path: &Path,
         version: &str,
@@ -72,7 +72,7 @@ impl ResultJournal {
         })
     }
 
-    /// Forgets the runs that are to be made again.
+    /// Removes the runs that are to be played again.
     pub fn forget(&self, which: impl Fn(&RunKey, &Outcome) -> bool) -> Result<(), String> {
         let blame = |error: io::Error| format!("{}: {error}", self.path.display());
         let mut kept = self.kept();

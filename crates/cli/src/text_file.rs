@@ -1,10 +1,10 @@
-//! Files that a user wrote and names.
+//! Text files that a user names on the command line.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Nobody writes more by hand; a device may never end.
+/// Largest file read, bytes: hand-written files are smaller, and a device may never end.
 const MAX_FILE_BYTES: u64 = 16 << 20;
 
 /// The text of a file that is to be `what`; an error names the file, the reason and what to do.

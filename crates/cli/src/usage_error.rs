@@ -2,10 +2,10 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 
-/// The shell's code for wrong usage, as clap has it.
+/// The exit code for wrong usage, the same as clap's.
 const USAGE_EXIT_CODE: u8 = 2;
 
-/// What could not be made sense of, in one line; or the help or version that was asked for.
+/// Prints a usage error in one line, or the help or version that was asked for.
 pub fn answer(error: &clap::Error) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {

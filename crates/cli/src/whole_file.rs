@@ -1,12 +1,11 @@
-//! A file that is there whole or not at all.
+//! Writes a file atomically.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Writes `content` under a passing name beside `path` and renames it when it is on the disk. What
-/// is no file, a pipe or a device, is written to as it is. The error names the file and the next
-/// step.
+/// Writes `content` to a temporary file beside `path` and renames it when it is on the disk. A pipe
+/// or a device is written directly. The error names the file and the next step.
 pub fn write(path: &Path, content: &[u8]) -> Result<(), String> {
     try_write(path, content).map_err(|error| {
         let step = match error.kind() {
@@ -32,7 +31,7 @@ fn try_write(path: &Path, content: &[u8]) -> io::Result<()> {
         file.sync_all()
     });
     written.and_then(|()| fs::rename(&passing, path)).inspect_err(|_| {
-        // It may never have come to be.
+        // It may not exist.
         let _ = fs::remove_file(&passing);
     })
 }

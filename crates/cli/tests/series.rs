@@ -1,4 +1,4 @@
-//! `sweetspot run --series`: the file is written whole, or the reason is told in one line.
+//! `sweetspot run --series`: the file is written whole, or the error is one line.
 
 use std::process::{Command, Output};
 

@@ -1,6 +1,15 @@
 //! Compares ways of sizing the window on this machine's kernel: one file is moved by the real
 //! programs in several variants, one after the other, each over a fresh emulated path. The
 //! demonstration and `bench lab` are made of it.
+//!
+//! ```
+//! use sweetspot_comparison::Variant;
+//! use sweetspot_sizing::Sizing;
+//!
+//! let variant: Variant = "kernel+bbr".parse()?;
+//! assert_eq!((variant.sizing, variant.congestion.as_str()), (Sizing::Kernel, "bbr"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod build;
 mod certify;

@@ -2,9 +2,28 @@
 //!
 //! Every experiment runs in an isolated process tree ([`isolated`]) that dies as a whole, changes
 //! no setting of the host, and comes back with the emulator's [`Certificate`].
+//!
 //! [`Lab`] is an engine: it plays a scenario in real time. The measured transfers run the code of
 //! `sweetspot send` and `sweetspot serve`; cross traffic uses the kernel's TCP and UDP. [`blog`]
 //! repeats the experiment of a blog post.
+//!
+//! ```
+//! use sweetspot_lab::blog::PUBLISHED;
+//!
+//! // The blog's accuracy is measured over expected throughput, in per cent.
+//! let row = &PUBLISHED[0];
+//! assert_eq!((100.0 * row.measured / row.expected).round(), row.accuracy as f64);
+//! ```
+//!
+//! ```no_run
+//! use sweetspot_lab::Lab;
+//! use sweetspot_scenario::Scenario;
+//!
+//! let scenario = Scenario::parse(&std::fs::read_to_string("scenario.toml")?)?;
+//! let run = Lab.play(&scenario)?;
+//! println!("{} bit/s", run.outcome.transfers[0].goodput_bps);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod blog;
 mod certificate;

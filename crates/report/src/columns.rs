@@ -1,11 +1,11 @@
-/// A table by columns, all of one length, with words about it: what a column file holds.
+/// A table of columns of equal length, with notes: the content of a column file.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Columns {
     columns: Vec<(String, Column)>,
     notes: Vec<(String, String)>,
 }
 
-/// The values of a column; `None`: there is none in that row.
+/// The values of a column; `None`: no value in that row.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Column {
     /// Numbers.
@@ -26,7 +26,7 @@ impl Column {
         }
     }
 
-    /// The number in that row, where there is one.
+    /// The number in this row; `None` if there is none.
     pub fn number(&self, row: usize) -> Option<f64> {
         match self {
             Column::Real(values) => *values.get(row)?,
@@ -35,7 +35,7 @@ impl Column {
         }
     }
 
-    /// The whole number in that row, where there is one, and it is not negative.
+    /// The whole number in this row; `None` if there is none or it is negative.
     pub fn count(&self, row: usize) -> Option<u64> {
         match self {
             Column::Whole(values) => values.get(row)?.and_then(|n| u64::try_from(n).ok()),
@@ -43,7 +43,7 @@ impl Column {
         }
     }
 
-    /// The text in that row, where there is one.
+    /// The text in this row; `None` if there is none.
     pub fn text(&self, row: usize) -> Option<&str> {
         match self {
             Column::Text(values) => values.get(row)?.as_deref(),
@@ -51,7 +51,7 @@ impl Column {
         }
     }
 
-    /// Whether it has none.
+    /// Whether it has no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -72,7 +72,7 @@ impl Columns {
         self.columns.push((name.to_owned(), column));
     }
 
-    /// Adds a word about the table: what it is, where it comes from.
+    /// Adds a note about the table, such as its origin.
     pub fn note(&mut self, key: &str, value: impl Into<String>) {
         self.notes.push((key.to_owned(), value.into()));
     }
@@ -92,12 +92,12 @@ impl Columns {
         self.columns.iter().find(|(known, _)| known == name).map(|(_, column)| column)
     }
 
-    /// The word about the table that has this key.
+    /// The note with this key.
     pub fn noted(&self, key: &str) -> Option<&str> {
         self.notes.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
     }
 
-    /// The words about the table.
+    /// The notes about the table.
     pub fn notes(&self) -> &[(String, String)] {
         &self.notes
     }

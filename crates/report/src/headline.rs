@@ -2,8 +2,8 @@ use sweetspot_units::Duration;
 
 use crate::outcome::{DemoOutcome, VariantOutcome};
 
-/// What happened, in sentences for people: first how SOBAS (or else whoever was fastest) did,
-/// then one for each of the others.
+/// The result in sentences: first SOBAS (or else the fastest variant), then one for each of the
+/// others.
 pub fn headline(outcome: &DemoOutcome) -> Vec<String> {
     let finished: Vec<(&VariantOutcome, Duration)> =
         outcome.variants.iter().filter_map(|c| c.duration.map(|d| (c, d))).collect();

@@ -1,7 +1,16 @@
 //! Tables, JSON, column files and self-contained HTML from outcomes: one exporter per file.
 //!
-//! An exporter is a function from an outcome to text or bytes. It reads no clock, opens no file and asks
-//! nothing of the system: who calls it decides where the text goes.
+//! An exporter is a function from an outcome to text or bytes. It reads no clock, opens no file and
+//! makes no system call; the caller decides where the text goes.
+//!
+//! ```
+//! use sweetspot_report::{Column, Columns, csv};
+//!
+//! let mut columns = Columns::default();
+//! columns.push("window_bytes", Column::Whole(vec![Some(625_000), None]));
+//! columns.push("sizing", Column::Text(vec![Some("bdp".into()), Some("kernel".into())]));
+//! assert_eq!(csv(&columns).lines().last(), Some(",kernel"));
+//! ```
 
 mod chart;
 mod colour;

@@ -5,7 +5,7 @@ use sweetspot_units::{Bytes, Duration, Rate};
 use crate::series::Series;
 use crate::wire;
 
-/// What a demonstration found: the content of `outcome.json`.
+/// The result of a demonstration: the content of `outcome.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DemoOutcome {
     /// Sweetspot's version.
@@ -18,11 +18,11 @@ pub struct DemoOutcome {
     pub machine: String,
     /// The kernel whose TCP was measured.
     pub kernel: String,
-    /// What was crossed.
+    /// The path.
     pub path: PathFacts,
-    /// What was moved.
+    /// The file.
     pub file: FileFacts,
-    /// One per way of moving it, in the order of their runs.
+    /// The variants, in the order of their runs.
     pub variants: Vec<VariantOutcome>,
 }
 
@@ -31,22 +31,22 @@ pub struct DemoOutcome {
 pub struct PathFacts {
     /// As `sweetspot emulate --path` takes it.
     pub spec: String,
-    /// Bottleneck rate C, IP packets, the way the data goes.
+    /// Bottleneck rate C in the direction of the data, in IP packets.
     #[serde(rename = "rate_bps", with = "wire")]
     pub rate: Rate,
-    /// What of it TCP payload can have.
+    /// The rate of TCP payload at rate C.
     #[serde(rename = "payload_capacity_bps", with = "wire")]
     pub payload_capacity: Rate,
     /// Propagation both ways, T_m.
     #[serde(rename = "rtt_s", with = "wire")]
     pub rtt: Duration,
-    /// The bottleneck's buffer B, in full packets' bytes where it is counted in packets.
+    /// The bottleneck's buffer B; a buffer counted in packets as bytes of full packets.
     #[serde(rename = "buffer_bytes", with = "wire")]
     pub buffer: Bytes,
     /// C x T_m.
     #[serde(rename = "bdp_bytes", with = "wire")]
     pub bdp: Bytes,
-    /// Decides random loss and jitter.
+    /// Seed of random loss and jitter.
     pub seed: u64,
 }
 
@@ -80,7 +80,7 @@ pub struct FileFacts {
     pub seed: Option<u64>,
 }
 
-/// One way of moving the file, and how it went. What could not be measured is `null`.
+/// One way of moving the file, and its result. What could not be measured is `null`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct VariantOutcome {
     /// How the window was sized, e.g. `sobas`.
@@ -92,14 +92,14 @@ pub struct VariantOutcome {
     pub goodput: Option<Rate>,
     /// Goodput over the path's payload capacity, 0 to 1.
     pub share_of_capacity: Option<f64>,
-    /// How long the content took.
+    /// Duration of the content's transfer.
     #[serde(rename = "seconds", with = "wire")]
     pub duration: Option<Duration>,
     /// Data segments sent, retransmissions among them.
     pub segments: Option<u64>,
     /// Those sent again.
     pub retransmitted_segments: Option<u64>,
-    /// Packets the bottleneck's full buffer dropped, the way the data goes.
+    /// Packets dropped by the bottleneck's full buffer, in the direction of the data.
     pub bottleneck_drops: Option<u64>,
     /// Median round-trip time.
     #[serde(rename = "rtt_median_s", with = "wire")]
@@ -118,7 +118,7 @@ pub struct VariantOutcome {
     pub receiver_cpu: Option<Duration>,
     /// Whether the file that arrived, read back from the disk, is the file that was sent.
     pub hash_ok: bool,
-    /// What the emulator says about this run.
+    /// The emulator's certificate of this run.
     pub certificate: Option<Certificate>,
     /// Why it failed; `null` when it did not.
     pub failure: Option<String>,
@@ -127,7 +127,7 @@ pub struct VariantOutcome {
 }
 
 impl VariantOutcome {
-    /// A variant that has not got anywhere yet.
+    /// A variant without results.
     pub fn new(sizing: impl Into<String>, congestion: impl Into<String>) -> VariantOutcome {
         VariantOutcome {
             sizing: sizing.into(),
@@ -161,7 +161,7 @@ impl VariantOutcome {
         (all > 0).then(|| again as f64 / all as f64)
     }
 
-    /// Why this run's numbers should not be believed, where the emulator says so.
+    /// Why this run's numbers cannot be trusted, if the emulator says so.
     pub fn distrust(&self) -> Option<String> {
         let certificate = self.certificate.as_ref()?;
         if certificate.trust {
@@ -174,26 +174,26 @@ impl VariantOutcome {
     }
 }
 
-/// The emulator's word on how true the path was to its specification.
+/// The emulator's certificate: how accurately the path matched its specification.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Certificate {
-    /// The verdict.
+    /// Whether the run can be trusted.
     pub trust: bool,
     /// Why not, where not.
     pub reasons: Vec<String>,
     /// Half of the packets were released this late or less, in the worse direction.
     #[serde(rename = "lateness_p50_s", with = "wire")]
     pub lateness_p50: Duration,
-    /// And 99 of 100.
+    /// 99 of 100 packets were released this late or less.
     #[serde(rename = "lateness_p99_s", with = "wire")]
     pub lateness_p99: Duration,
-    /// The latest one.
+    /// The largest lateness.
     #[serde(rename = "lateness_max_s", with = "wire")]
     pub lateness_max: Duration,
     /// Packets lost on the path, by cause, e.g. `("up: buffer full", 184)`.
     pub drops: Vec<(String, u64)>,
     /// The whole certificate as the emulator prints it.
     pub text: String,
-    /// The same for programs, in the emulator's own words: histogram, rates, queue.
+    /// The whole certificate as JSON: histogram, rates, queue.
     pub emulator: serde_json::Value,
 }

@@ -74,9 +74,10 @@ fn write<D: DataType, T>(
 /// Reads a Parquet file of numbers and texts, such as [`parquet()`] writes.
 ///
 /// # Errors
-/// If it is none, if it is damaged, or if a column holds something else.
+/// If the file is not Parquet, is damaged, or has a column of another type.
 pub fn from_parquet(bytes: Vec<u8>) -> Result<Columns, ParquetError> {
-    // The library asserts where a damaged file contradicts itself. Nothing of ours is half done then.
+    // The library asserts where a damaged file contradicts itself. Nothing of ours is half done
+    // then.
     let read = catch_unwind(AssertUnwindSafe(|| read_file(bytes)));
     read.unwrap_or_else(|_| Err(ParquetError::General("it contradicts itself".to_owned())))
 }
@@ -121,7 +122,7 @@ fn read_column(group: &dyn RowGroupReader, index: usize) -> Result<Column, Parqu
     })
 }
 
-/// So many rows at a time.
+/// Rows read at a time.
 const ROWS_PER_READ: usize = 65_536;
 
 /// The values of every row; a definition level of 0 means that there is none.

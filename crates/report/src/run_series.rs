@@ -4,16 +4,15 @@ use thiserror::Error;
 
 use crate::columns::{Column, Columns};
 
-/// Takes the time series of a run, to be had by columns when it is over. What the columns mean
-/// stands in docs/scenario.md.
+/// Records the time series of a run and returns it by columns. docs/scenario.md describes the
+/// columns.
 #[derive(Debug, Clone)]
 pub struct RunSeries {
     interval: Duration,
     samples: Vec<Sample>,
 }
 
-/// More rows than a person wants to look at, and fewer than fill a memory: a row takes half a
-/// kilobyte until it is written.
+/// Largest number of samples: a row takes half a kilobyte of memory until it is written.
 const MAX_SAMPLES: u64 = 4_000_000;
 
 /// An interval so short that there were too many samples.
@@ -42,7 +41,7 @@ impl RunSeries {
         Ok(RunSeries { interval, samples: Vec::new() })
     }
 
-    /// The samples of a run that ended with `outcome`, and between them what its controllers did.
+    /// The samples of a run that ended with `outcome`, with its controllers' events between them.
     pub fn columns(&self, outcome: &Outcome) -> Columns {
         let mut rows: Vec<SeriesEntry> = Vec::with_capacity(self.samples.len());
         // When each transfer was looked at last, and what it had got by then.

@@ -7,7 +7,7 @@ use crate::wire;
 /// Time is zero when the transfer began.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Series {
-    /// When the receiver looked.
+    /// Times of the receiver's samples.
     #[serde(rename = "t_s", with = "wire")]
     pub t: Vec<Duration>,
     /// Payload received by then.
@@ -16,36 +16,36 @@ pub struct Series {
     /// Goodput over [`Series::SPAN`] before then, see [`Series::fill_goodput`].
     #[serde(rename = "goodput_bps", with = "wire")]
     pub goodput: Vec<Rate>,
-    /// The window advertised then.
+    /// Advertised window.
     #[serde(rename = "window_bytes", with = "wire")]
     pub window: Vec<Option<Bytes>>,
     /// Round-trip time seen last.
     #[serde(rename = "rtt_s", with = "wire")]
     pub rtt: Vec<Option<Duration>>,
-    /// The bottleneck's queue, on the emulator's own times.
+    /// The bottleneck's queue, at the emulator's own times.
     pub queue: QueueSeries,
-    /// What the controller did and why.
+    /// The controller's events.
     pub events: Vec<SeriesEvent>,
 }
 
-/// Bytes in the bottleneck's buffer over time, the way the data goes.
+/// Bytes in the bottleneck's buffer over time, in the direction of the data.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct QueueSeries {
-    /// When.
+    /// Times.
     #[serde(rename = "t_s", with = "wire")]
     pub t: Vec<Duration>,
-    /// How much.
+    /// Bytes in the buffer.
     #[serde(rename = "bytes", with = "wire")]
     pub bytes: Vec<Bytes>,
 }
 
-/// Something that happened at one moment.
+/// An event.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SeriesEvent {
-    /// When.
+    /// Times.
     #[serde(rename = "t_s", with = "wire")]
     pub t: Duration,
-    /// What, in words.
+    /// The event in words.
     pub what: String,
 }
 
@@ -64,7 +64,7 @@ impl Series {
         self.goodput = self.t.iter().zip(&self.received).map(over_span).collect();
     }
 
-    /// What had been received at `t`, on a straight line between two looks.
+    /// Bytes received by `t`, interpolated linearly between two samples.
     fn received_at(&self, t: Duration) -> Bytes {
         let after = self.t.partition_point(|&look| look < t);
         let look = |i: usize| (self.t[i].as_secs_f64(), self.received[i].as_f64());
@@ -79,7 +79,7 @@ impl Series {
         self.goodput.iter().position(|&g| g >= rate).map(|i| self.t[i])
     }
 
-    /// The round-trip times that were seen.
+    /// The round-trip times measured.
     pub fn rtts(&self) -> Vec<Duration> {
         self.rtt.iter().flatten().copied().collect()
     }

@@ -1,4 +1,4 @@
-//! What a sweep found: flat columns for CSV and Parquet, whole outcomes for JSON.
+//! The results of a sweep: flat columns for CSV and Parquet, whole outcomes for JSON.
 
 use serde::{Deserialize, Serialize};
 use sweetspot_scenario::{Outcome, Scenario, TransferOutcome};
@@ -9,7 +9,7 @@ use crate::columns::{Column, Columns};
 /// The content of a sweep's JSON file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SweepFile {
-    /// Tells this kind of file from others: its format's number.
+    /// The format's version, which also identifies the kind of file.
     pub sweetspot_sweep: u32,
     /// Sweetspot's version.
     pub version: String,
@@ -32,14 +32,14 @@ pub struct SweepFilePoint {
     pub outcomes: Vec<Outcome>,
 }
 
-/// What of a variant's path a picture shows.
+/// The properties of a variant's path that pictures show.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SweepPath {
-    /// C of the narrow link.
+    /// C of the bottleneck.
     pub rate_bps: u64,
     /// T_m, seconds.
     pub rtt_s: f64,
-    /// B_t of the narrow link, bytes.
+    /// B_t of the bottleneck, bytes.
     pub buffer_bytes: u64,
     /// A data packet on the wire, bytes.
     pub packet_bytes: u64,
@@ -107,7 +107,7 @@ pub fn sweep_columns(sweep: &SweepFile) -> Columns {
     columns
 }
 
-/// What a row of the columns is about.
+/// A row of the columns.
 struct SweepRow<'a> {
     point: &'a SweepFilePoint,
     outcome: &'a Outcome,
@@ -127,7 +127,7 @@ pub(crate) fn column_of(key: &str) -> String {
     key.replace('.', "_")
 }
 
-/// Columns as comma-separated values (RFC 4180); what is not known is empty.
+/// Columns as comma-separated values (RFC 4180); unknown values are empty.
 pub fn csv(columns: &Columns) -> String {
     let quoted = |text: &str| {
         if text.contains([',', '"', '\n']) {
@@ -149,7 +149,7 @@ pub fn csv(columns: &Columns) -> String {
     text
 }
 
-/// The table that people read: one row per variant and transfer, mean and 95 % confidence.
+/// The text table: one row per variant and transfer, mean and 95 % confidence.
 pub fn sweep_table(keys: &[String], points: &[SweepPoint]) -> String {
     let widths: Vec<usize> = keys
         .iter()

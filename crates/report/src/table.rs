@@ -2,8 +2,8 @@ use sweetspot_units::Duration;
 
 use crate::outcome::{DemoOutcome, VariantOutcome};
 
-/// The outcome as a text table of at most 80 columns. A variant that failed, or whose
-/// certificate says that it is not to be trusted, says so in its row.
+/// The outcome as a text table of at most 80 columns. A row says if its variant failed or cannot be
+/// trusted.
 pub fn table(outcome: &DemoOutcome) -> String {
     let widest = outcome.variants.iter().map(|c| c.name().chars().count()).max();
     let name_width = widest.unwrap_or(0).max("variant".len());

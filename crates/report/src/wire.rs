@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use sweetspot_units::{Bytes, Duration, Rate};
 
-/// What can stand in such a field.
+/// A quantity of a JSON field.
 pub trait Quantity: Sized {
     /// As JSON.
     fn to_value(&self) -> Value;
@@ -44,7 +44,7 @@ impl Quantity for Duration {
     }
 }
 
-/// `null` where it is not known.
+/// `null` if unknown.
 impl<Q: Quantity> Quantity for Option<Q> {
     fn to_value(&self) -> Value {
         self.as_ref().map_or(Value::Null, Q::to_value)

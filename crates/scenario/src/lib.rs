@@ -1,5 +1,27 @@
 //! Scenarios, outcomes and the engine interface: an [`Engine`] plays a [`Scenario`] and returns an
 //! [`Outcome`]. docs/scenario.md describes the file format.
+//!
+//! ```
+//! use sweetspot_scenario::Scenario;
+//! use sweetspot_units::Bytes;
+//!
+//! let scenario = Scenario::parse(
+//!     r#"
+//!     title = "One transfer alone"
+//!     warmup = "5s"
+//!     duration = "10s"
+//!     [path]
+//!     rate = "50Mbit/s"
+//!     rtt = "100ms"
+//!     buffer = "313pkt"
+//!     packet = "1000B"
+//!     [[transfer]]
+//!     sizing = "sobas"
+//!     "#,
+//! )?;
+//! assert_eq!(scenario.path.bdp(), Bytes::new(625_000));
+//! # Ok::<(), sweetspot_scenario::ScenarioError>(())
+//! ```
 
 mod application;
 mod engine;

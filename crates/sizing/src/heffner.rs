@@ -7,8 +7,10 @@ use crate::reception::Reception;
 /// Heffner's receiver (Heffner 2002, "High bandwidth TCP queuing", section 6): the receive
 /// space is what arrived in the last round trip and four segments, the round trip being the
 /// lowest that timestamps showed.
+///
 /// Section 6.6 advertises that space. The running implementation (Figure 1) and the method that it
 /// follows (section 4.2.1) advertise twice that. [`Announced`] selects one of the two.
+///
 /// The paper's other changes are outside of a controller: here windows are counted in sequence
 /// space anyway, and the retransmit queue is separate from the socket's buffer.
 #[derive(Debug)]

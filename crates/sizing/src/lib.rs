@@ -1,8 +1,31 @@
 //! Window-sizing controllers as sans-IO state machines.
+//!
 //! A [`Controller`] sits at the receiver of a bulk transfer ([`Upload`]: at its sender). It takes
 //! measurements with their time ([`Input`]) and returns what to do ([`Output`]). The same code
 //! drives simulated receivers and real sockets. [`Driver`] is the loop around it: probes, packet
 //! trains, timers.
+//!
+//! ```
+//! use sweetspot_sizing::{ControllerConfig, Input, KnownPath, Output, Sizing};
+//! use sweetspot_units::{Bytes, Duration, Rate, Time};
+//!
+//! let path = KnownPath::new(Rate::from_mbit_per_second(50), Duration::from_millis(100));
+//! let config = ControllerConfig {
+//!     mss: Bytes::new(1448),
+//!     packet: Bytes::new(1500),
+//!     max_window: Bytes::new(16 << 20),
+//!     size: None,
+//!     path: Some(path),
+//! };
+//! let sizing: Sizing = "bdp".parse()?;
+//! let mut controller = sizing.controller(&config)?;
+//! let data = Input::Data { bytes: Bytes::new(1448), unread: Bytes::ZERO };
+//! controller.handle(Time::ZERO, &data);
+//! // 50 Mbit/s x 100 ms = 625 kB.
+//! let window = Some(Bytes::new(625_000));
+//! assert_eq!(controller.poll_output(), Some(Output::Window(window)));
+//! # Ok::<(), sweetspot_sizing::SizingError>(())
+//! ```
 
 mod advertised;
 mod bdp;

@@ -8,6 +8,7 @@ use crate::reception::{Reception, Round};
 
 /// The kernel's own receive autotuning (`tcp_rcv_space_adjust`), as a controller that can be
 /// simulated. All in window space: a buffer is taken for the window it is good for.
+///
 /// Out-of-order data, which kernels from 6.16 on add, does not reach a controller and is left out.
 #[derive(Debug)]
 pub struct LinuxAutotuning {

@@ -1,8 +1,8 @@
-//! Runs that were made are not made again: outcomes by what was played.
+//! A cache of outcomes, by engine, scenario and seed.
 
 use sweetspot_scenario::{Engine, EngineError, Outcome, Recorder, Scenario};
 
-/// What a run's outcome follows from, besides the version of the program.
+/// The key of a run. With the program's version it determines the outcome.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RunKey {
     /// The engine.
@@ -30,16 +30,16 @@ pub(crate) fn fingerprint(bytes: &[u8]) -> u128 {
     bytes.iter().fold(OFFSET, |hash, byte| (hash ^ u128::from(*byte)).wrapping_mul(PRIME))
 }
 
-/// Where outcomes are kept.
+/// A store of outcomes.
 pub trait ResultStore: Sync {
-    /// The outcome of this run, where there is one.
+    /// The stored outcome of this run, if there is one.
     fn get(&self, key: &RunKey) -> Option<Outcome>;
 
-    /// Keeps the outcome of this run. What cannot be kept will have to be played again.
+    /// Stores the outcome of this run. A run whose outcome cannot be stored is played again.
     fn put(&self, key: &RunKey, outcome: &Outcome);
 }
 
-/// Keeps nothing.
+/// A store that keeps nothing.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoStore;
 
@@ -51,12 +51,12 @@ impl ResultStore for NoStore {
     fn put(&self, _key: &RunKey, _outcome: &Outcome) {}
 }
 
-/// An engine that plays nothing twice.
+/// An engine that plays only scenarios that are not in its store.
 #[derive(Debug, Clone, Copy)]
 pub struct CachedEngine<'a, E: ?Sized, M> {
-    /// What plays.
+    /// The engine that plays scenarios not in the store.
     pub engine: &'a E,
-    /// Where outcomes are kept.
+    /// The store of outcomes.
     pub store: &'a M,
 }
 
@@ -70,8 +70,8 @@ impl<E: Engine + ?Sized, M: ResultStore> Engine for CachedEngine<'_, E, M> {
         scenario: &Scenario,
         recorder: &mut dyn Recorder,
     ) -> Result<Outcome, EngineError> {
-        // Neither a time series nor single connections are kept, so a run that is to give them must
-        // be made.
+        // The store has neither time series nor single connections: a run that must give them is
+        // played.
         if recorder.interval().is_some() || recorder.wants_flows() {
             return self.engine.run(scenario, recorder);
         }

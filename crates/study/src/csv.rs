@@ -1,5 +1,5 @@
-//! Tables of reference numbers that are part of the program: comma-separated, a line of column
-//! names, comments behind `#`, no quotes.
+//! Tables of reference numbers compiled into the program: comma-separated, a line of column names,
+//! comments behind `#`, no quotes.
 
 use crate::StudyError;
 

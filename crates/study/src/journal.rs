@@ -1,5 +1,5 @@
-//! The file format in which outcomes outlive a program that is killed: a line that says what
-//! wrote it, then one line of JSON per finished run.
+//! The journal format, which preserves outcomes if the program is killed: a line with the version,
+//! then one JSON object per finished run and line.
 
 use std::collections::BTreeMap;
 
@@ -9,31 +9,31 @@ use thiserror::Error;
 
 use crate::RunKey;
 
-/// What a journal holds.
+/// The content of a journal.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Journal {
     /// Outcomes by run.
     pub runs: BTreeMap<RunKey, Outcome>,
-    /// How many bytes of the text are whole lines; what comes after them was torn off by
-    /// whatever killed the writer.
+    /// Bytes of the text that are complete lines. A kill while writing leaves a partial line after
+    /// them.
     pub whole: usize,
 }
 
-/// Why a text is no journal to go on with.
+/// Why a text is not a journal that can be continued.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum JournalError {
-    /// Something else.
+    /// The text is not a journal.
     #[error("it is no journal of sweetspot's runs; name another file, or remove it")]
     Alien,
-    /// Another program's runs: they could differ from this one's.
+    /// The journal of another version, whose outcomes may differ.
     #[error(
         "its runs are those of sweetspot {theirs}, this is {ours}; finish it with that version, \
          name another file, or remove it to start anew"
     )]
     OtherVersion {
-        /// Who wrote it.
+        /// The version that wrote it.
         theirs: String,
-        /// Who reads it.
+        /// This version.
         ours: String,
     },
     /// A line in the middle that cannot be read.
@@ -64,7 +64,7 @@ struct JournalEntry {
 const JOURNAL_FORMAT: u32 = 1;
 
 impl Journal {
-    /// The first line of a new journal, of the program of this `version`.
+    /// The first line of a new journal of this `version`.
     pub fn head(version: &str) -> String {
         line(&Head { sweetspot_journal: JOURNAL_FORMAT, version: version.to_owned() })
     }
@@ -75,7 +75,7 @@ impl Journal {
         line(&JournalEntry { engine, scenario, seed, outcome: outcome.clone() })
     }
 
-    /// Reads what a program of this `version` wrote. A last line without an end is left out.
+    /// Parses the journal of a program of this `version`. An incomplete last line is left out.
     pub fn parse(text: &str, version: &str) -> Result<Journal, JournalError> {
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
         let mut lines = text[..whole].lines().enumerate();

@@ -1,8 +1,34 @@
 //! Studies made of many runs: sweeps, the search for the Maximum Feasible Throughput, agreement
 //! with ns-2, the papers' figures.
 //!
-//! Every study is a function from scenarios to numbers. How many [`Workers`] share the runs is
-//! the caller's choice and never shows in the result.
+//! Every study is a function from scenarios to numbers. The result does not depend on the number of
+//! [`Workers`].
+//!
+//! ```
+//! use sweetspot_scenario::Scenario;
+//! use sweetspot_study::{SearchBounds, Workers, find_mft};
+//! use sweetspot_theory::engine::Theory;
+//!
+//! let scenario = Scenario::parse(
+//!     r#"
+//!     title = "One transfer alone"
+//!     warmup = "5s"
+//!     duration = "10s"
+//!     [path]
+//!     rate = "50Mbit/s"
+//!     rtt = "100ms"
+//!     buffer = "625pkt"
+//!     packet = "1000B"
+//!     [[transfer]]
+//!     congestion = "newreno"
+//!     "#,
+//! )?;
+//! let bounds = SearchBounds { least: 100, most: 1200, tolerance: 0.01 };
+//! let mft = find_mft(&Theory, &scenario, bounds, 1, Workers::ONE)?;
+//! // From C x T_m = 625 packets on the path is full; headers take 40 of each 1000 bytes.
+//! assert!((mft.rate_bps / 48e6 - 1.0).abs() < 0.01, "{mft:?}");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod cached_engine;
 pub mod csv;

@@ -6,25 +6,25 @@ use thiserror::Error;
 
 use crate::{SweepError, Workers};
 
-/// Why a study could not be made.
+/// Why a study failed.
 #[derive(Debug, Error)]
 pub enum StudyError {
-    /// A text is no scenario.
+    /// A text is not a scenario.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
     /// The engine cannot play one of the scenarios.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// Nothing to measure.
+    /// The scenario has no transfer.
     #[error("\"{title}\" has no [[transfer]]; add one: the study is about what it achieves")]
     NoTransfer {
         /// The scenario's title.
         title: String,
     },
-    /// A closed form where it does not hold.
+    /// A closed form does not hold.
     #[error(transparent)]
     Theory(#[from] TheoryError),
-    /// What is to be varied cannot be.
+    /// A sweep that is not possible.
     #[error(transparent)]
     Sweep(#[from] SweepError),
     /// No figure or table of that name.
@@ -32,9 +32,9 @@ pub enum StudyError {
         "there is no figure {name}{nearest}; there are all, bdp, drs, heffner, blog, router, {known}"
     )]
     UnknownFigure {
-        /// As typed.
+        /// The name as typed.
         name: String,
-        /// The nearest right one, as a question; empty where none is near.
+        /// The most similar valid name, as a question; empty if none is similar.
         nearest: String,
         /// All of them.
         known: String,
@@ -42,7 +42,7 @@ pub enum StudyError {
     /// A table of reference numbers that cannot be read.
     #[error("{table}, line {line}: {reason}")]
     Reference {
-        /// Which table.
+        /// Name of the table.
         table: &'static str,
         /// Counted from 1.
         line: usize,
@@ -61,12 +61,12 @@ pub fn play_all<E: Engine + Sync + ?Sized>(
     outcomes.into_iter().map(|outcome| Ok(outcome?)).collect()
 }
 
-/// What the first transfer of an outcome achieved, bit/s.
+/// Goodput of the first transfer, bit/s.
 pub(crate) fn goodput(outcome: &Outcome) -> f64 {
     outcome.transfers.first().map_or(0.0, |transfer| transfer.goodput_bps)
 }
 
-/// `scenario` with its transfers sized so.
+/// `scenario` with this sizing for all transfers.
 pub(crate) fn with_sizing(scenario: &Scenario, sizing: Sizing) -> Scenario {
     let mut scenario = scenario.clone();
     for transfer in &mut scenario.transfers {
@@ -75,7 +75,7 @@ pub(crate) fn with_sizing(scenario: &Scenario, sizing: Sizing) -> Scenario {
     scenario
 }
 
-/// `scenario` with the same window for its first transfer, always.
+/// `scenario` with a fixed window of `packets` for its first transfer.
 pub(crate) fn with_window(scenario: &Scenario, packets: u64) -> Scenario {
     let mut scenario = scenario.clone();
     if let Some(transfer) = scenario.transfers.first_mut() {

@@ -1,5 +1,4 @@
-//! Pictures and tables as data: what is drawn, in which axes, and where each number comes from.
-//! How it is drawn is the exporters' business.
+//! Pictures and tables as data: curves, axes, and the origin of each number. Exporters draw them.
 
 use serde::Serialize;
 
@@ -20,7 +19,7 @@ pub enum Origin {
 }
 
 impl Origin {
-    /// As legends and tables call it.
+    /// The name in legends and tables.
     pub fn name(self) -> &'static str {
         match self {
             Origin::Published => "published",
@@ -37,23 +36,23 @@ impl Origin {
 pub struct Axis {
     /// The quantity and its unit.
     pub label: String,
-    /// Whether equal ratios are equal distances.
+    /// Whether the axis is logarithmic.
     pub logarithmic: bool,
-    /// The least and the largest value shown; `None`: what the data need, zero included on a
-    /// straight axis.
+    /// The smallest and the largest value shown; `None`: the range of the data, on a linear axis
+    /// with zero.
     pub domain: Option<(f64, f64)>,
-    /// What stands at 1, 2, 3 and so on, instead of numbers.
+    /// Labels at 1, 2, 3 and so on, instead of numbers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<String>,
 }
 
 impl Axis {
-    /// A straight axis that shows all there is.
+    /// A linear axis over the range of the data.
     pub fn new(label: impl Into<String>) -> Axis {
         Axis { label: label.into(), logarithmic: false, domain: None, names: Vec::new() }
     }
 
-    /// The same between two values.
+    /// This axis with a domain between two values.
     pub fn between(self, least: f64, most: f64) -> Axis {
         Axis { domain: Some((least, most)), ..self }
     }
@@ -64,7 +63,7 @@ impl Axis {
         Axis { domain, names, ..Axis::new(label) }
     }
 
-    /// The same with equal ratios at equal distances.
+    /// This axis with a logarithmic scale.
     pub fn logarithmic(self) -> Axis {
         Axis { logarithmic: true, ..self }
     }
@@ -75,7 +74,7 @@ impl Axis {
 pub struct Curve {
     /// What it shows, e.g. `B_t = 313`.
     pub label: String,
-    /// Who says so: engines differ in the line's style.
+    /// Where the numbers come from; it decides the line's style.
     pub origin: Origin,
     /// Curves of one group have one colour.
     pub group: usize,
@@ -88,36 +87,36 @@ pub struct Curve {
 /// Published numbers, drawn as marks.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PublishedMark {
-    /// What was published.
+    /// The quantity.
     pub label: String,
     /// The colour: that of the curves it belongs to.
     pub group: usize,
-    /// Where it stands.
+    /// Its position.
     pub place: MarkPosition,
 }
 
-/// What of a point was published.
+/// The published coordinates of a mark.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MarkPosition {
     /// Both coordinates.
     Point(f64, f64),
-    /// The height only: a line across.
+    /// The y value only: a horizontal line.
     Level(f64),
-    /// The place on the x axis only, or a span of it.
+    /// The x value only, or a span of x.
     Span(f64, f64),
 }
 
 /// A picture.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Plot {
-    /// What this one shows among its neighbours, e.g. `Q = 500`.
+    /// What distinguishes it from neighbouring plots, e.g. `Q = 500`.
     pub title: String,
-    /// The axis across.
+    /// The x axis.
     pub x: Axis,
-    /// The axis upwards.
+    /// The y axis.
     pub y: Axis,
-    /// A span of x worth being in, with its name.
+    /// A target span of x, with its name.
     pub band: Option<(String, f64, f64)>,
     /// Lines.
     pub curves: Vec<Curve>,
@@ -126,12 +125,12 @@ pub struct Plot {
 }
 
 impl Plot {
-    /// A picture with nothing in it.
+    /// An empty plot.
     pub fn new(title: impl Into<String>, x: Axis, y: Axis) -> Plot {
         Plot { title: title.into(), x, y, band: None, curves: Vec::new(), marks: Vec::new() }
     }
 
-    /// One more line, unless it has no points.
+    /// Adds a curve, unless it has no points.
     pub fn curve(
         &mut self,
         label: impl Into<String>,
@@ -145,7 +144,7 @@ impl Plot {
         }
     }
 
-    /// One more published number.
+    /// Adds a published number.
     pub fn mark(&mut self, label: impl Into<String>, group: usize, place: MarkPosition) {
         self.marks.push(PublishedMark { label: label.into(), group, place });
     }
@@ -158,7 +157,7 @@ pub struct Table {
     pub title: String,
     /// The columns' names.
     pub heads: Vec<String>,
-    /// As many cells each.
+    /// Rows of cells.
     pub rows: Vec<Vec<String>>,
 }
 

@@ -16,13 +16,12 @@ pub(crate) fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// `part / whole`, where there is a whole.
+/// `part / whole`; `None` if `whole` is not above zero.
 pub(crate) fn ratio(part: f64, whole: f64) -> Option<f64> {
     (whole > 0.0).then(|| part / whole)
 }
 
-/// The square of the standard error of the mean of independent `values`; `None` of fewer than two,
-/// which say nothing about others.
+/// The square of the standard error of the mean of independent `values`; `None` for fewer than two.
 pub(crate) fn squared_error(values: &[f64]) -> Option<f64> {
     let mean = mean(values)?;
     let squares: f64 = values.iter().map(|v| (v - mean) * (v - mean)).sum();
@@ -30,8 +29,8 @@ pub(crate) fn squared_error(values: &[f64]) -> Option<f64> {
     Some(squares / degrees as f64 / values.len() as f64)
 }
 
-/// Welch's t (1947) of the difference between two samples' means: below zero where `a` is less.
-/// `None` where one value stands alone, which says nothing about others.
+/// Welch's t (1947) of the difference between two samples' means: negative if the mean of `a` is
+/// less. `None` if a sample has fewer than two values.
 pub(crate) fn welch(a: &[f64], b: &[f64]) -> Option<f64> {
     let difference = mean(a)? - mean(b)?;
     let error = libm::sqrt(squared_error(a)? + squared_error(b)?);

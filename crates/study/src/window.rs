@@ -1,5 +1,5 @@
-//! Windows tried on a path in the simulator, where no closed form is sure of the best one: how fast
-//! a transfer is with each, beside cross traffic of a known kind and load.
+//! Tries windows in the simulator for paths on which no closed form gives the best one: the rate of
+//! a transfer with each window, beside cross traffic of a known kind and load.
 
 use sweetspot_advise::window::{CrossKind, CrossShare, TriedWindow, TriedWindows, WindowQuestion};
 use sweetspot_scenario::{Engine, Outcome, Scenario, TransferOutcome};
@@ -10,23 +10,24 @@ use crate::play::{goodput, play_all};
 use crate::statistics::{mean, squared_error};
 use crate::{StudyError, Workers};
 
-/// How much of the best rate a smaller window may lack: its queue is shorter, and it stands further
-/// from the window at which the buffer overflows.
+/// A smaller window is preferred if its rate is lower by at most this share of the best: its queue
+/// is shorter, and it is further from overflow.
 const MAX_RATE_DEFICIT: f64 = 0.02;
-/// Seeds that choose, and as many others that measure.
+/// Seeds that choose the window; as many others measure it.
 const SEEDS_PER_HALF: u64 = 4;
-/// A transfer is measured for so many round trips ...
+/// A transfer is measured for this many round trips,
 const MEASURED_ROUND_TRIPS: u64 = 200;
-/// ... but within these times.
+/// but within these times.
 const MIN_MEASURED: Duration = Duration::from_secs(10);
 const MAX_MEASURED: Duration = Duration::from_secs(40);
-/// Cross traffic and the transfer's slow start settle first.
+/// Time for cross traffic and slow start to settle.
 const SETTLING_TIME: Duration = Duration::from_secs(10);
-/// Packets, each with its ACK, that the simulator moves in a second on a core (docs/results/speed.md
+/// Packets, each with its ACK, that the simulator moves in a second on a core
+/// (docs/results/speed.md
 /// has 11 to 16 million).
 const PACKETS_PER_SECOND: f64 = 10e6;
 
-/// How long it takes to try `count` windows on the path of `question`, on one core.
+/// Time to try `count` windows on the path of `question` on one core, estimated.
 pub fn cost(question: &WindowQuestion, count: usize) -> Duration {
     let seconds = (SETTLING_TIME + duration(question)).as_secs_f64();
     let per_second = question.rate.as_f64() / 8.0 / question.mtu.as_f64();
@@ -91,7 +92,7 @@ fn cross_traffic(question: &WindowQuestion, CrossShare { kind, share }: CrossSha
     }
 }
 
-/// A fifth to either side, so that flows are not in step.
+/// RTTs within a fifth of the given one, so that flows do not synchronise.
 fn round_trips(question: &WindowQuestion) -> String {
     let at = |share: f64| question.rtt.as_secs_f64() * 1e6 * share;
     format!("rtt = [\"{:.0}us\", \"{:.0}us\"]\n", at(0.8), at(1.2))
@@ -103,8 +104,8 @@ const LEAST_ELEPHANT: f64 = 2.0;
 /// Packets of a mouse, from and to: the first paper's.
 const MOUSE: (u64, u64) = (10, 15);
 
-/// Tries `windows` on the path of `question`, each under the same seeds, and says which to hold: the smallest that
-/// lacks no more than 2 % of the best rate.
+/// Tries `windows` on the path of `question`, each under the same seeds, and recommends the
+/// smallest whose rate is within 2 % of the best.
 pub fn try_windows<E: Engine + Sync + ?Sized>(
     engine: &E,
     question: &WindowQuestion,

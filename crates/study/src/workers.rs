@@ -7,20 +7,20 @@ use std::sync::mpsc;
 pub struct Workers(NonZeroUsize);
 
 impl Workers {
-    /// Everything on the calling thread.
+    /// All jobs on the calling thread.
     pub const ONE: Workers = Workers(NonZeroUsize::MIN);
 
-    /// So many; zero counts as one.
+    /// `count` threads; zero counts as one.
     pub fn new(count: usize) -> Workers {
         Workers(NonZeroUsize::new(count).unwrap_or(NonZeroUsize::MIN))
     }
 
-    /// How many.
+    /// Number of threads.
     pub fn count(self) -> usize {
         self.0.get()
     }
 
-    /// What `job` makes of each item, in the order of the items whoever worked on them.
+    /// The results of `job` for each item, in the order of the items.
     pub fn map<T, R>(self, items: &[T], job: impl Fn(&T) -> R + Sync) -> Vec<R>
     where
         T: Sync,

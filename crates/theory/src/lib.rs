@@ -1,4 +1,5 @@
 //! Closed forms for TCP: throughput against window, cross traffic, loss, and router buffers.
+//!
 //! One file per result. A comment above each function names the paper and the equation. Its types
 //! carry the units; its errors say where the formula does not hold. A function returns a number or
 //! a [`TheoryError`], never NaN.
@@ -13,6 +14,21 @@
 //!
 //! The crate is pure: it reads no clock and touches no operating system, and its logarithms and
 //! powers give the same bits on every platform.
+//!
+//! ```
+//! use sweetspot_theory::path::{Path, saturation};
+//! use sweetspot_units::{Bytes, Duration, Rate};
+//!
+//! // 50 Mbit/s x 100 ms = 625 kB, and a buffer of 313 kB.
+//! let rate = Rate::from_mbit_per_second(50);
+//! let path = Path::new(rate, Duration::from_millis(100), Bytes::new(313_000))?;
+//! let sweet_spot = saturation::sweet_spot(&path);
+//! assert_eq!((sweet_spot.low, sweet_spot.high), (Bytes::new(625_000), Bytes::new(938_000)));
+//! // Half of the bandwidth-delay product gives half of the rate.
+//! let half = saturation::throughput(&path, Bytes::new(312_500))?;
+//! assert_eq!(half.rate, Rate::from_mbit_per_second(25));
+//! # Ok::<(), sweetspot_theory::TheoryError>(())
+//! ```
 
 pub mod engine;
 pub mod host;

@@ -1,6 +1,15 @@
 //! The local page: a small HTTP server on the loopback address, protected by a token.
+//!
 //! The page simulates a path with the simulator compiled to WebAssembly, or with the server's own
 //! if this program was built without it, and shows files that running programs write.
+//!
+//! ```
+//! use sweetspot_ui::PageServer;
+//!
+//! let server = PageServer::start(0, Vec::new())?;
+//! assert!(server.address().starts_with("http://127.0.0.1:"));
+//! # Ok::<(), sweetspot_ui::UiError>(())
+//! ```
 
 mod assets;
 mod auth;

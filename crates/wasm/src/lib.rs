@@ -2,8 +2,26 @@
 //! in, an answer out ([`answer`]).
 //!
 //! The crate is compiled to WebAssembly, where its module `exports` has the functions that
-//! JavaScript calls;
-//! linked natively it gives the same answers, to the byte.
+//! JavaScript calls. Linked natively it gives the same answers, to the byte.
+//!
+//! ```
+//! let scenario = r#"
+//!     title = "One transfer alone"
+//!     warmup = "5s"
+//!     duration = "10s"
+//!     [path]
+//!     rate = "50Mbit/s"
+//!     rtt = "100ms"
+//!     buffer = "313pkt"
+//!     packet = "1000B"
+//!     [[transfer]]
+//! "#;
+//! let question = serde_json::json!({
+//!     "ask": "curve", "scenario": scenario, "windows_bytes": [100_000, 700_000],
+//! });
+//! let answer = sweetspot_wasm::answer(&question.to_string());
+//! assert!(answer.contains("goodput_bps"), "{answer}");
+//! ```
 
 mod curve;
 #[cfg(target_arch = "wasm32")]

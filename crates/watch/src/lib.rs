@@ -1,5 +1,19 @@
 //! The live TCP connections of a host, watched from outside: the processes that own them, and what
 //! limits each.
+//!
+//! ```
+//! use sweetspot_linux::diag::Detail;
+//! use sweetspot_watch::{ConnectionList, NamespaceConnections};
+//! use sweetspot_units::Time;
+//!
+//! let mut host = NamespaceConnections::own()?;
+//! let mut list = ConnectionList::default();
+//! list.handle(Time::ZERO, host.read(Detail::ALL)?);
+//! for row in list.rows() {
+//!     println!("{}: {}", row.connection.remote, row.limited_by());
+//! }
+//! # Ok::<(), String>(())
+//! ```
 
 mod host;
 mod owners;

@@ -15,10 +15,10 @@ use super::Ending;
 
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// How many situations are drawn
+    /// Number of random situations
     #[arg(long, value_name = "N", default_value_t = 300)]
     situations: u64,
-    /// Their seed
+    /// Seed of the situations
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// The document
@@ -26,16 +26,17 @@ pub struct Arguments {
     out: PathBuf,
 }
 
-/// What one situation shows: rates over that of the best window tried.
+/// Result of one situation: rates over the rate of the best window tried.
 struct Ratios {
     kind: CrossKind,
-    /// The window that the simulator says to hold.
+    /// With the window that the simulator recommends.
     simulated: f64,
-    /// The nearest to what closed forms say to hold.
+    /// With the window nearest to the recommendation of closed forms.
     closed_form: f64,
 }
 
-/// Draws situations, asks for advice, and counts how near the best window it comes.
+/// Draws situations, computes the advice for each, and compares its rate with that of the best
+/// window.
 pub fn run(arguments: Arguments) -> Ending {
     let workers = Workers::new(std::thread::available_parallelism().map_or(1, Into::into));
     let mut random = Random::new(arguments.seed);
@@ -54,7 +55,8 @@ pub fn run(arguments: Arguments) -> Ending {
     Ok(ExitCode::SUCCESS)
 }
 
-/// 10 to 60 Mbit/s, 20 to 200 ms, 0.1 to 2 BDP of buffer, each log-uniform; a tenth to seven tenths of
+/// 10 to 60 Mbit/s, 20 to 200 ms, 0.1 to 2 BDP of buffer, each log-uniform; a tenth to seven tenths
+/// of
 /// the rate used by others, each kind as often.
 fn drawn(random: &mut Random) -> Result<WindowQuestion, Box<dyn std::error::Error>> {
     let mut between = |low: f64, high: f64| low * (high / low).powf(random.unit());

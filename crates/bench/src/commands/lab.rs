@@ -23,7 +23,7 @@ pub struct Arguments {
 const NAME: &str = "lab";
 const SELF_TEST: &str = "self-test";
 
-/// Measures what is asked for, run by run, then writes the document from all there is.
+/// Measures the selected runs, then writes the document from all stored results.
 pub fn run(arguments: Arguments) -> Ending {
     let program = super::sweetspot()?;
     let build = build(&program)?;

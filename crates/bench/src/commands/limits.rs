@@ -20,7 +20,7 @@ pub struct Arguments {
 
 const NAME: &str = "limits";
 
-/// Plays what is asked for, flow by flow, then writes the document from all there is.
+/// Plays the selected flows, then writes the document from all stored results.
 pub fn run(arguments: Arguments) -> Ending {
     let selection = &arguments.selection;
     let store = selection.store(NAME, None)?;

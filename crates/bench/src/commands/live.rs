@@ -16,14 +16,14 @@ use sweetspot_comparison::{machine, scratch};
 pub struct Arguments {
     #[command(flatten)]
     selection: Selection,
-    /// Keep what the tuner did in each run here, a line of JSON per action
+    /// Write the tuner's actions in each run to a file in DIR, one JSON object per line
     #[arg(long, value_name = "DIR")]
     events: Option<PathBuf>,
 }
 
 const NAME: &str = "live";
 
-/// Measures what is asked for, run by run, then writes the document from all there is.
+/// Measures the selected runs, then writes the document from all stored results.
 pub fn run(arguments: Arguments) -> Ending {
     let program = super::sweetspot()?;
     let build = build(&program)?;

@@ -12,7 +12,7 @@ use sweetspot_comparison::machine;
 
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// How often everything runs; medians are written down
+    /// Repetitions of everything; the document has medians
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
     repetitions: u16,
     /// The document
@@ -24,18 +24,18 @@ pub struct Arguments {
     /// Our program for ns-3
     #[arg(long, value_name = "FILE", default_value = "bench/ns3/dumbbell.cc")]
     ns3: PathBuf,
-    /// Play one case once in this process and print what it took: elephants, mice, sack, flows-N
+    /// Play one case in this process and print its cost: elephants, mice, sack, flows-N
     #[arg(long, value_name = "CASE")]
     play: Option<SpeedCase>,
-    /// What plays it
+    /// The event queue
     #[arg(long, value_enum, default_value_t = Scheduler::Usual, requires = "play")]
     scheduler: Scheduler,
-    /// How often it is played, one after the other, with seeds from 1 on
+    /// Number of runs, one after the other, with seeds from 1 on
     #[arg(long, value_name = "N", default_value_t = 1, requires = "play")]
     runs: u64,
 }
 
-/// Plays one case, or all of them in processes of their own, and writes the document.
+/// Plays one case, or plays all of them in processes of their own and writes the document.
 pub fn run(arguments: Arguments) -> Ending {
     if let Some(case) = arguments.play {
         let lap = play(case, arguments.scheduler, arguments.runs)?;

@@ -1,7 +1,7 @@
 use sweetspot_path::{DirectionSpec, PathSpec};
 use sweetspot_units::{Bytes, Duration, Probability, Rate, Volume};
 
-/// One path of the benchmark and what crosses it.
+/// One path of the benchmark.
 pub struct PathPlan {
     /// Its name in the document and for `--only`.
     pub name: String,
@@ -9,7 +9,7 @@ pub struct PathPlan {
     pub path: PathSpec,
     /// The file's size.
     pub size: Bytes,
-    /// Whether iperf3 crosses it too.
+    /// Whether iperf3 runs on it, too.
     pub reference: bool,
 }
 
@@ -49,7 +49,7 @@ fn cell(mbit: u64, ms: u64, bdps: f64) -> PathPlan {
         name: format!("{mbit}Mbit-{ms}ms-{bdps:.1}BDP"),
         path: PathSpec { up: direction, down: direction, mtu: Bytes::new(1500), seed: 1 },
         size: SIZE_PER_MBIT * mbit,
-        // Where packets are many, CPU time is best told from noise.
+        // At high packet rates CPU time stands out from noise.
         reference: (mbit, ms, bdps) == (400, 20, 1.0),
     }
 }
@@ -69,7 +69,8 @@ mod tests {
     fn small_buffers_hold_a_tenth_of_a_bdp_or_fifteen_kilobytes() {
         let buffers: Vec<String> =
             matrix().iter().map(|plan| plan.path.up.buffer.to_string()).collect();
-        // BDPs: 20 Mbit/s x 20 ms = 50 kB, x 100 ms = 250 kB; 100: 250 kB, 1.25 MB; 400: 1 MB, 5 MB.
+        // BDPs: 20 Mbit/s x 20 ms = 50 kB, x 100 ms = 250 kB; 100: 250 kB, 1.25 MB; 400: 1 MB, 5
+        // MB.
         let expected = [
             "15 kB", "50 kB", "25 kB", "250 kB", "25 kB", "250 kB", "125 kB", "1.25 MB", "100 kB",
             "1 MB", "500 kB", "5 MB",

@@ -11,8 +11,8 @@ use sweetspot_comparison::Program;
 
 const CONGESTION: &str = "cubic";
 
-/// iperf3 over the same path, as much data, kernel defaults: what the CPU time of a transfer
-/// is compared with.
+/// Runs iperf3 over the same path with as much data and kernel defaults, as the reference for CPU
+/// time.
 pub fn iperf3(plan: &PathPlan) -> Result<ReferenceTransfer, String> {
     let emulation = Emulation::start(&plan.path).map_err(|e| e.to_string())?;
     let mut serve = Command::new("iperf3");
@@ -35,7 +35,7 @@ pub fn iperf3(plan: &PathPlan) -> Result<ReferenceTransfer, String> {
     read(&report)
 }
 
-/// What is of use in iperf3's JSON.
+/// The part of iperf3's JSON that is used.
 #[derive(Deserialize)]
 struct Iperf3Report {
     start: Start,

@@ -3,7 +3,7 @@ use sweetspot_diagnose::Class;
 use sweetspot_path::{DirectionSpec, PathSpec};
 use sweetspot_units::{Bytes, Duration, Probability, Rate, Volume};
 
-/// What is made to limit a flow.
+/// The cause that limits a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
@@ -19,9 +19,9 @@ pub enum Cause {
     RandomLoss,
     /// The router holds a few packets.
     SmallRouterBuffer,
-    /// Nothing but the path.
+    /// Only the path limits.
     CleanPath,
-    /// A few segments and the end.
+    /// The flow ends after a few segments.
     ShortFlow,
 }
 
@@ -38,7 +38,7 @@ impl Cause {
         Cause::ShortFlow,
     ];
 
-    /// The class that is right.
+    /// The correct class.
     pub fn class(self) -> Class {
         match self {
             Cause::SmallReceiveBuffer => Class::ReceiverWindow,
@@ -66,7 +66,7 @@ impl Cause {
     }
 }
 
-/// One flow.
+/// The plan of one flow.
 #[derive(Debug, Clone)]
 pub struct FlowPlan {
     pub name: String,
@@ -79,11 +79,11 @@ pub struct FlowPlan {
     pub read_at: Option<Rate>,
     /// The sender pauses so long after each write.
     pub pause: Option<Duration>,
-    /// The sender writes so much at once.
+    /// Size of one write.
     pub piece: Bytes,
     /// The sender switches Nagle's algorithm off.
     pub no_delay: bool,
-    /// The sender ends after so many bytes, or else when `lasts` is over.
+    /// The sender ends after this many bytes; `None`: when `lasts` is over.
     pub size: Option<Bytes>,
     pub lasts: Duration,
 }

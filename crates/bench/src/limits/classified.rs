@@ -8,7 +8,7 @@ use sweetspot_trace::packet::Dissector;
 use super::cause::{Cause, FlowPlan};
 use super::play::PlayedFlow;
 
-/// What was said of a flow from each point of view.
+/// The classes of a flow from each vantage point.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ClassifiedFlow {
     pub cause: Cause,
@@ -26,7 +26,7 @@ pub struct ClassShares {
     pub shares: Vec<(Class, f64)>,
 }
 
-/// Lets the classifier judge a flow.
+/// Classifies a flow from each vantage point.
 pub fn classify(plan: &FlowPlan, played: &PlayedFlow) -> Result<ClassifiedFlow, String> {
     Ok(ClassifiedFlow {
         cause: plan.cause,

@@ -8,11 +8,11 @@ use super::cause::Cause;
 use super::classified::{ClassShares, ClassifiedFlow};
 use sweetspot_comparison::machine;
 
-/// From where a flow was seen.
+/// Where a flow was observed.
 struct VantagePoint {
     name: &'static str,
     opinion: fn(&ClassifiedFlow) -> &ClassShares,
-    /// Causes that cannot be told from there, and why.
+    /// Causes that cannot be recognised from there, and why.
     leaves_out: &'static [Cause],
     why: &'static str,
 }

@@ -1,4 +1,4 @@
-//! Flows of known cause, played in the lab, and what the classifier says of them.
+//! Flows of known cause, played in the lab, and their classification.
 
 mod cause;
 mod classified;

@@ -11,17 +11,17 @@ use sweetspot_units::Duration;
 
 use sweetspot_watch::{NamespaceConnections, sample};
 
-/// Between two samples, as `diagnose` has it.
+/// Interval between two samples, as in `diagnose`.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Watches the one connection of a side, from outside.
+/// Samples the one connection of a side from outside.
 pub struct KernelObserver {
     over: Arc<AtomicBool>,
     thread: JoinHandle<Result<Live, String>>,
 }
 
 impl KernelObserver {
-    /// Begins to watch.
+    /// Starts sampling.
     pub fn start(side: &Side) -> io::Result<KernelObserver> {
         let mut host = NamespaceConnections::of(side.run(Diag::open)??);
         let over = Arc::new(AtomicBool::new(false));
@@ -44,7 +44,7 @@ impl KernelObserver {
         })
     }
 
-    /// Ends it.
+    /// Stops sampling.
     pub fn finish(self) -> Result<Live, String> {
         self.over.store(true, Ordering::Release);
         self.thread.join().map_err(|_| "the observer panicked".to_owned())?

@@ -15,17 +15,17 @@ use super::observe::KernelObserver;
 use super::watch::PacketCapture;
 
 const PORT: u16 = 4000;
-/// What a program reads at once.
+/// Bytes per read.
 const READ_BYTES: usize = 65_536;
 
 /// A flow that was played, as each end saw it.
 pub struct PlayedFlow {
     pub at_sender: Vec<u8>,
     pub at_receiver: Vec<u8>,
-    /// What the kernel said of it meanwhile, at each end.
+    /// The kernel's view of it at the sender.
     pub live_at_sender: Live,
     pub live_at_receiver: Live,
-    /// Whether the emulator says that the path was what was asked for.
+    /// Whether the emulator's certificate says that the run can be trusted.
     pub trusted: bool,
 }
 
@@ -121,7 +121,7 @@ fn write(mut to: TcpStream, plan: &FlowPlan, until: Time) {
         }
     }
     if plan.size.is_none() {
-        // What waits in the buffer is of no interest: end at once.
+        // The data left in the buffer is not needed: end at once.
         let _ = SockRef::from(&to).set_linger(Some(StdDuration::ZERO));
     } else if to.shutdown(Shutdown::Write).is_ok() {
         // Until the other side has closed, too.

@@ -11,19 +11,19 @@ use sweetspot_units::Duration;
 
 /// Bytes kept of each packet: Ethernet, IPv4, and TCP with all its options.
 const SNAP_BYTES: usize = 14 + 20 + 60;
-/// At 100 Mbit/s of full packets, both ways, more than a second.
+/// Frames in the ring: more than a second of full packets at 100 Mbit/s both ways.
 const RING_FRAMES: usize = 16_384;
-/// Often enough for the ring, rarely enough for the machine.
+/// Interval between two readings of the ring.
 const RING_READ_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Captures what comes and goes on one side of an emulated path.
+/// Captures the packets of one side of an emulated path.
 pub struct PacketCapture {
     over: Arc<AtomicBool>,
     thread: JoinHandle<io::Result<Vec<u8>>>,
 }
 
 impl PacketCapture {
-    /// Begins to capture.
+    /// Starts capturing.
     pub fn start(side: &Side) -> io::Result<PacketCapture> {
         let mut port = side.watch(SNAP_BYTES, RING_FRAMES)?;
         let over = Arc::new(AtomicBool::new(false));
@@ -43,7 +43,7 @@ impl PacketCapture {
         Ok(PacketCapture { over, thread: thread::Builder::new().name("watch".into()).spawn(life)? })
     }
 
-    /// Ends the capture; what was captured is as a pcap file has it.
+    /// Stops capturing; returns the capture as a pcap file.
     pub fn finish(self) -> io::Result<Vec<u8>> {
         self.over.store(true, Ordering::Release);
         self.thread.join().map_err(|_| io::Error::other("the capture panicked"))?

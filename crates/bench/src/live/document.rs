@@ -58,7 +58,7 @@ pub fn document(outcomes: &BTreeMap<String, RunOutcome>, facts: &str, notes: &st
     text
 }
 
-/// What tuning costs or gains where there is little to win, and something to lose.
+/// Cost or gain of tuning under conditions where it can gain little.
 fn left_alone(outcomes: &BTreeMap<String, RunOutcome>) -> String {
     let ratios = ratios(outcomes);
     if ratios.is_empty() {

@@ -7,21 +7,20 @@ use sweetspot_emulator::Side;
 use sweetspot_linux::clock;
 use sweetspot_units::{Duration, Time};
 
-/// Another program's small questions and answers on the same path, each with the time that its
-/// answer took.
+/// Another program's small requests on the same path, each with its response time.
 pub struct Interactive {
-    /// When it was asked, and how long the answer took.
+    /// Time of the request, and its response time.
     pub answers: Vec<(Time, Duration)>,
 }
 
-/// Between two questions.
+/// Interval between two requests.
 const QUESTION_INTERVAL: Duration = Duration::from_millis(20);
 
-/// An answer that takes longer is a failure of the path.
+/// A response that takes longer counts as a failure of the path.
 const ANSWER_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(5);
 
 impl Interactive {
-    /// Asks until `stop`.
+    /// Sends requests until `stop`.
     pub fn run(near: &Side, far: &Side, stop: &AtomicBool) -> Result<Interactive, String> {
         let listener = far
             .run(|| TcpListener::bind((far.address(), 0)))

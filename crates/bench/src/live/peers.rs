@@ -1,4 +1,4 @@
-//! Other people's servers, on the far side.
+//! Servers of other projects, on the far side.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -13,7 +13,7 @@ use sweetspot_units::{Duration, Rate};
 use super::plan::{Client, RunPlan};
 use sweetspot_comparison::Program;
 
-/// More than any run can take.
+/// Size of the served file, bytes: more than any run can transfer.
 const FILE_SIZE: u64 = 1_000_000_000;
 /// The port of every server.
 pub const PORT: u16 = 8080;
@@ -26,7 +26,8 @@ pub struct PeerServer {
 }
 
 impl PeerServer {
-    /// Starts the server that the plan's client needs, with the plan's congestion control, and waits
+    /// Starts the server that the plan's client needs, with the plan's congestion control, and
+    /// waits
     /// until it listens.
     pub fn start(plan: &RunPlan, far: &Side, scratch: &Path) -> Result<PeerServer, String> {
         let client = plan.client;
@@ -129,7 +130,7 @@ fn nginx(scratch: &Path, pace: Option<Rate>) -> Result<Command, String> {
     let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
         .map(|kind| format!("{kind}_temp_path {dir}/{kind};"))
         .join(" ");
-    // As root nginx would give up its rights and could not read the scratch directory.
+    // As root nginx would drop its privileges and could not read the scratch directory.
     let config = format!(
         "daemon off; worker_processes 1; pid {dir}/nginx.pid; error_log {dir}/nginx.log; user root;\n\
          events {{ worker_connections 256; }}\n\

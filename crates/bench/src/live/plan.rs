@@ -4,7 +4,7 @@ use sweetspot_units::{Bytes, Duration, Rate};
 /// A program that moves data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Client {
-    /// curl from nginx, so many at once.
+    /// curl from nginx, this many at once.
     Curl(usize),
     /// curl that reads no faster than this.
     SlowReader(Rate),
@@ -44,7 +44,7 @@ pub struct RunPlan {
 /// The rate at which every path begins.
 const START_RATE: Rate = Rate::from_mbit_per_second(100);
 
-/// The path of most runs, but for its buffer.
+/// RTT of most runs' paths.
 const RTT_SPEC: &str = "rtt=40ms";
 
 /// All runs.
@@ -84,16 +84,16 @@ fn uploads() -> Vec<RunPlan> {
     all
 }
 
-/// What [`conditions`] begin with.
+/// Prefix of the names of [`conditions`].
 pub const CONDITION: &str = "condition/";
 
-/// How often what chance decides much is played: when a loss falls, whether slow start overflows a
-/// small buffer, how long it takes to recover from that, who of two fills the buffer first, which four
-/// of four hundred answers were the slowest. Alone and tuned by turns, so that what else the
-/// machine does meets both; judged by medians.
+/// Number of repetitions of runs with a large random part: when a loss falls, whether slow start
+/// overflows a small buffer and how long recovery takes, which of two flows fills the buffer first,
+/// which 4 of 400 responses are the slowest. Untuned and tuned runs alternate, so that other load
+/// on the machine affects both; medians are compared.
 const REPEATS: usize = 3;
 
-/// Paths and programs with which there is little to win, and something to lose.
+/// Paths and programs under which tuning can gain little and must not lose.
 fn conditions() -> Vec<RunPlan> {
     let slow = Rate::from_mbit_per_second(32);
     let curl = Client::Curl(1);
@@ -141,7 +141,7 @@ fn sent_by_bbr() -> Vec<RunPlan> {
     all
 }
 
-/// A pair of runs, so many times; each time other packets are lost and held back, the same for both
+/// A pair of runs, repeated; each repetition has another seed of loss and jitter, the same for both
 /// of a pair.
 fn repeated(
     name: &str,
@@ -162,7 +162,7 @@ fn path(buffer: &str) -> String {
     format!("{RTT_SPEC} buffer={buffer}")
 }
 
-/// The same, left alone and tuned.
+/// One run untuned and one tuned.
 fn pair(name: &str, path: &str, client: Client, seconds: u64) -> [RunPlan; 2] {
     let words = format!("rate={}bit/s {path}", START_RATE.bits_per_second());
     [("alone", false), ("tuned", true)].map(|(suffix, tuned)| RunPlan {

@@ -15,7 +15,7 @@ use super::watch::ConnectionWatch;
 use crate::median;
 use sweetspot_comparison::Program;
 
-/// What a run showed.
+/// The result of a run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RunOutcome {
     /// Payload that the receiving program got over the whole run, in bit/s.
@@ -30,8 +30,8 @@ pub struct RunOutcome {
     pub drops_once_held: u64,
     /// Median of the bottleneck's queue after the first three seconds, in seconds.
     pub queue_s: f64,
-    /// The interactive flow's least, median and 99th percentile of the time to an answer after
-    /// the first three seconds, in seconds.
+    /// The interactive flow's minimum, median and 99th percentile of the response time after the
+    /// first three seconds, in seconds.
     pub answer_s: [f64; 3],
     /// By change of rate: payload in bit/s in the two seconds that begin 20 round trips after it,
     /// and the median queue there.
@@ -44,11 +44,11 @@ pub struct RunOutcome {
     pub trust: bool,
 }
 
-/// Between two looks.
+/// Interval between two samples.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(50);
-/// After this a window is held, as far as it ever is.
+/// Time after which a window is held, if it is held at all.
 const SETTLING_TIME: Duration = Duration::from_secs(3);
-/// The stretch after a change that is judged.
+/// Length of the interval after a change that is evaluated.
 const AFTER_CHANGE: Duration = Duration::from_secs(2);
 
 /// Plays a run with `program` as the tuner, whose events go to a file, where one is given.
@@ -67,7 +67,7 @@ pub fn play(
     Ok(outcome)
 }
 
-/// What was gathered while it ran.
+/// Measurements taken during a run.
 struct RunObservations {
     begun: Time,
     ended: Time,
@@ -78,7 +78,7 @@ struct RunObservations {
     tuner_cpu: Option<f64>,
 }
 
-/// Who tunes.
+/// The command that tunes.
 struct TunerCommand<'a> {
     program: &'a Path,
     events: Option<&'a Path>,
@@ -105,7 +105,7 @@ fn run(
     Ok(sum_up(plan, &traces, &interactive?))
 }
 
-/// Lets the client run for as long as planned, changes the rate meanwhile, and watches.
+/// Runs the client for the planned time, changes the rate meanwhile, and samples.
 fn download(
     plan: &RunPlan,
     tuner: Option<&TunerCommand<'_>>,
@@ -145,7 +145,7 @@ fn download(
     let tuner_cpu =
         plan.tuned.then(|| cpu_of_tuner(started.id()).as_secs_f64() / plan.length.as_secs_f64());
     let client_rates = started.printed().iter().filter_map(|line| line.parse().ok()).collect();
-    // A client that failed has received nothing, which shows.
+    // A client that failed has received nothing, which the result shows.
     drop((started, rival));
     if watch.between(begun, now).is_empty() {
         return Err("nothing was received".to_owned());

@@ -6,15 +6,15 @@ use crate::median;
 
 /// A target, what was measured, and whether that meets it.
 pub struct Target {
-    /// What is to be reached.
+    /// The target.
     pub words: &'static str,
-    /// What was.
+    /// The measurement.
     pub measured: String,
-    /// Whether that is enough.
+    /// Whether the target is met.
     pub met: bool,
 }
 
-/// What tuning must reach, as far as there are outcomes.
+/// The targets of tuning for which there are outcomes.
 pub fn targets(outcomes: &BTreeMap<String, RunOutcome>) -> Vec<Target> {
     let mut all = Vec::new();
     let pair = |name: &str| {
@@ -74,15 +74,15 @@ pub fn targets(outcomes: &BTreeMap<String, RunOutcome>) -> Vec<Target> {
 pub struct Ratio {
     /// Its name.
     pub condition: String,
-    /// Who moved data.
+    /// The client.
     pub who: String,
-    /// How often each was played.
+    /// Number of runs of each.
     pub runs: usize,
-    /// Alone and tuned, medians.
+    /// Medians of the untuned and of the tuned runs.
     pub sides: [RunMedians; 2],
 }
 
-/// What happened, in the median.
+/// Medians of several runs.
 #[derive(Clone, Copy)]
 pub struct RunMedians {
     pub goodput_bps: f64,
@@ -223,7 +223,7 @@ fn cut(before: f64, after: f64) -> f64 {
     if before > 0.0 { 1.0 - after / before } else { 0.0 }
 }
 
-/// A share in words.
+/// A share as a percentage.
 pub fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }

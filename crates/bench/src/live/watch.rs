@@ -6,16 +6,16 @@ use sweetspot_units::{Bytes, Time};
 
 use super::peers::{PORT, RIVAL_PORT};
 
-/// What the connections between the two programs did, as both kernels saw it.
+/// Counters of the connections between the two programs, from both kernels.
 pub struct ConnectionWatch {
     receiver: Diag,
     sender: Diag,
     /// Whether the near side sends: then the server's port is the receiver's.
     sends: bool,
-    /// By connection: when, and what the receiving program had got by then. What waits in its
-    /// socket's buffer is not yet of use to anybody.
+    /// By connection: times, and the bytes that the receiving program had read by then, without
+    /// those unread in its socket's buffer.
     pub received: BTreeMap<u64, Vec<(Time, Bytes)>>,
-    /// The same of a rival's, which is not measured.
+    /// The same for the competing download, which is not measured.
     rival: BTreeMap<u64, Vec<(Time, Bytes)>>,
     /// By connection: segments retransmitted by the sender.
     pub retransmitted: BTreeMap<u64, u64>,
@@ -39,7 +39,7 @@ impl ConnectionWatch {
         })
     }
 
-    /// Looks at both sides.
+    /// Reads the counters of both sides.
     pub fn look(&mut self, now: Time) -> Result<(), String> {
         let detail = Detail { info: true, ..Detail::NONE };
         let sends = self.sends;
@@ -95,5 +95,5 @@ fn between(all: &BTreeMap<u64, Vec<(Time, Bytes)>>, from: Time, to: Time) -> Vec
     bulk.map(|s| at(s, to).saturating_sub(at(s, from))).collect()
 }
 
-/// Less is a program's own conversation (iperf3 has a connection for it).
+/// Connections with less data carry control messages (iperf3 has one).
 const MIN_BULK_BYTES: Bytes = Bytes::new(100_000);

@@ -3,7 +3,7 @@ use std::str::FromStr;
 
 use sweetspot_scenario::{Scenario, ScenarioError};
 
-/// What is played.
+/// A case of the benchmark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpeedCase {
     /// Twenty window-limited transfers each way.
@@ -12,14 +12,14 @@ pub enum SpeedCase {
     Mice,
     /// One fast SACK flow.
     Sack,
-    /// So many transfers, each with its share of the link.
+    /// This many transfers, each with its share of the link.
     Flows(u64),
 }
 
-/// Which scheduler plays it.
+/// The simulator's event queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Scheduler {
-    /// The one that the simulator chooses
+    /// The simulator's own choice
     Usual,
     /// The timing wheel
     Wheel,

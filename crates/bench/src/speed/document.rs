@@ -4,7 +4,7 @@ use super::{RunCosts, Scheduler, Sharing, SpeedBenchmark, SpeedCase};
 use crate::median;
 use sweetspot_report::{NOTES_BEGIN, NOTES_END};
 
-/// Where and when it was measured.
+/// Machine, date and command of the measurement.
 pub struct MeasurementInfo {
     pub command: String,
     pub machine: String,
@@ -58,7 +58,7 @@ impl SpeedResults {
     }
 }
 
-/// The document, with what a person wrote into an earlier one.
+/// The document, with the hand-written notes of the earlier one.
 pub fn document(header: &MeasurementInfo, findings: &SpeedResults, notes: &str) -> String {
     let mut text = format!(
         "# How fast the simulator is\n\n\

@@ -1,4 +1,4 @@
-//! The simulator's benchmark: what is played, by whom, and the document made of it.
+//! The simulator's benchmark: its cases, its runs, and its document.
 
 mod case;
 mod document;
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::median;
 
-/// What one run of one program took.
+/// Cost of one run of one program.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct RunCost {
     /// Packets that the links between routers forwarded, both ways.

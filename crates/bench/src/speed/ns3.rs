@@ -2,7 +2,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Where the compiled program lies.
+/// The compiled program.
 const PROGRAM: &str = "target/ns3/dumbbell";
 
 /// In the order in which a linker wants them.

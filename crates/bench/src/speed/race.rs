@@ -38,7 +38,7 @@ pub fn play(
     Ok(RunCost { packets, wall_s, peak_kb: peak_kb.unwrap_or(f64::NAN) })
 }
 
-/// ns-3 takes long, and what it takes is not close to anything.
+/// Repetitions of ns-3, whose runs are long.
 const NS3_REPETITIONS: usize = 3;
 
 /// Runs programs one after the other, each in a process of its own.

@@ -30,21 +30,22 @@ pub struct Arguments {
     /// Move this file, instead of incompressible data made from the path's seed
     #[arg(long, value_name = "FILE", conflicts_with = "size")]
     file: Option<PathBuf>,
-    /// How much data to make
+    /// Size of the generated data
     #[arg(long, value_name = "SIZE", default_value = "200MB")]
     size: Bytes,
-    /// How to move it: SIZING or SIZING+CONGESTION, by commas [default: kernel+cubic,kernel+bbr,bdp,sobas:paper,sobas]
+    /// Variants to compare: SIZING or SIZING+CONGESTION, separated by commas [default:
+    /// kernel+cubic,kernel+bbr,bdp,sobas:paper,sobas]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     sizing: Vec<Variant>,
-    /// Where report.html and outcome.json go
+    /// Directory for report.html and outcome.json
     #[arg(long, value_name = "DIR", default_value = "demo-out")]
     out: PathBuf,
-    /// Print what outcome.json holds, and nothing else
+    /// Print the content of outcome.json, and nothing else
     #[arg(long)]
     json: bool,
 }
 
-/// A path and the words in which it was asked for.
+/// A path, and its text on the command line.
 #[derive(Debug, Clone)]
 struct WrittenPath {
     text: String,
@@ -66,7 +67,7 @@ pub fn run(arguments: Arguments) -> Ending {
     if arguments.size == Bytes::ZERO {
         return Err("--size 0B: nothing to move; give at least one byte".into());
     }
-    // Tried now, so that nobody waits for results that then cannot be kept.
+    // Made now, so that an error shows before the transfers run.
     fs::create_dir_all(&arguments.out)
         .and_then(|()| tempfile::tempfile_in(&arguments.out))
         .map_err(|e| {
@@ -76,7 +77,7 @@ pub fn run(arguments: Arguments) -> Ending {
             )
         })?;
     let program = std::env::current_exe()?;
-    // Made and removed out here: whatever ends the isolated part, this process goes on.
+    // Made and removed in this process, which survives the isolated one.
     let scratch = scratch::make()?;
     let code = isolate(|| match story(&arguments, &variants, &program, scratch.path()) {
         Ok(code) => code,
@@ -148,7 +149,7 @@ fn publish(outcome: &DemoOutcome, arguments: &Arguments) -> Result<(), Box<dyn s
     Ok(())
 }
 
-/// Writes a file whole or not at all: what stood there before goes only when all is on the disk.
+/// Replaces a file atomically.
 fn replace(path: &Path, text: &str) -> io::Result<()> {
     let mut file = tempfile::Builder::new()
         .permissions(fs::Permissions::from_mode(0o666))
@@ -159,7 +160,7 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// The file to move: the user's, or one made for the occasion.
+/// The file to move: the user's, or generated data.
 fn content(arguments: &Arguments, scratch: &Path) -> Result<Content, String> {
     match &arguments.file {
         Some(file) => Content::of(file),

@@ -33,9 +33,9 @@ Examples:
 /// Run a command across an emulated path between two network namespaces
 ///
 /// COMMAND runs at the near end (10.77.0.1); the far end is 10.77.0.2. Both use this machine's
-/// own kernel and see nothing of its network. Every packet between them waits in a drop-tail
-/// buffer, is sent at the given rate and then delayed; a certificate says afterwards how true
-/// that was. Rates and buffers count IP packets, without Ethernet's headers.
+/// kernel and are separate from its network. Every packet between them waits in a drop-tail buffer,
+/// is sent at the given rate and then delayed. A certificate says afterwards how accurate the
+/// emulation was. Rates and buffers count IP packets, without Ethernet's headers.
 ///
 /// Works as root and, where user namespaces are allowed, without. When COMMAND ends, everything
 /// that was started inside ends too. The exit code is COMMAND's, or 128 + n after signal n.
@@ -64,7 +64,7 @@ pub struct Arguments {
     #[arg(long, conflicts_with = "json")]
     quiet: bool,
 
-    /// Measure the highest rate that this machine emulates truthfully, and its delay error
+    /// Measure the highest rate that this machine emulates accurately, and its delay error
     #[arg(long, conflicts_with_all = ["path", "far", "command"])]
     self_test: bool,
 
@@ -94,7 +94,7 @@ pub fn run(arguments: Arguments) -> Ending {
     Ok(ExitCode::from(code))
 }
 
-/// The story inside the namespaces; returns the command's exit code.
+/// Runs the commands inside the namespaces; returns the near command's exit code.
 fn play(path: &PathSpec, arguments: &Arguments) -> Result<u8, Box<dyn std::error::Error>> {
     let (program, rest) = arguments.command.split_first().ok_or("no command was given")?;
     let mut supervisor = Supervisor::new()?;
@@ -119,7 +119,7 @@ fn play(path: &PathSpec, arguments: &Arguments) -> Result<u8, Box<dyn std::error
     Ok(code)
 }
 
-/// Measures the machine and says what it found.
+/// Runs the self-test and prints its result.
 fn test_machine(arguments: &Arguments) -> Result<u8, Box<dyn std::error::Error>> {
     err!("Trying rates on a path of 20 ms with one BDP of buffer; this takes half a minute.");
     let found = self_test(&mut |trial| {
@@ -147,9 +147,8 @@ fn test_machine(arguments: &Arguments) -> Result<u8, Box<dyn std::error::Error>>
     Ok(u8::from(found.highest.is_none()))
 }
 
-/// Waits for the near command. The first request to end is passed on to it, the second kills
-/// it. A far command that ends meanwhile is forgotten, and named if it failed, for that may be
-/// why the near one does not end.
+/// Waits for the near command. The first signal is passed on to it, the second kills it. A far
+/// command that fails meanwhile is reported, because the near one may wait for it.
 fn wait_near(supervisor: &mut Supervisor, near: u32, far: &mut Option<u32>) -> std::io::Result<u8> {
     let mut asked = false;
     loop {

@@ -20,14 +20,14 @@ pub enum EngineName {
     Lab,
 }
 
-/// What an engine answers. Serialised it is the outcome, with the certificate as a further member
-/// where there is one.
+/// An engine's result. Serialised it is the outcome, with the certificate as a further member if
+/// there is one.
 #[derive(Debug, Clone, Serialize)]
 pub struct EngineAnswer {
     /// The outcome, with the time it took.
     #[serde(flatten)]
     pub outcome: Outcome,
-    /// How true the emulation was.
+    /// The emulator's certificate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub certificate: Option<Certificate>,
 }

@@ -33,57 +33,57 @@ Examples:
   sweetspot gauntlet --seed 7 --paths 300 --seeds 4 --sizing sobas,sobas:live --journal g.journal
   sweetspot gauntlet --seed 7 --only 41 --sizing sobas --worst worst")]
 pub struct Arguments {
-    /// What plays: sim, or lab, this machine's own kernel in real time, one run after the other
+    /// Engine: sim, or lab (this machine's kernel in real time, one run after the other)
     #[arg(long, value_enum, default_value_t = EngineName::Sim)]
     engine: EngineName,
-    /// What is drawn: drawn, sizes, long, changes, transfers
+    /// Populations of random paths: drawn, sizes, long, changes, transfers
     #[arg(long, value_delimiter = ',', default_value = "drawn")]
     population: Vec<Population>,
-    /// The population's seed: the same paths for ever
+    /// Seed of the population; the same seed gives the same paths
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed())]
     seed: u64,
-    /// How many of its paths, or which: 300, or 100..200
+    /// Number of paths, or a range of them: 300, or 100..200
     #[arg(long, value_name = "N|A..B", default_value = "300", value_parser = paths)]
     paths: Range<u64>,
-    /// This path alone
+    /// Play this path only
     #[arg(long, value_name = "INDEX", conflicts_with = "paths", value_parser = clap::value_parser!(u64).range(..1 << 53))]
     only: Option<u64>,
-    /// Seeds that each path is played under
+    /// Number of seeds per path
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     seeds: u64,
-    /// How long each transfer is measured [default: 20s; sizes 60s at most, long 60s and 300s,
-    /// changes and transfers 30s]
+    /// Measured time of each transfer [default: 20s; sizes 60s at most, long 60s and 300s, changes
+    /// and transfers 30s]
     #[arg(long)]
     duration: Option<Duration>,
     /// Congestion controls; each sizing is played with each
     #[arg(long, value_delimiter = ',', default_value = "cubic", value_parser = congestion)]
     congestion: Vec<Congestion>,
-    /// They stay, whatever a sizing would rather have
+    /// Do not let sizings switch the congestion control
     #[arg(long)]
     congestion_fixed: bool,
-    /// What is judged
+    /// Sizings to compare with the kernel's
     #[arg(long, value_delimiter = ',', default_value = "sobas", value_parser = sizing)]
     sizing: Vec<Sizing>,
-    /// Where finished runs are kept; the same command goes on where a killed one was
+    /// Journal of finished runs; the same command continues after an interruption
     #[arg(long, value_name = "FILE")]
     journal: Option<PathBuf>,
-    /// Which state of the sizings is played; kept runs of another are not used [default: this
+    /// Tag of the sizings' implementation; stored runs with another tag are not used [default: this
     /// program's version and build]
     #[arg(long, value_name = "TEXT")]
     tag: Option<String>,
-    /// Play these sizings again though the journal has them (kernel: everybody's measure)
+    /// Play these sizings again even if the journal has them (kernel: the baseline)
     #[arg(long, value_name = "SIZING", value_delimiter = ',', requires = "journal")]
     fresh: Vec<Sizing>,
-    /// Where the worst paths of each sizing go, as scenario files
+    /// Directory for scenario files of each sizing's worst paths
     #[arg(long, value_name = "DIR")]
     worst: Option<PathBuf>,
-    /// How many of them
+    /// Number of worst paths
     #[arg(long, value_name = "N", default_value_t = 10, requires = "worst")]
     worst_paths: usize,
-    /// Seeds of populations on which parameters were chosen; none of them may measure
+    /// Seeds of populations on which parameters were chosen; they are refused
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = seed())]
     chosen_on: Vec<u64>,
-    /// Where a document of the results goes, with pictures in a directory of its name
+    /// Write a document of the results here, with pictures in a directory of its name
     #[arg(long, value_name = "FILE.md")]
     out: Option<PathBuf>,
     #[command(flatten)]
@@ -188,7 +188,7 @@ fn print(report: &GauntletReport, json: bool) -> Result<(), Box<dyn std::error::
     Ok(())
 }
 
-/// Plays while somebody may watch and may interrupt.
+/// Plays with a progress display until done or interrupted.
 fn play_interruptibly(
     plan: GauntletPlan,
     store: &dyn ResultStore,
@@ -217,8 +217,8 @@ fn play_interruptibly(
     Ok((plan, measured))
 }
 
-/// Plays those paths of `plan` that this machine can play, and certifies, with every variant. The
-/// lab isolates this process, which it can only while that has one thread: nobody attends.
+/// Plays those paths of `plan` that this machine can emulate accurately, with every variant. The
+/// lab needs a process with one thread, so there is no progress display.
 fn in_the_lab(
     plan: &GauntletPlan,
     store: &dyn ResultStore,
@@ -243,7 +243,7 @@ fn in_the_lab(
 /// The lab, until its certificate says that the path was emulated truthfully.
 struct CertifiedLab;
 
-/// How often a run is repeated that was not certified.
+/// Largest number of attempts per run until one is certified.
 const MAX_ATTEMPTS: u32 = 3;
 
 impl Engine for CertifiedLab {
@@ -270,7 +270,7 @@ impl Engine for CertifiedLab {
     }
 }
 
-/// The paths on which each sizing fared worst, as files that `sweetspot run` plays.
+/// Writes each sizing's worst paths as scenario files.
 fn write_worst(
     arguments: &Arguments,
     plan: &GauntletPlan,
@@ -324,7 +324,7 @@ fn write_worst(
     Ok(())
 }
 
-/// The document, and its pictures in a directory beside it.
+/// Writes the document, and its pictures in a directory beside it.
 fn write_document(
     arguments: &Arguments,
     reports: &[GauntletReport],
@@ -353,14 +353,14 @@ fn write_document(
     Ok(())
 }
 
-/// The options that not every command needs.
+/// The options of [`command`] that differ from their defaults.
 fn options(arguments: &Arguments) -> String {
     let duration = arguments.duration.map(|d| format!(" --duration {}s", d.as_secs_f64()));
     let fixed = arguments.congestion_fixed.then(|| " --congestion-fixed".to_owned());
     [duration, fixed].into_iter().flatten().collect()
 }
 
-/// What was typed that the results follow from.
+/// The command line that repeats this.
 fn command(arguments: &Arguments) -> String {
     let listed = |words: Vec<String>| words.join(",");
     let Range { start, end } = arguments.only.map_or(arguments.paths.clone(), |i| i..i + 1);

@@ -22,7 +22,7 @@ Examples:
   sweetspot lab blog --each 3s --json
   sweetspot lab blog --out docs/results/blog.md")]
 pub struct BlogArguments {
-    /// How long each buffer is measured
+    /// Measured time of each buffer
     #[arg(long, value_name = "TIME", default_value = "10s")]
     each: Duration,
     /// Write a document of the results, with machine, kernel and date
@@ -33,9 +33,9 @@ pub struct BlogArguments {
     json: bool,
 }
 
-/// Less would be slow start alone.
+/// Shortest measured time: less would be slow start alone.
 const MIN_MEASURED: Duration = Duration::from_millis(100);
-/// Nobody waits longer for five of them.
+/// Longest measured time.
 const MAX_MEASURED: Duration = Duration::from_secs(3600);
 
 pub fn run(experiment: Experiment) -> Ending {

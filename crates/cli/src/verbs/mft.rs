@@ -14,15 +14,15 @@ Examples:
 pub struct Arguments {
     #[command(flatten)]
     file: ScenarioFile,
-    /// Seeds to average over, from the scenario's own on
+    /// Number of seeds to average over, from the scenario's own on
     #[arg(long, default_value_t = 1)]
     seeds: u64,
-    /// How close to the best window is close enough, as a share of it
+    /// Largest distance from the best window, as a share of it
     #[arg(long, default_value_t = 0.005)]
     tolerance: f64,
     #[command(flatten)]
     parallel: Parallel,
-    /// Print everything tried as one JSON object
+    /// Print all windows tried as one JSON object
     #[arg(long)]
     json: bool,
 }

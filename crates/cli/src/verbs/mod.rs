@@ -1,4 +1,4 @@
-//! One file per verb: its arguments as typed, and its story.
+//! One file per verb: its arguments and its steps.
 
 pub mod advise;
 pub mod completions;

@@ -23,13 +23,13 @@ pub struct Arguments {
     /// send or serve --series
     #[arg(value_name = "RESULTS", required = true)]
     results: Vec<PathBuf>,
-    /// The page
+    /// The HTML page
     #[arg(long, value_name = "FILE", default_value = "report.html")]
     out: PathBuf,
     /// Write every picture as an SVG file into this directory, too
     #[arg(long, value_name = "DIR")]
     svg: Option<PathBuf>,
-    /// The same as PNG files
+    /// Write every picture as a PNG file into this directory, too
     #[arg(long, value_name = "DIR")]
     png: Option<PathBuf>,
 }
@@ -83,10 +83,10 @@ fn open(path: &Path) -> Result<ResultFile, String> {
     read(&text, VERSION).map_err(|error| blame(&error))
 }
 
-/// What a Parquet file begins with.
+/// The magic number of a Parquet file.
 const PARQUET: &[u8] = b"PAR1";
 
-/// Does what may panic inside and says so in its result: nothing is printed about that besides.
+/// Does `work`, which catches its own panics, without the message that a panic prints.
 fn quietly<T>(work: impl FnOnce() -> T) -> T {
     let loud = panic::take_hook();
     panic::set_hook(Box::new(|_| {}));
@@ -99,7 +99,7 @@ fn in_words(error: &impl std::fmt::Display) -> String {
     format!("it begins like a Parquet file and cannot be read ({error}); make it again")
 }
 
-/// The file's own name, which is what its curves are called.
+/// The file's name, which labels its curves.
 fn name(path: &Path) -> String {
     path.file_name().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into())
 }

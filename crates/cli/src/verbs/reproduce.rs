@@ -31,16 +31,16 @@ pub struct Arguments {
     /// router buffer paper with every number behind its figures
     #[arg(value_name = "WHAT", default_value = "all")]
     what: Vec<String>,
-    /// Which engines draw them
+    /// Engines that play them
     #[arg(long, value_enum, value_delimiter = ',', default_value = "sim,theory")]
     engine: Vec<EngineName>,
-    /// Where to write: papers.html, papers.md, a picture per figure in papers/
+    /// Output directory: papers.html, papers.md, a picture per figure in papers/
     #[arg(long, value_name = "DIR", default_value = "reproduction")]
     out: PathBuf,
     /// More seeds and a closer search, as in docs/results
     #[arg(long)]
     careful: bool,
-    /// List the figures and tables, and do nothing
+    /// List the figures and tables and end
     #[arg(long)]
     list: bool,
     #[command(flatten)]
@@ -138,7 +138,7 @@ fn play_all(entries: &[&Entry], stage: &Stage<'_>) -> Result<Vec<Figure>, StudyE
     Ok(figures)
 }
 
-/// Plays a figure. What the lab cannot play is drawn by the others, and says why.
+/// Plays a figure. Where the lab cannot play it, the other engines do, and the text says why.
 fn play(entry: &Entry, stage: &Stage<'_>) -> Result<Figure, StudyError> {
     match (entry.play)(stage) {
         Err(StudyError::Engine(why)) if stage.lab.is_some() => {

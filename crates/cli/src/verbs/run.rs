@@ -22,13 +22,13 @@ Examples:
 pub struct Arguments {
     /// The scenario, a TOML file; docs/scenario.md describes it
     scenario: PathBuf,
-    /// What plays it
+    /// The engine
     #[arg(long, value_enum, default_value_t = EngineName::Sim)]
     engine: EngineName,
-    /// Another seed than the scenario's
+    /// A seed in place of the scenario's
     #[arg(long, value_parser = seed())]
     seed: Option<u64>,
-    /// Another value for a key, e.g. path.buffer=625pkt or transfer.0.sizing=sobas
+    /// A value in place of a key's, e.g. path.buffer=625pkt or transfer.0.sizing=sobas
     #[arg(long = "set", value_name = "KEY=VALUE")]
     overrides: Vec<String>,
     /// Print the outcome as one JSON object
@@ -37,12 +37,12 @@ pub struct Arguments {
     /// Write the time series of every transfer and of the bottleneck to this Parquet file
     #[arg(long, value_name = "FILE.parquet")]
     series: Option<PathBuf>,
-    /// How far the samples of the time series lie apart
+    /// Interval between samples of the time series
     #[arg(long, value_name = "TIME", default_value = "100ms", requires = "series")]
     interval: Duration,
 }
 
-/// No closed form covers the scenario.
+/// Exit code if no closed form covers the scenario.
 const NOT_COVERED: u8 = 3;
 
 pub fn run(arguments: Arguments) -> Ending {
@@ -76,7 +76,7 @@ pub fn run(arguments: Arguments) -> Ending {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What takes the time series of `scenario`.
+/// The recorder of the time series of `scenario`.
 fn recorder(scenario: &Scenario, arguments: &Arguments) -> Result<RunSeries, String> {
     if arguments.engine == EngineName::Theory {
         return Err("--series: closed forms know no time; take --engine sim or lab".into());

@@ -6,12 +6,12 @@ use sweetspot_study::Workers;
 
 use crate::text_file;
 
-/// A scenario and what a study changes in it.
+/// A scenario file and overrides of its keys.
 #[derive(Debug, clap::Args)]
 pub struct ScenarioFile {
     /// The scenario, a TOML file; docs/scenario.md describes it
     path: PathBuf,
-    /// Another value for a key, e.g. path.buffer=625pkt or transfer.0.sizing=sobas
+    /// A value in place of a key's, e.g. path.buffer=625pkt or transfer.0.sizing=sobas
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub overrides: Vec<String>,
 }
@@ -27,13 +27,13 @@ impl ScenarioFile {
         Scenario::parse_with(&self.text()?, &self.overrides).map_err(|error| self.blame(&error))
     }
 
-    /// The file and what is set besides, as typed.
+    /// The file and its overrides, as typed.
     pub fn name(&self) -> String {
         let set: String = self.overrides.iter().map(|set| format!(" --set {set}")).collect();
         format!("{}{set}", self.path.display())
     }
 
-    /// `error` with the file it is about.
+    /// `error` with the name of the file.
     pub fn blame(&self, error: &dyn std::fmt::Display) -> String {
         format!("{}: {error}", self.path.display())
     }
@@ -44,10 +44,10 @@ pub fn seed() -> RangedU64ValueParser {
     clap::value_parser!(u64).range(..1 << 53)
 }
 
-/// How many runs go on at the same time.
+/// Number of simultaneous runs.
 #[derive(Debug, clap::Args)]
 pub struct Parallel {
-    /// Runs at the same time; the result does not depend on it [default: one per core]
+    /// Number of simultaneous runs; the result does not depend on it [default: one per core]
     #[arg(long, value_name = "N")]
     workers: Option<usize>,
 }

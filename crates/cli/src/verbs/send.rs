@@ -31,7 +31,7 @@ pub struct Arguments {
     /// Congestion control of this connection [default: the system's]
     #[arg(long, value_name = "NAME")]
     congestion: Option<String>,
-    /// Let the receiver's sizing switch it all the same, as where none is named
+    /// Let the receiver's sizing switch the congestion control even though --congestion is given
     #[arg(long, requires = "congestion")]
     may_switch: bool,
     #[command(flatten)]
@@ -45,7 +45,7 @@ pub struct Arguments {
     /// Write the time series, as this end sees it, to this file, as JSON lines
     #[arg(long, value_name = "FILE")]
     series: Option<PathBuf>,
-    /// Say more
+    /// Print more detail
     #[arg(long, short)]
     verbose: bool,
 }

@@ -25,19 +25,19 @@ Examples:
   sweetspot serve --dir incoming --listen 192.0.2.7:9000 --once --json
       takes one file, then prints what the transfer came to, as JSON")]
 pub struct Arguments {
-    /// Directory that received files go to; made where there is none
+    /// Directory for received files; made if it is missing
     #[arg(long, value_name = "DIR")]
     dir: PathBuf,
     /// Address and port to listen on, TCP and UDP; port 0 picks a free one
     #[arg(long, value_name = "ADDR:PORT", default_value = "0.0.0.0:7411", value_parser = listening)]
     listen: SocketAddr,
-    /// Host that the ticket names, where senders reach this one under another address
+    /// Host name or address in the ticket, if senders reach this host under another address
     #[arg(long, value_name = "HOST[:PORT]")]
     advertise: Option<String>,
     /// End after one transfer
     #[arg(long)]
     once: bool,
-    /// How long the ticket is taken
+    /// Time for which the ticket is valid
     #[arg(long, value_name = "DURATION", default_value = "24h")]
     lifetime: Duration,
     /// Overwrite existing files
@@ -47,7 +47,7 @@ pub struct Arguments {
     /// sobas or sobas:paper [default: what the sender asks for, else sobas]
     #[arg(long)]
     sizing: Option<Sizing>,
-    /// Congestion control at the sender, whatever it chose
+    /// Congestion control at the sender, in place of its choice
     #[arg(long, value_name = "NAME")]
     congestion: Option<String>,
     #[command(flatten)]
@@ -61,7 +61,7 @@ pub struct Arguments {
     /// Write the time series to this file, as JSON lines
     #[arg(long, value_name = "FILE")]
     series: Option<PathBuf>,
-    /// Say more
+    /// Print more detail
     #[arg(long, short)]
     verbose: bool,
 }
@@ -76,12 +76,12 @@ pub fn run(arguments: Arguments) -> Ending {
         arguments.verbose,
     )?);
     process::report_file_size_limit();
-    // Held back before any thread starts, so that only the one that waits for them gets them.
+    // Signals are blocked before any thread starts, so that only the waiting thread gets them.
     let signals = Supervisor::new()?;
     let lifetime = arguments.lifetime;
     make_directory(&arguments.dir)?;
     let server = Arc::new(Server::bind(resolve(arguments)?)?);
-    // The ticket is the first line, at once: whoever started us may be waiting for it.
+    // The ticket is the first line, flushed at once, because a caller may wait for it.
     out!("{}", server.ticket());
     greet(&reporter.0, &server, lifetime)?;
     reporter.0.detail(&format!("the receive window is steered by {}", server.clamp_method()));
@@ -96,7 +96,7 @@ pub fn run(arguments: Arguments) -> Ending {
     }
 }
 
-/// Tells a person what to do with the ticket.
+/// Prints how to use the ticket.
 fn greet(watch: &TransferReporter, server: &Server, lifetime: Duration) -> std::io::Result<()> {
     let (address, ticket) = (server.address()?, server.ticket());
     watch.print(&format!(
@@ -113,7 +113,7 @@ fn greet(watch: &TransferReporter, server: &Server, lifetime: Duration) -> std::
     Ok(())
 }
 
-/// Ends the transfers in an orderly way when a signal asks for it, and at once at the second.
+/// Ends the transfers in an orderly way on the first signal, and at once on the second.
 fn stop_on_signal(server: &Server, mut signals: Supervisor) {
     let mut ending = false;
     while let Ok(event) = signals.next_event() {
@@ -145,7 +145,7 @@ fn resolve(arguments: Arguments) -> Result<ServeOptions, Box<dyn std::error::Err
     })
 }
 
-/// Makes the directory where its parent is there and it is not.
+/// Makes the directory if it is missing and its parent exists.
 fn make_directory(dir: &Path) -> Result<(), String> {
     match fs::create_dir(dir) {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(format!(

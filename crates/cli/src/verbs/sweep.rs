@@ -33,10 +33,10 @@ pub struct Arguments {
     /// Seeds per combination, from the scenario's own on; the table shows mean and 95 % confidence
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     seeds: u64,
-    /// What plays it; the lab plays one run at a time
+    /// The engine; the lab plays one run at a time
     #[arg(long, value_enum, default_value_t = EngineName::Sim)]
     engine: EngineName,
-    /// Where the results go: FILE.csv or FILE.parquet, one row per run and transfer; FILE.json, whole
+    /// Write the results: FILE.csv or FILE.parquet, one row per run and transfer; FILE.json, whole
     /// outcomes
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -47,7 +47,7 @@ pub struct Arguments {
     json: bool,
 }
 
-/// What a file of results is written as.
+/// Format of a file of results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ResultFormat {
     Csv,
@@ -126,7 +126,7 @@ fn journal_of(out: &Path) -> PathBuf {
     name.into()
 }
 
-/// Plays the sweep while somebody may watch and may interrupt.
+/// Plays the sweep with a progress display until done or interrupted.
 fn play_interruptibly(
     sweep: &Sweep,
     variants: &[SweepVariant],
@@ -175,7 +175,7 @@ fn keys(sweep: &Sweep) -> Vec<String> {
     sweep.over.iter().map(|over| over.key.clone()).collect()
 }
 
-/// Writes the results; where that fails, the journal has them.
+/// Writes the results. If that fails, the journal still has them.
 fn write(
     out: &Path,
     format: ResultFormat,

@@ -8,8 +8,8 @@ use super::Ending;
 
 /// Try out a path on a local page, and watch running programs there
 ///
-/// The page is for this machine's browser: its server listens at the loopback address alone, and the
-/// address has a token that lets in. Nothing is loaded from elsewhere.
+/// The server listens on the loopback address only, and the page's address contains a token without
+/// which nothing is served. The page loads nothing from elsewhere.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -20,8 +20,8 @@ Examples:
   sweetspot ui --watch tune.jsonl --watch sweep.parquet.journal
       what tune --events tune.jsonl does, and how far sweep --out sweep.parquet is")]
 pub struct Arguments {
-    /// A file that a running program writes: of send --series, serve --series, tune --events, or the
-    /// journal beside sweep --out; it need not be there yet
+    /// A file that a running program writes: of send --series, serve --series, tune --events, or
+    /// the journal beside sweep --out; it need not exist yet
     #[arg(long, value_name = "FILE")]
     watch: Vec<PathBuf>,
     /// The port [default: any that is free]

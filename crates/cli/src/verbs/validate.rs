@@ -22,16 +22,16 @@ pub struct Arguments {
     /// The scenario, a TOML file; docs/scenario.md describes it
     #[arg(required_unless_present = "standing", conflicts_with = "standing")]
     scenario: Option<PathBuf>,
-    /// Every scenario of scenarios/standing, each with bounds; an engine beyond them is an error
+    /// Play every scenario of scenarios/standing; an engine beyond a scenario's bounds is an error
     #[arg(long)]
     standing: bool,
-    /// What plays it, by commas
+    /// Engines, separated by commas
     #[arg(long, value_enum, value_delimiter = ',', default_value = "theory,sim,lab")]
     engine: Vec<EngineName>,
-    /// Another seed than the scenario's
+    /// A seed in place of the scenario's
     #[arg(long, conflicts_with = "standing", value_parser = seed())]
     seed: Option<u64>,
-    /// Another value for a key, e.g. path.buffer=625pkt or transfer.0.sizing=sobas
+    /// A value in place of a key's, e.g. path.buffer=625pkt or transfer.0.sizing=sobas
     #[arg(long = "set", value_name = "KEY=VALUE", conflicts_with = "standing")]
     overrides: Vec<String>,
     /// Write a document of the standing set, with machine, kernel and date
@@ -42,7 +42,7 @@ pub struct Arguments {
     json: bool,
 }
 
-/// What the engines answered, and the comparison of their answers.
+/// The engines' outcomes, and their comparison.
 #[derive(Serialize)]
 struct Validation {
     judgement: String,
@@ -74,8 +74,8 @@ pub fn run(arguments: Arguments) -> Ending {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Plays `scenario` by each engine; one that refuses is left out and says why. If all do, that
-/// is the error.
+/// Plays `scenario` by each engine. An engine that refuses is left out with its reason. If all
+/// refuse, that is the error.
 fn validate(scenario: &Scenario, engines: &[EngineName]) -> Result<Validation, EngineError> {
     let (mut answers, mut refused) = (Vec::new(), Vec::new());
     for engine in engines {
@@ -143,8 +143,8 @@ fn standing(arguments: &Arguments) -> Ending {
     }
 }
 
-/// Adds a line per bound; returns how many are broken. One that an untrusted emulation broke
-/// proves nothing.
+/// Adds a line per bound; returns how many are broken. Bounds broken by an untrusted emulation do
+/// not count.
 fn check_bounds(one: &StandingScenario, validation: &Validation, rows: &mut String) -> usize {
     let trusted = validation.answers.iter().all(|a| a.certificate.as_ref().is_none_or(|c| c.trust));
     let outcomes: Vec<Outcome> =

@@ -10,7 +10,7 @@ use sweetspot_units::Duration;
 
 use super::Tested;
 
-/// What a terminal is told at the end: back to the screen that was there before.
+/// The escape sequence that a terminal gets at the end: back to the previous screen.
 const BACK: &str = "\x1b[?1049l";
 
 /// Ends with the test, whatever comes of it.

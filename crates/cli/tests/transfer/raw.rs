@@ -38,7 +38,7 @@ impl Raw {
         Raw { tls, session: Session::new(&ticket.secret, &exporter) }
     }
 
-    /// Connects, says hello with a good proof, and hears that it may come in.
+    /// Connects, sends a hello with a valid proof, and reads that it is admitted.
     pub fn accepted(ticket: &Ticket, name: &str, size: u64) -> Raw {
         let mut raw = Raw::connect(ticket);
         raw.say(&raw.hello(name, size));

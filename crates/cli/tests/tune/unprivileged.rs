@@ -1,4 +1,4 @@
-//! What somebody without rights over a process is told.
+//! Errors for a user without rights over a process.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Write};

@@ -1,5 +1,5 @@
-//! The page that gathers the papers' figures: published numbers as marks, our engines as curves,
-//! the difference in tables. One file, no network, readable on a phone and in the dark.
+//! The page of the papers' figures: published numbers as marks, our engines as curves, the
+//! differences in tables. One file, no network, readable on a phone and in dark mode.
 
 use sweetspot_study::papers::{Figure, Paper, PublishedComparison};
 use sweetspot_study::plot::{Origin, Plot, Table};
@@ -7,7 +7,7 @@ use sweetspot_study::plot::{Origin, Plot, Table};
 use crate::chart;
 use crate::svg::escape;
 
-/// What the page says about itself.
+/// Version, command and date of the page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageInfo {
     /// The command that repeats this.

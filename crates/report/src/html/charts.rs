@@ -25,7 +25,7 @@ the buffer's size. Small triangles mark what the controller did.</p>
 const WIDTH: f64 = 360.0;
 const LEFT: f64 = 38.0;
 const FRAME_HEIGHT: f64 = 78.0;
-/// From one frame's top to the next one's: room for a title between them.
+/// Distance between the tops of two frames, with room for a title.
 const PITCH: f64 = 104.0;
 const FIRST_TOP: f64 = 22.0;
 
@@ -62,7 +62,7 @@ fn drawing(index: usize, c: &VariantOutcome, path: &PathFacts, end: f64) -> Stri
     )
 }
 
-/// Where one of a variant's panels stands.
+/// Position of one of a variant's panels.
 struct PanelFrame<'a> {
     c: &'a VariantOutcome,
     path: &'a PathFacts,
@@ -106,7 +106,7 @@ fn goodput(f: &mut PanelFrame<'_>) -> String {
 
 fn window(f: &mut PanelFrame<'_>) -> String {
     let (full, overflow) = (f.path.bdp.as_f64(), (f.path.bdp + f.path.buffer).as_f64());
-    // Half as much again as the sweet spot: beyond that one window differs from another in nothing.
+    // 1.5 times the sweet spot: beyond that windows do not differ in effect.
     let top = overflow * 1.5;
     let (unit, title) =
         if top > 2e6 { (1e6, "Advertised window, MB") } else { (1e3, "Advertised window, kB") };

@@ -1,4 +1,4 @@
-//! The self-contained page: no file beside it, no network, readable on a phone and in the dark.
+//! The self-contained page: one file, no network, readable on a phone and in dark mode.
 
 mod charts;
 mod pointer;

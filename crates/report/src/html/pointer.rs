@@ -1,11 +1,11 @@
-//! What the page's script needs to say the values under the pointer.
+//! The data with which the page's script shows the values under the pointer.
 
 use serde_json::{Value, json};
 
 use super::race::longest;
 use crate::outcome::{DemoOutcome, VariantOutcome};
 
-/// The time axis is cut into so many steps; each shows the sample last seen by then.
+/// Steps of the time axis; each shows the last sample before it.
 const TIME_STEPS: usize = 400;
 
 /// For each variant and quantity one value per step, ready to be shown; `null` where there

@@ -60,7 +60,7 @@ fn drawing(outcome: &DemoOutcome, class: &str, width: f64, height: f64) -> Strin
     )
 }
 
-/// When the last variant was done, in seconds: the end of every time axis.
+/// When the last variant ended, seconds: the end of every time axis.
 pub fn longest(outcome: &DemoOutcome) -> f64 {
     let ends = outcome.variants.iter().filter_map(|c| c.series.t.last());
     ends.map(|t| t.as_secs_f64()).fold(0.1, f64::max)

@@ -2,7 +2,7 @@ use crate::colour;
 use crate::outcome::{DemoOutcome, VariantOutcome};
 use crate::svg::escape;
 
-/// Behind a fold for each run: the emulator's certificate and the controller's events.
+/// A collapsible section per run with the emulator's certificate and the controller's events.
 pub fn section(outcome: &DemoOutcome) -> String {
     let folds: String = outcome.variants.iter().enumerate().map(fold).collect();
     format!(

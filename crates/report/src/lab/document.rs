@@ -7,7 +7,7 @@ use super::{Cell, LabBench, cpu_per_gb};
 use crate::headline::grouped;
 use crate::outcome::VariantOutcome;
 
-/// The benchmark as Markdown. What was not measured is said, what missed its target is named.
+/// The benchmark as Markdown. It names what was not measured and which targets were missed.
 pub fn markdown(bench: &LabBench) -> String {
     let sections = [
         head(bench),

@@ -1,5 +1,4 @@
-//! The benchmark on emulated paths: what was measured, what was to be reached, and the document
-//! that says both.
+//! The benchmark on emulated paths: its results, its targets, and its document.
 
 mod document;
 mod targets;
@@ -12,7 +11,7 @@ use sweetspot_units::{Bytes, Duration, Rate};
 use crate::outcome::DemoOutcome;
 use crate::wire;
 
-/// Everything the document is made of.
+/// The content of the document.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LabBench {
     /// The command that repeats it.
@@ -25,26 +24,26 @@ pub struct LabBench {
     pub matrix: Vec<Cell>,
     /// How many cells the matrix has.
     pub matrix_size: usize,
-    /// What the emulator found out about the machine, as it prints it.
+    /// The output of the emulator's self-test.
     pub self_test: Option<String>,
-    /// What somebody wrote about these results.
+    /// Hand-written notes about these results.
     pub notes: String,
 }
 
-/// One path and all that crossed it.
+/// One path and its results.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cell {
     /// Its name, e.g. `100Mbit/s-20ms-1.0BDP`.
     pub name: String,
     /// The variants, without their series.
     pub outcome: DemoOutcome,
-    /// Variants that were to be measured and were not.
+    /// Variants without a result.
     pub not_measured: Vec<String>,
     /// Another program on the same path, for its CPU time.
     pub reference: Option<ReferenceTransfer>,
 }
 
-/// What another program needed for the same transfer.
+/// The cost of the same transfer with another program.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReferenceTransfer {
     /// Its name and version.
@@ -54,7 +53,7 @@ pub struct ReferenceTransfer {
     /// Payload moved.
     #[serde(rename = "size_bytes", with = "wire")]
     pub size: Bytes,
-    /// How fast.
+    /// Its goodput.
     #[serde(rename = "goodput_bps", with = "wire")]
     pub goodput: Rate,
     /// CPU time of the sender.

@@ -1,13 +1,13 @@
 use super::{Cell, LabBench};
 use crate::outcome::VariantOutcome;
 
-/// One number that was to be reached.
+/// A target and its measurement.
 pub struct Target {
-    /// Where and what, in words.
+    /// The path and the target, in words.
     pub what: String,
-    /// What was measured, in words.
+    /// The measurement, in words.
     pub measured: String,
-    /// Whether that is enough.
+    /// Whether the target is met.
     pub met: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Results that were written by columns.
+//! Reads results from column files.
 
 use sweetspot_scenario::{BottleneckOutcome, Outcome, TransferOutcome};
 
@@ -6,7 +6,7 @@ use super::file::{ReadError, ResultFile, SeriesFile, SeriesRow};
 use crate::columns::{Column, Columns};
 use crate::sweep::{SWEEP_FORMAT, SweepFile, SweepFilePoint, SweepPath, column_of};
 
-/// What a table of columns holds, for sweetspot `ours`: the time series of a run, or a sweep.
+/// Reads the time series of a run, or a sweep, from columns; `ours` is this version of sweetspot.
 pub fn read_columns(columns: &Columns, ours: &str) -> Result<ResultFile, ReadError> {
     if columns.noted("sweetspot_sweep").is_some() {
         return sweep(columns, ours).map(ResultFile::Sweep);
@@ -35,7 +35,7 @@ fn series(columns: &Columns) -> Vec<SeriesRow> {
     (0..columns.rows()).map(row).filter(|row| row.t_s.is_finite()).collect()
 }
 
-/// The sweep without what its columns do not have: events, cross traffic, what runs cost.
+/// The sweep, without what its columns lack: events, cross traffic, cost of the runs.
 fn sweep(columns: &Columns, ours: &str) -> Result<SweepFile, ReadError> {
     let version = columns.noted("version").unwrap_or("of unknown version");
     let other = |reason: String| ReadError::OtherVersion {

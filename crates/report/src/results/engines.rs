@@ -55,7 +55,7 @@ fn all(runs: &[&Outcome]) -> Table {
     table
 }
 
-/// What tells transfers of different runs apart, engines and seeds aside.
+/// Identity of a transfer across engines and seeds: scenario, index, sizing.
 type TransferCase<'a> = (&'a str, usize, &'a str);
 
 /// Goodput by engine, mean over seeds, where one scenario was played by several.
@@ -114,7 +114,7 @@ fn mean_rate(
     (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64)
 }
 
-/// Cumulative distributions by sizing, where there is something to distribute.
+/// Cumulative distributions by sizing; none if there are too few runs.
 fn distributions(runs: &[&Outcome]) -> Vec<Plot> {
     let transfers = || runs.iter().flat_map(|run| run.transfers.iter().map(|t| (&run.engine, t)));
     let mut names: Vec<(&str, &str)> = Vec::new();

@@ -6,12 +6,12 @@ use thiserror::Error;
 use crate::outcome::DemoOutcome;
 use crate::sweep::{SWEEP_FORMAT, SweepFile};
 
-/// What a file of results holds.
+/// The content of a file of results.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ResultFile {
-    /// What `run --json` printed, or several of it.
+    /// Output of `run --json`, one or several.
     Runs(Vec<Outcome>),
-    /// What `sweep --out FILE.json` wrote.
+    /// Output of `sweep --out FILE.json`.
     Sweep(SweepFile),
     /// A demonstration's outcome.json.
     Demo(DemoOutcome),
@@ -22,13 +22,13 @@ pub enum ResultFile {
 /// A time series, row by row.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SeriesFile {
-    /// Who made it, where it says so.
+    /// The version that made it, if the file says so.
     pub version: Option<String>,
     /// Samples and events in the order of their times.
     pub rows: Vec<SeriesRow>,
 }
 
-/// A row of a time series; what was not known is missing.
+/// A row of a time series; unknown values are `None`.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 pub struct SeriesRow {
     /// Which transfer.
@@ -48,9 +48,9 @@ pub struct SeriesRow {
     pub dropped_packets: Option<f64>,
     /// Congestion window, bytes.
     pub cwnd_bytes: Option<f64>,
-    /// The same in packets.
+    /// Congestion window, packets.
     pub cwnd_packets: Option<f64>,
-    /// What the controller did, where this row is an event.
+    /// The controller's event, if this row is one.
     pub event: Option<String>,
 }
 
@@ -63,7 +63,7 @@ pub enum ReadError {
          FILE.json, demo's outcome.json, or --series"
     )]
     NoJson(String),
-    /// JSON of something else.
+    /// JSON, but not a result.
     #[error(
         "it is JSON, but no result of sweetspot; give files of run --json, sweep --out FILE.json, \
          demo's outcome.json, or --series"
@@ -75,7 +75,7 @@ pub enum ReadError {
          ({reason}); make it again, or read it with that version"
     )]
     OtherVersion {
-        /// What it seems to be.
+        /// The kind of result that it seems to be.
         kind: &'static str,
         /// Its version.
         theirs: String,
@@ -84,13 +84,13 @@ pub enum ReadError {
         /// What is missing or different.
         reason: String,
     },
-    /// Columns of something else.
+    /// Columns, but not a result.
     #[error(
         "it is a Parquet file, but no result of sweetspot; give files of run --series or sweep --out \
          FILE.parquet"
     )]
     AlienColumns,
-    /// Nothing in it.
+    /// An empty file.
     #[error("it is empty; what should have written it did not come to its end")]
     Empty,
 }

@@ -42,7 +42,7 @@ pub fn demonstration(index: usize, file: &str, demo: &DemoOutcome) -> Vec<Sheet>
     let (full, overflow) = (path.bdp.as_f64() / 1e3, (path.bdp + path.buffer).as_f64() / 1e3);
     window.mark("C T_m: the path is full", 6, MarkPosition::Level(full));
     window.mark("C T_m + B: so is the buffer", 6, MarkPosition::Level(overflow));
-    // Beyond half as much again one window differs from another in nothing.
+    // Beyond 1.5 times that, windows do not differ in effect.
     window.y = window.y.between(0.0, overflow * 1.5);
     let rtt = draw("round-trip time, ms", &|c| {
         let values = c.series.rtt.iter().map(|r| r.map(|r| r.as_secs_f64() * 1e3));

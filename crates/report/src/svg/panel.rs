@@ -4,20 +4,20 @@ use super::axis::number;
 use super::thin::thin;
 use super::{LinearScale, escape};
 
-/// One quantity over time: a frame with its scale, what it should be, and what it was.
+/// A chart of one quantity over time, with target band and reference lines.
 #[derive(Debug)]
 pub struct Panel<'a> {
     /// The quantity and its unit, e.g. "Goodput, Mbit/s".
     pub title: &'a str,
-    /// For the reader who cannot see it, and for scripts: `goodput`.
+    /// Identifier for screen readers and scripts: `goodput`.
     pub key: &'a str,
     /// Positions; the range of `y` runs upwards, so from the larger SVG coordinate.
     pub x: LinearScale,
-    /// The values shown. What lies outside is drawn at the edge, and said.
+    /// The values shown. Values outside are drawn at the edge, with a note.
     pub y: LinearScale,
-    /// A span of values worth being in.
+    /// The target range of values.
     pub band: Option<Band<'a>>,
-    /// Values worth knowing.
+    /// Reference lines.
     pub rules: Vec<ReferenceLine<'a>>,
     /// Lines; where a quantity is unknown there is a gap between two runs.
     pub runs: Vec<LineRun>,
@@ -118,7 +118,7 @@ impl Panel<'_> {
         let _ = write!(svg, r#"<path class="line {}" d="{d}"/>"#, run.class);
     }
 
-    /// Says how far the values went beyond the frame.
+    /// A note of how far values lie beyond the frame.
     fn outside(&self, svg: &mut String) {
         let values = || self.runs.iter().flat_map(|run| &run.points).map(|point| point.1);
         let highest = values().fold(f64::NEG_INFINITY, f64::max);

@@ -1,4 +1,4 @@
-/// Maps values to positions, straight.
+/// A linear map from values to positions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LinearScale {
     /// The values at the two ends.
@@ -14,7 +14,7 @@ impl LinearScale {
         LinearScale { domain: (low, if high > low { high } else { low + 1.0 }), range }
     }
 
-    /// Where `value` stands.
+    /// The position of `value`.
     pub fn at(&self, value: f64) -> f64 {
         let ((v0, v1), (p0, p1)) = (self.domain, self.range);
         p0 + (value - v0) / (v1 - v0) * (p1 - p0)

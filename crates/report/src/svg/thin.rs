@@ -6,7 +6,7 @@ pub fn thin(points: &[(f64, f64)], x: &LinearScale) -> Vec<(f64, f64)> {
     thin_by(points, |t| x.at(t))
 }
 
-/// The same with any way to find the place of a value.
+/// Thins with any map from a value to its position.
 pub fn thin_by(points: &[(f64, f64)], place: impl Fn(f64) -> f64) -> Vec<(f64, f64)> {
     let column = |&(t, _): &(f64, f64)| place(t).floor() as i64;
     points

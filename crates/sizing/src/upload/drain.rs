@@ -14,6 +14,7 @@ use super::{Upload, epoch_span, target_queue};
 use crate::Reason;
 
 /// Draining a queue by sending less than the path delivers.
+///
 /// The data in flight beyond rate x base RTT is in the queue. This is known at once; RTT samples
 /// show it only after the queueing delay.
 #[derive(Debug, Clone, Copy)]

@@ -1,11 +1,11 @@
-//! What changes while a transfer lasts. A change that is not drawn leaves its table out.
+//! Changes of the path during a transfer. A change that is not drawn has no table.
 
 use core::fmt::Write;
 
 use super::drawn_path::{PACKET_BYTES, PathBasics, WARMUP_S};
 use super::random_stream::RandomStream;
 
-/// No faster than the hosts' links.
+/// Largest rate: that of the hosts' links.
 const MAX_MBIT: f64 = 900.0;
 
 /// Whether the rate changes, the route, whether others join, and whether some leave.
@@ -16,7 +16,7 @@ fn which(stream: &impl Fn(&str) -> RandomStream) -> (bool, bool, bool, bool) {
     (rate || !(route || join || leave), route, join, leave)
 }
 
-/// When something happens, seconds: long after the start, long before the end of 30 s.
+/// Time of a change, seconds: well after the start, well before the end at 30 s.
 fn moment(stream: &mut RandomStream) -> f64 {
     WARMUP_S + stream.between(4.0, 14.0)
 }
@@ -50,7 +50,7 @@ pub(super) fn of_path(
     text
 }
 
-/// `[[cross]]`: flows that join on the way and stay, and flows that leave when they are through.
+/// `[[cross]]`: flows that start during the transfer, and flows that end during it.
 pub(super) fn of_company(
     stream: &impl Fn(&str) -> RandomStream,
     PathBasics { mbit, rtt_ms }: PathBasics,

@@ -2,7 +2,7 @@ use serde::Serialize;
 use sweetspot_scenario::{Queue, Scenario};
 use sweetspot_units::{Bytes, Duration, Probability};
 
-/// What paths have in common; a path may be of several classes.
+/// A class of paths; a path may be in several classes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PathClass {
@@ -10,7 +10,7 @@ pub enum PathClass {
     All,
     /// Neither random loss nor jitter nor cross traffic.
     CleanAlone,
-    /// The same with a drop-tail queue.
+    /// Clean paths without cross traffic and with a drop-tail queue.
     CleanAloneDropTail,
     /// Jitter, and neither loss nor cross traffic.
     JitterOnly,
@@ -20,7 +20,7 @@ pub enum PathClass {
     SharedClean,
     /// Cross traffic and random loss.
     SharedLossy,
-    /// Paths on which every run of the kernel's lies within 5 % of their mean.
+    /// Paths on which every run of the kernel's sizing is within 5 % of their mean.
     Repeatable,
     /// Transfers of up to 10 MB.
     Small,
@@ -38,7 +38,7 @@ const MAX_SMALL_BYTES: Bytes = Bytes::new(10_000_000);
 const MEDIUM: Bytes = Bytes::new(100_000_000);
 
 impl PathClass {
-    /// All there are, in the order of the tables.
+    /// All classes, in the order of the tables.
     pub const ALL: [PathClass; 13] = [
         PathClass::All,
         PathClass::Repeatable,
@@ -55,7 +55,7 @@ impl PathClass {
         PathClass::RouteChange,
     ];
 
-    /// As in tables.
+    /// The name in tables.
     pub fn name(self) -> &'static str {
         match self {
             PathClass::All => "all",
@@ -74,7 +74,8 @@ impl PathClass {
         }
     }
 
-    /// Those that `scenario` is of, on which the kernel's runs lie so far from their mean.
+    /// The classes of `scenario`; `spread` is the largest deviation of the kernel's runs from their
+    /// mean.
     pub(super) fn of(scenario: &Scenario, spread: f64) -> Vec<PathClass> {
         let all = PathClass::ALL.into_iter();
         all.filter(|class| class.holds(scenario, spread)).collect()

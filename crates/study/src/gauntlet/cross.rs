@@ -49,7 +49,7 @@ pub(super) fn drawn(
     )
 }
 
-/// So many, one at least.
+/// `count` rounded, at least one.
 fn users(count: f64) -> u64 {
     (count.round() as u64).max(1)
 }

@@ -5,7 +5,7 @@ use crate::markdown::MarkdownTable;
 
 const NOTES: &str = include_str!("../../data/gauntlet_notes.md");
 
-/// What stands in a document besides the verdicts.
+/// The content of a document besides the reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DocumentInfo {
     /// The command that writes it again.
@@ -16,7 +16,7 @@ pub struct DocumentInfo {
     pub pictures: String,
 }
 
-/// The verdicts as a Markdown document; [`picture_name`] names the pictures.
+/// The reports as a Markdown document; [`picture_name`] names the pictures.
 pub fn document(reports: &[GauntletReport], info: &DocumentInfo) -> String {
     let mut text = format!(
         "# The gauntlet: sizings on random paths\n\nWritten by `{}`; do not edit.\n\n{NOTES}\n",
@@ -62,7 +62,7 @@ pub fn document(reports: &[GauntletReport], info: &DocumentInfo) -> String {
     text
 }
 
-/// What the file of a report's picture is called.
+/// File name of a report's picture.
 pub fn picture_name(report: &GauntletReport, congestion: &str) -> String {
     format!("{}-{congestion}.svg", report.population.name())
 }

@@ -8,7 +8,7 @@ use super::population::Population;
 use super::random_stream::RandomStream;
 use super::{change, cross};
 
-/// A path that was drawn: a population's seed and its index decide everything about it.
+/// A random path, determined by its population's seed and its index.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DrawnPath {
     population: Population,
@@ -32,16 +32,16 @@ pub(super) struct PathBasics {
     pub rtt_ms: f64,
 }
 
-/// Cross traffic gets so many seconds to start before the first transfer does.
+/// Seconds of cross traffic before the first transfer starts.
 pub(super) const WARMUP_S: f64 = 2.0;
 
 /// A data packet on the wire, bytes.
 pub(super) const PACKET_BYTES: f64 = 1500.0;
 
-/// The least buffer, packets: what a router of any make has.
+/// Smallest buffer, packets.
 const MIN_BUFFER_PACKETS: f64 = 5.0;
 
-/// The share of the rate that a transfer of a size is given credit for, so that it fits its time.
+/// Share of the rate assumed when choosing a transfer's size, so that it ends in time.
 const RATE_CREDIT: f64 = 0.8;
 
 impl DrawnPath {
@@ -95,12 +95,13 @@ impl DrawnPath {
         RandomStream::new(self.seed, self.index, &format!("repetition {number}")).seed()
     }
 
-    /// The scenario as TOML: its transfers sized and controlled so, in repetition `number`.
+    /// The scenario as TOML, with this sizing and congestion control of its transfers, in
+    /// repetition `number`.
     pub fn text(&self, sizing: Sizing, congestion: Congestion, number: u64) -> String {
         self.written(sizing, congestion, false, number)
     }
 
-    /// The same; `fixed`: their congestion control stays, whatever the sizing would rather have.
+    /// The scenario as TOML; `fixed`: the sizing must not switch the congestion control.
     pub(super) fn written(
         &self,
         sizing: Sizing,

@@ -1,25 +1,25 @@
 use serde::Serialize;
 use sweetspot_scenario::{Outcome, Scenario};
 
-/// What counts of one run.
+/// The measurements of one run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct RunMeasured {
-    /// Payload acknowledged, bit/s; of a transfer with an end, over the time that it took.
+    /// Payload acknowledged, bit/s; for a transfer with an end, over its duration.
     pub goodput_bps: f64,
     /// Mean round-trip time beyond propagation, seconds.
     pub delay_s: f64,
     /// Packets of payload delivered.
     pub delivered: f64,
-    /// Packets sent again.
+    /// Packets retransmitted.
     pub resent: f64,
     /// Retransmission timeouts.
     pub timeouts: f64,
-    /// Payload of cross traffic, bit/s.
+    /// Goodput of cross traffic, bit/s.
     pub rivals_bps: f64,
 }
 
 impl RunMeasured {
-    /// What `outcome` tells of a run of `scenario`; several transfers count as one.
+    /// The measurements in `outcome`, a run of `scenario`; several transfers are summed.
     pub fn of(scenario: &Scenario, outcome: &Outcome) -> RunMeasured {
         let transfers = &outcome.transfers;
         let (from, until) = (scenario.warmup, scenario.warmup + scenario.duration);

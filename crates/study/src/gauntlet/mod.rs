@@ -1,4 +1,4 @@
-//! A population of random paths on which sizings are judged against the kernel's own.
+//! Compares sizings with the kernel's autotuning on a population of random paths.
 
 mod change;
 mod class;

@@ -39,7 +39,7 @@ pub fn pictures(report: &GauntletReport, congestion: &str) -> Vec<Plot> {
     plots
 }
 
-/// Ratios beyond are drawn at these: of goodput, and of delay.
+/// Ranges of the ratios shown: of goodput, and of delay.
 const GOODPUT_RATIOS: (f64, f64) = (0.2, 5.0);
 const DELAY_RATIOS: (f64, f64) = (0.02, 5.0);
 

@@ -8,40 +8,40 @@ use super::drawn_path::DrawnPath;
 use super::population::Population;
 use crate::StudyError;
 
-/// What a gauntlet is.
+/// The settings of a gauntlet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GauntletSettings {
-    /// What is drawn.
+    /// The population from which paths are drawn.
     pub population: Population,
-    /// The population's seed: the same paths for ever.
+    /// The population's seed. The same seed gives the same paths.
     pub seed: u64,
-    /// Which of its paths.
+    /// The range of its paths.
     pub paths: Range<u64>,
-    /// Repetitions of each path, each under a seed of its own; zero counts as one.
+    /// Repetitions of each path, each with its own seed; zero counts as one.
     pub seeds: u64,
-    /// How long each transfer is measured; `None`: as long as is usual in the population.
+    /// Measured time of each transfer; `None`: the population's default.
     pub duration: Option<Duration>,
     /// Congestion controls; every sizing is played with each.
     pub congestions: Vec<Congestion>,
-    /// Whether those stay, whatever a sizing would rather have.
+    /// Whether sizings must not switch the congestion control.
     pub congestion_fixed: bool,
-    /// What is judged.
+    /// The sizings to compare.
     pub sizings: Vec<Sizing>,
 }
 
-/// Who plays.
+/// What is played on a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GauntletVariant {
-    /// The kernel's own sizing: what everybody is judged against.
+    /// The kernel's autotuning, the baseline of all comparisons.
     Kernel(Congestion),
-    /// The same under other seeds: what chance does.
+    /// The kernel's autotuning under other seeds: the effect of chance.
     Null(Congestion),
-    /// A sizing that is judged.
+    /// A sizing to compare with the baseline.
     Judged(Sizing, Congestion),
 }
 
 impl GauntletVariant {
-    /// How its windows are sized.
+    /// Its sizing.
     pub fn sizing(self) -> Sizing {
         match self {
             GauntletVariant::Kernel(_) | GauntletVariant::Null(_) => Sizing::Kernel,
@@ -58,7 +58,7 @@ impl GauntletVariant {
         }
     }
 
-    /// As in tables.
+    /// The name in tables.
     pub fn name(self) -> String {
         match self {
             GauntletVariant::Null(_) => "null".to_owned(),
@@ -80,7 +80,7 @@ pub struct GauntletPlan {
     pub(super) variants: Vec<GauntletVariant>,
 }
 
-/// One of them.
+/// One run of a gauntlet.
 #[derive(Debug, Clone, Copy)]
 pub struct GauntletRun<'a> {
     path: &'a DrawnPath,
@@ -94,12 +94,12 @@ impl GauntletPlan {
     /// Draws the paths.
     ///
     /// # Errors
-    /// If one cannot be played; none of those that can be drawn today.
+    /// If a path is not a valid scenario.
     pub fn new(settings: GauntletSettings) -> Result<GauntletPlan, StudyError> {
         let mut paths = Vec::new();
         for index in settings.paths.clone() {
             let path = DrawnPath::new(settings.population, settings.seed, index, settings.duration);
-            // Through the reader of files: what is played is what can be replayed.
+            // Parsed from text, so that a written file replays the same run.
             let scenario = Scenario::parse(&path.text(Sizing::Kernel, Congestion::Cubic, 0))?;
             paths.push((path, scenario));
         }
@@ -113,7 +113,7 @@ impl GauntletPlan {
         Ok(GauntletPlan { settings, paths, variants })
     }
 
-    /// What it was made of.
+    /// Its settings.
     pub fn settings(&self) -> &GauntletSettings {
         &self.settings
     }
@@ -144,7 +144,7 @@ impl GauntletPlan {
                     // The kernel's other seeds follow upon those that all others share.
                     let null = matches!(variant, GauntletVariant::Null(_));
                     let number = if null { k + self.seeds() } else { k };
-                    // The kernel's sizing has no say in it.
+                    // The kernel's sizing never switches it.
                     let tested = matches!(variant, GauntletVariant::Judged(..));
                     let fixed = tested && self.settings.congestion_fixed;
                     GauntletRun { path, scenario, variant: *variant, number, fixed }
@@ -160,12 +160,12 @@ impl GauntletRun<'_> {
         self.path.index()
     }
 
-    /// Who plays.
+    /// The variant.
     pub fn variant(&self) -> GauntletVariant {
         self.variant
     }
 
-    /// What is played.
+    /// The scenario.
     pub fn scenario(&self) -> Scenario {
         let mut scenario = self.scenario.clone();
         scenario.seed = self.path.scenario_seed(self.number);
@@ -177,7 +177,7 @@ impl GauntletRun<'_> {
         scenario
     }
 
-    /// The same as a scenario file.
+    /// The scenario as a file.
     pub fn text(&self) -> String {
         let (sizing, congestion) = (self.variant.sizing(), self.variant.congestion());
         self.path.written(sizing, congestion, self.fixed, self.number)

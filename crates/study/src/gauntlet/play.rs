@@ -4,28 +4,28 @@ use super::measured::RunMeasured;
 use super::plan::{GauntletPlan, GauntletRun};
 use crate::{ResultStore, RunKey, StudyError, Workers};
 
-/// Plays what a plan holds and remembers it.
+/// Plays the runs of a plan and stores their outcomes.
 #[derive(Debug, Clone, Copy)]
 pub struct Player<'a, E: ?Sized, M: ?Sized> {
-    /// What plays.
+    /// The engine that plays runs not in the store.
     pub engine: &'a E,
-    /// Where outcomes are kept.
+    /// The store of outcomes.
     pub store: &'a M,
-    /// Which state of the sizings is played: outcomes under another tag are not used. The kernel's
-    /// have none.
+    /// Tag of the sizings' implementation: stored outcomes with another tag are not used. The
+    /// kernel's have none.
     pub tag: &'a str,
 }
 
 impl<E: Engine + Sync + ?Sized, M: ResultStore + ?Sized> Player<'_, E, M> {
-    /// How many of the plan's runs are not remembered.
+    /// Number of the plan's runs that are not in the store.
     pub fn missing(&self, plan: &GauntletPlan) -> usize {
         plan.runs().filter(|run| self.store.get(&self.key(run)).is_none()).count()
     }
 
-    /// What was measured in every run, in the plan's order.
+    /// The measurements of every run, in the plan's order.
     ///
     /// # Errors
-    /// If the engine cannot play one.
+    /// If the engine cannot play a run.
     pub fn play(
         &self,
         plan: &GauntletPlan,
@@ -53,7 +53,7 @@ impl<E: Engine + Sync + ?Sized, M: ResultStore + ?Sized> Player<'_, E, M> {
             return Ok(outcome);
         }
         let mut outcome = self.engine.run(scenario, &mut NoRecorder)?;
-        // The kernel's rule decides a thousand times a second: a journal of that would be large.
+        // Events are not stored: the kernel's rule has a thousand per second.
         for transfer in &mut outcome.transfers {
             transfer.events.clear();
         }

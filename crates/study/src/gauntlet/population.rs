@@ -3,19 +3,20 @@ use core::str::FromStr;
 use serde::Serialize;
 use sweetspot_units::Duration;
 
-/// What is drawn. Populations of one seed differ by what each adds, and not in the paths below it.
+/// A population of random paths. Populations of one seed share their base paths and differ by what
+/// each adds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Population {
-    /// Paths that stay as they are, and a transfer that lasts for 20 s.
+    /// Constant paths, and a transfer of 20 s.
     Drawn,
-    /// Transfers of 1 MB to 1 GB, over when they are through, or after 60 s.
+    /// Transfers of 1 MB to 1 GB, of at most 60 s.
     Sizes,
     /// Transfers of 60 s and of 300 s.
     Long,
-    /// Paths whose rate or route changes, whom others join or leave.
+    /// Paths whose rate, route or cross traffic changes.
     Changes,
-    /// Several transfers sized alike, which begin one after the other.
+    /// Several transfers with the same sizing, which start one after the other.
     Transfers,
 }
 
@@ -29,7 +30,7 @@ fn names() -> String {
 }
 
 impl Population {
-    /// All there are.
+    /// All populations.
     pub const ALL: [Population; 5] = [
         Population::Drawn,
         Population::Sizes,
@@ -38,7 +39,7 @@ impl Population {
         Population::Transfers,
     ];
 
-    /// As typed.
+    /// The name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Population::Drawn => "drawn",
@@ -49,8 +50,7 @@ impl Population {
         }
     }
 
-    /// How long transfers are measured if nobody says: the shorter and the longer time of which
-    /// each path draws one.
+    /// Default measured times: each path draws one of the two.
     pub(super) fn usual_durations(self) -> (Duration, Duration) {
         let both = |seconds| (Duration::from_secs(seconds), Duration::from_secs(seconds));
         match self {

@@ -2,8 +2,8 @@ use sweetspot_path::Random;
 
 use crate::cached_engine::fingerprint;
 
-/// What decides one quantity of one path. Every quantity has a stream of its own, so that a quantity
-/// that is drawn one day besides leaves the others as they are.
+/// The random numbers of one quantity of one path. Every quantity has its own stream, so that
+/// adding a quantity does not change the others.
 #[derive(Debug, Clone)]
 pub(super) struct RandomStream(Random);
 
@@ -34,7 +34,7 @@ impl RandomStream {
         self.0.unit() < probability
     }
 
-    /// A scenario's seed: what a TOML reader keeps exactly.
+    /// A scenario's seed, within the range that TOML keeps exactly.
     pub(super) fn seed(&mut self) -> u64 {
         self.0.bits() >> 11
     }

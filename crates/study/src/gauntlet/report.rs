@@ -6,30 +6,30 @@ use super::plan::{GauntletPlan, GauntletVariant};
 use super::population::Population;
 use crate::statistics::{mean, quantile, ratio, welch};
 
-/// What came of a gauntlet: the stable object that `sweetspot gauntlet --json` prints.
+/// The result of a gauntlet: the stable object that `sweetspot gauntlet --json` prints.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GauntletReport {
     /// The version of this format.
     pub sweetspot_gauntlet: u32,
-    /// The program's.
+    /// The program's version.
     pub version: String,
-    /// What was drawn.
+    /// The population.
     pub population: Population,
     /// Its seed.
     pub seed: u64,
     /// The first path's index.
     pub first_path: u64,
-    /// How many paths.
+    /// Number of paths.
     pub paths: u64,
     /// Repetitions of each path.
     pub seeds: u64,
-    /// How long transfers were measured at most, seconds.
+    /// Longest measured time of a transfer, seconds.
     pub duration_s: f64,
     /// The null first, then each sizing; for every congestion control.
     pub variants: Vec<VariantResult>,
 }
 
-/// How one variant fared.
+/// Result of one variant.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct VariantResult {
     /// Its sizing, or `null`: the kernel's own under other seeds.
@@ -45,9 +45,9 @@ pub struct VariantResult {
 /// Over the paths of a class.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ClassSummary {
-    /// Which.
+    /// The class.
     pub class: PathClass,
-    /// How many paths.
+    /// Number of paths.
     pub paths: usize,
     /// Goodput over the kernel's: quantiles over paths.
     pub goodput: Quantiles,
@@ -60,11 +60,11 @@ pub struct ClassSummary {
     pub delay_median: Option<f64>,
     /// Queueing delay, summed over paths, over the kernel's sum.
     pub delay: Option<f64>,
-    /// Packets sent again over the kernel's.
+    /// Packets retransmitted, over the kernel's.
     pub resent: Option<f64>,
     /// Retransmission timeouts over the kernel's.
     pub timeouts: Option<f64>,
-    /// Rivals' goodput over that beside the kernel: quantiles over shared paths.
+    /// Cross traffic's goodput over that beside the kernel: quantiles over shared paths.
     pub rivals: Quantiles,
 }
 
@@ -105,7 +105,7 @@ pub struct PathComparison {
 /// The version of the format.
 const REPORT_FORMAT: u32 = 2;
 
-/// What may be missing of the kernel's goodput.
+/// Goodput over the kernel's below which a variant is worse.
 const MIN_GOODPUT_RATIO: f64 = 0.97;
 
 /// "Surely": Student's t of so many degrees of freedom as a handful of seeds leave, at about 3 %,
@@ -113,7 +113,7 @@ const MIN_GOODPUT_RATIO: f64 = 0.97;
 const T_QUANTILE: f64 = -2.2;
 
 impl GauntletReport {
-    /// Judges what was `measured` in the runs of `plan`, which come in its order.
+    /// The report on the runs of `plan`; `measured` is in the plan's order.
     pub fn of(plan: &GauntletPlan, measured: &[RunMeasured]) -> GauntletReport {
         let settings = plan.settings();
         let durations = plan.paths.iter().map(|(_, scenario)| scenario.duration.as_secs_f64());
@@ -161,7 +161,7 @@ impl VariantResult {
         }
     }
 
-    /// The paths on which it fared worst, the worst first.
+    /// The paths with the lowest goodput ratios, the lowest first.
     pub fn worst(&self, count: usize) -> Vec<&PathComparison> {
         let mut paths: Vec<&PathComparison> = self.paths.iter().collect();
         paths.sort_by(|a, b| a.goodput.total_cmp(&b.goodput));
@@ -170,14 +170,14 @@ impl VariantResult {
     }
 }
 
-/// How far the farthest of the kernel's own runs lies from their mean, as a share of that.
+/// Largest deviation of the kernel's runs from their mean, as a share of the mean.
 fn spread(null: &[RunMeasured], kernel: &[RunMeasured]) -> f64 {
     let goodputs = || null.iter().chain(kernel).map(|run| run.goodput_bps);
     let mean = goodputs().sum::<f64>() / (null.len() + kernel.len()) as f64;
     goodputs().map(|goodput| (goodput / mean - 1.0).abs()).fold(0.0, f64::max)
 }
 
-/// Goodput over the kernel's; where neither got any, they are alike.
+/// Goodput over the kernel's; 1 if the kernel's is zero.
 fn over(variant: &RunMeasured, kernel: &RunMeasured) -> f64 {
     ratio(variant.goodput_bps, kernel.goodput_bps).unwrap_or(1.0)
 }
@@ -188,7 +188,7 @@ impl PathComparison {
         ratio(self.variant.delay_s, self.kernel.delay_s)
     }
 
-    /// Rivals' goodput over that beside the kernel, where there are rivals.
+    /// Cross traffic's goodput over that beside the kernel; `None` without cross traffic.
     pub fn rivals(&self) -> Option<f64> {
         ratio(self.variant.rivals_bps, self.kernel.rivals_bps)
     }

@@ -20,7 +20,7 @@ pub struct Ns2Comparison {
 }
 
 impl Ns2Comparison {
-    /// By how much the goodputs differ, as a share of ns-2's, signed.
+    /// Relative difference of the goodputs, signed, as a share of ns-2's.
     pub fn deviation(&self) -> f64 {
         self.ours.goodput_mbps / self.theirs.goodput_mbps - 1.0
     }
@@ -77,11 +77,11 @@ fn mean(runs: &[Ns2Measured]) -> Ns2Measured {
 /// Median and largest absolute deviation of goodput.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DeviationSpread {
-    /// How many comparisons.
+    /// Number of comparisons.
     pub count: usize,
-    /// The middle one.
+    /// The median.
     pub median: f64,
-    /// The worst one.
+    /// The largest.
     pub worst: f64,
 }
 

@@ -6,13 +6,13 @@ use crate::csv::{ReferenceRow, ReferenceTable};
 /// One run of ns-2 and what it measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ns2Case {
-    /// What was simulated.
+    /// The setting.
     pub setting: Ns2Setting,
     /// S, packets.
     pub window: u64,
     /// ns-2's seed.
     pub seed: u64,
-    /// What ns-2 measured.
+    /// The measurements of ns-2.
     pub truth: Ns2Measured,
 }
 
@@ -27,38 +27,38 @@ pub struct Ns2Setting {
     pub target_delays_acks: bool,
     /// Whether the buffer counts `packets` or `bytes`.
     pub queue: &'static str,
-    /// What the way back carries: `mirror` or `clean`.
+    /// Traffic on the reverse path: `mirror` or `clean`.
     pub reverse: &'static str,
     /// The mice's sleep, `from-to` in seconds.
     pub sleep: &'static str,
-    /// The target's: `reno`, `newreno`, `sack1` or `sack`.
+    /// The target's congestion control: `reno`, `newreno`, `sack1` or `sack`.
     pub congestion: &'static str,
     /// B_t, packets.
     pub buffer: u64,
     /// When the target starts, seconds.
     pub start: u64,
-    /// From there to the measurement.
+    /// Time from there to the measurement, seconds.
     pub warmup: u64,
-    /// How long is measured.
+    /// Measured time, seconds.
     pub duration: u64,
 }
 
-/// What is compared.
+/// The quantities compared.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Ns2Measured {
-    /// Of the target, Mbit/s.
+    /// Goodput of the target, Mbit/s.
     pub goodput_mbps: f64,
-    /// Of all packets at the bottleneck.
+    /// Loss rate of all packets at the bottleneck.
     pub loss: f64,
-    /// Packets waiting.
+    /// Mean queue, packets.
     pub queue_packets: f64,
     /// T_m and the mean queueing delays of both ways, ms.
     pub rtt_ms: f64,
-    /// Of the bottleneck before the target starts.
+    /// Utilisation of the bottleneck before the target starts.
     pub utilisation_before: f64,
 }
 
-/// All cases. What ns-2's `Sack1` played stands there twice, to be played by that and by RFC 6675.
+/// All cases. Those of ns-2's `Sack1` occur twice: played by `sack1` and by RFC 6675.
 pub fn cases() -> Result<Vec<Ns2Case>, StudyError> {
     let table = ReferenceTable::parse("ns2.csv", include_str!("../../data/ns2.csv"))?;
     let mut cases = table.rows().map(Ns2Case::read).collect::<Result<Vec<_>, _>>()?;

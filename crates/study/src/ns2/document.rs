@@ -7,17 +7,17 @@ use super::case::{Ns2Setting, cases};
 use crate::markdown::{MarkdownTable, deviation};
 use crate::{SearchBounds, StudyError, Workers, find_mft};
 
-/// What must hold (goodput, on the families it is asked of).
+/// Largest allowed median deviation of goodput.
 pub const MEDIAN_AT_MOST: f64 = 0.05;
-/// The worst case.
+/// Largest allowed deviation of goodput in one case.
 pub const WORST_AT_MOST: f64 = 0.12;
-/// The Maximum Feasible Throughput and its window.
+/// Largest allowed deviation of the Maximum Feasible Throughput and of its window.
 pub const MAXIMUM_AT_MOST: f64 = 0.08;
 
 /// Settings that are reported together.
 struct SettingFamily {
     title: &'static str,
-    /// Whether the targets are asked of it.
+    /// Whether the bounds apply to it.
     asked: bool,
     belongs: fn(&Ns2Setting) -> bool,
 }
@@ -134,7 +134,7 @@ fn verdict(asked: bool, met: bool) -> &'static str {
     }
 }
 
-/// Settings with a maximum worth comparing: no loss elsewhere, so that the peak is a peak.
+/// Settings with a clear maximum: without loss from other causes.
 fn has_peak(setting: &Ns2Setting) -> bool {
     setting.congestion == "reno" && matches!(setting.cross, "elephants" | "pareto" | "mice")
 }
@@ -175,7 +175,7 @@ fn maximum_table<E: Engine + Sync>(
     Ok(())
 }
 
-/// Whether a maximum lies where ns-2 has it.
+/// Whether a maximum is within the bound of ns-2's.
 pub(super) fn agrees(maximum: &Ns2Maximum) -> bool {
     let close = |ours: f64, theirs: f64| (ours / theirs - 1.0).abs() <= MAXIMUM_AT_MOST;
     close(maximum.ours.0, maximum.theirs.0) && close(maximum.ours.1 as f64, maximum.theirs.1 as f64)

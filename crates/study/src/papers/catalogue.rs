@@ -6,7 +6,7 @@ use super::{bdp, blog, drs, heffner, router};
 use crate::plot::{Origin, Plot, Table};
 use crate::{StudyError, Workers};
 
-/// A paper of which every figure and table is played again.
+/// A paper whose figures and tables are reproduced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Paper {
@@ -46,7 +46,7 @@ impl Paper {
 /// **To add a paper's figures**: a module with a list of these, and one line in `LISTS`.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry {
-    /// `paper-item`, e.g. `bdp-fig3`: what people type, and the name of its files.
+    /// `paper-item`, e.g. `bdp-fig3`: the name on the command line and of its files.
     pub name: &'static str,
     /// Shorter names.
     pub aliases: &'static [&'static str],
@@ -62,7 +62,7 @@ pub struct Entry {
 const LISTS: [&[Entry]; 5] =
     [bdp::ENTRIES, drs::ENTRIES, heffner::ENTRIES, blog::ENTRIES, router::ENTRIES];
 
-/// What figures are played on.
+/// The engines and the effort with which figures are played.
 #[derive(Clone, Copy)]
 pub struct Stage<'a> {
     /// Whether closed forms are drawn.
@@ -71,20 +71,20 @@ pub struct Stage<'a> {
     pub sim: Option<&'a (dyn Engine + Sync)>,
     /// This machine's kernel, where it is wanted.
     pub lab: Option<&'a (dyn Engine + Sync)>,
-    /// Who shares the simulations.
+    /// Threads of the simulations.
     pub workers: Workers,
-    /// How closely one looks.
+    /// The precision.
     pub precision: Precision,
 }
 
 impl Stage<'_> {
-    /// Who shares the runs of an engine: in the lab one at a time, which has the machine alone.
+    /// Threads of an engine's runs: in the lab one, because a run needs the machine to itself.
     pub(super) fn workers_of(&self, origin: Origin) -> Workers {
         if origin == Origin::Lab { Workers::ONE } else { self.workers }
     }
 }
 
-/// How closely a figure is looked at.
+/// Precision of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Precision {
     /// Within minutes for all of them: one or two seeds, windows within 2 %.
@@ -111,10 +111,10 @@ impl Precision {
     }
 }
 
-/// What came of a figure or table.
+/// A reproduced figure or table.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Figure {
-    /// As in [`Entry::name`].
+    /// The name, as in [`Entry::name`].
     pub name: &'static str,
     /// The paper.
     pub paper: Paper,
@@ -131,7 +131,7 @@ pub struct Figure {
 }
 
 impl Entry {
-    /// The figure with nothing in it yet.
+    /// An empty figure.
     pub(super) fn figure(&self, about: impl Into<String>) -> Figure {
         Figure {
             name: self.name,

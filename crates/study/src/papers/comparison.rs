@@ -13,20 +13,20 @@ pub struct PublishedComparison {
     pub what: String,
     /// Its unit.
     pub unit: &'static str,
-    /// As printed.
+    /// The number as printed.
     pub published: &'static str,
     /// What our engines say, in the order in which they were asked.
     pub ours: Vec<EngineValue>,
 }
 
-/// What one engine has to say to a published number.
+/// One engine's value for a published number.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EngineValue {
-    /// Which engine.
+    /// The engine.
     pub origin: Origin,
     /// Its number.
     pub value: String,
-    /// How far it is from the published one, signed, in percent; empty for what is no number.
+    /// Deviation from the published number, signed, in percent; empty if it is not a number.
     pub deviation: String,
 }
 
@@ -44,7 +44,7 @@ struct ComparisonLine {
 }
 
 impl Comparisons {
-    /// What `paper` prints about `item`, before anything was compared with it.
+    /// The published numbers of `item` in `paper`, without values of engines.
     pub(super) fn of(paper: &str, item: &str) -> Result<Comparisons, StudyError> {
         let table =
             ReferenceTable::parse("published.csv", include_str!("../../data/published.csv"))?;
@@ -75,7 +75,7 @@ impl Comparisons {
         }
     }
 
-    /// Puts the mean over seeds there, with two standard errors of it where there are seeds enough.
+    /// Puts the mean over seeds, with two standard errors if there are enough seeds.
     pub(super) fn put_mean(&mut self, origin: Origin, words: &[&str], samples: &[f64]) {
         let Some(mean) = statistics::mean(samples) else { return };
         for line in self.matching(words) {
@@ -88,7 +88,7 @@ impl Comparisons {
         }
     }
 
-    /// Puts a text there, where a number would not do.
+    /// Puts an engine's text beside the line whose case and quantity hold all these words.
     pub(super) fn put_text(&mut self, origin: Origin, words: &[&str], ours: &str) {
         for line in self.matching(words) {
             let value = ours.to_owned();

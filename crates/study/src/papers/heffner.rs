@@ -164,7 +164,7 @@ fn closed_form(size: Bytes, scenarios: &[Scenario]) -> Result<Vec<(f64, f64)>, S
     scenarios.iter().map(point).collect()
 }
 
-/// A real path, which nobody can play again.
+/// A table measured on a real path, which cannot be reproduced.
 fn table_1(_stage: &Stage<'_>) -> Result<Figure, StudyError> {
     let mut figure = ENTRY_TABLE_1.figure(
         "Measured over a real path of 2002 between Pittsburgh and Washington whose parallel \

@@ -1,4 +1,4 @@
-//! The figures and tables of the papers, played again, with the published numbers beside ours.
+//! Reproduces the figures and tables of the papers, with the published numbers beside ours.
 
 mod bdp;
 mod blog;

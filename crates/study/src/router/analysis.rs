@@ -11,7 +11,7 @@ use sweetspot_units::{Duration, Probability};
 use super::measure::{BufferMeasured, MedianThroughput};
 use crate::StudyError;
 
-/// The loss forms and the delay's slope that describe measurements, where they do.
+/// Loss forms and delay slope fitted to measurements.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fits {
     /// The largest buffer that the offered load still fills in proportion (section VI-A).
@@ -24,7 +24,7 @@ pub struct Fits {
     pub exponential: LossFit,
     /// f of d = f B / C.
     pub delay: Estimate,
-    /// Which form fits better.
+    /// The test of which form fits better.
     pub comparison: FormComparison,
     /// The link with that f.
     pub link: RouterLink,
@@ -88,7 +88,7 @@ impl Fits {
         Ok(optimum(&self.router(form, objective)?)?.best)
     }
 
-    /// The link, its loss and whom it serves.
+    /// The link, its loss, and the flows that the buffer is sized for.
     ///
     /// # Errors
     /// If the packet is empty, which no scenario allows.
@@ -105,7 +105,7 @@ impl Fits {
 /// Section VII-C: s = 30 packets.
 pub(super) const SHORT_PACKETS: u64 = 30;
 
-/// Whom the buffer is to serve.
+/// The flows that the buffer is sized for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Objective {
     /// Flows of thirty packets.
@@ -125,7 +125,7 @@ fn point(m: &BufferMeasured) -> Result<LossPoint, TheoryError> {
 /// The best buffer of those measured.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SimulatedBest {
-    /// The one with the highest median.
+    /// The buffer with the highest median throughput, packets.
     pub best: u64,
     /// The smallest and the largest whose median is not significantly lower: by less than two
     /// standard errors of the difference.
@@ -134,7 +134,7 @@ pub struct SimulatedBest {
     pub median_bps: f64,
 }
 
-/// A median of fewer flows says nothing.
+/// Least number of flows for a median.
 const MIN_MEDIAN_FLOWS: usize = 30;
 
 /// The buffer that maximises the median throughput of `flows`; `None` where too few finished.

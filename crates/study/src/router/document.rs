@@ -175,7 +175,7 @@ fn optima(rows: &[PlayedRow]) -> Result<String, StudyError> {
     Ok(format!("{table}\nA dash: fewer than 30 flows at every buffer.\n"))
 }
 
-/// The best buffer as the simulation has it.
+/// The best buffer by simulation.
 fn by_simulation(measured: &[BufferMeasured], objective: Objective) -> Option<SimulatedBest> {
     match objective {
         Objective::Short => simulated(measured, |m| &m.short),
@@ -183,7 +183,7 @@ fn by_simulation(measured: &[BufferMeasured], objective: Objective) -> Option<Si
     }
 }
 
-/// The same as the fitted formulas have it.
+/// The best buffer by the fitted formulas.
 fn by_formula(row: &PlayedRow, objective: Objective) -> Result<String, StudyError> {
     let form = expected(row)?;
     let best = row.fits.as_ref().ok().and_then(|fits| fits.best(form, objective).ok());
@@ -264,5 +264,5 @@ fn figure_table(figure: &FigureData) -> String {
     text
 }
 
-/// A figure has no more than so many rows.
+/// Largest number of rows of a figure's table.
 const MAX_ROWS: usize = 31;

@@ -1,13 +1,13 @@
-/// A figure as data: what to draw, not how.
+/// The data of a figure.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FigureData {
-    /// As in `router-fig13`.
+    /// The figure's name, as in `router-fig13`.
     pub name: &'static str,
     /// What it shows.
     pub title: &'static str,
-    /// The axis across.
+    /// The x axis.
     pub x: FigureAxis,
-    /// The axis upwards.
+    /// The y axis.
     pub y: FigureAxis,
     /// Lines.
     pub curves: Vec<FigureCurve>,
@@ -20,7 +20,7 @@ pub struct FigureData {
 pub struct FigureAxis {
     /// The quantity and its unit.
     pub label: &'static str,
-    /// Whether equal ratios are equal distances.
+    /// Whether the axis is logarithmic.
     pub logarithmic: bool,
 }
 
@@ -29,7 +29,7 @@ pub struct FigureAxis {
 pub struct FigureCurve {
     /// What it shows.
     pub label: String,
-    /// Whether it was simulated; otherwise a formula says so.
+    /// Whether it was simulated; otherwise it is computed by a formula.
     pub simulated: bool,
     /// Its points.
     pub points: Vec<(f64, f64)>,
@@ -40,9 +40,9 @@ pub struct FigureCurve {
 pub struct PublishedNumber {
     /// What it is.
     pub label: String,
-    /// Where it stands on the axis across, if the paper says.
+    /// Its x value, if the paper gives one.
     pub x: Option<f64>,
-    /// Where it stands on the axis upwards, if the paper says.
+    /// Its y value, if the paper gives one.
     pub y: Option<f64>,
 }
 
@@ -75,12 +75,12 @@ impl FigureData {
     }
 }
 
-/// A straight axis.
+/// A linear axis.
 pub(super) const fn straight(label: &'static str) -> FigureAxis {
     FigureAxis { label, logarithmic: false }
 }
 
-/// An axis on which equal ratios are equal distances.
+/// A logarithmic axis.
 pub(super) const fn logarithmic(label: &'static str) -> FigureAxis {
     FigureAxis { label, logarithmic: true }
 }

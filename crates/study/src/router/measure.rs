@@ -6,7 +6,7 @@ use sweetspot_units::{Duration, Time, Volume};
 
 use crate::{StudyError, Workers};
 
-/// What a buffer did to the link and to the flows that finished.
+/// Measurements of the link and of the finished flows with one buffer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BufferMeasured {
     /// The buffer, packets.
@@ -21,7 +21,7 @@ pub struct BufferMeasured {
     pub short: MedianThroughput,
     /// Flows with more than five congestion events (section VII-C).
     pub long: MedianThroughput,
-    /// Flows of more than 1000 kB, whatever they met (section III-B).
+    /// Flows of more than 1000 kB (section III-B).
     pub large: MedianThroughput,
     /// Figures 9 and 10: by the logarithm of the size, the mean throughput and how many.
     pub by_size: BTreeMap<u32, SizeBin>,
@@ -34,7 +34,7 @@ pub struct MedianThroughput {
     pub median_bps: f64,
     /// Standard error of the median, from the seeds' own medians, bit/s.
     pub error_bps: f64,
-    /// How many flows.
+    /// Number of flows.
     pub flows: usize,
 }
 
@@ -86,8 +86,8 @@ struct FlowsOfRun {
     all: Vec<(u64, f64)>,
 }
 
-/// Plays `scenario` with each of `buffers` and as many `seeds`; `watch` hears of every run that
-/// is over, out of how many.
+/// Plays `scenario` with each of `buffers` under `seeds` seeds; calls `watch` after every run with
+/// the number of finished runs and of all.
 ///
 /// # Errors
 /// If the engine cannot play it.
@@ -154,7 +154,7 @@ fn play<E: Engine + ?Sized>(engine: &E, scenario: &Scenario) -> Result<FlowsOfRu
 /// Congestion events of a flow whose packets waited `delay` seconds on average.
 fn events(flow: &FinishedFlow, delay: f64) -> Result<usize, StudyError> {
     if flow.losses_s.len() < MIN_LONG_EVENTS {
-        // So few losses are no more events.
+        // There are no more events than losses.
         return Ok(flow.losses_s.len());
     }
     let time = |s: &f64| Time::ZERO + Duration::from_secs_f64(*s);
@@ -203,7 +203,7 @@ fn median(values: &mut [f64]) -> f64 {
     }
 }
 
-/// Of the mean of `values`; 0 where one value tells nothing of the spread.
+/// Standard error of the mean of `values`; 0 for fewer than two.
 fn standard_error(values: &[f64]) -> f64 {
     let n = values.len() as f64;
     if values.len() < 2 {

@@ -9,7 +9,7 @@ use super::simulations::by_size;
 use super::{formulas, simulations};
 use crate::{StudyError, Workers};
 
-/// How much is played.
+/// The amount of simulation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StudyEffort {
     /// Seconds that are measured of each run; of links of 100 Mbit/s a third.
@@ -23,7 +23,7 @@ pub struct StudyEffort {
 }
 
 impl StudyEffort {
-    /// What docs/results/router.md is written from.
+    /// The effort of docs/results/router.md.
     pub const DOCUMENT: StudyEffort =
         StudyEffort { seconds: 300, seeds: 3, buffers: 20, testbed_seconds: 45 };
 }
@@ -37,7 +37,7 @@ pub struct PlayedRow {
     pub scenario: Scenario,
     /// In rising order of the buffer.
     pub measured: Vec<BufferMeasured>,
-    /// What describes it, or why nothing does.
+    /// The fits, or why there are none.
     pub fits: Result<Fits, StudyError>,
 }
 
@@ -65,7 +65,7 @@ impl PlayedRow {
     }
 }
 
-/// Table I played through.
+/// The simulations of Table I.
 #[derive(Debug)]
 pub struct Study {
     /// Its eight rows.
@@ -75,7 +75,8 @@ pub struct Study {
 }
 
 impl Study {
-    /// Plays everything; `watch` hears of every run of a row that is over, out of how many.
+    /// Plays all rows; calls `watch` after every run with the row, the number of finished runs and
+    /// of all.
     ///
     /// # Errors
     /// If the engine cannot play a row.

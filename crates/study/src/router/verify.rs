@@ -1,4 +1,4 @@
-//! The paper's closed-loop simulation for a link of one's own, within bounded work.
+//! The paper's closed-loop simulation for any link, within bounded work.
 
 use sweetspot_scenario::{Engine, Scenario};
 use sweetspot_theory::TheoryError;
@@ -12,7 +12,7 @@ use super::measure::{BufferMeasured, measure};
 use super::setup::ladder;
 use crate::{StudyError, Workers};
 
-/// A router's link and who crosses it.
+/// A router's link and its traffic.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SimulatedLink {
     /// The output link's rate.
@@ -21,7 +21,7 @@ pub struct SimulatedLink {
     pub rtt: Duration,
     /// The rate of each input link.
     pub input_rate: Rate,
-    /// How many; `None`: the paper's 20, or twice as many as fill the output.
+    /// Number of input links; `None`: the paper's 20, or twice as many as fill the output.
     pub inputs: Option<u64>,
     /// A packet.
     pub packet: Bytes,
@@ -31,11 +31,11 @@ pub struct SimulatedLink {
     pub tail_index: f64,
 }
 
-/// What the simulation of a [`SimulatedLink`] came to.
+/// The result of the simulation of a [`SimulatedLink`].
 #[derive(Debug)]
 pub struct Verified {
-    /// What was simulated: the link's rate, or a slower one where it is too fast for the work
-    /// allowed; everything else in proportion.
+    /// The simulated rate: the link's, or a lower one if that exceeds the work allowed, with
+    /// everything else in proportion.
     pub rate: Rate,
     /// C T_o of what was simulated, packets.
     pub bdp: f64,
@@ -55,24 +55,24 @@ pub struct Verified {
     pub fits: Result<Fits, StudyError>,
 }
 
-/// Packets that all runs together may send: half a minute of one core.
+/// Largest number of packets in all runs together: half a minute on one core.
 const MAX_PACKETS_SENT: f64 = 2e7;
 const BUFFER_COUNT: usize = 11;
 const SECONDS: u64 = 60;
-/// Enough for a standard error.
+/// Seeds per buffer: enough for a standard error.
 const SEEDS_PER_BUFFER: u64 = 3;
 const WARMUP_S: u64 = 15;
-/// As in the scenarios of Table I.
+/// Mean think time, as in the scenarios of Table I.
 const THINK_TIME: Duration = Duration::from_millis(500);
-/// More users than just fill the link: it shall be busy even when they lose packets.
+/// Users over those that just fill the link, so that it is busy even under loss.
 const USERS_OVER_FILLING: f64 = 1.5;
 /// The paper's harmonic mean of 60 ms comes from round trips between 30 and 110 ms.
 const RTT_SPREAD: (f64, f64) = (0.5, 110.0 / 60.0);
-/// Least rate worth simulating, in packets per round trip.
+/// Smallest simulated BDP, packets.
 const MIN_BDP_PACKETS: f64 = 2.0;
 
-/// Plays `link` with buffers from two packets to twice C T_o; `watch` hears of every run that is
-/// over, out of how many.
+/// Plays `link` with buffers from two packets to twice C T_o; calls `watch` after every run with
+/// the number of finished runs and of all.
 ///
 /// # Errors
 /// If nothing can queue at the link, or a quantity is impossible.

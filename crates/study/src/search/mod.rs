@@ -29,7 +29,7 @@ use sweetspot_scenario::{Engine, Outcome, Scenario};
 use crate::play::{goodput, play_all, with_window};
 use crate::{StudyError, Workers};
 
-/// What a search found.
+/// The result of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mft {
     /// The window, packets.
@@ -53,8 +53,8 @@ pub fn find_mft<E: Engine + Sync + ?Sized>(
     Ok(found.remove(0))
 }
 
-/// The same for several scenarios at once, so that the few runs that each search asks for at a
-/// time keep all workers busy.
+/// [`find_mft`] for several scenarios at once, so that the few runs of each step keep all workers
+/// busy.
 pub fn find_mfts<E: Engine + Sync + ?Sized>(
     engine: &E,
     jobs: &[(Scenario, SearchBounds)],

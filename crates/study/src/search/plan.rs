@@ -4,7 +4,7 @@ use sweetspot_scenario::Scenario;
 
 use super::bracket::{Bracket, step};
 
-/// One window and what came of it.
+/// One window and its result.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WindowTrial {
     /// Packets.
@@ -45,8 +45,8 @@ impl SearchBounds {
     }
 }
 
-/// The search as a state machine without runs: it names windows, is told what they achieved,
-/// and names the next.
+/// The search as a state machine without runs: it names windows, takes their results, and names the
+/// next.
 ///
 /// **Contract.** After [`Search::poll_windows`] every window that it named is reported with
 /// [`Search::handle_trial`] before it is called again.
@@ -61,7 +61,7 @@ pub struct Search {
 enum SearchStage {
     Ladder,
     Narrowing(Vec<Bracket>),
-    /// Looking around the winner, so many times more.
+    /// Trying neighbours of the best window, this many times more.
     Around {
         looks: u32,
     },
@@ -69,9 +69,9 @@ enum SearchStage {
 
 /// Rungs per doubling of the window.
 const RUNGS_PER_DOUBLING: f64 = 2.0;
-/// Peaks of the ladder that are worth narrowing.
+/// Largest number of peaks of the ladder that are narrowed.
 const MAX_PEAKS: usize = 2;
-/// How often the look around may follow a better neighbour.
+/// How often the search may move to a better neighbour.
 const MAX_NEIGHBOUR_STEPS: u32 = 2;
 
 impl Search {
@@ -108,12 +108,12 @@ impl Search {
         }
     }
 
-    /// What a window achieved.
+    /// Takes the result of a window.
     pub fn handle_trial(&mut self, trial: WindowTrial) {
         self.trials.insert(trial.window, trial);
     }
 
-    /// The best so far; between equals the smaller window.
+    /// The best window so far; of equal ones the smallest.
     pub fn best(&self) -> Option<WindowTrial> {
         self.trials.values().copied().reduce(|a, b| if b.rate_bps > a.rate_bps { b } else { a })
     }

@@ -1,4 +1,4 @@
-//! The best of noisy means without the winner's curse.
+//! The best of noisy means without selection bias (the winner's curse).
 //!
 //! The largest of many noisy means is on average larger than the mean of the window it belongs to:
 //! it won because its window is good and because its seeds were kind (the winner's curse). Where
@@ -6,12 +6,12 @@
 //! help it again: given the choice, what is measured is unbiased (sample splitting; D. R. Cox,
 //! "A note on data-splitting for the evaluation of significance levels", Biometrika 62, 1975).
 
-/// What the chosen windows achieved on the seeds that did not choose them.
+/// Results of the chosen windows on the seeds that did not choose them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SplitBest {
     /// By seed, in the order given: the rate of the window that the other half of the seeds chose.
     pub rates: Vec<f64>,
-    /// Which one each half of the seeds chose, by its place among those given.
+    /// Index of the window that each half of the seeds chose.
     pub chosen: [usize; 2],
 }
 

@@ -18,11 +18,11 @@ use crate::{StudyError, Workers};
 pub struct Sweep {
     /// The scenario as written.
     pub text: String,
-    /// What is set besides, as `key=value`.
+    /// Further overrides, as `key=value`.
     pub overrides: Vec<String>,
     /// The keys and their values.
     pub over: Vec<Over>,
-    /// So many seeds from the scenario's own on; zero counts as one.
+    /// Number of seeds, from the scenario's own on; zero counts as one.
     pub seeds: u64,
 }
 
@@ -35,7 +35,7 @@ pub struct SweepVariant {
     pub scenario: Scenario,
 }
 
-/// One variant and what came of it.
+/// One variant and its outcomes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SweepPoint {
     /// The values as written, in the order of [`Sweep::over`].
@@ -102,7 +102,7 @@ impl Sweep {
         Ok(SweepVariant { values, scenario })
     }
 
-    /// No key is decided twice.
+    /// Fails if a key is set twice.
     fn check(&self) -> Result<(), SweepError> {
         let contradiction = |key: &str, first| {
             Err(SweepError::Contradiction { key: key.to_owned(), first, second: "--over" })
@@ -121,7 +121,7 @@ impl Sweep {
         Ok(())
     }
 
-    /// How many runs a sweep of so many variants takes.
+    /// Number of runs of a sweep with this many variants.
     pub fn runs(&self, variants: usize) -> usize {
         variants * self.seeds.max(1) as usize
     }

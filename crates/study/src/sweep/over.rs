@@ -1,6 +1,6 @@
 use thiserror::Error;
 
-/// A key of a scenario and the values that it takes, as written by a person: `--over KEY=VALUES`.
+/// A key of a scenario and its values, as written in `--over KEY=VALUES`.
 ///
 /// VALUES is a list with commas. An entry is a value as the scenario has it, or a range
 /// `FIRST..LAST:log:COUNT` or `FIRST..LAST:lin:COUNT`, both ends included, with one unit
@@ -13,7 +13,7 @@ pub struct Over {
     pub values: Vec<String>,
 }
 
-/// What is wrong with `--over` or with several of them together.
+/// Why `--over`, or several of them together, are invalid.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SweepError {
     /// Not `KEY=VALUES`.
@@ -21,7 +21,7 @@ pub enum SweepError {
         "--over {0}: write it like --over path.buffer=313pkt,625pkt or path.buffer=50pkt..2000pkt:log:12"
     )]
     Shape(String),
-    /// A range that cannot be.
+    /// An invalid range.
     #[error("--over {key}={range}: {reason}; write a range like 50pkt..2000pkt:log:12")]
     Range {
         /// The key.
@@ -39,7 +39,7 @@ pub enum SweepError {
         /// The value.
         value: String,
     },
-    /// Two that contradict each other.
+    /// Two options that set the same key.
     #[error("{first} and {second} both decide {key}; leave one of them out")]
     Contradiction {
         /// The key that both set.
@@ -49,16 +49,16 @@ pub enum SweepError {
         /// The other.
         second: &'static str,
     },
-    /// The seed, which has an option of its own.
+    /// The seed, which has its own option.
     #[error("--over seed: use --seeds, so that every variant meets the same seeds")]
     Seed,
 }
 
-/// More values of one key are a slip.
+/// Largest number of values of one key.
 const MAX_VALUES: usize = 1_000_000;
 
 impl Over {
-    /// Reads what stands behind `--over`.
+    /// Parses the argument of `--over`.
     pub fn parse(text: &str) -> Result<Over, SweepError> {
         let shape = || SweepError::Shape(text.to_owned());
         let (key, list) = text.split_once('=').ok_or_else(shape)?;

@@ -3,19 +3,18 @@ use sweetspot_theory::router::student_t::two_sided_quantile;
 
 use crate::statistics::{mean, squared_error};
 
-/// The mean of a quantity over seeds and how well it is known.
+/// The mean of a quantity over seeds, with its confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Spread {
     /// The mean.
     pub mean: f64,
-    /// Half the width of the 95 % confidence interval, by Student's t; `None` with one seed,
-    /// which says nothing about the others.
+    /// Half the width of the 95 % confidence interval, by Student's t; `None` with one seed.
     pub half_width: Option<f64>,
     /// How many seeds.
     pub seeds: usize,
 }
 
-/// How often the interval holds the mean of all seeds there are.
+/// Confidence level of the interval.
 const CONFIDENCE: f64 = 0.95;
 
 impl Spread {

@@ -2,24 +2,24 @@ use sweetspot_scenario::{Congestion, Flavour, Kind, Outcome, Scenario, Transfer}
 use sweetspot_sizing::Sizing;
 use sweetspot_units::{Bytes, Duration};
 
-/// An assumption that does not hold in all engines alike, and what it does.
+/// An assumption that does not hold in all engines, and its effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BrokenAssumption {
-    /// The assumption in a word or two.
+    /// Name of the assumption.
     pub assumption: &'static str,
-    /// What broke it, with the numbers.
+    /// Why it does not hold, with numbers.
     pub words: String,
 }
 
-/// What a kernel's segments carry besides payload: IPv4, TCP, timestamps (RFC 7323).
+/// Headers of a kernel's segments: IPv4, TCP, timestamps (RFC 7323).
 const KERNEL_HEADERS: Bytes = Bytes::new(52);
 /// Headers as the kernel has them without timestamps.
 const BARE_HEADERS: Bytes = Bytes::new(40);
 /// The kernel delays an ACK for this long at most, unless traffic is interactive (TCP_DELACK_MIN).
 const KERNEL_ACK_DELAY: Duration = Duration::from_millis(40);
-/// A link that is used so much is full.
+/// Utilisation from which a link counts as full.
 const FULL_UTILISATION: f64 = 0.98;
-/// A window that is off by so much shows in the rate.
+/// Relative deviation of a window that is reported.
 const WINDOW_DEVIATION: f64 = 0.01;
 
 /// Everything known to break between the engines on this scenario.
@@ -120,7 +120,7 @@ fn recovery(
     }
 }
 
-/// What was asked for a fixed window, beside what each engine advertised.
+/// A fixed window as asked for, and as each engine advertised it.
 fn granularity(
     i: usize,
     transfer: &Transfer,

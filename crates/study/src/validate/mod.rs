@@ -1,5 +1,5 @@
-//! The same scenario by several engines: what each says, the gap between them, and which of
-//! their assumptions broke.
+//! Compares the outcomes of several engines on one scenario: their values, the gap between them,
+//! and the assumptions that do not hold.
 
 mod findings;
 mod standing;
@@ -10,35 +10,35 @@ use sweetspot_scenario::{Outcome, Scenario};
 pub use findings::{BrokenAssumption, findings};
 pub use standing::{AgreementBounds, BoundCheck, STANDING, StandingScenario};
 
-/// Engines that differ by less agree: what a run of the same kernel twice differs by.
+/// Engines whose values differ by less agree: two runs of the same kernel differ by as much.
 const AGREEMENT: f64 = 0.03;
 
-/// What the engines say of one scenario.
+/// The engines' results for one scenario.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EngineComparison {
     /// The scenario's title.
     pub scenario: String,
     /// The engines, in the order of the columns.
     pub engines: Vec<String>,
-    /// A quantity each.
+    /// The quantities.
     pub rows: Vec<ComparedQuantity>,
-    /// What explains the gaps, or warns of them.
+    /// Assumptions that do not hold, which explain gaps.
     pub findings: Vec<BrokenAssumption>,
 }
 
-/// One quantity as each engine has it.
+/// The values of one quantity by engine.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ComparedQuantity {
     /// What it is, with its unit.
     pub name: String,
     /// One value per engine; `None` where an engine has none.
     pub values: Vec<Option<f64>>,
-    /// Whether engines are judged by it.
+    /// Whether it counts for the agreement of engines.
     pub compared: bool,
 }
 
 impl ComparedQuantity {
-    /// The largest value over the smallest, less one; `None` where there are not two, or one of
+    /// The largest value over the smallest, less one; `None` if there are fewer than two or one of
     /// them is zero.
     pub fn gap(&self) -> Option<f64> {
         let known: Vec<f64> = self.values.iter().flatten().copied().collect();
@@ -91,14 +91,14 @@ impl EngineComparison {
         }
     }
 
-    /// The largest gap among the quantities that engines are judged by, and whose it is.
+    /// The quantity with the largest gap among those that count, and the gap.
     pub fn largest_gap(&self) -> Option<(&ComparedQuantity, f64)> {
         let compared = self.rows.iter().filter(|row| row.compared);
         let gaps = compared.filter_map(|row| Some((row, row.gap()?)));
         gaps.max_by(|a, b| a.1.total_cmp(&b.1))
     }
 
-    /// The judgement in a sentence.
+    /// The result in a sentence.
     pub fn summary(&self) -> String {
         match self.largest_gap() {
             None => "One engine alone: there is nothing to compare.".to_owned(),

@@ -1,4 +1,4 @@
-//! The standing set: scenarios that every engine must go on agreeing about, with bounds.
+//! The standing set: scenarios on which all engines must agree, with bounds.
 
 use sweetspot_scenario::{Outcome, Scenario};
 
@@ -10,11 +10,11 @@ pub struct StandingScenario {
     /// Its file's name in scenarios/standing, without `.toml`.
     pub name: &'static str,
     text: &'static str,
-    /// How far the engines may lie apart.
+    /// Bounds of the engines' differences.
     pub bounds: AgreementBounds,
 }
 
-/// How far the first transfer's goodput may lie off, as a share.
+/// Bounds of the relative difference in the first transfer's goodput.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AgreementBounds {
     /// The simulator's from the closed form's; `None` where none covers the scenario.
@@ -23,14 +23,14 @@ pub struct AgreementBounds {
     pub lab_off_sim: f64,
 }
 
-/// Whether a bound was kept.
+/// A bound and its check.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BoundCheck {
-    /// Which two were compared, and what they say.
+    /// The two engines and their values.
     pub words: String,
     /// The share by which the first lies off the second, signed.
     pub off: f64,
-    /// What it may be.
+    /// The bound.
     pub bound: f64,
 }
 
@@ -91,7 +91,7 @@ impl StandingScenario {
         Ok(Scenario::parse(self.text)?)
     }
 
-    /// Which bounds `outcomes` kept, as far as they can be judged.
+    /// The bounds that can be checked on `outcomes`.
     pub fn bound_checks(&self, outcomes: &[Outcome]) -> Vec<BoundCheck> {
         let goodput = |name: &str| {
             let outcome = outcomes.iter().find(|outcome| outcome.engine == name)?;

@@ -4,7 +4,7 @@ use super::EngineComparison;
 use crate::markdown::MarkdownTable;
 
 impl EngineComparison {
-    /// The comparison in Markdown: the judgement, what broke, the numbers.
+    /// The comparison in Markdown: result, broken assumptions, numbers.
     pub fn text(&self) -> String {
         let mut text = format!("{}\n", self.summary());
         for finding in &self.findings {

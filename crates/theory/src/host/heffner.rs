@@ -7,6 +7,7 @@ use sweetspot_units::Bytes;
 /// The window to advertise: the buffer's target less the in-order data that the application has not
 /// read.
 /// Data out of order does not shrink it, so that one loss does not close the window.
+///
 /// `in_buffer` is all data that the receiver holds, `out_of_order` included.
 pub fn window(space: Bytes, in_buffer: Bytes, out_of_order: Bytes) -> Bytes {
     space.saturating_sub(in_buffer.saturating_sub(out_of_order))

@@ -22,36 +22,36 @@ pub struct Arguments {
     /// Round-trip time of the path
     #[arg(long, allow_hyphen_values = true, value_name = "80ms", requires = "rate")]
     rtt: Option<Duration>,
-    /// The other end's address: the path's largest packet is then read from this kernel, which
-    /// knows it once it has talked to it; nothing is sent
+    /// Address of the other host. The path MTU to it is then read from this kernel's cache; nothing
+    /// is sent
     #[arg(long, value_name = "ADDRESS")]
     peer: Option<IpAddr>,
-    /// The largest packet that the path takes, where it is known
+    /// Path MTU, if known
     #[arg(long, value_name = "1500B", conflicts_with = "peer")]
     path_mtu: Option<Bytes>,
-    /// The largest packet of the other end's device
+    /// MTU of the other host's device
     #[arg(long, value_name = "9000B")]
     peer_mtu: Option<Bytes>,
-    /// What a program sets SO_RCVBUF to
+    /// The SO_RCVBUF that a program sets
     #[arg(long, value_name = "256KiB")]
     rcvbuf: Option<Bytes>,
-    /// Connections at a time
+    /// Number of simultaneous connections
     #[arg(long, value_name = "N", default_value_t = 1)]
     connections: u64,
-    /// What `sysctl -a` printed on the other end
+    /// Output of `sysctl -a` on the other host
     #[arg(long, value_name = "FILE")]
     peer_sysctl: Option<PathBuf>,
-    /// The other end's kernel, if it is not this one
+    /// Kernel version of the other host, if it differs from this one
     #[arg(long, value_name = "6.18", requires = "peer_sysctl")]
     peer_kernel: Option<Kernel>,
-    /// Write the wanted settings as a sysctl.d file; without it nothing is written
+    /// Write the recommended settings as a sysctl.d file
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
     #[command(flatten)]
     manner: OutputOptions,
 }
 
-/// The settings that are judged.
+/// The settings that are checked.
 const SYSCTL_NAMES: [&str; 14] = [
     "net.core.rmem_max",
     "net.core.wmem_max",
@@ -113,8 +113,7 @@ fn snapshot() -> Snapshot {
     }
 }
 
-/// Programs of this network namespace that wait for connections; none where the kernel does not
-/// tell.
+/// Listening sockets of this network namespace; none if the kernel does not list them.
 fn listeners() -> Vec<Listener> {
     let mut all = Vec::new();
     let detail = Detail { memory: true, ..Detail::NONE };
@@ -128,7 +127,7 @@ fn listeners() -> Vec<Listener> {
     if listed.is_err() { Vec::new() } else { all }
 }
 
-/// `sysctl -a` names the kernel too; a hand-made file may not, and then this host's is taken.
+/// The other host. `sysctl -a` names its kernel; if a file does not, this host's kernel is assumed.
 fn peer(sysctls: Sysctls, named: Option<Kernel>, here: &Snapshot) -> Snapshot {
     let own = sysctls.text("kernel.osrelease").and_then(|r| r.parse().ok());
     Snapshot { kernel: named.or(own).or(here.kernel), sysctls, ..Snapshot::default() }

@@ -22,15 +22,15 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum About {
-    /// How large a window a path needs, and what a wrong one costs
+    /// The window that a path needs, and the cost of a wrong one
     Window(window::Arguments),
-    /// What caps a flow on this host, and the lines that change it
+    /// The settings that cap a flow on this host, and the commands that change them
     Host(host::Arguments),
-    /// How much buffer a router's link should have
+    /// The buffer that a router's link should have
     Router(router::Arguments),
 }
 
-/// How the answer is shown.
+/// Options of the output.
 #[derive(Debug, Clone, Copy, clap::Args)]
 struct OutputOptions {
     /// Print everything as JSON
@@ -60,7 +60,7 @@ pub fn run(arguments: Arguments) -> Ending {
     }
 }
 
-/// The kernel that was named, or this one.
+/// The kernel version given, or this host's.
 fn kernel(named: Option<Kernel>) -> Result<Kernel, Box<dyn std::error::Error>> {
     if let Some(kernel) = named {
         return Ok(kernel);

@@ -25,19 +25,19 @@ pub struct Arguments {
     /// Rate of the links that feed it, or of the flows' bottleneck before it
     #[arg(long, allow_hyphen_values = true, value_name = "10Gbit/s")]
     input_rate: Rate,
-    /// How many such links
+    /// Number of such links
     #[arg(long, allow_hyphen_values = true, value_name = "N")]
     inputs: Option<u64>,
-    /// Long flows at a time
+    /// Number of simultaneous long flows
     #[arg(long, allow_hyphen_values = true, value_name = "N")]
     flows: Option<u64>,
-    /// What the traffic is made of: short, bulk, or a file with a transfer size per line
+    /// Mix of the traffic: short, bulk, or a file with a transfer size per line
     #[arg(long, value_name = "short|bulk|FILE", default_value = "bulk")]
     mix: String,
-    /// Whom the buffer serves: throughput, short or latency [default: what the mix is made of]
+    /// Flows that the buffer is sized for: throughput, short or latency [default: by the mix]
     #[arg(long, value_name = "throughput|short|latency")]
     favour: Option<Favour>,
-    /// The buffer that the device has
+    /// The device's buffer
     #[arg(long, allow_hyphen_values = true, value_name = "12MB")]
     available: Option<Bytes>,
     /// Packet size
@@ -59,7 +59,7 @@ pub struct Arguments {
     /// form and a, b and f are fitted to them
     #[arg(long, value_name = "FILE")]
     fit: Option<PathBuf>,
-    /// Also simulate the link in a closed loop, for half a minute or so
+    /// Also simulate the link in a closed loop, which takes about half a minute
     #[arg(long, value_enum)]
     verify: Option<By>,
     #[command(flatten)]
@@ -68,14 +68,14 @@ pub struct Arguments {
     manner: OutputOptions,
 }
 
-/// What an advice is verified by.
+/// Means of verification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum By {
     /// The packet-level simulator.
     Sim,
 }
 
-/// How long a flow of the mix counts as short, before the loss is known: one in a thousand.
+/// Loss rate assumed for dividing the mix into short and long flows before the loss is known.
 const ASSUMED_LOSS: f64 = 1e-3;
 
 pub fn run(a: Arguments) -> Ending {

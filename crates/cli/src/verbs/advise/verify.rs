@@ -13,7 +13,7 @@ use sweetspot_units::Bytes;
 const SIZE_MEAN: Bytes = Bytes::new(80_000);
 const TAIL: f64 = 1.5;
 
-/// Simulates the link of `question`, saying on standard error how far it is.
+/// Simulates the link of `question`, with progress on standard error.
 pub fn simulate(question: &RouterQuestion, workers: Workers) -> Result<Verified, StudyError> {
     let size_mean = match &question.mix {
         Mix::Sizes(sizes) => {
@@ -35,7 +35,7 @@ pub fn simulate(question: &RouterQuestion, workers: Workers) -> Result<Verified,
     verify(&Simulator, &link, objective(question), workers, &watch)
 }
 
-/// What was found, in words and a table.
+/// Prints the result as text and a table.
 pub fn print_text(question: &RouterQuestion, found: &Verified) {
     out!(
         "\nBy simulation (closed loop, {} users, {} inputs, RTTs from a half to 1.8 of --rtt,",
@@ -94,7 +94,7 @@ pub fn print_text(question: &RouterQuestion, found: &Verified) {
     }
 }
 
-/// The same for programs.
+/// The result as JSON.
 pub fn as_json(question: &RouterQuestion, found: &Verified) -> Value {
     let measured = found.measured.iter().map(|m| {
         let flows = match objective(question) {

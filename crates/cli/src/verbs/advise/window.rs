@@ -28,17 +28,17 @@ pub struct Arguments {
     /// Cross traffic and its share: udp, elephants or mice
     #[arg(long, value_name = "udp:30%")]
     cross: Option<CrossShare>,
-    /// Random loss, or that of a path that is congested already
+    /// Random loss, or the loss of an already congested path
     #[arg(long, allow_hyphen_values = true, value_name = "1e-5")]
     loss: Option<Probability>,
-    /// The largest packet
+    /// MTU of the path
     #[arg(long, allow_hyphen_values = true, value_name = "1500B", default_value = "1500B")]
     mtu: Bytes,
-    /// The receiver's kernel, if it is not this one
+    /// Kernel version of the receiver, if it differs from this one
     #[arg(long, value_name = "6.18")]
     kernel: Option<Kernel>,
-    /// Whether windows are tried in the simulator where no closed form is sure of the best one (cross
-    /// traffic and a known buffer): sim, or none [default: where it takes less than two seconds]
+    /// Try windows in the simulator if no closed form gives the best one (cross traffic and a known
+    /// buffer): sim, or none [default: sim if it takes less than two seconds]
     #[arg(long, value_name = "sim|none")]
     verify: Option<Verify>,
     #[command(flatten)]
@@ -53,7 +53,7 @@ enum Verify {
     None,
 }
 
-/// Trying windows may take so long unasked.
+/// Longest simulation without --verify.
 const MAX_UNASKED_TIME: Duration = Duration::from_secs(2);
 
 pub fn run(a: Arguments) -> Ending {
@@ -70,7 +70,7 @@ pub fn run(a: Arguments) -> Ending {
     a.manner.show(|explain| advice.text(explain), || advice.json())
 }
 
-/// `advice`, decided by the simulator where that is wanted.
+/// `advice`, decided by the simulator if wanted.
 fn verified(
     advice: WindowAdvice,
     verify: Option<Verify>,

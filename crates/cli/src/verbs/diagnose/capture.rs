@@ -1,4 +1,4 @@
-//! A capture from disk to verdicts, in constant memory.
+//! Diagnoses the flows of a capture file in constant memory.
 
 use std::fs::File;
 use std::io::Read;
@@ -11,26 +11,26 @@ use sweetspot_trace::file::{CaptureError, Decoder, LARGEST_RECORD};
 use sweetspot_trace::flow::{Connection, Table};
 use sweetspot_trace::packet::{Dissector, PacketCounts};
 
-/// Large enough that a read costs nothing against what is done with it, and holds any record.
+/// Size of the read buffer: large enough for any record, and for few system calls.
 const READ_BUFFER_BYTES: usize = 4 * LARGEST_RECORD;
 
-/// What a capture, or watching, says.
+/// The diagnosis of a capture or of live connections.
 #[derive(Debug, Serialize)]
 pub struct DiagnosisReport {
-    /// The flows that carried most, those first.
+    /// The flows with the most payload, the largest first.
     pub flows: Vec<Flow>,
-    /// Flows that carried less and are not told of.
+    /// Number of smaller flows that are left out.
     pub flows_left_out: u64,
     /// Packets of a capture, and how many of them were TCP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packets: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tcp_segments: Option<u64>,
-    /// What should be known besides, in words.
+    /// Remarks.
     pub remarks: Vec<String>,
 }
 
-/// Reads the capture `path` and keeps the `most` flows that carried most.
+/// Reads the capture `path` and keeps the `most` flows with the most payload.
 pub fn read(path: &Path, most: usize) -> Result<DiagnosisReport, String> {
     let name = path.display();
     let mut file = File::open(path)
@@ -122,7 +122,7 @@ fn keep(kept: &mut Vec<(u64, Flow)>, left_out: &mut u64, most: usize, connection
     }
 }
 
-/// The most first; equals stay in the order in which they ended.
+/// Sorts by payload, the largest first; equal ones stay in the order in which they ended.
 pub fn rank(kept: &mut [(u64, Flow)]) {
     kept.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
 }

@@ -1,4 +1,4 @@
-//! Live connections, watched for a while.
+//! Diagnoses live connections by sampling them for a while.
 
 use sweetspot_diagnose::Flow;
 use sweetspot_diagnose::live::{Live, Side};
@@ -11,12 +11,12 @@ use super::capture::{DiagnosisReport, rank};
 use super::target::LiveTarget;
 use sweetspot_watch::{NamespaceConnections, sample};
 
-/// Between two samples: several per second, so that shares are of time and not of moments.
+/// Interval between two samples, short enough that shares are shares of time.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
-/// More connections than this are not watched at once: the kernel is asked for each by itself.
+/// Largest number of connections watched at once: the kernel is queried for each separately.
 const MAX_WATCHED: usize = 1000;
 
-/// Watches the connections of `target` and says what limits the `most` that carry most.
+/// Samples the connections of `target` and diagnoses the `most` with the most payload.
 pub fn watch(
     target: LiveTarget,
     netns: Option<&str>,
@@ -71,8 +71,8 @@ pub fn watch(
     })
 }
 
-/// One socket per connection: where both ends are here, the sender's, which knows more; where
-/// nothing was sent, one of them.
+/// One socket per connection. If both ends are on this host, the sender's, which knows more; if
+/// nothing was sent, either.
 fn tellers(watched: &[WatchedConnection]) -> impl Iterator<Item = &WatchedConnection> {
     watched.iter().filter(move |each| {
         let ends = (each.connection.remote, each.connection.local);
@@ -85,7 +85,7 @@ fn tellers(watched: &[WatchedConnection]) -> impl Iterator<Item = &WatchedConnec
     })
 }
 
-/// A connection under watch.
+/// A sampled connection.
 struct WatchedConnection {
     connection: DiagConnection,
     live: Live,
@@ -98,7 +98,7 @@ impl WatchedConnection {
     }
 
     fn look(&mut self, host: &mut NamespaceConnections, now: Time) -> Result<(), String> {
-        // The cookie goes with the question, so that another connection never answers it.
+        // The query carries the cookie, so that the answer is never about another connection.
         match host.read_again(&self.connection, Detail::ALL)? {
             Some(seen) => match sample(&seen, now) {
                 Some(sample) => self.live.handle(sample),
@@ -109,7 +109,7 @@ impl WatchedConnection {
         Ok(())
     }
 
-    /// Whether anything went while it was watched.
+    /// Whether any data moved while it was sampled.
     fn moved(&self) -> bool {
         self.live.evidence().bytes > Bytes::ZERO
     }
@@ -127,7 +127,7 @@ impl WatchedConnection {
     }
 }
 
-/// The connections that are meant.
+/// The connections of `target`.
 fn find(
     host: &mut NamespaceConnections,
     target: LiveTarget,

@@ -26,10 +26,10 @@ Examples:
   For a script:
     sweetspot diagnose slow.pcapng --json";
 
-/// Say what limits a connection, why, and what to do about it
+/// Find what limits a connection, why, and what to do about it
 ///
-/// A live connection is watched from outside: the program notices nothing. Its sending side tells
-/// most; what the receiving side can tell is its own window, its reader, and queues on the path.
+/// A live connection is watched from outside, without effect on its program. The sending side knows
+/// most; the receiving side knows its own window, its reader, and queues on the path.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
@@ -39,13 +39,13 @@ pub struct Arguments {
     /// A capture to read, pcap or pcapng, whatever its name
     #[arg(long, value_name = "FILE", conflicts_with_all = ["target", "watch_for", "netns"])]
     file: Option<PathBuf>,
-    /// Watch a live connection so long
+    /// Time for which live connections are watched
     #[arg(long = "for", value_name = "TIME", default_value = "10s")]
     watch_for: Duration,
-    /// Look into the network namespace NAME (ip-netns(8)); that of a process is found by itself
+    /// Network namespace NAME (ip-netns(8)); that of a process is found automatically
     #[arg(long, value_name = "NAME")]
     netns: Option<String>,
-    /// Tell of the N flows that carried most
+    /// Show the N flows with the most payload
     #[arg(long, value_name = "N", default_value_t = 20)]
     flows: usize,
     /// Print one JSON object

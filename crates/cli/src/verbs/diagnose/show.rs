@@ -2,10 +2,10 @@ use sweetspot_diagnose::Flow;
 
 use super::capture::DiagnosisReport;
 
-/// The least share that is worth a word.
+/// Smallest share that is printed.
 const MIN_PRINTED_SHARE: f64 = 0.005;
 
-/// Prints a report for people.
+/// Prints a diagnosis as text.
 pub fn report(report: &DiagnosisReport) {
     if let (Some(packets), Some(segments)) = (report.packets, report.tcp_segments) {
         out!("{packets} packets, {segments} of them TCP");

@@ -2,21 +2,21 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// What is to be diagnosed.
+/// What to diagnose.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DiagnosisTarget {
-    /// A file that is there: a capture.
+    /// An existing file: a capture.
     Capture(PathBuf),
     /// Live connections.
     Live(LiveTarget),
 }
 
-/// Which live connections are meant.
+/// Selects live connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LiveTarget {
-    /// All of a process.
+    /// All connections of a process.
     Process(u32),
-    /// All that end there, on this host or the other.
+    /// All connections with this end, on this host or the other.
     End(SocketAddr),
 }
 

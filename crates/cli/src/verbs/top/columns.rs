@@ -8,12 +8,12 @@ use sweetspot_units::{Bytes, Duration, Rate};
 
 use sweetspot_watch::ConnectionRow;
 
-/// A column: its heading, its width (the last has the rest), and what stands in it.
+/// A column: its heading, its width (the last has the rest), and its content.
 pub struct TableColumn {
     pub heading: &'static str,
     pub width: u16,
     pub right: bool,
-    /// What has the highest rank goes first where there is no room for all.
+    /// If there is no room for all columns, those of the highest rank are left out first.
     rank: u8,
     pub text: fn(&ConnectionRow) -> String,
 }
@@ -37,7 +37,7 @@ const COLUMNS: [TableColumn; 12] = [
 const LEFT: bool = false;
 const RIGHT: bool = true;
 
-/// The last column, and the room that it needs.
+/// Heading of the last column.
 pub const LIMIT_HEADING: &str = "limited by";
 /// The width of that column, enough for "100 % receiver's wind".
 pub const LIMIT_WIDTH: u16 = 20;
@@ -52,22 +52,22 @@ const fn column(
     TableColumn { heading, width, right, rank, text }
 }
 
-/// The columns that have room in `width` characters: a number is never cut, because what is left
-/// of it would be another one.
+/// The columns that fit into `width` characters: a number is never truncated, because the rest
+/// would be another number.
 pub fn fitting(width: u16) -> Vec<&'static TableColumn> {
     const ALL: &[TableColumn] = &COLUMNS;
     let mut shown: Vec<&TableColumn> = ALL.iter().collect();
     let needed =
         |shown: &[&TableColumn]| shown.iter().map(|c| c.width + 1).sum::<u16>() + LIMIT_WIDTH;
     while needed(&shown) > width {
-        // Program and rate stay whatever the width.
+        // Program and rate are always shown.
         let Some(last) = shown.iter().map(|c| c.rank).max().filter(|rank| *rank > 0) else { break };
         shown.retain(|c| c.rank != last);
     }
     shown
 }
 
-/// How wide lines may be: as wide as they are where no terminal breaks them.
+/// Width of the terminal; unlimited if there is none.
 pub fn terminal_width() -> u16 {
     let width = || terminal::size().ok().filter(|_| std::io::stdout().is_terminal());
     width().map_or(u16::MAX, |(width, _)| width)

@@ -10,7 +10,7 @@ use sweetspot_watch::ConnectionRow;
 /// One reading.
 #[derive(Debug, Serialize)]
 pub struct Document {
-    /// All that matched, printed or not.
+    /// All connections that matched, printed or not.
     connections_total: usize,
     connections: Vec<ConnectionJson>,
 }
@@ -23,7 +23,7 @@ struct ConnectionJson {
     program: Option<String>,
     uid: u32,
     state: String,
-    /// Which way most data goes, seen from here.
+    /// Direction of most data, seen from here.
     side: &'static str,
     goodput_bps: f64,
     rtt_s: Option<f64>,
@@ -39,7 +39,7 @@ struct ConnectionJson {
     sweet_spot_bytes: Option<u64>,
 }
 
-/// What stands in the table.
+/// The content of the table.
 pub fn document(rows: &[&ConnectionRow], all: usize) -> Document {
     Document { connections_total: all, connections: rows.iter().map(|row| entry(row)).collect() }
 }

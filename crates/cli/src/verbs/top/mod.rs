@@ -28,7 +28,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// Those of the network namespace NAME (ip-netns(8))
+    /// Connections of the network namespace NAME (ip-netns(8))
     #[arg(long, value_name = "NAME")]
     netns: Option<String>,
     /// Print the table once and end
@@ -37,10 +37,10 @@ pub struct Arguments {
     /// Print one JSON object per reading
     #[arg(long)]
     json: bool,
-    /// Between two readings
+    /// Interval between two readings
     #[arg(long, value_name = "TIME", default_value = "1s")]
     interval: Duration,
-    /// Sort by this
+    /// Sort order
     #[arg(long, value_enum, default_value_t = SortOrder::Traffic)]
     sort: SortOrder,
     /// Only connections whose program, address, state or limit contains TEXT
@@ -70,13 +70,13 @@ pub fn run(arguments: Arguments) -> Ending {
     print(host, &arguments)
 }
 
-/// The table as text or JSON, once or for as long as somebody reads it.
+/// Prints the table as text or JSON, once or until the reader closes the pipe.
 fn print(mut host: NamespaceConnections, arguments: &Arguments) -> Ending {
     let mut table = ConnectionList::default();
     table.handle(clock::now(), host.read(Detail::ALL)?);
     let width = columns::terminal_width();
     loop {
-        // Rates take two readings.
+        // A rate needs two readings.
         clock::sleep_until(clock::now() + arguments.interval);
         table.handle(clock::now(), host.read(Detail::ALL)?);
         let mut rows = order::select(&table, arguments.sort, &arguments.filter);

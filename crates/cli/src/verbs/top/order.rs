@@ -3,7 +3,7 @@ use sweetspot_units::Duration;
 
 use sweetspot_watch::{ConnectionList, ConnectionRow};
 
-/// What the table is sorted by; most first.
+/// Sort order of the table; largest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SortOrder {
     /// Payload per second
@@ -30,7 +30,7 @@ impl SortOrder {
         }
     }
 
-    /// What the screen calls it.
+    /// The name on the screen.
     pub fn name(self) -> &'static str {
         match self {
             SortOrder::Traffic => "traffic",
@@ -70,7 +70,7 @@ fn rtt(row: &ConnectionRow) -> Duration {
 }
 
 fn program(row: &ConnectionRow) -> (bool, &str) {
-    // Those without a known one come last.
+    // Connections without a known owner come last.
     row.owner.as_ref().map_or((true, ""), |owner| (false, owner.name.as_str()))
 }
 

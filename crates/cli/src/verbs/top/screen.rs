@@ -1,4 +1,4 @@
-//! The table on a terminal: reads, draws, obeys keys.
+//! The table on a terminal: reads, draws, handles keys.
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -14,7 +14,7 @@ use super::order::{SortOrder, select};
 use super::{Arguments, Ending, view};
 use sweetspot_watch::{ConnectionList, NamespaceConnections};
 
-/// What the user made of the screen.
+/// The state of the screen.
 pub struct Screen {
     pub table: ConnectionList,
     pub order: SortOrder,
@@ -30,7 +30,7 @@ pub struct Screen {
     pub trouble: Option<String>,
 }
 
-/// Shows the table until the user has seen enough.
+/// Shows the table until the user quits.
 pub fn run(mut host: NamespaceConnections, arguments: &Arguments) -> Ending {
     if !std::io::stdout().is_terminal() {
         return Err("top draws on a terminal; print instead with --once, or --json".into());
@@ -45,7 +45,7 @@ pub fn run(mut host: NamespaceConnections, arguments: &Arguments) -> Ending {
         open: None,
         trouble: None,
     };
-    // Who is told to end leaves a terminal in order, too.
+    // Signals are handled, so that the terminal is restored.
     let mut supervisor = Supervisor::new()?;
     let mut terminal = ratatui::try_init()?;
     let shown = show(&mut terminal, &mut host, &mut screen, arguments, &mut supervisor);
@@ -90,7 +90,7 @@ enum WakeReason {
     Signal(Signal),
 }
 
-/// Between two looks for signals, which the terminal's events do not wait for.
+/// Interval between two polls for signals while waiting for terminal events.
 const SIGNAL_POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Waits until something happens or `due` has come.
@@ -125,7 +125,7 @@ impl Screen {
         }
     }
 
-    /// Does what a key asks for; true if that is to end.
+    /// Handles a key; true if it ends the program.
     fn obey(&mut self, key: KeyEvent) -> bool {
         if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c') {
             return true;

@@ -80,7 +80,7 @@ fn cell(text: String, column: &TableColumn) -> Cell<'static> {
     Cell::from(Text::from(text).alignment(side))
 }
 
-/// One connection: what limits it since it is watched, and its recent past.
+/// One connection: what has limited it since watching began, and its recent history.
 fn draw_row(frame: &mut Frame<'_>, area: Rect, row: &ConnectionRow) {
     let [words, rates, trips] =
         Layout::vertical([Constraint::Min(9), Constraint::Length(7), Constraint::Length(7)])

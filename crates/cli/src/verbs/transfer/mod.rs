@@ -1,4 +1,4 @@
-//! What `serve` and `send` share: the path as typed, and reporting on a transfer.
+//! What `serve` and `send` share: the path arguments, and reporting on a transfer.
 
 mod progress;
 
@@ -17,7 +17,7 @@ use sweetspot_units::{Bytes, Duration, Rate};
 use crate::print::try_out;
 use progress::TransferProgress;
 
-/// A path that is known beforehand, as typed.
+/// Arguments for a path that is known beforehand.
 #[derive(Debug, clap::Args)]
 pub struct PathArguments {
     /// Bottleneck rate of the path, for --sizing bdp
@@ -42,7 +42,7 @@ impl PathArguments {
     }
 }
 
-/// What a transfer came to, in words.
+/// The outcome of a transfer in words.
 fn in_words(outcome: &TransferSummary) -> String {
     let rate = Rate::from_f64(outcome.goodput_bps);
     let mut line = format!(
@@ -86,25 +86,25 @@ impl TransferReporter {
         Ok(TransferReporter { series: series.map(open).transpose()?, bars, json, verbose })
     }
 
-    /// An observer for the transfer of this number.
+    /// An observer of transfer `number`.
     pub fn observer(&self, number: u64) -> Box<dyn TransferObserver> {
         let (series, bars) = (self.series.clone(), self.bars.clone());
         Box::new(Watching { series, bars, verbose: self.verbose, number, progress: None })
     }
 
-    /// One line.
+    /// Prints a line.
     pub fn print(&self, line: &str) {
         print(self.bars.as_ref(), line);
     }
 
-    /// One line, if detail was asked for.
+    /// Prints a line if detail is wanted.
     pub fn detail(&self, line: &str) {
         if self.verbose {
             self.print(line);
         }
     }
 
-    /// What a transfer came to.
+    /// Prints the outcome of a transfer.
     pub fn outcome(&self, outcome: &TransferSummary) {
         if self.json {
             self.json(outcome);
@@ -116,7 +116,7 @@ impl TransferReporter {
         }
     }
 
-    /// For programs: that a transfer failed, and why.
+    /// Prints the failure of a transfer as JSON, if wanted.
     pub fn failure(&self, error: &TransferError) {
         if self.json {
             self.json(&serde_json::json!({ "error": error.to_string() }));
@@ -185,7 +185,7 @@ impl TransferObserver for Watching {
     }
 }
 
-/// One line on standard error, above the bars if there are any.
+/// Prints a line on standard error, above the progress bars if there are any.
 fn print(bars: Option<&MultiProgress>, line: &str) {
     let print = || err!("sweetspot: {line}");
     match bars {

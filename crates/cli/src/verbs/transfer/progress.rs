@@ -1,4 +1,4 @@
-//! How far a transfer is: a bar on a terminal, a plain line every few seconds elsewhere.
+//! Progress of a transfer: a bar on a terminal, else a plain line every few seconds.
 
 use std::time::Duration as StdDuration;
 
@@ -7,7 +7,7 @@ use sweetspot_protocol::series::SeriesRow;
 use sweetspot_transfer::Agreed;
 use sweetspot_units::{Bytes, Duration, Rate};
 
-/// Between two plain lines, seconds.
+/// Interval between two plain lines, seconds.
 const LINE_INTERVAL_S: f64 = 5.0;
 /// Share of the newest row in the running average of the rate: with 20 rows per second an average
 /// over about a second.

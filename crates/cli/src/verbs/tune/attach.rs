@@ -7,9 +7,9 @@ use super::steer::{Until, steer};
 use super::under_guard;
 use crate::verbs::Ending;
 
-/// Tune the connections of a process that runs, and of its children
+/// Tune the connections of a running process and of its children
 ///
-/// Until the process ends or this is interrupted. The process must be yours; where
+/// Runs until the process ends or a signal comes. The process must be yours; if
 /// kernel.yama.ptrace_scope is not 0, run this as root.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
@@ -40,10 +40,10 @@ fn play(arguments: &Arguments, leases: Leases) -> Result<u8, Box<dyn std::error:
     Ok(steer(&mut tuner, &mut supervisor, &mut journal, &until)?)
 }
 
-/// Whether the sockets of `process` can be had; without, there would be nothing to wait for.
+/// `Ok` if the sockets of `process` can be duplicated; otherwise there is nothing to tune.
 fn may_borrow(process: &ProcessHandle) -> Result<(), BorrowError> {
     match process.sockets() {
-        // Gone meanwhile: that is found out soon.
+        // It has ended: the wait for its end notices that.
         Err(error) if !error.is_over() => Err(error),
         _ => Ok(()),
     }

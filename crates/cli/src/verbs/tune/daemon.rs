@@ -28,8 +28,8 @@ A policy:
 
 /// Tune a host's connections by a policy
 ///
-/// Until it is interrupted. Other users' connections need CAP_SYS_PTRACE; packaging/ has a systemd
-/// unit with that and little else.
+/// Runs until a signal comes. Other users' connections need CAP_SYS_PTRACE; packaging/ has a
+/// systemd unit with this capability and few others.
 #[derive(Debug, clap::Args)]
 #[command(after_help = POLICY)]
 pub struct Arguments {

@@ -27,7 +27,7 @@ Examples:
   See what would be done, and do nothing:
     sweetspot tune run --dry-run --events events.jsonl -- rsync -a host:/data .";
 
-/// Size the windows of live connections of programs that know nothing of it
+/// Size the windows of live connections of any program
 ///
 /// Downloads are held at the window that fills the path without a standing queue: the receive
 /// window of each bulk connection is limited from outside (TCP_WINDOW_CLAMP); with --send uploads
@@ -55,7 +55,8 @@ pub fn run(arguments: Arguments) -> Ending {
     }
 }
 
-/// Does `work` with a guardian that undoes it; what went wrong is said before the guardian ends.
+/// Does `work` under a guardian process that undoes it; errors are printed before the guardian
+/// ends.
 fn under_guard(work: impl FnOnce(Leases) -> Result<u8, Box<dyn std::error::Error>>) -> Ending {
     let code = guarded(|leases| {
         work(leases).unwrap_or_else(|error| {

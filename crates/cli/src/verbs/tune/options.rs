@@ -8,37 +8,38 @@ use sweetspot_groups::{Goal, TuneEvent};
 use sweetspot_linux::sysctl;
 use sweetspot_tune::{Exporter, TunerOptions, TunerSnapshot};
 
-/// What every kind of tuning has.
+/// Options common to all tuning verbs.
 #[derive(Debug, clap::Args)]
 pub struct Common {
     /// Decide and report, but touch nothing
     #[arg(long)]
     dry_run: bool,
 
-    /// Append every action to FILE, a line of JSON each
+    /// Append every action to FILE, one JSON object per line
     #[arg(long, value_name = "FILE")]
     events: Option<PathBuf>,
 
-    /// Hand out Prometheus metrics at this loopback address, such as 127.0.0.1:9477
+    /// Serve Prometheus metrics at this loopback address, such as 127.0.0.1:9477
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = loopback)]
     metrics: Option<SocketAddr>,
 
-    /// Pace uploads, too (SO_MAX_PACING_RATE), just below what the path delivers; of send buffers
-    /// that are too small, say which would do (they are not touched: SO_SNDBUF cannot be undone)
+    /// Pace uploads, too (SO_MAX_PACING_RATE), just below the path's delivery rate; for send
+    /// buffers that are too small, report a sufficient size (they are not changed: SO_SNDBUF cannot
+    /// be undone)
     #[arg(long)]
     send: bool,
 
-    /// What transfers aim for: throughput, or less-than-best-effort, which gives way to others
-    /// (RFC 9840)
+    /// Goal of transfers: throughput, or less-than-best-effort, which yields to other traffic (RFC
+    /// 9840)
     #[arg(long, value_name = "GOAL", default_value = "throughput")]
     pub goal: Goal,
 
-    /// Do not print what is done
+    /// Do not print actions
     #[arg(long)]
     quiet: bool,
 }
 
-/// Where events go.
+/// The log of events.
 pub struct EventLog {
     file: Option<(PathBuf, File)>,
     exporter: Option<Exporter>,
@@ -56,7 +57,7 @@ impl Common {
         self.journal_with(None)
     }
 
-    /// The same, with metrics at `address` unless another one was typed.
+    /// The log, with metrics at `address` unless the command line names another address.
     pub fn journal_with(&self, address: Option<SocketAddr>) -> Result<EventLog, String> {
         let export = |address| {
             Exporter::start(address).map_err(|e| {

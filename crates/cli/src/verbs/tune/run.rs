@@ -13,8 +13,8 @@ const COMMAND_NOT_FOUND: u8 = 127;
 
 /// Run a command, and tune its connections and those of its children
 ///
-/// Needs no rights: what a process starts, it may steer. The exit code is COMMAND's, or 128 + n
-/// after signal n.
+/// Needs no privileges, because a process may access its children's sockets. The exit code is
+/// COMMAND's, or 128 + n after signal n.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     #[command(flatten)]

@@ -6,20 +6,20 @@ use sweetspot_units::{Duration, Time};
 
 use super::options::EventLog;
 
-/// What ends the tuning.
+/// When tuning ends.
 pub enum Until {
-    /// The command with this number ends, to which signals are passed on.
+    /// When the command with this process id ends; signals are passed on to it.
     CommandEnds(u32),
-    /// A process that is not ours ends, or a signal comes.
+    /// When a process that is not our child ends, or a signal comes.
     ProcessEnds(ProcessHandle),
-    /// A signal comes.
+    /// When a signal comes.
     Signal,
 }
 
-/// Between two publications of metrics.
+/// Interval between two updates of the metrics.
 const METRICS_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Tunes until that; returns the exit code.
+/// Tunes until `until`; returns the exit code.
 pub fn steer<S: Scope>(
     tuner: &mut Tuner<S>,
     supervisor: &mut Supervisor,

@@ -19,19 +19,19 @@ use crate::{Mft, SearchBounds, StudyError};
 /// The largest window tried, packets: beyond every congestion window.
 const MAX_WINDOW: u64 = 3750;
 
-/// Seeds whose means loss, round trip and rate of a congested path are, where precision is asked for: single
+/// Number of seeds for loss, RTT and rate of a congested path, in careful runs: single
 /// runs differ by a fifth.
 const CONGESTED_SEEDS: u64 = 12;
 
-/// Up to where a picture goes: beyond it nothing changes any more.
+/// Largest window shown, packets: beyond it nothing changes.
 const SHOWN_WINDOW: f64 = 2000.0;
 
-/// What is particular to one of the five figures.
+/// The parameters of one of the five figures.
 struct CurveFigure {
     entry: &'static Entry,
     item: &'static str,
     scenario: PaperScenario,
-    /// Seeds whose mean is taken, quick and careful: more where losses are drawn by lot.
+    /// Number of seeds, quick and careful: more for random losses.
     seeds: (u64, u64),
     /// Whether the path is congested before the transfer comes: then loss and RTT are compared.
     congested: bool,
@@ -118,7 +118,8 @@ impl CurveFigure {
         Ok(figure)
     }
 
-    /// The Maximum Feasible Throughput as the published table calls it: Figure 4's is printed twice,
+    /// The Maximum Feasible Throughput as the published table calls it: Figure 4's is printed
+    /// twice,
     /// as simulated and by equation (8).
     fn quantity(&self, origin: Origin) -> &'static str {
         match (self.item, origin) {

@@ -15,7 +15,7 @@ const RTT: Duration = Duration::from_millis(100);
 /// Section V-A: T_e against UDP.
 const RTT_AGAINST_UDP: Duration = Duration::from_millis(102);
 
-/// What a closed form says about one buffer.
+/// The closed form's results for one buffer.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Prediction {
     /// R(S): packets against Mbit/s.
@@ -72,8 +72,8 @@ pub(super) fn elephants(buffer: u64, most: u64) -> Result<Prediction, TheoryErro
     })
 }
 
-/// Between what the Maximum Feasible Throughput against mice lies, Mbit/s: there is no closed
-/// form, but UDP below and elephants above (section V-C).
+/// Bounds of the Maximum Feasible Throughput against mice, Mbit/s: UDP below and elephants above
+/// (section V-C).
 pub(super) fn mice_bounds(buffer: u64) -> Result<(f64, f64), TheoryError> {
     let cross = Elephants::new(CAPACITY, AVAILABLE, RTT, RTT, PACKET * buffer)?;
     let bounds = mice::bounds(&cross);

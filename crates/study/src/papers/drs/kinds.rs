@@ -1,4 +1,4 @@
-//! The paper's two kinds of flows, and what they achieve in thousand packets.
+//! The paper's two kinds of flows, and their throughput in thousand packets.
 
 use sweetspot_scenario::{Outcome, Scenario};
 use sweetspot_sizing::Sizing;
@@ -63,7 +63,7 @@ pub(super) fn count(scenario: &Scenario, fixed: bool) -> u64 {
     scenario.transfers.iter().filter(|t| (t.sizing == STATIC) == fixed).count() as u64
 }
 
-/// Thousand packets that a rate makes over the measured time.
+/// A rate as thousand packets over the measured time.
 pub(super) fn kilopackets(scenario: &Scenario, bps: f64) -> f64 {
     bps * scenario.duration.as_secs_f64() / 8.0 / scenario.path.packet.as_f64() / 1e3
 }

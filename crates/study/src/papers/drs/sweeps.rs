@@ -18,7 +18,7 @@ use crate::plot::{Axis, MarkPosition, Origin, Plot, Table};
 const WINDOWS: [u64; 14] = [50, 100, 150, 200, 250, 300, 350, 400, 450, 500, 550, 600, 650, 700];
 const FAST_WINDOWS: [u64; 7] = [500, 1000, 2000, 4000, 6000, 6500, 7000];
 
-/// What is particular to one of the figures.
+/// The parameters of one of the figures.
 struct SweepFigure {
     entry: &'static Entry,
     item: &'static str,
@@ -254,7 +254,7 @@ fn named(plot: &Plot) -> Vec<crate::plot::Curve> {
     plot.curves.iter().map(named).collect()
 }
 
-/// What ns-2 did on the same work.
+/// The results of ns-2 on the same scenarios.
 struct Truth(Vec<Ns2Run>);
 
 /// One run of ns-2.

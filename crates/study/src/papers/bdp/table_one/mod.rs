@@ -12,9 +12,9 @@ use crate::plot::{Axis, MarkPosition, Origin, Plot};
 use crate::{StudyError, csv};
 use play::PlayedCell;
 
-/// What default SOBAS is to reach of the MFT.
+/// Target of `sobas`: this share of the MFT.
 const SHARE_ASKED: f64 = 0.97;
-/// How close the paper's variant is to come to what the paper printed.
+/// Target of `sobas:paper`: largest deviation from the paper's numbers.
 const CLOSENESS_ASKED: f64 = 0.10;
 
 /// One cell as printed, Mbit/s.

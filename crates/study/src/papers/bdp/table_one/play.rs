@@ -60,7 +60,7 @@ pub(super) fn play(
     Ok(played.map(cell).collect())
 }
 
-/// Seeds that windows are searched on.
+/// Number of seeds of the window search.
 pub(super) fn seeds(stage: &Stage<'_>) -> u64 {
     stage.precision.seeds(1, 4)
 }

@@ -1,4 +1,4 @@
-//! What SOBAS reaches of the Maximum Feasible Throughput, without the winner's curse.
+//! SOBAS's share of the Maximum Feasible Throughput, without selection bias (the winner's curse).
 
 use sweetspot_scenario::{Engine, Outcome, Scenario};
 use sweetspot_sizing::Sizing;
@@ -29,12 +29,13 @@ const HEADS: [&str; 8] = [
 const TITLE: &str = "The same without the winner's curse, Mbit/s with 95 % confidence";
 
 /// Seeds that no search has seen. On the congested path single runs of one window differ by a
-/// sixth, elsewhere by a fiftieth of their mean: so many bring the mean's error to some 3 % and 1 %.
+/// sixth, elsewhere by a fiftieth of their mean: so many bring the mean's error to some 3 % and 1
+/// %.
 fn fresh_seeds(percent: u64) -> u64 {
     if percent >= 100 { 32 } else { 8 }
 }
 
-/// What the plain maximum is worth, in words.
+/// A note on the bias of the plain maximum.
 pub(super) fn about(precision: Precision) -> String {
     let curse = "The largest of many noisy means is on average too large: a window wins because it is \
                  good and because its seeds were kind to it (the winner's curse).";
@@ -55,7 +56,8 @@ pub(super) fn about(precision: Precision) -> String {
     )
 }
 
-/// Plays the best windows of each search, and SOBAS, on seeds that the search has not seen, where precision
+/// Plays the best windows of each search, and SOBAS, on seeds that the search has not seen, where
+/// precision
 /// is asked for.
 pub(super) fn table(
     engine: &(dyn Engine + Sync),
