@@ -5,9 +5,9 @@
 #![allow(dead_code, reason = "a target uses the one half, tests the other")]
 
 use sweetspot_sizing::{
-    Answer, CongestionChoice, CongestionState, Controller, ControllerConfig, Driver, Effect, Input,
-    KernelView, Means, Needs, Output, Phase, SenderReport, Sizing, TrainPacket, TrainRequest,
-    Upload,
+    CongestionChoice, CongestionState, Controller, ControllerConfig, Driver, Effect, Input,
+    InputSource, KernelView, Needs, Output, ProbeAnswer, SenderReport, Sizing, SizingPhase,
+    TrainPacket, TrainRequest, Upload,
 };
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
@@ -29,7 +29,8 @@ pub const SIZINGS: [&str; 13] = [
 ];
 
 /// How they may get at what they need.
-pub const MEANS: [Means; 3] = [Means::OutOfBand, Means::Kernel, Means::Caller];
+pub const MEANS: [InputSource; 3] =
+    [InputSource::OutOfBand, InputSource::Kernel, InputSource::Caller];
 
 /// The largest windows that hosts allow: nothing to speak of, less than a segment, as much as a
 /// window without scaling, the usual, too much.
@@ -48,7 +49,7 @@ pub fn driver(data: &[u8]) {
 }
 
 /// Plays a script to the controller of `sizing`, and tells everything that it had done.
-pub fn play(sizing: &str, means: Means, max_window: u64, script: &[u8]) -> Vec<Effect> {
+pub fn play(sizing: &str, means: InputSource, max_window: u64, script: &[u8]) -> Vec<Effect> {
     let mut world = World::new(controller(sizing, max_window), means, max_window);
     let mut script = Script { rest: script };
     while let Some(kind) = script.byte() {
@@ -145,7 +146,7 @@ struct World {
 }
 
 impl World {
-    fn new(controller: Box<dyn Controller + Send>, means: Means, max_window: u64) -> World {
+    fn new(controller: Box<dyn Controller + Send>, means: InputSource, max_window: u64) -> World {
         let controller = Checked { inner: controller, now: Time::ZERO, timed_out: false };
         World {
             driver: Driver::new(Box::new(controller), Time::ZERO, means),
@@ -239,7 +240,7 @@ impl World {
         let Some(probe) = at.and_then(|at| self.probes.get(at).copied()) else { return };
         let sequence = self.answers + skipped;
         self.answers = sequence + 1;
-        let answer = Answer { probe, sequence, held, report };
+        let answer = ProbeAnswer { probe, sequence, held, report };
         let rtt = self.driver.handle_answer(self.now, self.now, &answer);
         self.least_rtt = self.least_rtt.min(rtt.unwrap_or(SECOND));
         self.perform();
@@ -343,7 +344,7 @@ impl Controller for Checked {
         self.inner.needs()
     }
 
-    fn phase(&self) -> Phase {
+    fn phase(&self) -> SizingPhase {
         self.inner.phase()
     }
 }

@@ -9,8 +9,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sweetspot_sim::ControllerMaker;
 use sweetspot_sizing::{
-    CongestionChoice, CongestionState, Controller, ControllerConfig, Event, EventKind, Input,
-    Needs, Output, Phase, Probing, Reason, SenderReport, TrainRequest,
+    CongestionChoice, CongestionState, Controller, ControllerConfig, SizingEvent, EventKind, Input,
+    Needs, Output, SizingPhase, Probing, Reason, SenderReport, TrainRequest,
 };
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
@@ -51,7 +51,7 @@ pub(crate) struct Bridge {
     object: Py<PyAny>,
     failure: Failure,
     needs: Needs,
-    phase: Phase,
+    phase: SizingPhase,
     /// When the object wants to be called.
     due: Option<Time>,
     outputs: VecDeque<Output>,
@@ -65,7 +65,7 @@ impl Bridge {
                 object,
                 failure,
                 needs: Needs::NOTHING,
-                phase: Phase::HandsOff,
+                phase: SizingPhase::HandsOff,
                 due: None,
                 outputs: VecDeque::new(),
             };
@@ -108,7 +108,7 @@ impl Bridge {
         if !answer.is_none() {
             for output in answer.try_iter()? {
                 let output = read_output(now, &output?)?;
-                if let Output::Event(Event { kind: EventKind::Entered { phase, .. }, .. }) = output
+                if let Output::Event(SizingEvent { kind: EventKind::Entered { phase, .. }, .. }) = output
                 {
                     self.phase = phase;
                 }
@@ -147,7 +147,7 @@ impl Controller for Bridge {
         self.needs
     }
 
-    fn phase(&self) -> Phase {
+    fn phase(&self) -> SizingPhase {
         self.phase
     }
 }
@@ -259,7 +259,7 @@ fn read_output(now: Time, output: &Bound<'_, PyAny>) -> PyResult<Output> {
             return Err(PyTypeError::new_err(why));
         }
     };
-    Ok(Output::Event(Event { at: now, kind }))
+    Ok(Output::Event(SizingEvent { at: now, kind }))
 }
 
 /// A size, rate or time, if it can be one.
@@ -293,14 +293,14 @@ const CHOICES: [(&str, CongestionChoice); 3] = [
     ("bbr", CongestionChoice::Bbr),
 ];
 
-const PHASES: [(&str, Phase); 7] = [
-    ("hands-off", Phase::HandsOff),
-    ("measuring", Phase::Measuring),
-    ("ramping", Phase::Ramping),
-    ("holding", Phase::Holding),
-    ("trying", Phase::Trying),
-    ("opened", Phase::Open),
-    ("congested", Phase::Congested),
+const PHASES: [(&str, SizingPhase); 7] = [
+    ("hands-off", SizingPhase::HandsOff),
+    ("measuring", SizingPhase::Measuring),
+    ("ramping", SizingPhase::Ramping),
+    ("holding", SizingPhase::Holding),
+    ("trying", SizingPhase::Trying),
+    ("opened", SizingPhase::Open),
+    ("congested", SizingPhase::Congested),
 ];
 
 const REASONS: [(&str, Reason); 15] = [

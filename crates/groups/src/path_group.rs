@@ -1,6 +1,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
-use sweetspot_sizing::{Controller, Driver, Effect, EventKind, KernelView, Means, Phase};
+use sweetspot_sizing::{
+    Controller, Driver, Effect, EventKind, InputSource, KernelView, SizingPhase,
+};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use crate::clamp_check::ClampCheck;
@@ -118,7 +120,7 @@ impl PathGroup {
     pub fn new(controller: Box<dyn Controller + Send>, mss: Bytes) -> PathGroup {
         PathGroup {
             // Called in this group's own time.
-            driver: Driver::new(controller, Time::ZERO, Means::Caller),
+            driver: Driver::new(controller, Time::ZERO, InputSource::Caller),
             mss,
             members: BTreeMap::new(),
             round: RoundTotals::default(),
@@ -245,7 +247,7 @@ impl PathGroup {
         self.limit_changes.pop_front()
     }
 
-    /// The next event of the controller, with its reason in words; `None` once there are no more.
+    /// The next thing that the controller has to say, until `None`.
     pub fn poll_event(&mut self) -> Option<(TuneEventKind, String)> {
         self.events.pop_front()
     }
@@ -255,8 +257,8 @@ impl PathGroup {
         self.ignored_limits.pop_front()
     }
 
-    /// The controller's phase.
-    pub fn phase(&self) -> Phase {
+    /// Where the controller stands.
+    pub fn phase(&self) -> SizingPhase {
         self.driver.phase()
     }
 
@@ -272,8 +274,11 @@ impl PathGroup {
             };
         }
         let opens = match self.phase() {
-            Phase::Measuring | Phase::Ramping | Phase::Trying | Phase::Open => true,
-            Phase::HandsOff | Phase::Holding | Phase::Congested => false,
+            SizingPhase::Measuring
+            | SizingPhase::Ramping
+            | SizingPhase::Trying
+            | SizingPhase::Open => true,
+            SizingPhase::HandsOff | SizingPhase::Holding | SizingPhase::Congested => false,
         };
         if opens && self.bulk_since.is_none_or(|since| now.since(since) < OPENING_TIME) {
             return OPENING_PAUSE.max(cpu_budget / OPENING_COST_FACTOR);
@@ -411,12 +416,15 @@ fn differs(before: Option<Bytes>, after: Option<Bytes>) -> bool {
 fn words(kind: &EventKind) -> Option<(TuneEventKind, String)> {
     match kind {
         EventKind::Entered { phase, reason } => match phase {
-            Phase::Holding => Some((TuneEventKind::Held, reason.to_string())),
-            Phase::Open => Some((TuneEventKind::LetGo, reason.to_string())),
-            Phase::Trying => {
+            SizingPhase::Holding => Some((TuneEventKind::Held, reason.to_string())),
+            SizingPhase::Open => Some((TuneEventKind::LetGo, reason.to_string())),
+            SizingPhase::Trying => {
                 Some((TuneEventKind::Tightened, format!("tries a smaller window: {reason}")))
             }
-            Phase::HandsOff | Phase::Measuring | Phase::Ramping | Phase::Congested => None,
+            SizingPhase::HandsOff
+            | SizingPhase::Measuring
+            | SizingPhase::Ramping
+            | SizingPhase::Congested => None,
         },
         EventKind::CapacityEstimated { .. }
         | EventKind::Limited { .. }
@@ -436,13 +444,13 @@ mod tests {
     #[test]
     fn what_the_controller_enters_is_told_with_its_reason() {
         let told = |phase, reason| words(&EventKind::Entered { phase, reason });
-        let held = told(Phase::Holding, Reason::CapacityKnown);
+        let held = told(SizingPhase::Holding, Reason::CapacityKnown);
         assert_eq!(held, Some((TuneEventKind::Held, "the path's capacity is known".to_owned())));
-        let (kind, why) = told(Phase::Trying, Reason::RateInelastic).unwrap();
+        let (kind, why) = told(SizingPhase::Trying, Reason::RateInelastic).unwrap();
         assert_eq!(kind, TuneEventKind::Tightened);
         assert!(why.starts_with("tries a smaller window: a queue stands"), "{why}");
-        assert_eq!(told(Phase::Open, Reason::TrialFailed).unwrap().0, TuneEventKind::LetGo);
-        assert_eq!(told(Phase::HandsOff, Reason::Ended), None);
+        assert_eq!(told(SizingPhase::Open, Reason::TrialFailed).unwrap().0, TuneEventKind::LetGo);
+        assert_eq!(told(SizingPhase::HandsOff, Reason::Ended), None);
         assert_eq!(words(&EventKind::Lifted), None);
     }
 }

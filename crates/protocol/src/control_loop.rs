@@ -1,8 +1,8 @@
 use std::collections::VecDeque;
 
 use sweetspot_sizing::{
-    CONTROL_INTERVAL, CongestionChoice, Controller, Driver, Effect, KernelView, Means, PROBE_SIZE,
-    Phase, Prober,
+    CONTROL_INTERVAL, CongestionChoice, Controller, Driver, Effect, InputSource, KernelView,
+    PROBE_SIZE, Prober, SizingPhase,
 };
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
@@ -34,8 +34,8 @@ pub struct ControlLoop {
     limit: Option<Option<Bytes>>,
     pacing: Option<Rate>,
     congestion: CongestionChoice,
-    /// The phase in the last message to the sender.
-    last_control: Option<Phase>,
+    /// The phase that the sender was told last.
+    last_control: Option<SizingPhase>,
     kernel_rtt: Duration,
     by_probes: RttHistogram,
     by_kernel: RttHistogram,
@@ -92,7 +92,8 @@ impl ControlLoop {
         authenticator: Option<PacketAuthenticator>,
         headers: Bytes,
     ) -> ControlLoop {
-        let means = if authenticator.is_some() { Means::OutOfBand } else { Means::Kernel };
+        let means =
+            if authenticator.is_some() { InputSource::OutOfBand } else { InputSource::Kernel };
         ControlLoop {
             driver: Driver::new(controller, now, means),
             framing: authenticator.map(|authenticator| ProbeFraming { authenticator, headers }),

@@ -1,7 +1,7 @@
 //! The time series of a transfer: what `--series` writes, line by line.
 
 use serde::{Deserialize, Serialize};
-use sweetspot_sizing::Event;
+use sweetspot_sizing::SizingEvent;
 use sweetspot_units::Time;
 
 /// A line of the time series (`--series`): a row every 50 ms, and the controller's events when they happen.
@@ -66,8 +66,8 @@ pub struct SeriesEvent {
 }
 
 impl SeriesEvent {
-    /// The line for `event`, with its time counted from `start`.
-    pub fn new(event: &Event, start: Time) -> SeriesEvent {
+    /// The event as a line, with its time counted from `start`.
+    pub fn new(event: &SizingEvent, start: Time) -> SeriesEvent {
         let (rate, rtt, window) = event.kind.quantities();
         SeriesEvent {
             t_s: event.at.since(start).as_secs_f64(),
@@ -93,7 +93,7 @@ mod tests {
         let lines = [
             SeriesRecord::Row(SeriesRow { t_s: 1.0, bytes: 5, ..SeriesRow::default() }),
             SeriesRecord::Event(SeriesEvent::new(
-                &Event { at, kind },
+                &SizingEvent { at, kind },
                 Time::from_nanos(500_000_000),
             )),
         ];

@@ -4,15 +4,15 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use sweetspot_protocol::probe::{
-    Answer, PROBE_INTERVAL, PacketAuthenticator, ProbePacket, TrainPacket,
+    PROBE_INTERVAL, PacketAuthenticator, ProbeAnswer, ProbePacket, TrainPacket,
 };
 use sweetspot_protocol::series::SeriesRecord;
 use sweetspot_protocol::{
     CongestionMessage, ControlLoop, Message, RttSource, Secret, Session, TransferEffect,
 };
 use sweetspot_sizing::{
-    CONTROL_INTERVAL, CongestionChoice, Controller, Event, EventKind, Input, KernelView, Needs,
-    Output, PROBE_SIZE, Phase, Probe, Probing, SenderReport, Train, TrainRequest,
+    CONTROL_INTERVAL, CongestionChoice, Controller, EventKind, Input, KernelView, Needs, Output,
+    PROBE_SIZE, Probe, Probing, SenderReport, SizingEvent, SizingPhase, Train, TrainRequest,
 };
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
@@ -88,8 +88,8 @@ impl Controller for Scripted {
             ..Needs::NOTHING
         })
     }
-    fn phase(&self) -> Phase {
-        Phase::Ramping
+    fn phase(&self) -> SizingPhase {
+        SizingPhase::Ramping
     }
 }
 
@@ -149,8 +149,12 @@ impl Rig {
 
     fn answer(&mut self, at: Time, probe: u32) {
         let report = SenderReport { cwnd: CWND, ..SenderReport::default() };
-        let packet =
-            ProbePacket::Answer(Answer { probe, sequence: probe, held: Duration::ZERO, report });
+        let packet = ProbePacket::Answer(ProbeAnswer {
+            probe,
+            sequence: probe,
+            held: Duration::ZERO,
+            report,
+        });
         let datagram = self.authenticator.close(&packet, PROBE_SIZE.saturating_sub(HEADERS));
         self.control_loop.handle_datagram(at, at, &datagram);
     }
@@ -335,7 +339,7 @@ fn datagrams_that_the_sender_did_not_seal_change_nothing() {
     rig.timeout(ms(0), &QUIET);
     let other = PacketAuthenticator::new(&Session::new(&Secret([9; 16]), &[2; 32]));
     let report = SenderReport::default();
-    let answer = Answer { probe: 0, sequence: 0, held: Duration::ZERO, report };
+    let answer = ProbeAnswer { probe: 0, sequence: 0, held: Duration::ZERO, report };
     let datagram = other.close(&ProbePacket::Answer(answer), Bytes::new(72));
     rig.control_loop.handle_datagram(ms(1), ms(1), &datagram);
     // Nor does a probe that somebody sends back as it is.
@@ -349,7 +353,7 @@ fn rows_count_every_byte_of_content_once() {
     let mut rig = Rig::new(false);
     let (mut rows, mut events) = (Vec::new(), 0);
     let kind = EventKind::Lifted;
-    rig.wants(&[Output::Event(Event { at: ms(3), kind })]);
+    rig.wants(&[Output::Event(SizingEvent { at: ms(3), kind })]);
     for n in 0..=100 {
         rig.control_loop.handle_content(Bytes::new(12_500));
         for effect in rig.timeout(ms(10 * n), &QUIET) {

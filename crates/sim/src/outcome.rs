@@ -3,7 +3,7 @@
 use sweetspot_scenario::{
     BottleneckOutcome, ControllerEvent, CrossOutcome, Outcome, Scenario, TransferOutcome,
 };
-use sweetspot_sizing::Event;
+use sweetspot_sizing::SizingEvent;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use crate::network::HopTotals;
@@ -107,7 +107,7 @@ fn completion(end: &Snapshot, i: usize) -> Option<f64> {
     (totals.completed > 0).then(|| totals.completion as f64 / 1e9)
 }
 
-fn controller_event(event: &Event) -> ControllerEvent {
+fn controller_event(event: &SizingEvent) -> ControllerEvent {
     let (rate, rtt, window) = event.kind.quantities();
     ControllerEvent {
         at_s: event.at.as_secs_f64(),

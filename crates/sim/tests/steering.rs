@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use common::play_recorded;
 use sweetspot_scenario::{NoRecorder, Outcome, Recorder, Sample, Scenario};
 use sweetspot_sim::{ControllerMaker, run_steered};
-use sweetspot_sizing::{CongestionChoice, Controller, Input, Needs, Output, Phase, Sizing};
+use sweetspot_sizing::{CongestionChoice, Controller, Input, Needs, Output, Sizing, SizingPhase};
 use sweetspot_units::{Duration, Time};
 
 /// 20 Mbit/s, 40 ms, Linux's hosts, a buffer that two seconds of data do not fill.
@@ -52,8 +52,8 @@ impl Controller for Asks {
     fn needs(&self) -> Needs {
         Needs { data: true, ..Needs::NOTHING }
     }
-    fn phase(&self) -> Phase {
-        Phase::Open
+    fn phase(&self) -> SizingPhase {
+        SizingPhase::Open
     }
 }
 
@@ -113,7 +113,7 @@ impl Controller for Overheard {
     fn needs(&self) -> Needs {
         self.controller.needs()
     }
-    fn phase(&self) -> Phase {
+    fn phase(&self) -> SizingPhase {
         self.controller.phase()
     }
 }

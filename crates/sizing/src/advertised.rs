@@ -2,7 +2,9 @@ use std::collections::VecDeque;
 
 use sweetspot_units::{Bytes, Duration, Time};
 
-use crate::{Controller, ControllerConfig, Event, EventKind, Input, Needs, Output, Phase};
+use crate::{
+    Controller, ControllerConfig, EventKind, Input, Needs, Output, SizingEvent, SizingPhase,
+};
 
 /// A receiver that sizes its window from what its own kernel measures.
 pub(crate) trait RightSizer {
@@ -49,8 +51,8 @@ impl<R: RightSizer> Controller for R {
     fn needs(&self) -> Needs {
         Needs::KERNEL
     }
-    fn phase(&self) -> Phase {
-        if self.is_growing() { Phase::Ramping } else { Phase::Holding }
+    fn phase(&self) -> SizingPhase {
+        if self.is_growing() { SizingPhase::Ramping } else { SizingPhase::Holding }
     }
 }
 
@@ -90,7 +92,7 @@ impl Advertised {
             self.window = Some(window);
             self.outputs.push_back(Output::Window(Some(window)));
             let kind = EventKind::Limited { window };
-            self.outputs.push_back(Output::Event(Event { at: now, kind }));
+            self.outputs.push_back(Output::Event(SizingEvent { at: now, kind }));
         }
     }
 

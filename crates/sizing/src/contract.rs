@@ -26,7 +26,7 @@ pub trait Controller {
     fn needs(&self) -> Needs;
 
     /// The controller's phase, for display.
-    fn phase(&self) -> Phase;
+    fn phase(&self) -> SizingPhase;
 }
 
 /// Input of a controller.
@@ -232,7 +232,7 @@ pub enum Output {
     /// kernel has that congestion control.
     Congestion(CongestionChoice),
     /// Record this event.
-    Event(Event),
+    Event(SizingEvent),
 }
 
 /// The congestion control that a receiver may request of the sender.
@@ -260,14 +260,14 @@ impl fmt::Display for CongestionChoice {
 
 /// Something that a controller did, for outcomes, plots and tests.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Event {
+pub struct SizingEvent {
     /// The time.
     pub at: Time,
     /// What happened.
     pub kind: EventKind,
 }
 
-/// The kinds of [`Event`].
+/// The kinds of [`SizingEvent`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum EventKind {
     /// The path's capacity is known, and the round trip that goes with it.
@@ -297,7 +297,7 @@ pub enum EventKind {
     /// The controller changed its state.
     Entered {
         /// The new phase.
-        phase: Phase,
+        phase: SizingPhase,
         /// The reason.
         reason: Reason,
     },
@@ -318,13 +318,13 @@ impl EventKind {
             EventKind::Saturated { .. } => "saturated",
             EventKind::Congested => "congested",
             EventKind::Entered { phase, .. } => match phase {
-                Phase::HandsOff => "hands-off",
-                Phase::Measuring => "measuring",
-                Phase::Ramping => "ramping",
-                Phase::Holding => "holding",
-                Phase::Trying => "trying",
-                Phase::Open => "opened",
-                Phase::Congested => "congested",
+                SizingPhase::HandsOff => "hands-off",
+                SizingPhase::Measuring => "measuring",
+                SizingPhase::Ramping => "ramping",
+                SizingPhase::Holding => "holding",
+                SizingPhase::Trying => "trying",
+                SizingPhase::Open => "opened",
+                SizingPhase::Congested => "congested",
             },
             EventKind::Switched { .. } => "switched",
         }
@@ -417,7 +417,7 @@ impl fmt::Display for Reason {
 
 /// Phase of a controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Phase {
+pub enum SizingPhase {
     /// The controller sets no limits.
     HandsOff,
     /// Estimating the path before the first limit.
@@ -434,16 +434,16 @@ pub enum Phase {
     Congested,
 }
 
-impl fmt::Display for Phase {
+impl fmt::Display for SizingPhase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            Phase::HandsOff => "hands off",
-            Phase::Measuring => "measuring",
-            Phase::Ramping => "ramping",
-            Phase::Holding => "holding",
-            Phase::Trying => "trying",
-            Phase::Open => "open",
-            Phase::Congested => "congested",
+            SizingPhase::HandsOff => "hands off",
+            SizingPhase::Measuring => "measuring",
+            SizingPhase::Ramping => "ramping",
+            SizingPhase::Holding => "holding",
+            SizingPhase::Trying => "trying",
+            SizingPhase::Open => "open",
+            SizingPhase::Congested => "congested",
         })
     }
 }

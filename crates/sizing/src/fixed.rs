@@ -1,6 +1,6 @@
 use sweetspot_units::{Bytes, Time};
 
-use crate::{Controller, Event, EventKind, Input, Needs, Output, Phase};
+use crate::{Controller, EventKind, Input, Needs, Output, SizingEvent, SizingPhase};
 
 /// A controller that sets its window once, before the first byte, and keeps it until all
 /// connections end: `kernel`, `fixed:SIZE`, `max` and `bdp`.
@@ -38,7 +38,7 @@ impl Static {
             Decision::Open => self.outputs.push(Output::Window(None)),
             Decision::Window(window) => {
                 let kind = EventKind::Limited { window };
-                self.outputs.push(Output::Event(Event { at: now, kind }));
+                self.outputs.push(Output::Event(SizingEvent { at: now, kind }));
                 self.outputs.push(Output::Window(Some(window)));
             }
         }
@@ -76,10 +76,10 @@ impl Controller for Static {
     fn needs(&self) -> Needs {
         Needs::NOTHING
     }
-    fn phase(&self) -> Phase {
+    fn phase(&self) -> SizingPhase {
         match self.decision {
-            Decision::LeaveToKernel => Phase::HandsOff,
-            Decision::Open | Decision::Window(_) => Phase::Holding,
+            Decision::LeaveToKernel => SizingPhase::HandsOff,
+            Decision::Open | Decision::Window(_) => SizingPhase::Holding,
         }
     }
 }

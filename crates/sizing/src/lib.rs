@@ -47,12 +47,12 @@ mod upload;
 pub use bdp::BdpDefinition;
 pub use choice::{ControllerConfig, Sizing, SizingError};
 pub use contract::{
-    CongestionChoice, CongestionState, Controller, Event, EventKind, Input, Needs, Output, Phase,
-    Probe, Probing, Reason, SenderReport, Train, TrainRequest,
+    CongestionChoice, CongestionState, Controller, EventKind, Input, Needs, Output, Probe, Probing,
+    Reason, SenderReport, SizingEvent, SizingPhase, Train, TrainRequest,
 };
 pub use driver::{
-    Answer, CONTROL_INTERVAL, Driver, Effect, KernelView, Means, PROBE_INTERVAL, PROBE_SIZE,
-    ProbeCounts, Prober, TrainCollector, TrainPacket,
+    CONTROL_INTERVAL, Driver, Effect, InputSource, KernelView, PROBE_INTERVAL, PROBE_SIZE,
+    ProbeAnswer, ProbeCounts, Prober, TrainCollector, TrainPacket,
 };
 pub use drs::RightSizing;
 pub use heffner::{Announced, Heffner};

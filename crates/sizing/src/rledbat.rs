@@ -2,7 +2,9 @@ use std::collections::VecDeque;
 
 use sweetspot_units::{Bytes, Duration, Time};
 
-use crate::{Controller, ControllerConfig, Event, EventKind, Input, Needs, Output, Phase};
+use crate::{
+    Controller, ControllerConfig, EventKind, Input, Needs, Output, SizingEvent, SizingPhase,
+};
 
 /// The queueing delay aimed for (draft-irtf-iccrg-ledbat-plus-plus section 4.1, which RFC 9840
 /// runs by default).
@@ -87,7 +89,7 @@ impl Rledbat {
             self.window = window;
             self.outputs.push_back(Output::Window(Some(window)));
             let kind = EventKind::Limited { window };
-            self.outputs.push_back(Output::Event(Event { at: now, kind }));
+            self.outputs.push_back(Output::Event(SizingEvent { at: now, kind }));
         }
     }
 
@@ -174,10 +176,10 @@ impl Controller for Rledbat {
     fn needs(&self) -> Needs {
         Needs { minimum_rtt: true, out_of_order: true, ..Needs::KERNEL }
     }
-    fn phase(&self) -> Phase {
+    fn phase(&self) -> SizingPhase {
         match self.state {
-            State::SlowStart { .. } => Phase::Ramping,
-            State::Steady { .. } | State::Slowdown { .. } => Phase::Holding,
+            State::SlowStart { .. } => SizingPhase::Ramping,
+            State::Steady { .. } | State::Slowdown { .. } => SizingPhase::Holding,
         }
     }
 }

@@ -6,10 +6,10 @@ mod entry;
 
 use entry::{MEANS, SIZINGS, WINDOWS, play};
 use proptest::prelude::*;
-use sweetspot_sizing::Means;
+use sweetspot_sizing::InputSource;
 
 /// A script, and the receiver to play it to.
-fn script() -> impl Strategy<Value = (Means, u64, Vec<u8>)> {
+fn script() -> impl Strategy<Value = (InputSource, u64, Vec<u8>)> {
     let means = prop::sample::select(&MEANS[..]);
     let window = prop::sample::select(&WINDOWS[..]);
     (means, window, prop::collection::vec(any::<u8>(), 0..400))

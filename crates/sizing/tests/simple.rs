@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use sweetspot_sizing::{
     Announced, BdpDefinition, Controller, ControllerConfig, EventKind, Input, KnownPath, LinuxRule,
-    Output, Phase, Sizing, SizingError,
+    Output, Sizing, SizingError, SizingPhase,
 };
 use sweetspot_units::{Bytes, Duration, Rate, Time, Volume};
 
@@ -58,7 +58,7 @@ fn kernel_touches_nothing() {
     controller.handle(Time::ZERO, &Input::Data { bytes: Bytes::new(948), unread: Bytes::ZERO });
     controller.handle(Time::ZERO, &Input::Timeout);
     assert_eq!(outputs(&mut *controller), []);
-    assert_eq!(controller.phase(), Phase::HandsOff);
+    assert_eq!(controller.phase(), SizingPhase::HandsOff);
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn a_static_controller_decides_once_with_or_without_data() {
             controller.handle(now, &Input::Window { advertised: Bytes::new(1) });
         }
         assert_eq!(outputs(&mut *controller), [], "{text}");
-        assert_eq!(controller.phase(), Phase::Holding, "{text}");
+        assert_eq!(controller.phase(), SizingPhase::Holding, "{text}");
     }
 }
 

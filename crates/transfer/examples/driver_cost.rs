@@ -5,7 +5,8 @@
 
 use sweetspot_linux::clock;
 use sweetspot_sizing::{
-    Answer, ControllerConfig, Driver, Effect, KernelView, Means, SenderReport, Sizing, TrainPacket,
+    ControllerConfig, Driver, Effect, InputSource, KernelView, ProbeAnswer, SenderReport, Sizing,
+    TrainPacket,
 };
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
@@ -34,7 +35,7 @@ fn play(sizing: Sizing) -> Result<(Duration, u64), Box<dyn std::error::Error>> {
         path: None,
     };
     let mut now = Time::ZERO;
-    let mut driver = Driver::new(sizing.controller(&setting)?, now, Means::OutOfBand);
+    let mut driver = Driver::new(sizing.controller(&setting)?, now, InputSource::OutOfBand);
     driver.handle_reachable(now);
     let kernel = KernelView { rtt: RTT, minimum_rtt: RTT, ..KernelView::default() };
     let (mut answers, mut registrations) = (0, 0);
@@ -56,7 +57,7 @@ fn play(sizing: Sizing) -> Result<(Duration, u64), Box<dyn std::error::Error>> {
                 Effect::Probe { sequence } => {
                     let report = SenderReport { cwnd: RATE * RTT, ..SenderReport::default() };
                     let (probe, held) = (sequence, Duration::ZERO);
-                    let answer = Answer { probe, sequence: answers, held, report };
+                    let answer = ProbeAnswer { probe, sequence: answers, held, report };
                     answers += 1;
                     driver.handle_answer(now, now, &answer);
                 }

@@ -3,7 +3,9 @@
 
 mod buffer;
 
-use sweetspot_sizing::{Driver, Effect, EventKind, KernelView, Means, Phase, Reason, SenderReport};
+use sweetspot_sizing::{
+    Driver, Effect, EventKind, InputSource, KernelView, Reason, SenderReport, SizingPhase,
+};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 pub use buffer::{BufferAdvice, SendBufferSample, buffer_for};
@@ -37,7 +39,7 @@ impl Default for PacedUpload {
     fn default() -> PacedUpload {
         let controller = Box::new(sweetspot_sizing::Upload::default());
         // Called at this connection's looks.
-        let driver = Driver::new(controller, Time::ZERO, Means::Caller);
+        let driver = Driver::new(controller, Time::ZERO, InputSource::Caller);
         PacedUpload { driver, delivered: Bytes::ZERO, pace: None }
     }
 }
@@ -100,12 +102,18 @@ fn words(
 ) -> Option<(TuneEventKind, String)> {
     let EventKind::Entered { phase, reason } = kind else { return None };
     let kind = match (phase, reason) {
-        (Phase::Trying, _) if before.is_none() => TuneEventKind::Taken,
-        (Phase::Trying, _) => TuneEventKind::Tightened,
-        (Phase::Holding, Reason::PathFaster) => TuneEventKind::Reopened,
-        (Phase::Holding, _) => TuneEventKind::Held,
-        (Phase::Open, _) => TuneEventKind::LetGo,
-        (Phase::HandsOff | Phase::Measuring | Phase::Ramping | Phase::Congested, _) => return None,
+        (SizingPhase::Trying, _) if before.is_none() => TuneEventKind::Taken,
+        (SizingPhase::Trying, _) => TuneEventKind::Tightened,
+        (SizingPhase::Holding, Reason::PathFaster) => TuneEventKind::Reopened,
+        (SizingPhase::Holding, _) => TuneEventKind::Held,
+        (SizingPhase::Open, _) => TuneEventKind::LetGo,
+        (
+            SizingPhase::HandsOff
+            | SizingPhase::Measuring
+            | SizingPhase::Ramping
+            | SizingPhase::Congested,
+            _,
+        ) => return None,
     };
     let why = match kind {
         TuneEventKind::Taken | TuneEventKind::Tightened => format!("{reason} (a queue of {queue})"),

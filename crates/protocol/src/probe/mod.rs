@@ -10,4 +10,4 @@ mod reflector;
 
 pub use packet::{PacketAuthenticator, ProbePacket};
 pub use reflector::Reflector;
-pub use sweetspot_sizing::{Answer, PROBE_INTERVAL, Prober, TrainCollector, TrainPacket};
+pub use sweetspot_sizing::{PROBE_INTERVAL, ProbeAnswer, Prober, TrainCollector, TrainPacket};

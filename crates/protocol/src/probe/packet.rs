@@ -1,4 +1,4 @@
-use sweetspot_sizing::{Answer, CongestionState, SenderReport, TrainPacket};
+use sweetspot_sizing::{CongestionState, ProbeAnswer, SenderReport, TrainPacket};
 use sweetspot_units::{Bytes, Duration, Rate};
 
 use super::float_code::{THREE_BYTES, TWO_BYTES};
@@ -19,9 +19,9 @@ pub enum ProbePacket {
         /// The probe's number, from 0.
         sequence: u32,
     },
-    /// Sender to receiver: answers a probe. Never longer than the probe.
-    Answer(Answer),
-    /// Sender to receiver: one packet of a burst.
+    /// Sender to receiver, never longer than the probe.
+    Answer(ProbeAnswer),
+    /// Sender to receiver, in a burst.
     Train(TrainPacket),
 }
 
@@ -124,7 +124,7 @@ fn take_word(rest: &mut &[u8]) -> Option<u32> {
     Some(u32::from_be_bytes(*word))
 }
 
-fn put_answer(out: &mut Vec<u8>, answer: &Answer) {
+fn put_answer(out: &mut Vec<u8>, answer: &ProbeAnswer) {
     let report = &answer.report;
     put_word(out, answer.probe);
     put_word(out, answer.sequence);
@@ -155,7 +155,7 @@ fn put_answer(out: &mut Vec<u8>, answer: &Answer) {
     );
 }
 
-fn take_answer(rest: &mut &[u8]) -> Option<Answer> {
+fn take_answer(rest: &mut &[u8]) -> Option<ProbeAnswer> {
     let (probe, sequence) = (take_word(rest)?, take_word(rest)?);
     let mut long = || Some(THREE_BYTES.decode(THREE_BYTES.take(rest)?));
     let (retransmitted, marked, busy, window_limited) = (long()?, long()?, long()?, long()?);
@@ -183,7 +183,7 @@ fn take_answer(rest: &mut &[u8]) -> Option<Answer> {
         marked: u32::try_from(marked).ok()?,
         starved: flags & STARVED_FLAG != 0,
     };
-    Some(Answer { probe, sequence, held, report })
+    Some(ProbeAnswer { probe, sequence, held, report })
 }
 
 /// Linux's own numbers (`enum tcp_ca_state`).

@@ -1,6 +1,6 @@
 use sweetspot_sizing::{
-    Answer, Controller, Driver, Effect, Event, KernelView, Means, PROBE_SIZE, SenderReport,
-    TrainPacket,
+    Controller, Driver, Effect, InputSource, KernelView, PROBE_SIZE, ProbeAnswer, SenderReport,
+    SizingEvent, TrainPacket,
 };
 use sweetspot_units::{Bytes, Deadline, Duration, Time};
 
@@ -12,9 +12,9 @@ pub(crate) struct ControlLoop {
     driver: Driver,
     /// The kernel's own autotuning, over which a controller's limit is a clamp.
     autotuning: Option<Autotuning>,
-    /// The controller's events, for the outcome.
-    pub events: Vec<Event>,
-    /// What the receiver's kernel would report.
+    /// What the controller did, for the outcome.
+    pub events: Vec<SizingEvent>,
+    /// What the receiver's kernel would know.
     kernel: KernelView,
 }
 
@@ -44,10 +44,10 @@ impl ControlLoop {
         autotuning: Option<Box<dyn Controller + Send>>,
         start: Time,
     ) -> Self {
-        let mut driver = Driver::new(controller, start, Means::OutOfBand);
+        let mut driver = Driver::new(controller, start, InputSource::OutOfBand);
         driver.handle_reachable(start);
         let autotuning = autotuning.map(|rule| Autotuning {
-            driver: Driver::new(rule, start, Means::Kernel),
+            driver: Driver::new(rule, start, InputSource::Kernel),
             window: None,
             limit: None,
         });
@@ -88,7 +88,7 @@ impl ControlLoop {
     /// The answer to a probe arrived.
     pub(crate) fn handle_answer(&mut self, now: Time, header: &AnswerHeader, report: SenderReport) {
         let AnswerHeader { probe, sequence, .. } = *header;
-        let answer = Answer { probe, sequence, held: Duration::ZERO, report };
+        let answer = ProbeAnswer { probe, sequence, held: Duration::ZERO, report };
         self.driver.handle_answer(now, now, &answer);
     }
 

@@ -7,12 +7,12 @@ use std::collections::VecDeque;
 
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-pub use prober::{Answer, PROBE_INTERVAL, PROBE_SIZE, ProbeCounts, Prober};
+pub use prober::{PROBE_INTERVAL, PROBE_SIZE, ProbeAnswer, ProbeCounts, Prober};
 pub use train_collector::{TrainCollector, TrainPacket};
 
 use crate::contract::{
-    CongestionChoice, Controller, Event, Input, Needs, Output, Phase, Probing, SenderReport, Train,
-    TrainRequest,
+    CongestionChoice, Controller, Input, Needs, Output, Probing, SenderReport, SizingEvent,
+    SizingPhase, Train, TrainRequest,
 };
 
 /// Interval between two readings of the kernel's view.
@@ -72,7 +72,7 @@ pub enum Effect {
         request: TrainRequest,
     },
     /// Record this.
-    Event(Event),
+    Event(SizingEvent),
     /// Probes are not answered: the kernel's RTT estimate replaces them.
     ProbesBlocked,
 }
@@ -92,7 +92,7 @@ pub struct KernelView {
 
 /// Where a driver gets its controller's inputs from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Means {
+pub enum InputSource {
     /// The sender answers probes and sends trains as soon as it can be reached.
     OutOfBand,
     /// The receiving kernel alone.
@@ -104,9 +104,10 @@ pub enum Means {
 
 impl Driver {
     /// A driver of a connection that starts at `now`.
-    pub fn new(controller: Box<dyn Controller + Send>, now: Time, means: Means) -> Driver {
+    pub fn new(controller: Box<dyn Controller + Send>, now: Time, means: InputSource) -> Driver {
         let needs = controller.needs();
-        let probes = means == Means::OutOfBand && (needs.probes != Probing::Never || needs.trains);
+        let probes =
+            means == InputSource::OutOfBand && (needs.probes != Probing::Never || needs.trains);
         Driver {
             controller,
             needs,
@@ -116,7 +117,7 @@ impl Driver {
                 waiting: Vec::new(),
                 said_blocked: false,
             }),
-            next_tick: (needs.any() && means != Means::Caller).then_some(now),
+            next_tick: (needs.any() && means != InputSource::Caller).then_some(now),
             not_before: now,
             ended: false,
             kernel: KernelView::default(),
@@ -130,7 +131,7 @@ impl Driver {
     }
 
     /// The controller's phase.
-    pub fn phase(&self) -> Phase {
+    pub fn phase(&self) -> SizingPhase {
         self.controller.phase()
     }
 
@@ -163,7 +164,12 @@ impl Driver {
     }
 
     /// An answer to a probe arrived. The round trip of the probe, where it is a measurement.
-    pub fn handle_answer(&mut self, now: Time, arrived: Time, answer: &Answer) -> Option<Duration> {
+    pub fn handle_answer(
+        &mut self,
+        now: Time,
+        arrived: Time,
+        answer: &ProbeAnswer,
+    ) -> Option<Duration> {
         let probe = self.out_of_band.as_mut()?.prober.handle_answer(arrived, answer)?;
         self.give(now, &Input::Sender(answer.report));
         self.give(now, &Input::Probe(probe));

@@ -21,7 +21,7 @@ const MAX_PROBE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The sender's answer to a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Answer {
+pub struct ProbeAnswer {
     /// The probe that it answers.
     pub probe: u32,
     /// Counts answers from 0.
@@ -166,7 +166,7 @@ impl Prober {
     }
 
     /// An answer arrived. `None` if it is a duplicate, too old, or makes no sense.
-    pub fn handle_answer(&mut self, arrived: Time, answer: &Answer) -> Option<Probe> {
+    pub fn handle_answer(&mut self, arrived: Time, answer: &ProbeAnswer) -> Option<Probe> {
         // There cannot be more answers than probes.
         if answer.sequence > answer.probe {
             return None;
@@ -240,8 +240,8 @@ mod tests {
         Time::ZERO + Duration::from_millis(n)
     }
 
-    fn answer(probe: u32, sequence: u32) -> Answer {
-        Answer { probe, sequence, held: Duration::ZERO, report: SenderReport::default() }
+    fn answer(probe: u32, sequence: u32) -> ProbeAnswer {
+        ProbeAnswer { probe, sequence, held: Duration::ZERO, report: SenderReport::default() }
     }
 
     fn started(probes: u64) -> Prober {
@@ -258,7 +258,7 @@ mod tests {
     fn the_time_an_answer_was_held_is_not_the_paths() {
         let mut prober = started(1);
         let held = Duration::from_millis(7);
-        let probe = prober.handle_answer(ms(44), &Answer { held, ..answer(0, 0) }).unwrap();
+        let probe = prober.handle_answer(ms(44), &ProbeAnswer { held, ..answer(0, 0) }).unwrap();
         assert_eq!(probe.rtt, Duration::from_millis(37));
     }
 

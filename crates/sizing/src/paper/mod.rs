@@ -11,7 +11,10 @@ use congestion::CongestionCheck;
 use saturation::RateSaturation;
 
 use crate::model::{RoundTrip, Trains};
-use crate::{Controller, ControllerConfig, Event, EventKind, Input, Needs, Output, Phase, Probing};
+use crate::{
+    Controller, ControllerConfig, EventKind, Input, Needs, Output, Probing, SizingEvent,
+    SizingPhase,
+};
 
 /// "By two maximum segments per round-trip" (section VII-A).
 const SEGMENTS_PER_ROUND_TRIP: u64 = 2;
@@ -67,7 +70,7 @@ impl SobasPaper {
     }
 
     fn emit(&mut self, at: Time, kind: EventKind) {
-        self.outputs.push_back(Output::Event(Event { at, kind }));
+        self.outputs.push_back(Output::Event(SizingEvent { at, kind }));
     }
 
     fn limit(&mut self, now: Time, window: Bytes) {
@@ -212,13 +215,13 @@ impl Controller for SobasPaper {
         Needs { probes: Probing::Periodic, trains: true, data: true, ..Needs::NOTHING }
     }
 
-    fn phase(&self) -> Phase {
+    fn phase(&self) -> SizingPhase {
         match self.state {
-            State::Measuring => Phase::Measuring,
-            State::Ramping { .. } => Phase::Ramping,
-            State::Saturated => Phase::Holding,
-            State::Unlimited if self.congestion.is_congested() => Phase::Congested,
-            State::Unlimited => Phase::Ramping,
+            State::Measuring => SizingPhase::Measuring,
+            State::Ramping { .. } => SizingPhase::Ramping,
+            State::Saturated => SizingPhase::Holding,
+            State::Unlimited if self.congestion.is_congested() => SizingPhase::Congested,
+            State::Unlimited => SizingPhase::Ramping,
         }
     }
 }

@@ -5,7 +5,7 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 use super::params::{
     MIN_QUEUE, MIN_WINDOW_SEGMENTS, QUEUE_SHARE, REPORTED_GROWTH, UNACKNOWLEDGED_SEGMENTS,
 };
-use crate::{CongestionChoice, ControllerConfig, Event, EventKind, Output};
+use crate::{CongestionChoice, ControllerConfig, EventKind, Output, SizingEvent};
 
 /// The transfer's limits, and the outputs that set them.
 #[derive(Debug)]
@@ -100,7 +100,7 @@ impl TransferLimits {
 
     /// Records an event.
     pub(super) fn emit(&mut self, at: Time, kind: EventKind) {
-        self.outputs.push_back(Output::Event(Event { at, kind }));
+        self.outputs.push_back(Output::Event(SizingEvent { at, kind }));
     }
 
     /// Passes an output on.

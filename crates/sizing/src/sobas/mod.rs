@@ -19,7 +19,7 @@ use state::State;
 
 use crate::model::{Epochs, InflightEstimator, MinRtt, RoundTrip, Trains};
 use crate::{
-    Controller, ControllerConfig, EventKind, Input, Needs, Output, Phase, Probing, Reason,
+    Controller, ControllerConfig, EventKind, Input, Needs, Output, Probing, Reason, SizingPhase,
 };
 
 /// Finds the window that fills the path but not its buffer, if it can be measured.
@@ -221,7 +221,7 @@ impl Controller for Sobas {
         }
     }
 
-    fn phase(&self) -> Phase {
+    fn phase(&self) -> SizingPhase {
         self.state.phase()
     }
 }

@@ -2,7 +2,7 @@ use super::held::Held;
 use super::open::Open;
 use super::startup::Startup;
 use super::trial::Trial;
-use crate::{Phase, Reason};
+use crate::{Reason, SizingPhase};
 
 /// The controller's state.
 ///
@@ -58,13 +58,13 @@ impl State {
     }
 
     /// The phase for display.
-    pub(super) fn phase(&self) -> Phase {
+    pub(super) fn phase(&self) -> SizingPhase {
         match self {
-            State::Startup(_) => Phase::Measuring,
-            State::Held(_) => Phase::Holding,
-            State::Open(_) => Phase::Open,
-            State::Trial(_) => Phase::Trying,
-            State::Ended => Phase::HandsOff,
+            State::Startup(_) => SizingPhase::Measuring,
+            State::Held(_) => SizingPhase::Holding,
+            State::Open(_) => SizingPhase::Open,
+            State::Trial(_) => SizingPhase::Trying,
+            State::Ended => SizingPhase::HandsOff,
         }
     }
 }

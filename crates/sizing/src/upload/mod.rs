@@ -20,7 +20,7 @@ use params::{
 use state::State;
 
 use crate::model::{DeliveryRate, Epoch, Epochs, MinRtt, RoundTrip};
-use crate::{Controller, Event, EventKind, Input, Needs, Output, Phase, Reason};
+use crate::{Controller, EventKind, Input, Needs, Output, Reason, SizingEvent, SizingPhase};
 
 /// Paces an upload at the rate that fills the path but not its buffer, if that rate can be
 /// measured. It runs at the sender and decides whenever payload is delivered.
@@ -63,7 +63,7 @@ impl Upload {
         debug_assert!(self.state.may_become(&next, reason), "{:?} {reason}", self.state);
         self.state = next;
         let kind = EventKind::Entered { phase: self.state.phase(), reason };
-        self.outputs.push_back(Output::Event(Event { at: now, kind }));
+        self.outputs.push_back(Output::Event(SizingEvent { at: now, kind }));
     }
 
     /// Sets the pace.
@@ -161,7 +161,7 @@ impl Controller for Upload {
         Needs { minimum_rtt: true, ..Needs::KERNEL }
     }
 
-    fn phase(&self) -> Phase {
+    fn phase(&self) -> SizingPhase {
         self.state.phase()
     }
 }

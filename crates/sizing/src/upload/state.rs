@@ -3,7 +3,7 @@ use sweetspot_units::Rate;
 use super::drain::Drain;
 use super::held::Held;
 use super::open::Open;
-use crate::{Phase, Reason};
+use crate::{Reason, SizingPhase};
 
 /// The controller's state.
 ///
@@ -53,13 +53,13 @@ impl State {
     }
 
     /// The phase for display.
-    pub(super) fn phase(&self) -> Phase {
+    pub(super) fn phase(&self) -> SizingPhase {
         match self {
-            State::Measuring { .. } => Phase::Measuring,
-            State::Draining(_) => Phase::Trying,
-            State::Held(_) => Phase::Holding,
-            State::Open(_) => Phase::Open,
-            State::Ended => Phase::HandsOff,
+            State::Measuring { .. } => SizingPhase::Measuring,
+            State::Draining(_) => SizingPhase::Trying,
+            State::Held(_) => SizingPhase::Holding,
+            State::Open(_) => SizingPhase::Open,
+            State::Ended => SizingPhase::HandsOff,
         }
     }
 }

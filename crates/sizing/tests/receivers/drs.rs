@@ -1,4 +1,4 @@
-use sweetspot_sizing::Phase;
+use sweetspot_sizing::SizingPhase;
 
 use crate::{MSS, RTT, Script};
 
@@ -20,7 +20,7 @@ fn in_slow_start_the_window_is_twice_what_arrives_per_round_trip() {
     let mut script = Script::new("drs");
     rounds(&mut script, &[10, 20, 40, 80]);
     assert_eq!(script.window, 160 * MSS);
-    assert_eq!(script.controller.phase(), Phase::Ramping);
+    assert_eq!(script.controller.phase(), SizingPhase::Ramping);
 }
 
 #[test]
@@ -39,7 +39,7 @@ fn in_additive_increase_the_window_is_a_segment_more_than_arrives() {
     assert_eq!(script.window, 160 * MSS);
     rounds(&mut script, &[93]);
     assert_eq!(script.window, 94 * MSS);
-    assert_eq!(script.controller.phase(), Phase::Holding);
+    assert_eq!(script.controller.phase(), SizingPhase::Holding);
 }
 
 #[test]

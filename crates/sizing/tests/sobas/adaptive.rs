@@ -4,7 +4,7 @@
 //! otherwise.
 
 use crate::fluid::{Fluid, Run, config, drive, play};
-use sweetspot_sizing::{ControllerConfig, EventKind, Phase, Reason, Sizing};
+use sweetspot_sizing::{ControllerConfig, EventKind, Reason, Sizing, SizingPhase};
 use sweetspot_units::Bytes;
 
 const BDP: f64 = 1.25e6;
@@ -21,7 +21,7 @@ fn alone(fluid: &Fluid, seconds: f64) -> Run {
 /// Why the controller left the window to congestion control, if it did.
 fn opened(run: &Run) -> Option<Reason> {
     run.events.iter().find_map(|(_, kind)| match kind {
-        EventKind::Entered { phase: Phase::Open, reason } => Some(*reason),
+        EventKind::Entered { phase: SizingPhase::Open, reason } => Some(*reason),
         _ => None,
     })
 }

@@ -3,7 +3,7 @@
 //! of them in its buffer, unless a test says otherwise.
 
 use crate::fluid::{Fluid, Run, play};
-use sweetspot_sizing::{EventKind, Phase, Sizing};
+use sweetspot_sizing::{EventKind, Sizing, SizingPhase};
 
 const BDP: f64 = 500e3;
 
@@ -30,7 +30,7 @@ fn a_full_deep_buffer_is_emptied_and_the_path_stays_full() {
     let fluid = path();
     let run = run(&fluid, 40.0);
     does_no_harm(&fluid, 40.0);
-    assert!(run.saw(|e| matches!(e, EventKind::Entered { phase: Phase::Holding, .. })));
+    assert!(run.saw(|e| matches!(e, EventKind::Entered { phase: SizingPhase::Holding, .. })));
     // Left alone a window of 2 BDP and more stands there: half of that is what a trial must gain.
     assert!(run.queue(30.0, 40.0) <= 0.5 * BDP, "{}", run.queue(30.0, 40.0));
 }
