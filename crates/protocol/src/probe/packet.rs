@@ -246,7 +246,7 @@ mod tests {
     fn packet() -> impl Strategy<Value = ProbePacket> {
         let answer = (any::<[u32; 3]>(), report()).prop_map(|([probe, sequence, held], report)| {
             let held = Duration::from_micros(held.into());
-            ProbePacket::Answer(Answer { probe, sequence, held, report })
+            ProbePacket::Answer(ProbeAnswer { probe, sequence, held, report })
         });
         prop_oneof![
             Just(ProbePacket::Punch),
@@ -281,7 +281,7 @@ mod tests {
             report in report(), numbers in any::<[u32; 2]>(), held in any::<u32>(),
         ) {
             let ([probe, sequence], held) = (numbers, Duration::from_micros(held.into()));
-            let packet = ProbePacket::Answer(Answer { probe, sequence, held, report });
+            let packet = ProbePacket::Answer(ProbeAnswer { probe, sequence, held, report });
             let opened = authenticator(1).open(&authenticator(1).close(&packet, Bytes::ZERO));
             let Some(ProbePacket::Answer(read)) = opened else { panic!("{opened:?}") };
             prop_assert_eq!((read.probe, read.sequence), (probe, sequence));

@@ -8,7 +8,9 @@ use sweetspot_linux::clock;
 use sweetspot_linux::event_fd::{EventFd, wait_readable};
 use sweetspot_linux::tcp::Info;
 use sweetspot_linux::udp::{ReceivedDatagram, Udp};
-use sweetspot_protocol::probe::{Answer, PacketAuthenticator, ProbePacket, Reflector, TrainPacket};
+use sweetspot_protocol::probe::{
+    PacketAuthenticator, ProbeAnswer, ProbePacket, Reflector, TrainPacket,
+};
 use sweetspot_sizing::{CongestionState, PROBE_SIZE, SenderReport};
 use sweetspot_units::{Bytes, Duration, Time};
 
@@ -100,7 +102,7 @@ impl<'a> ProbeResponder<'a> {
         let info = Info::read(self.channel.socket()).ok()?;
         let report = report(&info, self.starved.swap(false, Ordering::Relaxed));
         let held = held(arrival.at);
-        let answer = ProbePacket::Answer(Answer { probe, sequence, held, report });
+        let answer = ProbePacket::Answer(ProbeAnswer { probe, sequence, held, report });
         self.udp.send(&self.authenticator.close(&answer, Bytes::new(datagram.len() as u64))).ok()
     }
 
