@@ -15,12 +15,12 @@ pub struct Ticker {
 
 impl Ticker {
     /// Announces the transfer called `name`.
-    pub fn new(name: &str, arena: &VariantRunner<'_>) -> Ticker {
+    pub fn new(name: &str, runner: &VariantRunner<'_>) -> Ticker {
         if !stderr().is_terminal() {
             status(format_args!("{name}: running"));
         }
         // The path delivers headers as well.
-        let on_the_wire = arena.content.size.as_f64() / arena.path.payload_share();
+        let on_the_wire = runner.content.size.as_f64() / runner.path.payload_share();
         let bar = ProgressBar::with_draw_target(
             Some(on_the_wire as u64),
             ProgressDrawTarget::stderr_with_hz(10),

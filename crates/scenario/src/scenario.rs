@@ -7,8 +7,8 @@ use crate::tcp::Tcp;
 use crate::traffic::{Cross, Transfer};
 use crate::tree::Node;
 
-/// The content of a scenario file: a path, its cross traffic, the transfers that are
-/// measured, and for how long.
+/// The content of a scenario file: a path, its cross traffic, the transfers that are measured, and
+/// for how long.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scenario {
     /// The title.

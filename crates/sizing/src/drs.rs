@@ -69,8 +69,7 @@ impl RightSizing {
 
 impl RightSizing {
     /// `bytes` in whole segments, rounded up: senders count their window in these, and a rate times
-    /// a
-    /// time that came out a byte short would ask for the window that the sender already has.
+    /// a time that came out a byte short would ask for the window that the sender already has.
     fn whole_segments(&self, bytes: Bytes) -> Bytes {
         self.mss * bytes.get().div_ceil(self.mss.get().max(1))
     }

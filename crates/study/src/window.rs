@@ -23,8 +23,7 @@ const MAX_MEASURED: Duration = Duration::from_secs(40);
 /// Time for cross traffic and slow start to settle.
 const SETTLING_TIME: Duration = Duration::from_secs(10);
 /// Packets, each with its ACK, that the simulator moves in a second on a core
-/// (docs/results/speed.md
-/// has 11 to 16 million).
+/// (docs/results/speed.md has 11 to 16 million).
 const PACKETS_PER_SECOND: f64 = 10e6;
 
 /// Time to try `count` windows on the path of `question` on one core, estimated.

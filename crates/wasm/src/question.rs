@@ -48,8 +48,7 @@ pub enum EngineName {
 }
 
 /// Answers a [`Question`] in JSON with JSON: an outcome, a [`SampledRun`], a [`ThroughputCurve`],
-/// or
-/// `{"error": "why not"}`.
+/// or `{"error": "why not"}`.
 pub fn answer(question: &str) -> String {
     answered(question).unwrap_or_else(|error| {
         let error = serde_json::json!({ "error": error });

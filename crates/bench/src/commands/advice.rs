@@ -56,8 +56,7 @@ pub fn run(arguments: Arguments) -> Ending {
 }
 
 /// 10 to 60 Mbit/s, 20 to 200 ms, 0.1 to 2 BDP of buffer, each log-uniform; a tenth to seven tenths
-/// of
-/// the rate used by others, each kind as often.
+/// of the rate used by others, each kind as often.
 fn drawn(random: &mut Random) -> Result<WindowQuestion, Box<dyn std::error::Error>> {
     let mut between = |low: f64, high: f64| low * (high / low).powf(random.unit());
     let rate = Rate::from_f64(between(10e6, 60e6));

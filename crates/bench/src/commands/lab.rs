@@ -89,12 +89,12 @@ impl Bench<'_> {
 
     fn measure_cell(&self, plan: &PathPlan, due: &[Variant], scratch: &Path) -> Result<(), String> {
         let content = Content::random(scratch, plan.size, plan.path.seed)?;
-        let arena =
+        let runner =
             VariantRunner { path: &plan.path, content: &content, scratch, program: self.program };
         for variant in due {
             let name = run_name(plan, variant);
-            let ticker = Ticker::new(&name, &arena);
-            let mut row = arena.play(variant, &mut |now| ticker.show(now));
+            let ticker = Ticker::new(&name, &runner);
+            let mut row = runner.play(variant, &mut |now| ticker.show(now));
             ticker.finish(&row);
             row.series = Series::default();
             let outcome = DemoOutcome {

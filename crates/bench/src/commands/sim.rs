@@ -38,18 +38,18 @@ pub struct Arguments {
 /// Plays one case, or plays all of them in processes of their own and writes the document.
 pub fn run(arguments: Arguments) -> Ending {
     if let Some(case) = arguments.play {
-        let lap = play(case, arguments.scheduler, arguments.runs)?;
-        println!("{}", serde_json::to_string(&lap)?);
+        let cost = play(case, arguments.scheduler, arguments.runs)?;
+        println!("{}", serde_json::to_string(&cost)?);
         return Ok(ExitCode::SUCCESS);
     }
     let program = std::env::current_exe()?;
-    let race = SpeedBenchmark {
+    let benchmark = SpeedBenchmark {
         program: &program,
         script: &arguments.script,
         ns3: build_ns3(&arguments.ns3),
         repetitions: usize::from(arguments.repetitions),
     };
-    let findings = SpeedResults::of(&race)?;
+    let findings = SpeedResults::of(&benchmark)?;
     let out = &arguments.out;
     let header = MeasurementInfo {
         command: format!("make bench-sim ARGS=\"--repetitions {}\"", arguments.repetitions),

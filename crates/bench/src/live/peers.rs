@@ -27,8 +27,7 @@ pub struct PeerServer {
 
 impl PeerServer {
     /// Starts the server that the plan's client needs, with the plan's congestion control, and
-    /// waits
-    /// until it listens.
+    /// waits until it listens.
     pub fn start(plan: &RunPlan, far: &Side, scratch: &Path) -> Result<PeerServer, String> {
         let client = plan.client;
         let www = scratch.join("www");

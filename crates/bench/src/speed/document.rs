@@ -36,23 +36,23 @@ const RUNS: u64 = 8;
 
 impl SpeedResults {
     /// Measures everything.
-    pub fn of(race: &SpeedBenchmark<'_>) -> Result<SpeedResults, String> {
+    pub fn of(benchmark: &SpeedBenchmark<'_>) -> Result<SpeedResults, String> {
         let usual = |case| -> Result<RunCosts, String> {
-            Ok(race.schedulers(case, &[Scheduler::Usual])?.swap_remove(0))
+            Ok(benchmark.schedulers(case, &[Scheduler::Usual])?.swap_remove(0))
         };
         Ok(SpeedResults {
-            elephants: race.against_ns2(SpeedCase::Elephants)?,
-            mice: race.against_ns2(SpeedCase::Mice)?,
+            elephants: benchmark.against_ns2(SpeedCase::Elephants)?,
+            mice: benchmark.against_ns2(SpeedCase::Mice)?,
             sack: usual(SpeedCase::Sack)?,
-            ns3: AT_NS3.map(|case| (case, race.ns3(case))).into(),
-            sharing: race.sharing(RUNS)?,
+            ns3: AT_NS3.map(|case| (case, benchmark.ns3(case))).into(),
+            sharing: benchmark.sharing(RUNS)?,
             curve: FLOW_COUNTS
                 .into_iter()
                 .map(|flows| Ok((flows, usual(SpeedCase::Flows(flows))?)))
                 .collect::<Result<_, String>>()?,
             schedulers: COMPARED
                 .into_iter()
-                .map(|case| Ok((case, race.schedulers(case, &SCHEDULERS)?)))
+                .map(|case| Ok((case, benchmark.schedulers(case, &SCHEDULERS)?)))
                 .collect::<Result<_, String>>()?,
         })
     }
@@ -95,7 +95,7 @@ fn version_of(package: &str) -> String {
 
 /// Which ns-3, or why there is none.
 fn ns3(f: &SpeedResults) -> String {
-    match f.ns3.iter().find_map(|(_, laps)| laps.as_ref().err()) {
+    match f.ns3.iter().find_map(|(_, costs)| costs.as_ref().err()) {
         Some(why) => format!("not measured: {why}"),
         None => format!("{}, the library as packaged", version_of("libns3-dev")),
     }
@@ -163,16 +163,16 @@ fn beside_peers(text: &mut String, f: &SpeedResults) {
          | case | program | packets | wall s (range) | million packets/s | ns per packet | memory MB |\n\
          |---|---|--:|--:|--:|--:|--:|\n",
     );
-    let mut row = |case: &str, program: &str, laps: &RunCosts| {
-        let (least, most) = laps.range_s();
+    let mut row = |case: &str, program: &str, costs: &RunCosts| {
+        let (least, most) = costs.range_s();
         let _ = writeln!(
             text,
             "| {case} | {program} | {:.0} | {:.3} ({least:.3}-{most:.3}) | {:.2} | {:.0} | {:.1} |",
-            laps.0.first().map_or(0.0, |lap| lap.packets),
-            laps.wall_s(),
-            laps.packets_per_second() / 1e6,
-            laps.nanos_per_packet(),
-            laps.peak_mb(),
+            costs.0.first().map_or(0.0, |cost| cost.packets),
+            costs.wall_s(),
+            costs.packets_per_second() / 1e6,
+            costs.nanos_per_packet(),
+            costs.peak_mb(),
         );
     };
     for (name, (ours, theirs)) in
@@ -184,9 +184,9 @@ fn beside_peers(text: &mut String, f: &SpeedResults) {
         }
     }
     row("one SACK flow, 40 s", "sweetspot", &f.sack);
-    for (case, laps) in &f.ns3 {
-        if let Ok(laps) = laps {
-            row(&format!("{case}, {} s", case.ns3_seconds()), "ns-3", laps);
+    for (case, costs) in &f.ns3 {
+        if let Ok(costs) = costs {
+            row(&format!("{case}, {} s", case.ns3_seconds()), "ns-3", costs);
         }
     }
 }
@@ -197,14 +197,14 @@ fn curve(text: &mut String, f: &SpeedResults) {
          bench/scenarios/flows.toml: each flow has a window of ten packets and its share of the link.\n\n\
          | flows | packets | wall s | ns per packet | memory MB |\n|--:|--:|--:|--:|--:|\n",
     );
-    for (flows, laps) in &f.curve {
+    for (flows, costs) in &f.curve {
         let _ = writeln!(
             text,
             "| {flows} | {:.0} | {:.3} | {:.0} | {:.1} |",
-            laps.0.first().map_or(0.0, |lap| lap.packets),
-            laps.wall_s(),
-            laps.nanos_per_packet(),
-            laps.peak_mb(),
+            costs.0.first().map_or(0.0, |cost| cost.packets),
+            costs.wall_s(),
+            costs.nanos_per_packet(),
+            costs.peak_mb(),
         );
     }
 }
@@ -217,9 +217,9 @@ fn schedulers(text: &mut String, f: &SpeedResults) {
          | case | timing wheel | heap with four children | the standard library's heap |\n\
          |---|--:|--:|--:|\n",
     );
-    for (case, laps) in &f.schedulers {
+    for (case, costs) in &f.schedulers {
         let costs: Vec<String> =
-            laps.iter().map(|laps| format!("{:.0}", laps.nanos_per_packet())).collect();
+            costs.iter().map(|costs| format!("{:.0}", costs.nanos_per_packet())).collect();
         let _ = writeln!(text, "| {case} | {} |", costs.join(" | "));
     }
 }

@@ -1,14 +1,14 @@
 //! The simulator's benchmark: its cases, its runs, and its document.
 
+mod benchmark;
 mod case;
 mod document;
 mod ns3;
-mod race;
 
+pub use benchmark::{SpeedBenchmark, play};
 pub use case::{Scheduler, SpeedCase};
 pub use document::{MeasurementInfo, SpeedResults, document};
 pub use ns3::build as build_ns3;
-pub use race::{SpeedBenchmark, play};
 
 use serde::{Deserialize, Serialize};
 
@@ -32,28 +32,28 @@ pub struct RunCosts(pub Vec<RunCost>);
 impl RunCosts {
     /// Packets per second, the median.
     pub fn packets_per_second(&self) -> f64 {
-        self.median(|lap| lap.packets / lap.wall_s)
+        self.median(|cost| cost.packets / cost.wall_s)
     }
 
     /// Wall time, the median.
     pub fn wall_s(&self) -> f64 {
-        self.median(|lap| lap.wall_s)
+        self.median(|cost| cost.wall_s)
     }
 
     /// The shortest and the longest wall time.
     pub fn range_s(&self) -> (f64, f64) {
-        let times = || self.0.iter().map(|lap| lap.wall_s);
+        let times = || self.0.iter().map(|cost| cost.wall_s);
         (times().fold(f64::INFINITY, f64::min), times().fold(0.0, f64::max))
     }
 
     /// Nanoseconds per packet, the median.
     pub fn nanos_per_packet(&self) -> f64 {
-        self.median(|lap| lap.wall_s * 1e9 / lap.packets)
+        self.median(|cost| cost.wall_s * 1e9 / cost.packets)
     }
 
     /// Memory, MB.
     pub fn peak_mb(&self) -> f64 {
-        self.median(|lap| lap.peak_kb / 1e3)
+        self.median(|cost| cost.peak_kb / 1e3)
     }
 
     fn median(&self, of: impl Fn(&RunCost) -> f64) -> f64 {
@@ -78,11 +78,11 @@ mod tests {
 
     #[test]
     fn one_slow_run_does_not_move_the_median() {
-        let lap = |wall_s| RunCost { packets: 10.0, wall_s, peak_kb: 2000.0 };
-        let laps = RunCosts(vec![lap(1.0), lap(50.0), lap(2.0)]);
-        assert_eq!(laps.wall_s(), 2.0);
-        assert_eq!(laps.packets_per_second(), 5.0);
-        assert_eq!(laps.range_s(), (1.0, 50.0));
-        assert_eq!(laps.peak_mb(), 2.0);
+        let cost = |wall_s| RunCost { packets: 10.0, wall_s, peak_kb: 2000.0 };
+        let costs = RunCosts(vec![cost(1.0), cost(50.0), cost(2.0)]);
+        assert_eq!(costs.wall_s(), 2.0);
+        assert_eq!(costs.packets_per_second(), 5.0);
+        assert_eq!(costs.range_s(), (1.0, 50.0));
+        assert_eq!(costs.peak_mb(), 2.0);
     }
 }

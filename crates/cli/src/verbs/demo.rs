@@ -96,11 +96,11 @@ fn story(
     scratch: &Path,
 ) -> Result<u8, Box<dyn std::error::Error>> {
     let content = content(arguments, scratch)?;
-    let arena = VariantRunner { path: &arguments.path.spec, content: &content, scratch, program };
+    let runner = VariantRunner { path: &arguments.path.spec, content: &content, scratch, program };
     let mut rows = Vec::new();
     for (i, variant) in variants.iter().enumerate() {
-        let ticker = Ticker::new(&format!("{}/{} {variant}", i + 1, variants.len()), &arena);
-        let row = arena.play(variant, &mut |now| ticker.show(now));
+        let ticker = Ticker::new(&format!("{}/{} {variant}", i + 1, variants.len()), &runner);
+        let row = runner.play(variant, &mut |now| ticker.show(now));
         ticker.finish(&row);
         rows.push(row);
     }

@@ -29,8 +29,8 @@ const MTU: Bytes = Bytes::new(1500);
 /// sk_buff (SKB_TRUESIZE, include/linux/skbuff.h, rounded up to what the allocator gives).
 const PACKET_MEMORY: Bytes = Bytes::new(2304);
 
-/// The blog's settings and results: `iperf -w` in kB, the window that it expected in kB, the
-/// rate that it expected and the one that it measured in Mbit/s, and its accuracy in per cent.
+/// The blog's settings and results: `iperf -w` in kB, the window that it expected in kB, the rate
+/// that it expected and the one that it measured in Mbit/s, and its accuracy in per cent.
 pub const PUBLISHED: [Published; 5] = [
     Published { asked_kb: 50, window_kb: 75.0, expected: 60.0, measured: 54.1, accuracy: 90 },
     Published { asked_kb: 75, window_kb: 112.5, expected: 90.0, measured: 82.3, accuracy: 91 },

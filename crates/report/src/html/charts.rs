@@ -1,6 +1,6 @@
 use std::fmt::Write;
 
-use super::race::longest;
+use super::received::longest;
 use crate::colour;
 use crate::outcome::{DemoOutcome, PathFacts, VariantOutcome};
 use crate::svg::{Band, LineRun, LinearScale, Panel, ReferenceLine, escape, time_axis};

@@ -2,7 +2,7 @@
 
 mod charts;
 mod pointer;
-mod race;
+mod received;
 mod runs;
 mod table;
 
@@ -51,7 +51,7 @@ pub fn page(outcome: &DemoOutcome) -> String {
         first = escape(&sentences[0]),
         others = escape(&sentences[1..].join(" ")),
         path_words = escape(&path_in_words(outcome)),
-        race = race::section(outcome),
+        race = received::section(outcome),
         table = table::section(outcome),
         charts = charts::section(outcome),
         runs = runs::section(outcome),

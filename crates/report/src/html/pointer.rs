@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::race::longest;
+use super::received::longest;
 use crate::outcome::{DemoOutcome, VariantOutcome};
 
 /// Steps of the time axis; each shows the last sample before it.

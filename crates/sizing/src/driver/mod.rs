@@ -141,8 +141,7 @@ impl Driver {
     }
 
     /// `bytes` of payload were read from the connection, and `unread` were left in its buffer; at
-    /// the
-    /// sender: were delivered.
+    /// the sender: were delivered.
     #[inline]
     pub fn handle_data(&mut self, now: Time, bytes: Bytes, unread: Bytes) {
         if let Some(out_of_band) = &mut self.out_of_band {

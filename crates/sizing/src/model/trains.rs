@@ -169,8 +169,7 @@ impl Trains {
     }
 
     /// Whether those that were long enough to be timed agree. Others' packets and jitter make
-    /// trains
-    /// differ; two that agree by chance are rare, five more so.
+    /// trains differ; two that agree by chance are rare, five more so.
     pub(crate) fn agreement(&self) -> Agreement {
         let longest = self.received.iter().map(|received| received.packets).max().unwrap_or(0);
         let timed = self.received.iter().filter(|received| received.packets >= longest / 2);

@@ -26,10 +26,9 @@ const REACHED_SHARE: f64 = 0.95;
 /// If more than this share of the window is unread after a read, the application is stalled.
 const PAPER_STALL_UNREAD_SHARE: f64 = 0.5;
 
-/// SOBAS exactly as in section VII-A of the paper: five packet trains, the
-/// initial limit C~ x T~, two segments per round trip beyond it, receive throughput per second,
-/// and S = R x T once, where the slope of the last five is about zero and none of the last 1000
-/// probes was lost.
+/// SOBAS exactly as in section VII-A of the paper: five packet trains, the initial limit C~ x T~,
+/// two segments per round trip beyond it, receive throughput per second, and S = R x T once, where
+/// the slope of the last five is about zero and none of the last 1000 probes was lost.
 #[derive(Debug)]
 pub struct SobasPaper {
     config: ControllerConfig,

@@ -13,8 +13,7 @@ pub(super) const SHORT_PATH: Duration = Duration::from_millis(1);
 pub(super) const MIN_EPOCH: Duration = Duration::from_millis(60);
 
 /// Share of a transfer's bytes that trains may add; where they would add more, its end comes before
-/// a
-/// limit could pay.
+/// a limit could pay.
 pub(super) const TRAINS_SHARE: f64 = 0.005;
 
 /// Trains are waited for two round trips (a request and a train that queues), and this.
@@ -82,8 +81,7 @@ pub(super) const SETTLING_EPOCHS: u32 = 2;
 pub(super) const OPEN_FLIGHTS: u64 = 8;
 
 /// Growth of an open window per byte that arrives: two bytes as Linux gives (`__tcp_grow_window`),
-/// and
-/// where it was held before, a quarter in each round trip.
+/// and where it was held before, a quarter in each round trip.
 pub(super) const OPEN_GROWTH: f64 = 2.0;
 pub(super) const HELD_GROWTH: f64 = 0.25;
 
@@ -107,8 +105,8 @@ pub(super) const TRIAL_BUDGET: f64 = 0.1;
 pub(super) const AFTER_RANDOM_LOSS: Duration = Duration::from_secs(4);
 
 /// A trial is likely to be free where the rate answers the window by less than this (plus a
-/// standard
-/// error), the window having moved by that much, and the rate varied by no more than the last.
+/// standard error), the window having moved by that much, and the rate varied by no more than the
+/// last.
 pub(super) const INELASTIC: f64 = 0.3;
 pub(super) const MOVED: f64 = 0.08;
 pub(super) const VARIED: f64 = 0.03;

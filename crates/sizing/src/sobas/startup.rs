@@ -95,8 +95,7 @@ impl Sobas {
         let capacity = wire.scaled(self.limits.payload());
         self.limits.emit(now, EventKind::CapacityEstimated { rate: wire, rtt: base });
         // What we sent at once is queue of our own: of a window that slow start doubles, half
-        // leaves
-        // in a burst; and a train.
+        // leaves in a burst; and a train.
         let window = self.largest_cwnd / capacity;
         let own = window.saturating_sub(base).max(window / 2) + self.trains.longest() / capacity;
         if self.highest_rtt > base + target_queue(base) + own {

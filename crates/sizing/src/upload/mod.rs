@@ -1,6 +1,6 @@
-//! Pacing of other programs' uploads. A loss-based sender fills the bottleneck's buffer
-//! until it overflows. Paced just below what the path delivers, it fills the path and leaves the
-//! buffer empty.
+//! Pacing of other programs' uploads. A loss-based sender fills the bottleneck's buffer until it
+//! overflows. Paced just below what the path delivers, it fills the path and leaves the buffer
+//! empty.
 
 mod drain;
 mod held;

@@ -57,8 +57,7 @@ pub(super) const FIRST_OPEN: Duration = Duration::from_secs(10);
 pub(super) const LONGEST_OPEN: Duration = Duration::from_secs(160);
 
 /// More than the pace, in the first trial: in one round trip it leaves 0.19 BDP in the buffer of a
-/// path
-/// that is full already, which one of a quarter bears. (BBR tries a quarter more:
+/// path that is full already, which one of a quarter bears. (BBR tries a quarter more:
 /// draft-ietf-ccwg-bbr, ProbeBW_UP.)
 pub(super) const FIRST_STEP: f64 = 0.2;
 /// Step after a trial that paid: then the path is known to have changed, but not by how much.

@@ -8,9 +8,9 @@ use crate::error::require;
 
 // SOBAS §V-A: equations (4) and (5) with A for C, T_e for T_m and the available buffer for B_t.
 /// The path as the target transfer sees it: `capacity` less the unresponsive cross traffic `cross`,
-/// the RTT `exogenous_rtt` (T_e) that this causes, and the buffer that stays free.
-/// Everything that holds for a [`Path`] then holds for the result, so the Maximum Feasible
-/// Throughput is A = C - R_c and the sweet spot [A T_e, A T_e + B].
+/// the RTT `exogenous_rtt` (T_e) that this causes, and the buffer that stays free. Everything that
+/// holds for a [`Path`] then holds for the result, so the Maximum Feasible Throughput is A = C -
+/// R_c and the sweet spot [A T_e, A T_e + B].
 ///
 /// A fluid model: bursts make the true optimum lie near A T_e.
 ///

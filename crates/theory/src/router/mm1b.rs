@@ -83,8 +83,8 @@ fn loss(load: f64, places: f64) -> f64 {
 
 // Router-buffer §V and §VII-A-3: as rho tends to 1, p = 1/B and d = B / 2C, which is the power
 // law with a = b = 1 and f = 1/2.
-/// The heavy-load limit as the loss form and queueing slope that the other formulas of this
-/// module take. It neglects one packet against B: the exact limit is 1/(B+1).
+/// The heavy-load limit as the loss form and queueing slope that the other formulas of this module
+/// take. It neglects one packet against B: the exact limit is 1/(B+1).
 ///
 /// # Errors
 /// If the link is impossible; see [`RouterLink::new`].

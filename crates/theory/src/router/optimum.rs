@@ -80,8 +80,8 @@ fn none(best: Best) -> Result<BufferOptimum, TheoryError> {
     Ok(BufferOptimum { best, roots: Vec::new() })
 }
 
-// Eq. (11): B = b / (f (2 - b)) C T_o; (7) is b = 1, f = 1/2: 2 C T_o.
-// From b = 2 on, loss falls faster than delay grows for every buffer.
+// Eq. (11): B = b / (f (2 - b)) C T_o; (7) is b = 1, f = 1/2: 2 C T_o. From b = 2 on, loss falls
+// faster than delay grows for every buffer.
 fn power_law_long(router: &Router) -> Result<BufferOptimum, TheoryError> {
     let (b, f) = (router.loss.b(), router.link.delay_slope());
     if b >= 2.0 {

@@ -48,7 +48,7 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
     #[command(flatten)]
-    manner: OutputOptions,
+    output: OutputOptions,
 }
 
 /// The settings that are checked.
@@ -92,7 +92,7 @@ pub fn run(a: Arguments) -> Ending {
         std::fs::write(file, advice.sysctl_file())
             .map_err(|e| format!("{}: {e}; name a file that can be written", file.display()))?;
     }
-    a.manner.show(|explain| advice.text(explain), || advice.json())
+    a.output.show(|explain| advice.text(explain), || advice.json())
 }
 
 fn snapshot() -> Snapshot {

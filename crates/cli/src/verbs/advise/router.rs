@@ -65,7 +65,7 @@ pub struct Arguments {
     #[command(flatten)]
     parallel: Parallel,
     #[command(flatten)]
-    manner: OutputOptions,
+    output: OutputOptions,
 }
 
 /// Means of verification.
@@ -115,10 +115,10 @@ pub fn run(a: Arguments) -> Ending {
     };
     let advice = advise(&question)?;
     if a.verify.is_none() {
-        return a.manner.show(|explain| advice.text(explain), || advice.json());
+        return a.output.show(|explain| advice.text(explain), || advice.json());
     }
     let found = verify::simulate(&question, a.parallel.workers())?;
-    let shown = a.manner.show(
+    let shown = a.output.show(
         |explain| advice.text(explain),
         || {
             let mut json = advice.json();
@@ -126,7 +126,7 @@ pub fn run(a: Arguments) -> Ending {
             json
         },
     );
-    if !a.manner.json {
+    if !a.output.json {
         verify::print_text(&question, &found);
     }
     shown

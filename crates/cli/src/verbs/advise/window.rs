@@ -44,7 +44,7 @@ pub struct Arguments {
     #[command(flatten)]
     parallel: Parallel,
     #[command(flatten)]
-    manner: OutputOptions,
+    output: OutputOptions,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -67,7 +67,7 @@ pub fn run(a: Arguments) -> Ending {
         kernel: super::kernel(a.kernel)?,
     };
     let advice = verified(advise(&question)?, a.verify, a.parallel.workers())?;
-    a.manner.show(|explain| advice.text(explain), || advice.json())
+    a.output.show(|explain| advice.text(explain), || advice.json())
 }
 
 /// `advice`, decided by the simulator if wanted.

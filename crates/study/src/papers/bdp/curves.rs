@@ -19,8 +19,8 @@ use crate::{Mft, SearchBounds, StudyError};
 /// The largest window tried, packets: beyond every congestion window.
 const MAX_WINDOW: u64 = 3750;
 
-/// Number of seeds for loss, RTT and rate of a congested path, in careful runs: single
-/// runs differ by a fifth.
+/// Number of seeds for loss, RTT and rate of a congested path, in careful runs: single runs differ
+/// by a fifth.
 const CONGESTED_SEEDS: u64 = 12;
 
 /// Largest window shown, packets: beyond it nothing changes.
@@ -119,8 +119,7 @@ impl CurveFigure {
     }
 
     /// The Maximum Feasible Throughput as the published table calls it: Figure 4's is printed
-    /// twice,
-    /// as simulated and by equation (8).
+    /// twice, as simulated and by equation (8).
     fn quantity(&self, origin: Origin) -> &'static str {
         match (self.item, origin) {
             ("fig4", Origin::Theory) => "MFT eq 8",

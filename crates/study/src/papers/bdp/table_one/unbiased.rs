@@ -57,8 +57,7 @@ pub(super) fn about(precision: Precision) -> String {
 }
 
 /// Plays the best windows of each search, and SOBAS, on seeds that the search has not seen, where
-/// precision
-/// is asked for.
+/// precision is asked for.
 pub(super) fn table(
     engine: &(dyn Engine + Sync),
     stage: &Stage<'_>,

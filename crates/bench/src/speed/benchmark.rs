@@ -60,13 +60,13 @@ impl SpeedBenchmark<'_> {
         case: SpeedCase,
         schedulers: &[Scheduler],
     ) -> Result<Vec<RunCosts>, String> {
-        let mut laps = vec![RunCosts(Vec::new()); schedulers.len()];
+        let mut costs = vec![RunCosts(Vec::new()); schedulers.len()];
         for _ in 0..self.repetitions {
-            for (scheduler, laps) in schedulers.iter().zip(&mut laps) {
-                laps.0.push(self.ours(case, *scheduler)?);
+            for (scheduler, costs) in schedulers.iter().zip(&mut costs) {
+                costs.0.push(self.ours(case, *scheduler)?);
             }
         }
-        Ok(laps)
+        Ok(costs)
     }
 
     /// This simulator and ns-2 in turn; why the second is missing, if it is.
@@ -78,9 +78,9 @@ impl SpeedBenchmark<'_> {
         let mut theirs = Ok(RunCosts(Vec::new()));
         for _ in 0..self.repetitions {
             ours.0.push(self.ours(case, Scheduler::Usual)?);
-            theirs = theirs.and_then(|mut laps: RunCosts| {
-                laps.0.push(self.ns2(case)?);
-                Ok(laps)
+            theirs = theirs.and_then(|mut costs: RunCosts| {
+                costs.0.push(self.ns2(case)?);
+                Ok(costs)
             });
         }
         Ok((ours, theirs))
@@ -117,11 +117,11 @@ impl SpeedBenchmark<'_> {
     /// ns-3, which plays [`SpeedCase::ns3_seconds`].
     pub fn ns3(&self, case: SpeedCase) -> Result<RunCosts, String> {
         let program = self.ns3.as_ref()?;
-        let laps = (0..self.repetitions.min(NS3_REPETITIONS)).map(|_| {
+        let costs = (0..self.repetitions.min(NS3_REPETITIONS)).map(|_| {
             eprintln!("{case}, ns-3 ...");
             peer(Command::new(program), "libns3-dev", case, case.ns3_seconds())
         });
-        Ok(RunCosts(laps.collect::<Result<_, _>>()?))
+        Ok(RunCosts(costs.collect::<Result<_, _>>()?))
     }
 
     /// How long `count` runs take on one worker, on two, and in two processes side by side.
