@@ -1,4 +1,5 @@
-//! Controllers written in Python: the contract of `sweetspot_sizing::Controller` in the dataclasses of
+//! Controllers written in Python: the contract of `sweetspot_sizing::Controller` in the dataclasses
+//! of
 //! `sweetspot.contract`.
 
 use std::collections::VecDeque;
@@ -58,7 +59,7 @@ pub(crate) struct Bridge {
 }
 
 impl Bridge {
-    /// What gives `object` its config and puts it to work when its transfer begins.
+    /// A maker that gives `object` its config and starts it when its transfer begins.
     pub(crate) fn maker(object: Py<PyAny>, failure: Failure) -> ControllerMaker {
         Box::new(move |config: &ControllerConfig| {
             let mut bridge = Bridge {
@@ -84,7 +85,7 @@ impl Bridge {
         })
     }
 
-    /// Does a job with the object, unless one has failed before.
+    /// Calls the Python object, unless an earlier call has failed.
     fn with_object(&mut self, job: impl FnOnce(&mut Bridge, &Bound<'_, PyAny>) -> PyResult<()>) {
         if self.failure.is_there() {
             return;

@@ -27,7 +27,7 @@ pub fn run(
     play(py, scenario, (engine, seed), controllers, &mut NoRecorder)
 }
 
-/// The same with the time series: the outcome, and the bytes of the Parquet file that
+/// Plays a scenario with its time series: the outcome, and the bytes of the Parquet file that
 /// ``sweetspot run --series`` writes.
 #[pyfunction]
 #[pyo3(signature = (scenario, interval = "100ms", seed = None, controllers = Vec::new()))]

@@ -1,4 +1,4 @@
-//! What the Python package `sweetspot` is made of: scenarios, the simulator, controllers written
+//! The native part of the Python package `sweetspot`: scenarios, the simulator, controllers written
 //! in Python, and the closed forms on NumPy arrays.
 
 mod controller;
@@ -11,7 +11,7 @@ mod theory;
 
 use pyo3::prelude::*;
 
-/// The native part of the package; `sweetspot` shows it.
+/// The native module; the package `sweetspot` re-exports it.
 #[pymodule]
 mod _core {
     #[pymodule_export]

@@ -86,7 +86,7 @@ numbers!(CrossOutcome {
 numbers!(BottleneckOutcome {
     /// Share of the capacity that was used, ACKs included.
     utilisation: f64,
-    /// The same over the last third of the time before the first transfer.
+    /// Utilisation over the last third of the time before the first transfer.
     utilisation_before: f64,
     /// Packets dropped over packets that arrived.
     loss_rate: f64,
@@ -113,7 +113,7 @@ numbers!(ControllerEvent {
 
 #[pymethods]
 impl Outcome {
-    /// The same without what the sizing controllers decided.
+    /// This outcome without the events of sizing controllers.
     fn without_events(&self) -> Outcome {
         let mut outcome = self.0.clone();
         for transfer in &mut outcome.transfers {

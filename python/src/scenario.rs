@@ -61,7 +61,7 @@ impl Scenario {
         &self.inner.title
     }
 
-    /// Decides everything that is drawn by lot.
+    /// The seed of all random numbers.
     #[getter]
     fn seed(&self) -> u64 {
         self.inner.seed

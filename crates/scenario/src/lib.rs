@@ -47,4 +47,4 @@ pub use outcome::{
 pub use path::{Change, Hop, Path, Queue, Reverse};
 pub use scenario::{Scenario, Ties};
 pub use tcp::{Congestion, Flavour, Tcp};
-pub use traffic::{Cross, Inputs, Kind, Transfer};
+pub use traffic::{Cross, Inputs, TrafficKind, Transfer};

@@ -11,7 +11,7 @@ use crate::tcp::{Congestion, Tcp, room};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cross {
     /// The kind of traffic.
-    pub kind: Kind,
+    pub kind: TrafficKind,
     /// Two-way propagation, spread evenly over the nodes from the first to the second.
     pub rtt: (Duration, Duration),
     /// When flows start: each at a random time between the two.
@@ -40,7 +40,7 @@ pub struct Inputs {
 
 /// The kinds of cross traffic.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Kind {
+pub enum TrafficKind {
     /// UDP packets with Pareto gaps.
     Pareto {
         /// Sources.
@@ -159,7 +159,7 @@ impl Cross {
         let word = reader
             .choice("kind", &KINDS)?
             .ok_or_else(|| reader.missing("kind", "kind = \"elephants\""))?;
-        let kind = Kind::read(&mut reader, word)?;
+        let kind = TrafficKind::read(&mut reader, word)?;
         let rtt = reader.span("rtt")?.unwrap_or((path.rtt, path.rtt));
         let last = path.hops.len() as u64 - 1;
         let first_hop = reader.whole("hop", 0, last)?;
@@ -221,20 +221,20 @@ impl Inputs {
 
 const MOST_INPUTS: u64 = 1_000_000;
 
-impl Kind {
+impl TrafficKind {
     /// The name in a scenario.
     pub fn name(&self) -> &'static str {
         match self {
-            Kind::Pareto { .. } => "pareto",
-            Kind::Poisson { .. } => "poisson",
-            Kind::Elephants { .. } => "elephants",
-            Kind::Mice { .. } => "mice",
-            Kind::ClosedLoop { .. } => "closed-loop",
-            Kind::Arrivals { .. } => "arrivals",
+            TrafficKind::Pareto { .. } => "pareto",
+            TrafficKind::Poisson { .. } => "poisson",
+            TrafficKind::Elephants { .. } => "elephants",
+            TrafficKind::Mice { .. } => "mice",
+            TrafficKind::ClosedLoop { .. } => "closed-loop",
+            TrafficKind::Arrivals { .. } => "arrivals",
         }
     }
 
-    fn read(reader: &mut Reader<'_>, word: Word) -> Result<Kind, ScenarioError> {
+    fn read(reader: &mut Reader<'_>, word: Word) -> Result<TrafficKind, ScenarioError> {
         let count = |reader: &mut Reader<'_>, key| {
             reader.whole(key, 1, MAX_FLOWS)?.ok_or_else(|| reader.missing(key, "count = 20"))
         };
@@ -259,18 +259,21 @@ impl Kind {
             Ok(size)
         };
         Ok(match word {
-            Word::Pareto => Kind::Pareto {
+            Word::Pareto => TrafficKind::Pareto {
                 count: count(reader, "count")?,
                 rate: rate(reader)?,
                 shape: shape(reader, "shape")?,
             },
-            Word::Poisson => Kind::Poisson { count: count(reader, "count")?, rate: rate(reader)? },
-            Word::Elephants => {
-                Kind::Elephants { count: count(reader, "count")?, window: room(reader, "window")? }
+            Word::Poisson => {
+                TrafficKind::Poisson { count: count(reader, "count")?, rate: rate(reader)? }
             }
+            Word::Elephants => TrafficKind::Elephants {
+                count: count(reader, "count")?,
+                window: room(reader, "window")?,
+            },
             Word::Mice => {
                 let count = count(reader, "count")?;
-                Kind::Mice {
+                TrafficKind::Mice {
                     count,
                     nodes: nodes(reader, count)?,
                     packets: reader
@@ -284,7 +287,7 @@ impl Kind {
             }
             Word::ClosedLoop => {
                 let users = count(reader, "users")?;
-                Kind::ClosedLoop {
+                TrafficKind::ClosedLoop {
                     users,
                     nodes: nodes(reader, users)?,
                     size_mean: size_mean(reader)?,
@@ -293,7 +296,7 @@ impl Kind {
                     window: room(reader, "window")?,
                 }
             }
-            Word::Arrivals => Kind::Arrivals {
+            Word::Arrivals => TrafficKind::Arrivals {
                 rate: rate(reader)?,
                 nodes: nodes(reader, 10)?,
                 size_mean: size_mean(reader)?,
@@ -306,13 +309,13 @@ impl Kind {
     /// A spread of start times that keeps flows from synchronising.
     fn usual_start(&self) -> (Duration, Duration) {
         let most = match self {
-            Kind::Pareto { .. } | Kind::Poisson { .. } | Kind::Arrivals { .. } => {
-                Duration::from_secs(1)
-            }
-            Kind::Elephants { .. } => Duration::from_secs(3),
+            TrafficKind::Pareto { .. }
+            | TrafficKind::Poisson { .. }
+            | TrafficKind::Arrivals { .. } => Duration::from_secs(1),
+            TrafficKind::Elephants { .. } => Duration::from_secs(3),
             // One cycle: the sleep and about four round trips of a tenth of a second.
-            Kind::Mice { sleep, .. } => sleep.1 + Duration::from_millis(400),
-            Kind::ClosedLoop { think_mean, .. } => *think_mean * 2,
+            TrafficKind::Mice { sleep, .. } => sleep.1 + Duration::from_millis(400),
+            TrafficKind::ClosedLoop { think_mean, .. } => *think_mean * 2,
         };
         (Duration::ZERO, most)
     }

@@ -8,7 +8,7 @@ use sweetspot_units::{Bytes, Duration, Probability, Rate, Volume};
 use crate::path::{Change, Hop, Path, Reverse};
 use crate::scenario::{Scenario, Ties};
 use crate::tcp::{Flavour, Tcp};
-use crate::traffic::{Cross, Kind, Transfer};
+use crate::traffic::{Cross, TrafficKind, Transfer};
 
 /// TOML with every key in one order, whatever the defaults: two scenarios are equal if and only if their
 /// texts are.
@@ -101,31 +101,31 @@ impl Cross {
     }
 }
 
-impl Kind {
+impl TrafficKind {
     fn write(&self, table: &mut Table<'_, '_>) -> fmt::Result {
         table.value("kind", text(self.name()))?;
         match *self {
-            Kind::Pareto { count, rate: each, shape } => {
+            TrafficKind::Pareto { count, rate: each, shape } => {
                 table.value("count", count)?;
                 table.value("rate", rate(each))?;
                 table.value("shape", shape)
             }
-            Kind::Poisson { count, rate: each } => {
+            TrafficKind::Poisson { count, rate: each } => {
                 table.value("count", count)?;
                 table.value("rate", rate(each))
             }
-            Kind::Elephants { count, window } => {
+            TrafficKind::Elephants { count, window } => {
                 table.value("count", count)?;
                 table.optional("window", window.map(volume))
             }
-            Kind::Mice { count, nodes, packets, sleep, window } => {
+            TrafficKind::Mice { count, nodes, packets, sleep, window } => {
                 table.value("count", count)?;
                 table.value("nodes", nodes)?;
                 table.value("packets", format_args!("[{}, {}]", packets.0, packets.1))?;
                 table.value("sleep", span(sleep))?;
                 table.optional("window", window.map(volume))
             }
-            Kind::ClosedLoop { users, nodes, size_mean, size_shape, think_mean, window } => {
+            TrafficKind::ClosedLoop { users, nodes, size_mean, size_shape, think_mean, window } => {
                 table.value("users", users)?;
                 table.value("nodes", nodes)?;
                 table.value("size_mean", bytes(size_mean))?;
@@ -133,7 +133,7 @@ impl Kind {
                 table.value("think_mean", duration(think_mean))?;
                 table.optional("window", window.map(volume))
             }
-            Kind::Arrivals { rate: load, nodes, size_mean, size_shape, window } => {
+            TrafficKind::Arrivals { rate: load, nodes, size_mean, size_shape, window } => {
                 table.value("rate", rate(load))?;
                 table.value("nodes", nodes)?;
                 table.value("size_mean", bytes(size_mean))?;

@@ -1,7 +1,7 @@
 //! Every mistake in a scenario is named with its key, its line, and what is allowed.
 
 use proptest::prelude::*;
-use sweetspot_scenario::{Kind, Scenario};
+use sweetspot_scenario::{Scenario, TrafficKind};
 use sweetspot_units::{Duration, Volume};
 
 const GOOD: &str = r#"title = "t"
@@ -37,7 +37,7 @@ fn what_is_written_is_read() {
     assert_eq!(scenario.path.narrow().buffer, Volume::Packets(625));
     assert_eq!(scenario.cross[0].rtt.0, Duration::from_millis(80));
     let window = Some(Volume::Packets(22));
-    assert_eq!(scenario.cross[0].kind, Kind::Elephants { count: 20, window });
+    assert_eq!(scenario.cross[0].kind, TrafficKind::Elephants { count: 20, window });
     assert_eq!(scenario.transfers[0].tcp.initial_window, 1);
 }
 

@@ -1,6 +1,6 @@
 //! Builds a world from a scenario.
 
-use sweetspot_scenario::{Cross, Inputs, Kind, Path, Reverse, Scenario, Transfer};
+use sweetspot_scenario::{Cross, Inputs, Path, Reverse, Scenario, TrafficKind, Transfer};
 use sweetspot_sizing::{KnownPath, Sizing};
 use sweetspot_units::{Bytes, Deadline, Duration, Time};
 
@@ -93,14 +93,16 @@ impl<S: Scheduler> Builder<'_, S> {
 
     fn add_cross(&mut self, cross: &Cross) {
         let (count, nodes, window, application) = match cross.kind {
-            Kind::Pareto { count, .. } | Kind::Poisson { count, .. } => {
+            TrafficKind::Pareto { count, .. } | TrafficKind::Poisson { count, .. } => {
                 (count, count, None, Application::Datagrams)
             }
-            Kind::Elephants { count, window } => (count, count, window, Application::Bulk(None)),
-            Kind::Mice { count, nodes, packets, sleep, window } => {
+            TrafficKind::Elephants { count, window } => {
+                (count, count, window, Application::Bulk(None))
+            }
+            TrafficKind::Mice { count, nodes, packets, sleep, window } => {
                 (count, nodes, window, Application::Mice { packets, sleep })
             }
-            Kind::ClosedLoop { users, nodes, size_mean, size_shape, think_mean, window } => {
+            TrafficKind::ClosedLoop { users, nodes, size_mean, size_shape, think_mean, window } => {
                 let application = Application::ClosedLoop {
                     size_mean: size_mean.as_f64(),
                     size_shape,
@@ -108,7 +110,7 @@ impl<S: Scheduler> Builder<'_, S> {
                 };
                 (users, nodes, window, application)
             }
-            Kind::Arrivals { nodes, size_mean, size_shape, window, .. } => {
+            TrafficKind::Arrivals { nodes, size_mean, size_shape, window, .. } => {
                 let size_mean = size_mean.as_f64();
                 (nodes, nodes, window, Application::Arrival { size_mean, size_shape })
             }
@@ -185,19 +187,21 @@ impl<S: Scheduler> Builder<'_, S> {
     fn start_member(&mut self, cross: &Cross, index: u32, start: Time, nodes: u64) {
         let bits = self.path.packet.as_f64() * 8.0;
         match cross.kind {
-            Kind::Pareto { rate, shape, .. } => {
+            TrafficKind::Pareto { rate, shape, .. } => {
                 let mean = bits / rate.as_f64();
                 self.start_datagrams(index, start, mean, Gaps::Pareto { shape });
             }
-            Kind::Poisson { rate, .. } => {
+            TrafficKind::Poisson { rate, .. } => {
                 self.start_datagrams(index, start, bits / rate.as_f64(), Gaps::Exponential);
             }
-            Kind::Arrivals { rate, size_mean, .. } => {
+            TrafficKind::Arrivals { rate, size_mean, .. } => {
                 // Each node opens its share of the connections.
                 let mean = size_mean.as_f64() * 8.0 / rate.as_f64() * nodes as f64;
                 self.add_source(Sends::Connections(index), start, mean, Gaps::Exponential);
             }
-            Kind::Elephants { .. } | Kind::Mice { .. } | Kind::ClosedLoop { .. } => {
+            TrafficKind::Elephants { .. }
+            | TrafficKind::Mice { .. }
+            | TrafficKind::ClosedLoop { .. } => {
                 self.start_flow(index, start);
             }
         }

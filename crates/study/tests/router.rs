@@ -53,7 +53,8 @@ fn the_rows_are_those_of_table_1() {
     ];
     for (setup, (links, users, ratio, mbps)) in TABLE_1.iter().zip(printed) {
         let scenario = setup.scenario().expect("the rows are scenarios");
-        let sweetspot_scenario::Kind::ClosedLoop { users: found, .. } = scenario.cross[0].kind
+        let sweetspot_scenario::TrafficKind::ClosedLoop { users: found, .. } =
+            scenario.cross[0].kind
         else {
             panic!("{} has no closed-loop users", setup.file)
         };

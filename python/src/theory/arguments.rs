@@ -132,7 +132,7 @@ impl Column<'_> {
     }
 }
 
-/// The same without Python in it, so that it can be read while the GIL is released.
+/// The arguments without Python objects, so that they can be read while the GIL is released.
 enum Reader<'a> {
     Scalar(f64),
     Slice(&'a [f64]),

@@ -23,11 +23,11 @@ Examples:
     sweetspot emulate --path \"rate=20Mbit/s rtt=40ms buffer=100pkt loss=0.1%\" \\
       --far 'iperf3 -s -1' -- sh -c 'sleep 0.2; iperf3 -c $SWEETSPOT_FAR'
 
-  An asymmetric line, and a shell to try things in:
+  An asymmetric path, and a shell:
     sweetspot emulate --path \"up.rate=10Mbit/s down.rate=100Mbit/s rtt=30ms \\
       buffer=256kB jitter=2ms\" -- bash
 
-  How fast a path this machine can emulate truthfully:
+  The highest rate that this machine emulates accurately:
     sweetspot emulate --self-test";
 
 /// Run a command across an emulated path between two network namespaces

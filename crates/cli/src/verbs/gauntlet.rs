@@ -25,9 +25,9 @@ use sweetspot_comparison::build::identity;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Every path is played under several seeds with the kernel's own sizing, with that under other seeds
-(the null: what chance does), and with each sizing that is judged. With --journal nothing is played
-twice: the kernel's runs are kept for good, those of a sizing as long as its --tag stays the same.
+Every path is played under several seeds with the kernel's autotuning, with the same under other
+seeds (the null, which shows the effect of chance), and with each sizing. With --journal no run is
+played twice: the kernel's runs stay valid, those of a sizing while its --tag is the same.
 
 Examples:
   sweetspot gauntlet --seed 7 --paths 300 --seeds 4 --sizing sobas,sobas:live --journal g.journal

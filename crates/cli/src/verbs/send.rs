@@ -13,9 +13,9 @@ use super::transfer::{PathArguments, TransferReporter};
 #[command(after_help = "\
 Examples:
   sweetspot send results.tar sweetspot1:...
-      sends the file to whoever printed that ticket, as fast as the path allows
+      sends the file to the receiver that printed this ticket
   sweetspot send results.tar sweetspot1:... --congestion cubic --sizing kernel --json
-      the same without steering the window, for comparison")]
+      the same without control of the window, for comparison")]
 pub struct Arguments {
     /// File to send
     file: PathBuf,

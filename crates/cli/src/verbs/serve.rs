@@ -21,9 +21,9 @@ use super::transfer::{PathArguments, TransferReporter};
 #[command(after_help = "\
 Examples:
   sweetspot serve --dir incoming
-      listens on port 7411 and prints a ticket; give it to whoever is to send
+      listens on port 7411 and prints a ticket; send it to the sender
   sweetspot serve --dir incoming --listen 192.0.2.7:9000 --once --json
-      takes one file, then prints what the transfer came to, as JSON")]
+      receives one file, then prints the outcome as JSON")]
 pub struct Arguments {
     /// Directory for received files; made if it is missing
     #[arg(long, value_name = "DIR")]

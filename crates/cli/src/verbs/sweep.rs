@@ -17,8 +17,8 @@ use sweetspot_comparison::build::identity;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Every combination of the values is played under the same seeds, on all cores. With --out, what is
-finished is kept in FILE.journal beside it: the same command goes on where a killed one was.
+Every combination of the values is played under the same seeds, on all cores. With --out, finished
+runs are kept in FILE.journal beside it: the same command continues after an interruption.
 
 Examples:
   sweetspot sweep scenarios/elephants.toml --over path.buffer=100pkt,313pkt,625pkt

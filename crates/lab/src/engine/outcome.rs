@@ -81,7 +81,9 @@ fn event(
 /// One entry of cross traffic, both directions summed.
 pub(super) fn cross(load: &Load, totals: &LoadTotals, measured: Duration) -> CrossOutcome {
     let lost = match load.kind {
-        Kind::Pareto { .. } | Kind::Poisson { .. } => totals.sent.saturating_sub(totals.received),
+        TrafficKind::Pareto { .. } | TrafficKind::Poisson { .. } => {
+            totals.sent.saturating_sub(totals.received)
+        }
         _ => totals.retransmitted,
     };
     let completion = totals.completion.as_secs_f64();

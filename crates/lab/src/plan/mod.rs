@@ -5,7 +5,7 @@ mod refusal;
 
 use sweetspot_emulator::HostPair;
 use sweetspot_path::{DirectionSpec, PathSpec};
-use sweetspot_scenario::{Congestion, Cross, Kind, Reverse, Scenario, Tcp};
+use sweetspot_scenario::{Congestion, Cross, Reverse, Scenario, Tcp, TrafficKind};
 use sweetspot_sizing::Sizing;
 use sweetspot_units::{Bytes, Duration, Volume};
 
@@ -55,7 +55,7 @@ pub(crate) struct TargetPlan {
 /// One entry of cross traffic.
 #[derive(Debug)]
 pub(crate) struct Load {
-    pub kind: Kind,
+    pub kind: TrafficKind,
     /// The pair of hosts that each of its nodes is.
     pub host_pairs: Vec<usize>,
     /// Sources on each side.
@@ -143,12 +143,12 @@ impl LabPlan {
         let host_pairs: Vec<usize> = host_pairs.collect();
         let sources = match cross.kind {
             // Each node opens its share of the connections.
-            Kind::Arrivals { .. } => host_pairs.len() as u64,
+            TrafficKind::Arrivals { .. } => host_pairs.len() as u64,
             _ => sources,
         };
         let packet = self.path.mtu;
         let headers = match cross.kind {
-            Kind::Pareto { .. } | Kind::Poisson { .. } => UDP_HEADERS,
+            TrafficKind::Pareto { .. } | TrafficKind::Poisson { .. } => UDP_HEADERS,
             _ => headers(&cross.tcp),
         };
         let payload = packet.saturating_sub(headers);
@@ -173,13 +173,15 @@ fn headers(tcp: &Tcp) -> Bytes {
 }
 
 /// Sources, round trips they are spread over, and their window.
-fn shape(kind: &Kind) -> (u64, u64, Option<Volume>) {
+fn shape(kind: &TrafficKind) -> (u64, u64, Option<Volume>) {
     match *kind {
-        Kind::Pareto { count, .. } | Kind::Poisson { count, .. } => (count, count, None),
-        Kind::Elephants { count, window } => (count, count, window),
-        Kind::Mice { count, nodes, window, .. } => (count, nodes, window),
-        Kind::ClosedLoop { users, nodes, window, .. } => (users, nodes, window),
-        Kind::Arrivals { nodes, window, .. } => (nodes, nodes, window),
+        TrafficKind::Pareto { count, .. } | TrafficKind::Poisson { count, .. } => {
+            (count, count, None)
+        }
+        TrafficKind::Elephants { count, window } => (count, count, window),
+        TrafficKind::Mice { count, nodes, window, .. } => (count, nodes, window),
+        TrafficKind::ClosedLoop { users, nodes, window, .. } => (users, nodes, window),
+        TrafficKind::Arrivals { nodes, window, .. } => (nodes, nodes, window),
     }
 }
 

@@ -1,4 +1,4 @@
-use sweetspot_scenario::{Cross, Kind, Queue, Scenario, Tcp};
+use sweetspot_scenario::{Cross, Queue, Scenario, Tcp, TrafficKind};
 use sweetspot_sizing::{ControllerConfig, KnownPath};
 use sweetspot_units::Bytes;
 
@@ -118,7 +118,7 @@ fn traffic(scenario: &Scenario, controls: &[String], reasons: &mut Vec<String>) 
 }
 
 fn is_udp(cross: &Cross) -> bool {
-    matches!(cross.kind, Kind::Pareto { .. } | Kind::Poisson { .. })
+    matches!(cross.kind, TrafficKind::Pareto { .. } | TrafficKind::Poisson { .. })
 }
 
 #[cfg(test)]

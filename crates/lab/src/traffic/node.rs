@@ -10,7 +10,7 @@ use sweetspot_linux::epoll::{Epoll, Readiness};
 use sweetspot_linux::event_fd::wait_readable;
 use sweetspot_linux::tcp::{Flow, FlowOptions, Listener};
 use sweetspot_linux::{clock, scheduling, sysctl};
-use sweetspot_scenario::Kind;
+use sweetspot_scenario::TrafficKind;
 use sweetspot_units::{Bytes, Duration, Time};
 
 use super::connection::{ConnectionRole, SendingState, TrafficConnection, drain};
@@ -339,5 +339,5 @@ fn sink_options(load: &Load) -> io::Result<FlowOptions> {
 }
 
 fn is_udp(load: &Load) -> bool {
-    matches!(load.kind, Kind::Pareto { .. } | Kind::Poisson { .. })
+    matches!(load.kind, TrafficKind::Pareto { .. } | TrafficKind::Poisson { .. })
 }

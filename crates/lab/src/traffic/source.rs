@@ -1,5 +1,5 @@
 use sweetspot_path::Random;
-use sweetspot_scenario::Kind;
+use sweetspot_scenario::TrafficKind;
 use sweetspot_units::{Bytes, Duration};
 
 use super::random;
@@ -43,11 +43,11 @@ impl TrafficSource {
     pub fn action(&mut self, load: &Load) -> Action {
         let random = &mut self.random;
         let packets = match load.kind {
-            Kind::Pareto { .. } | Kind::Poisson { .. } => return Action::Send,
-            Kind::Elephants { .. } => return Action::Open(None),
-            Kind::Mice { packets, .. } => random::whole(random, packets),
-            Kind::ClosedLoop { size_mean, size_shape, .. }
-            | Kind::Arrivals { size_mean, size_shape, .. } => {
+            TrafficKind::Pareto { .. } | TrafficKind::Poisson { .. } => return Action::Send,
+            TrafficKind::Elephants { .. } => return Action::Open(None),
+            TrafficKind::Mice { packets, .. } => random::whole(random, packets),
+            TrafficKind::ClosedLoop { size_mean, size_shape, .. }
+            | TrafficKind::Arrivals { size_mean, size_shape, .. } => {
                 let bytes = random::pareto(random, size_mean.as_f64(), size_shape);
                 // As in the simulator: whole packets.
                 ((bytes / load.payload.as_f64()).ceil() as u64).clamp(1, 1 << 40)
@@ -61,9 +61,11 @@ impl TrafficSource {
         let random = &mut self.random;
         let bits = load.packet.as_f64() * 8.0;
         Some(Duration::from_secs_f64(match load.kind {
-            Kind::Pareto { rate, shape, .. } => random::pareto(random, bits / rate.as_f64(), shape),
-            Kind::Poisson { rate, .. } => random::exponential(random, bits / rate.as_f64()),
-            Kind::Arrivals { rate, size_mean, .. } => {
+            TrafficKind::Pareto { rate, shape, .. } => {
+                random::pareto(random, bits / rate.as_f64(), shape)
+            }
+            TrafficKind::Poisson { rate, .. } => random::exponential(random, bits / rate.as_f64()),
+            TrafficKind::Arrivals { rate, size_mean, .. } => {
                 let mean = size_mean.as_f64() * 8.0 / rate.as_f64() * load.sources as f64;
                 random::exponential(random, mean)
             }
@@ -77,13 +79,15 @@ impl TrafficSource {
         const RECONNECT_DELAY: Duration = Duration::from_secs(1);
         let random = &mut self.random;
         match load.kind {
-            Kind::Mice { sleep, .. } => Some(random::between(random, sleep)),
-            Kind::ClosedLoop { think_mean, .. } => {
+            TrafficKind::Mice { sleep, .. } => Some(random::between(random, sleep)),
+            TrafficKind::ClosedLoop { think_mean, .. } => {
                 let seconds = random::exponential(random, think_mean.as_secs_f64());
                 Some(Duration::from_secs_f64(seconds))
             }
-            Kind::Elephants { .. } => Some(RECONNECT_DELAY),
-            Kind::Pareto { .. } | Kind::Poisson { .. } | Kind::Arrivals { .. } => None,
+            TrafficKind::Elephants { .. } => Some(RECONNECT_DELAY),
+            TrafficKind::Pareto { .. }
+            | TrafficKind::Poisson { .. }
+            | TrafficKind::Arrivals { .. } => None,
         }
     }
 }

@@ -1,4 +1,4 @@
-use sweetspot_scenario::{Congestion, Flavour, Kind, Outcome, Scenario, Transfer};
+use sweetspot_scenario::{Congestion, Flavour, Outcome, Scenario, TrafficKind, Transfer};
 use sweetspot_sizing::Sizing;
 use sweetspot_units::{Bytes, Duration};
 
@@ -213,7 +213,12 @@ fn fullness(sim: &Outcome, lab: &Outcome, note: &mut impl FnMut(&'static str, St
 
 fn lots(scenario: &Scenario, note: &mut impl FnMut(&'static str, String)) {
     let heavy = scenario.cross.iter().any(|cross| {
-        matches!(cross.kind, Kind::Pareto { .. } | Kind::ClosedLoop { .. } | Kind::Arrivals { .. })
+        matches!(
+            cross.kind,
+            TrafficKind::Pareto { .. }
+                | TrafficKind::ClosedLoop { .. }
+                | TrafficKind::Arrivals { .. }
+        )
     });
     if heavy {
         note(

@@ -60,14 +60,14 @@ pub(super) fn outcome(scenario: &Scenario, terms: &Terms<'_>, steady: Steady) ->
 /// Each entry keeps the same share of its rate before the transfer started; in both directions if
 /// the reverse path mirrors the forward path.
 fn crosses(scenario: &Scenario, before: f64, after: f64) -> Vec<CrossOutcome> {
-    use sweetspot_scenario::{Kind, Reverse};
+    use sweetspot_scenario::{Reverse, TrafficKind};
     let left = if before > 0.0 { after / before } else { 0.0 };
     let ways = if scenario.path.reverse == Reverse::Mirror { 1.0 } else { 0.0 };
-    let alone = |kind: &Kind, rtt| match kind {
-        Kind::Pareto { count, rate, .. } | Kind::Poisson { count, rate } => {
+    let alone = |kind: &TrafficKind, rtt| match kind {
+        TrafficKind::Pareto { count, rate, .. } | TrafficKind::Poisson { count, rate } => {
             *count as f64 * rate.as_f64()
         }
-        Kind::Elephants { count, window: Some(window) } => {
+        TrafficKind::Elephants { count, window: Some(window) } => {
             let bits = window.in_bytes(scenario.path.packet).as_f64() * 8.0;
             *count as f64 * bits * super::terms::mean_inverse(rtt)
         }

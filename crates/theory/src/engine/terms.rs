@@ -1,7 +1,7 @@
 //! A scenario's quantities as the formulas take them, or why no formula covers it.
 
 use sweetspot_scenario::{
-    Congestion, EngineError, Flavour, Kind, Queue, Reverse, Scenario, Transfer,
+    Congestion, EngineError, Flavour, Queue, Reverse, Scenario, TrafficKind, Transfer,
 };
 use sweetspot_units::{Bytes, Duration, Probability, Rate, Volume};
 
@@ -116,10 +116,10 @@ impl<'a> Terms<'a> {
                 return Err(not_covered("cross traffic that comes through input links is bursty"));
             }
             match cross.kind {
-                Kind::Pareto { count, rate, .. } | Kind::Poisson { count, rate } => {
+                TrafficKind::Pareto { count, rate, .. } | TrafficKind::Poisson { count, rate } => {
                     udp += count as f64 * rate.as_f64();
                 }
-                Kind::Elephants { count, window: Some(window) } => {
+                TrafficKind::Elephants { count, window: Some(window) } => {
                     let payload = self.packet.saturating_sub(cross.tcp.header);
                     let window = (window.in_packets(payload).max(1) * self.packet.get()) as f64;
                     let inverse = mean_inverse(cross.rtt);
@@ -129,14 +129,16 @@ impl<'a> Terms<'a> {
                     let share = ACK / self.packet.as_f64() / each;
                     acks += count as f64 * window * 8.0 * inverse * share;
                 }
-                Kind::Elephants { window: None, .. } => {
+                TrafficKind::Elephants { window: None, .. } => {
                     return Err(not_covered(
                         "elephants without a window congest the path by themselves, and no closed \
                          form says what loss and RTT that makes: equation (9) takes them as \
                          measured",
                     ));
                 }
-                Kind::Mice { .. } | Kind::ClosedLoop { .. } | Kind::Arrivals { .. } => {
+                TrafficKind::Mice { .. }
+                | TrafficKind::ClosedLoop { .. }
+                | TrafficKind::Arrivals { .. } => {
                     return Err(not_covered(
                         "transfers of limited size react, but less than persistent ones: the \
                          throughput lies between A and equation (8), and no closed form says where \

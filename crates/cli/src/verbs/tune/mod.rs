@@ -15,16 +15,16 @@ use super::Ending;
 
 const EXAMPLES: &str = "\
 Examples:
-  Download without flooding the link:
+  Download without filling the bottleneck's buffer:
     sweetspot tune run -- curl -O https://example.org/dataset.tar
 
-  The same for a program that runs:
+  Tune a running program:
     sweetspot tune attach 4711
 
-  Upload without flooding it:
+  Upload without filling it:
     sweetspot tune run --send -- rsync -a data/ host:/backup
 
-  See what would be done, and do nothing:
+  Print the actions without doing them:
     sweetspot tune run --dry-run --events events.jsonl -- rsync -a host:/data .";
 
 /// Size the windows of live connections of any program
