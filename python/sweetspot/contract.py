@@ -1,4 +1,4 @@
-"""What a sizing controller hears and what it may answer: the contract of the native ones.
+"""Inputs and outputs of a sizing controller, as of the native ones.
 
 Times are seconds, rates bit/s, sizes bytes.
 """
@@ -45,7 +45,7 @@ Reason: TypeAlias = Literal[
 
 @dataclass(frozen=True)
 class Needs:
-    """The inputs that a controller lives on; what it does not need it does not hear."""
+    """The inputs that a controller needs; it gets no others."""
 
     probes: Probing = "never"
     trains: bool = False
@@ -166,7 +166,7 @@ class End:
 Input: TypeAlias = Union[
     Data, Probe, Sender, KernelRtt, MinimumRtt, OutOfOrder, Train, Window, Timeout, End
 ]
-"""What a controller hears."""
+"""Input of a controller."""
 
 
 @dataclass(frozen=True)
@@ -228,7 +228,7 @@ class Saturated:
 
 @dataclass(frozen=True)
 class Congested:
-    """To be recorded: the path loses packets whatever this transfer does."""
+    """To be recorded: the path loses packets independently of this transfer."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from matplotlib.axes import Axes
 
-# Okabe and Ito's colours, told apart by every kind of eye; hues and markers change together.
+# Okabe and Ito's colours, which colour-blind readers can distinguish; hues and markers change together.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 MARKERS = ("o", "s", "^", "D", "v", "P")
 

@@ -34,7 +34,7 @@ def gauntlet(
         seeds: How many seeds each path is played under.
         sizings: What is judged.
         congestions: Congestion controls; each sizing is played with each.
-        congestion_fixed: Whether those stay, whatever a sizing would rather have.
+        congestion_fixed: Whether sizings must not switch the congestion control.
         duration: How long each transfer is measured, such as ``"20s"``; by default as long as is
             usual in the population.
         executor: As in :func:`sweep`.
