@@ -12,7 +12,7 @@ from pathlib import Path
 from . import _core
 
 
-class Ledger:
+class JournalFile:
     """A journal that grows by a line per finished run; what it holds is not played again.
 
     Raises:
@@ -39,13 +39,13 @@ class Ledger:
         if self.known.whole == 0:
             self.write(_core.Journal.head(identity()))
 
-    def recall(
+    def get(
         self, scenario: _core.Scenario, engine: str, seed: int
     ) -> _core.Outcome | None:
         """The outcome of this run, where an earlier sweep had it."""
         return self.known.recall(scenario, engine, seed)
 
-    def remember(
+    def put(
         self, scenario: _core.Scenario, engine: str, seed: int, outcome: _core.Outcome
     ) -> None:
         """Writes a finished run down. A disk that is full is a warning: the sweep goes on."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from . import _core
-from .journal import Ledger
+from .journal import JournalFile
 from .scenario import Scenario, assignable
 
 if TYPE_CHECKING:
@@ -95,10 +95,10 @@ def play_points(
 ) -> list[_core.Outcome]:
     """The outcome of every point, in order; arguments as those of :func:`sweep`."""
     outcomes: dict[int, _core.Outcome] = {}
-    ledger = Ledger(journal) if journal is not None else None
-    if ledger is not None:
+    journal_file = JournalFile(journal) if journal is not None else None
+    if journal_file is not None:
         for point, changed in zip(points, scenarios):
-            known = ledger.recall(changed, engine, point[3])
+            known = journal_file.get(changed, engine, point[3])
             if known is not None:
                 outcomes[point[0]] = known
 
@@ -106,8 +106,8 @@ def play_points(
         waiting = [point for point in points if point[0] not in outcomes]
         for index, outcome in _play_all(pool, waiting, play, engine):
             outcomes[index] = outcome
-            if ledger is not None:
-                ledger.remember(scenarios[index], engine, points[index][3], outcome)
+            if journal_file is not None:
+                journal_file.put(scenarios[index], engine, points[index][3], outcome)
             if progress is not None:
                 progress(len(outcomes), len(points))
 
@@ -118,8 +118,8 @@ def play_points(
             else:
                 _on_processes(work)
     finally:
-        if ledger is not None:
-            ledger.close()
+        if journal_file is not None:
+            journal_file.close()
     return [outcomes[i] for i in range(len(points))]
 
 
