@@ -1,7 +1,7 @@
 # `make help` lists what can be made. Options for a program go into ARGS: make demo ARGS="--out /tmp/demo"
 
 .DEFAULT_GOAL := help
-.PHONY: help build bench-build demo reproduce test fmt clippy purity doc unit python wasm bench-advice bench-gauntlet bench-lab bench-limits bench-live bench-sim man book dist dist-test clean tools tools-test test-tools
+.PHONY: help build bench-build demo reproduce test fmt clippy purity doc unit python wasm bench-advice bench-gauntlet bench-lab bench-limits bench-live bench-sim man man-of book dist dist-test clean tools tools-test test-tools
 
 SWEETSPOT := target/release/sweetspot
 BENCH := target/release/sweetspot-bench
@@ -48,10 +48,14 @@ bench-sim: build bench-build ## Measure the simulator beside ns-2 and ns-3; writ
 reproduce: build ## Play ns-2's cases and the papers' figures again; writes docs/results/ns2.md, papers.md and router.md (about an hour)
 	$(SWEETSPOT) reproduce ns2 router-tables all --careful --out docs/results $(ARGS)
 
-man: $(if $(findstring target/release,$(SWEETSPOT)),build) ## Man pages and shell completions, into target/man and target/completions
+man: build ## Man pages and shell completions, into target/man and target/completions
+	@$(MAKE) --no-print-directory man-of PROGRAM=$(SWEETSPOT)
+
+# Those of the binary PROGRAM, which is there already.
+man-of:
 	mkdir -p target/man target/completions
-	$(SWEETSPOT) man target/man
-	for shell in bash zsh fish; do $(SWEETSPOT) completions $$shell > target/completions/sweetspot.$$shell; done
+	$(PROGRAM) man target/man
+	for shell in bash zsh fish; do $(PROGRAM) completions $$shell > target/completions/sweetspot.$$shell; done
 
 build: tools wasm ## The sweetspot program, optimised
 	cargo build --release --locked --bin sweetspot

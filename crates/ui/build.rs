@@ -1,14 +1,69 @@
-//! Takes the simulator for the page into the program, where `make wasm` has compiled it.
+//! Takes the simulator for the page into the program: the one that `make wasm` compiled, or that a published
+//! package carries. Where there is none, an optimised build from a checkout compiles it.
 
-use std::path::Path;
-use std::{env, fs};
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{fs, io};
 
-fn main() -> std::io::Result<()> {
-    let here = env::var("CARGO_MANIFEST_DIR").map_err(std::io::Error::other)?;
-    let out = env::var("OUT_DIR").map_err(std::io::Error::other)?;
+const TARGET: &str = "wasm32-unknown-unknown";
+
+fn main() -> io::Result<()> {
+    let here = PathBuf::from(variable("CARGO_MANIFEST_DIR")?);
+    let out = PathBuf::from(variable("OUT_DIR")?);
     // The directory, not the file: cargo would start anew each time while that is missing.
     println!("cargo::rerun-if-changed=wasm");
-    let compiled = Path::new(&here).join("wasm/sweetspot.wasm");
-    let content = if compiled.exists() { fs::read(compiled)? } else { Vec::new() };
-    fs::write(Path::new(&out).join("sweetspot.wasm"), content)
+    println!("cargo::rerun-if-changed=build.rs");
+    let ready = here.join("wasm/sweetspot.wasm");
+    let content = if ready.exists() {
+        fs::read(ready)?
+    } else if variable("PROFILE")? == "release" {
+        compiled(&here, &out).unwrap_or_else(|reason| {
+            println!(
+                "cargo::warning=the page of `sweetspot ui` gets no simulator of its own: {reason}; \
+                 its server simulates for it"
+            );
+            Vec::new()
+        })
+    } else {
+        Vec::new()
+    };
+    fs::write(out.join("sweetspot.wasm"), content)
+}
+
+/// The simulator, compiled from the checkout that `here` is in; or why not.
+fn compiled(here: &Path, out: &Path) -> Result<Vec<u8>, String> {
+    let crates = here.parent().filter(|crates| crates.join("wasm/Cargo.toml").exists());
+    let crates = crates.ok_or("this package carries none")?;
+    // It is made of most pure crates.
+    println!("cargo::rerun-if-changed={}", crates.display());
+    if !target_is_installed()? {
+        return Err(format!("rustup target add {TARGET}, then build again"));
+    }
+    // A directory of its own: cargo holds the lock of the other one.
+    let place = out.join("page");
+    let mut cargo = Command::new(variable("CARGO").map_err(|error| error.to_string())?);
+    cargo.args(["build", "--quiet", "--profile", "page", "--locked", "--lib"]);
+    cargo.args(["--package", "sweetspot-wasm", "--target", TARGET, "--target-dir"]).arg(&place);
+    // What is meant for the target of the program, and clippy, is not meant for the page.
+    for name in ["CARGO_ENCODED_RUSTFLAGS", "RUSTFLAGS", "RUSTC_WORKSPACE_WRAPPER"] {
+        cargo.env_remove(name);
+    }
+    let status = cargo.current_dir(crates).status().map_err(|error| error.to_string())?;
+    if !status.success() {
+        return Err(format!("cargo could not compile it ({status})"));
+    }
+    let file = place.join(TARGET).join("page/sweetspot_wasm.wasm");
+    fs::read(&file).map_err(|error| format!("{}: {error}", file.display()))
+}
+
+fn target_is_installed() -> Result<bool, String> {
+    let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let told = Command::new(rustc).args(["--print", "target-libdir", "--target", TARGET]).output();
+    let told = told.map_err(|error| format!("rustc: {error}"))?;
+    Ok(Path::new(String::from_utf8_lossy(&told.stdout).trim()).is_dir())
+}
+
+fn variable(name: &str) -> io::Result<String> {
+    env::var(name).map_err(|error| io::Error::other(format!("{name}: {error}")))
 }

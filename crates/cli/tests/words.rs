@@ -1,6 +1,8 @@
 //! What the command says, whatever stands behind its standard output and standard error.
 
 use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::process::{Command, Output, Stdio};
 
 type Tested = Result<(), Box<dyn std::error::Error>>;
@@ -132,5 +134,29 @@ fn advice_beside_others_is_simulated_unless_that_is_refused() -> Tested {
     assert!(ask(&["--cross", "elephants:50%", "--verify", "none"])?["simulated"].is_null());
     // Alone, the closed form is the answer.
     assert!(ask(&[])?["simulated"].is_null());
+    Ok(())
+}
+
+/// What the page is told about the program: `{"simulator": true, ...}`.
+fn about(address: &str) -> Result<String, Box<dyn std::error::Error>> {
+    let host = address.split('/').nth(2).ok_or("no host in the address")?;
+    let path = address.trim_end().trim_start_matches("http://").trim_start_matches(host);
+    let mut stream = TcpStream::connect(host)?;
+    write!(stream, "GET {path}about HTTP/1.1\r\nHost: {host}\r\n\r\n")?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    Ok(answer)
+}
+
+#[test]
+fn a_page_without_a_simulator_of_its_own_is_said_at_the_start() -> Tested {
+    let mut ui = sweetspot(&["ui"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let mut address = String::new();
+    BufReader::new(ui.stdout.take().ok_or("no standard output")?).read_line(&mut address)?;
+    let about = about(&address);
+    ui.kill()?;
+    let said = said(&ui.wait_with_output()?);
+    let simulates = about?.contains("\"simulator\":true");
+    assert_eq!(said.contains("built without WebAssembly"), !simulates, "{said}");
     Ok(())
 }

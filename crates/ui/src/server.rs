@@ -8,6 +8,7 @@ use sweetspot_linux::clock;
 use sweetspot_units::{Duration, Time};
 use thiserror::Error;
 
+use crate::assets::SIMULATOR;
 use crate::auth::Token;
 use crate::http::{self, MAX_BODY_BYTES, MAX_HEAD_BYTES, ParsedRequest, Request, Response};
 use crate::routes::Site;
@@ -53,6 +54,11 @@ impl PageServer {
         let accept = move || listen(&listener, &site);
         thread::Builder::new().name("ui".to_owned()).spawn(accept).map_err(blame)?;
         Ok(PageServer { address })
+    }
+
+    /// Whether this server simulates for the page, because the program was built without WebAssembly.
+    pub fn simulates(&self) -> bool {
+        SIMULATOR.is_empty()
     }
 
     /// The page's address with its token.

@@ -29,6 +29,9 @@ pub struct Arguments {
     port: u16,
 }
 
+const WITHOUT_WEBASSEMBLY: &str = "this program was built without WebAssembly, so it simulates for the \
+    page itself; to change that: rustup target add wasm32-unknown-unknown, then build again";
+
 pub fn run(arguments: Arguments) -> Ending {
     if let Some(directory) = arguments.watch.iter().find(|path| path.is_dir()) {
         return Err(
@@ -39,6 +42,9 @@ pub fn run(arguments: Arguments) -> Ending {
     let mut supervisor = Supervisor::new()?;
     let watched = arguments.watch.into_iter().map(WatchedFile::new).collect();
     let server = PageServer::start(arguments.port, watched)?;
+    if server.simulates() {
+        err!("sweetspot: {WITHOUT_WEBASSEMBLY}");
+    }
     out!("{}", server.address());
     err!("sweetspot: open that address in a browser on this machine; Ctrl-C ends it");
     loop {
