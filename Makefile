@@ -100,8 +100,8 @@ dist: tools wasm ## What can be installed, into target/dist: binaries, Debian pa
 dist-test: ## Install what make dist made into fresh roots, and start it there
 	@scripts/dist-test.sh
 
-book: ## The documents as a site, into target/book (cargo install mdbook)
-	mdbook build docs
+book: tools ## The documents as a site, into target/book
+	cargo run --locked --quiet -p sweetspot-book -- docs target/book
 
 clean: ## Remove what was built
 	cargo clean

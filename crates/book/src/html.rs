@@ -1,0 +1,31 @@
+//! What of a page matters to links. mdBook writes attributes as ` name="value"` and escapes quotes in text.
+
+/// The values of all attributes of this name, outside of scripts.
+pub fn attributes<'a>(page: &'a str, name: &str) -> impl Iterator<Item = &'a str> {
+    let start = format!(" {name}=\"");
+    let outside = page.split("<script").enumerate().map(|(i, part)| match i {
+        0 => part,
+        _ => part.split_once("</script>").map_or("", |(_, after)| after),
+    });
+    outside.flat_map(move |part| {
+        let values: Vec<&str> = part.split(&start).skip(1).collect();
+        values.into_iter().filter_map(|value| value.split('"').next())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::attributes;
+
+    #[test]
+    fn a_script_has_no_links() {
+        let page = r#"<a href="one"></a><script src="s"> x = ' href="two"'</script><a class="c" href="three">"#;
+        assert_eq!(attributes(page, "href").collect::<Vec<_>>(), ["one", "three"]);
+    }
+
+    #[test]
+    fn code_that_shows_a_link_is_none() {
+        let page = "<code>&lt;a href=&quot;one&quot;&gt;</code>";
+        assert_eq!(attributes(page, "href").count(), 0);
+    }
+}

@@ -1,0 +1,30 @@
+//! The documents of `docs/` as a site: built by mdBook's own library, its links checked.
+//!
+//! Not shipped. `make book` writes the site to `target/book`; the tests build it into a directory that vanishes.
+//!
+//! ```
+//! let site = tempfile::tempdir().unwrap();
+//! std::fs::write(site.path().join("a.html"), r##"<h1 id="top"></h1><a href="#bottom">down</a>"##).unwrap();
+//! assert_eq!(
+//!     sweetspot_book::broken_links(site.path()).unwrap(),
+//!     ["a.html: #bottom: there is no such anchor"],
+//! );
+//! ```
+
+mod html;
+mod links;
+
+pub use links::broken_links;
+
+use std::error::Error;
+use std::path::Path;
+
+use mdbook_driver::MDBook;
+
+/// Builds the book whose `book.toml` stands in `docs` into the directory `site`. The error is mdBook's, with all its
+/// causes: a chapter without a file, a file that cannot be written.
+pub fn build(docs: &Path, site: &Path) -> Result<(), Box<dyn Error + Send + Sync>> {
+    let mut book = MDBook::load(docs)?;
+    book.config.build.build_dir = std::path::absolute(site)?;
+    Ok(book.build()?)
+}

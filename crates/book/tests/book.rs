@@ -1,0 +1,88 @@
+//! The book can be built, has every document, and its links lead somewhere.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+type Tested = Result<(), Box<dyn std::error::Error + Send + Sync>>;
+
+fn docs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs")
+}
+
+#[test]
+fn every_link_of_the_book_leads_somewhere() -> Tested {
+    let site = tempfile::tempdir()?;
+    sweetspot_book::build(&docs(), site.path())?;
+    assert!(site.path().join("tutorial.html").exists());
+    assert_eq!(sweetspot_book::broken_links(site.path())?, Vec::<String>::new());
+    Ok(())
+}
+
+/// The Markdown files below a directory, named from `root`.
+fn documents(root: &Path, below: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(root.join(below))? {
+        let entry = entry?;
+        let path = below.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            found.extend(documents(root, &path)?);
+        } else if path.extension().is_some_and(|end| end == "md") {
+            found.push(path);
+        }
+    }
+    Ok(found)
+}
+
+#[test]
+fn every_document_is_in_the_summary() -> Tested {
+    let summary = fs::read_to_string(docs().join("SUMMARY.md"))?;
+    let left_out: Vec<_> = documents(&docs(), Path::new(""))?
+        .into_iter()
+        .filter(|path| !path.ends_with("SUMMARY.md"))
+        .filter(|path| !summary.contains(&format!("({})", path.display())))
+        .collect();
+    assert_eq!(left_out, Vec::<PathBuf>::new(), "docs/SUMMARY.md names every document");
+    Ok(())
+}
+
+const PAGES: [(&str, &str); 3] = [
+    ("index.html", r##"<h1 id="top"></h1><a href="#top"></a><a href="in/a.html#one"></a>"##),
+    ("in/a.html", r#"<h2 id="one"></h2><a href="../index.html#top"></a><img src="picture.svg">"#),
+    ("in/picture.svg", "<svg/>"),
+];
+
+fn site(more: &str) -> Result<tempfile::TempDir, std::io::Error> {
+    let site = tempfile::tempdir()?;
+    fs::create_dir(site.path().join("in"))?;
+    for (name, content) in PAGES {
+        fs::write(site.path().join(name), content)?;
+    }
+    fs::write(site.path().join("in/more.html"), more)?;
+    Ok(site)
+}
+
+#[test]
+fn links_to_files_and_anchors_that_exist_and_to_elsewhere_are_whole() -> Tested {
+    let site = site(r#"<a href="https://example.org/#x"></a><a href="a.html"></a>"#)?;
+    assert_eq!(sweetspot_book::broken_links(site.path())?, Vec::<String>::new());
+    Ok(())
+}
+
+#[test]
+fn a_link_to_no_file_no_anchor_or_out_of_the_site_is_named() -> Tested {
+    let site = site(
+        r##"<a href="b.html"></a><a href="a.html#two"></a><a href="#top"></a>
+        <a href="../../README.md"></a><img src="/in/picture.svg">"##,
+    )?;
+    assert_eq!(
+        sweetspot_book::broken_links(site.path())?,
+        [
+            "in/more.html: #top: there is no such anchor",
+            "in/more.html: ../../README.md: there is no such file",
+            "in/more.html: /in/picture.svg: there is no such file",
+            "in/more.html: a.html#two: there is no such anchor",
+            "in/more.html: b.html: there is no such file",
+        ]
+    );
+    Ok(())
+}
