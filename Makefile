@@ -1,7 +1,7 @@
 # `make help` lists what can be made. Options for a program go into ARGS: make demo ARGS="--out /tmp/demo"
 
 .DEFAULT_GOAL := help
-.PHONY: help build bench-build demo reproduce test fmt clippy purity doc unit python wasm bench-advice bench-gauntlet bench-lab bench-limits bench-live bench-sim man man-of book dist dist-test clean tools tools-test test-tools
+.PHONY: help build bench-build demo reproduce test fmt clippy purity doc unit python wasm bench-advice bench-gauntlet bench-lab bench-limits bench-live bench-sim man man-of book dist dist-test deny oldest-rust fuzz miri clean tools tools-test test-tools
 
 SWEETSPOT := target/release/sweetspot
 BENCH := target/release/sweetspot-bench
@@ -102,6 +102,24 @@ dist-test: ## Install what make dist made into fresh roots, and start it there
 
 book: tools ## The documents as a site, into target/book
 	cargo run --locked --quiet -p sweetspot-book -- docs target/book
+
+deny: ## Dependencies of all workspaces: advisories, licences, duplicates, sources (cargo install cargo-deny)
+	for workspace in . python fuzz; do \
+		cargo deny --manifest-path $$workspace/Cargo.toml --config deny.toml check $(ARGS) || exit 1; done
+
+OLDEST := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+oldest-rust: ## Everything compiles with the oldest Rust that is stated (rustup)
+	rustup toolchain install $(OLDEST) --profile minimal
+	cargo +$(OLDEST) check --workspace --all-targets --locked
+
+FUZZ_SECONDS := 60
+fuzz: ## Each fuzz target for FUZZ_SECONDS (nightly Rust; cargo install cargo-fuzz)
+	for target in $$(cargo +nightly fuzz list); do \
+		cargo +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) || exit 1; done
+
+# The pure crates that have no C code and whose tests end within minutes there.
+miri: ## Undefined behaviour in the tests of small crates (nightly Rust with miri)
+	cargo +nightly miri test --locked -p sweetspot-units -p sweetspot-path --lib
 
 clean: ## Remove what was built
 	cargo clean
