@@ -155,7 +155,7 @@ fn a_page_without_a_simulator_of_its_own_is_said_at_the_start() -> Tested {
     BufReader::new(ui.stdout.take().ok_or("no standard output")?).read_line(&mut address)?;
     let about = about(&address);
     ui.kill()?;
-    let said = said(&ui.wait_with_output()?);
+    let said = stderr(&ui.wait_with_output()?);
     let simulates = about?.contains("\"simulator\":true");
     assert_eq!(said.contains("built without WebAssembly"), !simulates, "{said}");
     Ok(())

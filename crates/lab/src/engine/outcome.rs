@@ -1,7 +1,7 @@
 //! Computes the outcome of a run.
 
 use sweetspot_protocol::series::SeriesRow;
-use sweetspot_scenario::{ControllerEvent, CrossOutcome, Kind, TransferOutcome};
+use sweetspot_scenario::{ControllerEvent, CrossOutcome, TrafficKind, TransferOutcome};
 use sweetspot_units::{Bytes, Duration};
 
 use super::target::TransferTrace;
