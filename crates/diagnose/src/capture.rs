@@ -1,9 +1,10 @@
 //! From a captured connection to verdicts: one per direction that carried data.
 
-use sweetspot_trace::flow::{Account, Connection, Hold, Stream};
-use sweetspot_units::{Bytes, Duration, Rate};
+use sweetspot_trace::flow::{Account, Connection, Ending, Hold, Silence, Stream};
+use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use crate::{Class, Evidence, Flow, Limits};
+use crate::remarks::remarks;
+use crate::{Class, Evidence, Facts, Failure, Flow, Limits, Stall};
 
 /// The share of the capacity at which a path counts as full.
 const FULL: f64 = 0.9;
@@ -12,11 +13,12 @@ const NEARLY_FULL: f64 = 0.7;
 /// The same where nothing but the rate shows it.
 const QUITE_FULL: f64 = 0.95;
 
-/// What limits the data of `stream`, in `limits`, and what that rests on.
-pub fn judge(stream: &Stream, lasted: Duration) -> (Limits, Evidence) {
-    let capacity = capacity(stream);
-    let facts = Facts {
-        capacity,
+/// What limits the data of `stream`, in `limits`, and what that rests on. The connection began at
+/// `begun`.
+pub fn judge(stream: &Stream, begun: Time, lasted: Duration) -> (Limits, Evidence) {
+    let evidence = evidence(stream, begun, lasted);
+    let whole = Whole {
+        capacity: evidence.capacity,
         window_known: stream.counts().window_known,
         // In a smaller flight every train of acknowledgements reaches over a pause.
         trains_tell: stream.flight().unwrap_or(stream.largest_flight())
@@ -24,24 +26,23 @@ pub fn judge(stream: &Stream, lasted: Duration) -> (Limits, Evidence) {
     };
     let mut limits = Limits::default();
     for (account, time) in stream.accounts().iter() {
-        limits.add(class(&account, &facts), time);
+        limits.add(class(&account, &whole), time);
     }
-    let evidence = evidence(stream, capacity, lasted);
+    let time = limits.total().max(Duration::from_nanos(1));
     if evidence.unknown_because.is_some() {
-        let time = limits.total().max(Duration::from_nanos(1));
-        limits = Limits::default();
-        limits.add(Class::Unknown, time);
+        limits = Limits::only(Class::Unknown, time);
     }
     (limits, evidence)
 }
 
-/// What the path can deliver: what trains of acknowledgements show.
-fn capacity(stream: &Stream) -> Option<Rate> {
-    stream.train_rate()
+/// What the path can deliver: what trains of acknowledgements show. One slower than what was
+/// delivered all in all reaches over pauses and shows nothing.
+fn capacity(stream: &Stream, goodput: Rate) -> Option<Rate> {
+    stream.train_rate().filter(|rate| *rate >= goodput.scaled(0.95))
 }
 
 /// What the whole of a stream says, by which each of its accounts is judged.
-struct Facts {
+struct Whole {
     capacity: Option<Rate>,
     window_known: bool,
     /// Whether trains show the path's capacity and not the sender's rate.
@@ -49,16 +50,19 @@ struct Facts {
 }
 
 /// The rules: what held a sender, and in what circumstances, to the class that this means.
-fn class(account: &Account, facts: &Facts) -> Class {
+fn class(account: &Account, whole: &Whole) -> Class {
     let reaches = |share: f64| {
-        facts.capacity.is_some_and(|capacity| account.rate as f64 >= capacity.as_f64() * share)
+        whole.capacity.is_some_and(|capacity| account.rate as f64 >= capacity.as_f64() * share)
     };
     let full = account.queue && reaches(FULL);
     match account.hold {
         Hold::Opening => Class::Opportunity,
         // A slow bottleneck sets segments apart as pauses do, but behind a queue.
-        Hold::Pausing if full && facts.trains_tell => Class::Bandwidth,
+        Hold::Pausing if full && whole.trains_tell => Class::Bandwidth,
         Hold::Idle | Hold::Pausing => Class::Application,
+        Hold::Waiting => Class::WaitingForPeer,
+        Hold::Quiet => Class::Idle,
+        Hold::Silent => Class::Stalled,
         Hold::WindowShut => Class::ReceiverApplication,
         Hold::WindowFull if full => Class::Bandwidth,
         Hold::WindowFull => Class::ReceiverWindow,
@@ -70,32 +74,32 @@ fn class(account: &Account, facts: &Facts) -> Class {
         Hold::Growing => Class::Transport,
         // A paced sender at capacity has no queue; one held by its buffer sends bursts, faster
         // than its average.
-        Hold::Flat if facts.trains_tell && reaches(FULL) => Class::Bandwidth,
+        Hold::Flat if whole.trains_tell && reaches(FULL) => Class::Bandwidth,
         Hold::Flat if account.queue && reaches(NEARLY_FULL) => Class::Bandwidth,
-        Hold::Flat if facts.window_known => Class::SenderWindow,
+        Hold::Flat if whole.window_known => Class::SenderWindow,
         Hold::Flat => Class::Unknown,
     }
 }
 
-fn evidence(stream: &Stream, capacity: Option<Rate>, lasted: Duration) -> Evidence {
+fn evidence(stream: &Stream, begun: Time, lasted: Duration) -> Evidence {
     let counts = stream.counts();
     let resent = stream.resent();
-    let active = counts.first_data.zip(counts.last_ack.max(counts.last_data));
-    let active = active.map_or(Duration::ZERO, |(first, last)| last.since(first));
-    let unknown_because =
-        if counts.acks == 0 { Some("the capture has only one direction of it") } else { None };
+    let goodput = goodput(stream);
+    let full = stream.full_rounds().mean();
+    let free = stream.free_rounds().mean();
     Evidence {
-        goodput: if active > Duration::ZERO {
-            Bytes::new(counts.acked) / active
-        } else {
-            Rate::ZERO
-        },
-        capacity,
+        goodput,
+        capacity: capacity(stream, goodput),
+        best: best(stream),
         rtt_min: stream.round_trips().least(),
         rtt: stream.round_trips().median(),
-        window: stream.full_window(),
+        window: full.map(|(window, _)| window),
+        window_round: full.map(|(_, round)| round),
+        least_window: counts.windows.least().map(Bytes::new),
+        largest_window: counts.windows.largest().map(Bytes::new),
         scale: None,
-        flight: stream.flight(),
+        flight: free.map(|(flight, _)| flight),
+        flight_round: free.map(|(_, round)| round),
         mss: Bytes::new(stream.mss()),
         segments: counts.data_segments,
         resent: Some(resent.segments()),
@@ -104,14 +108,70 @@ fn evidence(stream: &Stream, capacity: Option<Rate>, lasted: Duration) -> Eviden
         zero_windows: counts.zero_windows,
         lasted,
         bytes: Bytes::new(counts.bytes),
-        unknown_because,
+        stall: stall(stream, begun),
+        failure: None,
+        unknown_because: one_sided(stream),
+    }
+}
+
+/// Payload per second from the first data to the last sign of it.
+fn goodput(stream: &Stream) -> Rate {
+    let counts = stream.counts();
+    let first = [counts.first_data, counts.first_unseen].into_iter().flatten().min();
+    let active = first.zip(counts.last_ack.max(counts.last_data));
+    let active = active.map_or(Duration::ZERO, |(first, last)| last.since(first));
+    // Without acknowledgements what was sent must do.
+    let bytes = if counts.acks == 0 { counts.bytes } else { counts.acked };
+    if active > Duration::ZERO { Bytes::new(bytes) / active } else { Rate::ZERO }
+}
+
+/// The rate that a tenth of the bytes exceeded in the mean of a round trip.
+fn best(stream: &Stream) -> Option<Rate> {
+    let mut accounts: Vec<(u64, f64)> = stream
+        .accounts()
+        .iter()
+        .map(|(account, time)| (account.rate, account.rate as f64 * time.as_secs_f64()))
+        .collect();
+    accounts.sort_unstable_by_key(|(rate, _)| std::cmp::Reverse(*rate));
+    let tenth = accounts.iter().map(|(_, bits)| bits).sum::<f64>() / 10.0;
+    let mut above = 0.0;
+    let rate = accounts.into_iter().find(|(_, bits)| {
+        above += bits;
+        above >= tenth
+    });
+    rate.map(|(rate, _)| Rate::from_bits_per_second(rate)).filter(|rate| *rate > Rate::ZERO)
+}
+
+fn stall(stream: &Stream, begun: Time) -> Option<Stall> {
+    let Silence { since, lasted, repeats, ended, beyond } = stream.silence()?;
+    let unheard = stream.counts().acks == 0;
+    Some(Stall { after: since.since(begun), lasted, repeats, ended, beyond, unheard })
+}
+
+/// Why a capture that shows only one side of it says nothing. A sender that repeats itself tells
+/// that no answer came, though.
+fn one_sided(stream: &Stream) -> Option<&'static str> {
+    let counts = stream.counts();
+    let shut = stream.shut() > Duration::ZERO;
+    if counts.acks == 0 && stream.silence().is_none() {
+        Some("the capture has only one direction of it")
+    } else if counts.data_segments == 0 && !shut {
+        Some("the capture has only the acknowledgements of it")
+    } else {
+        None
     }
 }
 
 /// The flows of a connection: the direction with more data, and the other one if it had a tenth
-/// as much.
+/// as much; or the connection itself where it never opened.
 pub fn flows(connection: &Connection) -> Vec<Flow> {
-    let bytes = |side: usize| connection.streams[side].counts().bytes;
+    let bytes = |side: usize| {
+        let counts = connection.streams[side].counts();
+        counts.bytes.max(counts.acked)
+    };
+    if bytes(0) == 0 && bytes(1) == 0 {
+        return never_established(connection).into_iter().collect();
+    }
     let main = usize::from(bytes(1) > bytes(0));
     let told = |side: usize| bytes(side) > 0 && (side == main || bytes(side) * 10 >= bytes(main));
     [main, 1 - main].into_iter().filter(|s| told(*s)).map(|side| flow(connection, side)).collect()
@@ -119,7 +179,36 @@ pub fn flows(connection: &Connection) -> Vec<Flow> {
 
 fn flow(connection: &Connection, side: usize) -> Flow {
     let stream = &connection.streams[side];
-    let (limits, mut evidence) = judge(stream, connection.lasted());
+    let (limits, mut evidence) = judge(stream, connection.begun, connection.lasted());
     evidence.scale = connection.handshake.scale(1 - side);
-    Flow::new(connection.ends[side], connection.ends[1 - side], limits, &evidence)
+    let offers = connection.handshake.offers;
+    let sack = offers[0].zip(offers[1]).map(|(opener, opened)| opener.sack && opened.sack);
+    let mut flow = Flow::new(connection.ends[side], connection.ends[1 - side], limits, &evidence);
+    flow.facts = Some(Facts::new(stream, evidence.scale, sack));
+    flow.remarks = remarks(connection, side);
+    flow
+}
+
+/// What is said of a connection whose handshake is in the capture and did not succeed.
+fn never_established(connection: &Connection) -> Option<Flow> {
+    let handshake = &connection.handshake;
+    handshake.offers[0]?;
+    if handshake.to_opener.is_some() || handshake.confirmed {
+        return None;
+    }
+    let reset = connection.ending == Ending::Reset;
+    let failure = match (handshake.offers[1], reset) {
+        (None, true) => Failure::Refused,
+        (None, false) => Failure::Unanswered,
+        (Some(_), _) => Failure::Unconfirmed,
+    };
+    let lasted = connection.lasted();
+    let evidence = Evidence {
+        lasted,
+        segments: handshake.syns,
+        failure: Some(failure),
+        ..Evidence::default()
+    };
+    let limits = Limits::only(Class::NeverEstablished, lasted.max(Duration::from_nanos(1)));
+    Some(Flow::new(connection.ends[0], connection.ends[1], limits, &evidence))
 }

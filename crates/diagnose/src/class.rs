@@ -20,17 +20,27 @@ pub enum Class {
     SenderWindow,
     /// The path's capacity.
     Bandwidth,
-    /// The sending application, which has nothing to send.
+    /// The sending application, which has nothing to send though it is its turn.
     Application,
     /// A pacing rate that the sender set for itself.
     Pacing,
+    /// What was sent again and again got no answer: the peer is gone, or the path.
+    Stalled,
+    /// The sending application waits for the other's request or answer; of
+    /// [`Class::Application`]'s family.
+    WaitingForPeer,
+    /// Both sides have nothing to send, between transfers or after the last; of
+    /// [`Class::Application`]'s family.
+    Idle,
+    /// The connection was refused, reset or not answered before it was open.
+    NeverEstablished,
     /// It cannot be told.
     Unknown,
 }
 
 impl Class {
     /// All of them.
-    pub const ALL: [Class; 10] = [
+    pub const ALL: [Class; 14] = [
         Class::Opportunity,
         Class::Congestion,
         Class::Transport,
@@ -40,8 +50,21 @@ impl Class {
         Class::Bandwidth,
         Class::Application,
         Class::Pacing,
+        Class::Stalled,
+        Class::WaitingForPeer,
+        Class::Idle,
+        Class::NeverEstablished,
         Class::Unknown,
     ];
+
+    /// The class that it is counted with where only the kind of limit matters: no data to send is
+    /// the application's, whoever it waits for.
+    pub fn family(self) -> Class {
+        match self {
+            Class::WaitingForPeer | Class::Idle => Class::Application,
+            class => class,
+        }
+    }
 
     /// Its name as JSON has it.
     pub fn name(self) -> &'static str {
@@ -55,6 +78,10 @@ impl Class {
             Class::Bandwidth => "bandwidth",
             Class::Application => "application",
             Class::Pacing => "pacing",
+            Class::Stalled => "stalled",
+            Class::WaitingForPeer => "waiting_for_peer",
+            Class::Idle => "idle",
+            Class::NeverEstablished => "never_established",
             Class::Unknown => "unknown",
         }
     }
@@ -71,6 +98,10 @@ impl Class {
             Class::Bandwidth => "path at capacity",
             Class::Application => "application",
             Class::Pacing => "pacing",
+            Class::Stalled => "stalled",
+            Class::WaitingForPeer => "waiting for the peer",
+            Class::Idle => "idle",
+            Class::NeverEstablished => "never established",
             Class::Unknown => "unknown",
         }
     }

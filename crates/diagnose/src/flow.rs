@@ -3,7 +3,8 @@ use std::net::SocketAddr;
 use serde::Serialize;
 use sweetspot_units::Duration;
 
-use crate::{Evidence, Limits, Verdict};
+use crate::limits::rounded;
+use crate::{Class, Evidence, Facts, LimitVerdict, Limits};
 
 /// What is said of a flow: the data that one end of a connection sent.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -13,9 +14,11 @@ pub struct Flow {
     /// Who received it.
     pub destination: SocketAddr,
     /// What limits it.
-    pub verdict: Verdict,
+    pub verdict: LimitVerdict,
     /// Each class's share of the time.
     pub limits: Limits,
+    /// What the application's share is made of.
+    pub application_time: ApplicationTime,
     /// Shortest round trip.
     pub rtt_min_s: Option<f64>,
     /// Median round trip; of a live connection, that of the smoothed ones while data went.
@@ -30,6 +33,24 @@ pub struct Flow {
     pub expected_gain_bps: f64,
     /// What to do about it.
     pub fix: String,
+    /// What should be known besides.
+    pub remarks: Vec<String>,
+    /// Times the receiver closed its window.
+    pub zero_windows: u64,
+    /// What a capture shows in figures; live connections have none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub facts: Option<Facts>,
+}
+
+/// Shares of the time in which the sender had nothing to send.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct ApplicationTime {
+    /// It was its turn.
+    pub own: f64,
+    /// It was the receiver's turn.
+    pub waiting_for_peer: f64,
+    /// Nobody had anything to send.
+    pub idle: f64,
 }
 
 impl Flow {
@@ -40,11 +61,17 @@ impl Flow {
         limits: Limits,
         evidence: &Evidence,
     ) -> Flow {
-        let verdict = Verdict::new(&limits, evidence);
+        let verdict = LimitVerdict::new(&limits, evidence);
+        let share = |class| rounded(limits.share(class));
         Flow {
             source,
             destination,
             limits,
+            application_time: ApplicationTime {
+                own: share(Class::Application),
+                waiting_for_peer: share(Class::WaitingForPeer),
+                idle: share(Class::Idle),
+            },
             rtt_min_s: evidence.rtt_min.map(Duration::as_secs_f64),
             rtt_median_s: evidence.rtt.map(Duration::as_secs_f64),
             goodput_bps: evidence.goodput.as_f64(),
@@ -52,6 +79,9 @@ impl Flow {
             retransmitted_segments: evidence.resent.unwrap_or(0),
             expected_gain_bps: verdict.gain.as_f64(),
             fix: verdict.fix.clone(),
+            remarks: Vec::new(),
+            zero_windows: evidence.zero_windows,
+            facts: None,
             verdict,
         }
     }

@@ -10,6 +10,13 @@ pub struct Limits {
 }
 
 impl Limits {
+    /// All of `time` is `class`'s.
+    pub fn only(class: Class, time: Duration) -> Limits {
+        let mut limits = Limits::default();
+        limits.add(class, time);
+        limits
+    }
+
     /// Adds `time` to `class`.
     pub fn add(&mut self, class: Class, time: Duration) {
         self.times[class as usize] += time;
@@ -18,6 +25,12 @@ impl Limits {
     /// Adds all of `other`.
     pub fn extend(&mut self, other: &Limits) {
         Class::ALL.into_iter().for_each(|class| self.add(class, other.time(class)));
+    }
+
+    /// Gives the time of `class` to [`Class::Unknown`].
+    pub fn disown(&mut self, class: Class) {
+        let time = std::mem::take(&mut self.times[class as usize]);
+        self.add(Class::Unknown, time);
     }
 
     /// The time of `class`.
@@ -32,14 +45,25 @@ impl Limits {
 
     /// The share of `class`, 0 to 1; zero where there is no time at all.
     pub fn share(&self, class: Class) -> f64 {
-        let total = self.total().as_nanos();
-        if total == 0 { 0.0 } else { self.time(class).as_nanos() as f64 / total as f64 }
+        self.part(self.time(class))
     }
 
-    /// The class with the most time; unknown where there is none.
+    /// The share of all classes of the family of `class`, likewise.
+    pub fn family_share(&self, class: Class) -> f64 {
+        self.part(self.family_time(class))
+    }
+
+    /// The family with the most time; unknown where there is none.
     pub fn dominant(&self) -> Class {
-        let most = Class::ALL.into_iter().rev().max_by_key(|class| self.time(*class));
-        most.filter(|class| self.time(*class) > Duration::ZERO).unwrap_or(Class::Unknown)
+        let families = Class::ALL.into_iter().filter(|class| class.family() == *class);
+        let most = families.rev().max_by_key(|class| self.family_time(*class));
+        most.filter(|class| self.family_time(*class) > Duration::ZERO).unwrap_or(Class::Unknown)
+    }
+
+    /// The class with the most time of the family of `class`.
+    pub fn leading(&self, class: Class) -> Class {
+        let members = Class::ALL.into_iter().filter(|member| member.family() == class.family());
+        members.rev().max_by_key(|member| self.time(*member)).unwrap_or(class)
     }
 
     /// The classes that have a share, the largest first.
@@ -49,17 +73,32 @@ impl Limits {
         shares.sort_by(|a, b| b.1.total_cmp(&a.1));
         shares
     }
+
+    fn family_time(&self, class: Class) -> Duration {
+        let members = Class::ALL.into_iter().filter(|member| member.family() == class.family());
+        Duration::from_nanos(members.map(|member| self.time(member).as_nanos()).sum())
+    }
+
+    fn part(&self, time: Duration) -> f64 {
+        let total = self.total().as_nanos();
+        if total == 0 { 0.0 } else { time.as_nanos() as f64 / total as f64 }
+    }
 }
 
+/// One share per family; together they are 1.
 impl Serialize for Limits {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(Class::ALL.len()))?;
-        for class in Class::ALL {
-            // Four digits: a share is no more exact than that.
-            map.serialize_entry(class.name(), &((self.share(class) * 1e4).round() / 1e4))?;
+        let mut map = serializer.serialize_map(None)?;
+        for class in Class::ALL.into_iter().filter(|class| class.family() == *class) {
+            map.serialize_entry(class.name(), &rounded(self.family_share(class)))?;
         }
         map.end()
     }
+}
+
+/// Four digits: a share is no more exact than that.
+pub(crate) fn rounded(share: f64) -> f64 {
+    (share * 1e4).round() / 1e4
 }
 
 #[cfg(test)]
@@ -75,5 +114,15 @@ mod tests {
         assert_eq!(limits.dominant(), Class::Bandwidth);
         assert_eq!(limits.share(Class::Congestion), 0.25);
         assert_eq!(limits.shares()[0], (Class::Bandwidth, 0.75));
+    }
+
+    #[test]
+    fn no_data_to_send_is_one_family_whoever_it_waits_for() {
+        let mut limits = Limits::only(Class::Congestion, Duration::from_secs(4));
+        limits.add(Class::Idle, Duration::from_secs(3));
+        limits.add(Class::WaitingForPeer, Duration::from_secs(3));
+        assert_eq!(limits.dominant(), Class::Application);
+        assert_eq!(limits.leading(Class::Application), Class::WaitingForPeer);
+        assert_eq!(limits.family_share(Class::Application), 0.6);
     }
 }

@@ -1,7 +1,37 @@
 use serde::Serialize;
 use sweetspot_units::{Bytes, Duration, Rate};
 
+use crate::explained::{allowed, explains};
+use crate::limits::rounded;
 use crate::{Class, Limits, words};
+
+/// A time in which nothing was answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stall {
+    /// How long after the beginning of the connection.
+    pub after: Duration,
+    /// How long it lasted.
+    pub lasted: Duration,
+    /// How often something was sent again meanwhile.
+    pub repeats: u64,
+    /// Whether an answer came after all.
+    pub ended: bool,
+    /// Whether the acknowledgement passed the capture and was lost beyond it.
+    pub beyond: bool,
+    /// Whether the capture has no packet of the receiver at all.
+    pub unheard: bool,
+}
+
+/// How a connection failed to open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Failure {
+    /// The SYN was answered by a reset.
+    Refused,
+    /// The SYN was not answered.
+    Unanswered,
+    /// The answer came and was not confirmed.
+    Unconfirmed,
+}
 
 /// What a verdict rests on, from whichever source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -10,16 +40,26 @@ pub struct Evidence {
     pub goodput: Rate,
     /// The payload that the path could deliver, where that was seen.
     pub capacity: Option<Rate>,
+    /// The most that was delivered in a round trip.
+    pub best: Option<Rate>,
     /// The shortest round trip.
     pub rtt_min: Option<Duration>,
     /// The median round trip.
     pub rtt: Option<Duration>,
-    /// The window that was found full.
+    /// The window that was found full, in the mean.
     pub window: Option<Bytes>,
+    /// How long the rounds lasted in which it was full, in the mean.
+    pub window_round: Option<Duration>,
+    /// The least window that the receiver advertised once it had advertised more.
+    pub least_window: Option<Bytes>,
+    /// The largest window that the receiver advertised.
+    pub largest_window: Option<Bytes>,
     /// Its scale, where known.
     pub scale: Option<u8>,
-    /// What was under way where no window of the receiver bounded it.
+    /// What was under way where no window of the receiver bounded it, in the mean.
     pub flight: Option<Bytes>,
+    /// How long those rounds lasted, in the mean.
+    pub flight_round: Option<Duration>,
     /// Payload of a full segment.
     pub mss: Bytes,
     /// Segments sent.
@@ -36,17 +76,25 @@ pub struct Evidence {
     pub lasted: Duration,
     /// Payload in all.
     pub bytes: Bytes,
+    /// The longest time without an answer.
+    pub stall: Option<Stall>,
+    /// Why the connection never opened, where it did not.
+    pub failure: Option<Failure>,
     /// Why nothing can be told, where nothing can.
     pub unknown_because: Option<&'static str>,
 }
 
 /// What limits a flow, in words.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Verdict {
-    /// The class with the largest share.
+pub struct LimitVerdict {
+    /// The family of classes with the largest share that explains the rate.
     pub class: Class,
-    /// Its share of the time, 0 to 1.
+    /// The class of that family with the largest share.
+    pub cause: Class,
+    /// The family's share of the time, 0 to 1.
     pub share_of_time: f64,
+    /// What the named limit allows, in bits per second, where it is of the kind that has a rate.
+    pub allowed_bps: Option<f64>,
     /// What limits, by how much, and why.
     pub words: String,
     /// What more it would carry without this limit.
@@ -57,18 +105,59 @@ pub struct Verdict {
     pub fix: String,
 }
 
-impl Verdict {
+/// A class with less than this share of the time is no verdict where another, that explains
+/// nothing, had more.
+const LEAST_SHARE: f64 = 0.3;
+
+impl LimitVerdict {
     /// The verdict on a flow whose time went where `limits` says.
-    pub fn new(limits: &Limits, evidence: &Evidence) -> Verdict {
-        let class = limits.dominant();
-        let share = limits.share(class);
-        let gain = words::gain(class, evidence);
-        Verdict {
+    pub fn new(limits: &Limits, evidence: &Evidence) -> LimitVerdict {
+        let mut limits = *limits;
+        let mut evidence = *evidence;
+        let class = name(&mut limits, &mut evidence);
+        let cause = limits.leading(class);
+        let share = limits.family_share(class);
+        let gain = words::gain(cause, &evidence);
+        LimitVerdict {
             class,
-            share_of_time: (share * 1e4).round() / 1e4,
-            words: words::verdict(class, share, evidence, gain),
+            cause,
+            share_of_time: rounded(share),
+            allowed_bps: allowed(cause, &evidence).map(Rate::as_f64),
+            words: words::verdict(cause, share, &evidence, gain),
             gain,
-            fix: words::fix(class, evidence),
+            fix: words::fix(cause, &evidence),
         }
     }
 }
+
+/// The class with the most time among those that explain the rate. The time of one that does not
+/// is unknown time.
+fn name(limits: &mut Limits, evidence: &mut Evidence) -> Class {
+    loop {
+        let class = limits.dominant();
+        if class == Class::Unknown || explains(class, limits.family_share(class), evidence) {
+            let next = limits.shares().into_iter().map(|(class, _)| class.family());
+            let next = next.filter(|next| *next != Class::Unknown);
+            let told =
+                next.max_by(|a, b| limits.family_share(*a).total_cmp(&limits.family_share(*b)));
+            return match told {
+                // Part of the time explains nothing: another class with enough of it is named.
+                Some(next)
+                    if class == Class::Unknown
+                        && evidence.unknown_because == Some(UNEXPLAINED)
+                        && limits.family_share(next) >= LEAST_SHARE
+                        && explains(next, limits.family_share(next), evidence) =>
+                {
+                    next
+                }
+                _ => class,
+            };
+        }
+        limits.disown(class);
+        evidence.unknown_because = Some(UNEXPLAINED);
+    }
+}
+
+/// Why a verdict is withheld.
+const UNEXPLAINED: &str =
+    "what held it most of the time does not explain the rate that was measured";

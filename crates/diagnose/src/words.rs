@@ -3,21 +3,52 @@
 use sweetspot_theory::reno::pftk;
 use sweetspot_units::{Bytes, Duration, Probability, Rate};
 
+use crate::explained::allowed;
+use crate::verdict::{Failure, Stall};
 use crate::{Class, Evidence};
 
-/// What is won if `class` no longer limits.
+/// The window with which a connection starts, in segments (RFC 6928).
+const INITIAL_WINDOW: f64 = 10.0;
+
+/// What is won if `class` no longer limits: up to the next limit, and never more than the path
+/// was seen to carry.
 pub fn gain(class: Class, e: &Evidence) -> Rate {
     let reachable = match class {
-        Class::ReceiverWindow
-        | Class::ReceiverApplication
-        | Class::SenderWindow
-        | Class::Application
-        | Class::Pacing
-        | Class::Transport => at_this_loss(e),
-        Class::Congestion => e.capacity,
-        Class::Opportunity | Class::Bandwidth | Class::Unknown => None,
+        Class::ReceiverWindow => at_this_loss(e),
+        Class::SenderWindow | Class::Pacing | Class::Transport => {
+            least(at_this_loss(e), windows_limit(e))
+        }
+        // The path's rate was seen while this limit was not there.
+        Class::ReceiverApplication | Class::Congestion | Class::Application => {
+            least(least(e.capacity, e.best), windows_limit(e))
+        }
+        _ => None,
     };
-    reachable.map_or(Rate::ZERO, |rate| rate.saturating_sub(e.goodput))
+    least(reachable, starting_limit(e))
+        .filter(|_| reachable.is_some())
+        .map_or(Rate::ZERO, |rate| rate.saturating_sub(e.goodput))
+}
+
+/// The lesser of two bounds, of which either may be unknown.
+fn least(a: Option<Rate>, b: Option<Rate>) -> Option<Rate> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        _ => a.or(b),
+    }
+}
+
+/// What the largest window that the receiver ever advertised allows.
+fn windows_limit(e: &Evidence) -> Option<Rate> {
+    let rtt = e.rtt_min.filter(|rtt| *rtt > Duration::ZERO)?;
+    Some(e.largest_window? / rtt)
+}
+
+/// What slow start allows a transfer of that size: its window doubles each round trip.
+fn starting_limit(e: &Evidence) -> Option<Rate> {
+    let rtt = e.rtt_min.filter(|rtt| *rtt > Duration::ZERO)?;
+    let first = e.mss.as_f64().max(1.0) * INITIAL_WINDOW;
+    let rounds = (e.bytes.as_f64() / first + 1.0).log2().ceil().max(1.0);
+    Some(e.bytes / rtt.scaled(rounds))
 }
 
 /// The path's capacity, or what Reno reaches at the losses seen, if that is less.
@@ -41,37 +72,24 @@ pub fn verdict(class: Class, share: f64, e: &Evidence, gain: Rate) -> String {
             let why = e.unknown_because.unwrap_or("too little was seen");
             return format!("What limits it cannot be told: {why}.");
         }
+        Class::NeverEstablished => return never_established(e),
         Class::Opportunity => format!(
             "{percent} % of the time in the handshake and slow start: {} in {} are too little to \
              find the path's capacity.",
             e.bytes, e.lasted
         ),
-        Class::Congestion => {
-            let what = match e.resent {
-                Some(resent) => format!(
-                    "{resent} of {} segments were sent again, in {} loss events{}",
-                    e.segments,
-                    e.loss_events,
-                    timeouts(e)
-                ),
-                None => format!("segments were missing{}", times("", e.loss_events)),
-            };
-            format!(
-                "{percent} % of the time limited by the congestion window after losses: {what}."
-            )
-        }
+        Class::Congestion => format!(
+            "{percent} % of the time limited by the congestion window after losses: {}.{}",
+            losses(e),
+            e.stall.map_or(String::new(), |stall| pause(&stall))
+        ),
         Class::Transport => format!(
             "{percent} % of the time limited by a congestion window that grows slowly, without \
              a loss{}.",
             flight(e)
         ),
         Class::ReceiverWindow => receiver_window(percent, e),
-        Class::ReceiverApplication => format!(
-            "{percent} % of the time limited by the receiving application: it reads more slowly \
-             than data comes, so that its window shrank to {}{}.",
-            e.window.map_or("nothing".to_owned(), in_bytes),
-            times(", closed", e.zero_windows)
-        ),
+        Class::ReceiverApplication => receiver_application(percent, e),
         Class::SenderWindow => format!(
             "{percent} % of the time limited by the sender's buffer{}, and stood still there.",
             flight(e)
@@ -81,9 +99,18 @@ pub fn verdict(class: Class, share: f64, e: &Evidence, gain: Rate) -> String {
             "{percent} % of the time limited by the sending application: it had nothing to send \
              though the network would have taken more."
         ),
+        Class::WaitingForPeer => format!(
+            "{percent} % of the time limited by the applications, mostly by the receiver's: the \
+             sender had nothing to send until the receiver's next request or answer came."
+        ),
+        Class::Idle => format!(
+            "{percent} % of the time limited by the applications, mostly idle: neither side had \
+             anything to send, between transfers or after the last."
+        ),
         Class::Pacing => format!(
             "{percent} % of the time limited by a pacing rate that the sender set for itself."
         ),
+        Class::Stalled => stalled(percent, e),
     };
     if gain > e.goodput.scaled(0.05) {
         words += &format!(" Without that: {} expected.", mbit(e.goodput + gain));
@@ -91,10 +118,82 @@ pub fn verdict(class: Class, share: f64, e: &Evidence, gain: Rate) -> String {
     words
 }
 
+fn losses(e: &Evidence) -> String {
+    match e.resent {
+        Some(0) => "none since then".to_owned(),
+        Some(resent) => format!(
+            "{resent} of {} segments were sent again, in {} loss event{}{}",
+            e.segments,
+            e.loss_events,
+            if e.loss_events == 1 { "" } else { "s" },
+            times(", with timeouts", e.timeouts)
+        ),
+        None => format!("segments were missing{}", times("", e.loss_events)),
+    }
+}
+
+/// A silence, beside another verdict.
+fn pause(stall: &Stall) -> String {
+    let end = if stall.ended { "then the receiver answered" } else { "no answer came any more" };
+    format!(" For {} from {} on nothing was acknowledged; {end}.", stall.lasted, stall.after)
+}
+
+fn stalled(percent: f64, e: &Evidence) -> String {
+    let Some(stall) = e.stall else {
+        return format!("{percent} % of the time stalled: nothing was acknowledged.");
+    };
+    if stall.beyond {
+        return format!(
+            "{percent} % of the time stalled: what the receiver had acknowledged {} after the \
+             beginning was sent again {} later. Its acknowledgement passed the capture and was \
+             lost beyond it, or the sender fell silent.",
+            stall.after, stall.lasted
+        );
+    }
+    if stall.unheard {
+        return format!(
+            "{percent} % of the time stalled: no packet of the receiver was captured, and the \
+             sender did as if no answer came: for {} it sent the same again{}{}.",
+            stall.lasted,
+            times("", stall.repeats),
+            times(", with timeouts", e.timeouts),
+        );
+    }
+    let end = if stall.ended { "before an answer came" } else { "and no answer came" };
+    format!(
+        "{percent} % of the time stalled: the receiver fell silent {} after the beginning. For {} nothing was \
+         acknowledged, though the sender sent again{}{}, {end}.",
+        stall.after,
+        stall.lasted,
+        times("", stall.repeats),
+        times(", with timeouts", e.timeouts),
+    )
+}
+
+fn never_established(e: &Evidence) -> String {
+    match e.failure {
+        Some(Failure::Refused) => format!(
+            "The connection was never established: it was refused by a reset after {}.",
+            e.lasted
+        ),
+        Some(Failure::Unconfirmed) => format!(
+            "The connection was never established: it was answered, but within {} the answer was \
+             not confirmed.",
+            e.lasted
+        ),
+        Some(Failure::Unanswered) | None => format!(
+            "The connection was never established: {} SYN sent in {} got no answer.",
+            e.segments, e.lasted
+        ),
+    }
+}
+
 fn receiver_window(percent: f64, e: &Evidence) -> String {
     let mut words = format!("{percent} % of the time limited by the receiver's window");
-    if let (Some(window), Some(rtt)) = (e.window, e.rtt) {
-        words += &format!(": {} at {} allow {}", in_bytes(window), ms(rtt), mbit(window / rtt));
+    if let Some(((window, rtt), rate)) =
+        e.window.zip(e.window_round.or(e.rtt)).zip(allowed(Class::ReceiverWindow, e))
+    {
+        words += &format!(": {} at {} allow {}", in_bytes(window), ms(rtt), mbit(rate));
     }
     words += ".";
     if e.scale == Some(0) {
@@ -102,6 +201,26 @@ fn receiver_window(percent: f64, e: &Evidence) -> String {
                   listen, or a device on the way removed the option.";
     }
     words
+}
+
+fn receiver_application(percent: f64, e: &Evidence) -> String {
+    // A window of nothing is only named where one was advertised.
+    let shrank = e.least_window.filter(|least| *least > Bytes::ZERO || e.zero_windows > 0);
+    let shrank = match (shrank, e.largest_window) {
+        (Some(least), Some(largest)) if least < largest => {
+            format!(
+                ", so that its window, of {} at most, shrank to {}",
+                in_bytes(largest),
+                in_bytes(least)
+            )
+        }
+        _ => String::new(),
+    };
+    let closed = times(", closed", e.zero_windows);
+    format!(
+        "{percent} % of the time limited by the receiving application: it reads more slowly than \
+         data comes{shrank}{closed}."
+    )
 }
 
 fn bandwidth(percent: f64, e: &Evidence) -> String {
@@ -165,7 +284,23 @@ pub fn fix(class: Class, e: &Evidence) -> String {
         Class::Application => "On the sender: find what the program waits for (disk, CPU, \
                                requests one at a time) before it writes."
             .to_owned(),
+        Class::WaitingForPeer => "Send the next request before the last answer is there \
+                                  (pipelining, several connections), or look for what the \
+                                  receiver's program waits for."
+            .to_owned(),
+        Class::Idle => "Nothing: the connection is kept open and unused.".to_owned(),
         Class::Pacing => "On the sender: raise or lift SO_MAX_PACING_RATE.".to_owned(),
+        Class::Stalled => "Find who went away: capture at both ends, look for a filter or a NAT \
+                           that forgot the connection, a host that is down, a path that is out."
+            .to_owned(),
+        Class::NeverEstablished => match e.failure {
+            Some(Failure::Refused) => {
+                "Start the program that should listen there, or mend the address or the filter \
+                 that sent the reset."
+            }
+            _ => "Look for a filter on the way, or a host that is down; capture at the other end.",
+        }
+        .to_owned(),
         Class::Unknown => "Capture again: from before the connection begins, both directions, 96 \
                            bytes of each packet or more."
             .to_owned(),
@@ -173,16 +308,12 @@ pub fn fix(class: Class, e: &Evidence) -> String {
 }
 
 fn flight(e: &Evidence) -> String {
-    match (e.flight, e.rtt) {
+    match (e.flight, e.flight_round.or(e.rtt)) {
         (Some(flight), Some(rtt)) => {
             format!(": {} were under way at {}, {}", flight, ms(rtt), mbit(flight / rtt))
         }
         _ => String::new(),
     }
-}
-
-fn timeouts(e: &Evidence) -> String {
-    times(", with timeouts", e.timeouts)
 }
 
 fn times(what: &str, n: u64) -> String {
@@ -211,7 +342,8 @@ fn mbit(rate: Rate) -> String {
     match mbit {
         m if m >= 100.0 => format!("{m:.0} Mbit/s"),
         m if m >= 1.0 => format!("{m:.1} Mbit/s"),
-        m => format!("{:.0} kbit/s", m * 1000.0),
+        m if m >= 0.001 => format!("{:.0} kbit/s", m * 1000.0),
+        m => format!("{:.0} bit/s", m * 1e6),
     }
 }
 

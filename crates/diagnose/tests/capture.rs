@@ -60,6 +60,7 @@ fn sent() -> Segment {
         payload: 0,
         header: 32,
         options: Options::default(),
+        id: None,
     }
 }
 

@@ -1,7 +1,7 @@
 //! The rules for live connections, each with the sample that must meet it.
 
 use sweetspot_diagnose::live::{Live, Sample, Side};
-use sweetspot_diagnose::{Class, Verdict};
+use sweetspot_diagnose::{Class, LimitVerdict};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -51,6 +51,8 @@ fn after_a_second(sample: Sample) -> Live {
         busy: Duration::ZERO,
         window_limited: Duration::ZERO,
         buffer_limited: Duration::ZERO,
+        resent: 0,
+        out_of_order: 0,
         ..sample
     });
     live.handle(Sample { at: Time::ZERO + SECOND, ..sample });
@@ -101,17 +103,39 @@ fn each_circumstance_of_a_sender_has_its_class() {
 }
 
 #[test]
-fn a_window_far_below_its_scale_is_the_readers() {
-    // Scale 10 allows 65,535 x 1024 = 67 MB; a reader that keeps up would have had it grow.
+fn a_window_that_shrinks_is_the_readers_and_one_far_below_its_scale_is_not() {
+    // Scale 10 allows 65,535 x 1024 = 67 MB, of which a small buffer advertises what it has.
     let small = Sample {
         window_limited: SECOND,
-        peer_window: Some(Bytes::new(20_000)),
+        peer_window: Some(Bytes::new(50_000)),
         peer_scale: 10,
         ..bulk()
     };
-    assert_eq!(class(small), Class::ReceiverApplication);
-    // Scale 0 allows 65,535 bytes: the buffer is small.
-    assert_eq!(class(Sample { peer_scale: 0, ..small }), Class::ReceiverWindow);
+    assert_eq!(class(small), Class::ReceiverWindow);
+    let mut live = Live::default();
+    for (n, window) in (0..).zip([200_000, 120_000, 20_000, 20_000]) {
+        let at = Time::ZERO + SECOND * n;
+        let window_limited = SECOND * n;
+        let (busy, acked) = (SECOND * n, Bytes::new(400_000 * n));
+        let peer_window = Some(Bytes::new(window));
+        live.handle(Sample { at, window_limited, busy, acked, peer_window, ..small });
+    }
+    assert_eq!(live.recent().dominant(), Class::ReceiverApplication);
+}
+
+#[test]
+fn losses_before_it_was_watched_are_not_what_limits() {
+    // The threshold that they left is there, but nothing was sent again since.
+    let old = Sample { resent: 5, slow_start_threshold: 40, ..bulk() };
+    let mut live = Live::default();
+    live.handle(Sample { at: Time::ZERO, acked: Bytes::ZERO, busy: Duration::ZERO, ..old });
+    live.handle(Sample { at: Time::ZERO + SECOND, ..old });
+    assert_eq!(live.limits().dominant(), Class::Transport);
+    let full = Sample { rtt: Duration::from_millis(46), ..old };
+    let mut live = Live::default();
+    live.handle(Sample { at: Time::ZERO, acked: Bytes::ZERO, busy: Duration::ZERO, ..full });
+    live.handle(Sample { at: Time::ZERO + SECOND, ..full });
+    assert_eq!(live.limits().dominant(), Class::Bandwidth);
 }
 
 #[test]
@@ -143,13 +167,15 @@ fn the_sweet_spot_is_the_best_rate_times_the_shortest_round_trip() {
 #[test]
 fn a_verdict_names_the_window_the_round_trip_and_the_rate_they_allow() {
     let live = after_a_second(Sample {
+        // 800 kB in a second are less than the window allows, as they must be.
+        acked: Bytes::new(800_000),
         window_limited: SECOND,
         peer_window: Some(Bytes::new(65_535)),
         peer_scale: 0,
         rtt: Duration::from_millis(80),
         ..bulk()
     });
-    let verdict = Verdict::new(live.limits(), &live.evidence());
+    let verdict = LimitVerdict::new(live.limits(), &live.evidence());
     // 65,535 x 8 / 0.08 = 6.55 Mbit/s.
     let expected = "100 % of the time limited by the receiver's window: 65,535 bytes at 80 ms \
                     allow 6.6 Mbit/s. The window scale was 0: the program set a small SO_RCVBUF";
@@ -180,7 +206,7 @@ fn a_receiver_tells_of_what_was_missing_and_not_of_what_was_sent_again() {
     // It sends requests of its own meanwhile.
     let lossy = Sample { out_of_order: 3, segments: 12, ..receiver() };
     live.handle(Sample { at: Time::ZERO + SECOND, ..lossy });
-    let words = Verdict::new(live.limits(), &live.evidence()).words;
+    let words = LimitVerdict::new(live.limits(), &live.evidence()).words;
     let expected = "100 % of the time limited by the congestion window after losses: segments were \
                     missing once.";
     assert_eq!(words, expected);

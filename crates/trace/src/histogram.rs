@@ -27,6 +27,16 @@ impl Histogram {
         self.total
     }
 
+    /// The least value counted, exactly.
+    pub fn least(&self) -> Option<u64> {
+        self.range.map(|(least, _)| least)
+    }
+
+    /// The largest value counted, exactly.
+    pub fn largest(&self) -> Option<u64> {
+        self.range.map(|(_, largest)| largest)
+    }
+
     /// The least value that `share` of all do not exceed (0.5: the median), if there are any.
     pub fn quantile(&self, share: f64) -> Option<u64> {
         let wanted = (self.total as f64 * share).ceil().max(1.0) as u64;

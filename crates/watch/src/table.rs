@@ -141,7 +141,7 @@ impl ConnectionRow {
             }
             (Class::Unknown, Side::Receiver) => "sender or path".to_owned(),
             (Class::Unknown, Side::Sender) => "not known yet".to_owned(),
-            (class, _) => format!("{:.0} % {class}", limits.share(class) * 100.0),
+            (class, _) => format!("{:.0} % {class}", limits.family_share(class) * 100.0),
         }
     }
 }

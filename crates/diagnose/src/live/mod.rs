@@ -98,15 +98,44 @@ pub struct Live {
     side: Side,
     limits: Limits,
     recent: Limits,
-    memory: Memory,
+    history: ConnectionHistory,
     /// Round trips while data went, in microseconds.
     round_trips: Histogram,
 }
 
+/// Windows weighted with the time in which they held the sender, and the round trip meanwhile.
+#[derive(Debug, Clone, Copy, Default)]
+struct HeldWindows {
+    byte_seconds: f64,
+    round_trip_seconds: f64,
+    seconds: f64,
+}
+
+impl HeldWindows {
+    fn add(&mut self, window: Bytes, rtt: Duration, time: Duration) {
+        let seconds = time.as_secs_f64();
+        self.byte_seconds += window.as_f64() * seconds;
+        self.round_trip_seconds += rtt.as_secs_f64() * seconds;
+        self.seconds += seconds;
+    }
+
+    /// The window and the round trip in the mean, if any time was so spent.
+    fn mean(&self) -> Option<(Bytes, Duration)> {
+        let rtt = Duration::from_nanos((self.round_trip_seconds / self.seconds * 1e9) as u64);
+        let window = Bytes::new((self.byte_seconds / self.seconds) as u64);
+        (self.seconds > 0.0 && rtt > Duration::ZERO).then_some((window, rtt))
+    }
+}
+
 /// What earlier samples said that later ones are judged by.
 #[derive(Debug, Clone, Copy, Default)]
-struct Memory {
+struct ConnectionHistory {
     largest_peer_window: Bytes,
+    least_peer_window: Option<Bytes>,
+    largest_window: Bytes,
+    /// The peer's windows while they held the sender, and the flights while nothing of it did.
+    held: HeldWindows,
+    free: HeldWindows,
     least_receiver_rtt: Option<Duration>,
     /// The best rate between two samples, and the best while a queue stood: the capacity.
     fastest: Rate,
@@ -115,6 +144,10 @@ struct Memory {
     /// When the peer's window was last seen at less than half of its largest.
     shrunk: Option<Time>,
     loss_events: u64,
+    /// Retransmission timeouts since the peer last acknowledged anything.
+    unanswered: u64,
+    /// When something was last lost while it was watched.
+    lost: Option<Time>,
     zero_windows: u64,
 }
 
@@ -131,12 +164,12 @@ impl Live {
                 self.side = if sent > received { Side::Sender } else { Side::Receiver };
             }
             let step = Step { last, sample, time };
-            self.memory.learn(&step, self.side);
+            self.history.learn(&step, self.side);
             self.recent = match self.side {
-                Side::Sender => sending::divide(&step, &self.memory),
-                Side::Receiver => receiving::divide(&step, &self.memory),
+                Side::Sender => sending::divide(&step, &self.history),
+                Side::Receiver => receiving::divide(&step, &self.history),
             };
-            self.memory.rate = step.rate(self.side);
+            self.history.rate = step.rate(self.side);
             if let Some(rtt) = self.rtt().filter(|_| sent != received) {
                 self.round_trips.add(rtt.as_micros(), 1);
             }
@@ -161,7 +194,7 @@ impl Live {
 
     /// Payload per second between the last two samples.
     pub fn rate(&self) -> Rate {
-        self.memory.rate
+        self.history.rate
     }
 
     /// The latest sample.
@@ -182,15 +215,24 @@ impl Live {
     pub fn rtt_min(&self) -> Option<Duration> {
         match self.side {
             Side::Sender => self.last.map(|s| s.rtt_min).filter(|t| *t > Duration::ZERO),
-            Side::Receiver => self.memory.least_receiver_rtt,
+            Side::Receiver => self.history.least_receiver_rtt,
         }
     }
 
     /// The window at which this connection would be as fast with no queue: its best rate times
     /// the shortest round trip.
     pub fn sweet_spot(&self) -> Option<Bytes> {
-        let spot = self.memory.fastest * self.rtt_min()?;
+        let spot = self.history.fastest * self.rtt_min()?;
         (spot > Bytes::ZERO).then_some(spot)
+    }
+
+    /// The largest window that the receiver of the data was seen to advertise.
+    fn largest_window(&self) -> Option<Bytes> {
+        let largest = match self.side {
+            Side::Sender => self.history.largest_peer_window,
+            Side::Receiver => self.history.largest_window,
+        };
+        (largest > Bytes::ZERO).then_some(largest)
     }
 
     /// What a verdict on all of it rests on.
@@ -199,29 +241,37 @@ impl Live {
             return Evidence::default();
         };
         let lasted = last.at.since(first.at);
+        let held = self.history.held.mean();
         let (bytes, window, scale) = match self.side {
             Side::Sender => {
-                (last.acked.saturating_sub(first.acked), last.peer_window, last.peer_scale)
+                let window = held.map(|(window, _)| window).or(last.peer_window);
+                (last.acked.saturating_sub(first.acked), window, last.peer_scale)
             }
             Side::Receiver => {
                 (last.received.saturating_sub(first.received), last.window, last.scale)
             }
         };
         let median = self.round_trips.quantile(0.5).map(Duration::from_micros);
+        let goodput = if lasted > Duration::ZERO { bytes / lasted } else { Rate::ZERO };
         Evidence {
-            goodput: if lasted > Duration::ZERO { bytes / lasted } else { Rate::ZERO },
-            capacity: self.memory.capacity,
+            goodput,
+            capacity: self.history.capacity.filter(|capacity| *capacity >= goodput.scaled(0.95)),
+            best: Some(self.history.fastest),
             rtt_min: self.rtt_min(),
             rtt: median.or(self.rtt()),
             window,
+            window_round: held.map(|(_, rtt)| rtt).filter(|_| self.side == Side::Sender),
+            least_window: self.history.least_peer_window,
+            largest_window: self.largest_window(),
             scale: Some(scale),
-            flight: Some(last.mss * u64::from(last.under_way)),
+            flight: self.history.free.mean().map(|(flight, _)| flight),
+            flight_round: self.history.free.mean().map(|(_, rtt)| rtt),
             mss: last.mss,
             segments: last.segments.saturating_sub(first.segments),
             resent: (self.side == Side::Sender).then(|| last.resent.saturating_sub(first.resent)),
-            loss_events: self.memory.loss_events,
+            loss_events: self.history.loss_events,
             timeouts: last.timeouts.saturating_sub(first.timeouts),
-            zero_windows: self.memory.zero_windows,
+            zero_windows: self.history.zero_windows,
             lasted,
             bytes,
             unknown_because: Some(match self.side {
@@ -231,6 +281,7 @@ impl Live {
                      and the sender can tell (sweetspot diagnose there, or a capture)"
                 }
             }),
+            ..Evidence::default()
         }
     }
 }
@@ -266,16 +317,24 @@ impl Step {
     }
 }
 
-impl Memory {
+impl ConnectionHistory {
     fn learn(&mut self, step: &Step, side: Side) {
         let (last, now) = (&step.last, &step.sample);
         let rate = step.delivery_rate(side);
         if let Some(window) = now.peer_window {
             self.largest_peer_window = self.largest_peer_window.max(window);
+            self.least_peer_window =
+                Some(self.least_peer_window.map_or(window, |least| least.min(window)));
             if window < self.largest_peer_window.scaled(0.5) {
                 self.shrunk = Some(now.at);
             }
+            self.held.add(window, now.rtt, now.window_limited.saturating_sub(last.window_limited));
         }
+        let busy = now.busy.saturating_sub(last.busy);
+        let bound = now.window_limited.saturating_sub(last.window_limited);
+        let flight = now.mss * u64::from(now.under_way);
+        self.free.add(flight, now.rtt, busy.saturating_sub(bound));
+        self.largest_window = self.largest_window.max(now.window.unwrap_or_default());
         // The receiver of a connection knows the handshake's round trip, too.
         let known = [now.receiver_rtt, now.rtt_min].into_iter().filter(|t| *t > Duration::ZERO);
         self.least_receiver_rtt = known.chain(self.least_receiver_rtt).min();
@@ -283,20 +342,25 @@ impl Memory {
             self.capacity = self.capacity.max(Some(rate));
         }
         self.fastest = self.fastest.max(rate);
-        self.loss_events +=
-            u64::from(now.resent > last.resent || now.out_of_order > last.out_of_order);
+        let answered = now.acked > last.acked || now.delivered > last.delivered;
+        let timeouts = now.timeouts.saturating_sub(last.timeouts);
+        self.unanswered = if answered { 0 } else { self.unanswered + timeouts };
+        let lost = now.resent > last.resent || now.out_of_order > last.out_of_order;
+        self.loss_events += u64::from(lost);
+        self.lost = if lost { Some(now.at) } else { self.lost };
         let closed = |s: &Sample| s.peer_window == Some(Bytes::ZERO);
         self.zero_windows += u64::from(closed(now) && !closed(last));
     }
 
-    /// Whether the peer's window is small because data lies unread there: it has been shrinking,
-    /// or is far below what its scale allows. A receiver that tunes its buffer, as Linux does,
-    /// keeps the window at twice what its program reads in a round trip.
+    /// Whether the peer's window is small because data lies unread there: it has been shrinking.
+    /// How large its scale would allow it to be says nothing.
     fn peer_reads_slowly(&self, now: &Sample) -> bool {
-        const FAR_BELOW: u64 = 32;
-        let allowed = Bytes::new(65_535 << now.peer_scale.min(14));
         self.shrunk.is_some_and(|then| now.at.since(then) < Duration::from_secs(5))
-            || allowed >= self.largest_peer_window * FAR_BELOW
+    }
+
+    /// Whether something was lost less than `time` ago, while it was watched.
+    fn has_lost_within(&self, now: &Sample, time: Duration) -> bool {
+        self.lost.is_some_and(|then| now.at.since(then) <= time)
     }
 }
 
@@ -314,11 +378,5 @@ impl Sample {
         self.congestion_window >= ENOUGH
             && self.rtt_min > Duration::ZERO
             && self.rtt > self.rtt_min.scaled(factor) + Duration::from_millis(1)
-    }
-
-    /// Whether a loss set the slow-start threshold. One that was never set is huge.
-    fn has_lost(&self) -> bool {
-        const NEVER_SET: u32 = 1 << 30;
-        self.resent > 0 && self.slow_start_threshold < NEVER_SET
     }
 }

@@ -3,7 +3,7 @@
 
 use sweetspot_units::{Bytes, Duration};
 
-use super::{Memory, QUEUE_AFTER_LOSS, Side, Step};
+use super::{ConnectionHistory, QUEUE_AFTER_LOSS, Side, Step};
 use crate::{Class, Limits};
 
 /// A window this full binds: what one round trip brings, against what was advertised.
@@ -14,17 +14,19 @@ const LATE: Duration = Duration::from_millis(20);
 /// Less than this share of the window may lie unread without a meaning.
 const LITTLE: f64 = 1.0 / 16.0;
 
+/// Round trips for which a hole explains what the sender does.
+const ROUNDS: u64 = 4;
 /// Segments under way of which the receiver's estimate of the round trip is one.
 const MUCH: u64 = 8;
 
 /// Divides the time between two samples.
-pub fn divide(step: &Step, memory: &Memory) -> Limits {
+pub fn divide(step: &Step, history: &ConnectionHistory) -> Limits {
     let mut limits = Limits::default();
-    limits.add(class(step, memory), step.time);
+    limits.add(class(step, history), step.time);
     limits
 }
 
-fn class(step: &Step, memory: &Memory) -> Class {
+fn class(step: &Step, history: &ConnectionHistory) -> Class {
     let (last, now) = (&step.last, &step.sample);
     let window = now.window.unwrap_or(Bytes::ZERO);
     // A reader that keeps up leaves next to nothing; one that does not, more than there is room.
@@ -36,7 +38,7 @@ fn class(step: &Step, memory: &Memory) -> Class {
     if now.received == last.received {
         return Class::Application;
     }
-    let least = memory.least_receiver_rtt.unwrap_or(Duration::ZERO);
+    let least = history.least_receiver_rtt.unwrap_or(Duration::ZERO);
     let standing = least.scaled(QUEUE_AFTER_LOSS) + Duration::from_millis(1);
     // The estimate of a receiver that little comes to is the sender's pauses, not a queue.
     let much = rate * now.receiver_rtt >= now.mss * MUCH;
@@ -49,5 +51,10 @@ fn class(step: &Step, memory: &Memory) -> Class {
     if window > Bytes::ZERO && filled {
         return Class::ReceiverWindow;
     }
-    if now.out_of_order > 0 { Class::Congestion } else { Class::Unknown }
+    // A hole holds the sender up for a round trip or two; what it does then is not seen here.
+    if history.has_lost_within(now, least * ROUNDS + step.time) {
+        Class::Congestion
+    } else {
+        Class::Unknown
+    }
 }

@@ -2,7 +2,7 @@
 
 use sweetspot_units::{Bytes, Duration, Rate};
 
-use super::{Memory, QUEUE, QUEUE_AFTER_LOSS, Sample, Side, Step};
+use super::{ConnectionHistory, QUEUE, QUEUE_AFTER_LOSS, Sample, Side, Step};
 use crate::{Class, Limits};
 
 /// A congestion window this full binds: the kernel sends in pieces of several segments.
@@ -14,11 +14,15 @@ const BUFFER_FULL: f64 = 0.6;
 /// A rate this near to the path's capacity is as good as that: the best of many short intervals
 /// lies a tenth above their mean.
 const AT_CAPACITY: f64 = 0.85;
+/// A loss shapes the window for as long: CUBIC with a large window takes this long to come back.
+const AFTER_LOSS: Duration = Duration::from_secs(30);
+/// Unanswered timeouts from which on the peer counts as silent.
+const SILENT: u64 = 2;
 /// The least growth per sample of a flow in BBR's start-up.
 const STARTING: f64 = 1.25;
 
 /// Divides the time between two samples.
-pub fn divide(step: &Step, memory: &Memory) -> Limits {
+pub fn divide(step: &Step, history: &ConnectionHistory) -> Limits {
     let Step { last, sample: now, time } = step;
     let mut limits = Limits::default();
     let grew = |f: fn(&Sample) -> Duration| f(now).saturating_sub(f(last));
@@ -28,20 +32,24 @@ pub fn divide(step: &Step, memory: &Memory) -> Limits {
     let rest = busy.saturating_sub(window).saturating_sub(buffer);
 
     limits.add(Class::Application, time.saturating_sub(busy));
-    limits.add(window_class(now, memory), window);
+    limits.add(window_class(now, history), window);
     limits.add(Class::SenderWindow, buffer);
-    limits.add(rest_class(step, memory), rest);
+    limits.add(rest_class(step, history), rest);
     limits
 }
 
 /// A full window that shrinks because data lies unread is the reader's fault.
-fn window_class(now: &Sample, memory: &Memory) -> Class {
-    if memory.peer_reads_slowly(now) { Class::ReceiverApplication } else { Class::ReceiverWindow }
+fn window_class(now: &Sample, history: &ConnectionHistory) -> Class {
+    if history.peer_reads_slowly(now) { Class::ReceiverApplication } else { Class::ReceiverWindow }
 }
 
 /// What held the sender while neither the peer's window nor the buffer was on record.
-fn rest_class(step: &Step, memory: &Memory) -> Class {
+fn rest_class(step: &Step, history: &ConnectionHistory) -> Class {
     let now = &step.sample;
+    // One timeout is any loss's; nothing answered after several is a peer or a path that is gone.
+    if history.unanswered >= SILENT {
+        return Class::Stalled;
+    }
     let binds = f64::from(now.under_way) >= FULL * f64::from(now.congestion_window);
     // Who paces lets data wait though the congestion window has room: more of it, in a buffer that
     // is large enough, than is under way.
@@ -61,14 +69,15 @@ fn rest_class(step: &Step, memory: &Memory) -> Class {
     if (now.starved || now.not_sent == Bytes::ZERO) && !now.recovering {
         return Class::Application;
     }
-    congestion_class(now, memory, step.delivery_rate(Side::Sender))
+    congestion_class(now, history, step.delivery_rate(Side::Sender))
 }
 
-/// Why the congestion window is what it is.
-fn congestion_class(now: &Sample, memory: &Memory, rate: Rate) -> Class {
-    let starting = rate.as_f64() >= STARTING * memory.rate.as_f64();
-    let full = memory.capacity.is_some_and(|c| rate.as_f64() >= AT_CAPACITY * c.as_f64());
-    match now.has_lost() {
+/// Why the congestion window is what it is. Losses count that happened while it was watched: of
+/// one before, nothing is known but the threshold that it left.
+fn congestion_class(now: &Sample, history: &ConnectionHistory, rate: Rate) -> Class {
+    let starting = rate.as_f64() >= STARTING * history.rate.as_f64();
+    let full = history.capacity.is_some_and(|c| rate.as_f64() >= AT_CAPACITY * c.as_f64());
+    match now.recovering || history.has_lost_within(now, AFTER_LOSS) {
         _ if now.model_based && starting => Class::Opportunity,
         _ if now.model_based || full => Class::Bandwidth,
         true if now.queues(QUEUE_AFTER_LOSS) && !now.recovering => Class::Bandwidth,

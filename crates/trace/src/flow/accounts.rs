@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use sweetspot_units::Duration;
+use sweetspot_units::{Duration, Time};
 
 use crate::histogram::{bin, middle};
 
@@ -9,8 +9,15 @@ use crate::histogram::{bin, middle};
 pub enum Hold {
     /// The connection was being opened.
     Opening,
-    /// Everything was acknowledged and the window open, yet nothing was sent.
+    /// Everything was acknowledged and the window open, yet nothing was sent, though it was this
+    /// side's turn.
     Idle,
+    /// Nothing was under way, and it was the other side's turn to send.
+    Waiting,
+    /// Nothing was under way in either direction for long, or ever again.
+    Quiet,
+    /// What was sent again and again was not answered.
+    Silent,
     /// Data under way, room in the window, and pauses that no acknowledgement ended.
     Pausing,
     /// The advertised window was full, as large as it ever was.
@@ -38,19 +45,63 @@ pub struct Account {
     pub rate: u64,
 }
 
+/// A piece of a stream's life that one account had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// Its first moment.
+    pub from: Time,
+    /// Its last.
+    pub to: Time,
+    /// The circumstances.
+    pub account: Account,
+}
+
+/// Spans that are kept; where there are more, the shorter of two neighbours gives way.
+const SPANS: usize = 2048;
+
 /// The life of a stream, divided among accounts.
 #[derive(Debug, Clone, Default)]
 pub struct Accounts {
     nanos: BTreeMap<(Hold, bool, u16), u64>,
+    spans: Option<Vec<Span>>,
 }
 
 impl Accounts {
-    /// Books `time`.
-    pub fn book(&mut self, account: Account, time: Duration) {
+    /// Books `time` that ended at `until`.
+    pub fn book(&mut self, account: Account, time: Duration, until: Time) {
         if time > Duration::ZERO {
+            self.span(account, time, until);
             let key = (account.hold, account.queue, bin(account.rate));
             *self.nanos.entry(key).or_default() += time.as_nanos();
         }
+    }
+
+    fn span(&mut self, account: Account, time: Duration, to: Time) {
+        let from = Time::from_nanos(to.as_nanos().saturating_sub(time.as_nanos()));
+        let Some(spans) = &mut self.spans else { return };
+        if let Some(last) = spans.last_mut()
+            && last.account.hold == account.hold
+            && last.account.queue == account.queue
+            && from <= last.to
+        {
+            last.to = last.to.max(to);
+            return;
+        }
+        spans.push(Span { from, to, account });
+        if spans.len() >= 2 * SPANS {
+            *spans = halve(spans);
+        }
+    }
+
+    /// Remembers from now on what was when, which takes more memory.
+    pub fn record(&mut self) {
+        self.spans.get_or_insert_default();
+    }
+
+    /// What its life was spent on, in the order of time, coarser where it was long and restless;
+    /// nothing unless it was recorded.
+    pub fn spans(&self) -> &[Span] {
+        self.spans.as_deref().unwrap_or_default()
     }
 
     /// Every account and its time.
@@ -64,4 +115,14 @@ impl Accounts {
     pub fn total(&self) -> Duration {
         Duration::from_nanos(self.nanos.values().sum())
     }
+}
+
+/// Of each two neighbours the longer, lasting as long as both.
+fn halve(spans: &[Span]) -> Vec<Span> {
+    let longer = |a: &Span, b: &Span| {
+        let lasts = |span: &Span| span.to.since(span.from);
+        let account = if lasts(b) > lasts(a) { b.account } else { a.account };
+        Span { from: a.from.min(b.from), to: a.to.max(b.to), account }
+    };
+    spans.chunks(2).map(|pair| longer(&pair[0], pair.last().unwrap_or(&pair[0]))).collect()
 }

@@ -12,6 +12,8 @@ pub struct Ack {
     pub sacked: u64,
     /// It tells of something that arrived twice (RFC 2883).
     pub dsack: bool,
+    /// It answers a SYN.
+    pub opens: bool,
     /// It carries nothing, so that it can be a duplicate.
     pub pure: bool,
 }
@@ -37,6 +39,7 @@ impl Ack {
             window: u64::from(segment.window) << if flags.syn { 0 } else { scale },
             sacked: places.max().unwrap_or(0),
             dsack,
+            opens: flags.syn,
             pure: segment.payload == 0 && !flags.syn && !flags.fin,
         }
     }

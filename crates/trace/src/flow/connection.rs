@@ -2,9 +2,11 @@ use std::net::SocketAddr;
 
 use sweetspot_units::{Duration, Time};
 
+use super::duplicates::Duplicates;
 use super::handshake::Handshake;
 use super::stream::Stream;
-use crate::packet::Segment;
+use super::turns::Turns;
+use crate::packet::{Flags, Segment};
 
 /// Bytes of TCP options in each segment when timestamps are on (RFC 7323 appendix A).
 const TIMESTAMPS: u64 = 12;
@@ -36,11 +38,19 @@ pub struct Connection {
     pub handshake: Handshake,
     /// How it ended.
     pub ending: Ending,
-    /// All its packets.
+    /// All its packets, copies left out.
     pub packets: u64,
+    /// Packets that were captured once more; nothing else counts them.
+    pub copies: u64,
+    /// Packets whose time lies before that of the packet in front of them.
+    pub backward: u64,
     /// What each end sent, in the order of `ends`.
     pub streams: [Stream; 2],
     finished: [bool; 2],
+    duplicates: Duplicates,
+    turns: Turns,
+    /// The greatest length of which all times since the beginning are multiples, in nanoseconds.
+    tick: u64,
 }
 
 impl Connection {
@@ -56,8 +66,13 @@ impl Connection {
             handshake: Handshake::default(),
             ending: Ending::Open,
             packets: 0,
+            copies: 0,
+            backward: 0,
             streams: [Stream::default(), Stream::default()],
             finished: [false; 2],
+            duplicates: Duplicates::default(),
+            turns: Turns::default(),
+            tick: 0,
         }
     }
 
@@ -76,11 +91,17 @@ impl Connection {
     /// Takes a segment of this connection.
     pub fn take(&mut self, segment: &Segment) {
         // Captures of several devices are not always in order; time does not go back here.
+        self.backward += u64::from(segment.time < self.last);
         let segment = Segment { time: segment.time.max(self.last), ..*segment };
         let now = segment.time;
         let side = usize::from(segment.source != self.ends[0]);
+        if self.duplicates.is_copy(side, &segment) {
+            self.copies += 1;
+            return;
+        }
         self.last = now;
         self.packets += 1;
+        self.tick = gcd(self.tick, now.since(self.begun).as_nanos());
         self.streams.iter_mut().for_each(|stream| stream.pass(now));
         let opened = self.handshake.take(side, &segment);
         let [own, other] = if side == 0 { [0, 1] } else { [1, 0] };
@@ -90,12 +111,15 @@ impl Connection {
         if opened {
             self.prepare(now);
         }
-        if segment.flags.ack {
+        // What a reset says of a window means nothing (RFC 9293 §3.5.2).
+        if segment.flags.ack && !segment.flags.rst {
             let scale = self.handshake.scale(own);
             self.streams[other].acknowledge(&segment, scale.unwrap_or(0));
         }
-        if segment.payload > 0 {
-            self.streams[own].send(&segment);
+        if segment.payload > 0 && !segment.flags.rst {
+            self.speak(own, &segment);
+        } else if segment.flags == (Flags { ack: true, ..Flags::default() }) {
+            self.streams[own].ask(&segment);
         }
         if segment.flags.fin || segment.flags.rst {
             self.finished[own] = true;
@@ -106,6 +130,18 @@ impl Connection {
         } else if self.finished != [false; 2] && self.ending == Ending::Open {
             self.ending = Ending::Finished;
         }
+    }
+
+    /// Side `own` sends payload.
+    fn speak(&mut self, own: usize, segment: &Segment) {
+        let answers = self.turns.answers(own);
+        if self.streams[own].is_new(segment) {
+            let doing = self.turns.spoken(own, segment.time);
+            for (stream, hold) in self.streams.iter_mut().zip(doing) {
+                stream.settle(segment.time, hold);
+            }
+        }
+        self.streams[own].send(segment, answers);
     }
 
     /// The handshake is over.
@@ -123,14 +159,32 @@ impl Connection {
         }
     }
 
+    /// Remembers from now on what was when in both streams, which takes more memory.
+    pub fn record(&mut self) {
+        self.streams.iter_mut().for_each(Stream::record);
+    }
+
     /// Nothing more comes.
     pub fn end(&mut self) {
         let now = self.last;
         self.streams.iter_mut().for_each(|stream| stream.end(now));
     }
 
+    /// How long a tick of the capture's clock is, if enough packets show it.
+    pub fn tick(&self) -> Option<Duration> {
+        const ENOUGH: u64 = 16;
+        (self.packets >= ENOUGH && self.tick > 0).then(|| Duration::from_nanos(self.tick))
+    }
+
     /// How long it was seen.
     pub fn lasted(&self) -> Duration {
         self.last.since(self.begun)
     }
+}
+
+fn gcd(mut a: u64, mut b: u64) -> u64 {
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    a
 }

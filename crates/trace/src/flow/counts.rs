@@ -1,7 +1,9 @@
 use sweetspot_units::Time;
 
+use crate::Histogram;
+
 /// What a stream adds up to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Counts {
     /// Segments with payload.
     pub data_segments: u64,
@@ -17,18 +19,35 @@ pub struct Counts {
     pub unseen: u64,
     /// Times the receiver closed its window.
     pub zero_windows: u64,
-    /// The largest window advertised.
+    /// Probes of a closed window (RFC 9293 §3.8.6.1).
+    pub window_probes: u64,
+    /// Keep-alives (RFC 9293 §3.8.4).
+    pub keep_alives: u64,
+    /// Segments with more payload than a packet holds: the capture was taken where a network
+    /// card cuts them up or puts them together.
+    pub offloaded: u64,
+    /// The most payload of a segment.
+    pub largest_segment: u64,
+    /// Segments that were captured twice; they were sent once.
+    pub copies: u64,
+    /// The windows advertised.
+    pub windows: Histogram,
+    /// The largest of them.
     pub largest_window: u64,
     /// The most sent at once.
     pub largest_burst: u64,
     /// When data first passed.
     pub first_data: Option<Time>,
+    /// When an acknowledgement first told of data that the capture had not shown.
+    pub first_unseen: Option<Time>,
     /// When data last passed.
     pub last_data: Option<Time>,
     /// When an acknowledgement last passed.
     pub last_ack: Option<Time>,
     /// Whether the receiver's window can be known: its scale is in the handshake.
     pub window_known: bool,
+    /// Whether the round trip of the handshake was longer than the data's can have been.
+    pub handshake_was_slow: bool,
     /// Whether the receiver echoed timestamps.
     pub timestamps: bool,
 }

@@ -6,6 +6,8 @@ use super::round_trips::{RoundTrips, Vantage};
 #[derive(Debug, Default)]
 pub struct Distance {
     up: Duration,
+    /// It cannot be longer: what the sender sent shows that it had heard.
+    most: Option<Duration>,
     /// The latest samples, the newest first.
     samples: [Option<Duration>; 4],
 }
@@ -28,6 +30,16 @@ impl Distance {
                 let few = self.samples.iter().flatten().copied().min().unwrap_or(sample);
                 few.min(round_trips.up.least().unwrap_or(few) * 2)
             }
+        };
+        self.up = self.up.min(self.most.unwrap_or(self.up));
+    }
+
+    /// The sender acted within `most` on what passed the capture.
+    pub fn bound(&mut self, most: Duration, round_trips: &RoundTrips) {
+        self.most = Some(self.most.map_or(most, |known| known.min(most)));
+        self.up = match round_trips.vantage() {
+            Vantage::Sender | Vantage::Unknown => Duration::ZERO,
+            Vantage::Receiver | Vantage::Middle => self.up.min(most),
         };
     }
 }

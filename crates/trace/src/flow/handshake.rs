@@ -26,6 +26,10 @@ pub struct Offer {
 pub struct Handshake {
     /// What each side offered: who opened, who was opened.
     pub offers: [Option<Offer>; 2],
+    /// How many SYNs the opening side sent.
+    pub syns: u64,
+    /// Whether the opening side acknowledged the answer.
+    pub confirmed: bool,
     syn: Option<Time>,
     answer: Option<Time>,
     /// From SYN to SYN/ACK: to the opened side and back.
@@ -52,6 +56,7 @@ impl Handshake {
                 cut: options.cut,
             });
             if !flags.ack {
+                self.syns += 1;
                 self.syn = (!repeated).then_some(now);
             } else {
                 self.to_opened = self.syn.take().map(|syn| now.since(syn));
@@ -62,6 +67,7 @@ impl Handshake {
         if side != 0 || !flags.ack {
             return false;
         }
+        self.confirmed |= self.offers[1].is_some() && !flags.rst;
         let Some(answer) = self.answer.take() else { return false };
         self.to_opener = Some(now.since(answer));
         true

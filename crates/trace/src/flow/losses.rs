@@ -15,7 +15,7 @@ pub enum ResentKind {
     Needless,
 }
 
-/// Segments sent again, by what made the sender do it.
+/// Segments sent again, as they were captured, by what made the sender do it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Resent {
     /// After duplicate or selective acknowledgements.
@@ -55,7 +55,8 @@ impl Resent {
 
 /// The least retransmission timeout in use: Linux has 200 ms above the smoothed round trip, the
 /// RFC a second.
-const LEAST_TIMEOUT: Duration = Duration::from_millis(200);
+/// Less a tick of a clock of 100 Hz.
+const LEAST_TIMEOUT: Duration = Duration::from_millis(190);
 
 /// What is known of losses: evidence from the receiver, and the recovery under way.
 #[derive(Debug, Default)]
@@ -93,7 +94,19 @@ pub struct Again {
     pub rtt: Duration,
 }
 
+impl Again {
+    /// Whether only a timer can have ended the silence before.
+    pub fn is_timed_out(&self) -> bool {
+        self.pause >= LEAST_TIMEOUT.max(self.rtt)
+    }
+}
+
 impl Losses {
+    /// Whether the receiver reported a hole above `una`.
+    pub fn has_evidence(&self, una: u64) -> bool {
+        self.duplicates > 0 || self.sacked > una
+    }
+
     /// An acknowledgement reached the sender: whether it was a duplicate, what it acknowledged
     /// selectively, whether it reported a duplicate.
     pub fn heard(&mut self, una: u64, advanced: bool, duplicate: bool, sacked: u64, dsack: bool) {
@@ -111,8 +124,7 @@ impl Losses {
     /// Names and counts a segment sent again.
     pub fn sent_again(&mut self, again: &Again) -> ResentKind {
         let kind = self.kind(again);
-        let segments = (again.end - again.start).div_ceil(again.mss.max(1)).max(1);
-        *self.resent.of(kind) += segments;
+        *self.resent.of(kind) += 1;
         if matches!(kind, ResentKind::Needless | ResentKind::Probe) {
             return kind;
         }
@@ -130,9 +142,9 @@ impl Losses {
         if again.end <= again.una {
             return ResentKind::Needless;
         }
-        let evidence = self.duplicates > 0 || self.sacked > again.una;
+        let evidence = self.has_evidence(again.una);
         // A pause in which neither data nor acknowledgement passed ends with a timer.
-        let timer = again.pause >= LEAST_TIMEOUT.max(again.rtt);
+        let timer = again.is_timed_out();
         match self.recovery {
             Some(recovery) if !timer => recovery.kind,
             _ if timer => ResentKind::Timeout,

@@ -6,7 +6,7 @@ use crate::Histogram;
 use crate::packet::Timestamps;
 
 /// Segments timed at once; where more are under way, not every one is timed.
-const MARKS: usize = 512;
+const TIMED: usize = 512;
 /// Clock values of the receiver remembered until the sender echoes them.
 const CLOCKS: usize = 512;
 
@@ -23,9 +23,9 @@ pub enum Vantage {
     Unknown,
 }
 
-/// A segment that waits for its acknowledgement.
+/// A segment that waits for its acknowledgement, by which a round trip is timed.
 #[derive(Debug, Clone, Copy)]
-struct Mark {
+struct TimedSegment {
     end: u64,
     sent: Time,
     clock: Option<u32>,
@@ -38,7 +38,7 @@ struct Mark {
 /// capture to the sender and back.
 #[derive(Debug, Default)]
 pub struct RoundTrips {
-    marks: VecDeque<Mark>,
+    timed: VecDeque<TimedSegment>,
     clocks: VecDeque<(u32, Time)>,
     last_echo: Option<u32>,
     /// Half trips to the receiver.
@@ -66,25 +66,44 @@ impl HalfTrips {
         self.least
     }
 
-    fn median(&self) -> Option<Duration> {
-        self.samples.quantile(0.5).map(Duration::from_nanos)
+    /// The one that `share` of all do not exceed.
+    fn quantile(&self, share: f64) -> Option<Duration> {
+        self.samples.quantile(share).map(Duration::from_nanos)
+    }
+
+    fn mean(&self) -> Option<Duration> {
+        let total = self.samples.total();
+        let nanos =
+            self.samples.iter().map(|(value, count)| value as f64 * count as f64).sum::<f64>();
+        (total > 0).then(|| Duration::from_nanos((nanos / total as f64) as u64))
+    }
+
+    /// None is longer than `most`: samples that were are void.
+    fn bound(&mut self, most: Duration) {
+        self.least = self.least.map(|least| least.min(most));
+        self.samples = Histogram::default();
+        self.samples.add(most.as_nanos(), 1);
     }
 }
 
 impl RoundTrips {
     /// Data up to `end` passed on its way to the receiver for the first time.
     pub fn sent(&mut self, end: u64, now: Time, timestamps: Option<Timestamps>) {
-        if self.marks.len() < MARKS {
+        if self.timed.len() < TIMED {
             let clock = timestamps.map(|t| t.value);
-            self.marks.push_back(Mark { end, sent: now, clock, ambiguous: false });
+            self.timed.push_back(TimedSegment { end, sent: now, clock, ambiguous: false });
         }
     }
 
     /// Data between `start` and `end` passed once more.
     pub fn resent(&mut self, start: u64, end: u64, now: Time, timestamps: Option<Timestamps>) {
-        for mark in self.marks.iter_mut().filter(|m| start < m.end && m.end <= end) {
-            *mark =
-                Mark { sent: now, clock: timestamps.map(|t| t.value), ambiguous: true, ..*mark };
+        for segment in self.timed.iter_mut().filter(|m| start < m.end && m.end <= end) {
+            *segment = TimedSegment {
+                sent: now,
+                clock: timestamps.map(|t| t.value),
+                ambiguous: true,
+                ..*segment
+            };
         }
     }
 
@@ -95,19 +114,19 @@ impl RoundTrips {
         now: Time,
         timestamps: Option<Timestamps>,
     ) -> Option<Duration> {
-        let mut latest: Option<Mark> = None;
+        let mut latest: Option<TimedSegment> = None;
         let mut ambiguous = false;
-        while let Some(mark) = self.marks.front().copied().filter(|mark| mark.end <= una) {
-            self.marks.pop_front();
-            ambiguous |= mark.ambiguous;
-            latest = Some(mark);
+        while let Some(segment) = self.timed.front().copied().filter(|segment| segment.end <= una) {
+            self.timed.pop_front();
+            ambiguous |= segment.ambiguous;
+            latest = Some(segment);
         }
-        let mark = latest?;
-        let echoed = mark.clock.is_some() && timestamps.map(|t| t.echo) == mark.clock;
+        let segment = latest?;
+        let echoed = segment.clock.is_some() && timestamps.map(|t| t.echo) == segment.clock;
         if ambiguous && !echoed {
             return None;
         }
-        let sample = now.since(mark.sent);
+        let sample = now.since(segment.sent);
         self.down.add(sample);
         Some(sample)
     }
@@ -151,14 +170,43 @@ impl RoundTrips {
         sum(self.down.least(), self.up.least())
     }
 
+    /// The sender acted within `most` on what passed the capture: the way there and back is no
+    /// longer, whatever the handshake took.
+    pub fn bound_up(&mut self, most: Duration) {
+        if self.up.least.is_some_and(|least| least > most) {
+            self.up.bound(most);
+        }
+    }
+
     /// The median round trip, of the half that varies and the least of the other.
     pub fn median(&self) -> Option<Duration> {
-        match self.vantage() {
-            Vantage::Sender => self.down.median(),
-            Vantage::Receiver => sum(self.up.median(), self.down.least()),
-            Vantage::Middle => sum(self.down.median(), self.up.median()),
-            Vantage::Unknown => self.down.median(),
-        }
+        self.quantile(0.5)
+    }
+
+    /// The round trip that `share` of all do not exceed, likewise; never below the least.
+    pub fn quantile(&self, share: f64) -> Option<Duration> {
+        self.combine(|half| half.quantile(share))
+    }
+
+    /// The mean round trip, likewise.
+    pub fn mean(&self) -> Option<Duration> {
+        self.combine(HalfTrips::mean)
+    }
+
+    fn combine(&self, of: impl Fn(&HalfTrips) -> Option<Duration>) -> Option<Duration> {
+        let whole = match self.vantage() {
+            Vantage::Sender => sum(of(&self.down), self.up.least()),
+            Vantage::Receiver => sum(of(&self.up), self.down.least()),
+            Vantage::Middle => sum(of(&self.down), of(&self.up)),
+            Vantage::Unknown => of(&self.down).or(of(&self.up)),
+        };
+        whole.max(self.least())
+    }
+
+    /// When the data that ends at `end` passed, if it waits for its acknowledgement.
+    pub fn passed(&self, end: u64) -> Option<Time> {
+        let index = self.timed.binary_search_by_key(&end, |segment| segment.end).ok()?;
+        self.timed.get(index).map(|segment| segment.sent)
     }
 
     /// How many acknowledgements gave a sample.

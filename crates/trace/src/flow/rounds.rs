@@ -1,4 +1,4 @@
-use sweetspot_units::{Duration, Time};
+use sweetspot_units::{Bytes, Duration, Time};
 
 use super::accounts::{Account, Accounts, Hold};
 use crate::Histogram;
@@ -7,6 +7,11 @@ use crate::Histogram;
 const HISTORY: usize = 12;
 /// A loss shapes the window for as long: CUBIC with a large window takes this long to come back.
 const AFTER_LOSS: Duration = Duration::from_secs(30);
+/// The window that every sender has, in segments (RFC 6928): less than this under way was less to
+/// send.
+const INITIAL_WINDOW: u64 = 10;
+/// Unanswered repetitions from which on the peer counts as silent: one is any loss's.
+const SILENT: u64 = 2;
 
 /// A round: from sending a byte to its acknowledgement, as the sender sees it.
 #[derive(Debug)]
@@ -22,8 +27,14 @@ struct Round {
     /// Bytes sent after a pause that an acknowledgement ended, and that the sender ended by itself.
     prompted: u64,
     unprompted: u64,
+    /// How long the sender paused by itself.
+    paused: Duration,
+    /// Whether a full segment was sent.
+    full: bool,
     shut: Duration,
     busy: Duration,
+    /// Of `busy`, what passed since the peer last moved on.
+    unanswered: Duration,
 }
 
 /// A round after which nothing was under way: what comes next says whether there was more to send.
@@ -31,6 +42,8 @@ struct Round {
 struct Pending {
     account: Account,
     busy: Duration,
+    until: Time,
+    full: bool,
 }
 
 /// What the sender can see at a time.
@@ -49,6 +62,8 @@ pub struct View {
     pub last_loss: Option<Time>,
     /// The shortest round trip so far.
     pub base: Option<Duration>,
+    /// How often something was sent again since the peer last moved on.
+    pub repeats: u64,
 }
 
 impl View {
@@ -58,6 +73,56 @@ impl View {
 
     fn window(&self) -> u64 {
         self.edge.map_or(u64::MAX, |edge| edge.saturating_sub(self.una))
+    }
+
+    /// Whether a window is small because data lies unread: it is closed, or it has shrunk to less
+    /// than half of the largest.
+    fn is_small(&self, window: u64) -> bool {
+        window == 0 || window < self.largest / 2
+    }
+
+    /// What a sender waits for before it sends: a full segment, or half of the largest window
+    /// where a segment is larger than that (RFC 9293 §3.8.6.2.1).
+    fn step(&self) -> u64 {
+        self.mss.min(self.largest / 2)
+    }
+}
+
+/// What the sender did before it sent new data.
+#[derive(Debug, Clone, Copy)]
+pub struct Sending {
+    pub bytes: u64,
+    /// Whether the sender had paused, and if so whether an acknowledgement ended that.
+    pub pause: Option<bool>,
+    /// How long nothing had been sent.
+    pub gap: Duration,
+    /// The peer had sent data since this side did: it answers.
+    pub answers: bool,
+    /// It is a full segment.
+    pub full: bool,
+}
+
+/// Rounds that one thing held, added up: what they moved at most, and how long they took.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Held {
+    rounds: u64,
+    bytes: u128,
+    nanos: u128,
+}
+
+impl Held {
+    fn add(&mut self, bytes: u64, time: Duration) {
+        self.rounds += 1;
+        self.bytes += u128::from(bytes);
+        self.nanos += u128::from(time.as_nanos());
+    }
+
+    /// What went per round, and how long a round took, in the mean; if there were any.
+    pub fn mean(&self) -> Option<(Bytes, Duration)> {
+        let n = u128::from(self.rounds);
+        let nanos = self.nanos.checked_div(n)?;
+        (nanos > 0)
+            .then(|| (Bytes::new((self.bytes / n) as u64), Duration::from_nanos(nanos as u64)))
     }
 }
 
@@ -70,6 +135,10 @@ pub struct Rounds {
     /// Whether an acknowledgement ended the sender's last pause.
     prompted: bool,
     since: Option<Time>,
+    /// Time in which nothing was under way; who sends next says what it was.
+    idle: Duration,
+    /// Whether data ever went.
+    spoke: bool,
     flights: [u64; HISTORY],
     /// Rounds since the window was last free to grow.
     known: usize,
@@ -77,10 +146,16 @@ pub struct Rounds {
     pub accounts: Accounts,
     /// The largest flight.
     pub largest_flight: u64,
+    /// Time in which the window was shut.
+    pub shut: Duration,
     /// The windows that were found full, in bytes, weighted with time in microseconds.
     pub full_windows: Histogram,
+    /// The rounds in which they were.
+    pub full_rounds: Held,
     /// Flights of rounds that neither the window nor a pause bounded, weighted likewise.
     pub flights_seen: Histogram,
+    /// Those rounds.
+    pub free_rounds: Held,
 }
 
 impl Default for Rounds {
@@ -92,12 +167,17 @@ impl Default for Rounds {
             // Nobody waited before the first flight.
             prompted: true,
             since: None,
+            idle: Duration::ZERO,
+            spoke: false,
             flights: [0; HISTORY],
             known: 0,
             accounts: Accounts::default(),
             largest_flight: 0,
+            shut: Duration::ZERO,
             full_windows: Histogram::default(),
+            full_rounds: Held::default(),
             flights_seen: Histogram::default(),
+            free_rounds: Held::default(),
         }
     }
 }
@@ -113,15 +193,25 @@ impl Rounds {
             // Only the other side keeps the connection open.
             return;
         }
-        let shut = view.room() < view.mss && view.window() < view.largest / 2;
+        let shut =
+            (view.window() == 0 || view.room() < view.step()) && view.is_small(view.window());
+        if shut {
+            self.shut += time;
+        }
         match &mut self.round {
             Some(round) if view.next > view.una => {
-                *(if shut { &mut round.shut } else { &mut round.busy }) += time;
+                if shut {
+                    round.shut += time;
+                } else {
+                    round.busy += time;
+                    round.unanswered += time;
+                }
             }
-            _ => {
-                let hold = if shut { Hold::WindowShut } else { Hold::Idle };
-                self.accounts.book(Account { hold, queue: false, rate: 0 }, time);
+            _ if shut => {
+                let hold = if view.repeats >= SILENT { Hold::Silent } else { Hold::WindowShut };
+                self.accounts.book(quiet(hold), time, view.now);
             }
+            _ => self.idle += time,
         }
     }
 
@@ -129,31 +219,55 @@ impl Rounds {
     pub fn open(&mut self, since: Time, now: Time) {
         // Of who sends data with the SYN (RFC 7413) that time was booked as it passed.
         if self.since.is_none() {
-            let account = Account { hold: Hold::Opening, queue: false, rate: 0 };
-            self.accounts.book(account, now.since(since));
+            self.accounts.book(quiet(Hold::Opening), now.since(since), now);
         }
         self.since = Some(now);
     }
 
-    /// New data, `bytes` of it, was sent; `pause` says whether the sender had paused before, and if so whether an
-    /// acknowledgement ended that.
-    pub fn sent(&mut self, view: &View, bytes: u64, pause: Option<bool>) {
+    /// An acknowledgement was seen before any data.
+    pub fn begin(&mut self, now: Time) {
+        self.since.get_or_insert(now);
+    }
+
+    /// The time in which nothing was under way is over, and it was `hold`. Before the first data
+    /// of a side that is `away` as far there and back, that much of it was on the way: the word
+    /// that it answers had to get there.
+    pub fn settle(&mut self, hold: Hold, now: Time, away: Duration) {
+        let mut idle = std::mem::take(&mut self.idle);
+        if !self.spoke && hold == Hold::Idle {
+            let travel = idle.min(away);
+            self.accounts.book(quiet(Hold::Opening), travel, now);
+            idle = idle.saturating_sub(travel);
+        }
+        self.accounts.book(quiet(hold), idle, now);
+    }
+
+    /// New data was sent.
+    pub fn sent(&mut self, view: &View, sending: &Sending) {
         self.since.get_or_insert(view.now);
-        if let Some(Pending { mut account, busy }) = self.pending.take() {
-            if pause == Some(false) {
+        self.spoke = true;
+        if let Some(Pending { mut account, busy, until, full }) = self.pending.take() {
+            if sending.answers {
+                // What was sent was a request or an answer, and then it was the other's turn.
+                account.hold = Hold::Waiting;
+            } else if sending.pause == Some(false) || !full {
                 // What was sent was all there was.
                 account.hold = Hold::Idle;
             }
-            self.accounts.book(account, busy);
+            self.accounts.book(account, busy, until);
         }
         let flight = view.next - view.una;
         let round = self.round.get_or_insert_with(|| Round::new(view));
         round.flight = round.flight.max(flight);
+        round.full |= sending.full;
         if view.room() < round.room {
             (round.room, round.window) = (view.room(), view.window());
         }
-        self.prompted = pause.unwrap_or(self.prompted);
-        *(if self.prompted { &mut round.prompted } else { &mut round.unprompted }) += bytes;
+        self.prompted = sending.pause.unwrap_or(self.prompted);
+        *(if self.prompted { &mut round.prompted } else { &mut round.unprompted }) += sending.bytes;
+        if sending.pause == Some(false) {
+            round.paused += sending.gap;
+        }
         self.largest_flight = self.largest_flight.max(flight);
     }
 
@@ -162,6 +276,11 @@ impl Rounds {
         if let Some(round) = &mut self.round {
             round.rtt = Some(round.rtt.map_or(sample, |rtt| rtt.min(sample)));
         }
+    }
+
+    /// The peer moved on, after `view.repeats` repetitions of what it did not answer.
+    pub fn answered(&mut self, view: &View) {
+        self.divide_silence(view, SILENT);
     }
 
     /// An acknowledgement arrived.
@@ -175,35 +294,53 @@ impl Rounds {
         }
     }
 
-    /// The stream is over.
+    /// The stream is over; what is repeated now will never be answered.
     pub fn end(&mut self, view: &View) {
         self.pass(view);
+        self.divide_silence(view, 1);
+        self.settle(Hold::Quiet, view.now, Duration::ZERO);
         if let Some(round) = self.round.take() {
             self.close(&round, view);
         }
-        if let Some(Pending { account, busy }) = self.pending.take() {
-            self.accounts.book(account, busy);
+        if let Some(Pending { account, busy, until, .. }) = self.pending.take() {
+            self.accounts.book(account, busy, until);
+        }
+    }
+
+    /// The time since the peer last moved on was silence, if `least` repetitions got no answer.
+    fn divide_silence(&mut self, view: &View, least: u64) {
+        let Some(round) = &mut self.round else { return };
+        let unanswered = std::mem::take(&mut round.unanswered);
+        if view.repeats >= least {
+            round.busy = round.busy.saturating_sub(unanswered);
+            self.accounts.book(quiet(Hold::Silent), unanswered, view.now);
         }
     }
 
     fn close(&mut self, round: &Round, view: &View) {
         let hold = self.hold(round, view);
-        let lasted = view.now.since(round.begun).as_nanos().max(1);
+        let lasted = view.now.since(round.begun);
+        let nanos = lasted.as_nanos().max(1);
         let bytes = view.una.saturating_sub(round.una);
-        let rate = (u128::from(bytes) * 8_000_000_000 / u128::from(lasted)) as u64;
+        let rate = (u128::from(bytes) * 8_000_000_000 / u128::from(nanos)) as u64;
         let queue = round.rtt.zip(view.base).is_some_and(|(rtt, base)| stands(rtt, base));
         let account = Account { hold, queue, rate };
         if view.next == view.una && hold != Hold::WindowFull && hold != Hold::WindowShut {
-            self.pending = Some(Pending { account, busy: round.busy });
+            let (busy, until, full) = (round.busy, view.now, round.full);
+            self.pending = Some(Pending { account, busy, until, full });
         } else {
-            self.accounts.book(account, round.busy);
+            self.accounts.book(account, round.busy, view.now);
         }
-        self.accounts.book(Account { hold: Hold::WindowShut, queue, rate }, round.shut);
+        self.accounts.book(Account { hold: Hold::WindowShut, queue, rate }, round.shut, view.now);
         let micros = round.busy.as_micros();
         match hold {
-            Hold::WindowFull | Hold::WindowShut => self.full_windows.add(round.window, micros),
+            Hold::WindowFull | Hold::WindowShut => {
+                self.full_windows.add(round.window, micros);
+                self.full_rounds.add(round.window, lasted);
+            }
             Hold::Flat | Hold::Growing | Hold::AfterLoss => {
                 self.flights_seen.add(round.flight, micros);
+                self.free_rounds.add(round.flight, lasted);
             }
             _ => {}
         }
@@ -214,16 +351,22 @@ impl Rounds {
 
     /// What held the sender in a round.
     fn hold(&mut self, round: &Round, view: &View) -> Hold {
-        // Linux waits for a third of the window before it sends (tcp_tso_should_defer), so that
-        // the window is not always full to the last segment.
-        if round.room < (2 * view.mss).max(round.window / 16) {
-            let shut = round.window < view.largest / 2;
-            return if shut { Hold::WindowShut } else { Hold::WindowFull };
-        }
+        // Before the window: behind a hole nothing moves it on, and data fills it.
         if view.last_loss.is_some_and(|loss| loss >= round.begun) {
             return Hold::AfterLoss;
         }
-        if round.unprompted > round.prompted {
+        // Linux waits for a third of the window before it sends (tcp_tso_should_defer), so that
+        // the window is not always full to the last segment.
+        if round.window == 0
+            || round.room < (2 * view.mss).min(round.window / 2).max(round.window / 16)
+        {
+            return if view.is_small(round.window) { Hold::WindowShut } else { Hold::WindowFull };
+        }
+        let goes_on = view.next > view.una;
+        if !round.full && goes_on && round.flight < INITIAL_WINDOW * view.mss {
+            return Hold::Idle;
+        }
+        if round.unprompted > round.prompted && !self.starts_slowly(round, view) {
             return Hold::Pausing;
         }
         if view.last_loss.is_some_and(|loss| view.now.since(loss) < AFTER_LOSS) {
@@ -242,6 +385,14 @@ impl Rounds {
         };
         self.last_hold = Some(hold);
         hold
+    }
+
+    /// Whether a pause that no acknowledgement ended is rather a round trip longer than the
+    /// handshake's: a program seldom has twice as much to send after each.
+    fn starts_slowly(&self, round: &Round, view: &View) -> bool {
+        let before = self.flights[0];
+        let grows = 2 * round.flight >= 3 * before && 2 * round.flight <= 5 * before;
+        round.full && grows && view.base.is_some_and(|base| round.paused <= base)
     }
 
     /// Slow start multiplies the flight by 1.5 to 2 per round (RFC 5681 §3.1), a quarter is its
@@ -282,10 +433,18 @@ impl Round {
             rtt: None,
             prompted: 0,
             unprompted: 0,
+            paused: Duration::ZERO,
+            full: false,
             shut: Duration::ZERO,
             busy: Duration::ZERO,
+            unanswered: Duration::ZERO,
         }
     }
+}
+
+/// Time in which nothing was delivered.
+fn quiet(hold: Hold) -> Account {
+    Account { hold, queue: false, rate: 0 }
 }
 
 /// Whether a round trip of `rtt` shows a standing queue: a tenth and a millisecond above the

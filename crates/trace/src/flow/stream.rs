@@ -2,22 +2,42 @@ use std::collections::VecDeque;
 
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use super::accounts::Accounts;
+use super::accounts::{Accounts, Hold};
 use super::ack::Ack;
 use super::counts::Counts;
 use super::distance::Distance;
 use super::holes::Holes;
-use super::losses::{Again, Losses, Resent};
+use super::losses::{Again, Losses, Resent, ResentKind};
 use super::round_trips::{RoundTrips, Vantage};
-use super::rounds::{Rounds, View};
+use super::rounds::{Held, Rounds, Sending, View};
 use super::sequence::Sequence;
+use super::silence::{Silence, Silences};
 use super::trains::Trains;
 use crate::packet::{Segment, Timestamps};
 
 /// Acknowledgements on their way from the capture to the sender; beyond these they arrive early.
 const UNDER_WAY: usize = 8192;
+/// Acknowledgements since data last went that are remembered one by one.
+const RECENT: usize = 256;
+/// The default segment of hosts that know no better (RFC 9293 §3.7.1), less options: a largest
+/// segment below this says nothing of what is full.
+const DEFAULT_MSS: u64 = 500;
+/// The largest segment that a packet can hold in use (jumbo frames).
+const LARGEST: u64 = 9216;
 /// The usual segment, until larger or smaller ones are known (Ethernet, timestamps).
 const USUAL_MSS: u64 = 1448;
+
+/// An acknowledgement between the capture and the sender.
+#[derive(Debug, Clone, Copy)]
+struct Underway {
+    /// When it passed the capture.
+    passed: Time,
+    /// When it reaches the sender.
+    due: Time,
+    /// The receiver's clock in it.
+    clock: Option<u32>,
+    ack: Ack,
+}
 
 /// The data that one side sends, as its sender sees it.
 #[derive(Debug, Default)]
@@ -25,15 +45,22 @@ pub struct Stream {
     sequence: Sequence,
     next: u64,
     una: u64,
-    edge: u64,
-    window: u64,
+    /// The right edge of the window that the sender knows of, and the window, once it was told.
+    edge: Option<u64>,
+    window: Option<u64>,
     mss: Option<u64>,
     holes: Holes,
     losses: Losses,
     round_trips: RoundTrips,
     rounds: Rounds,
     trains: Trains,
-    acks: VecDeque<(Time, Ack)>,
+    acks: VecDeque<Underway>,
+    silences: Silences,
+    /// Bytes acknowledged before the capture showed them, and when.
+    unseen: Option<(u64, u64, Time)>,
+    /// What the latest acknowledgement at the capture said.
+    passed_ack: u64,
+    passed_at: Option<Time>,
     last_sent: Option<Time>,
     last_heard: Option<Time>,
     /// The last acknowledgement that made room, and how long before it the one before came.
@@ -42,8 +69,11 @@ pub struct Stream {
     distance: Distance,
     /// How long the latest segment's echo of the receiver's clock took, if it was a new one.
     echo: Option<Duration>,
-    /// Acknowledgements since data was last sent, and what was under way then.
-    unanswered: u32,
+    /// Acknowledgements since data was last sent: when, and what they left under way; and those
+    /// too long ago to be told one by one.
+    answers: VecDeque<(Time, u64)>,
+    more_answers: usize,
+    /// What was under way when data was last sent.
     left_behind: u64,
     burst: u64,
     /// Its sender said that there is no more.
@@ -71,12 +101,40 @@ impl Stream {
 
     /// Time passes until `now`: acknowledgements that have reached the sender by then take effect.
     pub(super) fn pass(&mut self, now: Time) {
-        while let Some((due, ack)) = self.acks.front().copied().filter(|(due, _)| *due <= now) {
+        while let Some(underway) = self.acks.front().copied().filter(|ack| ack.due <= now) {
             self.acks.pop_front();
-            self.hear(due, ack);
+            self.hear(underway.due, underway.ack);
         }
         let view = self.view(now);
         self.rounds.pass(&view);
+    }
+
+    /// The sender has heard all that it would hear until `due`, and at `now` acts on it.
+    fn hear_until(&mut self, due: Time, now: Time) {
+        while let Some(underway) = self.acks.front().copied().filter(|ack| ack.due <= due) {
+            self.acks.pop_front();
+            self.hear(underway.due.min(now), underway.ack);
+        }
+    }
+
+    /// Time in which nothing was under way is over: it was `hold`.
+    pub(super) fn settle(&mut self, now: Time, hold: Hold) {
+        let away = match self.round_trips.vantage() {
+            Vantage::Sender => Duration::ZERO,
+            _ => self.round_trips.up.least().unwrap_or_default(),
+        };
+        self.rounds.settle(hold, now, away);
+    }
+
+    /// Whether `segment` carries what was not sent before.
+    pub(super) fn is_new(&self, segment: &Segment) -> bool {
+        let first = segment.seq.wrapping_add(segment.flags.syn.into());
+        self.next == 0 || self.sequence.place(first.wrapping_add(segment.payload)) > self.next
+    }
+
+    /// From now on what was when is remembered, too.
+    pub(super) fn record(&mut self) {
+        self.rounds.accounts.record();
     }
 
     /// A SYN of the stream's sender.
@@ -97,7 +155,7 @@ impl Stream {
     }
 
     /// A segment of the stream's sender that carries payload passes the capture.
-    pub(super) fn send(&mut self, segment: &Segment) {
+    pub(super) fn send(&mut self, segment: &Segment, answers: bool) {
         let (now, payload) = (segment.time, u64::from(segment.payload));
         // A SYN has a number of its own, before that of the data it may carry (RFC 7413).
         let first = segment.seq.wrapping_add(segment.flags.syn.into());
@@ -109,64 +167,161 @@ impl Stream {
         }
         // A byte that was sent before, alone: a keep-alive (RFC 9293 §3.8.4).
         if payload == 1 && end <= self.una {
+            if self.is_shut() {
+                self.probe(now);
+            } else {
+                self.counts.keep_alives += 1;
+            }
             return;
         }
         // A byte beyond a closed window asks whether it has opened (RFC 9293 §3.8.6.1).
         if payload == 1 && start == self.una && self.una == self.next && self.is_shut() {
+            self.probe(now);
+            return;
+        }
+        if self.is_copy(start, end, now) {
+            self.counts.copies += 1;
             return;
         }
         self.echo(segment);
+        self.catch_up(end, segment);
         self.counts.data_segments += 1;
+        self.counts.largest_segment = self.counts.largest_segment.max(payload);
+        self.counts.offloaded += u64::from(payload > self.mss() && payload > LARGEST);
         self.counts.first_data.get_or_insert(now);
         self.counts.last_data = Some(now);
         if start < self.next {
             self.send_again(now, start, end, segment.options.timestamps);
         } else {
-            self.send_new(now, start, end, segment.options.timestamps);
+            self.send_new(start, end, segment, answers);
         }
         self.last_sent = Some(now);
-        (self.unanswered, self.left_behind) = (0, self.next.saturating_sub(self.una));
+        self.left_behind = self.next.saturating_sub(self.una);
+        self.answers.clear();
+        self.more_answers = 0;
+    }
+
+    /// A segment of the stream's sender without payload passes the capture. One numbered before
+    /// what was sent last asks for an acknowledgement: to a closed window a probe as Linux sends
+    /// it, else a keep-alive.
+    pub(super) fn ask(&mut self, segment: &Segment) {
+        if self.next == 0 || self.sequence.place(segment.seq) + 1 != self.next {
+            return;
+        }
+        if self.is_shut() {
+            self.probe(segment.time);
+        } else {
+            self.counts.keep_alives += 1;
+        }
+    }
+
+    fn probe(&mut self, now: Time) {
+        self.counts.window_probes += 1;
+        self.silences.repeated(now);
+    }
+
+    /// Whether the same bytes passed within a fraction of a round trip, and nothing can have made
+    /// the sender send them again: they were captured twice.
+    fn is_copy(&self, start: u64, end: u64, now: Time) -> bool {
+        let Some(passed) = self.round_trips.passed(end).filter(|_| start < self.next) else {
+            return false;
+        };
+        let least = self.round_trips.least().unwrap_or(Duration::from_millis(8));
+        now.since(passed) < least / 8 && !self.losses.has_evidence(self.una)
+    }
+
+    /// What the sender does shows what it has heard: it never sends beyond the window that it
+    /// knows of, and its clock's echo names what it heard last. What was thought to be on its way
+    /// still has then arrived, and the way is no longer than that.
+    fn catch_up(&mut self, end: u64, segment: &Segment) {
+        let now = segment.time;
+        let echo = segment.options.timestamps.map(|t| t.echo);
+        let echoed = |ack: &Underway| {
+            echo.zip(ack.clock).is_some_and(|(echo, clock)| (echo.wrapping_sub(clock) as i32) > 0)
+        };
+        while self.acks.front().is_some_and(echoed) {
+            let Some(first) = self.acks.pop_front() else { break };
+            self.hear(now, first.ack);
+        }
+        let beyond = |edge: Option<u64>| edge.is_some_and(|edge| end > edge);
+        if !self.counts.window_known || !beyond(self.edge) {
+            return;
+        }
+        let known = |ack: &Underway| ack.ack.ack.saturating_add(ack.ack.window) >= end;
+        let Some(allowing) = self.acks.iter().find(|ack| known(ack)).map(|ack| ack.passed) else {
+            return;
+        };
+        let most = now.since(allowing);
+        if self.round_trips.up.least().is_some_and(|least| least > most) {
+            self.counts.handshake_was_slow = true;
+            self.round_trips.bound_up(most);
+        }
+        self.distance.bound(most, &self.round_trips);
+        while self.acks.front().is_some_and(|ack| ack.passed <= allowing) {
+            let Some(first) = self.acks.pop_front() else { break };
+            self.hear(now, first.ack);
+        }
+        let up = self.distance.up();
+        self.acks.iter_mut().for_each(|ack| ack.due = ack.due.min(ack.passed + up));
     }
 
     /// Whether the receiver has closed its window; zero is zero, whatever the scale.
     fn is_shut(&self) -> bool {
-        self.window == 0 && self.counts.acks > 0
+        self.window == Some(0)
     }
 
-    fn send_new(&mut self, now: Time, start: u64, end: u64, timestamps: Option<Timestamps>) {
+    fn send_new(&mut self, start: u64, end: u64, segment: &Segment, answers: bool) {
+        let now = segment.time;
         if start > self.next {
             self.holes.open(self.next, start, now);
         }
         let pause = self.pause(now);
-        self.counts.bytes += end - start;
-        self.burst = if pause.is_some() { end - start } else { self.burst + (end - start) };
+        if pause.is_some() && !self.counts.timestamps {
+            // What is due within the blur of the clock may be what ended the pause; timestamps tell.
+            self.hear_until(now + self.blur(), now);
+        }
+        let bytes = end - start;
+        self.counts.bytes += bytes;
+        self.burst = if pause.is_some() { bytes } else { self.burst + bytes };
         self.counts.largest_burst = self.counts.largest_burst.max(self.burst);
-        self.learn_mss(end - start);
+        self.learn_mss(bytes);
         self.next = end;
-        self.round_trips.sent(end, now, timestamps);
+        let full = self.is_full(bytes);
+        if !full {
+            self.trains.sent_short(end);
+        }
+        self.silences.asked(now);
+        self.round_trips.sent(end, now, segment.options.timestamps);
         let view = self.view(now);
-        self.rounds.sent(&view, end - start, pause);
+        let gap = self.last_sent.map_or(Duration::ZERO, |last| now.since(last));
+        self.rounds.sent(&view, &Sending { bytes, pause, gap, answers, full });
+    }
+
+    /// Whether a segment of `bytes` is full: nine tenths of the largest that the handshake allows
+    /// or, where the path takes less, of the largest seen.
+    fn is_full(&self, bytes: u64) -> bool {
+        let largest = self.counts.largest_segment.max(DEFAULT_MSS).min(self.mss());
+        10 * bytes >= 9 * largest
     }
 
     fn send_again(&mut self, now: Time, start: u64, end: u64, timestamps: Option<Timestamps>) {
         let since = self.holes.fill(start, end);
         let base = self.round_trips.least().unwrap_or_default();
-        if since.is_some_and(|since| now.since(since) < base.max(Duration::from_millis(6)) / 2) {
+        let soon = base.max(Duration::from_millis(6)) / 2;
+        let crossed = self
+            .unseen
+            .take_if(|(from, to, at)| *from <= start && end <= *to && now.since(*at) < soon);
+        if crossed.is_some() {
+            // Captured behind its own acknowledgement.
+            self.counts.out_of_order += 1;
+            self.counts.bytes += end - start;
+            self.counts.unseen = self.counts.unseen.saturating_sub(end - start);
+        } else if since.is_some_and(|since| now.since(since) < soon) {
             // Overtaken on its way: a retransmission takes a round trip.
             self.counts.out_of_order += 1;
             self.counts.bytes += end - start;
         } else {
-            let active = self.last_sent.max(self.last_heard).unwrap_or(now);
-            self.losses.sent_again(&Again {
-                now,
-                start,
-                end,
-                next: self.next,
-                una: self.una,
-                mss: self.mss(),
-                pause: now.since(active),
-                rtt: base,
-            });
+            self.lost(now, start, end, base);
             self.counts.bytes += if since.is_some() { end - start } else { 0 };
         }
         self.round_trips.resent(start, end, now, timestamps);
@@ -177,23 +332,56 @@ impl Stream {
         }
     }
 
+    fn lost(&mut self, now: Time, start: u64, end: u64, rtt: Duration) {
+        let active = self.last_sent.max(self.last_heard).unwrap_or(now);
+        let again = Again {
+            now,
+            start,
+            end,
+            next: self.next,
+            una: self.una,
+            mss: self.mss(),
+            pause: now.since(active),
+            rtt,
+        };
+        match self.losses.sent_again(&again) {
+            ResentKind::Timeout if again.is_timed_out() => self.silences.repeated(now),
+            ResentKind::Needless if again.is_timed_out() => {
+                // The sender's timer ran out all the same.
+                self.silences.beyond(self.passed_at.unwrap_or(active), now);
+                self.rounds.settle(Hold::Silent, now, Duration::ZERO);
+            }
+            _ => {}
+        }
+    }
+
+    /// How well the time is known at which an acknowledgement reaches the sender: seen from afar,
+    /// to a millisecond of the receiver's clock, and as well as the queue on the way is known.
+    fn blur(&self) -> Duration {
+        let base = self.round_trips.least().unwrap_or_default();
+        if self.distance.up() == Duration::ZERO {
+            Duration::from_millis(1).max(base / 16)
+        } else {
+            Duration::from_millis(2).max(base / 8)
+        }
+    }
+
     /// Whether the sender paused before it sent at `now`, and if so whether an acknowledgement
     /// made it go on.
     fn pause(&self, now: Time) -> Option<bool> {
-        let base = self.round_trips.least()?;
+        self.round_trips.least()?;
         let up = self.distance.up();
-        // Where acknowledgements reach the sender is estimated when seen from afar: to a
-        // millisecond of the receiver's clock, and as well as the queue on the way is known.
-        let blur = if up == Duration::ZERO { base / 16 } else { base / 8 };
-        let short = Duration::from_millis(if up == Duration::ZERO { 1 } else { 2 }).max(blur);
+        let short = self.blur();
         if now.since(self.last_sent?) <= short {
             return None;
         }
         // Who is held by a buffer or a window sends at every few acknowledgements. Who lets many
         // pass, until half of what was under way has arrived, waited for something else.
-        const MANY: u32 = 4;
-        let left = self.next.saturating_sub(self.una);
-        if self.unanswered >= MANY && 2 * left < self.left_behind && !self.goes_on_at_once(now) {
+        const MANY: usize = 4;
+        let passed = self.answers.partition_point(|(at, _)| now.since(*at) > short);
+        let left = passed.checked_sub(1).map_or(self.left_behind, |last| self.answers[last].1);
+        let many = self.more_answers + passed >= MANY;
+        if many && 2 * left < self.left_behind && !self.goes_on_at_once(now) {
             return Some(false);
         }
         if up > Duration::ZERO && self.counts.timestamps {
@@ -201,7 +389,7 @@ impl Stream {
             return Some(self.echo.is_some_and(|took| took.saturating_sub(up) <= short));
         }
         let heard = self.last_heard.is_some_and(|heard| now.since(heard) <= short);
-        Some(heard || self.acks.front().is_some_and(|(due, _)| due.since(now) <= short))
+        Some(heard || self.acks.front().is_some_and(|ack| ack.due.since(now) <= short))
     }
 
     /// Whether the sender goes on right after one of many acknowledgements, as who chooses a time of
@@ -231,12 +419,21 @@ impl Stream {
         let now = segment.time;
         self.round_trips.clock(now, segment.options.timestamps);
         let ack = self.sequence.place(segment.ack);
-        if self.next == 0 || ack > self.next.saturating_add(1 << 30) {
+        if self.next == 0 {
+            // Nothing that it acknowledges was captured, but its window counts.
+            let first = self.sequence.advance(segment.ack);
+            (self.next, self.una) = (first, first);
+            self.unseen = Some((0, first, now));
+            self.rounds.begin(now);
+        }
+        if ack > self.next.saturating_add(1 << 30) {
             return;
         }
         // What was acknowledged was sent, even if the capture missed it.
         if ack > self.next && !self.acked_fin(ack) {
             self.holes.open(self.next, ack, now);
+            self.unseen = Some((self.next, ack, now));
+            self.counts.first_unseen.get_or_insert(now);
             self.next = ack;
             self.sequence.advance(segment.ack);
         }
@@ -244,25 +441,35 @@ impl Stream {
         self.counts.timestamps |= segment.options.timestamps.is_some();
         self.counts.last_ack = Some(now);
         let sample = self.round_trips.acked(ack, now, segment.options.timestamps);
-        if let Some(sample) = sample.filter(|_| self.round_trips.vantage() != Vantage::Receiver) {
+        // Of fewer than two full segments the acknowledgement may have been delayed (RFC 1122
+        // §4.2.3.2), which is no queue.
+        let prompt = self.next.saturating_sub(self.passed_ack) >= 2 * self.mss();
+        let tells = prompt && self.round_trips.vantage() != Vantage::Receiver;
+        if let Some(sample) = sample.filter(|_| tells) {
             self.rounds.rtt(sample + self.round_trips.up.least().unwrap_or_default());
         }
         self.counts.unseen += self.holes.close_below(ack);
         let flight = self.next.saturating_sub(self.una);
         self.trains.acked(now, ack, flight, self.mss(), self.losses.in_recovery());
-        let ack = Ack::read(segment, ack, scale, &self.sequence);
-        if self.distance.up() == Duration::ZERO || self.acks.len() >= UNDER_WAY {
-            if let Some((due, first)) = self.acks.pop_front() {
-                self.hear(due.min(now), first);
-                self.acks.push_back((now, ack));
-            } else {
-                self.hear(now, ack);
-            }
-        } else {
-            // Acknowledgements do not overtake one another.
-            let due = (now + self.distance.up()).max(self.acks.back().map_or(now, |(due, _)| *due));
-            self.acks.push_back((due, ack));
+        if ack > self.passed_ack {
+            (self.passed_ack, self.passed_at) = (ack, Some(now));
         }
+        let ack = Ack::read(segment, ack, scale, &self.sequence);
+        let clock = segment.options.timestamps.map(|t| t.value);
+        let up = self.distance.up();
+        if up == Duration::ZERO && self.acks.is_empty() {
+            self.hear(now, ack);
+            return;
+        }
+        if self.acks.len() >= UNDER_WAY
+            && let Some(first) = self.acks.pop_front()
+        {
+            self.hear(first.due.min(now), first.ack);
+        }
+        // Acknowledgements do not overtake one another.
+        let due = (now + up).max(self.acks.back().map_or(now, |last| last.due));
+        self.acks.push_back(Underway { passed: now, due, clock, ack });
+        self.hear_until(now, now);
     }
 
     /// A FIN takes a number that no payload has.
@@ -279,33 +486,49 @@ impl Stream {
         let duplicate = ack.pure
             && ack.ack == self.una
             && outstanding
-            && (ack.window == self.window || ack.sacked > ack.ack);
+            && (Some(ack.window) == self.window || ack.sacked > ack.ack);
         self.losses.heard(ack.ack, advanced, duplicate, ack.sacked, ack.dsack);
         if advanced {
+            self.rounds.answered(&view);
             self.counts.acked += ack.ack.min(self.next) - self.una;
             self.una = ack.ack.min(self.next);
             let before = self.last_room.replace(now);
             self.apart = now.since(before.unwrap_or(now));
+            self.note_answer(now);
         }
-        if ack.window == 0 && self.window > 0 {
+        // An answer to a probe keeps the window shut, but it is an answer.
+        if advanced || self.is_shut() {
+            self.silences.answered(now, self.next > self.una);
+        }
+        // A proxy that answers a SYN with a window of zero has not closed it.
+        if ack.window == 0 && self.window != Some(0) && !ack.opens {
             self.counts.zero_windows += 1;
         }
-        self.window = ack.window;
+        self.window = Some(ack.window);
         self.counts.largest_window = self.counts.largest_window.max(ack.window);
-        self.edge = self.edge.max(ack.ack.saturating_add(ack.window));
+        self.counts.windows.add(ack.window, 1);
+        self.edge = self.edge.max(Some(ack.ack.saturating_add(ack.window)));
         self.last_heard = Some(now);
-        self.unanswered += u32::from(advanced);
         let view = self.view(now);
         self.rounds.acked(&view);
     }
 
+    fn note_answer(&mut self, now: Time) {
+        if self.answers.len() == RECENT {
+            self.answers.pop_front();
+            self.more_answers += 1;
+        }
+        self.answers.push_back((now, self.next.saturating_sub(self.una)));
+    }
+
     /// The capture or the connection is over.
     pub(super) fn end(&mut self, now: Time) {
-        while let Some((due, ack)) = self.acks.pop_front() {
-            self.hear(due.min(now), ack);
+        while let Some(underway) = self.acks.pop_front() {
+            self.hear(underway.due.min(now), underway.ack);
         }
         let view = self.view(now);
         self.rounds.end(&view);
+        self.silences.end(now);
     }
 
     fn view(&self, now: Time) -> View {
@@ -313,18 +536,18 @@ impl Stream {
             now,
             next: self.next,
             una: self.una,
-            edge: (self.counts.window_known || self.is_shut()).then_some(self.edge),
+            edge: self.edge.filter(|_| self.counts.window_known || self.is_shut()),
             mss: self.mss(),
             largest: self.counts.largest_window,
             finished: self.finished,
             last_loss: self.losses.last_loss(),
             base: self.round_trips.least(),
+            repeats: self.silences.repeats(),
         }
     }
 
     /// Without a handshake the largest segment tells, unless it was not cut up yet.
     fn learn_mss(&mut self, payload: u64) {
-        const LARGEST: u64 = 9216;
         if self.mss.is_none_or(|mss| payload > mss) && payload <= LARGEST {
             self.mss = Some(payload);
         }
@@ -343,6 +566,27 @@ impl Stream {
     /// What was sent again, and why.
     pub fn resent(&self) -> &Resent {
         &self.losses.resent
+    }
+
+    /// The longest time in which the receiver left unanswered what was sent again and again, if
+    /// it ever did.
+    pub fn silence(&self) -> Option<Silence> {
+        self.silences.longest()
+    }
+
+    /// How long the receiver's window was shut.
+    pub fn shut(&self) -> Duration {
+        self.rounds.shut
+    }
+
+    /// Rounds that a full window held: the window, and how long a round took, in the mean.
+    pub fn full_rounds(&self) -> &Held {
+        &self.rounds.full_rounds
+    }
+
+    /// Rounds that neither the window nor a pause held, likewise with what was under way.
+    pub fn free_rounds(&self) -> &Held {
+        &self.rounds.free_rounds
     }
 
     /// Round trips.

@@ -1,3 +1,5 @@
+use std::collections::VecDeque;
+
 use sweetspot_units::{Rate, Time};
 
 use crate::Histogram;
@@ -7,18 +9,33 @@ use crate::Histogram;
 const SEGMENTS: u64 = 8;
 /// And never less than this.
 const LEAST_SEGMENTS: u64 = 2;
+/// Short segments remembered at once.
+const REMEMBERED: usize = 256;
 
 /// The rate at which the path delivers when it has something to deliver, from the spacing of
 /// acknowledgements: whatever the average is, data that waits at the bottleneck leaves it back
-/// to back.
+/// to back. Only full segments tell: short ones leave when a program writes them.
 #[derive(Debug, Default)]
 pub struct Trains {
     first: Option<(Time, u64)>,
+    /// Where short segments end.
+    short: VecDeque<u64>,
+    /// Up to here there were more of them than are remembered.
+    unknown: u64,
     /// Bits per second, weighted with bytes.
     rates: Histogram,
 }
 
 impl Trains {
+    /// A segment that is not full went, up to `end`.
+    pub fn sent_short(&mut self, end: u64) {
+        if self.short.len() < REMEMBERED {
+            self.short.push_back(end);
+        } else {
+            self.unknown = end;
+        }
+    }
+
     /// An acknowledgement up to `una` while `flight` bytes are under way; in `recovery` its steps
     /// are not those of data.
     pub fn acked(&mut self, now: Time, una: u64, flight: u64, mss: u64, recovery: bool) {
@@ -31,10 +48,19 @@ impl Trains {
             return;
         }
         let nanos = now.since(begun).as_nanos();
-        if nanos > 0 {
+        if nanos > 0 && self.is_full(from, una, mss) {
             self.rates.add((u128::from(bytes) * 8_000_000_000 / u128::from(nanos)) as u64, bytes);
         }
         self.first = Some((now, una));
+    }
+
+    /// Whether at most one segment in eight between `from` and `una` was short.
+    fn is_full(&mut self, from: u64, una: u64, mss: u64) -> bool {
+        let mut short = 0;
+        while self.short.front().is_some_and(|end| *end <= una) {
+            short += u64::from(self.short.pop_front() > Some(from));
+        }
+        from >= self.unknown && short <= (una - from) / mss.max(1) / SEGMENTS
     }
 
     /// The rate that a quarter of the bytes exceed, if there were trains: slower trains reach

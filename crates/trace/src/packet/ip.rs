@@ -18,6 +18,8 @@ pub struct Packet<'a> {
     /// How long its content was.
     pub length: usize,
     pub part: Part,
+    /// IPv4's identification.
+    pub id: Option<u16>,
 }
 
 /// Which part of a packet this is.
@@ -56,9 +58,9 @@ fn version_4(packet: &[u8], on_wire: usize) -> Result<Packet<'_>, NotASegment> {
     if header < 20 || total < header {
         return Err(NotASegment::Malformed);
     }
-    let id = u16::from_be_bytes([head[4], head[5]]).into();
+    let id = u16::from_be_bytes([head[4], head[5]]);
     let fragment = u16::from_be_bytes([head[6], head[7]]);
-    let part = part(id, usize::from(fragment & 0x1fff) * 8, fragment & 0x2000 != 0);
+    let part = part(id.into(), usize::from(fragment & 0x1fff) * 8, fragment & 0x2000 != 0);
     if head[9] != TCP {
         return Err(NotASegment::NotTcp);
     }
@@ -69,6 +71,7 @@ fn version_4(packet: &[u8], on_wire: usize) -> Result<Packet<'_>, NotASegment> {
         content: within(packet, header, total)?,
         length: total - header,
         part,
+        id: Some(id),
     })
 }
 
@@ -99,6 +102,7 @@ fn version_6(packet: &[u8], on_wire: usize) -> Result<Packet<'_>, NotASegment> {
                     content,
                     length: total - at,
                     part: whole,
+                    id: None,
                 });
             }
             // RFC 8200 §4.5.

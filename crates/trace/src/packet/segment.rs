@@ -43,6 +43,8 @@ pub struct Segment {
     pub header: u8,
     /// Its options, as far as they were captured.
     pub options: Options,
+    /// The identification of its IPv4 packet; two packets with the same are one, captured twice.
+    pub id: Option<u16>,
 }
 
 /// Ports, numbers, flags and window; checksum and urgent pointer may be cut off.
@@ -72,5 +74,6 @@ pub fn read(time: Time, ip: &Packet<'_>) -> Result<Segment, NotASegment> {
         payload,
         header: header as u8,
         options,
+        id: ip.id,
     })
 }

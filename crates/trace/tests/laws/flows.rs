@@ -32,6 +32,7 @@ fn segment() -> Segment {
         payload: 0,
         header: 20,
         options: Options::default(),
+        id: None,
     }
 }
 

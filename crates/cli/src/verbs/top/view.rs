@@ -5,7 +5,7 @@ use ratatui::layout::{Alignment, Constraint, Layout, Rect};
 use ratatui::style::{Style, Stylize};
 use ratatui::text::{Line, Text};
 use ratatui::widgets::{Block, Cell, Paragraph, Row as Line1, Sparkline, Table as Grid, Wrap};
-use sweetspot_diagnose::Verdict;
+use sweetspot_diagnose::LimitVerdict;
 
 use super::columns::{LIMIT_HEADING, LIMIT_WIDTH, TableColumn, fitting, ms, size};
 use super::order::select;
@@ -85,7 +85,7 @@ fn draw_row(frame: &mut Frame<'_>, area: Rect, row: &ConnectionRow) {
     let [words, rates, trips] =
         Layout::vertical([Constraint::Min(9), Constraint::Length(7), Constraint::Length(7)])
             .areas(area);
-    let verdict = Verdict::new(row.live.limits(), &row.live.evidence());
+    let verdict = LimitVerdict::new(row.live.limits(), &row.live.evidence());
     let c = &row.connection;
     let shares: Vec<String> = row.live.limits().shares().iter().map(share).collect();
     let lines = [

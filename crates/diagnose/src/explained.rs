@@ -1,0 +1,29 @@
+//! The law of every verdict: the limit that is named explains the rate that was measured.
+
+use sweetspot_units::Rate;
+
+use crate::{Class, Evidence};
+
+/// What the named limit allows, times its share of the time, and what was measured differ by no
+/// more than this factor.
+pub const FACTOR: f64 = 2.5;
+/// What is measured has a blur: a limit that allows a twentieth less may still be the limit.
+const BLUR: f64 = 0.95;
+
+/// The rate that `class` allows, where it is of the kind that has one and that is known.
+pub fn allowed(class: Class, e: &Evidence) -> Option<Rate> {
+    match class {
+        Class::ReceiverWindow => Some(e.window? / e.window_round.or(e.rtt)?),
+        Class::SenderWindow | Class::Transport => Some(e.flight? / e.flight_round.or(e.rtt)?),
+        Class::Bandwidth => e.capacity,
+        _ => None,
+    }
+}
+
+/// Whether `class`, with its `share` of the time, can be why `e.goodput` is what it is.
+pub fn explains(class: Class, share: f64, e: &Evidence) -> bool {
+    let Some(allowed) = allowed(class, e).map(Rate::as_f64) else { return true };
+    let goodput = e.goodput.as_f64();
+    let carried = allowed * share;
+    allowed >= goodput * BLUR && carried <= goodput * FACTOR && goodput <= carried * FACTOR
+}

@@ -1,0 +1,178 @@
+use serde::Serialize;
+use sweetspot_trace::flow::{Resent, Stream, Vantage};
+use sweetspot_units::Duration;
+
+/// What a capture shows of the data that one end sent, in figures.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Facts {
+    /// Payload, each byte counted once.
+    pub bytes: u64,
+    /// Payload acknowledged.
+    pub acked_bytes: u64,
+    /// Payload that was acknowledged and that the capture missed.
+    pub unseen_bytes: u64,
+    /// Segments with payload, those sent again among them.
+    pub data_segments: u64,
+    /// Segments sent again, by what made the sender do it.
+    pub resent: ResentFacts,
+    /// Separate loss events: everything lost in a round trip is one.
+    pub loss_events: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Segments that came out of order without having been sent again.
+    pub out_of_order: u64,
+    /// Segments that were captured twice and sent once.
+    pub captured_twice: u64,
+    /// Times the receiver closed its window.
+    pub zero_windows: u64,
+    /// Probes of a closed window.
+    pub window_probes: u64,
+    /// Keep-alives.
+    pub keep_alives: u64,
+    /// Time in which the window was closed or had no room for a segment because data lay unread.
+    pub shut_s: f64,
+    /// The windows that the receiver advertised, scaled where the scale is known.
+    pub window: WindowFacts,
+    /// Payload of a full segment.
+    pub mss: u64,
+    /// The most payload of a segment; above `mss` the capture was taken where a network card
+    /// cuts segments up.
+    pub largest_segment: u64,
+    /// Whether both ends offered selective acknowledgements; unknown without the handshake.
+    pub sack: Option<bool>,
+    /// Whether the receiver's segments carry timestamps.
+    pub timestamps: bool,
+    /// Round trips.
+    pub rtt: RttFacts,
+    /// Where the capture was taken, as seen from the sender: sender, receiver, middle, unknown.
+    pub vantage: &'static str,
+    /// The most that was ever under way.
+    pub largest_flight: u64,
+    /// The most that was sent at once.
+    pub largest_burst: u64,
+    /// The rate at which full segments were delivered back to back.
+    pub delivery_bps: Option<f64>,
+}
+
+/// Segments sent again, by kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct ResentFacts {
+    /// After duplicate or selective acknowledgements, or by time with some of them.
+    pub fast: u64,
+    /// By the retransmission timer.
+    pub timeout: u64,
+    /// The tail once more, to provoke an answer.
+    pub tail: u64,
+    /// Needlessly: it had been acknowledged.
+    pub spurious: u64,
+}
+
+/// Windows in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct WindowFacts {
+    /// The least.
+    pub least: Option<u64>,
+    /// The median of all advertisements.
+    pub median: Option<u64>,
+    /// The largest.
+    pub largest: Option<u64>,
+    /// By how many bits it was shifted; unknown without the handshake.
+    pub scale: Option<u8>,
+}
+
+/// Round trips in seconds.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RttFacts {
+    /// The shortest.
+    pub least_s: Option<f64>,
+    /// The mean.
+    pub mean_s: Option<f64>,
+    /// The median.
+    pub median_s: Option<f64>,
+    /// That of which 99 in 100 are no longer.
+    pub p99_s: Option<f64>,
+    /// Acknowledgements that gave a sample.
+    pub samples: u64,
+    /// How they were measured.
+    pub measured: &'static str,
+}
+
+impl Facts {
+    /// The facts of `stream`, whose receiver announced `scale`.
+    pub fn new(stream: &Stream, scale: Option<u8>, sack: Option<bool>) -> Facts {
+        let counts = stream.counts();
+        let resent = stream.resent();
+        let seconds = |time: Duration| time.as_secs_f64();
+        let trips = stream.round_trips();
+        Facts {
+            bytes: counts.bytes,
+            acked_bytes: counts.acked,
+            unseen_bytes: counts.unseen,
+            data_segments: counts.data_segments,
+            resent: ResentFacts::new(resent),
+            loss_events: resent.events,
+            timeouts: resent.timeouts,
+            out_of_order: counts.out_of_order,
+            captured_twice: counts.copies,
+            zero_windows: counts.zero_windows,
+            window_probes: counts.window_probes,
+            keep_alives: counts.keep_alives,
+            shut_s: seconds(stream.shut()),
+            window: WindowFacts {
+                least: counts.windows.least(),
+                median: counts.windows.quantile(0.5),
+                largest: counts.windows.largest(),
+                scale,
+            },
+            mss: stream.mss(),
+            largest_segment: counts.largest_segment,
+            sack,
+            timestamps: counts.timestamps,
+            rtt: RttFacts {
+                least_s: trips.least().map(seconds),
+                mean_s: trips.mean().map(seconds),
+                median_s: trips.median().map(seconds),
+                p99_s: trips.quantile(0.99).map(seconds),
+                samples: trips.samples(),
+                measured: measured(stream),
+            },
+            vantage: vantage(trips.vantage()),
+            largest_flight: stream.largest_flight().get(),
+            largest_burst: counts.largest_burst,
+            delivery_bps: stream.train_rate().map(|rate| rate.as_f64()),
+        }
+    }
+}
+
+impl ResentFacts {
+    fn new(resent: &Resent) -> ResentFacts {
+        ResentFacts {
+            fast: resent.fast + resent.selective,
+            timeout: resent.timeout,
+            tail: resent.probes,
+            spurious: resent.needless,
+        }
+    }
+}
+
+fn vantage(vantage: Vantage) -> &'static str {
+    match vantage {
+        Vantage::Sender => "sender",
+        Vantage::Receiver => "receiver",
+        Vantage::Middle => "middle",
+        Vantage::Unknown => "unknown",
+    }
+}
+
+fn measured(stream: &Stream) -> &'static str {
+    let trips = stream.round_trips();
+    match (trips.least(), trips.vantage(), stream.counts().timestamps) {
+        (None, ..) => "not at all",
+        (Some(_), Vantage::Unknown, _) => "from data to its acknowledgement, one half of the way",
+        (Some(_), Vantage::Sender, _) => "from data to its acknowledgement",
+        (Some(_), _, true) => "from data to its acknowledgement, and by the echo of timestamps",
+        (Some(_), _, false) => {
+            "from data to its acknowledgement, and from the handshake to the sender and back"
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! What should be known beside a verdict.
+
+use sweetspot_trace::flow::{Connection, Stream};
+use sweetspot_units::Duration;
+
+/// A share of segments out of order that is worth a word.
+const REORDERING: f64 = 0.01;
+/// A clock this coarse blurs round trips.
+const COARSE: Duration = Duration::from_millis(1);
+
+/// The remarks on the data that `side` of `connection` sent.
+pub fn remarks(connection: &Connection, side: usize) -> Vec<String> {
+    let stream = &connection.streams[side];
+    let mut remarks = options(connection);
+    remarks.extend(vantage(connection, stream));
+    remarks
+}
+
+/// What the handshake left out.
+fn options(connection: &Connection) -> Vec<String> {
+    let offers = connection.handshake.offers;
+    let [Some(opener), Some(opened)] = offers else {
+        return vec![
+            "the handshake is not in the capture: whether windows are scaled is unknown".to_owned(),
+        ];
+    };
+    if opener.cut || opened.cut {
+        return vec!["options of the handshake were cut off (tcpdump -s 96)".to_owned()];
+    }
+    let mut remarks = Vec::new();
+    let mut missing = |what: &str, effect: &str, had: [bool; 2]| {
+        let who = match had {
+            [true, true] => return,
+            [true, false] => {
+                "only who opened the connection offered it; a device on the way may have removed it"
+            }
+            [false, true] => "only who answered offered it, against the standard",
+            [false, false] => "neither end offered it",
+        };
+        remarks.push(format!("no {what}: {effect} ({who})"));
+    };
+    let both = [opener, opened];
+    missing(
+        "selective acknowledgements",
+        "several losses in a round trip are repaired one by one",
+        both.map(|o| o.sack),
+    );
+    missing("window scaling", "no window exceeds 65,535 bytes", both.map(|o| o.scale.is_some()));
+    missing("timestamps", "round trips are sampled less often", both.map(|o| o.timestamps));
+    remarks
+}
+
+/// What the place and the program of the capture did to it.
+fn vantage(connection: &Connection, stream: &Stream) -> Vec<String> {
+    let counts = stream.counts();
+    let mut remarks = Vec::new();
+    let mut remark = |holds: bool, words: String| {
+        if holds {
+            remarks.push(words);
+        }
+    };
+    let copies = connection.copies + counts.copies;
+    remark(copies > 0, format!("{copies} packets were captured twice; each is counted once"));
+    remark(
+        counts.offloaded > 0,
+        format!(
+            "{} segments are longer than any packet: the capture was taken where the network card \
+             cuts them up, so that less is known of the time of each",
+            counts.offloaded
+        ),
+    );
+    remark(
+        counts.handshake_was_slow,
+        "the handshake took longer than the path does: data was sent sooner than that allows"
+            .to_owned(),
+    );
+    remark(
+        counts.unseen > 0,
+        format!("{} bytes were acknowledged that the capture missed", counts.unseen),
+    );
+    let reordered = counts.out_of_order as f64 > counts.data_segments as f64 * REORDERING;
+    remark(
+        reordered,
+        format!("{} of {} segments came out of order", counts.out_of_order, counts.data_segments),
+    );
+    remark(
+        connection.backward > 0,
+        format!(
+            "the time of {} packets lies before that of the packet in front of them",
+            connection.backward
+        ),
+    );
+    let tick = connection.tick();
+    remark(
+        tick.is_some_and(|tick| tick >= COARSE),
+        format!(
+            "the capture's clock has ticks of {}: shorter round trips are not told",
+            tick.unwrap_or_default()
+        ),
+    );
+    remark(
+        counts.acks > 0 && stream.round_trips().samples() == 0 && counts.bytes > 0,
+        "no round trip could be measured".to_owned(),
+    );
+    remarks
+}

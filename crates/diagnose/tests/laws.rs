@@ -1,0 +1,292 @@
+//! What no verdict may break, whatever was captured: over connections of a small model, and over
+//! the same with packets left out, captured twice, late or out of order.
+
+use std::net::SocketAddr;
+
+use proptest::prelude::*;
+use proptest::sample::Index;
+use sweetspot_diagnose::{Class, Flow, capture};
+use sweetspot_trace::flow::Table;
+use sweetspot_trace::packet::{Flags, Options, Segment, Timestamps};
+use sweetspot_units::{Duration, Time};
+
+const SENDER: ([u8; 4], u16) = ([192, 0, 2, 1], 40_000);
+const RECEIVER: ([u8; 4], u16) = ([192, 0, 2, 2], 80);
+
+/// A sender, a receiver, a path between them, and where on it the capture was taken.
+#[derive(Debug, Clone)]
+struct Model {
+    mss: u32,
+    window: u32,
+    /// Microseconds from end to end.
+    delay: u64,
+    /// Microseconds that a segment occupies the bottleneck.
+    spacing: u64,
+    /// Of 16 parts of the way, how many lie between the sender and the capture.
+    place: u64,
+    rounds: u32,
+    /// The congestion window's first segments, and whether it doubles.
+    first: u32,
+    doubles: bool,
+    /// The sender rests so long after each round.
+    rest: u64,
+    /// The receiver closes its window each so many rounds.
+    closes: Option<u32>,
+    /// One segment in so many is lost and sent again after a timeout.
+    loses: Option<u32>,
+    timestamps: bool,
+    handshake: bool,
+}
+
+fn model() -> impl Strategy<Value = Model> {
+    let sizes = (prop_oneof![Just(536u32), Just(1448), 1..9000u32], 1..300_000u32);
+    let path = (0..200_000u64, 1..10_000u64, 0..=16u64);
+    let sending = (1..30u32, 1..40u32, any::<bool>(), prop_oneof![Just(0u64), 0..2_000_000u64]);
+    let faults = (proptest::option::of(1..10u32), proptest::option::of(2..50u32));
+    (sizes, path, sending, faults, any::<bool>(), any::<bool>()).prop_map(
+        |((mss, window), path, sending, (closes, loses), timestamps, handshake)| Model {
+            mss,
+            window,
+            delay: path.0,
+            spacing: path.1,
+            place: path.2,
+            rounds: sending.0,
+            first: sending.1,
+            doubles: sending.2,
+            rest: sending.3,
+            closes,
+            loses,
+            timestamps,
+            handshake,
+        },
+    )
+}
+
+impl Model {
+    /// What the capture shows, in the order of time.
+    fn play(&self) -> Vec<Segment> {
+        let mut packets = Vec::new();
+        let up = self.delay * self.place / 16;
+        let mut now = 0;
+        if self.handshake {
+            let syn = Flags { syn: true, ..Flags::default() };
+            let offer = Options::read(&[2, 4, (self.mss >> 8) as u8, self.mss as u8, 3, 3, 4, 1]);
+            packets.push(self.sent(now + up, 0, 0, syn, offer));
+            let at = now + 2 * self.delay - up;
+            let answer = Flags { ack: true, ..syn };
+            packets.push(self.heard(at, 0, 1, answer, self.window.min(65_535), offer));
+            now += 2 * self.delay;
+            packets.push(self.sent(now + up, 1, 0, ack(), Options::default()));
+        }
+        let (mut next, mut flight, mut bottleneck) = (1u32, self.first, 0);
+        for round in 0..self.rounds {
+            let segments = flight.min((self.window / self.mss).max(1));
+            let mut last = now;
+            for n in 0..segments {
+                let data = |at| self.sent(at + up, next, self.mss, ack(), self.clock(at));
+                packets.push(data(now));
+                let mut left = now;
+                if self.loses.is_some_and(|every| (round * 7 + n) % every == 1) {
+                    left = now + 300_000 + 2 * self.delay;
+                    packets.push(data(left));
+                }
+                bottleneck = (left + self.delay).max(bottleneck + self.spacing);
+                next = next.wrapping_add(self.mss);
+                let closed =
+                    self.closes.is_some_and(|every| round % every == 0) && n == segments - 1;
+                let window = if closed { 0 } else { self.window >> 4 };
+                let back = bottleneck + self.delay - up;
+                packets.push(self.heard(back, 1, next, ack(), window, self.clock(bottleneck)));
+                last = bottleneck + self.delay;
+                if closed {
+                    let opens = self.clock(bottleneck + 50_000);
+                    let window = self.window >> 4;
+                    packets.push(self.heard(back + 50_000, 1, next, ack(), window, opens));
+                    last += 50_000;
+                }
+            }
+            now = last + self.rest;
+            flight = if self.doubles { flight.saturating_mul(2).min(200) } else { flight };
+        }
+        packets.sort_by_key(|packet| packet.time);
+        packets
+    }
+
+    fn clock(&self, now: u64) -> Options {
+        let mut options = Options::default();
+        let value = (now / 1000) as u32 + 1;
+        options.timestamps = self.timestamps.then_some(Timestamps { value, echo: value });
+        options
+    }
+
+    fn sent(&self, at: u64, seq: u32, payload: u32, flags: Flags, options: Options) -> Segment {
+        Segment {
+            time: Time::ZERO + Duration::from_micros(at),
+            source: SocketAddr::from(SENDER),
+            destination: SocketAddr::from(RECEIVER),
+            seq,
+            ack: 1,
+            flags,
+            window: 65_535,
+            payload,
+            header: 32,
+            options,
+            id: None,
+        }
+    }
+
+    fn heard(
+        &self,
+        at: u64,
+        seq: u32,
+        ack: u32,
+        flags: Flags,
+        window: u32,
+        options: Options,
+    ) -> Segment {
+        let window = window.min(65_535) as u16;
+        let segment = self.sent(at, seq, 0, flags, options);
+        let (source, destination) = (segment.destination, segment.source);
+        Segment { source, destination, ack, window, ..segment }
+    }
+}
+
+fn ack() -> Flags {
+    Flags { ack: true, ..Flags::default() }
+}
+
+/// What a capture can do to packets.
+#[derive(Debug, Clone)]
+enum Mutation {
+    LeaveOut(Index),
+    Copy(Index),
+    Delay(Index, u64),
+    Swap(Index),
+    OneWay(bool),
+}
+
+fn mutation() -> impl Strategy<Value = Mutation> {
+    prop_oneof![
+        any::<Index>().prop_map(Mutation::LeaveOut),
+        any::<Index>().prop_map(Mutation::Copy),
+        (any::<Index>(), 0..3_000_000u64).prop_map(|(at, by)| Mutation::Delay(at, by)),
+        any::<Index>().prop_map(Mutation::Swap),
+        any::<bool>().prop_map(Mutation::OneWay),
+    ]
+}
+
+fn mutate(packets: &mut Vec<Segment>, mutation: &Mutation) {
+    if packets.len() < 2 {
+        return;
+    }
+    match mutation {
+        Mutation::LeaveOut(at) => {
+            packets.remove(at.index(packets.len()));
+        }
+        Mutation::Copy(at) => {
+            let at = at.index(packets.len());
+            packets.insert(at, packets[at]);
+        }
+        Mutation::Delay(at, by) => {
+            let at = at.index(packets.len());
+            let by = Duration::from_micros(*by);
+            packets[at..].iter_mut().for_each(|packet| packet.time += by);
+        }
+        Mutation::Swap(at) => {
+            let at = at.index(packets.len() - 1);
+            packets.swap(at, at + 1);
+        }
+        Mutation::OneWay(forward) => {
+            let sender = SocketAddr::from(SENDER);
+            packets.retain(|packet| (packet.source == sender) == *forward);
+        }
+    }
+}
+
+fn flows(packets: &[Segment]) -> Vec<Flow> {
+    let mut table = Table::default();
+    let mut flows = Vec::new();
+    for packet in packets {
+        flows.extend(table.take(packet).iter().flat_map(capture::flows));
+    }
+    while let Some(connection) = table.drain() {
+        flows.extend(capture::flows(&connection));
+    }
+    flows
+}
+
+fn obeys(flow: &Flow, packets: &[Segment]) {
+    let verdict = &flow.verdict;
+    if let Some(allowed) = verdict.allowed_bps {
+        let carried = allowed * verdict.share_of_time;
+        let ratio = carried / flow.goodput_bps;
+        assert!((0.39..2.51).contains(&ratio), "{ratio} of the goodput: {flow:?}");
+        assert!(allowed >= 0.94 * flow.goodput_bps, "allows less than it carried: {flow:?}");
+    }
+    if let Some(facts) = &flow.facts {
+        assert!(flow.retransmitted_segments <= facts.data_segments, "{flow:?}");
+        let zero = packets.iter().any(|packet| packet.window == 0 && packet.flags.ack);
+        assert!(zero || facts.zero_windows == 0, "{flow:?}");
+        assert!(zero || !verdict.words.contains("to 0 bytes"), "{flow:?}");
+        assert!(facts.rtt.median_s >= facts.rtt.least_s, "{flow:?}");
+        assert!(facts.rtt.p99_s >= facts.rtt.median_s, "{flow:?}");
+    }
+    assert!(flow.rtt_median_s >= flow.rtt_min_s, "{flow:?}");
+    // No transfer is faster than all of it in one round trip.
+    if let Some(rtt) = flow.rtt_min_s.filter(|_| flow.expected_gain_bps > 0.0) {
+        let most = flow.bytes as f64 * 8.0 / rtt;
+        assert!(flow.goodput_bps + flow.expected_gain_bps <= most.max(flow.goodput_bps) * 1.01);
+    }
+    let shares: f64 = serde_json::to_value(flow.limits)
+        .iter()
+        .filter_map(|map| map.as_object())
+        .flat_map(|map| map.values())
+        .filter_map(serde_json::Value::as_f64)
+        .sum();
+    assert!((shares - 1.0).abs() < 1e-3, "{shares} {flow:?}");
+}
+
+proptest! {
+    #[test]
+    fn no_verdict_breaks_a_law_on_what_a_sender_does(model in model()) {
+        let packets = model.play();
+        flows(&packets).iter().for_each(|flow| obeys(flow, &packets));
+    }
+
+    #[test]
+    fn no_verdict_breaks_a_law_on_what_a_capture_makes_of_it(
+        model in model(),
+        mutations in prop::collection::vec(mutation(), 1..20),
+    ) {
+        let mut packets = model.play();
+        mutations.iter().for_each(|mutation| mutate(&mut packets, mutation));
+        flows(&packets).iter().for_each(|flow| obeys(flow, &packets));
+    }
+
+    /// A window of whole segments, always full, is the limit wherever the capture was taken.
+    #[test]
+    fn a_window_that_is_always_full_is_the_limit(
+        segments in 2..40u32,
+        delay in 5_000..100_000u64,
+        place in 0..=16u64,
+        timestamps: bool,
+    ) {
+        let model = Model {
+            mss: 1448,
+            window: segments * 1448 / 16 * 16,
+            delay,
+            spacing: 10,
+            place,
+            rounds: 60,
+            first: segments,
+            doubles: false,
+            rest: 0,
+            closes: None,
+            loses: None,
+            timestamps,
+            handshake: true,
+        };
+        let flows = flows(&model.play());
+        prop_assert_eq!(flows[0].verdict.class, Class::ReceiverWindow, "{:?}", flows[0]);
+    }
+}

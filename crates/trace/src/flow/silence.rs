@@ -1,0 +1,80 @@
+use sweetspot_units::{Duration, Time};
+
+/// A time in which the peer answered nothing of what was sent again and again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Silence {
+    /// When the peer was last heard, or data first went unanswered.
+    pub since: Time,
+    /// How long it lasted.
+    pub lasted: Duration,
+    /// How often something was sent again meanwhile.
+    pub repeats: u64,
+    /// Whether an answer came after all.
+    pub ended: bool,
+    /// Whether what was sent again had been acknowledged where the capture was taken: the
+    /// acknowledgement was lost beyond it.
+    pub beyond: bool,
+}
+
+/// Follows whether the peer answers.
+#[derive(Debug, Default)]
+pub struct Silences {
+    since: Option<Time>,
+    repeats: u64,
+    longest: Option<Silence>,
+}
+
+impl Silences {
+    /// New data went: whoever waits for an answer waits from now on.
+    pub fn asked(&mut self, now: Time) {
+        self.since.get_or_insert(now);
+    }
+
+    /// Something was sent again because no answer came; a probe of a closed window counts, too.
+    pub fn repeated(&mut self, now: Time) {
+        self.since.get_or_insert(now);
+        self.repeats += 1;
+    }
+
+    /// How often it was repeated without an answer.
+    pub fn repeats(&self) -> u64 {
+        self.repeats
+    }
+
+    /// The peer moved on; `outstanding` says whether more waits for an answer.
+    pub fn answered(&mut self, now: Time, outstanding: bool) {
+        self.close(now, true);
+        self.since = outstanding.then_some(now);
+    }
+
+    /// The capture is over.
+    pub fn end(&mut self, now: Time) {
+        self.close(now, false);
+        self.since = None;
+    }
+
+    /// It was acknowledged at `since`, and at `now` sent again.
+    pub fn beyond(&mut self, since: Time, now: Time) {
+        let lasted = now.since(since);
+        self.note(Silence { since, lasted, repeats: 1, ended: true, beyond: true });
+    }
+
+    /// The longest in which something was repeated.
+    pub fn longest(&self) -> Option<Silence> {
+        self.longest
+    }
+
+    fn close(&mut self, now: Time, ended: bool) {
+        let repeats = std::mem::take(&mut self.repeats);
+        if let Some(since) = self.since.filter(|_| repeats > 0) {
+            let lasted = now.since(since);
+            self.note(Silence { since, lasted, repeats, ended, beyond: false });
+        }
+    }
+
+    fn note(&mut self, silence: Silence) {
+        if self.longest.is_none_or(|longest| longest.lasted < silence.lasted) {
+            self.longest = Some(silence);
+        }
+    }
+}
