@@ -39,8 +39,21 @@ pub struct Header {
     nanoseconds: bool,
     /// Bytes of header that Kuznetsov's variant of the format adds to each record.
     extra: usize,
+    /// How old programs wrote a record's two lengths.
+    lengths: Lengths,
     /// Known once the header was taken.
     link: Option<Link>,
+}
+
+/// In which order a record's lengths stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lengths {
+    /// What was kept, then what there was.
+    KeptFirst,
+    /// The other way round, as before version 2.3.
+    KeptLast,
+    /// Version 2.3 was written in both: what was kept is never longer.
+    Unknown,
 }
 
 impl Header {
@@ -52,7 +65,7 @@ impl Header {
             0xa1b2_cd34 => (false, 8),
             _ => return None,
         };
-        Some(Header { order, nanoseconds, extra, link: None })
+        Some(Header { order, nanoseconds, extra, lengths: Lengths::KeptFirst, link: None })
     }
 
     pub fn next<'a>(&mut self, input: &'a [u8], at: u64) -> Result<Item<'a>, CaptureError> {
@@ -72,6 +85,11 @@ impl Header {
         if major != 2 {
             return Err(CaptureError::Version { format: "pcap", major, minor });
         }
+        self.lengths = match minor {
+            0..3 => Lengths::KeptLast,
+            3 => Lengths::Unknown,
+            _ => Lengths::KeptFirst,
+        };
         // The upper bits say whether frames end with a checksum, and how long it is.
         self.link = Some(Link::from_number(network & 0xffff));
         Ok(Item::Other(FILE_HEADER as u64))
@@ -83,6 +101,11 @@ impl Header {
             (field(0), field(1), field(2), field(3))
         else {
             return Ok(Item::Incomplete);
+        };
+        let (kept, length) = match self.lengths {
+            Lengths::KeptFirst => (kept, length),
+            Lengths::KeptLast => (length, kept),
+            Lengths::Unknown => (kept.min(length), kept.max(length)),
         };
         let kept = kept as usize;
         if kept > LARGEST_PACKET {

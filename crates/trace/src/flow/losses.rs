@@ -81,7 +81,6 @@ struct Recovery {
 #[derive(Debug, Clone, Copy)]
 pub struct Again {
     pub now: Time,
-    pub start: u64,
     pub end: u64,
     /// All that was sent.
     pub next: u64,

@@ -321,7 +321,7 @@ impl Stream {
             self.counts.out_of_order += 1;
             self.counts.bytes += end - start;
         } else {
-            self.lost(now, start, end, base);
+            self.lost(now, end, base);
             self.counts.bytes += if since.is_some() { end - start } else { 0 };
         }
         self.round_trips.resent(start, end, now, timestamps);
@@ -332,11 +332,10 @@ impl Stream {
         }
     }
 
-    fn lost(&mut self, now: Time, start: u64, end: u64, rtt: Duration) {
+    fn lost(&mut self, now: Time, end: u64, rtt: Duration) {
         let active = self.last_sent.max(self.last_heard).unwrap_or(now);
         let again = Again {
             now,
-            start,
             end,
             next: self.next,
             una: self.una,

@@ -4,7 +4,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::NotASegment;
 
-const TCP: u8 = 6;
+/// The number of TCP.
+pub const TCP: u8 = 6;
 /// Chains of extension headers are short; a longer one is an attack.
 const MOST_EXTENSIONS: usize = 16;
 
@@ -13,6 +14,8 @@ const MOST_EXTENSIONS: usize = 16;
 pub struct Packet<'a> {
     pub source: IpAddr,
     pub destination: IpAddr,
+    /// What it carries, by IANA's numbers.
+    pub protocol: u8,
     /// What was captured of its content.
     pub content: &'a [u8],
     /// How long its content was.
@@ -61,13 +64,11 @@ fn version_4(packet: &[u8], on_wire: usize) -> Result<Packet<'_>, NotASegment> {
     let id = u16::from_be_bytes([head[4], head[5]]);
     let fragment = u16::from_be_bytes([head[6], head[7]]);
     let part = part(id.into(), usize::from(fragment & 0x1fff) * 8, fragment & 0x2000 != 0);
-    if head[9] != TCP {
-        return Err(NotASegment::NotTcp);
-    }
     let address = |i: usize| Ipv4Addr::new(head[i], head[i + 1], head[i + 2], head[i + 3]).into();
     Ok(Packet {
         source: address(12),
         destination: address(16),
+        protocol: head[9],
         content: within(packet, header, total)?,
         length: total - header,
         part,
@@ -94,17 +95,6 @@ fn version_6(packet: &[u8], on_wire: usize) -> Result<Packet<'_>, NotASegment> {
     for _ in 0..MOST_EXTENSIONS {
         let next = || packet.get(at..).and_then(|rest| rest.first_chunk::<8>());
         match kind {
-            TCP => {
-                let content = within(packet, at, total)?;
-                return Ok(Packet {
-                    source,
-                    destination,
-                    content,
-                    length: total - at,
-                    part: whole,
-                    id: None,
-                });
-            }
             // RFC 8200 §4.5.
             44 => {
                 let next = next().ok_or(NotASegment::CutShort)?;
@@ -130,7 +120,18 @@ fn version_6(packet: &[u8], on_wire: usize) -> Result<Packet<'_>, NotASegment> {
                 kind = next[0];
                 at += (usize::from(next[1]) + 2) * 4;
             }
-            _ => return Err(NotASegment::NotTcp),
+            protocol => {
+                let content = within(packet, at, total)?;
+                return Ok(Packet {
+                    source,
+                    destination,
+                    protocol,
+                    content,
+                    length: total - at,
+                    part: whole,
+                    id: None,
+                });
+            }
         }
     }
     Err(NotASegment::Malformed)

@@ -1,11 +1,11 @@
-//! Link layers: what stands in front of IP. Numbers as in the registry of draft-ietf-opsawg-pcaplinktype.
+//! Link layers, by the numbers of draft-ietf-opsawg-pcaplinktype.
 
 use super::NotASegment;
 
 /// What a captured packet begins with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Link {
-    /// Ethernet, with VLAN tags or without.
+    /// Ethernet, with VLAN tags, MPLS labels or PPPoE, or without.
     Ethernet,
     /// IP itself.
     Raw,
@@ -13,18 +13,49 @@ pub enum Link {
     Loopback,
     /// Linux "any" device.
     Cooked,
-    /// The same, second version.
+    /// Linux "any" device, second version.
     Cooked2,
+    /// PPP, with its HDLC-like framing or without.
+    Ppp,
+    /// FDDI, which carries LLC.
+    Fddi,
+    /// IEEE 802.11.
+    Wifi,
+    /// IEEE 802.11 behind a header of the capturing radio, whose kind this is.
+    Radio(Radio),
+    /// OpenBSD's pf log.
+    PfLog,
+    /// OpenBSD's encapsulation device.
+    Enc,
     /// Another one; its number.
     Other(u32),
 }
 
+/// Headers that radios put before IEEE 802.11.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Radio {
+    /// Radiotap, and PPI: the length stands in bytes 2 and 3, the smaller first.
+    Tap,
+    /// Prism: 144 bytes.
+    Prism,
+    /// AVS: the length stands in bytes 4 to 7, the larger first.
+    Avs,
+}
+
 const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;
+const TRANSPARENT_ETHERNET: u16 = 0x6558;
+const PPP_SESSION: u16 = 0x8864;
+/// Unicast and multicast (RFC 3032, RFC 5332).
+const MPLS: [u16; 2] = [0x8847, 0x8848];
 /// IEEE 802.1Q, 802.1ad, and the number that switches used before it.
 const VLAN: [u16; 3] = [0x8100, 0x88a8, 0x9100];
+/// Below this an EtherType is a length, and LLC follows (IEEE 802.3).
+const LEAST_ETHERTYPE: u16 = 0x0600;
 /// Two are usual; more than this is not a packet but an attack.
 const MOST_TAGS: usize = 8;
+/// LLC and SNAP with an EtherType behind them (RFC 1042).
+const SNAP: [u8; 3] = [0xaa, 0xaa, 0x03];
 
 impl Link {
     /// The link layer of that number.
@@ -32,8 +63,16 @@ impl Link {
         match number {
             0 | 108 => Link::Loopback,
             1 => Link::Ethernet,
+            9 | 50 | 166 | 204 => Link::Ppp,
+            10 => Link::Fddi,
             12 | 14 | 101 | 228 | 229 => Link::Raw,
+            105 => Link::Wifi,
+            109 => Link::Enc,
             113 => Link::Cooked,
+            117 => Link::PfLog,
+            119 => Link::Radio(Radio::Prism),
+            127 | 192 => Link::Radio(Radio::Tap),
+            163 => Link::Radio(Radio::Avs),
             276 => Link::Cooked2,
             other => Link::Other(other),
         }
@@ -44,16 +83,41 @@ impl Link {
         match self {
             Link::Raw => Ok(frame),
             // The family's number differs among systems; IP's own version tells.
-            Link::Loopback => frame.get(4..).ok_or(NotASegment::CutShort),
-            Link::Ethernet => ethertype(frame, 12),
+            Link::Loopback => behind(frame, 4),
+            Link::Ethernet => ethernet(frame),
             Link::Cooked => ethertype(frame, 14),
-            Link::Cooked2 => {
-                let (kind, rest) = (u16_at(frame, 0)?, frame.get(20..));
-                tagged(kind, rest.ok_or(NotASegment::CutShort)?)
+            Link::Cooked2 => tagged(u16_at(frame, 0)?, behind(frame, 20)?),
+            Link::Ppp => ppp(frame),
+            // Frame control and two addresses, then LLC.
+            Link::Fddi => llc(behind(frame, 13)?),
+            Link::Wifi => wifi(frame),
+            Link::Radio(radio) => wifi(behind(frame, radio.header(frame)?)?),
+            // Its first byte is the header's length, padded to four.
+            Link::PfLog => {
+                let length = frame.first().ok_or(NotASegment::CutShort)?;
+                behind(frame, usize::from(*length).next_multiple_of(4))
             }
+            Link::Enc => behind(frame, 12),
             Link::Other(_) => Err(NotASegment::UnknownLink),
         }
     }
+}
+
+impl Radio {
+    /// How long the header is.
+    fn header(self, frame: &[u8]) -> Result<usize, NotASegment> {
+        match self {
+            Radio::Tap => Ok(u16_at(frame, 2)?.swap_bytes().into()),
+            Radio::Prism => Ok(144),
+            // The upper half of the length is never used.
+            Radio::Avs => Ok(u16_at(frame, 6)?.into()),
+        }
+    }
+}
+
+/// The IP packet in an Ethernet frame.
+pub(crate) fn ethernet(frame: &[u8]) -> Result<&[u8], NotASegment> {
+    ethertype(frame, 12)
 }
 
 /// A frame whose EtherType stands at `offset`, the last thing before its content.
@@ -62,19 +126,101 @@ fn ethertype(frame: &[u8], offset: usize) -> Result<&[u8], NotASegment> {
     tagged(kind, &frame[offset + 2..])
 }
 
-/// Content of EtherType `kind`, perhaps behind VLAN tags.
-fn tagged(mut kind: u16, mut rest: &[u8]) -> Result<&[u8], NotASegment> {
+/// Content of EtherType `kind`, perhaps behind VLAN tags, labels or PPPoE.
+pub(crate) fn tagged(mut kind: u16, mut rest: &[u8]) -> Result<&[u8], NotASegment> {
     for _ in 0..MOST_TAGS {
         match kind {
             IPV4 | IPV6 => return Ok(rest),
+            TRANSPARENT_ETHERNET => {
+                kind = u16_at(rest, 12)?;
+                rest = &rest[14..];
+            }
+            // RFC 2516 §4: six bytes, then PPP.
+            PPP_SESSION => return ppp(behind(rest, 6)?),
             tag if VLAN.contains(&tag) => {
                 kind = u16_at(rest, 2)?;
                 rest = &rest[4..];
             }
+            label if MPLS.contains(&label) => return labelled(rest),
+            length if length < LEAST_ETHERTYPE => return llc(rest),
             _ => return Err(NotASegment::NotIp),
         }
     }
     Err(NotASegment::Malformed)
+}
+
+/// What stands behind a stack of MPLS labels, which do not say what it is: IP, or Ethernet, perhaps
+/// behind a control word (RFC 4385).
+fn labelled(mut rest: &[u8]) -> Result<&[u8], NotASegment> {
+    for _ in 0..MOST_TAGS {
+        let label: &[u8; 4] = rest.first_chunk().ok_or(NotASegment::CutShort)?;
+        rest = &rest[4..];
+        if label[2] & 1 == 1 {
+            return match rest.first().ok_or(NotASegment::CutShort)? >> 4 {
+                4 | 6 => Ok(rest),
+                0 => ethernet(behind(rest, 4)?).or_else(|_| ethernet(rest)),
+                _ => ethernet(rest),
+            };
+        }
+    }
+    Err(NotASegment::Malformed)
+}
+
+/// LLC, and SNAP behind it.
+fn llc(rest: &[u8]) -> Result<&[u8], NotASegment> {
+    match rest.first_chunk::<3>() {
+        None => Err(NotASegment::CutShort),
+        Some(head) if *head == SNAP => ethertype(rest, 6),
+        Some(_) => Err(NotASegment::NotIp),
+    }
+}
+
+/// PPP (RFC 1661), with HDLC's address and control (RFC 1662) or without.
+fn ppp(rest: &[u8]) -> Result<&[u8], NotASegment> {
+    const HDLC: [u8; 2] = [0xff, 0x03];
+    let rest = rest.strip_prefix(&HDLC).unwrap_or(rest);
+    // Captures on a serial line put a byte of direction before that.
+    let rest = match rest {
+        [0 | 1, 0xff, 0x03, inner @ ..] => inner,
+        other => other,
+    };
+    match (rest.first().ok_or(NotASegment::CutShort)?, rest.get(1)) {
+        // The protocol may be cut to one byte (RFC 1661 §6.5).
+        (0x21 | 0x57, _) => behind(rest, 1),
+        (0, Some(0x21 | 0x57)) => behind(rest, 2),
+        // MPLS (RFC 3032 §4.3).
+        (2, Some(0x81 | 0x83)) => labelled(behind(rest, 2)?),
+        (0, None) => Err(NotASegment::CutShort),
+        _ => Err(NotASegment::NotIp),
+    }
+}
+
+/// The IP packet in an IEEE 802.11 data frame that is not encrypted (§9.2.3).
+fn wifi(frame: &[u8]) -> Result<&[u8], NotASegment> {
+    let [control, flags] = *frame.first_chunk().ok_or(NotASegment::CutShort)?;
+    let (kind, subtype) = (control >> 2 & 3, control >> 4);
+    // Data; the third bit of the subtype says that there is none.
+    if kind != 2 || subtype & 4 != 0 || flags & 0x40 != 0 {
+        return Err(NotASegment::NotIp);
+    }
+    let four_addresses = flags & 3 == 3;
+    let with_qos = subtype & 8 != 0;
+    // Order, in a QoS frame: the HT control field is there.
+    let with_ht = with_qos && flags & 0x80 != 0;
+    let header = 24
+        + if four_addresses { 6 } else { 0 }
+        + if with_qos { 2 } else { 0 }
+        + if with_ht { 4 } else { 0 };
+    let rest = behind(frame, header)?;
+    // Some radios pad the header to a multiple of four.
+    match llc(rest) {
+        Err(NotASegment::NotIp) if header % 4 == 2 => llc(behind(frame, header + 2)?),
+        other => other,
+    }
+}
+
+fn behind(bytes: &[u8], offset: usize) -> Result<&[u8], NotASegment> {
+    bytes.get(offset..).ok_or(NotASegment::CutShort)
 }
 
 fn u16_at(bytes: &[u8], offset: usize) -> Result<u16, NotASegment> {

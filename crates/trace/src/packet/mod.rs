@@ -5,13 +5,14 @@ mod ip;
 mod link;
 mod options;
 mod segment;
+mod tunnel;
 
-pub use link::Link;
+pub use link::{Link, Radio};
 pub use options::{Options, SackBlock, Timestamps};
 pub use segment::{Flags, Segment};
 
 use self::fragments::Fragments;
-use self::ip::Part;
+use self::ip::{Packet, Part, TCP};
 use crate::file::Record;
 
 /// Why a packet is no segment.
@@ -82,21 +83,43 @@ impl Dissector {
 
     fn try_dissect(&mut self, record: &Record<'_>) -> Result<Segment, NotASegment> {
         let packet = record.link.strip(record.bytes)?;
-        // What the link layer added, also in length on the wire; a trailer counts as payload only
-        // where the IP header does not say how long the packet is.
-        let header = record.bytes.len() - packet.len();
-        let ip = ip::read(packet, record.length.saturating_sub(header))?;
+        let mut ip = read(record, packet)?;
+        for _ in 0..MOST_TUNNELS {
+            if ip.protocol == TCP {
+                return self.assemble(record, &ip);
+            }
+            if matches!(ip.part, Part::Later { .. }) {
+                return Err(NotASegment::NotTcp);
+            }
+            ip = read(record, tunnel::inner(ip.protocol, ip.content)?)?;
+        }
+        Err(NotASegment::NotTcp)
+    }
+
+    /// The segment in `ip`, unless that is a part of its packet.
+    fn assemble(&mut self, record: &Record<'_>, ip: &Packet<'_>) -> Result<Segment, NotASegment> {
         match ip.part {
-            Part::Whole => segment::read(record.time, &ip),
+            Part::Whole => segment::read(record.time, ip),
             Part::First { .. } => {
-                let segment = segment::read(record.time, &ip)?;
-                self.fragments.begin(&ip, segment);
+                let segment = segment::read(record.time, ip)?;
+                self.fragments.begin(ip, segment);
                 Err(NotASegment::Fragment)
             }
-            Part::Later { last, .. } => match self.fragments.end(&ip) {
+            Part::Later { last, .. } => match self.fragments.end(ip) {
                 Some(segment) if last => Ok(Segment { time: record.time, ..segment }),
                 _ => Err(NotASegment::Fragment),
             },
         }
     }
+}
+
+/// Tunnels in tunnels; more is an attack.
+const MOST_TUNNELS: usize = 4;
+
+/// The IP packet that begins with `packet`, the last bytes of `record`.
+fn read<'a>(record: &Record<'_>, packet: &'a [u8]) -> Result<Packet<'a>, NotASegment> {
+    // What the link layer added, also in length on the wire; a trailer counts as payload only
+    // where the IP header does not say how long the packet is.
+    let header = record.bytes.len().saturating_sub(packet.len());
+    ip::read(packet, record.length.saturating_sub(header))
 }

@@ -361,3 +361,147 @@ fn who_waits_for_an_answer_waits_for_no_room() {
     }
     assert!(is_mostly_own(&script.end()));
 }
+
+#[test]
+fn a_window_that_is_closed_in_the_first_acknowledgement_is_counted() {
+    let mut script = Script { table: Table::default(), now: Time::ZERO };
+    script.send(0, 0);
+    script.window(1, 1, 0);
+    // As Linux probes: no payload, and the number before the next.
+    for at in [3000, 9000] {
+        script.play(at, Segment { seq: MSS, ack: 1, ..segment() });
+        script.window(at + 1, 1, 0);
+    }
+    let connection = script.end();
+    let stream = &connection.streams[0];
+    assert_eq!((stream.counts().zero_windows, stream.counts().window_probes), (1, 2));
+    assert_eq!(stream.shut(), Duration::from_millis(9000));
+}
+
+#[test]
+fn acknowledgements_before_the_first_data_tell_of_the_window() {
+    let mut script = Script { table: Table::default(), now: Time::ZERO };
+    script.window(0, 0, 3000);
+    script.window(1, 3, 0);
+    script.window(11, 3, 64_000);
+    script.send(11, 3);
+    let connection = script.end();
+    // Who was seen first counts as who opened it: here the receiver.
+    let stream = &connection.streams[1];
+    assert_eq!(stream.counts().zero_windows, 1);
+    assert_eq!(stream.shut(), Duration::from_millis(10));
+    assert_eq!(stream.counts().acked, u64::from(3 * MSS));
+}
+
+#[test]
+fn a_reset_says_nothing_of_the_window() {
+    let mut script = Script::open();
+    script.send(100, 0);
+    script.ack(200, 1);
+    let reset = Flags { rst: true, ack: true, ..Flags::default() };
+    script.hear(201, Segment { flags: reset, ack: 1 + MSS, window: 0, ..segment() });
+    assert_eq!(script.end().streams[0].counts().zero_windows, 0);
+}
+
+#[test]
+fn a_packet_that_was_captured_twice_was_sent_once() {
+    let mut script = Script::open();
+    for n in 0..10 {
+        let data = Segment { seq: 1 + n * MSS, ack: 1, payload: MSS, ..segment() };
+        let data = Segment { id: Some(100 + n as u16), ..data };
+        (0..2).for_each(|_| script.play(100, data));
+    }
+    script.ack(200, 10);
+    // Sent again in earnest, it has another number.
+    let again = Segment { seq: 1 + 9 * MSS, ack: 1, payload: MSS, id: Some(110), ..segment() };
+    script.play(500, again);
+    let connection = script.end();
+    let stream = &connection.streams[0];
+    assert_eq!((connection.copies, stream.counts().data_segments), (10, 11));
+    assert_eq!(stream.resent().segments(), 1);
+}
+
+#[test]
+fn a_host_that_never_changes_its_identification_is_not_taken_for_copies() {
+    let mut script = Script::open();
+    for n in 0..4 {
+        let data = Segment { seq: 1 + n * MSS, ack: 1, payload: MSS, ..segment() };
+        script.play(100, Segment { id: Some(7), ..data });
+    }
+    let first = Segment { seq: 1, ack: 1, payload: MSS, id: Some(7), ..segment() };
+    script.play(500, first);
+    let connection = script.end();
+    assert_eq!((connection.copies, connection.streams[0].resent().segments()), (0, 1));
+}
+
+#[test]
+fn data_captured_behind_its_own_acknowledgement_was_not_sent_again() {
+    let mut script = Script::open();
+    script.send(100, 0);
+    script.ack(200, 2);
+    script.send(201, 1);
+    let connection = script.end();
+    let stream = &connection.streams[0];
+    assert_eq!((stream.resent().segments(), stream.counts().unseen), (0, 0));
+    assert_eq!(stream.counts().bytes, u64::from(2 * MSS));
+}
+
+#[test]
+fn data_beyond_the_known_window_shows_that_the_handshake_was_slow() {
+    // The third packet of the handshake comes 100 ms late; then the window, of two segments, is
+    // sent every 4 ms.
+    let mut script = Script { table: Table::default(), now: Time::ZERO };
+    let syn = Flags { syn: true, ..Flags::default() };
+    let options = Options::read(&[2, 4, (MSS >> 8) as u8, MSS as u8, 3, 3, 0, 1]);
+    script.play(0, Segment { flags: syn, options, ..segment() });
+    let answer = Flags { ack: true, ..syn };
+    script.hear(1, Segment { flags: answer, ack: 1, options, window: 2000, ..segment() });
+    script.play(101, Segment { seq: 1, ack: 1, ..segment() });
+    for round in 0..20_u32 {
+        let at = 101 + u64::from(round) * 4;
+        script.send(at, 2 * round);
+        script.send(at, 2 * round + 1);
+        script.window(at + 3, 2 * round + 2, 2000);
+    }
+    let connection = script.end();
+    let stream = &connection.streams[0];
+    assert!(stream.counts().handshake_was_slow);
+    // A millisecond to the receiver and back in the handshake, and the sender answers in one.
+    assert_eq!(stream.round_trips().least(), ms(2));
+    assert_eq!(stream.largest_flight().get(), u64::from(2 * MSS));
+}
+
+#[test]
+fn who_repeats_himself_without_an_answer_is_told_when_the_silence_began() {
+    let mut script = Script::open();
+    script.send(100, 0);
+    script.ack(200, 1);
+    for at in [300, 800, 1800, 3800] {
+        script.send(at, 1);
+    }
+    let connection = script.end();
+    let silence = connection.streams[0].silence().unwrap();
+    assert_eq!((silence.repeats, silence.ended), (3, false));
+    assert_eq!(Some(silence.lasted), ms(3500));
+}
+
+#[test]
+fn the_time_until_an_answer_is_the_peers() {
+    let mut script = Script::open();
+    for round in 0..10 {
+        let at = 100 + round * 1000;
+        script.play(at, Segment { seq: 1 + round as u32 * 100, ack: 1, payload: 100, ..segment() });
+        let heard = 1 + (round as u32 + 1) * 100;
+        script.hear(at + 100, Segment { seq: 1 + round as u32 * 50, ack: heard, ..segment() });
+        // It thinks for 900 ms and is asked again at once.
+        let answer = Segment { seq: 1 + round as u32 * 50, ack: heard, payload: 50, ..segment() };
+        script.hear(at + 1000, answer);
+    }
+    let connection = script.end();
+    let (mut waiting, mut all) = (Duration::ZERO, Duration::ZERO);
+    for (account, time) in connection.streams[0].accounts().iter() {
+        all += time;
+        waiting += if account.hold == Hold::Waiting { time } else { Duration::ZERO };
+    }
+    assert!(waiting > all.scaled(0.9), "{waiting} of {all}");
+}

@@ -22,6 +22,29 @@ fn every_link_layer_leads_to_the_same_segment() {
     let cooked = [&[0; 14][..], &[8, 0], &packet].concat();
     let cooked2 = [&[8, 0][..], &[0; 18], &packet].concat();
     let loopback = [&[2, 0, 0, 0][..], &packet].concat();
+    let snap = [&[0xaa, 0xaa, 3, 0, 0, 0, 8, 0][..], &packet].concat();
+    let ppp = [&[0xff, 3, 0, 0x21][..], &packet].concat();
+    let pppoe = [&[0x11, 0, 0, 1, 0, 0, 0, 0x21][..], &packet].concat();
+    // Two labels, the second the last.
+    let mpls = [&[0, 1, 0, 64, 0, 2, 1, 64][..], &packet].concat();
+    let plain = ethernet(&[], 0x0800, &packet);
+    let pseudowire = [&[0, 2, 1, 64, 0, 0, 0, 7][..], &plain].concat();
+    // Frame control of QoS data, 24 bytes in all and 2 of QoS control.
+    let wifi = [&[0x88, 1][..], &[0; 24], &snap].concat();
+    let radiotap = [&[0, 0, 12, 0][..], &[0; 8], &wifi].concat();
+    let fddi = [&[0x50][..], &[0; 12], &snap].concat();
+    let gre = |kind: u16, flags: u8, inner: &[u8]| {
+        let fields = vec![0; 4 * flags.count_ones() as usize];
+        ipv4(47, 0, &[], &[&[flags, 0], &kind.to_be_bytes()[..], &fields, inner].concat())
+    };
+    let udp = |port: u16, inner: &[u8]| {
+        ipv4(17, 0, &[], &[&[0, 9], &port.to_be_bytes()[..], &[0; 4], inner].concat())
+    };
+    let vxlan = udp(4789, &[&[8, 0, 0, 0, 0, 0, 7, 0][..], &plain].concat());
+    let gtp = udp(2152, &[&[0x30, 255, 0, 0, 0, 0, 0, 9][..], &packet].concat());
+    // With a sequence number and one extension header of four bytes.
+    let extended = [0x36, 255, 0, 0, 0, 0, 0, 9, 0, 1, 0, 0x85, 1, 0, 0, 0];
+    let gtp_extended = udp(2152, &[&extended[..], &packet].concat());
     for (link, frame) in [
         (1, ethernet(&[], 0x0800, &packet)),
         (1, ethernet(&[0x8100], 0x0800, &packet)),
@@ -30,6 +53,21 @@ fn every_link_layer_leads_to_the_same_segment() {
         (113, cooked),
         (276, cooked2),
         (0, loopback),
+        (1, ethernet(&[], snap.len() as u16, &snap)),
+        (1, ethernet(&[0x8100], 0x8864, &pppoe)),
+        (1, ethernet(&[], 0x8847, &mpls)),
+        (1, ethernet(&[], 0x8847, &pseudowire)),
+        (9, ppp),
+        (10, fddi),
+        (105, wifi),
+        (127, radiotap),
+        (101, gre(0x0800, 0, &packet)),
+        (101, gre(0x0800, 0xb0, &packet)),
+        (101, gre(0x6558, 0, &plain)),
+        (101, ipv4(4, 0, &[], &packet)),
+        (101, vxlan),
+        (101, gtp),
+        (101, gtp_extended),
     ] {
         let segment = dissect(Link::from_number(link), &frame).unwrap();
         assert_eq!((segment.seq, segment.payload, segment.window), (1, 100, 512), "link {link}");
