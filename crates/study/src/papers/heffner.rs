@@ -1,13 +1,13 @@
 //! Heffner: "High Bandwidth TCP Queuing".
 
-use sweetspot_scenario::{Engine, Scenario};
+use sweetspot_scenario::{Engine, Outcome, Sample, Scenario};
 use sweetspot_sizing::{Announced, Sizing};
 use sweetspot_theory::path::window;
 use sweetspot_units::{Bytes, Duration, Volume};
 
 use super::catalogue::{Entry, Figure, Paper, Stage};
 use super::comparison::Comparisons;
-use super::scenarios::{HEFFNER_1, HEFFNER_4};
+use super::scenarios::{HEFFNER_1, HEFFNER_2, HEFFNER_4};
 use super::time::TransferSeries;
 use crate::StudyError;
 use crate::play::{goodput, play_all};
@@ -23,14 +23,15 @@ const fn entry(
 
 const ENTRY_1: Entry =
     entry("heffner-fig1", "Figure 1: time-sequence graph of the modified receiver", figure_1);
+const ENTRY_2: Entry =
+    entry("heffner-fig2", "Figure 2: the application stops receiving, then resumes", figure_2);
 const ENTRY_4: Entry = entry("heffner-fig4", "Figure 4: send buffer and round-trip time", figure_4);
 const ENTRY_5: Entry =
     entry("heffner-fig5", "Figure 5: receive buffer and round-trip time", figure_5);
 const ENTRY_TABLE_1: Entry = entry("heffner-table1", "Table 1: Pittsburgh and Washington", table_1);
 
-/// In the order of the paper. Figure 2 needs an application that stops reading, which no
-/// scenario describes; Figure 3 is a drawing of the testbed.
-pub(super) const ENTRIES: &[Entry] = &[ENTRY_1, ENTRY_4, ENTRY_5, ENTRY_TABLE_1];
+/// In the order of the paper. Figure 3 is a drawing of the testbed.
+pub(super) const ENTRIES: &[Entry] = &[ENTRY_1, ENTRY_2, ENTRY_4, ENTRY_5, ENTRY_TABLE_1];
 
 /// The buffers of Figures 4 and 5. The text does not print the sizes; these are Linux 2.4's
 /// 64 kB and one megabyte, which is enough for 80 ms.
@@ -47,17 +48,9 @@ fn figure_1(stage: &Stage<'_>) -> Result<Figure, StudyError> {
         Plot::new("", Axis::new("time, s").between(0.0, 2.0), Axis::new("sequence number, MB"));
     let scenario = HEFFNER_1.with(&[])?;
     let bdp = scenario.path.bdp().as_f64();
-    let engines = [(Origin::Sim, stage.sim), (Origin::Lab, stage.lab)];
-    for (origin, engine) in engines {
+    for (origin, engine) in [(Origin::Sim, stage.sim), (Origin::Lab, stage.lab)] {
         let Some(engine) = engine else { continue };
-        let (outcome, watch) =
-            TransferSeries::run(engine, &scenario, 0, Duration::from_millis(10))?;
-        let edge = |s: &sweetspot_scenario::Sample| {
-            (s.at_s, (s.acked_bytes + s.window_bytes) as f64 / 1e6)
-        };
-        let acked = |s: &sweetspot_scenario::Sample| (s.at_s, s.acked_bytes as f64 / 1e6);
-        plot.curve("announced edge", origin, 0, watch.samples.iter().map(edge).collect());
-        plot.curve("acknowledged", origin, 1, watch.samples.iter().map(acked).collect());
+        let (outcome, _) = draw_sequence(engine, origin, &scenario, &mut plot)?;
         if let Some(transfer) = outcome.transfers.first() {
             let ratio = transfer.window_final_bytes as f64 / bdp;
             published.put(origin, &["window over BDP"], ratio);
@@ -75,11 +68,73 @@ fn figure_1(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     Ok(figure)
 }
 
+/// Draws the sequence acknowledged and the edge of the announced window.
+fn draw_sequence(
+    engine: &(dyn Engine + Sync),
+    origin: Origin,
+    scenario: &Scenario,
+    plot: &mut Plot,
+) -> Result<(Outcome, TransferSeries), StudyError> {
+    let (outcome, watch) = TransferSeries::run(engine, scenario, 0, Duration::from_millis(10))?;
+    let edge = |s: &Sample| (s.at_s, (s.acked_bytes + s.window_bytes) as f64 / 1e6);
+    let acked = |s: &Sample| (s.at_s, s.acked_bytes as f64 / 1e6);
+    plot.curve("announced edge", origin, 0, watch.samples.iter().map(edge).collect());
+    plot.curve("acknowledged", origin, 1, watch.samples.iter().map(acked).collect());
+    Ok((outcome, watch))
+}
+
+/// The pause of Figure 2's reader, seconds.
+const PAUSE: (f64, f64) = (2.0, 3.0);
+
+/// Figure 1's picture of a receiver whose application stops for a second.
+fn figure_2(stage: &Stage<'_>) -> Result<Figure, StudyError> {
+    let mut plot =
+        Plot::new("", Axis::new("time, s").between(0.0, 5.0), Axis::new("sequence number, MB"));
+    let scenario = HEFFNER_2.with(&[])?;
+    let mut figure = ENTRY_2.figure(format!(
+        "`{}`. The paper's text: the window shrinks to zero while the application does not read; when it \
+         resumes, rcv_space has shrunk, and grows again until it is of an appropriate size. It prints no number.",
+        HEFFNER_2.file
+    ));
+    for (origin, engine) in [(Origin::Sim, stage.sim), (Origin::Lab, stage.lab)] {
+        let Some(engine) = engine else { continue };
+        let (_, watch) = draw_sequence(engine, origin, &scenario, &mut plot)?;
+        figure.tables.push(stop_and_go(origin, &watch.samples));
+    }
+    figure.plots.push(plot);
+    Ok(figure)
+}
+
+/// The window before, during and after the pause.
+fn stop_and_go(origin: Origin, samples: &[Sample]) -> Table {
+    let between =
+        |from: f64, until: f64| samples.iter().filter(move |s| s.at_s >= from && s.at_s < until);
+    let most = |from, until| between(from, until).map(|s| s.window_bytes).max().unwrap_or_default();
+    let least =
+        |from, until| between(from, until).map(|s| s.window_bytes).min().unwrap_or_default();
+    let (stop, go) = PAUSE;
+    let before = most(stop - 0.5, stop);
+    let back = samples.iter().find(|s| s.at_s > go && 10 * s.window_bytes >= 9 * before);
+    let mut table = Table::new(origin.name(), &["announced window", "kB"]);
+    let mut row = |what: &str, bytes: u64| {
+        table.rows.push(vec![what.to_owned(), format!("{:.0}", bytes as f64 / 1e3)]);
+    };
+    row("before the pause", before);
+    row("at the end of the pause", least(go - 0.2, go));
+    row("within 200 ms of its end, at least", least(go + 0.01, go + 0.2));
+    table.rows.push(vec![
+        "nine tenths of what it was, after".to_owned(),
+        back.map_or("-".to_owned(), |s| format!("{:.0} ms", (s.at_s - go) * 1e3)),
+    ]);
+    table
+}
+
 /// Which of the two buffers is varied.
 #[derive(Clone, Copy)]
 enum Buffer {
     Send,
     Receive,
+    Both,
 }
 
 fn figure_4(stage: &Stage<'_>) -> Result<Figure, StudyError> {
@@ -99,15 +154,18 @@ fn against_rtt(stage: &Stage<'_>, entry: &Entry, buffer: Buffer) -> Result<Figur
     let side = match buffer {
         Buffer::Send => "send",
         Buffer::Receive => "receive",
+        Buffer::Both => "equal",
     };
     let cases = [
-        (format!("{side} buffer 64 kB"), Some(DEFAULT)),
-        (format!("{side} buffer 1 MB"), Some(TUNED)),
-        ("modified".to_owned(), None),
+        (format!("{side} buffer 64 kB"), buffer, Some(DEFAULT)),
+        (format!("{side} buffer 1 MB"), buffer, Some(TUNED)),
+        ("both buffers 64 kB".to_owned(), Buffer::Both, Some(DEFAULT)),
+        ("both buffers 1 MB".to_owned(), Buffer::Both, Some(TUNED)),
+        ("modified".to_owned(), buffer, None),
     ];
-    for (group, (name, size)) in cases.iter().enumerate() {
+    for (group, (name, buffer, size)) in cases.iter().enumerate() {
         let scenarios: Vec<Scenario> =
-            RTTS.iter().map(|rtt| configured(*rtt, buffer, *size)).collect::<Result<_, _>>()?;
+            RTTS.iter().map(|rtt| configured(*rtt, *buffer, *size)).collect::<Result<_, _>>()?;
         if let (true, Some(size)) = (stage.theory, size) {
             plot.curve(name, Origin::Theory, group, closed_form(*size, &scenarios)?);
         }
@@ -147,6 +205,10 @@ fn configured(rtt: u64, buffer: Buffer, size: Option<Bytes>) -> Result<Scenario,
                 transfer.tcp.send_buffer = Some(Volume::Bytes(size));
             }
             (Buffer::Receive, Some(size)) => transfer.sizing = Sizing::Fixed(Volume::Bytes(size)),
+            (Buffer::Both, Some(size)) => {
+                transfer.sizing = Sizing::Fixed(Volume::Bytes(size));
+                transfer.tcp.send_buffer = Some(Volume::Bytes(size));
+            }
         }
     }
     Ok(scenario)
