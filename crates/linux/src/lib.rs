@@ -9,7 +9,7 @@
 //! - Datagrams and packets: [`udp`] with arrival times, [`datagrams`] as a load, [`packet`] for whole frames.
 //! - Time and waiting: [`clock`], [`epoll`], [`event_fd`], [`signals`].
 //! - Processes: [`process`] and [`processes`], [`isolation`] in namespaces, [`guardian`], [`scheduling`].
-//! - The host: [`host`], [`sysctl`], [`interfaces`], [`ethtool`], [`qdisc`], [`namespace`], [`file`].
+//! - The host: [`host`], [`sysctl`], [`interfaces`], [`ethtool`], [`qdisc`], [`namespace`], [`mod@file`].
 //!
 //! # Example
 //!
