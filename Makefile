@@ -117,9 +117,9 @@ fuzz: ## Each fuzz target for FUZZ_SECONDS (nightly Rust; cargo install cargo-fu
 	for target in $$(cargo +nightly fuzz list); do \
 		cargo +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) || exit 1; done
 
-# The pure crates that have no C code and whose tests end within minutes there.
+# The pure crates that have no C code and whose tests end within minutes there. proptest asks for its directory.
 miri: ## Undefined behaviour in the tests of small crates (nightly Rust with miri)
-	cargo +nightly miri test --locked -p sweetspot-units -p sweetspot-path --lib
+	MIRIFLAGS=-Zmiri-disable-isolation PROPTEST_CASES=16 cargo +nightly miri test --locked -p sweetspot-units -p sweetspot-path --lib
 
 clean: ## Remove what was built
 	cargo clean

@@ -102,3 +102,12 @@ fn a_run_of_a_version_that_had_other_members_is_refused_by_name() {
     assert!(matches!(error, ReadError::OtherVersion { .. }));
     assert!(error.to_string().contains("run of sweetspot 0.0.3"), "{error}");
 }
+
+#[test]
+fn a_recording_is_no_simulation_in_the_legend() {
+    let mut plot = Plot::new("", Axis::new("time, s"), Axis::new("goodput, Mbit/s"));
+    plot.curve("kernel+cubic", Origin::Recorded, 0, vec![(0.0, 0.0), (1.0, 5.0)]);
+    let svg = drawn(&plot);
+    assert!(svg.contains(">kernel+cubic<"), "{svg}");
+    assert!(!svg.contains(">sim<") && !svg.contains(">recorded<"), "{svg}");
+}

@@ -16,6 +16,8 @@ pub enum Origin {
     Lab,
     /// ns-2.35 on the same work.
     Ns2,
+    /// Recorded while a transfer or a run went on; the curve's label says which.
+    Recorded,
 }
 
 impl Origin {
@@ -27,6 +29,7 @@ impl Origin {
             Origin::Sim => "sim",
             Origin::Lab => "lab",
             Origin::Ns2 => "ns-2.35",
+            Origin::Recorded => "recorded",
         }
     }
 }

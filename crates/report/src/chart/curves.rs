@@ -28,7 +28,7 @@ pub fn style(origin: Origin) -> &'static str {
         Origin::Theory => "theory",
         Origin::Lab => "lab",
         Origin::Ns2 => "ns2",
-        Origin::Sim | Origin::Published => "sim",
+        Origin::Sim | Origin::Published | Origin::Recorded => "sim",
     }
 }
 

@@ -82,11 +82,11 @@ fn colours(plot: &Plot) -> Vec<LegendItem> {
     items
 }
 
-/// One entry per engine, and one for what was published.
+/// One entry per engine, and one for what was published. Of a recording the label says all.
 fn styles(plot: &Plot) -> Vec<LegendItem> {
     let mut origins: Vec<Origin> = Vec::new();
     for curve in &plot.curves {
-        if !origins.contains(&curve.origin) {
+        if curve.origin != Origin::Recorded && !origins.contains(&curve.origin) {
             origins.push(curve.origin);
         }
     }

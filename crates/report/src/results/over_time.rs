@@ -22,11 +22,7 @@ pub fn demonstration(index: usize, file: &str, demo: &DemoOutcome) -> Vec<Sheet>
     let draw = |label: &str, of: &dyn Fn(&VariantOutcome) -> Points| {
         let mut plot = Plot::new("", Axis::new("time, s"), Axis::new(label));
         for (group, variant) in demo.variants.iter().enumerate() {
-            plot.curve(variant.name(), Origin::Lab, group, of(variant));
-        }
-        // The demonstration is all one engine's: solid lines are easier to follow.
-        for curve in &mut plot.curves {
-            curve.origin = Origin::Sim;
+            plot.curve(variant.name(), Origin::Recorded, group, of(variant));
         }
         plot
     };
@@ -59,7 +55,7 @@ pub fn demonstration(index: usize, file: &str, demo: &DemoOutcome) -> Vec<Sheet>
     );
     for (group, variant) in demo.variants.iter().enumerate() {
         let rtts = variant.series.rtts().into_iter().map(|rtt| rtt.as_secs_f64() * 1e3);
-        round_trips.curve(variant.name(), Origin::Sim, group, distribution(rtts));
+        round_trips.curve(variant.name(), Origin::Recorded, group, distribution(rtts));
     }
     vec![Sheet {
         name: format!("demo-{index}"),
@@ -96,7 +92,7 @@ fn quantity(all: &[TransferRows<'_>], label: &str, of: impl Fn(&SeriesRow) -> Op
     for (group, (name, rows)) in all.iter().enumerate() {
         let samples = rows.iter().filter(|row| row.event.is_none());
         let points = samples.filter_map(|row| of(row).map(|value| (row.t_s, value)));
-        plot.curve(name.as_str(), Origin::Sim, group, points.collect());
+        plot.curve(name.as_str(), Origin::Recorded, group, points.collect());
     }
     plot
 }
@@ -131,7 +127,7 @@ pub fn series(files: &[(&str, &[SeriesRow])]) -> Vec<Sheet> {
     for (group, (name, rows)) in all.iter().enumerate() {
         let values = rows.iter().filter(|row| row.event.is_none()).filter_map(|row| row.rtt_s);
         let spread = distribution(values.map(|rtt| rtt * 1e3));
-        round_trips.curve(name.as_str(), Origin::Sim, group, spread);
+        round_trips.curve(name.as_str(), Origin::Recorded, group, spread);
     }
     let plots = vec![goodput, window, rtt, cwnd, packets, queue, drops, round_trips];
     let drawn = |plot: &Plot| plot.curves.iter().any(|curve| !curve.points.is_empty());
