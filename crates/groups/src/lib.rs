@@ -6,7 +6,7 @@
 //!
 //! - A [`policy`] says which connections are tuned and for which [`Goal`].
 //! - A [`PathGroup`] holds all downloads between two hosts. One controller sizes them, and their window is
-//!   divided max-min fair ([`share`]). A [`PathCache`] keeps what a group learnt for five minutes (RFC 9040).
+//!   divided max-min fair ([`sweetspot_sizing::share`]). A [`PathCache`] keeps what a group learnt for five minutes (RFC 9040).
 //! - A [`ClampCheck`] finds out whether the kernel keeps a window to its limit.
 //! - A [`PacedUpload`] limits a connection that sends by its pace; [`BufferAdvice`] names the send buffer that
 //!   it lacks.
@@ -51,7 +51,6 @@ mod goal;
 mod path_cache;
 mod path_group;
 pub mod policy;
-pub mod share;
 mod upload;
 
 pub use clamp_check::ClampCheck;

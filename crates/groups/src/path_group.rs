@@ -7,7 +7,7 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use crate::clamp_check::ClampCheck;
 use crate::event::TuneEventKind;
-use crate::share::max_min;
+use sweetspot_sizing::share::max_min;
 
 /// A connection counts as a bulk transfer, and may be limited, once it has received this much: four initial
 /// windows (RFC 6928), with which no buffer overflows yet.

@@ -1,4 +1,4 @@
-use sweetspot_units::Duration;
+use sweetspot_units::{Bytes, Duration};
 
 use crate::error::ScenarioError;
 use crate::path::Path;
@@ -27,6 +27,8 @@ pub struct Scenario {
     pub cross: Vec<Cross>,
     /// The transfers that are measured one by one.
     pub transfers: Vec<Transfer>,
+    /// Memory that all transfers' senders share (Semke, Mahdavi, Mathis 1998); `None`: each has its own buffer.
+    pub send_pool: Option<Bytes>,
 }
 
 /// The order of simultaneous events.
@@ -86,7 +88,12 @@ impl Scenario {
         for entry in reader.tables("transfer")? {
             transfers.extend(Transfer::read(entry, tcp, path.packet)?);
         }
+        let send_pool: Option<Bytes> = reader.quantity("send_pool")?;
+        if send_pool.is_some_and(|pool| pool < path.packet * transfers.len() as u64) {
+            let reason = "it must hold a packet of each transfer";
+            return Err(reader.impossible("send_pool", reason));
+        }
         reader.finish()?;
-        Ok(Scenario { title, seed, warmup, duration, ties, path, cross, transfers })
+        Ok(Scenario { title, seed, warmup, duration, ties, path, cross, transfers, send_pool })
     }
 }

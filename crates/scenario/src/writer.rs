@@ -20,6 +20,7 @@ impl Display for Scenario {
         table.value("warmup", duration(self.warmup))?;
         table.value("duration", duration(self.duration))?;
         table.value("ties", text(ties(self.ties)))?;
+        table.optional("send_pool", self.send_pool.map(bytes))?;
         self.path.write(&mut table)?;
         for cross in &self.cross {
             cross.write(&mut table)?;

@@ -52,7 +52,7 @@ proptest! {
     ) {
         let window = window.map_or(String::new(), |bytes| format!("window = '{bytes}B'"));
         let text = format!(
-            "duration = '1.5s'\n[path]\nrate = '{rate}bit/s'\nrtt = '{rtt}ns'\nbuffer = '{buffer}B'\nloss = {loss}\n\
+            "duration = '1.5s'\nsend_pool = '{buffer}kB'\n[path]\nrate = '{rate}bit/s'\nrtt = '{rtt}ns'\nbuffer = '{buffer}B'\nloss = {loss}\n\
              queue = '{queue}'\n[[path.change]]\nat = '{at}ns'\nrate = '{rate}bit/s'\n\
              [[cross]]\nkind = 'pareto'\ncount = 3\nrate = '{rate}bit/s'\nshape = {shape}\n\
              [[cross]]\nkind = 'mice'\ncount = 30\npackets = [10, 15]\nsleep = ['1s', '2s']\n{window}\n\

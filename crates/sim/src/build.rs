@@ -41,8 +41,14 @@ pub(crate) fn build<S: Scheduler>(
     for cross in &scenario.cross {
         builder.add_cross(cross);
     }
+    if let Some(pool) = scenario.send_pool {
+        builder.add_source(Sends::SendPool(pool), Time::ZERO, POOL_INTERVAL_S, Gaps::Constant);
+    }
     builder.world
 }
+
+/// How often a pool of send buffers is shared out anew: BSD's slow timer.
+const POOL_INTERVAL_S: f64 = 0.5;
 
 struct Builder<'a, S> {
     world: World<S>,

@@ -139,3 +139,18 @@ fn after_a_pause_slow_start_restarts_where_it_is_told_to() {
     assert!(window(true) <= 4.0, "{}", window(true));
     assert!(window(false) > 100.0, "{}", window(false));
 }
+
+#[test]
+fn senders_that_share_a_pool_share_it_max_min_fair() {
+    // Four senders of 600 kB windows and 1 MB for all: 250 kB each per round trip of 40 ms are 50 Mbit/s, twice
+    // what the link has for each; with 100 kB for all each gets 25 kB per round trip, 5 Mbit/s.
+    for (pool, least, most) in [("1MB", 23.0, 25.1), ("100kB", 4.5, 5.1)] {
+        let pool = format!("send_pool={pool}");
+        let overrides = [&*pool, "transfer.0.count=4", "path.buffer=2000pkt"];
+        let outcome = play(PATH, &overrides);
+        for transfer in &outcome.transfers {
+            let rate = transfer.goodput_bps / 1e6;
+            assert!((least..most).contains(&rate), "{pool}: {rate}");
+        }
+    }
+}

@@ -41,6 +41,7 @@ mod model;
 mod paper;
 mod reception;
 mod rledbat;
+pub mod share;
 mod sobas;
 mod upload;
 

@@ -2,12 +2,12 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use sweetspot_groups::policy::Subject;
-use sweetspot_groups::share::max_min;
 use sweetspot_groups::{ConnectionOwner, Goal, PathCache, PathGroup, TuneEvent, TuneEventKind};
 use sweetspot_linux::clock;
 use sweetspot_linux::diag::TcpState;
 use sweetspot_linux::live::LiveSocket;
 use sweetspot_linux::tcp::options;
+use sweetspot_sizing::share::max_min;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use crate::connection::TunedConnection;

@@ -18,6 +18,7 @@ pub use target::ControllerMaker;
 pub(crate) use target::{Request, Target};
 pub(crate) use traffic_source::{Gaps, Sends, TrafficSource};
 
+use sweetspot_sizing::share::max_min;
 use sweetspot_sizing::{CongestionState, SenderReport};
 use sweetspot_tcp::congestion::Algorithm;
 use sweetspot_tcp::{Receiver, RecoveryState, Sender, SenderConfig};
@@ -167,6 +168,21 @@ impl Hosts {
                 RecoveryState::Loss => CongestionState::Loss,
             },
             ..SenderReport::default()
+        }
+    }
+
+    /// Automatic buffer tuning (Semke, Mahdavi, Mathis 1998, section 3): a sender wants twice its congestion window,
+    /// the pool is divided max-min fair, and what nobody wants is room to grow for all.
+    pub(crate) fn share_pool(&mut self, pool: Bytes) {
+        let wanted =
+            |index: usize| self.payload(index).scaled(2.0 * self.flows[index].sender.cwnd());
+        let demands: Vec<Bytes> = (0..self.targets.len()).map(wanted).collect();
+        let shares = max_min(pool, &demands);
+        let spent = shares.iter().fold(Bytes::ZERO, |sum, share| sum + *share);
+        let spare = pool.saturating_sub(spent) / (shares.len() as u64).max(1);
+        for (index, share) in shares.into_iter().enumerate() {
+            let packets = (share + spare).get() / self.payload(index).get().max(1);
+            self.flows[index].sender.set_send_buffer(packets.max(1));
         }
     }
 

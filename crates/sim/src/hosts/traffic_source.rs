@@ -1,9 +1,9 @@
 use sweetspot_path::Random;
-use sweetspot_units::Duration;
+use sweetspot_units::{Bytes, Duration};
 
 use crate::random;
 
-/// Sends datagrams or opens connections at random times, whatever becomes of them.
+/// Sends datagrams or opens connections at random times, whatever becomes of them; or shares out memory.
 #[derive(Debug)]
 pub(crate) struct TrafficSource {
     pub sends: Sends,
@@ -20,6 +20,8 @@ pub(crate) enum Sends {
     Datagrams(u32),
     /// Connections like those of this flow.
     Connections(u32),
+    /// Nothing: the senders of measured transfers share so much memory.
+    SendPool(Bytes),
 }
 
 /// How gaps are distributed.
@@ -27,6 +29,7 @@ pub(crate) enum Sends {
 pub(crate) enum Gaps {
     Exponential,
     Pareto { shape: f64 },
+    Constant,
 }
 
 impl TrafficSource {
@@ -41,6 +44,7 @@ impl TrafficSource {
         Duration::from_secs_f64(match self.gaps {
             Gaps::Exponential => random::exponential(random, self.mean),
             Gaps::Pareto { shape } => random::pareto(random, self.mean, shape),
+            Gaps::Constant => self.mean,
         })
     }
 }

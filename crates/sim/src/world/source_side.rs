@@ -225,6 +225,7 @@ impl<S: Scheduler> World<S> {
                 self.hosts.flows[index as usize].wake = now;
                 self.expect(index, now);
             }
+            Sends::SendPool(pool) => self.hosts.share_pool(pool),
         }
         self.queue.schedule(self.queue.now() + gap, Event::Source(index));
     }

@@ -195,6 +195,12 @@ impl Sender {
         self.refresh();
     }
 
+    /// Limits what is sent and not acknowledged to `packets`: the send buffer.
+    pub fn set_send_buffer(&mut self, packets: u64) {
+        self.options.send_buffer = packets;
+        self.refresh();
+    }
+
     /// The application has given `packets` since the connection began, without end if `None`. What has been sent
     /// is not taken back.
     pub fn offer_up_to(&mut self, packets: Option<u64>) {

@@ -28,12 +28,15 @@ const FIXED: [Sizing; 2] = [
     Sizing::Fixed(Volume::Bytes(Bytes::new(12_500_000))),
 ];
 
-/// Five hundred transfers by five ways to size their windows.
+/// What Semke's senders share: C T_m and the queue.
+const POOL: Bytes = Bytes::new(15_500_000);
+
+/// Five hundred transfers by seven ways to size their windows.
 pub(super) fn table(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     let seeds = stage.precision.seeds(1, 4);
     let mut figure = ENTRY_MEMORY.figure(format!(
         "`{}`: 500 transfers of one host over 1 Gbit/s and 100 ms. Windows are what the receivers advertise at \
-         the end, summed: the memory that the host has promised. Seeds: {seeds}. Jain's index is 1 where all get \
+         the end, summed: the memory that the host has promised; of Semke's senders (`send_pool`) the pool. Seeds: {seeds}. Jain's index is 1 where all get \
          the same. The paper states the principle and prints no number.",
         DRS_MEMORY.file
     ));
@@ -45,13 +48,16 @@ pub(super) fn table(stage: &Stage<'_>) -> Result<Figure, StudyError> {
         Sizing::Sobas,
         Sizing::SobasLive,
     ]);
-    let sizings: Vec<Sizing> = sizings.collect();
-    let all = |sizing: &Sizing| seeded(&with_all(&base, *sizing), seeds);
-    let runs: Vec<Scenario> = sizings.iter().flat_map(all).collect();
+    let mut cases: Vec<(String, Scenario)> =
+        sizings.map(|sizing| (sizing.to_string(), with_all(&base, sizing))).collect();
+    let pooled = Scenario { send_pool: Some(POOL), ..with_all(&base, Sizing::Max) };
+    cases.push(("Semke's pool".to_owned(), pooled));
+    let all = |(_, scenario): &(String, Scenario)| seeded(scenario, seeds);
+    let runs: Vec<Scenario> = cases.iter().flat_map(all).collect();
     let outcomes = play_all(engine, &runs, stage.workers)?;
     let mut table = Table::new("", &HEADS);
-    for (sizing, outcomes) in sizings.iter().zip(outcomes.chunks(seeds as usize)) {
-        table.rows.push(row(*sizing, outcomes));
+    for ((name, scenario), outcomes) in cases.iter().zip(outcomes.chunks(seeds as usize)) {
+        table.rows.push(row(name, scenario.send_pool, outcomes));
     }
     figure.tables.push(table);
     Ok(figure)
@@ -66,7 +72,7 @@ fn with_all(scenario: &Scenario, sizing: Sizing) -> Scenario {
     scenario
 }
 
-fn row(sizing: Sizing, outcomes: &[Outcome]) -> Vec<String> {
+fn row(name: &str, pool: Option<Bytes>, outcomes: &[Outcome]) -> Vec<String> {
     let mean = |of: &dyn Fn(&Outcome) -> f64| {
         let values: Vec<f64> = outcomes.iter().map(of).collect();
         statistics::mean(&values).unwrap_or_default()
@@ -76,8 +82,9 @@ fn row(sizing: Sizing, outcomes: &[Outcome]) -> Vec<String> {
     let windows = mean(&|outcome| {
         outcome.transfers.iter().map(|t| t.window_final_bytes as f64).sum::<f64>() / 1e6
     });
+    let windows = pool.map_or(windows, |pool| pool.as_f64() / 1e6);
     vec![
-        sizing.to_string(),
+        name.to_owned(),
         format!("{goodput:.0}"),
         format!("{windows:.1}"),
         format!("{:.1}", goodput / windows),
@@ -109,7 +116,7 @@ mod tests {
                     [[transfer]]\ncount = 2\nsizing = 'fixed:10kB'";
         let scenario = Scenario::parse(text).expect("it is a scenario");
         let outcome = Simulator.run(&scenario, &mut NoRecorder).expect("it can be played");
-        let row = row(scenario.transfers[0].sizing, &[outcome]);
+        let row = row("fixed", None, &[outcome]);
         let worth: f64 = row[3].parse().expect("it is a number");
         assert!((worth - 80.0).abs() < 1.0, "{row:?}");
         assert_eq!(row[4], "1.00");

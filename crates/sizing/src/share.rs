@@ -7,7 +7,7 @@ use sweetspot_units::Bytes;
 /// demand.
 ///
 /// ```
-/// use sweetspot_groups::share::max_min;
+/// use sweetspot_sizing::share::max_min;
 /// use sweetspot_units::Bytes;
 ///
 /// // The first wants 10 of 100, which leaves 45 for each of the others.
