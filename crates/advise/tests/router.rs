@@ -1,7 +1,12 @@
 //! What the router advice must hold.
 
-use sweetspot_advise::router::{Basis, Favour, Mix, Parameters, RouterQuestion, advise};
-use sweetspot_units::{Bytes, Rate};
+use sweetspot_advise::router::{
+    Basis, Favour, Mix, Parameters, RouterQuestion, Simulated, SimulatedBuffer, SimulatedRate,
+    advise,
+};
+use sweetspot_theory::Packets;
+use sweetspot_theory::router::capacity_ratio::Form;
+use sweetspot_units::{Bytes, Duration, Rate};
 
 fn question(input: &str) -> RouterQuestion {
     RouterQuestion {
@@ -9,7 +14,9 @@ fn question(input: &str) -> RouterQuestion {
         rtt: "60ms".parse().unwrap(),
         input_rate: input.parse().unwrap(),
         inputs: None,
-        flows: Some(100),
+        flows: None,
+        load: None,
+        size_mean: None,
         mix: Mix::Bulk,
         favour: Favour::Throughput,
         available: None,
@@ -19,21 +26,52 @@ fn question(input: &str) -> RouterQuestion {
     }
 }
 
+/// The M/M/1/B in heavy load: a = b = 1, f = 1/2.
+fn poisson() -> Parameters {
+    Parameters {
+        loss_form: Some(Form::PowerLaw),
+        loss_a: Some(1.0),
+        loss_b: Some(1.0),
+        delay_f: Some(0.5),
+        tail_index: None,
+    }
+}
+
 #[test]
-fn a_server_farms_link_by_hand() {
-    // Gamma = 0.1; eq. (11) with b = 0.5, f = 0.4: 0.8333 of 5000 packets = 4166.7 = 6.25 MB,
-    // 50 ms when full; p = 0.186 / sqrt(4166.7) = 0.288 %.
-    let json = advise(&question("10Gbit/s")).unwrap().json();
+fn short_transfers_under_a_known_loss_by_hand() {
+    // Eq. (6): sqrt(2 M C T_o / D) with M = 30, D = 5 and 5000 packets: sqrt(60,000) = 244.95, which
+    // are 367 kB, 2.94 ms when full and half of that on average; p = 1 / 244.95.
+    let q = RouterQuestion {
+        favour: Favour::Short,
+        flows: Some(100),
+        parameters: poisson(),
+        ..question("10Gbit/s")
+    };
+    let json = advise(&q).unwrap().json();
     assert_eq!((json["gamma"].as_f64(), json["form"].as_str()), (Some(0.1), Some("PL")));
-    assert!((json["buffer_packets"].as_f64().unwrap() - 4166.67).abs() < 0.01);
-    assert_eq!(json["buffer_bytes"], 6_250_000);
-    assert_eq!(json["buffer_delay_s"], 0.05);
-    assert!((json["loss"].as_f64().unwrap() - 0.002_881).abs() < 1e-6);
-    // C T / sqrt(100) = 750 kB.
+    let number = |value: &serde_json::Value| value.as_f64().unwrap();
+    assert!((number(&json["buffer_packets"]) - 244.949).abs() < 0.001);
+    assert!((number(&json["buffer_delay_s"]) - 0.002_939).abs() < 1e-6);
+    assert!((number(&json["delay_s"]) - 0.001_470).abs() < 1e-6);
+    assert!((number(&json["loss"]) - 1.0 / 244.949).abs() < 1e-6);
+    // Eq. (7): twice C T_o; C T / sqrt(100).
+    assert_eq!(json["rules"]["L-model"]["bytes"], 15_000_000);
     assert_eq!(json["rules"]["BDP/sqrt(n)"]["bytes"], 750_000);
-    let range = &json["range_90_percent"];
-    let (low, high) = (range["low_packets"].as_f64(), range["high_packets"].as_f64());
-    assert!(low.unwrap() < 4166.0 && 4167.0 < high.unwrap());
+    assert_eq!(json["maximised"], "short");
+}
+
+#[test]
+fn bulk_transfers_get_no_more_than_a_bandwidth_delay_product() {
+    // 80 kB x 8 x 2^(2/3) are 677.3 packets, 678 segments: D = 10. With f = 1/2
+    // sqrt(2 x 678 x 5000 / 10) = 823.4; with f = 1/100 sqrt(100 x 678 x 5000 / 10) = 5822 > 5000.
+    let best = |f: f64| {
+        let parameters = Parameters { delay_f: Some(f), ..poisson() };
+        let advice = advise(&RouterQuestion { parameters, ..question("10Gbit/s") }).unwrap();
+        (advice.recommended.buffer.get(), advice.basis)
+    };
+    let (buffer, basis) = best(0.5);
+    assert!((buffer - 823.4).abs() < 0.1 && basis == Basis::Optimum, "{buffer}");
+    assert_eq!(best(0.01), (5000.0, Basis::BandwidthDelay));
 }
 
 #[test]
@@ -47,50 +85,108 @@ fn short_flows_and_latency_ask_for_less() {
 }
 
 #[test]
-fn slow_inputs_need_a_few_packets_or_none() {
-    let access = advise(&question("100Mbit/s")).unwrap();
-    assert_eq!((access.basis, access.recommended.buffer.get()), (Basis::Simulation, 30.0));
-    // The paper prints no loss for it, so none is made up.
-    assert_eq!((access.recommended.loss, access.range), (None, None));
-    let few = RouterQuestion { inputs: Some(10), ..question("100Mbit/s") };
-    assert_eq!(advise(&few).unwrap().basis, Basis::NothingQueues);
+fn what_an_operator_measures_decides() {
+    let small = RouterQuestion { rate: "50Mbit/s".parse().unwrap(), ..question("500Mbit/s") };
+    let advice = |q: RouterQuestion| advise(&q).unwrap();
+    let usual = advice(small.clone());
+    assert!(usual.outside.is_empty(), "{:?}", usual.outside);
+    // More flows at the same rate mean more loss, and a lighter load less.
+    let crowded = advice(RouterQuestion { flows: Some(400), ..small.clone() });
+    let light = advice(RouterQuestion { load: Some(0.7), ..small.clone() });
+    let (most, loss, least) =
+        (crowded.recommended.loss, usual.recommended.loss, light.recommended.loss);
+    assert!(most > loss && loss > least, "{most:?} {loss:?} {least:?}");
+    assert!(light.recommended.used < usual.recommended.used);
+    // Each word of --tail-index and --size-mean counts.
+    let parameters = Parameters { tail_index: Some(1.9), ..Parameters::default() };
+    let tail = advice(RouterQuestion { parameters, ..small.clone() });
+    let size = advice(RouterQuestion { size_mean: Some(Bytes::new(200_000)), ..small });
+    assert_ne!(tail.recommended.buffer, usual.recommended.buffer);
+    assert_ne!(size.recommended.buffer, usual.recommended.buffer);
 }
 
 #[test]
-fn measured_parameters_replace_the_papers() {
-    let parameters =
-        Parameters { loss_a: Some(1.0), loss_b: Some(1.0), delay_f: Some(0.5), tail_index: None };
-    // Eq. (7): twice the bandwidth-delay product.
-    let advice = advise(&RouterQuestion { parameters, ..question("10Gbit/s") }).unwrap();
-    assert_eq!(advice.recommended.bytes, Bytes::new(15_000_000));
+fn few_flows_on_a_fast_link_get_its_product_over_their_root() {
+    let fast = |flows| RouterQuestion {
+        rate: "100Gbit/s".parse().unwrap(),
+        flows: Some(flows),
+        ..question("400Gbit/s")
+    };
+    // 750 MB / sqrt(1000) = 23.72 MB; with four times the flows half of it.
+    let (thousand, more) = (advise(&fast(1000)).unwrap(), advise(&fast(4000)).unwrap());
+    assert_eq!(thousand.basis, Basis::SquareRoot);
+    assert!((thousand.recommended.bytes.as_f64() / 23.717e6 - 1.0).abs() < 1e-4);
+    let ratio = thousand.recommended.bytes.as_f64() / more.recommended.bytes.as_f64();
+    assert!((ratio - 2.0).abs() < 1e-4);
+    // Nothing that was simulated is like them.
+    let r = &thousand.recommended;
+    assert_eq!((r.loss, r.used, r.mean_delay, r.bulk), (None, None, None, None));
+    let text = thousand.text(false).replace("\n  ", " ");
+    assert!(text.contains("Warning: C x T in packets") && text.contains("16 to 1050"), "{text}");
+}
+
+#[test]
+fn without_enough_inputs_nothing_queues() {
+    let basis = |input: &str, inputs| {
+        advise(&RouterQuestion { inputs: Some(inputs), ..question(input) }).unwrap().basis
+    };
+    assert_eq!(basis("100Mbit/s", 10), Basis::NothingQueues);
+    assert_ne!(basis("100Mbit/s", 11), Basis::NothingQueues);
+    // Equal rates: one input fills the output and no more.
+    assert_eq!(basis("1Gbit/s", 1), Basis::NothingQueues);
+    for (input, most) in [("1Gbit/s", "1"), ("100Mbit/s", "10")] {
+        let text = advise(&question(input)).unwrap().text(false).replace('\n', " ");
+        assert!(text.contains(&format!("unless more than {most} such inputs")), "{text}");
+    }
+}
+
+#[test]
+fn an_exponential_needs_both_of_its_parameters() {
     let half = Parameters { loss_a: Some(0.1), ..Parameters::default() };
     let e = advise(&RouterQuestion { parameters: half, ..question("100Mbit/s") }).unwrap_err();
     assert!(e.to_string().contains("needs both"), "{e}");
+    // b C T_o = 1 < 2 f D / ...: eq. (18) without a root: no buffer is best, so bursts decide.
+    let flat = Parameters {
+        loss_a: Some(0.01),
+        loss_b: Some(1e-5),
+        delay_f: Some(0.5),
+        ..Parameters::default()
+    };
+    let advice = advise(&RouterQuestion { parameters: flat, ..question("100Mbit/s") }).unwrap();
+    assert_eq!((advice.basis, advice.recommended.buffer.get()), (Basis::Simulation, 30.0));
 }
 
 #[test]
 fn what_the_device_has_is_judged() {
     let words = |bytes: u64| {
-        let q = RouterQuestion { available: Some(Bytes::new(bytes)), ..question("10Gbit/s") };
+        let available = Some(Bytes::new(bytes));
+        let q = RouterQuestion { available, parameters: poisson(), ..question("10Gbit/s") };
         advise(&q).unwrap().text(false).replace('\n', " ")
     };
-    assert!(words(100_000).contains("too small"));
-    assert!(words(6_000_000).contains("within the range"));
+    assert!(words(30_000).contains("too small"));
+    // The best is 823 packets, 1.2 MB.
+    assert!(words(1_200_000).contains("within the range"));
     assert!(words(100_000_000).contains("more than is good"));
 }
 
 #[test]
-fn impossible_links_and_light_tails_are_refused_in_words() {
+fn impossible_links_are_refused_in_words_and_light_tails_warned_of() {
     let refused = |q: RouterQuestion| advise(&q).unwrap_err().to_string();
     assert!(refused(RouterQuestion { rate: Rate::ZERO, ..question("1Gbit/s") }).contains("--rate"));
     assert!(
         refused(RouterQuestion { inputs: Some(0), ..question("1Gbit/s") }).contains("--inputs")
     );
     assert!(refused(RouterQuestion { flows: Some(0), ..question("1Gbit/s") }).contains("--flows"));
-    let parameters = Parameters { tail_index: Some(2.5), ..Parameters::default() };
+    assert!(refused(RouterQuestion { load: Some(0.0), ..question("1Gbit/s") }).contains("--load"));
+    let size_mean = Some(Bytes::ZERO);
+    assert!(refused(RouterQuestion { size_mean, ..question("1Gbit/s") }).contains("--size-mean"));
+    let tail = |tail_index| Parameters { tail_index: Some(tail_index), ..Parameters::default() };
     assert!(
-        refused(RouterQuestion { parameters, ..question("10Gbit/s") }).contains("no closed form")
+        refused(RouterQuestion { parameters: tail(1.0), ..question("1Gbit/s") }).contains("tail")
     );
+    let light = advise(&RouterQuestion { parameters: tail(2.5), ..question("10Gbit/s") }).unwrap();
+    assert_eq!(light.expected, None);
+    assert!(light.text(false).replace("\n  ", " ").contains("neither of its loss forms"));
 }
 
 #[test]
@@ -102,14 +198,62 @@ fn a_loss_form_above_one_is_blamed_on_its_parameters() {
     assert!(refused.contains("--loss-a") && refused.contains("100 and 0.05"), "{refused}");
 }
 
+/// A simulation of three buffers in which bulk transfers get these Mbit/s, each +- 0.1.
+fn simulated(bulk: [u64; 3]) -> Simulated {
+    let rate = |mbit: u64, flows| SimulatedRate {
+        rate: Rate::from_mbit_per_second(mbit),
+        error: Rate::from_bits_per_second(100_000),
+        flows,
+    };
+    let buffer = |(buffer, bulk): (f64, u64)| SimulatedBuffer {
+        buffer: Packets::new(buffer).unwrap(),
+        loss: 0.01,
+        mean_delay: Duration::from_millis(5),
+        used: 0.9,
+        short: rate(1, 500),
+        bulk: rate(bulk, 50),
+    };
+    Simulated {
+        rate: Rate::from_mbit_per_second(100),
+        scale: 0.1,
+        users: 200,
+        inputs: 20,
+        seconds: 30,
+        seeds: 2,
+        buffers: [100.0, 800.0, 4000.0].into_iter().zip(bulk).map(buffer).collect(),
+        advised: 1,
+    }
+}
+
+#[test]
+fn the_simulator_moves_the_advice_only_to_what_is_significantly_better() {
+    let advice = advise(&RouterQuestion { parameters: poisson(), ..question("10Gbit/s") }).unwrap();
+    let decided = |bulk| advice.clone().decided_by(simulated(bulk));
+    let kept = decided([2, 4, 4]);
+    assert_eq!((kept.basis, &kept.recommended), (advice.basis, &advice.recommended));
+    let moved = decided([2, 4, 6]);
+    assert_eq!((moved.basis, moved.recommended.buffer.get()), (Basis::Simulator, 4000.0));
+    assert_eq!(moved.recommended.bulk, Some(Rate::from_mbit_per_second(6)));
+    // Latency wants less than the best.
+    let q =
+        RouterQuestion { favour: Favour::Latency, parameters: poisson(), ..question("10Gbit/s") };
+    let calm = advise(&q).unwrap();
+    assert_eq!(calm.clone().decided_by(simulated([2, 4, 6])).recommended, calm.recommended);
+    assert_eq!(moved.json()["simulation"]["points"].as_array().unwrap().len(), 3);
+}
+
 #[test]
 fn no_line_is_longer_than_80_columns() {
     for input in ["10Gbit/s", "100Mbit/s"] {
         for favour in [Favour::Throughput, Favour::Short, Favour::Latency] {
             let available = Some(Bytes::new(123_456_789));
-            let q = RouterQuestion { favour, available, ..question(input) };
-            let text = advise(&q).unwrap().text(true);
-            assert!(text.lines().all(|l| l.chars().count() <= 80), "{text}");
+            let q = RouterQuestion { favour, available, flows: Some(500), ..question(input) };
+            for advice in
+                [advise(&q).unwrap(), advise(&q).unwrap().decided_by(simulated([1, 2, 3]))]
+            {
+                let text = advice.text(true);
+                assert!(text.lines().all(|l| l.chars().count() <= 80), "{text}");
+            }
         }
     }
 }

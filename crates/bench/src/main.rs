@@ -31,6 +31,9 @@ enum Benchmark {
     /// Flows of known cause, and which of them the classifier gets right; writes
     /// docs/results/limits.md
     Limits(commands::limits::Arguments),
+    /// Random router links, to which the regression behind `advise router` is fitted; writes their table
+    /// and its coefficients
+    Router(commands::router::Arguments),
     /// The simulator beside ns-2 and ns-3; writes docs/results/speed.md
     Sim(commands::sim::Arguments),
 }
@@ -41,6 +44,7 @@ fn main() -> ExitCode {
         Benchmark::Lab(arguments) => commands::lab::run(arguments),
         Benchmark::Live(arguments) => commands::live::run(arguments),
         Benchmark::Limits(arguments) => commands::limits::run(arguments),
+        Benchmark::Router(arguments) => commands::router::run(arguments),
         Benchmark::Sim(arguments) => commands::sim::run(arguments),
     };
     result.unwrap_or_else(|error| {

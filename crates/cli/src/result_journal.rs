@@ -7,6 +7,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use serde_json::Value;
 use sweetspot_scenario::Outcome;
 use sweetspot_study::{Journal, JournalError, ResultStore, RunKey};
 
@@ -22,6 +23,7 @@ pub struct ResultJournal {
 struct JournalState {
     file: File,
     runs: BTreeMap<RunKey, Outcome>,
+    summaries: BTreeMap<RunKey, Value>,
     /// Why a run could not be written, the first time.
     failure: Option<String>,
 }
@@ -64,7 +66,8 @@ impl ResultJournal {
         if journal.whole == 0 {
             file.write_all(Journal::head(version).as_bytes()).map_err(hint)?;
         }
-        let kept = JournalState { file, runs: journal.runs, failure: None };
+        let Journal { runs, summaries, .. } = journal;
+        let kept = JournalState { file, runs, summaries, failure: None };
         Ok(ResultJournal {
             path: path.to_owned(),
             version: version.to_owned(),
@@ -78,7 +81,9 @@ impl ResultJournal {
         let mut kept = self.kept();
         kept.runs.retain(|key, outcome| !which(key, outcome));
         let entries = kept.runs.iter().map(|(key, outcome)| Journal::entry(key, outcome));
-        let text: String = std::iter::once(Journal::head(&self.version)).chain(entries).collect();
+        let summaries = kept.summaries.iter().map(|(key, json)| Journal::summary(key, json));
+        let head = std::iter::once(Journal::head(&self.version));
+        let text: String = head.chain(entries).chain(summaries).collect();
         whole_file::write(&self.path, text.as_bytes())?;
         kept.file = OpenOptions::new().append(true).open(&self.path).map_err(blame)?;
         Ok(())
@@ -86,7 +91,8 @@ impl ResultJournal {
 
     /// How many runs it holds.
     pub fn len(&self) -> usize {
-        self.kept().runs.len()
+        let kept = self.kept();
+        kept.runs.len() + kept.summaries.len()
     }
 
     /// Why a finished run could not be written, where one could not.
@@ -107,19 +113,34 @@ impl ResultStore for ResultJournal {
     }
 
     fn put(&self, key: &RunKey, outcome: &Outcome) {
-        let line = Journal::entry(key, outcome);
         let mut kept = self.kept();
         kept.runs.insert(key.clone(), outcome.clone());
-        if kept.failure.is_some() {
+        kept.append(&Journal::entry(key, outcome));
+    }
+
+    fn summary(&self, key: &RunKey) -> Option<Value> {
+        self.kept().summaries.get(key).cloned()
+    }
+
+    fn keep_summary(&self, key: &RunKey, summary: &Value) {
+        let mut kept = self.kept();
+        kept.summaries.insert(key.clone(), summary.clone());
+        kept.append(&Journal::summary(key, summary));
+    }
+}
+
+impl JournalState {
+    fn append(&mut self, line: &str) {
+        if self.failure.is_some() {
             return;
         }
-        let before = kept.file.metadata().map(|metadata| metadata.len());
-        if let Err(error) = kept.file.write_all(line.as_bytes()) {
+        let before = self.file.metadata().map(|metadata| metadata.len());
+        if let Err(error) = self.file.write_all(line.as_bytes()) {
             // A full disk takes part of a line: cut it off, so that a later one starts well.
             if let Ok(before) = before {
-                let _ = kept.file.set_len(before);
+                let _ = self.file.set_len(before);
             }
-            kept.failure = Some(error.to_string());
+            self.failure = Some(error.to_string());
         }
     }
 }

@@ -1,5 +1,6 @@
 //! A cache of outcomes, by engine, scenario and seed.
 
+use serde_json::Value;
 use sweetspot_scenario::{Engine, EngineError, Outcome, Recorder, Scenario};
 
 /// The key of a run. With the program's version it determines the outcome.
@@ -37,6 +38,15 @@ pub trait ResultStore: Sync {
 
     /// Stores the outcome of this run. A run whose outcome cannot be stored is played again.
     fn put(&self, key: &RunKey, outcome: &Outcome);
+
+    /// What a study made of this run, where it is kept: a run whose single flows count has no outcome
+    /// that says all.
+    fn summary(&self, _key: &RunKey) -> Option<Value> {
+        None
+    }
+
+    /// Keeps what a study made of this run.
+    fn keep_summary(&self, _key: &RunKey, _summary: &Value) {}
 }
 
 /// A store that keeps nothing.

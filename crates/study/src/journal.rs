@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use sweetspot_scenario::Outcome;
 use thiserror::Error;
 
@@ -14,6 +15,8 @@ use crate::RunKey;
 pub struct Journal {
     /// Outcomes by run.
     pub runs: BTreeMap<RunKey, Outcome>,
+    /// Summaries that studies made of runs, by run.
+    pub summaries: BTreeMap<RunKey, Value>,
     /// Bytes of the text that are complete lines. A kill while writing leaves a partial line after
     /// them.
     pub whole: usize,
@@ -57,7 +60,10 @@ struct JournalEntry {
     engine: String,
     scenario: String,
     seed: u64,
-    outcome: Outcome,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    outcome: Option<Outcome>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    summary: Option<Value>,
 }
 
 /// The version of the format.
@@ -72,7 +78,15 @@ impl Journal {
     /// The line of one finished run.
     pub fn entry(key: &RunKey, outcome: &Outcome) -> String {
         let RunKey { engine, scenario, seed } = key.clone();
-        line(&JournalEntry { engine, scenario, seed, outcome: outcome.clone() })
+        let outcome = Some(outcome.clone());
+        line(&JournalEntry { engine, scenario, seed, outcome, summary: None })
+    }
+
+    /// The line of a study's summary of one run.
+    pub fn summary(key: &RunKey, summary: &Value) -> String {
+        let RunKey { engine, scenario, seed } = key.clone();
+        let summary = Some(summary.clone());
+        line(&JournalEntry { engine, scenario, seed, outcome: None, summary })
     }
 
     /// Parses the journal of a program of this `version`. An incomplete last line is left out.
@@ -91,15 +105,21 @@ impl Journal {
                 ours: version.to_owned(),
             });
         }
-        let mut runs = BTreeMap::new();
+        let (mut runs, mut summaries) = (BTreeMap::new(), BTreeMap::new());
         for (index, text) in lines {
             let entry: JournalEntry = serde_json::from_str(text).map_err(|error| {
                 JournalError::Damaged { line: index + 1, reason: error.to_string() }
             })?;
-            let JournalEntry { engine, scenario, seed, outcome } = entry;
-            runs.insert(RunKey { engine, scenario, seed }, outcome);
+            let JournalEntry { engine, scenario, seed, outcome, summary } = entry;
+            let key = RunKey { engine, scenario, seed };
+            if let Some(summary) = summary {
+                summaries.insert(key.clone(), summary);
+            }
+            if let Some(outcome) = outcome {
+                runs.insert(key, outcome);
+            }
         }
-        Ok(Journal { runs, whole })
+        Ok(Journal { runs, summaries, whole })
     }
 }
 

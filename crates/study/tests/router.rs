@@ -3,23 +3,26 @@
 use std::sync::OnceLock;
 
 use sweetspot_sim::Simulator;
-use sweetspot_study::Workers;
 use sweetspot_study::router::{
-    BufferMeasured, Fits, Objective, PlayedRow, TABLE_1, gamma, inputs, measure, simulated,
+    BufferMeasured, Fits, Objective, PlayedRow, Player, TABLE_1, gamma, inputs, measure, simulated,
 };
+use sweetspot_study::{NoStore, Workers};
 use sweetspot_theory::router::capacity_ratio::Form;
 use sweetspot_theory::router::optimum::Best;
 use sweetspot_units::Duration;
+
+fn player() -> Player<'static> {
+    Player { engine: &Simulator, store: &NoStore, workers: Workers::new(2), watch: &|_, _| {} }
+}
 
 /// Row `row` of Table I with `buffers`, `seconds` each.
 fn play(row: usize, buffers: &[u64], seconds: u64) -> PlayedRow {
     let setup = TABLE_1[row];
     let mut scenario = setup.scenario().expect("the rows are scenarios");
     scenario.duration = Duration::from_secs(seconds);
-    let measured = measure(&Simulator, &scenario, buffers, 1, Workers::new(2), &|_, _| {})
-        .expect("the simulator plays every row");
-    let fits = Fits::of(&scenario, &measured);
-    PlayedRow { setup, scenario, measured, fits }
+    let measured =
+        measure(&player(), &scenario, buffers, 1).expect("the simulator plays every row");
+    PlayedRow::of(setup, scenario, measured)
 }
 
 /// N_in = 20, U = 100, Gamma = 0.1.

@@ -1,20 +1,22 @@
-//! Router buffer advice: the buffer of a link, for which flows, its tolerance, and the results of
-//! other rules.
+//! How much buffer a router's link should have, for whom, within what range, and what the other
+//! rules would give.
 
 mod fit;
 mod mix;
 mod model;
 mod plan;
 mod show;
+mod simulated;
 
 pub use fit::LinkMeasurement;
 pub use mix::{Favour, Mix};
 pub use model::Parameters;
 pub use plan::{Basis, BufferChoice, BufferRange, RouterAdvice, advise};
+pub use simulated::{Simulated, SimulatedBuffer, SimulatedRate};
 
 use sweetspot_units::{Bytes, Duration, Rate};
 
-/// The link, its traffic, and what was measured.
+/// What is asked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RouterQuestion {
     /// The output link's rate.
@@ -23,13 +25,17 @@ pub struct RouterQuestion {
     pub rtt: Duration,
     /// The rate of the links that feed it, or of the flows' bottleneck before it.
     pub input_rate: Rate,
-    /// Number of input links.
+    /// How many such links there are.
     pub inputs: Option<u64>,
-    /// Number of simultaneous long flows.
+    /// Flows that are active at a time.
     pub flows: Option<u64>,
-    /// The mix of transfer sizes.
+    /// Share of the link that is used in its busy times with ample buffer.
+    pub load: Option<f64>,
+    /// Mean size of a transfer, where the mix does not say.
+    pub size_mean: Option<Bytes>,
+    /// What the traffic is made of.
     pub mix: Mix,
-    /// Which flows the buffer is sized for.
+    /// Whom the buffer is to serve.
     pub favour: Favour,
     /// The buffer that the device has.
     pub available: Option<Bytes>,
@@ -37,7 +43,20 @@ pub struct RouterQuestion {
     pub packet: Bytes,
     /// The loss form's and the delay's parameters, where they were measured.
     pub parameters: Parameters,
-    /// Fits to measurements of the link. They take precedence over the capacity ratio; explicit
-    /// `parameters` take precedence over them.
+    /// What measurements of the link say; it goes before the capacity ratio, and what is given by
+    /// hand before it.
     pub measurement: Option<LinkMeasurement>,
+}
+
+impl RouterQuestion {
+    /// The mean size of a transfer, as far as it is known.
+    pub fn mean_size(&self) -> Option<Bytes> {
+        self.size_mean.or_else(|| match &self.mix {
+            Mix::Sizes(sizes) => {
+                let sum: f64 = sizes.iter().map(|size| size.as_f64()).sum();
+                Some(Bytes::from_f64(sum / sizes.len() as f64))
+            }
+            Mix::Short | Mix::Bulk => None,
+        })
+    }
 }

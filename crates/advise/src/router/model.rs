@@ -1,16 +1,21 @@
-//! The loss form and the delay for a link, with the paper's parameters where none were measured.
+//! The loss form, the delay and the use of a link: measured, given, or predicted from its traffic.
 
 use sweetspot_theory::Packets;
+use sweetspot_theory::reno::s_model::ShortFlow;
 use sweetspot_theory::router::capacity_ratio::{CapacityRatio, Form};
 use sweetspot_theory::router::loss_form::LossForm;
 use sweetspot_theory::router::per_flow::RouterLink;
+use sweetspot_theory::router::traffic::{Outside, Prediction, Traffic};
+use sweetspot_units::Bytes;
 
-use super::RouterQuestion;
+use super::{Mix, RouterQuestion};
 use crate::AdviceError;
 
-/// Parameters as given; `None` where the paper's are to be used.
+/// Parameters as given; `None` where they are to be predicted.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Parameters {
+    /// Which form the factor and the decay are of; `None`: the one that the capacity ratio calls for.
+    pub loss_form: Option<Form>,
     /// The factor a of the loss form.
     pub loss_a: Option<f64>,
     /// The decay b of the loss form.
@@ -21,124 +26,187 @@ pub struct Parameters {
     pub tail_index: Option<f64>,
 }
 
-/// Router-buffer §VII-A: typical values under a power law.
-const TYPICAL_B: f64 = 0.5;
-const TYPICAL_F: f64 = 0.4;
-/// Router-buffer prints no a. This one gives Table II's 47 packets for its flow of 30 packets at
-/// a bandwidth-delay product of 250, with the typical b and f.
-const FACTOR_OF_TABLE_2: f64 = 0.186;
-/// Router-buffer §III-A: the tail index of its transfers, "realistic" beside traces.
+/// Router-buffer §III-A: the tail index and the mean of its transfers, "realistic" beside traces.
 const TYPICAL_TAIL: f64 = 1.5;
+const TYPICAL_SIZE: Bytes = Bytes::new(80_000);
+/// Heavy load, for which a buffer is made (router-buffer §III-B).
+const HEAVY_LOAD: f64 = 1.0;
+/// Transfers of more than so many mean sizes are called bulk.
+const BULK: f64 = 8.0;
 
 pub(super) struct LinkModel {
     pub ratio: CapacityRatio,
+    /// The form that the capacity ratio and the tail call for; `None` where neither holds.
+    pub expected: Option<Form>,
+    /// The form that is reckoned with.
     pub form: Form,
     pub link: RouterLink,
-    /// `None` under an exponential whose parameters were not measured: the paper prints none.
-    pub loss: Option<LossForm>,
+    pub loss: LossForm,
+    pub traffic: Traffic,
+    pub prediction: Prediction,
+    origins: [Origin; 3],
+}
+
+/// Where a, b or f comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    Given,
+    Fitted,
+    Predicted,
 }
 
 impl LinkModel {
     pub(super) fn new(q: &RouterQuestion) -> Result<LinkModel, AdviceError> {
         let p = &q.parameters;
         let ratio = CapacityRatio::new(q.rate, q.input_rate)?;
-        let (form, p) = match &q.measurement {
-            None => (ratio.form(p.tail_index.unwrap_or(TYPICAL_TAIL))?, *p),
-            Some(measured) => {
-                // Where neither form describes such traffic, what was measured still decides.
-                let expected = ratio.form(p.tail_index.unwrap_or(TYPICAL_TAIL));
-                let form = measured.form(expected.unwrap_or(Form::PowerLaw));
-                let fit = measured.loss(form);
-                let measured = Parameters {
-                    loss_a: p.loss_a.or(Some(fit.a.value)),
-                    loss_b: p.loss_b.or(Some(fit.b.value)),
-                    delay_f: p.delay_f.or(measured.delay.map(|f| f.value.min(1.0))),
-                    ..*p
-                };
-                (form, measured)
-            }
+        let expected = expected_form(ratio, p.tail_index.unwrap_or(TYPICAL_TAIL))?;
+        let traffic = traffic(q, ratio)?;
+        let prediction = traffic.predict()?;
+        let by_hand = p.loss_a.is_some() || p.loss_b.is_some();
+        let form = match &q.measurement {
+            Some(measured) => measured.form(expected.unwrap_or(Form::PowerLaw)),
+            None if by_hand => p.loss_form.or(expected).unwrap_or(Form::PowerLaw),
+            // At small buffers, where the choice is, it describes loss at any ratio: its choice is
+            // better than the exponential's (docs/results/router.md).
+            None => Form::PowerLaw,
         };
-        let link = RouterLink::new(q.rate, q.rtt, q.packet, p.delay_f.unwrap_or(TYPICAL_F))?;
-        let loss = match form {
-            Form::PowerLaw => {
-                let a = p.loss_a.unwrap_or(FACTOR_OF_TABLE_2);
-                Some(LossForm::power_law(a, p.loss_b.unwrap_or(TYPICAL_B))?)
-            }
-            Form::Exponential => match (p.loss_a, p.loss_b) {
-                (Some(a), Some(b)) => Some(LossForm::exponential(a, b)?),
-                (None, None) => None,
-                _ => {
-                    return Err(AdviceError::Impossible {
-                        what: "--loss-a or --loss-b",
-                        given: "alone".to_owned(),
-                        why: "an exponential needs both; give the other one too",
-                    });
-                }
-            },
-        };
-        Ok(LinkModel { ratio, form, link, loss })
+        if form == Form::Exponential && p.loss_a.is_some() != p.loss_b.is_some() {
+            return Err(AdviceError::Impossible {
+                what: "--loss-a or --loss-b",
+                given: "alone".to_owned(),
+                why: "an exponential needs both; give the other one too",
+            });
+        }
+        let fitted = q.measurement.as_ref().map(|measured| measured.loss(form));
+        let slope = q.measurement.as_ref().and_then(|m| m.delay).map(|f| f.value.min(1.0));
+        let predicted = prediction.loss(form);
+        let (a, from_a) = chosen(p.loss_a, fitted.map(|fit| fit.a.value), predicted.a());
+        let (b, from_b) = chosen(p.loss_b, fitted.map(|fit| fit.b.value), predicted.b());
+        let (f, from_f) = chosen(p.delay_f, slope, prediction.delay_slope);
+        Ok(LinkModel {
+            ratio,
+            expected,
+            form,
+            link: RouterLink::new(q.rate, q.rtt, q.packet, f)?,
+            loss: LossForm::new(form, a, b)?,
+            traffic,
+            prediction,
+            origins: [from_a, from_b, from_f],
+        })
     }
 
     /// The loss with `buffer`, where the form reaches so far.
     pub(super) fn loss_at(&self, buffer: Packets) -> Option<f64> {
-        self.loss.and_then(|l| l.loss(buffer).ok()).map(|p| p.get())
+        self.loss.loss(buffer).ok().map(|p| p.get())
+    }
+
+    /// The median bulk transfer: those of more than eight mean sizes have a Pareto tail of their own.
+    pub(super) fn bulk_flow(&self) -> Result<ShortFlow, AdviceError> {
+        let median = BULK * libm::exp2(1.0 / self.traffic.tail_index);
+        let packet = self.link.packet();
+        Ok(ShortFlow::new(packet.scaled(self.traffic.size * median), packet)?)
+    }
+
+    /// The short transfer to serve: of a mix that is known its own, else the paper's, or where a mean is
+    /// given the median of a Pareto distribution of that mean.
+    pub(super) fn short_flow(&self, q: &RouterQuestion) -> Result<ShortFlow, AdviceError> {
+        if matches!(q.mix, Mix::Sizes(_)) || q.size_mean.is_none() {
+            // How long a flow counts as short depends on the loss, here that of a whole BDP of buffer.
+            let loss = self.loss_at(self.link.bdp()).unwrap_or(1.0);
+            return q.mix.short_flow(loss, q.packet);
+        }
+        let alpha = self.traffic.tail_index;
+        let median = (alpha - 1.0) / alpha * libm::exp2(1.0 / alpha);
+        let packets = (self.traffic.size * median).max(1.0);
+        Ok(ShortFlow::new(q.packet.scaled(packets), q.packet)?)
+    }
+
+    /// What the regression has not seen; nothing where nothing is predicted by it.
+    pub(super) fn outside(&self) -> Vec<Outside> {
+        let predicted = self.origins.contains(&Origin::Predicted);
+        if predicted { self.traffic.outside() } else { Vec::new() }
     }
 
     pub(super) fn assumptions(&self, q: &RouterQuestion) -> Vec<String> {
-        let p = &q.parameters;
-        let mut all = vec![
-            "Heavy load: self-similar traffic fills the link for seconds at a time even if its \
-             average is far below capacity. Drop-tail."
-                .to_owned(),
-        ];
-        if p.tail_index.is_none() {
-            all.push(format!("Transfer sizes with a Pareto tail of index {TYPICAL_TAIL}."));
-        }
-        match self.loss {
-            Some(loss) => all.push(format!(
-                "a = {:.4}, b = {:.4}, f = {:.3}: {}",
-                loss.a(),
-                loss.b(),
-                self.link.delay_slope(),
-                self.origin(q)
-            )),
-            None => all.push(
-                "The 20 (short flows) or 30 packets (long ones) are what was best in the paper's \
-                 simulation of one link of 100 Mbit/s (Table II), not computed for this one: it \
-                 prints no parameters for the exponential, so loss is not known either. --fit, or \
-                 --loss-a and --loss-b, give those of a measured link; --verify sim simulates this \
-                 one."
+        let t = &self.traffic;
+        let mut all = vec!["Drop-tail; TCP that halves its window and repairs by SACK.".to_owned()];
+        if q.load.is_none() {
+            all.push(
+                "Load 100 %: self-similar traffic fills the link for seconds at a time even if its average \
+                 is far below capacity (--load)."
                     .to_owned(),
-            ),
-        }
-        all
-    }
-    /// Where a, b and f come from.
-    fn origin(&self, q: &RouterQuestion) -> String {
-        let p = &q.parameters;
-        let measured = q.measurement.as_ref();
-        let of = |given: bool, fitted: bool, other: &'static str| match (given, fitted) {
-            (true, _) => "given",
-            (false, true) => "fitted to the measurements",
-            _ => other,
-        };
-        let fitted = measured.is_some();
-        let a = of(p.loss_a.is_some(), fitted, "chosen, see below");
-        let b = of(p.loss_b.is_some(), fitted, "\"typical\" in the paper");
-        let f = of(
-            p.delay_f.is_some(),
-            measured.is_some_and(|m| m.delay.is_some()),
-            "\"typical\" in the paper",
-        );
-        let mut words = format!("a is {a}, b {b}, f {f}.");
-        if p.loss_a.is_none() && !fitted {
-            words.push_str(
-                " The paper prints no a: this one makes its short flows' formula give the 47 \
-                 packets of its Table II with the typical b and f. Long flows' best buffer does \
-                 not depend on a; short flows', the loss and the rates do. --fit fits all three to \
-                 measurements of the link.",
             );
         }
-        words
+        if q.flows.is_none() {
+            all.push(format!(
+                "{:.0} flows active at a time: as many as fill the link if each takes twice its slow start \
+                 (--flows).",
+                t.flows
+            ));
+        }
+        if q.parameters.tail_index.is_none() || q.mean_size().is_none() {
+            all.push(format!(
+                "Transfers of {} on average with a Pareto tail of index {} (--size-mean, --tail-index).",
+                q.packet.scaled(t.size),
+                t.tail_index
+            ));
+        }
+        let [a, b, f] = self.origins.map(Origin::words);
+        all.push(format!(
+            "a = {:.4} ({a}), b = {:.4} ({b}), f = {:.3} ({f}).",
+            self.loss.a(),
+            self.loss.b(),
+            self.link.delay_slope(),
+        ));
+        all
     }
+}
+
+impl Origin {
+    fn words(self) -> &'static str {
+        match self {
+            Origin::Given => "given",
+            Origin::Fitted => "fitted to the measurements",
+            Origin::Predicted => "predicted",
+        }
+    }
+}
+
+fn chosen(given: Option<f64>, fitted: Option<f64>, predicted: f64) -> (f64, Origin) {
+    match (given, fitted) {
+        (Some(given), _) => (given, Origin::Given),
+        (None, Some(fitted)) => (fitted, Origin::Fitted),
+        (None, None) => (predicted, Origin::Predicted),
+    }
+}
+
+/// The paper's form; `None` in the gray zone, where it found neither good.
+fn expected_form(ratio: CapacityRatio, tail_index: f64) -> Result<Option<Form>, AdviceError> {
+    use sweetspot_theory::TheoryError::NotCovered;
+    match ratio.form(tail_index) {
+        Ok(form) => Ok(Some(form)),
+        Err(NotCovered { .. }) => Ok(None),
+        Err(other) => Err(other.into()),
+    }
+}
+
+fn traffic(q: &RouterQuestion, ratio: CapacityRatio) -> Result<Traffic, AdviceError> {
+    let bdp = RouterLink::new(q.rate, q.rtt, q.packet, 1.0)?.bdp();
+    let mean = q.mean_size().unwrap_or(TYPICAL_SIZE);
+    let size = (mean.as_f64() / q.packet.as_f64()).max(1.0);
+    Ok(Traffic {
+        gamma: ratio.gamma(),
+        tail_index: q.parameters.tail_index.unwrap_or(TYPICAL_TAIL),
+        load: q.load.unwrap_or(HEAVY_LOAD),
+        flows: q.flows.map_or_else(|| usual_flows(mean, q.packet, bdp), |n| Ok(n as f64))?,
+        bdp,
+        size,
+    })
+}
+
+// Little's law: C / s transfers begin per second; each lasts 2 D T_o.
+fn usual_flows(mean: Bytes, packet: Bytes, bdp: Packets) -> Result<f64, AdviceError> {
+    let flow = ShortFlow::new(mean, packet)?;
+    let flows = 2.0 * flow.slow_start_rtts() as f64 * bdp.get() / flow.segments() as f64;
+    Ok(flows.max(1.0))
 }

@@ -1,20 +1,24 @@
-//! Computes the buffer from the question.
+//! From the question to the buffer.
 
+use sweetspot_theory::Packets;
+use sweetspot_theory::TheoryError;
+use sweetspot_theory::reno::s_model::ShortFlow;
 use sweetspot_theory::router::capacity_ratio::Form;
 use sweetspot_theory::router::optimum::{Best, optimum};
 use sweetspot_theory::router::per_flow::{Favoured, Router};
 use sweetspot_theory::router::rules::{self, CongestionResponse};
 use sweetspot_theory::router::sensitivity::tolerance;
-use sweetspot_theory::{Packets, TheoryError};
+use sweetspot_theory::router::traffic::Outside;
 use sweetspot_units::{Bytes, Duration, Rate};
 
 use super::model::LinkModel;
+use super::simulated::Simulated;
 use super::{Favour, RouterQuestion};
 use crate::error::possible;
 use crate::{AdviceError, Formula};
 
-/// Share of the best throughput that every buffer in the range keeps.
-const KEPT_THROUGHPUT: f64 = 0.9;
+/// The share of the best throughput that the range keeps.
+const SHARE: f64 = 0.9;
 
 /// Where the recommended buffer comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,13 +27,17 @@ pub enum Basis {
     NothingQueues,
     /// The formula's optimum.
     Optimum,
-    /// For latency: the smallest buffer of the range, or what bursts need.
+    /// The smallest buffer of the range, or what bursts need: for latency.
     RangeLow,
-    /// The formula gives no buffer; this many packets were best in the paper's simulations.
+    /// The measured exponential says none; this many packets were best in the paper's simulations.
     Simulation,
-    /// The formula has no upper bound; the paper's simulations leave its range at a bandwidth-delay
-    /// product.
-    Unbounded,
+    /// The formula's optimum is larger than a bandwidth-delay product, beyond which long transfers gain only
+    /// what short ones lose.
+    BandwidthDelay,
+    /// So few flows fill the link that each is as good as endless: C T / sqrt(n).
+    SquareRoot,
+    /// A buffer that the simulator found better than the formula's.
+    Simulator,
 }
 
 /// The buffers within which throughput stays above 90 % of the best; `None` where it has no end.
@@ -41,58 +49,96 @@ pub struct BufferRange {
     pub high: Option<Packets>,
 }
 
-/// A buffer and its effect on the link.
+/// A buffer and what it does to the link, by formula.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BufferChoice {
-    /// Name of the rule.
+    /// Whose rule it is.
     pub name: &'static str,
-    /// The rule.
-    pub rule: &'static str,
     /// The buffer.
     pub buffer: Packets,
     /// The buffer in bytes.
     pub bytes: Bytes,
     /// The delay of a full buffer.
     pub worst_delay: Duration,
-    /// The loss, where it is known.
+    /// The mean queueing delay, where it is predicted.
+    pub mean_delay: Option<Duration>,
+    /// The loss, where it is predicted and the form reaches so far.
     pub loss: Option<f64>,
-    /// Throughput of the favoured flows over that with the recommended buffer.
-    pub share: Option<f64>,
+    /// Share of the link that is used, where it is predicted.
+    pub used: Option<f64>,
+    /// Throughput of a short transfer.
+    pub short: Option<Rate>,
+    /// Throughput of a bulk transfer.
+    pub bulk: Option<Rate>,
 }
 
-/// The router buffer advice.
+/// The answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RouterAdvice {
-    /// The question.
+    /// What was asked.
     pub question: RouterQuestion,
     /// C_out / C_in.
     pub gamma: f64,
-    /// The loss form that holds.
+    /// The loss form that is reckoned with.
     pub form: Form,
+    /// The form that the capacity ratio and the tail call for; `None` where neither is good.
+    pub expected: Option<Form>,
     /// Where the buffer comes from.
     pub basis: Basis,
     /// The recommended buffer.
     pub recommended: BufferChoice,
-    /// Around it, the buffers that keep 90 % of throughput; `None` where loss is not known.
+    /// What the simulator said, where it was asked.
+    pub simulated: Option<Simulated>,
+    /// Around it, the buffers that keep 90 % of throughput; `None` where there is no such range.
     pub range: Option<BufferRange>,
-    /// The throughput of a favoured flow, where it is known.
-    pub per_flow: Option<Rate>,
-    /// The buffers that other rules give.
+    /// The transfers whose throughputs are shown: a short one and a bulk one.
+    pub transfers: [Bytes; 2],
+    /// What the other rules give.
     pub rules: Vec<BufferChoice>,
-    /// The device's own buffer, if given.
+    /// What the device has.
     pub available: Option<BufferChoice>,
+    /// What the prediction has not seen.
+    pub outside: Vec<Outside>,
     /// What was assumed.
     pub assumptions: Vec<String>,
-    /// The formula behind each number.
+    /// How each number came about.
     pub formulas: Vec<Formula>,
 }
 
 /// Answers `question`.
 ///
 /// # Errors
-/// If a quantity is impossible, or neither loss form holds for the traffic.
+/// If a quantity is impossible.
 pub fn advise(question: &RouterQuestion) -> Result<RouterAdvice, AdviceError> {
     let q = question;
+    check(q)?;
+    let model = LinkModel::new(q)?;
+    let (short, bulk) = (model.short_flow(q)?, model.bulk_flow()?);
+    let mut judge = BufferEvaluation { model: &model, short, bulk, predicts: true };
+    let router = judge.router(q.favour);
+    let (buffer, basis, range) =
+        choose(q, &model, &router).map_err(|e| blame_the_form(e, &model))?;
+    judge.predicts = basis != Basis::SquareRoot;
+    let available = q.available.map(|bytes| judge.option("available", bytes)).transpose()?;
+    Ok(RouterAdvice {
+        gamma: model.ratio.gamma(),
+        form: model.form,
+        expected: model.expected,
+        basis,
+        recommended: judge.packets("recommended", buffer)?,
+        simulated: None,
+        range,
+        transfers: [judge.short.size(), judge.bulk.size()],
+        rules: other_rules(q, &model, &judge)?,
+        available,
+        outside: model.outside(),
+        assumptions: model.assumptions(q),
+        formulas: super::show::formulas(q, &model, &router, buffer),
+        question: q.clone(),
+    })
+}
+
+fn check(q: &RouterQuestion) -> Result<(), AdviceError> {
     possible(q.rate > Rate::ZERO, "--rate", q.rate, "a link has a rate above zero")?;
     possible(q.rtt > Duration::ZERO, "--rtt", q.rtt, "a path has an RTT above zero")?;
     possible(q.rtt <= Duration::from_secs(120), "--rtt", q.rtt, "it must be 120s or less")?;
@@ -100,78 +146,59 @@ pub fn advise(question: &RouterQuestion) -> Result<RouterAdvice, AdviceError> {
     possible(q.inputs != Some(0), "--inputs", 0, "a link that nothing feeds needs no buffer")?;
     possible(q.flows != Some(0), "--flows", 0, "it must be 1 or more")?;
     possible((64..=65_535).contains(&q.packet.get()), "--packet", q.packet, "64B to 65535B")?;
-
     possible(q.available != Some(Bytes::ZERO), "--available", "0 B", "a device holds a packet")?;
+    possible(q.size_mean != Some(Bytes::ZERO), "--size-mean", "0 B", "it must be 1 B or more")?;
+    let load = q.load.unwrap_or(1.0);
+    possible(load > 0.0 && load <= 1.0, "--load", load, "it must be above 0 and at most 100 %")?;
     let p = &q.parameters;
     for (name, given) in [("--loss-a", p.loss_a), ("--loss-b", p.loss_b), ("--delay-f", p.delay_f)]
     {
         let good = given.is_none_or(|n| n.is_finite() && n > 0.0);
         possible(good, name, given.unwrap_or_default(), "it must be a number above zero")?;
     }
-
-    let model = LinkModel::new(q)?;
-    let flows = favoured(q, &model)?;
-    let router = model.loss.map(|loss| Router { link: model.link, loss, favoured: flows });
-    let (buffer, basis, range) =
-        choose(q, &model, router.as_ref()).map_err(|e| blame_the_form(e, &model))?;
-    let evaluation = BufferEvaluation { model: &model, router: router.as_ref(), reference: buffer };
-    let available = q
-        .available
-        .map(|bytes| evaluation.option("available", "the device's", bytes))
-        .transpose()?;
-    Ok(RouterAdvice {
-        gamma: model.ratio.gamma(),
-        form: model.form,
-        basis,
-        recommended: evaluation.packets("recommended", "", buffer)?,
-        range,
-        per_flow: router.and_then(|r| r.throughput(buffer).ok()),
-        rules: other_rules(q, &evaluation)?,
-        available,
-        assumptions: model.assumptions(q),
-        formulas: super::show::formulas(q, &model, router.as_ref(), buffer),
-        question: q.clone(),
-    })
+    Ok(())
 }
 
-/// Replaces an error about a buffer by one about the loss form: if the form exceeds 1 where the
-/// formula searches its optimum, the form is at fault.
+/// A loss form that exceeds 1 where the formula looks for its optimum is what is wrong, not the
+/// buffer that was looked at.
 fn blame_the_form(error: AdviceError, model: &LinkModel) -> AdviceError {
-    match (error, model.loss) {
-        (AdviceError::Theory(TheoryError::OutOfDomain { quantity: "buffer", .. }), Some(loss)) => {
+    match error {
+        AdviceError::Theory(TheoryError::OutOfDomain { quantity: "buffer", .. }) => {
             AdviceError::Impossible {
                 what: "a loss form with a and b of",
-                given: format!("{} and {}", loss.a(), loss.b()),
+                given: format!("{} and {}", model.loss.a(), model.loss.b()),
                 why: "near the best buffer it gives a loss above 1; see --loss-a, --loss-b, --fit",
             }
         }
-        (error, _) => error,
+        error => error,
     }
 }
 
-fn favoured(q: &RouterQuestion, model: &LinkModel) -> Result<Favoured, AdviceError> {
-    // How long a flow counts as short depends on the loss, here that of a whole BDP of buffer.
-    let loss = model.loss_at(model.link.bdp()).unwrap_or(0.001);
-    Ok(match q.favour {
-        Favour::Throughput => Favoured::Long,
-        Favour::Short | Favour::Latency => Favoured::Short(q.mix.short_flow(loss, q.packet)?),
-    })
+/// Router-buffer Table II: 30 packets for long flows, 20 for short ones, where the formula, which neglects the
+/// bursts of single flows, asks for none.
+fn bursts(favour: Favour) -> f64 {
+    if favour == Favour::Throughput { 30.0 } else { 20.0 }
 }
+
+/// More packets in flight per flow than any simulated link had: it could fill the link alone for long.
+const ENDLESS: f64 = 20.0;
 
 fn choose(
     q: &RouterQuestion,
     model: &LinkModel,
-    router: Option<&Router>,
+    router: &Router,
 ) -> Result<(Packets, Basis, Option<BufferRange>), AdviceError> {
     if q.inputs.is_some_and(|n| !model.ratio.can_queue(n)) {
         return Ok((Packets::ZERO, Basis::NothingQueues, None));
     }
-    // Router-buffer Table II: 30 packets for long flows, 20 for short ones.
-    let simulated = if q.favour == Favour::Throughput { 30.0 } else { 20.0 };
-    let Some(router) = router else {
-        return Ok((Packets::new(simulated)?, Basis::Simulation, None));
-    };
-    let range = match tolerance(router, KEPT_THROUGHPUT) {
+    let bdp = model.link.bdp();
+    // Who gives no size means flows that are always there.
+    let endless = q.flows.filter(|n| q.mean_size().is_none() && bdp.get() > ENDLESS * *n as f64);
+    if let (Some(n), Favour::Throughput) = (endless, q.favour) {
+        let buffer = Packets::of(rules::square_root(q.rate, q.rtt, n)?, q.packet)?;
+        return Ok((buffer, Basis::SquareRoot, None));
+    }
+    let range = match tolerance(router, SHARE) {
         Ok(t) => Some(BufferRange { low: t.low, high: t.high }),
         Err(TheoryError::NotCovered { .. }) => None,
         Err(other) => return Err(other.into()),
@@ -179,70 +206,77 @@ fn choose(
     Ok(match (optimum(router)?.best, range) {
         (Best::At(_), Some(range)) if q.favour == Favour::Latency => {
             // The formula neglects the bursts of single flows, which Table II shows.
-            let low = range.low.get().max(simulated);
+            let low = range.low.get().max(bursts(q.favour));
             (Packets::new(low)?, Basis::RangeLow, Some(range))
         }
-        (Best::At(buffer), range) => (buffer, Basis::Optimum, range),
-        (Best::Zero, range) => (Packets::new(simulated)?, Basis::Simulation, range),
-        (Best::Unbounded, range) => (model.link.bdp(), Basis::Unbounded, range),
+        (Best::At(buffer), range) if buffer > bdp => (bdp, Basis::BandwidthDelay, range),
+        (Best::At(buffer), range) => {
+            let least = bursts(q.favour).min(bdp.get());
+            (Packets::new(buffer.get().max(least))?, Basis::Optimum, range)
+        }
+        (Best::Zero, range) => (Packets::new(bursts(q.favour))?, Basis::Simulation, range),
+        (Best::Unbounded, range) => (bdp, Basis::BandwidthDelay, range),
     })
 }
 
 fn other_rules(
     q: &RouterQuestion,
-    evaluation: &BufferEvaluation<'_>,
+    model: &LinkModel,
+    judge: &BufferEvaluation<'_>,
 ) -> Result<Vec<BufferChoice>, AdviceError> {
-    let mut all =
-        vec![evaluation.option("BDP", "C x T", rules::bandwidth_delay(q.rate, q.rtt)?)?];
-    if let Some(n) = q.flows {
-        let root = rules::square_root(q.rate, q.rtt, n)?;
-        all.push(evaluation.option("BDP/sqrt(n)", "Appenzeller", root)?);
-        let cubic = rules::updated(q.rate, q.rtt, n, CongestionResponse::Cubic)?;
-        all.push(evaluation.option("Cubic", "3/7 of that, Spang", cubic)?);
-        let bbr = rules::updated(q.rate, q.rtt, n, CongestionResponse::Bbr)?;
-        all.push(evaluation.option("BBR", "1/4 of it, Spang", bbr)?);
+    let mut all = Vec::new();
+    let long = Router { favoured: Favoured::Long, ..judge.router(Favour::Throughput) };
+    if let (Form::PowerLaw, Ok(Best::At(buffer))) = (model.form, optimum(&long).map(|o| o.best)) {
+        all.push(judge.packets("L-model", buffer)?);
     }
-    let tiny = Packets::new(rules::TINY as f64)?;
-    all.push(evaluation.packets("tiny", "paced, Enachescu", tiny)?);
+    let bdp = rules::bandwidth_delay(q.rate, q.rtt)?;
+    all.push(judge.option("2 BDP", bdp * 2)?);
+    all.push(judge.option("BDP", bdp)?);
+    if let Some(n) = q.flows {
+        all.push(judge.option("BDP/sqrt(n)", rules::square_root(q.rate, q.rtt, n)?)?);
+        all.push(
+            judge.option("Cubic", rules::updated(q.rate, q.rtt, n, CongestionResponse::Cubic)?)?,
+        );
+        all.push(judge.option("BBR", rules::updated(q.rate, q.rtt, n, CongestionResponse::Bbr)?)?);
+    }
+    all.push(judge.packets("tiny", Packets::new(rules::TINY as f64)?)?);
     Ok(all)
 }
 
-/// Compares buffers with the recommended one.
+/// What a buffer does to the link.
 struct BufferEvaluation<'a> {
     model: &'a LinkModel,
-    router: Option<&'a Router>,
-    reference: Packets,
+    short: ShortFlow,
+    bulk: ShortFlow,
+    /// Nothing that was simulated is like endless flows.
+    predicts: bool,
 }
 
 impl BufferEvaluation<'_> {
-    fn option(
-        &self,
-        name: &'static str,
-        rule: &'static str,
-        bytes: Bytes,
-    ) -> Result<BufferChoice, AdviceError> {
-        self.packets(name, rule, Packets::of(bytes, self.model.link.packet())?)
+    fn router(&self, favour: Favour) -> Router {
+        let flow = if favour == Favour::Throughput { self.bulk } else { self.short };
+        let LinkModel { link, loss, .. } = *self.model;
+        Router { link, loss, favoured: Favoured::Short(flow) }
     }
 
-    fn packets(
-        &self,
-        name: &'static str,
-        rule: &'static str,
-        buffer: Packets,
-    ) -> Result<BufferChoice, AdviceError> {
-        let rate = |b: Packets| self.router.and_then(|r| r.throughput(b).ok());
-        let share = match (rate(buffer), rate(self.reference)) {
-            (Some(this), Some(best)) if best > Rate::ZERO => Some(this.as_f64() / best.as_f64()),
-            _ => None,
-        };
+    fn option(&self, name: &'static str, bytes: Bytes) -> Result<BufferChoice, AdviceError> {
+        self.packets(name, Packets::of(bytes, self.model.link.packet())?)
+    }
+
+    fn packets(&self, name: &'static str, buffer: Packets) -> Result<BufferChoice, AdviceError> {
+        let link = &self.model.link;
+        let rate = |favour| self.router(favour).throughput(buffer).ok().filter(|_| self.predicts);
+        let worst_delay = link.worst_delay(buffer);
         Ok(BufferChoice {
             name,
-            rule,
             buffer,
-            bytes: buffer.in_bytes(self.model.link.packet()),
-            worst_delay: self.model.link.worst_delay(buffer),
-            loss: self.model.loss_at(buffer),
-            share,
+            bytes: buffer.in_bytes(link.packet()),
+            worst_delay,
+            mean_delay: self.predicts.then(|| worst_delay.scaled(link.delay_slope())),
+            loss: self.model.loss_at(buffer).filter(|_| self.predicts),
+            used: self.predicts.then(|| self.model.prediction.utilisation.at(buffer)),
+            short: rate(Favour::Short),
+            bulk: rate(Favour::Throughput),
         })
     }
 }

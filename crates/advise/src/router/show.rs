@@ -1,4 +1,4 @@
-//! The advice as text, as a table, and as JSON.
+//! The advice in words, as a table, and as JSON.
 
 use serde_json::{Value, json};
 use sweetspot_theory::Packets;
@@ -6,7 +6,7 @@ use sweetspot_theory::router::capacity_ratio::Form;
 use sweetspot_theory::router::per_flow::{Favoured, Router};
 
 use super::model::LinkModel;
-use super::{Basis, BufferChoice, RouterAdvice, RouterQuestion};
+use super::{Basis, BufferChoice, Favour, RouterAdvice, RouterQuestion};
 use crate::Formula;
 use crate::formula::explained;
 use crate::text::{list, row, table, wrap};
@@ -20,7 +20,7 @@ const PAPER: &str = "Prasad, Dovrolis, Thottan";
 pub(super) fn formulas(
     q: &RouterQuestion,
     model: &LinkModel,
-    router: Option<&Router>,
+    r: &Router,
     buffer: Packets,
 ) -> Vec<Formula> {
     let gamma = model.ratio.gamma();
@@ -39,7 +39,23 @@ pub(super) fn formulas(
             source: "Villamizar and Song 1994",
         },
     ];
-    let Some(r) = router else { return all };
+    let t = &model.traffic;
+    all.push(Formula {
+        what: "loss and delay",
+        rule: "regression of a, b and f over simulated links",
+        numbers: format!(
+            "Gamma {gamma:.3}, tail index {}, load {}, {:.4} flows per packet of C T_o, C T_o {bdp}, {:.1} \
+             packets per transfer: a = {:.4}, b = {:.4}, f = {:.3}",
+            t.tail_index,
+            t.load,
+            t.flows / bdp.get(),
+            t.size,
+            model.prediction.power_law.a(),
+            model.prediction.power_law.b(),
+            model.prediction.delay_slope
+        ),
+        source: "docs/results/router.md",
+    });
     let (a, b, f) = (r.loss.a(), r.loss.b(), r.link.delay_slope());
     let (rule, numbers) = match (r.loss.form(), r.favoured) {
         (Form::PowerLaw, Favoured::Long) => {
@@ -81,8 +97,15 @@ impl RouterAdvice {
     /// The advice as text of at most 80 columns; `explain` adds the formulas with their numbers.
     pub fn text(&self, explain: bool) -> String {
         let mut out = wrap(&self.words(), 80, 0);
+        for warning in self.warnings() {
+            out.push_str(&wrap(&warning, 80, 2));
+        }
         out.push('\n');
         out.push_str(&self.table());
+        if let Some(simulated) = &self.simulated {
+            let packet_time = self.question.packet.as_f64() * 8.0 / self.question.rate.as_f64();
+            out.push_str(&simulated.text(packet_time));
+        }
         if let Some(measured) = &self.question.measurement {
             out.push('\n');
             out.push_str(&measured.text());
@@ -98,90 +121,184 @@ impl RouterAdvice {
 
     fn words(&self) -> String {
         let q = &self.question;
+        let link = format!("Gamma = {} / {} = {:.3}.", q.rate, q.input_rate, self.gamma);
+        if self.basis == Basis::NothingQueues {
+            let n = q.inputs.unwrap_or_default();
+            return format!(
+                "{link} {n} inputs of {} cannot exceed {}, so nothing queues beyond the packets that arrive \
+                 together. Leave the buffer at its smallest.",
+                q.input_rate, q.rate
+            );
+        }
+        let range = self.range_words().map_or(String::new(), |range| format!(" {range}"));
+        format!(
+            "{link}{} {} {}{range}{}{}",
+            self.input_words(),
+            self.why(),
+            self.outcome_words(),
+            self.verdict_words(),
+            self.available_words()
+        )
+    }
+
+    /// With fast outputs the number of inputs decides whether anything queues at all.
+    fn input_words(&self) -> String {
+        if self.gamma < 1.0 || self.question.inputs.is_some() {
+            return String::new();
+        }
+        let most = libm::floor(self.gamma);
+        format!(
+            " Nothing queues unless more than {most:.0} such inputs send at once; it is assumed that they do \
+             (--inputs)."
+        )
+    }
+
+    /// What is maximised, and with which buffer.
+    fn why(&self) -> String {
+        let q = &self.question;
         let r = &self.recommended;
-        let form = match self.form {
-            Form::PowerLaw => "so loss falls only as a power of the buffer",
-            Form::Exponential => "so loss falls exponentially and a few packets are enough",
+        let buffer =
+            format!("{:.0} packets ({}, {} when full)", r.buffer.get(), r.bytes, r.worst_delay);
+        let [short, bulk] = self.transfers;
+        let whom = match q.favour {
+            Favour::Throughput => format!("a bulk transfer of {bulk}"),
+            Favour::Short | Favour::Latency => format!("a short transfer of {short}"),
         };
-        let link = format!("Gamma = {} / {} = {:.3}, {form}.", q.rate, q.input_rate, self.gamma);
-        let delay = format!("{} ({}, {} when full)", r.buffer, r.bytes, r.worst_delay);
-        let why = match self.basis {
-            Basis::NothingQueues => {
-                let n = q.inputs.unwrap_or_default();
-                return format!(
-                    "Gamma = {:.3}: {n} inputs of {} cannot exceed {}, so nothing queues beyond \
-                     the packets that arrive together. Leave the buffer at its smallest.",
-                    self.gamma, q.input_rate, q.rate
-                );
-            }
-            Basis::Optimum => format!("For {} the best buffer is {delay}", q.favour),
+        match self.basis {
+            Basis::NothingQueues => String::new(),
+            Basis::Optimum => format!("The rate of {whom} is highest with {buffer}."),
             Basis::RangeLow => format!(
-                "For latency take {delay}: short flows keep 90 % of their best or more, and the \
-                 bursts of single flows fit"
+                "For latency take {buffer}: {whom} keeps 90 % of its best rate or more, and the bursts of \
+                 single flows fit."
             ),
             Basis::Simulation => format!(
-                "For {} the formula asks for none; the bursts of single flows, which it neglects, \
-                 ask for {delay}, the best in the paper's simulations",
-                q.favour
+                "By the exponential that was measured no buffer is best for {whom}; the bursts of single \
+                 flows, which it neglects, ask for {buffer}, as in the paper's simulations."
             ),
-            Basis::Unbounded => format!(
-                "For {} throughput grows with the buffer as far as the formula reaches; take a \
-                 bandwidth-delay product, {delay}",
-                q.favour
+            Basis::BandwidthDelay => format!(
+                "The rate of {whom} grows with the buffer to a bandwidth-delay product and beyond; take \
+                 {buffer}: what more would give to bulk transfers it would take from short ones."
             ),
+            Basis::SquareRoot => format!(
+                "So few flows fill the link that each counts as endless: take {buffer}, C T / sqrt(n), with \
+                 which the link is never idle. More only adds delay."
+            ),
+            Basis::Simulator => {
+                format!("The rate of {whom} is highest, in the simulator, with {buffer}.")
+            }
+        }
+    }
+
+    /// What comes of it.
+    fn outcome_words(&self) -> String {
+        let r = &self.recommended;
+        let (Some(delay), Some(used)) = (r.mean_delay, r.used) else { return String::new() };
+        let rates = match (r.short, r.bulk) {
+            (Some(short), Some(bulk)) => {
+                let [small, large] = self.transfers;
+                format!(" A transfer of {small} then gets {short}, one of {large} {bulk}.")
+            }
+            _ => String::new(),
         };
-        let loss =
-            r.loss.map_or(String::new(), |_| format!(" Expect {} of loss.", percent(r.loss)));
-        let range = self.range_words().map_or(String::new(), |range| format!(" {range}"));
-        format!("{link} {why}.{loss}{range}{}", self.available_words())
+        format!(
+            "Expect {} of loss, {} of queueing on average, {:.1} % of the link used.{rates}",
+            percent(r.loss),
+            delay,
+            used * 100.0
+        )
+    }
+
+    fn verdict_words(&self) -> &'static str {
+        match (&self.simulated, self.basis) {
+            (None, _) | (_, Basis::Simulator) => "",
+            (Some(_), _) => " In the simulator no buffer was significantly better.",
+        }
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        let so = match self.basis {
+            Basis::SquareRoot => "nothing is predicted, and the rule is all there is",
+            _ => "what is predicted is that of the nearest link that was",
+        };
+        let mut all: Vec<String> = self
+            .outside
+            .iter()
+            .map(|o| {
+                format!(
+                    "Warning: {} {} is outside of what was simulated, {} to {}; {so}.",
+                    o.quantity,
+                    short(o.given),
+                    short(o.low),
+                    short(o.high)
+                )
+            })
+            .collect();
+        if self.expected.is_none() && self.question.measurement.is_none() {
+            all.push(
+                "Warning: with sizes that are hardly heavy-tailed and a ratio of one or less the paper found \
+                 neither of its loss forms good. Measure the link (--fit)."
+                    .to_owned(),
+            );
+        }
+        all
     }
 
     fn range_words(&self) -> Option<String> {
         let range = self.range?;
         Some(match range.high {
             Some(high) => {
-                format!("Between {} and {high} a flow keeps 90 % of its throughput.", range.low)
+                format!(
+                    "Between {:.0} and {:.0} packets it keeps 90 % of its rate.",
+                    range.low.get(),
+                    high.get()
+                )
             }
-            None => format!("From {} on a flow keeps 90 % of its throughput.", range.low),
+            None => format!("From {:.0} packets on it keeps 90 % of its rate.", range.low.get()),
         })
     }
 
     fn available_words(&self) -> String {
         let Some(a) = &self.available else { return String::new() };
-        let fit = match (self.range, a.share) {
-            (Some(range), Some(share)) if a.buffer < range.low => {
-                format!("too small: a flow gets {:.0} % of its best", share * 100.0)
+        let verdict = match self.range {
+            Some(range) if a.buffer < range.low => "too small: the rate is below 90 % of its best",
+            Some(range) if range.high.is_some_and(|h| a.buffer > h) => {
+                "more than is good: the rate is below 90 % of its best; configure less"
             }
-            (Some(range), Some(share)) if range.high.is_some_and(|h| a.buffer > h) => format!(
-                "more than is good: a flow gets {:.0} % of its best; configure less",
-                share * 100.0
-            ),
-            (Some(_), Some(_)) => "within the range".to_owned(),
-            _ if a.buffer > self.recommended.buffer => {
-                "more than needed: configure less".to_owned()
-            }
-            _ => "not more than recommended".to_owned(),
+            Some(_) => "within the range",
+            None if a.buffer > self.recommended.buffer => "more than needed: configure less",
+            None => "not more than recommended",
         };
-        format!(" The {} that the device has are {fit}.", a.bytes)
+        format!(" The {} that the device has are {verdict}.", a.bytes)
     }
 
     fn table(&self) -> String {
-        let head = ["rule", "", "packets", "bytes", "full", "loss", "rate"];
+        let head = ["rule", "packets", "bytes", "full", "mean", "loss", "used", "short", "bulk"];
         let mut rows = vec![head.map(str::to_owned).to_vec()];
         let all = [&self.recommended].into_iter().chain(&self.available).chain(&self.rules);
+        let mbit = |rate: Option<sweetspot_units::Rate>| {
+            rate.map_or("-".to_owned(), |rate| short(rate.as_f64() / 1e6))
+        };
+        let ms = |delay: sweetspot_units::Duration| short(delay.as_secs_f64() * 1e3);
         rows.extend(all.map(|c: &BufferChoice| {
-            let packets = format!("{:.0}", c.buffer.get());
             row([
                 &c.name,
-                &c.rule,
-                &packets,
+                &format!("{:.0}", c.buffer.get()),
                 &c.bytes,
-                &c.worst_delay,
+                &ms(c.worst_delay),
+                &c.mean_delay.map_or("-".to_owned(), ms),
                 &percent(c.loss),
-                &c.share.map_or("-".to_owned(), |s| format!("{:.0} %", s * 100.0)),
+                &c.used.map_or("-".to_owned(), |used| format!("{:.1} %", used * 100.0)),
+                &mbit(c.short),
+                &mbit(c.bulk),
             ])
         }));
-        table(2, &rows)
+        let [small, large] = self.transfers;
+        let legend = format!(
+            "full, mean: queueing delay, ms. used: share of the link. short, bulk: Mbit/s of a transfer of \
+             {small} and of {large}, with the RTT, the queueing and the loss (S-model, eq. 2). L-model: eq. \
+             (11). Cubic: 3/7 of BDP/sqrt(n), BBR: 1/4. tiny: 20 packets."
+        );
+        format!("{}{}", table(1, &rows), wrap(&format!("  {legend}"), 80, 2))
     }
 
     /// The advice as JSON.
@@ -202,26 +319,46 @@ impl RouterAdvice {
             Basis::Optimum => "optimum",
             Basis::RangeLow => "range_low",
             Basis::Simulation => "simulation",
-            Basis::Unbounded => "unbounded",
+            Basis::BandwidthDelay => "bandwidth_delay",
+            Basis::SquareRoot => "square_root",
+            Basis::Simulator => "simulator",
         };
-        let form = match self.form {
+        let form = |form: Form| match form {
             Form::PowerLaw => "PL",
             Form::Exponential => "EX",
         };
+        let maximised = match self.question.favour {
+            Favour::Throughput => "bulk",
+            Favour::Short | Favour::Latency => "short",
+        };
+        let outside: Vec<Value> = self
+            .outside
+            .iter()
+            .map(|o| json!({ "quantity": o.quantity, "given": o.given, "low": o.low, "high": o.high }))
+            .collect();
         let formulas: Vec<Value> = self.formulas.iter().map(Formula::json).collect();
         json!({
             "gamma": self.gamma,
-            "form": form,
+            "form": form(self.form),
+            "form_of_ratio": self.expected.map(form),
             "basis": basis,
+            "maximised": maximised,
+            "transfer_bytes": { "short": self.transfers[0].get(), "bulk": self.transfers[1].get() },
             "buffer_packets": self.recommended.buffer.get(),
             "buffer_bytes": self.recommended.bytes.get(),
             "buffer_delay_s": self.recommended.worst_delay.as_secs_f64(),
+            "delay_s": self.recommended.mean_delay.map(|d| d.as_secs_f64()),
             "loss": self.recommended.loss,
-            "per_flow_bps": self.per_flow.map(|r| r.bits_per_second()),
+            "utilisation": self.recommended.used,
+            "short_bps": self.recommended.short.map(|r| r.bits_per_second()),
+            "bulk_bps": self.recommended.bulk.map(|r| r.bits_per_second()),
             "range_90_percent": range,
             "rules": rules,
             "available": self.available.as_ref().map(choice),
             "fit": self.question.measurement.as_ref().map(super::LinkMeasurement::json),
+            "simulation": self.simulated.as_ref().map(super::Simulated::json),
+            "outside": outside,
+            "warnings": self.warnings(),
             "assumptions": self.assumptions,
             "formulas": formulas,
             "sources": SOURCES,
@@ -231,12 +368,14 @@ impl RouterAdvice {
 
 fn choice(c: &BufferChoice) -> Value {
     json!({
-        "rule": c.rule,
         "packets": c.buffer.get(),
         "bytes": c.bytes.get(),
-        "delay_s": c.worst_delay.as_secs_f64(),
+        "worst_delay_s": c.worst_delay.as_secs_f64(),
+        "delay_s": c.mean_delay.map(|d| d.as_secs_f64()),
         "loss": c.loss,
-        "throughput_share": c.share,
+        "utilisation": c.used,
+        "short_bps": c.short.map(|r| r.bits_per_second()),
+        "bulk_bps": c.bulk.map(|r| r.bits_per_second()),
     })
 }
 
@@ -245,5 +384,16 @@ fn percent(p: Option<f64>) -> String {
         None => "-".to_owned(),
         Some(p) if p >= 1e-3 => format!("{:.2} %", p * 100.0),
         Some(p) => format!("{:.1e}", p),
+    }
+}
+
+/// Three significant digits, whole numbers from a thousand on as they are.
+fn short(number: f64) -> String {
+    let decimals = (2.0 - libm::floor(libm::log10(number.abs().max(1e-9)))).clamp(0.0, 6.0);
+    let text = format!("{number:.*}", decimals as usize);
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
     }
 }

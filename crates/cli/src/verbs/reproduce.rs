@@ -8,7 +8,7 @@ use sweetspot_report::{PageInfo, gallery, svg_file};
 use sweetspot_scenario::Engine;
 use sweetspot_sim::Simulator;
 use sweetspot_study::papers::{Entry, Figure, Precision, Stage, catalogue, find, markdown};
-use sweetspot_study::{CachedEngine, StudyError, ns2, router};
+use sweetspot_study::{CachedEngine, StudyError, Workers, ns2, router};
 
 use super::Ending;
 use super::engine::EngineName;
@@ -37,9 +37,12 @@ pub struct Arguments {
     /// Output directory: papers.html, papers.md, a picture per figure in papers/
     #[arg(long, value_name = "DIR", default_value = "reproduction")]
     out: PathBuf,
-    /// More seeds and a closer search, as in docs/results
+    /// More seeds and a closer search, as in docs/results; router-tables is so without it
     #[arg(long)]
     careful: bool,
+    /// For router-tables: one seed and short runs
+    #[arg(long, conflicts_with = "careful")]
+    quick: bool,
     /// List the figures and tables and end
     #[arg(long)]
     list: bool,
@@ -77,53 +80,90 @@ pub fn run(arguments: Arguments) -> Ending {
     Ok(ExitCode::SUCCESS)
 }
 
+/// The journal of finished runs in the directory that is written to.
+struct OutputJournal {
+    journal: ResultJournal,
+    path: PathBuf,
+    before: usize,
+}
+
+impl OutputJournal {
+    fn open(arguments: &Arguments) -> Result<OutputJournal, Box<dyn std::error::Error>> {
+        let path = arguments.out.join("reproduce.journal");
+        let journal = ResultJournal::open(&path, &identity()?, OnVersionMismatch::Replace)?;
+        let before = journal.len();
+        if before > 0 {
+            err!("{before} finished runs are in {}", path.display());
+        }
+        Ok(OutputJournal { journal, path, before })
+    }
+
+    /// Does `work`, and says where it can go on if somebody interrupts it.
+    fn work<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        until_interrupted(work, || {
+            err!(
+                "sweetspot: interrupted; what was finished is in {}, and the same command goes on from there",
+                self.path.display()
+            );
+        })
+    }
+
+    fn took(&self, seconds: f64, workers: Workers) -> String {
+        if let Some(failure) = self.journal.failure() {
+            err!("sweetspot: {failure}: what was finished is written, but would be played again");
+        }
+        format!(
+            "{seconds:.0} s on {} worker(s), {} runs new and {} known",
+            workers.count(),
+            self.journal.len() - self.before,
+            self.before
+        )
+    }
+}
+
 fn router_tables(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
-    let progress = |row: &router::Setup, done: usize, all: usize| {
+    let kept = OutputJournal::open(arguments)?;
+    let workers = arguments.parallel.workers();
+    let started = clock::now();
+    let watch = |done: usize, all: usize| {
         if done == all {
-            err!("played {}", row.file);
+            let seconds = clock::now().since(started).as_secs_f64();
+            err!("{all:>4} runs more after {seconds:>6.1} s");
         }
     };
-    let workers = arguments.parallel.workers();
-    let text = router::document(&Simulator, router::StudyEffort::DOCUMENT, workers, &progress)?;
-    Ok(write(&arguments.out.join("router.md"), &text)?)
+    let store = &kept.journal;
+    let player = router::Player { engine: &Simulator, store, workers, watch: &watch };
+    let scale =
+        if arguments.quick { router::StudyEffort::QUICK } else { router::StudyEffort::DOCUMENT };
+    let study = kept.work(|| router::Study::new(&player, scale))?;
+    let took = kept.took(clock::now().since(started).as_secs_f64(), workers);
+    let made = format!(
+        "Written by `sweetspot reproduce router-tables{} --out docs/results` on {}, {}, {} ({took}).",
+        if arguments.quick { " --quick" } else { "" },
+        machine::machine(),
+        machine::kernel(),
+        &machine::date()[..10],
+    );
+    Ok(write(&arguments.out.join("router.md"), &router::document(&study, scale, &made)?)?)
 }
 
 fn figures_of(arguments: &Arguments, entries: &[&Entry]) -> Result<(), Box<dyn std::error::Error>> {
-    let version = identity()?;
-    let journal = arguments.out.join("reproduce.journal");
-    let result_journal = ResultJournal::open(&journal, &version, OnVersionMismatch::Replace)?;
-    let kept = result_journal.len();
-    if kept > 0 {
-        err!("{kept} finished runs are in {}", journal.display());
-    }
-    let sim = CachedEngine { engine: &Simulator, store: &result_journal };
+    let kept = OutputJournal::open(arguments)?;
+    let sim = CachedEngine { engine: &Simulator, store: &kept.journal };
     let wants = |name| arguments.engine.contains(&name);
     let stage = Stage {
         theory: wants(EngineName::Theory),
         sim: wants(EngineName::Sim).then_some(&sim as &(dyn Engine + Sync)),
         lab: wants(EngineName::Lab).then_some(&Lab as &(dyn Engine + Sync)),
+        store: &kept.journal,
         workers: arguments.parallel.workers(),
         precision: if arguments.careful { Precision::Careful } else { Precision::Quick },
     };
     let started = clock::now();
-    let interrupted = || {
-        err!(
-            "sweetspot: interrupted; what was finished is in {}, and the same command goes on from there",
-            journal.display()
-        );
-    };
     let work = || play_all(entries, &stage);
     // The lab isolates this process, which it can only while that has one thread.
-    let figures = if stage.lab.is_some() { work() } else { until_interrupted(work, interrupted) }?;
-    let seconds = clock::now().since(started).as_secs_f64();
-    let took = format!(
-        "{seconds:.0} s on {} worker(s), {} runs new and {kept} known",
-        stage.workers.count(),
-        result_journal.len() - kept
-    );
-    if let Some(failure) = result_journal.failure() {
-        err!("sweetspot: {failure}: what was finished is in the page, but would be played again");
-    }
+    let figures = if stage.lab.is_some() { work() } else { kept.work(work) }?;
+    let took = kept.took(clock::now().since(started).as_secs_f64(), stage.workers);
     write_all(arguments, &figures, &took)
 }
 

@@ -4,7 +4,7 @@ use sweetspot_scenario::{Engine, nearest};
 use super::comparison::PublishedComparison;
 use super::{bdp, blog, drs, heffner, router};
 use crate::plot::{Origin, Plot, Table};
-use crate::{StudyError, Workers};
+use crate::{ResultStore, StudyError, Workers};
 
 /// A paper whose figures and tables are reproduced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -71,6 +71,8 @@ pub struct Stage<'a> {
     pub sim: Option<&'a (dyn Engine + Sync)>,
     /// This machine's kernel, where it is wanted.
     pub lab: Option<&'a (dyn Engine + Sync)>,
+    /// Where the results of runs with single flows are stored.
+    pub store: &'a dyn ResultStore,
     /// Threads of the simulations.
     pub workers: Workers,
     /// The precision.

@@ -2,9 +2,10 @@
 //! Output/Input Capacity Ratio". What is played stands in [`crate::router`].
 
 use super::catalogue::{Entry, Figure, Paper, Precision, Stage};
+use super::comparison::{EngineValue, PublishedComparison};
 use crate::StudyError;
 use crate::plot::{Axis, MarkPosition, Origin, Plot, Table};
-use crate::router::{self, FigureData, StudyEffort};
+use crate::router::{self, FigureData, Player, StudyEffort, Testbed};
 
 const fn entry(
     name: &'static str,
@@ -15,11 +16,20 @@ const fn entry(
     Entry { name, aliases, paper: Paper::Router, title, play }
 }
 
-const FIGURE_9: Entry = entry(
-    "router-fig9",
-    &["router-fig10"],
-    "Figures 9 and 10: throughput against flow size",
-    figure_9,
+const FIGURE_2: Entry = entry(
+    "router-fig2",
+    &[
+        "router-fig3",
+        "router-fig4",
+        "router-fig5",
+        "router-fig6",
+        "router-fig7",
+        "router-fig8",
+        "router-fig9",
+        "router-fig10",
+    ],
+    "Figures 2 to 10: the testbed's delay, use, medians, distributions, and throughput against size",
+    figure_2,
 );
 const FIGURE_11: Entry =
     entry("router-fig11", &[], "Figure 11: throughput under M/M/1/B", figure_11);
@@ -35,6 +45,12 @@ const FIGURE_15: Entry = entry(
     "Figures 15 and 16: loss and delay for Gamma = 10",
     figure_15,
 );
+const SECTION_6B: Entry = entry(
+    "router-sec6b",
+    &[],
+    "Section VI-B: which loss form holds, over the capacity ratio and the tail index",
+    section_6b,
+);
 const FIGURE_18: Entry = entry(
     "router-fig18",
     &[],
@@ -44,27 +60,48 @@ const FIGURE_18: Entry = entry(
 const FIGURE_19: Entry =
     entry("router-fig19", &[], "Figure 19: what a wrong buffer costs", figure_19);
 
-/// In the order of the paper. Figures 2 to 8 are measurements of its testbed, Figures 1 and 12
-/// drawings of the setups; Tables I and II stand in docs/results/router.md.
+/// In the order of the paper. Figures 1 and 12 are drawings of the setups; Tables I and II stand in
+/// docs/results/router.md.
 pub(super) const ENTRIES: &[Entry] =
-    &[FIGURE_9, FIGURE_11, FIGURE_13, FIGURE_15, FIGURE_18, FIGURE_19];
-
-const QUICK: StudyEffort = StudyEffort { seconds: 60, seeds: 1, buffers: 14, testbed_seconds: 15 };
+    &[FIGURE_2, FIGURE_11, FIGURE_13, FIGURE_15, SECTION_6B, FIGURE_18, FIGURE_19];
 
 fn scale(stage: &Stage<'_>) -> StudyEffort {
     match stage.precision {
-        Precision::Quick => QUICK,
+        Precision::Quick => StudyEffort::QUICK,
         Precision::Careful => StudyEffort::DOCUMENT,
     }
 }
 
-fn figure_9(stage: &Stage<'_>) -> Result<Figure, StudyError> {
-    let drawings = match stage.sim {
-        Some(sim) => router::by_size(sim, scale(stage).testbed_seconds, stage.workers)?,
-        None => Vec::new(),
+fn player<'a>(stage: &Stage<'a>) -> Option<Player<'a>> {
+    let Stage { store, workers, .. } = *stage;
+    Some(Player { engine: stage.sim?, store, workers, watch: &|_, _| {} })
+}
+
+fn figure_2(stage: &Stage<'_>) -> Result<Figure, StudyError> {
+    let about = format!(
+        "`scenarios/papers/router-testbed-*.toml`: 1 Gbit/s, {} s each in place of 240.",
+        scale(stage).testbed_seconds
+    );
+    let Some(player) = player(stage) else {
+        return Ok(figure(stage, &FIGURE_2, &about, Vec::new()));
     };
-    let about = "`scenarios/papers/router-testbed-u3000.toml`: 3000 users, 1 Gbit/s.";
-    Ok(figure(stage, &FIGURE_9, about, drawings))
+    let testbed = Testbed::new(&player, scale(stage))?;
+    let mut figure = figure(stage, &FIGURE_2, &about, testbed.drawings()?);
+    figure.comparisons = testbed
+        .printed()
+        .into_iter()
+        .map(|line| PublishedComparison {
+            what: line.what.to_owned(),
+            unit: line.unit,
+            published: line.published,
+            ours: vec![EngineValue {
+                origin: Origin::Sim,
+                value: line.ours,
+                deviation: String::new(),
+            }],
+        })
+        .collect();
+    Ok(figure)
 }
 
 fn figure_11(stage: &Stage<'_>) -> Result<Figure, StudyError> {
@@ -79,6 +116,16 @@ fn figure_15(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     row(stage, &FIGURE_15, router::EXPONENTIAL)
 }
 
+fn section_6b(stage: &Stage<'_>) -> Result<Figure, StudyError> {
+    let about = "Table I's link of 50 Mbit/s with a hundred inputs; R2 of both forms, fitted to the \
+                 simulation.";
+    let drawings = match player(stage) {
+        Some(player) => router::Grid::new(&player, scale(stage))?.drawings(),
+        None => Vec::new(),
+    };
+    Ok(figure(stage, &SECTION_6B, about, drawings))
+}
+
 fn figure_18(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     row(stage, &FIGURE_18, router::EXPONENTIAL_BUSY)
 }
@@ -89,9 +136,8 @@ fn figure_19(stage: &Stage<'_>) -> Result<Figure, StudyError> {
 
 fn row(stage: &Stage<'_>, entry: &Entry, setup: router::Setup) -> Result<Figure, StudyError> {
     let about = format!("`{}`; the formulas' parameters are fitted to the simulation.", setup.file);
-    let drawings = match stage.sim {
-        Some(sim) => router::PlayedRow::new(sim, setup, scale(stage), stage.workers, &|_, _| {})?
-            .drawings()?,
+    let drawings = match player(stage) {
+        Some(player) => router::PlayedRow::new(&player, setup, scale(stage))?.drawings()?,
         None => Vec::new(),
     };
     Ok(figure(stage, entry, &about, drawings))

@@ -6,12 +6,12 @@ use sweetspot_theory::router::form_test::{self, FormComparison};
 use sweetspot_theory::router::optimum::{Best, optimum};
 use sweetspot_theory::router::per_flow::{Favoured, Router, RouterLink};
 use sweetspot_theory::{Packets, TheoryError};
-use sweetspot_units::{Duration, Probability};
+use sweetspot_units::{Bytes, Duration, Probability, Rate};
 
 use super::measure::{BufferMeasured, MedianThroughput};
 use crate::StudyError;
 
-/// Loss forms and delay slope fitted to measurements.
+/// The loss forms and the delay's slope that describe measurements, where they do.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fits {
     /// The largest buffer that the offered load still fills in proportion (section VI-A).
@@ -24,7 +24,7 @@ pub struct Fits {
     pub exponential: LossFit,
     /// f of d = f B / C.
     pub delay: Estimate,
-    /// The test of which form fits better.
+    /// Which form fits better.
     pub comparison: FormComparison,
     /// The link with that f.
     pub link: RouterLink,
@@ -34,11 +34,11 @@ pub struct Fits {
 const CONFIDENCE: f64 = 0.95;
 
 /// Section VI-B: the forms hold for buffers that are "sufficiently large"; from here on.
-const MIN_FITTED_BUFFER: u64 = 5;
+const SMALLEST: u64 = 5;
 
 /// Section VI-A: up to the cutoff delay grows almost linearly; what is left of the steepest
 /// d C / B there.
-const MIN_SLOPE_SHARE: f64 = 0.75;
+const LINEAR: f64 = 0.75;
 
 impl Fits {
     /// Fits both forms to `measured`, in rising order of the buffer, in `scenario`.
@@ -47,19 +47,28 @@ impl Fits {
     /// With fewer than four buffers with loss below the cutoff.
     pub fn of(scenario: &Scenario, measured: &[BufferMeasured]) -> Result<Fits, StudyError> {
         let path = &scenario.path;
-        let rate = path.narrow().rate;
-        let packet_time = path.packet.as_f64() * 8.0 / rate.as_f64();
+        Fits::of_link(path.narrow().rate, path.rtt, path.packet, measured)
+    }
+
+    /// The same for a link of `rate` whose flows have the RTT `rtt` without its queue.
+    pub(super) fn of_link(
+        rate: Rate,
+        rtt: Duration,
+        packet: Bytes,
+        measured: &[BufferMeasured],
+    ) -> Result<Fits, StudyError> {
+        let packet_time = packet.as_f64() * 8.0 / rate.as_f64();
         let slope = |m: &BufferMeasured| m.delay_s / (m.buffer as f64 * packet_time);
         let steepest = measured.iter().map(slope).fold(0.0, f64::max);
-        let linear = |m: &&BufferMeasured| slope(m) >= MIN_SLOPE_SHARE * steepest;
+        let linear = |m: &&BufferMeasured| slope(m) >= LINEAR * steepest;
         let cutoff = measured.iter().filter(linear).map(|m| m.buffer).max().unwrap_or(0);
         let points = measured
             .iter()
-            .filter(|m| (MIN_FITTED_BUFFER..=cutoff).contains(&m.buffer))
+            .filter(|m| (SMALLEST..=cutoff).contains(&m.buffer))
             .map(point)
             .collect::<Result<Vec<LossPoint>, TheoryError>>()?;
         // Any f serves to count the buffer's delay; the link is then built with the one found.
-        let link = RouterLink::new(rate, path.rtt, path.packet, 1.0)?;
+        let link = RouterLink::new(rate, rtt, packet, 1.0)?;
         let delay = fit::delay_slope(&points, &link, CONFIDENCE)?;
         Ok(Fits {
             cutoff,
@@ -68,7 +77,7 @@ impl Fits {
             exponential: fit::loss(&points, Form::Exponential, CONFIDENCE)?,
             delay,
             comparison: form_test::compare(&points, 1.0 - CONFIDENCE)?,
-            link: RouterLink::new(rate, path.rtt, path.packet, delay.value.min(1.0))?,
+            link: RouterLink::new(rate, rtt, packet, delay.value.min(1.0))?,
         })
     }
 
@@ -88,7 +97,7 @@ impl Fits {
         Ok(optimum(&self.router(form, objective)?)?.best)
     }
 
-    /// The link, its loss, and the flows that the buffer is sized for.
+    /// The link, its loss and whom it serves.
     ///
     /// # Errors
     /// If the packet is empty, which no scenario allows.
@@ -105,7 +114,7 @@ impl Fits {
 /// Section VII-C: s = 30 packets.
 pub(super) const SHORT_PACKETS: u64 = 30;
 
-/// The flows that the buffer is sized for.
+/// Whom the buffer is to serve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Objective {
     /// Flows of thirty packets.
@@ -125,17 +134,19 @@ fn point(m: &BufferMeasured) -> Result<LossPoint, TheoryError> {
 /// The best buffer of those measured.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SimulatedBest {
-    /// The buffer with the highest median throughput, packets.
+    /// The one with the highest median.
     pub best: u64,
     /// The smallest and the largest whose median is not significantly lower: by less than two
     /// standard errors of the difference.
     pub tied: (u64, u64),
+    /// Whether the largest buffer that was played is among them: then no maximum was seen.
+    pub at_end: bool,
     /// The median there, bit/s.
     pub median_bps: f64,
 }
 
-/// Least number of flows for a median.
-const MIN_MEDIAN_FLOWS: usize = 30;
+/// A median of fewer flows says nothing.
+pub(super) const ENOUGH_FLOWS: u64 = 30;
 
 /// The buffer that maximises the median throughput of `flows`; `None` where too few finished.
 pub fn simulated(
@@ -145,7 +156,7 @@ pub fn simulated(
     let counted: Vec<(u64, &MedianThroughput)> = measured
         .iter()
         .map(|m| (m.buffer, flows(m)))
-        .filter(|(_, throughput)| throughput.flows >= MIN_MEDIAN_FLOWS)
+        .filter(|(_, throughput)| throughput.flows >= ENOUGH_FLOWS)
         .collect();
     // Between equals the smaller buffer (section VII: "the minimum value of B").
     let (best, top) = counted
@@ -158,9 +169,12 @@ pub fn simulated(
     };
     let mut tied = counted.iter().filter(|(_, t)| is_tied(t)).map(|(buffer, _)| *buffer);
     let low = tied.next()?;
+    let high = tied.next_back().unwrap_or(low);
+    let last = counted.last().map(|(buffer, _)| *buffer);
     Some(SimulatedBest {
         best,
-        tied: (low, tied.next_back().unwrap_or(low)),
+        tied: (low, high),
+        at_end: last == Some(high),
         median_bps: top.median_bps,
     })
 }
@@ -172,16 +186,7 @@ mod tests {
 
     fn measured(buffer: u64, loss: f64, delay_s: f64, median_bps: f64) -> BufferMeasured {
         let short = MedianThroughput { median_bps, error_bps: 1.0, flows: 100 };
-        BufferMeasured {
-            buffer,
-            loss,
-            delay_s,
-            utilisation: 1.0,
-            short,
-            long: MedianThroughput::default(),
-            large: MedianThroughput::default(),
-            by_size: std::collections::BTreeMap::new(),
-        }
+        BufferMeasured { loss, delay_s, short, ..BufferMeasured::of(buffer, Vec::new()) }
     }
 
     #[test]
@@ -211,7 +216,8 @@ mod tests {
         let all: Vec<BufferMeasured> = flat.map(|(b, bps)| measured(b, 0.1, 0.0, bps)).to_vec();
         // Two errors of sqrt(1 + 1) = 2.83: 98 is tied, 90 is not.
         let found = simulated(&all, |m| &m.short).unwrap();
-        assert_eq!((found.best, found.tied), (8, (4, 32)));
+        assert_eq!((found.best, found.tied, found.at_end), (8, (4, 32), false));
+        assert!(simulated(&all[..4], |m| &m.short).unwrap().at_end);
         assert_eq!(simulated(&all, |m| &m.long), None);
     }
 }

@@ -1,59 +1,79 @@
 use core::fmt::Write;
 
-use sweetspot_scenario::Engine;
 use sweetspot_theory::router::capacity_ratio::Form;
-use sweetspot_theory::router::fit::Estimate;
 use sweetspot_theory::router::optimum::Best;
 
-use super::analysis::{Objective, SimulatedBest, simulated};
+use super::analysis::{Fits, Objective, SimulatedBest, simulated};
+use super::bootstrap::BestOfSamples;
 use super::drawing::FigureData;
+use super::grid::{Cell, Grid};
 use super::measure::BufferMeasured;
+use super::regression::Regression;
 use super::setup::{EXPONENTIAL_BUSY, POWER_LAW, Setup, gamma, inputs};
 use super::study::{PlayedRow, Study, StudyEffort};
+use super::testbed::Testbed;
+use crate::StudyError;
 use crate::markdown::MarkdownTable;
-use crate::{StudyError, Workers};
 
 const NOTES: &str = include_str!("../../data/router_notes.md");
 
-/// Plays everything and writes docs/results/router.md.
+/// docs/results/router.md of what was played; `made` says with what, where and when.
 ///
 /// # Errors
-/// If the engine cannot play a row of Table I.
-pub fn document<E: Engine + Sync + ?Sized>(
-    engine: &E,
-    scale: StudyEffort,
-    workers: Workers,
-    watch: &(dyn Fn(&Setup, usize, usize) + Sync),
-) -> Result<String, StudyError> {
-    let study = Study::new(engine, scale, workers, watch)?;
-    let mut text = String::from(
+/// If a formula does not hold.
+pub fn document(study: &Study, scale: StudyEffort, made: &str) -> Result<String, StudyError> {
+    let mut text = format!(
         "# Router buffers: the third paper's simulations, played again\n\n\
-         Written by `sweetspot reproduce router-tables --out docs/results`; do not edit. Every row of Table I is a file in \
+         {made} Do not edit. Every row of Table I and every experiment of the testbed is a file in \
          `scenarios/papers/` that `sweetspot run` plays, e.g. `sweetspot sweep \
          scenarios/papers/router-pl-n20-u100.toml --over path.buffer=30pkt,80pkt,250pkt`.\n\n",
     );
     let _ = writeln!(
         text,
-        "Scale: {} buffers from two packets to four times C T_o, {} seeds, {} s each after 20 s of \
-         warm-up ({} s at 100 Mbit/s); the testbed's gigabit link {} s after 15 s.\n",
+        "StudyEffort: Table I: {} buffers from two packets to four times C T_o, seeds 1 to {}, {} s each \
+         after 20 s of warm-up ({} s at 100 Mbit/s). Testbed: the paper's gigabit, not scaled, ten \
+         buffers, seeds 1 to {}, {} s after 15 s where the paper has 240 s after 60; Figure 4 {} s. \
+         Section VI-B: {} buffers, seeds 1 to {}, {} s after 15 s.\n",
         scale.buffers,
         scale.seeds,
         scale.seconds,
         scale.seconds.div_ceil(3),
-        scale.testbed_seconds
+        scale.testbed_seeds,
+        scale.testbed_seconds,
+        scale.load_seconds,
+        scale.grid_buffers,
+        scale.grid_seeds,
+        scale.grid_seconds,
     );
     text.push_str(NOTES);
+    text.push_str("\n## The testbed: Figures 2 to 8\n\n");
+    text.push_str(&testbed(&study.testbed));
     text.push_str("\n## Table I: which form holds\n\n");
     text.push_str(&forms(&study.rows)?);
     text.push_str("\n## Table II: the best buffer\n\n");
     text.push_str(&table_2(&study.rows)?);
     text.push_str("\n## Best buffer of every row\n\n");
     text.push_str(&optima(&study.rows)?);
+    text.push_str("\n## Section VI-B: which form holds over the ratio and the tail\n\n");
+    text.push_str(&section_6b(&study.grid));
+    text.push_str("\n## Beyond the paper: a, b and f from what an operator can measure\n\n");
+    text.push_str(&Regression::embedded()?.markdown());
     text.push_str("\n## Figures\n\n");
     for figure in &study.drawings {
         text.push_str(&figure_table(figure));
     }
     Ok(text)
+}
+
+fn testbed(testbed: &Testbed) -> String {
+    let mut table = MarkdownTable::new(&["what", "unit", "paper", "here"]);
+    for line in testbed.printed() {
+        table.row(&[line.what, line.unit, line.published, &line.ours]);
+    }
+    format!(
+        "{table}\nMeans over the seeds with 95 % intervals (Student's t); best buffers with those as good \
+         within two standard errors.\n"
+    )
 }
 
 fn forms(rows: &[PlayedRow]) -> Result<String, StudyError> {
@@ -66,6 +86,7 @@ fn forms(rows: &[PlayedRow]) -> Result<String, StudyError> {
         "R2 PL",
         "R2 EX",
         "better (p)",
+        "of samples",
         "a",
         "b",
         "f",
@@ -73,34 +94,13 @@ fn forms(rows: &[PlayedRow]) -> Result<String, StudyError> {
     for row in rows {
         let ratio = gamma(&row.scenario)?;
         let most = row.measured.iter().map(|m| m.utilisation).fold(0.0, f64::max);
-        let (name, used) = (name(row), format!("{:.0} %", most * 100.0));
-        let gamma = format!("{:.1}", ratio.gamma());
-        let Ok(fits) = &row.fits else {
-            let mut cells = vec![name, gamma, used];
-            cells.resize(11, "-".to_owned());
-            table.row(&cells);
-            continue;
-        };
-        let form = expected(row)?;
-        let loss = fits.loss(form);
-        let comparison = match fits.comparison.better {
-            Some(Form::PowerLaw) => "PL",
-            Some(Form::Exponential) => "EX",
-            None => "neither",
-        };
-        table.row(&[
-            name,
-            gamma,
-            used,
-            fits.cutoff.to_string(),
-            fits.points.to_string(),
-            format!("{:.3}", fits.comparison.power_law_r2),
-            format!("{:.3}", fits.comparison.exponential_r2),
-            format!("{comparison} ({:.2e})", fits.comparison.p_value),
-            interval(loss.a),
-            interval(loss.b),
-            interval(fits.delay),
-        ]);
+        let mut cells =
+            vec![name(row), format!("{:.1}", ratio.gamma()), format!("{:.0} %", most * 100.0)];
+        match &row.fits {
+            Ok(fits) => cells.extend(form_cells(row, fits)?),
+            Err(_) => cells.resize(12, "-".to_owned()),
+        }
+        table.row(&cells);
     }
     let mut text = table.to_string();
     let failed = rows.iter().filter_map(|row| Some((row, row.fits.as_ref().err()?)));
@@ -108,10 +108,41 @@ fn forms(rows: &[PlayedRow]) -> Result<String, StudyError> {
         let _ = writeln!(text, "\n{}: no fit: {error}.", name(row));
     }
     text.push_str(
-        "\na and b are those of the form that Gamma calls for, with 95 % intervals; \"better\" is \
-         Williams' test at 5 %.\n",
+        "\na and b are those of the form that Gamma calls for. Cutoff, a, b and f with the 95 % \
+         interval of 200 bootstrap samples of the seeds; \"better\" is Williams' test at 5 %, \"of \
+         samples\" the share of those samples in which it says the same.\n",
     );
     Ok(text)
+}
+
+fn form_cells(row: &PlayedRow, fits: &Fits) -> Result<[String; 9], StudyError> {
+    let form = expected(row)?;
+    let samples = row.bootstrap.as_ref();
+    let value = |of: &dyn Fn(&Fits) -> f64| {
+        let interval = samples.and_then(|samples| samples.interval(of));
+        with_interval(of(fits), interval)
+    };
+    let share = |better| samples.map_or("-".to_owned(), |s| percent(s.better(better)));
+    let same = fits.comparison.better.map_or("-".to_owned(), share);
+    Ok([
+        value(&|fits| fits.cutoff as f64),
+        fits.points.to_string(),
+        format!("{:.3}", fits.comparison.power_law_r2),
+        format!("{:.3}", fits.comparison.exponential_r2),
+        format!("{} ({:.2e})", word(fits.comparison.better), fits.comparison.p_value),
+        same,
+        value(&|fits| fits.loss(form).a.value),
+        value(&|fits| fits.loss(form).b.value),
+        value(&|fits| fits.delay.value),
+    ])
+}
+
+fn word(form: Option<Form>) -> &'static str {
+    match form {
+        Some(Form::PowerLaw) => "PL",
+        Some(Form::Exponential) => "EX",
+        None => "neither",
+    }
 }
 
 /// What the paper prints: case, best by simulation and by analysis, and whom it serves.
@@ -146,7 +177,9 @@ fn table_2(rows: &[PlayedRow]) -> Result<String, StudyError> {
     }
     Ok(format!(
         "{table}\nPackets. \"tied\": buffers whose median throughput is within two standard errors of \
-         the best; the paper takes the smallest of the best.\n"
+         the best; the paper takes the smallest of the best. \"None seen\": the largest buffer played is \
+         among the best, so that there is no maximum to compare. Analysis with the 95 % interval of the \
+         bootstrap.\n"
     ))
 }
 
@@ -172,10 +205,13 @@ fn optima(rows: &[PlayedRow]) -> Result<String, StudyError> {
             found(simulated(&row.measured, |m| &m.large)),
         ]);
     }
-    Ok(format!("{table}\nA dash: fewer than 30 flows at every buffer.\n"))
+    Ok(format!(
+        "{table}\nA dash: fewer than 30 flows at every buffer. \"Unbounded\": by the formula throughput \
+         grows with the buffer without end; the share is that of the bootstrap's samples which say so.\n"
+    ))
 }
 
-/// The best buffer by simulation.
+/// The best buffer as the simulation has it.
 fn by_simulation(measured: &[BufferMeasured], objective: Objective) -> Option<SimulatedBest> {
     match objective {
         Objective::Short => simulated(measured, |m| &m.short),
@@ -183,46 +219,91 @@ fn by_simulation(measured: &[BufferMeasured], objective: Objective) -> Option<Si
     }
 }
 
-/// The best buffer by the fitted formulas.
+/// The best buffer as the fitted formula has it.
 fn by_formula(row: &PlayedRow, objective: Objective) -> Result<String, StudyError> {
+    let Ok(fits) = &row.fits else { return Ok("-".to_owned()) };
     let form = expected(row)?;
-    let best = row.fits.as_ref().ok().and_then(|fits| fits.best(form, objective).ok());
-    Ok(match best {
-        Some(Best::Zero) => "0".to_owned(),
-        Some(Best::At(buffer)) => format!("{:.0}", buffer.get()),
-        Some(Best::Unbounded) => "unbounded".to_owned(),
-        None => "-".to_owned(),
+    let samples = row.bootstrap.as_ref().map(|samples| samples.best(form, objective));
+    let unbounded = samples.map_or(0.0, |samples| samples.unbounded);
+    Ok(match fits.best(form, objective)? {
+        Best::Zero if unbounded > 0.0 => format!("0; unbounded in {}", percent(unbounded)),
+        Best::Zero => "0".to_owned(),
+        Best::At(buffer) => with_interval(libm::round(buffer.get()), samples.and_then(whole)),
+        Best::Unbounded if samples.is_some() => format!("unbounded in {}", percent(unbounded)),
+        Best::Unbounded => "unbounded".to_owned(),
     })
+}
+
+fn whole(samples: BestOfSamples) -> Option<(f64, f64)> {
+    samples.interval.map(|(low, high)| (libm::round(low), libm::round(high)))
 }
 
 /// The form that the row's Gamma calls for.
 fn expected(row: &PlayedRow) -> Result<Form, StudyError> {
-    Ok(match gamma(&row.scenario)?.gamma() {
-        gamma if gamma < 1.0 => Form::PowerLaw,
-        _ => Form::Exponential,
-    })
+    let ratio = gamma(&row.scenario)?.gamma();
+    Ok(if ratio > 1.0 { Form::Exponential } else { Form::PowerLaw })
 }
 
+/// The row's file and how many inputs it has.
 fn name(row: &PlayedRow) -> String {
-    let links = inputs(&row.scenario).map_or(0, |inputs| inputs.count);
-    let file = row.setup.file.rsplit('/').next().unwrap_or(row.setup.file);
-    format!("`{}` (N_in = {links})", file.trim_end_matches(".toml"))
+    let count = inputs(&row.scenario).map_or(0, |inputs| inputs.count);
+    let file = row.setup.file.rsplit('/').next().unwrap_or_default();
+    format!("`{}` (N_in = {count})", file.trim_end_matches(".toml"))
+}
+
+fn section_6b(grid: &Grid) -> String {
+    let mut heads = vec!["tail index".to_owned()];
+    heads.extend(Grid::GAMMAS.iter().map(|gamma| format!("Gamma = {gamma}")));
+    let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
+    let mut table = MarkdownTable::new(&heads);
+    for tail in Grid::TAILS {
+        let mut cells = vec![tail.to_string()];
+        let row = grid.cells.iter().filter(|cell| cell.tail_index == tail);
+        cells.extend(row.map(cell));
+        table.row(&cells);
+    }
+    format!(
+        "R2 of PL / of EX, and which of the two fits better by Williams' test at 5 %, with the share of the \
+         bootstrap's samples that say so; \"neither\": the test leaves it open. The link of 50 Mbit/s and \
+         60 ms of Table I, a hundred inputs, half as many users again as fill it, buffers from two packets \
+         to twice C T_o.\n\n{table}\n"
+    )
+}
+
+fn cell(cell: &Cell) -> String {
+    let Ok(fits) = &cell.fits else { return "no fit".to_owned() };
+    let r2 = format!("{:.3} / {:.3}", fits.comparison.power_law_r2, fits.comparison.exponential_r2);
+    match (cell.better(), &cell.bootstrap) {
+        (Some(form), Some(samples)) => {
+            format!("{r2}: {} ({})", word(Some(form)), percent(samples.better(form)))
+        }
+        (better, _) => format!("{r2}: {}", word(better)),
+    }
 }
 
 fn found(best: Option<SimulatedBest>) -> String {
     match best {
         None => "-".to_owned(),
+        Some(SimulatedBest { tied: (low, high), at_end: true, .. }) => {
+            format!("none seen ({low}-{high})")
+        }
         Some(SimulatedBest { best, tied: (low, high), .. }) => format!("{best} ({low}-{high})"),
     }
 }
 
-fn interval(estimate: Estimate) -> String {
-    let Estimate { value, low, high } = estimate;
-    format!("{} ({}-{})", short(value), short(low), short(high))
+fn with_interval(value: f64, interval: Option<(f64, f64)>) -> String {
+    match interval {
+        None => short(value),
+        Some((low, high)) => format!("{} ({}-{})", short(value), short(low), short(high)),
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
 }
 
 /// Three significant digits, whole numbers as they are.
-fn short(number: f64) -> String {
+pub(super) fn short(number: f64) -> String {
     if number == libm::round(number) {
         return format!("{number:.0}");
     }
@@ -239,7 +320,7 @@ fn figure_table(figure: &FigureData) -> String {
         figure.curves.iter().flat_map(|curve| curve.points.iter().map(|point| point.0)).collect();
     places.sort_by(f64::total_cmp);
     places.dedup();
-    let every = places.len().div_ceil(MAX_ROWS).max(1);
+    let every = places.len().div_ceil(MOST_ROWS).max(1);
     let mut table = MarkdownTable::new(&heads);
     for place in places.into_iter().step_by(every) {
         let mut cells = vec![short(place)];
@@ -264,5 +345,5 @@ fn figure_table(figure: &FigureData) -> String {
     text
 }
 
-/// Largest number of rows of a figure's table.
-const MAX_ROWS: usize = 31;
+/// A figure has no more than so many rows.
+const MOST_ROWS: usize = 31;

@@ -1,17 +1,30 @@
-use std::collections::BTreeMap;
+use serde::{Deserialize, Serialize};
+use sweetspot_scenario::{Engine, Scenario};
+use sweetspot_units::Volume;
 
-use sweetspot_scenario::{Engine, FinishedFlow, Outcome, Recorder, Sample, Scenario};
-use sweetspot_theory::reno::classify::{self, FlowModel};
-use sweetspot_units::{Duration, Time, Volume};
-
+use super::run::{Class, Run, SizeBin, play};
+use crate::cached_engine::{ResultStore, RunKey};
 use crate::{StudyError, Workers};
 
-/// Measurements of the link and of the finished flows with one buffer.
-#[derive(Debug, Clone, PartialEq)]
+/// Who plays, where finished runs are kept, who shares them, and who hears of them.
+#[derive(Clone, Copy)]
+pub struct Player<'a> {
+    /// What plays.
+    pub engine: &'a (dyn Engine + Sync),
+    /// Where finished runs are kept.
+    pub store: &'a dyn ResultStore,
+    /// Who shares the runs.
+    pub workers: Workers,
+    /// Hears of every run that is over, out of how many.
+    pub watch: &'a (dyn Fn(usize, usize) + Sync),
+}
+
+/// What a buffer did to the link and to the flows that finished: means over the seeds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BufferMeasured {
     /// The buffer, packets.
     pub buffer: u64,
-    /// Packets dropped over packets that arrived, mean over the seeds.
+    /// Packets dropped over packets that arrived.
     pub loss: f64,
     /// Mean queueing delay, seconds.
     pub delay_s: f64,
@@ -21,99 +34,83 @@ pub struct BufferMeasured {
     pub short: MedianThroughput,
     /// Flows with more than five congestion events (section VII-C).
     pub long: MedianThroughput,
-    /// Flows of more than 1000 kB (section III-B).
+    /// Flows of 45 to 50 kB (section III-B).
+    pub small: MedianThroughput,
+    /// Flows of more than 1000 kB, whatever they met (section III-B).
     pub large: MedianThroughput,
-    /// Figures 9 and 10: by the logarithm of the size, the mean throughput and how many.
-    pub by_size: BTreeMap<u32, SizeBin>,
+    /// Flows of the median size, a tenth more or less.
+    pub median_size: MedianThroughput,
+    /// Flows of more than eight times the mean size.
+    pub bulk: MedianThroughput,
+    /// Each seed's run.
+    pub runs: Vec<Run>,
 }
 
 /// Median per-flow throughput.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct MedianThroughput {
-    /// Median over the flows of all seeds, bit/s; 0 where there is none.
+    /// Mean of the seeds' medians, each with the weight of its flows, bit/s; 0 where there is none.
     pub median_bps: f64,
-    /// Standard error of the median, from the seeds' own medians, bit/s.
+    /// Its standard error, bit/s; 0 where one seed tells nothing of the spread.
     pub error_bps: f64,
-    /// Number of flows.
-    pub flows: usize,
+    /// How many flows.
+    pub flows: u64,
 }
 
-/// Flows of about the same size.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct SizeBin {
-    /// How many.
-    pub flows: usize,
-    /// Their mean size, packets.
-    pub packets: f64,
-    /// Their mean throughput, bit/s.
-    pub mean_bps: f64,
-}
+/// A class of flows.
+pub(super) type ThroughputOf = fn(&BufferMeasured) -> &MedianThroughput;
 
-/// Section VII-C: s = 30 packets; a few sizes around it, so that there are enough of them.
-pub const SHORT_FLOW_PACKETS: core::ops::RangeInclusive<u64> = 28..=32;
-
-/// Section VII-C, "more than five congestion events"; section IV draws the line at five.
-const MIN_LONG_EVENTS: usize = 6;
-
-/// Section III-B: "large flows ... send more than 1000KB".
-const LARGE_BITS: f64 = 8e6;
-
-/// Bins per factor of ten in Figures 9 and 10, whose width grows exponentially with the size.
-const BINS_PER_DECADE: f64 = 5.0;
-
-#[derive(Debug, Default)]
-struct Flows(Vec<FinishedFlow>);
-
-impl Recorder for Flows {
-    fn interval(&self) -> Option<Duration> {
-        None
-    }
-    fn record(&mut self, _sample: &Sample) {}
-    fn wants_flows(&self) -> bool {
-        true
-    }
-    fn record_flow(&mut self, flow: &FinishedFlow) {
-        self.0.push(flow.clone());
-    }
-}
-
-struct FlowsOfRun {
-    outcome: Outcome,
-    short: Vec<f64>,
-    long: Vec<f64>,
-    large: Vec<f64>,
-    /// Size in packets and throughput of every flow.
-    all: Vec<(u64, f64)>,
-}
-
-/// Plays `scenario` with each of `buffers` under `seeds` seeds; calls `watch` after every run with
-/// the number of finished runs and of all.
+/// Plays `scenario` with each of `buffers` and as many `seeds`, counted from the scenario's.
 ///
 /// # Errors
 /// If the engine cannot play it.
-pub fn measure<E: Engine + Sync + ?Sized>(
-    engine: &E,
+pub fn measure(
+    player: &Player<'_>,
     scenario: &Scenario,
     buffers: &[u64],
     seeds: u64,
-    workers: Workers,
-    watch: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<Vec<BufferMeasured>, StudyError> {
     let seeds = seeds.max(1);
-    let runs: Vec<(u64, Scenario)> = buffers
+    let runs: Vec<Scenario> = buffers
         .iter()
         .flat_map(|buffer| (0..seeds).map(move |i| (*buffer, scenario.seed + i)))
-        .map(|(buffer, seed)| (buffer, with_buffer(scenario, buffer, seed)))
+        .map(|(buffer, seed)| with_buffer(scenario, buffer, seed))
         .collect();
+    let played = play_all(player, &runs)?;
+    let per_buffer = buffers.iter().zip(played.chunks(seeds as usize));
+    Ok(per_buffer.map(|(buffer, runs)| BufferMeasured::of(*buffer, runs.to_vec())).collect())
+}
+
+/// The runs of `scenarios`, in their order.
+pub(super) fn play_all(
+    player: &Player<'_>,
+    scenarios: &[Scenario],
+) -> Result<Vec<Run>, StudyError> {
     let done = std::sync::atomic::AtomicUsize::new(0);
-    let played = workers.map(&runs, |(_, scenario)| {
-        let run = play(engine, scenario);
-        watch(1 + done.fetch_add(1, std::sync::atomic::Ordering::Relaxed), runs.len());
+    let played = player.workers.map(scenarios, |scenario| {
+        let run = kept_or_played(player, scenario);
+        let over = 1 + done.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        (player.watch)(over, scenarios.len());
         run
     });
-    let played = played.into_iter().collect::<Result<Vec<FlowsOfRun>, StudyError>>()?;
-    let per_buffer = buffers.iter().zip(played.chunks(seeds as usize));
-    Ok(per_buffer.map(|(buffer, runs)| BufferMeasured::of(*buffer, runs)).collect())
+    played.into_iter().collect()
+}
+
+/// What distinguishes a run's summary from an outcome in a store.
+const SUMMARY: &str = "router";
+
+fn kept_or_played(player: &Player<'_>, scenario: &Scenario) -> Result<Run, StudyError> {
+    let name = format!("{}, {SUMMARY}", player.engine.name());
+    let key = RunKey::of(&name, scenario);
+    let kept = player.store.summary(&key);
+    if let Some(run) = kept.and_then(|json| serde_json::from_value(json).ok()) {
+        return Ok(run);
+    }
+    let run = play(player.engine, scenario)?;
+    if let Ok(json) = serde_json::to_value(&run) {
+        player.store.keep_summary(&key, &json);
+    }
+    Ok(run)
 }
 
 fn with_buffer(scenario: &Scenario, buffer: u64, seed: u64) -> Scenario {
@@ -123,151 +120,91 @@ fn with_buffer(scenario: &Scenario, buffer: u64, seed: u64) -> Scenario {
     scenario
 }
 
-fn play<E: Engine + ?Sized>(engine: &E, scenario: &Scenario) -> Result<FlowsOfRun, StudyError> {
-    let mut flows = Flows::default();
-    let outcome = engine.run(scenario, &mut flows)?;
-    let delay = outcome.bottleneck.queue_delay_mean_s;
-    let payload = scenario.path.packet.saturating_sub(scenario.cross[0].tcp.header).as_f64() * 8.0;
-    let mut run = FlowsOfRun {
-        outcome,
-        short: Vec::new(),
-        long: Vec::new(),
-        large: Vec::new(),
-        all: Vec::new(),
-    };
-    for flow in flows.0.iter().filter(|flow| flow.duration_s > 0.0) {
-        let rate = flow.packets as f64 * payload / flow.duration_s;
-        run.all.push((flow.packets, rate));
-        if SHORT_FLOW_PACKETS.contains(&flow.packets) {
-            run.short.push(rate);
-        }
-        if flow.packets as f64 * payload > LARGE_BITS {
-            run.large.push(rate);
-        }
-        if events(flow, delay)? >= MIN_LONG_EVENTS {
-            run.long.push(rate);
-        }
-    }
-    Ok(run)
-}
-
-/// Congestion events of a flow whose packets waited `delay` seconds on average.
-fn events(flow: &FinishedFlow, delay: f64) -> Result<usize, StudyError> {
-    if flow.losses_s.len() < MIN_LONG_EVENTS {
-        // There are no more events than losses.
-        return Ok(flow.losses_s.len());
-    }
-    let time = |s: &f64| Time::ZERO + Duration::from_secs_f64(*s);
-    let losses: Vec<Time> = flow.losses_s.iter().map(time).collect();
-    let rtt = Duration::from_secs_f64(flow.propagation_s + delay);
-    let events = classify::congestion_events(&losses, rtt)?;
-    debug_assert!(events < MIN_LONG_EVENTS || classify::model(events) == FlowModel::L);
-    Ok(events)
-}
-
 impl BufferMeasured {
-    fn of(buffer: u64, runs: &[FlowsOfRun]) -> BufferMeasured {
-        let mean =
-            |of: &dyn Fn(&FlowsOfRun) -> f64| runs.iter().map(of).sum::<f64>() / runs.len() as f64;
+    /// What `runs` with `buffer` come to.
+    pub fn of(buffer: u64, runs: Vec<Run>) -> BufferMeasured {
+        let mean = |of: &dyn Fn(&Run) -> f64| runs.iter().map(of).sum::<f64>() / runs.len() as f64;
+        let throughput = |of: fn(&Run) -> &Class| MedianThroughput::of(runs.iter().map(of));
         BufferMeasured {
             buffer,
-            loss: mean(&|run| run.outcome.bottleneck.loss_rate),
-            delay_s: mean(&|run| run.outcome.bottleneck.queue_delay_mean_s),
-            utilisation: mean(&|run| run.outcome.bottleneck.utilisation),
-            short: MedianThroughput::of(runs.iter().map(|run| run.short.as_slice())),
-            long: MedianThroughput::of(runs.iter().map(|run| run.long.as_slice())),
-            large: MedianThroughput::of(runs.iter().map(|run| run.large.as_slice())),
-            by_size: bins(runs.iter().flat_map(|run| run.all.iter().copied())),
+            loss: mean(&|run| run.loss),
+            delay_s: mean(&|run| run.delay_s),
+            utilisation: mean(&|run| run.utilisation),
+            short: throughput(|run| &run.short),
+            long: throughput(|run| &run.long),
+            small: throughput(|run| &run.small),
+            large: throughput(|run| &run.large),
+            median_size: throughput(|run| &run.median_size),
+            bulk: throughput(|run| &run.bulk),
+            runs,
         }
+    }
+
+    /// The same where each of `picks` is a run, as often as it is picked: a bootstrap's sample.
+    pub(super) fn resampled(&self, picks: &[usize]) -> BufferMeasured {
+        let runs = picks.iter().filter_map(|pick| self.runs.get(*pick)).cloned().collect();
+        BufferMeasured::of(self.buffer, runs)
+    }
+
+    /// Mean number of flows that are active at a time: Little's law over the flows that finished.
+    pub fn active_flows(&self) -> f64 {
+        self.runs.iter().map(|run| run.active_flows).sum::<f64>() / self.runs.len() as f64
+    }
+
+    /// Flows by the logarithm of their size, over all seeds.
+    pub(super) fn by_size(&self) -> Vec<SizeBin> {
+        SizeBin::merged(self.runs.iter().map(|run| &run.by_size))
     }
 }
 
 impl MedianThroughput {
-    fn of<'a>(runs: impl Iterator<Item = &'a [f64]> + Clone) -> MedianThroughput {
-        let mut all: Vec<f64> = runs.clone().flatten().copied().collect();
-        let medians: Vec<f64> =
-            runs.filter(|run| !run.is_empty()).map(|run| median(&mut run.to_vec())).collect();
-        MedianThroughput {
-            flows: all.len(),
-            median_bps: median(&mut all),
-            error_bps: standard_error(&medians),
+    fn of<'a>(classes: impl Iterator<Item = &'a Class>) -> MedianThroughput {
+        let some: Vec<&Class> = classes.filter(|class| class.flows > 0).collect();
+        let flows: u64 = some.iter().map(|class| class.flows).sum();
+        if flows == 0 {
+            return MedianThroughput::default();
         }
+        let weight = |class: &Class| class.flows as f64 / flows as f64;
+        let median_bps = some.iter().map(|class| weight(class) * class.median_bps).sum();
+        let squares: f64 = some
+            .iter()
+            .map(|class| {
+                let off = weight(class) * (class.median_bps - median_bps);
+                off * off
+            })
+            .sum();
+        // The ratio estimator's error (Cochran, "Sampling Techniques", 1977, section 6.4).
+        let seeds = some.len() as f64;
+        let error_bps =
+            if some.len() < 2 { 0.0 } else { libm::sqrt(squares * seeds / (seeds - 1.0)) };
+        MedianThroughput { median_bps, error_bps, flows }
     }
-}
-
-fn median(values: &mut [f64]) -> f64 {
-    values.sort_by(f64::total_cmp);
-    match values.len() {
-        0 => 0.0,
-        n => (values[(n - 1) / 2] + values[n / 2]) / 2.0,
-    }
-}
-
-/// Standard error of the mean of `values`; 0 for fewer than two.
-fn standard_error(values: &[f64]) -> f64 {
-    let n = values.len() as f64;
-    if values.len() < 2 {
-        return 0.0;
-    }
-    let mean = values.iter().sum::<f64>() / n;
-    let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
-    libm::sqrt(squares / (n - 1.0) / n)
-}
-
-fn bins(flows: impl Iterator<Item = (u64, f64)>) -> BTreeMap<u32, SizeBin> {
-    let mut bins: BTreeMap<u32, SizeBin> = BTreeMap::new();
-    for (packets, rate) in flows {
-        let bin = libm::floor(libm::log10(packets.max(1) as f64) * BINS_PER_DECADE) as u32;
-        let bin = bins.entry(bin).or_default();
-        bin.flows += 1;
-        bin.packets += packets as f64;
-        bin.mean_bps += rate;
-    }
-    for bin in bins.values_mut() {
-        bin.packets /= bin.flows as f64;
-        bin.mean_bps /= bin.flows as f64;
-    }
-    bins
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_median_of_an_even_number_lies_between_the_middle_two() {
-        assert_eq!(median(&mut [3.0, 1.0, 2.0]), 2.0);
-        assert_eq!(median(&mut [4.0, 1.0, 2.0, 3.0]), 2.5);
-        assert_eq!(median(&mut []), 0.0);
+    fn class(flows: u64, median_bps: f64) -> Class {
+        Class { flows, median_bps, ..Class::default() }
     }
 
     #[test]
-    fn the_standard_error_by_hand() {
-        // Squares about the mean 2: 1 + 0 + 1 = 2; 2 / 2 / 3 = 1/3.
-        assert!((standard_error(&[1.0, 2.0, 3.0]) - libm::sqrt(1.0 / 3.0)).abs() < 1e-12);
-        assert_eq!(standard_error(&[1.0]), 0.0);
+    fn equally_many_flows_make_the_mean_and_its_standard_error() {
+        // 1, 2, 3: squares about the mean 2: 1 + 0 + 1; 2 / 2 / 3 = 1/3.
+        let classes = [class(5, 1.0), class(5, 2.0), class(5, 3.0)];
+        let found = MedianThroughput::of(classes.iter());
+        assert!((found.median_bps - 2.0).abs() < 1e-12);
+        assert!((found.error_bps - libm::sqrt(1.0 / 3.0)).abs() < 1e-12);
+        assert_eq!(found.flows, 15);
     }
 
     #[test]
-    fn losses_two_round_trips_apart_are_events() {
-        // 60 ms + 40 ms: 200 ms apart.
-        let losses_s = vec![1.0, 1.199, 1.4, 2.0, 3.0, 4.0, 5.0];
-        let flow = FinishedFlow {
-            entry: 0,
-            packets: 100,
-            duration_s: 9.0,
-            propagation_s: 0.060,
-            losses_s,
-        };
-        assert_eq!(events(&flow, 0.040).unwrap(), 6);
-        assert_eq!(events(&flow, 0.050).unwrap(), 5);
-    }
-
-    #[test]
-    fn bins_grow_exponentially() {
-        let found = bins([(1, 2.0), (10, 4.0), (11, 6.0), (100, 8.0)].into_iter());
-        let counts: Vec<(u32, usize)> = found.iter().map(|(bin, of)| (*bin, of.flows)).collect();
-        assert_eq!(counts, [(0, 1), (5, 2), (10, 1)]);
-        assert_eq!((found[&5].packets, found[&5].mean_bps), (10.5, 5.0));
+    fn a_seed_counts_by_its_flows_and_none_where_it_has_none() {
+        let classes = [class(30, 10.0), class(0, 0.0), class(10, 50.0)];
+        // (30 x 10 + 10 x 50) / 40 = 20.
+        assert!((MedianThroughput::of(classes.iter()).median_bps - 20.0).abs() < 1e-12);
+        assert_eq!(MedianThroughput::of([class(0, 0.0)].iter()), MedianThroughput::default());
+        assert_eq!(MedianThroughput::of([class(7, 3.0)].iter()).error_bps, 0.0);
     }
 }

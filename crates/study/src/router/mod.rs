@@ -1,24 +1,40 @@
 //! The simulations of Prasad, Dovrolis and Thottan, "Router Buffer Sizing for TCP Traffic and the
 //! Role of the Output/Input Capacity Ratio", played again: [`measure`] plays a link with several
 //! buffers, [`Fits`] finds the loss forms and the delay's slope, [`simulated`] the best buffer;
-//! [`Study`] does so for the paper's Table I and draws its figures as data.
+//! [`Study`] does so for the paper's Table I, [`Testbed`] for its testbed, [`Grid`] for its section
+//! VI-B, and draws its figures as data. [`Situation`] is what the regression of a, b and f is made of.
 
+mod advice;
 mod analysis;
+mod bootstrap;
 mod document;
 mod drawing;
 mod formulas;
+mod grid;
+mod link;
 mod measure;
+mod regression;
+mod run;
 mod setup;
 mod simulations;
+mod situations;
 mod study;
+mod testbed;
 mod verify;
 
+pub use advice::try_buffers;
 pub use analysis::{Fits, Objective, SimulatedBest, simulated};
+pub use bootstrap::{BestOfSamples, Bootstrap};
 pub use document::document;
 pub use drawing::{FigureAxis, FigureCurve, FigureData, PublishedNumber};
 pub use formulas::{figure_11, figure_19};
-pub use measure::{BufferMeasured, MedianThroughput, SizeBin, measure};
+pub use grid::{Cell, Grid};
+pub use link::SimulatedLink;
+pub use measure::{BufferMeasured, MedianThroughput, Player, measure};
+pub use regression::Regression;
+pub use run::{Class, Run, SizeBin};
 pub use setup::{EXPONENTIAL, EXPONENTIAL_BUSY, POWER_LAW, Setup, TABLE_1, gamma, inputs, ladder};
-pub use simulations::by_size;
+pub use situations::{COLUMNS, Situation, drawn};
 pub use study::{PlayedRow, Study, StudyEffort};
-pub use verify::{SimulatedLink, Verified, verify};
+pub use testbed::{Experiment, Testbed};
+pub use verify::{Effort, Verified, verify};

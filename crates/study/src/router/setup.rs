@@ -33,8 +33,13 @@ pub const TABLE_1: [Setup; 8] = [
     setup!("router-ex-n20-u500.toml"),
 ];
 
-/// Figures 9 and 10.
-pub const TESTBED: Setup = setup!("router-testbed-u3000.toml");
+/// The testbed's experiments U_1000, U_1200 and U_3000, and open loop (footnote 4).
+pub const TESTBED: [Setup; 4] = [
+    setup!("router-testbed-u1000.toml"),
+    setup!("router-testbed-u1200.toml"),
+    setup!("router-testbed-u3000.toml"),
+    setup!("router-testbed-open.toml"),
+];
 /// Figures 13 and 14, and the PL half of Table II.
 pub const POWER_LAW: Setup = TABLE_1[3];
 /// Figures 15 and 16.
@@ -49,6 +54,16 @@ impl Setup {
     /// If its text is none, which a test excludes.
     pub fn scenario(&self) -> Result<Scenario, StudyError> {
         Ok(Scenario::parse(self.text)?)
+    }
+
+    /// The scenario with one packet of a transfer at its beginning, without which the simulator samples
+    /// no load.
+    ///
+    /// # Errors
+    /// If its text is none, which a test excludes.
+    pub(super) fn sampled(&self) -> Result<Scenario, StudyError> {
+        let transfer = "\n[[transfer]]\nsize = \"1500B\"\n";
+        Ok(Scenario::parse(&format!("{}{transfer}", self.text))?)
     }
 }
 

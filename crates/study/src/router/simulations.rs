@@ -1,6 +1,6 @@
-//! The figures that the simulator draws: 9, 10 and 13 to 16, and throughput against buffer.
+//! The figures that the simulator draws: 8 to 10 and 13 to 16, and throughput against buffer.
 
-use sweetspot_scenario::{Engine, Scenario};
+use sweetspot_scenario::{Cross, Scenario};
 use sweetspot_theory::Packets;
 use sweetspot_theory::reno::l_model;
 use sweetspot_theory::reno::s_model::ShortFlow;
@@ -9,9 +9,9 @@ use sweetspot_units::{Duration, Probability};
 
 use super::analysis::Fits;
 use super::drawing::{FigureAxis, FigureData, logarithmic, straight};
-use super::measure::{BufferMeasured, measure};
-use super::setup::TESTBED;
-use crate::{StudyError, Workers};
+use super::measure::BufferMeasured;
+use super::run::{Class, Run};
+use crate::StudyError;
 
 const BUFFER: FigureAxis = logarithmic("buffer, packets");
 
@@ -76,28 +76,35 @@ pub(super) fn throughput(
     figure
 }
 
-/// Throughput against flow size with the S- and the L-model, for the smallest and the largest
-/// buffer of the testbed: Figures 9 and 10.
-///
-/// # Errors
-/// If the engine cannot play the testbed.
-pub fn by_size<E: Engine + Sync + ?Sized>(
-    engine: &E,
-    seconds: u64,
-    workers: Workers,
-) -> Result<Vec<FigureData>, StudyError> {
-    let mut scenario = TESTBED.scenario()?;
-    scenario.duration = Duration::from_secs(seconds);
-    let measured = measure(engine, &scenario, &[20, 25_333], 1, workers, &|_, _| {})?;
-    let names = [
-        ("router-fig9", "Figure 9: throughput against flow size, B = 30 kB"),
-        ("router-fig10", "Figure 10: throughput against flow size, B = 38 MB"),
-    ];
-    let figures = names.iter().zip(&measured);
-    figures.map(|((name, title), m)| sizes(name, title, &scenario, m)).collect()
+/// A class of a run's flows.
+pub(super) type ClassOf = fn(&Run) -> &Class;
+
+/// How throughput is distributed over a class of flows, by buffer: Figure 8.
+pub(super) fn distributions(
+    name: &'static str,
+    title: &'static str,
+    measured: &[&BufferMeasured],
+    of: ClassOf,
+) -> FigureData {
+    let x = logarithmic("throughput, kbit/s");
+    let mut figure = FigureData::new(name, title, x, straight("flows below, %"));
+    for m in measured {
+        let classes: Vec<&Class> = m.runs.iter().map(of).filter(|class| class.flows > 0).collect();
+        let kilobytes = m.buffer as f64 * 1.5;
+        let points = (0..19).map(|i| {
+            let sum: f64 = classes.iter().map(|class| class.quantiles_bps[i]).sum();
+            (sum / classes.len() as f64 / 1e3, 5.0 * (i + 1) as f64)
+        });
+        figure.simulated(&format!("B = {kilobytes:.0} kB"), points);
+    }
+    figure
 }
 
-fn sizes(
+/// Throughput against flow size with the S- and the L-model: Figures 9 and 10.
+///
+/// # Errors
+/// If a model does not hold.
+pub(super) fn sizes(
     name: &'static str,
     title: &'static str,
     scenario: &Scenario,
@@ -109,11 +116,11 @@ fn sizes(
         logarithmic("flow size, packets"),
         logarithmic("mean throughput, kbit/s"),
     );
-    let bins = || measured.by_size.values().filter(|bin| bin.flows >= MIN_MEAN_FLOWS);
+    let bins = measured.by_size();
+    let bins = || bins.iter().filter(|bin| bin.flows >= FEWEST);
     figure.simulated("simulated", bins().map(|bin| (bin.packets, bin.mean_bps / 1e3)));
     let packet = scenario.path.packet;
-    let (least, most) = scenario.cross[0].rtt;
-    let rtt = (least + most) / 2 + Duration::from_secs_f64(measured.delay_s);
+    let rtt = mean_rtt(scenario, measured.delay_s);
     let loss = Probability::new(measured.loss).unwrap_or(Probability::ZERO);
     let short = bins().map(|bin| {
         let flow = ShortFlow::new(packet.scaled(bin.packets), packet);
@@ -127,5 +134,36 @@ fn sizes(
     Ok(figure)
 }
 
+/// The harmonic mean of the servers' round trips with `delay` seconds of queueing: a mean of rates is
+/// that of 1 / T.
+fn mean_rtt(scenario: &Scenario, delay: f64) -> Duration {
+    let trips: Vec<f64> = scenario.cross.iter().flat_map(round_trips).collect();
+    let inverse: f64 = trips.iter().map(|trip| 1.0 / (trip + delay)).sum();
+    Duration::from_secs_f64(trips.len() as f64 / inverse)
+}
+
+/// Round trips of an entry's servers without queueing, seconds: spread evenly.
+fn round_trips(cross: &Cross) -> Vec<f64> {
+    let servers = cross.inputs.map_or(1, |inputs| inputs.servers);
+    let (least, most) = (cross.rtt.0.as_secs_f64(), cross.rtt.1.as_secs_f64());
+    let share = |i: u64| if servers > 1 { i as f64 / (servers - 1) as f64 } else { 0.5 };
+    (0..servers).map(|i| least + (most - least) * share(i)).collect()
+}
+
 /// A mean of fewer flows says nothing.
-const MIN_MEAN_FLOWS: usize = 5;
+const FEWEST: u64 = 15;
+
+#[cfg(test)]
+mod tests {
+    use super::super::setup::TESTBED;
+    use super::*;
+
+    #[test]
+    fn the_testbeds_mean_round_trip_is_harmonic() {
+        // 4 / (1/30 + 1/50 + 1/120 + 1/140) = 58.13 ms; with 60 ms more each, 4 / (1/90 + 1/110 +
+        // 1/180 + 1/200) = 130.05.
+        let scenario = TESTBED[2].scenario().unwrap();
+        let ms = |delay| mean_rtt(&scenario, delay).as_secs_f64() * 1e3;
+        assert!((ms(0.0) - 58.13).abs() < 0.01 && (ms(0.06) - 130.05).abs() < 0.01);
+    }
+}

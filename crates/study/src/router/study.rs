@@ -1,31 +1,64 @@
-use sweetspot_scenario::{Engine, Scenario};
+use sweetspot_scenario::Scenario;
 use sweetspot_units::Duration;
 
 use super::analysis::Fits;
+use super::bootstrap::Bootstrap;
 use super::drawing::{FigureData, logarithmic, straight};
-use super::measure::{BufferMeasured, measure};
+use super::grid::Grid;
+use super::measure::{BufferMeasured, Player, measure};
 use super::setup::{EXPONENTIAL, EXPONENTIAL_BUSY, POWER_LAW, Setup, TABLE_1, ladder};
-use super::simulations::by_size;
+use super::testbed::Testbed;
 use super::{formulas, simulations};
-use crate::{StudyError, Workers};
+use crate::StudyError;
 
-/// The amount of simulation.
+/// How much is played.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StudyEffort {
-    /// Seconds that are measured of each run; of links of 100 Mbit/s a third.
+    /// Seconds that are measured of each run of a row of Table I; of links of 100 Mbit/s a third.
     pub seconds: u64,
-    /// Runs per buffer.
+    /// Runs per buffer of a row.
     pub seeds: u64,
-    /// Buffers per row of Table I.
+    /// Buffers per row.
     pub buffers: usize,
     /// Seconds of the testbed's gigabit link.
     pub testbed_seconds: u64,
+    /// Runs per buffer of the testbed.
+    pub testbed_seeds: u64,
+    /// Seconds of the testbed's run that Figure 4 samples.
+    pub load_seconds: u64,
+    /// Seconds of a cell of section VI-B.
+    pub grid_seconds: u64,
+    /// Runs per buffer of a cell.
+    pub grid_seeds: u64,
+    /// Buffers per cell.
+    pub grid_buffers: usize,
 }
 
 impl StudyEffort {
-    /// The effort of docs/results/router.md.
-    pub const DOCUMENT: StudyEffort =
-        StudyEffort { seconds: 300, seeds: 3, buffers: 20, testbed_seconds: 45 };
+    /// What docs/results/router.md is written from.
+    pub const DOCUMENT: StudyEffort = StudyEffort {
+        seconds: 150,
+        seeds: 5,
+        buffers: 16,
+        testbed_seconds: 30,
+        testbed_seeds: 5,
+        load_seconds: 240,
+        grid_seconds: 100,
+        grid_seeds: 4,
+        grid_buffers: 8,
+    };
+    /// Within a minute or so.
+    pub const QUICK: StudyEffort = StudyEffort {
+        seconds: 60,
+        seeds: 1,
+        buffers: 12,
+        testbed_seconds: 10,
+        testbed_seeds: 1,
+        load_seconds: 60,
+        grid_seconds: 25,
+        grid_seeds: 1,
+        grid_buffers: 6,
+    };
 }
 
 /// A row of Table I with everything measured.
@@ -37,8 +70,10 @@ pub struct PlayedRow {
     pub scenario: Scenario,
     /// In rising order of the buffer.
     pub measured: Vec<BufferMeasured>,
-    /// The fits, or why there are none.
+    /// What describes it, or why nothing does.
     pub fits: Result<Fits, StudyError>,
+    /// The same from seeds drawn again; `None` of fewer than three.
+    pub bootstrap: Option<Bootstrap>,
 }
 
 impl PlayedRow {
@@ -46,12 +81,10 @@ impl PlayedRow {
     ///
     /// # Errors
     /// If the engine cannot play it.
-    pub fn new<E: Engine + Sync + ?Sized>(
-        engine: &E,
+    pub fn new(
+        player: &Player<'_>,
         setup: Setup,
         scale: StudyEffort,
-        workers: Workers,
-        watch: &(dyn Fn(usize, usize) + Sync),
     ) -> Result<PlayedRow, StudyError> {
         let mut scenario = setup.scenario()?;
         let fast = scenario.path.narrow().rate.as_f64() > 75e6;
@@ -59,44 +92,48 @@ impl PlayedRow {
         scenario.duration = Duration::from_secs(seconds);
         let bdp = scenario.path.bdp().get() / scenario.path.packet.get();
         let buffers = ladder((4 * bdp).max(50), scale.buffers);
-        let measured = measure(engine, &scenario, &buffers, scale.seeds, workers, watch)?;
+        let measured = measure(player, &scenario, &buffers, scale.seeds)?;
+        Ok(PlayedRow::of(setup, scenario, measured))
+    }
+
+    /// What `measured` says of the row `setup`.
+    pub fn of(setup: Setup, scenario: Scenario, measured: Vec<BufferMeasured>) -> PlayedRow {
         let fits = Fits::of(&scenario, &measured);
-        Ok(PlayedRow { setup, scenario, measured, fits })
+        let bootstrap = Bootstrap::of(&scenario, &measured);
+        PlayedRow { setup, scenario, measured, fits, bootstrap }
     }
 }
 
-/// The simulations of Table I.
+/// The paper played through.
 #[derive(Debug)]
 pub struct Study {
-    /// Its eight rows.
+    /// Its testbed.
+    pub testbed: Testbed,
+    /// The eight rows of its Table I.
     pub rows: Vec<PlayedRow>,
+    /// Its section VI-B.
+    pub grid: Grid,
     /// Every figure that can be drawn of them, in the paper's order.
     pub drawings: Vec<FigureData>,
 }
 
 impl Study {
-    /// Plays all rows; calls `watch` after every run with the row, the number of finished runs and
-    /// of all.
+    /// Plays everything.
     ///
     /// # Errors
     /// If the engine cannot play a row.
-    pub fn new<E: Engine + Sync + ?Sized>(
-        engine: &E,
-        scale: StudyEffort,
-        workers: Workers,
-        watch: &(dyn Fn(&Setup, usize, usize) + Sync),
-    ) -> Result<Study, StudyError> {
-        let play = |setup: &Setup| {
-            PlayedRow::new(engine, *setup, scale, workers, &|done, all| watch(setup, done, all))
-        };
+    pub fn new(player: &Player<'_>, scale: StudyEffort) -> Result<Study, StudyError> {
+        let testbed = Testbed::new(player, scale)?;
+        let play = |setup: &Setup| PlayedRow::new(player, *setup, scale);
         let rows = TABLE_1.iter().map(play).collect::<Result<Vec<PlayedRow>, StudyError>>()?;
-        let mut drawings = by_size(engine, scale.testbed_seconds, workers)?;
+        let grid = Grid::new(player, scale)?;
+        let mut drawings = testbed.drawings()?;
         drawings.push(formulas::figure_11()?);
         for row in &rows {
             drawings.extend(row.drawings()?);
         }
         drawings.push(formulas::figure_19()?);
-        Ok(Study { rows, drawings })
+        Ok(Study { testbed, rows, grid, drawings })
     }
 }
 

@@ -1,201 +1,146 @@
-//! The paper's closed-loop simulation for any link, within bounded work.
+//! The paper's closed-loop simulation for a link of one's own, within bounded work.
 
-use sweetspot_scenario::{Engine, Scenario};
 use sweetspot_theory::TheoryError;
-use sweetspot_theory::reno::s_model::ShortFlow;
 use sweetspot_theory::router::capacity_ratio::CapacityRatio;
-use sweetspot_theory::router::closed_loop::users_to_fill;
-use sweetspot_units::{Bytes, Duration, Rate};
 
-use super::analysis::{Fits, Objective, SimulatedBest, simulated};
-use super::measure::{BufferMeasured, measure};
+use super::link::SimulatedLink;
+use super::measure::{BufferMeasured, Player, measure};
 use super::setup::ladder;
-use crate::{StudyError, Workers};
+use crate::StudyError;
 
-/// A router's link and its traffic.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct SimulatedLink {
-    /// The output link's rate.
-    pub rate: Rate,
-    /// The flows' RTT without its queue.
-    pub rtt: Duration,
-    /// The rate of each input link.
-    pub input_rate: Rate,
-    /// Number of input links; `None`: the paper's 20, or twice as many as fill the output.
-    pub inputs: Option<u64>,
-    /// A packet.
-    pub packet: Bytes,
-    /// Mean size of a transfer.
-    pub size_mean: Bytes,
-    /// Pareto tail index of the sizes.
-    pub tail_index: f64,
+/// How much work a verification may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effort {
+    /// Two seconds or less on two cores.
+    Quick,
+    /// Half a minute or so on two cores.
+    Thorough,
 }
 
-/// The result of the simulation of a [`SimulatedLink`].
+/// What the simulation of a [`SimulatedLink`] came to.
 #[derive(Debug)]
 pub struct Verified {
-    /// The simulated rate: the link's, or a lower one if that exceeds the work allowed, with
-    /// everything else in proportion.
-    pub rate: Rate,
-    /// C T_o of what was simulated, packets.
-    pub bdp: f64,
-    /// Users of the closed loop.
-    pub users: u64,
-    /// Input links.
-    pub inputs: u64,
+    /// What was simulated: the link, or one that is so much slower that the work allowed is enough,
+    /// with users in proportion.
+    pub link: SimulatedLink,
+    /// Its rate over that of the link asked for.
+    pub scale: f64,
     /// Seconds measured per buffer and seed.
     pub seconds: u64,
     /// Runs per buffer.
     pub seeds: u64,
-    /// By buffer.
+    /// Which of the buffers is the one that was to be tried.
+    pub advised: usize,
+    /// In rising order of the buffer.
     pub measured: Vec<BufferMeasured>,
-    /// The best buffer for the flows objective; `None` where too few finished.
-    pub best: Option<SimulatedBest>,
-    /// The loss forms and delay found, or why none was.
-    pub fits: Result<Fits, StudyError>,
 }
 
-/// Largest number of packets in all runs together: half a minute on one core.
-const MAX_PACKETS_SENT: f64 = 2e7;
-const BUFFER_COUNT: usize = 11;
-const SECONDS: u64 = 60;
-/// Seeds per buffer: enough for a standard error.
-const SEEDS_PER_BUFFER: u64 = 3;
-const WARMUP_S: u64 = 15;
-/// Mean think time, as in the scenarios of Table I.
-const THINK_TIME: Duration = Duration::from_millis(500);
-/// Users over those that just fill the link, so that it is busy even under loss.
-const USERS_OVER_FILLING: f64 = 1.5;
-/// The paper's harmonic mean of 60 ms comes from round trips between 30 and 110 ms.
-const RTT_SPREAD: (f64, f64) = (0.5, 110.0 / 60.0);
-/// Smallest simulated BDP, packets.
-const MIN_BDP_PACKETS: f64 = 2.0;
+struct Plan {
+    /// Packets that all runs together may send.
+    packets: f64,
+    buffers: usize,
+    seconds: u64,
+    seeds: u64,
+}
 
-/// Plays `link` with buffers from two packets to twice C T_o; calls `watch` after every run with
-/// the number of finished runs and of all.
+/// Packets, with their ACKs, that the simulator moves in a second on a core in a closed loop.
+const PACKETS_PER_SECOND: f64 = 2e6;
+const WARMUP: u64 = 10;
+/// In doublings.
+const NEAR: f64 = 0.3;
+/// Least room for a choice of buffers, in packets per round trip, and least crowd for an average.
+const SMALLEST_BDP: f64 = 8.0;
+pub(super) const FEWEST: f64 = 8.0;
+
+impl Effort {
+    /// What share of `link`'s rate can be played.
+    pub(super) fn scale(self, link: &SimulatedLink) -> f64 {
+        self.plan().scale(link)
+    }
+
+    fn plan(self) -> Plan {
+        match self {
+            Effort::Quick => {
+                Plan { packets: 4.0 * PACKETS_PER_SECOND, buffers: 8, seconds: 30, seeds: 2 }
+            }
+            Effort::Thorough => {
+                Plan { packets: 60.0 * PACKETS_PER_SECOND, buffers: 12, seconds: 90, seeds: 5 }
+            }
+        }
+    }
+}
+
+impl Plan {
+    /// What share of `link`'s rate can be played.
+    fn scale(&self, link: &SimulatedLink) -> f64 {
+        let runs = self.buffers as u64 * self.seeds * (self.seconds + WARMUP);
+        let bits_per_second = self.packets / runs as f64 * link.packet.as_f64() * 8.0;
+        (bits_per_second / link.rate.as_f64()).min(1.0)
+    }
+}
+
+/// Plays `link` with buffers from two packets to four times C T_o, `advised` packets among them.
 ///
 /// # Errors
-/// If nothing can queue at the link, or a quantity is impossible.
-pub fn verify<E: Engine + Sync + ?Sized>(
-    engine: &E,
+/// If nothing can queue at the link, or what could be played of it is too small to say anything.
+pub fn verify(
+    player: &Player<'_>,
     link: &SimulatedLink,
-    objective: Objective,
-    workers: Workers,
-    watch: &(dyn Fn(usize, usize) + Sync),
+    advised: f64,
+    effort: Effort,
 ) -> Result<Verified, StudyError> {
     let ratio = CapacityRatio::new(link.rate, link.input_rate)?;
-    let needed = libm::ceil(2.0 * ratio.gamma()) as u64;
-    let inputs = link.inputs.unwrap_or(needed.max(20));
-    if !ratio.can_queue(inputs) {
+    if !ratio.can_queue(link.inputs) {
         let because = "the inputs together cannot exceed the output, so nothing queues and there \
                        is nothing to simulate";
         return Err(TheoryError::NotCovered { because }.into());
     }
-    let allowed = MAX_PACKETS_SENT
-        / (BUFFER_COUNT as u64 * SEEDS_PER_BUFFER * (SECONDS + WARMUP_S)) as f64
-        * link.packet.as_f64()
-        * 8.0;
-    let scale = (allowed / link.rate.as_f64()).min(1.0);
-    let rate = link.rate.scaled(scale);
-    let bdp = rate.as_f64() * link.rtt.as_secs_f64() / (link.packet.as_f64() * 8.0);
-    if bdp < MIN_BDP_PACKETS {
-        let because = "C T_o is less than two packets: there is no room for a choice of buffers";
-        return Err(TheoryError::NotCovered { because }.into());
+    let plan = effort.plan();
+    let scale = plan.scale(link);
+    let played = link.scaled(scale);
+    if played.bdp() < SMALLEST_BDP || (played.users as f64) < FEWEST {
+        return Err(too_small());
     }
-    let users = users(link, rate)?;
-    let scenario = scenario(link, scale, inputs, users)?;
-    let buffers = ladder(((2.0 * bdp) as u64).max(40), BUFFER_COUNT);
-    let measured = measure(engine, &scenario, &buffers, SEEDS_PER_BUFFER, workers, watch)?;
-    let best = match objective {
-        Objective::Short => simulated(&measured, |m| &m.short),
-        Objective::Long => simulated(&measured, |m| &m.long),
-    };
-    let fits = Fits::of(&scenario, &measured);
-    Ok(Verified {
-        rate,
-        bdp,
-        users,
-        inputs,
-        seconds: SECONDS,
-        seeds: SEEDS_PER_BUFFER,
-        measured,
-        best,
-        fits,
-    })
+    let scenario = played.scenario(WARMUP, plan.seconds)?;
+    let own = libm::round(advised * scale).max(2.0) as u64;
+    let mut buffers = ladder(((4.0 * played.bdp()) as u64).max(40), plan.buffers - 1);
+    // A buffer of the ladder that is nearly the advised one would say the same twice.
+    buffers.retain(|buffer| libm::log2(*buffer as f64 / own as f64).abs() > NEAR);
+    let advised = buffers.partition_point(|buffer| *buffer < own);
+    buffers.insert(advised, own);
+    let measured = measure(player, &scenario, &buffers, plan.seeds)?;
+    let (seconds, seeds) = (plan.seconds, plan.seeds);
+    Ok(Verified { link: played, scale, seconds, seeds, advised, measured })
 }
 
-/// Users who fill `rate` and half as many again.
-fn users(link: &SimulatedLink, rate: Rate) -> Result<u64, StudyError> {
-    let flow = ShortFlow::new(link.size_mean, link.packet)?;
-    let rounds = link.rtt * flow.slow_start_rtts();
-    let transfer = rounds + link.size_mean / link.input_rate;
-    let fill = users_to_fill(rate, link.size_mean, THINK_TIME, transfer)?;
-    Ok((fill as f64 * USERS_OVER_FILLING) as u64 + 1)
-}
-
-fn scenario(
-    link: &SimulatedLink,
-    scale: f64,
-    inputs: u64,
-    users: u64,
-) -> Result<Scenario, StudyError> {
-    let nanos = |share: f64| format!("{}ns", link.rtt.scaled(share).as_nanos());
-    let bits = |rate: Rate| format!("{}bit/s", rate.scaled(scale).bits_per_second().max(1000));
-    let text = format!(
-        "title = \"a link of one's own\"\n\
-         warmup = \"{WARMUP_S}s\"\nduration = \"{SECONDS}s\"\n\
-         [path]\nrate = \"{rate}\"\nrtt = \"{rtt}\"\ndelay = \"{delay}\"\nbuffer = \"2pkt\"\n\
-         packet = \"{packet}B\"\naccess_rate = \"{access}bit/s\"\nreverse = \"clean\"\n\
-         [[cross]]\nkind = \"closed-loop\"\nusers = {users}\ninputs = {inputs}\n\
-         input_rate = \"{input}\"\nsize_mean = \"{size}B\"\nsize_shape = {tail}\n\
-         think_mean = \"{think}ms\"\nrtt = [\"{least}\", \"{most}\"]\ncongestion = \"sack\"\n",
-        rate = bits(link.rate),
-        rtt = nanos(1.0),
-        // Both ways a third of the shortest round trip.
-        delay = nanos(RTT_SPREAD.0 / 3.0),
-        packet = link.packet.get(),
-        access = link.input_rate.scaled(scale * 20.0).bits_per_second().max(1000),
-        input = bits(link.input_rate),
-        size = link.size_mean.get(),
-        tail = link.tail_index,
-        think = THINK_TIME.as_nanos() / 1_000_000,
-        least = nanos(RTT_SPREAD.0),
-        most = nanos(RTT_SPREAD.1),
-    );
-    Ok(Scenario::parse(&text)?)
+/// Why so small a part of a link is not played.
+pub(super) fn too_small() -> StudyError {
+    let because = "as much of the link as can be played in the time has fewer than eight packets in \
+                   flight or eight flows: no choice of buffers and no average";
+    TheoryError::NotCovered { because }.into()
 }
 
 #[cfg(test)]
 mod tests {
+    use sweetspot_units::{Bytes, Duration, Rate};
+
     use super::*;
 
-    const LINK: SimulatedLink = SimulatedLink {
-        rate: Rate::from_mbit_per_second(50),
-        rtt: Duration::from_millis(60),
-        input_rate: Rate::from_mbit_per_second(500),
-        inputs: None,
-        packet: Bytes::new(1500),
-        size_mean: Bytes::new(80_000),
-        tail_index: 1.5,
-    };
-
     #[test]
-    fn the_papers_link_gets_about_the_papers_users() {
-        // 54 packets take D = 1 + ceil(log2 27) = 6 round trips, 0.36 s, and 1.3 ms at 500 Mbit/s:
-        // 50e6 x 0.86 / 640,000 = 67.3, half as many again 102. The paper has 100.
-        assert_eq!(users(&LINK, LINK.rate).unwrap(), 103);
-    }
-
-    #[test]
-    fn the_scenario_is_valid_whatever_the_link() {
-        for (rate, rtt) in [(1, 1), (50, 60), (1000, 60), (100_000, 300)] {
-            let link = SimulatedLink {
-                rate: Rate::from_mbit_per_second(rate),
-                rtt: Duration::from_millis(rtt),
-                ..LINK
-            };
-            let scenario = scenario(&link, 0.001, 20, 10).unwrap();
-            assert_eq!(scenario.path.rtt, link.rtt);
-        }
+    fn slow_links_are_played_as_they_are_and_fast_ones_in_part() {
+        let link = |mbit| SimulatedLink {
+            rate: Rate::from_mbit_per_second(mbit),
+            rtt: Duration::from_millis(60),
+            input_rate: Rate::from_mbit_per_second(10 * mbit),
+            inputs: 20,
+            packet: Bytes::new(1500),
+            size_mean: Bytes::new(80_000),
+            tail_index: 1.5,
+            users: 2 * mbit,
+        };
+        let plan = Effort::Quick.plan();
+        assert_eq!(plan.scale(&link(50)), 1.0);
+        // 8e6 packets of 12 kbit in 8 x 2 x 40 s: 150 Mbit/s.
+        assert!((plan.scale(&link(1500)) - 0.1).abs() < 1e-12);
     }
 }

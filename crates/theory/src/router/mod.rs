@@ -12,7 +12,9 @@ pub mod optimum;
 pub mod per_flow;
 pub mod rules;
 pub mod sensitivity;
+pub mod traffic;
 
+mod coefficients;
 mod regression;
 mod roots;
 pub mod student_t;

@@ -2,13 +2,12 @@
 
 mod host;
 mod router;
-mod verify;
 mod window;
 
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::Subcommand;
+use clap::{Subcommand, ValueEnum};
 use serde_json::Value;
 use sweetspot_advise::Kernel;
 
@@ -28,6 +27,13 @@ enum About {
     Host(host::Arguments),
     /// The buffer that a router's link should have
     Router(router::Arguments),
+}
+
+/// Whether advice is tried in the simulator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Verify {
+    Sim,
+    None,
 }
 
 /// Options of the output.

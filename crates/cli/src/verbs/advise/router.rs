@@ -1,10 +1,16 @@
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use sweetspot_advise::router::{Favour, LinkMeasurement, Mix, Parameters, RouterQuestion, advise};
-use sweetspot_units::{Bytes, Duration, Rate};
+use sweetspot_advise::router::{
+    Favour, LinkMeasurement, Mix, Parameters, RouterAdvice, RouterQuestion, advise,
+};
+use sweetspot_sim::Simulator;
+use sweetspot_study::router::{Effort, Player, try_buffers};
+use sweetspot_study::{NoStore, Workers};
+use sweetspot_theory::router::capacity_ratio::Form;
+use sweetspot_units::{Bytes, Duration, Probability, Rate};
 
-use super::{OutputOptions, verify};
+use super::{OutputOptions, Verify};
 use crate::verbs::Ending;
 use crate::verbs::scenario_file::Parallel;
 
@@ -25,24 +31,33 @@ pub struct Arguments {
     /// Rate of the links that feed it, or of the flows' bottleneck before it
     #[arg(long, allow_hyphen_values = true, value_name = "10Gbit/s")]
     input_rate: Rate,
-    /// Number of such links
+    /// How many such links
     #[arg(long, allow_hyphen_values = true, value_name = "N")]
     inputs: Option<u64>,
-    /// Number of simultaneous long flows
+    /// Flows that are active at a time [default: as many as fill the link]
     #[arg(long, allow_hyphen_values = true, value_name = "N")]
     flows: Option<u64>,
-    /// Mix of the traffic: short, bulk, or a file with a transfer size per line
+    /// Share of the link that is used in its busy times with ample buffer
+    #[arg(long, allow_hyphen_values = true, value_name = "100%")]
+    load: Option<Probability>,
+    /// Mean size of a transfer, where --mix names no file [default: 80kB]
+    #[arg(long, allow_hyphen_values = true, value_name = "80kB")]
+    size_mean: Option<Bytes>,
+    /// What the traffic is made of: short, bulk, or a file with a transfer size per line
     #[arg(long, value_name = "short|bulk|FILE", default_value = "bulk")]
     mix: String,
-    /// Flows that the buffer is sized for: throughput, short or latency [default: by the mix]
+    /// Whom the buffer serves: throughput, short or latency [default: what the mix is made of]
     #[arg(long, value_name = "throughput|short|latency")]
     favour: Option<Favour>,
-    /// The device's buffer
+    /// The buffer that the device has
     #[arg(long, allow_hyphen_values = true, value_name = "12MB")]
     available: Option<Bytes>,
     /// Packet size
     #[arg(long, allow_hyphen_values = true, value_name = "1500B", default_value = "1500B")]
     packet: Bytes,
+    /// Which form the measured factor and decay are of: a B^-b or a e^(-bB) [default: by the ratio]
+    #[arg(long, value_enum)]
+    loss_form: Option<LossForm>,
     /// Factor a of the measured loss form, buffers in packets
     #[arg(long, allow_hyphen_values = true, value_name = "A")]
     loss_a: Option<f64>,
@@ -59,23 +74,34 @@ pub struct Arguments {
     /// form and a, b and f are fitted to them
     #[arg(long, value_name = "FILE")]
     fit: Option<PathBuf>,
-    /// Also simulate the link in a closed loop, which takes about half a minute
-    #[arg(long, value_enum)]
-    verify: Option<By>,
+    /// Whether the advice is tried in the simulator: sim, thoroughly, for half a minute or so; none; by
+    /// default for less than two seconds, a fast link scaled down to what can be played in that time
+    #[arg(long, value_name = "sim|none")]
+    verify: Option<Verify>,
     #[command(flatten)]
     parallel: Parallel,
     #[command(flatten)]
     output: OutputOptions,
 }
 
-/// Means of verification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum By {
-    /// The packet-level simulator.
-    Sim,
+enum LossForm {
+    /// a B^-b
+    Pl,
+    /// a e^(-bB)
+    Ex,
 }
 
-/// Loss rate assumed for dividing the mix into short and long flows before the loss is known.
+impl LossForm {
+    fn form(self) -> Form {
+        match self {
+            LossForm::Pl => Form::PowerLaw,
+            LossForm::Ex => Form::Exponential,
+        }
+    }
+}
+
+/// How long a flow of the mix counts as short, before the loss is known: one in a thousand.
 const ASSUMED_LOSS: f64 = 1e-3;
 
 pub fn run(a: Arguments) -> Ending {
@@ -101,11 +127,14 @@ pub fn run(a: Arguments) -> Ending {
         input_rate: a.input_rate,
         inputs: a.inputs,
         flows: a.flows,
+        load: a.load.map(|load| load.get()),
+        size_mean: a.size_mean,
         favour: a.favour.unwrap_or_else(|| mix.usual_favour(ASSUMED_LOSS, a.packet)),
         mix,
         available: a.available,
         packet: a.packet,
         parameters: Parameters {
+            loss_form: a.loss_form.map(LossForm::form),
             loss_a: a.loss_a,
             loss_b: a.loss_b,
             delay_f: a.delay_f,
@@ -113,21 +142,27 @@ pub fn run(a: Arguments) -> Ending {
         },
         measurement,
     };
-    let advice = advise(&question)?;
-    if a.verify.is_none() {
-        return a.output.show(|explain| advice.text(explain), || advice.json());
+    let advice = verified(advise(&question)?, a.verify, a.parallel.workers());
+    a.output.show(|explain| advice.text(explain), || advice.json())
+}
+
+/// `advice`, checked by the simulator where that is wanted and can be done.
+fn verified(advice: RouterAdvice, verify: Option<Verify>, workers: Workers) -> RouterAdvice {
+    if verify == Some(Verify::None) || !advice.can_be_simulated() {
+        return advice;
     }
-    let found = verify::simulate(&question, a.parallel.workers())?;
-    let shown = a.output.show(
-        |explain| advice.text(explain),
-        || {
-            let mut json = advice.json();
-            json["simulation"] = verify::as_json(&question, &found);
-            json
-        },
-    );
-    if !a.output.json {
-        verify::print_text(&question, &found);
+    let effort = if verify.is_none() { Effort::Quick } else { Effort::Thorough };
+    let watch = |done: usize, all: usize| {
+        if effort == Effort::Thorough {
+            err!("simulated {done} of {all} runs");
+        }
+    };
+    let player = Player { engine: &Simulator, store: &NoStore, workers, watch: &watch };
+    match try_buffers(&player, &advice, effort) {
+        Ok(simulated) => advice.decided_by(simulated),
+        Err(why) => {
+            err!("sweetspot: by formulas alone, not tried in the simulator: {why}");
+            advice
+        }
     }
-    shown
 }

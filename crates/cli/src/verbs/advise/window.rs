@@ -1,4 +1,3 @@
-use clap::ValueEnum;
 use sweetspot_advise::Kernel;
 use sweetspot_advise::window::{CrossShare, WindowAdvice, WindowQuestion, advise};
 use sweetspot_sim::Simulator;
@@ -6,7 +5,7 @@ use sweetspot_study::Workers;
 use sweetspot_study::window::{cost, try_windows};
 use sweetspot_units::{Bytes, Duration, Probability, Rate};
 
-use super::OutputOptions;
+use super::{OutputOptions, Verify};
 use crate::verbs::Ending;
 use crate::verbs::scenario_file::Parallel;
 
@@ -45,12 +44,6 @@ pub struct Arguments {
     parallel: Parallel,
     #[command(flatten)]
     output: OutputOptions,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Verify {
-    Sim,
-    None,
 }
 
 /// Longest simulation without --verify.

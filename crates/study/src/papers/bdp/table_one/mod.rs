@@ -134,7 +134,9 @@ mod tests {
         let scenario = Scenario::parse(text).unwrap();
         let flat = Flat(Simulator.run(&scenario, &mut NoRecorder).unwrap());
         let workers = Workers::ONE;
-        table(&Stage { theory: false, sim: Some(&flat), lab: None, workers, precision }).unwrap()
+        let store = &crate::NoStore;
+        let stage = Stage { theory: false, sim: Some(&flat), lab: None, store, workers, precision };
+        table(&stage).unwrap()
     }
 
     #[test]

@@ -1,0 +1,118 @@
+//! Advice about a router's buffer, tried in the simulator as it is given.
+
+use sweetspot_advise::router::{
+    RouterAdvice, RouterQuestion, Simulated, SimulatedBuffer, SimulatedRate,
+};
+use sweetspot_theory::Packets;
+use sweetspot_units::{Bytes, Duration, Rate};
+
+use super::link::{SimulatedLink, THINK};
+use super::measure::{BufferMeasured, MedianThroughput, Player};
+use super::verify::{Effort, FEWEST, too_small, verify};
+use crate::StudyError;
+
+/// The paper's mean transfer and tail (section III-A).
+const SIZE_MEAN: Bytes = Bytes::new(80_000);
+const TAIL: f64 = 1.5;
+/// Half as many users again as just fill the link: it shall be busy even when they lose packets.
+const CROWD: f64 = 1.5;
+/// The paper's servers.
+const INPUTS: u64 = 20;
+
+/// Plays the link of `advice` with the buffer that is advised and with others.
+///
+/// # Errors
+/// If nothing can queue at the link, or what could be played of it is too small to say anything.
+pub fn try_buffers(
+    player: &Player<'_>,
+    advice: &RouterAdvice,
+    effort: Effort,
+) -> Result<Simulated, StudyError> {
+    let link = link(&advice.question)?;
+    // Users who think are no flows.
+    let flows = advice.question.flows.map(|flows| flows as f64 * effort.scale(&link));
+    if flows.is_some_and(|flows| flows < FEWEST) {
+        return Err(too_small());
+    }
+    let advised = advice.recommended.buffer.get();
+    let found = verify(player, &link, advised, effort)?;
+    let buffers = found.measured.iter().map(|m| simulated(m, found.scale));
+    Ok(Simulated {
+        rate: found.link.rate,
+        scale: found.scale,
+        users: found.link.users,
+        inputs: found.link.inputs,
+        seconds: found.seconds,
+        seeds: found.seeds,
+        buffers: buffers.collect::<Result<Vec<SimulatedBuffer>, StudyError>>()?,
+        advised: found.advised,
+    })
+}
+
+/// The link that is asked about, with users who keep as many flows active, or fill it.
+fn link(q: &RouterQuestion) -> Result<SimulatedLink, StudyError> {
+    let size_mean = q.mean_size().unwrap_or(SIZE_MEAN);
+    let link = SimulatedLink {
+        rate: q.rate,
+        rtt: q.rtt,
+        input_rate: q.input_rate,
+        inputs: 1,
+        packet: q.packet,
+        size_mean,
+        tail_index: q.parameters.tail_index.unwrap_or(TAIL),
+        users: 1,
+    };
+    let load = q.load.unwrap_or(1.0);
+    let users = match q.flows {
+        None => link.users_for(CROWD * load)?,
+        Some(flows) => flows + thinking(&link, load),
+    };
+    let needed = libm::ceil(2.0 * link.gamma()) as u64;
+    Ok(SimulatedLink { users, inputs: q.inputs.unwrap_or(needed.max(INPUTS)), ..link })
+}
+
+/// Users who think at a time: as many transfers end in a think time.
+fn thinking(link: &SimulatedLink, load: f64) -> u64 {
+    let per_second = link.rate.as_f64() * load / (link.size_mean.as_f64() * 8.0);
+    (per_second * THINK.as_secs_f64()) as u64
+}
+
+fn simulated(m: &BufferMeasured, scale: f64) -> Result<SimulatedBuffer, StudyError> {
+    Ok(SimulatedBuffer {
+        buffer: Packets::new(m.buffer as f64 / scale)?,
+        loss: m.loss,
+        mean_delay: Duration::from_secs_f64(m.delay_s),
+        used: m.utilisation,
+        short: rate(&m.median_size),
+        bulk: rate(&m.bulk),
+    })
+}
+
+fn rate(found: &MedianThroughput) -> SimulatedRate {
+    SimulatedRate {
+        rate: Rate::from_f64(found.median_bps),
+        error: Rate::from_f64(found.error_bps),
+        flows: found.flows,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn users_are_those_who_send_and_those_who_think() {
+        // 100 Mbit/s in transfers of 80 kB: 156.25 a second, so that 78 users think for half a second.
+        let link = SimulatedLink {
+            rate: Rate::from_mbit_per_second(100),
+            rtt: Duration::from_millis(60),
+            input_rate: Rate::from_mbit_per_second(1000),
+            inputs: 20,
+            packet: Bytes::new(1500),
+            size_mean: SIZE_MEAN,
+            tail_index: TAIL,
+            users: 1,
+        };
+        assert_eq!((thinking(&link, 1.0), thinking(&link, 0.5)), (78, 39));
+    }
+}

@@ -1,0 +1,242 @@
+//! The parameters a, b and f of a link that nobody measured, from what its operator can measure: a
+//! regression over simulated links, in the place of the "typical values" of router-buffer §VII-A.
+
+use super::capacity_ratio::Form;
+use super::coefficients::COEFFICIENTS;
+use super::loss_form::LossForm;
+use crate::TheoryError;
+use crate::error::require;
+use crate::packets::Packets;
+
+/// What an operator can measure of a link and its traffic.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Traffic {
+    /// C_out / C_in.
+    pub gamma: f64,
+    /// Shape of the transfer sizes' Pareto tail.
+    pub tail_index: f64,
+    /// Share of the capacity that is used in busy times with ample buffer, 0 to 1.
+    pub load: f64,
+    /// Flows that are active at a time, with a buffer of about C T_o.
+    pub flows: f64,
+    /// C T_o.
+    pub bdp: Packets,
+    /// Mean size of a transfer, packets.
+    pub size: f64,
+}
+
+/// A quantity of [`Traffic`] that the regression has not seen so small or so large.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Outside {
+    /// What it is.
+    pub quantity: &'static str,
+    /// Its value.
+    pub given: f64,
+    /// The least seen.
+    pub low: f64,
+    /// The most seen.
+    pub high: f64,
+}
+
+/// What the regression says of a link.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Prediction {
+    /// p = a B^-b.
+    pub power_law: LossForm,
+    /// p = a e^(-bB).
+    pub exponential: LossForm,
+    /// f of d = f B / C.
+    pub delay_slope: f64,
+    /// Use of the link by buffer.
+    pub utilisation: Utilisation,
+}
+
+/// Use of the link by buffer: u(B) = u / (1 + e^-h B^-k), with u that of ample buffer.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Utilisation {
+    /// u.
+    pub most: f64,
+    /// h: with one packet the link is used u / (1 + e^-h).
+    pub level: f64,
+    /// k.
+    pub slope: f64,
+}
+
+/// How many numbers of a link the regression is linear in.
+pub const FEATURES: usize = 13;
+/// How many parameters it gives: ln a and ln b of the power law, ln a and ln(b C T_o) of the
+/// exponential, ln(f / (1 - f)), h and ln k.
+pub const PARAMETERS: usize = 7;
+
+/// The least and the most that was simulated of each quantity.
+const RANGES: [(&str, f64, f64); 6] = [
+    ("C_out / C_in", 0.05, 18.5),
+    ("tail index", 1.15, 2.2),
+    ("load", 0.5, 1.0),
+    ("flows per packet of C x T", 0.04, 3.6),
+    ("C x T in packets", 16.0, 1050.0),
+    ("packets of a mean transfer", 20.0, 200.0),
+];
+
+impl Traffic {
+    /// In the order of `RANGES`.
+    fn quantities(&self) -> [f64; 6] {
+        let bdp = self.bdp.get();
+        [self.gamma, self.tail_index, self.load, self.flows / bdp, bdp, self.size]
+    }
+
+    /// What the regression has not seen so small or so large, and takes at the edge of its range.
+    pub fn outside(&self) -> Vec<Outside> {
+        let all = self.quantities().into_iter().zip(RANGES);
+        all.filter(|(given, (_, low, high))| given < low || given > high)
+            .map(|(given, (quantity, low, high))| Outside { quantity, given, low, high })
+            .collect()
+    }
+
+    /// The numbers that the regression is linear in, each quantity within its range.
+    pub fn features(&self) -> [f64; FEATURES] {
+        let mut within = self.quantities();
+        for (value, (_, low, high)) in within.iter_mut().zip(RANGES) {
+            *value = value.clamp(low, high);
+        }
+        let [gamma, tail, load, flows, bdp, size] = within;
+        let [gamma, flows, bdp, size] = [gamma, flows, bdp, size].map(libm::log);
+        [
+            1.0,
+            gamma,
+            tail,
+            flows,
+            bdp,
+            load,
+            size,
+            flows * flows,
+            gamma * gamma,
+            bdp * flows,
+            flows * load,
+            gamma * tail,
+            flows * gamma,
+        ]
+    }
+
+    /// What the regression says of this link. Beyond its largest C T_o buffers count as shares of
+    /// that.
+    ///
+    /// # Errors
+    /// If a quantity is not a finite number above zero.
+    pub fn predict(&self) -> Result<Prediction, TheoryError> {
+        for (value, (name, ..)) in self.quantities().into_iter().zip(RANGES) {
+            require(value.is_finite() && value > 0.0, name, value, "a finite number above zero")?;
+        }
+        let features = self.features();
+        let mut parameters = [0.0; PARAMETERS];
+        for (parameter, coefficients) in parameters.iter_mut().zip(COEFFICIENTS) {
+            *parameter = features.iter().zip(coefficients).map(|(x, c)| x * c).sum();
+        }
+        self.prediction(&parameters)
+    }
+
+    /// The prediction that these parameters of the regression stand for.
+    ///
+    /// # Errors
+    /// If they are no numbers.
+    pub fn prediction(&self, parameters: &[f64; PARAMETERS]) -> Result<Prediction, TheoryError> {
+        let [log_a, log_b, ex_log_a, ex_log_b, logit_f, level, log_k] = *parameters;
+        let bdp = self.bdp.get();
+        // A packet of this link is so many of one at the edge of the range.
+        let (_, low, high) = RANGES[4];
+        let log_share = libm::log(bdp.clamp(low, high) / bdp);
+        let (b, k) = (libm::exp(log_b), libm::exp(log_k));
+        // The exponential's factor is the loss without a buffer, which is no more than all.
+        let ex_a = libm::exp(ex_log_a).min(1.0);
+        Ok(Prediction {
+            power_law: LossForm::power_law(libm::exp(log_a - b * log_share), b)?,
+            exponential: LossForm::exponential(ex_a, libm::exp(ex_log_b) / bdp)?,
+            delay_slope: 1.0 / (1.0 + libm::exp(-logit_f)),
+            utilisation: Utilisation {
+                most: self.load.min(1.0),
+                level: level + k * log_share,
+                slope: k,
+            },
+        })
+    }
+}
+
+impl Prediction {
+    /// The loss of `form`.
+    pub fn loss(&self, form: Form) -> LossForm {
+        match form {
+            Form::PowerLaw => self.power_law,
+            Form::Exponential => self.exponential,
+        }
+    }
+}
+
+impl Utilisation {
+    /// Share of the capacity that is used with `buffer`.
+    pub fn at(&self, buffer: Packets) -> f64 {
+        let odds = libm::exp(self.level) * libm::pow(buffer.get(), self.slope);
+        self.most * odds / (1.0 + odds)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The paper's N_in = 20, U = 100.
+    fn paper() -> Traffic {
+        Traffic {
+            gamma: 0.1,
+            tail_index: 1.5,
+            load: 0.99,
+            flows: 80.0,
+            bdp: Packets::new(250.0).unwrap(),
+            size: 53.3,
+        }
+    }
+
+    #[test]
+    fn the_papers_link_gets_about_the_papers_typical_parameters() {
+        // §VII-A: "typical values for b and f are around 0.5 and 0.4".
+        let found = paper().predict().unwrap();
+        let (b, f) = (found.power_law.b(), found.delay_slope);
+        assert!((0.3..0.7).contains(&b) && (0.3..0.65).contains(&f), "b = {b}, f = {f}");
+    }
+
+    #[test]
+    fn more_buffer_means_less_loss_and_more_use() {
+        for gamma in [0.05, 0.3, 1.0, 3.0, 20.0] {
+            let found = Traffic { gamma, ..paper() }.predict().unwrap();
+            let at = |b| {
+                let buffer = Packets::new(b).unwrap();
+                (found.power_law.loss(buffer).unwrap(), found.utilisation.at(buffer))
+            };
+            let ((less, unused), (more, used)) = (at(10.0), at(250.0));
+            assert!(more < less && unused < used && used <= 0.99, "Gamma = {gamma}");
+        }
+    }
+
+    #[test]
+    fn beyond_the_range_the_edge_holds_with_buffers_as_shares_of_the_bdp() {
+        let edge = Traffic { bdp: Packets::new(1050.0).unwrap(), flows: 210.0, ..paper() };
+        let far = Traffic { bdp: Packets::new(105_000.0).unwrap(), flows: 21_000.0, ..paper() };
+        assert!(edge.outside().is_empty());
+        let outside = far.outside();
+        assert_eq!((outside.len(), outside[0].quantity), (1, "C x T in packets"));
+        let (edge, far) = (edge.predict().unwrap(), far.predict().unwrap());
+        let of = |p: &Prediction, b: f64| {
+            let buffer = Packets::new(b).unwrap();
+            let loss = |form: Form| p.loss(form).loss(buffer).unwrap().get();
+            [loss(Form::PowerLaw), loss(Form::Exponential), p.utilisation.at(buffer)]
+        };
+        for (one, other) in of(&edge, 525.0).into_iter().zip(of(&far, 52_500.0)) {
+            assert!((one / other - 1.0).abs() < 1e-9, "{one} {other}");
+        }
+    }
+
+    #[test]
+    fn a_link_without_flows_is_refused() {
+        assert!(Traffic { flows: 0.0, ..paper() }.predict().is_err());
+        assert!(Traffic { load: f64::NAN, ..paper() }.predict().is_err());
+    }
+}
