@@ -15,6 +15,7 @@ mod facts;
 mod flow;
 mod limits;
 pub mod live;
+pub mod recorded;
 mod remarks;
 mod verdict;
 mod words;

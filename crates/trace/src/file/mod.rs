@@ -111,6 +111,11 @@ impl Decoder {
     }
 }
 
+/// Whether a file that begins with `head` is a capture.
+pub fn is_capture(head: &[u8; 4]) -> bool {
+    recognise(head).is_ok_and(|format| format.is_some())
+}
+
 /// The format by the first four bytes; the format's own reader takes them.
 fn recognise(input: &[u8]) -> Result<Option<Format>, CaptureError> {
     let Some(magic) = input.first_chunk::<4>() else { return Ok(None) };

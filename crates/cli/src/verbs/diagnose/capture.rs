@@ -1,6 +1,5 @@
 //! Diagnoses the flows of a capture file in constant memory.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
@@ -9,7 +8,9 @@ use sweetspot_diagnose::Flow;
 use sweetspot_diagnose::capture::flows;
 use sweetspot_trace::file::{CaptureError, Decoder, LARGEST_RECORD};
 use sweetspot_trace::flow::{Connection, Table};
-use sweetspot_trace::packet::{Dissector, PacketCounts};
+use sweetspot_trace::packet::{Dissector, PacketCounts, Segment};
+
+use super::input;
 
 /// Size of the read buffer: large enough for any record, and for few system calls.
 const READ_BUFFER_BYTES: usize = 4 * LARGEST_RECORD;
@@ -33,10 +34,9 @@ pub struct DiagnosisReport {
 /// Reads the capture `path` and keeps the `most` flows with the most payload.
 pub fn read(path: &Path, most: usize) -> Result<DiagnosisReport, String> {
     let name = path.display();
-    let mut file = File::open(path)
-        .map_err(|error| format!("cannot open {name}: {error}; name a capture that is there"))?;
+    let mut file = input::open(path)?;
     let mut reading = Reading { most, ..Reading::default() };
-    let unfinished = match reading.all(&mut file) {
+    let unfinished = match reading.all(&mut *file) {
         Err(PassFailure::Read(error)) => return Err(format!("cannot read {name}: {error}")),
         Err(PassFailure::Capture(error)) if reading.dissector.counts().packets == 0 => {
             return Err(format!("{name}: {error}"));
@@ -49,7 +49,6 @@ pub fn read(path: &Path, most: usize) -> Result<DiagnosisReport, String> {
 
 #[derive(Default)]
 struct Reading {
-    decoder: Decoder,
     dissector: Dissector,
     table: Table,
     most: usize,
@@ -58,36 +57,51 @@ struct Reading {
     left_out: u64,
 }
 
-enum PassFailure {
+/// Why a capture ended before its end.
+pub enum PassFailure {
     Read(std::io::Error),
     Capture(CaptureError),
 }
 
-impl Reading {
-    fn all(&mut self, file: &mut File) -> Result<(), PassFailure> {
-        let mut buffer = vec![0; READ_BUFFER_BYTES];
-        let mut filled = 0;
-        loop {
-            let n = match file.read(&mut buffer[filled..]) {
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-                other => other.map_err(PassFailure::Read)?,
-            };
-            let mut input = &buffer[..filled + n];
-            while let Some(record) = self.decoder.next(&mut input).map_err(PassFailure::Capture)? {
-                let Ok(segment) = self.dissector.dissect(&record) else { continue };
-                if let Some(ended) = self.table.take(&segment) {
-                    keep(&mut self.kept, &mut self.left_out, self.most, &ended);
-                }
+/// Gives each TCP segment of the capture `file` to `take`.
+pub fn segments(
+    file: &mut dyn Read,
+    dissector: &mut Dissector,
+    take: &mut dyn FnMut(&Segment),
+) -> Result<(), PassFailure> {
+    let mut decoder = Decoder::default();
+    let mut buffer = vec![0; READ_BUFFER_BYTES];
+    let mut filled = 0;
+    loop {
+        let n = match file.read(&mut buffer[filled..]) {
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+            other => other.map_err(PassFailure::Read)?,
+        };
+        let mut input = &buffer[..filled + n];
+        while let Some(record) = decoder.next(&mut input).map_err(PassFailure::Capture)? {
+            if let Ok(segment) = dissector.dissect(&record) {
+                take(&segment);
             }
-            if n == 0 {
-                return self.decoder.end(input).map_err(PassFailure::Capture);
-            }
-            // What is left begins the next piece.
-            let rest = input.len();
-            let start = filled + n - rest;
-            buffer.copy_within(start..start + rest, 0);
-            filled = rest;
         }
+        if n == 0 {
+            return decoder.end(input).map_err(PassFailure::Capture);
+        }
+        // What is left begins the next piece.
+        let rest = input.len();
+        let start = filled + n - rest;
+        buffer.copy_within(start..start + rest, 0);
+        filled = rest;
+    }
+}
+
+impl Reading {
+    fn all(&mut self, file: &mut dyn Read) -> Result<(), PassFailure> {
+        let Reading { dissector, table, most, kept, left_out } = self;
+        segments(file, dissector, &mut |segment| {
+            if let Some(ended) = table.take(segment) {
+                keep(kept, left_out, *most, &ended);
+            }
+        })
     }
 
     fn report(mut self, unfinished: Option<CaptureError>) -> DiagnosisReport {

@@ -1,9 +1,12 @@
 mod capture;
+mod directory;
+mod input;
 mod live;
 mod show;
 mod target;
+mod tcpinfo;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use sweetspot_units::Duration;
@@ -23,6 +26,15 @@ Examples:
     tcpdump -s 96 -w slow.pcap tcp port 443
     sweetspot diagnose slow.pcap
 
+  A compressed one, one from standard input, all of a directory:
+    sweetspot diagnose slow.pcap.gz
+    ssh host tcpdump -s 96 -c 50000 -w - tcp | sweetspot diagnose -
+    sweetspot diagnose captures/
+
+  What a kernel said of connections earlier, as NDT7 keeps it or as ss prints it:
+    while sleep 0.1; do date +%s.%N; ss -tin dst 192.0.2.7; done > slow.log
+    sweetspot diagnose --tcpinfo slow.log
+
   For a script:
     sweetspot diagnose slow.pcapng --json";
 
@@ -33,13 +45,18 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// A process, an end of a connection (`ADDRESS:PORT`, `[V6ADDRESS]:PORT`), or a capture
-    #[arg(value_name = "PID|ADDR:PORT|FILE", required_unless_present = "file")]
+    /// A process, an end of a connection (`ADDRESS:PORT`, `[V6ADDRESS]:PORT`), a capture, a
+    /// directory of captures, or `-` for a capture on standard input
+    #[arg(value_name = "PID|ADDR:PORT|FILE", required_unless_present_any = ["file", "tcpinfo"])]
     target: Option<DiagnosisTarget>,
-    /// A capture to read, pcap or pcapng, whatever its name
+    /// A capture to read, pcap or pcapng, compressed by gzip or zstd or not, whatever its name
     #[arg(long, value_name = "FILE", conflicts_with_all = ["target", "watch_for", "netns"])]
     file: Option<PathBuf>,
-    /// Time for which live connections are watched
+    /// Read what a kernel said of connections earlier: NDT7's JSON, or a log of `date +%s.%N` and
+    /// `ss -ti`
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["target", "file", "watch_for", "netns"])]
+    tcpinfo: Option<PathBuf>,
+    /// Watch a live connection so long
     #[arg(long = "for", value_name = "TIME", default_value = "10s")]
     watch_for: Duration,
     /// Network namespace NAME (ip-netns(8)); that of a process is found automatically
@@ -54,14 +71,24 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: Arguments) -> Ending {
-    let report = match (&arguments.file, &arguments.target) {
-        (Some(file), _) | (None, Some(DiagnosisTarget::Capture(file))) => {
-            capture::read(file, arguments.flows)?
+    let most = arguments.flows;
+    let report = match (&arguments.file, &arguments.tcpinfo, &arguments.target) {
+        (Some(file), ..) | (None, None, Some(DiagnosisTarget::Capture(file))) => {
+            capture::read(file, most)?
         }
-        (None, Some(DiagnosisTarget::Live(target))) => {
-            live::watch(*target, arguments.netns.as_deref(), arguments.watch_for, arguments.flows)?
+        (None, Some(file), _) => tcpinfo::read(file, most)?,
+        (None, None, Some(DiagnosisTarget::StandardInput)) => {
+            capture::read(input::spool()?.path(), most)?
         }
-        (None, None) => return Err("name a process, an end of a connection, or --file".into()),
+        (None, None, Some(DiagnosisTarget::Directory(directory))) => {
+            return all(directory, &arguments);
+        }
+        (None, None, Some(DiagnosisTarget::Live(target))) => {
+            live::watch(*target, arguments.netns.as_deref(), arguments.watch_for, most)?
+        }
+        (None, None, None) => {
+            return Err("name a process, an end of a connection, or --file".into());
+        }
     };
     if arguments.json {
         out!("{}", serde_json::to_string_pretty(&report)?);
@@ -69,4 +96,21 @@ pub fn run(arguments: Arguments) -> Ending {
         show::report(&report);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// All captures of a directory.
+fn all(directory: &Path, arguments: &Arguments) -> Ending {
+    let entries = directory::read(directory, arguments.flows)?;
+    if arguments.json {
+        out!("{}", serde_json::to_string_pretty(&Captures { captures: &entries })?);
+    } else {
+        entries.iter().for_each(show::entry);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What the captures of a directory say.
+#[derive(Debug, serde::Serialize)]
+struct Captures<'a> {
+    captures: &'a [directory::Entry],
 }

@@ -1,6 +1,7 @@
 use sweetspot_diagnose::Flow;
 
 use super::capture::DiagnosisReport;
+use super::directory::Entry;
 
 /// Smallest share that is printed.
 const MIN_PRINTED_SHARE: f64 = 0.005;
@@ -23,6 +24,16 @@ pub fn report(report: &DiagnosisReport) {
     }
 }
 
+/// Prints what a file of a directory says.
+pub fn entry(entry: &Entry) {
+    out!("== {}", entry.file.display());
+    if let Some(error) = &entry.error {
+        out!("note: {error}");
+    }
+    entry.report.iter().for_each(report);
+    out!("");
+}
+
 fn flow(flow: &Flow) {
     out!("{} -> {}", flow.source, flow.destination);
     let verdict = &flow.verdict;
@@ -39,6 +50,9 @@ fn flow(flow: &Flow) {
         flow.goodput_bps / 1e6,
         flow.retransmitted_segments
     );
+    for remark in &flow.remarks {
+        out!("  note: {remark}");
+    }
     let shares: Vec<String> = flow
         .limits
         .shares()

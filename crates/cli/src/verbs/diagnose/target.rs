@@ -7,6 +7,10 @@ use std::str::FromStr;
 pub enum DiagnosisTarget {
     /// An existing file: a capture.
     Capture(PathBuf),
+    /// A directory that is there: captures.
+    Directory(PathBuf),
+    /// A capture that standard input brings.
+    StandardInput,
     /// Live connections.
     Live(LiveTarget),
 }
@@ -24,6 +28,9 @@ impl FromStr for DiagnosisTarget {
     type Err = String;
 
     fn from_str(typed: &str) -> Result<DiagnosisTarget, String> {
+        if typed == "-" {
+            return Ok(DiagnosisTarget::StandardInput);
+        }
         if let Ok(pid) = typed.parse() {
             return Ok(DiagnosisTarget::Live(LiveTarget::Process(pid)));
         }
@@ -35,8 +42,11 @@ impl FromStr for DiagnosisTarget {
         if Path::new(typed).is_file() {
             return Ok(DiagnosisTarget::Capture(PathBuf::from(typed)));
         }
+        if Path::new(typed).is_dir() {
+            return Ok(DiagnosisTarget::Directory(PathBuf::from(typed)));
+        }
         Err("it is neither a process number nor ADDRESS:PORT, e.g. 4711, 192.0.2.7:443 or \
-             [2001:db8::7]:443, nor a file"
+             [2001:db8::7]:443, nor a file or a directory"
             .to_owned())
     }
 }

@@ -1,0 +1,52 @@
+//! All captures of a directory, each by itself.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::capture::{self, DiagnosisReport};
+use super::input;
+
+/// What a file of a directory says.
+#[derive(Debug, Serialize)]
+pub struct Entry {
+    /// The file.
+    pub file: PathBuf,
+    #[serde(flatten)]
+    pub report: Option<DiagnosisReport>,
+    /// Why there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// Reads the captures in `directory`, by name; other files are left out.
+pub fn read(directory: &Path, most: usize) -> Result<Vec<Entry>, String> {
+    let name = directory.display();
+    let listing =
+        fs::read_dir(directory).map_err(|error| format!("cannot list {name}: {error}"))?;
+    let mut files: Vec<PathBuf> = listing
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.is_file() && is_capture(path))
+        .collect();
+    files.sort();
+    if files.is_empty() {
+        return Err(format!("there is no capture in {name} (pcap or pcapng, compressed or not)"));
+    }
+    Ok(files.into_iter().map(|file| entry(file, most)).collect())
+}
+
+fn entry(file: PathBuf, most: usize) -> Entry {
+    match capture::read(&file, most) {
+        Ok(report) => Entry { file, report: Some(report), error: None },
+        Err(error) => Entry { file, report: None, error: Some(error) },
+    }
+}
+
+/// Whether the first four bytes are a capture's.
+fn is_capture(path: &Path) -> bool {
+    let mut head = [0; 4];
+    let read = input::open(path).is_ok_and(|mut file| file.read_exact(&mut head).is_ok());
+    read && sweetspot_trace::file::is_capture(&head)
+}

@@ -1,0 +1,32 @@
+//! What a kernel said of connections earlier.
+
+use std::io::Read;
+use std::path::Path;
+
+use sweetspot_diagnose::recorded;
+
+use super::capture::{DiagnosisReport, rank};
+use super::input;
+
+/// Reads the recording `path` and keeps the `most` flows that carried most.
+pub fn read(path: &Path, most: usize) -> Result<DiagnosisReport, String> {
+    let name = path.display();
+    let mut text = String::new();
+    input::open(path)?
+        .read_to_string(&mut text)
+        .map_err(|error| format!("cannot read {name}: {error}"))?;
+    let recordings = recorded::read(&text).map_err(|error| format!("{name}: {error}"))?;
+    let mut flows: Vec<_> =
+        recordings.iter().map(|r| r.flow()).map(|flow| (flow.bytes, flow)).collect();
+    rank(&mut flows);
+    let left_out = flows.len().saturating_sub(most) as u64;
+    flows.truncate(most);
+    let flows = flows.into_iter().map(|(_, flow)| flow).collect();
+    Ok(DiagnosisReport {
+        flows,
+        flows_left_out: left_out,
+        packets: None,
+        tcp_segments: None,
+        remarks: vec![],
+    })
+}

@@ -1,0 +1,122 @@
+//! NDT7's result files (github.com/m-lab/ndt-server, data/ and spec/): JSON that holds arrays of
+//! measurements, each with the kernel's `TCPInfo`; or one measurement a line.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use serde_json::{Deserializer, Value};
+use sweetspot_units::{Bytes, Duration, Rate, Time};
+
+use super::Recording;
+use crate::live::Sample;
+
+/// Arrays within arrays; more is an attack.
+const DEEPEST: usize = 16;
+
+pub fn read(text: &str) -> Result<Vec<Recording>, String> {
+    let mut documents = Vec::new();
+    for document in Deserializer::from_str(text).into_iter::<Value>() {
+        documents.push(document.map_err(|error| format!("it is not JSON: {error}"))?);
+    }
+    let mut recordings = Vec::new();
+    // One measurement a line: together they are an array.
+    if documents.iter().any(|document| document.get("TCPInfo").is_some()) {
+        collect(&Value::Array(documents), UNKNOWN, 0, &mut recordings);
+    } else {
+        documents.iter().for_each(|document| collect(document, UNKNOWN, 0, &mut recordings));
+    }
+    if recordings.is_empty() {
+        return Err("it has no TCPInfo; NDT7's results have".to_owned());
+    }
+    Ok(recordings)
+}
+
+const NOWHERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
+const UNKNOWN: [SocketAddr; 2] = [NOWHERE; 2];
+
+/// Finds arrays of measurements in `value`, a document of a connection between `ends`.
+fn collect(value: &Value, ends: [SocketAddr; 2], depth: usize, into: &mut Vec<Recording>) {
+    if depth > DEEPEST {
+        return;
+    }
+    match value {
+        Value::Array(items) => {
+            let samples: Vec<Sample> = items.iter().filter_map(measurement).collect();
+            if samples.is_empty() {
+                items.iter().for_each(|item| collect(item, ends, depth + 1, into));
+            } else {
+                let named = items.iter().find_map(connection);
+                into.push(Recording { ends: named.unwrap_or(ends), samples });
+            }
+        }
+        Value::Object(fields) => {
+            let ends = named(value).unwrap_or(ends);
+            fields.values().for_each(|field| collect(field, ends, depth + 1, into));
+        }
+        _ => {}
+    }
+}
+
+/// The ends that a result file names: that of the server, whose kernel was asked, and the client's.
+fn named(value: &Value) -> Option<[SocketAddr; 2]> {
+    let end = |ip: &str, port: &str| {
+        let ip: IpAddr = value.get(ip)?.as_str()?.parse().ok()?;
+        Some(SocketAddr::new(ip, u16::try_from(value.get(port)?.as_u64()?).ok()?))
+    };
+    Some([end("ServerIP", "ServerPort")?, end("ClientIP", "ClientPort")?])
+}
+
+/// The ends that a measurement names.
+fn connection(value: &Value) -> Option<[SocketAddr; 2]> {
+    let info = value.get("ConnectionInfo")?;
+    let end = |name: &str| info.get(name)?.as_str()?.parse().ok();
+    Some([end("Server")?, end("Client")?])
+}
+
+fn measurement(value: &Value) -> Option<Sample> {
+    let info = value.get("TCPInfo")?;
+    let number = |name: &str| info.get(name).and_then(Value::as_u64);
+    let count = |name: &str| number(name).unwrap_or(0);
+    let small = |name: &str| u32::try_from(count(name)).unwrap_or(u32::MAX);
+    let micros = |name: &str| Duration::from_micros(count(name));
+    let rate =
+        |name: &str| number(name).map(|bytes| Rate::from_bits_per_second(bytes.saturating_mul(8)));
+    // Linux says with all bits that there is no limit.
+    let unlimited = |bytes: u64| bytes >= u64::from(u32::MAX);
+    let scale = count("WScale");
+    Some(Sample {
+        at: Time::ZERO + Duration::from_micros(number("ElapsedTime")?),
+        // Linux counts the SYN as a byte acknowledged.
+        acked: Bytes::new(count("BytesAcked").saturating_sub(1)),
+        received: Bytes::new(count("BytesReceived")),
+        delivered: count("Delivered"),
+        busy: micros("BusyTime"),
+        window_limited: micros("RWndLimited"),
+        buffer_limited: micros("SndBufLimited"),
+        congestion_window: small("SndCwnd"),
+        slow_start_threshold: small("SndSsThresh"),
+        under_way: small("Unacked")
+            .saturating_add(small("Retrans"))
+            .saturating_sub(small("Sacked").saturating_add(small("Lost"))),
+        not_sent: Bytes::new(count("NotsentBytes")),
+        recovering: count("CAState") >= 3,
+        model_based: value.get("BBRInfo").is_some_and(Value::is_object),
+        mss: Bytes::new(count("SndMSS")),
+        rtt: micros("RTT"),
+        rtt_min: micros("MinRTT"),
+        pacing_limit: number("MaxPacingRate").filter(|b| !unlimited(*b)).and(rate("MaxPacingRate")),
+        starved: count("AppLimited") != 0,
+        queued: Bytes::ZERO,
+        // Where it is not known it is never full.
+        send_buffer: Bytes::MAX,
+        peer_window: number("SndWnd").filter(|window| *window > 0).map(Bytes::new),
+        peer_scale: (scale & 0xf) as u8,
+        scale: (scale >> 4 & 0xf) as u8,
+        segments: count("DataSegsOut"),
+        resent: count("TotalRetrans"),
+        timeouts: count("TotalRTO"),
+        receiver_rtt: micros("RcvRTT"),
+        window: number("RcvWnd").filter(|window| *window > 0).map(Bytes::new),
+        unread: Bytes::ZERO,
+        out_of_order: count("RcvOooPack"),
+    })
+}

@@ -1,0 +1,75 @@
+//! What kernels said earlier, through the rules for live connections.
+
+use proptest::prelude::*;
+use sweetspot_diagnose::Class;
+use sweetspot_diagnose::recorded::read;
+
+/// A measurement of NDT7 after `n` tenths of a second, of a download that the client's window
+/// holds: 100 kB at 100 ms are 8 Mbit/s, 100 kB in each tenth.
+fn measurement(n: u64, window: Option<u64>) -> String {
+    let window = window.map_or(String::new(), |window| format!(r#","SndWnd":{window}"#));
+    let micros = n * 100_000;
+    let acked = n * 100_000 + 1;
+    format!(
+        r#"{{"TCPInfo":{{"ElapsedTime":{micros},"BytesAcked":{acked},"BusyTime":{micros},
+        "RWndLimited":{micros},"SndMSS":1448,"RTT":100000,"MinRTT":100000,"SndCwnd":500,
+        "SndSsThresh":2147483647,"Unacked":70,"NotsentBytes":100000,"WScale":136,
+        "MaxPacingRate":-1{window}}}}}"#
+    )
+}
+
+fn document(window: Option<u64>) -> String {
+    let measurements: Vec<String> = (0..50).map(|n| measurement(n, window)).collect();
+    format!(
+        r#"{{"ServerIP":"192.0.2.1","ServerPort":443,"ClientIP":"192.0.2.2","ClientPort":5000,
+        "Download":{{"ServerMeasurements":[{}]}}}}"#,
+        measurements.join(",")
+    )
+}
+
+#[test]
+fn a_speed_test_that_the_kernel_calls_window_limited_is() {
+    for window in [None, Some(100_000)] {
+        let recordings = read(&document(window)).unwrap();
+        let flow = recordings[0].flow();
+        // That the scale would allow 16 MB says nothing, with the window in the account or without.
+        assert_eq!(flow.verdict.class, Class::ReceiverWindow, "{:?}", flow.verdict);
+        assert_eq!(flow.source.to_string(), "192.0.2.1:443");
+    }
+}
+
+#[test]
+fn measurements_may_stand_on_a_line_each() {
+    let lines: Vec<String> = (0..10).map(|n| measurement(n, None).replace('\n', " ")).collect();
+    assert_eq!(read(&lines.join("\n")).unwrap()[0].samples.len(), 10);
+}
+
+#[test]
+fn what_is_no_recording_says_what_it_is_not() {
+    for (text, word) in [
+        ("", "empty"),
+        ("{}", "TCPInfo"),
+        ("{", "JSON"),
+        ("hello", "neither"),
+        ("ESTAB 0 0 192.0.2.1:1 192.0.2.2:2\n\t cubic rtt:1/1\n", "date"),
+    ] {
+        let error = read(text).unwrap_err();
+        assert!(error.contains(word), "{text}: {error}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_read_without_a_panic(text in ".{0,400}") {
+        let _ = read(&text);
+    }
+
+    #[test]
+    fn any_account_of_ss_is_read_without_a_panic(words in "[a-z_]{2,12}:[0-9/.,]{0,24}( [a-z_]{2,12}:[0-9/.]{0,24}){0,20}") {
+        let connection = "ESTAB 0 5 [2001:db8::1]:443 [2001:db8::2%eth0]:5000";
+        let log = format!("1.5\n{connection}\n\t cubic {words}\n2.5\n{connection}\n\t cubic {words}\n");
+        let recordings = read(&log).unwrap();
+        prop_assert_eq!(recordings[0].samples.len(), 2);
+        let _ = recordings[0].flow();
+    }
+}
