@@ -4,7 +4,7 @@ use sweetspot_trace::flow::{Account, Connection, Ending, Hold, Silence, Stream};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use crate::remarks::remarks;
-use crate::{Class, Evidence, Facts, Failure, Flow, Limits, Stall};
+use crate::{Class, Evidence, Facts, Failure, Flow, Limits, Seen, Stall};
 
 /// The share of the capacity at which a path counts as full.
 const FULL: f64 = 0.9;
@@ -13,17 +13,29 @@ const NEARLY_FULL: f64 = 0.7;
 /// The same where nothing but the rate shows it.
 const QUITE_FULL: f64 = 0.95;
 
+/// The class that each piece of the life of `stream` counts for, in the order of time, if it was
+/// recorded.
+pub fn spans(stream: &Stream, begun: Time, lasted: Duration) -> Vec<(Time, Time, Class)> {
+    let whole = Whole::new(stream, capacity(stream, goodput(stream)));
+    let known = evidence(stream, begun, lasted).unknown_because.is_none();
+    let class = |account: &Account| if known { class(account, &whole) } else { Class::Unknown };
+    let recorded = stream.accounts().spans().iter();
+    let mut spans: Vec<_> =
+        recorded.map(|span| (span.from, span.to, class(&span.account))).collect();
+    spans.sort_by_key(|(from, ..)| *from);
+    // Parts of a round that different things held are booked one behind the other, whatever their
+    // order was: a span lasts until the next begins.
+    for n in 1..spans.len() {
+        spans[n - 1].1 = spans[n].0;
+    }
+    spans
+}
+
 /// What limits the data of `stream`, in `limits`, and what that rests on. The connection began at
 /// `begun`.
 pub fn judge(stream: &Stream, begun: Time, lasted: Duration) -> (Limits, Evidence) {
     let evidence = evidence(stream, begun, lasted);
-    let whole = Whole {
-        capacity: evidence.capacity,
-        window_known: stream.counts().window_known,
-        // In a smaller flight every train of acknowledgements reaches over a pause.
-        trains_tell: stream.flight().unwrap_or(stream.largest_flight())
-            >= Bytes::new(10 * stream.mss()),
-    };
+    let whole = Whole::new(stream, evidence.capacity);
     let mut limits = Limits::default();
     for (account, time) in stream.accounts().iter() {
         limits.add(class(&account, &whole), time);
@@ -47,6 +59,18 @@ struct Whole {
     window_known: bool,
     /// Whether trains show the path's capacity and not the sender's rate.
     trains_tell: bool,
+}
+
+impl Whole {
+    fn new(stream: &Stream, capacity: Option<Rate>) -> Whole {
+        Whole {
+            capacity,
+            window_known: stream.counts().window_known,
+            // In a smaller flight every train of acknowledgements reaches over a pause.
+            trains_tell: stream.flight().unwrap_or(stream.largest_flight())
+                >= Bytes::new(10 * stream.mss()),
+        }
+    }
 }
 
 /// The rules: what held a sender, and in what circumstances, to the class that this means.
@@ -186,6 +210,8 @@ fn flow(connection: &Connection, side: usize) -> Flow {
     let mut flow = Flow::new(connection.ends[side], connection.ends[1 - side], limits, &evidence);
     flow.facts = Some(Facts::new(stream, evidence.scale, sack));
     flow.remarks = remarks(connection, side);
+    flow.seen =
+        Some(Seen { begun: connection.begun, last: connection.last, packets: connection.packets });
     flow
 }
 

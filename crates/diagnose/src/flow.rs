@@ -1,7 +1,7 @@
 use std::net::SocketAddr;
 
 use serde::Serialize;
-use sweetspot_units::Duration;
+use sweetspot_units::{Duration, Time};
 
 use crate::limits::rounded;
 use crate::{Class, Evidence, Facts, LimitVerdict, Limits};
@@ -37,9 +37,23 @@ pub struct Flow {
     pub remarks: Vec<String>,
     /// Times the receiver closed its window.
     pub zero_windows: u64,
+    /// When it was seen in the capture.
+    #[serde(skip)]
+    pub seen: Option<Seen>,
     /// What a capture shows in figures; live connections have none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub facts: Option<Facts>,
+}
+
+/// The part of a capture that shows a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seen {
+    /// Its first packet.
+    pub begun: Time,
+    /// Its last packet.
+    pub last: Time,
+    /// All its packets.
+    pub packets: u64,
 }
 
 /// Shares of the time in which the sender had nothing to send.
@@ -81,6 +95,7 @@ impl Flow {
             fix: verdict.fix.clone(),
             remarks: Vec::new(),
             zero_windows: evidence.zero_windows,
+            seen: None,
             facts: None,
             verdict,
         }

@@ -15,6 +15,7 @@ mod facts;
 mod flow;
 mod limits;
 pub mod live;
+pub mod page;
 pub mod recorded;
 mod remarks;
 mod verdict;
@@ -22,6 +23,6 @@ mod words;
 
 pub use class::Class;
 pub use facts::{Facts, ResentFacts, RttFacts, WindowFacts};
-pub use flow::{ApplicationTime, Flow};
+pub use flow::{ApplicationTime, Flow, Seen};
 pub use limits::Limits;
 pub use verdict::{Evidence, Failure, LimitVerdict, Stall};

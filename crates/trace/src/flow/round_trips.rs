@@ -51,6 +51,7 @@ pub struct RoundTrips {
 #[derive(Debug, Default)]
 pub struct HalfTrips {
     least: Option<Duration>,
+    latest: Option<Duration>,
     samples: Histogram,
 }
 
@@ -58,6 +59,7 @@ impl HalfTrips {
     /// Takes a sample.
     pub fn add(&mut self, sample: Duration) {
         self.least = Some(self.least.map_or(sample, |least| least.min(sample)));
+        self.latest = Some(sample);
         self.samples.add(sample.as_nanos(), 1);
     }
 
@@ -175,6 +177,15 @@ impl RoundTrips {
     pub fn bound_up(&mut self, most: Duration) {
         if self.up.least.is_some_and(|least| least > most) {
             self.up.bound(most);
+        }
+    }
+
+    /// The latest round trip, of the two halves' latest.
+    pub fn latest(&self) -> Option<Duration> {
+        match self.vantage() {
+            Vantage::Sender => sum(self.down.latest, self.up.least),
+            Vantage::Receiver => sum(self.up.latest, self.down.least),
+            _ => sum(self.down.latest, self.up.latest),
         }
     }
 

@@ -567,6 +567,21 @@ impl Stream {
         &self.losses.resent
     }
 
+    /// The position of sequence number `number` in the stream, which never wraps.
+    pub fn position(&self, number: u32) -> u64 {
+        self.sequence.place(number)
+    }
+
+    /// What is under way now, as the sender knows.
+    pub fn under_way(&self) -> Bytes {
+        Bytes::new(self.next.saturating_sub(self.una))
+    }
+
+    /// The position of the right edge of the window that the sender knows of, if it is known.
+    pub fn edge(&self) -> Option<u64> {
+        self.edge.filter(|_| self.counts.window_known || self.is_shut())
+    }
+
     /// The longest time in which the receiver left unanswered what was sent again and again, if
     /// it ever did.
     pub fn silence(&self) -> Option<Silence> {

@@ -1,5 +1,6 @@
 mod capture;
 mod directory;
+mod html;
 mod input;
 mod live;
 mod show;
@@ -11,6 +12,7 @@ use std::process::ExitCode;
 
 use sweetspot_units::Duration;
 
+use self::capture::DiagnosisReport;
 use self::target::DiagnosisTarget;
 use super::Ending;
 
@@ -25,6 +27,9 @@ Examples:
   A capture, from either end or in between:
     tcpdump -s 96 -w slow.pcap tcp port 443
     sweetspot diagnose slow.pcap
+
+  The same with a page to look at:
+    sweetspot diagnose slow.pcap --html slow.html
 
   A compressed one, one from standard input, all of a directory:
     sweetspot diagnose slow.pcap.gz
@@ -65,6 +70,9 @@ pub struct Arguments {
     /// Show the N flows with the most payload
     #[arg(long, value_name = "N", default_value_t = 20)]
     flows: usize,
+    /// Write a page on a capture, which opens in any browser and needs nothing beside it
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["tcpinfo", "watch_for", "netns"])]
+    html: Option<PathBuf>,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -74,14 +82,17 @@ pub fn run(arguments: Arguments) -> Ending {
     let most = arguments.flows;
     let report = match (&arguments.file, &arguments.tcpinfo, &arguments.target) {
         (Some(file), ..) | (None, None, Some(DiagnosisTarget::Capture(file))) => {
-            capture::read(file, most)?
+            told(file, &arguments)?
         }
         (None, Some(file), _) => tcpinfo::read(file, most)?,
         (None, None, Some(DiagnosisTarget::StandardInput)) => {
-            capture::read(input::spool()?.path(), most)?
+            told(input::spool()?.path(), &arguments)?
         }
         (None, None, Some(DiagnosisTarget::Directory(directory))) => {
             return all(directory, &arguments);
+        }
+        (None, None, Some(DiagnosisTarget::Live(_))) if arguments.html.is_some() => {
+            return Err("--html shows a capture; name one".into());
         }
         (None, None, Some(DiagnosisTarget::Live(target))) => {
             live::watch(*target, arguments.netns.as_deref(), arguments.watch_for, most)?
@@ -98,8 +109,20 @@ pub fn run(arguments: Arguments) -> Ending {
     Ok(ExitCode::SUCCESS)
 }
 
+/// What the capture `file` says, on a page, too, if that is asked for.
+fn told(file: &Path, arguments: &Arguments) -> Result<DiagnosisReport, String> {
+    let report = capture::read(file, arguments.flows)?;
+    if let Some(out) = &arguments.html {
+        html::write(file, &report, out)?;
+    }
+    Ok(report)
+}
+
 /// All captures of a directory.
 fn all(directory: &Path, arguments: &Arguments) -> Ending {
+    if arguments.html.is_some() {
+        return Err("--html shows one capture; name a file of the directory".into());
+    }
     let entries = directory::read(directory, arguments.flows)?;
     if arguments.json {
         out!("{}", serde_json::to_string_pretty(&Captures { captures: &entries })?);

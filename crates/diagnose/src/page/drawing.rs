@@ -1,0 +1,282 @@
+use serde::Serialize;
+use sweetspot_trace::flow::{Connection, Resent};
+use sweetspot_trace::packet::Segment;
+use sweetspot_units::{Duration, Time};
+
+use crate::{Class, Seen, capture};
+
+/// Pieces of time that a drawing tells apart; more than any screen has columns.
+const BINS: usize = 3000;
+/// Events drawn one by one, of each kind.
+const EVENTS: usize = 20_000;
+
+/// The graph of the data that one end of a connection sent, in memory that does not grow with it.
+#[derive(Debug)]
+pub struct Drawing {
+    connection: Option<Connection>,
+    seen: Seen,
+    source: std::net::SocketAddr,
+    first: Option<u64>,
+    /// The highest acknowledgement that passed.
+    acked: u64,
+    bins: Vec<Bin>,
+    data: Vec<DataPoint>,
+    acks: Vec<AckPoint>,
+    again: Vec<AgainPoint>,
+    sacks: Vec<SackPoint>,
+    /// There were more events of a kind than are drawn one by one.
+    thinned: bool,
+    spans: Vec<(u64, u64, usize)>,
+}
+
+/// What a piece of time shows.
+#[derive(Debug, Clone, Copy, Default)]
+struct Bin {
+    /// The least and the largest byte sent for the first time, and sent at all.
+    sent: Option<(u64, u64)>,
+    ack: Option<u64>,
+    edge: Option<u64>,
+    flight: Option<u64>,
+    window: Option<u64>,
+    rtt: Option<Duration>,
+    acked: u64,
+}
+
+/// New data: microseconds, first byte, last byte.
+type DataPoint = (u64, u64, u64);
+/// An acknowledgement: microseconds, position, right edge of the window.
+type AckPoint = (u64, u64, Option<u64>);
+/// Data sent again: microseconds, first byte, last byte, kind.
+type AgainPoint = (u64, u64, u64, &'static str);
+/// A selective acknowledgement: microseconds, first byte, last byte.
+type SackPoint = (u64, u64, u64);
+
+/// What the page's script reads.
+#[derive(Debug, Serialize)]
+pub struct Finished<'a> {
+    /// How long it lasted, in microseconds, and how long a bin is.
+    lasts: u64,
+    bin: f64,
+    data: &'a [DataPoint],
+    acks: &'a [AckPoint],
+    again: &'a [AgainPoint],
+    sacks: &'a [SackPoint],
+    thinned: bool,
+    /// From, to, class.
+    spans: &'a [(u64, u64, usize)],
+    /// Per bin: number, least and largest byte sent, acknowledgement, edge, flight, window, round
+    /// trip in microseconds, bytes acknowledged.
+    bins: Vec<Row>,
+}
+
+type Row = (
+    usize,
+    Option<u64>,
+    Option<u64>,
+    Option<u64>,
+    Option<u64>,
+    Option<u64>,
+    Option<u64>,
+    Option<u64>,
+    u64,
+);
+
+impl Drawing {
+    /// An empty drawing of what `source` sent in the connection that was `seen`.
+    pub fn new(source: std::net::SocketAddr, seen: Seen) -> Drawing {
+        Drawing {
+            connection: None,
+            seen,
+            source,
+            first: None,
+            acked: 0,
+            bins: vec![Bin::default(); BINS],
+            data: Vec::new(),
+            acks: Vec::new(),
+            again: Vec::new(),
+            sacks: Vec::new(),
+            thinned: false,
+            spans: Vec::new(),
+        }
+    }
+
+    /// Takes a segment of the connection; one of another time is not.
+    pub fn take(&mut self, segment: &Segment) {
+        if segment.time < self.seen.begun || segment.time > self.seen.last {
+            return;
+        }
+        let connection = self.connection.get_or_insert_with(|| {
+            let mut connection = Connection::new(segment);
+            connection.record();
+            connection
+        });
+        let side = usize::from(connection.ends[0] != self.source);
+        let before = Before::of(connection, side);
+        connection.take(segment);
+        if connection.copies > before.copies {
+            return;
+        }
+        let now = connection.last.since(self.seen.begun).as_micros();
+        if segment.source == self.source {
+            self.sent(segment, now, side, &before);
+        } else {
+            self.heard(segment, now, side, &before);
+        }
+    }
+
+    fn sent(&mut self, segment: &Segment, now: u64, side: usize, before: &Before) {
+        let Some(connection) = &self.connection else { return };
+        let stream = &connection.streams[side];
+        if segment.payload == 0 {
+            return;
+        }
+        let first = segment.seq.wrapping_add(segment.flags.syn.into());
+        let start = stream.position(first);
+        let base = *self.first.get_or_insert(start);
+        let (start, end) =
+            (start.saturating_sub(base), (start + u64::from(segment.payload)).saturating_sub(base));
+        let flight = stream.under_way().get();
+        let window = stream.edge().map(|edge| edge.saturating_sub(base + end) + flight);
+        let thinned = match before.kind(stream.resent()) {
+            Some(kind) => keep(&mut self.again, (now, start, end, kind)),
+            None => keep(&mut self.data, (now, start, end)),
+        };
+        self.thinned |= thinned;
+        let bin = self.bin(now);
+        let (least, most) = bin.sent.unwrap_or((start, end));
+        bin.sent = Some((least.min(start), most.max(end)));
+        bin.flight = bin.flight.max(Some(flight));
+        bin.window = bin.window.or(window);
+    }
+
+    fn heard(&mut self, segment: &Segment, now: u64, side: usize, before: &Before) {
+        let Some(connection) = &self.connection else { return };
+        let stream = &connection.streams[side];
+        if !segment.flags.ack || segment.flags.rst {
+            return;
+        }
+        let ack = stream.position(segment.ack);
+        let base = *self.first.get_or_insert(ack);
+        let place = |position: u64| position.saturating_sub(base);
+        let scale = connection.handshake.scale(1 - side).unwrap_or(0);
+        let shift = if segment.flags.syn { 0 } else { scale };
+        let known = stream.counts().window_known || segment.window == 0;
+        let edge = known.then(|| place(ack + (u64::from(segment.window) << shift)));
+        let rtt = stream.round_trips().latest();
+        let measured = stream.round_trips().samples() > before.samples;
+        let ack = place(ack);
+        let sacks: Vec<SackPoint> = segment
+            .options
+            .sack()
+            .iter()
+            .map(|block| {
+                (now, place(stream.position(block.left)), place(stream.position(block.right)))
+            })
+            .collect();
+        self.thinned |= keep(&mut self.acks, (now, ack, edge));
+        for block in sacks {
+            self.thinned |= keep(&mut self.sacks, block);
+        }
+        let acked = ack.saturating_sub(self.acked);
+        self.acked = self.acked.max(ack);
+        let bin = self.bin(now);
+        bin.ack = bin.ack.max(Some(ack));
+        bin.edge = bin.edge.max(edge);
+        bin.rtt = rtt.filter(|_| measured).or(bin.rtt);
+        bin.acked += acked;
+    }
+
+    fn bin(&mut self, now: u64) -> &mut Bin {
+        let lasts = self.lasts();
+        let n = u128::from(now) * BINS as u128 / u128::from(lasts.max(1));
+        &mut self.bins[(n as usize).min(BINS - 1)]
+    }
+
+    fn lasts(&self) -> u64 {
+        self.seen.last.since(self.seen.begun).as_micros()
+    }
+
+    /// Nothing more comes.
+    pub fn end(&mut self) {
+        let Some(connection) = &mut self.connection else { return };
+        connection.end();
+        let side = usize::from(connection.ends[0] != self.source);
+        let begun = self.seen.begun;
+        let micros = |time: Time| time.since(begun).as_micros();
+        let index = |class: Class| Class::ALL.iter().position(|c| *c == class).unwrap_or(0);
+        let spans = capture::spans(&connection.streams[side], begun, connection.lasted());
+        self.spans =
+            spans.into_iter().map(|(from, to, c)| (micros(from), micros(to), index(c))).collect();
+    }
+
+    /// What the page's script reads.
+    pub fn finished(&self) -> Finished<'_> {
+        let row = |(n, bin): (usize, &Bin)| -> Row {
+            (
+                n,
+                bin.sent.map(|(least, _)| least),
+                bin.sent.map(|(_, most)| most),
+                bin.ack,
+                bin.edge,
+                bin.flight,
+                bin.window,
+                bin.rtt.map(|rtt| rtt.as_micros()),
+                bin.acked,
+            )
+        };
+        let used = |bin: &Bin| bin.sent.is_some() || bin.ack.is_some();
+        // Where every event is drawn, or too many were, the bins tell.
+        let events = if self.thinned { 0 } else { usize::MAX };
+        Finished {
+            lasts: self.lasts(),
+            bin: self.lasts() as f64 / BINS as f64,
+            data: &self.data[..self.data.len().min(events)],
+            acks: &self.acks[..self.acks.len().min(events)],
+            again: &self.again,
+            sacks: &self.sacks,
+            thinned: self.thinned,
+            spans: &self.spans,
+            bins: self.bins.iter().enumerate().filter(|(_, bin)| used(bin)).map(row).collect(),
+        }
+    }
+}
+
+/// What was counted before a segment.
+struct Before {
+    copies: u64,
+    resent: Resent,
+    samples: u64,
+}
+
+impl Before {
+    fn of(connection: &Connection, side: usize) -> Before {
+        let stream = &connection.streams[side];
+        Before {
+            copies: connection.copies,
+            resent: *stream.resent(),
+            samples: stream.round_trips().samples(),
+        }
+    }
+
+    /// Why the segment was sent again, if it was.
+    fn kind(&self, now: &Resent) -> Option<&'static str> {
+        let was = &self.resent;
+        [
+            (now.fast > was.fast || now.selective > was.selective, "fast"),
+            (now.timeout > was.timeout, "timeout"),
+            (now.probes > was.probes, "tail probe"),
+            (now.needless > was.needless, "needless"),
+        ]
+        .into_iter()
+        .find_map(|(is, kind)| is.then_some(kind))
+    }
+}
+
+/// Keeps `event` while there is room; whether there was none.
+fn keep<T>(events: &mut Vec<T>, event: T) -> bool {
+    let room = events.len() < EVENTS;
+    if room {
+        events.push(event);
+    }
+    !room
+}

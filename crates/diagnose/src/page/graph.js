@@ -1,0 +1,188 @@
+"use strict";
+// The time-sequence graph, the band of limits, and four curves on one axis of time.
+const data = JSON.parse(document.getElementById("data").textContent);
+// By class, told apart by colour-blind eyes as far as fourteen can be (after Okabe and Ito).
+const BAND = ["#56b4e9", "#d55e00", "#f0a070", "#e69f00", "#b8860b", "#cc79a7", "#009e73", "#9a9a94",
+  "#7f6fbf", "#b00020", "#bdbdb6", "#dcdcd6", "#5a0010", "#6b6b6b"];
+const tone = name => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+const seconds = us => us >= 1e6 ? (us / 1e6).toFixed(3) + " s" : us >= 1e3 ? (us / 1e3).toFixed(2) + " ms" : us.toFixed(0) + " us";
+const size = b => b >= 1e9 ? (b / 1e9).toFixed(2) + " GB" : b >= 1e6 ? (b / 1e6).toFixed(2) + " MB" : b >= 1e3 ? (b / 1e3).toFixed(1) + " kB" : b.toFixed(0) + " B";
+const speed = r => r >= 1e6 ? (r / 1e6).toFixed(1) + " Mbit/s" : (r / 1e3).toFixed(0) + " kbit/s";
+
+function draw(section, graph) {
+  const canvas = section.querySelector("canvas"), evidence = section.querySelector(".evidence");
+  const context = canvas.getContext("2d");
+  const all = Math.max(graph.lasts, 1);
+  let from = 0, to = all, pointer = null, queued = false;
+  const found = new Set(graph.spans.map(s => s[2]));
+  const keys = [["data", "data"], ["ack", "acknowledged"], ["window", "window's edge"], ["again", "sent again"], ["sack", "acknowledged selectively"]]
+    .map(([c, w]) => `<i style="background:var(--${c})"></i>${w}`)
+    .concat([...found].sort((a, b) => a - b).map(c => `<i style="background:${BAND[c]}"></i>${data.classes[c]}`));
+  section.querySelector(".keys").innerHTML = keys.join("") + "<br>Wheel or + and &minus; zoom, dragging or arrows move, 0 shows all.";
+  // The bins as curves: flight, window, round trip, rate over a fiftieth of the time.
+  const bins = graph.bins, wide = Math.max(1, Math.round(3000 / 150));
+  const rates = [];
+  for (const b of bins) { const k = Math.floor(b[0] / wide); rates[k] = (rates[k] || 0) + b[8]; }
+  const rate = [];
+  for (let k = 0; k < 150; k++) rate.push([(k + .5) * wide * graph.bin, (rates[k] || 0) * 8e6 / (wide * graph.bin)]);
+  const curve = column => bins.filter(b => b[column] !== null).map(b => [(b[0] + .5) * graph.bin, b[column]]);
+  const panels = [
+    { name: "under way", tone: "data", points: curve(5), print: size },
+    { name: "window", tone: "window", points: curve(6), print: size },
+    { name: "round trip", tone: "sack", points: curve(7), print: seconds },
+    { name: "rate", tone: "ack", points: rate, print: speed }];
+
+  function paint() {
+    queued = false;
+    const ratio = window.devicePixelRatio || 1, width = canvas.clientWidth, height = canvas.clientHeight;
+    canvas.width = width * ratio; canvas.height = height * ratio;
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.clearRect(0, 0, width, height);
+    context.font = "11px system-ui,sans-serif";
+    const left = 64, right = width - 8, top = 8, band = 16, gap = 8, axis = 18;
+    const small = (height - axis - top) * .115;
+    const mainHeight = height - axis - top - band - gap - 4 * (small + gap);
+    const x = t => left + (t - from) / (to - from) * (right - left);
+    const visible = t => t >= from && t <= to;
+    // The sequence graph.
+    let least = Infinity, most = 0;
+    const stretch = (a, b) => { if (a < least) least = a; if (b > most) most = b; };
+    for (const b of bins) if (visible((b[0] + 1) * graph.bin) || visible(b[0] * graph.bin)) {
+      if (b[1] !== null) stretch(b[1], b[2]);
+      if (b[3] !== null) stretch(b[3], b[3]);
+    }
+    if (least === Infinity) { least = 0; most = 1; }
+    const room = Math.max((most - least) * .06, 1); least = Math.max(0, least - room); most += room;
+    const y = s => top + mainHeight - (s - least) / (most - least) * mainHeight;
+    frame(top, mainHeight, least, most, size, "sequence");
+    clip(top, mainHeight, () => {
+      const step = (points, time, value, colour) => {
+        context.strokeStyle = colour; context.lineWidth = 1; context.beginPath();
+        let last = null;
+        for (const p of points) {
+          const v = value(p); if (v === null) continue;
+          const px = x(time(p)), py = y(v);
+          if (last === null) context.moveTo(px, py); else { context.lineTo(px, last); context.lineTo(px, py); }
+          last = py;
+        }
+        context.stroke();
+      };
+      const bar = (px, a, b, colour, thick) => {
+        context.fillStyle = colour;
+        const high = y(b), low = y(a);
+        context.fillRect(px - thick / 2, high, thick, Math.max(low - high, 1.2));
+      };
+      if (graph.thinned) {
+        const middle = b => (b[0] + .5) * graph.bin;
+        step(bins, middle, b => b[4], tone("window"));
+        for (const b of bins) if (b[1] !== null && visible(middle(b))) bar(x(middle(b)), b[1], b[2], tone("data"), 1.4);
+        step(bins, middle, b => b[3], tone("ack"));
+      } else {
+        step(graph.acks, a => a[0], a => a[2], tone("window"));
+        for (const d of graph.data) if (visible(d[0])) bar(x(d[0]), d[1], d[2], tone("data"), 1.6);
+        step(graph.acks, a => a[0], a => a[1], tone("ack"));
+      }
+      for (const s of graph.sacks) if (visible(s[0])) bar(x(s[0]), s[1], s[2], tone("sack"), 1);
+      for (const r of graph.again) if (visible(r[0])) {
+        bar(x(r[0]), r[1], r[2], tone("again"), 3);
+        context.fillRect(x(r[0]) - 2.5, y((r[1] + r[2]) / 2) - 2.5, 5, 5);
+      }
+    });
+    // The band.
+    let below = top + mainHeight + 4;
+    for (const [a, b, c] of graph.spans) {
+      const p = Math.max(x(a), left), q = Math.min(x(b), right);
+      if (q < left || p > right) continue;
+      context.fillStyle = BAND[c]; context.fillRect(p, below, Math.max(q - p, .6), band);
+    }
+    below += band + gap;
+    for (const panel of panels) {
+      let high = 0;
+      for (const [t, v] of panel.points) if (visible(t) && v > high) high = v;
+      high = high * 1.08 || 1;
+      frame(below, small, 0, high, panel.print, panel.name);
+      clip(below, small, () => {
+        context.strokeStyle = tone(panel.tone); context.lineWidth = 1.3; context.beginPath();
+        panel.points.forEach(([t, v], i) => {
+          const py = below + small - v / high * small;
+          if (i) context.lineTo(x(t), py); else context.moveTo(x(t), py);
+        });
+        context.stroke();
+      });
+      below += small + gap;
+    }
+    context.fillStyle = tone("muted"); context.textAlign = "center";
+    const marks = Math.max(2, Math.floor((right - left) / 110));
+    for (let i = 0; i <= marks; i++) {
+      const t = from + (to - from) * i / marks;
+      context.textAlign = i === 0 ? "left" : i === marks ? "right" : "center";
+      context.fillText(seconds(t), x(t), height - 4);
+    }
+    if (pointer !== null) {
+      context.strokeStyle = tone("muted"); context.beginPath();
+      context.moveTo(pointer, top); context.lineTo(pointer, height - axis); context.stroke();
+    }
+
+    function frame(at, tall, low, high, print, name) {
+      context.strokeStyle = tone("grid"); context.lineWidth = 1;
+      context.strokeRect(left, at, right - left, tall);
+      context.fillStyle = tone("muted"); context.textAlign = "right";
+      context.fillText(print(high), left - 4, at + 9);
+      if (tall > 80) context.fillText(print(low), left - 4, at + tall);
+      context.textAlign = "left"; context.fillText(name, left + 4, at + 12);
+    }
+    function clip(at, tall, paintInside) {
+      context.save(); context.beginPath(); context.rect(left, at, right - left, tall); context.clip();
+      paintInside(); context.restore();
+    }
+  }
+  const again = () => { if (!queued) { queued = true; requestAnimationFrame(paint); } };
+  const time = px => from + (px - 64) / (canvas.clientWidth - 72) * (to - from);
+  function zoom(centre, factor) {
+    const span = Math.min(all, Math.max((to - from) * factor, 20));
+    const share = (centre - from) / (to - from);
+    from = Math.max(0, Math.min(all - span, centre - span * share)); to = from + span; again();
+  }
+  function move(by) {
+    const span = to - from;
+    from = Math.max(0, Math.min(all - span, from + by)); to = from + span; again();
+  }
+  function tell(t) {
+    const within = graph.spans.find(s => s[0] <= t && t <= s[1]);
+    const n = Math.floor(t / graph.bin);
+    const near = bins.filter(b => b[0] <= n).slice(-1)[0];
+    const words = [seconds(t)];
+    if (within) words.push(data.classes[within[2]]);
+    const last = column => { for (let i = bins.length - 1; i >= 0; i--) if (bins[i][0] <= n && bins[i][column] !== null) return bins[i][column]; return null; };
+    if (near) {
+      for (const [word, column, print] of [["under way", 5, size], ["window", 6, size], ["round trip", 7, seconds]]) {
+        const value = last(column); if (value !== null) words.push(word + " " + print(value));
+      }
+      const r = rate[Math.min(149, Math.floor(n / wide))]; if (r) words.push(speed(r[1]));
+    }
+    const resent = graph.again.find(r => Math.abs(r[0] - t) < (to - from) / 200);
+    if (resent) words.push("sent again (" + resent[3] + ")");
+    evidence.textContent = words.join(" · ");
+  }
+  canvas.addEventListener("wheel", e => { e.preventDefault(); zoom(time(e.offsetX), e.deltaY > 0 ? 1.25 : .8); }, { passive: false });
+  let dragged = null;
+  canvas.addEventListener("pointerdown", e => { dragged = e.offsetX; });
+  window.addEventListener("pointerup", () => { dragged = null; });
+  canvas.addEventListener("pointermove", e => {
+    if (dragged !== null) { move((dragged - e.offsetX) / (canvas.clientWidth - 72) * (to - from)); dragged = e.offsetX; }
+    pointer = e.offsetX; const t = time(e.offsetX);
+    if (t >= from && t <= to) tell(t);
+    again();
+  });
+  canvas.addEventListener("pointerleave", () => { pointer = null; again(); });
+  canvas.addEventListener("keydown", e => {
+    const keys = { "+": () => zoom((from + to) / 2, .8), "-": () => zoom((from + to) / 2, 1.25), "0": () => { from = 0; to = all; again(); },
+      ArrowLeft: () => move((from - to) / 10), ArrowRight: () => move((to - from) / 10) };
+    if (keys[e.key]) { e.preventDefault(); keys[e.key](); }
+  });
+  window.addEventListener("resize", again);
+  window.addEventListener("beforeprint", paint);
+  matchMedia("(prefers-color-scheme:dark)").addEventListener("change", again);
+  paint();
+}
+for (const graph of data.graphs) draw(document.querySelector(`section[data-n="${graph.n}"]`), graph);

@@ -1,0 +1,123 @@
+//! A self-contained page on a capture: what limited each connection, in words and as a graph of
+//! its sequence numbers over time, with a band below it that says what held each moment.
+//!
+//! A capture is read twice: the first time for the verdicts, the second for the graphs of the
+//! connections that are shown, of which a [`Drawing`] keeps as much as a screen can show.
+
+mod drawing;
+mod story;
+
+use std::fmt::Write;
+
+use serde::Serialize;
+
+pub use drawing::Drawing;
+
+use self::story::story;
+use crate::{Class, Flow};
+
+/// The page on `flows` of the capture called `name`, each with its drawing if there is one.
+pub fn page(name: &str, flows: &[(Flow, Option<Drawing>)]) -> String {
+    let mut sections = String::new();
+    let mut overview = String::new();
+    let mut data = Vec::new();
+    for (n, (flow, drawing)) in flows.iter().enumerate() {
+        let _ = write!(overview, "{}", row(n, flow));
+        let _ = write!(sections, "{}", section(n, flow, drawing.is_some()));
+        data.extend(drawing.iter().map(|drawing| Graph { n, drawing: drawing.finished() }));
+    }
+    format!(
+        r#"<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>Sweetspot: {name}</title>
+<style>{style}</style>
+</head>
+<body>
+<main>
+<header>
+<p class="brand">sweetspot diagnose</p>
+<h1>What limits the connections in {name}</h1>
+</header>
+<div class="scroll"><table>
+<thead><tr><th>connection</th><th>limited by</th><th>share</th><th>Mbit/s</th><th>payload</th></tr></thead>
+<tbody>{overview}</tbody></table></div>
+{sections}
+</main>
+<script type="application/json" id="data">{json}</script>
+<script>{script}</script>
+</body>
+</html>
+"#,
+        name = escape(name),
+        style = include_str!("style.css"),
+        // What ends a script would end it.
+        json = serde_json::to_string(&Data { classes: classes(), graphs: data })
+            .unwrap_or_default()
+            .replace('<', "\\u003c"),
+        script = include_str!("graph.js"),
+    )
+}
+
+/// What the page's script draws.
+#[derive(Serialize)]
+struct Data<'a> {
+    classes: Vec<&'static str>,
+    graphs: Vec<Graph<'a>>,
+}
+
+#[derive(Serialize)]
+struct Graph<'a> {
+    n: usize,
+    #[serde(flatten)]
+    drawing: drawing::Finished<'a>,
+}
+
+fn classes() -> Vec<&'static str> {
+    Class::ALL.into_iter().map(Class::words).collect()
+}
+
+fn row(n: usize, flow: &Flow) -> String {
+    let verdict = &flow.verdict;
+    format!(
+        "<tr><td><a href=\"#f{n}\">{} &rarr; {}</a></td><td>{}</td><td>{:.0} %</td><td>{:.2}</td>\
+         <td>{}</td></tr>\n",
+        flow.source,
+        flow.destination,
+        verdict.cause,
+        verdict.share_of_time * 100.0,
+        flow.goodput_bps / 1e6,
+        sweetspot_units::Bytes::new(flow.bytes),
+    )
+}
+
+fn section(n: usize, flow: &Flow, drawn: bool) -> String {
+    let [first, second, third] = story(flow);
+    let graph = if drawn {
+        "<figure><canvas tabindex=\"0\" role=\"img\" aria-label=\"sequence numbers over time\">\
+         </canvas><p class=\"evidence\" aria-live=\"polite\"></p><p class=\"keys\"></p></figure>"
+    } else {
+        ""
+    };
+    let remarks: String =
+        flow.remarks.iter().map(|remark| format!("<li>{}</li>", escape(remark))).collect();
+    format!(
+        "<section id=\"f{n}\" data-n=\"{n}\">\n<h2>{} &rarr; {}</h2>\n\
+         <p class=\"story\">{} {} {}</p>\n{graph}\n<p>{}</p>\n<p>{}</p>\n<ul>{remarks}</ul>\n</section>\n",
+        flow.source,
+        flow.destination,
+        escape(&first),
+        escape(&second),
+        escape(&third),
+        escape(&flow.verdict.words),
+        escape(&flow.fix),
+    )
+}
+
+/// Text as HTML.
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
