@@ -6,6 +6,25 @@
 //! of a live connection ([`live`]). Both divide time among the classes ([`Limits`]); the class
 //! with the most time is the [`LimitVerdict`].
 //!
+//! The named limit always explains the rate that was measured:
+//!
+//! ```
+//! use sweetspot_diagnose::{Class, Evidence, LimitVerdict, Limits};
+//! use sweetspot_units::{Bytes, Duration, Rate};
+//!
+//! let limits = Limits::only(Class::ReceiverWindow, Duration::from_secs(10));
+//! let evidence = Evidence {
+//!     goodput: Rate::from_mbit_per_second(6),
+//!     window: Some(Bytes::new(65_535)),
+//!     rtt: Some(Duration::from_millis(80)),
+//!     ..Evidence::default()
+//! };
+//! // 65,535 bytes each 80 ms are 6.6 Mbit/s.
+//! assert_eq!(LimitVerdict::new(&limits, &evidence).class, Class::ReceiverWindow);
+//! let slow = Evidence { goodput: Rate::from_mbit_per_second(1), ..evidence };
+//! assert_eq!(LimitVerdict::new(&limits, &slow).class, Class::Unknown);
+//! ```
+//!
 //! The crate is pure: it reads no clock and touches no operating system.
 
 pub mod capture;

@@ -8,6 +8,25 @@
 //! length of the capture. Input may be cut off, corrupt or hostile: it is refused or counted, in
 //! words, and never a panic.
 //!
+//! ```
+//! use sweetspot_trace::file::{Decoder, file_header, record_header};
+//! use sweetspot_trace::packet::Dissector;
+//! use sweetspot_units::Time;
+//!
+//! // A capture of one Ethernet frame that holds no IP.
+//! let frame = [0; 60];
+//! let header = record_header(Time::ZERO, frame.len(), frame.len());
+//! let capture = [&file_header(96)[..], &header, &frame].concat();
+//! let (mut decoder, mut dissector) = (Decoder::default(), Dissector::default());
+//! let mut input = &capture[..];
+//! while let Some(record) = decoder.next(&mut input)? {
+//!     assert!(dissector.dissect(&record).is_err());
+//! }
+//! decoder.end(input)?;
+//! assert_eq!(dissector.counts().packets, 1);
+//! # Ok::<(), sweetspot_trace::file::CaptureError>(())
+//! ```
+//!
 //! A capture is taken somewhere along the path, but what holds a transfer back is decided at the
 //! sender. Each acknowledgement is therefore held until it would have reached the sender (see
 //! [`flow::Vantage`]), and the rest is written as if the capture stood there.

@@ -31,9 +31,9 @@ pub struct Sample {
     pub window_limited: Duration,
     /// Of it, held by the send buffer.
     pub buffer_limited: Duration,
-    /// Congestion window and slow-start threshold, in segments.
+    /// Congestion window, in segments.
     pub congestion_window: u32,
-    /// See there; a huge one was never set.
+    /// Slow-start threshold, in segments; a huge one was never set.
     pub slow_start_threshold: u32,
     /// Segments under way.
     pub under_way: u32,

@@ -26,7 +26,7 @@ impl Order {
         Some(self.u16(*bytes.get(offset..)?.first_chunk()?))
     }
 
-    /// Likewise.
+    /// The number of 32 bits at `offset`, if it is there.
     pub fn u32_at(self, bytes: &[u8], offset: usize) -> Option<u32> {
         Some(self.u32(*bytes.get(offset..)?.first_chunk()?))
     }

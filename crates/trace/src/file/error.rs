@@ -23,7 +23,7 @@ pub enum CaptureError {
         format: &'static str,
         /// The version in the header.
         major: u16,
-        /// Likewise.
+        /// The minor version in the header.
         minor: u16,
     },
     /// It ends within a record.
