@@ -1,7 +1,7 @@
 //! Time series of a run, for the figures that show one.
 
 use sweetspot_scenario::{Engine, EngineError, Outcome, Recorder, Sample, Scenario};
-use sweetspot_units::{Bytes, Duration};
+use sweetspot_units::{Bytes, Duration, Rate};
 
 /// The samples of one transfer, `interval` apart.
 #[derive(Debug)]
@@ -35,13 +35,17 @@ impl TransferSeries {
         Ok((outcome, watch))
     }
 
-    /// In every interval, the share of the packets that reached the bottleneck and were dropped there, judged by
-    /// what was dropped and by what was acknowledged to the transfer.
-    pub(super) fn loss_per_interval(&self, packet: Bytes) -> impl Iterator<Item = f64> {
+    /// In every interval, the share that was dropped of the packets of size `packet` that reached a bottleneck of
+    /// this capacity.
+    pub(super) fn loss_per_interval(
+        &self,
+        capacity: Rate,
+        packet: Bytes,
+    ) -> impl Iterator<Item = f64> {
         self.samples.windows(2).map(move |pair| {
             let dropped = pair[1].dropped_packets.saturating_sub(pair[0].dropped_packets) as f64;
-            let acked = pair[1].acked_bytes.saturating_sub(pair[0].acked_bytes);
-            let passed = acked as f64 / packet.as_f64();
+            let used = pair[1].utilisation.unwrap_or_default() * (pair[1].at_s - pair[0].at_s);
+            let passed = used * capacity.as_f64() / 8.0 / packet.as_f64();
             if dropped > 0.0 { dropped / (dropped + passed) } else { 0.0 }
         })
     }

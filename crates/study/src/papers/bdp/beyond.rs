@@ -36,7 +36,7 @@ pub(super) fn table(stage: &Stage<'_>) -> Result<Figure, StudyError> {
         "Table I's scenarios at B_t = C T_m = 625 packets, changed as the condition says; goodput of the transfer in \
          Mbit/s and, in brackets, the queueing delay of the tight link in ms. `max` never limits the window, \
          `sobas:live` works without probes. *Four connections*: their goodputs summed. Seeds: {seeds}, ± two standard \
-         errors. The paper has no numbers: section VIII names them as future work."
+         errors. The paper has no numbers: it names these conditions as open, and parallel connections as future work (section VIII)."
     ));
     let Some(engine) = stage.sim else { return Ok(figure) };
     let mut cases: Vec<(String, Scenario)> = Vec::new();

@@ -52,7 +52,7 @@ pub(super) fn table(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     let seeds = stage.precision.seeds(1, 4);
     let mut figure = ENTRY_REMARKS.figure(format!(
         "`{}` with maxwnd = {MOST}, changed as the first column says: thousand packets acknowledged per flow of a \
-         kind, ± two standard errors over {seeds} seeds (`ties = \"seeded\"`). The paper prints no numbers here.",
+         kind, ± two standard errors over {seeds} seeds (`ties = \"seeded\"`). The paper prints no numbers here. Sources at the link's rate always have data: the window is the limit, not they.",
         DRS_6.file
     ));
     let Some(engine) = stage.sim else { return Ok(figure) };

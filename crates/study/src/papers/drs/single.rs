@@ -73,7 +73,9 @@ pub(super) fn figure_4(stage: &Stage<'_>) -> Result<Figure, StudyError> {
         for (transfer, label, most) in [(0, "static", STATIC_WINDOW), (1, "dynamic", MAXWND)] {
             let (_, watch) = TransferSeries::run(engine, &scenario, transfer, scenario.path.rtt)?;
             if transfer == 1 {
-                let most = watch.loss_per_interval(scenario.path.packet).fold(0.0, f64::max);
+                let most = watch
+                    .loss_per_interval(scenario.path.narrow().rate, scenario.path.packet)
+                    .fold(0.0, f64::max);
                 published.put(Origin::Sim, &["loss of a burst"], most * 100.0);
             }
             // The window that counts: a window larger than what the receiver allows sends nothing.
@@ -84,7 +86,7 @@ pub(super) fn figure_4(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     let mut figure = ENTRY_4.figure(format!(
         "`{}` with `tcp.slow_start_restart=true`, as the text says. The paper's dynamic flow loses up to \
          27 % of a burst, backs off to nothing and starts slowly again, over and over; it prints no other \
-         number. Here a burst is what the flow sends in a round trip of 60 ms.",
+         number. Here a burst is what reaches the router in a round trip of 60 ms.",
         DRS_3.file
     ));
     figure.plots.push(plot);
