@@ -1,0 +1,130 @@
+//! Captures as they lie about, and the page on one.
+
+use std::fs;
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde_json::Value;
+use sweetspot_trace::file::{file_header, record_header};
+use sweetspot_units::{Duration, Time};
+
+use super::{Tested, said, sweetspot, told};
+
+/// A packet of TCP behind IPv4 and Ethernet, from this port to that.
+fn packet(ports: [u16; 2], seq: u32, ack: u32, payload: usize) -> Vec<u8> {
+    let mut frame = vec![2; 12];
+    frame.extend([8, 0, 0x45, 0]);
+    frame.extend((40 + payload as u16).to_be_bytes());
+    frame.extend([0, 0, 0x40, 0, 64, 6, 0, 0, 192, 0, 2, (ports[0] % 251) as u8]);
+    frame.extend([192, 0, 2, (ports[1] % 251) as u8]);
+    frame.extend(ports.iter().flat_map(|port| port.to_be_bytes()));
+    frame.extend([seq, ack].iter().flat_map(|number| number.to_be_bytes()));
+    frame.extend([0x50, 0x10, 0xff, 0xff, 0, 0, 0, 0]);
+    frame.extend(vec![0; payload]);
+    frame
+}
+
+/// Ten segments, each acknowledged after 20 ms.
+fn capture() -> Vec<u8> {
+    let mut bytes = file_header(2000).to_vec();
+    let mut add = |ms: u64, frame: Vec<u8>| {
+        let time = Time::ZERO + Duration::from_millis(ms);
+        bytes.extend(record_header(time, frame.len(), frame.len()));
+        bytes.extend(frame);
+    };
+    for n in 0..10 {
+        add(u64::from(n) * 100, packet([40_000, 80], 1 + n * 1000, 1, 1000));
+        add(u64::from(n) * 100 + 20, packet([80, 40_000], 1, 1 + (n + 1) * 1000, 0));
+    }
+    bytes
+}
+
+fn flows(json: &str) -> Result<Value, serde_json::Error> {
+    serde_json::from_str::<Value>(json).map(|report| report["flows"].clone())
+}
+
+#[test]
+fn a_capture_says_the_same_compressed_and_on_standard_input() -> Tested {
+    let dir = tempfile::tempdir()?;
+    let at = |name: &str| dir.path().join(name).display().to_string();
+    fs::write(at("plain"), capture())?;
+    let mut gzip = GzEncoder::new(fs::File::create(at("gzip"))?, Compression::default());
+    gzip.write_all(&capture())?;
+    gzip.finish()?;
+    let whole = capture();
+    let (first, second) = whole.split_at(whole.len() / 2);
+    // As zstd appends: two frames.
+    let level = ruzstd::encoding::CompressionLevel::Fastest;
+    let frames = [first, second].map(|part| ruzstd::encoding::compress_to_vec(part, level));
+    fs::write(at("zstd"), frames.concat())?;
+    let plain = flows(&told(&sweetspot(&["diagnose", "--json", &at("plain")])?))?;
+    assert_eq!(plain[0]["bytes"], 10_000);
+    for name in ["gzip", "zstd"] {
+        let output = sweetspot(&["diagnose", "--json", &at(name)])?;
+        assert_eq!(flows(&told(&output))?, plain, "{name}: {}", said(&output));
+    }
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sweetspot"));
+    let output =
+        command.args(["diagnose", "--json", "-"]).stdin(fs::File::open(at("plain"))?).output()?;
+    assert_eq!(flows(&told(&output))?, plain);
+    Ok(())
+}
+
+#[test]
+fn a_directory_is_its_captures_by_name() -> Tested {
+    let dir = tempfile::tempdir()?;
+    fs::write(dir.path().join("b.pcap"), capture())?;
+    fs::write(dir.path().join("a.pcap"), &capture()[..500])?;
+    fs::write(dir.path().join("notes.txt"), "no capture")?;
+    let name = dir.path().display().to_string();
+    let json: Value = serde_json::from_str(&told(&sweetspot(&["diagnose", "--json", &name])?))?;
+    let captures = json["captures"].as_array().ok_or("no captures")?;
+    let files: Vec<_> = captures.iter().filter_map(|entry| entry["file"].as_str()).collect();
+    assert_eq!(files.len(), 2);
+    assert!(files[0].ends_with("a.pcap") && files[1].ends_with("b.pcap"), "{files:?}");
+    assert_eq!(captures[1]["flows"][0]["bytes"], 10_000);
+    assert!(told(&sweetspot(&["diagnose", &name])?).contains("b.pcap"));
+    Ok(())
+}
+
+#[test]
+fn a_page_needs_nothing_beside_it() -> Tested {
+    let dir = tempfile::tempdir()?;
+    let at = |name: &str| dir.path().join(name).display().to_string();
+    fs::write(at("slow.pcap"), capture())?;
+    let output = sweetspot(&["diagnose", &at("slow.pcap"), "--html", &at("page.html")])?;
+    assert!(output.status.success(), "{}", said(&output));
+    let page = fs::read_to_string(at("page.html"))?;
+    for foreign in ["src=", "http:", "https:", "@import", "url("] {
+        assert!(!page.contains(foreign), "{foreign}");
+    }
+    let data = page.split("id=\"data\">").nth(1).and_then(|rest| rest.split("</script>").next());
+    let data: Value = serde_json::from_str(data.ok_or("no data")?)?;
+    // Every segment and every acknowledgement is drawn.
+    assert_eq!(data["graphs"][0]["data"].as_array().map(Vec::len), Some(10));
+    assert_eq!(data["graphs"][0]["acks"].as_array().map(Vec::len), Some(10));
+    Ok(())
+}
+
+#[test]
+fn what_a_kernel_said_is_judged_like_a_live_connection() -> Tested {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sweetspot"));
+    let dir = tempfile::tempdir()?;
+    let file = dir.path().join("ss.log");
+    let reading = |n: u64| {
+        format!(
+            "{n}.0\nESTAB 0 0 192.0.2.1:443 192.0.2.2:5000\n\t cubic wscale:7,7 rtt:80/2 mss:1448 \
+             cwnd:100 bytes_acked:{} busy:{}ms rwnd_limited:{}ms minrtt:80 snd_wnd:65535\n",
+            n * 800_000,
+            n * 1000,
+            n * 1000
+        )
+    };
+    fs::write(&file, (1..5).map(reading).collect::<String>())?;
+    command.args(["diagnose", "--json", "--tcpinfo"]).arg(&file).stdin(Stdio::null());
+    let flows = flows(&told(&command.output()?))?;
+    assert_eq!(flows[0]["verdict"]["class"], "receiver_window", "{flows}");
+    Ok(())
+}
