@@ -74,7 +74,10 @@ fn each_circumstance_of_a_sender_has_its_class() {
         (Class::Application, Sample { busy: SECOND / 10, ..bulk() }),
         (Class::Application, Sample { not_sent: Bytes::ZERO, ..little }),
         (Class::Application, Sample { starved: true, ..little }),
-        (Class::ReceiverWindow, Sample { window_limited: SECOND, ..bulk() }),
+        (
+            Class::ReceiverWindow,
+            Sample { window_limited: SECOND, peer_window: Some(Bytes::new(60_000)), ..bulk() },
+        ),
         (Class::SenderWindow, Sample { buffer_limited: SECOND, ..bulk() }),
         // 30 of 50 segments are under way, and the buffer is four fifths full.
         (Class::SenderWindow, Sample { under_way: 30, ..bulk() }),
@@ -121,6 +124,17 @@ fn a_window_that_shrinks_is_the_readers_and_one_far_below_its_scale_is_not() {
         live.handle(Sample { at, window_limited, busy, acked, peer_window, ..small });
     }
     assert_eq!(live.recent().dominant(), Class::ReceiverApplication);
+}
+
+#[test]
+fn a_full_window_that_brings_less_than_itself_per_round_trip_is_not_read() {
+    // 200 kB each 40 ms are 5 MB in a second; 1.25 MB came.
+    let slow = Sample { window_limited: SECOND, peer_window: Some(Bytes::new(200_000)), ..bulk() };
+    assert_eq!(class(slow), Class::ReceiverApplication);
+    let read = Sample { peer_window: Some(Bytes::new(51_000)), ..slow };
+    assert_eq!(class(read), Class::ReceiverWindow);
+    // A kernel that does not tell the window cannot show it.
+    assert_eq!(class(Sample { peer_window: None, ..slow }), Class::ReceiverWindow);
 }
 
 #[test]

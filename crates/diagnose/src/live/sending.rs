@@ -16,6 +16,9 @@ const BUFFER_FULL: f64 = 0.6;
 const AT_CAPACITY: f64 = 0.85;
 /// A loss shapes the window for as long: CUBIC with a large window takes this long to come back.
 const AFTER_LOSS: Duration = Duration::from_secs(30);
+/// Of what a full window allows; delayed acknowledgements and waiting for room for a whole segment
+/// cost less.
+const MUCH_LESS: f64 = 0.5;
 /// Unanswered timeouts from which on the peer counts as silent.
 const SILENT: u64 = 2;
 /// The least growth per sample of a flow in BBR's start-up.
@@ -32,15 +35,29 @@ pub fn divide(step: &Step, history: &ConnectionHistory) -> Limits {
     let rest = busy.saturating_sub(window).saturating_sub(buffer);
 
     limits.add(Class::Application, time.saturating_sub(busy));
-    limits.add(window_class(now, history), window);
+    limits.add(window_class(step, history, window), window);
     limits.add(Class::SenderWindow, buffer);
     limits.add(rest_class(step, history), rest);
     limits
 }
 
-/// A full window that shrinks because data lies unread is the reader's fault.
-fn window_class(now: &Sample, history: &ConnectionHistory) -> Class {
-    if history.peer_reads_slowly(now) { Class::ReceiverApplication } else { Class::ReceiverWindow }
+/// Whose fault it is that the peer's window was full for so much of the step.
+fn window_class(step: &Step, history: &ConnectionHistory, full: Duration) -> Class {
+    if history.peer_reads_slowly(&step.sample) || reopens_late(step, full) {
+        Class::ReceiverApplication
+    } else {
+        Class::ReceiverWindow
+    }
+}
+
+/// Whether a window that was full throughout brought much less than itself in a round trip: then
+/// what was acknowledged lay unread, and the window did not open again.
+fn reopens_late(step: &Step, full: Duration) -> bool {
+    let (last, now) = (&step.last, &step.sample);
+    let Some((before, after)) = last.peer_window.zip(now.peer_window) else { return false };
+    let rtt = last.rtt.max(now.rtt);
+    let throughout = full >= step.time.scaled(FULL) && step.time >= rtt && rtt > Duration::ZERO;
+    throughout && step.rate(Side::Sender) < (before.min(after) / rtt).scaled(MUCH_LESS)
 }
 
 /// What held the sender while neither the peer's window nor the buffer was on record.

@@ -2,6 +2,9 @@ use sweetspot_units::{Duration, Time};
 
 use crate::packet::Segment;
 
+/// A header with four bytes of options: the largest segment, and no room for more.
+const MSS_ALONE: u8 = 24;
+
 /// What one side offered in its SYN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Offer {
@@ -17,7 +20,7 @@ pub struct Offer {
     pub window: u16,
     /// Its sequence number.
     pub seq: u32,
-    /// Whether the capture cut some of its options off.
+    /// Whether the capture cut off some of its options that may matter.
     pub cut: bool,
 }
 
@@ -53,7 +56,7 @@ impl Handshake {
                 timestamps: options.timestamps.is_some(),
                 window: segment.window,
                 seq: segment.seq,
-                cut: options.cut,
+                cut: options.cut && segment.header > MSS_ALONE,
             });
             if !flags.ack {
                 self.syns += 1;
