@@ -10,7 +10,7 @@ use serde_json::Value;
 use sweetspot_trace::file::{file_header, record_header};
 use sweetspot_units::{Duration, Time};
 
-use super::{Tested, said, sweetspot, told};
+use super::{Tested, stderr, stdout, sweetspot};
 
 /// A packet of TCP behind IPv4 and Ethernet, from this port to that.
 fn packet(ports: [u16; 2], seq: u32, ack: u32, payload: usize) -> Vec<u8> {
@@ -59,16 +59,16 @@ fn a_capture_says_the_same_compressed_and_on_standard_input() -> Tested {
     let level = ruzstd::encoding::CompressionLevel::Fastest;
     let frames = [first, second].map(|part| ruzstd::encoding::compress_to_vec(part, level));
     fs::write(at("zstd"), frames.concat())?;
-    let plain = flows(&told(&sweetspot(&["diagnose", "--json", &at("plain")])?))?;
+    let plain = flows(&stdout(&sweetspot(&["diagnose", "--json", &at("plain")])?))?;
     assert_eq!(plain[0]["bytes"], 10_000);
     for name in ["gzip", "zstd"] {
         let output = sweetspot(&["diagnose", "--json", &at(name)])?;
-        assert_eq!(flows(&told(&output))?, plain, "{name}: {}", said(&output));
+        assert_eq!(flows(&stdout(&output))?, plain, "{name}: {}", stderr(&output));
     }
     let mut command = Command::new(env!("CARGO_BIN_EXE_sweetspot"));
     let output =
         command.args(["diagnose", "--json", "-"]).stdin(fs::File::open(at("plain"))?).output()?;
-    assert_eq!(flows(&told(&output))?, plain);
+    assert_eq!(flows(&stdout(&output))?, plain);
     Ok(())
 }
 
@@ -79,13 +79,13 @@ fn a_directory_is_its_captures_by_name() -> Tested {
     fs::write(dir.path().join("a.pcap"), &capture()[..500])?;
     fs::write(dir.path().join("notes.txt"), "no capture")?;
     let name = dir.path().display().to_string();
-    let json: Value = serde_json::from_str(&told(&sweetspot(&["diagnose", "--json", &name])?))?;
+    let json: Value = serde_json::from_str(&stdout(&sweetspot(&["diagnose", "--json", &name])?))?;
     let captures = json["captures"].as_array().ok_or("no captures")?;
     let files: Vec<_> = captures.iter().filter_map(|entry| entry["file"].as_str()).collect();
     assert_eq!(files.len(), 2);
     assert!(files[0].ends_with("a.pcap") && files[1].ends_with("b.pcap"), "{files:?}");
     assert_eq!(captures[1]["flows"][0]["bytes"], 10_000);
-    assert!(told(&sweetspot(&["diagnose", &name])?).contains("b.pcap"));
+    assert!(stdout(&sweetspot(&["diagnose", &name])?).contains("b.pcap"));
     Ok(())
 }
 
@@ -95,7 +95,7 @@ fn a_page_needs_nothing_beside_it() -> Tested {
     let at = |name: &str| dir.path().join(name).display().to_string();
     fs::write(at("slow.pcap"), capture())?;
     let output = sweetspot(&["diagnose", &at("slow.pcap"), "--html", &at("page.html")])?;
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", stderr(&output));
     let page = fs::read_to_string(at("page.html"))?;
     for foreign in ["src=", "http:", "https:", "@import", "url("] {
         assert!(!page.contains(foreign), "{foreign}");
@@ -124,7 +124,7 @@ fn what_a_kernel_said_is_judged_like_a_live_connection() -> Tested {
     };
     fs::write(&file, (1..5).map(reading).collect::<String>())?;
     command.args(["diagnose", "--json", "--tcpinfo"]).arg(&file).stdin(Stdio::null());
-    let flows = flows(&told(&command.output()?))?;
+    let flows = flows(&stdout(&command.output()?))?;
     assert_eq!(flows[0]["verdict"]["class"], "receiver_window", "{flows}");
     Ok(())
 }
