@@ -109,7 +109,7 @@ fn what_is_played_is_what_its_file_says() {
         for run in plan.runs() {
             let scenario = run.scenario();
             assert_eq!(Scenario::parse(&run.text()).expect("it is a scenario"), scenario);
-            let tested = matches!(run.variant(), GauntletVariant::Judged(..));
+            let tested = matches!(run.variant(), GauntletVariant::Compared(..));
             let fixed = scenario.transfers.iter().all(|transfer| transfer.congestion_fixed);
             assert_eq!(fixed, congestion_fixed && tested);
         }

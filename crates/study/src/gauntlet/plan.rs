@@ -37,7 +37,7 @@ pub enum GauntletVariant {
     /// The kernel's autotuning under other seeds: the effect of chance.
     Null(Congestion),
     /// A sizing to compare with the baseline.
-    Judged(Sizing, Congestion),
+    Compared(Sizing, Congestion),
 }
 
 impl GauntletVariant {
@@ -45,7 +45,7 @@ impl GauntletVariant {
     pub fn sizing(self) -> Sizing {
         match self {
             GauntletVariant::Kernel(_) | GauntletVariant::Null(_) => Sizing::Kernel,
-            GauntletVariant::Judged(sizing, _) => sizing,
+            GauntletVariant::Compared(sizing, _) => sizing,
         }
     }
 
@@ -54,7 +54,7 @@ impl GauntletVariant {
         match self {
             GauntletVariant::Kernel(congestion)
             | GauntletVariant::Null(congestion)
-            | GauntletVariant::Judged(_, congestion) => congestion,
+            | GauntletVariant::Compared(_, congestion) => congestion,
         }
     }
 
@@ -68,7 +68,7 @@ impl GauntletVariant {
 
     /// `tag`, unless it is the kernel's sizing, which does not change.
     pub(super) fn tag(self, tag: &str) -> Option<&str> {
-        matches!(self, GauntletVariant::Judged(..)).then_some(tag)
+        matches!(self, GauntletVariant::Compared(..)).then_some(tag)
     }
 }
 
@@ -107,7 +107,7 @@ impl GauntletPlan {
         for congestion in settings.congestions.iter().copied() {
             variants
                 .extend([GauntletVariant::Kernel(congestion), GauntletVariant::Null(congestion)]);
-            let tested = |sizing: &Sizing| GauntletVariant::Judged(*sizing, congestion);
+            let tested = |sizing: &Sizing| GauntletVariant::Compared(*sizing, congestion);
             variants.extend(settings.sizings.iter().map(tested));
         }
         Ok(GauntletPlan { settings, paths, variants })
@@ -145,7 +145,7 @@ impl GauntletPlan {
                     let null = matches!(variant, GauntletVariant::Null(_));
                     let number = if null { k + self.seeds() } else { k };
                     // The kernel's sizing never switches it.
-                    let tested = matches!(variant, GauntletVariant::Judged(..));
+                    let tested = matches!(variant, GauntletVariant::Compared(..));
                     let fixed = tested && self.settings.congestion_fixed;
                     GauntletRun { path, scenario, variant: *variant, number, fixed }
                 })
