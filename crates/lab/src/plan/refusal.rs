@@ -103,6 +103,16 @@ fn traffic(scenario: &Scenario, controls: &[String], reasons: &mut Vec<String>) 
     if scenario.cross.iter().any(|cross| cross.inputs.is_some()) {
         reasons.push("it has no shared input links; leave inputs out".to_owned());
     }
+    if scenario.transfers.iter().any(|t| !t.reader.is_greedy() || !t.writer.is_greedy()) {
+        reasons.push(
+            "its transfers are files, read and written at once; leave reader and writer out"
+                .to_owned(),
+        );
+    }
+    if scenario.send_pool.is_some() {
+        reasons
+            .push("a kernel gives each socket a buffer of its own; leave send_pool out".to_owned());
+    }
     let config = ControllerConfig {
         mss: scenario.path.packet,
         packet: scenario.path.packet,
@@ -150,6 +160,9 @@ mod tests {
             ("transfer.0.congestion=vegas", "it has reno, cubic"),
             ("transfer.0.count=17", "more than the 16"),
             ("transfer.0.sizing=bdp5", "bdp5 needs"),
+            ("transfer.0.reader=pause=1s+1s", "leave reader and writer out"),
+            ("transfer.0.writer=rate=1Mbit/s", "leave reader and writer out"),
+            ("send_pool=1MB", "leave send_pool out"),
         ] {
             let words = refused_with(&[set]);
             assert!(

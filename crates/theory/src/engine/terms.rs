@@ -51,6 +51,14 @@ impl<'a> Terms<'a> {
                 "there is no [[transfer]], and the formulas are about what one achieves",
             ));
         }
+        if scenario.transfers.iter().any(|t| !t.reader.is_greedy() || !t.writer.is_greedy()) {
+            return Err(not_covered(
+                "an application reads or writes slower than TCP, and the formulas are about TCP alone",
+            ));
+        }
+        if scenario.send_pool.is_some() {
+            return Err(not_covered("senders share memory, and the formulas give each its window"));
+        }
         let narrow = path.narrow();
         if path.hops.iter().any(|hop| hop.queue != Queue::DropTail) {
             return Err(not_covered("the formulas are those of drop-tail queues"));
