@@ -21,12 +21,12 @@ test: tools-test fmt clippy purity doc unit python ## Formatting, lints, purity,
 test-tools: ## The programs that some tests compare with or run, by apt-get
 	apt-get install --yes --no-install-recommends bsdutils chromium chromium-driver tcptrace tshark util-linux
 
-bench-advice: build bench-build ## Judge advised windows in random situations; writes docs/results/advice.md (about 4 minutes)
+bench-advice: build bench-build ## Compare advised windows with the best in random situations; writes docs/results/advice.md (about 4 minutes)
 	$(BENCH) advice $(ARGS)
 
 # Seeds on which parameters of `sobas` were chosen: they do not measure it.
 CHOSEN_ON := 7
-bench-gauntlet: build ## Judge sizings on random paths against the kernel's own; writes docs/results/gauntlet.md (about 40 minutes)
+bench-gauntlet: build ## Compare sizings on random paths with the kernel's own; writes docs/results/gauntlet.md (about 40 minutes)
 	$(SWEETSPOT) gauntlet --population drawn,sizes,long,changes,transfers --seed 606 --chosen-on $(CHOSEN_ON) \
 		--congestion cubic,reno,bbr --sizing sobas,sobas:live --paths 300 --seeds 4 \
 		--journal target/gauntlet.journal --worst target/gauntlet --out docs/results/gauntlet.md $(ARGS)
@@ -36,7 +36,7 @@ bench-lab: build bench-build ## Measure on this kernel: the demo path and the ma
 	$(SWEETSPOT) lab blog --out docs/results/blog.md
 	$(BENCH) lab $(ARGS)
 
-bench-limits: build bench-build ## Judge a hundred flows of known cause; writes docs/results/limits.md (about 8 minutes)
+bench-limits: build bench-build ## Diagnose a hundred flows of known cause; writes docs/results/limits.md (about 8 minutes)
 	$(BENCH) limits $(ARGS)
 
 bench-live: build bench-build ## Measure `tune` on curl, rsync and iperf3; writes docs/results/live.md (about 31 minutes)

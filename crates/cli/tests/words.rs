@@ -137,7 +137,7 @@ fn advice_beside_others_is_simulated_unless_that_is_refused() -> Tested {
     Ok(())
 }
 
-/// What the page is told about the program: `{"simulator": true, ...}`.
+/// What the page learns about the program: `{"simulator": true, ...}`.
 fn about(address: &str) -> Result<String, Box<dyn std::error::Error>> {
     let host = address.split('/').nth(2).ok_or("no host in the address")?;
     let path = address.trim_end().trim_start_matches("http://").trim_start_matches(host);

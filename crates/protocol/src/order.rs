@@ -140,7 +140,7 @@ enum SenderStage {
     Sending,
     /// The end was sent: a summary may come.
     Ended,
-    Judged,
+    Summarised,
 }
 
 impl Default for SenderOrder {
@@ -169,7 +169,7 @@ impl SenderOrder {
             SenderStage::Handshake => (SenderStage::Sending, "before answering the hello"),
             SenderStage::Sending => (SenderStage::Sending, "in the midst of content"),
             SenderStage::Ended => (SenderStage::Ended, "after the end"),
-            SenderStage::Judged => (SenderStage::Judged, "after its summary"),
+            SenderStage::Summarised => (SenderStage::Summarised, "after its summary"),
         };
         let running = matches!(self.stage, SenderStage::Sending | SenderStage::Ended);
         self.stage = match &message {
@@ -178,7 +178,9 @@ impl SenderOrder {
                 next
             }
             Message::Steer { .. } | Message::Train { .. } | Message::Busy if running => next,
-            Message::ReceiverSummary(_) if self.stage == SenderStage::Ended => SenderStage::Judged,
+            Message::ReceiverSummary(_) if self.stage == SenderStage::Ended => {
+                SenderStage::Summarised
+            }
             other => return Err(ProtocolError::OutOfOrder { what: other.kind(), when }),
         };
         Ok(message)

@@ -85,7 +85,7 @@ size_mean = "10kB"
         panic!("{:?}", played.outcome.cross);
     };
     for udp in [pareto, poisson] {
-        // 2 Mbit/s on average, of which 972 of 1000 bytes are payload; gaps are drawn by lot.
+        // 2 Mbit/s on average, of which 972 of 1000 bytes are payload; gaps are random.
         assert!((0.5e6..4e6).contains(&udp.goodput_bps), "{udp:?}");
     }
     // Windows of 4740 B per 20, 40 and 60 ms: 1.90 + 0.95 + 0.63 Mbit/s at most.

@@ -43,7 +43,7 @@ pub fn findings(scenario: &Scenario, outcomes: &[Outcome]) -> Vec<BrokenAssumpti
     if let (Some(sim), Some(lab)) = (sim, lab) {
         fullness(sim, lab, &mut note);
     }
-    lots(scenario, &mut note);
+    heavy_tails(scenario, &mut note);
     found
 }
 
@@ -211,7 +211,7 @@ fn fullness(sim: &Outcome, lab: &Outcome, note: &mut impl FnMut(&'static str, St
     }
 }
 
-fn lots(scenario: &Scenario, note: &mut impl FnMut(&'static str, String)) {
+fn heavy_tails(scenario: &Scenario, note: &mut impl FnMut(&'static str, String)) {
     let heavy = scenario.cross.iter().any(|cross| {
         matches!(
             cross.kind,
@@ -224,7 +224,7 @@ fn lots(scenario: &Scenario, note: &mut impl FnMut(&'static str, String)) {
         note(
             "one draw",
             format!(
-                "cross traffic has heavy tails and the engines draw different lots: over {} one run of each says little; compare several seeds",
+                "cross traffic has heavy tails and the engines draw different random numbers: over {} one run of each says little; compare several seeds",
                 scenario.duration
             ),
         );

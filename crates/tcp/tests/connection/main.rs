@@ -1,4 +1,4 @@
-//! Laws of a sender and a receiver that talk to one another over a path that loses what it is told
+//! Laws of a sender and a receiver that talk to one another over a path that loses what the test says
 //! to lose.
 
 mod pair;

@@ -3,7 +3,7 @@ use sweetspot_units::{Bytes, Duration, Time};
 use super::accounts::{Account, Accounts, Hold};
 use crate::Histogram;
 
-/// Rounds over which a window that stands still is told from one that creeps.
+/// Rounds over which a window that stands still is distinguished from one that creeps.
 const HISTORY: usize = 12;
 /// A loss shapes the window for as long: CUBIC with a large window takes this long to come back.
 const AFTER_LOSS: Duration = Duration::from_secs(30);
