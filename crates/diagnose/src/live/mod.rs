@@ -155,6 +155,7 @@ impl Live {
     /// Takes the next sample; times must not go back.
     pub fn handle(&mut self, sample: Sample) {
         self.first.get_or_insert(sample);
+        self.history.see_window(&sample);
         if let Some(last) = self.last.replace(sample) {
             let time = sample.at.since(last.at);
             let sent = sample.acked.saturating_sub(last.acked);
@@ -318,16 +319,21 @@ impl Step {
 }
 
 impl ConnectionHistory {
+    /// The window that the peer advertises at a time, the first time, too.
+    fn see_window(&mut self, now: &Sample) {
+        let Some(window) = now.peer_window else { return };
+        self.largest_peer_window = self.largest_peer_window.max(window);
+        self.least_peer_window =
+            Some(self.least_peer_window.map_or(window, |least| least.min(window)));
+        if window < self.largest_peer_window.scaled(0.5) {
+            self.shrunk = Some(now.at);
+        }
+    }
+
     fn learn(&mut self, step: &Step, side: Side) {
         let (last, now) = (&step.last, &step.sample);
         let rate = step.delivery_rate(side);
         if let Some(window) = now.peer_window {
-            self.largest_peer_window = self.largest_peer_window.max(window);
-            self.least_peer_window =
-                Some(self.least_peer_window.map_or(window, |least| least.min(window)));
-            if window < self.largest_peer_window.scaled(0.5) {
-                self.shrunk = Some(now.at);
-            }
             self.held.add(window, now.rtt, now.window_limited.saturating_sub(last.window_limited));
         }
         let busy = now.busy.saturating_sub(last.busy);
