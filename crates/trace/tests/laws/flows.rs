@@ -277,9 +277,11 @@ fn a_scale_that_was_cut_off_is_not_known() {
     let scale = |opener: Options, opened: Options| {
         let mut script = Script { table: Table::default(), now: Time::ZERO };
         let syn = Flags { syn: true, ..Flags::default() };
-        script.play(0, Segment { flags: syn, options: opener, ..segment() });
+        // 20 bytes and eight of options.
+        let header = 28;
+        script.play(0, Segment { flags: syn, options: opener, header, ..segment() });
         let answer = Flags { ack: true, ..syn };
-        script.hear(100, Segment { flags: answer, ack: 1, options: opened, ..segment() });
+        script.hear(100, Segment { flags: answer, ack: 1, options: opened, header, ..segment() });
         script.end().handshake.scale(1)
     };
     assert_eq!(scale(offer(5, 8), offer(7, 8)), Some(7));
