@@ -160,3 +160,15 @@ fn a_page_without_a_simulator_of_its_own_is_said_at_the_start() -> Tested {
     assert_eq!(said.contains("built without WebAssembly"), !simulates, "{said}");
     Ok(())
 }
+
+#[test]
+fn reproduce_without_a_name_says_what_it_would_do_and_does_nothing() -> Tested {
+    let directory = tempfile::tempdir()?;
+    let output = sweetspot(&["reproduce"]).current_dir(&directory).output()?;
+    assert!(output.status.success());
+    let words = String::from_utf8(output.stdout)?;
+    assert!(words.contains("figures and tables") && words.contains("--list"), "{words}");
+    assert!(words.lines().all(|line| line.chars().count() <= 85), "{words}");
+    assert_eq!(std::fs::read_dir(&directory)?.count(), 0);
+    Ok(())
+}

@@ -29,7 +29,7 @@ pub struct Arguments {
     /// Which figures and tables: all, a paper (bdp, drs, heffner, blog, router), names like
     /// bdp-fig3 or fig3; ns2, the agreement with ns-2; or router-tables, Tables I and II of the
     /// router buffer paper with every number behind its figures
-    #[arg(value_name = "WHAT", default_value = "all")]
+    #[arg(value_name = "WHAT")]
     what: Vec<String>,
     /// Engines that play them
     #[arg(long, value_enum, value_delimiter = ',', default_value = "sim,theory")]
@@ -61,6 +61,17 @@ pub fn run(arguments: Arguments) -> Ending {
         for entry in catalogue() {
             out!("{:<16} {}", entry.name, entry.title);
         }
+        return Ok(ExitCode::SUCCESS);
+    }
+    if arguments.what.is_empty() {
+        out!(
+            "It plays {} figures and tables of five papers again and writes papers.html, papers.md\n\
+             and a picture each into {}. Say which: all (some minutes; with --careful the\n\
+             better part of an hour), a paper (bdp, drs, heffner, blog, router), or names from\n\
+             sweetspot reproduce --list. What was played is kept, and the same command goes on.",
+            catalogue().count(),
+            arguments.out.display(),
+        );
         return Ok(ExitCode::SUCCESS);
     }
     let (documents, figures): (Vec<String>, Vec<String>) =
@@ -202,14 +213,23 @@ fn write_all(
         let file = pictures.join(format!("{}.svg", figure.name));
         fs::write(&file, svg_file(figure.title, &figure.plots)).map_err(|e| blame(&file, &e))?;
     }
-    let words = arguments.what.join(" ");
+    let mut words = arguments.what.join(" ");
+    if arguments.careful {
+        words += " --careful";
+    }
+    let made = format!(
+        "Written by `sweetspot reproduce {words}` on {}, {}, {} ({took}).",
+        machine::machine(),
+        machine::kernel(),
+        &machine::date()[..10],
+    );
     let page_info = PageInfo {
         command: format!("sweetspot reproduce {words}"),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         date: machine::date(),
         took: took.to_owned(),
     };
-    write(&arguments.out.join("papers.md"), &markdown(figures, "papers"))?;
+    write(&arguments.out.join("papers.md"), &markdown(figures, "papers", &made))?;
     write(&arguments.out.join("papers.html"), &gallery(figures, &page_info))?;
     Ok(())
 }

@@ -7,11 +7,12 @@ use crate::plot::{Origin, Table};
 
 const NOTES: &str = include_str!("../../data/papers_notes.md");
 
-/// The figures as a Markdown document; `pictures` is where their SVG files stand, seen from it.
-pub fn markdown(figures: &[Figure], pictures: &str) -> String {
-    let mut text = String::from(
+/// The figures as a Markdown document. `pictures` is where their SVG files stand, seen from it; `made` says by
+/// which command, on which machine and when.
+pub fn markdown(figures: &[Figure], pictures: &str, made: &str) -> String {
+    let mut text = format!(
         "# The papers' figures, played again\n\n\
-         Written by `sweetspot reproduce`; do not edit. Every scenario is a file in \
+         {made} Do not edit. Every scenario is a file in \
          `scenarios/papers/` that `sweetspot run` plays, e.g. `sweetspot mft \
          scenarios/papers/sobas-fig4-elephants.toml --set path.buffer=1250pkt`.\n\n",
     );
