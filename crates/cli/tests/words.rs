@@ -168,7 +168,7 @@ fn reproduce_without_a_name_says_what_it_would_do_and_does_nothing() -> Tested {
     assert!(output.status.success());
     let words = String::from_utf8(output.stdout)?;
     assert!(words.contains("figures and tables") && words.contains("--list"), "{words}");
-    assert!(words.lines().all(|line| line.chars().count() <= 85), "{words}");
+    assert!(words.lines().all(|line| line.chars().count() <= 80), "{words}");
     assert_eq!(std::fs::read_dir(&directory)?.count(), 0);
     Ok(())
 }

@@ -65,10 +65,11 @@ pub fn run(arguments: Arguments) -> Ending {
     }
     if arguments.what.is_empty() {
         out!(
-            "It plays {} figures and tables of five papers again and writes papers.html, papers.md\n\
-             and a picture each into {}. Say which: all (some minutes; with --careful the\n\
-             better part of an hour), a paper (bdp, drs, heffner, blog, router), or names from\n\
-             sweetspot reproduce --list. What was played is kept, and the same command goes on.",
+            "It plays {} figures and tables of five papers again and writes papers.html,\n\
+             papers.md and a picture each into {}. Say which: all (some minutes;\n\
+             with --careful the better part of an hour), a paper (bdp, drs, heffner, blog,\n\
+             router), or names from sweetspot reproduce --list. What was played is kept,\n\
+             and the same command goes on from there.",
             catalogue().count(),
             arguments.out.display(),
         );
