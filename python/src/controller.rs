@@ -10,8 +10,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sweetspot_sim::ControllerMaker;
 use sweetspot_sizing::{
-    CongestionChoice, CongestionState, Controller, ControllerConfig, SizingEvent, EventKind, Input,
-    Needs, Output, SizingPhase, Probing, Reason, SenderReport, TrainRequest,
+    CongestionChoice, CongestionState, Controller, ControllerConfig, EventKind, Input, Needs,
+    Output, Probing, Reason, SenderReport, SizingEvent, SizingPhase, TrainRequest,
 };
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
@@ -109,7 +109,9 @@ impl Bridge {
         if !answer.is_none() {
             for output in answer.try_iter()? {
                 let output = read_output(now, &output?)?;
-                if let Output::Event(SizingEvent { kind: EventKind::Entered { phase, .. }, .. }) = output
+                if let Output::Event(SizingEvent {
+                    kind: EventKind::Entered { phase, .. }, ..
+                }) = output
                 {
                     self.phase = phase;
                 }
