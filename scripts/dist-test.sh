@@ -32,6 +32,15 @@ move_a_file() {
     rm -rf "$2"
 }
 
+# in-root ROOT COMMAND: the command in that root, with /proc, in which the kernel tells its limits. The mount ends
+# with the command.
+cat >"$work/in-root" <<'SH'
+#!/bin/sh
+mkdir -p "$1/proc"
+exec unshare --mount sh -c 'mount -t proc proc "$0/proc" && exec chroot "$0" "$@"' "$@"
+SH
+chmod +x "$work/in-root"
+
 # The newest version of glibc that binary $1 asks for.
 glibc_of() {
     grep -ao 'GLIBC_2\.[0-9]*' "$1" | sed 's/^GLIBC_//' | sort -uV | tail -n 1
@@ -68,7 +77,7 @@ elif [ "$(id -u)" != 0 ]; then leave_out "static binary in an empty root" "chroo
 else
     mkdir "$work/empty"
     cp "$static" "$work/empty/sweetspot"
-    move_a_file "chroot $work/empty /sweetspot" "$work/empty/t" /t
+    move_a_file "$work/in-root $work/empty /sweetspot" "$work/empty/t" /t
 fi
 
 echo "== Debian package"
@@ -84,7 +93,7 @@ else
         tail -n 20 "$work/log" >&2
         exit 1
     fi
-    move_a_file "chroot $debian sweetspot" "$debian/tmp/t" /tmp/t
+    move_a_file "$work/in-root $debian sweetspot" "$debian/tmp/t" /tmp/t
     for file in usr/lib/systemd/system/sweetspot-tune.service etc/sweetspot/policy.toml \
         usr/share/man/man1/sweetspot.1.gz usr/share/man/man1/sweetspot-send.1.gz \
         usr/share/bash-completion/completions/sweetspot; do

@@ -44,7 +44,7 @@ else
 fi
 
 maturin build --quiet --release --locked --zig --compatibility manylinux_2_28 --out "$dist"
-maturin sdist --quiet --out "$dist"
+maturin sdist --out "$dist"
 
 if cargo cyclonedx --version >/dev/null 2>&1; then
     cargo cyclonedx --quiet --manifest-path crates/cli/Cargo.toml --format json --override-filename sweetspot.cdx

@@ -39,16 +39,23 @@ pub fn tcp_wmem() -> io::Result<BufferLimits> {
 
 /// The congestion controls that the kernel offers (`net.ipv4.tcp_available_congestion_control`).
 pub fn available_congestion_controls() -> io::Result<Vec<String>> {
-    let text = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")?;
+    let text = read("/proc/sys/net/ipv4/tcp_available_congestion_control")?;
     Ok(text.split_whitespace().map(str::to_owned).collect())
 }
 
 fn number(path: &str) -> io::Result<u64> {
-    parse(path, fs::read_to_string(path)?.trim())
+    parse(path, read(path)?.trim())
+}
+
+/// The file; its name and the next step are in the error.
+fn read(path: &str) -> io::Result<String> {
+    fs::read_to_string(path).map_err(|error| {
+        io::Error::new(error.kind(), format!("{path}: {error}; is /proc mounted?"))
+    })
 }
 
 fn autotuning(path: &str) -> io::Result<BufferLimits> {
-    let text = fs::read_to_string(path)?;
+    let text = read(path)?;
     let mut words = text.split_whitespace();
     let mut next = || parse(path, words.next().unwrap_or("")).map(Bytes::new);
     Ok(BufferLimits { least: next()?, initial: next()?, most: next()? })
@@ -69,6 +76,15 @@ mod tests {
         for limits in [tcp_rmem().unwrap(), tcp_wmem().unwrap()] {
             assert!(limits.least <= limits.most, "{limits:?}");
         }
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named_with_the_next_step() {
+        let error = number("/proc/sys/net/core/no_such_limit").unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+        let words = error.to_string();
+        assert!(words.starts_with("/proc/sys/net/core/no_such_limit: "), "{words}");
+        assert!(words.ends_with("; is /proc mounted?"), "{words}");
     }
 
     #[test]
