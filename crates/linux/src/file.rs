@@ -12,9 +12,11 @@ use sweetspot_units::Bytes;
 /// Renames `from` to `to` in one step. The error is `AlreadyExists` if `to` exists.
 pub fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     let (from_c, to_c) = (c_path(from)?, c_path(to)?);
+    // By number: musl has had the function since 1.2.5 only.
     // SAFETY: both are NUL-terminated strings that live through the call.
     let rc = unsafe {
-        libc::renameat2(
+        libc::syscall(
+            libc::SYS_renameat2,
             libc::AT_FDCWD,
             from_c.as_ptr(),
             libc::AT_FDCWD,
