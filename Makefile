@@ -97,7 +97,7 @@ python: tools-test wasm ## The Python package: build, lints, types, tests
 	cargo build --locked --quiet --bin sweetspot
 	SWEETSPOT_BIN=target/debug/sweetspot $(PYTHON) -m pytest -q -rs
 
-dist: tools wasm ## What can be installed, into target/dist: binaries, Debian package, wheel, checksums
+dist: tools wasm ## What can be installed, into target/packages: binaries, Debian package, wheel, checksums
 	@scripts/dist.sh
 
 dist-test: ## Install what make dist made into fresh roots, and start it there

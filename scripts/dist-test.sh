@@ -3,7 +3,7 @@
 # Says what it could not run and why. Root for the roots (chroot), a network for debootstrap and pip.
 set -eu
 cd "$(dirname "$0")/.."
-dist=$PWD/target/dist
+dist=$PWD/target/packages
 [ -e "$dist/SHA256SUMS" ] || { echo "there is nothing to test: make dist" >&2; exit 1; }
 work=$(mktemp -d "${TMPDIR:-/tmp}/sweetspot-dist.XXXXXX")
 server=

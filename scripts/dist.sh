@@ -1,10 +1,10 @@
 #!/bin/sh
-# Makes what can be installed, into target/dist: a binary for glibc 2.28 or newer, a static one, a Debian
+# Makes what can be installed, into target/packages: a binary for glibc 2.28 or newer, a static one, a Debian
 # package, a wheel and a source distribution, a list of all components, checksums. Says what it could
 # not make and why. zig and cargo-zigbuild come from PyPI; cargo-deb and cargo-cyclonedx by cargo install.
 set -eu
 cd "$(dirname "$0")/.."
-dist=$PWD/target/dist
+dist=$PWD/target/packages
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 glibc=x86_64-unknown-linux-gnu
 musl=x86_64-unknown-linux-musl
@@ -15,7 +15,7 @@ leave_out() {
   $1: $2"
 }
 
-# The dist profile's program for target $1, as target/dist/$2.
+# The dist profile's program for target $1, as target/packages/$2.
 binary() {
     cargo zigbuild --profile dist --locked --bin sweetspot --target "$1"
     cp "target/${1%%.*}/dist/sweetspot" "$dist/$2"
