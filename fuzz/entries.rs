@@ -3,35 +3,85 @@
 
 #![allow(dead_code, reason = "each target uses one")]
 
-use sweetspot_protocol::frame::{FrameDecoder, FramePart};
+use sweetspot_protocol::frame::{FRAME_HEADER_BYTES, FrameDecoder, FramePart};
+use sweetspot_protocol::hash_tree::piece_length;
 use sweetspot_protocol::probe::PacketAuthenticator;
-use sweetspot_protocol::{ReceiverOrder, Secret, SenderItem, SenderOrder, Session, Ticket};
+use sweetspot_protocol::record::{FileEnd, Record};
+use sweetspot_protocol::{
+    FileProgress, ReceiverOrder, Secret, SenderItem, SenderOrder, Session, Ticket,
+};
 use sweetspot_units::Bytes;
 
-/// A stream as the receiver and the sender read it, cut into reads of a size that the first byte
-/// says. Content passed on never exceeds what the accepted hello announced.
+/// A stream as the receiver and the sender read it, cut into reads of a size that the first byte says. Content comes
+/// only within a piece, no more than its header says, and nothing of files before an offer is accepted.
 pub fn frames(data: &[u8]) {
     let Some((size, stream)) = data.split_first() else { return };
     let (mut decoder, mut receiver, mut sender) =
         (FrameDecoder::default(), ReceiverOrder::default(), SenderOrder::default());
-    let (mut announced, mut passed) = (0, 0);
+    let (mut accepted, mut left) = (false, 0);
     for mut input in stream.chunks(usize::from(*size) + 1) {
-        while let Ok(Some(piece)) = decoder.next(&mut input) {
-            if let FramePart::Message(body) = &piece {
-                let _ = sender.handle(FramePart::Message(body.clone()));
-                sender.end();
-            }
-            match receiver.handle(piece) {
-                Ok(SenderItem::Hello(hello)) => {
-                    announced = hello.size;
-                    receiver.accept();
+        while let Ok(Some(part)) = decoder.next(&mut input) {
+            match &part {
+                FramePart::Message(body) => {
+                    let _ = sender.handle(FramePart::Message(body.clone()));
+                    sender.end();
                 }
-                Ok(SenderItem::Content(bytes)) => passed += bytes.len() as u64,
-                Ok(SenderItem::End { .. }) => assert_eq!(passed, announced),
-                Ok(SenderItem::SenderSummary(_) | SenderItem::Failed(_)) | Err(_) => {}
+                FramePart::Record(body) => {
+                    sender.listed(1);
+                    let _ = sender.handle(FramePart::Record(body.clone()));
+                }
+                FramePart::Piece(header) => {
+                    assert_eq!(left, 0, "a piece is whole before the next");
+                    left = header.length as usize;
+                }
+                FramePart::Content(bytes) => left -= bytes.len(),
             }
-            assert!(passed <= announced);
+            match receiver.handle(part) {
+                Ok(SenderItem::Offer(_)) => {
+                    receiver.accept();
+                    accepted = true;
+                }
+                Ok(SenderItem::Failed(_)) | Err(_) => {}
+                Ok(_) => assert!(accepted),
+            }
         }
+    }
+}
+
+/// Pieces, holes and ends of one file in any order, four bytes each: the file is complete only when as many pieces
+/// came as its end says.
+pub fn file_progress(data: &[u8]) {
+    let Some((size, steps)) = data.split_first() else { return };
+    let size = u64::from(*size) * 40_000;
+    let mut file = FileProgress::new((size > 0).then_some(size));
+    let (mut came, mut end) = (0, None);
+    for step in steps.chunks_exact(4) {
+        let piece = u32::from(step[1]) << (step[0] & 0x1f);
+        let length = u64::from(step[2]) << 11;
+        match step[0] >> 5 {
+            0 | 1 => {
+                let ended = FileEnd { entry: 0, size, pieces_sent: piece, hash: [step[3]; 32] };
+                if file.handle_end(&ended).is_ok() {
+                    assert_eq!(end.replace(piece), None, "a file ends once");
+                }
+            }
+            2 => file.had(piece, &[[step[3]; 32]]),
+            3 => came += u32::from(file.handle_piece(piece, length, [step[3]; 32]).is_ok()),
+            _ => {
+                let length = piece_length(size, piece);
+                came += u32::from(file.handle_piece(piece, length, [step[3]; 32]).is_ok());
+            }
+        }
+        assert_eq!(file.is_complete(), end == Some(came));
+    }
+    let _ = file.hash();
+}
+
+/// The body of a record: what is read prints as it was read.
+pub fn record(data: &[u8]) {
+    if let Ok(record) = Record::read(data) {
+        let frame = record.to_frame();
+        assert_eq!(Record::read(&frame[FRAME_HEADER_BYTES..]), Ok(record));
     }
 }
 

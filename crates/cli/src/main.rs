@@ -32,7 +32,14 @@ enum Verb {
     Emulate(verbs::emulate::Arguments),
     /// Receive files
     Serve(verbs::serve::Arguments),
-    /// Send a file
+    /// Copy files and directories to and from a host that ssh reaches
+    Copy(verbs::copy::Arguments),
+    /// The far end of `sweetspot copy`
+    #[command(hide = true)]
+    Endpoint(verbs::copy::EndpointArguments),
+    /// Receive what `sweetspot send` offers
+    Receive(verbs::receive::Arguments),
+    /// Send files and directories
     Send(verbs::send::Arguments),
     Tune(verbs::tune::Arguments),
     /// Show on this machine's kernel what sizing the window gains
@@ -74,6 +81,9 @@ fn main() -> ExitCode {
         Verb::Advise(arguments) => verbs::advise::run(arguments),
         Verb::Emulate(arguments) => verbs::emulate::run(arguments),
         Verb::Serve(arguments) => verbs::serve::run(arguments),
+        Verb::Copy(arguments) => verbs::copy::run(arguments),
+        Verb::Endpoint(arguments) => verbs::copy::run_endpoint(arguments),
+        Verb::Receive(arguments) => verbs::receive::run(arguments),
         Verb::Send(arguments) => verbs::send::run(arguments),
         Verb::Tune(arguments) => verbs::tune::run(arguments),
         Verb::Demo(arguments) => verbs::demo::run(arguments),

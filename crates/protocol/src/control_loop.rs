@@ -143,7 +143,7 @@ impl ControlLoop {
                 let size = Bytes::new(datagram.len() as u64) + framing.headers;
                 self.driver.handle_train_packet(now, arrived, size, packet);
             }
-            Some(ProbePacket::Punch | ProbePacket::Probe { .. }) | None => {}
+            Some(ProbePacket::Punch { .. } | ProbePacket::Probe { .. }) | None => {}
         }
         self.drain();
     }

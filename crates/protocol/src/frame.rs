@@ -1,19 +1,26 @@
 //! Frames: one byte for the kind, four bytes for the length (big-endian), then that many bytes.
 //!
-//! Content (kind 0) is passed on piece by piece as it arrives. Messages (kind 1) are collected first. Both
-//! have a maximum length, so that a hostile peer cannot make this end allocate memory.
+//! A piece of a file (kind 0) begins with the entry's number, the piece's number (4 bytes each) and the piece's
+//! hash (32 bytes); its content is passed on as it arrives. Messages (kind 1) and records (kind 2) are collected
+//! first. All have a maximum length, so that a hostile peer cannot make this end allocate memory.
 
 use thiserror::Error;
 
-/// The longest content frame that is accepted, bytes.
-pub const MAX_CONTENT_BYTES: u32 = 1 << 20;
+use crate::hash_tree::{PIECE_BYTES, PieceHash};
+
 /// The longest message that is accepted, bytes.
 pub const MAX_MESSAGE_BYTES: u32 = 16 << 10;
+/// The longest record that is accepted, bytes.
+pub const MAX_RECORD_BYTES: u32 = 1 << 20;
 /// The length of a frame's header, bytes.
 pub const FRAME_HEADER_BYTES: usize = 5;
+/// The length of a piece's own header after the frame's, bytes.
+pub const PIECE_HEADER_BYTES: usize = 40;
 
-const CONTENT: u8 = 0;
+const PIECE: u8 = 0;
 const MESSAGE: u8 = 1;
+const RECORD: u8 = 2;
+const MAX_PIECE_FRAME_BYTES: u32 = PIECE_BYTES as u32 + PIECE_HEADER_BYTES as u32;
 
 /// Why a frame is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -34,24 +41,63 @@ pub enum FrameError {
     Empty,
 }
 
+/// The header of a piece.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PieceHeader {
+    /// The number of the file's entry.
+    pub entry: u32,
+    /// The number of the piece in its file.
+    pub piece: u32,
+    /// The hash of its content.
+    pub hash: PieceHash,
+    /// Bytes of content that follow, at least one.
+    pub length: u32,
+}
+
 /// A part of the stream, cut out of its frames.
 #[derive(Debug, PartialEq, Eq)]
 pub enum FramePart<'a> {
-    /// The next bytes of the content.
+    /// A piece begins; its content follows.
+    Piece(PieceHeader),
+    /// The next bytes of the piece that began last.
     Content(&'a [u8]),
     /// The body of a whole message.
     Message(Vec<u8>),
+    /// The body of a whole record.
+    Record(Vec<u8>),
 }
 
-/// The header of a content frame with `length` bytes to follow.
-pub fn content_header(length: u32) -> [u8; FRAME_HEADER_BYTES] {
-    header(CONTENT, length)
+impl PieceHeader {
+    /// The frame's header and the piece's, with `length` bytes of content to follow.
+    pub fn to_bytes(&self) -> [u8; FRAME_HEADER_BYTES + PIECE_HEADER_BYTES] {
+        let mut bytes = [0; FRAME_HEADER_BYTES + PIECE_HEADER_BYTES];
+        bytes[..5].copy_from_slice(&header(PIECE, self.length + PIECE_HEADER_BYTES as u32));
+        bytes[5..9].copy_from_slice(&self.entry.to_be_bytes());
+        bytes[9..13].copy_from_slice(&self.piece.to_be_bytes());
+        bytes[13..].copy_from_slice(&self.hash);
+        bytes
+    }
+
+    fn read(bytes: &[u8; PIECE_HEADER_BYTES], length: u32) -> PieceHeader {
+        let number = |at: usize| u32::from_be_bytes([0, 1, 2, 3].map(|i| bytes[at + i]));
+        let mut hash = [0; 32];
+        hash.copy_from_slice(&bytes[8..]);
+        PieceHeader { entry: number(0), piece: number(4), hash, length }
+    }
 }
 
 /// A whole message frame with this body, which must not be empty or longer than [`MAX_MESSAGE_BYTES`].
 pub fn message(body: &[u8]) -> Vec<u8> {
     debug_assert!(!body.is_empty() && body.len() <= MAX_MESSAGE_BYTES as usize);
     let mut frame = header(MESSAGE, body.len() as u32).to_vec();
+    frame.extend_from_slice(body);
+    frame
+}
+
+/// A whole record frame with this body, which must not be empty or longer than [`MAX_RECORD_BYTES`].
+pub fn record(body: &[u8]) -> Vec<u8> {
+    debug_assert!(!body.is_empty() && body.len() <= MAX_RECORD_BYTES as usize);
+    let mut frame = header(RECORD, body.len() as u32).to_vec();
     frame.extend_from_slice(body);
     frame
 }
@@ -73,10 +119,16 @@ enum DecoderState {
         have: [u8; FRAME_HEADER_BYTES],
         n: usize,
     },
+    PieceHeader {
+        have: [u8; PIECE_HEADER_BYTES],
+        n: usize,
+        length: u32,
+    },
     Content {
         left: u32,
     },
-    Message {
+    Body {
+        kind: u8,
         body: Vec<u8>,
         left: u32,
     },
@@ -96,16 +148,20 @@ impl DecoderState {
     fn after_header(have: [u8; FRAME_HEADER_BYTES]) -> Result<DecoderState, FrameError> {
         let [kind, a, b, c, d] = have;
         let length = u32::from_be_bytes([a, b, c, d]);
-        let limit = match kind {
-            CONTENT => MAX_CONTENT_BYTES,
-            MESSAGE => MAX_MESSAGE_BYTES,
+        let (least, limit) = match kind {
+            PIECE => (PIECE_HEADER_BYTES as u32 + 1, MAX_PIECE_FRAME_BYTES),
+            MESSAGE => (1, MAX_MESSAGE_BYTES),
+            RECORD => (1, MAX_RECORD_BYTES),
             _ => return Err(FrameError::Kind(kind)),
         };
         match length {
-            0 => Err(FrameError::Empty),
+            _ if length < least => Err(FrameError::Empty),
             _ if length > limit => Err(FrameError::TooLong { length, limit }),
-            _ if kind == CONTENT => Ok(DecoderState::Content { left: length }),
-            _ => Ok(DecoderState::Message { body: Vec::new(), left: length }),
+            _ if kind == PIECE => {
+                let length = length - PIECE_HEADER_BYTES as u32;
+                Ok(DecoderState::PieceHeader { have: [0; PIECE_HEADER_BYTES], n: 0, length })
+            }
+            _ => Ok(DecoderState::Body { kind, body: Vec::new(), left: length }),
         }
     }
 }
@@ -125,6 +181,16 @@ impl FrameDecoder {
                             DecoderState::after_header(*have).unwrap_or_else(DecoderState::Broken);
                     }
                 }
+                DecoderState::PieceHeader { have, n, length } => {
+                    let taken = take(input, PIECE_HEADER_BYTES - *n);
+                    have[*n..*n + taken.len()].copy_from_slice(taken);
+                    *n += taken.len();
+                    if *n == PIECE_HEADER_BYTES {
+                        let header = PieceHeader::read(have, *length);
+                        self.state = DecoderState::Content { left: header.length };
+                        return Ok(Some(FramePart::Piece(header)));
+                    }
+                }
                 DecoderState::Content { left } => {
                     let taken = take(input, *left as usize);
                     *left -= taken.len() as u32;
@@ -133,14 +199,17 @@ impl FrameDecoder {
                     }
                     return Ok(Some(FramePart::Content(taken)));
                 }
-                DecoderState::Message { body, left } => {
+                DecoderState::Body { kind, body, left } => {
                     let taken = take(input, *left as usize);
                     body.extend_from_slice(taken);
                     *left -= taken.len() as u32;
                     if *left == 0 {
-                        let body = std::mem::take(body);
+                        let (kind, body) = (*kind, std::mem::take(body));
                         self.state = DecoderState::AT_HEADER;
-                        return Ok(Some(FramePart::Message(body)));
+                        return Ok(Some(match kind {
+                            MESSAGE => FramePart::Message(body),
+                            _ => FramePart::Record(body),
+                        }));
                     }
                 }
                 DecoderState::Broken(error) => return Err(*error),
@@ -164,28 +233,38 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    #[derive(Debug, Clone)]
+    #[derive(Debug, Clone, PartialEq)]
     enum Frame {
-        Content(Vec<u8>),
+        Piece(PieceHeader, Vec<u8>),
         Message(Vec<u8>),
+        Record(Vec<u8>),
     }
 
     fn frame() -> impl Strategy<Value = Frame> {
         let body = || proptest::collection::vec(any::<u8>(), 1..300);
-        prop_oneof![body().prop_map(Frame::Content), body().prop_map(Frame::Message)]
+        prop_oneof![
+            (body(), any::<(u32, u32)>()).prop_map(|(content, (entry, piece))| {
+                let length = content.len() as u32;
+                Frame::Piece(PieceHeader { entry, piece, hash: [7; 32], length }, content)
+            }),
+            body().prop_map(Frame::Message),
+            body().prop_map(Frame::Record)
+        ]
     }
 
-    /// What arrives, with neighbouring pieces of content joined.
+    /// What arrives, with a piece's parts joined.
     fn decode(stream: &[u8], cuts: &[usize]) -> Result<Vec<Frame>, FrameError> {
         let (mut decoder, mut frames, mut rest) = (FrameDecoder::default(), Vec::new(), stream);
         let mut cuts = cuts.iter().cycle();
         while !rest.is_empty() {
             let mut input = take(&mut rest, *cuts.next().unwrap());
-            while let Some(piece) = decoder.next(&mut input)? {
-                match (piece, frames.last_mut()) {
-                    (FramePart::Content(c), Some(Frame::Content(all))) => all.extend(c),
-                    (FramePart::Content(c), _) => frames.push(Frame::Content(c.to_vec())),
+            while let Some(part) = decoder.next(&mut input)? {
+                match (part, frames.last_mut()) {
+                    (FramePart::Piece(header), _) => frames.push(Frame::Piece(header, vec![])),
+                    (FramePart::Content(c), Some(Frame::Piece(_, all))) => all.extend(c),
+                    (FramePart::Content(_), _) => panic!("content without a piece"),
                     (FramePart::Message(m), _) => frames.push(Frame::Message(m)),
+                    (FramePart::Record(r), _) => frames.push(Frame::Record(r)),
                 }
             }
         }
@@ -198,22 +277,18 @@ mod tests {
             frames in proptest::collection::vec(frame(), 0..20),
             cuts in proptest::collection::vec(1usize..700, 1..20),
         ) {
-            let (mut stream, mut sent) = (Vec::new(), Vec::new());
+            let mut stream = Vec::new();
             for frame in &frames {
                 match frame {
-                    Frame::Content(c) => {
-                        stream.extend(content_header(c.len() as u32));
-                        stream.extend(c);
+                    Frame::Piece(header, content) => {
+                        stream.extend(header.to_bytes());
+                        stream.extend(content);
                     }
                     Frame::Message(m) => stream.extend(message(m)),
-                }
-                match (frame, sent.last_mut()) {
-                    (Frame::Content(c), Some(Frame::Content(all))) => all.extend(c),
-                    (frame, _) => sent.push(frame.clone()),
+                    Frame::Record(r) => stream.extend(record(r)),
                 }
             }
-            let got = decode(&stream, &cuts).unwrap();
-            prop_assert_eq!(format!("{got:?}"), format!("{sent:?}"));
+            prop_assert_eq!(decode(&stream, &cuts).unwrap(), frames);
         }
 
         #[test]
@@ -227,7 +302,12 @@ mod tests {
 
     #[test]
     fn lengths_beyond_the_limit_are_refused_at_the_header() {
-        for (kind, limit) in [(CONTENT, MAX_CONTENT_BYTES), (MESSAGE, MAX_MESSAGE_BYTES)] {
+        let limits = [
+            (PIECE, MAX_PIECE_FRAME_BYTES),
+            (MESSAGE, MAX_MESSAGE_BYTES),
+            (RECORD, MAX_RECORD_BYTES),
+        ];
+        for (kind, limit) in limits {
             assert!(decode(&header(kind, limit), &[9]).is_ok());
             assert_eq!(
                 decode(&header(kind, limit + 1), &[9]).unwrap_err(),
@@ -235,7 +315,9 @@ mod tests {
             );
             assert_eq!(decode(&header(kind, 0), &[9]).unwrap_err(), FrameError::Empty);
         }
-        assert_eq!(decode(&header(2, 1), &[9]).unwrap_err(), FrameError::Kind(2));
+        let no_content = header(PIECE, PIECE_HEADER_BYTES as u32);
+        assert_eq!(decode(&no_content, &[9]).unwrap_err(), FrameError::Empty);
+        assert_eq!(decode(&header(3, 1), &[9]).unwrap_err(), FrameError::Kind(3));
     }
 
     #[test]

@@ -6,11 +6,13 @@
 //!
 //! - A [`Ticket`] names a receiver and holds the secret of a transfer. A [`Session`] derives from the secret
 //!   and the TLS connection what both ends prove to each other.
-//! - Inside TLS 1.3 both directions carry [frames](frame). The sender opens with [`Hello`] and its proof; the
-//!   receiver answers with [`Accept`] and its own proof, or refuses. Then content flows one way and steering
-//!   the other, until the sender ends with the content's hash, the receiver answers with its
-//!   [`ReceiverSummary`] and the sender with its [`SenderSummary`]. Either end may fail with a reason at any
-//!   time. [`ReceiverOrder`] and [`SenderOrder`] refuse what comes out of order.
+//! - Inside TLS 1.3 both directions carry [frames](frame). Who connects opens with [`Hello`] and its proof, who
+//!   listens answers with [`Welcome`](Message::Welcome) and its own; either may be the sender. The sender makes
+//!   an [`Offer`], the receiver [accepts](Accept) it. Then the sender lists [entries](record), the receiver
+//!   answers each, and pieces of files flow on as many connections as pay, each with its [hash](hash_tree). At
+//!   the end the receiver sends its [`ReceiverSummary`] and the sender its [`SenderSummary`]. Either end may
+//!   fail with a reason at any time. [`ReceiverOrder`] and [`SenderOrder`] refuse what comes out of order,
+//!   [`FileProgress`] pieces that do not belong.
 //! - Beside TLS, [probe] packets measure the path over UDP.
 //! - [`ControlLoop`] runs a sizing controller at the receiver. What it wants done comes out as
 //!   [`TransferEffect`]s.
@@ -24,38 +26,46 @@
 //! use sweetspot_protocol::frame::FrameDecoder;
 //! use sweetspot_protocol::{Message, ProtocolError, ReceiverOrder};
 //!
-//! // A sender that says "end" before it said hello.
-//! let stream = Message::End { hash: "00".into() }.to_frame();
+//! // A sender that says "end" before it made an offer.
+//! let stream = Message::End.to_frame();
 //! let (mut decoder, mut order) = (FrameDecoder::default(), ReceiverOrder::default());
 //! let part = decoder.next(&mut &stream[..])?.expect("a whole frame");
 //! let error = order.handle(part).unwrap_err();
 //! assert!(matches!(error, ProtocolError::OutOfOrder { .. }));
-//! assert_eq!(error.to_string(), "the other end sent end before a hello");
+//! assert_eq!(error.to_string(), "the other end sent end before an offer");
 //! # Ok::<(), sweetspot_protocol::frame::FrameError>(())
 //! ```
 
 mod control_loop;
-mod file_name;
+mod file_progress;
 pub mod frame;
+pub mod hash_tree;
 mod message;
 mod order;
+mod printable;
 pub mod probe;
+pub mod record;
+mod relative_path;
 mod rtt_histogram;
 pub mod series;
 mod session;
+mod stream_count;
 mod ticket;
 mod transfer_summary;
 
 pub use control_loop::{ControlLoop, ROW_INTERVAL, ReceiverMeasurements, TransferEffect};
-pub use file_name::{FileName, NameError, Printable, TEMP_FILE_PREFIX};
+pub use file_progress::FileProgress;
 pub use message::{
-    Accept, CongestionMessage, Hello, KnownPathMessage, Message, MessageError, ReceiverSummary,
-    SenderSummary,
+    Accept, CongestionMessage, FileCounts, Hello, KnownPathMessage, Message, MessageError, Offer,
+    ReceiverSummary, SenderLimit, SenderSummary,
 };
-pub use order::{ProtocolError, ReceiverOrder, SenderItem, SenderOrder};
+pub use order::{ProtocolError, ReceiverItem, ReceiverOrder, SenderItem, SenderOrder};
+pub use printable::{Printable, TEMP_FILE_PREFIX};
+pub use relative_path::{PathError, RelativePath};
 pub use session::{EXPORTER_LABEL, EXPORTER_LENGTH, Session};
+pub use stream_count::{MAX_STREAMS, StreamCount};
 pub use ticket::{Secret, Ticket, TicketError, TicketHost};
 pub use transfer_summary::{OwnAccount, ProbeSummary, Role, RttSource, TransferSummary};
 
 /// The version of the protocol. Both ends must speak the same one.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;

@@ -4,23 +4,30 @@ use sweetspot_units::{Duration, Rate};
 use thiserror::Error;
 
 use crate::frame;
-use crate::transfer_summary::{ProbeSummary, RttSource};
+use crate::transfer_summary::{ProbeSummary, Role, RttSource};
 
 /// The messages of the protocol, as JSON: a handful per transfer, and a few per second while the receiver
 /// steers. The keys name the units.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum Message {
-    /// Sender: its proof, and the file it brings.
+    /// Who connected: its proof, and the transfer that the connection is for.
     Hello(Hello),
+    /// Who listens: its proof. The hello is accepted.
+    Welcome {
+        /// Proof of the ticket's secret, in hexadecimal (see [`crate::Session`]).
+        proof: String,
+    },
+    /// Sender: what it brings, and how it would send.
+    Offer(Offer),
     /// Receiver: the transfer is accepted.
     Accept(Accept),
-    /// Receiver: the transfer is refused.
+    /// Either end, before the transfer is accepted: it is refused.
     Refuse {
         /// Why, in one line for the user at the other end.
         reason: String,
     },
-    /// Receiver: how to send, and the window that it is about to advertise.
+    /// Receiver: how to send, and the window that it is about to advertise, over all connections together.
     Steer {
         /// The rate at which to pace payload, bits per second; `None`: no limit.
         pacing_bps: Option<u64>,
@@ -40,14 +47,21 @@ pub enum Message {
         /// UDP payload of each packet, bytes.
         payload_bytes: u32,
     },
-    /// Sender: all content was sent.
-    End {
-        /// BLAKE3 of the content, hexadecimal.
-        hash: String,
+    /// Receiver: move content over so many connections from now on. Who connected first connects again.
+    Streams {
+        /// How many connections in all.
+        count: u32,
     },
-    /// Receiver: it is still writing to disk. Keeps the connection from timing out.
+    /// Sender: something of its host limits it, which more connections would mend.
+    SenderLimit {
+        /// What.
+        by: SenderLimit,
+    },
+    /// Sender: everything that was asked for was sent.
+    End,
+    /// Either end: it is busy with its disk. Keeps the connection from timing out.
     Busy,
-    /// Receiver: the content is verified and has its final name.
+    /// Receiver: the content is verified and has its final names.
     ReceiverSummary(ReceiverSummary),
     /// Sender: what it counted.
     SenderSummary(SenderSummary),
@@ -58,17 +72,54 @@ pub enum Message {
     },
 }
 
-/// The sender's first message.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// What limits a sender on one connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SenderLimit {
+    /// The kernel does not have the congestion control that the receiver asked for, and losses hold the one it has
+    /// down.
+    Congestion,
+    /// The send buffer is as large as the host allows, and full.
+    SendBuffer,
+}
+
+/// The first message of who connects.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
     /// The protocol's version, [`crate::VERSION`].
     pub version: u32,
     /// Proof of the ticket's secret, in hexadecimal (see [`crate::Session`]).
     pub proof: String,
-    /// The file's name.
+    /// Whether it sends or receives. Versions before 4 do not say; they only sent.
+    #[serde(default = "sender")]
+    pub role: Role,
+    /// The transfer, 16 random bytes in hexadecimal: the same on all its connections, and after the path broke.
+    #[serde(default)]
+    pub transfer: String,
+    /// Whether this is a further connection of a transfer that runs.
+    #[serde(default)]
+    pub joins: bool,
+}
+
+fn sender() -> Role {
+    Role::Sender
+}
+
+/// What a sender brings, and how it would send.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Offer {
+    /// What to call it: the file's or directory's name, or how many there are.
     pub name: String,
-    /// The file's length in bytes.
-    pub size: u64,
+    /// The content's length in bytes, if it is one file.
+    pub size: Option<u64>,
+    /// Whether it is one file, or standard input.
+    pub one_file: bool,
+    /// Whether several things come at the top: several sources, or what is in a directory.
+    pub many: bool,
+    /// Whether what is there is compared by its content, where length and time are the same.
+    pub checksum: bool,
+    /// Whether nothing is to be moved: only what would be is asked.
+    pub dry_run: bool,
     /// The sizing that the sender asks for, if any.
     pub sizing: Option<String>,
     /// The congestion control that the sender's user chose, if any.
@@ -77,6 +128,10 @@ pub struct Hello {
     pub path: Option<KnownPathMessage>,
     /// Whether the sender will answer probes.
     pub probes: bool,
+    /// The number of connections that the sender's user chose, if any.
+    pub streams: Option<u32>,
+    /// Whether several connections may take more than one flow's fair share.
+    pub greedy: bool,
 }
 
 /// [`KnownPath`] as a message carries it.
@@ -100,11 +155,9 @@ pub enum CongestionMessage {
     Bbr,
 }
 
-/// The receiver's answer to a [`Hello`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// The receiver's answer to an [`Offer`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Accept {
-    /// Proof of the ticket's secret, in hexadecimal (see [`crate::Session`]).
-    pub proof: String,
     /// The sizing that is used.
     pub sizing: String,
     /// The congestion control that the sender must use, if the receiver's user chose one.
@@ -116,20 +169,37 @@ pub struct Accept {
 /// The receiver's last message: what it wrote and measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReceiverSummary {
-    /// BLAKE3 of the written content, hexadecimal. Equal to the sender's.
-    pub hash: String,
+    /// BLAKE3 of the written content, hexadecimal, if it is one file. Equal to the sender's.
+    pub hash: Option<String>,
+    /// How many files were written, or found to be the same, or not written.
+    pub files: FileCounts,
+    /// Bytes of content that came.
+    pub content_bytes: u64,
+    /// The most connections that were used at once.
+    pub streams: u32,
     /// Minimum, median and 99th percentile of the round-trip times, seconds.
     pub rtt_s: Option<[f64; 3]>,
     /// Who measured the round-trip times.
     pub rtt_source: RttSource,
     /// How many probes were sent, answered and lost.
     pub probes: ProbeSummary,
-    /// The last window advertised while content flowed, bytes.
+    /// The last window advertised while content flowed, over all connections, bytes.
     pub window_final_bytes: Option<u64>,
     /// How the window was limited; `None` if it was left to the kernel.
     pub clamp_method: Option<String>,
     /// Limits of the receiving host that held the transfer back.
     pub limits: Vec<String>,
+}
+
+/// What became of the files of a transfer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileCounts {
+    /// Files that were written.
+    pub written: u64,
+    /// Files that were there already, the same.
+    pub unchanged: u64,
+    /// Entries of any kind that were refused or failed.
+    pub failed: u64,
 }
 
 /// The sender's last message: what it counted.
@@ -166,11 +236,15 @@ impl Message {
     pub fn kind(&self) -> &'static str {
         match self {
             Message::Hello(_) => "hello",
+            Message::Welcome { .. } => "welcome",
+            Message::Offer(_) => "offer",
             Message::Accept(_) => "accept",
             Message::Refuse { .. } => "refuse",
             Message::Steer { .. } => "steer",
             Message::Train { .. } => "train",
-            Message::End { .. } => "end",
+            Message::Streams { .. } => "streams",
+            Message::SenderLimit { .. } => "its limit",
+            Message::End => "end",
             Message::Busy => "busy",
             Message::ReceiverSummary(_) => "summary",
             Message::SenderSummary(_) => "closing",

@@ -1,7 +1,10 @@
 use thiserror::Error;
 
-use crate::frame::{FrameError, FramePart};
-use crate::{Hello, Message, MessageError, SenderSummary};
+use crate::frame::{FrameError, FramePart, PieceHeader};
+use crate::hash_tree::PieceHash;
+use crate::record::{Answer, EntryKind, FileEnd, FileResult, Record, RecordError};
+use crate::record::{Entry, MAX_BATCH, MAX_HASHES};
+use crate::{Message, MessageError, Offer, SenderLimit, SenderSummary};
 
 /// How the peer broke the protocol.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -12,6 +15,9 @@ pub enum ProtocolError {
     /// Its message is malformed.
     #[error("the other end sent {0}")]
     Message(#[from] MessageError),
+    /// Its record is malformed.
+    #[error("the other end sent {0}")]
+    Record(#[from] RecordError),
     /// It sent something that is not allowed at this stage.
     #[error("the other end sent {what} {when}")]
     OutOfOrder {
@@ -20,28 +26,37 @@ pub enum ProtocolError {
         /// The stage.
         when: &'static str,
     },
-    /// It sent more content than the announced length, bytes.
-    #[error("the other end sent more than the {0} bytes it announced")]
-    TooMuch(u64),
-    /// It ended the content this many bytes before the announced length.
-    #[error("the other end ended {0} bytes before the announced length")]
+    /// It sent a piece that was not asked for.
+    #[error("the other end sent piece {piece} {what}")]
+    Piece {
+        /// The piece's number.
+        piece: u32,
+        /// What is wrong.
+        what: &'static str,
+    },
+    /// It ended a file at another length than it announced, bytes.
+    #[error("the other end did not send the {0} bytes it announced")]
     TooLittle(u64),
+    /// It speaks of an entry that is not open.
+    #[error("the other end spoke of entry {0}, which is not open")]
+    NoEntry(u32),
 }
 
-/// The order in which the sender may send, as the receiver checks it.
+/// The order in which a sender may send on the first connection once it is welcome, as the receiver checks it.
 #[derive(Debug)]
 pub struct ReceiverOrder {
     stage: ReceiverStage,
+    entries: u32,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ReceiverStage {
-    /// Only a hello may come.
-    Handshake,
-    /// The hello is being checked: nothing may come.
-    Judging { size: u64 },
-    /// Content may come, then the end.
-    Content { size: u64, left: u64 },
+    /// Only an offer may come.
+    Waiting,
+    /// The offer is being checked: nothing may come.
+    Judging,
+    /// Entries and content may come, then the end.
+    Moving { listed: bool },
     /// Only the sender's summary may come.
     Ended,
     /// Nothing more may come.
@@ -51,15 +66,33 @@ enum ReceiverStage {
 /// An item that the sender sent in order.
 #[derive(Debug, PartialEq)]
 pub enum SenderItem<'a> {
-    /// The hello. Answer it with [`ReceiverOrder::accept`] or close the connection.
-    Hello(Hello),
-    /// The next bytes of the content.
-    Content(&'a [u8]),
-    /// All content has arrived.
-    End {
-        /// The content's BLAKE3 as the sender computed it, hexadecimal.
-        hash: String,
+    /// The offer. Answer it with [`ReceiverOrder::accept`] or close the connection.
+    Offer(Offer),
+    /// The next entries; the first has this number.
+    Entries(u32, Vec<Entry>),
+    /// All entries were listed: files with content, and their bytes.
+    Listed {
+        /// Files with content.
+        files: u32,
+        /// Bytes of all files together.
+        bytes: u64,
     },
+    /// A piece begins.
+    Piece(PieceHeader),
+    /// The next bytes of that piece.
+    Content(&'a [u8]),
+    /// Pieces that are holes: the entry, the first piece, how many.
+    Holes(u32, u32, u32),
+    /// Ends of files.
+    Ends(Vec<FileEnd>),
+    /// An entry cannot be delivered, for this reason.
+    Gone(u32, String),
+    /// What limits the sender.
+    SenderLimit(SenderLimit),
+    /// The sender is busy.
+    Busy,
+    /// All that was asked for was sent.
+    End,
     /// What the sender counted.
     SenderSummary(SenderSummary),
     /// The sender gave up, for this reason.
@@ -68,88 +101,144 @@ pub enum SenderItem<'a> {
 
 impl Default for ReceiverOrder {
     fn default() -> ReceiverOrder {
-        ReceiverOrder { stage: ReceiverStage::Handshake }
+        ReceiverOrder { stage: ReceiverStage::Waiting, entries: 0 }
     }
 }
 
 impl ReceiverOrder {
-    /// Accepts the hello: content may come.
+    /// Accepts the offer: entries may come.
     pub fn accept(&mut self) {
-        if let ReceiverStage::Judging { size } = self.stage {
-            self.stage = ReceiverStage::Content { size, left: size };
+        if self.stage == ReceiverStage::Judging {
+            self.stage = ReceiverStage::Moving { listed: false };
         }
     }
 
-    /// Checks that `piece` is allowed now.
-    pub fn handle<'a>(&mut self, piece: FramePart<'a>) -> Result<SenderItem<'a>, ProtocolError> {
-        let message = match piece {
-            FramePart::Content(bytes) => return self.handle_content(bytes),
-            FramePart::Message(body) => Message::read(&body)?,
-        };
-        match (&self.stage, message) {
+    /// Checks that `part` is allowed now.
+    pub fn handle<'a>(&mut self, part: FramePart<'a>) -> Result<SenderItem<'a>, ProtocolError> {
+        match part {
+            FramePart::Message(body) => self.handle_message(Message::read(&body)?),
+            FramePart::Record(body) => self.handle_record(Record::read(&body)?),
+            FramePart::Piece(header) if self.is_moving() => Ok(SenderItem::Piece(header)),
+            FramePart::Content(bytes) if self.is_moving() => Ok(SenderItem::Content(bytes)),
+            FramePart::Piece(_) | FramePart::Content(_) => Err(self.out_of_order("content")),
+        }
+    }
+
+    fn handle_message<'a>(&mut self, message: Message) -> Result<SenderItem<'a>, ProtocolError> {
+        match (self.stage, message) {
             (_, Message::Failed { reason }) => Ok(SenderItem::Failed(reason)),
-            (ReceiverStage::Handshake, Message::Hello(hello)) => {
-                self.stage = ReceiverStage::Judging { size: hello.size };
-                Ok(SenderItem::Hello(hello))
+            (ReceiverStage::Waiting, Message::Offer(offer)) => {
+                self.stage = ReceiverStage::Judging;
+                Ok(SenderItem::Offer(offer))
             }
-            (ReceiverStage::Content { left: 0, .. }, Message::End { hash }) => {
+            (ReceiverStage::Moving { .. }, Message::Busy) => Ok(SenderItem::Busy),
+            (ReceiverStage::Moving { .. }, Message::SenderLimit { by }) => {
+                Ok(SenderItem::SenderLimit(by))
+            }
+            (ReceiverStage::Moving { listed: true }, Message::End) => {
                 self.stage = ReceiverStage::Ended;
-                Ok(SenderItem::End { hash })
+                Ok(SenderItem::End)
             }
-            (ReceiverStage::Content { left, .. }, Message::End { .. }) => {
-                Err(ProtocolError::TooLittle(*left))
-            }
-            (ReceiverStage::Ended, Message::SenderSummary(closing)) => {
+            (ReceiverStage::Ended, Message::SenderSummary(summary)) => {
                 self.stage = ReceiverStage::Closed;
-                Ok(SenderItem::SenderSummary(closing))
+                Ok(SenderItem::SenderSummary(summary))
             }
-            (_, message) => {
-                Err(ProtocolError::OutOfOrder { what: message.kind(), when: self.when() })
-            }
+            (_, message) => Err(self.out_of_order(message.kind())),
         }
     }
 
-    fn handle_content<'a>(&mut self, bytes: &'a [u8]) -> Result<SenderItem<'a>, ProtocolError> {
-        let ReceiverStage::Content { size, left } = &mut self.stage else {
-            return Err(ProtocolError::OutOfOrder { what: "content", when: self.when() });
-        };
-        *left = left.checked_sub(bytes.len() as u64).ok_or(ProtocolError::TooMuch(*size))?;
-        Ok(SenderItem::Content(bytes))
+    fn handle_record<'a>(&mut self, record: Record) -> Result<SenderItem<'a>, ProtocolError> {
+        match (self.stage, record) {
+            (ReceiverStage::Moving { listed: false }, Record::Entries(entries)) => {
+                let first = self.entries;
+                let refers_back = |(number, entry): (u32, &Entry)| match entry.kind {
+                    EntryKind::HardLink { to } => to < number,
+                    _ => true,
+                };
+                let count = u32::try_from(entries.len()).unwrap_or(u32::MAX);
+                let next = first.checked_add(count).ok_or(self.out_of_order("too many entries"))?;
+                if entries.len() > MAX_BATCH || !(first..).zip(&entries).all(refers_back) {
+                    return Err(self.out_of_order("entries"));
+                }
+                self.entries = next;
+                Ok(SenderItem::Entries(first, entries))
+            }
+            (ReceiverStage::Moving { listed: false }, Record::Listed { entries, files, bytes })
+                if entries == self.entries =>
+            {
+                self.stage = ReceiverStage::Moving { listed: true };
+                Ok(SenderItem::Listed { files, bytes })
+            }
+            (ReceiverStage::Moving { .. }, Record::Holes { entry, first, pieces }) => {
+                Ok(SenderItem::Holes(entry, first, pieces))
+            }
+            (ReceiverStage::Moving { .. }, Record::Ends(ends)) => Ok(SenderItem::Ends(ends)),
+            (ReceiverStage::Moving { .. }, Record::Gone { entry, reason }) => {
+                Ok(SenderItem::Gone(entry, reason))
+            }
+            (_, record) => Err(self.out_of_order(record.kind())),
+        }
     }
 
-    fn when(&self) -> &'static str {
-        match self.stage {
-            ReceiverStage::Handshake => "before a hello",
-            ReceiverStage::Judging { .. } => "before its hello was answered",
-            ReceiverStage::Content { .. } => "in the midst of content",
+    fn is_moving(&self) -> bool {
+        matches!(self.stage, ReceiverStage::Moving { .. })
+    }
+
+    fn out_of_order(&self, what: &'static str) -> ProtocolError {
+        let when = match self.stage {
+            ReceiverStage::Waiting => "before an offer",
+            ReceiverStage::Judging => "before its offer was answered",
+            ReceiverStage::Moving { .. } => "in the midst of content",
             ReceiverStage::Ended => "after the end",
             ReceiverStage::Closed => "after closing",
-        }
+        };
+        ProtocolError::OutOfOrder { what, when }
     }
 }
 
-/// The order in which the receiver may send, as the sender checks it.
+/// The order in which the receiver may send once it is welcome, as the sender checks it.
 #[derive(Debug)]
 pub struct SenderOrder {
     stage: SenderStage,
+    /// Entries that were listed and not answered yet.
+    unanswered: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SenderStage {
-    Handshake,
+    /// Only the answer to the offer may come.
+    Offered,
     Sending,
     /// The end was sent: a summary may come.
     Ended,
     Summarised,
 }
 
+/// An item that the receiver sent in order.
+#[derive(Debug, PartialEq)]
+pub enum ReceiverItem {
+    /// A message.
+    Message(Message),
+    /// Answers to the next entries.
+    Answers(Vec<Answer>),
+    /// Hashes of pieces: the entry, the first piece, the hashes.
+    Hashes(u32, u32, Vec<PieceHash>),
+    /// What became of files.
+    Results(Vec<FileResult>),
+}
+
 impl Default for SenderOrder {
     fn default() -> SenderOrder {
-        SenderOrder { stage: SenderStage::Handshake }
+        SenderOrder { stage: SenderStage::Offered, unanswered: 0 }
     }
 }
 
 impl SenderOrder {
+    /// Notes that so many more entries were sent, each of which may be answered.
+    pub fn listed(&mut self, entries: u64) {
+        self.unanswered += entries;
+    }
+
     /// Notes that [`Message::End`] was sent: a summary may come.
     pub fn end(&mut self) {
         if self.stage == SenderStage::Sending {
@@ -157,57 +246,90 @@ impl SenderOrder {
         }
     }
 
-    /// Checks that `piece` is allowed now.
-    pub fn handle(&mut self, piece: FramePart<'_>) -> Result<Message, ProtocolError> {
-        let message = match piece {
-            FramePart::Content(_) => {
-                return Err(ProtocolError::OutOfOrder { what: "content", when: "to a sender" });
+    /// Checks that `part` is allowed now.
+    pub fn handle(&mut self, part: FramePart<'_>) -> Result<ReceiverItem, ProtocolError> {
+        match part {
+            FramePart::Piece(_) | FramePart::Content(_) => {
+                Err(ProtocolError::OutOfOrder { what: "content", when: "to a sender" })
             }
-            FramePart::Message(body) => Message::read(&body)?,
-        };
-        let (next, when) = match self.stage {
-            SenderStage::Handshake => (SenderStage::Sending, "before answering the hello"),
-            SenderStage::Sending => (SenderStage::Sending, "in the midst of content"),
-            SenderStage::Ended => (SenderStage::Ended, "after the end"),
-            SenderStage::Summarised => (SenderStage::Summarised, "after its summary"),
-        };
+            FramePart::Message(body) => self.handle_message(Message::read(&body)?),
+            FramePart::Record(body) => self.handle_record(Record::read(&body)?),
+        }
+    }
+
+    fn handle_message(&mut self, message: Message) -> Result<ReceiverItem, ProtocolError> {
         let running = matches!(self.stage, SenderStage::Sending | SenderStage::Ended);
         self.stage = match &message {
             Message::Failed { .. } => self.stage,
-            Message::Accept(_) | Message::Refuse { .. } if self.stage == SenderStage::Handshake => {
-                next
+            Message::Accept(_) | Message::Refuse { .. } if self.stage == SenderStage::Offered => {
+                SenderStage::Sending
             }
-            Message::Steer { .. } | Message::Train { .. } | Message::Busy if running => next,
+            Message::Steer { .. }
+            | Message::Train { .. }
+            | Message::Streams { .. }
+            | Message::Busy
+                if running =>
+            {
+                self.stage
+            }
             Message::ReceiverSummary(_) if self.stage == SenderStage::Ended => {
                 SenderStage::Summarised
             }
-            other => return Err(ProtocolError::OutOfOrder { what: other.kind(), when }),
+            other => return Err(self.out_of_order(other.kind())),
         };
-        Ok(message)
+        Ok(ReceiverItem::Message(message))
+    }
+
+    fn handle_record(&mut self, record: Record) -> Result<ReceiverItem, ProtocolError> {
+        if !matches!(self.stage, SenderStage::Sending | SenderStage::Ended) {
+            return Err(self.out_of_order(record.kind()));
+        }
+        match record {
+            Record::Answers(answers) if answers.len() as u64 <= self.unanswered => {
+                self.unanswered -= answers.len() as u64;
+                Ok(ReceiverItem::Answers(answers))
+            }
+            Record::Hashes { entry, first, hashes } if hashes.len() <= MAX_HASHES => {
+                Ok(ReceiverItem::Hashes(entry, first, hashes))
+            }
+            Record::Results(results) => Ok(ReceiverItem::Results(results)),
+            other => Err(self.out_of_order(other.kind())),
+        }
+    }
+
+    fn out_of_order(&self, what: &'static str) -> ProtocolError {
+        let when = match self.stage {
+            SenderStage::Offered => "before answering the offer",
+            SenderStage::Sending => "in the midst of content",
+            SenderStage::Ended => "after the end",
+            SenderStage::Summarised => "after its summary",
+        };
+        ProtocolError::OutOfOrder { what, when }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::RelativePath;
     use crate::frame::FRAME_HEADER_BYTES;
     use proptest::prelude::*;
 
-    fn hello(size: u64) -> Message {
-        Message::Hello(Hello {
-            version: crate::VERSION,
-            proof: String::new(),
+    fn offer() -> Message {
+        Message::Offer(Offer {
             name: "f".into(),
-            size,
+            size: None,
+            one_file: true,
+            many: false,
+            checksum: false,
+            dry_run: false,
             sizing: None,
             congestion: None,
             path: None,
             probes: true,
+            streams: None,
+            greedy: false,
         })
-    }
-
-    fn end() -> Message {
-        Message::End { hash: "h".into() }
     }
 
     fn closing() -> Message {
@@ -220,72 +342,117 @@ mod tests {
         })
     }
 
+    fn entries(kinds: Vec<EntryKind>) -> Record {
+        let entry = |kind| Entry {
+            path: RelativePath::new("f").unwrap(),
+            kind,
+            mode: 0o644,
+            modified: (0, 0),
+            attributes: vec![],
+        };
+        Record::Entries(kinds.into_iter().map(entry).collect())
+    }
+
     fn say(order: &mut ReceiverOrder, message: Message) -> Result<(), ProtocolError> {
         order
             .handle(FramePart::Message(message.to_frame().split_off(FRAME_HEADER_BYTES)))
             .map(|_| ())
     }
 
-    fn accepted(size: u64) -> ReceiverOrder {
+    fn tell(order: &mut ReceiverOrder, record: &Record) -> Result<(), ProtocolError> {
+        order.handle(FramePart::Record(record.to_frame().split_off(FRAME_HEADER_BYTES))).map(|_| ())
+    }
+
+    fn accepted() -> ReceiverOrder {
         let mut order = ReceiverOrder::default();
-        say(&mut order, hello(size)).unwrap();
+        say(&mut order, offer()).unwrap();
         order.accept();
         order
     }
 
     #[test]
     fn an_orderly_transfer_passes() {
-        let mut order = accepted(3);
+        let mut order = accepted();
+        tell(&mut order, &entries(vec![EntryKind::Directory, EntryKind::Stream])).unwrap();
+        let piece = PieceHeader { entry: 1, piece: 0, hash: [0; 32], length: 2 };
+        assert_eq!(order.handle(FramePart::Piece(piece)), Ok(SenderItem::Piece(piece)));
         assert_eq!(order.handle(FramePart::Content(b"ab")), Ok(SenderItem::Content(b"ab")));
-        assert_eq!(order.handle(FramePart::Content(b"c")), Ok(SenderItem::Content(b"c")));
-        say(&mut order, end()).unwrap();
+        tell(&mut order, &Record::Listed { entries: 2, files: 1, bytes: 2 }).unwrap();
+        say(&mut order, Message::End).unwrap();
         say(&mut order, closing()).unwrap();
     }
 
     #[test]
-    fn content_never_exceeds_what_was_announced() {
-        let mut order = accepted(3);
-        assert_eq!(order.handle(FramePart::Content(b"abcd")), Err(ProtocolError::TooMuch(3)));
+    fn a_link_refers_to_an_entry_before_it() {
+        let link = |to| EntryKind::HardLink { to };
+        assert!(tell(&mut accepted(), &entries(vec![link(0)])).is_err());
+        assert!(tell(&mut accepted(), &entries(vec![EntryKind::Stream, link(0)])).is_ok());
+        assert!(tell(&mut accepted(), &entries(vec![EntryKind::Stream, link(1)])).is_err());
     }
 
     #[test]
-    fn an_early_end_is_noticed() {
-        let mut order = accepted(3);
-        order.handle(FramePart::Content(b"a")).unwrap();
-        assert_eq!(say(&mut order, end()), Err(ProtocolError::TooLittle(2)));
+    fn the_list_ends_once_and_with_the_right_number() {
+        let mut order = accepted();
+        let listed = |entries| Record::Listed { entries, files: 0, bytes: 0 };
+        assert!(say(&mut order, Message::End).is_err());
+        assert!(tell(&mut order, &listed(1)).is_err());
+        assert!(tell(&mut order, &listed(0)).is_ok());
+        assert!(tell(&mut order, &listed(0)).is_err());
+        assert!(tell(&mut order, &entries(vec![EntryKind::Stream])).is_err());
     }
 
     #[test]
-    fn nothing_comes_before_the_hello_is_accepted() {
+    fn nothing_comes_before_the_offer_is_accepted() {
         let mut order = ReceiverOrder::default();
         assert!(order.handle(FramePart::Content(b"a")).is_err());
-        assert!(say(&mut order, end()).is_err());
-        say(&mut order, hello(3)).unwrap();
+        assert!(say(&mut order, Message::End).is_err());
+        say(&mut order, offer()).unwrap();
         assert!(order.handle(FramePart::Content(b"a")).is_err());
-        assert!(say(&mut order, hello(3)).is_err());
+        assert!(tell(&mut order, &entries(vec![EntryKind::Stream])).is_err());
+        assert!(say(&mut order, offer()).is_err());
+    }
+
+    #[test]
+    fn a_receiver_answers_no_more_than_was_listed() {
+        let mut order = SenderOrder::default();
+        let part = |bytes: Vec<u8>| bytes[FRAME_HEADER_BYTES..].to_vec();
+        let accept = Message::Refuse { reason: String::new() }.to_frame();
+        order.handle(FramePart::Message(part(accept))).unwrap();
+        let mut answer = |order: &mut SenderOrder, n| {
+            let record = Record::Answers(vec![Answer::All; n]);
+            order.handle(FramePart::Record(part(record.to_frame()))).is_ok()
+        };
+        assert!(!answer(&mut order, 1));
+        order.listed(2);
+        assert!(answer(&mut order, 2) && !answer(&mut order, 1));
     }
 
     proptest! {
-        /// Whatever a hostile sender says in whatever order, content passed on never exceeds what
-        /// the accepted hello announced, and an end comes only when all of it came.
+        /// Whatever a hostile sender says in whatever order, an end comes only after a list that is whole, and
+        /// nothing before the offer is accepted.
         #[test]
-        fn no_order_of_messages_breaks_the_count(
-            steps in proptest::collection::vec(0u8..6, 0..40),
-            size in 0u64..20,
+        fn no_order_of_messages_ends_a_transfer_that_was_not_listed(
+            steps in proptest::collection::vec(0u8..7, 0..40),
         ) {
-            let (mut order, mut passed, mut is_accepted) = (ReceiverOrder::default(), 0, false);
+            let (mut order, mut listed, mut sent, mut is_accepted) =
+                (ReceiverOrder::default(), false, 0, false);
             for step in steps {
                 match step {
-                    0 => { let _ = say(&mut order, hello(size)); }
-                    1 => { order.accept(); is_accepted = true; }
-                    2 => if order.handle(FramePart::Content(b"xyz")).is_ok() { passed += 3 },
-                    3 => if say(&mut order, end()).is_ok() {
-                        prop_assert!(is_accepted && passed == size);
+                    0 => { let _ = say(&mut order, offer()); }
+                    1 => { is_accepted |= order.stage == ReceiverStage::Judging; order.accept(); }
+                    2 => if tell(&mut order, &entries(vec![EntryKind::Stream])).is_ok() {
+                        prop_assert!(is_accepted && !listed);
+                        sent += 1;
                     },
-                    4 => { let _ = say(&mut order, closing()); }
+                    3 => if tell(&mut order, &Record::Listed { entries: sent, files: 0, bytes: 0 }).is_ok() {
+                        listed = true;
+                    },
+                    4 => if say(&mut order, Message::End).is_ok() {
+                        prop_assert!(is_accepted && listed);
+                    },
+                    5 => { let _ = say(&mut order, closing()); }
                     _ => { let _ = say(&mut order, Message::Busy); }
                 }
-                prop_assert!(passed <= size);
             }
         }
     }

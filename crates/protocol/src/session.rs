@@ -14,8 +14,8 @@ pub const EXPORTER_LENGTH: usize = 32;
 /// seen on one connection is not valid on another, and a man in the middle cannot forward it.
 #[derive(Clone)]
 pub struct Session {
-    sender_proof: blake3::Hash,
-    receiver_proof: blake3::Hash,
+    dialer_proof: blake3::Hash,
+    listener_proof: blake3::Hash,
     probe_id: [u8; 4],
     probe_key: [u8; 32],
 }
@@ -32,31 +32,31 @@ impl Session {
         let id = derive("sweetspot 1 probe session");
         let [a, b, c, d, ..] = id;
         Session {
-            sender_proof: derive("sweetspot 1 sender's proof of the ticket").into(),
-            receiver_proof: derive("sweetspot 1 receiver's proof of the ticket").into(),
+            dialer_proof: derive("sweetspot 4 proof of the ticket by who connects").into(),
+            listener_proof: derive("sweetspot 4 proof of the ticket by who listens").into(),
             probe_id: [a, b, c, d],
             probe_key: derive("sweetspot 1 probe authentication"),
         }
     }
 
-    /// The sender's proof as [`Hello`](crate::Hello) carries it, in hexadecimal.
-    pub fn sender_proof(&self) -> String {
-        self.sender_proof.to_hex().to_string()
+    /// The proof of who connects, as [`Hello`](crate::Hello) carries it, in hexadecimal.
+    pub fn dialer_proof(&self) -> String {
+        self.dialer_proof.to_hex().to_string()
     }
 
-    /// The receiver's proof as [`Accept`](crate::Accept) carries it, in hexadecimal.
-    pub fn receiver_proof(&self) -> String {
-        self.receiver_proof.to_hex().to_string()
+    /// The proof of who listens, as [`Welcome`](crate::Message::Welcome) carries it, in hexadecimal.
+    pub fn listener_proof(&self) -> String {
+        self.listener_proof.to_hex().to_string()
     }
 
-    /// Whether `given` is the sender's proof. The comparison takes constant time.
-    pub fn is_sender_proof(&self, given: &str) -> bool {
-        same(&self.sender_proof, given)
+    /// Whether `given` is the proof of who connects. The comparison takes constant time.
+    pub fn is_dialer_proof(&self, given: &str) -> bool {
+        same(&self.dialer_proof, given)
     }
 
-    /// Whether `given` is the receiver's proof. The comparison takes constant time.
-    pub fn is_receiver_proof(&self, given: &str) -> bool {
-        same(&self.receiver_proof, given)
+    /// Whether `given` is the proof of who listens. The comparison takes constant time.
+    pub fn is_listener_proof(&self, given: &str) -> bool {
+        same(&self.listener_proof, given)
     }
 
     /// The number that the connection's probe packets carry.
@@ -85,14 +85,14 @@ mod tests {
     fn a_proof_holds_for_its_side_its_secret_and_its_connection_only() {
         let session = |secret, exporter| Session::new(&Secret([secret; 16]), &[exporter; 32]);
         let (here, other_secret, other_connection) = (session(1, 1), session(2, 1), session(1, 2));
-        assert!(here.is_sender_proof(&here.sender_proof()));
-        assert!(here.is_receiver_proof(&here.receiver_proof()));
-        assert!(!here.is_sender_proof(&here.receiver_proof()));
-        assert!(!here.is_receiver_proof(&here.sender_proof()));
-        assert!(!here.is_sender_proof(&other_secret.sender_proof()));
-        assert!(!here.is_sender_proof(&other_connection.sender_proof()));
+        assert!(here.is_dialer_proof(&here.dialer_proof()));
+        assert!(here.is_listener_proof(&here.listener_proof()));
+        assert!(!here.is_dialer_proof(&here.listener_proof()));
+        assert!(!here.is_listener_proof(&here.dialer_proof()));
+        assert!(!here.is_dialer_proof(&other_secret.dialer_proof()));
+        assert!(!here.is_dialer_proof(&other_connection.dialer_proof()));
         for garbage in ["", "00", "zz", &"0".repeat(64), &"0".repeat(1000)] {
-            assert!(!here.is_sender_proof(garbage));
+            assert!(!here.is_dialer_proof(garbage));
         }
     }
 }

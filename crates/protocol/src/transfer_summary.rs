@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize};
 use sweetspot_sizing::ProbeCounts;
 use sweetspot_units::{Bytes, Duration};
 
-use crate::{ReceiverSummary, SenderSummary};
+use crate::{FileCounts, ReceiverSummary, SenderSummary};
 
 /// The result of one transfer: the object that `--json` prints, on either end.
 ///
@@ -14,14 +14,14 @@ pub struct TransferSummary {
     pub role: Role,
     /// The other end's address.
     pub peer: String,
-    /// The file's name at the receiver.
+    /// The name at the receiver of the file or directory, or how many there are.
     pub name: String,
     /// The sizing that was used, as `--sizing` spells it.
     pub sizing: String,
     /// The sender's congestion control, read back from its socket. `None`, like the two counts of segments,
     /// if the sender disconnected after the content was verified and before it sent its receiver.
     pub congestion: Option<String>,
-    /// Length of the content, bytes.
+    /// Content that was moved, bytes.
     pub bytes: u64,
     /// Seconds from the start of the connection (the sender's connect, the receiver's accept) until the content
     /// was verified at the receiver and acknowledged.
@@ -44,10 +44,9 @@ pub struct TransferSummary {
     pub probes: ProbeSummary,
     /// The last window that the receiver advertised while content flowed, bytes.
     pub window_final_bytes: Option<u64>,
-    /// BLAKE3 of the content, hexadecimal.
-    pub hash: String,
-    /// Whether both ends computed the same hash. Always true: a transfer whose hashes differ ends with an error
-    /// and has no outcome.
+    /// BLAKE3 of the content, hexadecimal, if it was one file.
+    pub hash: Option<String>,
+    /// Whether both ends computed the same hashes. Always true: a file whose hashes differ has failed.
     pub hash_ok: bool,
     /// Limits of either host that held the transfer back. Each names its sysctl.
     pub limits: Vec<String>,
@@ -55,6 +54,17 @@ pub struct TransferSummary {
     pub clamp_method: Option<String>,
     /// User and system CPU time of this end's process during the transfer, seconds.
     pub cpu_seconds: f64,
+    /// What became of the files.
+    pub files: FileCounts,
+    /// The most connections that were used at once.
+    pub streams: u32,
+    /// How often the path broke and the transfer went on.
+    pub reconnects: u32,
+    /// What was not moved and why, one line each; no more than the first hundred.
+    pub failures: Vec<String>,
+    /// What would have been moved, if only that was asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub would_move: Vec<String>,
 }
 
 impl TransferSummary {
@@ -95,6 +105,11 @@ impl TransferSummary {
             limits: [receiver.limits, sender_limits].concat(),
             clamp_method: receiver.clamp_method,
             cpu_seconds: end.cpu.as_secs_f64(),
+            files: receiver.files,
+            streams: receiver.streams,
+            reconnects: end.reconnects,
+            failures: end.failures.to_vec(),
+            would_move: Vec::new(),
         }
     }
 }
@@ -116,6 +131,10 @@ pub struct OwnAccount<'a> {
     pub took: Duration,
     /// CPU time of this end's process during the transfer.
     pub cpu: Duration,
+    /// How often the path broke and the transfer went on.
+    pub reconnects: u32,
+    /// What was not moved and why.
+    pub failures: &'a [String],
 }
 
 /// An end of a transfer.

@@ -4,25 +4,29 @@
 mod entries;
 
 use proptest::prelude::*;
-use sweetspot_protocol::{CongestionMessage, Hello, Message, VERSION, frame};
+use sweetspot_protocol::frame::PieceHeader;
+use sweetspot_protocol::record::{Answer, Entry, EntryKind, Record};
+use sweetspot_protocol::{CongestionMessage, Message, Offer, RelativePath};
 use sweetspot_units::Time;
 
 /// A stream that is right at first, so that the later stages are reached, then anything.
 fn stream() -> impl Strategy<Value = Vec<u8>> {
     let message = prop_oneof![
-        (0u64..40).prop_map(|size| {
-            Message::Hello(Hello {
-                version: VERSION,
-                proof: String::new(),
-                name: "f".into(),
-                size,
-                sizing: None,
-                congestion: None,
-                path: None,
-                probes: true,
-            })
-        }),
-        Just(Message::End { hash: "00".into() }),
+        Just(Message::Offer(Offer {
+            name: "f".into(),
+            size: None,
+            one_file: true,
+            many: false,
+            checksum: false,
+            dry_run: false,
+            sizing: None,
+            congestion: None,
+            path: None,
+            probes: true,
+            streams: None,
+            greedy: false,
+        })),
+        Just(Message::End),
         Just(Message::Busy),
         Just(Message::Failed { reason: "because".into() }),
         any::<Option<u64>>().prop_map(|n| Message::Steer {
@@ -32,10 +36,24 @@ fn stream() -> impl Strategy<Value = Vec<u8>> {
             phase: "ramping".into()
         }),
     ];
+    let record = prop_oneof![
+        (0u64..40).prop_map(|size| Record::Entries(vec![Entry {
+            path: RelativePath::new("a/b").unwrap(),
+            kind: EntryKind::File { size, sparse: false },
+            mode: 0o644,
+            modified: (0, 0),
+            attributes: vec![],
+        }])),
+        (0u32..3).prop_map(|entries| Record::Listed { entries, files: entries, bytes: 0 }),
+        Just(Record::Answers(vec![Answer::All])),
+    ];
     let frame = prop_oneof![
         message.prop_map(|message| message.to_frame()),
+        record.prop_map(|record| record.to_frame()),
         proptest::collection::vec(any::<u8>(), 1..20).prop_map(|content| {
-            [&frame::content_header(content.len() as u32)[..], &content].concat()
+            let length = content.len() as u32;
+            let header = PieceHeader { entry: 0, piece: 0, hash: [0; 32], length };
+            [&header.to_bytes()[..], &content].concat()
         }),
         proptest::collection::vec(any::<u8>(), 0..20),
     ];
@@ -52,6 +70,18 @@ proptest! {
     #[test]
     fn no_bytes_break_the_frames(bytes in proptest::collection::vec(any::<u8>(), 0..500)) {
         entries::frames(&bytes);
+    }
+
+    #[test]
+    fn no_bytes_break_the_records(bytes in proptest::collection::vec(any::<u8>(), 0..500)) {
+        entries::record(&bytes);
+    }
+
+    #[test]
+    fn no_order_of_pieces_breaks_a_files_progress(
+        bytes in proptest::collection::vec(any::<u8>(), 0..200),
+    ) {
+        entries::file_progress(&bytes);
     }
 
     #[test]
@@ -83,4 +113,15 @@ fn times_far_in_the_future_are_printed_in_tickets() {
     };
     ticket.expires = Time::from_nanos(u64::MAX / 1_000_000_000 * 1_000_000_000);
     entries::ticket(ticket.to_string().as_bytes());
+}
+
+/// Found by fuzzing: the code for "no threshold" in place of a number was read, and printed as another.
+#[test]
+fn an_answer_with_a_code_that_is_no_number_is_refused() {
+    let mut fields = vec![3, 1];
+    fields.extend([0xff; 8]);
+    fields.extend([0x52; 7]);
+    fields.extend([0xff; 9]);
+    fields.extend([0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0xb8, 0]);
+    entries::probe(&fields);
 }

@@ -1,7 +1,8 @@
 //! The JSON that programs read: names in it do not change with those in the code.
 
 use sweetspot_protocol::{
-    OwnAccount, ProbeSummary, ReceiverSummary, Role, RttSource, SenderSummary, TransferSummary,
+    FileCounts, OwnAccount, ProbeSummary, ReceiverSummary, Role, RttSource, SenderSummary,
+    TransferSummary,
 };
 use sweetspot_units::{Bytes, Duration};
 
@@ -15,9 +16,14 @@ fn the_names_in_a_transfers_summary_are_those_that_programs_know() {
         bytes: Bytes::new(1000),
         took: Duration::from_secs(1),
         cpu: Duration::ZERO,
+        reconnects: 0,
+        failures: &[],
     };
     let receiver = ReceiverSummary {
-        hash: "00".into(),
+        hash: Some("00".into()),
+        files: FileCounts { written: 1, unchanged: 0, failed: 0 },
+        content_bytes: 1000,
+        streams: 1,
         rtt_s: Some([0.01, 0.02, 0.03]),
         rtt_source: RttSource::Probes,
         probes: ProbeSummary::default(),
@@ -39,7 +45,8 @@ fn the_names_in_a_transfers_summary_are_those_that_programs_know() {
         r#""rtt_min_s":0.01,"rtt_median_s":0.02,"rtt_p99_s":0.03,"rtt_source":"probes","#,
         r#""probes":{"sent":0,"answered":0,"lost_forward":0,"lost_reverse":0,"fallback":false},"#,
         r#""window_final_bytes":5,"hash":"00","hash_ok":true,"limits":[],"clamp_method":null,"#,
-        r#""cpu_seconds":0.0}"#
+        r#""cpu_seconds":0.0,"files":{"written":1,"unchanged":0,"failed":0},"streams":1,"#,
+        r#""reconnects":0,"failures":[]}"#
     );
     assert_eq!(serde_json::to_string(&summary).unwrap(), expected);
     let name = |source| serde_json::to_string(&source).unwrap();

@@ -1,7 +1,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use sweetspot_protocol::{NameError, Printable, ProtocolError, VERSION};
+use sweetspot_protocol::{PathError, Printable, ProtocolError, VERSION};
 use sweetspot_sizing::SizingError;
 use sweetspot_units::{Bytes, Duration};
 use thiserror::Error;
@@ -17,16 +17,16 @@ pub enum TransferError {
         /// Why.
         source: io::Error,
     },
-    /// The path to send is not a regular file.
-    #[error("{} is not a regular file; pack it first, for example with tar", .0.display())]
-    NotAFile(PathBuf),
-    /// The file changed while it was sent.
-    #[error("{} {what} while it was being sent; send it again once it is at rest", .path.display())]
-    SourceChanged {
-        /// The file.
-        path: PathBuf,
-        /// How it changed.
-        what: &'static str,
+    /// There is nothing to send.
+    #[error("there is nothing to send: {0}")]
+    NothingToSend(String),
+    /// A pattern for what to leave out.
+    #[error("--exclude \"{pattern}\" is no pattern: {reason}")]
+    Pattern {
+        /// The pattern.
+        pattern: String,
+        /// Why.
+        reason: String,
     },
     /// The directory to serve into is missing or may not be read.
     #[error("{}: {source}; give --dir a directory that you may write to", .path.display())]
@@ -51,12 +51,27 @@ pub enum TransferError {
         "{} exists already and was left alone; start serve with --force to overwrite, or send under another --name", .0.display()
     )]
     Exists(PathBuf),
+    /// Another transfer writes that file.
+    #[error("{} is being written by another transfer; wait for it, or send under another --name", .0.display())]
+    InUse(PathBuf),
+    /// Something that is not a directory is where a directory is to be.
+    #[error("{} is there and is not a directory; it was left alone; remove it or send under another --name", .0.display())]
+    NotADirectory(PathBuf),
+    /// Several things were sent to standard output.
+    #[error("standard output takes one file; receive into a directory with --dir")]
+    OneOutput,
+    /// The receiver ended without saying what became of so many files.
+    #[error("the receiver did not confirm {0} of the files; start the transfer again")]
+    Unconfirmed(usize),
+    /// Of all that was to be moved nothing was. Holds the first reason.
+    #[error("{}", Printable(.0))]
+    NothingMoved(String),
     /// A directory of that name exists.
     #[error("{} is a directory and was left alone; send under another --name", .0.display())]
     IsDirectory(PathBuf),
     /// The sender's name for the file is refused.
     #[error(transparent)]
-    Name(#[from] NameError),
+    Path(#[from] PathError),
     /// The server cannot listen on its address.
     #[error("cannot listen on {address}: {source}; choose another with --listen ADDR:PORT")]
     Listen {
@@ -99,6 +114,12 @@ pub enum TransferError {
     /// There were too many unauthenticated connections. Holds the peer's address.
     #[error("{0} was turned away: too many unproven connections at once; let it try again later")]
     Crowded(String),
+    /// A connection for a transfer that does not run here. Holds the peer's address.
+    #[error("{0} was turned away: its transfer does not run here")]
+    NoTransfer(String),
+    /// Both ends would send, or both receive. Holds the peer's address.
+    #[error("{0} was turned away: it wants to {what}, as this end does", what = .1)]
+    SameRole(String, &'static str),
     /// The server takes one transfer and has it already. Holds the peer's address.
     #[error("{0} was turned away: this serve takes one transfer (--once) and has it")]
     Taken(String),
@@ -119,7 +140,9 @@ pub enum TransferError {
     #[error("the other end gave up: {}", Printable(.0))]
     PeerFailed(String),
     /// The connection ended in the middle of the transfer.
-    #[error("{peer} went away after {done} of content; nothing was kept, start the transfer again")]
+    #[error(
+        "{peer} went away after {done} of content; start the transfer again and it goes on from there"
+    )]
     PeerGone {
         /// The peer's address.
         peer: String,
@@ -128,7 +151,7 @@ pub enum TransferError {
     },
     /// The peer sent nothing for too long.
     #[error(
-        "nothing heard from {peer} for {patience}; the connection is given up, start the transfer again"
+        "nothing heard from {peer} for {patience}; start the transfer again and it goes on from there"
     )]
     Silent {
         /// The peer's address.
@@ -145,7 +168,7 @@ pub enum TransferError {
     },
     /// The received content differs from the sent content.
     #[error(
-        "the content's hash does not match: sent {sent}, received {received}; nothing was kept, start the transfer again"
+        "the content's hash does not match: sent {sent}, received {received}; start the transfer again"
     )]
     WrongHash {
         /// BLAKE3 at the sender.
@@ -167,7 +190,7 @@ pub enum TransferError {
         available: String,
     },
     /// The transfer was told to stop.
-    #[error("interrupted; nothing was kept")]
+    #[error("interrupted; start the transfer again and it goes on from there")]
     Interrupted,
     /// Another call to the operating system failed.
     #[error("{what}: {source}")]
@@ -180,6 +203,17 @@ pub enum TransferError {
 }
 
 impl TransferError {
+    /// Whether the path or the peer failed, so that the transfer may go on over a new connection.
+    pub fn is_of_the_path(&self) -> bool {
+        matches!(
+            self,
+            TransferError::PeerGone { .. }
+                | TransferError::Silent { .. }
+                | TransferError::Unreachable { .. }
+                | TransferError::Tls { .. }
+        )
+    }
+
     /// For `map_err`: a call to the operating system that was for `what` failed.
     pub(crate) fn system(what: &'static str) -> impl FnOnce(io::Error) -> TransferError {
         move |source| TransferError::System { what, source }

@@ -1,9 +1,11 @@
 //! A bulk transfer that sizes itself: the I/O around [`sweetspot_protocol`].
 //!
-//! The crate is what `sweetspot send` and `sweetspot serve` run. A [`Server`] listens, admits senders that hold
-//! its ticket and writes what they bring; [`send`] delivers one file. Both use blocking threads, TLS 1.3 with a
-//! pinned certificate, and BLAKE3: a received file is hashed before it gets its name. At the receiver a
-//! sizing controller limits the window, by [`sweetspot_protocol::ControlLoop`].
+//! The crate is what `sweetspot send`, `receive`, `serve` and `copy` run. A [`Server`] listens and admits peers that
+//! hold its ticket; [`send`] and [`receive`] connect to one. Files, directories and links are moved, what is there
+//! already is not moved again, and a transfer that was interrupted goes on where it stopped. Everything uses
+//! blocking threads, TLS 1.3 with a pinned certificate, and BLAKE3: each piece is verified, and a file gets its name
+//! when it is whole. At the receiver one sizing controller limits the window over all connections of a transfer, by
+//! [`sweetspot_protocol::ControlLoop`].
 //!
 //! [`TransferObserver`] watches a transfer, [`ServerObserver`] a server; [`TransferError`] says what went wrong
 //! and what to do next.
@@ -17,8 +19,8 @@
 //!
 //! use sweetspot_protocol::TransferSummary;
 //! use sweetspot_transfer::{
-//!     NullObserver, SendOptions, ServeOptions, Server, ServerObserver, TransferError,
-//!     TransferObserver, send,
+//!     NullObserver, Purpose, ReceiveOptions, SendOptions, ServeOptions, Server, ServerObserver,
+//!     Sources, Target, TransferError, TransferObserver, send,
 //! };
 //! use sweetspot_units::Duration;
 //!
@@ -38,21 +40,18 @@
 //! std::fs::write(&file, "1 2 3")?;
 //!
 //! let server = Server::bind(ServeOptions {
-//!     directory: to.path().to_owned(),
+//!     purpose: Purpose::Receive(ReceiveOptions::at(Target::Into(to.path().to_owned()))),
 //!     listen: "127.0.0.1:0".parse()?,
 //!     advertise: None,
 //!     once: true,
-//!     sizing: None,
-//!     congestion: None,
-//!     path: None,
-//!     overwrite: false,
-//!     probes: true,
 //!     lifetime: Duration::from_secs(60),
 //! })?;
 //! let ticket = server.ticket().clone();
+//! let sources = Sources { paths: vec![file], ..Sources::default() };
+//! let options = SendOptions { sources, ..SendOptions::default() };
 //! let sent = std::thread::scope(|scope| {
 //!     let served = scope.spawn(|| server.run(&Quiet));
-//!     let sent = send(&file, &ticket, &SendOptions::default(), &mut NullObserver);
+//!     let sent = send(&ticket, &options, &mut NullObserver);
 //!     served.join().expect("the server does not panic")?;
 //!     sent
 //! })?;
@@ -67,6 +66,8 @@ mod io;
 mod observer;
 
 pub use error::TransferError;
-pub use io::sender::{SendOptions, send};
-pub use io::server::{ServeOptions, Server, ServerObserver};
-pub use observer::{Agreed, NullObserver, SeriesRecorder, TransferObserver};
+pub use io::client::{ReceiveOptions, SendOptions, first_reachable, receive, send};
+pub use io::receive::Target;
+pub use io::server::{Purpose, ServeOptions, Server, ServerObserver};
+pub use io::source::Sources;
+pub use observer::{Agreed, NullObserver, Progress, SeriesRecorder, TransferObserver};

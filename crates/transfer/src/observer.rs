@@ -2,7 +2,9 @@ use std::net::SocketAddr;
 
 use sweetspot_protocol::series::SeriesRecord;
 use sweetspot_sizing::Sizing;
-use sweetspot_units::Bytes;
+use sweetspot_units::{Bytes, Duration};
+
+use crate::TransferError;
 
 /// Watches one transfer, which prints nothing itself.
 ///
@@ -16,6 +18,14 @@ pub trait TransferObserver: Send {
     fn line(&mut self, line: &SeriesRecord) {
         let _ = line;
     }
+    /// So much has been moved.
+    fn progress(&mut self, progress: &Progress) {
+        let _ = progress;
+    }
+    /// The path broke; a new connection is tried after `pause`.
+    fn interrupted(&mut self, error: &TransferError, pause: Duration) {
+        let _ = (error, pause);
+    }
     /// There is a remark for users who asked for detail.
     fn note(&mut self, note: &str) {
         let _ = note;
@@ -27,12 +37,23 @@ pub trait TransferObserver: Send {
 pub struct Agreed {
     /// The peer's address.
     pub peer: SocketAddr,
-    /// The file's name at the receiver.
+    /// The name of the file or directory, or how many there are.
     pub name: String,
-    /// The file's length.
-    pub size: Bytes,
+    /// The length, if it is one file.
+    pub size: Option<Bytes>,
     /// The sizing that is used.
     pub sizing: Sizing,
+}
+
+/// How far a transfer is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// Content that was moved.
+    pub bytes: Bytes,
+    /// Files that are whole at the receiver.
+    pub files: u64,
+    /// Files there are, and the content of all of them, once the list of them is whole.
+    pub totals: Option<(u64, Bytes)>,
 }
 
 /// An observer that ignores everything.

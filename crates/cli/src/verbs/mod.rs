@@ -2,6 +2,7 @@
 
 pub mod advise;
 pub mod completions;
+pub mod copy;
 pub mod demo;
 pub mod diagnose;
 pub mod emulate;
@@ -10,6 +11,7 @@ pub mod gauntlet;
 pub mod lab;
 pub mod man;
 pub mod mft;
+pub mod receive;
 pub mod report;
 pub mod reproduce;
 pub mod run;

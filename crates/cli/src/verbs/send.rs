@@ -1,12 +1,17 @@
+use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use sweetspot_protocol::Ticket;
 use sweetspot_sizing::Sizing;
-use sweetspot_transfer::{SendOptions, send};
+use sweetspot_transfer::{Purpose, SendOptions, ServeOptions, Sources, send};
+use sweetspot_units::Duration;
 
 use super::Ending;
-use super::transfer::{PathArguments, TransferReporter};
+use super::serve::{self, listening};
+use super::transfer::{
+    PathArguments, TransferReporter, ending, files_from, is_ticket, streams, ticket_from,
+};
 
 /// `sweetspot send` as typed.
 #[derive(Debug, clap::Args)]
@@ -14,16 +19,28 @@ use super::transfer::{PathArguments, TransferReporter};
 Examples:
   sweetspot send results.tar sweetspot1:...
       sends the file to the receiver that printed this ticket
-  sweetspot send results.tar sweetspot1:... --congestion cubic --sizing kernel --json
-      the same without control of the window, for comparison")]
+  sweetspot send photos notes.txt sweetspot1:...
+      sends a directory and a file; what is there already is not sent again
+  tar c src | sweetspot send - sweetspot1:... --name src.tar
+      sends standard input
+  sweetspot send photos
+      waits for `sweetspot receive` with the ticket that it prints
+
+Exit codes: 0 everything is there; 23 some files are not, each named; 1 the
+transfer failed; 2 the command line is wrong.")]
 pub struct Arguments {
-    /// File to send
-    file: PathBuf,
-    /// Ticket that `sweetspot serve` printed
-    ticket: String,
+    /// Files and directories to send, `-` for standard input, and at the end the ticket that
+    /// `sweetspot serve` or `sweetspot receive` printed. Without a ticket it prints one itself and waits
+    #[arg(required = true, value_name = "SOURCE... [TICKET]")]
+    paths: Vec<OsString>,
+    /// Read the ticket from this file (`-`: standard input), where other users cannot see it
+    #[arg(long, value_name = "FILE")]
+    ticket_file: Option<PathBuf>,
     /// Name at the receiver [default: the file's own]
     #[arg(long)]
     name: Option<String>,
+    #[command(flatten)]
+    choice: ChoiceArguments,
     /// How the receiver is to size the window: kernel, fixed:SIZE, max, bdp, sobas or sobas:paper
     /// [default: what the receiver wants, else sobas]
     #[arg(long)]
@@ -34,14 +51,32 @@ pub struct Arguments {
     /// Let the receiver's sizing switch the congestion control even though --congestion is given
     #[arg(long, requires = "congestion")]
     may_switch: bool,
+    /// Connections to use [default: one, and more where one cannot carry the path]
+    #[arg(long, value_name = "N", value_parser = streams)]
+    streams: Option<u32>,
     #[command(flatten)]
     path: PathArguments,
     /// Do not answer probes; round-trip times are then the receiving kernel's estimates
     #[arg(long)]
     no_probes: bool,
+    /// How long to try to go on after the path broke
+    #[arg(long, value_name = "DURATION", default_value = "15min")]
+    retry_for: Duration,
+    /// Without a ticket: address and port to listen on
+    #[arg(long, value_name = "ADDR:PORT", default_value = "[::]:0", value_parser = listening)]
+    listen: SocketAddr,
+    /// Without a ticket: host name or address in the ticket that is printed
+    #[arg(long, value_name = "HOST[:PORT]")]
+    advertise: Option<String>,
+    /// Say what would be sent, and send nothing
+    #[arg(long, short = 'n')]
+    dry_run: bool,
     /// Print one JSON object at the end
     #[arg(long)]
     json: bool,
+    /// Print nothing but errors
+    #[arg(long, short)]
+    quiet: bool,
     /// Write the time series, as this end sees it, to this file, as JSON lines
     #[arg(long, value_name = "FILE")]
     series: Option<PathBuf>,
@@ -50,30 +85,94 @@ pub struct Arguments {
     verbose: bool,
 }
 
-pub fn run(arguments: Arguments) -> Ending {
-    let ticket: Ticket = arguments.ticket.parse()?;
-    let watch =
-        TransferReporter::new(arguments.series.as_deref(), arguments.json, arguments.verbose)?;
+/// Arguments that choose what of the sources is sent.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct ChoiceArguments {
+    /// Leave out what matches: a name at any depth, or with a slash a path from the top
+    #[arg(long, value_name = "PATTERN")]
+    pub exclude: Vec<String>,
+    /// Send only what this file names, one path below the source per line (`-`: standard input)
+    #[arg(long, value_name = "FILE")]
+    pub files_from: Option<PathBuf>,
+    /// Compare the contents of files whose length and time are the same
+    #[arg(long)]
+    pub checksum: bool,
+    /// Send extended attributes (user.*), too
+    #[arg(long)]
+    pub xattrs: bool,
+}
+
+impl ChoiceArguments {
+    /// The sources that are meant.
+    pub fn sources(&self, paths: Vec<PathBuf>, name: Option<String>) -> Result<Sources, String> {
+        let only = self.files_from.as_deref().map(files_from).transpose()?;
+        if only.is_some() && paths.len() != 1 {
+            return Err("--files-from names what is below one source; give one".into());
+        }
+        let exclude = self.exclude.clone();
+        Ok(Sources { paths, only, name, exclude, attributes: self.xattrs, dense: false })
+    }
+}
+
+pub fn run(mut arguments: Arguments) -> Ending {
+    let named = arguments.paths.last().filter(|last| is_ticket(last)).cloned();
+    if named.is_some() {
+        arguments.paths.pop();
+    }
+    let ticket = ticket_from(named.as_deref(), arguments.ticket_file.as_deref())?;
+    // What is neither there nor a ticket was meant as a ticket.
+    if let (None, [_, .., last]) = (&ticket, &arguments.paths[..])
+        && !PathBuf::from(last).exists()
+    {
+        last.to_string_lossy().parse::<Ticket>()?;
+    }
+    let paths: Vec<PathBuf> = arguments.paths.iter().map(PathBuf::from).collect();
     let options = SendOptions {
-        name: arguments.name,
+        sources: arguments.choice.sources(paths, arguments.name)?,
+        checksum: arguments.choice.checksum,
+        dry_run: arguments.dry_run,
         sizing: arguments.sizing,
         congestion: arguments.congestion,
         may_switch: arguments.may_switch,
         path: arguments.path.resolve()?,
         probes: !arguments.no_probes,
-        send_buffer: None,
+        streams: arguments.streams,
+        retry_for: arguments.retry_for,
+        ..SendOptions::default()
     };
-    let mut observer = watch.observer(1);
-    let sent = send(&arguments.file, &ticket, &options, observer.as_mut());
+    let reporter = TransferReporter::new(
+        arguments.series.as_deref(),
+        arguments.json,
+        arguments.verbose,
+        arguments.quiet,
+    )?;
+    match ticket {
+        Some(ticket) => send_to(&ticket, &options, &reporter),
+        None => serve::serve(
+            ServeOptions {
+                purpose: Purpose::Send(Box::new(options)),
+                listen: arguments.listen,
+                advertise: arguments.advertise.as_deref().map(serve::advertised).transpose()?,
+                once: true,
+                lifetime: Duration::from_secs(24 * 3600),
+            },
+            reporter,
+        ),
+    }
+}
+
+fn send_to(ticket: &Ticket, options: &SendOptions, reporter: &TransferReporter) -> Ending {
+    let mut observer = reporter.observer(1);
+    let sent = send(ticket, options, observer.as_mut());
     // The bar goes before the result comes.
     drop(observer);
     match sent {
         Ok(outcome) => {
-            watch.outcome(&outcome);
-            Ok(ExitCode::SUCCESS)
+            reporter.outcome(&outcome);
+            Ok(ending(&outcome))
         }
         Err(error) => {
-            watch.failure(&error);
+            reporter.failure(&error);
             Err(error.into())
         }
     }

@@ -5,3 +5,4 @@ mod moving;
 mod raw;
 mod refusing;
 mod running;
+mod trees;

@@ -9,7 +9,12 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, Error, SignatureScheme};
-use sweetspot_protocol::{EXPORTER_LABEL, Hello, Message, Session, Ticket, VERSION};
+use sweetspot_protocol::frame::{FrameDecoder, FramePart, PieceHeader};
+use sweetspot_protocol::hash_tree::piece_hash;
+use sweetspot_protocol::record::{Entry, EntryKind, Record};
+use sweetspot_protocol::{
+    EXPORTER_LABEL, Hello, Message, Offer, RelativePath, Role, Session, Ticket, VERSION,
+};
 
 pub struct Raw {
     pub tls: rustls::StreamOwned<ClientConnection, TcpStream>,
@@ -38,27 +43,45 @@ impl Raw {
         Raw { tls, session: Session::new(&ticket.secret, &exporter) }
     }
 
-    /// Connects, sends a hello with a valid proof, and reads that it is admitted.
-    pub fn accepted(ticket: &Ticket, name: &str, size: u64) -> Raw {
+    /// Connects, sends a hello with a valid proof and an offer, and reads that both are taken.
+    pub fn accepted(ticket: &Ticket) -> Raw {
         let mut raw = Raw::connect(ticket);
-        raw.say(&raw.hello(name, size));
+        raw.say(&raw.hello());
+        assert!(raw.hear().contains("\"welcome\""));
+        raw.say(&offer());
         let answer = raw.hear();
         assert!(answer.contains("\"accept\""), "{answer}");
         raw
     }
 
     /// A hello with a good proof.
-    pub fn hello(&self, name: &str, size: u64) -> Message {
+    pub fn hello(&self) -> Message {
         Message::Hello(Hello {
             version: VERSION,
-            proof: self.session.sender_proof(),
-            name: name.to_owned(),
-            size,
-            sizing: Some("kernel".into()),
-            congestion: None,
-            path: None,
-            probes: false,
+            proof: self.session.dialer_proof(),
+            role: Role::Sender,
+            transfer: "00".repeat(16),
+            joins: false,
         })
+    }
+
+    /// Lists one file of `size` bytes.
+    pub fn list(&mut self, path: &str, size: u64) {
+        let entry = Entry {
+            path: RelativePath::new(path).unwrap(),
+            kind: EntryKind::File { size, sparse: false },
+            mode: 0o644,
+            modified: (1, 0),
+            attributes: vec![],
+        };
+        self.send(&Record::Entries(vec![entry]).to_frame());
+    }
+
+    /// Sends a piece of the first file.
+    pub fn piece(&mut self, piece: u32, content: &[u8]) {
+        let (hash, length) = (piece_hash(piece, true, content), content.len() as u32);
+        let header = PieceHeader { entry: 0, piece, hash, length };
+        self.send(&[&header.to_bytes()[..], content].concat());
     }
 
     pub fn say(&mut self, message: &Message) {
@@ -68,6 +91,21 @@ impl Raw {
     pub fn send(&mut self, bytes: &[u8]) {
         self.tls.write_all(bytes).unwrap();
         self.tls.flush().unwrap();
+    }
+
+    /// Waits for the next record, and returns its body.
+    pub fn answered(&mut self) -> Vec<u8> {
+        let (mut decoder, mut bytes) = (FrameDecoder::default(), [0; 4096]);
+        loop {
+            let n = self.tls.read(&mut bytes).unwrap();
+            assert_ne!(n, 0, "it hung up");
+            let mut input = &bytes[..n];
+            while let Some(part) = decoder.next(&mut input).unwrap() {
+                if let FramePart::Record(body) = part {
+                    return body;
+                }
+            }
+        }
     }
 
     /// What comes next, as text; empty at the end.
@@ -126,4 +164,22 @@ impl ServerCertVerifier for Anyone {
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.0.signature_verification_algorithms.supported_schemes()
     }
+}
+
+/// An offer of one file.
+pub fn offer() -> Message {
+    Message::Offer(Offer {
+        name: "f".into(),
+        size: None,
+        one_file: true,
+        many: false,
+        checksum: false,
+        dry_run: false,
+        sizing: Some("kernel".into()),
+        congestion: None,
+        path: None,
+        probes: false,
+        streams: None,
+        greedy: false,
+    })
 }

@@ -69,8 +69,7 @@ fn files_that_cannot_be_sent_are_named() {
     let scratch = tempfile::tempdir().unwrap();
     let missing = scratch.path().join("missing");
     send(&missing, &serve.ticket, &[]).failed_saying(&["missing", "No such file"]);
-    send(scratch.path(), &serve.ticket, &[]).failed_saying(&["not a regular file", "tar"]);
-    send("/dev/null".as_ref(), &serve.ticket, &[]).failed_saying(&["/dev/null", "not a regular"]);
+    send("/dev/null".as_ref(), &serve.ticket, &[]).failed_saying(&["/dev/null", "a device"]);
 }
 
 #[test]
@@ -152,7 +151,7 @@ fn names_that_leave_the_directory_are_refused() {
     let inside = scratch.path().join("inside");
     fs::create_dir(&inside).unwrap();
     let serve = Serve::start_in(scratch, &inside, &[]);
-    for name in ["../f", "/tmp/f", "a/b", "..", ".", "", "a\nb"] {
+    for name in ["../f", "/tmp/f", "a/b", "..", ".", ""] {
         send(file.path(), &serve.ticket, &["--name", name])
             .failed_saying(&["is refused", "--name"]);
     }

@@ -12,7 +12,8 @@ use sweetspot_protocol::TransferSummary;
 use sweetspot_protocol::series::{SeriesEvent, SeriesRecord, SeriesRow};
 use sweetspot_sizing::KnownPath;
 use sweetspot_transfer::{
-    SendOptions, ServeOptions, Server, ServerObserver, TransferError, TransferObserver, send,
+    Purpose, ReceiveOptions, SendOptions, ServeOptions, Server, ServerObserver, Sources, Target,
+    TransferError, TransferObserver, send,
 };
 use sweetspot_units::{Bytes, Duration, Time};
 
@@ -61,16 +62,19 @@ impl<'a> MeasuredTransfer<'a> {
         let made = File::create_new(&file).and_then(|f| f.set_len(plan.size.get().max(1)));
         made.doing("make a file to send")?;
         let directory = scratch::inbox(scratch, number).doing("make a directory to receive in")?;
+        let receive = ReceiveOptions {
+            sizing: Some(plan.sizing),
+            path: Some(known),
+            // An experiment has the connections that its scenario says.
+            streams: Some(1),
+            retry_for: Duration::ZERO,
+            ..ReceiveOptions::at(Target::Into(directory))
+        };
         let options = ServeOptions {
-            directory,
+            purpose: Purpose::Receive(receive),
             listen: (far.host_pair(plan.host_pair), 0).into(),
             advertise: None,
             once: true,
-            sizing: Some(plan.sizing),
-            congestion: None,
-            path: Some(known),
-            overwrite: false,
-            probes: true,
             lifetime: TICKET_LIFETIME,
         };
         let server = far.run(|| Server::bind(options)).doing("enter a namespace")??;
@@ -92,17 +96,20 @@ impl<'a> MeasuredTransfer<'a> {
         let began = clock::now();
         let mut trace = TransferTrace { began: began.since(zero), ..TransferTrace::default() };
         if began < end {
+            let paths = vec![self.file.clone()];
             let options = SendOptions {
-                name: None,
+                // The file is a hole from end to end, which is sent as content.
+                sources: Sources { paths, dense: true, ..Sources::default() },
                 sizing: Some(self.plan.sizing),
                 congestion: Some(self.plan.congestion.to_owned()),
                 may_switch: self.plan.may_switch,
                 path: Some(self.known),
-                probes: true,
                 send_buffer: self.plan.send_buffer,
+                retry_for: Duration::ZERO,
+                ..SendOptions::default()
             };
             let mut rows = RowRecorder(Vec::new());
-            let sent = send(&self.file, self.server.ticket(), &options, &mut rows);
+            let sent = send(self.server.ticket(), &options, &mut rows);
             trace.rows = rows.0;
             match sent {
                 Ok(_) => trace.ended = Some(clock::now().since(zero)),

@@ -56,6 +56,11 @@ impl FloatCode {
         out.extend(&code.to_be_bytes()[4 - self.bytes..]);
     }
 
+    /// Takes a number off the front. The code that stands for "none" is no number.
+    pub(super) fn take_number(self, rest: &mut &[u8]) -> Option<u64> {
+        self.take(rest).filter(|code| *code != self.none()).map(|code| self.decode(code))
+    }
+
     /// Takes a code off the front.
     pub(super) fn take(self, rest: &mut &[u8]) -> Option<u32> {
         let (code, left) = rest.split_at_checked(self.bytes)?;

@@ -13,7 +13,10 @@ use crate::Session;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProbePacket {
     /// Sender to receiver: shows the sender's UDP address, and opens address translators on the way.
-    Punch,
+    Punch {
+        /// Counts up, so that a replayed packet is known from a new one.
+        sequence: u32,
+    },
     /// Receiver to sender: asks for an answer.
     Probe {
         /// The probe's number, from 0.
@@ -67,15 +70,16 @@ impl PacketAuthenticator {
         let size = (size.get() as usize).max(MIN_PACKET_BYTES);
         let mut datagram = Vec::with_capacity(size);
         datagram.push(match packet {
-            ProbePacket::Punch => PUNCH_KIND,
+            ProbePacket::Punch { .. } => PUNCH_KIND,
             ProbePacket::Probe { .. } => PROBE_KIND,
             ProbePacket::Answer(_) => ANSWER_KIND,
             ProbePacket::Train(_) => TRAIN_KIND,
         });
         datagram.extend(self.id);
         match packet {
-            ProbePacket::Punch => {}
-            ProbePacket::Probe { sequence } => put_word(&mut datagram, *sequence),
+            ProbePacket::Punch { sequence } | ProbePacket::Probe { sequence } => {
+                put_word(&mut datagram, *sequence)
+            }
             ProbePacket::Answer(answer) => put_answer(&mut datagram, answer),
             ProbePacket::Train(train) => {
                 put_word(&mut datagram, train.train);
@@ -102,7 +106,7 @@ impl PacketAuthenticator {
         }
         let mut fields = content.get(PACKET_HEADER_BYTES..)?;
         match content[0] {
-            PUNCH_KIND => Some(ProbePacket::Punch),
+            PUNCH_KIND => Some(ProbePacket::Punch { sequence: take_word(&mut fields)? }),
             PROBE_KIND => Some(ProbePacket::Probe { sequence: take_word(&mut fields)? }),
             ANSWER_KIND => take_answer(&mut fields).map(ProbePacket::Answer),
             TRAIN_KIND => {
@@ -157,10 +161,10 @@ fn put_answer(out: &mut Vec<u8>, answer: &ProbeAnswer) {
 
 fn take_answer(rest: &mut &[u8]) -> Option<ProbeAnswer> {
     let (probe, sequence) = (take_word(rest)?, take_word(rest)?);
-    let mut long = || Some(THREE_BYTES.decode(THREE_BYTES.take(rest)?));
+    let mut long = || THREE_BYTES.take_number(rest);
     let (retransmitted, marked, busy, window_limited) = (long()?, long()?, long()?, long()?);
     let threshold = TWO_BYTES.take(rest)?;
-    let mut short = || Some(TWO_BYTES.decode(TWO_BYTES.take(rest)?));
+    let mut short = || TWO_BYTES.take_number(rest);
     let held = Duration::from_micros(short()?);
     let (cwnd, in_flight) = (Bytes::new(short()?), Bytes::new(short()?));
     let delivery_rate = Rate::from_bits_per_second(short()?);
@@ -249,7 +253,7 @@ mod tests {
             ProbePacket::Answer(ProbeAnswer { probe, sequence, held, report })
         });
         prop_oneof![
-            Just(ProbePacket::Punch),
+            any::<u32>().prop_map(|sequence| ProbePacket::Punch { sequence }),
             any::<u32>().prop_map(|sequence| ProbePacket::Probe { sequence }),
             answer,
             any::<[u32; 2]>()

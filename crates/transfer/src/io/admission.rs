@@ -1,120 +1,92 @@
-//! Admission: from an accepted TCP connection to a sender that proved its ticket.
+//! Admission: from an accepted TCP connection to a peer that proved its ticket.
 
 use std::net::TcpStream;
-use std::path::PathBuf;
+use std::os::fd::AsFd;
+use std::sync::Arc;
 
 use sweetspot_linux::clock;
-use sweetspot_linux::tcp::ClampMethod;
-use sweetspot_protocol::frame::FrameDecoder;
-use sweetspot_protocol::{
-    Hello, Message, ProtocolError, ReceiverOrder, Secret, SenderItem, Session, VERSION,
-};
-use sweetspot_sizing::{KnownPath, Sizing};
-use sweetspot_units::{Bytes, Duration, Time};
+use sweetspot_linux::event_fd::{is_readable, wait_readable};
+use sweetspot_protocol::{Hello, Message, ProtocolError, Role, Secret, VERSION};
+use sweetspot_units::{Duration, Time};
 
-use super::channel::{Channel, Incoming, SOCKET_READ_BYTES};
+use super::channel::{Channel, PEER_TIMEOUT};
 use super::identity::Identity;
+use super::link::{FrameReader, Link};
 use crate::TransferError;
 
+/// The time in which a connection must say something.
+const FIRST_BYTE_TIMEOUT: Duration = Duration::from_secs(3);
 /// The time in which a connection must prove the ticket.
 const ADMISSION_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The configuration of a server, for all its connections.
-pub(crate) struct ServerConfig {
+/// Whom a server admits.
+pub(crate) struct Admission {
     pub identity: Identity,
     pub secret: Secret,
     /// When the ticket expires, on the wall clock.
     pub expires: Time,
-    pub directory: PathBuf,
-    pub overwrite: bool,
-    pub sizing: Option<Sizing>,
-    pub congestion: Option<String>,
-    pub path: Option<KnownPath>,
-    pub probes: bool,
-    pub clamp_method: ClampMethod,
+    /// What this end does.
+    pub role: Role,
 }
 
-/// An admitted sender, and what was already read of its stream.
-pub(crate) struct Admitted {
-    pub channel: Channel,
-    pub session: Session,
-    pub hello: Hello,
-    pub handshake: AfterHello,
-}
-
-/// A sender's stream right after its hello.
-pub(crate) struct AfterHello {
-    pub order: ReceiverOrder,
-    pub decoder: FrameDecoder,
-    /// Plain text that followed the hello.
-    pub rest: Vec<u8>,
-}
-
-/// Admits the sender behind `socket`, or refuses it. The sender and the caller learn why.
-pub(crate) fn admit(config: &ServerConfig, socket: TcpStream) -> Result<Admitted, TransferError> {
-    let deadline = clock::now() + ADMISSION_TIMEOUT;
-    let channel = Channel::accept(socket, &config.identity, deadline)?;
-    let session = channel.session(&config.secret)?;
-    let judged = read_hello(&channel, deadline).and_then(|(hello, handshake)| {
-        judge(config, &session, &channel, &hello).map(|()| (hello, handshake))
-    });
-    match judged {
-        Ok((hello, handshake)) => Ok(Admitted { channel, session, hello, handshake }),
-        Err(error) => {
-            channel.hang_up(&Message::Refuse { reason: refusal(&error) });
-            Err(error)
+impl Admission {
+    /// Admits the peer behind `socket`, or refuses it. The peer and the caller learn why.
+    pub fn admit(&self, socket: TcpStream) -> Result<(Link, Hello), TransferError> {
+        let deadline = clock::now() + ADMISSION_TIMEOUT;
+        let peer = socket.peer_addr().map_err(TransferError::system("asking for the peer"))?;
+        let first = clock::now() + FIRST_BYTE_TIMEOUT;
+        // Before anything is set up for it: who says nothing costs little.
+        let waited = wait_readable(&[socket.as_fd()], first);
+        if waited.is_err() || !is_readable(socket.as_fd()) {
+            let patience = FIRST_BYTE_TIMEOUT;
+            return Err(TransferError::Silent { peer: peer.to_string(), patience });
         }
-    }
-}
-
-/// Reads the sender's hello.
-fn read_hello(channel: &Channel, deadline: Time) -> Result<(Hello, AfterHello), TransferError> {
-    let (mut order, mut decoder) = (ReceiverOrder::default(), FrameDecoder::default());
-    let (mut raw, mut plain) = (vec![0; SOCKET_READ_BYTES], Vec::new());
-    loop {
-        let left = deadline.since(clock::now());
-        if left == Duration::ZERO {
-            return Err(channel.silent(ADMISSION_TIMEOUT));
-        }
-        plain.clear();
-        match channel.read_within(&mut raw, &mut plain, left) {
-            Ok(Incoming::Bytes(_)) => {}
-            Ok(Incoming::Closed) => return Err(channel.gone(Bytes::ZERO)),
-            Err(TransferError::Silent { .. }) => return Err(channel.silent(ADMISSION_TIMEOUT)),
-            Err(error) => return Err(error),
-        }
-        let mut input = &plain[..];
-        let Some(piece) = decoder.next(&mut input).map_err(ProtocolError::from)? else { continue };
-        return match order.handle(piece)? {
-            SenderItem::Hello(hello) => {
-                let rest = input.to_vec();
-                Ok((hello, AfterHello { order, decoder, rest }))
+        let channel = Arc::new(Channel::accept(socket, &self.identity, deadline)?);
+        let session = channel.session(&self.secret)?;
+        let mut frames = FrameReader::new(Arc::clone(&channel));
+        let judged = frames.opening_message(deadline).and_then(|message| match message {
+            Message::Hello(hello) => Ok(hello),
+            Message::Failed { reason } => Err(TransferError::PeerFailed(reason)),
+            other => {
+                let (what, when) = (other.kind(), "before a hello");
+                Err(ProtocolError::OutOfOrder { what, when }.into())
             }
-            SenderItem::Failed(reason) => Err(TransferError::PeerFailed(reason)),
-            // Nothing else is in order before a hello.
-            _ => Err(channel.gone(Bytes::ZERO)),
-        };
+        });
+        let judged = judged.and_then(|hello| {
+            let peer = channel.peer().to_string();
+            if hello.version != VERSION {
+                return Err(TransferError::Version { peer, theirs: hello.version });
+            }
+            if !session.is_dialer_proof(&hello.proof) {
+                return Err(TransferError::WrongTicket(peer));
+            }
+            // After the proof: only who held the ticket learns that it has expired.
+            if clock::wall() >= self.expires {
+                return Err(TransferError::Expired(peer));
+            }
+            if hello.role == self.role {
+                let what = if self.role == Role::Sender { "send" } else { "receive" };
+                return Err(TransferError::SameRole(peer, what));
+            }
+            Ok(hello)
+        });
+        match judged {
+            Ok(hello) => {
+                channel.say(&Message::Welcome { proof: session.listener_proof() })?;
+                Ok((Link { channel, session, frames }, hello))
+            }
+            Err(error) => {
+                let error = match error {
+                    TransferError::Silent { peer, .. } if clock::now() >= deadline => {
+                        TransferError::Silent { peer, patience: ADMISSION_TIMEOUT }
+                    }
+                    other => other,
+                };
+                channel.hang_up(&Message::Refuse { reason: refusal(&error) });
+                Err(error)
+            }
+        }
     }
-}
-
-fn judge(
-    config: &ServerConfig,
-    session: &Session,
-    channel: &Channel,
-    hello: &Hello,
-) -> Result<(), TransferError> {
-    let peer = channel.peer().to_string();
-    if hello.version != VERSION {
-        return Err(TransferError::Version { peer, theirs: hello.version });
-    }
-    if !session.is_sender_proof(&hello.proof) {
-        return Err(TransferError::WrongTicket(peer));
-    }
-    // After the proof: only who held the ticket learns that it has expired.
-    if clock::wall() >= config.expires {
-        return Err(TransferError::Expired(peer));
-    }
-    Ok(())
 }
 
 /// The reason sent to an unauthenticated peer: its next step, and nothing about this host.
@@ -127,7 +99,11 @@ fn refusal(error: &TransferError) -> String {
         TransferError::Version { .. } => {
             "the versions differ; use the same version of sweetspot on both ends"
         }
+        TransferError::SameRole(_, "send") => "this end sends; use `sweetspot receive` with its ticket",
+        TransferError::SameRole(..) => "this end receives; use `sweetspot send` with its ticket",
         _ => "the handshake was not understood",
     }
     .to_owned()
 }
+
+const _: () = assert!(ADMISSION_TIMEOUT.as_nanos() < PEER_TIMEOUT.as_nanos());

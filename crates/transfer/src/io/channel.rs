@@ -1,9 +1,11 @@
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustls::{ClientConnection, Connection, ServerConnection};
 use sweetspot_linux::{clock, tcp};
+use sweetspot_protocol::record::Record;
 use sweetspot_protocol::{EXPORTER_LABEL, EXPORTER_LENGTH, Message, Secret, Session};
 use sweetspot_units::{Bytes, Duration, Time};
 
@@ -12,8 +14,25 @@ use crate::TransferError;
 
 /// How long the peer may send nothing, or read nothing, before the connection is given up.
 pub(crate) const PEER_TIMEOUT: Duration = Duration::from_secs(30);
+/// How often a call that waits for the peer looks whether it is still there.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// How many bytes are read from the socket at a time.
 pub(crate) const SOCKET_READ_BYTES: usize = 256 << 10;
+
+/// When something was last heard from the peer, on any of the connections with it: a transfer's connections share
+/// it, since one of them may rest while another works.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct LastHeard(Arc<AtomicU64>);
+
+impl LastHeard {
+    fn now(&self) {
+        self.0.store(clock::now().as_nanos(), Ordering::Relaxed);
+    }
+
+    fn is_silent(&self) -> bool {
+        clock::now().since(Time::from_nanos(self.0.load(Ordering::Relaxed))) >= PEER_TIMEOUT
+    }
+}
 
 /// A TLS connection that one thread reads while others write.
 pub(crate) struct Channel {
@@ -21,6 +40,7 @@ pub(crate) struct Channel {
     peer: SocketAddr,
     /// Held only while bytes are encrypted or decrypted, never across a call that may block.
     tls: Mutex<Connection>,
+    last_heard: Mutex<LastHeard>,
     /// Plain text that came with the handshake's last packet.
     early: Mutex<Vec<u8>>,
     /// Held across the writing of a record, so that records leave in the order of encryption.
@@ -36,7 +56,7 @@ pub(crate) enum Incoming {
 }
 
 impl Channel {
-    /// The receiver's side of a connection. TLS must be up before `deadline`.
+    /// The listening side of a connection. TLS must be up before `deadline`.
     pub fn accept(
         socket: TcpStream,
         identity: &identity::Identity,
@@ -46,7 +66,7 @@ impl Channel {
         Channel::shake_hands(socket, tls.map(Connection::from), deadline)
     }
 
-    /// The sender's side of a connection to the receiver with this certificate. TLS must be up before `deadline`.
+    /// The connecting side of a connection to who has this certificate. TLS must be up before `deadline`.
     pub fn connect(
         socket: TcpStream,
         fingerprint: [u8; 32],
@@ -63,6 +83,8 @@ impl Channel {
         deadline: Time,
     ) -> Result<Channel, TransferError> {
         let peer = socket.peer_addr().map_err(TransferError::system("asking for the peer"))?;
+        // An IPv4 address in IPv6 form is shown as IPv4.
+        let peer = SocketAddr::new(peer.ip().to_canonical(), peer.port());
         let mut tls = tls.map_err(|e| tls_error(peer, &e))?;
         // The end of the handshake and the first message are two small writes: Nagle's algorithm
         // would hold the second back for a round trip and a delayed ACK.
@@ -75,16 +97,19 @@ impl Channel {
             let _ = tls.write_tls(&mut &socket);
         }
         result?;
+        // No TCP_USER_TIMEOUT: it would end a connection whose receiver waits for its disk.
         let setup = || {
-            socket.set_read_timeout(Some(PEER_TIMEOUT.into()))?;
-            socket.set_write_timeout(Some(PEER_TIMEOUT.into()))?;
-            tcp::options::set_user_timeout(&socket, PEER_TIMEOUT)
+            socket.set_read_timeout(Some(LOOK_INTERVAL.into()))?;
+            socket.set_write_timeout(Some(LOOK_INTERVAL.into()))
         };
         setup().map_err(TransferError::system("setting up the connection"))?;
         let mut early = Vec::new();
         drain(&mut tls, peer, &mut early)?;
         let (tls, early) = (Mutex::new(tls), Mutex::new(early));
-        Ok(Channel { socket, peer, tls, early, outgoing: Mutex::default() })
+        let last_heard = LastHeard::default();
+        last_heard.now();
+        let last_heard = Mutex::new(last_heard);
+        Ok(Channel { socket, peer, tls, last_heard, early, outgoing: Mutex::default() })
     }
 
     /// The proofs and keys that both ends derive from this connection and the ticket.
@@ -93,6 +118,11 @@ impl Channel {
             .export_keying_material([0; EXPORTER_LENGTH], EXPORTER_LABEL, None)
             .map(|exporter| Session::new(secret, &exporter))
             .map_err(|e| tls_error(self.peer, &e))
+    }
+
+    /// Shares with `other` when the peer was last heard.
+    pub fn share_last_heard(&self, other: &Channel) {
+        *lock(&self.last_heard) = lock(&other.last_heard).clone();
     }
 
     /// The socket, for its options.
@@ -105,8 +135,14 @@ impl Channel {
         self.peer
     }
 
-    /// Waits for data and appends its plain text to `plain`. `raw` is scratch space.
-    pub fn read(&self, raw: &mut [u8], plain: &mut Vec<u8>) -> Result<Incoming, TransferError> {
+    /// Waits for data and appends its plain text to `plain`. `raw` is scratch space. The error is `Silent` at the
+    /// `deadline`; without one, if the peer was not heard on any connection of the transfer for [`PEER_TIMEOUT`].
+    pub fn read(
+        &self,
+        raw: &mut [u8],
+        plain: &mut Vec<u8>,
+        deadline: Option<Time>,
+    ) -> Result<Incoming, TransferError> {
         let mut early = lock(&self.early);
         if !early.is_empty() {
             plain.append(&mut early);
@@ -116,13 +152,22 @@ impl Channel {
         let n = loop {
             match (&self.socket).read(raw) {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) if is_timeout(&e) => return Err(self.silent(PEER_TIMEOUT)),
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => match deadline {
+                    Some(deadline) if clock::now() >= deadline => {
+                        return Err(self.silent(LOOK_INTERVAL));
+                    }
+                    None if lock(&self.last_heard).is_silent() => {
+                        return Err(self.silent(PEER_TIMEOUT));
+                    }
+                    _ => {}
+                },
                 Err(e) if is_gone(&e) => return Ok(Incoming::Closed),
                 Err(e) => return Err(TransferError::System { what: "reading", source: e }),
                 Ok(0) => return Ok(Incoming::Closed),
                 Ok(n) => break n,
             }
         };
+        lock(&self.last_heard).now();
         let mut rest = &raw[..n];
         let mut tls = lock(&self.tls);
         while !rest.is_empty() {
@@ -132,25 +177,6 @@ impl Channel {
             }
         }
         Ok(Incoming::Bytes(Bytes::new(n as u64)))
-    }
-
-    /// Like [`Channel::read`], but waits no longer than `patience`.
-    pub fn read_within(
-        &self,
-        raw: &mut [u8],
-        plain: &mut Vec<u8>,
-        patience: Duration,
-    ) -> Result<Incoming, TransferError> {
-        let set = |patience: Duration| {
-            // Zero would mean for ever.
-            let patience = patience.max(Duration::from_millis(1));
-            let set = self.socket.set_read_timeout(Some(patience.into()));
-            set.map_err(TransferError::system("setting a timeout"))
-        };
-        set(patience)?;
-        let result = self.read(raw, plain);
-        set(PEER_TIMEOUT)?;
-        result
     }
 
     /// Writes `parts` one after the other. Waits while the send buffer is full.
@@ -172,11 +198,17 @@ impl Channel {
                 Ok(0) => return Err(self.gone(Bytes::ZERO)),
                 Ok(n) => rest = &rest[n..],
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                // A slow path is not a silent peer: what was buffered earlier still arrives.
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock && self.acked() > acked => {
-                    acked = self.acked();
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                    // A slow path is not a silent peer: what was buffered earlier still arrives. Nor is one whose
+                    // disk stalls and that says so.
+                    let heard = lock(&self.last_heard).clone();
+                    if self.acked() > acked {
+                        acked = self.acked();
+                        heard.now();
+                    } else if heard.is_silent() {
+                        return Err(self.silent(PEER_TIMEOUT));
+                    }
                 }
-                Err(e) if is_timeout(&e) => return Err(self.silent(PEER_TIMEOUT)),
                 Err(e) if is_gone(&e) => return Err(self.gone(Bytes::ZERO)),
                 Err(e) => return Err(TransferError::System { what: "writing", source: e }),
             }
@@ -189,9 +221,23 @@ impl Channel {
         tcp::Info::read(&self.socket).map_or(Bytes::ZERO, |info| info.bytes_acked)
     }
 
+    /// Writes one record.
+    pub fn tell(&self, record: &Record) -> Result<(), TransferError> {
+        self.write(&[&record.to_frame()])
+    }
+
     /// Writes one message.
     pub fn say(&self, message: &Message) -> Result<(), TransferError> {
         self.write(&[&message.to_frame()])
+    }
+
+    /// Writes one message unless something else is being written.
+    pub fn say_if_free(&self, message: &Message) -> Result<(), TransferError> {
+        match self.outgoing.try_lock() {
+            Ok(free) => drop(free),
+            Err(_) => return Ok(()),
+        }
+        self.say(message)
     }
 
     /// Sends the last message `parting` if possible, and closes the connection.
@@ -210,6 +256,11 @@ impl Channel {
                 _ => break,
             }
         }
+    }
+
+    /// Reads nothing more: wakes every thread that reads.
+    pub fn stop_reading(&self) {
+        let _ = self.socket.shutdown(Shutdown::Read);
     }
 
     /// Shuts the connection down at once. Wakes every thread that waits for it.
@@ -296,17 +347,24 @@ fn tls_error(peer: SocketAddr, error: &rustls::Error) -> TransferError {
 }
 
 fn is_timeout(e: &io::Error) -> bool {
-    // A socket's timeout shows as WouldBlock; TCP_USER_TIMEOUT as TimedOut.
     matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
 fn is_gone(e: &io::Error) -> bool {
     use io::ErrorKind::{
-        BrokenPipe, ConnectionAborted, ConnectionReset, NotConnected, UnexpectedEof,
+        BrokenPipe, ConnectionAborted, ConnectionReset, HostUnreachable, NetworkUnreachable,
+        NotConnected, TimedOut, UnexpectedEof,
     };
     matches!(
         e.kind(),
-        BrokenPipe | ConnectionAborted | ConnectionReset | NotConnected | UnexpectedEof
+        BrokenPipe
+            | ConnectionAborted
+            | ConnectionReset
+            | HostUnreachable
+            | NetworkUnreachable
+            | NotConnected
+            | TimedOut
+            | UnexpectedEof
     )
 }
 

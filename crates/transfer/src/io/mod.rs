@@ -2,19 +2,19 @@
 
 mod admission;
 mod channel;
+pub mod client;
 mod connection_table;
-mod content_stream;
-mod control_stream;
-mod file_source;
 mod identity;
+mod incoming;
+mod link;
+mod outgoing;
 mod probe_responder;
-mod receiver;
+pub mod receive;
 mod receiver_control;
+mod send;
 mod send_buffer;
-pub mod sender;
 mod sender_congestion;
-mod sender_task;
 pub mod server;
-mod sink;
-mod temp_file;
+pub mod source;
+mod target;
 mod udp_demux;

@@ -2,7 +2,8 @@
 //! trains.
 
 use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use sweetspot_linux::clock;
 use sweetspot_linux::event_fd::{EventFd, wait_readable};
@@ -21,6 +22,10 @@ const PUNCH_INTERVAL: Duration = Duration::from_millis(200);
 /// Nobody needs longer trains or larger packets: what asks for them is no receiver of ours.
 const MAX_TRAIN_PACKETS: u32 = 512;
 const MAX_TRAIN_PACKET_BYTES: u32 = 9216;
+/// Trains may be asked for up to so many bytes, and one part in so many of the content: no receiver makes a sender
+/// flood a path.
+const FREE_TRAIN_BYTES: u64 = 4_000_000;
+const TRAIN_SHARE: u64 = 10;
 /// IPv6 and UDP headers; with IPv4's a probe is 20 bytes shorter than it might be.
 const UDP_IP_HEADERS: Bytes = Bytes::new(48);
 
@@ -28,9 +33,12 @@ const UDP_IP_HEADERS: Bytes = Bytes::new(48);
 const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
 
 /// Answers one receiver's probes.
-pub(crate) struct ProbeResponder<'a> {
-    channel: &'a Channel,
+pub(crate) struct ProbeResponder {
+    channel: Arc<Channel>,
     udp: Udp,
+    punches: AtomicU32,
+    /// Bytes of all trains so far.
+    trains: AtomicU64,
     authenticator: PacketAuthenticator,
     /// Set by the writer when the connection ran dry, cleared by the next report.
     starved: AtomicBool,
@@ -38,22 +46,32 @@ pub(crate) struct ProbeResponder<'a> {
     event_fd: EventFd,
 }
 
-impl<'a> ProbeResponder<'a> {
+impl ProbeResponder {
     /// A socket to the receiver's port.
     pub fn new(
-        channel: &'a Channel,
+        channel: Arc<Channel>,
         authenticator: PacketAuthenticator,
-    ) -> std::io::Result<ProbeResponder<'a>> {
+    ) -> std::io::Result<ProbeResponder> {
         let udp = Udp::bind_any(channel.peer())?;
         udp.connect(channel.peer())?;
         let (starved, done) = (AtomicBool::new(false), AtomicBool::new(false));
-        Ok(ProbeResponder { channel, udp, authenticator, starved, done, event_fd: EventFd::new()? })
+        Ok(ProbeResponder {
+            channel,
+            udp,
+            punches: AtomicU32::new(0),
+            trains: AtomicU64::new(0),
+            authenticator,
+            starved,
+            done,
+            event_fd: EventFd::new()?,
+        })
     }
 
     /// Tells the receiver where we are.
     pub fn punch(&self) {
         let size = PROBE_SIZE.saturating_sub(UDP_IP_HEADERS);
-        let _ = self.udp.send(&self.authenticator.close(&ProbePacket::Punch, size));
+        let sequence = self.punches.fetch_add(1, Ordering::Relaxed) + 1;
+        let _ = self.udp.send(&self.authenticator.close(&ProbePacket::Punch { sequence }, size));
     }
 
     /// The connection had nothing to send.
@@ -112,6 +130,12 @@ impl<'a> ProbeResponder<'a> {
             return;
         }
         let size = Bytes::new(payload.into());
+        let bytes = u64::from(packets) * size.get();
+        let allowed = FREE_TRAIN_BYTES + self.channel.acked().get() / TRAIN_SHARE;
+        if self.trains.load(Ordering::Relaxed) + bytes > allowed {
+            return;
+        }
+        self.trains.fetch_add(bytes, Ordering::Relaxed);
         let authenticator = |index| {
             self.authenticator.close(&ProbePacket::Train(TrainPacket { train, index }), size)
         };

@@ -1,4 +1,5 @@
-//! Runs the controller on a live socket: applies what it asks for, and reads back what the kernel did.
+//! Runs the controller on live sockets: applies what it asks for, and reads back what the kernel did. All
+//! connections of a transfer share one controller and one window.
 
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
@@ -7,31 +8,39 @@ use std::sync::{Arc, Mutex};
 
 use sweetspot_linux::clock;
 use sweetspot_linux::event_fd::{EventFd, wait_readable};
-use sweetspot_linux::tcp::{ClampMethod, Info, WindowActuator};
+use sweetspot_linux::sysctl;
+use sweetspot_linux::tcp::{ClampMethod, Info, WindowActuator, options};
 use sweetspot_linux::udp::Udp;
+use sweetspot_protocol::record::{MAX_BATCH, Record};
 use sweetspot_protocol::series::SeriesRecord;
-use sweetspot_protocol::{ControlLoop, Message, TransferEffect};
-use sweetspot_sizing::{CONTROL_INTERVAL, KernelView};
-use sweetspot_units::{Bytes, Duration, Time};
+use sweetspot_protocol::{ControlLoop, Message, StreamCount, TransferEffect};
+use sweetspot_sizing::KernelView;
+use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use super::channel::{Channel, lock};
+use super::incoming::IncomingFiles;
 use super::udp_demux::Registration;
 use crate::TransferError;
-use crate::observer::TransferObserver;
+use crate::observer::{Progress, TransferObserver};
 
-/// The time between two messages to the sender while the disk catches up after the last byte.
-const BUSY_INTERVAL: Duration = Duration::from_secs(1);
+/// The time after which something is said, so that the sender knows that this end is there.
+const BUSY_INTERVAL: Duration = Duration::from_secs(5);
 /// The longest datagram, bytes: a jumbo frame.
 const MAX_DATAGRAM_BYTES: usize = 9216;
+/// A window is full if what arrives in a round trip is this share of it or more.
+const FULL_SHARE: f64 = 0.7;
+/// How long a sender's word about what limits it holds.
+const LIMIT_HOLDS: Duration = Duration::from_secs(3);
 
-/// Shared by the thread that reads content and the one that keeps time.
+/// Shared by the threads that read content and the one that keeps time.
 pub(crate) struct ReceiverControl<'a> {
+    /// The first connection, on which both ends speak.
     channel: &'a Channel,
     state: Mutex<ReceiverState>,
     observer: Mutex<&'a mut dyn TransferObserver>,
     registration: Option<Arc<Registration>>,
-    /// All content came; the disk is catching up.
-    finishing: AtomicBool,
+    files: &'a IncomingFiles,
+    totals: Mutex<Option<(u64, Bytes)>>,
     done: AtomicBool,
     event_fd: EventFd,
 }
@@ -39,27 +48,80 @@ pub(crate) struct ReceiverControl<'a> {
 /// What only one thread may hold at a time.
 struct ReceiverState {
     control_loop: ControlLoop,
-    actuator: WindowActuator,
+    clamp_method: ClampMethod,
+    /// The largest receive buffer that this host allows (tcp_rmem).
+    most_buffer: Bytes,
+    connections: Vec<Connection>,
+    /// The controller's window over all connections, once it asked for one.
+    limit: Option<Option<Bytes>>,
     /// Content flows, so the window may be limited.
     flowing: bool,
+    streams: StreamCount,
+    sender_limited_until: Time,
+    recent: RecentRate,
     /// Work for the timekeeper, which alone sends datagrams and calls the observer.
     datagrams: Vec<Vec<u8>>,
     records: Vec<SeriesRecord>,
-    notes: Vec<&'static str>,
+    notes: Vec<String>,
+}
+
+struct Connection {
+    channel: Arc<Channel>,
+    actuator: WindowActuator,
+}
+
+/// The rate over the last second or so.
+#[derive(Default)]
+struct RecentRate {
+    since: Time,
+    content: Bytes,
+    rate: Rate,
+}
+
+impl RecentRate {
+    fn update(&mut self, now: Time, content: Bytes) -> Rate {
+        let elapsed = now.since(self.since);
+        if elapsed >= Duration::from_secs(1) {
+            self.rate = content.saturating_sub(self.content) / elapsed;
+            (self.since, self.content) = (now, content);
+        }
+        self.rate
+    }
+}
+
+/// What a connection's kernel says of it.
+struct Kernel {
+    view: KernelView,
+    /// The window cannot grow further on this host.
+    at_limit: bool,
 }
 
 impl<'a> ReceiverControl<'a> {
     pub fn new(
-        channel: &'a Channel,
+        channel: &'a Arc<Channel>,
         control_loop: ControlLoop,
         clamp_method: ClampMethod,
         registration: Option<Arc<Registration>>,
+        files: &'a IncomingFiles,
+        streams: StreamCount,
         observer: &'a mut dyn TransferObserver,
     ) -> Result<ReceiverControl<'a>, TransferError> {
+        let first = Connection {
+            channel: Arc::clone(channel),
+            actuator: WindowActuator::new(clamp_method),
+        };
         let state = ReceiverState {
             control_loop,
-            actuator: WindowActuator::new(clamp_method),
+            clamp_method,
+            most_buffer: sysctl::tcp_rmem()
+                .map_err(TransferError::system("reading tcp_rmem"))?
+                .most,
+            connections: vec![first],
+            limit: None,
             flowing: false,
+            streams,
+            sender_limited_until: Time::ZERO,
+            recent: RecentRate { since: clock::now(), ..RecentRate::default() },
             datagrams: Vec::new(),
             records: Vec::new(),
             notes: Vec::new(),
@@ -69,7 +131,8 @@ impl<'a> ReceiverControl<'a> {
             state: Mutex::new(state),
             observer: Mutex::new(observer),
             registration,
-            finishing: AtomicBool::new(false),
+            files,
+            totals: Mutex::default(),
             done: AtomicBool::new(false),
             event_fd: EventFd::new().map_err(TransferError::system("making an eventfd"))?,
         };
@@ -78,25 +141,55 @@ impl<'a> ReceiverControl<'a> {
         Ok(receiver_control)
     }
 
-    /// Data was read from the socket; called after every read.
-    pub fn handle_data(&self, bytes: Bytes, unread: Bytes) -> Result<(), TransferError> {
+    /// Another connection carries content, too.
+    pub fn join(&self, channel: &Arc<Channel>) {
+        let mut state = lock(&self.state);
+        let actuator = WindowActuator::new(state.clamp_method);
+        state.connections.push(Connection { channel: Arc::clone(channel), actuator });
+        state.share();
+    }
+
+    /// How many connections there are to be.
+    pub fn streams(&self) -> u32 {
+        lock(&self.state).streams.count()
+    }
+
+    /// The most connections that there were.
+    pub fn connections(&self) -> u32 {
+        lock(&self.state).connections.len() as u32
+    }
+
+    /// The sender says that its host limits it.
+    pub fn handle_sender_limit(&self) {
+        lock(&self.state).sender_limited_until = clock::now() + LIMIT_HOLDS;
+    }
+
+    /// Data was read from `channel`; called after every read.
+    pub fn handle_data(
+        &self,
+        channel: &Channel,
+        bytes: Bytes,
+        unread: Bytes,
+    ) -> Result<(), TransferError> {
         let mut state = lock(&self.state);
         state.control_loop.handle_data(clock::now(), bytes, unread);
         self.perform(&mut state)?;
+        if !state.flowing {
+            return Ok(());
+        }
         // Reading is when the kernel's autotuning grows the buffer and overwrites the limit.
-        self.hold(&mut state)
+        let read = |connection: &&mut Connection| std::ptr::eq(&*connection.channel, channel);
+        match state.connections.iter_mut().find(read) {
+            Some(connection) => connection.hold(),
+            None => Ok(()),
+        }
     }
 
-    /// Of the bytes that were read, `content` belong to the file.
+    /// Of the bytes that were read, `content` belong to files.
     pub fn handle_content(&self, content: Bytes) {
         let mut state = lock(&self.state);
         state.control_loop.handle_content(content);
         state.flowing = true;
-    }
-
-    /// All content has arrived.
-    pub fn finishing(&self) {
-        self.finishing.store(true, Ordering::Release);
     }
 
     /// Ends [`ReceiverControl::keep_time`], because the transfer is over.
@@ -110,24 +203,57 @@ impl<'a> ReceiverControl<'a> {
         question(&lock(&self.state).control_loop)
     }
 
+    /// How many files there are, and their bytes: the sender's list is whole.
+    pub fn totals(&self, files: u64, bytes: Bytes) {
+        *lock(&self.totals) = Some((files, bytes));
+    }
+
+    /// Says the last that there is to say before the summary. Nothing is said after it.
+    pub fn finish(&self) -> Result<(), TransferError> {
+        {
+            let _state = lock(&self.state);
+            self.done.store(true, Ordering::Release);
+        }
+        self.event_fd.signal();
+        self.tell_results()
+    }
+
     /// Runs the controller's timers and the probes until [`ReceiverControl::done`].
     pub fn keep_time(&self) -> Result<(), TransferError> {
-        let (mut probe_socket, mut busy_at) = (None, Time::MAX);
+        let (mut probe_socket, mut busy_at) = (None, clock::now() + BUSY_INTERVAL);
         while !self.done.load(Ordering::Acquire) {
-            let now = clock::now();
-            let due = if self.finishing.load(Ordering::Acquire) {
-                busy_at = busy_at.min(now + BUSY_INTERVAL);
-                if now >= busy_at {
-                    self.channel.say(&Message::Busy)?;
-                    busy_at = now + BUSY_INTERVAL;
+            self.answer_phone(&mut probe_socket);
+            self.listen(probe_socket.as_ref())?;
+            let due = self.tick(probe_socket.as_ref())?;
+            if clock::now() >= busy_at {
+                self.say(&lock(&self.state), &Message::Busy)?;
+                busy_at = clock::now() + BUSY_INTERVAL;
+            }
+            {
+                let state = lock(&self.state);
+                if !self.is_done(&state) {
+                    self.tell_results()?;
                 }
-                now + CONTROL_INTERVAL
-            } else {
-                self.answer_phone(&mut probe_socket);
-                self.listen(probe_socket.as_ref())?;
-                self.tick(probe_socket.as_ref())?
-            };
+            }
             self.wait(probe_socket.as_ref(), due);
+        }
+        Ok(())
+    }
+
+    /// Says something, unless the transfer is over.
+    fn say(&self, state: &ReceiverState, message: &Message) -> Result<(), TransferError> {
+        if self.is_done(state) { Ok(()) } else { self.channel.say(message) }
+    }
+
+    /// Whether the transfer is over; it cannot end while the state is held.
+    fn is_done(&self, _state: &ReceiverState) -> bool {
+        self.done.load(Ordering::Acquire)
+    }
+
+    /// Tells the sender what became of its files.
+    fn tell_results(&self) -> Result<(), TransferError> {
+        for results in self.files.results().chunks(MAX_BATCH) {
+            self.channel.tell(&Record::Results(results.to_vec()))?;
         }
         Ok(())
     }
@@ -173,19 +299,18 @@ impl<'a> ReceiverControl<'a> {
     }
 
     fn tick(&self, probe_socket: Option<&ProbeSocket>) -> Result<Time, TransferError> {
-        let info = Info::read(self.channel.socket()).map_err(TransferError::system("TCP_INFO"))?;
-        let view = KernelView {
-            window: info.rcv_wnd,
-            rtt: info.rcv_rtt,
-            minimum_rtt: info.min_rtt,
-            out_of_order: info.rcv_ooopack.unwrap_or(0).into(),
-        };
         let (datagrams, records, notes, due) = {
             let mut state = lock(&self.state);
             let state = &mut *state;
-            state.control_loop.handle_timeout(clock::now(), &view);
+            let kernel = state.kernel()?;
+            state.control_loop.handle_timeout(clock::now(), &kernel.view);
             self.perform(state)?;
-            self.hold(state)?;
+            if state.flowing {
+                state.connections.iter_mut().try_for_each(Connection::hold)?;
+            }
+            if let Some(count) = state.update_streams(&kernel, self.files.so_far().0) {
+                self.say(state, &Message::Streams { count })?;
+            }
             (
                 std::mem::take(&mut state.datagrams),
                 std::mem::take(&mut state.records),
@@ -199,29 +324,109 @@ impl<'a> ReceiverControl<'a> {
         }
         let mut observer = lock(&self.observer);
         records.iter().for_each(|record| observer.line(record));
+        if !records.is_empty() {
+            let (bytes, files) = self.files.so_far();
+            observer.progress(&Progress { bytes, files, totals: *lock(&self.totals) });
+        }
         notes.iter().for_each(|note| observer.note(note));
         Ok(due)
-    }
-
-    fn hold(&self, state: &mut ReceiverState) -> Result<(), TransferError> {
-        if !state.flowing {
-            return Ok(());
-        }
-        let held = state.actuator.hold(self.channel.socket());
-        held.map_err(TransferError::system("TCP_WINDOW_CLAMP"))
     }
 
     fn perform(&self, state: &mut ReceiverState) -> Result<(), TransferError> {
         while let Some(effect) = state.control_loop.poll_effect() {
             match effect {
-                TransferEffect::Limit(limit) => state.actuator.set(limit),
-                TransferEffect::Tell(message) => self.channel.say(&message)?,
+                TransferEffect::Limit(limit) => {
+                    state.limit = Some(limit);
+                    state.share();
+                }
+                TransferEffect::Tell(message) => self.say(state, &message)?,
                 TransferEffect::Send(datagram) => state.datagrams.push(datagram),
                 TransferEffect::Record(record) => state.records.push(record),
-                TransferEffect::Note(note) => state.notes.push(note),
+                TransferEffect::Note(note) => state.notes.push(note.to_owned()),
             }
         }
         Ok(())
+    }
+}
+
+impl ReceiverState {
+    /// Gives each connection its share of the window: together they have no more in flight than one would.
+    fn share(&mut self) {
+        let Some(limit) = self.limit else { return };
+        let n = self.connections.len() as u64;
+        for connection in &mut self.connections {
+            connection.actuator.set(limit.map(|limit| Bytes::new(limit.get() / n)));
+        }
+    }
+
+    /// What the kernel says of all connections together.
+    fn kernel(&self) -> Result<Kernel, TransferError> {
+        let most = self.most_buffer;
+        let mut sum: Option<Kernel> = None;
+        for connection in &self.connections {
+            let socket = connection.channel.socket();
+            let info = Info::read(socket).map_err(TransferError::system("TCP_INFO"))?;
+            let buffer = options::receive_buffer(socket).unwrap_or(Bytes::ZERO);
+            let view = KernelView {
+                window: info.rcv_wnd,
+                rtt: info.rcv_rtt,
+                minimum_rtt: info.min_rtt,
+                out_of_order: info.rcv_ooopack.unwrap_or(0).into(),
+            };
+            let at_limit = buffer >= most.scaled(0.9);
+            sum = Some(match sum {
+                None => Kernel { view, at_limit },
+                Some(sum) => sum.plus(&Kernel { view, at_limit }),
+            });
+        }
+        sum.ok_or(TransferError::Interrupted)
+    }
+
+    /// The number of connections, when it changes.
+    fn update_streams(&mut self, kernel: &Kernel, content: Bytes) -> Option<u32> {
+        let now = clock::now();
+        let rate = self.recent.update(now, content);
+        let rtt = kernel.view.rtt.max(kernel.view.minimum_rtt);
+        let in_flight = rate * rtt;
+        let fills = kernel.view.window.is_some_and(|window| in_flight >= window.scaled(FULL_SHARE));
+        let held_down = kernel.at_limit && fills || now < self.sender_limited_until;
+        let count = self.streams.update(now, rtt, rate, held_down)?;
+        self.notes.push(format!(
+            "{} holds each connection down: {count} connections from now on",
+            if kernel.at_limit && fills {
+                "the receive buffer's limit (net.ipv4.tcp_rmem)"
+            } else {
+                "the sender's host"
+            }
+        ));
+        Some(count)
+    }
+}
+
+impl Connection {
+    fn hold(&mut self) -> Result<(), TransferError> {
+        let held = self.actuator.hold(self.channel.socket());
+        held.map_err(TransferError::system("TCP_WINDOW_CLAMP"))
+    }
+}
+
+impl Kernel {
+    fn plus(mut self, other: &Kernel) -> Kernel {
+        let view = &mut self.view;
+        view.window = view.window.zip(other.view.window).map(|(a, b)| a + b);
+        view.rtt = mean_known(view.rtt, other.view.rtt);
+        view.minimum_rtt = view.minimum_rtt.min(other.view.minimum_rtt);
+        view.out_of_order += other.view.out_of_order;
+        self.at_limit &= other.at_limit;
+        self
+    }
+}
+
+/// The mean of two round trips; the other where one is not known yet.
+fn mean_known(a: Duration, b: Duration) -> Duration {
+    match (a, b) {
+        (Duration::ZERO, known) | (known, Duration::ZERO) => known,
+        (a, b) => (a + b) / 2,
     }
 }
 

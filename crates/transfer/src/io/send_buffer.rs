@@ -1,6 +1,6 @@
 //! Sizes the send buffer for the window that the receiver offers.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use sweetspot_linux::sysctl;
 use sweetspot_linux::tcp::{Info, options};
@@ -17,8 +17,8 @@ const PAYLOAD_SHARE: f64 = 1448.0 / 2304.0;
 const LIMITED_SHARE: f64 = 0.05;
 
 /// Raises SO_SNDBUF if autotuning cannot reach what a window needs, and names the sysctl that is the limit.
-pub(crate) struct SendBuffer<'a> {
-    channel: &'a Channel,
+pub(crate) struct SendBuffer {
+    channel: Arc<Channel>,
     /// Whether its size was given and stays.
     kept: bool,
     /// What the buffer was last made, once it was.
@@ -44,9 +44,9 @@ fn plan(window: Bytes, tcp_wmem_most: Bytes, wmem_max: Bytes) -> BufferPolicy {
     BufferPolicy::Ask(Bytes::new(by_hand.div_ceil(2)))
 }
 
-impl<'a> SendBuffer<'a> {
+impl SendBuffer {
     /// The send buffer of `channel`, made `size` for good if one is given.
-    pub fn new(channel: &'a Channel, size: Option<Bytes>) -> Result<SendBuffer<'a>, TransferError> {
+    pub fn new(channel: Arc<Channel>, size: Option<Bytes>) -> Result<SendBuffer, TransferError> {
         let set = |size| options::set_send_buffer(channel.socket(), size);
         let failed = TransferError::system("setting the send buffer");
         let made = size.map(set).transpose().map_err(failed)?;
@@ -69,6 +69,18 @@ impl<'a> SendBuffer<'a> {
             *made = Some(got);
         }
         Ok(())
+    }
+
+    /// Whether it is as large as this host lets it be.
+    pub fn is_at_its_limit(&self) -> bool {
+        let limits = || -> std::io::Result<bool> {
+            let most = match *lock(&self.made) {
+                Some(_) => sysctl::wmem_max()? * 2,
+                None => sysctl::tcp_wmem()?.most,
+            };
+            Ok(options::send_buffer(self.channel.socket())? >= most.scaled(0.9))
+        };
+        !self.kept && limits().unwrap_or(false)
     }
 
     /// What of this host held the connection back, by the kernel's own account.

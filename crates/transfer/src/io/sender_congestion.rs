@@ -27,6 +27,18 @@ impl SenderCongestion {
     }
 }
 
+impl SenderCongestion {
+    /// Whether `socket` uses what was chosen. Its own always counts.
+    pub fn is(&self, socket: &TcpStream, chosen: CongestionChoice) -> bool {
+        let now = options::congestion(socket);
+        match chosen {
+            CongestionChoice::Own => true,
+            CongestionChoice::Reno => now.is_ok_and(|now| now == "reno"),
+            CongestionChoice::Bbr => now.is_ok_and(|now| now == "bbr"),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,89 +1,148 @@
-//! The server, which admits senders and receives many files at once.
+//! The server, which admits peers and moves many transfers at once.
 
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
-use std::path::PathBuf;
-use std::sync::Mutex;
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 
+use crossbeam_channel::Sender;
+use sweetspot_linux::event_fd::{EventFd, wait_readable};
 use sweetspot_linux::tcp::ClampMethod;
 use sweetspot_linux::{clock, interfaces};
-use sweetspot_protocol::{Message, Secret, Ticket, TicketHost, TransferSummary};
-use sweetspot_sizing::{KnownPath, Sizing};
-use sweetspot_units::{Bytes, Duration, Time};
+use sweetspot_protocol::{Message, Role, Secret, Ticket, TicketHost, TransferSummary};
+use sweetspot_units::{Duration, Time};
 
-use super::admission::{self, ServerConfig};
-use super::channel::lock;
+use super::admission::Admission;
+use super::channel::{Channel, lock};
+use super::client::{ReceiveOptions, SendOptions};
 use super::connection_table::ConnectionTable;
 use super::identity::Identity;
-use super::receiver;
-use super::temp_file::{self, TempFile};
+use super::link::Link;
+use super::receive::{self, FurtherLinks, ReceiveConfig, Target};
+use super::send::{self, SendConfig};
+use super::source::SourceList;
+use super::target::TargetDirectory;
 use super::udp_demux::UdpDemux;
 use crate::TransferError;
 use crate::observer::TransferObserver;
 
-/// The pause after a failed accept, and the time limit for waking the accept loop.
+/// The kernel's codes for a host without IPv6 (asm-generic/errno.h).
+const EAFNOSUPPORT: i32 = 97;
+const EADDRNOTAVAIL: i32 = 99;
+/// The pause after a failed accept.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// How long a transfer that goes on over a new connection waits for its old one to end.
+const TAKEOVER_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The options of a [`Server`].
 #[derive(Debug, Clone)]
 pub struct ServeOptions {
-    /// The directory in which files are stored.
-    pub directory: PathBuf,
+    /// What the server does for who connects.
+    pub purpose: Purpose,
     /// The address on which to listen, TCP and UDP.
     pub listen: SocketAddr,
     /// The host and port that the ticket names, if they differ from `listen`.
     pub advertise: Option<(TicketHost, Option<u16>)>,
     /// Whether to stop after one admitted transfer.
     pub once: bool,
-    /// The sizing to use, whatever the sender asks for; `None`: the sender's.
-    pub sizing: Option<Sizing>,
-    /// The congestion control that the sender must use; `None`: the sender's.
-    pub congestion: Option<String>,
-    /// The path's rate and round trip, if known.
-    pub path: Option<KnownPath>,
-    /// Whether to overwrite existing files.
-    pub overwrite: bool,
-    /// Whether to probe the path while receiving.
-    pub probes: bool,
     /// How long the ticket is valid.
     pub lifetime: Duration,
 }
 
-/// A receiver that listens for senders.
+/// What a server does for who connects.
+#[derive(Debug, Clone)]
+pub enum Purpose {
+    /// It receives what they send.
+    Receive(ReceiveOptions),
+    /// It sends this to them.
+    Send(Box<SendOptions>),
+}
+
+/// A listener for transfers.
 pub struct Server {
     listener: TcpListener,
     udp_demux: UdpDemux,
     connection_table: ConnectionTable,
-    config: ServerConfig,
+    transfers: TransferTable,
+    admission: Admission,
+    work: Work,
     ticket: Ticket,
     once: bool,
+    retry_for: Duration,
+    wake: EventFd,
+}
+
+enum Work {
+    Receive(ReceiveConfig),
+    Send(SendConfig, SourceList),
 }
 
 /// Watches a server.
 pub trait ServerObserver: Sync {
-    /// A sender was admitted. Returns the observer of its transfer, which is number `number`, from 1.
+    /// A peer was admitted. Returns the observer of its transfer, which is number `number`, from 1.
     fn admitted(&self, number: u64, peer: SocketAddr) -> Box<dyn TransferObserver>;
     /// Transfer `number` ended.
     fn ended(&self, number: u64, result: &Result<TransferSummary, TransferError>);
+    /// The path of transfer `number` broke; it may go on over a new connection.
+    fn interrupted(&self, number: u64, error: &TransferError) {
+        let _ = (number, error);
+    }
     /// A connection was refused.
     fn turned_away(&self, error: &TransferError);
 }
 
+/// The transfers that run, by their names.
+#[derive(Default)]
+struct TransferTable {
+    running: Mutex<HashMap<String, Running>>,
+    ended: Condvar,
+}
+
+struct Running {
+    number: u64,
+    links: Sender<Link>,
+    channel: Arc<Channel>,
+}
+
+/// A transfer of a server that serves one, between its connections.
+#[derive(Default)]
+struct OnceState {
+    transfer: Option<String>,
+    /// Until when the transfer may go on over a new connection; its error meanwhile.
+    waits: Option<(Time, TransferError)>,
+    result: Option<Result<TransferSummary, TransferError>>,
+}
+
 impl Server {
-    /// Starts to listen. Removes what interrupted transfers left in the directory, and finds out how this kernel's window
-    /// is limited.
+    /// Starts to listen. Finds out how this kernel's window is limited.
     pub fn bind(options: ServeOptions) -> Result<Server, TransferError> {
-        let directory = options.directory;
-        let wrong = |source| TransferError::Directory { path: directory.clone(), source };
-        if !std::fs::metadata(&directory).map_err(wrong)?.is_dir() {
-            return Err(wrong(std::io::ErrorKind::NotADirectory.into()));
-        }
-        temp_file::sweep(&directory).map_err(wrong)?;
-        // Tried now, so that a directory that cannot be written to is known before a sender is.
-        drop(TempFile::create(&directory, Bytes::ZERO)?);
+        let (work, role, retry_for) = match &options.purpose {
+            Purpose::Receive(receive) => {
+                if let Target::Into(directory) = &receive.target {
+                    let wrong =
+                        |source| TransferError::Directory { path: directory.clone(), source };
+                    let target = TargetDirectory::open(directory).map_err(wrong)?;
+                    target.sweep().map_err(wrong)?;
+                    // Tried now, so that a directory that cannot be written to is known before a sender is.
+                    let probe = sweetspot_protocol::RelativePath::new("write-test")?;
+                    drop(
+                        target
+                            .temp_file(&probe, false)
+                            .map_err(|source| TransferError::write(directory.clone(), source))?,
+                    );
+                }
+                (Work::Receive(receive.config()?), Role::Receiver, receive.retry_for)
+            }
+            Purpose::Send(send) => {
+                let list = SourceList::new(&send.sources)?;
+                (Work::Send(send.config(), list), Role::Sender, send.retry_for)
+            }
+        };
         let cannot = |source| TransferError::Listen { address: options.listen.to_string(), source };
         let (listener, udp_demux) = bind_both(options.listen).map_err(cannot)?;
+        listener.set_nonblocking(true).map_err(cannot)?;
         let bound = listener.local_addr().map_err(cannot)?;
         let identity = Identity::new().map_err(|reason| TransferError::System {
             what: "preparing TLS",
@@ -102,24 +161,22 @@ impl Server {
             secret,
             expires: Time::from_nanos(seconds * 1_000_000_000),
         };
-        let config = ServerConfig {
-            identity,
-            secret: ticket.secret.clone(),
-            expires: ticket.expires,
-            directory,
-            overwrite: options.overwrite,
-            sizing: options.sizing,
-            congestion: options.congestion,
-            path: options.path,
-            probes: options.probes,
-            clamp_method: ClampMethod::find()
-                .map_err(TransferError::system("testing the receive window"))?,
-        };
-        let (connection_table, once) = (ConnectionTable::default(), options.once);
-        Ok(Server { listener, udp_demux, connection_table, config, ticket, once })
+        let (secret, expires) = (ticket.secret.clone(), ticket.expires);
+        Ok(Server {
+            listener,
+            udp_demux,
+            connection_table: ConnectionTable::default(),
+            transfers: TransferTable::default(),
+            admission: Admission { identity, secret, expires, role },
+            work,
+            ticket,
+            once: options.once,
+            retry_for,
+            wake: EventFd::new().map_err(TransferError::system("making an eventfd"))?,
+        })
     }
 
-    /// The ticket that senders need.
+    /// The ticket that peers need.
     pub fn ticket(&self) -> &Ticket {
         &self.ticket
     }
@@ -129,9 +186,12 @@ impl Server {
         self.listener.local_addr()
     }
 
-    /// How this kernel's window is limited.
-    pub fn clamp_method(&self) -> ClampMethod {
-        self.config.clamp_method
+    /// How this kernel's window is limited; `None` where the server sends.
+    pub fn clamp_method(&self) -> Option<ClampMethod> {
+        match &self.work {
+            Work::Receive(config) => Some(config.clamp_method),
+            Work::Send(..) => None,
+        }
     }
 
     /// Serves until [`Server::stop`]. With `once` it returns the result of the one admitted transfer instead.
@@ -140,12 +200,17 @@ impl Server {
         reception: &dyn ServerObserver,
     ) -> Result<Option<TransferSummary>, TransferError> {
         let admitted = AtomicU64::new(0);
-        let result = Mutex::new(None);
+        let once = Mutex::new(OnceState::default());
         thread::scope(|scope| {
             scope.spawn(|| self.udp_demux.run());
             while !self.connection_table.is_closing() {
-                let (socket, peer) = match self.listener.accept() {
-                    Ok(accepted) => accepted,
+                let due = lock(&once).waits.as_ref().map_or(Time::MAX, |(until, _)| *until);
+                let _ = wait_readable(&[self.listener.as_fd(), self.wake.as_fd()], due);
+                self.wake.clear();
+                self.give_up_waiting(&once);
+                let socket = match self.listener.accept() {
+                    Ok((socket, _)) => socket,
+                    Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => continue,
                     Err(_) => {
                         // Out of descriptors, as a rule: some will be free again later.
                         clock::sleep_until(clock::now() + ACCEPT_PAUSE);
@@ -153,80 +218,191 @@ impl Server {
                     }
                 };
                 let start = clock::now();
-                let Some(number) = self.connection_table.enter(&socket) else {
-                    if !self.connection_table.is_closing() {
-                        reception.turned_away(&TransferError::Crowded(peer.to_string()));
-                    }
-                    continue;
-                };
-                let (admitted, result) = (&admitted, &result);
-                scope.spawn(move || {
-                    let ended = self.serve_connection(socket, start, admitted, reception);
+                let Some(number) = self.connection_table.enter(&socket) else { continue };
+                let (admitted, once) = (&admitted, &once);
+                let serve = move || {
+                    self.serve_connection(number, socket, start, admitted, once, reception);
                     self.connection_table.leave(number);
-                    if let Some(ended) = ended.filter(|_| self.once) {
-                        lock(result).get_or_insert(ended.map(Some));
-                        self.stop();
-                    }
-                });
+                };
+                let builder = thread::Builder::new().name("connection".into());
+                if builder.spawn_scoped(scope, serve).is_err() {
+                    // Too many threads: this connection is dropped, and others have a chance later.
+                    self.connection_table.leave(number);
+                    clock::sleep_until(clock::now() + ACCEPT_PAUSE);
+                }
             }
             self.udp_demux.shut_down();
         });
-        lock(&result).take().unwrap_or(Err(TransferError::Interrupted))
+        let once = lock(&once).result.take();
+        once.map(|result| result.map(Some)).unwrap_or(Err(TransferError::Interrupted))
     }
 
-    /// Ends all transfers and makes [`Server::run`] return. Unfinished files are removed.
+    /// Ends all transfers and makes [`Server::run`] return.
     pub fn stop(&self) {
         self.connection_table.close();
-        // Wakes the loop out of accept.
-        let _ = TcpStream::connect_timeout(&self.own_address(), ACCEPT_PAUSE.into());
+        self.wake.signal();
     }
 
-    /// Serves one connection. Returns the result of its transfer; `None` if it was refused.
+    /// Ends a server whose one transfer did not come back in time.
+    fn give_up_waiting(&self, once: &Mutex<OnceState>) {
+        let mut state = lock(once);
+        if state.waits.as_ref().is_some_and(|(until, _)| clock::now() >= *until)
+            && let Some((_, error)) = state.waits.take()
+        {
+            state.result = Some(Err(error));
+            drop(state);
+            self.stop();
+        }
+    }
+
+    /// Serves one connection.
     fn serve_connection(
         &self,
+        connection: u64,
         socket: TcpStream,
         start: Time,
         admitted: &AtomicU64,
+        once: &Mutex<OnceState>,
         reception: &dyn ServerObserver,
-    ) -> Option<Result<TransferSummary, TransferError>> {
-        let handshake = admission::admit(&self.config, socket);
-        self.connection_table.authenticated();
-        let sender = match handshake {
-            Ok(sender) => sender,
-            Err(_) if self.connection_table.is_closing() => return None,
-            Err(error) => {
-                reception.turned_away(&error);
-                return None;
+    ) {
+        let (link, hello) = match self.admission.admit(socket) {
+            Ok(admitted) => admitted,
+            Err(_) if self.connection_table.is_closing() => return,
+            Err(error) => return reception.turned_away(&error),
+        };
+        self.connection_table.authenticated(connection);
+        let peer = link.channel.peer();
+        if hello.joins {
+            if let Err(link) = self.transfers.join(&hello.transfer, link) {
+                let reason = "that transfer does not run here".to_owned();
+                link.channel.hang_up(&Message::Refuse { reason });
+                reception.turned_away(&TransferError::NoTransfer(peer.to_string()));
+            }
+            return;
+        }
+        if self.once {
+            let mut state = lock(once);
+            let other = state.transfer.as_ref().is_some_and(|transfer| *transfer != hello.transfer);
+            if other || state.result.is_some() {
+                drop(state);
+                let reason = "this end takes one transfer only, and has it".to_owned();
+                link.channel.hang_up(&Message::Refuse { reason });
+                return reception.turned_away(&TransferError::Taken(peer.to_string()));
+            }
+            state.transfer = Some(hello.transfer.clone());
+            state.waits = None;
+        }
+        let (links, arriving) = crossbeam_channel::unbounded();
+        let number = self.transfers.enter(&hello.transfer, links, &link.channel, || {
+            admitted.fetch_add(1, Ordering::AcqRel) + 1
+        });
+        let mut observer = reception.admitted(number, peer);
+        let further = FurtherLinks { arriving, dial: None };
+        let moved = match &self.work {
+            Work::Receive(config) => {
+                let demux = Some(&self.udp_demux);
+                receive::receive(config, demux, link, &further, start, observer.as_mut())
+            }
+            Work::Send(config, list) => {
+                send::send(config, list, link, &further, start, 0, observer.as_mut())
             }
         };
-        let number = admitted.fetch_add(1, Ordering::AcqRel) + 1;
-        if self.once && number > 1 {
-            let reason = "the receiver takes one transfer only, and has it".to_owned();
-            sender.channel.hang_up(&Message::Refuse { reason });
-            let peer = sender.channel.peer().to_string();
-            reception.turned_away(&TransferError::Taken(peer));
-            return None;
-        }
-        let mut observer = reception.admitted(number, sender.channel.peer());
-        let (config, board) = (&self.config, &self.udp_demux);
-        let received = receiver::receive(config, board, sender, start, observer.as_mut());
         drop(observer);
+        self.transfers.leave(&hello.transfer, number);
         // A transfer that ends because the server closes did not fail by itself.
-        let interrupted = received.is_err() && self.connection_table.is_closing();
-        let result = if interrupted { Err(TransferError::Interrupted) } else { received };
-        reception.ended(number, &result);
-        Some(result)
+        let interrupted = moved.is_err() && self.connection_table.is_closing();
+        let result = if interrupted { Err(TransferError::Interrupted) } else { moved };
+        if self.once {
+            self.end_of_one(once, result, number, reception);
+        } else {
+            reception.ended(number, &result);
+        }
     }
 
-    fn own_address(&self) -> SocketAddr {
-        let bound = self.listener.local_addr().unwrap_or(SocketAddr::from(([127, 0, 0, 1], 0)));
-        let ip = if bound.ip().is_unspecified() { loopback(bound.ip()) } else { bound.ip() };
-        SocketAddr::new(ip, bound.port())
+    /// The one transfer's connection ended: it is over, or may go on over another.
+    fn end_of_one(
+        &self,
+        once: &Mutex<OnceState>,
+        result: Result<TransferSummary, TransferError>,
+        number: u64,
+        reception: &dyn ServerObserver,
+    ) {
+        let mut state = lock(once);
+        match result {
+            Err(error) if error.is_of_the_path() && self.retry_for > Duration::ZERO => {
+                reception.interrupted(number, &error);
+                state.waits = Some((clock::now() + self.retry_for, error));
+                drop(state);
+                self.wake.signal();
+            }
+            result => {
+                reception.ended(number, &result);
+                state.result.get_or_insert(result);
+                drop(state);
+                self.stop();
+            }
+        }
+    }
+}
+
+impl TransferTable {
+    /// Hands a further connection to its transfer; gives it back if that does not run.
+    fn join(&self, transfer: &str, link: Link) -> Result<(), Box<Link>> {
+        match lock(&self.running).get(transfer) {
+            Some(running) => running.links.send(link).map_err(|refused| Box::new(refused.0)),
+            None => Err(Box::new(link)),
+        }
+    }
+
+    /// Enters a transfer and returns its number. One of that name that still runs has lost its path: it is ended
+    /// first.
+    fn enter(
+        &self,
+        transfer: &str,
+        links: Sender<Link>,
+        channel: &Arc<Channel>,
+        next: impl FnOnce() -> u64,
+    ) -> u64 {
+        let mut running = lock(&self.running);
+        let deadline = clock::now() + TAKEOVER_TIMEOUT;
+        while let Some(old) = running.get(transfer).filter(|_| clock::now() < deadline) {
+            old.channel.sever();
+            let look = std::time::Duration::from_millis(100);
+            running = match self.ended.wait_timeout(running, look) {
+                Ok((running, _)) => running,
+                Err(poisoned) => poisoned.into_inner().0,
+            };
+        }
+        let number = next();
+        let channel = Arc::clone(channel);
+        running.insert(transfer.to_owned(), Running { number, links, channel });
+        number
+    }
+
+    fn leave(&self, transfer: &str, number: u64) {
+        let mut running = lock(&self.running);
+        if running.get(transfer).is_some_and(|running| running.number == number) {
+            running.remove(transfer);
+        }
+        self.ended.notify_all();
     }
 }
 
 /// Binds TCP and UDP to the same port. For port 0 it finds one that is free for both.
 fn bind_both(address: SocketAddr) -> std::io::Result<(TcpListener, UdpDemux)> {
+    match bind_both_to(address) {
+        // A host without IPv6.
+        Err(error)
+            if address.ip() == IpAddr::V6(Ipv6Addr::UNSPECIFIED)
+                && matches!(error.raw_os_error(), Some(EAFNOSUPPORT | EADDRNOTAVAIL)) =>
+        {
+            bind_both_to((Ipv4Addr::UNSPECIFIED, address.port()).into())
+        }
+        other => other,
+    }
+}
+
+fn bind_both_to(address: SocketAddr) -> std::io::Result<(TcpListener, UdpDemux)> {
     const MAX_ATTEMPTS: usize = 20;
     let mut attempt = 1;
     loop {
@@ -250,35 +426,27 @@ fn draw_secret() -> Result<Secret, TransferError> {
     }
 }
 
-fn loopback(ip: IpAddr) -> IpAddr {
-    match ip {
-        IpAddr::V4(_) => std::net::Ipv4Addr::LOCALHOST.into(),
-        IpAddr::V6(_) => std::net::Ipv6Addr::LOCALHOST.into(),
-    }
-}
-
-/// The address by which others reach a socket bound to `ip`: `ip` itself, or for the wildcard the source address of the
-/// default route, or this host's first address.
+/// The address by which others reach a socket bound to `ip`: `ip` itself, or for a wildcard the source address of a
+/// default route, IPv4's first, or this host's first address.
 fn reachable(ip: IpAddr) -> IpAddr {
     if !ip.is_unspecified() {
         return ip;
     }
     // Connecting a UDP socket sends nothing; it only looks up the route. The addresses are from
     // the documentation ranges (RFC 5737, RFC 3849): only the default route matches them.
-    let probe: SocketAddr = match ip {
-        IpAddr::V4(_) => ([192, 0, 2, 1], 9).into(),
-        IpAddr::V6(_) => ([0x2001, 0xdb8, 0, 0, 0, 0, 0, 1], 9).into(),
+    let v4: (SocketAddr, SocketAddr) =
+        ((Ipv4Addr::UNSPECIFIED, 0).into(), (Ipv4Addr::new(192, 0, 2, 1), 9).into());
+    let documentation = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
+    let v6 = ((Ipv6Addr::UNSPECIFIED, 0).into(), (documentation, 9).into());
+    let routed = |(from, to): (SocketAddr, SocketAddr)| {
+        let socket = UdpSocket::bind(from).ok()?;
+        socket.connect(to).ok()?;
+        socket.local_addr().ok().map(|own| own.ip()).filter(|own| !own.is_unspecified())
     };
-    let routed = std::net::UdpSocket::bind(SocketAddr::new(ip, 0)).and_then(|socket| {
-        socket.connect(probe)?;
-        socket.local_addr()
-    });
-    match routed {
-        Ok(address) if !address.ip().is_unspecified() => address.ip(),
-        _ => {
-            let own = interfaces::addresses().unwrap_or_default();
-            let like = own.into_iter().find(|own| own.is_ipv4() == ip.is_ipv4());
-            like.unwrap_or(loopback(ip))
-        }
-    }
+    let routes = if ip.is_ipv6() { &[v4, v6][..] } else { &[v4] };
+    routes.iter().copied().find_map(routed).unwrap_or_else(|| {
+        let own = interfaces::addresses().unwrap_or_default();
+        let usable = |own: &IpAddr| own.is_ipv4() || ip.is_ipv6();
+        own.into_iter().find(usable).unwrap_or(Ipv4Addr::LOCALHOST.into())
+    })
 }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use sweetspot_linux::event_fd::{EventFd, wait_readable};
@@ -37,6 +37,8 @@ pub(crate) struct Registration {
     id: [u8; 4],
     authenticator: PacketAuthenticator,
     peer_address: Mutex<Option<SocketAddr>>,
+    /// The newest punch so far: an older one was replayed.
+    newest: AtomicU32,
     /// Signalled when the sender's address is known.
     pub event_fd: EventFd,
 }
@@ -61,6 +63,7 @@ impl UdpDemux {
             id,
             authenticator,
             peer_address: Mutex::default(),
+            newest: AtomicU32::new(0),
             event_fd: EventFd::new()?,
         };
         let registration = Arc::new(registration);
@@ -117,7 +120,9 @@ impl UdpDemux {
 impl Registration {
     /// Notes the address if the datagram is an authenticated punch of this transfer's sender.
     fn push(&self, datagram: &[u8], from: SocketAddr) {
-        if self.authenticator.open(datagram) == Some(ProbePacket::Punch) {
+        if let Some(ProbePacket::Punch { sequence }) = self.authenticator.open(datagram)
+            && self.newest.fetch_max(sequence, Ordering::AcqRel) < sequence
+        {
             *lock(&self.peer_address) = Some(from);
             self.event_fd.signal();
         }

@@ -1,17 +1,20 @@
-//! What `serve` and `send` share: the path arguments, and reporting on a transfer.
+//! What the verbs that move files share: arguments, tickets, and reporting on a transfer.
 
 mod progress;
 
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{IsTerminal, LineWriter, Write};
-use std::path::Path;
+use std::io::{IsTerminal, LineWriter, Read, Write};
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use indicatif::MultiProgress;
-use sweetspot_protocol::TransferSummary;
 use sweetspot_protocol::series::SeriesRecord;
+use sweetspot_protocol::{MAX_STREAMS, Ticket, TransferSummary};
 use sweetspot_sizing::KnownPath;
-use sweetspot_transfer::{Agreed, TransferError, TransferObserver};
+use sweetspot_transfer::{Agreed, Progress, TransferError, TransferObserver};
 use sweetspot_units::{Bytes, Duration, Rate};
 
 use crate::print::try_out;
@@ -42,16 +45,99 @@ impl PathArguments {
     }
 }
 
+/// The exit code of a transfer of which some files failed: rsync's.
+const SOME_FAILED: u8 = 23;
+/// The environment variable that may hold a ticket.
+const TICKET_VARIABLE: &str = "SWEETSPOT_TICKET";
+
+/// The exit code after a transfer.
+pub fn ending(outcome: &TransferSummary) -> ExitCode {
+    if outcome.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(SOME_FAILED) }
+}
+
+/// Whether an argument looks like a ticket.
+pub fn is_ticket(argument: &OsStr) -> bool {
+    argument.to_str().is_some_and(|text| text.starts_with("sweetspot") && text.contains(':'))
+}
+
+/// The ticket: as an argument, from a file, or from the environment.
+pub fn ticket_from(
+    argument: Option<&OsStr>,
+    file: Option<&Path>,
+) -> Result<Option<Ticket>, Box<dyn std::error::Error>> {
+    let text = match (argument, file) {
+        (Some(_), Some(_)) => {
+            return Err("there are two tickets: one as an argument, one by --ticket-file".into());
+        }
+        (Some(argument), None) => argument.to_string_lossy().into_owned(),
+        (None, Some(file)) => read_small(file, "--ticket-file")?,
+        (None, None) => match std::env::var(TICKET_VARIABLE) {
+            Ok(text) => text,
+            Err(_) => return Ok(None),
+        },
+    };
+    Ok(Some(text.lines().next().unwrap_or_default().trim().parse::<Ticket>()?))
+}
+
+/// The paths of `--files-from`, one per line, in any encoding.
+pub fn files_from(file: &Path) -> Result<Vec<PathBuf>, String> {
+    let bytes = read_bytes(file, "--files-from")?;
+    let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    Ok(lines.map(|line| OsString::from_vec(line.to_vec()).into()).collect())
+}
+
+fn read_small(file: &Path, option: &str) -> Result<String, String> {
+    let bytes = read_bytes(file, option)?;
+    String::from_utf8(bytes).map_err(|_| format!("{option} {}: it is not text", file.display()))
+}
+
+fn read_bytes(file: &Path, option: &str) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    let read = if file == Path::new("-") {
+        std::io::stdin().read_to_end(&mut bytes)
+    } else {
+        File::open(file).and_then(|mut file| file.read_to_end(&mut bytes))
+    };
+    read.map_err(|error| {
+        format!("{option} {}: {error}; name a file that you may read", file.display())
+    })?;
+    Ok(bytes)
+}
+
+/// A number of connections.
+pub fn streams(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(n @ 1..=MAX_STREAMS) => Ok(n),
+        _ => Err(format!("it is not a number from 1 to {MAX_STREAMS}")),
+    }
+}
+
 /// The outcome of a transfer in words.
 fn in_words(outcome: &TransferSummary) -> String {
     let rate = Rate::from_f64(outcome.goodput_bps);
-    let mut line = format!(
-        "{}: {} in {:.2} s, {rate}, sizing {}",
-        outcome.name,
+    let mut line = format!("{}: ", outcome.name);
+    let files = outcome.files;
+    if outcome.hash.is_none() {
+        line += &format!("{} files, ", files.written);
+    }
+    if files.written == 0 && files.unchanged > 0 && outcome.bytes == 0 {
+        return line.clone() + "it is there already, the same";
+    }
+    if files.unchanged > 0 {
+        line += &format!("{} there already, ", files.unchanged);
+    }
+    line += &format!(
+        "{} in {:.2} s, {rate}, sizing {}",
         Bytes::new(outcome.bytes),
         outcome.seconds,
         outcome.sizing
     );
+    if outcome.streams > 1 {
+        line += &format!(", {} connections", outcome.streams);
+    }
+    if outcome.reconnects > 0 {
+        line += &format!(", went on {} times", outcome.reconnects);
+    }
     if let (Some(congestion), Some(n)) = (&outcome.congestion, outcome.retransmitted_segments) {
         line += &format!(", {congestion}, {n} segments retransmitted");
     }
@@ -67,14 +153,17 @@ pub struct TransferReporter {
     bars: Option<MultiProgress>,
     json: bool,
     verbose: bool,
+    quiet: bool,
 }
 
 impl TransferReporter {
-    /// Writes series to `series` if given, outcomes as JSON if asked, and detail if `verbose`.
+    /// Writes series to `series` if given, outcomes as JSON if asked, detail if `verbose`, and nothing but failures if
+    /// `quiet`.
     pub fn new(
         series: Option<&Path>,
         json: bool,
         verbose: bool,
+        quiet: bool,
     ) -> Result<TransferReporter, String> {
         let open = |path: &Path| {
             let file = File::create(path).map_err(|e| {
@@ -82,14 +171,15 @@ impl TransferReporter {
             })?;
             Ok::<_, String>(Arc::new(Mutex::new(LineWriter::new(file))))
         };
-        let bars = std::io::stderr().is_terminal().then(MultiProgress::new);
-        Ok(TransferReporter { series: series.map(open).transpose()?, bars, json, verbose })
+        let bars = (std::io::stderr().is_terminal() && !quiet).then(MultiProgress::new);
+        Ok(TransferReporter { series: series.map(open).transpose()?, bars, json, verbose, quiet })
     }
 
     /// An observer of transfer `number`.
     pub fn observer(&self, number: u64) -> Box<dyn TransferObserver> {
         let (series, bars) = (self.series.clone(), self.bars.clone());
-        Box::new(Watching { series, bars, verbose: self.verbose, number, progress: None })
+        let (verbose, quiet) = (self.verbose, self.quiet);
+        Box::new(Watching { series, bars, verbose, quiet, number, progress: None })
     }
 
     /// Prints a line.
@@ -108,10 +198,17 @@ impl TransferReporter {
     pub fn outcome(&self, outcome: &TransferSummary) {
         if self.json {
             self.json(outcome);
-        } else {
+        } else if !self.quiet {
             self.print(&in_words(outcome));
         }
-        for limit in &outcome.limits {
+        for failure in &outcome.failures {
+            self.print(failure);
+        }
+        let named = outcome.failures.len() as u64;
+        if outcome.files.failed > named {
+            self.print(&format!("and {} more that were not moved", outcome.files.failed - named));
+        }
+        for limit in outcome.limits.iter().filter(|_| !self.quiet) {
             self.print(limit);
         }
     }
@@ -143,6 +240,7 @@ struct Watching {
     series: Option<Arc<Mutex<LineWriter<File>>>>,
     bars: Option<MultiProgress>,
     verbose: bool,
+    quiet: bool,
     number: u64,
     progress: Option<TransferProgress>,
 }
@@ -157,8 +255,13 @@ struct NumberedRow<'a> {
 
 impl TransferObserver for Watching {
     fn opened(&mut self, opened: &Agreed) {
+        if self.quiet {
+            return;
+        }
         let Agreed { peer, name, size, sizing } = opened;
-        print(self.bars.as_ref(), &format!("{name}: {size} with {peer}, sizing {sizing}"));
+        let size = size.map_or(String::new(), |size| format!("{size} "));
+        let name = sweetspot_protocol::Printable(name);
+        print(self.bars.as_ref(), &format!("{name}: {size}with {peer}, sizing {sizing}"));
         self.progress = Some(TransferProgress::new(opened, self.bars.as_ref()));
     }
 
@@ -175,6 +278,19 @@ impl TransferObserver for Watching {
             && let Some(text) = progress.row(row)
         {
             print(self.bars.as_ref(), &text);
+        }
+    }
+
+    fn progress(&mut self, progress: &Progress) {
+        if let Some(shown) = &mut self.progress {
+            shown.files(progress);
+        }
+    }
+
+    fn interrupted(&mut self, error: &TransferError, pause: Duration) {
+        self.progress = None;
+        if !self.quiet {
+            print(self.bars.as_ref(), &format!("{error}; trying again in {pause}"));
         }
     }
 

@@ -3,8 +3,9 @@
 use std::time::Duration as StdDuration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use sweetspot_protocol::Printable;
 use sweetspot_protocol::series::SeriesRow;
-use sweetspot_transfer::Agreed;
+use sweetspot_transfer::{Agreed, Progress};
 use sweetspot_units::{Bytes, Duration, Rate};
 
 /// Interval between two plain lines, seconds.
@@ -16,7 +17,10 @@ const RATE_AVERAGE_GAIN: f64 = 0.05;
 /// The progress of one transfer.
 pub struct TransferProgress {
     name: String,
-    size: Bytes,
+    /// Content of all files, once it is known.
+    size: Option<Bytes>,
+    /// Files that are whole, and how many there are, where there is more than one.
+    files: Option<(u64, Option<u64>)>,
     rate: Option<f64>,
     shown: Shown,
 }
@@ -32,17 +36,31 @@ impl TransferProgress {
     pub fn new(opened: &Agreed, bars: Option<&MultiProgress>) -> TransferProgress {
         let shown = match bars {
             Some(bars) => {
-                let bar = bars.add(ProgressBar::new(opened.size.get()));
+                let bar = bars.add(ProgressBar::new(opened.size.map_or(0, Bytes::get)));
                 let style =
                     ProgressStyle::with_template("{prefix} [{bar:24}] {percent:>3} %  {msg}")
                         .unwrap_or_else(|_| ProgressStyle::default_bar());
                 bar.set_style(style.progress_chars("=> "));
-                bar.set_prefix(opened.name.clone());
+                bar.set_prefix(Printable(&opened.name).to_string());
                 Shown::Bar(bar)
             }
             None => Shown::Lines { next_at_s: LINE_INTERVAL_S },
         };
-        TransferProgress { name: opened.name.clone(), size: opened.size, rate: None, shown }
+        let name = Printable(&opened.name).to_string();
+        TransferProgress { name, size: opened.size, files: None, rate: None, shown }
+    }
+
+    /// Takes in how many files are whole, for the next row.
+    pub fn files(&mut self, progress: &Progress) {
+        if let Some((files, bytes)) = progress.totals {
+            self.size = Some(bytes);
+            if let Shown::Bar(bar) = &self.shown {
+                bar.set_length(bytes.get());
+            }
+            self.files = (files > 1).then_some((progress.files, Some(files)));
+        } else if progress.files > 0 {
+            self.files = Some((progress.files, None));
+        }
     }
 
     /// Shows the newest row; returns a line to print, where there is no bar.
@@ -52,17 +70,27 @@ impl TransferProgress {
             None => row.goodput_bps,
         };
         self.rate = Some(rate);
-        let text = describe(row, self.size, Rate::from_f64(rate));
+        let mut text = describe(row, self.size, Rate::from_f64(rate));
+        match self.files {
+            Some((done, Some(all))) => text = format!("{done} of {all} files  {text}"),
+            Some((done, None)) => text = format!("{done} files  {text}"),
+            None => {}
+        }
         match &mut self.shown {
             Shown::Bar(bar) => {
-                bar.set_position(row.bytes.min(self.size.get()));
+                bar.set_position(self.size.map_or(0, |size| row.bytes.min(size.get())));
                 bar.set_message(text);
                 None
             }
             Shown::Lines { next_at_s } if row.t_s >= *next_at_s => {
                 *next_at_s = row.t_s + LINE_INTERVAL_S;
-                let percent = 100.0 * row.bytes as f64 / self.size.as_f64().max(1.0);
-                Some(format!("{}: {percent:.0} %  {text}", self.name))
+                let done = match self.size {
+                    Some(size) => {
+                        format!("{:.0} %", 100.0 * row.bytes as f64 / size.as_f64().max(1.0))
+                    }
+                    None => Bytes::new(row.bytes).to_string(),
+                };
+                Some(format!("{}: {done}  {text}", self.name))
             }
             Shown::Lines { .. } => None,
         }
@@ -78,10 +106,10 @@ impl Drop for TransferProgress {
 }
 
 /// Rate, time left, window, round trip and phase, as far as they are known.
-fn describe(row: &SeriesRow, size: Bytes, rate: Rate) -> String {
-    let left = size.saturating_sub(Bytes::new(row.bytes)) / rate;
+fn describe(row: &SeriesRow, size: Option<Bytes>, rate: Rate) -> String {
     let mut text = rate.to_string();
-    if rate > Rate::ZERO {
+    if let Some(size) = size.filter(|_| rate > Rate::ZERO) {
+        let left = size.saturating_sub(Bytes::new(row.bytes)) / rate;
         let seconds = StdDuration::from_secs(StdDuration::from(left).as_secs());
         text += &format!("  eta {}", indicatif::HumanDuration(seconds));
     }
@@ -116,7 +144,8 @@ mod tests {
     #[test]
     fn a_line_tells_rate_time_left_window_round_trip_and_phase() {
         // 75 MB left at 100 Mbit/s: 6 s.
-        let text = describe(&row(1.0), Bytes::new(100_000_000), Rate::from_mbit_per_second(100));
+        let text =
+            describe(&row(1.0), Some(Bytes::new(100_000_000)), Rate::from_mbit_per_second(100));
         assert_eq!(text, "100 Mbit/s  eta 6 seconds  window 1.25 MB  rtt 100.5 ms  holding");
     }
 
@@ -124,7 +153,7 @@ mod tests {
     fn without_a_terminal_a_line_comes_every_five_seconds() {
         let peer = ([127, 0, 0, 1], 1).into();
         let sizing = sweetspot_sizing::Sizing::Sobas;
-        let size = Bytes::new(100_000_000);
+        let size = Some(Bytes::new(100_000_000));
         let opened = Agreed { peer, name: "f".into(), size, sizing };
         let mut progress = TransferProgress::new(&opened, None);
         let shown: Vec<bool> =

@@ -1,0 +1,237 @@
+use std::fmt;
+use std::io::{self, BufReader, Read, Write};
+use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::thread::{self, JoinHandle};
+
+use serde::Serialize;
+use sweetspot_linux::clock;
+use sweetspot_protocol::TicketHost;
+use sweetspot_units::Duration;
+
+use super::messages::{self, Reply};
+
+/// The shell's code for a command that is not there.
+const NOT_FOUND: i32 = 127;
+/// ssh's own code for a failed connection.
+const SSH_FAILED: i32 = 255;
+/// clap's code for a command line that it does not know.
+const USAGE: i32 = 2;
+
+/// `sweetspot endpoint` on another host, behind ssh.
+pub struct FarEnd {
+    child: Option<Child>,
+    input: Option<ChildStdin>,
+    output: Option<BufReader<ChildStdout>>,
+    host: String,
+    program: String,
+}
+
+/// ssh ended before the copy did.
+#[derive(Debug)]
+pub struct SshEnded {
+    host: String,
+    program: String,
+    code: Option<i32>,
+}
+
+impl SshEnded {
+    /// Whether the path may be the reason, so that another attempt may succeed.
+    pub fn is_of_the_path(&self) -> bool {
+        !matches!(self.code, Some(NOT_FOUND | USAGE))
+    }
+}
+
+impl fmt::Display for SshEnded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let SshEnded { host, program, code } = self;
+        match code {
+            Some(NOT_FOUND) => write!(
+                f,
+                "there is no {program} on {host}: install it there, or say where it is with --remote-program"
+            ),
+            Some(SSH_FAILED) => {
+                write!(f, "ssh could not connect to {host}; try `ssh {host}` by itself")
+            }
+            Some(USAGE) => write!(
+                f,
+                "{program} on {host} is of another version and does not know `endpoint`; install this version there"
+            ),
+            Some(code) => write!(f, "{program} on {host} ended with code {code}"),
+            None => write!(f, "ssh to {host} was ended by a signal"),
+        }
+    }
+}
+
+impl std::error::Error for SshEnded {}
+
+impl FarEnd {
+    /// Starts it.
+    pub fn start(
+        ssh: &str,
+        jump: Option<&str>,
+        host: &str,
+        program: &str,
+    ) -> Result<FarEnd, String> {
+        let mut command = ssh_command(ssh, jump);
+        // What is typed may hold options of ssh and spaces: the shell takes it apart. The host cannot be taken
+        // for an option, and the far end's command holds nothing but its own words.
+        command.args(["--", host, &format!("{program} endpoint")]);
+        let spawned = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let mut child = spawned.map_err(|error| {
+            format!("cannot start {ssh}: {error}; install an ssh client (openssh-client)")
+        })?;
+        let (input, output) = (child.stdin.take(), child.stdout.take());
+        let (Some(input), Some(output)) = (input, output) else {
+            return Err("ssh has no standard input or output".into());
+        };
+        let (host, program) = (host.to_owned(), program.to_owned());
+        let (child, output) = (Some(child), Some(BufReader::new(output)));
+        Ok(FarEnd { child, input: Some(input), output, host, program })
+    }
+
+    /// Writes a line to it.
+    pub fn say(&mut self, line: &impl Serialize) -> Result<(), SshEnded> {
+        let said = match &mut self.input {
+            Some(input) => messages::say(input, line),
+            None => Ok(()),
+        };
+        said.map_err(|_| self.ended())
+    }
+
+    /// Reads its next line.
+    pub fn hear(&mut self) -> Result<Reply, SshEnded> {
+        let heard = self.output.as_mut().map(messages::hear);
+        match heard {
+            Some(Ok(Some(reply))) => Ok(reply),
+            _ => Err(self.ended()),
+        }
+    }
+
+    /// What ssh's configuration says the host is called.
+    pub fn names(&self, ssh: &str, jump: Option<&str>, host: &str) -> Vec<TicketHost> {
+        let mut command = ssh_command(ssh, jump);
+        let printed = command.args(["-G", "--", host]).stderr(Stdio::null()).output();
+        let text = printed.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+        let text = text.unwrap_or_default();
+        let name = text.lines().find_map(|line| line.strip_prefix("hostname "));
+        // Through a jump host the name may mean something else there.
+        let jumps =
+            text.lines().any(|line| line.strip_prefix("proxyjump ").is_some_and(|to| to != "none"));
+        name.filter(|_| !jumps).and_then(TicketHost::parse).into_iter().collect()
+    }
+
+    /// Lets it end by itself.
+    pub fn close(mut self) {
+        self.input = None;
+        if let Some(mut child) = self.child.take() {
+            let _ = child.wait();
+        }
+    }
+
+    fn ended(&mut self) -> SshEnded {
+        self.input = None;
+        let status = self.child.as_mut().and_then(|child| child.wait().ok());
+        let code = status.and_then(|status| status.code());
+        SshEnded { host: self.host.clone(), program: self.program.clone(), code }
+    }
+}
+
+impl Drop for FarEnd {
+    fn drop(&mut self) {
+        // Its standard input ends: it ends by itself, unless a transfer is to go on there.
+        self.input = None;
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+fn ssh_command(ssh: &str, jump: Option<&str>) -> Command {
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("exec {ssh} \"$@\""), "ssh"]);
+    if let Some(jump) = jump {
+        command.args(["-J", jump]);
+    }
+    command
+}
+
+/// A local port behind which one connection goes through ssh.
+pub struct Tunnel {
+    port: u16,
+    child: Child,
+    pump: JoinHandle<()>,
+}
+
+impl Tunnel {
+    /// Takes over the far end's standard input and output.
+    pub fn open(mut far_end: FarEnd) -> io::Result<Tunnel> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let port = listener.local_addr()?.port();
+        let ends = (far_end.child.take(), far_end.input.take(), far_end.output.take());
+        let (Some(child), Some(input), Some(output)) = ends else {
+            return Err(io::ErrorKind::NotConnected.into());
+        };
+        let pump = thread::spawn(move || {
+            if let Ok((socket, _)) = listener.accept() {
+                drop(listener);
+                let _ = pump_both(&socket, output, input);
+            }
+        });
+        Ok(Tunnel { port, child, pump })
+    }
+
+    /// The port to connect to.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The transfer is over.
+    pub fn close(mut self) {
+        let child = &mut self.child;
+        // The pump ends when the connection does; a child that stays longer is not waited for.
+        for _ in 0..50 {
+            if self.pump.is_finished() && matches!(child.try_wait(), Ok(Some(_))) {
+                return;
+            }
+            clock::sleep_until(clock::now() + Duration::from_millis(20));
+        }
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+}
+
+/// Carries bytes between a connection and two streams, until the connection ends.
+pub fn pump_both(
+    socket: &TcpStream,
+    mut from: impl Read + Send,
+    mut to: impl Write + Send,
+) -> io::Result<()> {
+    socket.set_nodelay(true)?;
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let _ = pump(&mut from, &mut &*socket);
+            let _ = socket.shutdown(Shutdown::Write);
+        });
+        let pumped = pump(&mut &*socket, &mut to);
+        // Ends the other direction's writing; its reading ends with the other end's stream.
+        let _ = socket.shutdown(Shutdown::Both);
+        drop(to);
+        pumped
+    })
+}
+
+/// Carries bytes as they come: none wait for more.
+fn pump(from: &mut impl Read, to: &mut impl Write) -> io::Result<()> {
+    let mut buffer = vec![0; 256 << 10];
+    loop {
+        match from.read(&mut buffer)? {
+            0 => return Ok(()),
+            n => {
+                to.write_all(&buffer[..n])?;
+                to.flush()?;
+            }
+        }
+    }
+}

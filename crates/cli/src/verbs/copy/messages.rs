@@ -1,0 +1,157 @@
+//! What `copy` and its far end say to each other inside ssh: one JSON object per line.
+
+use std::ffi::OsString;
+use std::io::{self, BufRead, Write};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use data_encoding::HEXLOWER;
+use serde::{Deserialize, Serialize};
+use sweetspot_protocol::Role;
+
+/// The longest line, bytes: many paths.
+const MAX_LINE_BYTES: u64 = 4 << 20;
+
+/// What the far end is to do: the first line to it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Request {
+    /// The protocol's version.
+    pub version: u32,
+    /// Whether the far end sends or receives.
+    pub role: Role,
+    /// What it sends.
+    pub sources: Vec<PathText>,
+    /// Where it puts what it receives.
+    pub target: Option<PathText>,
+    /// Patterns of what to leave out.
+    pub exclude: Vec<String>,
+    /// Whether extended attributes are sent.
+    pub attributes: bool,
+    /// Whether contents are compared.
+    pub checksum: bool,
+    /// Whether existing files stay.
+    pub keep_existing: bool,
+    /// Whether only to say what would be moved.
+    pub dry_run: bool,
+    /// The sizing, as `--sizing` spells it.
+    pub sizing: Option<String>,
+    /// The sender's congestion control.
+    pub congestion: Option<String>,
+    /// How many connections.
+    pub streams: Option<u32>,
+    /// The port to listen on; 0: any.
+    pub port: u16,
+    /// How long a broken transfer may go on, seconds.
+    pub retry_for_s: u64,
+}
+
+/// A path in any encoding, as hexadecimal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct PathText(pub PathBuf);
+
+impl From<&Path> for PathText {
+    fn from(path: &Path) -> PathText {
+        PathText(path.to_owned())
+    }
+}
+
+impl From<PathText> for String {
+    fn from(path: PathText) -> String {
+        HEXLOWER.encode(path.0.as_os_str().as_bytes())
+    }
+}
+
+impl TryFrom<String> for PathText {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<PathText, String> {
+        let bytes = HEXLOWER.decode(text.as_bytes()).map_err(|error| error.to_string())?;
+        Ok(PathText(OsString::from_vec(bytes).into()))
+    }
+}
+
+/// A later line to the far end.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "snake_case")]
+pub enum Order {
+    /// Connect to one of these tickets instead of waiting.
+    Connect {
+        /// The tickets, one per address.
+        tickets: Vec<String>,
+    },
+    /// What follows on this stream is the connection itself.
+    Tunnel,
+}
+
+/// A line from the far end.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "is", rename_all = "snake_case")]
+pub enum Reply {
+    /// It listens.
+    Listening {
+        /// The protocol's version.
+        version: u32,
+        /// Its ticket.
+        ticket: String,
+        /// Addresses at which it may be reached, the likeliest first.
+        addresses: Vec<std::net::IpAddr>,
+        /// The address from which ssh came to it.
+        client: Option<std::net::IpAddr>,
+    },
+    /// It connected as it was told to.
+    Connected,
+    /// It cannot do what was asked.
+    Failed {
+        /// Why, in one line.
+        reason: String,
+    },
+}
+
+/// Writes one line.
+pub fn say(mut out: impl Write, line: &impl Serialize) -> io::Result<()> {
+    let mut text = serde_json::to_vec(line)?;
+    text.push(b'\n');
+    out.write_all(&text)?;
+    out.flush()
+}
+
+/// Reads one line; `None` at the end. What is no line of the protocol (a shell's greeting) is passed over.
+pub fn hear<T: for<'de> Deserialize<'de>>(mut input: impl BufRead) -> io::Result<Option<T>> {
+    loop {
+        let mut line = Vec::new();
+        let read = io::Read::take(&mut input, MAX_LINE_BYTES).read_until(b'\n', &mut line)?;
+        if read == 0 {
+            return Ok(None);
+        }
+        if let Ok(heard) = serde_json::from_slice(&line) {
+            return Ok(Some(heard));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shells_greeting_is_passed_over() {
+        let mut stream = b"Welcome to host\n{}\n".to_vec();
+        say(&mut stream, &Order::Tunnel).unwrap();
+        stream.extend(b"raw bytes");
+        let mut input = &stream[..];
+        assert_eq!(hear::<Order>(&mut input).unwrap(), Some(Order::Tunnel));
+        // What follows is left alone.
+        assert_eq!(input, b"raw bytes");
+        let mut nothing = &b""[..];
+        assert_eq!(hear::<Order>(&mut nothing).unwrap(), None);
+    }
+
+    #[test]
+    fn paths_pass_in_any_encoding() {
+        let path = PathBuf::from(OsString::from_vec(vec![0xff, b'\n', b'"']));
+        let text = serde_json::to_string(&PathText(path.clone())).unwrap();
+        assert_eq!(serde_json::from_str::<PathText>(&text).unwrap().0, path);
+        assert!(serde_json::from_str::<PathText>("\"zz\"").is_err());
+    }
+}

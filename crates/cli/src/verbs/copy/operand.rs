@@ -1,0 +1,90 @@
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
+
+/// A source or a destination, in scp's and rsync's notation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Operand {
+    /// A path on this host.
+    Here(PathBuf),
+    /// A path on a host that ssh reaches: `host:path`, `user@host:path`.
+    There {
+        /// What ssh is given: `user@host`.
+        host: String,
+        /// The path there, relative to the user's home.
+        path: PathBuf,
+    },
+}
+
+impl Operand {
+    /// Reads an operand. A colon before the first slash makes it remote.
+    ///
+    /// An IPv6 address stands in brackets: `[2001:db8::7]:path`.
+    pub fn parse(text: &OsStr) -> Result<Operand, String> {
+        let bytes = text.as_bytes();
+        let shown = || text.to_string_lossy().into_owned();
+        let (host, rest) = match bytes.iter().position(|byte| *byte == b'[') {
+            Some(open) if bytes[..open].ends_with(b"@") || open == 0 => {
+                let close = bytes.windows(2).position(|pair| pair == b"]:");
+                let Some(close) = close else {
+                    return Ok(Operand::Here(text.into()));
+                };
+                let host = [&bytes[..open], &bytes[open + 1..close]].concat();
+                (host, &bytes[close + 2..])
+            }
+            _ => {
+                let end = bytes.iter().position(|byte| matches!(byte, b':' | b'/'));
+                match end {
+                    Some(colon) if bytes[colon] == b':' => {
+                        (bytes[..colon].to_vec(), &bytes[colon + 1..])
+                    }
+                    _ => return Ok(Operand::Here(text.into())),
+                }
+            }
+        };
+        let host = String::from_utf8(host).map_err(|_| format!("{}: no host's name", shown()))?;
+        if host.is_empty() || host.starts_with('-') || host.contains(char::is_whitespace) {
+            return Err(format!(
+                "{}: \"{host}\" is no host; write a local name with a colon as ./{}",
+                shown(),
+                shown()
+            ));
+        }
+        let path = match rest {
+            b"" | b"~" | b"~/" => PathBuf::from("."),
+            [b'~', b'/', below @ ..] => PathBuf::from(OsString::from_vec(below.to_vec())),
+            path => PathBuf::from(OsStr::from_bytes(path)),
+        };
+        Ok(Operand::There { host, path })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn there(host: &str, path: &str) -> Result<Operand, String> {
+        Ok(Operand::There { host: host.into(), path: path.into() })
+    }
+
+    #[test]
+    fn operands_are_read_as_scp_and_rsync_do() {
+        let parse = |text: &str| Operand::parse(text.as_ref());
+        for local in ["a", "./a:b", "/a:b", "dir/a:b", ".", "-", "a b", "[x"] {
+            assert_eq!(parse(local), Ok(Operand::Here(local.into())), "{local}");
+        }
+        assert_eq!(parse("host:"), there("host", "."));
+        assert_eq!(parse("host:path/x/"), there("host", "path/x/"));
+        assert_eq!(parse("me@host:/a:b"), there("me@host", "/a:b"));
+        assert_eq!(parse("host:~/x"), there("host", "x"));
+        assert_eq!(parse("[2001:db8::7]:x"), there("2001:db8::7", "x"));
+        assert_eq!(parse("me@[2001:db8::7]:x"), there("me@2001:db8::7", "x"));
+    }
+
+    #[test]
+    fn what_ssh_would_take_for_an_option_is_no_host() {
+        for wrong in ["-oProxyCommand=x:y", ":x", "a b:x"] {
+            assert!(Operand::parse(wrong.as_ref()).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,106 @@
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use sweetspot_sizing::Sizing;
+use sweetspot_transfer::{ReceiveOptions, Target, receive};
+use sweetspot_units::Duration;
+
+use super::Ending;
+use super::transfer::{TransferReporter, ending, streams, ticket_from};
+
+/// `sweetspot receive` as typed.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  sweetspot receive sweetspot1:...
+      receives what `sweetspot send` offers under this ticket, into this directory
+  sweetspot receive sweetspot1:... photos
+      into the directory photos, or under that name
+  sweetspot receive sweetspot1:... - | tar t
+      to standard output
+
+Exit codes: 0 everything is there; 23 some files are not, each named; 1 the
+transfer failed; 2 the command line is wrong.")]
+pub struct Arguments {
+    /// Ticket that `sweetspot send` printed
+    ticket: Option<OsString>,
+    /// Where to put it: a directory, a new name, or `-` for standard output
+    #[arg(default_value = ".")]
+    target: PathBuf,
+    /// Read the ticket from this file (`-`: standard input), where other users cannot see it
+    #[arg(long, value_name = "FILE")]
+    ticket_file: Option<PathBuf>,
+    /// Overwrite existing files
+    #[arg(long)]
+    force: bool,
+    /// How to size the window: kernel, fixed:SIZE, max, sobas or sobas:paper [default: what the sender
+    /// asks for, else sobas]
+    #[arg(long)]
+    sizing: Option<Sizing>,
+    /// Congestion control at the sender, in place of its choice
+    #[arg(long, value_name = "NAME")]
+    congestion: Option<String>,
+    /// Connections to use [default: one, and more where one cannot carry the path]
+    #[arg(long, value_name = "N", value_parser = streams)]
+    streams: Option<u32>,
+    /// How long to try to go on after the path broke
+    #[arg(long, value_name = "DURATION", default_value = "15min")]
+    retry_for: Duration,
+    /// Print one JSON object at the end
+    #[arg(long)]
+    json: bool,
+    /// Print nothing but errors
+    #[arg(long, short)]
+    quiet: bool,
+    /// Write the time series to this file, as JSON lines
+    #[arg(long, value_name = "FILE")]
+    series: Option<PathBuf>,
+    /// Print more detail
+    #[arg(long, short)]
+    verbose: bool,
+}
+
+pub fn run(arguments: Arguments) -> Ending {
+    let ticket = ticket_from(arguments.ticket.as_deref(), arguments.ticket_file.as_deref())?
+        .ok_or("there is no ticket: give the line that `sweetspot send` printed")?;
+    let target = target(&arguments.target);
+    let json_in_content = arguments.json && target == Target::Output;
+    if json_in_content {
+        return Err("standard output takes the content or --json, not both; give a file".into());
+    }
+    let options = ReceiveOptions {
+        overwrite: arguments.force,
+        sizing: arguments.sizing,
+        congestion: arguments.congestion,
+        streams: arguments.streams,
+        retry_for: arguments.retry_for,
+        ..ReceiveOptions::at(target)
+    };
+    let reporter = TransferReporter::new(
+        arguments.series.as_deref(),
+        arguments.json,
+        arguments.verbose,
+        arguments.quiet,
+    )?;
+    let mut observer = reporter.observer(1);
+    let received = receive(&ticket, &options, observer.as_mut());
+    drop(observer);
+    match received {
+        Ok(outcome) => {
+            reporter.outcome(&outcome);
+            Ok(ending(&outcome))
+        }
+        Err(error) => {
+            reporter.failure(&error);
+            Err(error.into())
+        }
+    }
+}
+
+/// The target that a path means.
+pub fn target(path: &Path) -> Target {
+    match path {
+        path if path == Path::new("-") => Target::Output,
+        path => Target::At(path.to_owned()),
+    }
+}

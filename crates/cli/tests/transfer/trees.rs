@@ -1,0 +1,247 @@
+//! Trees, what is there already, and transfers that go on.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use sweetspot_protocol::TransferSummary;
+use sweetspot_protocol::hash_tree::PIECE_BYTES;
+
+use crate::running::{Ended, SWEETSPOT, Serve, eventually, file, names, run, send};
+
+fn outcome(ended: &Ended) -> TransferSummary {
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    serde_json::from_str(ended.stdout.lines().last().unwrap()).unwrap()
+}
+
+fn tree() -> (tempfile::TempDir, PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let top = dir.path().join("top");
+    fs::create_dir_all(top.join("a/b")).unwrap();
+    fs::write(top.join("a/one"), vec![3; 3 * PIECE_BYTES as usize + 17]).unwrap();
+    fs::write(top.join("a/b/two"), "two").unwrap();
+    fs::write(top.join("empty"), "").unwrap();
+    fs::write(top.join(OsStr::from_bytes(b"odd\xff\n name")), "odd").unwrap();
+    fs::set_permissions(top.join("a/b/two"), fs::Permissions::from_mode(0o604)).unwrap();
+    fs::set_permissions(top.join("a/b"), fs::Permissions::from_mode(0o750)).unwrap();
+    fs::hard_link(top.join("a/one"), top.join("uno")).unwrap();
+    symlink("nowhere/at/all", top.join("dangling")).unwrap();
+    let sparse = fs::File::create(top.join("sparse")).unwrap();
+    sparse.set_len(64 << 20).unwrap();
+    sparse.write_all_at(b"in the middle", 33 << 20).unwrap();
+    (dir, top)
+}
+
+fn assert_same(one: &Path, other: &Path) {
+    let mut diff = Command::new("diff");
+    diff.args(["--recursive", "--no-dereference"]).args([one, other]);
+    let output = diff.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+#[test]
+fn a_tree_arrives_as_it_is_and_is_not_sent_again() {
+    let (_dir, top) = tree();
+    let serve = Serve::start(&[]);
+    let sent = outcome(&send(&top, &serve.ticket, &["--json"]));
+    let there = serve.directory.join("top");
+    assert_same(&top, &there);
+    let status = |path: &str| fs::symlink_metadata(there.join(path)).unwrap();
+    for path in ["a/b/two", "a/b", "a/one", "."] {
+        let from = fs::metadata(top.join(path)).unwrap();
+        assert_eq!(status(path).mode() & 0o777, from.mode() & 0o777, "{path}");
+        assert_eq!(
+            (status(path).mtime(), status(path).mtime_nsec()),
+            (from.mtime(), from.mtime_nsec()),
+            "{path}"
+        );
+    }
+    assert_eq!(status("uno").ino(), status("a/one").ino());
+    assert!(status("sparse").blocks() * 512 < 4 << 20, "holes stay holes");
+    assert!(sent.bytes < 4 << 20, "holes are not sent: {sent:?}");
+    // What has the same length and time is not sent again; a changed file is refused unless it may be replaced.
+    let again = outcome(&send(&top, &serve.ticket, &["--json"]));
+    assert_eq!(again.bytes, 0);
+    fs::write(top.join("a/b/two"), "three").unwrap();
+    let refused = send(&top, &serve.ticket, &[]);
+    assert_eq!(refused.code, Some(23), "{refused:?}");
+    assert!(refused.stderr.contains("top/a/b/two exists already"), "{refused:?}");
+}
+
+#[test]
+fn a_file_that_is_there_with_the_same_content_is_success() {
+    let (file, content) = file(600_000);
+    let serve = Serve::start(&[]);
+    fs::write(serve.directory.join("f"), &content).unwrap();
+    let sent = outcome(&send(file.path(), &serve.ticket, &["--name", "f", "--json"]));
+    assert_eq!((sent.bytes, sent.files.unchanged), (0, 1));
+}
+
+#[test]
+fn contents_are_compared_only_on_request() {
+    let (file, content) = file(3 * PIECE_BYTES as usize);
+    let serve = Serve::start(&["--force"]);
+    let target = serve.directory.join("f");
+    outcome(&send(file.path(), &serve.ticket, &["--name", "f", "--json"]));
+    let modified = fs::metadata(&target).unwrap().modified().unwrap();
+    let there = fs::File::options().write(true).open(&target).unwrap();
+    there.write_all_at(b"changed", PIECE_BYTES).unwrap();
+    there.set_modified(modified).unwrap();
+    let by_time = outcome(&send(file.path(), &serve.ticket, &["--name", "f", "--json"]));
+    assert_eq!(by_time.bytes, 0);
+    let arguments = ["--name", "f", "--json", "--checksum"];
+    let by_content = outcome(&send(file.path(), &serve.ticket, &arguments));
+    assert_eq!(by_content.bytes, PIECE_BYTES, "only the piece that differs");
+    assert!(fs::read(&target).unwrap() == content);
+}
+
+#[test]
+fn what_arrived_before_a_kill_is_not_sent_again() {
+    let (file, content) = file(400 << 20);
+    let scratch = tempfile::tempdir().unwrap();
+    let directory = scratch.path().join("in");
+    fs::create_dir(&directory).unwrap();
+    let mut first = Serve::start_in(tempfile::tempdir().unwrap(), &directory, &[]);
+    let mut command = Command::new(SWEETSPOT);
+    command.arg("send").arg(file.path()).arg(&first.ticket).args(["--name", "f"]);
+    command.args(["--sizing", "fixed:1MB", "--retry-for", "1ms"]);
+    let mut sender = command.stderr(Stdio::null()).spawn().unwrap();
+    let partial = || {
+        let there = names(&directory).into_iter().find(|name| name.starts_with(".sweetspot-"));
+        there.map_or(0, |name| fs::metadata(directory.join(name)).unwrap().blocks() * 512)
+    };
+    let arrived = || {
+        let there = names(&directory).into_iter().find(|name| name.starts_with(".sweetspot-"));
+        there.map_or(0, |name| fs::metadata(directory.join(name)).unwrap().len())
+    };
+    eventually("some has arrived", || arrived() > 40 << 20 || names(&directory) == ["f"]);
+    first.child.kill().unwrap();
+    first.child.wait().unwrap();
+    sender.wait().unwrap();
+    let before = arrived();
+    assert!(before > 0 && partial() > 0, "the kill came too late to test anything");
+    let second = Serve::start_in(scratch, &directory, &[]);
+    let sent = outcome(&send(file.path(), &second.ticket, &["--name", "f", "--json"]));
+    assert!(fs::read(directory.join("f")).unwrap() == content);
+    assert_eq!(names(&directory), ["f"]);
+    // What was being written when the kill came is sent again: a few pieces.
+    let again = (sent.bytes + before).saturating_sub(400 << 20);
+    assert!(again <= 4_000_000, "{again} bytes were sent again");
+}
+
+#[test]
+fn only_changed_pieces_move_after_an_interruption() {
+    let (source, mut content) = file(8 * PIECE_BYTES as usize);
+    let serve = Serve::start(&[]);
+    // A transfer that was cut after six pieces left them under the name that the next one looks for.
+    let mut raw = crate::raw::Raw::accepted(&serve.ticket());
+    raw.list("f", content.len() as u64);
+    raw.answered();
+    for piece in 0..6u32 {
+        let at = piece as usize * PIECE_BYTES as usize;
+        let bytes = &content[at..at + PIECE_BYTES as usize];
+        let hash = sweetspot_protocol::hash_tree::piece_hash(piece, false, bytes);
+        let length = bytes.len() as u32;
+        let header = sweetspot_protocol::frame::PieceHeader { entry: 0, piece, hash, length };
+        raw.send(&[&header.to_bytes()[..], bytes].concat());
+    }
+    let directory = serve.directory.clone();
+    let written = || {
+        let name = names(&directory).into_iter().next();
+        name.map_or(0, |name| fs::metadata(directory.join(name)).unwrap().len())
+    };
+    eventually("six pieces are written", || written() >= 6 * PIECE_BYTES);
+    drop(raw);
+    // Meanwhile the source changes in the second piece.
+    content[PIECE_BYTES as usize + 5] ^= 1;
+    fs::write(source.path(), &content).unwrap();
+    let sent = outcome(&send(source.path(), &serve.ticket, &["--name", "f", "--json"]));
+    assert!(fs::read(serve.directory.join("f")).unwrap() == content);
+    assert_eq!(sent.bytes, 3 * PIECE_BYTES, "the changed piece and the two that lacked");
+}
+
+#[test]
+fn standard_input_and_output_can_be_joined() {
+    let (_file, content) = file(1_000_003);
+    let mut serve = Command::new(SWEETSPOT);
+    serve.args(["serve", "--stdout", "--listen", "127.0.0.1:0"]);
+    let mut serve = serve.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut ticket = String::new();
+    let mut stderr = std::io::BufReader::new(serve.stderr.take().unwrap());
+    std::io::BufRead::read_line(&mut stderr, &mut ticket).unwrap();
+    let mut sender = Command::new(SWEETSPOT);
+    sender.args(["send", "-", ticket.trim(), "--quiet"]);
+    let mut sender = sender.stdin(Stdio::piped()).spawn().unwrap();
+    let mut input = sender.stdin.take().unwrap();
+    let bytes = content.clone();
+    let writer = std::thread::spawn(move || input.write_all(&bytes).unwrap());
+    let received = serve.wait_with_output().unwrap();
+    writer.join().unwrap();
+    assert!(sender.wait().unwrap().success());
+    assert!(received.stdout == content, "{} bytes came", received.stdout.len());
+}
+
+#[test]
+fn who_offers_is_received_from() {
+    let (_dir, top) = tree();
+    let scratch = tempfile::tempdir().unwrap();
+    let mut command = Command::new(SWEETSPOT);
+    command.arg("send").arg(&top).args(["--listen", "127.0.0.1:0"]);
+    let offer = Serve::spawn(tempfile::tempdir().unwrap(), &top, command);
+    let target = scratch.path().join("target");
+    let mut receive = Command::new(SWEETSPOT);
+    receive.args(["receive", &offer.ticket]).arg(&target);
+    let received = run(receive);
+    assert_eq!(received.code, Some(0), "{received:?}");
+    assert_same(&top, &target);
+    assert_eq!(offer.wait().code, Some(0));
+}
+
+#[test]
+fn who_does_the_same_as_the_other_end_is_told_what_to_do() {
+    let serve = Serve::start(&[]);
+    let mut receive = Command::new(SWEETSPOT);
+    receive.args(["receive", &serve.ticket]);
+    run(receive).failed_saying(&["this end receives", "sweetspot send"]);
+}
+
+#[test]
+fn what_cannot_be_sent_is_named_and_the_rest_goes() {
+    let (_dir, top) = tree();
+    Command::new("mkfifo").arg(top.join("pipe")).status().unwrap();
+    let serve = Serve::start(&[]);
+    let sent = send(&top, &serve.ticket, &["--exclude", "a"]);
+    assert_eq!(sent.code, Some(23), "{sent:?}");
+    assert!(sent.stderr.contains("it is a pipe"), "{sent:?}");
+    let there = names(&serve.directory.join("top"));
+    assert!(there.contains(&"empty".to_owned()) && !there.contains(&"a".to_owned()), "{there:?}");
+}
+
+#[test]
+fn a_ticket_may_come_from_a_file_or_the_environment() {
+    let serve = Serve::start(&["--force"]);
+    let (file, _) = file(10);
+    let ticket = serve.directory.join("ticket");
+    fs::write(&ticket, format!("{}\n", serve.ticket)).unwrap();
+    let mut by_file = Command::new(SWEETSPOT);
+    by_file.arg("send").arg(file.path()).arg("--ticket-file").arg(&ticket);
+    assert_eq!(run(by_file).code, Some(0));
+    let mut by_environment = Command::new(SWEETSPOT);
+    by_environment.arg("send").arg(file.path()).env("SWEETSPOT_TICKET", &serve.ticket);
+    assert_eq!(run(by_environment).code, Some(0));
+}
+
+#[test]
+fn several_connections_carry_one_transfer() {
+    let (file, content) = file(50 << 20);
+    let serve = Serve::start(&["--once"]);
+    let arguments = ["--name", "f", "--json", "--streams", "4", "--sizing", "fixed:256kB"];
+    let sent = outcome(&send(file.path(), &serve.ticket, &arguments));
+    assert_eq!(sent.streams, 4);
+    assert!(fs::read(serve.directory.join("f")).unwrap() == content);
+    assert_eq!(serve.wait().code, Some(0));
+}

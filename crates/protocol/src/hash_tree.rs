@@ -1,0 +1,113 @@
+//! BLAKE3's own tree over the pieces of a file.
+//!
+//! A piece is a subtree of the tree that BLAKE3 builds over the whole file, so the hashes of a file's pieces
+//! give the file's ordinary BLAKE3 hash, and each piece can be verified on its own (BLAKE3 specification,
+//! section 2.1; `blake3::hazmat`).
+
+use blake3::hazmat::{self, HasherExt, Mode};
+
+/// Bytes of a piece, except a file's last: a power of two, as a subtree must be.
+pub const PIECE_BYTES: u64 = 256 << 10;
+
+/// The longest file, bytes: one of as many pieces as have a number.
+pub const MAX_FILE_BYTES: u64 = PIECE_BYTES * u32::MAX as u64;
+
+/// The hash of one piece: BLAKE3's chaining value of its subtree; of a file's only piece, the file's hash.
+pub type PieceHash = [u8; 32];
+
+/// How many pieces a file of `size` bytes has. An empty file has none.
+///
+/// ```
+/// use sweetspot_protocol::hash_tree::{PIECE_BYTES, pieces};
+/// assert_eq!([0, 1, PIECE_BYTES, PIECE_BYTES + 1].map(pieces), [0, 1, 1, 2]);
+/// ```
+pub fn pieces(size: u64) -> u64 {
+    size.div_ceil(PIECE_BYTES)
+}
+
+/// The length of piece number `piece` of a file of `size` bytes; zero beyond its end.
+pub fn piece_length(size: u64, piece: u32) -> u64 {
+    size.saturating_sub(u64::from(piece) * PIECE_BYTES).min(PIECE_BYTES)
+}
+
+/// The hash of piece number `piece`, which is `only` if it is all of the file. `bytes` is not empty.
+pub fn piece_hash(piece: u32, only: bool, bytes: &[u8]) -> PieceHash {
+    if only {
+        return *blake3::hash(bytes).as_bytes();
+    }
+    let mut hasher = blake3::Hasher::new();
+    hasher.set_input_offset(u64::from(piece) * PIECE_BYTES);
+    hasher.update(bytes);
+    hasher.finalize_non_root()
+}
+
+/// The hash of a file from the hashes of all its pieces.
+///
+/// ```
+/// use sweetspot_protocol::hash_tree::{PIECE_BYTES, piece_hash, root};
+/// let content = vec![7; PIECE_BYTES as usize * 2 + 1];
+/// let hashes: Vec<_> = content
+///     .chunks(PIECE_BYTES as usize)
+///     .enumerate()
+///     .map(|(number, piece)| piece_hash(number as u32, false, piece))
+///     .collect();
+/// assert_eq!(root(&hashes), blake3::hash(&content));
+/// ```
+pub fn root(hashes: &[PieceHash]) -> blake3::Hash {
+    match hashes {
+        [] => blake3::hash(b""),
+        [only] => blake3::Hash::from_bytes(*only),
+        _ => {
+            let (left, right) = halves(hashes);
+            hazmat::merge_subtrees_root(&subtree(left), &subtree(right), Mode::Hash)
+        }
+    }
+}
+
+fn subtree(hashes: &[PieceHash]) -> PieceHash {
+    match hashes {
+        [only] => *only,
+        _ => {
+            let (left, right) = halves(hashes);
+            hazmat::merge_subtrees_non_root(&subtree(left), &subtree(right), Mode::Hash)
+        }
+    }
+}
+
+/// The left half holds the largest power of two of pieces that leaves at least one to the right.
+fn halves(hashes: &[PieceHash]) -> (&[PieceHash], &[PieceHash]) {
+    hashes.split_at(hashes.len().next_power_of_two() / 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn tree(content: &[u8]) -> blake3::Hash {
+        let chunks: Vec<_> = content.chunks(PIECE_BYTES as usize).collect();
+        let only = chunks.len() == 1;
+        let hashes = chunks.iter().enumerate();
+        root(&hashes.map(|(n, piece)| piece_hash(n as u32, only, piece)).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn pieces_of_every_number_give_the_files_hash() {
+        for pieces in 0..20 {
+            for extra in [0, 1, 1024, 1025] {
+                let length = pieces * PIECE_BYTES as usize + extra;
+                let content: Vec<u8> = (0..length).map(|i| (i % 251) as u8).collect();
+                assert_eq!(tree(&content), blake3::hash(&content), "{pieces} + {extra}");
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn lengths_of_pieces_add_up(size in 0u64..100 * PIECE_BYTES) {
+            let sum: u64 = (0..pieces(size)).map(|n| piece_length(size, n as u32)).sum();
+            prop_assert_eq!(sum, size);
+            prop_assert_eq!(piece_length(size, pieces(size) as u32), 0);
+        }
+    }
+}

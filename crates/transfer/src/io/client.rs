@@ -1,0 +1,300 @@
+//! The end that connects: it may send or receive, and goes on by itself when the path breaks.
+
+use std::sync::mpsc;
+use std::thread;
+
+use data_encoding::HEXLOWER;
+use sweetspot_linux::clock;
+use sweetspot_linux::tcp::ClampMethod;
+use sweetspot_protocol::{Role, Ticket, TransferSummary};
+use sweetspot_sizing::{KnownPath, Sizing};
+use sweetspot_units::{Bytes, Duration, Time};
+
+use super::link::{self, Link};
+use super::receive::{self, FurtherLinks, ReceiveConfig, Target};
+use super::send::{self, SendConfig};
+use super::source::{SourceList, Sources};
+use crate::TransferError;
+use crate::observer::TransferObserver;
+
+/// The pause before the first new attempt after the path broke; it doubles with each.
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+/// The longest pause between attempts.
+const LONGEST_PAUSE: Duration = Duration::from_secs(15);
+
+/// The options of [`send`].
+#[derive(Debug, Clone)]
+pub struct SendOptions {
+    /// What to send.
+    pub sources: Sources,
+    /// Whether to compare the contents of files whose length and time are the same at the receiver.
+    pub checksum: bool,
+    /// Whether only to find out what would be moved.
+    pub dry_run: bool,
+    /// The sizing to ask the receiver for; `None`: the receiver's choice.
+    pub sizing: Option<Sizing>,
+    /// The sender's congestion control; `None`: the host's default.
+    pub congestion: Option<String>,
+    /// Whether the receiver's sizing may switch to another congestion control although one was chosen.
+    pub may_switch: bool,
+    /// The path's rate and round trip, if known.
+    pub path: Option<KnownPath>,
+    /// Whether to answer probes.
+    pub probes: bool,
+    /// How many connections to use; `None`: as many as pay.
+    pub streams: Option<u32>,
+    /// Whether several connections may take more than one flow's fair share.
+    pub greedy: bool,
+    /// A fixed send buffer (`SO_SNDBUF`); `None`: the kernel's autotuning, raised where it is too small.
+    pub send_buffer: Option<Bytes>,
+    /// How long to try to go on after the path broke.
+    pub retry_for: Duration,
+}
+
+impl Default for SendOptions {
+    fn default() -> SendOptions {
+        SendOptions {
+            sources: Sources::default(),
+            checksum: false,
+            dry_run: false,
+            sizing: None,
+            congestion: None,
+            may_switch: false,
+            path: None,
+            probes: true,
+            streams: None,
+            greedy: false,
+            send_buffer: None,
+            retry_for: Duration::from_secs(15 * 60),
+        }
+    }
+}
+
+/// The options of [`receive`].
+#[derive(Debug, Clone)]
+pub struct ReceiveOptions {
+    /// Where to put what comes.
+    pub target: Target,
+    /// Whether to replace existing files.
+    pub overwrite: bool,
+    /// The sizing to use; `None`: what the sender asks for.
+    pub sizing: Option<Sizing>,
+    /// The congestion control that the sender must use; `None`: its own choice.
+    pub congestion: Option<String>,
+    /// The path's rate and round trip, if known.
+    pub path: Option<KnownPath>,
+    /// Whether to probe the path while receiving. Only a receiver that listens can.
+    pub probes: bool,
+    /// How many connections to use; `None`: as many as pay.
+    pub streams: Option<u32>,
+    /// How long to try to go on after the path broke.
+    pub retry_for: Duration,
+}
+
+impl ReceiveOptions {
+    /// Receiving at `target`, with everything else as usual.
+    pub fn at(target: Target) -> ReceiveOptions {
+        ReceiveOptions {
+            target,
+            overwrite: false,
+            sizing: None,
+            congestion: None,
+            path: None,
+            probes: true,
+            streams: None,
+            retry_for: Duration::from_secs(15 * 60),
+        }
+    }
+
+    pub(crate) fn config(&self) -> Result<ReceiveConfig, TransferError> {
+        Ok(ReceiveConfig {
+            target: self.target.clone(),
+            overwrite: self.overwrite,
+            sizing: self.sizing,
+            congestion: self.congestion.clone(),
+            path: self.path,
+            probes: self.probes,
+            streams: self.streams,
+            clamp_method: ClampMethod::find()
+                .map_err(TransferError::system("testing the receive window"))?,
+        })
+    }
+}
+
+impl SendOptions {
+    pub(crate) fn config(&self) -> SendConfig {
+        SendConfig {
+            checksum: self.checksum,
+            dry_run: self.dry_run,
+            sizing: self.sizing,
+            congestion: self.congestion.clone(),
+            may_switch: self.may_switch,
+            path: self.path,
+            probes: self.probes,
+            streams: self.streams,
+            greedy: self.greedy,
+            send_buffer: self.send_buffer,
+        }
+    }
+}
+
+/// Sends to the receiver that printed `ticket`, and waits until it has verified everything. When the path breaks it
+/// connects again and goes on with what is missing.
+pub fn send(
+    ticket: &Ticket,
+    options: &SendOptions,
+    observer: &mut dyn TransferObserver,
+) -> Result<TransferSummary, TransferError> {
+    let list = SourceList::new(&options.sources)?;
+    let config = options.config();
+    let congestion = options.congestion.as_deref();
+    let client = Client { ticket, role: Role::Sender, congestion, transfer: transfer_id()? };
+    let patience = if list.can_be_repeated() { options.retry_for } else { Duration::ZERO };
+    client.run(patience, observer, |link, further, start, reconnects, observer| {
+        send::send(&config, &list, link, further, start, reconnects, observer)
+    })
+}
+
+/// Receives from the sender that printed `ticket`. When the path breaks it connects again and goes on with what is
+/// missing.
+pub fn receive(
+    ticket: &Ticket,
+    options: &ReceiveOptions,
+    observer: &mut dyn TransferObserver,
+) -> Result<TransferSummary, TransferError> {
+    let config = options.config()?;
+    let client =
+        Client { ticket, role: Role::Receiver, congestion: None, transfer: transfer_id()? };
+    let repeatable = options.target != Target::Output;
+    let patience = if repeatable { options.retry_for } else { Duration::ZERO };
+    client.run(patience, observer, |link, further, start, reconnects, observer| {
+        let mut summary = receive::receive(&config, None, link, further, start, observer)?;
+        summary.reconnects = reconnects;
+        Ok(summary)
+    })
+}
+
+/// The first of `tickets` at whose address its own listener answers, all tried at once for `patience`.
+pub fn first_reachable(tickets: &[Ticket], patience: Duration) -> Option<Ticket> {
+    let (answers, first) = mpsc::channel();
+    let deadline = clock::now() + patience;
+    for ticket in tickets {
+        let (ticket, answers) = (ticket.clone(), answers.clone());
+        let knock = move || {
+            if link::answers(&ticket, deadline) {
+                let _ = answers.send(ticket);
+            }
+        };
+        // One that cannot be tried does not answer.
+        let _ = thread::Builder::new().name("knock".into()).spawn(knock);
+    }
+    drop(answers);
+    first.recv_timeout(patience.into()).ok()
+}
+
+struct Client<'a> {
+    ticket: &'a Ticket,
+    role: Role,
+    congestion: Option<&'a str>,
+    transfer: String,
+}
+
+type Attempt<'a> = dyn FnMut(
+        Link,
+        &FurtherLinks<'_>,
+        Time,
+        u32,
+        &mut dyn TransferObserver,
+    ) -> Result<TransferSummary, TransferError>
+    + 'a;
+
+impl Client<'_> {
+    /// Runs `attempt` over a connection, and again over new ones while the path is what fails, for as long as
+    /// `patience` after each connection that was made.
+    fn run(
+        &self,
+        patience: Duration,
+        observer: &mut dyn TransferObserver,
+        mut attempt: impl FnMut(
+            Link,
+            &FurtherLinks<'_>,
+            Time,
+            u32,
+            &mut dyn TransferObserver,
+        ) -> Result<TransferSummary, TransferError>,
+    ) -> Result<TransferSummary, TransferError> {
+        let attempt: &mut Attempt<'_> = &mut attempt;
+        let first = clock::now();
+        let mut link = self.first_link()?;
+        let mut reconnects = 0;
+        loop {
+            let error = match self.over_link(link, reconnects, first, observer, attempt) {
+                Err(error) if error.is_of_the_path() => error,
+                ended => return ended,
+            };
+            let give_up = clock::now() + patience;
+            let mut pause = FIRST_PAUSE;
+            link = loop {
+                if clock::now() + pause >= give_up {
+                    return Err(error);
+                }
+                observer.note(&format!("{error}; trying again in {pause}"));
+                observer.interrupted(&error, pause);
+                clock::sleep_until(clock::now() + pause);
+                match self.dial(false) {
+                    Ok(link) => break link,
+                    Err(error) if error.is_of_the_path() => {}
+                    Err(error) => return Err(error),
+                }
+                pause = (pause * 2).min(LONGEST_PAUSE);
+            };
+            reconnects += 1;
+        }
+    }
+
+    fn over_link(
+        &self,
+        link: Link,
+        reconnects: u32,
+        start: Time,
+        observer: &mut dyn TransferObserver,
+        attempt: &mut Attempt<'_>,
+    ) -> Result<TransferSummary, TransferError> {
+        let dial = || self.dial(true);
+        // Nothing arrives at the end that connects.
+        let (_arrivals, arriving) = crossbeam_channel::bounded(1);
+        let further = FurtherLinks { arriving, dial: Some(&dial) };
+        attempt(link, &further, start, reconnects, observer)
+    }
+
+    /// The first connection. A server that is crowded drops who waits longest; an honest peer tries again.
+    fn first_link(&self) -> Result<Link, TransferError> {
+        const ATTEMPTS: u64 = 4;
+        let mut attempt = 1;
+        loop {
+            match self.dial(false) {
+                Err(TransferError::Tls { .. } | TransferError::PeerGone { .. })
+                    if attempt < ATTEMPTS =>
+                {
+                    attempt += 1;
+                    clock::sleep_until(clock::now() + Duration::from_millis(200) * attempt);
+                }
+                other => return other,
+            }
+        }
+    }
+
+    fn dial(&self, joins: bool) -> Result<Link, TransferError> {
+        link::dial(self.ticket, self.role, &self.transfer, joins, self.congestion)
+    }
+}
+
+/// A new name for a transfer.
+fn transfer_id() -> Result<String, TransferError> {
+    let mut id = [0; 16];
+    getrandom::fill(&mut id).map_err(|error| TransferError::System {
+        what: "drawing a number",
+        source: std::io::Error::other(error.to_string()),
+    })?;
+    Ok(HEXLOWER.encode(&id))
+}

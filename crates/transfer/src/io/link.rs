@@ -1,0 +1,217 @@
+//! A connection after TLS, with who is at its other end known.
+
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::sync::{Arc, mpsc};
+use std::thread;
+
+use sweetspot_linux::{clock, sysctl, tcp};
+use sweetspot_protocol::frame::{FrameDecoder, FramePart};
+use sweetspot_protocol::{
+    Hello, Message, ProtocolError, Role, Session, Ticket, TicketHost, VERSION,
+};
+use sweetspot_units::{Bytes, Duration, Time};
+
+use super::channel::{Channel, Incoming, SOCKET_READ_BYTES};
+use crate::TransferError;
+
+/// The time limit for connecting to one address.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// The head start of an address over the next (RFC 8305, section 5).
+const ADDRESS_INTERVAL: Duration = Duration::from_millis(250);
+/// The time limit for TLS and the exchange of proofs, from the start of the connection.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// An authenticated connection.
+pub(crate) struct Link {
+    pub channel: Arc<Channel>,
+    pub session: Session,
+    pub frames: FrameReader,
+}
+
+/// The frames that arrive on a connection.
+pub(crate) struct FrameReader {
+    channel: Arc<Channel>,
+    decoder: FrameDecoder,
+    raw: Vec<u8>,
+    plain: Vec<u8>,
+    /// How much of `plain` was taken.
+    used: usize,
+}
+
+impl FrameReader {
+    pub fn new(channel: Arc<Channel>) -> FrameReader {
+        FrameReader {
+            channel,
+            decoder: FrameDecoder::default(),
+            raw: vec![0; SOCKET_READ_BYTES],
+            plain: Vec::new(),
+            used: 0,
+        }
+    }
+
+    /// The next part of what was read; `None` once it is used up.
+    pub fn next_part(&mut self) -> Result<Option<FramePart<'_>>, TransferError> {
+        let mut input = &self.plain[self.used..];
+        let before = input.len();
+        let part = self.decoder.next(&mut input).map_err(ProtocolError::from)?;
+        self.used += before - input.len();
+        Ok(part)
+    }
+
+    /// Reads more from the connection, when what was read is used up. `None`: the peer closed it.
+    pub fn read(&mut self, deadline: Option<Time>) -> Result<Option<Bytes>, TransferError> {
+        self.plain.clear();
+        self.used = 0;
+        match self.channel.read(&mut self.raw, &mut self.plain, deadline)? {
+            Incoming::Bytes(n) => Ok(Some(n)),
+            Incoming::Closed => Ok(None),
+        }
+    }
+
+    /// The error for a peer that closed the connection.
+    pub fn gone(&self) -> TransferError {
+        self.channel.gone(Bytes::ZERO)
+    }
+
+    /// Waits for one message that opens the connection.
+    pub fn opening_message(&mut self, deadline: Time) -> Result<Message, TransferError> {
+        loop {
+            if let Some(part) = self.next_part()? {
+                let FramePart::Message(body) = part else {
+                    let (what, when) = ("content", "before a message");
+                    return Err(ProtocolError::OutOfOrder { what, when }.into());
+                };
+                return Ok(Message::read(&body).map_err(ProtocolError::from)?);
+            }
+            if self.read(Some(deadline))?.is_none() {
+                return Err(self.channel.gone(Bytes::ZERO));
+            }
+        }
+    }
+}
+
+/// Connects to who printed `ticket`, for the transfer of this name.
+pub(crate) fn dial(
+    ticket: &Ticket,
+    role: Role,
+    transfer: &str,
+    joins: bool,
+    congestion: Option<&str>,
+) -> Result<Link, TransferError> {
+    let deadline = clock::now() + HANDSHAKE_TIMEOUT;
+    let socket = connect(ticket)?;
+    if let Some(name) = congestion {
+        set_congestion(&socket, name)?;
+    }
+    let channel = Arc::new(Channel::connect(socket, ticket.fingerprint, deadline)?);
+    let session = channel.session(&ticket.secret)?;
+    channel.say(&Message::Hello(Hello {
+        version: VERSION,
+        proof: session.dialer_proof(),
+        role,
+        transfer: transfer.to_owned(),
+        joins,
+    }))?;
+    let mut frames = FrameReader::new(Arc::clone(&channel));
+    match frames.opening_message(clock::now() + HANDSHAKE_TIMEOUT)? {
+        Message::Welcome { proof } if session.is_listener_proof(&proof) => {
+            Ok(Link { channel, session, frames })
+        }
+        Message::Welcome { .. } => {
+            Err(TransferError::CertificateMismatch(channel.peer().to_string()))
+        }
+        Message::Refuse { reason } | Message::Failed { reason } => {
+            Err(TransferError::Refused(reason))
+        }
+        other => {
+            let (what, when) = (other.kind(), "before a welcome");
+            Err(ProtocolError::OutOfOrder { what, when }.into())
+        }
+    }
+}
+
+/// Whether who printed `ticket` answers at its address before `deadline`.
+pub(crate) fn answers(ticket: &Ticket, deadline: Time) -> bool {
+    let reach = || -> Option<Channel> {
+        let socket = connect(ticket).ok()?;
+        Channel::connect(socket, ticket.fingerprint, deadline).ok()
+    };
+    reach().map(|channel| channel.sever()).is_some()
+}
+
+/// Connects to the first of the ticket's addresses that answers (RFC 8305: the next is tried while one is waited
+/// for).
+fn connect(ticket: &Ticket) -> Result<TcpStream, TransferError> {
+    let address = format!("{}:{}", ticket.host, ticket.port);
+    let cannot = |source| TransferError::Unreachable { address: address.clone(), source };
+    let candidates: Vec<SocketAddr> = match &ticket.host {
+        TicketHost::Address(ip) => vec![(*ip, ticket.port).into()],
+        TicketHost::Name(name) => {
+            (name.as_str(), ticket.port).to_socket_addrs().map_err(cannot)?.collect()
+        }
+    };
+    let (answers, first) = mpsc::channel();
+    let mut waited_for = 0;
+    let mut last = std::io::Error::from(std::io::ErrorKind::NotFound);
+    let mut candidates = in_turns(candidates).into_iter();
+    loop {
+        let next = candidates.next();
+        let more = next.is_some();
+        if let Some(candidate) = next {
+            let answers = answers.clone();
+            let start = move || {
+                let _ =
+                    answers.send(TcpStream::connect_timeout(&candidate, CONNECT_TIMEOUT.into()));
+            };
+            let started = thread::Builder::new().name("connect".into()).spawn(start);
+            started.map_err(TransferError::system("starting a thread"))?;
+            waited_for += 1;
+        } else if waited_for == 0 {
+            return Err(cannot(last));
+        }
+        let patience = if more { ADDRESS_INTERVAL } else { CONNECT_TIMEOUT * 2 };
+        match first.recv_timeout(patience.into()) {
+            Ok(Ok(socket)) => return Ok(socket),
+            Ok(Err(error)) => {
+                last = error;
+                waited_for -= 1;
+            }
+            Err(_) if more => {}
+            Err(_) => return Err(cannot(last)),
+        }
+    }
+}
+
+/// Addresses of the two families in turn, beginning with the family that the resolver put first (RFC 8305, section
+/// 4).
+fn in_turns(addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
+    let Some(is_first_v6) = addresses.first().map(SocketAddr::is_ipv6) else { return addresses };
+    let (first, second): (Vec<_>, Vec<_>) =
+        addresses.into_iter().partition(|address| address.is_ipv6() == is_first_v6);
+    let longer = first.len().max(second.len());
+    let pick = |i: usize| [first.get(i), second.get(i)];
+    (0..longer).flat_map(pick).flatten().copied().collect()
+}
+
+/// Sets the congestion control of `socket`.
+pub(crate) fn set_congestion(socket: &TcpStream, name: &str) -> Result<(), TransferError> {
+    tcp::options::set_congestion(socket, name).map_err(|source| TransferError::Congestion {
+        name: name.to_owned(),
+        source,
+        available: sysctl::available_congestion_controls().unwrap_or_default().join(", "),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn families_take_turns_and_no_address_is_lost() {
+        let address = |text: &str| text.parse::<SocketAddr>().unwrap();
+        let all = ["[::1]:1", "[::2]:1", "[::3]:1", "1.1.1.1:1"].map(address);
+        let turns = in_turns(all.to_vec());
+        assert_eq!(turns, ["[::1]:1", "1.1.1.1:1", "[::2]:1", "[::3]:1"].map(address));
+        assert!(in_turns(Vec::new()).is_empty());
+    }
+}

@@ -1,0 +1,628 @@
+//! The receiving end of a transfer, once both ends know each other.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
+
+use crossbeam_channel::Sender;
+use sweetspot_linux::tcp::{ClampMethod, Info, options};
+use sweetspot_linux::{clock, process, sysctl};
+use sweetspot_protocol::frame::{FramePart, PieceHeader};
+use sweetspot_protocol::probe::PacketAuthenticator;
+use sweetspot_protocol::record::Entry;
+use sweetspot_protocol::{
+    Accept, ControlLoop, Message, Offer, OwnAccount, ProtocolError, ReceiverOrder, ReceiverSummary,
+    Role, SenderItem, SenderSummary, StreamCount, TransferSummary,
+};
+use sweetspot_sizing::{Controller, ControllerConfig, KnownPath, Probing, Sizing};
+use sweetspot_units::{Bytes, Duration, Time};
+
+use super::channel::{Channel, PEER_TIMEOUT, lock};
+use super::incoming::{Destination, IncomingFiles, Job, Policy};
+use super::link::{FrameReader, Link};
+use super::receiver_control::ReceiverControl;
+use super::target::TargetDirectory;
+use super::udp_demux::UdpDemux;
+use crate::TransferError;
+use crate::observer::{Agreed, TransferObserver};
+
+/// IPv4 and TCP headers with the timestamp option (RFC 7323).
+const TCP_HEADERS: Bytes = Bytes::new(52);
+/// Pieces between the sockets and the disk: with 256 KiB each, 8 MiB, a tenth of a second at 670 Mbit/s.
+const WRITE_BEHIND_PIECES: usize = 32;
+/// Pieces below this length, bytes, are passed on together.
+const SMALL_PIECE_BYTES: usize = 32 << 10;
+/// The sender's closing words are waited for this long.
+const SENDER_SUMMARY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Where a receiver puts what comes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// Into this directory, under the sender's names.
+    Into(PathBuf),
+    /// At this path, as scp does: into it if it is a directory, or if several things come; else what comes gets this
+    /// name.
+    At(PathBuf),
+    /// One file, to standard output.
+    Output,
+}
+
+/// How a receiver receives.
+pub(crate) struct ReceiveConfig {
+    pub target: Target,
+    pub overwrite: bool,
+    pub sizing: Option<Sizing>,
+    pub congestion: Option<String>,
+    pub path: Option<KnownPath>,
+    pub probes: bool,
+    pub streams: Option<u32>,
+    pub clamp_method: ClampMethod,
+}
+
+/// How further connections of a transfer come about.
+pub(crate) struct FurtherLinks<'a> {
+    /// Those that arrive.
+    pub arriving: crossbeam_channel::Receiver<Link>,
+    /// Makes one, at the end that connects.
+    pub dial: Option<&'a (dyn Fn() -> Result<Link, TransferError> + Sync)>,
+}
+
+/// Receives what the sender at the other end of `link` brings. `start` is when the connection was made.
+pub(crate) fn receive(
+    config: &ReceiveConfig,
+    udp_demux: Option<&UdpDemux>,
+    mut link: Link,
+    further: &FurtherLinks<'_>,
+    start: Time,
+    observer: &mut dyn TransferObserver,
+) -> Result<TransferSummary, TransferError> {
+    let channel = Arc::clone(&link.channel);
+    let mut order = ReceiverOrder::default();
+    let result = wait_for_offer(&mut link.frames, &mut order).and_then(|offer| {
+        let plan = Accepted::make(config, &offer, &channel, udp_demux.is_some())?;
+        let registration = plan.probes.then_some(udp_demux).flatten().map(|demux| {
+            let authenticator = PacketAuthenticator::new(&link.session);
+            let opened = demux.register(link.session.probe_id(), authenticator);
+            opened.map_err(TransferError::system("preparing probes"))
+        });
+        let registration = registration.transpose()?;
+        channel.say(&Message::Accept(Accept {
+            sizing: plan.sizing.to_string(),
+            congestion: config.congestion.clone(),
+            probes: plan.probes,
+        }))?;
+        order.accept();
+        let agreed = Agreed {
+            peer: channel.peer(),
+            name: offer.name.clone(),
+            size: offer.size.map(Bytes::new),
+            sizing: plan.sizing,
+        };
+        observer.opened(&agreed);
+        let authenticator = registration.as_ref().map(|_| PacketAuthenticator::new(&link.session));
+        let headers = udp_headers(&channel);
+        let now = clock::now();
+        let control_loop = ControlLoop::new(plan.controller, start, now, authenticator, headers);
+        // What goes to standard output comes in order, on one connection.
+        let chosen = match config.target {
+            Target::Output => Some(1),
+            _ => config.streams.or(offer.streams),
+        };
+        let files = IncomingFiles::new(plan.destination, plan.policy);
+        let control = ReceiverControl::new(
+            &channel,
+            control_loop,
+            config.clamp_method,
+            registration.clone(),
+            &files,
+            StreamCount::new(chosen),
+            observer,
+        )?;
+        let transfer = Receiving {
+            channel: &channel,
+            files: &files,
+            control: &control,
+            over: AtomicBool::new(false),
+            joined: Mutex::default(),
+            failed: Mutex::default(),
+        };
+        let result = transfer.run(config, link.frames, order, further, &offer, plan.sizing, start);
+        if let Some((demux, registration)) = udp_demux.zip(registration.as_ref()) {
+            demux.deregister(registration);
+        }
+        result
+    });
+    if let Err(error) = &result {
+        part(&channel, error);
+    }
+    result
+}
+
+fn wait_for_offer(
+    frames: &mut FrameReader,
+    order: &mut ReceiverOrder,
+) -> Result<Offer, TransferError> {
+    let deadline = clock::now() + PEER_TIMEOUT;
+    loop {
+        if let Some(part) = frames.next_part()? {
+            match order.handle(part)? {
+                SenderItem::Offer(offer) => return Ok(offer),
+                SenderItem::Failed(reason) => return Err(TransferError::PeerFailed(reason)),
+                _ => continue,
+            }
+        }
+        if frames.read(Some(deadline))?.is_none() {
+            return Err(frames.gone());
+        }
+    }
+}
+
+/// Tells the sender why it ends, unless that is its own doing.
+fn part(channel: &Channel, error: &TransferError) {
+    match error {
+        TransferError::PeerFailed(_)
+        | TransferError::PeerGone { .. }
+        | TransferError::Silent { .. } => channel.sever(),
+        _ => {
+            channel.hang_up(&Message::Failed { reason: error.to_string() });
+            channel.sever();
+        }
+    }
+}
+
+/// What was agreed.
+struct Accepted {
+    destination: Destination,
+    policy: Policy,
+    sizing: Sizing,
+    controller: Box<dyn Controller + Send>,
+    probes: bool,
+}
+
+impl Accepted {
+    fn make(
+        config: &ReceiveConfig,
+        offer: &Offer,
+        channel: &Channel,
+        can_probe: bool,
+    ) -> Result<Accepted, TransferError> {
+        let destination = destination(&config.target, offer)?;
+        let asked = offer.sizing.as_deref().map(str::parse::<Sizing>).transpose()?;
+        let sizing = config.sizing.or(asked).unwrap_or(Sizing::Sobas);
+        let controller_config = ControllerConfig {
+            size: offer.size.map(Bytes::new),
+            ..controller_config(channel, config.path.or(offer.path.map(KnownPath::from)))?
+        };
+        // Known before anything moves whether this sizing can be had.
+        let controller = sizing.controller(&controller_config)?;
+        let wanted = controller.needs().probes != Probing::Never;
+        let probes = can_probe && config.probes && offer.probes && wanted;
+        let policy =
+            Policy { replace: config.overwrite, checksum: offer.checksum, dry_run: offer.dry_run };
+        Ok(Accepted { destination, policy, sizing, controller, probes })
+    }
+}
+
+fn destination(target: &Target, offer: &Offer) -> Result<Destination, TransferError> {
+    let open = |path: &PathBuf| {
+        TargetDirectory::open(path)
+            .map_err(|source| TransferError::Directory { path: path.clone(), source })
+    };
+    match target {
+        Target::Output => Ok(Destination::Output),
+        Target::Into(path) => Ok(Destination::Directory { target: open(path)?, top_name: None }),
+        Target::At(path) if path.is_dir() => {
+            Ok(Destination::Directory { target: open(path)?, top_name: None })
+        }
+        // Nothing is made: what would be in it is all new.
+        Target::At(path)
+            if offer.dry_run
+                && !path.parent().is_some_and(|p| p.is_dir() || p.as_os_str().is_empty()) =>
+        {
+            let source = std::io::ErrorKind::NotFound.into();
+            Err(TransferError::Directory { path: path.clone(), source })
+        }
+        Target::At(path)
+            if !offer.dry_run
+                && (offer.many || path.as_os_str().as_encoded_bytes().ends_with(b"/")) =>
+        {
+            std::fs::create_dir(path)
+                .map_err(|source| TransferError::Directory { path: path.clone(), source })?;
+            Ok(Destination::Directory { target: open(path)?, top_name: None })
+        }
+        Target::At(path) => {
+            use std::os::unix::ffi::OsStrExt;
+            let parent = match path.parent() {
+                Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+                _ => PathBuf::from("."),
+            };
+            let name = path.file_name().map(|name| name.as_bytes().to_vec());
+            Ok(Destination::Directory { target: open(&parent)?, top_name: name })
+        }
+    }
+}
+
+/// A transfer that runs.
+struct Receiving<'a> {
+    channel: &'a Arc<Channel>,
+    files: &'a IncomingFiles,
+    control: &'a ReceiverControl<'a>,
+    over: AtomicBool,
+    /// Further connections, to be cut at the end.
+    joined: Mutex<Vec<Arc<Channel>>>,
+    /// Why a thread beside the main one ended the transfer.
+    failed: Mutex<Option<TransferError>>,
+}
+
+impl Receiving<'_> {
+    #[allow(clippy::too_many_arguments)]
+    fn run(
+        &self,
+        config: &ReceiveConfig,
+        frames: FrameReader,
+        order: ReceiverOrder,
+        further: &FurtherLinks<'_>,
+        offer: &Offer,
+        sizing: Sizing,
+        start: Time,
+    ) -> Result<TransferSummary, TransferError> {
+        let cpu = process::cpu_time();
+        let (jobs, taken) = crossbeam_channel::bounded(WRITE_BEHIND_PIECES);
+        let (spent, empty) = crossbeam_channel::bounded(WRITE_BEHIND_PIECES);
+        // One thread keeps what goes to standard output in order.
+        let workers = match config.target {
+            Target::Output => 1,
+            _ => thread::available_parallelism().map_or(2, |n| n.get().clamp(2, 4)),
+        };
+        let takers: Vec<_> = (0..workers).map(|_| taken.clone()).collect();
+        drop(taken);
+        let received = thread::scope(|scope| {
+            let (entries, listed) = mpsc::channel();
+            let spawn =
+                |name: &str, work: Box<dyn FnOnce() -> Result<(), TransferError> + Send>| {
+                    let run = move || {
+                        if let Err(error) = work() {
+                            self.fail(error);
+                        }
+                    };
+                    let builder = thread::Builder::new().name(name.into());
+                    builder
+                        .spawn_scoped(scope, run)
+                        .map_err(TransferError::system("starting a thread"))
+                };
+            let result = (|| {
+                for taken in takers {
+                    let spent = spent.clone();
+                    spawn("write", Box::new(move || self.files.work(&taken, &spent)))?;
+                }
+                let count = self.control.streams();
+                if count > 1 {
+                    self.channel.say(&Message::Streams { count })?;
+                }
+                spawn("plan", Box::new(move || self.plan(&listed)))?;
+                spawn("time", Box::new(|| self.control.keep_time()))?;
+                let (more_jobs, more_empty) = (jobs.clone(), empty.clone());
+                let join = move || self.join_links(further, &more_jobs, &more_empty);
+                spawn("join", Box::new(join))?;
+                let mut reader = LinkReader {
+                    transfer: self,
+                    channel: Arc::clone(self.channel),
+                    frames,
+                    piece: None,
+                    small: Vec::new(),
+                    jobs: jobs.clone(),
+                    empty: empty.clone(),
+                };
+                let mut order = order;
+                reader.read_first(&mut order, entries)?;
+                self.files.wait_until_whole(|| lock(&self.failed).is_some());
+                if let Some(error) = lock(&self.failed).take() {
+                    return Err(error);
+                }
+                self.files.complete()?;
+                let summary = self.summary(config, offer, sizing);
+                // Nothing is sent after the summary: a sender that leaves something unread would reset the
+                // connection, and its summary with it.
+                self.control.finish()?;
+                self.channel.say(&Message::ReceiverSummary(summary.clone()))?;
+                Ok((summary, reader.sender_summary(&mut order)))
+            })();
+            self.over.store(true, Ordering::Release);
+            self.control.done();
+            lock(&self.joined).iter().for_each(|channel| channel.sever());
+            drop(jobs);
+            result
+        });
+        // A thread beside the main one knows the cause where the main one saw its effect.
+        let (summary, closing) = match (lock(&self.failed).take(), received) {
+            (Some(cause), Err(_)) => return Err(cause),
+            (_, received) => received?,
+        };
+        let (counts, failures, content, _) = self.files.summary();
+        if let ([reason, ..], 0) = (&failures[..], counts.written + counts.unchanged) {
+            return Err(TransferError::NothingMoved(reason.clone()));
+        }
+        let end = OwnAccount {
+            role: Role::Receiver,
+            peer: self.channel.peer(),
+            name: &offer.name,
+            sizing: &sizing.to_string(),
+            bytes: content,
+            took: clock::now().since(start),
+            cpu: process::cpu_time().saturating_sub(cpu),
+            reconnects: 0,
+            failures: &failures,
+        };
+        let mut summary = TransferSummary::new(end, summary, closing);
+        summary.would_move = self.files.would_move();
+        Ok(summary)
+    }
+
+    /// Ends the transfer from a thread beside the main one.
+    fn fail(&self, error: TransferError) {
+        if self.over.load(Ordering::Acquire) {
+            return;
+        }
+        lock(&self.failed).get_or_insert(error);
+        // Wakes the main thread, which tells the sender.
+        self.channel.stop_reading();
+        lock(&self.joined).iter().for_each(|channel| channel.sever());
+    }
+
+    fn plan(&self, listed: &mpsc::Receiver<(u32, Vec<Entry>)>) -> Result<(), TransferError> {
+        listed.iter().try_for_each(|(first, entries)| self.files.plan(first, entries, self.channel))
+    }
+
+    /// Takes in further connections, and makes them where this end connects.
+    fn join_links(
+        &self,
+        further: &FurtherLinks<'_>,
+        jobs: &Sender<Job>,
+        empty: &crossbeam_channel::Receiver<Vec<u8>>,
+    ) -> Result<(), TransferError> {
+        thread::scope(|scope| {
+            let mut dialed = 1;
+            while !self.over.load(Ordering::Acquire) {
+                let link = match further.dial {
+                    Some(dial) if dialed < self.control.streams() => {
+                        dialed += 1;
+                        dial().ok()
+                    }
+                    _ => {
+                        let patience = std::time::Duration::from_millis(20);
+                        further.arriving.recv_timeout(patience).ok()
+                    }
+                };
+                let Some(link) = link else { continue };
+                link.channel.share_last_heard(self.channel);
+                self.control.join(&link.channel);
+                lock(&self.joined).push(Arc::clone(&link.channel));
+                if self.over.load(Ordering::Acquire) {
+                    link.channel.sever();
+                }
+                let mut reader = LinkReader {
+                    transfer: self,
+                    channel: link.channel,
+                    frames: link.frames,
+                    piece: None,
+                    small: Vec::new(),
+                    jobs: jobs.clone(),
+                    empty: empty.clone(),
+                };
+                scope.spawn(move || {
+                    if let Err(error) = reader.read_further() {
+                        self.fail(error);
+                    }
+                });
+            }
+        });
+        Ok(())
+    }
+
+    fn summary(&self, config: &ReceiveConfig, offer: &Offer, sizing: Sizing) -> ReceiverSummary {
+        let (measured, wanted) =
+            self.control.ask(|control_loop| (control_loop.measured(), control_loop.wanted()));
+        let limit = wanted.and_then(|wanted| self.limit(wanted, measured.window));
+        let (files, _, content, hash) = self.files.summary();
+        ReceiverSummary {
+            hash: hash.filter(|_| offer.one_file).map(|hash| hash.to_hex().to_string()),
+            files,
+            content_bytes: content.get(),
+            streams: self.control.connections(),
+            rtt_s: measured.rtt.map(|rtt| rtt.map(|t| t.as_secs_f64())),
+            rtt_source: measured.rtt_source,
+            probes: measured.probes,
+            window_final_bytes: measured.window.map(Bytes::get),
+            clamp_method: (sizing != Sizing::Kernel).then(|| config.clamp_method.to_string()),
+            limits: limit.into_iter().collect(),
+        }
+    }
+
+    /// The sysctl that kept the window below what was wanted, if one did.
+    fn limit(&self, wanted: Bytes, advertised: Option<Bytes>) -> Option<String> {
+        let most = sysctl::tcp_rmem().ok()?.most;
+        let buffer = options::receive_buffer(self.channel.socket()).ok()?;
+        // A buffer below its limit was not held back by it; the window is rounded down to
+        // whole segments.
+        (buffer >= most && advertised? < wanted.scaled(0.9)).then(|| {
+            format!(
+                "a window of {wanted} was wanted: raise net.ipv4.tcp_rmem (its third number), now {}, on the receiving host",
+                most.get()
+            )
+        })
+    }
+}
+
+/// Reads one connection.
+struct LinkReader<'a, 'b> {
+    transfer: &'a Receiving<'b>,
+    channel: Arc<Channel>,
+    frames: FrameReader,
+    /// The piece that is arriving.
+    piece: Option<(PieceHeader, Vec<u8>)>,
+    /// Small pieces of what was read at once.
+    small: Vec<(PieceHeader, Vec<u8>)>,
+    jobs: Sender<Job>,
+    empty: crossbeam_channel::Receiver<Vec<u8>>,
+}
+
+impl LinkReader<'_, '_> {
+    /// Reads the first connection, on which the sender speaks, until it says that all was sent.
+    fn read_first(
+        &mut self,
+        order: &mut ReceiverOrder,
+        entries: mpsc::Sender<(u32, Vec<Entry>)>,
+    ) -> Result<(), TransferError> {
+        let files = self.transfer.files;
+        loop {
+            // Taken apart, so that content is copied out of the reader's buffer once.
+            let mut content = Bytes::ZERO;
+            while let Some(part) = self.frames.next_part()? {
+                match order.handle(part)? {
+                    SenderItem::Piece(header) => self.piece = Some(begin(header, &self.empty)),
+                    SenderItem::Content(bytes) => {
+                        content += Bytes::new(bytes.len() as u64);
+                        extend(&mut self.piece, bytes, &mut self.small, &self.jobs)?;
+                    }
+                    SenderItem::Entries(first, list) => {
+                        entries.send((first, list)).map_err(|_| TransferError::Interrupted)?;
+                    }
+                    SenderItem::Listed { files, bytes } => {
+                        self.transfer.control.totals(u64::from(files), Bytes::new(bytes));
+                    }
+                    SenderItem::Holes(entry, first, pieces) => {
+                        let job = Job::Holes(entry, first, pieces);
+                        self.jobs.send(job).map_err(|_| TransferError::Interrupted)?;
+                    }
+                    SenderItem::Ends(ends) => {
+                        ends.iter().try_for_each(|end| files.take_end(end))?
+                    }
+                    SenderItem::Gone(entry, reason) => files.take_gone(entry, &reason)?,
+                    SenderItem::SenderLimit(_) => self.transfer.control.handle_sender_limit(),
+                    SenderItem::End => return self.flush(),
+                    SenderItem::Failed(reason) => return Err(TransferError::PeerFailed(reason)),
+                    SenderItem::Busy | SenderItem::Offer(_) | SenderItem::SenderSummary(_) => {}
+                }
+            }
+            self.read(content)?;
+        }
+    }
+
+    /// Reads a further connection, which carries pieces alone, until it is closed.
+    fn read_further(&mut self) -> Result<(), TransferError> {
+        loop {
+            let mut content = Bytes::ZERO;
+            while let Some(part) = self.frames.next_part()? {
+                match part {
+                    FramePart::Piece(header) => self.piece = Some(begin(header, &self.empty)),
+                    FramePart::Content(bytes) => {
+                        content += Bytes::new(bytes.len() as u64);
+                        extend(&mut self.piece, bytes, &mut self.small, &self.jobs)?;
+                    }
+                    FramePart::Message(_) | FramePart::Record(_) => {
+                        let (what, when) = ("words", "on a connection for content");
+                        return Err(ProtocolError::OutOfOrder { what, when }.into());
+                    }
+                }
+            }
+            self.read(content)?;
+        }
+    }
+
+    fn read(&mut self, content: Bytes) -> Result<(), TransferError> {
+        let control = self.transfer.control;
+        self.flush()?;
+        if content > Bytes::ZERO {
+            control.handle_content(content);
+        }
+        let Some(read) = self.frames.read(None)? else {
+            let so_far = self.transfer.files.so_far().0;
+            return Err(self.channel.gone(so_far));
+        };
+        let failed = TransferError::system("SIOCINQ");
+        let unread = options::unread(self.channel.socket()).map_err(failed)?;
+        control.handle_data(&self.channel, read, unread)
+    }
+
+    /// Passes on the small pieces: in halves, so that more than one thread has work.
+    fn flush(&mut self) -> Result<(), TransferError> {
+        while !self.small.is_empty() {
+            let rest = self.small.split_off(self.small.len().min(self.small.len() / 2 + 8));
+            let pieces = std::mem::replace(&mut self.small, rest);
+            self.jobs.send(Job::Pieces(pieces)).map_err(|_| TransferError::Interrupted)?;
+        }
+        Ok(())
+    }
+
+    /// The sender's numbers, if it still gives them: the content is safe either way.
+    fn sender_summary(&mut self, order: &mut ReceiverOrder) -> Option<SenderSummary> {
+        let deadline = clock::now() + SENDER_SUMMARY_TIMEOUT;
+        loop {
+            while let Some(part) = self.frames.next_part().ok()? {
+                if let Ok(SenderItem::SenderSummary(summary)) = order.handle(part) {
+                    return Some(summary);
+                }
+            }
+            self.frames.read(Some(deadline)).ok()??;
+        }
+    }
+}
+
+/// A piece begins, in a used buffer where there is one.
+fn begin(
+    header: PieceHeader,
+    empty: &crossbeam_channel::Receiver<Vec<u8>>,
+) -> (PieceHeader, Vec<u8>) {
+    let mut buffer = match header.length as usize {
+        // Small pieces do not hold on to large buffers.
+        length if length < SMALL_PIECE_BYTES => Vec::new(),
+        _ => empty.try_recv().unwrap_or_default(),
+    };
+    buffer.reserve_exact(header.length as usize);
+    (header, buffer)
+}
+
+/// Adds to the piece that is arriving; passes it on when it is whole.
+fn extend(
+    piece: &mut Option<(PieceHeader, Vec<u8>)>,
+    bytes: &[u8],
+    small: &mut Vec<(PieceHeader, Vec<u8>)>,
+    jobs: &Sender<Job>,
+) -> Result<(), TransferError> {
+    if let Some((header, buffer)) = piece {
+        buffer.extend_from_slice(bytes);
+        if buffer.len() == header.length as usize
+            && let Some((header, buffer)) = piece.take()
+        {
+            if buffer.len() < SMALL_PIECE_BYTES {
+                small.push((header, buffer));
+                return Ok(());
+            }
+            jobs.send(Job::Piece(header, buffer)).map_err(|_| TransferError::Interrupted)?;
+        }
+    }
+    Ok(())
+}
+
+/// What a controller needs to know of this host and this connection.
+fn controller_config(
+    channel: &Channel,
+    path: Option<KnownPath>,
+) -> Result<ControllerConfig, TransferError> {
+    let failed = || TransferError::system("reading the socket's limits");
+    let info = Info::read(channel.socket()).map_err(failed())?;
+    let limits = sysctl::tcp_rmem().map_err(failed())?;
+    // The peer's segments are as large as ours unless the path is lopsided.
+    let mss = info.snd_mss;
+    // Half of a buffer is window where the kernel assumes the worst of its bookkeeping
+    // (TCP_DEFAULT_SCALING_RATIO, include/net/tcp.h).
+    let max_window = Bytes::new(limits.most.get() / 2);
+    Ok(ControllerConfig { mss, packet: mss + TCP_HEADERS, max_window, size: None, path })
+}
+
+/// Bytes of IP and UDP headers.
+fn udp_headers(channel: &Channel) -> Bytes {
+    // An IPv4 address in IPv6 form travels as IPv4.
+    Bytes::new(if channel.peer().ip().to_canonical().is_ipv4() { 28 } else { 48 })
+}
