@@ -418,7 +418,7 @@ mod tests {
         let part = |bytes: Vec<u8>| bytes[FRAME_HEADER_BYTES..].to_vec();
         let accept = Message::Refuse { reason: String::new() }.to_frame();
         order.handle(FramePart::Message(part(accept))).unwrap();
-        let mut answer = |order: &mut SenderOrder, n| {
+        let answer = |order: &mut SenderOrder, n| {
             let record = Record::Answers(vec![Answer::All; n]);
             order.handle(FramePart::Record(part(record.to_frame()))).is_ok()
         };
