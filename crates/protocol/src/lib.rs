@@ -63,7 +63,7 @@ pub use order::{ProtocolError, ReceiverItem, ReceiverOrder, SenderItem, SenderOr
 pub use printable::{Printable, TEMP_FILE_PREFIX};
 pub use relative_path::{PathError, RelativePath};
 pub use session::{EXPORTER_LABEL, EXPORTER_LENGTH, Session};
-pub use stream_count::{MAX_STREAMS, StreamCount};
+pub use stream_count::{LossWatch, MAX_STREAMS, SenderSample, StreamCount};
 pub use ticket::{Secret, Ticket, TicketError, TicketHost};
 pub use transfer_summary::{OwnAccount, ProbeSummary, Role, RttSource, TransferSummary};
 

@@ -79,6 +79,8 @@ pub enum SenderLimit {
     /// The kernel does not have the congestion control that the receiver asked for, and losses hold the one it has
     /// down.
     Congestion,
+    /// Losses that come without a queue hold its congestion control down.
+    Losses,
     /// The send buffer is as large as the host allows, and full.
     SendBuffer,
 }

@@ -1,7 +1,7 @@
-use sweetspot_units::{Duration, Rate, Time};
+use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 /// The most connections of one transfer.
-pub const MAX_STREAMS: u32 = 16;
+pub const MAX_STREAMS: u32 = 64;
 
 /// A doubled number of connections has to bring this much more to be doubled again. Connections that are each
 /// held down by something of their own bring twice as much; a path that is full brings nothing.
@@ -12,30 +12,36 @@ const LEAST_GAIN: f64 = 1.25;
 /// One connection carries a path unless something holds each connection down by itself: its window at the
 /// host's limit, or random losses under a loss-based congestion control. Then twice as many carry twice as much,
 /// until the path is full; so the number is doubled while the cause is there, and while doubling paid the last
-/// time.
+/// time. Where it did not pay it is tried again later, ever more seldom.
 ///
 /// ```
 /// use sweetspot_protocol::StreamCount;
-/// use sweetspot_units::{Duration, Rate, Time};
+/// use sweetspot_units::{Bytes, Duration, Time};
 ///
 /// let mut streams = StreamCount::new(None);
-/// let second = |n| Time::ZERO + Duration::from_secs(n);
 /// let rtt = Duration::from_millis(100);
-/// assert_eq!(streams.update(second(0), rtt, Rate::ZERO, false), None);
-/// assert_eq!(streams.update(second(3), rtt, Rate::from_mbit_per_second(10), true), Some(2));
-/// // Two connections bring no more than one did: it stays at two.
-/// assert_eq!(streams.update(second(9), rtt, Rate::from_mbit_per_second(10), true), None);
+/// // 10 Mbit/s, whatever the number, and for ten seconds something seems to hold each connection down.
+/// let mut at = |second: u64| {
+///     let content = Bytes::new(1_250_000 * second);
+///     streams.update(Time::ZERO + Duration::from_secs(second), rtt, content, second < 10)
+/// };
+/// let changes: Vec<_> = (1..100).filter_map(&mut at).collect();
+/// assert_eq!(changes, [2], "two connections bring no more than one did: it stays at two");
 /// ```
 #[derive(Debug, Clone)]
 pub struct StreamCount {
     count: u32,
     fixed: bool,
-    /// When the present number may be judged.
-    due: Time,
+    /// When the present number came into use.
+    since: Option<Time>,
+    /// Two marks of time and content, one to two settling times back and less: the recent rate is measured from the
+    /// older one.
+    marks: Option<[(Time, Bytes); 2]>,
     /// The rate before the last doubling.
     before: Option<Rate>,
-    /// Doubling did not pay.
-    settled: bool,
+    /// How often doubling did not pay, and until when it is not tried again.
+    failures: u32,
+    rests_until: Time,
 }
 
 impl StreamCount {
@@ -44,9 +50,11 @@ impl StreamCount {
         StreamCount {
             count: chosen.unwrap_or(1).clamp(1, MAX_STREAMS),
             fixed: chosen.is_some(),
-            due: Time::ZERO,
+            since: None,
+            marks: None,
             before: None,
-            settled: false,
+            failures: 0,
+            rests_until: Time::ZERO,
         }
     }
 
@@ -55,30 +63,148 @@ impl StreamCount {
         self.count
     }
 
-    /// The recent `rate` over all connections, and whether each is `held_down` by something of its own. Returns the
+    /// All `content` so far over all connections, and whether each is `held_down` by something of its own. Returns the
     /// new number when it changes.
-    pub fn update(&mut self, now: Time, rtt: Duration, rate: Rate, held_down: bool) -> Option<u32> {
-        if self.due == Time::ZERO {
-            self.due = now + settling(rtt);
-        }
-        if self.fixed || self.settled || now < self.due || !held_down {
+    pub fn update(
+        &mut self,
+        now: Time,
+        rtt: Duration,
+        content: Bytes,
+        held_down: bool,
+    ) -> Option<u32> {
+        let since = *self.since.get_or_insert(now);
+        if self.fixed || now < (since + settling(rtt)).max(self.rests_until) {
             return None;
         }
-        let paid = self.before.is_none_or(|before| rate.as_f64() >= before.as_f64() * LEAST_GAIN);
-        if !paid || self.count >= MAX_STREAMS {
-            self.settled = true;
+        let marks = self.marks.get_or_insert([(now, content); 2]);
+        let (from, before) = marks[0];
+        if now >= marks[1].0 + settling(rtt) {
+            *marks = [marks[1], (now, content)];
+        }
+        if now < from + settling(rtt) || !held_down {
+            return None;
+        }
+        let rate = content.saturating_sub(before) / now.since(from);
+        let least = |before: Rate| rate.as_f64() >= before.as_f64() * LEAST_GAIN;
+        if !self.before.is_none_or(least) {
+            // A rate may have been measured at an odd moment: it is tried again, ever more seldom.
+            self.failures += 1;
+            self.rests_until = now + settling(rtt) * (4 << self.failures.min(6));
+            (self.before, self.marks) = (None, None);
+            return None;
+        }
+        if self.count >= MAX_STREAMS {
             return None;
         }
         self.before = Some(rate);
         self.count = (self.count * 2).min(MAX_STREAMS);
-        self.due = now + settling(rtt) * 2;
+        (self.since, self.marks) = (Some(now), None);
         Some(self.count)
     }
 }
 
-/// The time in which a connection shows what it can carry: slow start takes some ten round trips.
+/// The time in which a connection shows what it can carry: slow start reaches a thousand segments from ten in seven
+/// round trips. The rate is then measured over as long.
 fn settling(rtt: Duration) -> Duration {
-    (rtt * 15).clamp(Duration::from_secs(1), Duration::from_secs(10))
+    (rtt * 8).clamp(Duration::from_millis(750), Duration::from_secs(10))
+}
+
+/// Whether random losses hold a sender down: losses come without a queue, congestion control is what limits, and with
+/// more connections there are no more losses for each segment. Losses of a full queue come with a round trip that has
+/// grown, and those of a short queue or a policer get more where more is sent.
+///
+/// ```
+/// use sweetspot_protocol::{LossWatch, SenderSample};
+/// use sweetspot_units::{Duration, Time};
+///
+/// let mut losses = LossWatch::default();
+/// let mut sample = SenderSample {
+///     rtt: Duration::from_millis(51),
+///     minimum_rtt: Duration::from_millis(50),
+///     segments: 0,
+///     retransmitted: 0,
+///     cwnd_limited: true,
+///     streams: 1,
+/// };
+/// assert!(!losses.update(Time::ZERO, &sample));
+/// (sample.segments, sample.retransmitted) = (5000, 5);
+/// assert!(losses.update(Time::ZERO + Duration::from_secs(3), &sample));
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct LossWatch {
+    stage: Option<Stage>,
+    /// Losses for each segment when they were first found to be random.
+    first_share: Option<f64>,
+}
+
+/// The time in which there is one number of connections.
+#[derive(Debug, Clone, Copy)]
+struct Stage {
+    streams: u32,
+    since: Time,
+    segments: u64,
+    retransmitted: u64,
+    /// When a queue was seen last.
+    queued: Option<Time>,
+}
+
+/// What a sender's kernel says of all connections together.
+#[derive(Debug, Clone, Copy)]
+pub struct SenderSample {
+    /// The present round trip.
+    pub rtt: Duration,
+    /// The shortest round trip so far.
+    pub minimum_rtt: Duration,
+    /// Segments sent so far.
+    pub segments: u64,
+    /// Of those, retransmissions.
+    pub retransmitted: u64,
+    /// Whether the congestion window is smaller than the window that is advertised.
+    pub cwnd_limited: bool,
+    /// How many connections there are.
+    pub streams: u32,
+}
+
+/// The shortest time, and the fewest losses, from which anything is concluded.
+const LEAST_TIME: Duration = Duration::from_secs(2);
+const LEAST_LOSSES: u64 = 3;
+/// A round trip this much above the shortest shows a queue; so does no less than two milliseconds.
+const QUEUE_SHARE: f64 = 0.15;
+const LEAST_QUEUE: Duration = Duration::from_millis(2);
+/// Losses of a full path grow at least so much when connections are doubled.
+const MORE_LOSSES: f64 = 2.0;
+
+impl LossWatch {
+    /// Takes in a sample; returns whether random losses hold the sender down.
+    pub fn update(&mut self, now: Time, sample: &SenderSample) -> bool {
+        let fresh = Stage {
+            streams: sample.streams,
+            since: now,
+            segments: sample.segments,
+            retransmitted: sample.retransmitted,
+            queued: None,
+        };
+        let stage = self.stage.get_or_insert(fresh);
+        if stage.streams != sample.streams {
+            *stage = fresh;
+        }
+        let queue = sample.rtt.saturating_sub(sample.minimum_rtt);
+        if queue > sample.minimum_rtt.scaled(QUEUE_SHARE).max(LEAST_QUEUE) {
+            stage.queued = Some(now);
+        }
+        let losses = sample.retransmitted.saturating_sub(stage.retransmitted);
+        let quiet = stage.queued.is_none_or(|queued| now.since(queued) >= LEAST_TIME);
+        if !sample.cwnd_limited
+            || !quiet
+            || losses < LEAST_LOSSES
+            || now.since(stage.since) < LEAST_TIME
+        {
+            return false;
+        }
+        let segments = sample.segments.saturating_sub(stage.segments).max(1);
+        let share = losses as f64 / segments as f64;
+        share <= *self.first_share.get_or_insert(share) * MORE_LOSSES
+    }
 }
 
 #[cfg(test)]
@@ -90,10 +216,12 @@ mod tests {
     /// Plays connections that carry `each` up to a path of `full`; returns the final number.
     fn play(each: f64, full: f64, held_down: impl Fn(f64) -> bool) -> u32 {
         let mut streams = StreamCount::new(None);
+        let mut content = 0.0;
         for tick in 0..600 {
             let rate = (each * f64::from(streams.count())).min(full);
+            content += rate / 8.0 / 10.0;
             let now = Time::ZERO + Duration::from_millis(100) * (tick + 1);
-            streams.update(now, RTT, Rate::from_f64(rate), held_down(rate));
+            streams.update(now, RTT, Bytes::new(content as u64), held_down(rate));
         }
         streams.count()
     }
@@ -102,8 +230,7 @@ mod tests {
     fn enough_connections_fill_the_path_and_hardly_more() {
         // 4 MiB of window at 200 ms carry some 90 Mbit/s of 300: four are enough.
         assert_eq!(play(90e6, 300e6, |rate| rate < 300e6), 4);
-        // Losses go on when the path is full: one doubling too many shows that it does not pay.
-        assert_eq!(play(20e6, 90e6, |_| true), 8);
+        assert_eq!(play(20e6, 90e6, |rate| rate < 90e6), 8);
     }
 
     #[test]
@@ -115,7 +242,49 @@ mod tests {
     fn a_number_that_was_chosen_stays() {
         let mut streams = StreamCount::new(Some(3));
         let late = Time::ZERO + Duration::from_secs(100);
-        assert_eq!(streams.update(late, RTT, Rate::from_mbit_per_second(1), true), None);
+        assert_eq!(streams.update(late, RTT, Bytes::new(1), true), None);
         assert_eq!(streams.count(), 3);
+    }
+
+    fn sample(rtt_ms: u64, segments: u64, retransmitted: u64, streams: u32) -> SenderSample {
+        SenderSample {
+            rtt: Duration::from_millis(rtt_ms),
+            minimum_rtt: Duration::from_millis(50),
+            segments,
+            retransmitted,
+            cwnd_limited: true,
+            streams,
+        }
+    }
+
+    fn at(seconds: u64) -> Time {
+        Time::ZERO + Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn losses_with_a_queue_are_not_random() {
+        let mut losses = LossWatch::default();
+        losses.update(at(0), &sample(50, 0, 0, 1));
+        assert!(!losses.update(at(3), &sample(90, 5000, 9, 1)));
+        assert!(!losses.update(at(4), &sample(50, 6000, 9, 1)), "a queue was there a second ago");
+        assert!(losses.update(at(6), &sample(50, 8000, 9, 1)));
+    }
+
+    #[test]
+    fn losses_that_get_more_with_more_connections_are_not_random() {
+        let mut losses = LossWatch::default();
+        losses.update(at(0), &sample(50, 0, 0, 1));
+        assert!(losses.update(at(5), &sample(50, 10_000, 10, 1)));
+        losses.update(at(5), &sample(50, 10_000, 10, 2));
+        assert!(losses.update(at(8), &sample(50, 20_000, 25, 2)));
+        assert!(!losses.update(at(9), &sample(50, 22_000, 70, 2)));
+    }
+
+    #[test]
+    fn a_sender_that_the_receivers_window_limits_is_not_held_down_by_losses() {
+        let mut losses = LossWatch::default();
+        let limited = |n| SenderSample { cwnd_limited: false, ..sample(50, n, n / 100, 1) };
+        losses.update(at(0), &limited(0));
+        assert!(!losses.update(at(5), &limited(10_000)));
     }
 }

@@ -43,6 +43,8 @@ pub(crate) struct Channel {
     last_heard: Mutex<LastHeard>,
     /// Plain text that came with the handshake's last packet.
     early: Mutex<Vec<u8>>,
+    /// Frames that go out before the next that is written.
+    pending: Mutex<Vec<u8>>,
     /// Held across the writing of a record, so that records leave in the order of encryption.
     outgoing: Mutex<Vec<u8>>,
 }
@@ -109,7 +111,8 @@ impl Channel {
         let last_heard = LastHeard::default();
         last_heard.now();
         let last_heard = Mutex::new(last_heard);
-        Ok(Channel { socket, peer, tls, last_heard, early, outgoing: Mutex::default() })
+        let (pending, outgoing) = (Mutex::default(), Mutex::default());
+        Ok(Channel { socket, peer, tls, last_heard, early, pending, outgoing })
     }
 
     /// The proofs and keys that both ends derive from this connection and the ticket.
@@ -185,7 +188,8 @@ impl Channel {
         outgoing.clear();
         {
             let mut tls = lock(&self.tls);
-            for part in parts {
+            let pending = std::mem::take(&mut *lock(&self.pending));
+            for part in [&pending[..]].iter().chain(parts) {
                 tls.writer().write_all(part).map_err(TransferError::system("writing"))?;
             }
             while tls.wants_write() {
@@ -231,13 +235,14 @@ impl Channel {
         self.write(&[&message.to_frame()])
     }
 
-    /// Writes one message unless something else is being written.
-    pub fn say_if_free(&self, message: &Message) -> Result<(), TransferError> {
+    /// Writes one message without waiting: at once, or before what is written next.
+    pub fn say_soon(&self, message: &Message) -> Result<(), TransferError> {
+        lock(&self.pending).extend(message.to_frame());
         match self.outgoing.try_lock() {
             Ok(free) => drop(free),
             Err(_) => return Ok(()),
         }
-        self.say(message)
+        self.write(&[])
     }
 
     /// Sends the last message `parting` if possible, and closes the connection.

@@ -103,6 +103,8 @@ struct Content {
     /// Pieces that are being written.
     writing: u32,
     unflushed: u64,
+    /// A thread has found it whole, and gives it its name.
+    finishing: bool,
 }
 
 /// A piece of work for the threads that hash and write.
@@ -465,7 +467,11 @@ impl IncomingFiles {
     ) -> Result<(), TransferError> {
         let Destination::Directory { target, .. } = &self.destination else { return Ok(()) };
         let length = bytes.len() as u64;
-        lock(&file.content).progress.handle_piece(header.piece, length, header.hash)?;
+        {
+            let mut content = lock(&file.content);
+            content.progress.handle_piece(header.piece, length, header.hash)?;
+            content.finishing = true;
+        }
         let status =
             FileStatus { mode: file.mode, modified: file.modified, attributes: &file.attributes };
         let written = target.write_small(&file.path, bytes, &status, self.policy.replace);
@@ -497,7 +503,7 @@ impl IncomingFiles {
                     file::start_writeback(&temp_file.file, 0, 0);
                 }
             }
-            file.is_complete(&content)
+            file.becomes_complete(&mut content)
         };
         if complete {
             self.finish(file);
@@ -537,7 +543,7 @@ impl IncomingFiles {
         };
         match failed {
             Some(error) => self.give_up(&file, &error.to_string()),
-            None if file.is_complete(&lock(&file.content)) => self.finish(&file),
+            None if file.becomes_complete(&mut lock(&file.content)) => self.finish(&file),
             None => {}
         }
         Ok(())
@@ -549,7 +555,7 @@ impl IncomingFiles {
         let complete = {
             let mut content = lock(&file.content);
             content.progress.handle_end(end)?;
-            file.is_complete(&content)
+            file.becomes_complete(&mut content)
         };
         if complete {
             self.finish(&file);
@@ -812,11 +818,19 @@ impl IncomingFile {
                 basis: None,
                 writing: 0,
                 unflushed: 0,
+                finishing: false,
             }),
         }
     }
 
-    /// Whether all came and was written. A file of one piece that was wanted whole needs no end.
+    /// Whether all came and was written, for the first thread that asks: the end and the last piece may be seen by two.
+    /// A file of one piece that was wanted whole needs no end.
+    fn becomes_complete(&self, content: &mut Content) -> bool {
+        let complete = !content.finishing && self.is_complete(content);
+        content.finishing |= complete;
+        complete
+    }
+
     fn is_complete(&self, content: &Content) -> bool {
         let needs_no_end = self.size.is_some_and(|size| hash_tree::pieces(size) == 1)
             && content.basis.is_none()

@@ -57,6 +57,8 @@ struct ReceiverState {
     /// Content flows, so the window may be limited.
     flowing: bool,
     streams: StreamCount,
+    /// Content that was read, over all connections.
+    content: Bytes,
     sender_limited_until: Time,
     recent: RecentRate,
     /// Work for the timekeeper, which alone sends datagrams and calls the observer.
@@ -120,6 +122,7 @@ impl<'a> ReceiverControl<'a> {
             limit: None,
             flowing: false,
             streams,
+            content: Bytes::ZERO,
             sender_limited_until: Time::ZERO,
             recent: RecentRate { since: clock::now(), ..RecentRate::default() },
             datagrams: Vec::new(),
@@ -189,6 +192,7 @@ impl<'a> ReceiverControl<'a> {
     pub fn handle_content(&self, content: Bytes) {
         let mut state = lock(&self.state);
         state.control_loop.handle_content(content);
+        state.content += content;
         state.flowing = true;
     }
 
@@ -308,7 +312,7 @@ impl<'a> ReceiverControl<'a> {
             if state.flowing {
                 state.connections.iter_mut().try_for_each(Connection::hold)?;
             }
-            if let Some(count) = state.update_streams(&kernel, self.files.so_far().0) {
+            if let Some(count) = state.update_streams(&kernel) {
                 self.say(state, &Message::Streams { count })?;
             }
             (
@@ -383,16 +387,16 @@ impl ReceiverState {
     }
 
     /// The number of connections, when it changes.
-    fn update_streams(&mut self, kernel: &Kernel, content: Bytes) -> Option<u32> {
-        let now = clock::now();
+    fn update_streams(&mut self, kernel: &Kernel) -> Option<u32> {
+        let (now, content) = (clock::now(), self.content);
         let rate = self.recent.update(now, content);
         let rtt = kernel.view.rtt.max(kernel.view.minimum_rtt);
         let in_flight = rate * rtt;
         let fills = kernel.view.window.is_some_and(|window| in_flight >= window.scaled(FULL_SHARE));
         let held_down = kernel.at_limit && fills || now < self.sender_limited_until;
-        let count = self.streams.update(now, rtt, rate, held_down)?;
+        let count = self.streams.update(now, rtt, content, held_down)?;
         self.notes.push(format!(
-            "{} holds each connection down: {count} connections from now on",
+            "{} holds each connection down at {rate} in all: {count} connections from now on",
             if kernel.at_limit && fills {
                 "the receive buffer's limit (net.ipv4.tcp_rmem)"
             } else {

@@ -14,8 +14,9 @@ use sweetspot_protocol::probe::PacketAuthenticator;
 use sweetspot_protocol::record::{Entry, EntryKind, MAX_BATCH, Record};
 use sweetspot_protocol::series::{SeriesRecord, SeriesRow};
 use sweetspot_protocol::{
-    Accept, Message, Offer, OwnAccount, ProtocolError, ROW_INTERVAL, ReceiverItem, ReceiverSummary,
-    Role, SenderLimit, SenderOrder, SenderSummary, Session, TransferSummary,
+    Accept, LossWatch, Message, Offer, OwnAccount, ProtocolError, ROW_INTERVAL, ReceiverItem,
+    ReceiverSummary, Role, SenderLimit, SenderOrder, SenderSample, SenderSummary, Session,
+    TransferSummary,
 };
 use sweetspot_sizing::{CongestionChoice, KnownPath, Sizing};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
@@ -46,6 +47,8 @@ const READERS: usize = 2;
 const BUSY_INTERVAL: Duration = Duration::from_secs(5);
 /// How often this end looks whether its host limits it.
 const LIMIT_INTERVAL: Duration = Duration::from_secs(1);
+/// Congestion control is what limits if its window is less than this share of the advertised one.
+const CWND_SHARE: f64 = 0.7;
 /// A full send buffer limits if it does for this share of the time.
 const LIMITED_SHARE: f64 = 0.3;
 
@@ -567,7 +570,12 @@ impl Sending<'_> {
         let begin = clock::now();
         let (mut due, mut last) = (begin + ROW_INTERVAL, (begin, Bytes::ZERO));
         let mut busy_at = begin + BUSY_INTERVAL;
-        let mut limits = LimitWatch { due: begin + LIMIT_INTERVAL, limited: Duration::ZERO };
+        let mut limits = LimitWatch {
+            due: begin + LIMIT_INTERVAL,
+            limited: Duration::ZERO,
+            losses: LossWatch::default(),
+            losses_are_random: false,
+        };
         while !self.over.load(Ordering::Acquire) {
             if wait_readable(&[self.event_fd.as_fd()], due).is_err() {
                 return;
@@ -600,14 +608,15 @@ impl Sending<'_> {
                 timeouts: first.total_rto.map(u64::from),
             }));
             observer.progress(&Progress { bytes, files, totals });
+            limits.sample(now, &infos);
             if now >= limits.due
                 && let Some(by) = limits.look(now, &links, &infos, control.congestion)
             {
-                let _ = self.channel.say_if_free(&Message::SenderLimit { by });
+                let _ = self.channel.say_soon(&Message::SenderLimit { by });
             }
             if now >= busy_at {
                 busy_at = now + BUSY_INTERVAL;
-                let _ = self.channel.say_if_free(&Message::Busy);
+                let _ = self.channel.say_soon(&Message::Busy);
             }
         }
     }
@@ -630,9 +639,29 @@ struct LimitWatch {
     due: Time,
     /// Time so far in which a full send buffer was the limit, over all connections.
     limited: Duration,
+    losses: LossWatch,
+    losses_are_random: bool,
 }
 
 impl LimitWatch {
+    fn sample(&mut self, now: Time, infos: &[Info]) {
+        let count = |of: fn(&Info) -> u32| infos.iter().map(|info| u64::from(of(info))).sum();
+        let limited =
+            |info: &Info| info.snd_wnd.is_none_or(|window| info.cwnd() < window.scaled(CWND_SHARE));
+        let rtt = |of: fn(&Info) -> Duration| infos.iter().map(of).min().unwrap_or_default();
+        self.losses_are_random = self.losses.update(
+            now,
+            &SenderSample {
+                rtt: rtt(|info| info.rtt),
+                minimum_rtt: rtt(|info| info.min_rtt),
+                segments: count(|info| info.data_segs_out),
+                retransmitted: count(|info| info.total_retrans),
+                cwnd_limited: infos.iter().all(limited),
+                streams: infos.len() as u32,
+            },
+        );
+    }
+
     fn look(
         &mut self,
         now: Time,
@@ -650,6 +679,9 @@ impl LimitWatch {
             && !links.iter().all(|link| link.congestion.is(link.channel.socket(), wanted))
         {
             return Some(SenderLimit::Congestion);
+        }
+        if self.losses_are_random {
+            return Some(SenderLimit::Losses);
         }
         let full = links.iter().all(|link| link.send_buffer.is_at_its_limit());
         (share > LIMITED_SHARE && full).then_some(SenderLimit::SendBuffer)
