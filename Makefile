@@ -1,7 +1,7 @@
 # `make help` lists what can be made. Options for a program go into ARGS: make demo ARGS="--out /tmp/demo"
 
 .DEFAULT_GOAL := help
-.PHONY: help build bench-build demo reproduce test fmt clippy purity doc unit python wasm bench-advice bench-gauntlet bench-lab bench-limits bench-live bench-router bench-sim man man-of book dist dist-test deny oldest-rust fuzz miri clean tools tools-test test-tools
+.PHONY: help build bench-build demo reproduce test fmt clippy purity doc unit python wasm bench-advice bench-gauntlet bench-lab bench-limits bench-live bench-router bench-sim bench-transfer man man-of book dist dist-test deny oldest-rust fuzz miri clean tools tools-test test-tools
 
 SWEETSPOT := target/release/sweetspot
 BENCH := target/release/sweetspot-bench
@@ -19,7 +19,7 @@ test: tools-test fmt clippy purity doc unit python ## Formatting, lints, purity,
 	@scripts/skipped.sh $(SKIPPED)
 
 test-tools: ## The programs that some tests compare with or run, by apt-get
-	apt-get install --yes --no-install-recommends bsdutils chromium chromium-driver tcptrace tshark util-linux
+	apt-get install --yes --no-install-recommends bsdutils chromium chromium-driver openssh-client openssh-server rsync tcptrace tshark util-linux
 
 bench-advice: build bench-build ## Compare advised windows with the best in random situations; writes docs/results/advice.md (about 4 minutes)
 	$(BENCH) advice $(ARGS)
@@ -47,6 +47,9 @@ bench-router: bench-build ## Play random router links and fit the predictions of
 
 bench-sim: build bench-build ## Measure the simulator beside ns-2 and ns-3; writes docs/results/speed.md (about 6 minutes)
 	$(BENCH) sim $(ARGS)
+
+bench-transfer: build bench-build ## Move files beside scp and rsync, and across lossy and long paths; writes docs/results/transfer.md (about 15 minutes; root)
+	$(BENCH) transfer $(ARGS)
 
 reproduce: build ## Play ns-2's cases and the papers' figures again; writes docs/results/ns2.md, papers.md and router.md (about an hour)
 	$(SWEETSPOT) reproduce ns2 router-tables all --careful --out docs/results $(ARGS)

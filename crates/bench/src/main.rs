@@ -11,6 +11,7 @@ mod limits;
 mod live;
 mod speed;
 mod store;
+mod transfer;
 
 /// Measures Sweetspot and writes docs/results.
 #[derive(Debug, Parser)]
@@ -36,6 +37,8 @@ enum Benchmark {
     Router(commands::router::Arguments),
     /// The simulator beside ns-2 and ns-3; writes docs/results/speed.md
     Sim(commands::sim::Arguments),
+    /// Files moved beside scp and rsync, and across emulated paths; writes docs/results/transfer.md
+    Transfer(commands::transfer::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -46,6 +49,7 @@ fn main() -> ExitCode {
         Benchmark::Limits(arguments) => commands::limits::run(arguments),
         Benchmark::Router(arguments) => commands::router::run(arguments),
         Benchmark::Sim(arguments) => commands::sim::run(arguments),
+        Benchmark::Transfer(arguments) => commands::transfer::run(arguments),
     };
     result.unwrap_or_else(|error| {
         eprintln!("sweetspot-bench: {error}");

@@ -32,6 +32,7 @@ const LEAST_GAIN: f64 = 1.25;
 pub struct StreamCount {
     count: u32,
     fixed: bool,
+    greedy: bool,
     /// When the present number came into use.
     since: Option<Time>,
     /// Two marks of time and content, one to two settling times back and less: the recent rate is measured from the
@@ -50,12 +51,19 @@ impl StreamCount {
         StreamCount {
             count: chosen.unwrap_or(1).clamp(1, MAX_STREAMS),
             fixed: chosen.is_some(),
+            greedy: false,
             since: None,
             marks: None,
             before: None,
             failures: 0,
             rests_until: Time::ZERO,
         }
+    }
+
+    /// Doubles the number while that pays, whether or not something holds each connection down: together they may then
+    /// take more than one flow's fair share.
+    pub fn greedy(self, greedy: bool) -> StreamCount {
+        StreamCount { greedy, ..self }
     }
 
     /// How many there are to be.
@@ -81,7 +89,7 @@ impl StreamCount {
         if now >= marks[1].0 + settling(rtt) {
             *marks = [marks[1], (now, content)];
         }
-        if now < from + settling(rtt) || !held_down {
+        if now < from + settling(rtt) || !(held_down || self.greedy) {
             return None;
         }
         let rate = content.saturating_sub(before) / now.since(from);

@@ -8,6 +8,7 @@ pub mod live;
 pub mod router;
 mod selection;
 pub mod sim;
+pub mod transfer;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

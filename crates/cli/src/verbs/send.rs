@@ -54,6 +54,9 @@ pub struct Arguments {
     /// Connections to use [default: one, and more where one cannot carry the path]
     #[arg(long, value_name = "N", value_parser = streams)]
     streams: Option<u32>,
+    /// Whether several connections may take more than one flow's share of a path that others use
+    #[arg(long, value_name = "HOW", default_value = "fair")]
+    share: Share,
     #[command(flatten)]
     path: PathArguments,
     /// Do not answer probes; round-trip times are then the receiving kernel's estimates
@@ -83,6 +86,15 @@ pub struct Arguments {
     /// Print more detail
     #[arg(long, short)]
     verbose: bool,
+}
+
+/// What several connections may take of a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Share {
+    /// No more than one flow: there are more only where each is held down by something of its own.
+    Fair,
+    /// As much as more connections bring.
+    Greedy,
 }
 
 /// Arguments that choose what of the sources is sent.
@@ -137,6 +149,7 @@ pub fn run(mut arguments: Arguments) -> Ending {
         path: arguments.path.resolve()?,
         probes: !arguments.no_probes,
         streams: arguments.streams,
+        greedy: arguments.share == Share::Greedy,
         retry_for: arguments.retry_for,
         ..SendOptions::default()
     };

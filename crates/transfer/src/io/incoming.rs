@@ -177,7 +177,9 @@ impl IncomingFiles {
         match &entry.kind {
             EntryKind::Directory => {
                 let new =
-                    target.make_directory(&entry.path).map_err(|error| match error.kind() {
+                    target.make_directory(&entry.path, entry.mode).map_err(|error| match error
+                        .kind()
+                    {
                         io::ErrorKind::AlreadyExists => {
                             TransferError::NotADirectory(entry.path.to_string().into())
                         }

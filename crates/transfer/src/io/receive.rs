@@ -116,7 +116,7 @@ pub(crate) fn receive(
             config.clamp_method,
             registration.clone(),
             &files,
-            StreamCount::new(chosen),
+            StreamCount::new(chosen).greedy(offer.greedy),
             observer,
         )?;
         let transfer = Receiving {

@@ -399,8 +399,10 @@ impl ReceiverState {
             "{} holds each connection down at {rate} in all: {count} connections from now on",
             if kernel.at_limit && fills {
                 "the receive buffer's limit (net.ipv4.tcp_rmem)"
-            } else {
+            } else if held_down {
                 "the sender's host"
+            } else {
+                "a fair share"
             }
         ));
         Some(count)

@@ -97,10 +97,14 @@ impl TargetDirectory {
         }
     }
 
-    /// Makes a directory. Returns false if it was there already. The error is `AlreadyExists` if something else is.
-    pub fn make_directory(&self, path: &RelativePath) -> io::Result<bool> {
+    /// Makes a directory of this mode, in which its owner may write for now. Returns false if it was there already. The error is `AlreadyExists` if something else is.
+    pub fn make_directory(&self, path: &RelativePath, mode: u32) -> io::Result<bool> {
         let parent = self.parent(path)?;
-        match rustix::fs::mkdirat(&parent, name(path), Mode::RWXU) {
+        match rustix::fs::mkdirat(
+            &parent,
+            name(path),
+            Mode::from_raw_mode(mode & 0o777) | Mode::RWXU,
+        ) {
             Ok(()) => Ok(true),
             Err(Errno::EXIST) => match self.status(path)? {
                 Some(stat) if is(&stat, FileType::Directory) => Ok(false),
@@ -494,8 +498,8 @@ mod tests {
         symlink(outside.path(), dir.path().join("way-out")).unwrap();
         symlink(outside.path().join("victim"), dir.path().join("f")).unwrap();
         assert!(target.temp_file(&path("way-out/victim"), false).is_err());
-        assert!(target.make_directory(&path("way-out/new")).is_err());
-        assert!(target.make_directory(&path("way-out")).is_err());
+        assert!(target.make_directory(&path("way-out/new"), 0o755).is_err());
+        assert!(target.make_directory(&path("way-out"), 0o755).is_err());
         assert!(target.open_file(&path("f")).is_err());
         // Replacing a link replaces the link, not what it points to.
         target.temp_file(&path("f"), false).unwrap().finish(&path("f"), true).unwrap();

@@ -1,0 +1,56 @@
+use std::process::ExitCode;
+
+use super::Ending;
+use super::selection::Selection;
+use crate::transfer::{
+    LocalResult, PathResult, Peers, local_cases, markdown, path_cases, play_path,
+};
+
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    selection: Selection,
+    /// Runs of each program on this host
+    #[arg(long, default_value_t = 3)]
+    runs: usize,
+    /// Directory for the files that are moved, best in memory
+    #[arg(long, value_name = "DIR", default_value = "/dev/shm")]
+    scratch: std::path::PathBuf,
+}
+
+const NAME: &str = "transfer";
+
+/// Plays the selected cases, then writes the document from all stored results.
+pub fn run(arguments: Arguments) -> Ending {
+    let selection = &arguments.selection;
+    let (store, program) = (selection.store(NAME, None)?, super::sweetspot()?);
+    let scratch = arguments.scratch.join(format!("sweetspot-bench-{}", std::process::id()));
+    std::fs::create_dir(&scratch)
+        .map_err(|error| format!("cannot make {}: {error}; give --scratch", scratch.display()))?;
+    let played = (|| {
+        let peers = Peers::new(&scratch)?;
+        for case in local_cases() {
+            if selection.is_due::<LocalResult>(&store, &case.name) {
+                eprintln!("{} ...", case.name);
+                store.put(&case.name, &peers.play(&case, arguments.runs, &program)?)?;
+            }
+        }
+        for case in path_cases() {
+            if selection.is_due::<PathResult>(&store, case.name) {
+                eprintln!("{} ...", case.name);
+                store.put(case.name, &play_path(&case, &scratch, &program)?)?;
+            }
+        }
+        Ok::<(), String>(())
+    })();
+    let _ = std::fs::remove_dir_all(&scratch);
+    played?;
+    selection.write_document(NAME, |_| {
+        let locals: Vec<LocalResult> =
+            local_cases().iter().filter_map(|case| store.get(&case.name)).collect();
+        let paths: Vec<PathResult> =
+            path_cases().iter().filter_map(|case| store.get(case.name)).collect();
+        markdown(&locals, &paths, "make bench-transfer")
+    })?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,136 @@
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::Command;
+
+use serde::{Deserialize, Serialize};
+
+/// A transfer across an emulated path.
+#[derive(Debug, Clone)]
+pub struct PathCase {
+    pub name: &'static str,
+    /// As `emulate --path` takes it.
+    pub path: &'static str,
+    /// The path's rate, Mbit/s, and the share of packets that it loses.
+    pub rate_mbit: f64,
+    pub loss: f64,
+    /// Content, bytes.
+    pub size: u64,
+    pub congestion: &'static str,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PathResult {
+    pub path: String,
+    pub congestion: String,
+    pub size: u64,
+    pub seconds: f64,
+    pub goodput_mbit: f64,
+    /// Share of what the path can carry of payload.
+    pub of_path: f64,
+    pub streams: u32,
+    /// Segments sent again, beyond those that the path lost, as a share of all.
+    pub sent_again_beyond_loss: f64,
+}
+
+/// Payload of a full packet on the wire: 1448 of 1500 bytes.
+const PAYLOAD_SHARE: f64 = 1448.0 / 1500.0;
+
+pub fn path_cases() -> Vec<PathCase> {
+    let case = |name, path, rate_mbit, loss, size, congestion| PathCase {
+        name,
+        path,
+        rate_mbit,
+        loss,
+        size,
+        congestion,
+    };
+    vec![
+        case("demo", "rate=50Mbit/s rtt=100ms buffer=625kB", 50.0, 0.0, 150_000_000, "cubic"),
+        case("long", "rate=300Mbit/s rtt=200ms buffer=7.5MB", 300.0, 0.0, 1_500_000_000, "cubic"),
+        case("fat", "rate=1Gbit/s rtt=100ms buffer=12.5MB", 1000.0, 0.0, 3_000_000_000, "cubic"),
+        case(
+            "lossy-0.01",
+            "rate=100Mbit/s rtt=50ms buffer=625kB loss=0.0001",
+            100.0,
+            0.0001,
+            600_000_000,
+            "cubic",
+        ),
+        case(
+            "lossy-0.1",
+            "rate=100Mbit/s rtt=50ms buffer=625kB loss=0.001",
+            100.0,
+            0.001,
+            600_000_000,
+            "cubic",
+        ),
+        case(
+            "lossy-1",
+            "rate=100Mbit/s rtt=50ms buffer=625kB loss=0.01",
+            100.0,
+            0.01,
+            600_000_000,
+            "reno",
+        ),
+        case(
+            "lossy-1-bbr",
+            "rate=100Mbit/s rtt=50ms buffer=625kB loss=0.01",
+            100.0,
+            0.01,
+            600_000_000,
+            "bbr",
+        ),
+    ]
+}
+
+/// Plays a case with `program` in `scratch`.
+pub fn play_path(case: &PathCase, scratch: &Path, program: &Path) -> Result<PathResult, String> {
+    let failed = |error: std::io::Error| error.to_string();
+    let (file, target) = (scratch.join("content"), scratch.join("incoming"));
+    let mut random = File::open("/dev/urandom").map_err(failed)?;
+    let made = File::create(&file).map_err(failed)?;
+    let mut limited = std::io::Read::take(&mut random, case.size);
+    std::io::copy(&mut limited, &mut &made).map_err(failed)?;
+    let _ = fs::remove_dir_all(&target);
+    let ticket = scratch.join("ticket");
+    let _ = fs::remove_file(&ticket);
+    let far = format!(
+        "{} serve --dir {} --once --listen 10.77.0.2:7411 >{}",
+        program.display(),
+        target.display(),
+        ticket.display()
+    );
+    let near = format!(
+        "until [ -s {0} ]; do sleep 0.1; done; exec {1} send {2} $(head -n 1 {0}) --json --congestion {3}",
+        ticket.display(),
+        program.display(),
+        file.display(),
+        case.congestion
+    );
+    let mut command = Command::new("timeout");
+    command.arg("400").arg(program).args(["emulate", "--path", case.path, "--far", &far]);
+    command.args(["--", "sh", "-c", &near]);
+    let output = command.output().map_err(|e| format!("emulate: {e}"))?;
+    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+    let json = stdout
+        .lines()
+        .find(|line| line.starts_with('{'))
+        .ok_or_else(|| format!("{}: {}", case.name, String::from_utf8_lossy(&output.stderr)))?;
+    let outcome: serde_json::Value = serde_json::from_str(json).map_err(|e| e.to_string())?;
+    let number = |key: &str| outcome[key].as_f64().unwrap_or(f64::NAN);
+    let _ = fs::remove_file(&file);
+    let _ = fs::remove_dir_all(&target);
+    let goodput_mbit = number("goodput_bps") / 1e6;
+    let (segments, again) = (number("segments"), number("retransmitted_segments"));
+    Ok(PathResult {
+        path: case.path.to_owned(),
+        congestion: case.congestion.to_owned(),
+        size: case.size,
+        seconds: number("seconds"),
+        goodput_mbit,
+        of_path: goodput_mbit / (case.rate_mbit * PAYLOAD_SHARE * (1.0 - case.loss)),
+        streams: number("streams") as u32,
+        sent_again_beyond_loss: again / segments - case.loss,
+    })
+}

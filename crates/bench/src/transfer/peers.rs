@@ -1,0 +1,221 @@
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde::{Deserialize, Serialize};
+
+/// What is moved on this host, through its own sshd on loopback.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Content {
+    /// One file of so many bytes.
+    OneFile(u64),
+    /// So many files of 1 to 10 kB.
+    SmallFiles(u32),
+}
+
+/// One program moving one content.
+#[derive(Debug, Clone)]
+pub struct LocalCase {
+    pub name: String,
+    pub content: Content,
+    /// A shell's words; `$SRC`, `$DST`, `$SSH` and `$SWEETSPOT` are set.
+    pub command: &'static str,
+    pub program: &'static str,
+}
+
+/// What came of it, over the runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LocalResult {
+    pub program: String,
+    pub content: String,
+    pub bytes: u64,
+    /// Seconds of each run, the start of ssh included.
+    pub seconds: Vec<f64>,
+    /// User and system time of the near end, seconds, of each run.
+    pub near_cpu: Vec<f64>,
+}
+
+const PROGRAMS: [(&str, &str); 3] = [
+    (
+        "sweetspot copy",
+        "\"$SWEETSPOT\" copy --quiet --ssh \"$SSH\" --remote-program \"$SWEETSPOT\" \"$SRC\" far:\"$DST\"",
+    ),
+    ("rsync -a over ssh", "rsync -a -e \"$SSH\" \"$SRC\" far:\"$DST\""),
+    ("scp -r", "scp -q -r -F \"$CONF\" \"$SRC\" far:\"$DST\""),
+];
+
+/// Each content by each program.
+pub fn local_cases() -> Vec<LocalCase> {
+    let contents =
+        [("file", Content::OneFile(1_500_000_000)), ("small", Content::SmallFiles(100_000))];
+    let case = |(name, content): (&str, Content)| {
+        PROGRAMS.map(|(program, command)| {
+            let short = program.split(' ').next().unwrap_or(program);
+            LocalCase { name: format!("{name}-{short}"), content, command, program }
+        })
+    };
+    contents.into_iter().flat_map(case).collect()
+}
+
+/// An ssh server and client of this benchmark's own.
+pub struct Peers {
+    scratch: PathBuf,
+}
+
+impl Peers {
+    /// Makes keys and configurations in `scratch`, which is best in memory.
+    pub fn new(scratch: &Path) -> Result<Peers, String> {
+        let at = |name: &str| scratch.join(name).display().to_string();
+        for key in ["host", "user"] {
+            let mut command = Command::new("ssh-keygen");
+            command.args(["-q", "-t", "ed25519", "-N", "", "-f", &at(key)]);
+            run(&mut command, "ssh-keygen (apt-get install openssh-client openssh-server)")?;
+        }
+        fs::copy(at("user.pub"), at("authorized")).map_err(|e| e.to_string())?;
+        let server = format!(
+            "Port 2222\nListenAddress 127.0.0.1\nHostKey {}\nAuthorizedKeysFile {}\nStrictModes no\n\
+             PermitRootLogin yes\nUsePAM no\nPidFile none\nSubsystem sftp internal-sftp\n",
+            at("host"),
+            at("authorized")
+        );
+        let client = format!(
+            "Host far\nHostName 127.0.0.1\nPort 2222\nIdentityFile {}\nStrictHostKeyChecking no\n\
+             UserKnownHostsFile /dev/null\nLogLevel ERROR\n",
+            at("user")
+        );
+        let write = |name: &str, text: String| fs::write(at(name), text).map_err(|e| e.to_string());
+        write("sshd.conf", server)?;
+        write("ssh.conf", client)?;
+        Ok(Peers { scratch: scratch.to_owned() })
+    }
+
+    /// Plays a case `runs` times.
+    pub fn play(
+        &self,
+        case: &LocalCase,
+        runs: usize,
+        program: &Path,
+    ) -> Result<LocalResult, String> {
+        let (source, bytes) = self.content(case.content)?;
+        let (mut seconds, mut near_cpu) = (Vec::new(), Vec::new());
+        for _ in 0..runs {
+            let target = self.scratch.join("target");
+            let _ = fs::remove_dir_all(&target);
+            fs::create_dir(&target).map_err(|e| e.to_string())?;
+            let (took, cpu) = self.run(case, &source, &target, program)?;
+            seconds.push(took);
+            near_cpu.push(cpu);
+            let moved = target.join(source.file_name().unwrap_or_default());
+            let mut diff = Command::new("diff");
+            run(diff.arg("-rq").arg(&source).arg(&moved), &format!("{}: diff", case.name))?;
+            let _ = fs::remove_dir_all(&target);
+        }
+        let content = match case.content {
+            Content::OneFile(n) => format!("one file of {:.1} GB", n as f64 / 1e9),
+            Content::SmallFiles(n) => format!("{n} files of 1 to 10 kB"),
+        };
+        Ok(LocalResult { program: case.program.to_owned(), content, bytes, seconds, near_cpu })
+    }
+
+    /// Seconds, and CPU time of the near end, of one run in a namespace with an sshd.
+    fn run(
+        &self,
+        case: &LocalCase,
+        source: &Path,
+        target: &Path,
+        program: &Path,
+    ) -> Result<(f64, f64), String> {
+        let conf = self.scratch.join("ssh.conf").display().to_string();
+        let script = format!(
+            "ip link set lo up && mount -t tmpfs tmpfs /run && mkdir /run/sshd && /usr/sbin/sshd -f {} || exit 1
+             begin=$(date +%s.%N); {}; code=$?; end=$(date +%s.%N)
+             echo \"times $begin $end\"; times; exit $code",
+            self.scratch.join("sshd.conf").display(),
+            case.command
+        );
+        let mut command = Command::new("unshare");
+        command.args(["--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]);
+        command.args(["sh", "-c", &script]).env("SRC", source).env("DST", target);
+        command.env("SSH", format!("ssh -F {conf}")).env("CONF", &conf).env("SWEETSPOT", program);
+        let output = command.output().map_err(|e| format!("unshare: {e}"))?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            return Err(format!("{}: {}: {said}", case.name, output.status));
+        }
+        let mut lines = text.lines().skip_while(|line| !line.starts_with("times "));
+        let moments: Vec<f64> = lines
+            .next()
+            .unwrap_or_default()
+            .split(' ')
+            .filter_map(|word| word.parse().ok())
+            .collect();
+        // The shell's own times, then those of what it ran: 0m1.234s 0m0.567s.
+        let cpu = lines.nth(1).unwrap_or_default().split(' ').filter_map(minutes).sum();
+        match moments[..] {
+            [begin, end] => Ok((end - begin, cpu)),
+            _ => Err(format!("{}: no times in {text:?}", case.name)),
+        }
+    }
+
+    fn content(&self, content: Content) -> Result<(PathBuf, u64), String> {
+        let failed = |error: std::io::Error| error.to_string();
+        match content {
+            Content::OneFile(size) => {
+                let path = self.scratch.join("file");
+                if !path.exists() {
+                    let mut random = File::open("/dev/urandom").map_err(failed)?;
+                    let file = File::create(&path).map_err(failed)?;
+                    let mut limited = std::io::Read::take(&mut random, size);
+                    std::io::copy(&mut limited, &mut &file).map_err(failed)?;
+                }
+                Ok((path, size))
+            }
+            Content::SmallFiles(count) => {
+                let path = self.scratch.join("small");
+                let mut bytes = 0;
+                let fresh = !path.exists();
+                for i in 0..count {
+                    // 1 to 10 kB, spread evenly (a multiplicative sequence).
+                    let size = 1000 + u64::from(i).wrapping_mul(2_654_435_761) % 9001;
+                    bytes += size;
+                    if fresh {
+                        let directory = path.join(format!("d{}", i / 1000));
+                        fs::create_dir_all(&directory).map_err(failed)?;
+                        let mut file =
+                            File::create(directory.join(format!("f{i}"))).map_err(failed)?;
+                        let byte = (i % 251) as u8;
+                        file.write_all(&vec![byte; size as usize]).map_err(failed)?;
+                    }
+                }
+                Ok((path, bytes))
+            }
+        }
+    }
+}
+
+fn minutes(word: &str) -> Option<f64> {
+    let (minutes, seconds) = word.strip_suffix('s')?.split_once('m')?;
+    Some(minutes.parse::<f64>().ok()? * 60.0 + seconds.parse::<f64>().ok()?)
+}
+
+fn run(command: &mut Command, what: &str) -> Result<(), String> {
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("{what}: {status}")),
+        Err(error) => Err(format!("{what}: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shells_times_are_read() {
+        assert_eq!(minutes("0m1.250s"), Some(1.25));
+        assert_eq!(minutes("2m3s"), Some(123.0));
+        assert_eq!(minutes("1.5"), None);
+    }
+}
