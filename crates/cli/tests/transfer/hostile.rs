@@ -77,8 +77,8 @@ fn a_proof_from_another_connection_is_worth_nothing() {
 fn an_admitted_peer_that_breaks_the_protocol_leaves_nothing() {
     let serve = Serve::start(&[]);
     let ticket = serve.ticket();
-    type Deed = fn(&mut Raw);
-    let cases: [(Deed, &str); 8] = [
+    type Step = fn(&mut Raw);
+    let cases: [(Step, &str); 8] = [
         (|raw| raw.piece(0, &[7; 999]), "piece 0 of a wrong length"),
         (|raw| raw.piece(1, &[7; 1000]), "piece 1 of a wrong length"),
         (|raw| raw.send(&[0, 0xff, 0xff, 0xff, 0xff]), "where 262184 is the most"),
@@ -88,11 +88,11 @@ fn an_admitted_peer_that_breaks_the_protocol_leaves_nothing() {
         (|raw| raw.end(0, 999), "did not send the 1000 bytes"),
         (|raw| raw.send(&Record::Answers(vec![]).to_frame()), "sent answers in the midst"),
     ];
-    for (deed, words) in cases {
+    for (step, words) in cases {
         let mut raw = Raw::accepted(&ticket);
         raw.list("f", 1000);
         raw.answered();
-        deed(&mut raw);
+        step(&mut raw);
         let answer = raw.hear_all();
         assert!(answer.contains(words), "{words}: {answer}");
     }

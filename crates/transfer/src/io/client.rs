@@ -180,13 +180,13 @@ pub fn first_reachable(tickets: &[Ticket], patience: Duration) -> Option<Ticket>
     let deadline = clock::now() + patience;
     for ticket in tickets {
         let (ticket, answers) = (ticket.clone(), answers.clone());
-        let knock = move || {
+        let reach = move || {
             if link::answers(&ticket, deadline) {
                 let _ = answers.send(ticket);
             }
         };
         // One that cannot be tried does not answer.
-        let _ = thread::Builder::new().name("knock".into()).spawn(knock);
+        let _ = thread::Builder::new().name("reach".into()).spawn(reach);
     }
     drop(answers);
     first.recv_timeout(patience.into()).ok()

@@ -167,7 +167,7 @@ impl IncomingFiles {
         }
         let failed = |error| target::failed(&entry.path, error);
         if self.policy.dry_run {
-            return self.foretell(target, number, entry);
+            return self.plan_dry_run(target, number, entry);
         }
         let made = |new: bool| {
             let mut state = lock(&self.state);
@@ -213,7 +213,7 @@ impl IncomingFiles {
     }
 
     /// What would be wanted, without writing anything.
-    fn foretell(
+    fn plan_dry_run(
         &self,
         target: &TargetDirectory,
         number: u32,

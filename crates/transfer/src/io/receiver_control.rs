@@ -226,7 +226,7 @@ impl<'a> ReceiverControl<'a> {
     pub fn keep_time(&self) -> Result<(), TransferError> {
         let (mut probe_socket, mut busy_at) = (None, clock::now() + BUSY_INTERVAL);
         while !self.done.load(Ordering::Acquire) {
-            self.answer_phone(&mut probe_socket);
+            self.open_probe_socket(&mut probe_socket);
             self.listen(probe_socket.as_ref())?;
             let due = self.tick(probe_socket.as_ref())?;
             if clock::now() >= busy_at {
@@ -274,7 +274,7 @@ impl<'a> ReceiverControl<'a> {
 
     /// Opens a socket for datagrams to the sender once its address is known, and a new one when it
     /// comes under another.
-    fn answer_phone(&self, probe_socket: &mut Option<ProbeSocket>) {
+    fn open_probe_socket(&self, probe_socket: &mut Option<ProbeSocket>) {
         let Some(peer_address) =
             self.registration.as_ref().and_then(|registration| registration.peer_address())
         else {

@@ -56,7 +56,7 @@ pub fn run(_arguments: Arguments) -> Ending {
     let served = thread::scope(|scope| {
         // Not joined at the end of a transfer: standard input may stay open.
         let (server, admitted, connected) = (&server, &admitted, &connected);
-        let ears = scope.spawn(move || {
+        let listener = scope.spawn(move || {
             let outcome = obey(&mut input, server, &request);
             match outcome {
                 Some(outcome) => {
@@ -69,7 +69,8 @@ pub fn run(_arguments: Arguments) -> Ending {
             }
         });
         let served = server.run(&Admissions(admitted));
-        if !ears.is_finished() && connected.lock().unwrap_or_else(PoisonError::into_inner).is_none()
+        if !listener.is_finished()
+            && connected.lock().unwrap_or_else(PoisonError::into_inner).is_none()
         {
             std::process::exit(i32::from(served.is_err()));
         }
