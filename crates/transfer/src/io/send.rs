@@ -680,7 +680,11 @@ impl LimitWatch {
         {
             return Some(SenderLimit::Congestion);
         }
-        if self.losses_are_random {
+        // BBR takes no notice of losses.
+        let by_losses = |link: &Arc<SenderLink>| {
+            !link.congestion.is(link.channel.socket(), CongestionChoice::Bbr)
+        };
+        if self.losses_are_random && links.iter().all(by_losses) {
             return Some(SenderLimit::Losses);
         }
         let full = links.iter().all(|link| link.send_buffer.is_at_its_limit());
