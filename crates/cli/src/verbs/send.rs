@@ -15,6 +15,7 @@ use super::transfer::{
 
 /// `sweetspot send` as typed.
 #[derive(Debug, clap::Args)]
+#[command(override_usage = "sweetspot send [OPTIONS] SOURCE... [TICKET]")]
 #[command(after_help = "\
 Examples:
   sweetspot send results.tar sweetspot1:...
@@ -30,8 +31,8 @@ Exit codes: 0 everything is there; 23 some files are not, each named; 1 the
 transfer failed; 2 the command line is wrong.")]
 pub struct Arguments {
     /// Files and directories to send, `-` for standard input, and at the end the ticket that
-    /// `sweetspot serve` or `sweetspot receive` printed. Without a ticket it prints one itself and waits
-    #[arg(required = true, value_name = "SOURCE... [TICKET]")]
+    /// `sweetspot serve` printed. Without a ticket it prints one itself and waits
+    #[arg(required = true, value_name = "PATH")]
     paths: Vec<OsString>,
     /// Read the ticket from this file (`-`: standard input), where other users cannot see it
     #[arg(long, value_name = "FILE")]

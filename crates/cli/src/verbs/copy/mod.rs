@@ -38,6 +38,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// `sweetspot copy` as typed.
 #[derive(Debug, clap::Args)]
+#[command(override_usage = "sweetspot copy [OPTIONS] SOURCE... DESTINATION")]
 #[command(after_help = "\
 Examples:
   sweetspot copy results.tar backup.example.org:
@@ -58,7 +59,7 @@ failed; 2 the command line is wrong.")]
 pub struct Arguments {
     /// What to copy, and at the end where to: PATH, HOST:PATH or USER@HOST:PATH. A directory with `/` at its end stands
     /// for what is in it
-    #[arg(required = true, num_args = 2.., value_name = "SOURCE... DESTINATION")]
+    #[arg(required = true, num_args = 2.., value_name = "PATH")]
     operands: Vec<OsString>,
     #[command(flatten)]
     choice: ChoiceArguments,
@@ -78,7 +79,7 @@ pub struct Arguments {
     #[arg(long, value_name = "COMMAND", default_value = "sweetspot")]
     remote_program: String,
     /// Port that the far end listens on, if only some pass its firewall [default: any]
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, hide_default_value = true)]
     port: u16,
     /// Which connections to try: auto, direct (to the far end), reverse (from it), ssh (through ssh)
     #[arg(long, value_name = "WAY", default_value = "auto")]
