@@ -1,40 +1,10 @@
 //! File operations that the standard library does not offer.
 
-use std::ffi::CString;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 
 use sweetspot_units::Bytes;
-
-/// Renames `from` to `to` in one step. The error is `AlreadyExists` if `to` exists.
-pub fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
-    let (from_c, to_c) = (c_path(from)?, c_path(to)?);
-    // By number: musl has had the function since 1.2.5 only.
-    // SAFETY: both are NUL-terminated strings that live through the call.
-    let rc = unsafe {
-        libc::syscall(
-            libc::SYS_renameat2,
-            libc::AT_FDCWD,
-            from_c.as_ptr(),
-            libc::AT_FDCWD,
-            to_c.as_ptr(),
-            libc::RENAME_NOREPLACE,
-        )
-    };
-    if rc == 0 {
-        return Ok(());
-    }
-    let error = io::Error::last_os_error();
-    // File systems without the flag (NFS, some FUSE): link(2) refuses an existing name as well.
-    if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOSYS)) {
-        std::fs::hard_link(from, to)?;
-        return std::fs::remove_file(from);
-    }
-    Err(error)
-}
 
 /// Takes an exclusive lock on an open file. Returns false if somebody else holds one. The lock ends with the last
 /// descriptor of the file.
@@ -78,9 +48,4 @@ pub fn start_writeback(file: &File, offset: u64, length: u64) {
     unsafe {
         libc::sync_file_range(file.as_raw_fd(), offset, length, libc::SYNC_FILE_RANGE_WRITE);
     }
-}
-
-fn c_path(path: &Path) -> io::Result<CString> {
-    CString::new(path.as_os_str().as_bytes())
-        .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "a NUL byte in a file name"))
 }

@@ -111,9 +111,6 @@ pub enum TransferError {
         "{0} was turned away: the ticket has expired; start serve again for a new one, or give it longer with --lifetime"
     )]
     Expired(String),
-    /// There were too many unauthenticated connections. Holds the peer's address.
-    #[error("{0} was turned away: too many unproven connections at once; let it try again later")]
-    Crowded(String),
     /// A connection for a transfer that does not run here. Holds the peer's address.
     #[error("{0} was turned away: its transfer does not run here")]
     NoTransfer(String),
