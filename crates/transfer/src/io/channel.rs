@@ -263,6 +263,21 @@ impl Channel {
         }
     }
 
+    /// Ends the connection because of `error`: the peer is told why, unless that is its own doing or it is gone.
+    pub fn part(&self, error: &TransferError) {
+        let peers_doing = matches!(
+            error,
+            TransferError::PeerGone { .. }
+                | TransferError::Silent { .. }
+                | TransferError::PeerFailed(_)
+                | TransferError::Refused(_)
+        );
+        if !peers_doing {
+            self.hang_up(&Message::Failed { reason: error.to_string() });
+        }
+        self.sever();
+    }
+
     /// Reads nothing more: wakes every thread that reads.
     pub fn stop_reading(&self) {
         let _ = self.socket.shutdown(Shutdown::Read);

@@ -5,14 +5,14 @@ use std::thread;
 
 use data_encoding::HEXLOWER;
 use sweetspot_linux::clock;
-use sweetspot_linux::tcp::ClampMethod;
 use sweetspot_protocol::{Role, Ticket, TransferSummary};
 use sweetspot_sizing::{KnownPath, Sizing};
 use sweetspot_units::{Bytes, Duration, Time};
 
-use super::link::{self, Link};
-use super::receive::{self, FurtherLinks, ReceiveConfig, Target};
-use super::send::{self, SendConfig};
+use super::identity::random_bytes;
+use super::link::{self, FurtherLinks, Link};
+use super::receive::{self, ReceiveConfig, Target};
+use super::send;
 use super::source::{SourceList, Sources};
 use crate::TransferError;
 use crate::observer::TransferObserver;
@@ -105,37 +105,6 @@ impl ReceiveOptions {
             retry_for: Duration::from_secs(15 * 60),
         }
     }
-
-    pub(crate) fn config(&self) -> Result<ReceiveConfig, TransferError> {
-        Ok(ReceiveConfig {
-            target: self.target.clone(),
-            overwrite: self.overwrite,
-            sizing: self.sizing,
-            congestion: self.congestion.clone(),
-            path: self.path,
-            probes: self.probes,
-            streams: self.streams,
-            clamp_method: ClampMethod::find()
-                .map_err(TransferError::system("testing the receive window"))?,
-        })
-    }
-}
-
-impl SendOptions {
-    pub(crate) fn config(&self) -> SendConfig {
-        SendConfig {
-            checksum: self.checksum,
-            dry_run: self.dry_run,
-            sizing: self.sizing,
-            congestion: self.congestion.clone(),
-            may_switch: self.may_switch,
-            path: self.path,
-            probes: self.probes,
-            streams: self.streams,
-            greedy: self.greedy,
-            send_buffer: self.send_buffer,
-        }
-    }
 }
 
 /// Sends to the receiver that printed `ticket`, and waits until it has verified everything. When the path breaks it
@@ -146,12 +115,11 @@ pub fn send(
     observer: &mut dyn TransferObserver,
 ) -> Result<TransferSummary, TransferError> {
     let list = SourceList::new(&options.sources)?;
-    let config = options.config();
     let congestion = options.congestion.as_deref();
     let client = Client { ticket, role: Role::Sender, congestion, transfer: transfer_id()? };
     let patience = if list.can_be_repeated() { options.retry_for } else { Duration::ZERO };
     client.run(patience, observer, |link, further, start, reconnects, observer| {
-        send::send(&config, &list, link, further, start, reconnects, observer)
+        send::send(options, &list, link, further, start, reconnects, observer)
     })
 }
 
@@ -162,7 +130,7 @@ pub fn receive(
     options: &ReceiveOptions,
     observer: &mut dyn TransferObserver,
 ) -> Result<TransferSummary, TransferError> {
-    let config = options.config()?;
+    let config = ReceiveConfig::new(options.clone())?;
     let client =
         Client { ticket, role: Role::Receiver, congestion: None, transfer: transfer_id()? };
     let repeatable = options.target != Target::Output;
@@ -291,10 +259,6 @@ impl Client<'_> {
 
 /// A new name for a transfer.
 fn transfer_id() -> Result<String, TransferError> {
-    let mut id = [0; 16];
-    getrandom::fill(&mut id).map_err(|error| TransferError::System {
-        what: "drawing a number",
-        source: std::io::Error::other(error.to_string()),
-    })?;
+    let id: [u8; 16] = random_bytes("drawing a number")?;
     Ok(HEXLOWER.encode(&id))
 }

@@ -10,6 +10,8 @@ use rustls::{
     version::TLS13,
 };
 
+use crate::TransferError;
+
 /// The name in the certificate. Nobody checks it: the fingerprint in the ticket names this very
 /// certificate.
 const CERTIFICATE_NAME: &str = "sweetspot";
@@ -53,6 +55,18 @@ pub(crate) fn pinned(fingerprint: [u8; 32]) -> Result<Arc<ClientConfig>, Error> 
     config.enable_sni = false;
     config.resumption = rustls::client::Resumption::disabled();
     Ok(Arc::new(config))
+}
+
+/// Bytes from the kernel's generator; `what` they are drawn for.
+pub(crate) fn random_bytes<const N: usize>(what: &'static str) -> Result<[u8; N], TransferError> {
+    let mut bytes = [0; N];
+    match getrandom::fill(&mut bytes) {
+        Ok(()) => Ok(bytes),
+        Err(error) => {
+            let source = std::io::Error::other(error.to_string());
+            Err(TransferError::System { what, source })
+        }
+    }
 }
 
 /// The name that a pinned connection is opened under.

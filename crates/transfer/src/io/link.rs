@@ -4,6 +4,7 @@ use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::{Arc, mpsc};
 use std::thread;
 
+use crossbeam_channel::Receiver;
 use sweetspot_linux::{clock, sysctl, tcp};
 use sweetspot_protocol::frame::{FrameDecoder, FramePart};
 use sweetspot_protocol::{
@@ -21,11 +22,36 @@ const ADDRESS_INTERVAL: Duration = Duration::from_millis(250);
 /// The time limit for TLS and the exchange of proofs, from the start of the connection.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(15);
 
+/// How long a further connection is waited for at a time.
+const ARRIVAL_INTERVAL: Duration = Duration::from_millis(20);
+
 /// An authenticated connection.
 pub(crate) struct Link {
     pub channel: Arc<Channel>,
     pub session: Session,
     pub frames: FrameReader,
+}
+
+/// How further connections of a transfer come about.
+pub(crate) struct FurtherLinks<'a> {
+    /// Those that arrive.
+    pub arriving: Receiver<Link>,
+    /// Makes one, at the end that connects.
+    pub dial: Option<&'a (dyn Fn() -> Result<Link, TransferError> + Sync)>,
+}
+
+impl FurtherLinks<'_> {
+    /// The next, waiting a little for it; `None` if there is none. An end that connects makes one while there are fewer
+    /// than `wanted`; `dialed` counts those that it tried, with the first.
+    pub fn next(&self, dialed: &mut u32, wanted: u32) -> Option<Link> {
+        match self.dial {
+            Some(dial) if *dialed < wanted => {
+                *dialed += 1;
+                dial().ok()
+            }
+            _ => self.arriving.recv_timeout(ARRIVAL_INTERVAL.into()).ok(),
+        }
+    }
 }
 
 /// The frames that arrive on a connection.
@@ -68,25 +94,36 @@ impl FrameReader {
         }
     }
 
-    /// The error for a peer that closed the connection.
-    pub fn gone(&self) -> TransferError {
-        self.channel.gone(Bytes::ZERO)
-    }
-
-    /// Waits for one message that opens the connection.
-    pub fn opening_message(&mut self, deadline: Time) -> Result<Message, TransferError> {
+    /// Waits until `take` finds what it wants among the parts that arrive, or the deadline. Parts of which it makes
+    /// nothing are passed over.
+    pub fn wait_for<T>(
+        &mut self,
+        deadline: Time,
+        mut take: impl FnMut(FramePart<'_>) -> Result<Option<T>, TransferError>,
+    ) -> Result<T, TransferError> {
         loop {
-            if let Some(part) = self.next_part()? {
-                let FramePart::Message(body) = part else {
-                    let (what, when) = ("content", "before a message");
-                    return Err(ProtocolError::OutOfOrder { what, when }.into());
-                };
-                return Ok(Message::read(&body).map_err(ProtocolError::from)?);
+            while let Some(part) = self.next_part()? {
+                if let Some(found) = take(part)? {
+                    return Ok(found);
+                }
             }
             if self.read(Some(deadline))?.is_none() {
                 return Err(self.channel.gone(Bytes::ZERO));
             }
         }
+    }
+
+    /// Waits for one message that opens the connection.
+    pub fn opening_message(&mut self, deadline: Time) -> Result<Message, TransferError> {
+        self.wait_for(deadline, |part| match part {
+            FramePart::Message(body) => {
+                Ok(Some(Message::read(&body).map_err(ProtocolError::from)?))
+            }
+            _ => {
+                let (what, when) = ("content", "before a message");
+                Err(ProtocolError::OutOfOrder { what, when }.into())
+            }
+        })
     }
 }
 

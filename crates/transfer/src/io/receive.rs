@@ -19,8 +19,9 @@ use sweetspot_sizing::{Controller, ControllerConfig, KnownPath, Probing, Sizing}
 use sweetspot_units::{Bytes, Duration, Time};
 
 use super::channel::{Channel, PEER_TIMEOUT, lock};
+use super::client::ReceiveOptions;
 use super::incoming::{Destination, IncomingFiles, Job, Policy};
-use super::link::{FrameReader, Link};
+use super::link::{FrameReader, FurtherLinks, Link};
 use super::receiver_control::ReceiverControl;
 use super::target::TargetDirectory;
 use super::udp_demux::UdpDemux;
@@ -48,24 +49,19 @@ pub enum Target {
     Output,
 }
 
-/// How a receiver receives.
+/// How a receiver receives on this host.
 pub(crate) struct ReceiveConfig {
-    pub target: Target,
-    pub overwrite: bool,
-    pub sizing: Option<Sizing>,
-    pub congestion: Option<String>,
-    pub path: Option<KnownPath>,
-    pub probes: bool,
-    pub streams: Option<u32>,
+    pub options: ReceiveOptions,
     pub clamp_method: ClampMethod,
 }
 
-/// How further connections of a transfer come about.
-pub(crate) struct FurtherLinks<'a> {
-    /// Those that arrive.
-    pub arriving: crossbeam_channel::Receiver<Link>,
-    /// Makes one, at the end that connects.
-    pub dial: Option<&'a (dyn Fn() -> Result<Link, TransferError> + Sync)>,
+impl ReceiveConfig {
+    /// These options, and how this kernel's window is limited.
+    pub fn new(options: ReceiveOptions) -> Result<ReceiveConfig, TransferError> {
+        let clamp_method =
+            ClampMethod::find().map_err(TransferError::system("testing the receive window"))?;
+        Ok(ReceiveConfig { options, clamp_method })
+    }
 }
 
 /// Receives what the sender at the other end of `link` brings. `start` is when the connection was made.
@@ -89,7 +85,7 @@ pub(crate) fn receive(
         let registration = registration.transpose()?;
         channel.say(&Message::Accept(Accept {
             sizing: plan.sizing.to_string(),
-            congestion: config.congestion.clone(),
+            congestion: config.options.congestion.clone(),
             probes: plan.probes,
         }))?;
         order.accept();
@@ -105,9 +101,9 @@ pub(crate) fn receive(
         let now = clock::now();
         let control_loop = ControlLoop::new(plan.controller, start, now, authenticator, headers);
         // What goes to standard output comes in order, on one connection.
-        let chosen = match config.target {
+        let chosen = match config.options.target {
             Target::Output => Some(1),
-            _ => config.streams.or(offer.streams),
+            _ => config.options.streams.or(offer.streams),
         };
         let files = IncomingFiles::new(plan.destination, plan.policy);
         let control = ReceiverControl::new(
@@ -134,7 +130,7 @@ pub(crate) fn receive(
         result
     });
     if let Err(error) = &result {
-        part(&channel, error);
+        channel.part(error);
     }
     result
 }
@@ -143,32 +139,11 @@ fn wait_for_offer(
     frames: &mut FrameReader,
     order: &mut ReceiverOrder,
 ) -> Result<Offer, TransferError> {
-    let deadline = clock::now() + PEER_TIMEOUT;
-    loop {
-        if let Some(part) = frames.next_part()? {
-            match order.handle(part)? {
-                SenderItem::Offer(offer) => return Ok(offer),
-                SenderItem::Failed(reason) => return Err(TransferError::PeerFailed(reason)),
-                _ => continue,
-            }
-        }
-        if frames.read(Some(deadline))?.is_none() {
-            return Err(frames.gone());
-        }
-    }
-}
-
-/// Tells the sender why it ends, unless that is its own doing.
-fn part(channel: &Channel, error: &TransferError) {
-    match error {
-        TransferError::PeerFailed(_)
-        | TransferError::PeerGone { .. }
-        | TransferError::Silent { .. } => channel.sever(),
-        _ => {
-            channel.hang_up(&Message::Failed { reason: error.to_string() });
-            channel.sever();
-        }
-    }
+    frames.wait_for(clock::now() + PEER_TIMEOUT, |part| match order.handle(part)? {
+        SenderItem::Offer(offer) => Ok(Some(offer)),
+        SenderItem::Failed(reason) => Err(TransferError::PeerFailed(reason)),
+        _ => Ok(None),
+    })
 }
 
 /// What was agreed.
@@ -187,19 +162,22 @@ impl Accepted {
         channel: &Channel,
         can_probe: bool,
     ) -> Result<Accepted, TransferError> {
-        let destination = destination(&config.target, offer)?;
+        let destination = destination(&config.options.target, offer)?;
         let asked = offer.sizing.as_deref().map(str::parse::<Sizing>).transpose()?;
-        let sizing = config.sizing.or(asked).unwrap_or(Sizing::Sobas);
+        let sizing = config.options.sizing.or(asked).unwrap_or(Sizing::Sobas);
         let controller_config = ControllerConfig {
             size: offer.size.map(Bytes::new),
-            ..controller_config(channel, config.path.or(offer.path.map(KnownPath::from)))?
+            ..controller_config(channel, config.options.path.or(offer.path.map(KnownPath::from)))?
         };
         // Known before anything moves whether this sizing can be had.
         let controller = sizing.controller(&controller_config)?;
         let wanted = controller.needs().probes != Probing::Never;
-        let probes = can_probe && config.probes && offer.probes && wanted;
-        let policy =
-            Policy { replace: config.overwrite, checksum: offer.checksum, dry_run: offer.dry_run };
+        let probes = can_probe && config.options.probes && offer.probes && wanted;
+        let policy = Policy {
+            replace: config.options.overwrite,
+            checksum: offer.checksum,
+            dry_run: offer.dry_run,
+        };
         Ok(Accepted { destination, policy, sizing, controller, probes })
     }
 }
@@ -271,7 +249,7 @@ impl Receiving<'_> {
         let (jobs, taken) = crossbeam_channel::bounded(WRITE_BEHIND_PIECES);
         let (spent, empty) = crossbeam_channel::bounded(WRITE_BEHIND_PIECES);
         // One thread keeps what goes to standard output in order.
-        let workers = match config.target {
+        let workers = match config.options.target {
             Target::Output => 1,
             _ => thread::available_parallelism().map_or(2, |n| n.get().clamp(2, 4)),
         };
@@ -384,17 +362,9 @@ impl Receiving<'_> {
         thread::scope(|scope| {
             let mut dialed = 1;
             while !self.over.load(Ordering::Acquire) {
-                let link = match further.dial {
-                    Some(dial) if dialed < self.control.streams() => {
-                        dialed += 1;
-                        dial().ok()
-                    }
-                    _ => {
-                        let patience = std::time::Duration::from_millis(20);
-                        further.arriving.recv_timeout(patience).ok()
-                    }
+                let Some(link) = further.next(&mut dialed, self.control.streams()) else {
+                    continue;
                 };
-                let Some(link) = link else { continue };
                 link.channel.share_last_heard(self.channel);
                 self.control.join(&link.channel);
                 lock(&self.joined).push(Arc::clone(&link.channel));
@@ -558,14 +528,11 @@ impl LinkReader<'_, '_> {
     /// The sender's numbers, if it still gives them: the content is safe either way.
     fn sender_summary(&mut self, order: &mut ReceiverOrder) -> Option<SenderSummary> {
         let deadline = clock::now() + SENDER_SUMMARY_TIMEOUT;
-        loop {
-            while let Some(part) = self.frames.next_part().ok()? {
-                if let Ok(SenderItem::SenderSummary(summary)) = order.handle(part) {
-                    return Some(summary);
-                }
-            }
-            self.frames.read(Some(deadline)).ok()??;
-        }
+        let summary = self.frames.wait_for(deadline, |part| match order.handle(part) {
+            Ok(SenderItem::SenderSummary(summary)) => Ok(Some(summary)),
+            _ => Ok(None),
+        });
+        summary.ok()
     }
 }
 

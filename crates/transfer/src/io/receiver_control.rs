@@ -91,13 +91,6 @@ impl RecentRate {
     }
 }
 
-/// What a connection's kernel says of it.
-struct Kernel {
-    view: KernelView,
-    /// The window cannot grow further on this host.
-    at_limit: bool,
-}
-
 impl<'a> ReceiverControl<'a> {
     pub fn new(
         channel: &'a Arc<Channel>,
@@ -307,7 +300,7 @@ impl<'a> ReceiverControl<'a> {
             let mut state = lock(&self.state);
             let state = &mut *state;
             let kernel = state.kernel()?;
-            state.control_loop.handle_timeout(clock::now(), &kernel.view);
+            state.control_loop.handle_timeout(clock::now(), &kernel);
             self.perform(state)?;
             if state.flowing {
                 state.connections.iter_mut().try_for_each(Connection::hold)?;
@@ -364,40 +357,43 @@ impl ReceiverState {
     }
 
     /// What the kernel says of all connections together.
-    fn kernel(&self) -> Result<Kernel, TransferError> {
-        let most = self.most_buffer;
-        let mut sum: Option<Kernel> = None;
-        for connection in &self.connections {
-            let socket = connection.channel.socket();
-            let info = Info::read(socket).map_err(TransferError::system("TCP_INFO"))?;
-            let buffer = options::receive_buffer(socket).unwrap_or(Bytes::ZERO);
-            let view = KernelView {
+    fn kernel(&self) -> Result<KernelView, TransferError> {
+        let read = |connection: &Connection| -> Result<KernelView, TransferError> {
+            let info = Info::read(connection.channel.socket());
+            let info = info.map_err(TransferError::system("TCP_INFO"))?;
+            Ok(KernelView {
                 window: info.rcv_wnd,
                 rtt: info.rcv_rtt,
                 minimum_rtt: info.min_rtt,
                 out_of_order: info.rcv_ooopack.unwrap_or(0).into(),
-            };
-            let at_limit = buffer >= most.scaled(0.9);
-            sum = Some(match sum {
-                None => Kernel { view, at_limit },
-                Some(sum) => sum.plus(&Kernel { view, at_limit }),
-            });
-        }
-        sum.ok_or(TransferError::Interrupted)
+            })
+        };
+        let (first, more) = self.connections.split_first().ok_or(TransferError::Interrupted)?;
+        more.iter().try_fold(read(first)?, |sum, connection| Ok(plus(sum, &read(connection)?)))
+    }
+
+    /// Whether no connection's window can grow further on this host.
+    fn is_at_limit(&self) -> bool {
+        let at_limit = |connection: &Connection| {
+            let buffer = options::receive_buffer(connection.channel.socket());
+            buffer.is_ok_and(|buffer| buffer >= self.most_buffer.scaled(0.9))
+        };
+        self.connections.iter().all(at_limit)
     }
 
     /// The number of connections, when it changes.
-    fn update_streams(&mut self, kernel: &Kernel) -> Option<u32> {
+    fn update_streams(&mut self, kernel: &KernelView) -> Option<u32> {
         let (now, content) = (clock::now(), self.content);
         let rate = self.recent.update(now, content);
-        let rtt = kernel.view.rtt.max(kernel.view.minimum_rtt);
+        let rtt = kernel.rtt.max(kernel.minimum_rtt);
         let in_flight = rate * rtt;
-        let fills = kernel.view.window.is_some_and(|window| in_flight >= window.scaled(FULL_SHARE));
-        let held_down = kernel.at_limit && fills || now < self.sender_limited_until;
+        let fills = kernel.window.is_some_and(|window| in_flight >= window.scaled(FULL_SHARE));
+        let window_limited = fills && self.is_at_limit();
+        let held_down = window_limited || now < self.sender_limited_until;
         let count = self.streams.update(now, rtt, content, held_down)?;
         self.notes.push(format!(
             "{} holds each connection down at {rate} in all: {count} connections from now on",
-            if kernel.at_limit && fills {
+            if window_limited {
                 "the receive buffer's limit (net.ipv4.tcp_rmem)"
             } else if held_down {
                 "the sender's host"
@@ -416,16 +412,13 @@ impl Connection {
     }
 }
 
-impl Kernel {
-    fn plus(mut self, other: &Kernel) -> Kernel {
-        let view = &mut self.view;
-        view.window = view.window.zip(other.view.window).map(|(a, b)| a + b);
-        view.rtt = mean_known(view.rtt, other.view.rtt);
-        view.minimum_rtt = view.minimum_rtt.min(other.view.minimum_rtt);
-        view.out_of_order += other.view.out_of_order;
-        self.at_limit &= other.at_limit;
-        self
-    }
+/// What two connections are together.
+fn plus(mut sum: KernelView, other: &KernelView) -> KernelView {
+    sum.window = sum.window.zip(other.window).map(|(a, b)| a + b);
+    sum.rtt = mean_known(sum.rtt, other.rtt);
+    sum.minimum_rtt = sum.minimum_rtt.min(other.minimum_rtt);
+    sum.out_of_order += other.out_of_order;
+    sum
 }
 
 /// The mean of two round trips; the other where one is not known yet.

@@ -18,14 +18,14 @@ use sweetspot_protocol::{
     ReceiverSummary, Role, SenderLimit, SenderOrder, SenderSample, SenderSummary, Session,
     TransferSummary,
 };
-use sweetspot_sizing::{CongestionChoice, KnownPath, Sizing};
+use sweetspot_sizing::{CongestionChoice, Sizing};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use super::channel::{Channel, lock};
-use super::link::{FrameReader, Link, set_congestion};
+use super::client::SendOptions;
+use super::link::{FrameReader, FurtherLinks, Link, set_congestion};
 use super::outgoing::{FileReader, Frames, OutgoingFiles, Want};
 use super::probe_responder::ProbeResponder;
-use super::receive::FurtherLinks;
 use super::send_buffer::SendBuffer;
 use super::sender_congestion::SenderCongestion;
 use super::source::{Listed, SourceFile, SourceList};
@@ -52,24 +52,9 @@ const CWND_SHARE: f64 = 0.7;
 /// A full send buffer limits if it does for this share of the time.
 const LIMITED_SHARE: f64 = 0.3;
 
-/// How a sender sends.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct SendConfig {
-    pub checksum: bool,
-    pub dry_run: bool,
-    pub sizing: Option<Sizing>,
-    pub congestion: Option<String>,
-    pub may_switch: bool,
-    pub path: Option<KnownPath>,
-    pub probes: bool,
-    pub streams: Option<u32>,
-    pub greedy: bool,
-    pub send_buffer: Option<Bytes>,
-}
-
 /// Sends what is in `list` to the receiver at the other end of `link`. `start` is when the connection was made.
 pub(crate) fn send(
-    config: &SendConfig,
+    options: &SendOptions,
     list: &SourceList,
     mut link: Link,
     further: &FurtherLinks<'_>,
@@ -78,7 +63,7 @@ pub(crate) fn send(
     observer: &mut dyn TransferObserver,
 ) -> Result<TransferSummary, TransferError> {
     let channel = Arc::clone(&link.channel);
-    let result = offer(config, list, &mut link, further, observer).and_then(
+    let result = offer(options, list, &mut link, further, observer).and_then(
         |(accept, order, probe_responder)| {
             let sizing = accept.sizing.parse::<Sizing>()?;
             if let Some(congestion) = &accept.congestion {
@@ -86,13 +71,13 @@ pub(crate) fn send(
             }
             let (peer, name, size) = (channel.peer(), list.name.clone(), list.size);
             observer.opened(&Agreed { peer, name, size, sizing });
-            let named = config.congestion.is_some() && !config.may_switch;
+            let named = options.congestion.is_some() && !options.may_switch;
             let named = named || accept.congestion.is_some();
             let sending = Sending {
-                config,
+                options,
                 named,
                 channel: &channel,
-                files: OutgoingFiles::new(config.dry_run),
+                files: OutgoingFiles::new(options.dry_run),
                 order: Mutex::new(order),
                 probe_responder: probe_responder.filter(|_| accept.probes),
                 start,
@@ -107,63 +92,47 @@ pub(crate) fn send(
         },
     );
     if let Err(error) = &result {
-        match error {
-            TransferError::PeerGone { .. }
-            | TransferError::Silent { .. }
-            | TransferError::Refused(_)
-            | TransferError::PeerFailed(_) => channel.sever(),
-            _ => {
-                channel.hang_up(&Message::Failed { reason: error.to_string() });
-                channel.sever();
-            }
-        }
+        channel.part(error);
     }
     result
 }
 
 /// Makes the offer, and waits for the answer.
 fn offer(
-    config: &SendConfig,
+    options: &SendOptions,
     list: &SourceList,
     link: &mut Link,
     further: &FurtherLinks<'_>,
     observer: &mut dyn TransferObserver,
 ) -> Result<(Accept, SenderOrder, Option<ProbeResponder>), TransferError> {
     // Who connects knows the other's UDP port: a sender that listens does not answer probes.
-    let can_answer = config.probes && further.dial.is_some();
+    let can_answer = options.probes && further.dial.is_some();
     let probe_responder = probe_responder(&link.channel, &link.session, can_answer, observer);
     link.channel.say(&Message::Offer(Offer {
         name: list.name.clone(),
         size: list.size.map(Bytes::get),
         one_file: list.one_file,
         many: list.many,
-        checksum: config.checksum,
-        dry_run: config.dry_run,
-        sizing: config.sizing.map(|sizing| sizing.to_string()),
-        congestion: config.congestion.clone(),
-        path: config.path.map(Into::into),
+        checksum: options.checksum,
+        dry_run: options.dry_run,
+        sizing: options.sizing.map(|sizing| sizing.to_string()),
+        congestion: options.congestion.clone(),
+        path: options.path.map(Into::into),
         probes: can_answer,
-        streams: config.streams,
-        greedy: config.greedy,
+        streams: options.streams,
+        greedy: options.greedy,
     }))?;
     // On the heels of the offer, so that the receiver can probe as soon as it has answered.
     probe_responder.iter().for_each(ProbeResponder::punch);
     let mut order = SenderOrder::default();
     let deadline = clock::now() + ANSWER_TIMEOUT;
-    let accept = loop {
-        if let Some(part) = link.frames.next_part()? {
-            match order.handle(part)? {
-                ReceiverItem::Message(Message::Accept(accept)) => break accept,
-                ReceiverItem::Message(Message::Refuse { reason } | Message::Failed { reason }) => {
-                    return Err(TransferError::Refused(reason));
-                }
-                _ => continue,
-            }
+    let accept = link.frames.wait_for(deadline, |part| match order.handle(part)? {
+        ReceiverItem::Message(Message::Accept(accept)) => Ok(Some(accept)),
+        ReceiverItem::Message(Message::Refuse { reason } | Message::Failed { reason }) => {
+            Err(TransferError::Refused(reason))
         }
-        if link.frames.read(Some(deadline))?.is_none() {
-            return Err(link.frames.gone());
-        }
-    };
+        _ => Ok(None),
+    })?;
     Ok((accept, order, probe_responder))
 }
 
@@ -187,7 +156,7 @@ fn probe_responder(
 
 /// A transfer that runs.
 struct Sending<'a> {
-    config: &'a SendConfig,
+    options: &'a SendOptions,
     /// A user chose the congestion control.
     named: bool,
     /// The first connection, on which both ends speak.
@@ -434,17 +403,8 @@ impl Sending<'_> {
         thread::scope(|scope| {
             let mut dialed = 1;
             while !self.over.load(Ordering::Acquire) {
-                let link = match further.dial {
-                    Some(dial) if dialed < self.streams.load(Ordering::Acquire) => {
-                        dialed += 1;
-                        dial().ok()
-                    }
-                    _ => {
-                        let patience = std::time::Duration::from_millis(20);
-                        further.arriving.recv_timeout(patience).ok()
-                    }
-                };
-                let Some(link) = link else { continue };
+                let wanted = self.streams.load(Ordering::Acquire);
+                let Some(link) = further.next(&mut dialed, wanted) else { continue };
                 let channel = link.channel;
                 channel.share_last_heard(self.channel);
                 if self.add_link(&channel).is_err() {
@@ -457,7 +417,7 @@ impl Sending<'_> {
 
     fn add_link(&self, channel: &Arc<Channel>) -> Result<(), TransferError> {
         let congestion = SenderCongestion::new(channel.socket(), self.named);
-        let send_buffer = SendBuffer::new(Arc::clone(channel), self.config.send_buffer)?;
+        let send_buffer = SendBuffer::new(Arc::clone(channel), self.options.send_buffer)?;
         let link = SenderLink { channel: Arc::clone(channel), congestion, send_buffer };
         lock(&self.links).push(Arc::new(link));
         let control = lock(&self.last_control).clone();

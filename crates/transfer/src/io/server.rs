@@ -18,10 +18,10 @@ use super::admission::Admission;
 use super::channel::{Channel, lock};
 use super::client::{ReceiveOptions, SendOptions};
 use super::connection_table::ConnectionTable;
-use super::identity::Identity;
-use super::link::Link;
-use super::receive::{self, FurtherLinks, ReceiveConfig, Target};
-use super::send::{self, SendConfig};
+use super::identity::{Identity, random_bytes};
+use super::link::{FurtherLinks, Link};
+use super::receive::{self, ReceiveConfig, Target};
+use super::send;
 use super::source::SourceList;
 use super::target::TargetDirectory;
 use super::udp_demux::UdpDemux;
@@ -76,7 +76,7 @@ pub struct Server {
 
 enum Work {
     Receive(ReceiveConfig),
-    Send(SendConfig, SourceList),
+    Send(Box<SendOptions>, SourceList),
 }
 
 /// Watches a server.
@@ -118,7 +118,7 @@ struct OnceState {
 impl Server {
     /// Starts to listen. Finds out how this kernel's window is limited.
     pub fn bind(options: ServeOptions) -> Result<Server, TransferError> {
-        let (work, role, retry_for) = match &options.purpose {
+        let (work, role, retry_for) = match options.purpose {
             Purpose::Receive(receive) => {
                 if let Target::Into(directory) = &receive.target {
                     let wrong =
@@ -133,11 +133,13 @@ impl Server {
                             .map_err(|source| TransferError::write(directory.clone(), source))?,
                     );
                 }
-                (Work::Receive(receive.config()?), Role::Receiver, receive.retry_for)
+                let retry_for = receive.retry_for;
+                (Work::Receive(ReceiveConfig::new(receive)?), Role::Receiver, retry_for)
             }
             Purpose::Send(send) => {
                 let list = SourceList::new(&send.sources)?;
-                (Work::Send(send.config(), list), Role::Sender, send.retry_for)
+                let retry_for = send.retry_for;
+                (Work::Send(send, list), Role::Sender, retry_for)
             }
         };
         let cannot = |source| TransferError::Listen { address: options.listen.to_string(), source };
@@ -148,7 +150,7 @@ impl Server {
             what: "preparing TLS",
             source: std::io::Error::other(reason),
         })?;
-        let secret = draw_secret()?;
+        let secret = Secret(random_bytes("drawing a secret")?);
         let seconds = (clock::wall() + options.lifetime).as_nanos() / 1_000_000_000;
         let (host, port) = match options.advertise {
             Some((host, port)) => (host, port.unwrap_or(bound.port())),
@@ -303,8 +305,8 @@ impl Server {
                 let demux = Some(&self.udp_demux);
                 receive::receive(config, demux, link, &further, start, observer.as_mut())
             }
-            Work::Send(config, list) => {
-                send::send(config, list, link, &further, start, 0, observer.as_mut())
+            Work::Send(options, list) => {
+                send::send(options, list, link, &further, start, 0, observer.as_mut())
             }
         };
         drop(observer);
@@ -412,17 +414,6 @@ fn bind_both_to(address: SocketAddr) -> std::io::Result<(TcpListener, UdpDemux)>
             Err(_) if address.port() == 0 && attempt < MAX_ATTEMPTS => attempt += 1,
             Err(error) => return Err(error),
         }
-    }
-}
-
-fn draw_secret() -> Result<Secret, TransferError> {
-    let mut secret = [0; 16];
-    match getrandom::fill(&mut secret) {
-        Ok(()) => Ok(Secret(secret)),
-        Err(e) => Err(TransferError::System {
-            what: "drawing a secret",
-            source: std::io::Error::other(e.to_string()),
-        }),
     }
 }
 
