@@ -4,6 +4,7 @@ mod admission;
 mod channel;
 pub mod client;
 mod connection_table;
+mod failures;
 mod identity;
 mod incoming;
 mod link;

@@ -16,6 +16,7 @@ use sweetspot_protocol::{FileCounts, Printable, ProtocolError};
 use sweetspot_units::Bytes;
 
 use super::channel::{Channel, lock};
+use super::failures::Failures;
 use super::source::{SourceFile, next_data};
 use crate::TransferError;
 
@@ -27,8 +28,6 @@ const SMALL_BATCH_BYTES: usize = 128 << 10;
 const MAX_PASSES: u32 = 4;
 /// Entries that are listed ahead of those that are done.
 const MAX_AHEAD: u64 = 16 << 10;
-/// How many failures are kept in words.
-const MAX_FAILURES: usize = 100;
 
 /// All files of a transfer at its sender.
 pub(crate) struct OutgoingFiles {
@@ -56,8 +55,7 @@ struct State {
     bytes: Bytes,
     files: u64,
     totals: Option<(u64, Bytes)>,
-    failed: u64,
-    failures: Vec<String>,
+    failures: Failures,
     refused: bool,
     would_move: Vec<String>,
     over: bool,
@@ -148,7 +146,7 @@ impl OutgoingFiles {
                 (Answer::Refused { reason }, _) => {
                     state.unresolved -= 1;
                     state.refused = true;
-                    state.fail(Printable(&reason).to_string());
+                    state.failures.add(Printable(&reason).to_string());
                     continue;
                 }
                 (Answer::All, Some(file)) if self.dry_run => {
@@ -198,7 +196,7 @@ impl OutgoingFiles {
                 Err(reason) => {
                     state.given_up.insert(entry);
                     state.refused = true;
-                    state.fail(Printable(&reason).to_string());
+                    state.failures.add(Printable(&reason).to_string());
                 }
             }
         }
@@ -207,7 +205,7 @@ impl OutgoingFiles {
 
     /// Something cannot be sent, for this reason.
     pub fn left_out(&self, reason: String) {
-        lock(&self.state).fail(reason);
+        lock(&self.state).failures.add(reason);
     }
 
     /// Waits until everything that the receiver wanted was handed to the kernel. Returns false if the transfer ended
@@ -250,8 +248,8 @@ impl OutgoingFiles {
         if !state.unconfirmed.is_empty() {
             return Err(TransferError::Unconfirmed(state.unconfirmed.len()));
         }
-        counts.failed = counts.failed.max(state.failed);
-        match &state.failures[..] {
+        counts.failed = counts.failed.max(state.failures.count);
+        match &state.failures.lines[..] {
             [reason, ..] if counts.written + counts.unchanged == 0 => Err(if state.refused {
                 TransferError::Refused(reason.clone())
             } else {
@@ -271,15 +269,6 @@ impl OutgoingFiles {
         state.unresolved -= 1;
         state.hashes.remove(&entry);
         self.changed.notify_all();
-    }
-}
-
-impl State {
-    fn fail(&mut self, reason: String) {
-        self.failed += 1;
-        if self.failures.len() < MAX_FAILURES {
-            self.failures.push(reason);
-        }
     }
 }
 

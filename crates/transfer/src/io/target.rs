@@ -227,7 +227,7 @@ impl TargetDirectory {
         &self,
         path: &RelativePath,
         content: &[u8],
-        status: &FileStatus<'_>,
+        status: &FileStatus,
         replace: bool,
     ) -> io::Result<()> {
         let directory = self.parent(path)?;
@@ -249,10 +249,7 @@ impl TargetDirectory {
             return Err(io::ErrorKind::WouldBlock.into());
         }
         (&temp_file.file).write_all(content)?;
-        for (name, value) in status.attributes {
-            temp_file.set_attribute(name, value)?;
-        }
-        temp_file.set_status(status.mode, status.modified)?;
+        temp_file.set_status(status)?;
         temp_file.finish(path, replace)
     }
 
@@ -304,10 +301,10 @@ impl TargetDirectory {
 }
 
 /// What a file has beside its content.
-pub(crate) struct FileStatus<'a> {
+pub(crate) struct FileStatus {
     pub mode: u32,
     pub modified: (i64, u32),
-    pub attributes: &'a [(Vec<u8>, Vec<u8>)],
+    pub attributes: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 impl TempFile {
@@ -340,16 +337,13 @@ impl TempFile {
         Ok(())
     }
 
-    /// Sets permissions and time of the last change.
-    pub fn set_status(&self, mode: u32, modified: (i64, u32)) -> io::Result<()> {
-        rustix::fs::fchmod(&self.file, Mode::from_raw_mode(mode & 0o777))?;
-        Ok(rustix::fs::futimens(&self.file, &times(modified))?)
-    }
-
-    /// Sets an extended attribute.
-    pub fn set_attribute(&self, name: &[u8], value: &[u8]) -> io::Result<()> {
+    /// Gives it extended attributes, permissions and the time of its last change.
+    pub fn set_status(&self, status: &FileStatus) -> io::Result<()> {
         let flags = rustix::fs::XattrFlags::empty();
-        Ok(rustix::fs::fsetxattr(&self.file, OsStr::from_bytes(name), value, flags)?)
+        for (name, value) in &status.attributes {
+            rustix::fs::fsetxattr(&self.file, OsStr::from_bytes(name), value, flags)?;
+        }
+        set_mode_and_time(&self.file, status)
     }
 }
 
@@ -365,6 +359,12 @@ impl Drop for TempFile {
 /// Syncs the directory that holds `path`, so that its name survives a power cut.
 pub(crate) fn sync_parent(target: &TargetDirectory, path: &RelativePath) -> io::Result<()> {
     Ok(rustix::fs::fsync(target.parent(path)?.as_fd())?)
+}
+
+/// Sets permissions and time of the last change.
+pub(crate) fn set_mode_and_time(file: &File, status: &FileStatus) -> io::Result<()> {
+    rustix::fs::fchmod(file, Mode::from_raw_mode(status.mode & 0o777))?;
+    Ok(rustix::fs::futimens(file, &times(status.modified))?)
 }
 
 /// Whether `stat` is of that type.

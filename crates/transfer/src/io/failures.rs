@@ -1,0 +1,18 @@
+/// How many failures are kept in words.
+const MAX_LINES: usize = 100;
+
+/// What was not moved: how many, and the first of them in words.
+#[derive(Debug, Default)]
+pub(crate) struct Failures {
+    pub count: u64,
+    pub lines: Vec<String>,
+}
+
+impl Failures {
+    pub fn add(&mut self, line: String) {
+        self.count += 1;
+        if self.lines.len() < MAX_LINES {
+            self.lines.push(line);
+        }
+    }
+}
