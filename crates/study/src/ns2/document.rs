@@ -78,11 +78,15 @@ const FAMILIES: [SettingFamily; 10] = [
 const NOTES: &str = include_str!("../../data/ns2_notes.md");
 
 /// Plays all cases and writes docs/results/ns2.md.
-pub fn document<E: Engine + Sync>(engine: &E, workers: Workers) -> Result<String, StudyError> {
+pub fn document<E: Engine + Sync>(
+    engine: &E,
+    workers: Workers,
+    made: &str,
+) -> Result<String, StudyError> {
     let comparisons = compare(engine, &cases()?, workers)?;
-    let mut text = String::from(
+    let mut text = format!(
         "# Agreement with ns-2\n\n\
-         Written by `sweetspot reproduce ns2`; do not edit. Every case that ns-2.35 played \
+         Written by `sweetspot reproduce ns2` on {made}; do not edit. Every case that ns-2.35 played \
          (`crates/study/data/ns2.csv`) is played again here, with as many seeds, and the means are \
          compared. Random numbers are not ns-2's, so where the outcome depends on when a random \
          burst comes, two runs differ as two seeds of ns-2 do.\n\n",

@@ -30,7 +30,7 @@ pub fn document(study: &Study, scale: StudyEffort, made: &str) -> Result<String,
     );
     let _ = writeln!(
         text,
-        "StudyEffort: Table I: {} buffers from two packets to four times C T_o, seeds 1 to {}, {} s each \
+        "Effort: Table I: {} buffers from two packets to four times C T_o, seeds 1 to {}, {} s each \
          after 20 s of warm-up ({} s at 100 Mbit/s). Testbed: the paper's gigabit, not scaled, ten \
          buffers, seeds 1 to {}, {} s after 15 s where the paper has 240 s after 60; Figure 4 {} s. \
          Section VI-B: {} buffers, seeds 1 to {}, {} s after 15 s.\n",
