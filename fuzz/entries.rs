@@ -3,12 +3,14 @@
 
 #![allow(dead_code, reason = "each target uses one")]
 
+use sweetspot_protocol::clients::Clients;
 use sweetspot_protocol::frame::{FRAME_HEADER_BYTES, FrameDecoder, FramePart};
 use sweetspot_protocol::hash_tree::piece_length;
 use sweetspot_protocol::probe::PacketAuthenticator;
 use sweetspot_protocol::record::{FileEnd, Record};
 use sweetspot_protocol::{
-    FileProgress, ReceiverOrder, Secret, SenderItem, SenderOrder, Session, Ticket,
+    CodeAddress, FileProgress, PublicKey, ReceiverOrder, Secret, SenderItem, SenderOrder, Session,
+    Ticket,
 };
 use sweetspot_units::Bytes;
 
@@ -93,9 +95,26 @@ pub fn ticket(data: &[u8]) {
     }
 }
 
+/// A file of clients as edited, and what people type for a key or a code. A client that is taken is printed as it was
+/// read, unless its directory holds a quotation mark or a line's end.
+pub fn clients(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    if let Ok(clients) = text.parse::<Clients>() {
+        for client in clients.list {
+            assert_eq!(client.to_string().parse(), Ok(Clients { list: vec![client] }));
+        }
+    }
+    if let Ok(key) = text.parse::<PublicKey>() {
+        assert_eq!(key.to_string().parse(), Ok(key));
+    }
+    if let Ok(at) = text.parse::<CodeAddress>() {
+        assert_eq!(at.code.password().parse(), Ok(at.code));
+    }
+}
+
 /// A datagram, as it is and with a good seal under it: what opens is closed to the same packet.
 pub fn probe(data: &[u8]) {
-    let session = Session::new(&Secret([1; 16]), &[2; 32]);
+    let session = Session::new(Some(&Secret([1; 16])), &[2; 32]);
     let authenticator = PacketAuthenticator::new(&session);
     assert_eq!(authenticator.open(data), None, "nobody guesses a seal");
     let Some((kind, fields)) = data.split_first() else { return };

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
+mod own_files;
 #[macro_use]
 mod print;
 mod progress;
@@ -39,6 +40,10 @@ enum Verb {
     Endpoint(verbs::copy::EndpointArguments),
     /// Receive what `sweetspot send` offers
     Receive(verbs::receive::Arguments),
+    /// Print the key by which a service knows this user
+    Key(verbs::key::Arguments),
+    /// Let somebody use a service: a ticket, or a code to say, and a line in its clients file
+    Invite(verbs::invite::Arguments),
     /// Send files and directories
     Send(verbs::send::Arguments),
     Tune(verbs::tune::Arguments),
@@ -84,6 +89,8 @@ fn main() -> ExitCode {
         Verb::Copy(arguments) => verbs::copy::run(arguments),
         Verb::Endpoint(arguments) => verbs::copy::run_endpoint(arguments),
         Verb::Receive(arguments) => verbs::receive::run(arguments),
+        Verb::Key(arguments) => verbs::key::run(arguments),
+        Verb::Invite(arguments) => verbs::invite::run(arguments),
         Verb::Send(arguments) => verbs::send::run(arguments),
         Verb::Tune(arguments) => verbs::tune::run(arguments),
         Verb::Demo(arguments) => verbs::demo::run(arguments),

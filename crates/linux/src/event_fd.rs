@@ -23,12 +23,12 @@ pub fn wait_readable(sources: &[BorrowedFd<'_>], due: Time) -> io::Result<()> {
     }
 }
 
-/// Whether `source` can be read without waiting.
+/// Whether `source` can be read without waiting; its end is read so, too.
 pub fn is_readable(source: BorrowedFd<'_>) -> bool {
     let mut fd = libc::pollfd { fd: source.as_raw_fd(), events: libc::POLLIN, revents: 0 };
     // SAFETY: one valid pollfd; a timeout of zero returns at once.
     unsafe { libc::poll(&mut fd, 1, 0) };
-    fd.revents & libc::POLLIN != 0
+    fd.revents & (libc::POLLIN | libc::POLLHUP | libc::POLLERR) != 0
 }
 
 /// An eventfd: one thread signals it, another waits for it among its other sources.

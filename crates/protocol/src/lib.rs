@@ -36,10 +36,12 @@
 //! # Ok::<(), sweetspot_protocol::frame::FrameError>(())
 //! ```
 
+pub mod clients;
 mod control_loop;
 mod file_progress;
 pub mod frame;
 pub mod hash_tree;
+mod key;
 mod message;
 mod order;
 mod printable;
@@ -49,12 +51,14 @@ mod relative_path;
 mod rtt_histogram;
 pub mod series;
 mod session;
+mod spoken_code;
 mod stream_count;
 mod ticket;
 mod transfer_summary;
 
 pub use control_loop::{ControlLoop, ROW_INTERVAL, ReceiverMeasurements, TransferEffect};
 pub use file_progress::FileProgress;
+pub use key::{KeyError, PublicKey};
 pub use message::{
     Accept, CongestionMessage, FileCounts, Hello, KnownPathMessage, Message, MessageError, Offer,
     ReceiverSummary, SenderLimit, SenderSummary,
@@ -63,8 +67,9 @@ pub use order::{ProtocolError, ReceiverItem, ReceiverOrder, SenderItem, SenderOr
 pub use printable::{Printable, TEMP_FILE_PREFIX};
 pub use relative_path::{PathError, RelativePath};
 pub use session::{EXPORTER_LABEL, EXPORTER_LENGTH, Session};
+pub use spoken_code::{CodeAddress, CodeError, DEFAULT_PORT, SpokenCode};
 pub use stream_count::{LossWatch, MAX_STREAMS, SenderSample, StreamCount};
-pub use ticket::{Secret, Ticket, TicketError, TicketHost};
+pub use ticket::{Secret, Ticket, TicketError, TicketHost, TicketProof};
 pub use transfer_summary::{OwnAccount, ProbeSummary, Role, RttSource, TransferSummary};
 
 /// The version of the protocol. Both ends must speak the same one.

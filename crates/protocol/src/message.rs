@@ -11,6 +11,13 @@ use crate::transfer_summary::{ProbeSummary, Role, RttSource};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum Message {
+    /// Either end, before the hello of a peer that was told a code: its element of SPAKE2 (RFC 9382).
+    Pake {
+        /// Which code.
+        code: u32,
+        /// The element, in hexadecimal.
+        element: String,
+    },
     /// Who connected: its proof, and the transfer that the connection is for.
     Hello(Hello),
     /// Who listens: its proof. The hello is accepted.
@@ -237,6 +244,7 @@ impl Message {
     /// The kind of message in one word, for errors.
     pub fn kind(&self) -> &'static str {
         match self {
+            Message::Pake { .. } => "pake",
             Message::Hello(_) => "hello",
             Message::Welcome { .. } => "welcome",
             Message::Offer(_) => "offer",

@@ -18,14 +18,16 @@ pub struct Session {
     listener_proof: blake3::Hash,
     probe_id: [u8; 4],
     probe_key: [u8; 32],
+    further_secret: [u8; 32],
 }
 
 impl Session {
-    /// Derives the proofs and keys from the ticket's secret and the TLS exporter's output.
-    pub fn new(secret: &Secret, exporter: &[u8; EXPORTER_LENGTH]) -> Session {
+    /// Derives the proofs and keys from the secret and the TLS exporter's output. Without a secret both ends are
+    /// authenticated by TLS alone, each by its certificate.
+    pub fn new(secret: Option<&Secret>, exporter: &[u8; EXPORTER_LENGTH]) -> Session {
         let derive = |purpose: &str| {
             let mut material = [0; 16 + EXPORTER_LENGTH];
-            material[..16].copy_from_slice(&secret.0);
+            material[..16].copy_from_slice(secret.map_or(&[0; 16], |secret| &secret.0));
             material[16..].copy_from_slice(exporter);
             blake3::derive_key(purpose, &material)
         };
@@ -36,6 +38,7 @@ impl Session {
             listener_proof: derive("sweetspot 4 proof of the ticket by who listens").into(),
             probe_id: [a, b, c, d],
             probe_key: derive("sweetspot 1 probe authentication"),
+            further_secret: derive("sweetspot 4 secret for further connections"),
         }
     }
 
@@ -57,6 +60,13 @@ impl Session {
     /// Whether `given` is the proof of who listens. The comparison takes constant time.
     pub fn is_listener_proof(&self, given: &str) -> bool {
         same(&self.listener_proof, given)
+    }
+
+    /// A secret for further connections between the same two ends, where a code was good for one.
+    pub fn further_secret(&self) -> Secret {
+        let mut secret = [0; 16];
+        secret.copy_from_slice(&self.further_secret[..16]);
+        Secret(secret)
     }
 
     /// The number that the connection's probe packets carry.
@@ -83,7 +93,7 @@ mod tests {
 
     #[test]
     fn a_proof_holds_for_its_side_its_secret_and_its_connection_only() {
-        let session = |secret, exporter| Session::new(&Secret([secret; 16]), &[exporter; 32]);
+        let session = |secret, exporter| Session::new(Some(&Secret([secret; 16])), &[exporter; 32]);
         let (here, other_secret, other_connection) = (session(1, 1), session(2, 1), session(1, 2));
         assert!(here.is_dialer_proof(&here.dialer_proof()));
         assert!(here.is_listener_proof(&here.listener_proof()));

@@ -6,27 +6,29 @@ use data_encoding::{BASE32_NOPAD, BASE32_NOPAD_NOCASE};
 use sweetspot_units::Time;
 use thiserror::Error;
 
-/// All that a sender needs to reach one receiver and to authenticate it. Whoever holds the ticket may send.
+/// All that is needed to reach who listens and to authenticate it, and with a secret all that is needed to be admitted.
 ///
 /// ```
-/// use sweetspot_protocol::{Secret, Ticket, TicketHost};
+/// use sweetspot_protocol::{Secret, Ticket, TicketHost, TicketProof};
 /// use sweetspot_units::Time;
 ///
 /// let ticket = Ticket {
 ///     host: TicketHost::Name("backup.example".into()),
 ///     port: 7411,
 ///     fingerprint: [7; 32],
-///     secret: Secret([9; 16]),
-///     expires: Time::from_nanos(1_800_000_000_000_000_000),
+///     proof: TicketProof::Secret {
+///         secret: Secret([9; 16]),
+///         expires: Time::from_nanos(1_800_000_000_000_000_000),
+///     },
 /// };
 /// let text = ticket.to_string();
 /// assert!(text.starts_with("sweetspot1:"));
 /// assert_eq!(text.parse(), Ok(ticket));
 /// ```
 ///
-/// Its text is `sweetspot1:` and, in base32: kind of host (4, 6, or 0 for a name), the host (a
-/// name with its length before it), the port, the certificate's fingerprint, the secret, the
-/// expiry in seconds since 1970, and four bytes that catch typing errors. Numbers are big-endian.
+/// Its text is `sweetspot1:` and, in base32: kind of host (4, 6, or 0 for a name; 128 more without a secret), the host
+/// (a name with its length before it), the port, the certificate's fingerprint, the secret and its expiry in seconds
+/// since 1970, if there is one, and four bytes that catch typing errors. Numbers are big-endian.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ticket {
     /// The host on which the receiver listens, on TCP and UDP.
@@ -35,10 +37,32 @@ pub struct Ticket {
     pub port: u16,
     /// BLAKE3 of the receiver's certificate (DER).
     pub fingerprint: [u8; 32],
-    /// The secret that both ends prove to know.
-    pub secret: Secret,
-    /// When the ticket expires, counted from 1970-01-01 UTC; whole seconds.
-    pub expires: Time,
+    /// How who connects proves that it may.
+    pub proof: TicketProof,
+}
+
+/// How who connects proves that it may.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TicketProof {
+    /// Both ends prove that they know a secret: whoever holds the ticket is admitted.
+    Secret {
+        /// The secret.
+        secret: Secret,
+        /// When it expires, counted from 1970-01-01 UTC; whole seconds.
+        expires: Time,
+    },
+    /// By a key of its own, which who listens knows.
+    OwnKey,
+}
+
+impl Ticket {
+    /// The secret, if it has one.
+    pub fn secret(&self) -> Option<&Secret> {
+        match &self.proof {
+            TicketProof::Secret { secret, .. } => Some(secret),
+            TicketProof::OwnKey => None,
+        }
+    }
 }
 
 /// A host by address or by name.
@@ -79,8 +103,10 @@ pub enum TicketError {
 }
 
 const PREFIX: &str = "sweetspot1:";
+/// In the byte of the kind of host: there is no secret.
+const NO_SECRET: u8 = 128;
 /// Bytes of the checksum at the end.
-const CHECK_BYTES: usize = 4;
+pub(crate) const CHECK_BYTES: usize = 4;
 /// The longest DNS name, bytes (RFC 1035, section 2.3.4, without the final dot).
 const MAX_HOST_NAME_BYTES: usize = 253;
 
@@ -113,25 +139,28 @@ fn is_name(text: &str) -> bool {
 impl fmt::Display for Ticket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut bytes = Vec::with_capacity(96);
+        let flag = if self.proof == TicketProof::OwnKey { NO_SECRET } else { 0 };
         match &self.host {
             TicketHost::Address(IpAddr::V4(address)) => {
-                bytes.push(4);
+                bytes.push(4 | flag);
                 bytes.extend(address.octets());
             }
             TicketHost::Address(IpAddr::V6(address)) => {
-                bytes.push(6);
+                bytes.push(6 | flag);
                 bytes.extend(address.octets());
             }
             TicketHost::Name(name) => {
-                bytes.push(0);
+                bytes.push(flag);
                 bytes.push(name.len().min(MAX_HOST_NAME_BYTES) as u8);
                 bytes.extend(name.bytes().take(MAX_HOST_NAME_BYTES));
             }
         }
         bytes.extend(self.port.to_be_bytes());
         bytes.extend(self.fingerprint);
-        bytes.extend(self.secret.0);
-        bytes.extend((self.expires.as_nanos() / 1_000_000_000).to_be_bytes());
+        if let TicketProof::Secret { secret, expires } = &self.proof {
+            bytes.extend(secret.0);
+            bytes.extend((expires.as_nanos() / 1_000_000_000).to_be_bytes());
+        }
         bytes.extend(check(&bytes));
         write!(f, "{PREFIX}{}", BASE32_NOPAD.encode(&bytes).to_ascii_lowercase())
     }
@@ -170,7 +199,7 @@ fn other_prefix(text: &str) -> TicketError {
     }
 }
 
-fn check(content: &[u8]) -> [u8; CHECK_BYTES] {
+pub(crate) fn check(content: &[u8]) -> [u8; CHECK_BYTES] {
     let hash = blake3::hash(content);
     let mut check = [0; CHECK_BYTES];
     check.copy_from_slice(&hash.as_bytes()[..CHECK_BYTES]);
@@ -178,10 +207,11 @@ fn check(content: &[u8]) -> [u8; CHECK_BYTES] {
 }
 
 fn read(mut bytes: &[u8]) -> Option<Ticket> {
-    let host = match take::<1>(&mut bytes)? {
-        [4] => TicketHost::Address(IpAddr::V4(Ipv4Addr::from(take::<4>(&mut bytes)?))),
-        [6] => TicketHost::Address(IpAddr::V6(Ipv6Addr::from(take::<16>(&mut bytes)?))),
-        [0] => {
+    let [kind] = take::<1>(&mut bytes)?;
+    let host = match kind & !NO_SECRET {
+        4 => TicketHost::Address(IpAddr::V4(Ipv4Addr::from(take::<4>(&mut bytes)?))),
+        6 => TicketHost::Address(IpAddr::V6(Ipv6Addr::from(take::<16>(&mut bytes)?))),
+        0 => {
             let [length] = take::<1>(&mut bytes)?;
             let (name, rest) = bytes.split_at_checked(length.into())?;
             bytes = rest;
@@ -192,10 +222,17 @@ fn read(mut bytes: &[u8]) -> Option<Ticket> {
     };
     let port = u16::from_be_bytes(take(&mut bytes)?);
     let fingerprint = take(&mut bytes)?;
-    let secret = Secret(take(&mut bytes)?);
-    let seconds = u64::from_be_bytes(take(&mut bytes)?);
-    let expires = Time::from_nanos(seconds.checked_mul(1_000_000_000)?);
-    (bytes.is_empty() && port != 0).then_some(Ticket { host, port, fingerprint, secret, expires })
+    let proof = if kind & NO_SECRET != 0 {
+        TicketProof::OwnKey
+    } else {
+        let secret = Secret(take(&mut bytes)?);
+        let seconds = u64::from_be_bytes(take(&mut bytes)?);
+        TicketProof::Secret {
+            secret,
+            expires: Time::from_nanos(seconds.checked_mul(1_000_000_000)?),
+        }
+    };
+    (bytes.is_empty() && port != 0).then_some(Ticket { host, port, fingerprint, proof })
 }
 
 fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
@@ -224,11 +261,12 @@ mod tests {
             host in host(),
             port in 1u16..,
             fingerprint: [u8; 32],
-            secret: [u8; 16],
+            secret: Option<[u8; 16]>,
             seconds in 0u64..1 << 33,
         ) -> Ticket {
             let expires = Time::from_nanos(seconds * 1_000_000_000);
-            Ticket { host, port, fingerprint, secret: Secret(secret), expires }
+            let with = |secret| TicketProof::Secret { secret: Secret(secret), expires };
+            Ticket { host, port, fingerprint, proof: secret.map_or(TicketProof::OwnKey, with) }
         }
     }
 

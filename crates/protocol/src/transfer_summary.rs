@@ -147,6 +147,16 @@ pub enum Role {
     Receiver,
 }
 
+impl Role {
+    /// What the other end does.
+    pub fn other(self) -> Role {
+        match self {
+            Role::Sender => Role::Receiver,
+            Role::Receiver => Role::Sender,
+        }
+    }
+}
+
 /// Who measured round-trip times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

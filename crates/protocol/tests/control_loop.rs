@@ -110,7 +110,7 @@ impl Rig {
     }
 
     fn of(script: Scripted, means: bool) -> Rig {
-        let session = Session::new(&Secret([1; 16]), &[2; 32]);
+        let session = Session::new(Some(&Secret([1; 16])), &[2; 32]);
         let authenticator = PacketAuthenticator::new(&session);
         let given = means.then(|| authenticator.clone());
         let controller = Box::new(script.clone());
@@ -337,7 +337,7 @@ fn datagrams_that_the_sender_did_not_seal_change_nothing() {
     let mut rig = Rig::new(true);
     rig.control_loop.handle_reachable(ms(0));
     rig.timeout(ms(0), &QUIET);
-    let other = PacketAuthenticator::new(&Session::new(&Secret([9; 16]), &[2; 32]));
+    let other = PacketAuthenticator::new(&Session::new(Some(&Secret([9; 16])), &[2; 32]));
     let report = SenderReport::default();
     let answer = ProbeAnswer { probe: 0, sequence: 0, held: Duration::ZERO, report };
     let datagram = other.close(&ProbePacket::Answer(answer), Bytes::new(72));

@@ -85,6 +85,13 @@ proptest! {
     }
 
     #[test]
+    fn no_text_breaks_clients_keys_and_codes(
+        text in "((sweetspot-key1|secret|code):[a-z2-7-]{0,60} [a-z]{1,3} (dir=\"?[a-z /]{1,9}\"? ?)?(once|quota=[0-9]{1,3}B)?\n?){0,3}",
+    ) {
+        entries::clients(text.as_bytes());
+    }
+
+    #[test]
     fn no_text_breaks_the_ticket(text in "(sweetspot1:)?[a-zA-Z2-7:]{0,200}") {
         entries::ticket(text.as_bytes());
     }
@@ -105,13 +112,13 @@ proptest! {
 
 #[test]
 fn times_far_in_the_future_are_printed_in_tickets() {
-    let mut ticket: sweetspot_protocol::Ticket = {
+    let ticket = {
         let host = sweetspot_protocol::TicketHost::Address([192, 0, 2, 1].into());
-        let (fingerprint, secret) = ([0; 32], sweetspot_protocol::Secret([0; 16]));
-        let expires = Time::from_nanos(0);
-        sweetspot_protocol::Ticket { host, port: 1, fingerprint, secret, expires }
+        let secret = sweetspot_protocol::Secret([0; 16]);
+        let expires = Time::from_nanos(u64::MAX / 1_000_000_000 * 1_000_000_000);
+        let proof = sweetspot_protocol::TicketProof::Secret { secret, expires };
+        sweetspot_protocol::Ticket { host, port: 1, fingerprint: [0; 32], proof }
     };
-    ticket.expires = Time::from_nanos(u64::MAX / 1_000_000_000 * 1_000_000_000);
     entries::ticket(ticket.to_string().as_bytes());
 }
 

@@ -1,7 +1,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use sweetspot_protocol::{PathError, Printable, ProtocolError, VERSION};
+use sweetspot_protocol::{CodeError, PathError, Printable, ProtocolError, PublicKey, VERSION};
 use sweetspot_sizing::SizingError;
 use sweetspot_units::{Bytes, Duration};
 use thiserror::Error;
@@ -106,6 +106,68 @@ pub enum TransferError {
     /// The sender did not prove the ticket's secret. Holds the peer's address.
     #[error("{0} was turned away: it does not hold this ticket's secret")]
     WrongTicket(String),
+    /// The peer's key is not among the clients'.
+    #[error("{peer} was turned away: its key {key} is not in the file of clients")]
+    UnknownKey {
+        /// The peer's address.
+        peer: String,
+        /// Its key.
+        key: PublicKey,
+    },
+    /// A client may not do what it wants to.
+    #[error("{peer} was turned away: {name} has no right to {what}")]
+    NoRight {
+        /// The peer's address.
+        peer: String,
+        /// The client.
+        name: String,
+        /// What it wants to do.
+        what: &'static str,
+    },
+    /// What the peer was admitted for, once, is done. Holds the peer's address.
+    #[error("{0} was turned away: what it came with was for one transfer, which was made")]
+    UsedUp(String),
+    /// There is no such code, or it was tried wrongly too often. Holds the peer's address.
+    #[error("{0} was turned away: there is no such code, or it was tried wrongly too often")]
+    NoCode(String),
+    /// All numbers of codes are taken.
+    #[error("there are 99 codes already; remove those that are used up from the file of clients")]
+    NoCodeFree,
+    /// A code is none.
+    #[error(transparent)]
+    Code(#[from] CodeError),
+    /// A client's directory may not hold more.
+    #[error("{}: the quota of {quota} is used up; remove something there, or ask for more", .path.display())]
+    Quota {
+        /// What does not fit.
+        path: PathBuf,
+        /// The quota.
+        quota: Bytes,
+    },
+    /// The file of clients cannot be used.
+    #[error("{}: {reason}; nobody is admitted until it is right", .path.display())]
+    Clients {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// The file that holds who this is cannot be used.
+    #[error("{}: {source}", .path.display())]
+    Identity {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The file of what was used up cannot be used.
+    #[error("{}: {source}; nobody is admitted until it can be read and written", .path.display())]
+    State {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
     /// The ticket has expired. Holds the peer's address.
     #[error(
         "{0} was turned away: the ticket has expired; start serve again for a new one, or give it longer with --lifetime"
@@ -130,8 +192,8 @@ pub enum TransferError {
         /// The peer's version.
         theirs: u32,
     },
-    /// The receiver refused the transfer, for this reason.
-    #[error("the receiver refused: {}", Printable(.0))]
+    /// The peer refused the transfer, for this reason.
+    #[error("the other end refused: {}", Printable(.0))]
     Refused(String),
     /// The peer gave up, for this reason.
     #[error("the other end gave up: {}", Printable(.0))]

@@ -22,7 +22,6 @@
 //!     NullObserver, Purpose, ReceiveOptions, SendOptions, ServeOptions, Server, ServerObserver,
 //!     Sources, Target, TransferError, TransferObserver, send,
 //! };
-//! use sweetspot_units::Duration;
 //!
 //! struct Quiet;
 //!
@@ -40,18 +39,16 @@
 //! std::fs::write(&file, "1 2 3")?;
 //!
 //! let server = Server::bind(ServeOptions {
-//!     purpose: Purpose::Receive(ReceiveOptions::at(Target::Into(to.path().to_owned()))),
 //!     listen: "127.0.0.1:0".parse()?,
-//!     advertise: None,
 //!     once: true,
-//!     lifetime: Duration::from_secs(60),
+//!     ..ServeOptions::new(Purpose::Receive(ReceiveOptions::at(Target::Into(to.path().to_owned()))))
 //! })?;
 //! let ticket = server.ticket().clone();
 //! let sources = Sources { paths: vec![file], ..Sources::default() };
 //! let options = SendOptions { sources, ..SendOptions::default() };
 //! let sent = std::thread::scope(|scope| {
 //!     let served = scope.spawn(|| server.run(&Quiet));
-//!     let sent = send(&ticket, &options, &mut NullObserver);
+//!     let sent = send(&ticket.into(), &options, &mut NullObserver);
 //!     served.join().expect("the server does not panic")?;
 //!     sent
 //! })?;
@@ -67,7 +64,12 @@ mod observer;
 
 pub use error::TransferError;
 pub use io::client::{ReceiveOptions, SendOptions, first_reachable, receive, send};
+pub use io::identity::{Identity, draw_secret};
+pub use io::link::Contact;
 pub use io::receive::Target;
-pub use io::server::{Purpose, ServeOptions, Server, ServerObserver};
+pub use io::server::{Purpose, ServeOptions, Server, ServerObserver, ServiceOptions};
 pub use io::source::Sources;
-pub use observer::{Agreed, NullObserver, Progress, SeriesRecorder, TransferObserver};
+pub use io::spoken::draw_code;
+pub use observer::{
+    Agreed, FileLog, FileRecord, NullObserver, Progress, SeriesRecorder, TransferObserver,
+};

@@ -1,4 +1,5 @@
 use std::net::SocketAddr;
+use std::path::Path;
 
 use sweetspot_protocol::series::SeriesRecord;
 use sweetspot_sizing::Sizing;
@@ -30,6 +31,23 @@ pub trait TransferObserver: Send {
     fn note(&mut self, note: &str) {
         let _ = note;
     }
+}
+
+/// Learns of each file of a transfer when it is done, from several threads.
+pub trait FileLog: Send + Sync {
+    /// A file was moved, was there already, or failed.
+    fn file(&self, record: &FileRecord<'_>);
+}
+
+/// What became of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileRecord<'a> {
+    /// Its path: below the target at a receiver, as it was named at a sender.
+    pub path: &'a Path,
+    /// Its length, if that is known.
+    pub size: Option<Bytes>,
+    /// Its hash and whether it was written, or why it was not moved.
+    pub outcome: Result<(blake3::Hash, bool), &'a str>,
 }
 
 /// What both ends agreed on before the content.

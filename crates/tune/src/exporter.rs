@@ -7,8 +7,6 @@ use std::thread;
 use sweetspot_linux::clock;
 use sweetspot_units::{Duration, Time};
 
-use crate::metrics::TunerSnapshot;
-
 /// Serves metrics over HTTP, to this host only.
 #[derive(Debug)]
 pub struct Exporter {
@@ -27,7 +25,7 @@ impl Exporter {
     /// ([`loopback`](sweetspot_groups::policy::loopback)).
     pub fn start(address: SocketAddr) -> io::Result<Exporter> {
         let listener = TcpListener::bind(address)?;
-        let text = Arc::new(Mutex::new(TunerSnapshot::default().prometheus()));
+        let text = Arc::<Mutex<String>>::default();
         let served = Arc::clone(&text);
         thread::Builder::new().name("metrics".to_owned()).spawn(move || {
             let mut waiting = WaitingClients::default();
@@ -37,10 +35,10 @@ impl Exporter {
         Ok(Exporter { text })
     }
 
-    /// Serves `snapshot` from now on.
-    pub fn publish(&self, snapshot: &TunerSnapshot) {
+    /// Serves `metrics`, in Prometheus's text format, from now on.
+    pub fn publish(&self, metrics: String) {
         if let Ok(mut text) = self.text.lock() {
-            *text = snapshot.prometheus();
+            *text = metrics;
         }
     }
 }
@@ -96,25 +94,26 @@ mod tests {
     fn what_was_published_last_is_handed_out() {
         let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let exporter = Exporter::start(free).unwrap();
-        exporter.publish(&TunerSnapshot { watched: 7, ..TunerSnapshot::default() });
+        exporter.publish("watched 7\n".to_owned());
         let mut stream = TcpStream::connect(free).unwrap();
         stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"));
-        assert!(answer.contains("\nsweetspot_connections_watched 7\n"));
+        assert!(answer.ends_with("\r\n\r\nwatched 7\n"));
     }
 
     #[test]
     fn who_connects_and_says_nothing_keeps_nobody_waiting() {
         let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let _exporter = Exporter::start(free).unwrap();
+        let exporter = Exporter::start(free).unwrap();
+        exporter.publish("watched 0\n".to_owned());
         let silent: Vec<TcpStream> = (0..30).map(|_| TcpStream::connect(free).unwrap()).collect();
         let mut stream = TcpStream::connect(free).unwrap();
         stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
-        assert!(answer.contains("\nsweetspot_connections_watched 0\n"));
+        assert!(answer.ends_with("\r\n\r\nwatched 0\n"));
         // They could still ask.
         for mut each in silent {
             each.set_nonblocking(true).unwrap();

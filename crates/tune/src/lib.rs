@@ -24,7 +24,7 @@
 //! // A port that is free now.
 //! let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
 //! let exporter = Exporter::start(address)?;
-//! exporter.publish(&TunerSnapshot { watched: 3, ..TunerSnapshot::default() });
+//! exporter.publish(TunerSnapshot { watched: 3, ..TunerSnapshot::default() }.prometheus());
 //!
 //! let mut client = TcpStream::connect(address)?;
 //! client.write_all(b"GET /metrics HTTP/1.1\r\n\r\n")?;

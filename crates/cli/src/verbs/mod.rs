@@ -8,6 +8,8 @@ pub mod diagnose;
 pub mod emulate;
 pub mod engine;
 pub mod gauntlet;
+pub mod invite;
+pub mod key;
 pub mod lab;
 pub mod man;
 pub mod mft;

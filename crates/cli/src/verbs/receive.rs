@@ -6,7 +6,7 @@ use sweetspot_transfer::{ReceiveOptions, Target, receive};
 use sweetspot_units::Duration;
 
 use super::Ending;
-use super::transfer::{TransferReporter, ending, streams, ticket_from};
+use super::transfer::{ContactArguments, TransferReporter, ending, streams};
 
 /// `sweetspot receive` as typed.
 #[derive(Debug, clap::Args)]
@@ -18,18 +18,18 @@ Examples:
       into the directory photos, or under that name
   sweetspot receive sweetspot1:... - | tar t
       to standard output
+  sweetspot receive --code example.org/42-crisp-lemon-orbit
+      with a code that was told, in place of a ticket
 
 Exit codes: 0 everything is there; 23 some files are not, each named; 1 the
 transfer failed; 2 the command line is wrong.")]
 pub struct Arguments {
     /// Ticket that `sweetspot send` printed
     ticket: Option<OsString>,
-    /// Where to put it: a directory, a new name, or `-` for standard output
-    #[arg(default_value = ".")]
-    target: PathBuf,
-    /// Read the ticket from this file (`-`: standard input), where other users cannot see it
-    #[arg(long, value_name = "FILE")]
-    ticket_file: Option<PathBuf>,
+    /// Where to put it: a directory, a new name, or `-` for standard output [default: .]
+    target: Option<PathBuf>,
+    #[command(flatten)]
+    contact: ContactArguments,
     /// Overwrite existing files
     #[arg(long)]
     force: bool,
@@ -61,9 +61,16 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: Arguments) -> Ending {
-    let ticket = ticket_from(arguments.ticket.as_deref(), arguments.ticket_file.as_deref())?
+    // With --code the first argument is the target.
+    let (ticket, path) = match (arguments.contact.has_code(), arguments.ticket, arguments.target) {
+        (true, path, None) => (None, path.map_or_else(|| ".".into(), PathBuf::from)),
+        (_, ticket, path) => (ticket, path.unwrap_or_else(|| ".".into())),
+    };
+    let contact = arguments
+        .contact
+        .contact(ticket.as_deref())?
         .ok_or("there is no ticket: give the line that `sweetspot send` printed")?;
-    let target = target(&arguments.target);
+    let target = target(&path);
     let json_in_content = arguments.json && target == Target::Output;
     if json_in_content {
         return Err("standard output takes the content or --json, not both; give a file".into());
@@ -83,7 +90,7 @@ pub fn run(arguments: Arguments) -> Ending {
         arguments.quiet,
     )?;
     let mut observer = reporter.observer(1);
-    let received = receive(&ticket, &options, observer.as_mut());
+    let received = receive(&contact, &options, observer.as_mut());
     drop(observer);
     match received {
         Ok(outcome) => {

@@ -83,7 +83,7 @@ pub fn run(arguments: Arguments) -> Ending {
         router_tables(&arguments)?;
     }
     if documents.iter().any(|word| word == NS2) {
-        let text = ns2::document(&Simulator, arguments.parallel.workers())?;
+        let text = ns2::document(&Simulator, arguments.parallel.workers(), &this_machine())?;
         write(&arguments.out.join("ns2.md"), &text)?;
     }
     if !entries.is_empty() {
@@ -133,6 +133,11 @@ impl OutputJournal {
     }
 }
 
+/// The machine, its kernel and the day.
+fn this_machine() -> String {
+    format!("{}, {}, {}", machine::machine(), machine::kernel(), &machine::date()[..10])
+}
+
 fn router_tables(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
     let kept = OutputJournal::open(arguments)?;
     let workers = arguments.parallel.workers();
@@ -150,11 +155,9 @@ fn router_tables(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>
     let study = kept.work(|| router::Study::new(&player, scale))?;
     let took = kept.took(clock::now().since(started).as_secs_f64(), workers);
     let made = format!(
-        "Written by `sweetspot reproduce router-tables{} --out docs/results` on {}, {}, {} ({took}).",
+        "Written by `sweetspot reproduce router-tables{} --out docs/results` on {} ({took}).",
         if arguments.quick { " --quick" } else { "" },
-        machine::machine(),
-        machine::kernel(),
-        &machine::date()[..10],
+        this_machine(),
     );
     Ok(write(&arguments.out.join("router.md"), &router::document(&study, scale, &made)?)?)
 }

@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use sweetspot_protocol::Ticket;
 use sweetspot_sizing::Sizing;
-use sweetspot_transfer::{Purpose, SendOptions, ServeOptions, Sources, send};
+use sweetspot_transfer::{Contact, Purpose, SendOptions, ServeOptions, Sources, draw_code, send};
 use sweetspot_units::Duration;
 
 use super::Ending;
-use super::serve::{self, listening};
+use super::serve::{self, LogOptions, listening};
 use super::transfer::{
-    PathArguments, TransferReporter, ending, files_from, is_ticket, streams, ticket_from,
+    ContactArguments, PathArguments, TransferReporter, ending, files_from, is_ticket, streams,
 };
 
 /// `sweetspot send` as typed.
@@ -34,9 +34,8 @@ pub struct Arguments {
     /// `sweetspot serve` printed. Without a ticket it prints one itself and waits
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<OsString>,
-    /// Read the ticket from this file (`-`: standard input), where other users cannot see it
-    #[arg(long, value_name = "FILE")]
-    ticket_file: Option<PathBuf>,
+    #[command(flatten)]
+    contact: ContactArguments,
     /// Name at the receiver [default: the file's own]
     #[arg(long)]
     name: Option<String>,
@@ -72,6 +71,9 @@ pub struct Arguments {
     /// Without a ticket: host name or address in the ticket that is printed
     #[arg(long, value_name = "HOST[:PORT]")]
     advertise: Option<String>,
+    /// Without a ticket: print a short code to say in its place; three wrong tries end it
+    #[arg(long)]
+    spoken_code: bool,
     /// Say what would be sent, and send nothing
     #[arg(long, short = 'n')]
     dry_run: bool,
@@ -132,9 +134,9 @@ pub fn run(mut arguments: Arguments) -> Ending {
     if named.is_some() {
         arguments.paths.pop();
     }
-    let ticket = ticket_from(named.as_deref(), arguments.ticket_file.as_deref())?;
+    let contact = arguments.contact.contact(named.as_deref())?;
     // What is neither there nor a ticket was meant as a ticket.
-    if let (None, [_, .., last]) = (&ticket, &arguments.paths[..])
+    if let (None, [_, .., last]) = (&contact, &arguments.paths[..])
         && !PathBuf::from(last).exists()
     {
         last.to_string_lossy().parse::<Ticket>()?;
@@ -160,24 +162,24 @@ pub fn run(mut arguments: Arguments) -> Ending {
         arguments.verbose,
         arguments.quiet,
     )?;
-    match ticket {
-        Some(ticket) => send_to(&ticket, &options, &reporter),
-        None => serve::serve(
-            ServeOptions {
-                purpose: Purpose::Send(Box::new(options)),
+    match contact {
+        Some(contact) => send_to(&contact, &options, &reporter),
+        None => {
+            let offer = ServeOptions {
                 listen: arguments.listen,
                 advertise: arguments.advertise.as_deref().map(serve::advertised).transpose()?,
                 once: true,
-                lifetime: Duration::from_secs(24 * 3600),
-            },
-            reporter,
-        ),
+                code: arguments.spoken_code.then(|| draw_code(|_| true)).transpose()?,
+                ..ServeOptions::new(Purpose::Send(Box::new(options)))
+            };
+            serve::serve(offer, reporter, &LogOptions::default())
+        }
     }
 }
 
-fn send_to(ticket: &Ticket, options: &SendOptions, reporter: &TransferReporter) -> Ending {
+fn send_to(contact: &Contact, options: &SendOptions, reporter: &TransferReporter) -> Ending {
     let mut observer = reporter.observer(1);
-    let sent = send(ticket, options, observer.as_mut());
+    let sent = send(contact, options, observer.as_mut());
     // The bar goes before the result comes.
     drop(observer);
     match sent {

@@ -5,4 +5,5 @@ mod moving;
 mod raw;
 mod refusing;
 mod running;
+mod service;
 mod trees;

@@ -40,7 +40,7 @@ impl Raw {
             tls.conn.complete_io(&mut tls.sock).unwrap();
         }
         let exporter = tls.conn.export_keying_material([0; 32], EXPORTER_LABEL, None).unwrap();
-        Raw { tls, session: Session::new(&ticket.secret, &exporter) }
+        Raw { tls, session: Session::new(ticket.secret(), &exporter) }
     }
 
     /// Connects, sends a hello with a valid proof and an offer, and reads that both are taken.

@@ -3,7 +3,8 @@
 use std::fs;
 use std::process::Command;
 
-use sweetspot_protocol::Secret;
+use sweetspot_protocol::{Secret, TicketProof};
+use sweetspot_units::Time;
 
 use crate::running::{SWEETSPOT, Serve, file, run, send};
 
@@ -12,7 +13,7 @@ fn a_wrong_secret_is_turned_away_and_the_server_goes_on() {
     let serve = Serve::start(&["--once"]);
     let (file, _) = file(10);
     let mut ticket = serve.ticket();
-    ticket.secret = Secret([0; 16]);
+    ticket.proof = TicketProof::Secret { secret: Secret([0; 16]), expires: Time::MAX };
     send(file.path(), &ticket.to_string(), &[]).failed_saying(&["refused", "secret is wrong"]);
     assert_eq!(send(file.path(), &serve.ticket, &["--name", "f"]).code, Some(0));
     let ended = serve.wait();

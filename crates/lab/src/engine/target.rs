@@ -71,11 +71,10 @@ impl<'a> MeasuredTransfer<'a> {
             ..ReceiveOptions::at(Target::Into(directory))
         };
         let options = ServeOptions {
-            purpose: Purpose::Receive(receive),
             listen: (far.host_pair(plan.host_pair), 0).into(),
-            advertise: None,
             once: true,
             lifetime: TICKET_LIFETIME,
+            ..ServeOptions::new(Purpose::Receive(receive))
         };
         let server = far.run(|| Server::bind(options)).doing("enter a namespace")??;
         Ok(MeasuredTransfer { plan, known, server, file, events: Events::default() })
@@ -109,7 +108,7 @@ impl<'a> MeasuredTransfer<'a> {
                 ..SendOptions::default()
             };
             let mut rows = RowRecorder(Vec::new());
-            let sent = send(self.server.ticket(), &options, &mut rows);
+            let sent = send(&self.server.ticket().clone().into(), &options, &mut rows);
             trace.rows = rows.0;
             match sent {
                 Ok(_) => trace.ended = Some(clock::now().since(zero)),

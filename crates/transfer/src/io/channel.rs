@@ -3,13 +3,13 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rustls::{ClientConnection, Connection, ServerConnection};
+use rustls::{ClientConnection, Connection, ServerConfig, ServerConnection};
 use sweetspot_linux::{clock, tcp};
 use sweetspot_protocol::record::Record;
-use sweetspot_protocol::{EXPORTER_LABEL, EXPORTER_LENGTH, Message, Secret, Session};
+use sweetspot_protocol::{EXPORTER_LABEL, EXPORTER_LENGTH, Message, PublicKey, Secret, Session};
 use sweetspot_units::{Bytes, Duration, Time};
 
-use super::identity;
+use super::identity::{self, Identity};
 use crate::TransferError;
 
 /// How long the peer may send nothing, or read nothing, before the connection is given up.
@@ -61,20 +61,22 @@ impl Channel {
     /// The listening side of a connection. TLS must be up before `deadline`.
     pub fn accept(
         socket: TcpStream,
-        identity: &identity::Identity,
+        config: &Arc<ServerConfig>,
         deadline: Time,
     ) -> Result<Channel, TransferError> {
-        let tls = ServerConnection::new(identity.config.clone());
+        let tls = ServerConnection::new(Arc::clone(config));
         Channel::shake_hands(socket, tls.map(Connection::from), deadline)
     }
 
-    /// The connecting side of a connection to who has this certificate. TLS must be up before `deadline`.
+    /// The connecting side of a connection to who has the `expected` certificate, or any. It shows `own` where it is
+    /// asked for one. TLS must be up before `deadline`.
     pub fn connect(
         socket: TcpStream,
-        fingerprint: [u8; 32],
+        expected: Option<[u8; 32]>,
+        own: Option<&Identity>,
         deadline: Time,
     ) -> Result<Channel, TransferError> {
-        let tls = identity::pinned(fingerprint)
+        let tls = identity::connecting(expected, own)
             .and_then(|config| ClientConnection::new(config, identity::server_name()?));
         Channel::shake_hands(socket, tls.map(Connection::from), deadline)
     }
@@ -115,8 +117,14 @@ impl Channel {
         Ok(Channel { socket, peer, tls, last_heard, early, pending, outgoing })
     }
 
-    /// The proofs and keys that both ends derive from this connection and the ticket.
-    pub fn session(&self, secret: &Secret) -> Result<Session, TransferError> {
+    /// Who the peer is by its certificate, if it showed one.
+    pub fn peer_key(&self) -> Option<PublicKey> {
+        let tls = lock(&self.tls);
+        tls.peer_certificates().and_then(<[_]>::first).map(identity::fingerprint)
+    }
+
+    /// The proofs and keys that both ends derive from this connection and the secret.
+    pub fn session(&self, secret: Option<&Secret>) -> Result<Session, TransferError> {
         lock(&self.tls)
             .export_keying_material([0; EXPORTER_LENGTH], EXPORTER_LABEL, None)
             .map(|exporter| Session::new(secret, &exporter))

@@ -1,6 +1,6 @@
 //! The end that connects: it may send or receive, and goes on by itself when the path breaks.
 
-use std::sync::mpsc;
+use std::sync::{Mutex, mpsc};
 use std::thread;
 
 use data_encoding::HEXLOWER;
@@ -9,8 +9,9 @@ use sweetspot_protocol::{Role, Ticket, TransferSummary};
 use sweetspot_sizing::{KnownPath, Sizing};
 use sweetspot_units::{Bytes, Duration, Time};
 
+use super::channel::lock;
 use super::identity::random_bytes;
-use super::link::{self, FurtherLinks, Link};
+use super::link::{self, Contact, FurtherLinks, Link};
 use super::receive::{self, ReceiveConfig, Target};
 use super::send;
 use super::source::{SourceList, Sources};
@@ -107,32 +108,31 @@ impl ReceiveOptions {
     }
 }
 
-/// Sends to the receiver that printed `ticket`, and waits until it has verified everything. When the path breaks it
+/// Sends to the receiver at the other end of `contact`, and waits until it has verified everything. When the path breaks it
 /// connects again and goes on with what is missing.
 pub fn send(
-    ticket: &Ticket,
+    contact: &Contact,
     options: &SendOptions,
     observer: &mut dyn TransferObserver,
 ) -> Result<TransferSummary, TransferError> {
     let list = SourceList::new(&options.sources)?;
     let congestion = options.congestion.as_deref();
-    let client = Client { ticket, role: Role::Sender, congestion, transfer: transfer_id()? };
+    let client = Client::new(contact, Role::Sender, congestion)?;
     let patience = if list.can_be_repeated() { options.retry_for } else { Duration::ZERO };
     client.run(patience, observer, |link, further, start, reconnects, observer| {
-        send::send(options, &list, link, further, start, reconnects, observer)
+        send::send(options, &list, link, further, start, reconnects, None, observer)
     })
 }
 
-/// Receives from the sender that printed `ticket`. When the path breaks it connects again and goes on with what is
+/// Receives from the sender at the other end of `contact`. When the path breaks it connects again and goes on with what is
 /// missing.
 pub fn receive(
-    ticket: &Ticket,
+    contact: &Contact,
     options: &ReceiveOptions,
     observer: &mut dyn TransferObserver,
 ) -> Result<TransferSummary, TransferError> {
     let config = ReceiveConfig::new(options.clone())?;
-    let client =
-        Client { ticket, role: Role::Receiver, congestion: None, transfer: transfer_id()? };
+    let client = Client::new(contact, Role::Receiver, None)?;
     let repeatable = options.target != Target::Output;
     let patience = if repeatable { options.retry_for } else { Duration::ZERO };
     client.run(patience, observer, |link, further, start, reconnects, observer| {
@@ -161,7 +161,8 @@ pub fn first_reachable(tickets: &[Ticket], patience: Duration) -> Option<Ticket>
 }
 
 struct Client<'a> {
-    ticket: &'a Ticket,
+    /// Changes where a code is used up by the first connection.
+    contact: Mutex<Contact>,
     role: Role,
     congestion: Option<&'a str>,
     transfer: String,
@@ -176,7 +177,16 @@ type Attempt<'a> = dyn FnMut(
     ) -> Result<TransferSummary, TransferError>
     + 'a;
 
-impl Client<'_> {
+impl<'a> Client<'a> {
+    fn new(
+        contact: &Contact,
+        role: Role,
+        congestion: Option<&'a str>,
+    ) -> Result<Client<'a>, TransferError> {
+        let contact = Mutex::new(contact.clone());
+        Ok(Client { contact, role, congestion, transfer: transfer_id()? })
+    }
+
     /// Runs `attempt` over a connection, and again over new ones while the path is what fails, for as long as
     /// `patience` after each connection that was made.
     fn run(
@@ -253,7 +263,12 @@ impl Client<'_> {
     }
 
     fn dial(&self, joins: bool) -> Result<Link, TransferError> {
-        link::dial(self.ticket, self.role, &self.transfer, joins, self.congestion)
+        let contact = lock(&self.contact).clone();
+        let (link, further) = contact.dial(self.role, &self.transfer, joins, self.congestion)?;
+        if let Some(ticket) = further {
+            *lock(&self.contact) = ticket.into();
+        }
+        Ok(link)
     }
 }
 

@@ -1,14 +1,22 @@
 //! Who is who in TLS: a self-signed certificate on one side, its fingerprint on the other.
 
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use data_encoding::BASE64;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{
-    CertificateError, ClientConfig, DigitallySignedStruct, Error, ServerConfig, SignatureScheme,
-    version::TLS13,
+    CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, Error, ServerConfig,
+    SignatureScheme, version::TLS13,
 };
+use sweetspot_protocol::{PublicKey, Secret};
 
 use crate::TransferError;
 
@@ -16,42 +24,153 @@ use crate::TransferError;
 /// certificate.
 const CERTIFICATE_NAME: &str = "sweetspot";
 
-/// A receiver's certificate, made afresh at every start.
-pub(crate) struct Identity {
-    pub config: Arc<ServerConfig>,
-    /// BLAKE3 of the certificate's DER form.
-    pub fingerprint: [u8; 32],
+/// A certificate and its private key: who this host, or its user, is.
+#[derive(Debug)]
+pub struct Identity {
+    certificate: CertificateDer<'static>,
+    key: PrivateKeyDer<'static>,
 }
 
-impl Identity {
-    pub fn new() -> Result<Identity, String> {
-        let made = rcgen::generate_simple_self_signed([CERTIFICATE_NAME.to_owned()])
-            .map_err(|e| format!("making a certificate failed: {e}"))?;
-        let certificate = made.cert.der().clone();
-        let fingerprint = *blake3::hash(&certificate).as_bytes();
-        let key = PrivateKeyDer::try_from(made.signing_key.serialize_der())
-            .map_err(|e| format!("making a key failed: {e}"))?;
-        let mut config = ServerConfig::builder_with_provider(provider())
-            .with_protocol_versions(&[&TLS13])
-            .map_err(|e| e.to_string())?
-            .with_no_client_auth()
-            .with_single_cert(vec![certificate], key)
-            .map_err(|e| e.to_string())?;
-        // One connection per transfer: session tickets would never be used.
-        config.send_tls13_tickets = 0;
-        Ok(Identity { config: Arc::new(config), fingerprint })
+/// Whom a listener asks for a certificate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AskFor {
+    /// Nobody: a secret is enough.
+    Nothing,
+    /// Who connects may show one.
+    Certificate,
+}
+
+impl Clone for Identity {
+    fn clone(&self) -> Identity {
+        Identity { certificate: self.certificate.clone(), key: self.key.clone_key() }
     }
 }
 
-/// A sender's configuration that takes one certificate and no other.
-pub(crate) fn pinned(fingerprint: [u8; 32]) -> Result<Arc<ClientConfig>, Error> {
+impl Identity {
+    /// One that nobody has seen before.
+    pub fn fresh() -> Result<Identity, TransferError> {
+        let made = rcgen::generate_simple_self_signed([CERTIFICATE_NAME.to_owned()]);
+        let made = made.map_err(|error| tls_setup(&error))?;
+        let key = PrivateKeyDer::try_from(made.signing_key.serialize_der());
+        let key = key.map_err(|error| tls_setup(&error))?;
+        Ok(Identity { certificate: made.cert.der().clone(), key })
+    }
+
+    /// The one in the file at `path`, or a fresh one that is put there, readable by its owner alone. The directory is
+    /// made if it is missing.
+    pub fn load_or_make(path: &Path) -> Result<Identity, TransferError> {
+        let failed = |source| TransferError::Identity { path: path.to_owned(), source };
+        match Identity::load(path).map_err(failed)? {
+            Some(identity) => return Ok(identity),
+            None => Identity::fresh()?.keep(path).map_err(failed)?,
+        }
+        // Another process may have been first.
+        let kept = Identity::load(path).map_err(failed)?;
+        kept.ok_or_else(|| failed(io::ErrorKind::NotFound.into()))
+    }
+
+    fn load(path: &Path) -> io::Result<Option<Identity>> {
+        let mut file = match File::open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        if file.metadata()?.permissions().mode() & 0o077 != 0 {
+            return Err(io::Error::other(
+                "others may read this private key; chmod 600 it, or remove it",
+            ));
+        }
+        let mut pem = Vec::new();
+        file.read_to_end(&mut pem)?;
+        let damaged = || io::Error::other("it does not hold a certificate and its key; remove it");
+        let certificate = CertificateDer::from_pem_slice(&pem).map_err(|_| damaged())?;
+        let key = PrivateKeyDer::from_pem_slice(&pem).map_err(|_| damaged())?;
+        Ok(Some(Identity { certificate, key }))
+    }
+
+    /// Writes it to `path`, unless there is something.
+    fn keep(&self, path: &Path) -> io::Result<()> {
+        if let Some(directory) = path.parent().filter(|d| !d.as_os_str().is_empty()) {
+            DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+        }
+        let mut unfinished = path.as_os_str().to_owned();
+        unfinished.push(format!(".{}", std::process::id()));
+        let unfinished = PathBuf::from(unfinished);
+        let mut file =
+            File::options().write(true).create_new(true).mode(0o600).open(&unfinished)?;
+        let written = file
+            .write_all(pem("CERTIFICATE", &self.certificate).as_bytes())
+            .and_then(|()| file.write_all(pem("PRIVATE KEY", self.key.secret_der()).as_bytes()))
+            .and_then(|()| file.sync_all());
+        // A link, unlike a rename, leaves what is there.
+        let linked = written.and_then(|()| match fs::hard_link(&unfinished, path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            other => other,
+        });
+        fs::remove_file(&unfinished)?;
+        linked
+    }
+
+    /// What others may know it by.
+    pub fn public_key(&self) -> PublicKey {
+        fingerprint(&self.certificate)
+    }
+
+    /// As a listener shows it.
+    pub(crate) fn listening(&self, ask: AskFor) -> Result<Arc<ServerConfig>, TransferError> {
+        let provider = provider();
+        let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+            .with_protocol_versions(&[&TLS13])
+            .map_err(|error| tls_setup(&error))?;
+        let builder = match ask {
+            AskFor::Nothing => builder.with_no_client_auth(),
+            AskFor::Certificate => {
+                builder.with_client_cert_verifier(Arc::new(AnyCertificate { provider }))
+            }
+        };
+        let mut config = builder
+            .with_single_cert(vec![self.certificate.clone()], self.key.clone_key())
+            .map_err(|error| tls_setup(&error))?;
+        // One connection per transfer: session tickets would never be used.
+        config.send_tls13_tickets = 0;
+        Ok(Arc::new(config))
+    }
+}
+
+/// What a certificate is known by.
+pub(crate) fn fingerprint(certificate: &CertificateDer<'_>) -> PublicKey {
+    PublicKey(*blake3::hash(certificate).as_bytes())
+}
+
+/// RFC 7468.
+fn pem(label: &str, der: &[u8]) -> String {
+    let text = BASE64.encode(der);
+    let lines = text.as_bytes().chunks(64).map(String::from_utf8_lossy).collect::<Vec<_>>();
+    format!("-----BEGIN {label}-----\n{}\n-----END {label}-----\n", lines.join("\n"))
+}
+
+fn tls_setup(error: &dyn std::fmt::Display) -> TransferError {
+    TransferError::System { what: "preparing TLS", source: io::Error::other(error.to_string()) }
+}
+
+/// The configuration of who connects: it takes one certificate and no other, or whichever comes where both ends prove a
+/// code afterwards; it shows `own` where it is asked for one.
+pub(crate) fn connecting(
+    expected: Option<[u8; 32]>,
+    own: Option<&Identity>,
+) -> Result<Arc<ClientConfig>, Error> {
     let provider = provider();
-    let verifier = Arc::new(PinnedCertificate { fingerprint, provider: Arc::clone(&provider) });
-    let mut config = ClientConfig::builder_with_provider(provider)
+    let verifier = Arc::new(PinnedCertificate { expected, provider: Arc::clone(&provider) });
+    let builder = ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&TLS13])?
         .dangerous()
-        .with_custom_certificate_verifier(verifier)
-        .with_no_client_auth();
+        .with_custom_certificate_verifier(verifier);
+    let mut config = match own {
+        Some(own) => {
+            builder.with_client_auth_cert(vec![own.certificate.clone()], own.key.clone_key())?
+        }
+        None => builder.with_no_client_auth(),
+    };
     config.enable_sni = false;
     config.resumption = rustls::client::Resumption::disabled();
     Ok(Arc::new(config))
@@ -69,6 +188,11 @@ pub(crate) fn random_bytes<const N: usize>(what: &'static str) -> Result<[u8; N]
     }
 }
 
+/// A new secret.
+pub fn draw_secret() -> Result<Secret, TransferError> {
+    Ok(Secret(random_bytes("drawing a secret")?))
+}
+
 /// The name that a pinned connection is opened under.
 pub(crate) fn server_name() -> Result<ServerName<'static>, Error> {
     ServerName::try_from(CERTIFICATE_NAME).map_err(|e| Error::General(e.to_string()))
@@ -78,11 +202,39 @@ fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }
 
+/// The part of both verifiers that checks signatures by the provider's algorithms.
+macro_rules! signatures_by_tls13 {
+    () => {
+        fn verify_tls12_signature(
+            &self,
+            _message: &[u8],
+            _certificate: &CertificateDer<'_>,
+            _signature: &DigitallySignedStruct,
+        ) -> Result<HandshakeSignatureValid, Error> {
+            Err(Error::General("only TLS 1.3 is spoken".into()))
+        }
+
+        fn verify_tls13_signature(
+            &self,
+            message: &[u8],
+            certificate: &CertificateDer<'_>,
+            signature: &DigitallySignedStruct,
+        ) -> Result<HandshakeSignatureValid, Error> {
+            let algorithms = &self.provider.signature_verification_algorithms;
+            verify_tls13_signature(message, certificate, signature, algorithms)
+        }
+
+        fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+            self.provider.signature_verification_algorithms.supported_schemes()
+        }
+    };
+}
+
 /// Takes the certificate of the ticket's fingerprint; its signature is still checked, so that
 /// showing a copy of the certificate is not enough.
 #[derive(Debug)]
 struct PinnedCertificate {
-    fingerprint: [u8; 32],
+    expected: Option<[u8; 32]>,
     provider: Arc<CryptoProvider>,
 }
 
@@ -96,33 +248,79 @@ impl ServerCertVerifier for PinnedCertificate {
         _now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         // blake3's comparison of hashes takes constant time.
-        if blake3::hash(certificate) == blake3::Hash::from(self.fingerprint) {
+        let expected = self.expected.map(blake3::Hash::from_bytes);
+        if expected.is_none_or(|expected| blake3::hash(certificate) == expected) {
             Ok(ServerCertVerified::assertion())
         } else {
             Err(Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure))
         }
     }
 
-    fn verify_tls12_signature(
+    signatures_by_tls13!();
+}
+
+/// Takes any certificate whose key who connects holds: whether it is known is looked up afterwards, so that the answer
+/// can say what to do.
+#[derive(Debug)]
+struct AnyCertificate {
+    provider: Arc<CryptoProvider>,
+}
+
+impl ClientCertVerifier for AnyCertificate {
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        &[]
+    }
+
+    fn client_auth_mandatory(&self) -> bool {
+        false
+    }
+
+    fn verify_client_cert(
         &self,
-        _message: &[u8],
         _certificate: &CertificateDer<'_>,
-        _signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        Err(Error::General("only TLS 1.3 is spoken".into()))
+        _intermediates: &[CertificateDer<'_>],
+        _now: UnixTime,
+    ) -> Result<ClientCertVerified, Error> {
+        Ok(ClientCertVerified::assertion())
     }
 
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        verify_tls13_signature(message, certificate, signature, algorithms)
+    signatures_by_tls13!();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_identity_is_the_same_after_a_restart_and_its_owners_alone() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("state/identity.pem");
+        let first = Identity::load_or_make(&path).unwrap();
+        assert_eq!(Identity::load_or_make(&path).unwrap().public_key(), first.public_key());
+        assert_ne!(Identity::fresh().unwrap().public_key(), first.public_key());
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
     }
 
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
+    #[test]
+    fn a_key_that_others_may_read_is_not_used() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("identity.pem");
+        Identity::load_or_make(&path).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        let error = Identity::load_or_make(&path).unwrap_err().to_string();
+        assert!(error.contains("chmod 600"), "{error}");
+    }
+
+    #[test]
+    fn what_is_no_identity_is_left_alone() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("identity.pem");
+        let mut file =
+            File::options().write(true).create_new(true).mode(0o600).open(&path).unwrap();
+        file.write_all(b"my thesis").unwrap();
+        let error = Identity::load_or_make(&path).unwrap_err().to_string();
+        assert!(error.contains("remove it"), "{error}");
+        assert_eq!(fs::read(&path).unwrap(), b"my thesis");
     }
 }

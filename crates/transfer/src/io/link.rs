@@ -8,11 +8,14 @@ use crossbeam_channel::Receiver;
 use sweetspot_linux::{clock, sysctl, tcp};
 use sweetspot_protocol::frame::{FrameDecoder, FramePart};
 use sweetspot_protocol::{
-    Hello, Message, ProtocolError, Role, Session, Ticket, TicketHost, VERSION,
+    CodeAddress, Hello, Message, ProtocolError, Role, Session, Ticket, TicketHost, TicketProof,
+    VERSION,
 };
 use sweetspot_units::{Bytes, Duration, Time};
 
 use super::channel::{Channel, Incoming, SOCKET_READ_BYTES};
+use super::identity::Identity;
+use super::spoken;
 use crate::TransferError;
 
 /// The time limit for connecting to one address.
@@ -127,64 +130,106 @@ impl FrameReader {
     }
 }
 
-/// Connects to who printed `ticket`, for the transfer of this name.
-pub(crate) fn dial(
-    ticket: &Ticket,
-    role: Role,
-    transfer: &str,
-    joins: bool,
-    congestion: Option<&str>,
-) -> Result<Link, TransferError> {
-    let deadline = clock::now() + HANDSHAKE_TIMEOUT;
-    let socket = connect(ticket)?;
-    if let Some(name) = congestion {
-        set_congestion(&socket, name)?;
+/// Who to connect to, and how to prove that one may.
+#[derive(Debug, Clone)]
+pub enum Contact {
+    /// Who printed this ticket; by its secret, or where it has none by the key of this identity.
+    Ticket(Box<Ticket>, Option<Identity>),
+    /// Who told this code.
+    Code(CodeAddress),
+}
+
+impl From<Ticket> for Contact {
+    fn from(ticket: Ticket) -> Contact {
+        Contact::Ticket(Box::new(ticket), None)
     }
-    let channel = Arc::new(Channel::connect(socket, ticket.fingerprint, deadline)?);
-    let session = channel.session(&ticket.secret)?;
-    channel.say(&Message::Hello(Hello {
-        version: VERSION,
-        proof: session.dialer_proof(),
-        role,
-        transfer: transfer.to_owned(),
-        joins,
-    }))?;
-    let mut frames = FrameReader::new(Arc::clone(&channel));
-    match frames.opening_message(clock::now() + HANDSHAKE_TIMEOUT)? {
-        Message::Welcome { proof } if session.is_listener_proof(&proof) => {
-            Ok(Link { channel, session, frames })
+}
+
+impl Contact {
+    fn address(&self) -> (&TicketHost, u16) {
+        match self {
+            Contact::Ticket(ticket, _) => (&ticket.host, ticket.port),
+            Contact::Code(address) => (&address.host, address.port),
         }
-        Message::Welcome { .. } => {
-            Err(TransferError::CertificateMismatch(channel.peer().to_string()))
+    }
+
+    /// Connects, for the transfer of this name. Returns the connection, and the ticket for further ones where this one
+    /// used up a code.
+    pub(crate) fn dial(
+        &self,
+        role: Role,
+        transfer: &str,
+        joins: bool,
+        congestion: Option<&str>,
+    ) -> Result<(Link, Option<Ticket>), TransferError> {
+        let deadline = clock::now() + HANDSHAKE_TIMEOUT;
+        let (host, port) = self.address();
+        let socket = connect(host, port)?;
+        if let Some(name) = congestion {
+            set_congestion(&socket, name)?;
         }
-        Message::Refuse { reason } | Message::Failed { reason } => {
-            Err(TransferError::Refused(reason))
+        let (expected, own) = match self {
+            Contact::Ticket(ticket, own) => (Some(ticket.fingerprint), own.as_ref()),
+            Contact::Code(_) => (None, None),
+        };
+        let channel = Arc::new(Channel::connect(socket, expected, own, deadline)?);
+        let mut frames = FrameReader::new(Arc::clone(&channel));
+        let secret = match self {
+            Contact::Ticket(ticket, _) => ticket.secret().cloned(),
+            Contact::Code(at) => Some(spoken::dial(&at.code, &channel, &mut frames, deadline)?),
+        };
+        let session = channel.session(secret.as_ref())?;
+        channel.say(&Message::Hello(Hello {
+            version: VERSION,
+            proof: session.dialer_proof(),
+            role,
+            transfer: transfer.to_owned(),
+            joins,
+        }))?;
+        match frames.opening_message(clock::now() + HANDSHAKE_TIMEOUT)? {
+            Message::Welcome { proof } if session.is_listener_proof(&proof) => {}
+            Message::Welcome { .. } => {
+                return Err(TransferError::CertificateMismatch(channel.peer().to_string()));
+            }
+            Message::Refuse { reason } | Message::Failed { reason } => {
+                return Err(TransferError::Refused(reason));
+            }
+            other => {
+                let (what, when) = (other.kind(), "before a welcome");
+                return Err(ProtocolError::OutOfOrder { what, when }.into());
+            }
         }
-        other => {
-            let (what, when) = (other.kind(), "before a welcome");
-            Err(ProtocolError::OutOfOrder { what, when }.into())
-        }
+        // What the code proved is this very certificate: both proofs are bound to the connection.
+        let further = match (self, channel.peer_key()) {
+            (Contact::Code(at), Some(key)) => Some(Ticket {
+                host: at.host.clone(),
+                port: at.port,
+                fingerprint: key.0,
+                proof: TicketProof::Secret { secret: session.further_secret(), expires: Time::MAX },
+            }),
+            _ => None,
+        };
+        Ok((Link { channel, session, frames }, further))
     }
 }
 
 /// Whether who printed `ticket` answers at its address before `deadline`.
 pub(crate) fn answers(ticket: &Ticket, deadline: Time) -> bool {
     let reach = || -> Option<Channel> {
-        let socket = connect(ticket).ok()?;
-        Channel::connect(socket, ticket.fingerprint, deadline).ok()
+        let socket = connect(&ticket.host, ticket.port).ok()?;
+        Channel::connect(socket, Some(ticket.fingerprint), None, deadline).ok()
     };
     reach().map(|channel| channel.sever()).is_some()
 }
 
-/// Connects to the first of the ticket's addresses that answers (RFC 8305: the next is tried while one is waited
-/// for).
-fn connect(ticket: &Ticket) -> Result<TcpStream, TransferError> {
-    let address = format!("{}:{}", ticket.host, ticket.port);
+/// Connects to the first of the host's addresses that answers (RFC 8305: the next is tried while one is waited for).
+fn connect(host: &TicketHost, port: u16) -> Result<TcpStream, TransferError> {
+    let address = format!("{host}:{port}");
     let cannot = |source| TransferError::Unreachable { address: address.clone(), source };
-    let candidates: Vec<SocketAddr> = match &ticket.host {
-        TicketHost::Address(ip) => vec![(*ip, ticket.port).into()],
+    let candidates: Vec<SocketAddr> = match host {
+        TicketHost::Address(ip) => vec![(*ip, port).into()],
         TicketHost::Name(name) => {
-            (name.as_str(), ticket.port).to_socket_addrs().map_err(cannot)?.collect()
+            (name.as_str(), port).to_socket_addrs().map_err(cannot)?.collect()
         }
     };
     let (answers, first) = mpsc::channel();

@@ -3,22 +3,27 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fs::File;
 use std::io::{self, Read};
+use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
-use std::sync::{Condvar, Mutex, mpsc};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, mpsc};
 
 use crossbeam_channel::{Receiver, Sender};
+use sweetspot_linux::clock;
+use sweetspot_linux::event_fd::{is_readable, wait_readable};
 use sweetspot_protocol::frame::{FRAME_HEADER_BYTES, PIECE_HEADER_BYTES, PieceHeader};
 use sweetspot_protocol::hash_tree::{
     self, PIECE_BYTES, PieceHash, piece_hash, piece_length, pieces,
 };
 use sweetspot_protocol::record::{Answer, FileEnd, FileResult, Record};
 use sweetspot_protocol::{FileCounts, Printable, ProtocolError};
-use sweetspot_units::Bytes;
+use sweetspot_units::{Bytes, Duration};
 
 use super::channel::{Channel, lock};
 use super::failures::Failures;
 use super::source::{SourceFile, next_data};
 use crate::TransferError;
+use crate::observer::{FileLog, FileRecord};
 
 /// Bytes before a piece's content.
 const HEADERS: usize = FRAME_HEADER_BYTES + PIECE_HEADER_BYTES;
@@ -26,6 +31,8 @@ const HEADERS: usize = FRAME_HEADER_BYTES + PIECE_HEADER_BYTES;
 const SMALL_BATCH_BYTES: usize = 128 << 10;
 /// A file that changes while it is read is read again so often; then it is left as it is.
 const MAX_PASSES: u32 = 4;
+/// How often a reader that waits for standard input looks whether the transfer is over.
+const INPUT_INTERVAL: Duration = Duration::from_millis(200);
 /// Entries that are listed ahead of those that are done.
 const MAX_AHEAD: u64 = 16 << 10;
 
@@ -33,8 +40,17 @@ const MAX_AHEAD: u64 = 16 << 10;
 pub(crate) struct OutgoingFiles {
     /// Only what would be sent is to be found out.
     dry_run: bool,
+    /// Who learns of each file.
+    log: Option<Arc<dyn FileLog>>,
     state: Mutex<State>,
     changed: Condvar,
+}
+
+/// A file that was sent and not confirmed.
+struct Unconfirmed {
+    hash: [u8; 32],
+    /// Path and length, where somebody wants to learn of it.
+    logged: Option<(PathBuf, u64)>,
 }
 
 #[derive(Default)]
@@ -47,7 +63,7 @@ struct State {
     /// Files that the receiver gave up.
     given_up: HashSet<u32>,
     /// Hashes of what was sent and not confirmed.
-    unconfirmed: HashMap<u32, [u8; 32]>,
+    unconfirmed: HashMap<u32, Unconfirmed>,
     /// Entries that are listed and not yet answered and read.
     unresolved: u64,
     /// Buffers that are on their way to a connection.
@@ -93,8 +109,20 @@ impl KnownHashes {
 }
 
 impl OutgoingFiles {
-    pub fn new(dry_run: bool) -> OutgoingFiles {
-        OutgoingFiles { dry_run, state: Mutex::default(), changed: Condvar::new() }
+    pub fn new(dry_run: bool, log: Option<Arc<dyn FileLog>>) -> OutgoingFiles {
+        OutgoingFiles { dry_run, log, state: Mutex::default(), changed: Condvar::new() }
+    }
+
+    fn unconfirmed(&self, path: &Path, size: u64, hash: [u8; 32]) -> Unconfirmed {
+        let logged = self.log.as_ref().map(|_| (path.to_owned(), size));
+        Unconfirmed { hash, logged }
+    }
+
+    fn log(&self, sent: Unconfirmed, outcome: Result<(), &str>) {
+        if let (Some(log), Some((path, size))) = (&self.log, sent.logged) {
+            let outcome = outcome.map(|()| (blake3::Hash::from_bytes(sent.hash), true));
+            log.file(&FileRecord { path: &path, size: Some(Bytes::new(size)), outcome });
+        }
     }
 
     /// What would have been sent.
@@ -184,23 +212,49 @@ impl OutgoingFiles {
             let sent = state.unconfirmed.remove(&entry);
             match outcome {
                 Ok(received) => {
-                    if let Some(sent) = sent.filter(|sent| *sent != received) {
+                    state.files += 1;
+                    let Some(sent) = sent else { continue };
+                    if sent.hash != received {
                         let hex = |hash| blake3::Hash::from_bytes(hash).to_string();
                         return Err(TransferError::WrongHash {
-                            sent: hex(sent),
+                            sent: hex(sent.hash),
                             received: hex(received),
                         });
                     }
-                    state.files += 1;
+                    self.log(sent, Ok(()));
                 }
                 Err(reason) => {
                     state.given_up.insert(entry);
                     state.refused = true;
                     state.failures.add(Printable(&reason).to_string());
+                    if let Some(sent) = sent {
+                        self.log(sent, Err(&reason));
+                    }
                 }
             }
         }
         Ok(())
+    }
+
+    /// Reads from `input` until `buffer` is full or the input ends. Whoever feeds it may take long: the error is
+    /// `Interrupted` if the transfer ends meanwhile.
+    fn fill(&self, mut input: &File, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            while !is_readable(input.as_fd()) {
+                if lock(&self.state).over {
+                    return Err(io::ErrorKind::Interrupted.into());
+                }
+                wait_readable(&[input.as_fd()], clock::now() + INPUT_INTERVAL)?;
+            }
+            match input.read(&mut buffer[filled..]) {
+                Ok(0) => break,
+                Ok(n) => filled += n,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(filled)
     }
 
     /// Something cannot be sent, for this reason.
@@ -359,7 +413,7 @@ impl FileReader<'_> {
         self.small_content += size;
         {
             let mut state = lock(&self.files.state);
-            state.unconfirmed.insert(entry, hash);
+            state.unconfirmed.insert(entry, self.files.unconfirmed(&source.path, size, hash));
             // What is collected is on its way already: the end must not overtake it.
             state.queued += u64::from(at == 0);
         }
@@ -424,7 +478,8 @@ impl FileReader<'_> {
             run.tell(entry, self.channel)?;
             if want.file.is_unchanged(file).unwrap_or(false) || pass > 0 && !any_sent {
                 let hash = *hash_tree::root(&hashes).as_bytes();
-                return self.end(FileEnd { entry, size, pieces_sent, hash });
+                let end = FileEnd { entry, size, pieces_sent, hash };
+                return self.end(end, &want.file.path);
             }
         }
         Ok(Err(format!(
@@ -435,14 +490,20 @@ impl FileReader<'_> {
 
     /// Standard input: pieces in order, until it ends.
     fn deliver_stream(&mut self, entry: u32) -> Result<Result<(), String>, TransferError> {
-        let mut input = io::stdin().lock();
-        let mut read = |buffer: &mut Vec<u8>| -> io::Result<usize> {
+        let failed = |error: io::Error| Ok(Err(format!("standard input: {error}")));
+        let input = match io::stdin().as_fd().try_clone_to_owned() {
+            Ok(input) => File::from(input),
+            Err(error) => return failed(error),
+        };
+        let files = self.files;
+        let read = |buffer: &mut Vec<u8>| -> io::Result<usize> {
             buffer.clear();
-            buffer.resize(HEADERS, 0);
-            (&mut input).take(PIECE_BYTES).read_to_end(buffer)
+            buffer.resize(HEADERS + PIECE_BYTES as usize, 0);
+            let length = files.fill(&input, &mut buffer[HEADERS..])?;
+            buffer.truncate(HEADERS + length);
+            Ok(length)
         };
         let (mut hashes, mut size, mut next) = (Vec::new(), 0, Vec::new());
-        let failed = |error: io::Error| Ok(Err(format!("standard input: {error}")));
         let mut length = match read(&mut next) {
             Ok(length) => length,
             Err(error) => return failed(error),
@@ -468,11 +529,12 @@ impl FileReader<'_> {
             length = following;
         }
         let (pieces_sent, hash) = (hashes.len() as u32, *hash_tree::root(&hashes).as_bytes());
-        self.end(FileEnd { entry, size, pieces_sent, hash })
+        self.end(FileEnd { entry, size, pieces_sent, hash }, Path::new("-"))
     }
 
-    fn end(&mut self, end: FileEnd) -> Result<Result<(), String>, TransferError> {
-        lock(&self.files.state).unconfirmed.insert(end.entry, end.hash);
+    fn end(&mut self, end: FileEnd, path: &Path) -> Result<Result<(), String>, TransferError> {
+        let sent = self.files.unconfirmed(path, end.size, end.hash);
+        lock(&self.files.state).unconfirmed.insert(end.entry, sent);
         self.channel.tell(&Record::Ends(vec![end]))?;
         Ok(Ok(()))
     }

@@ -20,7 +20,7 @@ use sweetspot_units::{Bytes, Duration, Time};
 
 use super::channel::{Channel, PEER_TIMEOUT, lock};
 use super::client::ReceiveOptions;
-use super::incoming::{Destination, IncomingFiles, Job, Policy};
+use super::incoming::{Bounds, Destination, IncomingFiles, Job, Policy};
 use super::link::{FrameReader, FurtherLinks, Link};
 use super::receiver_control::ReceiverControl;
 use super::target::TargetDirectory;
@@ -53,6 +53,7 @@ pub enum Target {
 pub(crate) struct ReceiveConfig {
     pub options: ReceiveOptions,
     pub clamp_method: ClampMethod,
+    pub bounds: Bounds,
 }
 
 impl ReceiveConfig {
@@ -60,7 +61,7 @@ impl ReceiveConfig {
     pub fn new(options: ReceiveOptions) -> Result<ReceiveConfig, TransferError> {
         let clamp_method =
             ClampMethod::find().map_err(TransferError::system("testing the receive window"))?;
-        Ok(ReceiveConfig { options, clamp_method })
+        Ok(ReceiveConfig { options, clamp_method, bounds: Bounds::default() })
     }
 }
 
@@ -105,7 +106,7 @@ pub(crate) fn receive(
             Target::Output => Some(1),
             _ => config.options.streams.or(offer.streams),
         };
-        let files = IncomingFiles::new(plan.destination, plan.policy);
+        let files = IncomingFiles::new(plan.destination, plan.policy, config.bounds.clone());
         let control = ReceiverControl::new(
             &channel,
             control_loop,

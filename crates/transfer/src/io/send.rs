@@ -30,7 +30,7 @@ use super::send_buffer::SendBuffer;
 use super::sender_congestion::SenderCongestion;
 use super::source::{Listed, SourceFile, SourceList};
 use crate::TransferError;
-use crate::observer::{Agreed, Progress, TransferObserver};
+use crate::observer::{Agreed, FileLog, Progress, TransferObserver};
 
 /// Faster than any path, yet finite: a socket that was paced once is paced for good, then at twice
 /// cwnd per round trip in slow start (tcp_update_pacing_rate, net/ipv4/tcp_input.c).
@@ -53,6 +53,7 @@ const CWND_SHARE: f64 = 0.7;
 const LIMITED_SHARE: f64 = 0.3;
 
 /// Sends what is in `list` to the receiver at the other end of `link`. `start` is when the connection was made.
+#[allow(clippy::too_many_arguments)]
 pub(crate) fn send(
     options: &SendOptions,
     list: &SourceList,
@@ -60,6 +61,7 @@ pub(crate) fn send(
     further: &FurtherLinks<'_>,
     start: Time,
     reconnects: u32,
+    log: Option<Arc<dyn FileLog>>,
     observer: &mut dyn TransferObserver,
 ) -> Result<TransferSummary, TransferError> {
     let channel = Arc::clone(&link.channel);
@@ -77,7 +79,7 @@ pub(crate) fn send(
                 options,
                 named,
                 channel: &channel,
-                files: OutgoingFiles::new(options.dry_run),
+                files: OutgoingFiles::new(options.dry_run, log),
                 order: Mutex::new(order),
                 probe_responder: probe_responder.filter(|_| accept.probes),
                 start,

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
@@ -11,22 +12,29 @@ use crossbeam_channel::Sender;
 use sweetspot_linux::event_fd::{EventFd, wait_readable};
 use sweetspot_linux::tcp::ClampMethod;
 use sweetspot_linux::{clock, interfaces};
-use sweetspot_protocol::{Message, Role, Secret, Ticket, TicketHost, TransferSummary};
+use sweetspot_protocol::clients::{Client, Credential, Rights};
+use sweetspot_protocol::{
+    DEFAULT_PORT, Message, RelativePath, Role, SpokenCode, Ticket, TicketHost, TicketProof,
+    TransferSummary,
+};
 use sweetspot_units::{Duration, Time};
 
-use super::admission::Admission;
+use super::admission::{Admission, Admitted};
 use super::channel::{Channel, lock};
 use super::client::{ReceiveOptions, SendOptions};
+use super::client_table::ClientTable;
 use super::connection_table::ConnectionTable;
-use super::identity::{Identity, random_bytes};
+use super::identity::{AskFor, Identity, draw_secret};
+use super::incoming::Bounds;
 use super::link::{FurtherLinks, Link};
+use super::quota::QuotaTable;
 use super::receive::{self, ReceiveConfig, Target};
 use super::send;
-use super::source::SourceList;
+use super::source::{SourceList, Sources};
 use super::target::TargetDirectory;
 use super::udp_demux::UdpDemux;
 use crate::TransferError;
-use crate::observer::TransferObserver;
+use crate::observer::{FileLog, TransferObserver};
 
 /// The kernel's codes for a host without IPv6 (asm-generic/errno.h).
 const EAFNOSUPPORT: i32 = 97;
@@ -36,8 +44,11 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// How long a transfer that goes on over a new connection waits for its old one to end.
 const TAKEOVER_TIMEOUT: Duration = Duration::from_secs(20);
 
+/// How often it is looked whether clients were taken out of their file.
+const CLIENTS_INTERVAL: Duration = Duration::from_secs(1);
+
 /// The options of a [`Server`].
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct ServeOptions {
     /// What the server does for who connects.
     pub purpose: Purpose,
@@ -49,6 +60,41 @@ pub struct ServeOptions {
     pub once: bool,
     /// How long the ticket is valid.
     pub lifetime: Duration,
+    /// Who this is; `None`: somebody new at each start.
+    pub identity: Option<Identity>,
+    /// What peers were told in place of a ticket.
+    pub code: Option<SpokenCode>,
+    /// A listener that is open already, in place of `listen`: systemd's, as a rule.
+    pub listener: Option<TcpListener>,
+}
+
+impl ServeOptions {
+    /// Doing this for who holds the ticket, for a day, on any address and the usual port.
+    pub fn new(purpose: Purpose) -> ServeOptions {
+        ServeOptions {
+            purpose,
+            listen: (Ipv6Addr::UNSPECIFIED, DEFAULT_PORT).into(),
+            advertise: None,
+            once: false,
+            lifetime: Duration::from_secs(24 * 3600),
+            identity: None,
+            code: None,
+            listener: None,
+        }
+    }
+}
+
+/// A service for clients that are named in a file ([`sweetspot_protocol::clients`]).
+#[derive(Debug, Clone)]
+pub struct ServiceOptions {
+    /// The file.
+    pub clients: PathBuf,
+    /// The file in which is kept what was used up.
+    pub uses: PathBuf,
+    /// How to receive; where to, and what is replaced, is said by the client's line.
+    pub receive: ReceiveOptions,
+    /// How to send; what, is said by the client's line.
+    pub send: SendOptions,
 }
 
 /// What a server does for who connects.
@@ -58,6 +104,8 @@ pub enum Purpose {
     Receive(ReceiveOptions),
     /// It sends this to them.
     Send(Box<SendOptions>),
+    /// Each may do what its line in a file says.
+    Clients(Box<ServiceOptions>),
 }
 
 /// A listener for transfers.
@@ -77,12 +125,32 @@ pub struct Server {
 enum Work {
     Receive(ReceiveConfig),
     Send(Box<SendOptions>, SourceList),
+    Clients(Box<ClientWork>),
+}
+
+/// What is done for clients.
+struct ClientWork {
+    receive: ReceiveOptions,
+    clamp_method: ClampMethod,
+    send: SendOptions,
+    quotas: QuotaTable,
 }
 
 /// Watches a server.
 pub trait ServerObserver: Sync {
     /// A peer was admitted. Returns the observer of its transfer, which is number `number`, from 1.
     fn admitted(&self, number: u64, peer: SocketAddr) -> Box<dyn TransferObserver>;
+    /// Who learns of the files of transfer `number`, of a client of this name; `role` is what this end does.
+    fn file_log(
+        &self,
+        number: u64,
+        peer: SocketAddr,
+        client: &str,
+        role: Role,
+    ) -> Option<Arc<dyn FileLog>> {
+        let _ = (number, peer, client, role);
+        None
+    }
     /// Transfer `number` ended.
     fn ended(&self, number: u64, result: &Result<TransferSummary, TransferError>);
     /// The path of transfer `number` broke; it may go on over a new connection.
@@ -102,6 +170,7 @@ struct TransferTable {
 
 struct Running {
     number: u64,
+    client: Arc<Client>,
     links: Sender<Link>,
     channel: Arc<Channel>,
 }
@@ -118,58 +187,49 @@ struct OnceState {
 impl Server {
     /// Starts to listen. Finds out how this kernel's window is limited.
     pub fn bind(options: ServeOptions) -> Result<Server, TransferError> {
-        let (work, role, retry_for) = match options.purpose {
-            Purpose::Receive(receive) => {
-                if let Target::Into(directory) = &receive.target {
-                    let wrong =
-                        |source| TransferError::Directory { path: directory.clone(), source };
-                    let target = TargetDirectory::open(directory).map_err(wrong)?;
-                    target.sweep().map_err(wrong)?;
-                    // Tried now, so that a directory that cannot be written to is known before a sender is.
-                    let probe = sweetspot_protocol::RelativePath::new("write-test")?;
-                    drop(
-                        target
-                            .temp_file(&probe, false)
-                            .map_err(|source| TransferError::write(directory.clone(), source))?,
-                    );
-                }
-                let retry_for = receive.retry_for;
-                (Work::Receive(ReceiveConfig::new(receive)?), Role::Receiver, retry_for)
+        let (work, role, retry_for) = Work::prepare(&options.purpose)?;
+        let address = options.listen.to_string();
+        let cannot = |source| TransferError::Listen { address: address.clone(), source };
+        let (listener, udp_demux) = match options.listener {
+            Some(listener) => {
+                let udp = listener.local_addr().and_then(UdpDemux::new);
+                udp.map(|udp| (listener, udp))
             }
-            Purpose::Send(send) => {
-                let list = SourceList::new(&send.sources)?;
-                let retry_for = send.retry_for;
-                (Work::Send(send, list), Role::Sender, retry_for)
-            }
-        };
-        let cannot = |source| TransferError::Listen { address: options.listen.to_string(), source };
-        let (listener, udp_demux) = bind_both(options.listen).map_err(cannot)?;
+            None => bind_both(options.listen),
+        }
+        .map_err(cannot)?;
         listener.set_nonblocking(true).map_err(cannot)?;
         let bound = listener.local_addr().map_err(cannot)?;
-        let identity = Identity::new().map_err(|reason| TransferError::System {
-            what: "preparing TLS",
-            source: std::io::Error::other(reason),
-        })?;
-        let secret = Secret(random_bytes("drawing a secret")?);
+        let identity = options.identity.map_or_else(Identity::fresh, Ok)?;
+        let secret = draw_secret()?;
         let seconds = (clock::wall() + options.lifetime).as_nanos() / 1_000_000_000;
+        let expires = Time::from_nanos(seconds * 1_000_000_000);
         let (host, port) = match options.advertise {
             Some((host, port)) => (host, port.unwrap_or(bound.port())),
             None => (TicketHost::Address(reachable(bound.ip())), bound.port()),
         };
-        let ticket = Ticket {
-            host,
-            port,
-            fingerprint: identity.fingerprint,
-            secret,
-            expires: Time::from_nanos(seconds * 1_000_000_000),
+        let (clients, proof, ask) = match &options.purpose {
+            Purpose::Clients(service) => {
+                let clients = ClientTable::of_file(&service.clients, service.uses.clone())?;
+                (clients, TicketProof::OwnKey, AskFor::Certificate)
+            }
+            Purpose::Receive(_) | Purpose::Send(_) => {
+                let credential = match &options.code {
+                    Some(code) => Credential::Code(code.clone()),
+                    None => Credential::Secret(secret.clone()),
+                };
+                let clients = ClientTable::of_one(holder(credential, expires));
+                (clients, TicketProof::Secret { secret, expires }, AskFor::Nothing)
+            }
         };
-        let (secret, expires) = (ticket.secret.clone(), ticket.expires);
+        let fingerprint = identity.public_key().0;
+        let ticket = Ticket { host, port, fingerprint, proof };
         Ok(Server {
             listener,
             udp_demux,
             connection_table: ConnectionTable::default(),
             transfers: TransferTable::default(),
-            admission: Admission { identity, secret, expires, role },
+            admission: Admission { config: identity.listening(ask)?, clients, role },
             work,
             ticket,
             once: options.once,
@@ -192,6 +252,7 @@ impl Server {
     pub fn clamp_method(&self) -> Option<ClampMethod> {
         match &self.work {
             Work::Receive(config) => Some(config.clamp_method),
+            Work::Clients(work) => Some(work.clamp_method),
             Work::Send(..) => None,
         }
     }
@@ -205,6 +266,9 @@ impl Server {
         let once = Mutex::new(OnceState::default());
         thread::scope(|scope| {
             scope.spawn(|| self.udp_demux.run());
+            if let Work::Clients(_) = &self.work {
+                scope.spawn(|| self.watch_clients());
+            }
             while !self.connection_table.is_closing() {
                 let due = lock(&once).waits.as_ref().map_or(Time::MAX, |(until, _)| *until);
                 let _ = wait_readable(&[self.listener.as_fd(), self.wake.as_fd()], due);
@@ -267,7 +331,7 @@ impl Server {
         once: &Mutex<OnceState>,
         reception: &dyn ServerObserver,
     ) {
-        let (link, hello) = match self.admission.admit(socket) {
+        let Admitted { link, hello, client } = match self.admission.admit(socket) {
             Ok(admitted) => admitted,
             Err(_) if self.connection_table.is_closing() => return,
             Err(error) => return reception.turned_away(&error),
@@ -275,7 +339,7 @@ impl Server {
         self.connection_table.authenticated(connection);
         let peer = link.channel.peer();
         if hello.joins {
-            if let Err(link) = self.transfers.join(&hello.transfer, link) {
+            if let Err(link) = self.transfers.join(&hello.transfer, &client, link) {
                 let reason = "that transfer does not run here".to_owned();
                 link.channel.hang_up(&Message::Refuse { reason });
                 reception.turned_away(&TransferError::NoTransfer(peer.to_string()));
@@ -295,9 +359,14 @@ impl Server {
             state.waits = None;
         }
         let (links, arriving) = crossbeam_channel::unbounded();
-        let number = self.transfers.enter(&hello.transfer, links, &link.channel, || {
+        let entered = self.transfers.enter(&hello.transfer, &client, links, &link.channel, || {
             admitted.fetch_add(1, Ordering::AcqRel) + 1
         });
+        let Some(number) = entered else {
+            let reason = "another client's transfer has this name".to_owned();
+            link.channel.hang_up(&Message::Refuse { reason });
+            return reception.turned_away(&TransferError::NoTransfer(peer.to_string()));
+        };
         let mut observer = reception.admitted(number, peer);
         let further = FurtherLinks { arriving, dial: None };
         let moved = match &self.work {
@@ -306,7 +375,22 @@ impl Server {
                 receive::receive(config, demux, link, &further, start, observer.as_mut())
             }
             Work::Send(options, list) => {
-                send::send(options, list, link, &further, start, 0, observer.as_mut())
+                send::send(options, list, link, &further, start, 0, None, observer.as_mut())
+            }
+            Work::Clients(work) => {
+                let role = hello.role.other();
+                let log = reception.file_log(number, peer, &client.name, role);
+                let observer = observer.as_mut();
+                let moved = match role {
+                    Role::Receiver => {
+                        self.receive_from(work, &client, link, &further, start, log, observer)
+                    }
+                    Role::Sender => work.send_to(&client, link, &further, start, log, observer),
+                };
+                moved.and_then(|summary| {
+                    self.admission.clients.end(&client)?;
+                    Ok(summary)
+                })
             }
         };
         drop(observer);
@@ -318,6 +402,34 @@ impl Server {
             self.end_of_one(once, result, number, reception);
         } else {
             reception.ended(number, &result);
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn receive_from(
+        &self,
+        work: &ClientWork,
+        client: &Client,
+        link: Link,
+        further: &FurtherLinks<'_>,
+        start: Time,
+        log: Option<Arc<dyn FileLog>>,
+        observer: &mut dyn TransferObserver,
+    ) -> Result<TransferSummary, TransferError> {
+        let channel = Arc::clone(&link.channel);
+        let config = work.receiving(client, log).inspect_err(|_| {
+            // What is wrong with this host's directories is not the client's business.
+            let reason = "the directory there cannot be used".to_owned();
+            channel.hang_up(&Message::Refuse { reason });
+        })?;
+        receive::receive(&config, Some(&self.udp_demux), link, further, start, observer)
+    }
+
+    /// Ends the transfers of those who were taken out of the file of clients.
+    fn watch_clients(&self) {
+        while !self.connection_table.is_closing() {
+            clock::sleep_until(clock::now() + CLIENTS_INTERVAL);
+            self.transfers.sever_unless(|client| self.admission.clients.holds(client));
         }
     }
 
@@ -347,27 +459,127 @@ impl Server {
     }
 }
 
+impl Work {
+    /// What `purpose` asks for, what this end does then, and how long a transfer may go on after its path broke.
+    fn prepare(purpose: &Purpose) -> Result<(Work, Option<Role>, Duration), TransferError> {
+        match purpose {
+            Purpose::Receive(receive) => {
+                if let Target::Into(directory) = &receive.target {
+                    check_target(directory)?;
+                }
+                let config = ReceiveConfig::new(receive.clone())?;
+                Ok((Work::Receive(config), Some(Role::Receiver), receive.retry_for))
+            }
+            Purpose::Send(send) => {
+                let list = SourceList::new(&send.sources)?;
+                let retry_for = send.retry_for;
+                Ok((Work::Send(send.clone(), list), Some(Role::Sender), retry_for))
+            }
+            Purpose::Clients(service) => {
+                let receive = service.receive.clone();
+                let clamp_method = ReceiveConfig::new(receive.clone())?.clamp_method;
+                let (send, quotas) = (service.send.clone(), QuotaTable::default());
+                let work = ClientWork { receive, clamp_method, send, quotas };
+                Ok((Work::Clients(Box::new(work)), None, Duration::ZERO))
+            }
+        }
+    }
+}
+
+/// Tried at the start, so that a directory that cannot be written to is known before a sender is.
+fn check_target(directory: &Path) -> Result<(), TransferError> {
+    let wrong = |source| TransferError::Directory { path: directory.to_owned(), source };
+    let target = TargetDirectory::open(directory).map_err(wrong)?;
+    target.sweep().map_err(wrong)?;
+    let probe = RelativePath::new("write-test")?;
+    let tried = target.temp_file(&probe, false);
+    tried.map(drop).map_err(|source| TransferError::write(directory.to_owned(), source))
+}
+
+/// Who holds the one ticket, or was told the one code.
+fn holder(credential: Credential, expires: Time) -> Client {
+    Client {
+        credential,
+        name: String::new(),
+        directory: PathBuf::new(),
+        quota: None,
+        rights: Rights { read: true, write: true, overwrite: true },
+        expires: Some(expires),
+        once: false,
+    }
+}
+
+impl ClientWork {
+    /// How `client` is received from: its directory is made if it is missing.
+    fn receiving(
+        &self,
+        client: &Client,
+        log: Option<Arc<dyn FileLog>>,
+    ) -> Result<ReceiveConfig, TransferError> {
+        let wrong = |source| TransferError::Directory { path: client.directory.clone(), source };
+        match std::fs::create_dir(&client.directory) {
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            other => other.map_err(wrong)?,
+        }
+        check_target(&client.directory)?;
+        let quota = |limit| self.quotas.of(&client.directory, limit).map_err(wrong);
+        let quota = client.quota.map(quota).transpose()?;
+        let options = ReceiveOptions {
+            target: Target::Into(client.directory.clone()),
+            overwrite: client.rights.overwrite,
+            ..self.receive.clone()
+        };
+        let bounds = Bounds { quota, log };
+        Ok(ReceiveConfig { options, clamp_method: self.clamp_method, bounds })
+    }
+
+    /// Sends `client` what its directory holds.
+    fn send_to(
+        &self,
+        client: &Client,
+        link: Link,
+        further: &FurtherLinks<'_>,
+        start: Time,
+        log: Option<Arc<dyn FileLog>>,
+        observer: &mut dyn TransferObserver,
+    ) -> Result<TransferSummary, TransferError> {
+        let sources =
+            Sources { paths: vec![client.directory.join("")], ..self.send.sources.clone() };
+        let mut list = SourceList::new(&sources).inspect_err(|_| {
+            let reason = "there is nothing there".to_owned();
+            link.channel.hang_up(&Message::Refuse { reason });
+        })?;
+        // Where it lies here is not the client's business.
+        list.name.clone_from(&client.name);
+        send::send(&self.send, &list, link, further, start, 0, log, observer)
+    }
+}
+
 impl TransferTable {
-    /// Hands a further connection to its transfer; gives it back if that does not run.
-    fn join(&self, transfer: &str, link: Link) -> Result<(), Box<Link>> {
-        match lock(&self.running).get(transfer) {
+    /// Hands a further connection to its transfer; gives it back if that does not run, or is somebody else's.
+    fn join(&self, transfer: &str, client: &Client, link: Link) -> Result<(), Box<Link>> {
+        match lock(&self.running).get(transfer).filter(|running| *running.client == *client) {
             Some(running) => running.links.send(link).map_err(|refused| Box::new(refused.0)),
             None => Err(Box::new(link)),
         }
     }
 
     /// Enters a transfer and returns its number. One of that name that still runs has lost its path: it is ended
-    /// first.
+    /// first. `None` if it is another client's.
     fn enter(
         &self,
         transfer: &str,
+        client: &Arc<Client>,
         links: Sender<Link>,
         channel: &Arc<Channel>,
         next: impl FnOnce() -> u64,
-    ) -> u64 {
+    ) -> Option<u64> {
         let mut running = lock(&self.running);
         let deadline = clock::now() + TAKEOVER_TIMEOUT;
         while let Some(old) = running.get(transfer).filter(|_| clock::now() < deadline) {
+            if *old.client != **client {
+                return None;
+            }
             old.channel.sever();
             let look = std::time::Duration::from_millis(100);
             running = match self.ended.wait_timeout(running, look) {
@@ -376,9 +588,16 @@ impl TransferTable {
             };
         }
         let number = next();
-        let channel = Arc::clone(channel);
-        running.insert(transfer.to_owned(), Running { number, links, channel });
-        number
+        let (client, channel) = (Arc::clone(client), Arc::clone(channel));
+        running.insert(transfer.to_owned(), Running { number, client, links, channel });
+        Some(number)
+    }
+
+    /// Ends the transfers of clients of which not `is_kept`.
+    fn sever_unless(&self, is_kept: impl Fn(&Client) -> bool) {
+        let running = lock(&self.running);
+        let gone = running.values().filter(|running| !is_kept(&running.client));
+        gone.for_each(|running| running.channel.sever());
     }
 
     fn leave(&self, transfer: &str, number: u64) {

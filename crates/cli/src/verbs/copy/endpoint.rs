@@ -121,11 +121,10 @@ fn obey(input: &mut BufReader<io::Stdin>, server: &Server, request: &Request) ->
 
 fn listen(request: &Request) -> Result<Server, Box<dyn std::error::Error>> {
     Ok(Server::bind(ServeOptions {
-        purpose: purpose(request)?,
         listen: (Ipv6Addr::UNSPECIFIED, request.port).into(),
-        advertise: None,
         once: true,
         lifetime: Duration::from_secs(3600),
+        ..ServeOptions::new(purpose(request)?)
     })?)
 }
 
@@ -167,9 +166,11 @@ fn purpose(request: &Request) -> Result<Purpose, Box<dyn std::error::Error>> {
 
 /// Moves everything over a connection that this end makes.
 fn connect(ticket: &Ticket, request: &Request) -> Result<(), Box<dyn std::error::Error>> {
+    let contact = ticket.clone().into();
     match purpose(request)? {
-        Purpose::Receive(options) => receive(ticket, &options, &mut NullObserver)?,
-        Purpose::Send(options) => send(ticket, &options, &mut NullObserver)?,
+        Purpose::Clients(_) => return Err("a request is for one transfer".into()),
+        Purpose::Receive(options) => receive(&contact, &options, &mut NullObserver)?,
+        Purpose::Send(options) => send(&contact, &options, &mut NullObserver)?,
     };
     Ok(())
 }

@@ -341,11 +341,10 @@ fn reverse(
     reporter: &TransferReporter,
 ) -> Result<Option<TransferSummary>, Failure> {
     let server = Server::bind(ServeOptions {
-        purpose: job.purpose(role, INNER_RETRY)?,
         listen: (std::net::Ipv6Addr::UNSPECIFIED, 0).into(),
-        advertise: None,
         once: true,
         lifetime: Duration::from_secs(3600),
+        ..ServeOptions::new(job.purpose(role, INNER_RETRY)?)
     })?;
     let own = interfaces::addresses().unwrap_or_default();
     let addresses = client.into_iter().chain(own);
@@ -423,13 +422,13 @@ impl Job {
         tunnelled: bool,
         reporter: &TransferReporter,
     ) -> Result<TransferSummary, TransferError> {
-        let mut observer = reporter.observer(1);
+        let (mut observer, contact) = (reporter.observer(1), ticket.clone().into());
         match far {
             Role::Receiver => {
-                send(ticket, &self.send_options(retry_for, tunnelled), observer.as_mut())
+                send(&contact, &self.send_options(retry_for, tunnelled), observer.as_mut())
             }
             Role::Sender => {
-                receive(ticket, &self.receive_options(retry_for, tunnelled), observer.as_mut())
+                receive(&contact, &self.receive_options(retry_for, tunnelled), observer.as_mut())
             }
         }
     }
@@ -458,11 +457,10 @@ impl Job {
     /// Copies on this host, from one thread to another.
     fn copy_here(&self, reporter: &TransferReporter) -> Copied {
         let options = ServeOptions {
-            purpose: self.purpose(Role::Sender, Duration::ZERO)?,
             listen: (Ipv4Addr::LOCALHOST, 0).into(),
-            advertise: None,
             once: true,
             lifetime: Duration::from_secs(60),
+            ..ServeOptions::new(self.purpose(Role::Sender, Duration::ZERO)?)
         };
         let server = Server::bind(options)?;
         thread::scope(|scope| {

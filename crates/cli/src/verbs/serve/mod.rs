@@ -1,3 +1,5 @@
+mod log;
+
 use std::fs;
 use std::io::ErrorKind;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -6,18 +8,23 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
+use listenfd::ListenFd;
+use sweetspot_groups::policy::loopback;
 use sweetspot_linux::signals::{ProcessEvent, Supervisor};
 use sweetspot_linux::{clock, process};
-use sweetspot_protocol::{TicketHost, TransferSummary};
+use sweetspot_protocol::{DEFAULT_PORT, Role, SpokenCode, Ticket, TicketHost, TransferSummary};
 use sweetspot_sizing::Sizing;
 use sweetspot_transfer::{
-    Purpose, ReceiveOptions, ServeOptions, Server, ServerObserver, Target, TransferError,
-    TransferObserver,
+    FileLog, Identity, Purpose, ReceiveOptions, SendOptions, ServeOptions, Server, ServerObserver,
+    ServiceOptions, Target, TransferError, TransferObserver, draw_code,
 };
 use sweetspot_units::{Duration, Time};
 
 use super::Ending;
 use super::transfer::{PathArguments, TransferReporter, ending, streams};
+use crate::own_files;
+pub use log::LogOptions;
+use log::ServiceLog;
 
 /// `sweetspot serve` as typed.
 #[derive(Debug, clap::Args)]
@@ -28,14 +35,40 @@ Examples:
   sweetspot serve --dir incoming --listen 192.0.2.7:9000 --once --json
       receives one transfer, then prints the outcome as JSON
   sweetspot serve --stdout | tar x
-      writes what one sender brings to standard output")]
+      writes what one sender brings to standard output
+  sweetspot serve --dir incoming --spoken-code
+      prints a code that can be said on the telephone, for one transfer
+  sweetspot serve --clients /etc/sweetspot/clients --audit /var/log/sweetspot.log
+      serves everybody who is named in the file, each in a directory of its own;
+      `sweetspot invite` adds a line
+
+Environment: STATE_DIRECTORY or XDG_STATE_HOME name the directory of --state;
+LISTEN_FDS, as systemd sets it for a socket unit, is used in place of --listen.")]
 pub struct Arguments {
     /// Directory for received files; made if it is missing
-    #[arg(long, value_name = "DIR", required_unless_present = "stdout")]
+    #[arg(long, value_name = "DIR", required_unless_present_any = ["stdout", "clients"])]
     dir: Option<PathBuf>,
     /// Write what one sender brings to standard output; the ticket goes to standard error
     #[arg(long, conflicts_with_all = ["dir", "json", "force"])]
     stdout: bool,
+    /// Serve those who are named in this file, one per line: KEY NAME dir=DIRECTORY [quota=SIZE]
+    /// [rights=read,write,overwrite] [expires=TIME] [once]; KEY is what `sweetspot key` prints.
+    /// What is changed in it counts at once
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["dir", "stdout", "force", "once", "lifetime", "spoken_code"])]
+    clients: Option<PathBuf>,
+    /// Directory for the service's own key, which survives restarts, and what was used up
+    /// [default: ~/.local/state/sweetspot]
+    #[arg(long, value_name = "DIR", requires = "clients")]
+    state: Option<PathBuf>,
+    /// Append who moved what, how much, its hash and from where to this file, as JSON lines
+    #[arg(long, value_name = "FILE", requires = "clients")]
+    audit: Option<PathBuf>,
+    /// Serve Prometheus metrics at this loopback address, such as 127.0.0.1:9478
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = loopback, requires = "clients")]
+    metrics: Option<SocketAddr>,
+    /// Print a short code to say in place of a ticket, for one transfer; three wrong tries end it
+    #[arg(long)]
+    spoken_code: bool,
     /// Address and port to listen on, TCP and UDP; port 0 picks a free one
     #[arg(long, value_name = "ADDR:PORT", default_value = "[::]:7411", value_parser = listening)]
     listen: SocketAddr,
@@ -93,32 +126,50 @@ pub fn run(arguments: Arguments) -> Ending {
     if let Some(dir) = &arguments.dir {
         make_directory(dir)?;
     }
-    serve(resolve(arguments)?, reporter)
+    let log = LogOptions { audit: arguments.audit.clone(), metrics: arguments.metrics };
+    serve(resolve(arguments)?, reporter, &log)
+}
+
+/// Who a service is: the same after each start.
+pub fn service_identity(state: Option<&Path>) -> Result<Identity, Box<dyn std::error::Error>> {
+    Ok(Identity::load_or_make(&state_directory(state)?.join("identity.pem"))?)
+}
+
+fn state_directory(state: Option<&Path>) -> Result<PathBuf, String> {
+    state.map_or_else(own_files::state_directory, |state| Ok(state.to_owned()))
+}
+
+/// A code and where its listener is, as they are said.
+pub fn code_address(host: &TicketHost, port: u16, code: &SpokenCode) -> String {
+    let code = code.password();
+    if port == DEFAULT_PORT { format!("{host}/{code}") } else { format!("{host}:{port}/{code}") }
 }
 
 /// Serves until the end or a signal.
-pub fn serve(options: ServeOptions, reporter: TransferReporter) -> Ending {
+pub fn serve(options: ServeOptions, reporter: TransferReporter, log: &LogOptions) -> Ending {
     process::report_file_size_limit();
     // Signals are blocked before any thread starts, so that only the waiting thread gets them.
     let signals = Supervisor::new()?;
-    let (lifetime, sends) = (options.lifetime, matches!(options.purpose, Purpose::Send(_)));
+    let log = ServiceLog::start(log)?;
+    let greeting = Greeting::of(&options);
     let to_output =
         matches!(&options.purpose, Purpose::Receive(receive) if receive.target == Target::Output);
     let server = Arc::new(Server::bind(options)?);
     // The ticket is the first line, flushed at once, because a caller may wait for it.
+    let invitation = greeting.invitation(server.ticket());
     if to_output {
-        err!("{}", server.ticket());
+        err!("{invitation}");
     } else {
-        out!("{}", server.ticket());
+        out!("{invitation}");
     }
-    greet(&reporter, &server, lifetime, sends)?;
+    greeting.print(&reporter, &server)?;
     if let Some(clamp_method) = server.clamp_method() {
         reporter.detail(&format!("the receive window is steered by {clamp_method}"));
     }
     let stopped = Arc::clone(&server);
     // Not waited for: it ends with the process.
     thread::spawn(move || stop_on_signal(&stopped, signals));
-    match server.run(&ServerReporter { reporter, turned_away: Mutex::default() }) {
+    match server.run(&ServerReporter { reporter, log, turned_away: Mutex::default() }) {
         Ok(Some(outcome)) => Ok(ending(&outcome)),
         Ok(None) => Ok(ExitCode::SUCCESS),
         Err(TransferError::Interrupted) => Ok(ExitCode::from(INTERRUPTED as u8)),
@@ -127,27 +178,57 @@ pub fn serve(options: ServeOptions, reporter: TransferReporter) -> Ending {
     }
 }
 
-/// Prints how to use the ticket.
-fn greet(
-    reporter: &TransferReporter,
-    server: &Server,
+/// What is printed at the start.
+struct Greeting {
     lifetime: Duration,
     sends: bool,
-) -> std::io::Result<()> {
-    let (address, ticket) = (server.address()?, server.ticket());
-    let command = if sends { "sweetspot receive TICKET" } else { "sweetspot send FILE... TICKET" };
-    reporter.print(&format!(
-        "listening on {address}; within {} run elsewhere: {command}",
-        indicatif::HumanDuration(lifetime.into())
-    ));
-    let hidden = matches!(ticket.host, TicketHost::Address(ip) if ip.is_loopback());
-    if hidden && !address.ip().is_loopback() {
-        reporter.print(
-            "this host has no address that others could reach, so the ticket names loopback; \
-             give --advertise HOST for others elsewhere",
-        );
+    is_service: bool,
+    code: Option<SpokenCode>,
+}
+
+impl Greeting {
+    fn of(options: &ServeOptions) -> Greeting {
+        Greeting {
+            lifetime: options.lifetime,
+            sends: matches!(options.purpose, Purpose::Send(_)),
+            is_service: matches!(options.purpose, Purpose::Clients(_)),
+            code: options.code.clone(),
+        }
     }
-    Ok(())
+
+    /// What is handed on: the ticket, or the code.
+    fn invitation(&self, ticket: &Ticket) -> String {
+        match &self.code {
+            Some(code) => code_address(&ticket.host, ticket.port, code),
+            None => ticket.to_string(),
+        }
+    }
+
+    /// Prints how to use it.
+    fn print(&self, reporter: &TransferReporter, server: &Server) -> std::io::Result<()> {
+        let (address, ticket) = (server.address()?, server.ticket());
+        let verb = if self.sends { "receive" } else { "send FILE..." };
+        let with = if self.code.is_some() { "--code CODE" } else { "TICKET" };
+        reporter.print(&if self.is_service {
+            format!(
+                "listening on {address}; who is named in the clients file may run elsewhere: \
+                 sweetspot send FILE... TICKET"
+            )
+        } else {
+            let within = indicatif::HumanDuration(self.lifetime.into());
+            format!(
+                "listening on {address}; within {within} run elsewhere: sweetspot {verb} {with}"
+            )
+        });
+        let hidden = matches!(ticket.host, TicketHost::Address(ip) if ip.is_loopback());
+        if hidden && !address.ip().is_loopback() {
+            reporter.print(
+                "this host has no address that others could reach, so the ticket names loopback; \
+                 give --advertise HOST for others elsewhere",
+            );
+        }
+        Ok(())
+    }
 }
 
 /// Ends the transfers in an orderly way on the first signal, and at once on the second.
@@ -168,10 +249,6 @@ fn stop_on_signal(server: &Server, mut signals: Supervisor) {
 }
 
 fn resolve(arguments: Arguments) -> Result<ServeOptions, Box<dyn std::error::Error>> {
-    let (target, once) = match arguments.dir {
-        Some(dir) => (Target::Into(dir), arguments.once),
-        None => (Target::Output, true),
-    };
     let receive = ReceiveOptions {
         overwrite: arguments.force,
         sizing: arguments.sizing,
@@ -180,14 +257,28 @@ fn resolve(arguments: Arguments) -> Result<ServeOptions, Box<dyn std::error::Err
         probes: !arguments.no_probes,
         streams: arguments.streams,
         retry_for: arguments.retry_for,
-        ..ReceiveOptions::at(target)
+        ..ReceiveOptions::at(arguments.dir.map_or(Target::Output, Target::Into))
+    };
+    let once = arguments.once || arguments.spoken_code || receive.target == Target::Output;
+    let (purpose, identity) = match arguments.clients {
+        None => (Purpose::Receive(receive), None),
+        Some(clients) => {
+            let uses = state_directory(arguments.state.as_deref())?.join("uses.json");
+            let send = SendOptions { streams: receive.streams, ..SendOptions::default() };
+            let service = ServiceOptions { clients, uses, receive, send };
+            let identity = service_identity(arguments.state.as_deref())?;
+            (Purpose::Clients(Box::new(service)), Some(identity))
+        }
     };
     Ok(ServeOptions {
-        purpose: Purpose::Receive(receive),
         listen: arguments.listen,
         advertise: arguments.advertise.as_deref().map(advertised).transpose()?,
-        once,
+        once: once && identity.is_none(),
         lifetime: arguments.lifetime,
+        identity,
+        code: arguments.spoken_code.then(|| draw_code(|_| true)).transpose()?,
+        listener: ListenFd::from_env().take_tcp_listener(0)?,
+        ..ServeOptions::new(purpose)
     })
 }
 
@@ -229,6 +320,7 @@ pub fn advertised(text: &str) -> Result<(TicketHost, Option<u16>), String> {
 /// Reports on the transfers of one server.
 struct ServerReporter {
     reporter: TransferReporter,
+    log: ServiceLog,
     turned_away: Mutex<TurnedAway>,
 }
 
@@ -280,7 +372,19 @@ impl ServerObserver for ServerReporter {
         self.reporter.observer(number)
     }
 
-    fn ended(&self, _number: u64, result: &Result<TransferSummary, TransferError>) {
+    fn file_log(
+        &self,
+        number: u64,
+        peer: SocketAddr,
+        client: &str,
+        role: Role,
+    ) -> Option<Arc<dyn FileLog>> {
+        self.print(&format!("{client} at {peer}: transfer {number}"));
+        self.log.began(number, peer, client, role)
+    }
+
+    fn ended(&self, number: u64, result: &Result<TransferSummary, TransferError>) {
+        self.log.ended(number, result);
         match result {
             Ok(outcome) => self.reporter.outcome(outcome),
             Err(error) => {
@@ -295,6 +399,7 @@ impl ServerObserver for ServerReporter {
     }
 
     fn turned_away(&self, error: &TransferError) {
+        self.log.refused(error);
         let mut turned_away = self.turned_away.lock().unwrap_or_else(PoisonError::into_inner);
         let (said, unsaid) = turned_away.note(clock::now());
         drop(turned_away);

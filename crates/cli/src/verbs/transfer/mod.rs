@@ -12,11 +12,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use indicatif::MultiProgress;
 use sweetspot_protocol::series::SeriesRecord;
-use sweetspot_protocol::{MAX_STREAMS, Ticket, TransferSummary};
+use sweetspot_protocol::{CodeAddress, MAX_STREAMS, Ticket, TicketProof, TransferSummary};
 use sweetspot_sizing::KnownPath;
-use sweetspot_transfer::{Agreed, Progress, TransferError, TransferObserver};
+use sweetspot_transfer::{Agreed, Contact, Progress, TransferError, TransferObserver};
 use sweetspot_units::{Bytes, Duration, Rate};
 
+use super::key::own_identity;
 use crate::print::try_out;
 use progress::TransferProgress;
 
@@ -61,7 +62,7 @@ pub fn is_ticket(argument: &OsStr) -> bool {
 }
 
 /// The ticket: as an argument, from a file, or from the environment.
-pub fn ticket_from(
+fn ticket_from(
     argument: Option<&OsStr>,
     file: Option<&Path>,
 ) -> Result<Option<Ticket>, Box<dyn std::error::Error>> {
@@ -77,6 +78,49 @@ pub fn ticket_from(
         },
     };
     Ok(Some(text.lines().next().unwrap_or_default().trim().parse::<Ticket>()?))
+}
+
+/// Arguments that say who is at the other end.
+#[derive(Debug, clap::Args)]
+pub struct ContactArguments {
+    /// Read the ticket from this file (`-`: standard input), where other users cannot see it
+    #[arg(long, value_name = "FILE", conflicts_with = "code")]
+    ticket_file: Option<PathBuf>,
+    /// In place of a ticket: host and code, as told, like example.org/42-crisp-lemon-orbit
+    #[arg(long, value_name = "HOST[:PORT]/CODE")]
+    code: Option<CodeAddress>,
+    /// Private key for a service that knows this user by it [default:
+    /// ~/.config/sweetspot/identity.pem]
+    #[arg(long, value_name = "FILE")]
+    identity: Option<PathBuf>,
+}
+
+impl ContactArguments {
+    /// Whether a code takes the place of a ticket.
+    pub fn has_code(&self) -> bool {
+        self.code.is_some()
+    }
+
+    /// Who is at the other end, by these arguments, the ticket that was `given` beside them, or the environment.
+    pub fn contact(
+        &self,
+        given: Option<&OsStr>,
+    ) -> Result<Option<Contact>, Box<dyn std::error::Error>> {
+        if let Some(code) = &self.code {
+            return match given {
+                Some(_) => Err("there are a ticket and a --code; give one".into()),
+                None => Ok(Some(Contact::Code(code.clone()))),
+            };
+        }
+        let Some(ticket) = ticket_from(given, self.ticket_file.as_deref())? else {
+            return Ok(None);
+        };
+        let own = match ticket.proof {
+            TicketProof::OwnKey => Some(own_identity(self.identity.as_deref())?),
+            TicketProof::Secret { .. } => None,
+        };
+        Ok(Some(Contact::Ticket(Box::new(ticket), own)))
+    }
 }
 
 /// The paths of `--files-from`, one per line, in any encoding.

@@ -65,6 +65,7 @@ impl Common {
             })
         };
         let exporter = self.metrics.or(address).map(export).transpose()?;
+        exporter.iter().for_each(|e| e.publish(TunerSnapshot::default().prometheus()));
         let file = match &self.events {
             None => None,
             Some(path) => {
@@ -81,7 +82,7 @@ impl Common {
 impl EventLog {
     pub fn publish(&self, snapshot: impl FnOnce() -> TunerSnapshot) {
         if let Some(exporter) = &self.exporter {
-            exporter.publish(&snapshot());
+            exporter.publish(snapshot().prometheus());
         }
     }
 

@@ -32,6 +32,8 @@ pub(super) struct Content {
     /// Pieces that are being written.
     pub writing: u32,
     pub unflushed: u64,
+    /// Room taken of a quota.
+    pub room: u64,
     /// A thread has found it whole, and gives it its name.
     pub finishing: bool,
 }
@@ -64,6 +66,7 @@ impl IncomingFile {
                 basis: None,
                 writing: 0,
                 unflushed: 0,
+                room: 0,
                 finishing: false,
             }),
         }

@@ -5,8 +5,11 @@ mod pieces;
 mod plan;
 
 use std::collections::{HashMap, HashSet};
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
 
 use sweetspot_protocol::record::FileResult;
@@ -15,8 +18,10 @@ use sweetspot_units::Bytes;
 
 use super::channel::lock;
 use super::failures::Failures;
+use super::quota::{Quota, room_of};
 use super::target::{self, TargetDirectory};
 use crate::TransferError;
+use crate::observer::{FileLog, FileRecord};
 use file::IncomingFile;
 pub(crate) use pieces::Job;
 
@@ -39,10 +44,20 @@ pub(crate) struct Policy {
     pub dry_run: bool,
 }
 
+/// What a client's transfer has to observe, and who is told.
+#[derive(Clone, Default)]
+pub(crate) struct Bounds {
+    /// How much its directory may hold.
+    pub quota: Option<Arc<Quota>>,
+    /// Who learns of each file.
+    pub log: Option<Arc<dyn FileLog>>,
+}
+
 /// All files of a transfer at its receiver.
 pub(crate) struct IncomingFiles {
     destination: Destination,
     policy: Policy,
+    bounds: Bounds,
     state: Mutex<State>,
     /// Notified when the last open file is whole or given up.
     idle: Condvar,
@@ -71,9 +86,36 @@ struct State {
 }
 
 impl IncomingFiles {
-    pub fn new(destination: Destination, policy: Policy) -> IncomingFiles {
+    pub fn new(destination: Destination, policy: Policy, bounds: Bounds) -> IncomingFiles {
         let (state, idle) = (Mutex::default(), Condvar::new());
-        IncomingFiles { destination, policy, state, idle }
+        IncomingFiles { destination, policy, bounds, state, idle }
+    }
+
+    /// Takes room for something at `path` that is `length` bytes long where `held` bytes of room are taken already.
+    /// Returns what was taken.
+    fn take_room(&self, path: &RelativePath, length: u64, held: u64) -> Result<u64, TransferError> {
+        let Some(quota) = self.bounds.quota.as_ref().filter(|_| !self.policy.dry_run) else {
+            return Ok(0);
+        };
+        let room = room_of(length).saturating_sub(held);
+        if quota.take(room) {
+            return Ok(room);
+        }
+        Err(TransferError::Quota { path: path.to_string().into(), quota: quota.limit() })
+    }
+
+    /// Gives back what [`IncomingFiles::take_room`] took.
+    fn give_room_back(&self, room: u64) {
+        if let Some(quota) = &self.bounds.quota {
+            quota.give_back(room);
+        }
+    }
+
+    fn log(&self, file: &IncomingFile, outcome: Result<(blake3::Hash, bool), &str>) {
+        if let Some(log) = &self.bounds.log {
+            let path = Path::new(OsStr::from_bytes(file.path.as_bytes()));
+            log.file(&FileRecord { path, size: file.size.map(Bytes::new), outcome });
+        }
     }
 
     /// All of a file came: it is verified, and gets its name.
@@ -151,15 +193,21 @@ impl IncomingFiles {
     }
 
     fn close(&self, file: &Arc<IncomingFile>, outcome: Result<(blake3::Hash, bool), String>) {
-        {
+        let room = {
             let mut content = lock(&file.content);
-            content.temp_file = None;
+            // What stays to go on with takes its room.
+            let stays = content.temp_file.take().is_some();
             content.basis = None;
-        }
+            let room = std::mem::take(&mut content.room);
+            if outcome.is_err() && !stays { room } else { 0 }
+        };
         let mut state = lock(&self.state);
         if state.open.remove(&file.number).is_none() {
             return;
         }
+        self.give_room_back(room);
+        let told = outcome.as_ref().map(|done| *done).map_err(String::as_str);
+        self.log(file, told);
         match &outcome {
             Ok((hash, written)) => {
                 state.count(*written);

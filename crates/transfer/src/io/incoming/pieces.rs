@@ -68,6 +68,15 @@ impl IncomingFiles {
         if only && self.is_plain(&file) {
             return self.take_small(&file, header, bytes);
         }
+        if file.size.is_none() {
+            match self.take_room(&file.path, bytes.len() as u64, 0) {
+                Ok(room) => lock(&file.content).room += room,
+                Err(error) => {
+                    self.give_up(&file, &error.to_string());
+                    return Ok(());
+                }
+            }
+        }
         let temp_file = {
             let mut content = lock(&file.content);
             content.progress.handle_piece(header.piece, bytes.len() as u64, header.hash)?;

@@ -13,6 +13,7 @@ use sweetspot_protocol::{ProtocolError, RelativePath};
 use sweetspot_units::Bytes;
 
 use super::super::channel::{Channel, lock};
+use super::super::quota::room_of;
 use super::super::target::{self, TargetDirectory};
 use super::file::IncomingFile;
 use super::{Destination, IncomingFiles, exists_or};
@@ -71,6 +72,7 @@ impl IncomingFiles {
         }
         match &entry.kind {
             EntryKind::Directory => {
+                let room = self.take_room(&entry.path, 0, 0)?;
                 let new =
                     target.make_directory(&entry.path, entry.mode).map_err(|error| match error
                         .kind()
@@ -80,6 +82,9 @@ impl IncomingFiles {
                         }
                         _ => failed(error),
                     })?;
+                if !new {
+                    self.give_room_back(room);
+                }
                 let done = (entry.path, entry.mode, entry.modified);
                 let mut state = lock(&self.state);
                 if new {
@@ -92,14 +97,19 @@ impl IncomingFiles {
                 Ok((Answer::Nothing, None))
             }
             EntryKind::Symlink { target: to } => {
+                let room = self.take_room(&entry.path, 0, 0)?;
                 let new = target
                     .make_symlink(&entry.path, to, self.policy.replace)
                     .map_err(|error| exists_or(&entry.path, error))?;
+                if !new {
+                    self.give_room_back(room);
+                }
                 let _ = target.set_link_time(&entry.path, entry.modified);
                 lock(&self.state).count(new);
                 Ok((Answer::Nothing, None))
             }
             EntryKind::HardLink { to } => {
+                self.take_room(&entry.path, 0, 0)?;
                 lock(&self.state).hard_links.push((entry.path, *to));
                 Ok((Answer::Nothing, None))
             }
@@ -181,6 +191,13 @@ impl IncomingFiles {
         if resumes {
             let failed = |error| exists_or(&file.path, error);
             content.temp_file = Some(Arc::new(target.temp_file(&file.path, true).map_err(failed)?));
+        }
+        if !file.compare_only {
+            let partial = content.temp_file.as_ref().and_then(|temp| temp.file.metadata().ok());
+            let there = there.as_ref().filter(|stat| target::is(stat, FileType::RegularFile));
+            let held = there.map_or(0, |stat| room_of(stat.st_size as u64))
+                + partial.map_or(0, |partial| room_of(partial.len()));
+            content.room = self.take_room(&file.path, size.unwrap_or(0), held)?;
         }
         if content.there().is_none() && !file.sparse {
             // Known at once, before anything is sent.

@@ -1,0 +1,27 @@
+//! Where this program keeps what is its user's: by the XDG base directory specification.
+
+use std::env;
+use std::path::PathBuf;
+
+/// The directory of what is kept from run to run; systemd names it in STATE_DIRECTORY.
+pub fn state_directory() -> Result<PathBuf, String> {
+    match env::var_os("STATE_DIRECTORY").filter(|path| !path.is_empty()) {
+        Some(path) => Ok(path.into()),
+        None => own("XDG_STATE_HOME", ".local/state"),
+    }
+}
+
+/// The directory of what the user sets.
+pub fn config_directory() -> Result<PathBuf, String> {
+    own("XDG_CONFIG_HOME", ".config")
+}
+
+fn own(variable: &str, below_home: &str) -> Result<PathBuf, String> {
+    // Relative paths are to be ignored, the specification says.
+    let named = env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
+    let home = || env::var_os("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
+    named
+        .or_else(|| home().map(|home| home.join(below_home)))
+        .map(|directory| directory.join("sweetspot"))
+        .ok_or_else(|| format!("neither HOME nor {variable} is set; set one"))
+}

@@ -1,0 +1,145 @@
+use std::fs::{self, File};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use sweetspot_linux::{clock, file};
+use sweetspot_protocol::clients::{Client, Clients, Credential, Rights};
+use sweetspot_protocol::{DEFAULT_PORT, Ticket, TicketProof};
+use sweetspot_transfer::{draw_code, draw_secret};
+use sweetspot_units::{Bytes, Duration, Time};
+
+use super::Ending;
+use super::serve::{advertised, code_address, service_identity};
+
+/// `sweetspot invite` as typed.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  sweetspot invite --clients clients --dir /srv/in/ann --to nas.example.org ann
+      prints a ticket with which ann may send, once, within a day
+  sweetspot invite --clients clients --dir /srv/in/ann --to nas.example.org \\
+      --spoken-code --quota 10GB ann
+      prints a code to say on the telephone: nas.example.org/1-crisp-lemon-orbit
+
+The line it adds to the clients file can be changed and removed by hand; a running
+`sweetspot serve --clients` sees that within a second.")]
+pub struct Arguments {
+    /// Name of the client
+    name: String,
+    /// File of clients that `sweetspot serve --clients` reads
+    #[arg(long, value_name = "FILE")]
+    clients: PathBuf,
+    /// Directory of the client
+    #[arg(long, value_name = "DIR")]
+    dir: PathBuf,
+    /// Host name or address under which clients reach the service, and its port
+    #[arg(long, value_name = "HOST[:PORT]")]
+    to: String,
+    /// What the client may do: read, write, overwrite
+    #[arg(long, value_name = "LIST", default_value = "write")]
+    rights: Rights,
+    /// Most that its directory may hold
+    #[arg(long, value_name = "SIZE")]
+    quota: Option<Bytes>,
+    /// Time for which it is valid
+    #[arg(long, value_name = "DURATION", default_value = "24h")]
+    lifetime: Duration,
+    /// Admit it as often as it comes, not for one transfer only
+    #[arg(long, conflicts_with = "spoken_code")]
+    many: bool,
+    /// Print a short code in place of a ticket; three wrong tries end it
+    #[arg(long)]
+    spoken_code: bool,
+    /// Directory in which the service keeps its key [default: that of serve]
+    #[arg(long, value_name = "DIR")]
+    state: Option<PathBuf>,
+}
+
+pub fn run(arguments: Arguments) -> Ending {
+    let (host, port) = advertised(&arguments.to)?;
+    let port = port.unwrap_or(DEFAULT_PORT);
+    let identity = service_identity(arguments.state.as_deref())?;
+    let seconds = (clock::wall() + arguments.lifetime).as_nanos() / 1_000_000_000;
+    let expires = Time::from_nanos(seconds * 1_000_000_000);
+    let directory = std::path::absolute(&arguments.dir)?;
+    // One at a time, so that no two draw the same number.
+    let mut file = File::options()
+        .create(true)
+        .append(true)
+        .mode(0o600)
+        .open(&arguments.clients)
+        .map_err(|error| unusable(&arguments.clients, &error))?;
+    if !file::try_lock(&file).map_err(|error| unusable(&arguments.clients, &error))? {
+        return Err(unusable(
+            &arguments.clients,
+            &"another invitation is being written; try again",
+        )
+        .into());
+    }
+    if file.metadata()?.permissions().mode() & 0o077 != 0 {
+        return Err(
+            unusable(&arguments.clients, &"it will hold a secret; chmod 600 it first").into()
+        );
+    }
+    let there = read(&arguments.clients)?;
+    let credential = if arguments.spoken_code {
+        let is_free = |number| {
+            !there.list.iter().any(|client| {
+                matches!(&client.credential, Credential::Code(code) if code.number() == number)
+            })
+        };
+        Credential::Code(draw_code(is_free)?)
+    } else {
+        Credential::Secret(draw_secret()?)
+    };
+    let client = Client {
+        credential: credential.clone(),
+        name: arguments.name,
+        directory,
+        quota: arguments.quota,
+        rights: arguments.rights,
+        expires: Some(expires),
+        once: !arguments.many,
+    };
+    let line = client.to_string();
+    // What would not be read back as it is meant is not written.
+    if line.parse::<Clients>().map_err(|e| e.reason)?.list != [client] {
+        return Err("the name or the directory cannot stand in a line; choose others".into());
+    }
+    let mut text = line.into_bytes();
+    if !ends_with_newline(&arguments.clients) {
+        text.insert(0, b'\n');
+    }
+    text.push(b'\n');
+    file.write_all(&text)
+        .and_then(|()| file.sync_all())
+        .map_err(|error| unusable(&arguments.clients, &error))?;
+    match credential {
+        Credential::Code(code) => out!("{}", code_address(&host, port, &code)),
+        Credential::Secret(secret) => {
+            let fingerprint = identity.public_key().0;
+            let proof = TicketProof::Secret { secret, expires };
+            out!("{}", Ticket { host, port, fingerprint, proof });
+        }
+        Credential::Key(_) => {}
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn read(path: &Path) -> Result<Clients, String> {
+    let text = match fs::read_to_string(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+        other => other.map_err(|error| unusable(path, &error))?,
+    };
+    text.parse::<Clients>().map_err(|error| unusable(path, &error))
+}
+
+fn ends_with_newline(path: &Path) -> bool {
+    fs::read(path).is_ok_and(|text| text.last().is_none_or(|byte| *byte == b'\n'))
+}
+
+fn unusable(path: &Path, why: &dyn std::fmt::Display) -> String {
+    format!("{}: {why}", path.display())
+}

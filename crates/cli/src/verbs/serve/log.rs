@@ -1,0 +1,261 @@
+//! What a service did, for those who run it: an audit log and metrics.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::Write;
+use std::net::SocketAddr;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::{Value, json};
+use sweetspot_linux::clock;
+use sweetspot_protocol::clients::rfc3339;
+use sweetspot_protocol::{Role, TransferSummary};
+use sweetspot_transfer::{FileLog, FileRecord, TransferError};
+use sweetspot_tune::Exporter;
+
+/// The audit log and the metrics of a service, those that are wanted.
+#[derive(Clone, Default)]
+pub struct ServiceLog(Arc<Kept>);
+
+#[derive(Default)]
+struct Kept {
+    audit: Option<Mutex<File>>,
+    exporter: Option<Exporter>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    running: HashMap<u64, Transfer>,
+    counts: Counts,
+}
+
+#[derive(Clone)]
+struct Transfer {
+    client: String,
+    peer: SocketAddr,
+    /// What this end does.
+    role: Role,
+}
+
+/// Since the start.
+#[derive(Debug, Clone, Copy, Default)]
+struct Counts {
+    done: u64,
+    failed: u64,
+    refused: u64,
+    received: Moved,
+    sent: Moved,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Moved {
+    bytes: u64,
+    files: u64,
+}
+
+/// What of it is wanted.
+#[derive(Debug, Clone, Default)]
+pub struct LogOptions {
+    /// The file of the audit log.
+    pub audit: Option<PathBuf>,
+    /// The address at which metrics are served.
+    pub metrics: Option<SocketAddr>,
+}
+
+impl ServiceLog {
+    /// Opens the audit log, and starts a thread that serves metrics.
+    pub fn start(options: &LogOptions) -> Result<ServiceLog, String> {
+        let LogOptions { audit, metrics } = options;
+        let open = |path: &Path| {
+            let opened = File::options().create(true).append(true).mode(0o600).open(path);
+            opened.map(Mutex::new).map_err(|error| {
+                format!("{}: {error}; give --audit a file that you may write", path.display())
+            })
+        };
+        let export = |address| {
+            Exporter::start(address).map_err(|error| {
+                format!("cannot serve metrics at {address}: {error}; choose another port")
+            })
+        };
+        let audit = audit.as_deref().map(open).transpose()?;
+        let exporter = metrics.map(export).transpose()?;
+        let log = ServiceLog(Arc::new(Kept { audit, exporter, state: Mutex::default() }));
+        log.change(|_| {});
+        Ok(log)
+    }
+
+    /// A transfer of a client began. Returns who is to learn of its files.
+    pub fn began(
+        &self,
+        number: u64,
+        peer: SocketAddr,
+        client: &str,
+        role: Role,
+    ) -> Option<Arc<dyn FileLog>> {
+        let transfer = Transfer { client: client.to_owned(), peer, role };
+        self.write("transfer begins", number, &transfer, json!({}));
+        self.change(|state| {
+            state.running.insert(number, transfer.clone());
+        });
+        Some(Arc::new(Files { log: self.clone(), number, transfer }))
+    }
+
+    /// A transfer ended.
+    pub fn ended(&self, number: u64, result: &Result<TransferSummary, TransferError>) {
+        let mut transfer = None;
+        self.change(|state| {
+            transfer = state.running.remove(&number);
+            match result {
+                Ok(_) => state.counts.done += 1,
+                Err(_) => state.counts.failed += 1,
+            }
+            if let (Ok(summary), Some(Transfer { role, .. })) = (result, &transfer) {
+                let moved = match role {
+                    Role::Receiver => &mut state.counts.received,
+                    Role::Sender => &mut state.counts.sent,
+                };
+                moved.bytes += summary.bytes;
+                moved.files += summary.files.written;
+            }
+        });
+        let Some(transfer) = transfer else { return };
+        let about = match result {
+            Ok(summary) => json!({
+                "bytes": summary.bytes,
+                "files": summary.files.written,
+                "unchanged": summary.files.unchanged,
+                "failed": summary.files.failed,
+                "seconds": summary.seconds,
+            }),
+            Err(error) => json!({ "error": error.to_string() }),
+        };
+        self.write("transfer ends", number, &transfer, about);
+    }
+
+    /// A connection was refused.
+    pub fn refused(&self, error: &TransferError) {
+        self.change(|state| state.counts.refused += 1);
+        self.append(json!({ "event": "refused", "error": error.to_string() }));
+    }
+
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
+        change(&mut state);
+        if let Some(exporter) = &self.0.exporter {
+            exporter.publish(prometheus(state.running.len(), &state.counts));
+        }
+    }
+
+    fn write(&self, event: &str, number: u64, transfer: &Transfer, about: Value) {
+        let direction = match transfer.role {
+            Role::Receiver => "received",
+            Role::Sender => "sent",
+        };
+        let mut line = json!({
+            "event": event,
+            "transfer": number,
+            "client": transfer.client,
+            "peer": transfer.peer.to_string(),
+            "direction": direction,
+        });
+        if let (Some(line), Value::Object(about)) = (line.as_object_mut(), about) {
+            line.extend(about);
+        }
+        self.append(line);
+    }
+
+    fn append(&self, line: Value) {
+        let Some(audit) = &self.0.audit else { return };
+        let mut text = format!("{{\"time\":{}", json!(rfc3339(clock::wall())));
+        if let Some(rest) = line.to_string().strip_prefix('{') {
+            text.push(',');
+            text.push_str(rest);
+        }
+        text.push('\n');
+        // One write, so that lines stay whole.
+        let mut file = audit.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(error) = file.write_all(text.as_bytes()) {
+            err!("sweetspot: the audit log lacks a line: {error}");
+        }
+    }
+}
+
+/// The files of one transfer.
+struct Files {
+    log: ServiceLog,
+    number: u64,
+    transfer: Transfer,
+}
+
+impl FileLog for Files {
+    fn file(&self, record: &FileRecord<'_>) {
+        let about = match record.outcome {
+            Ok((hash, written)) => json!({
+                "path": record.path.to_string_lossy(),
+                "bytes": record.size.map(|size| size.get()),
+                "blake3": hash.to_string(),
+                "written": written,
+            }),
+            Err(error) => json!({ "path": record.path.to_string_lossy(), "error": error }),
+        };
+        self.log.write("file", self.number, &self.transfer, about);
+    }
+}
+
+/// In Prometheus's text format 0.0.4.
+fn prometheus(running: usize, counts: &Counts) -> String {
+    let mut text = String::new();
+    let mut family = |name: &str, kind: &str, help: &str, samples: &[(&str, u64)]| {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
+        for (labels, value) in samples {
+            let _ = writeln!(text, "{name}{labels} {value}");
+        }
+    };
+    let (received, sent) = (counts.received, counts.sent);
+    let directions = ["{direction=\"received\"}", "{direction=\"sent\"}"];
+    let both = |received, sent| [(directions[0], received), (directions[1], sent)];
+    family("sweetspot_transfers_running", "gauge", "Transfers that run.", &[("", running as u64)]);
+    family(
+        "sweetspot_transfers_total",
+        "counter",
+        "Transfers that ended.",
+        &[("{result=\"done\"}", counts.done), ("{result=\"failed\"}", counts.failed)],
+    );
+    let bytes = both(received.bytes, sent.bytes);
+    family("sweetspot_transfer_bytes_total", "counter", "Content moved.", &bytes);
+    let files = both(received.files, sent.files);
+    family("sweetspot_transfer_files_total", "counter", "Files moved.", &files);
+    let refused = [("", counts.refused)];
+    family("sweetspot_refused_total", "counter", "Connections turned away.", &refused);
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_sample_follows_its_type() {
+        let counts = Counts {
+            done: 2,
+            refused: 7,
+            received: Moved { bytes: 1_000_000, files: 3 },
+            ..Counts::default()
+        };
+        let text = prometheus(1, &counts);
+        for line in [
+            "# TYPE sweetspot_transfers_running gauge\nsweetspot_transfers_running 1\n",
+            "sweetspot_transfers_total{result=\"done\"} 2\n",
+            "sweetspot_transfer_bytes_total{direction=\"received\"} 1000000\n",
+            "sweetspot_transfer_files_total{direction=\"sent\"} 0\n",
+            "# TYPE sweetspot_refused_total counter\nsweetspot_refused_total 7\n",
+        ] {
+            assert!(text.contains(line), "{text}");
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! `sweetspot serve --clients`: who may do what, for how long, and what is written down.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use sweetspot_transfer::Identity;
+
+use crate::running::{Ended, SWEETSPOT, Serve, eventually, file, names, run, signal};
+
+/// A service, its clients file, and one user with a key.
+struct Service {
+    serve: Serve,
+    scratch: PathBuf,
+}
+
+impl Service {
+    /// A service whose clients file holds these lines, KEY standing for the user's key and DIR for a directory.
+    fn start(lines: &str) -> Service {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().to_owned();
+        write_clients(&path, lines);
+        Service { serve: Service::spawn(scratch), scratch: path }
+    }
+
+    fn spawn(scratch: tempfile::TempDir) -> Serve {
+        let path = scratch.path().to_owned();
+        let mut command = Command::new(SWEETSPOT);
+        command.args(["serve", "--listen", "127.0.0.1:0", "--clients"]).arg(path.join("clients"));
+        command.arg("--state").arg(path.join("state")).arg("--audit").arg(path.join("audit"));
+        Serve::spawn(scratch, &path, command)
+    }
+
+    fn edit(&self, lines: &str) {
+        write_clients(&self.scratch, lines);
+    }
+
+    fn command(&self, verb: &str) -> Command {
+        let mut command = Command::new(SWEETSPOT);
+        command.arg(verb).arg("--identity").arg(self.scratch.join("me.pem"));
+        command
+    }
+
+    fn send(&self, file: &Path, name: &str, ticket: &str) -> Ended {
+        let mut command = self.command("send");
+        command.arg(file).arg(ticket).args(["--name", name]);
+        run(command)
+    }
+
+    fn invite(&self, arguments: &[&str]) -> Ended {
+        let mut command = Command::new(SWEETSPOT);
+        let port = self.serve.ticket().port;
+        command.args(["invite", "guest", "--to", &format!("127.0.0.1:{port}"), "--clients"]);
+        command.arg(self.scratch.join("clients")).arg("--state").arg(self.scratch.join("state"));
+        command.arg("--dir").arg(self.scratch.join("guest")).args(arguments);
+        run(command)
+    }
+
+    fn audit(&self) -> Vec<serde_json::Value> {
+        let text = fs::read_to_string(self.scratch.join("audit")).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+}
+
+fn write_clients(scratch: &Path, lines: &str) {
+    let key = Identity::load_or_make(&scratch.join("me.pem")).unwrap().public_key().to_string();
+    let dir = scratch.join("alice").display().to_string();
+    let text = lines.replace("KEY", &key).replace("DIR", &dir);
+    let new = scratch.join("clients.new");
+    let mut file = fs::File::options();
+    let mut file = file.write(true).create(true).truncate(true).mode(0o600).open(&new).unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+    fs::rename(new, scratch.join("clients")).unwrap();
+}
+
+#[test]
+fn a_client_sends_into_its_directory_and_fetches_from_it_and_it_is_written_down() {
+    let service = Service::start("KEY alice dir=DIR rights=read,write\n");
+    let (file, content) = file(300_000);
+    let ended = service.send(file.path(), "f", &service.serve.ticket);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(fs::read(service.scratch.join("alice/f")).unwrap(), content);
+    let back = tempfile::tempdir().unwrap();
+    let mut command = service.command("receive");
+    let ended = run({
+        command.arg(&service.serve.ticket).arg(back.path());
+        command
+    });
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(fs::read(back.path().join("f")).unwrap(), content);
+    let hash = blake3::hash(&content).to_string();
+    let audit = service.audit();
+    let files: Vec<_> = audit.iter().filter(|line| line["event"] == "file").collect();
+    for (line, direction) in files.iter().zip(["received", "sent"]) {
+        assert_eq!((&line["client"], &line["direction"]), (&"alice".into(), &direction.into()));
+        assert_eq!((&line["bytes"], &line["blake3"]), (&300_000.into(), &hash.as_str().into()));
+        assert!(line["peer"].as_str().unwrap().starts_with("127.0.0.1:"));
+    }
+    assert_eq!(files.len(), 2);
+}
+
+#[test]
+fn what_a_client_has_no_right_to_is_refused() {
+    let service = Service::start("KEY alice dir=DIR rights=write\n");
+    let (one, _) = file(1000);
+    let (two, _) = file(1001);
+    assert_eq!(service.send(one.path(), "f", &service.serve.ticket).code, Some(0));
+    // No right to replace it.
+    let ended = service.send(two.path(), "f", &service.serve.ticket);
+    ended.failed_saying(&["f exists already"]);
+    let back = tempfile::tempdir().unwrap();
+    let mut command = service.command("receive");
+    command.arg(&service.serve.ticket).arg(back.path());
+    run(command).failed_saying(&["you may not receive"]);
+    assert!(names(back.path()).is_empty());
+}
+
+#[test]
+fn a_directory_holds_no_more_than_its_quota() {
+    let service = Service::start("KEY alice dir=DIR quota=1MB rights=overwrite\n");
+    let (large, _) = file(900_000);
+    assert_eq!(service.send(large.path(), "f", &service.serve.ticket).code, Some(0));
+    let ended = service.send(large.path(), "g", &service.serve.ticket);
+    ended.failed_saying(&["g: the quota of 1 MB is used up"]);
+    assert_eq!(names(&service.scratch.join("alice")), ["f"]);
+    // What takes the place of the same needs no room.
+    let (other, content) = file(900_001);
+    assert_eq!(service.send(other.path(), "f", &service.serve.ticket).code, Some(0));
+    assert_eq!(fs::read(service.scratch.join("alice/f")).unwrap(), content);
+}
+
+#[test]
+fn standard_input_stops_at_the_quota() {
+    let service = Service::start("KEY alice dir=DIR quota=1MB\n");
+    let (large, _) = file(2_000_000);
+    let mut command = service.command("send");
+    command.args(["-", &service.serve.ticket, "--name", "f"]).stdin(large.reopen().unwrap());
+    run(command).failed_saying(&["f: the quota of 1 MB is used up"]);
+    assert!(!names(&service.scratch.join("alice")).contains(&"f".to_owned()));
+}
+
+#[test]
+fn a_service_is_who_its_state_says_and_strangers_stay_strangers() {
+    let service = Service::start("KEY alice dir=DIR\n");
+    let before = service.serve.ticket().fingerprint;
+    let again = Identity::load_or_make(&service.scratch.join("state/identity.pem")).unwrap();
+    assert_eq!(again.public_key().0, before);
+    let (file, _) = file(10);
+    let mut command = Command::new(SWEETSPOT);
+    command.arg("send").arg(file.path()).arg(&service.serve.ticket);
+    command.arg("--identity").arg(service.scratch.join("stranger.pem"));
+    run(command).failed_saying(&["your key is not known", "sweetspot-key1:"]);
+}
+
+#[test]
+fn who_is_taken_out_of_the_file_is_refused_and_its_transfer_is_ended() {
+    let service = Service::start("KEY alice dir=DIR\n");
+    // A source that never ends, after three pieces.
+    let mut command = service.command("send");
+    command.args(["-", &service.serve.ticket, "--name", "f", "--retry-for", "0s"]);
+    let (reader, writer) = std::io::pipe().unwrap();
+    let mut child = command.stdin(reader).stderr(std::process::Stdio::null()).spawn().unwrap();
+    (&writer).write_all(&vec![1; 800_000]).unwrap();
+    let part = || names(&service.scratch.join("alice")).iter().any(|n| n.ends_with(".part"));
+    eventually("content is written", || service.scratch.join("alice").exists() && part());
+    service.edit("# nobody\n");
+    eventually("the transfer ends", || child.try_wait().unwrap().is_some());
+    drop(writer);
+    assert!(!child.wait().unwrap().success());
+    let (file, _) = file(10);
+    let ended = service.send(file.path(), "g", &service.serve.ticket);
+    ended.failed_saying(&["your key is not known"]);
+}
+
+#[test]
+fn an_invitation_is_for_one_transfer() {
+    let service = Service::start("");
+    let ticket = service.invite(&[]).stdout;
+    let (file, content) = file(1000);
+    let ended = service.send(file.path(), "f", ticket.trim());
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(fs::read(service.scratch.join("guest/f")).unwrap(), content);
+    service.send(file.path(), "g", ticket.trim()).failed_saying(&["for one transfer"]);
+    assert_eq!(names(&service.scratch.join("guest")), ["f"]);
+}
+
+#[test]
+fn a_spoken_code_admits_who_was_told_it_and_three_wrong_tries_end_it() {
+    let service = Service::start("");
+    let (file, content) = file(3_000_000);
+    let send = |code: &str, name: &str| {
+        let mut command = Command::new(SWEETSPOT);
+        // More connections than one, which the code alone would not admit.
+        command.arg("send").arg(file.path()).args(["--code", code.trim(), "--name", name]);
+        run({
+            command.args(["--streams", "3"]);
+            command
+        })
+    };
+    let code = service.invite(&["--spoken-code"]).stdout;
+    let ended = send(&code.to_uppercase(), "f");
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(fs::read(service.scratch.join("guest/f")).unwrap(), content);
+    send(&code, "g").failed_saying(&["for one transfer"]);
+
+    let code = service.invite(&["--spoken-code"]).stdout;
+    let (start, _) = code.trim().rsplit_once('-').unwrap();
+    for _ in 0..3 {
+        send(&format!("{start}-zzz"), "h").failed_saying(&["wrong"]);
+    }
+    send(&code, "h").failed_saying(&["no such code"]);
+    assert_eq!(names(&service.scratch.join("guest")), ["f"]);
+}
+
+#[test]
+fn a_file_that_others_may_read_gets_no_secret() {
+    let service = Service::start("KEY alice dir=DIR\n");
+    let clients = service.scratch.join("clients");
+    fs::set_permissions(&clients, fs::Permissions::from_mode(0o644)).unwrap();
+    let before = fs::read(&clients).unwrap();
+    service.invite(&[]).failed_saying(&["chmod 600"]);
+    assert_eq!(fs::read(&clients).unwrap(), before);
+}
+
+#[test]
+fn a_service_ends_in_an_orderly_way() {
+    let service = Service::start("KEY alice dir=DIR\n");
+    signal(&service.serve.child, "TERM");
+    assert_eq!(service.serve.wait().code, Some(130));
+}

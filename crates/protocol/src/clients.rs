@@ -1,0 +1,335 @@
+//! Who may use a service: a text file with a client per line, as `authorized_keys` has them.
+//!
+//! ```
+//! use sweetspot_protocol::clients::Clients;
+//!
+//! let clients: Clients = "# who  name   what\n\
+//!     code:7-crisp-lemon-orbit guest dir=/srv/in/guest quota=10GB once\n".parse()?;
+//! assert_eq!(clients.list[0].name, "guest");
+//! assert!(clients.list[0].rights.write);
+//! # Ok::<(), sweetspot_protocol::clients::ClientsError>(())
+//! ```
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use data_encoding::{BASE32_NOPAD, BASE32_NOPAD_NOCASE};
+use sweetspot_units::{Bytes, Time};
+use thiserror::Error;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+use crate::key::PublicKey;
+use crate::spoken_code::SpokenCode;
+use crate::ticket::Secret;
+
+/// The clients of a service.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Clients {
+    /// In the order of their lines.
+    pub list: Vec<Client>,
+}
+
+/// One client.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Client {
+    /// How it proves who it is.
+    pub credential: Credential,
+    /// What it is called here.
+    pub name: String,
+    /// The directory that it sees.
+    pub directory: PathBuf,
+    /// The most that its directory may hold; `None`: no limit.
+    pub quota: Option<Bytes>,
+    /// What it may do.
+    pub rights: Rights,
+    /// When it is no longer admitted, on the wall clock.
+    pub expires: Option<Time>,
+    /// Whether it is admitted for one transfer only.
+    pub once: bool,
+}
+
+/// How a client proves who it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Credential {
+    /// By the private key of a certificate.
+    Key(PublicKey),
+    /// By the secret in a ticket.
+    Secret(Secret),
+    /// By a code that it was told.
+    Code(SpokenCode),
+}
+
+/// What a client may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rights {
+    /// Fetch what its directory holds.
+    pub read: bool,
+    /// Bring what is not there.
+    pub write: bool,
+    /// Replace what is there.
+    pub overwrite: bool,
+}
+
+/// What is wrong with a file of clients.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error(
+    "line {line}: {reason}; a line is KEY NAME dir=DIRECTORY [quota=SIZE] [rights=read,write,overwrite] [expires=TIME] [once]"
+)]
+pub struct ClientsError {
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// The longest name of a client, bytes.
+const MAX_NAME_BYTES: usize = 64;
+
+impl Credential {
+    /// What it is called where it must not be told: the same for the same credential.
+    pub fn id(&self) -> String {
+        blake3::derive_key("sweetspot 1 name of a credential", self.to_string().as_bytes())[..16]
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect()
+    }
+}
+
+/// As it stands in the file, secrets and all.
+impl fmt::Display for Credential {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Credential::Key(key) => key.fmt(f),
+            Credential::Secret(Secret(secret)) => {
+                write!(f, "secret:{}", BASE32_NOPAD.encode(secret).to_ascii_lowercase())
+            }
+            Credential::Code(code) => write!(f, "code:{}", code.password()),
+        }
+    }
+}
+
+impl FromStr for Credential {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Credential, String> {
+        if let Some(code) = text.strip_prefix("code:") {
+            return Ok(Credential::Code(code.parse().map_err(|e| format!("{e}"))?));
+        }
+        let Some(secret) = text.strip_prefix("secret:") else {
+            return Ok(Credential::Key(text.parse().map_err(|e| format!("{e}"))?));
+        };
+        let bytes = BASE32_NOPAD_NOCASE.decode(secret.as_bytes()).ok();
+        let secret = bytes.and_then(|bytes| bytes.try_into().ok());
+        Ok(Credential::Secret(Secret(secret.ok_or("the secret is damaged")?)))
+    }
+}
+
+impl Rights {
+    /// To bring what is not there, and nothing else.
+    pub const WRITE: Rights = Rights { read: false, write: true, overwrite: false };
+}
+
+impl fmt::Display for Rights {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all = [(self.read, "read"), (self.write, "write"), (self.overwrite, "overwrite")];
+        let held: Vec<&str> = all.into_iter().filter(|(held, _)| *held).map(|(_, n)| n).collect();
+        f.write_str(&held.join(","))
+    }
+}
+
+impl FromStr for Rights {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Rights, String> {
+        let mut rights = Rights { read: false, write: false, overwrite: false };
+        for word in text.split(',') {
+            match word {
+                "read" => rights.read = true,
+                "write" => rights.write = true,
+                "overwrite" => (rights.write, rights.overwrite) = (true, true),
+                other => return Err(format!("\"{other}\" is no right: read, write, overwrite")),
+            }
+        }
+        Ok(rights)
+    }
+}
+
+/// A client's line.
+impl fmt::Display for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} dir=\"{}\"", self.credential, self.name, self.directory.display())?;
+        if let Some(quota) = self.quota {
+            write!(f, " quota={}B", quota.get())?;
+        }
+        write!(f, " rights={}", self.rights)?;
+        if let Some(text) = self.expires.and_then(rfc3339) {
+            write!(f, " expires={text}")?;
+        }
+        if self.once { f.write_str(" once") } else { Ok(()) }
+    }
+}
+
+impl FromStr for Clients {
+    type Err = ClientsError;
+
+    fn from_str(text: &str) -> Result<Clients, ClientsError> {
+        let mut list: Vec<Client> = Vec::new();
+        for (i, line) in text.lines().enumerate() {
+            let wrong = |reason| ClientsError { line: i + 1, reason };
+            let words = words(line).map_err(wrong)?;
+            if words.is_empty() {
+                continue;
+            }
+            let client = client(&words).map_err(wrong)?;
+            let twice = |other: &Client| match (&other.credential, &client.credential) {
+                (Credential::Code(a), Credential::Code(b)) => a.number() == b.number(),
+                (a, b) => a == b,
+            };
+            if let Some(at) = list.iter().position(twice) {
+                let name = &list[at].name;
+                return Err(wrong(format!(
+                    "{name} has this key, or a code of this number, already"
+                )));
+            }
+            list.push(client);
+        }
+        Ok(Clients { list })
+    }
+}
+
+fn client(words: &[String]) -> Result<Client, String> {
+    let [credential, name, options @ ..] = words else { return Err("it is too short".into()) };
+    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_' | b'@');
+    if name.is_empty() || name.len() > MAX_NAME_BYTES || !name.bytes().all(plain) {
+        return Err(format!("\"{name}\" is no name: letters, digits and . - _ @"));
+    }
+    let mut directory = None;
+    let (mut quota, mut rights, mut expires, mut once) = (None, Rights::WRITE, None, false);
+    for option in options {
+        match option.split_once('=').unwrap_or((option, "")) {
+            ("dir", path) if !path.is_empty() => directory = Some(PathBuf::from(path)),
+            ("quota", size) => quota = Some(size.parse::<Bytes>().map_err(|e| e.to_string())?),
+            ("rights", list) => rights = list.parse()?,
+            ("expires", time) => expires = Some(instant(time)?),
+            ("once", "") => once = true,
+            _ => return Err(format!("\"{option}\" is no option")),
+        }
+    }
+    let directory = directory.ok_or("dir= is missing")?;
+    let credential = credential.parse()?;
+    Ok(Client { credential, name: name.clone(), directory, quota, rights, expires, once })
+}
+
+/// The words of a line, up to a `#`; double quotes hold blanks together.
+fn words(line: &str) -> Result<Vec<String>, String> {
+    let mut words = Vec::new();
+    let (mut word, mut quoted) = (None::<String>, false);
+    for c in line.chars() {
+        match c {
+            '"' => {
+                quoted = !quoted;
+                word.get_or_insert_default();
+            }
+            '#' if !quoted && word.is_none() => break,
+            c if c.is_whitespace() && !quoted => words.extend(word.take()),
+            c => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    if quoted { Err("a quotation mark is missing".into()) } else { Ok(words) }
+}
+
+/// A moment as RFC 3339 writes it.
+fn instant(text: &str) -> Result<Time, String> {
+    let wrong = || format!("\"{text}\" is no time; write it like 2027-01-31T18:00:00Z");
+    let parsed = OffsetDateTime::parse(text, &Rfc3339).map_err(|_| wrong())?;
+    u64::try_from(parsed.unix_timestamp_nanos()).map(Time::from_nanos).map_err(|_| wrong())
+}
+
+/// A moment, counted from 1970 UTC, as RFC 3339 writes it.
+pub fn rfc3339(at: Time) -> Option<String> {
+    let seconds = i64::try_from(at.as_nanos() / 1_000_000_000).ok()?;
+    OffsetDateTime::from_unix_timestamp(seconds).ok()?.format(&Rfc3339).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn key() -> String {
+        PublicKey([7; 32]).to_string()
+    }
+
+    #[test]
+    fn a_line_says_who_where_how_much_and_until_when() {
+        let text = format!(
+            "# comment\n\n{} alice dir=\"/srv/in box\" quota=10GB rights=read,overwrite \
+             expires=2027-01-31T18:00:00Z once # more\n",
+            key()
+        );
+        let clients: Clients = text.parse().unwrap();
+        let [client] = &clients.list[..] else { panic!("{clients:?}") };
+        assert_eq!(client.credential, Credential::Key(PublicKey([7; 32])));
+        assert_eq!(client.directory, PathBuf::from("/srv/in box"));
+        assert_eq!(client.quota, Some(Bytes::new(10_000_000_000)));
+        assert_eq!(client.rights, Rights { read: true, write: true, overwrite: true });
+        // 57 years of 365 days, 14 leap days from 1972 to 2024, 30 days and 18 hours.
+        let days = 57 * 365 + 14 + 30;
+        let seconds = (days * 24 + 18) * 3600;
+        assert_eq!(client.expires, Some(Time::from_nanos(seconds * 1_000_000_000)));
+        assert!(client.once);
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_line() {
+        let key = key();
+        for (text, words) in [
+            (format!("\n{key} alice"), "line 2: dir= is missing"),
+            (format!("{key}x alice dir=/a"), "line 1: this is not a key"),
+            (format!("{key} al/ice dir=/a"), "is no name"),
+            (format!("{key} alice dir=/a rights=all"), "is no right"),
+            (format!("{key} alice dir=/a qouta=1GB"), "is no option"),
+            (format!("{key} alice dir=/a expires=soon"), "is no time"),
+            (format!("{key} alice dir=\"/a"), "quotation mark"),
+            (format!("{key} a dir=/a\n{key} b dir=/b"), "line 2: a has this key"),
+            ("code:7-a-b x dir=/a\ncode:7-c-d y dir=/b".to_owned(), "code of this number"),
+            ("secret:abc x dir=/a".to_owned(), "damaged"),
+        ] {
+            let error = text.parse::<Clients>().unwrap_err().to_string();
+            assert!(error.contains(words), "{error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_line_is_read_back(
+            secret: [u8; 16],
+            name in "[a-z][a-z0-9.@_-]{0,30}",
+            directory in "/[a-z ]{1,30}",
+            quota in proptest::option::of(0u64..1 << 50),
+            seconds in proptest::option::of(0u64..1 << 33),
+            bits in 0u8..3,
+            once: bool,
+        ) {
+            let client = Client {
+                credential: Credential::Secret(Secret(secret)),
+                name,
+                directory: directory.into(),
+                quota: quota.map(Bytes::new),
+                rights: Rights { read: bits > 0, write: true, overwrite: bits == 2 },
+                expires: seconds.map(|s| Time::from_nanos(s * 1_000_000_000)),
+                once,
+            };
+            let read: Clients = client.to_string().parse().unwrap();
+            prop_assert_eq!(read.list, vec![client]);
+        }
+
+        #[test]
+        fn no_text_panics(text in "\\PC*") {
+            let _ = text.parse::<Clients>();
+        }
+    }
+}
