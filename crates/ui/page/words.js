@@ -24,10 +24,39 @@ export const escape = (text) => text.replace(/[&<>"]/g, (c) => `&#${c.charCodeAt
 
 const NAMES = { sobas: "SOBAS", drs: "Dynamic Right-Sizing" };
 
-/** What one sees, as HTML. `dropped` are the packets that the buffer had no room for, all the time. */
-export function verdict(s, curve, { outcome, dropped }) {
+/** Goodput at a window on paper, bit/s, between the windows that were asked about; `null` where no form is known. */
+function onPaper(curve, window) {
+  const after = curve.windows.findIndex((w) => w >= window);
+  if (after < 0) return null;
+  const before = Math.max(0, after - 1);
+  const [a, b] = [curve.goodput_bps[before], curve.goodput_bps[after]];
+  if (a === null || b === null || before === after) return b;
+  const part = (window - curve.windows[before]) / (curve.windows[after] - curve.windows[before]);
+  return a + (b - a) * part;
+}
+
+/** A run that gets so little of what the closed form says inside the sweet spot is in no steady state. */
+const SETTLED = 0.9;
+
+/**
+ * What the steady state would give, bit/s, where a run with a window of the sweet spot has not come to it: slow start
+ * overflowed the buffer, and Reno regains a packet per round trip. Else `null`.
+ */
+export function recovering(curve, window, rate) {
+  if (!curve?.sweet_from_bytes || window < curve.sweet_from_bytes || window > curve.sweet_to_bytes) return null;
+  const steady = onPaper(curve, window);
+  return steady !== null && rate < SETTLED * steady ? steady : null;
+}
+
+/**
+ * What one sees, as HTML. `dropped` are the packets that the buffer had no room for in the measured time, and
+ * `starting` says that the transfer still grew in it.
+ */
+export function verdict(s, curve, { outcome, dropped, starting }) {
   const told = outcome.transfers[0];
-  const goes = `The transfer gets <b>${rate(told.goodput_bps)}</b> of ${rate(s.rate)}; ${queued(outcome.bottleneck)}.`;
+  const still = starting ? `<b class="bad">Still starting:</b> the rate grew to the end of the run, so this is no steady
+    state. ` : "";
+  const goes = `${still}The transfer gets <b>${rate(told.goodput_bps)}</b> of ${rate(s.rate)}; ${queued(outcome.bottleneck)}.`;
   if (s.sizing === "max") {
     return `No window limits the transfer: <b class="bad">congestion control alone</b> decides. It fills the buffer
       until packets are lost, halves its rate, and begins anew${lost(dropped)}. ${goes}`;
@@ -49,6 +78,12 @@ export function verdict(s, curve, { outcome, dropped }) {
     return `The window is <b class="bad">too small</b>: ${why}. ${goes} The sweet spot begins at ${bytes(from)}.`;
   }
   if (window <= to) {
+    const steady = recovering(curve, window, told.goodput_bps);
+    if (steady !== null) {
+      return `The window is <b class="good">inside the sweet spot</b>, ${bytes(from)} to ${bytes(to)}, but the run is <b
+        class="bad">too short for its steady state</b>: slow start overflowed the buffer, and since then the congestion
+        window has grown by a packet per round trip. ${goes} In the steady state it gets ${rate(steady)}.`;
+    }
     const start = s.cross === "none" && dropped > 0
       ? ` Only slow start's bursts were too much for the buffer${lost(dropped)}; what that costs passes with time.`
       : "";
@@ -66,7 +101,7 @@ function queued(link) {
 }
 
 function lost(packets) {
-  if (packets === 0) return "; nothing was dropped yet";
+  if (packets === 0) return "; nothing was dropped";
   return packets === 1 ? "; one packet was dropped" : `; ${packets.toLocaleString("en")} packets were dropped`;
 }
 
