@@ -169,7 +169,7 @@ function drawCurve() {
     .map((packets) => ({ window: packets * PACKET, rate: view.points.get(scenario(s, packets, "fixed")) }))
     .filter(({ rate }) => rate !== undefined);
   const dots = (which) => played.filter(which).map(({ window, rate }) => [window / 1e3, rate / 1e6]);
-  const late = ({ window, rate }) => words.recovering(curve, window, rate);
+  const late = ({ window, rate }) => words.recovering(s, curve, window, rate);
   const picture = {
     words: "Goodput in Mbit/s against the window in kB",
     xs: [0, most],

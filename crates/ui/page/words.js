@@ -35,17 +35,28 @@ function onPaper(curve, window) {
   return a + (b - a) * part;
 }
 
-/** A run that gets so little of what the closed form says inside the sweet spot is in no steady state. */
-const SETTLED = 0.9;
+/**
+ * A run alone on the path that gets less than this of what the closed form says is in no steady state: without losses
+ * little differs; with them Reno's halving leaves more than half.
+ */
+const SETTLED = { lossless: 0.9, losing: 0.5 };
 
 /**
- * What the steady state would give, bit/s, where a run with a window of the sweet spot has not come to it: slow start
- * overflowed the buffer, and Reno regains a packet per round trip. Else `null`.
+ * What the steady state would give, bit/s, where a run has not come to it: slow start overflowed the buffer, and Reno
+ * regains a packet per round trip. Else `null`, and beside cross traffic, whose bursts the closed forms leave out.
  */
-export function recovering(curve, window, rate) {
-  if (!curve?.sweet_from_bytes || window < curve.sweet_from_bytes || window > curve.sweet_to_bytes) return null;
+export function recovering(s, curve, window, rate) {
+  if (s.cross !== "none" || !curve?.sweet_from_bytes) return null;
   const steady = onPaper(curve, window);
-  return steady !== null && rate < SETTLED * steady ? steady : null;
+  const least = window <= curve.sweet_to_bytes ? SETTLED.lossless : SETTLED.losing;
+  return steady !== null && rate < least * steady ? steady : null;
+}
+
+/** Words about a run that has not come to its steady state. */
+function unsettled(steady) {
+  if (steady === null) return "";
+  return ` But the run is <b class="bad">too short for its steady state</b>, of ${rate(steady)}: slow start overflowed the
+    buffer, and since then the congestion window has grown by a packet per round trip.`;
 }
 
 /**
@@ -66,6 +77,7 @@ export function verdict(s, curve, { outcome, dropped, starting }) {
     return `${NAMES[s.sizing]} has arrived at a window of <b>${bytes(window)}</b>${where(window, curve)}${lost(dropped)}. ${goes}`;
   }
   const window = s.window * PACKET;
+  const early = unsettled(recovering(s, curve, window, told.goodput_bps));
   const [from, to] = [curve?.sweet_from_bytes, curve?.sweet_to_bytes];
   if (!from) {
     return `No closed form knows this cross traffic, so only the simulator speaks. ${goes}`;
@@ -75,23 +87,17 @@ export function verdict(s, curve, { outcome, dropped, starting }) {
     const why = s.cross === "none"
       ? `${bytes(window)} in flight are ${held} of what the path holds; the link idles for the rest of each round trip`
       : `others hold the rest of the path, and ${bytes(window)} in flight claim too little of it`;
-    return `The window is <b class="bad">too small</b>: ${why}. ${goes} The sweet spot begins at ${bytes(from)}.`;
+    return `The window is <b class="bad">too small</b>: ${why}. ${goes} The sweet spot begins at ${bytes(from)}.${early}`;
   }
   if (window <= to) {
-    const steady = recovering(curve, window, told.goodput_bps);
-    if (steady !== null) {
-      return `The window is <b class="good">inside the sweet spot</b>, ${bytes(from)} to ${bytes(to)}, but the run is <b
-        class="bad">too short for its steady state</b>: slow start overflowed the buffer, and since then the congestion
-        window has grown by a packet per round trip. ${goes} In the steady state it gets ${rate(steady)}.`;
-    }
     const start = s.cross === "none" && dropped > 0
       ? ` Only slow start's bursts were too much for the buffer${lost(dropped)}; what that costs passes with time.`
       : "";
-    return `The window is <b class="good">inside the sweet spot</b>, ${bytes(from)} to ${bytes(to)}: the path is full, and
-      what is more than full stands in the queue. ${goes}${start}`;
+    return `The window is <b class="good">inside the sweet spot</b>, ${bytes(from)} to ${bytes(to)}: the path is full in the steady state, and
+      what is more than full stands in the queue. ${goes}${early || start}`;
   }
   return `The window is <b class="bad">too large</b>: above ${bytes(to)} the buffer overflows, and whenever packets are
-    lost congestion control halves the rate${lost(dropped)}. ${goes}`;
+    lost congestion control halves the rate${lost(dropped)}. ${goes}${early}`;
 }
 
 function queued(link) {

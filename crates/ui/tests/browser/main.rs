@@ -62,7 +62,10 @@ fn a_run_that_has_not_come_to_its_steady_state_is_not_shown_as_the_result() -> T
     browser.open(&format!("{}{path}", server.address()))?;
     let verdict = text(&mut browser, "verdict")?;
     assert!(verdict.contains("too short for its steady state"), "{verdict}");
-    assert!(verdict.contains("In the steady state it gets 1 Gbit/s"), "{verdict}");
+    assert!(verdict.contains("steady state, of 1 Gbit/s"), "{verdict}");
+    // Nor is any of the simulated windows: a hollow dot each.
+    let late = browser.value("document.querySelectorAll('#curve .dot.late').length")?;
+    assert_eq!(late, json!(16));
     assert_eq!(browser.errors, Vec::<String>::new());
     Ok(())
 }
