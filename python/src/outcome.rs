@@ -69,8 +69,10 @@ numbers!(TransferOutcome {
 numbers!(CrossOutcome {
     /// Its kind, as in the scenario.
     kind: String,
-    /// Payload acknowledged (TCP) or received (UDP), bit/s.
+    /// Payload acknowledged (TCP) or received (UDP), bit/s, in both directions together.
     goodput_bps: f64,
+    /// The part of it that goes against the measured transfers' data, bit/s.
+    reverse_goodput_bps: Option<f64>,
     /// Packets lost over packets sent.
     loss_rate: f64,
     /// Packets sent again.

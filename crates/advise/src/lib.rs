@@ -30,6 +30,7 @@ pub mod window;
 mod error;
 mod formula;
 mod kernel;
+mod limit;
 mod text;
 
 pub use error::AdviceError;

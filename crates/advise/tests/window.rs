@@ -1,7 +1,8 @@
 //! What the window advice must hold.
 
 use sweetspot_advise::AdviceError;
-use sweetspot_advise::window::{TriedWindow, TriedWindows, WindowQuestion, advise};
+use sweetspot_advise::host::{self, HostQuestion, Snapshot};
+use sweetspot_advise::window::{TriedWindow, TriedWindows, WindowQuestion, WindowSettings, advise};
 use sweetspot_units::{Bytes, Duration, Rate};
 
 fn question(rate: &str, rtt: &str) -> WindowQuestion {
@@ -156,4 +157,44 @@ fn what_was_simulated_decides_window_rate_delay_and_settings() {
     let text = advice.text(false);
     assert!(text.replace('\n', " ").contains("800 kB is too far: it gives 24 Mbit/s"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+}
+
+/// What `advise host` and `advise window` recommend for one path is one number: 1.05 C T, and twice
+/// that in memory where half of it is window.
+#[test]
+fn both_advices_ask_for_the_same_settings_on_the_same_path() {
+    for (rate, rtt) in [("10Gbit/s", "80ms"), ("100Mbit/s", "100ms"), ("1Gbit/s", "3ms")] {
+        for buffer in [None, Some(Bytes::new(50_000)), Some(Bytes::new(500_000_000))] {
+            let q = WindowQuestion { buffer, ..question(rate, rtt) };
+            let settings = advise(&q).unwrap().settings;
+            let host = host::advise(&HostQuestion {
+                here: Snapshot::default(),
+                peer: None,
+                path: Some((q.rate, q.rtt)),
+                path_mtu: None,
+                connections: 1,
+            });
+            let window = host.unwrap().window.unwrap();
+            assert_eq!(window, (q.rate * q.rtt).scaled(1.05));
+            assert_eq!(settings, WindowSettings::for_window(window, q.kernel).unwrap(), "{rate}");
+        }
+    }
+}
+
+#[test]
+fn a_path_alone_is_answered_in_five_lines_of_eighty_columns() {
+    let buffer = Some(Bytes::new(12_000_000));
+    let loss = Some("1e-5".parse().unwrap());
+    let plain = question("10Gbit/s", "80ms");
+    for q in [plain, WindowQuestion { buffer, ..plain }, WindowQuestion { loss, ..plain }] {
+        let text = advise(&q).unwrap().text(false);
+        let names: Vec<&str> = text.lines().filter_map(|line| line.split(' ').next()).collect();
+        assert_eq!(names, ["window", "settings", "gain", "risk", "why"], "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
+    // The six products, each with a sentence, are there where they are asked for.
+    let explained = advise(&plain).unwrap().text(true);
+    for name in ["bdp1", "bdp2", "bdp3", "bdp4", "bdp5", "bdp6"] {
+        assert!(explained.contains(&format!("  {name}: ")), "{explained}");
+    }
 }

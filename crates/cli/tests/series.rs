@@ -47,6 +47,73 @@ fn the_series_is_a_parquet_file_and_the_same_for_the_same_seed() {
 }
 
 #[test]
+fn the_name_of_the_file_decides_its_format() {
+    let directory = tempfile::tempdir().unwrap();
+    assert!(run(directory.path(), "a.csv", &[]).status.success());
+    let text = std::fs::read_to_string(directory.path().join("a.csv")).unwrap();
+    assert!(text.starts_with("at_s,transfer,event,goodput_bps,"), "{text}");
+    // 2 s, every 100 ms, for two transfers.
+    assert!(text.lines().filter(|line| !line.contains("limited")).count() >= 40, "{text}");
+    let message = usage_error(&run(directory.path(), "a.txt", &[]));
+    assert!(message.contains("a.txt") && message.contains("FILE.csv or FILE.parquet"), "{message}");
+}
+
+#[test]
+fn a_series_in_csv_is_drawn_like_one_in_parquet() {
+    let directory = tempfile::tempdir().unwrap();
+    for name in ["a.csv", "a.parquet"] {
+        assert!(run(directory.path(), name, &[]).status.success());
+        let drawn = Command::new(env!("CARGO_BIN_EXE_sweetspot"))
+            .current_dir(directory.path())
+            .args(["report", name, "--svg", &format!("{name}-pictures"), "--out", "page.html"])
+            .output()
+            .unwrap();
+        assert!(drawn.status.success(), "{}", String::from_utf8_lossy(&drawn.stderr));
+    }
+    let pictures = |name: &str| {
+        let directory = std::fs::read_dir(directory.path().join(format!("{name}-pictures")));
+        directory.unwrap().count()
+    };
+    assert_eq!(pictures("a.csv"), pictures("a.parquet"));
+    assert!(pictures("a.csv") >= 4);
+}
+
+/// The rates that a line of output names, Mbit/s.
+fn rates(line: &str) -> Vec<f64> {
+    let words: Vec<&str> = line.split(' ').collect();
+    let before_unit = words.windows(2).filter(|pair| pair[1].starts_with("Mbit/s"));
+    before_unit.filter_map(|pair| pair[0].parse().ok()).collect()
+}
+
+#[test]
+fn mirrored_traffic_is_told_by_direction_and_none_carries_more_than_the_link() {
+    let directory = tempfile::tempdir().unwrap();
+    let elephants =
+        "reverse = \"mirror\"\n[[cross]]\nkind = \"elephants\"\ncount = 4\nwindow = \"5pkt\"";
+    let scenario = SCENARIO.replace("[[transfer]]", &format!("{elephants}\n[[transfer]]"));
+    std::fs::write(directory.path().join("m.toml"), scenario).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_sweetspot"))
+        .current_dir(directory.path())
+        .args(["run", "m.toml"])
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let cross = text.lines().find(|line| line.starts_with("cross 0")).unwrap();
+    let rates = rates(cross);
+    assert_eq!(rates.len(), 2, "{cross}");
+    assert!(rates.iter().all(|rate| (0.1..10.0).contains(rate)), "{cross}");
+}
+
+#[test]
+fn a_transfer_that_starts_after_the_end_is_said_to_have_none() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = run(directory.path(), "x.csv", &["--set", "transfer.start=3s"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let line = "transfer 0: nothing measured, it starts at 3 s and the run ends at 2 s";
+    assert!(text.contains(line), "{text}");
+}
+
+#[test]
 fn a_series_that_cannot_be_written_is_named_with_the_next_step() {
     let directory = tempfile::tempdir().unwrap();
     // A link, so that nothing worse than a link can be replaced.

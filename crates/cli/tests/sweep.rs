@@ -243,7 +243,7 @@ fn the_parquet_file_of_a_sweep_has_the_rows_and_values_of_its_csv() -> Tested {
     assert_eq!(parquet.lines().count(), 13);
     let names = parquet.lines().next().unwrap_or_default();
     assert!(names.starts_with("transfer_sizing,path_buffer,seed,transfer,"), "{names}");
-    assert_eq!(names.split(',').count(), 2 + 2 + 4 + 3 + 1 + 8 + 1);
+    assert_eq!(names.split(',').count(), 2 + 2 + 4 + 3 + 2 + 1 + 8 + 3);
     Ok(())
 }
 

@@ -172,3 +172,24 @@ fn reproduce_without_a_name_says_what_it_would_do_and_does_nothing() -> Tested {
     assert_eq!(std::fs::read_dir(&directory)?.count(), 0);
     Ok(())
 }
+
+#[test]
+fn the_overview_names_only_verbs_that_have_a_man_page() -> Tested {
+    let directory = tempfile::tempdir()?;
+    let output = sweetspot(&["man", "."]).current_dir(&directory).output()?;
+    assert!(output.status.success(), "{}", stderr(&output));
+    let overview = std::fs::read_to_string(directory.path().join("sweetspot.7"))?;
+    for section in ["EXIT STATUS", "ENVIRONMENT", "FILES", "EXAMPLES"] {
+        assert!(overview.contains(&format!(".SH {section}")), "{section}");
+    }
+    let named = overview.lines().filter_map(|line| line.strip_prefix(".BR sweetspot"));
+    let pages: Vec<String> = named
+        .filter_map(|rest| rest.split_once(" (1)"))
+        .map(|(verb, _)| format!("sweetspot{}.1", verb.replace('\\', "")))
+        .collect();
+    assert!(pages.len() > 10, "{pages:?}");
+    for page in pages {
+        assert!(directory.path().join(&page).exists(), "{page}");
+    }
+    Ok(())
+}

@@ -246,9 +246,14 @@ pub fn fix(class: Class, e: &Evidence) -> String {
         let (capacity, rtt) = (e.capacity?, e.rtt_min.or(e.rtt)?);
         Some(capacity * rtt)
     };
-    let sized = |what: &str| match needed() {
-        Some(bytes) => format!("{what} at least {bytes}"),
-        None => format!("{what} the bandwidth-delay product"),
+    // At the round trip that the verdict names, and more than what was found too small.
+    let sized = |what: &str, now: Option<(Bytes, Duration)>| {
+        let wanted = e.capacity.zip(now).map(|(capacity, (_, rtt))| capacity * rtt);
+        match (wanted, now) {
+            (Some(bytes), Some((now, _))) if bytes > now => format!("{what} at least {bytes}"),
+            (_, Some((now, _))) => format!("{what} more than the {} of now", in_bytes(now)),
+            (_, None) => format!("{what} the bandwidth-delay product"),
+        }
     };
     match class {
         Class::Opportunity => "Nothing is wrong. Fewer, longer connections (keep-alive) spare the \
@@ -262,8 +267,11 @@ pub fn fix(class: Class, e: &Evidence) -> String {
                              the sender."
             .to_owned(),
         Class::ReceiverWindow => {
-            sized("On the receiver: do not set SO_RCVBUF, and let net.ipv4.tcp_rmem allow")
-                + " in its third value (twice that in buffer)."
+            let round = e.window_round.or(e.rtt);
+            sized(
+                "On the receiver: do not set SO_RCVBUF, and let net.ipv4.tcp_rmem allow",
+                e.window.zip(round),
+            ) + " in its third value (twice that in buffer)."
         }
         Class::ReceiverApplication => {
             "On the receiver: let the program read faster (its disk, its CPU, a thread of its own \
@@ -271,8 +279,11 @@ pub fn fix(class: Class, e: &Evidence) -> String {
                 .to_owned()
         }
         Class::SenderWindow => {
-            sized("On the sender: do not set SO_SNDBUF, and let net.ipv4.tcp_wmem allow")
-                + " in its third value (twice that in buffer)."
+            let round = e.flight_round.or(e.rtt);
+            sized(
+                "On the sender: do not set SO_SNDBUF, and let net.ipv4.tcp_wmem allow",
+                e.flight.zip(round),
+            ) + " in its third value (twice that in buffer)."
         }
         Class::Bandwidth => match needed() {
             Some(bytes) => format!(

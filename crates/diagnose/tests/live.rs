@@ -1,7 +1,7 @@
 //! The rules for live connections, each with the sample that must meet it.
 
 use sweetspot_diagnose::live::{Live, Sample, Side};
-use sweetspot_diagnose::{Class, LimitVerdict};
+use sweetspot_diagnose::{Class, Evidence, LimitVerdict, Limits};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -224,4 +224,28 @@ fn a_receiver_tells_of_what_was_missing_and_not_of_what_was_sent_again() {
     let expected = "100 % of the time limited by the congestion window after losses: segments were \
                     missing once.";
     assert_eq!(words, expected);
+}
+
+/// 81 kB at 45 ms allow 14.4 Mbit/s; the capacity seen was 12 Mbit/s at a least round trip of 40 ms,
+/// whose product, 60 kB, is less than the window that is in the way.
+#[test]
+fn a_window_in_the_way_is_never_answered_by_a_smaller_one() {
+    let mut limits = Limits::default();
+    limits.add(Class::ReceiverWindow, SECOND);
+    let evidence = Evidence {
+        goodput: Rate::from_mbit_per_second(12),
+        capacity: Some(Rate::from_mbit_per_second(12)),
+        rtt_min: Some(Duration::from_millis(40)),
+        rtt: Some(Duration::from_millis(45)),
+        window: Some(Bytes::new(81_000)),
+        window_round: Some(Duration::from_millis(45)),
+        ..Evidence::default()
+    };
+    let verdict = LimitVerdict::new(&limits, &evidence);
+    assert_eq!(verdict.class, Class::ReceiverWindow);
+    assert!(verdict.fix.contains("allow more than the 81,000 bytes of now"), "{}", verdict.fix);
+    // At the round trip that the sentence names: 20 Mbit/s x 45 ms = 112.5 kB.
+    let faster = Evidence { capacity: Some(Rate::from_mbit_per_second(20)), ..evidence };
+    let fix = LimitVerdict::new(&limits, &faster).fix;
+    assert!(fix.contains("at least 112.5 kB"), "{fix}");
 }

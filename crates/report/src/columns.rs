@@ -51,6 +51,15 @@ impl Column {
         }
     }
 
+    /// What stands in this row, whatever it is; `None` if nothing does.
+    pub fn words(&self, row: usize) -> Option<String> {
+        match self {
+            Column::Real(values) => values.get(row)?.map(|n| n.to_string()),
+            Column::Whole(values) => values.get(row)?.map(|n| n.to_string()),
+            Column::Text(values) => values.get(row)?.clone(),
+        }
+    }
+
     /// Whether it has no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0

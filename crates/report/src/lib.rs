@@ -15,6 +15,7 @@
 mod chart;
 mod colour;
 mod columns;
+mod csv;
 mod gallery;
 mod headline;
 mod html;
@@ -27,10 +28,12 @@ mod series;
 mod svg;
 mod sweep;
 mod table;
+mod table_format;
 mod wire;
 
 pub use chart::{file as svg_file, file_for_raster as svg_file_for_raster};
 pub use columns::{Column, Columns};
+pub use csv::{CsvError, csv, from_csv};
 pub use gallery::{PageInfo, gallery};
 pub use headline::headline;
 pub use html::page;
@@ -42,7 +45,6 @@ pub use results::{
 };
 pub use run_series::{RunSeries, TooManySamples};
 pub use series::{QueueSeries, Series, SeriesEvent, percentile};
-pub use sweep::{
-    SWEEP_FORMAT, SweepFile, SweepFilePoint, SweepPath, csv, sweep_columns, sweep_table,
-};
+pub use sweep::{SWEEP_FORMAT, SweepFile, SweepFilePoint, SweepPath, sweep_columns, sweep_table};
 pub use table::table;
+pub use table_format::TableFormat;

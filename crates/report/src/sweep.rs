@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use sweetspot_scenario::{Outcome, Scenario, TransferOutcome};
 use sweetspot_study::{Metric, SweepPoint};
+use sweetspot_theory::engine::sweet_spot;
 
 use crate::columns::{Column, Columns};
 
@@ -43,20 +44,30 @@ pub struct SweepPath {
     pub buffer_bytes: u64,
     /// A data packet on the wire, bytes.
     pub packet_bytes: u64,
+    /// The windows, bytes on the wire, with which its transfer fills the path without loss beside
+    /// its cross traffic; `None` where no closed form knows them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sweet_spot_bytes: Option<(u64, u64)>,
 }
 
 impl SweepPath {
     /// The path of `scenario`.
     pub fn of(scenario: &Scenario) -> SweepPath {
         let (path, hop) = (&scenario.path, scenario.path.narrow());
+        let spot = sweet_spot(scenario).ok();
         SweepPath {
             rate_bps: hop.rate.bits_per_second(),
             rtt_s: path.rtt.as_secs_f64(),
             buffer_bytes: hop.buffer.in_bytes(path.packet).get(),
             packet_bytes: path.packet.get(),
+            sweet_spot_bytes: spot.map(|spot| (spot.low.get(), spot.high.get())),
         }
     }
 }
+
+/// Columns of the ends of the sweet spot.
+pub(crate) const SPOT_FROM: &str = "path_sweet_spot_from_bytes";
+pub(crate) const SPOT_TO: &str = "path_sweet_spot_to_bytes";
 
 /// The format's number.
 pub const SWEEP_FORMAT: u32 = 1;
@@ -89,6 +100,13 @@ pub fn sweep_columns(sweep: &SweepFile) -> Columns {
     whole("path_rate_bps", &|row| row.point.path.rate_bps);
     whole("path_buffer_bytes", &|row| row.point.path.buffer_bytes);
     whole("path_packet_bytes", &|row| row.point.path.packet_bytes);
+    let mut spot = |name: &str, end: fn((u64, u64)) -> u64| {
+        let values = rows.iter().map(|row| row.point.path.sweet_spot_bytes.map(end));
+        let signed = values.map(|bytes| bytes.and_then(|bytes| i64::try_from(bytes).ok()));
+        columns.push(name, Column::Whole(signed.collect()));
+    };
+    spot(SPOT_FROM, |spot| spot.0);
+    spot(SPOT_TO, |spot| spot.1);
     let mut number = |name: &str, of: &dyn Fn(&SweepRow<'_>) -> f64| {
         let values = rows.iter().map(|row| Some(of(row)));
         columns.push(name, Column::Real(values.collect()));
@@ -102,8 +120,12 @@ pub fn sweep_columns(sweep: &SweepFile) -> Columns {
     number("bottleneck_loss_rate", &|row| row.outcome.bottleneck.loss_rate);
     number("queue_mean_packets", &|row| row.outcome.bottleneck.queue_mean_packets);
     number("queue_delay_mean_s", &|row| row.outcome.bottleneck.queue_delay_mean_s);
-    let sizings = rows.iter().map(|row| Some(row.transfer.sizing.clone()));
-    columns.push("sizing", Column::Text(sizings.collect()));
+    let mut text = |name: &str, of: &dyn Fn(&SweepRow<'_>) -> String| {
+        columns.push(name, Column::Text(rows.iter().map(|row| Some(of(row))).collect()));
+    };
+    text("sizing", &|row| row.transfer.sizing.clone());
+    text("scenario", &|row| row.outcome.scenario.clone());
+    text("engine", &|row| row.outcome.engine.clone());
     columns
 }
 
@@ -125,28 +147,6 @@ fn rows_of(point: &SweepFilePoint) -> impl Iterator<Item = SweepRow<'_>> {
 /// The name of a key's column.
 pub(crate) fn column_of(key: &str) -> String {
     key.replace('.', "_")
-}
-
-/// Columns as comma-separated values (RFC 4180); unknown values are empty.
-pub fn csv(columns: &Columns) -> String {
-    let quoted = |text: &str| {
-        if text.contains([',', '"', '\n']) {
-            format!("\"{}\"", text.replace('"', "\"\""))
-        } else {
-            text.to_owned()
-        }
-    };
-    let names: Vec<String> = columns.columns().iter().map(|(name, _)| quoted(name)).collect();
-    let mut text = names.join(",") + "\n";
-    for row in 0..columns.rows() {
-        let cells = columns.columns().iter().map(|(_, column)| match column {
-            Column::Text(values) => values[row].as_deref().map_or(String::new(), quoted),
-            Column::Whole(values) => values[row].map_or(String::new(), |n| n.to_string()),
-            Column::Real(values) => values[row].map_or(String::new(), |n| n.to_string()),
-        });
-        text += &(cells.collect::<Vec<_>>().join(",") + "\n");
-    }
-    text
 }
 
 /// The text table: one row per variant and transfer, mean and 95 % confidence.

@@ -111,3 +111,39 @@ fn a_recording_is_no_simulation_in_the_legend() {
     assert!(svg.contains(">kernel+cubic<"), "{svg}");
     assert!(!svg.contains(">sim<") && !svg.contains(">recorded<"), "{svg}");
 }
+
+/// Without colours: the shape of the marks, or the dashes where points are too many for marks.
+#[test]
+fn groups_are_told_apart_without_their_colours() {
+    for (points, attribute) in [(5, "<path class=\"dot"), (100, "<path class=\"line")] {
+        let mut plot = Plot::new("", Axis::new("x"), Axis::new("y"));
+        for group in 0..5 {
+            let flat = (0..points).map(|x| (f64::from(x), 1.0)).collect();
+            plot.curve(format!("group {group}"), Origin::Recorded, group, flat);
+        }
+        let svg = svg_file("", &[plot]);
+        // What is drawn for the legend stands at the same place in each entry.
+        let legend = svg.split("<g transform").skip(1).filter(|part| part.contains("x=\"24\""));
+        let mut looks: Vec<String> = legend
+            .map(|part| {
+                let from = part.find(attribute).unwrap();
+                let element: &str = &part[from..from + part[from..].find("/>").unwrap()];
+                (0..7).fold(element.to_owned(), |look, c| look.replace(&format!(" c{c}"), ""))
+            })
+            .collect();
+        assert_eq!(looks.len(), 5);
+        looks.sort();
+        looks.dedup();
+        assert_eq!(looks.len(), 5, "{looks:?}");
+    }
+}
+
+#[test]
+fn intervals_stand_in_the_frame() {
+    let mut plot = Plot::new("", Axis::new("x"), Axis::new("y"));
+    plot.curve("a", Origin::Sim, 0, vec![(1.0, 10.0), (2.0, 20.0)]);
+    plot.curves[0].half_widths = vec![1.0, 30.0];
+    let tall = svg_file("", &[plot]);
+    // The axis goes to 20 + 30 at least, so that 40 is marked on it.
+    assert!(tall.contains(">40</text>"), "{tall}");
+}

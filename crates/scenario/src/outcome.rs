@@ -13,7 +13,7 @@ pub struct Outcome {
     pub version: String,
     /// Each transfer, in the order of the file.
     pub transfers: Vec<TransferOutcome>,
-    /// The entries of cross traffic, both directions summed.
+    /// The entries of cross traffic, both directions summed where no direction is named.
     pub cross: Vec<CrossOutcome>,
     /// The narrow link, in the direction of the data.
     pub bottleneck: BottleneckOutcome,
@@ -61,8 +61,12 @@ pub struct TransferOutcome {
 pub struct CrossOutcome {
     /// Its kind, as in the scenario.
     pub kind: String,
-    /// Payload acknowledged (TCP) or received (UDP), bit/s.
+    /// Payload acknowledged (TCP) or received (UDP), bit/s, in both directions together.
     pub goodput_bps: f64,
+    /// The part of `goodput_bps` that goes against the measured transfers' data, bit/s; zero if the
+    /// reverse path is clean, `None` in outcomes of versions that did not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reverse_goodput_bps: Option<f64>,
     /// Packets lost over packets sent.
     pub loss_rate: f64,
     /// Packets retransmitted.

@@ -35,7 +35,8 @@ impl Snapshot {
         let mut groups = observers.totals.clone();
         for flow in &hosts.flows {
             let sender = &flow.sender;
-            groups[flow.group as usize].add(sender.acknowledged(), sender.statistics());
+            let group = &mut groups[flow.group as usize];
+            group.add(flow.direction, sender.acknowledged(), sender.statistics());
         }
         let targets = observers.monitors.iter().map(|monitor| TargetTotals {
             sender: monitor.sender(),
@@ -129,9 +130,11 @@ fn cross_outcome<S>(
     let totals = end.groups[i].since(begin.groups[i]);
     let payload = world.hosts.groups[i].payload;
     let elapsed = end.at.since(begin.at).as_secs_f64();
+    let goodput = |packets: u64| packets as f64 * payload.as_f64() * 8.0 / elapsed;
     CrossOutcome {
         kind: scenario.cross[i - scenario.transfers.len()].kind.name().into(),
-        goodput_bps: totals.delivered as f64 * payload.as_f64() * 8.0 / elapsed,
+        goodput_bps: goodput(totals.delivered),
+        reverse_goodput_bps: Some(goodput(totals.delivered_backward)),
         loss_rate: ratio(totals.dropped, totals.sent),
         retransmitted_packets: totals.retransmitted,
         timeouts: totals.timeouts,

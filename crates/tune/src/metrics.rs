@@ -63,4 +63,31 @@ mod tests {
         assert!(text.contains("\nsweetspot_goodput_bytes_per_second 1000000\n"));
         assert!(text.ends_with("sweetspot_events_total{event=\"held\"} 2\n"));
     }
+
+    /// The names in `text` that begin as ours do.
+    fn metrics_in(text: &str) -> Vec<&str> {
+        let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        let mut names: Vec<&str> = words.filter(|word| word.starts_with("sweetspot_")).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    #[test]
+    fn the_dashboard_and_the_alerts_ask_for_what_is_handed_out() {
+        let handed_out = TunerSnapshot::default().prometheus();
+        let known = metrics_in(&handed_out);
+        for asks in [
+            include_str!("../../../packaging/grafana-dashboard.json"),
+            include_str!("../../../packaging/alerts.yml"),
+        ] {
+            let asked = metrics_in(asks);
+            assert!(asked.len() >= 5, "{asked:?}");
+            for name in asked {
+                assert!(known.contains(&name), "{name} is in no metric of {known:?}");
+            }
+        }
+        // Each metric has its place in a picture.
+        assert_eq!(metrics_in(include_str!("../../../packaging/grafana-dashboard.json")), known);
+    }
 }

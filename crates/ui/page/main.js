@@ -2,7 +2,7 @@
 
 import { Chart } from "./chart.js";
 import { watch } from "./live.js";
-import { DEFAULTS, PACKET, fromSlider, largestWindow, product, scenario, span, toSlider } from "./scenario.js";
+import { DEFAULTS, PACKET, fromSlider, largestWindow, product, scenario, span, toSlider, warmup } from "./scenario.js";
 import * as words from "./words.js";
 
 const $ = (id) => document.getElementById(id);
@@ -165,16 +165,17 @@ function drawCurve() {
   const s = settings;
   const most = (largestWindow(s) * PACKET) / 1e3;
   const { curve, series } = view;
-  const dots = dotWindows(s)
-    .map((packets) => [(packets * PACKET) / 1e3, view.points.get(scenario(s, packets, "fixed"))])
-    .filter(([, y]) => y !== undefined)
-    .map(([x, y]) => [x, y / 1e6]);
+  const played = dotWindows(s)
+    .map((packets) => ({ window: packets * PACKET, rate: view.points.get(scenario(s, packets, "fixed")) }))
+    .filter(({ rate }) => rate !== undefined);
+  const dots = (which) => played.filter(which).map(({ window, rate }) => [window / 1e3, rate / 1e6]);
+  const late = ({ window, rate }) => words.recovering(s, curve, window, rate);
   const picture = {
     words: "Goodput in Mbit/s against the window in kB",
     xs: [0, most],
     ys: [0, (s.rate / 1e6) * 1.08],
     lines: [],
-    dots: [{ class: "dot", points: dots }],
+    dots: [{ class: "dot", points: dots((dot) => !late(dot)) }, { class: "dot late", points: dots(late) }],
     bands: [],
     levels: [s.rate / 1e6],
   };
@@ -190,6 +191,21 @@ function drawCurve() {
   }
   charts.curve.draw(picture);
 }
+
+/** What happened in the measured time, as the outcome counts it, and whether slow start went on in it. */
+function measured(s, { at_s: at, dropped_packets: dropped, acked_bytes: acked }) {
+  const begin = Math.max(0, at.findIndex((t) => t >= warmup(s)));
+  const end = at.length - 1;
+  const middle = Math.floor((begin + end) / 2);
+  const rate = (from, to) => (acked[to] - acked[from]) / (at[to] - at[from]);
+  return {
+    dropped: (dropped[end] ?? 0) - (dropped[begin] ?? 0),
+    starting: end > middle && middle > begin && rate(middle, end) > STILL_GROWING * rate(begin, middle),
+  };
+}
+
+/** A second half so much faster than the first one is not a steady state. */
+const STILL_GROWING = 1.1;
 
 const top = (values, least) => Math.max(least, ...values.filter((v) => v !== null)) * 1.08;
 
@@ -223,11 +239,11 @@ function drawSeries() {
   charts.goodput.draw({ words: "Goodput over time", xs, ys: [0, (s.rate / 1e6) * 1.08], lines: [{ class: "goodput", points: over(goodput) }] });
   const rtt = samples.rtt_s.map((r) => (r === null ? null : r * 1e3));
   charts.rtts.draw({ words: "Round-trip time over time", xs, ys: [0, top(rtt, s.rtt * 1e3)], lines: [{ class: "rtt", points: over(rtt) }] });
-  $("verdict").innerHTML = words.verdict(s, view.curve, { outcome, dropped: samples.dropped_packets.at(-1) ?? 0 });
+  $("verdict").innerHTML = words.verdict(s, view.curve, { outcome, ...measured(s, samples) });
   const row = ([name, value, more]) => `<tr><th scope="row">${name}</th><td>${value}</td><td>${more}</td></tr>`;
   $("numbers").innerHTML = words.numbers(s, outcome).map(row).join("");
   const where = player.here ? "in this page (WebAssembly)" : "by the server, as this build has no simulator for the page (make build has)";
-  $("engine").textContent = `${outcome.packets_forwarded.toLocaleString("en")} packets over ${words.time(span(s))}, simulated ${where}; the first quarter of the time is not counted.`;
+  $("engine").textContent = `${outcome.packets_forwarded.toLocaleString("en")} packets over ${words.time(span(s))}, simulated ${where}. Every number is of the time from ${words.time(warmup(s))} on.`;
 }
 
 // ---- start

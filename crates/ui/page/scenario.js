@@ -5,8 +5,8 @@ export const PACKET = 1000;
 
 /** Packets that one run should take: more are not simulated while somebody waits. */
 const PACKETS = 300_000;
-/** Round trips that a run has at least, however many packets that takes: slow start needs half of them. */
-const ROUND_TRIPS = 30;
+/** Round trips that a run has at least, however many packets that takes. */
+const ROUND_TRIPS = 60;
 
 export const DEFAULTS = {
   rate: 50e6, // bit/s
@@ -43,6 +43,12 @@ export function span(s) {
   return Number(Math.min(Math.max(600 * s.rtt, 2), most, 120).toPrecision(3));
 }
 
+/**
+ * Time before counting begins, seconds: half of the run, so that slow start and the repair of what it overflowed are
+ * over where the run is short.
+ */
+export const warmup = (s) => Number((span(s) / 2).toPrecision(3));
+
 const milliseconds = (seconds) => `"${Number((seconds * 1e3).toPrecision(6))}ms"`;
 
 function cross(s) {
@@ -68,19 +74,18 @@ function cross(s) {
 
 /** The scenario file of these settings, with this window (packets) where it is fixed. */
 export function scenario(s, window = s.window, sizing = s.sizing) {
-  const all = span(s);
-  const warmup = Number((all / 4).toPrecision(3));
   const sized = sizing === "fixed" ? `fixed:${window}pkt` : sizing;
   return `title = "Tried out on the page"
 seed = 1
-warmup = "${warmup}s"
-duration = "${Number((all - warmup).toPrecision(3))}s"
+warmup = "${warmup(s)}s"
+duration = "${Number((span(s) - warmup(s)).toPrecision(3))}s"
 
 [path]
 rate = "${Number((s.rate / 1e3).toPrecision(6))}kbit/s"
 rtt = ${milliseconds(s.rtt)}
 buffer = "${s.buffer}pkt"
 packet = "${PACKET}B"
+access_rate = "${Number((Math.max(1e9, 10 * s.rate) / 1e3).toPrecision(6))}kbit/s"
 reverse = "clean"
 ${cross(s)}
 [[transfer]]

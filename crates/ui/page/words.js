@@ -24,10 +24,50 @@ export const escape = (text) => text.replace(/[&<>"]/g, (c) => `&#${c.charCodeAt
 
 const NAMES = { sobas: "SOBAS", drs: "Dynamic Right-Sizing" };
 
-/** What one sees, as HTML. `dropped` are the packets that the buffer had no room for, all the time. */
-export function verdict(s, curve, { outcome, dropped }) {
+/** Goodput at a window on paper, bit/s, between the windows that were asked about; `null` where no form is known. */
+function onPaper(curve, window) {
+  const after = curve.windows.findIndex((w) => w >= window);
+  if (after < 0) return null;
+  const before = Math.max(0, after - 1);
+  const [a, b] = [curve.goodput_bps[before], curve.goodput_bps[after]];
+  if (a === null || b === null || before === after) return b;
+  const part = (window - curve.windows[before]) / (curve.windows[after] - curve.windows[before]);
+  return a + (b - a) * part;
+}
+
+/**
+ * A run alone on the path that gets less than this of what the closed form says is in no steady state: without losses
+ * little differs; with them Reno's halving leaves more than half.
+ */
+const SETTLED = { lossless: 0.9, losing: 0.5 };
+
+/**
+ * What the steady state would give, bit/s, where a run has not come to it: slow start overflowed the buffer, and Reno
+ * regains a packet per round trip. Else `null`, and beside cross traffic, whose bursts the closed forms leave out.
+ */
+export function recovering(s, curve, window, rate) {
+  if (s.cross !== "none" || !curve?.sweet_from_bytes) return null;
+  const steady = onPaper(curve, window);
+  const least = window <= curve.sweet_to_bytes ? SETTLED.lossless : SETTLED.losing;
+  return steady !== null && rate < least * steady ? steady : null;
+}
+
+/** Words about a run that has not come to its steady state. */
+function unsettled(steady) {
+  if (steady === null) return "";
+  return ` But the run is <b class="bad">too short for its steady state</b>, of ${rate(steady)}: slow start overflowed the
+    buffer, and since then the congestion window has grown by a packet per round trip.`;
+}
+
+/**
+ * What one sees, as HTML. `dropped` are the packets that the buffer had no room for in the measured time, and
+ * `starting` says that the transfer still grew in it.
+ */
+export function verdict(s, curve, { outcome, dropped, starting }) {
   const told = outcome.transfers[0];
-  const goes = `The transfer gets <b>${rate(told.goodput_bps)}</b> of ${rate(s.rate)}; ${queued(outcome.bottleneck)}.`;
+  const still = starting ? `<b class="bad">Still starting:</b> the rate grew to the end of the run, so this is no steady
+    state. ` : "";
+  const goes = `${still}The transfer gets <b>${rate(told.goodput_bps)}</b> of ${rate(s.rate)}; ${queued(outcome.bottleneck)}.`;
   if (s.sizing === "max") {
     return `No window limits the transfer: <b class="bad">congestion control alone</b> decides. It fills the buffer
       until packets are lost, halves its rate, and begins anew${lost(dropped)}. ${goes}`;
@@ -37,6 +77,7 @@ export function verdict(s, curve, { outcome, dropped }) {
     return `${NAMES[s.sizing]} has arrived at a window of <b>${bytes(window)}</b>${where(window, curve)}${lost(dropped)}. ${goes}`;
   }
   const window = s.window * PACKET;
+  const early = unsettled(recovering(s, curve, window, told.goodput_bps));
   const [from, to] = [curve?.sweet_from_bytes, curve?.sweet_to_bytes];
   if (!from) {
     return `No closed form knows this cross traffic, so only the simulator speaks. ${goes}`;
@@ -46,17 +87,17 @@ export function verdict(s, curve, { outcome, dropped }) {
     const why = s.cross === "none"
       ? `${bytes(window)} in flight are ${held} of what the path holds; the link idles for the rest of each round trip`
       : `others hold the rest of the path, and ${bytes(window)} in flight claim too little of it`;
-    return `The window is <b class="bad">too small</b>: ${why}. ${goes} The sweet spot begins at ${bytes(from)}.`;
+    return `The window is <b class="bad">too small</b>: ${why}. ${goes} The sweet spot begins at ${bytes(from)}.${early}`;
   }
   if (window <= to) {
     const start = s.cross === "none" && dropped > 0
       ? ` Only slow start's bursts were too much for the buffer${lost(dropped)}; what that costs passes with time.`
       : "";
-    return `The window is <b class="good">inside the sweet spot</b>, ${bytes(from)} to ${bytes(to)}: the path is full, and
-      what is more than full stands in the queue. ${goes}${start}`;
+    return `The window is <b class="good">inside the sweet spot</b>, ${bytes(from)} to ${bytes(to)}: the path is full in the steady state, and
+      what is more than full stands in the queue. ${goes}${early || start}`;
   }
   return `The window is <b class="bad">too large</b>: above ${bytes(to)} the buffer overflows, and whenever packets are
-    lost congestion control halves the rate${lost(dropped)}. ${goes}`;
+    lost congestion control halves the rate${lost(dropped)}. ${goes}${early}`;
 }
 
 function queued(link) {
@@ -66,7 +107,7 @@ function queued(link) {
 }
 
 function lost(packets) {
-  if (packets === 0) return "; nothing was dropped yet";
+  if (packets === 0) return "; nothing was dropped";
   return packets === 1 ? "; one packet was dropped" : `; ${packets.toLocaleString("en")} packets were dropped`;
 }
 

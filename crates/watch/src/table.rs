@@ -133,6 +133,15 @@ impl ConnectionRow {
 
     /// What limits it, in words: the share first, so that it is not cut off.
     pub fn limited_by(&self) -> String {
+        self.limited_in(Class::words)
+    }
+
+    /// The same in 20 characters at most, for a table.
+    pub fn limited_by_briefly(&self) -> String {
+        self.limited_in(briefly)
+    }
+
+    fn limited_in(&self, words: fn(Class) -> &'static str) -> String {
         let limits = self.limits();
         match (limits.dominant(), self.live.side()) {
             // A connection that another cause stops is not idle.
@@ -141,7 +150,36 @@ impl ConnectionRow {
             }
             (Class::Unknown, Side::Receiver) => "sender or path".to_owned(),
             (Class::Unknown, Side::Sender) => "not known yet".to_owned(),
-            (class, _) => format!("{:.0} % {class}", limits.family_share(class) * 100.0),
+            (class, _) => {
+                format!("{:.0} % {}", limits.family_share(class) * 100.0, words(class))
+            }
+        }
+    }
+}
+
+/// What limits, in 14 characters at most: "100 % " stands before them.
+fn briefly(class: Class) -> &'static str {
+    match class {
+        Class::Congestion => "losses",
+        Class::Transport => "cwnd growing",
+        Class::ReceiverWindow => "receiver's wnd",
+        Class::ReceiverApplication => "receiving app",
+        Class::SenderWindow => "send buffer",
+        Class::Bandwidth => "at capacity",
+        Class::WaitingForPeer => "waits for peer",
+        Class::NeverEstablished => "never opened",
+        other => other.words(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_limits_is_never_cut_in_a_table() {
+        for class in Class::ALL {
+            assert!(briefly(class).chars().count() <= 14, "{class}");
         }
     }
 }

@@ -7,9 +7,7 @@ use super::check::{self, PathTarget};
 use super::{Finding, PathEnd, PublishedSettings, Snapshot, reference};
 use crate::AdviceError;
 use crate::error::possible;
-
-/// Buffers should reach this multiple of the bandwidth-delay product.
-const BUFFER_MARGIN: f64 = 1.05;
+use crate::limit::window_to_allow;
 
 /// The hosts and the path between them.
 #[derive(Debug, Clone, PartialEq)]
@@ -85,7 +83,7 @@ fn target(rate: Rate, rtt: Duration, connections: u64) -> Result<PathTarget, Adv
     possible(rate > Rate::ZERO, "--rate", rate, "a path has a rate above zero")?;
     possible(rtt > Duration::ZERO, "--rtt", rtt, "a path has an RTT above zero")?;
     possible(rtt <= Duration::from_secs(120), "--rtt", rtt, "it must be 120s or less")?;
-    let window = (rate * rtt).scaled(BUFFER_MARGIN);
+    let window = window_to_allow(rate, rtt);
     let largest = Bytes::new(65_535 << 14);
     let why = "TCP has no window above 1.07 GB (RFC 7323); use several connections";
     possible(window <= largest, "the window of this path,", window, why)?;

@@ -85,7 +85,39 @@ impl HostAdvice {
         }
         let classes: Vec<String> =
             self.references.iter().map(|r| format!("{}: {}", r.who, r.class)).collect();
-        format!("Beside what others recommend:\n{}  ({})\n", table(1, &rows), classes.join("; "))
+        let beside = format!(
+            "Beside what others recommend:\n{}  ({})\n",
+            table(1, &rows),
+            classes.join("; ")
+        );
+        beside + &wrap(&self.why_others_differ(), 80, 2)
+    }
+
+    // ESnet: "optimized for network paths up to 100ms RTT, and for friendliness to single and parallel
+    // stream tools", fasterdata.es.net/host-tuning/linux.
+    fn why_others_differ(&self) -> String {
+        let (Some((path, rtt)), Some(kernel)) = (self.question.path, self.question.here.kernel)
+        else {
+            return String::new();
+        };
+        let mut words =
+            "  Ours are per connection, for one that fills this path; the others' are one compromise \
+             for all paths of a class"
+                .to_owned();
+        if let Some(esnet) = self.references.first() {
+            let one = kernel.era().window(esnet.autotuning_max, None) / rtt;
+            words += &if one < path {
+                let streams = path.bits_per_second().div_ceil(one.bits_per_second().max(1));
+                format!(
+                    ", and count on parallel streams: with {}'s one connection gets {one} here, and \
+                     {streams} fill it",
+                    esnet.who
+                )
+            } else {
+                format!(": with {}'s, too, one connection fills it", esnet.who)
+            };
+        }
+        words + "."
     }
 
     fn now(&self, name: &str) -> String {

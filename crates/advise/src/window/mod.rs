@@ -16,6 +16,7 @@ use sweetspot_theory::path::saturation::SweetSpot;
 use sweetspot_units::{Bytes, Duration, Probability, Rate};
 
 use crate::error::possible;
+use crate::limit::window_to_allow;
 use crate::{AdviceError, Formula, Kernel};
 use situation::Situation;
 
@@ -70,7 +71,8 @@ pub struct WindowAdvice {
     pub added_delay: [Duration; 2],
     /// Whether loss, not the window, limits the transfer.
     pub loss_limited: bool,
-    /// The settings that give the recommended window.
+    /// The settings that allow the recommended window; alone on a path those that `advise host`
+    /// recommends for it.
     pub settings: WindowSettings,
     /// What was assumed.
     pub assumptions: Vec<String>,
@@ -101,7 +103,7 @@ pub fn advise(question: &WindowQuestion) -> Result<WindowAdvice, AdviceError> {
 
     let largest = Bytes::new(65_535 << 14);
     let why = "TCP has no window above 1.07 GB (RFC 7323); share the path among connections";
-    possible(q.rate * q.rtt < largest, "C x T =", q.rate * q.rtt, why)?;
+    possible(window_to_allow(q.rate, q.rtt) <= largest, "C x T =", q.rate * q.rtt, why)?;
 
     let s = Situation::new(q)?;
     let sweet_spot = s.sweet_spot();
@@ -136,9 +138,17 @@ pub fn advise(question: &WindowQuestion) -> Result<WindowAdvice, AdviceError> {
         bdps,
         added_delay: [s.added_delay(window), s.added_delay(window.saturating_add(window))],
         loss_limited: s.loss_limited(),
-        settings: WindowSettings::for_window(window, q.kernel)?,
+        settings: WindowSettings::for_window(allowed(q, window), q.kernel)?,
         assumptions: s.assumptions(),
         formulas: explain::formulas(&s, window)?,
         simulated: None,
     })
+}
+
+/// The window that limits should allow where `window` is to be held.
+fn allowed(question: &WindowQuestion, window: Bytes) -> Bytes {
+    match question.cross {
+        None => window.max(window_to_allow(question.rate, question.rtt)),
+        Some(_) => window,
+    }
 }

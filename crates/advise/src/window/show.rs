@@ -11,23 +11,92 @@ const SOURCES: &str = "Sources: Jain, Prasad, Dovrolis, \"The TCP Bandwidth-Dela
     revisited\"; Padhye et al. 1998; Linux net/ipv4/tcp_input.c; RFC 7323.";
 
 impl WindowAdvice {
-    /// The advice as text of at most 80 columns; `explain` adds the formulas with their numbers.
+    /// The advice as text of at most 80 columns; `explain` adds the six bandwidth-delay products, what
+    /// was assumed, and the formulas with their numbers.
     pub fn text(&self, explain: bool) -> String {
-        let mut out = wrap(&self.words(), 80, 0);
-        out.push('\n');
-        out.push_str(&self.table());
-        out.push('\n');
-        if let Some(simulated) = &self.simulated {
-            out.push_str(&simulated_text(simulated));
-            out.push('\n');
-        }
-        out.push_str(&self.settings_text());
-        out.push_str(&list("Assumed", &self.assumptions));
+        let mut out = match self.question.cross {
+            None => self.in_five_lines(),
+            Some(_) => self.beside_others(),
+        };
         if explain {
+            out.push('\n');
+            out.push_str(&self.table());
+            out.push('\n');
+            out.push_str(&products_in_words());
+            out.push('\n');
+            out.push_str(&self.settings_text());
+            out.push_str(&list("Assumed", &self.assumptions));
             out.push_str(&explained(&self.formulas));
+            out.push('\n');
+            out.push_str(&wrap(SOURCES, 80, 2));
+        }
+        out
+    }
+
+    /// The window, the settings, the gain, the risk, why: a line each.
+    fn in_five_lines(&self) -> String {
+        let s = &self.settings;
+        let settings = format!(
+            "tcp_rmem[2] {} (receiver), tcp_wmem[2] {} (sender)",
+            s.tcp_rmem_max.get(),
+            s.tcp_wmem_max.get()
+        );
+        let (hold, full) = (size(self.recommended.window), rate(self.recommended.rate));
+        let [window, gain, risk, why] = if self.loss_limited {
+            [
+                format!("{hold} or more per connection"),
+                format!("{full}: loss limits the transfer, and no window changes that"),
+                "a smaller window only costs rate".to_owned(),
+                "look for the loss; bbr or several streams help meanwhile".to_owned(),
+            ]
+        } else {
+            let queue = match self.added_delay[0] {
+                Duration::ZERO => "no queue".to_owned(),
+                delay => format!("{delay} of queue"),
+            };
+            [
+                format!("{hold} per connection"),
+                format!("{full}, {queue}; half of it gives {}", rate(self.wrong_by_two[0].rate)),
+                self.risk(),
+                self.why(),
+            ]
+        };
+        let lines = [
+            ("window", window),
+            ("settings", settings),
+            ("gain", gain),
+            ("risk", risk),
+            ("why", why),
+        ];
+        lines.map(|(name, words)| format!("{name:<9} {words}\n")).concat()
+    }
+
+    fn risk(&self) -> String {
+        let twice = rate(self.wrong_by_two[1].rate);
+        match (self.question.buffer, self.added_delay[1]) {
+            (None, _) => format!("twice of it gives {twice} if there is no buffer (--buffer SIZE)"),
+            (Some(_), Duration::ZERO) => format!("twice of it gives {twice}"),
+            (Some(_), delay) => format!("twice of it gives {twice} and {delay} of delay"),
+        }
+    }
+
+    fn why(&self) -> String {
+        let spot = self.sweet_spot;
+        let full = format!("{} (rate x RTT) fill the path", spot.low);
+        if spot.low == spot.high {
+            return format!("{full}; more would queue");
+        }
+        format!("{full}, {} its buffer, too", spot.high)
+    }
+
+    fn beside_others(&self) -> String {
+        let mut out = wrap(&self.words(), 80, 0);
+        if let Some(simulated) = &self.simulated {
+            out.push('\n');
+            out.push_str(&simulated_text(simulated));
         }
         out.push('\n');
-        out.push_str(&wrap(SOURCES, 80, 2));
+        out.push_str(&self.settings_text());
         out
     }
 
@@ -60,27 +129,17 @@ impl WindowAdvice {
         } else {
             format!("a window between {} and {} fills the path without loss", spot.low, spot.high)
         };
-        let twice = match (q.buffer, self.added_delay[1]) {
-            (None, _) => ", if the bottleneck has no buffer (--buffer says how much it has)".into(),
-            (Some(_), Duration::ZERO) => String::new(),
-            (Some(_), delay) => format!(", and up to {delay} of delay"),
-        };
         let queue = match self.added_delay[0] {
             Duration::ZERO => "no queueing delay".to_owned(),
             delay => format!("{delay} of queueing delay"),
         };
-        if let Some(simulated) = &self.simulated {
-            return format!(
-                "At {path}, closed forms say that {between}. Hold {hold}: {} simulated, {queue}. Being \
-                 wrong by two costs: {}; {}.{}",
-                rate(self.recommended.rate),
-                wrong(0, "half"),
-                wrong(1, "twice"),
-                too_far(simulated),
-            );
-        }
+        let (says, cost) = match &self.simulated {
+            Some(simulated) => (" simulated", too_far(simulated)),
+            None => ("", String::new()),
+        };
         format!(
-            "At {path}, {between}. Hold {hold}: {}, {queue}. Being wrong by two costs: {}; {}{twice}.",
+            "At {path}, closed forms say that {between}. Hold {hold}: {}{says}, {queue}. Being \
+             wrong by two costs: {}; {}.{cost}",
             rate(self.recommended.rate),
             wrong(0, "half"),
             wrong(1, "twice"),
@@ -147,6 +206,19 @@ impl WindowAdvice {
         out.insert("sources".into(), SOURCES.into());
         out.into()
     }
+}
+
+/// What each of the six bandwidth-delay products is.
+fn products_in_words() -> String {
+    let products = [
+        ("bdp1", "what the empty path holds: its capacity times the round trip without queues."),
+        ("bdp2", "the same with the round trip before the transfer, others' queues included."),
+        ("bdp3", "what others leave of the capacity times the round trip without queues."),
+        ("bdp4", "what others leave times the round trip before the transfer."),
+        ("bdp5", "the rate that congestion control alone gets times its mean round trip."),
+        ("bdp6", "more than path and buffer hold: congestion control alone decides."),
+    ];
+    products.map(|(name, words)| wrap(&format!("  {name}: {words}"), 80, 4)).concat()
 }
 
 fn simulated_text(simulated: &TriedWindows) -> String {

@@ -12,9 +12,14 @@ pub struct Arguments {
     dir: PathBuf,
 }
 
-/// Writes one man page for the program and one per verb.
+/// The overview, with what all verbs share: exit status, environment, files.
+const OVERVIEW: &str = include_str!("sweetspot.7");
+
+/// Writes the overview, one man page for the program and one per verb.
 pub fn run(arguments: Arguments, program: clap::Command) -> Ending {
-    clap_mangen::generate_to(program, &arguments.dir).map_err(|error| {
+    let overview = arguments.dir.join("sweetspot.7");
+    let written = clap_mangen::generate_to(program, &arguments.dir);
+    written.and_then(|()| std::fs::write(overview, OVERVIEW)).map_err(|error| {
         format!("man: cannot write to {}: {error}; name a directory", arguments.dir.display())
     })?;
     Ok(ExitCode::SUCCESS)

@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use sweetspot_report::{
-    ResultFile, Sheet, from_parquet, read, read_columns, report_page, sheets, svg_file,
+    ResultFile, Sheet, from_csv, from_parquet, read, read_columns, report_page, sheets, svg_file,
     svg_file_for_raster,
 };
 use sweetspot_study::plot::Plot;
@@ -19,8 +19,8 @@ Examples:
   sweetspot report run.parquet other-run.parquet
   sweetspot report demo-out/outcome.json --svg pictures")]
 pub struct Arguments {
-    /// Files of run --json or --series, sweep --out FILE.json or FILE.parquet, demo (outcome.json),
-    /// send or serve --series
+    /// Files of run --json or --series, sweep --out (JSON, CSV or Parquet), demo (outcome.json), send or
+    /// serve --series
     #[arg(value_name = "RESULTS", required = true)]
     results: Vec<PathBuf>,
     /// The HTML page
@@ -79,7 +79,11 @@ fn open(path: &Path) -> Result<ResultFile, String> {
         return read_columns(&columns, VERSION).map_err(|error| blame(&error));
     }
     let text = String::from_utf8(bytes)
-        .map_err(|_| blame(&"it is no text; name a file of results, in JSON or Parquet"))?;
+        .map_err(|_| blame(&"it is no text; name a file of results, in JSON, CSV or Parquet"))?;
+    if path.extension().is_some_and(|extension| extension == "csv") {
+        let columns = from_csv(&text).map_err(|error| blame(&error))?;
+        return read_columns(&columns, VERSION).map_err(|error| blame(&error));
+    }
     read(&text, VERSION).map_err(|error| blame(&error))
 }
 

@@ -1,8 +1,10 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use sweetspot_report::{RunSeries, parquet};
-use sweetspot_scenario::{Derivation, EngineError, NoRecorder, Outcome, Recorder, Scenario};
+use sweetspot_report::{RunSeries, TableFormat};
+use sweetspot_scenario::{
+    CrossOutcome, Derivation, EngineError, NoRecorder, Outcome, Recorder, Scenario, TransferOutcome,
+};
 use sweetspot_units::Duration;
 
 use super::Ending;
@@ -18,6 +20,7 @@ Examples:
   sweetspot run scenarios/elephants.toml --engine theory
   sweetspot run scenarios/elephants.toml --seed 2 --set transfer.0.sizing=sobas --json
   sweetspot run scenarios/elephants.toml --series run.parquet --interval 10ms
+  sweetspot run scenarios/elephants.toml --series run.csv
   sweetspot run scenarios/elephants.toml --engine lab --set warmup=20s --set duration=20s")]
 pub struct Arguments {
     /// The scenario, a TOML file; docs/scenario.md describes it
@@ -34,8 +37,9 @@ pub struct Arguments {
     /// Print the outcome as one JSON object
     #[arg(long)]
     json: bool,
-    /// Write the time series of every transfer and of the bottleneck to this Parquet file
-    #[arg(long, value_name = "FILE.parquet")]
+    /// Write the time series of every transfer and of the bottleneck: FILE.csv as CSV, FILE.parquet as
+    /// Parquet
+    #[arg(long, value_name = "FILE")]
     series: Option<PathBuf>,
     /// Interval between samples of the time series
     #[arg(long, value_name = "TIME", default_value = "100ms", requires = "series")]
@@ -46,6 +50,7 @@ pub struct Arguments {
 const NOT_COVERED: u8 = 3;
 
 pub fn run(arguments: Arguments) -> Ending {
+    let format = arguments.series.as_deref().map(series_format).transpose()?;
     let scenario = read(&arguments.scenario, &arguments.overrides, arguments.seed)?;
     let mut series = match &arguments.series {
         Some(_) => Some(recorder(&scenario, &arguments)?),
@@ -62,18 +67,31 @@ pub fn run(arguments: Arguments) -> Ending {
         }
         other => other?,
     };
-    if let (Some(series), Some(path)) = (&series, &arguments.series) {
-        whole_file::write(path, &parquet(&series.columns(&played.outcome))?)?;
+    if let (Some(series), Some(path), Some(format)) = (&series, &arguments.series, format) {
+        whole_file::write(path, &format.bytes(&series.columns(&played.outcome))?)?;
     }
     if arguments.json {
         out!("{}", serde_json::to_string_pretty(&played)?);
     } else {
-        print_for_people(&played.outcome);
+        print_for_people(&scenario, &played.outcome);
         if let Some(certificate) = &played.certificate {
             out!("\n{}", certificate.text.trim_end());
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The format that a file's name asks for; Parquet if it asks for none.
+fn series_format(path: &Path) -> Result<TableFormat, String> {
+    if path.extension().is_none() {
+        return Ok(TableFormat::Parquet);
+    }
+    TableFormat::of(path).ok_or_else(|| {
+        format!(
+            "--series {}: name it FILE.csv or FILE.parquet, which decides what it is",
+            path.display()
+        )
+    })
 }
 
 /// The recorder of the time series of `scenario`.
@@ -98,30 +116,19 @@ pub fn read(
     Ok(scenario)
 }
 
-fn print_for_people(outcome: &Outcome) {
+fn print_for_people(scenario: &Scenario, outcome: &Outcome) {
     out!("{} ({} engine, seed {})", outcome.scenario, outcome.engine, outcome.seed);
     for (i, t) in outcome.transfers.iter().enumerate() {
-        out!(
-            "transfer {i}: {:.2} Mbit/s, RTT {:.1} ms (99 %: {:.1} ms), loss {:.4} %, {} timeouts, window {} kB [{}]",
-            t.goodput_bps / 1e6,
-            t.rtt_mean_s * 1e3,
-            t.rtt_p99_s * 1e3,
-            t.loss_rate * 100.0,
-            t.timeouts,
-            t.window_final_bytes / 1000,
-            t.sizing,
-        );
+        match why_nothing_moved(scenario, i, t) {
+            Some(why) => out!("transfer {i}: nothing measured, {why} [{}]", t.sizing),
+            None => print_transfer(i, t),
+        }
         for event in &t.events {
             out!("  {:8.3} s  {}", event.at_s, event.kind);
         }
     }
     for (i, c) in outcome.cross.iter().enumerate() {
-        out!(
-            "cross {i} ({}): {:.2} Mbit/s, loss {:.4} %",
-            c.kind,
-            c.goodput_bps / 1e6,
-            c.loss_rate * 100.0
-        );
+        out!("cross {i} ({}): {}, loss {:.4} %", c.kind, by_direction(c), c.loss_rate * 100.0);
     }
     let b = &outcome.bottleneck;
     out!(
@@ -140,6 +147,49 @@ fn print_for_people(outcome: &Outcome) {
             outcome.packets_forwarded,
             outcome.wall_s
         ),
+    }
+}
+
+fn print_transfer(i: usize, t: &TransferOutcome) {
+    out!(
+        "transfer {i}: {:.2} Mbit/s, RTT {:.1} ms (99 %: {:.1} ms), loss {:.4} %, {} timeouts, window {} kB [{}]",
+        t.goodput_bps / 1e6,
+        t.rtt_mean_s * 1e3,
+        t.rtt_p99_s * 1e3,
+        t.loss_rate * 100.0,
+        t.timeouts,
+        t.window_final_bytes / 1000,
+        t.sizing,
+    );
+}
+
+/// Why a transfer has no throughput to show, if it has none.
+fn why_nothing_moved(scenario: &Scenario, i: usize, played: &TransferOutcome) -> Option<String> {
+    if played.goodput_bps > 0.0 {
+        return None;
+    }
+    let (from, to) = (scenario.warmup, scenario.warmup + scenario.duration);
+    let start = scenario.transfers.get(i)?.start;
+    if start >= to {
+        return Some(format!("it starts at {start} and the run ends at {to}"));
+    }
+    match played.completion_s {
+        Some(took) if start.as_secs_f64() + took <= from.as_secs_f64() => Some(format!(
+            "it was complete {took:.3} s after its start, and counting began at {from}"
+        )),
+        _ => Some(format!("nothing was acknowledged between {from} and {to}")),
+    }
+}
+
+/// Goodput of cross traffic: each direction is a link of its own.
+fn by_direction(cross: &CrossOutcome) -> String {
+    let mbit = |bps: f64| format!("{:.2} Mbit/s", bps / 1e6);
+    match cross.reverse_goodput_bps {
+        Some(reverse) if reverse > 0.0 => {
+            let forward = (cross.goodput_bps - reverse).max(0.0);
+            format!("{} with the data, {} against it", mbit(forward), mbit(reverse))
+        }
+        _ => mbit(cross.goodput_bps),
     }
 }
 

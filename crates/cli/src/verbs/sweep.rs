@@ -2,7 +2,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use sweetspot_report::{
-    SWEEP_FORMAT, SweepFile, SweepFilePoint, SweepPath, csv, parquet, sweep_columns, sweep_table,
+    SWEEP_FORMAT, SweepFile, SweepFilePoint, SweepPath, TableFormat, sweep_columns, sweep_table,
 };
 use sweetspot_scenario::Engine;
 use sweetspot_study::{CachedEngine, Over, StudyError, Sweep, SweepPoint, SweepVariant, Workers};
@@ -50,22 +50,21 @@ pub struct Arguments {
 /// Format of a file of results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ResultFormat {
-    Csv,
     Json,
-    Parquet,
+    Table(TableFormat),
 }
 
 impl ResultFormat {
     fn of(path: &Path) -> Result<ResultFormat, String> {
-        match path.extension().and_then(|extension| extension.to_str()) {
-            Some("csv") => Ok(ResultFormat::Csv),
-            Some("json") => Ok(ResultFormat::Json),
-            Some("parquet") => Ok(ResultFormat::Parquet),
-            _ => Err(format!(
+        if path.extension().is_some_and(|extension| extension == "json") {
+            return Ok(ResultFormat::Json);
+        }
+        TableFormat::of(path).map(ResultFormat::Table).ok_or_else(|| {
+            format!(
                 "--out {}: name it FILE.csv, FILE.parquet or FILE.json, which decides what it is",
                 path.display()
-            )),
-        }
+            )
+        })
     }
 }
 
@@ -186,8 +185,7 @@ fn write(
 ) -> Result<(), Box<dyn std::error::Error>> {
     let file = file(keys(sweep), arguments, variants, points);
     let bytes = match format {
-        ResultFormat::Csv => csv(&sweep_columns(&file)).into_bytes(),
-        ResultFormat::Parquet => parquet(&sweep_columns(&file))?,
+        ResultFormat::Table(table) => table.bytes(&sweep_columns(&file))?,
         ResultFormat::Json => serde_json::to_vec(&file)?,
     };
     whole_file::write(out, &bytes).map_err(|error| {

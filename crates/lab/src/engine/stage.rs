@@ -7,7 +7,7 @@ use sweetspot_emulator::{Emulation, PathSample};
 use sweetspot_linux::{clock, process};
 use sweetspot_scenario::{Outcome, Scenario};
 use sweetspot_sizing::KnownPath;
-use sweetspot_units::{Duration, Time};
+use sweetspot_units::{Bytes, Duration, Time};
 
 use super::bottleneck::{Bottleneck, waiting};
 use super::target::{MeasuredTransfer, TransferTrace};
@@ -112,9 +112,14 @@ fn run(
         let samples = watch(emulation, zero, end);
         targets.iter().for_each(|target| target.stop(far));
         let mut totals = vec![LoadTotals::default(); plan.loads.len()];
-        for node in nodes {
-            let side = joined(node)?.doing("play cross traffic")?;
-            totals.iter_mut().zip(side).for_each(|(sum, more)| *sum += more);
+        for (side, node) in nodes.into_iter().enumerate() {
+            let counted = joined(node)?.doing("play cross traffic")?;
+            for ((sum, more), load) in totals.iter_mut().zip(counted).zip(&plan.loads) {
+                // A datagram is counted where it arrives, a segment where it was sent.
+                let backward = (side == 1) != load.is_udp();
+                let delivered_backward = if backward { more.delivered } else { Bytes::ZERO };
+                *sum += LoadTotals { delivered_backward, ..more };
+            }
         }
         let traces = senders.into_iter().map(|sender| joined(sender)?);
         let targets = traces.collect::<Result<Vec<_>, _>>()?;

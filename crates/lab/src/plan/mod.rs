@@ -71,6 +71,13 @@ pub(crate) struct Load {
     pub port: u16,
 }
 
+impl Load {
+    /// Whether it sends datagrams.
+    pub fn is_udp(&self) -> bool {
+        matches!(self.kind, TrafficKind::Pareto { .. } | TrafficKind::Poisson { .. })
+    }
+}
+
 /// First port of the loads; entry i listens on this plus i.
 const FIRST_PORT: u16 = 20_000;
 

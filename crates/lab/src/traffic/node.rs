@@ -10,7 +10,6 @@ use sweetspot_linux::epoll::{Epoll, Readiness};
 use sweetspot_linux::event_fd::wait_readable;
 use sweetspot_linux::tcp::{Flow, FlowOptions, Listener};
 use sweetspot_linux::{clock, scheduling, sysctl};
-use sweetspot_scenario::TrafficKind;
 use sweetspot_units::{Bytes, Duration, Time};
 
 use super::connection::{ConnectionRole, SendingState, TrafficConnection, drain};
@@ -95,7 +94,7 @@ impl<'a> TrafficNode<'a> {
     fn open_sinks(&mut self, number: usize, load: &Load, takes: bool) -> io::Result<()> {
         let at = (Ipv4Addr::UNSPECIFIED, load.port).into();
         let (mut listener, mut well) = (None, None);
-        if takes && is_udp(load) {
+        if takes && load.is_udp() {
             let socket = Datagrams::bind(at)?;
             self.epoll.watch(&socket, UDP_SINK_TOKENS + number as u64)?;
             well = Some(socket);
@@ -111,7 +110,7 @@ impl<'a> TrafficNode<'a> {
 
     fn open_sources(&mut self, number: usize, load: &Load, side: u64) -> io::Result<()> {
         let mut streams = Vec::new();
-        if is_udp(load) {
+        if load.is_udp() {
             for host_pair in &load.host_pairs {
                 let socket = Datagrams::bind((self.own.host_pair(*host_pair), 0).into())?;
                 socket.connect((self.other.host_pair(*host_pair), load.port).into())?;
@@ -336,8 +335,4 @@ fn sink_options(load: &Load) -> io::Result<FlowOptions> {
         receive_buffer: buffer.filter(|size| *size <= rmem_max),
         ..FlowOptions::default()
     })
-}
-
-fn is_udp(load: &Load) -> bool {
-    matches!(load.kind, TrafficKind::Pareto { .. } | TrafficKind::Poisson { .. })
 }

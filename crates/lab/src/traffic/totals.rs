@@ -9,6 +9,8 @@ use sweetspot_units::{Bytes, Duration};
 pub(crate) struct LoadTotals {
     /// Payload acknowledged, or received in datagrams.
     pub delivered: Bytes,
+    /// The part of it that went from the far side to the near one.
+    pub delivered_backward: Bytes,
     /// Data segments, or datagrams.
     pub sent: u64,
     /// Datagrams received.
@@ -55,6 +57,7 @@ impl LoadTotals {
 impl AddAssign for LoadTotals {
     fn add_assign(&mut self, other: LoadTotals) {
         self.delivered += other.delivered;
+        self.delivered_backward += other.delivered_backward;
         self.sent += other.sent;
         self.received += other.received;
         self.retransmitted += other.retransmitted;

@@ -23,6 +23,11 @@ impl PlotFrame {
         let curves = || plot.curves.iter().flat_map(|curve| curve.points.iter().copied());
         let mut xs: Vec<f64> = curves().map(|point| point.0).collect();
         let mut ys: Vec<f64> = curves().map(|point| point.1).collect();
+        // Whole intervals stand in the frame.
+        for curve in &plot.curves {
+            let both = curve.points.iter().zip(&curve.half_widths);
+            ys.extend(both.flat_map(|(&(_, y), half)| [y - half, y + half]));
+        }
         for mark in &plot.marks {
             match mark.place {
                 MarkPosition::Point(x, y) => {

@@ -44,21 +44,72 @@ fn line(svg: &mut String, curve: &Curve, frame: &PlotFrame) {
             let command = if i == 0 { 'M' } else { 'L' };
             let _ = write!(d, "{command}{:.1} {:.1}", frame.x.at(x), frame.y.clamped(y));
         }
-        let _ = write!(svg, r#"<path class="line {classes}" d="{d}"/>"#);
+        let _ = write!(svg, r#"<path class="line {classes}"{} d="{d}"/>"#, dashes(curve));
     }
-    if inside.len() <= DOTTED && curve.origin != Origin::Theory {
+    if inside.len() <= DOTTED && is_marked(curve) {
         for &(x, y) in &inside {
             let _ = write!(
                 svg,
-                r#"<circle class="dot {classes}" cx="{:.1}" cy="{:.1}" r="{}"><title>{}: {} at {}</title></circle>"#,
-                frame.x.at(x),
-                frame.y.clamped(y),
-                if curve.origin == Origin::Ns2 { "3" } else { "1.8" },
+                r#"<path class="dot {classes}" d="{}"><title>{}: {} at {}</title></path>"#,
+                marker(curve, (frame.x.at(x), frame.y.clamped(y))),
                 escape(&format!("{}, {}", curve.label, curve.origin.name())),
                 number((y * 100.0).round() / 100.0),
                 number(x),
             );
         }
+    }
+}
+
+/// Whether the points of `curve` get a mark each, if they are few.
+fn is_marked(curve: &Curve) -> bool {
+    curve.origin != Origin::Theory
+}
+
+/// A sample for the legend, as the line is drawn.
+pub fn sample(curve: &Curve) -> String {
+    let class = colour::class(curve.group);
+    let line = format!(r#"<path class="line sim {class}"{} d="M2 0h17"/>"#, dashes(curve));
+    if curve.points.len() > DOTTED || !is_marked(curve) {
+        return line;
+    }
+    format!(
+        r#"{line}<path class="dot {} {class}" d="{}"/>"#,
+        style(curve.origin),
+        marker(curve, (10.5, 0.0))
+    )
+}
+
+/// Dashes that tell recorded lines of several groups apart without colours; the lines of engines have
+/// those of their engine.
+fn dashes(curve: &Curve) -> &'static str {
+    if curve.origin != Origin::Recorded {
+        return "";
+    }
+    match curve.group % 5 {
+        0 => "",
+        1 => r#" stroke-dasharray="7 2""#,
+        2 => r#" stroke-dasharray="2 1.5""#,
+        3 => r#" stroke-dasharray="8 2 2 2""#,
+        _ => r#" stroke-dasharray="4 3""#,
+    }
+}
+
+/// The outline of a point: each group has a shape of its own, so that groups are told apart without
+/// colours. The shapes cover about the same area.
+fn marker(curve: &Curve, (x, y): (f64, f64)) -> String {
+    let r = if curve.origin == Origin::Ns2 { 3.0 } else { 2.2 };
+    let (l, u) = (x - r, y - r);
+    let d = 2.0 * r;
+    match curve.group % 5 {
+        0 => format!("M{l:.1} {y:.1}a{r} {r} 0 1 0 {d} 0a{r} {r} 0 1 0 -{d} 0Z"),
+        1 => format!("M{l:.1} {u:.1}h{d}v{d}h-{d}Z"),
+        2 => format!("M{x:.1} {:.1}l{:.1} {:.1}h-{:.1}Z", y - 1.3 * r, 1.2 * r, d, 2.4 * r),
+        3 => format!(
+            "M{x:.1} {:.1}l{1:.1} {1:.1}l-{1:.1} {1:.1}l-{1:.1} -{1:.1}Z",
+            y - 1.3 * r,
+            1.3 * r
+        ),
+        _ => format!("M{x:.1} {:.1}l{:.1} -{:.1}h-{:.1}Z", y + 1.3 * r, 1.2 * r, d, 2.4 * r),
     }
 }
 

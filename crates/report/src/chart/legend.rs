@@ -1,8 +1,8 @@
 use std::fmt::Write;
 
-use sweetspot_study::plot::{Origin, Plot};
+use sweetspot_study::plot::{Curve, Origin, Plot};
 
-use super::curves::style;
+use super::curves::{sample, style};
 use crate::colour;
 use crate::svg::escape;
 
@@ -57,17 +57,13 @@ pub fn draw(plot: &Plot, top: f64, width: f64) -> Legend {
 
 /// One entry per colour and name of a curve, and one per mark without a curve.
 fn colours(plot: &Plot) -> Vec<LegendItem> {
-    let mut seen: Vec<(usize, &str)> = Vec::new();
+    let mut seen: Vec<&Curve> = Vec::new();
     for curve in &plot.curves {
-        let key = (curve.group, curve.label.as_str());
-        if !seen.contains(&key) {
-            seen.push(key);
+        if !seen.iter().any(|known| (known.group, &known.label) == (curve.group, &curve.label)) {
+            seen.push(curve);
         }
     }
-    let item = |(group, label): (usize, &str)| LegendItem {
-        sample: format!(r#"<path class="line sim {}" d="M2 0h17"/>"#, colour::class(group)),
-        words: label.to_owned(),
-    };
+    let item = |curve: &Curve| LegendItem { sample: sample(curve), words: curve.label.clone() };
     let mut items: Vec<LegendItem> = seen.into_iter().map(item).collect();
     // Numbers in a colour that no curve explains.
     let explained = |group| plot.curves.iter().any(|curve| curve.group == group);
@@ -90,13 +86,13 @@ fn styles(plot: &Plot) -> Vec<LegendItem> {
             origins.push(curve.origin);
         }
     }
-    let sample = |origin: Origin| match origin {
+    let of = |origin: Origin| match origin {
         Origin::Ns2 => r#"<circle class="dot ns2 ink" cx="10" cy="0" r="3"/>"#.to_owned(),
         _ => format!(r#"<path class="line {} ink" d="M2 0h17"/>"#, style(origin)),
     };
     let mut items: Vec<LegendItem> = origins
         .iter()
-        .map(|origin| LegendItem { sample: sample(*origin), words: origin.name().to_owned() })
+        .map(|origin| LegendItem { sample: of(*origin), words: origin.name().to_owned() })
         .collect();
     if plot.marks.iter().any(|mark| mark.label.starts_with("published")) {
         items.push(LegendItem {

@@ -36,8 +36,8 @@ pub fn gallery(figures: &[Figure], page_info: &PageInfo) -> String {
 <p class="brand">sweetspot reproduce</p>
 <h1>The papers' figures, played again</h1>
 <p>Diamonds and dash-dotted lines are what the papers print in text and tables (their curves were not
-digitised), solid lines this project's packet simulator, dashed lines the papers' closed forms, circles
-ns-2.35 on the same work. Colours tell the cases of one picture apart.</p>
+digitised), solid lines this project's packet simulator, dashed lines the papers' closed forms, open
+marks ns-2.35 on the same work. Colours and the marks' shapes tell the cases of one picture apart.</p>
 <nav>{contents}</nav>
 </header>
 {sections}

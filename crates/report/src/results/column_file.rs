@@ -4,12 +4,17 @@ use sweetspot_scenario::{BottleneckOutcome, Outcome, TransferOutcome};
 
 use super::file::{ReadError, ResultFile, SeriesFile, SeriesRow};
 use crate::columns::{Column, Columns};
-use crate::sweep::{SWEEP_FORMAT, SweepFile, SweepFilePoint, SweepPath, column_of};
+use crate::sweep::{
+    SPOT_FROM, SPOT_TO, SWEEP_FORMAT, SweepFile, SweepFilePoint, SweepPath, column_of,
+};
 
 /// Reads the time series of a run, or a sweep, from columns; `ours` is this version of sweetspot.
 pub fn read_columns(columns: &Columns, ours: &str) -> Result<ResultFile, ReadError> {
     if columns.noted("sweetspot_sweep").is_some() {
         return sweep(columns, ours).map(ResultFile::Sweep);
+    }
+    if let Some(keys) = keys_by_position(columns) {
+        return points(columns, ours, keys).map(ResultFile::Sweep);
     }
     if columns.named("at_s").is_none() || columns.named("event").is_none() {
         return Err(ReadError::AlienColumns);
@@ -35,7 +40,15 @@ fn series(columns: &Columns) -> Vec<SeriesRow> {
     (0..columns.rows()).map(row).filter(|row| row.t_s.is_finite()).collect()
 }
 
-/// The sweep, without what its columns lack: events, cross traffic, cost of the runs.
+/// The keys of a sweep without notes, as CSV has none: the columns before the seed's.
+fn keys_by_position(columns: &Columns) -> Option<Vec<String>> {
+    columns.named("path_rate_bps")?;
+    let mut names = columns.columns().iter().map(|(name, _)| name);
+    let seed = names.position(|name| name == "seed")?;
+    Some(columns.columns()[..seed].iter().map(|(name, _)| name.clone()).collect())
+}
+
+/// The sweep whose notes say how to read it.
 fn sweep(columns: &Columns, ours: &str) -> Result<SweepFile, ReadError> {
     let version = columns.noted("version").unwrap_or("of unknown version");
     let other = |reason: String| ReadError::OtherVersion {
@@ -51,6 +64,18 @@ fn sweep(columns: &Columns, ours: &str) -> Result<SweepFile, ReadError> {
     let keys = columns.noted("keys").unwrap_or_default();
     let keys: Vec<String> =
         serde_json::from_str(keys).map_err(|_| other("it does not name its keys".to_owned()))?;
+    points(columns, ours, keys)
+}
+
+/// The sweep, without what its columns lack: events, cross traffic, cost of the runs.
+fn points(columns: &Columns, ours: &str, keys: Vec<String>) -> Result<SweepFile, ReadError> {
+    let version = columns.noted("version").unwrap_or_default();
+    let other = |reason: String| ReadError::OtherVersion {
+        kind: "sweep",
+        theirs: if version.is_empty() { "of unknown version" } else { version }.to_owned(),
+        ours: ours.to_owned(),
+        reason,
+    };
     let reader = OutcomeRows { columns, other: &other };
     let mut points: Vec<SweepFilePoint> = Vec::new();
     for row in 0..columns.rows() {
@@ -97,7 +122,11 @@ impl OutcomeRows<'_> {
     }
 
     fn text(&self, name: &str, row: usize) -> Result<String, ReadError> {
-        self.cell(name, row, |column, row| column.text(row).map(str::to_owned))
+        self.cell(name, row, Column::words)
+    }
+
+    fn if_any(&self, name: &str, row: usize) -> Option<u64> {
+        self.columns.named(name)?.count(row)
     }
 
     fn count(&self, name: &str, row: usize) -> Result<u64, ReadError> {
@@ -114,6 +143,7 @@ impl OutcomeRows<'_> {
             rtt_s: self.number("path_rtt_s", row)?,
             buffer_bytes: self.count("path_buffer_bytes", row)?,
             packet_bytes: self.count("path_packet_bytes", row)?,
+            sweet_spot_bytes: self.if_any(SPOT_FROM, row).zip(self.if_any(SPOT_TO, row)),
         })
     }
 
@@ -134,7 +164,10 @@ impl OutcomeRows<'_> {
 
     /// The run of that row, without its transfers.
     fn outcome(&self, row: usize) -> Result<Outcome, ReadError> {
-        let noted = |key| self.columns.noted(key).unwrap_or_default().to_owned();
+        let noted = |key: &str| {
+            let column = || self.columns.named(key).and_then(|column| column.text(row));
+            self.columns.noted(key).or_else(column).unwrap_or_default().to_owned()
+        };
         Ok(Outcome {
             scenario: noted("scenario"),
             engine: noted("engine"),

@@ -86,8 +86,8 @@ pub enum ReadError {
     },
     /// Columns, but not a result.
     #[error(
-        "it is a Parquet file, but no result of sweetspot; give files of run --series or sweep --out \
-         FILE.parquet"
+        "it is a table, but no result of sweetspot; give files of run --series or of sweep --out \
+         FILE.csv or FILE.parquet"
     )]
     AlienColumns,
     /// An empty file.
@@ -100,7 +100,9 @@ impl ResultFile {
     pub fn versions(&self) -> Vec<&str> {
         let mut versions: Vec<&str> = match self {
             ResultFile::Runs(runs) => runs.iter().map(|run| run.version.as_str()).collect(),
-            ResultFile::Sweep(sweep) => vec![&sweep.version],
+            ResultFile::Sweep(sweep) => {
+                Some(sweep.version.as_str()).filter(|known| !known.is_empty()).into_iter().collect()
+            }
             ResultFile::Demo(demo) => vec![&demo.version],
             ResultFile::Series(series) => series.version.as_deref().into_iter().collect(),
         };

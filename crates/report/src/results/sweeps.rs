@@ -20,10 +20,17 @@ pub fn sheets(index: usize, file: &str, sweep: &SweepFile) -> Vec<Sheet> {
     vec![Sheet {
         name: format!("sweep-{index}"),
         title: format!("Sweep over {}", sweep.keys.join(" and ")),
-        about: format!("`{}` (`{file}`)", sweep.command),
+        about: about(file, sweep),
         plots,
         tables: vec![table(sweep, &points)],
     }]
+}
+
+fn about(file: &str, sweep: &SweepFile) -> String {
+    match sweep.command.as_str() {
+        "" => format!("`{file}`"),
+        command => format!("`{command}` (`{file}`)"),
+    }
 }
 
 /// Metric, the axis' name, the factor to its unit.
@@ -145,7 +152,8 @@ fn label_of(
     words.join(", ")
 }
 
-/// [C T_m, C T_m + B_t] where the axis is a window and the path is the same everywhere.
+/// The sweet spot, cross traffic considered, where the axis is a window, a closed form knows it, and
+/// it is the same for every point.
 fn sweet_spot(sweep: &SweepFile, axis: usize, unit: &str) -> Option<(String, f64, f64)> {
     let path = sweep.points.first()?.path;
     let window = sweep.keys[axis].ends_with("sizing");
@@ -159,9 +167,8 @@ fn sweet_spot(sweep: &SweepFile, axis: usize, unit: &str) -> Option<(String, f64
         "MB" => 1e6,
         _ => return None,
     };
-    let low = path.rate_bps as f64 * path.rtt_s / 8.0;
-    let high = low + path.buffer_bytes as f64;
-    Some(("sweet spot".to_owned(), low / one, high / one))
+    let (low, high) = path.sweet_spot_bytes?;
+    Some(("sweet spot, in theory".to_owned(), low as f64 / one, high as f64 / one))
 }
 
 /// How goodput is distributed over the seeds of each variant.

@@ -1,10 +1,14 @@
 use sweetspot_tcp::Statistics;
 
+use crate::network::Direction;
+
 /// What a group's finished connections did, and its datagrams.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct GroupTotals {
     /// Packets of payload acknowledged, or datagrams received.
     pub delivered: u64,
+    /// Those of them whose data goes backward.
+    pub delivered_backward: u64,
     pub sent: u64,
     pub retransmitted: u64,
     pub timeouts: u64,
@@ -16,17 +20,26 @@ pub(crate) struct GroupTotals {
 
 impl GroupTotals {
     /// Adds what a connection did that had so many packets acknowledged.
-    pub(crate) fn add(&mut self, acknowledged: u64, statistics: Statistics) {
-        self.delivered += acknowledged;
+    pub(crate) fn add(&mut self, direction: Direction, acknowledged: u64, statistics: Statistics) {
+        self.deliver(direction, acknowledged);
         self.sent += statistics.sent;
         self.retransmitted += statistics.retransmitted;
         self.timeouts += statistics.timeouts;
+    }
+
+    /// Adds packets of payload that arrived.
+    pub(crate) fn deliver(&mut self, direction: Direction, packets: u64) {
+        self.delivered += packets;
+        if direction == Direction::Backward {
+            self.delivered_backward += packets;
+        }
     }
 
     /// The difference to `earlier`.
     pub(crate) fn since(self, earlier: GroupTotals) -> GroupTotals {
         GroupTotals {
             delivered: self.delivered - earlier.delivered,
+            delivered_backward: self.delivered_backward - earlier.delivered_backward,
             sent: self.sent - earlier.sent,
             retransmitted: self.retransmitted - earlier.retransmitted,
             timeouts: self.timeouts - earlier.timeouts,

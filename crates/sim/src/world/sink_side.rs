@@ -38,8 +38,8 @@ impl<S: Scheduler> World<S> {
     pub(super) fn reach_far_sink(&mut self, out: Time, packet: &Packet) {
         let index = packet.flow as usize;
         if packet.kind() == PacketKind::Datagram {
-            let group = self.hosts.flows[index].group;
-            self.observers.totals[group as usize].delivered += 1;
+            let flow = &self.hosts.flows[index];
+            self.observers.totals[flow.group as usize].deliver(flow.direction, 1);
             return;
         }
         let wire_time = self.network.wire_times.of(packet.size);

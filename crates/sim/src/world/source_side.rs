@@ -132,7 +132,7 @@ impl<S: Scheduler> World<S> {
         if statistics.sent > 0 {
             // What the connection before did is kept with the group.
             let totals = &mut self.observers.totals[flow.group as usize];
-            totals.add(flow.sender.acknowledged(), statistics);
+            totals.add(flow.direction, flow.sender.acknowledged(), statistics);
             flow.round += 1;
         }
         self.hosts.begin_connection(index, at);

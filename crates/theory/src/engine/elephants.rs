@@ -8,6 +8,7 @@ use super::steady::{SOBAS, Steady, SteadyFlow, formula};
 use super::terms::{ACK, KnownCross, Terms};
 use super::window::Window;
 use crate::path::elephants::Elephants;
+use crate::path::saturation::SweetSpot;
 
 pub(super) fn steady(terms: &Terms<'_>) -> Result<Steady, EngineError> {
     let (KnownCross::Elephants { rtt: cross_rtt, acks }, [transfer]) =
@@ -20,8 +21,7 @@ pub(super) fn steady(terms: &Terms<'_>) -> Result<Steady, EngineError> {
     }
     let window = terms.window(transfer)?;
     let (c, t) = (terms.path.capacity(), terms.path.minimum_rtt());
-    let buffer = available_buffer(terms, *cross_rtt, *acks);
-    let link = Elephants::new(c, c - terms.used, t, *cross_rtt, buffer)?;
+    let (link, buffer) = link(terms, *cross_rtt, *acks)?;
     let Some(queue) = link.backlog_of_window(window.wire) else {
         return Err(not_covered(format!(
             "a window of {} overflows the buffer (from {} on), and the transfer's share against \
@@ -47,6 +47,28 @@ pub(super) fn steady(terms: &Terms<'_>) -> Result<Steady, EngineError> {
                 .to_owned(),
         ],
     })
+}
+
+// SOBAS §V-B: from A T_e on the link is full; at the window of eq. (8) the buffer is.
+pub(super) fn sweet_spot(terms: &Terms<'_>) -> Result<SweetSpot, EngineError> {
+    let KnownCross::Elephants { rtt, acks } = &terms.cross else {
+        return Err(not_covered("there are no elephants"));
+    };
+    let (link, buffer) = link(terms, *rtt, *acks)?;
+    let available = terms.path.capacity() - terms.used;
+    let low = available * terms.path.minimum_rtt();
+    Ok(SweetSpot { low, high: link.window_at_backlog(buffer) })
+}
+
+/// The link as the equations take it, and the backlog that fills its buffer.
+fn link(
+    terms: &Terms<'_>,
+    cross_rtt: Duration,
+    acks: f64,
+) -> Result<(Elephants, Bytes), EngineError> {
+    let (c, t) = (terms.path.capacity(), terms.path.minimum_rtt());
+    let buffer = available_buffer(terms, cross_rtt, acks);
+    Ok((Elephants::new(c, c - terms.used, t, cross_rtt, buffer)?, buffer))
 }
 
 fn throughput(

@@ -11,6 +11,7 @@ mod window;
 use sweetspot_scenario::{Engine, EngineError, Outcome, Recorder, Scenario};
 
 use crate::TheoryError;
+use crate::path::saturation::{self, SweetSpot};
 
 /// The closed forms as an engine. It draws no random numbers, so the seed has no effect, and its
 /// outcomes have no time series.
@@ -33,6 +34,25 @@ impl Engine for Theory {
             _ => single::steady(&terms)?,
         };
         Ok(outcome::outcome(scenario, &terms, steady))
+    }
+}
+
+/// The windows, in bytes on the wire, with which the one transfer of `scenario` fills the path beside
+/// its cross traffic and nothing is lost.
+///
+/// # Errors
+/// If no closed form knows them.
+pub fn sweet_spot(scenario: &Scenario) -> Result<SweetSpot, EngineError> {
+    let terms = terms::Terms::of(scenario)?;
+    if terms.transfers.len() > 1 {
+        return Err(not_covered("several transfers share one sweet spot"));
+    }
+    if terms.loss.get() > 0.0 {
+        return Err(not_covered("a path that loses at random has no window without loss"));
+    }
+    match &terms.cross {
+        terms::KnownCross::Elephants { .. } => elephants::sweet_spot(&terms),
+        _ => Ok(saturation::sweet_spot(&terms.left()?)),
     }
 }
 

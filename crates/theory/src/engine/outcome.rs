@@ -80,6 +80,7 @@ fn crosses(scenario: &Scenario, before: f64, after: f64) -> Vec<CrossOutcome> {
             kind: cross.kind.name().into(),
             // On the reverse path it yields to ACKs only.
             goodput_bps: alone(&cross.kind, cross.rtt) * (left + ways) * payload,
+            reverse_goodput_bps: Some(alone(&cross.kind, cross.rtt) * ways * payload),
             loss_rate: 0.0,
             retransmitted_packets: 0,
             timeouts: 0,

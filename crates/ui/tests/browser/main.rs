@@ -52,6 +52,24 @@ fn dragging_the_window_leads_into_the_sweet_spot_and_out_of_it() -> Tested {
     Ok(())
 }
 
+/// 1 Gbit/s x 100 ms are 12,500 packets; slow start overflows the 313 of buffer, and Reno needs thousands of
+/// round trips to come back. What is shown is no result, and is said to be none.
+#[test]
+fn a_run_that_has_not_come_to_its_steady_state_is_not_shown_as_the_result() -> Tested {
+    let Some(mut browser) = browser()? else { return Ok(()) };
+    let server = PageServer::start(0, Vec::new())?;
+    let path = "#rate=1000000000&rtt=0.1&buffer=313&window=12600";
+    browser.open(&format!("{}{path}", server.address()))?;
+    let verdict = text(&mut browser, "verdict")?;
+    assert!(verdict.contains("too short for its steady state"), "{verdict}");
+    assert!(verdict.contains("steady state, of 1 Gbit/s"), "{verdict}");
+    // Nor is any of the simulated windows: a hollow dot each.
+    let late = browser.value("document.querySelectorAll('#curve .dot.late').length")?;
+    assert_eq!(late, json!(16));
+    assert_eq!(browser.errors, Vec::<String>::new());
+    Ok(())
+}
+
 #[test]
 fn the_file_on_the_page_gives_the_pages_very_bytes_natively() -> Tested {
     let Some(mut browser) = browser()? else { return Ok(()) };
@@ -106,10 +124,10 @@ fn a_program_that_runs_is_seen_while_it_writes() -> Tested {
 fn a_phone_need_not_scroll_sideways() -> Tested {
     let Some(mut browser) = browser()? else { return Ok(()) };
     let server = PageServer::start(0, Vec::new())?;
-    for dark in [false, true] {
-        browser.screen(375, dark)?;
+    for (width, dark) in [(375, false), (390, false), (390, true)] {
+        browser.screen(width, dark)?;
         browser.open(server.address())?;
-        assert_eq!(browser.value("document.documentElement.scrollWidth")?, json!(375));
+        assert_eq!(browser.value("document.documentElement.scrollWidth")?, json!(width));
     }
     Ok(())
 }

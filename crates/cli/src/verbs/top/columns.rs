@@ -3,9 +3,11 @@
 use std::io::IsTerminal;
 
 use ratatui::crossterm::terminal;
+use sweetspot_diagnose::live::Side;
 use sweetspot_linux::diag::TcpState;
 use sweetspot_units::{Bytes, Duration, Rate};
 
+use super::order::SortOrder;
 use sweetspot_watch::ConnectionRow;
 
 /// A column: its heading, its width (the last has the rest), and its content.
@@ -19,19 +21,20 @@ pub struct TableColumn {
 }
 
 /// All columns.
-const COLUMNS: [TableColumn; 12] = [
+const COLUMNS: [TableColumn; 13] = [
+    column("", 1, LEFT, 3, direction),
     column("program", 16, LEFT, 0, who),
     column("peer", 22, LEFT, 1, |r| r.connection.remote.to_string()),
-    column("state", 6, LEFT, 10, |r| state(r.connection.state)),
+    column("state", 6, LEFT, 11, |r| state(r.connection.state)),
     column("Mbit/s", 9, RIGHT, 0, |r| mbit(r.rate())),
     column("RTT ms", 8, RIGHT, 2, |r| ms(r.rtt())),
-    column("min", 7, RIGHT, 4, |r| ms(r.live.rtt_min())),
-    column("cc", 6, LEFT, 9, congestion),
-    column("window", 9, RIGHT, 5, |r| size(r.window())),
-    column("cwnd", 9, RIGHT, 6, |r| size(r.congestion_window())),
-    column("again", 6, RIGHT, 7, |r| r.resent().to_string()),
-    column("bytes", 9, RIGHT, 8, |r| size(Some(r.bytes()))),
-    column("sweet spot", 10, RIGHT, 3, |r| size(r.live.sweet_spot())),
+    column("min", 7, RIGHT, 5, |r| ms(r.live.rtt_min())),
+    column("cc", 6, LEFT, 10, congestion),
+    column("window", 9, RIGHT, 6, |r| size(r.window())),
+    column("cwnd", 9, RIGHT, 7, |r| size(r.congestion_window())),
+    column("retrans", 8, RIGHT, 8, |r| r.resent().to_string()),
+    column("bytes", 9, RIGHT, 9, |r| size(Some(r.bytes()))),
+    column("sweet spot", 11, RIGHT, 4, |r| size(r.live.sweet_spot())),
 ];
 
 const LEFT: bool = false;
@@ -39,7 +42,7 @@ const RIGHT: bool = true;
 
 /// Heading of the last column.
 pub const LIMIT_HEADING: &str = "limited by";
-/// The width of that column, enough for "100 % receiver's wind".
+/// The width of that column, enough for "100 % receiver's wnd".
 pub const LIMIT_WIDTH: u16 = 20;
 
 const fn column(
@@ -50,6 +53,18 @@ const fn column(
     text: fn(&ConnectionRow) -> String,
 ) -> TableColumn {
     TableColumn { heading, width, right, rank, text }
+}
+
+impl TableColumn {
+    /// The heading, with an arrow where the table is sorted by it.
+    pub fn heading_in(&self, order: SortOrder) -> String {
+        let arrow = if order == SortOrder::Program { "▲" } else { "▼" };
+        if self.heading == order.column() {
+            format!("{}{arrow}", self.heading)
+        } else {
+            self.heading.to_owned()
+        }
+    }
 }
 
 /// The columns that fit into `width` characters: a number is never truncated, because the rest
@@ -74,15 +89,17 @@ pub fn terminal_width() -> u16 {
 }
 
 /// The table as text of that width.
-pub fn text(rows: &[&ConnectionRow], all: usize, width: u16) -> String {
+pub fn text(rows: &[&ConnectionRow], all: usize, width: u16, order: SortOrder) -> String {
     let columns = fitting(width);
     let line = |cells: &dyn Fn(&TableColumn) -> String, limit: &str| {
         let mut line: String = columns.iter().map(|c| fit(c, &cells(c))).collect();
         line += limit;
         line.chars().take(width.into()).collect::<String>()
     };
-    let mut lines = vec![line(&|column| column.heading.to_owned(), LIMIT_HEADING)];
-    lines.extend(rows.iter().map(|row| line(&|column| (column.text)(row), &row.limited_by())));
+    let mut lines = vec![line(&|column| column.heading_in(order), LIMIT_HEADING)];
+    lines.extend(
+        rows.iter().map(|row| line(&|column| (column.text)(row), &row.limited_by_briefly())),
+    );
     if all > rows.len() {
         lines.push(format!("{} more connections (--rows N, --filter TEXT)", all - rows.len()));
     }
@@ -94,6 +111,15 @@ fn fit(column: &TableColumn, text: &str) -> String {
     let width = usize::from(column.width);
     let cut: String = text.chars().take(width).collect();
     if column.right { format!("{cut:>width$} ") } else { format!("{cut:<width$} ") }
+}
+
+/// Which way most data goes, seen from here.
+fn direction(row: &ConnectionRow) -> String {
+    match row.live.side() {
+        Side::Sender => "↑",
+        Side::Receiver => "↓",
+    }
+    .to_owned()
 }
 
 fn who(row: &ConnectionRow) -> String {
@@ -152,14 +178,15 @@ mod tests {
         fitting(width).into_iter().map(|column| column.heading).collect()
     }
 
-    /// All twelve take 117 and a space each, and the limit 20: 149.
+    /// All thirteen take 121 and a space each, and the limit 20: 154.
     #[test]
     fn columns_that_have_no_room_are_left_out_and_not_cut() {
-        assert_eq!(headings(u16::MAX).len(), 12);
-        assert_eq!(headings(149).len(), 12);
-        assert_eq!(headings(148).len(), 11);
-        // 16 + 22 + 9 + 8 and four spaces are 59, the limit 20.
+        assert_eq!(headings(u16::MAX).len(), 13);
+        assert_eq!(headings(154).len(), 13);
+        assert_eq!(headings(153).len(), 12);
+        // 16 + 22 + 9 + 8 and four spaces are 59, the limit 20; the direction takes two more.
         assert_eq!(headings(80), ["program", "peer", "Mbit/s", "RTT ms"]);
+        assert_eq!(headings(81), ["", "program", "peer", "Mbit/s", "RTT ms"]);
         assert_eq!(headings(40), ["program", "Mbit/s"]);
         assert_eq!(headings(0), ["program", "Mbit/s"]);
     }

@@ -16,8 +16,8 @@ use crate::print::out_while_read;
 use sweetspot_watch::{ConnectionList, NamespaceConnections};
 
 const EXAMPLES: &str = "\
-Keys: q quit, s sort by the next column, / filter, space freeze, arrows and Enter open one
-connection, Esc back.
+Keys: q quit, ? help, s sort by the next column, / filter, space freeze, arrows and Enter open
+one connection, Esc back.
 
 Examples:
   sweetspot top
@@ -84,7 +84,7 @@ fn print(mut host: NamespaceConnections, arguments: &Arguments) -> Ending {
         rows.truncate(arguments.rows);
         let text = match arguments.json {
             true => serde_json::to_string(&json::document(&rows, all))?,
-            false => columns::text(&rows, all, width),
+            false => columns::text(&rows, all, width, arguments.sort),
         };
         if !out_while_read(format_args!("{text}"))? || arguments.once {
             return Ok(ExitCode::SUCCESS);

@@ -12,7 +12,7 @@ pub enum SortOrder {
     Bytes,
     /// Round trip
     Rtt,
-    /// Segments sent again
+    /// Retransmitted segments
     Resent,
     /// Program
     Program,
@@ -30,13 +30,24 @@ impl SortOrder {
         }
     }
 
+    /// The heading of its column.
+    pub fn column(self) -> &'static str {
+        match self {
+            SortOrder::Traffic => "Mbit/s",
+            SortOrder::Bytes => "bytes",
+            SortOrder::Rtt => "RTT ms",
+            SortOrder::Resent => "retrans",
+            SortOrder::Program => "program",
+        }
+    }
+
     /// The name on the screen.
     pub fn name(self) -> &'static str {
         match self {
             SortOrder::Traffic => "traffic",
             SortOrder::Bytes => "bytes",
             SortOrder::Rtt => "round trip",
-            SortOrder::Resent => "sent again",
+            SortOrder::Resent => "retransmitted",
             SortOrder::Program => "program",
         }
     }

@@ -22,6 +22,8 @@ pub struct Screen {
     /// Whether keys go into the filter.
     pub typing: bool,
     pub frozen: bool,
+    /// Whether the help is shown.
+    pub help: bool,
     /// The row that is marked.
     pub marked: TableState,
     /// The connection that is open, by its cookie.
@@ -41,6 +43,7 @@ pub fn run(mut host: NamespaceConnections, arguments: &Arguments) -> Ending {
         filter: arguments.filter.clone(),
         typing: false,
         frozen: false,
+        help: false,
         marked: TableState::default().with_selected(0),
         open: None,
         trouble: None,
@@ -134,8 +137,12 @@ impl Screen {
             self.type_filter(key.code);
             return false;
         }
+        if std::mem::take(&mut self.help) {
+            return false;
+        }
         match key.code {
             KeyCode::Char('q') => return true,
+            KeyCode::Char('?' | 'h') => self.help = true,
             KeyCode::Esc if self.open.take().is_none() => self.filter.clear(),
             KeyCode::Char('s') => self.order = self.order.next(),
             KeyCode::Char('/') => self.typing = true,

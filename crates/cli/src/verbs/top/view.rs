@@ -5,7 +5,7 @@ use ratatui::layout::{Alignment, Constraint, Layout, Rect};
 use ratatui::style::{Style, Stylize};
 use ratatui::text::{Line, Text};
 use ratatui::widgets::{Block, Cell, Paragraph, Row as Line1, Sparkline, Table as Grid, Wrap};
-use sweetspot_diagnose::LimitVerdict;
+use sweetspot_diagnose::{Class, LimitVerdict};
 
 use super::columns::{LIMIT_HEADING, LIMIT_WIDTH, TableColumn, fitting, ms, size};
 use super::order::select;
@@ -18,6 +18,11 @@ pub fn draw(frame: &mut Frame<'_>, screen: &mut Screen) {
         Layout::vertical([Constraint::Length(1), Constraint::Min(1), Constraint::Length(1)])
             .areas(frame.area());
     frame.render_widget(Paragraph::new(headline(screen)).bold(), head);
+    if screen.help {
+        frame.render_widget(Paragraph::new(HELP), body);
+        frame.render_widget(Paragraph::new("any key goes back").dim(), foot);
+        return;
+    }
     match screen.open.and_then(|cookie| screen.table.row(cookie)) {
         Some(row) => draw_row(frame, body, row),
         None if screen.open.is_some() => {
@@ -26,6 +31,43 @@ pub fn draw(frame: &mut Frame<'_>, screen: &mut Screen) {
         None => draw_table(frame, body, screen),
     }
     frame.render_widget(Paragraph::new(footline(screen)).dim(), foot);
+}
+
+const HELP: &str = "\
+q         quit
+s         sort by the next column; the arrow in the headings shows by which
+/         filter by program, address, state or limit; Esc clears
+space     freeze and go on
+Up, Down  mark a connection; Enter opens it, Esc goes back
+
+↑ ↓       most data goes out, comes in
+RTT ms    round trip by this end's kernel; min: the shortest one seen
+window    that bounds the connection: the peer's, or our own where we receive
+cwnd      congestion window
+retrans   segments that this end has retransmitted
+sweet spot   the window that would be as fast without a queue
+limited by   what the last interval went to; sweetspot diagnose PID says more
+
+Red: losses or an end that stalls. Yellow: a window or an application limits.
+Green: at the path's capacity.";
+
+/// The colour of what limits a connection; the words say the same.
+fn colour(row: &ConnectionRow) -> Style {
+    if row.rate().as_f64() == 0.0 {
+        return Style::new().dim();
+    }
+    match row.limits().dominant() {
+        Class::Congestion | Class::Stalled => Style::new().red(),
+        Class::Bandwidth => Style::new().green(),
+        Class::Unknown => Style::new(),
+        _ => Style::new().yellow(),
+    }
+}
+
+/// Colour, unless NO_COLOR forbids it (<https://no-color.org>).
+fn coloured(style: Style) -> Style {
+    let forbidden = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    if forbidden { Style::new() } else { style }
 }
 
 fn headline(screen: &Screen) -> String {
@@ -49,7 +91,7 @@ fn footline(screen: &Screen) -> String {
                 if screen.typing { "_" } else { "  (Esc clears)" }
             )
         }
-        None => "q quit  s sort  / filter  space freeze  Enter open  Esc back".to_owned(),
+        None => "q quit  ? help  s sort  / filter  space freeze  Enter open  Esc back".to_owned(),
     }
 }
 
@@ -64,10 +106,12 @@ fn draw_table(frame: &mut Frame<'_>, area: Rect, screen: &mut Screen) {
     let columns = fitting(area.width);
     let lines = visible.enumerate().map(|(at, row)| {
         let cells = columns.iter().map(|column| cell((column.text)(row), column));
-        let line = Line1::new(cells.chain([Cell::from(row.limited_by())]));
+        let line = Line1::new(
+            cells.chain([Cell::from(row.limited_by_briefly()).style(coloured(colour(row)))]),
+        );
         if first + at == marked { line.reversed() } else { line }
     });
-    let headings = columns.iter().map(|c| cell(c.heading.to_owned(), c));
+    let headings = columns.iter().map(|c| cell(c.heading_in(screen.order), c));
     let head =
         Line1::new(headings.chain([Cell::from(LIMIT_HEADING)])).style(Style::new().underlined());
     let limit = Constraint::Min(LIMIT_WIDTH);
@@ -94,7 +138,7 @@ fn draw_row(frame: &mut Frame<'_>, area: Rect, row: &ConnectionRow) {
         verdict.fix,
         format!("time: {}", shares.join(", ")),
         format!(
-            "round trip {} ms (least {}), window {}, cwnd {}, sweet spot {}, {} segments sent again",
+            "round trip {} ms (least {}), window {}, cwnd {}, sweet spot {}, {} retransmitted",
             ms(row.rtt()),
             ms(row.live.rtt_min()),
             size(row.window()),
@@ -106,18 +150,21 @@ fn draw_row(frame: &mut Frame<'_>, area: Rect, row: &ConnectionRow) {
     let text: Vec<Line<'_>> = lines.into_iter().map(Line::from).collect();
     frame.render_widget(Paragraph::new(text).wrap(Wrap { trim: true }), words);
     let past = |f: fn(&(u64, u64)) -> u64| row.past.iter().map(f).collect::<Vec<_>>();
-    let kbit = past(|(rate, _)| rate / 1000);
-    draw_past(frame, rates, "kbit/s", &kbit);
-    draw_past(frame, trips, "round trip, us", &past(|(_, rtt)| *rtt));
+    // The same units as in the table.
+    draw_past(frame, rates, ("Mbit/s", 1e6), &past(|(rate, _)| *rate));
+    draw_past(frame, trips, ("RTT ms", 1e3), &past(|(_, rtt)| *rtt));
 }
 
-fn share((class, share): &(sweetspot_diagnose::Class, f64)) -> String {
+fn share((class, share): &(Class, f64)) -> String {
     format!("{class} {:.0} %", share * 100.0)
 }
 
-fn draw_past(frame: &mut Frame<'_>, area: Rect, what: &str, past: &[u64]) {
+/// The past of a quantity, and its newest and largest value in a unit that is so many of its own.
+fn draw_past(frame: &mut Frame<'_>, area: Rect, (unit, scale): (&str, f64), past: &[u64]) {
     let most = past.iter().copied().max().unwrap_or(0);
-    let title = format!("{what}, {most} at most");
+    let now = past.last().copied().unwrap_or(0);
+    let show = |value: u64| format!("{:.1}", value as f64 / scale);
+    let title = format!("{unit}: {} now, {} at most", show(now), show(most));
     let shown = past.len().saturating_sub(usize::from(area.width.saturating_sub(2)));
     let line = Sparkline::default().data(&past[shown..]).block(Block::bordered().title(title));
     frame.render_widget(line, area);

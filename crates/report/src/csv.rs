@@ -1,0 +1,141 @@
+//! Comma-separated values (RFC 4180): the first line names the columns, unknown values are empty.
+
+use thiserror::Error;
+
+use crate::columns::{Column, Columns};
+
+/// Columns as comma-separated values (RFC 4180); unknown values are empty.
+pub fn csv(columns: &Columns) -> String {
+    let quoted = |text: &str| {
+        if text.contains([',', '"', '\n']) {
+            format!("\"{}\"", text.replace('"', "\"\""))
+        } else {
+            text.to_owned()
+        }
+    };
+    let names: Vec<String> = columns.columns().iter().map(|(name, _)| quoted(name)).collect();
+    let mut text = names.join(",") + "\n";
+    for row in 0..columns.rows() {
+        let cells = columns.columns().iter().map(|(_, column)| match column {
+            Column::Text(values) => values[row].as_deref().map_or(String::new(), quoted),
+            Column::Whole(values) => values[row].map_or(String::new(), |n| n.to_string()),
+            Column::Real(values) => values[row].map_or(String::new(), |n| n.to_string()),
+        });
+        text += &(cells.collect::<Vec<_>>().join(",") + "\n");
+    }
+    text
+}
+
+/// Text that is no table of comma-separated values.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum CsvError {
+    /// A row that has more or fewer cells than there are columns.
+    #[error("row {row} has {cells} cells, and {columns} columns are named")]
+    Ragged {
+        /// The row, the names being row 1.
+        row: usize,
+        /// How many it has.
+        cells: usize,
+        /// How many columns there are.
+        columns: usize,
+    },
+    /// A quote without its partner.
+    #[error("a quote is never closed")]
+    OpenQuote,
+}
+
+/// The columns of `text`. A column of whole numbers is one of whole numbers, one of numbers one of
+/// numbers, and any other one of texts.
+///
+/// # Errors
+/// If rows differ in length, or a quote is never closed.
+pub fn from_csv(text: &str) -> Result<Columns, CsvError> {
+    let mut rows = rows(text)?.into_iter();
+    let names = rows.next().unwrap_or_default();
+    let mut cells: Vec<Vec<String>> = vec![Vec::new(); names.len()];
+    for (index, row) in rows.enumerate() {
+        if row.len() != names.len() {
+            let (row, cells) = (index + 2, row.len());
+            return Err(CsvError::Ragged { row, cells, columns: names.len() });
+        }
+        for (column, cell) in cells.iter_mut().zip(row) {
+            column.push(cell);
+        }
+    }
+    let mut columns = Columns::default();
+    for (name, cells) in names.iter().zip(cells) {
+        columns.push(name, column(cells));
+    }
+    Ok(columns)
+}
+
+fn column(cells: Vec<String>) -> Column {
+    fn parsed<T: std::str::FromStr>(cells: &[String]) -> Option<Vec<Option<T>>> {
+        let cell = |cell: &String| match cell.as_str() {
+            "" => Some(None),
+            text => text.parse().ok().map(Some),
+        };
+        cells.iter().map(cell).collect()
+    }
+    if let Some(numbers) = parsed(&cells) {
+        return Column::Whole(numbers);
+    }
+    if let Some(numbers) = parsed(&cells) {
+        return Column::Real(numbers);
+    }
+    Column::Text(cells.into_iter().map(|cell| Some(cell).filter(|cell| !cell.is_empty())).collect())
+}
+
+/// Rows of cells; a quoted cell may hold commas, line ends and doubled quotes.
+fn rows(text: &str) -> Result<Vec<Vec<String>>, CsvError> {
+    let (mut rows, mut row, mut cell) = (Vec::new(), Vec::new(), String::new());
+    let mut characters = text.chars().peekable();
+    let mut quoted = false;
+    while let Some(character) = characters.next() {
+        match character {
+            '"' if quoted && characters.peek() == Some(&'"') => {
+                characters.next();
+                cell.push('"');
+            }
+            '"' => quoted = !quoted,
+            other if quoted => cell.push(other),
+            ',' => row.push(std::mem::take(&mut cell)),
+            '\r' if characters.peek() == Some(&'\n') => {}
+            '\n' => {
+                row.push(std::mem::take(&mut cell));
+                rows.push(std::mem::take(&mut row));
+            }
+            other => cell.push(other),
+        }
+    }
+    if quoted {
+        return Err(CsvError::OpenQuote);
+    }
+    if !cell.is_empty() || !row.is_empty() {
+        row.push(cell);
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_written_is_read_back() {
+        let mut columns = Columns::default();
+        columns.push("count", Column::Whole(vec![Some(-3), None]));
+        columns.push("share", Column::Real(vec![Some(0.25), Some(1e-9)]));
+        let words = vec![Some("a, \"b\"\nc".to_owned()), None];
+        columns.push("words", Column::Text(words));
+        assert_eq!(from_csv(&csv(&columns)), Ok(columns));
+    }
+
+    #[test]
+    fn a_row_of_another_length_is_named() {
+        let ragged = CsvError::Ragged { row: 3, cells: 1, columns: 2 };
+        assert_eq!(from_csv("a,b\r\n1,2\r\n3\r\n"), Err(ragged));
+        assert_eq!(from_csv("a\n\"x"), Err(CsvError::OpenQuote));
+    }
+}

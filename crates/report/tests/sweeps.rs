@@ -1,0 +1,96 @@
+//! What a sweep's pictures say about the path.
+
+use sweetspot_report::{
+    ResultFile, SWEEP_FORMAT, SweepFile, SweepFilePoint, SweepPath, csv, from_csv, read_columns,
+    sheets, sweep_columns,
+};
+use sweetspot_scenario::{Engine, NoRecorder, Scenario};
+use sweetspot_sim::Simulator;
+
+fn scenario(cross: &str, window: u64) -> Scenario {
+    let text = format!(
+        "warmup = \"10s\"\nduration = \"20s\"\n[path]\nrate = \"10Mbit/s\"\nrtt = \"40ms\"\n\
+         buffer = \"50pkt\"\npacket = \"1000B\"\nreverse = \"clean\"\n{cross}\n[[transfer]]\n\
+         congestion = \"reno\"\nsizing = \"fixed:{window}pkt\""
+    );
+    Scenario::parse(&text).unwrap()
+}
+
+const ELEPHANTS: &str =
+    "[[cross]]\nkind = \"elephants\"\ncount = 5\nwindow = \"5pkt\"\nrtt = [\"40ms\", \"40ms\"]";
+
+/// Its windows, packets.
+const WINDOWS: [u64; 9] = [5, 10, 20, 30, 40, 60, 70, 80, 120];
+
+fn sweep(cross: &str) -> SweepFile {
+    let point = |window| {
+        let scenario = scenario(cross, window);
+        SweepFilePoint {
+            values: vec![format!("fixed:{window}pkt")],
+            path: SweepPath::of(&scenario),
+            outcomes: vec![Simulator.run(&scenario, &mut NoRecorder).unwrap()],
+        }
+    };
+    SweepFile {
+        sweetspot_sweep: SWEEP_FORMAT,
+        version: "0".to_owned(),
+        command: "sweetspot sweep".to_owned(),
+        keys: vec!["transfer.sizing".to_owned()],
+        points: WINDOWS.map(point).to_vec(),
+    }
+}
+
+fn band(sweep: SweepFile) -> Option<(f64, f64)> {
+    let sheets = sheets(&[("sweep.json".to_owned(), ResultFile::Sweep(sweep))]);
+    sheets[0].plots[0].band.as_ref().map(|(_, from, to)| (*from, *to))
+}
+
+#[test]
+fn the_shade_holds_a_window_that_is_as_good_as_the_best_within_a_twentieth() {
+    for cross in ["", ELEPHANTS] {
+        let sweep = sweep(cross);
+        let goodput = |point: &SweepFilePoint| point.outcomes[0].transfers[0].goodput_bps;
+        let rates: Vec<f64> = sweep.points.iter().map(goodput).collect();
+        let (from, to) = band(sweep).unwrap();
+        let best = |of: &dyn Fn(f64) -> bool| {
+            let tried = WINDOWS.iter().zip(&rates).filter(|(window, _)| of(**window as f64));
+            tried.map(|(_, rate)| *rate).fold(0.0, f64::max)
+        };
+        let shaded = best(&|window| (from..=to).contains(&window));
+        assert!(shaded > 0.95 * best(&|_| true), "{rates:?}: {from} to {to}, {cross}");
+    }
+}
+
+/// Alone C T = 50 packets and C T + B = 100, and a packet that is being sent. Against elephants, which
+/// hold half of the path, the spot begins at half of C T and ends below C T + B.
+#[test]
+fn cross_traffic_moves_the_shade() {
+    let (from, to) = band(sweep("")).unwrap();
+    assert!((49.0..52.0).contains(&from) && (98.0..102.0).contains(&to), "{from} to {to}");
+    let (from, to) = band(sweep(ELEPHANTS)).unwrap();
+    assert!((22.0..28.0).contains(&from) && to < 90.0, "{from} to {to}");
+}
+
+#[test]
+fn where_no_closed_form_knows_the_spot_nothing_is_shaded() {
+    let mice =
+        "[[cross]]\nkind = \"mice\"\ncount = 3\npackets = [10, 100]\nsleep = [\"1s\", \"2s\"]";
+    assert_eq!(band(sweep(mice)), None);
+}
+
+#[test]
+fn a_sweep_in_csv_has_the_pictures_of_the_same_sweep_in_json() {
+    let sweep = sweep(ELEPHANTS);
+    let columns = from_csv(&csv(&sweep_columns(&sweep))).unwrap();
+    let back = read_columns(&columns, "0").unwrap();
+    let ResultFile::Sweep(back) = back else { panic!("{back:?}") };
+    assert_eq!(back.keys, ["transfer_sizing"]);
+    let plots = |sweep: SweepFile| {
+        let sheets = sheets(&[("sweep".to_owned(), ResultFile::Sweep(sweep))]);
+        let mut plots = sheets[0].plots.clone();
+        // A key stands in the columns with `_` for dots.
+        plots.iter_mut().for_each(|plot| plot.x.label.clear());
+        plots
+    };
+    assert_eq!(plots(back), plots(sweep));
+}
