@@ -40,6 +40,7 @@ mod control_loop;
 mod file_progress;
 pub mod frame;
 pub mod hash_tree;
+mod measure_message;
 mod message;
 mod order;
 mod printable;
@@ -55,6 +56,7 @@ mod transfer_summary;
 
 pub use control_loop::{ControlLoop, ROW_INTERVAL, ReceiverMeasurements, TransferEffect};
 pub use file_progress::FileProgress;
+pub use measure_message::{MAX_ROUND_TRIPS, MeasureMessage};
 pub use message::{
     Accept, CongestionMessage, FileCounts, Hello, KnownPathMessage, Message, MessageError, Offer,
     ReceiverSummary, SenderLimit, SenderSummary,

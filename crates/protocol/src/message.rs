@@ -4,6 +4,7 @@ use sweetspot_units::{Duration, Rate};
 use thiserror::Error;
 
 use crate::frame;
+use crate::measure_message::MeasureMessage;
 use crate::transfer_summary::{ProbeSummary, Role, RttSource};
 
 /// The messages of the protocol, as JSON: a handful per transfer, and a few per second while the receiver
@@ -65,6 +66,8 @@ pub enum Message {
     ReceiverSummary(ReceiverSummary),
     /// Sender: what it counted.
     SenderSummary(SenderSummary),
+    /// On a connection that measures the path: an order, or what came of one.
+    Measure(MeasureMessage),
     /// Either end: the transfer failed.
     Failed {
         /// Why, in one line for the user at the other end.
@@ -250,6 +253,7 @@ impl Message {
             Message::Busy => "busy",
             Message::ReceiverSummary(_) => "summary",
             Message::SenderSummary(_) => "closing",
+            Message::Measure(_) => "a measurement",
             Message::Failed { .. } => "failed",
         }
     }

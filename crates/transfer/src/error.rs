@@ -133,6 +133,11 @@ pub enum TransferError {
     /// The receiver refused the transfer, for this reason.
     #[error("the receiver refused: {}", Printable(.0))]
     Refused(String),
+    /// No datagram reached the server. Holds its address.
+    #[error(
+        "no datagram reaches {0}, and a measurement takes them; let UDP through to the same port as TCP"
+    )]
+    NoDatagrams(String),
     /// The peer gave up, for this reason.
     #[error("the other end gave up: {}", Printable(.0))]
     PeerFailed(String),

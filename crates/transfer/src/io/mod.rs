@@ -8,6 +8,7 @@ mod failures;
 mod identity;
 mod incoming;
 mod link;
+pub mod measure;
 mod outgoing;
 mod probe_responder;
 pub mod receive;

@@ -20,6 +20,7 @@ use super::client::{ReceiveOptions, SendOptions};
 use super::connection_table::ConnectionTable;
 use super::identity::{Identity, random_bytes};
 use super::link::{FurtherLinks, Link};
+use super::measure;
 use super::receive::{self, ReceiveConfig, Target};
 use super::send;
 use super::source::SourceList;
@@ -88,6 +89,10 @@ pub trait ServerObserver: Sync {
     /// The path of transfer `number` broke; it may go on over a new connection.
     fn interrupted(&self, number: u64, error: &TransferError) {
         let _ = (number, error);
+    }
+    /// A peer measured the path, over one of its connections.
+    fn measured(&self, peer: SocketAddr, result: &Result<(), TransferError>) {
+        let _ = (peer, result);
     }
     /// A connection was refused.
     fn turned_away(&self, error: &TransferError);
@@ -274,6 +279,10 @@ impl Server {
         };
         self.connection_table.authenticated(connection);
         let peer = link.channel.peer();
+        if hello.role == Role::Measurer {
+            let result = measure::serve(&self.udp_demux, link, hello.joins);
+            return reception.measured(peer, &result);
+        }
         if hello.joins {
             if let Err(link) = self.transfers.join(&hello.transfer, link) {
                 let reason = "that transfer does not run here".to_owned();
