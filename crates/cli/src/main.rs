@@ -41,6 +41,8 @@ enum Verb {
     Receive(verbs::receive::Arguments),
     /// Send files and directories
     Send(verbs::send::Arguments),
+    Measure(verbs::measure::Arguments),
+    Test(verbs::measure::TestArguments),
     Tune(verbs::tune::Arguments),
     /// Show on this machine's kernel what sizing the window gains
     Demo(verbs::demo::Arguments),
@@ -85,6 +87,8 @@ fn main() -> ExitCode {
         Verb::Endpoint(arguments) => verbs::copy::run_endpoint(arguments),
         Verb::Receive(arguments) => verbs::receive::run(arguments),
         Verb::Send(arguments) => verbs::send::run(arguments),
+        Verb::Measure(arguments) => verbs::measure::run(arguments),
+        Verb::Test(arguments) => verbs::measure::run_test(arguments),
         Verb::Tune(arguments) => verbs::tune::run(arguments),
         Verb::Demo(arguments) => verbs::demo::run(arguments),
         Verb::Lab(experiment) => verbs::lab::run(experiment),

@@ -4,7 +4,7 @@ use sweetspot_units::{Bytes, Duration, Rate};
 
 use crate::discipline::drops_early;
 use crate::finding::Finding;
-use crate::observation::{EchoRecord, StreamRecord};
+use crate::observation::{Direction, EchoRecord, StreamRecord};
 use crate::statistics::{median, quantile, sorted};
 
 /// Buffers are counted full where this part of the excess over the capacity is lost.
@@ -13,6 +13,8 @@ const FULL_SHARE: f64 = 0.5;
 /// A stream faster than the capacity, and what is known of the path without it.
 #[derive(Debug, Clone, Copy)]
 pub struct Overload<'a> {
+    /// Which way the stream went.
+    pub direction: Direction,
     /// The stream.
     pub stream: &'a StreamRecord,
     /// Packets of another flow, echoed meanwhile.

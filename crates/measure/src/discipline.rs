@@ -4,7 +4,7 @@ use serde::Serialize;
 use sweetspot_units::Bytes;
 
 use crate::buffer::Overload;
-use crate::observation::StreamRecord;
+use crate::observation::{Direction, Echo, StreamRecord};
 use crate::statistics::median;
 
 /// A queue discipline, as far as it shows.
@@ -107,18 +107,19 @@ fn more_than_by_chance(overload: &Overload<'_>, such: impl Fn(f64) -> bool) -> b
     lost > by_chance + 3.0 * by_chance.sqrt() + 3.0
 }
 
-/// Whether another flow's echoes pass the overload's queue by.
+/// Whether another flow's echoes pass the overload's queue by: those that crossed it in the second half of the stream.
 fn own_queue(overload: &Overload<'_>, longest: f64) -> bool {
-    let Some(last) = overload.echoes.echoes.iter().map(|echo| echo.sent).max() else {
-        return false;
-    };
-    let Some(first) = overload.echoes.echoes.iter().map(|echo| echo.sent).min() else {
-        return false;
-    };
+    let received = overload.stream.arrivals.iter().map(|arrival| arrival.received);
+    let (Some(first), Some(last)) = (received.clone().min(), received.max()) else { return false };
     let middle = first + last.since(first) / 2;
-    let later = overload.echoes.echoes.iter().filter(|echo| echo.sent >= middle);
+    let crossed = |echo: &Echo| match overload.direction {
+        Direction::Up => echo.reflected,
+        Direction::Down => echo.received,
+    };
+    let echoes = overload.echoes.echoes.iter();
+    let meanwhile = echoes.filter(|echo| (middle..=last).contains(&crossed(echo)));
     let base = overload.base_rtt.as_secs_f64();
-    let waited = median(later.map(|echo| echo.round_trip().as_secs_f64() - base));
+    let waited = median(meanwhile.map(|echo| echo.round_trip().as_secs_f64() - base));
     longest >= LEAST_WAIT_S && waited.is_some_and(|waited| waited < longest * OWN_QUEUE)
 }
 

@@ -212,6 +212,7 @@ impl Measurement {
         let reference_s = self.observations[d].reference_s().unwrap_or(0.0);
         let base_rtt = Duration::ZERO;
         let overload = Overload {
+            direction: self.plan.directions[d],
             stream: &stream,
             echoes: &echoes,
             capacity,

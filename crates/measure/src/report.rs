@@ -109,7 +109,7 @@ fn of_direction(
         Some(_) => Finding::unknown("no streams were sent for it"),
         None => Finding::unknown("it takes the capacity, which is not known"),
     };
-    let (discipline, buffer) = of_queue(o, capacity, base_rtt, &loss);
+    let (discipline, buffer) = of_queue(direction, o, capacity, base_rtt, &loss);
     let all = o.trains.iter().chain(&o.streams).chain(&o.slow);
     DirectionReport {
         direction,
@@ -128,6 +128,7 @@ fn of_direction(
 }
 
 fn of_queue(
+    direction: Direction,
     o: &Observations,
     capacity: Option<Rate>,
     base_rtt: Duration,
@@ -144,7 +145,8 @@ fn of_queue(
         return nothing("it takes the capacity and the delay without a queue");
     };
     let random_loss = loss.rate.value().map_or(0.0, |p| p.get());
-    let overload = Overload { stream, echoes, capacity, reference_s, base_rtt, random_loss };
+    let overload =
+        Overload { direction, stream, echoes, capacity, reference_s, base_rtt, random_loss };
     (discipline(&overload, o.slight.as_ref()), buffer_depth(&overload))
 }
 

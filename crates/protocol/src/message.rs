@@ -104,6 +104,9 @@ pub struct Hello {
     /// Whether this is a further connection of a transfer that runs.
     #[serde(default)]
     pub joins: bool,
+    /// Whether it only measures the path, whatever the role.
+    #[serde(default)]
+    pub measures: bool,
 }
 
 fn sender() -> Role {

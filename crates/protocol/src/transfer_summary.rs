@@ -145,8 +145,6 @@ pub enum Role {
     Sender,
     /// `sweetspot serve`.
     Receiver,
-    /// `sweetspot measure`: nothing is moved.
-    Measurer,
 }
 
 /// Who measured round-trip times.

@@ -10,6 +10,7 @@ pub mod engine;
 pub mod gauntlet;
 pub mod lab;
 pub mod man;
+pub mod measure;
 pub mod mft;
 pub mod receive;
 pub mod report;

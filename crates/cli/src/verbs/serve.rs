@@ -294,6 +294,13 @@ impl ServerObserver for ServerReporter {
         self.print(&format!("{error} (waiting for it)"));
     }
 
+    fn measured(&self, peer: SocketAddr, result: &Result<(), TransferError>) {
+        match result {
+            Ok(()) => self.reporter.detail(&format!("{peer} measured the path")),
+            Err(error) => self.print(&error.to_string()),
+        }
+    }
+
     fn turned_away(&self, error: &TransferError) {
         let mut turned_away = self.turned_away.lock().unwrap_or_else(PoisonError::into_inner);
         let (said, unsaid) = turned_away.note(clock::now());

@@ -178,7 +178,9 @@ fn carry_out(step: &Step, ways: &mut [Way; 2], now: &mut Time) -> StepResult {
                 (0..packets).map(|n| (*now + gap * u64::from(n), size, 1)).collect();
             let end = stream.last().unwrap().0;
             let mut asked = Vec::new();
-            while beside && asked.last().is_none_or(|last| *last < end) {
+            // Echoes go on for a while behind the stream, as on a real host that waits for its end.
+            let over = end + Duration::from_millis(500);
+            while beside && asked.last().is_none_or(|last| *last < over) {
                 asked.push(*now + Duration::from_millis(20) * asked.len() as u64);
             }
             let way = usize::from(direction == Direction::Down);
@@ -186,8 +188,12 @@ fn carry_out(step: &Step, ways: &mut [Way; 2], now: &mut Time) -> StepResult {
             let came = stream.iter().zip(&through).enumerate();
             let mut arrivals: Vec<_> = came
                 .filter_map(|(n, ((sent, ..), out))| {
-                    let received = out.as_ref().copied()? + CLOCK_OFFSET;
-                    Some(Arrival { index: n as u32, sent: *sent, received })
+                    let (sent, received) = (*sent, out.as_ref().copied()?);
+                    let (sent, received) = match direction {
+                        Direction::Up => (sent, received + CLOCK_OFFSET),
+                        Direction::Down => (sent + CLOCK_OFFSET, received),
+                    };
+                    Some(Arrival { index: n as u32, sent, received })
                 })
                 .collect();
             arrivals.sort_by_key(|arrival| arrival.received);

@@ -64,7 +64,7 @@ impl Admission {
             if clock::wall() >= self.expires {
                 return Err(TransferError::Expired(peer));
             }
-            if hello.role == self.role {
+            if hello.role == self.role && !hello.measures {
                 let what = if self.role == Role::Sender { "send" } else { "receive" };
                 return Err(TransferError::SameRole(peer, what));
             }

@@ -258,7 +258,7 @@ impl Client<'_> {
 }
 
 /// A new name for a transfer.
-pub(crate) fn transfer_id() -> Result<String, TransferError> {
+fn transfer_id() -> Result<String, TransferError> {
     let id: [u8; 16] = random_bytes("drawing a number")?;
     Ok(HEXLOWER.encode(&id))
 }

@@ -135,6 +135,33 @@ pub(crate) fn dial(
     joins: bool,
     congestion: Option<&str>,
 ) -> Result<Link, TransferError> {
+    greet(ticket, congestion, |proof| Hello {
+        version: VERSION,
+        proof,
+        role,
+        transfer: transfer.to_owned(),
+        joins,
+        measures: false,
+    })
+}
+
+/// Connects to who printed `ticket` to measure the path; `joins` if only to fill it.
+pub(crate) fn dial_to_measure(ticket: &Ticket, joins: bool) -> Result<Link, TransferError> {
+    greet(ticket, None, |proof| Hello {
+        version: VERSION,
+        proof,
+        role: Role::Receiver,
+        transfer: String::new(),
+        joins,
+        measures: true,
+    })
+}
+
+fn greet(
+    ticket: &Ticket,
+    congestion: Option<&str>,
+    hello: impl FnOnce(String) -> Hello,
+) -> Result<Link, TransferError> {
     let deadline = clock::now() + HANDSHAKE_TIMEOUT;
     let socket = connect(ticket)?;
     if let Some(name) = congestion {
@@ -142,13 +169,7 @@ pub(crate) fn dial(
     }
     let channel = Arc::new(Channel::connect(socket, ticket.fingerprint, deadline)?);
     let session = channel.session(&ticket.secret)?;
-    channel.say(&Message::Hello(Hello {
-        version: VERSION,
-        proof: session.dialer_proof(),
-        role,
-        transfer: transfer.to_owned(),
-        joins,
-    }))?;
+    channel.say(&Message::Hello(hello(session.dialer_proof())))?;
     let mut frames = FrameReader::new(Arc::clone(&channel));
     match frames.opening_message(clock::now() + HANDSHAKE_TIMEOUT)? {
         Message::Welcome { proof } if session.is_listener_proof(&proof) => {

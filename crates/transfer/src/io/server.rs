@@ -279,7 +279,7 @@ impl Server {
         };
         self.connection_table.authenticated(connection);
         let peer = link.channel.peer();
-        if hello.role == Role::Measurer {
+        if hello.measures {
             let result = measure::serve(&self.udp_demux, link, hello.joins);
             return reception.measured(peer, &result);
         }

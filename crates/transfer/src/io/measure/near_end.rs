@@ -14,7 +14,7 @@ use sweetspot_measure::{
 use sweetspot_protocol::frame::FramePart;
 use sweetspot_protocol::probe::PacketAuthenticator;
 use sweetspot_protocol::record::Record;
-use sweetspot_protocol::{MeasureMessage, Message, ProtocolError, Role, Ticket};
+use sweetspot_protocol::{MeasureMessage, Message, ProtocolError, Ticket};
 use sweetspot_units::{Bytes, Duration, Time};
 
 use super::datagrams::Datagrams;
@@ -22,7 +22,6 @@ use super::fill::{drain, fill};
 use super::{WORD_TIMEOUT, next_word, udp_headers, unexpected};
 use crate::TransferError;
 use crate::io::channel::Channel;
-use crate::io::client::transfer_id;
 use crate::io::link::{self, FrameReader, Link};
 
 /// Until the far end is ready, it is shown where datagrams come from this often.
@@ -106,8 +105,7 @@ pub fn measure(
     progress: &mut dyn FnMut(&str),
 ) -> Result<Measured, TransferError> {
     let start = clock::now();
-    let id = transfer_id()?;
-    let link = link::dial(ticket, Role::Measurer, &id, false, None)?;
+    let link = link::dial_to_measure(ticket, false)?;
     let channel = Arc::clone(&link.channel);
     let facts = TcpFacts::read(&channel)?;
     plan.packet = plan.packet.min(facts.packet(channel.peer().is_ipv4()));
@@ -119,7 +117,6 @@ pub fn measure(
     let datagrams = open().map_err(TransferError::system("preparing datagrams"))?;
     let mut prober = Prober {
         ticket,
-        id,
         channel: Arc::clone(&channel),
         frames: link.frames,
         datagrams: &datagrams,
@@ -143,7 +140,6 @@ pub fn measure(
 
 struct Prober<'a> {
     ticket: &'a Ticket,
-    id: String,
     channel: Arc<Channel>,
     frames: FrameReader,
     datagrams: &'a Datagrams,
@@ -211,7 +207,7 @@ impl Prober<'_> {
                 Ok(StepResult::Stream(StreamRecord { sent: packets, size, arrivals }, beside))
             }
             Step::Load { direction, duration, most } => {
-                let dialed = link::dial(self.ticket, Role::Measurer, &self.id, true, None);
+                let dialed = link::dial_to_measure(self.ticket, true);
                 // The path is known by now; a second connection may be refused.
                 let Ok(link) = dialed else {
                     let why = "no second connection for the load could be made";
