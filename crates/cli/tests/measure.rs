@@ -113,12 +113,13 @@ fn a_measurement_without_a_ticket_says_where_one_comes_from() -> Tested {
 }
 
 #[test]
-fn a_queue_that_the_emulator_does_not_play_is_named() -> Tested {
+fn a_path_that_changes_is_none_for_the_emulator() -> Tested {
     let dir = tempfile::tempdir()?;
-    let file = dir.path().join("codel.toml");
+    let file = dir.path().join("changes.toml");
     fs::write(
         &file,
-        "duration = \"1s\"\n[path]\nrate = \"9Mbit/s\"\nrtt = \"9ms\"\nbuffer = \"90kB\"\nqueue = \"codel\"\n[[transfer]]\n",
+        "duration = \"1s\"\n[path]\nrate = \"9Mbit/s\"\nrtt = \"9ms\"\nbuffer = \"90kB\"\n\
+         [[path.change]]\nat = \"1s\"\nrate = \"5Mbit/s\"\n[[transfer]]\n",
     )?;
     let output = Command::new(PROGRAM)
         .args(["emulate", "--path"])
@@ -127,6 +128,6 @@ fn a_queue_that_the_emulator_does_not_play_is_named() -> Tested {
         .output()?;
     assert_eq!(output.status.code(), Some(1));
     let said = String::from_utf8(output.stderr)?;
-    assert!(said.contains("path.queue is \"codel\"") && said.contains("`run` plays it"), "{said}");
+    assert!(said.contains("path.change") && said.contains("`run` does"), "{said}");
     Ok(())
 }

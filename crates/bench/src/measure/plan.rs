@@ -1,6 +1,6 @@
 //! The paths that are drawn.
 
-use sweetspot_path::{DirectionSpec, PathSpec, Random};
+use sweetspot_path::{DirectionSpec, PathSpec, QueueDiscipline, Random};
 use sweetspot_units::{Bytes, Duration, Probability, Rate, Volume};
 
 /// A path and what else travels on it.
@@ -47,10 +47,11 @@ impl CrossKind {
 }
 
 const PACKET: Bytes = Bytes::new(1500);
-/// Shares of the paths that have random loss, jitter, other traffic.
+/// Shares of the paths that have random loss, jitter, other traffic, another discipline than drop-tail.
 const LOSSY: f64 = 0.3;
 const JITTERY: f64 = 0.25;
 const SHARED: f64 = 0.6;
+const MANAGED: f64 = 0.45;
 
 /// The first `count` paths of `seed`.
 pub fn plans(seed: u64, count: u64) -> Vec<PathPlan> {
@@ -70,6 +71,10 @@ fn plan(seed: u64, index: u64) -> PathPlan {
     let (lossy, jittery, shared) = (has(LOSSY), has(JITTERY), has(SHARED));
     let kinds = [CrossKind::Poisson, CrossKind::Pareto, CrossKind::Tcp];
     let kind = kinds[(random.unit() * 3.0) as usize % 3];
+    let managed = random.unit() < MANAGED;
+    let queues = [QueueDiscipline::Red, QueueDiscipline::Codel, QueueDiscipline::FqCodel];
+    let chosen = queues[(random.unit() * 3.0) as usize % 3];
+    let queue = if managed { chosen } else { QueueDiscipline::DropTail };
     let cross = shared.then(|| CrossPlan { kind, rate: rate.scaled(share), seed: index });
     let direction = DirectionSpec {
         rate,
@@ -77,9 +82,12 @@ fn plan(seed: u64, index: u64) -> PathPlan {
         buffer: Volume::Bytes(buffer),
         loss: Probability::new(if lossy { loss } else { 0.0 }).unwrap_or(Probability::ZERO),
         jitter: if jittery { jitter } else { Duration::ZERO },
+        queue,
     };
     let mut name = format!("{index:02}");
-    for (has, word) in [(lossy, "loss"), (jittery, "jitter"), (shared, kind.name())] {
+    for (has, word) in
+        [(lossy, "loss"), (jittery, "jitter"), (shared, kind.name()), (managed, queue.name())]
+    {
         if has {
             name = format!("{name}-{word}");
         }

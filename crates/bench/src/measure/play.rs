@@ -26,6 +26,8 @@ pub struct PathResult {
     pub loss: f64,
     /// Jitter each way, s.
     pub jitter_s: f64,
+    /// The queue discipline.
+    pub queue: String,
     /// Other traffic: its kind, and what it leaves on average, bit/s.
     pub cross: Option<String>,
     pub available_bps: f64,
@@ -72,6 +74,7 @@ pub fn play(plan: &PathPlan, program: &Path, scratch: &Path) -> Result<PathResul
         buffer_bytes: down.buffer.in_bytes(plan.path.mtu).as_f64(),
         loss: down.loss.get(),
         jitter_s: down.jitter.as_secs_f64(),
+        queue: down.queue.name().to_owned(),
         cross: plan.cross.map(|cross| cross.kind.name().to_owned()),
         available_bps: down.rate.saturating_sub(others).as_f64(),
         measured,

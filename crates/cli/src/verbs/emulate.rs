@@ -3,10 +3,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use sweetspot_emulator::{Certificate, Emulation, EmulatorError, isolate, self_test};
+use sweetspot_lab::direction_of;
 use sweetspot_linux::clock;
 use sweetspot_linux::signals::{ProcessEvent, Signal, Supervisor};
-use sweetspot_path::{DirectionSpec, PathSpec};
-use sweetspot_scenario::{Queue, Scenario};
+use sweetspot_path::PathSpec;
+use sweetspot_scenario::Scenario;
 use sweetspot_units::Duration;
 
 use super::Ending;
@@ -37,8 +38,8 @@ Examples:
 /// Run a command across an emulated path between two network namespaces
 ///
 /// COMMAND runs at the near end (10.77.0.1); the far end is 10.77.0.2. Both use this machine's
-/// kernel and are separate from its network. Every packet between them waits in a drop-tail buffer,
-/// is sent at the given rate and then delayed. A certificate says afterwards how accurate the
+/// kernel and are separate from its network. Every packet between them waits in a buffer (drop-tail
+/// or as queue= says: red, codel, fq-codel), is sent at the given rate and then delayed. A certificate says afterwards how accurate the
 /// emulation was. Rates and buffers count IP packets, without Ethernet's headers.
 ///
 /// Works as root and, where user namespaces are allowed, without. When COMMAND ends, everything
@@ -46,8 +47,8 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// The path: rate=, rtt= and buffer= are needed; delay=, loss=, jitter=, mtu= and seed= may
-    /// be given. up.KEY=... and down.KEY=... set one direction only (up: near to far). Or the path
+    /// The path: rate=, rtt= and buffer= are needed; delay=, loss=, jitter=, queue=, mtu= and seed=
+    /// may be given. up.KEY=... and down.KEY=... set one direction only (up: near to far). Or the path
     /// of a scenario, FILE.toml; its cross traffic and transfers are not played
     #[arg(long, value_name = "SPEC|FILE.toml", required_unless_present = "self_test")]
     path: Option<String>,
@@ -113,22 +114,10 @@ fn path_of(scenario: &Scenario) -> Result<PathSpec, String> {
     let [hop] = scenario.path.hops[..] else {
         return Err("path.hop: `emulate` plays one hop; `run` plays a chain".into());
     };
-    if hop.queue != Queue::DropTail {
-        let name = hop.queue.name();
-        return Err(format!(
-            "path.queue is \"{name}\", and `emulate` plays drop-tail alone; `run` plays it"
-        ));
-    }
     if !scenario.path.changes.is_empty() {
         return Err("path.change: `emulate` does not change a path; `run` does".into());
     }
-    let direction = DirectionSpec {
-        rate: hop.rate,
-        delay: scenario.path.rtt / 2,
-        buffer: hop.buffer,
-        loss: hop.loss,
-        jitter: hop.jitter,
-    };
+    let direction = direction_of(&hop, scenario.path.rtt / 2);
     let (mtu, seed) = (scenario.path.packet, scenario.seed);
     // Through the words of the command line, whose limits hold for a file, too.
     let spec = PathSpec { up: direction, down: direction, mtu, seed };
