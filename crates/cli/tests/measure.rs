@@ -113,6 +113,19 @@ fn a_measurement_without_a_ticket_says_where_one_comes_from() -> Tested {
 }
 
 #[test]
+fn a_server_that_does_not_run_this_shows_its_round_trip_and_no_more() -> Tested {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
+    let server = listener.local_addr()?.to_string();
+    let output = Command::new(PROGRAM).args(["measure", &server, "--json"]).output()?;
+    let measured: Value = serde_json::from_slice(&output.stdout)?;
+    assert_eq!(measured["peer"], server.as_str());
+    assert_eq!(findings_are_whole(&measured["round_trip"]), 3);
+    assert_eq!(measured["directions"], Value::Array(Vec::new()));
+    assert!(measured["outlook"]["unknown"].is_string());
+    Ok(())
+}
+
+#[test]
 fn a_path_that_changes_is_none_for_the_emulator() -> Tested {
     let dir = tempfile::tempdir()?;
     let file = dir.path().join("changes.toml");

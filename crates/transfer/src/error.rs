@@ -138,6 +138,16 @@ pub enum TransferError {
         "no datagram reaches {0}, and a measurement takes them; let UDP through to the same port as TCP"
     )]
     NoDatagrams(String),
+    /// A server did not answer whose path is measured from one side.
+    #[error(
+        "cannot connect to {address}: {source}; name a TCP port that is open there, as HOST:PORT"
+    )]
+    NoAnswer {
+        /// Host and port.
+        address: String,
+        /// Why.
+        source: io::Error,
+    },
     /// The peer gave up, for this reason.
     #[error("the other end gave up: {}", Printable(.0))]
     PeerFailed(String),

@@ -21,7 +21,22 @@ pub fn print(measured: &Measured, outlook: &Outlook) {
     let round_trip = &report.round_trip;
     row("round trip", &[of(&round_trip.base, false)]);
     row("  5 to 95 %", &[of(&round_trip.variation, false)]);
-    let directions = &report.directions;
+    if !report.directions.is_empty() {
+        rates(&report.directions);
+    }
+    tcp(measured);
+    let intrusion = &report.intrusion;
+    let queue = match intrusion.longest_queue_s {
+        0.0 => "it was not seen to queue".to_owned(),
+        longest => format!("the longest queue was {}", rounded(Duration::from_secs_f64(longest))),
+    };
+    out!("Put {} on the path; {queue}.", Bytes::new(intrusion.bytes));
+    unknown(measured);
+    expected(outlook);
+}
+
+/// What was found of each direction, side by side.
+fn rates(directions: &[DirectionReport]) {
     row(
         "",
         &columns(directions, |d| match d.direction {
@@ -44,15 +59,6 @@ pub fn print(measured: &Measured, outlook: &Outlook) {
     if directions.iter().any(|d| d.load.is_some()) {
         loads(directions);
     }
-    tcp(measured);
-    let intrusion = &report.intrusion;
-    out!(
-        "Put {} on the path; the longest queue was {}.",
-        Bytes::new(intrusion.bytes),
-        rounded(Duration::from_secs_f64(intrusion.longest_queue_s))
-    );
-    unknown(measured);
-    expected(outlook);
 }
 
 fn columns(

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use clap::ValueEnum;
 use sweetspot_measure::{Direction, Plan};
 use sweetspot_protocol::Ticket;
-use sweetspot_transfer::{Measured, measure};
+use sweetspot_transfer::{Measured, measure, measure_one_sided};
 use sweetspot_units::Bytes;
 
 use super::Ending;
@@ -30,14 +30,18 @@ Examples:
     sweetspot run path.toml
   Without ever filling a queue, or with few bytes:
     sweetspot measure sweetspot1:... --gentle
-    sweetspot measure sweetspot1:... --budget 10MB";
+    sweetspot measure sweetspot1:... --budget 10MB
+  What any TCP server shows by its handshakes:
+    sweetspot measure example.org:443";
 
 /// Measure the path to a host that runs `sweetspot serve`
 ///
 /// Reports, each with its interval and how it was found: round trip, capacity, available
 /// bandwidth, buffer and queue discipline, random loss, reordering, jitter, and delay under
 /// load, in both directions. What cannot be told is said to be so, and why. Datagrams go to the
-/// same port as TCP. It takes about a minute, and fills the path's queue unless --gentle.
+/// same port as TCP. It takes about a minute, and fills the path's queue unless --gentle. Of a TCP
+/// server that does not run this program, HOST:PORT, the round trip and what both kernels agree on
+/// are found.
 #[derive(Debug, clap::Args)]
 #[command(after_help = MEASURE_EXAMPLES)]
 pub struct Arguments {
@@ -67,8 +71,9 @@ pub struct TestArguments {
 
 #[derive(Debug, clap::Args)]
 struct Common {
-    /// The ticket that `sweetspot serve` printed there
-    ticket: Option<OsString>,
+    /// The ticket that `sweetspot serve` printed there, or HOST:PORT of any TCP server
+    #[arg(value_name = "TICKET|HOST:PORT")]
+    far_end: Option<OsString>,
     /// Read the ticket from this file (`-`: standard input), where other users cannot see it
     #[arg(long, value_name = "FILE")]
     ticket_file: Option<PathBuf>,
@@ -139,6 +144,14 @@ impl Common {
         &self,
         plan: Plan,
     ) -> Result<(Measured, outlook::Outlook), Box<dyn std::error::Error>> {
+        if let Some(server) = self.server() {
+            let measured = measure_one_sided(&server)?;
+            let why = "that host does not run `sweetspot serve`: its handshakes show no rate";
+            if self.scenario.is_some() {
+                return Err(format!("--scenario: {why}").into());
+            }
+            return Ok((measured, outlook::Outlook::of(&Err(why.to_owned()))));
+        }
         let ticket = self.ticket()?;
         let plan = Plan { budget: self.budget, ..plan };
         let shown = !self.quiet && std::io::stderr().is_terminal();
@@ -157,8 +170,15 @@ impl Common {
         Ok((measured, outlook))
     }
 
+    /// The host and port, if no ticket was given but those.
+    fn server(&self) -> Option<String> {
+        let typed = self.far_end.as_ref()?.to_string_lossy().into_owned();
+        let (host, port) = typed.rsplit_once(':')?;
+        (!host.is_empty() && port.parse::<u16>().is_ok()).then(|| typed.clone())
+    }
+
     fn ticket(&self) -> Result<Ticket, Box<dyn std::error::Error>> {
-        let ticket = ticket_from(self.ticket.as_deref(), self.ticket_file.as_deref())?;
+        let ticket = ticket_from(self.far_end.as_deref(), self.ticket_file.as_deref())?;
         let next = "start `sweetspot serve --dir DIR` at the far end and give the line it prints";
         Ok(ticket.ok_or_else(|| format!("there is no ticket: {next}"))?)
     }

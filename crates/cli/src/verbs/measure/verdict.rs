@@ -48,6 +48,12 @@ pub fn verdict(measured: &Measured, outlook: &Outlook) -> Verdict {
         }
         lines.push(line);
     }
+    if lines.is_empty() {
+        // One-sided.
+        let idle = idle.map_or("round trip not known".to_owned(), |idle| ms(idle.as_secs_f64()));
+        let why = outlook.unknown.as_deref().unwrap_or("nothing else was measured");
+        lines.push(format!("{idle} idle; {why}"));
+    }
     Verdict { lines, remedy }
 }
 
@@ -60,9 +66,8 @@ impl Verdict {
     /// Prints it, with the command that mends what can be mended.
     pub fn print(&self) {
         self.lines.iter().for_each(|line| wrapped(line, ""));
-        match self.remedy {
-            Some(command) => out!("To hold downloads at that window: {command}"),
-            None => out!("No window would make this path's queue shorter."),
+        if let Some(command) = self.remedy {
+            out!("To hold downloads at that window: {command}");
         }
     }
 }

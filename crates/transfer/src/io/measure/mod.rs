@@ -4,9 +4,11 @@ mod datagrams;
 mod far_end;
 mod fill;
 mod near_end;
+mod one_sided;
 
 pub(crate) use far_end::serve;
 pub use near_end::{Measured, TcpFacts, measure};
+pub use one_sided::measure_one_sided;
 
 use sweetspot_protocol::{MeasureMessage, Message};
 use sweetspot_units::{Bytes, Duration, Time};

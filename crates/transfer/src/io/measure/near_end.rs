@@ -76,17 +76,17 @@ const TIMESTAMP_BYTES: u64 = 12;
 const TCP_HEADER: u64 = 20;
 
 impl TcpFacts {
-    fn read(channel: &Channel) -> Result<TcpFacts, TransferError> {
-        let info = tcp::Info::read(channel.socket()).map_err(TransferError::system("TCP_INFO"))?;
+    /// What `info` shows.
+    pub(super) fn of(info: &tcp::Info) -> TcpFacts {
         let has = |bit: u8| info.options & bit != 0;
-        Ok(TcpFacts {
+        TcpFacts {
             path_mtu: info.pmtu,
             segment: info.snd_mss,
             window_scale: has(WINDOW_SCALE).then_some((info.snd_wscale, info.rcv_wscale)),
             sack: has(SACK),
             timestamps: has(TIMESTAMPS),
             ecn: has(ECN),
-        })
+        }
     }
 
     /// The largest packet that both ends take.
@@ -107,7 +107,8 @@ pub fn measure(
     let start = clock::now();
     let link = link::dial_to_measure(ticket, false)?;
     let channel = Arc::clone(&link.channel);
-    let facts = TcpFacts::read(&channel)?;
+    let info = tcp::Info::read(channel.socket()).map_err(TransferError::system("TCP_INFO"))?;
+    let facts = TcpFacts::of(&info);
     plan.packet = plan.packet.min(facts.packet(channel.peer().is_ipv4()));
     let open = || {
         let udp = Udp::bind_any(channel.peer())?;
