@@ -1,10 +1,13 @@
 //! `sweetspot measure` and `test` between two hosts across an emulated path, and what they wrote played again.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
+use sweetspot_linux::clock;
+use sweetspot_units::Duration;
 
 type Tested = Result<(), Box<dyn std::error::Error>>;
 
@@ -122,6 +125,34 @@ fn a_server_that_does_not_run_this_shows_its_round_trip_and_no_more() -> Tested 
     assert_eq!(findings_are_whole(&measured["round_trip"]), 3);
     assert_eq!(measured["directions"], Value::Array(Vec::new()));
     assert!(measured["outlook"]["unknown"].is_string());
+    Ok(())
+}
+
+#[test]
+fn a_far_end_that_dies_is_named_and_ends_the_measurement() -> Tested {
+    let dir = tempfile::tempdir()?;
+    let mut serve = Command::new(PROGRAM)
+        .args(["serve", "--listen", "127.0.0.1:0", "--dir"])
+        .arg(dir.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()?;
+    let mut ticket = String::new();
+    BufReader::new(serve.stdout.take().ok_or("no standard output")?).read_line(&mut ticket)?;
+    let measuring = Command::new(PROGRAM)
+        .args(["measure", ticket.trim()])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    // Echoes alone take 1.2 s: it is in their midst.
+    clock::sleep_until(clock::now() + Duration::from_millis(700));
+    serve.kill()?;
+    serve.wait()?;
+    let output = measuring.wait_with_output()?;
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr)?;
+    assert!(said.contains("127.0.0.1:") && said.contains("midst of the measurement"), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
     Ok(())
 }
 

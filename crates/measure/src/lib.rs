@@ -64,6 +64,6 @@ pub use observation::{
 pub use plan::Plan;
 pub use reordering::{Reordering, reordering};
 pub use report::{DirectionReport, Intrusion, Report};
-pub use round_trip::{RoundTrip, round_trip};
+pub use round_trip::{RoundTrip, path_change, round_trip};
 pub use search::{RateSearch, Verdict};
 pub use trend::{Trend, trend};

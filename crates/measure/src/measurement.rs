@@ -83,6 +83,8 @@ enum Stage {
     Overload(usize, Duration),
     Slight(usize),
     Load(usize),
+    /// Echoes again: whether the path is still the same.
+    Again,
     Done,
 }
 
@@ -137,7 +139,7 @@ impl Measurement {
     /// What the step at hand finds out, in words.
     pub fn what(&self) -> &'static str {
         match self.stage {
-            Stage::Idle => "base round trip",
+            Stage::Idle | Stage::Again => "base round trip",
             Stage::Trains(..) => "capacity",
             Stage::Bounding(_) | Stage::Averaging(..) => "available bandwidth",
             Stage::Slow(_) => "random loss",
@@ -160,7 +162,7 @@ impl Measurement {
         }
         self.failures = 0;
         match (self.stage, result) {
-            (Stage::Idle, StepResult::Echo(record)) => {
+            (Stage::Idle | Stage::Again, StepResult::Echo(record)) => {
                 self.idle.push(record);
                 self.skip();
             }
@@ -234,7 +236,7 @@ impl Measurement {
     fn step(&mut self) -> Option<Step> {
         let packet = self.plan.packet;
         match self.stage {
-            Stage::Idle => Some(Step::Echo {
+            Stage::Idle | Stage::Again => Some(Step::Echo {
                 packets: self.plan.echoes,
                 interval: ECHO_INTERVAL,
                 size: ECHO_SIZE,
@@ -348,7 +350,7 @@ impl Measurement {
     fn skip(&mut self) {
         let trains = |d| match self.plan.directions.get(d) {
             Some(_) => Stage::Trains(d, self.plan.trains),
-            None => Stage::Done,
+            None => Stage::Again,
         };
         self.stage = match self.stage {
             Stage::Idle => trains(0),
@@ -359,7 +361,7 @@ impl Measurement {
             Stage::Overload(d, _) => Stage::Slight(d),
             Stage::Slight(d) => Stage::Load(d),
             Stage::Load(d) => trains(d + 1),
-            Stage::Done => Stage::Done,
+            Stage::Again | Stage::Done => Stage::Done,
         };
     }
 }
@@ -369,7 +371,7 @@ impl Stage {
         match self {
             Stage::Trains(d, _) | Stage::Averaging(d, _) | Stage::Overload(d, _) => Some(d),
             Stage::Bounding(d) | Stage::Slow(d) | Stage::Slight(d) | Stage::Load(d) => Some(d),
-            Stage::Idle | Stage::Done => None,
+            Stage::Idle | Stage::Again | Stage::Done => None,
         }
     }
 }

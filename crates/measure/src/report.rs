@@ -8,8 +8,8 @@ use crate::observation::{Direction, EchoRecord, StreamRecord};
 use crate::plan::Plan;
 use crate::{
     BufferDepth, DelayUnderLoad, Discipline, Finding, LossEstimate, Overload, Reordering,
-    RoundTrip, available_bandwidth, buffer_depth, delay_under_load, discipline, losses, reordering,
-    round_trip,
+    RoundTrip, available_bandwidth, buffer_depth, delay_under_load, discipline, losses,
+    path_change, reordering, round_trip,
 };
 
 /// What a measurement found of a path.
@@ -17,6 +17,9 @@ use crate::{
 pub struct Report {
     /// Round trips on the idle path.
     pub round_trip: RoundTrip,
+    /// Base round trips at the beginning and at the end, if they differ so much that what was measured in between is of
+    /// two paths.
+    pub changed: Option<(Duration, Duration)>,
     /// Each direction, in the order in which they were measured.
     pub directions: Vec<DirectionReport>,
     /// What the measurement did to the path.
@@ -79,7 +82,8 @@ impl Report {
             // One direction alone stands for the other.
             capacities.get(1).or(capacities.first()).copied().flatten(),
         ];
-        let round_trip = round_trip(idle, both);
+        // What was queued by the measurement itself may still stand when echoes are asked for again.
+        let round_trip = round_trip(&idle[..idle.len().min(1)], both);
         let base = round_trip.base.value().unwrap_or(Duration::ZERO);
         let idle_median = round_trip.median.value();
         let directions: Vec<_> = plan
@@ -90,7 +94,7 @@ impl Report {
             .collect();
         let longest_queue_s = observations.iter().map(longest_queue).fold(0.0, f64::max);
         let intrusion = Intrusion { bytes: spent.get(), longest_queue_s };
-        Report { round_trip, directions, intrusion }
+        Report { round_trip, changed: path_change(idle), directions, intrusion }
     }
 }
 

@@ -60,12 +60,46 @@ pub fn round_trip(records: &[EchoRecord], capacities: [Option<Rate>; 2]) -> Roun
     RoundTrip { base, median, variation }
 }
 
+/// Base round trips that differ by this much and by this part are of two paths.
+const OTHER_PATH: Duration = Duration::from_millis(2);
+const OTHER_PATH_SHARE: f64 = 0.1;
+
+/// The base round trips of the first record and of the last, if they are so far apart that the path, or a clock, changed
+/// in between.
+pub fn path_change(records: &[EchoRecord]) -> Option<(Duration, Duration)> {
+    let least = |record: &EchoRecord| record.echoes.iter().map(|echo| echo.round_trip()).min();
+    let (first, last) = (least(records.first()?)?, least(records.last()?)?);
+    let apart = first.max(last).saturating_sub(first.min(last));
+    (apart > OTHER_PATH.max(first.min(last).scaled(OTHER_PATH_SHARE))).then_some((first, last))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::observation::Echo;
     use proptest::prelude::*;
     use sweetspot_units::{Bytes, Time};
+
+    /// Echoes of so many milliseconds.
+    fn echoes(round_trips: &[u64]) -> EchoRecord {
+        let echoes = round_trips.iter().map(|ms| Echo {
+            sent: Time::ZERO,
+            reflected: Time::ZERO,
+            held: Duration::ZERO,
+            received: Time::ZERO + Duration::from_millis(*ms),
+        });
+        EchoRecord { sent: 10, size: Bytes::new(100), echoes: echoes.collect() }
+    }
+
+    #[test]
+    fn a_route_that_changed_is_told_from_a_queue() {
+        let ms = Duration::from_millis;
+        let changed = path_change(&[echoes(&[40, 45, 41]), echoes(&[70, 75, 71])]);
+        assert_eq!(changed, Some((ms(40), ms(70))));
+        // A queue stands above most echoes of the second, but not above all.
+        assert_eq!(path_change(&[echoes(&[40, 45]), echoes(&[90, 80, 41])]), None);
+        assert_eq!(path_change(&[echoes(&[40]), echoes(&[])]), None);
+    }
 
     proptest! {
         /// 125 bytes take 1 ms at 1 Mbit/s, each way.

@@ -21,6 +21,10 @@ pub fn print(measured: &Measured, outlook: &Outlook) {
     let round_trip = &report.round_trip;
     row("round trip", &[of(&round_trip.base, false)]);
     row("  5 to 95 %", &[of(&round_trip.variation, false)]);
+    if let Some((first, last)) = report.changed {
+        let words = "so that what was measured in between is of two paths: measure again";
+        wrapped(&format!("The base round trip changed from {first} to {last}, {words}."), "");
+    }
     if !report.directions.is_empty() {
         rates(&report.directions);
     }

@@ -19,6 +19,7 @@ pub fn document(measured: &Measured, outlook: &Outlook) -> Value {
             "median_s": report.round_trip.median,
             "variation_s": report.round_trip.variation,
         },
+        "changed_s": report.changed.map(|(first, last)| [first.as_secs_f64(), last.as_secs_f64()]),
         "directions": report.directions.iter().map(direction).collect::<Vec<_>>(),
         "tcp": {
             "path_mtu_bytes": tcp.path_mtu.get(),

@@ -133,6 +133,12 @@ pub fn measure(
         let result = prober.run(&mut measurement, progress);
         datagrams.stop();
         result
+    })
+    .map_err(|error| match error {
+        TransferError::PeerGone { peer, .. } | TransferError::Silent { peer, .. } => {
+            TransferError::MeasurementCut(peer)
+        }
+        other => other,
     })?;
     channel.sever();
     let (peer, report) = (channel.peer(), measurement.report());

@@ -50,6 +50,7 @@ pub fn measure_one_sided(server: &str) -> Result<Measured, TransferError> {
     let bytes = u64::from(CONNECTIONS) * CONNECTION_BYTES;
     let report = Report {
         round_trip: round_trip(&[record], [None, None]),
+        changed: None,
         directions: Vec::new(),
         intrusion: Intrusion { bytes, longest_queue_s: 0.0 },
     };
