@@ -27,7 +27,7 @@ pub fn verdict(measured: &Measured, outlook: &Outlook) -> Verdict {
             .and_then(|load| load.goodput.value())
             .or(direction.capacity.value())
             .map_or("rate not known".to_owned(), |rate| mbit(rate.as_f64()));
-        let mut line = format!("{:<5}{rate}", format!("{}:", direction.direction.name()));
+        let mut line = format!("{}: {rate}", direction.direction.name());
         if let Some(idle) = idle {
             line += &format!("; {} idle", ms(idle.as_secs_f64()));
         }

@@ -103,10 +103,7 @@ fn orders(
         match next_word(frames, clock::now() + ORDER_TIMEOUT)? {
             MeasureMessage::Send { stream, packets, payload_bytes, gap_ns } => {
                 let gap = Duration::from_nanos(gap_ns);
-                let excessive = packets > MAX_PACKETS
-                    || payload_bytes > MAX_PAYLOAD_BYTES
-                    || gap_ns.saturating_mul(packets.into()) > LONGEST.as_nanos();
-                if excessive {
+                if is_excessive(packets, payload_bytes, gap_ns) {
                     return Err(TransferError::PeerFailed("it asked for too long a stream".into()));
                 }
                 datagrams.send_stream(stream, packets, Bytes::new(payload_bytes.into()), gap);
@@ -123,6 +120,13 @@ fn orders(
             _ => return Err(TransferError::PeerFailed("it gave an order out of order".into())),
         }
     }
+}
+
+/// Whether no measurement of ours asks for such a stream.
+fn is_excessive(packets: u32, payload_bytes: u32, gap_ns: u64) -> bool {
+    packets > MAX_PACKETS
+        || payload_bytes > MAX_PAYLOAD_BYTES
+        || gap_ns.saturating_mul(packets.into()) > LONGEST.as_nanos()
 }
 
 fn arrival(arrival: &Arrival) -> StreamArrival {
@@ -148,5 +152,20 @@ fn serve_load(mut link: Link) -> Result<(), TransferError> {
             }))
         }
         _ => Err(TransferError::PeerFailed("it gave an order out of order".into())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_makes_a_far_end_send_for_longer_than_a_minute_or_flood_its_path() {
+        // A minute of a packet a millisecond.
+        assert!(!is_excessive(60_000, 1472, 1_000_000));
+        assert!(is_excessive(60_001, 1472, 1_000_000));
+        assert!(is_excessive(200_001, 72, 0));
+        assert!(is_excessive(1, 65_507, 0));
+        assert!(is_excessive(2, 72, u64::MAX));
     }
 }
