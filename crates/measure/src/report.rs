@@ -106,13 +106,19 @@ fn of_direction(
     noise: Duration,
 ) -> DirectionReport {
     let found = o.capacity();
-    let loss = losses(&o.slow);
+    let mut loss = losses(&o.slow);
     let capacity = found.capacity.value();
     let available = match capacity {
         Some(capacity) if !o.streams.is_empty() => available_bandwidth(capacity, &o.streams, noise),
         Some(_) => Finding::unknown("no streams were sent for it"),
         None => Finding::unknown("it takes the capacity, which is not known"),
     };
+    let others = others_share(capacity, available.value()).unwrap_or(0.0);
+    if let (Finding::Known { how, .. }, true) =
+        (&mut loss.rate, others > OTHERS_SHARE && loss.lost > 0)
+    {
+        *how += "; others use the link, and their queue may have dropped them";
+    }
     let (discipline, buffer) = of_queue(direction, o, capacity, base_rtt, &loss);
     let all = o.trains.iter().chain(&o.streams).chain(&o.slow);
     DirectionReport {
@@ -167,10 +173,9 @@ fn jitter(o: &Observations, capacity: Option<Rate>, available: Option<Rate>) -> 
         return Finding::unknown("no sparse packets were sent");
     };
     let span = |s: f64| Duration::from_secs_f64(s.max(0.0));
-    let (Some(capacity), Some(available)) = (capacity, available) else {
+    let Some(used) = others_share(capacity, available) else {
         return Finding::unknown("it takes the available bandwidth, which is not known");
     };
-    let used = 1.0 - available.as_f64() / capacity.as_f64();
     if used > OTHERS_SHARE {
         return Finding::unknown(format!(
             "others use {:.0} % of the link, and their queues vary delays, too: {} at most",
@@ -184,6 +189,11 @@ fn jitter(o: &Observations, capacity: Option<Rate>, available: Option<Rate>) -> 
         span(most - least),
         format!("one-way delays of {} small packets on a link that is free", delays.len()),
     )
+}
+
+/// The share of the capacity that others use.
+fn others_share(capacity: Option<Rate>, available: Option<Rate>) -> Option<f64> {
+    Some(1.0 - available?.as_f64() / capacity?.as_f64())
 }
 
 /// The longest wait that streams of this direction caused.

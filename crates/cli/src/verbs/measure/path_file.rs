@@ -9,6 +9,8 @@ use sweetspot_units::{Bytes, Duration, Rate};
 
 /// A path of which less is used by others is written as free.
 const OTHERS_SHARE: f64 = 0.05;
+/// Less jitter than this comes of the hosts' clocks and schedulers.
+const LEAST_JITTER: Duration = Duration::from_micros(500);
 /// Others' traffic is written as this many sources.
 const OTHERS: u64 = 10;
 /// Hosts have links of this rate or more to their routers.
@@ -53,7 +55,6 @@ fn written(measured: &Measured, forward: &DirectionReport, rate: Rate, rtt: Dura
     let (buffer, buffer_how) = buffer(forward, rate, rtt);
     let (queue, queue_how) = queue(forward);
     let loss = forward.loss.rate.value().map_or(0.0, |loss| loss.get());
-    let jitter = forward.jitter.value().unwrap_or(Duration::ZERO);
     // Writing to a String cannot fail.
     let mut line = |words: std::fmt::Arguments<'_>| {
         let _ = writeln!(text, "{words}");
@@ -67,7 +68,16 @@ fn written(measured: &Measured, forward: &DirectionReport, rate: Rate, rtt: Dura
     line(format_args!("# {buffer_how}\nbuffer = \"{}B\"", buffer.get().max(packet)));
     line(format_args!("# {queue_how}\nqueue = \"{queue}\""));
     line(format_args!("# {}\nloss = \"{}%\"", how(&forward.loss.rate), loss * 100.0));
-    line(format_args!("# {}\njitter = \"{}us\"", how(&forward.jitter), jitter.as_micros()));
+    match forward.jitter.value() {
+        Some(jitter) if jitter < LEAST_JITTER => {
+            line(format_args!("# jitter of {jitter} is the hosts' own and left out"));
+        }
+        Some(jitter) => {
+            let us = jitter.as_micros();
+            line(format_args!("# {}\njitter = \"{us}us\"", how(&forward.jitter)));
+        }
+        None => line(format_args!("# jitter: {}", how(&forward.jitter))),
+    }
     line(format_args!("packet = \"{packet}B\""));
     let access = rate.scaled(10.0).max(LEAST_ACCESS);
     line(format_args!("access_rate = \"{}bit/s\"", access.bits_per_second()));
@@ -81,7 +91,7 @@ fn written(measured: &Measured, forward: &DirectionReport, rate: Rate, rtt: Dura
             line(format_args!("rate = \"{each}bit/s\""));
         }
     }
-    line(format_args!("\n[[transfer]]\nstart = \"5s\"\ncongestion = \"cubic\""));
+    line(format_args!("\n[[transfer]]\ncongestion = \"cubic\""));
     line(format_args!("sizing = \"kernel\""));
     text
 }
