@@ -118,7 +118,8 @@ pub fn document(results: &BTreeMap<String, PathResult>, facts: &str, notes: &str
          30 % with random loss, 25 % with jitter, 60 % with Poisson, Pareto or TCP traffic of 10 to 70 % of the rate, \
          45 % with RED, CoDel or FQ-CoDel in the place of drop-tail), each played by the emulator; {trusted} of them \
          certified. The truth is what the \
-         emulator was told, and of other traffic its mean rate.\n\n{facts}\n\n",
+         emulator was told, and of other traffic its mean \
+         rate (of TCP what it carried before the measurement).\n\n{facts}\n\n",
         results.len()
     );
     // Writing to a String cannot fail.

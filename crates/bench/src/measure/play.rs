@@ -11,7 +11,7 @@ use sweetspot_linux::clock;
 use sweetspot_units::{Duration, Rate};
 
 use super::cross::beside;
-use super::plan::PathPlan;
+use super::plan::{CrossKind, PathPlan};
 
 /// What was true of a path, and what was found.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -28,7 +28,7 @@ pub struct PathResult {
     pub jitter_s: f64,
     /// The queue discipline.
     pub queue: String,
-    /// Other traffic: its kind, and what it leaves on average, bit/s.
+    /// Other traffic: its kind, and what it leaves on average, bit/s; of TCP what it carried before the measurement.
     pub cross: Option<String>,
     pub available_bps: f64,
     /// What `measure --json` printed.
@@ -43,6 +43,9 @@ pub struct PathResult {
 const PORT: u16 = 7000;
 /// How long iperf3 runs.
 const IPERF3_SECONDS: &str = "4";
+/// Other traffic begins, and is looked at, so long before anything is measured.
+const SETTLING: Duration = Duration::from_secs(1);
+const ALONE: Duration = Duration::from_secs(4);
 const TICKET_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A program that ends with its holder.
@@ -60,14 +63,18 @@ impl Drop for Running {
 pub fn play(plan: &PathPlan, program: &Path, scratch: &Path) -> Result<PathResult, String> {
     let emulation = Emulation::start(&plan.path).map_err(|e| e.to_string())?;
     let played = beside(plan.cross, emulation.near(), emulation.far(), || {
-        // Other traffic has begun before anything is measured.
-        clock::sleep_until(clock::now() + Duration::from_secs(1));
-        Ok::<_, String>((measure(program, scratch, &emulation)?, iperf3(&emulation)))
+        let alone = alone(&emulation);
+        Ok::<_, String>((measure(program, scratch, &emulation)?, iperf3(&emulation), alone))
     });
     let certificate = emulation.finish().map_err(|e| e.to_string())?;
-    let (measured, iperf3_bps) = played.map_err(|e| format!("other traffic: {e}"))??;
+    let (measured, iperf3_bps, alone) = played.map_err(|e| format!("other traffic: {e}"))??;
     let down = &plan.path.down;
-    let others = plan.cross.map_or(Rate::from_f64(0.0), |cross| cross.rate);
+    let others = match plan.cross {
+        None => Rate::from_f64(0.0),
+        // What TCP makes of its pace is its own affair.
+        Some(cross) if cross.kind == CrossKind::Tcp => alone,
+        Some(cross) => cross.rate,
+    };
     Ok(PathResult {
         rate_bps: down.rate.as_f64(),
         rtt_s: plan.path.rtt().as_secs_f64(),
@@ -82,6 +89,20 @@ pub fn play(plan: &PathPlan, program: &Path, scratch: &Path) -> Result<PathResul
         trust: certificate.verdict.trust,
         reasons: certificate.verdict.reasons.iter().map(ToString::to_string).collect(),
     })
+}
+
+/// What other traffic carries while nothing else is on the path.
+fn alone(emulation: &Emulation) -> Rate {
+    clock::sleep_until(clock::now() + SETTLING);
+    let _ = emulation.observe();
+    clock::sleep_until(clock::now() + ALONE);
+    let samples = emulation.observe();
+    let (Some(first), Some(last)) = (samples.first(), samples.last()) else {
+        return Rate::from_f64(0.0);
+    };
+    let bytes = last.down.delivered.saturating_sub(first.down.delivered);
+    let span = last.at.saturating_sub(first.at).max(Duration::from_millis(1));
+    bytes / span
 }
 
 fn measure(program: &Path, scratch: &Path, emulation: &Emulation) -> Result<Value, String> {
