@@ -1,7 +1,7 @@
 # `make help` lists what can be made. Options for a program go into ARGS: make demo ARGS="--out /tmp/demo"
 
 .DEFAULT_GOAL := help
-.PHONY: help build bench-build demo reproduce test fmt clippy purity doc unit python wasm bench-advice bench-gauntlet bench-lab bench-limits bench-live bench-router bench-sim bench-transfer man man-of book dist dist-test deny oldest-rust fuzz miri clean tools tools-test test-tools
+.PHONY: help build bench-build demo reproduce test fmt clippy purity doc unit python wasm bench-advice bench-gauntlet bench-lab bench-limits bench-live bench-measure bench-router bench-sim bench-transfer man man-of book dist dist-test deny oldest-rust fuzz miri clean tools tools-test test-tools
 
 SWEETSPOT := target/release/sweetspot
 BENCH := target/release/sweetspot-bench
@@ -41,6 +41,9 @@ bench-limits: build bench-build ## Diagnose a hundred flows of known cause; writ
 
 bench-live: build bench-build ## Measure `tune` on curl, rsync and iperf3; writes docs/results/live.md (about 31 minutes)
 	$(BENCH) live $(ARGS)
+
+bench-measure: build bench-build ## Measure random paths whose truth is known; writes docs/results/measure.md (about 50 minutes)
+	$(BENCH) measure $(ARGS)
 
 bench-router: bench-build ## Play random router links and fit the predictions of `advise router` to them (about 10 minutes)
 	$(BENCH) router $(ARGS)

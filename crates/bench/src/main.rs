@@ -9,6 +9,7 @@ mod commands;
 mod lab;
 mod limits;
 mod live;
+mod measure;
 mod speed;
 mod store;
 mod transfer;
@@ -32,6 +33,8 @@ enum Benchmark {
     /// Flows of known cause, and which of them the classifier gets right; writes
     /// docs/results/limits.md
     Limits(commands::limits::Arguments),
+    /// Random paths, measured; writes docs/results/measure.md
+    Measure(commands::measure::Arguments),
     /// Random router links, to which the regression behind `advise router` is fitted; writes their table
     /// and its coefficients
     Router(commands::router::Arguments),
@@ -47,6 +50,7 @@ fn main() -> ExitCode {
         Benchmark::Lab(arguments) => commands::lab::run(arguments),
         Benchmark::Live(arguments) => commands::live::run(arguments),
         Benchmark::Limits(arguments) => commands::limits::run(arguments),
+        Benchmark::Measure(arguments) => commands::measure::run(arguments),
         Benchmark::Router(arguments) => commands::router::run(arguments),
         Benchmark::Sim(arguments) => commands::sim::run(arguments),
         Benchmark::Transfer(arguments) => commands::transfer::run(arguments),

@@ -46,6 +46,8 @@ enum Verb {
     Invite(verbs::invite::Arguments),
     /// Send files and directories
     Send(verbs::send::Arguments),
+    Measure(verbs::measure::Arguments),
+    Test(verbs::measure::TestArguments),
     Tune(verbs::tune::Arguments),
     /// Show on this machine's kernel what sizing the window gains
     Demo(verbs::demo::Arguments),
@@ -92,6 +94,8 @@ fn main() -> ExitCode {
         Verb::Key(arguments) => verbs::key::run(arguments),
         Verb::Invite(arguments) => verbs::invite::run(arguments),
         Verb::Send(arguments) => verbs::send::run(arguments),
+        Verb::Measure(arguments) => verbs::measure::run(arguments),
+        Verb::Test(arguments) => verbs::measure::run_test(arguments),
         Verb::Tune(arguments) => verbs::tune::run(arguments),
         Verb::Demo(arguments) => verbs::demo::run(arguments),
         Verb::Lab(experiment) => verbs::lab::run(experiment),

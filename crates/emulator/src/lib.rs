@@ -10,7 +10,7 @@
 //! ```
 //!
 //! The kernel's own TCP runs in the near and far namespaces; every packet between them passes
-//! through this process, which delays or drops it as the elements of [`sweetspot_path`] decide: rate, drop-tail
+//! through this process, which delays or drops it as the elements of [`sweetspot_path`] decide: rate,
 //! queue, delay, loss and jitter, separately for each direction. The kernel's arrival timestamp decides what happens
 //! to a packet, not the time at which this process handles it. A busy machine can only release packets late. The
 //! [`Certificate`] at the end of every emulation shows how late.

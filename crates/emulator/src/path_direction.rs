@@ -54,7 +54,7 @@ impl PathDirection {
         seed: u64,
     ) -> PathDirection {
         PathDirection {
-            direction: Direction::new(spec, seed),
+            direction: Direction::new(spec, mtu, seed),
             extra_delays,
             fan: Fan::default(),
             largest: frame_size(mtu),
@@ -86,11 +86,20 @@ impl PathDirection {
         if let Err(dropped) = self.direction.handle_arrival(now, packet) {
             pool.free(dropped.packet);
             match dropped.reason {
-                DropReason::BufferFull => self.counters.buffer_drops += 1,
+                DropReason::Queue => self.counters.buffer_drops += 1,
                 DropReason::RandomLoss => self.counters.random_losses += 1,
             }
         }
+        self.free_dropped(pool);
         self.counters.backlog_max = self.counters.backlog_max.max(self.direction.link().backlog());
+    }
+
+    /// Gives back what the queue discipline dropped at its head.
+    fn free_dropped(&mut self, pool: &mut Pool) {
+        while let Some(dropped) = self.direction.poll_dropped() {
+            pool.free(dropped.packet);
+            self.counters.buffer_drops += 1;
+        }
     }
 
     /// When the next packet is due at the exit.
@@ -117,6 +126,7 @@ impl PathDirection {
         {
             batch.push(delivery);
         }
+        self.free_dropped(pool);
         self.decided = self.decided.max(now - self.delay);
         let mut rest = &batch[..];
         while let Some(&(_, first)) = rest.first() {
@@ -171,6 +181,9 @@ impl PathDirection {
     /// Ends the counting.
     pub fn into_counters(mut self) -> DirectionCounters {
         self.close_run();
+        while self.direction.poll_dropped().is_some() {
+            self.counters.buffer_drops += 1;
+        }
         self.counters.held = self.direction.counters().queued + self.fan.counters().queued;
         self.counters
     }

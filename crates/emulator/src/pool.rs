@@ -19,12 +19,38 @@ pub(crate) struct PacketHandle {
     pub host_pair: u16,
     /// Another packet was in the buffer when this one came: it leaves right behind it.
     pub follows: bool,
+    /// Its flow: addresses, protocol and ports, hashed.
+    flow: u32,
 }
 
 impl Packet for PacketHandle {
     fn wire_size(&self) -> Bytes {
         Bytes::new(u64::from(self.length).saturating_sub(ETHERNET_HEADER as u64))
     }
+
+    fn flow(&self) -> u64 {
+        self.flow.into()
+    }
+}
+
+/// Where an IPv4 header has the protocol and the addresses; what is hashed of the transport's are its ports.
+const PROTOCOL: usize = 9;
+const ADDRESSES: std::ops::Range<usize> = 12..20;
+const PORT_BYTES: usize = 4;
+/// FNV-1a's (draft-eastlake-fnv).
+const FNV_BASIS: u32 = 0x811c_9dc5;
+const FNV_PRIME: u32 = 0x0100_0193;
+
+/// A hash of what names the flow of an IPv4 frame; the same for all frames of other kinds. Later fragments have no
+/// ports: their content stands in.
+fn flow_of(frame: &[u8]) -> u32 {
+    let Some(packet) = frame.get(ETHERNET_HEADER..).filter(|p| p.len() >= ADDRESSES.end) else {
+        return 0;
+    };
+    let header = usize::from(packet[0] & 0x0f) * 4;
+    let ports = packet.get(header..header + PORT_BYTES).unwrap_or_default();
+    let named = packet[ADDRESSES].iter().chain(ports).chain(&packet[PROTOCOL..=PROTOCOL]);
+    named.fold(FNV_BASIS, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(FNV_PRIME))
 }
 
 /// Equal slots for frames.
@@ -55,7 +81,8 @@ impl Pool {
         let slot = self.free.pop().unwrap_or_default();
         let (chunk, start) = self.place(slot);
         self.chunks[chunk][start..start + frame.len()].copy_from_slice(frame);
-        PacketHandle { slot, length: frame.len() as u32, host_pair, follows }
+        let flow = flow_of(frame);
+        PacketHandle { slot, length: frame.len() as u32, host_pair, follows, flow }
     }
 
     /// The frame of `packet`.

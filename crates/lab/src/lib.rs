@@ -39,3 +39,4 @@ pub use certificate::Certificate;
 pub use engine::{Lab, LabRun, LabSeriesRow};
 pub use error::LabError;
 pub use isolated::isolated;
+pub use plan::direction_of;

@@ -1,12 +1,20 @@
-use sweetspot_units::{Rate, Time};
+use std::collections::VecDeque;
 
-use crate::{Counters, DirectionSpec, DropTail, Link, Packet, Pipe, Propagation, RandomLoss};
+use sweetspot_units::{Bytes, Rate, Time};
 
-/// One direction of a path: random loss, then the queue and its link, then propagation.
+use crate::{
+    Codel, CodelConfig, Counters, DirectionSpec, Discipline, DropTail, FqCodel, FqCodelConfig,
+    Link, Packet, Pipe, Propagation, QueueDiscipline, RandomLoss, Red, RedConfig,
+};
+
+/// One direction of a path: random loss, then the queue and its link, then propagation. What a discipline drops after
+/// it had let it in comes out of [`Direction::poll_dropped`].
 #[derive(Debug)]
 pub struct Direction<P> {
     loss: RandomLoss,
-    link: Link<P, DropTail<P>>,
+    link: Link<P, Discipline<P>>,
+    /// What the discipline dropped at the head of the queue.
+    victims: VecDeque<P>,
     propagation: Propagation,
     pipe: Pipe<P>,
     lost: u64,
@@ -15,8 +23,8 @@ pub struct Direction<P> {
 /// Why a packet was dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DropReason {
-    /// The bottleneck's buffer was full.
-    BufferFull,
+    /// The bottleneck's queue did not keep it: there was no room, or its discipline dropped it.
+    Queue,
     /// It was lost at random.
     RandomLoss,
 }
@@ -31,11 +39,12 @@ pub struct Dropped<P> {
 }
 
 impl<P: Packet> Direction<P> {
-    /// An idle direction as `spec` describes it. `seed` decides loss and jitter.
-    pub fn new(spec: &DirectionSpec, seed: u64) -> Direction<P> {
+    /// An idle direction as `spec` describes it, for packets of up to `mtu`. `seed` decides loss and jitter.
+    pub fn new(spec: &DirectionSpec, mtu: Bytes, seed: u64) -> Direction<P> {
         Direction {
             loss: RandomLoss::new(spec.loss, seed),
-            link: Link::new(spec.rate, DropTail::new(spec.buffer)),
+            link: Link::new(spec.rate, discipline(spec, mtu, seed)),
+            victims: VecDeque::new(),
             propagation: Propagation::new(spec.delay, spec.jitter, seed),
             pipe: Pipe::default(),
             lost: 0,
@@ -54,7 +63,7 @@ impl<P: Packet> Direction<P> {
         }
         self.link
             .handle_arrival(now, packet)
-            .map_err(|packet| Dropped { packet, reason: DropReason::BufferFull })
+            .map_err(|packet| Dropped { packet, reason: DropReason::Queue })
     }
 
     /// When to call [`Direction::poll_delivery`] next; `None` while no packet is inside.
@@ -73,6 +82,12 @@ impl<P: Packet> Direction<P> {
         self.pipe.poll_exit(now)
     }
 
+    /// The next packet that the queue discipline dropped although it had been let in.
+    pub fn poll_dropped(&mut self) -> Option<Dropped<P>> {
+        let packet = self.victims.pop_front()?;
+        Some(Dropped { packet, reason: DropReason::Queue })
+    }
+
     /// Changes the bottleneck's rate from `now` on.
     pub fn set_rate(&mut self, now: Time, rate: Rate) {
         self.advance(now);
@@ -80,7 +95,7 @@ impl<P: Packet> Direction<P> {
     }
 
     /// The queue and link, for their backlog and counters.
-    pub fn link(&self) -> &Link<P, DropTail<P>> {
+    pub fn link(&self) -> &Link<P, Discipline<P>> {
         &self.link
     }
 
@@ -98,8 +113,29 @@ impl<P: Packet> Direction<P> {
     /// Works off what has left the link by `now`, so that [`Direction::link`] shows its backlog
     /// as it stands then. Arrivals before `now` must have been handed in.
     pub fn advance(&mut self, now: Time) {
-        while let Some((left, packet)) = self.link.poll_departure(now, &mut |_| {}) {
+        let victims = &mut self.victims;
+        while let Some((left, packet)) =
+            self.link.poll_departure(now, &mut |victim| victims.push_back(victim))
+        {
             self.pipe.handle_entry(self.propagation.handle_departure(left), packet);
+        }
+    }
+}
+
+/// The queue that `spec` names.
+fn discipline<P>(spec: &DirectionSpec, mtu: Bytes, seed: u64) -> Discipline<P> {
+    match spec.queue {
+        QueueDiscipline::DropTail => Discipline::DropTail(DropTail::new(spec.buffer)),
+        QueueDiscipline::Red => {
+            let config = RedConfig::new(spec.buffer, mtu, mtu / spec.rate);
+            Discipline::Red(Box::new(Red::new(config, seed)))
+        }
+        QueueDiscipline::Codel => {
+            Discipline::Codel(Box::new(Codel::new(spec.buffer, CodelConfig::default())))
+        }
+        QueueDiscipline::FqCodel => {
+            let config = FqCodelConfig::new(spec.buffer.in_packets(mtu));
+            Discipline::FqCodel(Box::new(FqCodel::new(config, seed)))
         }
     }
 }

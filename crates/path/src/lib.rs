@@ -68,7 +68,7 @@ pub use queue::{
 };
 pub use random::Random;
 pub use ring::Ring;
-pub use spec::{DirectionSpec, PathError, PathSpec};
+pub use spec::{DirectionSpec, PathError, PathSpec, QueueDiscipline};
 
 use sweetspot_units::Bytes;
 

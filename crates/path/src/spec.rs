@@ -8,7 +8,7 @@ use thiserror::Error;
 /// `rate=100Mbit/s rtt=100ms buffer=125kB loss=0 jitter=0ms mtu=1500B seed=1`.
 ///
 /// Each direction is its own: `up.` (near to far, the way the data goes) and `down.` before
-/// `rate`, `delay`, `buffer`, `loss` or `jitter` set that direction only, e.g.
+/// `rate`, `delay`, `buffer`, `loss`, `jitter` or `queue` set that direction only, e.g.
 /// `up.rate=20Mbit/s down.buffer=100pkt`. `rtt` is the two-way propagation, half each way.
 ///
 /// ```
@@ -38,12 +38,47 @@ pub struct DirectionSpec {
     pub rate: Rate,
     /// One-way propagation.
     pub delay: Duration,
-    /// The bottleneck's drop-tail buffer.
+    /// The bottleneck's buffer.
     pub buffer: Volume,
     /// Random loss.
     pub loss: Probability,
     /// Largest extra delay per packet, uniform from zero.
     pub jitter: Duration,
+    /// The bottleneck's queue discipline.
+    pub queue: QueueDiscipline,
+}
+
+/// A queue discipline by its name.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum QueueDiscipline {
+    /// First in, first out; what does not fit is dropped.
+    #[default]
+    DropTail,
+    /// Random Early Detection.
+    Red,
+    /// CoDel (RFC 8289).
+    Codel,
+    /// FQ-CoDel (RFC 8290).
+    FqCodel,
+}
+
+impl QueueDiscipline {
+    const ALL: [QueueDiscipline; 4] = [
+        QueueDiscipline::DropTail,
+        QueueDiscipline::Red,
+        QueueDiscipline::Codel,
+        QueueDiscipline::FqCodel,
+    ];
+
+    /// As written on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            QueueDiscipline::DropTail => "drop-tail",
+            QueueDiscipline::Red => "red",
+            QueueDiscipline::Codel => "codel",
+            QueueDiscipline::FqCodel => "fq-codel",
+        }
+    }
 }
 
 /// Why a path is refused.
@@ -54,7 +89,7 @@ pub enum PathError {
     NotAPair(String),
     /// A key is unknown.
     #[error(
-        "path: unknown key \"{0}\"; known are rate, rtt, delay, buffer, loss, jitter (each also as up.KEY and down.KEY, rtt excepted), mtu, seed"
+        "path: unknown key \"{0}\"; known are rate, rtt, delay, buffer, loss, jitter, queue (each also as up.KEY and down.KEY, rtt excepted), mtu, seed"
     )]
     UnknownKey(String),
     /// A key is given twice.
@@ -114,6 +149,7 @@ struct DirectionText<'a> {
     buffer: Option<&'a str>,
     loss: Option<&'a str>,
     jitter: Option<&'a str>,
+    queue: Option<&'a str>,
 }
 
 impl<'a> DirectionText<'a> {
@@ -124,6 +160,7 @@ impl<'a> DirectionText<'a> {
             "buffer" => &mut self.buffer,
             "loss" => &mut self.loss,
             "jitter" => &mut self.jitter,
+            "queue" => &mut self.queue,
             _ => return None,
         })
     }
@@ -256,7 +293,15 @@ fn resolve(
         Some((key, value)) => read(&key, &value)?,
         None => Duration::ZERO,
     };
-    Ok(DirectionSpec { rate, delay, buffer, loss, jitter })
+    let queue = match pick("queue", own.queue, both.queue) {
+        Some((key, value)) => {
+            let named = QueueDiscipline::ALL.into_iter().find(|queue| queue.name() == value);
+            let names = QueueDiscipline::ALL.map(QueueDiscipline::name).join(", ");
+            named.ok_or_else(|| impossible(&key, &value, format!("it must be one of {names}")))?
+        }
+        None => QueueDiscipline::DropTail,
+    };
+    Ok(DirectionSpec { rate, delay, buffer, loss, jitter, queue })
 }
 
 impl fmt::Display for PathSpec {
@@ -272,6 +317,9 @@ impl fmt::Display for PathSpec {
                 s.loss.get(),
                 squeezed(&s.jitter)
             )?;
+            if s.queue != QueueDiscipline::DropTail {
+                write!(f, "{side}.queue={} ", s.queue.name())?;
+            }
         }
         write!(f, "mtu={} seed={}", squeezed(&self.mtu), self.seed)
     }

@@ -143,7 +143,8 @@ impl ControlLoop {
                 let size = Bytes::new(datagram.len() as u64) + framing.headers;
                 self.driver.handle_train_packet(now, arrived, size, packet);
             }
-            Some(ProbePacket::Punch { .. } | ProbePacket::Probe { .. }) | None => {}
+            // What is no answer and no train is not for a receiver.
+            _ => {}
         }
         self.drain();
     }

@@ -42,6 +42,7 @@ mod file_progress;
 pub mod frame;
 pub mod hash_tree;
 mod key;
+mod measure_message;
 mod message;
 mod order;
 mod printable;
@@ -59,6 +60,7 @@ mod transfer_summary;
 pub use control_loop::{ControlLoop, ROW_INTERVAL, ReceiverMeasurements, TransferEffect};
 pub use file_progress::FileProgress;
 pub use key::{KeyError, PublicKey};
+pub use measure_message::{MAX_ROUND_TRIPS, MeasureMessage};
 pub use message::{
     Accept, CongestionMessage, FileCounts, Hello, KnownPathMessage, Message, MessageError, Offer,
     ReceiverSummary, SenderLimit, SenderSummary,

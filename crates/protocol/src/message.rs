@@ -4,6 +4,7 @@ use sweetspot_units::{Duration, Rate};
 use thiserror::Error;
 
 use crate::frame;
+use crate::measure_message::MeasureMessage;
 use crate::transfer_summary::{ProbeSummary, Role, RttSource};
 
 /// The messages of the protocol, as JSON: a handful per transfer, and a few per second while the receiver
@@ -72,6 +73,8 @@ pub enum Message {
     ReceiverSummary(ReceiverSummary),
     /// Sender: what it counted.
     SenderSummary(SenderSummary),
+    /// On a connection that measures the path: an order, or what came of one.
+    Measure(MeasureMessage),
     /// Either end: the transfer failed.
     Failed {
         /// Why, in one line for the user at the other end.
@@ -108,6 +111,9 @@ pub struct Hello {
     /// Whether this is a further connection of a transfer that runs.
     #[serde(default)]
     pub joins: bool,
+    /// Whether it only measures the path, whatever the role.
+    #[serde(default)]
+    pub measures: bool,
 }
 
 fn sender() -> Role {
@@ -258,6 +264,7 @@ impl Message {
             Message::Busy => "busy",
             Message::ReceiverSummary(_) => "summary",
             Message::SenderSummary(_) => "closing",
+            Message::Measure(_) => "a measurement",
             Message::Failed { .. } => "failed",
         }
     }

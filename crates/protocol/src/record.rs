@@ -60,6 +60,22 @@ pub enum Record {
     },
     /// Receiver: these entries are whole, or failed.
     Results(Vec<FileResult>),
+    /// Packets of a measuring stream that arrived, in the order in which they did, at most [`MAX_ARRIVALS`].
+    Arrivals(Vec<StreamArrival>),
+}
+
+/// The most arrivals in one record: none takes more than 25 bytes.
+pub const MAX_ARRIVALS: usize = 32 << 10;
+
+/// A packet of a measuring stream that arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StreamArrival {
+    /// Its place in the stream, from 0.
+    pub index: u32,
+    /// When it was sent, nanoseconds on the sender's clock.
+    pub sent_ns: u64,
+    /// When the kernel received it, nanoseconds on the receiver's clock.
+    pub received_ns: u64,
 }
 
 /// One thing that the sender brings.
@@ -181,6 +197,7 @@ impl Record {
             Record::Ends(_) => "ends of files",
             Record::Gone { .. } => "a file that is gone",
             Record::Results(_) => "results",
+            Record::Arrivals(_) => "arrivals",
         }
     }
 }

@@ -5,8 +5,8 @@ mod entries;
 
 use proptest::prelude::*;
 use sweetspot_protocol::frame::PieceHeader;
-use sweetspot_protocol::record::{Answer, Entry, EntryKind, Record};
-use sweetspot_protocol::{CongestionMessage, Message, Offer, RelativePath};
+use sweetspot_protocol::record::{Answer, Entry, EntryKind, Record, StreamArrival};
+use sweetspot_protocol::{CongestionMessage, MeasureMessage, Message, Offer, RelativePath};
 use sweetspot_units::Time;
 
 /// A stream that is right at first, so that the later stages are reached, then anything.
@@ -28,6 +28,7 @@ fn stream() -> impl Strategy<Value = Vec<u8>> {
         })),
         Just(Message::End),
         Just(Message::Busy),
+        Just(Message::Measure(MeasureMessage::Drain)),
         Just(Message::Failed { reason: "because".into() }),
         any::<Option<u64>>().prop_map(|n| Message::Steer {
             pacing_bps: n,
@@ -46,6 +47,9 @@ fn stream() -> impl Strategy<Value = Vec<u8>> {
         }])),
         (0u32..3).prop_map(|entries| Record::Listed { entries, files: entries, bytes: 0 }),
         Just(Record::Answers(vec![Answer::All])),
+        any::<[u64; 2]>().prop_map(|[sent_ns, received_ns]| {
+            Record::Arrivals(vec![StreamArrival { index: 1, sent_ns, received_ns }])
+        }),
     ];
     let frame = prop_oneof![
         message.prop_map(|message| message.to_frame()),

@@ -195,6 +195,26 @@ pub enum TransferError {
     /// The peer refused the transfer, for this reason.
     #[error("the other end refused: {}", Printable(.0))]
     Refused(String),
+    /// No datagram reached the server. Holds its address.
+    #[error(
+        "no datagram reaches {0}, and a measurement takes them; let UDP through to the same port as TCP"
+    )]
+    NoDatagrams(String),
+    /// The far end went away in the midst of a measurement. Holds its address.
+    #[error(
+        "{0} went away in the midst of the measurement; see whether `sweetspot serve` still runs there, and measure again"
+    )]
+    MeasurementCut(String),
+    /// A server did not answer whose path is measured from one side.
+    #[error(
+        "cannot connect to {address}: {source}; name a TCP port that is open there, as HOST:PORT"
+    )]
+    NoAnswer {
+        /// Host and port.
+        address: String,
+        /// Why.
+        source: io::Error,
+    },
     /// The peer gave up, for this reason.
     #[error("the other end gave up: {}", Printable(.0))]
     PeerFailed(String),

@@ -7,6 +7,8 @@
 //! when it is whole. At the receiver one sizing controller limits the window over all connections of a transfer, by
 //! [`sweetspot_protocol::ControlLoop`].
 //!
+//! [`measure`] measures the path to a server instead of moving anything, [`measure_one_sided`] what any TCP server shows.
+//!
 //! [`TransferObserver`] watches a transfer, [`ServerObserver`] a server; [`TransferError`] says what went wrong
 //! and what to do next.
 //!
@@ -66,6 +68,7 @@ pub use error::TransferError;
 pub use io::client::{ReceiveOptions, SendOptions, first_reachable, receive, send};
 pub use io::identity::{Identity, draw_secret};
 pub use io::link::Contact;
+pub use io::measure::{Measured, TcpFacts, measure, measure_one_sided};
 pub use io::receive::Target;
 pub use io::server::{Purpose, ServeOptions, Server, ServerObserver, ServiceOptions};
 pub use io::source::Sources;

@@ -1,4 +1,4 @@
-use sweetspot_path::{DirectionSpec, PathSpec};
+use sweetspot_path::{DirectionSpec, PathSpec, QueueDiscipline};
 use sweetspot_units::{Bytes, Duration, Probability, Rate, Volume};
 
 /// One path of the benchmark.
@@ -44,6 +44,7 @@ fn cell(mbit: u64, ms: u64, bdps: f64) -> PathPlan {
         buffer: Volume::Bytes(buffer),
         loss: Probability::ZERO,
         jitter: Duration::ZERO,
+        queue: QueueDiscipline::DropTail,
     };
     PathPlan {
         name: format!("{mbit}Mbit-{ms}ms-{bdps:.1}BDP"),

@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 use sweetspot_diagnose::Class;
-use sweetspot_path::{DirectionSpec, PathSpec};
+use sweetspot_path::{DirectionSpec, PathSpec, QueueDiscipline};
 use sweetspot_units::{Bytes, Duration, Probability, Rate, Volume};
 
 /// The cause that limits a flow.
@@ -111,6 +111,7 @@ fn plan(cause: Cause, n: usize) -> FlowPlan {
         buffer: Volume::Bytes(bdp.max(Bytes::new(60_000))),
         loss: Probability::ZERO,
         jitter: Duration::ZERO,
+        queue: QueueDiscipline::DropTail,
     };
     let mut plan = FlowPlan {
         name: format!("{}-{n:02}-{mbit}Mbit-{ms}ms", cause.name()),

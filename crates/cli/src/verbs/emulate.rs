@@ -1,11 +1,13 @@
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use sweetspot_emulator::{Certificate, Emulation, EmulatorError, isolate, self_test};
+use sweetspot_lab::direction_of;
 use sweetspot_linux::clock;
 use sweetspot_linux::signals::{ProcessEvent, Signal, Supervisor};
 use sweetspot_path::PathSpec;
+use sweetspot_scenario::Scenario;
 use sweetspot_units::Duration;
 
 use super::Ending;
@@ -27,14 +29,17 @@ Examples:
     sweetspot emulate --path \"up.rate=10Mbit/s down.rate=100Mbit/s rtt=30ms \\
       buffer=256kB jitter=2ms\" -- bash
 
+  A path that `sweetspot measure --scenario` wrote:
+    sweetspot emulate --path path.toml -- bash
+
   The highest rate that this machine emulates accurately:
     sweetspot emulate --self-test";
 
 /// Run a command across an emulated path between two network namespaces
 ///
 /// COMMAND runs at the near end (10.77.0.1); the far end is 10.77.0.2. Both use this machine's
-/// kernel and are separate from its network. Every packet between them waits in a drop-tail buffer,
-/// is sent at the given rate and then delayed. A certificate says afterwards how accurate the
+/// kernel and are separate from its network. Every packet between them waits in a buffer (drop-tail
+/// or as queue= says: red, codel, fq-codel), is sent at the given rate and then delayed. A certificate says afterwards how accurate the
 /// emulation was. Rates and buffers count IP packets, without Ethernet's headers.
 ///
 /// Works as root and, where user namespaces are allowed, without. When COMMAND ends, everything
@@ -42,9 +47,10 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// The path: rate=, rtt= and buffer= are needed; delay=, loss=, jitter=, mtu= and seed= may
-    /// be given. up.KEY=... and down.KEY=... set one direction only (up: near to far)
-    #[arg(long, value_name = "SPEC", required_unless_present = "self_test")]
+    /// The path: rate=, rtt= and buffer= are needed; delay=, loss=, jitter=, queue=, mtu= and seed=
+    /// may be given. up.KEY=... and down.KEY=... set one direction only (up: near to far). Or the path
+    /// of a scenario, FILE.toml; its cross traffic and transfers are not played
+    #[arg(long, value_name = "SPEC|FILE.toml", required_unless_present = "self_test")]
     path: Option<String>,
 
     /// A shell command to run at the far end (10.77.0.2), started just before COMMAND and ended
@@ -75,7 +81,7 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: Arguments) -> Ending {
-    let path = arguments.path.as_deref().map(str::parse::<PathSpec>).transpose()?;
+    let path = arguments.path.as_deref().map(resolve).transpose()?;
     let story = || match path {
         Some(path) => play(&path, &arguments),
         None => test_machine(&arguments),
@@ -92,6 +98,30 @@ pub fn run(arguments: Arguments) -> Ending {
         }
     })?;
     Ok(ExitCode::from(code))
+}
+
+/// The path as written on the command line, or that of a scenario file.
+fn resolve(text: &str) -> Result<PathSpec, Box<dyn std::error::Error>> {
+    if !text.ends_with(".toml") {
+        return Ok(text.parse::<PathSpec>()?);
+    }
+    let scenario = super::run::read(Path::new(text), &[], None)?;
+    Ok(path_of(&scenario).map_err(|why| format!("{text}: {why}"))?)
+}
+
+/// The path of a scenario, if the emulator plays it.
+fn path_of(scenario: &Scenario) -> Result<PathSpec, String> {
+    let [hop] = scenario.path.hops[..] else {
+        return Err("path.hop: `emulate` plays one hop; `run` plays a chain".into());
+    };
+    if !scenario.path.changes.is_empty() {
+        return Err("path.change: `emulate` does not change a path; `run` does".into());
+    }
+    let direction = direction_of(&hop, scenario.path.rtt / 2);
+    let (mtu, seed) = (scenario.path.packet, scenario.seed);
+    // Through the words of the command line, whose limits hold for a file, too.
+    let spec = PathSpec { up: direction, down: direction, mtu, seed };
+    spec.to_string().parse::<PathSpec>().map_err(|error| error.to_string())
 }
 
 /// Runs the commands inside the namespaces; returns the near command's exit code.

@@ -12,6 +12,7 @@ pub mod invite;
 pub mod key;
 pub mod lab;
 pub mod man;
+pub mod measure;
 pub mod mft;
 pub mod receive;
 pub mod report;

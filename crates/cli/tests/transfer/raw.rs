@@ -62,6 +62,7 @@ impl Raw {
             role: Role::Sender,
             transfer: "00".repeat(16),
             joins: false,
+            measures: false,
         })
     }
 

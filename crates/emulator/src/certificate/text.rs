@@ -32,7 +32,7 @@ impl fmt::Display for Certificate {
         row("packets in", &|d| d.packets_in.to_string())?;
         row("  out", &|d| d.packets_out.to_string())?;
         row("  on the path at the end", &|d| d.packets_held.to_string())?;
-        row("  dropped: buffer full", &|d| d.dropped_by_buffer.to_string())?;
+        row("  dropped: by the queue", &|d| d.dropped_by_buffer.to_string())?;
         row("  dropped: random loss", &|d| d.dropped_at_random.to_string())?;
         row("  lost by this machine", &|d| d.lost_by_machine.total().to_string())?;
         row("queue mean / max", &|d| format!("{} / {}", d.queue_mean, d.queue_max))?;

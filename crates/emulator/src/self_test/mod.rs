@@ -4,7 +4,7 @@ mod delay;
 mod load;
 
 use serde::Serialize;
-use sweetspot_path::{DirectionSpec, PathSpec};
+use sweetspot_path::{DirectionSpec, PathSpec, QueueDiscipline};
 use sweetspot_units::{Bytes, Duration, Probability, Rate, Volume};
 
 use crate::certificate::Certificate;
@@ -142,6 +142,7 @@ fn path(rate: Rate) -> PathSpec {
         buffer: Volume::Bytes(rate * TRIAL_RTT),
         loss: Probability::ZERO,
         jitter: Duration::ZERO,
+        queue: QueueDiscipline::DropTail,
     };
     PathSpec { up: direction, down: direction, mtu: Bytes::new(1500), seed: 1 }
 }

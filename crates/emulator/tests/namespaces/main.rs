@@ -13,6 +13,10 @@ use sweetspot_emulator::{IsolationError, isolate};
 type Law = (&'static str, fn());
 
 const INSIDE: &[Law] = &[
+    (
+        "a_flow_with_a_queue_of_its_own_does_not_wait_for_another",
+        laws::a_flow_with_a_queue_of_its_own_does_not_wait_for_another,
+    ),
     ("a_round_trip_takes_the_delay_of_both_ways", laws::a_round_trip_takes_the_delay_of_both_ways),
     ("a_burst_fills_the_buffer_and_no_more", laws::a_burst_fills_the_buffer_and_no_more),
     ("tcp_packets_stay_mtu_sized", laws::tcp_packets_stay_mtu_sized),

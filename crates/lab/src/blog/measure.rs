@@ -4,7 +4,7 @@ use sweetspot_linux::clock;
 use sweetspot_linux::epoll::Epoll;
 use sweetspot_linux::event_fd::wait_readable;
 use sweetspot_linux::tcp::{Flow, FlowOptions, Info, Listener, options};
-use sweetspot_path::{DirectionSpec, PathSpec};
+use sweetspot_path::{DirectionSpec, PathSpec, QueueDiscipline};
 use sweetspot_theory::host::frame::Framing;
 use sweetspot_units::{Bytes, Duration, Probability, Time, Volume};
 
@@ -61,6 +61,7 @@ fn path() -> Result<PathSpec, LabError> {
         buffer: PATH_BUFFER,
         loss: Probability::ZERO,
         jitter: Duration::ZERO,
+        queue: QueueDiscipline::DropTail,
     };
     Ok(PathSpec { up: direction, down: direction, mtu: MTU, seed: 1 })
 }

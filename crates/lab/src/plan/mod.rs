@@ -4,8 +4,8 @@
 mod refusal;
 
 use sweetspot_emulator::HostPair;
-use sweetspot_path::{DirectionSpec, PathSpec};
-use sweetspot_scenario::{Congestion, Cross, Reverse, Scenario, Tcp, TrafficKind};
+use sweetspot_path::{DirectionSpec, PathSpec, QueueDiscipline};
+use sweetspot_scenario::{Congestion, Cross, Hop, Queue, Reverse, Scenario, Tcp, TrafficKind};
 use sweetspot_sizing::Sizing;
 use sweetspot_units::{Bytes, Duration, Volume};
 
@@ -20,6 +20,18 @@ const UDP_HEADERS: Bytes = Bytes::new(28);
 const MAX_NODES: u64 = 50;
 /// Linux's initial receive and send buffer.
 const INITIAL_BUFFER: Bytes = Bytes::new(131_072);
+
+/// A hop as the emulator plays it, with this one-way propagation.
+pub fn direction_of(hop: &Hop, delay: Duration) -> DirectionSpec {
+    let queue = match hop.queue {
+        Queue::DropTail => QueueDiscipline::DropTail,
+        Queue::Red => QueueDiscipline::Red,
+        Queue::CoDel => QueueDiscipline::Codel,
+        Queue::FqCoDel => QueueDiscipline::FqCodel,
+    };
+    let Hop { rate, buffer, loss, jitter, .. } = *hop;
+    DirectionSpec { rate, delay, buffer, loss, jitter, queue }
+}
 
 /// The plan of a run.
 #[derive(Debug)]
@@ -87,13 +99,7 @@ impl LabPlan {
         let hop = scenario.path.narrow();
         let end = scenario.warmup + scenario.duration;
         let shortest = shortest_round_trip(scenario);
-        let direction = DirectionSpec {
-            rate: hop.rate,
-            delay: shortest / 2,
-            buffer: hop.buffer,
-            loss: hop.loss,
-            jitter: hop.jitter,
-        };
+        let direction = direction_of(hop, shortest / 2);
         let mtu = scenario.path.packet;
         let path = PathSpec { up: direction, down: direction, mtu, seed: scenario.seed };
         let mut plan = LabPlan {

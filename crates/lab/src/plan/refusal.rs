@@ -1,4 +1,4 @@
-use sweetspot_scenario::{Cross, Queue, Scenario, Tcp, TrafficKind};
+use sweetspot_scenario::{Cross, Scenario, Tcp, TrafficKind};
 use sweetspot_sizing::{ControllerConfig, KnownPath};
 use sweetspot_units::Bytes;
 
@@ -31,9 +31,6 @@ fn path(scenario: &Scenario, reasons: &mut Vec<String>) {
     }
     if !path.changes.is_empty() {
         reasons.push("its path stays as it is; leave path.change out".to_owned());
-    }
-    if hop.queue != Queue::DropTail {
-        reasons.push("its queue is drop-tail; leave path.queue out".to_owned());
     }
     // 576: what every IPv4 host takes (RFC 791); 9000: the common jumbo frame.
     if !(576..=9000).contains(&path.packet.get()) {
@@ -151,7 +148,7 @@ mod tests {
     #[test]
     fn what_the_emulator_lacks_is_named_with_what_it_has() {
         for (set, reason) in [
-            ("path.queue=red", "its queue is drop-tail"),
+            ("path.queue=red", ""),
             ("path.change=[{at=\"1s\",delay=\"1ms\"}]", "leave path.change out"),
             ("path.packet=100B", "between 576B and 9000B"),
             ("path.access_rate=10Mbit/s", "path.access_rate must be at least 50 Mbit/s"),

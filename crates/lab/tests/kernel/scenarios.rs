@@ -100,9 +100,10 @@ size_mean = "10kB"
 }
 
 pub fn what_the_machine_lacks_is_refused() {
-    let error = play("queue = \"red\"\n[[transfer]]\ncongestion = \"vegas\"\n").unwrap_err();
+    let error =
+        play("[[path.change]]\nat = \"1s\"\nrate = \"5Mbit/s\"\n[[transfer]]\n").unwrap_err();
     let LabError::Refused(reason) = &error else { panic!("{error}") };
-    assert!(reason.contains("its queue is drop-tail; leave path.queue out"), "{reason}");
+    assert!(reason.contains("its path stays as it is; leave path.change out"), "{reason}");
 }
 
 pub fn nothing_stays_behind() {

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use sweetspot_path::{
     Direction, DirectionSpec, DropReason, DropTail, Dropped, Fan, Jitter, Link, Packet, Pipe,
-    Propagation, Random, RandomLoss,
+    Propagation, QueueDiscipline, Random, RandomLoss,
 };
 use sweetspot_units::{Bytes, Duration, Probability, Rate, Time, Volume};
 
@@ -31,6 +31,7 @@ fn spec() -> DirectionSpec {
         buffer: Volume::Packets(10),
         loss: Probability::ZERO,
         jitter: Duration::ZERO,
+        queue: QueueDiscipline::DropTail,
     }
 }
 
@@ -41,7 +42,7 @@ fn drain(direction: &mut Direction<Numbered>) -> Vec<(Time, u64)> {
 
 #[test]
 fn a_packet_takes_its_serialisation_and_then_the_delay() {
-    let mut direction = Direction::new(&spec(), 1);
+    let mut direction = Direction::new(&spec(), Bytes::new(1500), 1);
     direction.handle_arrival(at_us(1000), Numbered(0, 1500)).unwrap();
     // 1000 us + 1500 B x 8 / 100 Mbit/s = 120 us + 10,000 us.
     assert_eq!(direction.poll_timeout(), Some(at_us(11_120)));
@@ -53,7 +54,7 @@ fn a_packet_takes_its_serialisation_and_then_the_delay() {
 fn drop_threshold_is_independent_of_delay() {
     for delay_ms in [0, 1, 10, 100, 1000] {
         let delay = Duration::from_millis(delay_ms);
-        let mut direction = Direction::new(&DirectionSpec { delay, ..spec() }, 1);
+        let mut direction = Direction::new(&DirectionSpec { delay, ..spec() }, Bytes::new(1500), 1);
         // 30 packets at once: one on the link and nine behind it are the ten of the buffer.
         let taken = (0..30)
             .filter(|&n| direction.handle_arrival(Time::ZERO, Numbered(n, 1500)).is_ok())
@@ -68,12 +69,12 @@ fn drop_threshold_is_independent_of_delay() {
 #[test]
 fn a_buffer_in_bytes_counts_the_packet_on_the_link() {
     let buffer = Volume::Bytes(Bytes::new(4500));
-    let mut direction = Direction::new(&DirectionSpec { buffer, ..spec() }, 1);
+    let mut direction = Direction::new(&DirectionSpec { buffer, ..spec() }, Bytes::new(1500), 1);
     // 1500 on the link, 1500 + 1000 waiting: 4000 of 4500. 501 do not fit, 500 do.
     for (n, size) in [1500, 1500, 1000].into_iter().enumerate() {
         direction.handle_arrival(Time::ZERO, Numbered(n as u64, size)).unwrap();
     }
-    let refused = Err(Dropped { packet: Numbered(3, 501), reason: DropReason::BufferFull });
+    let refused = Err(Dropped { packet: Numbered(3, 501), reason: DropReason::Queue });
     assert_eq!(direction.handle_arrival(Time::ZERO, Numbered(3, 501)), refused);
     direction.handle_arrival(Time::ZERO, Numbered(4, 500)).unwrap();
     assert_eq!(direction.link().backlog(), Bytes::new(4500));
@@ -196,8 +197,26 @@ fn directions() -> impl Strategy<Value = DirectionSpec> {
             buffer,
             loss: Probability::new(loss).unwrap(),
             jitter: Duration::from_micros(jitter_us),
+            queue: QueueDiscipline::DropTail,
         },
     )
+}
+
+/// A direction behind any discipline.
+fn managed() -> impl Strategy<Value = DirectionSpec> {
+    let queues = [
+        QueueDiscipline::DropTail,
+        QueueDiscipline::Red,
+        QueueDiscipline::Codel,
+        QueueDiscipline::FqCodel,
+    ];
+    let slow = (directions(), 1_u64..5, proptest::sample::select(queues.to_vec()));
+    slow.prop_map(|(spec, mbit, queue)| DirectionSpec {
+        // Slow enough that queues stand for longer than CoDel's interval.
+        rate: Rate::from_mbit_per_second(mbit),
+        queue,
+        ..spec
+    })
 }
 
 /// What came of each arrival, and what came out when.
@@ -206,7 +225,7 @@ type Fates = (Vec<Option<DropReason>>, Vec<(Time, u64)>);
 /// Plays `arrivals`; `polls` says at which arrivals the caller also looks for deliveries, and
 /// how late (in microseconds, up to the delay) it is by then.
 fn play(spec: &DirectionSpec, arrivals: &[(u64, u64)], polls: &[(bool, u64)]) -> Fates {
-    let mut direction = Direction::new(spec, 3);
+    let mut direction = Direction::new(spec, Bytes::new(1500), 3);
     let (mut now, mut refusals, mut out) = (Time::ZERO, Vec::new(), Vec::new());
     for (n, &(gap, size)) in arrivals.iter().enumerate() {
         now += Duration::from_micros(gap);
@@ -223,6 +242,7 @@ fn play(spec: &DirectionSpec, arrivals: &[(u64, u64)], polls: &[(bool, u64)]) ->
         }
     }
     out.extend(drain(&mut direction));
+    refusals.extend(std::iter::from_fn(|| direction.poll_dropped()).map(|d| Some(d.reason)));
     let counters = direction.counters();
     assert!(counters.conserved() && counters.queued == 0);
     (refusals, out)
@@ -230,21 +250,21 @@ fn play(spec: &DirectionSpec, arrivals: &[(u64, u64)], polls: &[(bool, u64)]) ->
 
 proptest! {
     #[test]
-    fn what_comes_in_comes_out_or_is_dropped(spec in directions(), arrivals in arrivals()) {
+    fn what_comes_in_comes_out_or_is_dropped(spec in managed(), arrivals in arrivals()) {
         let (refusals, out) = play(&spec, &arrivals, &[(false, 0)]);
         let dropped = refusals.iter().flatten().count();
         prop_assert_eq!(arrivals.len(), out.len() + dropped);
     }
 
     #[test]
-    fn packets_leave_in_the_order_they_came(spec in directions(), arrivals in arrivals()) {
+    fn packets_of_a_flow_leave_in_the_order_they_came(spec in managed(), arrivals in arrivals()) {
         let (_, out) = play(&spec, &arrivals, &[(false, 0)]);
         prop_assert!(out.windows(2).all(|w| w[0].0 <= w[1].0 && w[0].1 < w[1].1));
     }
 
     #[test]
     fn a_late_caller_changes_no_departure_and_no_drop(
-        spec in directions(),
+        spec in managed(),
         arrivals in arrivals(),
         polls in prop::collection::vec((any::<bool>(), 0_u64..10_000), 1..50),
     ) {
@@ -270,7 +290,7 @@ proptest! {
 
     #[test]
     fn the_backlog_never_exceeds_the_buffer(spec in directions(), arrivals in arrivals()) {
-        let mut direction = Direction::new(&spec, 3);
+        let mut direction = Direction::new(&spec, Bytes::new(1500), 3);
         let mut now = Time::ZERO;
         for (n, &(gap, size)) in arrivals.iter().enumerate() {
             now += Duration::from_micros(gap);

@@ -1,5 +1,5 @@
 //! The out-of-band packets without their I/O: periodic probes and their answers, and packet trains
-//! (section VII-A of the SOBAS paper).
+//! (section VII-A of the SOBAS paper); and what measures a path without a transfer: streams and echoes.
 //!
 //! The receiver probes and the sender answers, so that the answers take the path of the content.
 //! Both probes and answers are numbered, which tells losses in the two directions apart.
@@ -8,6 +8,6 @@ mod float_code;
 mod packet;
 mod reflector;
 
-pub use packet::{PacketAuthenticator, ProbePacket};
+pub use packet::{PacketAuthenticator, ProbePacket, StreamPacket};
 pub use reflector::Reflector;
 pub use sweetspot_sizing::{PROBE_INTERVAL, ProbeAnswer, Prober, TrainCollector, TrainPacket};

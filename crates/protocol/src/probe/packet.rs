@@ -1,5 +1,5 @@
 use sweetspot_sizing::{CongestionState, ProbeAnswer, SenderReport, TrainPacket};
-use sweetspot_units::{Bytes, Duration, Rate};
+use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use super::float_code::{THREE_BYTES, TWO_BYTES};
 use crate::Session;
@@ -26,6 +26,33 @@ pub enum ProbePacket {
     Answer(ProbeAnswer),
     /// Sender to receiver, in a burst.
     Train(TrainPacket),
+    /// Either way on a connection that measures: a packet of a stream.
+    Stream(StreamPacket),
+    /// From who measures: to be sent back at once.
+    Echo {
+        /// Its number, from 0.
+        sequence: u32,
+    },
+    /// An echo that comes back, no longer than it was.
+    Reflected {
+        /// Its number.
+        sequence: u32,
+        /// When it was received at the far end, on that clock.
+        received: Time,
+        /// How long it was held there.
+        held: Duration,
+    },
+}
+
+/// A packet of a stream that measures a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StreamPacket {
+    /// The stream's number.
+    pub stream: u32,
+    /// Its place in the stream, from 0.
+    pub index: u32,
+    /// When it was sent, on the sender's clock.
+    pub sent: Time,
 }
 
 /// Makes and checks the authenticated packets of one connection.
@@ -39,6 +66,9 @@ const PUNCH_KIND: u8 = 1;
 const PROBE_KIND: u8 = 2;
 const ANSWER_KIND: u8 = 3;
 const TRAIN_KIND: u8 = 4;
+const STREAM_KIND: u8 = 5;
+const ECHO_KIND: u8 = 6;
+const REFLECTED_KIND: u8 = 7;
 const ID_BYTES: usize = 4;
 /// Bytes of kind and connection number.
 const PACKET_HEADER_BYTES: usize = 1 + ID_BYTES;
@@ -74,16 +104,29 @@ impl PacketAuthenticator {
             ProbePacket::Probe { .. } => PROBE_KIND,
             ProbePacket::Answer(_) => ANSWER_KIND,
             ProbePacket::Train(_) => TRAIN_KIND,
+            ProbePacket::Stream(_) => STREAM_KIND,
+            ProbePacket::Echo { .. } => ECHO_KIND,
+            ProbePacket::Reflected { .. } => REFLECTED_KIND,
         });
         datagram.extend(self.id);
         match packet {
-            ProbePacket::Punch { sequence } | ProbePacket::Probe { sequence } => {
-                put_word(&mut datagram, *sequence)
-            }
+            ProbePacket::Punch { sequence }
+            | ProbePacket::Probe { sequence }
+            | ProbePacket::Echo { sequence } => put_word(&mut datagram, *sequence),
             ProbePacket::Answer(answer) => put_answer(&mut datagram, answer),
             ProbePacket::Train(train) => {
                 put_word(&mut datagram, train.train);
                 put_word(&mut datagram, train.index);
+            }
+            ProbePacket::Stream(packet) => {
+                put_word(&mut datagram, packet.stream);
+                put_word(&mut datagram, packet.index);
+                put_long(&mut datagram, packet.sent.as_nanos());
+            }
+            ProbePacket::Reflected { sequence, received, held } => {
+                put_word(&mut datagram, *sequence);
+                put_long(&mut datagram, received.as_nanos());
+                put_long(&mut datagram, held.as_nanos());
             }
         }
         datagram.resize(size - MAC_BYTES, 0);
@@ -113,6 +156,18 @@ impl PacketAuthenticator {
                 let (train, index) = (take_word(&mut fields)?, take_word(&mut fields)?);
                 Some(ProbePacket::Train(TrainPacket { train, index }))
             }
+            STREAM_KIND => {
+                let (stream, index) = (take_word(&mut fields)?, take_word(&mut fields)?);
+                let sent = Time::from_nanos(take_long(&mut fields)?);
+                Some(ProbePacket::Stream(StreamPacket { stream, index, sent }))
+            }
+            ECHO_KIND => Some(ProbePacket::Echo { sequence: take_word(&mut fields)? }),
+            REFLECTED_KIND => {
+                let sequence = take_word(&mut fields)?;
+                let received = Time::from_nanos(take_long(&mut fields)?);
+                let held = Duration::from_nanos(take_long(&mut fields)?);
+                Some(ProbePacket::Reflected { sequence, received, held })
+            }
             _ => None,
         }
     }
@@ -126,6 +181,16 @@ fn take_word(rest: &mut &[u8]) -> Option<u32> {
     let (word, left) = rest.split_first_chunk::<4>()?;
     *rest = left;
     Some(u32::from_be_bytes(*word))
+}
+
+fn put_long(out: &mut Vec<u8>, n: u64) {
+    out.extend(n.to_be_bytes());
+}
+
+fn take_long(rest: &mut &[u8]) -> Option<u64> {
+    let (long, left) = rest.split_first_chunk::<8>()?;
+    *rest = left;
+    Some(u64::from_be_bytes(*long))
 }
 
 fn put_answer(out: &mut Vec<u8>, answer: &ProbeAnswer) {
@@ -258,6 +323,14 @@ mod tests {
             answer,
             any::<[u32; 2]>()
                 .prop_map(|[train, index]| ProbePacket::Train(TrainPacket { train, index })),
+            (any::<[u32; 2]>(), any::<u64>()).prop_map(|([stream, index], sent)| {
+                ProbePacket::Stream(StreamPacket { stream, index, sent: Time::from_nanos(sent) })
+            }),
+            any::<u32>().prop_map(|sequence| ProbePacket::Echo { sequence }),
+            (any::<u32>(), any::<[u64; 2]>()).prop_map(|(sequence, [received, held])| {
+                let received = Time::from_nanos(received);
+                ProbePacket::Reflected { sequence, received, held: Duration::from_nanos(held) }
+            }),
         ]
     }
 

@@ -103,6 +103,9 @@ impl Admission {
         if has_expired(&client) {
             return Err(TransferError::Expired(peer));
         }
+        if hello.measures {
+            return Ok((session, hello, client));
+        }
         if self.role == Some(hello.role) {
             let what = if hello.role == Role::Sender { "send" } else { "receive" };
             return Err(TransferError::SameRole(peer, what));

@@ -162,6 +162,34 @@ impl Contact {
         joins: bool,
         congestion: Option<&str>,
     ) -> Result<(Link, Option<Ticket>), TransferError> {
+        self.greet(congestion, |proof| Hello {
+            version: VERSION,
+            proof,
+            role,
+            transfer: transfer.to_owned(),
+            joins,
+            measures: false,
+        })
+    }
+
+    /// Connects to measure the path; `joins` if only to fill it.
+    pub(crate) fn dial_to_measure(&self, joins: bool) -> Result<Link, TransferError> {
+        let (link, _) = self.greet(None, |proof| Hello {
+            version: VERSION,
+            proof,
+            role: Role::Receiver,
+            transfer: String::new(),
+            joins,
+            measures: true,
+        })?;
+        Ok(link)
+    }
+
+    fn greet(
+        &self,
+        congestion: Option<&str>,
+        hello: impl FnOnce(String) -> Hello,
+    ) -> Result<(Link, Option<Ticket>), TransferError> {
         let deadline = clock::now() + HANDSHAKE_TIMEOUT;
         let (host, port) = self.address();
         let socket = connect(host, port)?;
@@ -179,13 +207,7 @@ impl Contact {
             Contact::Code(at) => Some(spoken::dial(&at.code, &channel, &mut frames, deadline)?),
         };
         let session = channel.session(secret.as_ref())?;
-        channel.say(&Message::Hello(Hello {
-            version: VERSION,
-            proof: session.dialer_proof(),
-            role,
-            transfer: transfer.to_owned(),
-            joins,
-        }))?;
+        channel.say(&Message::Hello(hello(session.dialer_proof())))?;
         match frames.opening_message(clock::now() + HANDSHAKE_TIMEOUT)? {
             Message::Welcome { proof } if session.is_listener_proof(&proof) => {}
             Message::Welcome { .. } => {

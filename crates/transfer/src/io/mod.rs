@@ -9,6 +9,7 @@ mod failures;
 pub mod identity;
 mod incoming;
 pub mod link;
+pub mod measure;
 mod outgoing;
 mod probe_responder;
 mod quota;

@@ -27,6 +27,7 @@ use super::connection_table::ConnectionTable;
 use super::identity::{AskFor, Identity, draw_secret};
 use super::incoming::Bounds;
 use super::link::{FurtherLinks, Link};
+use super::measure;
 use super::quota::QuotaTable;
 use super::receive::{self, ReceiveConfig, Target};
 use super::send;
@@ -156,6 +157,10 @@ pub trait ServerObserver: Sync {
     /// The path of transfer `number` broke; it may go on over a new connection.
     fn interrupted(&self, number: u64, error: &TransferError) {
         let _ = (number, error);
+    }
+    /// A peer measured the path, over one of its connections.
+    fn measured(&self, peer: SocketAddr, result: &Result<(), TransferError>) {
+        let _ = (peer, result);
     }
     /// A connection was refused.
     fn turned_away(&self, error: &TransferError);
@@ -338,6 +343,10 @@ impl Server {
         };
         self.connection_table.authenticated(connection);
         let peer = link.channel.peer();
+        if hello.measures {
+            let result = measure::serve(&self.udp_demux, link, hello.joins);
+            return reception.measured(peer, &result);
+        }
         if hello.joins {
             if let Err(link) = self.transfers.join(&hello.transfer, &client, link) {
                 let reason = "that transfer does not run here".to_owned();

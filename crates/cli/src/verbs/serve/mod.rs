@@ -398,6 +398,13 @@ impl ServerObserver for ServerReporter {
         self.print(&format!("{error} (waiting for it)"));
     }
 
+    fn measured(&self, peer: SocketAddr, result: &Result<(), TransferError>) {
+        match result {
+            Ok(()) => self.reporter.detail(&format!("{peer} measured the path")),
+            Err(error) => self.print(&error.to_string()),
+        }
+    }
+
     fn turned_away(&self, error: &TransferError) {
         self.log.refused(error);
         let mut turned_away = self.turned_away.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,0 +1,10 @@
+//! The benchmark of `measure`: random paths on the emulator, and how close it comes to what they are.
+
+mod cross;
+mod document;
+mod plan;
+mod play;
+
+pub use document::document;
+pub use plan::plans;
+pub use play::{PathResult, play};

@@ -1,0 +1,147 @@
+//! One path, measured.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sweetspot_emulator::Emulation;
+use sweetspot_linux::clock;
+use sweetspot_units::{Duration, Rate};
+
+use super::cross::beside;
+use super::plan::{CrossKind, PathPlan};
+
+/// What was true of a path, and what was found.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct PathResult {
+    /// Capacity, bit/s.
+    pub rate_bps: f64,
+    /// Two-way propagation, s.
+    pub rtt_s: f64,
+    /// Buffer, bytes.
+    pub buffer_bytes: f64,
+    /// Random loss.
+    pub loss: f64,
+    /// Jitter each way, s.
+    pub jitter_s: f64,
+    /// The queue discipline.
+    pub queue: String,
+    /// Other traffic: its kind, and what it leaves on average, bit/s; of TCP what it carried before the measurement.
+    pub cross: Option<String>,
+    pub available_bps: f64,
+    /// What `measure --json` printed.
+    pub measured: Value,
+    /// What iperf3 says that one TCP connection carries, bit/s of payload.
+    pub iperf3_bps: Option<f64>,
+    /// Whether the emulator certified the run, and why not.
+    pub trust: bool,
+    pub reasons: Vec<String>,
+}
+
+const PORT: u16 = 7000;
+/// How long iperf3 runs.
+const IPERF3_SECONDS: &str = "4";
+/// Other traffic begins, and is looked at, so long before anything is measured.
+const SETTLING: Duration = Duration::from_secs(1);
+const ALONE: Duration = Duration::from_secs(4);
+const TICKET_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A program that ends with its holder.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // One that has ended by itself is as good.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Measures the path of `plan` from the far end to the near one with `program`.
+pub fn play(plan: &PathPlan, program: &Path, scratch: &Path) -> Result<PathResult, String> {
+    let emulation = Emulation::start(&plan.path).map_err(|e| e.to_string())?;
+    let played = beside(plan.cross, emulation.near(), emulation.far(), || {
+        let alone = alone(&emulation);
+        Ok::<_, String>((measure(program, scratch, &emulation)?, iperf3(&emulation), alone))
+    });
+    let certificate = emulation.finish().map_err(|e| e.to_string())?;
+    let (measured, iperf3_bps, alone) = played.map_err(|e| format!("other traffic: {e}"))??;
+    let down = &plan.path.down;
+    let others = match plan.cross {
+        None => Rate::from_f64(0.0),
+        // What TCP makes of its pace is its own affair.
+        Some(cross) if cross.kind == CrossKind::Tcp => alone,
+        Some(cross) => cross.rate,
+    };
+    Ok(PathResult {
+        rate_bps: down.rate.as_f64(),
+        rtt_s: plan.path.rtt().as_secs_f64(),
+        buffer_bytes: down.buffer.in_bytes(plan.path.mtu).as_f64(),
+        loss: down.loss.get(),
+        jitter_s: down.jitter.as_secs_f64(),
+        queue: down.queue.name().to_owned(),
+        cross: plan.cross.map(|cross| cross.kind.name().to_owned()),
+        available_bps: down.rate.saturating_sub(others).as_f64(),
+        measured,
+        iperf3_bps,
+        trust: certificate.verdict.trust,
+        reasons: certificate.verdict.reasons.iter().map(ToString::to_string).collect(),
+    })
+}
+
+/// What other traffic carries while nothing else is on the path.
+fn alone(emulation: &Emulation) -> Rate {
+    clock::sleep_until(clock::now() + SETTLING);
+    let _ = emulation.observe();
+    clock::sleep_until(clock::now() + ALONE);
+    let samples = emulation.observe();
+    let (Some(first), Some(last)) = (samples.first(), samples.last()) else {
+        return Rate::from_f64(0.0);
+    };
+    let bytes = last.down.delivered.saturating_sub(first.down.delivered);
+    let span = last.at.saturating_sub(first.at).max(Duration::from_millis(1));
+    bytes / span
+}
+
+fn measure(program: &Path, scratch: &Path, emulation: &Emulation) -> Result<Value, String> {
+    let ticket = scratch.join("ticket");
+    let output = File::create(&ticket).map_err(|e| format!("{}: {e}", ticket.display()))?;
+    let mut serve = Command::new(program);
+    serve.arg("serve").arg("--dir").arg(scratch).arg("--listen");
+    serve.arg(format!("{}:{PORT}", emulation.far().address())).stdout(output);
+    serve.stderr(Stdio::null());
+    let serving = emulation.far().spawn(&mut serve).map_err(|e| e.to_string())?;
+    let _serving = Running(serving);
+    let deadline = clock::now() + TICKET_TIMEOUT;
+    while fs::read_to_string(&ticket).unwrap_or_default().lines().next().is_none() {
+        if clock::now() > deadline {
+            return Err("serve printed no ticket".to_owned());
+        }
+        clock::sleep_until(clock::now() + Duration::from_millis(50));
+    }
+    let mut command = Command::new(program);
+    command.args(["measure", "--json", "--direction", "down", "--ticket-file"]).arg(&ticket);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let near = emulation.near().spawn(&mut command).map_err(|e| e.to_string())?;
+    let output = near.wait_with_output().map_err(|e| e.to_string())?;
+    serde_json::from_slice(&output.stdout)
+        .map_err(|e| format!("measure: {e}: {}", String::from_utf8_lossy(&output.stderr).trim()))
+}
+
+/// What iperf3 gets from the far end; `None` where it is not installed or fails.
+fn iperf3(emulation: &Emulation) -> Option<f64> {
+    let mut serve = Command::new("iperf3");
+    serve.args(["-s", "-1"]).stdout(Stdio::null()).stderr(Stdio::null());
+    let _serving = Running(emulation.far().spawn(&mut serve).ok()?);
+    clock::sleep_until(clock::now() + Duration::from_millis(300));
+    let mut client = Command::new("iperf3");
+    client
+        .args(["-R", "-J", "-t", IPERF3_SECONDS, "-c"])
+        .arg(emulation.far().address().to_string());
+    client.stdout(Stdio::piped()).stderr(Stdio::null());
+    let output = emulation.near().spawn(&mut client).ok()?.wait_with_output().ok()?;
+    let said: Value = serde_json::from_slice(&output.stdout).ok()?;
+    said["end"]["sum_received"]["bits_per_second"].as_f64()
+}

@@ -1,0 +1,234 @@
+//! A measurement on a terminal of 80 columns.
+
+use std::fmt::Display;
+
+use sweetspot_measure::{DirectionReport, Discipline, Finding};
+use sweetspot_transfer::Measured;
+use sweetspot_units::{Bytes, Duration};
+
+use super::outlook::Outlook;
+
+/// The width of names, and of a direction's column.
+const NAME: usize = 19;
+const COLUMN: usize = 29;
+/// The width of a line.
+const WIDTH: usize = 80;
+
+/// Prints the measurement.
+pub fn print(measured: &Measured, outlook: &Outlook) {
+    let report = &measured.report;
+    out!("Path to {}, measured in {}", measured.peer, rounded(measured.took));
+    let round_trip = &report.round_trip;
+    row("round trip", &[of(&round_trip.base, false)]);
+    row("  5 to 95 %", &[of(&round_trip.variation, false)]);
+    if let Some((first, last)) = report.changed {
+        let words = "so that what was measured in between is of two paths: measure again";
+        wrapped(&format!("The base round trip changed from {first} to {last}, {words}."), "");
+    }
+    if !report.directions.is_empty() {
+        rates(&report.directions);
+    }
+    tcp(measured);
+    let intrusion = &report.intrusion;
+    let queue = match intrusion.longest_queue_s {
+        0.0 => "it was not seen to queue".to_owned(),
+        longest => format!("the longest queue was {}", rounded(Duration::from_secs_f64(longest))),
+    };
+    out!("Put {} on the path; {queue}.", Bytes::new(intrusion.bytes));
+    unknown(measured);
+    expected(outlook);
+}
+
+/// What was found of each direction, side by side.
+fn rates(directions: &[DirectionReport]) {
+    row(
+        "",
+        &columns(directions, |d| match d.direction {
+            sweetspot_measure::Direction::Down => "from there".to_owned(),
+            sweetspot_measure::Direction::Up => "to there".to_owned(),
+        }),
+    );
+    row("capacity", &columns(directions, |d| of(&d.capacity, true)));
+    row("available", &columns(directions, |d| of(&d.available, true)));
+    row("buffer", &columns(directions, |d| of(&d.buffer.bytes, false)));
+    row("  at this rate", &columns(directions, |d| of(&d.buffer.delay, false)));
+    row("queue discipline", &columns(directions, discipline));
+    row("random loss", &columns(directions, loss));
+    row("  in a row", &columns(directions, |d| of(&d.loss.burst, true)));
+    row(
+        "reordered",
+        &columns(directions, |d| format!("{} of {}", d.reordering.reordered, d.reordering.arrived)),
+    );
+    row("jitter", &columns(directions, |d| of(&d.jitter, false)));
+    if directions.iter().any(|d| d.load.is_some()) {
+        loads(directions);
+    }
+}
+
+fn columns(
+    directions: &[DirectionReport],
+    cell: impl Fn(&DirectionReport) -> String,
+) -> Vec<String> {
+    directions.iter().map(cell).collect()
+}
+
+fn row(name: &str, cells: &[String]) {
+    let cells: String = cells.iter().map(|cell| format!("{cell:<COLUMN$} ")).collect();
+    out!("{}", format!("  {name:<NAME$}{cells}").trim_end());
+}
+
+/// A value with its interval: its half width if it is `even`, else its ends.
+fn of<T: Copy + Display + sweetspot_measure::Quantity>(finding: &Finding<T>, even: bool) -> String {
+    let Some(estimate) = finding.estimate() else { return "not known".into() };
+    let (low, high) = (estimate.low.number(), estimate.high.number());
+    let value = estimate.value.number();
+    if even && value > 0.0 {
+        let percent = (high - low) / 2.0 / value * 100.0;
+        format!("{} +- {percent:.1} %", short(estimate.value))
+    } else {
+        format!("{} ({} to {})", short(estimate.value), short(estimate.low), short(estimate.high))
+    }
+}
+
+/// Three digits are enough for a card.
+fn short(value: impl Display) -> String {
+    let text = value.to_string();
+    let Some((number, unit)) = text.split_once(' ') else {
+        return text.parse::<f64>().map_or(text, |number| format!("{number:.2}"));
+    };
+    let Ok(number) = number.parse::<f64>() else { return text };
+    let digits = match number {
+        n if n >= 100.0 => 0,
+        n if n >= 10.0 => 1,
+        _ => 2,
+    };
+    format!("{number:.digits$} {unit}")
+}
+
+fn rounded(span: Duration) -> String {
+    short(span)
+}
+
+fn discipline(report: &DirectionReport) -> String {
+    match &report.discipline {
+        Ok(Discipline::Policer { burst }) => format!("policer, burst {}", short(*burst)),
+        Ok(found) => found.name().to_owned(),
+        Err(_) => "not known".into(),
+    }
+}
+
+fn loss(report: &DirectionReport) -> String {
+    match report.loss.rate.estimate() {
+        None => "not known".into(),
+        Some(estimate) if report.loss.lost == 0 => {
+            format!("none; below {:.2} %", estimate.high.get() * 100.0)
+        }
+        Some(estimate) => format!(
+            "{:.3} % ({:.3} to {:.3})",
+            estimate.value.get() * 100.0,
+            estimate.low.get() * 100.0,
+            estimate.high.get() * 100.0
+        ),
+    }
+}
+
+fn loads(directions: &[DirectionReport]) {
+    let cell = |show: &dyn Fn(&sweetspot_measure::DelayUnderLoad) -> String| {
+        columns(directions, |d| d.load.as_ref().map_or("not measured".into(), show))
+    };
+    row("TCP, congestion", &cell(&|load| load.congestion.clone()));
+    row("  payload", &cell(&|load| load.goodput.value().map_or("not known".into(), short)));
+    row("  round trip", &cell(&|load| of(&load.round_trip, false)));
+    row(
+        "  a minute",
+        &cell(&|load| {
+            load.responsiveness.value().map_or("not known".into(), |rpm| format!("{rpm:.0}"))
+        }),
+    );
+    row("  grade", &cell(&|load| load.grade.map_or("-".into(), |grade| grade.name().to_owned())));
+}
+
+fn tcp(measured: &Measured) {
+    let tcp = &measured.tcp;
+    let scale = match tcp.window_scale {
+        Some((send, receive)) => format!("window scales {send} and {receive}"),
+        None => "no window scaling".into(),
+    };
+    let has = |has: bool, name: &str| if has { name.to_owned() } else { format!("no {name}") };
+    let (sack, ecn) = (has(tcp.sack, "SACK"), has(tcp.ecn, "ECN"));
+    let timestamps = has(tcp.timestamps, "timestamps");
+    let words = format!(
+        "MTU {} B, segments of {} B, {scale}, {sack}, {timestamps}, {ecn}.",
+        tcp.path_mtu.get(),
+        tcp.segment.get()
+    );
+    wrapped(&words, "");
+}
+
+/// What could not be told, and why, each reason once.
+fn unknown(measured: &Measured) {
+    let mut reasons: Vec<String> = Vec::new();
+    for d in &measured.report.directions {
+        let way = d.direction.name();
+        let mut add = |what: &str, why: Option<&String>| {
+            if let Some(why) = why {
+                let reason = format!("{what} ({way}): {why}");
+                if !reasons.contains(&reason) {
+                    reasons.push(reason);
+                }
+            }
+        };
+        add("capacity", why(&d.capacity));
+        add("available bandwidth", why(&d.available));
+        add("buffer", why(&d.buffer.bytes));
+        add("queue discipline", d.discipline.as_ref().err());
+        add("random loss", why(&d.loss.rate));
+        add("jitter", why(&d.jitter));
+        d.left_out.iter().for_each(|left| add("left out", Some(left)));
+    }
+    if !reasons.is_empty() {
+        out!("What could not be told, and why:");
+        reasons.iter().for_each(|reason| wrapped(reason, "  "));
+    }
+}
+
+fn why<T>(finding: &Finding<T>) -> Option<&String> {
+    match finding {
+        Finding::Unknown(why) => Some(why),
+        Finding::Known { .. } => None,
+    }
+}
+
+fn expected(outlook: &Outlook) {
+    if let Some(why) = &outlook.unknown {
+        return wrapped(&format!("What TCP would get was not simulated: {why}."), "");
+    }
+    out!("What one TCP transfer would get, by simulation of the first direction:");
+    let line = |name: &str, e: &super::outlook::Expected| {
+        out!(
+            "  {name:<NAME$}{:>8.2} Mbit/s  {:>7.1} ms  {:>6.3} % lost",
+            e.goodput_bps / 1e6,
+            e.rtt_s * 1e3,
+            e.loss_rate * 100.0
+        );
+    };
+    outlook.congestion.iter().for_each(|e| line(e.congestion, e));
+    if let Some((window, e)) = outlook.window_bytes.zip(outlook.window.as_ref()) {
+        line(&format!("window {}", Bytes::new(window)), e);
+    }
+}
+
+/// Prints words on lines of [`WIDTH`] columns, those after the first indented further.
+pub fn wrapped(words: &str, indent: &str) {
+    let mut line = indent.to_owned();
+    for word in words.split_whitespace() {
+        let blank = line.trim().is_empty();
+        if !blank && line.chars().count() + 1 + word.chars().count() > WIDTH {
+            out!("{line}");
+            line = format!("{indent}  {word}");
+        } else {
+            line = if blank { format!("{line}{word}") } else { format!("{line} {word}") };
+        }
+    }
+    out!("{line}");
+}

@@ -1,0 +1,132 @@
+//! A measured path as a scenario.
+
+use std::fmt::Write;
+
+use sweetspot_measure::{DirectionReport, Discipline};
+use sweetspot_scenario::Scenario;
+use sweetspot_transfer::Measured;
+use sweetspot_units::{Bytes, Duration, Rate};
+
+/// A path of which less is used by others is written as free.
+const OTHERS_SHARE: f64 = 0.05;
+/// Less jitter than this comes of the hosts' clocks and schedulers.
+const LEAST_JITTER: Duration = Duration::from_micros(500);
+/// Others' traffic is written as this many sources.
+const OTHERS: u64 = 10;
+/// Hosts have links of this rate or more to their routers.
+const LEAST_ACCESS: Rate = Rate::from_mbit_per_second(1000);
+
+/// A scenario with the path as it was measured, the direction that was measured first.
+#[derive(Debug, Clone)]
+pub struct PathFile {
+    /// The file's text; comments say how each value was found.
+    pub text: String,
+    /// What the text says.
+    pub scenario: Scenario,
+    /// The capacity.
+    pub rate: Rate,
+    /// The base round trip.
+    pub rtt: Duration,
+}
+
+impl PathFile {
+    /// The path as a scenario; the error says what it lacks.
+    pub fn new(measured: &Measured) -> Result<PathFile, String> {
+        let report = &measured.report;
+        let forward = report.directions.first().ok_or("no direction was measured")?;
+        let rate = forward
+            .capacity
+            .value()
+            .ok_or("a scenario takes the capacity, which could not be told")?;
+        let rtt = report
+            .round_trip
+            .base
+            .value()
+            .ok_or("a scenario takes the base round trip, which could not be told")?;
+        let text = written(measured, forward, rate, rtt);
+        let scenario = Scenario::parse(&text).map_err(|error| error.to_string())?;
+        Ok(PathFile { text, scenario, rate, rtt })
+    }
+}
+
+fn written(measured: &Measured, forward: &DirectionReport, rate: Rate, rtt: Duration) -> String {
+    let mut text = String::new();
+    let packet = measured.tcp.path_mtu.get().clamp(576, 9000);
+    let (buffer, buffer_how) = buffer(forward, rate, rtt);
+    let (queue, queue_how) = queue(forward);
+    let loss = forward.loss.rate.value().map_or(0.0, |loss| loss.get());
+    // Writing to a String cannot fail.
+    let mut line = |words: std::fmt::Arguments<'_>| {
+        let _ = writeln!(text, "{words}");
+    };
+    line(format_args!("title = \"path to {}, {}\"", measured.peer, forward.direction.name()));
+    line(format_args!("warmup = \"5s\"\nduration = \"20s\"\n\n[path]"));
+    line(format_args!("# {}", how(&forward.capacity)));
+    line(format_args!("rate = \"{}bit/s\"", rate.bits_per_second()));
+    line(format_args!("# {}", how(&measured.report.round_trip.base)));
+    line(format_args!("rtt = \"{}us\"", rtt.as_micros()));
+    line(format_args!("# {buffer_how}\nbuffer = \"{}B\"", buffer.get().max(packet)));
+    line(format_args!("# {queue_how}\nqueue = \"{queue}\""));
+    line(format_args!("# {}\nloss = \"{}%\"", how(&forward.loss.rate), loss * 100.0));
+    match forward.jitter.value() {
+        Some(jitter) if jitter < LEAST_JITTER => {
+            line(format_args!("# jitter of {jitter} is the hosts' own and left out"));
+        }
+        Some(jitter) => {
+            let us = jitter.as_micros();
+            line(format_args!("# {}\njitter = \"{us}us\"", how(&forward.jitter)));
+        }
+        None => line(format_args!("# jitter: {}", how(&forward.jitter))),
+    }
+    line(format_args!("packet = \"{packet}B\""));
+    let access = rate.scaled(10.0).max(LEAST_ACCESS);
+    line(format_args!("access_rate = \"{}bit/s\"", access.bits_per_second()));
+    line(format_args!("reverse = \"clean\"\n\n[tcp]\nflavour = \"linux\""));
+    if let Some(available) = forward.available.value() {
+        let others = rate.saturating_sub(available);
+        if others.as_f64() > rate.as_f64() * OTHERS_SHARE {
+            let each = others.bits_per_second() / OTHERS;
+            line(format_args!("\n# {}", how(&forward.available)));
+            line(format_args!("[[cross]]\nkind = \"poisson\"\ncount = {OTHERS}"));
+            line(format_args!("rate = \"{each}bit/s\""));
+        }
+    }
+    line(format_args!("\n[[transfer]]\ncongestion = \"cubic\""));
+    line(format_args!("sizing = \"kernel\""));
+    text
+}
+
+/// How a value was found, or that it was not.
+fn how<T: Copy>(finding: &sweetspot_measure::Finding<T>) -> String {
+    match finding {
+        sweetspot_measure::Finding::Known { how, .. } => format!("measured: {how}"),
+        sweetspot_measure::Finding::Unknown(why) => format!("not measured: {why}"),
+    }
+}
+
+fn buffer(forward: &DirectionReport, rate: Rate, rtt: Duration) -> (Bytes, String) {
+    let bytes = &forward.buffer.bytes;
+    match bytes.value() {
+        Some(found) => (found, how(bytes)),
+        None => (rate * rtt, format!("assumed to be a bandwidth-delay product; {}", how(bytes))),
+    }
+}
+
+fn queue(forward: &DirectionReport) -> (&'static str, String) {
+    match &forward.discipline {
+        Ok(Discipline::DropTail) => {
+            ("drop-tail", "measured: it drops only what finds it full".into())
+        }
+        Ok(Discipline::ActiveQueueManagement) => {
+            ("codel", "measured: it drops before it is full; CoDel stands for all that do".into())
+        }
+        Ok(Discipline::PerFlow) => {
+            ("fq-codel", "measured: another flow passed the queue by".into())
+        }
+        Ok(Discipline::Policer { burst }) => (
+            "drop-tail",
+            format!("a policer with a burst of {burst} stands here as a buffer of that depth"),
+        ),
+        Err(why) => ("drop-tail", format!("assumed; not measured: {why}")),
+    }
+}

@@ -1,0 +1,82 @@
+//! The short test's one verdict.
+
+use sweetspot_transfer::Measured;
+use sweetspot_units::{Bytes, Duration};
+
+use super::card::wrapped;
+use super::outlook::Outlook;
+
+/// The verdict on a path.
+pub struct Verdict {
+    lines: Vec<String>,
+    remedy: Option<&'static str>,
+}
+
+/// A remedy pays if the round trip under load falls by more than this.
+const WORTH: Duration = Duration::from_millis(5);
+
+/// What the measurement says, in a sentence per direction, and what would mend it.
+pub fn verdict(measured: &Measured, outlook: &Outlook) -> Verdict {
+    let idle = measured.report.round_trip.median.value();
+    let mut lines = Vec::new();
+    let mut remedy = None;
+    for (place, direction) in measured.report.directions.iter().enumerate() {
+        let rate = direction
+            .load
+            .as_ref()
+            .and_then(|load| load.goodput.value())
+            .or(direction.capacity.value())
+            .map_or("rate not known".to_owned(), |rate| mbit(rate.as_f64()));
+        let mut line = format!("{}: {rate}", direction.direction.name());
+        if let Some(idle) = idle {
+            line += &format!("; {} idle", ms(idle.as_secs_f64()));
+        }
+        let load = direction.load.as_ref();
+        let loaded = load.and_then(|load| load.round_trip.value());
+        if let Some((loaded, grade)) = loaded.zip(load.and_then(|load| load.grade)) {
+            line += &format!(", {} loaded, grade {}", ms(loaded.as_secs_f64()), grade.name());
+        }
+        // The simulation is of the direction that was measured first.
+        if let Some((window, held)) = outlook.window_bytes.zip(outlook.window.as_ref())
+            && place == 0
+        {
+            let (rate, rtt) = (mbit(held.goodput_bps), ms(held.rtt_s));
+            line += &format!("; with a window of {}: {rate}, {rtt}", Bytes::new(window));
+            if loaded.is_some_and(|l| l.as_secs_f64() > held.rtt_s + WORTH.as_secs_f64()) {
+                remedy = Some("sweetspot tune");
+            }
+        }
+        lines.push(line);
+    }
+    if lines.is_empty() {
+        // One-sided.
+        let idle = idle.map_or("round trip not known".to_owned(), |idle| ms(idle.as_secs_f64()));
+        let why = outlook.unknown.as_deref().unwrap_or("nothing else was measured");
+        lines.push(format!("{idle} idle; {why}"));
+    }
+    Verdict { lines, remedy }
+}
+
+impl Verdict {
+    /// In one line.
+    pub fn text(&self) -> String {
+        self.lines.join(" | ")
+    }
+
+    /// Prints it, with the command that mends what can be mended.
+    pub fn print(&self) {
+        self.lines.iter().for_each(|line| wrapped(line, ""));
+        if let Some(command) = self.remedy {
+            out!("To hold downloads at that window: {command}");
+        }
+    }
+}
+
+fn mbit(bps: f64) -> String {
+    let digits = if bps >= 1e7 { 0 } else { 1 };
+    format!("{:.digits$} Mbit/s", bps / 1e6)
+}
+
+fn ms(seconds: f64) -> String {
+    format!("{:.0} ms", seconds * 1e3)
+}

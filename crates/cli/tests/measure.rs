@@ -1,0 +1,177 @@
+//! `sweetspot measure` and `test` between two hosts across an emulated path, and what they wrote played again.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use sweetspot_linux::clock;
+use sweetspot_units::Duration;
+
+type Tested = Result<(), Box<dyn std::error::Error>>;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_sweetspot");
+
+/// Runs `command` at the near end of a path of 20 Mbit/s, 20 ms and 100 kB, with a server at the far end; `None` if
+/// there is no permission for namespaces.
+fn across(dir: &Path, command: &str) -> std::io::Result<Option<Output>> {
+    let at = dir.display();
+    let far = format!("{PROGRAM} serve --dir {at} --listen 10.77.0.2:7000 > {at}/ticket");
+    let near = format!(
+        "while ! [ -s {at}/ticket ]; do sleep 0.1; done; {PROGRAM} {command} --ticket-file {at}/ticket"
+    );
+    let output = Command::new(PROGRAM)
+        .args([
+            "emulate",
+            "--quiet",
+            "--path",
+            "rate=20Mbit/s rtt=20ms buffer=100kB",
+            "--far",
+            &far,
+        ])
+        .args(["--", "sh", "-c", &near])
+        .output()?;
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    if said.contains("no permission for namespaces") {
+        sweetspot_testing::skipped(said.trim());
+        return Ok(None);
+    }
+    Ok(Some(output))
+}
+
+/// Every finding in `value` has an interval around it, or a reason.
+fn findings_are_whole(value: &Value) -> usize {
+    match value {
+        Value::Object(map) if map.contains_key("how") => {
+            let [low, middle, high] =
+                ["low", "value", "high"].map(|key| map[key].as_f64().unwrap_or(f64::NAN));
+            assert!(low <= middle && middle <= high, "{value}");
+            assert!(map["how"].as_str().is_some_and(|how| !how.is_empty()), "{value}");
+            1
+        }
+        Value::Object(map) if map.contains_key("unknown") && map.len() == 1 => {
+            assert!(map["unknown"].as_str().is_some_and(|why| !why.is_empty()), "{value}");
+            1
+        }
+        Value::Object(map) => map.values().map(findings_are_whole).sum(),
+        Value::Array(list) => list.iter().map(findings_are_whole).sum(),
+        _ => 0,
+    }
+}
+
+#[test]
+fn a_measured_path_is_a_scenario_that_plays_again() -> Tested {
+    let dir = tempfile::tempdir()?;
+    let file = dir.path().join("path.toml");
+    let command = format!(
+        "measure --json --direction down --gentle --budget 20MB --scenario {}",
+        file.display()
+    );
+    let Some(output) = across(dir.path(), &command)? else { return Ok(()) };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let measured: Value = serde_json::from_slice(&output.stdout)?;
+    assert!(findings_are_whole(&measured) >= 10, "{measured}");
+    let down = &measured["directions"][0];
+    assert_eq!(down["direction"], "down");
+    assert!(down["buffer_bytes"]["unknown"].is_string(), "a gentle measurement fills no buffer");
+    assert!(measured["intrusion"]["bytes"].as_u64().is_some_and(|bytes| bytes <= 20_000_000));
+    let base = measured["round_trip"]["base_s"]["value"].as_f64().ok_or("no base round trip")?;
+    assert!(base >= 0.02, "nothing is faster than the path's propagation: {base}");
+
+    let text = fs::read_to_string(&file)?;
+    assert!(text.contains("# measured: ") && text.contains("# assumed "), "{text}");
+    let run = Command::new(PROGRAM)
+        .args(["run", &file.to_string_lossy(), "--json", "--set", "duration=2s"])
+        .output()?;
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    let again = Command::new(PROGRAM)
+        .args(["emulate", "--quiet", "--path", &file.to_string_lossy(), "--", "true"])
+        .output()?;
+    assert!(again.status.success(), "{}", String::from_utf8_lossy(&again.stderr));
+    Ok(())
+}
+
+#[test]
+fn a_budget_too_small_for_anything_is_said_and_kept() -> Tested {
+    let dir = tempfile::tempdir()?;
+    let Some(output) = across(dir.path(), "measure --direction up --budget 1kB")? else {
+        return Ok(());
+    };
+    let words = String::from_utf8(output.stdout)?;
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(words.contains("would exceed the budget of 1 kB"), "{words}");
+    assert!(words.contains("Put 0 B on the path"), "{words}");
+    assert!(words.lines().all(|line| line.chars().count() <= 80), "{words}");
+    Ok(())
+}
+
+#[test]
+fn a_measurement_without_a_ticket_says_where_one_comes_from() -> Tested {
+    let output = Command::new(PROGRAM).arg("measure").env_remove("SWEETSPOT_TICKET").output()?;
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr)?;
+    assert!(said.contains("sweetspot serve --dir DIR"), "{said}");
+    Ok(())
+}
+
+#[test]
+fn a_server_that_does_not_run_this_shows_its_round_trip_and_no_more() -> Tested {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
+    let server = listener.local_addr()?.to_string();
+    let output = Command::new(PROGRAM).args(["measure", &server, "--json"]).output()?;
+    let measured: Value = serde_json::from_slice(&output.stdout)?;
+    assert_eq!(measured["peer"], server.as_str());
+    assert_eq!(findings_are_whole(&measured["round_trip"]), 3);
+    assert_eq!(measured["directions"], Value::Array(Vec::new()));
+    assert!(measured["outlook"]["unknown"].is_string());
+    Ok(())
+}
+
+#[test]
+fn a_far_end_that_dies_is_named_and_ends_the_measurement() -> Tested {
+    let dir = tempfile::tempdir()?;
+    let mut serve = Command::new(PROGRAM)
+        .args(["serve", "--listen", "127.0.0.1:0", "--dir"])
+        .arg(dir.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()?;
+    let mut ticket = String::new();
+    BufReader::new(serve.stdout.take().ok_or("no standard output")?).read_line(&mut ticket)?;
+    let measuring = Command::new(PROGRAM)
+        .args(["measure", ticket.trim()])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    // Echoes alone take 1.2 s: it is in their midst.
+    clock::sleep_until(clock::now() + Duration::from_millis(700));
+    serve.kill()?;
+    serve.wait()?;
+    let output = measuring.wait_with_output()?;
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr)?;
+    assert!(said.contains("127.0.0.1:") && said.contains("midst of the measurement"), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+    Ok(())
+}
+
+#[test]
+fn a_path_that_changes_is_none_for_the_emulator() -> Tested {
+    let dir = tempfile::tempdir()?;
+    let file = dir.path().join("changes.toml");
+    fs::write(
+        &file,
+        "duration = \"1s\"\n[path]\nrate = \"9Mbit/s\"\nrtt = \"9ms\"\nbuffer = \"90kB\"\n\
+         [[path.change]]\nat = \"1s\"\nrate = \"5Mbit/s\"\n[[transfer]]\n",
+    )?;
+    let output = Command::new(PROGRAM)
+        .args(["emulate", "--path"])
+        .arg(&file)
+        .args(["--", "true"])
+        .output()?;
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr)?;
+    assert!(said.contains("path.change") && said.contains("`run` does"), "{said}");
+    Ok(())
+}

@@ -1,0 +1,129 @@
+//! The available bandwidth: what the narrow link has left beside other traffic.
+
+use sweetspot_units::{Duration, Rate};
+
+use crate::dispersion::dispersion;
+use crate::finding::Finding;
+use crate::observation::StreamRecord;
+use crate::statistics::{mean_interval, median};
+use crate::trend::{OVERFLOW_SHARE, Trend, growth, trend};
+
+/// The least part of the capacity on either side of the value: what clocks and the capacity's own interval add.
+const LEAST_HALF_WIDTH: f64 = 0.01;
+
+/// A stream is well above the available bandwidth by this part of the capacity.
+const WELL_ABOVE: f64 = 0.15;
+
+/// The available bandwidth of a link of `capacity`, from `streams` sent at known rates; delays that grow by less than
+/// `noise` over a stream do not grow.
+///
+/// A stream of rate R above the available bandwidth A queues at R - A, so that its delays grow by (R - A) / C per second:
+/// each gives A = R - C x growth, and the mean of those well above it counts. Streams that did not grow bound it from below.
+pub fn available_bandwidth(
+    capacity: Rate,
+    streams: &[StreamRecord],
+    noise: Duration,
+) -> Finding<Rate> {
+    let (mut judged, mut steady, mut least_above) = (Vec::new(), 0.0f64, f64::INFINITY);
+    for stream in streams {
+        let Some(rate) = dispersion(stream).map(|found| found.rate_in.as_f64()) else { continue };
+        let trend = trend(stream, noise);
+        match trend {
+            Some(Trend::Increasing) => least_above = least_above.min(rate),
+            Some(Trend::Steady) => steady = steady.max(rate),
+            _ => {}
+        }
+        judged.extend(from_one(capacity.as_f64(), stream).map(|found| (rate, found, trend)));
+    }
+    let found = well_above(capacity.as_f64(), &judged);
+    let most = capacity.as_f64();
+    let half_least = most * LEAST_HALF_WIDTH;
+    let bound = |rate: f64| Rate::from_f64(rate.clamp(0.0, most).round());
+    match mean_interval(&found) {
+        Some((mean, half)) => {
+            let half = half.max(half_least);
+            let how = format!(
+                "growth of the delays of {} self-loading streams, of {} sent",
+                found.len(),
+                streams.len()
+            );
+            Finding::known(bound(mean), bound(mean - half), bound(mean + half), how)
+        }
+        None if steady > 0.0 => Finding::known(
+            bound(steady.min(least_above)),
+            bound(steady.min(least_above)),
+            bound(least_above),
+            "the fastest stream whose delays did not grow",
+        ),
+        None => Finding::unknown("no stream arrived whole enough to judge its delays"),
+    }
+}
+
+/// What the streams give whose rate is well above the available bandwidth: whether the link was busy then is no matter of
+/// chance, so that the choice among them bends nothing.
+fn well_above(capacity: f64, judged: &[(f64, f64, Option<Trend>)]) -> Vec<f64> {
+    let grew = judged.iter().filter(|(.., trend)| *trend == Some(Trend::Increasing));
+    let grew: Vec<f64> = grew.map(|(_, found, _)| *found).collect();
+    let Some(first) = median(grew.iter().copied()) else { return grew };
+    let far = judged.iter().filter(|(rate, ..)| *rate >= first + capacity * WELL_ABOVE);
+    let far: Vec<f64> = far.map(|(_, found, _)| *found).collect();
+    if far.len() >= 2 { far } else { grew }
+}
+
+/// What one stream above the available bandwidth gives. Where the buffer overflowed, delays stop growing; then the rate
+/// at which it arrived, C R / (R + X), says the same.
+fn from_one(capacity: f64, stream: &StreamRecord) -> Option<f64> {
+    let found = dispersion(stream)?;
+    let rate = found.rate_in.as_f64();
+    let growth = if f64::from(stream.lost()) > f64::from(stream.sent) * OVERFLOW_SHARE {
+        rate / found.rate_out.as_f64() - 1.0
+    } else {
+        growth(stream)?
+    };
+    Some(rate - capacity * growth)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observation::Arrival;
+    use proptest::prelude::*;
+    use sweetspot_units::{Bytes, Time};
+
+    /// 200 packets of 1250 bytes at `rate` over a link of `capacity` with `available` left.
+    fn fluid(rate: f64, capacity: f64, available: f64) -> StreamRecord {
+        let growth = ((rate - available) / capacity).max(0.0);
+        let arrivals = (0..200u32).map(|n| {
+            let sent = f64::from(n) * 1e4 / rate;
+            Arrival {
+                index: n,
+                sent: Time::ZERO + Duration::from_secs_f64(sent),
+                received: Time::ZERO + Duration::from_secs_f64(5.0 + sent * (1.0 + growth)),
+            }
+        });
+        StreamRecord { sent: 200, size: Bytes::new(1250), arrivals: arrivals.collect() }
+    }
+
+    proptest! {
+        #[test]
+        fn streams_above_it_give_the_available_bandwidth(
+            capacity in 1e6..1e9, share in 0.0..1.0f64, excess in proptest::collection::vec(0.1..0.6f64, 2..6),
+        ) {
+            let truth = share * capacity;
+            let streams: Vec<_> =
+                excess.iter().map(|e| fluid(truth + e * capacity, capacity, truth)).collect();
+            let noise = Duration::from_micros(1);
+            let found = available_bandwidth(Rate::from_f64(capacity), &streams, noise);
+            let found = found.value().unwrap().as_f64();
+            prop_assert!((found - truth).abs() < 0.002 * capacity, "{found} of {truth}");
+        }
+    }
+
+    #[test]
+    fn streams_that_do_not_grow_bound_it_from_below() {
+        let streams = [fluid(4e7, 1e8, 7e7), fluid(6e7, 1e8, 7e7)];
+        let found = available_bandwidth(Rate::from_f64(1e8), &streams, Duration::from_millis(1));
+        assert!((found.value().unwrap().as_f64() - 6e7).abs() < 1e5, "{found:?}");
+        assert_eq!(found.estimate().unwrap().high, Rate::from_f64(1e8));
+    }
+}

@@ -1,0 +1,127 @@
+//! The depth of the bottleneck's buffer, from a stream that fills it.
+
+use sweetspot_units::{Bytes, Duration, Rate};
+
+use crate::discipline::drops_early;
+use crate::finding::Finding;
+use crate::observation::{Direction, EchoRecord, StreamRecord};
+use crate::statistics::{median, quantile, sorted};
+
+/// Buffers are counted full where this part of the excess over the capacity is lost.
+const FULL_SHARE: f64 = 0.5;
+
+/// A stream faster than the capacity, and what is known of the path without it.
+#[derive(Debug, Clone, Copy)]
+pub struct Overload<'a> {
+    /// Which way the stream went.
+    pub direction: Direction,
+    /// The stream.
+    pub stream: &'a StreamRecord,
+    /// Packets of another flow, echoed meanwhile.
+    pub echoes: &'a EchoRecord,
+    /// The narrow link's capacity.
+    pub capacity: Rate,
+    /// The one-way delay without a queue of ours, as [`Arrival::delay_s`](crate::Arrival::delay_s) counts it.
+    pub reference_s: f64,
+    /// The round trip without a queue of ours.
+    pub base_rtt: Duration,
+    /// The share of packets that is lost without a queue.
+    pub random_loss: f64,
+}
+
+/// A buffer's depth.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BufferDepth {
+    /// In bytes on the wire.
+    pub bytes: Finding<Bytes>,
+    /// As the longest time that a packet waited in it.
+    pub delay: Finding<Duration>,
+}
+
+/// A packet that arrived beside one that was lost: its place and how long it had waited.
+pub(crate) struct BesideLoss {
+    pub index: u32,
+    pub waited_s: f64,
+}
+
+impl Overload<'_> {
+    /// Packets whose neighbour was lost, in the order of sending.
+    pub(crate) fn beside_losses(&self) -> Vec<BesideLoss> {
+        let mut arrivals = self.stream.arrivals.clone();
+        arrivals.sort_unstable_by_key(|arrival| arrival.index);
+        let two = arrivals.windows(2).filter(|two| two[1].index > two[0].index + 1);
+        two.map(|two| BesideLoss {
+            index: two[0].index,
+            waited_s: two[0].delay_s() - self.reference_s,
+        })
+        .collect()
+    }
+
+    /// The longest that a packet waited, but for one in a hundred.
+    pub(crate) fn longest_wait_s(&self) -> f64 {
+        let waits = sorted(self.stream.arrivals.iter().map(|a| a.delay_s() - self.reference_s));
+        quantile(&waits, 0.99).unwrap_or(0.0).max(0.0)
+    }
+
+    /// The rate at which the stream was sent over the capacity, less one.
+    fn excess(&self) -> f64 {
+        let rate = crate::dispersion(self.stream).map_or(0.0, |d| d.rate_in.as_f64());
+        rate / self.capacity.as_f64() - 1.0
+    }
+
+    /// Whether the buffer was full at the end: of the stream's last quarter so much was lost that the link could not
+    /// have carried the rest and queued it, too.
+    pub fn is_full(&self) -> bool {
+        let excess = self.excess();
+        let from = self.stream.sent - self.stream.sent / 4;
+        let sent = self.stream.sent - from;
+        let came = self.stream.arrivals.iter().filter(|a| a.index >= from).count() as u32;
+        let lost = f64::from(sent.saturating_sub(came)) / f64::from(sent.max(1));
+        let needed = (excess / (1.0 + excess) * FULL_SHARE).max(0.03) + self.random_loss;
+        excess > 0.0 && lost >= needed
+    }
+}
+
+/// The buffer's depth: what a packet beside one that was dropped had waited, times the capacity, and itself. It counts
+/// the packet in service.
+pub fn buffer_depth(overload: &Overload<'_>) -> BufferDepth {
+    let size = overload.stream.size;
+    let in_bytes = |wait: f64| overload.capacity * Duration::from_secs_f64(wait) + size;
+    let unknown = |why: String| BufferDepth {
+        bytes: Finding::unknown(why.clone()),
+        delay: Finding::unknown(why),
+    };
+    let longest = overload.longest_wait_s();
+    if !overload.is_full() {
+        return unknown(format!(
+            "it did not fill: it holds {} or more, {} at this rate",
+            in_bytes(longest),
+            Duration::from_secs_f64(longest)
+        ));
+    }
+    if drops_early(overload) {
+        return unknown(format!(
+            "the queue discipline drops before it is full; {} stood in it",
+            in_bytes(longest)
+        ));
+    }
+    let last_half = overload.stream.sent / 2;
+    let waits: Vec<f64> = overload
+        .beside_losses()
+        .iter()
+        .filter(|beside| beside.index >= last_half)
+        .map(|beside| beside.waited_s.max(0.0))
+        .collect();
+    let ordered = sorted(waits.iter().copied());
+    let (Some(wait), Some(low), Some(high)) =
+        (median(waits.iter().copied()), quantile(&ordered, 0.05), quantile(&ordered, 0.95))
+    else {
+        return unknown("no packet arrived beside one that was dropped".into());
+    };
+    let how = format!("what packets had waited beside {} that were dropped", waits.len());
+    let span = Duration::from_secs_f64;
+    BufferDepth {
+        bytes: Finding::known(in_bytes(wait), in_bytes(low), in_bytes(high), how.clone()),
+        delay: Finding::known(span(wait), span(low), span(high), how),
+    }
+}

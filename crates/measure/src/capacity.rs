@@ -1,0 +1,117 @@
+//! The narrow link's capacity, from streams that keep it busy.
+
+use sweetspot_units::Rate;
+
+use crate::dispersion::{Dispersion, dispersion, pair_mode};
+use crate::finding::Finding;
+use crate::observation::StreamRecord;
+use crate::statistics::{line, mean_interval};
+
+/// A stream keeps the link busy if it was sent so much faster than it arrived.
+const BUSY_RATIO: f64 = 1.05;
+/// The least part of the interval on either side: clocks, and what other packets add.
+const LEAST_HALF_WIDTH: f64 = 0.005;
+
+/// What streams show of a capacity.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CapacityEstimate {
+    /// The capacity, counted on IP packets.
+    pub capacity: Finding<Rate>,
+    /// The rate at which pairs of packets come most often.
+    pub pair_mode: Option<Rate>,
+    /// Whether the receiver got packets several at a time.
+    pub coalesced: bool,
+    /// The highest rate at which a stream was sent.
+    pub fastest_in: Rate,
+}
+
+/// The capacity behind which `streams` arrived.
+///
+/// A stream sent at rate R that keeps a link of capacity C busy, together with other traffic X, arrives at
+/// Ro = C R / (R + X), so that 1/Ro = 1/C + (X/C) (1/R): a line over 1/R whose value at 0 is 1/C (Melander,
+/// Bjorkman, Gunningberg 2000, "A new end-to-end probing and analysis method", equation 3). Streams count by their length.
+pub fn capacity<'a>(
+    streams: impl IntoIterator<Item = &'a StreamRecord> + Clone,
+) -> CapacityEstimate {
+    let all: Vec<Dispersion> = streams.clone().into_iter().filter_map(dispersion).collect();
+    let fastest_in = all.iter().map(|d| d.rate_in).max().unwrap_or(Rate::from_f64(0.0));
+    let busy: Vec<Dispersion> = all
+        .iter()
+        .copied()
+        .filter(|d| d.rate_in.as_f64() >= d.rate_out.as_f64() * BUSY_RATIO)
+        .collect();
+    let coalesced = busy.iter().filter(|d| d.coalesced).count() * 2 > busy.len();
+    let capacity = match (all.iter().map(|d| d.rate_out).max(), busy.is_empty()) {
+        (None, _) => Finding::unknown("too few packets of the trains arrived"),
+        (Some(most), true) => Finding::unknown(format!(
+            "this host sent no faster than the path carried: it is {most} or more"
+        )),
+        _ => fitted(&busy),
+    };
+    CapacityEstimate { capacity, pair_mode: pair_mode(streams), coalesced, fastest_in }
+}
+
+fn fitted(busy: &[Dispersion]) -> Finding<Rate> {
+    let points: Vec<_> = busy
+        .iter()
+        .map(|d| (1.0 / d.rate_in.as_f64(), 1.0 / d.rate_out.as_f64(), d.span.as_secs_f64()))
+        .collect();
+    let total: f64 = points.iter().map(|(.., w)| w).sum();
+    let flat = points.iter().map(|(_, y, w)| y * w).sum::<f64>() / total.max(1e-12);
+    // Other traffic never makes the line fall; nor is there more of it than the link carries.
+    let slope = line(&points).map_or(0.0, |line| line.slope).clamp(0.0, 1.0);
+    let mean_x = points.iter().map(|(x, _, w)| x * w).sum::<f64>() / total.max(1e-12);
+    let intercept = flat - slope * mean_x;
+    if intercept <= 0.0 {
+        return Finding::unknown("the trains contradict one another");
+    }
+    let rate = 1.0 / intercept;
+    let own: Vec<f64> = points.iter().map(|(x, y, _)| 1.0 / (y - slope * x).max(1e-15)).collect();
+    let half = mean_interval(&own).map_or(0.1 * rate, |(_, half)| half);
+    let half = half.max(rate * LEAST_HALF_WIDTH);
+    let how = format!(
+        "dispersion of {} streams sent faster than the link, fitted over their rates",
+        busy.len()
+    );
+    let bound = |rate: f64| Rate::from_f64(rate.max(0.0).round());
+    Finding::known(bound(rate), bound(rate - half), bound(rate + half), how)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observation::Arrival;
+    use proptest::prelude::*;
+    use sweetspot_units::{Bytes, Duration, Time};
+
+    /// 200 packets of 1250 bytes at `rate_in` through a busy link of `capacity` that carries `other` besides.
+    fn fluid(rate_in: f64, capacity: f64, other: f64) -> StreamRecord {
+        let rate_out = (capacity * rate_in / (rate_in + other)).min(rate_in);
+        let at = |n: u32, rate: f64| {
+            Time::ZERO + Duration::from_secs_f64(1.0 + f64::from(n) * 1e4 / rate)
+        };
+        let arrivals =
+            (0..200).map(|n| Arrival { index: n, sent: at(n, rate_in), received: at(n, rate_out) });
+        StreamRecord { sent: 200, size: Bytes::new(1250), arrivals: arrivals.collect() }
+    }
+
+    proptest! {
+        #[test]
+        fn other_traffic_does_not_bend_the_capacity(
+            capacity in 1e6..1e9, load in 0.0..0.9f64, speeds in proptest::collection::vec(1.5..20f64, 2..8),
+        ) {
+            let streams: Vec<_> =
+                speeds.iter().map(|s| fluid(s * capacity, capacity, load * capacity)).collect();
+            prop_assume!(speeds.iter().any(|s| (s - speeds[0]).abs() > 0.5));
+            let found = super::capacity(&streams).capacity.value().unwrap().as_f64();
+            prop_assert!((found / capacity - 1.0).abs() < 0.002, "{found} of {capacity}");
+        }
+    }
+
+    #[test]
+    fn a_sender_slower_than_the_path_tells_a_lower_bound_only() {
+        let found = capacity(&[fluid(5e6, 1e8, 0.0)]).capacity;
+        let Finding::Unknown(why) = found else { panic!("{found:?}") };
+        assert!(why.contains("5 Mbit/s or more"), "{why}");
+    }
+}

@@ -1,0 +1,147 @@
+//! How far a stream's packets lie apart behind the narrow link (Dovrolis, Ramanathan, Moore 2004, "Packet-Dispersion
+//! Techniques and a Capacity-Estimation Methodology").
+
+use sweetspot_units::{Duration, Rate};
+
+use crate::observation::StreamRecord;
+use crate::statistics::{line, median, sorted};
+
+/// The fewest packets that show a rate.
+const LEAST_PACKETS: usize = 4;
+/// Gaps below this share of the median belong to one interrupt: the receiver's card or kernel handed several packets
+/// over at once.
+const COALESCED_GAP: f64 = 0.1;
+/// A stream was coalesced if this share of its gaps is.
+const COALESCED_SHARE: f64 = 0.25;
+
+/// The rates of a stream before and behind the path.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Dispersion {
+    /// The rate at which it was sent.
+    pub rate_in: Rate,
+    /// The rate at which it arrived.
+    pub rate_out: Rate,
+    /// The time from its first arrival to the last.
+    pub span: Duration,
+    /// Whether packets were handed over several at a time, so that single gaps mean nothing.
+    pub coalesced: bool,
+}
+
+/// The rates of `stream`: by least squares of the bytes that had come at each time, so that single late packets weigh
+/// little; packets that were lost are not counted. `None` where too few arrived.
+pub fn dispersion(stream: &StreamRecord) -> Option<Dispersion> {
+    let arrivals = &stream.arrivals;
+    if arrivals.len() < LEAST_PACKETS {
+        return None;
+    }
+    let (first, last) = (arrivals.first()?.received, arrivals.last()?.received);
+    let origin = first.as_nanos();
+    let points: Vec<_> = arrivals
+        .iter()
+        .enumerate()
+        // Time over packets: the error is in the time.
+        .map(|(n, arrival)| {
+            let late = arrival.received.as_nanos().wrapping_sub(origin) as i64;
+            (n as f64, late as f64 / 1e9, 1.0)
+        })
+        .collect();
+    let bits = stream.size.as_f64() * 8.0;
+    let per_packet = line(&points)?.slope;
+    let rate_in = rate_in(stream)?;
+    if per_packet <= 0.0 {
+        return None;
+    }
+    Some(Dispersion {
+        rate_in,
+        rate_out: Rate::from_f64((bits / per_packet).round()),
+        span: last.since(first),
+        coalesced: is_coalesced(stream),
+    })
+}
+
+/// The rate at which the stream left its host: over all packets, lost ones too, by their places.
+fn rate_in(stream: &StreamRecord) -> Option<Rate> {
+    let first = stream.arrivals.iter().min_by_key(|arrival| arrival.index)?;
+    let last = stream.arrivals.iter().max_by_key(|arrival| arrival.index)?;
+    let bits = stream.size.as_f64() * 8.0 * f64::from(last.index - first.index);
+    let span = last.sent.since(first.sent).as_secs_f64();
+    Some(Rate::from_f64((bits / span.max(1e-9)).round()))
+}
+
+fn is_coalesced(stream: &StreamRecord) -> bool {
+    let gaps = sorted(
+        stream.arrivals.windows(2).map(|two| two[1].received.since(two[0].received).as_secs_f64()),
+    );
+    let mean = gaps.iter().sum::<f64>() / gaps.len().max(1) as f64;
+    let short = gaps.iter().filter(|gap| **gap < mean * COALESCED_GAP).count();
+    short as f64 > gaps.len() as f64 * COALESCED_SHARE
+}
+
+/// The rate at which pairs of neighbouring packets come most often: the half-sample mode of the pairs' rates
+/// (Bickel, Fruehwirth 2006, "On a fast, robust estimator of the mode"). `None` below twenty pairs.
+pub fn pair_mode<'a>(streams: impl IntoIterator<Item = &'a StreamRecord>) -> Option<Rate> {
+    const LEAST_PAIRS: usize = 20;
+    let mut rates = Vec::new();
+    for stream in streams {
+        let bits = stream.size.as_f64() * 8.0;
+        let adjacent = stream.arrivals.windows(2).filter(|two| two[1].index == two[0].index + 1);
+        let gaps = adjacent.map(|two| two[1].received.since(two[0].received).as_secs_f64());
+        rates.extend(gaps.filter(|gap| *gap > 0.0).map(|gap| bits / gap));
+    }
+    (rates.len() >= LEAST_PAIRS).then(|| half_sample_mode(&sorted(rates)))?
+}
+
+fn half_sample_mode(sorted: &[f64]) -> Option<Rate> {
+    let mut samples = sorted;
+    while samples.len() > 3 {
+        let half = samples.len().div_ceil(2);
+        let width = |start: &usize| {
+            let ratio = samples[start + half - 1] / samples[*start];
+            (ratio * 1e12) as u64
+        };
+        let start = (0..=samples.len() - half).min_by_key(width)?;
+        samples = &samples[start..start + half];
+    }
+    median(samples.iter().copied()).map(|rate| Rate::from_f64(rate.round()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observation::Arrival;
+    use sweetspot_units::{Bytes, Time};
+
+    /// `n` packets of 1250 bytes, sent every 10 us, that arrive as `received` says, in microseconds.
+    fn stream(n: u64, received: impl Fn(u64) -> u64) -> StreamRecord {
+        let at = |us: u64| Time::ZERO + Duration::from_micros(us);
+        let arrivals = (0..n).map(|i| Arrival {
+            index: i as u32,
+            sent: at(i * 10),
+            received: at(1000 + received(i)),
+        });
+        StreamRecord { sent: n as u32, size: Bytes::new(1250), arrivals: arrivals.collect() }
+    }
+
+    #[test]
+    fn packets_handed_over_by_fours_show_the_rate_over_all_and_are_said_to_be_coalesced() {
+        // A packet every 100 us is 100 Mbit/s; each four are handed over with their last.
+        let found = dispersion(&stream(400, |i| (i / 4 * 4 + 3) * 100)).unwrap();
+        assert!(found.coalesced);
+        let error = found.rate_out.as_f64() / 1e8 - 1.0;
+        assert!(error.abs() < 0.01, "{}", found.rate_out);
+        assert!(!dispersion(&stream(400, |i| i * 100)).unwrap().coalesced);
+    }
+
+    #[test]
+    fn the_mode_of_pairs_is_the_link_where_others_come_between_one_pair_in_three() {
+        let mut late = 0;
+        let gaps: Vec<u64> = (0..300)
+            .map(|i| {
+                late += if i % 3 == 0 { 150 + i } else { 100 };
+                late
+            })
+            .collect();
+        let mode = pair_mode([&stream(300, |i| gaps[i as usize])]).unwrap();
+        assert_eq!(mode, Rate::from_mbit_per_second(100));
+    }
+}

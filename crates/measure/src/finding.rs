@@ -1,0 +1,110 @@
+//! A quantity as it was found.
+
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
+use sweetspot_units::{Bytes, Duration, Probability, Rate};
+
+/// A quantity that JSON shows as a number.
+pub trait Quantity: Copy {
+    /// In bits per second, bytes, seconds, or as a share of one.
+    fn number(self) -> f64;
+}
+
+impl Quantity for Rate {
+    fn number(self) -> f64 {
+        self.as_f64()
+    }
+}
+
+impl Quantity for Bytes {
+    fn number(self) -> f64 {
+        self.as_f64()
+    }
+}
+
+impl Quantity for Duration {
+    fn number(self) -> f64 {
+        self.as_secs_f64()
+    }
+}
+
+impl Quantity for Probability {
+    fn number(self) -> f64 {
+        self.get()
+    }
+}
+
+impl Quantity for f64 {
+    fn number(self) -> f64 {
+        self
+    }
+}
+
+/// A value between two bounds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Estimate<T> {
+    /// The value.
+    pub value: T,
+    /// The lower end of its interval.
+    pub low: T,
+    /// The upper end of its interval.
+    pub high: T,
+}
+
+/// A quantity, or why it cannot be told.
+///
+/// As JSON `{"value", "low", "high", "how"}`, or `{"unknown"}` with the reason; numbers are in bits per second, bytes,
+/// seconds, or shares of one.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Finding<T> {
+    /// It was found.
+    Known {
+        /// The value and its interval.
+        estimate: Estimate<T>,
+        /// How.
+        how: String,
+    },
+    /// It cannot be told. Holds the reason.
+    Unknown(String),
+}
+
+impl<T: Copy> Finding<T> {
+    /// A value between `low` and `high`.
+    pub fn known(value: T, low: T, high: T, how: impl Into<String>) -> Finding<T> {
+        Finding::Known { estimate: Estimate { value, low, high }, how: how.into() }
+    }
+
+    /// Nothing, because of `why`.
+    pub fn unknown(why: impl Into<String>) -> Finding<T> {
+        Finding::Unknown(why.into())
+    }
+
+    /// The value, if it is known.
+    pub fn value(&self) -> Option<T> {
+        self.estimate().map(|estimate| estimate.value)
+    }
+
+    /// The value and its interval, if they are known.
+    pub fn estimate(&self) -> Option<Estimate<T>> {
+        match self {
+            Finding::Known { estimate, .. } => Some(*estimate),
+            Finding::Unknown(_) => None,
+        }
+    }
+}
+
+impl<T: Quantity> Serialize for Finding<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        match self {
+            Finding::Known { estimate, how } => {
+                map.serialize_entry("value", &estimate.value.number())?;
+                map.serialize_entry("low", &estimate.low.number())?;
+                map.serialize_entry("high", &estimate.high.number())?;
+                map.serialize_entry("how", how)?;
+            }
+            Finding::Unknown(why) => map.serialize_entry("unknown", why)?,
+        }
+        map.end()
+    }
+}

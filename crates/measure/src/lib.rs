@@ -1,0 +1,69 @@
+//! What a path is, estimated from the times at which packets were sent and received.
+//!
+//! The crate is for whoever can send packets between two hosts and read clocks at both: it says what to send next,
+//! takes what arrived, and reports capacity, available bandwidth, buffer, queue discipline, loss, reordering, round
+//! trips and delay under load. It opens no socket and reads no clock.
+//!
+//! [`Measurement`] is the state machine: [`Measurement::poll_step`] gives the next [`Step`], the caller carries it
+//! out and hands the [`StepResult`] to [`Measurement::handle`], until no step is left; then
+//! [`Measurement::report`] says what was found. Each estimator is a module of its own and can be used alone.
+//!
+//! Every quantity is a [`Finding`]: a value with an interval and how it was found, or the reason why it cannot be
+//! told. The clocks of the two ends need not agree: only differences of one-way delays are used.
+//!
+//! # Example
+//!
+//! A train of packets that left a link of 100 Mbit/s back to back:
+//!
+//! ```
+//! use sweetspot_measure::{Arrival, StreamRecord, dispersion};
+//! use sweetspot_units::{Bytes, Duration, Time};
+//!
+//! // 1250 bytes take 100 us at 100 Mbit/s; the sender was ten times as fast.
+//! let at = |us: u64| Time::ZERO + Duration::from_micros(us);
+//! let arrivals = (0..50u64).map(|i| Arrival {
+//!     index: i as u32,
+//!     sent: at(i * 10),
+//!     received: at(20_000 + i * 100),
+//! });
+//! let train = StreamRecord { sent: 50, size: Bytes::new(1250), arrivals: arrivals.collect() };
+//! let dispersion = dispersion(&train).expect("enough packets");
+//! assert_eq!(dispersion.rate_out.bits_per_second(), 100_000_000);
+//! ```
+
+mod available;
+mod buffer;
+mod capacity;
+mod discipline;
+mod dispersion;
+mod finding;
+mod load;
+mod loss;
+mod measurement;
+mod observation;
+mod plan;
+mod reordering;
+mod report;
+mod round_trip;
+mod search;
+mod statistics;
+mod trend;
+
+pub use available::available_bandwidth;
+pub use buffer::{BufferDepth, Overload, buffer_depth};
+pub use capacity::{CapacityEstimate, capacity};
+pub use discipline::{Discipline, discipline};
+pub use dispersion::{Dispersion, dispersion, pair_mode};
+pub use finding::{Estimate, Finding, Quantity};
+pub use load::{DelayUnderLoad, Grade, delay_under_load};
+pub use loss::{LossEstimate, losses};
+pub use measurement::Measurement;
+pub use observation::{
+    Arrival, Direction, Echo, EchoRecord, LoadRecord, Step, StepResult, StreamRecord,
+};
+pub use plan::Plan;
+pub use reordering::{Reordering, reordering};
+pub use report::{DirectionReport, Intrusion, Report};
+pub use round_trip::{RoundTrip, path_change, round_trip};
+pub use search::{RateSearch, Verdict};
+pub use trend::{Trend, trend};

@@ -1,0 +1,178 @@
+//! Delay while TCP fills the path.
+
+use serde::Serialize;
+use sweetspot_units::{Duration, Rate};
+
+use crate::finding::Finding;
+use crate::observation::{EchoRecord, LoadRecord};
+use crate::statistics::{quantile, sorted};
+
+/// What TCP got and what it cost.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DelayUnderLoad {
+    /// Payload per second.
+    pub goodput: Finding<Rate>,
+    /// The median round trip of another flow meanwhile.
+    pub round_trip: Finding<Duration>,
+    /// Round trips per minute, those of another flow and of the load itself counted alike.
+    pub responsiveness: Finding<f64>,
+    /// By how much the median round trip grew.
+    pub grade: Option<Grade>,
+    /// The sender's congestion control.
+    pub congestion: String,
+    /// Segments sent again.
+    pub retransmitted: u64,
+}
+
+/// How much longer round trips are under load, in the classes that public tests of bufferbloat use: below 5 ms, 30 ms,
+/// 60 ms, 200 ms, 400 ms, and above (Waveform's bufferbloat test).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub enum Grade {
+    /// Below 5 ms.
+    #[serde(rename = "A+")]
+    APlus,
+    /// Below 30 ms.
+    A,
+    /// Below 60 ms.
+    B,
+    /// Below 200 ms.
+    C,
+    /// Below 400 ms.
+    D,
+    /// 400 ms or more.
+    F,
+}
+
+impl Grade {
+    /// The grade of so much more delay.
+    pub fn of(increase: Duration) -> Grade {
+        match increase.as_nanos() / 1_000_000 {
+            0..5 => Grade::APlus,
+            5..30 => Grade::A,
+            30..60 => Grade::B,
+            60..200 => Grade::C,
+            200..400 => Grade::D,
+            _ => Grade::F,
+        }
+    }
+
+    /// As it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            Grade::APlus => "A+",
+            Grade::A => "A",
+            Grade::B => "B",
+            Grade::C => "C",
+            Grade::D => "D",
+            Grade::F => "F",
+        }
+    }
+}
+
+/// The first part of a load, in which the window still grows, does not count.
+const SETTLING_SHARE: f64 = 0.3;
+/// The fewest round trips that say something.
+const LEAST_SAMPLES: usize = 5;
+
+/// Delay under `load`, beside the `idle` median round trip.
+pub fn delay_under_load(idle: Option<Duration>, load: &LoadRecord) -> DelayUnderLoad {
+    let goodput = if load.elapsed > Duration::ZERO && load.content.get() > 0 {
+        let rate = load.content / load.elapsed;
+        let how = format!("{} in {} by {}", load.content, load.elapsed, load.congestion);
+        Finding::known(rate, rate, rate, how)
+    } else {
+        Finding::unknown("nothing arrived")
+    };
+    let foreign = settled(&load.echoes);
+    let own = sorted(load.round_trips.iter().map(|rtt| rtt.as_secs_f64()));
+    let span = Duration::from_secs_f64;
+    let median = quantile(&foreign, 0.5).filter(|_| foreign.len() >= LEAST_SAMPLES);
+    let (low, high) = (quantile(&foreign, 0.05), quantile(&foreign, 0.95));
+    let round_trip = match (median, low, high) {
+        (Some(median), Some(low), Some(high)) => Finding::known(
+            span(median),
+            span(low),
+            span(high),
+            format!("{} echoes of another flow meanwhile", foreign.len()),
+        ),
+        _ => Finding::unknown(format!("{} echoes came back meanwhile", foreign.len())),
+    };
+    let grade = median.zip(idle).map(|(median, idle)| Grade::of(span(median).saturating_sub(idle)));
+    DelayUnderLoad {
+        goodput,
+        round_trip,
+        responsiveness: responsiveness(&foreign, &own),
+        grade,
+        congestion: load.congestion.clone(),
+        retransmitted: load.retransmitted,
+    }
+}
+
+/// Round trips per minute: 60 s over the mean of what another flow and the loading connection itself take, each the
+/// mean of the samples but the longest twentieth (draft-ietf-ippm-responsiveness, section 5.1.3). Echoes over UDP stand
+/// in for the draft's TCP, TLS and HTTP round trips on new connections.
+fn responsiveness(foreign: &[f64], own: &[f64]) -> Finding<f64> {
+    let trimmed = |sorted: &[f64]| {
+        let kept = sorted.len() - sorted.len() / 20;
+        (sorted.len() >= LEAST_SAMPLES)
+            .then(|| sorted[..kept].iter().sum::<f64>() / kept as f64)
+            .filter(|mean| *mean > 0.0)
+    };
+    match (trimmed(foreign), trimmed(own)) {
+        (Some(foreign), Some(own)) => {
+            let bounds = [60.0 / foreign, 60.0 / own];
+            Finding::known(
+                60.0 / ((foreign + own) / 2.0),
+                bounds[0].min(bounds[1]),
+                bounds[0].max(bounds[1]),
+                "echoes of another flow and the loading connection's own round trips",
+            )
+        }
+        (Some(one), None) | (None, Some(one)) => Finding::known(
+            60.0 / one,
+            60.0 / one,
+            60.0 / one,
+            "one of another flow's and the load's own round trips alone",
+        ),
+        (None, None) => Finding::unknown("too few round trips were seen under load"),
+    }
+}
+
+/// Round trips in order, but those of the first part.
+fn settled(record: &EchoRecord) -> Vec<f64> {
+    let mut echoes = record.echoes.clone();
+    echoes.sort_unstable_by_key(|echo| echo.sent);
+    let skip = (echoes.len() as f64 * SETTLING_SHARE) as usize;
+    sorted(echoes[skip..].iter().map(|echo| echo.round_trip().as_secs_f64()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observation::Echo;
+    use sweetspot_units::{Bytes, Time};
+
+    #[test]
+    fn a_hundred_milliseconds_both_ways_counted_are_six_hundred_round_trips_a_minute() {
+        let sent = |n: u64| Time::ZERO + Duration::from_millis(n * 50);
+        let echoes = (0..60).map(|n| Echo {
+            sent: sent(n),
+            reflected: Time::ZERO,
+            held: Duration::ZERO,
+            received: sent(n) + Duration::from_millis(106),
+        });
+        let load = LoadRecord {
+            content: Bytes::new(12_500_000),
+            elapsed: Duration::from_secs(1),
+            round_trips: vec![Duration::from_millis(94); 20],
+            retransmitted: 3,
+            congestion: "cubic".into(),
+            echoes: EchoRecord { sent: 60, size: Bytes::new(100), echoes: echoes.collect() },
+        };
+        let found = delay_under_load(Some(Duration::from_millis(40)), &load);
+        assert_eq!(found.goodput.value(), Some(Rate::from_mbit_per_second(100)));
+        assert!((found.responsiveness.value().unwrap() - 600.0).abs() < 1e-6);
+        // 66 ms more.
+        assert_eq!(found.grade, Some(Grade::C));
+    }
+}

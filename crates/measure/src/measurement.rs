@@ -1,0 +1,399 @@
+//! The order of a measurement.
+
+use sweetspot_units::{Bytes, Duration, Rate};
+
+use crate::dispersion;
+use crate::observation::{EchoRecord, LoadRecord, Step, StepResult, StreamRecord, gap};
+use crate::plan::Plan;
+use crate::report::Report;
+use crate::search::{RateSearch, Verdict};
+use crate::statistics::{median, quantile, sorted};
+use crate::trend::trend;
+use crate::{Overload, available_bandwidth, capacity};
+
+/// An echo on the wire: as small as its datagram may be.
+const ECHO_SIZE: Bytes = Bytes::new(100);
+/// The time between echoes on an idle path.
+const ECHO_INTERVAL: Duration = Duration::from_millis(20);
+/// A stream that fills the buffer is so much faster than the link.
+const OVERLOAD_RATIO: f64 = 1.5;
+/// The first such stream; where the buffer is not full at its end, the next is longer by the factor.
+const FIRST_OVERLOAD: Duration = Duration::from_millis(400);
+const OVERLOAD_GROWTH: u64 = 3;
+/// A stream that is only a little too fast exceeds the available bandwidth by this part of the capacity.
+const SLIGHT_EXCESS: f64 = 0.1;
+/// Small packets take this part of the available bandwidth.
+const LOSS_SHARE: f64 = 0.3;
+/// The longest that losses are counted, and the most packets per second, which a host sends evenly.
+const LONGEST_LOSS: Duration = Duration::from_secs(12);
+const LOSS_PACKETS_PER_SECOND: f64 = 4000.0;
+/// The fewest packets of a stream.
+const LEAST_STREAM_PACKETS: u32 = 30;
+/// The most packets of a stream.
+const MOST_STREAM_PACKETS: u32 = 100_000;
+/// Delays that grow by less than this are noise of clocks and schedulers.
+const LEAST_NOISE: Duration = Duration::from_micros(300);
+
+/// What was observed of one direction.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Observations {
+    pub trains: Vec<StreamRecord>,
+    pub streams: Vec<StreamRecord>,
+    pub overloads: Vec<(StreamRecord, EchoRecord)>,
+    pub slow: Vec<StreamRecord>,
+    /// A stream that is only a little too fast.
+    pub slight: Option<StreamRecord>,
+    pub load: Option<LoadRecord>,
+    pub search: Option<RateSearch>,
+    /// What was left out, and why.
+    pub left_out: Vec<String>,
+}
+
+impl Observations {
+    /// The capacity that the trains and longer streams so far show.
+    pub fn capacity(&self) -> crate::CapacityEstimate {
+        let streams: Vec<&StreamRecord> = self.trains.iter().chain(self.saturating()).collect();
+        capacity(streams.iter().copied())
+    }
+
+    fn saturating(&self) -> impl Iterator<Item = &StreamRecord> {
+        self.overloads.iter().map(|(stream, _)| stream)
+    }
+
+    /// The one-way delay without a queue of ours: of the streams that were slow enough the least median, so that
+    /// jitter counts as it does in any dense stream.
+    pub fn reference_s(&self) -> Option<f64> {
+        let slow = self.streams.iter().filter(|s| trend(s, LEAST_NOISE).is_some());
+        let medians = slow
+            .chain(&self.slow)
+            .filter_map(|s| median(s.arrivals.iter().map(|arrival| arrival.delay_s())));
+        let least = medians.fold(f64::INFINITY, f64::min);
+        least.is_finite().then_some(least)
+    }
+}
+
+/// What comes next.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Stage {
+    Idle,
+    Trains(usize, u32),
+    Bounding(usize),
+    Averaging(usize, u32),
+    Slow(usize),
+    Overload(usize, Duration),
+    Slight(usize),
+    Load(usize),
+    /// Echoes again: whether the path is still the same.
+    Again,
+    Done,
+}
+
+/// A measurement: which step comes next, and what was found.
+///
+/// Call [`Measurement::poll_step`], carry the step out, hand its result to [`Measurement::handle`], and again until there
+/// is none. A step that cannot be done is handed in as failed; the measurement goes on with what the rest can tell.
+#[derive(Debug, Clone)]
+pub struct Measurement {
+    plan: Plan,
+    stage: Stage,
+    idle: Vec<EchoRecord>,
+    observations: Vec<Observations>,
+    spent: Bytes,
+    failures: u32,
+}
+
+/// After so many failed steps in a row the rest is left out.
+const MOST_FAILURES: u32 = 3;
+
+impl Measurement {
+    /// A measurement as `plan` says.
+    pub fn new(plan: Plan) -> Measurement {
+        let observations = plan.directions.iter().map(|_| Observations::default()).collect();
+        let (idle, spent) = (Vec::new(), Bytes::ZERO);
+        Measurement { plan, stage: Stage::Idle, idle, observations, spent, failures: 0 }
+    }
+
+    /// The next step; `None` at the end. The same until [`Measurement::handle`] was called.
+    pub fn poll_step(&mut self) -> Option<Step> {
+        loop {
+            if self.stage == Stage::Done || self.failures >= MOST_FAILURES {
+                return None;
+            }
+            match self.step() {
+                Some(step) if self.affords(&step) => return Some(step),
+                Some(step) => {
+                    let budget = self.plan.budget.unwrap_or(Bytes::ZERO);
+                    let why = format!(
+                        "{} left out: {} more would exceed the budget of {budget}",
+                        self.what(),
+                        step.cost()
+                    );
+                    self.leave_out(why);
+                    self.skip();
+                }
+                None => self.skip(),
+            }
+        }
+    }
+
+    /// What the step at hand finds out, in words.
+    pub fn what(&self) -> &'static str {
+        match self.stage {
+            Stage::Idle | Stage::Again => "base round trip",
+            Stage::Trains(..) => "capacity",
+            Stage::Bounding(_) | Stage::Averaging(..) => "available bandwidth",
+            Stage::Slow(_) => "random loss",
+            Stage::Overload(..) | Stage::Slight(_) => "buffer and queue discipline",
+            Stage::Load(_) => "delay under load",
+            Stage::Done => "nothing",
+        }
+    }
+
+    /// The result of the step that [`Measurement::poll_step`] gave.
+    pub fn handle(&mut self, result: StepResult) {
+        if let Some(step) = self.step() {
+            self.spent += cost_of(&step, &result);
+        }
+        if let StepResult::Failed(why) = result {
+            self.failures += 1;
+            let why = format!("{}: {why}", self.what());
+            self.leave_out(why);
+            return self.skip();
+        }
+        self.failures = 0;
+        match (self.stage, result) {
+            (Stage::Idle | Stage::Again, StepResult::Echo(record)) => {
+                self.idle.push(record);
+                self.skip();
+            }
+            (Stage::Trains(d, left), StepResult::Stream(record, _)) => {
+                self.observations[d].trains.push(record);
+                self.stage = if left > 1 { Stage::Trains(d, left - 1) } else { Stage::Bounding(d) };
+            }
+            (Stage::Bounding(d), StepResult::Stream(record, _)) => self.bounded(d, record),
+            (Stage::Averaging(d, left), StepResult::Stream(record, _)) => {
+                self.observations[d].streams.push(record);
+                self.stage = if left > 1 { Stage::Averaging(d, left - 1) } else { Stage::Slow(d) };
+            }
+            (Stage::Slow(d), StepResult::Stream(record, _)) => {
+                self.observations[d].slow.push(record);
+                self.skip();
+            }
+            (Stage::Overload(d, length), StepResult::Stream(stream, echoes)) => {
+                self.overloaded(d, length, stream, echoes);
+            }
+            (Stage::Slight(d), StepResult::Stream(record, _)) => {
+                self.observations[d].slight = Some(record);
+                self.skip();
+            }
+            (Stage::Load(d), StepResult::Load(record)) => {
+                self.observations[d].load = Some(record);
+                self.skip();
+            }
+            _ => self.skip(),
+        }
+    }
+
+    /// What was found so far.
+    pub fn report(&self) -> Report {
+        Report::new(&self.plan, &self.idle, &self.observations, self.spent, self.noise())
+    }
+
+    fn bounded(&mut self, d: usize, record: StreamRecord) {
+        let noise = self.noise();
+        let Some(rate) = dispersion(&record).map(|found| found.rate_in) else { return self.skip() };
+        let observations = &mut self.observations[d];
+        let Some(search) = &mut observations.search else { return self.skip() };
+        search.handle(rate, Verdict::from(trend(&record, noise)));
+        observations.streams.push(record);
+    }
+
+    /// A stream that did not fill the buffer is followed by a longer one.
+    fn overloaded(&mut self, d: usize, length: Duration, stream: StreamRecord, echoes: EchoRecord) {
+        let capacity = self.capacity(d).unwrap_or(Rate::from_mbit_per_second(1));
+        let reference_s = self.observations[d].reference_s().unwrap_or(0.0);
+        let base_rtt = Duration::ZERO;
+        let overload = Overload {
+            direction: self.plan.directions[d],
+            stream: &stream,
+            echoes: &echoes,
+            capacity,
+            reference_s,
+            base_rtt,
+            random_loss: 0.0,
+        };
+        let full = overload.is_full();
+        self.observations[d].overloads.push((stream, echoes));
+        let longest = self.plan.overload.unwrap_or(length);
+        if full || length >= longest {
+            self.skip();
+        } else {
+            self.stage = Stage::Overload(d, (length * OVERLOAD_GROWTH).min(longest));
+        }
+    }
+
+    /// The step of the present stage; `None` if nothing is left to do in it.
+    fn step(&mut self) -> Option<Step> {
+        let packet = self.plan.packet;
+        match self.stage {
+            Stage::Idle | Stage::Again => Some(Step::Echo {
+                packets: self.plan.echoes,
+                interval: ECHO_INTERVAL,
+                size: ECHO_SIZE,
+            }),
+            Stage::Trains(d, _) => Some(Step::Stream {
+                direction: self.plan.directions[d],
+                packets: self.plan.train_packets,
+                size: packet,
+                gap: Duration::ZERO,
+                echoes: false,
+            }),
+            Stage::Bounding(d) => {
+                let most = self.plan.bounding;
+                let rate = self.search(d)?.next_rate(most)?;
+                Some(self.stream(d, rate, self.plan.stream, false))
+            }
+            Stage::Averaging(d, _) => {
+                let rate = self.search(d)?.averaging_rate();
+                Some(self.stream(d, rate, self.plan.stream, false))
+            }
+            Stage::Slow(d) => self.slow_stream(d),
+            Stage::Overload(d, length) => {
+                self.plan.overload?;
+                let rate = self.capacity(d)?.scaled(OVERLOAD_RATIO);
+                Some(self.stream(d, rate, length, true))
+            }
+            Stage::Slight(d) => {
+                let (duration, rate) = (self.plan.slight?, self.slight_rate(d)?);
+                Some(self.stream(d, rate, duration, false))
+            }
+            Stage::Load(d) => {
+                let (duration, capacity) = (self.plan.load?, self.capacity(d)?);
+                let most = (capacity * duration).scaled(1.2) + Bytes::new(1_000_000);
+                Some(Step::Load { direction: self.plan.directions[d], duration, most })
+            }
+            Stage::Done => None,
+        }
+    }
+
+    fn search(&mut self, d: usize) -> Option<&RateSearch> {
+        let capacity = self.capacity(d)?;
+        let search = &mut self.observations[d].search;
+        Some(search.get_or_insert(RateSearch::new(capacity)))
+    }
+
+    fn capacity(&self, d: usize) -> Option<Rate> {
+        self.observations[d].capacity().capacity.value()
+    }
+
+    fn stream(&self, d: usize, rate: Rate, length: Duration, echoes: bool) -> Step {
+        let size = self.plan.packet;
+        let packets = (rate * length).in_packets(size);
+        Step::Stream {
+            direction: self.plan.directions[d],
+            packets: packets.clamp(LEAST_STREAM_PACKETS, MOST_STREAM_PACKETS),
+            size,
+            gap: gap(size, rate),
+            echoes,
+        }
+    }
+
+    /// A little more than the link has left, if the buffer is one that was filled.
+    fn slight_rate(&self, d: usize) -> Option<Rate> {
+        let observations = &self.observations[d];
+        let capacity = self.capacity(d)?;
+        observations.overloads.last()?;
+        let available =
+            available_bandwidth(capacity, &observations.streams, self.noise()).value()?;
+        Some(available + capacity.scaled(SLIGHT_EXCESS))
+    }
+
+    /// Small packets below the available bandwidth.
+    fn slow_stream(&self, d: usize) -> Option<Step> {
+        let (low, high) = self.observations[d].search.as_ref()?.bounds();
+        let available = Rate::from_f64((low.as_f64() + high.as_f64()) / 2.0);
+        let fastest = ECHO_SIZE.as_f64() * 8.0 * LOSS_PACKETS_PER_SECOND;
+        let rate = Rate::from_f64((available.as_f64() * LOSS_SHARE).min(fastest));
+        let packets = (rate * LONGEST_LOSS).in_packets(ECHO_SIZE).min(self.plan.loss_packets);
+        (packets >= LEAST_STREAM_PACKETS).then(|| Step::Stream {
+            direction: self.plan.directions[d],
+            packets,
+            size: ECHO_SIZE,
+            gap: gap(ECHO_SIZE, rate),
+            echoes: false,
+        })
+    }
+
+    /// Growth of delays that means nothing: what single packets differ by on the idle path.
+    fn noise(&self) -> Duration {
+        let delays =
+            sorted(self.idle.iter().flat_map(|record| {
+                record.echoes.iter().map(|echo| echo.round_trip().as_secs_f64())
+            }));
+        let spread = quantile(&delays, 0.75)
+            .zip(quantile(&delays, 0.25))
+            .map_or(0.0, |(high, low)| high - low);
+        LEAST_NOISE.max(Duration::from_secs_f64(spread / 2.0))
+    }
+
+    fn affords(&self, step: &Step) -> bool {
+        self.plan.budget.is_none_or(|budget| self.spent + step.cost() <= budget)
+    }
+
+    fn leave_out(&mut self, why: String) {
+        if let Some(d) = self.stage.direction().or((!self.observations.is_empty()).then_some(0)) {
+            self.observations[d].left_out.push(why);
+        }
+    }
+
+    /// The stage behind the present one.
+    fn skip(&mut self) {
+        let trains = |d| match self.plan.directions.get(d) {
+            Some(_) => Stage::Trains(d, self.plan.trains),
+            None => Stage::Again,
+        };
+        self.stage = match self.stage {
+            Stage::Idle => trains(0),
+            Stage::Trains(d, _) => Stage::Bounding(d),
+            Stage::Bounding(d) if self.plan.averaged > 0 => Stage::Averaging(d, self.plan.averaged),
+            Stage::Bounding(d) | Stage::Averaging(d, _) => Stage::Slow(d),
+            Stage::Slow(d) => Stage::Overload(d, FIRST_OVERLOAD),
+            Stage::Overload(d, _) => Stage::Slight(d),
+            Stage::Slight(d) => Stage::Load(d),
+            Stage::Load(d) => trains(d + 1),
+            Stage::Again | Stage::Done => Stage::Done,
+        };
+    }
+}
+
+impl Stage {
+    fn direction(self) -> Option<usize> {
+        match self {
+            Stage::Trains(d, _) | Stage::Averaging(d, _) | Stage::Overload(d, _) => Some(d),
+            Stage::Bounding(d) | Stage::Slow(d) | Stage::Slight(d) | Stage::Load(d) => Some(d),
+            Stage::Idle | Stage::Again | Stage::Done => None,
+        }
+    }
+}
+
+/// What a step put on the path, echoes beside it included.
+fn cost_of(step: &Step, result: &StepResult) -> Bytes {
+    let echoes = |record: &EchoRecord| record.size * (2 * u64::from(record.sent));
+    match result {
+        StepResult::Stream(_, beside) => step.cost() + echoes(beside),
+        StepResult::Load(load) => load.content + echoes(&load.echoes),
+        StepResult::Echo(_) => step.cost(),
+        StepResult::Failed(_) => Bytes::ZERO,
+    }
+}
+
+/// Packets that fill a number of bytes.
+trait InPackets {
+    fn in_packets(self, size: Bytes) -> u32;
+}
+
+impl InPackets for Bytes {
+    fn in_packets(self, size: Bytes) -> u32 {
+        u32::try_from(self.get().div_ceil(size.get().max(1))).unwrap_or(u32::MAX)
+    }
+}

@@ -1,0 +1,207 @@
+//! What a measurement found.
+
+use serde::Serialize;
+use sweetspot_units::{Bytes, Duration, Rate};
+
+use crate::measurement::Observations;
+use crate::observation::{Direction, EchoRecord, StreamRecord};
+use crate::plan::Plan;
+use crate::{
+    BufferDepth, DelayUnderLoad, Discipline, Finding, LossEstimate, Overload, Reordering,
+    RoundTrip, available_bandwidth, buffer_depth, delay_under_load, discipline, losses,
+    path_change, reordering, round_trip,
+};
+
+/// What a measurement found of a path.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Report {
+    /// Round trips on the idle path.
+    pub round_trip: RoundTrip,
+    /// Base round trips at the beginning and at the end, if they differ so much that what was measured in between is of
+    /// two paths.
+    pub changed: Option<(Duration, Duration)>,
+    /// Each direction, in the order in which they were measured.
+    pub directions: Vec<DirectionReport>,
+    /// What the measurement did to the path.
+    pub intrusion: Intrusion,
+}
+
+/// What was found of one direction.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DirectionReport {
+    /// Which.
+    pub direction: Direction,
+    /// The narrow link's capacity, counted on IP packets.
+    pub capacity: Finding<Rate>,
+    /// The rate at which pairs of packets come most often.
+    pub pair_mode: Option<Rate>,
+    /// Whether packets were handed over several at a time.
+    pub coalesced: bool,
+    /// What other traffic leaves of it.
+    pub available: Finding<Rate>,
+    /// The bottleneck's buffer.
+    pub buffer: BufferDepth,
+    /// Its queue discipline, or why it cannot be told.
+    pub discipline: Result<Discipline, String>,
+    /// Losses without a queue.
+    pub loss: LossEstimate,
+    /// Reordering, of all packets.
+    pub reordering: Reordering,
+    /// Delay variation of single packets that is not a queue's.
+    pub jitter: Finding<Duration>,
+    /// Delay while TCP fills it.
+    pub load: Option<DelayUnderLoad>,
+    /// What was left out, and why.
+    pub left_out: Vec<String>,
+}
+
+/// What a measurement did to the path.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Intrusion {
+    /// Bytes put on it, IP headers included; TCP's as payload.
+    pub bytes: u64,
+    /// The longest queue that was seen, seconds.
+    pub longest_queue_s: f64,
+}
+
+/// Below this share of the capacity in use, what delays vary by is no queue of others.
+const OTHERS_SHARE: f64 = 0.05;
+
+impl Report {
+    pub(crate) fn new(
+        plan: &Plan,
+        idle: &[EchoRecord],
+        observations: &[Observations],
+        spent: Bytes,
+        noise: Duration,
+    ) -> Report {
+        let capacities: Vec<Option<Rate>> =
+            observations.iter().map(|o| o.capacity().capacity.value()).collect();
+        let both = [
+            capacities.first().copied().flatten(),
+            // One direction alone stands for the other.
+            capacities.get(1).or(capacities.first()).copied().flatten(),
+        ];
+        // What was queued by the measurement itself may still stand when echoes are asked for again.
+        let round_trip = round_trip(&idle[..idle.len().min(1)], both);
+        let base = round_trip.base.value().unwrap_or(Duration::ZERO);
+        let idle_median = round_trip.median.value();
+        let directions: Vec<_> = plan
+            .directions
+            .iter()
+            .zip(observations)
+            .map(|(direction, o)| of_direction(*direction, o, base, idle_median, noise))
+            .collect();
+        let longest_queue_s = observations.iter().map(longest_queue).fold(0.0, f64::max);
+        let intrusion = Intrusion { bytes: spent.get(), longest_queue_s };
+        Report { round_trip, changed: path_change(idle), directions, intrusion }
+    }
+}
+
+fn of_direction(
+    direction: Direction,
+    o: &Observations,
+    base_rtt: Duration,
+    idle: Option<Duration>,
+    noise: Duration,
+) -> DirectionReport {
+    let found = o.capacity();
+    let mut loss = losses(&o.slow);
+    let capacity = found.capacity.value();
+    let available = match capacity {
+        Some(capacity) if !o.streams.is_empty() => available_bandwidth(capacity, &o.streams, noise),
+        Some(_) => Finding::unknown("no streams were sent for it"),
+        None => Finding::unknown("it takes the capacity, which is not known"),
+    };
+    let others = others_share(capacity, available.value()).unwrap_or(0.0);
+    if let (Finding::Known { how, .. }, true) =
+        (&mut loss.rate, others > OTHERS_SHARE && loss.lost > 0)
+    {
+        *how += "; others use the link, and their queue may have dropped them";
+    }
+    let (discipline, buffer) = of_queue(direction, o, capacity, base_rtt, &loss);
+    let all = o.trains.iter().chain(&o.streams).chain(&o.slow);
+    DirectionReport {
+        direction,
+        jitter: jitter(o, capacity, available.value()),
+        capacity: found.capacity,
+        pair_mode: found.pair_mode,
+        coalesced: found.coalesced,
+        available,
+        buffer,
+        discipline,
+        loss,
+        reordering: reordering(all),
+        load: o.load.as_ref().map(|load| delay_under_load(idle, load)),
+        left_out: o.left_out.clone(),
+    }
+}
+
+fn of_queue(
+    direction: Direction,
+    o: &Observations,
+    capacity: Option<Rate>,
+    base_rtt: Duration,
+    loss: &LossEstimate,
+) -> (Result<Discipline, String>, BufferDepth) {
+    let nothing = |why: &str| {
+        let buffer = BufferDepth { bytes: Finding::unknown(why), delay: Finding::unknown(why) };
+        (Err(why.to_owned()), buffer)
+    };
+    let Some((stream, echoes)) = o.overloads.last() else {
+        return nothing("the queue was not filled");
+    };
+    let (Some(capacity), Some(reference_s)) = (capacity, o.reference_s()) else {
+        return nothing("it takes the capacity and the delay without a queue");
+    };
+    let random_loss = loss.rate.value().map_or(0.0, |p| p.get());
+    let overload =
+        Overload { direction, stream, echoes, capacity, reference_s, base_rtt, random_loss };
+    (discipline(&overload, o.slight.as_ref()), buffer_depth(&overload))
+}
+
+/// How far apart the one-way delays of small, sparse packets lie, where others' queues do not account for it.
+fn jitter(o: &Observations, capacity: Option<Rate>, available: Option<Rate>) -> Finding<Duration> {
+    use crate::statistics::{quantile, sorted};
+    let delays = sorted(o.slow.iter().flat_map(|s| s.arrivals.iter().map(|a| a.delay_s())));
+    let (Some(least), Some(low), Some(high), Some(most)) = (
+        quantile(&delays, 0.0),
+        quantile(&delays, 0.05),
+        quantile(&delays, 0.95),
+        quantile(&delays, 1.0),
+    ) else {
+        return Finding::unknown("no sparse packets were sent");
+    };
+    let span = |s: f64| Duration::from_secs_f64(s.max(0.0));
+    let Some(used) = others_share(capacity, available) else {
+        return Finding::unknown("it takes the available bandwidth, which is not known");
+    };
+    if used > OTHERS_SHARE {
+        return Finding::unknown(format!(
+            "others use {:.0} % of the link, and their queues vary delays, too: {} at most",
+            used * 100.0,
+            span(high - low)
+        ));
+    }
+    Finding::known(
+        span(quantile(&delays, 0.99).unwrap_or(high) - least),
+        span(high - low),
+        span(most - least),
+        format!("one-way delays of {} small packets on a link that is free", delays.len()),
+    )
+}
+
+/// The share of the capacity that others use.
+fn others_share(capacity: Option<Rate>, available: Option<Rate>) -> Option<f64> {
+    Some(1.0 - available?.as_f64() / capacity?.as_f64())
+}
+
+/// The longest wait that streams of this direction caused.
+fn longest_queue(o: &Observations) -> f64 {
+    let Some(reference) = o.reference_s() else { return 0.0 };
+    let overloads = o.overloads.iter().map(|(stream, _)| stream);
+    let delays = |stream: &StreamRecord| {
+        stream.arrivals.iter().map(|a| a.delay_s() - reference).fold(0.0, f64::max)
+    };
+    o.trains.iter().chain(&o.streams).chain(overloads).map(delays).fold(0.0, f64::max)
+}

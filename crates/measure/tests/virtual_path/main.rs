@@ -1,0 +1,145 @@
+//! Whole measurements on paths whose truth is known.
+
+mod path;
+
+use path::{Truth, measure};
+use sweetspot_measure::{Direction, DirectionReport, Discipline, Plan};
+use sweetspot_path::Random;
+use sweetspot_units::{Bytes, Duration, Rate};
+
+/// One direction without TCP, which these paths do not play.
+fn plan() -> Plan {
+    Plan { directions: vec![Direction::Down], load: None, ..Plan::full() }
+}
+
+fn found(truth: Truth) -> DirectionReport {
+    measure(truth, plan(), 7).directions.remove(0)
+}
+
+fn off(found: Option<Rate>, truth: Rate) -> f64 {
+    found.map_or(f64::INFINITY, |rate| (rate.as_f64() / truth.as_f64() - 1.0).abs())
+}
+
+#[test]
+fn a_free_path_is_found_as_it_is() {
+    let truth = Truth::plain();
+    let report = measure(truth, plan(), 7);
+    let down = &report.directions[0];
+    assert!(off(down.capacity.value(), truth.rate) < 0.005, "{:?}", down.capacity);
+    assert!(off(down.available.value(), truth.rate) < 0.03, "{:?}", down.available);
+    let buffer = down.buffer.bytes.value().unwrap();
+    assert!((buffer.as_f64() / 250_000.0 - 1.0).abs() < 0.02, "{buffer}");
+    assert_eq!(down.discipline, Ok(Discipline::DropTail));
+    assert_eq!(down.loss.lost, 0);
+    assert_eq!(down.reordering.reordered, 0);
+    let base = report.round_trip.base.value().unwrap();
+    assert!((base.as_secs_f64() - 0.04).abs() < 1e-5, "{base}");
+}
+
+#[test]
+fn what_others_send_is_not_available() {
+    for pareto in [false, true] {
+        for share in [0.2, 0.5, 0.7] {
+            let cross = Rate::from_mbit_per_second(50).scaled(share);
+            let truth = Truth { cross, pareto, ..Truth::plain() };
+            let down = found(truth);
+            assert!(off(down.capacity.value(), truth.rate) < 0.03, "{share} {:?}", down.capacity);
+            let left = truth.rate - cross;
+            assert!(off(down.available.value(), left) < 0.15, "{share} {:?}", down.available);
+        }
+    }
+}
+
+#[test]
+fn each_discipline_is_known_by_what_it_does_in_overload() {
+    for (queue, expected) in [
+        ("drop-tail", Discipline::DropTail),
+        ("red", Discipline::ActiveQueueManagement),
+        ("codel", Discipline::ActiveQueueManagement),
+        ("fq-codel", Discipline::PerFlow),
+    ] {
+        // 160 ms: four BDPs, as where disciplines matter.
+        let down = found(Truth { queue, buffer: Bytes::new(1_000_000), ..Truth::plain() });
+        assert_eq!(down.discipline, Ok(expected), "{queue}");
+    }
+}
+
+#[test]
+fn random_loss_is_counted_and_makes_no_queue_discipline() {
+    let down = found(Truth { loss: 0.005, ..Truth::plain() });
+    let loss = down.loss.rate.estimate().unwrap();
+    assert!(loss.low.get() <= 0.005 && 0.005 <= loss.high.get(), "{loss:?}");
+    assert_eq!(down.discipline, Ok(Discipline::DropTail));
+    let burst = down.loss.burst.estimate().unwrap();
+    assert!(burst.low <= 1.01, "independent losses come alone: {burst:?}");
+}
+
+#[test]
+fn jitter_does_not_pass_for_buffer() {
+    let jitter = Duration::from_millis(10);
+    let down = found(Truth { jitter, ..Truth::plain() });
+    let buffer = down.buffer.bytes.value().unwrap();
+    assert!((buffer.as_f64() / 250_000.0 - 1.0).abs() < 0.15, "{buffer}");
+    let found = down.jitter.value().unwrap();
+    assert!((found.as_secs_f64() - 0.010).abs() < 0.0015, "{found}");
+}
+
+#[test]
+fn a_budget_is_kept_and_what_it_left_out_is_said() {
+    let budget = Bytes::new(3_000_000);
+    let report = measure(Truth::plain(), Plan { budget: Some(budget), ..plan() }, 7);
+    assert!(report.intrusion.bytes <= budget.get(), "{:?}", report.intrusion);
+    let left_out = report.directions[0].left_out.join("; ");
+    assert!(left_out.contains("budget of 3 MB"), "{left_out}");
+}
+
+#[test]
+fn a_gentle_measurement_fills_no_queue() {
+    let report = measure(Truth::plain(), plan().gentle(), 7);
+    // Sixteen packets of 1500 bytes at 50 Mbit/s: 3.84 ms; a stream at the last rate tried below the capacity: less.
+    assert!(report.intrusion.longest_queue_s < 0.005, "{:?}", report.intrusion);
+    let down = &report.directions[0];
+    assert!(off(down.capacity.value(), Rate::from_mbit_per_second(50)) < 0.02);
+    assert!(down.buffer.bytes.value().is_none() && down.discipline.is_err());
+}
+
+/// Paths that nobody chose: 2 to 500 Mbit/s, 2 to 150 ms each way, buffers of 0.1 to 3 BDP, load up to 60 %.
+#[test]
+fn on_random_paths_most_measurements_are_close() {
+    const PATHS: u64 = 24;
+    let mut misses: [Vec<String>; 3] = Default::default();
+    for seed in 0..PATHS {
+        let mut random = Random::new(seed + 50);
+        let rate = Rate::from_f64((2e6 * 250f64.powf(random.unit())).round());
+        let delay = Duration::from_secs_f64(0.002 * 75f64.powf(random.unit()));
+        let buffer = (rate * (delay * 2)).scaled(0.1 * 30f64.powf(random.unit()));
+        let load = if random.unit() < 0.5 { 0.0 } else { 0.6 * random.unit() };
+        let truth = Truth {
+            rate,
+            delay,
+            buffer: buffer.max(Bytes::new(15_000)),
+            cross: rate.scaled(load),
+            pareto: random.unit() < 0.5,
+            ..Truth::plain()
+        };
+        let down = measure(truth, plan(), seed).directions.remove(0);
+        let case = format!("{truth:?}: {:?}", (&down.capacity, &down.available, &down.buffer));
+        if off(down.capacity.value(), rate) > 0.03 {
+            misses[0].push(case.clone());
+        }
+        if off(down.available.value(), rate - truth.cross) > 0.10 {
+            misses[1].push(case.clone());
+        }
+        let depth = down.buffer.bytes.value().map_or(0.0, |found| found.as_f64());
+        if (depth / truth.buffer.as_f64() - 1.0).abs() > 0.15 {
+            misses[2].push(case);
+        }
+    }
+    // Nine in ten, eight in ten, nine in ten.
+    let allowed = [PATHS as usize / 10, PATHS as usize / 5, PATHS as usize / 10];
+    for (what, (misses, allowed)) in
+        ["capacity", "available bandwidth", "buffer"].iter().zip(misses.iter().zip(allowed))
+    {
+        assert!(misses.len() <= allowed, "{what}: {} misses\n{}", misses.len(), misses.join("\n"));
+    }
+}

@@ -1,0 +1,257 @@
+//! A path in virtual time on which a measurement runs: the elements of `sweetspot-path`, and other traffic.
+
+use sweetspot_measure::{
+    Arrival, Direction, Echo, EchoRecord, LoadRecord, Measurement, Plan, Report, Step, StepResult,
+    StreamRecord,
+};
+use sweetspot_path::{
+    Codel, CodelConfig, Discipline, DropTail, FqCodel, FqCodelConfig, Link, Packet, Propagation,
+    Random, RandomLoss, Red, RedConfig,
+};
+use sweetspot_units::{Bytes, Duration, Probability, Rate, Time, Volume};
+
+/// What is true of both directions of a path.
+#[derive(Debug, Clone, Copy)]
+pub struct Truth {
+    pub rate: Rate,
+    pub delay: Duration,
+    pub buffer: Bytes,
+    pub queue: &'static str,
+    pub loss: f64,
+    pub jitter: Duration,
+    /// What other traffic sends on average, and whether its gaps are Pareto's or exponential.
+    pub cross: Rate,
+    pub pareto: bool,
+}
+
+impl Truth {
+    /// 50 Mbit/s, 20 ms each way, a BDP of buffer, drop-tail, alone.
+    pub fn plain() -> Truth {
+        Truth {
+            rate: Rate::from_mbit_per_second(50),
+            delay: Duration::from_millis(20),
+            buffer: Bytes::new(250_000),
+            queue: "drop-tail",
+            loss: 0.0,
+            jitter: Duration::ZERO,
+            cross: Rate::from_f64(0.0),
+            pareto: false,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Probe {
+    size: Bytes,
+    flow: u64,
+    /// Its place in what was sent; none of other traffic.
+    place: Option<usize>,
+    sent: Time,
+}
+
+impl Packet for Probe {
+    fn wire_size(&self) -> Bytes {
+        self.size
+    }
+
+    fn flow(&self) -> u64 {
+        self.flow
+    }
+}
+
+/// One direction, with its other traffic.
+struct Way {
+    truth: Truth,
+    link: Link<Probe, Discipline<Probe>>,
+    propagation: Propagation,
+    loss: RandomLoss,
+    random: Random,
+    next_cross: Time,
+}
+
+/// The far end's clock is ahead by this.
+const CLOCK_OFFSET: Duration = Duration::from_secs(12_345);
+/// Other traffic comes in packets of this size, from so many sources.
+const CROSS_SIZE: Bytes = Bytes::new(1000);
+/// How fast a host sends a train.
+const HOST_RATE: u64 = 2000;
+
+impl Way {
+    fn new(truth: Truth, seed: u64) -> Way {
+        let packet = Bytes::new(1500);
+        let limit = Volume::Bytes(truth.buffer);
+        let queue = match truth.queue {
+            "red" => {
+                let config = RedConfig::new(limit, packet, packet / truth.rate);
+                Discipline::Red(Box::new(Red::new(config, seed)))
+            }
+            "codel" => Discipline::Codel(Box::new(Codel::new(limit, CodelConfig::default()))),
+            "fq-codel" => {
+                let config = FqCodelConfig::new(limit.in_packets(packet));
+                Discipline::FqCodel(Box::new(FqCodel::new(config, seed)))
+            }
+            _ => Discipline::DropTail(DropTail::new(limit)),
+        };
+        Way {
+            truth,
+            link: Link::new(truth.rate, queue),
+            propagation: Propagation::new(truth.delay, truth.jitter, seed),
+            loss: RandomLoss::new(Probability::new(truth.loss).unwrap(), seed),
+            random: Random::new(seed),
+            next_cross: Time::ZERO,
+        }
+    }
+
+    fn cross_gap(&mut self) -> Duration {
+        let mean = (CROSS_SIZE / self.truth.cross).as_secs_f64();
+        let u = self.random.unit().max(1e-12);
+        // Pareto of shape 1.5 has the mean 3 x its least.
+        let gap = if self.truth.pareto { mean / 3.0 * u.powf(-1.0 / 1.5) } else { -mean * u.ln() };
+        Duration::from_secs_f64(gap)
+    }
+
+    /// Sends packets in the order of time; returns when each was through.
+    fn play(&mut self, packets: &[(Time, Bytes, u64)]) -> Vec<Option<Time>> {
+        let mut through = vec![None; packets.len()];
+        let crossing = self.truth.cross > Rate::from_f64(0.0);
+        for (place, (at, size, flow)) in packets.iter().enumerate() {
+            while crossing && self.next_cross <= *at {
+                let due = self.next_cross;
+                let flow = 100 + u64::from(self.random.unit() < 0.5);
+                self.enter(
+                    due,
+                    Probe { size: CROSS_SIZE, flow, place: None, sent: due },
+                    &mut through,
+                );
+                let gap = self.cross_gap();
+                self.next_cross += gap;
+            }
+            if !self.loss.takes_next() {
+                let probe = Probe { size: *size, flow: *flow, place: Some(place), sent: *at };
+                self.enter(*at, probe, &mut through);
+            }
+        }
+        self.work_off(Time::MAX, &mut through);
+        through
+    }
+
+    fn enter(&mut self, at: Time, probe: Probe, through: &mut [Option<Time>]) {
+        self.work_off(at, through);
+        let _ = self.link.handle_arrival(at, probe);
+    }
+
+    fn work_off(&mut self, until: Time, through: &mut [Option<Time>]) {
+        while let Some((left, probe)) = self.link.poll_departure(until, &mut |_| {}) {
+            assert!(left >= probe.sent);
+            let out = self.propagation.handle_departure(left);
+            if let Some(place) = probe.place {
+                through[place] = Some(out);
+            }
+        }
+    }
+}
+
+/// Runs a measurement.
+pub fn measure(truth: Truth, plan: Plan, seed: u64) -> Report {
+    let mut measurement = Measurement::new(plan);
+    let mut ways = [Way::new(truth, seed), Way::new(truth, seed + 1000)];
+    let mut now = Time::ZERO + Duration::from_secs(1);
+    while let Some(step) = measurement.poll_step() {
+        let result = carry_out(&step, &mut ways, &mut now);
+        measurement.handle(result);
+        // A round trip for the word that it is over, and what the queue takes to drain.
+        now += Duration::from_millis(300) + truth.delay * 2;
+    }
+    measurement.report()
+}
+
+fn carry_out(step: &Step, ways: &mut [Way; 2], now: &mut Time) -> StepResult {
+    match *step {
+        Step::Echo { packets, interval, size } => {
+            let sent: Vec<_> = (0..packets).map(|n| *now + interval * u64::from(n)).collect();
+            *now = *sent.last().unwrap();
+            StepResult::Echo(echoes(&sent, size, ways, &[], 0).0)
+        }
+        Step::Stream { direction, packets, size, gap, echoes: beside } => {
+            let gap = gap.max(size / Rate::from_mbit_per_second(HOST_RATE));
+            let stream: Vec<_> =
+                (0..packets).map(|n| (*now + gap * u64::from(n), size, 1)).collect();
+            let end = stream.last().unwrap().0;
+            let mut asked = Vec::new();
+            // Echoes go on for a while behind the stream, as on a real host that waits for its end.
+            let over = end + Duration::from_millis(500);
+            while beside && asked.last().is_none_or(|last| *last < over) {
+                asked.push(*now + Duration::from_millis(20) * asked.len() as u64);
+            }
+            let way = usize::from(direction == Direction::Down);
+            let (record, through) = echoes(&asked, Bytes::new(100), ways, &stream, way);
+            let came = stream.iter().zip(&through).enumerate();
+            let mut arrivals: Vec<_> = came
+                .filter_map(|(n, ((sent, ..), out))| {
+                    let (sent, received) = (*sent, out.as_ref().copied()?);
+                    let (sent, received) = match direction {
+                        Direction::Up => (sent, received + CLOCK_OFFSET),
+                        Direction::Down => (sent + CLOCK_OFFSET, received),
+                    };
+                    Some(Arrival { index: n as u32, sent, received })
+                })
+                .collect();
+            arrivals.sort_by_key(|arrival| arrival.received);
+            *now = end;
+            StepResult::Stream(StreamRecord { sent: packets, size, arrivals }, record)
+        }
+        Step::Load { .. } => StepResult::Load(LoadRecord {
+            content: Bytes::ZERO,
+            elapsed: Duration::ZERO,
+            round_trips: Vec::new(),
+            retransmitted: 0,
+            congestion: "none".into(),
+            echoes: EchoRecord::default(),
+        }),
+    }
+}
+
+/// Echoes sent at these times, beside a stream on one of the ways; with when the stream's packets were through.
+fn echoes(
+    asked: &[Time],
+    size: Bytes,
+    ways: &mut [Way; 2],
+    stream: &[(Time, Bytes, u64)],
+    stream_way: usize,
+) -> (EchoRecord, Vec<Option<Time>>) {
+    let there = asked.iter().map(|at| (*at, size, 2)).collect();
+    let (up, from_up) = merged(&mut ways[0], there, if stream_way == 0 { stream } else { &[] });
+    let back: Vec<_> = up.iter().flatten().map(|at| (*at, size, 2)).collect();
+    let sent_back: Vec<_> = asked.iter().zip(&up).filter(|(_, at)| at.is_some()).collect();
+    let (down, from_down) = merged(&mut ways[1], back, if stream_way == 1 { stream } else { &[] });
+    let echoes = sent_back.iter().zip(&down).filter_map(|((sent, at), out)| {
+        Some(Echo {
+            sent: **sent,
+            reflected: at.as_ref().copied()? + CLOCK_OFFSET,
+            held: Duration::ZERO,
+            received: out.as_ref().copied()?,
+        })
+    });
+    let record = EchoRecord { sent: asked.len() as u32, size, echoes: echoes.collect() };
+    (record, if stream_way == 0 { from_up } else { from_down })
+}
+
+type Through = Vec<Option<Time>>;
+
+/// Plays two lots of packets in the order of time.
+fn merged(
+    way: &mut Way,
+    first: Vec<(Time, Bytes, u64)>,
+    second: &[(Time, Bytes, u64)],
+) -> (Through, Through) {
+    let mut all: Vec<_> = first.iter().chain(second).copied().enumerate().collect();
+    all.sort_by_key(|(_, (at, ..))| *at);
+    let order: Vec<_> = all.iter().map(|(_, packet)| *packet).collect();
+    let through = way.play(&order);
+    let mut sorted = vec![None; all.len()];
+    for ((place, _), out) in all.iter().zip(through) {
+        sorted[*place] = out;
+    }
+    let rest = sorted.split_off(first.len());
+    (sorted, rest)
+}

@@ -1,0 +1,72 @@
+use serde::{Deserialize, Serialize};
+
+/// What is said on a connection that measures the path. Who connects gives orders, who listens carries them out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "what", rename_all = "snake_case")]
+pub enum MeasureMessage {
+    /// Who listens: whether datagrams from who connected have arrived.
+    Ready {
+        /// Whether they have.
+        datagrams: bool,
+    },
+    /// Order: send a stream of datagrams.
+    Send {
+        /// The stream's number.
+        stream: u32,
+        /// How many packets.
+        packets: u32,
+        /// UDP payload of each, bytes.
+        payload_bytes: u32,
+        /// The time between two, nanoseconds; 0: back to back.
+        gap_ns: u64,
+    },
+    /// Who listens: the stream was sent.
+    Sent {
+        /// The stream's number.
+        stream: u32,
+        /// How many packets.
+        packets: u32,
+    },
+    /// Order: report the arrivals of a stream that was sent; records of them follow.
+    Report {
+        /// The stream's number.
+        stream: u32,
+        /// How many packets it had.
+        packets: u32,
+    },
+    /// Who listens: all arrivals of the stream were reported.
+    Reported {
+        /// The stream's number.
+        stream: u32,
+    },
+    /// Order: send content for a while.
+    Fill {
+        /// For how long, milliseconds.
+        duration_ms: u64,
+        /// The most content, bytes.
+        most_bytes: u64,
+    },
+    /// Order: read content until [`MeasureMessage::Filled`] comes, and say how much it was.
+    Drain,
+    /// Who read content: what it counted.
+    Drained {
+        /// Content read, bytes.
+        content_bytes: u64,
+        /// From the first of it to the last, microseconds.
+        elapsed_us: u64,
+    },
+    /// Who sent content: it is over.
+    Filled {
+        /// Content sent, bytes.
+        content_bytes: u64,
+        /// Smoothed round trips of the connection, as its sender saw them, microseconds.
+        round_trips_us: Vec<u32>,
+        /// Segments sent again.
+        retransmitted: u64,
+        /// The sender's congestion control.
+        congestion: String,
+    },
+}
+
+/// The most round trips in one [`MeasureMessage::Filled`]: it fits into a message.
+pub const MAX_ROUND_TRIPS: usize = 1024;

@@ -1,0 +1,84 @@
+//! What any TCP server shows of the path to it, without running this program.
+
+use std::net::{TcpStream, ToSocketAddrs};
+
+use sweetspot_linux::{clock, tcp};
+use sweetspot_measure::{Echo, EchoRecord, Intrusion, Report, round_trip};
+use sweetspot_units::{Bytes, Duration, Time};
+
+use super::near_end::{Measured, TcpFacts};
+use crate::TransferError;
+
+/// How many connections are made, one after the other, and the pause between them.
+const CONNECTIONS: u32 = 20;
+const INTERVAL: Duration = Duration::from_millis(100);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// A handshake and the end of a connection: seven packets of some 60 bytes.
+const CONNECTION_BYTES: u64 = 7 * 60;
+/// A SYN with the options that Linux sends.
+const SYN_SIZE: Bytes = Bytes::new(60);
+
+/// Measures what the handshakes of TCP connections to `server` (`host:port`) show: round trips, and what both kernels
+/// agree on.
+pub fn measure_one_sided(server: &str) -> Result<Measured, TransferError> {
+    let start = clock::now();
+    let cannot = |source| TransferError::NoAnswer { address: server.to_owned(), source };
+    let peer = server.to_socket_addrs().map_err(cannot)?.next();
+    let peer = peer.ok_or_else(|| cannot(std::io::ErrorKind::NotFound.into()))?;
+    let (mut echoes, mut facts, mut refused) = (Vec::new(), None, None);
+    for _ in 0..CONNECTIONS {
+        match TcpStream::connect_timeout(&peer, CONNECT_TIMEOUT.into()) {
+            Ok(socket) => {
+                let info = tcp::Info::read(&socket).map_err(TransferError::system("TCP_INFO"))?;
+                // The kernel's own count from the SYN to its answer; no timeout was in between.
+                let received = Time::ZERO + info.rtt;
+                if info.total_retrans == 0 {
+                    let (sent, held) = (Time::ZERO, Duration::ZERO);
+                    echoes.push(Echo { sent, reflected: Time::ZERO, held, received });
+                }
+                facts = Some(TcpFacts::of(&info));
+            }
+            // Who refuses or is silent once will again.
+            Err(error) if facts.is_none() => return Err(cannot(error)),
+            Err(error) => refused = Some(error),
+        }
+        clock::sleep_until(clock::now() + INTERVAL);
+    }
+    let tcp =
+        facts.ok_or_else(|| cannot(refused.unwrap_or(std::io::ErrorKind::NotFound.into())))?;
+    let record = EchoRecord { sent: CONNECTIONS, size: SYN_SIZE, echoes };
+    let bytes = u64::from(CONNECTIONS) * CONNECTION_BYTES;
+    let report = Report {
+        round_trip: round_trip(&[record], [None, None]),
+        changed: None,
+        directions: Vec::new(),
+        intrusion: Intrusion { bytes, longest_queue_s: 0.0 },
+    };
+    Ok(Measured { peer, report, tcp, took: clock::now().since(start) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    #[test]
+    fn a_server_on_this_host_shows_its_round_trip_and_what_was_agreed_on() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let found = measure_one_sided(&address.to_string()).unwrap();
+        assert_eq!(found.peer, address);
+        let base = found.report.round_trip.base.estimate().unwrap();
+        assert!(base.low <= base.value && base.value < Duration::from_secs(1), "{base:?}");
+        // Loopback's MTU is 65,536, but IPv4's total length has 16 bits.
+        assert_eq!(found.tcp.path_mtu, Bytes::new(65_535));
+        assert!(found.report.directions.is_empty());
+    }
+
+    #[test]
+    fn a_closed_port_is_named() {
+        let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let error = measure_one_sided(&closed.to_string()).unwrap_err().to_string();
+        assert!(error.contains(&closed.to_string()) && error.contains("refused"), "{error}");
+    }
+}
