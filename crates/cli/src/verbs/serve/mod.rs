@@ -52,7 +52,7 @@ pub struct Arguments {
     #[arg(long, conflicts_with_all = ["dir", "json", "force"])]
     stdout: bool,
     /// Serve those who are named in this file, one per line: KEY NAME dir=DIRECTORY [quota=SIZE]
-    /// [rights=read,write,overwrite] [expires=TIME] [once]; KEY is what `sweetspot key` prints.
+    /// [rights=read,write,overwrite] [expires=TIME] and once; KEY is what `sweetspot key` prints.
     /// What is changed in it counts at once
     #[arg(long, value_name = "FILE", conflicts_with_all = ["dir", "stdout", "force", "once", "lifetime", "spoken_code"])]
     clients: Option<PathBuf>,
