@@ -5,18 +5,19 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-const SWEETSPOT: &str = env!("CARGO_BIN_EXE_sweetspot");
-const SSHD: &str = "/usr/sbin/sshd";
+use sweetspot_testing::{assert_same_tree, ssh};
 
-/// Keys and configurations of an ssh server and its client.
+const SWEETSPOT: &str = env!("CARGO_BIN_EXE_sweetspot");
+/// An ssh server and its client.
 struct Ssh {
     scratch: tempfile::TempDir,
+    configured: ssh::Ssh,
 }
 
 impl Ssh {
     /// `None`, with the reason printed, where there is no ssh server or no namespace can be had.
     fn new() -> Option<Ssh> {
-        if !Path::new(SSHD).exists() {
+        if !Path::new(ssh::SSHD).exists() {
             sweetspot_testing::skipped("there is no sshd (apt-get install openssh-server)");
             return None;
         }
@@ -27,44 +28,18 @@ impl Ssh {
             return None;
         }
         let scratch = tempfile::tempdir().unwrap();
-        let at = |name: &str| scratch.path().join(name).display().to_string();
-        for key in ["host", "user"] {
-            let mut command = Command::new("ssh-keygen");
-            command.args(["-q", "-t", "ed25519", "-N", "", "-f", &at(key)]);
-            assert!(command.status().unwrap().success());
-        }
-        fs::copy(at("user.pub"), at("authorized")).unwrap();
-        let server = format!(
-            "Port 2222\nListenAddress 127.0.0.1\nHostKey {}\nAuthorizedKeysFile {}\nStrictModes no\n\
-             PermitRootLogin yes\nUsePAM no\nPidFile none\n",
-            at("host"),
-            at("authorized")
-        );
-        fs::write(at("sshd.conf"), server).unwrap();
-        let client = format!(
-            "Host far gate\nHostName 127.0.0.1\nPort 2222\nIdentityFile {}\nStrictHostKeyChecking no\n\
-             UserKnownHostsFile /dev/null\nLogLevel ERROR\n",
-            at("user")
-        );
-        fs::write(at("ssh.conf"), client).unwrap();
-        Some(Ssh { scratch })
+        let configured = ssh::Ssh::configure(scratch.path()).unwrap();
+        Some(Ssh { scratch, configured })
     }
 
     /// Runs `sweetspot copy` beside an sshd, in a namespace in which `before` was run.
     fn copy(&self, before: &str, arguments: &[&str]) -> Output {
-        let conf = |name: &str| self.scratch.path().join(name).display().to_string();
         let chosen = arguments.contains(&"--remote-program");
         let program = if chosen { "" } else { "--remote-program \"$0\"" };
-        let script = format!(
-            "ip link set lo up && mount -t tmpfs tmpfs /run && mkdir /run/sshd && {SSHD} -f {} && {before} \"$0\" copy \
-             --ssh \"ssh -F {}\" {program} \"$@\"",
-            conf("sshd.conf"),
-            conf("ssh.conf")
-        );
-        let mut command = Command::new("timeout");
-        command.args(["90", "unshare", "--net", "--mount", "--pid", "--fork", "--kill-child"]);
-        command.args(["--mount-proc", "sh", "-c", &script, SWEETSPOT]).args(arguments);
-        command.output().unwrap()
+        let client = self.configured.client();
+        let script = format!("{before} timeout 90 \"$0\" copy --ssh \"{client}\" {program} \"$@\"");
+        let mut command = self.configured.beside_server(&script);
+        command.arg(SWEETSPOT).args(arguments).output().unwrap()
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -93,30 +68,23 @@ fn succeeded(output: &Output) -> String {
     stderr
 }
 
-fn assert_same(one: &Path, other: &Path) {
-    let mut diff = Command::new("diff");
-    diff.args(["--recursive", "--no-dereference"]).args([one, other]);
-    let output = diff.output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
-}
-
 #[test]
 fn a_tree_goes_there_and_comes_back() {
     let Some(ssh) = Ssh::new() else { return };
     let tree = ssh.tree();
     let there = succeeded(&ssh.copy("", &[tree.to_str().unwrap(), &ssh.far("there"), "--verbose"]));
     assert!(there.contains("connected to 127.0.0.1"), "{there}");
-    assert_same(&tree, &ssh.path("there"));
+    assert_same_tree(&tree, &ssh.path("there"));
     let mode = fs::metadata(ssh.path("there/a/b/two")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o640);
     // A directory that is there takes the tree under its name; a slash at the end stands for what is in it.
     fs::create_dir(ssh.path("back")).unwrap();
     let back = ssh.path("back").display().to_string();
     succeeded(&ssh.copy("", &[&ssh.far("there"), &back]));
-    assert_same(&tree, &ssh.path("back/there"));
+    assert_same_tree(&tree, &ssh.path("back/there"));
     let contents = ssh.far("there/");
     succeeded(&ssh.copy("", &[&contents, &ssh.path("contents").display().to_string()]));
-    assert_same(&tree, &ssh.path("contents"));
+    assert_same_tree(&tree, &ssh.path("contents"));
     // What is there already is not sent again.
     let again = ssh.copy("", &[&contents, &ssh.path("contents").display().to_string(), "--json"]);
     let outcome: serde_json::Value = serde_json::from_slice(&again.stdout).unwrap();
@@ -129,7 +97,7 @@ fn a_jump_host_is_passed() {
     let tree = ssh.tree();
     let output = ssh.copy("", &["-J", "gate", tree.to_str().unwrap(), &ssh.far("there")]);
     succeeded(&output);
-    assert_same(&tree, &ssh.path("there"));
+    assert_same_tree(&tree, &ssh.path("there"));
 }
 
 #[test]
@@ -143,7 +111,7 @@ fn the_far_end_connects_where_this_one_cannot() {
         let output = ssh.copy("", &[&from, &to, "--via", "reverse", "--verbose"]);
         let said = succeeded(&output);
         assert!(said.contains("the far end connected to this one"), "{said}");
-        assert_same(&tree, &ssh.path(name));
+        assert_same_tree(&tree, &ssh.path(name));
     }
 }
 
@@ -157,15 +125,15 @@ fn where_only_ssh_passes_data_goes_through_ssh() {
     let output = ssh.copy("", &[tree.to_str().unwrap(), &ssh.far("there"), "--via", "ssh"]);
     let said = succeeded(&output);
     assert!(said.contains("data goes through ssh"), "{said}");
-    assert_same(&tree, &ssh.path("there"));
+    assert_same_tree(&tree, &ssh.path("there"));
     let back = ssh.path("back").display().to_string();
     succeeded(&ssh.copy("", &[&ssh.far("there"), &back, "--via", "ssh"]));
-    assert_same(&tree, &ssh.path("back"));
+    assert_same_tree(&tree, &ssh.path("back"));
     // Where the far end's port is closed, the next way is taken, and a direct connection alone is refused in words.
     let closed = [tree.to_str().unwrap(), &ssh.far("next"), "--port", "2300", "--verbose"];
     let said = succeeded(&ssh.copy(PORT_IS_CLOSED, &closed));
     assert!(said.contains("the far end connected to this one"), "{said}");
-    assert_same(&tree, &ssh.path("next"));
+    assert_same_tree(&tree, &ssh.path("next"));
     let blocked = ssh.copy(
         PORT_IS_CLOSED,
         &[tree.to_str().unwrap(), &ssh.far("blocked"), "--via", "direct", "--port", "2300"],
@@ -220,5 +188,5 @@ fn without_a_host_it_copies_here() {
     command.arg("copy").arg(&source).arg(scratch.path().join("target"));
     let output = command.output().unwrap();
     succeeded(&output);
-    assert_same(&source, &scratch.path().join("target"));
+    assert_same_tree(&source, &scratch.path().join("target"));
 }

@@ -9,10 +9,25 @@
 //! }
 //! ```
 
+pub mod ssh;
+
 use std::fmt::Display;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::panic::Location;
+use std::path::Path;
+use std::process::Command;
+
+/// Panics unless two trees have the same names, contents and links.
+#[track_caller]
+pub fn assert_same_tree(one: &Path, other: &Path) {
+    let mut diff = Command::new("diff");
+    let diff = diff.args(["--recursive", "--no-dereference"]).args([one, other]).output();
+    match diff {
+        Ok(diff) => assert!(diff.status.success(), "{}", String::from_utf8_lossy(&diff.stdout)),
+        Err(error) => panic!("diff: {error}"),
+    }
+}
 
 /// Says why the calling test, or a part of it, is skipped: on standard error, and as a line of the
 /// file that `SWEETSPOT_SKIPPED` names. A reason ends with what would enable the test, in

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde::{Deserialize, Serialize};
+use sweetspot_testing::ssh::Ssh;
 
 /// What is moved on this host, through its own sshd on loopback.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,33 +62,15 @@ pub fn local_cases() -> Vec<LocalCase> {
 /// An ssh server and client of this benchmark's own.
 pub struct Peers {
     scratch: PathBuf,
+    ssh: Ssh,
 }
 
 impl Peers {
     /// Makes keys and configurations in `scratch`, which is best in memory.
     pub fn new(scratch: &Path) -> Result<Peers, String> {
-        let at = |name: &str| scratch.join(name).display().to_string();
-        for key in ["host", "user"] {
-            let mut command = Command::new("ssh-keygen");
-            command.args(["-q", "-t", "ed25519", "-N", "", "-f", &at(key)]);
-            run(&mut command, "ssh-keygen (apt-get install openssh-client openssh-server)")?;
-        }
-        fs::copy(at("user.pub"), at("authorized")).map_err(|e| e.to_string())?;
-        let server = format!(
-            "Port 2222\nListenAddress 127.0.0.1\nHostKey {}\nAuthorizedKeysFile {}\nStrictModes no\n\
-             PermitRootLogin yes\nUsePAM no\nPidFile none\nSubsystem sftp internal-sftp\n",
-            at("host"),
-            at("authorized")
-        );
-        let client = format!(
-            "Host far\nHostName 127.0.0.1\nPort 2222\nIdentityFile {}\nStrictHostKeyChecking no\n\
-             UserKnownHostsFile /dev/null\nLogLevel ERROR\n",
-            at("user")
-        );
-        let write = |name: &str, text: String| fs::write(at(name), text).map_err(|e| e.to_string());
-        write("sshd.conf", server)?;
-        write("ssh.conf", client)?;
-        Ok(Peers { scratch: scratch.to_owned() })
+        let ssh = Ssh::configure(scratch)
+            .map_err(|error| format!("{error} (apt-get install openssh-client openssh-server)"))?;
+        Ok(Peers { scratch: scratch.to_owned(), ssh })
     }
 
     /// Plays a case `runs` times.
@@ -126,18 +109,14 @@ impl Peers {
         target: &Path,
         program: &Path,
     ) -> Result<(f64, f64), String> {
-        let conf = self.scratch.join("ssh.conf").display().to_string();
         let script = format!(
-            "ip link set lo up && mount -t tmpfs tmpfs /run && mkdir /run/sshd && /usr/sbin/sshd -f {} || exit 1
-             begin=$(date +%s.%N); {}; code=$?; end=$(date +%s.%N)
+            "begin=$(date +%s.%N); {}; code=$?; end=$(date +%s.%N)
              echo \"times $begin $end\"; times; exit $code",
-            self.scratch.join("sshd.conf").display(),
             case.command
         );
-        let mut command = Command::new("unshare");
-        command.args(["--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]);
-        command.args(["sh", "-c", &script]).env("SRC", source).env("DST", target);
-        command.env("SSH", format!("ssh -F {conf}")).env("CONF", &conf).env("SWEETSPOT", program);
+        let mut command = self.ssh.beside_server(&script);
+        command.env("SRC", source).env("DST", target).env("SWEETSPOT", program);
+        command.env("SSH", self.ssh.client()).env("CONF", self.ssh.client_configuration());
         let output = command.output().map_err(|e| format!("unshare: {e}"))?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         if !output.status.success() {

@@ -5,11 +5,12 @@ use std::fs;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use sweetspot_protocol::TransferSummary;
 use sweetspot_protocol::hash_tree::PIECE_BYTES;
+use sweetspot_testing::assert_same_tree;
 
 use crate::running::{Ended, SWEETSPOT, Serve, eventually, file, names, run, send};
 
@@ -36,20 +37,13 @@ fn tree() -> (tempfile::TempDir, PathBuf) {
     (dir, top)
 }
 
-fn assert_same(one: &Path, other: &Path) {
-    let mut diff = Command::new("diff");
-    diff.args(["--recursive", "--no-dereference"]).args([one, other]);
-    let output = diff.output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
-}
-
 #[test]
 fn a_tree_arrives_as_it_is_and_is_not_sent_again() {
     let (_dir, top) = tree();
     let serve = Serve::start(&[]);
     let sent = outcome(&send(&top, &serve.ticket, &["--json"]));
     let there = serve.directory.join("top");
-    assert_same(&top, &there);
+    assert_same_tree(&top, &there);
     let status = |path: &str| fs::symlink_metadata(there.join(path)).unwrap();
     for path in ["a/b/two", "a/b", "a/one", ""] {
         let from = fs::metadata(top.join(path)).unwrap();
@@ -197,7 +191,7 @@ fn who_offers_is_received_from() {
     receive.args(["receive", &offer.ticket]).arg(&target);
     let received = run(receive);
     assert_eq!(received.code, Some(0), "{received:?}");
-    assert_same(&top, &target);
+    assert_same_tree(&top, &target);
     assert_eq!(offer.wait().code, Some(0));
 }
 
