@@ -1,5 +1,7 @@
 //! Quantiles, lines and intervals of samples.
 
+use sweetspot_theory::router::student_t;
+
 /// The samples in order.
 pub fn sorted(samples: impl IntoIterator<Item = f64>) -> Vec<f64> {
     let mut samples: Vec<f64> = samples.into_iter().collect();
@@ -55,18 +57,8 @@ pub fn mean_interval(samples: &[f64]) -> Option<(f64, f64)> {
     let n = samples.len() as f64;
     let mean = samples.iter().sum::<f64>() / n;
     let variance = samples.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / (n - 1.0);
-    Some((mean, student_t(samples.len() - 1) * (variance / n).sqrt()))
-}
-
-/// Two-sided 95 % points of Student's t; from 31 degrees of freedom on the normal distribution's, a little widened.
-fn student_t(freedom: usize) -> f64 {
-    const TABLE: [f64; 10] = [12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];
-    match freedom {
-        0 => f64::INFINITY,
-        1..=10 => TABLE[freedom - 1],
-        11..=30 => 2.23 - 0.0085 * (freedom as f64 - 10.0),
-        _ => 2.04,
-    }
+    let t = student_t::two_sided_quantile(0.05, n - 1.0);
+    Some((mean, t * (variance / n).sqrt()))
 }
 
 /// The 95 % interval of a share of which `hits` of `n` were seen (Wilson 1927, "Probable inference").
