@@ -121,7 +121,7 @@ fn sender() -> Role {
 }
 
 /// What a sender brings, and how it would send.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Offer {
     /// What to call it: the file's or directory's name, or how many there are.
     pub name: String,

@@ -316,20 +316,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn offer() -> Message {
-        Message::Offer(Offer {
-            name: "f".into(),
-            size: None,
-            one_file: true,
-            many: false,
-            checksum: false,
-            dry_run: false,
-            sizing: None,
-            congestion: None,
-            path: None,
-            probes: true,
-            streams: None,
-            greedy: false,
-        })
+        Message::Offer(Offer { name: "f".into(), one_file: true, probes: true, ..Offer::default() })
     }
 
     fn closing() -> Message {

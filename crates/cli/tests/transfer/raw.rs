@@ -171,16 +171,8 @@ impl ServerCertVerifier for Anyone {
 pub fn offer() -> Message {
     Message::Offer(Offer {
         name: "f".into(),
-        size: None,
         one_file: true,
-        many: false,
-        checksum: false,
-        dry_run: false,
         sizing: Some("kernel".into()),
-        congestion: None,
-        path: None,
-        probes: false,
-        streams: None,
-        greedy: false,
+        ..Offer::default()
     })
 }
