@@ -1,8 +1,13 @@
 //! Writes a file atomically.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
+
+use sweetspot_linux::file;
+
+/// The mode of a new file, less the umask, as the standard library has it.
+const USUAL_MODE: u32 = 0o666;
 
 /// Writes `content` to a temporary file beside `path` and renames it when it is on the disk. A pipe
 /// or a device is written directly. The error names the file and the next step.
@@ -24,14 +29,5 @@ fn try_write(path: &Path, content: &[u8]) -> io::Result<()> {
     if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
         return OpenOptions::new().write(true).open(path)?.write_all(content);
     }
-    let name = path.file_name().ok_or(io::ErrorKind::InvalidFilename)?.to_string_lossy();
-    let passing = path.with_file_name(format!(".{name}.{}.part", std::process::id()));
-    let written = File::create(&passing).and_then(|mut file| {
-        file.write_all(content)?;
-        file.sync_all()
-    });
-    written.and_then(|()| fs::rename(&passing, path)).inspect_err(|_| {
-        // It may not exist.
-        let _ = fs::remove_file(&passing);
-    })
+    file::replace(path, content, USUAL_MODE)
 }

@@ -1,10 +1,54 @@
 //! File operations that the standard library does not offer.
 
-use std::fs::File;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 
 use sweetspot_units::Bytes;
+
+/// Replaces the file at `path`, or makes it, with `mode` less the umask: whatever happens, the old content is there or
+/// the new.
+pub fn replace(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
+    write_beside(path, content, mode, |unfinished| fs::rename(unfinished, path))
+}
+
+/// Makes the file at `path`, with `mode` less the umask: whatever happens, nothing is there or the whole content. Fails
+/// if something is there already.
+pub fn create_whole(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
+    // A link, unlike a rename, leaves what is there.
+    write_beside(path, content, mode, |unfinished| fs::hard_link(unfinished, path))
+}
+
+/// Writes `content` to a file beside `path` and puts it in `place` when it is on the disk.
+fn write_beside(
+    path: &Path,
+    content: &[u8],
+    mode: u32,
+    place: impl FnOnce(&Path) -> io::Result<()>,
+) -> io::Result<()> {
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidFilename)?.to_string_lossy();
+    let unfinished = path.with_file_name(format!(".{name}.{}.part", std::process::id()));
+    let mut options = File::options();
+    let opened = options.write(true).create(true).truncate(true).mode(mode).open(&unfinished);
+    let written = opened.and_then(|mut file| {
+        file.write_all(content)?;
+        file.sync_all()
+    });
+    let placed = written.and_then(|()| place(&unfinished));
+    // It may have been renamed, or never made.
+    let _ = fs::remove_file(&unfinished);
+    placed
+}
+
+/// Makes a directory, unless there is one; its parent must be there.
+pub fn make_directory(path: &Path) -> io::Result<()> {
+    match fs::create_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        other => other,
+    }
+}
 
 /// Takes an exclusive lock on an open file. Returns false if somebody else holds one. The lock ends with the last
 /// descriptor of the file.

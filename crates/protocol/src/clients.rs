@@ -14,7 +14,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use data_encoding::{BASE32_NOPAD, BASE32_NOPAD_NOCASE};
+use data_encoding::{BASE32_NOPAD, BASE32_NOPAD_NOCASE, HEXLOWER};
 use sweetspot_units::{Bytes, Time};
 use thiserror::Error;
 use time::OffsetDateTime;
@@ -90,10 +90,8 @@ const MAX_NAME_BYTES: usize = 64;
 impl Credential {
     /// What it is called where it must not be told: the same for the same credential.
     pub fn id(&self) -> String {
-        blake3::derive_key("sweetspot 1 name of a credential", self.to_string().as_bytes())[..16]
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect()
+        let context = "sweetspot 1 name of a credential";
+        HEXLOWER.encode(&blake3::derive_key(context, self.to_string().as_bytes())[..16])
     }
 }
 

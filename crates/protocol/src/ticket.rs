@@ -3,7 +3,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
 use data_encoding::{BASE32_NOPAD, BASE32_NOPAD_NOCASE};
-use sweetspot_units::Time;
+use sweetspot_units::{Duration, Time};
 use thiserror::Error;
 
 /// All that is needed to reach who listens and to authenticate it, and with a secret all that is needed to be admitted.
@@ -56,6 +56,12 @@ pub enum TicketProof {
 }
 
 impl Ticket {
+    /// When what is issued at `now` for `lifetime` expires: in whole seconds, as tickets and files of clients hold it.
+    pub fn expiry(now: Time, lifetime: Duration) -> Time {
+        const SECOND: u64 = 1_000_000_000;
+        Time::from_nanos((now + lifetime).as_nanos() / SECOND * SECOND)
+    }
+
     /// The secret, if it has one.
     pub fn secret(&self) -> Option<&Secret> {
         match &self.proof {

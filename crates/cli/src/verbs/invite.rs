@@ -1,5 +1,5 @@
 use std::fs::{self, File};
-use std::io::{ErrorKind, Write};
+use std::io::Write;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -8,7 +8,7 @@ use sweetspot_linux::{clock, file};
 use sweetspot_protocol::clients::{Client, Clients, Credential, Rights};
 use sweetspot_protocol::{DEFAULT_PORT, Ticket, TicketProof};
 use sweetspot_transfer::{draw_code, draw_secret};
-use sweetspot_units::{Bytes, Duration, Time};
+use sweetspot_units::{Bytes, Duration};
 
 use super::Ending;
 use super::serve::{advertised, code_address, service_identity};
@@ -61,8 +61,7 @@ pub fn run(arguments: Arguments) -> Ending {
     let (host, port) = advertised(&arguments.to)?;
     let port = port.unwrap_or(DEFAULT_PORT);
     let identity = service_identity(arguments.state.as_deref())?;
-    let seconds = (clock::wall() + arguments.lifetime).as_nanos() / 1_000_000_000;
-    let expires = Time::from_nanos(seconds * 1_000_000_000);
+    let expires = Ticket::expiry(clock::wall(), arguments.lifetime);
     let directory = std::path::absolute(&arguments.dir)?;
     // One at a time, so that no two draw the same number.
     let mut file = File::options()
@@ -83,7 +82,9 @@ pub fn run(arguments: Arguments) -> Ending {
             unusable(&arguments.clients, &"it will hold a secret; chmod 600 it first").into()
         );
     }
-    let there = read(&arguments.clients)?;
+    let before = fs::read_to_string(&arguments.clients)
+        .map_err(|error| unusable(&arguments.clients, &error))?;
+    let there: Clients = before.parse().map_err(|error| unusable(&arguments.clients, &error))?;
     let credential = if arguments.spoken_code {
         let is_free = |number| {
             !there.list.iter().any(|client| {
@@ -108,12 +109,8 @@ pub fn run(arguments: Arguments) -> Ending {
     if line.parse::<Clients>().map_err(|e| e.reason)?.list != [client] {
         return Err("the name or the directory cannot stand in a line; choose others".into());
     }
-    let mut text = line.into_bytes();
-    if !ends_with_newline(&arguments.clients) {
-        text.insert(0, b'\n');
-    }
-    text.push(b'\n');
-    file.write_all(&text)
+    let end_of_last = if before.is_empty() || before.ends_with('\n') { "" } else { "\n" };
+    file.write_all(format!("{end_of_last}{line}\n").as_bytes())
         .and_then(|()| file.sync_all())
         .map_err(|error| unusable(&arguments.clients, &error))?;
     match credential {
@@ -126,18 +123,6 @@ pub fn run(arguments: Arguments) -> Ending {
         Credential::Key(_) => {}
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn read(path: &Path) -> Result<Clients, String> {
-    let text = match fs::read_to_string(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
-        other => other.map_err(|error| unusable(path, &error))?,
-    };
-    text.parse::<Clients>().map_err(|error| unusable(path, &error))
-}
-
-fn ends_with_newline(path: &Path) -> bool {
-    fs::read(path).is_ok_and(|text| text.last().is_none_or(|byte| *byte == b'\n'))
 }
 
 fn unusable(path: &Path, why: &dyn std::fmt::Display) -> String {

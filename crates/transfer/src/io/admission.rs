@@ -146,28 +146,20 @@ impl Admission {
         channel: &Channel,
         hello: &Hello,
     ) -> Result<(Session, Arc<Client>), TransferError> {
-        let proved = |secret: &Secret| {
-            channel.session(Some(secret)).is_ok_and(|s| s.is_dialer_proof(&hello.proof))
+        let exporter = channel.exporter()?;
+        let proved = |secret: Option<&Secret>| {
+            Some(Session::new(secret, &exporter)).filter(|s| s.is_dialer_proof(&hello.proof))
         };
-        let mut of = None;
-        let client = self.clients.by_secret(|secret| {
-            let is = proved(secret);
-            if is {
-                of = Some(secret.clone());
-            }
-            is
-        })?;
-        if let Some((client, secret)) = client.zip(of) {
-            return Ok((channel.session(Some(&secret))?, client));
+        if let Some((client, session)) = self.clients.by_secret(|secret| proved(Some(secret)))? {
+            return Ok((session, client));
         }
         let peer = channel.peer().to_string();
-        let session = channel.session(None)?;
-        match channel.peer_key() {
-            Some(key) if session.is_dialer_proof(&hello.proof) => {
+        match channel.peer_key().zip(proved(None)) {
+            Some((key, session)) => {
                 let client = self.clients.by_key(key)?;
                 Ok((session, client.ok_or(TransferError::UnknownKey { peer, key })?))
             }
-            _ => Err(TransferError::WrongTicket(peer)),
+            None => Err(TransferError::WrongTicket(peer)),
         }
     }
 }

@@ -18,6 +18,9 @@ pub(crate) const PEER_TIMEOUT: Duration = Duration::from_secs(30);
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// How many bytes are read from the socket at a time.
 pub(crate) const SOCKET_READ_BYTES: usize = 256 << 10;
+/// IPv4's and UDP's headers; IPv6's are 20 bytes longer.
+const UDP_IPV4_HEADERS: Bytes = Bytes::new(28);
+const UDP_IPV6_HEADERS: Bytes = Bytes::new(48);
 
 /// When something was last heard from the peer, on any of the connections with it: a transfer's connections share
 /// it, since one of them may rest while another works.
@@ -123,12 +126,22 @@ impl Channel {
         tls.peer_certificates().and_then(<[_]>::first).map(identity::fingerprint)
     }
 
-    /// The proofs and keys that both ends derive from this connection and the secret.
-    pub fn session(&self, secret: Option<&Secret>) -> Result<Session, TransferError> {
+    /// What both ends know of this connection, and nobody else does: a [`Session`] is derived from it.
+    pub fn exporter(&self) -> Result<[u8; EXPORTER_LENGTH], TransferError> {
         lock(&self.tls)
             .export_keying_material([0; EXPORTER_LENGTH], EXPORTER_LABEL, None)
-            .map(|exporter| Session::new(secret, &exporter))
             .map_err(|e| tls_error(self.peer, &e))
+    }
+
+    /// The proofs and keys that both ends derive from this connection and the secret.
+    pub fn session(&self, secret: Option<&Secret>) -> Result<Session, TransferError> {
+        Ok(Session::new(secret, &self.exporter()?))
+    }
+
+    /// Bytes of IP and UDP headers before a datagram on this connection's path.
+    pub fn udp_headers(&self) -> Bytes {
+        // An IPv4 address in IPv6 form travels as IPv4.
+        if self.peer.ip().to_canonical().is_ipv4() { UDP_IPV4_HEADERS } else { UDP_IPV6_HEADERS }
     }
 
     /// Shares with `other` when the peer was last heard.

@@ -13,8 +13,8 @@ use super::channel::lock;
 use super::identity::random_bytes;
 use super::link::{self, Contact, FurtherLinks, Link};
 use super::receive::{self, ReceiveConfig, Target};
-use super::send;
-use super::source::{SourceList, Sources};
+use super::send::{self, SendConfig};
+use super::source::Sources;
 use crate::TransferError;
 use crate::observer::TransferObserver;
 
@@ -115,12 +115,12 @@ pub fn send(
     options: &SendOptions,
     observer: &mut dyn TransferObserver,
 ) -> Result<TransferSummary, TransferError> {
-    let list = SourceList::new(&options.sources)?;
+    let config = SendConfig::new(options.clone())?;
     let congestion = options.congestion.as_deref();
     let client = Client::new(contact, Role::Sender, congestion)?;
-    let patience = if list.can_be_repeated() { options.retry_for } else { Duration::ZERO };
+    let patience = if config.list.can_be_repeated() { options.retry_for } else { Duration::ZERO };
     client.run(patience, observer, |link, further, start, reconnects, observer| {
-        send::send(options, &list, link, further, start, reconnects, None, observer)
+        send::send(&config, link, further, start, reconnects, observer)
     })
 }
 

@@ -2,17 +2,18 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
-use sweetspot_linux::clock;
+use sweetspot_linux::{clock, file};
 use sweetspot_protocol::clients::{Client, Clients, Credential};
 use sweetspot_protocol::{PublicKey, Secret, SpokenCode};
 
 use super::channel::lock;
+use super::identity::OWNER_ONLY;
 use crate::TransferError;
 
 /// So many wrong tries end a spoken code: with 33 bits, one in three thousand million is guessed.
@@ -118,11 +119,6 @@ impl ClientTable {
         Ok(clients)
     }
 
-    /// Whether `client` is still named.
-    pub fn holds(&self, client: &Client) -> bool {
-        self.clients().is_ok_and(|clients| clients.iter().any(|other| **other == *client))
-    }
-
     /// The code of this number, unless it was tried wrongly too often.
     pub fn code(&self, number: u32) -> Result<Option<(Arc<Client>, SpokenCode)>, TransferError> {
         for client in self.clients()? {
@@ -150,17 +146,19 @@ impl ClientTable {
         Ok(clients.find(|client| client.credential == Credential::Key(key)))
     }
 
-    /// The client whose secret `is_proved`.
-    pub fn by_secret(
+    /// The client whose secret is `proved`, and what that gives.
+    pub fn by_secret<T>(
         &self,
-        mut is_proved: impl FnMut(&Secret) -> bool,
-    ) -> Result<Option<Arc<Client>>, TransferError> {
+        proved: impl Fn(&Secret) -> Option<T>,
+    ) -> Result<Option<(Arc<Client>, T)>, TransferError> {
         let further = lock(&self.further).clone();
-        let mut clients = self.clients()?.into_iter();
-        Ok(clients.find(|client| match &client.credential {
-            Credential::Secret(secret) => is_proved(secret),
-            Credential::Code(_) => further.get(&client.credential.id()).is_some_and(&mut is_proved),
-            Credential::Key(_) => false,
+        Ok(self.clients()?.into_iter().find_map(|client| {
+            let found = match &client.credential {
+                Credential::Secret(secret) => proved(secret),
+                Credential::Code(_) => further.get(&client.credential.id()).and_then(&proved),
+                Credential::Key(_) => None,
+            };
+            Some((client, found?))
         }))
     }
 
@@ -197,18 +195,8 @@ impl ClientTable {
         let Some(path) = &uses.path else { return Ok(()) };
         let failed = |source| TransferError::State { path: path.clone(), source };
         let text = serde_json::to_vec(&uses.by_credential).map_err(|e| failed(e.into()))?;
-        write_whole(path, &text).map_err(failed)
+        file::replace(path, &text, OWNER_ONLY).map_err(failed)
     }
-}
-
-/// Replaces the file at `path`: either the old or the new content is there, whatever happens.
-fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
-    let unfinished = path.with_extension("new");
-    let mut file =
-        File::options().write(true).create(true).truncate(true).mode(0o600).open(&unfinished)?;
-    file.write_all(content)?;
-    file.sync_all()?;
-    fs::rename(&unfinished, path)
 }
 
 /// When `client` is no longer admitted has come.
@@ -259,10 +247,10 @@ mod tests {
         let scratch = Scratch::new(&format!("{} alice dir=/srv/alice\n", key()));
         let table = scratch.table().unwrap();
         let alice = table.by_key(key()).unwrap().expect("she is named");
-        assert!(table.holds(&alice));
+        assert!(table.clients().unwrap().contains(&alice));
         scratch.write("# nobody\n");
         assert_eq!(table.by_key(key()).unwrap(), None);
-        assert!(!table.holds(&alice));
+        assert!(!table.clients().unwrap().contains(&alice));
     }
 
     #[test]

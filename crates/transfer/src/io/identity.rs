@@ -1,21 +1,21 @@
 //! Who is who in TLS: a self-signed certificate on one side, its fingerprint on the other.
 
-use std::fs::{self, DirBuilder, File};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::fs::{DirBuilder, File};
+use std::io::{self, Read};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::Path;
 use std::sync::Arc;
 
-use data_encoding::BASE64;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring, verify_tls13_signature};
-use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, Error, ServerConfig,
     SignatureScheme, version::TLS13,
 };
+use sweetspot_linux::file;
 use sweetspot_protocol::{PublicKey, Secret};
 
 use crate::TransferError;
@@ -23,6 +23,8 @@ use crate::TransferError;
 /// The name in the certificate. Nobody checks it: the fingerprint in the ticket names this very
 /// certificate.
 const CERTIFICATE_NAME: &str = "sweetspot";
+/// The mode of files that hold secrets.
+pub(crate) const OWNER_ONLY: u32 = 0o600;
 
 /// A certificate and its private key: who this host, or its user, is.
 #[derive(Debug)]
@@ -49,11 +51,14 @@ impl Clone for Identity {
 impl Identity {
     /// One that nobody has seen before.
     pub fn fresh() -> Result<Identity, TransferError> {
+        Identity::from_pem(Identity::draw()?.as_bytes()).map_err(|error| tls_setup(&error))
+    }
+
+    /// The PEM text of one that nobody has seen before.
+    fn draw() -> Result<String, TransferError> {
         let made = rcgen::generate_simple_self_signed([CERTIFICATE_NAME.to_owned()]);
         let made = made.map_err(|error| tls_setup(&error))?;
-        let key = PrivateKeyDer::try_from(made.signing_key.serialize_der());
-        let key = key.map_err(|error| tls_setup(&error))?;
-        Ok(Identity { certificate: made.cert.der().clone(), key })
+        Ok(made.cert.pem() + &made.signing_key.serialize_pem())
     }
 
     /// The one in the file at `path`, or a fresh one that is put there, readable by its owner alone. The directory is
@@ -62,7 +67,7 @@ impl Identity {
         let failed = |source| TransferError::Identity { path: path.to_owned(), source };
         match Identity::load(path).map_err(failed)? {
             Some(identity) => return Ok(identity),
-            None => Identity::fresh()?.keep(path).map_err(failed)?,
+            None => keep(&Identity::draw()?, path).map_err(failed)?,
         }
         // Another process may have been first.
         let kept = Identity::load(path).map_err(failed)?;
@@ -83,32 +88,13 @@ impl Identity {
         let mut pem = Vec::new();
         file.read_to_end(&mut pem)?;
         let damaged = || io::Error::other("it does not hold a certificate and its key; remove it");
-        let certificate = CertificateDer::from_pem_slice(&pem).map_err(|_| damaged())?;
-        let key = PrivateKeyDer::from_pem_slice(&pem).map_err(|_| damaged())?;
-        Ok(Some(Identity { certificate, key }))
+        Identity::from_pem(&pem).map(Some).map_err(|_| damaged())
     }
 
-    /// Writes it to `path`, unless there is something.
-    fn keep(&self, path: &Path) -> io::Result<()> {
-        if let Some(directory) = path.parent().filter(|d| !d.as_os_str().is_empty()) {
-            DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-        }
-        let mut unfinished = path.as_os_str().to_owned();
-        unfinished.push(format!(".{}", std::process::id()));
-        let unfinished = PathBuf::from(unfinished);
-        let mut file =
-            File::options().write(true).create_new(true).mode(0o600).open(&unfinished)?;
-        let written = file
-            .write_all(pem("CERTIFICATE", &self.certificate).as_bytes())
-            .and_then(|()| file.write_all(pem("PRIVATE KEY", self.key.secret_der()).as_bytes()))
-            .and_then(|()| file.sync_all());
-        // A link, unlike a rename, leaves what is there.
-        let linked = written.and_then(|()| match fs::hard_link(&unfinished, path) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-            other => other,
-        });
-        fs::remove_file(&unfinished)?;
-        linked
+    fn from_pem(text: &[u8]) -> Result<Identity, pem::Error> {
+        let certificate = CertificateDer::from_pem_slice(text)?;
+        let key = PrivateKeyDer::from_pem_slice(text)?;
+        Ok(Identity { certificate, key })
     }
 
     /// What others may know it by.
@@ -142,11 +128,15 @@ pub(crate) fn fingerprint(certificate: &CertificateDer<'_>) -> PublicKey {
     PublicKey(*blake3::hash(certificate).as_bytes())
 }
 
-/// RFC 7468.
-fn pem(label: &str, der: &[u8]) -> String {
-    let text = BASE64.encode(der);
-    let lines = text.as_bytes().chunks(64).map(String::from_utf8_lossy).collect::<Vec<_>>();
-    format!("-----BEGIN {label}-----\n{}\n-----END {label}-----\n", lines.join("\n"))
+/// Writes the PEM text of an identity to `path`, unless there is something. The directory is made if it is missing.
+fn keep(pem: &str, path: &Path) -> io::Result<()> {
+    if let Some(directory) = path.parent().filter(|d| !d.as_os_str().is_empty()) {
+        DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+    }
+    match file::create_whole(path, pem.as_bytes(), OWNER_ONLY) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        other => other,
+    }
 }
 
 fn tls_setup(error: &dyn std::fmt::Display) -> TransferError {
@@ -289,6 +279,10 @@ impl ClientCertVerifier for AnyCertificate {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::io::Write;
+    use std::os::unix::fs::OpenOptionsExt;
+
     use super::*;
 
     #[test]

@@ -78,12 +78,12 @@ pub(crate) fn receive(
     let mut order = ReceiverOrder::default();
     let result = wait_for_offer(&mut link.frames, &mut order).and_then(|offer| {
         let plan = Accepted::make(config, &offer, &channel, udp_demux.is_some())?;
-        let registration = plan.probes.then_some(udp_demux).flatten().map(|demux| {
+        let registered = plan.probes.then_some(udp_demux).flatten().map(|demux| {
             let authenticator = PacketAuthenticator::new(&link.session);
             let opened = demux.register(link.session.probe_id(), authenticator);
             opened.map_err(TransferError::system("preparing probes"))
         });
-        let registration = registration.transpose()?;
+        let registered = registered.transpose()?;
         channel.say(&Message::Accept(Accept {
             sizing: plan.sizing.to_string(),
             congestion: config.options.congestion.clone(),
@@ -97,8 +97,8 @@ pub(crate) fn receive(
             sizing: plan.sizing,
         };
         observer.opened(&agreed);
-        let authenticator = registration.as_ref().map(|_| PacketAuthenticator::new(&link.session));
-        let headers = udp_headers(&channel);
+        let authenticator = registered.as_ref().map(|_| PacketAuthenticator::new(&link.session));
+        let headers = channel.udp_headers();
         let now = clock::now();
         let control_loop = ControlLoop::new(plan.controller, start, now, authenticator, headers);
         // What goes to standard output comes in order, on one connection.
@@ -111,12 +111,16 @@ pub(crate) fn receive(
             &channel,
             control_loop,
             config.clamp_method,
-            registration.clone(),
+            registered.as_ref().map(|registered| Arc::clone(&registered.registration)),
             &files,
             StreamCount::new(chosen).greedy(offer.greedy),
             observer,
         )?;
         let transfer = Receiving {
+            config,
+            offer: &offer,
+            sizing: plan.sizing,
+            start,
             channel: &channel,
             files: &files,
             control: &control,
@@ -124,11 +128,7 @@ pub(crate) fn receive(
             joined: Mutex::default(),
             failed: Mutex::default(),
         };
-        let result = transfer.run(config, link.frames, order, further, &offer, plan.sizing, start);
-        if let Some((demux, registration)) = udp_demux.zip(registration.as_ref()) {
-            demux.deregister(registration);
-        }
-        result
+        transfer.run(link.frames, order, further)
     });
     if let Err(error) = &result {
         channel.part(error);
@@ -224,6 +224,11 @@ fn destination(target: &Target, offer: &Offer) -> Result<Destination, TransferEr
 
 /// A transfer that runs.
 struct Receiving<'a> {
+    config: &'a ReceiveConfig,
+    offer: &'a Offer,
+    sizing: Sizing,
+    /// When the connection was made.
+    start: Time,
     channel: &'a Arc<Channel>,
     files: &'a IncomingFiles,
     control: &'a ReceiverControl<'a>,
@@ -235,22 +240,17 @@ struct Receiving<'a> {
 }
 
 impl Receiving<'_> {
-    #[allow(clippy::too_many_arguments)]
     fn run(
         &self,
-        config: &ReceiveConfig,
         frames: FrameReader,
         order: ReceiverOrder,
         further: &FurtherLinks<'_>,
-        offer: &Offer,
-        sizing: Sizing,
-        start: Time,
     ) -> Result<TransferSummary, TransferError> {
         let cpu = process::cpu_time();
         let (jobs, taken) = crossbeam_channel::bounded(WRITE_BEHIND_PIECES);
         let (spent, empty) = crossbeam_channel::bounded(WRITE_BEHIND_PIECES);
         // One thread keeps what goes to standard output in order.
-        let workers = match config.options.target {
+        let workers = match self.config.options.target {
             Target::Output => 1,
             _ => thread::available_parallelism().map_or(2, |n| n.get().clamp(2, 4)),
         };
@@ -300,7 +300,7 @@ impl Receiving<'_> {
                     return Err(error);
                 }
                 self.files.complete()?;
-                let summary = self.summary(config, offer, sizing);
+                let summary = self.summary();
                 // Nothing is sent after the summary: a sender that leaves something unread would reset the
                 // connection, and its summary with it.
                 self.control.finish()?;
@@ -325,10 +325,10 @@ impl Receiving<'_> {
         let end = OwnAccount {
             role: Role::Receiver,
             peer: self.channel.peer(),
-            name: &offer.name,
-            sizing: &sizing.to_string(),
+            name: &self.offer.name,
+            sizing: &self.sizing.to_string(),
             bytes: content,
-            took: clock::now().since(start),
+            took: clock::now().since(self.start),
             cpu: process::cpu_time().saturating_sub(cpu),
             reconnects: 0,
             failures: &failures,
@@ -391,13 +391,13 @@ impl Receiving<'_> {
         Ok(())
     }
 
-    fn summary(&self, config: &ReceiveConfig, offer: &Offer, sizing: Sizing) -> ReceiverSummary {
+    fn summary(&self) -> ReceiverSummary {
         let (measured, wanted) =
             self.control.ask(|control_loop| (control_loop.measured(), control_loop.wanted()));
         let limit = wanted.and_then(|wanted| self.limit(wanted, measured.window));
         let (files, _, content, hash) = self.files.summary();
         ReceiverSummary {
-            hash: hash.filter(|_| offer.one_file).map(|hash| hash.to_hex().to_string()),
+            hash: hash.filter(|_| self.offer.one_file).map(|hash| hash.to_hex().to_string()),
             files,
             content_bytes: content.get(),
             streams: self.control.connections(),
@@ -405,7 +405,8 @@ impl Receiving<'_> {
             rtt_source: measured.rtt_source,
             probes: measured.probes,
             window_final_bytes: measured.window.map(Bytes::get),
-            clamp_method: (sizing != Sizing::Kernel).then(|| config.clamp_method.to_string()),
+            clamp_method: (self.sizing != Sizing::Kernel)
+                .then(|| self.config.clamp_method.to_string()),
             limits: limit.into_iter().collect(),
         }
     }
@@ -587,10 +588,4 @@ fn controller_config(
     // (TCP_DEFAULT_SCALING_RATIO, include/net/tcp.h).
     let max_window = Bytes::new(limits.most.get() / 2);
     Ok(ControllerConfig { mss, packet: mss + TCP_HEADERS, max_window, size: None, path })
-}
-
-/// Bytes of IP and UDP headers.
-fn udp_headers(channel: &Channel) -> Bytes {
-    // An IPv4 address in IPv6 form travels as IPv4.
-    Bytes::new(if channel.peer().ip().to_canonical().is_ipv4() { 28 } else { 48 })
 }

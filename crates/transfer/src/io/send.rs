@@ -52,18 +52,32 @@ const CWND_SHARE: f64 = 0.7;
 /// A full send buffer limits if it does for this share of the time.
 const LIMITED_SHARE: f64 = 0.3;
 
-/// Sends what is in `list` to the receiver at the other end of `link`. `start` is when the connection was made.
-#[allow(clippy::too_many_arguments)]
+/// What a sender sends, and how.
+pub(crate) struct SendConfig {
+    pub options: SendOptions,
+    pub list: SourceList,
+    /// Who learns of the files.
+    pub log: Option<Arc<dyn FileLog>>,
+}
+
+impl SendConfig {
+    /// These options, once their sources were looked at.
+    pub fn new(options: SendOptions) -> Result<SendConfig, TransferError> {
+        let list = SourceList::new(&options.sources)?;
+        Ok(SendConfig { options, list, log: None })
+    }
+}
+
+/// Sends to the receiver at the other end of `link`. `start` is when the connection was made.
 pub(crate) fn send(
-    options: &SendOptions,
-    list: &SourceList,
+    config: &SendConfig,
     mut link: Link,
     further: &FurtherLinks<'_>,
     start: Time,
     reconnects: u32,
-    log: Option<Arc<dyn FileLog>>,
     observer: &mut dyn TransferObserver,
 ) -> Result<TransferSummary, TransferError> {
+    let SendConfig { options, list, log } = config;
     let channel = Arc::clone(&link.channel);
     let result = offer(options, list, &mut link, further, observer).and_then(
         |(accept, order, probe_responder)| {
@@ -79,7 +93,7 @@ pub(crate) fn send(
                 options,
                 named,
                 channel: &channel,
-                files: OutgoingFiles::new(options.dry_run, log),
+                files: OutgoingFiles::new(options.dry_run, log.clone()),
                 order: Mutex::new(order),
                 probe_responder: probe_responder.filter(|_| accept.probes),
                 start,

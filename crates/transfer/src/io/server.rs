@@ -11,7 +11,7 @@ use std::thread;
 use crossbeam_channel::Sender;
 use sweetspot_linux::event_fd::{EventFd, wait_readable};
 use sweetspot_linux::tcp::ClampMethod;
-use sweetspot_linux::{clock, interfaces};
+use sweetspot_linux::{clock, file, interfaces};
 use sweetspot_protocol::clients::{Client, Credential, Rights};
 use sweetspot_protocol::{
     DEFAULT_PORT, Message, RelativePath, Role, SpokenCode, Ticket, TicketHost, TicketProof,
@@ -30,8 +30,7 @@ use super::link::{FurtherLinks, Link};
 use super::measure;
 use super::quota::QuotaTable;
 use super::receive::{self, ReceiveConfig, Target};
-use super::send;
-use super::source::{SourceList, Sources};
+use super::send::{self, SendConfig};
 use super::target::TargetDirectory;
 use super::udp_demux::UdpDemux;
 use crate::TransferError;
@@ -124,9 +123,23 @@ pub struct Server {
 }
 
 enum Work {
-    Receive(ReceiveConfig),
-    Send(Box<SendOptions>, SourceList),
+    /// The same for everybody.
+    One(Task),
+    /// For each client what its line says.
     Clients(Box<ClientWork>),
+}
+
+/// What is done over one connection.
+#[derive(Clone)]
+enum Task {
+    Receive(Arc<ReceiveConfig>),
+    Send(Arc<SendConfig>),
+}
+
+/// Why a task cannot be had here, and what the peer learns of that.
+struct Impossible {
+    error: TransferError,
+    reason: &'static str,
 }
 
 /// What is done for clients.
@@ -206,9 +219,7 @@ impl Server {
         listener.set_nonblocking(true).map_err(cannot)?;
         let bound = listener.local_addr().map_err(cannot)?;
         let identity = options.identity.map_or_else(Identity::fresh, Ok)?;
-        let secret = draw_secret()?;
-        let seconds = (clock::wall() + options.lifetime).as_nanos() / 1_000_000_000;
-        let expires = Time::from_nanos(seconds * 1_000_000_000);
+        let expires = Ticket::expiry(clock::wall(), options.lifetime);
         let (host, port) = match options.advertise {
             Some((host, port)) => (host, port.unwrap_or(bound.port())),
             None => (TicketHost::Address(reachable(bound.ip())), bound.port()),
@@ -219,6 +230,7 @@ impl Server {
                 (clients, TicketProof::OwnKey, AskFor::Certificate)
             }
             Purpose::Receive(_) | Purpose::Send(_) => {
+                let secret = draw_secret()?;
                 let credential = match &options.code {
                     Some(code) => Credential::Code(code.clone()),
                     None => Credential::Secret(secret.clone()),
@@ -256,9 +268,9 @@ impl Server {
     /// How this kernel's window is limited; `None` where the server sends.
     pub fn clamp_method(&self) -> Option<ClampMethod> {
         match &self.work {
-            Work::Receive(config) => Some(config.clamp_method),
+            Work::One(Task::Receive(config)) => Some(config.clamp_method),
+            Work::One(Task::Send(_)) => None,
             Work::Clients(work) => Some(work.clamp_method),
-            Work::Send(..) => None,
         }
     }
 
@@ -378,30 +390,31 @@ impl Server {
         };
         let mut observer = reception.admitted(number, peer);
         let further = FurtherLinks { arriving, dial: None };
-        let moved = match &self.work {
-            Work::Receive(config) => {
-                let demux = Some(&self.udp_demux);
-                receive::receive(config, demux, link, &further, start, observer.as_mut())
-            }
-            Work::Send(options, list) => {
-                send::send(options, list, link, &further, start, 0, None, observer.as_mut())
-            }
+        let task = match &self.work {
+            Work::One(task) => Ok(task.clone()),
             Work::Clients(work) => {
                 let role = hello.role.other();
                 let log = reception.file_log(number, peer, &client.name, role);
-                let observer = observer.as_mut();
-                let moved = match role {
-                    Role::Receiver => {
-                        self.receive_from(work, &client, link, &further, start, log, observer)
-                    }
-                    Role::Sender => work.send_to(&client, link, &further, start, log, observer),
-                };
-                moved.and_then(|summary| {
-                    self.admission.clients.end(&client)?;
-                    Ok(summary)
-                })
+                work.task(&client, role, log)
             }
         };
+        let moved = match task {
+            Ok(Task::Receive(config)) => {
+                let demux = Some(&self.udp_demux);
+                receive::receive(&config, demux, link, &further, start, observer.as_mut())
+            }
+            Ok(Task::Send(config)) => {
+                send::send(&config, link, &further, start, 0, observer.as_mut())
+            }
+            Err(Impossible { error, reason }) => {
+                link.channel.hang_up(&Message::Refuse { reason: reason.to_owned() });
+                Err(error)
+            }
+        };
+        let moved = moved.and_then(|summary| {
+            self.admission.clients.end(&client)?;
+            Ok(summary)
+        });
         drop(observer);
         self.transfers.leave(&hello.transfer, number);
         // A transfer that ends because the server closes did not fail by itself.
@@ -414,31 +427,13 @@ impl Server {
         }
     }
 
-    #[allow(clippy::too_many_arguments)]
-    fn receive_from(
-        &self,
-        work: &ClientWork,
-        client: &Client,
-        link: Link,
-        further: &FurtherLinks<'_>,
-        start: Time,
-        log: Option<Arc<dyn FileLog>>,
-        observer: &mut dyn TransferObserver,
-    ) -> Result<TransferSummary, TransferError> {
-        let channel = Arc::clone(&link.channel);
-        let config = work.receiving(client, log).inspect_err(|_| {
-            // What is wrong with this host's directories is not the client's business.
-            let reason = "the directory there cannot be used".to_owned();
-            channel.hang_up(&Message::Refuse { reason });
-        })?;
-        receive::receive(&config, Some(&self.udp_demux), link, further, start, observer)
-    }
-
     /// Ends the transfers of those who were taken out of the file of clients.
     fn watch_clients(&self) {
         while !self.connection_table.is_closing() {
             clock::sleep_until(clock::now() + CLIENTS_INTERVAL);
-            self.transfers.sever_unless(|client| self.admission.clients.holds(client));
+            // A file with a mistake admits nobody.
+            let named = self.admission.clients.clients().unwrap_or_default();
+            self.transfers.sever_unless(|client| named.contains(client));
         }
     }
 
@@ -476,13 +471,13 @@ impl Work {
                 if let Target::Into(directory) = &receive.target {
                     check_target(directory)?;
                 }
-                let config = ReceiveConfig::new(receive.clone())?;
-                Ok((Work::Receive(config), Some(Role::Receiver), receive.retry_for))
+                let config = Arc::new(ReceiveConfig::new(receive.clone())?);
+                let work = Work::One(Task::Receive(config));
+                Ok((work, Some(Role::Receiver), receive.retry_for))
             }
             Purpose::Send(send) => {
-                let list = SourceList::new(&send.sources)?;
-                let retry_for = send.retry_for;
-                Ok((Work::Send(send.clone(), list), Some(Role::Sender), retry_for))
+                let config = Arc::new(SendConfig::new(SendOptions::clone(send))?);
+                Ok((Work::One(Task::Send(config)), Some(Role::Sender), send.retry_for))
             }
             Purpose::Clients(service) => {
                 let receive = service.receive.clone();
@@ -519,6 +514,27 @@ fn holder(credential: Credential, expires: Time) -> Client {
 }
 
 impl ClientWork {
+    /// What is done for `client`, this end being the `role`.
+    fn task(
+        &self,
+        client: &Client,
+        role: Role,
+        log: Option<Arc<dyn FileLog>>,
+    ) -> Result<Task, Impossible> {
+        // What is wrong with this host's directories is not the client's business.
+        let (task, reason) = match role {
+            Role::Receiver => {
+                let config = self.receiving(client, log);
+                (config.map(Arc::new).map(Task::Receive), "the directory there cannot be used")
+            }
+            Role::Sender => {
+                let config = self.sending(client, log);
+                (config.map(Arc::new).map(Task::Send), "there is nothing there")
+            }
+        };
+        task.map_err(|error| Impossible { error, reason })
+    }
+
     /// How `client` is received from: its directory is made if it is missing.
     fn receiving(
         &self,
@@ -526,10 +542,7 @@ impl ClientWork {
         log: Option<Arc<dyn FileLog>>,
     ) -> Result<ReceiveConfig, TransferError> {
         let wrong = |source| TransferError::Directory { path: client.directory.clone(), source };
-        match std::fs::create_dir(&client.directory) {
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-            other => other.map_err(wrong)?,
-        }
+        file::make_directory(&client.directory).map_err(wrong)?;
         check_target(&client.directory)?;
         let quota = |limit| self.quotas.of(&client.directory, limit).map_err(wrong);
         let quota = client.quota.map(quota).transpose()?;
@@ -542,25 +555,19 @@ impl ClientWork {
         Ok(ReceiveConfig { options, clamp_method: self.clamp_method, bounds })
     }
 
-    /// Sends `client` what its directory holds.
-    fn send_to(
+    /// How `client` is sent what its directory holds.
+    fn sending(
         &self,
         client: &Client,
-        link: Link,
-        further: &FurtherLinks<'_>,
-        start: Time,
         log: Option<Arc<dyn FileLog>>,
-        observer: &mut dyn TransferObserver,
-    ) -> Result<TransferSummary, TransferError> {
-        let sources =
-            Sources { paths: vec![client.directory.join("")], ..self.send.sources.clone() };
-        let mut list = SourceList::new(&sources).inspect_err(|_| {
-            let reason = "there is nothing there".to_owned();
-            link.channel.hang_up(&Message::Refuse { reason });
-        })?;
+    ) -> Result<SendConfig, TransferError> {
+        let mut options = self.send.clone();
+        options.sources.paths = vec![client.directory.join("")];
+        let mut config = SendConfig::new(options)?;
         // Where it lies here is not the client's business.
-        list.name.clone_from(&client.name);
-        send::send(&self.send, &list, link, further, start, 0, log, observer)
+        config.list.name.clone_from(&client.name);
+        config.log = log;
+        Ok(config)
     }
 }
 
@@ -603,7 +610,7 @@ impl TransferTable {
     }
 
     /// Ends the transfers of clients of which not `is_kept`.
-    fn sever_unless(&self, is_kept: impl Fn(&Client) -> bool) {
+    fn sever_unless(&self, is_kept: impl Fn(&Arc<Client>) -> bool) {
         let running = lock(&self.running);
         let gone = running.values().filter(|running| !is_kept(&running.client));
         gone.for_each(|running| running.channel.sever());

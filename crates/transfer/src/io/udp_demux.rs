@@ -43,6 +43,19 @@ pub(crate) struct Registration {
     pub event_fd: EventFd,
 }
 
+/// A registration for as long as its transfer.
+pub(crate) struct Registered<'a> {
+    demux: &'a UdpDemux,
+    pub registration: Arc<Registration>,
+}
+
+impl Drop for Registered<'_> {
+    fn drop(&mut self) {
+        let mut registrations = lock(&self.demux.registrations);
+        registrations.open.retain(|other| !Arc::ptr_eq(other, &self.registration));
+    }
+}
+
 impl UdpDemux {
     pub fn new(address: SocketAddr) -> std::io::Result<UdpDemux> {
         Ok(UdpDemux {
@@ -58,7 +71,7 @@ impl UdpDemux {
         &self,
         id: [u8; 4],
         authenticator: PacketAuthenticator,
-    ) -> std::io::Result<Arc<Registration>> {
+    ) -> std::io::Result<Registered<'_>> {
         let registration = Registration {
             id,
             authenticator,
@@ -70,12 +83,7 @@ impl UdpDemux {
         let mut registrations = lock(&self.registrations);
         registrations.early.iter().for_each(|(datagram, from)| registration.push(datagram, *from));
         registrations.open.push(Arc::clone(&registration));
-        Ok(registration)
-    }
-
-    /// The transfer is over.
-    pub fn deregister(&self, registration: &Arc<Registration>) {
-        lock(&self.registrations).open.retain(|other| !Arc::ptr_eq(other, registration));
+        Ok(Registered { demux: self, registration })
     }
 
     /// Listens until [`UdpDemux::shut_down`].

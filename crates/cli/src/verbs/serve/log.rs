@@ -139,7 +139,11 @@ impl ServiceLog {
     /// A connection was refused.
     pub fn refused(&self, error: &TransferError) {
         self.change(|state| state.counts.refused += 1);
-        self.append(json!({ "event": "refused", "error": error.to_string() }));
+        self.append(json!({
+            "time": rfc3339(clock::wall()),
+            "event": "refused",
+            "error": error.to_string(),
+        }));
     }
 
     fn change(&self, change: impl FnOnce(&mut State)) {
@@ -156,6 +160,7 @@ impl ServiceLog {
             Role::Sender => "sent",
         };
         let mut line = json!({
+            "time": rfc3339(clock::wall()),
             "event": event,
             "transfer": number,
             "client": transfer.client,
@@ -170,15 +175,9 @@ impl ServiceLog {
 
     fn append(&self, line: Value) {
         let Some(audit) = &self.0.audit else { return };
-        let mut text = format!("{{\"time\":{}", json!(rfc3339(clock::wall())));
-        if let Some(rest) = line.to_string().strip_prefix('{') {
-            text.push(',');
-            text.push_str(rest);
-        }
-        text.push('\n');
         // One write, so that lines stay whole.
         let mut file = audit.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Err(error) = file.write_all(text.as_bytes()) {
+        if let Err(error) = file.write_all(format!("{line}\n").as_bytes()) {
             err!("sweetspot: the audit log lacks a line: {error}");
         }
     }

@@ -59,7 +59,8 @@ fn open_datagrams(demux: &UdpDemux, link: &Link) -> Result<Option<Datagrams>, Tr
     let prepare = TransferError::system("preparing datagrams");
     let authenticator = PacketAuthenticator::new(&link.session);
     let opened = demux.register(link.session.probe_id(), authenticator.clone());
-    let registration = opened.map_err(TransferError::system("preparing datagrams"))?;
+    let registered = opened.map_err(TransferError::system("preparing datagrams"))?;
+    let registration = &registered.registration;
     let deadline = clock::now() + PUNCH_TIMEOUT;
     let from = loop {
         if let Some(from) = registration.peer_address() {
@@ -70,7 +71,7 @@ fn open_datagrams(demux: &UdpDemux, link: &Link) -> Result<Option<Datagrams>, Tr
         }
         let _ = wait_readable(&[registration.event_fd.as_fd()], deadline);
     };
-    demux.deregister(&registration);
+    drop(registered);
     let Some(from) = from else { return Ok(None) };
     let open = || {
         let udp = Udp::bind_shared(link.channel.socket().local_addr()?)?;

@@ -11,22 +11,13 @@ pub use near_end::{Measured, TcpFacts, measure};
 pub use one_sided::measure_one_sided;
 
 use sweetspot_protocol::{MeasureMessage, Message};
-use sweetspot_units::{Bytes, Duration, Time};
+use sweetspot_units::{Duration, Time};
 
-use super::channel::Channel;
 use super::link::FrameReader;
 use crate::TransferError;
 
 /// How long the other end's next word is waited for, beyond what it was asked to do.
 const WORD_TIMEOUT: Duration = Duration::from_secs(20);
-/// IPv4's and UDP's headers; IPv6's are 20 bytes longer.
-const UDP_IPV4_HEADERS: Bytes = Bytes::new(28);
-const UDP_IPV6_HEADERS: Bytes = Bytes::new(48);
-
-/// The headers of a datagram on this connection's path.
-fn udp_headers(channel: &Channel) -> Bytes {
-    if channel.peer().is_ipv4() { UDP_IPV4_HEADERS } else { UDP_IPV6_HEADERS }
-}
 
 /// The next word of the other end about a measurement.
 fn next_word(frames: &mut FrameReader, deadline: Time) -> Result<MeasureMessage, TransferError> {

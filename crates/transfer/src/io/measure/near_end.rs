@@ -19,7 +19,7 @@ use sweetspot_units::{Bytes, Duration, Time};
 
 use super::datagrams::Datagrams;
 use super::fill::{drain, fill};
-use super::{WORD_TIMEOUT, next_word, udp_headers, unexpected};
+use super::{WORD_TIMEOUT, next_word, unexpected};
 use crate::TransferError;
 use crate::io::channel::Channel;
 use crate::io::link::{Contact, FrameReader, Link};
@@ -121,7 +121,7 @@ pub fn measure(
         channel: Arc::clone(&channel),
         frames: link.frames,
         datagrams: &datagrams,
-        headers: udp_headers(&channel),
+        headers: channel.udp_headers(),
         streams: 0,
     };
     let mut measurement = Measurement::new(plan);
