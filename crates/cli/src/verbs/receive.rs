@@ -3,10 +3,9 @@ use std::path::{Path, PathBuf};
 
 use sweetspot_sizing::Sizing;
 use sweetspot_transfer::{ReceiveOptions, Target, receive};
-use sweetspot_units::Duration;
 
 use super::Ending;
-use super::transfer::{ContactArguments, TransferReporter, ending, streams};
+use super::transfer::{ConnectionArguments, ContactArguments, OutputArguments};
 
 /// `sweetspot receive` as typed.
 #[derive(Debug, clap::Args)]
@@ -37,27 +36,10 @@ pub struct Arguments {
     /// asks for, else sobas]
     #[arg(long)]
     sizing: Option<Sizing>,
-    /// Congestion control at the sender, in place of its choice
-    #[arg(long, value_name = "NAME")]
-    congestion: Option<String>,
-    /// Connections to use [default: one, and more where one cannot carry the path]
-    #[arg(long, value_name = "N", value_parser = streams)]
-    streams: Option<u32>,
-    /// How long to try to go on after the path broke
-    #[arg(long, value_name = "DURATION", default_value = "15min")]
-    retry_for: Duration,
-    /// Print one JSON object at the end
-    #[arg(long)]
-    json: bool,
-    /// Print nothing but errors
-    #[arg(long, short)]
-    quiet: bool,
-    /// Write the time series to this file, as JSON lines
-    #[arg(long, value_name = "FILE")]
-    series: Option<PathBuf>,
-    /// Print more detail
-    #[arg(long, short)]
-    verbose: bool,
+    #[command(flatten)]
+    connections: ConnectionArguments,
+    #[command(flatten)]
+    output: OutputArguments,
 }
 
 pub fn run(arguments: Arguments) -> Ending {
@@ -71,37 +53,23 @@ pub fn run(arguments: Arguments) -> Ending {
         .contact(ticket.as_deref())?
         .ok_or("there is no ticket: give the line that `sweetspot send` printed")?;
     let target = target(&path);
-    let json_in_content = arguments.json && target == Target::Output;
+    let json_in_content = arguments.output.json && target == Target::Output;
     if json_in_content {
         return Err("standard output takes the content or --json, not both; give a file".into());
     }
     let options = ReceiveOptions {
         overwrite: arguments.force,
         sizing: arguments.sizing,
-        congestion: arguments.congestion,
-        streams: arguments.streams,
-        retry_for: arguments.retry_for,
+        congestion: arguments.connections.congestion,
+        streams: arguments.connections.streams,
+        retry_for: arguments.connections.retry_for,
         ..ReceiveOptions::at(target)
     };
-    let reporter = TransferReporter::new(
-        arguments.series.as_deref(),
-        arguments.json,
-        arguments.verbose,
-        arguments.quiet,
-    )?;
+    let reporter = arguments.output.reporter()?;
     let mut observer = reporter.observer(1);
     let received = receive(&contact, &options, observer.as_mut());
     drop(observer);
-    match received {
-        Ok(outcome) => {
-            reporter.outcome(&outcome);
-            Ok(ending(&outcome))
-        }
-        Err(error) => {
-            reporter.failure(&error);
-            Err(error.into())
-        }
-    }
+    reporter.finish(received.map_err(Into::into))
 }
 
 /// The target that a path means.

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use sweetspot_protocol::Ticket;
 use sweetspot_sizing::Sizing;
 use sweetspot_transfer::{Contact, Purpose, SendOptions, ServeOptions, Sources, draw_code, send};
-use sweetspot_units::Duration;
 
 use super::Ending;
 use super::serve::{self, LogOptions, listening};
 use super::transfer::{
-    ContactArguments, PathArguments, TransferReporter, ending, files_from, is_ticket, streams,
+    ConnectionArguments, ContactArguments, OutputArguments, PathArguments, TransferReporter,
+    files_from, is_ticket,
 };
 
 /// `sweetspot send` as typed.
@@ -45,15 +45,11 @@ pub struct Arguments {
     /// [default: what the receiver wants, else sobas]
     #[arg(long)]
     sizing: Option<Sizing>,
-    /// Congestion control of this connection [default: the system's]
-    #[arg(long, value_name = "NAME")]
-    congestion: Option<String>,
+    #[command(flatten)]
+    connections: ConnectionArguments,
     /// Let the receiver's sizing switch the congestion control even though --congestion is given
     #[arg(long, requires = "congestion")]
     may_switch: bool,
-    /// Connections to use [default: one, and more where one cannot carry the path]
-    #[arg(long, value_name = "N", value_parser = streams)]
-    streams: Option<u32>,
     /// Whether several connections may take more than one flow's share of a path that others use
     #[arg(long, value_name = "HOW", default_value = "fair")]
     share: Share,
@@ -62,9 +58,6 @@ pub struct Arguments {
     /// Do not answer probes; round-trip times are then the receiving kernel's estimates
     #[arg(long)]
     no_probes: bool,
-    /// How long to try to go on after the path broke
-    #[arg(long, value_name = "DURATION", default_value = "15min")]
-    retry_for: Duration,
     /// Without a ticket: address and port to listen on
     #[arg(long, value_name = "ADDR:PORT", default_value = "[::]:0", value_parser = listening)]
     listen: SocketAddr,
@@ -77,18 +70,8 @@ pub struct Arguments {
     /// Say what would be sent, and send nothing
     #[arg(long, short = 'n')]
     dry_run: bool,
-    /// Print one JSON object at the end
-    #[arg(long)]
-    json: bool,
-    /// Print nothing but errors
-    #[arg(long, short)]
-    quiet: bool,
-    /// Write the time series, as this end sees it, to this file, as JSON lines
-    #[arg(long, value_name = "FILE")]
-    series: Option<PathBuf>,
-    /// Print more detail
-    #[arg(long, short)]
-    verbose: bool,
+    #[command(flatten)]
+    output: OutputArguments,
 }
 
 /// What several connections may take of a path.
@@ -147,21 +130,16 @@ pub fn run(mut arguments: Arguments) -> Ending {
         checksum: arguments.choice.checksum,
         dry_run: arguments.dry_run,
         sizing: arguments.sizing,
-        congestion: arguments.congestion,
+        congestion: arguments.connections.congestion,
         may_switch: arguments.may_switch,
         path: arguments.path.resolve()?,
         probes: !arguments.no_probes,
-        streams: arguments.streams,
+        streams: arguments.connections.streams,
         greedy: arguments.share == Share::Greedy,
-        retry_for: arguments.retry_for,
+        retry_for: arguments.connections.retry_for,
         ..SendOptions::default()
     };
-    let reporter = TransferReporter::new(
-        arguments.series.as_deref(),
-        arguments.json,
-        arguments.verbose,
-        arguments.quiet,
-    )?;
+    let reporter = arguments.output.reporter()?;
     match contact {
         Some(contact) => send_to(&contact, &options, &reporter),
         None => {
@@ -182,14 +160,5 @@ fn send_to(contact: &Contact, options: &SendOptions, reporter: &TransferReporter
     let sent = send(contact, options, observer.as_mut());
     // The bar goes before the result comes.
     drop(observer);
-    match sent {
-        Ok(outcome) => {
-            reporter.outcome(&outcome);
-            Ok(ending(&outcome))
-        }
-        Err(error) => {
-            reporter.failure(&error);
-            Err(error.into())
-        }
-    }
+    reporter.finish(sent.map_err(Into::into))
 }

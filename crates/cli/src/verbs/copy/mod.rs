@@ -26,7 +26,7 @@ use operand::Operand;
 
 use super::Ending;
 use super::send::ChoiceArguments;
-use super::transfer::{TransferReporter, ending, streams};
+use super::transfer::{ConnectionArguments, OutputArguments, TransferReporter};
 
 /// How long an attempt to connect directly may take, in either direction.
 const DIRECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -87,27 +87,10 @@ pub struct Arguments {
     /// How to size the window: kernel, fixed:SIZE, max, sobas or sobas:paper [default: sobas]
     #[arg(long)]
     sizing: Option<Sizing>,
-    /// Congestion control at the sender [default: the system's]
-    #[arg(long, value_name = "NAME")]
-    congestion: Option<String>,
-    /// Connections to use [default: one, and more where one cannot carry the path]
-    #[arg(long, value_name = "N", value_parser = streams)]
-    streams: Option<u32>,
-    /// How long to try to go on after the path broke
-    #[arg(long, value_name = "DURATION", default_value = "15min")]
-    retry_for: Duration,
-    /// Print one JSON object at the end
-    #[arg(long)]
-    json: bool,
-    /// Print nothing but errors
-    #[arg(long, short)]
-    quiet: bool,
-    /// Write the time series, as this end sees it, to this file, as JSON lines
-    #[arg(long, value_name = "FILE")]
-    series: Option<PathBuf>,
-    /// Print more detail
-    #[arg(long, short)]
-    verbose: bool,
+    #[command(flatten)]
+    connections: ConnectionArguments,
+    #[command(flatten)]
+    output: OutputArguments,
 }
 
 /// Which connections carry the data.
@@ -138,12 +121,7 @@ struct Job {
 }
 
 pub fn run(arguments: Arguments) -> Ending {
-    let reporter = TransferReporter::new(
-        arguments.series.as_deref(),
-        arguments.json,
-        arguments.verbose,
-        arguments.quiet,
-    )?;
+    let reporter = arguments.output.reporter()?;
     let operands = arguments.operands.iter().map(|text| Operand::parse(text));
     let mut operands: Vec<Operand> = operands.collect::<Result<_, _>>()?;
     let Some(destination) = operands.pop() else { return Err("name what to copy".into()) };
@@ -163,28 +141,17 @@ pub fn run(arguments: Arguments) -> Ending {
         keep_existing: arguments.keep_existing,
         dry_run: arguments.dry_run,
         sizing: arguments.sizing,
-        congestion: arguments.congestion.clone(),
-        streams: arguments.streams,
+        congestion: arguments.connections.congestion.clone(),
+        streams: arguments.connections.streams,
     };
     let copied = match &far {
         None => job.copy_here(&reporter),
         Some((host, role)) => copy_with(&job, &arguments, host, *role, &reporter),
     };
-    match copied {
-        Ok(outcome) => {
-            for would in &outcome.would_move {
-                reporter.print(&format!("would copy {would}"));
-            }
-            reporter.outcome(&outcome);
-            Ok(ending(&outcome))
-        }
-        Err(error) => {
-            if let Some(error) = error.downcast_ref::<TransferError>() {
-                reporter.failure(error);
-            }
-            Err(error)
-        }
+    for would in copied.iter().flat_map(|outcome| &outcome.would_move) {
+        reporter.print(&format!("would copy {would}"));
     }
+    reporter.finish(copied)
 }
 
 type Copied = Result<TransferSummary, Box<dyn std::error::Error>>;
@@ -220,7 +187,7 @@ fn copy_with(
         // Before ssh asks for anything: what is not there is said at once.
         job.check_sources()?;
     }
-    let mut give_up = clock::now() + arguments.retry_for;
+    let mut give_up = clock::now() + arguments.connections.retry_for;
     let (mut pause, mut attempts) = (FIRST_PAUSE, 0);
     loop {
         let started = clock::now();
@@ -236,7 +203,7 @@ fn copy_with(
         };
         if clock::now().since(started) > INNER_RETRY * 2 {
             // It moved for a while: the time to go on begins anew.
-            (give_up, pause) = (clock::now() + arguments.retry_for, FIRST_PAUSE);
+            (give_up, pause) = (clock::now() + arguments.connections.retry_for, FIRST_PAUSE);
         }
         if clock::now() + pause >= give_up || !job.can_be_repeated() {
             return Err(error);
@@ -450,7 +417,7 @@ impl Job {
             congestion: self.congestion.clone(),
             streams: self.streams,
             port: arguments.port,
-            retry_for_s: arguments.retry_for.as_nanos() / 1_000_000_000,
+            retry_for_s: arguments.connections.retry_for.as_nanos() / 1_000_000_000,
         }
     }
 

@@ -1,7 +1,5 @@
 mod log;
 
-use std::fs;
-use std::io::ErrorKind;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -11,7 +9,7 @@ use std::thread;
 use listenfd::ListenFd;
 use sweetspot_groups::policy::loopback;
 use sweetspot_linux::signals::{ProcessEvent, Supervisor};
-use sweetspot_linux::{clock, process};
+use sweetspot_linux::{clock, file, process};
 use sweetspot_protocol::{DEFAULT_PORT, Role, SpokenCode, Ticket, TicketHost, TransferSummary};
 use sweetspot_sizing::Sizing;
 use sweetspot_transfer::{
@@ -21,7 +19,9 @@ use sweetspot_transfer::{
 use sweetspot_units::{Duration, Time};
 
 use super::Ending;
-use super::transfer::{PathArguments, TransferReporter, ending, streams};
+use super::transfer::{
+    ConnectionArguments, OutputArguments, PathArguments, TransferReporter, ending,
+};
 use crate::own_files;
 pub use log::LogOptions;
 use log::ServiceLog;
@@ -88,43 +88,29 @@ pub struct Arguments {
     /// sobas or sobas:paper [default: what the sender asks for, else sobas]
     #[arg(long)]
     sizing: Option<Sizing>,
-    /// Congestion control at the sender, in place of its choice
-    #[arg(long, value_name = "NAME")]
-    congestion: Option<String>,
-    /// Connections to use [default: what the sender asks for, else as many as pay]
-    #[arg(long, value_name = "N", value_parser = streams)]
-    streams: Option<u32>,
+    #[command(flatten)]
+    connections: ConnectionArguments,
     #[command(flatten)]
     path: PathArguments,
-    /// How long a transfer may go on after its path broke (with --once)
-    #[arg(long, value_name = "DURATION", default_value = "15min")]
-    retry_for: Duration,
     /// Do not probe the path; round-trip times are then the kernel's estimates
     #[arg(long)]
     no_probes: bool,
-    /// Print one JSON object per transfer
-    #[arg(long)]
-    json: bool,
-    /// Write the time series to this file, as JSON lines
-    #[arg(long, value_name = "FILE")]
-    series: Option<PathBuf>,
-    /// Print more detail
-    #[arg(long, short)]
-    verbose: bool,
+    #[command(flatten)]
+    output: OutputArguments,
 }
 
 /// The shell's code for a program that SIGINT ended.
 const INTERRUPTED: i32 = 130;
 
 pub fn run(arguments: Arguments) -> Ending {
-    let reporter = TransferReporter::new(
-        arguments.series.as_deref(),
-        arguments.json,
-        arguments.verbose,
-        false,
-    )?;
+    let reporter = arguments.output.reporter()?;
     if let Some(dir) = &arguments.dir {
-        make_directory(dir)?;
+        file::make_directory(dir).map_err(|error| {
+            format!(
+                "cannot make the directory {}: {error}; give --dir one that you may write to",
+                dir.display()
+            )
+        })?;
     }
     let log = LogOptions { audit: arguments.audit.clone(), metrics: arguments.metrics };
     serve(resolve(arguments)?, reporter, &log)
@@ -209,7 +195,7 @@ impl Greeting {
         let (address, ticket) = (server.address()?, server.ticket());
         let verb = if self.sends { "receive" } else { "send FILE..." };
         let with = if self.code.is_some() { "--code CODE" } else { "TICKET" };
-        reporter.print(&if self.is_service {
+        reporter.remark(&if self.is_service {
             format!(
                 "listening on {address}; who is named in the clients file may run elsewhere: \
                  sweetspot send FILE... TICKET"
@@ -222,7 +208,7 @@ impl Greeting {
         });
         let hidden = matches!(ticket.host, TicketHost::Address(ip) if ip.is_loopback());
         if hidden && !address.ip().is_loopback() {
-            reporter.print(
+            reporter.remark(
                 "this host has no address that others could reach, so the ticket names loopback; \
                  give --advertise HOST for others elsewhere",
             );
@@ -252,11 +238,11 @@ fn resolve(arguments: Arguments) -> Result<ServeOptions, Box<dyn std::error::Err
     let receive = ReceiveOptions {
         overwrite: arguments.force,
         sizing: arguments.sizing,
-        congestion: arguments.congestion,
+        congestion: arguments.connections.congestion,
         path: arguments.path.resolve()?,
         probes: !arguments.no_probes,
-        streams: arguments.streams,
-        retry_for: arguments.retry_for,
+        streams: arguments.connections.streams,
+        retry_for: arguments.connections.retry_for,
         ..ReceiveOptions::at(arguments.dir.map_or(Target::Output, Target::Into))
     };
     let once = arguments.once || arguments.spoken_code || receive.target == Target::Output;
@@ -280,17 +266,6 @@ fn resolve(arguments: Arguments) -> Result<ServeOptions, Box<dyn std::error::Err
         listener: ListenFd::from_env().take_tcp_listener(0)?,
         ..ServeOptions::new(purpose)
     })
-}
-
-/// Makes the directory if it is missing and its parent exists.
-fn make_directory(dir: &Path) -> Result<(), String> {
-    match fs::create_dir(dir) {
-        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(format!(
-            "cannot make the directory {}: {error}; give --dir one that you may write to",
-            dir.display()
-        )),
-        _ => Ok(()),
-    }
 }
 
 /// An address or a name of this host and a port.
@@ -379,7 +354,7 @@ impl ServerObserver for ServerReporter {
         client: &str,
         role: Role,
     ) -> Option<Arc<dyn FileLog>> {
-        self.print(&format!("{client} at {peer}: transfer {number}"));
+        self.reporter.remark(&format!("{client} at {peer}: transfer {number}"));
         self.log.began(number, peer, client, role)
     }
 

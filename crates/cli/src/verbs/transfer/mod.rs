@@ -17,6 +17,7 @@ use sweetspot_sizing::KnownPath;
 use sweetspot_transfer::{Agreed, Contact, Progress, TransferError, TransferObserver};
 use sweetspot_units::{Bytes, Duration, Rate};
 
+use super::Ending;
 use super::key::own_identity;
 use crate::print::try_out;
 use progress::TransferProgress;
@@ -44,6 +45,37 @@ impl PathArguments {
             _ => Err("--path-rate and --path-rtt belong together; give both or none"),
         }
     }
+}
+
+/// Arguments for the connections of a transfer.
+#[derive(Debug, clap::Args)]
+pub struct ConnectionArguments {
+    /// Congestion control at the sender [default: what the sender chose, else its system's]
+    #[arg(long, value_name = "NAME")]
+    pub congestion: Option<String>,
+    /// Connections to use [default: one, and more where one cannot carry the path]
+    #[arg(long, value_name = "N", value_parser = streams)]
+    pub streams: Option<u32>,
+    /// How long to try to go on after the path broke
+    #[arg(long, value_name = "DURATION", default_value = "15min")]
+    pub retry_for: Duration,
+}
+
+/// Arguments for what is printed about a transfer.
+#[derive(Debug, clap::Args)]
+pub struct OutputArguments {
+    /// Print one JSON object per transfer, at its end
+    #[arg(long)]
+    pub json: bool,
+    /// Print nothing but errors
+    #[arg(long, short)]
+    quiet: bool,
+    /// Write the time series, as this end sees it, to this file, as JSON lines
+    #[arg(long, value_name = "FILE")]
+    series: Option<PathBuf>,
+    /// Print more detail
+    #[arg(long, short)]
+    verbose: bool,
 }
 
 /// The exit code of a transfer of which some files failed: rsync's.
@@ -200,25 +232,23 @@ pub struct TransferReporter {
     quiet: bool,
 }
 
-impl TransferReporter {
-    /// Writes series to `series` if given, outcomes as JSON if asked, detail if `verbose`, and nothing but failures if
-    /// `quiet`.
-    pub fn new(
-        series: Option<&Path>,
-        json: bool,
-        verbose: bool,
-        quiet: bool,
-    ) -> Result<TransferReporter, String> {
-        let open = |path: &Path| {
+impl OutputArguments {
+    /// Reports as these arguments say.
+    pub fn reporter(&self) -> Result<TransferReporter, String> {
+        let &OutputArguments { json, quiet, ref series, verbose } = self;
+        let open = |path: &PathBuf| {
             let file = File::create(path).map_err(|e| {
                 format!("{}: {e}; give --series a file that you may write", path.display())
             })?;
             Ok::<_, String>(Arc::new(Mutex::new(LineWriter::new(file))))
         };
+        let series = series.as_ref().map(open).transpose()?;
         let bars = (std::io::stderr().is_terminal() && !quiet).then(MultiProgress::new);
-        Ok(TransferReporter { series: series.map(open).transpose()?, bars, json, verbose, quiet })
+        Ok(TransferReporter { series, bars, json, verbose, quiet })
     }
+}
 
+impl TransferReporter {
     /// An observer of transfer `number`.
     pub fn observer(&self, number: u64) -> Box<dyn TransferObserver> {
         let (series, bars) = (self.series.clone(), self.bars.clone());
@@ -229,6 +259,13 @@ impl TransferReporter {
     /// Prints a line.
     pub fn print(&self, line: &str) {
         print(self.bars.as_ref(), line);
+    }
+
+    /// Prints a line unless nothing but errors is wanted.
+    pub fn remark(&self, line: &str) {
+        if !self.quiet {
+            self.print(line);
+        }
     }
 
     /// Prints a line if detail is wanted.
@@ -254,6 +291,22 @@ impl TransferReporter {
         }
         for limit in outcome.limits.iter().filter(|_| !self.quiet) {
             self.print(limit);
+        }
+    }
+
+    /// Reports how a transfer ended, as the end of a verb.
+    pub fn finish(&self, result: Result<TransferSummary, Box<dyn std::error::Error>>) -> Ending {
+        match result {
+            Ok(outcome) => {
+                self.outcome(&outcome);
+                Ok(ending(&outcome))
+            }
+            Err(error) => {
+                if let Some(error) = error.downcast_ref::<TransferError>() {
+                    self.failure(error);
+                }
+                Err(error)
+            }
         }
     }
 
