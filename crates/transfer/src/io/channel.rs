@@ -1,4 +1,4 @@
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,6 +18,8 @@ pub(crate) const PEER_TIMEOUT: Duration = Duration::from_secs(30);
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// How many bytes are read from the socket at a time.
 pub(crate) const SOCKET_READ_BYTES: usize = 256 << 10;
+/// So many bytes are encrypted, then written: no more than stay in the processor's cache.
+const WRITE_BYTES: usize = 64 << 10;
 /// IPv4's and UDP's headers; IPv6's are 20 bytes longer.
 const UDP_IPV4_HEADERS: Bytes = Bytes::new(28);
 const UDP_IPV6_HEADERS: Bytes = Bytes::new(48);
@@ -50,14 +52,6 @@ pub(crate) struct Channel {
     pending: Mutex<Vec<u8>>,
     /// Held across the writing of a record, so that records leave in the order of encryption.
     outgoing: Mutex<Vec<u8>>,
-}
-
-/// The result of a read.
-pub(crate) enum Incoming {
-    /// So many bytes were read from the socket. Their plain text is in the buffer.
-    Bytes(Bytes),
-    /// The peer closed the connection.
-    Closed,
 }
 
 impl Channel {
@@ -159,21 +153,19 @@ impl Channel {
         self.peer
     }
 
-    /// Waits for data and appends its plain text to `plain`. `raw` is scratch space. The error is `Silent` at the
+    /// Plain text that came with the handshake, to be taken before anything else.
+    pub fn take_early(&self) -> Vec<u8> {
+        std::mem::take(&mut lock(&self.early))
+    }
+
+    /// Waits for data, still encrypted; `None` if the peer closed the connection. The error is `Silent` at the
     /// `deadline`; without one, if the peer was not heard on any connection of the transfer for [`PEER_TIMEOUT`].
     pub fn read(
         &self,
         raw: &mut [u8],
-        plain: &mut Vec<u8>,
         deadline: Option<Time>,
-    ) -> Result<Incoming, TransferError> {
-        let mut early = lock(&self.early);
-        if !early.is_empty() {
-            plain.append(&mut early);
-            return Ok(Incoming::Bytes(Bytes::ZERO));
-        }
-        drop(early);
-        let n = loop {
+    ) -> Result<Option<usize>, TransferError> {
+        loop {
             match (&self.socket).read(raw) {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => match deadline {
@@ -185,39 +177,60 @@ impl Channel {
                     }
                     _ => {}
                 },
-                Err(e) if is_gone(&e) => return Ok(Incoming::Closed),
+                Err(e) if is_gone(&e) => return Ok(None),
                 Err(e) => return Err(TransferError::System { what: "reading", source: e }),
-                Ok(0) => return Ok(Incoming::Closed),
-                Ok(n) => break n,
-            }
-        };
-        lock(&self.last_heard).now();
-        let mut rest = &raw[..n];
-        let mut tls = lock(&self.tls);
-        while !rest.is_empty() {
-            tls.read_tls(&mut rest).map_err(TransferError::system("reading"))?;
-            if drain(&mut tls, self.peer, plain)? {
-                break;
+                Ok(0) => return Ok(None),
+                Ok(n) => {
+                    lock(&self.last_heard).now();
+                    return Ok(Some(n));
+                }
             }
         }
-        Ok(Incoming::Bytes(Bytes::new(n as u64)))
+    }
+
+    /// Takes data off the front of `raw` until there is some plain text, which is appended to `plain`.
+    pub fn decrypt(&self, raw: &mut &[u8], plain: &mut Vec<u8>) -> Result<(), TransferError> {
+        let (mut tls, before) = (lock(&self.tls), plain.len());
+        while plain.len() == before && !raw.is_empty() {
+            tls.read_tls(raw).map_err(TransferError::system("reading"))?;
+            if drain(&mut tls, self.peer, plain)? {
+                // Nothing counts after the peer's last record.
+                *raw = &[];
+            }
+        }
+        Ok(())
     }
 
     /// Writes `parts` one after the other. Waits while the send buffer is full.
     pub fn write(&self, parts: &[&[u8]]) -> Result<(), TransferError> {
         let mut outgoing = lock(&self.outgoing);
-        outgoing.clear();
-        {
-            let mut tls = lock(&self.tls);
-            let pending = std::mem::take(&mut *lock(&self.pending));
-            for part in [&pending[..]].iter().chain(parts) {
-                tls.writer().write_all(part).map_err(TransferError::system("writing"))?;
-            }
-            while tls.wants_write() {
-                tls.write_tls(&mut *outgoing).map_err(TransferError::system("writing"))?;
+        let pending = std::mem::take(&mut *lock(&self.pending));
+        for part in [&pending[..]].iter().chain(parts) {
+            for slice in part.chunks(WRITE_BYTES) {
+                if outgoing.len() >= WRITE_BYTES {
+                    self.write_out(&mut outgoing)?;
+                }
+                self.encrypt(slice, &mut outgoing)?;
             }
         }
-        let (mut rest, mut acked) = (&outgoing[..], self.acked());
+        self.write_out(&mut outgoing)
+    }
+
+    fn encrypt(&self, plain: &[u8], outgoing: &mut Vec<u8>) -> Result<(), TransferError> {
+        let mut tls = lock(&self.tls);
+        let mut encrypt = || {
+            tls.writer().write_all(plain)?;
+            while tls.wants_write() {
+                tls.write_tls(outgoing)?;
+            }
+            Ok(())
+        };
+        encrypt().map_err(TransferError::system("writing"))
+    }
+
+    /// Writes what is in `outgoing` to the socket, and empties it.
+    fn write_out(&self, outgoing: &mut Vec<u8>) -> Result<(), TransferError> {
+        let (mut rest, mut acked) = (&outgoing[..], None);
         while !rest.is_empty() {
             match (&self.socket).write(rest) {
                 Ok(0) => return Err(self.gone(Bytes::ZERO)),
@@ -226,9 +239,8 @@ impl Channel {
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
                     // A slow path is not a silent peer: what was buffered earlier still arrives. Nor is one whose
                     // disk stalls and that says so.
-                    let heard = lock(&self.last_heard).clone();
-                    if self.acked() > acked {
-                        acked = self.acked();
+                    let (heard, now) = (lock(&self.last_heard).clone(), self.acked());
+                    if acked.replace(now).is_none_or(|before| now > before) {
                         heard.now();
                     } else if heard.is_silent() {
                         return Err(self.silent(PEER_TIMEOUT));
@@ -238,6 +250,7 @@ impl Channel {
                 Err(e) => return Err(TransferError::System { what: "writing", source: e }),
             }
         }
+        outgoing.clear();
         Ok(())
     }
 
@@ -367,10 +380,14 @@ fn drain(
     plain: &mut Vec<u8>,
 ) -> Result<bool, TransferError> {
     let state = tls.process_new_packets().map_err(|e| tls_error(peer, &e))?;
-    let (have, more) = (plain.len(), state.plaintext_bytes_to_read());
-    plain.resize(have + more, 0);
-    let read = tls.reader().read_exact(&mut plain[have..]);
-    read.map_err(TransferError::system("reading"))?;
+    let mut reader = tls.reader();
+    let whole = plain.len() + state.plaintext_bytes_to_read();
+    while plain.len() < whole {
+        let chunk = reader.fill_buf().map_err(TransferError::system("reading"))?;
+        plain.extend_from_slice(chunk);
+        let taken = chunk.len();
+        reader.consume(taken);
+    }
     Ok(state.peer_has_closed())
 }
 

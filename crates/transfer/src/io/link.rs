@@ -1,6 +1,7 @@
 //! A connection after TLS, with who is at its other end known.
 
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::ops::Range;
 use std::sync::{Arc, mpsc};
 use std::thread;
 
@@ -13,7 +14,7 @@ use sweetspot_protocol::{
 };
 use sweetspot_units::{Bytes, Duration, Time};
 
-use super::channel::{Channel, Incoming, SOCKET_READ_BYTES};
+use super::channel::{Channel, SOCKET_READ_BYTES};
 use super::identity::Identity;
 use super::spoken;
 use crate::TransferError;
@@ -62,6 +63,9 @@ pub(crate) struct FrameReader {
     channel: Arc<Channel>,
     decoder: FrameDecoder,
     raw: Vec<u8>,
+    /// What of `raw` was read and is still encrypted.
+    encrypted: Range<usize>,
+    /// A record's plain text, as a rule.
     plain: Vec<u8>,
     /// How much of `plain` was taken.
     used: usize,
@@ -69,17 +73,22 @@ pub(crate) struct FrameReader {
 
 impl FrameReader {
     pub fn new(channel: Arc<Channel>) -> FrameReader {
+        let plain = channel.take_early();
         FrameReader {
             channel,
             decoder: FrameDecoder::default(),
             raw: vec![0; SOCKET_READ_BYTES],
-            plain: Vec::new(),
+            encrypted: 0..0,
+            plain,
             used: 0,
         }
     }
 
-    /// The next part of what was read; `None` once it is used up.
+    /// The next part of what was read; `None` if more has to be read.
     pub fn next_part(&mut self) -> Result<Option<FramePart<'_>>, TransferError> {
+        if self.used == self.plain.len() {
+            self.decrypt()?;
+        }
         let mut input = &self.plain[self.used..];
         let before = input.len();
         let part = self.decoder.next(&mut input).map_err(ProtocolError::from)?;
@@ -87,14 +96,26 @@ impl FrameReader {
         Ok(part)
     }
 
-    /// Reads more from the connection, when what was read is used up. `None`: the peer closed it.
+    /// Reads more from the connection, when [`FrameReader::next_part`] finds nothing. Returns how much that was; `None`
+    /// if the peer closed the connection.
     pub fn read(&mut self, deadline: Option<Time>) -> Result<Option<Bytes>, TransferError> {
+        if !self.encrypted.is_empty() {
+            // A frame's header lay across two records.
+            return Ok(Some(Bytes::ZERO));
+        }
+        let Some(n) = self.channel.read(&mut self.raw, deadline)? else { return Ok(None) };
+        self.encrypted = 0..n;
+        Ok(Some(Bytes::new(n as u64)))
+    }
+
+    /// Decrypts the next of what was read, when the plain text is used up.
+    fn decrypt(&mut self) -> Result<(), TransferError> {
         self.plain.clear();
         self.used = 0;
-        match self.channel.read(&mut self.raw, &mut self.plain, deadline)? {
-            Incoming::Bytes(n) => Ok(Some(n)),
-            Incoming::Closed => Ok(None),
-        }
+        let mut rest = &self.raw[self.encrypted.clone()];
+        self.channel.decrypt(&mut rest, &mut self.plain)?;
+        self.encrypted.start = self.encrypted.end - rest.len();
+        Ok(())
     }
 
     /// Waits until `take` finds what it wants among the parts that arrive, or the deadline. Parts of which it makes

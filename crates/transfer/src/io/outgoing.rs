@@ -446,9 +446,11 @@ impl FileReader<'_> {
                 }
                 let is_hole = want.file.sparse && data >= offset + length as u64;
                 let mut buffer = self.spent.try_recv().unwrap_or_default();
-                buffer.clear();
+                // What was in it is written over.
                 buffer.resize(HEADERS + length, 0);
-                if !is_hole && let Err(error) = file.read_exact_at(&mut buffer[HEADERS..], offset) {
+                if is_hole {
+                    buffer[HEADERS..].fill(0);
+                } else if let Err(error) = file.read_exact_at(&mut buffer[HEADERS..], offset) {
                     return Ok(Err(changed(&want.file, &error)));
                 }
                 let hash = piece_hash(piece, count == 1, &buffer[HEADERS..]);
@@ -497,7 +499,6 @@ impl FileReader<'_> {
         };
         let files = self.files;
         let read = |buffer: &mut Vec<u8>| -> io::Result<usize> {
-            buffer.clear();
             buffer.resize(HEADERS + PIECE_BYTES as usize, 0);
             let length = files.fill(&input, &mut buffer[HEADERS..])?;
             buffer.truncate(HEADERS + length);
