@@ -177,6 +177,12 @@ impl ControlLoop {
         self.effects.pop_front()
     }
 
+    /// The present round trip: by probes, else as the kernel estimates it.
+    pub fn rtt(&self) -> Option<Duration> {
+        let by_kernel = Some(self.kernel_rtt).filter(|rtt| *rtt > Duration::ZERO);
+        self.driver.prober().and_then(Prober::rtt).or(by_kernel)
+    }
+
     /// The measurements so far.
     pub fn measured(&self) -> ReceiverMeasurements {
         let (rtt, rtt_source) = match (self.by_probes.quantiles(), self.by_kernel.quantiles()) {
@@ -259,10 +265,8 @@ impl ControlLoop {
     }
 
     fn end_row(&mut self, now: Time) {
-        let prober = self.driver.prober();
-        let report = prober.and_then(Prober::report);
-        let kernel_rtt = Some(self.kernel_rtt).filter(|rtt| *rtt > Duration::ZERO);
-        let rtt = prober.and_then(Prober::rtt).or(kernel_rtt);
+        let report = self.driver.prober().and_then(Prober::report);
+        let rtt = self.rtt();
         let goodput = (self.content - self.row.content) / now.since(self.row.since);
         self.effects.push_back(TransferEffect::Record(SeriesRecord::Row(SeriesRow {
             t_s: now.since(self.start).as_secs_f64(),

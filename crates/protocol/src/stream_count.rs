@@ -93,9 +93,15 @@ impl StreamCount {
             return None;
         }
         let rate = content.saturating_sub(before) / now.since(from);
-        let least = |before: Rate| rate.as_f64() >= before.as_f64() * LEAST_GAIN;
-        if !self.before.is_none_or(least) {
-            // A rate may have been measured at an odd moment: it is tried again, ever more seldom.
+        let gain = self.before.map(|before| rate.as_f64() / before.as_f64());
+        if gain.is_some_and(|gain| gain * LEAST_GAIN < 1.0) {
+            // More connections do not carry less: the rate before was that of an odd moment, such as the end of slow
+            // start, and tells nothing.
+            (self.before, self.marks) = (None, None);
+            return None;
+        }
+        if gain.is_some_and(|gain| gain < LEAST_GAIN) {
+            // This rate, too, may be an odd moment's: it is tried again, ever more seldom.
             self.failures += 1;
             self.rests_until = now + settling(rtt) * (4 << self.failures.min(6));
             (self.before, self.marks) = (None, None);
@@ -239,6 +245,27 @@ mod tests {
         // 4 MiB of window at 200 ms carry some 90 Mbit/s of 300: four are enough.
         assert_eq!(play(90e6, 300e6, |rate| rate < 300e6), 4);
         assert_eq!(play(20e6, 90e6, |rate| rate < 90e6), 8);
+    }
+
+    /// At first 30 Mbit/s, the rest of what slow start brought; then each connection carries 9.
+    #[test]
+    fn the_rate_of_an_odd_moment_does_not_end_the_search() {
+        let mut streams = StreamCount::new(None);
+        let (mut content, mut reached) = (0.0, None);
+        for tick in 1..600u32 {
+            let seconds = f64::from(tick) / 10.0;
+            let now = Time::ZERO + Duration::from_millis(100) * tick.into();
+            let each = if seconds < 1.6 { 30e6 } else { 9e6 };
+            let rate = f64::min(each * f64::from(streams.count()), 96e6);
+            content += rate / 8.0 / 10.0;
+            streams.update(now, RTT, Bytes::new(content as u64), rate < 96e6);
+            if rate >= 72e6 {
+                reached.get_or_insert(seconds);
+            }
+        }
+        // Three doublings at two settling times each, the odd one settled once more, and slow start before them.
+        let settled = settling(RTT).as_secs_f64();
+        assert!(reached.unwrap() < 9.0 * settled + 1.0, "{reached:?}");
     }
 
     #[test]

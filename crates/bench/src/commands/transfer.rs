@@ -1,9 +1,12 @@
 use std::process::ExitCode;
 
+use sweetspot_emulator::isolate;
+
 use super::Ending;
 use super::selection::Selection;
 use crate::transfer::{
-    LocalResult, PathResult, Peers, local_cases, markdown, path_cases, play_path,
+    FaultResult, LocalResult, PathResult, Peers, local_cases, markdown, path_cases, play_faults,
+    play_path,
 };
 
 #[derive(Debug, clap::Args)]
@@ -13,12 +16,19 @@ pub struct Arguments {
     /// Runs of each program on this host
     #[arg(long, default_value_t = 3)]
     runs: usize,
+    /// Interrupted transfers, which go on
+    #[arg(long, default_value_t = 1000)]
+    trials: u64,
+    /// The seed from which the interruptions are drawn
+    #[arg(long, default_value_t = 606)]
+    seed: u64,
     /// Directory for the files that are moved, best in memory
     #[arg(long, value_name = "DIR", default_value = "/dev/shm")]
     scratch: std::path::PathBuf,
 }
 
 const NAME: &str = "transfer";
+const FAULTS: &str = "faults";
 
 /// Plays the selected cases, then writes the document from all stored results.
 pub fn run(arguments: Arguments) -> Ending {
@@ -41,6 +51,21 @@ pub fn run(arguments: Arguments) -> Ending {
                 store.put(case.name, &play_path(&case, &scratch, &program)?)?;
             }
         }
+        if selection.is_due::<FaultResult>(&store, FAULTS) {
+            eprintln!("{FAULTS} ...");
+            // In namespaces of its own: the path is cut and disks are made there.
+            isolate(|| {
+                let played = play_faults(arguments.trials, arguments.seed, &program, &scratch);
+                match played.and_then(|result| store.put(FAULTS, &result)) {
+                    Ok(()) => 0,
+                    Err(why) => {
+                        eprintln!("sweetspot-bench: {why}");
+                        1
+                    }
+                }
+            })
+            .map_err(|error| error.to_string())?;
+        }
         Ok::<(), String>(())
     })();
     let _ = std::fs::remove_dir_all(&scratch);
@@ -50,7 +75,7 @@ pub fn run(arguments: Arguments) -> Ending {
             local_cases().iter().filter_map(|case| store.get(&case.name)).collect();
         let paths: Vec<PathResult> =
             path_cases().iter().filter_map(|case| store.get(case.name)).collect();
-        markdown(&locals, &paths, "make bench-transfer")
+        markdown(&locals, &paths, store.get(FAULTS).as_ref(), "make bench-transfer")
     })?;
     Ok(ExitCode::SUCCESS)
 }

@@ -2,12 +2,18 @@ use std::fmt::Write;
 
 use sweetspot_comparison::machine;
 
+use super::faults::FaultResult;
 use super::paths::PathResult;
 use super::peers::LocalResult;
 use crate::median;
 
 /// The document, by `command`.
-pub fn markdown(locals: &[LocalResult], paths: &[PathResult], command: &str) -> String {
+pub fn markdown(
+    locals: &[LocalResult],
+    paths: &[PathResult],
+    faults: Option<&FaultResult>,
+    command: &str,
+) -> String {
     let mut text = format!(
         "# Moving files\n\nWritten by `{command}` on {}, {}, {}; do not edit.\n\n",
         machine::machine(),
@@ -36,18 +42,19 @@ pub fn markdown(locals: &[LocalResult], paths: &[PathResult], command: &str) -> 
     if !paths.is_empty() {
         text += "## Across emulated paths\n\n\
                  Hosts with their stock limits. *Of the path*: goodput, slow start and the search for the number of connections \
-                 included, over what the path carries of payload. *Beyond loss*: segments sent again, less those that the \
+                 included, over what the path carries of payload. *Beyond the bytes*: longer than they take at that rate. *Beyond loss*: segments sent again, less those that the \
                  path lost at random, of all.\n\n\
-                 | path | congestion control | content | seconds | Mbit/s | of the path | connections | beyond loss |\n\
-                 |---|---|---:|---:|---:|---:|---:|---:|\n";
+                 | path | congestion control | content | seconds | beyond the bytes | Mbit/s | of the path | connections | beyond loss |\n\
+                 |---|---|---|---:|---:|---:|---:|---:|---:|\n";
         for result in paths {
             let _ = writeln!(
                 text,
-                "| {} | {} | {:.2} GB | {:.1} | {:.1} | {:.0} % | {} | {:.2} % |",
+                "| {} | {} | {} | {:.1} | {:.1} s | {:.1} | {:.0} % | {} | {:.2} % |",
                 result.path,
                 result.congestion,
-                result.size as f64 / 1e9,
+                result.content,
                 result.seconds,
+                result.beyond_bytes_s,
                 result.goodput_mbit,
                 100.0 * result.of_path,
                 result.streams,
@@ -55,5 +62,40 @@ pub fn markdown(locals: &[LocalResult], paths: &[PathResult], command: &str) -> 
             );
         }
     }
+    if let Some(faults) = faults {
+        text += &interrupted(faults);
+    }
+    text
+}
+
+fn interrupted(result: &FaultResult) -> String {
+    let megabytes = |share: f64| {
+        let last = result.twice.len().saturating_sub(1) as f64;
+        result.twice.get((share * last).round() as usize).copied().unwrap_or(f64::NAN) / 1e6
+    };
+    let mut text = format!(
+        "\n## Interrupted at random\n\n\
+         {} transfers of {:.0} MB in 40 files over loopback, each interrupted three times within its first quarter of a \
+         second (seed {}) and run again to the end: **{} files wrong or missing, {} partial files left**.\n\n\
+         | fault | times |\n|---|---:|\n",
+        result.trials,
+        result.content as f64 / 1e6,
+        result.seed,
+        result.wrong,
+        result.left
+    );
+    for (fault, times) in &result.faults {
+        let _ = writeln!(text, "| {fault} | {times} |");
+    }
+    let _ = writeln!(
+        text,
+        "\nSent twice for each interruption, by the bytes that the device carried, in the {} trials in which no partial file \
+         was damaged: median {:.1} MB, 95 % below {:.1} MB, most {:.1} MB. It is what was on its way or not yet written \
+         when an end was killed.",
+        result.twice.len(),
+        megabytes(0.5),
+        megabytes(0.95),
+        megabytes(1.0)
+    );
     text
 }

@@ -1,8 +1,10 @@
-use std::fs::{self, File};
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 use serde::{Deserialize, Serialize};
+
+use super::content::Content;
 
 /// A transfer across an emulated path.
 #[derive(Debug, Clone)]
@@ -13,8 +15,7 @@ pub struct PathCase {
     /// The path's rate, Mbit/s, and the share of packets that it loses.
     pub rate_mbit: f64,
     pub loss: f64,
-    /// Content, bytes.
-    pub size: u64,
+    pub content: Content,
     pub congestion: &'static str,
 }
 
@@ -23,8 +24,10 @@ pub struct PathCase {
 pub struct PathResult {
     pub path: String,
     pub congestion: String,
-    pub size: u64,
+    pub content: String,
     pub seconds: f64,
+    /// Beyond what the bytes need at the path's rate.
+    pub beyond_bytes_s: f64,
     pub goodput_mbit: f64,
     /// Share of what the path can carry of payload.
     pub of_path: f64,
@@ -37,13 +40,16 @@ pub struct PathResult {
 const PAYLOAD_SHARE: f64 = 1448.0 / 1500.0;
 
 pub fn path_cases() -> Vec<PathCase> {
-    let case = |name, path, rate_mbit, loss, size, congestion| PathCase {
+    let of = |name, path, rate_mbit, loss, content, congestion| PathCase {
         name,
         path,
         rate_mbit,
         loss,
-        size,
+        content,
         congestion,
+    };
+    let case = |name, path, rate_mbit, loss, size, congestion| {
+        of(name, path, rate_mbit, loss, Content::OneFile(size), congestion)
     };
     vec![
         case("demo", "rate=50Mbit/s rtt=100ms buffer=625kB", 50.0, 0.0, 150_000_000, "cubic"),
@@ -81,17 +87,29 @@ pub fn path_cases() -> Vec<PathCase> {
             600_000_000,
             "bbr",
         ),
+        of(
+            "small-2000",
+            "rate=100Mbit/s rtt=262ms buffer=3.3MB",
+            100.0,
+            0.0,
+            Content::SmallFiles(2_000),
+            "cubic",
+        ),
+        of(
+            "small-100000",
+            "rate=300Mbit/s rtt=100ms buffer=3.75MB",
+            300.0,
+            0.0,
+            Content::SmallFiles(100_000),
+            "cubic",
+        ),
     ]
 }
 
 /// Plays a case with `program` in `scratch`.
 pub fn play_path(case: &PathCase, scratch: &Path, program: &Path) -> Result<PathResult, String> {
-    let failed = |error: std::io::Error| error.to_string();
-    let (file, target) = (scratch.join("content"), scratch.join("incoming"));
-    let mut random = File::open("/dev/urandom").map_err(failed)?;
-    let made = File::create(&file).map_err(failed)?;
-    let mut limited = std::io::Read::take(&mut random, case.size);
-    std::io::copy(&mut limited, &mut &made).map_err(failed)?;
+    let target = scratch.join("incoming");
+    let (source, bytes) = case.content.make(scratch).map_err(|error| error.to_string())?;
     let _ = fs::remove_dir_all(&target);
     let ticket = scratch.join("ticket");
     let _ = fs::remove_file(&ticket);
@@ -105,7 +123,7 @@ pub fn play_path(case: &PathCase, scratch: &Path, program: &Path) -> Result<Path
         "until [ -s {0} ]; do sleep 0.1; done; exec {1} send {2} $(head -n 1 {0}) --json --congestion {3}",
         ticket.display(),
         program.display(),
-        file.display(),
+        source.display(),
         case.congestion
     );
     let mut command = Command::new("timeout");
@@ -119,17 +137,21 @@ pub fn play_path(case: &PathCase, scratch: &Path, program: &Path) -> Result<Path
         .ok_or_else(|| format!("{}: {}", case.name, String::from_utf8_lossy(&output.stderr)))?;
     let outcome: serde_json::Value = serde_json::from_str(json).map_err(|e| e.to_string())?;
     let number = |key: &str| outcome[key].as_f64().unwrap_or(f64::NAN);
-    let _ = fs::remove_file(&file);
     let _ = fs::remove_dir_all(&target);
+    if let Content::OneFile(_) = case.content {
+        let _ = fs::remove_file(&source);
+    }
     let goodput_mbit = number("goodput_bps") / 1e6;
+    let carries = case.rate_mbit * PAYLOAD_SHARE * (1.0 - case.loss);
     let (segments, again) = (number("segments"), number("retransmitted_segments"));
     Ok(PathResult {
         path: case.path.to_owned(),
         congestion: case.congestion.to_owned(),
-        size: case.size,
+        content: case.content.in_words(),
         seconds: number("seconds"),
+        beyond_bytes_s: number("seconds") - bytes as f64 * 8e-6 / carries,
         goodput_mbit,
-        of_path: goodput_mbit / (case.rate_mbit * PAYLOAD_SHARE * (1.0 - case.loss)),
+        of_path: goodput_mbit / carries,
         streams: number("streams") as u32,
         sent_again_beyond_loss: again / segments - case.loss,
     })

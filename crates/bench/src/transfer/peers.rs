@@ -1,21 +1,13 @@
-use std::fs::{self, File};
-use std::io::Write;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde::{Deserialize, Serialize};
 use sweetspot_testing::ssh::Ssh;
 
-/// What is moved on this host, through its own sshd on loopback.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Content {
-    /// One file of so many bytes.
-    OneFile(u64),
-    /// So many files of 1 to 10 kB.
-    SmallFiles(u32),
-}
+use super::content::Content;
 
-/// One program moving one content.
+/// One program moving one content on this host, through its own sshd on loopback.
 #[derive(Debug, Clone)]
 pub struct LocalCase {
     pub name: String,
@@ -80,7 +72,7 @@ impl Peers {
         runs: usize,
         program: &Path,
     ) -> Result<LocalResult, String> {
-        let (source, bytes) = self.content(case.content)?;
+        let (source, bytes) = case.content.make(&self.scratch).map_err(|e| e.to_string())?;
         let (mut seconds, mut near_cpu) = (Vec::new(), Vec::new());
         for _ in 0..runs {
             let target = self.scratch.join("target");
@@ -94,10 +86,7 @@ impl Peers {
             run(diff.arg("-rq").arg(&source).arg(&moved), &format!("{}: diff", case.name))?;
             let _ = fs::remove_dir_all(&target);
         }
-        let content = match case.content {
-            Content::OneFile(n) => format!("one file of {:.1} GB", n as f64 / 1e9),
-            Content::SmallFiles(n) => format!("{n} files of 1 to 10 kB"),
-        };
+        let content = case.content.in_words();
         Ok(LocalResult { program: case.program.to_owned(), content, bytes, seconds, near_cpu })
     }
 
@@ -135,41 +124,6 @@ impl Peers {
         match moments[..] {
             [begin, end] => Ok((end - begin, cpu)),
             _ => Err(format!("{}: no times in {text:?}", case.name)),
-        }
-    }
-
-    fn content(&self, content: Content) -> Result<(PathBuf, u64), String> {
-        let failed = |error: std::io::Error| error.to_string();
-        match content {
-            Content::OneFile(size) => {
-                let path = self.scratch.join("file");
-                if !path.exists() {
-                    let mut random = File::open("/dev/urandom").map_err(failed)?;
-                    let file = File::create(&path).map_err(failed)?;
-                    let mut limited = std::io::Read::take(&mut random, size);
-                    std::io::copy(&mut limited, &mut &file).map_err(failed)?;
-                }
-                Ok((path, size))
-            }
-            Content::SmallFiles(count) => {
-                let path = self.scratch.join("small");
-                let mut bytes = 0;
-                let fresh = !path.exists();
-                for i in 0..count {
-                    // 1 to 10 kB, spread evenly (a multiplicative sequence).
-                    let size = 1000 + u64::from(i).wrapping_mul(2_654_435_761) % 9001;
-                    bytes += size;
-                    if fresh {
-                        let directory = path.join(format!("d{}", i / 1000));
-                        fs::create_dir_all(&directory).map_err(failed)?;
-                        let mut file =
-                            File::create(directory.join(format!("f{i}"))).map_err(failed)?;
-                        let byte = (i % 251) as u8;
-                        file.write_all(&vec![byte; size as usize]).map_err(failed)?;
-                    }
-                }
-                Ok((path, bytes))
-            }
         }
     }
 }

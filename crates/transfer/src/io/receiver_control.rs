@@ -385,7 +385,7 @@ impl ReceiverState {
     fn update_streams(&mut self, kernel: &KernelView) -> Option<u32> {
         let (now, content) = (clock::now(), self.content);
         let rate = self.recent.update(now, content);
-        let rtt = kernel.rtt.max(kernel.minimum_rtt);
+        let rtt = self.control_loop.rtt().unwrap_or(kernel.minimum_rtt);
         let in_flight = rate * rtt;
         let fills = kernel.window.is_some_and(|window| in_flight >= window.scaled(FULL_SHARE));
         let window_limited = fills && self.is_at_limit();

@@ -49,6 +49,9 @@ const BUSY_INTERVAL: Duration = Duration::from_secs(5);
 const LIMIT_INTERVAL: Duration = Duration::from_secs(1);
 /// Congestion control is what limits if its window is less than this share of the advertised one.
 const CWND_SHARE: f64 = 0.7;
+/// What one of several connections holds unsent is to leave in this time, if it is more than [`LEAST_UNSENT`].
+const UNSENT_TIME: Duration = Duration::from_millis(100);
+const LEAST_UNSENT: Bytes = Bytes::new(128 << 10);
 /// A full send buffer limits if it does for this share of the time.
 const LIMITED_SHARE: f64 = 0.3;
 
@@ -584,6 +587,7 @@ impl Sending<'_> {
                 timeouts: first.total_rto.map(u64::from),
             }));
             observer.progress(&Progress { bytes, files, totals });
+            bound_unsent(&links);
             limits.sample(now, &infos);
             if now >= limits.due
                 && let Some(by) = limits.look(now, &links, &infos, control.congestion)
@@ -595,6 +599,21 @@ impl Sending<'_> {
                 let _ = self.channel.say_soon(&Message::Busy);
             }
         }
+    }
+}
+
+/// Bounds what several connections hold unsent, so that at the end the others do not wait for the slowest.
+fn bound_unsent(links: &[Arc<SenderLink>]) {
+    if links.len() < 2 {
+        return;
+    }
+    for link in links {
+        let socket = link.channel.socket();
+        // Without the bound the end comes later, and is the same.
+        let _ = Info::read(socket).and_then(|info| {
+            let soon = info.delivery_rate * UNSENT_TIME;
+            options::set_notsent_low_water(socket, soon.max(LEAST_UNSENT))
+        });
     }
 }
 

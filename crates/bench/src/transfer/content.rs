@@ -1,0 +1,55 @@
+//! What is moved.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+/// What is moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Content {
+    /// One file of so many bytes.
+    OneFile(u64),
+    /// So many files of 1 to 10 kB.
+    SmallFiles(u32),
+}
+
+impl Content {
+    /// Makes it in `scratch`, unless it is there. Returns where, and how many bytes it has.
+    pub fn make(self, scratch: &Path) -> io::Result<(PathBuf, u64)> {
+        match self {
+            Content::OneFile(size) => {
+                let path = scratch.join(format!("file-{size}"));
+                if !path.exists() {
+                    let random = File::open("/dev/urandom")?;
+                    io::copy(&mut random.take(size), &mut File::create(&path)?)?;
+                }
+                Ok((path, size))
+            }
+            Content::SmallFiles(count) => {
+                let path = scratch.join(format!("small-{count}"));
+                let fresh = !path.exists();
+                let mut bytes = 0;
+                for i in 0..count {
+                    // 1 to 10 kB, spread evenly (a multiplicative sequence).
+                    let size = 1000 + u64::from(i).wrapping_mul(2_654_435_761) % 9001;
+                    bytes += size;
+                    if fresh {
+                        let directory = path.join(format!("d{}", i / 1000));
+                        fs::create_dir_all(&directory)?;
+                        let mut file = File::create(directory.join(format!("f{i}")))?;
+                        file.write_all(&vec![(i % 251) as u8; size as usize])?;
+                    }
+                }
+                Ok((path, bytes))
+            }
+        }
+    }
+
+    /// In words.
+    pub fn in_words(self) -> String {
+        match self {
+            Content::OneFile(n) => format!("one file of {:.2} GB", n as f64 / 1e9),
+            Content::SmallFiles(n) => format!("{n} files of 1 to 10 kB"),
+        }
+    }
+}
