@@ -31,6 +31,7 @@ mod outcome;
 mod path;
 mod reader;
 mod scenario;
+mod schedule;
 mod tcp;
 mod traffic;
 mod tree;
@@ -46,5 +47,6 @@ pub use outcome::{
 };
 pub use path::{Change, Hop, Path, Queue, Reverse};
 pub use scenario::{Scenario, Ties};
+pub use schedule::Schedule;
 pub use tcp::{Congestion, Flavour, Tcp};
 pub use traffic::{Cross, Inputs, TrafficKind, Transfer};
