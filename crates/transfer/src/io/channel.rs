@@ -1,7 +1,7 @@
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rustls::{ClientConnection, Connection, ServerConfig, ServerConnection};
 use sweetspot_linux::{clock, tcp};
@@ -10,6 +10,7 @@ use sweetspot_protocol::{EXPORTER_LABEL, EXPORTER_LENGTH, Message, PublicKey, Se
 use sweetspot_units::{Bytes, Duration, Time};
 
 use super::identity::{self, Identity};
+use super::pace::{self, ApplicationPace};
 use crate::TransferError;
 
 /// How long the peer may send nothing, or read nothing, before the connection is given up.
@@ -18,6 +19,9 @@ pub(crate) const PEER_TIMEOUT: Duration = Duration::from_secs(30);
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// How many bytes are read from the socket at a time.
 pub(crate) const SOCKET_READ_BYTES: usize = 256 << 10;
+
+/// What an application that writes slowly leaves to the kernel beyond what is on its way.
+const LOW_WATER: Bytes = Bytes::new(128 << 10);
 
 /// When something was last heard from the peer, on any of the connections with it: a transfer's connections share
 /// it, since one of them may rest while another works.
@@ -47,6 +51,9 @@ pub(crate) struct Channel {
     pending: Mutex<Vec<u8>>,
     /// Held across the writing of a record, so that records leave in the order of encryption.
     outgoing: Mutex<Vec<u8>>,
+    /// The application that reads, if it is slow, and the one that writes.
+    reader: OnceLock<Arc<dyn ApplicationPace>>,
+    writer: OnceLock<Arc<dyn ApplicationPace>>,
 }
 
 /// The result of a read.
@@ -114,7 +121,8 @@ impl Channel {
         last_heard.now();
         let last_heard = Mutex::new(last_heard);
         let (pending, outgoing) = (Mutex::default(), Mutex::default());
-        Ok(Channel { socket, peer, tls, last_heard, early, pending, outgoing })
+        let (reader, writer) = (OnceLock::new(), OnceLock::new());
+        Ok(Channel { socket, peer, tls, last_heard, early, pending, outgoing, reader, writer })
     }
 
     /// Who the peer is by its certificate, if it showed one.
@@ -134,6 +142,19 @@ impl Channel {
     /// Shares with `other` when the peer was last heard.
     pub fn share_last_heard(&self, other: &Channel) {
         *lock(&self.last_heard) = lock(&other.last_heard).clone();
+    }
+
+    /// From now on what arrives is read as slowly as `pace` says.
+    pub fn read_slowly(&self, pace: Arc<dyn ApplicationPace>) {
+        let _ = self.reader.set(pace);
+    }
+
+    /// From now on everything is written as slowly as `pace` says, and little waits in the kernel to be sent.
+    pub fn write_slowly(&self, pace: Arc<dyn ApplicationPace>) -> Result<(), TransferError> {
+        tcp::options::set_notsent_low_water(&self.socket, LOW_WATER)
+            .map_err(TransferError::system("TCP_NOTSENT_LOWAT"))?;
+        let _ = self.writer.set(pace);
+        Ok(())
     }
 
     /// The socket, for its options.
@@ -161,7 +182,7 @@ impl Channel {
         }
         drop(early);
         let n = loop {
-            match (&self.socket).read(raw) {
+            match self.read_socket(raw) {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => match deadline {
                     Some(deadline) if clock::now() >= deadline => {
@@ -206,7 +227,7 @@ impl Channel {
         }
         let (mut rest, mut acked) = (&outgoing[..], self.acked());
         while !rest.is_empty() {
-            match (&self.socket).write(rest) {
+            match self.write_socket(rest) {
                 Ok(0) => return Err(self.gone(Bytes::ZERO)),
                 Ok(n) => rest = &rest[n..],
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
@@ -226,6 +247,26 @@ impl Channel {
             }
         }
         Ok(())
+    }
+
+    fn read_socket(&self, raw: &mut [u8]) -> io::Result<usize> {
+        let Some(pace) = self.reader.get() else { return (&self.socket).read(raw) };
+        match pace::wait_to_read(&**pace, &self.socket, raw.len()) {
+            0 => Err(io::ErrorKind::WouldBlock.into()),
+            most => {
+                let n = (&self.socket).read(&mut raw[..most])?;
+                pace.handle_moved(Bytes::new(n as u64));
+                Ok(n)
+            }
+        }
+    }
+
+    fn write_socket(&self, rest: &[u8]) -> io::Result<usize> {
+        let Some(pace) = self.writer.get() else { return (&self.socket).write(rest) };
+        let most = pace::wait_to_write(&**pace, rest.len());
+        let n = (&self.socket).write(&rest[..most])?;
+        pace.handle_moved(Bytes::new(n as u64));
+        Ok(n)
     }
 
     /// The bytes that the peer's kernel has acknowledged.
