@@ -1,5 +1,6 @@
 //! The lab engine: plays a scenario by this machine's kernel.
 
+mod application;
 mod bottleneck;
 mod outcome;
 mod rehearsal;
