@@ -72,7 +72,7 @@ impl Schedule {
             // P(X > x) = (scale / x)^shape, scale = mean (shape - 1) / shape.
             Some(Pace::Pareto(_)) => {
                 let scale = seconds * (PARETO_SHAPE - 1.0) / PARETO_SHAPE;
-                scale / libm::pow(1.0 - unit(), 1.0 / PARETO_SHAPE)
+                scale * libm::exp(-libm::log(1.0 - unit()) / PARETO_SHAPE)
             }
             _ => return mean,
         };
