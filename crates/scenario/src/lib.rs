@@ -43,7 +43,7 @@ pub use error::{ScenarioError, SourceLocation};
 pub use nearest::nearest;
 pub use outcome::{
     AppliedFormula, BottleneckOutcome, ControllerEvent, CrossOutcome, Derivation, Outcome,
-    TransferOutcome,
+    SocketMemoryOutcome, TransferOutcome,
 };
 pub use path::{Change, Hop, Path, Queue, Reverse};
 pub use scenario::{Scenario, Ties};

@@ -4,8 +4,8 @@ use sweetspot_units::{Bytes, Duration};
 
 use super::{every_tcp, kernel_name, shape};
 
-/// Each measured transfer is a program of its own, with TLS and a file.
-const MAX_TRANSFERS: usize = 16;
+/// Each measured transfer has TLS, a file and some fifteen threads.
+const MAX_TRANSFERS: usize = 64;
 /// Each connection takes two descriptors, one per end, and each mouse host_pairs a port busy.
 const MAX_LAB_FLOWS: u64 = 10_000;
 /// How long a receiver waits for a silent sender (docs/protocol.md).
@@ -158,7 +158,7 @@ mod tests {
             ("tcp.ecn=true", "leave ecn out"),
             ("transfer.0.timestamps=true", ""),
             ("transfer.0.congestion=vegas", "it has reno, cubic"),
-            ("transfer.0.count=17", "more than the 16"),
+            ("transfer.0.count=65", "more than the 64"),
             ("transfer.0.sizing=bdp5", "bdp5 needs"),
             ("transfer.0.reader=pause=1s+60s", ""),
             ("transfer.0.writer=rate=1Mbit/s,pause=1s+29s", ""),
