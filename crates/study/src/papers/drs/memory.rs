@@ -91,13 +91,13 @@ fn in_the_lab(
     let alone = Sizing::Fixed(Volume::Bytes(base.path.bdp()));
     let sizings = [FIXED[0], alone, Sizing::Kernel, Sizing::RightSizing, Sizing::Sobas];
     let seeds = stage.precision.seeds(1, 4);
+    let scenarios: Vec<Scenario> = sizings.map(|sizing| with_all(&base, sizing)).into();
+    let real = play_all(lab, &scenarios, stage.workers_of(Origin::Lab))?;
     let mut table = Table::new("A tenth of it, simulated and on this kernel", &LAB_HEADS);
-    for sizing in sizings {
-        let scenario = with_all(&base, sizing);
-        let played = play_all(sim, &seeded(&scenario, seeds), stage.workers)?;
-        table.rows.push(lab_row(sizing, Origin::Sim, &played));
-        let played = play_all(lab, &[scenario], stage.workers_of(Origin::Lab))?;
-        table.rows.push(lab_row(sizing, Origin::Lab, &played));
+    for ((sizing, scenario), real) in sizings.iter().zip(&scenarios).zip(&real) {
+        let played = play_all(sim, &seeded(scenario, seeds), stage.workers)?;
+        table.rows.push(lab_row(*sizing, Origin::Sim, &played));
+        table.rows.push(lab_row(*sizing, Origin::Lab, core::slice::from_ref(real)));
     }
     let about = format!(
         " *In the lab*: `{}`, {} transfers over {} and {}, which is what a kernel and an emulator can carry here, one run \
