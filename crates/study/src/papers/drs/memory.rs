@@ -102,7 +102,8 @@ fn in_the_lab(
     let about = format!(
         " *In the lab*: `{}`, {} transfers over {} and {}, which is what a kernel and an emulator can carry here, one run \
          each. `rb` and `r` are ss(8)'s `skmem` of the receiving sockets, summed, means over the measured time: what the \
-         kernel lets them hold, bookkeeping included, and what they held.",
+         kernel lets them hold, bookkeeping included, and what they held. A sizing's limit is a clamp on what is advertised; \
+         `rb` is the kernel's own and grows beneath it.",
         DRS_MEMORY_LAB.file,
         base.transfers.len(),
         base.path.narrow().rate,
