@@ -69,7 +69,7 @@ pub fn run(arguments: Arguments) -> Ending {
         out!(
             "It plays {} figures and tables of five papers again and writes papers.html,\n\
              papers.md and a picture each into {}. Say which: all (some minutes;\n\
-             with --careful the better part of an hour), a paper (bdp, drs, heffner, blog,\n\
+             with --careful half an hour), a paper (bdp, drs, heffner, blog,\n\
              router), or names from sweetspot reproduce --list. What was played is kept,\n\
              and the same command goes on from there.",
             catalogue().count(),
