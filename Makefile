@@ -54,7 +54,7 @@ bench-sim: build bench-build ## Measure the simulator beside ns-2 and ns-3; writ
 bench-transfer: build bench-build ## Move files beside scp and rsync, and across lossy and long paths; writes docs/results/transfer.md (about 15 minutes; root)
 	$(BENCH) transfer $(ARGS)
 
-reproduce: build ## Play ns-2's cases and the papers' figures again; writes docs/results/ns2.md, papers.md and router.md (about an hour)
+reproduce: build ## Play ns-2's cases and the papers' figures again; writes docs/results/ns2.md, papers.md and router.md (about three quarters of an hour)
 	$(SWEETSPOT) reproduce ns2 router-tables all --careful --out docs/results $(ARGS)
 
 man: build ## Man pages and shell completions, into target/man and target/completions

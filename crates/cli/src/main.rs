@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
+mod eta;
 mod own_files;
 #[macro_use]
 mod print;

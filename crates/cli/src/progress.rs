@@ -48,6 +48,8 @@ impl Engine for CountingEngine<'_> {
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Interval between two plain lines without a terminal.
 const LINE_INTERVAL: Duration = Duration::from_secs(10);
+/// Interval between two lines about work that takes many minutes.
+const WORD_INTERVAL: Duration = Duration::from_secs(30);
 
 /// Does `work` on a thread of its own and shows how much of `total` is `done`, until it ends. On a
 /// signal it calls `interrupted` and ends the program with the shell's code, 128 + the signal's
@@ -67,6 +69,22 @@ pub fn while_it_runs<T: Send>(
         },
         interrupted,
     )
+}
+
+/// Does `work` and says a `line` now and then; signals are handled as in [`while_it_runs`].
+pub fn while_it_says<T: Send>(
+    work: impl FnOnce() -> T + Send,
+    line: impl Fn() -> String,
+    interrupted: impl FnOnce(),
+) -> T {
+    let mut next = clock::now() + WORD_INTERVAL;
+    let watch = |step| {
+        if matches!(step, Message::Look) && clock::now() >= next {
+            next = clock::now() + WORD_INTERVAL;
+            err!("{}", line());
+        }
+    };
+    supervise(work, watch, interrupted)
 }
 
 /// Does `work` that shows its progress itself; signals are handled as in [`while_it_runs`].

@@ -23,6 +23,11 @@ pub fn kernel() -> String {
     format!("Linux {}", release.trim())
 }
 
+/// The machine, its kernel and the day, for a document that says where it was made.
+pub fn here() -> String {
+    format!("{}, {}, {}", machine(), kernel(), &date()[..10])
+}
+
 /// Now, in UTC, as RFC 3339 writes it.
 pub fn date() -> String {
     rfc3339(clock::wall())

@@ -6,10 +6,11 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use sweetspot_units::Duration;
 use thiserror::Error;
 
-use crate::check;
 use crate::signals::Supervisor;
+use crate::{check, clock};
 
 /// Why no isolated process tree could be made.
 #[derive(Debug, Error)]
@@ -75,6 +76,15 @@ impl<T> At<T> for io::Result<T> {
     }
 }
 
+/// A thread that was joined is a thread of the process until the kernel has put it away, which takes a busy machine a
+/// moment.
+const THREAD_EXIT: Duration = Duration::from_millis(500);
+
+/// How many threads this process runs.
+fn threads() -> usize {
+    fs::read_dir("/proc/self/task").map_or(1, |tasks| tasks.count())
+}
+
 /// Runs `work` in new namespaces (PIDs, mounts, network, and users if the caller lacks the right to the others).
 /// Returns its exit code, or 128 + n if signal n ended it.
 ///
@@ -84,9 +94,12 @@ impl<T> At<T> for io::Result<T> {
 /// by SIGKILL, the kernel kills the next one. SIGINT, SIGTERM, SIGHUP and SIGQUIT sent to the caller are passed on
 /// to the worker.
 pub fn isolate(work: impl FnOnce() -> u8) -> Result<u8, IsolationError> {
-    let threads = fs::read_dir("/proc/self/task").map_or(1, |tasks| tasks.count());
-    if threads != 1 {
-        return Err(IsolationError::Threads(threads));
+    let deadline = clock::now() + THREAD_EXIT;
+    while threads() > 1 {
+        if clock::now() >= deadline {
+            return Err(IsolationError::Threads(threads()));
+        }
+        clock::sleep_until(clock::now() + Duration::from_millis(1));
     }
     // What is buffered now would be written by both sides of the fork.
     let _ = io::stdout().flush();

@@ -31,6 +31,7 @@ mod outcome;
 mod path;
 mod reader;
 mod scenario;
+mod schedule;
 mod tcp;
 mod traffic;
 mod tree;
@@ -42,9 +43,10 @@ pub use error::{ScenarioError, SourceLocation};
 pub use nearest::nearest;
 pub use outcome::{
     AppliedFormula, BottleneckOutcome, ControllerEvent, CrossOutcome, Derivation, Outcome,
-    TransferOutcome,
+    SocketMemoryOutcome, TransferOutcome,
 };
 pub use path::{Change, Hop, Path, Queue, Reverse};
 pub use scenario::{Scenario, Ties};
+pub use schedule::Schedule;
 pub use tcp::{Congestion, Flavour, Tcp};
 pub use traffic::{Cross, Inputs, TrafficKind, Transfer};

@@ -20,6 +20,9 @@ pub struct Outcome {
     /// The formulas behind the numbers, if closed forms gave them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub derivation: Option<Derivation>,
+    /// The kernel's memory of the transfers' sockets, if a kernel played them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub socket_memory: Option<SocketMemoryOutcome>,
     /// Events processed by the engine.
     pub events: u64,
     /// Packets that the routers' links put on the wire, both directions.
@@ -27,6 +30,20 @@ pub struct Outcome {
     /// Wall time of the run, seconds. The only member that differs between two runs of one seed;
     /// the engine's caller sets it.
     pub wall_s: f64,
+}
+
+/// The kernel's memory of the transfers' sockets, summed over them, means over the measured interval: ss(8)'s `skmem`,
+/// bookkeeping included.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct SocketMemoryOutcome {
+    /// What the receivers may hold (`SO_RCVBUF`, `rb`), bytes.
+    pub receive_buffer_bytes: f64,
+    /// What they held (`r`), bytes.
+    pub received_bytes: f64,
+    /// What the senders may hold (`SO_SNDBUF`, `tb`), bytes.
+    pub send_buffer_bytes: f64,
+    /// What they held to be sent or acknowledged (`w`), bytes.
+    pub queued_bytes: f64,
 }
 
 /// One transfer, over the measured interval.

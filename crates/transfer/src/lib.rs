@@ -69,6 +69,7 @@ pub use io::client::{ReceiveOptions, SendOptions, first_reachable, receive, send
 pub use io::identity::{Identity, draw_secret};
 pub use io::link::Contact;
 pub use io::measure::{Measured, TcpFacts, measure, measure_one_sided};
+pub use io::pace::{Allowance, ApplicationPace};
 pub use io::receive::Target;
 pub use io::server::{Purpose, ServeOptions, Server, ServerObserver, ServiceOptions};
 pub use io::source::Sources;

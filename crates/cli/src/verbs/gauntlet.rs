@@ -22,6 +22,7 @@ use crate::progress::{self, CountingEngine};
 use crate::result_journal::{OnVersionMismatch, ResultJournal};
 use crate::whole_file;
 use sweetspot_comparison::build::identity;
+use sweetspot_comparison::machine;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -345,6 +346,7 @@ fn write_document(
     }
     let imprint = DocumentInfo {
         command: command(arguments),
+        machine: machine::here(),
         chosen_on: arguments.chosen_on.clone(),
         pictures: pictures_in.file_name().unwrap_or_default().to_string_lossy().into_owned(),
     };

@@ -1,6 +1,7 @@
 //! One file per verb: its arguments and its steps.
 
 pub mod advise;
+mod certified_lab;
 pub mod completions;
 pub mod copy;
 pub mod demo;

@@ -1,9 +1,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
 
-use sweetspot_lab::Lab;
-use sweetspot_linux::clock;
+use sweetspot_linux::{clock, process};
 use sweetspot_report::{PageInfo, gallery, svg_file};
 use sweetspot_scenario::Engine;
 use sweetspot_sim::Simulator;
@@ -11,9 +11,11 @@ use sweetspot_study::papers::{Entry, Figure, Precision, Stage, catalogue, find, 
 use sweetspot_study::{CachedEngine, StudyError, Workers, ns2, router};
 
 use super::Ending;
+use super::certified_lab::CertifiedLab;
 use super::engine::EngineName;
 use super::scenario_file::Parallel;
-use crate::progress::until_interrupted;
+use crate::eta::Eta;
+use crate::progress::{until_interrupted, while_it_says};
 use crate::result_journal::{OnVersionMismatch, ResultJournal};
 use sweetspot_comparison::build::identity;
 use sweetspot_comparison::machine;
@@ -67,7 +69,7 @@ pub fn run(arguments: Arguments) -> Ending {
         out!(
             "It plays {} figures and tables of five papers again and writes papers.html,\n\
              papers.md and a picture each into {}. Say which: all (some minutes;\n\
-             with --careful the better part of an hour), a paper (bdp, drs, heffner, blog,\n\
+             with --careful half an hour), a paper (bdp, drs, heffner, blog,\n\
              router), or names from sweetspot reproduce --list. What was played is kept,\n\
              and the same command goes on from there.",
             catalogue().count(),
@@ -83,7 +85,7 @@ pub fn run(arguments: Arguments) -> Ending {
         router_tables(&arguments)?;
     }
     if documents.iter().any(|word| word == NS2) {
-        let text = ns2::document(&Simulator, arguments.parallel.workers(), &this_machine())?;
+        let text = ns2::document(&Simulator, arguments.parallel.workers(), &machine::here())?;
         write(&arguments.out.join("ns2.md"), &text)?;
     }
     if !entries.is_empty() {
@@ -112,12 +114,14 @@ impl OutputJournal {
 
     /// Does `work`, and says where it can go on if somebody interrupts it.
     fn work<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
-        until_interrupted(work, || {
-            err!(
-                "sweetspot: interrupted; what was finished is in {}, and the same command goes on from there",
-                self.path.display()
-            );
-        })
+        until_interrupted(work, || self.interrupted())
+    }
+
+    fn interrupted(&self) {
+        err!(
+            "sweetspot: interrupted; what was finished is in {}, and the same command goes on from there",
+            self.path.display()
+        );
     }
 
     fn took(&self, seconds: f64, workers: Workers) -> String {
@@ -125,17 +129,13 @@ impl OutputJournal {
             err!("sweetspot: {failure}: what was finished is written, but would be played again");
         }
         format!(
-            "{seconds:.0} s on {} worker(s), {} runs new and {} known",
+            "{seconds:.0} s on {} worker(s), {:.0} s of their processors, {} runs new and {} known",
             workers.count(),
+            process::cpu_time().as_secs_f64(),
             self.journal.len() - self.before,
             self.before
         )
     }
-}
-
-/// The machine, its kernel and the day.
-fn this_machine() -> String {
-    format!("{}, {}, {}", machine::machine(), machine::kernel(), &machine::date()[..10])
 }
 
 fn router_tables(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
@@ -157,7 +157,7 @@ fn router_tables(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>
     let made = format!(
         "Written by `sweetspot reproduce router-tables{} --out docs/results` on {} ({took}).",
         if arguments.quick { " --quick" } else { "" },
-        this_machine(),
+        machine::here(),
     );
     Ok(write(&arguments.out.join("router.md"), &router::document(&study, scale, &made)?)?)
 }
@@ -165,32 +165,53 @@ fn router_tables(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>
 fn figures_of(arguments: &Arguments, entries: &[&Entry]) -> Result<(), Box<dyn std::error::Error>> {
     let kept = OutputJournal::open(arguments)?;
     let sim = CachedEngine { engine: &Simulator, store: &kept.journal };
+    let lab = CertifiedLab::default();
     let wants = |name| arguments.engine.contains(&name);
     let stage = Stage {
         theory: wants(EngineName::Theory),
         sim: wants(EngineName::Sim).then_some(&sim as &(dyn Engine + Sync)),
-        lab: wants(EngineName::Lab).then_some(&Lab as &(dyn Engine + Sync)),
+        lab: wants(EngineName::Lab).then_some(&lab as &(dyn Engine + Sync)),
         store: &kept.journal,
         workers: arguments.parallel.workers(),
         precision: if arguments.careful { Precision::Careful } else { Precision::Quick },
     };
     let started = clock::now();
-    let work = || play_all(entries, &stage);
+    let usual = entries.iter().map(|entry| entry.usual_time(&stage));
+    let eta = Mutex::new(Eta::new(usual, started));
+    let work = || play_all(entries, &stage, &eta);
     // The lab isolates this process, which it can only while that has one thread.
-    let figures = if stage.lab.is_some() { work() } else { kept.work(work) }?;
-    let took = kept.took(clock::now().since(started).as_secs_f64(), stage.workers);
+    let figures = if stage.lab.is_some() {
+        work()
+    } else {
+        while_it_says(work, || to_go(&eta), || kept.interrupted())
+    }?;
+    let mut took = kept.took(clock::now().since(started).as_secs_f64(), stage.workers);
+    took.extend(lab.verdict().map(|verdict| format!(", {verdict}")));
     write_all(arguments, &figures, &took)
 }
 
-fn play_all(entries: &[&Entry], stage: &Stage<'_>) -> Result<Vec<Figure>, StudyError> {
+fn play_all(
+    entries: &[&Entry],
+    stage: &Stage<'_>,
+    eta: &Mutex<Eta>,
+) -> Result<Vec<Figure>, StudyError> {
     let mut figures = Vec::new();
     for (i, entry) in entries.iter().enumerate() {
-        let before = clock::now();
         figures.push(play(entry, stage)?);
-        let seconds = clock::now().since(before).as_secs_f64();
-        err!("{:>2}/{} {:<16} {seconds:>6.1} s", i + 1, entries.len(), entry.name);
+        let took = eta.lock().unwrap_or_else(PoisonError::into_inner).handle_done(clock::now());
+        let (seconds, count) = (took.as_secs_f64(), entries.len());
+        err!("{:>2}/{count} {:<16} {seconds:>6.1} s, {}", i + 1, entry.name, to_go(eta));
     }
     Ok(figures)
+}
+
+/// How long the rest takes, in words.
+fn to_go(eta: &Mutex<Eta>) -> String {
+    let left = eta.lock().unwrap_or_else(PoisonError::into_inner).left(clock::now());
+    match left.as_secs_f64() {
+        seconds if seconds < 60.0 => "less than a minute to go".to_owned(),
+        seconds => format!("about {:.0} min to go", (seconds / 60.0).ceil()),
+    }
 }
 
 /// Plays a figure. Where the lab cannot play it, the other engines do, and the text says why.
@@ -218,15 +239,15 @@ fn write_all(
         fs::write(&file, svg_file(figure.title, &figure.plots)).map_err(|e| blame(&file, &e))?;
     }
     let mut words = arguments.what.join(" ");
+    if arguments.engine.contains(&EngineName::Lab) {
+        let names: Vec<String> = arguments.engine.iter().map(EngineName::to_string).collect();
+        words += &format!(" --engine {}", names.join(","));
+    }
     if arguments.careful {
         words += " --careful";
     }
-    let made = format!(
-        "Written by `sweetspot reproduce {words}` on {}, {}, {} ({took}).",
-        machine::machine(),
-        machine::kernel(),
-        &machine::date()[..10],
-    );
+    let made =
+        format!("Written by `sweetspot reproduce {words}` on {} ({took}).", machine::here(),);
     let page_info = PageInfo {
         command: format!("sweetspot reproduce {words}"),
         version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -1,6 +1,8 @@
 //! The lab engine: plays a scenario by this machine's kernel.
 
+mod application;
 mod bottleneck;
+mod memory;
 mod outcome;
 mod rehearsal;
 mod stage;
@@ -53,6 +55,8 @@ pub struct LabSeriesRow {
     pub queue_packets: u64,
     /// Packets dropped at the bottleneck so far.
     pub dropped_packets: u64,
+    /// What the bottleneck has carried so far, bytes.
+    pub carried_bytes: u64,
 }
 
 impl Lab {
@@ -106,18 +110,23 @@ impl LabRun {
     /// Hands the time series to `recorder`.
     pub fn record(&self, scenario: &Scenario, recorder: &mut dyn Recorder) {
         let Some(interval) = recorder.interval() else { return };
-        let mut due = vec![0.0; scenario.transfers.len()];
+        let mut last: Vec<Option<&LabSeriesRow>> = vec![None; scenario.transfers.len()];
         for row in &self.series {
+            let before = &mut last[row.transfer];
             // No finer than the rows: nothing is interpolated between two rows.
-            if row.at_s >= due[row.transfer] {
-                due[row.transfer] = row.at_s + interval.as_secs_f64();
-                recorder.record(&sample(row, scenario));
+            if before.is_none_or(|before| row.at_s >= before.at_s + interval.as_secs_f64()) {
+                recorder.record(&sample(row, *before, scenario));
+                *before = Some(row);
             }
         }
     }
 }
 
-fn sample(row: &LabSeriesRow, scenario: &Scenario) -> Sample {
+fn sample(row: &LabSeriesRow, before: Option<&LabSeriesRow>, scenario: &Scenario) -> Sample {
+    let used = |before: &LabSeriesRow| {
+        let bits = row.carried_bytes.saturating_sub(before.carried_bytes) as f64 * 8.0;
+        bits / (row.at_s - before.at_s) / scenario.path.narrow().rate.as_f64()
+    };
     Sample {
         at_s: row.at_s,
         transfer: row.transfer,
@@ -126,11 +135,11 @@ fn sample(row: &LabSeriesRow, scenario: &Scenario) -> Sample {
         ssthresh_packets: f64::NAN,
         window_bytes: row.window_bytes,
         acked_bytes: row.acked_bytes,
-        // Nor these.
+        // Nor this.
         rtt_s: None,
         queue_packets: row.queue_packets,
         dropped_packets: row.dropped_packets,
-        utilisation: None,
+        utilisation: before.map(used),
     }
 }
 

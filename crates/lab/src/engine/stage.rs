@@ -10,6 +10,7 @@ use sweetspot_sizing::KnownPath;
 use sweetspot_units::{Bytes, Duration, Time};
 
 use super::bottleneck::{Bottleneck, waiting};
+use super::memory::MemoryWatch;
 use super::target::{MeasuredTransfer, TransferTrace};
 use super::{LabRun, LabSeriesRow, NAME, outcome};
 use crate::error::Doing;
@@ -27,6 +28,7 @@ struct RunTraces {
     samples: Vec<(Duration, PathSample)>,
     totals: Vec<LoadTotals>,
     targets: Vec<TransferTrace>,
+    memory: MemoryWatch,
 }
 
 /// Plays `plan`, which is `scenario`'s, inside the namespaces.
@@ -77,6 +79,7 @@ pub(super) fn play(
             events: 0,
             packets_forwarded: certified.up.packets_out + certified.down.packets_out,
             derivation: None,
+            socket_memory: traces.memory.outcome(measured),
             wall_s: 0.0,
         },
         certificate: Certificate::from(&certified),
@@ -98,6 +101,7 @@ fn run(
         let open = || TrafficNode::open(plan, sides, part);
         nodes.push(sides.0.run(open).and_then(|opened| opened).doing("set up cross traffic")?);
     }
+    let mut memory = MemoryWatch::open(emulation, plan).doing("read sockets' memory")?;
     let zero = clock::now() + START_DELAY;
     let end = zero + plan.end;
     thread::scope(|scope| {
@@ -109,7 +113,7 @@ fn run(
             .iter()
             .map(|target| scope.spawn(move || target.send(near, zero, end)))
             .collect();
-        let samples = watch(emulation, zero, end);
+        let samples = watch(emulation, &mut memory, zero, end);
         targets.iter().for_each(|target| target.stop(far));
         let mut totals = vec![LoadTotals::default(); plan.loads.len()];
         for (side, node) in nodes.into_iter().enumerate() {
@@ -126,12 +130,17 @@ fn run(
         for receiver in receivers {
             joined(receiver)??;
         }
-        Ok(RunTraces { samples, totals, targets })
+        Ok(RunTraces { samples: samples?, totals, targets, memory })
     })
 }
 
-/// Collects the emulator's samples until `end`; their times count from `zero`.
-fn watch(emulation: &Emulation, zero: Time, end: Time) -> Vec<(Duration, PathSample)> {
+/// Collects the emulator's samples and those of the sockets' memory until `end`; their times count from `zero`.
+fn watch(
+    emulation: &Emulation,
+    memory: &mut MemoryWatch,
+    zero: Time,
+    end: Time,
+) -> Result<Vec<(Duration, PathSample)>, LabError> {
     let mut samples = Vec::new();
     while clock::now() < end {
         clock::sleep_until((clock::now() + SAMPLE_INTERVAL).min(end));
@@ -140,8 +149,11 @@ fn watch(emulation: &Emulation, zero: Time, end: Time) -> Vec<(Duration, PathSam
             (at >= zero).then(|| (at.since(zero), sample))
         });
         samples.extend(new);
+        if clock::now() >= zero {
+            memory.sample(clock::now().since(zero)).doing("read sockets' memory")?;
+        }
     }
-    samples
+    Ok(samples)
 }
 
 fn joined<T>(handle: ScopedJoinHandle<'_, T>) -> Result<T, LabError> {
@@ -162,7 +174,10 @@ fn series(traces: &RunTraces) -> Vec<LabSeriesRow> {
                 window_bytes: row.window_bytes.unwrap_or(0),
                 acked_bytes: row.bytes,
                 queue_packets: queue.as_ref().map_or(0, waiting),
-                dropped_packets: queue.map_or(0, |flow| flow.buffer_drops + flow.random_losses),
+                dropped_packets: queue
+                    .as_ref()
+                    .map_or(0, |flow| flow.buffer_drops + flow.random_losses),
+                carried_bytes: queue.map_or(0, |flow| flow.delivered.get()),
             });
         }
     }

@@ -12,11 +12,12 @@ use sweetspot_protocol::TransferSummary;
 use sweetspot_protocol::series::{SeriesEvent, SeriesRecord, SeriesRow};
 use sweetspot_sizing::KnownPath;
 use sweetspot_transfer::{
-    Purpose, ReceiveOptions, SendOptions, ServeOptions, Server, ServerObserver, Sources, Target,
-    TransferError, TransferObserver, send,
+    ApplicationPace, Purpose, ReceiveOptions, SendOptions, ServeOptions, Server, ServerObserver,
+    Sources, Target, TransferError, TransferObserver, send,
 };
 use sweetspot_units::{Bytes, Duration, Time};
 
+use super::application::{Paced, Reader, Writer};
 use crate::error::Doing;
 use crate::plan::TargetPlan;
 use crate::{LabError, scratch};
@@ -31,6 +32,8 @@ pub(super) struct MeasuredTransfer<'a> {
     server: Server,
     file: PathBuf,
     events: Events,
+    reader: Option<Arc<Paced<Reader>>>,
+    writer: Option<Arc<Paced<Writer>>>,
 }
 
 /// The records of a transfer.
@@ -62,7 +65,10 @@ impl<'a> MeasuredTransfer<'a> {
         let made = File::create_new(&file).and_then(|f| f.set_len(plan.size.get().max(1)));
         made.doing("make a file to send")?;
         let directory = scratch::inbox(scratch, number).doing("make a directory to receive in")?;
+        let reader = Paced::new(&plan.reader, plan.portion, plan.seed);
+        let writer = Paced::new(&plan.writer, plan.portion, plan.seed);
         let receive = ReceiveOptions {
+            reader: reader.clone().map(|reader| reader as Arc<dyn ApplicationPace>),
             sizing: Some(plan.sizing),
             path: Some(known),
             // An experiment has the connections that its scenario says.
@@ -77,7 +83,8 @@ impl<'a> MeasuredTransfer<'a> {
             ..ServeOptions::new(Purpose::Receive(receive))
         };
         let server = far.run(|| Server::bind(options)).doing("enter a namespace")??;
-        Ok(MeasuredTransfer { plan, known, server, file, events: Events::default() })
+        let events = Events::default();
+        Ok(MeasuredTransfer { plan, known, server, file, events, reader, writer })
     }
 
     /// Receives, until [`MeasuredTransfer::stop`] or the end of the transfer.
@@ -93,6 +100,8 @@ impl<'a> MeasuredTransfer<'a> {
         near.enter().doing("enter a namespace")?;
         clock::sleep_until((zero + self.plan.start).min(end));
         let began = clock::now();
+        self.reader.iter().for_each(|reader| reader.begin(began, end));
+        self.writer.iter().for_each(|writer| writer.begin(began, end));
         let mut trace = TransferTrace { began: began.since(zero), ..TransferTrace::default() };
         if began < end {
             let paths = vec![self.file.clone()];
@@ -104,6 +113,7 @@ impl<'a> MeasuredTransfer<'a> {
                 may_switch: self.plan.may_switch,
                 path: Some(self.known),
                 send_buffer: self.plan.send_buffer,
+                writer: self.writer.clone().map(|writer| writer as Arc<dyn ApplicationPace>),
                 retry_for: Duration::ZERO,
                 ..SendOptions::default()
             };

@@ -5,7 +5,9 @@ mod refusal;
 
 use sweetspot_emulator::HostPair;
 use sweetspot_path::{DirectionSpec, PathSpec, QueueDiscipline};
-use sweetspot_scenario::{Congestion, Cross, Hop, Queue, Reverse, Scenario, Tcp, TrafficKind};
+use sweetspot_scenario::{
+    Application, Congestion, Cross, Hop, Queue, Reverse, Scenario, Tcp, TrafficKind,
+};
 use sweetspot_sizing::Sizing;
 use sweetspot_units::{Bytes, Duration, Volume};
 
@@ -62,6 +64,13 @@ pub(crate) struct TargetPlan {
     /// Whether its sizing may switch the congestion control.
     pub may_switch: bool,
     pub send_buffer: Option<Bytes>,
+    /// The applications at its ends.
+    pub reader: Application,
+    pub writer: Application,
+    /// What they move at a time: the payload of a full packet.
+    pub portion: Bytes,
+    /// The seed of the writer's gaps.
+    pub seed: u64,
 }
 
 /// One entry of cross traffic.
@@ -127,6 +136,10 @@ impl LabPlan {
                 congestion: kernel_name(transfer.congestion),
                 may_switch: !transfer.congestion_fixed,
                 send_buffer: transfer.tcp.send_buffer.map(|size| size.in_bytes(full)),
+                reader: transfer.reader.clone(),
+                writer: transfer.writer.clone(),
+                portion: full,
+                seed: scenario.seed + plan.targets.len() as u64,
             });
         }
         for cross in &scenario.cross {

@@ -1,13 +1,15 @@
 use sweetspot_scenario::{Cross, Scenario, Tcp, TrafficKind};
 use sweetspot_sizing::{ControllerConfig, KnownPath};
-use sweetspot_units::Bytes;
+use sweetspot_units::{Bytes, Duration};
 
 use super::{every_tcp, kernel_name, shape};
 
-/// Each measured transfer is a program of its own, with TLS and a file.
-const MAX_TRANSFERS: usize = 16;
+/// Each measured transfer has TLS, a file and some fifteen threads.
+const MAX_TRANSFERS: usize = 64;
 /// Each connection takes two descriptors, one per end, and each mouse host_pairs a port busy.
 const MAX_LAB_FLOWS: u64 = 10_000;
+/// How long a receiver waits for a silent sender (docs/protocol.md).
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Why this machine cannot play `scenario` accurately, and what it can play; empty if it can.
 /// `controls` are the congestion controls that its kernel has.
@@ -100,11 +102,12 @@ fn traffic(scenario: &Scenario, controls: &[String], reasons: &mut Vec<String>) 
     if scenario.cross.iter().any(|cross| cross.inputs.is_some()) {
         reasons.push("it has no shared input links; leave inputs out".to_owned());
     }
-    if scenario.transfers.iter().any(|t| !t.reader.is_greedy() || !t.writer.is_greedy()) {
-        reasons.push(
-            "its transfers are files, read and written at once; leave reader and writer out"
-                .to_owned(),
-        );
+    let pauses = scenario.transfers.iter().flat_map(|transfer| &transfer.writer.pauses);
+    if let Some(pause) = pauses.max_by_key(|pause| pause.length).filter(|p| p.length >= PATIENCE) {
+        reasons.push(format!(
+            "its receivers give up a sender that is silent for {PATIENCE}; writer pauses for {}, which must be shorter",
+            pause.length
+        ));
     }
     if scenario.send_pool.is_some() {
         reasons
@@ -155,10 +158,11 @@ mod tests {
             ("tcp.ecn=true", "leave ecn out"),
             ("transfer.0.timestamps=true", ""),
             ("transfer.0.congestion=vegas", "it has reno, cubic"),
-            ("transfer.0.count=17", "more than the 16"),
+            ("transfer.0.count=65", "more than the 64"),
             ("transfer.0.sizing=bdp5", "bdp5 needs"),
-            ("transfer.0.reader=pause=1s+1s", "leave reader and writer out"),
-            ("transfer.0.writer=rate=1Mbit/s", "leave reader and writer out"),
+            ("transfer.0.reader=pause=1s+60s", ""),
+            ("transfer.0.writer=rate=1Mbit/s,pause=1s+29s", ""),
+            ("transfer.0.writer=pause=1s+30s", "must be shorter"),
             ("send_pool=1MB", "leave send_pool out"),
         ] {
             let words = refused_with(&[set]);

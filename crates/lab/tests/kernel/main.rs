@@ -1,6 +1,7 @@
 //! Experiments on this machine's kernel. Where it gives no namespaces, they are skipped with the
 //! reason.
 
+mod applications;
 mod blog;
 mod scenarios;
 
@@ -23,6 +24,19 @@ const LAWS: &[Law] = &[
     (
         "a_send_buffer_of_the_scenario_holds_the_sender_back",
         scenarios::a_send_buffer_of_the_scenario_holds_the_sender_back,
+    ),
+    (
+        "a_slow_reader_sets_the_rate_and_the_window_closes",
+        applications::a_slow_reader_sets_the_rate_and_the_window_closes,
+    ),
+    (
+        "a_reader_that_stops_closes_the_window_and_opens_it_again",
+        applications::a_reader_that_stops_closes_the_window_and_opens_it_again,
+    ),
+    ("a_paced_writer_sets_the_rate", applications::a_paced_writer_sets_the_rate),
+    (
+        "after_a_pause_slow_start_restarts_where_the_scenario_says_so",
+        applications::after_a_pause_slow_start_restarts_where_the_scenario_says_so,
     ),
     ("every_kind_of_cross_traffic_crosses", scenarios::every_kind_of_cross_traffic_crosses),
     ("what_the_machine_lacks_is_refused", scenarios::what_the_machine_lacks_is_refused),

@@ -184,6 +184,7 @@ impl OutcomeRows<'_> {
                 queue_delay_mean_s: self.number("queue_delay_mean_s", row)?,
             },
             derivation: None,
+            socket_memory: None,
             events: 0,
             packets_forwarded: 0,
             wall_s: 0.0,

@@ -1,19 +1,13 @@
 //! The applications at both ends of a measured transfer, where they are not as fast as TCP.
 
 use sweetspot_path::Random;
-use sweetspot_scenario::{Application as Behaviour, Pace, Transfer};
+use sweetspot_scenario::{Application, Schedule, Transfer};
 use sweetspot_units::{Bytes, Deadline, Duration, Time};
-
-use crate::random;
-
-/// The shape of Pareto gaps between writes.
-const PARETO_SHAPE: f64 = 1.5;
 
 /// Reads what has arrived: packet by packet at its rate, all at once without one, nothing in a pause.
 #[derive(Debug)]
 pub(crate) struct Reader {
-    behaviour: Behaviour,
-    start: Time,
+    schedule: Schedule,
     /// Payload of a full packet: what one read takes.
     portion: Bytes,
     /// In order and not read.
@@ -28,15 +22,8 @@ impl Reader {
     /// The reader of `transfer`, whose segments carry `portion` and whose window is `window` packets; `None` where
     /// it reads at once.
     pub(crate) fn new(transfer: &Transfer, portion: Bytes, window: u64) -> Option<Reader> {
-        let behaviour = &transfer.reader;
-        (!behaviour.is_greedy()).then(|| Reader {
-            behaviour: behaviour.clone(),
-            start: Time::ZERO + transfer.start,
-            portion,
-            unread: Bytes::ZERO,
-            due: Deadline::NEVER,
-            window,
-        })
+        let schedule = Schedule::new(&transfer.reader, Time::ZERO + transfer.start, portion)?;
+        Some(Reader { schedule, portion, unread: Bytes::ZERO, due: Deadline::NEVER, window })
     }
 
     /// `bytes` have arrived in order; how many of all that waits it reads at once.
@@ -52,10 +39,8 @@ impl Reader {
     pub(crate) fn read(&mut self, now: Time) -> Bytes {
         let mut taken = Bytes::ZERO;
         while self.due.has_passed(now) && self.unread > Bytes::ZERO {
-            let portion = match self.behaviour.pace {
-                Some(_) => self.portion.min(self.unread),
-                None => self.unread,
-            };
+            let paced = self.schedule.is_paced();
+            let portion = if paced { self.portion.min(self.unread) } else { self.unread };
             self.unread = self.unread.saturating_sub(portion);
             taken += portion;
             self.due = Deadline::at(self.next_read(now));
@@ -74,18 +59,15 @@ impl Reader {
 
     /// When it can have read a portion that it begins now.
     fn next_read(&self, now: Time) -> Time {
-        let took = self.behaviour.pace.map_or(Duration::ZERO, |pace| self.portion / pace.rate());
-        after_pause(&self.behaviour, self.start, now + took)
+        // Readers have no random gaps.
+        self.schedule.next_turn(now, || 0.0)
     }
 }
 
 /// Gives the sender what it is to send: packet by packet, or all but for pauses.
 #[derive(Debug)]
 pub(crate) struct Writer {
-    behaviour: Behaviour,
-    start: Time,
-    /// Mean time between packets; `None`: everything between pauses.
-    gap: Option<Duration>,
+    schedule: Schedule,
     /// Packets of the whole transfer; `None`: without end.
     total: Option<u64>,
     /// Packets that it has given one by one.
@@ -97,14 +79,13 @@ impl Writer {
     /// The writer of a transfer of `total` packets of `payload` bytes that starts at `start`; `None` where it
     /// always has data.
     pub(crate) fn new(
-        behaviour: &Behaviour,
+        application: &Application,
         start: Time,
         (payload, total): (Bytes, Option<u64>),
         random: Random,
     ) -> Option<Writer> {
-        let gap = behaviour.pace.map(|pace| payload / pace.rate());
-        let behaviour = (!behaviour.is_greedy()).then(|| behaviour.clone())?;
-        Some(Writer { behaviour, start, gap, total, written: 0, random })
+        let schedule = Schedule::new(application, start, payload)?;
+        Some(Writer { schedule, total, written: 0, random })
     }
 
     /// Whether nothing is left to write once so many packets are acknowledged.
@@ -114,52 +95,32 @@ impl Writer {
 
     /// How many packets it has given from the start until now, without end if `None`, and when it acts next.
     pub(crate) fn act(&mut self, now: Time) -> (Option<u64>, Deadline) {
-        let at = now.since(self.start);
-        let resumes = self.behaviour.paused_until(at).map(|until| self.start + until);
-        match self.gap {
-            None if resumes.is_some() => (Some(0), Deadline::from(resumes)),
-            None => {
-                let mut pauses = self.behaviour.pauses.iter().map(|pause| pause.from);
-                let next = pauses.find(|from| *from > at).map(|from| self.start + from);
-                (self.total, Deadline::from(next))
-            }
-            Some(_) if resumes.is_some() => (Some(self.written), Deadline::from(resumes)),
-            Some(_) if self.total == Some(self.written) => (self.total, Deadline::NEVER),
-            Some(mean) => {
-                self.written += 1;
-                let gap = self.draw(mean).max(Duration::from_nanos(1));
-                (
-                    Some(self.written),
-                    Deadline::at(after_pause(&self.behaviour, self.start, now + gap)),
-                )
-            }
+        let resumes = self.schedule.resumes(now);
+        if !self.schedule.is_paced() {
+            return match resumes {
+                Some(_) => (Some(0), Deadline::from(resumes)),
+                None => (self.total, Deadline::from(self.schedule.next_pause(now))),
+            };
         }
-    }
-
-    fn draw(&mut self, mean: Duration) -> Duration {
-        let seconds = mean.as_secs_f64();
-        match self.behaviour.pace {
-            Some(Pace::Poisson(_)) => {
-                Duration::from_secs_f64(random::exponential(&mut self.random, seconds))
-            }
-            Some(Pace::Pareto(_)) => {
-                Duration::from_secs_f64(random::pareto(&mut self.random, seconds, PARETO_SHAPE))
-            }
-            _ => mean,
+        if resumes.is_some() {
+            return (Some(self.written), Deadline::from(resumes));
         }
+        if self.total == Some(self.written) {
+            return (self.total, Deadline::NEVER);
+        }
+        self.written += 1;
+        // No two packets at the same time.
+        let after = now + Duration::from_nanos(1);
+        let next = self.schedule.next_turn(now, || self.random.unit());
+        (Some(self.written), Deadline::at(next.max(after)))
     }
-}
-
-/// `at`, or the end of the pause that holds it.
-fn after_pause(behaviour: &Behaviour, start: Time, at: Time) -> Time {
-    behaviour.paused_until(at.since(start)).map_or(at, |until| start + until)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn behaviour(text: &str) -> Behaviour {
+    fn behaviour(text: &str) -> Application {
         text.parse().expect("it describes an application")
     }
 
@@ -206,7 +167,7 @@ mod tests {
     fn writers_give_their_mean_rate() {
         for text in ["rate=8Mbit/s", "poisson=8Mbit/s", "pareto=8Mbit/s"] {
             let total = (Bytes::new(1000), None);
-            let random = random::stream(1, 1, 1, 1);
+            let random = crate::random::stream(1, 1, 1, 1);
             let mut writer =
                 Writer::new(&behaviour(text), at(0), total, random).expect("it has a rate");
             let mut due = Deadline::at(at(0));
@@ -223,7 +184,7 @@ mod tests {
 
     #[test]
     fn a_writer_that_pauses_gives_all_before_and_after() {
-        let random = random::stream(1, 1, 1, 1);
+        let random = crate::random::stream(1, 1, 1, 1);
         let total = (Bytes::new(1000), Some(70));
         let mut writer =
             Writer::new(&behaviour("pause=1s+2s"), at(0), total, random).expect("it pauses");

@@ -10,6 +10,8 @@ const NOTES: &str = include_str!("../../data/gauntlet_notes.md");
 pub struct DocumentInfo {
     /// The command that writes it again.
     pub command: String,
+    /// The machine, its kernel and the day.
+    pub machine: String,
     /// The seeds of the populations on which parameters were chosen.
     pub chosen_on: Vec<u64>,
     /// The directory of the pictures, seen from the document.
@@ -19,8 +21,8 @@ pub struct DocumentInfo {
 /// The reports as a Markdown document; [`picture_name`] names the pictures.
 pub fn document(reports: &[GauntletReport], info: &DocumentInfo) -> String {
     let mut text = format!(
-        "# The gauntlet: sizings on random paths\n\nWritten by `{}`; do not edit.\n\n{NOTES}\n",
-        info.command
+        "# The gauntlet: sizings on random paths\n\nWritten by `{}` on {}; do not edit.\n\n{NOTES}\n",
+        info.command, info.machine
     );
     let mut measured: Vec<u64> = reports.iter().map(|report| report.seed).collect();
     measured.dedup();

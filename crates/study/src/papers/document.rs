@@ -1,6 +1,6 @@
 use core::fmt::Write;
 
-use super::catalogue::{Figure, Paper};
+use super::catalogue::{Figure, Paper, catalogue};
 use super::comparison::PublishedComparison;
 use crate::markdown::MarkdownTable;
 use crate::plot::{Origin, Table};
@@ -16,7 +16,10 @@ pub fn markdown(figures: &[Figure], pictures: &str, made: &str) -> String {
          `scenarios/papers/` that `sweetspot run` plays, e.g. `sweetspot mft \
          scenarios/papers/sobas-fig4-elephants.toml --set path.buffer=1250pkt`.\n\n",
     );
-    text.push_str(NOTES);
+    // The notes speak of all papers.
+    if figures.len() == catalogue().count() {
+        text.push_str(NOTES);
+    }
     let mut paper: Option<Paper> = None;
     for figure in figures {
         if paper != Some(figure.paper) {

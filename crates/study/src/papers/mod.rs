@@ -6,6 +6,7 @@ mod catalogue;
 mod comparison;
 mod document;
 mod drs;
+mod effort;
 mod heffner;
 mod router;
 mod scenarios;

@@ -43,6 +43,7 @@ pub(super) const DRS_6: PaperScenario = paper_scenario!("drs-fig6.toml");
 pub(super) const DRS_7: PaperScenario = paper_scenario!("drs-fig7.toml");
 pub(super) const DRS_8: PaperScenario = paper_scenario!("drs-fig8.toml");
 pub(super) const DRS_MEMORY: PaperScenario = paper_scenario!("drs-memory.toml");
+pub(super) const DRS_MEMORY_LAB: PaperScenario = paper_scenario!("drs-memory-lab.toml");
 
 impl PaperScenario {
     /// The scenario with some keys set otherwise.

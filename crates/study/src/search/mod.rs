@@ -15,14 +15,19 @@
 //! what differs is the window; the result depends on nothing but the scenario, the seeds and
 //! the bounds, least of all on the number of workers. Where R is as noisy as it is between
 //! windows a tolerance apart, the maximum over many trials is biased upwards, the more the
-//! noisier: more seeds lower the bias, and [`SplitBest`] has none.
+//! noisier: more seeds lower the bias, a [`Race`] among the best makes the choice a better one, and
+//! seeds that had no part in it measure what was chosen without bias.
 
 mod bracket;
+mod contest;
 mod plan;
-mod split;
+mod race;
 
+pub(crate) use contest::{CANDIDATES, RACE_SEEDS, choose, fresh};
 pub use plan::{Search, SearchBounds, WindowTrial};
-pub use split::SplitBest;
+pub use race::{Entrant, Race};
+
+use std::collections::BTreeMap;
 
 use sweetspot_scenario::{Engine, Outcome, Scenario};
 
@@ -38,6 +43,21 @@ pub struct Mft {
     pub rate_bps: f64,
     /// Everything that was tried, by window.
     pub trials: Vec<WindowTrial>,
+    /// The goodput of each trial by seed, bit/s.
+    pub rates: Vec<Vec<f64>>,
+}
+
+impl Mft {
+    /// The best `count` windows tried, of equal ones the smaller first, as entrants of a race over more seeds.
+    pub fn entrants(&self, count: usize) -> Vec<Entrant> {
+        let mut places: Vec<usize> = (0..self.trials.len()).collect();
+        places.sort_by(|a, b| self.trials[*b].rate_bps.total_cmp(&self.trials[*a].rate_bps));
+        let entrant = |place: &usize| Entrant {
+            window: self.trials[*place].window,
+            rates: self.rates[*place].clone(),
+        };
+        places.iter().take(count).map(entrant).collect()
+    }
 }
 
 /// The Maximum Feasible Throughput of the first transfer of `scenario`, over `seeds` seeds from
@@ -66,6 +86,7 @@ pub fn find_mfts<E: Engine + Sync + ?Sized>(
     }
     let seeds = seeds.max(1);
     let mut searches: Vec<Search> = jobs.iter().map(|(_, bounds)| Search::new(*bounds)).collect();
+    let mut rates: Vec<BTreeMap<u64, Vec<f64>>> = vec![BTreeMap::new(); jobs.len()];
     loop {
         let mut wanted: Vec<(usize, u64)> = Vec::new();
         for (i, search) in searches.iter_mut().enumerate() {
@@ -82,14 +103,16 @@ pub fn find_mfts<E: Engine + Sync + ?Sized>(
         let outcomes = play_all(engine, &runs, workers)?;
         for ((job, window), outcomes) in wanted.iter().zip(outcomes.chunks(seeds as usize)) {
             searches[*job].handle_trial(trial(*window, outcomes));
+            rates[*job].insert(*window, outcomes.iter().map(goodput).collect());
         }
     }
-    Ok(searches.iter().map(result).collect())
+    Ok(searches.iter().zip(rates).map(|(search, rates)| result(search, rates)).collect())
 }
 
-fn result(search: &Search) -> Mft {
+fn result(search: &Search, rates: BTreeMap<u64, Vec<f64>>) -> Mft {
     let (window, rate_bps) = search.best().map_or((0, 0.0), |best| (best.window, best.rate_bps));
-    Mft { window, rate_bps, trials: search.trials().copied().collect() }
+    let trials = search.trials().copied().collect();
+    Mft { window, rate_bps, trials, rates: rates.into_values().collect() }
 }
 
 fn trial(window: u64, outcomes: &[Outcome]) -> WindowTrial {

@@ -272,6 +272,7 @@ mod tests {
             events: 0,
             packets_forwarded: 0,
             derivation: None,
+            socket_memory: None,
             wall_s: 0.0,
         }
     }

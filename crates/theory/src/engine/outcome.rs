@@ -51,6 +51,7 @@ pub(super) fn outcome(scenario: &Scenario, terms: &Terms<'_>, steady: Steady) ->
             queue_delay_mean_s: mean.as_f64() * 8.0 / capacity,
         },
         derivation: Some(Derivation { formulas: steady.formulas, assumptions }),
+        socket_memory: None,
         events: 0,
         packets_forwarded: 0,
         wall_s: 0.0,

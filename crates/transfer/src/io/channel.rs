@@ -1,7 +1,7 @@
 use std::io::{self, BufRead, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rustls::{ClientConnection, Connection, ServerConfig, ServerConnection};
 use sweetspot_linux::{clock, tcp};
@@ -10,6 +10,7 @@ use sweetspot_protocol::{EXPORTER_LABEL, EXPORTER_LENGTH, Message, PublicKey, Se
 use sweetspot_units::{Bytes, Duration, Time};
 
 use super::identity::{self, Identity};
+use super::pace::{self, ApplicationPace};
 use crate::TransferError;
 
 /// How long the peer may send nothing, or read nothing, before the connection is given up.
@@ -23,6 +24,9 @@ const WRITE_BYTES: usize = 64 << 10;
 /// IPv4's and UDP's headers; IPv6's are 20 bytes longer.
 const UDP_IPV4_HEADERS: Bytes = Bytes::new(28);
 const UDP_IPV6_HEADERS: Bytes = Bytes::new(48);
+
+/// What an application that writes slowly leaves to the kernel beyond what is on its way.
+const LOW_WATER: Bytes = Bytes::new(128 << 10);
 
 /// When something was last heard from the peer, on any of the connections with it: a transfer's connections share
 /// it, since one of them may rest while another works.
@@ -52,6 +56,9 @@ pub(crate) struct Channel {
     pending: Mutex<Vec<u8>>,
     /// Held across the writing of a record, so that records leave in the order of encryption.
     outgoing: Mutex<Vec<u8>>,
+    /// The application that reads, if it is slow, and the one that writes.
+    reader: OnceLock<Arc<dyn ApplicationPace>>,
+    writer: OnceLock<Arc<dyn ApplicationPace>>,
 }
 
 impl Channel {
@@ -111,7 +118,8 @@ impl Channel {
         last_heard.now();
         let last_heard = Mutex::new(last_heard);
         let (pending, outgoing) = (Mutex::default(), Mutex::default());
-        Ok(Channel { socket, peer, tls, last_heard, early, pending, outgoing })
+        let (reader, writer) = (OnceLock::new(), OnceLock::new());
+        Ok(Channel { socket, peer, tls, last_heard, early, pending, outgoing, reader, writer })
     }
 
     /// Who the peer is by its certificate, if it showed one.
@@ -143,6 +151,19 @@ impl Channel {
         *lock(&self.last_heard) = lock(&other.last_heard).clone();
     }
 
+    /// From now on what arrives is read as slowly as `pace` says.
+    pub fn read_slowly(&self, pace: Arc<dyn ApplicationPace>) {
+        let _ = self.reader.set(pace);
+    }
+
+    /// From now on everything is written as slowly as `pace` says, and little waits in the kernel to be sent.
+    pub fn write_slowly(&self, pace: Arc<dyn ApplicationPace>) -> Result<(), TransferError> {
+        tcp::options::set_notsent_low_water(&self.socket, LOW_WATER)
+            .map_err(TransferError::system("TCP_NOTSENT_LOWAT"))?;
+        let _ = self.writer.set(pace);
+        Ok(())
+    }
+
     /// The socket, for its options.
     pub fn socket(&self) -> &TcpStream {
         &self.socket
@@ -166,7 +187,7 @@ impl Channel {
         deadline: Option<Time>,
     ) -> Result<Option<usize>, TransferError> {
         loop {
-            match (&self.socket).read(raw) {
+            match self.read_socket(raw) {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => match deadline {
                     Some(deadline) if clock::now() >= deadline => {
@@ -232,7 +253,7 @@ impl Channel {
     fn write_out(&self, outgoing: &mut Vec<u8>) -> Result<(), TransferError> {
         let (mut rest, mut acked) = (&outgoing[..], None);
         while !rest.is_empty() {
-            match (&self.socket).write(rest) {
+            match self.write_socket(rest) {
                 Ok(0) => return Err(self.gone(Bytes::ZERO)),
                 Ok(n) => rest = &rest[n..],
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
@@ -252,6 +273,26 @@ impl Channel {
         }
         outgoing.clear();
         Ok(())
+    }
+
+    fn read_socket(&self, raw: &mut [u8]) -> io::Result<usize> {
+        let Some(pace) = self.reader.get() else { return (&self.socket).read(raw) };
+        match pace::wait_to_read(&**pace, &self.socket, raw.len()) {
+            0 => Err(io::ErrorKind::WouldBlock.into()),
+            most => {
+                let n = (&self.socket).read(&mut raw[..most])?;
+                pace.handle_moved(Bytes::new(n as u64));
+                Ok(n)
+            }
+        }
+    }
+
+    fn write_socket(&self, rest: &[u8]) -> io::Result<usize> {
+        let Some(pace) = self.writer.get() else { return (&self.socket).write(rest) };
+        let most = pace::wait_to_write(&**pace, rest.len());
+        let n = (&self.socket).write(&rest[..most])?;
+        pace.handle_moved(Bytes::new(n as u64));
+        Ok(n)
     }
 
     /// The bytes that the peer's kernel has acknowledged.

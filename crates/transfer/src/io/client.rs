@@ -1,6 +1,6 @@
 //! The end that connects: it may send or receive, and goes on by itself when the path breaks.
 
-use std::sync::{Mutex, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 
 use data_encoding::HEXLOWER;
@@ -12,6 +12,7 @@ use sweetspot_units::{Bytes, Duration, Time};
 use super::channel::lock;
 use super::identity::random_bytes;
 use super::link::{self, Contact, FurtherLinks, Link};
+use super::pace::ApplicationPace;
 use super::receive::{self, ReceiveConfig, Target};
 use super::send::{self, SendConfig};
 use super::source::Sources;
@@ -48,6 +49,8 @@ pub struct SendOptions {
     pub greedy: bool,
     /// A fixed send buffer (`SO_SNDBUF`); `None`: the kernel's autotuning, raised where it is too small.
     pub send_buffer: Option<Bytes>,
+    /// A pace at which to write; `None`: as fast as the connection takes it.
+    pub writer: Option<Arc<dyn ApplicationPace>>,
     /// How long to try to go on after the path broke.
     pub retry_for: Duration,
 }
@@ -66,6 +69,7 @@ impl Default for SendOptions {
             streams: None,
             greedy: false,
             send_buffer: None,
+            writer: None,
             retry_for: Duration::from_secs(15 * 60),
         }
     }
@@ -88,6 +92,8 @@ pub struct ReceiveOptions {
     pub probes: bool,
     /// How many connections to use; `None`: as many as pay.
     pub streams: Option<u32>,
+    /// A pace at which to read; `None`: as fast as things arrive.
+    pub reader: Option<Arc<dyn ApplicationPace>>,
     /// How long to try to go on after the path broke.
     pub retry_for: Duration,
 }
@@ -103,6 +109,7 @@ impl ReceiveOptions {
             path: None,
             probes: true,
             streams: None,
+            reader: None,
             retry_for: Duration::from_secs(15 * 60),
         }
     }

@@ -11,6 +11,7 @@ mod incoming;
 pub mod link;
 pub mod measure;
 mod outgoing;
+pub mod pace;
 mod probe_responder;
 mod quota;
 pub mod receive;

@@ -280,17 +280,21 @@ impl OutgoingFiles {
         self.changed.notify_all();
     }
 
-    /// Content that was handed to the kernel, the files that are whole at the receiver, and how many there are.
+    /// Content that was handed to the kernel, or is just being, the files that are whole at the receiver, and how many there are.
     pub fn so_far(&self) -> (Bytes, u64, Option<(u64, Bytes)>) {
         let state = lock(&self.state);
         (state.bytes, state.files, state.totals)
     }
 
-    /// A buffer with so much content left for a connection.
-    pub fn written(&self, content: Bytes) {
+    /// A buffer with so much content is about to be written to a connection.
+    pub fn writing(&self, content: Bytes) {
+        lock(&self.state).bytes += content;
+    }
+
+    /// That buffer was written.
+    pub fn written(&self) {
         let mut state = lock(&self.state);
         state.queued -= 1;
-        state.bytes += content;
         if state.queued == 0 {
             self.changed.notify_all();
         }

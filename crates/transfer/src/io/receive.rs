@@ -90,6 +90,9 @@ pub(crate) fn receive(
             probes: plan.probes,
         }))?;
         order.accept();
+        if let Some(reader) = &config.options.reader {
+            channel.read_slowly(Arc::clone(reader));
+        }
         let agreed = Agreed {
             peer: channel.peer(),
             name: offer.name.clone(),

@@ -88,6 +88,9 @@ pub(crate) fn send(
             if let Some(congestion) = &accept.congestion {
                 set_congestion(channel.socket(), congestion)?;
             }
+            if let Some(writer) = &options.writer {
+                channel.write_slowly(Arc::clone(writer))?;
+            }
             let (peer, name, size) = (channel.peer(), list.name.clone(), list.size);
             observer.opened(&Agreed { peer, name, size, sizing });
             let named = options.congestion.is_some() && !options.may_switch;
@@ -395,10 +398,11 @@ impl Sending<'_> {
     fn write(&self, channel: &Channel, ready: &Receiver<Frames>, spent: &Sender<Vec<u8>>) {
         for frames in ready {
             self.note_if_dry(channel);
+            self.files.writing(frames.content);
             if let Err(error) = channel.write(&[&frames.bytes]) {
                 return self.fail(error);
             }
-            self.files.written(frames.content);
+            self.files.written();
             let _ = spent.try_send(frames.bytes);
         }
     }

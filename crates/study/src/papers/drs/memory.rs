@@ -1,15 +1,15 @@
 //! What a megabyte of socket buffer is worth by who sizes it: many transfers of one host.
 
-use sweetspot_scenario::{Outcome, Scenario};
+use sweetspot_scenario::{Engine, Outcome, Scenario};
 use sweetspot_sizing::Sizing;
 use sweetspot_units::{Bytes, Volume};
 
 use super::super::catalogue::{Figure, Stage};
-use super::super::scenarios::{DRS_MEMORY, seeded};
+use super::super::scenarios::{DRS_MEMORY, DRS_MEMORY_LAB, seeded};
 use super::ENTRY_MEMORY;
 use crate::StudyError;
 use crate::play::{play_all, with_sizing};
-use crate::plot::Table;
+use crate::plot::{Origin, Table};
 use crate::statistics;
 
 const HEADS: [&str; 7] = [
@@ -60,7 +60,86 @@ pub(super) fn table(stage: &Stage<'_>) -> Result<Figure, StudyError> {
         table.rows.push(row(name, scenario.send_pool, outcomes));
     }
     figure.tables.push(table);
+    if let Some(lab) = stage.lab {
+        let (about, table) = in_the_lab(stage, engine, lab)?;
+        figure.about += &about;
+        figure.tables.push(table);
+    }
     Ok(figure)
+}
+
+const LAB_HEADS: [&str; 10] = [
+    "sizing",
+    "engine",
+    "goodput, Mbit/s",
+    "windows, MB",
+    "Mbit/s per MB",
+    "fairness (Jain)",
+    "loss, %",
+    "SO_RCVBUF (rb), MB",
+    "Mbit/s per MB",
+    "held (r), MB",
+];
+
+/// A tenth of the host by the kernel, beside the simulation of the same. Memory is the kernel's own account.
+fn in_the_lab(
+    stage: &Stage<'_>,
+    sim: &(dyn Engine + Sync),
+    lab: &(dyn Engine + Sync),
+) -> Result<(String, Table), StudyError> {
+    let base = DRS_MEMORY_LAB.with(&[])?;
+    let alone = Sizing::Fixed(Volume::Bytes(base.path.bdp()));
+    let sizings = [FIXED[0], alone, Sizing::Kernel, Sizing::RightSizing, Sizing::Sobas];
+    let seeds = stage.precision.seeds(1, 4);
+    let scenarios: Vec<Scenario> = sizings.map(|sizing| with_all(&base, sizing)).into();
+    let real = play_all(lab, &scenarios, stage.workers_of(Origin::Lab))?;
+    let mut table = Table::new("A tenth of it, simulated and on this kernel", &LAB_HEADS);
+    for ((sizing, scenario), real) in sizings.iter().zip(&scenarios).zip(&real) {
+        let played = play_all(sim, &seeded(scenario, seeds), stage.workers)?;
+        table.rows.push(lab_row(*sizing, Origin::Sim, &played));
+        table.rows.push(lab_row(*sizing, Origin::Lab, core::slice::from_ref(real)));
+    }
+    let about = format!(
+        " *In the lab*: `{}`, {} transfers over {} and {}, which is what a kernel and an emulator can carry here, one run \
+         each. `rb` and `r` are ss(8)'s `skmem` of the receiving sockets, summed, means over the measured time: what the \
+         kernel lets them hold, bookkeeping included, and what they held. A sizing's limit is a clamp on what is advertised; \
+         `rb` is the kernel's own and grows beneath it.",
+        DRS_MEMORY_LAB.file,
+        base.transfers.len(),
+        base.path.narrow().rate,
+        base.path.rtt,
+    );
+    Ok((about, table))
+}
+
+fn lab_row(sizing: Sizing, origin: Origin, outcomes: &[Outcome]) -> Vec<String> {
+    let mut cells = row(&sizing.to_string(), None, outcomes);
+    let goodput = mean_of(outcomes, &goodput_mbit);
+    cells.insert(1, origin.name().to_owned());
+    // The queue: the lab's table has the kernel's memory in its place.
+    cells.pop();
+    let memory = outcomes.first().and_then(|outcome| outcome.socket_memory);
+    cells.extend(match memory {
+        Some(memory) => {
+            let most = memory.receive_buffer_bytes / 1e6;
+            [
+                format!("{most:.1}"),
+                format!("{:.1}", goodput / most),
+                format!("{:.2}", memory.received_bytes / 1e6),
+            ]
+        }
+        None => Default::default(),
+    });
+    cells
+}
+
+fn mean_of(outcomes: &[Outcome], of: &dyn Fn(&Outcome) -> f64) -> f64 {
+    let values: Vec<f64> = outcomes.iter().map(of).collect();
+    statistics::mean(&values).unwrap_or_default()
+}
+
+fn goodput_mbit(outcome: &Outcome) -> f64 {
+    outcome.transfers.iter().map(|t| t.goodput_bps).sum::<f64>() / 1e6
 }
 
 /// The sizing of every transfer.
@@ -73,12 +152,8 @@ fn with_all(scenario: &Scenario, sizing: Sizing) -> Scenario {
 }
 
 fn row(name: &str, pool: Option<Bytes>, outcomes: &[Outcome]) -> Vec<String> {
-    let mean = |of: &dyn Fn(&Outcome) -> f64| {
-        let values: Vec<f64> = outcomes.iter().map(of).collect();
-        statistics::mean(&values).unwrap_or_default()
-    };
-    let goodput =
-        mean(&|outcome| outcome.transfers.iter().map(|t| t.goodput_bps).sum::<f64>() / 1e6);
+    let mean = |of: &dyn Fn(&Outcome) -> f64| mean_of(outcomes, of);
+    let goodput = mean(&goodput_mbit);
     let windows = mean(&|outcome| {
         outcome.transfers.iter().map(|t| t.window_final_bytes as f64).sum::<f64>() / 1e6
     });
@@ -104,7 +179,7 @@ fn jain(outcome: &Outcome) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use sweetspot_scenario::{Engine, NoRecorder};
+    use sweetspot_scenario::NoRecorder;
     use sweetspot_sim::Simulator;
 
     use super::*;

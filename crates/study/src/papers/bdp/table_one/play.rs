@@ -20,7 +20,17 @@ pub(super) struct PlayedCell {
     pub scenario: Scenario,
     pub name: String,
     pub schemes: [f64; SIZINGS],
+    /// What the search found.
     pub mft: Mft,
+    /// The Maximum Feasible Throughput: the search's, until seeds that had no part in it have measured it.
+    pub best: Best,
+}
+
+/// A window, packets, and what it gets, bit/s.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Best {
+    pub window: u64,
+    pub rate_bps: f64,
 }
 
 /// Plays the cells, where single runs of one differ by a few per cent, on the congested path by a
@@ -48,19 +58,23 @@ pub(super) fn play(
     let seeds_of_one = seeds as usize;
     let jobs: Vec<(Scenario, SearchBounds)> =
         cells.iter().map(|(.., s)| (s.clone(), bounds(s, stage.precision))).collect();
-    let found = find_mfts(engine, &jobs, seeds, stage.workers)?;
+    let found = find_mfts(engine, &jobs, SEARCH_SEEDS, stage.workers)?;
     let played = cells.into_iter().zip(outcomes.chunks(SIZINGS * seeds_of_one)).zip(found);
     let cell = |(((percent, name, scenario), outcomes), mft): ((_, &[Outcome]), Mft)| {
         let mean = |i: usize| {
             let of = &outcomes[i * seeds_of_one..(i + 1) * seeds_of_one];
             of.iter().map(goodput).sum::<f64>() / seeds as f64 / 1e6
         };
-        PlayedCell { percent, scenario, name, schemes: core::array::from_fn(mean), mft }
+        let best = Best { window: mft.window, rate_bps: mft.rate_bps };
+        PlayedCell { percent, scenario, name, schemes: core::array::from_fn(mean), mft, best }
     };
     Ok(played.map(cell).collect())
 }
 
-/// Number of seeds of the window search.
+/// Number of seeds of the window search. It need find but the few best windows; among those a race decides.
+pub(super) const SEARCH_SEEDS: u64 = 1;
+
+/// Number of seeds of each scheme.
 pub(super) fn seeds(stage: &Stage<'_>) -> u64 {
     stage.precision.seeds(1, 4)
 }

@@ -34,14 +34,14 @@ pub(super) fn rows(printed: &[Printed], played: &[PlayedCell]) -> Table {
         row.push(share(theirs.sobas, theirs.mft));
         table.rows.push(row);
 
-        let mft = ours.mft.rate_bps / 1e6;
+        let mft = ours.best.rate_bps / 1e6;
         let [.., paper, sobas] = ours.schemes;
         let far = (paper / theirs.sobas - 1.0).abs() > CLOSENESS_ASKED;
         let low = sobas < SHARE_ASKED * mft;
         let mut row = vec![ours.name.clone(), "here".to_owned()];
         row.extend(ours.schemes[..6].iter().map(|s| number(*s)));
         row.extend([format!("{}{}", number(paper), mark(far)), number(sobas)]);
-        row.push(format!("{mft:.1} @ {}", ours.mft.window));
+        row.push(format!("{mft:.1} @ {}", ours.best.window));
         row.push(format!("{}{}", share(sobas, mft), mark(low)));
         table.rows.push(row);
 

@@ -4,105 +4,112 @@ use sweetspot_scenario::{Engine, Outcome, Scenario};
 use sweetspot_sizing::Sizing;
 
 use super::SHARE_ASKED;
-use super::play::{PlayedCell, seeds};
+use super::play::{Best, PlayedCell, SEARCH_SEEDS};
 use crate::papers::catalogue::{Precision, Stage};
 use crate::papers::scenarios::seeded;
 use crate::play::{goodput, play_all, with_sizing, with_window};
 use crate::plot::Table;
-use crate::search::SplitBest;
-use crate::{Mft, Spread, StudyError};
-
-/// Windows that the search found best and that are played again.
-const CANDIDATES: usize = 6;
+use crate::search::{CANDIDATES, RACE_SEEDS, Race, choose, fresh};
+use crate::{Mft, Spread, StudyError, statistics};
 
 const HEADS: [&str; 8] = [
     "rho, B_t",
-    "seeds",
-    "candidates",
+    "seeds of each candidate",
     "chosen S",
-    "MFT, split",
+    "fresh seeds",
+    "MFT",
     "sobas",
-    "sobas / MFT, split",
+    "sobas / MFT",
     "MFT as searched",
 ];
 
-const TITLE: &str = "The same without the winner's curse, Mbit/s with 95 % confidence";
+const TITLE: &str = "The same on seeds that had no part in the choice, Mbit/s with 95 % confidence";
 
-/// Seeds that no search has seen. On the congested path single runs of one window differ by a
+/// Seeds that neither search nor race has seen. On the congested path single runs of one window differ by a
 /// sixth, elsewhere by a fiftieth of their mean: so many bring the mean's error to some 3 % and 1
 /// %.
 fn fresh_seeds(percent: u64) -> u64 {
     if percent >= 100 { 32 } else { 8 }
 }
 
-/// A note on the bias of the plain maximum.
-pub(super) fn about(precision: Precision) -> String {
+/// How the Maximum Feasible Throughput is found and measured.
+pub(super) fn about(stage: &Stage<'_>) -> String {
     let curse = "The largest of many noisy means is on average too large: a window wins because it is \
                  good and because its seeds were kind to it (the winner's curse).";
-    if precision == Precision::Quick {
+    if stage.precision == Precision::Quick {
         return format!(
-            "{curse} With one seed, as here, that is up to a half on the congested path, and how \
-             uncertain a number is cannot be prediction; `--careful` does both."
+            "*MFT @ S* is the plain maximum over all windows tried. {curse} With one seed, as here, \
+             that is up to a half on the congested path, and how uncertain a number is cannot be \
+             said; `--careful` does both."
         );
     }
     format!(
-        "{curse} So the second table plays the {CANDIDATES} best windows of each search again, on \
-         seeds that the search has not seen: every other one of these chooses a window, the rest \
-         measure what it gets, and the other way round; *MFT, split* is the mean of both. Luck that \
-         helped a window to be chosen does not help it to be measured, so this is unbiased for the \
-         windows chosen, as `sobas` beside it is, on the same seeds. After +- stand half the 95 % \
-         confidence intervals (Student's t; the share's is that of a ratio over common seeds). The \
-         plain maximum is repeated in the last column."
+        "{curse} So windows are chosen and measured on different seeds. The search tries some \
+         thirty to forty windows under {} seed(s); the best {CANDIDATES} of them race: each round plays those still in \
+         it under as many seeds again, all the same ones (common random numbers), and keeps the better half, until one is \
+         left, none can be better by half a per cent with 95 % confidence, or {RACE_SEEDS} seeds are \
+         played (sequential halving). *MFT @ S* is what the winner gets on fresh seeds, which is unbiased for that \
+         window, as `sobas` on the same fresh seeds is in the second table. After +- stand half the 95 % confidence intervals \
+         (Student's t; the share's is that of a ratio over common seeds). What the search alone would say stands in the last column.",
+        SEARCH_SEEDS
     )
 }
 
-/// Plays the best windows of each search, and SOBAS, on seeds that the search has not seen, where
-/// precision is asked for.
+/// Chooses a window for each cell, and plays it and SOBAS on seeds that had no part in that, where precision is asked
+/// for. The cells' best windows are then those.
 pub(super) fn table(
     engine: &(dyn Engine + Sync),
     stage: &Stage<'_>,
-    played: &[PlayedCell],
+    played: &mut [PlayedCell],
 ) -> Result<Option<Table>, StudyError> {
     if stage.precision == Precision::Quick {
         return Ok(None);
     }
+    let found: Vec<(&Scenario, &Mft)> = played.iter().map(|c| (&c.scenario, &c.mft)).collect();
+    let races = choose(engine, &found, stage.workers)?;
+    let runs: Vec<Vec<Scenario>> =
+        played.iter().zip(&races).map(|(cell, race)| fresh_runs(cell, race)).collect();
+    let outcomes = play_all(engine, &runs.concat(), stage.workers)?;
+    let mut rest = &outcomes[..];
     let mut table = Table::new(TITLE, &HEADS);
-    for cell in played {
-        let count = fresh_seeds(cell.percent);
-        let first = cell.scenario.seed + seeds(stage);
-        let scenario = Scenario { seed: first, ..cell.scenario.clone() };
-        let windows = candidates(&cell.mft);
-        let sized = windows.iter().map(|window| with_window(&scenario, *window));
-        let all = sized.chain([with_sizing(&scenario, Sizing::Sobas)]);
-        let runs: Vec<Scenario> = all.flat_map(|scenario| seeded(&scenario, count)).collect();
-        let outcomes = play_all(engine, &runs, stage.workers)?;
+    for ((cell, race), runs) in played.iter_mut().zip(&races).zip(&runs) {
+        let (of_cell, further) = rest.split_at(runs.len());
+        rest = further;
         let mbit = |of: &[Outcome]| of.iter().map(|o| goodput(o) / 1e6).collect::<Vec<f64>>();
-        let mut rates: Vec<Vec<f64>> = outcomes.chunks(count as usize).map(mbit).collect();
-        let Some((sobas, best)) = rates.pop().zip(SplitBest::of(&rates)) else { continue };
-        table.rows.push(row(cell, &windows, &sobas, &best));
+        let (best, sobas) = of_cell.split_at(runs.len() / 2);
+        let (best, sobas) = (mbit(best), mbit(sobas));
+        let window = chosen(cell, race);
+        let rate_bps = statistics::mean(&best).unwrap_or_default() * 1e6;
+        cell.best = Best { window, rate_bps };
+        table.rows.push(row(cell, race, &best, &sobas));
     }
     Ok(Some(table))
 }
 
-/// The best windows tried, in the order of their size.
-fn candidates(mft: &Mft) -> Vec<u64> {
-    let mut trials = mft.trials.clone();
-    trials.sort_by(|a, b| b.rate_bps.total_cmp(&a.rate_bps));
-    let mut windows: Vec<u64> = trials.iter().take(CANDIDATES).map(|trial| trial.window).collect();
-    windows.sort_unstable();
-    windows
+/// The window that won; the search's where there was no race.
+fn chosen(cell: &PlayedCell, race: &Race) -> u64 {
+    race.best().map_or(cell.mft.window, |best| best.window)
 }
 
-fn row(cell: &PlayedCell, windows: &[u64], sobas: &[f64], best: &SplitBest) -> Vec<String> {
-    let share = Share::of(sobas, &best.rates);
+/// The chosen window and SOBAS, each under all fresh seeds.
+fn fresh_runs(cell: &PlayedCell, race: &Race) -> Vec<Scenario> {
+    let scenario = fresh(&cell.scenario);
+    let sized = [with_window(&scenario, chosen(cell, race)), with_sizing(&scenario, Sizing::Sobas)];
+    sized.iter().flat_map(|scenario| seeded(scenario, fresh_seeds(cell.percent))).collect()
+}
+
+fn row(cell: &PlayedCell, race: &Race, best: &[f64], sobas: &[f64]) -> Vec<String> {
+    let share = Share::of(sobas, best);
     let mark = if share.share < SHARE_ASKED { "*" } else { "" };
-    let list = |windows: &[u64]| windows.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
+    let mut entrants: Vec<_> = race.entrants().iter().collect();
+    entrants.sort_by_key(|entrant| entrant.window);
+    let entrants = entrants.iter().map(|e| format!("{}: {}", e.window, e.rates.len()));
     vec![
         cell.name.clone(),
-        sobas.len().to_string(),
-        list(windows),
-        list(&best.chosen.map(|place| windows[place])),
-        spread(&best.rates),
+        entrants.collect::<Vec<_>>().join(", "),
+        cell.best.window.to_string(),
+        best.len().to_string(),
+        spread(best),
         spread(sobas),
         format!("{:.1} +- {:.1} %{mark}", share.share * 100.0, share.half_width * 100.0),
         format!("{:.2}", cell.mft.rate_bps / 1e6),

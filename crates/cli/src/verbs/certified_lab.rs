@@ -1,0 +1,43 @@
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use sweetspot_lab::Lab;
+use sweetspot_scenario::{Engine, EngineError, Outcome, Recorder, Scenario};
+
+/// The lab, which says of each run that its certificate does not trust why, and counts both kinds.
+#[derive(Debug, Default)]
+pub struct CertifiedLab {
+    runs: AtomicUsize,
+    trusted: AtomicUsize,
+}
+
+impl CertifiedLab {
+    /// How many runs were certified, in words; `None` if there was no run.
+    pub fn verdict(&self) -> Option<String> {
+        let (runs, trusted) =
+            (self.runs.load(Ordering::Relaxed), self.trusted.load(Ordering::Relaxed));
+        (runs > 0).then(|| format!("{trusted} of {runs} runs in the lab certified"))
+    }
+}
+
+impl Engine for CertifiedLab {
+    fn name(&self) -> &'static str {
+        Lab.name()
+    }
+
+    fn run(
+        &self,
+        scenario: &Scenario,
+        recorder: &mut dyn Recorder,
+    ) -> Result<Outcome, EngineError> {
+        let played = Lab.play(scenario).map_err(EngineError::from)?;
+        self.runs.fetch_add(1, Ordering::Relaxed);
+        if played.certificate.trust {
+            self.trusted.fetch_add(1, Ordering::Relaxed);
+        } else {
+            let reasons = played.certificate.reasons.join("; ");
+            err!("{}: the emulation was not accurate: {reasons}", scenario.title);
+        }
+        played.record(scenario, recorder);
+        Ok(played.outcome)
+    }
+}

@@ -1,0 +1,97 @@
+use sweetspot_lab::{Lab, LabRun, LabSeriesRow};
+use sweetspot_scenario::Scenario;
+
+/// 50 Mbit/s and 20 ms: a BDP of 125 kB, 84 packets.
+const PATH: &str = r#"
+title = "test"
+warmup = "2s"
+duration = "4s"
+[path]
+rate = "50Mbit/s"
+rtt = "20ms"
+buffer = "200pkt"
+packet = "1500B"
+reverse = "clean"
+[tcp]
+flavour = "linux"
+[[transfer]]
+congestion = "cubic"
+congestion_fixed = true
+"#;
+
+fn play(overrides: &[&str]) -> LabRun {
+    let overrides: Vec<String> = overrides.iter().map(|o| (*o).to_owned()).collect();
+    Lab.play(&Scenario::parse_with(PATH, &overrides).unwrap()).unwrap()
+}
+
+fn between(played: &LabRun, from: f64, until: f64) -> impl Iterator<Item = &LabSeriesRow> {
+    played.series.iter().filter(move |row| (from..until).contains(&row.at_s))
+}
+
+fn acked(played: &LabRun, from: f64, until: f64) -> f64 {
+    let mut rows = between(played, from, until);
+    let first = rows.next().unwrap();
+    let last = rows.last().unwrap();
+    (last.acked_bytes - first.acked_bytes) as f64 * 8.0 / (last.at_s - first.at_s)
+}
+
+pub fn a_slow_reader_sets_the_rate_and_the_window_closes() {
+    let played = play(&["transfer.0.sizing=fixed:125kB", "transfer.0.reader=rate=5Mbit/s"]);
+    let transfer = &played.outcome.transfers[0];
+    // Once the receive buffer is full, what is acknowledged is what was read, give or take the buffer's fill: 125 kB
+    // over 4 s are 0.25 Mbit/s, 5 %.
+    assert!((4.75e6..5.25e6).contains(&transfer.goodput_bps), "{transfer:?}");
+    // Flow control, not loss, holds the sender back.
+    assert_eq!(played.outcome.bottleneck.loss_rate, 0.0, "{:?}", played.outcome.bottleneck);
+    // What may be on the way is what was read during a round trip, 12.5 kB, and what the kernel rounds to.
+    let least = between(&played, 2.0, 6.0).map(|row| row.window_bytes).min().unwrap();
+    assert!(least < 125_000 / 4, "{least}");
+}
+
+pub fn a_reader_that_stops_closes_the_window_and_opens_it_again() {
+    let played = play(&["transfer.0.sizing=kernel", "transfer.0.reader=pause=3s+1500ms"]);
+    // RFC 9293 section 3.8.6: a window that is full is closed, and nothing but probes moves.
+    let least = between(&played, 4.0, 4.4).map(|row| row.window_bytes).min().unwrap();
+    assert!(least < 3 * 1500, "{least}");
+    let (stopped, before, after) =
+        (acked(&played, 4.0, 4.4), acked(&played, 2.0, 3.0), acked(&played, 5.0, 6.0));
+    assert!(stopped < 0.02 * before, "{stopped} of {before}");
+    assert!(after > 0.9 * before, "{after} of {before}");
+}
+
+pub fn a_paced_writer_sets_the_rate() {
+    for pace in ["rate", "poisson"] {
+        let writer = format!("transfer.0.writer={pace}=10Mbit/s");
+        let played = play(&["transfer.0.sizing=kernel", &writer]);
+        let transfer = &played.outcome.transfers[0];
+        // 3450 portions in 4 s: a Poisson count has a standard deviation of 1.7 %; TLS and frames take 0.2 %.
+        let rate = transfer.goodput_bps / 1e6;
+        assert!((rate - 10.0).abs() < 0.6, "{pace}: {rate}");
+        assert_eq!(played.outcome.bottleneck.loss_rate, 0.0, "{:?}", played.outcome.bottleneck);
+    }
+}
+
+pub fn after_a_pause_slow_start_restarts_where_the_scenario_says_so() {
+    // RFC 5681 section 4.1. Linux halves the window for each RTO of idle time, down to ten packets
+    // (tcp_cwnd_restart): with an RTO of 300 ms, a round trip and 200 ms, six times in 2 s.
+    let windows = |restart: bool| {
+        let restart = format!("transfer.0.slow_start_restart={restart}");
+        let played = play(&[
+            "path.rtt=100ms",
+            "transfer.0.sizing=fixed:625kB",
+            "transfer.0.writer=pause=4s+2s",
+            "duration=5s",
+            &restart,
+        ]);
+        let cwnd = |from, until| between(&played, from, until).map(|row| row.cwnd_bytes);
+        (cwnd(3.5, 4.0).max().unwrap(), cwnd(6.0, 6.2).min().unwrap())
+    };
+    // Three round trips of slow start make eighty of ten packets; there were nearly forty. The receiver's window ends it
+    // at 431; a busy machine's jitter may end it earlier (HyStart, RFC 9406).
+    let (before, after) = windows(true);
+    assert!(before >= 80 * 1448, "{before}");
+    // 431 / 2^6 is below ten; a row comes each 50 ms, less than a round trip.
+    assert!(after <= 20 * 1448, "{after}");
+    let (before, after) = windows(false);
+    assert!(after >= before, "{after} of {before}");
+}
