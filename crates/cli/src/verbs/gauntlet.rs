@@ -233,7 +233,7 @@ fn in_the_lab(
             Ok(_) => kept.push(path),
             Err(error) => err!("sweetspot: path {path} is left out: {error}"),
         }
-        err!("sweetspot: {} of {total} paths", index + 1);
+        note!("sweetspot: {} of {total} paths", index + 1);
     }
     let plan = plan.restricted_to(&kept);
     let measured = player.play(&plan, one)?;
@@ -320,7 +320,7 @@ fn write_worst(
             fs::write(&file, text).map_err(|error| blame(&file, &error))?;
         }
     }
-    err!("wrote {}", directory.display());
+    note!("wrote {}", directory.display());
     Ok(())
 }
 
@@ -349,7 +349,7 @@ fn write_document(
         pictures: pictures_in.file_name().unwrap_or_default().to_string_lossy().into_owned(),
     };
     whole_file::write(out, document(reports, &imprint).as_bytes())?;
-    err!("wrote {}", out.display());
+    note!("wrote {}", out.display());
     Ok(())
 }
 

@@ -7,6 +7,7 @@ use sweetspot_units::Duration;
 
 use super::Ending;
 use super::transfer::{ContactArguments, TransferReporter, ending, streams};
+use crate::values;
 
 /// `sweetspot receive` as typed.
 #[derive(Debug, clap::Args)]
@@ -35,10 +36,10 @@ pub struct Arguments {
     force: bool,
     /// How to size the window: kernel, fixed:SIZE, max, sobas or sobas:paper [default: what the sender
     /// asks for, else sobas]
-    #[arg(long)]
+    #[arg(long, value_parser = values::sizing::<Sizing>(), hide_possible_values = true)]
     sizing: Option<Sizing>,
     /// Congestion control at the sender, in place of its choice
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = values::congestion(), hide_possible_values = true)]
     congestion: Option<String>,
     /// Connections to use [default: one, and more where one cannot carry the path]
     #[arg(long, value_name = "N", value_parser = streams)]

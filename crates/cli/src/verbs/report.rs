@@ -47,7 +47,7 @@ pub fn run(arguments: Arguments) -> Ending {
                  they are.",
                 path.display()
             );
-            err!("{note}");
+            note!("{note}");
             notes.push(note);
         }
         findings.push((name(path), finding));

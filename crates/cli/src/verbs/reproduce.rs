@@ -105,7 +105,7 @@ impl OutputJournal {
         let journal = ResultJournal::open(&path, &identity()?, OnVersionMismatch::Replace)?;
         let before = journal.len();
         if before > 0 {
-            err!("{before} finished runs are in {}", path.display());
+            note!("{before} finished runs are in {}", path.display());
         }
         Ok(OutputJournal { journal, path, before })
     }
@@ -145,7 +145,7 @@ fn router_tables(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>
     let watch = |done: usize, all: usize| {
         if done == all {
             let seconds = clock::now().since(started).as_secs_f64();
-            err!("{all:>4} runs more after {seconds:>6.1} s");
+            note!("{all:>4} runs more after {seconds:>6.1} s");
         }
     };
     let store = &kept.journal;
@@ -188,7 +188,7 @@ fn play_all(entries: &[&Entry], stage: &Stage<'_>) -> Result<Vec<Figure>, StudyE
         let before = clock::now();
         figures.push(play(entry, stage)?);
         let seconds = clock::now().since(before).as_secs_f64();
-        err!("{:>2}/{} {:<16} {seconds:>6.1} s", i + 1, entries.len(), entry.name);
+        note!("{:>2}/{} {:<16} {seconds:>6.1} s", i + 1, entries.len(), entry.name);
     }
     Ok(figures)
 }

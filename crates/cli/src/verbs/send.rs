@@ -12,6 +12,7 @@ use super::serve::{self, LogOptions, listening};
 use super::transfer::{
     ContactArguments, PathArguments, TransferReporter, ending, files_from, is_ticket, streams,
 };
+use crate::values;
 
 /// `sweetspot send` as typed.
 #[derive(Debug, clap::Args)]
@@ -43,10 +44,10 @@ pub struct Arguments {
     choice: ChoiceArguments,
     /// How the receiver is to size the window: kernel, fixed:SIZE, max, bdp, sobas or sobas:paper
     /// [default: what the receiver wants, else sobas]
-    #[arg(long)]
+    #[arg(long, value_parser = values::sizing::<Sizing>(), hide_possible_values = true)]
     sizing: Option<Sizing>,
     /// Congestion control of this connection [default: the system's]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = values::congestion(), hide_possible_values = true)]
     congestion: Option<String>,
     /// Let the receiver's sizing switch the congestion control even though --congestion is given
     #[arg(long, requires = "congestion")]

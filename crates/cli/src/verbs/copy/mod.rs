@@ -27,6 +27,7 @@ use operand::Operand;
 use super::Ending;
 use super::send::ChoiceArguments;
 use super::transfer::{TransferReporter, ending, streams};
+use crate::values;
 
 /// How long an attempt to connect directly may take, in either direction.
 const DIRECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -85,10 +86,10 @@ pub struct Arguments {
     #[arg(long, value_name = "WAY", default_value = "auto")]
     via: Via,
     /// How to size the window: kernel, fixed:SIZE, max, sobas or sobas:paper [default: sobas]
-    #[arg(long)]
+    #[arg(long, value_parser = values::sizing::<Sizing>(), hide_possible_values = true)]
     sizing: Option<Sizing>,
     /// Congestion control at the sender [default: the system's]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = values::congestion(), hide_possible_values = true)]
     congestion: Option<String>,
     /// Connections to use [default: one, and more where one cannot carry the path]
     #[arg(long, value_name = "N", value_parser = streams)]

@@ -23,6 +23,7 @@ use sweetspot_units::{Duration, Time};
 use super::Ending;
 use super::transfer::{PathArguments, TransferReporter, ending, streams};
 use crate::own_files;
+use crate::values;
 pub use log::LogOptions;
 use log::ServiceLog;
 
@@ -86,10 +87,10 @@ pub struct Arguments {
     force: bool,
     /// How the window is sized, whatever the sender asks for: kernel, fixed:SIZE, max, bdp,
     /// sobas or sobas:paper [default: what the sender asks for, else sobas]
-    #[arg(long)]
+    #[arg(long, value_parser = values::sizing::<Sizing>(), hide_possible_values = true)]
     sizing: Option<Sizing>,
     /// Congestion control at the sender, in place of its choice
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = values::congestion(), hide_possible_values = true)]
     congestion: Option<String>,
     /// Connections to use [default: what the sender asks for, else as many as pay]
     #[arg(long, value_name = "N", value_parser = streams)]

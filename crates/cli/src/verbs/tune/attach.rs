@@ -12,6 +12,10 @@ use crate::verbs::Ending;
 /// Runs until the process ends or a signal comes. The process must be yours; if
 /// kernel.yama.ptrace_scope is not 0, run this as root.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  sweetspot tune attach 4711
+  sweetspot tune attach 4711 --send --events events.jsonl")]
 pub struct Arguments {
     #[command(flatten)]
     common: Common,
