@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, Command};
+use sweetspot_report::Theme;
 
 /// Reads any `T`, and offers `words`.
 #[derive(Debug, Clone)]
@@ -40,5 +41,23 @@ impl<T: Clone + Send + Sync + 'static> TypedValueParser for Offering<T> {
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
         Some(Box::new(self.words.iter().map(PossibleValue::new)))
+    }
+}
+
+/// The themes by their names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum ThemeName {
+    /// Light or dark, as the reader's screen is set
+    Screen,
+    /// White
+    Print,
+}
+
+impl From<ThemeName> for Theme {
+    fn from(name: ThemeName) -> Theme {
+        match name {
+            ThemeName::Screen => Theme::Screen,
+            ThemeName::Print => Theme::Print,
+        }
     }
 }

@@ -9,6 +9,8 @@
 //! }
 //! ```
 
+pub mod browser;
+
 use std::fmt::Display;
 use std::fs::OpenOptions;
 use std::io::Write;

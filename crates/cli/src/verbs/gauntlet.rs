@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use sweetspot_lab::Lab;
-use sweetspot_report::svg_file;
+use sweetspot_report::{Theme, svg_file};
 use sweetspot_scenario::{Congestion, Engine, EngineError, Outcome, Recorder, Scenario};
 use sweetspot_sim::Simulator;
 use sweetspot_sizing::Sizing;
@@ -340,7 +340,8 @@ fn write_document(
             let plots = pictures(report, congestion);
             let file = pictures_in.join(picture_name(report, congestion));
             let title = format!("{}, {congestion}", report.population.name());
-            fs::write(&file, svg_file(&title, &plots)).map_err(|error| blame(&file, &error))?;
+            fs::write(&file, svg_file(&title, &plots, Theme::Screen))
+                .map_err(|error| blame(&file, &error))?;
         }
     }
     let imprint = DocumentInfo {

@@ -15,6 +15,7 @@ use super::engine::EngineName;
 use super::scenario_file::Parallel;
 use crate::progress::until_interrupted;
 use crate::result_journal::{OnVersionMismatch, ResultJournal};
+use crate::values::ThemeName;
 use sweetspot_comparison::build::identity;
 use sweetspot_comparison::machine;
 
@@ -46,6 +47,9 @@ pub struct Arguments {
     /// List the figures and tables and end
     #[arg(long)]
     list: bool,
+    /// Colours: as the reader's screen is set, or for paper
+    #[arg(long, value_enum, default_value_t = ThemeName::Screen)]
+    theme: ThemeName,
     #[command(flatten)]
     parallel: Parallel,
 }
@@ -215,7 +219,8 @@ fn write_all(
     make(&pictures)?;
     for figure in figures.iter().filter(|figure| !figure.plots.is_empty()) {
         let file = pictures.join(format!("{}.svg", figure.name));
-        fs::write(&file, svg_file(figure.title, &figure.plots)).map_err(|e| blame(&file, &e))?;
+        let picture = svg_file(figure.title, &figure.plots, arguments.theme.into());
+        fs::write(&file, picture).map_err(|e| blame(&file, &e))?;
     }
     let mut words = arguments.what.join(" ");
     if arguments.careful {
@@ -232,6 +237,7 @@ fn write_all(
         version: env!("CARGO_PKG_VERSION").to_owned(),
         date: machine::date(),
         took: took.to_owned(),
+        theme: arguments.theme.into(),
     };
     write(&arguments.out.join("papers.md"), &markdown(figures, "papers", &made))?;
     write(&arguments.out.join("papers.html"), &gallery(figures, &page_info))?;

@@ -1,9 +1,7 @@
 //! The page in a real browser.
 
-mod chromium;
-
-use chromium::Browser;
 use serde_json::{Value, json};
+use sweetspot_testing::browser::Browser;
 use sweetspot_ui::{PageServer, WatchedFile};
 
 type Tested = Result<(), Box<dyn std::error::Error>>;
@@ -128,6 +126,39 @@ fn a_phone_need_not_scroll_sideways() -> Tested {
         browser.screen(width, dark)?;
         browser.open(server.address())?;
         assert_eq!(browser.value("document.documentElement.scrollWidth")?, json!(width));
+    }
+    Ok(())
+}
+
+/// #777 on white is 4.48, #767676 is 4.54; large text needs 3 only, which #949494 has (3.03).
+#[test]
+fn contrast_is_that_of_wcag() -> Tested {
+    let Some(mut browser) = browser()? else { return Ok(()) };
+    let directory = tempfile::tempdir()?;
+    let page = directory.path().join("page.html");
+    std::fs::write(
+        &page,
+        "<!doctype html><body style='background:#fff'><p style='color:#777'>just too pale</p>\
+         <p style='color:#767676'>just dark enough</p><p style='color:#949494;font-size:24px'>large</p>\
+         <div style='background:#000'><svg><text fill='#555' y='20'>dark on dark</text></svg></div>",
+    )?;
+    browser.open_file(&page)?;
+    let found = browser.low_contrast()?;
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(found[0].contains("4.48 of 4.5: just too pale"), "{found:?}");
+    assert!(found[1].contains("dark on dark"), "{found:?}");
+    Ok(())
+}
+
+/// WCAG 2.2, success criterion 1.4.3, level AA.
+#[test]
+fn every_word_of_the_page_can_be_told_from_its_ground() -> Tested {
+    let Some(mut browser) = browser()? else { return Ok(()) };
+    let server = PageServer::start(0, Vec::new())?;
+    for dark in [false, true] {
+        browser.screen(1200, dark)?;
+        browser.open(server.address())?;
+        assert_eq!(browser.low_contrast()?, Vec::<String>::new(), "dark: {dark}");
     }
     Ok(())
 }
