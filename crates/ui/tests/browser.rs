@@ -130,6 +130,25 @@ fn a_phone_need_not_scroll_sideways() -> Tested {
     Ok(())
 }
 
+#[test]
+fn on_a_phone_the_picture_and_the_slider_that_is_dragged_are_on_one_screen() -> Tested {
+    let Some(mut browser) = browser()? else { return Ok(()) };
+    let server = PageServer::start(0, Vec::new())?;
+    browser.screen(390, false)?;
+    browser.open(server.address())?;
+    for slider in ["rate", "rtt", "buffer", "load", "window"] {
+        // Where a thumb that scrolls leaves it: in the lower half of the screen.
+        let seen = browser.value(&format!(
+            "(() => {{ const slider = document.getElementById('{slider}'); \
+             scrollTo(0, slider.getBoundingClientRect().top + scrollY - 0.7 * innerHeight); \
+             const [s, c] = [slider, document.querySelector('#curve svg')].map(e => e.getBoundingClientRect()); \
+             return [c.top >= 0, s.top >= c.bottom, s.bottom <= innerHeight]; }})()"
+        ))?;
+        assert_eq!(seen, json!([true, true, true]), "{slider}");
+    }
+    Ok(())
+}
+
 /// #777 on white is 4.48, #767676 is 4.54; large text needs 3 only, which #949494 has (3.03).
 #[test]
 fn contrast_is_that_of_wcag() -> Tested {
