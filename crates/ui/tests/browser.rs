@@ -130,6 +130,40 @@ fn a_phone_need_not_scroll_sideways() -> Tested {
     Ok(())
 }
 
+/// 71.5 ms lie between two steps of the slider, 200 Gbit/s beyond it.
+#[test]
+fn a_number_can_be_typed_in_the_units_that_people_write() -> Tested {
+    let Some(mut browser) = browser()? else { return Ok(()) };
+    let server = PageServer::start(0, Vec::new())?;
+    browser.open(server.address())?;
+    let mut type_in = |key: &str, words: &str| -> Result<Value, Box<dyn std::error::Error>> {
+        browser.value(&format!(
+            "(async () => {{ const typed = document.querySelector('.typed[data-for={key}]'); \
+             typed.value = '{words}'; typed.dispatchEvent(new Event('change', {{ bubbles: true }})); \
+             while (!document.body.dataset.settled) await new Promise(next => setTimeout(next, 10)); \
+             return [typed.validity.valid, document.getElementById('file').textContent]; }})()"
+        ))
+    };
+    for (key, words, line) in [
+        ("rate", "123 Mbit/s", "rate = \"123000kbit/s\""),
+        ("rate", "20M", "rate = \"20000kbit/s\""),
+        ("rtt", "71.5 ms", "rtt = \"71.5ms\""),
+        ("rtt", "0.08s", "rtt = \"80ms\""),
+        ("buffer", "77 kB", "buffer = \"77pkt\""),
+        ("window", "123kB", "123pkt"),
+    ] {
+        let told = type_in(key, words)?;
+        assert_eq!(told[0], json!(true), "{key} {words}");
+        assert!(told[1].as_str().is_some_and(|file| file.contains(line)), "{key} {words}: {told}");
+    }
+    for (key, words) in [("rate", "fast"), ("rate", "200 Gbit/s"), ("rtt", "10 kB"), ("rtt", "1e9")]
+    {
+        assert_eq!(type_in(key, words)?[0], json!(false), "{key} {words}");
+    }
+    assert_eq!(browser.errors, Vec::<String>::new());
+    Ok(())
+}
+
 #[test]
 fn on_a_phone_the_picture_and_the_slider_that_is_dragged_are_on_one_screen() -> Tested {
     let Some(mut browser) = browser()? else { return Ok(()) };
