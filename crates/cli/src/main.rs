@@ -5,7 +5,9 @@
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{
+    Arg, ArgAction, ArgMatches, Command, CommandFactory, FromArgMatches, Parser, Subcommand,
+};
 
 mod eta;
 mod own_files;
@@ -14,14 +16,22 @@ mod print;
 mod progress;
 mod raster;
 mod result_journal;
+mod settings;
 mod text_file;
 mod usage_error;
+mod values;
 mod verbs;
 mod whole_file;
 
 /// Finds, holds and explains the window at which TCP is fastest and queues are shortest.
 #[derive(Debug, Parser)]
 #[command(name = "sweetspot", version, max_term_width = 100)]
+#[command(after_help = "\
+Examples:
+  sweetspot copy dataset me@nas.example.org:archive/
+  sweetspot tune run -- curl -O https://example.org/dataset.tar
+  sweetspot advise window --rate 10Gbit/s --rtt 80ms
+  sweetspot top")]
 struct CommandLine {
     #[command(subcommand)]
     verb: Verb,
@@ -53,7 +63,7 @@ enum Verb {
     /// Show on this machine's kernel what sizing the window gains
     Demo(verbs::demo::Arguments),
     /// Experiments on this machine's kernel, each with a document of its results
-    #[command(subcommand)]
+    #[command(subcommand, after_help = "Examples:\n  sweetspot lab blog")]
     Lab(verbs::lab::Experiment),
     /// Show this host's TCP connections and what limits each
     Top(verbs::top::Arguments),
@@ -80,8 +90,53 @@ enum Verb {
     Completions(verbs::completions::Arguments),
 }
 
+/// The command line as documented: every verb takes --quiet.
+fn program() -> Command {
+    let mut program = CommandLine::command();
+    let names: Vec<String> =
+        program.get_subcommands().map(|verb| verb.get_name().to_owned()).collect();
+    for name in names {
+        program = program.mut_subcommand(name, with_quiet);
+    }
+    program
+}
+
+/// `verb`, or each verb below it, with --quiet.
+fn with_quiet(verb: Command) -> Command {
+    let names: Vec<String> =
+        verb.get_subcommands().map(|inner| inner.get_name().to_owned()).collect();
+    if !names.is_empty() {
+        return names.into_iter().fold(verb, |verb, name| verb.mut_subcommand(name, with_quiet));
+    }
+    if verb.get_arguments().any(|option| option.get_id() == QUIET) {
+        return verb;
+    }
+    let quiet = Arg::new(QUIET).long(QUIET).short('q').action(ArgAction::SetTrue);
+    verb.arg(quiet.help("Print nothing but results and errors"))
+}
+
+const QUIET: &str = "quiet";
+
+/// Whether --quiet is set for the verb that was called.
+fn is_quiet(matches: &ArgMatches) -> bool {
+    match matches.subcommand() {
+        Some((_, verb)) => is_quiet(verb),
+        None => matches!(matches.try_get_one::<bool>(QUIET), Ok(Some(true))),
+    }
+}
+
 fn main() -> ExitCode {
-    let typed = match CommandLine::try_parse() {
+    let program_with_defaults = match settings::with_defaults(program()) {
+        Ok(program) => program,
+        Err(error) => return usage_error::said(&error),
+    };
+    let typed = program_with_defaults.try_get_matches().and_then(|matches| {
+        if is_quiet(&matches) {
+            print::be_quiet();
+        }
+        CommandLine::from_arg_matches(&matches)
+    });
+    let typed = match typed {
         Ok(typed) => typed,
         Err(error) => return usage_error::answer(&error),
     };
@@ -110,8 +165,8 @@ fn main() -> ExitCode {
         Verb::Reproduce(arguments) => verbs::reproduce::run(arguments),
         Verb::Report(arguments) => verbs::report::run(arguments),
         Verb::Ui(arguments) => verbs::ui::run(arguments),
-        Verb::Man(arguments) => verbs::man::run(arguments, CommandLine::command()),
-        Verb::Completions(arguments) => verbs::completions::run(arguments, CommandLine::command()),
+        Verb::Man(arguments) => verbs::man::run(arguments, program()),
+        Verb::Completions(arguments) => verbs::completions::run(arguments, program()),
     };
     match result {
         Ok(code) => code,
@@ -119,5 +174,65 @@ fn main() -> ExitCode {
             err!("sweetspot: {error}");
             ExitCode::FAILURE
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::error::ErrorKind;
+
+    use super::*;
+
+    /// Calls `look` for each verb that people call, with its names.
+    fn each_verb(command: &Command, path: &str, look: &mut impl FnMut(&Command, &str)) {
+        look(command, path);
+        for verb in command.get_subcommands().filter(|verb| !verb.is_hide_set()) {
+            each_verb(verb, format!("{path} {}", verb.get_name()).trim(), look);
+        }
+    }
+
+    #[test]
+    fn every_verb_has_examples_and_takes_quiet() {
+        each_verb(&program(), "", &mut |verb, path| {
+            let help = verb.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(help.contains("sweetspot "), "{path} has no example");
+            let takes_quiet = verb.get_arguments().any(|option| option.get_long() == Some(QUIET));
+            assert!(takes_quiet || verb.has_subcommands(), "{path}");
+        });
+    }
+
+    #[test]
+    fn every_example_in_a_help_text_is_a_command_line() {
+        let mut read = 0;
+        each_verb(&program(), "", &mut |verb, _| {
+            let help = verb.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let examples = help.lines().map(str::trim).filter(|line| {
+                line.starts_with("sweetspot ") && !line.contains(['"', '\'', '|', '&', '>', '\\'])
+            });
+            for example in examples {
+                read += 1;
+                let Err(error) = program().try_get_matches_from(example.split_whitespace()) else {
+                    continue;
+                };
+                // `diagnose slow.pcap`, where there is no such file.
+                let no_file = error.kind() == ErrorKind::ValueValidation
+                    && error.to_string().contains("nor a file");
+                assert!(no_file, "{example}: {error}");
+            }
+        });
+        assert!(read > 50, "{read} examples");
+    }
+
+    #[test]
+    fn no_two_options_share_a_variable() {
+        let mut seen = std::collections::BTreeSet::new();
+        each_verb(&program(), "", &mut |verb, path| {
+            let names: Vec<String> = path.split_whitespace().map(str::to_owned).collect();
+            for long in verb.get_arguments().filter_map(|option| option.get_long()) {
+                let name = settings::variable(&names, long);
+                assert!(seen.insert(name.clone()), "{name}");
+            }
+        });
+        assert!(seen.len() > 100, "{}", seen.len());
     }
 }

@@ -4,6 +4,7 @@
 use std::fmt;
 use std::io::{self, Write};
 use std::process;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Writes a line to standard output. If that fails the program ends with an error. A closed pipe
 /// (`| head`) is no error: its reader has seen enough.
@@ -14,6 +15,24 @@ macro_rules! out {
 /// Writes a line to standard error; failures are ignored.
 macro_rules! err {
     ($($words:tt)*) => { $crate::print::err(format_args!($($words)*)) };
+}
+
+/// Writes a line to standard error that says how work goes on, or what else is worth knowing;
+/// `--quiet` leaves it out.
+macro_rules! note {
+    ($($words:tt)*) => { if !$crate::print::is_quiet() { err!($($words)*) } };
+}
+
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// Leaves out notes and progress from here on.
+pub fn be_quiet() {
+    QUIET.store(true, Ordering::Relaxed);
+}
+
+/// Whether notes and progress are left out.
+pub fn is_quiet() -> bool {
+    QUIET.load(Ordering::Relaxed)
 }
 
 /// The function behind the macro `out!`.

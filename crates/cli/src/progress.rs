@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal};
 use std::process;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::print::is_quiet;
 use indicatif::{ProgressBar, ProgressStyle};
 use sweetspot_linux::clock;
 use sweetspot_linux::signals::{ProcessEvent, Supervisor};
@@ -140,6 +141,9 @@ enum ProgressDisplay {
 
 impl ProgressDisplay {
     fn new(total: usize) -> ProgressDisplay {
+        if is_quiet() {
+            return ProgressDisplay::Bar(ProgressBar::hidden());
+        }
         if !io::stderr().is_terminal() {
             let now = clock::now();
             return ProgressDisplay::Lines { total, began: now, next: now + LINE_INTERVAL };
@@ -159,7 +163,7 @@ impl ProgressDisplay {
                     *next = now + LINE_INTERVAL;
                     let each = now.since(*began).as_secs_f64() / done.max(1) as f64;
                     let left = each * total.saturating_sub(done) as f64;
-                    err!("{done}/{total} runs, {left:.0} s to go");
+                    note!("{done}/{total} runs, {left:.0} s to go");
                 }
             }
         }

@@ -20,8 +20,14 @@ pub fn answer(error: &clap::Error) -> ExitCode {
     ExitCode::from(USAGE_EXIT_CODE)
 }
 
+/// Prints what is wrong with a setting.
+pub fn said(error: &str) -> ExitCode {
+    err!("sweetspot: {error}");
+    ExitCode::from(USAGE_EXIT_CODE)
+}
+
 /// Clap's paragraphs (what is wrong, tips, usage, where to find help) in one line.
-fn in_one_line(rendered: &str) -> String {
+pub fn in_one_line(rendered: &str) -> String {
     let paragraphs = rendered.trim().split("\n\n").map(|paragraph| {
         let words: Vec<&str> = paragraph.split_whitespace().collect();
         words.join(" ").replace(" tip: ", "; tip: ")

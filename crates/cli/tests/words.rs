@@ -174,7 +174,7 @@ fn reproduce_without_a_name_says_what_it_would_do_and_does_nothing() -> Tested {
 }
 
 #[test]
-fn the_overview_names_only_verbs_that_have_a_man_page() -> Tested {
+fn the_overview_names_only_verbs_and_every_page_has_its_sections() -> Tested {
     let directory = tempfile::tempdir()?;
     let output = sweetspot(&["man", "."]).current_dir(&directory).output()?;
     assert!(output.status.success(), "{}", stderr(&output));
@@ -190,6 +190,18 @@ fn the_overview_names_only_verbs_that_have_a_man_page() -> Tested {
     assert!(pages.len() > 10, "{pages:?}");
     for page in pages {
         assert!(directory.path().join(&page).exists(), "{page}");
+    }
+    for page in std::fs::read_dir(&directory)? {
+        let page = page?.path();
+        let text = std::fs::read_to_string(&page)?;
+        for section in ["EXIT STATUS", "ENVIRONMENT", "FILES", "EXAMPLES"] {
+            assert!(
+                text.contains(&format!(".SH {section}"))
+                    || text.contains(&format!(".SH \"{section}\"")),
+                "{}: {section}",
+                page.display()
+            );
+        }
     }
     Ok(())
 }

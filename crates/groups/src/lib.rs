@@ -50,6 +50,7 @@ mod event;
 mod goal;
 mod path_cache;
 mod path_group;
+mod peer_labels;
 pub mod policy;
 mod upload;
 
@@ -58,4 +59,5 @@ pub use event::{AppliedChange, ConnectionOwner, TuneEvent, TuneEventKind};
 pub use goal::Goal;
 pub use path_cache::PathCache;
 pub use path_group::{ConnectionSample, IgnoredLimit, LimitChange, PathGroup};
+pub use peer_labels::{MOST_PEER_LABELS, OTHER_PEERS, PeerLabels};
 pub use upload::{BufferAdvice, PaceStep, PacedUpload, SendBufferSample, buffer_for};

@@ -29,9 +29,10 @@ mod svg;
 mod sweep;
 mod table;
 mod table_format;
+mod theme;
 mod wire;
 
-pub use chart::{file as svg_file, file_for_raster as svg_file_for_raster};
+pub use chart::file as svg_file;
 pub use columns::{Column, Columns};
 pub use csv::{CsvError, csv, from_csv};
 pub use gallery::{PageInfo, gallery};
@@ -48,3 +49,4 @@ pub use series::{QueueSeries, Series, SeriesEvent, percentile};
 pub use sweep::{SWEEP_FORMAT, SweepFile, SweepFilePoint, SweepPath, sweep_columns, sweep_table};
 pub use table::table;
 pub use table_format::TableFormat;
+pub use theme::Theme;

@@ -1,6 +1,6 @@
 //! Laws of the pictures and of the page of results.
 
-use sweetspot_report::{ReadError, ResultFile, read, report_page, sheets, svg_file};
+use sweetspot_report::{ReadError, ResultFile, Theme, read, report_page, sheets, svg_file};
 use sweetspot_study::plot::{Axis, MarkPosition, Origin, Plot};
 
 fn plot() -> Plot {
@@ -14,7 +14,7 @@ fn plot() -> Plot {
 }
 
 fn drawn(plot: &Plot) -> String {
-    svg_file("a figure", std::slice::from_ref(plot))
+    svg_file("a figure", std::slice::from_ref(plot), Theme::Screen)
 }
 
 #[test]
@@ -88,7 +88,9 @@ fn a_time_series_whose_writer_was_killed_is_shown_up_to_its_last_whole_line() {
     let Ok(ResultFile::Series(series)) = read(ROWS, "1") else { panic!("it is a time series") };
     assert_eq!(series.rows.len(), 3);
     let sheets = sheets(&[("one.jsonl".to_owned(), ResultFile::Series(series))]);
-    let page = report_page("one", &sheets, &[], "1");
+    let page = report_page("one", &sheets, &[], "1", Theme::Screen);
+    // The medians of 1 and 9 Mbit/s, of 0.1 and 0.11 s: of two the larger.
+    assert!(page.contains("<h1>In the median one.jsonl 9.00 Mbit/s at 110.0 ms</h1>"), "{page}");
     assert!(page.contains("0.07 s: saturated") && page.contains("share of samples"));
     for reference in ["http:", "https:", "src=", "@import", "url("] {
         assert!(!page.contains(reference), "{reference} in the page");
@@ -112,6 +114,25 @@ fn a_recording_is_no_simulation_in_the_legend() {
     assert!(!svg.contains(">sim<") && !svg.contains(">recorded<"), "{svg}");
 }
 
+#[test]
+fn a_print_is_white_on_every_screen() {
+    let plot = Plot::new("", Axis::new("x"), Axis::new("y"));
+    let screen = svg_file("", std::slice::from_ref(&plot), Theme::Screen);
+    let print = svg_file("", &[plot], Theme::Print);
+    assert!(screen.contains("prefers-color-scheme") && !print.contains("prefers-color-scheme"));
+    assert!(print.contains(".paper{fill:#ffffff}"), "{print}");
+    let page = |theme| report_page("one", &[], &[], "1", theme);
+    assert!(page(Theme::Screen).contains("prefers-color-scheme:dark"));
+    assert!(!page(Theme::Print).contains("dark"));
+}
+
+#[test]
+fn symbols_stand_below_the_line_in_pictures_and_pages() {
+    let svg = drawn(&Plot::new("", Axis::new("C T_m, packets"), Axis::new("y")));
+    assert!(svg.contains("C T<tspan dy=\"2.5\" font-size=\"80%\">m</tspan>"), "{svg}");
+    assert!(!svg.contains("T_m</text>"), "{svg}");
+}
+
 /// Without colours: the shape of the marks, or the dashes where points are too many for marks.
 #[test]
 fn groups_are_told_apart_without_their_colours() {
@@ -121,7 +142,7 @@ fn groups_are_told_apart_without_their_colours() {
             let flat = (0..points).map(|x| (f64::from(x), 1.0)).collect();
             plot.curve(format!("group {group}"), Origin::Recorded, group, flat);
         }
-        let svg = svg_file("", &[plot]);
+        let svg = svg_file("", &[plot], Theme::Screen);
         // What is drawn for the legend stands at the same place in each entry.
         let legend = svg.split("<g transform").skip(1).filter(|part| part.contains("x=\"24\""));
         let mut looks: Vec<String> = legend
@@ -143,7 +164,7 @@ fn intervals_stand_in_the_frame() {
     let mut plot = Plot::new("", Axis::new("x"), Axis::new("y"));
     plot.curve("a", Origin::Sim, 0, vec![(1.0, 10.0), (2.0, 20.0)]);
     plot.curves[0].half_widths = vec![1.0, 30.0];
-    let tall = svg_file("", &[plot]);
+    let tall = svg_file("", &[plot], Theme::Screen);
     // The axis goes to 20 + 30 at least, so that 40 is marked on it.
     assert!(tall.contains(">40</text>"), "{tall}");
 }

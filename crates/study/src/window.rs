@@ -141,6 +141,7 @@ pub fn try_windows<E: Engine + Sync + ?Sized>(
             .map(|(o, window)| tried(question, *window, &o[SEEDS_PER_HALF as usize..]))
             .collect(),
         hold,
+        rate_given_up: MAX_RATE_DEFICIT,
         seeds: SEEDS_PER_HALF,
     })
 }

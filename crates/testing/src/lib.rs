@@ -9,6 +9,7 @@
 //! }
 //! ```
 
+pub mod browser;
 pub mod ssh;
 
 use std::fmt::Display;

@@ -50,7 +50,7 @@ pub use error::{TuneError, Untunable};
 pub use exporter::Exporter;
 pub use guard::{Leases, guarded};
 pub use host::HostScope;
-pub use metrics::TunerSnapshot;
+pub use metrics::{PeerSnapshot, TunerSnapshot};
 pub use scope::{FoundSocket, ProcessFamily, Scope};
 pub use tuner::{Tuner, TunerOptions};
 pub use users::uid_of;

@@ -1,4 +1,5 @@
 use std::collections::BTreeSet;
+use std::net::SocketAddr;
 
 use sweetspot_groups::Goal;
 use sweetspot_groups::policy::Subject;
@@ -45,6 +46,7 @@ pub struct FoundSocket {
 pub struct ProcessFamily {
     root: u32,
     goal: Goal,
+    peer: Option<SocketAddr>,
     known: BTreeSet<u64>,
     complained: BTreeSet<u32>,
 }
@@ -52,7 +54,13 @@ pub struct ProcessFamily {
 impl ProcessFamily {
     /// A scope of the process `root` and its descendants, whose connections all have this goal.
     pub fn new(root: u32, goal: Goal) -> ProcessFamily {
-        ProcessFamily { root, goal, known: BTreeSet::new(), complained: BTreeSet::new() }
+        let (known, complained) = (BTreeSet::new(), BTreeSet::new());
+        ProcessFamily { root, goal, peer: None, known, complained }
+    }
+
+    /// Of these only the connections to `peer`; all if it is `None`.
+    pub fn with_peer(self, peer: Option<SocketAddr>) -> ProcessFamily {
+        ProcessFamily { peer, ..self }
     }
 }
 
@@ -83,8 +91,9 @@ impl Scope for ProcessFamily {
         self.known.remove(&inode);
     }
 
-    fn goal(&self, _subject: &Subject<'_>) -> Option<Goal> {
-        Some(self.goal)
+    fn goal(&self, subject: &Subject<'_>) -> Option<Goal> {
+        let meant = self.peer.is_none_or(|peer| peer == subject.remote);
+        meant.then_some(self.goal)
     }
 }
 

@@ -2,7 +2,9 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use sweetspot_groups::policy::Subject;
-use sweetspot_groups::{ConnectionOwner, Goal, PathCache, PathGroup, TuneEvent, TuneEventKind};
+use sweetspot_groups::{
+    ConnectionOwner, Goal, PathCache, PathGroup, PeerLabels, TuneEvent, TuneEventKind,
+};
 use sweetspot_linux::clock;
 use sweetspot_linux::diag::TcpState;
 use sweetspot_linux::live::LiveSocket;
@@ -14,7 +16,7 @@ use crate::connection::TunedConnection;
 use crate::error::{TuneError, Untunable};
 use crate::guard::Leases;
 use crate::look::look;
-use crate::metrics::TunerSnapshot;
+use crate::metrics::{PeerSnapshot, TunerSnapshot};
 use crate::path::TunedPath;
 use crate::scope::{FoundSocket, Scope};
 
@@ -57,6 +59,7 @@ pub struct Tuner<S> {
     refused: Vec<Untunable>,
     events: Vec<TuneEvent>,
     counts: BTreeMap<TuneEventKind, u64>,
+    labels: PeerLabels,
 }
 
 /// The key of a path group: the local and the remote address, and the goal.
@@ -75,6 +78,7 @@ impl<S: Scope> Tuner<S> {
             refused: Vec::new(),
             events: Vec::new(),
             counts: BTreeMap::new(),
+            labels: PeerLabels::default(),
         }
     }
 
@@ -124,8 +128,20 @@ impl<S: Scope> Tuner<S> {
             rate: paths().fold(Rate::ZERO, |sum, path| sum + path.group.rate()),
             paced: uploads().count(),
             pace: uploads().fold(Rate::ZERO, |sum, pace| sum + pace),
+            peers: self.by_peer(),
             events: self.counts.clone(),
         }
+    }
+
+    fn by_peer(&self) -> BTreeMap<String, PeerSnapshot> {
+        let mut peers: BTreeMap<String, PeerSnapshot> = BTreeMap::new();
+        for ((_, remote, _), path) in &self.groups {
+            let peer = peers.entry(self.labels.of(*remote).to_owned()).or_default();
+            peer.watched += path.connections.len();
+            peer.window += path.limits().sum();
+            peer.rate = peer.rate + path.group.rate();
+        }
+        peers
     }
 
     /// The connections that could not be tuned, since the last call.
@@ -183,6 +199,7 @@ impl<S: Scope> Tuner<S> {
         let Some(goal) = self.scope.goal(&subject) else { return };
         let who = ConnectionOwner { pid, program: program.to_owned(), local, remote, cookie };
         let max_window = self.options.max_window;
+        self.labels.learn(remote.ip());
         let ends = (local.ip(), remote.ip(), goal);
         let path_cache = &mut self.path_cache;
         let path = self.groups.entry(ends).or_insert_with(|| match path_cache.recall(now, &ends) {

@@ -2,7 +2,7 @@
 
 import { Chart } from "./chart.js";
 import { watch } from "./live.js";
-import { DEFAULTS, PACKET, fromSlider, largestWindow, product, scenario, span, toSlider, warmup } from "./scenario.js";
+import { DEFAULTS, PACKET, fromSlider, fromTyped, largestWindow, product, range, scenario, span, toSlider, warmup } from "./scenario.js";
 import * as words from "./words.js";
 
 const $ = (id) => document.getElementById(id);
@@ -65,17 +65,37 @@ function showControls() {
   $("load").disabled = settings.cross === "none";
   $("window").disabled = settings.sizing !== "fixed";
   const full = (settings.buffer / product(settings)).toPrecision(2);
+  document.querySelector("output[for=buffer]").textContent = `${Number(full)} C·T`;
+  document.querySelector("output[for=load]").textContent = settings.cross === "none" ? "" : `${settings.load} %`;
+  $("load").setAttribute("aria-valuetext", `${settings.load} %`);
   const told = {
     rate: words.rate(settings.rate),
     rtt: words.time(settings.rtt),
-    buffer: `${words.bytes(settings.buffer * PACKET)}, ${Number(full)} C·T`,
-    load: settings.cross === "none" ? "" : `${settings.load} %`,
-    window: settings.sizing === "fixed" ? words.bytes(settings.window * PACKET) : "",
+    buffer: words.bytes(settings.buffer * PACKET),
+    window: words.bytes(settings.window * PACKET),
   };
   for (const [key, text] of Object.entries(told)) {
-    document.querySelector(`output[for=${key}]`).textContent = text;
+    const typed = typedField(key);
+    if (typed !== document.activeElement) typed.value = text;
+    typed.disabled = $(key).disabled;
     $(key).setAttribute("aria-valuetext", text);
   }
+}
+
+const typedField = (key) => document.querySelector(`.typed[data-for=${key}]`);
+
+/** Takes what was typed; what is no quantity, or lies beyond the slider, is said and not taken. */
+function take(typed) {
+  const key = typed.dataset.for;
+  const value = fromTyped(key, typed.value);
+  const [least, most] = key === "window" ? [1, largestWindow(settings)] : range(key);
+  const wrong = value === null ? "Write it with its unit: 50 Mbit/s, 80 ms, 300 kB." : "This lies beyond the slider.";
+  typed.setCustomValidity(value !== null && value >= least && value <= most ? "" : wrong);
+  if (!typed.reportValidity()) return;
+  settings[key] = value;
+  $(key).value = key === "window" ? value : toSlider(key, value);
+  typed.blur();
+  changed();
 }
 
 function dragWindow(kilobytes) {
@@ -269,7 +289,13 @@ function clampTo(key, value) {
 
 readAddress();
 showControls();
-$("controls").addEventListener("input", changed);
+$("controls").addEventListener("input", (event) => {
+  if (event.target.classList.contains("typed")) event.target.setCustomValidity("");
+  else changed();
+});
+for (const typed of document.querySelectorAll(".typed")) {
+  typed.addEventListener("change", () => take(typed));
+}
 $("controls").addEventListener("change", () => {
   history.replaceState(null, "", `#${new URLSearchParams(Object.entries(settings))}`);
 });

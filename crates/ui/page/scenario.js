@@ -31,6 +31,30 @@ export function fromSlider(key, place) {
   return key === "buffer" ? Math.round(Number(value.toPrecision(3))) : Number(value.toPrecision(2));
 }
 
+/** The least and the largest value of a slider. */
+export function range(key) {
+  const [least, decades] = RANGES[key];
+  return [least, least * 10 ** decades];
+}
+
+/** Factors of the units of a quantity; those without a unit are the usual ones. */
+const UNITS = {
+  rate: { "": 1e6, k: 1e3, M: 1e6, G: 1e9 },
+  rtt: { "": 1e-3, us: 1e-6, µs: 1e-6, ms: 1e-3, s: 1 },
+  buffer: { "": 1e3, B: 1, kB: 1e3, MB: 1e6, GB: 1e9, pkt: PACKET },
+};
+
+/** A quantity as people write it (50 Mbit/s, 10G, 80ms, 300 kB), in the settings' units; `null` if it is none. */
+export function fromTyped(key, text) {
+  const parts = /^\s*(\d+(?:\.\d+)?)\s*([a-zµ]*)(?:\/s)?\s*$/i.exec(text);
+  if (!parts) return null;
+  const unit = key === "rate" ? parts[2].replace(/(?:bit|b|bps)$/, "") : parts[2];
+  const factor = UNITS[key === "window" ? "buffer" : key][unit];
+  if (factor === undefined) return null;
+  const value = Number(parts[1]) * factor;
+  return key === "rate" || key === "rtt" ? value : Math.round(value / PACKET);
+}
+
 /** C T_m in packets. */
 export const product = (s) => (s.rate * s.rtt) / 8 / PACKET;
 

@@ -3,6 +3,7 @@
 
 mod cross;
 mod explain;
+mod five_lines;
 mod settings;
 mod show;
 mod simulated;

@@ -1,7 +1,7 @@
 //! The advice as text, as a table, and as JSON.
 
 use serde_json::{Map, Value, json};
-use sweetspot_units::{Bytes, Duration, Rate};
+use sweetspot_units::{Bytes, Rate};
 
 use super::{TriedWindows, WindowAdvice, WindowChoice};
 use crate::formula::{Formula, explained};
@@ -11,14 +11,15 @@ const SOURCES: &str = "Sources: Jain, Prasad, Dovrolis, \"The TCP Bandwidth-Dela
     revisited\"; Padhye et al. 1998; Linux net/ipv4/tcp_input.c; RFC 7323.";
 
 impl WindowAdvice {
-    /// The advice as text of at most 80 columns; `explain` adds the six bandwidth-delay products, what
-    /// was assumed, and the formulas with their numbers.
+    /// The advice as five lines of at most 80 columns; `explain` adds the windows simulated, the six
+    /// bandwidth-delay products, what was assumed, and the formulas with their numbers.
     pub fn text(&self, explain: bool) -> String {
-        let mut out = match self.question.cross {
-            None => self.in_five_lines(),
-            Some(_) => self.beside_others(),
-        };
+        let mut out = self.in_five_lines();
         if explain {
+            if let Some(simulated) = &self.simulated {
+                out.push('\n');
+                out.push_str(&simulated_text(simulated));
+            }
             out.push('\n');
             out.push_str(&self.table());
             out.push('\n');
@@ -31,119 +32,6 @@ impl WindowAdvice {
             out.push_str(&wrap(SOURCES, 80, 2));
         }
         out
-    }
-
-    /// The window, the settings, the gain, the risk, why: a line each.
-    fn in_five_lines(&self) -> String {
-        let s = &self.settings;
-        let settings = format!(
-            "tcp_rmem[2] {} (receiver), tcp_wmem[2] {} (sender)",
-            s.tcp_rmem_max.get(),
-            s.tcp_wmem_max.get()
-        );
-        let (hold, full) = (size(self.recommended.window), rate(self.recommended.rate));
-        let [window, gain, risk, why] = if self.loss_limited {
-            [
-                format!("{hold} or more per connection"),
-                format!("{full}: loss limits the transfer, and no window changes that"),
-                "a smaller window only costs rate".to_owned(),
-                "look for the loss; bbr or several streams help meanwhile".to_owned(),
-            ]
-        } else {
-            let queue = match self.added_delay[0] {
-                Duration::ZERO => "no queue".to_owned(),
-                delay => format!("{delay} of queue"),
-            };
-            [
-                format!("{hold} per connection"),
-                format!("{full}, {queue}; half of it gives {}", rate(self.wrong_by_two[0].rate)),
-                self.risk(),
-                self.why(),
-            ]
-        };
-        let lines = [
-            ("window", window),
-            ("settings", settings),
-            ("gain", gain),
-            ("risk", risk),
-            ("why", why),
-        ];
-        lines.map(|(name, words)| format!("{name:<9} {words}\n")).concat()
-    }
-
-    fn risk(&self) -> String {
-        let twice = rate(self.wrong_by_two[1].rate);
-        match (self.question.buffer, self.added_delay[1]) {
-            (None, _) => format!("twice of it gives {twice} if there is no buffer (--buffer SIZE)"),
-            (Some(_), Duration::ZERO) => format!("twice of it gives {twice}"),
-            (Some(_), delay) => format!("twice of it gives {twice} and {delay} of delay"),
-        }
-    }
-
-    fn why(&self) -> String {
-        let spot = self.sweet_spot;
-        let full = format!("{} (rate x RTT) fill the path", spot.low);
-        if spot.low == spot.high {
-            return format!("{full}; more would queue");
-        }
-        format!("{full}, {} its buffer, too", spot.high)
-    }
-
-    fn beside_others(&self) -> String {
-        let mut out = wrap(&self.words(), 80, 0);
-        if let Some(simulated) = &self.simulated {
-            out.push('\n');
-            out.push_str(&simulated_text(simulated));
-        }
-        out.push('\n');
-        out.push_str(&self.settings_text());
-        out
-    }
-
-    fn words(&self) -> String {
-        let q = &self.question;
-        let hold = size(self.recommended.window);
-        let mut path = format!("{} with an RTT of {}", q.rate, q.rtt);
-        if let Some(cross) = q.cross {
-            path.push_str(&format!(" and {cross}"));
-        }
-        let wrong = |i: usize, word: &str| {
-            let choice: &WindowChoice = &self.wrong_by_two[i];
-            match choice.rate {
-                Some(r) => format!("{word} gives {r}"),
-                None => format!("{word} overflows the buffer (no closed form says what is left)"),
-            }
-        };
-        if self.loss_limited {
-            return format!(
-                "At {path}, loss limits the transfer to {}: no window changes that, a small one \
-                 only makes it worse. Let the window be {hold} or more, and look for the loss; \
-                 parallel streams or a control that does not take loss for congestion (BBR) help \
-                 meanwhile.",
-                rate(self.recommended.rate),
-            );
-        }
-        let spot = self.sweet_spot;
-        let between = if spot.low == spot.high {
-            format!("a window of {} fills the path", spot.low)
-        } else {
-            format!("a window between {} and {} fills the path without loss", spot.low, spot.high)
-        };
-        let queue = match self.added_delay[0] {
-            Duration::ZERO => "no queueing delay".to_owned(),
-            delay => format!("{delay} of queueing delay"),
-        };
-        let (says, cost) = match &self.simulated {
-            Some(simulated) => (" simulated", too_far(simulated)),
-            None => ("", String::new()),
-        };
-        format!(
-            "At {path}, closed forms say that {between}. Hold {hold}: {}{says}, {queue}. Being \
-             wrong by two costs: {}; {}.{cost}",
-            rate(self.recommended.rate),
-            wrong(0, "half"),
-            wrong(1, "twice"),
-        )
     }
 
     fn table(&self) -> String {
@@ -236,16 +124,6 @@ fn simulated_text(simulated: &TriedWindows) -> String {
     format!("Simulated, {} seeds each:\n{}", simulated.seeds, table(2, &rows))
 }
 
-/// The cost of the first larger window whose rate is at least 3 % lower.
-fn too_far(simulated: &TriedWindows) -> String {
-    let Some(hold) = simulated.windows.get(simulated.hold) else { return String::new() };
-    let mut beyond = simulated.windows.iter().skip(simulated.hold + 1);
-    let fallen = beyond.find(|tried| tried.rate < hold.rate.scaled(0.97));
-    fallen.map_or(String::new(), |tried| {
-        format!(" {} is too far: it gives {}.", tried.window, tried.rate)
-    })
-}
-
 fn simulated_json(simulated: &TriedWindows) -> Value {
     let windows = simulated.windows.iter().map(|tried| {
         json!({
@@ -259,10 +137,10 @@ fn simulated_json(simulated: &TriedWindows) -> Value {
     json!({"seeds": simulated.seeds, "windows": windows.collect::<Vec<_>>()})
 }
 
-fn rate(rate: Option<Rate>) -> String {
+pub(super) fn rate(rate: Option<Rate>) -> String {
     rate.map_or("not known".to_owned(), |r| r.to_string())
 }
 
-fn size(bytes: Option<Bytes>) -> String {
+pub(super) fn size(bytes: Option<Bytes>) -> String {
     bytes.map_or("not known".to_owned(), |b| b.to_string())
 }

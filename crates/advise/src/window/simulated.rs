@@ -10,6 +10,8 @@ pub struct TriedWindows {
     pub windows: Vec<TriedWindow>,
     /// Index of the recommended window.
     pub hold: usize,
+    /// The share of the best rate that was given up for a smaller window, at most.
+    pub rate_given_up: f64,
     /// Number of seeds per window.
     pub seeds: u64,
 }

@@ -151,7 +151,7 @@ fn play(path: &PathSpec, arguments: &Arguments) -> Result<u8, Box<dyn std::error
 
 /// Runs the self-test and prints its result.
 fn test_machine(arguments: &Arguments) -> Result<u8, Box<dyn std::error::Error>> {
-    err!("Trying rates on a path of 20 ms with one BDP of buffer; this takes half a minute.");
+    note!("Trying rates on a path of 20 ms with one BDP of buffer; this takes half a minute.");
     let found = self_test(&mut |trial| {
         let verdict = if trial.truthful { "trust" } else { "do not trust" };
         err!("  {:>12}  p99 late {:>8}  {verdict}", trial.rate, trial.p99_lateness);

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use sweetspot_lab::Lab;
-use sweetspot_report::svg_file;
+use sweetspot_report::{Theme, svg_file};
 use sweetspot_scenario::{Congestion, Engine, EngineError, Outcome, Recorder, Scenario};
 use sweetspot_sim::Simulator;
 use sweetspot_sizing::Sizing;
@@ -234,7 +234,7 @@ fn in_the_lab(
             Ok(_) => kept.push(path),
             Err(error) => err!("sweetspot: path {path} is left out: {error}"),
         }
-        err!("sweetspot: {} of {total} paths", index + 1);
+        note!("sweetspot: {} of {total} paths", index + 1);
     }
     let plan = plan.restricted_to(&kept);
     let measured = player.play(&plan, one)?;
@@ -321,7 +321,7 @@ fn write_worst(
             fs::write(&file, text).map_err(|error| blame(&file, &error))?;
         }
     }
-    err!("wrote {}", directory.display());
+    note!("wrote {}", directory.display());
     Ok(())
 }
 
@@ -341,7 +341,8 @@ fn write_document(
             let plots = pictures(report, congestion);
             let file = pictures_in.join(picture_name(report, congestion));
             let title = format!("{}, {congestion}", report.population.name());
-            fs::write(&file, svg_file(&title, &plots)).map_err(|error| blame(&file, &error))?;
+            fs::write(&file, svg_file(&title, &plots, Theme::Screen))
+                .map_err(|error| blame(&file, &error))?;
         }
     }
     let imprint = DocumentInfo {
@@ -351,7 +352,7 @@ fn write_document(
         pictures: pictures_in.file_name().unwrap_or_default().to_string_lossy().into_owned(),
     };
     whole_file::write(out, document(reports, &imprint).as_bytes())?;
-    err!("wrote {}", out.display());
+    note!("wrote {}", out.display());
     Ok(())
 }
 

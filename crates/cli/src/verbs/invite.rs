@@ -55,6 +55,9 @@ pub struct Arguments {
     /// Directory in which the service keeps its key [default: that of serve]
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
+    /// Print one JSON object: the ticket or the code, and when it ends
+    #[arg(long)]
+    json: bool,
 }
 
 pub fn run(arguments: Arguments) -> Ending {
@@ -113,14 +116,22 @@ pub fn run(arguments: Arguments) -> Ending {
     file.write_all(format!("{end_of_last}{line}\n").as_bytes())
         .and_then(|()| file.sync_all())
         .map_err(|error| unusable(&arguments.clients, &error))?;
-    match credential {
-        Credential::Code(code) => out!("{}", code_address(&host, port, &code)),
+    let (name, invitation) = match credential {
+        Credential::Code(code) => ("code", code_address(&host, port, &code).to_string()),
         Credential::Secret(secret) => {
             let fingerprint = identity.public_key().0;
             let proof = TicketProof::Secret { secret, expires };
-            out!("{}", Ticket { host, port, fingerprint, proof });
+            ("ticket", Ticket { host, port, fingerprint, proof }.to_string())
         }
-        Credential::Key(_) => {}
+        Credential::Key(_) => return Ok(ExitCode::SUCCESS),
+    };
+    if arguments.json {
+        out!(
+            "{}",
+            serde_json::json!({ name: invitation, "expires_unix_s": expires.as_nanos() / 1_000_000_000 })
+        );
+    } else {
+        out!("{invitation}");
     }
     Ok(ExitCode::SUCCESS)
 }

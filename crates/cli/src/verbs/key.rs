@@ -9,7 +9,7 @@ use crate::own_files;
 /// `sweetspot key` as typed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Example:
+Examples:
   sweetspot key
       prints the key; have it entered into the clients file of a
       `sweetspot serve --clients`, whose ticket then admits you
@@ -20,10 +20,18 @@ pub struct Arguments {
     /// File that holds the private key; made if it is missing
     #[arg(long, value_name = "FILE")]
     identity: Option<PathBuf>,
+    /// Print it as one JSON object
+    #[arg(long)]
+    json: bool,
 }
 
 pub fn run(arguments: Arguments) -> Ending {
-    out!("{}", own_identity(arguments.identity.as_deref())?.public_key());
+    let key = own_identity(arguments.identity.as_deref())?.public_key().to_string();
+    if arguments.json {
+        out!("{}", serde_json::json!({ "key": key }));
+    } else {
+        out!("{key}");
+    }
     Ok(ExitCode::SUCCESS)
 }
 

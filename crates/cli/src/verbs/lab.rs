@@ -59,7 +59,7 @@ pub fn run(experiment: Experiment) -> Ending {
 }
 
 fn show(row: &BlogRow) {
-    err!(
+    note!(
         "SO_RCVBUF {} kB: {:.1} kB advertised, {:.1} Mbit/s",
         row.asked_bytes / 1000,
         row.window_advertised_bytes as f64 / 1e3,

@@ -6,6 +6,7 @@ use sweetspot_transfer::{ReceiveOptions, Target, receive};
 
 use super::Ending;
 use super::transfer::{ConnectionArguments, ContactArguments, OutputArguments};
+use crate::values;
 
 /// `sweetspot receive` as typed.
 #[derive(Debug, clap::Args)]
@@ -34,7 +35,7 @@ pub struct Arguments {
     force: bool,
     /// How to size the window: kernel, fixed:SIZE, max, sobas or sobas:paper [default: what the sender
     /// asks for, else sobas]
-    #[arg(long)]
+    #[arg(long, value_parser = values::sizing::<Sizing>(), hide_possible_values = true)]
     sizing: Option<Sizing>,
     #[command(flatten)]
     connections: ConnectionArguments,

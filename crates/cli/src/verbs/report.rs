@@ -3,13 +3,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use sweetspot_report::{
-    ResultFile, Sheet, from_csv, from_parquet, read, read_columns, report_page, sheets, svg_file,
-    svg_file_for_raster,
+    ResultFile, Sheet, Theme, from_csv, from_parquet, read, read_columns, report_page, sheets,
+    svg_file,
 };
 use sweetspot_study::plot::Plot;
 
 use super::Ending;
 use crate::raster::Rasterizer;
+use crate::values::ThemeName;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -17,7 +18,8 @@ Examples:
   sweetspot report sweep.json
   sweetspot report sim.json lab.json --out both.html
   sweetspot report run.parquet other-run.parquet
-  sweetspot report demo-out/outcome.json --svg pictures")]
+  sweetspot report demo-out/outcome.json --svg pictures
+  sweetspot report sweep.json --theme print --svg pictures")]
 pub struct Arguments {
     /// Files of run --json or --series, sweep --out (JSON, CSV or Parquet), demo (outcome.json), send or
     /// serve --series
@@ -32,6 +34,9 @@ pub struct Arguments {
     /// Write every picture as a PNG file into this directory, too
     #[arg(long, value_name = "DIR")]
     png: Option<PathBuf>,
+    /// Colours: as the reader's screen is set, or for paper
+    #[arg(long, value_enum, default_value_t = ThemeName::Screen)]
+    theme: ThemeName,
 }
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -47,24 +52,33 @@ pub fn run(arguments: Arguments) -> Ending {
                  they are.",
                 path.display()
             );
-            err!("{note}");
+            note!("{note}");
             notes.push(note);
         }
         findings.push((name(path), finding));
     }
     let sheets = sheets(&findings);
     let names: Vec<&str> = findings.iter().map(|(name, _)| name.as_str()).collect();
-    let page = report_page(&names.join(", "), &sheets, &notes, VERSION);
+    let theme = arguments.theme.into();
+    let page = report_page(&names.join(", "), &sheets, &notes, VERSION, theme);
     write(&arguments.out, page.as_bytes())?;
+    let wanted = arguments.svg.is_some() || arguments.png.is_some();
+    if wanted && sheets.iter().all(|sheet| sheet.plots.is_empty()) {
+        return Err(
+            "these results have tables and nothing to draw, so that there is no picture to \
+                    write; pictures come of run --series and of sweeps over numbers"
+                .into(),
+        );
+    }
     if let Some(directory) = &arguments.svg {
         pictures(directory, "svg", &sheets, |title, plot| {
-            Ok(svg_file(title, std::slice::from_ref(plot)).into_bytes())
+            Ok(svg_file(title, std::slice::from_ref(plot), theme).into_bytes())
         })?;
     }
     if let Some(directory) = &arguments.png {
         let rasterizer = Rasterizer::new()?;
         pictures(directory, "png", &sheets, |title, plot| {
-            rasterizer.png(&svg_file_for_raster(title, std::slice::from_ref(plot)))
+            rasterizer.png(&svg_file(title, std::slice::from_ref(plot), Theme::Print))
         })?;
     }
     Ok(ExitCode::SUCCESS)

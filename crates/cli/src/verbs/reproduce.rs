@@ -17,6 +17,7 @@ use super::scenario_file::Parallel;
 use crate::eta::Eta;
 use crate::progress::{until_interrupted, while_it_says};
 use crate::result_journal::{OnVersionMismatch, ResultJournal};
+use crate::values::ThemeName;
 use sweetspot_comparison::build::identity;
 use sweetspot_comparison::machine;
 
@@ -48,6 +49,9 @@ pub struct Arguments {
     /// List the figures and tables and end
     #[arg(long)]
     list: bool,
+    /// Colours: as the reader's screen is set, or for paper
+    #[arg(long, value_enum, default_value_t = ThemeName::Screen)]
+    theme: ThemeName,
     #[command(flatten)]
     parallel: Parallel,
 }
@@ -107,7 +111,7 @@ impl OutputJournal {
         let journal = ResultJournal::open(&path, &identity()?, OnVersionMismatch::Replace)?;
         let before = journal.len();
         if before > 0 {
-            err!("{before} finished runs are in {}", path.display());
+            note!("{before} finished runs are in {}", path.display());
         }
         Ok(OutputJournal { journal, path, before })
     }
@@ -145,7 +149,7 @@ fn router_tables(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>
     let watch = |done: usize, all: usize| {
         if done == all {
             let seconds = clock::now().since(started).as_secs_f64();
-            err!("{all:>4} runs more after {seconds:>6.1} s");
+            note!("{all:>4} runs more after {seconds:>6.1} s");
         }
     };
     let store = &kept.journal;
@@ -200,7 +204,7 @@ fn play_all(
         figures.push(play(entry, stage)?);
         let took = eta.lock().unwrap_or_else(PoisonError::into_inner).handle_done(clock::now());
         let (seconds, count) = (took.as_secs_f64(), entries.len());
-        err!("{:>2}/{count} {:<16} {seconds:>6.1} s, {}", i + 1, entry.name, to_go(eta));
+        note!("{:>2}/{count} {:<16} {seconds:>6.1} s, {}", i + 1, entry.name, to_go(eta));
     }
     Ok(figures)
 }
@@ -236,7 +240,8 @@ fn write_all(
     make(&pictures)?;
     for figure in figures.iter().filter(|figure| !figure.plots.is_empty()) {
         let file = pictures.join(format!("{}.svg", figure.name));
-        fs::write(&file, svg_file(figure.title, &figure.plots)).map_err(|e| blame(&file, &e))?;
+        let picture = svg_file(figure.title, &figure.plots, arguments.theme.into());
+        fs::write(&file, picture).map_err(|e| blame(&file, &e))?;
     }
     let mut words = arguments.what.join(" ");
     if arguments.engine.contains(&EngineName::Lab) {
@@ -253,6 +258,7 @@ fn write_all(
         version: env!("CARGO_PKG_VERSION").to_owned(),
         date: machine::date(),
         took: took.to_owned(),
+        theme: arguments.theme.into(),
     };
     write(&arguments.out.join("papers.md"), &markdown(figures, "papers", &made))?;
     write(&arguments.out.join("papers.html"), &gallery(figures, &page_info))?;

@@ -21,7 +21,10 @@ Examples:
   sweetspot run scenarios/elephants.toml --seed 2 --set transfer.0.sizing=sobas --json
   sweetspot run scenarios/elephants.toml --series run.parquet --interval 10ms
   sweetspot run scenarios/elephants.toml --series run.csv
-  sweetspot run scenarios/elephants.toml --engine lab --set warmup=20s --set duration=20s")]
+  sweetspot run scenarios/elephants.toml --engine lab --set warmup=20s --set duration=20s
+
+Exit codes: 0 it was played; 1 it failed; 2 the command line is wrong; 3 no
+closed form covers the scenario (--engine theory).")]
 pub struct Arguments {
     /// The scenario, a TOML file; docs/scenario.md describes it
     scenario: PathBuf,

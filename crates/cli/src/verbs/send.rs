@@ -12,6 +12,7 @@ use super::transfer::{
     ConnectionArguments, ContactArguments, OutputArguments, PathArguments, TransferReporter,
     files_from, is_ticket,
 };
+use crate::values;
 
 /// `sweetspot send` as typed.
 #[derive(Debug, clap::Args)]
@@ -43,7 +44,7 @@ pub struct Arguments {
     choice: ChoiceArguments,
     /// How the receiver is to size the window: kernel, fixed:SIZE, max, bdp, sobas or sobas:paper
     /// [default: what the receiver wants, else sobas]
-    #[arg(long)]
+    #[arg(long, value_parser = values::sizing::<Sizing>(), hide_possible_values = true)]
     sizing: Option<Sizing>,
     #[command(flatten)]
     connections: ConnectionArguments,

@@ -85,7 +85,7 @@ pub fn run(arguments: Arguments) -> Ending {
     let play = |engine: &(dyn Engine + Sync), journal: Option<&Path>| {
         if arguments.engine == EngineName::Lab {
             // The lab isolates this process, which it can only while that has one thread.
-            err!("{} runs, one after the other, in real time", sweep.runs(variants.len()));
+            note!("{} runs, one after the other, in real time", sweep.runs(variants.len()));
             return Ok(sweep.run(&variants, engine, workers)?);
         }
         play_interruptibly(&sweep, &variants, engine, workers, journal)
@@ -192,7 +192,7 @@ fn write(
         let kept = journal_of(out);
         format!("{error}; every run is kept in {}: give the same command again", kept.display())
     })?;
-    err!("wrote {}", out.display());
+    note!("wrote {}", out.display());
     Ok(())
 }
 

@@ -46,7 +46,7 @@ pub fn run(arguments: Arguments) -> Ending {
         err!("sweetspot: {WITHOUT_WEBASSEMBLY}");
     }
     out!("{}", server.address());
-    err!("sweetspot: open that address in a browser on this machine; Ctrl-C ends it");
+    note!("sweetspot: open that address in a browser on this machine; Ctrl-C ends it");
     loop {
         if let ProcessEvent::Signal(_) | ProcessEvent::TerminalSignal(_) =
             supervisor.next_event()?

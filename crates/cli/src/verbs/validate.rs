@@ -120,7 +120,7 @@ fn validate(scenario: &Scenario, engines: &[EngineName]) -> Result<Validation, E
 fn standing(arguments: &Arguments) -> Ending {
     let (mut rows, mut details, mut broken) = (String::new(), String::new(), 0);
     for one in STANDING {
-        err!("{} ...", one.name);
+        note!("{} ...", one.name);
         let scenario = one.scenario()?;
         let validation = validate(&scenario, &arguments.engine)?;
         broken += check_bounds(&one, &validation, &mut rows);

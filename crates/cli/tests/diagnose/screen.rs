@@ -1,7 +1,11 @@
 //! `top` on a terminal, which `script(1)` makes.
 
 use std::fs;
+use std::io::Write;
+use std::net::TcpListener;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::thread;
 
 use sweetspot_linux::clock;
 use sweetspot_linux::processes::{Process, family};
@@ -41,23 +45,78 @@ fn top(terminal: &Child) -> Option<u32> {
     family(terminal.id()).into_iter().find(named)
 }
 
+/// `top` with these arguments on a terminal of so many columns, whose output goes to `seen`.
+fn on_terminal(columns: u16, arguments: &str, seen: &Path) -> Option<Terminal> {
+    // It has no size where there is no terminal around it.
+    let program = env!("CARGO_BIN_EXE_sweetspot");
+    let command = format!("stty rows 24 cols {columns}; exec {program} top {arguments}");
+    let mut script = Command::new("script");
+    script.args(["--quiet", "--return", "--flush", "--command", &command]).arg(seen);
+    script.env("TERM", "xterm").stdin(Stdio::piped()).stdout(Stdio::null());
+    match script.spawn() {
+        Ok(terminal) => Some(Terminal(terminal)),
+        Err(error) => {
+            sweetspot_testing::skipped(format!("no script(1): {error} (apt-get install bsdutils)"));
+            None
+        }
+    }
+}
+
+/// A download by another process, for as long as this is kept; and the server's port.
+fn download() -> std::io::Result<(Terminal, u16)> {
+    const CLIENT: &str = "import socket, sys\n\
+        s = socket.create_connection(('127.0.0.1', int(sys.argv[1])))\n\
+        while s.recv(65536): pass";
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let port = listener.local_addr()?.port();
+    let client = Command::new("python3").args(["-c", CLIENT, &port.to_string()]).spawn()?;
+    let (mut stream, _) = listener.accept()?;
+    thread::spawn(move || {
+        // Some 40 MB/s, until the client is gone.
+        while stream.write_all(&[7; 65536]).is_ok() {
+            clock::sleep_until(clock::now() + Duration::from_micros(1600));
+        }
+    });
+    Ok((Terminal(client), port))
+}
+
+#[test]
+fn a_connection_is_explained_tuned_and_let_go_by_a_key_each() -> Tested {
+    let dir = tempfile::tempdir()?;
+    let seen = dir.path().join("seen");
+    let (client, port) = download()?;
+    let pid = client.0.id();
+    let filter = format!("--interval 200ms --filter '{pid} '");
+    let Some(mut terminal) = on_terminal(80, &filter, &seen) else { return Ok(()) };
+    let text = || String::from_utf8_lossy(&fs::read(&seen).unwrap_or_default()).into_owned();
+    let mut keys = terminal.0.stdin.take().ok_or("no keyboard")?;
+    let mut press = |key: &str| keys.write_all(key.as_bytes()).and_then(|()| keys.flush());
+    wait_for("the row", || text().contains(&port.to_string()).then_some(()))?;
+    press("d")?;
+    wait_for("the explanation", || text().contains("do:").then_some(()))?;
+    press("t")?;
+    let on = || text().contains("undoes") || text().contains("permission");
+    wait_for("tuning", || on().then_some(()))?;
+    if !text().contains("undoes") {
+        sweetspot_testing::skipped("no permission to tune another process (root)");
+        return Ok(());
+    }
+    let tuner = || family(terminal.0.id()).len() > 2;
+    wait_for("the tuner", || tuner().then_some(()))?;
+    wait_for("before and after", || text().contains("before").then_some(()))?;
+    press("u")?;
+    wait_for("the end of tuning", || (!tuner() && text().contains("undone")).then_some(()))?;
+    press("q")?;
+    assert!(terminal.0.wait()?.success());
+    assert!(text().contains(BACK));
+    Ok(())
+}
+
 #[test]
 fn who_is_told_to_end_leaves_the_terminal_in_order() -> Tested {
     let dir = tempfile::tempdir()?;
     let seen = dir.path().join("seen");
-    // It has no size where there is no terminal around it.
-    let program = env!("CARGO_BIN_EXE_sweetspot");
-    let command = format!("stty rows 20 cols 120; exec {program} top");
-    let mut script = Command::new("script");
-    script.args(["--quiet", "--return", "--flush", "--command", &command]).arg(&seen);
-    script.env("TERM", "xterm").stdin(Stdio::piped()).stdout(Stdio::null());
-    let mut terminal = match script.spawn() {
-        Ok(terminal) => Terminal(terminal),
-        Err(error) => {
-            sweetspot_testing::skipped(format!("no script(1): {error} (apt-get install bsdutils)"));
-            return Ok(());
-        }
-    };
+    let Some(mut terminal) = on_terminal(120, "", &seen) else { return Ok(()) };
     let text = || String::from_utf8_lossy(&fs::read(&seen).unwrap_or_default()).into_owned();
     wait_for("the table", || text().contains("limited by").then_some(()))?;
     Signal::TERMINATE.send(wait_for("top", || top(&terminal.0))?);

@@ -3,7 +3,7 @@ use std::fmt::Write;
 use sweetspot_study::plot::{Axis, MarkPosition, Plot};
 
 use super::scale::PlotScale;
-use crate::svg::{escape, number};
+use crate::svg::{number, typeset};
 
 /// The frame: both scales and where they stand.
 pub struct PlotFrame {
@@ -56,7 +56,7 @@ impl PlotFrame {
                 (x1 - x0).max(1.0),
                 bottom - top,
                 bottom - 5.0,
-                escape(name),
+                typeset(name),
             );
         }
         for value in self.y.ticks(5) {
@@ -75,7 +75,7 @@ impl PlotFrame {
                 svg,
                 r#"<path class="tick" d="M{x:.1} {bottom}v4"/><text class="num" x="{x:.1}" y="{:.1}" text-anchor="middle">{}</text>"#,
                 bottom + 15.0,
-                escape(&name),
+                typeset(&name),
             );
         }
         let _ = write!(
@@ -85,7 +85,7 @@ impl PlotFrame {
             bottom - top,
             (left + right) / 2.0,
             bottom + 30.0,
-            escape(&plot.x.label),
+            typeset(&plot.x.label),
         );
         svg
     }

@@ -2,7 +2,7 @@ use std::fmt::Write;
 
 use sweetspot_study::plot::Plot;
 
-use crate::svg::escape;
+use crate::svg::typeset;
 
 /// What stands above the frame and how much room it takes.
 pub struct Heading {
@@ -24,7 +24,7 @@ pub fn draw(plot: &Plot, width: f64) -> Heading {
     let mut row = |class: &str, words: &str| {
         y += HEADING_LINE_HEIGHT;
         let _ =
-            write!(svg, r#"<text class="{class}" x="{LEFT}" y="{y:.1}">{}</text>"#, escape(words));
+            write!(svg, r#"<text class="{class}" x="{LEFT}" y="{y:.1}">{}</text>"#, typeset(words));
     };
     for line in wrapped(&plot.title, ((width - 2.0 * LEFT) / HEADING_CHAR_WIDTH) as usize) {
         row("title", &line);

@@ -4,7 +4,7 @@ use sweetspot_study::plot::{Curve, Origin, Plot};
 
 use super::curves::{sample, style};
 use crate::colour;
-use crate::svg::escape;
+use crate::svg::typeset;
 
 /// A legend and how much room it takes.
 pub struct Legend {
@@ -43,7 +43,7 @@ pub fn draw(plot: &Plot, top: f64, width: f64) -> Legend {
                 r#"<g transform="translate({x:.1} {:.1})">{}<text class="num" x="{SAMPLE}" y="4">{}</text></g>"#,
                 y - 4.0,
                 item.sample,
-                escape(&item.words),
+                typeset(&item.words),
             );
             x += wide;
         }

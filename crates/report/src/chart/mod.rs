@@ -11,6 +11,7 @@ mod style;
 use sweetspot_study::plot::{MarkPosition, Plot};
 
 use crate::svg::escape;
+use crate::theme::Theme;
 use axes::PlotFrame;
 pub use style::page_style;
 
@@ -34,16 +35,8 @@ pub fn element(plot: &Plot) -> String {
 }
 
 /// Several plots, one below the other, as an SVG file that stands alone.
-pub fn file(title: &str, plots: &[Plot]) -> String {
-    drawn(title, plots, &style::file_style())
-}
-
-/// The same with the styles of a light page only, for a program that knows no media queries.
-pub fn file_for_raster(title: &str, plots: &[Plot]) -> String {
-    drawn(title, plots, &style::light_style())
-}
-
-fn drawn(title: &str, plots: &[Plot], style: &str) -> String {
+pub fn file(title: &str, plots: &[Plot], theme: Theme) -> String {
+    let style = style::file_style(theme);
     let mut y = 0.0;
     let mut inner = String::new();
     for plot in plots {

@@ -2,6 +2,7 @@
 //! custom properties nor media queries.
 
 use crate::colour;
+use crate::theme::Theme;
 
 /// Paper, ink, muted ink, grid, edge, band.
 const LIGHT: [&str; 6] = ["#ffffff", "#1c1c1a", "#5f5f5a", "#e4e4df", "#cfcfc8", "#0072b2"];
@@ -41,16 +42,14 @@ fn rules(tones: [&str; 6], dark: bool) -> String {
 const FONT: &str = "text{font-family:system-ui,\"Segoe UI\",Roboto,\"Liberation Sans\",\"DejaVu Sans\",sans-serif}";
 
 /// For a page that holds pictures.
-pub fn page_style() -> String {
+pub fn page_style(theme: Theme) -> String {
+    if theme == Theme::Print {
+        return rules(LIGHT, false);
+    }
     format!("{}@media(prefers-color-scheme:dark){{{}}}", rules(LIGHT, false), rules(DARK, true))
 }
 
 /// For a picture in a file of its own.
-pub fn file_style() -> String {
-    format!("{FONT}{}", page_style())
-}
-
-/// The same on white only.
-pub fn light_style() -> String {
-    format!("{FONT}{}", rules(LIGHT, false))
+pub fn file_style(theme: Theme) -> String {
+    format!("{FONT}{}", page_style(theme))
 }

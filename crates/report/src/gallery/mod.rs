@@ -5,7 +5,8 @@ use sweetspot_study::papers::{Figure, Paper, PublishedComparison};
 use sweetspot_study::plot::{Origin, Plot, Table};
 
 use crate::chart;
-use crate::svg::escape;
+use crate::svg::{escape, subscripts};
+use crate::theme::Theme;
 
 /// Version, command and date of the page.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,6 +19,8 @@ pub struct PageInfo {
     pub date: String,
     /// How long the runs took, in words.
     pub took: String,
+    /// What it is made for.
+    pub theme: Theme,
 }
 
 /// The whole page.
@@ -53,20 +56,28 @@ frame.</p>
         date = escape(&page_info.date),
         took = escape(&page_info.took),
     );
-    document("Sweetspot: the papers' figures, played again", &body)
+    document("Sweetspot: the papers' figures, played again", &body, page_info.theme)
 }
 
+/// Colours of a page on a dark screen.
+const DARK: &str = "@media(prefers-color-scheme:dark){:root{--paper:#16171a;--card:#16171a;\
+    --ink:#ecece8;--muted:#a2a29c;--grid:#2e3036;--link:#6cb8ea}}";
+
 /// A page with its styles, and nothing from elsewhere.
-pub fn document(title: &str, body: &str) -> String {
+pub fn document(title: &str, body: &str, theme: Theme) -> String {
+    let (scheme, dark) = match theme {
+        Theme::Screen => ("light dark", DARK),
+        Theme::Print => ("light", ""),
+    };
     format!(
         r#"<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
+<meta name="color-scheme" content="{scheme}">
 <title>{title}</title>
-<style>{style}{charts}</style>
+<style>{style}{dark}{charts}</style>
 </head>
 <body>
 <main>
@@ -77,7 +88,7 @@ pub fn document(title: &str, body: &str) -> String {
 "#,
         title = escape(title),
         style = include_str!("style.css"),
-        charts = chart::page_style(),
+        charts = chart::page_style(theme),
     )
 }
 
@@ -120,7 +131,13 @@ pub fn cards(plots: &[Plot]) -> String {
 
 /// A text with `code` and *emphasis* as Markdown writes them.
 pub fn in_html(text: &str) -> String {
-    let mut html = escape(text);
+    let outside_code = |(i, part): (usize, &str)| match i % 2 {
+        0 => subscripts(part, |base, below| format!("{base}<sub>{below}</sub>")),
+        _ => part.to_owned(),
+    };
+    let escaped = escape(text);
+    let parts: Vec<String> = escaped.split('`').enumerate().map(outside_code).collect();
+    let mut html = parts.join("`");
     for (mark, element) in [("`", "code"), ("*", "em")] {
         let mut marked = String::new();
         for (i, part) in html.split(mark).enumerate() {

@@ -13,11 +13,26 @@ pub use sheets::{Sheet, sheets};
 
 use crate::gallery::{cards, document, in_html, table_element};
 use crate::svg::escape;
+use crate::theme::Theme;
 
-/// The page that shows `sheets`; `notes` are sentences about the files.
-pub fn report_page(title: &str, sheets: &[Sheet], notes: &[String], version: &str) -> String {
-    let sections: String = sheets.iter().map(section).collect();
-    let contents: String = sheets
+/// The page that shows `sheets` of `files`, titled by what the first says; `notes` are sentences about
+/// the files.
+pub fn report_page(
+    files: &str,
+    sheets: &[Sheet],
+    notes: &[String],
+    version: &str,
+    theme: Theme,
+) -> String {
+    let title = sheets.first().map_or(files, |sheet| sheet.title.as_str());
+    // The page's heading is that of a single sheet.
+    let several = if sheets.len() > 1 { sheets } else { &[] };
+    let heading = |sheet: &Sheet| match several {
+        [] => String::new(),
+        _ => format!("<h2>{}</h2>", escape(&sheet.title)),
+    };
+    let sections: String = sheets.iter().map(|sheet| section(sheet, &heading(sheet))).collect();
+    let contents: String = several
         .iter()
         .map(|sheet| format!("<a href=\"#{}\">{}</a> ", sheet.name, escape(&sheet.title)))
         .collect();
@@ -26,6 +41,7 @@ pub fn report_page(title: &str, sheets: &[Sheet], notes: &[String], version: &st
         r#"<header>
 <p class="brand">sweetspot report</p>
 <h1>{}</h1>
+<p>{}</p>
 {notes}<nav>{contents}</nav>
 </header>
 {sections}
@@ -35,17 +51,17 @@ and last are drawn, so no peak is lost; arrows say how far values lie beyond a f
 95 % confidence intervals over seeds (Student's t).</p>
 </section>"#,
         escape(title),
+        escape(files),
         escape(version),
     );
-    document(title, &body)
+    document(title, &body, theme)
 }
 
-fn section(sheet: &Sheet) -> String {
+fn section(sheet: &Sheet, heading: &str) -> String {
     let tables: String = sheet.tables.iter().map(table_element).collect();
     format!(
-        r#"<section><article id="{}"><h2>{}</h2><p>{}</p>{}{tables}</article></section>"#,
+        r#"<section><article id="{}">{heading}<p>{}</p>{}{tables}</article></section>"#,
         sheet.name,
-        escape(&sheet.title),
         in_html(&sheet.about),
         cards(&sheet.plots),
     )

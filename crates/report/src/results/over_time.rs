@@ -97,6 +97,29 @@ fn quantity(all: &[TransferRows<'_>], label: &str, of: impl Fn(&SeriesRow) -> Op
     plot
 }
 
+/// What the series say: each transfer's goodput and round trip in the median.
+fn message(all: &[TransferRows<'_>]) -> String {
+    /// More do not fit into a title.
+    const MOST: usize = 3;
+    let median = |rows: &[&SeriesRow], of: fn(&SeriesRow) -> Option<f64>| {
+        let mut values: Vec<f64> = rows.iter().filter_map(|row| of(row)).collect();
+        values.sort_by(f64::total_cmp);
+        values.get(values.len() / 2).copied()
+    };
+    let each = all.iter().take(MOST).filter_map(|(name, rows)| {
+        let goodput = median(rows, |row| row.goodput_bps)? / 1e6;
+        let rtt = median(rows, |row| row.rtt_s)
+            .map_or(String::new(), |rtt| format!(" at {:.1} ms", rtt * 1e3));
+        Some(format!("{name} {goodput:.2} Mbit/s{rtt}"))
+    });
+    let each: Vec<String> = each.collect();
+    if each.is_empty() {
+        "Over time".to_owned()
+    } else {
+        format!("In the median {}", each.join(", "))
+    }
+}
+
 /// Time series side by side, each quantity in one picture.
 pub fn series(files: &[(&str, &[SeriesRow])]) -> Vec<Sheet> {
     if files.is_empty() {
@@ -133,9 +156,9 @@ pub fn series(files: &[(&str, &[SeriesRow])]) -> Vec<Sheet> {
     let drawn = |plot: &Plot| plot.curves.iter().any(|curve| !curve.points.is_empty());
     vec![Sheet {
         name: "series".into(),
-        title: "Over time".into(),
+        title: message(&all),
         about:
-            "Upright marks in the window's picture are what the controller did; their words show \
+            "Over time. Upright marks in the window's picture are what the controller did; their words show \
                 under the pointer."
                 .into(),
         plots: plots.into_iter().filter(drawn).collect(),

@@ -19,7 +19,7 @@ pub fn sheets(index: usize, file: &str, sweep: &SweepFile) -> Vec<Sheet> {
     }
     vec![Sheet {
         name: format!("sweep-{index}"),
-        title: format!("Sweep over {}", sweep.keys.join(" and ")),
+        title: message(sweep, &points),
         about: about(file, sweep),
         plots,
         tables: vec![table(sweep, &points)],
@@ -27,10 +27,31 @@ pub fn sheets(index: usize, file: &str, sweep: &SweepFile) -> Vec<Sheet> {
 }
 
 fn about(file: &str, sweep: &SweepFile) -> String {
+    let over = sweep.keys.join(" and ");
     match sweep.command.as_str() {
-        "" => format!("`{file}`"),
-        command => format!("`{command}` (`{file}`)"),
+        "" => format!("Sweep over {over}: `{file}`"),
+        command => format!("Sweep over {over}: `{command}` (`{file}`)"),
     }
+}
+
+/// What the sweep says: with which values its first transfer is fastest.
+fn message(sweep: &SweepFile, points: &[Point]) -> String {
+    let goodput = |point: &Point| {
+        let spread = metric("goodput_bps").and_then(|m| point.statistics.spread(m, 0));
+        spread.map(|spread| (spread.mean, spread.half_width.unwrap_or(0.0)))
+    };
+    let all = points.iter().filter_map(|point| Some((point, goodput(point)?)));
+    let Some((best, (mean, half))) = all.max_by(|a, b| a.1.0.total_cmp(&b.1.0)) else {
+        return format!("Sweep over {}", sweep.keys.join(" and "));
+    };
+    let named = sweep.keys.iter().zip(&best.values).map(|(key, value)| format!("{key} {value}"));
+    format!(
+        "Fastest of {}: {}, {:.2} ± {:.2} Mbit/s",
+        points.len(),
+        named.collect::<Vec<_>>().join(", "),
+        mean / 1e6,
+        half / 1e6
+    )
 }
 
 /// Metric, the axis' name, the factor to its unit.
@@ -118,9 +139,24 @@ fn against(
     for curve in &mut curves {
         sort(curve);
     }
+    plot.x.logarithmic = in_equal_ratios(curves.iter().flat_map(|curve| &curve.points));
     plot.curves = curves;
     plot.band = sweet_spot(sweep, axis, unit);
     plot
+}
+
+/// Whether values across, four or more, stand in equal ratios: then they are told apart on a
+/// logarithmic axis only. Rounding to whole packets may change a ratio a little.
+fn in_equal_ratios<'a>(points: impl Iterator<Item = &'a (f64, f64)>) -> bool {
+    let mut values: Vec<f64> = points.map(|point| point.0).collect();
+    values.sort_by(f64::total_cmp);
+    values.dedup();
+    let (Some(first), Some(last)) = (values.first(), values.last()) else { return false };
+    if values.len() < 4 || *first <= 0.0 {
+        return false;
+    }
+    let mean = (last / first).ln() / (values.len() - 1) as f64;
+    values.windows(2).all(|pair| ((pair[1] / pair[0]).ln() / mean - 1.0).abs() < 0.1)
 }
 
 fn sort(curve: &mut Curve) {
@@ -220,4 +256,22 @@ fn table(sweep: &SweepFile, points: &[Point]) -> Table {
         }
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_ratios_are_told_from_equal_differences() {
+        let across = |values: &[f64]| {
+            let points: Vec<(f64, f64)> = values.iter().map(|x| (*x, 0.0)).collect();
+            in_equal_ratios(points.iter())
+        };
+        // 50..2000 in eight steps of 40^(1/7) = 1.694, rounded to whole packets.
+        assert!(across(&[50.0, 85.0, 143.0, 243.0, 412.0, 697.0, 1181.0, 2000.0]));
+        assert!(!across(&[100.0, 200.0, 300.0, 400.0]));
+        assert!(!across(&[0.0, 1.0, 10.0, 100.0]));
+        assert!(!across(&[1.0, 10.0, 100.0]));
+    }
 }

@@ -14,3 +14,50 @@ pub use thin::thin_by;
 pub fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
+
+/// `text` with what stands below the line (`T_m`: a letter, `_`, letters or digits) as `typeset` sets it.
+pub fn subscripts(text: &str, typeset: impl Fn(char, &str) -> String) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    let mut before = ' ';
+    while let Some(base) = rest.chars().next() {
+        let after = &rest[base.len_utf8()..];
+        let below = after.strip_prefix('_').map_or("", |below| {
+            let end = below.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(below.len());
+            &below[..end]
+        });
+        if base.is_ascii_alphabetic() && !before.is_alphanumeric() && !below.is_empty() {
+            out += &typeset(base, below);
+            rest = &after[1 + below.len()..];
+        } else {
+            out.push(base);
+            rest = after;
+        }
+        before = base;
+    }
+    out
+}
+
+/// `text` for an SVG text element, symbols typeset.
+pub fn typeset(text: &str) -> String {
+    // A shift lasts until the element ends, so that an empty one takes it back.
+    let below = |base: char, below: &str| {
+        format!(
+            r#"{base}<tspan dy="2.5" font-size="80%">{below}</tspan><tspan dy="-2.5">&#8203;</tspan>"#
+        )
+    };
+    subscripts(&escape(text), below)
+}
+
+#[cfg(test)]
+mod subscript_tests {
+    use super::*;
+
+    #[test]
+    fn symbols_are_set_and_names_are_not() {
+        let set = |text| subscripts(text, |base, below| format!("{base}[{below}]"));
+        assert_eq!(set("C T_m + B, W_c"), "C T[m] + B, W[c]");
+        assert_eq!(set("tcp_rmem goodput_bps a_"), "tcp_rmem goodput_bps a_");
+        assert_eq!(set("2T_m (A T_e)"), "2T_m (A T[e])");
+    }
+}

@@ -14,6 +14,11 @@ use sweetspot_advise::Kernel;
 use super::Ending;
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  sweetspot advise window --rate 10Gbit/s --rtt 80ms
+  sweetspot advise host --rate 10Gbit/s --rtt 80ms
+  sweetspot advise router --rate 1Gbit/s --rtt 60ms --input-rate 10Gbit/s")]
 pub struct Arguments {
     #[command(subcommand)]
     about: About,

@@ -154,14 +154,14 @@ fn verified(advice: RouterAdvice, verify: Option<Verify>, workers: Workers) -> R
     let effort = if verify.is_none() { Effort::Quick } else { Effort::Thorough };
     let watch = |done: usize, all: usize| {
         if effort == Effort::Thorough {
-            err!("simulated {done} of {all} runs");
+            note!("simulated {done} of {all} runs");
         }
     };
     let player = Player { engine: &Simulator, store: &NoStore, workers, watch: &watch };
     match try_buffers(&player, &advice, effort) {
         Ok(simulated) => advice.decided_by(simulated),
         Err(why) => {
-            err!("sweetspot: by formulas alone, not tried in the simulator: {why}");
+            note!("sweetspot: by formulas alone, not tried in the simulator: {why}");
             advice
         }
     }

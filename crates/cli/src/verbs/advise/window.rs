@@ -75,7 +75,7 @@ fn verified(
     };
     let takes = cost(&question, windows.len()) / workers.count() as u64;
     if verify.is_none() && takes > MAX_UNASKED_TIME {
-        err!(
+        note!(
             "sweetspot: by closed forms alone; the simulator would take some {takes} (--verify sim)"
         );
         return Ok(advice);

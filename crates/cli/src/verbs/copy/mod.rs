@@ -27,6 +27,7 @@ use operand::Operand;
 use super::Ending;
 use super::send::ChoiceArguments;
 use super::transfer::{ConnectionArguments, OutputArguments, TransferReporter};
+use crate::values;
 
 /// How long an attempt to connect directly may take, in either direction.
 const DIRECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -85,7 +86,7 @@ pub struct Arguments {
     #[arg(long, value_name = "WAY", default_value = "auto")]
     via: Via,
     /// How to size the window: kernel, fixed:SIZE, max, sobas or sobas:paper [default: sobas]
-    #[arg(long)]
+    #[arg(long, value_parser = values::sizing::<Sizing>(), hide_possible_values = true)]
     sizing: Option<Sizing>,
     #[command(flatten)]
     connections: ConnectionArguments,

@@ -46,7 +46,7 @@ fn flow(flow: &Flow) {
         _ => String::new(),
     };
     out!(
-        "  {:.2} Mbit/s; {round_trips}{} segments sent again",
+        "  {:.2} Mbit/s; {round_trips}{} segments retransmitted",
         flow.goodput_bps / 1e6,
         flow.retransmitted_segments
     );

@@ -1,6 +1,6 @@
 //! What a service did, for those who run it: an audit log and metrics.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Write;
@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
+use sweetspot_groups::PeerLabels;
 use sweetspot_linux::clock;
 use sweetspot_protocol::clients::rfc3339;
 use sweetspot_protocol::{Role, TransferSummary};
@@ -42,13 +43,16 @@ struct Transfer {
 }
 
 /// Since the start.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 struct Counts {
     done: u64,
     failed: u64,
     refused: u64,
     received: Moved,
     sent: Moved,
+    /// Bytes moved, by the label of the client's network.
+    by_peer: BTreeMap<String, u64>,
+    labels: PeerLabels,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -113,13 +117,17 @@ impl ServiceLog {
                 Ok(_) => state.counts.done += 1,
                 Err(_) => state.counts.failed += 1,
             }
-            if let (Ok(summary), Some(Transfer { role, .. })) = (result, &transfer) {
+            if let (Ok(summary), Some(Transfer { role, peer, .. })) = (result, &transfer) {
+                let counts = &mut state.counts;
                 let moved = match role {
-                    Role::Receiver => &mut state.counts.received,
-                    Role::Sender => &mut state.counts.sent,
+                    Role::Receiver => &mut counts.received,
+                    Role::Sender => &mut counts.sent,
                 };
                 moved.bytes += summary.bytes;
                 moved.files += summary.files.written;
+                counts.labels.learn(peer.ip());
+                let label = counts.labels.of(peer.ip()).to_owned();
+                *counts.by_peer.entry(label).or_default() += summary.bytes;
             }
         });
         let Some(transfer) = transfer else { return };
@@ -229,6 +237,15 @@ fn prometheus(running: usize, counts: &Counts) -> String {
     family("sweetspot_transfer_bytes_total", "counter", "Content moved.", &bytes);
     let files = both(received.files, sent.files);
     family("sweetspot_transfer_files_total", "counter", "Files moved.", &files);
+    let labels: Vec<(String, u64)> = counts
+        .by_peer
+        .iter()
+        .map(|(peer, bytes)| (format!("{{peer=\"{peer}\"}}"), *bytes))
+        .collect();
+    let by_peer: Vec<(&str, u64)> =
+        labels.iter().map(|(label, bytes)| (label.as_str(), *bytes)).collect();
+    let help = "Content moved, by the client's network.";
+    family("sweetspot_transfer_peer_bytes_total", "counter", help, &by_peer);
     let refused = [("", counts.refused)];
     family("sweetspot_refused_total", "counter", "Connections turned away.", &refused);
     text
@@ -244,6 +261,7 @@ mod tests {
             done: 2,
             refused: 7,
             received: Moved { bytes: 1_000_000, files: 3 },
+            by_peer: BTreeMap::from([("192.0.2.0/24".to_owned(), 1_000_000)]),
             ..Counts::default()
         };
         let text = prometheus(1, &counts);
@@ -252,9 +270,35 @@ mod tests {
             "sweetspot_transfers_total{result=\"done\"} 2\n",
             "sweetspot_transfer_bytes_total{direction=\"received\"} 1000000\n",
             "sweetspot_transfer_files_total{direction=\"sent\"} 0\n",
+            "sweetspot_transfer_peer_bytes_total{peer=\"192.0.2.0/24\"} 1000000\n",
             "# TYPE sweetspot_refused_total counter\nsweetspot_refused_total 7\n",
         ] {
             assert!(text.contains(line), "{text}");
+        }
+    }
+
+    /// The names in `text` that only a service has.
+    fn ours(text: &str) -> Vec<&str> {
+        let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        let ours = ["sweetspot_transfer", "sweetspot_refused"];
+        let mut names: Vec<&str> =
+            words.filter(|word| ours.iter().any(|begin| word.starts_with(begin))).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    #[test]
+    fn the_dashboard_and_the_alerts_ask_for_what_a_service_hands_out() {
+        let text = prometheus(0, &Counts::default());
+        assert_eq!(
+            ours(include_str!("../../../../../packaging/grafana-dashboard.json")),
+            ours(&text)
+        );
+        let alerts = ours(include_str!("../../../../../packaging/alerts.yml"));
+        assert!(alerts.len() >= 3, "{alerts:?}");
+        for name in alerts {
+            assert!(ours(&text).contains(&name), "{name}");
         }
     }
 }

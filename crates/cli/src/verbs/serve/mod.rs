@@ -23,6 +23,7 @@ use super::transfer::{
     ConnectionArguments, OutputArguments, PathArguments, TransferReporter, ending,
 };
 use crate::own_files;
+use crate::values;
 pub use log::LogOptions;
 use log::ServiceLog;
 
@@ -86,7 +87,7 @@ pub struct Arguments {
     force: bool,
     /// How the window is sized, whatever the sender asks for: kernel, fixed:SIZE, max, bdp,
     /// sobas or sobas:paper [default: what the sender asks for, else sobas]
-    #[arg(long)]
+    #[arg(long, value_parser = values::sizing::<Sizing>(), hide_possible_values = true)]
     sizing: Option<Sizing>,
     #[command(flatten)]
     connections: ConnectionArguments,

@@ -1,6 +1,7 @@
 //! The table's columns, the same on a screen and as text.
 
 use std::io::IsTerminal;
+use std::net::{IpAddr, SocketAddr};
 
 use ratatui::crossterm::terminal;
 use sweetspot_diagnose::live::Side;
@@ -23,8 +24,8 @@ pub struct TableColumn {
 /// All columns.
 const COLUMNS: [TableColumn; 13] = [
     column("", 1, LEFT, 3, direction),
-    column("program", 16, LEFT, 0, who),
-    column("peer", 22, LEFT, 1, |r| r.connection.remote.to_string()),
+    column("program", PROGRAM_WIDTH, LEFT, 0, who),
+    column(PEER_HEADING, PEER_WIDTH, LEFT, 1, |r| peer(r.connection.remote)),
     column("state", 6, LEFT, 11, |r| state(r.connection.state)),
     column("Mbit/s", 9, RIGHT, 0, |r| mbit(r.rate())),
     column("RTT ms", 8, RIGHT, 2, |r| ms(r.rtt())),
@@ -37,9 +38,14 @@ const COLUMNS: [TableColumn; 13] = [
     column("sweet spot", 11, RIGHT, 4, |r| size(r.live.sweet_spot())),
 ];
 
+const PROGRAM_WIDTH: u16 = 16;
+/// Enough for any IPv4 address and port, and two characters of rest.
+const PEER_WIDTH: u16 = 22;
 const LEFT: bool = false;
 const RIGHT: bool = true;
 
+/// Heading of the column that may show names.
+pub const PEER_HEADING: &str = "peer";
 /// Heading of the last column.
 pub const LIMIT_HEADING: &str = "limited by";
 /// The width of that column, enough for "100 % receiver's wnd".
@@ -123,7 +129,31 @@ fn direction(row: &ConnectionRow) -> String {
 }
 
 fn who(row: &ConnectionRow) -> String {
-    row.owner.as_ref().map_or("-".to_owned(), |owner| format!("{}/{}", owner.name, owner.pid))
+    row.owner.as_ref().map_or("-".to_owned(), |owner| {
+        shortened(&owner.name, &format!("/{}", owner.pid), PROGRAM_WIDTH.into())
+    })
+}
+
+/// An address and its port; of a long address the beginning.
+pub fn peer(peer: SocketAddr) -> String {
+    let port = format!(":{}", peer.port());
+    match peer.ip() {
+        IpAddr::V4(address) => format!("{address}{port}"),
+        IpAddr::V6(address) => {
+            let end = format!("]{port}");
+            shortened(&format!("[{address}"), &end, PEER_WIDTH.into())
+        }
+    }
+}
+
+/// `head` and `tail` in `width` characters; what does not fit of `head` is left out, and shown to be.
+fn shortened(head: &str, tail: &str, width: usize) -> String {
+    let room = width.saturating_sub(tail.chars().count());
+    if head.chars().count() <= room {
+        return format!("{head}{tail}");
+    }
+    let kept: String = head.chars().take(room.saturating_sub(1)).collect();
+    format!("{kept}…{tail}")
 }
 
 fn congestion(row: &ConnectionRow) -> String {
@@ -176,6 +206,16 @@ mod tests {
 
     fn headings(width: u16) -> Vec<&'static str> {
         fitting(width).into_iter().map(|column| column.heading).collect()
+    }
+
+    #[test]
+    fn numbers_are_kept_whole_where_names_and_addresses_are_shortened() {
+        assert_eq!(shortened("systemd-resolve", "/4194304", 16), "systemd…/4194304");
+        assert_eq!(peer("192.0.2.7:443".parse().unwrap()), "192.0.2.7:443");
+        assert_eq!(peer("[2001:db8::7]:443".parse().unwrap()), "[2001:db8::7]:443");
+        let long = peer("[2001:db8:aaaa:bbbb:cccc::7]:50123".parse().unwrap());
+        assert_eq!(long, "[2001:db8:aaaa:…]:50123".replace(":…", "…"));
+        assert_eq!(long.chars().count(), 22);
     }
 
     /// All thirteen take 121 and a space each, and the limit 20: 154.

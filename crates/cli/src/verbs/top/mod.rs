@@ -1,7 +1,9 @@
 mod columns;
 mod json;
+mod names;
 mod order;
 mod screen;
+mod tuning;
 mod view;
 
 use std::process::ExitCode;
@@ -16,8 +18,8 @@ use crate::print::out_while_read;
 use sweetspot_watch::{ConnectionList, NamespaceConnections};
 
 const EXAMPLES: &str = "\
-Keys: q quit, ? help, s sort by the next column, / filter, space freeze, arrows and Enter open
-one connection, Esc back.
+Keys: q quit, ? help, s sort by the next column, / filter, n names, space freeze, arrows and Enter
+open one connection, d explain it, t tune it, u undo that, Esc back.
 
 Examples:
   sweetspot top

@@ -10,7 +10,9 @@ use sweetspot_linux::diag::Detail;
 use sweetspot_linux::signals::{ProcessEvent, Signal, Supervisor};
 use sweetspot_units::{Duration, Time};
 
+use super::names::HostNames;
 use super::order::{SortOrder, select};
+use super::tuning::TunedHere;
 use super::{Arguments, Ending, view};
 use sweetspot_watch::{ConnectionList, NamespaceConnections};
 
@@ -28,6 +30,12 @@ pub struct Screen {
     pub marked: TableState,
     /// The connection that is open, by its cookie.
     pub open: Option<u64>,
+    /// Whether the open connection is explained rather than drawn over time.
+    pub explained: bool,
+    /// Names of peers, if they are shown.
+    pub names: Option<HostNames>,
+    /// The connections that were tuned from here.
+    pub tuned: Vec<TunedHere>,
     /// Why the last reading failed.
     pub trouble: Option<String>,
 }
@@ -46,6 +54,9 @@ pub fn run(mut host: NamespaceConnections, arguments: &Arguments) -> Ending {
         help: false,
         marked: TableState::default().with_selected(0),
         open: None,
+        explained: false,
+        names: None,
+        tuned: Vec::new(),
         trouble: None,
     };
     // Signals are handled, so that the terminal is restored.
@@ -123,8 +134,12 @@ impl Screen {
             Ok(connections) => {
                 self.table.handle(clock::now(), connections);
                 self.trouble = None;
+                self.tuned.iter_mut().for_each(TunedHere::count_reading);
             }
             Err(why) => self.trouble = Some(why),
+        }
+        if let Some(names) = &mut self.names {
+            names.ask(self.table.rows().map(|row| row.connection.remote.ip()));
         }
     }
 
@@ -143,7 +158,15 @@ impl Screen {
         match key.code {
             KeyCode::Char('q') => return true,
             KeyCode::Char('?' | 'h') => self.help = true,
+            KeyCode::Esc if self.explained => self.explained = false,
             KeyCode::Esc if self.open.take().is_none() => self.filter.clear(),
+            KeyCode::Char('n') => self.toggle_names(),
+            KeyCode::Char('d') => {
+                self.open = self.chosen();
+                self.explained = self.open.is_some() && !self.explained;
+            }
+            KeyCode::Char('t') => self.tune(),
+            KeyCode::Char('u') => self.undo(),
             KeyCode::Char('s') => self.order = self.order.next(),
             KeyCode::Char('/') => self.typing = true,
             KeyCode::Char(' ' | 'f') => self.frozen = !self.frozen,
@@ -152,10 +175,48 @@ impl Screen {
             KeyCode::PageDown => self.marked.scroll_down_by(20),
             KeyCode::PageUp => self.marked.scroll_up_by(20),
             KeyCode::Home => self.marked.select_first(),
-            KeyCode::Enter => self.open = self.marked_cookie(),
+            KeyCode::Enter => self.open = self.chosen(),
             _ => {}
         }
         false
+    }
+
+    /// The connection that is open, or marked.
+    fn chosen(&self) -> Option<u64> {
+        self.open.or_else(|| self.marked_cookie())
+    }
+
+    fn toggle_names(&mut self) {
+        self.names = match self.names.take() {
+            Some(_) => None,
+            None => {
+                let mut names = HostNames::default();
+                names.ask(self.table.rows().map(|row| row.connection.remote.ip()));
+                Some(names)
+            }
+        };
+    }
+
+    /// Tunes the chosen connection, and opens it.
+    fn tune(&mut self) {
+        let Some(row) = self.chosen().and_then(|cookie| self.table.row(cookie)) else { return };
+        let cookie = row.connection.cookie;
+        (self.open, self.explained) = (Some(cookie), false);
+        if self.tuned.iter_mut().any(|tuned| tuned.cookie == cookie && tuned.is_on()) {
+            return;
+        }
+        self.tuned.retain(|tuned| tuned.cookie != cookie);
+        match TunedHere::begin(row) {
+            Ok(tuned) => self.tuned.push(tuned),
+            Err(why) => self.trouble = Some(why),
+        }
+    }
+
+    /// Undoes what was done to the chosen connection.
+    fn undo(&mut self) {
+        let Some(cookie) = self.chosen() else { return };
+        let tuned = self.tuned.iter_mut().filter(|tuned| tuned.cookie == cookie);
+        tuned.for_each(TunedHere::undo);
     }
 
     fn type_filter(&mut self, key: KeyCode) {

@@ -5,9 +5,10 @@ use ratatui::layout::{Alignment, Constraint, Layout, Rect};
 use ratatui::style::{Style, Stylize};
 use ratatui::text::{Line, Text};
 use ratatui::widgets::{Block, Cell, Paragraph, Row as Line1, Sparkline, Table as Grid, Wrap};
-use sweetspot_diagnose::{Class, LimitVerdict};
+use sweetspot_diagnose::live::Side;
+use sweetspot_diagnose::{Class, Flow, LimitVerdict};
 
-use super::columns::{LIMIT_HEADING, LIMIT_WIDTH, TableColumn, fitting, ms, size};
+use super::columns::{LIMIT_HEADING, LIMIT_WIDTH, PEER_HEADING, TableColumn, fitting, ms, size};
 use super::order::select;
 use super::screen::Screen;
 use sweetspot_watch::ConnectionRow;
@@ -24,7 +25,15 @@ pub fn draw(frame: &mut Frame<'_>, screen: &mut Screen) {
         return;
     }
     match screen.open.and_then(|cookie| screen.table.row(cookie)) {
-        Some(row) => draw_row(frame, body, row),
+        Some(row) if screen.explained => {
+            let lines: Vec<Line<'_>> = explanation(row).into_iter().map(Line::from).collect();
+            frame.render_widget(Paragraph::new(lines).wrap(Wrap { trim: false }), body);
+        }
+        Some(row) => {
+            let tuned = screen.tuned.iter_mut().find(|tuned| tuned.cookie == row.connection.cookie);
+            let tuned = tuned.map_or(Vec::new(), |tuned| tuned.words(row));
+            draw_row(frame, body, row, tuned);
+        }
         None if screen.open.is_some() => {
             frame.render_widget(Paragraph::new("This connection is over. Esc goes back."), body);
         }
@@ -37,6 +46,10 @@ const HELP: &str = "\
 q         quit
 s         sort by the next column; the arrow in the headings shows by which
 /         filter by program, address, state or limit; Esc clears
+n         names of peers in the place of addresses, and back
+d         explain the connection: what limits it, the evidence, what to do
+t         tune it, as sweetspot tune attach does; shows before and after
+u         undo that; leaving top undoes all
 space     freeze and go on
 Up, Down  mark a connection; Enter opens it, Esc goes back
 
@@ -84,6 +97,9 @@ fn headline(screen: &Screen) -> String {
 fn footline(screen: &Screen) -> String {
     match &screen.trouble {
         Some(why) => why.clone(),
+        None if screen.open.is_some() => {
+            "Esc back  d explain  t tune  u undo  space freeze  ? help  q quit".to_owned()
+        }
         None if screen.typing || !screen.filter.is_empty() => {
             format!(
                 "filter: {}{}",
@@ -91,7 +107,9 @@ fn footline(screen: &Screen) -> String {
                 if screen.typing { "_" } else { "  (Esc clears)" }
             )
         }
-        None => "q quit  ? help  s sort  / filter  space freeze  Enter open  Esc back".to_owned(),
+        None => {
+            "q quit  ? help  s sort  / filter  n names  Enter open  d explain  t tune".to_owned()
+        }
     }
 }
 
@@ -105,7 +123,11 @@ fn draw_table(frame: &mut Frame<'_>, area: Rect, screen: &mut Screen) {
     let visible = rows.iter().skip(first).take(height);
     let columns = fitting(area.width);
     let lines = visible.enumerate().map(|(at, row)| {
-        let cells = columns.iter().map(|column| cell((column.text)(row), column));
+        let text = |column: &TableColumn| match (&screen.names, column.heading) {
+            (Some(names), PEER_HEADING) => names.of(row.connection.remote, column.width.into()),
+            _ => (column.text)(row),
+        };
+        let cells = columns.iter().map(|column| cell(text(column), column));
         let line = Line1::new(
             cells.chain([Cell::from(row.limited_by_briefly()).style(coloured(colour(row)))]),
         );
@@ -125,15 +147,17 @@ fn cell(text: String, column: &TableColumn) -> Cell<'static> {
 }
 
 /// One connection: what has limited it since watching began, and its recent history.
-fn draw_row(frame: &mut Frame<'_>, area: Rect, row: &ConnectionRow) {
+fn draw_row(frame: &mut Frame<'_>, area: Rect, row: &ConnectionRow, tuned: Vec<String>) {
     let [words, rates, trips] =
         Layout::vertical([Constraint::Min(9), Constraint::Length(7), Constraint::Length(7)])
             .areas(area);
     let verdict = LimitVerdict::new(row.live.limits(), &row.live.evidence());
     let c = &row.connection;
     let shares: Vec<String> = row.live.limits().shares().iter().map(share).collect();
-    let lines = [
-        format!("{} <-> {}", c.local, c.remote),
+    let mut lines = vec![format!("{} <-> {}", c.local, c.remote)];
+    // What was done comes before what is left out where the terminal is small.
+    lines.extend(tuned);
+    lines.extend([
         verdict.words,
         verdict.fix,
         format!("time: {}", shares.join(", ")),
@@ -146,13 +170,35 @@ fn draw_row(frame: &mut Frame<'_>, area: Rect, row: &ConnectionRow) {
             size(row.live.sweet_spot()),
             row.resent()
         ),
-    ];
+    ]);
     let text: Vec<Line<'_>> = lines.into_iter().map(Line::from).collect();
     frame.render_widget(Paragraph::new(text).wrap(Wrap { trim: true }), words);
     let past = |f: fn(&(u64, u64)) -> u64| row.past.iter().map(f).collect::<Vec<_>>();
     // The same units as in the table.
     draw_past(frame, rates, ("Mbit/s", 1e6), &past(|(rate, _)| *rate));
     draw_past(frame, trips, ("RTT ms", 1e3), &past(|(_, rtt)| *rtt));
+}
+
+/// What `sweetspot diagnose` says of the connection, by all that was seen since watching began.
+fn explanation(row: &ConnectionRow) -> Vec<String> {
+    let (local, remote) = (row.connection.local, row.connection.remote);
+    let (source, destination) = match row.live.side() {
+        Side::Sender => (local, remote),
+        Side::Receiver => (remote, local),
+    };
+    let flow = Flow::new(source, destination, *row.live.limits(), &row.live.evidence());
+    let shares: Vec<String> = flow.limits.shares().iter().map(share).collect();
+    let mut lines = vec![
+        format!("{source} -> {destination}"),
+        String::new(),
+        flow.verdict.words,
+        String::new(),
+        format!("What to do: {}", flow.fix),
+        String::new(),
+        format!("Time: {}", shares.join(", ")),
+    ];
+    lines.extend(flow.remarks.iter().map(|remark| format!("Note: {remark}")));
+    lines
 }
 
 fn share((class, share): &(Class, f64)) -> String {

@@ -20,6 +20,7 @@ use sweetspot_units::{Bytes, Duration, Rate};
 use super::Ending;
 use super::key::own_identity;
 use crate::print::try_out;
+use crate::values;
 use progress::TransferProgress;
 
 /// Arguments for a path that is known beforehand.
@@ -51,7 +52,7 @@ impl PathArguments {
 #[derive(Debug, clap::Args)]
 pub struct ConnectionArguments {
     /// Congestion control at the sender [default: what the sender chose, else its system's]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = values::congestion(), hide_possible_values = true)]
     pub congestion: Option<String>,
     /// Connections to use [default: one, and more where one cannot carry the path]
     #[arg(long, value_name = "N", value_parser = streams)]

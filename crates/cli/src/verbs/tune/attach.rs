@@ -1,3 +1,5 @@
+use std::net::SocketAddr;
+
 use sweetspot_linux::live::{BorrowError, ProcessHandle};
 use sweetspot_linux::signals::Supervisor;
 use sweetspot_tune::{Leases, ProcessFamily, TuneError, Tuner};
@@ -12,9 +14,22 @@ use crate::verbs::Ending;
 /// Runs until the process ends or a signal comes. The process must be yours; if
 /// kernel.yama.ptrace_scope is not 0, run this as root.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  sweetspot tune attach 4711
+  sweetspot tune attach 4711 --peer 192.0.2.7:443
+  sweetspot tune attach 4711 --send --events events.jsonl")]
 pub struct Arguments {
     #[command(flatten)]
     common: Common,
+
+    /// Only its connections to this peer
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    peer: Option<SocketAddr>,
+
+    /// End when this process ends, too
+    #[arg(long, value_name = "PID")]
+    until: Option<u32>,
 
     /// The process
     #[arg(value_name = "PID")]
@@ -35,8 +50,13 @@ fn play(arguments: &Arguments, leases: Leases) -> Result<u8, Box<dyn std::error:
     let mut journal = arguments.common.journal()?;
     let options = arguments.common.options()?;
     let mut supervisor = Supervisor::new()?;
-    let mut tuner = Tuner::new(ProcessFamily::new(pid, arguments.common.goal), options, leases);
-    let until = Until::ProcessEnds(process);
+    let family = ProcessFamily::new(pid, arguments.common.goal).with_peer(arguments.peer);
+    let mut tuner = Tuner::new(family, options, leases);
+    let mut any = vec![process];
+    if let Some(other) = arguments.until {
+        any.push(ProcessHandle::open(other)?);
+    }
+    let until = Until::AnyEnds(any);
     Ok(steer(&mut tuner, &mut supervisor, &mut journal, &until)?)
 }
 

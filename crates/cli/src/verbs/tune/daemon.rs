@@ -11,6 +11,10 @@ use crate::text_file;
 use crate::verbs::Ending;
 
 const POLICY: &str = "\
+Examples:
+  sweetspot tune daemon --policy /etc/sweetspot/policy.toml --dry-run
+  sweetspot tune daemon --policy policy.toml --events events.jsonl
+
 A policy:
   memory = \"256MB\"              # all windows together, shared max-min fair
   metrics = \"127.0.0.1:9477\"    # Prometheus; loopback only

@@ -16,6 +16,13 @@ const COMMAND_NOT_FOUND: u8 = 127;
 /// Needs no privileges, because a process may access its children's sockets. The exit code is
 /// COMMAND's, or 128 + n after signal n.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  sweetspot tune run -- curl -O https://example.org/dataset.tar
+  sweetspot tune run --send -- rsync -a data/ host:/backup
+
+Exit codes: 0 COMMAND succeeded; 1 tuning could not begin; 2 the command line is
+wrong; 127 there is no COMMAND. Else that of COMMAND.")]
 pub struct Arguments {
     #[command(flatten)]
     common: Common,

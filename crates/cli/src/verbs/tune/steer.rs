@@ -10,8 +10,8 @@ use super::options::EventLog;
 pub enum Until {
     /// When the command with this process id ends; signals are passed on to it.
     CommandEnds(u32),
-    /// When a process that is not our child ends, or a signal comes.
-    ProcessEnds(ProcessHandle),
+    /// When one of these processes, which are not our children, ends, or a signal comes.
+    AnyEnds(Vec<ProcessHandle>),
     /// When a signal comes.
     Signal,
 }
@@ -58,7 +58,7 @@ pub fn steer<S: Scope>(
             match until {
                 // The command goes on.
                 Until::CommandEnds(_) => tuning = false,
-                Until::ProcessEnds(_) | Until::Signal => return Ok(1),
+                Until::AnyEnds(_) | Until::Signal => return Ok(1),
             }
         }
     }
@@ -78,7 +78,7 @@ fn ends(until: &Until, event: Option<ProcessEvent>) -> Option<(u8, &'static str)
         (_, Some(ProcessEvent::Signal(_) | ProcessEvent::TerminalSignal(_))) => {
             Some((0, "tuning ends"))
         }
-        (Until::ProcessEnds(process), _) if process.has_ended() => {
+        (Until::AnyEnds(any), _) if any.iter().any(ProcessHandle::has_ended) => {
             Some((0, "the process has ended"))
         }
         _ => None,

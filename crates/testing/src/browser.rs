@@ -1,6 +1,7 @@
 //! A real browser, steered through a pipe (the Chrome DevTools Protocol).
 
 use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
@@ -142,7 +143,59 @@ impl Browser {
         let feature = json!({ "name": "prefers-color-scheme", "value": scheme });
         self.call("Emulation.setEmulatedMedia", json!({ "features": [feature] })).map(|_| ())
     }
+
+    /// Opens a file and waits until it is laid out.
+    pub fn open_file(&mut self, path: &Path) -> Result<()> {
+        let address = format!("file://{}", path.display());
+        self.call("Page.navigate", json!({ "url": address }))?;
+        let here = format!("document.readyState === 'complete' && location.href === '{address}'");
+        self.until(&here)
+    }
+
+    /// The width of the page, in CSS pixels: more than the screen's where one must scroll sideways.
+    pub fn width(&mut self) -> Result<u64> {
+        let width = self.value("document.documentElement.scrollWidth")?;
+        width.as_u64().ok_or_else(|| "the page has no width".into())
+    }
+
+    /// The texts that stand out from their ground by less than WCAG's level AA asks, each with its
+    /// ratio.
+    pub fn low_contrast(&mut self) -> Result<Vec<String>> {
+        let found = self.value(LOW_CONTRAST)?;
+        Ok(found.as_array().into_iter().flatten().map(ToString::to_string).collect())
+    }
 }
+
+/// WCAG 2.2: contrast is (L1 + 0.05) / (L2 + 0.05) of the relative luminances; level AA asks for 4.5,
+/// and for 3 where text is large (24 px, or 18.66 px and bold).
+const LOW_CONTRAST: &str = "(() => {
+  const rgba = colour => { const n = colour.match(/[\\d.]+/g).map(Number); return n.length < 4 ? [...n, 1] : n; };
+  const over = (a, b) => [0, 1, 2].map(i => a[i] * a[3] + b[i] * (1 - a[3])).concat(1);
+  const ground = element => {
+    const layers = [];
+    for (let e = element; e; e = e.parentElement) layers.push(rgba(getComputedStyle(e).backgroundColor));
+    return layers.reverse().reduce((below, above) => over(above, below), [255, 255, 255, 1]);
+  };
+  const linear = v => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+  const luminance = c => 0.2126 * linear(c[0]) + 0.7152 * linear(c[1]) + 0.0722 * linear(c[2]);
+  const wrong = [];
+  for (const element of document.body.querySelectorAll('*')) {
+    const words = [...element.childNodes].filter(n => n.nodeType === 3).map(n => n.data.trim()).join(' ').trim();
+    if (!words || !element.checkVisibility() || element.closest('style, script, option') || element.disabled) continue;
+    const style = getComputedStyle(element);
+    const svg = element instanceof SVGElement;
+    const behind = ground(element);
+    const opacity = parseFloat(style.opacity);
+    const ink = rgba(svg ? style.fill : style.color);
+    ink[3] *= opacity;
+    const [high, low] = [luminance(over(ink, behind)), luminance(behind)].sort((a, b) => b - a);
+    const size = parseFloat(style.fontSize);
+    const needed = size >= 24 || size >= 18.66 && style.fontWeight >= 700 ? 3 : 4.5;
+    const ratio = (high + 0.05) / (low + 0.05);
+    if (ratio < needed) wrong.push(`${ratio.toFixed(2)} of ${needed}: ${words.slice(0, 40)}`);
+  }
+  return [...new Set(wrong)];
+})()";
 
 impl Drop for Browser {
     fn drop(&mut self) {

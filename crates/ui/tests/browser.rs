@@ -1,9 +1,7 @@
 //! The page in a real browser.
 
-mod chromium;
-
-use chromium::Browser;
 use serde_json::{Value, json};
+use sweetspot_testing::browser::Browser;
 use sweetspot_ui::{PageServer, WatchedFile};
 
 type Tested = Result<(), Box<dyn std::error::Error>>;
@@ -128,6 +126,92 @@ fn a_phone_need_not_scroll_sideways() -> Tested {
         browser.screen(width, dark)?;
         browser.open(server.address())?;
         assert_eq!(browser.value("document.documentElement.scrollWidth")?, json!(width));
+    }
+    Ok(())
+}
+
+/// 71.5 ms lie between two steps of the slider, 200 Gbit/s beyond it.
+#[test]
+fn a_number_can_be_typed_in_the_units_that_people_write() -> Tested {
+    let Some(mut browser) = browser()? else { return Ok(()) };
+    let server = PageServer::start(0, Vec::new())?;
+    browser.open(server.address())?;
+    let mut type_in = |key: &str, words: &str| -> Result<Value, Box<dyn std::error::Error>> {
+        browser.value(&format!(
+            "(async () => {{ const typed = document.querySelector('.typed[data-for={key}]'); \
+             typed.value = '{words}'; typed.dispatchEvent(new Event('change', {{ bubbles: true }})); \
+             while (!document.body.dataset.settled) await new Promise(next => setTimeout(next, 10)); \
+             return [typed.validity.valid, document.getElementById('file').textContent]; }})()"
+        ))
+    };
+    for (key, words, line) in [
+        ("rate", "123 Mbit/s", "rate = \"123000kbit/s\""),
+        ("rate", "20M", "rate = \"20000kbit/s\""),
+        ("rtt", "71.5 ms", "rtt = \"71.5ms\""),
+        ("rtt", "0.08s", "rtt = \"80ms\""),
+        ("buffer", "77 kB", "buffer = \"77pkt\""),
+        ("window", "123kB", "123pkt"),
+    ] {
+        let told = type_in(key, words)?;
+        assert_eq!(told[0], json!(true), "{key} {words}");
+        assert!(told[1].as_str().is_some_and(|file| file.contains(line)), "{key} {words}: {told}");
+    }
+    for (key, words) in [("rate", "fast"), ("rate", "200 Gbit/s"), ("rtt", "10 kB"), ("rtt", "1e9")]
+    {
+        assert_eq!(type_in(key, words)?[0], json!(false), "{key} {words}");
+    }
+    assert_eq!(browser.errors, Vec::<String>::new());
+    Ok(())
+}
+
+#[test]
+fn on_a_phone_the_picture_and_the_slider_that_is_dragged_are_on_one_screen() -> Tested {
+    let Some(mut browser) = browser()? else { return Ok(()) };
+    let server = PageServer::start(0, Vec::new())?;
+    browser.screen(390, false)?;
+    browser.open(server.address())?;
+    for slider in ["rate", "rtt", "buffer", "load", "window"] {
+        // Where a thumb that scrolls leaves it: in the lower half of the screen.
+        let seen = browser.value(&format!(
+            "(() => {{ const slider = document.getElementById('{slider}'); \
+             scrollTo(0, slider.getBoundingClientRect().top + scrollY - 0.7 * innerHeight); \
+             const [s, c] = [slider, document.querySelector('#curve svg')].map(e => e.getBoundingClientRect()); \
+             return [c.top >= 0, s.top >= c.bottom, s.bottom <= innerHeight]; }})()"
+        ))?;
+        assert_eq!(seen, json!([true, true, true]), "{slider}");
+    }
+    Ok(())
+}
+
+/// #777 on white is 4.48, #767676 is 4.54; large text needs 3 only, which #949494 has (3.03).
+#[test]
+fn contrast_is_that_of_wcag() -> Tested {
+    let Some(mut browser) = browser()? else { return Ok(()) };
+    let directory = tempfile::tempdir()?;
+    let page = directory.path().join("page.html");
+    std::fs::write(
+        &page,
+        "<!doctype html><body style='background:#fff'><p style='color:#777'>just too pale</p>\
+         <p style='color:#767676'>just dark enough</p><p style='color:#949494;font-size:24px'>large</p>\
+         <div style='background:#000'><svg><text fill='#555' y='20'>dark on dark</text></svg></div>",
+    )?;
+    browser.open_file(&page)?;
+    let found = browser.low_contrast()?;
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(found[0].contains("4.48 of 4.5: just too pale"), "{found:?}");
+    assert!(found[1].contains("dark on dark"), "{found:?}");
+    Ok(())
+}
+
+/// WCAG 2.2, success criterion 1.4.3, level AA.
+#[test]
+fn every_word_of_the_page_can_be_told_from_its_ground() -> Tested {
+    let Some(mut browser) = browser()? else { return Ok(()) };
+    let server = PageServer::start(0, Vec::new())?;
+    for dark in [false, true] {
+        browser.screen(1200, dark)?;
+        browser.open(server.address())?;
+        assert_eq!(browser.low_contrast()?, Vec::<String>::new(), "dark: {dark}");
     }
     Ok(())
 }

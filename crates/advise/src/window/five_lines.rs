@@ -1,0 +1,108 @@
+//! The window, the settings, the gain, the risk, why: a line each.
+
+use sweetspot_units::Duration;
+
+use super::show::{rate, size};
+use super::{TriedWindow, TriedWindows, WindowAdvice};
+
+impl WindowAdvice {
+    pub(super) fn in_five_lines(&self) -> String {
+        let s = &self.settings;
+        let settings = format!(
+            "tcp_rmem[2] {} (receiver), tcp_wmem[2] {} (sender)",
+            s.tcp_rmem_max.get(),
+            s.tcp_wmem_max.get()
+        );
+        let hold = size(self.recommended.window);
+        let [window, gain, risk, why] = if self.loss_limited {
+            [
+                format!("{hold} or more per connection"),
+                format!(
+                    "{}: loss limits the transfer, and no window changes that",
+                    rate(self.recommended.rate)
+                ),
+                "a smaller window only costs rate".to_owned(),
+                "look for the loss; bbr or several streams help meanwhile".to_owned(),
+            ]
+        } else {
+            [format!("{hold} per connection"), self.gain(), self.risk(), self.why()]
+        };
+        let lines = [
+            ("window", window),
+            ("settings", settings),
+            ("gain", gain),
+            ("risk", risk),
+            ("why", why),
+        ];
+        lines.map(|(name, words)| format!("{name:<9} {words}\n")).concat()
+    }
+
+    fn gain(&self) -> String {
+        let full = rate(self.recommended.rate);
+        let queue = match self.added_delay[0] {
+            Duration::ZERO => "no queue".to_owned(),
+            delay => format!("{delay} of queue"),
+        };
+        let half = &self.wrong_by_two[0];
+        match &self.simulated {
+            // Not half: the nearest window that was tried.
+            Some(_) => format!(
+                "{full} simulated, {queue}; {} gives {}",
+                size(half.window),
+                rate(half.rate)
+            ),
+            None => format!("{full}, {queue}; half of it gives {}", rate(half.rate)),
+        }
+    }
+
+    fn risk(&self) -> String {
+        if let Some(simulated) = &self.simulated {
+            return beyond(simulated);
+        }
+        let Some(twice) = self.wrong_by_two[1].rate else {
+            return "twice of it overflows the buffer, and no closed form says how far".to_owned();
+        };
+        match (self.question.buffer, self.added_delay[1]) {
+            (None, _) => format!("twice of it gives {twice} if there is no buffer (--buffer SIZE)"),
+            (Some(_), Duration::ZERO) => format!("twice of it gives {twice}"),
+            (Some(_), delay) => format!("twice of it gives {twice} and {delay} of delay"),
+        }
+    }
+
+    fn why(&self) -> String {
+        if let Some(simulated) = &self.simulated {
+            return format!(
+                "the smallest of {} simulated within {:.0} % of the best (--explain: all)",
+                simulated.windows.len(),
+                simulated.rate_given_up * 100.0
+            );
+        }
+        let spot = self.sweet_spot;
+        let full = match self.question.cross {
+            None => format!("{} (rate x RTT) fill the path", spot.low),
+            Some(_) => format!("{} fill what others leave of the path", spot.low),
+        };
+        if spot.low == spot.high {
+            return format!("{full}; more would queue");
+        }
+        format!("{full}, {} its buffer, too", spot.high)
+    }
+}
+
+/// What a window above the recommended one does: the first whose rate is at least 3 % lower, or the
+/// largest.
+fn beyond(simulated: &TriedWindows) -> String {
+    let Some((hold, larger)) =
+        simulated.windows.get(simulated.hold..).and_then(|from| from.split_first())
+    else {
+        return "not simulated".to_owned();
+    };
+    let gives = |tried: &TriedWindow| {
+        format!("{} gives {} and {} of delay", tried.window, tried.rate, tried.delay)
+    };
+    match (larger.iter().find(|tried| tried.rate < hold.rate.scaled(0.97)), larger.last()) {
+        (Some(tried), _) => format!("{} is too far: it gives {}", tried.window, tried.rate),
+        (None, Some(largest)) => gives(largest),
+        (None, None) => "nothing larger was simulated".to_owned(),
+    }
+}

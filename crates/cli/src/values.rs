@@ -1,0 +1,63 @@
+//! Values that completions offer where others are taken, too.
+
+use std::ffi::OsStr;
+use std::str::FromStr;
+
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
+use clap::{Arg, Command};
+use sweetspot_report::Theme;
+
+/// Reads any `T`, and offers `words`.
+#[derive(Debug, Clone)]
+pub struct Offering<T> {
+    words: &'static [&'static str],
+    read: fn(&str) -> Result<T, String>,
+}
+
+/// A sizing of a transfer.
+pub fn sizing<T: FromStr<Err: ToString>>() -> Offering<T> {
+    let words = &["sobas", "sobas:paper", "kernel", "fixed:1MB", "bdp", "max"];
+    Offering { words, read: |word| word.parse().map_err(|error: T::Err| error.to_string()) }
+}
+
+/// A congestion control of some kernel.
+pub fn congestion() -> Offering<String> {
+    Offering { words: &["cubic", "bbr", "reno"], read: |word| Ok(word.to_owned()) }
+}
+
+impl<T: Clone + Send + Sync + 'static> TypedValueParser for Offering<T> {
+    type Value = T;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        argument: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<T, clap::Error> {
+        let read = self.read;
+        let parser = StringValueParser::new().try_map(move |word| read(&word));
+        parser.parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(self.words.iter().map(PossibleValue::new)))
+    }
+}
+
+/// The themes by their names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum ThemeName {
+    /// Light or dark, as the reader's screen is set
+    Screen,
+    /// White
+    Print,
+}
+
+impl From<ThemeName> for Theme {
+    fn from(name: ThemeName) -> Theme {
+        match name {
+            ThemeName::Screen => Theme::Screen,
+            ThemeName::Print => Theme::Print,
+        }
+    }
+}

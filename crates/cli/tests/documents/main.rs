@@ -1,0 +1,141 @@
+//! Documents are true: each `console` block of README and docs is run as a reader would paste it, in
+//! a clean directory of its document, and what it shows is compared with what comes.
+//!
+//! A block that is not run says why after a comma, in words of [`block::Reason`]. Numbers are left out
+//! of the comparison; a line `...` stands for any lines, and `...` within a line for the rest of a
+//! word.
+
+mod block;
+mod shell;
+
+use std::path::{Path, PathBuf};
+
+use block::Block;
+use shell::Shell;
+
+/// The least number of blocks that are run: one cannot take an example out of the test by a mark
+/// without taking this number down.
+const LEAST_RUN: usize = 28;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// README, what stands beside it, and everything below docs.
+fn documents() -> std::io::Result<Vec<PathBuf>> {
+    let mut found: Vec<PathBuf> = ["README.md", "TESTING.md", "CONTRIBUTING.md", "SECURITY.md"]
+        .iter()
+        .map(|name| root().join(name))
+        .chain([root().join("python/README.md")])
+        .collect();
+    for directory in ["docs", "docs/results"] {
+        for entry in std::fs::read_dir(root().join(directory))? {
+            found.push(entry?.path());
+        }
+    }
+    found.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
+    found.sort();
+    Ok(found)
+}
+
+/// A document by its name from the root, and its console blocks.
+type Document = (PathBuf, Vec<Block>);
+
+fn blocks() -> Result<Vec<Document>, Box<dyn std::error::Error>> {
+    let mut all = Vec::new();
+    for path in documents()? {
+        let name = path.strip_prefix(root())?.to_owned();
+        let blocks = block::read(&std::fs::read_to_string(&path)?)
+            .map_err(|error| format!("{}:{error}", name.display()))?;
+        all.push((name, blocks));
+    }
+    Ok(all)
+}
+
+/// Runs the examples of the document `name`.
+fn run_examples(name: &str) -> Result<(), Box<dyn std::error::Error>> {
+    let blocks = block::read(&std::fs::read_to_string(root().join(name))?)?;
+    let shell = Shell::in_clean_directory(&root())?;
+    let mut wrong = Vec::new();
+    for block in blocks.iter().filter(|block| !block.is_marked()) {
+        if let Some(missing) = block.missing() {
+            sweetspot_testing::skipped(format!("{name}:{}: {missing}", block.line));
+            continue;
+        }
+        if let Err(difference) = shell.run(block) {
+            wrong.push(format!("{name}:{}: {difference}", block.line));
+        }
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
+}
+
+/// A test for each document that has examples to run, and the list of these documents.
+macro_rules! documents_work_by_copy_and_paste {
+    ($($test:ident: $name:literal,)*) => {
+        $(#[test]
+        fn $test() {
+            if let Err(wrong) = run_examples($name) {
+                panic!("{wrong}");
+            }
+        })*
+        const TESTED: &[&str] = &[$($name),*];
+    };
+}
+
+documents_work_by_copy_and_paste! {
+    the_readme_works: "README.md",
+    advise_works: "docs/advise.md",
+    configuration_works: "docs/configuration.md",
+    emulate_works: "docs/emulate.md",
+    measure_a_path_works: "docs/measure-a-path.md",
+    move_a_file_works: "docs/move-a-file.md",
+    reproduce_works: "docs/reproduce.md",
+    scenario_works: "docs/scenario.md",
+    simulate_works: "docs/simulate.md",
+    slow_connection_works: "docs/slow-connection.md",
+    studies_works: "docs/studies.md",
+    the_tutorial_works: "docs/tutorial.md",
+}
+
+#[test]
+fn every_document_with_an_example_to_run_is_tested() -> Result<(), Box<dyn std::error::Error>> {
+    for (name, blocks) in blocks()? {
+        let to_run = blocks.iter().any(|block| !block.is_marked());
+        let tested = TESTED.iter().any(|tested| Path::new(tested) == name);
+        assert_eq!(to_run, tested, "{}", name.display());
+    }
+    Ok(())
+}
+
+#[test]
+fn most_examples_are_run() -> Result<(), Box<dyn std::error::Error>> {
+    let run: usize = blocks()?
+        .iter()
+        .map(|(_, blocks)| blocks.iter().filter(|block| !block.is_marked()).count())
+        .sum();
+    assert!(run >= LEAST_RUN, "{run} blocks are run, {LEAST_RUN} must be");
+    Ok(())
+}
+
+#[test]
+fn a_command_of_ours_stands_in_no_block_without_a_language()
+-> Result<(), Box<dyn std::error::Error>> {
+    for path in documents()? {
+        let text = std::fs::read_to_string(&path)?;
+        let mut fence: Option<&str> = None;
+        for (i, line) in text.lines().enumerate() {
+            match (line.strip_prefix("```"), fence) {
+                (Some(info), None) => fence = Some(info),
+                (Some(_), Some(_)) => fence = None,
+                (None, Some("")) => assert!(
+                    !line.starts_with("sweetspot "),
+                    "{}:{}: make it a console block",
+                    path.display(),
+                    i + 1
+                ),
+                (None, _) => {}
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,136 @@
+//! The shell in which a document's blocks are run.
+
+use std::os::unix::fs::symlink;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command as Process, Output, Stdio};
+
+use snapbox::Data;
+use snapbox::filter::NormalizeToExpected;
+use tempfile::TempDir;
+
+use crate::block::{Block, Command};
+
+/// What stands between the outputs of two commands, followed by the exit code of the first.
+const END: char = '\u{1e}';
+/// A block that hangs is ended after this many seconds.
+const MOST_SECONDS: &str = "240";
+
+/// A directory in which a document begins: that of a clone, as far as examples need it.
+pub struct Shell {
+    directory: TempDir,
+}
+
+impl Shell {
+    /// A new directory, with the clone's scenarios and README.
+    pub fn in_clean_directory(root: &Path) -> std::io::Result<Shell> {
+        let directory = tempfile::tempdir()?;
+        for name in ["scenarios", "packaging", "README.md"] {
+            symlink(root.join(name).canonicalize()?, directory.path().join(name))?;
+        }
+        Ok(Shell { directory })
+    }
+
+    /// Runs a block's commands; an error is the first that went otherwise than the document says.
+    pub fn run(&self, block: &Block) -> Result<(), String> {
+        let output = self.play(block).map_err(|error| error.to_string())?;
+        let seen = String::from_utf8_lossy(&output.stdout);
+        let mut parts = seen.split(END);
+        for command in &block.commands {
+            let (said, code) = match (parts.next(), parts.next()) {
+                (Some(said), Some(code)) => (said, code.trim().parse::<i32>()),
+                (said, _) => {
+                    let said = said.unwrap_or_default();
+                    return Err(format!("`{}` did not end\n{said}", command.typed));
+                }
+            };
+            if code != Ok(command.code) {
+                return Err(format!("`{}` ended with {code:?}\n{said}", command.typed));
+            }
+            command.compare(said)?;
+        }
+        Ok(())
+    }
+
+    /// One shell for the whole block; what it leaves behind is ended.
+    fn play(&self, block: &Block) -> std::io::Result<Output> {
+        let script: String = block
+            .commands
+            .iter()
+            .map(|command| format!("{{ {}\n}} 2>&1\nprintf '{END}%s{END}' $?\n", command.typed))
+            .collect();
+        let programs = Path::new(env!("CARGO_BIN_EXE_sweetspot")).parent();
+        let programs = programs.unwrap_or(Path::new("/")).display();
+        let path = std::env::var("PATH").unwrap_or_default();
+        let script = format!("{script}trap '' TERM\nkill -s TERM 0\n");
+        Process::new("timeout")
+            .args(["--kill-after=5", MOST_SECONDS, "sh", "-c", &script])
+            .current_dir(self.directory.path())
+            .env_clear()
+            .env("PATH", format!("{programs}:{path}"))
+            .env("HOME", self.directory.path())
+            .stdin(Stdio::null())
+            .process_group(0)
+            .output()
+    }
+}
+
+impl Command {
+    /// Compares what came with what the document shows, if it shows anything.
+    fn compare(&self, said: &str) -> Result<(), String> {
+        if self.shown.trim().is_empty() {
+            return Ok(());
+        }
+        let shown = Data::text(pattern(&self.shown));
+        let said = NormalizeToExpected::new().redact().normalize(Data::text(shape(said)), &shown);
+        if said == shown {
+            return Ok(());
+        }
+        Err(format!("`{}` printed\n{said}\nbut the document shows\n{shown}", self.typed))
+    }
+}
+
+/// The text a reader recognises: words, with every number as `0` and no distances between words.
+fn shape(text: &str) -> String {
+    let lines = text.trim().lines().map(|line| {
+        let words: Vec<String> = line.split_whitespace().map(without_numbers).collect();
+        words.join(" ")
+    });
+    lines.collect::<Vec<_>>().join("\n") + "\n"
+}
+
+fn pattern(shown: &str) -> String {
+    let lines = shape(shown);
+    let lines = lines.lines().map(|line| match line {
+        "..." => "...\n".to_owned(),
+        _ => format!("{}\n", line.replace("...", "[..]")),
+    });
+    lines.collect()
+}
+
+/// `26.83` and `-3` as `0`, in the midst of a word, too; a bar of `#` as one.
+fn without_numbers(word: &str) -> String {
+    let mut out = String::new();
+    let mut letters = word.chars().peekable();
+    while let Some(letter) = letters.next() {
+        let number = letter.is_ascii_digit();
+        out.push(if number { '0' } else { letter });
+        if number {
+            while letters.next_if(|c| c.is_ascii_digit() || matches!(c, '.' | ',')).is_some() {}
+        } else if letter == '#' {
+            while letters.next_if_eq(&'#').is_some() {}
+        }
+    }
+    out
+}
+
+#[test]
+fn numbers_may_differ_and_words_may_not() {
+    let command = |shown: &str| Command { typed: "x".to_owned(), code: 0, shown: shown.to_owned() };
+    let shown = command("window   1.312 MB, 5 ms\n...\nlast\n");
+    assert!(shown.compare("window  27 MB, 11.5 ms\nmore\nand more\nlast\n").is_ok());
+    assert!(shown.compare("window  27 kB, 11.5 ms\nlast\n").is_err());
+    assert!(shown.compare("window  27 MB, 11.5 ms\nlast\nafter it\n").is_err());
+    assert!(command("ticket:...\n").compare("ticket:abcdef\n").is_ok());
+    assert!(command("ticket:...\n").compare("no ticket\n").is_err());
+}

@@ -1,0 +1,77 @@
+//! Pages that the program writes, in a real browser: they fit a phone, and can be read.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use sweetspot_testing::browser::Browser;
+use tempfile::TempDir;
+
+type Tested = Result<(), Box<dyn std::error::Error>>;
+
+/// Runs `sweetspot` in `directory`.
+fn sweetspot(directory: &Path, words: &str) -> Tested {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sweetspot"));
+    let output = command.args(words.split(' ')).current_dir(directory).output()?;
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    if output.status.success() { Ok(()) } else { Err(format!("{words}: {said}").into()) }
+}
+
+/// A page of each kind.
+fn pages(directory: &Path) -> Result<Vec<PathBuf>, Box<dyn std::error::Error>> {
+    let scenarios = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios");
+    let sweet_spot = format!("{scenarios}/standing/sweet-spot.toml");
+    let over = "--over transfer.sizing=fixed:100pkt,fixed:200pkt,sobas --seeds 2";
+    sweetspot(directory, &format!("run {sweet_spot} --series run.parquet"))?;
+    sweetspot(directory, "report run.parquet --out run.html")?;
+    sweetspot(directory, &format!("sweep {sweet_spot} {over} --out sweep.json"))?;
+    sweetspot(directory, "report sweep.json --out sweep.html")?;
+    sweetspot(directory, "report sweep.json run.parquet --out both.html")?;
+    sweetspot(directory, "reproduce bdp-fig3 --engine theory --out figures")?;
+    let names = ["run.html", "sweep.html", "both.html", "figures/papers.html"];
+    Ok(names.into_iter().map(|name| directory.join(name)).collect())
+}
+
+/// A browser, and the pages with the directory that they are in.
+type Shown = (Browser, TempDir, Vec<PathBuf>);
+
+fn browser_and_pages() -> Result<Option<Shown>, Box<dyn std::error::Error>> {
+    let Some(browser) = Browser::start()? else {
+        sweetspot_testing::skipped("there is no chromium here (apt-get install chromium)");
+        return Ok(None);
+    };
+    let directory = tempfile::tempdir()?;
+    let pages = pages(directory.path())?;
+    Ok(Some((browser, directory, pages)))
+}
+
+#[test]
+fn no_page_is_wider_than_a_phone_and_every_word_of_it_can_be_read() -> Tested {
+    let Some((mut browser, _directory, pages)) = browser_and_pages()? else { return Ok(()) };
+    for page in pages {
+        for dark in [false, true] {
+            browser.screen(390, dark)?;
+            browser.open_file(&page)?;
+            assert_eq!(browser.width()?, 390, "{}, dark: {dark}", page.display());
+            let low = browser.low_contrast()?;
+            assert_eq!(low, Vec::<String>::new(), "{}, dark: {dark}", page.display());
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn pictures_are_written_or_it_is_said_why_not() -> Tested {
+    let directory = tempfile::tempdir()?;
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/standing/sweet-spot.toml");
+    // One variant and two seeds: there is nothing to draw a line through.
+    let sweep = "--over transfer.sizing=sobas --seeds 2 --out one.json";
+    sweetspot(directory.path(), &format!("sweep {path} {sweep}"))?;
+    let nothing = sweetspot(directory.path(), "report one.json --svg pictures");
+    let said = nothing.expect_err("it has no picture").to_string();
+    assert!(said.contains("nothing to draw") && said.contains("run --series"), "{said}");
+    sweetspot(directory.path(), &format!("run {path} --series run.csv"))?;
+    sweetspot(directory.path(), "report run.csv --theme print --svg pictures")?;
+    let drawn = std::fs::read_dir(directory.path().join("pictures"))?.count();
+    assert!(drawn >= 4, "{drawn}");
+    Ok(())
+}

@@ -1,0 +1,142 @@
+//! Defaults that the user sets: the configuration file, the environment, and what wins.
+
+use std::process::{Command, Output, Stdio};
+
+use tempfile::TempDir;
+
+type Tested = Result<(), Box<dyn std::error::Error>>;
+
+/// `sweetspot` in a home of its own with this configuration file.
+struct Home(TempDir);
+
+impl Home {
+    fn with(file: &str) -> std::io::Result<Home> {
+        let home = tempfile::tempdir()?;
+        let directory = home.path().join(".config/sweetspot");
+        std::fs::create_dir_all(&directory)?;
+        std::fs::write(directory.join("config.toml"), file)?;
+        Ok(Home(home))
+    }
+
+    fn sweetspot(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sweetspot"));
+        command.args(words).env_clear().env("HOME", self.0.path()).stdin(Stdio::null());
+        command
+    }
+}
+
+fn words(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn first_line(output: &Output) -> String {
+    words(&output.stdout).lines().next().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn options_win_over_variables_and_variables_over_the_file() -> Tested {
+    let home = Home::with("[advise.window]\nrate = \"100Mbit/s\"\nrtt = \"80ms\"\n")?;
+    // 1.05 x 100 Mbit/s x T with a buffer as large: 1.05 MB for 80 ms, 525 kB for 40, 262.5 kB for 20.
+    let ask = |variable: Option<&str>, option: &[&str]| -> std::io::Result<String> {
+        let words = [&["advise", "window", "--buffer", "1MB"], option].concat();
+        let mut command = home.sweetspot(&words);
+        command.envs(variable.map(|value| ("SWEETSPOT_ADVISE_WINDOW_RTT", value)));
+        Ok(first_line(&command.output()?))
+    };
+    assert_eq!(ask(None, &[])?, "window    1.05 MB per connection");
+    assert_eq!(ask(Some("40ms"), &[])?, "window    525 kB per connection");
+    assert_eq!(ask(Some("40ms"), &["--rtt", "20ms"])?, "window    262.5 kB per connection");
+    Ok(())
+}
+
+#[test]
+fn the_file_stands_where_xdg_says_or_where_it_is_named() -> Tested {
+    let home = Home::with("[advise.window]\nfrobnicate = 1\n")?;
+    let other = tempfile::tempdir()?;
+    let question = ["advise", "window", "--rate", "1Mbit", "--rtt", "100ms"];
+    assert_eq!(home.sweetspot(&question).output()?.status.code(), Some(2));
+    let elsewhere = home.sweetspot(&question).env("XDG_CONFIG_HOME", other.path()).output()?;
+    assert!(elsewhere.status.success(), "{}", words(&elsewhere.stderr));
+    let none = home.sweetspot(&question).env("SWEETSPOT_CONFIG", "").output()?;
+    assert!(none.status.success(), "{}", words(&none.stderr));
+    let missing = home.sweetspot(&question).env("SWEETSPOT_CONFIG", "/nowhere").output()?;
+    assert_eq!(missing.status.code(), Some(2));
+    assert!(words(&missing.stderr).contains("/nowhere"));
+    Ok(())
+}
+
+#[test]
+fn an_unknown_key_is_refused_with_file_line_and_suggestion() -> Tested {
+    for (file, line, meant) in [
+        ("quiet = true\n\n[send]\nsizng = \"max\"\n", 4, "sizing"),
+        ("[serv]\ndir = \"x\"\n", 1, "serve"),
+        ("jsn = true\n", 1, "json"),
+        ("[tune.daemn]\npolicy = \"x\"\n", 1, "daemon"),
+    ] {
+        let output = Home::with(file)?.sweetspot(&["advise", "host"]).output()?;
+        assert_eq!(output.status.code(), Some(2), "{file}");
+        let said = words(&output.stderr);
+        assert!(said.contains(&format!("config.toml: line {line}: ")), "{said}");
+        assert!(said.contains(&format!("(did you mean {meant}?)")), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_wrong_value_is_refused_with_where_it_stands() -> Tested {
+    for (file, place) in [
+        ("[run]\nengine = \"theroy\"\n", "line 2"),
+        ("[run]\njson = \"yes\"\n", "line 2"),
+        ("[run]\nengine = 1999-01-01\n", "line 2"),
+        ("[run\n", "line 1"),
+    ] {
+        let output = Home::with(file)?.sweetspot(&["advise", "host"]).output()?;
+        assert_eq!(output.status.code(), Some(2), "{file}");
+        assert!(words(&output.stderr).contains(place), "{}", words(&output.stderr));
+    }
+    let home = Home::with("")?;
+    let output = home.sweetspot(&["run", "x"]).env("SWEETSPOT_RUN_ENGINE", "theroy").output()?;
+    assert_eq!(output.status.code(), Some(2));
+    assert!(words(&output.stderr).contains("SWEETSPOT_RUN_ENGINE: invalid value 'theroy'"));
+    Ok(())
+}
+
+#[test]
+fn a_key_at_the_top_counts_for_every_verb_that_has_it() -> Tested {
+    let home = Home::with("json = true\n")?;
+    let advice = home.sweetspot(&["advise", "window", "--rate", "1Mbit", "--rtt", "100ms"]);
+    for mut command in [advice, home.sweetspot(&["key"])] {
+        let output = command.output()?;
+        let read: serde_json::Value = serde_json::from_slice(&output.stdout)?;
+        assert!(read.is_object(), "{read}");
+    }
+    Ok(())
+}
+
+#[test]
+fn quiet_leaves_out_what_is_neither_result_nor_error() -> Tested {
+    let home = Home::with("")?;
+    // 10 Gbit/s: the simulator would take longer than is taken unasked, which is worth a note.
+    let question = "advise window --rate 10Gbit --rtt 80ms --buffer 12MB --cross mice:30%";
+    let question: Vec<&str> = question.split(' ').collect();
+    let loud = home.sweetspot(&question).output()?;
+    let quiet = home.sweetspot(&question).env("SWEETSPOT_QUIET", "1").output()?;
+    assert!(words(&loud.stderr).contains("closed forms alone"), "{}", words(&loud.stderr));
+    assert_eq!(words(&quiet.stderr), "");
+    assert_eq!(quiet.stdout, loud.stdout);
+    Ok(())
+}
+
+#[test]
+fn completions_offer_values() -> Tested {
+    let home = Home::with("")?;
+    for shell in ["bash", "zsh", "fish"] {
+        let script =
+            words(&home.sweetspot(&["completions", shell]).output()?.stdout).replace('\\', "");
+        for value in ["sobas:paper", "bbr", "theory", "greedy"] {
+            assert!(script.contains(value), "{shell} does not offer {value}");
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,11 @@
+//! For what a page or a picture is made.
+
+/// Light and dark as the reader's screen has it, or white.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Theme {
+    /// Light or dark, as the reader's screen is set.
+    #[default]
+    Screen,
+    /// White, for paper and for programs that know no media queries.
+    Print,
+}
