@@ -51,7 +51,7 @@ bench-router: bench-build ## Play random router links and fit the predictions of
 bench-sim: build bench-build ## Measure the simulator beside ns-2 and ns-3; writes docs/results/speed.md (about 6 minutes)
 	$(BENCH) sim $(ARGS)
 
-bench-transfer: build bench-build ## Move files beside scp and rsync, and across lossy and long paths; writes docs/results/transfer.md (about 15 minutes; root)
+bench-transfer: build bench-build ## Move files beside scp and rsync, and across lossy and long paths, and interrupt a thousand; writes docs/results/transfer.md (15 minutes and the thousand; root)
 	$(BENCH) transfer $(ARGS)
 
 reproduce: build ## Play ns-2's cases and the papers' figures again; writes docs/results/ns2.md, papers.md and router.md (about three quarters of an hour)
