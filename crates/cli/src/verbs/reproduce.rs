@@ -204,7 +204,8 @@ fn play_all(
         figures.push(play(entry, stage)?);
         let took = eta.lock().unwrap_or_else(PoisonError::into_inner).handle_done(clock::now());
         let (seconds, count) = (took.as_secs_f64(), entries.len());
-        note!("{:>2}/{count} {:<16} {seconds:>6.1} s, {}", i + 1, entry.name, to_go(eta));
+        let left = if i + 1 < count { format!(", {}", to_go(eta)) } else { String::new() };
+        note!("{:>2}/{count} {:<16} {seconds:>6.1} s{left}", i + 1, entry.name);
     }
     Ok(figures)
 }
