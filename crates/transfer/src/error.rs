@@ -282,6 +282,17 @@ pub enum TransferError {
 }
 
 impl TransferError {
+    /// Whether there is nothing left to say to the peer: it said why it ended, or it is gone.
+    pub fn is_peers_doing(&self) -> bool {
+        matches!(
+            self,
+            TransferError::PeerGone { .. }
+                | TransferError::Silent { .. }
+                | TransferError::PeerFailed(_)
+                | TransferError::Refused(_)
+        )
+    }
+
     /// Whether the path or the peer failed, so that the transfer may go on over a new connection.
     pub fn is_of_the_path(&self) -> bool {
         matches!(

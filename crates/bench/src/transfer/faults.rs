@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -166,7 +166,12 @@ impl Place {
                 let size = format!("remount,size={}", self.content * 3);
                 run("mount", &["-o", &size, &self.target.display().to_string()])?;
             } else if !disturbed {
-                break Err(format!("the undisturbed transfer failed: {status}"));
+                let mut said = String::new();
+                if let Some(mut stderr) = sender.stderr.take() {
+                    // What cannot be read is not told.
+                    let _ = stderr.read_to_string(&mut said);
+                }
+                break Err(format!("the undisturbed transfer failed: {status}: {}", said.trim()));
             }
         };
         Signal::TERMINATE.send(server.child.id());
@@ -261,7 +266,7 @@ impl Place {
         let mut command = Command::new(&self.program);
         command.arg("send").arg(self.source.join("")).arg(ticket);
         command.args(["--quiet", "--retry-for", retry_for]);
-        let spawned = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        let spawned = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
         spawned.map_err(|e| format!("send: {e}"))
     }
 

@@ -1,13 +1,16 @@
 //! Peers that are hostile, or die.
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::process::{Command, Stdio};
 
+use sweetspot_linux::clock;
 use sweetspot_protocol::record::{FileEnd, Record};
 use sweetspot_protocol::{Message, frame};
+use sweetspot_units::Duration;
 
 use crate::raw::Raw;
-use crate::running::{Ended, Serve, eventually, file, send};
+use crate::running::{Ended, SWEETSPOT, Serve, eventually, file, send, wait};
 
 /// After all that happened, an honest transfer still goes through; then the server is ended.
 fn still_serves(serve: Serve) -> Ended {
@@ -203,4 +206,36 @@ fn silent_strangers_keep_nobody_out() {
     std::fs::remove_file(serve.directory.join("f")).unwrap();
     let ended = still_serves(serve);
     assert!(ended.stderr.lines().count() < 60, "strangers do not fill the log: {ended:?}");
+}
+
+/// Beside the server stands a forwarder that takes so many bytes, reads nothing more and says that the server is gone.
+#[test]
+fn a_receiver_that_goes_with_its_window_closed_does_not_hold_its_sender() {
+    const TAKEN: usize = 4_000_000;
+    let serve = Serve::start(&[]);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut ticket = serve.ticket();
+    let inner = ticket.port;
+    ticket.port = listener.local_addr().unwrap().port();
+    // Far more than the buffers of both sockets hold.
+    let (file, _) = file(60_000_000);
+    let mut command = Command::new(SWEETSPOT);
+    command.arg("send").arg(file.path()).arg(ticket.to_string()).args(["--retry-for", "1ms"]);
+    let mut sender = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+
+    let mut outer = listener.accept().unwrap().0;
+    let mut server = TcpStream::connect(("127.0.0.1", inner)).unwrap();
+    let (mut answers, mut to_sender) = (server.try_clone().unwrap(), outer.try_clone().unwrap());
+    std::thread::spawn(move || std::io::copy(&mut answers, &mut to_sender));
+    let (mut buffer, mut taken) = ([0; 65536], 0);
+    while taken < TAKEN {
+        let read = outer.read(&mut buffer).unwrap();
+        server.write_all(&buffer[..read]).unwrap();
+        taken += read;
+    }
+    outer.shutdown(Shutdown::Write).unwrap();
+    let gone = clock::now();
+    assert!(wait(&mut sender).is_some_and(|code| code != 0));
+    // It does not wait as for a peer that is silent, which takes 30 s (docs/protocol.md).
+    assert!(clock::now().since(gone) < Duration::from_secs(20));
 }

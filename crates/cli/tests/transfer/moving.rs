@@ -81,6 +81,25 @@ fn many_may_send_at_once() {
     assert_eq!(ended.stdout.lines().count(), 4, "{}", ended.stdout);
 }
 
+/// Who comes second finds the name taken, by what it has brought itself.
+#[test]
+fn senders_of_the_same_content_under_one_name_all_succeed() {
+    let serve = Serve::start(&[]);
+    // Less than a piece: it is written at once when its content is there, and nobody waits for a lock for long.
+    let (file, content) = file(200_000);
+    std::thread::scope(|scope| {
+        for _ in 0..12 {
+            let (file, ticket) = (file.path(), &serve.ticket);
+            scope.spawn(move || {
+                let ended = send(file, ticket, &["--name", "one"]);
+                assert_eq!(ended.code, Some(0), "{ended:?}");
+            });
+        }
+    });
+    eventually_equal(&serve.directory.join("one"), &content);
+    assert_eq!(serve.names(), ["one"]);
+}
+
 #[test]
 fn the_receivers_choice_of_sizing_and_congestion_rules() {
     let serve = Serve::start(&["--once", "--sizing", "kernel", "--congestion", "cubic"]);

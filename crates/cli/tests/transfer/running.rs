@@ -129,7 +129,7 @@ pub fn run(mut command: Command) -> Ended {
 }
 
 /// Waits for a child, but not for ever.
-fn wait(child: &mut Child) -> Option<i32> {
+pub fn wait(child: &mut Child) -> Option<i32> {
     let deadline = clock::now() + Duration::from_secs(60).into();
     loop {
         if let Some(status) = child.try_wait().unwrap() {

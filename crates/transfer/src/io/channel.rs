@@ -340,14 +340,7 @@ impl Channel {
 
     /// Ends the connection because of `error`: the peer is told why, unless that is its own doing or it is gone.
     pub fn part(&self, error: &TransferError) {
-        let peers_doing = matches!(
-            error,
-            TransferError::PeerGone { .. }
-                | TransferError::Silent { .. }
-                | TransferError::PeerFailed(_)
-                | TransferError::Refused(_)
-        );
-        if !peers_doing {
+        if !error.is_peers_doing() {
             self.hang_up(&Message::Failed { reason: error.to_string() });
         }
         self.sever();

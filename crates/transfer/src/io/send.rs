@@ -259,6 +259,10 @@ impl Sending<'_> {
                 let heard = self.listen(frames, &wants);
                 if let Err(error) = &heard {
                     self.stop(error);
+                    if error.is_peers_doing() {
+                        // Its window may be closed for ever: who writes to it would wait for a minute.
+                        channel.sever();
+                    }
                 }
                 heard
             });

@@ -194,6 +194,15 @@ impl TargetDirectory {
         Ok(rustix::fs::openat(&parent, name(path), flags, Mode::empty())?.into())
     }
 
+    /// Whether a file of that name has content of this hash.
+    pub fn has_content(&self, path: &RelativePath, hash: &blake3::Hash) -> io::Result<bool> {
+        let file = self.open_file(path)?;
+        if !file.metadata()?.is_file() {
+            return Ok(false);
+        }
+        Ok(blake3::Hasher::new().update_reader(file)?.finalize() == *hash)
+    }
+
     /// The unfinished file of `path`, new or left by a transfer that was interrupted. `keep`: it is to stay if this
     /// transfer is interrupted. The error is `WouldBlock` if another transfer writes it, and goes on to.
     pub fn temp_file(&self, path: &RelativePath, keep: bool) -> io::Result<TempFile> {
@@ -211,46 +220,50 @@ impl TargetDirectory {
                 clock::sleep_until(clock::now() + LOCK_INTERVAL);
                 continue;
             }
-            // Between opening and locking its owner may have given it its final name, or swept it away.
-            let opened = rustix::fs::fstat(&file)?;
-            let named = rustix::fs::statat(&directory, &name, AtFlags::SYMLINK_NOFOLLOW);
-            if named
-                .is_ok_and(|named| (named.st_dev, named.st_ino) == (opened.st_dev, opened.st_ino))
-            {
-                return Ok(TempFile::new(file, directory, name, keep, opened.st_size > 0));
+            if is_named(&file, &directory, &name)? {
+                let holds_content = file.metadata()?.len() > 0;
+                return Ok(TempFile::new(file, directory, name, keep, holds_content));
             }
         }
     }
 
-    /// Writes a file of one piece, in as few calls as that takes: it has its name when it is whole.
+    /// Writes a file of one piece, in as few calls as that takes: it has its name when it is whole. Returns false if
+    /// another transfer has written the same content meanwhile.
     pub fn write_small(
         &self,
         path: &RelativePath,
         content: &[u8],
         status: &FileStatus,
         replace: bool,
-    ) -> io::Result<()> {
+    ) -> io::Result<bool> {
         let directory = self.parent(path)?;
         let temporary = temp_name(path);
         let flags =
             OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::CREATE | OFlags::EXCL;
         let made = rustix::fs::openat(&directory, &temporary, flags, Mode::RUSR | Mode::WUSR);
-        let temp_file = match made {
-            Ok(file) => TempFile::new(file.into(), directory, temporary, false, false),
+        let made = match made {
+            Ok(file) => Some(File::from(file)),
             // Left by a transfer that was killed, or in use by another.
-            Err(Errno::EXIST) => {
+            Err(Errno::EXIST) => None,
+            Err(error) => return Err(error.into()),
+        };
+        let temp_file = match made {
+            Some(file) if file::try_lock(&file)? && is_named(&file, &directory, &temporary)? => {
+                TempFile::new(file, directory, temporary, false, false)
+            }
+            _ => {
                 let temp_file = self.temp_file(path, false)?;
                 temp_file.file.set_len(0)?;
                 temp_file
             }
-            Err(error) => return Err(error.into()),
         };
-        if !file::try_lock(&temp_file.file)? {
-            return Err(io::ErrorKind::WouldBlock.into());
-        }
         (&temp_file.file).write_all(content)?;
         temp_file.set_status(status)?;
-        temp_file.finish(path, replace)
+        let same = || self.has_content(path, &blake3::hash(content));
+        match temp_file.finish(path, replace) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && same()? => Ok(false),
+            finished => finished.map(|()| true),
+        }
     }
 
     /// Whether an interrupted transfer left something of `path`.
@@ -337,6 +350,13 @@ impl TempFile {
         Ok(())
     }
 
+    /// Removes it: nobody needs its content any more.
+    pub fn discard(&self) {
+        // As when it is dropped, it stays where it cannot be removed.
+        let _ = rustix::fs::unlinkat(&self.directory, &self.name, AtFlags::empty());
+        self.done.store(true, Ordering::Release);
+    }
+
     /// Gives it extended attributes, permissions and the time of its last change.
     pub fn set_status(&self, status: &FileStatus) -> io::Result<()> {
         let flags = rustix::fs::XattrFlags::empty();
@@ -351,9 +371,17 @@ impl Drop for TempFile {
     fn drop(&mut self) {
         let is_of_use = self.keep && self.holds_content.load(Ordering::Acquire);
         if !self.done.load(Ordering::Acquire) && !is_of_use {
-            let _ = rustix::fs::unlinkat(&self.directory, &self.name, AtFlags::empty());
+            self.discard();
         }
     }
+}
+
+/// Whether `file` still has that name: between opening and locking it its owner may have given it its final one, or
+/// swept it away.
+fn is_named(file: &File, directory: &OwnedFd, name: &str) -> io::Result<bool> {
+    let opened = rustix::fs::fstat(file)?;
+    let named = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW);
+    Ok(named.is_ok_and(|named| (named.st_dev, named.st_ino) == (opened.st_dev, opened.st_ino)))
 }
 
 /// Syncs the directory that holds `path`, so that its name survives a power cut.
@@ -478,6 +506,17 @@ mod tests {
         assert_eq!(names(dir.path()), ["f"]);
         target.temp_file(&path("f"), false).unwrap().finish(&path("f"), true).unwrap();
         assert_eq!(fs::read(dir.path().join("f")).unwrap(), b"");
+    }
+
+    #[test]
+    fn content_is_known_by_its_hash_and_what_is_discarded_is_gone() {
+        let (dir, target) = target();
+        fs::write(dir.path().join("f"), "there").unwrap();
+        assert!(target.has_content(&path("f"), &blake3::hash(b"there")).unwrap());
+        assert!(!target.has_content(&path("f"), &blake3::hash(b"other")).unwrap());
+        left(&target, "f");
+        target.temp_file(&path("f"), true).unwrap().discard();
+        assert_eq!(names(dir.path()), ["f"]);
     }
 
     #[test]

@@ -137,14 +137,18 @@ impl IncomingFiles {
             let (sent, received) = (sent.unwrap_or(hash).to_string(), hash.to_string());
             return self.give_up(file, &TransferError::WrongHash { sent, received }.to_string());
         }
-        match self.put_in_place(file) {
+        match self.put_in_place(file, &hash) {
             Ok(written) => self.close(file, Ok((hash, written))),
             Err(error) => self.give_up(file, &error.to_string()),
         }
     }
 
-    /// Gives a file its mode, its time and its name. Returns whether it was written.
-    fn put_in_place(&self, file: &IncomingFile) -> Result<bool, TransferError> {
+    /// Gives a file, whose content has this `hash`, its mode, its time and its name. Returns whether it was written.
+    fn put_in_place(
+        &self,
+        file: &IncomingFile,
+        hash: &blake3::Hash,
+    ) -> Result<bool, TransferError> {
         let failed = |error| exists_or(&file.path, error);
         let Destination::Directory { target, .. } = &self.destination else {
             io::stdout().flush().map_err(failed)?;
@@ -178,7 +182,18 @@ impl IncomingFiles {
             // Its content before its name, so that a power cut never leaves a name without content.
             temp_file.file.sync_all().map_err(failed)?;
         }
-        temp_file.finish(&file.path, self.policy.replace).map_err(failed)?;
+        match temp_file.finish(&file.path, self.policy.replace) {
+            // Another transfer of the same content was faster: that of a sender that was killed, say, after it had
+            // sent this file.
+            Err(error)
+                if error.kind() == io::ErrorKind::AlreadyExists
+                    && target.has_content(&file.path, hash).map_err(failed)? =>
+            {
+                temp_file.discard();
+                return Ok(false);
+            }
+            finished => finished.map_err(failed)?,
+        }
         if large {
             target::sync_parent(target, &file.path).map_err(failed)?;
         } else {

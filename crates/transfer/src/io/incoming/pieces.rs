@@ -129,16 +129,19 @@ impl IncomingFiles {
             content.finishing = true;
         }
         let written = target.write_small(&file.path, bytes, &file.status, self.policy.replace);
-        if let Err(error) = written {
-            self.give_up(file, &exists_or(&file.path, error).to_string());
-            return Ok(());
-        }
+        let written = match written {
+            Ok(written) => written,
+            Err(error) => {
+                self.give_up(file, &exists_or(&file.path, error).to_string());
+                return Ok(());
+            }
+        };
         {
             let mut state = lock(&self.state);
             state.content += Bytes::new(length);
             state.small_files = true;
         }
-        self.close(file, Ok((blake3::Hash::from_bytes(header.hash), true)));
+        self.close(file, Ok((blake3::Hash::from_bytes(header.hash), written)));
         Ok(())
     }
 
