@@ -62,3 +62,21 @@ pub fn out_while_read(words: fmt::Arguments<'_>) -> Result<bool, String> {
 pub fn err(words: fmt::Arguments<'_>) {
     let _ = writeln!(io::stderr().lock(), "{words}");
 }
+
+/// The width of a line.
+const WIDTH: usize = 80;
+
+/// Prints words on lines of [`WIDTH`] columns at most, those after the first indented further.
+pub fn wrapped(words: &str, indent: &str) {
+    let mut line = indent.to_owned();
+    for word in words.split_whitespace() {
+        let blank = line.trim().is_empty();
+        if !blank && line.chars().count() + 1 + word.chars().count() > WIDTH {
+            out!("{line}");
+            line = format!("{indent}  {word}");
+        } else {
+            line = if blank { format!("{line}{word}") } else { format!("{line} {word}") };
+        }
+    }
+    out!("{line}");
+}

@@ -17,6 +17,8 @@ pub(crate) struct DirectionCounters {
     pub buffer_drops: u64,
     /// Lost at random, as asked.
     pub random_losses: u64,
+    /// Dropped by the policer.
+    pub policer_drops: u64,
     /// Still on the path at the end.
     pub held: u64,
     /// Longer than the MTU although every offload is off; not let through.
@@ -46,7 +48,8 @@ pub(crate) struct DirectionCounters {
 impl DirectionCounters {
     /// Law 7: nothing appears, nothing vanishes.
     pub fn conserved(&self) -> bool {
-        let gone = self.buffer_drops + self.random_losses + self.send_failures;
+        let dropped = self.buffer_drops + self.random_losses + self.policer_drops;
+        let gone = dropped + self.send_failures;
         self.packets_in == self.packets_out + gone + self.held
     }
 }

@@ -5,7 +5,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use sweetspot_linux::clock;
 use sweetspot_linux::event_fd::EventFd;
 use sweetspot_linux::packet::PacketPort;
-use sweetspot_path::PathSpec;
+use sweetspot_path::{PathSpec, Variation};
 use sweetspot_units::{Rate, Time};
 
 use crate::certificate::Certificate;
@@ -104,6 +104,13 @@ impl Emulation {
     /// Changes the bottleneck's rate far to near. A rate of zero is ignored.
     pub fn set_rate_down(&self, rate: Rate) {
         self.command(Command::RateDown(rate));
+    }
+
+    /// Varies the path from now on: near to far, and far to near. Time 0 of the variations is `start`, on the clock of
+    /// [`clock::now`].
+    pub fn vary(&self, start: Time, up: Variation, down: Variation) {
+        self.command(Command::VaryUp(start, up));
+        self.command(Command::VaryDown(start, down));
     }
 
     /// Stops carrying packets and returns the certificate. Processes that still run on the two sides lose their

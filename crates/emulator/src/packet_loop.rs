@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, Sender};
 
 use sweetspot_linux::clock;
 use sweetspot_linux::packet::PacketPort;
-use sweetspot_path::{DirectionSpec, PathSpec};
+use sweetspot_path::{DirectionSpec, PathSpec, Variation};
 use sweetspot_units::{Duration, Rate, Time};
 
 use crate::counters::DirectionCounters;
@@ -27,12 +27,16 @@ const MIN_ARRIVAL_WAIT: Duration = Duration::from_micros(100);
 const ARRIVAL_BATCH: usize = 64;
 
 /// A command to the running loop.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) enum Command {
     /// Change the rate of the direction near to far.
     RateUp(Rate),
     /// Change the rate of the direction far to near.
     RateDown(Rate),
+    /// Vary the direction near to far; the time is the variation's time 0.
+    VaryUp(Time, Variation),
+    /// Vary the direction far to near.
+    VaryDown(Time, Variation),
     /// Stop.
     Stop,
 }
@@ -64,7 +68,6 @@ pub(crate) struct PacketLoop {
     up: PathDirection,
     down: PathDirection,
     pool: Pool,
-    arrival_wait: Duration,
     rest: SleepMonitor,
     started: Time,
     next_sample: Time,
@@ -81,8 +84,6 @@ impl PacketLoop {
         (near, far): (PacketPort, PacketPort),
         (commands, samples): (Receiver<Command>, Sender<PathSample>),
     ) -> PacketLoop {
-        // Half the delay: an arrival is always seen before it can be due.
-        let arrival_wait = (spec.up.delay.min(spec.down.delay) / 2).min(MAX_ARRIVAL_WAIT);
         PacketLoop {
             near,
             far,
@@ -95,7 +96,6 @@ impl PacketLoop {
                 spec.seed ^ 0x646f_776e,
             ),
             pool: Pool::new(frame_size(spec.mtu), pool_slots(spec)),
-            arrival_wait,
             rest: SleepMonitor::new(started),
             started,
             next_sample: started,
@@ -183,6 +183,8 @@ impl PacketLoop {
             match command {
                 Command::RateUp(rate) => self.up.set_rate(clock::now(), rate),
                 Command::RateDown(rate) => self.down.set_rate(clock::now(), rate),
+                Command::VaryUp(start, variation) => self.up.vary(start, &variation),
+                Command::VaryDown(start, variation) => self.down.vary(start, &variation),
                 Command::Stop => return true,
             }
         }
@@ -193,15 +195,18 @@ impl PacketLoop {
     fn next_work(&mut self) -> Wait {
         let now = clock::now();
         let due = [self.up.poll_timeout(), self.down.poll_timeout()].into_iter().flatten().min();
+        // Half the delay: an arrival is always seen before it can be due.
+        let arrival_wait =
+            (self.up.least_delay().min(self.down.least_delay()) / 2).min(MAX_ARRIVAL_WAIT);
         let until = due.map_or(self.next_sample, |due| due.min(self.next_sample));
         let least = self.rest.began(now);
         if until < least {
             // What comes in during the least rest is not waited for either.
             Wait::Time(least)
-        } else if due.is_none() || self.arrival_wait < MIN_ARRIVAL_WAIT {
+        } else if due.is_none() || arrival_wait < MIN_ARRIVAL_WAIT {
             Wait::ArrivalOr(until)
         } else {
-            Wait::Time(until.min(now + self.arrival_wait))
+            Wait::Time(until.min(now + arrival_wait))
         }
     }
 }

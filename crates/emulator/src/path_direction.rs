@@ -1,6 +1,6 @@
 use sweetspot_linux::clock;
 use sweetspot_linux::packet::{MAX_BATCH_FRAMES, PacketPort, ReceivedFrame};
-use sweetspot_path::{Direction, DirectionSpec, DropReason, Fan, Packet};
+use sweetspot_path::{Direction, DirectionSpec, DropReason, Fan, Packet, Variation};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use crate::counters::DirectionCounters;
@@ -16,7 +16,6 @@ pub(crate) struct PathDirection {
     /// What waits for its extra delay.
     fan: Fan<PacketHandle>,
     largest: usize,
-    delay: Duration,
     /// The queue has been judged as of this time; what arrived before it comes too late to have
     /// been in it and counts as arriving now.
     decided: Time,
@@ -58,7 +57,6 @@ impl PathDirection {
             extra_delays,
             fan: Fan::default(),
             largest: frame_size(mtu),
-            delay: spec.delay,
             decided: Time::ZERO,
             batch: Vec::with_capacity(MAX_BATCH_FRAMES),
             run: None,
@@ -88,6 +86,7 @@ impl PathDirection {
             match dropped.reason {
                 DropReason::Queue => self.counters.buffer_drops += 1,
                 DropReason::RandomLoss => self.counters.random_losses += 1,
+                DropReason::Policer => self.counters.policer_drops += 1,
             }
         }
         self.free_dropped(pool);
@@ -127,7 +126,10 @@ impl PathDirection {
             batch.push(delivery);
         }
         self.free_dropped(pool);
-        self.decided = self.decided.max(now - self.delay);
+        self.decided = self.decided.max(now - self.direction.least_delay());
+        for (_, packet) in &batch {
+            pool.write_mark(*packet);
+        }
         let mut rest = &batch[..];
         while let Some(&(_, first)) = rest.first() {
             let mut frames = [pool.frame(first); MAX_BATCH_FRAMES];
@@ -167,6 +169,7 @@ impl PathDirection {
             queue_delay: backlog / link.rate(),
             buffer_drops: self.counters.buffer_drops,
             random_losses: self.counters.random_losses,
+            policer_drops: self.counters.policer_drops,
             arrived: self.counters.packets_in,
             delivered: self.counters.bytes_out,
         }
@@ -176,6 +179,16 @@ impl PathDirection {
     pub fn set_rate(&mut self, now: Time, rate: Rate) {
         self.direction.set_rate(now, rate);
         self.decided = self.decided.max(now);
+    }
+
+    /// Varies from now on; time 0 of `variation` is `start`.
+    pub fn vary(&mut self, start: Time, variation: &Variation) {
+        self.direction.vary(start, variation);
+    }
+
+    /// The least time from the bottleneck to the exit.
+    pub fn least_delay(&self) -> Duration {
+        self.direction.least_delay()
     }
 
     /// Ends the counting.

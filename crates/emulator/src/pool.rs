@@ -21,6 +21,16 @@ pub(crate) struct PacketHandle {
     pub follows: bool,
     /// Its flow: addresses, protocol and ports, hashed.
     flow: u32,
+    ecn: Ecn,
+}
+
+/// What a packet's ECN field allows (RFC 3168 section 5), and what the path makes of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ecn {
+    NotCapable,
+    Capable,
+    /// "Congestion experienced" is to be written into it.
+    Marked,
 }
 
 impl Packet for PacketHandle {
@@ -30,6 +40,49 @@ impl Packet for PacketHandle {
 
     fn flow(&self) -> u64 {
         self.flow.into()
+    }
+
+    fn mark_ecn(&mut self) -> bool {
+        if self.ecn == Ecn::Capable {
+            self.ecn = Ecn::Marked;
+        }
+        self.ecn == Ecn::Marked
+    }
+}
+
+/// Where an Ethernet frame has its type, and IPv4's number there.
+const ETHER_TYPE: std::ops::Range<usize> = 12..14;
+const IPV4: [u8; 2] = [0x08, 0x00];
+/// Where an IPv4 header has its first word, which ends in the ECN field, and its checksum.
+const FIRST_WORD: std::ops::Range<usize> = ETHERNET_HEADER..ETHERNET_HEADER + 2;
+const CHECKSUM: std::ops::Range<usize> = ETHERNET_HEADER + 10..ETHERNET_HEADER + 12;
+/// The field's bits, both of which are set for "congestion experienced".
+const ECN_BITS: u16 = 0b11;
+
+fn ecn_of(frame: &[u8]) -> Ecn {
+    match frame.get(FIRST_WORD) {
+        Some([_, tos]) if frame[ETHER_TYPE] == IPV4 && u16::from(*tos) & ECN_BITS != 0 => {
+            Ecn::Capable
+        }
+        _ => Ecn::NotCapable,
+    }
+}
+
+/// Writes "congestion experienced" into an IPv4 frame.
+fn write_mark(frame: &mut [u8]) {
+    let word = |frame: &[u8], at: std::ops::Range<usize>| {
+        frame.get(at).map_or(0, |bytes| u16::from_be_bytes([bytes[0], bytes[1]]))
+    };
+    let (before, checksum) = (word(frame, FIRST_WORD), word(frame, CHECKSUM));
+    let after = before | ECN_BITS;
+    // RFC 1624: HC' = ~(~HC + ~m + m')
+    let sum = u32::from(!checksum) + u32::from(!before) + u32::from(after);
+    let folded = (sum & 0xffff) + (sum >> 16);
+    let folded = (folded & 0xffff) + (folded >> 16);
+    for (at, word) in [(FIRST_WORD, after), (CHECKSUM, !(folded as u16))] {
+        if let Some(bytes) = frame.get_mut(at) {
+            bytes.copy_from_slice(&word.to_be_bytes());
+        }
     }
 }
 
@@ -81,8 +134,16 @@ impl Pool {
         let slot = self.free.pop().unwrap_or_default();
         let (chunk, start) = self.place(slot);
         self.chunks[chunk][start..start + frame.len()].copy_from_slice(frame);
-        let flow = flow_of(frame);
-        PacketHandle { slot, length: frame.len() as u32, host_pair, follows, flow }
+        let (flow, ecn) = (flow_of(frame), ecn_of(frame));
+        PacketHandle { slot, length: frame.len() as u32, host_pair, follows, flow, ecn }
+    }
+
+    /// Writes the mark of `packet`, if it has one, into its frame.
+    pub fn write_mark(&mut self, packet: PacketHandle) {
+        if packet.ecn == Ecn::Marked {
+            let (chunk, start) = self.place(packet.slot);
+            write_mark(&mut self.chunks[chunk][start..start + packet.length as usize]);
+        }
     }
 
     /// The frame of `packet`.
@@ -122,6 +183,43 @@ mod tests {
             (0..2000_u32).map(|n| pool.store(&n.to_be_bytes(), 0, false)).collect();
         for (n, packet) in (0_u32..).zip(&handles) {
             assert_eq!(pool.frame(*packet), n.to_be_bytes());
+        }
+    }
+
+    /// The sum of the header's words in ones' complement, which is all ones in a valid header (RFC 1071).
+    fn header_sum(frame: &[u8]) -> u32 {
+        let words = frame[ETHERNET_HEADER..ETHERNET_HEADER + 20].chunks(2);
+        let sum: u32 = words.map(|w| u32::from(u16::from_be_bytes([w[0], w[1]]))).sum();
+        let sum = (sum & 0xffff) + (sum >> 16);
+        (sum & 0xffff) + (sum >> 16)
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn a_mark_leaves_a_valid_header(mut header in proptest::array::uniform20(0_u8..), ect in 1_u8..4) {
+            header[0] = 0x45;
+            header[1] = header[1] & !3 | ect;
+            (header[10], header[11]) = (0, 0);
+            let mut frame = [&[0; 12][..], &IPV4, &header].concat();
+            let checksum = !(header_sum(&frame) as u16);
+            frame[CHECKSUM].copy_from_slice(&checksum.to_be_bytes());
+            let mut pool = Pool::new(100, 1);
+            let mut packet = pool.store(&frame, 0, false);
+            proptest::prop_assert!(packet.mark_ecn());
+            pool.write_mark(packet);
+            let marked = pool.frame(packet);
+            proptest::prop_assert_eq!(marked[FIRST_WORD][1], frame[FIRST_WORD][1] | 3);
+            proptest::prop_assert_eq!(header_sum(marked), 0xffff);
+        }
+    }
+
+    #[test]
+    fn what_does_not_support_ecn_is_not_marked() {
+        let mut pool = Pool::new(100, 1);
+        let not_ect = [&[0; 12][..], &IPV4, &[0x45, 0xfc], &[0; 18]].concat();
+        let arp = [&[0; 12][..], &[0x08, 0x06], &[0x45, 0x01], &[0; 18]].concat();
+        for frame in [&not_ect[..], &arp, b"short"] {
+            assert!(!pool.store(frame, 0, false).mark_ecn());
         }
     }
 

@@ -24,8 +24,17 @@ pub struct DirectionSample {
     pub buffer_drops: u64,
     /// Packets lost at random.
     pub random_losses: u64,
+    /// Packets dropped by the policer.
+    pub policer_drops: u64,
     /// Packets that arrived at the entry.
     pub arrived: u64,
     /// IP bytes released at the exit.
     pub delivered: Bytes,
+}
+
+impl DirectionSample {
+    /// Packets dropped on the path so far, for any of its reasons.
+    pub fn dropped(&self) -> u64 {
+        self.buffer_drops + self.random_losses + self.policer_drops
+    }
 }

@@ -39,4 +39,3 @@ pub use certificate::Certificate;
 pub use engine::{Lab, LabRun, LabSeriesRow};
 pub use error::LabError;
 pub use isolated::isolated;
-pub use plan::direction_of;

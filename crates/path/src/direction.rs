@@ -1,22 +1,25 @@
 use std::collections::VecDeque;
 
-use sweetspot_units::{Bytes, Rate, Time};
+use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use crate::{
-    Codel, CodelConfig, Counters, DirectionSpec, Discipline, DropTail, FqCodel, FqCodelConfig,
-    Link, Packet, Pipe, Propagation, QueueDiscipline, RandomLoss, Red, RedConfig,
+    Changes, Counters, DirectionSpec, Discipline, Link, Packet, Pipe, Policer, Propagation,
+    RandomLoss, Variation,
 };
 
-/// One direction of a path: random loss, then the queue and its link, then propagation. What a discipline drops after
+/// One direction of a path: random loss, a policer, then the queue and its link, then propagation. What a discipline drops after
 /// it had let it in comes out of [`Direction::poll_dropped`].
 #[derive(Debug)]
 pub struct Direction<P> {
     loss: RandomLoss,
+    policer: Option<Policer>,
     link: Link<P, Discipline<P>>,
     /// What the discipline dropped at the head of the queue.
     victims: VecDeque<P>,
     propagation: Propagation,
+    changes: Changes,
     pipe: Pipe<P>,
+    /// Lost at random or dropped by the policer.
     lost: u64,
 }
 
@@ -27,6 +30,8 @@ pub enum DropReason {
     Queue,
     /// It was lost at random.
     RandomLoss,
+    /// The policer's bucket did not hold its size.
+    Policer,
 }
 
 /// A dropped packet and the reason.
@@ -42,10 +47,12 @@ impl<P: Packet> Direction<P> {
     /// An idle direction as `spec` describes it, for packets of up to `mtu`. `seed` decides loss and jitter.
     pub fn new(spec: &DirectionSpec, mtu: Bytes, seed: u64) -> Direction<P> {
         Direction {
-            loss: RandomLoss::new(spec.loss, seed),
-            link: Link::new(spec.rate, discipline(spec, mtu, seed)),
+            loss: spec.random_loss(seed),
+            policer: spec.policer(),
+            link: spec.link_behind(spec.discipline(mtu, seed)),
             victims: VecDeque::new(),
-            propagation: Propagation::new(spec.delay, spec.jitter, seed),
+            propagation: Propagation::new(spec, seed),
+            changes: Changes::default(),
             pipe: Pipe::default(),
             lost: 0,
         }
@@ -61,6 +68,15 @@ impl<P: Packet> Direction<P> {
             self.lost += 1;
             return Err(Dropped { packet, reason: DropReason::RandomLoss });
         }
+        if let Some(policer) = &mut self.policer
+            && !policer.admits(now, packet.wire_size())
+        {
+            self.lost += 1;
+            return Err(Dropped { packet, reason: DropReason::Policer });
+        }
+        if self.link.poll_timeout().is_none() {
+            self.changes.apply(now, &mut self.link, &mut self.propagation);
+        }
         self.link
             .handle_arrival(now, packet)
             .map_err(|packet| Dropped { packet, reason: DropReason::Queue })
@@ -68,17 +84,18 @@ impl<P: Packet> Direction<P> {
 
     /// When to call [`Direction::poll_delivery`] next; `None` while no packet is inside.
     pub fn poll_timeout(&self) -> Option<Time> {
-        match (self.link.poll_timeout(), self.pipe.poll_timeout()) {
-            // What leaves the link at t comes out of the pipe at t + delay at the earliest.
-            (Some(leaves), None) => Some(leaves + self.propagation.delay()),
-            (_, due) => due,
+        // What leaves the link at t comes out of the pipe at t + delay at the earliest.
+        let next = self.link.poll_timeout().map(|leaves| leaves + self.least_delay());
+        match (next, self.pipe.poll_timeout()) {
+            (Some(next), Some(due)) if self.propagation.reorders() => Some(next.min(due)),
+            (next, due) => due.or(next),
         }
     }
 
     /// The next packet that is through by `now`, with the time at which it was due.
     pub fn poll_delivery(&mut self, now: Time) -> Option<(Time, P)> {
         // What leaves the link later than this cannot be through by `now`.
-        self.advance(now - self.propagation.delay());
+        self.advance(now - self.least_delay());
         self.pipe.poll_exit(now)
     }
 
@@ -86,6 +103,19 @@ impl<P: Packet> Direction<P> {
     pub fn poll_dropped(&mut self) -> Option<Dropped<P>> {
         let packet = self.victims.pop_front()?;
         Some(Dropped { packet, reason: DropReason::Queue })
+    }
+
+    /// The least propagation that a packet which has not left the link can have.
+    pub fn least_delay(&self) -> Duration {
+        self.changes.least(&self.propagation)
+    }
+
+    /// Varies as `variation` says from now on; its time 0 is `start`.
+    pub fn vary(&mut self, start: Time, variation: &Variation) {
+        if let Some(trace) = &variation.trace {
+            self.link.follow(trace.starting_at(start));
+        }
+        self.changes.replace(start, &variation.changes);
     }
 
     /// Changes the bottleneck's rate from `now` on.
@@ -113,29 +143,17 @@ impl<P: Packet> Direction<P> {
     /// Works off what has left the link by `now`, so that [`Direction::link`] shows its backlog
     /// as it stands then. Arrivals before `now` must have been handed in.
     pub fn advance(&mut self, now: Time) {
-        let victims = &mut self.victims;
-        while let Some((left, packet)) =
-            self.link.poll_departure(now, &mut |victim| victims.push_back(victim))
-        {
-            self.pipe.handle_entry(self.propagation.handle_departure(left), packet);
-        }
-    }
-}
-
-/// The queue that `spec` names.
-fn discipline<P>(spec: &DirectionSpec, mtu: Bytes, seed: u64) -> Discipline<P> {
-    match spec.queue {
-        QueueDiscipline::DropTail => Discipline::DropTail(DropTail::new(spec.buffer)),
-        QueueDiscipline::Red => {
-            let config = RedConfig::new(spec.buffer, mtu, mtu / spec.rate);
-            Discipline::Red(Box::new(Red::new(config, seed)))
-        }
-        QueueDiscipline::Codel => {
-            Discipline::Codel(Box::new(Codel::new(spec.buffer, CodelConfig::default())))
-        }
-        QueueDiscipline::FqCodel => {
-            let config = FqCodelConfig::new(spec.buffer.in_packets(mtu));
-            Discipline::FqCodel(Box::new(FqCodel::new(config, seed)))
+        while let Some(end) = self.link.poll_timeout().filter(|end| *end <= now) {
+            self.changes.apply(end, &mut self.link, &mut self.propagation);
+            let victims = &mut self.victims;
+            let left = self.link.poll_departure(end, &mut |victim| victims.push_back(victim));
+            let Some((left, packet)) = left else { continue };
+            let out = self.propagation.handle_departure(left);
+            if self.propagation.reorders() {
+                self.pipe.handle_overtaking_entry(out, packet);
+            } else {
+                self.pipe.handle_entry(self.changes.in_order(out), packet);
+            }
         }
     }
 }

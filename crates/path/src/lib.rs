@@ -1,10 +1,10 @@
-//! The elements of a network path as sans-IO state machines: queue, link, propagation, loss, jitter.
+//! The elements of a network path as sans-IO state machines: queue, link, propagation, loss, policer, jitter.
 //!
 //! The crate is for whoever plays packets across a path: the simulator in virtual time and the emulator in real time
 //! use the same elements. It reads no clock and touches no operating system.
 //!
 //! A [`Link`] serves a [`Queue`] at a rate. A [`Pipe`] delays what left the link. Bytes in flight on the wire never
-//! count as buffer. A [`Direction`] chains random loss, queue, link and propagation. A [`Fan`] behind it gives flows
+//! count as buffer. A [`Direction`] chains random loss, policer, queue, link and propagation. A [`Fan`] behind it gives flows
 //! their own round trips. A [`Conduit`] is a drop-tail queue, link and pipe in one, for speed. A [`PathSpec`] is a
 //! path as written on the command line.
 //!
@@ -44,31 +44,42 @@
 
 mod conduit;
 mod direction;
+mod direction_spec;
 mod fan;
 mod jitter;
 mod link;
 mod loss;
+mod named;
 mod pipe;
 mod propagation;
 mod queue;
 mod random;
 mod ring;
 mod spec;
+mod token_bucket;
+mod trace;
+mod variation;
 
 pub use conduit::{Conduit, Waits};
 pub use direction::{Direction, DropReason, Dropped};
+pub use direction_spec::{DirectionSpec, PolicerSpec, QueueDiscipline};
 pub use fan::Fan;
 pub use jitter::Jitter;
 pub use link::Link;
 pub use loss::RandomLoss;
+pub use named::{NAMED_PATHS, NamedPath, named_path};
 pub use pipe::Pipe;
 pub use propagation::Propagation;
 pub use queue::{
-    Codel, CodelConfig, Discipline, DropTail, FqCodel, FqCodelConfig, Queue, Red, RedConfig,
+    Codel, CodelConfig, Discipline, DropTail, FqCodel, FqCodelConfig, Pie, PieConfig, Queue, Red,
+    RedConfig,
 };
 pub use random::Random;
 pub use ring::Ring;
-pub use spec::{DirectionSpec, PathError, PathSpec, QueueDiscipline};
+pub use spec::{PathError, PathSpec};
+pub use token_bucket::{Policer, TokenBucket};
+pub use trace::{DeliveryTrace, TraceError};
+pub use variation::{Change, Changes, Variation};
 
 use sweetspot_units::Bytes;
 

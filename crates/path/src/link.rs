@@ -1,21 +1,35 @@
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use crate::{Counters, Packet, Queue};
+use crate::{Counters, DeliveryTrace, Packet, Queue, TokenBucket};
 
-/// A transmitter, which takes packets from its queue and sends them at a constant rate.
+/// A transmitter, which takes packets from its queue and sends them at a constant rate, out of a token bucket, or when
+/// a trace has an opportunity.
 ///
 /// A packet leaves when its last bit has been sent. Service times carry their sub-nanosecond
 /// remainder through a busy period, so that the long-run rate is exact. One timer is pending at
 /// most: the end of the packet in service.
 #[derive(Debug)]
 pub struct Link<P, Q> {
-    rate: Rate,
+    transmitter: Transmitter,
     queue: Q,
     service: Option<PacketInService<P>>,
+    counters: Counters,
+}
+
+/// When a packet in service has left.
+#[derive(Debug)]
+enum Transmitter {
+    Constant(ConstantRate),
+    Shaper(TokenBucket),
+    Trace(DeliveryTrace),
+}
+
+#[derive(Debug)]
+struct ConstantRate {
+    rate: Rate,
     /// What the busy period's service times lost to whole nanoseconds, in bit·ns/rate. It starts
     /// just below one: a packet has left when its last bit has.
     remainder: u64,
-    counters: Counters,
 }
 
 #[derive(Debug)]
@@ -29,7 +43,17 @@ impl<P: Packet, Q: Queue<P>> Link<P, Q> {
     /// An idle link of `rate` (not zero) behind `queue`.
     pub fn new(rate: Rate, queue: Q) -> Link<P, Q> {
         assert!(rate > Rate::ZERO, "a link needs a rate above zero");
-        Link { rate, queue, service: None, remainder: 0, counters: Counters::default() }
+        Link::of(Transmitter::Constant(ConstantRate { rate, remainder: 0 }), queue)
+    }
+
+    /// An idle shaper behind `queue`: each packet leaves when the bucket holds its size, so that after a pause up to
+    /// the bucket's depth leaves at once (Linux's tbf without a peak rate).
+    pub fn shaper(bucket: TokenBucket, queue: Q) -> Link<P, Q> {
+        Link::of(Transmitter::Shaper(bucket), queue)
+    }
+
+    fn of(transmitter: Transmitter, queue: Q) -> Link<P, Q> {
+        Link { transmitter, queue, service: None, counters: Counters::default() }
     }
 
     /// A packet arrives at the queue. The error is the packet that was dropped.
@@ -47,7 +71,9 @@ impl<P: Packet, Q: Queue<P>> Link<P, Q> {
         }
         self.counters.queued += 1;
         if self.service.is_none() {
-            self.remainder = self.rate.bits_per_second() - 1;
+            if let Transmitter::Constant(constant) = &mut self.transmitter {
+                constant.remainder = constant.rate.bits_per_second() - 1;
+            }
             // A queue may drop at its head only while others wait; the sole packet is served.
             self.serve_next(now, &mut |_| {});
         }
@@ -76,20 +102,39 @@ impl<P: Packet, Q: Queue<P>> Link<P, Q> {
     }
 
     /// Changes the rate. The bits of the packet in service that are not yet sent go at the new
-    /// rate.
+    /// rate. A trace goes on as it is.
     pub fn set_rate(&mut self, now: Time, rate: Rate) {
         assert!(rate > Rate::ZERO, "a link needs a rate above zero");
+        let before = self.rate();
+        match &mut self.transmitter {
+            Transmitter::Constant(constant) => *constant = ConstantRate { rate, remainder: 0 },
+            Transmitter::Shaper(bucket) => bucket.set_rate(now, rate),
+            Transmitter::Trace(_) => return,
+        }
         if let Some(service) = &mut self.service {
             let left = service.ends.since(now);
-            service.ends = now + left.scaled(self.rate.as_f64() / rate.as_f64());
+            service.ends = now + left.scaled(before.as_f64() / rate.as_f64());
         }
-        self.remainder = 0;
-        self.rate = rate;
     }
 
-    /// The current rate.
+    /// Sends when `trace` has an opportunity, from the next packet on.
+    pub fn follow(&mut self, trace: DeliveryTrace) {
+        self.transmitter = Transmitter::Trace(trace);
+    }
+
+    /// The current rate; a trace's mean rate.
+    #[inline]
     pub fn rate(&self) -> Rate {
-        self.rate
+        match &self.transmitter {
+            Transmitter::Constant(constant) => constant.rate,
+            Transmitter::Shaper(bucket) => bucket.rate(),
+            Transmitter::Trace(trace) => trace.mean_rate(),
+        }
+    }
+
+    /// The queue.
+    pub fn queue(&self) -> &Q {
+        &self.queue
     }
 
     /// Bytes in the buffer, the packet in service included.
@@ -128,11 +173,30 @@ impl<P: Packet, Q: Queue<P>> Link<P, Q> {
         self.counters.dropped += victims;
         self.counters.queued -= victims;
         self.service = next.map(|(packet, size)| {
-            let ends = start + self.service_time(size);
+            let ends = self.transmitter.handle_service(start, size);
             PacketInService { packet, size, ends }
         });
     }
+}
 
+impl Transmitter {
+    /// When a packet of `size` whose service starts at `start` has left.
+    #[inline]
+    fn handle_service(&mut self, start: Time, size: Bytes) -> Time {
+        match self {
+            Transmitter::Constant(constant) => start + constant.service_time(size),
+            Transmitter::Shaper(bucket) => {
+                let ends = bucket.holds_at(start, size);
+                bucket.take(start, size);
+                ends
+            }
+            Transmitter::Trace(trace) => trace.handle_service(start, size),
+        }
+    }
+}
+
+impl ConstantRate {
+    #[inline]
     fn service_time(&mut self, size: Bytes) -> Duration {
         // size * 8 bit * 10^9 ns/s fits 64 bits up to 2 GB.
         let work = size.get() * 8_000_000_000 + self.remainder;

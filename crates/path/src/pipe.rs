@@ -4,7 +4,8 @@ use sweetspot_units::Time;
 
 use crate::Counters;
 
-/// Propagation without reordering: packets come out when they are due, in the order in which they went in.
+/// Packets under way: each comes out when it is due. By [`Pipe::handle_entry`] they keep the order in which they went
+/// in, by [`Pipe::handle_overtaking_entry`] they need not.
 #[derive(Debug, Clone)]
 pub struct Pipe<P> {
     flying: VecDeque<(Time, P)>,
@@ -21,9 +22,17 @@ impl<P> Pipe<P> {
     /// Puts in a packet that comes out at `due`, or right behind the one before it if that one is due later.
     pub fn handle_entry(&mut self, due: Time, packet: P) {
         let due = self.flying.back().map_or(due, |(last, _)| due.max(*last));
+        self.handle_overtaking_entry(due, packet);
+    }
+
+    /// Puts in a packet that comes out at `due`, before those that are due later. Packets due at the same time keep
+    /// their order.
+    pub fn handle_overtaking_entry(&mut self, due: Time, packet: P) {
         self.counters.received += 1;
         self.counters.queued += 1;
-        self.flying.push_back((due, packet));
+        // Few are overtaken: looked for from the end.
+        let later = self.flying.iter().rev().take_while(|(other, _)| *other > due).count();
+        self.flying.insert(self.flying.len() - later, (due, packet));
     }
 
     /// When the next packet comes out.

@@ -1,31 +1,69 @@
-use sweetspot_units::{Duration, Time};
+use sweetspot_units::{Duration, Probability, Time};
 
-use crate::Jitter;
+use crate::{DirectionSpec, Jitter, Random};
 
-/// Makes jitter independent of the losses of the same seed. The bytes spell "jitter".
+/// Make jitter and reordering independent of the losses of the same seed. The bytes spell their names.
 const JITTER_SEED: u64 = 0x6a69_7474_6572;
+const REORDER_SEED: u64 = 0x0072_656f_7264_6572;
 
-/// The delay behind a link: the line's propagation, and jitter. Jitter stretches gaps and never reorders, so packets
-/// behind a late one wait for it.
+/// The delay behind a link: the line's propagation, and what varies it. Alone, jitter stretches gaps and never reorders:
+/// packets behind a late one wait for it. A line that reorders lets them overtake.
 #[derive(Debug, Clone)]
 pub struct Propagation {
     delay: Duration,
-    jitter: Option<Box<Jitter>>,
-    /// When the last packet comes out.
+    variation: Option<Box<DelayVariation>>,
+}
+
+/// What varies the delay.
+#[derive(Debug, Clone)]
+struct DelayVariation {
+    jitter: Jitter,
+    jitter_reorders: bool,
+    reordering: Reordering,
+    /// Packets go on at multiples of this; zero: at once.
+    aggregation: Duration,
+    /// When the last packet comes out of those that keep their order.
     latest: Time,
 }
 
+/// Holds single packets back, so that those behind overtake them.
+#[derive(Debug, Clone)]
+struct Reordering {
+    probability: Probability,
+    by: Duration,
+    random: Random,
+}
+
 impl Propagation {
-    /// A line with a propagation of `delay` and jitter of up to `jitter`. The same seed gives the same delays.
-    pub fn new(delay: Duration, jitter: Duration, seed: u64) -> Propagation {
-        let jitter =
-            (jitter > Duration::ZERO).then(|| Box::new(Jitter::new(jitter, seed ^ JITTER_SEED)));
-        Propagation { delay, jitter, latest: Time::ZERO }
+    /// The line that `spec` describes. The same seed gives the same delays.
+    pub fn new(spec: &DirectionSpec, seed: u64) -> Propagation {
+        let varies = spec.jitter > Duration::ZERO
+            || spec.reorder > Probability::ZERO
+            || spec.aggregation > Duration::ZERO;
+        let variation = varies.then(|| {
+            Box::new(DelayVariation {
+                jitter: Jitter::new(spec.jitter, seed ^ JITTER_SEED),
+                jitter_reorders: spec.jitter_reorders,
+                reordering: Reordering {
+                    probability: spec.reorder,
+                    by: spec.reorder_by,
+                    random: Random::new(seed ^ REORDER_SEED),
+                },
+                aggregation: spec.aggregation,
+                latest: Time::ZERO,
+            })
+        });
+        Propagation { delay: spec.delay, variation }
     }
 
-    /// The propagation without jitter.
+    /// The propagation without what varies it.
     pub fn delay(&self) -> Duration {
         self.delay
+    }
+
+    /// Whether a packet may come out before an earlier one.
+    pub fn reorders(&self) -> bool {
+        self.variation.as_ref().is_some_and(|variation| variation.reorders())
     }
 
     /// Changes the propagation, as a new route does. The caller makes sure that no packet overtakes an earlier one on a
@@ -37,16 +75,48 @@ impl Propagation {
     /// A packet leaves the link at `left`, no earlier than the one before it. Returns when it comes out.
     #[inline(always)]
     pub fn handle_departure(&mut self, left: Time) -> Time {
-        let out = left + self.delay;
-        let Some(jitter) = &mut self.jitter else { return out };
-        self.latest = self.latest.max(out + jitter.next_delay());
+        match &mut self.variation {
+            None => left + self.delay,
+            Some(variation) => variation.handle_departure(left, self.delay),
+        }
+    }
+}
+
+impl DelayVariation {
+    fn reorders(&self) -> bool {
+        self.jitter_reorders || self.reordering.probability > Probability::ZERO
+    }
+
+    fn handle_departure(&mut self, left: Time, delay: Duration) -> Time {
+        let out = next_multiple(left, self.aggregation) + delay + self.jitter.next_delay();
+        if self.reordering.takes_next() {
+            return out + self.reordering.by;
+        }
+        if self.jitter_reorders {
+            return out;
+        }
+        self.latest = self.latest.max(out);
         self.latest
     }
 }
 
+impl Reordering {
+    fn takes_next(&mut self) -> bool {
+        self.probability > Probability::ZERO && self.random.unit() < self.probability.get()
+    }
+}
+
+/// The first multiple of `period` at or after `time`.
+fn next_multiple(time: Time, period: Duration) -> Time {
+    if period == Duration::ZERO {
+        return time;
+    }
+    Time::ZERO + period * time.as_nanos().div_ceil(period.as_nanos())
+}
+
 impl From<Duration> for Propagation {
-    /// A line that does not jitter.
+    /// A line that does not vary.
     fn from(delay: Duration) -> Propagation {
-        Propagation::new(delay, Duration::ZERO, 0)
+        Propagation { delay, variation: None }
     }
 }

@@ -1,15 +1,18 @@
 use core::fmt;
 use core::str::FromStr;
 
-use sweetspot_units::{Bytes, Duration, Probability, Rate, UnitError, Volume};
+use sweetspot_units::{Bytes, Duration, Probability, Rate, UnitError};
 use thiserror::Error;
+
+use crate::{DirectionSpec, NAMED_PATHS, PolicerSpec, QueueDiscipline, named_path};
 
 /// A path between two hosts as written on the command line:
 /// `rate=100Mbit/s rtt=100ms buffer=125kB loss=0 jitter=0ms mtu=1500B seed=1`.
 ///
-/// Each direction is its own: `up.` (near to far, the way the data goes) and `down.` before
-/// `rate`, `delay`, `buffer`, `loss`, `jitter` or `queue` set that direction only, e.g.
-/// `up.rate=20Mbit/s down.buffer=100pkt`. `rtt` is the two-way propagation, half each way.
+/// Each direction is its own: `up.` (near to far, the way the data goes) and `down.` before a key of
+/// [`DirectionSpec`] set that direction only, e.g. `up.rate=20Mbit/s down.buffer=100pkt`. `rtt` is the two-way
+/// propagation, half each way. `@lte` and other names ([`NAMED_PATHS`]) stand for a path; keys behind one change it. A
+/// policer is `policer=20Mbit/s` with `policer_burst=100kB`.
 ///
 /// ```
 /// use sweetspot_path::PathSpec;
@@ -31,56 +34,6 @@ pub struct PathSpec {
     pub seed: u64,
 }
 
-/// One direction of a path.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct DirectionSpec {
-    /// Bottleneck rate, counted on IP packets.
-    pub rate: Rate,
-    /// One-way propagation.
-    pub delay: Duration,
-    /// The bottleneck's buffer.
-    pub buffer: Volume,
-    /// Random loss.
-    pub loss: Probability,
-    /// Largest extra delay per packet, uniform from zero.
-    pub jitter: Duration,
-    /// The bottleneck's queue discipline.
-    pub queue: QueueDiscipline,
-}
-
-/// A queue discipline by its name.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum QueueDiscipline {
-    /// First in, first out; what does not fit is dropped.
-    #[default]
-    DropTail,
-    /// Random Early Detection.
-    Red,
-    /// CoDel (RFC 8289).
-    Codel,
-    /// FQ-CoDel (RFC 8290).
-    FqCodel,
-}
-
-impl QueueDiscipline {
-    const ALL: [QueueDiscipline; 4] = [
-        QueueDiscipline::DropTail,
-        QueueDiscipline::Red,
-        QueueDiscipline::Codel,
-        QueueDiscipline::FqCodel,
-    ];
-
-    /// As written on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            QueueDiscipline::DropTail => "drop-tail",
-            QueueDiscipline::Red => "red",
-            QueueDiscipline::Codel => "codel",
-            QueueDiscipline::FqCodel => "fq-codel",
-        }
-    }
-}
-
 /// Why a path is refused.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum PathError {
@@ -89,9 +42,12 @@ pub enum PathError {
     NotAPair(String),
     /// A key is unknown.
     #[error(
-        "path: unknown key \"{0}\"; known are rate, rtt, delay, buffer, loss, jitter, queue (each also as up.KEY and down.KEY, rtt excepted), mtu, seed"
+        "path: unknown key \"{0}\"; known are rtt, mtu, seed, and {keys} (each also as up.KEY and down.KEY)", keys = KEYS.join(", ")
     )]
     UnknownKey(String),
+    /// A name is unknown.
+    #[error("path: no path is named \"@{0}\"; known are {names}", names = names())]
+    UnknownName(String),
     /// A key is given twice.
     #[error("path: {0} is given twice; keep one")]
     Twice(String),
@@ -141,28 +97,58 @@ impl PathSpec {
     }
 }
 
+fn names() -> String {
+    NAMED_PATHS.map(|path| format!("@{}", path.name)).join(", ")
+}
+
+/// The keys of a direction.
+const KEYS: [&str; 14] = [
+    "rate",
+    "delay",
+    "buffer",
+    "queue",
+    "burst",
+    "policer",
+    "policer_burst",
+    "loss",
+    "loss_burst",
+    "jitter",
+    "jitter_order",
+    "reorder",
+    "reorder_by",
+    "aggregation",
+];
+
+/// The text with a name such as `@lte` at its beginning replaced by what it stands for. Keys behind the name take the
+/// place of the name's own.
+fn resolve_name(text: &str) -> Result<String, PathError> {
+    let Some(named) = text.trim_start().strip_prefix('@') else { return Ok(text.to_owned()) };
+    let (name, rest) = named.split_once(char::is_whitespace).unwrap_or((named, ""));
+    let path = named_path(name).ok_or_else(|| PathError::UnknownName(name.to_owned()))?;
+    let key = |word: &str| word.split_once('=').map_or("", |(key, _)| key).to_owned();
+    let given: Vec<String> = rest.split_whitespace().map(key).collect();
+    // A key of both directions replaces those of each.
+    let replaced = |own: &str| {
+        let plain = own.split_once('.').map_or(own, |(_, plain)| plain);
+        given.iter().any(|given| given == own || given == plain)
+    };
+    let kept = path.spec.split(' ').filter(|word| !replaced(&key(word)));
+    Ok(kept.chain([rest]).collect::<Vec<&str>>().join(" "))
+}
+
 /// One side's keys as they were written.
 #[derive(Default)]
-struct DirectionText<'a> {
-    rate: Option<&'a str>,
-    delay: Option<&'a str>,
-    buffer: Option<&'a str>,
-    loss: Option<&'a str>,
-    jitter: Option<&'a str>,
-    queue: Option<&'a str>,
-}
+struct DirectionText<'a>([Option<&'a str>; KEYS.len()]);
 
 impl<'a> DirectionText<'a> {
     fn slot(&mut self, key: &str) -> Option<&mut Option<&'a str>> {
-        Some(match key {
-            "rate" => &mut self.rate,
-            "delay" => &mut self.delay,
-            "buffer" => &mut self.buffer,
-            "loss" => &mut self.loss,
-            "jitter" => &mut self.jitter,
-            "queue" => &mut self.queue,
-            _ => return None,
-        })
+        let index = KEYS.iter().position(|known| *known == key)?;
+        self.0.get_mut(index)
+    }
+
+    fn get(&self, key: &str) -> Option<&'a str> {
+        let index = KEYS.iter().position(|known| *known == key)?;
+        self.0[index]
     }
 }
 
@@ -170,6 +156,7 @@ impl FromStr for PathSpec {
     type Err = PathError;
 
     fn from_str(text: &str) -> Result<PathSpec, PathError> {
+        let text = &resolve_name(text)?;
         let (mut both, mut up, mut down) =
             (DirectionText::default(), DirectionText::default(), DirectionText::default());
         let (mut rtt, mut mtu, mut seed) = (None, None, None);
@@ -203,8 +190,8 @@ impl FromStr for PathSpec {
             })?,
         };
         Ok(PathSpec {
-            up: resolve("up", &up, &both, rtt, mtu)?,
-            down: resolve("down", &down, &both, rtt, mtu)?,
+            up: resolve(&Written { side: "up", own: &up, both: &both }, rtt, mtu)?,
+            down: resolve(&Written { side: "down", own: &down, both: &both }, rtt, mtu)?,
             mtu,
             seed,
         })
@@ -229,98 +216,105 @@ fn resolve_mtu(written: Option<&str>) -> Result<Bytes, PathError> {
     Ok(mtu)
 }
 
+/// What was written for one direction: by its own keys, else by those of both.
+struct Written<'a> {
+    side: &'static str,
+    own: &'a DirectionText<'a>,
+    both: &'a DirectionText<'a>,
+}
+
+impl Written<'_> {
+    /// The value of `key`, with the key as it was written, so that a message points at the user's own word.
+    fn get(&self, key: &str) -> Option<(String, &str)> {
+        let own = self.own.get(key).map(|value| (format!("{}.{key}", self.side), value));
+        own.or(self.both.get(key).map(|value| (key.to_owned(), value)))
+    }
+
+    fn read<T: FromStr<Err = UnitError>>(&self, key: &str) -> Result<Option<T>, PathError> {
+        self.get(key).map(|(key, value)| read(&key, value)).transpose()
+    }
+
+    fn required<T: FromStr<Err = UnitError>>(
+        &self,
+        key: &'static str,
+        example: &'static str,
+    ) -> Result<T, PathError> {
+        self.read(key)?.ok_or(PathError::Missing(key, example))
+    }
+
+    fn impossible(&self, key: &str, why: impl Into<String>) -> PathError {
+        let (key, value) = self.get(key).unwrap_or_else(|| (key.to_owned(), ""));
+        PathError::Impossible { key, value: value.to_owned(), why: why.into() }
+    }
+
+    /// One of several words.
+    fn choice<T: Copy>(&self, key: &str, choices: &[(&str, T)]) -> Result<Option<T>, PathError> {
+        let Some((_, value)) = self.get(key) else { return Ok(None) };
+        let chosen = choices.iter().find(|(name, _)| *name == value);
+        let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
+        chosen
+            .map(|(_, choice)| Some(*choice))
+            .ok_or_else(|| self.impossible(key, format!("it must be one of {}", names.join(", "))))
+    }
+
+    fn policer(&self) -> Result<Option<PolicerSpec>, PathError> {
+        let Some(rate) = self.read("policer")? else {
+            return match self.get("policer_burst") {
+                Some(_) => Err(PathError::Missing("policer", "policer=20Mbit/s")),
+                None => Ok(None),
+            };
+        };
+        let burst = self.required("policer_burst", "policer_burst=100kB")?;
+        Ok(Some(PolicerSpec { rate, burst }))
+    }
+}
+
 fn resolve(
-    side: &str,
-    own: &DirectionText<'_>,
-    both: &DirectionText<'_>,
+    written: &Written<'_>,
     rtt: Option<Duration>,
     mtu: Bytes,
 ) -> Result<DirectionSpec, PathError> {
-    // The key is named as it was written, so that the message points at the user's own word.
-    let pick = |key: &'static str, own: Option<&'_ str>, both: Option<&'_ str>| {
-        own.map(|v| (format!("{side}.{key}"), v.to_owned()))
-            .or(both.map(|v| (key.to_owned(), v.to_owned())))
-    };
-    let impossible = |key: &str, value: &str, why: String| PathError::Impossible {
-        key: key.to_owned(),
-        value: value.to_owned(),
-        why,
-    };
-
-    let (key, value) =
-        pick("rate", own.rate, both.rate).ok_or(PathError::Missing("rate", "rate=100Mbit/s"))?;
-    let rate: Rate = read(&key, &value)?;
-    if rate < Rate::from_bits_per_second(1000) {
-        return Err(impossible(&key, &value, "it must be 1kbit/s or more".into()));
-    }
-    if rate > Rate::from_mbit_per_second(1_000_000) {
-        return Err(impossible(&key, &value, "it must be 1Tbit/s or less".into()));
-    }
-
-    let delay = match (pick("delay", own.delay, both.delay), rtt) {
-        (Some((key, value)), _) => read(&key, &value)?,
+    let rate = written.required("rate", "rate=100Mbit/s")?;
+    let delay = match (written.read("delay")?, rtt) {
+        (Some(delay), _) => delay,
         (None, Some(rtt)) => rtt / 2,
         (None, None) => return Err(PathError::Missing("rtt", "rtt=100ms")),
     };
-    if delay > Duration::from_secs(60) {
-        let value = delay.to_string();
-        return Err(impossible("delay", &value, "one way it must be 60s or less".into()));
-    }
-
-    let (key, value) = pick("buffer", own.buffer, both.buffer)
-        .ok_or(PathError::Missing("buffer", "buffer=125kB or buffer=100pkt"))?;
-    let buffer: Volume = read(&key, &value)?;
-    let least = match buffer {
-        Volume::Bytes(_) => Volume::Bytes(mtu),
-        Volume::Packets(_) => Volume::Packets(1),
+    let loss_burst = match written.get("loss_burst") {
+        None => 1,
+        Some((_, value)) => value.parse().map_err(|_| {
+            written.impossible("loss_burst", "it must be a whole number of packets, 1 or more")
+        })?,
     };
-    if buffer.in_bytes(mtu) < least.in_bytes(mtu) {
-        let why = format!("it is below one packet, so nothing would pass; use {mtu} or more");
-        return Err(impossible(&key, &value, why));
-    }
-
-    let loss = match pick("loss", own.loss, both.loss) {
-        Some((key, value)) => {
-            let loss: Probability = read(&key, &value)?;
-            if loss.get() >= 1.0 {
-                return Err(impossible(&key, &value, "nothing would pass".into()));
-            }
-            loss
-        }
-        None => Probability::ZERO,
+    let order = [("kept", false), ("free", true)];
+    let spec = DirectionSpec {
+        queue: written.choice("queue", &QueueDiscipline::CHOICES)?.unwrap_or_default(),
+        burst: written.read("burst")?.unwrap_or(Bytes::ZERO),
+        policer: written.policer()?,
+        loss: written.read("loss")?.unwrap_or(Probability::ZERO),
+        loss_burst,
+        jitter: written.read("jitter")?.unwrap_or(Duration::ZERO),
+        jitter_reorders: written.choice("jitter_order", &order)?.unwrap_or(false),
+        reorder: written.read("reorder")?.unwrap_or(Probability::ZERO),
+        reorder_by: written.read("reorder_by")?.unwrap_or(Duration::ZERO),
+        aggregation: written.read("aggregation")?.unwrap_or(Duration::ZERO),
+        ..DirectionSpec::new(
+            rate,
+            delay,
+            written.required("buffer", "buffer=125kB or buffer=100pkt")?,
+        )
     };
-    let jitter = match pick("jitter", own.jitter, both.jitter) {
-        Some((key, value)) => read(&key, &value)?,
-        None => Duration::ZERO,
-    };
-    let queue = match pick("queue", own.queue, both.queue) {
-        Some((key, value)) => {
-            let named = QueueDiscipline::ALL.into_iter().find(|queue| queue.name() == value);
-            let names = QueueDiscipline::ALL.map(QueueDiscipline::name).join(", ");
-            named.ok_or_else(|| impossible(&key, &value, format!("it must be one of {names}")))?
-        }
-        None => QueueDiscipline::DropTail,
-    };
-    Ok(DirectionSpec { rate, delay, buffer, loss, jitter, queue })
+    spec.check(mtu).map_err(|(key, why)| written.impossible(key, why))?;
+    Ok(spec)
 }
 
 impl fmt::Display for PathSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let squeezed = |d: &dyn fmt::Display| d.to_string().replace(' ', "");
-        for (side, s) in [("up", &self.up), ("down", &self.down)] {
-            write!(
-                f,
-                "{side}.rate={} {side}.delay={} {side}.buffer={} {side}.loss={} {side}.jitter={} ",
-                squeezed(&s.rate),
-                squeezed(&s.delay),
-                squeezed(&s.buffer),
-                s.loss.get(),
-                squeezed(&s.jitter)
-            )?;
-            if s.queue != QueueDiscipline::DropTail {
-                write!(f, "{side}.queue={} ", s.queue.name())?;
+        for (side, spec) in [("up", &self.up), ("down", &self.down)] {
+            for (key, value) in spec.written() {
+                write!(f, "{side}.{key}={value} ")?;
             }
         }
-        write!(f, "mtu={} seed={}", squeezed(&self.mtu), self.seed)
+        write!(f, "mtu={} seed={}", self.mtu.to_string().replace(' ', ""), self.seed)
     }
 }

@@ -1,7 +1,7 @@
 //! The conduit is a link behind a drop-tail queue and a pipe.
 
 use proptest::prelude::*;
-use sweetspot_path::{Conduit, DropTail, Link, Packet, Pipe, Propagation};
+use sweetspot_path::{Conduit, DirectionSpec, DropTail, Link, Packet, Pipe, Propagation};
 use sweetspot_units::{Bytes, Duration, Rate, Time, Volume};
 
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -66,7 +66,8 @@ proptest! {
     ) {
         let rate = Rate::from_bits_per_second(rate);
         let (delay, jitter) = (Duration::from_nanos(delay), Duration::from_nanos(jitter));
-        let propagation = Propagation::new(delay, jitter, 1);
+        let spec = DirectionSpec { jitter, ..DirectionSpec::new(rate, delay, limit) };
+        let propagation = Propagation::new(&spec, 1);
         let mut conduit = Conduit::new(rate, limit, propagation.clone());
         let mut chain = Chain {
             link: Link::new(rate, DropTail::new(limit)),

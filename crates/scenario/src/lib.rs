@@ -45,7 +45,7 @@ pub use outcome::{
     AppliedFormula, BottleneckOutcome, ControllerEvent, CrossOutcome, Derivation, Outcome,
     SocketMemoryOutcome, TransferOutcome,
 };
-pub use path::{Change, Hop, Path, Queue, Reverse};
+pub use path::{Change, Path, Reverse};
 pub use scenario::{Scenario, Ties};
 pub use schedule::Schedule;
 pub use tcp::{Congestion, Flavour, Tcp};

@@ -1,4 +1,5 @@
-use sweetspot_units::{Bytes, Duration, Probability, Rate, Volume};
+use sweetspot_path::{DirectionSpec, PolicerSpec, QueueDiscipline};
+use sweetspot_units::{Bytes, Duration, Probability, Rate};
 
 use crate::error::ScenarioError;
 use crate::reader::Reader;
@@ -6,8 +7,8 @@ use crate::reader::Reader;
 /// `[path]`: the path between the target's sender and its receiver.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Path {
-    /// The routers' links, in the order the data takes them; one in a dumbbell.
-    pub hops: Vec<Hop>,
+    /// The routers' links, in the order the data takes them, each alike in both directions; one in a dumbbell.
+    pub hops: Vec<DirectionSpec>,
     /// Two-way propagation of the target: T_m.
     pub rtt: Duration,
     /// A data packet on the wire.
@@ -33,36 +34,6 @@ pub struct Change {
     pub delay: Option<Duration>,
 }
 
-/// A link between two routers, alike in both directions.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Hop {
-    /// Rate C.
-    pub rate: Rate,
-    /// One-way propagation.
-    pub delay: Duration,
-    /// Buffer B.
-    pub buffer: Volume,
-    /// Queue discipline.
-    pub queue: Queue,
-    /// Random loss.
-    pub loss: Probability,
-    /// Largest random delay added to a packet.
-    pub jitter: Duration,
-}
-
-/// Queue disciplines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Queue {
-    /// Drop-tail: first in, first out; packets that do not fit are dropped.
-    DropTail,
-    /// Random early detection.
-    Red,
-    /// CoDel (RFC 8289).
-    CoDel,
-    /// FQ-CoDel (RFC 8290).
-    FqCoDel,
-}
-
 /// What the reverse path carries besides the target's ACKs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reverse {
@@ -72,35 +43,31 @@ pub enum Reverse {
     Clean,
 }
 
-impl Queue {
-    const CHOICES: [(&'static str, Queue); 4] = [
-        ("drop-tail", Queue::DropTail),
-        ("red", Queue::Red),
-        ("codel", Queue::CoDel),
-        ("fq-codel", Queue::FqCoDel),
-    ];
-
-    /// As written in a scenario.
-    pub fn name(self) -> &'static str {
-        Queue::CHOICES.iter().find(|(_, queue)| *queue == self).map_or("", |(name, _)| name)
-    }
-}
-
 impl Path {
-    /// Index of the bottleneck: the first hop with the lowest rate.
+    /// Index of the bottleneck: the first hop with the lowest rate that lasts.
     pub fn bottleneck(&self) -> usize {
-        let least = self.hops.iter().map(|hop| hop.rate).min();
-        self.hops.iter().position(|hop| Some(hop.rate) == least).unwrap_or(0)
+        let least = self.hops.iter().map(DirectionSpec::lasting_rate).min();
+        self.hops.iter().position(|hop| Some(hop.lasting_rate()) == least).unwrap_or(0)
     }
 
     /// The bottleneck.
-    pub fn narrow(&self) -> &Hop {
+    pub fn narrow(&self) -> &DirectionSpec {
         &self.hops[self.bottleneck()]
+    }
+
+    /// The changes of hop `index`.
+    pub fn changes_of(&self, index: usize) -> impl Iterator<Item = sweetspot_path::Change> {
+        let own = self.changes.iter().filter(move |change| change.hop == index);
+        own.map(|Change { at, rate, delay, .. }| sweetspot_path::Change {
+            at: *at,
+            rate: *rate,
+            delay: *delay,
+        })
     }
 
     /// C x T_m.
     pub fn bdp(&self) -> Bytes {
-        self.narrow().rate * self.rtt
+        self.narrow().lasting_rate() * self.rtt
     }
 
     /// The bottleneck's mean rate between two times.
@@ -108,12 +75,13 @@ impl Path {
         let narrow = self.bottleneck();
         let own = self.changes.iter().filter(|change| change.hop == narrow);
         let rates = own.filter_map(|change| Some((change.at, change.rate?)));
-        Rate::from_f64(mean_of_steps(
+        let rate = Rate::from_f64(mean_of_steps(
             self.narrow().rate.as_f64(),
             rates.map(|(at, rate)| (at, rate.as_f64())),
             from,
             until,
-        ))
+        ));
+        self.narrow().policer.map_or(rate, |policer| policer.rate.min(rate))
     }
 
     /// Two-way propagation of the target between two times, averaged, seconds.
@@ -144,16 +112,16 @@ impl Path {
         let mut hops = Vec::new();
         let each = rtt / (5 * written.len().max(1) as u64);
         for hop in &mut written {
-            hops.push(Hop::read(hop, each, packet)?);
+            hops.push(read_hop(hop, each, packet)?);
         }
         for hop in written {
             hop.finish()?;
         }
         if hops.is_empty() {
             // A fifth of the round trip, as between the routers of the paper's Figure 2.
-            hops.push(Hop::read(&mut reader, rtt / 5, packet)?);
+            hops.push(read_hop(&mut reader, rtt / 5, packet)?);
         } else {
-            for key in Hop::KEYS {
+            for key in HOP_KEYS {
                 if let Some(node) = reader.node(key) {
                     return Err(reader.error(key, node, "it belongs in each [[path.hop]]"));
                 }
@@ -211,27 +179,57 @@ impl Change {
 const RATES: core::ops::RangeInclusive<Rate> = LEAST_RATE..=Rate::from_mbit_per_second(1_000_000);
 const LEAST_RATE: Rate = Rate::from_bits_per_second(1000);
 
-impl Hop {
-    const KEYS: [&'static str; 6] = ["rate", "delay", "buffer", "queue", "loss", "jitter"];
+/// The keys of a hop.
+const HOP_KEYS: [&str; 14] = [
+    "rate",
+    "delay",
+    "buffer",
+    "queue",
+    "burst",
+    "policer",
+    "policer_burst",
+    "loss",
+    "loss_burst",
+    "jitter",
+    "jitter_order",
+    "reorder",
+    "reorder_by",
+    "aggregation",
+];
 
-    fn read(reader: &mut Reader<'_>, delay: Duration, packet: Bytes) -> Result<Hop, ScenarioError> {
-        let hop = Hop {
-            rate: reader.required("rate", "rate = \"50Mbit/s\"")?,
-            delay: reader.quantity("delay")?.unwrap_or(delay),
-            buffer: reader.required("buffer", "buffer = \"625pkt\" or \"625kB\"")?,
-            queue: reader.choice("queue", &Queue::CHOICES)?.unwrap_or(Queue::DropTail),
-            loss: reader.quantity("loss")?.unwrap_or(Probability::ZERO),
-            jitter: reader.quantity("jitter")?.unwrap_or(Duration::ZERO),
-        };
-        if !RATES.contains(&hop.rate) {
-            return Err(reader.impossible("rate", "it must lie between 1kbit/s and 1Tbit/s"));
+fn read_hop(
+    reader: &mut Reader<'_>,
+    delay: Duration,
+    packet: Bytes,
+) -> Result<DirectionSpec, ScenarioError> {
+    let policer = match reader.quantity("policer")? {
+        Some(rate) => {
+            let burst = reader.required("policer_burst", "policer_burst = \"100kB\"")?;
+            Some(PolicerSpec { rate, burst })
         }
-        if hop.buffer.in_bytes(packet) < packet {
-            return Err(reader.impossible("buffer", "nothing fits; it must be 1pkt or more"));
+        None if reader.node("policer_burst").is_some() => {
+            return Err(reader.missing("policer", "policer = \"20Mbit/s\""));
         }
-        if hop.loss.get() >= 1.0 {
-            return Err(reader.impossible("loss", "nothing would pass; it must be below 1"));
-        }
-        Ok(hop)
-    }
+        None => None,
+    };
+    let order = [("kept", false), ("free", true)];
+    let hop = DirectionSpec {
+        queue: reader.choice("queue", &QueueDiscipline::CHOICES)?.unwrap_or_default(),
+        burst: reader.quantity("burst")?.unwrap_or(Bytes::ZERO),
+        policer,
+        loss: reader.quantity("loss")?.unwrap_or(Probability::ZERO),
+        loss_burst: reader.whole("loss_burst", 1, 1_000_000)?.unwrap_or(1) as u32,
+        jitter: reader.quantity("jitter")?.unwrap_or(Duration::ZERO),
+        jitter_reorders: reader.choice("jitter_order", &order)?.unwrap_or(false),
+        reorder: reader.quantity("reorder")?.unwrap_or(Probability::ZERO),
+        reorder_by: reader.quantity("reorder_by")?.unwrap_or(Duration::ZERO),
+        aggregation: reader.quantity("aggregation")?.unwrap_or(Duration::ZERO),
+        ..DirectionSpec::new(
+            reader.required("rate", "rate = \"50Mbit/s\"")?,
+            reader.quantity("delay")?.unwrap_or(delay),
+            reader.required("buffer", "buffer = \"625pkt\" or \"625kB\"")?,
+        )
+    };
+    hop.check(packet).map_err(|(key, why)| reader.impossible(key, &why))?;
+    Ok(hop)
 }

@@ -3,9 +3,10 @@
 use core::fmt::{self, Display, Formatter};
 use core::str::FromStr;
 
+use sweetspot_path::DirectionSpec;
 use sweetspot_units::{Bytes, Duration, Probability, Rate, Volume};
 
-use crate::path::{Change, Hop, Path, Reverse};
+use crate::path::{Change, Path, Reverse};
 use crate::scenario::{Scenario, Ties};
 use crate::tcp::{Flavour, Tcp};
 use crate::traffic::{Cross, TrafficKind, Transfer};
@@ -56,22 +57,28 @@ impl Path {
         table.value("access_rate", rate(self.access_rate))?;
         table.value("reverse", text(reverse(self.reverse)))?;
         for hop in &self.hops {
-            hop.write(table)?;
+            write_hop(hop, table)?;
         }
         self.changes.iter().try_for_each(|change| change.write(table))
     }
 }
 
-impl Hop {
-    fn write(&self, table: &mut Table<'_, '_>) -> fmt::Result {
-        table.header("[[path.hop]]")?;
-        table.value("rate", rate(self.rate))?;
-        table.value("delay", duration(self.delay))?;
-        table.value("buffer", volume(self.buffer))?;
-        table.value("queue", text(self.queue.name()))?;
-        table.value("loss", probability(self.loss))?;
-        table.value("jitter", duration(self.jitter))
-    }
+fn write_hop(hop: &DirectionSpec, table: &mut Table<'_, '_>) -> fmt::Result {
+    table.header("[[path.hop]]")?;
+    table.value("rate", rate(hop.rate))?;
+    table.value("delay", duration(hop.delay))?;
+    table.value("buffer", volume(hop.buffer))?;
+    table.value("queue", text(hop.queue.name()))?;
+    table.value("burst", bytes(hop.burst))?;
+    table.optional("policer", hop.policer.map(|policer| rate(policer.rate)))?;
+    table.optional("policer_burst", hop.policer.map(|policer| bytes(policer.burst)))?;
+    table.value("loss", probability(hop.loss))?;
+    table.value("loss_burst", hop.loss_burst)?;
+    table.value("jitter", duration(hop.jitter))?;
+    table.value("jitter_order", text(if hop.jitter_reorders { "free" } else { "kept" }))?;
+    table.value("reorder", probability(hop.reorder))?;
+    table.value("reorder_by", duration(hop.reorder_by))?;
+    table.value("aggregation", duration(hop.aggregation))
 }
 
 impl Change {

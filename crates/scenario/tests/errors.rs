@@ -90,7 +90,7 @@ fn an_impossible_value_is_named_with_what_is_allowed() {
         (
             "\"625pkt\"",
             "\"0pkt\"",
-            "line 8: path.buffer = \"0pkt\": nothing fits; it must be 1pkt or more",
+            "line 8: path.buffer = \"0pkt\": it is below one packet, so nothing would pass; use 1 kB or more",
         ),
         ("\"150s\"", "\"0s\"", "line 4: duration = \"0s\": nothing would be measured"),
         (

@@ -1,5 +1,6 @@
 //! Builds a world from a scenario.
 
+use sweetspot_path::Changes;
 use sweetspot_scenario::{Cross, Inputs, Path, Reverse, Scenario, TrafficKind, Transfer};
 use sweetspot_sizing::{KnownPath, Sizing};
 use sweetspot_units::{Bytes, Deadline, Duration, Time};
@@ -8,7 +9,7 @@ use crate::event::Event;
 use crate::hosts::{
     Application, ControllerMaker, Gaps, Group, Reader, Sends, Server, Target, TrafficSource, Writer,
 };
-use crate::network::{Changes, Direction, Hop};
+use crate::network::{Direction, Hop};
 use crate::observers::{GroupTotals, HostMonitor};
 use crate::random;
 use crate::scheduler::Scheduler;
@@ -28,7 +29,7 @@ pub(crate) fn build<S: Scheduler>(
     for direction in [0, 1] {
         for (i, hop) in scenario.path.hops.iter().enumerate() {
             let seed = random::stream(scenario.seed, 3, direction, i as u64).bits();
-            let changes = Changes::of(&scenario.path, i);
+            let changes = Changes::new(scenario.path.changes_of(i));
             world.network.push_hop(Hop::new(hop, changes, scenario.path.packet, seed));
         }
     }

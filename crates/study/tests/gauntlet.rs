@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-use sweetspot_scenario::{Congestion, Outcome, Queue, Scenario};
+use sweetspot_path::QueueDiscipline;
+use sweetspot_scenario::{Congestion, Outcome, Scenario};
 use sweetspot_sim::Simulator;
 use sweetspot_sizing::Sizing;
 use sweetspot_study::gauntlet::{
@@ -48,7 +49,7 @@ fn shares_are_those_that_are_drawn() {
     let near = |found: f64, expected: f64| assert!((found - expected).abs() < 0.04, "{found}");
     near(share(&|path| path.path.hops[0].loss > Probability::ZERO), 0.4);
     near(share(&|path| path.path.hops[0].jitter > Duration::ZERO), 0.4);
-    near(share(&|path| path.path.hops[0].queue == Queue::DropTail), 0.7);
+    near(share(&|path| path.path.hops[0].queue == QueueDiscipline::DropTail), 0.7);
     near(share(&|path| path.cross.is_empty()), 0.5);
 }
 

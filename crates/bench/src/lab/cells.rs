@@ -1,5 +1,5 @@
-use sweetspot_path::{DirectionSpec, PathSpec, QueueDiscipline};
-use sweetspot_units::{Bytes, Duration, Probability, Rate, Volume};
+use sweetspot_path::{DirectionSpec, PathSpec};
+use sweetspot_units::{Bytes, Duration, Rate, Volume};
 
 /// One path of the benchmark.
 pub struct PathPlan {
@@ -38,14 +38,7 @@ fn cell(mbit: u64, ms: u64, bdps: f64) -> PathPlan {
     const SIZE_PER_MBIT: Bytes = Bytes::new(2_000_000);
     let (rate, rtt) = (Rate::from_mbit_per_second(mbit), Duration::from_millis(ms));
     let buffer = (rate * rtt).scaled(bdps).max(MIN_BUFFER);
-    let direction = DirectionSpec {
-        rate,
-        delay: rtt / 2,
-        buffer: Volume::Bytes(buffer),
-        loss: Probability::ZERO,
-        jitter: Duration::ZERO,
-        queue: QueueDiscipline::DropTail,
-    };
+    let direction = DirectionSpec::new(rate, rtt / 2, Volume::Bytes(buffer));
     PathPlan {
         name: format!("{mbit}Mbit-{ms}ms-{bdps:.1}BDP"),
         path: PathSpec { up: direction, down: direction, mtu: Bytes::new(1500), seed: 1 },

@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 use sweetspot_diagnose::Class;
-use sweetspot_path::{DirectionSpec, PathSpec, QueueDiscipline};
+use sweetspot_path::{DirectionSpec, PathSpec};
 use sweetspot_units::{Bytes, Duration, Probability, Rate, Volume};
 
 /// The cause that limits a flow.
@@ -105,14 +105,8 @@ fn plan(cause: Cause, n: usize) -> FlowPlan {
     let (mbit, ms) = PATHS[n % PATHS.len()];
     let (rate, rtt) = (Rate::from_mbit_per_second(mbit), Duration::from_millis(ms));
     let bdp = rate * rtt;
-    let direction = DirectionSpec {
-        rate,
-        delay: rtt / 2,
-        buffer: Volume::Bytes(bdp.max(Bytes::new(60_000))),
-        loss: Probability::ZERO,
-        jitter: Duration::ZERO,
-        queue: QueueDiscipline::DropTail,
-    };
+    let buffer = Volume::Bytes(bdp.max(Bytes::new(60_000)));
+    let direction = DirectionSpec::new(rate, rtt / 2, buffer);
     let mut plan = FlowPlan {
         name: format!("{}-{n:02}-{mbit}Mbit-{ms}ms", cause.name()),
         cause,

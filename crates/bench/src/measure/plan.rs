@@ -72,17 +72,15 @@ fn plan(seed: u64, index: u64) -> PathPlan {
     let kinds = [CrossKind::Poisson, CrossKind::Pareto, CrossKind::Tcp];
     let kind = kinds[(random.unit() * 3.0) as usize % 3];
     let managed = random.unit() < MANAGED;
-    let queues = [QueueDiscipline::Red, QueueDiscipline::Codel, QueueDiscipline::FqCodel];
+    let queues = [QueueDiscipline::Red, QueueDiscipline::CoDel, QueueDiscipline::FqCoDel];
     let chosen = queues[(random.unit() * 3.0) as usize % 3];
     let queue = if managed { chosen } else { QueueDiscipline::DropTail };
     let cross = shared.then(|| CrossPlan { kind, rate: rate.scaled(share), seed: index });
     let direction = DirectionSpec {
-        rate,
-        delay: rtt / 2,
-        buffer: Volume::Bytes(buffer),
         loss: Probability::new(if lossy { loss } else { 0.0 }).unwrap_or(Probability::ZERO),
         jitter: if jittery { jitter } else { Duration::ZERO },
         queue,
+        ..DirectionSpec::new(rate, rtt / 2, Volume::Bytes(buffer))
     };
     let mut name = format!("{index:02}");
     for (has, word) in

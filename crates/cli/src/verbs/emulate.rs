@@ -3,14 +3,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use sweetspot_emulator::{Certificate, Emulation, EmulatorError, isolate, self_test};
-use sweetspot_lab::direction_of;
 use sweetspot_linux::clock;
 use sweetspot_linux::signals::{ProcessEvent, Signal, Supervisor};
-use sweetspot_path::PathSpec;
+use sweetspot_path::{
+    Change, DeliveryTrace, DirectionSpec, NAMED_PATHS, PathError, PathSpec, Variation,
+};
 use sweetspot_scenario::Scenario;
 use sweetspot_units::Duration;
 
 use super::Ending;
+use crate::print::wrapped;
 
 /// What a shell reports when a command does not exist.
 const COMMAND_NOT_FOUND: u8 = 127;
@@ -39,19 +41,33 @@ Examples:
 ///
 /// COMMAND runs at the near end (10.77.0.1); the far end is 10.77.0.2. Both use this machine's
 /// kernel and are separate from its network. Every packet between them waits in a buffer (drop-tail
-/// or as queue= says: red, codel, fq-codel), is sent at the given rate and then delayed. A certificate says afterwards how accurate the
-/// emulation was. Rates and buffers count IP packets, without Ethernet's headers.
+/// or as queue= says), is sent at the given rate and then delayed. A certificate says afterwards how
+/// accurate the emulation was. Rates and buffers count IP packets, without Ethernet's headers.
 ///
 /// Works as root and, where user namespaces are allowed, without. When COMMAND ends, everything
 /// that was started inside ends too. The exit code is COMMAND's, or 128 + n after signal n.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// The path: rate=, rtt= and buffer= are needed; delay=, loss=, jitter=, queue=, mtu= and seed=
-    /// may be given. up.KEY=... and down.KEY=... set one direction only (up: near to far). Or the path
-    /// of a scenario, FILE.toml; its cross traffic and transfers are not played
-    #[arg(long, value_name = "SPEC|FILE.toml", required_unless_present = "self_test")]
+    /// The path: rate=, rtt= and buffer= are needed; delay=, queue=, loss=, jitter=, policer= and
+    /// others may be given (docs/emulate.md). up.KEY=... and down.KEY=... set one direction only (up:
+    /// near to far). Or a path by its name, such as @lte (--list). Or that of a scenario, FILE.toml; its
+    /// cross traffic and transfers are not played
+    #[arg(long, value_name = "SPEC|@NAME|FILE.toml", required_unless_present_any = ["self_test", "list"])]
     path: Option<String>,
+
+    /// Send near to far when FILE says, in Mahimahi's format: each line is a time in milliseconds at
+    /// which 1504 bytes may leave; it repeats. rate= is not needed then
+    #[arg(long, value_name = "FILE", requires = "path")]
+    trace_up: Option<PathBuf>,
+
+    /// The same far to near
+    #[arg(long, value_name = "FILE", requires = "path")]
+    trace_down: Option<PathBuf>,
+
+    /// List the paths that have names, with their sources
+    #[arg(long, conflicts_with_all = ["path", "far", "command", "self_test"])]
+    list: bool,
 
     /// A shell command to run at the far end (10.77.0.2), started just before COMMAND and ended
     /// after it
@@ -76,14 +92,18 @@ pub struct Arguments {
 
     /// The command to run at the near end; it finds both addresses in SWEETSPOT_NEAR and
     /// SWEETSPOT_FAR
-    #[arg(last = true, value_name = "COMMAND", required_unless_present = "self_test")]
+    #[arg(last = true, value_name = "COMMAND", required_unless_present_any = ["self_test", "list"])]
     command: Vec<String>,
 }
 
 pub fn run(arguments: Arguments) -> Ending {
-    let path = arguments.path.as_deref().map(resolve).transpose()?;
-    let story = || match path {
-        Some(path) => play(&path, &arguments),
+    if arguments.list {
+        list();
+        return Ok(ExitCode::SUCCESS);
+    }
+    let path = arguments.path.as_deref().map(|text| resolve(text, &arguments)).transpose()?;
+    let story = || match &path {
+        Some(path) => play(path, &arguments),
         None => test_machine(&arguments),
     };
     let code = isolate(|| match story() {
@@ -100,35 +120,84 @@ pub fn run(arguments: Arguments) -> Ending {
     Ok(ExitCode::from(code))
 }
 
+/// A path, and how its directions vary in time.
+struct VaryingPath {
+    spec: PathSpec,
+    up: Variation,
+    down: Variation,
+}
+
 /// The path as written on the command line, or that of a scenario file.
-fn resolve(text: &str) -> Result<PathSpec, Box<dyn std::error::Error>> {
-    if !text.ends_with(".toml") {
-        return Ok(text.parse::<PathSpec>()?);
+fn resolve(text: &str, arguments: &Arguments) -> Result<VaryingPath, Box<dyn std::error::Error>> {
+    let (up, down) = (trace(&arguments.trace_up)?, trace(&arguments.trace_down)?);
+    let mut path = if text.ends_with(".toml") {
+        let scenario = super::run::read(Path::new(text), &[], None)?;
+        path_of(&scenario).map_err(|why| format!("{text}: {why}"))?
+    } else {
+        let mut text = text.to_owned();
+        for (side, trace) in [("up", &up), ("down", &down)] {
+            if let Some(trace) = trace
+                && !text.split_whitespace().any(|word| names_rate(word, side))
+                && !text.trim_start().starts_with('@')
+            {
+                text += &format!(" {side}.rate={}bit/s", trace.mean_rate().bits_per_second());
+            }
+        }
+        let steady = Variation::default;
+        VaryingPath { spec: text.parse()?, up: steady(), down: steady() }
+    };
+    (path.up.trace, path.down.trace) = (up, down);
+    Ok(path)
+}
+
+/// Whether `word` sets the rate of that side.
+fn names_rate(word: &str, side: &str) -> bool {
+    word.starts_with("rate=")
+        || word.split_once('.').is_some_and(|(of, rest)| of == side && rest.starts_with("rate="))
+}
+
+fn trace(file: &Option<PathBuf>) -> Result<Option<DeliveryTrace>, String> {
+    let Some(file) = file else { return Ok(None) };
+    let text = fs::read_to_string(file).map_err(|error| {
+        format!("{}: {error}; give a trace in Mahimahi's format", file.display())
+    })?;
+    let trace = DeliveryTrace::parse(&text);
+    trace.map(Some).map_err(|error| format!("{}: {error}", file.display()))
+}
+
+/// The paths that have names.
+fn list() {
+    for path in NAMED_PATHS {
+        out!("@{:<19} {}", path.name, path.about);
+        out!("  {}", path.spec);
+        wrapped(path.source, "  ");
     }
-    let scenario = super::run::read(Path::new(text), &[], None)?;
-    Ok(path_of(&scenario).map_err(|why| format!("{text}: {why}"))?)
 }
 
 /// The path of a scenario, if the emulator plays it.
-fn path_of(scenario: &Scenario) -> Result<PathSpec, String> {
+fn path_of(scenario: &Scenario) -> Result<VaryingPath, String> {
     let [hop] = scenario.path.hops[..] else {
         return Err("path.hop: `emulate` plays one hop; `run` plays a chain".into());
     };
-    if !scenario.path.changes.is_empty() {
-        return Err("path.change: `emulate` does not change a path; `run` does".into());
-    }
-    let direction = direction_of(&hop, scenario.path.rtt / 2);
+    let direction = DirectionSpec { delay: scenario.path.rtt / 2, ..hop };
     let (mtu, seed) = (scenario.path.packet, scenario.seed);
     // Through the words of the command line, whose limits hold for a file, too.
     let spec = PathSpec { up: direction, down: direction, mtu, seed };
-    spec.to_string().parse::<PathSpec>().map_err(|error| error.to_string())
+    let spec: PathSpec = spec.to_string().parse().map_err(|error: PathError| error.to_string())?;
+    // The hop's delay is a part of the propagation: where it changes, this changes by as much.
+    let whole = |delay: Duration| (scenario.path.rtt / 2 + delay).saturating_sub(hop.delay);
+    let changes = scenario.path.changes_of(0);
+    let changes = changes.map(|change| Change { delay: change.delay.map(whole), ..change });
+    let variation = Variation { trace: None, changes: changes.collect() };
+    Ok(VaryingPath { spec, up: variation.clone(), down: variation })
 }
 
 /// Runs the commands inside the namespaces; returns the near command's exit code.
-fn play(path: &PathSpec, arguments: &Arguments) -> Result<u8, Box<dyn std::error::Error>> {
+fn play(path: &VaryingPath, arguments: &Arguments) -> Result<u8, Box<dyn std::error::Error>> {
     let (program, rest) = arguments.command.split_first().ok_or("no command was given")?;
     let mut supervisor = Supervisor::new()?;
-    let emulation = Emulation::start(path)?;
+    let emulation = Emulation::start(&path.spec)?;
+    emulation.vary(emulation.started(), path.up.clone(), path.down.clone());
     let far = match &arguments.far {
         Some(line) => {
             let mut shell = Command::new("sh");

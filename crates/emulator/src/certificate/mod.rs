@@ -50,6 +50,8 @@ pub struct DirectionCertificate {
     pub dropped_by_buffer: u64,
     /// Packets lost at random, as asked.
     pub dropped_at_random: u64,
+    /// Packets that the policer dropped.
+    pub dropped_by_policer: u64,
     /// Packets that the machine lost. An emulation with such losses is not trusted.
     pub lost_by_machine: MachineLosses,
     /// The bottleneck's rate that was asked for.
@@ -157,6 +159,7 @@ impl DirectionCertificate {
             packets_held: counters.held,
             dropped_by_buffer: counters.buffer_drops,
             dropped_at_random: counters.random_losses,
+            dropped_by_policer: counters.policer_drops,
             lost_by_machine: MachineLosses {
                 ring: counters.ring_losses,
                 link: counters.cable_losses,

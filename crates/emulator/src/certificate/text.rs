@@ -34,6 +34,9 @@ impl fmt::Display for Certificate {
         row("  on the path at the end", &|d| d.packets_held.to_string())?;
         row("  dropped: by the queue", &|d| d.dropped_by_buffer.to_string())?;
         row("  dropped: random loss", &|d| d.dropped_at_random.to_string())?;
+        if self.up.dropped_by_policer + self.down.dropped_by_policer > 0 {
+            row("  dropped: policer", &|d| d.dropped_by_policer.to_string())?;
+        }
         row("  lost by this machine", &|d| d.lost_by_machine.total().to_string())?;
         row("queue mean / max", &|d| format!("{} / {}", d.queue_mean, d.queue_max))?;
         row("  of a buffer of", &|d| d.buffer.to_string())?;

@@ -4,8 +4,8 @@ mod delay;
 mod load;
 
 use serde::Serialize;
-use sweetspot_path::{DirectionSpec, PathSpec, QueueDiscipline};
-use sweetspot_units::{Bytes, Duration, Probability, Rate, Volume};
+use sweetspot_path::{DirectionSpec, PathSpec};
+use sweetspot_units::{Bytes, Duration, Rate, Volume};
 
 use crate::certificate::Certificate;
 use crate::error::EmulatorError;
@@ -136,14 +136,8 @@ fn underload(certificate: &Certificate) -> Option<String> {
 }
 
 fn path(rate: Rate) -> PathSpec {
-    let direction = DirectionSpec {
-        rate,
-        delay: TRIAL_RTT / 2,
-        buffer: Volume::Bytes(rate * TRIAL_RTT),
-        loss: Probability::ZERO,
-        jitter: Duration::ZERO,
-        queue: QueueDiscipline::DropTail,
-    };
+    let buffer = Volume::Bytes(rate * TRIAL_RTT);
+    let direction = DirectionSpec::new(rate, TRIAL_RTT / 2, buffer);
     PathSpec { up: direction, down: direction, mtu: Bytes::new(1500), seed: 1 }
 }
 

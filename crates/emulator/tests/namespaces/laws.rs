@@ -7,6 +7,7 @@ use std::time::Duration as StdDuration;
 
 use sweetspot_emulator::{Certificate, Emulation, EmulatorError, HostPair, Side};
 use sweetspot_linux::clock;
+use sweetspot_path::{Change, DeliveryTrace, Variation};
 use sweetspot_units::{Bytes, Duration, Rate};
 
 /// An IPv4 and a UDP header: 20 + 8 bytes.
@@ -57,7 +58,9 @@ fn transfer(emulation: &Emulation, amount: usize) {
 /// Nothing is wrong but, on a busy machine, the timing.
 fn assert_sane(certificate: &Certificate) {
     for direction in [&certificate.up, &certificate.down] {
-        let gone = direction.dropped_by_buffer + direction.dropped_at_random;
+        let gone = direction.dropped_by_buffer
+            + direction.dropped_at_random
+            + direction.dropped_by_policer;
         let accounted = direction.packets_out + gone + direction.packets_held;
         assert_eq!(direction.packets_in, accounted, "{certificate}");
         assert_eq!(direction.lost_by_machine.total(), 0, "{certificate}");
@@ -185,6 +188,63 @@ pub fn the_rate_can_change_midway() {
     assert!(samples.windows(2).all(|w| w[0].at < w[1].at));
     assert!(samples.windows(2).all(|w| w[0].up.delivered <= w[1].up.delivered));
     assert_eq!(emulation.finish().unwrap().up.packets_out, 50);
+}
+
+pub fn a_policer_drops_what_its_bucket_does_not_hold() {
+    let emulation =
+        emulate("rate=1Gbit/s rtt=2ms buffer=1MB up.policer=100kbit/s up.policer_burst=20kB");
+    let _far = udp(emulation.far());
+    burst(&emulation, 100, 1000);
+    let certificate = emulation.finish().unwrap();
+    // One more passes for each 80 ms that a busy machine needs for the burst.
+    assert!((78..=80).contains(&certificate.up.dropped_by_policer), "{certificate}");
+    assert_eq!(certificate.up.dropped_by_buffer, 0, "{certificate}");
+    assert_sane(&certificate);
+}
+
+pub fn a_path_varies_as_it_is_told() {
+    let emulation = emulate("rate=10kbit/s rtt=2ms buffer=100pkt");
+    let far = udp(emulation.far());
+    let receive = |count: usize| {
+        let begun = clock::now();
+        for _ in 0..count {
+            far.recv_from(&mut [0; 1600]).unwrap();
+        }
+        clock::now().since(begun)
+    };
+    // At 10 kbit/s these take 40 s, from 20 ms on at 100 Mbit/s next to nothing but the first, which is 0.8 s long.
+    let change = Change {
+        at: Duration::from_millis(20),
+        rate: Some(Rate::from_mbit_per_second(100)),
+        delay: None,
+    };
+    let faster = Variation { trace: None, changes: vec![change] };
+    emulation.vary(clock::now(), faster, Variation::default());
+    burst(&emulation, 50, 1000);
+    assert!(receive(50) < Duration::from_secs(20));
+    // One packet each 30 ms, whatever the rate.
+    let trace = DeliveryTrace::parse("30\n").unwrap();
+    let traced = Variation { trace: Some(trace), changes: Vec::new() };
+    emulation.vary(clock::now(), traced, Variation::default());
+    burst(&emulation, 11, 1400);
+    receive(1);
+    // Ten more take 300 ms; the first may be received late by a busy machine.
+    assert!(receive(10) > Duration::from_millis(200));
+    assert_sane(&emulation.finish().unwrap());
+}
+
+pub fn an_aqm_marks_where_both_hosts_understand() {
+    for (setting, marks) in [("1", true), ("0", false)] {
+        let emulation = emulate("rate=20Mbit/s rtt=10ms buffer=1MB queue=codel");
+        for side in [emulation.near(), emulation.far()] {
+            let set = || std::fs::write("/proc/sys/net/ipv4/tcp_ecn", setting);
+            side.run(set).unwrap().unwrap();
+        }
+        transfer(&emulation, 3_000_000);
+        let certificate = emulation.finish().unwrap();
+        assert_eq!(certificate.up.dropped_by_buffer == 0, marks, "{certificate}");
+        assert_sane(&certificate);
+    }
 }
 
 pub fn emulations_follow_one_another() {

@@ -23,6 +23,12 @@ const INSIDE: &[Law] = &[
     ("random_loss_is_counted_as_such", laws::random_loss_is_counted_as_such),
     ("each_direction_is_its_own", laws::each_direction_is_its_own),
     ("the_rate_can_change_midway", laws::the_rate_can_change_midway),
+    (
+        "a_policer_drops_what_its_bucket_does_not_hold",
+        laws::a_policer_drops_what_its_bucket_does_not_hold,
+    ),
+    ("a_path_varies_as_it_is_told", laws::a_path_varies_as_it_is_told),
+    ("an_aqm_marks_where_both_hosts_understand", laws::an_aqm_marks_where_both_hosts_understand),
     ("emulations_follow_one_another", laws::emulations_follow_one_another),
     (
         "host_pairs_share_the_bottleneck_and_have_round_trips_of_their_own",

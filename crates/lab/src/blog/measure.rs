@@ -4,9 +4,9 @@ use sweetspot_linux::clock;
 use sweetspot_linux::epoll::Epoll;
 use sweetspot_linux::event_fd::wait_readable;
 use sweetspot_linux::tcp::{Flow, FlowOptions, Info, Listener, options};
-use sweetspot_path::{DirectionSpec, PathSpec, QueueDiscipline};
+use sweetspot_path::{DirectionSpec, PathSpec};
 use sweetspot_theory::host::frame::Framing;
-use sweetspot_units::{Bytes, Duration, Probability, Time, Volume};
+use sweetspot_units::{Bytes, Duration, Time, Volume};
 
 use super::{BlogRow, Expectation, LINK, MTU, RTT};
 use crate::error::Doing;
@@ -55,14 +55,8 @@ pub(super) fn row(
 fn path() -> Result<PathSpec, LabError> {
     let full = Framing::COMMON.payload(MTU).and_then(|p| Framing::COMMON.on_the_wire(p));
     let frame = full.map_err(|error| LabError::Inside(format!("lab: {error}")))?;
-    let direction = DirectionSpec {
-        rate: LINK.scaled(MTU.as_f64() / frame.as_f64()),
-        delay: RTT / 2,
-        buffer: PATH_BUFFER,
-        loss: Probability::ZERO,
-        jitter: Duration::ZERO,
-        queue: QueueDiscipline::DropTail,
-    };
+    let rate = LINK.scaled(MTU.as_f64() / frame.as_f64());
+    let direction = DirectionSpec::new(rate, RTT / 2, PATH_BUFFER);
     Ok(PathSpec { up: direction, down: direction, mtu: MTU, seed: 1 })
 }
 

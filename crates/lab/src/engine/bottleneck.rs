@@ -24,8 +24,7 @@ impl Bottleneck<'_> {
         };
         let (dropped, arrived) = match (measured.first(), measured.last()) {
             (Some((_, a)), Some((_, b))) => {
-                let gone = |flow: &DirectionSample| flow.buffer_drops + flow.random_losses;
-                (gone(&b.up) - gone(&a.up), b.up.arrived - a.up.arrived)
+                (b.up.dropped() - a.up.dropped(), b.up.arrived - a.up.arrived)
             }
             _ => (0, 0),
         };
@@ -77,6 +76,7 @@ mod tests {
             queue_delay: Duration::from_millis(4),
             buffer_drops: n,
             random_losses: 0,
+            policer_drops: 0,
             arrived: 10 * n,
             delivered: Bytes::new(6250 * n),
         };

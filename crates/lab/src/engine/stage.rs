@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::thread::{self, ScopedJoinHandle};
 
-use sweetspot_emulator::{Emulation, PathSample};
+use sweetspot_emulator::{DirectionSample, Emulation, PathSample};
 use sweetspot_linux::{clock, process};
 use sweetspot_scenario::{Outcome, Scenario};
 use sweetspot_sizing::KnownPath;
@@ -103,6 +103,7 @@ fn run(
     }
     let mut memory = MemoryWatch::open(emulation, plan).doing("read sockets' memory")?;
     let zero = clock::now() + START_DELAY;
+    emulation.vary(zero, plan.variation.clone(), plan.variation.clone());
     let end = zero + plan.end;
     thread::scope(|scope| {
         let nodes: Vec<_> =
@@ -174,9 +175,7 @@ fn series(traces: &RunTraces) -> Vec<LabSeriesRow> {
                 window_bytes: row.window_bytes.unwrap_or(0),
                 acked_bytes: row.bytes,
                 queue_packets: queue.as_ref().map_or(0, waiting),
-                dropped_packets: queue
-                    .as_ref()
-                    .map_or(0, |flow| flow.buffer_drops + flow.random_losses),
+                dropped_packets: queue.as_ref().map_or(0, DirectionSample::dropped),
                 carried_bytes: queue.map_or(0, |flow| flow.delivered.get()),
             });
         }

@@ -4,10 +4,8 @@
 mod refusal;
 
 use sweetspot_emulator::HostPair;
-use sweetspot_path::{DirectionSpec, PathSpec, QueueDiscipline};
-use sweetspot_scenario::{
-    Application, Congestion, Cross, Hop, Queue, Reverse, Scenario, Tcp, TrafficKind,
-};
+use sweetspot_path::{Change, DirectionSpec, PathSpec, Variation};
+use sweetspot_scenario::{Application, Congestion, Cross, Reverse, Scenario, Tcp, TrafficKind};
 use sweetspot_sizing::Sizing;
 use sweetspot_units::{Bytes, Duration, Volume};
 
@@ -23,22 +21,12 @@ const MAX_NODES: u64 = 50;
 /// Linux's initial receive and send buffer.
 const INITIAL_BUFFER: Bytes = Bytes::new(131_072);
 
-/// A hop as the emulator plays it, with this one-way propagation.
-pub fn direction_of(hop: &Hop, delay: Duration) -> DirectionSpec {
-    let queue = match hop.queue {
-        Queue::DropTail => QueueDiscipline::DropTail,
-        Queue::Red => QueueDiscipline::Red,
-        Queue::CoDel => QueueDiscipline::Codel,
-        Queue::FqCoDel => QueueDiscipline::FqCodel,
-    };
-    let Hop { rate, buffer, loss, jitter, .. } = *hop;
-    DirectionSpec { rate, delay, buffer, loss, jitter, queue }
-}
-
 /// The plan of a run.
 #[derive(Debug)]
 pub(crate) struct LabPlan {
     pub path: PathSpec,
+    /// How both of its directions vary in time.
+    pub variation: Variation,
     pub host_pairs: Vec<HostPair>,
     /// `net.ipv4` settings of both namespaces.
     pub settings: Vec<(&'static str, String)>,
@@ -99,6 +87,17 @@ impl Load {
     }
 }
 
+/// How a direction of the emulated path varies. The hop's delay is a part of the propagation that the emulator plays:
+/// where it changes, this changes by as much.
+fn variation(scenario: &Scenario, shortest: Duration) -> Variation {
+    let narrow = scenario.path.bottleneck();
+    let before = scenario.path.narrow().delay;
+    let delay = |delay: Duration| (shortest / 2 + delay).saturating_sub(before);
+    let changes = scenario.path.changes_of(narrow);
+    let changes = changes.map(|change| Change { delay: change.delay.map(delay), ..change });
+    Variation { trace: None, changes: changes.collect() }
+}
+
 /// First port of the loads; entry i listens on this plus i.
 const FIRST_PORT: u16 = 20_000;
 
@@ -108,12 +107,13 @@ impl LabPlan {
         let hop = scenario.path.narrow();
         let end = scenario.warmup + scenario.duration;
         let shortest = shortest_round_trip(scenario);
-        let direction = direction_of(hop, shortest / 2);
+        let direction = DirectionSpec { delay: shortest / 2, ..*hop };
         let mtu = scenario.path.packet;
         let path = PathSpec { up: direction, down: direction, mtu, seed: scenario.seed };
         let mut plan = LabPlan {
             settings: settings(scenario),
             path,
+            variation: variation(scenario, shortest),
             host_pairs: Vec::new(),
             targets: Vec::new(),
             loads: Vec::new(),
@@ -250,6 +250,7 @@ fn settings(scenario: &Scenario) -> Vec<(&'static str, String)> {
         // One connection must not begin with what another one learnt.
         ("tcp_no_metrics_save", truth(true)),
         ("tcp_timestamps", truth(tcp.timestamps)),
+        ("tcp_ecn", truth(tcp.ecn)),
         ("tcp_slow_start_after_idle", truth(tcp.slow_start_restart)),
         ("tcp_rto_min_us", tcp.min_rto.as_micros().to_string()),
         ("ip_local_port_range", "10000 60999".to_owned()),

@@ -31,9 +31,6 @@ fn path(scenario: &Scenario, reasons: &mut Vec<String>) {
             hop.rate
         ));
     }
-    if !path.changes.is_empty() {
-        reasons.push("its path stays as it is; leave path.change out".to_owned());
-    }
     // 576: what every IPv4 host takes (RFC 791); 9000: the common jumbo frame.
     if !(576..=9000).contains(&path.packet.get()) {
         reasons.push(format!(
@@ -61,10 +58,8 @@ fn habits(scenario: &Scenario, reasons: &mut Vec<String>) {
         }
     };
     one_for_all("timestamps", differ(|tcp| tcp.timestamps));
+    one_for_all("ecn", differ(|tcp| tcp.ecn));
     one_for_all("slow_start_restart", differ(|tcp| tcp.slow_start_restart));
-    if every_tcp(scenario).any(|tcp| tcp.ecn) {
-        reasons.push("its queue marks nothing; leave ecn out".to_owned());
-    }
     if every_tcp(scenario).any(|tcp| tcp.pacing) {
         reasons.push(
             "a kernel paces as its congestion control likes; leave pacing out, or use bbr".into(),
@@ -152,10 +147,11 @@ mod tests {
     fn what_the_emulator_lacks_is_named_with_what_it_has() {
         for (set, reason) in [
             ("path.queue=red", ""),
-            ("path.change=[{at=\"1s\",delay=\"1ms\"}]", "leave path.change out"),
+            ("path.queue=pie", ""),
+            ("path.change=[{at=\"1s\",delay=\"1ms\"}]", ""),
             ("path.packet=100B", "between 576B and 9000B"),
             ("path.access_rate=10Mbit/s", "path.access_rate must be at least 50 Mbit/s"),
-            ("tcp.ecn=true", "leave ecn out"),
+            ("tcp.ecn=true", ""),
             ("transfer.0.timestamps=true", ""),
             ("transfer.0.congestion=vegas", "it has reno, cubic"),
             ("transfer.0.count=65", "more than the 64"),

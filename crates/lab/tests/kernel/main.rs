@@ -39,6 +39,10 @@ const LAWS: &[Law] = &[
         applications::after_a_pause_slow_start_restarts_where_the_scenario_says_so,
     ),
     ("every_kind_of_cross_traffic_crosses", scenarios::every_kind_of_cross_traffic_crosses),
+    (
+        "a_path_that_changes_carries_what_it_has_left",
+        scenarios::a_path_that_changes_carries_what_it_has_left,
+    ),
     ("what_the_machine_lacks_is_refused", scenarios::what_the_machine_lacks_is_refused),
     ("nothing_stays_behind", scenarios::nothing_stays_behind),
     ("an_error_inside_comes_back_in_its_own_words", blog::an_error_inside_comes_back),

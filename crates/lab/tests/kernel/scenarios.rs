@@ -100,10 +100,22 @@ size_mean = "10kB"
 }
 
 pub fn what_the_machine_lacks_is_refused() {
-    let error =
-        play("[[path.change]]\nat = \"1s\"\nrate = \"5Mbit/s\"\n[[transfer]]\n").unwrap_err();
+    let error = play("[[transfer]]\ncount = 65\n").unwrap_err();
     let LabError::Refused(reason) = &error else { panic!("{error}") };
-    assert!(reason.contains("its path stays as it is; leave path.change out"), "{reason}");
+    assert!(reason.contains("more than the 64"), "{reason}");
+}
+
+pub fn a_path_that_changes_carries_what_it_has_left() {
+    let change = "[[path.change]]\nat = \"1500ms\"\nrate = \"4Mbit/s\"\n";
+    let played = play(&format!("{change}[[transfer]]\ncongestion = \"cubic\"\n")).unwrap();
+    // Measured from 1 s on for 2 s: half a second of 20 Mbit/s, and what has queued then, and 1.5 s of 4.
+    let carried = 0.5 * 20.0 + 1.5 * 4.0;
+    let goodput = played.outcome.transfers[0].goodput_bps * 2.0 / 1e6;
+    assert!(goodput < 1.05 * carried, "{goodput} of {carried}");
+    let late: Vec<_> = played.series.iter().filter(|row| row.at_s > 2.0).collect();
+    let ([first, ..], [.., last]) = (&late[..], &late[..]) else { panic!("{late:?}") };
+    let rate = (last.carried_bytes - first.carried_bytes) as f64 * 8.0 / (last.at_s - first.at_s);
+    assert!(rate < 1.1 * 4e6 && rate > 0.5 * 4e6, "{rate}");
 }
 
 pub fn nothing_stays_behind() {

@@ -5,8 +5,8 @@ use sweetspot_measure::{
     StreamRecord,
 };
 use sweetspot_path::{
-    Codel, CodelConfig, Discipline, DropTail, FqCodel, FqCodelConfig, Link, Packet, Propagation,
-    Random, RandomLoss, Red, RedConfig,
+    Codel, CodelConfig, DirectionSpec, Discipline, DropTail, FqCodel, FqCodelConfig, Link, Packet,
+    Propagation, Random, RandomLoss, Red, RedConfig,
 };
 use sweetspot_units::{Bytes, Duration, Probability, Rate, Time, Volume};
 
@@ -92,10 +92,14 @@ impl Way {
             }
             _ => Discipline::DropTail(DropTail::new(limit)),
         };
+        let spec = DirectionSpec {
+            jitter: truth.jitter,
+            ..DirectionSpec::new(truth.rate, truth.delay, limit)
+        };
         Way {
             truth,
             link: Link::new(truth.rate, queue),
-            propagation: Propagation::new(truth.delay, truth.jitter, seed),
+            propagation: Propagation::new(&spec, seed),
             loss: RandomLoss::new(Probability::new(truth.loss).unwrap(), seed),
             random: Random::new(seed),
             next_cross: Time::ZERO,

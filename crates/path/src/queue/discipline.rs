@@ -1,6 +1,6 @@
 use sweetspot_units::{Bytes, Time};
 
-use super::{Codel, DropTail, FqCodel, Queue, Red};
+use super::{Codel, DropTail, FqCodel, Pie, Queue, Red};
 use crate::Packet;
 
 /// A queue discipline that is chosen at run time.
@@ -14,6 +14,8 @@ pub enum Discipline<P> {
     Codel(Box<Codel<P>>),
     /// FlowQueue-CoDel.
     FqCodel(Box<FqCodel<P>>),
+    /// Proportional Integral controller Enhanced.
+    Pie(Box<Pie<P>>),
 }
 
 /// Calls a method of whichever discipline it is.
@@ -24,6 +26,7 @@ macro_rules! dispatch {
             Discipline::Red($queue) => $call,
             Discipline::Codel($queue) => $call,
             Discipline::FqCodel($queue) => $call,
+            Discipline::Pie($queue) => $call,
         }
     };
 }

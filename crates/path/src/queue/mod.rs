@@ -5,12 +5,15 @@ mod discipline;
 mod drop_tail;
 mod fifo;
 mod fq_codel;
+mod pie;
 mod red;
 
 pub use codel::{Codel, CodelConfig};
 pub use discipline::Discipline;
 pub use drop_tail::DropTail;
 pub use fq_codel::{FqCodel, FqCodelConfig};
+pub(crate) use pie::MARK_ECN_THRESHOLD;
+pub use pie::{Pie, PieConfig};
 pub use red::{Red, RedConfig};
 
 use sweetspot_units::{Bytes, Time};

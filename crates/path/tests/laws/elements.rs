@@ -3,13 +3,13 @@
 use proptest::prelude::*;
 use sweetspot_path::{
     Direction, DirectionSpec, DropReason, DropTail, Dropped, Fan, Jitter, Link, Packet, Pipe,
-    Propagation, QueueDiscipline, Random, RandomLoss,
+    PolicerSpec, Propagation, QueueDiscipline, Random, RandomLoss,
 };
 use sweetspot_units::{Bytes, Duration, Probability, Rate, Time, Volume};
 
 /// A packet that knows its number and size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Numbered(u64, u64);
+pub struct Numbered(pub u64, pub u64);
 
 impl Packet for Numbered {
     fn wire_size(&self) -> Bytes {
@@ -20,19 +20,12 @@ impl Packet for Numbered {
 /// 1500 B take 120 us here.
 const RATE: Rate = Rate::from_mbit_per_second(100);
 
-fn at_us(us: u64) -> Time {
+pub fn at_us(us: u64) -> Time {
     Time::ZERO + Duration::from_micros(us)
 }
 
-fn spec() -> DirectionSpec {
-    DirectionSpec {
-        rate: RATE,
-        delay: Duration::from_millis(10),
-        buffer: Volume::Packets(10),
-        loss: Probability::ZERO,
-        jitter: Duration::ZERO,
-        queue: QueueDiscipline::DropTail,
-    }
+pub fn spec() -> DirectionSpec {
+    DirectionSpec::new(RATE, Duration::from_millis(10), Volume::Packets(10))
 }
 
 /// Everything that comes out until the end of time: when, and which packet.
@@ -157,7 +150,7 @@ proptest! {
         gaps in prop::collection::vec(0u64..500, 1..100),
     ) {
         let (delay, jitter) = (Duration::from_micros(delay), Duration::from_micros(jitter));
-        let mut propagation = Propagation::new(delay, jitter, 1);
+        let mut propagation = Propagation::new(&DirectionSpec { delay, jitter, ..spec() }, 1);
         let (mut left, mut latest) = (Time::ZERO, Time::ZERO);
         for gap in gaps {
             left += Duration::from_micros(gap);
@@ -190,26 +183,34 @@ fn directions() -> impl Strategy<Value = DirectionSpec> {
         (1_u64..20).prop_map(Volume::Packets),
         (1500_u64..20_000).prop_map(|b| Volume::Bytes(Bytes::new(b)))
     ];
-    (1_u64..200, 0_u64..5_000, buffer, 0.0..0.3, 0_u64..2_000).prop_map(
-        |(mbit, delay_us, buffer, loss, jitter_us)| DirectionSpec {
-            rate: Rate::from_mbit_per_second(mbit),
-            delay: Duration::from_micros(delay_us),
-            buffer,
-            loss: Probability::new(loss).unwrap(),
-            jitter: Duration::from_micros(jitter_us),
-            queue: QueueDiscipline::DropTail,
+    let plain = (1_u64..200, 0_u64..5_000, buffer, 0.0..0.3, 0_u64..2_000);
+    let policer = prop::option::of((1_u64..50, 1500_u64..30_000));
+    let others = (prop::sample::select(vec![0, 5000]), policer, 1_u32..5, 0_u64..3000);
+    (plain, others).prop_map(
+        |((mbit, delay_us, buffer, loss, jitter_us), (burst, policer, loss_burst, grant_us))| {
+            DirectionSpec {
+                loss: Probability::new(loss).unwrap(),
+                jitter: Duration::from_micros(jitter_us),
+                burst: Bytes::new(burst),
+                policer: policer.map(|(mbit, burst)| PolicerSpec {
+                    rate: Rate::from_mbit_per_second(mbit),
+                    burst: Bytes::new(burst),
+                }),
+                loss_burst,
+                aggregation: Duration::from_micros(grant_us),
+                ..DirectionSpec::new(
+                    Rate::from_mbit_per_second(mbit),
+                    Duration::from_micros(delay_us),
+                    buffer,
+                )
+            }
         },
     )
 }
 
 /// A direction behind any discipline.
 fn managed() -> impl Strategy<Value = DirectionSpec> {
-    let queues = [
-        QueueDiscipline::DropTail,
-        QueueDiscipline::Red,
-        QueueDiscipline::Codel,
-        QueueDiscipline::FqCodel,
-    ];
+    let queues = QueueDiscipline::CHOICES.map(|(_, queue)| queue);
     let slow = (directions(), 1_u64..5, proptest::sample::select(queues.to_vec()));
     slow.prop_map(|(spec, mbit, queue)| DirectionSpec {
         // Slow enough that queues stand for longer than CoDel's interval.
@@ -284,7 +285,10 @@ proptest! {
             .collect();
         for (due, n) in out {
             let (_, size) = arrivals[n as usize];
-            prop_assert!(due >= came[n as usize] + Bytes::new(size) / spec.rate + spec.delay);
+            // A bucket may hold the bits already.
+            let sending =
+                if spec.burst == Bytes::ZERO { Bytes::new(size) / spec.rate } else { Duration::ZERO };
+            prop_assert!(due >= came[n as usize] + sending + spec.delay);
         }
     }
 

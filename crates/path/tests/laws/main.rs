@@ -2,3 +2,4 @@
 
 mod elements;
 mod spec;
+mod variation;

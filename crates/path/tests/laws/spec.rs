@@ -1,7 +1,7 @@
 //! Paths as they are written.
 
 use proptest::prelude::*;
-use sweetspot_path::{PathError, PathSpec};
+use sweetspot_path::{NAMED_PATHS, PathError, PathSpec};
 use sweetspot_units::{Bytes, Duration, Rate, Volume};
 
 const DEMO: &str = "rate=100Mbit/s rtt=100ms buffer=125kB loss=0";
@@ -141,5 +141,48 @@ proptest! {
         );
         let written = path(&text);
         prop_assert_eq!(path(&written.to_string()), written);
+    }
+}
+
+#[test]
+fn every_named_path_is_a_path() {
+    for path in NAMED_PATHS {
+        let named: PathSpec = format!("@{}", path.name).parse().unwrap();
+        assert_eq!(named, path.spec.parse().unwrap(), "{}", path.name);
+    }
+}
+
+#[test]
+fn keys_behind_a_name_take_the_place_of_its_own() {
+    let changed: PathSpec = "@cable rate=2Mbit/s loss=1%".parse().unwrap();
+    let written = "rate=2Mbit/s rtt=28ms up.buffer=12.5kB down.buffer=62.5kB loss=1%";
+    assert_eq!(changed, written.parse().unwrap());
+    let error = "@nowhere".parse::<PathSpec>().unwrap_err().to_string();
+    assert!(error.contains("\"@nowhere\"") && error.contains("@lte"), "{error}");
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_its_key() {
+    for (words, key) in [
+        ("policer=20Mbit/s policer_burst=100B", "policer_burst"),
+        ("policer=1bit/s policer_burst=100kB", "policer"),
+        ("loss=0.9 loss_burst=2", "loss"),
+        ("loss_burst=0", "loss_burst"),
+        ("loss_burst=x", "loss_burst"),
+        ("reorder=1%", "reorder"),
+        ("jitter_order=maybe", "jitter_order"),
+        ("aggregation=61s", "aggregation"),
+        ("up.queue=fast", "up.queue"),
+    ] {
+        let text = format!("rate=100Mbit/s rtt=40ms buffer=125kB {words}");
+        let Err(PathError::Impossible { key: named, .. }) = text.parse::<PathSpec>() else {
+            panic!("{text}");
+        };
+        assert_eq!(named, key);
+    }
+    for (words, key) in [("policer=20Mbit/s", "policer_burst"), ("policer_burst=9kB", "policer")] {
+        let text = format!("rate=100Mbit/s rtt=40ms buffer=125kB {words}");
+        let Err(PathError::Missing(named, _)) = text.parse::<PathSpec>() else { panic!("{text}") };
+        assert_eq!(named, key);
     }
 }

@@ -3,6 +3,7 @@
 mod codel;
 mod every_discipline;
 mod fq_codel;
+mod pie;
 mod red;
 
 use sweetspot_path::Packet;

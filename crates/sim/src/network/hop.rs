@@ -1,20 +1,22 @@
 use std::collections::VecDeque;
 
 use sweetspot_path::{
-    Codel, CodelConfig, Conduit, Discipline, DropTail, FqCodel, FqCodelConfig, Link, Pipe,
-    Propagation, RandomLoss, Red, RedConfig, Waits,
+    Changes, Conduit, DirectionSpec, Discipline, Link, Pipe, Policer, Propagation, RandomLoss,
+    Waits,
 };
-use sweetspot_scenario::Queue;
 use sweetspot_units::{Bytes, Duration, Probability, Time};
 
-use super::{Changes, Packet};
+use sweetspot_path::Packet as _;
 
-/// One direction of a link between two routers: random loss, queue and transmitter, propagation.
+use super::Packet;
+
+/// One direction of a link between two routers: random loss, policer, queue and transmitter, propagation.
 #[derive(Debug)]
 pub(crate) struct Hop {
     elements: Elements,
     loss: Option<RandomLoss>,
-    /// Packets lost at random.
+    policer: Option<Policer>,
+    /// Packets lost at random or dropped by the policer.
     lost: u64,
     /// Packets held back from their hosts, with the times at which they come out.
     pub held_back: VecDeque<(Time, Packet)>,
@@ -61,36 +63,14 @@ pub(crate) struct HopTotals {
 }
 
 impl Hop {
-    pub(crate) fn new(
-        spec: &sweetspot_scenario::Hop,
-        changes: Changes,
-        packet: Bytes,
-        seed: u64,
-    ) -> Hop {
-        let queue = match spec.queue {
-            Queue::DropTail if changes.is_empty() => None,
-            // Where the rate changes, what becomes of a packet is not known when it arrives.
-            Queue::DropTail => Some(Discipline::DropTail(DropTail::new(spec.buffer))),
-            Queue::Red => {
-                let config = RedConfig::new(spec.buffer, packet, packet / spec.rate);
-                let config = RedConfig { ecn: true, ..config };
-                Some(Discipline::Red(Box::new(Red::new(config, seed))))
-            }
-            Queue::CoDel => {
-                let config = CodelConfig { ecn: true, ..CodelConfig::default() };
-                Some(Discipline::Codel(Box::new(Codel::new(spec.buffer, config))))
-            }
-            Queue::FqCoDel => {
-                let mut config = FqCodelConfig::new(spec.buffer.in_packets(packet));
-                config.codel.ecn = true;
-                Some(Discipline::FqCodel(Box::new(FqCodel::new(config, seed))))
-            }
-        };
-        let propagation = Propagation::new(spec.delay, spec.jitter, seed);
-        let elements = match queue {
-            None => Elements::Plain(Conduit::new(spec.rate, spec.buffer, propagation)),
-            Some(queue) => Elements::Managed(Box::new(Managed {
-                link: Link::new(spec.rate, queue),
+    pub(crate) fn new(spec: &DirectionSpec, changes: Changes, packet: Bytes, seed: u64) -> Hop {
+        let propagation = Propagation::new(spec, seed);
+        // Where the rate changes, what becomes of a packet is not known when it arrives.
+        let elements = if spec.is_plain() && changes.is_empty() {
+            Elements::Plain(Conduit::new(spec.rate, spec.buffer, propagation))
+        } else {
+            Elements::Managed(Box::new(Managed {
+                link: spec.link_behind(spec.discipline(packet, seed)),
                 propagation,
                 changes,
                 pipe: Pipe::default(),
@@ -100,10 +80,10 @@ impl Hop {
                 refused: 0,
                 waits: Waits::default(),
                 seen: Time::ZERO,
-            })),
+            }))
         };
-        let loss = (spec.loss > Probability::ZERO).then(|| RandomLoss::new(spec.loss, !seed));
-        Hop { elements, loss, lost: 0, held_back: VecDeque::new() }
+        let loss = (spec.loss > Probability::ZERO).then(|| spec.random_loss(!seed));
+        Hop { elements, loss, policer: spec.policer(), lost: 0, held_back: VecDeque::new() }
     }
 
     /// Whether what becomes of a packet is known when it arrives.
@@ -116,18 +96,19 @@ impl Hop {
     /// out, `None` if it is dropped. Only for a drop-tail hop.
     #[inline(always)]
     pub(crate) fn pass(&mut self, now: Time, size: u16) -> Option<Time> {
-        if self.loses() {
+        let size = Bytes::new(u64::from(size));
+        if self.loses(now, size) {
             return None;
         }
         let Elements::Plain(conduit) = &mut self.elements else { return None };
-        conduit.handle_passage(now, Bytes::new(u64::from(size)))
+        conduit.handle_passage(now, size)
     }
 
     /// Takes a packet, which comes out by [`Hop::exit`]. Gives back whether it was let in. Only for
     /// a drop-tail hop.
     #[inline(always)]
     pub(crate) fn enter(&mut self, now: Time, packet: &Packet) -> bool {
-        if self.loses() {
+        if self.loses(now, packet.wire_size()) {
             return false;
         }
         let Elements::Plain(conduit) = &mut self.elements else { return false };
@@ -137,18 +118,18 @@ impl Hop {
     /// Takes a packet where the queue decides later what becomes of it. Gives back the packet that is
     /// dropped, if any: this one or another.
     pub(crate) fn enter_managed(&mut self, now: Time, packet: Packet) -> Result<(), Packet> {
-        if self.loses() {
+        if self.loses(now, packet.wire_size()) {
             return Err(packet);
         }
         let Elements::Managed(managed) = &mut self.elements else { return Err(packet) };
         managed.enter(now, packet)
     }
 
-    /// Whether the packet that arrives is lost at random.
+    /// Whether the packet that arrives does not reach the queue: it is lost at random, or the policer drops it.
     #[inline]
-    fn loses(&mut self) -> bool {
-        let Some(loss) = &mut self.loss else { return false };
-        let lost = loss.takes_next();
+    fn loses(&mut self, now: Time, size: Bytes) -> bool {
+        let lost = self.loss.as_mut().is_some_and(RandomLoss::takes_next)
+            || self.policer.as_mut().is_some_and(|policer| !policer.admits(now, size));
         self.lost += u64::from(lost);
         lost
     }
@@ -297,9 +278,12 @@ impl Managed {
 
     /// When the next packet comes out, or earlier: what leaves the link at t does so at t + delay.
     fn due(&self) -> Option<Time> {
-        self.pipe
-            .poll_timeout()
-            .or_else(|| self.link.poll_timeout().map(|t| t + self.changes.least(&self.propagation)))
+        let through = self.pipe.poll_timeout();
+        if through.is_some() && !self.propagation.reorders() {
+            return through;
+        }
+        let next = self.link.poll_timeout().map(|t| t + self.changes.least(&self.propagation));
+        [through, next].into_iter().flatten().min()
     }
 
     /// Works off the departures from the link at times that are `past`.
@@ -315,8 +299,12 @@ impl Managed {
                 self.refuse(&victim);
             }
             if let Some((left, packet)) = left {
-                let out = self.changes.in_order(self.propagation.handle_departure(left));
-                self.pipe.handle_entry(out, packet);
+                let out = self.propagation.handle_departure(left);
+                if self.propagation.reorders() {
+                    self.pipe.handle_overtaking_entry(out, packet);
+                } else {
+                    self.pipe.handle_entry(self.changes.in_order(out), packet);
+                }
             }
         }
         self.observe(now);

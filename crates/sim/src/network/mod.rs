@@ -4,7 +4,6 @@
 //! which hop, and learns what became of it.
 
 mod access_link;
-mod changes;
 mod hop;
 mod packet;
 mod slab;
@@ -12,7 +11,6 @@ mod transit;
 mod wire_time;
 
 pub(crate) use access_link::{AccessLink, Downlink, Uplink};
-pub(crate) use changes::Changes;
 pub(crate) use hop::{Hop, HopTotals};
 pub(crate) use packet::{
     AckHeader, AnswerHeader, BARE_SEGMENT, DataHeader, Ecn, Header, Packet, PacketKind,

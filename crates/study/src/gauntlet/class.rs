@@ -1,5 +1,6 @@
 use serde::Serialize;
-use sweetspot_scenario::{Queue, Scenario};
+use sweetspot_path::QueueDiscipline;
+use sweetspot_scenario::Scenario;
 use sweetspot_units::{Bytes, Duration, Probability};
 
 /// A class of paths; a path may be in several classes.
@@ -93,7 +94,7 @@ impl PathClass {
             PathClass::All => true,
             PathClass::CleanAlone => clean_alone,
             PathClass::CleanAloneDropTail => {
-                clean_alone && hops.iter().all(|hop| hop.queue == Queue::DropTail)
+                clean_alone && hops.iter().all(|hop| hop.queue == QueueDiscipline::DropTail)
             }
             PathClass::JitterOnly => jittery && !lossy && !shared,
             PathClass::RandomLoss => lossy && !shared,

@@ -1,7 +1,8 @@
 //! A scenario's quantities as the formulas take them, or why no formula covers it.
 
+use sweetspot_path::{DirectionSpec, QueueDiscipline};
 use sweetspot_scenario::{
-    Congestion, EngineError, Flavour, Queue, Reverse, Scenario, TrafficKind, Transfer,
+    Congestion, EngineError, Flavour, Reverse, Scenario, TrafficKind, Transfer,
 };
 use sweetspot_units::{Bytes, Duration, Probability, Rate, Volume};
 
@@ -60,8 +61,16 @@ impl<'a> Terms<'a> {
             return Err(not_covered("senders share memory, and the formulas give each its window"));
         }
         let narrow = path.narrow();
-        if path.hops.iter().any(|hop| hop.queue != Queue::DropTail) {
+        if path.hops.iter().any(|hop| hop.queue != QueueDiscipline::DropTail) {
             return Err(not_covered("the formulas are those of drop-tail queues"));
+        }
+        if path.hops.iter().any(|hop| hop.policer.is_some() || hop.burst > Bytes::ZERO) {
+            return Err(not_covered("the formulas are those of links of constant rate"));
+        }
+        if path.hops.iter().any(|hop| hop.reorder > Probability::ZERO) {
+            return Err(not_covered(
+                "packets overtake each other, and the formulas keep their order",
+            ));
         }
         let end = scenario.warmup + scenario.duration;
         for transfer in &scenario.transfers {
@@ -72,7 +81,8 @@ impl<'a> Terms<'a> {
         let serial = path.hops.iter().map(|hop| path.packet / hop.rate);
         let serial = serial.fold((path.packet / path.access_rate) * 2, |sum, time| sum + time);
         let buffer = narrow.buffer.in_bytes(path.packet).saturating_sub(path.packet);
-        if path.hops.iter().any(|hop| hop.jitter > Duration::ZERO) {
+        let varies = |hop: &DirectionSpec| hop.jitter.max(hop.aggregation) > Duration::ZERO;
+        if path.hops.iter().any(varies) {
             return Err(not_covered(
                 "the round trip varies by itself, and the formulas take it as fixed",
             ));

@@ -7,12 +7,11 @@ use sweetspot_transfer::Measured;
 use sweetspot_units::{Bytes, Duration};
 
 use super::outlook::Outlook;
+use crate::print::wrapped;
 
 /// The width of names, and of a direction's column.
 const NAME: usize = 19;
 const COLUMN: usize = 29;
-/// The width of a line.
-const WIDTH: usize = 80;
 
 /// Prints the measurement.
 pub fn print(measured: &Measured, outlook: &Outlook) {
@@ -216,19 +215,4 @@ fn expected(outlook: &Outlook) {
     if let Some((window, e)) = outlook.window_bytes.zip(outlook.window.as_ref()) {
         line(&format!("window {}", Bytes::new(window)), e);
     }
-}
-
-/// Prints words on lines of [`WIDTH`] columns, those after the first indented further.
-pub fn wrapped(words: &str, indent: &str) {
-    let mut line = indent.to_owned();
-    for word in words.split_whitespace() {
-        let blank = line.trim().is_empty();
-        if !blank && line.chars().count() + 1 + word.chars().count() > WIDTH {
-            out!("{line}");
-            line = format!("{indent}  {word}");
-        } else {
-            line = if blank { format!("{line}{word}") } else { format!("{line} {word}") };
-        }
-    }
-    out!("{line}");
 }

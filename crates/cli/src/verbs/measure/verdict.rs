@@ -3,8 +3,8 @@
 use sweetspot_transfer::Measured;
 use sweetspot_units::{Bytes, Duration};
 
-use super::card::wrapped;
 use super::outlook::Outlook;
+use crate::print::wrapped;
 
 /// The verdict on a path.
 pub struct Verdict {

@@ -1,0 +1,250 @@
+use sweetspot_units::{Bytes, Duration, Probability, Rate, Volume};
+
+use crate::queue::MARK_ECN_THRESHOLD;
+use crate::{
+    Codel, CodelConfig, Discipline, DropTail, FqCodel, FqCodelConfig, Link, Pie, PieConfig,
+    Policer, RandomLoss, Red, RedConfig, TokenBucket,
+};
+
+/// One direction of a path.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DirectionSpec {
+    /// Bottleneck rate C, counted on IP packets.
+    pub rate: Rate,
+    /// One-way propagation.
+    pub delay: Duration,
+    /// The bottleneck's buffer B.
+    pub buffer: Volume,
+    /// The bottleneck's queue discipline.
+    pub queue: QueueDiscipline,
+    /// What the link may send at once after a pause: the depth of a token bucket that fills at `rate` (Linux's tbf);
+    /// zero: a link of constant rate.
+    pub burst: Bytes,
+    /// A policer before the queue.
+    pub policer: Option<PolicerSpec>,
+    /// Random loss: the share of all packets.
+    pub loss: Probability,
+    /// The mean number of packets lost in a row, by Gilbert's model; 1: each is lost alone.
+    pub loss_burst: u32,
+    /// Largest extra delay per packet, uniform from zero.
+    pub jitter: Duration,
+    /// Whether packets overtake one that jitter delays, instead of waiting behind it.
+    pub jitter_reorders: bool,
+    /// The share of packets that are held back for `reorder_by`, so that others overtake them.
+    pub reorder: Probability,
+    /// How long these are held back.
+    pub reorder_by: Duration,
+    /// Packets go on together at multiples of this, as behind a link that is granted turns (Wi-Fi, cable, 4G uplinks);
+    /// zero: each at once.
+    pub aggregation: Duration,
+}
+
+/// A policer: drops what a token bucket does not hold.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PolicerSpec {
+    /// The rate at which the bucket fills.
+    pub rate: Rate,
+    /// Its depth.
+    pub burst: Bytes,
+}
+
+/// A queue discipline by its name.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum QueueDiscipline {
+    /// First in, first out; what does not fit is dropped.
+    #[default]
+    DropTail,
+    /// Random Early Detection.
+    Red,
+    /// CoDel (RFC 8289).
+    CoDel,
+    /// FQ-CoDel (RFC 8290).
+    FqCoDel,
+    /// PIE (RFC 8033).
+    Pie,
+}
+
+impl QueueDiscipline {
+    /// All, by the names with which they are written.
+    pub const CHOICES: [(&'static str, QueueDiscipline); 5] = [
+        ("drop-tail", QueueDiscipline::DropTail),
+        ("red", QueueDiscipline::Red),
+        ("codel", QueueDiscipline::CoDel),
+        ("fq-codel", QueueDiscipline::FqCoDel),
+        ("pie", QueueDiscipline::Pie),
+    ];
+
+    /// As written in scenarios and on the command line.
+    pub fn name(self) -> &'static str {
+        QueueDiscipline::CHOICES
+            .iter()
+            .find(|(_, queue)| *queue == self)
+            .map_or("", |(name, _)| name)
+    }
+}
+
+/// What a path may have.
+const RATES: core::ops::RangeInclusive<Rate> =
+    Rate::from_bits_per_second(1000)..=Rate::from_mbit_per_second(1_000_000);
+
+impl DirectionSpec {
+    /// A drop-tail buffer before a link of constant rate, and nothing else.
+    pub const fn new(rate: Rate, delay: Duration, buffer: Volume) -> DirectionSpec {
+        DirectionSpec {
+            rate,
+            delay,
+            buffer,
+            queue: QueueDiscipline::DropTail,
+            burst: Bytes::ZERO,
+            policer: None,
+            loss: Probability::ZERO,
+            loss_burst: 1,
+            jitter: Duration::ZERO,
+            jitter_reorders: false,
+            reorder: Probability::ZERO,
+            reorder_by: Duration::ZERO,
+            aggregation: Duration::ZERO,
+        }
+    }
+
+    /// The rate that lasts: the link's, or the policer's where that is lower.
+    pub fn lasting_rate(&self) -> Rate {
+        self.policer.map_or(self.rate, |policer| policer.rate.min(self.rate))
+    }
+
+    /// Whether what becomes of a packet at the queue is known when it arrives, and packets keep their order.
+    pub fn is_plain(&self) -> bool {
+        self.queue == QueueDiscipline::DropTail
+            && self.burst == Bytes::ZERO
+            && !self.jitter_reorders
+            && self.reorder == Probability::ZERO
+    }
+
+    /// Refuses what cannot be, with the key and the reason. Packets are of up to `packet`.
+    pub fn check(&self, packet: Bytes) -> Result<(), (&'static str, String)> {
+        let refuse = |key, why: &str| Err((key, why.to_owned()));
+        if self.rate < *RATES.start() {
+            return refuse("rate", "it must be 1kbit/s or more");
+        }
+        if self.rate > *RATES.end() {
+            return refuse("rate", "it must be 1Tbit/s or less");
+        }
+        if self.delay > Duration::from_secs(60) {
+            return refuse("delay", "one way it must be 60s or less");
+        }
+        let least = match self.buffer {
+            Volume::Bytes(_) => packet,
+            Volume::Packets(_) => Bytes::new(1),
+        };
+        if self.buffer.in_bytes(packet) < least {
+            let why =
+                format!("it is below one packet, so nothing would pass; use {packet} or more");
+            return Err(("buffer", why));
+        }
+        if let Some(policer) = self.policer {
+            if !RATES.contains(&policer.rate) {
+                return refuse("policer", "it must lie between 1kbit/s and 1Tbit/s");
+            }
+            if policer.burst < packet {
+                let why = format!("a full packet would never pass; use {packet} or more");
+                return Err(("policer_burst", why));
+            }
+        }
+        if self.loss.get() >= 1.0 {
+            return refuse("loss", "nothing would pass; it must be below 1");
+        }
+        if self.loss_burst == 0 {
+            return refuse("loss_burst", "it must be a whole number of packets, 1 or more");
+        }
+        // Runs that follow each other with one packet between them.
+        let most = f64::from(self.loss_burst) / f64::from(self.loss_burst + 1);
+        if self.loss_burst > 1 && self.loss.get() > most {
+            return refuse("loss", "runs of this length cannot lose so many; raise loss_burst");
+        }
+        if self.reorder > Probability::ZERO && self.reorder_by == Duration::ZERO {
+            return refuse("reorder", "nothing is held back; add reorder_by, such as 5ms");
+        }
+        for (key, time) in [
+            ("jitter", self.jitter),
+            ("reorder_by", self.reorder_by),
+            ("aggregation", self.aggregation),
+        ] {
+            if time > Duration::from_secs(60) {
+                return refuse(key, "it must be 60s or less");
+            }
+        }
+        Ok(())
+    }
+
+    /// The queue, for packets of up to `mtu`. An AQM marks packets that support ECN instead of dropping them.
+    pub fn discipline<P>(&self, mtu: Bytes, seed: u64) -> Discipline<P> {
+        let codel = CodelConfig { ecn: true, ..CodelConfig::default() };
+        match self.queue {
+            QueueDiscipline::DropTail => Discipline::DropTail(DropTail::new(self.buffer)),
+            QueueDiscipline::Red => {
+                let config = RedConfig::new(self.buffer, mtu, mtu / self.rate);
+                Discipline::Red(Box::new(Red::new(RedConfig { ecn: true, ..config }, seed)))
+            }
+            QueueDiscipline::CoDel => Discipline::Codel(Box::new(Codel::new(self.buffer, codel))),
+            QueueDiscipline::FqCoDel => {
+                let config = FqCodelConfig::new(self.buffer.in_packets(mtu));
+                Discipline::FqCodel(Box::new(FqCodel::new(FqCodelConfig { codel, ..config }, seed)))
+            }
+            QueueDiscipline::Pie => {
+                let config = PieConfig { marks_up_to: MARK_ECN_THRESHOLD, ..PieConfig::new(mtu) };
+                Discipline::Pie(Box::new(Pie::new(self.buffer, config, seed)))
+            }
+        }
+    }
+
+    /// The link behind this queue.
+    pub fn link_behind<P: crate::Packet>(&self, queue: Discipline<P>) -> Link<P, Discipline<P>> {
+        if self.burst > Bytes::ZERO {
+            Link::shaper(TokenBucket::new(self.rate, self.burst), queue)
+        } else {
+            Link::new(self.rate, queue)
+        }
+    }
+
+    /// The random loss before the queue.
+    pub fn random_loss(&self, seed: u64) -> RandomLoss {
+        match self.loss_burst {
+            0 | 1 => RandomLoss::new(self.loss, seed),
+            run => RandomLoss::in_bursts(self.loss, run, seed),
+        }
+    }
+
+    /// The policer before the queue.
+    pub fn policer(&self) -> Option<Policer> {
+        self.policer.map(|policer| Policer::new(policer.rate, policer.burst))
+    }
+
+    /// The keys and values with which it is written: the first five always, the others where they say something.
+    pub(crate) fn written(&self) -> Vec<(&'static str, String)> {
+        let squeezed = |value: &dyn core::fmt::Display| value.to_string().replace(' ', "");
+        let mut written = vec![
+            ("rate", squeezed(&self.rate)),
+            ("delay", squeezed(&self.delay)),
+            ("buffer", squeezed(&self.buffer)),
+            ("loss", self.loss.get().to_string()),
+            ("jitter", squeezed(&self.jitter)),
+        ];
+        let mut add = |said: bool, key, value: String| {
+            if said {
+                written.push((key, value));
+            }
+        };
+        add(self.queue != QueueDiscipline::DropTail, "queue", self.queue.name().to_owned());
+        add(self.burst > Bytes::ZERO, "burst", squeezed(&self.burst));
+        if let Some(policer) = self.policer {
+            add(true, "policer", squeezed(&policer.rate));
+            add(true, "policer_burst", squeezed(&policer.burst));
+        }
+        add(self.loss_burst > 1, "loss_burst", self.loss_burst.to_string());
+        add(self.jitter_reorders, "jitter_order", "free".to_owned());
+        add(self.reorder > Probability::ZERO, "reorder", self.reorder.get().to_string());
+        add(self.reorder > Probability::ZERO, "reorder_by", squeezed(&self.reorder_by));
+        add(self.aggregation > Duration::ZERO, "aggregation", squeezed(&self.aggregation));
+        written
+    }
+}

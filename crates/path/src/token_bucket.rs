@@ -1,0 +1,78 @@
+use sweetspot_units::{Bytes, Duration, Rate, Time};
+
+/// A token bucket (RFC 2697 with one rate, RFC 3290 section 5.1.3): it holds up to `burst` bytes and fills at `rate`.
+/// Time stands for its level, as in ITU-T I.371's generic cell rate algorithm: what is missing in the bucket is the
+/// time until it is full.
+#[derive(Debug, Clone)]
+pub struct TokenBucket {
+    rate: Rate,
+    burst: Bytes,
+    /// When the bucket is full if nothing more is taken.
+    full: Time,
+    /// What whole nanoseconds took from the filling times, in bit·ns/rate.
+    remainder: u64,
+}
+
+impl TokenBucket {
+    /// A full bucket. The rate is not zero.
+    pub fn new(rate: Rate, burst: Bytes) -> TokenBucket {
+        assert!(rate > Rate::ZERO, "a bucket needs a rate above zero");
+        TokenBucket { rate, burst, full: Time::ZERO, remainder: rate.bits_per_second() - 1 }
+    }
+
+    /// When the bucket has held, or will hold, `size` bytes. One that is larger than the bucket must wait after the
+    /// bucket is full for what it lacks, so that a bucket of no depth is a link of constant rate.
+    pub fn holds_at(&self, now: Time, size: Bytes) -> Time {
+        let (full, _) = self.after(now, size);
+        now.max(full - self.burst / self.rate)
+    }
+
+    /// Takes `size` bytes at `now`.
+    pub fn take(&mut self, now: Time, size: Bytes) {
+        (self.full, self.remainder) = self.after(now, size);
+    }
+
+    /// When the bucket is full again after `size` bytes were taken at `now`, and the remainder then.
+    fn after(&self, now: Time, size: Bytes) -> (Time, u64) {
+        let rate = self.rate.bits_per_second();
+        let (start, carried) =
+            if self.full < now { (now, rate - 1) } else { (self.full, self.remainder) };
+        // size * 8 bit * 10^9 ns/s fits 64 bits up to 2 GB.
+        let work = size.get() * 8_000_000_000 + carried;
+        (start + Duration::from_nanos(work / rate), work % rate)
+    }
+
+    /// Changes the rate. What is in the bucket stays in it.
+    pub fn set_rate(&mut self, now: Time, rate: Rate) {
+        assert!(rate > Rate::ZERO, "a bucket needs a rate above zero");
+        let missing = self.full.since(now);
+        self.full = now + missing.scaled(self.rate.as_f64() / rate.as_f64());
+        self.remainder = rate.bits_per_second() - 1;
+        self.rate = rate;
+    }
+
+    /// The rate at which it fills.
+    pub fn rate(&self) -> Rate {
+        self.rate
+    }
+}
+
+/// Drops what the bucket does not hold when it arrives, and delays nothing.
+#[derive(Debug, Clone)]
+pub struct Policer(TokenBucket);
+
+impl Policer {
+    /// A policer whose bucket is full. Packets larger than `burst` never pass.
+    pub fn new(rate: Rate, burst: Bytes) -> Policer {
+        Policer(TokenBucket::new(rate, burst))
+    }
+
+    /// Whether a packet of `size` that arrives at `now` passes.
+    pub fn admits(&mut self, now: Time, size: Bytes) -> bool {
+        let admitted = self.0.holds_at(now, size) <= now;
+        if admitted {
+            self.0.take(now, size);
+        }
+        admitted
+    }
+}

@@ -1,0 +1,83 @@
+use std::collections::VecDeque;
+
+use sweetspot_units::{Duration, Rate, Time};
+
+use crate::{DeliveryTrace, Discipline, Link, Packet, Propagation};
+
+/// How a direction varies in time.
+#[derive(Debug, Clone, Default)]
+pub struct Variation {
+    /// Its link sends when the trace has an opportunity, whatever its rate.
+    pub trace: Option<DeliveryTrace>,
+    /// Changes, in the order of time.
+    pub changes: Vec<Change>,
+}
+
+/// A link's rate or propagation changes at a time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Change {
+    /// The time, since time 0.
+    pub at: Duration,
+    /// The new rate; `None`: unchanged. A packet in transmission is sent at the old rate.
+    pub rate: Option<Rate>,
+    /// The new one-way propagation; `None`: unchanged.
+    pub delay: Option<Duration>,
+}
+
+/// Makes changes between two packets: a packet in service is sent at the old rate, and no event is moved.
+#[derive(Debug, Default)]
+pub struct Changes {
+    upcoming: VecDeque<Change>,
+    /// When the last packet comes out. On a shorter route none overtakes it.
+    latest: Time,
+}
+
+impl Changes {
+    /// These changes, in the order of time.
+    pub fn new(changes: impl IntoIterator<Item = Change>) -> Changes {
+        Changes { upcoming: changes.into_iter().collect(), latest: Time::ZERO }
+    }
+
+    /// Makes these changes from now on, whose time 0 is `start`, in place of those that were left.
+    pub fn replace(&mut self, start: Time, changes: &[Change]) {
+        let start = start.since(Time::ZERO);
+        let shifted = changes.iter().map(|change| Change { at: start + change.at, ..*change });
+        self.upcoming = shifted.collect();
+    }
+
+    /// Whether none is left.
+    pub fn is_empty(&self) -> bool {
+        self.upcoming.is_empty()
+    }
+
+    /// Makes the changes that are due at `now`, when the link sends nothing or has just ended.
+    pub fn apply<P: Packet>(
+        &mut self,
+        now: Time,
+        link: &mut Link<P, Discipline<P>>,
+        propagation: &mut Propagation,
+    ) {
+        let due = |change: &&Change| Time::ZERO + change.at <= now;
+        while let Some(change) = self.upcoming.front().filter(due).copied() {
+            self.upcoming.pop_front();
+            if let Some(rate) = change.rate {
+                link.set_rate(now, rate);
+            }
+            if let Some(delay) = change.delay {
+                propagation.set_delay(delay);
+            }
+        }
+    }
+
+    /// The least propagation that a packet which has not left the link can have.
+    pub fn least(&self, propagation: &Propagation) -> Duration {
+        let delays = self.upcoming.iter().filter_map(|change| change.delay);
+        delays.fold(propagation.delay(), Duration::min)
+    }
+
+    /// When the next packet comes out that would do so at `out` if it were alone.
+    pub fn in_order(&mut self, out: Time) -> Time {
+        self.latest = self.latest.max(out);
+        self.latest
+    }
+}

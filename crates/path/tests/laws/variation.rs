@@ -1,0 +1,267 @@
+//! What varies: token buckets, bursts of loss, reordering, turns, traces, changes.
+
+use proptest::prelude::*;
+use sweetspot_path::{
+    Change, DeliveryTrace, Direction, DirectionSpec, DropReason, DropTail, Link, Policer,
+    PolicerSpec, Propagation, RandomLoss, TokenBucket, TraceError, Variation,
+};
+use sweetspot_units::{Bytes, Duration, Probability, Rate, Time, Volume};
+
+use crate::elements::{Numbered, at_us, spec};
+
+/// A byte takes 1 us here.
+const BYTE_PER_US: Rate = Rate::from_mbit_per_second(8);
+
+fn arrivals() -> impl Strategy<Value = Vec<(u64, u64)>> {
+    prop::collection::vec((0_u64..3000, 40_u64..1500), 1..80)
+}
+
+/// Whether what was taken and `size` more at `now` conform: in no interval that ends now more than the depth and what
+/// came in during it.
+fn conforms(taken: &[(u64, u64)], now: u64, size: u64, depth: u64) -> bool {
+    let mut sum = size;
+    taken.iter().rev().all(|(at, bytes)| {
+        sum += bytes;
+        sum <= depth + (now - at)
+    }) && size <= depth
+}
+
+proptest! {
+    #[test]
+    fn a_policer_admits_exactly_what_conforms(arrivals in arrivals(), depth in 1500_u64..6000) {
+        let mut policer = Policer::new(BYTE_PER_US, Bytes::new(depth));
+        let (mut now, mut taken) = (0, Vec::new());
+        for (gap, size) in arrivals {
+            now += gap;
+            let admitted = policer.admits(at_us(now), Bytes::new(size));
+            prop_assert_eq!(admitted, conforms(&taken, now, size, depth));
+            if admitted {
+                taken.push((now, size));
+            }
+        }
+    }
+
+    #[test]
+    fn a_shaper_lets_packets_go_as_soon_as_they_conform(
+        arrivals in arrivals(),
+        depth in 1500_u64..6000,
+    ) {
+        let bucket = TokenBucket::new(BYTE_PER_US, Bytes::new(depth));
+        let mut link = Link::shaper(bucket, DropTail::new(Volume::Packets(1000)));
+        let (mut now, mut came) = (0, Vec::new());
+        let mut out: Vec<(u64, u64)> = Vec::new();
+        let mut depart = |link: &mut Link<Numbered, _>, until| {
+            while let Some((left, packet)) = link.poll_departure(until, &mut |_| {}) {
+                out.push((left.as_nanos() / 1000, packet.1));
+            }
+        };
+        for (n, (gap, size)) in arrivals.into_iter().enumerate() {
+            now += gap;
+            came.push(now);
+            depart(&mut link, at_us(now));
+            link.handle_arrival(at_us(now), Numbered(n as u64, size)).unwrap();
+        }
+        depart(&mut link, Time::MAX);
+        prop_assert_eq!(out.len(), came.len());
+        for (n, &(left, size)) in out.iter().enumerate() {
+            let first = came[n].max(if n > 0 { out[n - 1].0 } else { 0 });
+            prop_assert!(left >= first && conforms(&out[..n], left, size, depth));
+            prop_assert!(left == first || !conforms(&out[..n], left - 1, size, depth));
+        }
+    }
+
+    #[test]
+    fn a_bucket_of_no_depth_is_a_link_of_constant_rate(
+        arrivals in arrivals(),
+        rate in 1_000_000_u64..100_000_000,
+    ) {
+        let rate = Rate::from_bits_per_second(rate);
+        let room = DropTail::new(Volume::Packets(5));
+        let mut constant = Link::new(rate, room.clone());
+        let mut shaper = Link::shaper(TokenBucket::new(rate, Bytes::ZERO), room);
+        let mut now = Time::ZERO;
+        for (n, (gap, size)) in arrivals.into_iter().enumerate() {
+            now += Duration::from_micros(gap);
+            let packet = Numbered(n as u64, size);
+            for link in [&mut constant, &mut shaper] {
+                while link.poll_timeout().is_some_and(|due| due < now) {
+                    link.poll_departure(now, &mut |_| {});
+                }
+            }
+            prop_assert_eq!(constant.poll_timeout(), shaper.poll_timeout());
+            let taken = constant.handle_arrival(now, packet);
+            prop_assert_eq!(taken, shaper.handle_arrival(now, packet));
+        }
+    }
+}
+
+#[test]
+fn a_policer_drops_before_the_queue_and_says_so() {
+    let policer = Some(PolicerSpec { rate: BYTE_PER_US, burst: Bytes::new(1500) });
+    let mut direction = Direction::new(&DirectionSpec { policer, ..spec() }, Bytes::new(1500), 1);
+    assert!(direction.handle_arrival(at_us(0), Numbered(0, 1500)).is_ok());
+    let refused = direction.handle_arrival(at_us(1499), Numbered(1, 1500)).unwrap_err();
+    assert_eq!(refused.reason, DropReason::Policer);
+    assert!(direction.handle_arrival(at_us(1500), Numbered(2, 1500)).is_ok());
+    assert_eq!((direction.counters().dropped, direction.link().counters().dropped), (1, 0));
+}
+
+#[test]
+fn bursts_of_loss_have_their_share_and_their_length() {
+    let (share, run, packets) = (0.02, 8, 1_000_000);
+    let mut loss = RandomLoss::in_bursts(Probability::new(share).unwrap(), run, 3);
+    let fates: Vec<bool> = (0..packets).map(|_| loss.takes_next()).collect();
+    let lost = fates.iter().filter(|lost| **lost).count() as f64;
+    let runs = fates.windows(2).filter(|pair| pair[0] && !pair[1]).count() as f64;
+    // Runs are geometric: their standard deviation is sqrt(run (run - 1)) = 7.5. There are 1e6 x 0.02 / 8 = 2500.
+    let deviation = f64::from(run * (run - 1)).sqrt() / 2500_f64.sqrt();
+    assert!((lost / runs - f64::from(run)).abs() < 5.0 * deviation, "{}", lost / runs);
+    // Number and length of the runs both vary.
+    let relative = (1.0_f64 / 2500.0 + (deviation / f64::from(run)).powi(2)).sqrt();
+    assert!((lost / 20_000.0 - 1.0).abs() < 5.0 * relative, "{lost}");
+}
+
+#[test]
+fn a_run_of_one_over_what_comes_through_is_independent_loss() {
+    // Independent losses of a half have runs of 1 / (1 - 0.5) = 2.
+    let mut bursts = RandomLoss::in_bursts(Probability::new(0.5).unwrap(), 2, 9);
+    let mut alone = RandomLoss::new(Probability::new(0.5).unwrap(), 9);
+    assert!((0..1000).all(|_| bursts.takes_next() == alone.takes_next()));
+}
+
+proptest! {
+    #[test]
+    fn turns_let_packets_go_at_their_multiples_only(
+        gaps in prop::collection::vec(0u64..5000, 1..100),
+        turn in 1u64..4000,
+    ) {
+        let aggregation = Duration::from_micros(turn);
+        let delay = Duration::from_millis(10);
+        let mut line = Propagation::new(&DirectionSpec { aggregation, ..spec() }, 1);
+        let mut left = Time::ZERO;
+        for gap in gaps {
+            left += Duration::from_micros(gap);
+            let out = line.handle_departure(left) - delay;
+            prop_assert_eq!(out.as_nanos() % aggregation.as_nanos(), 0);
+            prop_assert!(out >= left && out.since(left) < aggregation);
+        }
+    }
+
+    #[test]
+    fn a_line_that_reorders_delays_by_no_more_than_it_says(
+        gaps in prop::collection::vec(0u64..2000, 1..100),
+        jitter in 0u64..3000,
+        by in 1u64..3000,
+    ) {
+        let line = DirectionSpec {
+            jitter: Duration::from_micros(jitter),
+            jitter_reorders: true,
+            reorder: Probability::new(0.3).unwrap(),
+            reorder_by: Duration::from_micros(by),
+            ..spec()
+        };
+        let mut direction = Direction::new(&line, Bytes::new(1500), 5);
+        let mut now = Time::ZERO;
+        let mut came = Vec::new();
+        for (n, gap) in gaps.iter().enumerate() {
+            now += Duration::from_micros(*gap);
+            // Small packets: nothing waits in the queue for more than 100 x 4 us.
+            if direction.handle_arrival(now, Numbered(n as u64, 50)).is_ok() {
+                came.push((n as u64, now));
+            }
+        }
+        let out: Vec<_> = std::iter::from_fn(|| direction.poll_delivery(Time::MAX)).collect();
+        prop_assert_eq!(out.len(), came.len());
+        prop_assert!(out.is_sorted_by_key(|(due, _)| *due));
+        for (due, packet) in out {
+            let (_, came) = came.iter().find(|(n, _)| *n == packet.0).unwrap();
+            let most = Duration::from_micros(jitter + by + 400) + line.delay;
+            prop_assert!(due >= *came + line.delay && due <= *came + most);
+        }
+    }
+}
+
+#[test]
+fn held_back_packets_are_overtaken_by_those_within_the_time() {
+    // All are held back with probability 1/2, by 1 ms; packets leave the link every 120 us. One that is held back is
+    // overtaken by up to 8 that are not.
+    let half = Probability::new(0.5).unwrap();
+    let by = Duration::from_millis(1);
+    let buffer = Volume::Packets(10_000);
+    let line = DirectionSpec { reorder: half, reorder_by: by, buffer, ..spec() };
+    let mut direction = Direction::new(&line, Bytes::new(1500), 1);
+    for n in 0..2000 {
+        direction.handle_arrival(Time::ZERO, Numbered(n, 1500)).unwrap();
+    }
+    let out: Vec<u64> =
+        std::iter::from_fn(|| direction.poll_delivery(Time::MAX)).map(|(_, p)| p.0).collect();
+    let late = out.iter().enumerate().map(|(place, n)| place as i64 - *n as i64);
+    let most = late.clone().max().unwrap();
+    assert!((5..=8).contains(&most), "{most}");
+    assert!(late.min().unwrap() < 0);
+}
+
+/// A link that follows `trace`, with `sizes` arriving at `when`; when they left, milliseconds.
+fn follow(trace: &str, when: u64, sizes: &[u64]) -> Vec<u64> {
+    let mut link = Link::new(BYTE_PER_US, DropTail::new(Volume::Packets(100)));
+    link.follow(DeliveryTrace::parse(trace).unwrap());
+    for (n, size) in sizes.iter().enumerate() {
+        link.handle_arrival(at_us(when * 1000), Numbered(n as u64, *size)).unwrap();
+    }
+    std::iter::from_fn(|| link.poll_departure(Time::MAX, &mut |_| {}))
+        .map(|(left, _)| left.as_nanos() / 1_000_000)
+        .collect()
+}
+
+#[test]
+fn each_opportunity_of_a_trace_carries_1504_bytes_and_the_trace_repeats() {
+    assert_eq!(follow("1\n1\n5\n", 0, &[1504; 6]), [1, 1, 5, 6, 6, 10]);
+    assert_eq!(follow("1\n1\n5\n", 0, &[752; 6]), [1, 1, 1, 1, 5, 5]);
+    // 3008 bytes take both opportunities at 1 ms; 1505 the one at 5 and a byte of that at 6.
+    assert_eq!(follow("1\n1\n5\n", 0, &[3008, 1505]), [1, 6]);
+}
+
+#[test]
+fn what_a_link_did_not_use_of_a_trace_is_lost() {
+    // At 7 ms the opportunities of 6 ms are over; the next one is at 10.
+    assert_eq!(follow("1\n1\n5\n", 7, &[1504, 1504]), [10, 11]);
+    // A day later, too: 86,400,000 ms are 17,280,000 periods.
+    assert_eq!(follow("1\n1\n5\n", 86_400_002, &[1504, 1504]), [86_400_005, 86_400_006]);
+}
+
+#[test]
+fn a_trace_that_is_none_is_refused_with_its_line() {
+    let refused = |text| DeliveryTrace::parse(text).unwrap_err();
+    assert_eq!(refused("1\nx\n"), TraceError::NotATime { line: 2, text: "x".into() });
+    assert_eq!(refused("3\n2\n"), TraceError::Backwards(2));
+    assert_eq!(refused("0\n0\n"), TraceError::Empty);
+    // 3 x 1504 B in 5 ms.
+    let rate = DeliveryTrace::parse("1\n1\n5\n").unwrap().mean_rate();
+    assert_eq!(rate, Rate::from_bits_per_second(3 * 1504 * 8 * 1000 / 5));
+}
+
+proptest! {
+    #[test]
+    fn no_text_upsets_the_reading_of_a_trace(text in "[0-9 \n.-]{0,40}") {
+        if let Ok(trace) = DeliveryTrace::parse(&text) {
+            prop_assert!(trace.mean_rate() > Rate::ZERO);
+        }
+    }
+}
+
+#[test]
+fn a_direction_changes_its_rate_and_its_delay_when_told() {
+    let mut direction = Direction::new(&spec(), Bytes::new(1500), 1);
+    let at = Duration::from_millis(1);
+    let change = |rate, delay| Change { at, rate, delay };
+    let changes =
+        vec![change(Some(Rate::from_mbit_per_second(50)), Some(Duration::from_millis(2)))];
+    // Time 0 of the changes is 5 ms: at 6 ms the link sends a packet in 240 us, and 2 ms later it is through.
+    direction.vary(at_us(5000), &Variation { trace: None, changes });
+    for (now, due) in [(1000, 11_120), (5999, 11_120), (6200, 11_120), (17_000, 19_240)] {
+        direction.handle_arrival(at_us(now), Numbered(now, 1500)).unwrap();
+        let through = direction.poll_delivery(Time::MAX).map(|(due, _)| due);
+        // The second and the third, on the shorter route, wait for the first.
+        assert_eq!(through, Some(at_us(due)), "{now}");
+    }
+}
