@@ -13,8 +13,8 @@ mod eta;
 mod own_files;
 #[macro_use]
 mod print;
+mod picture;
 mod progress;
-mod raster;
 mod result_journal;
 mod settings;
 mod text_file;
