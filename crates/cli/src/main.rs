@@ -9,6 +9,7 @@ use clap::{
     Arg, ArgAction, ArgMatches, Command, CommandFactory, FromArgMatches, Parser, Subcommand,
 };
 
+mod ends;
 mod eta;
 mod own_files;
 #[macro_use]

@@ -122,7 +122,7 @@ fn losses(e: &Evidence) -> String {
     match e.resent {
         Some(0) => "none since then".to_owned(),
         Some(resent) => format!(
-            "{resent} of {} segments were sent again, in {} loss event{}{}",
+            "{resent} of {} segments were retransmitted, in {} loss event{}{}",
             e.segments,
             e.loss_events,
             if e.loss_events == 1 { "" } else { "s" },
