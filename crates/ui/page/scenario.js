@@ -5,8 +5,10 @@ export const PACKET = 1000;
 
 /** Packets that one run should take: more are not simulated while somebody waits. */
 const PACKETS = 300_000;
-/** Round trips that a run has at least, however many packets that takes. */
+/** Round trips that a run has at least, however many packets that takes, */
 const ROUND_TRIPS = 60;
+/** up to so many: a run of more would keep somebody waiting, and the closed forms answer alone. */
+const MOST_PACKETS = 2_500_000;
 
 export const DEFAULTS = {
   rate: 50e6, // bit/s
@@ -19,7 +21,7 @@ export const DEFAULTS = {
 };
 
 /** Steps of 1 % of a decade between slider and value. */
-const RANGES = { rate: [1e6, 3], rtt: [1e-3, 2.5], buffer: [5, 3] };
+const RANGES = { rate: [1e6, 5], rtt: [1e-3, 2.5], buffer: [5, 5] };
 
 export function toSlider(key, value) {
   return Math.round(100 * Math.log10(value / RANGES[key][0]));
@@ -60,6 +62,12 @@ export const product = (s) => (s.rate * s.rtt) / 8 / PACKET;
 
 /** The largest window worth looking at: beyond it the buffer overflows anyhow. */
 export const largestWindow = (s) => Math.max(8, Math.ceil(1.6 * (product(s) + s.buffer)));
+
+/** Packets of a run. */
+export const packets = (s) => (span(s) * s.rate) / 8 / PACKET;
+
+/** Whether a run would take longer than somebody waits for a page. */
+export const isTooLong = (s) => packets(s) > MOST_PACKETS;
 
 /** Simulated time, seconds: 600 round trips, or what a run may take. */
 export function span(s) {

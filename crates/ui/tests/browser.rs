@@ -68,6 +68,34 @@ fn a_run_that_has_not_come_to_its_steady_state_is_not_shown_as_the_result() -> T
     Ok(())
 }
 
+/// 100 Gbit/s x 100 ms are 1.25 million packets, and sixty round trips of them 75 million. A window of C T_m gets
+/// the whole rate, half of it the half (and the packet being sent, a few millionths).
+#[test]
+fn a_path_that_is_too_large_to_simulate_is_answered_on_paper_and_that_is_said() -> Tested {
+    let Some(mut browser) = browser()? else { return Ok(()) };
+    let server = PageServer::start(0, Vec::new())?;
+    for (window, due) in [(1_300_000, "100 Gbit/s of 100 Gbit/s"), (625_000, "50 Gbit/s of 100")] {
+        let path = format!("#rate=100000000000&rtt=0.1&buffer=100000&window={window}");
+        browser.call("Page.navigate", json!({ "url": "about:blank" }))?;
+        browser.open(&format!("{}{path}", server.address()))?;
+        let verdict = text(&mut browser, "verdict")?;
+        assert!(verdict.contains("On paper alone: a run would be 75 million packets"), "{verdict}");
+        assert!(verdict.contains(due), "{verdict}");
+        assert!(!verdict.contains("dropped"), "{verdict}");
+        // None is simulated, and the one of the transfer stands on the line.
+        let dots = browser.value("document.querySelectorAll('#curve circle').length")?;
+        assert_eq!(dots, json!(1));
+        assert!(text(&mut browser, "queue")?.contains("Not simulated"));
+    }
+    let path = "#rate=100000000000&rtt=0.1&buffer=100000&sizing=sobas";
+    browser.call("Page.navigate", json!({ "url": "about:blank" }))?;
+    browser.open(&format!("{}{path}", server.address()))?;
+    let verdict = text(&mut browser, "verdict")?;
+    assert!(verdict.contains("No closed form says how SOBAS fares"), "{verdict}");
+    assert_eq!(browser.errors, Vec::<String>::new());
+    Ok(())
+}
+
 #[test]
 fn the_file_on_the_page_gives_the_pages_very_bytes_natively() -> Tested {
     let Some(mut browser) = browser()? else { return Ok(()) };
