@@ -68,9 +68,9 @@ fn options_exist(words: &[String]) -> Result<(), String> {
 
 fn targets_exist(words: &[String], root: &Path) -> Result<(), String> {
     let makefile = std::fs::read_to_string(root.join("Makefile")).map_err(|e| e.to_string())?;
-    // Options, and variables with their values.
-    let targets = words.iter().filter(|word| !word.starts_with('-') && !word.contains('='));
-    for target in targets {
+    // Variables come behind the targets, and their values may have several words.
+    let targets = words.iter().take_while(|word| !word.contains('='));
+    for target in targets.filter(|word| !word.starts_with('-')) {
         if !makefile.lines().any(|line| line.starts_with(&format!("{target}:"))) {
             return Err(format!("the Makefile has no target {target}"));
         }
