@@ -1,6 +1,6 @@
 // Quantities and findings in words.
 
-import { PACKET, product } from "./scenario.js";
+import { LIMIT, PACKET, product } from "./scenario.js";
 
 const round = (value, digits = 3) => Number(value.toPrecision(digits)).toString();
 
@@ -101,7 +101,7 @@ export function verdict(s, curve, { outcome, dropped, starting }) {
     const why = s.cross === "none"
       ? `${bytes(window)} in flight are ${held} of what the path holds; the link idles for the rest of each round trip`
       : `others hold the rest of the path, and ${bytes(window)} in flight claim too little of it`;
-    return `The window is <b class="bad">too small</b>: ${why}. ${goes} The sweet spot begins at ${bytes(from)}.${early}`;
+    return `The window is <b class="bad">too small</b>: ${why}. ${goes} The sweet spot begins at ${bytes(from)}.${beyondTcp(from)}${early}`;
   }
   if (window <= to) {
     const start = s.cross === "none" && dropped > 0
@@ -112,6 +112,11 @@ export function verdict(s, curve, { outcome, dropped, starting }) {
   }
   return `The window is <b class="bad">too large</b>: above ${bytes(to)} the buffer overflows, and whenever packets are
     lost congestion control halves the rate${lost(dropped)}. ${goes}${early}`;
+}
+
+/** Where one connection cannot fill the path. */
+function beyondTcp(from) {
+  return from <= LIMIT ? "" : ` That is more than a TCP window can be, ${bytes(LIMIT)}: only several connections fill this path.`;
 }
 
 function queued(link) {
