@@ -62,7 +62,7 @@ def sweep_curve(
 
     Args:
         table: What :func:`sweetspot.sweep` returned.
-        x: A varied key; its values are read as numbers, units left out.
+        x: A varied key; its values are read as numbers, units and words before a colon left out.
         y: A column of numbers; ``_bps`` is drawn in Mbit/s, ``_s`` in ms.
         by: Another column whose values get a line each.
         ax: Where to draw; a new figure by default.
@@ -137,7 +137,8 @@ def _column(table: pa.Table, name: str) -> tuple[list[float], str]:
 
 
 def _number(text: str) -> float:
-    digits = text.rstrip("%/abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ ")
+    # Of fixed:450pkt the number behind the word.
+    digits = text.rpartition(":")[2].rstrip("%/abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ ")
     try:
         return float(digits)
     except ValueError:

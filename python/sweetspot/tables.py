@@ -153,8 +153,8 @@ class WindowAdvice(TypedDict):
 class BufferRange(TypedDict):
     """The buffers that give nine tenths of the best."""
 
-    low_packets: int
-    high_packets: Optional[int]
+    low_packets: float
+    high_packets: Optional[float]
     low_bytes: int
     high_bytes: Optional[int]
 
@@ -162,7 +162,7 @@ class BufferRange(TypedDict):
 class BufferChoice(TypedDict):
     """A buffer and what it gives."""
 
-    packets: int
+    packets: float
     bytes: int
     worst_delay_s: float
     delay_s: Optional[float]
@@ -198,7 +198,7 @@ class RouterAdvice(TypedDict):
     basis: str
     maximised: Literal["bulk", "short"]
     transfer_bytes: TransferSizes
-    buffer_packets: int
+    buffer_packets: float
     buffer_bytes: int
     buffer_delay_s: float
     delay_s: Optional[float]

@@ -177,13 +177,11 @@ async function askPaperAlone(played) {
   view.series = told.error ? null : { outcome: told, settings: played };
   for (const key of ["queue", "windows", "goodput", "rtts"]) charts[key].say("Not simulated at this size of path.");
   $("engine").textContent = "Every number is of a closed form.";
-  const alone = words.onPaperAlone(packets(played));
   if (told.error) {
-    $("verdict").innerHTML = alone + words.beyond(played, told.error);
+    $("verdict").innerHTML = words.onPaperAlone(packets(played)) + words.beyond(played, told.error);
     $("numbers").innerHTML = "";
-  } else {
-    tell(alone, played, { outcome: told, dropped: null, starting: false });
   }
+  drawSeries();
   drawCurve();
 }
 
@@ -268,8 +266,12 @@ const STILL_GROWING = 1.1;
 const top = (values, least) => Math.max(least, ...values.filter((v) => v !== null)) * 1.08;
 
 function drawSeries() {
-  if (!view.series?.samples) return;
+  if (!view.series) return;
   const { samples, outcome, settings: s } = view.series;
+  if (!samples) {
+    tell(words.onPaperAlone(packets(s)), s, { outcome, dropped: null, starting: false });
+    return;
+  }
   const at = samples.at_s;
   const xs = [0, at.at(-1) ?? 1];
   const over = (values) => at.map((t, i) => [t, values[i]]);
