@@ -28,9 +28,7 @@ mod _core {
     #[pymodule_export]
     use crate::scenario::{EngineError, Scenario, ScenarioError};
     #[pymodule_export]
-    use crate::studies::{
-        advise_router, advise_window, diagnose, half_interval, mft, report,
-    };
+    use crate::studies::{advise_router, advise_window, diagnose, half_interval, mft, report};
     #[pymodule_export]
     use crate::sweep::{Journal, sweep_values};
 
