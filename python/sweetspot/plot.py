@@ -47,7 +47,7 @@ def rate_curve(
     middle = ax.get_xaxis_transform()
     ax.text(low / 1e3, 0.03, " sweet spot", transform=middle, color=MUTED, fontsize="small")
     ax.set_xlabel("socket buffer $S$, kB")
-    _upwards(ax, "throughput, Mbit/s, by equations (4) and (5)")
+    ax.set_ylabel("throughput, Mbit/s, eqs (4), (5)")
     return ax
 
 
@@ -95,7 +95,7 @@ def sweep_curve(
             label=str(group) or None,
         )
     ax.set_xlabel(x)
-    _upwards(ax, f"{y.rsplit('_', 1)[0].replace('_', ' ')}, {unit}" if unit else y)
+    ax.set_ylabel(f"{y.rsplit('_', 1)[0].replace('_', ' ')}, {unit}" if unit else y)
     if by is not None:
         ax.legend(frameon=False, title=by)
     return ax
@@ -116,15 +116,10 @@ def dressed(ax: Axes | None = None) -> Axes:
     ax.tick_params(colors=MUTED, which="both", left=False)
     for spine in ax.spines.values():
         spine.set_color(EDGE)
-    ax.xaxis.label.set_color(MUTED)
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.label.set_color(MUTED)
     ax.title.set_color(INK)
     return ax
-
-
-def _upwards(ax: Axes, words: str) -> None:
-    """The name of the axis upwards, lying above its end as on the pages."""
-    ax.set_ylabel(words, rotation=0, ha="left", color=MUTED)
-    ax.yaxis.set_label_coords(0.0, 1.02)
 
 
 def _column(table: pa.Table, name: str) -> tuple[list[float], str]:
