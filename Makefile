@@ -1,7 +1,7 @@
 # `make help` lists what can be made. Options for a program go into ARGS: make demo ARGS="--out /tmp/demo"
 
 .DEFAULT_GOAL := help
-.PHONY: help build bench-build demo reproduce test fmt clippy purity doc unit python wasm bench-advice bench-gauntlet bench-lab bench-limits bench-live bench-measure bench-router bench-sim bench-transfer man man-of book dist dist-test deny oldest-rust fuzz miri clean tools tools-test test-tools
+.PHONY: help build bench-build demo reproduce test fmt clippy purity doc unit python wasm bench-advice bench-gauntlet bench-lab bench-limits bench-live bench-measure bench-router bench-sim bench-transfer man man-of book dist dist-test install install-of deny oldest-rust fuzz miri clean tools tools-test test-tools
 
 SWEETSPOT := target/release/sweetspot
 BENCH := target/release/sweetspot-bench
@@ -65,6 +65,20 @@ man-of:
 	mkdir -p target/man target/completions
 	$(PROGRAM) man target/man
 	for shell in bash zsh fish; do $(PROGRAM) completions $$shell > target/completions/sweetspot.$$shell; done
+
+PREFIX ?= /usr/local
+install: build ## The program, man pages and completions into PREFIX (/usr/local; make install PREFIX=~/.local needs no root)
+	@$(MAKE) --no-print-directory install-of PROGRAM=$(SWEETSPOT)
+
+# The binary PROGRAM, which is there already.
+install-of:
+	@$(MAKE) --no-print-directory man-of PROGRAM=$(PROGRAM)
+	install -D -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/sweetspot
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man1 target/man/*.1
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man7 target/man/sweetspot.7
+	install -D -m 644 target/completions/sweetspot.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/sweetspot
+	install -D -m 644 target/completions/sweetspot.zsh $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_sweetspot
+	install -D -m 644 target/completions/sweetspot.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/sweetspot.fish
 
 build: tools wasm ## The sweetspot program, optimised
 	cargo build --release --locked --bin sweetspot

@@ -6,6 +6,7 @@ mod engine;
 mod gauntlet;
 mod outcome;
 mod scenario;
+mod studies;
 mod sweep;
 mod theory;
 
@@ -27,6 +28,8 @@ mod _core {
     #[pymodule_export]
     use crate::scenario::{EngineError, Scenario, ScenarioError};
     #[pymodule_export]
+    use crate::studies::{advise_router, advise_window, diagnose, half_interval, mft, report};
+    #[pymodule_export]
     use crate::sweep::{Journal, sweep_values};
 
     use super::*;
@@ -39,6 +42,8 @@ mod _core {
         // So that `from sweetspot._core.theory import ...` finds it.
         let modules = module.py().import("sys")?.getattr("modules")?;
         modules.set_item("sweetspot._core.theory", &forms)?;
+        let colours: Vec<&str> = sweetspot_report::colours(false).collect();
+        module.add("COLOURS", colours)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

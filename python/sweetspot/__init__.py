@@ -14,7 +14,7 @@ A run is decided by its scenario and seed: the same from the command line, from 
 whatever worker. Rates are bit/s, times seconds, sizes bytes; 1 kB is 1000 B.
 """
 
-from . import contract
+from . import advise, contract, tables
 from ._core import (
     BottleneckOutcome,
     ControllerEvent,
@@ -29,7 +29,9 @@ from ._core import (
 from .controller import Controller
 from .engine import run, series
 from .population import gauntlet
+from .results import diagnose, report
 from .scenario import Scenario
+from .search import Mft, Trial, mft
 from .studies import sweep
 from .units import B, Gbit_s, MB, Mbit_s, Quantity, kB, kbit_s, ms, pkt, s, us
 
@@ -44,21 +46,28 @@ __all__ = [
     "Gbit_s",
     "MB",
     "Mbit_s",
+    "Mft",
     "Outcome",
     "Quantity",
     "Scenario",
     "ScenarioError",
     "TransferOutcome",
+    "Trial",
     "__version__",
+    "advise",
     "contract",
+    "diagnose",
     "gauntlet",
     "kB",
     "kbit_s",
+    "mft",
     "ms",
     "pkt",
+    "report",
     "run",
     "s",
     "series",
     "sweep",
+    "tables",
     "us",
 ]

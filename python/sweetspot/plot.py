@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from . import theory
+from . import _core, theory
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from matplotlib.axes import Axes
 
-# Okabe and Ito's colours, which colour-blind readers can distinguish; hues and markers change together.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-MARKERS = ("o", "s", "^", "D", "v", "P")
+COLOURS: tuple[str, ...] = tuple(_core.COLOURS)
+"""Those of the pages (Okabe and Ito's, which colour-blind readers can distinguish)."""
+MARKERS = ("o", "s", "^", "D", "v")
+"""A shape for each group, so that groups are told apart without colours, too."""
+INK, MUTED, GRID, EDGE = "#1c1c1a", "#5f5f5a", "#e4e4df", "#cfcfc8"
+"""Words, the axes' words, the lines behind the curves, the frame."""
 
 
 def rate_curve(
@@ -33,16 +36,18 @@ def rate_curve(
         ax: Where to draw; a new figure by default.
         points: How many windows are computed.
     """
-    ax = _axes(ax)
+    ax = dressed(ax)
     low, high = theory.sweet_spot(rate, rtt, buffer)
     window = np.linspace(high / points, 2 * high, points)
     goodput = theory.throughput(window, rate, rtt, buffer)
-    ax.axvspan(low / 1e3, high / 1e3, color="#009E73", alpha=0.15, label="sweet spot", lw=0)
-    ax.plot(window / 1e3, goodput / 1e6, color=COLOURS[0], label="R(S), eqs (4), (5)")
-    ax.set_xlabel("socket buffer S (kB)")
-    ax.set_ylabel("throughput (Mbit/s)")
+    ax.axvspan(low / 1e3, high / 1e3, color="#0072b2", alpha=0.2, lw=0)
+    ax.plot(window / 1e3, goodput / 1e6, color=COLOURS[0], ls=(0, (5, 3)))
     ax.set_ylim(bottom=0)
-    ax.legend(frameon=False)
+    # The names stand where the things are.
+    middle = ax.get_xaxis_transform()
+    ax.text(low / 1e3, 0.03, " sweet spot", transform=middle, color=MUTED, fontsize="small")
+    ax.set_xlabel("socket buffer $S$, kB")
+    ax.set_ylabel("throughput, Mbit/s, eqs (4), (5)")
     return ax
 
 
@@ -53,11 +58,11 @@ def sweep_curve(
     by: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """The mean of ``y`` over the seeds against ``x``, with the standard error, a line per ``by``.
+    """The mean of ``y`` over the seeds against ``x``, with its 95 % interval, a line per ``by``.
 
     Args:
         table: What :func:`sweetspot.sweep` returned.
-        x: A varied key; its values are read as numbers, units left out.
+        x: A varied key; its values are read as numbers, units and words before a colon left out.
         y: A column of numbers; ``_bps`` is drawn in Mbit/s, ``_s`` in ms.
         by: Another column whose values get a line each.
         ax: Where to draw; a new figure by default.
@@ -65,7 +70,7 @@ def sweep_curve(
     Raises:
         KeyError: no such column.
     """
-    ax = _axes(ax)
+    ax = dressed(ax)
     values, unit = _column(table, y)
     keys = [_number(text) for text in table.column(x).to_pylist()]
     groups = table.column(by).to_pylist() if by is not None else [""] * len(keys)
@@ -76,29 +81,45 @@ def sweep_curve(
                 mine.setdefault(key, []).append(value)
         xs = sorted(mine)
         means = [float(np.mean(mine[key])) for key in xs]
-        errors = [_standard_error(mine[key]) for key in xs]
+        errors = [_core.half_interval(mine[key]) or 0.0 for key in xs]
         ax.errorbar(
             xs,
             means,
             yerr=errors,
             color=COLOURS[index % len(COLOURS)],
             marker=MARKERS[index % len(MARKERS)],
-            capsize=3,
+            markersize=4.5,
+            lw=1.6,
+            elinewidth=1,
+            capsize=2.5,
             label=str(group) or None,
         )
     ax.set_xlabel(x)
-    ax.set_ylabel(f"{y.rsplit('_', 1)[0].replace('_', ' ')} ({unit})" if unit else y)
+    ax.set_ylabel(f"{y.rsplit('_', 1)[0].replace('_', ' ')}, {unit}" if unit else y)
     if by is not None:
         ax.legend(frameon=False, title=by)
     return ax
 
 
-def _axes(ax: Axes | None) -> Any:
-    if ax is not None:
-        return ax
-    import matplotlib.pyplot as plt
+def dressed(ax: Axes | None = None) -> Axes:
+    """Axes in the style of the pages: a frame, lines across behind the curves, muted numbers.
 
-    return plt.subplots(figsize=(6.4, 3.6), layout="constrained")[1]
+    Args:
+        ax: Those that exist; a new figure by default.
+    """
+    if ax is None:
+        import matplotlib.pyplot as plt
+
+        ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")[1]
+    ax.grid(axis="y", color=GRID, lw=1)
+    ax.set_axisbelow(True)
+    ax.tick_params(colors=MUTED, which="both", left=False)
+    for spine in ax.spines.values():
+        spine.set_color(EDGE)
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.label.set_color(MUTED)
+    ax.title.set_color(INK)
+    return ax
 
 
 def _column(table: pa.Table, name: str) -> tuple[list[float], str]:
@@ -111,12 +132,9 @@ def _column(table: pa.Table, name: str) -> tuple[list[float], str]:
 
 
 def _number(text: str) -> float:
-    digits = text.rstrip("%/abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ ")
+    # Of fixed:450pkt the number behind the word.
+    digits = text.rpartition(":")[2].rstrip("%/abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ ")
     try:
         return float(digits)
     except ValueError:
         raise ValueError(f"{text!r} has no number to draw it at; draw it with by=") from None
-
-
-def _standard_error(sample: list[float]) -> float:
-    return float(np.std(sample, ddof=1) / np.sqrt(len(sample))) if len(sample) > 1 else 0.0

@@ -6,10 +6,11 @@ import json
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from typing import Any
+from typing import cast
 
 from . import _core
 from .studies import Point, play_points
+from .tables import GauntletReport
 
 
 def gauntlet(
@@ -24,7 +25,7 @@ def gauntlet(
     executor: Executor | None = None,
     progress: Callable[[int, int], None] | None = None,
     journal: str | os.PathLike[str] | None = None,
-) -> dict[str, Any]:
+) -> GauntletReport:
     """Plays a population of random paths as ``sweetspot gauntlet`` does, on any executor.
 
     Args:
@@ -61,8 +62,7 @@ def gauntlet(
         (index, scenario.text, [], scenario.seed) for index, scenario in enumerate(scenarios)
     ]
     outcomes = play_points(points, scenarios, play, "sim", executor, progress, journal)
-    report: dict[str, Any] = json.loads(plan.report(outcomes))
-    return report
+    return cast(GauntletReport, json.loads(plan.report(outcomes)))
 
 
 def play(point: Point, engine: str) -> tuple[int, _core.Outcome]:

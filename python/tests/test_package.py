@@ -33,18 +33,19 @@ def test_the_stubs_describe_the_native_module(root: pathlib.Path) -> None:
     assert result.returncode == 0, result.stdout
 
 
-@pytest.mark.parametrize("name", ["sweetspot", "sweetspot.units", "sweetspot.theory"])
+@pytest.mark.parametrize("name", ["sweetspot", "sweetspot.units", "sweetspot.theory", "sweetspot.advise"])
 def test_the_examples_in_the_documentation_print_what_they_say(name: str) -> None:
     result = doctest.testmod(importlib.import_module(name))
     assert result.attempted > 0
     assert result.failed == 0
 
 
-def test_the_quick_start_runs_from_top_to_bottom(root: pathlib.Path) -> None:
+@pytest.mark.parametrize("name", ["quickstart", "figure3"])
+def test_the_notebooks_run_from_top_to_bottom(root: pathlib.Path, name: str) -> None:
     nbformat = pytest.importorskip("nbformat")
     nbclient = pytest.importorskip("nbclient")
     examples = root / "python" / "examples"
-    notebook = nbformat.read(examples / "quickstart.ipynb", as_version=4)
+    notebook = nbformat.read(examples / f"{name}.ipynb", as_version=4)
     client = nbclient.NotebookClient(
         notebook, timeout=300, resources={"metadata": {"path": str(examples)}}
     )
@@ -69,5 +70,9 @@ def test_pictures_show_what_theory_and_sweeps_say(bare: ss.Scenario) -> None:
         bare, {"path.buffer": ["50pkt", "100pkt"], "transfer.0.sizing": ["max", "sobas"]}, seeds=2
     )
     ax = plot.sweep_curve(table, "path.buffer", by="transfer.0.sizing")
-    assert ax.get_ylabel() == "goodput (Mbit/s)"
+    # Groups differ in shape as well as in colour.
+    lines = [container.lines[0] for container in ax.containers]
+    assert len({line.get_marker() for line in lines}) == 2
+    assert [line.get_color() for line in lines] == list(plot.COLOURS[:2])
+    assert ax.get_ylabel() == "goodput, Mbit/s"
     assert len(ax.containers) == 2

@@ -9,12 +9,13 @@ use clap::{
     Arg, ArgAction, ArgMatches, Command, CommandFactory, FromArgMatches, Parser, Subcommand,
 };
 
+mod ends;
 mod eta;
 mod own_files;
 #[macro_use]
 mod print;
+mod picture;
 mod progress;
-mod raster;
 mod result_journal;
 mod settings;
 mod text_file;

@@ -26,8 +26,12 @@ fn pages(directory: &Path) -> Result<Vec<PathBuf>, Box<dyn std::error::Error>> {
     sweetspot(directory, &format!("sweep {sweet_spot} {over} --out sweep.json"))?;
     sweetspot(directory, "report sweep.json --out sweep.html")?;
     sweetspot(directory, "report sweep.json run.parquet --out both.html")?;
+    sweetspot(directory, &format!("run {sweet_spot} --out run.json"))?;
+    sweetspot(directory, "report run.json --out one.html")?;
+    sweetspot(directory, "report sweep.json sweep.json --out compared.html")?;
     sweetspot(directory, "reproduce bdp-fig3 --engine theory --out figures")?;
-    let names = ["run.html", "sweep.html", "both.html", "figures/papers.html"];
+    let names =
+        ["run.html", "sweep.html", "both.html", "one.html", "compared.html", "figures/papers.html"];
     Ok(names.into_iter().map(|name| directory.join(name)).collect())
 }
 
@@ -68,10 +72,25 @@ fn pictures_are_written_or_it_is_said_why_not() -> Tested {
     sweetspot(directory.path(), &format!("sweep {path} {sweep}"))?;
     let nothing = sweetspot(directory.path(), "report one.json --svg pictures");
     let said = nothing.expect_err("it has no picture").to_string();
-    assert!(said.contains("nothing to draw") && said.contains("run --series"), "{said}");
+    assert!(said.contains("nothing to draw") && said.contains("run --out"), "{said}");
     sweetspot(directory.path(), &format!("run {path} --series run.csv"))?;
     sweetspot(directory.path(), "report run.csv --theme print --svg pictures")?;
     let drawn = std::fs::read_dir(directory.path().join("pictures"))?.count();
     assert!(drawn >= 4, "{drawn}");
+    // As many of each format, and nothing that is not said.
+    let all = "report run.csv --svg all --png all --pdf all --json --out page.html";
+    let output = Command::new(env!("CARGO_BIN_EXE_sweetspot"))
+        .args(all.split(' '))
+        .current_dir(directory.path())
+        .output()?;
+    let told: serde_json::Value = serde_json::from_slice(&output.stdout)?;
+    let written: Vec<&str> =
+        told["written"].as_array().into_iter().flatten().filter_map(|path| path.as_str()).collect();
+    assert_eq!(written[0], "page.html");
+    for extension in [".svg", ".png", ".pdf"] {
+        let found = written.iter().filter(|path| path.ends_with(extension));
+        assert_eq!(found.count(), drawn, "{extension} in {written:?}");
+    }
+    assert!(written.iter().all(|path| directory.path().join(path).exists()));
     Ok(())
 }

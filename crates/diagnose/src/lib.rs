@@ -37,6 +37,7 @@ pub mod live;
 pub mod page;
 pub mod recorded;
 mod remarks;
+pub mod report;
 mod verdict;
 mod words;
 

@@ -122,7 +122,7 @@ fn losses(e: &Evidence) -> String {
     match e.resent {
         Some(0) => "none since then".to_owned(),
         Some(resent) => format!(
-            "{resent} of {} segments were sent again, in {} loss event{}{}",
+            "{resent} of {} segments were retransmitted, in {} loss event{}{}",
             e.segments,
             e.loss_events,
             if e.loss_events == 1 { "" } else { "s" },
@@ -312,6 +312,12 @@ pub fn fix(class: Class, e: &Evidence) -> String {
             _ => "Look for a filter on the way, or a host that is down; capture at the other end.",
         }
         .to_owned(),
+        // Of a live connection's receiver: a capture knows what was retransmitted.
+        Class::Unknown if e.resent.is_none() => {
+            "Diagnose it at the sending end: sweetspot diagnose there, or of \
+                                                 a capture from there (tcpdump -s 96)."
+                .to_owned()
+        }
         Class::Unknown => "Capture again: from before the connection begins, both directions, 96 \
                            bytes of each packet or more."
             .to_owned(),

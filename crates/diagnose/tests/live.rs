@@ -249,3 +249,11 @@ fn a_window_in_the_way_is_never_answered_by_a_smaller_one() {
     let fix = LimitVerdict::new(&limits, &faster).fix;
     assert!(fix.contains("at least 112.5 kB"), "{fix}");
 }
+
+#[test]
+fn who_cannot_tell_at_the_receiving_end_is_sent_to_the_sending_one() {
+    let live = after_a_second(receiver());
+    let verdict = LimitVerdict::new(&Limits::only(Class::Unknown, SECOND), &live.evidence());
+    assert!(verdict.words.contains("receiving end"), "{}", verdict.words);
+    assert!(verdict.fix.contains("at the sending end"), "{}", verdict.fix);
+}

@@ -1,15 +1,16 @@
-//! One colour per variant, told apart by colour-blind eyes too: Okabe and Ito, "Color
-//! Universal Design" (2008). Their yellow is left out (too pale on white); the blue and the
-//! grey are lighter on a dark page.
+//! One colour per variant, told apart by colour-blind eyes too: Okabe and Ito, "Color Universal
+//! Design" (2008). Their yellow is left out (too pale on white), orange and sky blue are darker on a
+//! light page, and blue and grey lighter on a dark one, so that each line has three times the contrast
+//! to its ground (WCAG 2.2, 1.4.11). The first two, the most frequent pair, differ most in lightness.
 
 /// On a light page, on a dark page.
 const PALETTE: [(&str, &str); 7] = [
+    ("#005f9e", "#4a9fd8"), // blue
+    ("#c68800", "#ffc04d"), // orange
     ("#009e73", "#17b890"), // bluish green
-    ("#cc79a7", "#d992b8"), // reddish purple
-    ("#56b4e9", "#56b4e9"), // sky blue
-    ("#e69f00", "#e69f00"), // orange
     ("#d55e00", "#f0742a"), // vermilion
-    ("#0072b2", "#4a9fd8"), // blue
+    ("#cc79a7", "#d992b8"), // reddish purple
+    ("#2b9bd6", "#56b4e9"), // sky blue
     ("#6b6b6b", "#a3a3a3"), // black, softened
 ];
 
@@ -36,4 +37,45 @@ pub fn style() -> String {
         properties(|c| c.0),
         properties(|c| c.1),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::PALETTE;
+
+    /// The relative luminance of WCAG 2.2.
+    fn luminance(tone: &str) -> f64 {
+        let part = |at: usize| {
+            let value = u8::from_str_radix(&tone[at..at + 2], 16).expect("two digits");
+            let value = f64::from(value) / 255.0;
+            if value <= 0.04045 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
+        };
+        0.2126 * part(1) + 0.7152 * part(3) + 0.0722 * part(5)
+    }
+
+    fn contrast(one: &str, other: &str) -> f64 {
+        let (one, other) = (luminance(one), luminance(other));
+        (one.max(other) + 0.05) / (one.min(other) + 0.05)
+    }
+
+    #[test]
+    fn black_on_white_has_the_contrast_that_wcag_names() {
+        assert!((contrast("#000000", "#ffffff") - 21.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn every_line_stands_out_from_its_ground() {
+        for (light, dark) in PALETTE {
+            assert!(contrast(light, "#ffffff") >= 3.0, "{light}: {}", contrast(light, "#ffffff"));
+            // The lighter of the dark pages' grounds.
+            assert!(contrast(dark, "#1d1f23") >= 3.0, "{dark}");
+        }
+    }
+
+    #[test]
+    fn the_first_two_differ_in_grey() {
+        let [(light, dark), (other_light, other_dark), ..] = PALETTE;
+        assert!(contrast(light, other_light) >= 1.6, "{}", contrast(light, other_light));
+        assert!(contrast(dark, other_dark) >= 1.6, "{}", contrast(dark, other_dark));
+    }
 }

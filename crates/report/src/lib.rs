@@ -23,6 +23,7 @@ mod lab;
 mod outcome;
 mod parquet;
 mod results;
+mod run_file;
 mod run_series;
 mod series;
 mod svg;
@@ -33,6 +34,7 @@ mod theme;
 mod wire;
 
 pub use chart::file as svg_file;
+pub use colour::tones as colours;
 pub use columns::{Column, Columns};
 pub use csv::{CsvError, csv, from_csv};
 pub use gallery::{PageInfo, gallery};
@@ -42,8 +44,10 @@ pub use lab::{Cell, LabBench, NOTES_BEGIN, NOTES_END, ReferenceTransfer, markdow
 pub use outcome::{Certificate, DemoOutcome, FileFacts, PathFacts, VariantOutcome};
 pub use parquet::{from_parquet, parquet};
 pub use results::{
-    ReadError, ResultFile, SeriesFile, Sheet, read, read_columns, report_page, sheets,
+    ReadError, ResultFile, SeriesFile, SeriesRow, Sheet, read, read_columns, read_file,
+    report_page, sheets,
 };
+pub use run_file::{RunFile, run_file};
 pub use run_series::{RunSeries, TooManySamples};
 pub use series::{QueueSeries, Series, SeriesEvent, percentile};
 pub use sweep::{SWEEP_FORMAT, SweepFile, SweepFilePoint, SweepPath, sweep_columns, sweep_table};

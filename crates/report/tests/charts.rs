@@ -143,20 +143,54 @@ fn groups_are_told_apart_without_their_colours() {
             plot.curve(format!("group {group}"), Origin::Recorded, group, flat);
         }
         let svg = svg_file("", &[plot], Theme::Screen);
-        // What is drawn for the legend stands at the same place in each entry.
-        let legend = svg.split("<g transform").skip(1).filter(|part| part.contains("x=\"24\""));
-        let mut looks: Vec<String> = legend
-            .map(|part| {
-                let from = part.find(attribute).unwrap();
-                let element: &str = &part[from..from + part[from..].find("/>").unwrap()];
-                (0..7).fold(element.to_owned(), |look, c| look.replace(&format!(" c{c}"), ""))
+        // All curves are at the same place: their first elements differ in their looks alone.
+        let mut looks: Vec<String> = (0..5)
+            .map(|c| {
+                let class = format!(" c{c}\"");
+                let first = svg
+                    .match_indices(attribute)
+                    .map(|(from, _)| svg[from..].split_once('>').unwrap().0)
+                    .find(|element| element.contains(&class))
+                    .unwrap();
+                first.replace(&class, "\"")
             })
             .collect();
-        assert_eq!(looks.len(), 5);
         looks.sort();
         looks.dedup();
         assert_eq!(looks.len(), 5, "{looks:?}");
     }
+}
+
+/// Curves that end at 10, 20 and 30: their names stand there, the highest on top, and not in a legend.
+#[test]
+fn few_curves_are_named_where_they_end() {
+    let mut plot = Plot::new("", Axis::new("x"), Axis::new("y"));
+    for (group, name) in ["low", "middle", "high"].into_iter().enumerate() {
+        let y = 10.0 * (group as f64 + 1.0);
+        plot.curve(name, Origin::Recorded, group, vec![(0.0, 0.0), (100.0, y)]);
+    }
+    let svg = drawn(&plot);
+    let height = |name: &str| -> f64 {
+        let (before, _) = svg.split_once(&format!(">{name}</text>")).expect(name);
+        let (_, y) = before.rsplit_once("y=\"").unwrap();
+        y.trim_end_matches('"').parse().unwrap()
+    };
+    assert!(height("high") < height("middle") && height("middle") < height("low"), "{svg}");
+    assert!(!svg.contains("<g transform=\"translate(6.0"), "there is a legend: {svg}");
+    assert_eq!(svg.matches("class=\"leader").count(), 3);
+}
+
+/// Distributions all end at one: which is which is not to be seen there.
+#[test]
+fn curves_that_end_at_one_place_have_a_legend() {
+    let mut plot = Plot::new("", Axis::new("x"), Axis::new("y"));
+    for group in 0..7 {
+        let points = vec![(0.0, 0.0), (90.0 + group as f64, 1.0), (100.0, 1.0)];
+        plot.curve(format!("group {group}"), Origin::Recorded, group, points);
+    }
+    let svg = drawn(&plot);
+    assert!(!svg.contains("class=\"leader"), "{svg}");
+    assert!(svg.contains(">group 6</text>"), "{svg}");
 }
 
 #[test]
@@ -167,4 +201,17 @@ fn intervals_stand_in_the_frame() {
     let tall = svg_file("", &[plot], Theme::Screen);
     // The axis goes to 20 + 30 at least, so that 40 is marked on it.
     assert!(tall.contains(">40</text>"), "{tall}");
+}
+
+/// Two levels of one look: each name stands on its own line, and none in a legend.
+#[test]
+fn a_level_of_its_own_is_named_on_its_line() {
+    let mut plot = plot();
+    plot.mark("path full", 6, MarkPosition::Level(20.0));
+    plot.mark("buffer full", 6, MarkPosition::Level(40.0));
+    let svg = drawn(&plot);
+    // From 214 up to 24 for 50: 20 is at 138, 40 at 62; names stand three above.
+    assert!(svg.contains("y=\"135.0\">path full</text>"), "{svg}");
+    assert!(svg.contains("y=\"59.0\">buffer full</text>"), "{svg}");
+    assert_eq!(svg.matches(">path full</text>").count(), 1);
 }

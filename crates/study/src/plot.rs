@@ -110,6 +110,47 @@ pub enum MarkPosition {
     Span(f64, f64),
 }
 
+/// How values are distributed: a box from the first to the third quartile with the median in it, and
+/// whiskers from the 5th to the 95th percentile.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct QuantileBox {
+    /// Whose values they are.
+    pub label: String,
+    /// The colour: boxes and curves of one group have one.
+    pub group: usize,
+    /// Where it stands on the x axis.
+    pub x: f64,
+    /// The 5th, 25th, 50th, 75th and 95th percentile.
+    pub quantiles: [f64; 5],
+    /// How many values there are.
+    pub count: usize,
+}
+
+/// The shares of values below a [`QuantileBox`]'s quantiles.
+const BOX_SHARES: [f64; 5] = [0.05, 0.25, 0.5, 0.75, 0.95];
+
+impl QuantileBox {
+    /// The box of the finite ones among `values`, at `x`; `None` if there are none. Quantiles between
+    /// two values are interpolated (Hyndman and Fan's type 7, which R and NumPy default to).
+    pub fn of(
+        label: impl Into<String>,
+        (group, x): (usize, f64),
+        values: impl IntoIterator<Item = f64>,
+    ) -> Option<QuantileBox> {
+        let mut values: Vec<f64> = values.into_iter().filter(|value| value.is_finite()).collect();
+        values.sort_by(f64::total_cmp);
+        let last = values.len().checked_sub(1)?;
+        let quantile = |share: f64| {
+            let rank = share * last as f64;
+            let below = rank.floor() as usize;
+            let above = (below + 1).min(last);
+            values[below] + (values[above] - values[below]) * (rank - below as f64)
+        };
+        let quantiles = BOX_SHARES.map(quantile);
+        Some(QuantileBox { label: label.into(), group, x, quantiles, count: values.len() })
+    }
+}
+
 /// A picture.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Plot {
@@ -125,12 +166,16 @@ pub struct Plot {
     pub curves: Vec<Curve>,
     /// Marks.
     pub marks: Vec<PublishedMark>,
+    /// Distributions side by side.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub boxes: Vec<QuantileBox>,
 }
 
 impl Plot {
     /// An empty plot.
     pub fn new(title: impl Into<String>, x: Axis, y: Axis) -> Plot {
-        Plot { title: title.into(), x, y, band: None, curves: Vec::new(), marks: Vec::new() }
+        let (curves, marks, boxes) = (Vec::new(), Vec::new(), Vec::new());
+        Plot { title: title.into(), x, y, band: None, curves, marks, boxes }
     }
 
     /// Adds a curve, unless it has no points.
@@ -190,5 +235,30 @@ impl Table {
             table.rows.push(row);
         }
         table
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::QuantileBox;
+
+    /// Of 0, 1, ... 100 each percentile is the value of that number, whatever their order.
+    #[test]
+    fn quantiles_of_a_hundred_and_one_equal_steps_are_their_numbers() {
+        let values = (0..=100).map(|i| f64::from((i * 37) % 101));
+        let found = QuantileBox::of("", (0, 1.0), values).unwrap();
+        let differences = found.quantiles.iter().zip([5.0, 25.0, 50.0, 75.0, 95.0]);
+        assert!(
+            differences.into_iter().all(|(found, due)| (found - due).abs() < 1e-9),
+            "{found:?}"
+        );
+        assert_eq!(found.count, 101);
+    }
+
+    #[test]
+    fn between_two_values_quantiles_are_interpolated_and_of_none_there_are_none() {
+        let found = QuantileBox::of("", (0, 1.0), [20.0, f64::NAN, 10.0]).unwrap();
+        assert_eq!(found.quantiles, [10.5, 12.5, 15.0, 17.5, 19.5]);
+        assert_eq!(QuantileBox::of("", (0, 1.0), [f64::NAN]), None);
     }
 }

@@ -46,7 +46,8 @@ pub struct FoundSocket {
 pub struct ProcessFamily {
     root: u32,
     goal: Goal,
-    peer: Option<SocketAddr>,
+    /// None: all are meant.
+    peers: Vec<SocketAddr>,
     known: BTreeSet<u64>,
     complained: BTreeSet<u32>,
 }
@@ -55,12 +56,12 @@ impl ProcessFamily {
     /// A scope of the process `root` and its descendants, whose connections all have this goal.
     pub fn new(root: u32, goal: Goal) -> ProcessFamily {
         let (known, complained) = (BTreeSet::new(), BTreeSet::new());
-        ProcessFamily { root, goal, peer: None, known, complained }
+        ProcessFamily { root, goal, peers: Vec::new(), known, complained }
     }
 
-    /// Of these only the connections to `peer`; all if it is `None`.
-    pub fn with_peer(self, peer: Option<SocketAddr>) -> ProcessFamily {
-        ProcessFamily { peer, ..self }
+    /// Of these only the connections to `peers`; all if there are none.
+    pub fn with_peers(self, peers: Vec<SocketAddr>) -> ProcessFamily {
+        ProcessFamily { peers, ..self }
     }
 }
 
@@ -92,7 +93,7 @@ impl Scope for ProcessFamily {
     }
 
     fn goal(&self, subject: &Subject<'_>) -> Option<Goal> {
-        let meant = self.peer.is_none_or(|peer| peer == subject.remote);
+        let meant = self.peers.is_empty() || self.peers.contains(&subject.remote);
         meant.then_some(self.goal)
     }
 }

@@ -60,9 +60,15 @@ export class Chart {
     });
   }
 
+  /** Words in place of a picture. */
+  say(words) {
+    this.last = null;
+    this.place.innerHTML = `<p class="note">${words}</p>`;
+  }
+
   /**
    * Draws `picture`: `words` that say what is seen, `xs` and `ys` the ends of the axes, `lines` of {class,
-   * points: [[x, y or null]]}, `dots` likewise, `bands` {x or y: [from, to]}, `levels` of y, `now` an x.
+   * points: [[x, y or null]]}, `dots` likewise, `bands` {x or y: [from, to]}, `levels` of y, `now` an x, `x` another name of the axis across.
    */
   draw(picture) {
     this.last = picture;
@@ -89,7 +95,7 @@ export class Chart {
     for (const x of ticks(x0, x1, Math.max(3, width / 110))) {
       parts.push(`<text class="middle" x="${n(px(x))}" y="${bottom + 15}">${label(x)}</text>`);
     }
-    parts.push(`<text class="end" x="${right}" y="${height - 3}">${this.x}</text>`);
+    parts.push(`<text class="end" x="${right}" y="${height - 3}">${picture.x ?? this.x}</text>`);
     parts.push(`<path class="frame" d="M${LEFT} ${TOP}V${bottom}H${right}"/>`);
     for (const y of picture.levels ?? []) parts.push(`<path class="level" d="M${LEFT} ${n(py(y))}H${right}"/>`);
     for (const line of picture.lines ?? []) {

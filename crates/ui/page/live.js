@@ -141,7 +141,7 @@ class Transfers {
     this.goodput = file.chart("Goodput, Mbit/s", "time, s");
     this.window = file.chart("Advertised window, kB", "time, s");
     this.rtt = file.chart("Round-trip time, ms", "time, s");
-    this.lost = file.chart("Segments sent again", "time, s");
+    this.lost = file.chart("Segments retransmitted", "time, s");
   }
 
   take(row) {

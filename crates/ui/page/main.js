@@ -2,7 +2,7 @@
 
 import { Chart } from "./chart.js";
 import { watch } from "./live.js";
-import { DEFAULTS, PACKET, fromSlider, fromTyped, largestWindow, product, range, scenario, span, toSlider, warmup } from "./scenario.js";
+import { DEFAULTS, PACKET, fromSlider, fromTyped, isTooLong, largestWindow, packets, product, range, scenario, span, toSlider, warmup } from "./scenario.js";
 import * as words from "./words.js";
 
 const $ = (id) => document.getElementById(id);
@@ -98,10 +98,17 @@ function take(typed) {
   changed();
 }
 
-function dragWindow(kilobytes) {
+/** The units of the picture of R(S): those in which its ends are no long numbers. */
+function units(s) {
+  const [window, size] = largestWindow(s) * PACKET >= 1e8 ? ["MB", 1e6] : ["kB", 1e3];
+  const [goodput, rate] = s.rate >= 1e10 ? ["Gbit/s", 1e9] : ["Mbit/s", 1e6];
+  return { window, size, goodput, rate };
+}
+
+function dragWindow(at) {
   if (settings.sizing !== "fixed") return;
-  const packets = Math.round((kilobytes * 1e3) / PACKET);
-  $("window").value = Math.max(1, Math.min(packets, largestWindow(settings)));
+  const wanted = Math.round((at * units(settings).size) / PACKET);
+  $("window").value = Math.max(1, Math.min(wanted, largestWindow(settings)));
   changed();
 }
 
@@ -145,6 +152,11 @@ async function askPaper() {
 
 async function askPlayer(seen) {
   const played = { ...settings };
+  if (isTooLong(played)) {
+    await askPaperAlone(played);
+    if (seen === generation) document.body.setAttribute("data-settled", "yes");
+    return;
+  }
   const question = { ask: "series", scenario: scenario(played), interval_s: span(played) / 400 };
   const told = await player.ask(question);
   if (told.error) {
@@ -157,6 +169,27 @@ async function askPlayer(seen) {
   drawCurve();
   await simulateCurve(seen, played);
   if (seen === generation) document.body.setAttribute("data-settled", "yes");
+}
+
+/** What the closed forms alone say, where the simulator would take too long. */
+async function askPaperAlone(played) {
+  const told = await paper.ask({ ask: "run", engine: "theory", scenario: scenario(played) });
+  view.series = told.error ? null : { outcome: told, settings: played };
+  for (const key of ["queue", "windows", "goodput", "rtts"]) charts[key].say("Not simulated at this size of path.");
+  $("engine").textContent = "Every number is of a closed form.";
+  if (told.error) {
+    $("verdict").innerHTML = words.onPaperAlone(packets(played)) + words.beyond(played, told.error);
+    $("numbers").innerHTML = "";
+  }
+  drawSeries();
+  drawCurve();
+}
+
+/** The verdict on an outcome, with words before it, and its numbers. */
+function tell(before, s, seen) {
+  $("verdict").innerHTML = before + words.verdict(s, view.curve, seen);
+  const row = ([name, value, more]) => `<tr><th scope="row">${name}</th><td>${value}</td><td>${more}</td></tr>`;
+  $("numbers").innerHTML = words.numbers(s, seen.outcome).map(row).join("");
 }
 
 /** The dots of R(S), far apart first; those that are known stay known. */
@@ -183,31 +216,34 @@ function dotWindows(s) {
 
 function drawCurve() {
   const s = settings;
-  const most = (largestWindow(s) * PACKET) / 1e3;
+  const unit = units(s);
+  const most = (largestWindow(s) * PACKET) / unit.size;
   const { curve, series } = view;
   const played = dotWindows(s)
     .map((packets) => ({ window: packets * PACKET, rate: view.points.get(scenario(s, packets, "fixed")) }))
     .filter(({ rate }) => rate !== undefined);
-  const dots = (which) => played.filter(which).map(({ window, rate }) => [window / 1e3, rate / 1e6]);
+  const dots = (which) => played.filter(which).map(({ window, rate }) => [window / unit.size, rate / unit.rate]);
   const late = ({ window, rate }) => words.recovering(s, curve, window, rate);
   const picture = {
-    words: "Goodput in Mbit/s against the window in kB",
+    words: `Goodput in ${unit.goodput} against the window in ${unit.window}`,
+    x: `window S, ${unit.window}`,
     xs: [0, most],
-    ys: [0, (s.rate / 1e6) * 1.08],
+    ys: [0, (s.rate / unit.rate) * 1.08],
     lines: [],
     dots: [{ class: "dot", points: dots((dot) => !late(dot)) }, { class: "dot late", points: dots(late) }],
     bands: [],
-    levels: [s.rate / 1e6],
+    levels: [s.rate / unit.rate],
   };
+  $("curve-caption").textContent = `Goodput, ${unit.goodput}, against window, R(S)`;
   if (curve) {
-    picture.lines.push({ class: "theory", points: curve.windows.map((w, i) => [w / 1e3, curve.goodput_bps[i] === null ? null : curve.goodput_bps[i] / 1e6]).filter(([x]) => x <= most) });
-    if (curve.sweet_from_bytes) picture.bands.push({ x: [curve.sweet_from_bytes / 1e3, curve.sweet_to_bytes / 1e3] });
+    picture.lines.push({ class: "theory", points: curve.windows.map((w, i) => [w / unit.size, curve.goodput_bps[i] === null ? null : curve.goodput_bps[i] / unit.rate]).filter(([x]) => x <= most) });
+    if (curve.sweet_from_bytes) picture.bands.push({ x: [curve.sweet_from_bytes / unit.size, curve.sweet_to_bytes / unit.size] });
   }
-  if (s.sizing === "fixed") picture.now = (s.window * PACKET) / 1e3;
+  if (s.sizing === "fixed") picture.now = (s.window * PACKET) / unit.size;
   if (series) {
     const told = series.outcome.transfers[0];
     const at = series.settings.sizing === "fixed" ? series.settings.window * PACKET : told.window_final_bytes;
-    picture.dots.push({ class: "now-dot", points: [[Math.min(at / 1e3, most), told.goodput_bps / 1e6]] });
+    picture.dots.push({ class: "now-dot", points: [[Math.min(at / unit.size, most), told.goodput_bps / unit.rate]] });
   }
   charts.curve.draw(picture);
 }
@@ -232,6 +268,10 @@ const top = (values, least) => Math.max(least, ...values.filter((v) => v !== nul
 function drawSeries() {
   if (!view.series) return;
   const { samples, outcome, settings: s } = view.series;
+  if (!samples) {
+    tell(words.onPaperAlone(packets(s)), s, { outcome, dropped: null, starting: false });
+    return;
+  }
   const at = samples.at_s;
   const xs = [0, at.at(-1) ?? 1];
   const over = (values) => at.map((t, i) => [t, values[i]]);
@@ -259,9 +299,7 @@ function drawSeries() {
   charts.goodput.draw({ words: "Goodput over time", xs, ys: [0, (s.rate / 1e6) * 1.08], lines: [{ class: "goodput", points: over(goodput) }] });
   const rtt = samples.rtt_s.map((r) => (r === null ? null : r * 1e3));
   charts.rtts.draw({ words: "Round-trip time over time", xs, ys: [0, top(rtt, s.rtt * 1e3)], lines: [{ class: "rtt", points: over(rtt) }] });
-  $("verdict").innerHTML = words.verdict(s, view.curve, { outcome, ...measured(s, samples) });
-  const row = ([name, value, more]) => `<tr><th scope="row">${name}</th><td>${value}</td><td>${more}</td></tr>`;
-  $("numbers").innerHTML = words.numbers(s, outcome).map(row).join("");
+  tell("", s, { outcome, ...measured(s, samples) });
   const where = player.here ? "in this page (WebAssembly)" : "by the server, as this build has no simulator for the page (make build has)";
   $("engine").textContent = `${outcome.packets_forwarded.toLocaleString("en")} packets over ${words.time(span(s))}, simulated ${where}. Every number is of the time from ${words.time(warmup(s))} on.`;
 }

@@ -5,8 +5,10 @@ export const PACKET = 1000;
 
 /** Packets that one run should take: more are not simulated while somebody waits. */
 const PACKETS = 300_000;
-/** Round trips that a run has at least, however many packets that takes. */
+/** Round trips that a run has at least, however many packets that takes, */
 const ROUND_TRIPS = 60;
+/** up to so many: a run of more would keep somebody waiting, and the closed forms answer alone. */
+const MOST_PACKETS = 2_500_000;
 
 export const DEFAULTS = {
   rate: 50e6, // bit/s
@@ -19,7 +21,7 @@ export const DEFAULTS = {
 };
 
 /** Steps of 1 % of a decade between slider and value. */
-const RANGES = { rate: [1e6, 3], rtt: [1e-3, 2.5], buffer: [5, 3] };
+const RANGES = { rate: [1e6, 5], rtt: [1e-3, 2.5], buffer: [5, 5] };
 
 export function toSlider(key, value) {
   return Math.round(100 * Math.log10(value / RANGES[key][0]));
@@ -58,8 +60,20 @@ export function fromTyped(key, text) {
 /** C T_m in packets. */
 export const product = (s) => (s.rate * s.rtt) / 8 / PACKET;
 
-/** The largest window worth looking at: beyond it the buffer overflows anyhow. */
-export const largestWindow = (s) => Math.max(8, Math.ceil(1.6 * (product(s) + s.buffer)));
+/** No TCP window is larger, bytes: 65,535 with a scale of 14 (RFC 7323, section 2.3). */
+export const LIMIT = 65_535 * 2 ** 14;
+
+/** Packets beyond which the buffer overflows anyhow. */
+const overflowing = (s) => Math.max(8, Math.ceil(1.6 * (product(s) + s.buffer)));
+
+/** The largest window worth looking at, packets. */
+export const largestWindow = (s) => Math.min(overflowing(s), Math.floor(LIMIT / PACKET));
+
+/** Packets of a run. */
+export const packets = (s) => (span(s) * s.rate) / 8 / PACKET;
+
+/** Whether a run would take longer than somebody waits for a page. */
+export const isTooLong = (s) => packets(s) > MOST_PACKETS;
 
 /** Simulated time, seconds: 600 round trips, or what a run may take. */
 export function span(s) {
@@ -96,6 +110,9 @@ function cross(s) {
   }
 }
 
+/** A scenario's windows end at a million packets, unless it says otherwise. */
+const limit = (s) => (overflowing(s) > 1e6 ? `\n[tcp]\nmax_window = "${overflowing(s)}pkt"\n` : "");
+
 /** The scenario file of these settings, with this window (packets) where it is fixed. */
 export function scenario(s, window = s.window, sizing = s.sizing) {
   const sized = sizing === "fixed" ? `fixed:${window}pkt` : sizing;
@@ -111,7 +128,7 @@ buffer = "${s.buffer}pkt"
 packet = "${PACKET}B"
 access_rate = "${Number((Math.max(1e9, 10 * s.rate) / 1e3).toPrecision(6))}kbit/s"
 reverse = "clean"
-${cross(s)}
+${limit(s)}${cross(s)}
 [[transfer]]
 congestion = "reno"
 sizing = "${sized}"

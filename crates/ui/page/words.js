@@ -1,10 +1,11 @@
 // Quantities and findings in words.
 
-import { PACKET, product } from "./scenario.js";
+import { LIMIT, PACKET, product } from "./scenario.js";
 
 const round = (value, digits = 3) => Number(value.toPrecision(digits)).toString();
 
 export function bytes(value) {
+  if (value >= 1e9) return `${round(value / 1e9)} GB`;
   return value < 1e6 ? `${round(value / 1e3)} kB` : `${round(value / 1e6)} MB`;
 }
 
@@ -59,8 +60,21 @@ function unsettled(steady) {
     buffer, and since then the congestion window has grown by a packet per round trip.`;
 }
 
+/** Words about a run that is not simulated; `packets` are those that it would have. */
+export function onPaperAlone(packets) {
+  return `<b>On paper alone</b>: a run would be ${round(packets / 1e6, 2)} million packets, more than a page simulates while
+    you wait; <code>sweetspot run</code> plays the file below. `;
+}
+
+/** What is said where the closed forms know nothing of this sizing, either. */
+export function beyond(s, why) {
+  const sizing = NAMES[s.sizing] ? `how ${NAMES[s.sizing]} fares` : "this";
+  return `No closed form says ${sizing} (${escape(why.split(";")[0])}). Choose a fixed window, or a smaller path.`;
+}
+
 /**
- * What one sees, as HTML. `dropped` are the packets that the buffer had no room for in the measured time, and
+ * What one sees, as HTML. `dropped` are the packets that the buffer had no room for in the measured time, `null` where
+ * nothing was simulated, and
  * `starting` says that the transfer still grew in it.
  */
 export function verdict(s, curve, { outcome, dropped, starting }) {
@@ -87,7 +101,7 @@ export function verdict(s, curve, { outcome, dropped, starting }) {
     const why = s.cross === "none"
       ? `${bytes(window)} in flight are ${held} of what the path holds; the link idles for the rest of each round trip`
       : `others hold the rest of the path, and ${bytes(window)} in flight claim too little of it`;
-    return `The window is <b class="bad">too small</b>: ${why}. ${goes} The sweet spot begins at ${bytes(from)}.${early}`;
+    return `The window is <b class="bad">too small</b>: ${why}. ${goes} The sweet spot begins at ${bytes(from)}.${beyondTcp(from)}${early}`;
   }
   if (window <= to) {
     const start = s.cross === "none" && dropped > 0
@@ -100,6 +114,11 @@ export function verdict(s, curve, { outcome, dropped, starting }) {
     lost congestion control halves the rate${lost(dropped)}. ${goes}${early}`;
 }
 
+/** Where one connection cannot fill the path. */
+function beyondTcp(from) {
+  return from <= LIMIT ? "" : ` That is more than a TCP window can be, ${bytes(LIMIT)}: only several connections fill this path.`;
+}
+
 function queued(link) {
   return link.queue_delay_mean_s < 1e-6
     ? "no queue stands"
@@ -107,6 +126,7 @@ function queued(link) {
 }
 
 function lost(packets) {
+  if (packets === null) return "";
   if (packets === 0) return "; nothing was dropped";
   return packets === 1 ? "; one packet was dropped" : `; ${packets.toLocaleString("en")} packets were dropped`;
 }
@@ -124,7 +144,7 @@ export function numbers(s, outcome) {
   return [
     ["goodput", rate(told.goodput_bps), `${share(told.goodput_bps / s.rate)} of the rate`],
     ["round-trip time", time(told.rtt_mean_s), `99 of 100 below ${time(told.rtt_p99_s)}`],
-    ["loss", share(told.loss_rate), `${told.retransmitted_packets} packets sent again, ${told.timeouts} timeouts`],
+    ["loss", share(told.loss_rate), `${told.retransmitted_packets} packets retransmitted, ${told.timeouts} timeouts`],
     ["queue", link.queue_delay_mean_s < 1e-6 ? "none" : time(link.queue_delay_mean_s), `${round(link.queue_mean_packets)} packets on average, ${link.queue_max_packets} at most`],
     ["link in use", share(link.utilisation), "cross traffic included"],
     ["window at the end", bytes(told.window_final_bytes), `C·T = ${bytes(product(s) * PACKET)}, C·T + B = ${bytes((product(s) + s.buffer) * PACKET)}`],

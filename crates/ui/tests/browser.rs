@@ -68,6 +68,40 @@ fn a_run_that_has_not_come_to_its_steady_state_is_not_shown_as_the_result() -> T
     Ok(())
 }
 
+/// 100 Gbit/s x 50 ms are 625,000 packets, and sixty round trips of them 37.5 million. A window of C T_m gets
+/// the whole rate, half of it the half (and the packet being sent, a few millionths). At 100 ms C T_m is 1.25 GB, and
+/// no TCP window is larger than 65,535 x 2^14 = 1.07 GB.
+#[test]
+fn a_path_that_is_too_large_to_simulate_is_answered_on_paper_and_that_is_said() -> Tested {
+    let Some(mut browser) = browser()? else { return Ok(()) };
+    let server = PageServer::start(0, Vec::new())?;
+    for (rtt, window, millions, due) in [
+        ("0.05", 700_000, 38, "100 Gbit/s of 100 Gbit/s"),
+        ("0.05", 312_500, 38, "50 Gbit/s of 100"),
+        ("0.1", 1_300_000, 75, "more than a TCP window can be, 1.07 GB"),
+    ] {
+        let path = format!("#rate=100000000000&rtt={rtt}&buffer=100000&window={window}");
+        browser.call("Page.navigate", json!({ "url": "about:blank" }))?;
+        browser.open(&format!("{}{path}", server.address()))?;
+        let verdict = text(&mut browser, "verdict")?;
+        let paper = format!("On paper alone: a run would be {millions} million packets");
+        assert!(verdict.contains(&paper), "{verdict}");
+        assert!(verdict.contains(due), "{verdict}");
+        assert!(!verdict.contains("dropped"), "{verdict}");
+        // None is simulated, and the one of the transfer stands on the line.
+        let dots = browser.value("document.querySelectorAll('#curve circle').length")?;
+        assert_eq!(dots, json!(1));
+        assert!(text(&mut browser, "queue")?.contains("Not simulated"));
+    }
+    let path = "#rate=100000000000&rtt=0.1&buffer=100000&sizing=sobas";
+    browser.call("Page.navigate", json!({ "url": "about:blank" }))?;
+    browser.open(&format!("{}{path}", server.address()))?;
+    let verdict = text(&mut browser, "verdict")?;
+    assert!(verdict.contains("No closed form says how SOBAS fares"), "{verdict}");
+    assert_eq!(browser.errors, Vec::<String>::new());
+    Ok(())
+}
+
 #[test]
 fn the_file_on_the_page_gives_the_pages_very_bytes_natively() -> Tested {
     let Some(mut browser) = browser()? else { return Ok(()) };

@@ -21,10 +21,18 @@ __all__ = [
     "ScenarioError",
     "Journal",
     "sweep_values",
+    "advise_router",
+    "advise_window",
+    "diagnose",
+    "half_interval",
+    "mft",
+    "report",
     "theory",
+    "COLOURS",
     "__version__",
 ]
 
+COLOURS: list[str]
 __version__: str
 
 class ScenarioError(ValueError): ...
@@ -195,3 +203,13 @@ def series(
     seed: int | None = ...,
     controllers: list[Any] = ...,
 ) -> tuple[Outcome, bytes]: ...
+def mft(
+    scenario: Scenario, seeds: int, tolerance: float, workers: int
+) -> tuple[int, float, list[tuple[int, float, bool]]]: ...
+def advise_window(path: object, simulate: bool, workers: int) -> tuple[str, str]: ...
+def advise_router(link: object) -> tuple[str, str]: ...
+def report(
+    files: list[tuple[str, bytes]], printed: bool
+) -> tuple[str, list[tuple[str, str]]]: ...
+def diagnose(capture: bytes, flows: int) -> str: ...
+def half_interval(values: list[float]) -> float | None: ...

@@ -35,7 +35,7 @@ pub struct Arguments {
     #[arg(long, value_name = "DIR")]
     dir: PathBuf,
     /// Host name or address under which clients reach the service, and its port
-    #[arg(long, value_name = "HOST[:PORT]")]
+    #[arg(long, value_name = "HOST[:PORT]", value_hint = clap::ValueHint::Hostname)]
     to: String,
     /// What the client may do: read, write, overwrite
     #[arg(long, value_name = "LIST", default_value = "write")]

@@ -2,27 +2,25 @@ use std::panic;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use sweetspot_report::{
-    ResultFile, Sheet, Theme, from_csv, from_parquet, read, read_columns, report_page, sheets,
-    svg_file,
-};
+use sweetspot_report::{ResultFile, Sheet, Theme, read_file, report_page, sheets, svg_file};
 use sweetspot_study::plot::Plot;
 
 use super::Ending;
-use crate::raster::Rasterizer;
+use crate::picture::Converter;
 use crate::values::ThemeName;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   sweetspot report sweep.json
-  sweetspot report sim.json lab.json --out both.html
+  sweetspot report run.json
+  sweetspot report before.json after.json --out both.html
   sweetspot report run.parquet other-run.parquet
   sweetspot report demo-out/outcome.json --svg pictures
-  sweetspot report sweep.json --theme print --svg pictures")]
+  sweetspot report sweep.json --theme print --pdf pictures")]
 pub struct Arguments {
-    /// Files of run --json or --series, sweep --out (JSON, CSV or Parquet), demo (outcome.json), send or
-    /// serve --series
+    /// Files of run --out or --series, sweep --out (JSON, CSV or Parquet), demo (outcome.json), send or
+    /// serve --series; two files of runs or sweeps are compared, pair by pair
     #[arg(value_name = "RESULTS", required = true)]
     results: Vec<PathBuf>,
     /// The HTML page
@@ -34,6 +32,12 @@ pub struct Arguments {
     /// Write every picture as a PNG file into this directory, too
     #[arg(long, value_name = "DIR")]
     png: Option<PathBuf>,
+    /// Write every picture as a PDF file into this directory, too; words become outlines
+    #[arg(long, value_name = "DIR")]
+    pdf: Option<PathBuf>,
+    /// Print what was written, and what each part shows, as one JSON object
+    #[arg(long)]
+    json: bool,
     /// Colours: as the reader's screen is set, or for paper
     #[arg(long, value_enum, default_value_t = ThemeName::Screen)]
     theme: ThemeName,
@@ -42,9 +46,29 @@ pub struct Arguments {
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 pub fn run(arguments: Arguments) -> Ending {
+    let (findings, notes) = read_all(&arguments.results)?;
+    let sheets = sheets(&findings);
+    let names: Vec<&str> = findings.iter().map(|(name, _)| name.as_str()).collect();
+    let page = report_page(&names.join(", "), &sheets, &notes, VERSION, arguments.theme.into());
+    let pictures = arguments.pictures(&sheets)?;
+    let mut written = vec![Written { path: arguments.out, content: page.into_bytes() }];
+    written.extend(pictures);
+    for file in &written {
+        write(file, arguments.json)?;
+    }
+    if arguments.json {
+        out!("{}", serde_json::to_string_pretty(&in_json(&written, &sheets))?);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The content of every file, by what it is called, and what is to be said about versions.
+type Read = (Vec<(String, ResultFile)>, Vec<String>);
+
+fn read_all(paths: &[PathBuf]) -> Result<Read, String> {
     let mut findings = Vec::new();
     let mut notes = Vec::new();
-    for path in &arguments.results {
+    for path in paths {
         let finding = open(path)?;
         for version in finding.versions().into_iter().filter(|version| *version != VERSION) {
             let note = format!(
@@ -55,54 +79,76 @@ pub fn run(arguments: Arguments) -> Ending {
             note!("{note}");
             notes.push(note);
         }
-        findings.push((name(path), finding));
+        findings.push((name(path, paths), finding));
     }
-    let sheets = sheets(&findings);
-    let names: Vec<&str> = findings.iter().map(|(name, _)| name.as_str()).collect();
-    let theme = arguments.theme.into();
-    let page = report_page(&names.join(", "), &sheets, &notes, VERSION, theme);
-    write(&arguments.out, page.as_bytes())?;
-    let wanted = arguments.svg.is_some() || arguments.png.is_some();
-    if wanted && sheets.iter().all(|sheet| sheet.plots.is_empty()) {
-        return Err(
-            "these results have tables and nothing to draw, so that there is no picture to \
-                    write; pictures come of run --series and of sweeps over numbers"
-                .into(),
-        );
+    Ok((findings, notes))
+}
+
+/// A file to be written.
+struct Written {
+    path: PathBuf,
+    content: Vec<u8>,
+}
+
+impl Arguments {
+    /// Every picture in every format that is asked for.
+    fn pictures(&self, sheets: &[Sheet]) -> Result<Vec<Written>, String> {
+        let asked = self.svg.is_some() || self.png.is_some() || self.pdf.is_some();
+        if asked && sheets.iter().all(|sheet| sheet.plots.is_empty()) {
+            return Err(
+                "these results have tables and nothing to draw, so that there is no picture to \
+                        write; pictures come of run --out, run --series and of sweeps over numbers"
+                    .into(),
+            );
+        }
+        let mut all = Vec::new();
+        if let Some(directory) = &self.svg {
+            let theme = self.theme.into();
+            all.extend(drawn(directory, "svg", sheets, |title, plot| {
+                Ok(svg_file(title, std::slice::from_ref(plot), theme).into_bytes())
+            })?);
+        }
+        let printed =
+            |title: &str, plot: &Plot| svg_file(title, std::slice::from_ref(plot), Theme::Print);
+        if let Some(directory) = &self.png {
+            let converter = Converter::new("--png")?;
+            let draw = |title: &str, plot: &Plot| converter.png(&printed(title, plot));
+            all.extend(drawn(directory, "png", sheets, draw)?);
+        }
+        if let Some(directory) = &self.pdf {
+            let converter = Converter::new("--pdf")?;
+            let draw = |title: &str, plot: &Plot| converter.pdf(&printed(title, plot), title);
+            all.extend(drawn(directory, "pdf", sheets, draw)?);
+        }
+        Ok(all)
     }
-    if let Some(directory) = &arguments.svg {
-        pictures(directory, "svg", &sheets, |title, plot| {
-            Ok(svg_file(title, std::slice::from_ref(plot), theme).into_bytes())
-        })?;
-    }
-    if let Some(directory) = &arguments.png {
-        let rasterizer = Rasterizer::new()?;
-        pictures(directory, "png", &sheets, |title, plot| {
-            rasterizer.png(&svg_file(title, std::slice::from_ref(plot), Theme::Print))
-        })?;
-    }
-    Ok(ExitCode::SUCCESS)
+}
+
+/// The paths of `written`, the page first, and what each part of it says.
+fn in_json(written: &[Written], sheets: &[Sheet]) -> serde_json::Value {
+    let paths = written.iter().map(|file| file.path.display().to_string());
+    let parts = sheets.iter().map(|sheet| {
+        let tables = sheet.tables.iter().map(|table| {
+            serde_json::json!({ "title": table.title, "heads": table.heads, "rows": table.rows })
+        });
+        serde_json::json!({
+            "name": sheet.name,
+            "title": sheet.title,
+            "pictures": sheet.plots.len(),
+            "tables": tables.collect::<Vec<_>>(),
+        })
+    });
+    serde_json::json!({
+        "written": paths.collect::<Vec<_>>(),
+        "parts": parts.collect::<Vec<_>>(),
+    })
 }
 
 fn open(path: &Path) -> Result<ResultFile, String> {
-    let blame = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-    let bytes =
-        std::fs::read(path).map_err(|error| blame(&format!("{error}; name a file of results")))?;
-    if bytes.starts_with(PARQUET) {
-        let columns = quietly(|| from_parquet(bytes)).map_err(|error| blame(&in_words(&error)))?;
-        return read_columns(&columns, VERSION).map_err(|error| blame(&error));
-    }
-    let text = String::from_utf8(bytes)
-        .map_err(|_| blame(&"it is no text; name a file of results, in JSON, CSV or Parquet"))?;
-    if path.extension().is_some_and(|extension| extension == "csv") {
-        let columns = from_csv(&text).map_err(|error| blame(&error))?;
-        return read_columns(&columns, VERSION).map_err(|error| blame(&error));
-    }
-    read(&text, VERSION).map_err(|error| blame(&error))
+    let bytes = std::fs::read(path)
+        .map_err(|error| format!("{}: {error}; name a file of results", path.display()))?;
+    quietly(|| read_file(&path.display().to_string(), bytes, VERSION))
 }
-
-/// The magic number of a Parquet file.
-const PARQUET: &[u8] = b"PAR1";
 
 /// Does `work`, which catches its own panics, without the message that a panic prints.
 fn quietly<T>(work: impl FnOnce() -> T) -> T {
@@ -113,36 +159,38 @@ fn quietly<T>(work: impl FnOnce() -> T) -> T {
     result
 }
 
-fn in_words(error: &impl std::fmt::Display) -> String {
-    format!("it begins like a Parquet file and cannot be read ({error}); make it again")
-}
-
-/// The file's name, which labels its curves.
-fn name(path: &Path) -> String {
-    path.file_name().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into())
+/// The file's name, which labels its curves; with its directories where another of `all` has the same.
+fn name(path: &Path, all: &[PathBuf]) -> String {
+    let alone = all.iter().filter(|other| other.file_name() == path.file_name()).count() == 1;
+    let short = path.file_name().filter(|_| alone);
+    short.map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into())
 }
 
 /// Every plot as a file of its own, drawn by `draw` from the sheet's title and the plot.
-fn pictures(
+fn drawn(
     directory: &Path,
     extension: &str,
     sheets: &[Sheet],
     draw: impl Fn(&str, &Plot) -> Result<Vec<u8>, String>,
-) -> Result<(), String> {
+) -> Result<Vec<Written>, String> {
     std::fs::create_dir_all(directory)
         .map_err(|error| format!("{}: {error}; choose another directory", directory.display()))?;
+    let mut all = Vec::new();
     for sheet in sheets {
         for (i, plot) in sheet.plots.iter().enumerate() {
             let path = directory.join(format!("{}-{}.{extension}", sheet.name, i + 1));
-            write(&path, &draw(&sheet.title, plot)?)?;
+            all.push(Written { path, content: draw(&sheet.title, plot)? });
         }
     }
-    Ok(())
+    Ok(all)
 }
 
-fn write(path: &Path, content: &[u8]) -> Result<(), String> {
-    std::fs::write(path, content)
-        .map_err(|error| format!("{}: {error}; choose another place", path.display()))?;
-    out!("wrote {}", path.display());
+fn write(file: &Written, quiet: bool) -> Result<(), String> {
+    let path = file.path.display();
+    std::fs::write(&file.path, &file.content)
+        .map_err(|error| format!("{path}: {error}; choose another place"))?;
+    if !quiet {
+        out!("wrote {path}");
+    }
     Ok(())
 }

@@ -27,7 +27,7 @@ Examples:
   sweetspot reproduce all --out figures
   sweetspot reproduce fig4 drs-fig3 --engine theory
   sweetspot reproduce ns2 --out docs/results
-  sweetspot reproduce --list")]
+  sweetspot reproduce --list --json")]
 pub struct Arguments {
     /// Which figures and tables: all, a paper (bdp, drs, heffner, blog, router), names like
     /// bdp-fig3 or fig3; ns2, the agreement with ns-2; or router-tables, Tables I and II of the
@@ -49,6 +49,9 @@ pub struct Arguments {
     /// List the figures and tables and end
     #[arg(long)]
     list: bool,
+    /// Print the list, or what was written and every published number with ours, as one JSON object
+    #[arg(long)]
+    json: bool,
     /// Colours: as the reader's screen is set, or for paper
     #[arg(long, value_enum, default_value_t = ThemeName::Screen)]
     theme: ThemeName,
@@ -64,9 +67,7 @@ const ROUTER_TABLES: &str = "router-tables";
 
 pub fn run(arguments: Arguments) -> Ending {
     if arguments.list {
-        for entry in catalogue() {
-            out!("{:<16} {}", entry.name, entry.title);
-        }
+        list(arguments.json);
         return Ok(ExitCode::SUCCESS);
     }
     if arguments.what.is_empty() {
@@ -85,17 +86,47 @@ pub fn run(arguments: Arguments) -> Ending {
         arguments.what.iter().cloned().partition(|word| word == NS2 || word == ROUTER_TABLES);
     let entries = find(&figures)?;
     make(&arguments.out)?;
+    let mut written = Written { told_at_the_end: arguments.json, paths: Vec::new() };
     if documents.iter().any(|word| word == ROUTER_TABLES) {
-        router_tables(&arguments)?;
+        router_tables(&arguments, &mut written)?;
     }
     if documents.iter().any(|word| word == NS2) {
         let text = ns2::document(&Simulator, arguments.parallel.workers(), &machine::here())?;
-        write(&arguments.out.join("ns2.md"), &text)?;
+        written.write(&arguments.out.join("ns2.md"), &text)?;
     }
+    let mut figures = Vec::new();
     if !entries.is_empty() {
-        figures_of(&arguments, &entries)?;
+        figures = figures_of(&arguments, &entries, &mut written)?;
+    }
+    if arguments.json {
+        out!("{}", serde_json::to_string_pretty(&in_json(&written, &figures))?);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn list(json: bool) {
+    if !json {
+        catalogue().for_each(|entry| out!("{:<16} {}", entry.name, entry.title));
+        return;
+    }
+    let entries = catalogue().map(|e| serde_json::json!({ "name": e.name, "title": e.title }));
+    let all = serde_json::json!({ "figures": entries.collect::<Vec<_>>() });
+    out!("{all:#}");
+}
+
+fn in_json(written: &Written, figures: &[Figure]) -> serde_json::Value {
+    let figures = figures.iter().map(|figure| {
+        serde_json::json!({
+            "name": figure.name,
+            "title": figure.title,
+            "comparisons": figure.comparisons,
+        })
+    });
+    let paths = written.paths.iter().map(|path| path.display().to_string());
+    serde_json::json!({
+        "written": paths.collect::<Vec<_>>(),
+        "figures": figures.collect::<Vec<_>>(),
+    })
 }
 
 /// The journal of finished runs in the directory that is written to.
@@ -142,7 +173,10 @@ impl OutputJournal {
     }
 }
 
-fn router_tables(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
+fn router_tables(
+    arguments: &Arguments,
+    written: &mut Written,
+) -> Result<(), Box<dyn std::error::Error>> {
     let kept = OutputJournal::open(arguments)?;
     let workers = arguments.parallel.workers();
     let started = clock::now();
@@ -163,10 +197,14 @@ fn router_tables(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>
         if arguments.quick { " --quick" } else { "" },
         machine::here(),
     );
-    Ok(write(&arguments.out.join("router.md"), &router::document(&study, scale, &made)?)?)
+    Ok(written.write(&arguments.out.join("router.md"), &router::document(&study, scale, &made)?)?)
 }
 
-fn figures_of(arguments: &Arguments, entries: &[&Entry]) -> Result<(), Box<dyn std::error::Error>> {
+fn figures_of(
+    arguments: &Arguments,
+    entries: &[&Entry],
+    written: &mut Written,
+) -> Result<Vec<Figure>, Box<dyn std::error::Error>> {
     let kept = OutputJournal::open(arguments)?;
     let sim = CachedEngine { engine: &Simulator, store: &kept.journal };
     let lab = CertifiedLab::default();
@@ -191,7 +229,8 @@ fn figures_of(arguments: &Arguments, entries: &[&Entry]) -> Result<(), Box<dyn s
     }?;
     let mut took = kept.took(clock::now().since(started).as_secs_f64(), stage.workers);
     took.extend(lab.verdict().map(|verdict| format!(", {verdict}")));
-    write_all(arguments, &figures, &took)
+    write_all(arguments, &figures, (&took, written))?;
+    Ok(figures)
 }
 
 fn play_all(
@@ -235,7 +274,7 @@ fn play(entry: &Entry, stage: &Stage<'_>) -> Result<Figure, StudyError> {
 fn write_all(
     arguments: &Arguments,
     figures: &[Figure],
-    took: &str,
+    (took, written): (&str, &mut Written),
 ) -> Result<(), Box<dyn std::error::Error>> {
     let pictures = arguments.out.join("papers");
     make(&pictures)?;
@@ -243,6 +282,7 @@ fn write_all(
         let file = pictures.join(format!("{}.svg", figure.name));
         let picture = svg_file(figure.title, &figure.plots, arguments.theme.into());
         fs::write(&file, picture).map_err(|e| blame(&file, &e))?;
+        written.paths.push(file);
     }
     let mut words = arguments.what.join(" ");
     if arguments.engine.contains(&EngineName::Lab) {
@@ -261,8 +301,8 @@ fn write_all(
         took: took.to_owned(),
         theme: arguments.theme.into(),
     };
-    write(&arguments.out.join("papers.md"), &markdown(figures, "papers", &made))?;
-    write(&arguments.out.join("papers.html"), &gallery(figures, &page_info))?;
+    written.write(&arguments.out.join("papers.md"), &markdown(figures, "papers", &made))?;
+    written.write(&arguments.out.join("papers.html"), &gallery(figures, &page_info))?;
     Ok(())
 }
 
@@ -270,10 +310,22 @@ fn make(directory: &Path) -> Result<(), String> {
     fs::create_dir_all(directory).map_err(|error| blame(directory, &error))
 }
 
-fn write(path: &Path, text: &str) -> Result<(), String> {
-    fs::write(path, text).map_err(|error| blame(path, &error))?;
-    out!("wrote {}", path.display());
-    Ok(())
+/// The files that were written.
+struct Written {
+    /// Whether they are printed at the end, rather than as they are written.
+    told_at_the_end: bool,
+    paths: Vec<PathBuf>,
+}
+
+impl Written {
+    fn write(&mut self, path: &Path, text: &str) -> Result<(), String> {
+        fs::write(path, text).map_err(|error| blame(path, &error))?;
+        if !self.told_at_the_end {
+            out!("wrote {}", path.display());
+        }
+        self.paths.push(path.to_owned());
+        Ok(())
+    }
 }
 
 fn blame(path: &Path, error: &std::io::Error) -> String {

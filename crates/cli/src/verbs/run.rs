@@ -1,7 +1,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use sweetspot_report::{RunSeries, TableFormat};
+use sweetspot_report::{RunSeries, TableFormat, run_file};
 use sweetspot_scenario::{
     CrossOutcome, Derivation, EngineError, NoRecorder, Outcome, Recorder, Scenario, TransferOutcome,
 };
@@ -21,10 +21,12 @@ Examples:
   sweetspot run scenarios/elephants.toml --seed 2 --set transfer.0.sizing=sobas --json
   sweetspot run scenarios/elephants.toml --series run.parquet --interval 10ms
   sweetspot run scenarios/elephants.toml --series run.csv
+  sweetspot run scenarios/elephants.toml --out run.json
   sweetspot run scenarios/elephants.toml --engine lab --set warmup=20s --set duration=20s
 
 Exit codes: 0 it was played; 1 it failed; 2 the command line is wrong; 3 no
 closed form covers the scenario (--engine theory).")]
+#[command(group = clap::ArgGroup::new("recorded").args(["series", "out"]).multiple(true))]
 pub struct Arguments {
     /// The scenario, a TOML file; docs/scenario.md describes it
     scenario: PathBuf,
@@ -40,12 +42,15 @@ pub struct Arguments {
     /// Print the outcome as one JSON object
     #[arg(long)]
     json: bool,
+    /// Write the outcome with its time series as JSON, which sweetspot report draws
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
     /// Write the time series of every transfer and of the bottleneck: FILE.csv as CSV, FILE.parquet as
     /// Parquet
     #[arg(long, value_name = "FILE")]
     series: Option<PathBuf>,
     /// Interval between samples of the time series
-    #[arg(long, value_name = "TIME", default_value = "100ms", requires = "series")]
+    #[arg(long, value_name = "TIME", default_value = "100ms", requires = "recorded")]
     interval: Duration,
 }
 
@@ -55,10 +60,7 @@ const NOT_COVERED: u8 = 3;
 pub fn run(arguments: Arguments) -> Ending {
     let format = arguments.series.as_deref().map(series_format).transpose()?;
     let scenario = read(&arguments.scenario, &arguments.overrides, arguments.seed)?;
-    let mut series = match &arguments.series {
-        Some(_) => Some(recorder(&scenario, &arguments)?),
-        None => None,
-    };
+    let mut series = recorder(&scenario, &arguments)?;
     let recorder: &mut dyn Recorder = match &mut series {
         Some(series) => series,
         None => &mut NoRecorder,
@@ -72,6 +74,11 @@ pub fn run(arguments: Arguments) -> Ending {
     };
     if let (Some(series), Some(path), Some(format)) = (&series, &arguments.series, format) {
         whole_file::write(path, &format.bytes(&series.columns(&played.outcome))?)?;
+    }
+    if let Some(path) = &arguments.out {
+        let columns = series.map(|series| series.columns(&played.outcome));
+        let file = run_file(&played, &scenario, columns.as_ref())?;
+        whole_file::write(path, format!("{file}\n").as_bytes())?;
     }
     if arguments.json {
         out!("{}", serde_json::to_string_pretty(&played)?);
@@ -97,12 +104,17 @@ fn series_format(path: &Path) -> Result<TableFormat, String> {
     })
 }
 
-/// The recorder of the time series of `scenario`.
-fn recorder(scenario: &Scenario, arguments: &Arguments) -> Result<RunSeries, String> {
-    if arguments.engine == EngineName::Theory {
+/// The recorder of the time series of `scenario`, if one is written; closed forms have none.
+fn recorder(scenario: &Scenario, arguments: &Arguments) -> Result<Option<RunSeries>, String> {
+    let theory = arguments.engine == EngineName::Theory;
+    if theory && arguments.series.is_some() {
         return Err("--series: closed forms know no time; take --engine sim or lab".into());
     }
-    RunSeries::of(scenario, arguments.interval).map_err(|error| format!("--interval {error}"))
+    if theory || (arguments.series.is_none() && arguments.out.is_none()) {
+        return Ok(None);
+    }
+    let series = RunSeries::of(scenario, arguments.interval);
+    series.map(Some).map_err(|error| format!("--interval {error}"))
 }
 
 /// Reads a scenario file; an error names the file.

@@ -63,7 +63,7 @@ pub struct Arguments {
     #[arg(long, value_name = "ADDR:PORT", default_value = "[::]:0", value_parser = listening)]
     listen: SocketAddr,
     /// Without a ticket: host name or address in the ticket that is printed
-    #[arg(long, value_name = "HOST[:PORT]")]
+    #[arg(long, value_name = "HOST[:PORT]", value_hint = clap::ValueHint::Hostname)]
     advertise: Option<String>,
     /// Without a ticket: print a short code to say in its place; three wrong tries end it
     #[arg(long)]

@@ -27,6 +27,9 @@ pub struct Arguments {
     /// The port [default: any that is free]
     #[arg(long, default_value_t = 0, hide_default_value = true)]
     port: u16,
+    /// Print the address and what is watched as one JSON object
+    #[arg(long)]
+    json: bool,
 }
 
 const WITHOUT_WEBASSEMBLY: &str = "this program was built without WebAssembly, so it simulates for the \
@@ -40,12 +43,22 @@ pub fn run(arguments: Arguments) -> Ending {
     }
     // From here on signals wait for the supervisor, on this thread and those it starts.
     let mut supervisor = Supervisor::new()?;
+    let names: Vec<String> =
+        arguments.watch.iter().map(|path| path.display().to_string()).collect();
     let watched = arguments.watch.into_iter().map(WatchedFile::new).collect();
     let server = PageServer::start(arguments.port, watched)?;
     if server.simulates() {
         err!("sweetspot: {WITHOUT_WEBASSEMBLY}");
     }
-    out!("{}", server.address());
+    if arguments.json {
+        let simulates = if server.simulates() { "server" } else { "page" };
+        let told = serde_json::json!({
+            "address": server.address(), "simulated_by": simulates, "watched": names,
+        });
+        out!("{told}");
+    } else {
+        out!("{}", server.address());
+    }
     note!("sweetspot: open that address in a browser on this machine; Ctrl-C ends it");
     loop {
         if let ProcessEvent::Signal(_) | ProcessEvent::TerminalSignal(_) =

@@ -15,9 +15,9 @@ function draw(section, graph) {
   const all = Math.max(graph.lasts, 1);
   let from = 0, to = all, pointer = null, queued = false;
   const found = new Set(graph.spans.map(s => s[2]));
-  const keys = [["data", "data"], ["ack", "acknowledged"], ["window", "window's edge"], ["again", "sent again"], ["sack", "acknowledged selectively"]]
-    .map(([c, w]) => `<i style="background:var(--${c})"></i>${w}`)
-    .concat([...found].sort((a, b) => a - b).map(c => `<i style="background:${BAND[c]}"></i>${data.classes[c]}`));
+  const keys = [["data", "data"], ["ack", "acknowledged"], ["window", "window's edge"], ["again", "retransmitted"], ["sack", "acknowledged selectively"]]
+    .map(([c, w]) => `<span class="key"><i style="background:var(--${c})"></i>${w}</span> `)
+    .concat([...found].sort((a, b) => a - b).map(c => `<span class="key"><i style="background:${BAND[c]}"></i>${data.classes[c]}</span> `));
   section.querySelector(".keys").innerHTML = keys.join("") + "<br>Wheel or + and &minus; zoom, dragging or arrows move, 0 shows all.";
   // The bins as curves: flight, window, round trip, rate over a fiftieth of the time.
   const bins = graph.bins, wide = Math.max(1, Math.round(3000 / 150));
@@ -161,7 +161,7 @@ function draw(section, graph) {
       const r = rate[Math.min(149, Math.floor(n / wide))]; if (r) words.push(speed(r[1]));
     }
     const resent = graph.again.find(r => Math.abs(r[0] - t) < (to - from) / 200);
-    if (resent) words.push("sent again (" + resent[3] + ")");
+    if (resent) words.push("retransmitted (" + resent[3] + ")");
     evidence.textContent = words.join(" · ");
   }
   canvas.addEventListener("wheel", e => { e.preventDefault(); zoom(time(e.offsetX), e.deltaY > 0 ? 1.25 : .8); }, { passive: false });

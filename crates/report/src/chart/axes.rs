@@ -28,6 +28,7 @@ impl PlotFrame {
             let both = curve.points.iter().zip(&curve.half_widths);
             ys.extend(both.flat_map(|(&(_, y), half)| [y - half, y + half]));
         }
+        ys.extend(plot.boxes.iter().flat_map(|each| each.quantiles));
         for mark in &plot.marks {
             match mark.place {
                 MarkPosition::Point(x, y) => {
@@ -42,6 +43,16 @@ impl PlotFrame {
         // A little room above the highest point.
         let y = PlotScale::new(domain(&plot.y, &ys, 1.06), (bottom, top), plot.y.logarithmic);
         PlotFrame { x, y, left, right, bottom, top }
+    }
+
+    /// Its left edge.
+    pub fn left(&self) -> f64 {
+        self.left
+    }
+
+    /// Its right edge.
+    pub fn right(&self) -> f64 {
+        self.right
     }
 
     /// The frame, its grid, its ticks and the name of the axis across.

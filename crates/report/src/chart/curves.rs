@@ -1,10 +1,10 @@
 use std::fmt::Write;
 
-use sweetspot_study::plot::{Curve, MarkPosition, Origin, Plot, PublishedMark};
+use sweetspot_study::plot::{Curve, MarkPosition, Origin, Plot, PublishedMark, QuantileBox};
 
 use super::axes::PlotFrame;
 use crate::colour;
-use crate::svg::{escape, number, thin_by};
+use crate::svg::{escape, number, thin_by, typeset};
 
 /// Up to so many points each gets a dot of its own.
 const DOTTED: usize = 40;
@@ -15,8 +15,14 @@ pub fn draw(plot: &Plot, frame: &PlotFrame) -> String {
     for curve in &plot.curves {
         line(&mut svg, curve, frame);
     }
+    for each in &plot.boxes {
+        quantiles(&mut svg, each, frame);
+    }
     for each in &plot.marks {
         mark(&mut svg, each, frame);
+        if is_named_level(plot, each) {
+            name(&mut svg, each, frame);
+        }
     }
     beyond(&mut svg, plot, frame);
     svg
@@ -128,6 +134,50 @@ fn whiskers(svg: &mut String, curve: &Curve, frame: &PlotFrame) {
             );
         }
     }
+}
+
+/// Whether a mark is a level whose name stands on its line: one that belongs to no curve.
+pub fn is_named_level(plot: &Plot, mark: &PublishedMark) -> bool {
+    let alone = plot.curves.iter().all(|curve| curve.group != mark.group);
+    alone && matches!(mark.place, MarkPosition::Level(_))
+}
+
+fn name(svg: &mut String, mark: &PublishedMark, frame: &PlotFrame) {
+    let MarkPosition::Level(y) = mark.place else { return };
+    // Below the line where there is no room above it.
+    let line = frame.y.clamped(y);
+    let above = line - 3.0;
+    let top = frame.y.at(frame.y.domain.1);
+    let _ = write!(
+        svg,
+        r#"<text class="named" x="{:.1}" y="{:.1}">{}</text>"#,
+        frame.left() + 4.0,
+        if above - top < 8.0 { line + 10.0 } else { above },
+        typeset(&mark.label),
+    );
+}
+
+/// Half the width of a box of quantiles.
+const BOX_HALF: f64 = 14.0;
+
+fn quantiles(svg: &mut String, each: &QuantileBox, frame: &PlotFrame) {
+    let [low, first, median, third, high] = each.quantiles.map(|value| frame.y.clamped(value));
+    let at = frame.x.at(each.x);
+    let numbers: Vec<String> = each.quantiles.map(|q| number((q * 100.0).round() / 100.0)).into();
+    let _ = write!(
+        svg,
+        r#"<g class="quantiles {class}"><title>{words}</title><path class="whisker {class}" d="M{at:.1} {low:.1}V{first:.1}M{at:.1} {third:.1}V{high:.1}M{cap:.1} {low:.1}h10M{cap:.1} {high:.1}h10"/><path class="box {class}" d="M{left:.1} {third:.1}h{wide}V{first:.1}h-{wide}Z"/><path class="median {class}" d="M{left:.1} {median:.1}h{wide}"/></g>"#,
+        class = colour::class(each.group),
+        words = escape(&format!(
+            "{}: 5, 25, 50, 75 and 95 % of {} values are below {}",
+            each.label,
+            each.count,
+            numbers.join(", ")
+        )),
+        cap = at - 5.0,
+        left = at - BOX_HALF,
+        wide = 2.0 * BOX_HALF,
+    );
 }
 
 fn mark(svg: &mut String, mark: &PublishedMark, frame: &PlotFrame) {

@@ -2,7 +2,7 @@ use std::fmt::Write;
 
 use sweetspot_study::plot::{Curve, Origin, Plot};
 
-use super::curves::{sample, style};
+use super::curves::{is_named_level, sample, style};
 use crate::colour;
 use crate::svg::typeset;
 
@@ -16,7 +16,7 @@ pub struct Legend {
 
 const LEGEND_LINE_HEIGHT: f64 = 16.0;
 /// Width of an average letter of 11 units, with some room to spare.
-const LEGEND_CHAR_WIDTH: f64 = 5.9;
+pub const CHAR_WIDTH: f64 = 5.9;
 const SAMPLE: f64 = 24.0;
 const GAP: f64 = 12.0;
 
@@ -26,14 +26,16 @@ struct LegendItem {
     words: String,
 }
 
-/// The legend of `plot` from `top` down: first the colours, then the styles.
-pub fn draw(plot: &Plot, top: f64, width: f64) -> Legend {
+/// The legend of `plot` from `top` down: first the colours, then the styles. `named`: whether the curves'
+/// names stand at their ends.
+pub fn draw(plot: &Plot, named: bool, (top, width): (f64, f64)) -> Legend {
     let mut x = 6.0;
     let mut y = top + 14.0;
     let mut svg = String::new();
-    for row in [colours(plot), styles(plot)] {
+    let curves = if named { Vec::new() } else { named_curves(plot) };
+    for row in [colours(plot, &curves), styles(plot)] {
         for item in row {
-            let wide = SAMPLE + item.words.chars().count() as f64 * LEGEND_CHAR_WIDTH + GAP;
+            let wide = SAMPLE + item.words.chars().count() as f64 * CHAR_WIDTH + GAP;
             if x > 6.0 && x + wide - GAP > width {
                 x = 6.0;
                 y += LEGEND_LINE_HEIGHT;
@@ -55,19 +57,25 @@ pub fn draw(plot: &Plot, top: f64, width: f64) -> Legend {
     Legend { svg, height: y - top - 8.0 }
 }
 
-/// One entry per colour and name of a curve, and one per mark without a curve.
-fn colours(plot: &Plot) -> Vec<LegendItem> {
+/// The first curve of each colour and name.
+pub fn named_curves(plot: &Plot) -> Vec<&Curve> {
     let mut seen: Vec<&Curve> = Vec::new();
     for curve in &plot.curves {
         if !seen.iter().any(|known| (known.group, &known.label) == (curve.group, &curve.label)) {
             seen.push(curve);
         }
     }
+    seen
+}
+
+/// One entry for each of `curves`, and one per mark without a curve.
+fn colours(plot: &Plot, curves: &[&Curve]) -> Vec<LegendItem> {
     let item = |curve: &Curve| LegendItem { sample: sample(curve), words: curve.label.clone() };
-    let mut items: Vec<LegendItem> = seen.into_iter().map(item).collect();
+    let mut items: Vec<LegendItem> = curves.iter().map(|curve| item(curve)).collect();
     // Numbers in a colour that no curve explains.
     let explained = |group| plot.curves.iter().any(|curve| curve.group == group);
-    let lonely = plot.marks.iter().filter(|mark| !explained(mark.group));
+    let lonely =
+        plot.marks.iter().filter(|mark| !explained(mark.group) && !is_named_level(plot, mark));
     items.extend(lonely.map(|mark| LegendItem {
         sample: format!(
             r#"<path class="mark {}" d="M10 -5l5 5l-5 5l-5 -5Z"/>"#,

@@ -3,6 +3,7 @@
 
 mod axes;
 mod curves;
+mod direct;
 mod heading;
 mod legend;
 mod scale;
@@ -57,9 +58,16 @@ pub fn file(title: &str, plots: &[Plot], theme: Theme) -> String {
 fn body(plot: &Plot) -> (String, f64) {
     let heading = heading::draw(plot, WIDTH);
     let bottom = heading.height + FRAME;
-    let frame = PlotFrame::of(plot, (LEFT, WIDTH - RIGHT), (bottom, heading.height));
-    let legend = legend::draw(plot, bottom + FOOT, WIDTH);
-    let svg = heading.svg + &frame.draw(plot) + &curves::draw(plot, &frame) + &legend.svg;
+    let up = (bottom, heading.height);
+    let named = direct::room(plot).and_then(|room| {
+        let frame = PlotFrame::of(plot, (LEFT, WIDTH - room), up);
+        let names = direct::draw(plot, &frame)?;
+        Some((frame, names))
+    });
+    let legend = legend::draw(plot, named.is_some(), (bottom + FOOT, WIDTH));
+    let (frame, names) =
+        named.unwrap_or_else(|| (PlotFrame::of(plot, (LEFT, WIDTH - RIGHT), up), String::new()));
+    let svg = heading.svg + &frame.draw(plot) + &curves::draw(plot, &frame) + &names + &legend.svg;
     (svg, bottom + FOOT + legend.height)
 }
 
@@ -71,6 +79,7 @@ fn in_words(plot: &Plot) -> String {
         .map(|curve| format!("{} ({})", curve.label, curve.origin.name()))
         .collect();
     names.dedup();
+    names.extend(plot.boxes.iter().map(|each| each.label.clone()));
     let levels = plot.marks.iter().filter(|mark| !matches!(mark.place, MarkPosition::Span(..)));
     names.extend(levels.map(|mark| mark.label.clone()));
     format!("{}: {} against {}: {}", plot.title, plot.y.label, plot.x.label, names.join(", "))

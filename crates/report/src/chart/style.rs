@@ -16,6 +16,7 @@ fn rules(tones: [&str; 6], dark: bool) -> String {
          .chart .num{{fill:{muted};font-size:10.5px}}\
          .chart .title{{font-weight:600}}\
          .chart .outside{{fill:{muted};font-size:10px}}\
+         .chart .named{{fill:{muted};font-size:10px;paint-order:stroke;stroke:{paper};stroke-width:3px}}\
          .chart .frame{{fill:none;stroke:{edge}}}\
          .chart .grid{{fill:none;stroke:{grid}}}\
          .chart .tick{{fill:none;stroke:{edge}}}\
@@ -26,13 +27,16 @@ fn rules(tones: [&str; 6], dark: bool) -> String {
          .chart .dot{{stroke:none}}\
          .chart .whisker{{fill:none;stroke-width:1;opacity:.7}}\
          .chart .dot.ns2{{fill:none;stroke-width:1.1}}\
+         .chart .leader{{fill:none;stroke-width:1}}\
+         .chart .box{{fill:none;stroke-width:1.4}}\
+         .chart .median{{fill:none;stroke-width:2.6}}\
          .chart .level{{fill:none;stroke-width:1;stroke-dasharray:8 3 2 3}}\
          .chart .mark{{fill:{paper};stroke-width:1.6}}\
          .chart .ink{{stroke:{ink}}}"
     );
     for (i, tone) in colour::tones(dark).enumerate() {
         css += &format!(
-            ".chart .line.c{i},.chart .whisker.c{i},.chart .level.c{i},.chart .mark.c{i},.chart .dot.ns2.c{i}{{stroke:{tone}}}\
+            ".chart .line.c{i},.chart .whisker.c{i},.chart .level.c{i},.chart .mark.c{i},.chart .box.c{i},.chart .leader.c{i},.chart .median.c{i},.chart .dot.ns2.c{i}{{stroke:{tone}}}\
              .chart .dot.sim.c{i},.chart .dot.lab.c{i}{{fill:{tone}}}"
         );
     }

@@ -113,11 +113,33 @@ fn figure_element(figure: &Figure) -> String {
         format!("<details{open}><summary>The numbers</summary>{tables}</details>")
     };
     format!(
-        r#"<article id="{}"><h3>{}</h3><p>{}</p>{charts}{compared}{folded}</article>"#,
+        r#"<article id="{}"><h3>{}{}</h3><p>{}</p>{charts}{compared}{folded}</article>"#,
         figure.name,
         escape(figure.title),
+        agreement(&figure.comparisons),
         in_html(&figure.about),
     )
+}
+
+/// The agreement of a figure with its paper in one number: the median distance from what is printed.
+fn agreement(comparisons: &[PublishedComparison]) -> String {
+    let mut distances: Vec<f64> =
+        comparisons.iter().filter_map(PublishedComparison::distance).collect();
+    distances.sort_by(f64::total_cmp);
+    let (Some(lower), Some(upper)) =
+        (distances.get(distances.len().saturating_sub(1) / 2), distances.get(distances.len() / 2))
+    else {
+        return String::new();
+    };
+    let median = f64::midpoint(*lower, *upper) * 100.0;
+    match distances.len() {
+        1 => format!(r#" <span class="by">{median:.1} % from the one number printed</span>"#),
+        count => {
+            format!(
+                r#" <span class="by">{median:.1} % from {count} printed numbers, median</span>"#
+            )
+        }
+    }
 }
 
 /// Pictures side by side, as many as there is room for.
@@ -201,4 +223,40 @@ pub fn table_element(table: &Table) -> String {
     format!(
         r#"{title}<div class="wide"><table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>"#
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use sweetspot_study::papers::EngineValue;
+
+    use super::*;
+
+    fn comparison(deviations: &[(Origin, &str)]) -> PublishedComparison {
+        let value = |(origin, deviation): &(Origin, &str)| EngineValue {
+            origin: *origin,
+            value: String::new(),
+            deviation: (*deviation).to_owned(),
+        };
+        PublishedComparison {
+            what: String::new(),
+            unit: "",
+            published: "",
+            ours: deviations.iter().map(value).collect(),
+        }
+    }
+
+    /// By the simulator where it has a number, else by theory; 2, 4 and 10 % have 4 in their middle.
+    #[test]
+    fn a_figures_agreement_is_the_median_distance_of_its_numbers() {
+        let some = [
+            comparison(&[(Origin::Theory, "+50.0 %"), (Origin::Sim, "-2.0 %")]),
+            comparison(&[(Origin::Theory, "+4.0 %"), (Origin::Sim, "")]),
+            comparison(&[(Origin::Sim, "+10.0 %")]),
+            comparison(&[(Origin::Sim, "")]),
+        ];
+        assert!(agreement(&some).contains(">4.0 % from 3 printed numbers, median<"));
+        assert!(agreement(&some[..2]).contains(">3.0 % from 2"));
+        assert!(agreement(&some[..1]).contains(">2.0 % from the one"));
+        assert_eq!(agreement(&some[3..]), "");
+    }
 }

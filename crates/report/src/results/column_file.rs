@@ -20,10 +20,12 @@ pub fn read_columns(columns: &Columns, ours: &str) -> Result<ResultFile, ReadErr
         return Err(ReadError::AlienColumns);
     }
     let version = columns.noted("version").map(str::to_owned);
-    Ok(ResultFile::Series(SeriesFile { version, rows: series(columns) }))
+    Ok(ResultFile::Series(SeriesFile { version, rows: rows_of(columns) }))
 }
 
-fn series(columns: &Columns) -> Vec<SeriesRow> {
+/// The rows of the time series in `columns`, which docs/scenario.md describes; those without a time are
+/// left out.
+pub fn rows_of(columns: &Columns) -> Vec<SeriesRow> {
     let number = |name: &str, row| columns.named(name)?.number(row);
     let row = |row| SeriesRow {
         transfer: columns.named("transfer").and_then(|column| column.count(row)).unwrap_or(0),

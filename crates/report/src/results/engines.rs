@@ -3,19 +3,47 @@ use sweetspot_study::plot::{Axis, Origin, Plot, Table};
 
 use super::sheets::{Sheet, distribution};
 
-/// Every run in a table, the engines side by side, and how goodput and RTT are distributed.
-pub fn sheets(runs: &[&Outcome]) -> Vec<Sheet> {
+/// Every run in a table, the engines side by side, and how goodput and RTT are distributed. `hint`: whether to
+/// say which files have more to draw.
+pub fn sheet(runs: &[&Outcome], hint: bool) -> Sheet {
     let mut sheet = Sheet {
         name: "runs".into(),
-        title: "Runs".into(),
-        about: "One row per transfer, over the measured time.".into(),
+        title: match runs {
+            [run] => message(run),
+            _ => format!("{} runs", runs.len()),
+        },
+        about: format!(
+            "One row per transfer, over the measured time.{}",
+            if hint {
+                " Of files that `run --out` wrote, rate, queue and window over time are drawn, too."
+            } else {
+                ""
+            }
+        ),
         plots: distributions(runs),
         tables: vec![all(runs)],
     };
     if let Some(table) = side_by_side(runs) {
         sheet.tables.insert(0, table);
     }
-    vec![sheet]
+    sheet
+}
+
+/// What a run says: its first transfer's rate, round trip and loss, and what waits.
+pub fn message(run: &Outcome) -> String {
+    let Some(first) = run.transfers.first() else { return run.scenario.clone() };
+    let others = match run.transfers.len() - 1 {
+        0 => String::new(),
+        some => format!(", the first of {}", some + 1),
+    };
+    format!(
+        "{}: {:.2} Mbit/s at {:.1} ms{others}, {:.3} % lost, {:.0} packets wait in the mean",
+        run.scenario,
+        first.goodput_bps / 1e6,
+        first.rtt_mean_s * 1e3,
+        first.loss_rate * 100.0,
+        run.bottleneck.queue_mean_packets,
+    )
 }
 
 fn all(runs: &[&Outcome]) -> Table {

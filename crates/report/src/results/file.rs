@@ -4,13 +4,14 @@ use sweetspot_scenario::Outcome;
 use thiserror::Error;
 
 use crate::outcome::DemoOutcome;
+use crate::run_file::{RunFile, read_run};
 use crate::sweep::{SWEEP_FORMAT, SweepFile};
 
 /// The content of a file of results.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ResultFile {
-    /// Output of `run --json`, one or several.
-    Runs(Vec<Outcome>),
+    /// Output of `run --json` or `run --out`, one or several.
+    Runs(Vec<RunFile>),
     /// Output of `sweep --out FILE.json`.
     Sweep(SweepFile),
     /// A demonstration's outcome.json.
@@ -59,13 +60,13 @@ pub struct SeriesRow {
 pub enum ReadError {
     /// Not JSON.
     #[error(
-        "it is neither JSON nor lines of JSON ({0}); give files of run --json, sweep --out \
+        "it is neither JSON nor lines of JSON ({0}); give files of run --out, sweep --out \
          FILE.json, demo's outcome.json, or --series"
     )]
     NoJson(String),
     /// JSON, but not a result.
     #[error(
-        "it is JSON, but no result of sweetspot; give files of run --json, sweep --out FILE.json, \
+        "it is JSON, but no result of sweetspot; give files of run --out, sweep --out FILE.json, \
          demo's outcome.json, or --series"
     )]
     Alien,
@@ -99,7 +100,7 @@ impl ResultFile {
     /// The versions of sweetspot that made it.
     pub fn versions(&self) -> Vec<&str> {
         let mut versions: Vec<&str> = match self {
-            ResultFile::Runs(runs) => runs.iter().map(|run| run.version.as_str()).collect(),
+            ResultFile::Runs(runs) => runs.iter().map(|run| run.outcome.version.as_str()).collect(),
             ResultFile::Sweep(sweep) => {
                 Some(sweep.version.as_str()).filter(|known| !known.is_empty()).into_iter().collect()
             }
@@ -146,8 +147,7 @@ fn one(value: Value, ours: &str) -> Result<ResultFile, ReadError> {
             .map_err(|error| other("demonstration", error.to_string()));
     }
     if has("transfers") && has("engine") {
-        let run = serde_json::from_value(value);
-        return run
+        return read_run(value)
             .map(|run| ResultFile::Runs(vec![run]))
             .map_err(|error| other("run", error.to_string()));
     }
@@ -171,8 +171,11 @@ fn lines(text: &str, ours: &str) -> Option<Result<ResultFile, ReadError>> {
     while let Some(line) = lines.next() {
         match serde_json::from_str::<Value>(line) {
             Ok(value) if value.get("outcomes").is_some() => {
-                let outcomes = serde_json::from_value(value["outcomes"].clone());
-                findings.push(outcomes.map(ResultFile::Runs).map_err(|_| ReadError::Alien));
+                let outcomes: Result<Vec<Outcome>, _> =
+                    serde_json::from_value(value["outcomes"].clone());
+                let runs = outcomes.map(|outcomes| outcomes.into_iter().map(RunFile::alone));
+                let runs = runs.map(|runs| ResultFile::Runs(runs.collect()));
+                findings.push(runs.map_err(|_| ReadError::Alien));
             }
             Ok(value) => findings.push(one(value, ours)),
             Err(_) if lines.peek().is_none() && !findings.is_empty() => break,

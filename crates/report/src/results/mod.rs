@@ -1,14 +1,17 @@
 //! One page from any results: runs, sweeps, demonstrations, time series.
 
+mod any_file;
 mod column_file;
+mod comparison;
 mod engines;
 mod file;
 mod over_time;
 mod sheets;
 mod sweeps;
 
-pub use column_file::read_columns;
-pub use file::{ReadError, ResultFile, SeriesFile, read};
+pub use any_file::read_file;
+pub use column_file::{read_columns, rows_of};
+pub use file::{ReadError, ResultFile, SeriesFile, SeriesRow, read};
 pub use sheets::{Sheet, sheets};
 
 use crate::gallery::{cards, document, in_html, table_element};
@@ -48,7 +51,8 @@ pub fn report_page(
 <section id="about">
 <p class="note">Sweetspot {}. Of all points in one unit's width of a picture the first, lowest, highest
 and last are drawn, so no peak is lost; arrows say how far values lie beyond a frame. Upright strokes are
-95 % confidence intervals over seeds (Student's t).</p>
+95 % confidence intervals over seeds (Student's t). A box goes from the first to the third quartile, with the median in it,
+and its whiskers from the 5th to the 95th percentile.</p>
 </section>"#,
         escape(title),
         escape(files),

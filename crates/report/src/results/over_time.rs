@@ -4,8 +4,9 @@ use sweetspot_study::plot::{Axis, MarkPosition, Origin, Plot};
 use sweetspot_units::Duration;
 
 use super::file::SeriesRow;
-use super::sheets::{Sheet, distribution};
+use super::sheets::{Sheet, distribution, spread_out};
 use crate::outcome::{DemoOutcome, VariantOutcome};
+use crate::sweep::SweepPath;
 
 /// Points over time.
 type Points = Vec<(f64, f64)>;
@@ -61,25 +62,43 @@ pub fn demonstration(index: usize, file: &str, demo: &DemoOutcome) -> Vec<Sheet>
         name: format!("demo-{index}"),
         title: format!("Demonstration: {}, {}, {} of buffer", path.rate, path.rtt, path.buffer),
         about: format!("`{file}`, {} on {}; path `{}`.", demo.date, demo.kernel, path.spec),
-        plots: vec![goodput, window, rtt, queue, round_trips],
+        plots: vec![goodput, window, rtt, queue, spread_out(round_trips)],
         tables: Vec::new(),
     }]
+}
+
+/// A time series, what it is called, and the path that it is of, if known.
+#[derive(Debug, Clone)]
+pub struct Recorded<'a> {
+    /// The name of its file, or what was played.
+    pub name: String,
+    /// Its rows.
+    pub rows: &'a [SeriesRow],
+    /// The path.
+    pub path: Option<SweepPath>,
 }
 
 /// The rows of one transfer, and what they are called.
 type TransferRows<'a> = (String, Vec<&'a SeriesRow>);
 
-/// Each transfer of each file.
-fn transfers<'a>(files: &[(&str, &'a [SeriesRow])]) -> Vec<TransferRows<'a>> {
+/// More lines than colours cannot be told apart.
+const MOST_TRANSFERS: usize = 7;
+
+/// Each transfer of each series.
+fn transfers<'a>(recorded: &[Recorded<'a>]) -> Vec<TransferRows<'a>> {
     let mut all = Vec::new();
-    for (name, rows) in files {
+    for Recorded { name, rows, .. } in recorded {
         let mut by_number: BTreeMap<u64, Vec<&SeriesRow>> = BTreeMap::new();
-        for row in rows.iter() {
+        for row in *rows {
             by_number.entry(row.transfer).or_default().push(row);
         }
         let several = by_number.len() > 1;
         all.extend(by_number.into_iter().map(|(number, rows)| {
-            let name = if several { format!("{name}, transfer {number}") } else { (*name).into() };
+            let name = match (several, recorded.len()) {
+                (true, 1) => format!("transfer {number}"),
+                (true, _) => format!("{name}, transfer {number}"),
+                (false, _) => name.clone(),
+            };
             (name, rows)
         }));
     }
@@ -120,29 +139,9 @@ fn message(all: &[TransferRows<'_>]) -> String {
     }
 }
 
-/// Time series side by side, each quantity in one picture.
-pub fn series(files: &[(&str, &[SeriesRow])]) -> Vec<Sheet> {
-    if files.is_empty() {
-        return Vec::new();
-    }
-    let all = transfers(files);
-    let goodput = quantity(&all, "goodput, Mbit/s", |row| row.goodput_bps.map(|g| g / 1e6));
-    let mut window =
-        quantity(&all, "advertised window, kB", |row| row.window_bytes.map(|w| w / 1e3));
-    for (group, (_, rows)) in all.iter().enumerate() {
-        for row in rows {
-            if let Some(event) = &row.event {
-                let words = format!("{:.2} s: {event}", row.t_s);
-                window.mark(words, group, MarkPosition::Span(row.t_s, row.t_s));
-            }
-        }
-    }
-    let rtt = quantity(&all, "round-trip time, ms", |row| row.rtt_s.map(|r| r * 1e3));
-    let cwnd = quantity(&all, "congestion window, kB", |row| row.cwnd_bytes.map(|c| c / 1e3));
-    let packets = quantity(&all, "congestion window, packets", |row| row.cwnd_packets);
-    let queue = quantity(&all, "bottleneck queue, packets", |row| row.queue_packets);
-    let drops = quantity(&all, "dropped so far, packets", |row| row.dropped_packets);
-    let mut round_trips = Plot::new(
+/// What a picture of round trips shows below its title: their distribution.
+fn round_trips(all: &[TransferRows<'_>]) -> Plot {
+    let mut plot = Plot::new(
         "",
         Axis::new("round-trip time, ms"),
         Axis::new("share of samples").between(0.0, 1.0),
@@ -150,18 +149,88 @@ pub fn series(files: &[(&str, &[SeriesRow])]) -> Vec<Sheet> {
     for (group, (name, rows)) in all.iter().enumerate() {
         let values = rows.iter().filter(|row| row.event.is_none()).filter_map(|row| row.rtt_s);
         let spread = distribution(values.map(|rtt| rtt * 1e3));
-        round_trips.curve(name.as_str(), Origin::Recorded, group, spread);
+        plot.curve(name.as_str(), Origin::Recorded, group, spread);
     }
-    let plots = vec![goodput, window, rtt, cwnd, packets, queue, drops, round_trips];
+    spread_out(plot)
+}
+
+/// Each picture with a level that the path sets, if all series are of one path.
+#[derive(Debug)]
+struct OverTime {
+    goodput: Plot,
+    window: Plot,
+    rtt: Plot,
+    queue: Plot,
+}
+
+impl OverTime {
+    fn of(all: &[TransferRows<'_>]) -> OverTime {
+        let mut window =
+            quantity(all, "advertised window, kB", |row| row.window_bytes.map(|w| w / 1e3));
+        for (group, (_, rows)) in all.iter().enumerate() {
+            for row in rows {
+                if let Some(event) = &row.event {
+                    let words = format!("{:.2} s: {event}", row.t_s);
+                    window.mark(words, group, MarkPosition::Span(row.t_s, row.t_s));
+                }
+            }
+        }
+        OverTime {
+            goodput: quantity(all, "goodput, Mbit/s", |row| row.goodput_bps.map(|g| g / 1e6)),
+            window,
+            rtt: quantity(all, "round-trip time, ms", |row| row.rtt_s.map(|r| r * 1e3)),
+            queue: quantity(all, "bottleneck queue, packets", |row| row.queue_packets),
+        }
+    }
+
+    fn levels(&mut self, path: &SweepPath) {
+        /// The colour of reference lines.
+        const GREY: usize = 6;
+        let rate = path.rate_bps as f64;
+        let (pipe, buffer) = (rate * path.rtt_s / 8.0, path.buffer_bytes as f64);
+        let level = |plot: &mut Plot, words: &str, at: f64| {
+            plot.mark(words, GREY, MarkPosition::Level(at));
+        };
+        level(&mut self.goodput, "C: what the path carries", rate / 1e6);
+        level(&mut self.window, "C T_m: the path is full", pipe / 1e3);
+        level(&mut self.window, "C T_m + B: so is the buffer", (pipe + buffer) / 1e3);
+        level(&mut self.rtt, "T_m: no queue", path.rtt_s * 1e3);
+        level(&mut self.rtt, "T_m + B/C: a full buffer", (path.rtt_s + buffer * 8.0 / rate) * 1e3);
+        level(&mut self.queue, "B", buffer / path.packet_bytes.max(1) as f64);
+        // Beyond 1.5 times that, windows do not differ in effect.
+        let top = (pipe + buffer) / 1e3 * 1.5;
+        self.window.y = self.window.y.clone().between(0.0, top);
+    }
+}
+
+/// Time series side by side, each quantity in one picture. `title` says what they show, if the caller
+/// knows better than their medians.
+pub fn series(recorded: &[Recorded<'_>], title: Option<String>) -> Sheet {
+    let every = transfers(recorded);
+    let all = &every[..every.len().min(MOST_TRANSFERS)];
+    let mut over_time = OverTime::of(all);
+    let first = recorded.first().and_then(|first| first.path);
+    if let Some(path) = first.filter(|path| recorded.iter().all(|r| r.path == Some(*path))) {
+        over_time.levels(&path);
+    }
+    let OverTime { goodput, window, rtt, queue } = over_time;
+    let cwnd = quantity(all, "congestion window, kB", |row| row.cwnd_bytes.map(|c| c / 1e3));
+    let packets = quantity(all, "congestion window, packets", |row| row.cwnd_packets);
+    let drops = quantity(all, "dropped so far, packets", |row| row.dropped_packets);
+    let plots = vec![goodput, window, rtt, cwnd, packets, queue, drops, round_trips(all)];
     let drawn = |plot: &Plot| plot.curves.iter().any(|curve| !curve.points.is_empty());
-    vec![Sheet {
+    let left_out = match every.len() - all.len() {
+        0 => String::new(),
+        some => format!(" {some} more transfers are left out."),
+    };
+    Sheet {
         name: "series".into(),
-        title: message(&all),
-        about:
-            "Over time. Upright marks in the window's picture are what the controller did; their words show \
-                under the pointer."
-                .into(),
+        title: title.unwrap_or_else(|| message(all)),
+        about: format!(
+            "Over time. Upright marks in the window's picture are what the controller did; their words \
+             show under the pointer.{left_out}"
+        ),
         plots: plots.into_iter().filter(drawn).collect(),
         tables: Vec::new(),
-    }]
+    }
 }

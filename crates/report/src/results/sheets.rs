@@ -3,7 +3,9 @@ use sweetspot_scenario::Outcome;
 use sweetspot_study::plot::{Plot, Table};
 
 use super::file::ResultFile;
-use super::{engines, over_time, sweeps};
+use super::over_time::Recorded;
+use super::{comparison, engines, over_time, sweeps};
+use crate::run_file::RunFile;
 
 /// A part of the page.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -22,18 +24,16 @@ pub struct Sheet {
 
 /// What the files named in `findings` have to show.
 pub fn sheets(findings: &[(String, ResultFile)]) -> Vec<Sheet> {
-    let mut sheets = Vec::new();
-    let runs: Vec<&Outcome> = findings
+    let mut sheets: Vec<Sheet> = comparison::sheets(findings).into_iter().collect();
+    let runs: Vec<(&str, &RunFile)> = findings
         .iter()
-        .filter_map(|(_, finding)| match finding {
-            ResultFile::Runs(runs) => Some(runs),
+        .filter_map(|(name, finding)| match finding {
+            ResultFile::Runs(runs) => Some(runs.iter().map(move |run| (name.as_str(), run))),
             _ => None,
         })
         .flatten()
         .collect();
-    if !runs.is_empty() {
-        sheets.extend(engines::sheets(&runs));
-    }
+    sheets.extend(of_runs(&runs));
     for (i, (name, finding)) in findings.iter().enumerate() {
         match finding {
             ResultFile::Runs(_) => {}
@@ -42,15 +42,53 @@ pub fn sheets(findings: &[(String, ResultFile)]) -> Vec<Sheet> {
             ResultFile::Series(_) => {}
         }
     }
-    let series: Vec<_> = findings
+    let series: Vec<Recorded<'_>> = findings
         .iter()
         .filter_map(|(name, finding)| match finding {
-            ResultFile::Series(series) => Some((name.as_str(), series.rows.as_slice())),
+            ResultFile::Series(series) => {
+                Some(Recorded { name: name.clone(), rows: &series.rows, path: None })
+            }
             _ => None,
         })
         .collect();
-    sheets.extend(over_time::series(&series));
+    if !series.is_empty() {
+        sheets.push(over_time::series(&series, None));
+    }
     sheets
+}
+
+/// Runs over time, where their files have time series, and in tables.
+fn of_runs(runs: &[(&str, &RunFile)]) -> Vec<Sheet> {
+    if runs.is_empty() {
+        return Vec::new();
+    }
+    let outcomes: Vec<&Outcome> = runs.iter().map(|(_, run)| &run.outcome).collect();
+    let with_series = runs.iter().filter(|(_, run)| !run.series.is_empty());
+    let recorded: Vec<Recorded<'_>> = with_series
+        .map(|(name, run)| Recorded { name: (*name).to_owned(), rows: &run.series, path: run.path })
+        .collect();
+    let numbers = engines::sheet(&outcomes, recorded.is_empty());
+    match (recorded.is_empty(), outcomes.as_slice()) {
+        (true, _) => vec![numbers],
+        (false, [_]) => {
+            let mut sheet = over_time::series(&recorded, Some(numbers.title));
+            sheet.tables = numbers.tables;
+            vec![sheet]
+        }
+        (false, _) => vec![over_time::series(&recorded, None), numbers],
+    }
+}
+
+/// `plot` with an axis across as long as its curves: distributions have no zero to start from.
+pub fn spread_out(mut plot: Plot) -> Plot {
+    let across = plot.curves.iter().flat_map(|curve| curve.points.iter().map(|point| point.0));
+    let (low, high) =
+        across.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
+    if low < high {
+        let room = 0.04 * (high - low);
+        plot.x = plot.x.between(low - room, high + room);
+    }
+    plot
 }
 
 /// The share of `values` up to each of them: points of a cumulative distribution.

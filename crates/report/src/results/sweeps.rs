@@ -45,9 +45,12 @@ fn message(sweep: &SweepFile, points: &[Point]) -> String {
         return format!("Sweep over {}", sweep.keys.join(" and "));
     };
     let named = sweep.keys.iter().zip(&best.values).map(|(key, value)| format!("{key} {value}"));
+    let fastest = match points.len() {
+        1 => String::new(),
+        count => format!("Fastest of {count}: "),
+    };
     format!(
-        "Fastest of {}: {}, {:.2} ± {:.2} Mbit/s",
-        points.len(),
+        "{fastest}{}, {:.2} ± {:.2} Mbit/s",
         named.collect::<Vec<_>>().join(", "),
         mean / 1e6,
         half / 1e6

@@ -19,6 +19,17 @@ pub struct PublishedComparison {
     pub ours: Vec<EngineValue>,
 }
 
+impl PublishedComparison {
+    /// How far we are from the published number, as a share of it: by the simulator, or else by the first engine
+    /// that has such a number.
+    pub fn distance(&self) -> Option<f64> {
+        let known = |ours: &EngineValue| ours.deviation.trim_end_matches('%').trim().parse().ok();
+        let simulated = self.ours.iter().filter(|ours| ours.origin == Origin::Sim);
+        let percent: f64 = simulated.chain(&self.ours).find_map(known)?;
+        Some(percent.abs() / 100.0)
+    }
+}
+
 /// One engine's value for a published number.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EngineValue {

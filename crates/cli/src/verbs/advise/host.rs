@@ -8,6 +8,7 @@ use sweetspot_linux::host;
 use sweetspot_units::{Bytes, Duration, Rate};
 
 use super::OutputOptions;
+use crate::ends;
 use crate::verbs::Ending;
 
 #[derive(Debug, clap::Args)]
@@ -22,9 +23,9 @@ pub struct Arguments {
     /// Round-trip time of the path
     #[arg(long, allow_hyphen_values = true, value_name = "80ms", requires = "rate")]
     rtt: Option<Duration>,
-    /// Address of the other host. The path MTU to it is then read from this kernel's cache; nothing
+    /// Address or name of the other host. The path MTU to it is then read from this kernel's cache; nothing
     /// is sent
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "HOST", value_parser = ends::host, value_hint = clap::ValueHint::Hostname)]
     peer: Option<IpAddr>,
     /// Path MTU, if known
     #[arg(long, value_name = "1500B", conflicts_with = "peer")]

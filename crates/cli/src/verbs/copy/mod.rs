@@ -74,7 +74,7 @@ pub struct Arguments {
     #[arg(long, value_name = "COMMAND", default_value = "ssh", env = "SWEETSPOT_SSH")]
     ssh: String,
     /// Jump host, as for ssh
-    #[arg(short = 'J', long, value_name = "HOST")]
+    #[arg(short = 'J', long, value_name = "HOST", value_hint = clap::ValueHint::Hostname)]
     jump: Option<String>,
     /// Command that runs sweetspot at the far end
     #[arg(long, value_name = "COMMAND", default_value = "sweetspot")]

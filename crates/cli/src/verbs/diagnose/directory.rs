@@ -5,9 +5,9 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use sweetspot_diagnose::report::DiagnosisReport;
 
-use super::capture::{self, DiagnosisReport};
-use super::input;
+use super::{capture, input};
 
 /// What a file of a directory says.
 #[derive(Debug, Serialize)]

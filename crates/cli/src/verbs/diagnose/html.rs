@@ -7,9 +7,9 @@ use std::path::Path;
 
 use sweetspot_diagnose::Flow;
 use sweetspot_diagnose::page::{Drawing, page};
+use sweetspot_diagnose::report::{DiagnosisReport, segments};
 use sweetspot_trace::packet::Dissector;
 
-use super::capture::{DiagnosisReport, segments};
 use super::input;
 
 /// Writes the page on `report`, which is of `capture`, to `out`.

@@ -2,12 +2,12 @@
 
 use sweetspot_diagnose::Flow;
 use sweetspot_diagnose::live::{Live, Side};
+use sweetspot_diagnose::report::{DiagnosisReport, rank};
 use sweetspot_linux::clock;
 use sweetspot_linux::diag::{Detail, DiagConnection};
 use sweetspot_linux::processes;
 use sweetspot_units::{Bytes, Duration, Time};
 
-use super::capture::{DiagnosisReport, rank};
 use super::target::LiveTarget;
 use sweetspot_watch::{NamespaceConnections, sample};
 
@@ -18,7 +18,7 @@ const MAX_WATCHED: usize = 1000;
 
 /// Samples the connections of `target` and diagnoses the `most` with the most payload.
 pub fn watch(
-    target: LiveTarget,
+    target: &LiveTarget,
     netns: Option<&str>,
     time: Duration,
     most: usize,
@@ -28,7 +28,7 @@ pub fn watch(
     }
     let mut host = match (netns, target) {
         (Some(name), _) => NamespaceConnections::named(name)?,
-        (None, LiveTarget::Process(pid)) => NamespaceConnections::of_process(pid)?,
+        (None, LiveTarget::Process(pid)) => NamespaceConnections::of_process(*pid)?,
         (None, LiveTarget::End(_)) => NamespaceConnections::own()?,
     };
     let meant = find(&mut host, target)?;
@@ -130,21 +130,21 @@ impl WatchedConnection {
 /// The connections of `target`.
 fn find(
     host: &mut NamespaceConnections,
-    target: LiveTarget,
+    target: &LiveTarget,
 ) -> Result<Vec<DiagConnection>, String> {
     let mut all = host.read(Detail::NONE)?;
     match target {
-        LiveTarget::End(end) => {
-            all.retain(|c| c.local == end || c.remote == end);
+        LiveTarget::End(ends) => {
+            all.retain(|c| ends.contains(c.local) || ends.contains(c.remote));
             if all.is_empty() {
                 return Err(format!(
-                    "no TCP connection here begins or ends at {end}; sweetspot top --once lists \
+                    "no TCP connection here begins or ends at {ends}; sweetspot top --once lists \
                      them (--netns NAME for another namespace)"
                 ));
             }
         }
         LiveTarget::Process(pid) => {
-            let inodes = sockets(pid)?;
+            let inodes = sockets(*pid)?;
             all.retain(|c| inodes.contains(&c.inode));
             if all.is_empty() {
                 return Err(format!(

@@ -10,9 +10,9 @@ mod tcpinfo;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use sweetspot_diagnose::report::DiagnosisReport;
 use sweetspot_units::Duration;
 
-use self::capture::DiagnosisReport;
 use self::target::DiagnosisTarget;
 use super::Ending;
 
@@ -50,9 +50,9 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// A process, an end of a connection (`ADDRESS:PORT`, `[V6ADDRESS]:PORT`), a capture, a
+    /// A process, an end of a connection (`ADDRESS:PORT`, `HOST:PORT`), a capture, a
     /// directory of captures, or `-` for a capture on standard input
-    #[arg(value_name = "PID|ADDR:PORT|FILE", required_unless_present_any = ["file", "tcpinfo"])]
+    #[arg(value_name = "PID|HOST:PORT|FILE", required_unless_present_any = ["file", "tcpinfo"])]
     target: Option<DiagnosisTarget>,
     /// A capture to read, pcap or pcapng, compressed by gzip or zstd or not, whatever its name
     #[arg(long, value_name = "FILE", conflicts_with_all = ["target", "watch_for", "netns"])]
@@ -95,7 +95,7 @@ pub fn run(arguments: Arguments) -> Ending {
             return Err("--html shows a capture; name one".into());
         }
         (None, None, Some(DiagnosisTarget::Live(target))) => {
-            live::watch(*target, arguments.netns.as_deref(), arguments.watch_for, most)?
+            live::watch(target, arguments.netns.as_deref(), arguments.watch_for, most)?
         }
         (None, None, None) => {
             return Err("name a process, an end of a connection, or --file".into());

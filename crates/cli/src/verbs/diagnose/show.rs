@@ -1,6 +1,6 @@
 use sweetspot_diagnose::Flow;
+use sweetspot_diagnose::report::DiagnosisReport;
 
-use super::capture::DiagnosisReport;
 use super::directory::Entry;
 
 /// Smallest share that is printed.

@@ -4,8 +4,8 @@ use std::io::Read;
 use std::path::Path;
 
 use sweetspot_diagnose::recorded;
+use sweetspot_diagnose::report::{DiagnosisReport, rank};
 
-use super::capture::{DiagnosisReport, rank};
 use super::input;
 
 /// Reads the recording `path` and keeps the `most` flows that carried most.

@@ -71,7 +71,7 @@ pub struct TestArguments {
 #[derive(Debug, clap::Args)]
 struct Common {
     /// The ticket that `sweetspot serve` printed there, or HOST:PORT of any TCP server
-    #[arg(value_name = "TICKET|HOST:PORT")]
+    #[arg(value_name = "TICKET|HOST:PORT", value_hint = clap::ValueHint::Hostname)]
     far_end: Option<OsString>,
     #[command(flatten)]
     contact: ContactArguments,

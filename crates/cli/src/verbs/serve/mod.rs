@@ -74,7 +74,7 @@ pub struct Arguments {
     #[arg(long, value_name = "ADDR:PORT", default_value = "[::]:7411", value_parser = listening)]
     listen: SocketAddr,
     /// Host name or address in the ticket, if senders reach this host under another address
-    #[arg(long, value_name = "HOST[:PORT]")]
+    #[arg(long, value_name = "HOST[:PORT]", value_hint = clap::ValueHint::Hostname)]
     advertise: Option<String>,
     /// End after one transfer
     #[arg(long)]

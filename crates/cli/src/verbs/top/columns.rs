@@ -18,17 +18,21 @@ pub struct TableColumn {
     pub right: bool,
     /// If there is no room for all columns, those of the highest rank are left out first.
     rank: u8,
+    /// Whether it stands on the screen alone: text is printed once, and has no past.
+    screen: bool,
     pub text: fn(&ConnectionRow) -> String,
 }
 
 /// All columns.
-const COLUMNS: [TableColumn; 13] = [
+const COLUMNS: [TableColumn; 15] = [
     column("", 1, LEFT, 3, direction),
     column("program", PROGRAM_WIDTH, LEFT, 0, who),
     column(PEER_HEADING, PEER_WIDTH, LEFT, 1, |r| peer(r.connection.remote)),
     column("state", 6, LEFT, 11, |r| state(r.connection.state)),
     column("Mbit/s", 9, RIGHT, 0, |r| mbit(r.rate())),
+    past("past rate", 12, |r| sparkline(r.past.iter().map(|(rate, _)| *rate))),
     column("RTT ms", 8, RIGHT, 2, |r| ms(r.rtt())),
+    past("past RTT", 13, |r| sparkline(r.past.iter().map(|(_, rtt)| *rtt))),
     column("min", 7, RIGHT, 5, |r| ms(r.live.rtt_min())),
     column("cc", 6, LEFT, 10, congestion),
     column("window", 9, RIGHT, 6, |r| size(r.window())),
@@ -58,7 +62,29 @@ const fn column(
     rank: u8,
     text: fn(&ConnectionRow) -> String,
 ) -> TableColumn {
-    TableColumn { heading, width, right, rank, text }
+    TableColumn { heading, width, right, rank, screen: false, text }
+}
+
+/// A column of a quantity's past.
+const fn past(heading: &'static str, rank: u8, text: fn(&ConnectionRow) -> String) -> TableColumn {
+    TableColumn { screen: true, ..column(heading, PAST_WIDTH as u16, LEFT, rank, text) }
+}
+
+/// Readings that such a column shows.
+const PAST_WIDTH: usize = 10;
+
+/// The last readings, each as a bar between nothing and the largest of them, the newest at the right.
+fn sparkline(past: impl DoubleEndedIterator<Item = u64>) -> String {
+    const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let mut last: Vec<u64> = past.rev().take(PAST_WIDTH).collect();
+    last.reverse();
+    let most = last.iter().copied().max().unwrap_or(0).max(1) as f64;
+    let bar = |value: &u64| match *value {
+        0 => ' ',
+        some => BARS[((some as f64 / most * BARS.len() as f64).ceil() as usize).clamp(1, 8) - 1],
+    };
+    let bars: String = last.iter().map(bar).collect();
+    format!("{bars:>PAST_WIDTH$}")
 }
 
 impl TableColumn {
@@ -73,11 +99,11 @@ impl TableColumn {
     }
 }
 
-/// The columns that fit into `width` characters: a number is never truncated, because the rest
-/// would be another number.
-pub fn fitting(width: u16) -> Vec<&'static TableColumn> {
+/// The columns that fit into `width` characters, of a screen or of text: a number is never truncated, because
+/// the rest would be another number.
+pub fn fitting(width: u16, on_screen: bool) -> Vec<&'static TableColumn> {
     const ALL: &[TableColumn] = &COLUMNS;
-    let mut shown: Vec<&TableColumn> = ALL.iter().collect();
+    let mut shown: Vec<&TableColumn> = ALL.iter().filter(|c| on_screen || !c.screen).collect();
     let needed =
         |shown: &[&TableColumn]| shown.iter().map(|c| c.width + 1).sum::<u16>() + LIMIT_WIDTH;
     while needed(&shown) > width {
@@ -96,7 +122,7 @@ pub fn terminal_width() -> u16 {
 
 /// The table as text of that width.
 pub fn text(rows: &[&ConnectionRow], all: usize, width: u16, order: SortOrder) -> String {
-    let columns = fitting(width);
+    let columns = fitting(width, false);
     let line = |cells: &dyn Fn(&TableColumn) -> String, limit: &str| {
         let mut line: String = columns.iter().map(|c| fit(c, &cells(c))).collect();
         line += limit;
@@ -205,7 +231,7 @@ mod tests {
     use super::*;
 
     fn headings(width: u16) -> Vec<&'static str> {
-        fitting(width).into_iter().map(|column| column.heading).collect()
+        fitting(width, false).into_iter().map(|column| column.heading).collect()
     }
 
     #[test]
@@ -216,6 +242,21 @@ mod tests {
         let long = peer("[2001:db8:aaaa:bbbb:cccc::7]:50123".parse().unwrap());
         assert_eq!(long, "[2001:db8:aaaa:…]:50123".replace(":…", "…"));
         assert_eq!(long.chars().count(), 22);
+    }
+
+    #[test]
+    fn a_past_is_drawn_between_nothing_and_its_largest() {
+        // 8 is the largest, 1 its eighth, 4 its half.
+        assert_eq!(sparkline([0, 1, 4, 8].into_iter()), format!("{}{}", " ".repeat(7), "▁▄█"));
+        assert_eq!(sparkline(0..100).chars().count(), 10);
+        assert_eq!(sparkline(std::iter::empty()), " ".repeat(10));
+    }
+
+    /// The two columns of the past take ten and a space each, beside the 154 of all others.
+    #[test]
+    fn a_wide_screen_shows_the_past_in_the_table() {
+        let shown = |width| fitting(width, true).len();
+        assert_eq!([shown(176), shown(175), shown(165), shown(164)], [15, 14, 14, 13]);
     }
 
     /// All thirteen take 121 and a space each, and the limit 20: 154.

@@ -58,6 +58,7 @@ RTT ms    round trip by this end's kernel; min: the shortest one seen
 window    that bounds the connection: the peer's, or our own where we receive
 cwnd      congestion window
 retrans   segments that this end has retransmitted
+past      the last ten readings, between nothing and the largest; on wide screens
 sweet spot   the window that would be as fast without a queue
 limited by   what the last interval went to; sweetspot diagnose PID says more
 
@@ -121,7 +122,7 @@ fn draw_table(frame: &mut Frame<'_>, area: Rect, screen: &mut Screen) {
     screen.marked.select(Some(marked));
     let first = (marked + 1).saturating_sub(height);
     let visible = rows.iter().skip(first).take(height);
-    let columns = fitting(area.width);
+    let columns = fitting(area.width, true);
     let lines = visible.enumerate().map(|(at, row)| {
         let text = |column: &TableColumn| match (&screen.names, column.heading) {
             (Some(names), PEER_HEADING) => names.of(row.connection.remote, column.width.into()),

@@ -1,5 +1,3 @@
-use std::net::SocketAddr;
-
 use sweetspot_linux::live::{BorrowError, ProcessHandle};
 use sweetspot_linux::signals::Supervisor;
 use sweetspot_tune::{Leases, ProcessFamily, TuneError, Tuner};
@@ -7,6 +5,7 @@ use sweetspot_tune::{Leases, ProcessFamily, TuneError, Tuner};
 use super::options::Common;
 use super::steer::{Until, steer};
 use super::under_guard;
+use crate::ends::Ends;
 use crate::verbs::Ending;
 
 /// Tune the connections of a running process and of its children
@@ -24,8 +23,8 @@ pub struct Arguments {
     common: Common,
 
     /// Only its connections to this peer
-    #[arg(long, value_name = "ADDRESS:PORT")]
-    peer: Option<SocketAddr>,
+    #[arg(long, value_name = "HOST:PORT", value_hint = clap::ValueHint::Hostname)]
+    peer: Option<Ends>,
 
     /// End when this process ends, too
     #[arg(long, value_name = "PID")]
@@ -50,7 +49,8 @@ fn play(arguments: &Arguments, leases: Leases) -> Result<u8, Box<dyn std::error:
     let mut journal = arguments.common.journal()?;
     let options = arguments.common.options()?;
     let mut supervisor = Supervisor::new()?;
-    let family = ProcessFamily::new(pid, arguments.common.goal).with_peer(arguments.peer);
+    let peers = arguments.peer.as_ref().map_or(Vec::new(), |ends| ends.addresses().to_vec());
+    let family = ProcessFamily::new(pid, arguments.common.goal).with_peers(peers);
     let mut tuner = Tuner::new(family, options, leases);
     let mut any = vec![process];
     if let Some(other) = arguments.until {

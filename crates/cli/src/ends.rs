@@ -1,0 +1,89 @@
+//! Ends of connections as people write them: an address or a host's name.
+
+use core::fmt;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::str::FromStr;
+
+/// All that `ADDRESS:PORT` or `HOST:PORT` stands for: a name may have several addresses. IPv4 addresses mapped
+/// into IPv6 are IPv4 ones, as in the kernel's table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ends {
+    typed: String,
+    addresses: Vec<SocketAddr>,
+}
+
+impl Ends {
+    /// Whether `address` is one of them.
+    pub fn contains(&self, address: SocketAddr) -> bool {
+        self.addresses.contains(&address)
+    }
+
+    /// Each of them.
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+}
+
+impl FromStr for Ends {
+    type Err = String;
+
+    fn from_str(typed: &str) -> Result<Ends, String> {
+        const EXAMPLES: &str = "write it like 192.0.2.7:443, [2001:db8::7]:443 or example.org:443";
+        let has_port = |(host, port): (&str, &str)| !host.is_empty() && port.parse::<u16>().is_ok();
+        if !typed.rsplit_once(':').is_some_and(has_port) {
+            return Err(format!("it is no end of a connection; {EXAMPLES}"));
+        }
+        let found = typed
+            .to_socket_addrs()
+            .map_err(|error| format!("{typed} has no address ({error}); {EXAMPLES}"))?;
+        let plain = |end: SocketAddr| SocketAddr::new(end.ip().to_canonical(), end.port());
+        let mut addresses: Vec<SocketAddr> = found.map(plain).collect();
+        addresses.sort();
+        addresses.dedup();
+        Ok(Ends { typed: typed.to_owned(), addresses })
+    }
+}
+
+impl fmt::Display for Ends {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.typed)
+    }
+}
+
+/// The address of a host, by its name or as it is.
+pub fn host(typed: &str) -> Result<IpAddr, String> {
+    let found = (typed, 0).to_socket_addrs().map_err(|error| {
+        format!("{typed} has no address ({error}); write it like 192.0.2.7 or example.org")
+    })?;
+    let mut addresses = found.map(|end| end.ip().to_canonical());
+    addresses.next().ok_or_else(|| format!("{typed} has no address"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_is_the_same_however_it_is_written() {
+        let plain: Ends = "192.0.2.7:443".parse().unwrap();
+        let mapped: Ends = "[::ffff:192.0.2.7]:443".parse().unwrap();
+        assert_eq!(plain.addresses(), mapped.addresses());
+        assert_eq!(plain.addresses(), ["192.0.2.7:443".parse().unwrap()]);
+    }
+
+    #[test]
+    fn a_name_stands_for_its_addresses() {
+        let local: Ends = "localhost:443".parse().unwrap();
+        assert!(local.addresses().iter().all(|end| end.ip().is_loopback() && end.port() == 443));
+        assert!(!local.addresses().is_empty());
+        assert!(host("localhost").unwrap().is_loopback());
+    }
+
+    #[test]
+    fn what_is_no_end_is_said_to_be_none() {
+        for wrong in ["", "443", "host", "host:", ":443", "host:70000", "host:http"] {
+            let error = wrong.parse::<Ends>().expect_err(wrong);
+            assert!(error.contains("example.org:443"), "{wrong}: {error}");
+        }
+    }
+}

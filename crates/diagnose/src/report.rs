@@ -1,0 +1,184 @@
+//! What is said of a whole capture, or of the connections of a host, in constant memory.
+
+use std::io::Read;
+
+use serde::Serialize;
+use sweetspot_trace::file::{CaptureError, Decoder, LARGEST_RECORD};
+use sweetspot_trace::flow::{Connection, Table};
+use sweetspot_trace::packet::{Dissector, PacketCounts, Segment};
+
+use crate::Flow;
+use crate::capture::flows;
+
+/// Size of the read buffer: large enough for any record, and for few system calls.
+const READ_BUFFER_BYTES: usize = 4 * LARGEST_RECORD;
+
+/// The diagnosis of a capture or of live connections.
+#[derive(Debug, Serialize)]
+pub struct DiagnosisReport {
+    /// The flows with the most payload, the largest first.
+    pub flows: Vec<Flow>,
+    /// Number of smaller flows that are left out.
+    pub flows_left_out: u64,
+    /// Packets of a capture.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub packets: Option<u64>,
+    /// How many of them were TCP.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tcp_segments: Option<u64>,
+    /// Remarks.
+    pub remarks: Vec<String>,
+}
+
+/// Why a capture ended before its end.
+#[derive(Debug)]
+pub enum PassFailure {
+    /// Its bytes could not be had.
+    Read(std::io::Error),
+    /// They are no capture, or it is broken here.
+    Capture(CaptureError),
+}
+
+impl core::fmt::Display for PassFailure {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            PassFailure::Read(error) => write!(f, "cannot be read: {error}"),
+            PassFailure::Capture(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for PassFailure {}
+
+/// Reads the capture `file`, pcap or pcapng and not compressed, and keeps the `most` flows with the most
+/// payload. One that breaks off is told of as far as it goes.
+///
+/// # Errors
+/// If the bytes cannot be had, or it breaks off before its first packet.
+pub fn read(file: &mut dyn Read, most: usize) -> Result<DiagnosisReport, PassFailure> {
+    let mut reading = Reading { most, ..Reading::default() };
+    match reading.all(file) {
+        Ok(()) => Ok(reading.report(None)),
+        Err(PassFailure::Capture(error)) if reading.dissector.counts().packets > 0 => {
+            Ok(reading.report(Some(error)))
+        }
+        Err(failure) => Err(failure),
+    }
+}
+
+#[derive(Default)]
+struct Reading {
+    dissector: Dissector,
+    table: Table,
+    most: usize,
+    /// The flows kept, with the payload that ranks them.
+    kept: Vec<(u64, Flow)>,
+    left_out: u64,
+}
+
+/// Gives each TCP segment of the capture `file` to `take`.
+///
+/// # Errors
+/// If the bytes cannot be had, or are no capture from some place on.
+pub fn segments(
+    file: &mut dyn Read,
+    dissector: &mut Dissector,
+    take: &mut dyn FnMut(&Segment),
+) -> Result<(), PassFailure> {
+    let mut decoder = Decoder::default();
+    let mut buffer = vec![0; READ_BUFFER_BYTES];
+    let mut filled = 0;
+    loop {
+        let n = match file.read(&mut buffer[filled..]) {
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+            other => other.map_err(PassFailure::Read)?,
+        };
+        let mut input = &buffer[..filled + n];
+        while let Some(record) = decoder.next(&mut input).map_err(PassFailure::Capture)? {
+            if let Ok(segment) = dissector.dissect(&record) {
+                take(&segment);
+            }
+        }
+        if n == 0 {
+            return decoder.end(input).map_err(PassFailure::Capture);
+        }
+        // What is left begins the next piece.
+        let rest = input.len();
+        let start = filled + n - rest;
+        buffer.copy_within(start..start + rest, 0);
+        filled = rest;
+    }
+}
+
+impl Reading {
+    fn all(&mut self, file: &mut dyn Read) -> Result<(), PassFailure> {
+        let Reading { dissector, table, most, kept, left_out } = self;
+        segments(file, dissector, &mut |segment| {
+            if let Some(ended) = table.take(segment) {
+                keep(kept, left_out, *most, &ended);
+            }
+        })
+    }
+
+    fn report(mut self, unfinished: Option<CaptureError>) -> DiagnosisReport {
+        while let Some(connection) = self.table.drain() {
+            keep(&mut self.kept, &mut self.left_out, self.most, &connection);
+        }
+        let PacketCounts { packets, segments, .. } = self.dissector.counts();
+        let mut remarks = remarks(&self.dissector.counts(), self.table.evicted(), unfinished);
+        if segments > 0 && self.kept.is_empty() && self.left_out == 0 {
+            remarks.push("no connection in it carries data; capture while one does".to_owned());
+        }
+        rank(&mut self.kept);
+        self.left_out += self.kept.len().saturating_sub(self.most) as u64;
+        self.kept.truncate(self.most);
+        DiagnosisReport {
+            flows: self.kept.into_iter().map(|(_, flow)| flow).collect(),
+            flows_left_out: self.left_out,
+            packets: Some(packets),
+            tcp_segments: Some(segments),
+            remarks,
+        }
+    }
+}
+
+fn keep(kept: &mut Vec<(u64, Flow)>, left_out: &mut u64, most: usize, connection: &Connection) {
+    kept.extend(flows(connection).into_iter().map(|flow| (flow.bytes, flow)));
+    // Sorted only now and then.
+    if kept.len() > 2 * most + 1000 {
+        rank(kept);
+        *left_out += (kept.len() - most) as u64;
+        kept.truncate(most);
+    }
+}
+
+/// Sorts by payload, the largest first; equal ones stay in the order in which they ended.
+pub fn rank(kept: &mut [(u64, Flow)]) {
+    kept.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
+}
+
+fn remarks(counts: &PacketCounts, evicted: u64, unfinished: Option<CaptureError>) -> Vec<String> {
+    let mut remarks: Vec<String> = unfinished.iter().map(ToString::to_string).collect();
+    let mut remark = |n: u64, what: &str| {
+        if n > 0 {
+            remarks.push(format!("{n} {what}"));
+        }
+    };
+    remark(
+        counts.unknown_link,
+        "packets have a link layer that is not known here; capture on an Ethernet or \"any\" device",
+    );
+    remark(
+        counts.cut_short,
+        "packets were cut within their headers and left out; capture 96 bytes of each or more (tcpdump -s 96)",
+    );
+    remark(counts.malformed, "packets have headers that contradict themselves and were left out");
+    remark(
+        evicted,
+        "connections were silent while thousands of others were open; each was told of as if it had ended then",
+    );
+    if counts.segments == 0 && unfinished.is_none() {
+        remarks.push("there is no TCP in it; capture with the filter \"tcp\"".to_owned());
+    }
+    remarks
+}

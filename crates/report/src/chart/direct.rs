@@ -1,0 +1,118 @@
+use std::fmt::Write;
+
+use sweetspot_study::plot::{Curve, Origin, Plot};
+
+use super::axes::PlotFrame;
+use super::legend::{CHAR_WIDTH, named_curves};
+use crate::colour;
+use crate::svg::typeset;
+
+/// More lines than colours cannot be told apart by anything.
+const MOST: usize = 7;
+/// Longer names leave too little room for the frame.
+const LONGEST: usize = 18;
+/// A line of text.
+const LINE_HEIGHT: f64 = 11.5;
+/// Between the frame and a name: the line that leads from the curve to it.
+const LEAD: f64 = 12.0;
+/// A name further from its curve's end than this is not seen to belong to it.
+const FURTHEST: f64 = 24.0;
+/// Ends that are nearer to each other than this cannot be told apart.
+const DISTINCT: f64 = 2.5;
+/// Curves that end before this share of the frame are not named at its edge.
+const NEAR_THE_EDGE: f64 = 0.85;
+
+/// The room that names at the curves' ends take beside the frame, if the curves have names that fit there.
+pub fn room(plot: &Plot) -> Option<f64> {
+    let curves = named_curves(plot);
+    let longest = curves.iter().map(|curve| curve.label.chars().count()).max()?;
+    let fit = (2..=MOST).contains(&curves.len()) && longest <= LONGEST;
+    fit.then_some(LEAD + longest as f64 * CHAR_WIDTH)
+}
+
+/// The names of the curves of `plot` where they end, right of the frame; `None` where a legend says better
+/// which is which: where curves end elsewhere, or all at one place.
+pub fn draw(plot: &Plot, frame: &PlotFrame) -> Option<String> {
+    let mut names: Vec<(f64, f64, &Curve)> = Vec::new();
+    for curve in named_curves(plot) {
+        let (x, y) = end(plot, curve, frame)?;
+        names.push((x, y, curve));
+    }
+    names.sort_by(|a, b| a.1.total_cmp(&b.1));
+    let wanted: Vec<f64> = names.iter().map(|name| name.1).collect();
+    let places = apart(&wanted);
+    let mixed = wanted.windows(2).any(|pair| pair[1] - pair[0] < DISTINCT);
+    let far = wanted.iter().zip(&places).any(|(wanted, place)| (wanted - place).abs() > FURTHEST);
+    if mixed || far {
+        return None;
+    }
+    let left = frame.right() + LEAD;
+    let mut svg = String::new();
+    for ((x, y, curve), place) in names.iter().zip(places) {
+        let _ = write!(
+            svg,
+            r#"<path class="leader {}" d="M{x:.1} {y:.1}L{:.1} {place:.1}"/><text class="num" x="{left:.1}" y="{:.1}">{}</text>"#,
+            colour::class(curve.group),
+            left - 2.0,
+            place + 3.5,
+            typeset(&curve.label),
+        );
+    }
+    Some(svg)
+}
+
+/// Where the curves of the name and the group of `curve` end: of several the one that is no theory.
+fn end(plot: &Plot, curve: &Curve, frame: &PlotFrame) -> Option<(f64, f64)> {
+    let same = |other: &&Curve| (other.group, &other.label) == (curve.group, &curve.label);
+    let all = || plot.curves.iter().filter(same);
+    let drawn = all().find(|curve| curve.origin != Origin::Theory).or_else(|| all().next())?;
+    let inside = |point: &&(f64, f64)| frame.x.holds(point.0) && point.1.is_finite();
+    let (x, y) = *drawn.points.iter().rfind(inside)?;
+    let at = frame.x.at(x);
+    let share = (at - frame.left()) / (frame.right() - frame.left());
+    (share >= NEAR_THE_EDGE).then(|| (at, frame.y.clamped(y)))
+}
+
+/// Places a line of text apart or more, in the order of `wanted`, as near to those as can be: the least
+/// squares (pool adjacent violators).
+fn apart(wanted: &[f64]) -> Vec<f64> {
+    // With the lines' own heights taken off, places need only not to decrease.
+    let mut pools: Vec<(f64, usize)> = Vec::new();
+    for (i, place) in wanted.iter().enumerate() {
+        let mut pool = (place - i as f64 * LINE_HEIGHT, 1);
+        while let Some((mean, count)) = pools.pop_if(|before| before.0 > pool.0) {
+            let sum = mean * count as f64 + pool.0 * pool.1 as f64;
+            pool = (sum / (count + pool.1) as f64, count + pool.1);
+        }
+        pools.push(pool);
+    }
+    let flat = pools.into_iter().flat_map(|(mean, count)| std::iter::repeat_n(mean, count));
+    flat.enumerate().map(|(i, place)| place + i as f64 * LINE_HEIGHT).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_have_room_stay_where_they_are() {
+        assert_eq!(apart(&[0.0, 20.0, 40.0]), [0.0, 20.0, 40.0]);
+    }
+
+    #[test]
+    fn names_at_one_place_are_spread_around_it_and_keep_their_order() {
+        let places = apart(&[10.0, 10.0, 10.0, 100.0]);
+        let due = [10.0 - LINE_HEIGHT, 10.0, 10.0 + LINE_HEIGHT, 100.0];
+        assert!(places.iter().zip(due).all(|(a, b)| (a - b).abs() < 1e-9), "{places:?}");
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_two_names_overlap(mut wanted in proptest::collection::vec(0.0..200.0_f64, 0..8)) {
+            wanted.sort_by(f64::total_cmp);
+            let places = apart(&wanted);
+            proptest::prop_assert_eq!(places.len(), wanted.len());
+            proptest::prop_assert!(places.windows(2).all(|pair| pair[1] - pair[0] > LINE_HEIGHT - 1e-6));
+        }
+    }
+}

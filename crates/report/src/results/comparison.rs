@@ -1,0 +1,232 @@
+//! Two files of runs beside one another: how each is distributed, and how they differ pair by pair.
+
+use std::collections::BTreeMap;
+
+use sweetspot_scenario::{Outcome, TransferOutcome};
+use sweetspot_study::Spread;
+use sweetspot_study::plot::{Axis, MarkPosition, Origin, Plot, QuantileBox, Table};
+
+use super::file::ResultFile;
+use super::sheets::{Sheet, distribution, spread_out};
+
+/// Metric of a transfer, its name with the unit, the factor to it, decimals.
+struct Quantity {
+    label: &'static str,
+    unit: &'static str,
+    of: fn(&TransferOutcome, &Outcome) -> f64,
+    decimals: usize,
+}
+
+const QUANTITIES: [Quantity; 5] = [
+    Quantity { label: "goodput", unit: "Mbit/s", of: |t, _| t.goodput_bps / 1e6, decimals: 2 },
+    Quantity { label: "mean RTT", unit: "ms", of: |t, _| t.rtt_mean_s * 1e3, decimals: 2 },
+    Quantity { label: "99 % of RTTs below", unit: "ms", of: |t, _| t.rtt_p99_s * 1e3, decimals: 2 },
+    Quantity { label: "loss", unit: "%", of: |t, _| t.loss_rate * 100.0, decimals: 4 },
+    Quantity {
+        label: "queueing delay",
+        unit: "ms",
+        of: |_, outcome| outcome.bottleneck.queue_delay_mean_s * 1e3,
+        decimals: 2,
+    },
+];
+
+/// Fewer values make no box with whiskers: a twentieth of them is not one.
+const FEWEST_FOR_A_BOX: usize = 5;
+/// Fewer values make no distribution.
+const FEWEST_FOR_A_CURVE: usize = 3;
+
+/// A transfer of a run, and what identifies it in its file.
+struct Measured<'a> {
+    key: Vec<String>,
+    transfer: &'a TransferOutcome,
+    outcome: &'a Outcome,
+}
+
+/// A file and its transfers.
+struct Side<'a> {
+    name: &'a str,
+    measured: Vec<Measured<'a>>,
+}
+
+impl<'a> Side<'a> {
+    /// `None` if the file has no runs.
+    fn of((name, file): &'a (String, ResultFile)) -> Option<Side<'a>> {
+        let outcomes: Vec<(String, &Outcome)> = match file {
+            ResultFile::Runs(runs) => {
+                runs.iter().map(|run| (String::new(), &run.outcome)).collect()
+            }
+            ResultFile::Sweep(sweep) => {
+                let points = sweep.points.iter();
+                let each = points.map(|p| p.outcomes.iter().map(|o| (p.values.join(", "), o)));
+                each.flatten().collect()
+            }
+            ResultFile::Demo(_) | ResultFile::Series(_) => return None,
+        };
+        let mut measured = Vec::new();
+        for (variant, outcome) in outcomes {
+            for (number, transfer) in outcome.transfers.iter().enumerate() {
+                let (scenario, seed) = (outcome.scenario.clone(), outcome.seed.to_string());
+                let key = vec![variant.clone(), scenario, seed, number.to_string()];
+                measured.push(Measured { key, transfer, outcome });
+            }
+        }
+        (!measured.is_empty()).then_some(Side { name, measured })
+    }
+
+    /// Whether all transfers have the same part `part` of their keys.
+    fn is_constant(&self, part: usize) -> bool {
+        self.measured.windows(2).all(|pair| pair[0].key[part] == pair[1].key[part])
+    }
+
+    fn values<'b>(&'b self, quantity: &'b Quantity) -> impl Iterator<Item = f64> + 'b {
+        self.measured.iter().map(|m| (quantity.of)(m.transfer, m.outcome))
+    }
+
+    fn mean(&self, quantity: &Quantity) -> f64 {
+        self.values(quantity).sum::<f64>() / self.measured.len() as f64
+    }
+}
+
+/// Parts of a key in which two files may differ and still be compared pair by pair, if each has one value:
+/// the variant and the scenario's title. The seed is none of them.
+const MAY_DIFFER: [usize; 2] = [0, 1];
+
+/// Transfers of both files with the same variant, scenario, seed and number.
+fn pairs<'a>(a: &'a Side<'a>, b: &'a Side<'a>) -> Vec<(&'a Measured<'a>, &'a Measured<'a>)> {
+    let ignored: Vec<usize> = MAY_DIFFER
+        .into_iter()
+        .filter(|part| a.is_constant(*part) && b.is_constant(*part))
+        .collect();
+    let identity = |measured: &Measured<'_>| -> Vec<String> {
+        let parts = measured.key.iter().enumerate();
+        parts.filter(|(part, _)| !ignored.contains(part)).map(|(_, word)| word.clone()).collect()
+    };
+    // Those of one identity, several engines' say, pair in their order.
+    let mut waiting: BTreeMap<Vec<String>, Vec<&Measured<'_>>> = BTreeMap::new();
+    for measured in a.measured.iter().rev() {
+        waiting.entry(identity(measured)).or_default().push(measured);
+    }
+    let partner =
+        |theirs: &'a Measured<'a>| Some((waiting.get_mut(&identity(theirs))?.pop()?, theirs));
+    b.measured.iter().filter_map(partner).collect()
+}
+
+/// How the second of exactly two files with runs differs from the first.
+pub fn sheets(findings: &[(String, ResultFile)]) -> Option<Sheet> {
+    let [first, second] = findings else { return None };
+    let (a, b) = (Side::of(first)?, Side::of(second)?);
+    let pairs = pairs(&a, &b);
+    let differences: Vec<Vec<f64>> = QUANTITIES
+        .iter()
+        .map(|quantity| {
+            let of = |m: &Measured<'_>| (quantity.of)(m.transfer, m.outcome);
+            pairs.iter().map(|(a, b)| of(b) - of(a)).collect()
+        })
+        .collect();
+    let mut plots = Vec::new();
+    for (quantity, differences) in QUANTITIES.iter().zip(&differences).take(2) {
+        plots.extend(boxes(&a, &b, quantity));
+        plots.extend(distributions(&a, &b, quantity));
+        plots.extend(paired(&a, &b, quantity, differences));
+    }
+    Some(Sheet {
+        name: "comparison".into(),
+        title: message(&a, &b, &differences[0]),
+        about: about(&a, &b, pairs.len()),
+        plots,
+        tables: vec![table(&a, &b, &differences)],
+    })
+}
+
+fn message(a: &Side<'_>, b: &Side<'_>, differences: &[f64]) -> String {
+    let goodput = &QUANTITIES[0];
+    let (before, after) = (a.mean(goodput), b.mean(goodput));
+    let interval = Spread::of(differences).and_then(|s| Some((s.mean, s.half_width?)));
+    let count = differences.len();
+    match interval {
+        Some((mean, half)) if mean.abs() > half => format!(
+            "{} is {} than {}: {mean:+.2} ± {half:.2} Mbit/s in {count} pairs",
+            b.name,
+            if mean > 0.0 { "faster" } else { "slower" },
+            a.name,
+        ),
+        Some((mean, half)) => format!(
+            "{} and {}: no difference in goodput beyond chance ({mean:+.2} ± {half:.2} Mbit/s in {count} pairs)",
+            a.name, b.name,
+        ),
+        None => format!("{} {before:.2} Mbit/s, {} {after:.2} Mbit/s", a.name, b.name),
+    }
+}
+
+fn about(a: &Side<'_>, b: &Side<'_>, pairs: usize) -> String {
+    let left = a.measured.len() + b.measured.len() - 2 * pairs;
+    let how = "A pair is a transfer of each file with the same variant, scenario, seed and number.";
+    match (pairs, left) {
+        (0, _) => format!(
+            "{how} There is none, so that the files are compared as wholes: run both with the same seeds."
+        ),
+        (_, 0) => how.to_owned(),
+        (_, left) => format!("{how} {left} transfers have no partner."),
+    }
+}
+
+fn named(quantity: &Quantity) -> String {
+    format!("{}, {}", quantity.label, quantity.unit)
+}
+
+fn boxes(a: &Side<'_>, b: &Side<'_>, quantity: &Quantity) -> Option<Plot> {
+    if a.measured.len().min(b.measured.len()) < FEWEST_FOR_A_BOX {
+        return None;
+    }
+    let names = [a, b].map(|side| side.name.to_owned()).to_vec();
+    let mut plot = Plot::new("", Axis::named("", names), Axis::new(named(quantity)));
+    for (group, side) in [a, b].into_iter().enumerate() {
+        let at = group as f64 + 1.0;
+        plot.boxes.extend(QuantileBox::of(side.name, (group, at), side.values(quantity)));
+    }
+    Some(plot)
+}
+
+fn distributions(a: &Side<'_>, b: &Side<'_>, quantity: &Quantity) -> Option<Plot> {
+    if a.measured.len().min(b.measured.len()) < FEWEST_FOR_A_CURVE {
+        return None;
+    }
+    let share = Axis::new("share of transfers").between(0.0, 1.0);
+    let mut plot = Plot::new("", Axis::new(named(quantity)), share);
+    for (group, side) in [a, b].into_iter().enumerate() {
+        plot.curve(side.name, Origin::Recorded, group, distribution(side.values(quantity)));
+    }
+    Some(spread_out(plot))
+}
+
+/// How the differences of pairs are distributed, with the interval of their mean.
+fn paired(a: &Side<'_>, b: &Side<'_>, quantity: &Quantity, differences: &[f64]) -> Option<Plot> {
+    if differences.len() < FEWEST_FOR_A_CURVE {
+        return None;
+    }
+    let words = format!("{} − {}: {}", b.name, a.name, named(quantity));
+    let mut plot = Plot::new("", Axis::new(words), Axis::new("share of pairs").between(0.0, 1.0));
+    plot.curve("pairs", Origin::Recorded, 1, distribution(differences.iter().copied()));
+    plot.mark("no difference", 6, MarkPosition::Span(0.0, 0.0));
+    let interval = Spread::of(differences).and_then(|s| Some((s.mean, s.half_width?)));
+    plot.band =
+        interval.map(|(mean, half)| ("mean, 95 % interval".to_owned(), mean - half, mean + half));
+    Some(plot)
+}
+
+fn table(a: &Side<'_>, b: &Side<'_>, differences: &[Vec<f64>]) -> Table {
+    let heads = ["mean of", a.name, b.name, "difference in pairs"];
+    let mut table =
+        Table::new("Differences with the 95 % confidence interval of their mean", &heads);
+    for (quantity, differences) in QUANTITIES.iter().zip(differences) {
+        let decimals = quantity.decimals;
+        let difference = Spread::of(differences).map_or("–".to_owned(), |spread| {
+            let half =
+                spread.half_width.map_or(String::new(), |half| format!(" ± {half:.decimals$}"));
+            format!("{:+.decimals$}{half}", spread.mean)
+        });
+        let mean = |side: &Side<'_>| format!("{:.decimals$}", side.mean(quantity));
+        table.rows.push(vec![named(quantity), mean(a), mean(b), difference]);
+    }
+    table
+}

@@ -1,0 +1,96 @@
+//! The file of one run: its outcome, its path and its time series.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde::de::Error as _;
+use serde_json::Value;
+use sweetspot_scenario::{Outcome, Scenario};
+
+use crate::columns::{Column, Columns};
+use crate::results::{SeriesRow, rows_of};
+use crate::sweep::SweepPath;
+
+/// A run, with what its file has besides the outcome.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunFile {
+    /// The outcome.
+    pub outcome: Outcome,
+    /// The path that was played, if the file has it.
+    pub path: Option<SweepPath>,
+    /// The time series, if the file has it.
+    pub series: Vec<SeriesRow>,
+}
+
+impl RunFile {
+    /// A run of which nothing but `outcome` is known.
+    pub fn alone(outcome: Outcome) -> RunFile {
+        RunFile { outcome, path: None, series: Vec::new() }
+    }
+}
+
+/// Members beside those of `run --json`.
+const PATH: &str = "path";
+const SERIES: &str = "series";
+
+/// The content of a run's file: `played`, which is what `run --json` prints, with the path of
+/// `scenario` as `path` and the time series as `series`, an array for each column.
+///
+/// # Errors
+/// If `played` is nothing that JSON can say.
+///
+/// # Panics
+/// If `played` has no members.
+pub fn run_file(
+    played: &impl Serialize,
+    scenario: &Scenario,
+    series: Option<&Columns>,
+) -> serde_json::Result<Value> {
+    let mut file = serde_json::to_value(played)?;
+    file[PATH] = serde_json::to_value(SweepPath::of(scenario))?;
+    if let Some(columns) = series {
+        let arrays = columns.columns().iter().map(|(name, column)| (name.clone(), array(column)));
+        file[SERIES] = Value::Object(arrays.collect());
+    }
+    Ok(file)
+}
+
+fn array(column: &Column) -> Value {
+    match column {
+        Column::Real(values) => values.iter().map(|value| Value::from(*value)).collect(),
+        Column::Whole(values) => values.iter().map(|value| Value::from(*value)).collect(),
+        Column::Text(values) => values.iter().map(|value| Value::from(value.clone())).collect(),
+    }
+}
+
+/// Reads what [`run_file`] wrote, or an outcome alone.
+pub fn read_run(mut value: Value) -> serde_json::Result<RunFile> {
+    let mut member = |name: &str| value.get_mut(name).map(Value::take);
+    let path = member(PATH).map(serde_json::from_value).transpose()?;
+    let series = match member(SERIES) {
+        None => Vec::new(),
+        Some(series) => rows_of(&columns(serde_json::from_value(series)?)?),
+    };
+    Ok(RunFile { outcome: serde_json::from_value(value)?, path, series })
+}
+
+fn columns(arrays: BTreeMap<String, Vec<Value>>) -> serde_json::Result<Columns> {
+    let rows = arrays.values().next().map_or(0, Vec::len);
+    let mut columns = Columns::default();
+    for (name, values) in arrays {
+        if values.len() != rows {
+            let words = format!("its series has {} values of {name}, not {rows}", values.len());
+            return Err(serde_json::Error::custom(words));
+        }
+        let column = if values.iter().any(Value::is_string) {
+            let text = |value: Value| value.as_str().map(str::to_owned);
+            Column::Text(values.into_iter().map(text).collect())
+        } else if values.iter().all(|value| value.is_null() || value.is_i64()) {
+            Column::Whole(values.iter().map(Value::as_i64).collect())
+        } else {
+            Column::Real(values.iter().map(Value::as_f64).collect())
+        };
+        columns.push(&name, column);
+    }
+    Ok(columns)
+}

@@ -1,0 +1,137 @@
+//! Files of runs: drawn over time, and compared with one another.
+
+use sweetspot_report::{
+    ResultFile, RunFile, RunSeries, SeriesRow, Sheet, read, read_columns, run_file, sheets,
+};
+use sweetspot_scenario::{Engine, Outcome, Scenario};
+use sweetspot_sim::Simulator;
+use sweetspot_study::plot::MarkPosition;
+use sweetspot_units::Duration;
+
+/// 10 Mbit/s, 40 ms and 50 packets of 1000 B, so that C T_m is 50 packets.
+fn scenario() -> Scenario {
+    let text = "title = \"ten\"\nwarmup = \"2s\"\nduration = \"5s\"\n[path]\nrate = \"10Mbit/s\"\nrtt = \"40ms\"\n\
+                buffer = \"50pkt\"\npacket = \"1000B\"\n[[transfer]]\nsizing = \"fixed:40pkt\"";
+    Scenario::parse(text).unwrap()
+}
+
+/// The outcome, the content of its file, and the rows of the same series in columns.
+fn played() -> (Outcome, String, Vec<SeriesRow>) {
+    let scenario = scenario();
+    let mut recorder = RunSeries::of(&scenario, Duration::from_millis(100)).unwrap();
+    let outcome = Simulator.run(&scenario, &mut recorder).unwrap();
+    let columns = recorder.columns(&outcome);
+    let file = run_file(&outcome, &scenario, Some(&columns)).unwrap();
+    let Ok(ResultFile::Series(series)) = read_columns(&columns, "0") else {
+        panic!("they are columns of a series")
+    };
+    (outcome, file.to_string(), series.rows)
+}
+
+fn runs(text: &str) -> Vec<RunFile> {
+    match read(text, "0") {
+        Ok(ResultFile::Runs(runs)) => runs,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_run_comes_back_from_its_file_with_every_row_of_its_series() {
+    let (outcome, text, rows) = played();
+    let runs = runs(&text);
+    assert_eq!((runs.len(), &runs[0].outcome), (1, &outcome));
+    assert_eq!(runs[0].series, rows);
+    assert!(rows.len() > 40, "{}", rows.len());
+}
+
+#[test]
+fn a_run_is_drawn_with_its_rate_window_and_queue_in_time_and_what_the_path_has_of_each() {
+    let (_, text, _) = played();
+    let sheets = sheets(&[("run.json".to_owned(), ResultFile::Runs(runs(&text)))]);
+    assert_eq!(sheets.len(), 1);
+    // 40 of 50 packets are four fifths of 10 Mbit/s, less a packet's own time in each round trip.
+    let said = sheets[0].title.strip_prefix("ten: ").and_then(|words| words.split(' ').next());
+    let rate: f64 = said.unwrap().parse().unwrap();
+    assert!((7.7..8.0).contains(&rate), "{}", sheets[0].title);
+    let levels = |label: &str| -> Vec<f64> {
+        let plot = sheets[0].plots.iter().find(|plot| plot.y.label.starts_with(label)).unwrap();
+        assert!(plot.curves[0].points.len() > 40, "{label}");
+        let marks = plot.marks.iter().filter_map(|mark| match mark.place {
+            MarkPosition::Level(y) => Some(y),
+            _ => None,
+        });
+        marks.collect()
+    };
+    assert_eq!(levels("goodput"), [10.0]);
+    assert_eq!(levels("advertised window"), [50.0, 100.0]);
+    // A full buffer of 50 packets takes 40 ms, too.
+    assert_eq!(levels("round-trip time"), [40.0, 80.0]);
+    assert_eq!(levels("bottleneck queue"), [50.0]);
+    assert_eq!(sheets[0].tables[0].rows.len(), 1);
+}
+
+#[test]
+fn a_series_whose_columns_differ_in_length_is_refused() {
+    let (_, text, _) = played();
+    let broken = text.replacen("\"transfer\":[0,", "\"transfer\":[", 1);
+    assert_ne!(text, broken);
+    let error = read(&broken, "0").expect_err("a column is short").to_string();
+    assert!(error.contains("its series has"), "{error}");
+}
+
+/// Runs under the seeds `seeds`: what all seeds have in common is `base`, and chance adds up to 5 Mbit/s.
+fn under_seeds(seeds: std::ops::Range<u64>, base: f64) -> ResultFile {
+    let (outcome, ..) = played();
+    let run = |seed: u64| {
+        let mut outcome = outcome.clone();
+        outcome.seed = seed;
+        outcome.transfers[0].goodput_bps = (base + ((seed * 7) % 11) as f64 / 2.0) * 1e6;
+        RunFile { outcome, path: None, series: Vec::new() }
+    };
+    ResultFile::Runs(seeds.map(run).collect())
+}
+
+fn compared(a: ResultFile, b: ResultFile) -> Sheet {
+    let mut sheets = sheets(&[("a.json".to_owned(), a), ("b.json".to_owned(), b)]);
+    let sheet = sheets.remove(0);
+    assert_eq!(sheet.name, "comparison");
+    sheet
+}
+
+#[test]
+fn what_two_files_have_in_common_cancels_pair_by_pair() {
+    let sheet = compared(under_seeds(0..11, 20.0), under_seeds(0..11, 22.0));
+    // 2 Mbit/s in each pair, though one file's runs differ by 5.
+    assert_eq!(sheet.title, "b.json is faster than a.json: +2.00 ± 0.00 Mbit/s in 11 pairs");
+    assert_eq!(sheet.tables[0].rows[0].last().unwrap(), "+2.00 ± 0.00");
+    // Goodput and RTT: boxes, distributions, differences.
+    assert_eq!(sheet.plots.len(), 6);
+    let [a, b] = sheet.plots[0].boxes.as_slice() else { panic!("two boxes") };
+    // The middle of 0, 0.5, ... 5 is 2.5.
+    assert_eq!([a.quantiles[2], b.quantiles[2]], [22.5, 24.5]);
+    let differences = &sheet.plots[2].curves[0].points;
+    assert!(differences.iter().all(|point| (point.0 - 2.0).abs() < 1e-9), "{differences:?}");
+}
+
+#[test]
+fn a_difference_that_chance_explains_is_none() {
+    let (ResultFile::Runs(mut a), ResultFile::Runs(mut b)) =
+        (under_seeds(0..8, 20.0), under_seeds(0..8, 20.0))
+    else {
+        panic!("they are runs")
+    };
+    for (n, (a, b)) in a.iter_mut().zip(&mut b).enumerate() {
+        let faster = if n % 2 == 0 { a } else { b };
+        faster.outcome.transfers[0].goodput_bps += 1e6;
+    }
+    let sheet = compared(ResultFile::Runs(a), ResultFile::Runs(b));
+    assert!(sheet.title.contains("no difference in goodput beyond chance"), "{}", sheet.title);
+}
+
+#[test]
+fn runs_of_other_seeds_are_no_pairs() {
+    let sheet = compared(under_seeds(0..5, 20.0), under_seeds(5..10, 30.0));
+    assert!(!sheet.title.contains("pairs"), "{}", sheet.title);
+    assert!(sheet.about.contains("There is none"), "{}", sheet.about);
+    assert_eq!(sheet.tables[0].rows[0].last().unwrap(), "–");
+}

@@ -1,0 +1,149 @@
+"""Advice from closed forms and, where they end, from the simulator.
+
+>>> import sweetspot as ss
+>>> advice = ss.advise.window(rate="10Gbit/s", rtt="80ms", kernel="6.18")
+>>> advice["sweet_spot_low_bytes"]
+100000000
+
+What the settings of this host cap is read by the program itself: ``sweetspot advise host --json``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from dataclasses import dataclass
+from typing import cast
+
+from . import _core
+from .tables import RouterAdvice, WindowAdvice
+from .units import Quantity
+
+__all__ = ["router", "window"]
+
+NEWEST = "6.18"
+"""The kernel that is assumed where this host has no Linux."""
+
+
+@dataclass(frozen=True)
+class _Path:
+    rate: str
+    rtt: str
+    buffer: str | None
+    cross: str | None
+    loss: str | None
+    mtu: str
+    kernel: str
+
+
+def window(
+    rate: str | Quantity,
+    rtt: str | Quantity,
+    buffer: str | Quantity | None = None,
+    cross: str | None = None,
+    loss: str | float | None = None,
+    mtu: str | Quantity = "1500B",
+    kernel: str | None = None,
+    simulate: bool = True,
+    workers: int | None = None,
+) -> WindowAdvice:
+    """The window that a path needs, and the cost of a wrong one: ``sweetspot advise window``.
+
+    Args:
+        rate: Capacity of the narrowest link.
+        rtt: Round trip without queues.
+        buffer: That link's buffer, if it is known.
+        cross: Cross traffic and its share of the link, such as ``"mice:30%"``.
+        loss: Random loss, or that of a path which was congested before.
+        mtu: The largest packet.
+        kernel: The receiver's kernel, such as ``"6.18"``; by default this host's.
+        simulate: Whether windows are tried in the simulator where no closed form gives the best one (cross
+            traffic and a known buffer). On a fast path that takes long.
+        workers: Threads for that; by default one per core.
+
+    Returns:
+        What ``--json`` prints, and as ``text`` what is printed without it.
+
+    Raises:
+        ValueError: An argument is no such quantity, or the path is none.
+    """
+    if kernel is None:
+        kernel = platform.release() if platform.system() == "Linux" else NEWEST
+    path = _Path(
+        rate=str(rate),
+        rtt=str(rtt),
+        buffer=None if buffer is None else str(buffer),
+        cross=cross,
+        loss=None if loss is None else str(loss),
+        mtu=str(mtu),
+        kernel=kernel,
+    )
+    text, table = _core.advise_window(path, simulate, workers or os.cpu_count() or 1)
+    return cast(WindowAdvice, {"text": text, **json.loads(table)})
+
+
+@dataclass(frozen=True)
+class _Link:
+    rate: str
+    rtt: str
+    input_rate: str
+    inputs: int | None
+    flows: int | None
+    load: float | None
+    size_mean: str | None
+    mix: str
+    favour: str | None
+    available: str | None
+    packet: str
+
+
+def router(
+    rate: str | Quantity,
+    rtt: str | Quantity,
+    input_rate: str | Quantity,
+    inputs: int | None = None,
+    flows: int | None = None,
+    load: float | None = None,
+    size_mean: str | Quantity | None = None,
+    mix: str = "bulk",
+    favour: str | None = None,
+    available: str | Quantity | None = None,
+    packet: str | Quantity = "1500B",
+) -> RouterAdvice:
+    """The buffer that a router's link should have, by formulas: ``sweetspot advise router --verify none``.
+
+    Args:
+        rate: Of the output link.
+        rtt: Of the flows, without this link's queue.
+        input_rate: Of the links that feed it, or of the flows' bottleneck before it.
+        inputs: How many such links.
+        flows: Flows that are active at a time; by default as many as fill the link.
+        load: Share of the link that is used in its busy times with ample buffer.
+        size_mean: Mean size of a transfer.
+        mix: ``"short"`` or ``"bulk"``.
+        favour: ``"throughput"``, ``"short"`` or ``"latency"``; by default what the mix is made of.
+        available: The buffer that the device has.
+        packet: Packet size.
+
+    Returns:
+        What ``--json`` prints, and as ``text`` what is printed without it.
+
+    Raises:
+        ValueError: An argument is no such quantity, or the link is none.
+    """
+    link = _Link(
+        rate=str(rate),
+        rtt=str(rtt),
+        input_rate=str(input_rate),
+        inputs=inputs,
+        flows=flows,
+        load=load,
+        size_mean=None if size_mean is None else str(size_mean),
+        mix=mix,
+        favour=favour,
+        available=None if available is None else str(available),
+        packet=str(packet),
+    )
+    text, table = _core.advise_router(link)
+    return cast(RouterAdvice, {"text": text, **json.loads(table)})

@@ -1,0 +1,50 @@
+"""The search for the best window."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from . import _core
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A window that was tried."""
+
+    window_packets: int
+    goodput_bps: float
+    lossless: bool
+
+
+@dataclass(frozen=True)
+class Mft:
+    """The Maximum Feasible Throughput, and how it was found."""
+
+    window_packets: int
+    """The window at which the transfer is fastest."""
+    mft_bps: float
+    """Its goodput there, mean over the seeds."""
+    trials: tuple[Trial, ...]
+    """Every window tried, the smallest first."""
+
+
+def mft(
+    scenario: _core.Scenario,
+    seeds: int = 1,
+    tolerance: float = 0.005,
+    workers: int | None = None,
+) -> Mft:
+    """Searches the window at which the first transfer of ``scenario`` is fastest: ``sweetspot mft``.
+
+    Args:
+        scenario: What to play.
+        seeds: How many to average over, from the scenario's own on.
+        tolerance: Largest distance from the best window, as a share of it.
+        workers: Threads; by default one per core. The result does not depend on it.
+
+    Raises:
+        EngineError: The scenario has no transfer, or cannot be simulated.
+    """
+    window, rate, trials = _core.mft(scenario, seeds, tolerance, workers or os.cpu_count() or 1)
+    return Mft(window, rate, tuple(Trial(*trial) for trial in trials))

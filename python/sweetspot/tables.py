@@ -1,0 +1,326 @@
+"""The types of what the package returns as tables: what the program prints with ``--json``.
+
+Rates are bit/s (``_bps``), times seconds (``_s``), sizes bytes (``_bytes``); shares and rates of loss are between
+0 and 1; what is not known is ``None``. docs/formats.md says what each member means.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, Optional, TypedDict
+
+
+class Quantiles(TypedDict):
+    """Quantiles of a ratio over paths."""
+
+    p1: Optional[float]
+    p5: Optional[float]
+    p25: Optional[float]
+    p50: Optional[float]
+    p75: Optional[float]
+    p95: Optional[float]
+
+
+class RunMeasured(TypedDict):
+    """What one path gave, mean over its seeds."""
+
+    goodput_bps: float
+    delay_s: float
+    delivered: float
+    resent: float
+    timeouts: float
+    rivals_bps: float
+
+
+# "class" is a word of the language.
+ClassSummary = TypedDict(
+    "ClassSummary",
+    {
+        "class": str,
+        "paths": int,
+        "goodput": Quantiles,
+        "goodput_mean": Optional[float],
+        "surely_worse": Optional[float],
+        "delay_median": Optional[float],
+        "delay": Optional[float],
+        "resent": Optional[float],
+        "timeouts": Optional[float],
+        "rivals": Quantiles,
+    },
+)
+
+
+class PathComparison(TypedDict):
+    """A path, played with a sizing and with the kernel's own."""
+
+    path: int
+    classes: list[str]
+    goodput: float
+    surely_worse: Optional[bool]
+    variant: RunMeasured
+    kernel: RunMeasured
+
+
+class VariantResult(TypedDict):
+    """A sizing with a congestion control, over all paths."""
+
+    sizing: str
+    congestion: str
+    classes: list[ClassSummary]
+    paths: list[PathComparison]
+
+
+class GauntletReport(TypedDict):
+    """What :func:`sweetspot.gauntlet` returns."""
+
+    sweetspot_gauntlet: int
+    version: str
+    population: str
+    seed: int
+    first_path: int
+    paths: int
+    seeds: int
+    duration_s: float
+    variants: list[VariantResult]
+
+
+class Formula(TypedDict):
+    """A formula with the numbers put in."""
+
+    what: str
+    rule: str
+    numbers: str
+    source: str
+
+
+class TriedWindow(TypedDict):
+    """A window that the simulator tried."""
+
+    window_bytes: int
+    rate_bps: int
+    rate_error_bps: int
+    delay_s: float
+    loss_rate: float
+
+
+class TriedWindows(TypedDict):
+    """The windows that the simulator tried."""
+
+    seeds: int
+    windows: list[TriedWindow]
+
+
+class AddedDelay(TypedDict):
+    """The queueing delay that a window adds."""
+
+    recommended: Optional[float]
+    double: Optional[float]
+
+
+class WindowSettings(TypedDict):
+    """The settings of a kernel that allow a window."""
+
+    kernel: str
+    tcp_rmem_max_bytes: int
+    so_rcvbuf_bytes: int
+    tcp_wmem_max_bytes: int
+    window_scale: int
+    granularity_bytes: int
+
+
+class WindowAdvice(TypedDict):
+    """What :func:`sweetspot.advise.window` returns."""
+
+    text: str
+    sweet_spot_low_bytes: int
+    sweet_spot_high_bytes: int
+    bdp1_bytes: Optional[int]
+    bdp2_bytes: Optional[int]
+    bdp3_bytes: Optional[int]
+    bdp4_bytes: Optional[int]
+    bdp5_bytes: Optional[int]
+    bdp6_bytes: Optional[int]
+    recommended_bytes: Optional[int]
+    expected_bps: dict[str, Optional[int]]
+    added_delay_s: AddedDelay
+    loss_limited: bool
+    simulated: Optional[TriedWindows]
+    settings: WindowSettings
+    assumptions: list[str]
+    formulas: list[Formula]
+    sources: str
+
+
+class BufferRange(TypedDict):
+    """The buffers that give nine tenths of the best."""
+
+    low_packets: float
+    high_packets: Optional[float]
+    low_bytes: int
+    high_bytes: Optional[int]
+
+
+class BufferChoice(TypedDict):
+    """A buffer and what it gives."""
+
+    packets: float
+    bytes: int
+    worst_delay_s: float
+    delay_s: Optional[float]
+    loss: Optional[float]
+    utilisation: Optional[float]
+    short_bps: Optional[int]
+    bulk_bps: Optional[int]
+
+
+class TransferSizes(TypedDict):
+    """The transfers that a buffer is judged by."""
+
+    short: int
+    bulk: int
+
+
+class OutsideRange(TypedDict):
+    """A quantity outside the range that the model was fitted on."""
+
+    quantity: str
+    given: float
+    low: float
+    high: float
+
+
+class RouterAdvice(TypedDict):
+    """What :func:`sweetspot.advise.router` returns."""
+
+    text: str
+    gamma: float
+    form: Literal["PL", "EX"]
+    form_of_ratio: Optional[Literal["PL", "EX"]]
+    basis: str
+    maximised: Literal["bulk", "short"]
+    transfer_bytes: TransferSizes
+    buffer_packets: float
+    buffer_bytes: int
+    buffer_delay_s: float
+    delay_s: Optional[float]
+    loss: Optional[float]
+    utilisation: Optional[float]
+    short_bps: Optional[int]
+    bulk_bps: Optional[int]
+    range_90_percent: Optional[BufferRange]
+    rules: dict[str, BufferChoice]
+    available: Optional[BufferChoice]
+    fit: None
+    simulation: None
+    outside: list[OutsideRange]
+    warnings: list[str]
+    assumptions: list[str]
+    formulas: list[Formula]
+    sources: str
+
+
+# "class" is a word of the language.
+Verdict = TypedDict(
+    "Verdict",
+    {
+        "class": str,
+        "cause": str,
+        "share_of_time": float,
+        "allowed_bps": Optional[float],
+        "words": str,
+    },
+)
+
+
+class ApplicationTime(TypedDict):
+    """Shares of the time in which the sender had nothing to send."""
+
+    own: float
+    waiting_for_peer: float
+    idle: float
+
+
+class ResentFacts(TypedDict):
+    """What was retransmitted, by cause."""
+
+    fast: int
+    timeout: int
+    tail: int
+    spurious: int
+
+
+class WindowFacts(TypedDict):
+    """The receiver's window, bytes."""
+
+    least: Optional[int]
+    median: Optional[int]
+    largest: Optional[int]
+    scale: Optional[int]
+
+
+class RttFacts(TypedDict):
+    """Round trips."""
+
+    least_s: Optional[float]
+    mean_s: Optional[float]
+    median_s: Optional[float]
+    p99_s: Optional[float]
+    samples: int
+    measured: str
+
+
+class Facts(TypedDict):
+    """The figures of a captured flow (docs/diagnose.md)."""
+
+    bytes: int
+    acked_bytes: int
+    unseen_bytes: int
+    data_segments: int
+    resent: ResentFacts
+    loss_events: int
+    timeouts: int
+    out_of_order: int
+    captured_twice: int
+    zero_windows: int
+    window_probes: int
+    keep_alives: int
+    shut_s: float
+    window: WindowFacts
+    mss: int
+    largest_segment: int
+    sack: Optional[bool]
+    timestamps: bool
+    rtt: RttFacts
+    vantage: str
+    largest_flight: int
+    largest_burst: int
+    delivery_bps: Optional[float]
+
+
+class Flow(TypedDict):
+    """What is said of the data that one end of a connection sent."""
+
+    source: str
+    destination: str
+    verdict: Verdict
+    limits: dict[str, float]
+    application_time: ApplicationTime
+    rtt_min_s: Optional[float]
+    rtt_median_s: Optional[float]
+    goodput_bps: float
+    bytes: int
+    retransmitted_segments: int
+    expected_gain_bps: float
+    fix: str
+    remarks: list[str]
+    zero_windows: int
+    facts: Facts
+
+
+class Diagnosis(TypedDict):
+    """What :func:`sweetspot.diagnose` returns."""
+
+    flows: list[Flow]
+    flows_left_out: int
+    packets: int
+    tcp_segments: int
+    remarks: list[str]
