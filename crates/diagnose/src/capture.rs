@@ -3,6 +3,7 @@
 use sweetspot_trace::flow::{Account, Connection, Ending, Hold, Silence, Stream};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
+use crate::path::{PathEstimate, Replay};
 use crate::remarks::remarks;
 use crate::{Class, Evidence, Facts, Failure, Flow, Limits, Seen, Stall};
 
@@ -209,6 +210,10 @@ fn flow(connection: &Connection, side: usize) -> Flow {
     let sack = offers[0].zip(offers[1]).map(|(opener, opened)| opener.sack && opened.sack);
     let mut flow = Flow::new(connection.ends[side], connection.ends[1 - side], limits, &evidence);
     flow.facts = Some(Facts::new(stream, evidence.scale, sack));
+    let path = PathEstimate::new(stream, evidence.goodput, connection.ends[side].is_ipv6());
+    let held = [flow.verdict.share_of_time, limits.family_share(Class::Application)];
+    flow.replay = Some(Replay::new(flow.verdict.cause, held, &evidence, &path));
+    flow.path = Some(path);
     flow.remarks = remarks(connection, side);
     flow.seen =
         Some(Seen { begun: connection.begun, last: connection.last, packets: connection.packets });

@@ -1,10 +1,13 @@
 //! Accounts that a kernel gave of a connection earlier, as files keep them: the measurements of
-//! M-Lab's NDT7 and logs of `ss -ti`, through the rules for live connections.
+//! M-Lab's NDT7, recordings of `top`, which are of the same form, and logs of `ss -ti`, through the
+//! rules for live connections.
 
 mod ndt7;
 mod ss;
 
 use std::net::SocketAddr;
+
+pub use self::ndt7::written;
 
 use sweetspot_units::Time;
 

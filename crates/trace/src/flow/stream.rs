@@ -13,6 +13,7 @@ use super::rounds::{Held, Rounds, Sending, View};
 use super::sequence::Sequence;
 use super::silence::{Silence, Silences};
 use super::trains::Trains;
+use crate::Histogram;
 use crate::packet::{Segment, Timestamps};
 
 /// Acknowledgements on their way from the capture to the sender; beyond these they arrive early.
@@ -67,6 +68,8 @@ pub struct Stream {
     last_room: Option<Time>,
     apart: Duration,
     distance: Distance,
+    /// The round trip that was measured last before each loss, in nanoseconds.
+    before_losses: Histogram,
     /// How long the latest segment's echo of the receiver's clock took, if it was a new one.
     echo: Option<Duration>,
     /// Acknowledgements since data was last sent: when, and what they left under way; and those
@@ -343,7 +346,14 @@ impl Stream {
             pause: now.since(active),
             rtt,
         };
-        match self.losses.sent_again(&again) {
+        let before = self.losses.resent.events;
+        let kind = self.losses.sent_again(&again);
+        if self.losses.resent.events > before
+            && let Some(latest) = self.round_trips.latest()
+        {
+            self.before_losses.add(latest.as_nanos(), 1);
+        }
+        match kind {
             ResentKind::Timeout if again.is_timed_out() => self.silences.repeated(now),
             ResentKind::Needless if again.is_timed_out() => {
                 // The sender's timer ran out all the same.
@@ -627,6 +637,17 @@ impl Stream {
     /// The most that ever was under way.
     pub fn largest_flight(&self) -> Bytes {
         Bytes::new(self.rounds.largest_flight)
+    }
+
+    /// The round trips, in nanoseconds, measured last before each loss event: what had been sent
+    /// just before what was lost.
+    pub fn before_losses(&self) -> &Histogram {
+        &self.before_losses
+    }
+
+    /// The rates of trains of acknowledgements in bits per second, weighted with their bytes.
+    pub fn train_rates(&self) -> &Histogram {
+        self.trains.rates()
     }
 
     /// The rate at which the path delivers what waits at its bottleneck, if trains showed it.

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Serialize;
 use sweetspot_diagnose::Flow;
 use sweetspot_diagnose::capture::flows;
-use sweetspot_trace::file::{CaptureError, Decoder, LARGEST_RECORD};
+use sweetspot_trace::file::{CaptureError, Decoder, LARGEST_RECORD, Record};
 use sweetspot_trace::flow::{Connection, Table};
 use sweetspot_trace::packet::{Dissector, PacketCounts, Segment};
 
@@ -35,7 +35,7 @@ pub struct DiagnosisReport {
 pub fn read(path: &Path, most: usize) -> Result<DiagnosisReport, String> {
     let name = path.display();
     let mut file = input::open(path)?;
-    let mut reading = Reading { most, ..Reading::default() };
+    let mut reading = Reading::new(most);
     let unfinished = match reading.all(&mut *file) {
         Err(PassFailure::Read(error)) => return Err(format!("cannot read {name}: {error}")),
         Err(PassFailure::Capture(error)) if reading.dissector.counts().packets == 0 => {
@@ -47,8 +47,9 @@ pub fn read(path: &Path, most: usize) -> Result<DiagnosisReport, String> {
     Ok(reading.report(unfinished))
 }
 
+/// A capture that is being read.
 #[derive(Default)]
-struct Reading {
+pub struct Reading {
     dissector: Dissector,
     table: Table,
     most: usize,
@@ -95,6 +96,25 @@ pub fn segments(
 }
 
 impl Reading {
+    /// Nothing was read yet; of all flows the `most` with the most payload will be kept.
+    pub fn new(most: usize) -> Reading {
+        Reading { most, ..Reading::default() }
+    }
+
+    /// Takes a packet.
+    pub fn take(&mut self, record: &Record<'_>) {
+        if let Ok(segment) = self.dissector.dissect(record)
+            && let Some(ended) = self.table.take(&segment)
+        {
+            keep(&mut self.kept, &mut self.left_out, self.most, &ended);
+        }
+    }
+
+    /// The connections under way.
+    pub fn table(&self) -> &Table {
+        &self.table
+    }
+
     fn all(&mut self, file: &mut dyn Read) -> Result<(), PassFailure> {
         let Reading { dissector, table, most, kept, left_out } = self;
         segments(file, dissector, &mut |segment| {
@@ -104,7 +124,8 @@ impl Reading {
         })
     }
 
-    fn report(mut self, unfinished: Option<CaptureError>) -> DiagnosisReport {
+    /// What it says; `unfinished` says why it ended before its end, if it did.
+    pub fn report(mut self, unfinished: Option<CaptureError>) -> DiagnosisReport {
         while let Some(connection) = self.table.drain() {
             keep(&mut self.kept, &mut self.left_out, self.most, &connection);
         }
