@@ -49,6 +49,7 @@ fn segment(packet: &Packet, at: u64) -> Segment {
         header: 20,
         options: Options::default(),
         id: None,
+        ttl: 64,
     }
 }
 

@@ -134,6 +134,7 @@ impl Model {
             header: 32,
             options,
             id: None,
+            ttl: 64,
         }
     }
 
@@ -335,6 +336,44 @@ proptest! {
         prop_assert_eq!(Some(hop.rate), path.capacity_bps.value());
         prop_assert!(text.contains("assumed to be a bandwidth-delay product"));
     }
+}
+
+#[test]
+fn what_a_sender_far_away_waits_for_is_not_told_without_a_round_trip() {
+    // Flights of ten segments each 80 ms, seen at the receiver from the middle on.
+    let model = Model {
+        mss: 1448,
+        window: 65_000,
+        delay: 40_000,
+        spacing: 200,
+        place: 16,
+        rounds: 60,
+        first: 10,
+        doubles: false,
+        rest: 0,
+        closes: None,
+        loses: None,
+        timestamps: false,
+        handshake: false,
+    };
+    let mut packets = model.play();
+    let near_by = flows(&packets).swap_remove(0);
+    let far = packets.iter_mut().filter(|p| p.source == SocketAddr::from(SENDER));
+    far.for_each(|packet| packet.ttl = 57);
+    let forwarded = flows(&packets).swap_remove(0);
+    assert_eq!(forwarded.rtt_min_s, None, "{forwarded:?}");
+    assert_eq!(forwarded.verdict.class, Class::Unknown, "{forwarded:?}");
+    assert!(forwarded.verdict.words.contains("far from the sender"), "{forwarded:?}");
+    assert_eq!(forwarded.expected_gain_bps, 0.0);
+    // On one network the round trip is what the capture shows.
+    assert_eq!(near_by.verdict.class, Class::Application, "{near_by:?}");
+    // And at the sender it is known, too.
+    let mut packets = Model { place: 0, ..model }.play();
+    let far = packets.iter_mut().filter(|p| p.source != SocketAddr::from(SENDER));
+    far.for_each(|packet| packet.ttl = 57);
+    let flow = flows(&packets).swap_remove(0);
+    assert_eq!(flow.facts.as_ref().map(|facts| facts.vantage), Some("sender"));
+    assert!(flow.remarks.iter().all(|remark| !remark.contains("uncertain")), "{flow:?}");
 }
 
 /// A transfer that its receiver's window held, 20 segments each 80 ms.

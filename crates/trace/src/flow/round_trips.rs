@@ -41,6 +41,8 @@ pub struct RoundTrips {
     timed: VecDeque<TimedSegment>,
     clocks: VecDeque<(u32, Time)>,
     last_echo: Option<u32>,
+    /// Whether sender and receiver are on the network of the capture.
+    local: Option<[bool; 2]>,
     /// Half trips to the receiver.
     pub down: HalfTrips,
     /// Half trips to the sender.
@@ -167,8 +169,21 @@ impl RoundTrips {
         Some(took)
     }
 
+    /// Whether the sender, and the receiver, are on the network of the capture.
+    pub fn place(&mut self, sender: bool, receiver: bool) {
+        self.local = Some([sender, receiver]);
+    }
+
+    /// Whether the way to the sender is long and how long is unknown.
+    pub fn is_blind(&self) -> bool {
+        self.up.least.is_none() && matches!(self.local, Some([false, _]))
+    }
+
     /// The shortest round trip.
     pub fn least(&self) -> Option<Duration> {
+        if self.is_blind() {
+            return None;
+        }
         sum(self.down.least(), self.up.least())
     }
 
@@ -182,6 +197,9 @@ impl RoundTrips {
 
     /// The latest round trip, of the two halves' latest.
     pub fn latest(&self) -> Option<Duration> {
+        if self.is_blind() {
+            return None;
+        }
         match self.vantage() {
             Vantage::Sender => sum(self.down.latest, self.up.least),
             Vantage::Receiver => sum(self.up.latest, self.down.least),
@@ -205,6 +223,9 @@ impl RoundTrips {
     }
 
     fn combine(&self, of: impl Fn(&HalfTrips) -> Option<Duration>) -> Option<Duration> {
+        if self.is_blind() {
+            return None;
+        }
         let whole = match self.vantage() {
             Vantage::Sender => sum(of(&self.down), self.up.least()),
             Vantage::Receiver => sum(of(&self.up), self.down.least()),
@@ -228,7 +249,12 @@ impl RoundTrips {
     /// Where the capture was taken.
     pub fn vantage(&self) -> Vantage {
         let (Some(down), Some(up)) = (self.down.least(), self.up.least()) else {
-            return Vantage::Unknown;
+            // Routers count packets' time to live down.
+            return match self.local {
+                Some([true, false]) => Vantage::Sender,
+                Some([false, true]) => Vantage::Receiver,
+                Some([true, true] | [false, false]) | None => Vantage::Unknown,
+            };
         };
         // A quarter: delayed acknowledgements and slow hosts blur the two ends.
         if up * 4 <= down {

@@ -120,8 +120,18 @@ impl Stream {
         }
     }
 
+    /// Whether the sender, and the receiver, are on the network of the capture.
+    pub(super) fn place(&mut self, sender: bool, receiver: bool) {
+        self.round_trips.place(sender, receiver);
+    }
+
     /// Time in which nothing was under way is over: it was `hold`.
     pub(super) fn settle(&mut self, now: Time, hold: Hold) {
+        let hold = match hold {
+            // What the sender waited for, and whether for a round trip, cannot be told.
+            Hold::Idle if self.is_blind() => Hold::Unseen,
+            hold => hold,
+        };
         let away = match self.round_trips.vantage() {
             Vantage::Sender => Duration::ZERO,
             _ => self.round_trips.up.least().unwrap_or_default(),
@@ -590,6 +600,12 @@ impl Stream {
     /// The position of the right edge of the window that the sender knows of, if it is known.
     pub fn edge(&self) -> Option<u64> {
         self.edge.filter(|_| self.counts.window_known || self.is_shut())
+    }
+
+    /// Whether the capture is far from the sender and how far is unknown: neither the handshake nor
+    /// timestamps tell.
+    pub fn is_blind(&self) -> bool {
+        self.round_trips.is_blind()
     }
 
     /// The longest time in which the receiver left unanswered what was sent again and again, if

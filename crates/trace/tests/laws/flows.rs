@@ -33,6 +33,7 @@ fn segment() -> Segment {
         header: 20,
         options: Options::default(),
         id: None,
+        ttl: 64,
     }
 }
 
