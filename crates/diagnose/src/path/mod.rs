@@ -26,6 +26,10 @@ const AGREED: f64 = 0.5;
 const AT_FULL: f64 = 0.6;
 /// A queue shorter than this many segments is what any burst makes.
 const BURST: u64 = 4;
+/// A queue of this many is the path's, and not only what delayed acknowledgements look like.
+const QUEUE: u64 = 8;
+/// Rates that lie so near together are one link's.
+const STEADY: f64 = 1.1;
 
 /// What a capture shows of the path that the data of one end took.
 ///
@@ -137,15 +141,20 @@ impl<'a> Seen<'a> {
                 "acknowledgements of full segments came at rates that do not agree",
             );
         }
+        // A sender that paces itself below the path's rate shows its own: where no queue of several
+        // segments ever stood, only a rate that hardly varies is a link's.
+        let quantile = |share| rates.quantile(share).unwrap_or(0) as f64;
+        let steady = quantile(0.9) <= quantile(0.25) * STEADY;
         let segment = Bytes::new(self.mss) / rate;
-        if self.queue < segment * 2 && self.stream.round_trips().vantage() == Vantage::Receiver {
+        let waited = self.queue >= segment * 2 && (steady || self.queue >= segment * QUEUE);
+        if !waited && self.stream.round_trips().vantage() == Vantage::Receiver {
             return Finding::unknown(
                 "seen from the receiver data did not wait on the way, or it does not show",
             );
         }
-        if self.queue < segment * 2 {
+        if !waited {
             return Finding::unknown(format!(
-                "data never waited on the way, which carries {} or more",
+                "data hardly waited on the way, which carries {} or more",
                 self.wire(rate)
             ));
         }

@@ -125,6 +125,21 @@ impl Stream {
         self.round_trips.place(sender, receiver);
     }
 
+    /// The sender, which paused, names by its clock's echo what it heard last. Of several with that
+    /// clock those are meant that are due, to the blur of it.
+    fn hear_named(&mut self, segment: &Segment, now: Time) {
+        let Some(echo) = segment.options.timestamps.map(|t| t.echo) else { return };
+        let due = now + self.blur();
+        let meant = |ack: &Underway| {
+            let named = |clock: u32| echo.wrapping_sub(clock) as i32 >= 0;
+            ack.due <= due && ack.clock.is_some_and(named)
+        };
+        while let Some(underway) = self.acks.front().copied().filter(meant) {
+            self.acks.pop_front();
+            self.hear(underway.due.min(now), underway.ack);
+        }
+    }
+
     /// Time in which nothing was under way is over: it was `hold`.
     pub(super) fn settle(&mut self, now: Time, hold: Hold) {
         let hold = match hold {
@@ -292,6 +307,8 @@ impl Stream {
         if pause.is_some() && !self.counts.timestamps {
             // What is due within the blur of the clock may be what ended the pause; timestamps tell.
             self.hear_until(now + self.blur(), now);
+        } else if pause.is_some() {
+            self.hear_named(segment, now);
         }
         let bytes = end - start;
         self.counts.bytes += bytes;
@@ -421,7 +438,9 @@ impl Stream {
     }
 
     fn echo(&mut self, segment: &Segment) {
-        let base = self.round_trips.least().unwrap_or(Duration::MAX);
+        // Until the way to the sender is known no pause is longer than a round trip.
+        let known = self.round_trips.up.least().and(self.round_trips.least());
+        let base = known.unwrap_or(Duration::MAX);
         let paused = self.last_sent.is_none_or(|last| segment.time.since(last) > base / 2);
         self.echo = self.round_trips.echo(segment.time, segment.options.timestamps, paused);
         let sample = self.echo.filter(|_| !paused);
