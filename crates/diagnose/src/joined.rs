@@ -161,7 +161,8 @@ impl Joining {
             OneWay { sent: 0, lost: 0, missed: 0, least_s: 0.0, median_s: 0.0, p99_s: 0.0 };
         // The capture that this direction passes first, and the other.
         let [before, after] = if forward == first_is_nearer { [0, 1] } else { [1, 0] };
-        let ahead = if forward { clocks.offset } else { -clocks.offset };
+        // When a packet would have passed the other one.
+        let ahead = if forward { clocks.offset } else { -clocks.offset } + clocks.round_trip / 2;
         let slack = 2 * clocks.round_trip;
         let covers = |capture: usize, at: i64| {
             self.spans[capture].is_some_and(|(from, to)| from <= at && at + slack <= to)

@@ -148,13 +148,8 @@ impl RoundTrips {
     }
 
     /// Data of the sender passed that echoes the receiver's clock for the first time: how long the
-    /// echo took. That is a sample of the path, unless the sender `paused`.
-    pub fn echo(
-        &mut self,
-        now: Time,
-        timestamps: Option<Timestamps>,
-        paused: bool,
-    ) -> Option<Duration> {
+    /// echo took. That is a sample of the path, unless the sender paused.
+    pub fn echo(&mut self, now: Time, timestamps: Option<Timestamps>) -> Option<Duration> {
         let echo = timestamps?.echo;
         if self.last_echo.replace(echo) == Some(echo) {
             return None;
@@ -162,11 +157,7 @@ impl RoundTrips {
         let index = self.clocks.iter().position(|(clock, _)| *clock == echo)?;
         let (_, sent) = self.clocks[index];
         self.clocks.drain(..=index);
-        let took = now.since(sent);
-        if !paused {
-            self.up.add(took);
-        }
-        Some(took)
+        Some(now.since(sent))
     }
 
     /// Whether the sender, and the receiver, are on the network of the capture.

@@ -438,13 +438,18 @@ impl Stream {
     }
 
     fn echo(&mut self, segment: &Segment) {
-        // Until the way to the sender is known no pause is longer than a round trip.
+        self.echo = self.round_trips.echo(segment.time, segment.options.timestamps);
+        let Some(took) = self.echo else { return };
+        // Who sent other data meanwhile did not pause for as long as that.
         let known = self.round_trips.up.least().and(self.round_trips.least());
-        let base = known.unwrap_or(Duration::MAX);
+        let base = known.unwrap_or(took);
         let paused = self.last_sent.is_none_or(|last| segment.time.since(last) > base / 2);
-        self.echo = self.round_trips.echo(segment.time, segment.options.timestamps, paused);
-        let sample = self.echo.filter(|_| !paused);
-        if let Some((sample, down)) = sample.zip(self.round_trips.down.least()) {
+        if paused {
+            return;
+        }
+        self.round_trips.up.add(took);
+        let sample = took;
+        if let Some(down) = self.round_trips.down.least() {
             self.distance.learn(sample, &self.round_trips);
             if self.distance.up() > Duration::ZERO {
                 self.rounds.rtt(sample + down);
