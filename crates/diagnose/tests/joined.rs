@@ -22,7 +22,7 @@ fn packets(there: u64, back: u64, loses: Option<u32>) -> Vec<Packet> {
     (1..500)
         .flat_map(|number: u32| {
             let left = u64::from(number) * 1000;
-            let lost = loses.is_some_and(|every| number % every == 0);
+            let lost = loses.is_some_and(|every| number.is_multiple_of(every));
             // A queue comes and goes.
             let arrived = left + there + u64::from(number % 7) * 500;
             let data = Packet { forward: true, number, left, arrived: (!lost).then_some(arrived) };
