@@ -105,6 +105,12 @@ fn vantage(connection: &Connection, stream: &Stream) -> Vec<String> {
             .to_owned(),
     );
     remark(
+        stream.round_trips().is_guessed(),
+        "the round trip is uncertain: it is taken from how soon a request was answered, and may be \
+         shorter"
+            .to_owned(),
+    );
+    remark(
         counts.acks > 0 && stream.round_trips().samples() == 0 && counts.bytes > 0,
         "no round trip could be measured".to_owned(),
     );

@@ -182,6 +182,10 @@ impl<'a> Seen<'a> {
                        the sender is unknown, and taken as nothing";
             return Finding::known(base, base, high, how);
         }
+        if trips.is_guessed() {
+            let how = "how soon a request was answered; it may be shorter";
+            return Finding::known(base, Duration::ZERO, low, how);
+        }
         Finding::known(base, base, low, "the shortest round trip")
     }
 

@@ -144,6 +144,9 @@ impl Connection {
     fn speak(&mut self, own: usize, segment: &Segment) {
         let answers = self.turns.answers(own);
         if self.streams[own].is_new(segment) {
+            if let Some(asked) = self.turns.asked(own) {
+                self.streams[own].answer(segment.time, asked);
+            }
             let doing = self.turns.spoken(own, segment.time);
             for (stream, hold) in self.streams.iter_mut().zip(doing) {
                 stream.settle(segment.time, hold);

@@ -43,6 +43,8 @@ pub struct RoundTrips {
     last_echo: Option<u32>,
     /// Whether sender and receiver are on the network of the capture.
     local: Option<[bool; 2]>,
+    /// The way to the sender is known from how soon it answered requests alone.
+    guessed: bool,
     /// Half trips to the receiver.
     pub down: HalfTrips,
     /// Half trips to the sender.
@@ -163,6 +165,21 @@ impl RoundTrips {
     /// Whether the sender, and the receiver, are on the network of the capture.
     pub fn place(&mut self, sender: bool, receiver: bool) {
         self.local = Some([sender, receiver]);
+    }
+
+    /// A request was answered after `took`: that is a sample of the way to the sender where there is
+    /// no better one. Returns whether it was taken.
+    pub fn guess(&mut self, took: Duration) -> bool {
+        self.guessed |= self.is_blind();
+        if self.guessed {
+            self.up.add(took);
+        }
+        self.guessed
+    }
+
+    /// Whether the round trip rests on how soon requests were answered, so that it may be shorter.
+    pub fn is_guessed(&self) -> bool {
+        self.guessed
     }
 
     /// Whether the way to the sender is long and how long is unknown.

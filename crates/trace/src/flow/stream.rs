@@ -18,6 +18,8 @@ use crate::packet::{Segment, Timestamps};
 
 /// Acknowledgements on their way from the capture to the sender; beyond these they arrive early.
 const UNDER_WAY: usize = 8192;
+/// No round trip is longer than this (RFC 6298 §2.1 begins with a timeout of a second).
+const LONGEST_TRIP: Duration = Duration::from_secs(1);
 /// Acknowledgements since data last went that are remembered one by one.
 const RECENT: usize = 256;
 /// The default segment of hosts that know no better (RFC 9293 §3.7.1), less options: a largest
@@ -140,11 +142,22 @@ impl Stream {
         }
     }
 
+    /// At `now` the sender answers what the other side `asked`. Where nothing else tells how far it
+    /// is, that is no shorter than the way there and back, if it had been silent for as long.
+    pub(super) fn answer(&mut self, now: Time, asked: Time) {
+        let took = now.since(asked);
+        let silent = self.last_sent.is_none_or(|last| asked.since(last) >= took);
+        if silent && took < LONGEST_TRIP && self.round_trips.guess(took) {
+            self.distance.learn(took, &self.round_trips);
+        }
+    }
+
     /// Time in which nothing was under way is over: it was `hold`.
     pub(super) fn settle(&mut self, now: Time, hold: Hold) {
+        let gap = self.last_sent.map_or(Duration::ZERO, |last| now.since(last));
         let hold = match hold {
-            // What the sender waited for, and whether for a round trip, cannot be told.
-            Hold::Idle if self.is_blind() => Hold::Unseen,
+            // Whether the sender waited for a round trip or for its program cannot be told.
+            Hold::Idle if self.is_blind() && gap < LONGEST_TRIP => Hold::Unseen,
             hold => hold,
         };
         let away = match self.round_trips.vantage() {
