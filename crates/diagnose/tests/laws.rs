@@ -376,6 +376,74 @@ fn what_a_sender_far_away_waits_for_is_not_told_without_a_round_trip() {
     assert!(flow.remarks.iter().all(|remark| !remark.contains("uncertain")), "{flow:?}");
 }
 
+/// A connection seen at the client from its middle on, without timestamps, with a server far away
+/// that answers requests of two segments with four after `away` microseconds.
+fn asked_and_answered(away: u64, early: bool) -> Vec<Segment> {
+    let model = Model {
+        mss: 1000,
+        window: 60_000,
+        delay: 0,
+        spacing: 1,
+        place: 0,
+        rounds: 0,
+        first: 0,
+        doubles: false,
+        rest: 0,
+        closes: None,
+        loses: None,
+        timestamps: false,
+        handshake: false,
+    };
+    let mut packets = Vec::new();
+    let plain = Options::default();
+    for n in 0..10u32 {
+        let (now, sent) = (u64::from(n) * (2 * away + 3_000), 1 + n * 2000);
+        packets.push(model.sent(now, sent, 1000, ack(), plain));
+        packets.push(model.sent(now + 1_000, sent + 1000, 1000, ack(), plain));
+        if early {
+            // An answer to the first segment crosses the second.
+            let acked = Segment {
+                ttl: 50,
+                payload: 10,
+                ..model.heard(now + 1_500, 1 + n * 4010, sent + 1000, ack(), 60_000, plain)
+            };
+            packets.push(acked);
+        }
+        let first = 1 + n * 4010 + if early { 10 } else { 0 };
+        for k in 0..4u32 {
+            let at = now + 1_000 + away + u64::from(k) * 100;
+            let answer = model.heard(at, first + k * 1000, sent + 2000, ack(), 60_000, plain);
+            packets.push(Segment { ttl: 50, payload: 1000, ..answer });
+            let heard = first + (k + 1) * 1000;
+            packets
+                .push(Segment { ack: heard, ..model.sent(at + 10, sent + 2000, 0, ack(), plain) });
+        }
+    }
+    packets
+}
+
+#[test]
+fn how_soon_a_whole_request_is_answered_is_a_round_trip() {
+    for (away, early) in [(40_000, false), (200_000, false), (200_000, true)] {
+        let flows = flows(&asked_and_answered(away, early));
+        let server = flows.iter().find(|flow| flow.source == SocketAddr::from(RECEIVER)).unwrap();
+        if early {
+            // What crosses the request says nothing.
+            assert_eq!(server.rtt_min_s, None, "{server:?}");
+            continue;
+        }
+        // To the capture and back.
+        let rtt = server.rtt_min_s.unwrap();
+        let expected = away as f64 / 1e6;
+        assert!(
+            (rtt - expected).abs() < 0.01 * expected + 1e-4,
+            "{rtt} is not {expected}: {server:?}"
+        );
+        assert_eq!(server.verdict.class, Class::Application, "{server:?}");
+        assert!(server.remarks.iter().any(|remark| remark.contains("a request was answered")));
+    }
+}
+
 /// A transfer that its receiver's window held, 20 segments each 80 ms.
 fn held_by_the_window() -> Flow {
     let model = Model {

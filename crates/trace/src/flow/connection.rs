@@ -144,7 +144,10 @@ impl Connection {
     fn speak(&mut self, own: usize, segment: &Segment) {
         let answers = self.turns.answers(own);
         if self.streams[own].is_new(segment) {
-            if let Some(asked) = self.turns.asked(own) {
+            // What answers all of a request was sent after it arrived.
+            if let Some(asked) = self.turns.asked(own)
+                && self.streams[1 - own].is_acknowledged_by(segment.ack)
+            {
                 self.streams[own].answer(segment.time, asked);
             }
             let doing = self.turns.spoken(own, segment.time);

@@ -142,6 +142,11 @@ impl Stream {
         }
     }
 
+    /// Whether acknowledging `number` acknowledges all that was sent.
+    pub(super) fn is_acknowledged_by(&self, number: u32) -> bool {
+        self.sequence.place(number) >= self.next
+    }
+
     /// At `now` the sender answers what the other side `asked`. Where nothing else tells how far it
     /// is, that is no shorter than the way there and back, if it had been silent for as long.
     pub(super) fn answer(&mut self, now: Time, asked: Time) {
