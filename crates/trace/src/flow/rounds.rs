@@ -302,11 +302,12 @@ impl Rounds {
         }
     }
 
-    /// The stream is over; what is repeated now will never be answered.
-    pub fn end(&mut self, view: &View) {
+    /// The stream is over; what is repeated now will never be answered, and time in which nothing was
+    /// under way was `rest`.
+    pub fn end(&mut self, view: &View, rest: Hold) {
         self.pass(view);
         self.divide_silence(view, 1);
-        self.settle(Hold::Quiet, view.now, Duration::ZERO);
+        self.settle(rest, view.now, Duration::ZERO);
         if let Some(round) = self.round.take() {
             self.close(&round, view);
         }

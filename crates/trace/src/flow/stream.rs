@@ -403,6 +403,9 @@ impl Stream {
             ResentKind::Needless if again.is_timed_out() => {
                 // The sender's timer ran out all the same.
                 self.silences.beyond(self.passed_at.unwrap_or(active), now);
+                if self.next > self.una {
+                    self.silences.repeated(now);
+                }
                 self.rounds.settle(Hold::Silent, now, Duration::ZERO);
             }
             _ => {}
@@ -588,7 +591,8 @@ impl Stream {
             self.hear(underway.due.min(now), underway.ack);
         }
         let view = self.view(now);
-        self.rounds.end(&view);
+        let rest = if self.silences.is_unheard() { Hold::Silent } else { Hold::Quiet };
+        self.rounds.end(&view, rest);
         self.silences.end(now);
     }
 
