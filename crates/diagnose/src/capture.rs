@@ -1,8 +1,9 @@
 //! From a captured connection to verdicts: one per direction that carried data.
 
-use sweetspot_trace::flow::{Account, Connection, Ending, Hold, Silence, Stream};
+use sweetspot_trace::flow::{Account, Connection, Ending, Hold, Silence, Stream, Vantage};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
+use crate::path::{PathEstimate, Replay};
 use crate::remarks::remarks;
 use crate::{Class, Evidence, Facts, Failure, Flow, Limits, Seen, Stall};
 
@@ -34,7 +35,7 @@ pub fn spans(stream: &Stream, begun: Time, lasted: Duration) -> Vec<(Time, Time,
 /// What limits the data of `stream`, in `limits`, and what that rests on. The connection began at
 /// `begun`.
 pub fn judge(stream: &Stream, begun: Time, lasted: Duration) -> (Limits, Evidence) {
-    let evidence = evidence(stream, begun, lasted);
+    let mut evidence = evidence(stream, begun, lasted);
     let whole = Whole::new(stream, evidence.capacity);
     let mut limits = Limits::default();
     for (account, time) in stream.accounts().iter() {
@@ -43,6 +44,11 @@ pub fn judge(stream: &Stream, begun: Time, lasted: Duration) -> (Limits, Evidenc
     let time = limits.total().max(Duration::from_nanos(1));
     if evidence.unknown_because.is_some() {
         limits = Limits::only(Class::Unknown, time);
+    } else if whole.blind {
+        evidence.unknown_because = Some(
+            "the capture is far from the sender, and has neither the handshake nor timestamps to \
+             say how far",
+        );
     }
     (limits, evidence)
 }
@@ -57,6 +63,8 @@ fn capacity(stream: &Stream, goodput: Rate) -> Option<Rate> {
 struct Whole {
     capacity: Option<Rate>,
     window_known: bool,
+    /// Whether how far the sender is from the capture is unknown.
+    blind: bool,
     /// Whether trains show the path's capacity and not the sender's rate.
     trains_tell: bool,
 }
@@ -66,6 +74,7 @@ impl Whole {
         Whole {
             capacity,
             window_known: stream.counts().window_known,
+            blind: stream.is_blind(),
             // In a smaller flight every train of acknowledgements reaches over a pause.
             trains_tell: stream.flight().unwrap_or(stream.largest_flight())
                 >= Bytes::new(10 * stream.mss()),
@@ -83,6 +92,12 @@ fn class(account: &Account, whole: &Whole) -> Class {
         Hold::Opening => Class::Opportunity,
         // A slow bottleneck sets segments apart as pauses do, but behind a queue.
         Hold::Pausing if full && whole.trains_tell => Class::Bandwidth,
+        // Seen from afar, a sender that waits for acknowledgements and one that has nothing to send
+        // look the same.
+        Hold::Unseen => Class::Unknown,
+        Hold::Idle | Hold::Pausing | Hold::Doubling | Hold::Growing | Hold::Flat if whole.blind => {
+            Class::Unknown
+        }
         Hold::Idle | Hold::Pausing => Class::Application,
         Hold::Waiting => Class::WaitingForPeer,
         Hold::Quiet => Class::Idle,
@@ -114,7 +129,8 @@ fn evidence(stream: &Stream, begun: Time, lasted: Duration) -> Evidence {
     Evidence {
         goodput,
         capacity: capacity(stream, goodput),
-        best: best(stream),
+        // Without the way to the sender rounds are too short.
+        best: best(stream).filter(|_| stream.round_trips().vantage() != Vantage::Unknown),
         rtt_min: stream.round_trips().least(),
         rtt: stream.round_trips().median(),
         window: full.map(|(window, _)| window),
@@ -145,7 +161,7 @@ fn goodput(stream: &Stream) -> Rate {
     let active = first.zip(counts.last_ack.max(counts.last_data));
     let active = active.map_or(Duration::ZERO, |(first, last)| last.since(first));
     // Without acknowledgements what was sent must do.
-    let bytes = if counts.acks == 0 { counts.bytes } else { counts.acked };
+    let bytes = if counts.acked == 0 { counts.bytes } else { counts.acked };
     if active > Duration::ZERO { Bytes::new(bytes) / active } else { Rate::ZERO }
 }
 
@@ -179,6 +195,8 @@ fn one_sided(stream: &Stream) -> Option<&'static str> {
     let shut = stream.shut() > Duration::ZERO;
     if counts.acks == 0 && stream.silence().is_none() {
         Some("the capture has only one direction of it")
+    } else if counts.acked == 0 && counts.data_segments > 1 && stream.silence().is_none() && !shut {
+        Some("the capture has no acknowledgement of its data")
     } else if counts.data_segments == 0 && !shut {
         Some("the capture has only the acknowledgements of it")
     } else {
@@ -209,6 +227,10 @@ fn flow(connection: &Connection, side: usize) -> Flow {
     let sack = offers[0].zip(offers[1]).map(|(opener, opened)| opener.sack && opened.sack);
     let mut flow = Flow::new(connection.ends[side], connection.ends[1 - side], limits, &evidence);
     flow.facts = Some(Facts::new(stream, evidence.scale, sack));
+    let path = PathEstimate::new(stream, evidence.goodput, connection.ends[side].is_ipv6());
+    let held = [flow.verdict.share_of_time, limits.family_share(Class::Application)];
+    flow.replay = Some(Replay::new(flow.verdict.cause, held, &evidence, &path));
+    flow.path = Some(path);
     flow.remarks = remarks(connection, side);
     flow.seen =
         Some(Seen { begun: connection.begun, last: connection.last, packets: connection.packets });

@@ -168,6 +168,9 @@ fn measured(stream: &Stream) -> &'static str {
     let trips = stream.round_trips();
     match (trips.least(), trips.vantage(), stream.counts().timestamps) {
         (None, ..) => "not at all",
+        _ if trips.is_guessed() => {
+            "from data to its acknowledgement, and from requests to their answers"
+        }
         (Some(_), Vantage::Unknown, _) => "from data to its acknowledgement, one half of the way",
         (Some(_), Vantage::Sender, _) => "from data to its acknowledgement",
         (Some(_), _, true) => "from data to its acknowledgement, and by the echo of timestamps",

@@ -3,7 +3,9 @@ use std::net::SocketAddr;
 use serde::Serialize;
 use sweetspot_units::{Duration, Time};
 
+use crate::joined::Joined;
 use crate::limits::rounded;
+use crate::path::{PathEstimate, Replay, Simulation};
 use crate::{Class, Evidence, Facts, LimitVerdict, Limits};
 
 /// What is said of a flow: the data that one end of a connection sent.
@@ -43,6 +45,18 @@ pub struct Flow {
     /// What a capture shows in figures; live connections have none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub facts: Option<Facts>,
+    /// The path as a capture shows it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<PathEstimate>,
+    /// How to play the transfer again with its limit and without, or why that cannot be.
+    #[serde(skip)]
+    pub replay: Option<Result<Replay, String>>,
+    /// What two captures of it show together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub joined: Option<Joined>,
+    /// The transfer as a simulator played it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub simulated: Option<Simulation>,
 }
 
 /// The part of a capture that shows a connection.
@@ -97,6 +111,10 @@ impl Flow {
             zero_windows: evidence.zero_windows,
             seen: None,
             facts: None,
+            path: None,
+            replay: None,
+            joined: None,
+            simulated: None,
             verdict,
         }
     }

@@ -27,6 +27,15 @@ impl Limits {
         Class::ALL.into_iter().for_each(|class| self.add(class, other.time(class)));
     }
 
+    /// What came after `before`, which these limits began with.
+    pub fn since(&self, before: &Limits) -> Limits {
+        let mut limits = Limits::default();
+        for class in Class::ALL {
+            limits.add(class, self.time(class).saturating_sub(before.time(class)));
+        }
+        limits
+    }
+
     /// Gives the time of `class` to [`Class::Unknown`].
     pub fn disown(&mut self, class: Class) {
         let time = std::mem::take(&mut self.times[class as usize]);

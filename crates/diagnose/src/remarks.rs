@@ -1,6 +1,6 @@
 //! What should be known beside a verdict.
 
-use sweetspot_trace::flow::{Connection, Stream};
+use sweetspot_trace::flow::{Connection, Stream, Vantage};
 use sweetspot_units::Duration;
 
 /// A share of segments out of order that is worth a word.
@@ -97,6 +97,18 @@ fn vantage(connection: &Connection, stream: &Stream) -> Vec<String> {
             "the capture's clock has ticks of {}: shorter round trips are not told",
             tick.unwrap_or_default()
         ),
+    );
+    remark(
+        stream.round_trips().vantage() == Vantage::Unknown && stream.round_trips().samples() > 0,
+        "the round trip is uncertain: how far the capture is from the sender is unknown, and taken \
+         as nothing"
+            .to_owned(),
+    );
+    remark(
+        stream.round_trips().is_guessed(),
+        "the round trip is uncertain: it is taken from how soon a request was answered, and may be \
+         shorter"
+            .to_owned(),
     );
     remark(
         counts.acks > 0 && stream.round_trips().samples() == 0 && counts.bytes > 0,

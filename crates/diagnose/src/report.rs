@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use serde::Serialize;
-use sweetspot_trace::file::{CaptureError, Decoder, LARGEST_RECORD};
+use sweetspot_trace::file::{CaptureError, Decoder, LARGEST_RECORD, Record};
 use sweetspot_trace::flow::{Connection, Table};
 use sweetspot_trace::packet::{Dissector, PacketCounts, Segment};
 
@@ -56,7 +56,7 @@ impl std::error::Error for PassFailure {}
 /// # Errors
 /// If the bytes cannot be had, or it breaks off before its first packet.
 pub fn read(file: &mut dyn Read, most: usize) -> Result<DiagnosisReport, PassFailure> {
-    let mut reading = Reading { most, ..Reading::default() };
+    let mut reading = Reading::new(most);
     match reading.all(file) {
         Ok(()) => Ok(reading.report(None)),
         Err(PassFailure::Capture(error)) if reading.dissector.counts().packets > 0 => {
@@ -66,8 +66,9 @@ pub fn read(file: &mut dyn Read, most: usize) -> Result<DiagnosisReport, PassFai
     }
 }
 
-#[derive(Default)]
-struct Reading {
+/// A capture that is being read.
+#[derive(Debug, Default)]
+pub struct Reading {
     dissector: Dissector,
     table: Table,
     most: usize,
@@ -111,6 +112,25 @@ pub fn segments(
 }
 
 impl Reading {
+    /// Nothing was read yet; of all flows the `most` with the most payload will be kept.
+    pub fn new(most: usize) -> Reading {
+        Reading { most, ..Reading::default() }
+    }
+
+    /// Takes a packet.
+    pub fn take(&mut self, record: &Record<'_>) {
+        if let Ok(segment) = self.dissector.dissect(record)
+            && let Some(ended) = self.table.take(&segment)
+        {
+            keep(&mut self.kept, &mut self.left_out, self.most, &ended);
+        }
+    }
+
+    /// The connections under way.
+    pub fn table(&self) -> &Table {
+        &self.table
+    }
+
     fn all(&mut self, file: &mut dyn Read) -> Result<(), PassFailure> {
         let Reading { dissector, table, most, kept, left_out } = self;
         segments(file, dissector, &mut |segment| {
@@ -120,7 +140,8 @@ impl Reading {
         })
     }
 
-    fn report(mut self, unfinished: Option<CaptureError>) -> DiagnosisReport {
+    /// What it says; `unfinished` says why it ended before its end, if it did.
+    pub fn report(mut self, unfinished: Option<CaptureError>) -> DiagnosisReport {
         while let Some(connection) = self.table.drain() {
             keep(&mut self.kept, &mut self.left_out, self.most, &connection);
         }

@@ -145,9 +145,11 @@ fn stalled(percent: f64, e: &Evidence) -> String {
     if stall.beyond {
         return format!(
             "{percent} % of the time stalled: what the receiver had acknowledged {} after the \
-             beginning was sent again {} later. Its acknowledgement passed the capture and was \
+             beginning was sent again{} within {}. Its acknowledgement passed the capture and was \
              lost beyond it, or the sender fell silent.",
-            stall.after, stall.lasted
+            stall.after,
+            times("", stall.repeats),
+            stall.lasted
         );
     }
     if stall.unheard {

@@ -61,6 +61,7 @@ fn sent() -> Segment {
         header: 32,
         options: Options::default(),
         id: None,
+        ttl: 64,
     }
 }
 

@@ -5,10 +5,12 @@ use std::net::SocketAddr;
 
 use proptest::prelude::*;
 use proptest::sample::Index;
+use sweetspot_diagnose::path::Simulation;
 use sweetspot_diagnose::{Class, Flow, capture};
+use sweetspot_scenario::Scenario;
 use sweetspot_trace::flow::Table;
 use sweetspot_trace::packet::{Flags, Options, Segment, Timestamps};
-use sweetspot_units::{Duration, Time};
+use sweetspot_units::{Bytes, Duration, Time};
 
 const SENDER: ([u8; 4], u16) = ([192, 0, 2, 1], 40_000);
 const RECEIVER: ([u8; 4], u16) = ([192, 0, 2, 2], 80);
@@ -132,6 +134,7 @@ impl Model {
             header: 32,
             options,
             id: None,
+            ttl: 64,
         }
     }
 
@@ -288,5 +291,199 @@ proptest! {
         };
         let flows = flows(&model.play());
         prop_assert_eq!(flows[0].verdict.class, Class::ReceiverWindow, "{:?}", flows[0]);
+    }
+
+    /// Bursts that a bottleneck spreads out show its rate and the round trip wherever the capture was
+    /// taken, but at the receiver, where nobody waits; as a scenario they are the same.
+    #[test]
+    fn the_path_that_a_capture_shows_is_the_path_that_was(
+        mss in 500..1448u32,
+        delay in 5_000..100_000u64,
+        spacing in 50..2_000u64,
+        place in 0..=10u64,
+        segments in 20..60u32,
+        timestamps: bool,
+    ) {
+        let model = Model {
+            mss,
+            window: segments * mss,
+            delay,
+            spacing,
+            place,
+            rounds: 20,
+            first: segments,
+            doubles: false,
+            rest: 0,
+            closes: None,
+            loses: None,
+            timestamps,
+            handshake: true,
+        };
+        let flows = flows(&model.play());
+        let path = flows[0].path.as_ref().unwrap();
+        let header = if timestamps { 52 } else { 40 };
+        prop_assert_eq!(path.segment_bytes, u64::from(mss));
+        let rate = f64::from(mss + header) * 8e6 / spacing as f64;
+        let found = path.capacity_bps.value().unwrap().as_f64();
+        prop_assert!((found / rate - 1.0).abs() < 0.06, "{found} is not {rate}: {path:?}");
+        let rtt = path.rtt_s.value().unwrap().as_secs_f64() / (delay as f64 * 2e-6);
+        prop_assert!((rtt - 1.0).abs() < 0.05, "{rtt}: {path:?}");
+        prop_assert_eq!(path.loss.value().unwrap().get(), 0.0);
+        prop_assert!(path.buffer_bytes.value().is_none(), "nothing was lost: {path:?}");
+        let text = path.scenario("a path").unwrap();
+        let scenario = Scenario::parse(&text).unwrap();
+        let hop = &scenario.path.hops[0];
+        prop_assert_eq!(Some(hop.rate), path.capacity_bps.value());
+        prop_assert!(text.contains("assumed to be a bandwidth-delay product"));
+    }
+}
+
+#[test]
+fn what_a_sender_far_away_waits_for_is_not_told_without_a_round_trip() {
+    // Flights of ten segments each 80 ms, seen at the receiver from the middle on.
+    let model = Model {
+        mss: 1448,
+        window: 65_000,
+        delay: 40_000,
+        spacing: 200,
+        place: 16,
+        rounds: 60,
+        first: 10,
+        doubles: false,
+        rest: 0,
+        closes: None,
+        loses: None,
+        timestamps: false,
+        handshake: false,
+    };
+    let mut packets = model.play();
+    let near_by = flows(&packets).swap_remove(0);
+    let far = packets.iter_mut().filter(|p| p.source == SocketAddr::from(SENDER));
+    far.for_each(|packet| packet.ttl = 57);
+    let forwarded = flows(&packets).swap_remove(0);
+    assert_eq!(forwarded.rtt_min_s, None, "{forwarded:?}");
+    assert_eq!(forwarded.verdict.class, Class::Unknown, "{forwarded:?}");
+    assert!(forwarded.verdict.words.contains("far from the sender"), "{forwarded:?}");
+    assert_eq!(forwarded.expected_gain_bps, 0.0);
+    // On one network the round trip is what the capture shows.
+    assert_eq!(near_by.verdict.class, Class::Application, "{near_by:?}");
+    // And at the sender it is known, too.
+    let mut packets = Model { place: 0, ..model }.play();
+    let far = packets.iter_mut().filter(|p| p.source != SocketAddr::from(SENDER));
+    far.for_each(|packet| packet.ttl = 57);
+    let flow = flows(&packets).swap_remove(0);
+    assert_eq!(flow.facts.as_ref().map(|facts| facts.vantage), Some("sender"));
+    assert!(flow.remarks.iter().all(|remark| !remark.contains("uncertain")), "{flow:?}");
+}
+
+/// A connection seen at the client from its middle on, without timestamps, with a server far away
+/// that answers requests of two segments with four after `away` microseconds.
+fn asked_and_answered(away: u64, early: bool) -> Vec<Segment> {
+    let model = Model {
+        mss: 1000,
+        window: 60_000,
+        delay: 0,
+        spacing: 1,
+        place: 0,
+        rounds: 0,
+        first: 0,
+        doubles: false,
+        rest: 0,
+        closes: None,
+        loses: None,
+        timestamps: false,
+        handshake: false,
+    };
+    let mut packets = Vec::new();
+    let plain = Options::default();
+    for n in 0..10u32 {
+        let (now, sent) = (u64::from(n) * (2 * away + 3_000), 1 + n * 2000);
+        packets.push(model.sent(now, sent, 1000, ack(), plain));
+        packets.push(model.sent(now + 1_000, sent + 1000, 1000, ack(), plain));
+        if early {
+            // An answer to the first segment crosses the second.
+            let acked = Segment {
+                ttl: 50,
+                payload: 10,
+                ..model.heard(now + 1_500, 1 + n * 4010, sent + 1000, ack(), 60_000, plain)
+            };
+            packets.push(acked);
+        }
+        let first = 1 + n * 4010 + if early { 10 } else { 0 };
+        for k in 0..4u32 {
+            let at = now + 1_000 + away + u64::from(k) * 100;
+            let answer = model.heard(at, first + k * 1000, sent + 2000, ack(), 60_000, plain);
+            packets.push(Segment { ttl: 50, payload: 1000, ..answer });
+            let heard = first + (k + 1) * 1000;
+            packets
+                .push(Segment { ack: heard, ..model.sent(at + 10, sent + 2000, 0, ack(), plain) });
+        }
+    }
+    packets
+}
+
+#[test]
+fn how_soon_a_whole_request_is_answered_is_a_round_trip() {
+    for (away, early) in [(40_000, false), (200_000, false), (200_000, true)] {
+        let flows = flows(&asked_and_answered(away, early));
+        let server = flows.iter().find(|flow| flow.source == SocketAddr::from(RECEIVER)).unwrap();
+        if early {
+            // What crosses the request says nothing.
+            assert_eq!(server.rtt_min_s, None, "{server:?}");
+            continue;
+        }
+        // To the capture and back.
+        let rtt = server.rtt_min_s.unwrap();
+        let expected = away as f64 / 1e6;
+        assert!(
+            (rtt - expected).abs() < 0.01 * expected + 1e-4,
+            "{rtt} is not {expected}: {server:?}"
+        );
+        assert_eq!(server.verdict.class, Class::Application, "{server:?}");
+        assert!(server.remarks.iter().any(|remark| remark.contains("a request was answered")));
+    }
+}
+
+/// A transfer that its receiver's window held, 20 segments each 80 ms.
+fn held_by_the_window() -> Flow {
+    let model = Model {
+        mss: 1448,
+        window: 20 * 1448 / 16 * 16,
+        delay: 40_000,
+        spacing: 200,
+        place: 0,
+        rounds: 60,
+        first: 19,
+        doubles: false,
+        rest: 0,
+        closes: None,
+        loses: None,
+        timestamps: false,
+        handshake: true,
+    };
+    flows(&model.play()).swap_remove(0)
+}
+
+#[test]
+fn a_simulation_that_is_unlike_the_capture_is_not_shown() {
+    let flow = held_by_the_window();
+    assert_eq!(flow.verdict.class, Class::ReceiverWindow, "{flow:?}");
+    let replay = flow.replay.unwrap().unwrap();
+    // 19 segments each round of 80 ms and 20 gaps of 0.2 ms, 60 times.
+    assert!((4.7..5.1).contains(&replay.took.as_secs_f64()), "{:?}", replay.took);
+    let play = |factor: f64| {
+        Simulation::of(&replay, |_, settings| {
+            let held = settings.iter().any(|setting| setting.contains("sizing=fixed:"));
+            let took = if held { replay.took.scaled(factor) } else { Duration::from_secs(1) };
+            Ok((took, vec![(Duration::ZERO, Bytes::ZERO), (took, replay.size)]))
+        })
+    };
+    for factor in [0.7, 1.0, 1.4] {
+        let Simulation::Played(played) = play(factor) else { panic!("{factor}: not shown") };
+        assert_eq!(played.without_limit_s, 1.0);
+        assert!(played.words().contains("Assumed"), "{}", played.words());
+    }
+    for factor in [0.5, 2.0] {
+        assert!(matches!(play(factor), Simulation::Unknown { .. }), "{factor}: shown");
     }
 }

@@ -173,6 +173,26 @@ fn each_circumstance_of_a_receiver_has_its_class() {
 }
 
 #[test]
+fn a_receiver_whose_rate_doubles_each_round_trip_sees_its_sender_start() {
+    let mut live = Live::default();
+    // 40 kB, 80 kB, 160 kB ... in each 100 ms, far less than the window.
+    for n in 0..6u64 {
+        let at = Time::ZERO + Duration::from_millis(100) * n;
+        let received = Bytes::new(40_000 * ((1 << n) - 1));
+        live.handle(Sample { at, received, window: Some(Bytes::new(6_000_000)), ..receiver() });
+    }
+    assert_eq!(live.side(), Side::Receiver);
+    assert_eq!(live.limits().dominant(), Class::Opportunity);
+    // At a steady rate nobody starts.
+    for n in 1..20u64 {
+        let at = Time::ZERO + Duration::from_millis(500 + 100 * n);
+        let received = Bytes::new(40_000 * 31 + 640_000 * n);
+        live.handle(Sample { at, received, window: Some(Bytes::new(6_000_000)), ..receiver() });
+        assert_eq!(live.recent().dominant(), Class::Unknown, "{n}");
+    }
+}
+
+#[test]
 fn the_sweet_spot_is_the_best_rate_times_the_shortest_round_trip() {
     // 1250 segments of 1000 bytes in a second, times 40 ms.
     assert_eq!(after_a_second(bulk()).sweet_spot(), Some(Bytes::new(50_000)));

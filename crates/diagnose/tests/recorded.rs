@@ -2,7 +2,9 @@
 
 use proptest::prelude::*;
 use sweetspot_diagnose::Class;
-use sweetspot_diagnose::recorded::read;
+use sweetspot_diagnose::live::Sample;
+use sweetspot_diagnose::recorded::{read, written};
+use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 /// A measurement of NDT7 after `n` tenths of a second, of a download that the client's window
 /// holds: 100 kB at 100 ms are 8 Mbit/s, 100 kB in each tenth.
@@ -58,7 +60,66 @@ fn what_is_no_recording_says_what_it_is_not() {
     }
 }
 
+/// A sample as a kernel may give it, on the whole microseconds and bytes per second that a recording
+/// keeps.
+fn sample() -> impl Strategy<Value = Sample> {
+    let counts = (any::<u32>(), any::<u32>(), any::<u32>(), any::<u32>());
+    let windows = (proptest::option::of(any::<u32>()), proptest::option::of(any::<u32>()));
+    let words = (any::<bool>(), any::<bool>(), any::<bool>(), 0..16u8, 0..16u8);
+    let memory = (any::<u32>(), proptest::option::of(any::<u32>()), any::<u32>());
+    let pace = proptest::option::of(1..u64::from(u32::MAX));
+    (counts, windows, words, memory, pace).prop_map(
+        |((a, b, c, d), windows, words, memory, pace)| {
+            let bytes = |n: u32| Bytes::new(n.into());
+            let micros = |n: u32| Duration::from_micros(n.into());
+            Sample {
+                at: Time::ZERO + micros(a),
+                acked: bytes(b),
+                received: bytes(c),
+                delivered: d.into(),
+                busy: micros(b),
+                window_limited: micros(c),
+                buffer_limited: micros(d),
+                congestion_window: a,
+                slow_start_threshold: b,
+                under_way: c,
+                not_sent: bytes(d),
+                recovering: words.0,
+                model_based: words.1,
+                mss: bytes(a),
+                rtt: micros(d),
+                rtt_min: micros(a),
+                pacing_limit: pace.map(|bytes| Rate::from_bits_per_second(8 * bytes)),
+                starved: words.2,
+                queued: bytes(memory.0),
+                send_buffer: memory.1.map_or(Bytes::MAX, bytes),
+                peer_window: windows.0.map(bytes),
+                peer_scale: words.3,
+                scale: words.4,
+                segments: b.into(),
+                resent: c.into(),
+                timeouts: d.into(),
+                receiver_rtt: micros(c),
+                window: windows.1.map(bytes),
+                unread: bytes(memory.2),
+                out_of_order: a.into(),
+            }
+        },
+    )
+}
+
 proptest! {
+    #[test]
+    fn what_is_recorded_is_read_again(samples in prop::collection::vec(sample(), 2..5)) {
+        let ends = ["192.0.2.1:443", "[2001:db8::1]:5000"].map(|end| end.parse().unwrap());
+        let other = [ends[1], ends[0]];
+        let lines = samples.iter().flat_map(|s| [written(ends, s), written(other, s)]);
+        let recordings = read(&lines.collect::<Vec<_>>().join("\n")).unwrap();
+        prop_assert_eq!(recordings.len(), 2);
+        prop_assert_eq!(&recordings[0].samples, &samples);
+        prop_assert_eq!(recordings[1].ends, other);
+    }
+
     #[test]
     fn any_text_is_read_without_a_panic(text in ".{0,400}") {
         let _ = read(&text);

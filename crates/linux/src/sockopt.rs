@@ -32,6 +32,21 @@ pub(crate) fn set<T: Plain>(socket: impl AsFd, level: i32, name: i32, value: T) 
     check(rc).map(|_| ())
 }
 
+/// Attaches a classic BPF program, which the kernel copies.
+pub(crate) fn set_filter(socket: impl AsFd, program: &libc::sock_fprog) -> io::Result<()> {
+    // SAFETY: the program and its instructions live through the call.
+    let rc = unsafe {
+        libc::setsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_ATTACH_FILTER,
+            (&raw const *program).cast(),
+            mem::size_of::<libc::sock_fprog>() as libc::socklen_t,
+        )
+    };
+    check(rc).map(|_| ())
+}
+
 /// Sets an option to a string of bytes.
 pub(crate) fn set_bytes(socket: impl AsFd, level: i32, name: i32, value: &[u8]) -> io::Result<()> {
     // SAFETY: the pointer and length describe `value`, which lives through the call.

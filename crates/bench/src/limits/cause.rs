@@ -23,11 +23,21 @@ pub enum Cause {
     CleanPath,
     /// The flow ends after a few segments.
     ShortFlow,
+    /// The receiving host is gone from one moment on.
+    PeerGone,
+    /// It is away for some seconds.
+    Outage,
+    /// The receiver's acknowledgements pass it and do not reach the sender any more.
+    LostAcks,
+    /// A request, its answer, the next request.
+    PingPong,
+    /// A proxy ends the connection and hands the data on to a slow reader.
+    Proxy,
 }
 
 impl Cause {
     /// All of them.
-    pub const ALL: [Cause; 8] = [
+    pub const ALL: [Cause; 13] = [
         Cause::SmallReceiveBuffer,
         Cause::SmallSendBuffer,
         Cause::SlowReader,
@@ -36,6 +46,11 @@ impl Cause {
         Cause::SmallRouterBuffer,
         Cause::CleanPath,
         Cause::ShortFlow,
+        Cause::PeerGone,
+        Cause::Outage,
+        Cause::LostAcks,
+        Cause::PingPong,
+        Cause::Proxy,
     ];
 
     /// The correct class.
@@ -43,11 +58,12 @@ impl Cause {
         match self {
             Cause::SmallReceiveBuffer => Class::ReceiverWindow,
             Cause::SmallSendBuffer => Class::SenderWindow,
-            Cause::SlowReader => Class::ReceiverApplication,
-            Cause::SlowWriter => Class::Application,
+            Cause::SlowReader | Cause::Proxy => Class::ReceiverApplication,
+            Cause::SlowWriter | Cause::PingPong => Class::Application,
             Cause::RandomLoss | Cause::SmallRouterBuffer => Class::Congestion,
             Cause::CleanPath => Class::Bandwidth,
             Cause::ShortFlow => Class::Opportunity,
+            Cause::PeerGone | Cause::Outage | Cause::LostAcks => Class::Stalled,
         }
     }
 
@@ -62,6 +78,11 @@ impl Cause {
             Cause::SmallRouterBuffer => "small-router-buffer",
             Cause::CleanPath => "clean-path",
             Cause::ShortFlow => "short-flow",
+            Cause::PeerGone => "peer-gone",
+            Cause::Outage => "outage",
+            Cause::LostAcks => "lost-acks",
+            Cause::PingPong => "ping-pong",
+            Cause::Proxy => "proxy",
         }
     }
 }
@@ -81,6 +102,12 @@ pub struct FlowPlan {
     pub pause: Option<Duration>,
     /// Size of one write.
     pub piece: Bytes,
+    /// An end hears nothing for a while.
+    pub fault: Option<Fault>,
+    /// The receiver answers each piece with so many bytes, and the sender waits for that.
+    pub answer: Option<Bytes>,
+    /// The receiver hands the data on to another program of its host, which is the one that reads.
+    pub proxy: bool,
     /// The sender switches Nagle's algorithm off.
     pub no_delay: bool,
     /// The sender ends after this many bytes; `None`: when `lasts` is over.
@@ -88,14 +115,30 @@ pub struct FlowPlan {
     pub lasts: Duration,
 }
 
+/// An end of a connection to which no segment comes through.
+#[derive(Debug, Clone, Copy)]
+pub struct Fault {
+    /// Since when, from the beginning.
+    pub after: Duration,
+    /// How long; `None`: to the end.
+    pub lasts: Option<Duration>,
+    /// The sender hears nothing, or the receiver.
+    pub at_sender: bool,
+}
+
 /// A path's rate and round trip: Mbit/s, ms. The products, from 25 to 500 kB, are such that a
 /// flow of a few seconds leaves slow start, and that this machine emulates them well.
 const PATHS: [(u64, u64); 8] =
     [(20, 20), (50, 20), (10, 40), (20, 40), (50, 40), (10, 80), (20, 80), (50, 80)];
 
-/// A hundred flows: thirteen of each of the first four causes, twelve of the others.
+/// Two hundred flows: thirteen of each of the first four causes, twelve of the next four, twenty of
+/// each of the others.
 pub fn plans() -> Vec<FlowPlan> {
-    let count = |cause: Cause| if cause as usize <= Cause::SlowWriter as usize { 13 } else { 12 };
+    let count = |cause: Cause| match cause {
+        _ if cause <= Cause::SlowWriter => 13,
+        _ if cause <= Cause::ShortFlow => 12,
+        _ => 20,
+    };
     let all = Cause::ALL.into_iter().flat_map(|cause| (0..count(cause)).map(move |n| (cause, n)));
     all.map(|(cause, n)| plan(cause, n)).collect()
 }
@@ -122,6 +165,9 @@ fn plan(cause: Cause, n: usize) -> FlowPlan {
         read_at: None,
         pause: None,
         piece: Bytes::new(65_536),
+        fault: None,
+        answer: None,
+        proxy: false,
         no_delay: false,
         size: None,
         lasts: Duration::from_secs(3),
@@ -153,6 +199,21 @@ fn plan(cause: Cause, n: usize) -> FlowPlan {
             plan.lasts = Duration::from_secs(4);
         }
         Cause::CleanPath => plan.lasts = Duration::from_secs(4),
+        Cause::PeerGone | Cause::Outage | Cause::LostAcks => {
+            let after = Duration::from_millis([400, 700, 1000][strong]);
+            let lasts = (cause == Cause::Outage).then_some(Duration::from_secs(3));
+            plan.fault = Some(Fault { after, lasts, at_sender: cause == Cause::LostAcks });
+            plan.lasts = Duration::from_secs(6);
+        }
+        Cause::PingPong => {
+            (plan.piece, plan.no_delay) = (Bytes::new([300, 1200, 8000][strong]), true);
+            plan.answer = Some(Bytes::new([200, 100, 2000][strong]));
+        }
+        Cause::Proxy => {
+            plan.read_at = Some(rate.scaled([0.3, 0.2, 0.1][strong]));
+            plan.proxy = true;
+            plan.lasts = Duration::from_secs(6);
+        }
         Cause::ShortFlow => plan.size = Some(Bytes::new([5_000, 20_000, 60_000][strong])),
     }
     plan

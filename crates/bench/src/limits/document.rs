@@ -45,6 +45,10 @@ const VIEWS: [VantagePoint; 4] = [
             Cause::SlowWriter,
             Cause::RandomLoss,
             Cause::SmallRouterBuffer,
+            Cause::PeerGone,
+            Cause::Outage,
+            Cause::LostAcks,
+            Cause::PingPong,
         ],
         why: "A receiver sees its own window, its reader and queues on the path; what the sender \
               and losses do it can guess at best. Only the causes that it can tell apart are counted.",

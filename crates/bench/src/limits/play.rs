@@ -10,7 +10,7 @@ use sweetspot_linux::clock;
 use sweetspot_linux::tcp::options;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use super::cause::FlowPlan;
+use super::cause::{Fault, FlowPlan};
 use super::observe::KernelObserver;
 use super::watch::PacketCapture;
 
@@ -46,9 +46,20 @@ pub fn play(plan: &FlowPlan) -> Result<PlayedFlow, String> {
     let sender = connect(near, address, plan).map_err(context("cannot connect"))?;
     let until = clock::now() + plan.lasts;
     thread::scope(|scope| {
-        scope.spawn(|| write(sender, plan, until));
         let (receiver, _) = listener.accept().map_err(context("cannot accept"))?;
-        read(receiver, plan.read_at, until);
+        if let Some(fault) = plan.fault {
+            let deaf = if fault.at_sender { sender.try_clone() } else { receiver.try_clone() };
+            let deaf = deaf.map_err(context("cannot make an end deaf"))?;
+            scope.spawn(move || deafen(&deaf, fault, until));
+        }
+        scope.spawn(|| write(sender, plan, until));
+        match (plan.answer, plan.proxy) {
+            (Some(answer), _) => reply(receiver, plan.piece, answer),
+            (None, true) => {
+                hand_on(receiver, plan.read_at, until, far).map_err(context("cannot hand on"))?
+            }
+            (None, false) => read(receiver, plan.read_at, until),
+        }
         Ok::<(), String>(())
     })?;
     let finished = |watch: PacketCapture| watch.finish().map_err(context("cannot capture"));
@@ -84,6 +95,48 @@ fn connect(side: &Side, to: SocketAddr, plan: &FlowPlan) -> io::Result<TcpStream
     Ok(socket.into())
 }
 
+/// Makes an end deaf for the time of the fault.
+fn deafen(end: &TcpStream, fault: Fault, until: Time) {
+    let after = clock::now() + fault.after;
+    clock::sleep_until(after);
+    let _ = options::set_deaf(end, true);
+    if let Some(lasts) = fault.lasts {
+        clock::sleep_until((after + lasts).min(until));
+        let _ = options::set_deaf(end, false);
+    }
+}
+
+/// Answers each piece of `request` bytes with `answer` bytes.
+fn reply(mut client: TcpStream, request: Bytes, answer: Bytes) {
+    let mut piece = vec![0; request.get() as usize];
+    let answer = vec![0; answer.get() as usize];
+    let _ = client.set_nodelay(true);
+    while client.read_exact(&mut piece).is_ok() && client.write_all(&answer).is_ok() {}
+}
+
+/// A proxy: what comes `from` the sender goes to a reader on the same host, which reads at `rate`.
+fn hand_on(from: TcpStream, rate: Option<Rate>, until: Time, side: &Side) -> io::Result<()> {
+    let socket = |side: &Side| side.run(|| Socket::new(Domain::IPV4, Type::STREAM, None))?;
+    let inner = socket(side)?;
+    inner.bind(&SockAddr::from(SocketAddr::from((side.address(), 0))))?;
+    inner.listen(1)?;
+    let address = inner.local_addr()?;
+    let onward = socket(side)?;
+    // What a proxy buffers is small beside a transfer.
+    onward.set_send_buffer_size(32_768)?;
+    inner.set_recv_buffer_size(32_768)?;
+    onward.connect(&address)?;
+    let (reader, _) = inner.accept()?;
+    thread::scope(|scope| {
+        scope.spawn(move || read(reader.into(), rate, until));
+        let (mut from, mut onward) = (from, TcpStream::from(onward));
+        let _ = from.set_read_timeout(Some(StdDuration::from_secs(1)));
+        let _ = onward.set_write_timeout(Some(StdDuration::from_secs(1)));
+        let _ = io::copy(&mut from, &mut onward);
+    });
+    Ok(())
+}
+
 /// Reads until the end, or until the time is up, at a rate.
 fn read(mut from: TcpStream, rate: Option<Rate>, until: Time) {
     let mut piece = vec![0; READ_BYTES];
@@ -93,6 +146,8 @@ fn read(mut from: TcpStream, rate: Option<Rate>, until: Time) {
     let size = if rate.is_some() { READ_BYTES / 8 } else { READ_BYTES };
     while clock::now() < grace {
         match from.read(&mut piece[..size]) {
+            // Who hears nothing for a while stays.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock && clock::now() < until => {}
             Ok(0) | Err(_) => return,
             Ok(n) => {
                 if let Some(rate) = rate {
@@ -114,6 +169,12 @@ fn write(mut to: TcpStream, plan: &FlowPlan, until: Time) {
             Ok(n) => left -= n as u64,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(_) => return,
+        }
+        if let Some(answer) = plan.answer {
+            let mut answer = vec![0; answer.get() as usize];
+            if to.read_exact(&mut answer).is_err() {
+                return;
+            }
         }
         if let Some(pause) = plan.pause {
             due += pause;

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::Value;
+use sweetspot_linux::clock;
 use sweetspot_trace::file::{file_header, record_header};
 use sweetspot_units::{Duration, Time};
 
@@ -126,5 +127,106 @@ fn what_a_kernel_said_is_judged_like_a_live_connection() -> Tested {
     command.args(["diagnose", "--json", "--tcpinfo"]).arg(&file).stdin(Stdio::null());
     let flows = flows(&stdout(&command.output()?))?;
     assert_eq!(flows[0]["verdict"]["class"], "receiver_window", "{flows}");
+    Ok(())
+}
+
+/// Bursts of twenty segments each 80 ms, which leave a bottleneck every 0.2 ms; each packet with
+/// whether it is data, when in microseconds.
+fn bursts() -> Vec<(u64, bool, Vec<u8>)> {
+    let mut packets = Vec::new();
+    for n in 0..1000u32 {
+        let (burst, place) = (u64::from(n / 20), u64::from(n % 20));
+        let sent = burst * 84_000 + place;
+        packets.push((sent, true, packet([40_000, 80], 1 + n * 1000, 1, 1000)));
+        let acked = burst * 84_000 + 80_000 + place * 200;
+        packets.push((acked, false, packet([80, 40_000], 1, 1 + (n + 1) * 1000, 0)));
+    }
+    packets
+}
+
+/// The packets as a capture, in the order of their times.
+fn written(mut packets: Vec<(u64, bool, Vec<u8>)>) -> Vec<u8> {
+    packets.sort_by_key(|(at, ..)| *at);
+    let mut bytes = file_header(2000).to_vec();
+    for (at, _, frame) in packets {
+        let time = Time::ZERO + Duration::from_micros(at);
+        bytes.extend(record_header(time, frame.len(), frame.len()));
+        bytes.extend(frame);
+    }
+    bytes
+}
+
+#[test]
+fn the_path_that_a_capture_shows_can_be_played() -> Tested {
+    let dir = tempfile::tempdir()?;
+    let at = |name: &str| dir.path().join(name).display().to_string();
+    fs::write(at("bursts.pcap"), written(bursts()))?;
+    let output = sweetspot(&["diagnose", &at("bursts.pcap"), "--scenario", &at("path.toml")])?;
+    assert!(output.status.success(), "{}", stderr(&output));
+    let text = fs::read_to_string(at("path.toml"))?;
+    // 1,040 bytes each 0.2 ms are 41.6 Mbit/s; rates are kept to 3 %.
+    let rate =
+        text.lines().find_map(|line| line.strip_prefix("rate = \"")?.strip_suffix("bit/s\""));
+    let rate: f64 = rate.ok_or("no rate")?.parse()?;
+    assert!((40e6..43.5e6).contains(&rate), "{text}");
+    assert!(text.contains("rtt = \"80000us\""), "{text}");
+    let settings = ["--set", "duration=2s", "--set", "warmup=1s"];
+    let output = sweetspot(&[&["run", &at("path.toml")][..], &settings].concat())?;
+    assert!(output.status.success(), "{}", stderr(&output));
+    // Ten segments are no path.
+    fs::write(at("short.pcap"), capture())?;
+    let output = sweetspot(&["diagnose", &at("short.pcap"), "--scenario", &at("none.toml")])?;
+    assert!(!output.status.success() && stderr(&output).contains("capacity cannot be told"));
+    Ok(())
+}
+
+#[test]
+fn captures_at_both_ends_say_what_was_lost_between_them() -> Tested {
+    let dir = tempfile::tempdir()?;
+    let at = |name: &str| dir.path().join(name).display().to_string();
+    fs::write(at("sender.pcap"), written(bursts()))?;
+    // 10 ms away, with a clock that is 5 s ahead; the eighth segment does not get there.
+    let moved = bursts().into_iter().enumerate().filter(|(n, _)| *n != 14).map(|(_, packet)| {
+        let (at, data, frame) = packet;
+        (if data { at + 5_010_000 } else { at + 4_990_000 }, data, frame)
+    });
+    fs::write(at("receiver.pcap"), written(moved.collect()))?;
+    let files = ["--file", &at("sender.pcap"), "--file", &at("receiver.pcap")];
+    let output = sweetspot(&[&["diagnose", "--json"][..], &files].concat())?;
+    let joined = &flows(&stdout(&output))?[0]["joined"];
+    assert!((joined["rtt_s"].as_f64().unwrap_or(0.0) - 0.02).abs() < 1e-4, "{joined}");
+    assert!((joined["clock_offset_s"].as_f64().unwrap_or(0.0) - 5.0).abs() < 1e-4, "{joined}");
+    assert_eq!((&joined["data"]["lost"], &joined["acks"]["lost"]), (&1.into(), &0.into()));
+    let said = stdout(&sweetspot(&[&["diagnose"][..], &files].concat())?);
+    assert!(said.contains("1 of 1000 lost") || said.contains("1 of 999 lost"), "{said}");
+    Ok(())
+}
+
+#[test]
+fn a_capture_that_is_being_written_is_followed_to_its_end() -> Tested {
+    let dir = tempfile::tempdir()?;
+    let file = dir.path().join("growing.pcap");
+    let whole = capture();
+    let (first, second) = whole.split_at(whole.len() / 2);
+    fs::write(&file, first)?;
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sweetspot"));
+    let command = command.args(["diagnose", "--json", "--for", "3s", "--follow"]).arg(&file);
+    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
+    // The second half comes when the first has been told of.
+    clock::sleep_until(clock::now() + Duration::from_millis(1200));
+    fs::OpenOptions::new().append(true).open(&file)?.write_all(second)?;
+    let said = stdout(&child.wait_with_output()?);
+    let lines: Vec<Value> = said.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
+    let (report, tables) = lines.split_last().ok_or("nothing was said")?;
+    assert!(tables.len() >= 2, "{said}");
+    assert!(tables[0]["connections"][0]["bytes"].as_u64() < Some(10_000), "{said}");
+    assert_eq!(report["flows"][0]["bytes"], 10_000, "{said}");
+    Ok(())
+}
+
+#[test]
+fn what_is_no_device_and_no_file_cannot_be_followed() -> Tested {
+    let output = sweetspot(&["diagnose", "--follow", "no-such-device"])?;
+    assert!(!output.status.success() && stderr(&output).contains("ip link"), "{}", stderr(&output));
     Ok(())
 }

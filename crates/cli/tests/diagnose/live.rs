@@ -74,3 +74,50 @@ fn top_lists_a_connection_with_who_has_it_and_what_limits_it() -> Tested {
         Ok(())
     })
 }
+
+#[test]
+fn a_recording_is_judged_like_what_was_recorded() -> Tested {
+    let dir = tempfile::tempdir()?;
+    let file = dir.path().join("top.log").display().to_string();
+    while_somebody_writes_slowly(|ours| {
+        let end = ours.local_addr()?.to_string();
+        let top = ["top", "--once", "--interval", "1s", "--record", &file];
+        let said = sweetspot(&top)?;
+        assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+        let report =
+            stdout(&sweetspot(&["diagnose", "--json", "--flows", "10000", "--tcpinfo", &file])?);
+        let report: Value = serde_json::from_str(&report)?;
+        let flows = report["flows"].as_array().ok_or("no flows")?;
+        let flow = flows.iter().find(|flow| flow["source"] == end.as_str()).ok_or("not there")?;
+        assert_eq!(flow["verdict"]["class"], "application", "{flow}");
+        Ok(())
+    })
+}
+
+#[test]
+fn a_tap_says_what_limits_what_passes_it() -> Tested {
+    while_somebody_writes_slowly(|ours| {
+        let end = ours.local_addr()?.to_string();
+        let words = ["diagnose", "--follow", "lo", "--for", "3s", "--json", "--flows", "10000"];
+        let output = sweetspot(&words)?;
+        if String::from_utf8_lossy(&output.stderr).contains("CAP_NET_RAW") {
+            sweetspot_testing::skipped("no permission to tap a device (root)");
+            return Ok(());
+        }
+        let said = stdout(&output);
+        let lines: Vec<Value> = said.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
+        let (report, tables) = lines.split_last().ok_or("nothing was said")?;
+        assert!(tables.len() >= 2, "{said}");
+        let ours = |list: &Value| {
+            let list = list.as_array().cloned().unwrap_or_default();
+            list.into_iter().find(|flow| flow["source"] == end.as_str())
+        };
+        let recent = tables.last().and_then(|table| ours(&table["connections"]));
+        // A kilobyte each 20 ms are 0.4 Mbit/s.
+        let rate = recent.and_then(|flow| flow["goodput_bps"].as_f64()).unwrap_or(0.0);
+        assert!((1e5..1e6).contains(&rate), "{rate}");
+        let flow = ours(&report["flows"]).ok_or("not in the report")?;
+        assert_eq!(flow["verdict"]["class"], "application", "{flow}");
+        Ok(())
+    })
+}

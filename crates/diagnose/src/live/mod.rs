@@ -139,6 +139,8 @@ struct ConnectionHistory {
     least_receiver_rtt: Option<Duration>,
     /// The best rate between two samples, and the best while a queue stood: the capacity.
     fastest: Rate,
+    /// The last interval was that much better than all before it that its sender is starting.
+    starts: bool,
     capacity: Option<Rate>,
     rate: Rate,
     /// When the peer's window was last seen at less than half of its largest.
@@ -347,6 +349,8 @@ impl ConnectionHistory {
         if side == Side::Sender && now.queues(QUEUE_AFTER_LOSS) {
             self.capacity = self.capacity.max(Some(rate));
         }
+        let known = self.fastest.as_f64();
+        self.starts = known > 0.0 && rate.as_f64() >= STARTING * known;
         self.fastest = self.fastest.max(rate);
         let answered = now.acked > last.acked || now.delivered > last.delivered;
         let timeouts = now.timeouts.saturating_sub(last.timeouts);
@@ -369,6 +373,9 @@ impl ConnectionHistory {
         self.lost.is_some_and(|then| now.at.since(then) <= time)
     }
 }
+
+/// The least growth from sample to sample of a flow in slow start.
+const STARTING: f64 = 1.25;
 
 /// How far above its least a round trip stands where a queue does: small buffers fill before a
 /// loss as well, so that after one it takes more.

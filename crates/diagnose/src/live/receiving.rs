@@ -54,6 +54,9 @@ fn class(step: &Step, history: &ConnectionHistory) -> Class {
     // A hole holds the sender up for a round trip or two; what it does then is not seen here.
     if history.has_lost_within(now, least * ROUNDS + step.time) {
         Class::Congestion
+    } else if history.starts && history.loss_events == 0 {
+        // Each interval brings a quarter more than the best before: slow start (RFC 5681 §3.1).
+        Class::Opportunity
     } else {
         Class::Unknown
     }

@@ -2,7 +2,7 @@
 
 use sweetspot_units::{Bytes, Duration, Rate};
 
-use super::{ConnectionHistory, QUEUE, QUEUE_AFTER_LOSS, Sample, Side, Step};
+use super::{ConnectionHistory, QUEUE, QUEUE_AFTER_LOSS, STARTING, Sample, Side, Step};
 use crate::{Class, Limits};
 
 /// A congestion window this full binds: the kernel sends in pieces of several segments.
@@ -21,8 +21,6 @@ const AFTER_LOSS: Duration = Duration::from_secs(30);
 const MUCH_LESS: f64 = 0.5;
 /// Unanswered timeouts from which on the peer counts as silent.
 const SILENT: u64 = 2;
-/// The least growth per sample of a flow in BBR's start-up.
-const STARTING: f64 = 1.25;
 
 /// Divides the time between two samples.
 pub fn divide(step: &Step, history: &ConnectionHistory) -> Limits {

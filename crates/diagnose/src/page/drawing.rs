@@ -17,6 +17,8 @@ pub struct Drawing {
     seen: Seen,
     source: std::net::SocketAddr,
     first: Option<u64>,
+    /// When the first data passed, in microseconds.
+    began: Option<u64>,
     /// The highest acknowledgement that passed.
     acked: u64,
     bins: Vec<Bin>,
@@ -89,6 +91,7 @@ impl Drawing {
             seen,
             source,
             first: None,
+            began: None,
             acked: 0,
             bins: vec![Bin::default(); BINS],
             data: Vec::new(),
@@ -133,6 +136,7 @@ impl Drawing {
         let first = segment.seq.wrapping_add(segment.flags.syn.into());
         let start = stream.position(first);
         let base = *self.first.get_or_insert(start);
+        self.began.get_or_insert(now);
         let (start, end) =
             (start.saturating_sub(base), (start + u64::from(segment.payload)).saturating_sub(base));
         let flight = stream.under_way().get();
@@ -194,6 +198,11 @@ impl Drawing {
 
     fn lasts(&self) -> u64 {
         self.seen.last.since(self.seen.begun).as_micros()
+    }
+
+    /// When the first data passed, in microseconds from the connection's beginning.
+    pub fn began(&self) -> Option<u64> {
+        self.began
     }
 
     /// Nothing more comes.

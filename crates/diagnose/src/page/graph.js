@@ -16,9 +16,10 @@ function draw(section, graph) {
   let from = 0, to = all, pointer = null, queued = false;
   const found = new Set(graph.spans.map(s => s[2]));
   const keys = [["data", "data"], ["ack", "acknowledged"], ["window", "window's edge"], ["again", "retransmitted"], ["sack", "acknowledged selectively"]]
-    .map(([c, w]) => `<span class="key"><i style="background:var(--${c})"></i>${w}</span> `)
-    .concat([...found].sort((a, b) => a - b).map(c => `<span class="key"><i style="background:${BAND[c]}"></i>${data.classes[c]}</span> `));
-  section.querySelector(".keys").innerHTML = keys.join("") + "<br>Wheel or + and &minus; zoom, dragging or arrows move, 0 shows all.";
+    .map(([c, w]) => `<span><i style="background:var(--${c})"></i>${w}</span>`)
+    .concat(graph.simulated.length ? ['<span><i class="dashed"></i>simulated without the limit</span>'] : [])
+    .concat([...found].sort((a, b) => a - b).map(c => `<span><i style="background:${BAND[c]}"></i>${data.classes[c]}</span>`));
+  section.querySelector(".keys").innerHTML = keys.join(" ") + "<br>Wheel or + and &minus; zoom, dragging or arrows move, 0 shows all.";
   // The bins as curves: flight, window, round trip, rate over a fiftieth of the time.
   const bins = graph.bins, wide = Math.max(1, Math.round(3000 / 150));
   const rates = [];
@@ -81,6 +82,11 @@ function draw(section, graph) {
         step(graph.acks, a => a[0], a => a[2], tone("window"));
         for (const d of graph.data) if (visible(d[0])) bar(x(d[0]), d[1], d[2], tone("data"), 1.6);
         step(graph.acks, a => a[0], a => a[1], tone("ack"));
+      }
+      if (graph.simulated.length) {
+        context.strokeStyle = tone("ink"); context.lineWidth = 1.6; context.setLineDash([7, 4]); context.beginPath();
+        graph.simulated.forEach(([t, s], i) => i ? context.lineTo(x(t), y(s)) : context.moveTo(x(t), y(s)));
+        context.stroke(); context.setLineDash([]);
       }
       for (const s of graph.sacks) if (visible(s[0])) bar(x(s[0]), s[1], s[2], tone("sack"), 1);
       for (const r of graph.again) if (visible(r[0])) {
@@ -182,6 +188,7 @@ function draw(section, graph) {
   });
   window.addEventListener("resize", again);
   window.addEventListener("beforeprint", paint);
+  matchMedia("print").addEventListener("change", paint);
   matchMedia("(prefers-color-scheme:dark)").addEventListener("change", again);
   paint();
 }

@@ -14,6 +14,7 @@ use serde::Serialize;
 pub use drawing::Drawing;
 
 use self::story::story;
+use crate::path::Simulation;
 use crate::{Class, Flow};
 
 /// The page on `flows` of the capture called `name`, each with its drawing if there is one.
@@ -24,7 +25,12 @@ pub fn page(name: &str, flows: &[(Flow, Option<Drawing>)]) -> String {
     for (n, (flow, drawing)) in flows.iter().enumerate() {
         let _ = write!(overview, "{}", row(n, flow));
         let _ = write!(sections, "{}", section(n, flow, drawing.is_some()));
-        data.extend(drawing.iter().map(|drawing| Graph { n, drawing: drawing.finished() }));
+        let simulated = simulated(flow, drawing.as_ref());
+        data.extend(drawing.iter().map(|drawing| Graph {
+            n,
+            simulated: simulated.clone(),
+            drawing: drawing.finished(),
+        }));
     }
     format!(
         r#"<!doctype html>
@@ -72,8 +78,20 @@ struct Data<'a> {
 #[derive(Serialize)]
 struct Graph<'a> {
     n: usize,
+    /// What would have been acknowledged by when without the limit: microseconds, bytes.
+    simulated: Vec<(u64, u64)>,
     #[serde(flatten)]
     drawing: drawing::Finished<'a>,
+}
+
+/// The simulated transfer, from when the real one began.
+fn simulated(flow: &Flow, drawing: Option<&Drawing>) -> Vec<(u64, u64)> {
+    let (Some(Simulation::Played(simulated)), Some(begun)) =
+        (&flow.simulated, drawing.and_then(Drawing::began))
+    else {
+        return Vec::new();
+    };
+    simulated.curve.iter().map(|(at, bytes)| (begun + at.as_micros(), bytes.get())).collect()
 }
 
 fn classes() -> Vec<&'static str> {
@@ -102,11 +120,21 @@ fn section(n: usize, flow: &Flow, drawn: bool) -> String {
     } else {
         ""
     };
+    let simulated = match &flow.simulated {
+        Some(Simulation::Played(simulated)) => format!("<p>{}</p>", escape(&simulated.words())),
+        Some(Simulation::Unknown { unknown }) => {
+            format!(
+                "<p class=\"evidence\">Not simulated without the limit: {}.</p>",
+                escape(unknown)
+            )
+        }
+        None => String::new(),
+    };
     let remarks: String =
         flow.remarks.iter().map(|remark| format!("<li>{}</li>", escape(remark))).collect();
     format!(
         "<section id=\"f{n}\" data-n=\"{n}\">\n<h2>{} &rarr; {}</h2>\n\
-         <p class=\"story\">{} {} {}</p>\n{graph}\n<p>{}</p>\n<p>{}</p>\n<ul>{remarks}</ul>\n</section>\n",
+         <p class=\"story\">{} {} {}</p>\n{graph}\n<p>{}</p>\n<p>{}</p>\n{simulated}\n<ul>{remarks}</ul>\n</section>\n",
         flow.source,
         flow.destination,
         escape(&first),

@@ -1,10 +1,14 @@
 //! Accounts that a kernel gave of a connection earlier, as files keep them: the measurements of
-//! M-Lab's NDT7 and logs of `ss -ti`, through the rules for live connections.
+//! M-Lab's NDT7, recordings of `top`, which are of the same form, and logs of `ss -ti`, through the
+//! rules for live connections.
 
 mod ndt7;
 mod ss;
 
+use std::collections::HashSet;
 use std::net::SocketAddr;
+
+pub use self::ndt7::written;
 
 use sweetspot_units::Time;
 
@@ -23,6 +27,11 @@ pub struct Recording {
 impl Recording {
     /// What is said of it.
     pub fn flow(&self) -> Flow {
+        self.told().0
+    }
+
+    /// What is said of it, and whether the end that was asked sends or receives.
+    fn told(&self) -> (Flow, Side) {
         let mut live = Live::default();
         let mut last = Time::ZERO;
         for sample in &self.samples {
@@ -35,8 +44,25 @@ impl Recording {
             Side::Sender => (local, remote),
             Side::Receiver => (remote, local),
         };
-        Flow::new(source, destination, *live.limits(), &evidence)
+        (Flow::new(source, destination, *live.limits(), &evidence), live.side())
     }
+}
+
+/// What is said of all `recordings`; where both ends of a connection were asked, by its sender, who
+/// knows more.
+pub fn flows(recordings: &[Recording]) -> Vec<Flow> {
+    let told: Vec<(Flow, Side)> = recordings.iter().map(Recording::told).collect();
+    let sent: HashSet<[SocketAddr; 2]> = told
+        .iter()
+        .filter(|(_, side)| *side == Side::Sender)
+        .map(|(flow, _)| [flow.source, flow.destination])
+        .collect();
+    told.into_iter()
+        .filter(|(flow, side)| {
+            *side == Side::Sender || !sent.contains(&[flow.source, flow.destination])
+        })
+        .map(|(flow, _)| flow)
+        .collect()
 }
 
 /// Reads the recordings in `text`; the error says what it is not.

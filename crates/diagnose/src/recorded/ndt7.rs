@@ -1,9 +1,10 @@
 //! NDT7's result files (github.com/m-lab/ndt-server, data/ and spec/): JSON that holds arrays of
 //! measurements, each with the kernel's `TCPInfo`; or one measurement a line.
 
+use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use serde_json::{Deserializer, Value};
+use serde_json::{Deserializer, Value, json};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use super::Recording;
@@ -18,9 +19,18 @@ pub fn read(text: &str) -> Result<Vec<Recording>, String> {
         documents.push(document.map_err(|error| format!("it is not JSON: {error}"))?);
     }
     let mut recordings = Vec::new();
-    // One measurement a line: together they are an array.
+    let mut index = HashMap::new();
+    // One measurement a line: those of a connection together are an array.
     if documents.iter().any(|document| document.get("TCPInfo").is_some()) {
-        collect(&Value::Array(documents), UNKNOWN, 0, &mut recordings);
+        for document in &documents {
+            let Some(sample) = measurement(document) else { continue };
+            let ends = connection(document).unwrap_or(UNKNOWN);
+            let known = index.entry(ends).or_insert_with(|| {
+                recordings.push(Recording { ends, samples: Vec::new() });
+                recordings.len() - 1
+            });
+            recordings[*known].samples.push(sample);
+        }
     } else {
         documents.iter().for_each(|document| collect(document, UNKNOWN, 0, &mut recordings));
     }
@@ -82,6 +92,12 @@ fn measurement(value: &Value) -> Option<Sample> {
         |name: &str| number(name).map(|bytes| Rate::from_bits_per_second(bytes.saturating_mul(8)));
     // Linux says with all bits that there is no limit.
     let unlimited = |bytes: u64| bytes >= u64::from(u32::MAX);
+    // Beside the kernel's account, in recordings of this program.
+    let beside = value.get("Memory");
+    let memory = |name: &str| beside?.get(name)?.as_u64().map(Bytes::new);
+    // Of kernels that do not tell it, NDT7 writes 0.
+    let window =
+        |name: &str| number(name).filter(|bytes| *bytes > 0 || beside.is_some()).map(Bytes::new);
     let scale = count("WScale");
     Some(Sample {
         at: Time::ZERO + Duration::from_micros(number("ElapsedTime")?),
@@ -105,18 +121,67 @@ fn measurement(value: &Value) -> Option<Sample> {
         rtt_min: micros("MinRTT"),
         pacing_limit: number("MaxPacingRate").filter(|b| !unlimited(*b)).and(rate("MaxPacingRate")),
         starved: count("AppLimited") != 0,
-        queued: Bytes::ZERO,
+        queued: memory("Queued").unwrap_or(Bytes::ZERO),
         // Where it is not known it is never full.
-        send_buffer: Bytes::MAX,
-        peer_window: number("SndWnd").filter(|window| *window > 0).map(Bytes::new),
+        send_buffer: memory("SendBuffer").unwrap_or(Bytes::MAX),
+        peer_window: window("SndWnd"),
         peer_scale: (scale & 0xf) as u8,
         scale: (scale >> 4 & 0xf) as u8,
         segments: count("DataSegsOut"),
         resent: count("TotalRetrans"),
         timeouts: count("TotalRTO"),
         receiver_rtt: micros("RcvRTT"),
-        window: number("RcvWnd").filter(|window| *window > 0).map(Bytes::new),
-        unread: Bytes::ZERO,
+        window: window("RcvWnd"),
+        unread: memory("Unread").unwrap_or(Bytes::ZERO),
         out_of_order: count("RcvOooPack"),
     })
+}
+
+/// A measurement of a connection between `ends`, the first of which was asked, as NDT7 writes it,
+/// on one line; with the socket's memory, which NDT7 does not keep, beside it.
+pub fn written(ends: [SocketAddr; 2], sample: &Sample) -> String {
+    let s = sample;
+    let micros = Duration::as_micros;
+    let mut info = json!({
+        "ElapsedTime": s.at.as_nanos() / 1000,
+        "BytesAcked": s.acked.get().saturating_add(1),
+        "BytesReceived": s.received.get(),
+        "Delivered": s.delivered,
+        "BusyTime": micros(s.busy),
+        "RWndLimited": micros(s.window_limited),
+        "SndBufLimited": micros(s.buffer_limited),
+        "SndCwnd": s.congestion_window,
+        "SndSsThresh": s.slow_start_threshold,
+        "Unacked": s.under_way,
+        "NotsentBytes": s.not_sent.get(),
+        "CAState": if s.recovering { 3 } else { 0 },
+        "SndMSS": s.mss.get(),
+        "RTT": micros(s.rtt),
+        "MinRTT": micros(s.rtt_min),
+        "MaxPacingRate": s.pacing_limit.map_or(u64::MAX, Rate::bytes_per_second),
+        "AppLimited": u8::from(s.starved),
+        "WScale": u64::from(s.scale & 0xf) << 4 | u64::from(s.peer_scale & 0xf),
+        "DataSegsOut": s.segments,
+        "TotalRetrans": s.resent,
+        "TotalRTO": s.timeouts,
+        "RcvRTT": micros(s.receiver_rtt),
+        "RcvOooPack": s.out_of_order,
+    });
+    for (name, window) in [("SndWnd", s.peer_window), ("RcvWnd", s.window)] {
+        if let Some(window) = window {
+            info[name] = window.get().into();
+        }
+    }
+    let mut measurement = json!({
+        "ConnectionInfo": { "Server": ends[0].to_string(), "Client": ends[1].to_string() },
+        "Memory": { "Queued": s.queued.get(), "Unread": s.unread.get() },
+        "TCPInfo": info,
+    });
+    if s.send_buffer != Bytes::MAX {
+        measurement["Memory"]["SendBuffer"] = s.send_buffer.get().into();
+    }
+    if s.model_based {
+        measurement["BBRInfo"] = json!({});
+    }
+    measurement.to_string()
 }

@@ -9,8 +9,10 @@ use sweetspot_units::Time;
 use crate::check;
 
 mod batch;
+mod tap;
 
 pub use batch::MAX_BATCH_FRAMES;
+pub use tap::PacketTap;
 
 /// A packet socket bound to one device. It receives frames through a TPACKET_V2 ring, with their arrival times, and
 /// sends without a queueing discipline.

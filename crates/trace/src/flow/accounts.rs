@@ -12,6 +12,8 @@ pub enum Hold {
     /// Everything was acknowledged and the window open, yet nothing was sent, though it was this
     /// side's turn.
     Idle,
+    /// Nothing passed, and what the sender waited for cannot be told: how far it is is unknown.
+    Unseen,
     /// Nothing was under way, and it was the other side's turn to send.
     Waiting,
     /// Nothing was under way in either direction for long, or ever again.

@@ -47,6 +47,8 @@ pub struct Connection {
     /// What each end sent, in the order of `ends`.
     pub streams: [Stream; 2],
     finished: [bool; 2],
+    /// Whether each end is on the network of the capture, by its latest packet.
+    local: [Option<bool>; 2],
     duplicates: Duplicates,
     turns: Turns,
     /// The greatest length of which all times since the beginning are multiples, in nanoseconds.
@@ -70,6 +72,7 @@ impl Connection {
             backward: 0,
             streams: [Stream::default(), Stream::default()],
             finished: [false; 2],
+            local: [None; 2],
             duplicates: Duplicates::default(),
             turns: Turns::default(),
             tick: 0,
@@ -103,8 +106,13 @@ impl Connection {
         self.packets += 1;
         self.tick = gcd(self.tick, now.since(self.begun).as_nanos());
         self.streams.iter_mut().for_each(|stream| stream.pass(now));
+        self.local[side] = Some(segment.is_local());
         let opened = self.handshake.take(side, &segment);
         let [own, other] = if side == 0 { [0, 1] } else { [1, 0] };
+        if let [Some(near), Some(far)] = [self.local[own], self.local[other]] {
+            self.streams[own].place(near, far);
+            self.streams[other].place(far, near);
+        }
         if segment.flags.syn {
             self.streams[own].synchronise(&segment);
         }
@@ -136,6 +144,12 @@ impl Connection {
     fn speak(&mut self, own: usize, segment: &Segment) {
         let answers = self.turns.answers(own);
         if self.streams[own].is_new(segment) {
+            // What answers all of a request was sent after it arrived.
+            if let Some(asked) = self.turns.asked(own)
+                && self.streams[1 - own].is_acknowledged_by(segment.ack)
+            {
+                self.streams[own].answer(segment.time, asked);
+            }
             let doing = self.turns.spoken(own, segment.time);
             for (stream, hold) in self.streams.iter_mut().zip(doing) {
                 stream.settle(segment.time, hold);

@@ -21,6 +21,8 @@ pub struct Duplicates {
 #[derive(Debug, Default)]
 struct Side {
     recent: Vec<(Fingerprint, Time)>,
+    /// The latest SYN.
+    synchronised: Option<(Fingerprint, Time)>,
     oldest: usize,
     /// The side gives packets of different content the same identification.
     constant: bool,
@@ -40,14 +42,21 @@ struct Fingerprint {
 impl Duplicates {
     /// Whether `segment` of `side` is a copy of one that passed shortly before.
     pub fn is_copy(&mut self, side: usize, segment: &Segment) -> bool {
-        let Some(id) = segment.id.filter(|id| *id != 0) else { return false };
         let side = &mut self.sides[side];
-        if side.constant {
-            return false;
-        }
         let clock = segment.options.timestamps.map_or(0, |t| t.value);
         let Segment { window, seq, ack, payload, .. } = *segment;
+        let id = segment.id.unwrap_or(0);
         let print = Fingerprint { id, window, seq, ack, payload, clock };
+        if segment.flags.syn {
+            // A SYN is not sent again for a second (RFC 6298 §2.1); Linux answers one with the
+            // identification 0.
+            let before = side.synchronised.replace((print, segment.time));
+            return before
+                .is_some_and(|(twin, at)| twin == print && segment.time.since(at) <= SOON);
+        }
+        if side.constant || id == 0 {
+            return false;
+        }
         if let Some((twin, at)) = side.recent.iter_mut().find(|(other, _)| other.id == id) {
             if *twin == print {
                 let soon = segment.time.since(*at) <= SOON;

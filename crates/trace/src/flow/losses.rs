@@ -129,8 +129,10 @@ impl Losses {
         }
         let timed_out = kind == ResentKind::Timeout && again.pause >= LEAST_TIMEOUT;
         self.resent.timeouts += u64::from(timed_out);
-        if self.recovery.is_none() || timed_out {
-            self.resent.events += u64::from(self.recovery.is_none());
+        // What was sent since the recovery began and is lost, too, is another event (RFC 6675 §5).
+        let another = self.recovery.is_none_or(|recovery| again.end > recovery.point);
+        if another || timed_out {
+            self.resent.events += u64::from(another);
             self.recovery = Some(Recovery { point: again.next, kind });
         }
         self.last_loss = Some(again.now);

@@ -41,6 +41,10 @@ pub struct RoundTrips {
     timed: VecDeque<TimedSegment>,
     clocks: VecDeque<(u32, Time)>,
     last_echo: Option<u32>,
+    /// Whether sender and receiver are on the network of the capture.
+    local: Option<[bool; 2]>,
+    /// The way to the sender is known from how soon it answered requests alone.
+    guessed: bool,
     /// Half trips to the receiver.
     pub down: HalfTrips,
     /// Half trips to the sender.
@@ -146,13 +150,8 @@ impl RoundTrips {
     }
 
     /// Data of the sender passed that echoes the receiver's clock for the first time: how long the
-    /// echo took. That is a sample of the path, unless the sender `paused`.
-    pub fn echo(
-        &mut self,
-        now: Time,
-        timestamps: Option<Timestamps>,
-        paused: bool,
-    ) -> Option<Duration> {
+    /// echo took. That is a sample of the path, unless the sender paused.
+    pub fn echo(&mut self, now: Time, timestamps: Option<Timestamps>) -> Option<Duration> {
         let echo = timestamps?.echo;
         if self.last_echo.replace(echo) == Some(echo) {
             return None;
@@ -160,15 +159,39 @@ impl RoundTrips {
         let index = self.clocks.iter().position(|(clock, _)| *clock == echo)?;
         let (_, sent) = self.clocks[index];
         self.clocks.drain(..=index);
-        let took = now.since(sent);
-        if !paused {
+        Some(now.since(sent))
+    }
+
+    /// Whether the sender, and the receiver, are on the network of the capture.
+    pub fn place(&mut self, sender: bool, receiver: bool) {
+        self.local = Some([sender, receiver]);
+    }
+
+    /// A request was answered after `took`: that is a sample of the way to the sender where there is
+    /// no better one. Returns whether it was taken.
+    pub fn guess(&mut self, took: Duration) -> bool {
+        self.guessed |= self.is_blind();
+        if self.guessed {
             self.up.add(took);
         }
-        Some(took)
+        self.guessed
+    }
+
+    /// Whether the round trip rests on how soon requests were answered, so that it may be shorter.
+    pub fn is_guessed(&self) -> bool {
+        self.guessed
+    }
+
+    /// Whether the way to the sender is long and how long is unknown.
+    pub fn is_blind(&self) -> bool {
+        self.up.least.is_none() && matches!(self.local, Some([false, _]))
     }
 
     /// The shortest round trip.
     pub fn least(&self) -> Option<Duration> {
+        if self.is_blind() {
+            return None;
+        }
         sum(self.down.least(), self.up.least())
     }
 
@@ -182,6 +205,9 @@ impl RoundTrips {
 
     /// The latest round trip, of the two halves' latest.
     pub fn latest(&self) -> Option<Duration> {
+        if self.is_blind() {
+            return None;
+        }
         match self.vantage() {
             Vantage::Sender => sum(self.down.latest, self.up.least),
             Vantage::Receiver => sum(self.up.latest, self.down.least),
@@ -205,6 +231,9 @@ impl RoundTrips {
     }
 
     fn combine(&self, of: impl Fn(&HalfTrips) -> Option<Duration>) -> Option<Duration> {
+        if self.is_blind() {
+            return None;
+        }
         let whole = match self.vantage() {
             Vantage::Sender => sum(of(&self.down), self.up.least()),
             Vantage::Receiver => sum(of(&self.up), self.down.least()),
@@ -228,7 +257,12 @@ impl RoundTrips {
     /// Where the capture was taken.
     pub fn vantage(&self) -> Vantage {
         let (Some(down), Some(up)) = (self.down.least(), self.up.least()) else {
-            return Vantage::Unknown;
+            // Routers count packets' time to live down.
+            return match self.local {
+                Some([true, false]) => Vantage::Sender,
+                Some([false, true]) => Vantage::Receiver,
+                Some([true, true] | [false, false]) | None => Vantage::Unknown,
+            };
         };
         // A quarter: delayed acknowledgements and slow hosts blur the two ends.
         if up * 4 <= down {

@@ -31,13 +31,16 @@ struct Round {
     paused: Duration,
     /// Whether a full segment was sent.
     full: bool,
+    /// Whether nothing was under way before it.
+    fresh: bool,
     shut: Duration,
     busy: Duration,
     /// Of `busy`, what passed since the peer last moved on.
     unanswered: Duration,
 }
 
-/// A round after which nothing was under way: what comes next says whether there was more to send.
+/// A round after which nothing was under way, or in which all of a burst had gone: what comes next
+/// says whether there was more to send.
 #[derive(Debug)]
 struct Pending {
     account: Account,
@@ -130,7 +133,9 @@ impl Held {
 #[derive(Debug)]
 pub struct Rounds {
     round: Option<Round>,
-    pending: Option<Pending>,
+    pending: Vec<Pending>,
+    /// The last segment was not full: all that there was had gone.
+    drained: bool,
     last_hold: Option<Hold>,
     /// Whether an acknowledgement ended the sender's last pause.
     prompted: bool,
@@ -162,7 +167,8 @@ impl Default for Rounds {
     fn default() -> Rounds {
         Rounds {
             round: None,
-            pending: None,
+            pending: Vec::new(),
+            drained: false,
             last_hold: None,
             // Nobody waited before the first flight.
             prompted: true,
@@ -246,18 +252,20 @@ impl Rounds {
     pub fn sent(&mut self, view: &View, sending: &Sending) {
         self.since.get_or_insert(view.now);
         self.spoke = true;
-        if let Some(Pending { mut account, busy, until, full }) = self.pending.take() {
-            if sending.answers {
+        let flight = view.next - view.una;
+        let fresh = flight <= sending.bytes;
+        for Pending { mut account, busy, until, full } in self.pending.drain(..) {
+            if fresh && sending.answers {
                 // What was sent was a request or an answer, and then it was the other's turn.
                 account.hold = Hold::Waiting;
-            } else if sending.pause == Some(false) || !full {
+            } else if fresh && (sending.pause == Some(false) || !full) {
                 // What was sent was all there was.
                 account.hold = Hold::Idle;
             }
             self.accounts.book(account, busy, until);
         }
-        let flight = view.next - view.una;
-        let round = self.round.get_or_insert_with(|| Round::new(view));
+        self.drained = !sending.full;
+        let round = self.round.get_or_insert_with(|| Round { fresh, ..Round::new(view) });
         round.flight = round.flight.max(flight);
         round.full |= sending.full;
         if view.room() < round.room {
@@ -294,15 +302,16 @@ impl Rounds {
         }
     }
 
-    /// The stream is over; what is repeated now will never be answered.
-    pub fn end(&mut self, view: &View) {
+    /// The stream is over; what is repeated now will never be answered, and time in which nothing was
+    /// under way was `rest`.
+    pub fn end(&mut self, view: &View, rest: Hold) {
         self.pass(view);
         self.divide_silence(view, 1);
-        self.settle(Hold::Quiet, view.now, Duration::ZERO);
+        self.settle(rest, view.now, Duration::ZERO);
         if let Some(round) = self.round.take() {
             self.close(&round, view);
         }
-        if let Some(Pending { account, busy, until, .. }) = self.pending.take() {
+        for Pending { account, busy, until, .. } in self.pending.drain(..) {
             self.accounts.book(account, busy, until);
         }
     }
@@ -325,9 +334,12 @@ impl Rounds {
         let rate = (u128::from(bytes) * 8_000_000_000 / u128::from(nanos)) as u64;
         let queue = round.rtt.zip(view.base).is_some_and(|(rtt, base)| stands(rtt, base));
         let account = Account { hold, queue, rate };
-        if view.next == view.una && hold != Hold::WindowFull && hold != Hold::WindowShut {
+        // Of a burst that went whole before the first of it was acknowledged nothing was held.
+        let whole = round.fresh && self.drained;
+        let over = view.next == view.una;
+        if (over || whole) && hold != Hold::WindowFull && hold != Hold::WindowShut {
             let (busy, until, full) = (round.busy, view.now, round.full);
-            self.pending = Some(Pending { account, busy, until, full });
+            self.pending.push(Pending { account, busy, until, full });
         } else {
             self.accounts.book(account, round.busy, view.now);
         }
@@ -435,6 +447,7 @@ impl Round {
             unprompted: 0,
             paused: Duration::ZERO,
             full: false,
+            fresh: false,
             shut: Duration::ZERO,
             busy: Duration::ZERO,
             unanswered: Duration::ZERO,

@@ -21,12 +21,15 @@ pub struct Silence {
 pub struct Silences {
     since: Option<Time>,
     repeats: u64,
+    /// How often what had been acknowledged was sent again since new data last went.
+    unheard: u64,
     longest: Option<Silence>,
 }
 
 impl Silences {
     /// New data went: whoever waits for an answer waits from now on.
     pub fn asked(&mut self, now: Time) {
+        self.unheard = 0;
         self.since.get_or_insert(now);
     }
 
@@ -55,8 +58,15 @@ impl Silences {
 
     /// It was acknowledged at `since`, and at `now` sent again.
     pub fn beyond(&mut self, since: Time, now: Time) {
-        let lasted = now.since(since);
-        self.note(Silence { since, lasted, repeats: 1, ended: true, beyond: true });
+        self.unheard += 1;
+        let (lasted, repeats) = (now.since(since), self.unheard);
+        self.note(Silence { since, lasted, repeats, ended: true, beyond: true });
+    }
+
+    /// Whether the sender hears nothing of what the capture shows: it sent what had been
+    /// acknowledged again and again, and nothing since.
+    pub fn is_unheard(&self) -> bool {
+        self.unheard >= 2
     }
 
     /// The longest in which something was repeated.

@@ -13,10 +13,13 @@ use super::rounds::{Held, Rounds, Sending, View};
 use super::sequence::Sequence;
 use super::silence::{Silence, Silences};
 use super::trains::Trains;
+use crate::Histogram;
 use crate::packet::{Segment, Timestamps};
 
 /// Acknowledgements on their way from the capture to the sender; beyond these they arrive early.
 const UNDER_WAY: usize = 8192;
+/// No round trip is longer than this (RFC 6298 §2.1 begins with a timeout of a second).
+const LONGEST_TRIP: Duration = Duration::from_secs(1);
 /// Acknowledgements since data last went that are remembered one by one.
 const RECENT: usize = 256;
 /// The default segment of hosts that know no better (RFC 9293 §3.7.1), less options: a largest
@@ -67,6 +70,8 @@ pub struct Stream {
     last_room: Option<Time>,
     apart: Duration,
     distance: Distance,
+    /// The round trip that was measured last before each loss, in nanoseconds.
+    before_losses: Histogram,
     /// How long the latest segment's echo of the receiver's clock took, if it was a new one.
     echo: Option<Duration>,
     /// Acknowledgements since data was last sent: when, and what they left under way; and those
@@ -117,8 +122,49 @@ impl Stream {
         }
     }
 
+    /// Whether the sender, and the receiver, are on the network of the capture.
+    pub(super) fn place(&mut self, sender: bool, receiver: bool) {
+        self.round_trips.place(sender, receiver);
+    }
+
+    /// The sender, which paused, names by its clock's echo what it heard last. Of several with that
+    /// clock those are meant that are due, to the blur of it.
+    fn hear_named(&mut self, segment: &Segment, now: Time) {
+        let Some(echo) = segment.options.timestamps.map(|t| t.echo) else { return };
+        let due = now + self.blur();
+        let meant = |ack: &Underway| {
+            let named = |clock: u32| echo.wrapping_sub(clock) as i32 >= 0;
+            ack.due <= due && ack.clock.is_some_and(named)
+        };
+        while let Some(underway) = self.acks.front().copied().filter(meant) {
+            self.acks.pop_front();
+            self.hear(underway.due.min(now), underway.ack);
+        }
+    }
+
+    /// Whether acknowledging `number` acknowledges all that was sent.
+    pub(super) fn is_acknowledged_by(&self, number: u32) -> bool {
+        self.sequence.place(number) >= self.next
+    }
+
+    /// At `now` the sender answers what the other side `asked`. Where nothing else tells how far it
+    /// is, that is no shorter than the way there and back, if it had been silent for as long.
+    pub(super) fn answer(&mut self, now: Time, asked: Time) {
+        let took = now.since(asked);
+        let silent = self.last_sent.is_none_or(|last| asked.since(last) >= took);
+        if silent && took < LONGEST_TRIP && self.round_trips.guess(took) {
+            self.distance.learn(took, &self.round_trips);
+        }
+    }
+
     /// Time in which nothing was under way is over: it was `hold`.
     pub(super) fn settle(&mut self, now: Time, hold: Hold) {
+        let gap = self.last_sent.map_or(Duration::ZERO, |last| now.since(last));
+        let hold = match hold {
+            // Whether the sender waited for a round trip or for its program cannot be told.
+            Hold::Idle if self.is_blind() && gap < LONGEST_TRIP => Hold::Unseen,
+            hold => hold,
+        };
         let away = match self.round_trips.vantage() {
             Vantage::Sender => Duration::ZERO,
             _ => self.round_trips.up.least().unwrap_or_default(),
@@ -279,6 +325,8 @@ impl Stream {
         if pause.is_some() && !self.counts.timestamps {
             // What is due within the blur of the clock may be what ended the pause; timestamps tell.
             self.hear_until(now + self.blur(), now);
+        } else if pause.is_some() {
+            self.hear_named(segment, now);
         }
         let bytes = end - start;
         self.counts.bytes += bytes;
@@ -343,11 +391,21 @@ impl Stream {
             pause: now.since(active),
             rtt,
         };
-        match self.losses.sent_again(&again) {
+        let before = self.losses.resent.events;
+        let kind = self.losses.sent_again(&again);
+        if self.losses.resent.events > before
+            && let Some(latest) = self.round_trips.latest()
+        {
+            self.before_losses.add(latest.as_nanos(), 1);
+        }
+        match kind {
             ResentKind::Timeout if again.is_timed_out() => self.silences.repeated(now),
             ResentKind::Needless if again.is_timed_out() => {
                 // The sender's timer ran out all the same.
                 self.silences.beyond(self.passed_at.unwrap_or(active), now);
+                if self.next > self.una {
+                    self.silences.repeated(now);
+                }
                 self.rounds.settle(Hold::Silent, now, Duration::ZERO);
             }
             _ => {}
@@ -401,11 +459,18 @@ impl Stream {
     }
 
     fn echo(&mut self, segment: &Segment) {
-        let base = self.round_trips.least().unwrap_or(Duration::MAX);
+        self.echo = self.round_trips.echo(segment.time, segment.options.timestamps);
+        let Some(took) = self.echo else { return };
+        // Who sent other data meanwhile did not pause for as long as that.
+        let known = self.round_trips.up.least().and(self.round_trips.least());
+        let base = known.unwrap_or(took);
         let paused = self.last_sent.is_none_or(|last| segment.time.since(last) > base / 2);
-        self.echo = self.round_trips.echo(segment.time, segment.options.timestamps, paused);
-        let sample = self.echo.filter(|_| !paused);
-        if let Some((sample, down)) = sample.zip(self.round_trips.down.least()) {
+        if paused {
+            return;
+        }
+        self.round_trips.up.add(took);
+        let sample = took;
+        if let Some(down) = self.round_trips.down.least() {
             self.distance.learn(sample, &self.round_trips);
             if self.distance.up() > Duration::ZERO {
                 self.rounds.rtt(sample + down);
@@ -526,7 +591,8 @@ impl Stream {
             self.hear(underway.due.min(now), underway.ack);
         }
         let view = self.view(now);
-        self.rounds.end(&view);
+        let rest = if self.silences.is_unheard() { Hold::Silent } else { Hold::Quiet };
+        self.rounds.end(&view, rest);
         self.silences.end(now);
     }
 
@@ -582,6 +648,12 @@ impl Stream {
         self.edge.filter(|_| self.counts.window_known || self.is_shut())
     }
 
+    /// Whether the capture is far from the sender and how far is unknown: neither the handshake nor
+    /// timestamps tell.
+    pub fn is_blind(&self) -> bool {
+        self.round_trips.is_blind()
+    }
+
     /// The longest time in which the receiver left unanswered what was sent again and again, if
     /// it ever did.
     pub fn silence(&self) -> Option<Silence> {
@@ -627,6 +699,17 @@ impl Stream {
     /// The most that ever was under way.
     pub fn largest_flight(&self) -> Bytes {
         Bytes::new(self.rounds.largest_flight)
+    }
+
+    /// The round trips, in nanoseconds, measured last before each loss event: what had been sent
+    /// just before what was lost.
+    pub fn before_losses(&self) -> &Histogram {
+        &self.before_losses
+    }
+
+    /// The rates of trains of acknowledgements in bits per second, weighted with their bytes.
+    pub fn train_rates(&self) -> &Histogram {
+        self.trains.rates()
     }
 
     /// The rate at which the path delivers what waits at its bottleneck, if trains showed it.

@@ -101,6 +101,13 @@ impl Table {
         Some(connection)
     }
 
+    /// The connections under way, those that were last heard of first.
+    pub fn iter(&self) -> impl Iterator<Item = &Connection> {
+        let slot = |at: usize| self.slots.get(at);
+        std::iter::successors(slot(self.newest), move |newer| slot(newer.older))
+            .filter_map(|slot| slot.connection.as_ref())
+    }
+
     /// How many connections had to make room.
     pub fn evicted(&self) -> u64 {
         self.evicted

@@ -63,6 +63,11 @@ impl Trains {
         from >= self.unknown && short <= (una - from) / mss.max(1) / SEGMENTS
     }
 
+    /// The rates of all trains in bits per second, weighted with their bytes.
+    pub fn rates(&self) -> &Histogram {
+        &self.rates
+    }
+
     /// The rate that a quarter of the bytes exceed, if there were trains: slower trains reach
     /// over a pause, a few faster ones were pushed together on their way back.
     pub fn rate(&self) -> Option<Rate> {

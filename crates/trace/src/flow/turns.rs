@@ -25,6 +25,11 @@ impl Turns {
         })
     }
 
+    /// When the other side last spoke, if it did after `side`.
+    pub fn asked(&self, side: usize) -> Option<Time> {
+        self.last.filter(|(last, _)| *last != side).map(|(_, at)| at)
+    }
+
     /// Whether it was the other side that spoke last before `side` does now.
     pub fn answers(&self, side: usize) -> bool {
         self.last.is_some_and(|(last, _)| last != side)

@@ -23,6 +23,8 @@ pub struct Packet<'a> {
     pub part: Part,
     /// IPv4's identification.
     pub id: Option<u16>,
+    /// Time to live, or hop limit.
+    pub ttl: u8,
 }
 
 /// Which part of a packet this is.
@@ -73,6 +75,7 @@ fn version_4(packet: &[u8], on_wire: usize) -> Result<Packet<'_>, NotASegment> {
         length: total - header,
         part,
         id: Some(id),
+        ttl: head[8],
     })
 }
 
@@ -130,6 +133,7 @@ fn version_6(packet: &[u8], on_wire: usize) -> Result<Packet<'_>, NotASegment> {
                     length: total - at,
                     part: whole,
                     id: None,
+                    ttl: head[7],
                 });
             }
         }

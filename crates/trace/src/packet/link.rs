@@ -27,6 +27,24 @@ pub enum Link {
     PfLog,
     /// OpenBSD's encapsulation device.
     Enc,
+    /// Token Ring, which carries LLC.
+    TokenRing,
+    /// SLIP behind 16 bytes of direction and compressed header.
+    Slip,
+    /// Cisco's HDLC: two bytes, then an EtherType.
+    CiscoHdlc,
+    /// ATM adaptation layer 5 (RFC 2684): LLC, or IP itself.
+    Atm,
+    /// A PPPoE session without Ethernet.
+    PppEther,
+    /// A stack of MPLS labels.
+    Mpls,
+    /// IP over FireWire (RFC 2734): two long addresses, then an EtherType.
+    FireWire,
+    /// Linux's netfilter log: type-length-values.
+    NetfilterLog,
+    /// Apple's packet tap, which says what follows it.
+    PacketTap,
     /// Another one; its number.
     Other(u32),
 }
@@ -63,6 +81,15 @@ impl Link {
         match number {
             0 | 108 => Link::Loopback,
             1 => Link::Ethernet,
+            6 => Link::TokenRing,
+            8 => Link::Slip,
+            11 | 100 => Link::Atm,
+            51 => Link::PppEther,
+            104 => Link::CiscoHdlc,
+            138 => Link::FireWire,
+            149 | 258 => Link::PacketTap,
+            219 => Link::Mpls,
+            239 => Link::NetfilterLog,
             9 | 50 | 166 | 204 => Link::Ppp,
             10 => Link::Fddi,
             12 | 14 | 101 | 228 | 229 => Link::Raw,
@@ -98,6 +125,19 @@ impl Link {
                 behind(frame, usize::from(*length).next_multiple_of(4))
             }
             Link::Enc => behind(frame, 12),
+            Link::TokenRing => llc(behind(frame, token_ring_header(frame)?)?),
+            Link::Slip => behind(frame, 16),
+            Link::CiscoHdlc => ethertype(frame, 2),
+            Link::Atm => match frame.first_chunk::<3>() {
+                Some(&SNAP) => llc(frame),
+                _ => Ok(frame),
+            },
+            // RFC 2516 §4: six bytes, then PPP.
+            Link::PppEther => ppp(behind(frame, 6)?),
+            Link::Mpls => labelled(frame),
+            Link::FireWire => ethertype(frame, 16),
+            Link::NetfilterLog => netfilter_log(frame),
+            Link::PacketTap => packet_tap(frame),
             Link::Other(_) => Err(NotASegment::UnknownLink),
         }
     }
@@ -164,6 +204,49 @@ fn labelled(mut rest: &[u8]) -> Result<&[u8], NotASegment> {
         }
     }
     Err(NotASegment::Malformed)
+}
+
+/// Two bytes and two addresses; the first bit of the second says that a route follows, whose length
+/// stands in its first byte (IEEE 802.5).
+fn token_ring_header(frame: &[u8]) -> Result<usize, NotASegment> {
+    const PLAIN: usize = 14;
+    let [.., source] = frame.first_chunk::<9>().ok_or(NotASegment::CutShort)?;
+    let route = frame.get(PLAIN).map_or(0, |first| usize::from(first & 0x1f));
+    Ok(if source & 0x80 == 0 { PLAIN } else { PLAIN + route })
+}
+
+/// Four bytes, then values, each behind its length and type in the host's byte order and padded to
+/// four; number nine is the packet (nfnetlink_log.h).
+fn netfilter_log(frame: &[u8]) -> Result<&[u8], NotASegment> {
+    const PAYLOAD: u16 = 9;
+    let mut rest = behind(frame, 4)?;
+    loop {
+        let (length, kind) = (u16_at(rest, 0)?, u16_at(rest, 2)?);
+        // The host was little-endian if the number is found in the lower byte.
+        let little = kind & 0xff == 0;
+        let order = |n: u16| if little { n.swap_bytes() } else { n };
+        let length = usize::from(order(length));
+        if length < 4 {
+            return Err(NotASegment::Malformed);
+        }
+        if order(kind) == PAYLOAD {
+            return Ok(&rest[4..length.clamp(4, rest.len().max(4))]);
+        }
+        rest = behind(rest, length.next_multiple_of(4))?;
+    }
+}
+
+/// The header's length, what kind of record follows (1: a packet) and of which link layer, the
+/// smallest byte first.
+fn packet_tap(frame: &[u8]) -> Result<&[u8], NotASegment> {
+    let word = |at: usize| {
+        let bytes = frame.get(at..).and_then(|rest| rest.first_chunk());
+        bytes.map(|bytes| u32::from_le_bytes(*bytes)).ok_or(NotASegment::CutShort)
+    };
+    match Link::from_number(word(8)?) {
+        Link::PacketTap => Err(NotASegment::Malformed),
+        inner => inner.strip(behind(frame, word(0)? as usize)?),
+    }
 }
 
 /// LLC, and SNAP behind it.

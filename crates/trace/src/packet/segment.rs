@@ -45,6 +45,16 @@ pub struct Segment {
     pub options: Options,
     /// The identification of its IPv4 packet; two packets with the same are one, captured twice.
     pub id: Option<u16>,
+    /// Time to live or hop limit of its packet, as it was captured.
+    pub ttl: u8,
+}
+
+impl Segment {
+    /// Whether no router forwarded it yet: its time to live is one that hosts begin with (RFC 1700's 64,
+    /// Windows' 128, routers' 255, and 32 and 60 of older hosts).
+    pub fn is_local(&self) -> bool {
+        matches!(self.ttl, 32 | 60 | 64 | 128 | 255)
+    }
 }
 
 /// Ports, numbers, flags and window; checksum and urgent pointer may be cut off.
@@ -75,5 +85,6 @@ pub fn read(time: Time, ip: &Packet<'_>) -> Result<Segment, NotASegment> {
         header: header as u8,
         options,
         id: ip.id,
+        ttl: ip.ttl,
     })
 }

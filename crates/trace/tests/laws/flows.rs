@@ -33,6 +33,7 @@ fn segment() -> Segment {
         header: 20,
         options: Options::default(),
         id: None,
+        ttl: 64,
     }
 }
 
@@ -225,11 +226,14 @@ fn a_syn_after_the_end_is_another_connection() {
     let syn = Flags { syn: true, ..Flags::default() };
     let reset = Flags { rst: true, ..Flags::default() };
     assert!(table.take(&Segment { flags: syn, ..segment() }).is_none());
-    // A repeated SYN is not.
-    assert!(table.take(&Segment { flags: syn, ..segment() }).is_none());
-    assert!(table.take(&Segment { flags: reset, ..segment() }).is_none());
-    let first = table.take(&Segment { flags: syn, ..segment() }).unwrap();
-    assert_eq!((first.ending, first.packets), (Ending::Reset, 3));
+    // A repeated SYN is not, and one that was captured twice is not even repeated.
+    let later = Segment { time: Time::ZERO + Duration::from_secs(1), ..segment() };
+    assert!(table.take(&Segment { flags: syn, ..later }).is_none());
+    assert!(table.take(&Segment { flags: syn, ..later }).is_none());
+    assert!(table.take(&Segment { flags: reset, ..later }).is_none());
+    let first = table.take(&Segment { flags: syn, ..later }).unwrap();
+    assert_eq!((first.ending, first.packets, first.copies), (Ending::Reset, 3, 1));
+    assert_eq!(first.handshake.syns, 2);
 }
 
 #[test]

@@ -45,7 +45,28 @@ fn every_link_layer_leads_to_the_same_segment() {
     // With a sequence number and one extension header of four bytes.
     let extended = [0x36, 255, 0, 0, 0, 0, 0, 9, 0, 1, 0, 0x85, 1, 0, 0, 0];
     let gtp_extended = udp(2152, &[&extended[..], &packet].concat());
+    // A route of six bytes follows the addresses, the second of which begins with a set bit.
+    let mut token_ring = [&[0x10, 0x40][..], &[0; 6], &[0x80, 0, 0, 0, 0, 0], &snap].concat();
+    token_ring.splice(14..14, [6, 0x80, 0, 0, 0, 0]);
+    let slip = [&[0; 16][..], &packet].concat();
+    let hdlc = [&[0x0f, 0, 8, 0][..], &packet].concat();
+    let firewire = [&[0; 16][..], &[8, 0], &packet].concat();
+    // A mark of four bytes (type 3), then the packet (type 9).
+    let length = (4 + packet.len() as u16).to_le_bytes();
+    let mark = [&[2, 0, 0, 0][..], &[8, 0, 3, 0, 0, 0, 0, 1]].concat();
+    let netfilter = [&mark[..], &length, &[9, 0], &packet].concat();
+    let tap = [&[12, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0][..], &plain].concat();
     for (link, frame) in [
+        (6, token_ring),
+        (8, slip),
+        (11, snap.clone()),
+        (11, packet.clone()),
+        (51, pppoe.clone()),
+        (104, hdlc),
+        (138, firewire),
+        (219, mpls.clone()),
+        (239, netfilter),
+        (258, tap),
         (1, ethernet(&[], 0x0800, &packet)),
         (1, ethernet(&[0x8100], 0x0800, &packet)),
         (1, ethernet(&[0x88a8, 0x8100], 0x0800, &packet)),

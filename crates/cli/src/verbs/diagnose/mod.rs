@@ -1,9 +1,14 @@
 mod capture;
 mod directory;
+mod follow;
+mod followed;
 mod html;
 mod input;
+mod joined;
 mod live;
+mod scenario;
 mod show;
+mod simulated;
 mod target;
 mod tcpinfo;
 
@@ -31,14 +36,25 @@ Examples:
   The same with a page to look at:
     sweetspot diagnose slow.pcap --html slow.html
 
+  The path that it shows, to play again:
+    sweetspot diagnose slow.pcap --scenario path.toml
+    sweetspot run path.toml
+
   A compressed one, one from standard input, all of a directory:
     sweetspot diagnose slow.pcap.gz
     ssh host tcpdump -s 96 -c 50000 -w - tcp | sweetspot diagnose -
     sweetspot diagnose captures/
 
+  Captures at both ends, joined: one-way delays, and where packets were lost:
+    sweetspot diagnose --file sender.pcap --file receiver.pcap
+
   What a kernel said of connections earlier, as NDT7 keeps it or as ss prints it:
     while sleep 0.1; do date +%s.%N; ss -tin dst 192.0.2.7; done > slow.log
     sweetspot diagnose --tcpinfo slow.log
+
+  What passes a tap, or what tcpdump writes, as it goes on:
+    sweetspot diagnose --follow eth1
+    sweetspot diagnose --follow /var/captures --for 1h
 
   For a script:
     sweetspot diagnose slow.pcapng --json";
@@ -52,18 +68,23 @@ Examples:
 pub struct Arguments {
     /// A process, an end of a connection (`ADDRESS:PORT`, `HOST:PORT`), a capture, a
     /// directory of captures, or `-` for a capture on standard input
-    #[arg(value_name = "PID|HOST:PORT|FILE", required_unless_present_any = ["file", "tcpinfo"])]
+    #[arg(value_name = "PID|HOST:PORT|FILE", required_unless_present_any = ["file", "tcpinfo", "follow"])]
     target: Option<DiagnosisTarget>,
-    /// A capture to read, pcap or pcapng, compressed by gzip or zstd or not, whatever its name
+    /// A capture to read, pcap or pcapng, compressed by gzip or zstd or not, whatever its name; given
+    /// twice, captures of the same connections at two places, which are joined
     #[arg(long, value_name = "FILE", conflicts_with_all = ["target", "watch_for", "netns"])]
-    file: Option<PathBuf>,
+    file: Vec<PathBuf>,
     /// Read what a kernel said of connections earlier: NDT7's JSON, or a log of `date +%s.%N` and
     /// `ss -ti`
     #[arg(long, value_name = "FILE", conflicts_with_all = ["target", "file", "watch_for", "netns"])]
     tcpinfo: Option<PathBuf>,
-    /// Watch a live connection so long
-    #[arg(long = "for", value_name = "TIME", default_value = "10s")]
-    watch_for: Duration,
+    /// Follow a network device, a capture that is being written or replaced, or a directory that new
+    /// captures come into; a table each second says what limits each connection
+    #[arg(long, value_name = "DEVICE|FILE|DIRECTORY", conflicts_with_all = ["target", "file", "tcpinfo", "html", "scenario"])]
+    follow: Option<PathBuf>,
+    /// Watch so long; a live connection for 10 s unless this says otherwise, --follow without end
+    #[arg(long = "for", value_name = "TIME")]
+    watch_for: Option<Duration>,
     /// Network namespace NAME (ip-netns(8)); that of a process is found automatically
     #[arg(long, value_name = "NAME")]
     netns: Option<String>,
@@ -73,31 +94,44 @@ pub struct Arguments {
     /// Write a page on a capture, which opens in any browser and needs nothing beside it
     #[arg(long, value_name = "FILE", conflicts_with_all = ["tcpinfo", "watch_for", "netns"])]
     html: Option<PathBuf>,
+    /// Write the path of the largest flow whose capture shows it as a scenario, which run, validate,
+    /// advise and `emulate --path` take
+    #[arg(long, value_name = "FILE.toml", conflicts_with_all = ["tcpinfo", "watch_for", "netns"])]
+    scenario: Option<PathBuf>,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
 
+/// How long a live connection is watched.
+const WATCH_FOR: Duration = Duration::from_secs(10);
+
 pub fn run(arguments: Arguments) -> Ending {
     let most = arguments.flows;
-    let report = match (&arguments.file, &arguments.tcpinfo, &arguments.target) {
-        (Some(file), ..) | (None, None, Some(DiagnosisTarget::Capture(file))) => {
-            told(file, &arguments)?
-        }
-        (None, Some(file), _) => tcpinfo::read(file, most)?,
-        (None, None, Some(DiagnosisTarget::StandardInput)) => {
+    if let Some(what) = &arguments.follow {
+        return follow::run(what, &arguments);
+    }
+    let report = match (&arguments.file[..], &arguments.tcpinfo, &arguments.target) {
+        ([file], ..) | ([], None, Some(DiagnosisTarget::Capture(file))) => told(file, &arguments)?,
+        ([first, second], ..) => both(first, second, &arguments)?,
+        ([_, _, ..], ..) => return Err("two captures can be joined, not more".into()),
+        ([], Some(file), _) => tcpinfo::read(file, most)?,
+        ([], None, Some(DiagnosisTarget::StandardInput)) => {
             told(input::spool()?.path(), &arguments)?
         }
-        (None, None, Some(DiagnosisTarget::Directory(directory))) => {
+        ([], None, Some(DiagnosisTarget::Directory(directory))) => {
             return all(directory, &arguments);
         }
-        (None, None, Some(DiagnosisTarget::Live(_))) if arguments.html.is_some() => {
-            return Err("--html shows a capture; name one".into());
+        ([], None, Some(DiagnosisTarget::Live(_)))
+            if arguments.html.is_some() || arguments.scenario.is_some() =>
+        {
+            return Err("--html and --scenario are of a capture; name one".into());
         }
-        (None, None, Some(DiagnosisTarget::Live(target))) => {
-            live::watch(target, arguments.netns.as_deref(), arguments.watch_for, most)?
+        ([], None, Some(DiagnosisTarget::Live(target))) => {
+            let time = arguments.watch_for.unwrap_or(WATCH_FOR);
+            live::watch(target, arguments.netns.as_deref(), time, most)?
         }
-        (None, None, None) => {
+        ([], None, None) => {
             return Err("name a process, an end of a connection, or --file".into());
         }
     };
@@ -111,17 +145,29 @@ pub fn run(arguments: Arguments) -> Ending {
 
 /// What the capture `file` says, on a page, too, if that is asked for.
 fn told(file: &Path, arguments: &Arguments) -> Result<DiagnosisReport, String> {
-    let report = capture::read(file, arguments.flows)?;
+    let mut report = capture::read(file, arguments.flows)?;
+    simulated::play(&mut report.flows);
+    if let Some(out) = &arguments.scenario {
+        scenario::write(file, &report.flows, out)?;
+    }
     if let Some(out) = &arguments.html {
         html::write(file, &report, out)?;
     }
     Ok(report)
 }
 
+/// What the captures `first` and `second` of the same connections say together.
+fn both(first: &Path, second: &Path, arguments: &Arguments) -> Result<DiagnosisReport, String> {
+    if arguments.html.is_some() || arguments.scenario.is_some() {
+        return Err("--html and --scenario are of one capture; name the one near the sender".into());
+    }
+    joined::read(first, second, arguments.flows)
+}
+
 /// All captures of a directory.
 fn all(directory: &Path, arguments: &Arguments) -> Ending {
-    if arguments.html.is_some() {
-        return Err("--html shows one capture; name a file of the directory".into());
+    if arguments.html.is_some() || arguments.scenario.is_some() {
+        return Err("--html and --scenario are of one capture; name a file of the directory".into());
     }
     let entries = directory::read(directory, arguments.flows)?;
     if arguments.json {

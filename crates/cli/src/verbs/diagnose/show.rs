@@ -1,4 +1,5 @@
 use sweetspot_diagnose::Flow;
+use sweetspot_diagnose::path::Simulation;
 use sweetspot_diagnose::report::DiagnosisReport;
 
 use super::directory::Entry;
@@ -50,6 +51,12 @@ fn flow(flow: &Flow) {
         flow.goodput_bps / 1e6,
         flow.retransmitted_segments
     );
+    if let Some(joined) = &flow.joined {
+        out!("  {}", joined.words());
+    }
+    if let Some(Simulation::Played(simulated)) = &flow.simulated {
+        out!("  {}", simulated.words());
+    }
     for remark in &flow.remarks {
         out!("  note: {remark}");
     }

@@ -17,7 +17,7 @@ pub fn read(path: &Path, most: usize) -> Result<DiagnosisReport, String> {
         .map_err(|error| format!("cannot read {name}: {error}"))?;
     let recordings = recorded::read(&text).map_err(|error| format!("{name}: {error}"))?;
     let mut flows: Vec<_> =
-        recordings.iter().map(|r| r.flow()).map(|flow| (flow.bytes, flow)).collect();
+        recorded::flows(&recordings).into_iter().map(|flow| (flow.bytes, flow)).collect();
     rank(&mut flows);
     let left_out = flows.len().saturating_sub(most) as u64;
     flows.truncate(most);

@@ -2,10 +2,12 @@ mod columns;
 mod json;
 mod names;
 mod order;
+mod record;
 mod screen;
 mod tuning;
 mod view;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use sweetspot_linux::clock;
@@ -13,6 +15,7 @@ use sweetspot_linux::diag::Detail;
 use sweetspot_units::Duration;
 
 use self::order::SortOrder;
+use self::record::Recording;
 use super::Ending;
 use crate::print::out_while_read;
 use sweetspot_watch::{ConnectionList, NamespaceConnections};
@@ -24,7 +27,9 @@ open one connection, d explain it, t tune it, u undo that, Esc back.
 Examples:
   sweetspot top
   sweetspot top --once --sort rtt
-  sweetspot top --netns blue --once --json";
+  sweetspot top --netns blue --once --json
+  sweetspot top --record monday.log --interval 100ms
+  sweetspot diagnose --tcpinfo monday.log";
 
 /// Show this host's TCP connections and what limits each
 #[derive(Debug, clap::Args)]
@@ -48,6 +53,10 @@ pub struct Arguments {
     /// Only connections whose program, address, state or limit contains TEXT
     #[arg(long, value_name = "TEXT", default_value = "")]
     filter: String,
+    /// Write the kernel's account of every connection to FILE at each reading; `diagnose --tcpinfo FILE`
+    /// reads it
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
     /// Print the first N of the table at most
     #[arg(long, value_name = "N", default_value_t = 50)]
     rows: usize,
@@ -66,21 +75,33 @@ pub fn run(arguments: Arguments) -> Ending {
         Some(name) => NamespaceConnections::named(name)?,
         None => NamespaceConnections::own()?,
     };
+    let recording = arguments.record.as_deref().map(Recording::create).transpose()?;
     if !arguments.once && !arguments.json {
-        return screen::run(host, &arguments);
+        return screen::run(host, &arguments, recording);
     }
-    print(host, &arguments)
+    print(host, &arguments, recording)
 }
 
 /// Prints the table as text or JSON, once or until the reader closes the pipe.
-fn print(mut host: NamespaceConnections, arguments: &Arguments) -> Ending {
+fn print(
+    mut host: NamespaceConnections,
+    arguments: &Arguments,
+    mut recording: Option<Recording>,
+) -> Ending {
     let mut table = ConnectionList::default();
-    table.handle(clock::now(), host.read(Detail::ALL)?);
+    let mut read = |table: &mut ConnectionList| {
+        let connections = host.read(Detail::ALL)?;
+        let now = clock::now();
+        recording.as_mut().map_or(Ok(()), |recording| recording.write(now, &connections))?;
+        table.handle(now, connections);
+        Ok::<(), String>(())
+    };
+    read(&mut table)?;
     let width = columns::terminal_width();
     loop {
         // A rate needs two readings.
         clock::sleep_until(clock::now() + arguments.interval);
-        table.handle(clock::now(), host.read(Detail::ALL)?);
+        read(&mut table)?;
         let mut rows = order::select(&table, arguments.sort, &arguments.filter);
         let all = rows.len();
         rows.truncate(arguments.rows);

@@ -12,6 +12,7 @@ use sweetspot_units::{Duration, Time};
 
 use super::names::HostNames;
 use super::order::{SortOrder, select};
+use super::record::Recording;
 use super::tuning::TunedHere;
 use super::{Arguments, Ending, view};
 use sweetspot_watch::{ConnectionList, NamespaceConnections};
@@ -38,10 +39,16 @@ pub struct Screen {
     pub tuned: Vec<TunedHere>,
     /// Why the last reading failed.
     pub trouble: Option<String>,
+    /// Where readings are kept.
+    pub recording: Option<Recording>,
 }
 
 /// Shows the table until the user quits.
-pub fn run(mut host: NamespaceConnections, arguments: &Arguments) -> Ending {
+pub fn run(
+    mut host: NamespaceConnections,
+    arguments: &Arguments,
+    recording: Option<Recording>,
+) -> Ending {
     if !std::io::stdout().is_terminal() {
         return Err("top draws on a terminal; print instead with --once, or --json".into());
     }
@@ -58,6 +65,7 @@ pub fn run(mut host: NamespaceConnections, arguments: &Arguments) -> Ending {
         names: None,
         tuned: Vec::new(),
         trouble: None,
+        recording,
     };
     // Signals are handled, so that the terminal is restored.
     let mut supervisor = Supervisor::new()?;
@@ -132,8 +140,10 @@ impl Screen {
         }
         match host.read(Detail::ALL) {
             Ok(connections) => {
-                self.table.handle(clock::now(), connections);
-                self.trouble = None;
+                let now = clock::now();
+                let written = self.recording.as_mut().map(|r| r.write(now, &connections));
+                self.trouble = written.and_then(Result::err);
+                self.table.handle(now, connections);
                 self.tuned.iter_mut().for_each(TunedHere::count_reading);
             }
             Err(why) => self.trouble = Some(why),

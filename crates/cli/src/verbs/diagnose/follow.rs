@@ -1,0 +1,128 @@
+//! A table each second of the connections that pass.
+
+use std::io::IsTerminal;
+use std::path::Path;
+use std::process::ExitCode;
+
+use ratatui::crossterm::terminal;
+use serde::Serialize;
+use sweetspot_diagnose::following::{Following, RecentFlow};
+use sweetspot_diagnose::report::Reading;
+use sweetspot_linux::clock;
+use sweetspot_units::{Duration, Time};
+
+use super::followed::Followed;
+use super::{Arguments, show};
+use crate::print::out_while_read;
+use crate::verbs::Ending;
+
+/// Time between two tables.
+const INTERVAL: Duration = Duration::from_secs(1);
+/// Clears the screen and goes to its first line.
+const CLEAR: &str = "\x1b[H\x1b[J";
+/// Room for the address and port of an end.
+const END_WIDTH: usize = 22;
+
+/// One table in JSON.
+#[derive(Serialize)]
+struct Document<'a> {
+    at_s: f64,
+    connections_total: usize,
+    lost_packets: u64,
+    connections: &'a [RecentFlow],
+}
+
+/// Follows `what` until --for is over, and then says what a capture of it all would say.
+pub fn run(what: &Path, arguments: &Arguments) -> Ending {
+    let mut followed = Followed::open(what)?;
+    let mut reading = Reading::new(arguments.flows);
+    let mut following = Following::default();
+    let begun = clock::now();
+    let end = arguments.watch_for.map(|time| begun + time);
+    let mut due = begun + INTERVAL;
+    let mut last = Time::ZERO;
+    loop {
+        let now = clock::now();
+        if now >= end.map_or(due, |end| end.min(due)) {
+            let flows = following.look(reading.table(), last);
+            if !print(&flows, last, followed.lost(), arguments)? {
+                return Ok(ExitCode::SUCCESS);
+            }
+            due = now + INTERVAL;
+            if end.is_some_and(|end| now >= end) {
+                break;
+            }
+        }
+        followed.receive(end.map_or(due, |end| end.min(due)), &mut |record| {
+            last = last.max(record.time);
+            reading.take(record);
+        })?;
+    }
+    let report = reading.report(None);
+    if arguments.json {
+        out!("{}", serde_json::to_string(&report)?);
+    } else {
+        show::report(&report);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints a table; false if nobody reads it any more.
+fn print(
+    flows: &[RecentFlow],
+    at: Time,
+    lost: u64,
+    arguments: &Arguments,
+) -> Result<bool, Box<dyn std::error::Error>> {
+    if arguments.json {
+        let document = Document {
+            at_s: at.as_secs_f64(),
+            connections_total: flows.len(),
+            lost_packets: lost,
+            connections: &flows[..flows.len().min(arguments.flows)],
+        };
+        return Ok(out_while_read(format_args!("{}", serde_json::to_string(&document)?))?);
+    }
+    let screen = std::io::stdout().is_terminal();
+    let height = terminal::size().ok().filter(|_| screen).map(|(_, height)| usize::from(height));
+    let rows =
+        height.map_or(arguments.flows, |height| height.saturating_sub(3).min(arguments.flows));
+    let text = table(flows, rows, lost);
+    Ok(out_while_read(format_args!("{}{text}", if screen { CLEAR } else { "" }))?)
+}
+
+fn table(flows: &[RecentFlow], rows: usize, lost: u64) -> String {
+    let heading = format!(
+        "{:<END_WIDTH$} {:<END_WIDTH$} {:>8} {:>7}  limited by",
+        "source", "destination", "Mbit/s", "RTT ms"
+    );
+    let mut lines = vec![heading];
+    lines.extend(flows.iter().take(rows).map(line));
+    if flows.len() > rows {
+        lines.push(format!("{} more connections (--flows N)", flows.len() - rows));
+    }
+    if lost > 0 {
+        lines.push(format!("{lost} packets came too fast and were lost"));
+    }
+    lines.join("\n")
+}
+
+fn line(flow: &RecentFlow) -> String {
+    let end = |end: std::net::SocketAddr| {
+        let text = end.to_string();
+        match text.chars().count() {
+            n if n <= END_WIDTH => text,
+            // The port stands at the end.
+            n => format!("…{}", text.chars().skip(n - END_WIDTH + 1).collect::<String>()),
+        }
+    };
+    let rtt = flow.rtt_s.map_or("-".to_owned(), |rtt| format!("{:.1}", rtt * 1e3));
+    format!(
+        "{:<END_WIDTH$} {:<END_WIDTH$} {:>8.2} {rtt:>7}  {:.0} % {}",
+        end(flow.source),
+        end(flow.destination),
+        flow.goodput_bps / 1e6,
+        flow.share_of_time * 100.0,
+        flow.limited_by
+    )
+}

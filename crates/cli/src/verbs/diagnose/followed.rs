@@ -1,0 +1,201 @@
+//! Captures that go on: a device, a file that is being written, files that follow one another.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use sweetspot_linux::clock;
+use sweetspot_linux::packet::PacketTap;
+use sweetspot_trace::file::{Decoder, LARGEST_RECORD, Record};
+use sweetspot_trace::packet::Link;
+use sweetspot_units::{Duration, Time};
+
+/// How long to wait for a file to grow.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// What is followed.
+pub enum Followed {
+    /// A network device.
+    Device { tap: PacketTap, link: Link },
+    /// A file or a directory of files.
+    Files(FollowedFiles),
+}
+
+impl Followed {
+    /// The device, file or directory `what`. A device wins over a file of its name.
+    pub fn open(what: &Path) -> Result<Followed, String> {
+        let name = what.display();
+        let is_device =
+            what.components().count() == 1 && Path::new("/sys/class/net").join(what).exists();
+        if !is_device {
+            if !what.exists() {
+                return Err(format!(
+                    "--follow {name}: there is no such device, file or directory; ip link lists \
+                     the devices"
+                ));
+            }
+            return Ok(Followed::Files(FollowedFiles { path: what.to_owned(), current: None }));
+        }
+        let tap = PacketTap::open(&name.to_string()).map_err(|error| {
+            format!("cannot tap {name}: {error}; run as root or with CAP_NET_RAW (setcap cap_net_raw+ep)")
+        })?;
+        let link = link(tap.hardware()).ok_or_else(|| {
+            format!("--follow {name}: packets of that kind of device are not known here")
+        })?;
+        Ok(Followed::Device { tap, link })
+    }
+
+    /// Gives the packets that come until `due` to `take`; returns earlier if there were some.
+    pub fn receive(&mut self, due: Time, take: &mut dyn FnMut(&Record<'_>)) -> Result<(), String> {
+        match self {
+            Followed::Files(files) => files.receive(due, take),
+            Followed::Device { tap, link } => {
+                let link = *link;
+                tap.receive(due, &mut |frame| {
+                    let (time, length) = (frame.arrived, frame.length);
+                    take(&Record { time, link, bytes: frame.bytes, length });
+                })
+                .map_err(|error| format!("cannot go on with the device: {error}"))
+            }
+        }
+    }
+
+    /// Packets that came too fast.
+    pub fn lost(&mut self) -> u64 {
+        match self {
+            Followed::Device { tap, .. } => tap.lost().unwrap_or(0),
+            Followed::Files(_) => 0,
+        }
+    }
+}
+
+/// What packets of a device of kind `hardware` (ARPHRD_*, if_arp.h) begin with.
+fn link(hardware: u16) -> Option<Link> {
+    match hardware {
+        // Ethernet; loopback has its header, too.
+        1 | 772 => Some(Link::Ethernet),
+        512 => Some(Link::Ppp),
+        801 => Some(Link::Wifi),
+        803 => Some(Link::from_number(127)),
+        // TUN, IP in IP, GRE: no header at all.
+        65534 | 768 | 769 | 778 => Some(Link::Raw),
+        _ => None,
+    }
+}
+
+/// A file that is written or replaced, or a directory that new ones come into.
+pub struct FollowedFiles {
+    path: PathBuf,
+    current: Option<OpenCapture>,
+}
+
+struct OpenCapture {
+    path: PathBuf,
+    file: File,
+    inode: u64,
+    modified: SystemTime,
+    decoder: Decoder,
+    buffer: Vec<u8>,
+    filled: usize,
+    read: u64,
+}
+
+impl FollowedFiles {
+    fn receive(&mut self, due: Time, take: &mut dyn FnMut(&Record<'_>)) -> Result<(), String> {
+        if self.current.is_none() {
+            self.current = self.next()?;
+        }
+        let grew = match &mut self.current {
+            Some(current) => current.read(take)?,
+            None => false,
+        };
+        if grew {
+            return Ok(());
+        }
+        match self.next()? {
+            Some(next) => self.current = Some(next),
+            None => clock::sleep_until(due.min(clock::now() + PATIENCE)),
+        }
+        Ok(())
+    }
+
+    /// The capture that comes after the current one, if there is one already.
+    fn next(&self) -> Result<Option<OpenCapture>, String> {
+        if !self.path.is_dir() {
+            return self.replaced();
+        }
+        let name = self.path.display();
+        let listing =
+            fs::read_dir(&self.path).map_err(|error| format!("cannot list {name}: {error}"))?;
+        let mut files: Vec<(SystemTime, PathBuf)> = listing
+            .filter_map(|entry| {
+                let entry = entry.ok()?;
+                let about = entry.metadata().ok().filter(|about| about.is_file())?;
+                Some((about.modified().ok()?, entry.path()))
+            })
+            .collect();
+        files.sort();
+        let next = match &self.current {
+            // The newest, and then each in its turn.
+            None => files.pop(),
+            Some(current) => files.into_iter().find(|(modified, path)| {
+                (*modified, path) > (current.modified, &current.path) && *path != current.path
+            }),
+        };
+        next.map(|(_, path)| OpenCapture::open(path)).transpose()
+    }
+
+    /// The file again, if another one has its name now or it begins anew.
+    fn replaced(&self) -> Result<Option<OpenCapture>, String> {
+        // Between the two there may be none for a moment.
+        let Ok(about) = fs::metadata(&self.path) else { return Ok(None) };
+        let same = self
+            .current
+            .as_ref()
+            .is_some_and(|current| current.inode == about.ino() && current.read <= about.len());
+        if same { Ok(None) } else { OpenCapture::open(self.path.clone()).map(Some) }
+    }
+}
+
+impl OpenCapture {
+    fn open(path: PathBuf) -> Result<OpenCapture, String> {
+        let opened = || {
+            let file = File::open(&path)?;
+            let about = file.metadata()?;
+            Ok((file, about.ino(), about.modified()?))
+        };
+        let (file, inode, modified) = opened()
+            .map_err(|error: std::io::Error| format!("cannot open {}: {error}", path.display()))?;
+        let buffer = vec![0; 4 * LARGEST_RECORD];
+        let decoder = Decoder::default();
+        Ok(OpenCapture { path, file, inode, modified, decoder, buffer, filled: 0, read: 0 })
+    }
+
+    /// Gives what was added to `take`; whether there was anything.
+    fn read(&mut self, take: &mut dyn FnMut(&Record<'_>)) -> Result<bool, String> {
+        let name = self.path.display();
+        let n = self
+            .file
+            .read(&mut self.buffer[self.filled..])
+            .map_err(|error| format!("cannot read {name}: {error}"))?;
+        if n > 0 {
+            self.read += n as u64;
+            // The file of a directory is later than this one only if it was written later.
+            self.modified =
+                self.file.metadata().and_then(|a| a.modified()).unwrap_or(self.modified);
+        }
+        let end = self.filled + n;
+        let mut input = &self.buffer[..end];
+        while let Some(record) =
+            self.decoder.next(&mut input).map_err(|error| format!("{name}: {error}"))?
+        {
+            take(&record);
+        }
+        let rest = input.len();
+        self.buffer.copy_within(end - rest..end, 0);
+        self.filled = rest;
+        Ok(n > 0)
+    }
+}

@@ -1,0 +1,72 @@
+//! Two captures of the same connections, taken at two places.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::path::Path;
+
+use sweetspot_diagnose::Flow;
+use sweetspot_diagnose::joined::Joining;
+use sweetspot_diagnose::report::{DiagnosisReport, segments};
+use sweetspot_trace::packet::{Dissector, Segment};
+
+use super::capture;
+use super::{input, simulated};
+
+/// Reads the captures `first` and `second`; of each flow in both the verdict of the capture nearer
+/// to its sender is told, who knows most.
+pub fn read(first: &Path, second: &Path, most: usize) -> Result<DiagnosisReport, String> {
+    let mut report = capture::read(first, most)?;
+    let other = capture::read(second, most)?;
+    let mut joinings: HashMap<Key, Joining> =
+        report.flows.iter().map(|flow| (key(flow), Joining::default())).collect();
+    pass(first, &mut joinings, Joining::first)?;
+    pass(second, &mut joinings, Joining::second)?;
+    for flow in &mut report.flows {
+        let Some(joining) = joinings.get(&key(flow)) else { continue };
+        match joining.joined() {
+            Ok(joined) => {
+                let nearer = other.flows.iter().find(|other| key(other) == key(flow));
+                if let Some(nearer) = nearer.filter(|_| !joined.first_is_nearer) {
+                    *flow = nearer.clone();
+                }
+                flow.joined = Some(joined);
+            }
+            Err(why) => flow.remarks.push(format!("the captures cannot be joined: {why}")),
+        }
+    }
+    if report.flows.iter().all(|flow| flow.joined.is_none()) {
+        report.remarks.push(format!(
+            "no connection is in both {} and {}; does a device on the way change addresses?",
+            first.display(),
+            second.display()
+        ));
+    }
+    simulated::play(&mut report.flows);
+    Ok(report)
+}
+
+/// Who sends, and to whom.
+type Key = [SocketAddr; 2];
+
+fn key(flow: &Flow) -> Key {
+    [flow.source, flow.destination]
+}
+
+/// Gives the packets of `capture` to the joinings that they belong to.
+fn pass(
+    capture: &Path,
+    joinings: &mut HashMap<Key, Joining>,
+    take: impl Fn(&mut Joining, &Segment, bool),
+) -> Result<(), String> {
+    let mut file = input::open(capture)?;
+    // What is wrong with it was said when it was read for the verdicts.
+    let _ = segments(&mut *file, &mut Dissector::default(), &mut |segment| {
+        let ends = [segment.source, segment.destination];
+        for (key, forward) in [(ends, true), ([ends[1], ends[0]], false)] {
+            if let Some(joining) = joinings.get_mut(&key) {
+                take(joining, segment, forward);
+            }
+        }
+    });
+    Ok(())
+}

@@ -1,0 +1,30 @@
+//! The path that a capture shows, as a scenario.
+
+use std::path::Path;
+
+use sweetspot_diagnose::Flow;
+use sweetspot_scenario::Scenario;
+
+use crate::whole_file;
+
+/// Writes the path of the first of `flows` that shows one, the largest first, to `out`.
+pub fn write(capture: &Path, flows: &[Flow], out: &Path) -> Result<(), String> {
+    let name = capture.file_name().unwrap_or(capture.as_os_str()).to_string_lossy();
+    let mut why = None;
+    for flow in flows {
+        let Some(path) = &flow.path else { continue };
+        let title = format!("path from {} to {}", flow.source.ip(), flow.destination.ip());
+        match path.scenario(&title) {
+            Ok(text) => {
+                Scenario::parse(&text).map_err(|error| format!("{name}: {error}"))?;
+                return whole_file::write(out, text.as_bytes()).map_err(|error| error.to_string());
+            }
+            Err(reason) => why = why.or(Some(reason)),
+        }
+    }
+    let why = why.unwrap_or_else(|| "no flow in it carries data".to_owned());
+    Err(format!(
+        "--scenario: {name} does not show a path: {why}; capture a transfer of some megabytes, \
+         from before it begins"
+    ))
+}

@@ -1,0 +1,71 @@
+//! Transfers of a capture played again by the simulator.
+
+use sweetspot_diagnose::Flow;
+use sweetspot_diagnose::path::{Curve, Replay, Simulation};
+use sweetspot_scenario::{Engine, Recorder, Sample, Scenario};
+use sweetspot_sim::Simulator;
+use sweetspot_units::{Bytes, Duration};
+
+/// Segments simulated for one report, both runs together: a second or so.
+const MOST_SEGMENTS: u64 = 300_000;
+/// Points of a curve.
+const POINTS: u64 = 300;
+
+/// Plays those of `flows` that can be, the largest first, as far as the time for it goes.
+pub fn play(flows: &mut [Flow]) {
+    let mut left = MOST_SEGMENTS;
+    for flow in flows {
+        flow.simulated = flow.replay.as_ref().map(|replay| match replay {
+            Err(why) => Simulation::unknown(why.as_str()),
+            Ok(replay) if 2 * replay.segments > left => Simulation::unknown(
+                "it would take too long; --scenario writes the path to play it on",
+            ),
+            Ok(replay) => {
+                left -= 2 * replay.segments;
+                Simulation::of(replay, run)
+            }
+        });
+    }
+}
+
+fn run(replay: &Replay, settings: &[String]) -> Result<(Duration, Curve), String> {
+    let scenario =
+        Scenario::parse_with(&replay.scenario, settings).map_err(|error| error.to_string())?;
+    let mut recorder = CurveRecorder {
+        interval: (replay.took / POINTS).max(Duration::from_millis(1)),
+        size: replay.size,
+        curve: vec![(Duration::ZERO, Bytes::ZERO)],
+    };
+    let outcome = Simulator.run(&scenario, &mut recorder).map_err(|error| error.to_string())?;
+    let took = outcome.transfers.first().and_then(|transfer| transfer.completion_s);
+    let took = took.map(Duration::from_secs_f64).ok_or_else(|| {
+        format!(
+            "the path is not known well enough: simulated, it took longer than {}",
+            scenario.duration
+        )
+    })?;
+    let mut curve = recorder.curve;
+    curve.retain(|(at, bytes)| *at < took && *bytes < replay.size);
+    curve.push((took, replay.size));
+    Ok((took, curve))
+}
+
+/// What was acknowledged by when.
+struct CurveRecorder {
+    interval: Duration,
+    size: Bytes,
+    curve: Curve,
+}
+
+impl Recorder for CurveRecorder {
+    fn interval(&self) -> Option<Duration> {
+        Some(self.interval)
+    }
+
+    fn record(&mut self, sample: &Sample) {
+        if self.curve.last().is_some_and(|(_, bytes)| *bytes < self.size) {
+            let at = Duration::from_secs_f64(sample.at_s);
+            self.curve.push((at, Bytes::new(sample.acked_bytes)));
+        }
+    }
+}

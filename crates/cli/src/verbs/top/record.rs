@@ -1,0 +1,42 @@
+//! Readings kept in a file.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use sweetspot_diagnose::recorded;
+use sweetspot_linux::diag::DiagConnection;
+use sweetspot_units::Time;
+use sweetspot_watch::sample;
+
+/// A file that takes each reading of all connections, a line for each.
+pub struct Recording {
+    path: PathBuf,
+    file: BufWriter<File>,
+}
+
+impl Recording {
+    /// A new file `path`; one of that name is replaced.
+    pub fn create(path: &Path) -> Result<Recording, String> {
+        let file = File::create(path).map_err(|error| {
+            format!("--record {}: {error}; name a file that can be written", path.display())
+        })?;
+        Ok(Recording { path: path.to_owned(), file: BufWriter::new(file) })
+    }
+
+    /// Adds the reading of `connections` at `now`, so that the file has it whatever comes.
+    pub fn write(&mut self, now: Time, connections: &[DiagConnection]) -> Result<(), String> {
+        self.try_write(now, connections)
+            .map_err(|error| format!("--record {}: {error}", self.path.display()))
+    }
+
+    fn try_write(&mut self, now: Time, connections: &[DiagConnection]) -> io::Result<()> {
+        for connection in connections {
+            if let Some(sample) = sample(connection, now) {
+                let ends = [connection.local, connection.remote];
+                writeln!(self.file, "{}", recorded::written(ends, &sample))?;
+            }
+        }
+        self.file.flush()
+    }
+}

@@ -1,0 +1,111 @@
+//! Connections of a capture that goes on: what each did since the last look.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+
+use serde::Serialize;
+use sweetspot_trace::flow::{Connection, Table};
+use sweetspot_units::{Bytes, Duration, Rate, Time};
+
+use crate::{Class, LimitVerdict, Limits, capture};
+
+/// A connection since the last look.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RecentFlow {
+    /// Who sent most of its data.
+    pub source: SocketAddr,
+    /// Who received it.
+    pub destination: SocketAddr,
+    /// Payload acknowledged per second since the last look.
+    pub goodput_bps: f64,
+    /// The latest round trip.
+    pub rtt_s: Option<f64>,
+    /// Payload acknowledged since the connection began or was first seen.
+    pub bytes: u64,
+    /// Segments sent again since then.
+    pub retransmitted_segments: u64,
+    /// What limited it since the last look or, where nothing of that is known yet, before.
+    pub limited_by: Class,
+    /// That limit's share of the time.
+    pub share_of_time: f64,
+}
+
+/// What is remembered of a connection from look to look.
+#[derive(Debug, Clone, Copy)]
+struct Before {
+    acked: u64,
+    limits: Limits,
+}
+
+/// Which connection it is, and which of its two streams.
+type Key = ([SocketAddr; 2], Time, usize);
+
+/// Looks at the connections of a table again and again.
+#[derive(Debug, Default)]
+pub struct Following {
+    before: HashMap<Key, Before>,
+    last: Option<Time>,
+}
+
+impl Following {
+    /// What the connections of `table` did since the last look, at `now` on the capture's clock;
+    /// those that carry most first.
+    pub fn look(&mut self, table: &Table, now: Time) -> Vec<RecentFlow> {
+        let since = self.last.replace(now);
+        let time = since.map_or(Duration::ZERO, |since| now.since(since));
+        let mut seen = HashMap::new();
+        let mut flows: Vec<RecentFlow> = table
+            .iter()
+            .map(|connection| self.recent(connection, since, time, &mut seen))
+            .collect();
+        self.before = seen;
+        flows.sort_by(|a, b| {
+            b.goodput_bps.total_cmp(&a.goodput_bps).then_with(|| b.bytes.cmp(&a.bytes))
+        });
+        flows
+    }
+
+    fn recent(
+        &self,
+        connection: &Connection,
+        since: Option<Time>,
+        time: Duration,
+        seen: &mut HashMap<Key, Before>,
+    ) -> RecentFlow {
+        let acked = |side: usize| connection.streams[side].counts().acked;
+        let side = usize::from(acked(1) > acked(0));
+        let stream = &connection.streams[side];
+        let key = (connection.ends, connection.begun, side);
+        let before = self.before.get(&key);
+        // Nothing passed since the last look: what it was then it still is.
+        let quiet = since.is_some_and(|since| connection.last < since);
+        let (limits, evidence) = match before.filter(|_| quiet) {
+            Some(before) => (before.limits, None),
+            None => {
+                let (limits, evidence) =
+                    capture::judge(stream, connection.begun, connection.lasted());
+                (limits, Some(evidence))
+            }
+        };
+        let fresh = before.map_or(limits, |before| limits.since(&before.limits));
+        let shown = if fresh.total() > Duration::ZERO { fresh } else { limits };
+        let limited_by = match evidence {
+            // What does not explain the rate is not named here either.
+            Some(evidence) if before.is_none() => LimitVerdict::new(&limits, &evidence).cause,
+            _ => shown.leading(shown.dominant()),
+        };
+        let carried = Bytes::new(acked(side) - before.map_or(0, |b| b.acked.min(acked(side))));
+        let rate = if time > Duration::ZERO { carried / time } else { Rate::ZERO };
+        seen.insert(key, Before { acked: acked(side), limits });
+        RecentFlow {
+            source: connection.ends[side],
+            destination: connection.ends[1 - side],
+            goodput_bps: rate.as_f64(),
+            rtt_s: stream.round_trips().latest().map(Duration::as_secs_f64),
+            bytes: acked(side),
+            retransmitted_segments: stream.resent().segments(),
+            limited_by,
+            share_of_time: crate::limits::rounded(shown.family_share(limited_by)),
+        }
+    }
+}

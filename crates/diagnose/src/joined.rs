@@ -1,0 +1,283 @@
+//! Two captures of one connection, joined: how long packets took from one to the other, and which
+//! were lost between them.
+//!
+//! The clocks of two hosts differ. Where `f` is how much later packets of one direction appear in
+//! the second capture and `r` how much later those of the other appear in the first, the least `f`
+//! and the least `r` add up to the round trip between the captures whatever the clocks say (RFC
+//! 7679 §3.7 on clocks); how it divides among the directions cannot be seen, so halves are taken.
+
+use std::collections::{HashMap, VecDeque};
+
+use serde::Serialize;
+use sweetspot_trace::Histogram;
+use sweetspot_trace::packet::Segment;
+use sweetspot_units::Time;
+
+/// Packets of a connection that are remembered of the first capture.
+pub const MOST_PACKETS: usize = 2_000_000;
+/// Packets of each direction that must be in both captures.
+const LEAST_PACKETS: usize = 4;
+
+/// What tells a packet from all others of its connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct PacketKey {
+    forward: bool,
+    seq: u32,
+    ack: u32,
+    payload: u32,
+    window: u16,
+    clock: Option<(u32, u32)>,
+    id: Option<u16>,
+}
+
+/// A packet and when each capture has it, in nanoseconds.
+#[derive(Debug, Clone, Copy)]
+struct Passed {
+    key: PacketKey,
+    first: Option<i64>,
+    second: Option<i64>,
+}
+
+/// The packets of one connection in two captures.
+#[derive(Debug, Default)]
+pub struct Joining {
+    packets: Vec<Passed>,
+    /// By key, those of the first capture that were not found in the second yet.
+    waiting: HashMap<PacketKey, VecDeque<usize>>,
+    /// From first to last packet, in each capture.
+    spans: [Option<(i64, i64)>; 2],
+    full: bool,
+}
+
+/// What two captures of a connection show together, for the data that one end sent.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Joined {
+    /// The round trip between the captures without queues.
+    pub rtt_s: f64,
+    /// How much later the clock of the capture near the receiver is, if both ways are as long.
+    pub clock_offset_s: f64,
+    /// How much it gains per second.
+    pub clock_drift: f64,
+    /// Packets with data.
+    pub data: OneWay,
+    /// The other direction's.
+    pub acks: OneWay,
+    /// Whether the first file is that near the sender of the data.
+    pub first_is_nearer: bool,
+}
+
+/// Packets of one direction between the captures.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct OneWay {
+    /// Packets in the capture that they pass first.
+    pub sent: u64,
+    /// Of them, those that are not in the other one: they were lost between the two.
+    pub lost: u64,
+    /// Packets that only the capture has which they pass last: the other one missed them.
+    pub missed: u64,
+    /// The shortest way, half of the round trip.
+    pub least_s: f64,
+    /// The median.
+    pub median_s: f64,
+    /// That of which 99 in 100 are no longer.
+    pub p99_s: f64,
+}
+
+impl Joining {
+    /// Takes a packet of the first capture; `forward` are those of the end whose data is of
+    /// interest.
+    pub fn first(&mut self, segment: &Segment, forward: bool) {
+        if self.packets.len() >= MOST_PACKETS {
+            self.full = true;
+            return;
+        }
+        let (key, at) = (key(segment, forward), nanos(segment.time));
+        widen(&mut self.spans[0], at);
+        self.waiting.entry(key).or_default().push_back(self.packets.len());
+        self.packets.push(Passed { key, first: Some(at), second: None });
+    }
+
+    /// Takes a packet of the second capture.
+    pub fn second(&mut self, segment: &Segment, forward: bool) {
+        let (key, at) = (key(segment, forward), nanos(segment.time));
+        widen(&mut self.spans[1], at);
+        match self.waiting.get_mut(&key).and_then(VecDeque::pop_front) {
+            Some(n) => self.packets[n].second = Some(at),
+            None if self.full || self.packets.len() >= MOST_PACKETS => {}
+            None => self.packets.push(Passed { key, first: None, second: Some(at) }),
+        }
+    }
+
+    /// What both show together; the error says why nothing.
+    pub fn joined(&self) -> Result<Joined, String> {
+        let both = |forward: bool| {
+            let those = self.packets.iter().filter(move |p| p.key.forward == forward);
+            those.filter_map(|p| Some((p.first?, p.second? - p.first?)))
+        };
+        let there: Vec<(i64, i64)> = both(true).collect();
+        let back: Vec<(i64, i64)> = both(false).map(|(at, later)| (at, -later)).collect();
+        if there.len().min(back.len()) < LEAST_PACKETS {
+            return Err(format!(
+                "{} packets of one direction and {} of the other are in both captures: too few",
+                there.len(),
+                back.len()
+            ));
+        }
+        let (mut there, mut back) = (there, back);
+        // Who is nearer to the sender has his packets first, and the answers last.
+        let first_is_nearer = median(&there) + median(&back) >= 0;
+        if !first_is_nearer {
+            there.iter_mut().chain(&mut back).for_each(|(_, later)| *later = -*later);
+        }
+        let clocks = Clocks::new(&there, &back);
+        let direction = |forward: bool, of: &[(i64, i64)]| {
+            let mut ways = Histogram::default();
+            for (at, later) in of {
+                let ahead = clocks.offset + clocks.gained(*at);
+                let way = if forward { later - ahead } else { later + ahead };
+                ways.add(way.max(0) as u64, 1);
+            }
+            let seconds = |nanos: Option<u64>| nanos.unwrap_or(0) as f64 / 1e9;
+            OneWay {
+                least_s: clocks.round_trip as f64 / 2e9,
+                median_s: seconds(ways.quantile(0.5)),
+                p99_s: seconds(ways.quantile(0.99)),
+                ..self.counted(forward, first_is_nearer, &clocks)
+            }
+        };
+        Ok(Joined {
+            rtt_s: clocks.round_trip as f64 / 1e9,
+            clock_offset_s: clocks.offset as f64 / 1e9,
+            clock_drift: clocks.drift,
+            data: direction(true, &there),
+            acks: direction(false, &back),
+            first_is_nearer,
+        })
+    }
+
+    /// Counts the packets of a direction.
+    fn counted(&self, forward: bool, first_is_nearer: bool, clocks: &Clocks) -> OneWay {
+        let mut way =
+            OneWay { sent: 0, lost: 0, missed: 0, least_s: 0.0, median_s: 0.0, p99_s: 0.0 };
+        // The capture that this direction passes first, and the other.
+        let [before, after] = if forward == first_is_nearer { [0, 1] } else { [1, 0] };
+        // When a packet would have passed the other one.
+        let ahead = if forward { clocks.offset } else { -clocks.offset } + clocks.round_trip / 2;
+        let slack = 2 * clocks.round_trip;
+        let covers = |capture: usize, at: i64| {
+            self.spans[capture].is_some_and(|(from, to)| from <= at && at + slack <= to)
+        };
+        for packet in self.packets.iter().filter(|p| p.key.forward == forward) {
+            let at = [packet.first, packet.second];
+            match (at[before], at[after]) {
+                (Some(_), Some(_)) => way.sent += 1,
+                // Only while the other capture was running.
+                (Some(at), None) if covers(after, at + ahead) => {
+                    way.sent += 1;
+                    way.lost += 1;
+                }
+                (None, Some(at)) if covers(before, at - ahead) => way.missed += 1,
+                _ => {}
+            }
+        }
+        way
+    }
+}
+
+/// The median of how much later packets are in the other capture.
+fn median(of: &[(i64, i64)]) -> i64 {
+    let mut later: Vec<i64> = of.iter().map(|(_, later)| *later).collect();
+    let middle = later.len() / 2;
+    if later.is_empty() { 0 } else { *later.select_nth_unstable(middle).1 }
+}
+
+impl Joined {
+    /// What it says, in two sentences.
+    pub fn words(&self) -> String {
+        let ms = |s: f64| format!("{:.1} ms", s * 1e3);
+        let way = |way: &OneWay| {
+            format!(
+                "{} in the median and {} at most for 99 in 100, {} of {} lost",
+                ms(way.median_s),
+                ms(way.p99_s),
+                way.lost,
+                way.sent
+            )
+        };
+        format!(
+            "Between the captures the round trip is {} without queues. One way, if both are \
+             {}: data {}; acknowledgements {}.",
+            ms(self.rtt_s),
+            ms(self.rtt_s / 2.0),
+            way(&self.data),
+            way(&self.acks)
+        )
+    }
+}
+
+/// How the second clock differs from the first, and the round trip between them, in nanoseconds.
+#[derive(Debug)]
+struct Clocks {
+    offset: i64,
+    /// Nanoseconds that the second gains per nanosecond.
+    drift: f64,
+    middle: i64,
+    round_trip: i64,
+}
+
+impl Clocks {
+    fn new(there: &[(i64, i64)], back: &[(i64, i64)]) -> Clocks {
+        let all = there.iter().chain(back);
+        let from = all.clone().map(|(at, _)| *at).min().unwrap_or(0);
+        let to = all.map(|(at, _)| *at).max().unwrap_or(0);
+        let middle = from + (to - from) / 2;
+        // A drift moves the least difference of both directions against one another, a queue that
+        // stands longer moves one.
+        let least = |of: &[(i64, i64)], late: bool| {
+            of.iter().filter(|(at, _)| (*at >= middle) == late).map(|(_, later)| *later).min()
+        };
+        let halves = least(there, false)
+            .zip(least(there, true))
+            .zip(least(back, false).zip(least(back, true)));
+        let drift = halves.map_or(0.0, |((f0, f1), (r0, r1))| {
+            let (there, back) = ((f1 - f0) as f64, (r1 - r0) as f64);
+            let opposite = there * back < 0.0;
+            let gained = if opposite { (there - back) / 2.0 } else { 0.0 };
+            gained / ((to - from) as f64 / 2.0).max(1.0)
+        });
+        let mut clocks = Clocks { offset: 0, drift, middle, round_trip: 0 };
+        let least = |of: &[(i64, i64)], sign: i64| {
+            of.iter().map(|(at, later)| later - sign * clocks.gained(*at)).min().unwrap_or(0)
+        };
+        let (f, r) = (least(there, 1), least(back, -1));
+        clocks.offset = (f - r) / 2;
+        clocks.round_trip = f + r;
+        clocks
+    }
+
+    /// What the second clock had gained at `at` since the middle.
+    fn gained(&self, at: i64) -> i64 {
+        ((at - self.middle) as f64 * self.drift) as i64
+    }
+}
+
+fn key(segment: &Segment, forward: bool) -> PacketKey {
+    PacketKey {
+        forward,
+        seq: segment.seq,
+        ack: segment.ack,
+        payload: segment.payload,
+        window: segment.window,
+        clock: segment.options.timestamps.map(|t| (t.value, t.echo)),
+        id: segment.id.filter(|id| *id != 0),
+    }
+}
+
+fn nanos(time: Time) -> i64 {
+    i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)
+}
+
+fn widen(span: &mut Option<(i64, i64)>, at: i64) {
+    let (from, to) = span.unwrap_or((at, at));
+    *span = Some((from.min(at), to.max(at)));
+}

@@ -1,0 +1,231 @@
+//! The path of a transfer as a capture shows it, as a scenario, and the transfer played on it with
+//! and without its limit.
+
+mod replay;
+mod scenario;
+mod simulation;
+
+use serde::Serialize;
+use sweetspot_measure::Finding;
+use sweetspot_trace::flow::{Stream, Vantage};
+use sweetspot_units::{Bytes, Duration, Probability, Rate};
+
+pub use replay::Replay;
+pub use simulation::{Curve, Simulated, Simulation};
+
+/// Bytes of IPv4 and TCP headers, of what IPv6 has more, and of timestamps (RFC 7323 appendix A).
+const HEADERS: u64 = 40;
+const IPV6_MORE: u64 = 20;
+const TIMESTAMPS: u64 = 12;
+/// Full segments in trains that must have been timed.
+const LEAST_SEGMENTS: u64 = 100;
+/// Rates that agree lie within this factor of the one that is named, and so much of the bytes must.
+const AGREE: f64 = 1.25;
+const AGREED: f64 = 0.5;
+/// A loss came at a full queue if the round trip before it showed this much of the longest queue.
+const AT_FULL: f64 = 0.6;
+/// A queue shorter than this many segments is what any burst makes.
+const BURST: u64 = 4;
+/// A queue of this many is the path's, and not only what delayed acknowledgements look like.
+const QUEUE: u64 = 8;
+/// Rates that lie so near together are one link's.
+const STEADY: f64 = 1.1;
+
+/// What a capture shows of the path that the data of one end took.
+///
+/// Rates count IP packets. Each finding is `{"value", "low", "high", "how"}` in JSON, or
+/// `{"unknown"}` with the reason.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PathEstimate {
+    /// The rate of the bottleneck.
+    pub capacity_bps: Finding<Rate>,
+    /// The round trip without queues.
+    pub rtt_s: Finding<Duration>,
+    /// What the bottleneck's queue holds.
+    pub buffer_bytes: Finding<Bytes>,
+    /// The share of packets lost for other reasons than a full queue.
+    pub loss: Finding<Probability>,
+    /// Payload of a full segment.
+    pub segment_bytes: u64,
+    /// Headers of a full segment.
+    pub header_bytes: u64,
+}
+
+impl PathEstimate {
+    /// The path that `stream` took, which delivered `goodput`; over IPv6 if `ipv6`.
+    pub fn new(stream: &Stream, goodput: Rate, ipv6: bool) -> PathEstimate {
+        let clock = if stream.counts().timestamps { TIMESTAMPS } else { 0 };
+        let header = HEADERS + clock + if ipv6 { IPV6_MORE } else { 0 };
+        let seen = Seen::new(stream, header);
+        let capacity = seen.capacity(goodput);
+        PathEstimate {
+            rtt_s: seen.round_trip(),
+            buffer_bytes: seen.buffer(capacity.value()),
+            loss: seen.loss(),
+            capacity_bps: capacity,
+            segment_bytes: seen.mss,
+            header_bytes: header,
+        }
+    }
+}
+
+/// What the findings rest on.
+struct Seen<'a> {
+    stream: &'a Stream,
+    mss: u64,
+    header: u64,
+    base: Option<Duration>,
+    /// The longest that data waited in a queue, a hundredth left out.
+    queue: Duration,
+    /// Loss events, and those of them at a full queue.
+    losses: u64,
+    at_full: u64,
+    /// The queue that stood before the latter, in the median.
+    full: Duration,
+}
+
+impl<'a> Seen<'a> {
+    fn new(stream: &'a Stream, header: u64) -> Seen<'a> {
+        let trips = stream.round_trips();
+        let base = trips.least();
+        let wait = |trip: Duration| trip.saturating_sub(base.unwrap_or(trip));
+        let queue = trips.quantile(0.99).map_or(Duration::ZERO, wait);
+        let mss = stream.mss();
+        let mut waits: Vec<(Duration, u64)> = stream
+            .before_losses()
+            .iter()
+            .map(|(nanos, n)| (wait(Duration::from_nanos(nanos)), n))
+            .filter(|(wait, _)| queue > Duration::ZERO && *wait >= queue.scaled(AT_FULL))
+            .collect();
+        waits.sort_unstable();
+        let at_full = waits.iter().map(|(_, n)| n).sum();
+        let mut seen = 0;
+        let middle = waits.iter().find(|(_, n)| {
+            seen += n;
+            2 * seen >= at_full
+        });
+        Seen {
+            stream,
+            mss,
+            header,
+            base,
+            queue,
+            losses: stream.resent().events,
+            at_full,
+            full: middle.map_or(Duration::ZERO, |(wait, _)| *wait),
+        }
+    }
+
+    /// Payload as it is on the wire.
+    fn wire(&self, rate: Rate) -> Rate {
+        rate.scaled((self.mss + self.header) as f64 / self.mss as f64)
+    }
+
+    fn capacity(&self, goodput: Rate) -> Finding<Rate> {
+        let rates = self.stream.train_rates();
+        let Some(rate) = self.stream.train_rate() else {
+            return Finding::unknown("no full segments were acknowledged one behind the other");
+        };
+        if rates.total() < LEAST_SEGMENTS * self.mss {
+            return Finding::unknown(format!(
+                "fewer than {LEAST_SEGMENTS} full segments were acknowledged one behind the other"
+            ));
+        }
+        if rate < goodput.scaled(0.95) {
+            return Finding::unknown("what was acknowledged one behind the other came with pauses");
+        }
+        let near = |at: u64| (rate.as_f64() / AGREE..=rate.as_f64() * AGREE).contains(&(at as f64));
+        let agreed: u64 = rates.iter().filter(|(at, _)| near(*at)).map(|(_, bytes)| bytes).sum();
+        if (agreed as f64) < rates.total() as f64 * AGREED {
+            return Finding::unknown(
+                "acknowledgements of full segments came at rates that do not agree",
+            );
+        }
+        // A sender that paces itself below the path's rate shows its own: where no queue of several
+        // segments ever stood, only a rate that hardly varies is a link's.
+        let quantile = |share| rates.quantile(share).unwrap_or(0) as f64;
+        let steady = quantile(0.9) <= quantile(0.25) * STEADY;
+        let segment = Bytes::new(self.mss) / rate;
+        let waited = self.queue >= segment * 2 && (steady || self.queue >= segment * QUEUE);
+        if !waited && self.stream.round_trips().vantage() == Vantage::Receiver {
+            return Finding::unknown(
+                "seen from the receiver data did not wait on the way, or it does not show",
+            );
+        }
+        if !waited {
+            return Finding::unknown(format!(
+                "data hardly waited on the way, which carries {} or more",
+                self.wire(rate)
+            ));
+        }
+        let bound = |share| {
+            let rate = rates.quantile(share).map_or(rate, Rate::from_bits_per_second);
+            self.wire(rate)
+        };
+        Finding::known(
+            self.wire(rate),
+            bound(0.25).min(self.wire(rate)),
+            bound(0.9).max(self.wire(rate)),
+            "the rate at which full segments were acknowledged one behind the other",
+        )
+    }
+
+    fn round_trip(&self) -> Finding<Duration> {
+        let trips = self.stream.round_trips();
+        let Some(base) = self.base.filter(|base| *base > Duration::ZERO) else {
+            return Finding::unknown("no round trip could be measured");
+        };
+        let low = trips.quantile(0.05).unwrap_or(base).max(base);
+        if trips.vantage() == Vantage::Unknown {
+            let high = trips.median().unwrap_or(base);
+            let how = "the shortest from data to its acknowledgement; how far the capture is from \
+                       the sender is unknown, and taken as nothing";
+            return Finding::known(base, base, high, how);
+        }
+        if trips.is_guessed() {
+            let how = "how soon a request was answered; it may be shorter";
+            return Finding::known(base, Duration::ZERO, low, how);
+        }
+        Finding::known(base, base, low, "the shortest round trip")
+    }
+
+    /// Whether a queue stood that is no burst's alone.
+    fn queued(&self, capacity: Rate) -> bool {
+        self.queue > Bytes::new(BURST * (self.mss + self.header)) / capacity
+    }
+
+    fn buffer(&self, capacity: Option<Rate>) -> Finding<Bytes> {
+        let Some(capacity) = capacity else {
+            return Finding::unknown("it shows only where the capacity does");
+        };
+        let seen = capacity * self.queue;
+        if self.at_full == 0 || !self.queued(capacity) {
+            return Finding::unknown(format!(
+                "nothing was lost at a full queue; it holds {seen} or more"
+            ));
+        }
+        let held = capacity * self.full;
+        let how = "how long data waited just before what was lost, at the capacity";
+        Finding::known(held, held.scaled(0.8), seen.max(held), how)
+    }
+
+    fn loss(&self) -> Finding<Probability> {
+        let segments = self.stream.counts().bytes / self.mss.max(1);
+        if segments == 0 {
+            return Finding::unknown("no full segment was sent");
+        }
+        let random = self.losses.saturating_sub(self.at_full) as f64;
+        let share = |n: f64| Probability::new((n / segments as f64).clamp(0.0, 1.0));
+        // Two standard deviations of a Poisson count; of nothing, up to three (95 %).
+        let (low, high) = match random {
+            0.0 => (0.0, 3.0),
+            n => ((n - 2.0 * n.sqrt()).max(0.0), n + 2.0 * n.sqrt()),
+        };
+        match (share(random), share(low), share(high)) {
+            (Some(value), Some(low), Some(high)) => {
+                Finding::known(value, low, high, "losses while no full queue stood")
+            }
+            _ => Finding::unknown("the counts contradict one another"),
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! The same transfer on the same path, with its limit and without: what a simulator is told.
+
+use sweetspot_units::{Bytes, Duration, Rate};
+
+use super::PathEstimate;
+use crate::{Class, Evidence};
+
+/// A transfer that its programs held for more of its time than this is not all there was to send.
+const PROGRAMS: f64 = 0.2;
+/// The limit must have held it for this much of the time.
+const HELD: f64 = 0.5;
+/// A transfer shorter than this many segments never met its limit for long.
+const LEAST_SEGMENTS: u64 = 50;
+
+/// How to play a transfer again.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Replay {
+    /// The path as a scenario.
+    pub scenario: String,
+    /// What to set in it (`key=value`) for the transfer as it was.
+    pub with_limit: Vec<String>,
+    /// What to set in it for the same without its limit.
+    pub without_limit: Vec<String>,
+    /// What is lifted, in words.
+    pub lifted: String,
+    /// What the capture does not tell, and what was taken instead.
+    pub assumed: Vec<String>,
+    /// Payload.
+    pub size: Bytes,
+    /// How long it took.
+    pub took: Duration,
+    /// Segments of the transfer.
+    pub segments: u64,
+}
+
+impl Replay {
+    /// How to play again what `e` tells of, whose `cause` held it for `share` of the time while
+    /// its programs did for `programs`; the error says why it cannot be.
+    pub fn new(
+        cause: Class,
+        [share, programs]: [f64; 2],
+        e: &Evidence,
+        path: &PathEstimate,
+    ) -> Result<Replay, String> {
+        let mended = mended(cause, e, path)?;
+        let percent = |share: f64| (share * 100.0).round();
+        if share < HELD {
+            return Err(format!("the limit held it for {} % of the time only", percent(share)));
+        }
+        if cause.family() != Class::Application && programs > PROGRAMS {
+            return Err(format!(
+                "for {} % of the time there was nothing to send",
+                percent(programs)
+            ));
+        }
+        let segments = e.bytes.get() / path.segment_bytes.max(1);
+        if segments < LEAST_SEGMENTS || e.goodput == Rate::ZERO {
+            return Err("the transfer is too short to compare".to_owned());
+        }
+        let scenario = path.scenario("the path of the capture")?;
+        let mut assumed = vec!["cubic and Linux's default buffers".to_owned()];
+        if path.buffer_bytes.value().is_none() {
+            assumed.push("a router's buffer of one bandwidth-delay product".to_owned());
+        }
+        assumed.push("no other traffic than the capture shows".to_owned());
+        let took = e.bytes / e.goodput;
+        let common = [
+            "warmup=0s".to_owned(),
+            format!("duration={}us", (took * 3 + Duration::from_secs(5)).as_micros()),
+            format!("transfer.0.size={}B", e.bytes.get()),
+        ];
+        let with = |settings: Vec<String>| common.iter().cloned().chain(settings).collect();
+        Ok(Replay {
+            scenario,
+            with_limit: with(mended.with),
+            without_limit: with(mended.without),
+            lifted: mended.lifted,
+            assumed,
+            size: e.bytes,
+            took,
+            segments,
+        })
+    }
+}
+
+/// A limit as a scenario has it, and what it is like without.
+struct Mended {
+    with: Vec<String>,
+    without: Vec<String>,
+    lifted: String,
+}
+
+fn mended(cause: Class, e: &Evidence, path: &PathEstimate) -> Result<Mended, String> {
+    let set = |key: &str, value: String| vec![format!("{key}={value}")];
+    let lift = |with: Vec<String>, lifted: String| Mended { with, without: Vec::new(), lifted };
+    let fixed = |bytes: Bytes| set("transfer.0.sizing", format!("fixed:{}B", bytes.get()));
+    let paced = |key: &str| set(key, format!("rate={}bit/s", e.goodput.bits_per_second()));
+    match cause {
+        Class::ReceiverWindow => {
+            let window = e.window.ok_or("the window is unknown")?;
+            Ok(lift(fixed(window), format!("a window that is not held at {window}")))
+        }
+        Class::SenderWindow => {
+            let flight = e.flight.ok_or("the flight is unknown")?;
+            // What a buffer holds under way and what a window does are the same to the path.
+            Ok(lift(fixed(flight), format!("a send buffer that is not held at {flight}")))
+        }
+        Class::ReceiverApplication => Ok(lift(
+            paced("transfer.0.reader"),
+            "a receiving program that reads as fast as data comes".to_owned(),
+        )),
+        Class::Application => Ok(lift(
+            paced("transfer.0.writer"),
+            "a sending program that always has data".to_owned(),
+        )),
+        Class::Congestion => lossless(path),
+        _ => Err(format!("{cause} is nothing that could be lifted in a simulation")),
+    }
+}
+
+/// Losses of the link, or of a buffer too small for bursts; whichever there are.
+fn lossless(path: &PathEstimate) -> Result<Mended, String> {
+    let (rate, rtt) = path
+        .capacity_bps
+        .value()
+        .zip(path.rtt_s.value())
+        .ok_or("neither capacity nor round trip are known")?;
+    let random = path.loss.value().is_some_and(|loss| loss.get() > 0.0);
+    let product = rate * rtt;
+    let shallow = path.buffer_bytes.value().is_some_and(|buffer| buffer < product);
+    let mut without = Vec::new();
+    let mut lifted = Vec::new();
+    if random {
+        without.push("path.loss=0".to_owned());
+        lifted.push("no losses but those of a full queue".to_owned());
+    }
+    if shallow {
+        without.push(format!("path.buffer={}B", product.get()));
+        lifted.push(format!("a router's buffer of {product}"));
+    }
+    match lifted.is_empty() {
+        true => Err("its losses were those of a full queue that is not small".to_owned()),
+        false => Ok(Mended { with: Vec::new(), without, lifted: lifted.join(" and ") }),
+    }
+}

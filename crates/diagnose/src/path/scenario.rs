@@ -1,0 +1,77 @@
+//! The path as a scenario.
+
+use std::fmt::Write;
+
+use sweetspot_measure::Finding;
+use sweetspot_units::{Bytes, Duration, Rate};
+
+use super::PathEstimate;
+
+/// Hosts have links of this rate or more to their routers.
+const LEAST_ACCESS: Rate = Rate::from_mbit_per_second(1000);
+/// The packets that scenarios and the emulator take.
+const PACKETS: std::ops::RangeInclusive<u64> = 576..=9000;
+
+impl PathEstimate {
+    /// The path as a scenario called `title`, with a comment on each value; the error says what
+    /// it lacks.
+    pub fn scenario(&self, title: &str) -> Result<String, String> {
+        let rate = known("the capacity", &self.capacity_bps)?;
+        let rtt = known("the round trip", &self.rtt_s)?;
+        Ok(self.written(title, rate, rtt))
+    }
+
+    /// The depth of the bottleneck's buffer: as seen, or a bandwidth-delay product.
+    pub(super) fn depth(&self, rate: Rate, rtt: Duration) -> (Bytes, String) {
+        match self.buffer_bytes.value() {
+            Some(bytes) => (bytes, how(&self.buffer_bytes)),
+            None => {
+                let words = how(&self.buffer_bytes);
+                (rate * rtt, format!("assumed to be a bandwidth-delay product; {words}"))
+            }
+        }
+    }
+
+    fn written(&self, title: &str, rate: Rate, rtt: Duration) -> String {
+        let packet =
+            (self.segment_bytes + self.header_bytes).clamp(*PACKETS.start(), *PACKETS.end());
+        let (buffer, buffer_how) = self.depth(rate, rtt);
+        let loss = self.loss.value().map_or(0.0, |loss| loss.get());
+        let access = rate.scaled(10.0).max(LEAST_ACCESS);
+        let mut text = String::new();
+        // Writing to a String cannot fail.
+        let mut line = |words: std::fmt::Arguments<'_>| {
+            let _ = writeln!(text, "{words}");
+        };
+        line(format_args!("title = \"{title}\"\nwarmup = \"5s\"\nduration = \"20s\"\n\n[path]"));
+        line(format_args!("# {}", how(&self.capacity_bps)));
+        line(format_args!("rate = \"{}bit/s\"", rate.bits_per_second()));
+        line(format_args!("# {}", how(&self.rtt_s)));
+        line(format_args!("rtt = \"{}us\"", rtt.as_micros()));
+        line(format_args!("# {buffer_how}\nbuffer = \"{}B\"", buffer.get().max(packet)));
+        line(format_args!("# assumed: a capture does not show it\nqueue = \"drop-tail\""));
+        line(format_args!("# {}\nloss = \"{}%\"", how(&self.loss), loss * 100.0));
+        line(format_args!("packet = \"{packet}B\""));
+        line(format_args!("access_rate = \"{}bit/s\"", access.bits_per_second()));
+        line(format_args!("reverse = \"clean\"\n\n[tcp]\nflavour = \"linux\""));
+        line(format_args!("header = \"{}B\"", self.header_bytes));
+        line(format_args!("\n[[transfer]]\n# assumed: a capture does not name it"));
+        line(format_args!("congestion = \"cubic\"\nsizing = \"kernel\""));
+        text
+    }
+}
+
+/// How a value was found, or that it was not.
+fn how<T: Copy>(finding: &Finding<T>) -> String {
+    match finding {
+        Finding::Known { how, .. } => format!("from the capture: {how}"),
+        Finding::Unknown(why) => format!("the capture does not tell: {why}"),
+    }
+}
+
+fn known<T: Copy>(what: &str, finding: &Finding<T>) -> Result<T, String> {
+    match finding {
+        Finding::Known { estimate, .. } => Ok(estimate.value),
+        Finding::Unknown(why) => Err(format!("{what} cannot be told: {why}")),
+    }
+}

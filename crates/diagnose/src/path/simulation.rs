@@ -1,0 +1,103 @@
+//! What a simulator made of a transfer, with its limit and without.
+
+use serde::Serialize;
+use sweetspot_units::{Bytes, Duration};
+
+use super::Replay;
+
+/// The simulated transfer with its limit takes as long as the real one to this factor, or the
+/// path is not known well enough.
+const FACTOR: f64 = 1.5;
+
+/// What was acknowledged by when, from the beginning of the transfer.
+pub type Curve = Vec<(Duration, Bytes)>;
+
+/// A transfer played again, or why it was not.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Simulation {
+    /// It was played.
+    Played(Simulated),
+    /// It was not.
+    Unknown {
+        /// Why.
+        unknown: String,
+    },
+}
+
+/// A transfer as the simulator plays it on the path that the capture shows.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Simulated {
+    /// What is other than in the capture.
+    pub lifted: String,
+    /// How long it took in the capture.
+    pub captured_s: f64,
+    /// How long it takes in the simulator with its limit: near what the capture has, or the
+    /// path is not known well enough.
+    pub with_limit_s: f64,
+    /// How long it takes without the limit.
+    pub without_limit_s: f64,
+    /// What the capture does not tell, and what was taken instead.
+    pub assumed: Vec<String>,
+    /// What was acknowledged by when without the limit.
+    #[serde(skip)]
+    pub curve: Curve,
+}
+
+impl Simulation {
+    /// Why nothing was played.
+    pub fn unknown(why: impl Into<String>) -> Simulation {
+        Simulation::Unknown { unknown: why.into() }
+    }
+
+    /// Plays `replay` by `play`, which gives the time and the curve of the settings that it is
+    /// told, or why it cannot.
+    pub fn of(
+        replay: &Replay,
+        mut play: impl FnMut(&Replay, &[String]) -> Result<(Duration, Curve), String>,
+    ) -> Simulation {
+        let mut both =
+            || Ok((play(replay, &replay.with_limit)?, play(replay, &replay.without_limit)?));
+        let ((with, _), (without, curve)) = match both() {
+            Ok(both) => both,
+            Err(why) => return Simulation::Unknown { unknown: why },
+        };
+        let (took, with) = (replay.took.as_secs_f64(), with.as_secs_f64());
+        if with > took * FACTOR || took > with * FACTOR {
+            return Simulation::unknown(format!(
+                "the path is not known well enough: with the limit the simulated transfer takes \
+                 {with:.1} s and not {took:.1} s"
+            ));
+        }
+        Simulation::Played(Simulated {
+            lifted: replay.lifted.clone(),
+            captured_s: took,
+            with_limit_s: with,
+            without_limit_s: without.as_secs_f64(),
+            assumed: replay.assumed.clone(),
+            curve,
+        })
+    }
+}
+
+impl Simulated {
+    /// The simulation as a sentence.
+    pub fn words(&self) -> String {
+        format!(
+            "Simulated with {}: {} instead of {} (with the limit the simulator takes {}). Assumed: {}.",
+            self.lifted,
+            seconds(self.without_limit_s),
+            seconds(self.captured_s),
+            seconds(self.with_limit_s),
+            self.assumed.join("; ")
+        )
+    }
+}
+
+fn seconds(s: f64) -> String {
+    match s {
+        s if s >= 100.0 => format!("{s:.0} s"),
+        s if s >= 1.0 => format!("{s:.1} s"),
+        s => format!("{:.0} ms", s * 1e3),
+    }
+}

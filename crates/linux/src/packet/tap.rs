@@ -1,0 +1,224 @@
+//! All packets of a device as a capture has them, in blocks that the kernel fills (packet(7),
+//! TPACKET_V3): one wake-up for many packets.
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use sweetspot_units::Time;
+
+use super::{ReceivedFrame, bind, set};
+use crate::event_fd::wait_readable;
+use crate::{check, clock, sockopt};
+
+/// A packet's first bytes are kept: headers and options through tunnels.
+const KEPT_BYTES: u32 = 256;
+/// A block, and how many there are: half a second of 64 MB of headers.
+const BLOCK_BYTES: usize = 1 << 20;
+const BLOCKS: usize = 32;
+/// A block that is not full is handed over after so many milliseconds.
+const PATIENCE_MS: u32 = 50;
+/// ARPHRD_LOOPBACK: a device whose packets leave and arrive at once.
+const LOOPBACK: u16 = libc::ARPHRD_LOOPBACK;
+
+/// A packet socket that sees all of one device, in both directions. Dropping it closes it.
+#[derive(Debug)]
+pub struct PacketTap {
+    socket: OwnedFd,
+    blocks: BlockRing,
+    hardware: u16,
+    lost: u64,
+}
+
+impl PacketTap {
+    /// Taps the device called `name` in the calling thread's network namespace. Needs CAP_NET_RAW.
+    pub fn open(name: &str) -> io::Result<PacketTap> {
+        let name = CString::new(name).map_err(|_| io::ErrorKind::InvalidInput)?;
+        // SAFETY: `name` is a string that ends with a zero.
+        let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
+        if index == 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+        // SAFETY: socket takes numbers; the descriptor it returns is ours alone.
+        let socket = unsafe {
+            let fd = check(libc::socket(libc::AF_PACKET, kind, 0))?;
+            OwnedFd::from_raw_fd(fd)
+        };
+        let fd = socket.as_fd();
+        let version = libc::tpacket_versions::TPACKET_V3 as i32;
+        set(fd, libc::SOL_PACKET, libc::PACKET_VERSION, version)?;
+        keep_heads(&socket)?;
+        let blocks = BlockRing::map(&socket)?;
+        bind(fd, index)?;
+        let hardware = hardware(&socket)?;
+        if hardware == LOOPBACK {
+            // Each packet passes once on its way out and once on its way in.
+            set(fd, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)?;
+        }
+        Ok(PacketTap { socket, blocks, hardware, lost: 0 })
+    }
+
+    /// The device's kind (ARPHRD_*), which says what its packets begin with.
+    pub fn hardware(&self) -> u16 {
+        self.hardware
+    }
+
+    /// Waits until `due` on the clock of [`clock::now`] for packets and passes those that are
+    /// there to `work`, at most a ring of them. Of each, 256 bytes are kept.
+    pub fn receive(
+        &mut self,
+        due: Time,
+        work: &mut dyn FnMut(ReceivedFrame<'_>),
+    ) -> io::Result<()> {
+        if !self.blocks.is_ready() {
+            wait_readable(&[self.socket.as_fd()], due)?;
+        }
+        for _ in 0..BLOCKS {
+            if !self.blocks.take(work) || clock::now() >= due {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// How many packets were lost since it was opened because the ring was full.
+    pub fn lost(&mut self) -> io::Result<u64> {
+        let mut counts = libc::tpacket_stats_v3 { tp_packets: 0, tp_drops: 0, tp_freeze_q_cnt: 0 };
+        let mut size = size_of_val(&counts) as libc::socklen_t;
+        // SAFETY: `counts` is valid for writing its own size.
+        check(unsafe {
+            libc::getsockopt(
+                self.socket.as_raw_fd(),
+                libc::SOL_PACKET,
+                libc::PACKET_STATISTICS,
+                (&raw mut counts).cast(),
+                &mut size,
+            )
+        })?;
+        // Reading resets the kernel's count.
+        self.lost += u64::from(counts.tp_drops);
+        Ok(self.lost)
+    }
+}
+
+/// Lets the kernel keep the beginning of each packet alone.
+fn keep_heads(socket: &OwnedFd) -> io::Result<()> {
+    let mut program = [libc::sock_filter {
+        code: (libc::BPF_RET | libc::BPF_K) as u16,
+        jt: 0,
+        jf: 0,
+        k: KEPT_BYTES,
+    }];
+    let program = libc::sock_fprog { len: 1, filter: program.as_mut_ptr() };
+    sockopt::set_filter(socket, &program)
+}
+
+/// What kind of device the socket is bound to.
+fn hardware(socket: &OwnedFd) -> io::Result<u16> {
+    // SAFETY: sockaddr_ll is plain data for which zeros are a value.
+    let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+    let mut size = size_of_val(&address) as libc::socklen_t;
+    // SAFETY: the address is valid for writing its own size.
+    check(unsafe { libc::getsockname(socket.as_raw_fd(), (&raw mut address).cast(), &mut size) })?;
+    Ok(address.sll_hatype)
+}
+
+/// The memory shared with the kernel: blocks, each a header and a chain of packets.
+#[derive(Debug)]
+struct BlockRing {
+    memory: *mut u8,
+    next: usize,
+}
+
+// SAFETY: the mapping belongs to this value alone and is only touched through `&mut self`.
+unsafe impl Send for BlockRing {}
+
+impl BlockRing {
+    fn map(socket: &OwnedFd) -> io::Result<BlockRing> {
+        const FRAME_BYTES: usize = 2048;
+        let request = libc::tpacket_req3 {
+            tp_block_size: BLOCK_BYTES as u32,
+            tp_block_nr: BLOCKS as u32,
+            tp_frame_size: FRAME_BYTES as u32,
+            tp_frame_nr: (BLOCK_BYTES / FRAME_BYTES * BLOCKS) as u32,
+            tp_retire_blk_tov: PATIENCE_MS,
+            tp_sizeof_priv: 0,
+            tp_feature_req_word: 0,
+        };
+        set(socket.as_fd(), libc::SOL_PACKET, libc::PACKET_RX_RING, request)?;
+        // SAFETY: a new mapping of the ring that was just made, of its full length.
+        let memory = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                BLOCK_BYTES * BLOCKS,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED,
+                socket.as_raw_fd(),
+                0,
+            )
+        };
+        if memory == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(BlockRing { memory: memory.cast(), next: 0 })
+    }
+
+    fn header(&self) -> *mut libc::tpacket_hdr_v1 {
+        // SAFETY: `next` is below BLOCKS, so the block lies inside the mapping; blocks are aligned
+        // to their size. Version and offset, of four bytes each, stand before the header.
+        unsafe { self.memory.add(self.next * BLOCK_BYTES + 8).cast() }
+    }
+
+    fn status(&self) -> &AtomicU32 {
+        // SAFETY: the kernel and we both access the status word atomically.
+        unsafe { AtomicU32::from_ptr(&raw mut (*self.header()).block_status) }
+    }
+
+    /// Whether the next block is ours to read.
+    fn is_ready(&self) -> bool {
+        // Acquire: the packets are read after the word that says they are there.
+        self.status().load(Ordering::Acquire) & libc::TP_STATUS_USER != 0
+    }
+
+    /// Passes the packets of the next block to `work`, if it is full, and gives it back.
+    fn take(&mut self, work: &mut dyn FnMut(ReceivedFrame<'_>)) -> bool {
+        if !self.is_ready() {
+            return false;
+        }
+        // SAFETY: the status says that the block is ours until we give it back below.
+        let header = unsafe { self.header().read() };
+        let block = self.next * BLOCK_BYTES;
+        let mut at = header.offset_to_first_pkt as usize;
+        for _ in 0..header.num_pkts {
+            if at + size_of::<libc::tpacket3_hdr>() > BLOCK_BYTES {
+                break;
+            }
+            // SAFETY: within the block, as was checked; the kernel aligns packets to 16.
+            let packet: *const libc::tpacket3_hdr = unsafe { self.memory.add(block + at).cast() };
+            // SAFETY: the kernel wrote a header there.
+            let head = unsafe { packet.read() };
+            let start = (at + usize::from(head.tp_mac)).min(BLOCK_BYTES);
+            let length = (head.tp_snaplen as usize).min(BLOCK_BYTES - start);
+            // SAFETY: within the block, which is ours.
+            let bytes =
+                unsafe { std::slice::from_raw_parts(self.memory.add(block + start), length) };
+            let nanos = u64::from(head.tp_sec) * 1_000_000_000 + u64::from(head.tp_nsec);
+            let arrived = Time::from_nanos(nanos);
+            work(ReceivedFrame { bytes, length: head.tp_len as usize, arrived });
+            at += head.tp_next_offset as usize;
+        }
+        // Release: our reads are over before the kernel may write again.
+        self.status().store(libc::TP_STATUS_KERNEL, Ordering::Release);
+        self.next = (self.next + 1) % BLOCKS;
+        true
+    }
+}
+
+impl Drop for BlockRing {
+    fn drop(&mut self) {
+        // SAFETY: exactly the mapping made in `map`, which nothing refers to any more.
+        unsafe { libc::munmap(self.memory.cast(), BLOCK_BYTES * BLOCKS) };
+    }
+}
