@@ -1,0 +1,78 @@
+use sweetspot_units::{Bytes, Duration, Rate, Time};
+
+/// What the programs look for, on all connections of their cgroup.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Watch {
+    /// A transfer is bulk once it moved so much ...
+    pub bulk: Bytes,
+    /// ... within this time.
+    pub within: Duration,
+    /// The time between two samples of a bulk transfer, until a [`Command`] says otherwise.
+    pub interval: Duration,
+    /// Whether transfers that mainly send are looked at, too.
+    pub uploads: bool,
+}
+
+/// What was decided about a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Command {
+    /// The limit of its receive window; `None`: no limit.
+    pub limit: Option<Bytes>,
+    /// The limit of its pace; `None`: no limit.
+    pub pace: Option<Rate>,
+    /// The time between two samples.
+    pub interval: Duration,
+    /// Whether it is left alone for good: it is not looked at any more.
+    pub left: bool,
+}
+
+/// `struct settings` of bpf/tune.bpf.c.
+pub type SettingsWords = [u64; 6];
+/// `struct command`.
+pub type CommandWords = [u64; 4];
+
+/// The settings as the programs read them.
+pub fn settings(watch: &Watch, lease_ends: Time, generation: u64) -> SettingsWords {
+    [
+        lease_ends.as_nanos(),
+        generation,
+        watch.bulk.get(),
+        watch.within.as_nanos(),
+        watch.interval.as_nanos(),
+        u64::from(watch.uploads),
+    ]
+}
+
+impl Command {
+    /// The command as the programs read it: zero stands for no limit.
+    pub fn words(&self) -> CommandWords {
+        let limit = self.limit.map_or(0, |limit| limit.get().clamp(1, i32::MAX as u64));
+        let pace = self.pace.map_or(0, |pace| (pace.bits_per_second() / 8).max(1));
+        [limit, pace, self.interval.as_nanos(), u64::from(self.left)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zero_is_no_limit_and_no_limit_is_zero() {
+        let none = Command { limit: None, pace: None, interval: Duration::ZERO, left: false };
+        assert_eq!(none.words(), [0; 4]);
+        let least = Command { limit: Some(Bytes::ZERO), pace: Some(Rate::ZERO), ..none };
+        assert_eq!(least.words(), [1, 1, 0, 0]);
+        // 8 Mbit/s are 1,000,000 bytes a second.
+        let pace = Some(Rate::from_mbit_per_second(8));
+        assert_eq!(Command { pace, left: true, ..none }.words(), [0, 1_000_000, 0, 1]);
+    }
+
+    #[test]
+    fn a_limit_fits_the_socket_option() {
+        // TCP_WINDOW_CLAMP is an int.
+        let interval = Duration::from_millis(3);
+        let limit = Some(Bytes::new(u64::MAX));
+        let command = Command { limit, pace: None, interval, left: false };
+        assert_eq!(command.words(), [i32::MAX as u64, 0, 3_000_000, 0]);
+    }
+}

@@ -1,0 +1,105 @@
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use aya::maps::{Array, HashMap, MapData, MapError, RingBuf};
+use sweetspot_units::Time;
+
+use crate::command::{Command, CommandWords, SettingsWords, Watch, settings};
+use crate::error::KernelError;
+use crate::programs::LEASE;
+use crate::record::Record;
+
+/// What the programs report of connections, and what is decided about each.
+pub struct Connections {
+    watch: Watch,
+    settings: Array<MapData, SettingsWords>,
+    commands: HashMap<MapData, u64, CommandWords>,
+    /// What begins or ends, and samples.
+    records: [RingBuf<MapData>; 2],
+    /// Counts changes of commands, from 1: a program that has read none stands at 0.
+    generation: u64,
+    lease_ends: Time,
+    given: BTreeMap<u64, Command>,
+}
+
+impl Connections {
+    pub(crate) fn new(
+        watch: Watch,
+        settings: Array<MapData, SettingsWords>,
+        commands: HashMap<MapData, u64, CommandWords>,
+        records: [RingBuf<MapData>; 2],
+    ) -> Connections {
+        let (generation, lease_ends, given) = (1, Time::ZERO, BTreeMap::new());
+        Connections { watch, settings, commands, records, generation, lease_ends, given }
+    }
+
+    /// Renews the lease at `now` on CLOCK_MONOTONIC: without it every limit ends after [`LEASE`].
+    pub fn renew(&mut self, now: Time) -> Result<(), KernelError> {
+        self.lease_ends = now + LEASE;
+        self.publish()
+    }
+
+    /// The next report, until `None`.
+    pub fn poll_record(&mut self) -> Option<Record> {
+        self.records
+            .iter_mut()
+            .find_map(|ring| ring.next().and_then(|bytes| Record::decode(&bytes)))
+    }
+
+    /// The command that a connection was given last.
+    pub fn given(&self, cookie: u64) -> Option<Command> {
+        self.given.get(&cookie).copied()
+    }
+
+    /// Decides about the connection with this cookie. It acts at the connection's next segment.
+    pub fn command(&mut self, cookie: u64, command: Command) -> Result<(), KernelError> {
+        if self.given.get(&cookie) == Some(&command) {
+            return Ok(());
+        }
+        self.commands.insert(cookie, command.words(), 0).map_err(|error| match error {
+            MapError::SyscallError(error) if is_full(&error.io_error) => KernelError::Full,
+            error => error.into(),
+        })?;
+        self.given.insert(cookie, command);
+        self.generation += 1;
+        self.publish()
+    }
+
+    /// Whether the program has removed a command, as it does when the connection is over.
+    pub fn is_over(&self, cookie: u64) -> bool {
+        matches!(self.commands.get(&cookie, 0), Err(MapError::KeyNotFound))
+    }
+
+    /// Forgets a connection that is over.
+    pub fn forget(&mut self, cookie: u64) {
+        if self.given.remove(&cookie).is_some() {
+            // The program removes it, too.
+            let _ = self.commands.remove(&cookie);
+        }
+    }
+
+    fn publish(&mut self) -> Result<(), KernelError> {
+        let words = settings(&self.watch, self.lease_ends, self.generation);
+        self.settings.set(0, words, 0).map_err(KernelError::from)
+    }
+}
+
+impl fmt::Debug for Connections {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connections").field("given", &self.given).finish_non_exhaustive()
+    }
+}
+
+impl AsFd for Connections {
+    /// Readable when a connection becomes a bulk transfer or is over.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.records[0].as_fd()
+    }
+}
+
+/// Whether a map has no room (E2BIG), or no memory could be had for it.
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::ArgumentListTooLong | io::ErrorKind::OutOfMemory)
+}
