@@ -54,7 +54,7 @@ pub enum PolicyError {
 /// let text = "[[rule]]\nusers = [\"backup\"]\ngoal = \"less-than-best-effort\"";
 /// let policy = Policy::parse(text, &|name| (name == "backup").then_some(34))?;
 /// let (local, remote) = ("192.0.2.1:50000".parse()?, "192.0.2.7:443".parse()?);
-/// let goal = |uid| policy.goal(&Subject { uid, program: "restic", local, remote });
+/// let goal = |uid| policy.goal(&Subject { pid: 0, uid, program: "restic", local, remote });
 /// assert_eq!(goal(34), Some(Goal::LessThanBestEffort));
 /// assert_eq!(goal(1000), None);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -73,6 +73,8 @@ pub struct Policy {
 /// What a policy's rules look at: a connection and its owner.
 #[derive(Debug, Clone, Copy)]
 pub struct Subject<'a> {
+    /// Its process; 0 if that cannot be told.
+    pub pid: u32,
     /// The user that its process runs as.
     pub uid: u32,
     /// Its process's name, at most [`PROGRAM_NAME_BYTES`] long.
@@ -123,7 +125,7 @@ mod tests {
 
     fn subject<'a>(program: &'a str, remote: &str) -> Subject<'a> {
         let local = "192.0.2.1:50000".parse().unwrap();
-        Subject { uid: 1000, program, local, remote: remote.parse().unwrap() }
+        Subject { pid: 0, uid: 1000, program, local, remote: remote.parse().unwrap() }
     }
 
     #[test]
