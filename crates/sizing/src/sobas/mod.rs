@@ -12,6 +12,7 @@ mod trial;
 
 use sweetspot_units::{Bytes, Duration, Time};
 
+use held::Memory;
 use limits::TransferLimits;
 use params::{LOSS_EPOCHS, MIN_EPOCH};
 use startup::Startup;
@@ -46,6 +47,10 @@ pub struct Sobas {
     measured_again: u32,
     /// Time spent on trials that did not pay.
     trials_failed: Duration,
+    /// The path as the transfer before left it.
+    memory: Option<Memory>,
+    /// The latest minimum RTT of the sender's own, which comes before data.
+    handshake: Option<Duration>,
 }
 
 /// The controller's sources of measurements.
@@ -86,6 +91,8 @@ impl Sobas {
             began: Time::ZERO,
             measured_again: 0,
             trials_failed: Duration::ZERO,
+            memory: None,
+            handshake: None,
         }
     }
 
@@ -112,7 +119,7 @@ impl Sobas {
 
     fn handle_data(&mut self, now: Time, bytes: Bytes, unread: Bytes) {
         if matches!(self.state, State::Ended) {
-            *self = Sobas::new(&self.config, self.sensors);
+            self.begin_again();
         }
         if self.began == Time::ZERO {
             self.began = now;
@@ -127,7 +134,23 @@ impl Sobas {
         }
     }
 
+    /// The next transfer: nothing is kept but the memory of the path, and the round trip of the new handshake.
+    fn begin_again(&mut self) {
+        let Sobas { memory, handshake, .. } = *self;
+        *self = Sobas { memory, ..Sobas::new(&self.config, self.sensors) };
+        handshake.into_iter().for_each(|rtt| self.min_rtt.handle_sample(rtt));
+    }
+
     fn end(&mut self, now: Time) {
+        self.handshake = None;
+        self.memory = match (&self.state, self.min_rtt.get()) {
+            (State::Held(held), Some(base)) if !held.is_remembered() => {
+                Some(held.memory(base, now))
+            }
+            // Nothing was learnt since.
+            (State::Held(_) | State::Ended, _) => self.memory,
+            _ => None,
+        };
         if !matches!(self.state, State::Ended) {
             self.transition_to(now, State::Ended, Reason::Ended);
         }
@@ -173,7 +196,10 @@ impl Controller for Sobas {
                 self.retransmitted = self.retransmitted.max(report.retransmitted);
             }
             Input::KernelRtt(rtt) => self.handle_round_trip(rtt),
-            Input::MinimumRtt(rtt) => self.min_rtt.handle_sample(rtt),
+            Input::MinimumRtt(rtt) => {
+                self.handshake = Some(rtt);
+                self.min_rtt.handle_sample(rtt);
+            }
             Input::OutOfOrder { segments } => {
                 self.epochs.handle_losses(segments);
                 if let Some(base) = self.min_rtt.get() {
