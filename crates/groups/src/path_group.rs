@@ -52,6 +52,8 @@ pub struct PathGroup {
     window: Option<Option<Bytes>>,
     /// The memory budget of all connections together.
     ceiling: Option<Bytes>,
+    /// What the last bulk transfer left, once.
+    memory: Option<Option<PathMemory>>,
     limit_changes: VecDeque<LimitChange>,
     events: VecDeque<(TuneEventKind, String)>,
     ignored_limits: VecDeque<IgnoredLimit>,
@@ -72,6 +74,15 @@ pub struct ConnectionSample {
     pub out_of_order: u64,
     /// The window advertised last; `None` on kernels before 6.2.
     pub advertised: Option<Bytes>,
+}
+
+/// A path on which a window was held to the end of the last transfer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PathMemory {
+    /// The window, of all connections together.
+    pub window: Bytes,
+    /// The round trip without a queue.
+    pub minimum_rtt: Duration,
 }
 
 /// A change of a connection's window limit, to be applied by the caller.
@@ -134,6 +145,7 @@ impl PathGroup {
             added: None,
             window: None,
             ceiling: None,
+            memory: None,
             limit_changes: VecDeque::new(),
             events: VecDeque::new(),
             ignored_limits: VecDeque::new(),
@@ -162,6 +174,10 @@ impl PathGroup {
     pub fn remove(&mut self, now: Time, cookie: u64) {
         let gone = self.members.remove(&cookie);
         if gone.is_some_and(|m| m.is_bulk()) && !self.members.values().any(Member::is_bulk) {
+            let held = self.phase() == SizingPhase::Holding;
+            let memory = self.window.flatten().zip(self.minimum).filter(|_| held);
+            self.memory =
+                Some(memory.map(|(window, minimum_rtt)| PathMemory { window, minimum_rtt }));
             self.driver.handle_end(now);
             self.drain();
             (self.window, self.minimum, self.bulk_since) = (None, None, None);
@@ -293,6 +309,11 @@ impl PathGroup {
             return OPENING_PAUSE.max(cpu_budget / OPENING_COST_FACTOR);
         }
         (self.rtt / 2).clamp(Duration::from_millis(5), IDLE_PAUSE).max(cpu_budget)
+    }
+
+    /// What the path is remembered for, each time that its last bulk transfer has ended; `Some(None)`: for nothing.
+    pub fn poll_memory(&mut self) -> Option<Option<PathMemory>> {
+        self.memory.take()
     }
 
     /// The current limit of a connection; `None`: no limit.

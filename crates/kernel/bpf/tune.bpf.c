@@ -40,6 +40,20 @@ struct connection {
 	__u8 clamped;
 	__u8 paced;
 	__u8 left;
+	__u8 asked;         /* whether its path was looked up */
+};
+
+/* A destination: an IPv6 address, or an IPv4 address mapped into one. */
+struct destination {
+	__u32 prefix_bits;
+	__u32 address[4];
+};
+
+/* What is remembered of the path to it. */
+struct path {
+	__u64 window;          /* that was held to the end of the last transfer */
+	__u64 minimum_rtt_us;
+	__u64 taken;           /* whether another connection has it already */
 };
 
 /* A lease that ended so long ago is not renewed any more: nothing is looked at from then on. */
@@ -73,6 +87,7 @@ struct record {
 	__u64 app_limited;
 	__u64 max_pacing_rate;
 	__u64 own_clamp;
+	__u64 limit;
 	__u64 uid;
 	__u64 inode;
 	__u64 state;
@@ -116,6 +131,18 @@ struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 20);
 } samples SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(max_entries, 1024);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct destination);
+	__type(value, struct path);
+} paths SEC(".maps");
+
+/* A path is looked up once a connection received the initial window (RFC 6928): no buffer has overflowed by then, and
+ * one that only carries a small answer has not taken the memory from another. */
+#define RESUME_BYTES 14600
 
 #define common(tp) (tp)->inet_conn.icsk_inet.sk.__sk_common
 
@@ -168,6 +195,7 @@ INLINE int tell(struct tcp_sock *tp, struct connection *c, __u64 kind, __u64 now
 	r->app_limited = bitfield(tp, rate_app_limited);
 	r->max_pacing_rate = sk->sk_max_pacing_rate;
 	r->own_clamp = c->own_clamp;
+	r->limit = c->limit;
 	r->uid = sk->sk_uid.val;
 	r->inode = 0;
 	if (kind == RECORD_BULK) {
@@ -314,6 +342,36 @@ INLINE void ask_for_callbacks(struct bpf_sock_ops *ctx, struct connection *c, in
 	bpf_sock_ops_cb_flags_set(ctx, flags);
 }
 
+/* Limits a connection by what the path is remembered for, if its round trip is that of the same path: more than half of
+ * the saved one, and no more than ten times it (RFC 9959, section 4.2.1). Only one connection at a time: saved
+ * parameters are not for several (RFC 9959, section 4). */
+INLINE void resume(struct tcp_sock *tp, struct connection *c, struct settings *s)
+{
+	struct destination key = { .prefix_bits = 128 };
+	__u64 rtt = tp->rtt_min.s[0].v;
+	struct path *path;
+
+	c->asked = 1;
+	if (common(tp).skc_family == AF_INET6) {
+		key.address[0] = common(tp).skc_v6_daddr.in6_u.u6_addr32[0];
+		key.address[1] = common(tp).skc_v6_daddr.in6_u.u6_addr32[1];
+		key.address[2] = common(tp).skc_v6_daddr.in6_u.u6_addr32[2];
+		key.address[3] = common(tp).skc_v6_daddr.in6_u.u6_addr32[3];
+	} else {
+		key.address[2] = __builtin_bswap32(0xffff);
+		key.address[3] = common(tp).skc_daddr;
+	}
+	path = bpf_map_lookup_elem(&paths, &key);
+	if (!path || path->taken)
+		return;
+	if (rtt <= path->minimum_rtt_us / 2 || rtt > path->minimum_rtt_us * 10)
+		return;
+	path->taken = 1;
+	c->limit = path->window;
+	/* There is no command yet. */
+	c->generation = s->generation;
+}
+
 INLINE void attend(struct bpf_sock_ops *ctx)
 {
 	struct bpf_sock *sk = ctx->sk;
@@ -336,6 +394,14 @@ INLINE void attend(struct bpf_sock_ops *ctx)
 		__u64 acked = tp->bytes_acked;
 		int sends = acked > received;
 
+		if (!c->asked && received >= RESUME_BYTES)
+			resume(tp, c, s);
+		if (c->limit) {
+			if (bpf_ktime_get_coarse_ns() < s->lease_ends)
+				hold(ctx, tp, c);
+			else
+				restore(ctx, tp, c);
+		}
 		if (!is_bulk(c, s, received + acked))
 			return;
 		if (sends)

@@ -1,3 +1,5 @@
+use std::net::IpAddr;
+
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 /// What the programs look for, on all connections of their cgroup.
@@ -26,10 +28,21 @@ pub struct Command {
     pub left: bool,
 }
 
+/// A path on which a window was held to the end of the last transfer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RememberedPath {
+    /// The window.
+    pub window: Bytes,
+    /// The round trip without a queue.
+    pub minimum_rtt: Duration,
+}
+
 /// `struct settings` of bpf/tune.bpf.c.
 pub type SettingsWords = [u64; 6];
 /// `struct command`.
 pub type CommandWords = [u64; 4];
+/// `struct path`.
+pub type PathWords = [u64; 3];
 
 /// The settings as the programs read them.
 pub fn settings(watch: &Watch, lease_ends: Time, generation: u64) -> SettingsWords {
@@ -41,6 +54,21 @@ pub fn settings(watch: &Watch, lease_ends: Time, generation: u64) -> SettingsWor
         watch.interval.as_nanos(),
         u64::from(watch.uploads),
     ]
+}
+
+impl RememberedPath {
+    /// The path as the programs read it; no connection has taken it.
+    pub fn words(&self) -> PathWords {
+        [self.window.get().clamp(1, i32::MAX as u64), self.minimum_rtt.as_micros(), 0]
+    }
+}
+
+/// A peer as the programs look it up: IPv4 is mapped into IPv6.
+pub fn destination(peer: IpAddr) -> [u8; 16] {
+    match peer {
+        IpAddr::V4(peer) => peer.to_ipv6_mapped().octets(),
+        IpAddr::V6(peer) => peer.octets(),
+    }
 }
 
 impl Command {
@@ -65,6 +93,14 @@ mod tests {
         // 8 Mbit/s are 1,000,000 bytes a second.
         let pace = Some(Rate::from_mbit_per_second(8));
         assert_eq!(Command { pace, left: true, ..none }.words(), [0, 1_000_000, 0, 1]);
+    }
+
+    #[test]
+    fn both_ways_to_write_an_ipv4_peer_are_one_destination() {
+        let v4: IpAddr = "192.0.2.7".parse().unwrap();
+        let mapped: IpAddr = "::ffff:192.0.2.7".parse().unwrap();
+        assert_eq!(destination(v4), destination(mapped));
+        assert_eq!(destination(v4)[10..], [0xff, 0xff, 192, 0, 2, 7]);
     }
 
     #[test]

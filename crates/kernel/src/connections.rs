@@ -1,12 +1,16 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
+use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 
+use aya::maps::lpm_trie::{Key, LpmTrie};
 use aya::maps::{Array, HashMap, MapData, MapError, RingBuf};
 use sweetspot_units::Time;
 
-use crate::command::{Command, CommandWords, SettingsWords, Watch, settings};
+use crate::command::{
+    Command, CommandWords, PathWords, RememberedPath, SettingsWords, Watch, destination, settings,
+};
 use crate::error::KernelError;
 use crate::programs::LEASE;
 use crate::record::Record;
@@ -16,6 +20,7 @@ pub struct Connections {
     watch: Watch,
     settings: Array<MapData, SettingsWords>,
     commands: HashMap<MapData, u64, CommandWords>,
+    paths: LpmTrie<MapData, [u8; 16], PathWords>,
     /// What begins or ends, and samples.
     records: [RingBuf<MapData>; 2],
     /// Counts changes of commands, from 1: a program that has read none stands at 0.
@@ -29,10 +34,11 @@ impl Connections {
         watch: Watch,
         settings: Array<MapData, SettingsWords>,
         commands: HashMap<MapData, u64, CommandWords>,
+        paths: LpmTrie<MapData, [u8; 16], PathWords>,
         records: [RingBuf<MapData>; 2],
     ) -> Connections {
         let (generation, lease_ends, given) = (1, Time::ZERO, BTreeMap::new());
-        Connections { watch, settings, commands, records, generation, lease_ends, given }
+        Connections { watch, settings, commands, paths, records, generation, lease_ends, given }
     }
 
     /// Renews the lease at `now` on CLOCK_MONOTONIC: without it every limit ends after [`LEASE`].
@@ -70,6 +76,24 @@ impl Connections {
     /// Whether the program has removed a command, as it does when the connection is over.
     pub fn is_over(&self, cookie: u64) -> bool {
         matches!(self.commands.get(&cookie, 0), Err(MapError::KeyNotFound))
+    }
+
+    /// Lets the next connection to `peer` begin with what the path is remembered for; `None` forgets it. The error means
+    /// that there is no room.
+    pub fn remember(
+        &mut self,
+        peer: IpAddr,
+        path: Option<RememberedPath>,
+    ) -> Result<(), KernelError> {
+        let key = Key::new(128, destination(peer));
+        match path {
+            Some(path) => self.paths.insert(&key, path.words(), 0).map_err(KernelError::from),
+            None => {
+                // It may not be there.
+                let _ = self.paths.remove(&key);
+                Ok(())
+            }
+        }
     }
 
     /// Forgets a connection that is over.

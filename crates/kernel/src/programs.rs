@@ -5,6 +5,7 @@ use std::io::Read;
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 
+use aya::maps::lpm_trie::LpmTrie;
 use aya::maps::{Array, HashMap, Map, MapData, RingBuf};
 use aya::programs::{CgroupSockopt, Iter, ProgramFd, SockOps};
 use aya::{Btf, Ebpf, EbpfLoader};
@@ -14,7 +15,7 @@ use sweetspot_linux::clock;
 use sweetspot_linux::namespace::NetworkNamespace;
 use sweetspot_units::{Duration, Time};
 
-use crate::command::{CommandWords, SettingsWords, Watch, settings};
+use crate::command::{CommandWords, PathWords, SettingsWords, Watch, settings};
 use crate::connections::Connections;
 use crate::error::{KernelError, chain};
 
@@ -72,9 +73,10 @@ impl SocketPrograms {
         // Nobody has a lease yet.
         shared.set(0, settings(&watch, Time::ZERO, 0), 0)?;
         let commands: HashMap<_, u64, CommandWords> = map(&mut ebpf, "commands")?.try_into()?;
+        let paths: LpmTrie<_, [u8; 16], PathWords> = map(&mut ebpf, "paths")?.try_into()?;
         let announcements: RingBuf<_> = map(&mut ebpf, "announcements")?.try_into()?;
         let samples: RingBuf<_> = map(&mut ebpf, "samples")?.try_into()?;
-        let connections = Connections::new(watch, again, commands, [announcements, samples]);
+        let connections = Connections::new(watch, again, commands, paths, [announcements, samples]);
         Ok((SocketPrograms { ebpf, settings: shared, attached: Vec::new() }, connections))
     }
 

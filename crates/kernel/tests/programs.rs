@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use sweetspot_kernel::{
-    Command as Decision, Connections, KernelError, Record, RecordKind, SocketPrograms, Watch, probe,
+    Command as Decision, Connections, KernelError, Record, RecordKind, RememberedPath,
+    SocketPrograms, Watch, probe,
 };
 use sweetspot_linux::cgroup::Cgroup;
 use sweetspot_linux::clock;
@@ -64,7 +65,17 @@ fn programs() -> Option<(Cgroup, SocketPrograms, Connections)> {
 impl Host {
     /// A client that the server sends `bytes` to, or without an end.
     fn start(bytes: Option<usize>, arguments: &[&str]) -> Option<Host> {
-        let (cgroup, programs, connections) = programs()?;
+        Host::start_with(bytes, arguments, |_| {})
+    }
+
+    /// The same, after `prepare`.
+    fn start_with(
+        bytes: Option<usize>,
+        arguments: &[&str],
+        prepare: impl FnOnce(&mut Connections),
+    ) -> Option<Host> {
+        let (cgroup, programs, mut connections) = programs()?;
+        prepare(&mut connections);
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port().to_string();
         let mut command = Command::new("python3");
@@ -279,4 +290,38 @@ fn either_of_two_holders_may_undo_and_again() {
     thread::spawn(move || other.lock().unwrap().undo()).join().unwrap();
     programs.lock().unwrap().undo();
     cgroup.dissolve().unwrap();
+}
+
+#[test]
+fn a_remembered_path_is_held_before_the_transfer_is_bulk() {
+    let peer = "127.0.0.1".parse().unwrap();
+    // The round trips of loopback are between a few and some hundred microseconds.
+    let path = RememberedPath { window: LIMIT, minimum_rtt: Duration::from_micros(30) };
+    let Some(mut host) = Host::start_with(None, &[], |connections| {
+        connections.renew(clock::now()).unwrap();
+        connections.remember(peer, Some(path)).unwrap();
+    }) else {
+        return;
+    };
+    let record = host.bulk();
+    // Its round trip may have been that of another path.
+    if record.minimum_rtt > path.minimum_rtt / 2 && record.minimum_rtt <= path.minimum_rtt * 10 {
+        assert_eq!((record.limit, record.clamp), (Some(LIMIT), LIMIT));
+        host.connections.remember(peer, None).unwrap();
+    } else {
+        assert_eq!(record.limit, None);
+    }
+}
+
+#[test]
+fn another_round_trip_is_another_path() {
+    let peer = "127.0.0.1".parse().unwrap();
+    let path = RememberedPath { window: LIMIT, minimum_rtt: Duration::from_secs(1) };
+    let Some(mut host) = Host::start_with(None, &[], |connections| {
+        connections.renew(clock::now()).unwrap();
+        connections.remember(peer, Some(path)).unwrap();
+    }) else {
+        return;
+    };
+    assert_eq!(host.bulk().limit, None);
 }

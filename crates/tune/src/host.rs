@@ -1,8 +1,9 @@
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::os::fd::BorrowedFd;
 
-use sweetspot_groups::Goal;
 use sweetspot_groups::policy::{PROGRAM_NAME_BYTES, Policy, Subject};
+use sweetspot_groups::{Goal, PathMemory};
 use sweetspot_linux::diag::{Detail, Diag, TcpState};
 use sweetspot_linux::live::BorrowError;
 use sweetspot_linux::processes;
@@ -102,6 +103,9 @@ impl Scope for HostScope {
     fn announced(&self, wait: &mut dyn FnMut(Option<BorrowedFd<'_>>)) {
         wait(None);
     }
+
+    /// Connections are found too late for that.
+    fn remember(&mut self, _now: Time, _peer: IpAddr, _memory: Option<PathMemory>) {}
 
     fn lift(&mut self) {}
 

@@ -2,10 +2,13 @@
 
 use std::cell::{Ref, RefCell};
 use std::collections::{BTreeMap, VecDeque};
+use std::net::IpAddr;
 use std::rc::Rc;
 
-use sweetspot_groups::BULK_BYTES;
-use sweetspot_kernel::{Command, Connections, KernelError, Record, RecordKind, Watch};
+use sweetspot_groups::{BULK_BYTES, PathMemory};
+use sweetspot_kernel::{
+    Command, Connections, KernelError, Record, RecordKind, RememberedPath, Watch,
+};
 use sweetspot_linux::clock;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
@@ -69,6 +72,14 @@ impl KernelTable {
         let connection =
             |record: &Record| KernelConnection { table: self.clone(), cookie: record.cookie };
         found.into_iter().map(|record| (connection(&record), record)).collect()
+    }
+
+    /// Lets the next connection to `peer` begin with what its path is remembered for; `None` forgets it. Where there is no
+    /// room it begins as any other.
+    pub fn remember(&self, peer: IpAddr, memory: Option<PathMemory>) {
+        let path =
+            memory.map(|PathMemory { window, minimum_rtt }| RememberedPath { window, minimum_rtt });
+        let _ = self.0.borrow_mut().connections.remember(peer, path);
     }
 
     /// For descriptors to wait for: readable when a connection begins to be bulk, or ends.
@@ -180,8 +191,10 @@ impl KernelConnection {
 
     fn change(&self, to: impl FnOnce(Command) -> Command) -> Result<(), KernelError> {
         let mut table = self.table.0.borrow_mut();
-        let none = Command { limit: None, pace: None, interval: FIRST_INTERVAL, left: false };
-        let given = table.connections.given(self.cookie).unwrap_or(none);
+        // A connection may have begun with a limit that its path is remembered for.
+        let limit = table.known.get(&self.cookie).and_then(|known| known.record.limit);
+        let first = Command { limit, pace: None, interval: FIRST_INTERVAL, left: false };
+        let given = table.connections.given(self.cookie).unwrap_or(first);
         table.connections.command(self.cookie, to(given))
     }
 }

@@ -1,9 +1,10 @@
-use std::net::SocketAddr;
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use sweetspot_groups::Goal;
 use sweetspot_groups::policy::{Policy, Subject};
+use sweetspot_groups::{CACHE_LIFETIME, Goal, PathMemory};
 use sweetspot_kernel::{Connections, SocketPrograms};
 use sweetspot_linux::cgroup::Cgroup;
 use sweetspot_linux::processes::{self, Process};
@@ -42,6 +43,8 @@ pub struct KernelScope {
     programs: Arc<Mutex<SocketPrograms>>,
     chosen: Chosen,
     next_renewal: Time,
+    /// The peers whose paths are remembered, and until when.
+    remembered: BTreeMap<IpAddr, Time>,
 }
 
 impl KernelScope {
@@ -55,7 +58,8 @@ impl KernelScope {
         let table = KernelTable::new(connections);
         // What was there before is looked at, too, where the kernel lets it.
         find_present(&programs);
-        KernelScope { cgroup, table, programs, chosen, next_renewal: Time::ZERO }
+        let (next_renewal, remembered) = (Time::ZERO, BTreeMap::new());
+        KernelScope { cgroup, table, programs, chosen, next_renewal, remembered }
     }
 
     /// The process that has the socket with this inode.
@@ -93,6 +97,9 @@ impl Scope for KernelScope {
             return Err(TuneError::CgroupGone { path: self.cgroup.path().to_owned() });
         }
         self.next_renewal = now + RENEWAL_INTERVAL;
+        let old: Vec<IpAddr> =
+            self.remembered.iter().filter(|(_, until)| **until <= now).map(|(p, _)| *p).collect();
+        old.into_iter().for_each(|peer| self.remember(now, peer, None));
         self.table.renew(now).map_err(TuneError::from)
     }
 
@@ -102,6 +109,14 @@ impl Scope for KernelScope {
 
     fn announced(&self, wait: &mut dyn FnMut(Option<BorrowedFd<'_>>)) {
         wait(Some(self.table.connections().as_fd()));
+    }
+
+    fn remember(&mut self, now: Time, peer: IpAddr, memory: Option<PathMemory>) {
+        match memory {
+            Some(_) => self.remembered.insert(peer, now + CACHE_LIFETIME),
+            None => self.remembered.remove(&peer),
+        };
+        self.table.remember(peer, memory);
     }
 
     fn lift(&mut self) {

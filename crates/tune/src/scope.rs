@@ -1,9 +1,9 @@
 use std::collections::BTreeSet;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::BorrowedFd;
 
-use sweetspot_groups::Goal;
 use sweetspot_groups::policy::Subject;
+use sweetspot_groups::{Goal, PathMemory};
 use sweetspot_kernel::Record;
 use sweetspot_linux::live::{BorrowError, ProcessHandle};
 use sweetspot_linux::processes::{self, Descriptor, Process};
@@ -23,6 +23,9 @@ pub trait Scope {
 
     /// When to call [`Scope::handle_timeout`] next; [`Time::MAX`] if nothing is due.
     fn poll_timeout(&self) -> Time;
+
+    /// Notes what the path to a peer is remembered for, so that the next connection can begin with it; `None`: nothing.
+    fn remember(&mut self, now: Time, peer: IpAddr, memory: Option<PathMemory>);
 
     /// Lifts what the tuner does not know of, for good; the tuner has lifted the rest.
     fn lift(&mut self);
@@ -126,6 +129,9 @@ impl Scope for ProcessFamily {
     fn announced(&self, wait: &mut dyn FnMut(Option<BorrowedFd<'_>>)) {
         wait(None);
     }
+
+    /// Connections are found too late for that.
+    fn remember(&mut self, _now: Time, _peer: IpAddr, _memory: Option<PathMemory>) {}
 
     fn lift(&mut self) {}
 

@@ -267,8 +267,12 @@ impl<S: Scope> Tuner<S> {
         let Some(path) = self.groups.get_mut(&ends) else { return };
         let (now, began) = (clock::now(), clock::used());
         self.events.extend(path.round(&self.options, &mut self.leases));
+        // How much others leave changes by the second: that is not worth keeping.
+        let is_kept = ends.2 == Goal::Throughput && !self.options.dry_run;
+        if let Some(memory) = path.group.poll_memory().filter(|_| is_kept) {
+            self.scope.remember(now, ends.1, memory);
+        }
         if path.connections.is_empty() {
-            // How much others leave changes by the second: that is not worth keeping.
             let kept = self.groups.remove(&ends).filter(|_| ends.2 == Goal::Throughput);
             if let Some(path) = kept {
                 self.path_cache.keep(now, ends, path.group);
