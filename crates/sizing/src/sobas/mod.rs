@@ -49,8 +49,6 @@ pub struct Sobas {
     trials_failed: Duration,
     /// The path as the transfer before left it.
     memory: Option<Memory>,
-    /// The latest minimum RTT of the sender's own, which comes before data.
-    handshake: Option<Duration>,
 }
 
 /// The controller's sources of measurements.
@@ -92,7 +90,6 @@ impl Sobas {
             measured_again: 0,
             trials_failed: Duration::ZERO,
             memory: None,
-            handshake: None,
         }
     }
 
@@ -119,7 +116,9 @@ impl Sobas {
 
     fn handle_data(&mut self, now: Time, bytes: Bytes, unread: Bytes) {
         if matches!(self.state, State::Ended) {
-            self.begin_again();
+            // The next transfer. Nothing is kept but the memory of the path.
+            let memory = self.memory;
+            *self = Sobas { memory, ..Sobas::new(&self.config, self.sensors) };
         }
         if self.began == Time::ZERO {
             self.began = now;
@@ -134,15 +133,7 @@ impl Sobas {
         }
     }
 
-    /// The next transfer: nothing is kept but the memory of the path, and the round trip of the new handshake.
-    fn begin_again(&mut self) {
-        let Sobas { memory, handshake, .. } = *self;
-        *self = Sobas { memory, ..Sobas::new(&self.config, self.sensors) };
-        handshake.into_iter().for_each(|rtt| self.min_rtt.handle_sample(rtt));
-    }
-
     fn end(&mut self, now: Time) {
-        self.handshake = None;
         self.memory = match (&self.state, self.min_rtt.get()) {
             (State::Held(held), Some(base)) if !held.is_remembered() => {
                 Some(held.memory(base, now))
@@ -196,10 +187,7 @@ impl Controller for Sobas {
                 self.retransmitted = self.retransmitted.max(report.retransmitted);
             }
             Input::KernelRtt(rtt) => self.handle_round_trip(rtt),
-            Input::MinimumRtt(rtt) => {
-                self.handshake = Some(rtt);
-                self.min_rtt.handle_sample(rtt);
-            }
+            Input::MinimumRtt(rtt) => self.min_rtt.handle_sample(rtt),
             Input::OutOfOrder { segments } => {
                 self.epochs.handle_losses(segments);
                 if let Some(base) = self.min_rtt.get() {

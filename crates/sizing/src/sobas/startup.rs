@@ -57,14 +57,18 @@ impl Sobas {
         }
     }
 
-    /// Holds at once what the last transfer on this path held to its end; returns whether. It is checked like any other
+    /// Holds what the last transfer on this path held to its end, as soon as the round trip is known; returns whether it
+    /// does, or waits for that. It is checked like any other
     /// hold: where the path carries less or more by now, or others use it, it is opened and forgotten (RFC 9959).
     fn resume(&mut self, now: Time, base: Option<Duration>) -> bool {
-        if self.sensors != Sensors::Kernel {
+        let (State::Startup(startup), Sensors::Kernel) = (&self.state, self.sensors) else {
             return false;
-        }
-        let held = self.memory.zip(base).and_then(|(memory, base)| memory.resume(now, base));
-        let Some(held) = held else { return false };
+        };
+        let Some(memory) = self.memory else { return false };
+        let Some(base) = base else {
+            return startup.began.is_some_and(|began| now < began + BLIND_PATIENCE);
+        };
+        let Some(held) = memory.resume(now, base) else { return false };
         self.transition_to(now, State::Held(held), Reason::PathRemembered);
         self.apply_hold(now);
         true
