@@ -63,6 +63,12 @@ impl Cgroup {
         Cgroup::open(&mount.join(path))
     }
 
+    /// The path of the one that process `pid` is in, from the root; `None` if it is in none, or has ended.
+    pub fn path_of(pid: u32) -> Option<String> {
+        let lines = fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
+        path_in(&lines).map(str::to_owned)
+    }
+
     /// The one with this directory: absolute, or below the mount point.
     pub fn named(name: &str) -> Result<Cgroup, CgroupError> {
         let mount = Cgroup::mount_point()?;

@@ -6,6 +6,7 @@ use sweetspot_groups::policy::Subject;
 use sweetspot_groups::{
     ConnectionOwner, Goal, PathCache, PathGroup, PeerLabels, TuneEvent, TuneEventKind,
 };
+use sweetspot_linux::cgroup::Cgroup;
 use sweetspot_linux::clock;
 use sweetspot_linux::diag::TcpState;
 use sweetspot_linux::live::LiveSocket;
@@ -217,7 +218,8 @@ impl<S: Scope> Tuner<S> {
         let Ok(Ok(Some((local, remote)))) = ends else { return };
         let (pid, cookie) = (found.process.pid(), socket.cookie());
         let (uid, program) = (found.uid, found.program.as_str());
-        let subject = Subject { pid, uid, program, local, remote };
+        let cgroup = Cgroup::path_of(pid).unwrap_or_default();
+        let subject = Subject { pid, uid, program, cgroup: &cgroup, local, remote };
         let Some(goal) = self.scope.goal(&subject) else { return };
         let who = ConnectionOwner { pid, program: program.to_owned(), local, remote, cookie };
         self.add(
@@ -236,7 +238,8 @@ impl<S: Scope> Tuner<S> {
         let program =
             owner.as_ref().map_or(UNKNOWN_PROGRAM, |owner| owner.name.as_str()).to_owned();
         let pid = owner.map_or(0, |owner| owner.pid);
-        let subject = Subject { pid, uid, program: &program, local, remote };
+        let cgroup = Cgroup::path_of(pid).unwrap_or_default();
+        let subject = Subject { pid, uid, program: &program, cgroup: &cgroup, local, remote };
         let Some(goal) = self.scope.goal(&subject) else {
             // Where there is no room for the word, it is looked at and nothing else.
             let _ = connection.leave();

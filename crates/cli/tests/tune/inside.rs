@@ -8,7 +8,7 @@ use sweetspot_linux::live::LiveSocket;
 use sweetspot_linux::signals::Signal;
 use sweetspot_units::{Bytes, Duration};
 
-use crate::download::{Server, Tuned, clamp, wait_for};
+use crate::download::{Server, Tuned, clamp, client, wait_for};
 use crate::emulated::{Emulated, SENDS, connection};
 
 const VIA: [&str; 2] = ["--via", "bpf"];
@@ -168,4 +168,41 @@ fn what_cannot_be_done_is_said_in_one_line() {
     let (code, _, said) = sweetspot(&[&daemon[..], &["--cgroup", "no/such/cgroup"]].concat());
     assert_eq!((code, said.lines().count()), (Some(1), 1), "{said}");
     assert!(said.contains("no/such/cgroup: No such file"), "{said}");
+}
+
+#[test]
+fn a_download_that_was_there_before_is_found_and_restored() {
+    if !possible() {
+        return;
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let events = scratch.path().join("events.jsonl");
+    let here = sweetspot_linux::cgroup::Cgroup::of(std::process::id()).unwrap();
+    let cgroup = here.create(&format!("sweetspot-before-{}", clock::now().as_nanos())).unwrap();
+    let server = Server::start();
+    let [python, words @ ..] = client(server.port);
+    let mut download = Command::new(python);
+    download.args(words).stdout(std::process::Stdio::null());
+    cgroup.enter_on_exec(&mut download).unwrap();
+    let mut download = download.spawn().unwrap();
+    let socket = connection(download.id(), server.port);
+    wait_for("data", || {
+        let info = socket.with(|fd| sweetspot_linux::tcp::Info::read(fd)).ok()?.ok()?;
+        (info.bytes_received > Bytes::new(200_000)).then_some(())
+    });
+    let mut tune = Command::new(env!("CARGO_BIN_EXE_sweetspot"))
+        .args(["tune", "attach", "--via", "bpf", "--quiet", "--events"])
+        .arg(&events)
+        .arg(download.id().to_string())
+        .spawn()
+        .unwrap();
+    wait_for("taken", || {
+        let log = std::fs::read_to_string(&events).ok()?;
+        log.contains("\"event\":\"taken\"").then_some(())
+    });
+    Signal::TERMINATE.send(tune.id());
+    assert!(tune.wait().unwrap().success());
+    server.stop();
+    assert!(download.wait().unwrap().success());
+    cgroup.dissolve().unwrap();
 }

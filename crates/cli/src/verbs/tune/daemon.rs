@@ -29,6 +29,7 @@ A policy:
   [[rule]]
   ports = [443, \"8000-8999\"]
   peers = [\"10.0.0.0/8\", \"2001:db8::/32\"]
+  cgroups = [\"system.slice/docker-*.scope\"]    # slices, services, containers
   goal = \"throughput\"           # or \"leave\"; what no rule covers is left alone";
 
 /// Tune a host's connections by a policy
