@@ -25,6 +25,8 @@ pub struct Connections {
     records: [RingBuf<MapData>; 2],
     /// Counts changes of commands, from 1: a program that has read none stands at 0.
     generation: u64,
+    /// Whether commands were changed since.
+    is_dirty: bool,
     lease_ends: Time,
     given: BTreeMap<u64, Command>,
 }
@@ -37,8 +39,19 @@ impl Connections {
         paths: LpmTrie<MapData, [u8; 16], PathWords>,
         records: [RingBuf<MapData>; 2],
     ) -> Connections {
-        let (generation, lease_ends, given) = (1, Time::ZERO, BTreeMap::new());
-        Connections { watch, settings, commands, paths, records, generation, lease_ends, given }
+        let (generation, is_dirty) = (1, false);
+        let (lease_ends, given) = (Time::ZERO, BTreeMap::new());
+        Connections {
+            watch,
+            settings,
+            commands,
+            paths,
+            records,
+            generation,
+            is_dirty,
+            lease_ends,
+            given,
+        }
     }
 
     /// Renews the lease at `now` on CLOCK_MONOTONIC: without it every limit ends after [`LEASE`].
@@ -59,7 +72,16 @@ impl Connections {
         self.given.get(&cookie).copied()
     }
 
-    /// Decides about the connection with this cookie. It acts at the connection's next segment.
+    /// Lets the commands since the last call act.
+    pub fn flush(&mut self) -> Result<(), KernelError> {
+        if !std::mem::take(&mut self.is_dirty) {
+            return Ok(());
+        }
+        self.generation += 1;
+        self.publish()
+    }
+
+    /// Decides about the connection with this cookie. After [`Connections::flush`] it acts at the connection's next segment.
     pub fn command(&mut self, cookie: u64, command: Command) -> Result<(), KernelError> {
         if self.given.get(&cookie) == Some(&command) {
             return Ok(());
@@ -69,8 +91,8 @@ impl Connections {
             error => error.into(),
         })?;
         self.given.insert(cookie, command);
-        self.generation += 1;
-        self.publish()
+        self.is_dirty = true;
+        Ok(())
     }
 
     /// Whether the program has removed a command, as it does when the connection is over.

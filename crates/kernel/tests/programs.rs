@@ -112,6 +112,7 @@ impl Host {
         let command =
             Decision { limit: Some(LIMIT), pace: None, interval: WATCH.interval, left: false };
         self.connections.command(cookie, command).unwrap();
+        self.connections.flush().unwrap();
     }
 
     /// A transfer that is limited.
@@ -196,6 +197,7 @@ fn samples_come_no_more_often_than_asked_for() {
     let interval = Duration::from_millis(40);
     let command = Decision { limit: None, pace: None, interval, left: false };
     host.connections.command(cookie, command).unwrap();
+    host.connections.flush().unwrap();
     let samples: Vec<Time> = (0..12)
         .map(|_| host.wait_for(|r| r.kind == RecordKind::Sample).expect("samples").time)
         .collect();

@@ -104,6 +104,11 @@ impl Scope for HostScope {
         wait(None);
     }
 
+    /// It has acted already.
+    fn flush(&mut self) -> Result<(), TuneError> {
+        Ok(())
+    }
+
     /// Connections are found too late for that.
     fn remember(&mut self, _now: Time, _peer: IpAddr, _memory: Option<PathMemory>) {}
 

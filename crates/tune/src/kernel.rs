@@ -19,8 +19,8 @@ const BULK_WITHIN: Duration = Duration::from_secs(2);
 /// The time between two samples until the path group says how often it is to be looked at.
 const FIRST_INTERVAL: Duration = Duration::from_millis(3);
 
-/// An interval is changed if the new one differs by this factor.
-const MIN_INTERVAL_CHANGE: f64 = 1.3;
+/// An interval is changed if the new one differs by this factor: rounds take now longer, now shorter.
+const MIN_INTERVAL_CHANGE: f64 = 2.0;
 
 /// A connection of which nothing was heard for so long is asked after.
 const SILENCE: Duration = Duration::from_secs(30);
@@ -80,6 +80,11 @@ impl KernelTable {
         let path =
             memory.map(|PathMemory { window, minimum_rtt }| RememberedPath { window, minimum_rtt });
         let _ = self.0.borrow_mut().connections.remember(peer, path);
+    }
+
+    /// Lets all that was decided since the last call act.
+    pub fn flush(&self) -> Result<(), KernelError> {
+        self.0.borrow_mut().connections.flush()
     }
 
     /// For descriptors to wait for: readable when a connection begins to be bulk, or ends.

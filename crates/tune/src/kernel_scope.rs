@@ -111,6 +111,10 @@ impl Scope for KernelScope {
         wait(Some(self.table.connections().as_fd()));
     }
 
+    fn flush(&mut self) -> Result<(), TuneError> {
+        self.table.flush().map_err(TuneError::from)
+    }
+
     fn remember(&mut self, now: Time, peer: IpAddr, memory: Option<PathMemory>) {
         match memory {
             Some(_) => self.remembered.insert(peer, now + CACHE_LIFETIME),

@@ -24,6 +24,9 @@ pub trait Scope {
     /// When to call [`Scope::handle_timeout`] next; [`Time::MAX`] if nothing is due.
     fn poll_timeout(&self) -> Time;
 
+    /// Lets all that was decided since the last call act.
+    fn flush(&mut self) -> Result<(), TuneError>;
+
     /// Notes what the path to a peer is remembered for, so that the next connection can begin with it; `None`: nothing.
     fn remember(&mut self, now: Time, peer: IpAddr, memory: Option<PathMemory>);
 
@@ -128,6 +131,11 @@ impl Scope for ProcessFamily {
 
     fn announced(&self, wait: &mut dyn FnMut(Option<BorrowedFd<'_>>)) {
         wait(None);
+    }
+
+    /// It has acted already.
+    fn flush(&mut self) -> Result<(), TuneError> {
+        Ok(())
     }
 
     /// Connections are found too late for that.

@@ -116,7 +116,7 @@ impl<S: Scope> Tuner<S> {
         for ends in due {
             self.round(ends);
         }
-        Ok(())
+        self.scope.flush()
     }
 
     /// Passes a descriptor to `wait` that is readable as soon as there is something to find, if there is one. Then
