@@ -331,14 +331,15 @@ INLINE int is_bulk(struct connection *c, struct settings *s, __u64 bytes)
 	return 0;
 }
 
-/* The segments of a connection that receives are seen one by one, because a receiver has no other event; of one that
- * only sends, a round trip at a time. */
-INLINE void ask_for_callbacks(struct bpf_sock_ops *ctx, struct connection *c, int receives)
+/* The segments of a connection are seen one by one: a receiver has no other event, and a queue of the sender's own makes
+ * its round trips too long to follow it by them. Of one that only sends, and is not of interest, a round trip is enough
+ * to see whether it receives by now. */
+INLINE void ask_for_callbacks(struct bpf_sock_ops *ctx, struct connection *c, int each_segment)
 {
 	int flags = BPF_SOCK_OPS_STATE_CB_FLAG;
 
 	if (!c->left)
-		flags |= receives ? BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG : BPF_SOCK_OPS_RTT_CB_FLAG;
+		flags |= each_segment ? BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG : BPF_SOCK_OPS_RTT_CB_FLAG;
 	bpf_sock_ops_cb_flags_set(ctx, flags);
 }
 
@@ -405,7 +406,7 @@ INLINE void attend(struct bpf_sock_ops *ctx)
 		if (!is_bulk(c, s, received + acked))
 			return;
 		if (sends)
-			ask_for_callbacks(ctx, c, 0);
+			ask_for_callbacks(ctx, c, s->uploads);
 		else if (ctx->op == BPF_SOCK_OPS_RTT_CB)
 			ask_for_callbacks(ctx, c, 1);
 		if (sends && !s->uploads)
